@@ -1,0 +1,74 @@
+/* wavejit/simgpu.h: what libwavejit_simgpu.so offers beside the HIP functions it implements.
+ *
+ * The simulated GPU is a HIP library: programs use it through HIP's own functions. What HIP has no word for stands here:
+ * which targets the simulated devices are, in which order waves run, what the registers hold at the start, which
+ * workgroups of a launch run, how much was executed and what was found wrong.
+ *
+ * A program that does not know this header configures the same things by environment variables, read once at the first
+ * call into the library: WAVEJIT_DEVICE=sim:<target>[xN], WAVEJIT_SIM_SCHEDULE, WAVEJIT_SIM_SEED, WAVEJIT_SIM_THREADS.
+ *
+ * Thread safety: every function may be called from any thread. Settings apply to launches that begin afterwards.
+ */
+#ifndef WAVEJIT_SIMGPU_H
+#define WAVEJIT_SIMGPU_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define WAVEJIT_SIMGPU_API __attribute__((visibility("default")))
+#else
+#define WAVEJIT_SIMGPU_API
+#endif
+
+/* Makes sure that at least `count` simulated devices of `target` ("gfx950", "gfx942") exist and writes the HIP ordinals of
+ * the first `count` of them to `ordinals`. Devices are never removed; devices of several targets live side by side.
+ * A process that calls this before any other function gets only the devices asked for; otherwise those named by
+ * WAVEJIT_DEVICE come first. Returns 0, or a HIP error number: 101 (invalid device) for an unknown target. */
+WAVEJIT_SIMGPU_API int wavejit_simgpu_open_devices(const char* target, int count, int* ordinals);
+
+/* The order in which waves of a workgroup run between two points where they meet. */
+enum wavejit_simgpu_schedule {
+  WAVEJIT_SIMGPU_IN_ORDER = 0, /* wave 0 runs until it must wait for others, then wave 1, … */
+  WAVEJIT_SIMGPU_REVERSE = 1,  /* the last wave first */
+  WAVEJIT_SIMGPU_RANDOM = 2    /* random wave, random number of instructions, from `seed` */
+};
+
+/* Settings of the whole process. `size` is sizeof(struct wavejit_simgpu_settings) as the caller compiled it. */
+struct wavejit_simgpu_settings {
+  size_t size;
+  int32_t schedule;         /* enum wavejit_simgpu_schedule */
+  uint32_t threads;         /* host threads that run workgroups; 0 = all cores */
+  uint64_t seed;            /* of the random schedule and of the noise that registers and LDS start with */
+  uint64_t workgroup_first; /* only workgroups first, first + step, … of each launch run (linear index, x fastest); */
+  uint64_t workgroup_step;  /*   0 and 1: all */
+  uint64_t workgroup_count; /* at most so many; 0 = no limit */
+};
+WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settings* settings);
+/* Returns 0, or 1 (invalid value) and changes nothing. */
+WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_settings* settings);
+
+/* Running totals of the process. */
+struct wavejit_simgpu_counters {
+  size_t size;
+  uint64_t launches;
+  uint64_t workgroups;
+  uint64_t wave_instructions; /* one instruction executed by one wave counts 1, whatever its lanes */
+  uint64_t matrix_instructions;
+  uint64_t reports; /* faults found: see wavejit_simgpu_take_reports */
+};
+WAVEJIT_SIMGPU_API void wavejit_simgpu_get_counters(struct wavejit_simgpu_counters* counters);
+
+/* Everything reported since the last call (one fault a line: kernel, instruction and its offset, wave, lane, address),
+ * copied to `text` with a final 0 and then forgotten. Returns the length of the whole text; when it is ≥ `capacity`
+ * nothing is forgotten and the text is cut. With text null and capacity 0: the length needed. */
+WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_reports(char* text, size_t capacity);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
