@@ -1,0 +1,88 @@
+#include "targets/targets.h"
+
+#include <algorithm>
+#include <array>
+
+namespace wavejit::targets {
+namespace {
+
+constexpr int kib = 1024;
+constexpr std::uint64_t gib = 1024ULL * 1024 * 1024;
+
+constexpr std::array<MatrixInstruction, 2> cdna3_matrix = {{
+    {.m = 32, .n = 32, .k = 8, .passes = 8},
+    {.m = 16, .n = 16, .k = 16, .passes = 4},
+}};
+constexpr std::array<MatrixInstruction, 4> cdna4_matrix = {{
+    {.m = 32, .n = 32, .k = 16, .passes = 8},
+    {.m = 16, .n = 16, .k = 32, .passes = 4},
+    {.m = 32, .n = 32, .k = 8, .passes = 8},
+    {.m = 16, .n = 16, .k = 16, .passes = 4},
+}};
+
+// Sources: AMD's CDNA3 and CDNA4 ISA documents and white papers; LLVM 22's AMDGPU processor definitions; matrix passes
+// from LLVM's scheduling model. LDS, DMA widths and cross-lane instructions were confirmed by the assembler.
+constexpr std::array<Target, 2> table = {{
+    {
+        .id = "gfx942",
+        .product = "MI300X",
+        .lds_bytes = 64 * kib,
+        .lds_bytes_per_workgroup = 64 * kib,
+        .compute_units = 304,
+        .xcds = 8,
+        .clock_khz = 2'100'000,
+        .memory_bytes = 192 * gib,
+        .lds_dma_bytes = 4,
+        .kernarg_preload = true,
+        .fp8 = Fp8::fnuz,
+        .buffer_descriptor_word3 = 0x00027000,
+        .matrix = cdna3_matrix,
+        .elf_machine_flags = 0x4c,
+    },
+    {
+        .id = "gfx950",
+        .product = "MI355X",
+        .lds_bytes = 160 * kib,
+        .lds_bytes_per_workgroup = 160 * kib,
+        .compute_units = 256,
+        .xcds = 8,
+        .clock_khz = 2'400'000,
+        .memory_bytes = 288 * gib,
+        .lds_dma_bytes = 16,
+        .transpose_read = true,
+        .permlane32_swap = true,
+        .packed_bf16_convert = true,
+        .packed_f16_convert_rne = true,
+        .kernarg_preload = true,
+        .fp8 = Fp8::ocp,
+        .buffer_descriptor_word3 = 0x00027000,
+        .matrix = cdna4_matrix,
+        .elf_machine_flags = 0x4f,
+    },
+}};
+
+}  // namespace
+
+std::span<const Target> all_targets() { return table; }
+
+const Target* find_target(std::string_view id) {
+  const std::string_view processor = id.substr(0, id.find(':'));
+  const auto* row = std::ranges::find(table, processor, &Target::id);
+  return row == table.end() ? nullptr : row;
+}
+
+std::string known_targets() {
+  std::string names;
+  for (const Target& target : table) {
+    if (!names.empty()) names += ", ";
+    names += target.id;
+  }
+  return names;
+}
+
+const Target* find_target_by_machine(std::uint32_t machine) {
+  const auto* row = std::ranges::find(table, machine, &Target::elf_machine_flags);
+  return row == table.end() ? nullptr : row;
+}
+
+}  // namespace wavejit::targets

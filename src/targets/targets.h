@@ -1,0 +1,76 @@
+// The target table: what each GPU architecture has.
+//
+// Everything else in the project asks this table for capabilities (`target.permlane32_swap`) and never compares
+// architecture names. No LLVM, no HIP: the runtime, the templates, the code generator and the simulated GPU share it.
+//
+//   const Target* target = find_target("gfx950");
+//   if (target && target->lds_dma_bytes >= 16) …
+//
+// Rows are constants with static storage; reading them is safe from any thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace wavejit::targets {
+
+// Which 8-bit floating point encodings the matrix and convert instructions mean.
+enum class Fp8 : std::uint8_t { none, fnuz, ocp };
+
+// One dense matrix instruction with 16-bit inputs and f32 accumulation: D[m×n] += A[m×k]·B[k×n], over one wave.
+struct MatrixInstruction {
+  int m = 0;
+  int n = 0;
+  int k = 0;
+  int passes = 0;  // one pass = 4 clocks (LLVM's scheduling model, confirmed against published figures)
+  // How many consecutive k a lane holds in its A and B registers.
+  constexpr int k_per_lane(int wave_size) const { return k * m / wave_size; }
+  constexpr bool operator==(const MatrixInstruction&) const = default;
+};
+
+struct Target {
+  std::string_view id;  // LLVM's processor name, also what users write: "gfx950"
+  std::string_view product;
+  int wave_size = 64;
+  int lds_bytes = 0;                // per compute unit
+  int lds_bytes_per_workgroup = 0;  // the most that one workgroup may have
+  int vgprs_per_simd_lane = 512;    // unified file: architectural + accumulation registers
+  int vgpr_granule = 8;
+  int sgprs = 102;
+  int simds_per_compute_unit = 4;
+  int waves_per_simd = 8;
+  int compute_units = 0;
+  int xcds = 1;
+  int max_threads_per_workgroup = 1024;
+  int clock_khz = 0;  // peak engine clock as published
+  std::uint64_t memory_bytes = 0;
+
+  int lds_dma_bytes = 0;                // widest buffer load straight into LDS, per lane; 0 = none
+  bool transpose_read = false;          // ds_read_b64_tr_b16
+  bool permlane32_swap = false;         // v_permlane32_swap_b32, v_permlane16_swap_b32
+  bool packed_bf16_convert = false;     // v_cvt_pk_bf16_f32, round to nearest even
+  bool packed_f16_convert_rne = false;  // v_cvt_pk_f16_f32
+  bool kernarg_preload = false;
+  Fp8 fp8 = Fp8::none;
+  std::uint32_t buffer_descriptor_word3 = 0;  // raw buffer, 32-bit format
+
+  // Dense f16/bf16 matrix instructions, widest k first.
+  std::span<const MatrixInstruction> matrix;
+  std::uint32_t elf_machine_flags = 0;  // EF_AMDGPU_MACH value in e_flags (LLVM's AMDGPU usage document)
+};
+
+// All rows, in the order in which they are printed.
+std::span<const Target> all_targets();
+
+// Null when the table has no such row. Accepts the processor name alone or with features ("gfx942:sramecc+:xnack-").
+const Target* find_target(std::string_view id);
+
+// "gfx942, gfx950": for messages that say what would be accepted.
+std::string known_targets();
+
+// The row whose ELF machine flag is `machine`, or null.
+const Target* find_target_by_machine(std::uint32_t machine);
+
+}  // namespace wavejit::targets
