@@ -1,0 +1,40 @@
+// Constraints and defaults of the attention_forward kernels: which spec can be built for which target, and why not.
+//
+// Pure functions of the target table; no LLVM, no environment. The runtime's route asks these before anything is
+// emitted, the emitter asks them again and refuses the same things with the same words.
+#pragma once
+
+#include <expected>
+#include <string>
+
+#include "targets/targets.h"
+#include "templates/attention_forward/arguments.h"
+#include "templates/attention_forward/spec.h"
+
+namespace wavejit::attention_forward {
+
+// What a spec costs on its target, known without compiling.
+struct Resources {
+  int waves = 4;
+  int threads = 256;
+  int lds_bytes = 0;
+  int lds_buffers = 2;  // tiles of K and V in LDS at once
+  int workgroups_per_compute_unit = 1;
+  int vgpr_budget = 256;  // per lane, what the work-group size leaves
+};
+
+// The error is one sentence that names the capability which is missing: "o_store=permlane needs v_permlane32_swap,
+// which gfx942 does not have; accepted: auto, scalar".
+std::expected<Resources, std::string> resources_of(const KernelSpec& spec);
+
+// The O store that `auto` means on a target.
+OutputStore default_output_store(const targets::Target& target);
+
+// Sizes for one launch of a kernel with this spec.
+LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch, std::uint32_t query_heads,
+                               std::uint32_t query_length);
+
+// ceil(2³² / group), as Arguments::kv_head_multiplier wants it.
+std::uint32_t kv_head_multiplier(std::uint32_t query_heads, std::uint32_t kv_heads);
+
+}  // namespace wavejit::attention_forward

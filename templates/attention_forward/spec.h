@@ -1,0 +1,54 @@
+// What one compiled attention_forward kernel is: the words of a problem that change code, plus what the route chose.
+//
+// A spec is a value with a canonical text; that text (with target, lowering, generator and LLVM version) is the cache
+// key:
+//
+//   attention_forward fp16 d128 causal lse pipeline=generic tile=128x64 o_store=permlane target=gfx950 lowering=llvm
+//
+// Sizes that change per request (batch, heads, lengths, strides, scale, pointers) are kernel arguments (arguments.h)
+// and never stand here. No LLVM in this header: the runtime and the code generator share it.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+
+namespace wavejit::attention_forward {
+
+enum class DataType : std::uint8_t { bf16, fp16 };
+enum class Mask : std::uint8_t { none, causal };
+// How O leaves the registers: lane halves swapped so that each lane stores 16 contiguous bytes, or 8-byte pieces.
+enum class OutputStore : std::uint8_t { permlane, scalar };
+enum class Pipeline : std::uint8_t { generic };
+// Who turns the IR into machine code: the LLVM inside libwavejit_codegen.so, or the installed ROCm's comgr.
+enum class Lowering : std::uint8_t { llvm, comgr };
+
+struct KernelSpec {
+  DataType dtype = DataType::fp16;
+  int head_dim_qk = 128;
+  int head_dim_v = 128;
+  Mask mask = Mask::none;
+  bool lse = false;
+  Pipeline pipeline = Pipeline::generic;
+  int tile_queries = 128;  // query rows a workgroup owns
+  int tile_keys = 64;      // canonical arithmetic fixes 64 (docs/canonical-arithmetic.md)
+  OutputStore output_store = OutputStore::scalar;
+  std::string target;  // processor name: a row of the target table
+  Lowering lowering = Lowering::llvm;
+
+  bool operator==(const KernelSpec&) const = default;
+};
+
+// Canonical text: one line, words in a fixed order. parse_spec(to_text(spec)) == spec.
+std::string to_text(const KernelSpec& spec);
+// The error names the word, its position and what is accepted. Words may come in any order; none may be missing or
+// twice.
+std::expected<KernelSpec, std::string> parse_spec(std::string_view text);
+
+std::string_view to_text(DataType dtype);
+std::string_view to_text(OutputStore store);
+std::string_view to_text(Pipeline pipeline);
+std::string_view to_text(Lowering lowering);
+
+}  // namespace wavejit::attention_forward
