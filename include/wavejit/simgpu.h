@@ -1,7 +1,7 @@
 /* wavejit/simgpu.h: what libwavejit_simgpu.so offers beside the HIP functions it implements.
  *
- * The simulated GPU is a HIP library: programs use it through HIP's own functions. What HIP has no word for stands here:
- * which targets the simulated devices are, in which order waves run, what the registers hold at the start, which
+ * The simulated GPU is a HIP library: programs use it through HIP's own functions. What HIP has no word for stands
+ * here: which targets the simulated devices are, in which order waves run, what the registers hold at the start, which
  * workgroups of a launch run, how much was executed and what was found wrong.
  *
  * A program that does not know this header configures the same things by environment variables, read once at the first
@@ -25,8 +25,8 @@ extern "C" {
 #define WAVEJIT_SIMGPU_API
 #endif
 
-/* Makes sure that at least `count` simulated devices of `target` ("gfx950", "gfx942") exist and writes the HIP ordinals of
- * the first `count` of them to `ordinals`. Devices are never removed; devices of several targets live side by side.
+/* Makes sure that at least `count` simulated devices of `target` ("gfx950", "gfx942") exist and writes the HIP ordinals
+ * of the first `count` of them to `ordinals`. Devices are never removed; devices of several targets live side by side.
  * A process that calls this before any other function gets only the devices asked for; otherwise those named by
  * WAVEJIT_DEVICE come first. Returns 0, or a HIP error number: 101 (invalid device) for an unknown target. */
 WAVEJIT_SIMGPU_API int wavejit_simgpu_open_devices(const char* target, int count, int* ordinals);

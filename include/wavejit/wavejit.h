@@ -1,0 +1,278 @@
+/* wavejit/wavejit.h: attention kernels for AMD GPUs, emitted at the first call that needs them.
+ *
+ * A complete program (C99):
+ *
+ *   #include <wavejit/wavejit.h>
+ *   #include <stdio.h>
+ *
+ *   int main(void) {
+ *     struct wavejit_engine_options options = {.size = sizeof options, .device = "sim:gfx950"};
+ *     wavejit_engine* engine = NULL;
+ *     if (wavejit_engine_create(&options, &engine) != WAVEJIT_OK) return fprintf(stderr, "%s\n",
+ * wavejit_last_detail()), 1; void *q, *k, *v, *o;  // [1, 256, 8, 128] halves each size_t bytes = 256 * 8 * 128 * 2;
+ *     wavejit_device_allocate(engine, bytes, &q); …
+ *     struct wavejit_attention_forward_arguments call = {.size = sizeof call, .scale = 0.0883883f};
+ *     call.q = wavejit_dense_tensor(q, WAVEJIT_FP16, 1, 256, 8, 128); …
+ *     if (wavejit_attention_forward(engine, &call, NULL) != WAVEJIT_OK) …
+ *     wavejit_device_synchronize(engine);
+ *     wavejit_engine_destroy(engine);
+ *   }
+ *
+ * Conventions
+ *   Statuses   Every function that can fail returns wavejit_status; numbers are stable for ever. The sentence that
+ * names the field, the value and what would be accepted is wavejit_last_detail(), per thread. Sizes      Structs begin
+ * with their size as the caller compiled it, so that they can grow: set `.size = sizeof x` and zero the rest. A field
+ * that is zero means "the default". Threads    An engine may be used from any thread at once. Destroying it while calls
+ * are under way is the caller's bug. Streams    `stream` is a hipStream_t (struct ihipStream_t*) of the engine's
+ * device; NULL is HIP's default stream. Calls launch asynchronously; device memory must stay valid until the stream has
+ * passed the launch. Cost       A call whose kernel is loaded takes no lock, makes no system call and allocates
+ * nothing.
+ */
+#ifndef WAVEJIT_WAVEJIT_H
+#define WAVEJIT_WAVEJIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define WAVEJIT_API __attribute__((visibility("default")))
+#else
+#define WAVEJIT_API
+#endif
+
+struct ihipStream_t; /* HIP's stream; hipStream_t is a pointer to it */
+
+typedef struct wavejit_engine wavejit_engine;
+
+/* ---- Statuses ---------------------------------------------------------------------------------------------------- */
+
+typedef enum wavejit_status {
+  WAVEJIT_OK = 0,
+  WAVEJIT_INVALID_ARGUMENT = 1, /* a field of the call cannot be right, whatever the device */
+  WAVEJIT_UNSUPPORTED = 2,      /* right, but no kernel of this version and target does it */
+  WAVEJIT_NO_DEVICE = 3,        /* the device asked for is not there */
+  WAVEJIT_COMPILE_FAILED = 4,   /* the compiler refused, crashed (contained) or ran out of time */
+  WAVEJIT_NO_COMPILER = 5,      /* the kernel is not in the cache and libwavejit_codegen.so cannot be loaded */
+  WAVEJIT_LAUNCH_FAILED = 6,    /* HIP refused to load or launch; the detail has HIP's error */
+  WAVEJIT_OUT_OF_MEMORY = 7,
+  WAVEJIT_IO_ERROR = 8, /* a file named by the caller; the cache never fails a call */
+  WAVEJIT_NOT_FOUND = 9,
+  WAVEJIT_DEVICE_ERROR = 10, /* a HIP call other than a launch failed */
+  WAVEJIT_INTERNAL = 11
+} wavejit_status;
+
+/* "invalid argument", …; never null. */
+WAVEJIT_API const char* wavejit_status_text(wavejit_status status);
+/* One line about the last failure of a wavejit function on this thread; "" if there was none. Valid until the next
+ * call. */
+WAVEJIT_API const char* wavejit_last_detail(void);
+/* "0.1.0" */
+WAVEJIT_API const char* wavejit_version(void);
+
+/* ---- Tensors ----------------------------------------------------------------------------------------------------- */
+
+typedef enum wavejit_dtype {
+  WAVEJIT_DTYPE_NONE = 0,
+  WAVEJIT_FP16 = 1,
+  WAVEJIT_BF16 = 2,
+  WAVEJIT_FP32 = 3
+} wavejit_dtype;
+
+/* A tensor in device memory. Logical order is always [batch, length, heads, head dim], whatever the strides say about
+ * where things lie (BSHD, BHSD and anything between). Strides are in elements. The last stride is 1; the others are
+ * positive multiples of 8; `data` is 16-byte aligned. One batch slice must span less than 4 GiB, the tensor may be
+ * larger. */
+struct wavejit_tensor {
+  void* data;
+  int32_t dtype; /* enum wavejit_dtype */
+  int32_t reserved;
+  int64_t sizes[4];
+  int64_t strides[4];
+};
+
+/* ---- Engine ------------------------------------------------------------------------------------------------------ */
+
+/* Null or zero fields take the environment's value, then the default; a field that is set wins over the environment. */
+struct wavejit_engine_options {
+  size_t size;
+  const char* device; /* "hip" (default), "hip:<ordinal>", "sim:<target>", "sim:<target>x<N>"   WAVEJIT_DEVICE */
+  const char*
+      cache_directory;      /* default $XDG_CACHE_HOME/wavejit                                     WAVEJIT_CACHE_DIR */
+  const char* cache_mode;   /* "off", "ro", "rw" (default)                                             WAVEJIT_CACHE */
+  const char* lowering;     /* "llvm" (default), "comgr"                                            WAVEJIT_LOWERING */
+  const char* compile;      /* "inprocess" (default), "isolated"                                     WAVEJIT_COMPILE */
+  const char* output_store; /* "auto" (default), "permlane", "scalar"                                WAVEJIT_O_STORE */
+  const char* log_level;    /* "off", "error", "warning" (default), "info", "debug"                WAVEJIT_LOG_LEVEL */
+};
+
+WAVEJIT_API wavejit_status wavejit_engine_create(const struct wavejit_engine_options* options, wavejit_engine** engine);
+/* Null is allowed. Loaded kernels are unloaded; the stream's work must have ended. */
+WAVEJIT_API void wavejit_engine_destroy(wavejit_engine* engine);
+/* "gfx950" and a name for people; valid as long as the engine. */
+WAVEJIT_API const char* wavejit_engine_target(const wavejit_engine* engine);
+WAVEJIT_API const char* wavejit_engine_device_name(const wavejit_engine* engine);
+
+/* ---- The call ---------------------------------------------------------------------------------------------------- */
+
+typedef enum wavejit_mask {
+  WAVEJIT_MASK_NONE = 0,
+  WAVEJIT_MASK_CAUSAL = 1 /* diagonal aligned bottom-right */
+} wavejit_mask;
+
+typedef enum wavejit_origin {
+  WAVEJIT_ORIGIN_NONE = 0,
+  WAVEJIT_ORIGIN_MEMORY = 1,
+  WAVEJIT_ORIGIN_DISK = 2,
+  WAVEJIT_ORIGIN_COMPILED = 3
+} wavejit_origin;
+
+/* What a call did, filled when the caller asks for it. Phases that did not happen are 0. */
+struct wavejit_call_report {
+  size_t size;
+  char kernel_spec[512]; /* canonical text */
+  char key[65];          /* digest of the key text, hex */
+  int32_t origin;        /* enum wavejit_origin: where the kernel came from */
+  uint64_t route_ns;
+  uint64_t lookup_ns; /* cache: find, read, verify */
+  uint64_t emit_ns;
+  uint64_t lower_ns;
+  uint64_t link_ns;
+  uint64_t inspect_ns;
+  uint64_t publish_ns;
+  uint64_t load_ns; /* HIP module load */
+  uint64_t launch_ns;
+};
+
+/* O = softmax(scale · Q·Kᵀ + mask) · V for every batch and head; LSE = ln Σ exp(scale · q·k + mask).
+ *   q [B, Sq, Hq, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, D], o [B, Sq, Hq, D]: one dtype, fp16 or bf16; D 64 or 128
+ *   Hq a multiple of Hkv: query head h reads kv head h / (Hq / Hkv)
+ *   Sq ≥ 1, Sk ≥ 0, equal or not; causal: row i sees keys 0 … i + Sk − Sq
+ *   lse: data null for none; else fp32, sizes [B, Hq, Sq, 1], last stride of length 1, natural logarithm
+ *   a row that sees no key gives O = 0 and LSE = −inf
+ * Bytes of o and lse outside the described elements are never touched. */
+struct wavejit_attention_forward_arguments {
+  size_t size;
+  struct wavejit_tensor q;
+  struct wavejit_tensor k;
+  struct wavejit_tensor v;
+  struct wavejit_tensor o;
+  struct wavejit_tensor lse;
+  float scale;                        /* any finite value; use 1 / sqrt(D) for the usual softmax. 0 is taken as given */
+  int32_t mask;                       /* enum wavejit_mask */
+  struct wavejit_call_report* report; /* null: not wanted */
+};
+
+WAVEJIT_API wavejit_status wavejit_attention_forward(wavejit_engine* engine,
+                                                     const struct wavejit_attention_forward_arguments* arguments,
+                                                     struct ihipStream_t* stream);
+
+/* ---- Device memory, for programs without HIP headers ----------------------------------------------------------------
+ */
+
+WAVEJIT_API wavejit_status wavejit_device_allocate(wavejit_engine* engine, size_t bytes, void** memory);
+WAVEJIT_API wavejit_status wavejit_device_free(wavejit_engine* engine, void* memory);
+WAVEJIT_API wavejit_status wavejit_device_copy_in(wavejit_engine* engine, void* device, const void* host, size_t bytes);
+WAVEJIT_API wavejit_status wavejit_device_copy_out(wavejit_engine* engine, void* host, const void* device,
+                                                   size_t bytes);
+/* Waits for all work of the device; a kernel that failed shows here. */
+WAVEJIT_API wavejit_status wavejit_device_synchronize(wavejit_engine* engine);
+
+/* A dense [batch, length, heads, head dim] tensor (BSHD). */
+static inline struct wavejit_tensor wavejit_dense_tensor(void* data, wavejit_dtype dtype, int64_t batch, int64_t length,
+                                                         int64_t heads, int64_t head_dim) {
+  struct wavejit_tensor tensor;
+  tensor.data = data;
+  tensor.dtype = (int32_t)dtype;
+  tensor.reserved = 0;
+  tensor.sizes[0] = batch;
+  tensor.sizes[1] = length;
+  tensor.sizes[2] = heads;
+  tensor.sizes[3] = head_dim;
+  tensor.strides[0] = length * heads * head_dim;
+  tensor.strides[1] = heads * head_dim;
+  tensor.strides[2] = head_dim;
+  tensor.strides[3] = 1;
+  return tensor;
+}
+
+/* ---- Explain, prebuild, cache ---------------------------------------------------------------------------------------
+ * Texts are handed to a callback line by line: `line` is valid during the call only. Problem descriptors are the lines
+ * that docs/problem-descriptors.md describes: "attention_forward fp16 b1 q1024 k8192 h64/8 d128 causal lse". */
+
+typedef void (*wavejit_line_callback)(void* context, const char* line);
+
+/* The route of a problem: what was chosen, its key, whether it is on disk, and why each other route was refused.
+ * `target` null: the target of WAVEJIT_DEVICE. No device is opened, nothing is compiled. */
+WAVEJIT_API wavejit_status wavejit_explain(const struct wavejit_engine_options* options, const char* descriptor,
+                                           const char* target, wavejit_line_callback line, void* context);
+
+/* The supported combinations, from the program's own tables. */
+WAVEJIT_API wavejit_status wavejit_supported(wavejit_line_callback line, void* context);
+
+struct wavejit_prebuild_progress {
+  size_t size;
+  uint64_t done; /* kernels finished, in whatever way */
+  uint64_t total;
+  uint64_t compiled;
+  uint64_t present; /* already in the cache */
+  uint64_t failed;
+  const char* kernel_spec; /* the one that just finished; null at the start */
+  const char* failure;     /* null, or why it failed */
+};
+/* Called from worker threads, one call at a time. */
+typedef void (*wavejit_prebuild_callback)(void* context, const struct wavejit_prebuild_progress* progress);
+
+/* Compiles what `descriptors` (count lines; null: every combination that this version supports) need for each of the
+ * comma-separated `targets` into the cache, `jobs` at a time (0: all cores). Needs neither a GPU nor HIP. Returns
+ * WAVEJIT_COMPILE_FAILED if any kernel failed. */
+WAVEJIT_API wavejit_status wavejit_prebuild(const struct wavejit_engine_options* options,
+                                            const char* const* descriptors, size_t count, const char* targets,
+                                            int32_t jobs, wavejit_prebuild_callback progress, void* context);
+
+/* One entry of the disk cache. */
+struct wavejit_cache_entry {
+  size_t size;
+  const char* path;
+  const char* key;      /* hex digest, from the file's name */
+  const char* key_text; /* null when the entry is damaged */
+  const char* target;
+  const char* kernel_name;
+  const char* damage; /* null when the entry is whole; else what is wrong */
+  uint64_t file_bytes;
+  uint64_t code_object_bytes;
+  int64_t modified_unix_seconds;
+  uint32_t vgprs;
+  uint32_t lds_bytes;
+  uint32_t kernarg_bytes;
+};
+typedef void (*wavejit_cache_callback)(void* context, const struct wavejit_cache_entry* entry);
+/* Visits every entry, each verified (format, key text against name, checksum). */
+WAVEJIT_API wavejit_status wavejit_cache_visit(const struct wavejit_engine_options* options,
+                                               wavejit_cache_callback entry, void* context);
+
+/* Counters of an engine: they add up (lookups = memory + disk + misses; misses = compiled + failed). */
+struct wavejit_statistics {
+  size_t size;
+  uint64_t calls;
+  uint64_t memory_hits;
+  uint64_t disk_hits;
+  uint64_t misses;
+  uint64_t compiled;
+  uint64_t compile_failures;
+  uint64_t published;
+  uint64_t publish_failures;
+  uint64_t damaged_entries;   /* found damaged, treated as misses */
+  uint64_t cache_io_faults;   /* reads or writes that failed, treated as misses */
+  uint64_t loader_rejections; /* HIP refused an entry; dropped and compiled once more */
+};
+WAVEJIT_API wavejit_status wavejit_engine_statistics(const wavejit_engine* engine,
+                                                     struct wavejit_statistics* statistics);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
