@@ -10,7 +10,7 @@
 
 namespace wavejit::simgpu {
 
-class DeviceMemory;
+class MemoryView;
 struct Allocation;
 struct Workgroup;
 
@@ -44,8 +44,8 @@ struct alignas(64) Wave {
   uint8_t* lds = nullptr;
   uint32_t lds_bytes = 0;  ///< of this workgroup's allocation
   Workgroup* workgroup = nullptr;
-  DeviceMemory* memory = nullptr;
-  const Allocation* recent_allocation[4] = {};  ///< cache of DeviceMemory::find
+  const MemoryView* memory = nullptr;
+  const Allocation* recent_allocation[4] = {};  ///< cache of MemoryView::find
 
   uint8_t* scratch = nullptr;  ///< private memory, lane after lane
   uint32_t scratch_bytes_per_lane = 0;

@@ -1,0 +1,81 @@
+#pragma once
+// Device memory: one address range of the process, reserved once and touched lazily, plus a table of what is allocated.
+// Device addresses are host addresses, as on a HIP system with unified addressing; every access of a kernel is checked
+// against the table, not against what the host's pages would allow.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace wavejit::simgpu {
+
+enum class MemoryKind : uint8_t { device, host_pinned, host_registered, managed, code, kernarg, internal };
+
+struct Allocation {
+  uint64_t base = 0;
+  uint64_t bytes = 0;
+  int device = 0;
+  MemoryKind kind = MemoryKind::device;
+  bool writable = true;
+
+  [[nodiscard]] uint64_t end() const { return base + bytes; }
+  [[nodiscard]] bool holds(uint64_t address, uint64_t size) const {
+    return address - base < bytes && bytes - (address - base) >= size;
+  }
+};
+
+/// What was allocated at one moment, sorted by address. Immutable: launches keep one while they run.
+class MemoryView {
+ public:
+  explicit MemoryView(std::vector<Allocation> allocations) : allocations_(std::move(allocations)) {}
+  /// The allocation that `address` lies in, or null.
+  [[nodiscard]] const Allocation* find(uint64_t address) const;
+  /// "inside/behind/before the allocation [base, end) of n bytes": for reports.
+  [[nodiscard]] std::string describe(uint64_t address) const;
+  [[nodiscard]] std::span<const Allocation> allocations() const { return allocations_; }
+
+ private:
+  std::vector<Allocation> allocations_;
+};
+
+class DeviceMemory {
+ public:
+  /// The one of this process (HIP has one address space for all devices).
+  static DeviceMemory& instance();
+
+  /// Zero bytes are allowed and give an address that nothing may be read from. Null when the range is used up.
+  /// Contents of fresh memory are noise from `seed`-less hashing only for kinds `device`; others start as zero.
+  void* allocate(size_t bytes, MemoryKind kind, int device, size_t alignment = 256);
+  /// False when `pointer` is not the start of an allocation made by `allocate`.
+  bool free(void* pointer);
+
+  /// Host memory that belongs to the program (hipHostRegister). False when it overlaps something known.
+  bool adopt(void* pointer, size_t bytes, MemoryKind kind, int device);
+  bool forget(void* pointer);
+
+  /// The allocation that holds `pointer`; `bytes` of 0 when there is none.
+  [[nodiscard]] Allocation lookup(const void* pointer) const;
+  [[nodiscard]] uint64_t allocated_bytes(int device) const;
+  [[nodiscard]] std::shared_ptr<const MemoryView> view() const;
+
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+ private:
+  DeviceMemory();
+  ~DeviceMemory() = default;
+  void changed();
+
+  mutable std::mutex mutex_;
+  std::vector<Allocation> table_;  // sorted by base
+  mutable std::shared_ptr<const MemoryView> view_;
+  uint64_t arena_ = 0;
+  uint64_t arena_bytes_ = 0;
+  std::vector<std::pair<uint64_t, uint64_t>> holes_;  // free ranges of the arena: base, bytes; sorted
+};
+
+}  // namespace wavejit::simgpu
