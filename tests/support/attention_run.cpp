@@ -1,0 +1,249 @@
+#include "support/attention_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <format>
+#include <random>
+#include <stdexcept>
+
+namespace wavejit::tests {
+namespace {
+
+constexpr std::uint16_t fence_pattern = 0x7FA5;  // NaN in fp16 (and in bf16): poisons whoever reads it
+
+struct Placement {
+  std::int64_t sizes[4];
+  std::int64_t strides[4];
+  std::size_t lead;   // elements before the tensor
+  std::size_t total;  // elements of the whole allocation
+};
+
+Placement place(Layout layout, std::int64_t batch, std::int64_t length, std::int64_t heads, std::int64_t head_dim) {
+  Placement p{.sizes = {batch, length, heads, head_dim}, .strides = {0, 0, 0, 1}, .lead = 64, .total = 0};
+  const std::int64_t extra_rows = 67;  // more than a key tile, so that a tile's overrun stays inside the fence
+  switch (layout) {
+    case Layout::bshd:
+      p.strides[2] = head_dim;
+      p.strides[1] = heads * head_dim;
+      p.strides[0] = (length + extra_rows) * p.strides[1];
+      break;
+    case Layout::bhsd:
+      p.strides[1] = head_dim;
+      p.strides[2] = (length + extra_rows) * head_dim;
+      p.strides[0] = heads * p.strides[2];
+      break;
+    case Layout::padded:
+      p.strides[2] = head_dim + 8;
+      p.strides[1] = heads * p.strides[2] + 24;
+      p.strides[0] = (length + extra_rows) * p.strides[1] + 40;
+      break;
+  }
+  p.total = p.lead + std::size_t(batch) * p.strides[0] + 128 * std::size_t(head_dim);
+  return p;
+}
+
+template <typename Visit>
+void for_each_element(const Placement& p, Visit visit) {
+  std::size_t dense = 0;
+  for (std::int64_t b = 0; b < p.sizes[0]; ++b)
+    for (std::int64_t s = 0; s < p.sizes[1]; ++s)
+      for (std::int64_t h = 0; h < p.sizes[2]; ++h) {
+        const std::size_t base = p.lead + b * p.strides[0] + s * p.strides[1] + h * p.strides[2];
+        for (std::int64_t c = 0; c < p.sizes[3]; ++c) visit(dense++, base + c);
+      }
+}
+
+void require(wavejit_status status, const char* what) {
+  if (status != WAVEJIT_OK) throw std::runtime_error(std::format("{}: {}", what, wavejit_last_detail()));
+}
+
+// Device memory holding a tensor inside its fence; freed at the end of the scope.
+class DeviceTensor {
+ public:
+  DeviceTensor(wavejit_engine* engine, const Placement& placement, Storage storage, const std::vector<float>* values)
+      : engine_(engine), placement_(placement), host_(placement.total, fence_pattern) {
+    if (values != nullptr) {
+      for_each_element(placement_,
+                       [&](std::size_t dense, std::size_t at) { host_[at] = to_storage(storage, (*values)[dense]); });
+    }
+    require(wavejit_device_allocate(engine_, host_.size() * 2, &memory_), "allocate");
+    require(wavejit_device_copy_in(engine_, memory_, host_.data(), host_.size() * 2), "copy in");
+    descriptor_.data = static_cast<std::uint16_t*>(memory_) + placement_.lead;
+    descriptor_.dtype = storage == Storage::fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16;
+    std::ranges::copy(placement_.sizes, descriptor_.sizes);
+    std::ranges::copy(placement_.strides, descriptor_.strides);
+  }
+  ~DeviceTensor() { wavejit_device_free(engine_, memory_); }
+  DeviceTensor(const DeviceTensor&) = delete;
+  DeviceTensor& operator=(const DeviceTensor&) = delete;
+
+  const wavejit_tensor& descriptor() const { return descriptor_; }
+
+  // The tensor's elements, dense; says whether everything around them still is as it was.
+  std::vector<std::uint16_t> read_back(bool* fence_intact) {
+    std::vector<std::uint16_t> after(host_.size());
+    require(wavejit_device_copy_out(engine_, after.data(), memory_, after.size() * 2), "copy out");
+    std::vector<std::uint16_t> dense(placement_.sizes[0] * placement_.sizes[1] * placement_.sizes[2] *
+                                     placement_.sizes[3]);
+    for_each_element(placement_, [&](std::size_t index, std::size_t at) {
+      dense[index] = after[at];
+      after[at] = fence_pattern;
+    });
+    *fence_intact = std::ranges::all_of(after, [](std::uint16_t x) { return x == fence_pattern; });
+    return dense;
+  }
+
+ private:
+  wavejit_engine* engine_;
+  Placement placement_;
+  std::vector<std::uint16_t> host_;
+  void* memory_ = nullptr;
+  wavejit_tensor descriptor_{};
+};
+
+}  // namespace
+
+AttentionCase make_case(Storage storage, int batch, int query_length, int key_length, int query_heads, int kv_heads,
+                        int head_dim, bool causal, std::uint64_t seed, double spread) {
+  AttentionCase c;
+  c.storage = storage;
+  c.inputs = {.batch = batch,
+              .query_length = query_length,
+              .key_length = key_length,
+              .query_heads = query_heads,
+              .kv_heads = kv_heads,
+              .head_dim = head_dim,
+              .causal = causal,
+              .scale = 1.0F / std::sqrt(static_cast<float>(head_dim)),
+              .q = {},
+              .k = {},
+              .v = {}};
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal(0.0F, static_cast<float>(spread));
+  auto fill = [&](std::vector<float>& values, std::size_t count) {
+    values.resize(count);
+    for (float& x : values) x = from_storage(storage, to_storage(storage, normal(random)));
+  };
+  fill(c.inputs.q, std::size_t(batch) * query_length * query_heads * head_dim);
+  fill(c.inputs.k, std::size_t(batch) * key_length * kv_heads * head_dim);
+  fill(c.inputs.v, std::size_t(batch) * key_length * kv_heads * head_dim);
+  return c;
+}
+
+AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which) {
+  const AttentionInputs& in = which.inputs;
+  DeviceTensor q(engine, place(which.layout, in.batch, in.query_length, in.query_heads, in.head_dim), which.storage,
+                 &in.q);
+  DeviceTensor k(engine, place(which.layout, in.batch, in.key_length, in.kv_heads, in.head_dim), which.storage, &in.k);
+  DeviceTensor v(engine, place(which.layout, in.batch, in.key_length, in.kv_heads, in.head_dim), which.storage, &in.v);
+  DeviceTensor o(engine, place(which.layout, in.batch, in.query_length, in.query_heads, in.head_dim), which.storage,
+                 nullptr);
+
+  // LSE: padded between heads, with a sentinel that no answer has.
+  const float sentinel = 12345.678F;
+  const std::int64_t lse_row = in.query_length + 8;
+  std::vector<float> lse_host(std::size_t(in.batch) * in.query_heads * lse_row + 64, sentinel);
+  void* lse_memory = nullptr;
+
+  wavejit_attention_forward_arguments call{};
+  call.size = sizeof call;
+  call.q = q.descriptor();
+  call.k = k.descriptor();
+  call.v = v.descriptor();
+  call.o = o.descriptor();
+  call.scale = static_cast<float>(in.scale);
+  call.mask = in.causal ? WAVEJIT_MASK_CAUSAL : WAVEJIT_MASK_NONE;
+  if (which.lse) {
+    require(wavejit_device_allocate(engine, lse_host.size() * 4, &lse_memory), "allocate");
+    require(wavejit_device_copy_in(engine, lse_memory, lse_host.data(), lse_host.size() * 4), "copy in");
+    call.lse = {.data = static_cast<float*>(lse_memory) + 16,
+                .dtype = WAVEJIT_FP32,
+                .reserved = 0,
+                .sizes = {in.batch, in.query_heads, in.query_length, 1},
+                .strides = {in.query_heads * lse_row, lse_row, 1, 1}};
+  }
+
+  AttentionOutput out;
+  wavejit_simgpu_take_reports(nullptr, 0);
+  out.status = wavejit_attention_forward(engine, &call, nullptr);
+  if (out.status == WAVEJIT_OK) out.status = wavejit_device_synchronize(engine);
+  if (out.status != WAVEJIT_OK) out.detail = wavejit_last_detail();
+  std::string text(wavejit_simgpu_take_reports(nullptr, 0) + 1, '\0');
+  text.resize(wavejit_simgpu_take_reports(text.data(), text.size()));
+  out.reports = text;
+  if (out.status == WAVEJIT_OK) {
+    out.o = o.read_back(&out.fence_intact);
+    if (which.lse) {
+      require(wavejit_device_copy_out(engine, lse_host.data(), lse_memory, lse_host.size() * 4), "copy out");
+      out.lse.resize(std::size_t(in.batch) * in.query_heads * in.query_length);
+      for (std::int64_t row = 0; row < std::int64_t(in.batch) * in.query_heads; ++row) {
+        for (std::int64_t i = 0; i < in.query_length; ++i) {
+          float& x = lse_host[16 + row * lse_row + i];
+          out.lse[row * in.query_length + i] = x;
+          x = sentinel;
+        }
+      }
+      out.fence_intact = out.fence_intact && std::ranges::all_of(lse_host, [&](float x) { return x == sentinel; });
+    }
+  }
+  if (lse_memory != nullptr) wavejit_device_free(engine, lse_memory);
+  return out;
+}
+
+Engine::Engine(const char* target, const char* cache_directory, const char* output_store, const char* lowering) {
+  const std::string device = std::string("sim:") + target;
+  wavejit_engine_options options{};
+  options.size = sizeof options;
+  options.device = device.c_str();
+  options.cache_directory = cache_directory;
+  options.cache_mode = cache_directory == nullptr ? "off" : "rw";
+  options.output_store = output_store;
+  options.lowering = lowering;
+  require(wavejit_engine_create(&options, &engine_), "engine");
+}
+
+Engine::~Engine() { wavejit_engine_destroy(engine_); }
+
+void set_schedule(wavejit_simgpu_schedule schedule, std::uint64_t seed) {
+  wavejit_simgpu_settings settings{};
+  settings.size = sizeof settings;
+  wavejit_simgpu_get_settings(&settings);
+  settings.schedule = schedule;
+  settings.seed = seed;
+  if (wavejit_simgpu_set_settings(&settings) != 0) throw std::runtime_error("the simulated GPU refused its settings");
+}
+
+std::string Verdict::text() const {
+  return std::format("max error {:.3g} (rounding alone {:.3g}, bound {:.3g}), LSE error {:.3g}{}{}", error,
+                     rounding_error, bound, lse_error, lse_pattern ? "" : ", -inf pattern differs",
+                     finite ? "" : ", not finite");
+}
+
+Verdict judge(const AttentionCase& which, const AttentionAnswer& exact, const AttentionOutput& output) {
+  Verdict verdict;
+  double largest = 0;
+  for (std::size_t i = 0; i < exact.o.size(); ++i) {
+    const double got = from_storage(which.storage, output.o[i]);
+    if (!std::isfinite(got)) verdict.finite = false;
+    verdict.error = std::max(verdict.error, std::fabs(got - exact.o[i]));
+    const double rounded = from_storage(which.storage, to_storage(which.storage, exact.o[i]));
+    verdict.rounding_error = std::max(verdict.rounding_error, std::fabs(rounded - exact.o[i]));
+    largest = std::max(largest, std::fabs(exact.o[i]));
+  }
+  verdict.bound = 2 * std::max(verdict.rounding_error, half_ulp(which.storage, largest)) + 1e-5;
+  if (which.lse) {
+    for (std::size_t i = 0; i < exact.lse.size(); ++i) {
+      if (std::isinf(exact.lse[i])) {
+        if (output.lse[i] != -std::numeric_limits<float>::infinity()) verdict.lse_pattern = false;
+      } else if (!std::isfinite(output.lse[i])) {
+        verdict.lse_pattern = false;
+      } else {
+        verdict.lse_error = std::max(verdict.lse_error, std::fabs(output.lse[i] - exact.lse[i]));
+      }
+    }
+  }
+  return verdict;
+}
+
+}  // namespace wavejit::tests

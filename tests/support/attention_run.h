@@ -1,0 +1,74 @@
+// One attention case, from float arrays through the public C interface on a simulated device and back.
+//
+// Every tensor lies in device memory inside a fence: rows beyond the sequence end, gaps between heads and the space
+// around the tensor hold NaN, so that a kernel that lets padding in shows it, and O's surroundings hold a pattern that
+// must survive.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "support/attention_reference.h"
+#include "support/storage_types.h"
+#include "wavejit/simgpu.h"
+#include "wavejit/wavejit.h"
+
+namespace wavejit::tests {
+
+enum class Layout : std::uint8_t { bshd, bhsd, padded };
+
+struct AttentionCase {
+  Storage storage = Storage::fp16;
+  AttentionInputs inputs;
+  Layout layout = Layout::bshd;
+  bool lse = true;
+};
+
+// Inputs rounded to the storage type, normal with the given spread, from a seed.
+AttentionCase make_case(Storage storage, int batch, int query_length, int key_length, int query_heads, int kv_heads,
+                        int head_dim, bool causal, std::uint64_t seed, double spread = 1.0);
+
+struct AttentionOutput {
+  wavejit_status status = WAVEJIT_OK;
+  std::string detail;
+  std::vector<std::uint16_t> o;  // storage bits, [batch][query length][query heads][head dim]
+  std::vector<float> lse;        // [batch][query heads][query length]
+  bool fence_intact = true;      // nothing outside the described elements of O and LSE was written
+  std::string reports;           // what the simulated GPU found wrong
+};
+
+AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which);
+
+// An engine on one simulated device, closed at the end of the scope. Caches kernels in memory only unless a directory
+// is given.
+class Engine {
+ public:
+  explicit Engine(const char* target, const char* cache_directory = nullptr, const char* output_store = nullptr,
+                  const char* lowering = nullptr);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  wavejit_engine* get() const { return engine_; }
+
+ private:
+  wavejit_engine* engine_ = nullptr;
+};
+
+// Sets the wave schedule of launches that follow.
+void set_schedule(wavejit_simgpu_schedule schedule, std::uint64_t seed);
+
+// Errors of an output against the exact answer, beside what the bound allows (design: "Numbers").
+struct Verdict {
+  double error = 0;           // max |O − exact|
+  double rounding_error = 0;  // the same for the exact answer rounded to the storage type
+  double bound = 0;           // 2 · max(rounding error, half an ulp at max |O|) + 1e-5
+  double lse_error = 0;       // max |LSE − exact| over finite rows
+  bool lse_pattern = true;    // −inf exactly where the exact LSE is −inf
+  bool finite = true;
+  bool good(double lse_bound = 1e-4) const { return finite && error <= bound && lse_error <= lse_bound && lse_pattern; }
+  std::string text() const;
+};
+Verdict judge(const AttentionCase& which, const AttentionAnswer& exact, const AttentionOutput& output);
+
+}  // namespace wavejit::tests
