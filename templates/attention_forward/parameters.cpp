@@ -1,0 +1,85 @@
+#include "templates/attention_forward/parameters.h"
+
+#include <algorithm>
+
+#include "templates/attention_forward/lds_layout.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+// Registers a lane needs, rounded to what leaves a whole number of waves on a SIMD: O takes D/2, scores 32, Q D/4, and
+// fragments in flight the rest. 256 is half of the unified file (two waves), 168 a third.
+int vgpr_budget(const KernelSpec& spec) { return spec.head_dim_v > 64 ? 256 : 168; }
+
+constexpr int query_rows_per_wave = 32;
+
+}  // namespace
+
+std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
+  const targets::Target* target = targets::find_target(spec.target);
+  if (!target)
+    return std::unexpected("target=" + spec.target +
+                           " is not in the target table; accepted: " + targets::known_targets());
+  if (spec.head_dim_qk != 64 && spec.head_dim_qk != 128)
+    return std::unexpected("head dim " + std::to_string(spec.head_dim_qk) + " has no kernel; accepted: 64, 128");
+  if (spec.head_dim_v != spec.head_dim_qk)
+    return std::unexpected("head dim " + std::to_string(spec.head_dim_v) + " of v differs from " +
+                           std::to_string(spec.head_dim_qk) + " of q and k; accepted: the same");
+  if (spec.tile_keys != 64)
+    return std::unexpected("tile of " + std::to_string(spec.tile_keys) +
+                           " keys would change the order of additions; accepted: 64");
+  if (spec.tile_queries != 128)
+    return std::unexpected("tile of " + std::to_string(spec.tile_queries) +
+                           " queries has no kernel in pipeline=generic; accepted: 128");
+  if (spec.output_store == OutputStore::permlane && !target->permlane32_swap)
+    return std::unexpected("o_store=permlane needs v_permlane32_swap, which " + std::string(target->id) +
+                           " does not have; accepted: auto, scalar");
+  const bool has_matrix = std::ranges::any_of(
+      target->matrix, [](const targets::MatrixInstruction& row) { return row.m == 32 && row.n == 32; });
+  if (!has_matrix || target->wave_size != 64)
+    return std::unexpected("pipeline=generic needs 32x32 matrix instructions over 64 lanes, which " +
+                           std::string(target->id) + " does not have");
+
+  Resources resources;
+  resources.waves = spec.tile_queries / query_rows_per_wave;
+  resources.threads = resources.waves * target->wave_size;
+  const LdsPlan plan = lds_plan(spec, *target);
+  resources.lds_bytes = plan.total_bytes();
+  resources.lds_buffers = plan.buffers;
+  resources.vgpr_budget = vgpr_budget(spec);
+  if (resources.lds_bytes > target->lds_bytes_per_workgroup)
+    return std::unexpected("the tiles need " + std::to_string(resources.lds_bytes) + " bytes of LDS; " +
+                           std::string(target->id) + " gives a workgroup " +
+                           std::to_string(target->lds_bytes_per_workgroup));
+  const int waves_by_registers = std::min(target->vgprs_per_simd_lane / resources.vgpr_budget, target->waves_per_simd) *
+                                 target->simds_per_compute_unit;
+  resources.workgroups_per_compute_unit =
+      std::min(target->lds_bytes / resources.lds_bytes, waves_by_registers / resources.waves);
+  return resources;
+}
+
+OutputStore default_output_store(const targets::Target& target) {
+  return target.permlane32_swap ? OutputStore::permlane : OutputStore::scalar;
+}
+
+LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch, std::uint32_t query_heads,
+                               std::uint32_t query_length) {
+  const auto rows = static_cast<std::uint32_t>(spec.tile_queries);
+  const targets::Target* target = targets::find_target(spec.target);
+  const auto wave_size = static_cast<std::uint32_t>(target ? target->wave_size : 64);
+  LaunchGeometry geometry;
+  geometry.grid_x = query_heads;
+  geometry.grid_y = query_length / rows + (query_length % rows != 0 ? 1 : 0);
+  geometry.grid_z = batch;
+  geometry.threads = rows / query_rows_per_wave * wave_size;
+  geometry.dynamic_lds_bytes = 0;  // LDS is a static array: the descriptor in the code object says its size
+  return geometry;
+}
+
+std::uint32_t kv_head_multiplier(std::uint32_t query_heads, std::uint32_t kv_heads) {
+  const std::uint64_t group = kv_heads == 0 ? 1 : query_heads / kv_heads;
+  if (group <= 1) return 0;  // stands for 2³²
+  return static_cast<std::uint32_t>(((std::uint64_t{1} << 32) + group - 1) / group);
+}
+
+}  // namespace wavejit::attention_forward
