@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# What the three libraries export and need.   check_libraries.sh <library dir>
+set -euo pipefail
+lib=$1
+failed=0
+complain() { echo "FAIL: $*"; failed=1; }
+
+exports() { nm -D --defined-only "$1" | awk '$2 != "A" { print $3 }' | sed 's/@.*//' | sort -u; }
+
+others=$(exports "$lib/libwavejit.so" | grep -v '^wavejit_' || true)
+[[ -z $others ]] || complain "libwavejit.so exports more than wavejit_*: $(echo "$others" | head -n 5 | tr '\n' ' ')"
+exports "$lib/libwavejit.so" | grep -qx wavejit_attention_forward || complain "libwavejit.so does not export wavejit_attention_forward"
+
+[[ $(exports "$lib/libwavejit_codegen.so") == wavejit_codegen_table ]] ||
+  complain "libwavejit_codegen.so exports: $(exports "$lib/libwavejit_codegen.so" | head -n 5 | tr '\n' ' ')"
+
+others=$(exports "$lib/libwavejit_simgpu.so" | grep -vE '^(wavejit_simgpu_|hip|__hip)' || true)
+[[ -z $others ]] || complain "libwavejit_simgpu.so exports more than HIP: $(echo "$others" | head -n 5 | tr '\n' ' ')"
+
+# No LLVM behind the runtime, and no HIP: it is opened by name when a device is.
+if ldd "$lib/libwavejit.so" | grep -qiE 'llvm|clang|lld|amdhip|comgr'; then complain "libwavejit.so needs: $(ldd "$lib/libwavejit.so")"; fi
+if strings -a "$lib/libwavejit.so" | grep -q 'LLVM ERROR'; then complain "libwavejit.so has LLVM inside"; fi
+for library in libwavejit_codegen.so libwavejit_simgpu.so; do
+  if ldd "$lib/$library" | grep -qiE 'libLLVM|amdhip'; then complain "$library needs: $(ldd "$lib/$library")"; fi
+done
+[[ $failed == 0 ]] && echo "exports and dependencies are as promised"
+exit $failed
