@@ -1,0 +1,138 @@
+// Cold and warm first calls, each in a fresh process (bench/phase_probe). Times are wall times of one shared machine:
+// compare them within one run.
+//
+//   cold   from starting the process to the launch returning, empty cache, less the time the simulated device takes to
+//   open warm   from the entry of the call to verified bytes (route + lookup), cache filled, device open
+#include <benchmark/benchmark.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+
+extern char** environ;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+unsigned long long now_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1'000'000'000ULL * t.tv_sec + t.tv_nsec;
+}
+
+struct TemporaryDirectory {
+  fs::path path;
+  TemporaryDirectory() {
+    std::string name = (fs::temp_directory_path() / "wavejit-bench-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
+    path = name;
+  }
+  ~TemporaryDirectory() { fs::remove_all(path); }
+};
+
+struct Probe {
+  unsigned long long started = 0;
+  nlohmann::json moments;
+};
+
+// The probe lies beside this program.
+Probe run_probe(const std::string& target, int head_dim, const fs::path& cache) {
+  const fs::path program = fs::read_symlink("/proc/self/exe").parent_path() / "wavejit_phase_probe";
+  std::array<std::string, 4> words = {program.string(), target, std::to_string(head_dim), cache.string()};
+  std::array<char*, 5> arguments = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
+  std::array<int, 2> pipe_ends{};
+  if (pipe(pipe_ends.data()) != 0) throw std::runtime_error("pipe");
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], 1);
+  posix_spawn_file_actions_addclose(&actions, pipe_ends[0]);
+  Probe probe;
+  pid_t child = 0;
+  probe.started = now_ns();
+  const int error = posix_spawn(&child, words[0].c_str(), &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(pipe_ends[1]);
+  if (error != 0) throw std::runtime_error("cannot start " + words[0]);
+  std::string text;
+  std::array<char, 4096> buffer{};
+  for (ssize_t got = 0; (got = read(pipe_ends[0], buffer.data(), buffer.size())) > 0;) text.append(buffer.data(), got);
+  close(pipe_ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (status != 0) throw std::runtime_error("the probe failed");
+  probe.moments = nlohmann::json::parse(text);
+  return probe;
+}
+
+double ms(unsigned long long ns) { return static_cast<double>(ns) * 1e-6; }
+
+void cold_call(benchmark::State& state, const std::string& target, int head_dim) {
+  std::map<std::string, double> sums;
+  for (auto _ : state) {
+    const TemporaryDirectory cache;
+    const Probe probe = run_probe(target, head_dim, cache.path);
+    const auto moment = [&](const char* name) { return probe.moments[name].get<unsigned long long>(); };
+    if (probe.moments["origin"] != 3) throw std::runtime_error("not compiled");
+    // process start … main, then the call itself; opening the simulated device lies between and is not counted
+    const unsigned long long time = (moment("entered") - probe.started) + (moment("launched") - moment("opened"));
+    state.SetIterationTime(static_cast<double>(time) * 1e-9);
+    sums["start_ms"] += ms(moment("entered") - probe.started);
+    sums["open_ms"] += ms(moment("opened") - moment("entered"));
+    for (const char* phase : {"emit", "lower", "link", "inspect", "publish", "load", "launch"})
+      sums[std::string(phase) + "_ms"] += ms(moment(phase));
+  }
+  for (const auto& [name, sum] : sums) state.counters[name] = sum / static_cast<double>(state.iterations());
+}
+
+void warm_call(benchmark::State& state, const std::string& target, int head_dim) {
+  const TemporaryDirectory cache;
+  run_probe(target, head_dim, cache.path);
+  double whole_call = 0;
+  double mapped = 0;
+  for (auto _ : state) {
+    const Probe probe = run_probe(target, head_dim, cache.path);
+    if (probe.moments["origin"] != 2) throw std::runtime_error("not on disk");
+    const auto moment = [&](const char* name) { return probe.moments[name].get<unsigned long long>(); };
+    state.SetIterationTime(static_cast<double>(moment("route") + moment("lookup")) * 1e-9);
+    whole_call += ms(moment("launched") - moment("opened"));
+    mapped += probe.moments["compiler_mapped"].get<int>();
+  }
+  state.counters["whole_call_ms"] = whole_call / static_cast<double>(state.iterations());
+  state.counters["compiler_mapped"] = mapped;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (const char* target : {"gfx950", "gfx942"}) {
+    for (const int head_dim : {64, 128}) {
+      const std::string suffix = std::string("/") + target + "/d" + std::to_string(head_dim);
+      benchmark::RegisterBenchmark("cold_call" + suffix, cold_call, target, head_dim)
+          ->UseManualTime()
+          ->Unit(benchmark::kMillisecond)
+          ->Iterations(1)
+          ->Repetitions(9)
+          ->ReportAggregatesOnly();
+      benchmark::RegisterBenchmark("warm_call" + suffix, warm_call, target, head_dim)
+          ->UseManualTime()
+          ->Unit(benchmark::kMicrosecond)
+          ->Iterations(1)
+          ->Repetitions(9)
+          ->ReportAggregatesOnly();
+    }
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
