@@ -43,27 +43,24 @@ if [[ $(id -u) != 0 ]]; then
   exit 1
 fi
 
-# The mirror of the machine's own suite, in either of apt's two notations.
-mirror=$(sed -n 's/^URIs:[[:space:]]*\([^[:space:]]*\).*/\1/p' /etc/apt/sources.list.d/debian.sources 2>/dev/null | head -n 1)
+# The mirror of the machine's own suite, in either of apt's two notations; a file that is not there is no error.
+mirror=$(sed -n 's/^URIs:[[:space:]]*\([^[:space:]]*\).*/\1/p' /etc/apt/sources.list.d/debian.sources 2>/dev/null | head -n 1 || true)
 if [[ -z $mirror ]]; then
-  mirror=$(sed -n 's/^deb[[:space:]]\+\(\[[^]]*\][[:space:]]*\)\?\([^[:space:]]\+\)[[:space:]].*/\2/p' /etc/apt/sources.list 2>/dev/null | head -n 1)
+  mirror=$(sed -n 's/^deb[[:space:]]\+\(\[[^]]*\][[:space:]]*\)\?\([^[:space:]]\+\)[[:space:]].*/\2/p' /etc/apt/sources.list 2>/dev/null | head -n 1 || true)
 fi
 if [[ -z $mirror ]]; then say "found no Debian mirror in /etc/apt/sources.list or debian.sources"; exit 1; fi
 
-suites="trixie experimental"
-[[ $VERSION_CODENAME == trixie ]] && suites="experimental"
-cat > /etc/apt/sources.list.d/wavejit.sources <<SOURCES
-Types: deb
-URIs: $mirror
-Suites: $suites
-Components: main
-Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
-SOURCES
-own_priority=900
+# Mirrors refresh experimental's index late; its signature is checked all the same, only its date is not.
+{
+  if [[ $VERSION_CODENAME == bookworm ]]; then
+    printf 'Types: deb\nURIs: %s\nSuites: trixie\nComponents: main\nSigned-By: %s\n\n' "$mirror" /usr/share/keyrings/debian-archive-keyring.gpg
+  fi
+  printf 'Types: deb\nURIs: %s\nSuites: experimental\nComponents: main\nSigned-By: %s\nCheck-Valid-Until: no\n' "$mirror" /usr/share/keyrings/debian-archive-keyring.gpg
+} > /etc/apt/sources.list.d/wavejit.sources
 cat > /etc/apt/preferences.d/wavejit <<PINS
 Package: *
 Pin: release n=trixie
-Pin-Priority: $own_priority
+Pin-Priority: 900
 
 Package: *
 Pin: release n=bookworm
@@ -80,7 +77,7 @@ PINS
 
 export DEBIAN_FRONTEND=noninteractive
 apt_options=(-y -q -o Dpkg::Options::=--force-confold -o Dpkg::Use-Pty=0)
-say "reading package lists ($VERSION_CODENAME + $suites)"
+say "reading package lists"
 apt-get "${apt_options[@]}" update >/dev/null
 say "installing ${#required[@]} packages (about a minute on a fresh machine)"
 apt-get "${apt_options[@]}" --no-install-recommends install "${required[@]}" | awk '/^(Setting up|Unpacking)/ { n++; if (n % 20 == 0) printf "[toolchain]   %d steps\n", n }'
