@@ -24,8 +24,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cache/counters.h"
@@ -140,6 +142,10 @@ class Cache {
   CounterValues counters() const { return counters_.values(); }
 
  private:
+  std::optional<Hit> lookup_in(const Layer& layer, const Key& key);
+  const Layer* writable_layer() const;
+  void tell(Event::Kind kind, const std::string& what);
+
   CacheOptions options_;
   IoInterface* io_;
   Counters counters_;
