@@ -16,7 +16,7 @@ required=(
   llvm-22-dev llvm-22-tools liblld-22-dev clang-format-22 clang-tidy-22 libclang-rt-22-dev
   zlib1g-dev libzstd-dev
   # libraries (README.md says why each)
-  libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libxtensor-dev libxxhash-dev
+  libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libxtensor-dev libxxhash-dev libssl-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   # tests and the demo
   python3 python3-numpy strace file
