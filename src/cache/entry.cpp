@@ -90,6 +90,11 @@ std::unexpected<std::string> wrong_length(std::string_view field, std::uint64_t 
 
 bool within(std::uint64_t value, std::uint64_t limit) { return value >= 1 && value <= limit; }
 
+// Key texts and names end up on terminals and in logs: no control characters.
+bool is_printable(std::string_view text) {
+  return std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
 }  // namespace
 
 bool is_target_id(std::string_view text) {
@@ -104,6 +109,7 @@ std::expected<std::vector<std::byte>, std::string> serialise(const Entry& entry)
   if (!within(entry.key_text.size(), max_key_text_bytes)) {
     return wrong_length("key text bytes", entry.key_text.size(), max_key_text_bytes);
   }
+  if (!is_printable(entry.key_text)) return std::unexpected("the key text holds control characters; text is accepted");
   if (!is_target_id(entry.target_id)) {
     return std::unexpected("target id '" + entry.target_id +
                            "' is no folder name; letters, digits and :+-_. are accepted");
@@ -116,6 +122,7 @@ std::expected<std::vector<std::byte>, std::string> serialise(const Entry& entry)
     if (!within(kernel.name.size(), max_kernel_name_bytes)) {
       return wrong_length("kernel name bytes", kernel.name.size(), max_kernel_name_bytes);
     }
+    if (!is_printable(kernel.name)) return std::unexpected("a kernel name holds control characters; text is accepted");
     header += kernel.name.size();
   }
   header = rounded_up(header);
@@ -209,6 +216,7 @@ std::expected<Entry, std::string> parse(std::span<const std::byte> file) {
   Entry entry;
   entry.key_text = taker.take_text(fixed.key_text_bytes);
   entry.target_id = taker.take_text(fixed.target_id_bytes);
+  if (!is_printable(entry.key_text)) return std::unexpected("the key text holds control characters");
   if (!is_target_id(entry.target_id)) return std::unexpected("the target id is no folder name");
   entry.kernels.reserve(fixed.kernel_count);
   for (std::uint32_t i = 0; i < fixed.kernel_count; ++i) {
@@ -221,6 +229,7 @@ std::expected<Entry, std::string> parse(std::span<const std::byte> file) {
                              .agprs = record.agprs,
                              .sgprs = record.sgprs,
                              .threads = record.threads});
+    if (!is_printable(entry.kernels.back().name)) return std::unexpected("a kernel name holds control characters");
   }
   const auto padding = taker.rest().first(fixed.header_bytes - used);
   if (!std::ranges::all_of(padding, [](std::byte b) { return b == std::byte{0}; })) {

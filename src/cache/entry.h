@@ -12,6 +12,7 @@
 //               reserved         u32       0
 //   kernel   := name_bytes u32  kernarg_bytes u32  lds_bytes u32  private_bytes u32
 //               vgprs u32  agprs u32  sgprs u32  threads u32
+//   key_text, kernel_name: UTF-8 without control characters, no terminator; target_id: see is_target_id
 //   padding  := 0 bytes up to the next multiple of 64, so that the code object is aligned in the file
 //   checksum := 16 bytes   XXH3-128 (seed 0) of all bytes before it, in XXH's canonical (big-endian) order
 //

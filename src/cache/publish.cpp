@@ -117,7 +117,9 @@ PublishResult Cache::publish(const Key& key, const Compiled& compiled) noexcept 
     const Layer* layer = writable_layer();
     if (layer == nullptr) {
       ++counters_.publishes_skipped;
-      return {.published = false, .reason = "the cache is " + std::string(to_text(options_.mode))};
+      return {.published = false,
+              .reason = options_.mode == Mode::read_write ? "the cache has no writable layer"
+                                                          : "the cache is " + std::string(to_text(options_.mode))};
     }
     const auto bytes = serialise({.key_text = key.text(),
                                   .target_id = key.target_id(),

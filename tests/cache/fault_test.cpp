@@ -1,0 +1,155 @@
+// Every system call fails, in every way, once and from then on (reliability cases 20 to 22): a fault is a miss or an
+// unpublished entry with one counter, never wrong bytes, an exception, a half-written entry or a hang.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <string>
+
+#include "cache/cache.h"
+#include "cache_test_support.h"
+#include "faulty_io.h"
+
+namespace wavejit::cache {
+namespace {
+
+struct Fault {
+  const char* name;
+  FaultyIo::Kind kind;
+  int code;
+};
+
+constexpr Fault faults[] = {
+    {"ENOSPC", FaultyIo::Kind::error, ENOSPC}, {"EIO", FaultyIo::Kind::error, EIO},
+    {"EACCES", FaultyIo::Kind::error, EACCES}, {"EROFS", FaultyIo::Kind::error, EROFS},
+    {"EINTR", FaultyIo::Kind::error, EINTR},   {"ESTALE", FaultyIo::Kind::error, ESTALE},
+    {"EMFILE", FaultyIo::Kind::error, EMFILE}, {"ENOENT", FaultyIo::Kind::error, ENOENT},
+    {"EEXIST", FaultyIo::Kind::error, EEXIST}, {"EDQUOT", FaultyIo::Kind::error, EDQUOT},
+    {"one byte", FaultyIo::Kind::one_byte, 0}, {"nothing", FaultyIo::Kind::nothing, 0},
+};
+
+class FaultTest : public ::testing::TestWithParam<std::tuple<Fault, bool>> {
+ protected:
+  // Runs `operation(io, n)` for n = 1, 2, … until it makes fewer than n calls.
+  template <typename Operation>
+  void for_every_call(Operation operation) {
+    const auto& [fault, sticky] = GetParam();
+    for (int n = 1;; ++n) {
+      SCOPED_TRACE(std::string(fault.name) + (sticky ? " from call " : " at call ") + std::to_string(n));
+      FaultyIo io(fault.kind, fault.code, n, sticky);
+      operation(io, n);
+      ASSERT_FALSE(HasFatalFailure());
+      if (io.calls() < n) return;
+      ASSERT_LT(n, 100'000) << "the loop must end";
+    }
+  }
+  bool interruption_once() const { return std::get<0>(GetParam()).code == EINTR && !std::get<1>(GetParam()); }
+  bool sticky() const { return std::get<1>(GetParam()); }
+
+  ScratchDirectory scratch_;
+  Key key_ = sample_key();
+  // Small: one-byte reads and writes make a call per byte.
+  std::vector<std::byte> code_ = sample_code(150);
+  std::vector<KernelFacts> kernels_ = {{.name = "k"}};
+};
+
+TEST_P(FaultTest, Lookup) {
+  const std::string root = scratch_ / "cache";
+  ASSERT_TRUE(open_cache(root).publish(key_, {.kernels = kernels_, .code_object = code_}).published);
+  for_every_call([&](FaultyIo& io, int n) {
+    Cache cache = open_cache(root, Mode::read_write, &io);
+    const auto hit = cache.lookup(key_);
+    const CounterValues counters = cache.counters();
+    ASSERT_EQ(counters.lookups, 1U);
+    ASSERT_EQ(counters.hits + counters.misses, 1U);
+    ASSERT_EQ(hit.has_value(), counters.hits == 1);
+    if (hit) {
+      ASSERT_TRUE(same_bytes(hit->entry().code_object, code_));
+    } else {
+      ASSERT_EQ(counters.absent + counters.damaged + counters.refused + counters.read_faults, 1U);
+    }
+    if (interruption_once() || io.calls() < n) ASSERT_TRUE(hit);
+  });
+  EXPECT_TRUE(open_cache(root).lookup(key_)) << "reading has changed nothing";
+}
+
+TEST_P(FaultTest, PublishIntoAnEmptyDirectory) {
+  int round = 0;
+  for_every_call([&](FaultyIo& io, int n) {
+    const std::string root = scratch_ / std::to_string(++round);
+    Cache cache = open_cache(root, Mode::read_write, &io);
+    const auto result = cache.publish(key_, {.kernels = kernels_, .code_object = code_});
+    const CounterValues counters = cache.counters();
+    ASSERT_EQ(counters.publishes, 1U);
+    ASSERT_EQ(counters.published, result.published ? 1U : 0U);
+    ASSERT_EQ(counters.publish_failures, result.published ? 0U : 1U);
+    ASSERT_EQ(result.reason.empty(), result.published);
+    const FilesBelow files = files_below(root);
+    ASSERT_EQ(files.entries.size(), result.published ? 1U : 0U);
+    ASSERT_TRUE(files.strangers.empty());
+    if (!sticky()) ASSERT_TRUE(files.temporaries.empty());
+    ASSERT_LE(files.temporaries.size(), 1U);
+    Cache after = open_cache(root);
+    const auto hit = after.lookup(key_);
+    ASSERT_EQ(hit.has_value(), result.published);
+    if (hit) ASSERT_TRUE(same_bytes(hit->entry().code_object, code_));
+    if (interruption_once() || io.calls() < n) ASSERT_TRUE(result.published) << result.reason;
+    ASSERT_TRUE(after.publish(key_, {.kernels = kernels_, .code_object = code_}).published)
+        << "it heals when the fault is gone";
+  });
+}
+
+TEST_P(FaultTest, PublishOverAnOlderEntry) {
+  const std::string root = scratch_ / "cache";
+  const auto older = sample_code(90, 9);
+  for_every_call([&](FaultyIo& io, int) {
+    std::filesystem::remove_all(root);
+    ASSERT_TRUE(open_cache(root).publish(key_, {.kernels = kernels_, .code_object = older}).published);
+    Cache cache = open_cache(root, Mode::read_write, &io);
+    const auto result = cache.publish(key_, {.kernels = kernels_, .code_object = code_});
+    const auto hit = open_cache(root).lookup(key_);
+    ASSERT_TRUE(hit) << "the old entry or the new one, whatever happened";
+    ASSERT_TRUE(same_bytes(hit->entry().code_object, result.published ? code_ : older));
+  });
+}
+
+TEST_P(FaultTest, DropAndVisit) {
+  const std::string root = scratch_ / "cache";
+  for_every_call([&](FaultyIo& io, int n) {
+    ASSERT_TRUE(open_cache(root).publish(key_, {.kernels = kernels_, .code_object = code_}).published);
+    Cache cache = open_cache(root, Mode::read_write, &io);
+    int whole = 0;
+    int damaged = 0;
+    const bool complete = cache.visit([&](const Visited& visited) { ++(visited.damage.empty() ? whole : damaged); });
+    ASSERT_LE(whole + damaged, 1);
+    if (interruption_once()) ASSERT_TRUE(complete && whole == 1);
+    if (cache.drop(key_)) ASSERT_FALSE(open_cache(root).lookup(key_));
+    if (io.calls() < n) ASSERT_TRUE(complete && whole == 1 && cache.counters().dropped == 1);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FaultTest, ::testing::Combine(::testing::ValuesIn(faults), ::testing::Bool()),
+                         [](const auto& param) {
+                           std::string name = std::get<0>(param.param).name;
+                           std::erase(name, ' ');
+                           return name + (std::get<1>(param.param) ? "FromThenOn" : "Once");
+                         });
+
+// Names that come out the same again and again: O_EXCL keeps two writers apart.
+class SameNameIo : public PassingIo {
+ public:
+  std::uint64_t random_bits() override { return 42; }
+  std::int64_t process_id() override { return 1; }
+};
+
+TEST(TemporaryNameTest, DiffersWithinAProcessWhateverTheRandomBits) {
+  const ScratchDirectory scratch;
+  SameNameIo io;
+  Cache cache = open_cache(scratch / "cache", Mode::read_write, &io);
+  const auto code = sample_code(100);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(cache.publish(sample_key(), {.kernels = sample_kernels(), .code_object = code}).published);
+  }
+}
+
+}  // namespace
+}  // namespace wavejit::cache
