@@ -1,0 +1,248 @@
+// Launches: what HIP checks before a kernel is queued, and how arguments become a kernarg buffer. The hidden arguments
+// behind the explicit ones are written by the engine, which knows where the metadata puts them.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "hip_abi/hip_functions.h"
+#include "simgpu/hip/event.h"
+#include "simgpu/hip/front.h"
+#include "simgpu/hip/modules.h"
+#include "simgpu/hip/symbols.h"
+#include "targets/targets.h"
+
+namespace wavejit::hip_abi {
+
+using namespace simgpu;
+using namespace simgpu::hip_front;
+
+namespace {
+
+struct LaunchShape {
+  std::array<uint64_t, 3> threads;  // of the whole grid
+  std::array<uint64_t, 3> block;
+  uint64_t dynamic_lds_bytes = 0;
+};
+
+struct LaunchArguments {
+  void** kernel_params = nullptr;
+  void** extra = nullptr;
+};
+
+struct LaunchEvents {
+  hipEvent_t start = nullptr;
+  hipEvent_t stop = nullptr;
+};
+
+using Kernarg = std::vector<std::byte>;
+
+constexpr uint64_t grid_limit_x = std::numeric_limits<int32_t>::max();
+constexpr uint64_t grid_limit_yz = 65536;
+
+uint64_t product(const std::array<uint64_t, 3>& sizes) { return sizes[0] * sizes[1] * sizes[2]; }
+
+bool has_zero(const std::array<uint64_t, 3>& sizes) { return sizes[0] == 0 || sizes[1] == 0 || sizes[2] == 0; }
+
+// A dispatch packet holds the grid in threads in 32 bits a dimension. Block sizes are checked one by one before their
+// product is, which could wrap.
+bool fits_a_packet(const LaunchShape& shape, int max_threads) {
+  for (size_t i = 0; i < 3; ++i) {
+    if (shape.threads[i] > std::numeric_limits<uint32_t>::max()) return false;
+    if (std::cmp_greater(shape.block[i], max_threads)) return false;
+  }
+  return std::cmp_less_equal(product(shape.block), max_threads);
+}
+
+hipError_t from_kernel_params(const KernelInfo& info, void** parameters, Kernarg& kernarg) {
+  size_t index = 0;
+  for (const KernelArgument& argument : info.arguments) {
+    if (argument.hidden()) continue;
+    if (parameters == nullptr || parameters[index] == nullptr) return hipErrorInvalidValue;
+    if (argument.offset + argument.size > kernarg.size()) return hipErrorInvalidImage;
+    std::memcpy(kernarg.data() + argument.offset, parameters[index++], argument.size);
+  }
+  return hipSuccess;
+}
+
+// { HIP_LAUNCH_PARAM_BUFFER_POINTER, buffer, HIP_LAUNCH_PARAM_BUFFER_SIZE, &bytes, HIP_LAUNCH_PARAM_END }, in this
+// order.
+hipError_t from_extra(const KernelInfo& info, void** extra, Kernarg& kernarg) {
+  if (extra[0] != launch_param_buffer_pointer() || extra[2] != launch_param_buffer_size() ||
+      extra[4] != launch_param_end() || extra[3] == nullptr) {
+    return hipErrorInvalidValue;
+  }
+  const auto* buffer = static_cast<const std::byte*>(extra[1]);
+  const size_t bytes = *static_cast<const size_t*>(extra[3]);
+  if (kernarg.empty()) return bytes == 0 ? hipSuccess : hipErrorLaunchOutOfResources;
+  // HIP would leave the parameters behind a short buffer undefined; here that is an error.
+  if (buffer == nullptr || bytes < info.explicit_kernarg_bytes) return hipErrorInvalidValue;
+  std::memcpy(kernarg.data(), buffer, kernarg.size());
+  return hipSuccess;
+}
+
+hipError_t launch(const std::shared_ptr<Function>& function, LaunchShape shape, hipStream_t stream_handle,
+                  const LaunchArguments& arguments, const LaunchEvents& events = {}) {
+  const auto stream = find_stream(stream_handle);
+  if (stream == nullptr) return current_context() == nullptr ? hipErrorNoDevice : hipErrorContextIsDestroyed;
+  DeviceContext& context = stream->context();
+  if (context.ordinal() != current_ordinal()) return hipErrorInvalidHandle;
+  if (function->context != &context) return hipErrorInvalidDevice;
+  if (context.error() != hipSuccess) return context.error();
+  if (arguments.kernel_params != nullptr && arguments.extra != nullptr) return hipErrorInvalidValue;
+
+  const KernelInfo& info = function->info();
+  const targets::Target& target = context.device().target();
+  if (has_zero(shape.threads) || has_zero(shape.block)) return hipErrorInvalidConfiguration;
+  if (!fits_a_packet(shape, target.max_threads_per_workgroup)) return hipErrorInvalidConfiguration;
+  const auto lds_limit = static_cast<uint64_t>(target.lds_bytes_per_workgroup);
+  if (shape.dynamic_lds_bytes > lds_limit) return hipErrorInvalidValue;
+  if (info.static_lds_bytes + shape.dynamic_lds_bytes > lds_limit) return hipErrorLaunchOutOfResources;
+  if (product(shape.block) > info.max_threads_per_workgroup) return hipErrorLaunchFailure;
+
+  LaunchRequest request{
+      .kernel = function->kernel, .dynamic_lds_bytes = static_cast<uint32_t>(shape.dynamic_lds_bytes), .kernarg = {}};
+  for (size_t i = 0; i < 3; ++i) {
+    shape.block[i] = std::min(shape.block[i], shape.threads[i]);
+    // Kernels compiled for HIP state that all workgroups have the same size; the engine runs no others.
+    if (shape.threads[i] % shape.block[i] != 0) return hipErrorInvalidValue;
+    request.workgroups[i] = static_cast<uint32_t>(shape.threads[i] / shape.block[i]);
+    request.workgroup_size[i] = static_cast<uint32_t>(shape.block[i]);
+  }
+
+  Kernarg kernarg(info.explicit_kernarg_bytes);
+  const hipError_t error = arguments.extra != nullptr ? from_extra(info, arguments.extra, kernarg)
+                                                      : from_kernel_params(info, arguments.kernel_params, kernarg);
+  if (error != hipSuccess) return error;
+
+  if (events.start != nullptr) {
+    if (const hipError_t status = record_event(events.start, stream); status != hipSuccess) return status;
+  }
+  context.submit(stream, [&context, request, function, kernarg = std::move(kernarg)]() mutable {
+    request.kernarg = kernarg;
+    const Status status = context.device().launch(request);
+    if (status.ok()) return;
+    fmt::print(stderr, "wavejit simulated GPU: kernel {}: {}\n", function->info().name, status.text);
+    context.fail(to_hip(status.code));
+  });
+  return events.stop != nullptr ? record_event(events.stop, stream) : hipSuccess;
+}
+
+LaunchShape shape_of(const std::array<uint64_t, 3>& grid, const std::array<uint64_t, 3>& block,
+                     uint64_t dynamic_lds_bytes) {
+  return {.threads = {grid[0] * block[0], grid[1] * block[1], grid[2] * block[2]},
+          .block = block,
+          .dynamic_lds_bytes = dynamic_lds_bytes};
+}
+
+hipError_t launch_host_function(const void* host_function, dim3 grid, dim3 block, const LaunchArguments& arguments,
+                                size_t dynamic_lds_bytes, hipStream_t stream, const LaunchEvents& events = {}) {
+  if (host_function == nullptr) return hipErrorInvalidDeviceFunction;
+  if (current_context() == nullptr) return hipErrorNoDevice;
+  const auto function = find_any_function(host_function);
+  if (!function) return function.error();
+  return launch(*function, shape_of({grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, dynamic_lds_bytes), stream,
+                arguments, events);
+}
+
+struct CallConfiguration {
+  dim3 grid;
+  dim3 block;
+  size_t dynamic_lds_bytes = 0;
+  hipStream_t stream = nullptr;
+};
+thread_local std::vector<CallConfiguration> call_configurations;
+
+}  // namespace
+
+hipError_t hipModuleLaunchKernel(hipFunction_t handle, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                 unsigned block_x, unsigned block_y, unsigned block_z, unsigned dynamic_lds_bytes,
+                                 hipStream_t stream, void** kernel_params, void** extra) {
+  const DeviceContext* context = current_context();
+  if (context == nullptr) return finish(hipErrorNoDevice);
+  const LaunchShape shape = shape_of({grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_lds_bytes);
+  // This entry answers 1 where hipLaunchKernel answers 9.
+  if (grid_x > grid_limit_x || grid_y > grid_limit_yz || grid_z > grid_limit_yz) return finish(hipErrorInvalidValue);
+  if (has_zero(shape.threads) || has_zero(shape.block) ||
+      !fits_a_packet(shape, context->device().target().max_threads_per_workgroup)) {
+    return finish(hipErrorInvalidValue);
+  }
+  const auto function = find_function(handle);
+  if (function == nullptr) return finish(hipErrorInvalidHandle);
+  return finish(launch(function, shape, stream, {.kernel_params = kernel_params, .extra = extra}));
+}
+
+hipError_t hipExtModuleLaunchKernel(hipFunction_t handle, uint32_t work_size_x, uint32_t work_size_y,
+                                    uint32_t work_size_z, uint32_t block_x, uint32_t block_y, uint32_t block_z,
+                                    size_t dynamic_lds_bytes, hipStream_t stream, void** kernel_params, void** extra,
+                                    hipEvent_t start_event, hipEvent_t stop_event, uint32_t /*flags*/) {
+  if (current_context() == nullptr) return finish(hipErrorNoDevice);
+  const auto function = find_function(handle);
+  if (function == nullptr) return finish(hipErrorInvalidHandle);
+  return finish(launch(function,
+                       {.threads = {work_size_x, work_size_y, work_size_z},
+                        .block = {block_x, block_y, block_z},
+                        .dynamic_lds_bytes = dynamic_lds_bytes},
+                       stream, {.kernel_params = kernel_params, .extra = extra},
+                       {.start = start_event, .stop = stop_event}));
+}
+
+hipError_t hipLaunchKernel(const void* host_function, dim3 grid, dim3 block, void** arguments, size_t dynamic_lds_bytes,
+                           hipStream_t stream) {
+  return finish(
+      launch_host_function(host_function, grid, block, {.kernel_params = arguments}, dynamic_lds_bytes, stream));
+}
+
+hipError_t hipLaunchKernel_spt(const void* host_function, dim3 grid, dim3 block, void** arguments,
+                               size_t dynamic_lds_bytes, hipStream_t stream) {
+  return finish(launch_host_function(host_function, grid, block, {.kernel_params = arguments}, dynamic_lds_bytes,
+                                     per_thread_default(stream)));
+}
+
+hipError_t hipExtLaunchKernel(const void* host_function, dim3 grid, dim3 block, void** arguments,
+                              size_t dynamic_lds_bytes, hipStream_t stream, hipEvent_t start_event,
+                              hipEvent_t stop_event, int /*flags*/) {
+  return finish(launch_host_function(host_function, grid, block, {.kernel_params = arguments}, dynamic_lds_bytes,
+                                     stream, {.start = start_event, .stop = stop_event}));
+}
+
+// Simulated workgroups of one launch need not all be resident at once, so that a grid barrier could never open: the
+// devices say that they have no cooperative launch, and these answer what HIP answers for such devices.
+hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                            unsigned, hipStream_t, void**) {
+  return finish(current_context() == nullptr ? hipErrorNoDevice : hipErrorLaunchFailure);
+}
+hipError_t hipLaunchCooperativeKernel(const void*, dim3, dim3, void**, unsigned, hipStream_t) {
+  return finish(current_context() == nullptr ? hipErrorNoDevice : hipErrorLaunchFailure);
+}
+
+hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, size_t dynamic_lds_bytes, hipStream_t stream) {
+  call_configurations.push_back({grid, block, dynamic_lds_bytes, stream});
+  return hipSuccess;
+}
+
+hipError_t __hipPopCallConfiguration(dim3* grid, dim3* block, size_t* dynamic_lds_bytes, hipStream_t* stream) {
+  if (call_configurations.empty()) return finish(hipErrorMissingConfiguration);
+  const CallConfiguration top = call_configurations.back();
+  call_configurations.pop_back();
+  if (grid != nullptr) *grid = top.grid;
+  if (block != nullptr) *block = top.block;
+  if (dynamic_lds_bytes != nullptr) *dynamic_lds_bytes = top.dynamic_lds_bytes;
+  if (stream != nullptr) *stream = top.stream;
+  return hipSuccess;
+}
+
+// HIP's library exports this one under its C++ name as well, for programs built when the header declared it so.
+extern "C" __attribute__((visibility("default"), alias("hipExtModuleLaunchKernel"))) hipError_t
+ext_module_launch_kernel_by_cxx_name(hipFunction_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, size_t, hipStream_t, void**, void**, hipEvent_t, hipEvent_t, uint32_t) __asm__(
+    "_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j");
+
+}  // namespace wavejit::hip_abi

@@ -1,0 +1,39 @@
+#pragma once
+// What hipModule_t and hipFunction_t point to.
+
+#include <atomic>
+#include <expected>
+#include <memory>
+#include <span>
+
+#include "hip_abi/hip_abi.h"
+#include "simgpu/hip/front.h"
+
+namespace wavejit::simgpu::hip_front {
+
+struct Function {
+  std::shared_ptr<Module> module;  // keeps the kernel alive while work that uses it is queued
+  const Kernel* kernel = nullptr;
+  DeviceContext* context = nullptr;
+  std::atomic<int> max_dynamic_lds_bytes = -1;  // −1: not set by the program
+
+  [[nodiscard]] const KernelInfo& info() const { return kernel->info(); }
+  [[nodiscard]] hip_abi::hipFunction_t handle() const {
+    return reinterpret_cast<hip_abi::hipFunction_t>(const_cast<Function*>(this));
+  }
+};
+
+/// From whatever an image can be (bare ELF, bundle, compressed bundle) to a module on the device.
+std::expected<std::shared_ptr<Module>, hip_abi::hipError_t> load_image(DeviceContext& context,
+                                                                       std::span<const std::byte> image);
+
+/// Makes `function` known by its handle until forget_function.
+void remember_function(const std::shared_ptr<Function>& function);
+void forget_function(hip_abi::hipFunction_t handle);
+/// Null for a handle that was never given out or whose module was unloaded.
+std::shared_ptr<Function> find_function(hip_abi::hipFunction_t handle);
+
+/// Where HIP takes "a function": a host stub's address or a hipFunction_t.
+std::expected<std::shared_ptr<Function>, hip_abi::hipError_t> find_any_function(const void* function);
+
+}  // namespace wavejit::simgpu::hip_front
