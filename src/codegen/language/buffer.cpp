@@ -1,0 +1,38 @@
+#include "codegen/language/buffer.h"
+
+#include <llvm/IR/IntrinsicsAMDGPU.h>
+
+namespace wavejit::language {
+namespace {
+constexpr unsigned global_space = 1;
+constexpr unsigned buffer_space = 8;
+}  // namespace
+
+Buffer::Buffer(Kernel& kernel, Value* base, Value* bytes) : kernel_(&kernel) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* pointer = ir.CreateIntToPtr(base, ir.getPtrTy(global_space));
+  Value* size = ir.CreateZExt(bytes, kernel.i64());
+  descriptor_ = ir.CreateIntrinsic(
+      llvm::Intrinsic::amdgcn_make_buffer_rsrc, {ir.getPtrTy(buffer_space), ir.getPtrTy(global_space)},
+      {pointer, ir.getInt16(0), size, ir.getInt32(kernel.target().buffer_descriptor_word3)});
+}
+
+Value* Buffer::load(int bytes, Value* lane_offset, Value* uniform_offset) const {
+  llvm::Type* type = bytes == 4 ? kernel_->i32() : kernel_->vector(kernel_->i32(), bytes / 4);
+  return kernel_->ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_raw_ptr_buffer_load, {type},
+                                       {descriptor_, lane_offset, uniform_offset, kernel_->constant(0)});
+}
+
+void Buffer::store(Value* dwords, Value* lane_offset, Value* uniform_offset) const {
+  kernel_->ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_raw_ptr_buffer_store, {dwords->getType()},
+                                {dwords, descriptor_, lane_offset, uniform_offset, kernel_->constant(0)});
+}
+
+Value* slice_bytes(Kernel& kernel, Value* rows, Value* row_stride, int row_bytes) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* before_last = ir.CreateMul(ir.CreateSub(rows, kernel.constant(1)), row_stride);
+  Value* bytes = ir.CreateAdd(before_last, kernel.constant(row_bytes));
+  return ir.CreateSelect(ir.CreateICmpEQ(rows, kernel.constant(0)), kernel.constant(0), bytes);
+}
+
+}  // namespace wavejit::language

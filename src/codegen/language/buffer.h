@@ -1,0 +1,32 @@
+// Global memory through buffer descriptors: bounded by hardware, addressed as base + lane offset + uniform offset.
+//
+// A descriptor covers one (batch, head) slice with its exact size, so a row past the end reads zero and a store to it
+// is dropped: no predicate, no clamped index. The bound is checked against lane offset + uniform offset as long as the
+// uniform offset itself lies inside the slice (CDNA3 ISA, "Range checking": the limit is num_records − sgpr offset,
+// which would wrap otherwise), so callers keep uniform offsets inside.
+#pragma once
+
+#include "codegen/language/kernel.h"
+
+namespace wavejit::language {
+
+class Buffer {
+ public:
+  // `base` i64 and `bytes` i32, both uniform.
+  Buffer(Kernel& kernel, Value* base, Value* bytes);
+
+  // `bytes` a lane: 4, 8 or 16, as i32, <2 x i32> or <4 x i32>. Offsets are bytes, i32.
+  Value* load(int bytes, Value* lane_offset, Value* uniform_offset) const;
+  void store(Value* dwords, Value* lane_offset, Value* uniform_offset) const;
+
+  Value* descriptor() const { return descriptor_; }
+
+ private:
+  Kernel* kernel_;
+  Value* descriptor_;
+};
+
+// Bytes that `rows` rows of `row_bytes` take at distance `row_stride`: (rows − 1) · row_stride + row_bytes, 0 for none.
+Value* slice_bytes(Kernel& kernel, Value* rows, Value* row_stride, int row_bytes);
+
+}  // namespace wavejit::language

@@ -1,0 +1,113 @@
+#include "codegen/language/control.h"
+
+#include <llvm/IR/IntrinsicsAMDGPU.h>
+#include <llvm/IR/MDBuilder.h>
+
+#include <cstddef>
+
+namespace wavejit::language {
+namespace {
+
+llvm::BasicBlock* new_block(Kernel& kernel, const char* name) {
+  return llvm::BasicBlock::Create(kernel.context(), name, &kernel.function());
+}
+
+llvm::MDNode* weights(Kernel& kernel, Likelihood likelihood) {
+  if (likelihood == Likelihood::even) return nullptr;
+  return llvm::MDBuilder(kernel.context()).createBranchWeights(1, 1000);
+}
+
+}  // namespace
+
+Value* any_lane(Kernel& kernel, Value* lane_condition) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  llvm::Type* mask = kernel.target().wave_size == 64 ? kernel.i64() : kernel.i32();
+  Value* ballot = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_ballot, {mask}, {lane_condition});
+  return ir.CreateICmpNE(ballot, llvm::ConstantInt::get(mask, 0));
+}
+
+Values if_uniform(Kernel& kernel, Value* condition, Likelihood likelihood, const Values& values,
+                  const std::function<Values(const Values&)>& body) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  llvm::BasicBlock* before = ir.GetInsertBlock();
+  llvm::BasicBlock* taken = new_block(kernel, "taken");
+  llvm::BasicBlock* join = new_block(kernel, "join");
+  ir.CreateCondBr(condition, taken, join, weights(kernel, likelihood));
+
+  ir.SetInsertPoint(taken);
+  const Values changed = body(values);
+  llvm::BasicBlock* taken_end = ir.GetInsertBlock();
+  ir.CreateBr(join);
+
+  ir.SetInsertPoint(join);
+  Values merged;
+  merged.reserve(values.size());
+  for (std::size_t index = 0; index < values.size(); ++index) {
+    if (changed[index] == values[index]) {
+      merged.push_back(values[index]);
+      continue;
+    }
+    llvm::PHINode* phi = ir.CreatePHI(values[index]->getType(), 2);
+    phi->addIncoming(values[index], before);
+    phi->addIncoming(changed[index], taken_end);
+    merged.push_back(phi);
+  }
+  return merged;
+}
+
+void if_uniform(Kernel& kernel, Value* condition, Likelihood likelihood, const std::function<void()>& body) {
+  if_uniform(kernel, condition, likelihood, {}, [&](const Values&) {
+    body();
+    return Values{};
+  });
+}
+
+Values loop_in_phases(Kernel& kernel, int phases, const Values& initial,
+                      const std::function<Continued(int phase, const Values&)>& body) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  llvm::BasicBlock* entry = ir.GetInsertBlock();
+  llvm::BasicBlock* head = new_block(kernel, "loop");
+  ir.CreateBr(head);
+
+  ir.SetInsertPoint(head);
+  std::vector<llvm::PHINode*> carried;
+  Values state;
+  for (Value* value : initial) {
+    carried.push_back(ir.CreatePHI(value->getType(), 2));
+    carried.back()->addIncoming(value, entry);
+    state.push_back(carried.back());
+  }
+
+  struct Exit {
+    llvm::BasicBlock* from;
+    Values state;
+  };
+  std::vector<Exit> exits;
+  llvm::BasicBlock* done = new_block(kernel, "loop_done");
+  for (int phase = 0; phase < phases; ++phase) {
+    Continued continued = body(phase, state);
+    llvm::BasicBlock* end = ir.GetInsertBlock();
+    state = continued.state;
+    exits.push_back({end, state});
+    const bool last = phase + 1 == phases;
+    llvm::BasicBlock* next = last ? head : new_block(kernel, "loop_phase");
+    ir.CreateCondBr(continued.more, next, done);
+    if (last) {
+      for (std::size_t index = 0; index < carried.size(); ++index) carried[index]->addIncoming(state[index], end);
+    } else {
+      ir.SetInsertPoint(next);
+    }
+  }
+
+  done->moveAfter(ir.GetInsertBlock());
+  ir.SetInsertPoint(done);
+  Values result;
+  for (std::size_t index = 0; index < initial.size(); ++index) {
+    llvm::PHINode* phi = ir.CreatePHI(initial[index]->getType(), static_cast<unsigned>(phases));
+    for (const Exit& exit : exits) phi->addIncoming(exit.state[index], exit.from);
+    result.push_back(phi);
+  }
+  return result;
+}
+
+}  // namespace wavejit::language

@@ -1,0 +1,52 @@
+#include "codegen/language/convert.h"
+
+#include <llvm/IR/IntrinsicsAMDGPU.h>
+
+namespace wavejit::language {
+namespace {
+
+// Round to nearest even in integers: add just under half of the last kept bit, and the last kept bit itself to break
+// ties toward even. Bits above 0x7FFF7FFF (NaNs with a long payload) carry into the sign; see NanInput.
+Value* rounded_bf16_bits(Kernel& kernel, Value* value) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* bits = ir.CreateBitCast(value, kernel.i32());
+  Value* last_kept = ir.CreateAnd(ir.CreateLShr(bits, kernel.constant(16)), kernel.constant(1));
+  return ir.CreateAdd(ir.CreateAdd(bits, last_kept), kernel.constant(0x7FFF));
+}
+
+Value* emulated_bf16_pair(Kernel& kernel, Value* pair) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* low = rounded_bf16_bits(kernel, ir.CreateExtractElement(pair, std::uint64_t{0}));
+  Value* high = rounded_bf16_bits(kernel, ir.CreateExtractElement(pair, std::uint64_t{1}));
+  // v_perm_b32: selector bytes 0–3 name the second source, 4–7 the first.
+  return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_perm, {}, {high, low, ir.getInt32(0x07060302)});
+}
+
+}  // namespace
+
+Value* convert_pair(Kernel& kernel, Value* pair, Element element, NanInput nan) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  if (element == Element::bf16 && !kernel.target().packed_bf16_convert && nan == NanInput::irrelevant)
+    return emulated_bf16_pair(kernel, pair);
+  llvm::Type* scalar =
+      element == Element::bf16 ? llvm::Type::getBFloatTy(kernel.context()) : llvm::Type::getHalfTy(kernel.context());
+  return ir.CreateBitCast(ir.CreateFPTrunc(pair, kernel.vector(scalar, 2)), kernel.i32());
+}
+
+std::vector<Value*> convert_packed(Kernel& kernel, Value* registers, int first, int count, Element element,
+                                   NanInput nan) {
+  std::vector<Value*> dwords;
+  dwords.reserve(static_cast<std::size_t>(count / 2));
+  for (int r = first; r < first + count; r += 2)
+    dwords.push_back(convert_pair(kernel, kernel.ir().CreateShuffleVector(registers, {r, r + 1}), element, nan));
+  return dwords;
+}
+
+Value* gather_dwords(Kernel& kernel, std::span<Value* const> dwords) {
+  Value* vector = llvm::PoisonValue::get(kernel.vector(kernel.i32(), static_cast<int>(dwords.size())));
+  for (std::size_t index = 0; index < dwords.size(); ++index)
+    vector = kernel.ir().CreateInsertElement(vector, dwords[index], index);
+  return vector;
+}
+
+}  // namespace wavejit::language

@@ -1,0 +1,24 @@
+// f32 → 16-bit, round to nearest even, packed two to a dword.
+#pragma once
+
+#include <span>
+
+#include "codegen/language/fragment.h"
+
+namespace wavejit::language {
+
+// What a conversion must do with NaN. Where the target converts bf16 in one instruction the two are the same code; the
+// arithmetic substitute turns a few NaN patterns into zero unless it tests for them.
+enum class NanInput : std::uint8_t { kept, irrelevant };
+
+// <2 x float> → dword with element 0 in the low half.
+Value* convert_pair(Kernel& kernel, Value* pair, Element element, NanInput nan);
+
+// registers [first, first + count) of a float vector → count / 2 dwords.
+std::vector<Value*> convert_packed(Kernel& kernel, Value* registers, int first, int count, Element element,
+                                   NanInput nan);
+
+// Dwords → <n x i32>.
+Value* gather_dwords(Kernel& kernel, std::span<Value* const> dwords);
+
+}  // namespace wavejit::language

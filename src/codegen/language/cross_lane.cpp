@@ -1,0 +1,36 @@
+#include "codegen/language/cross_lane.h"
+
+#include <llvm/IR/IntrinsicsAMDGPU.h>
+
+namespace wavejit::language {
+
+std::pair<Value*, Value*> swap_halves(Kernel& kernel, Value* first, Value* second) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  if (!kernel.target().permlane32_swap) {
+    kernel.refuse("swapping lane halves needs v_permlane32_swap, which " + std::string(kernel.target().id) +
+                  " does not have");
+    return {first, second};
+  }
+  Value* swapped =
+      ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_permlane32_swap, {}, {first, second, ir.getFalse(), ir.getFalse()});
+  return {ir.CreateExtractValue(swapped, 0), ir.CreateExtractValue(swapped, 1)};
+}
+
+std::pair<Value*, Value*> both_halves(Kernel& kernel, Value* value) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  llvm::Type* type = value->getType();
+  Value* bits = ir.CreateBitCast(value, kernel.i32());
+  if (kernel.target().permlane32_swap && kernel.target().wave_size == 64) {
+    // Swapped with itself, a register holds the low half's value in all lanes of one result and the high half's in all
+    // lanes of the other.
+    const auto [low, high] = swap_halves(kernel, bits, bits);
+    return {ir.CreateBitCast(low, type), ir.CreateBitCast(high, type)};
+  }
+  const int half = kernel.target().wave_size / 2;
+  // ds_bpermute addresses lanes in bytes.
+  Value* address = ir.CreateShl(ir.CreateXor(kernel.lane(), kernel.constant(half)), kernel.constant(2));
+  Value* other = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_ds_bpermute, {}, {address, bits});
+  return {value, ir.CreateBitCast(other, type)};
+}
+
+}  // namespace wavejit::language

@@ -1,0 +1,104 @@
+#include "codegen/language/matrix.h"
+
+#include <llvm/IR/IntrinsicsAMDGPU.h>
+
+#include <algorithm>
+
+namespace wavejit::language {
+namespace {
+
+// LLVM's intrinsic for each MFMA, and the type it wants its 16-bit elements in: the older bf16 forms take i16.
+struct Row {
+  int m, k;
+  Element element;
+  unsigned intrinsic;
+  bool as_i16;
+};
+constexpr Row rows[] = {
+    {32, 16, Element::bf16, llvm::Intrinsic::amdgcn_mfma_f32_32x32x16_bf16, false},
+    {32, 16, Element::fp16, llvm::Intrinsic::amdgcn_mfma_f32_32x32x16_f16, false},
+    {16, 32, Element::bf16, llvm::Intrinsic::amdgcn_mfma_f32_16x16x32_bf16, false},
+    {16, 32, Element::fp16, llvm::Intrinsic::amdgcn_mfma_f32_16x16x32_f16, false},
+    {32, 8, Element::bf16, llvm::Intrinsic::amdgcn_mfma_f32_32x32x8bf16_1k, true},
+    {32, 8, Element::fp16, llvm::Intrinsic::amdgcn_mfma_f32_32x32x8f16, false},
+    {16, 16, Element::bf16, llvm::Intrinsic::amdgcn_mfma_f32_16x16x16bf16_1k, true},
+    {16, 16, Element::fp16, llvm::Intrinsic::amdgcn_mfma_f32_16x16x16f16, false},
+};
+
+}  // namespace
+
+MatrixUnit::MatrixUnit(Kernel& kernel, int m, int n, Element element) : kernel_(kernel), element_(element) {
+  const auto& available = kernel.target().matrix;
+  const auto instruction =
+      std::ranges::find_if(available, [&](const targets::MatrixInstruction& row) { return row.m == m && row.n == n; });
+  if (instruction == available.end()) {
+    kernel.refuse(std::string(kernel.target().id) + " has no matrix instruction of " + std::to_string(m) + "x" +
+                  std::to_string(n));
+    instruction_ = {.m = m, .n = n, .k = 8};
+    return;
+  }
+  instruction_ = *instruction;
+  const auto* row = std::ranges::find_if(rows, [&](const Row& candidate) {
+    return candidate.m == m && candidate.k == instruction_.k && candidate.element == element;
+  });
+  if (row == std::end(rows)) {
+    kernel.refuse("no intrinsic is known for the matrix instruction " + std::to_string(m) + "x" + std::to_string(n) +
+                  "x" + std::to_string(instruction_.k));
+    return;
+  }
+  intrinsic_ = row->intrinsic;
+  llvm::Type* scalar = row->as_i16                ? kernel.i16()
+                       : element == Element::bf16 ? llvm::Type::getBFloatTy(kernel.context())
+                                                  : llvm::Type::getHalfTy(kernel.context());
+  operand_type_ = kernel.vector(scalar, instruction_.k_per_lane(kernel.target().wave_size));
+}
+
+OperandLayout MatrixUnit::operand_layout(KOrder order) const {
+  const int wave_size = kernel_.target().wave_size;
+  return {.rows = instruction_.m,
+          .k_block = OperandLayout::slots * wave_size / instruction_.m,
+          .wave_size = wave_size,
+          .element = element_,
+          .k_order = order};
+}
+
+AccumulatorLayout MatrixUnit::accumulator_layout() const {
+  return {.rows = instruction_.m, .columns = instruction_.n, .wave_size = kernel_.target().wave_size};
+}
+
+Accumulator MatrixUnit::zeros() const {
+  const AccumulatorLayout layout = accumulator_layout();
+  return {llvm::Constant::getNullValue(kernel_.vector(kernel_.f32(), layout.registers())), layout};
+}
+
+Value* MatrixUnit::part(Value* dwords, int step) const {
+  const int per_step = instruction_.k_per_lane(kernel_.target().wave_size) / 2;  // two elements a dword
+  if (per_step != OperandLayout::dwords) {
+    llvm::SmallVector<int, 4> lanes;
+    for (int index = 0; index < per_step; ++index) lanes.push_back(step * per_step + index);
+    dwords = kernel_.ir().CreateShuffleVector(dwords, lanes);
+  }
+  return kernel_.ir().CreateBitCast(dwords, operand_type_);
+}
+
+Accumulator MatrixUnit::mma(const OperandA& a, const OperandB& b, const Accumulator& c) const {
+  if (a.layout != b.layout) {
+    kernel_.refuse("mma: operand A holds " + a.layout.describe() + ", operand B holds " + b.layout.describe());
+  } else if (a.layout != operand_layout(a.layout.k_order)) {
+    kernel_.refuse("mma: the operands hold " + a.layout.describe() + ", the instruction takes " +
+                   operand_layout(a.layout.k_order).describe());
+  } else if (c.layout != accumulator_layout()) {
+    kernel_.refuse("mma: the accumulator holds " + c.layout.describe() + ", the instruction takes " +
+                   accumulator_layout().describe());
+  }
+  if (kernel_.refused()) return c;
+  Accumulator result = c;
+  Value* zero = kernel_.constant(0);
+  for (int step = 0; step * instruction_.k < a.layout.k_block; ++step) {
+    result.value = kernel_.ir().CreateIntrinsic(
+        intrinsic_, {}, {part(a.value, step), part(b.value, step), result.value, zero, zero, zero});
+  }
+  return result;
+}
+
+}  // namespace wavejit::language

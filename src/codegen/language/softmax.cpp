@@ -1,0 +1,135 @@
+#include "codegen/language/softmax.h"
+
+#include <llvm/IR/IntrinsicsAMDGPU.h>
+
+#include <limits>
+#include <numbers>
+
+#include "codegen/language/control.h"
+#include "codegen/language/cross_lane.h"
+
+namespace wavejit::language {
+namespace {
+
+// Growth of a row's maximum, in powers of two, below which nothing is rescaled. P then stays under 2⁸: far inside the
+// range of fp16 and of every 8-bit format.
+constexpr float rescale_threshold = 8.0F;
+constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+
+}  // namespace
+
+SoftmaxState Softmax::initial() const {
+  return {
+      .maximum = kernel_.constant(minus_infinity), .shift = kernel_.constant(0.0F), .half_sum = kernel_.constant(0.0F)};
+}
+
+Value* Softmax::exp2(Value* value) const {
+  return kernel_.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_exp2, {kernel_.f32()}, {value});
+}
+
+// The maximum of a set is the same in whichever order it is taken, so this may be any tree. Groups of three become one
+// v_max3_f32 each.
+Value* Softmax::tile_maximum(std::span<const Accumulator> scores) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto maximum = [&](Value* a, Value* b) { return ir.CreateBinaryIntrinsic(llvm::Intrinsic::maxnum, a, b); };
+  std::vector<Value*> values;
+  for (const Accumulator& part : scores)
+    for (int r = 0; r < part.layout.registers(); ++r) values.push_back(ir.CreateExtractElement(part.value, r));
+  while (values.size() > 1) {
+    std::vector<Value*> next;
+    for (std::size_t i = 0; i < values.size(); i += 3) {
+      Value* group = values[i];
+      if (i + 1 < values.size()) group = maximum(group, values[i + 1]);
+      if (i + 2 < values.size()) group = maximum(group, values[i + 2]);
+      next.push_back(group);
+    }
+    values = std::move(next);
+  }
+  const auto [one, other] = both_halves(kernel_, values.front());
+  return maximum(one, other);
+}
+
+SoftmaxState Softmax::raise_maximum(const SoftmaxState& state, std::span<const Accumulator> scores,
+                                    std::span<Accumulator> outputs) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* tile = tile_maximum(scores);
+  // Ordered compare: (−inf) − (−inf) is NaN, and a row that still has seen nothing stays as it is.
+  Value* growth = ir.CreateFMul(ir.CreateFSub(tile, state.maximum), scale_);
+  Value* grows = ir.CreateFCmpOGT(growth, kernel_.constant(rescale_threshold));
+
+  Values values = {state.maximum, state.shift, state.half_sum};
+  for (const Accumulator& output : outputs) values.push_back(output.value);
+  values = if_uniform(kernel_, any_lane(kernel_, grows), Likelihood::rarely, values, [&](const Values& before) {
+    // `grows` implies tile > m, so the tile's maximum is max(m, tile). The factor of a row that does not grow is
+    // selected, not computed: exactly 1, also where m is −inf.
+    Value* maximum = ir.CreateSelect(grows, tile, before[0]);
+    Value* difference = ir.CreateFMul(ir.CreateFSub(before[0], tile), scale_);
+    Value* factor = ir.CreateSelect(grows, exp2(difference), kernel_.constant(1.0F));
+    Values after = {maximum, ir.CreateSelect(grows, ir.CreateFNeg(ir.CreateFMul(tile, scale_)), before[1]),
+                    ir.CreateFMul(before[2], factor)};
+    for (std::size_t index = 3; index < before.size(); ++index) {
+      const unsigned count = llvm::cast<llvm::FixedVectorType>(before[index]->getType())->getNumElements();
+      after.push_back(ir.CreateFMul(before[index], ir.CreateVectorSplat(count, factor)));
+    }
+    return after;
+  });
+  for (std::size_t index = 0; index < outputs.size(); ++index) outputs[index].value = values[index + 3];
+  return {.maximum = values[0], .shift = values[1], .half_sum = values[2]};
+}
+
+SoftmaxState Softmax::weigh(const SoftmaxState& state, std::span<Accumulator> scores) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  for (Accumulator& part : scores) {
+    const int registers = part.layout.registers();
+    Value* exponents = ir.CreateIntrinsic(llvm::Intrinsic::fma, {part.value->getType()},
+                                          {part.value, ir.CreateVectorSplat(static_cast<unsigned>(registers), scale_),
+                                           ir.CreateVectorSplat(static_cast<unsigned>(registers), state.shift)});
+    Value* weights = llvm::PoisonValue::get(part.value->getType());
+    for (int r = 0; r < registers; ++r)
+      weights = ir.CreateInsertElement(weights, exp2(ir.CreateExtractElement(exponents, r)), r);
+    part.value = weights;
+  }
+  // The fixed tree: the accumulators of the tile are added register by register, then the upper half of the registers
+  // onto the lower half until one is left.
+  Value* sum = scores.front().value;
+  for (const Accumulator& part : scores.subspan(1)) sum = ir.CreateFAdd(sum, part.value);
+  for (int width = scores.front().layout.registers() / 2; width >= 1; width /= 2) {
+    if (width == 1) {
+      sum =
+          ir.CreateFAdd(ir.CreateExtractElement(sum, std::uint64_t{0}), ir.CreateExtractElement(sum, std::uint64_t{1}));
+      break;
+    }
+    llvm::SmallVector<int, 16> lower;
+    llvm::SmallVector<int, 16> upper;
+    for (int r = 0; r < width; ++r) {
+      lower.push_back(r);
+      upper.push_back(r + width);
+    }
+    sum = ir.CreateFAdd(ir.CreateShuffleVector(sum, lower), ir.CreateShuffleVector(sum, upper));
+  }
+  SoftmaxState next = state;
+  next.half_sum = ir.CreateFAdd(state.half_sum, sum);
+  return next;
+}
+
+Value* Softmax::row_sum(const SoftmaxState& state) const {
+  const auto [one, other] = both_halves(kernel_, state.half_sum);
+  return kernel_.ir().CreateFAdd(one, other);
+}
+
+Value* Softmax::inverse(Value* row_sum) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* reciprocal = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_rcp, {kernel_.f32()}, {row_sum});
+  Value* zero = kernel_.constant(0.0F);
+  return ir.CreateSelect(ir.CreateFCmpOEQ(row_sum, zero), zero, reciprocal);
+}
+
+Value* Softmax::log_sum_exp(const SoftmaxState& state, Value* row_sum) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  // log2(0) is −inf and m of an empty row is −inf with c > 0: −inf comes out by itself.
+  Value* log2_sum = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_log, {kernel_.f32()}, {row_sum});
+  Value* log2 = ir.CreateIntrinsic(llvm::Intrinsic::fma, {kernel_.f32()}, {state.maximum, scale_, log2_sum});
+  return ir.CreateFMul(log2, kernel_.constant(std::numbers::ln2_v<float>));
+}
+
+}  // namespace wavejit::language

@@ -1,0 +1,51 @@
+// Online softmax over score accumulators in which a lane owns one column (a query row), in canonical arithmetic
+// (docs/canonical-arithmetic.md). Everything that decides a bit of the result stands in this file.
+//
+// Lanes l and l + 32 share a row: each holds half of the keys of a tile. The running maximum is the same in both; the
+// running sum is kept per half and joined once at the end.
+#pragma once
+
+#include <span>
+
+#include "codegen/language/fragment.h"
+
+namespace wavejit::language {
+
+// Per-lane state of the rows, carried round the tile loop.
+struct SoftmaxState {
+  Value* maximum = nullptr;   // m: raw scores, −inf until the row has seen a key
+  Value* shift = nullptr;     // −m · c, 0 while m is −inf (so that a masked score stays −inf)
+  Value* half_sum = nullptr;  // l of this lane's half
+};
+
+class Softmax {
+ public:
+  // `scale_log2e` is c > 0, uniform.
+  Softmax(Kernel& kernel, Value* scale_log2e) : kernel_(kernel), scale_(scale_log2e) {}
+
+  SoftmaxState initial() const;
+
+  // Takes a tile's scores into the maximum. Where a row grew by more than the threshold, its sum and its columns of
+  // `outputs` are scaled to the new maximum; all other rows stay as they are, bit for bit.
+  SoftmaxState raise_maximum(const SoftmaxState& state, std::span<const Accumulator> scores,
+                             std::span<Accumulator> outputs) const;
+
+  // scores ← P = exp2(score · c − m · c), and their sum into the state.
+  SoftmaxState weigh(const SoftmaxState& state, std::span<Accumulator> scores) const;
+
+  // l of the whole row, the same bits in both halves.
+  Value* row_sum(const SoftmaxState& state) const;
+  // 1 / l; 0 for a row that saw no key.
+  Value* inverse(Value* row_sum) const;
+  // Natural log of the row's sum of exponentials; −inf for a row that saw no key.
+  Value* log_sum_exp(const SoftmaxState& state, Value* row_sum) const;
+
+ private:
+  Value* tile_maximum(std::span<const Accumulator> scores) const;
+  Value* exp2(Value* value) const;
+
+  Kernel& kernel_;
+  Value* scale_;
+};
+
+}  // namespace wavejit::language

@@ -1,0 +1,18 @@
+// The end of a query tile: O divided, rounded and stored; LSE.
+#pragma once
+
+#include <span>
+
+#include "codegen/language/matrix.h"
+#include "codegen/language/softmax.h"
+#include "templates/attention_forward/workgroup.h"
+
+namespace wavejit::attention_forward {
+
+// O = fma(accumulated, 1 / l, +0). Rows past the end are dropped by the descriptor.
+void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
+                  language::Element element, std::span<const language::Accumulator> outputs, language::Value* inverse);
+
+void store_log_sum_exp(language::Kernel& kernel, const Workgroup& workgroup, language::Value* log_sum_exp);
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,115 @@
+#include "templates/attention_forward/workgroup.h"
+
+#include <llvm/IR/IntrinsicsAMDGPU.h>
+
+#include "templates/attention_forward/arguments.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+using language::Buffer;
+using language::Kernel;
+using language::Value;
+
+Value* minimum(Kernel& kernel, Value* a, Value* b) {
+  return kernel.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
+}
+
+// q head → kv head without a division: see Arguments::kv_head_multiplier.
+Value* kv_head_of(Kernel& kernel, Value* query_head) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* multiplier = kernel.argument_i32(offsetof(Arguments, kv_head_multiplier));
+  Value* product = ir.CreateMul(ir.CreateZExt(query_head, kernel.i64()), ir.CreateZExt(multiplier, kernel.i64()));
+  Value* quotient = ir.CreateTrunc(ir.CreateLShr(product, 32), kernel.i32());
+  return ir.CreateSelect(ir.CreateICmpEQ(multiplier, kernel.constant(0)), query_head, quotient);
+}
+
+// Where the fields of one tensor stand in Arguments.
+struct Fields {
+  std::size_t pointer, batch_stride, head_stride, row_stride;
+};
+constexpr Fields q_fields{offsetof(Arguments, q), offsetof(Arguments, q_batch_stride),
+                          offsetof(Arguments, q_head_stride), offsetof(Arguments, q_row_stride)};
+constexpr Fields k_fields{offsetof(Arguments, k), offsetof(Arguments, k_batch_stride),
+                          offsetof(Arguments, k_head_stride), offsetof(Arguments, k_row_stride)};
+constexpr Fields v_fields{offsetof(Arguments, v), offsetof(Arguments, v_batch_stride),
+                          offsetof(Arguments, v_head_stride), offsetof(Arguments, v_row_stride)};
+constexpr Fields o_fields{offsetof(Arguments, o), offsetof(Arguments, o_batch_stride),
+                          offsetof(Arguments, o_head_stride), offsetof(Arguments, o_row_stride)};
+
+Slice slice_of(Kernel& kernel, const Fields& fields, Value* batch, Value* head, Value* rows, int row_bytes) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* base = kernel.argument_i64(fields.pointer);
+  const auto step = [&](Value* index, std::size_t stride) {
+    return ir.CreateMul(ir.CreateZExt(index, kernel.i64()), kernel.argument_i64(stride));
+  };
+  base = ir.CreateAdd(base, step(batch, fields.batch_stride));
+  base = ir.CreateAdd(base, step(head, fields.head_stride));
+  Value* row_stride = kernel.argument_i32(fields.row_stride);
+  return {Buffer(kernel, base, language::slice_bytes(kernel, rows, row_stride, row_bytes)), row_stride};
+}
+
+}  // namespace
+
+Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const auto constant = [&](int value) { return kernel.constant(value); };
+
+  Value* query_head = kernel.workgroup_x();
+  Value* batch = kernel.workgroup_z();
+  Value* kv_head = kv_head_of(kernel, query_head);
+  Value* query_length = kernel.argument_i32(offsetof(Arguments, query_length));
+  Value* key_length = kernel.argument_i32(offsetof(Arguments, key_length));
+  Value* last_key = ir.CreateSub(key_length, constant(1));
+
+  // With a causal mask the last query tile has the most keys: it starts first, and the short ones fill the end.
+  Value* query_tile = kernel.workgroup_y();
+  if (spec.mask == Mask::causal) {
+    Value* last_tile = ir.CreateUDiv(ir.CreateSub(query_length, constant(1)), constant(spec.tile_queries));
+    query_tile = ir.CreateSub(last_tile, query_tile);
+  }
+  Value* first_row = ir.CreateMul(query_tile, constant(spec.tile_queries));
+  Value* first_row_of_wave = ir.CreateAdd(first_row, ir.CreateMul(kernel.wave(), constant(Workgroup::rows_per_wave)));
+  Value* row = ir.CreateAdd(first_row_of_wave, ir.CreateAnd(kernel.lane(), constant(Workgroup::rows_per_wave - 1)));
+
+  // The last key that a row sees. Row numbers and lengths stay below 2²⁶ (a slice is under 4 GiB and a row has at least
+  // 128 bytes), so this does not overflow for any offset that an alignment of the two sequences can give.
+  Value* offset = spec.mask == Mask::causal ? kernel.argument_i32(offsetof(Arguments, causal_offset)) : nullptr;
+  const auto limit_of = [&](Value* query_row) {
+    return offset ? minimum(kernel, ir.CreateAdd(query_row, offset), last_key) : last_key;
+  };
+  Value* last_row = minimum(kernel, ir.CreateAdd(first_row, constant(spec.tile_queries - 1)),
+                            ir.CreateSub(query_length, constant(1)));
+  // ceil(keys / tile): an arithmetic shift, so that a limit below −1 gives 0 or less.
+  Value* tiles =
+      ir.CreateAShr(ir.CreateAdd(limit_of(last_row), constant(spec.tile_keys)), constant(spec.tile_keys == 64 ? 6 : 0));
+
+  // A negative scale is a positive one with the query negated: exact, and the maximum of the scores stays a maximum. A
+  // zero scale becomes the smallest normal number: every product with a finite score vanishes in 2⁰ = 1 all the same,
+  // while −inf · c stays −inf for masked keys. All on the bit pattern, in scalar registers.
+  Value* scale = kernel.argument_i32(offsetof(Arguments, scale_log2e));
+  Value* sign = ir.CreateAnd(ir.CreateAShr(scale, constant(31)), ir.getInt32(0x80008000));
+  Value* magnitude = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umax, ir.CreateAnd(scale, ir.getInt32(0x7FFFFFFF)),
+                                              ir.getInt32(0x00800000));
+
+  const int qk_bytes = spec.head_dim_qk * 2;
+  const int v_bytes = spec.head_dim_v * 2;
+  return {
+      .q = slice_of(kernel, q_fields, batch, query_head, query_length, qk_bytes),
+      .k = slice_of(kernel, k_fields, batch, kv_head, key_length, qk_bytes),
+      .v = slice_of(kernel, v_fields, batch, kv_head, key_length, v_bytes),
+      .o = slice_of(kernel, o_fields, batch, query_head, query_length, v_bytes),
+      .query_head = query_head,
+      .batch = batch,
+      .query_length = query_length,
+      .scale_log2e = ir.CreateBitCast(magnitude, kernel.f32()),
+      .query_sign = sign,
+      .tiles = tiles,
+      .row = row,
+      .lane_group = ir.CreateLShr(kernel.lane(), constant(5)),
+      .row_limit = limit_of(row),
+      .wave_limit = limit_of(first_row_of_wave),
+  };
+}
+
+}  // namespace wavejit::attention_forward
