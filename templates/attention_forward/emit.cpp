@@ -1,6 +1,8 @@
 #include "templates/attention_forward/emit.h"
 
-#include <array>
+#include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
@@ -20,6 +22,7 @@ using language::Accumulator;
 using language::Element;
 using language::Kernel;
 using language::KOrder;
+using language::OperandA;
 using language::OperandB;
 using language::SoftmaxState;
 using language::Value;
@@ -42,14 +45,7 @@ class GenericPipeline {
         softmax_(kernel, workgroup_.scale_log2e) {}
 
   void emit() {
-    State state{.softmax = softmax_.initial(), .outputs = {}, .in_flight = {}};
-    for (int block = 0; block < output_blocks(); ++block) state.outputs.push_back(matrix_.zeros());
-
-    Value* any_tile = kernel_.ir().CreateICmpSGT(workgroup_.tiles, kernel_.constant(0));
-    Values result = language::if_uniform(kernel_, any_tile, language::Likelihood::even, row_values(state),
-                                         [&](const Values&) { return walk_tiles(state); });
-    const State end = with_row_values(state, result);
-
+    const State end = walk_tiles();
     Value* sum = softmax_.row_sum(end.softmax);
     store_output(kernel_, spec_, workgroup_, matrix_.element(), end.outputs, softmax_.inverse(sum));
     if (spec_.lse) store_log_sum_exp(kernel_, workgroup_, softmax_.log_sum_exp(end.softmax, sum));
@@ -57,54 +53,57 @@ class GenericPipeline {
 
  private:
   struct State {
+    Value* tile = nullptr;
     SoftmaxState softmax;
     std::vector<Accumulator> outputs;  // Oᵀ, 32 dims each
     Values in_flight;                  // the next tile, as far as it waits in registers
   };
 
-  static constexpr int query_fragment_k = 16;
+  static constexpr int fragment_k = 16;
   int output_blocks() const { return spec_.head_dim_v / 32; }
   int score_blocks() const { return spec_.tile_keys / 32; }
-  int dim_blocks() const { return spec_.head_dim_qk / query_fragment_k; }
+  int dim_blocks() const { return spec_.head_dim_qk / fragment_k; }
 
-  // The part of the state that outlives the loop, as a flat list for phis, and back.
-  static Values row_values(const State& state) {
-    Values values = {state.softmax.maximum, state.softmax.shift, state.softmax.half_sum};
+  // The state as a flat list, as the loop carries it, and back.
+  static Values to_values(const State& state) {
+    Values values = {state.tile, state.softmax.maximum, state.softmax.shift, state.softmax.half_sum};
     for (const Accumulator& output : state.outputs) values.push_back(output.value);
+    values.insert(values.end(), state.in_flight.begin(), state.in_flight.end());
     return values;
   }
-  static State with_row_values(State state, const Values& values) {
-    state.softmax = {.maximum = values[0], .shift = values[1], .half_sum = values[2]};
-    for (std::size_t block = 0; block < state.outputs.size(); ++block) state.outputs[block].value = values[block + 3];
-    return state;
+  static State from_values(State like, const Values& values) {
+    auto next = values.begin();
+    like.tile = *next++;
+    like.softmax = {.maximum = next[0], .shift = next[1], .half_sum = next[2]};
+    next += 3;
+    for (Accumulator& output : like.outputs) output.value = *next++;
+    like.in_flight.assign(next, values.end());
+    return like;
   }
 
-  Values walk_tiles(State state) {
+  State walk_tiles() {
     llvm::IRBuilder<>& ir = kernel_.ir();
-    state.in_flight = tiles_->start();
+    State start{
+        .tile = kernel_.constant(0), .softmax = softmax_.initial(), .outputs = {}, .in_flight = tiles_->start()};
+    start.outputs.assign(static_cast<std::size_t>(output_blocks()), matrix_.zeros());
     load_query();
 
-    const std::size_t row_count = row_values(state).size();
-    Values initial = row_values(state);
-    initial.insert(initial.end(), state.in_flight.begin(), state.in_flight.end());
-    initial.push_back(kernel_.constant(0));  // tile
-    Values end = language::loop_in_phases(
-        kernel_, plan_.buffers, initial, [&](int buffer, const Values& values) -> language::Continued {
-          State now = with_row_values(state, values);
-          now.in_flight.assign(values.begin() + static_cast<std::ptrdiff_t>(row_count), values.end() - 1);
-          Value* tile = values.back();
-          Value* next = ir.CreateAdd(tile, kernel_.constant(1));
-          Value* has_next = ir.CreateICmpSLT(next, workgroup_.tiles);
-          now.in_flight = tiles_->advance(buffer, tile, has_next, now.in_flight);
-          now = attend(now, buffer, tile);
-          Values after = row_values(now);
-          after.insert(after.end(), now.in_flight.begin(), now.in_flight.end());
-          after.push_back(next);
-          return {.state = after, .more = has_next};
-        });
-    end.resize(row_count);
-    return end;
+    const Values end = language::loop_in_phases(
+        kernel_, plan_.buffers, to_values(start),
+        [&](int buffer, const Values& values) {
+          State state = from_values(start, values);
+          // Opaque to loop strength reduction, which would carry the tile's byte offsets round the loop in vector
+          // registers, where a buffer instruction cannot take them from.
+          Value* tile = kernel_.uniform(state.tile);
+          state.tile = ir.CreateAdd(state.tile, kernel_.constant(1));
+          state.in_flight = tiles_->advance(buffer, tile, has_tile(state), state.in_flight);
+          return to_values(attend(state, buffer, tile));
+        },
+        [&](const Values& values) { return has_tile(from_values(start, values)); });
+    return from_values(start, end);
   }
+
+  Value* has_tile(const State& state) { return kernel_.ir().CreateICmpSLT(state.tile, workgroup_.tiles); }
 
   // Qᵀ as operand B, in registers for good: column = query row, 16 bytes of it a lane.
   void load_query() {
@@ -114,58 +113,88 @@ class GenericPipeline {
     Value* sign = ir.CreateVectorSplat(4, workgroup_.query_sign);
     std::vector<Value*> loaded;
     for (int block = 0; block < dim_blocks(); ++block) {
-      Value* offset = ir.CreateAdd(row, kernel_.constant(block * query_fragment_k * 2));
+      Value* offset = ir.CreateAdd(row, kernel_.constant(block * fragment_k * 2));
       loaded.push_back(workgroup_.q.buffer.load(16, offset, kernel_.constant(0)));
     }
     for (Value* dwords : loaded) query_.push_back(matrix_.operand_b(ir.CreateXor(dwords, sign), KOrder::contiguous));
   }
 
   State attend(State state, int buffer, Value* tile) {
-    std::vector<Accumulator> scores = multiply_keys(buffer);
+    ReadAhead keys(key_steps(), [&](const Step& step) { return tiles_->keys(buffer, step.keys, step.dims); });
+    std::vector<Accumulator> scores = multiply_keys(keys);
+    // The first of V are read while the softmax runs.
+    ReadAhead values(value_steps(),
+                     [&](const Step& step) { return tiles_->values_transposed(buffer, step.dims, step.keys); });
     apply_mask(kernel_, spec_, workgroup_, tile, scores);
     state.softmax = softmax_.raise_maximum(state.softmax, scores, state.outputs);
     state.softmax = softmax_.weigh(state.softmax, scores);
-    accumulate_values(buffer, scores, state.outputs);
+    accumulate_values(values, scores, state.outputs);
     return state;
   }
 
-  // Sᵀ: raw scores, k in blocks of 16 from dim 0 upward.
-  std::vector<Accumulator> multiply_keys(int buffer) {
-    std::vector<Accumulator> scores(static_cast<std::size_t>(score_blocks()), matrix_.zeros());
-    struct Step {
-      int key_block;
-      int dim_block;
-    };
+  // One fragment product: which block of keys, which block of dims.
+  struct Step {
+    int keys;
+    int dims;
+  };
+  // Both accumulators of the scores in turn, so that neighbours do not wait for each other.
+  std::vector<Step> key_steps() const {
     std::vector<Step> steps;
-    for (int dim_block = 0; dim_block < dim_blocks(); ++dim_block)
-      for (int key_block = 0; key_block < score_blocks(); ++key_block) steps.push_back({key_block, dim_block});
-    ahead(
-        steps, reads_ahead, [&](const Step& step) { return tiles_->keys(buffer, step.key_block, step.dim_block); },
-        [&](const Step& step, const language::OperandA& keys) {
-          Accumulator& sum = scores[static_cast<std::size_t>(step.key_block)];
-          sum = matrix_.mma(keys, query_[static_cast<std::size_t>(step.dim_block)], sum);
-        });
+    for (int dims = 0; dims < dim_blocks(); ++dims)
+      for (int keys = 0; keys < score_blocks(); ++keys) steps.push_back({keys, dims});
+    return steps;
+  }
+  std::vector<Step> value_steps() const {
+    std::vector<Step> steps;
+    for (int keys = 0; keys < spec_.tile_keys / fragment_k; ++keys)
+      for (int dims = 0; dims < output_blocks(); ++dims) steps.push_back({keys, dims});
+    return steps;
+  }
+
+  // LDS reads that run a few fragments ahead of the matrix instructions that consume them.
+  class ReadAhead {
+   public:
+    ReadAhead(std::vector<Step> steps, std::function<OperandA(const Step&)> read)
+        : steps_(std::move(steps)), read_(std::move(read)) {
+      fill(distance);
+    }
+    // Calls use(step, fragment) for every step in order.
+    template <typename Use>
+    void consume(Use use) {
+      for (std::size_t index = 0; index < steps_.size(); ++index) {
+        fill(index + distance);
+        use(steps_[index], fragments_[index]);
+      }
+    }
+
+   private:
+    static constexpr std::size_t distance = 4;
+    void fill(std::size_t count) {
+      while (fragments_.size() < std::min(count, steps_.size())) fragments_.push_back(read_(steps_[fragments_.size()]));
+    }
+    std::vector<Step> steps_;
+    std::function<OperandA(const Step&)> read_;
+    std::vector<OperandA> fragments_;
+  };
+
+  // Sᵀ = K · Qᵀ: raw scores, dims in blocks of 16 from dim 0 upward.
+  std::vector<Accumulator> multiply_keys(ReadAhead& reads) {
+    std::vector<Accumulator> scores(static_cast<std::size_t>(score_blocks()), matrix_.zeros());
+    reads.consume([&](const Step& step, const OperandA& keys) {
+      Accumulator& sum = scores[static_cast<std::size_t>(step.keys)];
+      sum = matrix_.mma(keys, query_[static_cast<std::size_t>(step.dims)], sum);
+    });
     return scores;
   }
 
   // Oᵀ += Vᵀ · Pᵀ, keys in blocks of 16 from key 0 of the tile upward.
-  void accumulate_values(int buffer, const std::vector<Accumulator>& weights, std::vector<Accumulator>& outputs) {
-    struct Step {
-      int dim_block;
-      int key_block;
-    };
-    std::vector<Step> steps;
-    for (int key_block = 0; key_block < spec_.tile_keys / 16; ++key_block)
-      for (int dim_block = 0; dim_block < output_blocks(); ++dim_block) steps.push_back({dim_block, key_block});
+  void accumulate_values(ReadAhead& reads, const std::vector<Accumulator>& weights, std::vector<Accumulator>& outputs) {
     OperandB packed;
-    ahead(
-        steps, reads_ahead,
-        [&](const Step& step) { return tiles_->values_transposed(buffer, step.dim_block, step.key_block); },
-        [&](const Step& step, const language::OperandA& values) {
-          if (step.dim_block == 0) packed = pack_weights(weights, step.key_block);
-          Accumulator& sum = outputs[static_cast<std::size_t>(step.dim_block)];
-          sum = matrix_.mma(values, packed, sum);
-        });
+    reads.consume([&](const Step& step, const OperandA& values) {
+      if (step.dims == 0) packed = pack_weights(weights, step.keys);
+      Accumulator& sum = outputs[static_cast<std::size_t>(step.dims)];
+      sum = matrix_.mma(values, packed, sum);
+    });
   }
 
   // Eight score registers are one operand fragment: a 16-key block in accumulator-row order.
@@ -174,18 +203,6 @@ class GenericPipeline {
     const std::vector<Value*> dwords = language::convert_packed(kernel_, part.value, key_block % 2 * 8, 8,
                                                                 matrix_.element(), language::NanInput::irrelevant);
     return matrix_.operand_b(language::gather_dwords(kernel_, dwords), KOrder::accumulator_rows);
-  }
-
-  // LDS reads run this many fragments ahead of the matrix instructions that consume them.
-  static constexpr std::size_t reads_ahead = 4;
-  template <typename Step, typename Read, typename Use>
-  static void ahead(const std::vector<Step>& steps, std::size_t distance, Read read, Use use) {
-    std::vector<language::OperandA> fragments;
-    for (std::size_t index = 0; index < steps.size(); ++index) {
-      while (fragments.size() < std::min(steps.size(), index + distance))
-        fragments.push_back(read(steps[fragments.size()]));
-      use(steps[index], fragments[index]);
-    }
   }
 
   Kernel& kernel_;

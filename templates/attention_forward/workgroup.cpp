@@ -80,9 +80,11 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
   };
   Value* last_row = minimum(kernel, ir.CreateAdd(first_row, constant(spec.tile_queries - 1)),
                             ir.CreateSub(query_length, constant(1)));
-  // ceil(keys / tile): an arithmetic shift, so that a limit below −1 gives 0 or less.
-  Value* tiles =
-      ir.CreateAShr(ir.CreateAdd(limit_of(last_row), constant(spec.tile_keys)), constant(spec.tile_keys == 64 ? 6 : 0));
+  // ceil(keys / tile), and one tile even if no row sees a key: fully masked it changes nothing, and O = 0 comes out of
+  // the same code.
+  Value* keys =
+      ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, ir.CreateAdd(limit_of(last_row), constant(1)), constant(1));
+  Value* tiles = ir.CreateAdd(ir.CreateUDiv(ir.CreateSub(keys, constant(1)), constant(spec.tile_keys)), constant(1));
 
   // A negative scale is a positive one with the query negated: exact, and the maximum of the scores stays a maximum. A
   // zero scale becomes the smallest normal number: every product with a finite score vanishes in 2⁰ = 1 all the same,

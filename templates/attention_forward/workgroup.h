@@ -25,7 +25,7 @@ struct Workgroup {
   language::Value* query_length;
   language::Value* scale_log2e;  // c ≥ 2⁻¹²⁶: the absolute value; see query_sign
   language::Value* query_sign;   // xor onto a dword of Q: both sign bits when the scale is negative, else 0
-  language::Value* tiles;        // key tiles that some row of the workgroup sees; may be 0
+  language::Value* tiles;        // key tiles that some row of the workgroup sees, at least 1
 
   language::Value* row;         // per lane: the query row that the lane owns
   language::Value* lane_group;  // per lane: 0 or 1, which half of the wave

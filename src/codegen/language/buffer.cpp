@@ -30,9 +30,11 @@ void Buffer::store(Value* dwords, Value* lane_offset, Value* uniform_offset) con
 
 Value* slice_bytes(Kernel& kernel, Value* rows, Value* row_stride, int row_bytes) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  Value* before_last = ir.CreateMul(ir.CreateSub(rows, kernel.constant(1)), row_stride);
-  Value* bytes = ir.CreateAdd(before_last, kernel.constant(row_bytes));
-  return ir.CreateSelect(ir.CreateICmpEQ(rows, kernel.constant(0)), kernel.constant(0), bytes);
+  // rows · stride + (row_bytes − stride), the second term only if there is a row. No compare of `rows` with 0: beside a
+  // subtraction of 1 the backend would turn it into a subtraction with borrow, on the vector unit.
+  Value* any = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, rows, kernel.constant(1));
+  Value* last = ir.CreateMul(any, ir.CreateSub(kernel.constant(row_bytes), row_stride));
+  return ir.CreateAdd(ir.CreateMul(rows, row_stride), last);
 }
 
 }  // namespace wavejit::language

@@ -63,7 +63,8 @@ void if_uniform(Kernel& kernel, Value* condition, Likelihood likelihood, const s
 }
 
 Values loop_in_phases(Kernel& kernel, int phases, const Values& initial,
-                      const std::function<Continued(int phase, const Values&)>& body) {
+                      const std::function<Values(int phase, const Values&)>& body,
+                      const std::function<Value*(const Values&)>& more) {
   llvm::IRBuilder<>& ir = kernel.ir();
   llvm::BasicBlock* entry = ir.GetInsertBlock();
   llvm::BasicBlock* head = new_block(kernel, "loop");
@@ -77,37 +78,20 @@ Values loop_in_phases(Kernel& kernel, int phases, const Values& initial,
     carried.back()->addIncoming(value, entry);
     state.push_back(carried.back());
   }
-
-  struct Exit {
-    llvm::BasicBlock* from;
-    Values state;
+  const std::function<Values(int, const Values&)> from_phase = [&](int phase, const Values& before) {
+    const Values after = body(phase, before);
+    if (phase + 1 == phases) return after;
+    return if_uniform(kernel, more(after), Likelihood::even, after,
+                      [&](const Values& values) { return from_phase(phase + 1, values); });
   };
-  std::vector<Exit> exits;
-  llvm::BasicBlock* done = new_block(kernel, "loop_done");
-  for (int phase = 0; phase < phases; ++phase) {
-    Continued continued = body(phase, state);
-    llvm::BasicBlock* end = ir.GetInsertBlock();
-    state = continued.state;
-    exits.push_back({end, state});
-    const bool last = phase + 1 == phases;
-    llvm::BasicBlock* next = last ? head : new_block(kernel, "loop_phase");
-    ir.CreateCondBr(continued.more, next, done);
-    if (last) {
-      for (std::size_t index = 0; index < carried.size(); ++index) carried[index]->addIncoming(state[index], end);
-    } else {
-      ir.SetInsertPoint(next);
-    }
-  }
+  state = from_phase(0, state);
 
-  done->moveAfter(ir.GetInsertBlock());
+  llvm::BasicBlock* latch = ir.GetInsertBlock();
+  llvm::BasicBlock* done = new_block(kernel, "loop_done");
+  ir.CreateCondBr(more(state), head, done);
+  for (std::size_t index = 0; index < carried.size(); ++index) carried[index]->addIncoming(state[index], latch);
   ir.SetInsertPoint(done);
-  Values result;
-  for (std::size_t index = 0; index < initial.size(); ++index) {
-    llvm::PHINode* phi = ir.CreatePHI(initial[index]->getType(), static_cast<unsigned>(phases));
-    for (const Exit& exit : exits) phi->addIncoming(exit.state[index], exit.from);
-    result.push_back(phi);
-  }
-  return result;
+  return state;
 }
 
 }  // namespace wavejit::language

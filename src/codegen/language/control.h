@@ -23,18 +23,15 @@ Values if_uniform(Kernel& kernel, Value* condition, Likelihood likelihood, const
 // if (condition) body(), for its effects.
 void if_uniform(Kernel& kernel, Value* condition, Likelihood likelihood, const std::function<void()>& body);
 
-// Phases of a loop that run in turn until one says that nothing is left:
+// Phases of a loop that run in turn while `more` holds:
 //
-//   phase 0 → phase 1 → … → phase n−1 → phase 0 → …   each may leave
+//   do { phase 0; if (more) { phase 1; if (more) { … } } } while (more);
 //
-// A phase gets the state and returns the next one with the condition to go on. The caller guarantees that there is
-// something to do at entry. With n = 2 the two halves of a double buffer are different code, and no address is chosen
-// at run time.
-struct Continued {
-  Values state;
-  Value* more = nullptr;
-};
+// A phase gets the state and returns the next one; `more` looks at the state after a phase. The caller guarantees that
+// there is something to do at entry. With two phases the halves of a double buffer are different code, and no address
+// is chosen at run time. One exit: loops with several make the backend rebuild the control flow.
 Values loop_in_phases(Kernel& kernel, int phases, const Values& initial,
-                      const std::function<Continued(int phase, const Values&)>& body);
+                      const std::function<Values(int phase, const Values&)>& body,
+                      const std::function<Value*(const Values&)>& more);
 
 }  // namespace wavejit::language

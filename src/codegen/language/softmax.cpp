@@ -27,45 +27,38 @@ Value* Softmax::exp2(Value* value) const {
   return kernel_.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_exp2, {kernel_.f32()}, {value});
 }
 
-// The maximum of a set is the same in whichever order it is taken, so this may be any tree. Groups of three become one
-// v_max3_f32 each.
-Value* Softmax::tile_maximum(std::span<const Accumulator> scores) const {
+// max(m, scores of the whole row). The maximum of a set is the same in whichever order it is taken; a chain in which
+// each step takes two more becomes v_max3_f32 throughout.
+Value* Softmax::raised(Value* maximum, std::span<const Accumulator> scores) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  const auto maximum = [&](Value* a, Value* b) { return ir.CreateBinaryIntrinsic(llvm::Intrinsic::maxnum, a, b); };
-  std::vector<Value*> values;
-  for (const Accumulator& part : scores)
-    for (int r = 0; r < part.layout.registers(); ++r) values.push_back(ir.CreateExtractElement(part.value, r));
-  while (values.size() > 1) {
-    std::vector<Value*> next;
-    for (std::size_t i = 0; i < values.size(); i += 3) {
-      Value* group = values[i];
-      if (i + 1 < values.size()) group = maximum(group, values[i + 1]);
-      if (i + 2 < values.size()) group = maximum(group, values[i + 2]);
-      next.push_back(group);
+  const auto larger = [&](Value* a, Value* b) { return ir.CreateBinaryIntrinsic(llvm::Intrinsic::maxnum, a, b); };
+  Value* tile = nullptr;
+  for (const Accumulator& part : scores) {
+    for (int r = 0; r < part.layout.registers(); ++r) {
+      Value* score = ir.CreateExtractElement(part.value, r);
+      tile = tile ? larger(tile, score) : score;
     }
-    values = std::move(next);
   }
-  const auto [one, other] = both_halves(kernel_, values.front());
-  return maximum(one, other);
+  const auto [one, other] = both_halves(kernel_, tile);
+  return larger(larger(one, other), maximum);
 }
 
 SoftmaxState Softmax::raise_maximum(const SoftmaxState& state, std::span<const Accumulator> scores,
                                     std::span<Accumulator> outputs) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  Value* tile = tile_maximum(scores);
+  Value* raised_maximum = raised(state.maximum, scores);
   // Ordered compare: (−inf) − (−inf) is NaN, and a row that still has seen nothing stays as it is.
-  Value* growth = ir.CreateFMul(ir.CreateFSub(tile, state.maximum), scale_);
+  Value* growth = ir.CreateFMul(ir.CreateFSub(raised_maximum, state.maximum), scale_);
   Value* grows = ir.CreateFCmpOGT(growth, kernel_.constant(rescale_threshold));
 
   Values values = {state.maximum, state.shift, state.half_sum};
   for (const Accumulator& output : outputs) values.push_back(output.value);
   values = if_uniform(kernel_, any_lane(kernel_, grows), Likelihood::rarely, values, [&](const Values& before) {
-    // `grows` implies tile > m, so the tile's maximum is max(m, tile). The factor of a row that does not grow is
-    // selected, not computed: exactly 1, also where m is −inf.
-    Value* maximum = ir.CreateSelect(grows, tile, before[0]);
-    Value* difference = ir.CreateFMul(ir.CreateFSub(before[0], tile), scale_);
+    // The factor of a row that does not grow is selected, not computed: exactly 1, also where m is −inf.
+    Value* maximum = ir.CreateSelect(grows, raised_maximum, before[0]);
+    Value* difference = ir.CreateFMul(ir.CreateFSub(before[0], raised_maximum), scale_);
     Value* factor = ir.CreateSelect(grows, exp2(difference), kernel_.constant(1.0F));
-    Values after = {maximum, ir.CreateSelect(grows, ir.CreateFNeg(ir.CreateFMul(tile, scale_)), before[1]),
+    Values after = {maximum, ir.CreateSelect(grows, ir.CreateFNeg(ir.CreateFMul(raised_maximum, scale_)), before[1]),
                     ir.CreateFMul(before[2], factor)};
     for (std::size_t index = 3; index < before.size(); ++index) {
       const unsigned count = llvm::cast<llvm::FixedVectorType>(before[index]->getType())->getNumElements();
@@ -79,14 +72,17 @@ SoftmaxState Softmax::raise_maximum(const SoftmaxState& state, std::span<const A
 
 SoftmaxState Softmax::weigh(const SoftmaxState& state, std::span<Accumulator> scores) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
+  // Register pairs: one packed multiply-add each, the same operation per element.
+  Value* scale_pair = ir.CreateVectorSplat(2, scale_);
+  Value* shift_pair = ir.CreateVectorSplat(2, state.shift);
   for (Accumulator& part : scores) {
-    const int registers = part.layout.registers();
-    Value* exponents = ir.CreateIntrinsic(llvm::Intrinsic::fma, {part.value->getType()},
-                                          {part.value, ir.CreateVectorSplat(static_cast<unsigned>(registers), scale_),
-                                           ir.CreateVectorSplat(static_cast<unsigned>(registers), state.shift)});
     Value* weights = llvm::PoisonValue::get(part.value->getType());
-    for (int r = 0; r < registers; ++r)
-      weights = ir.CreateInsertElement(weights, exp2(ir.CreateExtractElement(exponents, r)), r);
+    for (int r = 0; r < part.layout.registers(); r += 2) {
+      Value* pair = ir.CreateShuffleVector(part.value, {r, r + 1});
+      pair = ir.CreateIntrinsic(llvm::Intrinsic::fma, {pair->getType()}, {pair, scale_pair, shift_pair});
+      for (int i = 0; i < 2; ++i)
+        weights = ir.CreateInsertElement(weights, exp2(ir.CreateExtractElement(pair, i)), r + i);
+    }
     part.value = weights;
   }
   // The fixed tree: the accumulators of the tile are added register by register, then the upper half of the registers

@@ -41,7 +41,7 @@ class Softmax {
   Value* log_sum_exp(const SoftmaxState& state, Value* row_sum) const;
 
  private:
-  Value* tile_maximum(std::span<const Accumulator> scores) const;
+  Value* raised(Value* maximum, std::span<const Accumulator> scores) const;
   Value* exp2(Value* value) const;
 
   Kernel& kernel_;
