@@ -96,7 +96,7 @@ class GenericPipeline {
           // registers, where a buffer instruction cannot take them from.
           Value* tile = kernel_.uniform(state.tile);
           state.tile = ir.CreateAdd(state.tile, kernel_.constant(1));
-          state.in_flight = tiles_->advance(buffer, tile, has_tile(state), state.in_flight);
+          state.in_flight = tiles_->advance(buffer, tile, workgroup_.tiles, state.in_flight);
           return to_values(attend(state, buffer, tile));
         },
         [&](const Values& values) { return has_tile(from_values(start, values)); });

@@ -23,10 +23,10 @@ class Tiles {
   // Sets tile 0 on its way; returns what is in flight in registers.
   virtual language::Values start() = 0;
 
-  // After this call tile `tile` may be read from `buffer` by every wave, and tile + 1 is on its way if `has_next`. All
-  // barriers of the kernel are in here: the reads of the tile before have returned before anything overwrites them, and
-  // what was written is complete before anything reads it.
-  virtual language::Values advance(int buffer, language::Value* tile, language::Value* has_next,
+  // After this call tile `tile` may be read from `buffer` by every wave, and tile + 1 is on its way if there is one
+  // (`tiles` in all). All barriers of the kernel are in here: the reads of the tile before have returned before
+  // anything overwrites them, and what was written is complete before anything reads it.
+  virtual language::Values advance(int buffer, language::Value* tile, language::Value* tiles,
                                    const language::Values& in_flight) = 0;
 
   // K as operand A: 32 keys from 32 · key_block on, 16 dims from 16 · dim_block on.

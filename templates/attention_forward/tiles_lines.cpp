@@ -93,15 +93,15 @@ Values LineTiles::start() {
   return {};
 }
 
-Values LineTiles::advance(int buffer, Value* tile, Value* has_next, const Values& in_flight) {
+Values LineTiles::advance(int buffer, Value* tile, Value* tiles, const Values& in_flight) {
   // Before the barrier every wave has its own share of this tile in LDS and its reads of the previous tile behind it;
   // after it, this tile is whole and the other buffer is free. A wave that runs ahead is held by the next barrier, one
   // tile later, before it could touch either.
   language::wait_for_lds_fills(kernel_);
   language::barrier(kernel_);
-  language::if_uniform(kernel_, has_next, language::Likelihood::even, [&] {
-    fill_tile((buffer + 1) % plan_.buffers, kernel_.ir().CreateAdd(tile, kernel_.constant(1)));
-  });
+  Value* next = kernel_.ir().CreateAdd(tile, kernel_.constant(1));
+  language::if_uniform(kernel_, kernel_.ir().CreateICmpSLT(next, tiles), language::Likelihood::even,
+                       [&] { fill_tile((buffer + 1) % plan_.buffers, next); });
   return in_flight;
 }
 

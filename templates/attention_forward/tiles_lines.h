@@ -11,7 +11,7 @@ class LineTiles final : public Tiles {
             const language::MatrixUnit& matrix);
 
   language::Values start() override;
-  language::Values advance(int buffer, language::Value* tile, language::Value* has_next,
+  language::Values advance(int buffer, language::Value* tile, language::Value* tiles,
                            const language::Values& in_flight) override;
   language::OperandA keys(int buffer, int key_block, int dim_block) override;
   language::OperandA values_transposed(int buffer, int dim_block, int key_block) override;

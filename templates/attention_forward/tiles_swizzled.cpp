@@ -134,7 +134,7 @@ void SwizzledTiles::write_values(const Values& in_flight) {
   }
 }
 
-Values SwizzledTiles::advance(int /*buffer*/, Value* tile, Value* has_next, const Values& in_flight) {
+Values SwizzledTiles::advance(int /*buffer*/, Value* tile, Value* tiles, const Values& in_flight) {
   // Nobody reads the previous tile any more …
   language::wait_for_lds(kernel_);
   language::barrier(kernel_);
@@ -145,8 +145,9 @@ Values SwizzledTiles::advance(int /*buffer*/, Value* tile, Value* has_next, cons
   language::barrier(kernel_);
   Values nothing;
   for (Value* value : in_flight) nothing.push_back(llvm::PoisonValue::get(value->getType()));
-  return language::if_uniform(kernel_, has_next, language::Likelihood::even, nothing,
-                              [&](const Values&) { return load(kernel_.ir().CreateAdd(tile, kernel_.constant(1))); });
+  Value* next = kernel_.ir().CreateAdd(tile, kernel_.constant(1));
+  return language::if_uniform(kernel_, kernel_.ir().CreateICmpSLT(next, tiles), language::Likelihood::even, nothing,
+                              [&](const Values&) { return load(next); });
 }
 
 language::OperandA SwizzledTiles::keys(int /*buffer*/, int key_block, int dim_block) {

@@ -6,28 +6,35 @@ namespace wavejit::language {
 namespace {
 
 // Round to nearest even in integers: add just under half of the last kept bit, and the last kept bit itself to break
-// ties toward even. Bits above 0x7FFF7FFF (NaNs with a long payload) carry into the sign; see NanInput.
-Value* rounded_bf16_bits(Kernel& kernel, Value* value) {
+// ties toward even. Patterns above 0x7FFF7FFF (NaNs with a long payload) carry into the sign and come out as a zero.
+Value* rounded_bf16_bits(Kernel& kernel, Value* bits) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  Value* bits = ir.CreateBitCast(value, kernel.i32());
   Value* last_kept = ir.CreateAnd(ir.CreateLShr(bits, kernel.constant(16)), kernel.constant(1));
   return ir.CreateAdd(ir.CreateAdd(bits, last_kept), kernel.constant(0x7FFF));
 }
 
-Value* emulated_bf16_pair(Kernel& kernel, Value* pair) {
+Value* emulated_bf16_pair(Kernel& kernel, Value* pair, NanInput nan) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  Value* low = rounded_bf16_bits(kernel, ir.CreateExtractElement(pair, std::uint64_t{0}));
-  Value* high = rounded_bf16_bits(kernel, ir.CreateExtractElement(pair, std::uint64_t{1}));
+  Value* values[2];
+  Value* is_nan[2] = {};
+  Value* bits[2];
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    values[i] = ir.CreateExtractElement(pair, i);
+    if (nan == NanInput::kept) is_nan[i] = ir.CreateFCmpUNO(values[i], values[i]);
+  }
+  for (std::uint64_t i = 0; i < 2; ++i) bits[i] = rounded_bf16_bits(kernel, ir.CreateBitCast(values[i], kernel.i32()));
+  // A NaN that arithmetic produced is quiet: its upper half is a NaN as it stands.
+  for (std::uint64_t i = 0; i < 2; ++i)
+    if (is_nan[i]) bits[i] = ir.CreateSelect(is_nan[i], ir.CreateBitCast(values[i], kernel.i32()), bits[i]);
   // v_perm_b32: selector bytes 0–3 name the second source, 4–7 the first.
-  return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_perm, {}, {high, low, ir.getInt32(0x07060302)});
+  return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_perm, {}, {bits[1], bits[0], ir.getInt32(0x07060302)});
 }
 
 }  // namespace
 
 Value* convert_pair(Kernel& kernel, Value* pair, Element element, NanInput nan) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  if (element == Element::bf16 && !kernel.target().packed_bf16_convert && nan == NanInput::irrelevant)
-    return emulated_bf16_pair(kernel, pair);
+  if (element == Element::bf16 && !kernel.target().packed_bf16_convert) return emulated_bf16_pair(kernel, pair, nan);
   llvm::Type* scalar =
       element == Element::bf16 ? llvm::Type::getBFloatTy(kernel.context()) : llvm::Type::getHalfTy(kernel.context());
   return ir.CreateBitCast(ir.CreateFPTrunc(pair, kernel.vector(scalar, 2)), kernel.i32());

@@ -7,8 +7,8 @@
 
 namespace wavejit::language {
 
-// What a conversion must do with NaN. Where the target converts bf16 in one instruction the two are the same code; the
-// arithmetic substitute turns a few NaN patterns into zero unless it tests for them.
+// What a conversion must do with NaN (quiet ones: results of arithmetic). Where the target converts bf16 in one
+// instruction the two are the same code; the arithmetic substitute turns a few NaN patterns into zero unless it tests.
 enum class NanInput : std::uint8_t { kept, irrelevant };
 
 // <2 x float> → dword with element 0 in the low half.

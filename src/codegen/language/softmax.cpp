@@ -72,16 +72,20 @@ SoftmaxState Softmax::raise_maximum(const SoftmaxState& state, std::span<const A
 
 SoftmaxState Softmax::weigh(const SoftmaxState& state, std::span<Accumulator> scores) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  // Register pairs: one packed multiply-add each, the same operation per element.
+  // Register pairs: one packed multiply-add each, the same operation per element. All of a part before its first exp2,
+  // which would wait for a neighbour.
   Value* scale_pair = ir.CreateVectorSplat(2, scale_);
   Value* shift_pair = ir.CreateVectorSplat(2, state.shift);
   for (Accumulator& part : scores) {
-    Value* weights = llvm::PoisonValue::get(part.value->getType());
+    std::vector<Value*> pairs;
     for (int r = 0; r < part.layout.registers(); r += 2) {
       Value* pair = ir.CreateShuffleVector(part.value, {r, r + 1});
-      pair = ir.CreateIntrinsic(llvm::Intrinsic::fma, {pair->getType()}, {pair, scale_pair, shift_pair});
-      for (int i = 0; i < 2; ++i)
-        weights = ir.CreateInsertElement(weights, exp2(ir.CreateExtractElement(pair, i)), r + i);
+      pairs.push_back(ir.CreateIntrinsic(llvm::Intrinsic::fma, {pair->getType()}, {pair, scale_pair, shift_pair}));
+    }
+    Value* weights = llvm::PoisonValue::get(part.value->getType());
+    for (int r = 0; r < part.layout.registers(); ++r) {
+      Value* exponent = ir.CreateExtractElement(pairs[static_cast<std::size_t>(r / 2)], r % 2);
+      weights = ir.CreateInsertElement(weights, exp2(exponent), r);
     }
     part.value = weights;
   }
