@@ -48,7 +48,7 @@ class DeviceMemory {
   static DeviceMemory& instance();
 
   /// Zero bytes are allowed and give an address that nothing may be read from. Null when the range is used up.
-  /// Contents of fresh memory are noise from `seed`-less hashing only for kinds `device`; others start as zero.
+  /// Fresh memory reads as zero (the pages of the host); what is freed is forgotten.
   void* allocate(size_t bytes, MemoryKind kind, int device, size_t alignment = 256);
   /// False when `pointer` is not the start of an allocation made by `allocate`.
   bool free(void* pointer);
@@ -57,7 +57,7 @@ class DeviceMemory {
   bool adopt(void* pointer, size_t bytes, MemoryKind kind, int device);
   bool forget(void* pointer);
 
-  /// The allocation that holds `pointer`; `bytes` of 0 when there is none.
+  /// The allocation that holds `pointer`; `base` of 0 when there is none.
   [[nodiscard]] Allocation lookup(const void* pointer) const;
   [[nodiscard]] uint64_t allocated_bytes(int device) const;
   [[nodiscard]] std::shared_ptr<const MemoryView> view() const;

@@ -114,9 +114,10 @@ struct alignas(64) Wave {
   [[nodiscard]] uint64_t scalar_special64(unsigned source) const;
 };
 
-/// Reports what is wrong with this instruction and ends the launch. `text` says what; kernel, instruction, offset,
-/// workgroup and wave are added. `lane` < 0: the whole wave.
-void fault(Wave& wave, const Instruction& instruction, const std::string& text, int lane = -1);
+/// `code` is the HIP error that the launch ends with (719 hipErrorLaunchFailure; memory handlers use 700
+/// hipErrorIllegalAddress). Reports what is wrong with this instruction and ends the launch. `text` says what; kernel,
+/// instruction, offset, workgroup and wave are added. `lane` < 0: the whole wave.
+void fault(Wave& wave, const Instruction& instruction, const std::string& text, int lane = -1, int code = 719);
 
 /// Calls `body(lane)` for the active lanes, lowest first.
 template <typename Body>

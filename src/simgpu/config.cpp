@@ -1,0 +1,100 @@
+#include "simgpu/config.h"
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <format>
+#include <optional>
+#include <string_view>
+
+#include "targets/targets.h"
+
+namespace wavejit::simgpu {
+namespace {
+
+// A device of this kind exists when nothing names another one: the widest target.
+constexpr std::string_view default_target = "gfx950";
+constexpr int most_devices = 64;
+
+void warn(std::string_view variable, std::string_view value, std::string_view accepted, std::string_view kept) {
+  const std::string line =
+      std::format("wavejit_simgpu: {}='{}' is not understood; it takes {}; using {}\n", variable, value, accepted, kept);
+  static_cast<void>(std::fwrite(line.data(), 1, line.size(), stderr));
+}
+
+std::optional<uint64_t> number(std::string_view text) {
+  uint64_t value = 0;
+  int base = 10;
+  if (text.starts_with("0x")) {
+    base = 16;
+    text.remove_prefix(2);
+  }
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+void read_device(Config& config) {
+  config.device_target = default_target;
+  config.device_count = 1;
+  const char* text = std::getenv("WAVEJIT_DEVICE");
+  // "hip" names the real library; a program that loads this one all the same gets the default device.
+  if (text == nullptr || *text == 0 || std::string_view(text) == "hip") return;
+  std::string_view value = text;
+  if (value.starts_with("sim:")) {
+    value.remove_prefix(4);
+    int count = 1;
+    bool understood = true;
+    if (const size_t times = value.rfind('x'); times != std::string_view::npos && times > 3) {
+      const auto parsed = number(value.substr(times + 1));
+      understood = parsed && *parsed >= 1 && *parsed <= most_devices;
+      if (understood) count = static_cast<int>(*parsed);
+      value = value.substr(0, times);
+    }
+    if (understood && targets::find_target(value) != nullptr && value == targets::find_target(value)->id) {
+      config.device_target = value;
+      config.device_count = count;
+      config.device_is_named = true;
+      return;
+    }
+  }
+  warn("WAVEJIT_DEVICE", text, std::format("sim:<target>[xN] with a target of {} and N from 1 to {}",
+                                           targets::known_targets(), most_devices),
+       std::format("sim:{}", default_target));
+}
+
+void read_number(const char* variable, uint64_t lowest, uint64_t highest, std::string_view kept, auto& into) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr || *text == 0) return;
+  const auto value = number(text);
+  if (value && *value >= lowest && *value <= highest) {
+    into = static_cast<std::remove_reference_t<decltype(into)>>(*value);
+  } else {
+    warn(variable, text, std::format("a number from {} to {}", lowest, highest), kept);
+  }
+}
+
+}  // namespace
+
+Config read_config() {
+  Config config;
+  read_device(config);
+  if (const char* text = std::getenv("WAVEJIT_SIM_SCHEDULE"); text != nullptr && *text != 0) {
+    const std::string_view value = text;
+    if (value == "in_order") {
+      config.settings.schedule = Schedule::in_order;
+    } else if (value == "reverse") {
+      config.settings.schedule = Schedule::reverse;
+    } else if (value == "random") {
+      config.settings.schedule = Schedule::random;
+    } else {
+      warn("WAVEJIT_SIM_SCHEDULE", value, "in_order, reverse or random", "in_order");
+    }
+  }
+  read_number("WAVEJIT_SIM_SEED", 0, ~uint64_t{0}, "1", config.settings.seed);
+  read_number("WAVEJIT_SIM_THREADS", 0, 1024, "0 (all cores)", config.settings.threads);
+  read_number("WAVEJIT_SIM_INSTRUCTION_LIMIT", 1, ~uint64_t{0} >> 1, "2^33", config.settings.instruction_limit);
+  return config;
+}
+
+}  // namespace wavejit::simgpu

@@ -1,0 +1,33 @@
+#pragma once
+// The environment variables of this library, read once, at the first call into it. No other file reads the environment.
+
+#include <cstdint>
+#include <string>
+
+namespace wavejit::simgpu {
+
+enum class Schedule : int32_t { in_order = 0, reverse = 1, random = 2 };
+
+struct Settings {
+  Schedule schedule = Schedule::in_order;
+  uint32_t threads = 0;  ///< 0: all cores
+  uint64_t seed = 1;
+  uint64_t workgroup_first = 0;
+  uint64_t workgroup_step = 1;
+  uint64_t workgroup_count = 0;  ///< 0: no limit
+  /// A wave that has executed so many instructions is taken for an endless loop. The default is minutes of simulation.
+  uint64_t instruction_limit = uint64_t{1} << 33;
+};
+
+struct Config {
+  Settings settings;
+  std::string device_target;  ///< empty: no device named by the environment
+  int device_count = 0;
+  bool device_is_named = false;
+};
+
+/// WAVEJIT_DEVICE=sim:<target>[xN], WAVEJIT_SIM_SCHEDULE=in_order|reverse|random, WAVEJIT_SIM_SEED, WAVEJIT_SIM_THREADS,
+/// WAVEJIT_SIM_INSTRUCTION_LIMIT. A value that is not understood: one warning on stderr, default kept.
+Config read_config();
+
+}  // namespace wavejit::simgpu

@@ -1,0 +1,84 @@
+// The C interface of include/wavejit/simgpu.h.
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "include/wavejit/simgpu.h"
+#include "simgpu/device/device.h"
+#include "simgpu/process.h"
+
+using namespace wavejit::simgpu;
+
+namespace {
+
+// Copies as much of a structure as the caller knows.
+template <typename Struct>
+void copy_out(Struct* to, const Struct& from) {
+  const size_t size = to->size;
+  std::memcpy(to, &from, std::min(size, sizeof(Struct)));
+  to->size = size;
+}
+
+}  // namespace
+
+extern "C" {
+
+WAVEJIT_SIMGPU_API int wavejit_simgpu_open_devices(const char* target, int count, int* ordinals) {
+  if (target == nullptr || count < 1 || ordinals == nullptr) return hip_error_invalid_value;
+  const auto opened = Device::open(target, count);
+  if (!opened) return opened.error().code;
+  std::ranges::copy(*opened, ordinals);
+  return hip_success;
+}
+
+WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settings* settings) {
+  if (settings == nullptr || settings->size < sizeof(size_t)) return;
+  const Settings now = Process::instance().settings();
+  copy_out(settings, {.size = 0,
+                      .schedule = static_cast<int32_t>(now.schedule),
+                      .threads = now.threads,
+                      .seed = now.seed,
+                      .workgroup_first = now.workgroup_first,
+                      .workgroup_step = now.workgroup_step,
+                      .workgroup_count = now.workgroup_count});
+}
+
+WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_settings* settings) {
+  if (settings == nullptr || settings->size < sizeof(wavejit_simgpu_settings)) return hip_error_invalid_value;
+  if (settings->schedule < WAVEJIT_SIMGPU_IN_ORDER || settings->schedule > WAVEJIT_SIMGPU_RANDOM ||
+      settings->threads > 1024) {
+    return hip_error_invalid_value;
+  }
+  Settings next = Process::instance().settings();
+  next.schedule = static_cast<Schedule>(settings->schedule);
+  next.threads = settings->threads;
+  next.seed = settings->seed;
+  next.workgroup_first = settings->workgroup_first;
+  next.workgroup_step = std::max<uint64_t>(settings->workgroup_step, 1);
+  next.workgroup_count = settings->workgroup_count;
+  Process::instance().set_settings(next);
+  return hip_success;
+}
+
+WAVEJIT_SIMGPU_API void wavejit_simgpu_get_counters(struct wavejit_simgpu_counters* counters) {
+  if (counters == nullptr || counters->size < sizeof(size_t)) return;
+  const Counters& now = Process::instance().counters();
+  copy_out(counters, {.size = 0,
+                      .launches = now.launches.load(),
+                      .workgroups = now.workgroups.load(),
+                      .wave_instructions = now.wave_instructions.load(),
+                      .matrix_instructions = now.matrix_instructions.load(),
+                      .reports = now.reports.load()});
+}
+
+WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_reports(char* text, size_t capacity) {
+  const std::string reports = Process::instance().take_reports(text == nullptr ? 0 : capacity);
+  if (text != nullptr && capacity != 0) {
+    const size_t copied = std::min(reports.size(), capacity - 1);
+    std::memcpy(text, reports.data(), copied);
+    text[copied] = 0;
+  }
+  return reports.size();
+}
+
+}  // extern "C"

@@ -1,0 +1,41 @@
+#pragma once
+// LLVM's machine code disassembler behind an interface without LLVM: bytes in, printed text and a few facts out.
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace wavejit::simgpu {
+
+struct Disassembled {
+  std::string mnemonic;  ///< as printed, with the encoding suffix: "v_add_f32_e32"
+  std::string operands;  ///< what follows the mnemonic: "v0, v1, s2"
+  unsigned bytes = 0;    ///< 0: these bytes are no instruction of the target
+  unsigned destinations = 0;  ///< explicit results according to LLVM's instruction description
+};
+
+class Disassembler {
+ public:
+  /// One per processor ("gfx950"), created at the first call and kept. Null when LLVM does not know it.
+  static Disassembler* for_processor(std::string_view processor);
+
+  /// Thread-safe (one at a time).
+  Disassembled decode(std::span<const uint8_t> code, uint64_t address);
+  /// "v_add_f32_e32 v0, v1, s2", for reports.
+  std::string text(std::span<const uint8_t> code, uint64_t address);
+
+  ~Disassembler();
+  Disassembler(const Disassembler&) = delete;
+  Disassembler& operator=(const Disassembler&) = delete;
+
+ private:
+  struct Llvm;
+  explicit Disassembler(std::unique_ptr<Llvm> llvm);
+  std::mutex mutex_;
+  std::unique_ptr<Llvm> llvm_;
+};
+
+}  // namespace wavejit::simgpu

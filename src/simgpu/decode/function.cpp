@@ -1,0 +1,130 @@
+#include "simgpu/decode/function.h"
+
+#include <cstring>
+#include <format>
+
+#include "simgpu/decode/disassembler.h"
+#include "simgpu/decode/operands.h"
+#include "simgpu/wave/wave.h"
+
+namespace wavejit::simgpu {
+namespace {
+
+void execute_problem(Wave& wave, const Instruction& instruction) {
+  const auto found = instruction.function->problems.find(&instruction);
+  fault(wave, instruction, found != instruction.function->problems.end() ? found->second : "not an instruction");
+}
+
+void execute_counted(Wave& wave, const Instruction& instruction) {
+  ++wave.matrix_instructions;
+  instruction.inner(wave, instruction);
+}
+
+// "v_add_f32_e32" → "v_add_f32" and its encoding.
+std::string_view base_mnemonic(std::string_view mnemonic, Encoding& encoding) {
+  struct Suffix {
+    std::string_view text;
+    Encoding encoding;
+  };
+  for (const Suffix& suffix : {Suffix{"_e32", Encoding::e32}, Suffix{"_e64", Encoding::e64},
+                               Suffix{"_dpp", Encoding::dpp}, Suffix{"_sdwa", Encoding::sdwa}}) {
+    if (!mnemonic.ends_with(suffix.text)) continue;
+    encoding = suffix.encoding;
+    return mnemonic.substr(0, mnemonic.size() - suffix.text.size());
+  }
+  return mnemonic;
+}
+
+bool is_branch(std::string_view mnemonic) {
+  return mnemonic == "s_branch" || mnemonic.starts_with("s_cbranch_") || mnemonic == "s_call_b64";
+}
+
+// What stands in the way of running it; empty when nothing does.
+std::string prepare(Instruction& instruction, const Disassembled& decoded, const Registry& registry) {
+  const std::string_view base = base_mnemonic(decoded.mnemonic, instruction.encoding);
+  const Registry::Entry* entry = registry.find(base);
+  if (entry == nullptr) return "the simulated GPU does not know this instruction";
+  instruction.mnemonic = entry->mnemonic;
+  instruction.id = entry->id;
+  instruction.instruction_class = entry->instruction_class;
+  const unsigned destinations = printed_destinations(base, decoded.destinations);
+  if (auto read = read_operands(decoded.operands, destinations, instruction); !read) return read.error();
+  instruction.execute = entry->select != nullptr ? entry->select(instruction) : entry->handler;
+  if (instruction.execute == nullptr) {
+    return "the simulated GPU does not know this instruction with these operands or modifiers";
+  }
+  if (entry->instruction_class == InstructionClass::matrix) {
+    instruction.inner = instruction.execute;
+    instruction.execute = execute_counted;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string Function::text(const Instruction& instruction) const {
+  const uint64_t offset = instruction.address - address;
+  if (disassembler == nullptr || offset >= code.size()) return {};
+  return disassembler->text(code.subspan(offset), instruction.address);
+}
+
+std::string Function::encoding(const Instruction& instruction) const {
+  std::string words;
+  const uint64_t offset = instruction.address - address;
+  for (uint64_t at = offset; at + 4 <= code.size() && at < offset + instruction.bytes; at += 4) {
+    uint32_t word = 0;
+    std::memcpy(&word, code.data() + at, 4);
+    if (!words.empty()) words += ' ';
+    words += std::format("{:08x}", word);
+  }
+  return words;
+}
+
+std::unique_ptr<Function> decode_function(std::string name, std::span<const uint8_t> code, uint64_t address,
+                                          Disassembler& disassembler, const Registry& registry) {
+  auto function = std::make_unique<Function>();
+  function->name = std::move(name);
+  function->address = address;
+  function->bytes = code.size();
+  function->code = code;
+  function->disassembler = &disassembler;
+  function->index.assign(code.size() / 4, Function::no_instruction);
+  function->instructions.reserve((code.size() / 4) + 1);  // never moves: branches and problems point into it
+
+  uint64_t offset = 0;
+  while (offset + 4 <= code.size()) {
+    Instruction& instruction = function->instructions.emplace_back();
+    instruction.function = function.get();
+    instruction.address = address + offset;
+    instruction.offset_in_function = static_cast<uint32_t>(offset);
+    uint32_t first_word = 0;
+    std::memcpy(&first_word, code.data() + offset, 4);
+    instruction.immediate = first_word & 0xffff;
+    const Disassembled decoded = disassembler.decode(code.subspan(offset), instruction.address);
+    instruction.bytes = static_cast<uint8_t>(decoded.bytes == 0 ? 4 : decoded.bytes);
+    const std::string problem = decoded.bytes == 0 ? "these bytes are no instruction of the target"
+                                                   : prepare(instruction, decoded, registry);
+    if (!problem.empty()) {
+      instruction.execute = execute_problem;
+      function->problems[&instruction] = problem;
+    }
+    function->index[offset / 4] = static_cast<uint32_t>(function->instructions.size() - 1);
+    offset += instruction.bytes;
+  }
+
+  Instruction& guard = function->instructions.emplace_back();
+  guard.function = function.get();
+  guard.address = address + offset;
+  guard.offset_in_function = static_cast<uint32_t>(offset);
+  guard.execute = execute_problem;
+  function->problems[&guard] = "the wave ran off the end of the function";
+
+  for (Instruction& instruction : function->instructions) {
+    if (!is_branch(instruction.mnemonic)) continue;
+    const int64_t distance = static_cast<int16_t>(instruction.immediate) * int64_t{4};
+    instruction.target = function->at(instruction.address + 4 + static_cast<uint64_t>(distance));
+  }
+  return function;
+}
+
+}  // namespace wavejit::simgpu

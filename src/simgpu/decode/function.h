@@ -1,0 +1,48 @@
+#pragma once
+// A function of a loaded code object, decoded: its instructions in address order.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "simgpu/decode/instruction.h"
+#include "simgpu/decode/registry.h"
+
+namespace wavejit::simgpu {
+
+class Disassembler;
+
+struct Function {
+  std::string name;
+  uint64_t address = 0;
+  uint64_t bytes = 0;
+  /// One after the other; a guard that reports running off the end comes last.
+  std::vector<Instruction> instructions;
+  /// Per dword of code: its instruction, or `no_instruction` (the inside of a longer one).
+  std::vector<uint32_t> index;
+  /// What is wrong with instructions that cannot run, by their place.
+  std::map<const Instruction*, std::string> problems;
+  std::span<const uint8_t> code;
+  Disassembler* disassembler = nullptr;
+
+  static constexpr uint32_t no_instruction = ~0u;
+  [[nodiscard]] const Instruction* at(uint64_t place) const {
+    const uint64_t dword = (place - address) / 4;
+    if (place < address || dword >= index.size() || place % 4 != 0 || index[dword] == no_instruction) return nullptr;
+    return &instructions[index[dword]];
+  }
+  /// "v_add_f32_e32 v0, v1, s2"
+  [[nodiscard]] std::string text(const Instruction& instruction) const;
+  /// "0200027e 0a0b0c0d"
+  [[nodiscard]] std::string encoding(const Instruction& instruction) const;
+};
+
+/// Decodes everything in `code`. Bytes that are no instruction, unknown mnemonics and operands that are not understood become
+/// instructions that report themselves when a wave reaches them.
+std::unique_ptr<Function> decode_function(std::string name, std::span<const uint8_t> code, uint64_t address,
+                                          Disassembler& disassembler, const Registry& registry);
+
+}  // namespace wavejit::simgpu

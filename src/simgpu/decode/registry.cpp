@@ -1,0 +1,42 @@
+#include "simgpu/decode/registry.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace wavejit::simgpu {
+
+Registry::Entry& Registry::insert(std::string_view mnemonic) {
+  const auto [place, is_new] = entries_.try_emplace(std::string(mnemonic));
+  assert(is_new && "a mnemonic belongs to one room");
+  static_cast<void>(is_new);
+  place->second.id = static_cast<uint16_t>(entries_.size());
+  place->second.mnemonic = place->first;
+  return place->second;
+}
+
+void Registry::add(std::string_view mnemonic, Handler handler, InstructionClass instruction_class) {
+  Entry& entry = insert(mnemonic);
+  entry.handler = handler;
+  entry.instruction_class = instruction_class;
+}
+
+void Registry::add_select(std::string_view mnemonic, Select select, InstructionClass instruction_class) {
+  Entry& entry = insert(mnemonic);
+  entry.select = select;
+  entry.instruction_class = instruction_class;
+}
+
+const Registry::Entry* Registry::find(std::string_view mnemonic) const {
+  const auto found = entries_.find(mnemonic);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string_view> Registry::mnemonics() const {
+  std::vector<std::string_view> names;
+  names.reserve(entries_.size());
+  for (const auto& [name, entry] : entries_) names.push_back(name);
+  std::ranges::sort(names);
+  return names;
+}
+
+}  // namespace wavejit::simgpu

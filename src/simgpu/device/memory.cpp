@@ -1,0 +1,170 @@
+#include "simgpu/device/memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <format>
+
+namespace wavejit::simgpu {
+namespace {
+
+constexpr uint64_t page = 4096;
+// Between neighbours, so that a small overrun never lands in another allocation.
+constexpr uint64_t guard_gap = 2 * page;
+
+uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
+
+}  // namespace
+
+const Allocation* MemoryView::find(uint64_t address) const {
+  const auto after = std::ranges::upper_bound(allocations_, address, {}, &Allocation::base);
+  if (after == allocations_.begin()) return nullptr;
+  const Allocation& candidate = *std::prev(after);
+  return address - candidate.base < candidate.bytes ? &candidate : nullptr;
+}
+
+std::string MemoryView::describe(uint64_t address) const {
+  const Allocation* nearest = nullptr;
+  uint64_t distance = ~uint64_t{0};
+  bool behind = false;
+  for (const Allocation& allocation : allocations_) {
+    if (address - allocation.base < allocation.bytes) {
+      return std::format("{} bytes into the allocation [{:#x}, {:#x})", address - allocation.base, allocation.base,
+                         allocation.end());
+    }
+    const bool is_behind = address >= allocation.end();
+    const uint64_t away = is_behind ? address - allocation.end() : allocation.base - address;
+    if (away >= distance) continue;
+    distance = away;
+    behind = is_behind;
+    nearest = &allocation;
+  }
+  if (nearest == nullptr) return "no allocation exists";
+  return std::format("{} bytes {} the nearest allocation [{:#x}, {:#x}) of {} bytes", distance,
+                     behind ? "behind the end of" : "before", nearest->base, nearest->end(), nearest->bytes);
+}
+
+DeviceMemory& DeviceMemory::instance() {
+  // Never destroyed: HIP programs free memory from static destructors.
+  static auto* const memory = new DeviceMemory();
+  return *memory;
+}
+
+DeviceMemory::DeviceMemory() {
+  // As much address space as the host gives; pages cost nothing until they are touched.
+  for (uint64_t bytes = uint64_t{1} << 42; bytes >= uint64_t{1} << 30; bytes /= 2) {
+    void* range = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) continue;
+    // A kernel that touches one element a page must not cost a huge page each.
+    static_cast<void>(madvise(range, bytes, MADV_NOHUGEPAGE));
+    static_cast<void>(madvise(range, bytes, MADV_DONTDUMP));
+    arena_ = reinterpret_cast<uint64_t>(range);
+    arena_bytes_ = bytes;
+    holes_.emplace_back(arena_ + guard_gap, arena_bytes_ - guard_gap);
+    break;
+  }
+  changed();
+}
+
+void* DeviceMemory::allocate(size_t bytes, MemoryKind kind, int device, size_t alignment) {
+  const std::scoped_lock lock(mutex_);
+  if (bytes > arena_bytes_) return nullptr;
+  const uint64_t granule = std::max<uint64_t>(page, alignment);
+  const uint64_t wanted = round_up(std::max<uint64_t>(bytes, 1), page) + guard_gap;
+  for (auto hole = holes_.begin(); hole != holes_.end(); ++hole) {
+    const uint64_t start = round_up(hole->first, granule);
+    const uint64_t skipped = start - hole->first;
+    if (hole->second < skipped || hole->second - skipped < wanted) continue;
+    const uint64_t rest = hole->second - skipped - wanted;
+    if (skipped != 0) {
+      hole->second = skipped;
+      if (rest != 0) holes_.emplace(std::next(hole), start + wanted, rest);
+    } else if (rest != 0) {
+      *hole = {start + wanted, rest};
+    } else {
+      holes_.erase(hole);
+    }
+    const Allocation allocation{.base = start, .bytes = bytes, .device = device, .kind = kind};
+    table_.insert(std::ranges::upper_bound(table_, start, {}, &Allocation::base), allocation);
+    changed();
+    return reinterpret_cast<void*>(start);
+  }
+  return nullptr;
+}
+
+bool DeviceMemory::free(void* pointer) {
+  const std::scoped_lock lock(mutex_);
+  const auto base = reinterpret_cast<uint64_t>(pointer);
+  const auto found = std::ranges::lower_bound(table_, base, {}, &Allocation::base);
+  if (found == table_.end() || found->base != base || base - arena_ >= arena_bytes_) return false;
+  const uint64_t bytes = round_up(std::max<uint64_t>(found->bytes, 1), page);
+  table_.erase(found);
+  static_cast<void>(madvise(pointer, bytes, MADV_DONTNEED));
+  auto next = std::ranges::lower_bound(holes_, base, {}, [](const auto& hole) { return hole.first; });
+  next = holes_.emplace(next, base, bytes + guard_gap);
+  // Join neighbours.
+  if (const auto after = std::next(next); after != holes_.end() && next->first + next->second == after->first) {
+    next->second += after->second;
+    holes_.erase(after);
+  }
+  if (next != holes_.begin()) {
+    const auto before = std::prev(next);
+    if (before->first + before->second == next->first) {
+      before->second += next->second;
+      holes_.erase(next);
+    }
+  }
+  changed();
+  return true;
+}
+
+bool DeviceMemory::adopt(void* pointer, size_t bytes, MemoryKind kind, int device) {
+  const std::scoped_lock lock(mutex_);
+  const auto base = reinterpret_cast<uint64_t>(pointer);
+  if (pointer == nullptr || bytes == 0 || base + bytes < base) return false;
+  const auto place = std::ranges::upper_bound(table_, base, {}, &Allocation::base);
+  if (place != table_.end() && place->base < base + bytes) return false;
+  if (place != table_.begin() && std::prev(place)->end() > base) return false;
+  table_.insert(place, Allocation{.base = base, .bytes = bytes, .device = device, .kind = kind});
+  changed();
+  return true;
+}
+
+bool DeviceMemory::forget(void* pointer) {
+  const std::scoped_lock lock(mutex_);
+  const auto base = reinterpret_cast<uint64_t>(pointer);
+  const auto found = std::ranges::lower_bound(table_, base, {}, &Allocation::base);
+  if (found == table_.end() || found->base != base || base - arena_ < arena_bytes_) return false;
+  table_.erase(found);
+  changed();
+  return true;
+}
+
+Allocation DeviceMemory::lookup(const void* pointer) const {
+  const std::scoped_lock lock(mutex_);
+  const auto address = reinterpret_cast<uint64_t>(pointer);
+  const auto after = std::ranges::upper_bound(table_, address, {}, &Allocation::base);
+  if (after == table_.begin()) return {};
+  const Allocation& candidate = *std::prev(after);
+  // The start of an empty allocation is still that allocation.
+  return address - candidate.base < std::max<uint64_t>(candidate.bytes, 1) ? candidate : Allocation{};
+}
+
+uint64_t DeviceMemory::allocated_bytes(int device) const {
+  const std::scoped_lock lock(mutex_);
+  uint64_t total = 0;
+  for (const Allocation& allocation : table_) {
+    if (allocation.device == device && allocation.kind == MemoryKind::device) total += allocation.bytes;
+  }
+  return total;
+}
+
+std::shared_ptr<const MemoryView> DeviceMemory::view() const {
+  const std::scoped_lock lock(mutex_);
+  if (view_ == nullptr) view_ = std::make_shared<const MemoryView>(table_);
+  return view_;
+}
+
+void DeviceMemory::changed() { view_.reset(); }
+
+}  // namespace wavejit::simgpu

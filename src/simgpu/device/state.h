@@ -1,0 +1,26 @@
+#pragma once
+// What device.h hides from the HIP front.
+
+#include <memory>
+
+#include "simgpu/decode/registry.h"
+#include "simgpu/device/device.h"
+#include "simgpu/loader/loaded_code.h"
+
+namespace wavejit::simgpu {
+
+class Disassembler;
+
+struct KernelCode {
+  KernelDescriptor descriptor;
+  LoadedCode* code = nullptr;
+  uint64_t entry = 0;
+};
+
+struct Device::State {
+  explicit State(const targets::Target& target) : registry(target) {}
+  Registry registry;
+  Disassembler* disassembler = nullptr;
+};
+
+}  // namespace wavejit::simgpu

@@ -1,0 +1,179 @@
+// Device::launch: checks the request, lays out the kernarg segment with its hidden arguments, and runs the workgroups.
+#include "simgpu/launch/launch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <format>
+#include <thread>
+
+#include "simgpu/device/state.h"
+#include "simgpu/launch/worker_pool.h"
+#include "simgpu/process.h"
+#include "targets/targets.h"
+
+namespace wavejit::simgpu {
+namespace {
+
+// What recursive or indirect calls may use per lane when the compiler could not bound it (HIP's default stack limit is 1 KiB;
+// the runtime rounds up generously, and so do we).
+constexpr uint32_t dynamic_stack_bytes = 16 * 1024;
+
+class Words {
+ public:
+  explicit Words(std::vector<uint64_t>& storage) : storage_(storage) {}
+  void write(uint32_t offset, uint32_t size, uint64_t value) {
+    if (uint64_t{offset} + size > storage_.size() * 8) return;
+    std::memcpy(reinterpret_cast<std::byte*>(storage_.data()) + offset, &value, std::min<size_t>(size, 8));
+  }
+
+ private:
+  std::vector<uint64_t>& storage_;
+};
+
+/// Values of hidden arguments (LLVM's AMDGPU usage document, "Code Object V5 Metadata"). Those not listed are zero: printf and
+/// hostcall buffers, heap, default queue.
+uint64_t hidden_value(std::string_view kind, const LaunchRequest& request, const Launch& launch) {
+  const auto dimension = static_cast<size_t>(kind.empty() ? 0 : std::clamp(kind.back() - 'x', 0, 2));
+  if (kind.starts_with("hidden_block_count_")) return request.workgroups[dimension];
+  if (kind.starts_with("hidden_group_size_")) return request.workgroup_size[dimension];
+  if (kind == "hidden_dynamic_lds_size") return request.dynamic_lds_bytes;
+  if (kind == "hidden_private_base") return private_aperture >> 32;
+  if (kind == "hidden_shared_base") return shared_aperture >> 32;
+  if (kind == "hidden_queue_ptr") return launch.own_memory[2].base;
+  if (kind == "hidden_grid_dims") {
+    if (request.workgroups[2] * request.workgroup_size[2] > 1) return 3;
+    return request.workgroups[1] * request.workgroup_size[1] > 1 ? 2 : 1;
+  }
+  return 0;
+}
+
+void fill_own_memory(Launch& launch, const LaunchRequest& request) {
+  const KernelInfo& info = launch.kernel->info();
+  // Scalar loads are whole dwords; what follows the last argument up to there is padding of the segment.
+  const uint64_t kernarg_bytes = (uint64_t{info.kernarg_bytes} + 3) / 4 * 4;
+  launch.kernarg.assign((kernarg_bytes / 8) + 1, 0);
+  std::memcpy(launch.kernarg.data(), request.kernarg.data(),
+              std::min<size_t>(request.kernarg.size(), info.kernarg_bytes));
+  launch.own_memory[0] = {.base = reinterpret_cast<uint64_t>(launch.kernarg.data()),
+                          .bytes = kernarg_bytes,
+                          .kind = MemoryKind::kernarg,
+                          .writable = false};
+  launch.own_memory[1] = {.base = reinterpret_cast<uint64_t>(launch.dispatch_packet.data()),
+                          .bytes = sizeof(launch.dispatch_packet),
+                          .kind = MemoryKind::internal,
+                          .writable = false};
+  launch.own_memory[2] = {.base = reinterpret_cast<uint64_t>(launch.queue.data()),
+                          .bytes = sizeof(launch.queue),
+                          .kind = MemoryKind::internal,
+                          .writable = false};
+  Words arguments(launch.kernarg);
+  for (const KernelArgument& argument : info.arguments) {
+    if (argument.hidden()) {
+      arguments.write(argument.offset, argument.size, hidden_value(argument.value_kind, request, launch));
+    }
+  }
+  // hsa_kernel_dispatch_packet_t (HSA runtime specification 1.2, section 2.9.6).
+  const auto& groups = request.workgroups;
+  const auto& size = request.workgroup_size;
+  const uint64_t dimensions = hidden_value("hidden_grid_dims", request, launch);
+  const std::array<uint32_t, 3> grid = {groups[0] * size[0], groups[1] * size[1], groups[2] * size[2]};
+  constexpr uint64_t packet_type_dispatch = 2;
+  launch.dispatch_packet = {
+      packet_type_dispatch | (dimensions << 16) | (uint64_t{size[0]} << 32) | (uint64_t{size[1]} << 48),
+      size[2] | (uint64_t{grid[0]} << 32),
+      grid[1] | (uint64_t{grid[2]} << 32),
+      launch.scratch_bytes_per_lane | (uint64_t{launch.lds_bytes} << 32),
+      launch.kernel->descriptor_address(),
+      launch.own_memory[0].base,
+      0,
+      0};
+}
+
+Status check(const LaunchRequest& request, const targets::Target& target) {
+  const auto& groups = request.workgroups;
+  const auto& size = request.workgroup_size;
+  if (request.kernel == nullptr) return {hip_error_invalid_value, "launch: no kernel"};
+  const KernelInfo& info = request.kernel->info();
+  const uint64_t threads = uint64_t{size[0]} * size[1] * size[2];
+  const auto wrong = [&](int code, std::string text) {
+    return Status{code, std::format("launch of {}: {}", info.name, text)};
+  };
+  if (groups[0] == 0 || groups[1] == 0 || groups[2] == 0 || threads == 0) {
+    return wrong(hip_error_invalid_configuration,
+                 std::format("grid ({}, {}, {}) of blocks ({}, {}, {}) has a zero", groups[0], groups[1], groups[2], size[0],
+                             size[1], size[2]));
+  }
+  for (unsigned i = 0; i < 3; ++i) {
+    // Sizes in work-items are 32-bit in the dispatch packet.
+    if (size[i] > 1024 || uint64_t{groups[i]} * size[i] > 0xffffffffULL) {
+      return wrong(hip_error_invalid_configuration,
+                   std::format("dimension {}: {} blocks of {}; a block takes up to 1024 and the grid below 2^32 threads", i,
+                               groups[i], size[i]));
+    }
+    if (info.required_workgroup[i] != 0 && info.required_workgroup[i] != size[i]) {
+      return wrong(hip_error_invalid_configuration,
+                   std::format("block size {} in dimension {}; the kernel was compiled for {}", size[i], i,
+                               info.required_workgroup[i]));
+    }
+  }
+  const uint64_t most = std::min<uint64_t>(info.max_threads_per_workgroup, target.max_threads_per_workgroup);
+  if (threads > most) {
+    return wrong(hip_error_invalid_configuration,
+                 std::format("{} threads a block; the kernel was compiled for at most {}", threads, most));
+  }
+  const uint64_t lds = uint64_t{info.static_lds_bytes} + request.dynamic_lds_bytes;
+  if (lds > static_cast<uint64_t>(target.lds_bytes_per_workgroup)) {
+    return wrong(hip_error_invalid_value, std::format("{} bytes of LDS (static {}, dynamic {}); {} has {} a workgroup", lds,
+                                                      info.static_lds_bytes, request.dynamic_lds_bytes, target.id,
+                                                      target.lds_bytes_per_workgroup));
+  }
+  if (request.kernarg.size() < info.explicit_kernarg_bytes) {
+    return wrong(hip_error_invalid_value, std::format("{} bytes of arguments; the kernel takes {}", request.kernarg.size(),
+                                                      info.explicit_kernarg_bytes));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status Device::launch(const LaunchRequest& request) {
+  if (Status status = check(request, *target_); !status.ok()) return status;
+  const KernelInfo& info = request.kernel->info();
+  Launch launch;
+  launch.kernel = request.kernel;
+  launch.descriptor = &request.kernel->code_->descriptor;
+  launch.code = request.kernel->code_->code;
+  launch.target = target_;
+  launch.workgroups = request.workgroups;
+  launch.workgroup_size = request.workgroup_size;
+  launch.lds_bytes = info.static_lds_bytes + request.dynamic_lds_bytes;
+  launch.scratch_bytes_per_lane = (info.private_bytes + (info.uses_dynamic_stack ? dynamic_stack_bytes : 0) + 15) / 16 * 16;
+  launch.settings = Process::instance().settings();
+  launch.memory = DeviceMemory::instance().view();
+  fill_own_memory(launch, request);
+  // Firmware that knows kernarg preloading starts such kernels behind their compatibility prologue of 256 bytes.
+  const uint64_t entry = request.kernel->code_->entry + (launch.descriptor->preload_dwords() != 0 ? 256 : 0);
+  launch.entry = launch.code->instruction_at(entry);
+  if (launch.entry == nullptr) {
+    return {hip_error_invalid_image, std::format("launch of {}: no instruction at its entry {:#x}", info.name, entry)};
+  }
+
+  const Settings& settings = launch.settings;
+  const uint64_t all = uint64_t{request.workgroups[0]} * request.workgroups[1] * request.workgroups[2];
+  const uint64_t step = std::max<uint64_t>(settings.workgroup_step, 1);
+  uint64_t count = settings.workgroup_first >= all ? 0 : ((all - settings.workgroup_first - 1) / step) + 1;
+  if (settings.workgroup_count != 0) count = std::min(count, settings.workgroup_count);
+  const unsigned threads = settings.threads != 0 ? settings.threads : std::max(1u, std::thread::hardware_concurrency());
+  Counters& counters = Process::instance().counters();
+  counters.launches.fetch_add(1, std::memory_order_relaxed);
+  WorkerPool::instance().run(count, threads, [&](WorkgroupRunner& runner, uint64_t i) {
+    if (launch.failed.load(std::memory_order_relaxed)) return false;
+    runner.run(launch, settings.workgroup_first + (i * step));
+    return true;
+  });
+  if (!launch.failed) return {};
+  Process::instance().report(launch.failure);
+  return {launch.failure_code, launch.failure};
+}
+
+}  // namespace wavejit::simgpu

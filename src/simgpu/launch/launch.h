@@ -1,0 +1,88 @@
+#pragma once
+// One launch while it runs: what all its workgroups share, and what one workgroup owns.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "simgpu/config.h"
+#include "simgpu/device/device.h"
+#include "simgpu/loader/loaded_code.h"
+#include "simgpu/wave/wave.h"
+
+namespace wavejit::simgpu {
+
+struct Launch {
+  const Kernel* kernel = nullptr;
+  const KernelDescriptor* descriptor = nullptr;
+  LoadedCode* code = nullptr;
+  const targets::Target* target = nullptr;
+  std::array<uint32_t, 3> workgroups{};
+  std::array<uint32_t, 3> workgroup_size{};
+  uint32_t lds_bytes = 0;
+  uint32_t scratch_bytes_per_lane = 0;
+  const Instruction* entry = nullptr;
+  Settings settings;
+
+  // Memory that exists for this launch only; kept out of the table of allocations so that launches do not serialise on it.
+  std::vector<uint64_t> kernarg;          ///< rounded up to whole words
+  std::array<uint64_t, 8> dispatch_packet{};
+  std::array<uint64_t, 32> queue{};       ///< amd_queue_t: zeros but for the apertures
+  std::array<Allocation, 3> own_memory{};  ///< kernarg, dispatch packet, queue
+  std::shared_ptr<const MemoryView> memory;
+
+  std::mutex mutex;
+  std::atomic<bool> failed{false};
+  uint64_t failed_workgroup = ~uint64_t{0};
+  int failure_code = 0;
+  std::string failure;
+
+  /// Where an address lies; null when nowhere.
+  [[nodiscard]] const Allocation* find(uint64_t address) const {
+    for (const Allocation& own : own_memory) {
+      if (address - own.base < own.bytes) return &own;
+    }
+    return memory->find(address);
+  }
+  void fail(uint64_t workgroup, int code, std::string text);
+};
+
+struct Workgroup {
+  Launch* launch = nullptr;
+  std::array<uint32_t, 3> id{};
+  uint64_t linear_id = 0;
+  std::span<Wave* const> waves;
+};
+
+/// Buffers that one host thread uses for one workgroup after another.
+class WorkgroupRunner {
+ public:
+  WorkgroupRunner() = default;
+  void run(Launch& launch, uint64_t linear_id);
+
+ private:
+  struct WaveDeleter {
+    void operator()(Wave* wave) const;
+  };
+  void prepare(Launch& launch, Workgroup& workgroup);
+  void prepare_wave(const Launch& launch, const Workgroup& workgroup, Wave& wave, unsigned index);
+  static void run_waves(Launch& launch, Workgroup& workgroup);
+
+  std::vector<std::unique_ptr<Wave, WaveDeleter>> storage_;
+  std::vector<Wave*> waves_;
+  std::vector<uint64_t> lds_;
+  std::vector<uint64_t> scratch_;
+};
+
+/// The apertures through which flat instructions reach LDS and private memory: bits 63..32 of an address (what the Linux
+/// driver programs on gfx9: bases 0x1'0000'0000'0000 and 0x2'0000'0000'0000, beyond any host address).
+inline constexpr uint64_t shared_aperture = 0x1'0000'0000'0000;
+inline constexpr uint64_t private_aperture = 0x2'0000'0000'0000;
+inline constexpr uint64_t aperture_bytes = 0x1'0000'0000;
+
+}  // namespace wavejit::simgpu

@@ -1,0 +1,46 @@
+#pragma once
+// What registers, LDS and private memory hold before anything is written: bits that look random, the same for the same seed
+// on every host and with any number of threads.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace wavejit::simgpu {
+
+/// Mixes well enough that neighbours share nothing (the finaliser of MurmurHash3, public domain).
+constexpr uint64_t mix(uint64_t value) {
+  value ^= value >> 33;
+  value *= 0xff51afd7ed558ccd;
+  value ^= value >> 33;
+  value *= 0xc4ceb9fe1a85ec53;
+  value ^= value >> 33;
+  return value;
+}
+
+inline void fill_noise(uint32_t* words, size_t count, uint64_t seed) {
+  const auto start = static_cast<uint32_t>(mix(seed));
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t value = start + (static_cast<uint32_t>(i) * 0x9e3779b9u);
+    value ^= value >> 16;
+    value *= 0x85ebca6bu;
+    value ^= value >> 13;
+    value *= 0xc2b2ae35u;
+    value ^= value >> 16;
+    words[i] = value;
+  }
+}
+
+/// A small generator for schedules.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(mix(seed)) {}
+  uint32_t below(uint32_t limit) {
+    state_ = mix(state_ + 0x9e3779b97f4a7c15);
+    return static_cast<uint32_t>(((state_ >> 32) * limit) >> 32);
+  }
+
+ private:
+  uint64_t state_;
+};
+
+}  // namespace wavejit::simgpu

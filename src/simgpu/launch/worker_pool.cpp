@@ -1,0 +1,76 @@
+#include "simgpu/launch/worker_pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "simgpu/launch/launch.h"
+
+namespace wavejit::simgpu {
+
+struct WorkerPool::Job {
+  const std::function<bool(WorkgroupRunner&, uint64_t)>* body = nullptr;
+  uint64_t count = 0;
+  std::atomic<uint64_t> next{0};
+  unsigned places = 0;  // for workers beside the caller; guarded by the pool's mutex
+  unsigned active = 0;  // likewise
+  std::condition_variable done;
+
+  void work(WorkgroupRunner& runner) {
+    for (uint64_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) {
+      if (!(*body)(runner, i)) {
+        next.store(count);
+        return;
+      }
+    }
+  }
+};
+
+WorkerPool& WorkerPool::instance() {
+  // Never destroyed: its threads wait until the process ends.
+  static auto* const pool = new WorkerPool();
+  return *pool;
+}
+
+void WorkerPool::run(uint64_t count, unsigned threads, const std::function<bool(WorkgroupRunner&, uint64_t)>& body) {
+  thread_local WorkgroupRunner own;
+  auto job = std::make_shared<Job>();
+  job->body = &body;
+  job->count = count;
+  const auto helpers = static_cast<unsigned>(std::min<uint64_t>(std::max(threads, 1u) - 1, count == 0 ? 0 : count - 1));
+  if (helpers != 0) {
+    const std::scoped_lock lock(mutex_);
+    job->places = helpers;
+    jobs_.push_back(job);
+    for (; workers_ < helpers; ++workers_) std::thread([this] { worker(); }).detach();
+    work_.notify_all();
+  }
+  job->work(own);
+  if (helpers != 0) {
+    std::unique_lock lock(mutex_);
+    std::erase(jobs_, job);
+    job->done.wait(lock, [&] { return job->active == 0; });
+  }
+}
+
+void WorkerPool::worker() {
+  WorkgroupRunner runner;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const auto open = std::ranges::find_if(jobs_, [](const auto& job) { return job->places != 0; });
+    if (open == jobs_.end()) {
+      work_.wait(lock);
+      continue;
+    }
+    const std::shared_ptr<Job> job = *open;
+    --job->places;
+    ++job->active;
+    lock.unlock();
+    job->work(runner);
+    lock.lock();
+    --job->active;
+    job->done.notify_all();
+  }
+}
+
+}  // namespace wavejit::simgpu

@@ -1,0 +1,267 @@
+// Starting the waves of a workgroup as the hardware does, and running them in the order that the schedule asks for.
+// Initial register state: LLVM's AMDGPU usage document, "Initial Kernel Execution State", for targets with architected flat
+// scratch and packed work-item ids (gfx942, gfx950).
+
+#include <algorithm>
+#include <format>
+#include <new>
+
+#include "simgpu/decode/function.h"
+#include "simgpu/launch/launch.h"
+#include "simgpu/launch/noise.h"
+#include "simgpu/process.h"
+#include "targets/targets.h"
+
+namespace wavejit::simgpu {
+namespace {
+
+// A slice of the in-order schedules: a wave that spins on another wave's progress gives way after so many instructions.
+constexpr int64_t long_slice = 1'000'000;
+
+enum NoiseStream : uint8_t { noise_vector, noise_scalar, noise_lds, noise_scratch, noise_schedule };
+
+uint64_t noise_seed(const Launch& launch, uint64_t workgroup, unsigned wave, NoiseStream stream) {
+  return mix(launch.settings.seed ^ mix(workgroup + 1)) + (uint64_t{wave} << 8) + stream;
+}
+
+void run_slice(Wave& wave, int64_t instructions) {
+  wave.budget = instructions;
+  wave.executed += static_cast<uint64_t>(instructions);
+  while (wave.budget > 0) {
+    --wave.budget;
+    const Instruction& instruction = *wave.next;
+    wave.next = &instruction + 1;
+    instruction.execute(wave, instruction);
+  }
+}
+
+std::string where(const Wave& wave) {
+  const Instruction& instruction = *wave.next;
+  return std::format("wave {} at {}+{:#x} ({}{})", wave.index, instruction.function->name, instruction.offset_in_function,
+                     instruction.function->text(instruction),
+                     wave.state == WaveState::at_barrier ? ", waiting at the barrier before it" : "");
+}
+
+}  // namespace
+
+void Launch::fail(uint64_t workgroup, int code, std::string text) {
+  const std::scoped_lock lock(mutex);
+  failed.store(true, std::memory_order_relaxed);
+  // Workgroups start in order, so the lowest one that fails is the same whatever the number of threads.
+  if (workgroup >= failed_workgroup) return;
+  failed_workgroup = workgroup;
+  failure_code = code;
+  failure = std::move(text);
+}
+
+void fault(Wave& wave, const Instruction& instruction, const std::string& text, int lane, int code) {
+  if (wave.state == WaveState::faulted) return;
+  const Workgroup& workgroup = *wave.workgroup;
+  const Function* function = instruction.function;
+  const std::string assembly = function->text(instruction);
+  std::string line = std::format("kernel {}: {} at offset {:#x} of {} [{}]", workgroup.launch->kernel->info().name,
+                                 assembly.empty() ? "unknown bytes" : "'" + assembly + "'", instruction.offset_in_function,
+                                 function->name, function->encoding(instruction));
+  line += std::format(", workgroup ({}, {}, {}), wave {}", workgroup.id[0], workgroup.id[1], workgroup.id[2], wave.index);
+  if (lane >= 0) line += std::format(", lane {}", lane);
+  line += ": " + text;
+  workgroup.launch->fail(workgroup.linear_id, code, std::move(line));
+  wave.stop(WaveState::faulted);
+}
+
+uint32_t Wave::scalar_special(unsigned source) const {
+  switch (source) {
+    case source_vccz: return vcc() == 0 ? 1 : 0;
+    case source_execz: return exec() == 0 ? 1 : 0;
+    case source_scc: return scc;
+    // A 32-bit read of an aperture gives its low half (LLVM, SITargetLowering::getSegmentAperture): zero.
+    default: return 0;
+  }
+}
+
+uint64_t Wave::scalar_special64(unsigned source) const {
+  switch (source) {
+    case source_shared_base: return shared_aperture;
+    case source_shared_limit: return shared_aperture + aperture_bytes - 1;
+    case source_private_base: return private_aperture;
+    case source_private_limit: return private_aperture + aperture_bytes - 1;
+    default: return scalar_special(source);
+  }
+}
+
+void WorkgroupRunner::WaveDeleter::operator()(Wave* wave) const { delete wave; }
+
+void WorkgroupRunner::run(Launch& launch, uint64_t linear_id) {
+  Workgroup workgroup;
+  workgroup.launch = &launch;
+  workgroup.linear_id = linear_id;
+  uint64_t rest = linear_id;
+  for (unsigned i = 0; i < 3; ++i) {
+    workgroup.id[i] = static_cast<uint32_t>(rest % launch.workgroups[i]);
+    rest /= launch.workgroups[i];
+  }
+  prepare(launch, workgroup);
+  run_waves(launch, workgroup);
+  uint64_t executed = 0;
+  uint64_t matrix = 0;
+  for (const Wave* wave : workgroup.waves) {
+    executed += wave->executed;
+    matrix += wave->matrix_instructions;
+  }
+  Counters& counters = Process::instance().counters();
+  counters.workgroups.fetch_add(1, std::memory_order_relaxed);
+  counters.wave_instructions.fetch_add(executed, std::memory_order_relaxed);
+  counters.matrix_instructions.fetch_add(matrix, std::memory_order_relaxed);
+}
+
+void WorkgroupRunner::prepare(Launch& launch, Workgroup& workgroup) {
+  const uint32_t threads = launch.workgroup_size[0] * launch.workgroup_size[1] * launch.workgroup_size[2];
+  const unsigned count = (threads + wave_lanes - 1) / wave_lanes;
+  while (storage_.size() < count) {
+    storage_.emplace_back(new Wave);
+    waves_.push_back(storage_.back().get());
+  }
+  workgroup.waves = std::span(waves_).first(count);
+
+  const size_t lds_words = (launch.lds_bytes + 7) / 8;
+  // The widest access beyond the last byte stays inside the buffer even before it is checked.
+  if (lds_.size() < lds_words + 8) lds_.resize(lds_words + 8);
+  fill_noise(reinterpret_cast<uint32_t*>(lds_.data()), lds_words * 2, noise_seed(launch, workgroup.linear_id, 0, noise_lds));
+  const size_t scratch_words = size_t{launch.scratch_bytes_per_lane} * wave_lanes * count / 8;
+  if (scratch_.size() < scratch_words) scratch_.resize(scratch_words);
+  fill_noise(reinterpret_cast<uint32_t*>(scratch_.data()), scratch_words * 2,
+             noise_seed(launch, workgroup.linear_id, 0, noise_scratch));
+  for (unsigned i = 0; i < count; ++i) {
+    Wave& wave = *waves_[i];
+    wave.workgroup = &workgroup;
+    wave.lds = reinterpret_cast<uint8_t*>(lds_.data());
+    wave.lds_bytes = launch.lds_bytes;
+    wave.scratch = reinterpret_cast<uint8_t*>(scratch_.data()) + (size_t{launch.scratch_bytes_per_lane} * wave_lanes * i);
+    wave.scratch_bytes_per_lane = launch.scratch_bytes_per_lane;
+    prepare_wave(launch, workgroup, wave, i);
+  }
+}
+
+void WorkgroupRunner::prepare_wave(const Launch& launch, const Workgroup& workgroup, Wave& wave, unsigned index) {
+  const KernelDescriptor& descriptor = *launch.descriptor;
+  // Allocated registers only: the others are never touched by correct code.
+  const unsigned total = descriptor.vgprs();
+  const unsigned architectural = std::min({descriptor.accumulation_offset(), total, 256u});
+  const unsigned accumulation = std::min(total - architectural, 256u);
+  const uint64_t vector_seed = noise_seed(launch, workgroup.linear_id, index, noise_vector);
+  fill_noise(wave.vgpr[0], size_t{architectural} * wave_lanes, vector_seed);
+  fill_noise(wave.vgpr[accumulation_base], size_t{accumulation} * wave_lanes, ~vector_seed);
+  fill_noise(wave.sgpr, sgpr_count, noise_seed(launch, workgroup.linear_id, index, noise_scalar));
+
+  wave.index = static_cast<uint16_t>(index);
+  wave.state = WaveState::ready;
+  wave.scc = static_cast<uint32_t>(vector_seed & 1);
+  wave.mode = descriptor.initial_mode();
+  wave.priority = 0;
+  wave.executed = 0;
+  wave.matrix_instructions = 0;
+  wave.memory = launch.memory.get();
+  std::ranges::fill(wave.recent_allocation, nullptr);
+  wave.next = launch.entry;
+
+  const auto& size = launch.workgroup_size;
+  const uint32_t threads = size[0] * size[1] * size[2];
+  const uint32_t first = index * wave_lanes;
+  const uint32_t active = std::min(threads - first, wave_lanes);
+  wave.set_exec(active == wave_lanes ? all_lanes : (uint64_t{1} << active) - 1);
+  const unsigned dimensions = descriptor.workitem_id();
+  for (uint32_t lane = 0; lane < active; ++lane) {
+    const uint32_t thread = first + lane;
+    uint32_t id = thread % size[0];
+    if (dimensions >= 1) id |= (thread / size[0] % size[1]) << 10;
+    if (dimensions >= 2) id |= (thread / size[0] / size[1]) << 20;
+    wave.vgpr[0][lane] = id;
+  }
+
+  unsigned next = 0;
+  const auto give = [&](uint32_t value) {
+    if (next < sgpr_flat_scratch) wave.sgpr[next++] = value;
+  };
+  const auto give_pointer = [&](uint64_t value) {
+    give(static_cast<uint32_t>(value));
+    give(static_cast<uint32_t>(value >> 32));
+  };
+  if (descriptor.property(property_private_segment_buffer)) {
+    give_pointer(0);
+    give_pointer(0);
+  }
+  if (descriptor.property(property_dispatch_ptr)) give_pointer(launch.own_memory[1].base);
+  if (descriptor.property(property_queue_ptr)) give_pointer(launch.own_memory[2].base);
+  if (descriptor.property(property_kernarg_ptr)) give_pointer(launch.own_memory[0].base);
+  if (descriptor.property(property_dispatch_id)) give_pointer(0);
+  if (descriptor.property(property_flat_scratch_init)) give_pointer(0);
+  if (descriptor.property(property_private_segment_size)) give(launch.scratch_bytes_per_lane);
+  const auto* arguments = reinterpret_cast<const uint32_t*>(launch.kernarg.data());
+  const size_t argument_words = launch.kernarg.size() * 2;
+  for (unsigned i = 0; i < descriptor.preload_dwords(); ++i) {
+    const size_t word = descriptor.preload_offset() + i;
+    give(word < argument_words ? arguments[word] : 0);
+  }
+  next = std::max(next, descriptor.user_sgprs());
+  for (unsigned i = 0; i < 3; ++i) {
+    if (descriptor.workgroup_id(i)) give(workgroup.id[i]);
+  }
+  if (descriptor.workgroup_info()) give(0);
+}
+
+void WorkgroupRunner::run_waves(Launch& launch, Workgroup& workgroup) {
+  const auto waves = workgroup.waves;
+  const Schedule schedule = launch.settings.schedule;
+  Random random(noise_seed(launch, workgroup.linear_id, 0, noise_schedule));
+  const uint64_t limit = launch.settings.instruction_limit;
+  size_t ended = 0;
+  size_t waiting = 0;
+  size_t turn = 0;
+  std::vector<Wave*> ready(waves.begin(), waves.end());
+  if (schedule == Schedule::reverse) std::ranges::reverse(ready);
+  bool stopped = false;
+  while (ended < waves.size() && !stopped) {
+    if (ready.empty()) {
+      // Everybody who still runs is at the barrier; waves that ended are not waited for.
+      for (Wave* wave : waves) {
+        if (wave->state != WaveState::at_barrier) continue;
+        wave->state = WaveState::ready;
+        ready.push_back(wave);
+      }
+      if (schedule == Schedule::reverse) std::ranges::reverse(ready);
+      waiting = 0;
+      turn = 0;
+    }
+    size_t choice = turn % ready.size();
+    int64_t slice = long_slice;
+    if (schedule == Schedule::random) {
+      choice = random.below(static_cast<uint32_t>(ready.size()));
+      // Mostly short turns, sometimes a long lead of one wave over the others.
+      slice = random.below(16) == 0 ? 1 + random.below(4096) : 1 + random.below(64);
+    }
+    Wave& wave = *ready[choice];
+    slice = std::min<int64_t>(slice, static_cast<int64_t>(limit - wave.executed));
+    wave.state = WaveState::ready;
+    run_slice(wave, slice);
+    if (wave.state == WaveState::ready && wave.executed >= limit) {
+      std::string text = std::format("kernel {}: workgroup ({}, {}, {}): no end after {} instructions of a wave (an endless "
+                                     "loop or waves that wait for each other):",
+                                     launch.kernel->info().name, workgroup.id[0], workgroup.id[1], workgroup.id[2], limit);
+      for (const Wave* other : waves) {
+        if (other->state != WaveState::ended) text += " " + where(*other) + ";";
+      }
+      launch.fail(workgroup.linear_id, hip_error_launch_failure, std::move(text));
+      stopped = true;
+    }
+    switch (wave.state) {
+      case WaveState::ended: ++ended; break;
+      case WaveState::at_barrier: ++waiting; break;
+      case WaveState::faulted: stopped = true; break;
+      case WaveState::ready:
+      case WaveState::sleeping: ++turn; continue;
+    }
+    ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(choice));
+  }
+}
+
+}  // namespace wavejit::simgpu

@@ -1,0 +1,130 @@
+#include "simgpu/loader/loaded_code.h"
+
+#include <algorithm>
+#include <cstring>
+#include <format>
+
+#include "simgpu/device/memory.h"
+
+namespace wavejit::simgpu {
+namespace {
+
+// Relocation types (LLVM's AMDGPU usage document, "Relocation Records").
+constexpr uint32_t relocation_none = 0;
+constexpr uint32_t relocation_abs32_lo = 1;
+constexpr uint32_t relocation_abs32_hi = 2;
+constexpr uint32_t relocation_abs64 = 3;
+constexpr uint32_t relocation_abs32 = 6;
+constexpr uint32_t relocation_relative64 = 13;
+
+}  // namespace
+
+std::expected<std::unique_ptr<LoadedCode>, Status> LoadedCode::load(std::span<const std::byte> image, CodeObject object,
+                                                                    int device, Disassembler& disassembler,
+                                                                    const Registry& registry) {
+  std::unique_ptr<LoadedCode> loaded(new LoadedCode(std::move(object), disassembler, registry));
+  const CodeObject& read = loaded->object_;
+  void* memory = DeviceMemory::instance().allocate(read.memory_bytes, MemoryKind::code, device, 4096);
+  if (memory == nullptr) {
+    return std::unexpected(Status{hip_error_out_of_memory,
+                                  std::format("no device memory for a code object of {} bytes", read.memory_bytes)});
+  }
+  loaded->base_ = reinterpret_cast<uint64_t>(memory);
+  for (const Segment& segment : read.segments) {
+    std::memcpy(reinterpret_cast<void*>(loaded->base_ + segment.address), image.data() + segment.file_offset,
+                segment.file_bytes);
+  }
+  if (Status status = loaded->relocate(); !status.ok()) return std::unexpected(std::move(status));
+  uint64_t code_end = 0;
+  for (const Segment& segment : read.segments) {
+    if (segment.executable) code_end = std::max(code_end, segment.address + segment.file_bytes);
+  }
+  const auto* start = static_cast<const uint8_t*>(memory);
+  loaded->code_.assign(start, start + code_end);
+  return loaded;
+}
+
+LoadedCode::~LoadedCode() {
+  if (base_ != 0) DeviceMemory::instance().free(reinterpret_cast<void*>(base_));
+}
+
+Status LoadedCode::relocate() {
+  for (const Relocation& relocation : object_.relocations) {
+    const Symbol& symbol = object_.dynamic_symbols[relocation.symbol];
+    const bool wide = relocation.type == relocation_abs64 || relocation.type == relocation_relative64;
+    const uint64_t bytes = wide ? 8 : 4;
+    if (relocation.offset > object_.memory_bytes || object_.memory_bytes - relocation.offset < bytes) {
+      return {hip_error_invalid_image, std::format("code object: a relocation writes to {:#x}, beyond its {} bytes",
+                                                   relocation.offset, object_.memory_bytes)};
+    }
+    if (relocation.type == relocation_none) continue;
+    uint64_t value = base_ + static_cast<uint64_t>(relocation.addend);
+    if (relocation.type != relocation_relative64) {
+      constexpr uint8_t weak = 2;
+      if (!symbol.defined && symbol.binding != weak) {
+        return {hip_error_not_found, std::format("code object: symbol {} is undefined", symbol.name)};
+      }
+      value = static_cast<uint64_t>(relocation.addend) + (symbol.defined ? base_ + symbol.value : 0);
+    }
+    void* place = reinterpret_cast<void*>(base_ + relocation.offset);
+    if (relocation.type == relocation_abs32_hi) value >>= 32;
+    switch (relocation.type) {
+      case relocation_abs64:
+      case relocation_relative64: std::memcpy(place, &value, 8); break;
+      case relocation_abs32:
+      case relocation_abs32_lo:
+      case relocation_abs32_hi: {
+        const auto half = static_cast<uint32_t>(value);
+        std::memcpy(place, &half, 4);
+        break;
+      }
+      default:
+        return {hip_error_invalid_image,
+                std::format("code object: relocation type {}; the loader takes 1, 2, 3, 6 and 13", relocation.type)};
+    }
+  }
+  return {};
+}
+
+Function* LoadedCode::function_at(uint64_t address) {
+  const auto after = std::ranges::upper_bound(functions_, address, {}, [](const auto& function) { return function->address; });
+  if (after != functions_.begin()) {
+    Function* candidate = std::prev(after)->get();
+    if (address - candidate->address < candidate->bytes) return candidate;
+  }
+  const uint64_t place = address - base_;
+  const auto segment = std::ranges::find_if(object_.segments, [&](const Segment& candidate) {
+    return candidate.executable && place >= candidate.address && place - candidate.address < candidate.file_bytes;
+  });
+  if (address < base_ || segment == object_.segments.end()) return nullptr;
+  // From the symbol that covers the place; where none does, from the place to the next symbol.
+  constexpr uint8_t type_function = 2;
+  std::string name = std::format("code at {:#x}", place);
+  uint64_t first = place;
+  uint64_t end = segment->address + segment->file_bytes;
+  const uint64_t segment_end = end;
+  for (const Symbol& symbol : object_.symbols) {
+    if (!symbol.defined || symbol.type != type_function) continue;
+    if (symbol.value > place) {
+      end = std::min(end, symbol.value);
+    } else if (place - symbol.value < symbol.bytes && symbol.value >= segment->address && symbol.value % 4 == 0) {
+      name = symbol.name;
+      first = symbol.value;
+      end = std::min(segment_end, symbol.value + symbol.bytes);
+      break;
+    }
+  }
+  auto function = decode_function(std::move(name), std::span(code_).subspan(first, end - first), base_ + first,
+                                  *disassembler_, *registry_);
+  const auto position =
+      std::ranges::upper_bound(functions_, function->address, {}, [](const auto& known) { return known->address; });
+  return functions_.insert(position, std::move(function))->get();
+}
+
+const Instruction* LoadedCode::instruction_at(uint64_t address) {
+  const std::scoped_lock lock(mutex_);
+  Function* function = function_at(address);
+  return function == nullptr ? nullptr : function->at(address);
+}
+
+}  // namespace wavejit::simgpu

@@ -1,0 +1,50 @@
+#pragma once
+// A code object in device memory: segments copied, relocations applied, functions decoded when first reached.
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "simgpu/decode/function.h"
+#include "simgpu/loader/code_object.h"
+
+namespace wavejit::simgpu {
+
+class Disassembler;
+
+struct LoadedCode {
+ public:
+  static std::expected<std::unique_ptr<LoadedCode>, Status> load(std::span<const std::byte> image, CodeObject object,
+                                                                 int device, Disassembler& disassembler,
+                                                                 const Registry& registry);
+  ~LoadedCode();
+  LoadedCode(const LoadedCode&) = delete;
+  LoadedCode& operator=(const LoadedCode&) = delete;
+
+  [[nodiscard]] const CodeObject& object() const { return object_; }
+  [[nodiscard]] uint64_t base() const { return base_; }
+
+  /// The instruction at a device address, decoding its function at the first visit. Null outside executable code.
+  const Instruction* instruction_at(uint64_t address);
+
+ private:
+  LoadedCode(CodeObject object, Disassembler& disassembler, const Registry& registry)
+      : object_(std::move(object)), disassembler_(&disassembler), registry_(&registry) {}
+  Status relocate();
+  Function* function_at(uint64_t address);
+
+  CodeObject object_;
+  Disassembler* disassembler_;
+  const Registry* registry_;
+  uint64_t base_ = 0;
+  /// As loaded: kernels that write to their own code do not change what runs.
+  std::vector<uint8_t> code_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Function>> functions_;  // sorted by address
+};
+
+}  // namespace wavejit::simgpu

@@ -1,0 +1,133 @@
+// MUBUF loads, stores and loads to LDS; MTBUF and format loads with 32-bit components. Semantics: CDNA3 ISA, chapters 9 and 12.15.
+#include "simgpu/memory/buffer.h"
+
+#include <bit>
+
+#include "simgpu/decode/registry.h"
+#include "simgpu/memory/rooms.h"
+#include "simgpu/memory/transfer.h"
+
+namespace wavejit::simgpu {
+namespace {
+
+// Bytes of one range-checked component: dwords are checked one by one, smaller accesses as a whole.
+template <unsigned bytes>
+inline constexpr unsigned component = bytes < 4 ? bytes : 4;
+
+template <LoadKind kind>
+void load(Wave& wave, const Instruction& instruction) {
+  const BufferAddress address(wave, instruction, instruction.source[0], instruction.source[1], instruction.source[2]);
+  const unsigned destination = instruction.destination[0].index;
+  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const BufferAddress::Place place = address.at(lane);
+    if (place.available >= kind.bytes) {
+      const uint8_t* from = resolve(wave, instruction, place.address, kind.bytes, false, static_cast<int>(lane));
+      if (from == nullptr) return;
+      load_lane<kind>(wave, destination, lane, from);
+      continue;
+    }
+    alignas(4) uint8_t bytes[kind.bytes] = {};
+    for (unsigned at = 0; at < kind.bytes; at += component<kind.bytes>) {
+      const BufferAddress::Place part = address.at(lane, at);
+      if (part.available < component<kind.bytes>) continue;
+      const uint8_t* from =
+          resolve(wave, instruction, part.address, component<kind.bytes>, false, static_cast<int>(lane));
+      if (from == nullptr) return;
+      std::memcpy(bytes + at, from, component<kind.bytes>);
+    }
+    load_lane<kind>(wave, destination, lane, bytes);
+  }
+}
+
+template <StoreKind kind>
+void store(Wave& wave, const Instruction& instruction) {
+  const BufferAddress address(wave, instruction, instruction.source[1], instruction.source[2], instruction.source[3]);
+  const unsigned source = instruction.source[0].index;
+  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const BufferAddress::Place place = address.at(lane);
+    if (place.available >= kind.bytes) {
+      uint8_t* to = resolve(wave, instruction, place.address, kind.bytes, true, static_cast<int>(lane));
+      if (to == nullptr) return;
+      store_lane<kind>(wave, source, lane, to);
+      continue;
+    }
+    if constexpr (kind.bytes > 4) {
+      for (unsigned at = 0; at < kind.bytes; at += 4) {
+        const BufferAddress::Place part = address.at(lane, at);
+        if (part.available < 4) continue;
+        uint8_t* to = resolve(wave, instruction, part.address, 4, true, static_cast<int>(lane));
+        if (to == nullptr) return;
+        store_word(to, wave.vgpr[source + (at / 4)][lane]);
+      }
+    }
+  }
+}
+
+/// `… lds`: no data register. Out-of-range components write zero to LDS, as they would to a register.
+template <LoadKind kind>
+void load_to_lds(Wave& wave, const Instruction& instruction) {
+  const BufferAddress address(wave, instruction, instruction.source[0], instruction.source[1], instruction.source[2]);
+  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const BufferAddress::Place place = address.at(lane);
+    alignas(4) uint8_t bytes[kind.bytes] = {};
+    const uint8_t* from = bytes;
+    if (place.available >= kind.bytes) {
+      from = resolve(wave, instruction, place.address, kind.bytes, false, static_cast<int>(lane));
+      if (from == nullptr) return;
+    } else {
+      for (unsigned at = 0; at < kind.bytes; at += component<kind.bytes>) {
+        const BufferAddress::Place part = address.at(lane, at);
+        if (part.available < component<kind.bytes>) continue;
+        const uint8_t* piece =
+            resolve(wave, instruction, part.address, component<kind.bytes>, false, static_cast<int>(lane));
+        if (piece == nullptr) return;
+        std::memcpy(bytes + at, piece, component<kind.bytes>);
+      }
+    }
+    transfer_to_lds<kind>(wave, instruction, lane, from);
+    if (wave.state == WaveState::faulted) return;
+  }
+}
+
+template <LoadKind kind>
+Handler select_load(Instruction& instruction) {
+  if (!instruction.lds) return load<kind>;
+  if (kind.half >= 0 || kind.bytes == 8) return nullptr;
+  return load_to_lds<kind>;
+}
+
+}  // namespace
+
+void register_buffer(Registry& registry) {
+  const auto add_load = [&](std::string_view name, Select select) {
+    registry.add_select(name, select, InstructionClass::memory);
+  };
+  const auto add = [&](std::string_view name, Handler handler) { registry.add(name, handler, InstructionClass::memory); };
+  add_load("buffer_load_ubyte", select_load<load_ubyte>);
+  add_load("buffer_load_sbyte", select_load<load_sbyte>);
+  add_load("buffer_load_ushort", select_load<load_ushort>);
+  add_load("buffer_load_sshort", select_load<load_sshort>);
+  add_load("buffer_load_dword", select_load<load_dword>);
+  add_load("buffer_load_dwordx2", select_load<load_dwordx2>);
+  add_load("buffer_load_dwordx3", select_load<load_dwordx3>);
+  add_load("buffer_load_dwordx4", select_load<load_dwordx4>);
+  add_load("buffer_load_ubyte_d16", select_load<load_ubyte_d16>);
+  add_load("buffer_load_ubyte_d16_hi", select_load<load_ubyte_d16_hi>);
+  add_load("buffer_load_sbyte_d16", select_load<load_sbyte_d16>);
+  add_load("buffer_load_sbyte_d16_hi", select_load<load_sbyte_d16_hi>);
+  add_load("buffer_load_short_d16", select_load<load_short_d16>);
+  add_load("buffer_load_short_d16_hi", select_load<load_short_d16_hi>);
+  add("buffer_store_byte", store<store_byte>);
+  add("buffer_store_byte_d16_hi", store<store_byte_d16_hi>);
+  add("buffer_store_short", store<store_short>);
+  add("buffer_store_short_d16_hi", store<store_short_d16_hi>);
+  add("buffer_store_dword", store<store_dword>);
+  add("buffer_store_dwordx2", store<store_dwordx2>);
+  add("buffer_store_dwordx3", store<store_dwordx3>);
+  add("buffer_store_dwordx4", store<store_dwordx4>);
+}
+
+}  // namespace wavejit::simgpu

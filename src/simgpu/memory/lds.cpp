@@ -1,0 +1,157 @@
+// LDS loads and stores with one and two addresses. Semantics: CDNA3 ISA, chapters 11 and 12.12; addresses are bytes, 32 bits wide.
+#include <bit>
+
+#include "simgpu/decode/registry.h"
+#include "simgpu/memory/access.h"
+#include "simgpu/memory/rooms.h"
+#include "simgpu/memory/transfer.h"
+
+namespace wavejit::simgpu {
+namespace {
+
+template <unsigned bytes>
+void read_words(Wave& wave, unsigned destination, unsigned lane, const uint8_t* from) {
+  uint32_t words[bytes / 4];
+  std::memcpy(words, from, bytes);
+  for (unsigned i = 0; i < bytes / 4; ++i) wave.vgpr[destination + i][lane] = words[i];
+}
+template <unsigned bytes>
+void write_words(const Wave& wave, unsigned source, unsigned lane, uint8_t* to) {
+  uint32_t words[bytes / 4];
+  for (unsigned i = 0; i < bytes / 4; ++i) words[i] = wave.vgpr[source + i][lane];
+  std::memcpy(to, words, bytes);
+}
+
+template <LoadKind kind>
+void read(Wave& wave, const Instruction& instruction) {
+  const uint32_t* address = wave.vgpr[instruction.source[0].index];
+  const unsigned destination = instruction.destination[0].index;
+  const auto offset = static_cast<uint32_t>(instruction.offset);
+  // The destination may be the address register: lanes read their own address before they write.
+  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const uint8_t* from = resolve_lds(wave, instruction, address[lane] + offset, kind.bytes, static_cast<int>(lane));
+    if (from == nullptr) return;
+    if constexpr (kind.bytes >= 4) {
+      read_words<kind.bytes>(wave, destination, lane, from);
+    } else {
+      load_lane<kind>(wave, destination, lane, from);
+    }
+  }
+}
+
+template <StoreKind kind>
+void write(Wave& wave, const Instruction& instruction) {
+  const uint32_t* address = wave.vgpr[instruction.source[0].index];
+  const unsigned source = instruction.source[1].index;
+  const auto offset = static_cast<uint32_t>(instruction.offset);
+  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    uint8_t* to = resolve_lds(wave, instruction, address[lane] + offset, kind.bytes, static_cast<int>(lane));
+    if (to == nullptr) return;
+    if constexpr (kind.bytes >= 4) {
+      write_words<kind.bytes>(wave, source, lane, to);
+    } else {
+      store_lane<kind>(wave, source, lane, to);
+    }
+  }
+}
+
+/// Two elements of `bytes` at offset0 and offset1, counted in elements (times 64 for the st64 forms).
+template <unsigned bytes, unsigned scale>
+void read2(Wave& wave, const Instruction& instruction) {
+  const uint32_t* address = wave.vgpr[instruction.source[0].index];
+  const unsigned destination = instruction.destination[0].index;
+  const auto first = static_cast<uint32_t>(instruction.offset) * bytes * scale;
+  const auto second = static_cast<uint32_t>(instruction.offset1) * bytes * scale;
+  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const uint32_t base = address[lane];
+    const uint8_t* from0 = resolve_lds(wave, instruction, base + first, bytes, static_cast<int>(lane));
+    if (from0 == nullptr) return;
+    const uint8_t* from1 = resolve_lds(wave, instruction, base + second, bytes, static_cast<int>(lane));
+    if (from1 == nullptr) return;
+    read_words<bytes>(wave, destination, lane, from0);
+    read_words<bytes>(wave, destination + (bytes / 4), lane, from1);
+  }
+}
+
+template <unsigned bytes, unsigned scale>
+void write2(Wave& wave, const Instruction& instruction) {
+  const uint32_t* address = wave.vgpr[instruction.source[0].index];
+  const auto first = static_cast<uint32_t>(instruction.offset) * bytes * scale;
+  const auto second = static_cast<uint32_t>(instruction.offset1) * bytes * scale;
+  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    uint8_t* to0 = resolve_lds(wave, instruction, address[lane] + first, bytes, static_cast<int>(lane));
+    if (to0 == nullptr) return;
+    uint8_t* to1 = resolve_lds(wave, instruction, address[lane] + second, bytes, static_cast<int>(lane));
+    if (to1 == nullptr) return;
+    write_words<bytes>(wave, instruction.source[1].index, lane, to0);
+    write_words<bytes>(wave, instruction.source[2].index, lane, to1);
+  }
+}
+
+/// The lane's number takes the place of an address register: M0[15:0] + offset + 4·lane.
+void read_addtid(Wave& wave, const Instruction& instruction) {
+  const uint32_t base = (wave.m0() & 0xffff) + static_cast<uint32_t>(instruction.offset);
+  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const uint8_t* from = resolve_lds(wave, instruction, base + (4 * lane), 4, static_cast<int>(lane));
+    if (from == nullptr) return;
+    read_words<4>(wave, instruction.destination[0].index, lane, from);
+  }
+}
+void write_addtid(Wave& wave, const Instruction& instruction) {
+  const uint32_t base = (wave.m0() & 0xffff) + static_cast<uint32_t>(instruction.offset);
+  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    uint8_t* to = resolve_lds(wave, instruction, base + (4 * lane), 4, static_cast<int>(lane));
+    if (to == nullptr) return;
+    write_words<4>(wave, instruction.source[0].index, lane, to);
+  }
+}
+
+/// No global data share on these targets.
+template <Handler handler>
+Handler local_only(Instruction& instruction) { return instruction.gds ? nullptr : handler; }
+
+}  // namespace
+
+void register_lds(Registry& registry) {
+  const auto add = [&](std::string_view name, Select select) { registry.add_select(name, select, InstructionClass::lds); };
+  add("ds_read_u8", local_only<read<load_ubyte>>);
+  add("ds_read_i8", local_only<read<load_sbyte>>);
+  add("ds_read_u16", local_only<read<load_ushort>>);
+  add("ds_read_i16", local_only<read<load_sshort>>);
+  add("ds_read_b32", local_only<read<load_dword>>);
+  add("ds_read_b64", local_only<read<load_dwordx2>>);
+  add("ds_read_b96", local_only<read<load_dwordx3>>);
+  add("ds_read_b128", local_only<read<load_dwordx4>>);
+  add("ds_read_u8_d16", local_only<read<load_ubyte_d16>>);
+  add("ds_read_u8_d16_hi", local_only<read<load_ubyte_d16_hi>>);
+  add("ds_read_i8_d16", local_only<read<load_sbyte_d16>>);
+  add("ds_read_i8_d16_hi", local_only<read<load_sbyte_d16_hi>>);
+  add("ds_read_u16_d16", local_only<read<load_short_d16>>);
+  add("ds_read_u16_d16_hi", local_only<read<load_short_d16_hi>>);
+  add("ds_write_b8", local_only<write<store_byte>>);
+  add("ds_write_b8_d16_hi", local_only<write<store_byte_d16_hi>>);
+  add("ds_write_b16", local_only<write<store_short>>);
+  add("ds_write_b16_d16_hi", local_only<write<store_short_d16_hi>>);
+  add("ds_write_b32", local_only<write<store_dword>>);
+  add("ds_write_b64", local_only<write<store_dwordx2>>);
+  add("ds_write_b96", local_only<write<store_dwordx3>>);
+  add("ds_write_b128", local_only<write<store_dwordx4>>);
+  add("ds_read2_b32", local_only<read2<4, 1>>);
+  add("ds_read2_b64", local_only<read2<8, 1>>);
+  add("ds_read2st64_b32", local_only<read2<4, 64>>);
+  add("ds_read2st64_b64", local_only<read2<8, 64>>);
+  add("ds_write2_b32", local_only<write2<4, 1>>);
+  add("ds_write2_b64", local_only<write2<8, 1>>);
+  add("ds_write2st64_b32", local_only<write2<4, 64>>);
+  add("ds_write2st64_b64", local_only<write2<8, 64>>);
+  add("ds_read_addtid_b32", local_only<read_addtid>);
+  add("ds_write_addtid_b32", local_only<write_addtid>);
+}
+
+}  // namespace wavejit::simgpu

@@ -1,0 +1,17 @@
+#pragma once
+// The parts of register_memory, one file each.
+
+namespace wavejit::simgpu {
+
+class Registry;
+
+void register_scalar_memory(Registry& registry);
+void register_flat(Registry& registry);
+void register_flat_atomics(Registry& registry);
+void register_buffer(Registry& registry);
+void register_buffer_atomics(Registry& registry);
+void register_lds(Registry& registry);
+void register_lds_atomics(Registry& registry);
+void register_lds_lanes(Registry& registry);
+
+}  // namespace wavejit::simgpu

@@ -1,0 +1,129 @@
+#pragma once
+// How a lane's registers and bytes of memory correspond, for every width that loads and stores come in.
+
+#include <cstdint>
+#include <cstring>
+
+#include "simgpu/memory/access.h"
+#include "simgpu/wave/wave.h"
+
+namespace wavejit::simgpu {
+
+/// What a load does with the bytes it got.
+struct LoadKind {
+  unsigned bytes = 4;
+  bool sign_extend = false;
+  /// −1: writes whole registers; 0 or 1: writes that half of the register and keeps the other (…_d16, …_d16_hi).
+  int half = -1;
+};
+struct StoreKind {
+  unsigned bytes = 4;
+  bool high_half = false;  ///< …_d16_hi: the data is the upper half of the register
+};
+
+// Device memory may be shared between workgroups that run at the same time: whole aligned words move as single accesses, as on
+// the device, and instructions marked with a scope order what surrounds them.
+inline uint32_t load_word(const uint8_t* from) {
+  if ((reinterpret_cast<uintptr_t>(from) & 3) == 0) {
+    return __atomic_load_n(reinterpret_cast<const uint32_t*>(from), __ATOMIC_RELAXED);
+  }
+  uint32_t value = 0;
+  std::memcpy(&value, from, 4);
+  return value;
+}
+inline void store_word(uint8_t* to, uint32_t value) {
+  if ((reinterpret_cast<uintptr_t>(to) & 3) == 0) {
+    __atomic_store_n(reinterpret_cast<uint32_t*>(to), value, __ATOMIC_RELAXED);
+    return;
+  }
+  std::memcpy(to, &value, 4);
+}
+
+template <LoadKind kind>
+inline void load_lane(Wave& wave, unsigned destination, unsigned lane, const uint8_t* from) {
+  if constexpr (kind.bytes >= 4) {
+    for (unsigned i = 0; i < kind.bytes / 4; ++i) wave.vgpr[destination + i][lane] = load_word(from + (4 * i));
+  } else {
+    uint32_t value = 0;
+    if constexpr (kind.bytes == 1) {
+      value = kind.sign_extend ? static_cast<uint32_t>(static_cast<int8_t>(*from)) : *from;
+    } else {
+      uint16_t half = 0;
+      std::memcpy(&half, from, 2);
+      value = kind.sign_extend ? static_cast<uint32_t>(static_cast<int16_t>(half)) : half;
+    }
+    uint32_t& target = wave.vgpr[destination][lane];
+    if constexpr (kind.half < 0) {
+      target = value;
+    } else if constexpr (kind.half == 0) {
+      target = (target & 0xffff0000) | (value & 0xffff);
+    } else {
+      target = (target & 0xffff) | (value << 16);
+    }
+  }
+}
+
+template <StoreKind kind>
+inline void store_lane(const Wave& wave, unsigned source, unsigned lane, uint8_t* to) {
+  if constexpr (kind.bytes >= 4) {
+    for (unsigned i = 0; i < kind.bytes / 4; ++i) store_word(to + (4 * i), wave.vgpr[source + i][lane]);
+  } else {
+    const uint32_t value = wave.vgpr[source][lane] >> (kind.high_half ? 16 : 0);
+    if constexpr (kind.bytes == 1) {
+      *to = static_cast<uint8_t>(value);
+    } else {
+      const auto half = static_cast<uint16_t>(value);
+      std::memcpy(to, &half, 2);
+    }
+  }
+}
+
+inline constexpr LoadKind load_ubyte{.bytes = 1};
+inline constexpr LoadKind load_sbyte{.bytes = 1, .sign_extend = true};
+inline constexpr LoadKind load_ushort{.bytes = 2};
+inline constexpr LoadKind load_sshort{.bytes = 2, .sign_extend = true};
+inline constexpr LoadKind load_dword{.bytes = 4};
+inline constexpr LoadKind load_dwordx2{.bytes = 8};
+inline constexpr LoadKind load_dwordx3{.bytes = 12};
+inline constexpr LoadKind load_dwordx4{.bytes = 16};
+inline constexpr LoadKind load_ubyte_d16{.bytes = 1, .half = 0};
+inline constexpr LoadKind load_ubyte_d16_hi{.bytes = 1, .half = 1};
+inline constexpr LoadKind load_sbyte_d16{.bytes = 1, .sign_extend = true, .half = 0};
+inline constexpr LoadKind load_sbyte_d16_hi{.bytes = 1, .sign_extend = true, .half = 1};
+inline constexpr LoadKind load_short_d16{.bytes = 2, .half = 0};
+inline constexpr LoadKind load_short_d16_hi{.bytes = 2, .half = 1};
+
+inline constexpr StoreKind store_byte{.bytes = 1};
+inline constexpr StoreKind store_byte_d16_hi{.bytes = 1, .high_half = true};
+inline constexpr StoreKind store_short{.bytes = 2};
+inline constexpr StoreKind store_short_d16_hi{.bytes = 2, .high_half = true};
+inline constexpr StoreKind store_dword{.bytes = 4};
+inline constexpr StoreKind store_dwordx2{.bytes = 8};
+inline constexpr StoreKind store_dwordx3{.bytes = 12};
+inline constexpr StoreKind store_dwordx4{.bytes = 16};
+
+/// Where the data of an LDS DMA goes (CDNA3 ISA, "Memory buffer load to LDS"; isa.md): M0 plus the instruction's offset plus
+/// the lane's place. Bytes and shorts fill whole dwords.
+inline uint32_t lds_dma_address(const Wave& wave, const Instruction& instruction, unsigned lane, unsigned bytes) {
+  const unsigned stride = bytes < 4 ? 4 : bytes;
+  return wave.m0() + static_cast<uint32_t>(instruction.offset) + (lane * stride);
+}
+
+template <LoadKind kind>
+inline void transfer_to_lds(Wave& wave, const Instruction& instruction, unsigned lane, const uint8_t* from) {
+  constexpr unsigned written = kind.bytes < 4 ? 4 : kind.bytes;
+  uint8_t* to = resolve_lds(wave, instruction, lds_dma_address(wave, instruction, lane, kind.bytes), written,
+                            static_cast<int>(lane));
+  if (to == nullptr) return;
+  if constexpr (kind.bytes >= 4) {
+    std::memcpy(to, from, kind.bytes);
+  } else {
+    uint32_t value = 0;
+    std::memcpy(&value, from, kind.bytes);
+    constexpr unsigned shift = 32 - (8 * kind.bytes);
+    if constexpr (kind.sign_extend) value = static_cast<uint32_t>(static_cast<int32_t>(value << shift) >> shift);
+    std::memcpy(to, &value, 4);
+  }
+}
+
+}  // namespace wavejit::simgpu

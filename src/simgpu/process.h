@@ -1,0 +1,50 @@
+#pragma once
+// What belongs to the process as a whole: settings, counters, reports. The C interface over it is control_api.cpp.
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "simgpu/config.h"
+
+namespace wavejit::simgpu {
+
+struct Counters {
+  std::atomic<uint64_t> launches{0};
+  std::atomic<uint64_t> workgroups{0};
+  std::atomic<uint64_t> wave_instructions{0};
+  std::atomic<uint64_t> matrix_instructions{0};
+  std::atomic<uint64_t> reports{0};
+};
+
+class Process {
+ public:
+  static Process& instance();
+
+  /// As the environment said at the first call.
+  [[nodiscard]] const Config& config() const { return config_; }
+  [[nodiscard]] Settings settings() const;
+  void set_settings(const Settings& settings);
+  [[nodiscard]] Counters& counters() { return counters_; }
+
+  void report(const std::string& line);
+  /// All reports, one a line; forgotten unless they do not fit into `capacity` − 1 characters.
+  std::string take_reports(size_t capacity);
+
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+ private:
+  Process();
+  ~Process() = default;
+
+  Config config_;
+  mutable std::mutex mutex_;
+  Settings settings_;
+  Counters counters_;
+  std::vector<std::string> reports_;
+};
+
+}  // namespace wavejit::simgpu

@@ -1,0 +1,217 @@
+// Branches, calls, barriers, messages, waits and hardware registers (SOPP and parts of SOP1 and SOPK).
+// Semantics: CDNA3 ISA, chapters 4 and 12.5.
+#include <chrono>
+#include <format>
+
+#include "simgpu/decode/function.h"
+#include "simgpu/decode/registry.h"
+#include "simgpu/launch/launch.h"
+#include "simgpu/wave/wave.h"
+
+namespace wavejit::simgpu {
+namespace {
+
+void jump(Wave& wave, const Instruction& instruction, uint64_t address) {
+  const Instruction* target = instruction.function->at(address);
+  if (target == nullptr) target = wave.workgroup->launch->code->instruction_at(address);
+  if (target == nullptr) {
+    return fault(wave, instruction, std::format("jump to {:#x}, which is no instruction of this code object", address));
+  }
+  wave.next = target;
+}
+
+void take(Wave& wave, const Instruction& instruction) {
+  if (instruction.target != nullptr) {
+    wave.next = instruction.target;
+    return;
+  }
+  const int64_t distance = static_cast<int16_t>(instruction.immediate) * int64_t{4};
+  jump(wave, instruction, instruction.address + 4 + static_cast<uint64_t>(distance));
+}
+
+void branch(Wave& wave, const Instruction& instruction) { take(wave, instruction); }
+void cbranch_scc0(Wave& wave, const Instruction& instruction) {
+  if (wave.scc == 0) take(wave, instruction);
+}
+void cbranch_scc1(Wave& wave, const Instruction& instruction) {
+  if (wave.scc != 0) take(wave, instruction);
+}
+void cbranch_vccz(Wave& wave, const Instruction& instruction) {
+  if (wave.vcc() == 0) take(wave, instruction);
+}
+void cbranch_vccnz(Wave& wave, const Instruction& instruction) {
+  if (wave.vcc() != 0) take(wave, instruction);
+}
+void cbranch_execz(Wave& wave, const Instruction& instruction) {
+  if (wave.exec() == 0) take(wave, instruction);
+}
+void cbranch_execnz(Wave& wave, const Instruction& instruction) {
+  if (wave.exec() != 0) take(wave, instruction);
+}
+void getpc(Wave& wave, const Instruction& instruction) {
+  wave.set_scalar64(instruction.destination[0], instruction.address + 4);
+}
+void setpc(Wave& wave, const Instruction& instruction) {
+  jump(wave, instruction, wave.scalar64(instruction.source[0]));
+}
+void swappc(Wave& wave, const Instruction& instruction) {
+  const uint64_t target = wave.scalar64(instruction.source[0]);
+  wave.set_scalar64(instruction.destination[0], instruction.address + 4);
+  jump(wave, instruction, target);
+}
+void call(Wave& wave, const Instruction& instruction) {
+  wave.set_scalar64(instruction.destination[0], instruction.address + 4);
+  take(wave, instruction);
+}
+
+void nothing(Wave&, const Instruction&) {}
+void endpgm(Wave& wave, const Instruction&) { wave.stop(WaveState::ended); }
+void barrier(Wave& wave, const Instruction&) {
+  // A workgroup of one wave needs no meeting (the hardware treats s_barrier as s_nop there).
+  if (wave.workgroup->waves.size() > 1) wave.stop(WaveState::at_barrier);
+}
+void sleep(Wave& wave, const Instruction&) { wave.stop(WaveState::sleeping); }
+void setprio(Wave& wave, const Instruction& instruction) {
+  wave.priority = static_cast<uint8_t>(instruction.immediate & 3);
+}
+void trap(Wave& wave, const Instruction& instruction) {
+  // The trap handler ABI: 2 is llvm.trap (abort), 3 is llvm.debugtrap, which does nothing without a debugger.
+  if ((instruction.immediate & 0xff) == 3) return;
+  fault(wave, instruction, std::format("trap {}: the program gave up (abort, assert or __builtin_trap)", instruction.immediate & 0xff));
+}
+void sethalt(Wave& wave, const Instruction& instruction) {
+  if ((instruction.immediate & 1) != 0) fault(wave, instruction, "the wave halts itself: nothing would wake it");
+}
+
+// Hardware registers (LLVM's AMDGPU operand syntax document, "hwreg"; CDNA3 ISA, "Hardware registers").
+enum HardwareRegister : uint8_t {
+  register_mode = 1,
+  register_status = 2,
+  register_trapsts = 3,
+  register_hw_id = 4,
+  register_gpr_alloc = 5,
+  register_lds_alloc = 6,
+  register_ib_sts = 7,
+  register_sh_mem_bases = 15,
+  register_xcc_id = 20,
+};
+
+uint32_t status_register(const Wave& wave) {
+  return wave.scc | (wave.exec() == 0 ? 1u << 9 : 0) | (wave.vcc() == 0 ? 1u << 10 : 0) |
+         (wave.workgroup->waves.size() > 1 ? 1u << 11 : 0) | (1u << 16);
+}
+
+bool read_hardware(const Wave& wave, unsigned id, uint32_t& value) {
+  switch (id) {
+    case register_mode: value = wave.mode; return true;
+    case register_status: value = status_register(wave); return true;
+    case register_trapsts:
+    case register_ib_sts: value = 0; return true;
+    // Where a wave sits is the machine's choice; ours is: SIMD and slot by wave, everything else 0.
+    case register_hw_id: value = (wave.index / 4u) | ((wave.index % 4u) << 4); return true;
+    case register_gpr_alloc: value = 0; return true;
+    case register_lds_alloc: value = ((wave.lds_bytes + 511) / 512) << 12; return true;
+    case register_sh_mem_bases:
+      value = static_cast<uint32_t>((shared_aperture >> 48) << 16 | (private_aperture >> 48));
+      return true;
+    case register_xcc_id: value = 0; return true;
+    default: return false;
+  }
+}
+
+uint32_t field_of(const Instruction& instruction, unsigned& id, unsigned& offset) {
+  id = instruction.immediate & 0x3f;
+  offset = (instruction.immediate >> 6) & 0x1f;
+  const unsigned size = ((instruction.immediate >> 11) & 0x1f) + 1;
+  return size == 32 ? ~0u : (1u << size) - 1;
+}
+
+void getreg(Wave& wave, const Instruction& instruction) {
+  unsigned id = 0;
+  unsigned offset = 0;
+  const uint32_t mask = field_of(instruction, id, offset);
+  uint32_t value = 0;
+  if (!read_hardware(wave, id, value)) return fault(wave, instruction, std::format("hardware register {} is not simulated", id));
+  wave.set_scalar(instruction.destination[0], (value >> offset) & mask);
+}
+void setreg(Wave& wave, const Instruction& instruction) {
+  unsigned id = 0;
+  unsigned offset = 0;
+  const uint32_t mask = field_of(instruction, id, offset);
+  const uint32_t value = wave.scalar(instruction.source[1]);
+  if (id == register_mode) {
+    wave.mode = (wave.mode & ~(mask << offset)) | ((value & mask) << offset);
+  } else if (id != register_trapsts) {
+    fault(wave, instruction, std::format("writing hardware register {} is not simulated", id));
+  }
+}
+
+void memtime(Wave& wave, const Instruction& instruction) {
+  // Instructions executed stand for cycles: monotonic within a wave and the same on every run.
+  wave.set_scalar64(instruction.destination[0], (wave.executed - static_cast<uint64_t>(wave.budget)) * 4);
+}
+void memrealtime(Wave& wave, const Instruction& instruction) {
+  // 100 MHz, as the real counter.
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  wave.set_scalar64(instruction.destination[0],
+                    static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()) / 10);
+}
+
+// Relative vector register addressing (CDNA3 ISA, "VGPR indexing"): between _on and _off, register numbers of vector
+// instructions are moved by M0[7:0]. The wave keeps the operands it applies to; decode/function.cpp wraps the instructions.
+void set_gpr_idx_on(Wave& wave, const Instruction& instruction) {
+  const uint32_t index = wave.scalar(instruction.source[0]) & 0xff;
+  // The operand mask is encoded in the place of S1: bits 15:12 of M0 keep it.
+  const uint32_t enabled = instruction.source[1].is_present() ? (instruction.immediate >> 8) & 0xf : 0;
+  wave.sgpr[sgpr_m0] = (wave.m0() & 0xffff0f00) | index | (enabled << 12);
+}
+void set_gpr_idx_idx(Wave& wave, const Instruction& instruction) {
+  wave.sgpr[sgpr_m0] = (wave.m0() & 0xffffff00) | (wave.scalar(instruction.source[0]) & 0xff);
+}
+void set_gpr_idx_mode(Wave& wave, const Instruction& instruction) {
+  wave.sgpr[sgpr_m0] = (wave.m0() & 0xffff0fff) | ((instruction.immediate & 0xf) << 12);
+}
+
+}  // namespace
+
+void register_control(Registry& registry) {
+  const auto add = [&](std::string_view name, Handler handler) {
+    registry.add(name, handler, InstructionClass::control);
+  };
+  add("s_branch", branch);
+  add("s_cbranch_scc0", cbranch_scc0);
+  add("s_cbranch_scc1", cbranch_scc1);
+  add("s_cbranch_vccz", cbranch_vccz);
+  add("s_cbranch_vccnz", cbranch_vccnz);
+  add("s_cbranch_execz", cbranch_execz);
+  add("s_cbranch_execnz", cbranch_execnz);
+  add("s_getpc_b64", getpc);
+  add("s_setpc_b64", setpc);
+  add("s_swappc_b64", swappc);
+  add("s_call_b64", call);
+  add("s_endpgm", endpgm);
+  add("s_endpgm_saved", endpgm);
+  add("s_barrier", barrier);
+  add("s_sleep", sleep);
+  add("s_setprio", setprio);
+  add("s_trap", trap);
+  add("s_sethalt", sethalt);
+  add("s_getreg_b32", getreg);
+  add("s_setreg_b32", setreg);
+  add("s_setreg_imm32_b32", setreg);
+  add("s_memtime", memtime);
+  add("s_memrealtime", memrealtime);
+  add("s_set_gpr_idx_on", set_gpr_idx_on);
+  add("s_set_gpr_idx_off", nothing);
+  add("s_set_gpr_idx_idx", set_gpr_idx_idx);
+  add("s_set_gpr_idx_mode", set_gpr_idx_mode);
+  // Memory results arrive at once here, so waits and cache maintenance have nothing to do; hints and profiling have none ever.
+  for (const std::string_view name :
+       {"s_nop", "s_waitcnt", "s_wakeup", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_dcache_inv_vol",
+        "s_dcache_wb_vol", "s_incperflevel", "s_decperflevel", "s_ttracedata", "s_setkill", "s_sendmsg", "s_code_end",
+        "buffer_wbl2", "buffer_inv", "buffer_wbinvl1", "buffer_wbinvl1_vol", "ds_nop", "v_nop"}) {
+    add(name, nothing);
+  }
+}
+
+}  // namespace wavejit::simgpu
