@@ -1,0 +1,122 @@
+#include "templates/attention_forward/parameters.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace wavejit::attention_forward {
+namespace {
+
+using ::testing::HasSubstr;
+
+KernelSpec spec_for(const std::string& target, int head_dim) {
+  KernelSpec spec;
+  spec.target = target;
+  spec.head_dim_qk = spec.head_dim_v = head_dim;
+  spec.output_store = default_output_store(*targets::find_target(target));
+  return spec;
+}
+
+struct Cost {
+  const char* target;
+  int head_dim;
+  int lds_bytes;
+  int lds_buffers;
+  int workgroups;
+};
+
+TEST(Resources, StateLdsBytesAndWorkgroupsPerComputeUnit) {
+  const Cost costs[] = {
+      // Two buffers of 8 lines · D/64 pieces, 1040 bytes a K line and 1088 a V line.
+      {"gfx950", 128, 2 * 16 * (1040 + 1088), 2, 2},
+      {"gfx950", 64, 2 * 8 * (1040 + 1088), 2, 3},
+      // One unpadded pair: 64 keys · D · 2 bytes twice. Two pairs of D = 128 would be all 64 KB for one workgroup.
+      {"gfx942", 128, 2 * 64 * 128 * 2, 1, 2},
+      {"gfx942", 64, 2 * 64 * 64 * 2, 1, 3},
+  };
+  for (const Cost& cost : costs) {
+    SCOPED_TRACE(std::string(cost.target) + " d" + std::to_string(cost.head_dim));
+    const auto resources = resources_of(spec_for(cost.target, cost.head_dim));
+    ASSERT_TRUE(resources) << resources.error();
+    EXPECT_EQ(resources->lds_bytes, cost.lds_bytes);
+    EXPECT_EQ(resources->lds_buffers, cost.lds_buffers);
+    EXPECT_EQ(resources->workgroups_per_compute_unit, cost.workgroups);
+    EXPECT_EQ(resources->threads, 256);
+    EXPECT_EQ(resources->waves, 4);
+    // What is promised fits: LDS and registers of that many workgroups.
+    const targets::Target& target = *targets::find_target(cost.target);
+    EXPECT_LE(resources->lds_bytes * resources->workgroups_per_compute_unit, target.lds_bytes);
+    EXPECT_LE(resources->vgpr_budget * resources->workgroups_per_compute_unit, target.vgprs_per_simd_lane);
+  }
+}
+
+TEST(Resources, RefuseWithTheReasonAndWhatIsAccepted) {
+  KernelSpec spec = spec_for("gfx942", 128);
+  spec.output_store = OutputStore::permlane;
+  EXPECT_EQ(resources_of(spec).error(),
+            "o_store=permlane needs v_permlane32_swap, which gfx942 does not have; accepted: auto, scalar");
+
+  spec = spec_for("gfx950", 96);
+  EXPECT_THAT(resources_of(spec).error(), HasSubstr("head dim 96"));
+  EXPECT_THAT(resources_of(spec).error(), HasSubstr("accepted: 64, 128"));
+
+  spec = spec_for("gfx950", 128);
+  spec.head_dim_v = 64;
+  EXPECT_THAT(resources_of(spec).error(), HasSubstr("head dim 64 of v"));
+
+  spec = spec_for("gfx950", 128);
+  spec.tile_keys = 128;
+  EXPECT_THAT(resources_of(spec).error(), HasSubstr("accepted: 64"));
+  spec.tile_keys = 64;
+  spec.tile_queries = 64;
+  EXPECT_THAT(resources_of(spec).error(), HasSubstr("accepted: 128"));
+
+  spec.target = "gfx900";
+  EXPECT_THAT(resources_of(spec).error(), HasSubstr("target=gfx900"));
+  EXPECT_THAT(resources_of(spec).error(), HasSubstr(targets::known_targets()));
+}
+
+TEST(Resources, ScalarStoreIsAcceptedEverywhere) {
+  for (const targets::Target& target : targets::all_targets()) {
+    KernelSpec spec = spec_for(std::string(target.id), 64);
+    spec.output_store = OutputStore::scalar;
+    EXPECT_TRUE(resources_of(spec)) << target.id;
+  }
+}
+
+TEST(LaunchGeometry, CoversEveryQueryRowOnce) {
+  const KernelSpec spec = spec_for("gfx950", 128);
+  const std::pair<std::uint32_t, std::uint32_t> tiles[] = {
+      {1, 1}, {127, 1}, {128, 1}, {129, 2}, {1024, 8}, {1025, 9}, {0xFFFFFF80U, 0x1FFFFFFU}, {0xFFFFFFFFU, 0x2000000U}};
+  for (const auto& [rows, count] : tiles) {
+    const LaunchGeometry geometry = launch_geometry(spec, 3, 40, rows);
+    EXPECT_EQ(geometry.grid_x, 40U);
+    EXPECT_EQ(geometry.grid_y, count) << rows;
+    EXPECT_EQ(geometry.grid_z, 3U);
+    EXPECT_EQ(geometry.threads, 256U);
+    EXPECT_EQ(geometry.dynamic_lds_bytes, 0U);
+  }
+}
+
+// What the kernel computes: the high half of a 32 × 32-bit product, 0 standing for a multiplier of 2³².
+std::uint32_t kv_head_of(std::uint32_t head, std::uint32_t multiplier) {
+  return multiplier == 0 ? head : static_cast<std::uint32_t>((std::uint64_t{head} * multiplier) >> 32);
+}
+
+TEST(KvHeadMultiplier, DividesExactlyForEveryHeadAndGroup) {
+  constexpr std::uint32_t heads = 65536;
+  for (std::uint32_t group = 1; group <= heads; ++group) {
+    const std::uint32_t multiplier = kv_head_multiplier(group * 3, 3);
+    // floor(head · multiplier / 2³²) never decreases with the head, so it equals floor(head / group) everywhere if it
+    // does at the first and the last head of every group.
+    for (std::uint32_t first = 0; first < heads; first += group) {
+      const std::uint32_t last = std::min(first + group - 1, heads - 1);
+      ASSERT_EQ(kv_head_of(first, multiplier), first / group) << group;
+      ASSERT_EQ(kv_head_of(last, multiplier), first / group) << group;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace wavejit::attention_forward
