@@ -1,0 +1,190 @@
+#pragma once
+// The parts of float32 and float64 instructions that have rules of their own: NaN handling of minimum and maximum,
+// frexp and ldexp, and the helpers of the division sequence. From the pseudo-code of the CDNA3 ISA unless noted.
+
+#include "simgpu/numerics/bits.h"
+#include "simgpu/numerics/transcendental.h"
+
+namespace wavejit::simgpu::numerics {
+
+template <typename Float>
+WAVEJIT_LANE_FUNCTION Float minimum_of(bool ieee, Float a, Float b) {
+  const bool zeros = a == Float{0} && b == Float{0};
+  const Float ordered = zeros ? (is_negative(b) ? b : a) : (a < b ? a : b);
+  const Float number = is_nan(a) ? b : (is_nan(b) ? a : ordered);
+  const Float second = ieee && is_signalling(b) ? quiet(b) : number;
+  return ieee && is_signalling(a) ? quiet(a) : second;
+}
+
+template <typename Float>
+WAVEJIT_LANE_FUNCTION Float maximum_of(bool ieee, Float a, Float b) {
+  const bool zeros = a == Float{0} && b == Float{0};
+  const Float ordered = zeros ? (is_negative(a) ? b : a) : (a > b ? a : b);
+  const Float number = is_nan(a) ? b : (is_nan(b) ? a : ordered);
+  const Float second = ieee && is_signalling(b) ? quiet(b) : number;
+  return ieee && is_signalling(a) ? quiet(a) : second;
+}
+
+template <typename Float>
+WAVEJIT_LANE_FUNCTION Float median_of(bool ieee, Float x, Float y, Float z) {
+  const Float largest = maximum_of(ieee, maximum_of(ieee, x, y), z);
+  const Float rest = largest == x   ? maximum_of(ieee, y, z)
+                     : largest == y ? maximum_of(ieee, x, z)
+                                    : maximum_of(ieee, x, y);
+  const bool any_nan = is_nan(x) || is_nan(y) || is_nan(z);
+  return any_nan ? minimum_of(ieee, minimum_of(ieee, x, y), z) : rest;
+}
+
+/// IEEE 754-2019 minimum and maximum: NaN wins, -0 is below +0.
+template <typename Float>
+WAVEJIT_LANE_FUNCTION Float ieee_minimum(Float a, Float b) {
+  const bool zeros = a == Float{0} && b == Float{0};
+  const Float ordered = zeros ? (is_negative(b) ? b : a) : (a < b ? a : b);
+  return is_nan(a) ? quiet(a) : (is_nan(b) ? quiet(b) : ordered);
+}
+template <typename Float>
+WAVEJIT_LANE_FUNCTION Float ieee_maximum(Float a, Float b) {
+  const bool zeros = a == Float{0} && b == Float{0};
+  const Float ordered = zeros ? (is_negative(a) ? b : a) : (a > b ? a : b);
+  return is_nan(a) ? quiet(a) : (is_nan(b) ? quiet(b) : ordered);
+}
+
+// v_fract stays below one: LLVM replaces min(x - floor(x), 1 - ulp) by it (AMDGPUCodeGenPrepare, matchFractPat).
+WAVEJIT_LANE_FUNCTION float fraction_of(float a) {
+  const float r = a - __builtin_floorf(a);
+  return is_nan(a) ? quiet(a) : (is_nan(r) ? default_nan(r) : (r < 1.0f ? r : 0x1.fffffep-1f));
+}
+WAVEJIT_LANE_FUNCTION double fraction_of(double a) {
+  const double r = a - __builtin_floor(a);
+  return is_nan(a) ? quiet(a) : (is_nan(r) ? default_nan(r) : (r < 1.0 ? r : 0x1.fffffffffffffp-1));
+}
+
+WAVEJIT_LANE_FUNCTION float mantissa_of(float a) {
+  const bool denormal = exponent_field(a) == 0;
+  const uint32_t bits = bits_of(denormal ? a * 0x1p32f : a);
+  const float result = float_of((bits & 0x807fffffu) | 0x3f000000u);
+  return is_nan(a) ? quiet(a) : (a == 0.0f || exponent_field(a) == 255 ? a : result);
+}
+WAVEJIT_LANE_FUNCTION double mantissa_of(double a) {
+  const bool denormal = exponent_field(a) == 0;
+  const uint64_t bits = bits_of(denormal ? a * 0x1p64 : a);
+  const double result = double_of((bits & 0x800fffffffffffffu) | 0x3fe0000000000000u);
+  return is_nan(a) ? quiet(a) : (a == 0.0 || exponent_field(a) == 2047 ? a : result);
+}
+WAVEJIT_LANE_FUNCTION int exponent_of(float a) {
+  const bool denormal = exponent_field(a) == 0;
+  const int exponent = exponent_field(denormal ? a * 0x1p32f : a) - (denormal ? 32 : 0) - 126;
+  return a == 0.0f || exponent_field(a) == 255 ? 0 : exponent;
+}
+WAVEJIT_LANE_FUNCTION int exponent_of(double a) {
+  const bool denormal = exponent_field(a) == 0;
+  const int exponent = exponent_field(denormal ? a * 0x1p64 : a) - (denormal ? 64 : 0) - 1022;
+  return a == 0.0 || exponent_field(a) == 2047 ? 0 : exponent;
+}
+
+/// a * 2^power, rounded once.
+WAVEJIT_LANE_FUNCTION float scaled_by(float a, int power) {
+  const int bounded = power > 300 ? 300 : (power < -300 ? -300 : power);
+  const auto result = static_cast<float>(static_cast<double>(a) * power_of_two(bounded));
+  return is_nan(a) ? quiet(a) : result;
+}
+WAVEJIT_LANE_FUNCTION double scaled_by(double a, int power) {
+  int rest = power > 2200 ? 2200 : (power < -2200 ? -2200 : power);
+  double result = a;
+  // Large steps that stay exact until the last multiplication: downward ones keep 53 bits of room above the denormals.
+  for (int step = 0; step < 2; ++step) {
+    if (rest > 1023) {
+      result *= 0x1p1023;
+      rest -= 1023;
+    } else if (rest < -1022) {
+      result *= 0x1p-969;
+      rest += 969;
+    }
+  }
+  if (rest > 1023) rest = 1023;
+  if (rest < -1022) rest = -1022;
+  result *= power_of_two(rest);
+  return is_nan(a) ? quiet(a) : result;
+}
+
+template <typename Float>
+struct ScaledOperand {
+  Float result;
+  bool carry;
+};
+
+WAVEJIT_LANE_FUNCTION bool is_denormal(float a) { return exponent_field(a) == 0 && a != 0.0f; }
+WAVEJIT_LANE_FUNCTION bool is_denormal(double a) { return exponent_field(a) == 0 && a != 0.0; }
+/// 1/d is denormal: |d| above 2^126 or 2^1022.
+WAVEJIT_LANE_FUNCTION bool reciprocal_is_denormal(float d) { return magnitude(d) > 0x1p126f && magnitude(d) < 0x1p128; }
+WAVEJIT_LANE_FUNCTION bool reciprocal_is_denormal(double d) {
+  return magnitude(d) > 0x1p1022 && exponent_field(d) != 2047;
+}
+WAVEJIT_LANE_FUNCTION bool quotient_is_denormal(float n, float d) {
+  const double q = magnitude(static_cast<double>(n) / static_cast<double>(d));
+  return q < 0x1p-126 && q != 0.0;
+}
+WAVEJIT_LANE_FUNCTION bool quotient_is_denormal(double n, double d) { return is_denormal(n / d); }
+
+/// v_div_scale: s0 is the operand to scale (denominator or numerator), s1 the denominator, s2 the numerator. The bit
+/// says that v_div_fmas must scale back.
+template <typename Float>
+WAVEJIT_LANE_FUNCTION ScaledOperand<Float> division_scale(Float s0, Float s1, Float s2) {
+  constexpr bool wide = sizeof(Float) == 8;
+  constexpr int power = wide ? 128 : 64;
+  const int distance = exponent_field(s2) - exponent_field(s1);
+  if (s2 == Float{0} || s1 == Float{0}) return {default_nan(s0), false};
+  if (distance >= (wide ? 768 : 96)) return {s0 == s1 ? scaled_by(s0, power) : s0, true};
+  if (is_denormal(s1)) return {scaled_by(s0, power), false};
+  const bool tiny_quotient = quotient_is_denormal(s2, s1);
+  if (reciprocal_is_denormal(s1)) {
+    if (tiny_quotient) return {s0 == s1 ? scaled_by(s0, power) : s0, true};
+    return {scaled_by(s0, -power), false};
+  }
+  if (tiny_quotient) return {s0 == s2 ? scaled_by(s0, power) : s0, true};
+  if (exponent_field(s2) <= (wide ? 53 : 23)) return {scaled_by(s0, power), false};
+  return {s0, false};
+}
+
+// v_div_fmas. The published pseudo-code scales by 2^32 (2^64), which does not undo v_div_scale; what does is 2^±64
+// (2^±128) by the size of the quotient estimate, rounded once so that denormal quotients are right.
+WAVEJIT_LANE_FUNCTION float division_fmas(float a, float b, float c, bool scale) {
+  const float plain = fused(a, b, c);
+  const double exact = fused(static_cast<double>(a), static_cast<double>(b), static_cast<double>(c));
+  const auto scaled = static_cast<float>(exact * (exponent_field(c) > 127 ? 0x1p64 : 0x1p-64));
+  return with_nan_of(scale ? scaled : plain, a, b, c);
+}
+WAVEJIT_LANE_FUNCTION double division_fmas(double a, double b, double c, bool scale) {
+  const double sum = fused(a, b, c);
+  if (!scale) return with_nan_of(sum, a, b, c);
+  if (exponent_field(c) > 1023) return with_nan_of(sum * 0x1p128, a, b, c);
+  // Round to odd before scaling down: the sign of the rounding error is exact because c dominates the sum.
+  const double error = fused(a, b, c - sum);
+  const uint64_t bits = bits_of(sum);
+  const bool away = is_negative(error) != is_negative(sum);
+  const bool inexact = error != 0.0 && (bits & 1) == 0 && sum != 0.0;
+  const double odd = inexact ? double_of(away ? bits - 1 : bits + 1) : sum;
+  return with_nan_of(odd * 0x1p-128, a, b, c);
+}
+
+/// v_div_fixup: s0 is the quotient, s1 the denominator, s2 the numerator.
+template <typename Float>
+WAVEJIT_LANE_FUNCTION Float division_fixup(Float s0, Float s1, Float s2) {
+  constexpr bool wide = sizeof(Float) == 8;
+  constexpr int special = wide ? 2047 : 255;
+  const bool negative = is_negative(s1) != is_negative(s2);
+  const auto with_sign = [&](Float value) { return negative ? negated(magnitude(value)) : magnitude(value); };
+  if (is_nan(s2)) return quiet(s2);
+  if (is_nan(s1)) return quiet(s1);
+  const bool infinite1 = exponent_field(s1) == special;
+  const bool infinite2 = exponent_field(s2) == special;
+  if ((s1 == Float{0} && s2 == Float{0}) || (infinite1 && infinite2)) return default_nan(s0);
+  const Float infinity =
+      wide ? static_cast<Float>(double_of(0x7ff0000000000000u)) : static_cast<Float>(float_of(0x7f800000u));
+  if (s1 == Float{0} || infinite2) return with_sign(infinity);
+  if (infinite1 || s2 == Float{0}) return with_sign(Float{0});
+  if (exponent_field(s2) - exponent_field(s1) < (wide ? -1075 : -150)) return with_sign(Float{0});
+  return with_sign(s0);
+}
+
+}  // namespace wavejit::simgpu::numerics

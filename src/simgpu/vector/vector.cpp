@@ -1,0 +1,115 @@
+#include "simgpu/vector/vector.h"
+
+#include <array>
+#include <cassert>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "simgpu/vector/execute.h"
+#include "simgpu/vector/kernel_lists.h"
+#include "targets/targets.h"
+
+namespace wavejit::simgpu {
+namespace vector {
+namespace {
+
+#define WAVEJIT_ALL_LISTS(set)                                                                                 \
+  {set::float32_operations(), set::float64_operations(), set::float16_operations(), set::integer_operations(), \
+   set::packed_operations(),  set::convert_operations(), set::compare_operations(), set::small_float_operations()}
+
+using Lists = std::array<OperationList, 8>;
+
+const Lists& lists_of(HostSet set) {
+  static const std::array<Lists, host_set_count> all = {
+      Lists WAVEJIT_ALL_LISTS(x86_64_v2), Lists WAVEJIT_ALL_LISTS(x86_64_v3), Lists WAVEJIT_ALL_LISTS(x86_64_v4)};
+  return all[static_cast<size_t>(set)];
+}
+
+/// All operations of one flavour of target, bound and findable by mnemonic. Never freed: instructions point into it.
+struct Table {
+  struct Entry {
+    Bound plain;
+    Bound saturating;
+  };
+  std::unordered_map<std::string_view, const Entry*> by_name;
+  std::deque<Entry> entries;
+  std::deque<std::string> names;
+
+  explicit Table(bool ocp) {
+    for (const OperationList& list : operation_lists(best_host_set())) {
+      for (const Operation& operation : std::span(list.first, list.count)) {
+        if ((operation.flags & (ocp ? flag_fnuz_only : flag_ocp_only)) != 0) continue;
+        add(operation.name, operation, 0);
+        const std::string_view name = operation.name;
+        if (name.starts_with("v_cmp_")) add("v_cmpx_" + std::string(name.substr(6)), operation, flag_writes_exec);
+      }
+    }
+  }
+
+  void add(std::string_view name, const Operation& operation, unsigned extra_flags) {
+    const Entry& entry = entries.emplace_back(bind(operation, extra_flags, false), bind(operation, extra_flags, true));
+    const bool fresh = by_name.emplace(names.emplace_back(name), &entry).second;
+    assert(fresh);
+    static_cast<void>(fresh);
+  }
+};
+
+template <bool Ocp>
+const Table& table() {
+  static const Table instance(Ocp);
+  return instance;
+}
+
+template <bool Ocp>
+Handler select(Instruction& instruction) {
+  const auto found = table<Ocp>().by_name.find(instruction.mnemonic);
+  if (found == table<Ocp>().by_name.end()) return nullptr;
+  const bool saturating = instruction.clamp && found->second->saturating.kernel != nullptr;
+  const Bound& bound = saturating ? found->second->saturating : found->second->plain;
+  instruction.payload = reinterpret_cast<uint64_t>(&bound);
+  return choose_handler(instruction, bound);
+}
+
+}  // namespace
+
+bool host_supports(HostSet set) {
+  __builtin_cpu_init();
+  switch (set) {
+    case HostSet::x86_64_v2:
+      return __builtin_cpu_supports("x86-64-v2") != 0;
+    case HostSet::x86_64_v3:
+      return __builtin_cpu_supports("x86-64-v3") != 0;
+    case HostSet::x86_64_v4:
+      return __builtin_cpu_supports("x86-64-v4") != 0;
+  }
+  return false;
+}
+
+HostSet best_host_set() {
+  static const HostSet best = host_supports(HostSet::x86_64_v4)   ? HostSet::x86_64_v4
+                              : host_supports(HostSet::x86_64_v3) ? HostSet::x86_64_v3
+                                                                  : HostSet::x86_64_v2;
+  return best;
+}
+
+std::string_view name_of(HostSet set) {
+  constexpr std::array<std::string_view, host_set_count> names = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
+  return names[static_cast<size_t>(set)];
+}
+
+std::span<const OperationList> operation_lists(HostSet set) { return lists_of(set); }
+
+}  // namespace vector
+
+void register_vector(Registry& registry) {
+  const bool ocp = registry.target().fp8 == targets::Fp8::ocp;
+  const vector::Table& table = ocp ? vector::table<true>() : vector::table<false>();
+  for (const auto& [name, entry] : table.by_name) {
+    registry.add_select(name, ocp ? &vector::select<true> : &vector::select<false>);
+  }
+  vector::register_lane_instructions(registry);
+}
+
+}  // namespace wavejit::simgpu
