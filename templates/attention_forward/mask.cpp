@@ -1,6 +1,5 @@
 #include "templates/attention_forward/mask.h"
 
-#include <array>
 #include <limits>
 
 #include "codegen/language/control.h"
@@ -29,19 +28,11 @@ void apply_mask(language::Kernel& kernel, const KernelSpec& spec, const Workgrou
     Values after;
     for (std::size_t part = 0; part < before.size(); ++part) {
       Value* masked = before[part];
-      // Compares in groups before the selects that use them: a select right behind its compare waits two slots.
-      constexpr int group = 4;
-      for (int first = 0; first < layout.registers(); first += group) {
-        std::array<Value*, group> is_hidden;
-        for (int i = 0; i < group; ++i) {
-          const int key = static_cast<int>(part) * layout.rows + layout.row_of_register(first + i);
-          is_hidden[static_cast<std::size_t>(i)] = ir.CreateICmpSLT(kept, kernel.constant(key));
-        }
-        for (int i = 0; i < group; ++i) {
-          Value* score = ir.CreateExtractElement(before[part], first + i);
-          Value* selected = ir.CreateSelect(is_hidden[static_cast<std::size_t>(i)], hidden, score);
-          masked = ir.CreateInsertElement(masked, selected, first + i);
-        }
+      for (int r = 0; r < layout.registers(); ++r) {
+        const int key = static_cast<int>(part) * layout.rows + layout.row_of_register(r);
+        Value* score = ir.CreateExtractElement(before[part], r);
+        Value* is_hidden = ir.CreateICmpSLT(kept, kernel.constant(key));
+        masked = ir.CreateInsertElement(masked, ir.CreateSelect(is_hidden, hidden, score), r);
       }
       after.push_back(masked);
     }
