@@ -1,0 +1,102 @@
+// The bench on which compiled kernels are compared with plain C++: one simulated device per target, one code object per
+// source file and build, everything through HIP's own functions.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "hip_abi/hip_functions.h"
+
+namespace wavejit::hip_kernels {
+
+struct Build {
+  const char* target;
+  int optimisation;
+};
+std::string name_of(const Build& build);
+
+/// Memory of the device that frees itself.
+template <typename T>
+class Buffer {
+ public:
+  explicit Buffer(size_t count) : count_(count) {
+    EXPECT_EQ(hip_abi::hipMalloc(reinterpret_cast<void**>(&pointer_), count * sizeof(T)), hip_abi::hipSuccess);
+  }
+  explicit Buffer(const std::vector<T>& values) : Buffer(values.size()) {
+    EXPECT_EQ(hip_abi::hipMemcpy(pointer_, values.data(), count_ * sizeof(T), hip_abi::hipMemcpyHostToDevice),
+              hip_abi::hipSuccess);
+  }
+  Buffer(size_t count, int byte) : Buffer(count) {
+    EXPECT_EQ(hip_abi::hipMemset(pointer_, byte, count * sizeof(T)), hip_abi::hipSuccess);
+  }
+  ~Buffer() { EXPECT_EQ(hip_abi::hipFree(pointer_), hip_abi::hipSuccess); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  [[nodiscard]] T* get() const { return pointer_; }
+  [[nodiscard]] std::vector<T> read() const {
+    std::vector<T> values(count_);
+    EXPECT_EQ(hip_abi::hipMemcpy(values.data(), pointer_, count_ * sizeof(T), hip_abi::hipMemcpyDeviceToHost),
+              hip_abi::hipSuccess);
+    return values;
+  }
+
+ private:
+  T* pointer_ = nullptr;
+  size_t count_;
+};
+
+class Corpus : public testing::TestWithParam<Build> {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  [[nodiscard]] bool ocp_fp8() const;
+
+  /// `file` is the source file's stem. Waits for the kernel.
+  template <typename... Arguments>
+  void launch(const char* file, const char* kernel, hip_abi::dim3 grid, hip_abi::dim3 block, unsigned lds_bytes,
+              Arguments... arguments) {
+    void* pointers[] = {static_cast<void*>(&arguments)...};
+    launch_with(file, kernel, grid, block, lds_bytes, pointers);
+  }
+
+  hip_abi::hipModule_t module(const char* file);
+
+  std::vector<uint32_t> random_words(size_t count);
+  std::vector<int> random_ints(size_t count, int low, int high);
+  std::vector<float> random_floats(size_t count, float low, float high);
+
+  std::mt19937 random{20260101};
+
+ private:
+  void launch_with(const char* file, const char* kernel, hip_abi::dim3 grid, hip_abi::dim3 block, unsigned lds_bytes,
+                   void** arguments);
+  std::map<std::string, hip_abi::hipModule_t> modules_;
+};
+
+template <typename T>
+void expect_same(const std::vector<T>& got, const std::vector<T>& expected, const char* what) {
+  ASSERT_EQ(got.size(), expected.size()) << what;
+  size_t wrong = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    // Bit for bit: −0 is not 0, and a NaN is itself. NaN payloads are the one thing that hosts and GPUs differ in.
+    const bool both_nan = got[i] != got[i] && expected[i] != expected[i];
+    if (both_nan || std::memcmp(&got[i], &expected[i], sizeof(T)) == 0) continue;
+    if (++wrong <= 4) ADD_FAILURE() << what << "[" << i << "]: " << +got[i] << ", expected " << +expected[i];
+  }
+  EXPECT_EQ(wrong, 0U) << what << ": wrong elements of " << got.size();
+}
+
+/// Each element within `ulps` units in the last place of the float nearest to the expected value, or within `absolute`.
+void expect_close(const std::vector<float>& got, const std::vector<double>& expected, double ulps, double absolute,
+                  const char* what);
+
+}  // namespace wavejit::hip_kernels

@@ -1,0 +1,171 @@
+// Matrix products and what stands around them in a neural network.
+#include "device.h"
+
+extern "C" DEVICE float __ocml_exp_f32(float);
+extern "C" DEVICE float __ocml_tanh_f32(float);
+
+typedef half half4 __attribute__((ext_vector_type(4)));
+typedef half half8 __attribute__((ext_vector_type(8)));
+typedef short short4v __attribute__((ext_vector_type(4)));
+typedef bf16 bf16x8 __attribute__((ext_vector_type(8)));
+typedef float float4v __attribute__((ext_vector_type(4)));
+typedef float float16v __attribute__((ext_vector_type(16)));
+
+// C[m×n] = A[m×k]·B[k×n], a thread an element.
+KERNEL void matmul_plain(const float* a, const float* b, float* c, uint32_t m, uint32_t n, uint32_t k) {
+#pragma clang fp contract(off)
+  const uint32_t row = block_y() * block_size(1) + thread_y();
+  const uint32_t column = block_x() * block_size(0) + thread_x();
+  if (row >= m || column >= n) return;
+  float sum = 0;
+  for (uint32_t i = 0; i < k; ++i) sum += a[row * k + i] * b[i * n + column];
+  c[row * n + column] = sum;
+}
+
+// The same through 16×16 tiles in LDS, sizes multiples of 16.
+KERNEL void matmul_tiled(const float* a, const float* b, float* c, uint32_t n, uint32_t k) {
+  SHARED static float tile_a[16][16];
+  SHARED static float tile_b[16][17];
+  const uint32_t row = block_y() * 16 + thread_y();
+  const uint32_t column = block_x() * 16 + thread_x();
+  float sum = 0;
+  for (uint32_t start = 0; start < k; start += 16) {
+    tile_a[thread_y()][thread_x()] = a[row * k + start + thread_x()];
+    tile_b[thread_y()][thread_x()] = b[(start + thread_y()) * n + column];
+    barrier();
+#pragma unroll
+    for (uint32_t i = 0; i < 16; ++i) sum += tile_a[thread_y()][i] * tile_b[i][thread_x()];
+    barrier();
+  }
+  c[row * n + column] = sum;
+}
+
+// One wave, one 32×32 tile, 32x32x8 f16: A is [32×k], B is [k×32] kept transposed as [32×k].
+KERNEL void matmul_mfma_f16_32(const half* a, const half* bt, float* c, uint32_t k) {
+  float16v sum = {};
+  const uint32_t row = lane() % 32;
+  const uint32_t group = lane() / 32;
+  for (uint32_t start = 0; start < k; start += 8) {
+    const half4 left = *reinterpret_cast<const half4*>(a + row * k + start + 4 * group);
+    const half4 right = *reinterpret_cast<const half4*>(bt + row * k + start + 4 * group);
+    sum = __builtin_amdgcn_mfma_f32_32x32x8f16(left, right, sum, 0, 0, 0);
+  }
+  for (uint32_t r = 0; r < 16; ++r) c[(8 * (r / 4) + 4 * group + r % 4) * 32 + row] = sum[r];
+}
+
+// 16x16x16 f16, a block of four waves makes a 32×32 tile.
+KERNEL void matmul_mfma_f16_16(const half* a, const half* bt, float* c, uint32_t k) {
+  float4v sum = {};
+  const uint32_t wave = thread_x() / wave_size;
+  const uint32_t row = lane() % 16;
+  const uint32_t group = lane() / 16;
+  const half* rows_a = a + (wave / 2 * 16 + row) * k;
+  const half* rows_b = bt + (wave % 2 * 16 + row) * k;
+  for (uint32_t start = 0; start < k; start += 16) {
+    const half4 left = *reinterpret_cast<const half4*>(rows_a + start + 4 * group);
+    const half4 right = *reinterpret_cast<const half4*>(rows_b + start + 4 * group);
+    sum = __builtin_amdgcn_mfma_f32_16x16x16f16(left, right, sum, 0, 0, 0);
+  }
+  for (uint32_t r = 0; r < 4; ++r) {
+    c[(wave / 2 * 16 + 4 * group + r) * 32 + wave % 2 * 16 + row] = sum[r];
+  }
+}
+
+// bf16 as 16-bit patterns: 32x32x8 with four k a lane.
+KERNEL void matmul_mfma_bf16_32(const uint16_t* a, const uint16_t* bt, float* c, uint32_t k) {
+  float16v sum = {};
+  const uint32_t row = lane() % 32;
+  const uint32_t group = lane() / 32;
+  for (uint32_t start = 0; start < k; start += 8) {
+    const short4v left = *reinterpret_cast<const short4v*>(a + row * k + start + 4 * group);
+    const short4v right = *reinterpret_cast<const short4v*>(bt + row * k + start + 4 * group);
+    sum = __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(left, right, sum, 0, 0, 0);
+  }
+  for (uint32_t r = 0; r < 16; ++r) c[(8 * (r / 4) + 4 * group + r % 4) * 32 + row] = sum[r];
+}
+
+// The widest k that the target has: 32x32x16 on gfx950, two steps of 32x32x8 elsewhere.
+KERNEL void matmul_mfma_wide(const half* a, const half* bt, float* c, uint32_t k) {
+  float16v sum = {};
+  const uint32_t row = lane() % 32;
+  const uint32_t group = lane() / 32;
+  for (uint32_t start = 0; start < k; start += 16) {
+    const half8 left = *reinterpret_cast<const half8*>(a + row * k + start + 8 * group);
+    const half8 right = *reinterpret_cast<const half8*>(bt + row * k + start + 8 * group);
+#if defined(__gfx950__)
+    sum = __builtin_amdgcn_mfma_f32_32x32x16_f16(left, right, sum, 0, 0, 0);
+#else
+    sum = __builtin_amdgcn_mfma_f32_32x32x8f16(left.lo, right.lo, sum, 0, 0, 0);
+    sum = __builtin_amdgcn_mfma_f32_32x32x8f16(left.hi, right.hi, sum, 0, 0, 0);
+#endif
+  }
+  for (uint32_t r = 0; r < 16; ++r) c[(8 * (r / 4) + 4 * group + r % 4) * 32 + row] = sum[r];
+}
+
+// Row softmax, one block a row.
+KERNEL void softmax(const float* in, float* out, uint32_t columns) {
+  SHARED static float partial[256];
+  const float* row = in + block_x() * columns;
+  float most = -__builtin_inff();
+  for (uint32_t i = thread_x(); i < columns; i += block_size(0)) most = __builtin_fmaxf(most, row[i]);
+  partial[thread_x()] = most;
+  barrier();
+  for (uint32_t step = block_size(0) / 2; step > 0; step /= 2) {
+    if (thread_x() < step) partial[thread_x()] = __builtin_fmaxf(partial[thread_x()], partial[thread_x() + step]);
+    barrier();
+  }
+  most = partial[0];
+  barrier();
+  float sum = 0;
+  for (uint32_t i = thread_x(); i < columns; i += block_size(0)) sum += __ocml_exp_f32(row[i] - most);
+  partial[thread_x()] = sum;
+  barrier();
+  for (uint32_t step = block_size(0) / 2; step > 0; step /= 2) {
+    if (thread_x() < step) partial[thread_x()] += partial[thread_x() + step];
+    barrier();
+  }
+  const float scale = 1.0F / partial[0];
+  for (uint32_t i = thread_x(); i < columns; i += block_size(0)) {
+    out[block_x() * columns + i] = __ocml_exp_f32(row[i] - most) * scale;
+  }
+}
+
+// Layer norm of half rows, one wave a row, Welford's update merged across lanes.
+KERNEL void layer_norm(const half* in, const float* gain, const float* bias, half* out, uint32_t columns) {
+  const half* row = in + block_x() * columns;
+  float mean = 0;
+  float squares = 0;
+  float count = 0;
+  for (uint32_t i = thread_x(); i < columns; i += wave_size) {
+    const float value = static_cast<float>(row[i]);
+    count += 1;
+    const float before = value - mean;
+    mean += before / count;
+    squares += before * (value - mean);
+  }
+  for (uint32_t mask = 1; mask < wave_size; mask *= 2) {
+    const float other_count = shuffle_xor(count, mask);
+    const float other_mean = shuffle_xor(mean, mask);
+    const float other_squares = shuffle_xor(squares, mask);
+    const float total = count + other_count;
+    if (total > 0) {
+      const float delta = other_mean - mean;
+      squares += other_squares + delta * delta * count * other_count / total;
+      mean = (mean * count + other_mean * other_count) / total;
+    }
+    count = total;
+  }
+  const float scale = 1.0F / __builtin_sqrtf(squares / count + 1e-5F);
+  for (uint32_t i = thread_x(); i < columns; i += wave_size) {
+    out[block_x() * columns + i] =
+        static_cast<half>((static_cast<float>(row[i]) - mean) * scale * gain[i] + bias[i]);
+  }
+}
+
+// The tanh form of gelu over bf16.
+KERNEL void gelu_bf16(const bf16* in, bf16* out, uint32_t n) {
+  if (global_x() >= n) return;
+  const float x = static_cast<float>(in[global_x()]);
+  const float inner = 0.79788456F * (x + 0.044715F * x * x * x);
+  out[global_x()] = static_cast<bf16>(0.5F * x * (1 + __ocml_tanh_f32(inner)));
+}
