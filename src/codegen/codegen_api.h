@@ -30,7 +30,12 @@ enum wavejit_codegen_status {
   WAVEJIT_CODEGEN_INTERNAL = 6
 };
 
-enum wavejit_codegen_containment { WAVEJIT_CODEGEN_INPROCESS = 0, WAVEJIT_CODEGEN_ISOLATED = 1 };
+enum wavejit_codegen_containment {
+  WAVEJIT_CODEGEN_INPROCESS =
+      0, /* fatal errors of LLVM are caught; specs with lowering=comgr run isolated all the same */
+  WAVEJIT_CODEGEN_ISOLATED = 1, /* every compile is a wavejit-compile process */
+  WAVEJIT_CODEGEN_INSIDE = 2    /* for wavejit-compile itself: it is the isolated process */
+};
 
 struct wavejit_codegen_options {
   size_t size;
@@ -92,6 +97,10 @@ struct wavejit_codegen_table {
                       struct wavejit_codegen_result* result);
   /* Identity of a lowering for the key: "llvm=22.1.8", or comgr's version and build; null when it is not available. */
   const char* (*lowering_identity)(const char* lowering);
+  /* Compiles IR text (LLVM's assembly) as if a template had emitted it: the same lowering, link and inspection. For
+   * tests and experiments; the runtime never calls it. */
+  void (*compile_ir)(wavejit_codegen_service* service, const char* target, const char* lowering, const char* ir_text,
+                     struct wavejit_codegen_result* result);
 };
 
 typedef const struct wavejit_codegen_table* (*wavejit_codegen_table_function)(uint32_t abi);

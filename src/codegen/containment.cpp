@@ -1,0 +1,148 @@
+#include "codegen/containment.h"
+
+#include <llvm/Support/ErrorHandling.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+namespace wavejit::codegen {
+
+struct ContainedThread {
+  std::function<void()> work;
+  std::function<void(const std::string&)> abandoned;
+  OnAbandon* duties = nullptr;
+
+  static ContainedThread*& current() {
+    static thread_local ContainedThread* thread = nullptr;
+    return thread;
+  }
+
+  void tell(const std::string& reason) {
+    current() = nullptr;  // whatever happens from here on happens to the process
+    for (OnAbandon* duty = duties; duty; duty = duty->outer_) duty->duty_(reason);
+    abandoned(reason);
+  }
+
+  [[noreturn]] void park(const std::string& reason);
+};
+
+namespace {
+
+std::atomic<unsigned> parked_count = 0;
+
+// Instruction selection recurses; LLVM's own tools run on 8 MiB.
+constexpr std::size_t stack_bytes = 16UL << 20;
+
+void fatal_error(void*, const char* reason, bool) {
+  if (ContainedThread* thread = ContainedThread::current()) thread->park(reason);
+}
+
+void* contained_main(void* argument) {
+  const std::unique_ptr<ContainedThread> thread(static_cast<ContainedThread*>(argument));
+  ContainedThread::current() = thread.get();
+  try {
+    thread->work();
+  } catch (const std::exception& exception) {
+    thread->tell(std::string("exception: ") + exception.what());
+  } catch (...) {
+    thread->tell("an unknown exception");
+  }
+  ContainedThread::current() = nullptr;
+  return nullptr;
+}
+
+}  // namespace
+
+void ContainedThread::park(const std::string& reason) {
+  ++parked_count;
+  tell(reason);
+  for (;;) pause();
+}
+
+OnAbandon::OnAbandon(std::function<void(const std::string& reason)> duty)
+    : duty_(std::move(duty)), exceptions_(std::uncaught_exceptions()) {
+  if (ContainedThread* thread = ContainedThread::current()) outer_ = std::exchange(thread->duties, this);
+}
+
+OnAbandon::~OnAbandon() {
+  if (std::uncaught_exceptions() > exceptions_) duty_("an exception, most likely out of memory");
+  if (ContainedThread* thread = ContainedThread::current()) thread->duties = outer_;
+}
+
+void install_containment() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::install_fatal_error_handler(fatal_error);
+    llvm::install_bad_alloc_error_handler(fatal_error);
+  });
+}
+
+bool start_contained(std::function<void()> work, std::function<void(const std::string& reason)> abandoned) {
+  install_containment();
+  auto thread = std::make_unique<ContainedThread>();
+  thread->work = std::move(work);
+  thread->abandoned = std::move(abandoned);
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, stack_bytes);
+  // The host's signal handlers must not run on a thread that the host does not know.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t handle;
+  const bool started = pthread_create(&handle, &attributes, contained_main, thread.get()) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  if (started) thread.release();  // contained_main owns it
+  return started;
+}
+
+std::string run_contained(std::function<void()> work) {
+  auto finished = std::make_shared<std::promise<std::string>>();
+  std::future<std::string> result = finished->get_future();
+  // The promise is set exactly once: by the end of the work, or by its loss.
+  const bool started = start_contained(
+      [work = std::move(work), finished] {
+        work();
+        finished->set_value("");
+      },
+      [finished](const std::string& reason) { finished->set_value(reason.empty() ? "unknown" : reason); });
+  return started ? result.get() : "no thread: the process or the machine has too many";
+}
+
+bool is_contained() { return ContainedThread::current() != nullptr; }
+
+unsigned parked_threads() { return parked_count.load(); }
+
+}  // namespace wavejit::codegen
+
+// The linker sends every call that LLVM and LLD make to these functions here (--wrap); on threads of the host, and in
+// programs around the library, they are what they always were.
+extern "C" {
+[[noreturn]] void __real_abort();
+[[noreturn]] void __real_exit(int status);
+[[noreturn]] void __real__exit(int status);
+
+[[noreturn]] void __wrap_abort() {
+  if (auto* thread = wavejit::codegen::ContainedThread::current()) thread->park("abort() was called");
+  __real_abort();
+}
+[[noreturn]] void __wrap_exit(int status) {
+  if (auto* thread = wavejit::codegen::ContainedThread::current()) thread->park("exit() was called");
+  __real_exit(status);
+}
+[[noreturn]] void __wrap__exit(int status) {
+  if (auto* thread = wavejit::codegen::ContainedThread::current()) thread->park("_exit() was called");
+  __real__exit(status);
+}
+}
