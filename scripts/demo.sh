@@ -8,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 say() { printf '\n[demo] %s\n' "$*"; }
 
 say "making q [1, 300, 8, 128], k and v [1, 333, 2, 128] from a seed"
-python3 scripts/make_arrays.py "$work"
+/usr/bin/python3 scripts/make_arrays.py "$work"
 call=("$build/bin/wavejit" run attention_forward --q "$work/q.npy" --k "$work/k.npy" --v "$work/v.npy"
       --lse "$work/lse.npy" --causal --device sim:gfx950 --check)
 export WAVEJIT_CACHE_DIR=$work/cache
@@ -18,7 +18,7 @@ say "cold: the kernel is emitted, lowered, linked, published, launched"
 say "warm: a new process finds it on disk and never loads the compiler"
 "${call[@]}" --out "$work/warm.npy" | tee "$work/warm.txt"
 
-python3 - "$work" <<'PYTHON'
+/usr/bin/python3 - "$work" <<'PYTHON'
 import sys
 import numpy
 work = sys.argv[1]
