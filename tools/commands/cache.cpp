@@ -1,0 +1,205 @@
+// cache list, cache info, cache verify: the disk cache as people and scripts want to see it.
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <ctime>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/commands/commands.h"
+#include "tools/engine_options.h"
+
+namespace wavejit::tools {
+
+namespace {
+
+struct Row {
+  std::string path;
+  std::string key;
+  std::string key_text;
+  std::string target;
+  std::string kernel_name;
+  std::string damage;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t code_object_bytes = 0;
+  std::int64_t modified_unix_seconds = 0;
+  std::uint32_t vgprs = 0;
+  std::uint32_t lds_bytes = 0;
+  std::uint32_t kernarg_bytes = 0;
+};
+
+std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
+
+Result<std::vector<Row>> visit_cache(const EngineOptions& engine) {
+  std::vector<Row> rows;
+  const wavejit_engine_options options = engine.options();
+  const auto add = [](void* context, const wavejit_cache_entry* entry) {
+    static_cast<std::vector<Row>*>(context)->push_back({.path = text_or_empty(entry->path),
+                                                        .key = text_or_empty(entry->key),
+                                                        .key_text = text_or_empty(entry->key_text),
+                                                        .target = text_or_empty(entry->target),
+                                                        .kernel_name = text_or_empty(entry->kernel_name),
+                                                        .damage = text_or_empty(entry->damage),
+                                                        .file_bytes = entry->file_bytes,
+                                                        .code_object_bytes = entry->code_object_bytes,
+                                                        .modified_unix_seconds = entry->modified_unix_seconds,
+                                                        .vgprs = entry->vgprs,
+                                                        .lds_bytes = entry->lds_bytes,
+                                                        .kernarg_bytes = entry->kernarg_bytes});
+  };
+  if (auto done = checked(wavejit_cache_visit(&options, add, &rows)); !done) return std::unexpected(done.error());
+  return rows;
+}
+
+std::string time_text(std::int64_t seconds) {
+  const std::time_t time = seconds;
+  std::tm parts{};
+  if (::gmtime_r(&time, &parts) == nullptr) return "?";
+  // Not fmt/chrono.h: its 10.1 in Debian does not compile with clang 22.
+  std::array<char, 32> text{};
+  const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%SZ", &parts);
+  return {text.data(), length};
+}
+
+nlohmann::json json_of(const Row& row) {
+  nlohmann::json json = {{"path", row.path},
+                         {"key", row.key},
+                         {"target", row.target},
+                         {"file_bytes", row.file_bytes},
+                         {"modified", time_text(row.modified_unix_seconds)},
+                         {"damage", row.damage.empty() ? nlohmann::json() : nlohmann::json(row.damage)}};
+  if (row.damage.empty()) {
+    json["key_text"] = row.key_text;
+    json["kernel_name"] = row.kernel_name;
+    json["code_object_bytes"] = row.code_object_bytes;
+    json["vgprs"] = row.vgprs;
+    json["lds_bytes"] = row.lds_bytes;
+    json["kernarg_bytes"] = row.kernarg_bytes;
+  }
+  return json;
+}
+
+// File names and texts come from a folder that anybody may have filled: never let one end the program.
+std::string dumped(const nlohmann::json& json) {
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Result<ExitCode> list(const EngineOptions& engine, bool json) {
+  const auto rows = visit_cache(engine);
+  if (!rows) return std::unexpected(rows.error());
+  if (json) {
+    nlohmann::json all = nlohmann::json::array();
+    for (const Row& row : *rows) all.push_back(json_of(row));
+    fmt::print("{}\n", dumped(all));
+    return ExitCode::ok;
+  }
+  if (rows->empty()) {
+    fmt::print("the cache is empty\n");
+    return ExitCode::ok;
+  }
+  fmt::print("{:<12}  {:<8} {:>7} {:>6} {:>7}  {:<20}  {}\n", "key", "target", "bytes", "vgprs", "lds", "built",
+             "what");
+  for (const Row& row : *rows) {
+    if (row.damage.empty()) {
+      fmt::print("{:.12}  {:<8} {:>7} {:>6} {:>7}  {:<20}  {}\n", row.key, row.target, row.file_bytes, row.vgprs,
+                 row.lds_bytes, time_text(row.modified_unix_seconds), row.key_text);
+    } else {
+      fmt::print("{:.12}  {:<8} {:>7} {:>6} {:>7}  {:<20}  damaged: {}\n", row.key, row.target, row.file_bytes, "-",
+                 "-", time_text(row.modified_unix_seconds), row.damage);
+    }
+  }
+  return ExitCode::ok;
+}
+
+Result<ExitCode> info(const EngineOptions& engine, bool json) {
+  const auto rows = visit_cache(engine);
+  if (!rows) return std::unexpected(rows.error());
+  struct Sum {
+    std::uint64_t entries = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::map<std::string, Sum> targets;
+  Sum all;
+  std::uint64_t damaged = 0;
+  for (const Row& row : *rows) {
+    for (Sum* sum : {&all, &targets[row.target]}) {
+      ++sum->entries;
+      sum->bytes += row.file_bytes;
+    }
+    damaged += row.damage.empty() ? 0 : 1;
+  }
+  if (json) {
+    nlohmann::json by_target = nlohmann::json::object();
+    for (const auto& [target, sum] : targets) by_target[target] = {{"entries", sum.entries}, {"bytes", sum.bytes}};
+    fmt::print("{}\n",
+               dumped({{"entries", all.entries}, {"bytes", all.bytes}, {"damaged", damaged}, {"targets", by_target}}));
+    return ExitCode::ok;
+  }
+  fmt::print("entries  {}\nbytes    {}\ndamaged  {}\n", all.entries, all.bytes, damaged);
+  for (const auto& [target, sum] : targets) fmt::print("{:<8} {} entries, {} bytes\n", target, sum.entries, sum.bytes);
+  return ExitCode::ok;
+}
+
+Result<ExitCode> verify(const EngineOptions& engine, bool json) {
+  const auto rows = visit_cache(engine);
+  if (!rows) return std::unexpected(rows.error());
+  std::uint64_t damaged = 0;
+  nlohmann::json found = nlohmann::json::array();
+  for (const Row& row : *rows) {
+    if (row.damage.empty()) continue;
+    ++damaged;
+    if (json) {
+      found.push_back(json_of(row));
+    } else {
+      fmt::print("damaged  {}: {}\n", row.path, row.damage);
+    }
+  }
+  if (json) {
+    fmt::print("{}\n", dumped({{"entries", rows->size()}, {"damaged", found}}));
+  } else {
+    fmt::print("{} entries, {} damaged{}\n", rows->size(), damaged,
+               damaged == 0 ? "" : "; each is compiled anew and replaced when it is next asked for");
+  }
+  return damaged == 0 ? ExitCode::ok : ExitCode::check_failed;
+}
+
+void add_one(CLI::App& parent, Chosen& chosen, const char* name, const char* summary, const char* footer,
+             Result<ExitCode> (*action)(const EngineOptions&, bool)) {
+  struct Arguments {
+    EngineOptions engine;
+    bool json = false;
+  };
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = parent.add_subcommand(name, summary);
+  command->add_flag("--json", arguments->json, "for programs instead of people");
+  arguments->engine.add_cache(*command);
+  arguments->engine.add_log_level(*command);
+  command->footer(footer);
+  command->callback([&chosen, arguments, action] {
+    chosen = [arguments, action] { return action(arguments->engine, arguments->json); };
+  });
+}
+
+}  // namespace
+
+void add_cache(CLI::App& program, Chosen& chosen) {
+  CLI::App* command = program.add_subcommand("cache", "Look at the disk cache");
+  command->require_subcommand(1);
+  command->footer("One file per kernel; docs/cache-format.md describes them. No command here writes anything.");
+  add_one(*command, chosen, "list", "List every entry",
+          "Each entry is read and verified as the library would.\n\nExample\n  wavejit cache list --json | jq "
+          "'.[].key_text'",
+          list);
+  add_one(*command, chosen, "info", "Count entries and bytes by target",
+          "Example\n  wavejit cache info --cache-dir /srv/kernels", info);
+  add_one(*command, chosen, "verify", "Check every entry: format, key text against name, target, checksum",
+          "Exit code 0 when every entry is whole, 1 when one is damaged.\n\nExample\n  wavejit cache verify || echo "
+          "damaged",
+          verify);
+}
+
+}  // namespace wavejit::tools

@@ -1,0 +1,21 @@
+// The subcommands. Each function describes one to CLI11 and arranges that `chosen` runs it once the command line has
+// been understood.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "tools/exit_code.h"
+
+namespace wavejit::tools {
+
+using Chosen = std::function<Result<ExitCode>()>;
+
+void add_run(CLI::App& program, Chosen& chosen);
+void add_explain(CLI::App& program, Chosen& chosen);
+void add_prebuild(CLI::App& program, Chosen& chosen);
+void add_cache(CLI::App& program, Chosen& chosen);
+void add_supported(CLI::App& program, Chosen& chosen);
+void add_version(CLI::App& program, Chosen& chosen);
+
+}  // namespace wavejit::tools

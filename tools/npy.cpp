@@ -1,0 +1,159 @@
+#include "tools/npy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <system_error>
+#include <utility>
+#include <xtensor/xadapt.hpp>
+#include <xtensor/xnpy.hpp>
+#include <xtensor/xtensor.hpp>
+
+#include "tools/npy_header.h"
+
+namespace wavejit::tools {
+
+std::string to_text(const Shape& shape) {
+  return fmt::format("[{}, {}, {}, {}]", shape[0], shape[1], shape[2], shape[3]);
+}
+
+std::int64_t element_count(const Shape& shape) { return shape[0] * shape[1] * shape[2] * shape[3]; }
+
+namespace {
+
+std::unexpected<Failure> bad_file(const std::string& field, const std::string& path, const std::string& what) {
+  return failed(ExitCode::file, fmt::format("--{} {}: {}", field, path, what));
+}
+
+std::string errno_text() { return std::generic_category().message(errno); }
+
+constexpr std::size_t preamble_bytes = 8;  // magic and version
+
+// Reads the preamble and the header's text, and knows how long the file is.
+Result<NpyHeader> header_of(const std::string& field, const std::string& path, std::ifstream& file) {
+  file.open(path, std::ios::binary);
+  if (!file) return bad_file(field, path, "cannot open it: " + errno_text());
+  file.seekg(0, std::ios::end);
+  const std::streamoff end = file.tellg();
+  file.seekg(0);
+  // A folder opens but has no length; a pipe has none either.
+  if (!file || end < 0 || end == std::numeric_limits<std::streamoff>::max()) {
+    return bad_file(field, path, "it is not a regular file; an .npy file is accepted");
+  }
+  const auto size = static_cast<std::uint64_t>(end);
+
+  std::array<unsigned char, 12> preamble{};
+  file.read(reinterpret_cast<char*>(preamble.data()), static_cast<std::streamsize>(std::min<std::uint64_t>(size, 12)));
+  if (file.bad()) return bad_file(field, path, "cannot read it: " + errno_text());
+  if (size < 10 || std::memcmp(preamble.data(), "\x93NUMPY", 6) != 0) {
+    return bad_file(field, path, "it does not begin as an .npy file does; numpy.save writes one");
+  }
+  const unsigned major = preamble[6];
+  const unsigned minor = preamble[7];
+  if (major < 1 || major > 3 || minor != 0) {
+    return bad_file(field, path,
+                    fmt::format("its format version is {}.{}; 1.0, 2.0 and 3.0 are accepted", major, minor));
+  }
+  const std::size_t length_bytes = major == 1 ? 2 : 4;
+  std::uint64_t text_bytes = 0;
+  for (std::size_t i = 0; i < length_bytes; ++i) text_bytes |= std::uint64_t{preamble[preamble_bytes + i]} << (8 * i);
+  const std::uint64_t offset = preamble_bytes + length_bytes + text_bytes;
+  // NumPy's own limit for untrusted headers is 10,000 characters.
+  constexpr std::uint64_t longest_header = 64 << 10;
+  if (text_bytes > longest_header || offset > size) {
+    return bad_file(field, path,
+                    fmt::format("its header claims {} bytes; the file has {} and {} is the most accepted", text_bytes,
+                                size, longest_header));
+  }
+  std::string text(text_bytes, '\0');
+  file.seekg(static_cast<std::streamoff>(preamble_bytes + length_bytes));
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file) return bad_file(field, path, "cannot read its header: " + errno_text());
+
+  auto parsed = parse_npy_header(text);
+  if (!parsed) return bad_file(field, path, parsed.error());
+  parsed->data_offset = offset;
+  const auto count = static_cast<std::uint64_t>(element_count(parsed->shape));
+  const std::uint64_t expected = offset + count * (parsed->half ? 2 : 4);
+  if (size != expected) {
+    return bad_file(field, path,
+                    fmt::format("it has {} bytes; shape {} of {} needs exactly {}", size, to_text(parsed->shape),
+                                parsed->half ? "float16" : "float32", expected));
+  }
+  return *std::move(parsed);
+}
+
+template <typename Element>
+float value_of(Element element, bool swap) {
+  if (swap) element = std::byteswap(element);
+  if constexpr (sizeof(Element) == 2) {
+    return decode(HalfType::fp16, element);
+  } else {
+    return std::bit_cast<float>(element);
+  }
+}
+
+template <typename Element>
+void convert(const NpyHeader& header, HalfType type, std::vector<Element>& elements, Array& array) {
+  static_assert(std::endian::native == std::endian::little);
+  if (header.fortran_order) {
+    const std::array<std::size_t, 4> shape = {
+        static_cast<std::size_t>(header.shape[0]), static_cast<std::size_t>(header.shape[1]),
+        static_cast<std::size_t>(header.shape[2]), static_cast<std::size_t>(header.shape[3])};
+    const auto in_fortran_order =
+        xt::adapt<xt::layout_type::column_major>(elements.data(), elements.size(), xt::no_ownership(), shape);
+    const xt::xtensor<Element, 4, xt::layout_type::row_major> in_c_order = in_fortran_order;
+    std::copy(in_c_order.data(), in_c_order.data() + in_c_order.size(), elements.begin());
+  }
+  array.values.resize(elements.size());
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const float value = value_of(elements[i], header.big_endian);
+    array.values[i] = encode(type, value);
+    if (std::isfinite(value) && std::isinf(decode(type, array.values[i]))) ++array.became_infinite;
+  }
+}
+
+template <typename Element>
+Result<Array> read_elements(const std::string& field, const std::string& path, std::ifstream& file,
+                            const NpyHeader& header, HalfType type) {
+  Array array;
+  array.shape = header.shape;
+  std::vector<Element> elements(static_cast<std::size_t>(element_count(header.shape)));
+  file.seekg(static_cast<std::streamoff>(header.data_offset));
+  file.read(reinterpret_cast<char*>(elements.data()), static_cast<std::streamsize>(elements.size() * sizeof(Element)));
+  if (!file) return bad_file(field, path, "cannot read its elements: " + errno_text());
+  convert(header, type, elements, array);
+  return array;
+}
+
+}  // namespace
+
+Result<NpyHeader> read_npy_header(const std::string& field, const std::string& path) {
+  std::ifstream file;
+  return header_of(field, path, file);
+}
+
+Result<Array> read_npy(const std::string& field, const std::string& path, HalfType type) {
+  std::ifstream file;
+  const auto header = header_of(field, path, file);
+  if (!header) return std::unexpected(header.error());
+  return header->half ? read_elements<std::uint16_t>(field, path, file, *header, type)
+                      : read_elements<std::uint32_t>(field, path, file, *header, type);
+}
+
+std::string npy_bytes(std::span<const float> values, std::span<const std::int64_t> shape) {
+  const std::vector<std::size_t> sizes(shape.begin(), shape.end());
+  // An empty array has no address to adapt; its header is all there is.
+  static constexpr float nothing = 0;
+  const float* data = values.empty() ? &nothing : values.data();
+  const auto view = xt::adapt(data, values.size(), xt::no_ownership(), sizes);
+  return xt::dump_npy(view);
+}
+
+}  // namespace wavejit::tools

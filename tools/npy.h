@@ -1,0 +1,48 @@
+// Arrays in NumPy's .npy files: [batch, length, heads, head dim], float16 or float32, either byte order, C or Fortran
+// order (numpy.lib.format describes versions 1.0 to 3.0).
+//
+// Ours and the library's: xtensor brings Fortran-order elements into C order and writes the output's format. Reading
+// the header is ours, because xtensor 0.25 believes it: it checks neither a file's length nor that the shape's product
+// fits memory, knows one byte order and has no half type.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tools/exit_code.h"
+#include "tools/half.h"
+
+namespace wavejit::tools {
+
+using Shape = std::array<std::int64_t, 4>;
+
+std::string to_text(const Shape& shape);
+std::int64_t element_count(const Shape& shape);
+
+// What a file says of itself, after its header and exact length were checked.
+struct NpyHeader {
+  Shape shape{};
+  bool half = false;  // float16, else float32
+  bool big_endian = false;
+  bool fortran_order = false;
+  std::uint64_t data_offset = 0;
+};
+
+// `field` names the array in errors: "q".
+Result<NpyHeader> read_npy_header(const std::string& field, const std::string& path);
+
+struct Array {
+  Shape shape{};
+  std::vector<std::uint16_t> values;  // in C order, rounded to the type asked for
+  std::uint64_t became_infinite = 0;  // finite in the file, beyond the type's range
+};
+
+Result<Array> read_npy(const std::string& field, const std::string& path, HalfType type);
+
+// The bytes of a float32 file in C order; shape of any rank.
+std::string npy_bytes(std::span<const float> values, std::span<const std::int64_t> shape);
+
+}  // namespace wavejit::tools

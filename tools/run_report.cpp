@@ -1,0 +1,125 @@
+#include "tools/run_report.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace wavejit::tools {
+
+namespace {
+
+struct Phase {
+  const char* name;
+  std::uint64_t wavejit_call_report::* nanoseconds;
+};
+
+constexpr std::array phases = {
+    Phase{"route", &wavejit_call_report::route_ns},     Phase{"lookup", &wavejit_call_report::lookup_ns},
+    Phase{"emit", &wavejit_call_report::emit_ns},       Phase{"lower", &wavejit_call_report::lower_ns},
+    Phase{"link", &wavejit_call_report::link_ns},       Phase{"inspect", &wavejit_call_report::inspect_ns},
+    Phase{"publish", &wavejit_call_report::publish_ns}, Phase{"load", &wavejit_call_report::load_ns},
+    Phase{"launch", &wavejit_call_report::launch_ns}};
+
+std::string time_text(std::uint64_t nanoseconds) {
+  const auto value = static_cast<double>(nanoseconds);
+  if (nanoseconds < 10'000) return fmt::format("{:.2f} µs", value / 1e3);
+  if (nanoseconds < 1'000'000) return fmt::format("{:.0f} µs", value / 1e3);
+  if (nanoseconds < 10'000'000'000) return fmt::format("{:.1f} ms", value / 1e6);
+  return fmt::format("{:.1f} s", value / 1e9);
+}
+
+std::string accuracy_text(const Accuracy& accuracy) {
+  std::string text = fmt::format("max {:.3g}", accuracy.max_error);
+  if (accuracy.max_error > 0) text += " at " + accuracy.where;
+  return text + fmt::format("; rounding the exact answer alone costs {:.3g}; bound {:.3g}: {}", accuracy.rounding_error,
+                            accuracy.bound, accuracy.passed ? "passed" : "FAILED");
+}
+
+nlohmann::json accuracy_json(const std::optional<Accuracy>& accuracy) {
+  if (!accuracy) return {};
+  nlohmann::json json = {{"rounding_error", accuracy->rounding_error},
+                         {"bound", accuracy->bound},
+                         {"passed", accuracy->passed},
+                         {"where", accuracy->where}};
+  // JSON knows no infinity.
+  json["max_error"] = std::isfinite(accuracy->max_error) ? nlohmann::json(accuracy->max_error) : nlohmann::json("inf");
+  return json;
+}
+
+}  // namespace
+
+std::string origin_text(std::int32_t origin) {
+  switch (origin) {
+    case WAVEJIT_ORIGIN_MEMORY:
+      return "in memory";
+    case WAVEJIT_ORIGIN_DISK:
+      return "on disk";
+    case WAVEJIT_ORIGIN_COMPILED:
+      return "compiled";
+    default:
+      return "none";
+  }
+}
+
+std::string to_text(const RunReport& report) {
+  const wavejit_call_report& call = report.call;
+  std::string text;
+  const auto line = [&](const char* name, const std::string& value) { text += fmt::format("{:<8} {}\n", name, value); };
+  line("kernel", call.kernel_spec);
+  line("key", call.key);
+  line("origin", origin_text(call.origin));
+  line("device", fmt::format("{} ({})", report.device_name, report.target));
+  std::string times;
+  for (const Phase& phase : phases) {
+    const std::uint64_t nanoseconds = call.*phase.nanoseconds;
+    if (nanoseconds == 0) continue;
+    times += fmt::format("{}{} {}", times.empty() ? "" : ", ", phase.name, time_text(nanoseconds));
+  }
+  line("phases", times);
+  std::string steps;
+  for (const auto& [name, nanoseconds] : report.steps) {
+    steps += fmt::format("{}{} {}", steps.empty() ? "" : ", ", name, time_text(nanoseconds));
+  }
+  line("around", steps);
+  if (report.repeats > 0) {
+    line("repeats", fmt::format("{} calls, {}, median {} from entry to return, {}", report.repeats, report.last_origin,
+                                time_text(report.median_repeat_ns),
+                                report.repeats_identical ? "the same bits each time" : "DIFFERENT BITS"));
+  }
+  for (const std::string& note : report.notes) line("note", note);
+  if (report.output_accuracy) line("error", accuracy_text(*report.output_accuracy));
+  if (report.lse_accuracy) line("lse", accuracy_text(*report.lse_accuracy));
+  for (const std::string& written : report.written) line("wrote", written);
+  return text;
+}
+
+std::string to_json(const RunReport& report) {
+  const wavejit_call_report& call = report.call;
+  nlohmann::json phase_times = nlohmann::json::object();
+  for (const Phase& phase : phases) phase_times[phase.name] = call.*phase.nanoseconds;
+  nlohmann::json steps = nlohmann::json::object();
+  for (const auto& [name, nanoseconds] : report.steps) steps[name] = nanoseconds;
+  nlohmann::json json = {{"kernel_spec", call.kernel_spec},
+                         {"key", call.key},
+                         {"origin", origin_text(call.origin)},
+                         {"device_name", report.device_name},
+                         {"target", report.target},
+                         {"phases_ns", phase_times},
+                         {"steps_ns", steps},
+                         {"notes", report.notes},
+                         {"written", report.written},
+                         {"error", accuracy_json(report.output_accuracy)},
+                         {"lse_error", accuracy_json(report.lse_accuracy)},
+                         {"passed", report.passed()}};
+  if (report.repeats > 0) {
+    json["repeats"] = {{"count", report.repeats},
+                       {"origin", report.last_origin},
+                       {"median_ns", report.median_repeat_ns},
+                       {"identical", report.repeats_identical}};
+  }
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace wavejit::tools
