@@ -1,0 +1,307 @@
+// The C ABI over the rooms below: structs checked, exceptions stopped, the last detail kept. Nothing is decided here.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "runtime/config.h"
+#include "runtime/engine.h"
+#include "runtime/explain.h"
+#include "runtime/prebuild.h"
+#include "runtime/struct_size.h"
+#include "wavejit/wavejit.h"
+
+struct wavejit_engine {
+  std::unique_ptr<wavejit::runtime::Engine> engine;
+};
+
+namespace wavejit::runtime {
+namespace {
+
+// Per thread and without an allocation: also "out of memory" must be sayable.
+constexpr std::size_t detail_bytes = 2048;
+thread_local std::array<char, detail_bytes> last_detail{};
+
+[[gnu::cold, gnu::noinline]] wavejit_status keep_detail(wavejit_status status, std::string_view detail) noexcept {
+  const std::size_t length = std::min(detail.size(), detail_bytes - 1);
+  // One line, whatever a caller's string held.
+  std::transform(detail.begin(), detail.begin() + static_cast<std::ptrdiff_t>(length), last_detail.begin(),
+                 [](char c) { return static_cast<unsigned char>(c) < 0x20 ? '?' : c; });
+  last_detail[length] = '\0';
+  return status;
+}
+
+// No exception crosses the ABI.
+template <typename Call>
+wavejit_status guarded(Call call) noexcept {
+  try {
+    Result<void> result = call();
+    if (result) [[likely]]
+      return WAVEJIT_OK;
+    return keep_detail(result.error().status, result.error().detail.empty() ? wavejit_status_text(result.error().status)
+                                                                            : std::string_view(result.error().detail));
+  } catch (const std::bad_alloc&) {
+    return keep_detail(WAVEJIT_OUT_OF_MEMORY, "out of host memory");
+  } catch (const std::exception& error) {
+    return keep_detail(WAVEJIT_INTERNAL, error.what());
+  } catch (...) {
+    return keep_detail(WAVEJIT_INTERNAL, "an exception of unknown type");
+  }
+}
+
+template <typename Pointer>
+Result<void> require(Pointer pointer, const char* name, const char* accepted) {
+  if (pointer != nullptr) return {};
+  return fail(WAVEJIT_INVALID_ARGUMENT, std::string(name) + " = null; accepted: " + accepted);
+}
+
+// A variable that was not understood is told once a process, however many engines are made.
+void tell_warnings(const Config& config) {
+  static std::mutex mutex;
+  static std::set<std::string> told;
+  Logger logger(config.log_level.value);
+  const std::scoped_lock lock(mutex);
+  for (const std::string& warning : config.warnings)
+    if (told.insert(warning).second) logger.write(LogLevel::warning, warning);
+}
+
+Result<Config> configuration(const wavejit_engine_options* options) {
+  auto config = make_config(options, process_environment());
+  if (config) tell_warnings(*config);
+  return config;
+}
+
+// Sizes may be those of an older or newer caller: only what both know is written.
+template <typename Struct>
+void hand_over(Struct* to, const Struct& from) {
+  std::memcpy(reinterpret_cast<char*>(to) + sizeof(std::size_t),
+              reinterpret_cast<const char*>(&from) + sizeof(std::size_t), sizeof(Struct) - sizeof(std::size_t));
+}
+
+void visit_entry(const cache::Visited& visited, wavejit_cache_callback callback, void* context) {
+  const std::string path(visited.path);
+  const std::string key(visited.key_hex);
+  const std::string damage(visited.damage);
+  const std::string target(visited.target_id);
+  wavejit_cache_entry entry{};
+  entry.size = sizeof entry;
+  entry.path = path.c_str();
+  entry.key = key.c_str();
+  entry.target = target.c_str();
+  entry.damage = visited.damage.empty() ? nullptr : damage.c_str();
+  entry.file_bytes = visited.file_bytes;
+  entry.modified_unix_seconds = visited.modified_unix_seconds;
+  if (visited.entry != nullptr) {
+    entry.key_text = visited.entry->key_text.c_str();
+    entry.code_object_bytes = visited.entry->code_object.size();
+    if (!visited.entry->kernels.empty()) {
+      const cache::KernelFacts& kernel = visited.entry->kernels.front();
+      entry.kernel_name = kernel.name.c_str();
+      entry.vgprs = kernel.vgprs;
+      entry.lds_bytes = kernel.lds_bytes;
+      entry.kernarg_bytes = kernel.kernarg_bytes;
+    }
+  }
+  callback(context, &entry);
+}
+
+}  // namespace
+}  // namespace wavejit::runtime
+
+using namespace wavejit::runtime;  // NOLINT(google-build-using-namespace): this file is the two worlds' seam
+
+extern "C" {
+
+const char* wavejit_status_text(wavejit_status status) {
+  switch (status) {
+    case WAVEJIT_OK:
+      return "ok";
+    case WAVEJIT_INVALID_ARGUMENT:
+      return "invalid argument";
+    case WAVEJIT_UNSUPPORTED:
+      return "unsupported";
+    case WAVEJIT_NO_DEVICE:
+      return "no device";
+    case WAVEJIT_COMPILE_FAILED:
+      return "compile failed";
+    case WAVEJIT_NO_COMPILER:
+      return "no compiler";
+    case WAVEJIT_LAUNCH_FAILED:
+      return "launch failed";
+    case WAVEJIT_OUT_OF_MEMORY:
+      return "out of memory";
+    case WAVEJIT_IO_ERROR:
+      return "input or output failed";
+    case WAVEJIT_NOT_FOUND:
+      return "not found";
+    case WAVEJIT_DEVICE_ERROR:
+      return "device error";
+    case WAVEJIT_INTERNAL:
+      return "internal error";
+  }
+  return "unknown status";
+}
+
+const char* wavejit_last_detail(void) { return last_detail.data(); }
+
+const char* wavejit_version(void) { return WAVEJIT_VERSION_TEXT; }
+
+wavejit_status wavejit_engine_create(const wavejit_engine_options* options, wavejit_engine** engine) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(engine, "engine", "where to store the engine"); !given) return given;
+    *engine = nullptr;
+    auto config = configuration(options);
+    if (!config) return std::unexpected(std::move(config.error()));
+    auto opened = Engine::open(*config);
+    if (!opened) return std::unexpected(std::move(opened.error()));
+    *engine = new wavejit_engine{*std::move(opened)};
+    return {};
+  });
+}
+
+void wavejit_engine_destroy(wavejit_engine* engine) { delete engine; }
+
+const char* wavejit_engine_target(const wavejit_engine* engine) {
+  return engine != nullptr ? engine->engine->target() : "";
+}
+
+const char* wavejit_engine_device_name(const wavejit_engine* engine) {
+  return engine != nullptr ? engine->engine->device_name() : "";
+}
+
+wavejit_status wavejit_attention_forward(wavejit_engine* engine, const wavejit_attention_forward_arguments* arguments,
+                                         ihipStream_t* stream) {
+  return guarded([&]() -> Result<void> {
+    if (engine == nullptr) [[unlikely]]
+      return require(engine, "engine", "an engine of wavejit_engine_create");
+    return engine->engine->attention_forward(arguments, stream);
+  });
+}
+
+wavejit_status wavejit_device_allocate(wavejit_engine* engine, size_t bytes, void** memory) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    if (auto given = require(memory, "memory", "where to store the pointer"); !given) return given;
+    *memory = nullptr;
+    auto allocated = engine->engine->allocate(bytes);
+    if (!allocated) return std::unexpected(std::move(allocated.error()));
+    *memory = *allocated;
+    return {};
+  });
+}
+
+wavejit_status wavejit_device_free(wavejit_engine* engine, void* memory) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    return engine->engine->release(memory);
+  });
+}
+
+wavejit_status wavejit_device_copy_in(wavejit_engine* engine, void* device, const void* host, size_t bytes) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    return engine->engine->copy_in(device, host, bytes);
+  });
+}
+
+wavejit_status wavejit_device_copy_out(wavejit_engine* engine, void* host, const void* device, size_t bytes) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    return engine->engine->copy_out(host, device, bytes);
+  });
+}
+
+wavejit_status wavejit_device_synchronize(wavejit_engine* engine) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    return engine->engine->synchronize();
+  });
+}
+
+wavejit_status wavejit_explain(const wavejit_engine_options* options, const char* descriptor, const char* target,
+                               wavejit_line_callback line, void* context) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(descriptor, "descriptor", "a problem descriptor"); !given) return given;
+    if (auto given = require(line, "line", "a function that takes the lines"); !given) return given;
+    auto config = configuration(options);
+    if (!config) return std::unexpected(std::move(config.error()));
+    auto lines = explain(*config, descriptor, target != nullptr ? target : "", process_codegen());
+    if (!lines) return std::unexpected(std::move(lines.error()));
+    for (const std::string& text : *lines) line(context, text.c_str());
+    return {};
+  });
+}
+
+wavejit_status wavejit_supported(wavejit_line_callback line, void* context) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(line, "line", "a function that takes the lines"); !given) return given;
+    for (const std::string& text : supported()) line(context, text.c_str());
+    return {};
+  });
+}
+
+wavejit_status wavejit_prebuild(const wavejit_engine_options* options, const char* const* descriptors, size_t count,
+                                const char* targets, int32_t jobs, wavejit_prebuild_callback progress, void* context) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(targets, "targets", "a comma-separated list"); !given) return given;
+    PrebuildRequest request{.descriptors = {}, .everything = descriptors == nullptr, .targets = targets, .jobs = jobs};
+    for (size_t i = 0; descriptors != nullptr && i < count; ++i) {
+      const std::string name = "descriptors[" + std::to_string(i) + "]";
+      if (auto given = require(descriptors[i], name.c_str(), "a problem descriptor"); !given) return given;
+      request.descriptors.emplace_back(descriptors[i]);
+    }
+    auto config = configuration(options);
+    if (!config) return std::unexpected(std::move(config.error()));
+    return prebuild(*config, request, process_codegen(), [&](const PrebuildProgress& state) {
+      if (progress == nullptr) return;
+      wavejit_prebuild_progress out{};
+      out.size = sizeof out;
+      out.done = state.done;
+      out.total = state.total;
+      out.compiled = state.compiled;
+      out.present = state.present;
+      out.failed = state.failed;
+      out.kernel_spec = state.kernel_spec != nullptr ? state.kernel_spec->c_str() : nullptr;
+      out.failure = state.failure != nullptr ? state.failure->c_str() : nullptr;
+      progress(context, &out);
+    });
+  });
+}
+
+wavejit_status wavejit_cache_visit(const wavejit_engine_options* options, wavejit_cache_callback entry, void* context) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(entry, "entry", "a function that takes the entries"); !given) return given;
+    auto config = configuration(options);
+    if (!config) return std::unexpected(std::move(config.error()));
+    if (config->cache_mode.value == wavejit::cache::Mode::off)
+      return fail(WAVEJIT_INVALID_ARGUMENT, "cache_mode = off: there is nothing to visit; accepted: ro, rw");
+    Logger logger(config->log_level.value);
+    wavejit::cache::Cache cache(cache_options(*config, logger));
+    const bool whole = cache.visit([&](const wavejit::cache::Visited& seen) { visit_entry(seen, entry, context); });
+    if (!whole) {
+      return fail(WAVEJIT_IO_ERROR, "cache_directory = " + config->cache_directory.value +
+                                        " could not be read to the end; accepted: a folder that this user may read");
+    }
+    return {};
+  });
+}
+
+wavejit_status wavejit_engine_statistics(const wavejit_engine* engine, wavejit_statistics* statistics) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    if (auto given = require(statistics, "statistics", "a struct wavejit_statistics"); !given) return given;
+    if (auto size = check_output_size(statistics, "statistics", sizeof *statistics); !size) return size;
+    wavejit_statistics out{};
+    engine->engine->fill(out);
+    hand_over(statistics, out);
+    return {};
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,36 @@
+// Phase times for reports: monotonic nanoseconds.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace wavejit::runtime {
+
+class Stopwatch {
+ public:
+  // Since construction or the last lap.
+  std::uint64_t lap() {
+    const auto now = std::chrono::steady_clock::now();
+    const auto passed = std::chrono::duration_cast<std::chrono::nanoseconds>(now - last_).count();
+    last_ = now;
+    return static_cast<std::uint64_t>(passed);
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+// What the phases of one call took; those that did not happen stay 0.
+struct Phases {
+  std::uint64_t route_ns = 0;
+  std::uint64_t lookup_ns = 0;
+  std::uint64_t emit_ns = 0;
+  std::uint64_t lower_ns = 0;
+  std::uint64_t link_ns = 0;
+  std::uint64_t inspect_ns = 0;
+  std::uint64_t publish_ns = 0;
+  std::uint64_t load_ns = 0;
+  std::uint64_t launch_ns = 0;
+};
+
+}  // namespace wavejit::runtime

@@ -1,0 +1,223 @@
+#include "runtime/config.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <utility>
+
+#include "cache/directory.h"
+#include "runtime/struct_size.h"
+#include "targets/targets.h"
+
+namespace wavejit::runtime {
+namespace {
+
+using attention_forward::Lowering;
+using attention_forward::OutputStore;
+
+std::optional<int> small_number(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+std::string accepted_devices() {
+  return "accepted: hip, hip:<ordinal>, sim:<target>, sim:<target>x<count up to " +
+         std::to_string(max_simulated_devices) + ">; targets: " + targets::known_targets();
+}
+
+// One word with a few values: its names, the variable and the option's field.
+struct WordNames {
+  const char* variable;
+  const char* field;
+  const char* accepted;
+};
+
+// Picks the text that counts. Both parsers get the same words; who wrote them decides what a wrong one does.
+template <typename T, typename Parse>
+Result<void> choose(Setting<T>& setting, const char* option, const char* variable_text, const WordNames& names,
+                    std::vector<std::string>& warnings, Parse parse) {
+  if (option != nullptr && *option != '\0') {
+    const auto value = parse(std::string_view(option));
+    if (!value) {
+      return fail(WAVEJIT_INVALID_ARGUMENT, std::string("options.") + names.field + " = \"" + option +
+                                                "\" is not known; accepted: " + names.accepted);
+    }
+    setting = {*value, Provenance::option};
+    return {};
+  }
+  if (variable_text != nullptr && *variable_text != '\0') {
+    const auto value = parse(std::string_view(variable_text));
+    if (value) {
+      setting = {*value, Provenance::environment};
+    } else {
+      warnings.push_back(std::string(names.variable) + "=" + variable_text +
+                         " is not known and ignored; accepted: " + names.accepted);
+    }
+  }
+  return {};
+}
+
+std::optional<Lowering> parse_lowering(std::string_view text) {
+  for (const Lowering lowering : {Lowering::llvm, Lowering::comgr})
+    if (text == to_text(lowering)) return lowering;
+  return std::nullopt;
+}
+
+std::optional<CompileMode> parse_compile(std::string_view text) {
+  for (const CompileMode mode : {CompileMode::in_process, CompileMode::isolated})
+    if (text == to_text(mode)) return mode;
+  return std::nullopt;
+}
+
+std::optional<std::optional<OutputStore>> parse_output_store(std::string_view text) {
+  if (text == "auto") return std::optional<OutputStore>{};
+  for (const OutputStore store : {OutputStore::permlane, OutputStore::scalar})
+    if (text == to_text(store)) return std::optional{store};
+  return std::nullopt;
+}
+
+Result<void> choose_device(Setting<DeviceChoice>& setting, const char* option, const char* variable_text) {
+  const bool from_option = option != nullptr && *option != '\0';
+  const char* text = from_option ? option : variable_text;
+  if (text == nullptr || *text == '\0') return {};
+  auto choice = parse_device(text);
+  if (!choice) {
+    return fail(WAVEJIT_NO_DEVICE, std::string(from_option ? "options.device = \"" : "WAVEJIT_DEVICE = \"") + text +
+                                       "\" names no device; " + choice.error());
+  }
+  setting = {*std::move(choice), from_option ? Provenance::option : Provenance::environment};
+  return {};
+}
+
+Result<void> choose_cache_directory(Config& config, const char* option, const Environment& environment) {
+  const bool from_option = option != nullptr && *option != '\0';
+  const bool from_variable = environment.cache_directory != nullptr && *environment.cache_directory != '\0';
+  config.cache_directory.from = from_option     ? Provenance::option
+                                : from_variable ? Provenance::environment
+                                                : Provenance::standard;
+  auto directory = cache::resolve_directory({.directory = from_option ? option : environment.cache_directory,
+                                             .xdg_cache_home = environment.xdg_cache_home,
+                                             .home = environment.home});
+  if (directory) {
+    config.cache_directory.value = *std::move(directory);
+    return {};
+  }
+  if (from_option) return fail(WAVEJIT_INVALID_ARGUMENT, "options.cache_directory: " + directory.error());
+  // A process without a home still computes: it only compiles more often.
+  if (config.cache_mode.value != cache::Mode::off) {
+    config.warnings.push_back("no disk cache: " + directory.error());
+    config.cache_mode.value = cache::Mode::off;
+  }
+  return {};
+}
+
+std::string from_text(Provenance from, const char* variable) {
+  switch (from) {
+    case Provenance::standard:
+      return "default";
+    case Provenance::environment:
+      return variable;
+    case Provenance::option:
+      return "option";
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::expected<DeviceChoice, std::string> parse_device(std::string_view text) {
+  DeviceChoice device;
+  if (text == "hip") return device;
+  if (text.starts_with("hip:")) {
+    device.ordinal = small_number(text.substr(4));
+    if (!device.ordinal) return std::unexpected(accepted_devices());
+    return device;
+  }
+  if (!text.starts_with("sim:")) return std::unexpected(accepted_devices());
+  device.simulated = true;
+  std::string_view target = text.substr(4);
+  if (const std::size_t times = target.rfind('x'); times != std::string_view::npos) {
+    const auto count = small_number(target.substr(times + 1));
+    if (!count || *count < 1 || *count > max_simulated_devices) return std::unexpected(accepted_devices());
+    device.count = *count;
+    target = target.substr(0, times);
+  }
+  const targets::Target* row = targets::find_target(target);
+  if (row == nullptr || row->id != target) return std::unexpected(accepted_devices());
+  device.target = target;
+  return device;
+}
+
+std::string to_text(const DeviceChoice& device) {
+  if (!device.simulated) return device.ordinal ? "hip:" + std::to_string(*device.ordinal) : "hip";
+  return "sim:" + device.target + (device.count == 1 ? "" : "x" + std::to_string(device.count));
+}
+
+std::string_view to_text(CompileMode mode) { return mode == CompileMode::isolated ? "isolated" : "inprocess"; }
+
+const Environment& process_environment() {
+  // secure_getenv: a set-uid program must not write its cache where its caller says.
+  static const auto copy = [](const char* name) -> const char* {
+    const char* text = ::secure_getenv(name);
+    return text == nullptr ? nullptr : ::strdup(text);
+  };
+  static const Environment environment = {.device = copy("WAVEJIT_DEVICE"),
+                                          .cache_directory = copy("WAVEJIT_CACHE_DIR"),
+                                          .cache_mode = copy("WAVEJIT_CACHE"),
+                                          .lowering = copy("WAVEJIT_LOWERING"),
+                                          .compile = copy("WAVEJIT_COMPILE"),
+                                          .output_store = copy("WAVEJIT_O_STORE"),
+                                          .log_level = copy("WAVEJIT_LOG_LEVEL"),
+                                          .xdg_cache_home = copy("XDG_CACHE_HOME"),
+                                          .home = copy("HOME")};
+  return environment;
+}
+
+Result<Config> make_config(const wavejit_engine_options* options, const Environment& environment) {
+  static constexpr wavejit_engine_options none = {};
+  if (options != nullptr) {
+    if (auto size = check_struct_size(options, "options", sizeof(wavejit_engine_options)); !size)
+      return std::unexpected(std::move(size.error()));
+  }
+  const wavejit_engine_options& given = options != nullptr ? *options : none;
+  Config config;
+  Result<void> step = choose_device(config.device, given.device, environment.device);
+  const auto next = [&](auto& setting, const char* option, const char* variable_text, const WordNames& names,
+                        auto parse) {
+    if (step) step = choose(setting, option, variable_text, names, config.warnings, parse);
+  };
+  next(config.cache_mode, given.cache_mode, environment.cache_mode, {"WAVEJIT_CACHE", "cache_mode", "off, ro, rw"},
+       cache::parse_mode);
+  next(config.lowering, given.lowering, environment.lowering, {"WAVEJIT_LOWERING", "lowering", "llvm, comgr"},
+       parse_lowering);
+  next(config.compile, given.compile, environment.compile, {"WAVEJIT_COMPILE", "compile", "inprocess, isolated"},
+       parse_compile);
+  next(config.output_store, given.output_store, environment.output_store,
+       {"WAVEJIT_O_STORE", "output_store", "auto, permlane, scalar"}, parse_output_store);
+  next(config.log_level, given.log_level, environment.log_level,
+       {"WAVEJIT_LOG_LEVEL", "log_level", "off, error, warning, info, debug"}, parse_log_level);
+  if (step) step = choose_cache_directory(config, given.cache_directory, environment);
+  if (!step) return std::unexpected(std::move(step.error()));
+  return config;
+}
+
+std::vector<std::string> describe(const Config& config) {
+  const auto line = [](std::string_view name, std::string_view value, Provenance from, const char* variable) {
+    return std::string(name) + "=" + std::string(value) + " (" + from_text(from, variable) + ")";
+  };
+  const auto& store = config.output_store.value;
+  return {
+      line("device", to_text(config.device.value), config.device.from, "WAVEJIT_DEVICE"),
+      line("cache_directory", config.cache_directory.value, config.cache_directory.from, "WAVEJIT_CACHE_DIR"),
+      line("cache_mode", cache::to_text(config.cache_mode.value), config.cache_mode.from, "WAVEJIT_CACHE"),
+      line("lowering", to_text(config.lowering.value), config.lowering.from, "WAVEJIT_LOWERING"),
+      line("compile", to_text(config.compile.value), config.compile.from, "WAVEJIT_COMPILE"),
+      line("output_store", store ? to_text(*store) : "auto", config.output_store.from, "WAVEJIT_O_STORE"),
+      line("log_level", to_text(config.log_level.value), config.log_level.from, "WAVEJIT_LOG_LEVEL"),
+  };
+}
+
+}  // namespace wavejit::runtime

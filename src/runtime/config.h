@@ -1,0 +1,80 @@
+// What the environment and the caller's options say, read once and turned into values. The only file of this library
+// that reads the environment.
+//
+// An option that is set wins over the variable, the variable over the default; each value remembers where it came from,
+// for `explain`. An option that cannot be understood is an error of the call. A variable that cannot be understood is
+// one warning and the default stands, except WAVEJIT_DEVICE: work never runs on another device than the one asked for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cache/cache.h"
+#include "runtime/failure.h"
+#include "runtime/logging.h"
+#include "templates/attention_forward/spec.h"
+#include "wavejit/wavejit.h"
+
+namespace wavejit::runtime {
+
+enum class Provenance : std::uint8_t { standard, environment, option };
+
+template <typename T>
+struct Setting {
+  T value{};
+  Provenance from = Provenance::standard;
+};
+
+// "hip", "hip:<ordinal>", "sim:<target>", "sim:<target>x<count>"
+struct DeviceChoice {
+  bool simulated = false;
+  std::optional<int> ordinal;  // hip only; without: the calling thread's current device
+  std::string target;          // sim only: a row of the target table
+  int count = 1;               // sim only: identical devices; the engine uses the first
+  bool operator==(const DeviceChoice&) const = default;
+};
+inline constexpr int max_simulated_devices = 64;
+// The error says what is accepted.
+std::expected<DeviceChoice, std::string> parse_device(std::string_view text);
+std::string to_text(const DeviceChoice& device);
+
+enum class CompileMode : std::uint8_t { in_process, isolated };
+std::string_view to_text(CompileMode mode);
+
+struct Config {
+  Setting<DeviceChoice> device;
+  Setting<std::string> cache_directory;  // resolved; empty when the mode is off and nothing resolves
+  Setting<cache::Mode> cache_mode{.value = cache::Mode::read_write};
+  Setting<attention_forward::Lowering> lowering{.value = attention_forward::Lowering::llvm};
+  Setting<CompileMode> compile{.value = CompileMode::in_process};
+  Setting<std::optional<attention_forward::OutputStore>> output_store;  // nothing: auto
+  Setting<LogLevel> log_level{.value = LogLevel::warning};
+  std::vector<std::string> warnings;  // one line for each variable that was not understood
+};
+
+// The variables' texts; null when unset. Empty counts as unset.
+struct Environment {
+  const char* device = nullptr;           // WAVEJIT_DEVICE
+  const char* cache_directory = nullptr;  // WAVEJIT_CACHE_DIR
+  const char* cache_mode = nullptr;       // WAVEJIT_CACHE
+  const char* lowering = nullptr;         // WAVEJIT_LOWERING
+  const char* compile = nullptr;          // WAVEJIT_COMPILE
+  const char* output_store = nullptr;     // WAVEJIT_O_STORE
+  const char* log_level = nullptr;        // WAVEJIT_LOG_LEVEL
+  const char* xdg_cache_home = nullptr;   // XDG_CACHE_HOME
+  const char* home = nullptr;             // HOME
+};
+
+// The process's environment as it was at the first call; later changes are not seen.
+const Environment& process_environment();
+
+// `options` may be null. Checks the struct's size before it reads anything else.
+Result<Config> make_config(const wavejit_engine_options* options, const Environment& environment);
+
+// "device=sim:gfx950 (WAVEJIT_DEVICE)", one for each setting.
+std::vector<std::string> describe(const Config& config);
+
+}  // namespace wavejit::runtime

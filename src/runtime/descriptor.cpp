@@ -1,0 +1,314 @@
+#include "runtime/descriptor.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace wavejit::runtime {
+namespace {
+
+using attention_forward::DataType;
+using attention_forward::Mask;
+
+constexpr std::string_view family = "attention_forward";
+
+// Guess: no list of lengths that people write by hand is longer; more is a wrong file.
+constexpr std::size_t max_descriptor_bytes = 4096;
+
+// What a word says; each may be said once.
+enum class Slot : std::uint8_t {
+  dtype,
+  batch,
+  query_length,
+  key_length,
+  heads,
+  head_dim,
+  mask,
+  lse,
+  layout,
+  scale,
+  invariance,
+  seed,
+  inputs
+};
+constexpr std::size_t slot_count = static_cast<std::size_t>(Slot::inputs) + 1;
+
+constexpr std::array<std::pair<Slot, std::string_view>, 6> required = {{{Slot::dtype, "a data type (fp16, bf16)"},
+                                                                        {Slot::batch, "b<batch>"},
+                                                                        {Slot::query_length, "q<query length>"},
+                                                                        {Slot::key_length, "k<key length>"},
+                                                                        {Slot::heads, "h<query heads>[/<kv heads>]"},
+                                                                        {Slot::head_dim, "d<head dim>"}}};
+
+constexpr std::string_view accepted_words =
+    "fp16, bf16, b<n>, q<n>, k<n>, h<n>[/<n>], d<n>[/<n>], causal, lse, layout=bshd|bhsd, scale=<x>, "
+    "invariance=batch|none, seed=<n>, inputs=normal|uniform|adversarial:<name>";
+
+// Words of the grammar that no kernel of this version does, with what may stand in their place.
+struct Later {
+  std::string_view word;
+  std::string_view accepted;
+};
+constexpr std::array<Later, 11> later_dtypes = {{{"fp32", "fp16, bf16"},
+                                                 {"f32", "fp16, bf16"},
+                                                 {"fp64", "fp16, bf16"},
+                                                 {"tf32", "fp16, bf16"},
+                                                 {"fp8", "fp16, bf16"},
+                                                 {"bf8", "fp16, bf16"},
+                                                 {"e4m3", "fp16, bf16"},
+                                                 {"e5m2", "fp16, bf16"},
+                                                 {"fp8_e4m3", "fp16, bf16"},
+                                                 {"fp8_e5m2", "fp16, bf16"},
+                                                 {"sink", "no sink"}}};
+constexpr std::array<Later, 7> later_assignments = {{{"window", "no window"},
+                                                     {"q_lengths", "one length, q<n>"},
+                                                     {"k_lengths", "one length, k<n>"},
+                                                     {"bias", "no bias"},
+                                                     {"alibi", "no alibi"},
+                                                     {"softcap", "no softcap"},
+                                                     {"splits", "no splits"}}};
+
+struct Word {
+  std::string_view text;
+  std::size_t number;  // from 1
+  std::size_t column;  // from 1
+};
+
+std::string place(const Word& word) {
+  return "descriptor: word " + std::to_string(word.number) + " '" + std::string(word.text) + "' (column " +
+         std::to_string(word.column) + ")";
+}
+
+std::unexpected<Failure> wrong(const Word& word, std::string_view why) {
+  return fail(WAVEJIT_INVALID_ARGUMENT, place(word) + " " + std::string(why));
+}
+
+std::unexpected<Failure> not_yet(const Word& word, std::string_view accepted) {
+  return fail(WAVEJIT_UNSUPPORTED, place(word) + " is not done by this version; accepted: " + std::string(accepted));
+}
+
+// Decimal without sign or leading zeros.
+std::optional<std::int64_t> number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  if (text.front() == '-' || (text.front() == '0' && text.size() > 1)) return std::nullopt;
+  return value;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool is_name(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+}
+
+std::vector<Word> words_of(std::string_view text) {
+  std::vector<Word> words;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    if (text[at] == ' ' || text[at] == '\t') {
+      ++at;
+      continue;
+    }
+    const std::size_t end = std::min(text.find_first_of(" \t", at), text.size());
+    words.push_back({text.substr(at, end - at), words.size() + 1, at + 1});
+    at = end;
+  }
+  return words;
+}
+
+class Parser {
+ public:
+  Result<void> take(const Word& word) {
+    const auto slot = take_word(word);
+    if (!slot) return std::unexpected(slot.error());
+    bool& seen = seen_[static_cast<std::size_t>(*slot)];
+    if (seen) return wrong(word, "says again what an earlier word said; accepted: each once");
+    seen = true;
+    return {};
+  }
+
+  Result<ProblemDescriptor> finish() {
+    for (const auto& [slot, what] : required) {
+      if (!seen_[static_cast<std::size_t>(slot)])
+        return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: a word is missing; accepted: " + std::string(what));
+    }
+    if (result_.query_heads % result_.kv_heads != 0) {
+      return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: h" + std::to_string(result_.query_heads) + "/" +
+                                                std::to_string(result_.kv_heads) +
+                                                "; accepted: kv heads that divide the query heads");
+    }
+    return std::move(result_);
+  }
+
+ private:
+  Result<Slot> take_word(const Word& word) {
+    const std::string_view text = word.text;
+    if (text == "fp16" || text == "bf16") {
+      result_.shape.dtype = text == "bf16" ? DataType::bf16 : DataType::fp16;
+      return Slot::dtype;
+    }
+    if (text == "causal") {
+      result_.shape.mask = Mask::causal;
+      return Slot::mask;
+    }
+    if (text == "lse") {
+      result_.shape.lse = true;
+      return Slot::lse;
+    }
+    for (const Later& later : later_dtypes)
+      if (later.word == text) return not_yet(word, later.accepted);
+    if (const std::size_t equals = text.find('='); equals != std::string_view::npos)
+      return take_assignment(word, text.substr(0, equals), text.substr(equals + 1));
+    if (text.size() > 1 && is_digit(text[1])) return take_number(word, text.front(), text.substr(1));
+    return wrong(word, "is not known; accepted: " + std::string(accepted_words));
+  }
+
+  static Result<std::int64_t> size(const Word& word, std::string_view text, std::int64_t least, std::int64_t most) {
+    const auto value = number(text);
+    if (!value || *value < least || *value > most) {
+      return wrong(word, "is out of range; accepted: " + std::string(1, word.text.front()) + std::to_string(least) +
+                             " to " + std::string(1, word.text.front()) + std::to_string(most));
+    }
+    return *value;
+  }
+
+  Result<Slot> take_number(const Word& word, char letter, std::string_view digits) {
+    switch (letter) {
+      case 'b':
+        return set(result_.batch, size(word, digits, 1, max_batch), Slot::batch);
+      case 'q':
+        return set(result_.query_length, size(word, digits, 1, max_length), Slot::query_length);
+      case 'k':
+        return set(result_.key_length, size(word, digits, 0, max_length), Slot::key_length);
+      case 'h':
+        return pair(word, digits, max_heads, result_.query_heads, result_.kv_heads, Slot::heads);
+      case 'd': {
+        std::int64_t qk = 0;
+        std::int64_t v = 0;
+        auto slot = pair(word, digits, max_head_dim, qk, v, Slot::head_dim);
+        result_.shape.head_dim_qk = static_cast<int>(qk);
+        result_.shape.head_dim_v = static_cast<int>(v);
+        return slot;
+      }
+      default:
+        return wrong(word, "is not known; accepted: " + std::string(accepted_words));
+    }
+  }
+
+  static Result<Slot> set(std::int64_t& destination, Result<std::int64_t> value, Slot slot) {
+    if (!value) return std::unexpected(std::move(value.error()));
+    destination = *value;
+    return slot;
+  }
+
+  // "<n>" for both or "<n>/<n>".
+  static Result<Slot> pair(const Word& word, std::string_view text, std::int64_t most, std::int64_t& first,
+                           std::int64_t& second, Slot slot) {
+    const std::size_t slash = text.find('/');
+    auto left = size(word, text.substr(0, slash), 1, most);
+    if (!left) return std::unexpected(std::move(left.error()));
+    first = second = *left;
+    if (slash == std::string_view::npos) return slot;
+    return set(second, size(word, text.substr(slash + 1), 1, most), slot);
+  }
+
+  Result<Slot> take_assignment(const Word& word, std::string_view key, std::string_view value) {
+    for (const Later& later : later_assignments)
+      if (later.word == key) return not_yet(word, later.accepted);
+    if (key == "causal") return not_yet(word, "causal (the diagonal aligned bottom-right)");
+    if (key == "layout") {
+      if (value == "bshd" || value == "bhsd") {
+        result_.layout = value == "bhsd" ? Layout::bhsd : Layout::bshd;
+        return Slot::layout;
+      }
+      if (value == "packed" || value.starts_with("paged")) return not_yet(word, "layout=bshd, layout=bhsd");
+      return wrong(word, "is not known; accepted: layout=bshd, layout=bhsd");
+    }
+    if (key == "scale") {
+      float scale = 0;
+      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), scale);
+      if (value.empty() || error != std::errc{} || end != value.data() + value.size() || !std::isfinite(scale))
+        return wrong(word, "is no number; accepted: scale=<finite number>");
+      result_.scale = value;
+      return Slot::scale;
+    }
+    if (key == "seed") {
+      if (!number(value)) return wrong(word, "is no number; accepted: seed=<n>, 0 to 9223372036854775807");
+      result_.seed = value;
+      return Slot::seed;
+    }
+    if (key == "inputs") {
+      constexpr std::string_view adversarial = "adversarial:";
+      const bool known = value == "normal" || value == "uniform" ||
+                         (value.starts_with(adversarial) && is_name(value.substr(adversarial.size())));
+      if (!known)
+        return wrong(word, "is not known; accepted: inputs=normal, inputs=uniform, inputs=adversarial:<name>");
+      result_.inputs = value;
+      return Slot::inputs;
+    }
+    if (key == "invariance") {
+      if (value != "batch" && value != "none")
+        return wrong(word, "is not known; accepted: invariance=batch, invariance=none");
+      result_.invariance = value;
+      return Slot::invariance;
+    }
+    return wrong(word, "is not known; accepted: " + std::string(accepted_words));
+  }
+
+  ProblemDescriptor result_;
+  std::array<bool, slot_count> seen_{};
+};
+
+}  // namespace
+
+Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
+  if (text.size() > max_descriptor_bytes) {
+    return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: " + std::to_string(text.size()) + " bytes; accepted: up to " +
+                                              std::to_string(max_descriptor_bytes));
+  }
+  const std::vector<Word> words = words_of(text);
+  if (words.empty() || words.front().text != family) {
+    return fail(WAVEJIT_INVALID_ARGUMENT, (words.empty() ? std::string("descriptor: empty") : place(words.front())) +
+                                              "; accepted first word: " + std::string(family));
+  }
+  Parser parser;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (auto taken = parser.take(words[i]); !taken) return std::unexpected(std::move(taken.error()));
+  }
+  return parser.finish();
+}
+
+std::string to_text(const ProblemDescriptor& descriptor) {
+  const AttentionShape& shape = descriptor.shape;
+  std::string text(family);
+  const auto word = [&](std::string_view name, std::string_view value) {
+    text += ' ';
+    text += name;
+    text += value;
+  };
+  word("", attention_forward::to_text(shape.dtype));
+  word("b", std::to_string(descriptor.batch));
+  word("q", std::to_string(descriptor.query_length));
+  word("k", std::to_string(descriptor.key_length));
+  word("h", std::to_string(descriptor.query_heads));
+  if (descriptor.kv_heads != descriptor.query_heads) text += "/" + std::to_string(descriptor.kv_heads);
+  word("d", std::to_string(shape.head_dim_qk));
+  if (shape.head_dim_v != shape.head_dim_qk) text += "/" + std::to_string(shape.head_dim_v);
+  if (shape.mask == Mask::causal) word("causal", "");
+  if (shape.lse) word("lse", "");
+  if (descriptor.layout == Layout::bhsd) word("layout=", "bhsd");
+  if (!descriptor.scale.empty()) word("scale=", descriptor.scale);
+  if (!descriptor.invariance.empty()) word("invariance=", descriptor.invariance);
+  if (!descriptor.seed.empty()) word("seed=", descriptor.seed);
+  if (!descriptor.inputs.empty()) word("inputs=", descriptor.inputs);
+  return text;
+}
+
+}  // namespace wavejit::runtime

@@ -1,0 +1,159 @@
+#include "runtime/engine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "runtime/launch.h"
+#include "targets/targets.h"
+
+namespace wavejit::runtime {
+namespace {
+
+using hip_abi::hipError_t;
+using hip_abi::hipSuccess;
+
+void copy_text(char* to, std::size_t capacity, const std::string& text) {
+  const std::size_t length = std::min(capacity - 1, text.size());
+  std::memcpy(to, text.data(), length);
+  to[length] = '\0';
+}
+
+void fill_report(wavejit_call_report& report, const Resolved& resolved, const Phases& phases) {
+  copy_text(report.kernel_spec, sizeof report.kernel_spec, resolved.kernel->spec_text);
+  copy_text(report.key, sizeof report.key, resolved.kernel->key);
+  report.origin = resolved.origin;
+  report.route_ns = phases.route_ns;
+  report.lookup_ns = phases.lookup_ns;
+  report.emit_ns = phases.emit_ns;
+  report.lower_ns = phases.lower_ns;
+  report.link_ns = phases.link_ns;
+  report.inspect_ns = phases.inspect_ns;
+  report.publish_ns = phases.publish_ns;
+  report.load_ns = phases.load_ns;
+  report.launch_ns = phases.launch_ns;
+}
+
+}  // namespace
+
+Toggles toggles_of(const Config& config) {
+  return {.output_store = config.output_store.value, .lowering = config.lowering.value};
+}
+
+Result<std::unique_ptr<Engine>> Engine::open(const Config& config) {
+  auto device = open_device(config.device.value);
+  if (!device) return std::unexpected(std::move(device.error()));
+  return assemble(config, *device, process_codegen(), std::make_unique<Logger>(config.log_level.value));
+}
+
+Result<std::unique_ptr<Engine>> Engine::assemble(const Config& config, const HipDevice& device, CodegenLibrary& codegen,
+                                                 std::unique_ptr<Logger> logger) {
+  const targets::Target* target = targets::find_target(device.architecture);
+  if (target == nullptr) {
+    return fail(WAVEJIT_UNSUPPORTED, "device " + std::to_string(device.ordinal) + " (" + device.name + ") is " +
+                                         device.architecture + "; accepted: " + targets::known_targets());
+  }
+  return std::unique_ptr<Engine>(new Engine(config, device, *target, codegen, std::move(logger)));
+}
+
+Engine::Engine(const Config& config, HipDevice device, const targets::Target& target, CodegenLibrary& codegen,
+               std::unique_ptr<Logger> logger)
+    : device_(std::move(device)),
+      target_id_(target.id),
+      logger_(std::move(logger)),
+      source_(config, codegen, *logger_),
+      resolver_(device_, target, toggles_of(config), source_, *logger_, statistics_) {}
+
+Result<void> Engine::attention_forward(const wavejit_attention_forward_arguments* arguments,
+                                       hip_abi::hipStream_t stream) {
+  const Result<AttentionProblem> problem = check_attention_forward(arguments);
+  if (!problem) return std::unexpected(problem.error());
+  if (arguments->report != nullptr) return reported_call(*problem, *arguments, stream);
+  statistics_.count_call();
+  const LoadedKernel* kernel = resolver_.find(problem->shape.code());
+  if (kernel == nullptr) {
+    Phases phases;
+    const Result<Resolved> resolved = resolver_.resolve(problem->shape, phases);
+    if (!resolved) return std::unexpected(resolved.error());
+    kernel = resolved->kernel;
+  }
+  return launch(device_, *kernel, *problem, *arguments, stream);
+}
+
+Result<void> Engine::reported_call(const AttentionProblem& problem, const wavejit_attention_forward_arguments& call,
+                                   hip_abi::hipStream_t stream) {
+  statistics_.count_call();
+  Phases phases;
+  Stopwatch watch;
+  Resolved resolved{resolver_.find(problem.shape.code()), WAVEJIT_ORIGIN_MEMORY};
+  phases.route_ns = watch.lap();
+  if (resolved.kernel == nullptr) {
+    const Result<Resolved> found = resolver_.resolve(problem.shape, phases);
+    if (!found) return std::unexpected(found.error());
+    resolved = *found;
+  }
+  watch.lap();
+  auto launched = launch(device_, *resolved.kernel, problem, call, stream);
+  if (!launched) return launched;
+  phases.launch_ns = watch.lap();
+  fill_report(*call.report, resolved, phases);
+  return {};
+}
+
+Failure Engine::device_failure(const char* what, hipError_t error) const {
+  return {error == hip_abi::hipErrorOutOfMemory ? WAVEJIT_OUT_OF_MEMORY : WAVEJIT_DEVICE_ERROR,
+          std::string(what) + " on " + device_.name + ": " + error_text(device_.hip, error)};
+}
+
+template <typename Call>
+Result<void> Engine::on_device(const char* what, Call call) {
+  const CurrentDevice current(device_.hip, device_.ordinal);
+  hipError_t error = current.error();
+  if (error == hipSuccess) error = call();
+  if (error != hipSuccess) return std::unexpected(device_failure(what, error));
+  return {};
+}
+
+Result<void*> Engine::allocate(std::size_t bytes) {
+  void* memory = nullptr;
+  const std::string what = "allocate " + std::to_string(bytes) + " bytes";
+  auto done = on_device(what.c_str(), [&] { return device_.hip.hipMalloc(&memory, bytes); });
+  if (!done) return std::unexpected(std::move(done.error()));
+  return memory;
+}
+
+Result<void> Engine::release(void* memory) {
+  if (memory == nullptr) return {};
+  return on_device("free", [&] { return device_.hip.hipFree(memory); });
+}
+
+Result<void> Engine::copy_in(void* device, const void* host, std::size_t bytes) {
+  if (bytes == 0) return {};
+  if (device == nullptr) return fail(WAVEJIT_INVALID_ARGUMENT, "device = null; accepted: device memory");
+  if (host == nullptr) return fail(WAVEJIT_INVALID_ARGUMENT, "host = null; accepted: host memory");
+  return on_device("copy to the device",
+                   [&] { return device_.hip.hipMemcpy(device, host, bytes, hip_abi::hipMemcpyHostToDevice); });
+}
+
+Result<void> Engine::copy_out(void* host, const void* device, std::size_t bytes) {
+  if (bytes == 0) return {};
+  if (host == nullptr) return fail(WAVEJIT_INVALID_ARGUMENT, "host = null; accepted: host memory");
+  if (device == nullptr) return fail(WAVEJIT_INVALID_ARGUMENT, "device = null; accepted: device memory");
+  return on_device("copy from the device",
+                   [&] { return device_.hip.hipMemcpy(host, device, bytes, hip_abi::hipMemcpyDeviceToHost); });
+}
+
+Result<void> Engine::synchronize() {
+  return on_device("synchronize", [&] { return device_.hip.hipDeviceSynchronize(); });
+}
+
+void Engine::fill(wavejit_statistics& out) const noexcept {
+  statistics_.fill(out);
+  const cache::CounterValues cache = source_.cache().counters();
+  out.published = cache.published;
+  out.publish_failures = cache.publish_failures;
+  out.damaged_entries = cache.damaged + cache.refused;
+  out.cache_io_faults = cache.read_faults + cache.publish_failures;
+}
+
+}  // namespace wavejit::runtime

@@ -1,0 +1,113 @@
+#include "runtime/explain.h"
+
+#include <set>
+#include <utility>
+
+#include "runtime/engine.h"
+#include "runtime/kernel_source.h"
+#include "runtime/route.h"
+#include "targets/targets.h"
+
+namespace wavejit::runtime {
+namespace {
+
+Result<const targets::Target*> choose_target(const Config& config, std::string_view name) {
+  if (name.empty()) {
+    if (!config.device.value.simulated) {
+      return fail(WAVEJIT_INVALID_ARGUMENT, "target is not given and device = " + to_text(config.device.value) +
+                                                " does not tell it without being opened; accepted: a target (" +
+                                                targets::known_targets() + ") or WAVEJIT_DEVICE=sim:<target>");
+    }
+    name = config.device.value.target;
+  }
+  const targets::Target* target = targets::find_target(name);
+  if (target == nullptr) {
+    return fail(WAVEJIT_INVALID_ARGUMENT,
+                "target = \"" + std::string(name) + "\" is not known; accepted: " + targets::known_targets());
+  }
+  return target;
+}
+
+// Labels of one width, so that a terminal shows two columns.
+std::string row(std::string_view label, std::string_view text) {
+  std::string line(label);
+  line.resize(std::max<std::size_t>(9, line.size() + 1), ' ');
+  return line + std::string(text);
+}
+
+std::string where(KernelSource& source, const cache::Key& key) {
+  if (source.cache().mode() == cache::Mode::off) return "the disk cache is off";
+  const auto hit = source.cache().lookup(key);
+  return hit ? "on disk (" + hit->layer() + ")" : "not on disk";
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> explain(const Config& config, std::string_view descriptor, std::string_view target,
+                                         CodegenLibrary& codegen) {
+  auto problem = parse_descriptor(descriptor);
+  if (!problem) return std::unexpected(std::move(problem.error()));
+  auto row_of_target = choose_target(config, target);
+  if (!row_of_target) return std::unexpected(std::move(row_of_target.error()));
+  auto route = choose_route(problem->shape, **row_of_target, toggles_of(config));
+  if (!route) return std::unexpected(std::move(route.error()));
+
+  Logger logger(config.log_level.value);
+  KernelSource source(config, codegen, logger);
+  auto key = source.key_of(route->spec);
+  if (!key) return std::unexpected(std::move(key.error()));
+
+  const attention_forward::Resources& cost = route->resources;
+  std::vector<std::string> lines = {
+      row("problem", to_text(*problem)),
+      row("target", std::string((*row_of_target)->id) + " (" + std::string((*row_of_target)->product) + ")"),
+      row("route", describe(*route)),
+      row("spec", to_text(route->spec)),
+      row("key", key->hex() + "  " + where(source, *key)),
+      row("key text", key->text()),
+      row("cost", std::to_string(cost.lds_bytes) + " bytes of LDS, up to " + std::to_string(cost.vgpr_budget) +
+                      " VGPRs, " + std::to_string(cost.workgroups_per_compute_unit) +
+                      (cost.workgroups_per_compute_unit == 1 ? " workgroup" : " workgroups") + " per CU"),
+  };
+  for (const Refusal& refusal : route->refused) lines.push_back(row("refused", refusal.route + ": " + refusal.reason));
+  for (const std::string& setting : describe(config)) lines.push_back(row("setting", setting));
+  for (const std::string& warning : config.warnings) lines.push_back(row("warning", warning));
+  return lines;
+}
+
+std::vector<std::string> supported() {
+  std::vector<std::string> lines;
+  for (const targets::Target& target : targets::all_targets()) {
+    std::string line(target.id);
+    line += " (" + std::string(target.product) + "): attention_forward";
+    std::set<std::string> dtypes;
+    std::set<int> head_dims;
+    bool causal = false;
+    bool lse = false;
+    for (const AttentionShape& shape : supported_shapes(target, {})) {
+      dtypes.emplace(attention_forward::to_text(shape.dtype));
+      head_dims.insert(shape.head_dim_qk);
+      causal |= shape.mask == attention_forward::Mask::causal;
+      lse |= shape.lse;
+    }
+    const auto list = [&](std::string_view label, const auto& items, auto text) {
+      line += "; ";
+      line += label;
+      for (const auto& item : items) line += " " + text(item);
+    };
+    list("dtypes", dtypes, [](const std::string& name) { return name; });
+    list("head dims", head_dims, [](int dim) { return std::to_string(dim); });
+    line += std::string("; masks none") + (causal ? " causal" : "");
+    if (lse) line += "; LSE on request";
+    line += "; O store";
+    for (const auto store : {attention_forward::OutputStore::permlane, attention_forward::OutputStore::scalar})
+      if (!supported_shapes(target, {.output_store = store}).empty()) line += " " + std::string(to_text(store));
+    lines.push_back(std::move(line));
+  }
+  lines.emplace_back(
+      "lengths: queries 1 or more, keys 0 or more, equal or not; heads MHA, GQA, MQA; strides positive multiples of 8 "
+      "(BSHD, BHSD and between); batch slices below 4 GiB");
+  return lines;
+}
+
+}  // namespace wavejit::runtime

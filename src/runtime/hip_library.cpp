@@ -1,0 +1,118 @@
+#include "runtime/hip_library.h"
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "runtime/shared_object.h"
+#include "targets/targets.h"
+
+namespace wavejit::runtime {
+namespace {
+
+using hip_abi::hipError_t;
+using hip_abi::hipSuccess;
+
+constexpr const char* simulated_library = "libwavejit_simgpu.so";
+// hipGetDevicePropertiesR0600 came with ROCm 6; the newest first.
+constexpr std::array<const char*, 3> hip_libraries = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so"};
+constexpr const char* simulation_hint = "; accepted without a GPU: WAVEJIT_DEVICE=sim:<target>, for example sim:";
+
+std::string hint() { return simulation_hint + std::string(targets::all_targets().back().id); }
+
+Result<HipFunctions> functions_of(void* library, const std::string& name) {
+  HipFunctions hip;
+  const char* missing = nullptr;
+  const auto find = [&](auto& member, const char* symbol) {
+    void* address = symbol_of(library, symbol);
+    if (address == nullptr && missing == nullptr) missing = symbol;
+    std::memcpy(&member, &address, sizeof address);
+  };
+#define WAVEJIT_HIP_FIND(name) find(hip.name, #name);
+  WAVEJIT_HIP_FUNCTIONS(WAVEJIT_HIP_FIND)
+#undef WAVEJIT_HIP_FIND
+  if (missing != nullptr) {
+    return fail(WAVEJIT_NO_DEVICE, name + " has no function " + missing + "; accepted: HIP 6 and later");
+  }
+  return hip;
+}
+
+Result<HipFunctions> open_hip() {
+  // A framework's own copy first: two HIP runtimes in one process do not share streams.
+  for (const bool resident_only : {true, false}) {
+    for (const char* name : hip_libraries) {
+      if (const auto library = open_by_name(name, resident_only)) return functions_of(*library, name);
+    }
+  }
+  return fail(WAVEJIT_NO_DEVICE, "device = hip: no HIP runtime (libamdhip64.so) can be loaded" + hint());
+}
+
+Result<HipDevice> open_hip_device(const DeviceChoice& choice) {
+  auto hip = open_hip();
+  if (!hip) return std::unexpected(std::move(hip.error()));
+  int count = 0;
+  const hipError_t counted = hip->hipGetDeviceCount(&count);
+  if (counted != hipSuccess || count < 1) {
+    return fail(WAVEJIT_NO_DEVICE,
+                "device = " + to_text(choice) + ": HIP sees no GPU" +
+                    (counted == hipSuccess ? std::string() : " (" + error_text(*hip, counted) + ")") + hint());
+  }
+  int ordinal = choice.ordinal.value_or(0);
+  if (!choice.ordinal) {
+    if (const hipError_t error = hip->hipGetDevice(&ordinal); error != hipSuccess)
+      return fail(WAVEJIT_NO_DEVICE, "device = hip: " + error_text(*hip, error) + hint());
+  }
+  if (ordinal >= count) {
+    return fail(WAVEJIT_NO_DEVICE,
+                "device = " + to_text(choice) + " is not there; accepted: hip:0 to hip:" + std::to_string(count - 1));
+  }
+  return describe_device(*hip, ordinal);
+}
+
+Result<HipDevice> open_simulated_device(const DeviceChoice& choice) {
+  const auto library = open_beside(simulated_library);
+  if (!library) {
+    return fail(WAVEJIT_NO_DEVICE, "device = " + to_text(choice) + ": the simulated GPU cannot be loaded (" +
+                                       library.error() + "); accepted: " + simulated_library + " beside libwavejit.so");
+  }
+  using OpenDevices = int (*)(const char*, int, int*);
+  OpenDevices open_devices = nullptr;
+  void* address = symbol_of(*library, "wavejit_simgpu_open_devices");
+  std::memcpy(&open_devices, &address, sizeof address);
+  if (open_devices == nullptr)
+    return fail(WAVEJIT_NO_DEVICE, std::string(simulated_library) + " has no wavejit_simgpu_open_devices");
+  auto hip = functions_of(*library, simulated_library);
+  if (!hip) return std::unexpected(std::move(hip.error()));
+  std::array<int, max_simulated_devices> ordinals{};
+  const int error = open_devices(choice.target.c_str(), choice.count, ordinals.data());
+  if (error != 0) {
+    return fail(WAVEJIT_NO_DEVICE, "device = " + to_text(choice) + ": " +
+                                       error_text(*hip, static_cast<hipError_t>(error)) +
+                                       "; accepted targets: " + targets::known_targets());
+  }
+  return describe_device(*hip, ordinals[0]);
+}
+
+}  // namespace
+
+Result<HipDevice> open_device(const DeviceChoice& choice) {
+  return choice.simulated ? open_simulated_device(choice) : open_hip_device(choice);
+}
+
+Result<HipDevice> describe_device(const HipFunctions& hip, int ordinal) {
+  hip_abi::hipDeviceProp_tR0600 properties{};
+  if (const hipError_t error = hip.hipGetDevicePropertiesR0600(&properties, ordinal); error != hipSuccess)
+    return fail(WAVEJIT_NO_DEVICE, "device " + std::to_string(ordinal) + ": " + error_text(hip, error));
+  const auto text = [](const auto& field) { return std::string(field, ::strnlen(field, sizeof field)); };
+  return HipDevice{
+      .hip = hip, .ordinal = ordinal, .architecture = text(properties.gcnArchName), .name = text(properties.name)};
+}
+
+std::string error_text(const HipFunctions& hip, hipError_t error) {
+  const char* name = hip.hipGetErrorName(error);
+  const char* text = hip.hipGetErrorString(error);
+  return std::string(name != nullptr ? name : "hipError") + " (" + std::to_string(static_cast<int>(error)) +
+         "): " + (text != nullptr ? text : "no text");
+}
+
+}  // namespace wavejit::runtime

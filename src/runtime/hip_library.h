@@ -1,0 +1,78 @@
+// HIP as a table of functions found by dlopen: the installed libamdhip64, or the simulated GPU, which speaks the same
+// ABI. Tests and benchmarks fill a table of their own.
+#pragma once
+
+#include <string>
+
+#include "hip_abi/hip_functions.h"
+#include "runtime/config.h"
+#include "runtime/failure.h"
+
+namespace wavejit::runtime {
+
+// Every function that this library calls.
+#define WAVEJIT_HIP_FUNCTIONS(X) \
+  X(hipGetDeviceCount)           \
+  X(hipGetDevice)                \
+  X(hipSetDevice)                \
+  X(hipGetDevicePropertiesR0600) \
+  X(hipGetErrorName)             \
+  X(hipGetErrorString)           \
+  X(hipGetLastError)             \
+  X(hipMalloc)                   \
+  X(hipFree)                     \
+  X(hipMemcpy)                   \
+  X(hipDeviceSynchronize)        \
+  X(hipModuleLoadData)           \
+  X(hipModuleUnload)             \
+  X(hipModuleGetFunction)        \
+  X(hipModuleLaunchKernel)
+
+struct HipFunctions {
+#define WAVEJIT_HIP_MEMBER(name) decltype(&hip_abi::name) name = nullptr;
+  WAVEJIT_HIP_FUNCTIONS(WAVEJIT_HIP_MEMBER)
+#undef WAVEJIT_HIP_MEMBER
+};
+
+// One device of one HIP library, opened.
+struct HipDevice {
+  HipFunctions hip;
+  int ordinal = 0;
+  std::string architecture;  // gcnArchName: "gfx942:sramecc+:xnack-"
+  std::string name;
+};
+
+// Never falls back: what was asked for, or WAVEJIT_NO_DEVICE with what would do.
+Result<HipDevice> open_device(const DeviceChoice& choice);
+// The same over a table that is already there.
+Result<HipDevice> describe_device(const HipFunctions& hip, int ordinal);
+
+// "hipErrorInvalidImage (200): device kernel image is invalid"
+std::string error_text(const HipFunctions& hip, hip_abi::hipError_t error);
+
+// Makes `ordinal` the calling thread's device for the scope and restores what was current: the caller's frameworks keep
+// their own idea of the current device.
+class CurrentDevice {
+ public:
+  CurrentDevice(const HipFunctions& hip, int ordinal) : hip_(hip) {
+    error_ = hip_.hipGetDevice(&previous_);
+    if (error_ == hip_abi::hipSuccess && previous_ != ordinal) {
+      error_ = hip_.hipSetDevice(ordinal);
+      changed_ = error_ == hip_abi::hipSuccess;
+    }
+  }
+  ~CurrentDevice() {
+    if (changed_) (void)hip_.hipSetDevice(previous_);
+  }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+  hip_abi::hipError_t error() const { return error_; }
+
+ private:
+  const HipFunctions& hip_;
+  hip_abi::hipError_t error_ = hip_abi::hipSuccess;
+  int previous_ = 0;
+  bool changed_ = false;
+};
+
+}  // namespace wavejit::runtime

@@ -1,0 +1,80 @@
+#include "runtime/kernel_source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "codegen/generator_id.h"
+
+namespace wavejit::runtime {
+namespace {
+
+cache::KernelFacts facts_of(const wavejit_codegen_facts& facts) {
+  const char* end = std::find(std::begin(facts.kernel_name), std::end(facts.kernel_name), '\0');
+  return {.name = std::string(facts.kernel_name, end),
+          .kernarg_bytes = facts.kernarg_bytes,
+          .lds_bytes = facts.lds_bytes,
+          .private_bytes = facts.private_bytes,
+          .vgprs = facts.vgprs,
+          .agprs = facts.agprs,
+          .sgprs = facts.sgprs,
+          .threads = facts.threads};
+}
+
+}  // namespace
+
+cache::CacheOptions cache_options(const Config& config, Logger& logger) {
+  cache::CacheOptions options;
+  if (config.cache_mode.value != cache::Mode::off)
+    options.layers.push_back({.name = "user", .root = config.cache_directory.value, .writable = true});
+  options.mode = config.cache_mode.value;
+  options.on_event = [&logger](const cache::Event& event) { logger.write(LogLevel::warning, event.what); };
+  return options;
+}
+
+KernelSource::KernelSource(const Config& config, CodegenLibrary& codegen, Logger& logger)
+    : codegen_(codegen), logger_(logger), mode_(config.compile.value), cache_(cache_options(config, logger)) {}
+
+Result<cache::Key> KernelSource::key_of(const attention_forward::KernelSpec& spec) {
+  auto lowering = codegen_.lowering_identity(spec.lowering);
+  if (!lowering) return std::unexpected(std::move(lowering.error()));
+  return cache::Key(to_text(spec) + " generator=" + std::string(codegen::generator_id()) + " " + *lowering,
+                    spec.target);
+}
+
+std::optional<KernelBinary> KernelSource::from_disk(const cache::Key& key, Phases& phases) {
+  Stopwatch watch;
+  const auto hit = cache_.lookup(key);
+  std::optional<KernelBinary> binary;
+  if (hit && !hit->entry().kernels.empty()) {
+    const cache::Entry& entry = hit->entry();
+    binary = KernelBinary{.code_object = {entry.code_object.begin(), entry.code_object.end()},
+                          .kernel_name = entry.kernels.front().name,
+                          .kernarg_bytes = entry.kernels.front().kernarg_bytes};
+  }
+  phases.lookup_ns += watch.lap();
+  return binary;
+}
+
+Result<KernelSource::Compiled> KernelSource::compile(const attention_forward::KernelSpec& spec, const cache::Key& key,
+                                                     Phases& phases) {
+  const std::string text = to_text(spec);
+  if (logger_.wants(LogLevel::info)) logger_.write(LogLevel::info, "compile " + text);
+  auto result = codegen_.compile(text, mode_);
+  if (!result) return std::unexpected(std::move(result.error()));
+  phases.emit_ns += result->raw().emit_ns;
+  phases.lower_ns += result->raw().lower_ns;
+  phases.link_ns += result->raw().link_ns;
+  phases.inspect_ns += result->raw().inspect_ns;
+
+  Stopwatch watch;
+  const auto bytes = result->code_object();
+  const cache::KernelFacts facts = facts_of(result->facts());
+  auto published = cache_.publish(key, {.kernels = {facts}, .code_object = bytes});
+  phases.publish_ns += watch.lap();
+  return Compiled{.binary = {.code_object = {bytes.begin(), bytes.end()},
+                             .kernel_name = facts.name,
+                             .kernarg_bytes = facts.kernarg_bytes},
+                  .publish = std::move(published)};
+}
+
+}  // namespace wavejit::runtime

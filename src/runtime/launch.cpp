@@ -1,0 +1,107 @@
+#include "runtime/launch.h"
+
+#include <array>
+#include <string>
+
+#include "templates/attention_forward/parameters.h"
+
+namespace wavejit::runtime {
+namespace {
+
+using hip_abi::hipError_t;
+using hip_abi::hipStream_t;
+using hip_abi::hipSuccess;
+
+constexpr std::uint64_t element_bytes = 2;
+constexpr std::uint64_t lse_element_bytes = 4;
+// HIP's limit for y and z of a grid.
+constexpr std::uint32_t max_grid_yz = 0xFFFF;
+
+std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+// A dimension with one element has no stride: whatever the caller left there must not reach address arithmetic.
+std::uint64_t stride(const wavejit_tensor& tensor, int dimension, std::uint64_t bytes) {
+  return tensor.sizes[dimension] > 1 ? static_cast<std::uint64_t>(tensor.strides[dimension]) * bytes : 0;
+}
+
+std::uint32_t row_bytes(const wavejit_tensor& tensor) {
+  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(row_stride(tensor)) * element_bytes);
+}
+
+hipError_t launch_here(const HipDevice& device, const LoadedKernel& kernel,
+                       const attention_forward::LaunchGeometry& geometry, attention_forward::Arguments& arguments,
+                       hipStream_t stream) {
+  std::size_t bytes = sizeof arguments;
+  std::array<void*, 5> extra = {hip_abi::launch_param_buffer_pointer(), &arguments, hip_abi::launch_param_buffer_size(),
+                                &bytes, hip_abi::launch_param_end()};
+  return device.hip.hipModuleLaunchKernel(kernel.function, geometry.grid_x, geometry.grid_y, geometry.grid_z,
+                                          geometry.threads, 1, 1, geometry.dynamic_lds_bytes, stream, nullptr,
+                                          extra.data());
+}
+
+[[gnu::cold, gnu::noinline]] std::unexpected<Failure> launch_failure(const HipDevice& device,
+                                                                     const LoadedKernel& kernel, hipError_t error) {
+  return fail(WAVEJIT_LAUNCH_FAILED,
+              "HIP does not launch " + kernel.spec_text + " on " + device.name + ": " + error_text(device.hip, error));
+}
+
+}  // namespace
+
+attention_forward::Arguments kernel_arguments(const AttentionProblem& problem,
+                                              const wavejit_attention_forward_arguments& call) {
+  attention_forward::Arguments arguments;
+  arguments.q = address(call.q.data);
+  arguments.k = address(call.k.data);
+  arguments.v = address(call.v.data);
+  arguments.o = address(call.o.data);
+  arguments.q_batch_stride = stride(call.q, 0, element_bytes);
+  arguments.k_batch_stride = stride(call.k, 0, element_bytes);
+  arguments.v_batch_stride = stride(call.v, 0, element_bytes);
+  arguments.o_batch_stride = stride(call.o, 0, element_bytes);
+  arguments.q_head_stride = stride(call.q, 2, element_bytes);
+  arguments.k_head_stride = stride(call.k, 2, element_bytes);
+  arguments.v_head_stride = stride(call.v, 2, element_bytes);
+  arguments.o_head_stride = stride(call.o, 2, element_bytes);
+  arguments.q_row_stride = row_bytes(call.q);
+  arguments.k_row_stride = row_bytes(call.k);
+  arguments.v_row_stride = row_bytes(call.v);
+  arguments.o_row_stride = row_bytes(call.o);
+  if (problem.shape.lse) {
+    arguments.lse = address(call.lse.data);
+    arguments.lse_batch_stride = stride(call.lse, 0, lse_element_bytes);
+    arguments.lse_head_stride = stride(call.lse, 1, lse_element_bytes);
+  }
+  arguments.query_length = problem.query_length;
+  arguments.key_length = problem.key_length;
+  arguments.causal_offset =
+      static_cast<std::int32_t>(problem.key_length) - static_cast<std::int32_t>(problem.query_length);
+  arguments.kv_head_multiplier = attention_forward::kv_head_multiplier(problem.query_heads, problem.kv_heads);
+  arguments.scale_log2e = problem.scale_log2e;
+  return arguments;
+}
+
+Result<void> launch(const HipDevice& device, const LoadedKernel& kernel, const AttentionProblem& problem,
+                    const wavejit_attention_forward_arguments& call, hipStream_t stream) {
+  const attention_forward::LaunchGeometry geometry =
+      attention_forward::launch_geometry(kernel.spec, problem.batch, problem.query_heads, problem.query_length);
+  if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) {
+    return fail(WAVEJIT_INVALID_ARGUMENT, "q.sizes[1] (length) = " + std::to_string(problem.query_length) + " needs " +
+                                              std::to_string(geometry.grid_y) + " query tiles; accepted: up to " +
+                                              std::to_string(max_grid_yz));
+  }
+  attention_forward::Arguments arguments = kernel_arguments(problem, call);
+  hipError_t error = hipSuccess;
+  // A stream that was created carries its device. The default streams (null, legacy, per thread) are those of whatever
+  // device is current, so that only they need a look at it.
+  if (address(stream) > address(hip_abi::stream_per_thread())) {
+    error = launch_here(device, kernel, geometry, arguments, stream);
+  } else {
+    const CurrentDevice current(device.hip, device.ordinal);
+    error = current.error();
+    if (error == hipSuccess) error = launch_here(device, kernel, geometry, arguments, stream);
+  }
+  if (error != hipSuccess) return launch_failure(device, kernel, error);
+  return {};
+}
+
+}  // namespace wavejit::runtime

@@ -1,0 +1,60 @@
+// What one call asks for, checked once, every field: after this nothing in the runtime doubts a size or a stride.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/failure.h"
+#include "templates/attention_forward/spec.h"
+#include "wavejit/wavejit.h"
+
+namespace wavejit::runtime {
+
+// The words of a problem that change code, and only those: what a route is chosen for.
+struct AttentionShape {
+  attention_forward::DataType dtype = attention_forward::DataType::fp16;
+  attention_forward::Mask mask = attention_forward::Mask::none;
+  bool lse = false;
+  int head_dim_qk = 0;  // 1 … max_head_dim
+  int head_dim_v = 0;
+
+  bool operator==(const AttentionShape&) const = default;
+  // One number for all of it, never 0: what the kernel table is asked with.
+  std::uint64_t code() const {
+    return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(dtype) << 48 | static_cast<std::uint64_t>(mask) << 40 |
+           static_cast<std::uint64_t>(lse) << 32 | static_cast<std::uint64_t>(head_dim_qk) << 16 |
+           static_cast<std::uint64_t>(head_dim_v);
+  }
+};
+
+struct AttentionProblem {
+  AttentionShape shape;
+  std::uint32_t batch = 0;
+  std::uint32_t query_length = 0;
+  std::uint32_t key_length = 0;
+  std::uint32_t query_heads = 0;
+  std::uint32_t kv_heads = 0;
+  float scale_log2e = 0;
+};
+
+inline constexpr std::int64_t max_head_dim = 0xFFFF;
+// Heads are the x, batches the z dimension of the grid: HIP takes 65,535 in z, and kv_head_multiplier is exact below
+// 65,536 heads.
+inline constexpr std::int64_t max_heads = 0xFFFF;
+inline constexpr std::int64_t max_batch = 0xFFFF;
+// Row numbers are 32-bit signed in the kernel, and a tile may count past the end.
+inline constexpr std::int64_t max_length = 0x7FFFFFFF - 4096;
+// A buffer descriptor spans less than 4 GiB.
+inline constexpr std::uint64_t slice_limit_bytes = std::uint64_t{1} << 32;
+// The most rows by which a tile, or a tile fetched ahead, stands beyond the last row.
+inline constexpr std::uint64_t tile_overrun_rows = 128;
+
+// Reads the struct only as far as its size allows. Does not touch what the tensors point to.
+Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward_arguments* arguments);
+
+// The stride of dimension 1 as kernels use it: a dimension of one row has no stride of its own, and rows of a tile
+// beyond it must not fall back onto it.
+inline std::int64_t row_stride(const wavejit_tensor& tensor) {
+  return tensor.sizes[1] > 1 ? tensor.strides[1] : tensor.sizes[3];
+}
+
+}  // namespace wavejit::runtime

@@ -1,0 +1,153 @@
+#include "runtime/resolver.h"
+
+#include <utility>
+
+#include "templates/attention_forward/arguments.h"
+
+namespace wavejit::runtime {
+namespace {
+
+using hip_abi::hipError_t;
+using hip_abi::hipSuccess;
+
+// What the same call would meet again: the compiler's own verdict, not a library that may yet be installed.
+bool is_final(const Failure& failure) {
+  return failure.status == WAVEJIT_COMPILE_FAILED || failure.status == WAVEJIT_UNSUPPORTED;
+}
+
+}  // namespace
+
+Resolver::Resolver(const HipDevice& device, const targets::Target& target, const Toggles& toggles, KernelSource& source,
+                   Logger& logger, Statistics& statistics)
+    : device_(device), target_(target), toggles_(toggles), source_(source), logger_(logger), statistics_(statistics) {}
+
+Resolver::~Resolver() {
+  const CurrentDevice current(device_.hip, device_.ordinal);
+  for (const auto& kernel : kernels_) (void)device_.hip.hipModuleUnload(kernel->module);
+}
+
+Result<Resolved> Resolver::resolve(const AttentionShape& shape, Phases& phases) {
+  const std::uint64_t code = shape.code();
+  std::shared_ptr<Flight> flight;
+  {
+    std::unique_lock lock(mutex_);
+    if (const auto failed = failures_.find(code); failed != failures_.end()) {
+      statistics_.compile_failures.fetch_add(1);
+      return std::unexpected(failed->second);
+    }
+    if (const LoadedKernel* kernel = table_.find(code)) return Resolved{kernel, WAVEJIT_ORIGIN_MEMORY};
+    auto& slot = flights_[code];
+    if (slot) {
+      flight = slot;
+      landed_.wait(lock, [&] { return flight->done; });
+      if (flight->outcome) return Resolved{flight->outcome->kernel, WAVEJIT_ORIGIN_MEMORY};
+      statistics_.compile_failures.fetch_add(1);
+      return flight->outcome;
+    }
+    flight = slot = std::make_shared<Flight>();
+  }
+  // Whatever happens, those who wait are told: also when memory runs out on the way.
+  Result<Resolved> outcome = fail(WAVEJIT_OUT_OF_MEMORY, {});
+  try {
+    outcome = make(shape, phases);
+  } catch (const std::bad_alloc&) {
+    statistics_.compile_failures.fetch_add(1);
+  }
+  const std::scoped_lock lock(mutex_);
+  if (outcome) {
+    table_.insert(code, outcome->kernel);
+  } else if (is_final(outcome.error())) {
+    failures_.emplace(code, outcome.error());
+  }
+  flight->outcome = outcome;
+  flight->done = true;
+  flights_.erase(code);
+  landed_.notify_all();
+  return outcome;
+}
+
+Result<Resolved> Resolver::make(const AttentionShape& shape, Phases& phases) {
+  Stopwatch watch;
+  auto route = choose_route(shape, target_, toggles_);
+  if (!route) {
+    statistics_.compile_failures.fetch_add(1);
+    return std::unexpected(std::move(route.error()));
+  }
+  auto kernel = std::make_unique<LoadedKernel>();
+  kernel->spec = std::move(route->spec);
+  kernel->spec_text = to_text(kernel->spec);
+  phases.route_ns += watch.lap();
+  return obtain(std::move(kernel), phases);
+}
+
+Result<Resolved> Resolver::obtain(std::unique_ptr<LoadedKernel> kernel, Phases& phases) {
+  Stopwatch watch;
+  const auto key = source_.key_of(kernel->spec);
+  if (!key) {
+    statistics_.compile_failures.fetch_add(1);
+    return std::unexpected(key.error());
+  }
+  kernel->key = key->hex();
+  phases.route_ns += watch.lap();
+
+  if (auto binary = source_.from_disk(*key, phases)) {
+    const hipError_t error = load(*kernel, *std::move(binary), phases);
+    if (error == hipSuccess) {
+      statistics_.disk_hits.fetch_add(1);
+      return keep(std::move(kernel), WAVEJIT_ORIGIN_DISK);
+    }
+    if (error == hip_abi::hipErrorOutOfMemory) {
+      statistics_.disk_hits.fetch_add(1);
+      return std::unexpected(load_failure(*kernel, error));
+    }
+    // The entry passed every check of ours and the driver refuses it all the same: out with it, once.
+    statistics_.loader_rejections.fetch_add(1);
+    (void)source_.cache().drop(*key);
+    (void)device_.hip.hipGetLastError();  // handled here: the host's next look at HIP's errors must not find it
+    logger_.write(LogLevel::warning, "the loader refused the cached kernel " + kernel->key + " (" +
+                                         error_text(device_.hip, error) + "); it is dropped and compiled again");
+  }
+
+  auto compiled = source_.compile(kernel->spec, *key, phases);
+  if (!compiled) {
+    statistics_.compile_failures.fetch_add(1);
+    logger_.write(LogLevel::error, compiled.error().detail);
+    return std::unexpected(std::move(compiled.error()));
+  }
+  statistics_.compiled.fetch_add(1);
+  const hipError_t error = load(*kernel, std::move(compiled->binary), phases);
+  if (error != hipSuccess) return std::unexpected(load_failure(*kernel, error));
+  return keep(std::move(kernel), WAVEJIT_ORIGIN_COMPILED);
+}
+
+hipError_t Resolver::load(LoadedKernel& kernel, KernelBinary binary, Phases& phases) {
+  Stopwatch watch;
+  // The launch hands over exactly sizeof(Arguments); a kernel that reads more is not one of ours.
+  if (binary.kernarg_bytes > sizeof(attention_forward::Arguments)) return hip_abi::hipErrorInvalidImage;
+  kernel.code_object = std::move(binary.code_object);
+  const CurrentDevice current(device_.hip, device_.ordinal);
+  hipError_t error = current.error();
+  if (error == hipSuccess) error = device_.hip.hipModuleLoadData(&kernel.module, kernel.code_object.data());
+  if (error != hipSuccess) return error;
+  error = device_.hip.hipModuleGetFunction(&kernel.function, kernel.module, binary.kernel_name.c_str());
+  if (error != hipSuccess) (void)device_.hip.hipModuleUnload(kernel.module);
+  phases.load_ns += watch.lap();
+  return error;
+}
+
+Failure Resolver::load_failure(const LoadedKernel& kernel, hipError_t error) const {
+  return {error == hip_abi::hipErrorOutOfMemory ? WAVEJIT_OUT_OF_MEMORY : WAVEJIT_LAUNCH_FAILED,
+          "HIP does not load " + kernel.spec_text + " on " + device_.name + ": " + error_text(device_.hip, error)};
+}
+
+Resolved Resolver::keep(std::unique_ptr<LoadedKernel> kernel, wavejit_origin origin) {
+  if (logger_.wants(LogLevel::info)) {
+    logger_.write(LogLevel::info, std::string(origin == WAVEJIT_ORIGIN_DISK ? "loaded from disk " : "compiled ") +
+                                      kernel->spec_text + " key " + kernel->key);
+  }
+  const std::scoped_lock lock(mutex_);
+  kernels_.push_back(std::move(kernel));
+  return {kernels_.back().get(), origin};
+}
+
+}  // namespace wavejit::runtime

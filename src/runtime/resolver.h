@@ -1,0 +1,77 @@
+// The cold and the warm path: from a shape that the kernel table does not have to a kernel that it has.
+//
+// One thread does the work of a shape while others that need it wait; different shapes proceed in parallel. A compile
+// that failed is remembered: the same call fails at once instead of compiling again.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/hip_library.h"
+#include "runtime/kernel_source.h"
+#include "runtime/kernel_table.h"
+#include "runtime/route.h"
+#include "runtime/statistics.h"
+
+namespace wavejit::runtime {
+
+// Never changes once it stands in the table.
+struct LoadedKernel {
+  attention_forward::KernelSpec spec;
+  std::string spec_text;
+  std::string key;
+  hip_abi::hipFunction_t function = nullptr;
+  hip_abi::hipModule_t module = nullptr;
+  // HIP may keep pointing into the image that a module was loaded from.
+  std::vector<std::byte> code_object;
+};
+
+struct Resolved {
+  const LoadedKernel* kernel = nullptr;
+  wavejit_origin origin = WAVEJIT_ORIGIN_MEMORY;
+};
+
+class Resolver {
+ public:
+  Resolver(const HipDevice& device, const targets::Target& target, const Toggles& toggles, KernelSource& source,
+           Logger& logger, Statistics& statistics);
+  ~Resolver();  // unloads the modules
+  Resolver(const Resolver&) = delete;
+  Resolver& operator=(const Resolver&) = delete;
+
+  const LoadedKernel* find(std::uint64_t code) const noexcept { return table_.find(code); }
+  Result<Resolved> resolve(const AttentionShape& shape, Phases& phases);
+
+ private:
+  struct Flight {
+    bool done = false;
+    Result<Resolved> outcome{Resolved{}};
+  };
+
+  Result<Resolved> make(const AttentionShape& shape, Phases& phases);
+  Result<Resolved> obtain(std::unique_ptr<LoadedKernel> kernel, Phases& phases);
+  // The error of HIP, if it refused.
+  hip_abi::hipError_t load(LoadedKernel& kernel, KernelBinary binary, Phases& phases);
+  Failure load_failure(const LoadedKernel& kernel, hip_abi::hipError_t error) const;
+  Resolved keep(std::unique_ptr<LoadedKernel> kernel, wavejit_origin origin);
+
+  const HipDevice& device_;
+  const targets::Target& target_;
+  Toggles toggles_;
+  KernelSource& source_;
+  Logger& logger_;
+  Statistics& statistics_;
+
+  KernelTable table_;
+  std::mutex mutex_;
+  std::condition_variable landed_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Flight>> flights_;
+  std::unordered_map<std::uint64_t, Failure> failures_;  // compiles that failed
+  std::vector<std::unique_ptr<LoadedKernel>> kernels_;
+};
+
+}  // namespace wavejit::runtime

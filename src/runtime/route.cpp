@@ -1,0 +1,95 @@
+#include "runtime/route.h"
+
+#include <array>
+#include <utility>
+
+namespace wavejit::runtime {
+namespace {
+
+using attention_forward::DataType;
+using attention_forward::KernelSpec;
+using attention_forward::Mask;
+using attention_forward::OutputStore;
+using attention_forward::Pipeline;
+
+std::string name_of(const KernelSpec& spec) {
+  return std::string(to_text(spec.pipeline)) + " " + std::to_string(spec.tile_queries) + "x" +
+         std::to_string(spec.tile_keys) + ", " + std::string(to_text(spec.output_store)) + " O store";
+}
+
+KernelSpec candidate(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,
+                     OutputStore store) {
+  KernelSpec spec;
+  spec.dtype = shape.dtype;
+  spec.head_dim_qk = shape.head_dim_qk;
+  spec.head_dim_v = shape.head_dim_v;
+  spec.mask = shape.mask;
+  spec.lse = shape.lse;
+  spec.pipeline = Pipeline::generic;
+  spec.output_store = store;
+  spec.target = target.id;
+  spec.lowering = toggles.lowering;
+  return spec;
+}
+
+}  // namespace
+
+Result<Route> choose_route(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles) {
+  // The order of preference: what the caller forced, else what the template prefers on this target.
+  const OutputStore preferred = toggles.output_store.value_or(attention_forward::default_output_store(target));
+  const OutputStore other = preferred == OutputStore::permlane ? OutputStore::scalar : OutputStore::permlane;
+  Route route;
+  route.spec = candidate(shape, target, toggles, preferred);
+  auto resources = resources_of(route.spec);
+  if (!resources) {
+    return fail(WAVEJIT_UNSUPPORTED, "no kernel for attention_forward " + to_text(shape) + " on " +
+                                         std::string(target.id) + ": " + resources.error());
+  }
+  route.resources = *resources;
+  const KernelSpec second = candidate(shape, target, toggles, other);
+  if (const auto possible = resources_of(second); !possible) {
+    route.refused.push_back({name_of(second), possible.error()});
+  } else if (toggles.output_store) {
+    route.refused.push_back(
+        {name_of(second), "o_store=" + std::string(to_text(preferred)) + " was asked for; accepted here too: auto"});
+  } else {
+    route.refused.push_back(
+        {name_of(second), std::string(to_text(preferred)) + " is preferred where the target has it"});
+  }
+  return route;
+}
+
+std::string describe(const Route& route) {
+  return std::string(to_text(route.spec.pipeline)) + " " + std::to_string(route.spec.tile_queries) + "x" +
+         std::to_string(route.spec.tile_keys) + ", " + std::to_string(route.resources.waves) + " waves, " +
+         std::string(to_text(route.spec.output_store)) + " O store";
+}
+
+std::vector<AttentionShape> supported_shapes(const targets::Target& target, const Toggles& toggles) {
+  // Asks the template about every head dim that a kernel could have, so that there is no second list of them here.
+  constexpr int head_dim_step = 8;
+  constexpr int head_dim_end = 1024;
+  std::vector<AttentionShape> shapes;
+  for (const DataType dtype : {DataType::bf16, DataType::fp16}) {
+    for (int head_dim = head_dim_step; head_dim <= head_dim_end; head_dim += head_dim_step) {
+      for (const Mask mask : {Mask::none, Mask::causal}) {
+        for (const bool lse : {false, true}) {
+          const AttentionShape shape = {dtype, mask, lse, head_dim, head_dim};
+          if (choose_route(shape, target, toggles)) shapes.push_back(shape);
+        }
+      }
+    }
+  }
+  return shapes;
+}
+
+std::string to_text(const AttentionShape& shape) {
+  std::string text(attention_forward::to_text(shape.dtype));
+  text += " d" + std::to_string(shape.head_dim_qk);
+  if (shape.head_dim_v != shape.head_dim_qk) text += "/" + std::to_string(shape.head_dim_v);
+  if (shape.mask == Mask::causal) text += " causal";
+  if (shape.lse) text += " lse";
+  return text;
+}
+
+}  // namespace wavejit::runtime
