@@ -17,8 +17,8 @@ constexpr std::string_view default_target = "gfx950";
 constexpr int most_devices = 64;
 
 void warn(std::string_view variable, std::string_view value, std::string_view accepted, std::string_view kept) {
-  const std::string line =
-      std::format("wavejit_simgpu: {}='{}' is not understood; it takes {}; using {}\n", variable, value, accepted, kept);
+  const std::string line = std::format("wavejit_simgpu: {}='{}' is not understood; it takes {}; using {}\n", variable,
+                                       value, accepted, kept);
   static_cast<void>(std::fwrite(line.data(), 1, line.size(), stderr));
 }
 
@@ -58,8 +58,8 @@ void read_device(Config& config) {
       return;
     }
   }
-  warn("WAVEJIT_DEVICE", text, std::format("sim:<target>[xN] with a target of {} and N from 1 to {}",
-                                           targets::known_targets(), most_devices),
+  warn("WAVEJIT_DEVICE", text,
+       std::format("sim:<target>[xN] with a target of {} and N from 1 to {}", targets::known_targets(), most_devices),
        std::format("sim:{}", default_target));
 }
 

@@ -26,8 +26,9 @@ struct Config {
   bool device_is_named = false;
 };
 
-/// WAVEJIT_DEVICE=sim:<target>[xN], WAVEJIT_SIM_SCHEDULE=in_order|reverse|random, WAVEJIT_SIM_SEED, WAVEJIT_SIM_THREADS,
-/// WAVEJIT_SIM_INSTRUCTION_LIMIT. A value that is not understood: one warning on stderr, default kept.
+/// WAVEJIT_DEVICE=sim:<target>[xN], WAVEJIT_SIM_SCHEDULE=in_order|reverse|random, WAVEJIT_SIM_SEED,
+/// WAVEJIT_SIM_THREADS, WAVEJIT_SIM_INSTRUCTION_LIMIT. A value that is not understood: one warning on stderr, default
+/// kept.
 Config read_config();
 
 }  // namespace wavejit::simgpu

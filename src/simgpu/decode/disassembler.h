@@ -11,9 +11,9 @@
 namespace wavejit::simgpu {
 
 struct Disassembled {
-  std::string mnemonic;  ///< as printed, with the encoding suffix: "v_add_f32_e32"
-  std::string operands;  ///< what follows the mnemonic: "v0, v1, s2"
-  unsigned bytes = 0;    ///< 0: these bytes are no instruction of the target
+  std::string mnemonic;       ///< as printed, with the encoding suffix: "v_add_f32_e32"
+  std::string operands;       ///< what follows the mnemonic: "v0, v1, s2"
+  unsigned bytes = 0;         ///< 0: these bytes are no instruction of the target
   unsigned destinations = 0;  ///< explicit results according to LLVM's instruction description
 };
 

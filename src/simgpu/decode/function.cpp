@@ -102,8 +102,8 @@ std::unique_ptr<Function> decode_function(std::string name, std::span<const uint
     instruction.immediate = first_word & 0xffff;
     const Disassembled decoded = disassembler.decode(code.subspan(offset), instruction.address);
     instruction.bytes = static_cast<uint8_t>(decoded.bytes == 0 ? 4 : decoded.bytes);
-    const std::string problem = decoded.bytes == 0 ? "these bytes are no instruction of the target"
-                                                   : prepare(instruction, decoded, registry);
+    const std::string problem =
+        decoded.bytes == 0 ? "these bytes are no instruction of the target" : prepare(instruction, decoded, registry);
     if (!problem.empty()) {
       instruction.execute = execute_problem;
       function->problems[&instruction] = problem;

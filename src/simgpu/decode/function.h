@@ -40,8 +40,8 @@ struct Function {
   [[nodiscard]] std::string encoding(const Instruction& instruction) const;
 };
 
-/// Decodes everything in `code`. Bytes that are no instruction, unknown mnemonics and operands that are not understood become
-/// instructions that report themselves when a wave reaches them.
+/// Decodes everything in `code`. Bytes that are no instruction, unknown mnemonics and operands that are not understood
+/// become instructions that report themselves when a wave reaches them.
 std::unique_ptr<Function> decode_function(std::string name, std::span<const uint8_t> code, uint64_t address,
                                           Disassembler& disassembler, const Registry& registry);
 

@@ -172,7 +172,8 @@ std::optional<uint8_t> read_bits(std::string_view text, unsigned& count) {
 }
 
 std::optional<SubDword> read_select(std::string_view text) {
-  constexpr std::array<std::string_view, 7> names = {"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"};
+  constexpr std::array<std::string_view, 7> names = {"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3",
+                                                     "WORD_0", "WORD_1", "DWORD"};
   const auto* found = std::ranges::find(names, text);
   if (found == names.end()) return std::nullopt;
   return static_cast<SubDword>(found - names.begin());
@@ -368,7 +369,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 // Words that stand for an encoded immediate: s_waitcnt's counters, hwreg(…), sendmsg(…), gpr_idx(…).
 bool is_immediate_word(std::string_view token) {
-  constexpr std::array<std::string_view, 7> words = {"vmcnt(", "lgkmcnt(", "expcnt(", "hwreg(",
+  constexpr std::array<std::string_view, 7> words = {"vmcnt(",   "lgkmcnt(", "expcnt(", "hwreg(",
                                                      "sendmsg(", "gpr_idx(", "swizzle("};
   return std::ranges::any_of(words, [&](std::string_view word) { return token.starts_with(word); });
 }

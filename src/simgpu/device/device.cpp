@@ -62,8 +62,9 @@ int Device::count() {
 std::expected<std::vector<int>, Status> Device::open(std::string_view target, int count) {
   const targets::Target* row = targets::find_target(target);
   if (row == nullptr || row->id != target) {
-    return std::unexpected(Status{hip_error_invalid_device, std::format("target '{}' is unknown; the simulated GPU takes {}",
-                                                                        target, targets::known_targets())});
+    return std::unexpected(
+        Status{hip_error_invalid_device,
+               std::format("target '{}' is unknown; the simulated GPU takes {}", target, targets::known_targets())});
   }
   constexpr int most = 64;
   if (count < 1 || count > most) {
@@ -86,11 +87,10 @@ std::expected<std::shared_ptr<Module>, Status> Device::load(std::span<const std:
   if (!object) return std::unexpected(Status{hip_error_invalid_image, object.error()});
   const targets::Target* made_for = targets::find_target_by_machine(object->machine);
   if (made_for != target_) {
-    return std::unexpected(Status{
-        hip_error_no_binary_for_gpu,
-        std::format("code object for {} (machine {:#x}); device {} is {}",
-                    made_for != nullptr ? made_for->id : std::string_view(object->target_id), object->machine, ordinal_,
-                    target_->id)});
+    return std::unexpected(Status{hip_error_no_binary_for_gpu,
+                                  std::format("code object for {} (machine {:#x}); device {} is {}",
+                                              made_for != nullptr ? made_for->id : std::string_view(object->target_id),
+                                              object->machine, ordinal_, target_->id)});
   }
   Disassembler* disassembler = Disassembler::for_processor(target_->id);
   if (disassembler == nullptr) {

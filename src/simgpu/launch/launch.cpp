@@ -14,8 +14,8 @@
 namespace wavejit::simgpu {
 namespace {
 
-// What recursive or indirect calls may use per lane when the compiler could not bound it (HIP's default stack limit is 1 KiB;
-// the runtime rounds up generously, and so do we).
+// What recursive or indirect calls may use per lane when the compiler could not bound it (HIP's default stack limit is
+// 1 KiB; the runtime rounds up generously, and so do we).
 constexpr uint32_t dynamic_stack_bytes = 16 * 1024;
 
 class Words {
@@ -30,8 +30,8 @@ class Words {
   std::vector<uint64_t>& storage_;
 };
 
-/// Values of hidden arguments (LLVM's AMDGPU usage document, "Code Object V5 Metadata"). Those not listed are zero: printf and
-/// hostcall buffers, heap, default queue.
+/// Values of hidden arguments (LLVM's AMDGPU usage document, "Code Object V5 Metadata"). Those not listed are zero:
+/// printf and hostcall buffers, heap, default queue.
 uint64_t hidden_value(std::string_view kind, const LaunchRequest& request, const Launch& launch) {
   const auto dimension = static_cast<size_t>(kind.empty() ? 0 : std::clamp(kind.back() - 'x', 0, 2));
   if (kind.starts_with("hidden_block_count_")) return request.workgroups[dimension];
@@ -100,15 +100,16 @@ Status check(const LaunchRequest& request, const targets::Target& target) {
   };
   if (groups[0] == 0 || groups[1] == 0 || groups[2] == 0 || threads == 0) {
     return wrong(hip_error_invalid_configuration,
-                 std::format("grid ({}, {}, {}) of blocks ({}, {}, {}) has a zero", groups[0], groups[1], groups[2], size[0],
-                             size[1], size[2]));
+                 std::format("grid ({}, {}, {}) of blocks ({}, {}, {}) has a zero", groups[0], groups[1], groups[2],
+                             size[0], size[1], size[2]));
   }
   for (unsigned i = 0; i < 3; ++i) {
     // Sizes in work-items are 32-bit in the dispatch packet.
     if (size[i] > 1024 || uint64_t{groups[i]} * size[i] > 0xffffffffULL) {
-      return wrong(hip_error_invalid_configuration,
-                   std::format("dimension {}: {} blocks of {}; a block takes up to 1024 and the grid below 2^32 threads", i,
-                               groups[i], size[i]));
+      return wrong(
+          hip_error_invalid_configuration,
+          std::format("dimension {}: {} blocks of {}; a block takes up to 1024 and the grid below 2^32 threads", i,
+                      groups[i], size[i]));
     }
     if (info.required_workgroup[i] != 0 && info.required_workgroup[i] != size[i]) {
       return wrong(hip_error_invalid_configuration,
@@ -123,13 +124,13 @@ Status check(const LaunchRequest& request, const targets::Target& target) {
   }
   const uint64_t lds = uint64_t{info.static_lds_bytes} + request.dynamic_lds_bytes;
   if (lds > static_cast<uint64_t>(target.lds_bytes_per_workgroup)) {
-    return wrong(hip_error_invalid_value, std::format("{} bytes of LDS (static {}, dynamic {}); {} has {} a workgroup", lds,
-                                                      info.static_lds_bytes, request.dynamic_lds_bytes, target.id,
+    return wrong(hip_error_invalid_value, std::format("{} bytes of LDS (static {}, dynamic {}); {} has {} a workgroup",
+                                                      lds, info.static_lds_bytes, request.dynamic_lds_bytes, target.id,
                                                       target.lds_bytes_per_workgroup));
   }
   if (request.kernarg.size() < info.explicit_kernarg_bytes) {
-    return wrong(hip_error_invalid_value, std::format("{} bytes of arguments; the kernel takes {}", request.kernarg.size(),
-                                                      info.explicit_kernarg_bytes));
+    return wrong(hip_error_invalid_value, std::format("{} bytes of arguments; the kernel takes {}",
+                                                      request.kernarg.size(), info.explicit_kernarg_bytes));
   }
   return {};
 }
@@ -147,7 +148,8 @@ Status Device::launch(const LaunchRequest& request) {
   launch.workgroups = request.workgroups;
   launch.workgroup_size = request.workgroup_size;
   launch.lds_bytes = info.static_lds_bytes + request.dynamic_lds_bytes;
-  launch.scratch_bytes_per_lane = (info.private_bytes + (info.uses_dynamic_stack ? dynamic_stack_bytes : 0) + 15) / 16 * 16;
+  launch.scratch_bytes_per_lane =
+      (info.private_bytes + (info.uses_dynamic_stack ? dynamic_stack_bytes : 0) + 15) / 16 * 16;
   launch.settings = Process::instance().settings();
   launch.memory = DeviceMemory::instance().view();
   fill_own_memory(launch, request);

@@ -29,10 +29,11 @@ struct Launch {
   const Instruction* entry = nullptr;
   Settings settings;
 
-  // Memory that exists for this launch only; kept out of the table of allocations so that launches do not serialise on it.
-  std::vector<uint64_t> kernarg;          ///< rounded up to whole words
+  // Memory that exists for this launch only; kept out of the table of allocations so that launches do not serialise on
+  // it.
+  std::vector<uint64_t> kernarg;  ///< rounded up to whole words
   std::array<uint64_t, 8> dispatch_packet{};
-  std::array<uint64_t, 32> queue{};       ///< amd_queue_t: zeros but for the apertures
+  std::array<uint64_t, 32> queue{};        ///< amd_queue_t: zeros but for the apertures
   std::array<Allocation, 3> own_memory{};  ///< kernarg, dispatch packet, queue
   std::shared_ptr<const MemoryView> memory;
 
@@ -79,8 +80,8 @@ class WorkgroupRunner {
   std::vector<uint64_t> scratch_;
 };
 
-/// The apertures through which flat instructions reach LDS and private memory: bits 63..32 of an address (what the Linux
-/// driver programs on gfx9: bases 0x1'0000'0000'0000 and 0x2'0000'0000'0000, beyond any host address).
+/// The apertures through which flat instructions reach LDS and private memory: bits 63..32 of an address (what the
+/// Linux driver programs on gfx9: bases 0x1'0000'0000'0000 and 0x2'0000'0000'0000, beyond any host address).
 inline constexpr uint64_t shared_aperture = 0x1'0000'0000'0000;
 inline constexpr uint64_t private_aperture = 0x2'0000'0000'0000;
 inline constexpr uint64_t aperture_bytes = 0x1'0000'0000;

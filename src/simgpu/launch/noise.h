@@ -1,6 +1,6 @@
 #pragma once
-// What registers, LDS and private memory hold before anything is written: bits that look random, the same for the same seed
-// on every host and with any number of threads.
+// What registers, LDS and private memory hold before anything is written: bits that look random, the same for the same
+// seed on every host and with any number of threads.
 
 #include <cstddef>
 #include <cstdint>

@@ -16,8 +16,8 @@ class WorkerPool {
  public:
   static WorkerPool& instance();
 
-  /// Calls `body(runner, i)` for every i below `count`, lowest first, on up to `threads` threads (the caller is one of them);
-  /// returns when all have returned. A body that returns false stops handing out more.
+  /// Calls `body(runner, i)` for every i below `count`, lowest first, on up to `threads` threads (the caller is one of
+  /// them); returns when all have returned. A body that returns false stops handing out more.
   void run(uint64_t count, unsigned threads, const std::function<bool(WorkgroupRunner&, uint64_t)>& body);
 
   WorkerPool(const WorkerPool&) = delete;

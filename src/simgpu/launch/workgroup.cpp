@@ -1,6 +1,6 @@
 // Starting the waves of a workgroup as the hardware does, and running them in the order that the schedule asks for.
-// Initial register state: LLVM's AMDGPU usage document, "Initial Kernel Execution State", for targets with architected flat
-// scratch and packed work-item ids (gfx942, gfx950).
+// Initial register state: LLVM's AMDGPU usage document, "Initial Kernel Execution State", for targets with architected
+// flat scratch and packed work-item ids (gfx942, gfx950).
 
 #include <algorithm>
 #include <format>
@@ -37,8 +37,8 @@ void run_slice(Wave& wave, int64_t instructions) {
 
 std::string where(const Wave& wave) {
   const Instruction& instruction = *wave.next;
-  return std::format("wave {} at {}+{:#x} ({}{})", wave.index, instruction.function->name, instruction.offset_in_function,
-                     instruction.function->text(instruction),
+  return std::format("wave {} at {}+{:#x} ({}{})", wave.index, instruction.function->name,
+                     instruction.offset_in_function, instruction.function->text(instruction),
                      wave.state == WaveState::at_barrier ? ", waiting at the barrier before it" : "");
 }
 
@@ -60,9 +60,10 @@ void fault(Wave& wave, const Instruction& instruction, const std::string& text, 
   const Function* function = instruction.function;
   const std::string assembly = function->text(instruction);
   std::string line = std::format("kernel {}: {} at offset {:#x} of {} [{}]", workgroup.launch->kernel->info().name,
-                                 assembly.empty() ? "unknown bytes" : "'" + assembly + "'", instruction.offset_in_function,
-                                 function->name, function->encoding(instruction));
-  line += std::format(", workgroup ({}, {}, {}), wave {}", workgroup.id[0], workgroup.id[1], workgroup.id[2], wave.index);
+                                 assembly.empty() ? "unknown bytes" : "'" + assembly + "'",
+                                 instruction.offset_in_function, function->name, function->encoding(instruction));
+  line +=
+      std::format(", workgroup ({}, {}, {}), wave {}", workgroup.id[0], workgroup.id[1], workgroup.id[2], wave.index);
   if (lane >= 0) line += std::format(", lane {}", lane);
   line += ": " + text;
   workgroup.launch->fail(workgroup.linear_id, code, std::move(line));
@@ -71,21 +72,30 @@ void fault(Wave& wave, const Instruction& instruction, const std::string& text, 
 
 uint32_t Wave::scalar_special(unsigned source) const {
   switch (source) {
-    case source_vccz: return vcc() == 0 ? 1 : 0;
-    case source_execz: return exec() == 0 ? 1 : 0;
-    case source_scc: return scc;
+    case source_vccz:
+      return vcc() == 0 ? 1 : 0;
+    case source_execz:
+      return exec() == 0 ? 1 : 0;
+    case source_scc:
+      return scc;
     // A 32-bit read of an aperture gives its low half (LLVM, SITargetLowering::getSegmentAperture): zero.
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
 uint64_t Wave::scalar_special64(unsigned source) const {
   switch (source) {
-    case source_shared_base: return shared_aperture;
-    case source_shared_limit: return shared_aperture + aperture_bytes - 1;
-    case source_private_base: return private_aperture;
-    case source_private_limit: return private_aperture + aperture_bytes - 1;
-    default: return scalar_special(source);
+    case source_shared_base:
+      return shared_aperture;
+    case source_shared_limit:
+      return shared_aperture + aperture_bytes - 1;
+    case source_private_base:
+      return private_aperture;
+    case source_private_limit:
+      return private_aperture + aperture_bytes - 1;
+    default:
+      return scalar_special(source);
   }
 }
 
@@ -126,7 +136,8 @@ void WorkgroupRunner::prepare(Launch& launch, Workgroup& workgroup) {
   const size_t lds_words = (launch.lds_bytes + 7) / 8;
   // The widest access beyond the last byte stays inside the buffer even before it is checked.
   if (lds_.size() < lds_words + 8) lds_.resize(lds_words + 8);
-  fill_noise(reinterpret_cast<uint32_t*>(lds_.data()), lds_words * 2, noise_seed(launch, workgroup.linear_id, 0, noise_lds));
+  fill_noise(reinterpret_cast<uint32_t*>(lds_.data()), lds_words * 2,
+             noise_seed(launch, workgroup.linear_id, 0, noise_lds));
   const size_t scratch_words = size_t{launch.scratch_bytes_per_lane} * wave_lanes * count / 8;
   if (scratch_.size() < scratch_words) scratch_.resize(scratch_words);
   fill_noise(reinterpret_cast<uint32_t*>(scratch_.data()), scratch_words * 2,
@@ -136,7 +147,8 @@ void WorkgroupRunner::prepare(Launch& launch, Workgroup& workgroup) {
     wave.workgroup = &workgroup;
     wave.lds = reinterpret_cast<uint8_t*>(lds_.data());
     wave.lds_bytes = launch.lds_bytes;
-    wave.scratch = reinterpret_cast<uint8_t*>(scratch_.data()) + (size_t{launch.scratch_bytes_per_lane} * wave_lanes * i);
+    wave.scratch =
+        reinterpret_cast<uint8_t*>(scratch_.data()) + (size_t{launch.scratch_bytes_per_lane} * wave_lanes * i);
     wave.scratch_bytes_per_lane = launch.scratch_bytes_per_lane;
     prepare_wave(launch, workgroup, wave, i);
   }
@@ -215,7 +227,6 @@ void WorkgroupRunner::run_waves(Launch& launch, Workgroup& workgroup) {
   Random random(noise_seed(launch, workgroup.linear_id, 0, noise_schedule));
   const uint64_t limit = launch.settings.instruction_limit;
   size_t ended = 0;
-  size_t waiting = 0;
   size_t turn = 0;
   std::vector<Wave*> ready(waves.begin(), waves.end());
   if (schedule == Schedule::reverse) std::ranges::reverse(ready);
@@ -229,7 +240,6 @@ void WorkgroupRunner::run_waves(Launch& launch, Workgroup& workgroup) {
         ready.push_back(wave);
       }
       if (schedule == Schedule::reverse) std::ranges::reverse(ready);
-      waiting = 0;
       turn = 0;
     }
     size_t choice = turn % ready.size();
@@ -244,9 +254,10 @@ void WorkgroupRunner::run_waves(Launch& launch, Workgroup& workgroup) {
     wave.state = WaveState::ready;
     run_slice(wave, slice);
     if (wave.state == WaveState::ready && wave.executed >= limit) {
-      std::string text = std::format("kernel {}: workgroup ({}, {}, {}): no end after {} instructions of a wave (an endless "
-                                     "loop or waves that wait for each other):",
-                                     launch.kernel->info().name, workgroup.id[0], workgroup.id[1], workgroup.id[2], limit);
+      std::string text = std::format(
+          "kernel {}: workgroup ({}, {}, {}): no end after {} instructions of a wave (an endless "
+          "loop or waves that wait for each other):",
+          launch.kernel->info().name, workgroup.id[0], workgroup.id[1], workgroup.id[2], limit);
       for (const Wave* other : waves) {
         if (other->state != WaveState::ended) text += " " + where(*other) + ";";
       }
@@ -254,11 +265,18 @@ void WorkgroupRunner::run_waves(Launch& launch, Workgroup& workgroup) {
       stopped = true;
     }
     switch (wave.state) {
-      case WaveState::ended: ++ended; break;
-      case WaveState::at_barrier: ++waiting; break;
-      case WaveState::faulted: stopped = true; break;
+      case WaveState::ended:
+        ++ended;
+        break;
+      case WaveState::at_barrier:
+        break;
+      case WaveState::faulted:
+        stopped = true;
+        break;
       case WaveState::ready:
-      case WaveState::sleeping: ++turn; continue;
+      case WaveState::sleeping:
+        ++turn;
+        continue;
     }
     ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(choice));
   }

@@ -98,7 +98,8 @@ class CodeObjectReader {
     constexpr uint8_t magic[4] = {0x7f, 'E', 'L', 'F'};
     if (!std::equal(std::begin(magic), std::end(magic), header_.ident)) return wrong("no ELF magic at the start");
     if (header_.ident[4] != 2 || header_.ident[5] != 1) return wrong("not a 64-bit little-endian ELF file");
-    if (header_.machine != machine_amdgpu) return wrong(std::format("machine {}; it takes 224 (AMDGPU)", header_.machine));
+    if (header_.machine != machine_amdgpu)
+      return wrong(std::format("machine {}; it takes 224 (AMDGPU)", header_.machine));
     if (header_.ident[7] != os_abi_amdhsa) return wrong(std::format("OS ABI {}; it takes 64 (HSA)", header_.ident[7]));
     // ABI version 3 is code object v5, 4 is v6 (v4 is 2: same loading rules, older metadata).
     object_.abi_version = header_.ident[8];
@@ -124,7 +125,8 @@ class CodeObjectReader {
           return wrong(std::format("segment {} reaches beyond the file", i));
         }
         if (program->address > largest_image || program->memory_bytes > largest_image) {
-          return wrong(std::format("segment {} of {} bytes at {:#x} is beyond 4 GiB", i, program->memory_bytes, program->address));
+          return wrong(std::format("segment {} of {} bytes at {:#x} is beyond 4 GiB", i, program->memory_bytes,
+                                   program->address));
         }
         object_.segments.push_back({.file_offset = program->offset,
                                     .file_bytes = program->file_bytes,
@@ -189,8 +191,8 @@ class CodeObjectReader {
     if (!table) return wrong(std::format("dynamic symbol table of {} entries lies outside the file", count));
     if (auto done = read_symbols(*table, *strings, object_.dynamic_symbols); !done) return done;
     object_.symbols = object_.dynamic_symbols;
-    for (const auto& [start, size] : {std::pair{tag_relocations, tag_relocation_bytes},
-                                      std::pair{tag_plt_relocations, tag_plt_relocation_bytes}}) {
+    for (const auto& [start, size] :
+         {std::pair{tag_relocations, tag_relocation_bytes}, std::pair{tag_plt_relocations, tag_plt_relocation_bytes}}) {
       if (!tags.contains(start) || !tags.contains(size)) continue;
       const auto entries = at_address(tags[start], tags[size]);
       if (!entries) return wrong("relocations lie outside the file");
@@ -224,7 +226,8 @@ class CodeObjectReader {
     return {};
   }
 
-  // Names of functions that are not exported: for reports and for where functions end. Optional: stripped files have none.
+  // Names of functions that are not exported: for reports and for where functions end. Optional: stripped files have
+  // none.
   Step local_symbols() {
     if (header_.section_headers == 0 || header_.section_header_bytes != sizeof(SectionHeader)) return {};
     for (unsigned i = 0; i < header_.section_header_count; ++i) {
@@ -309,10 +312,11 @@ class CodeObjectReader {
                               .size = static_cast<uint32_t>(value.number_of(".size"))};
       const uint64_t end = uint64_t{argument.offset} + argument.size;
       if (end > info.kernarg_bytes) {
-        return wrong(std::format("kernel {}: argument at {} of {} bytes ends beyond its kernarg segment of {}", info.name,
-                                 argument.offset, argument.size, info.kernarg_bytes));
+        return wrong(std::format("kernel {}: argument at {} of {} bytes ends beyond its kernarg segment of {}",
+                                 info.name, argument.offset, argument.size, info.kernarg_bytes));
       }
-      if (!argument.hidden()) info.explicit_kernarg_bytes = std::max(info.explicit_kernarg_bytes, static_cast<uint32_t>(end));
+      if (!argument.hidden())
+        info.explicit_kernarg_bytes = std::max(info.explicit_kernarg_bytes, static_cast<uint32_t>(end));
       info.arguments.push_back(std::move(argument));
     }
     std::ranges::stable_sort(info.arguments, {}, &KernelArgument::offset);
@@ -322,13 +326,14 @@ class CodeObjectReader {
   Step descriptors() {
     for (KernelDescription& kernel : object_.kernels) {
       const std::string name = kernel.info.name + ".kd";
-      const auto found = std::ranges::find_if(object_.dynamic_symbols, [&](const Symbol& symbol) {
-        return symbol.defined && symbol.name == name;
-      });
-      if (found == object_.dynamic_symbols.end()) return wrong(std::format("kernel descriptor symbol {} is missing", name));
+      const auto found = std::ranges::find_if(
+          object_.dynamic_symbols, [&](const Symbol& symbol) { return symbol.defined && symbol.name == name; });
+      if (found == object_.dynamic_symbols.end())
+        return wrong(std::format("kernel descriptor symbol {} is missing", name));
       const auto bytes = at_address(found->value, 64);
       if (!bytes || found->value % 64 != 0) {
-        return wrong(std::format("kernel descriptor {} at {:#x} is not 64 aligned bytes of the file", name, found->value));
+        return wrong(
+            std::format("kernel descriptor {} at {:#x} is not 64 aligned bytes of the file", name, found->value));
       }
       kernel.descriptor_address = found->value;
       KernelDescriptor& descriptor = kernel.descriptor;

@@ -1,6 +1,7 @@
 #pragma once
 // What an AMDGPU code object says, read from its bytes with every offset and size checked. Nothing is loaded here.
-// Formats: ELF-64 gABI; LLVM's "User Guide for AMDGPU Backend", sections "Code Object", "Kernel Descriptor", "Code Object Metadata".
+// Formats: ELF-64 gABI; LLVM's "User Guide for AMDGPU Backend", sections "Code Object", "Kernel Descriptor", "Code
+// Object Metadata".
 
 #include <array>
 #include <cstdint>

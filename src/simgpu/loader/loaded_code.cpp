@@ -70,7 +70,9 @@ Status LoadedCode::relocate() {
     if (relocation.type == relocation_abs32_hi) value >>= 32;
     switch (relocation.type) {
       case relocation_abs64:
-      case relocation_relative64: std::memcpy(place, &value, 8); break;
+      case relocation_relative64:
+        std::memcpy(place, &value, 8);
+        break;
       case relocation_abs32:
       case relocation_abs32_lo:
       case relocation_abs32_hi: {
@@ -87,7 +89,8 @@ Status LoadedCode::relocate() {
 }
 
 Function* LoadedCode::function_at(uint64_t address) {
-  const auto after = std::ranges::upper_bound(functions_, address, {}, [](const auto& function) { return function->address; });
+  const auto after =
+      std::ranges::upper_bound(functions_, address, {}, [](const auto& function) { return function->address; });
   if (after != functions_.begin()) {
     Function* candidate = std::prev(after)->get();
     if (address - candidate->address < candidate->bytes) return candidate;

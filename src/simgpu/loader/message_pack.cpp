@@ -24,18 +24,22 @@ class Reader {
     if (first < 0xc0) return text(out, first & 0x1f);
     uint64_t number = 0;
     switch (first) {
-      case 0xc0: return true;
+      case 0xc0:
+        return true;
       case 0xc2:
       case 0xc3:
         out.kind = MessageValue::Kind::boolean;
         out.integer = first & 1;
         return true;
       case 0xc4:
-      case 0xd9: return big_endian(1, number) && text(out, number);
+      case 0xd9:
+        return big_endian(1, number) && text(out, number);
       case 0xc5:
-      case 0xda: return big_endian(2, number) && text(out, number);
+      case 0xda:
+        return big_endian(2, number) && text(out, number);
       case 0xc6:
-      case 0xdb: return big_endian(4, number) && text(out, number);
+      case 0xdb:
+        return big_endian(4, number) && text(out, number);
       case 0xca:
         if (!big_endian(4, number)) return false;
         out.kind = MessageValue::Kind::real;
@@ -46,19 +50,32 @@ class Reader {
         out.kind = MessageValue::Kind::real;
         out.real = std::bit_cast<double>(number);
         return true;
-      case 0xcc: return big_endian(1, number) && integer(out, static_cast<int64_t>(number));
-      case 0xcd: return big_endian(2, number) && integer(out, static_cast<int64_t>(number));
-      case 0xce: return big_endian(4, number) && integer(out, static_cast<int64_t>(number));
-      case 0xcf: return big_endian(8, number) && integer(out, static_cast<int64_t>(number));
-      case 0xd0: return big_endian(1, number) && integer(out, static_cast<int8_t>(number));
-      case 0xd1: return big_endian(2, number) && integer(out, static_cast<int16_t>(number));
-      case 0xd2: return big_endian(4, number) && integer(out, static_cast<int32_t>(number));
-      case 0xd3: return big_endian(8, number) && integer(out, static_cast<int64_t>(number));
-      case 0xdc: return big_endian(2, number) && array(out, number, depth);
-      case 0xdd: return big_endian(4, number) && array(out, number, depth);
-      case 0xde: return big_endian(2, number) && map(out, number, depth);
-      case 0xdf: return big_endian(4, number) && map(out, number, depth);
-      default: return false;
+      case 0xcc:
+        return big_endian(1, number) && integer(out, static_cast<int64_t>(number));
+      case 0xcd:
+        return big_endian(2, number) && integer(out, static_cast<int64_t>(number));
+      case 0xce:
+        return big_endian(4, number) && integer(out, static_cast<int64_t>(number));
+      case 0xcf:
+        return big_endian(8, number) && integer(out, static_cast<int64_t>(number));
+      case 0xd0:
+        return big_endian(1, number) && integer(out, static_cast<int8_t>(number));
+      case 0xd1:
+        return big_endian(2, number) && integer(out, static_cast<int16_t>(number));
+      case 0xd2:
+        return big_endian(4, number) && integer(out, static_cast<int32_t>(number));
+      case 0xd3:
+        return big_endian(8, number) && integer(out, static_cast<int64_t>(number));
+      case 0xdc:
+        return big_endian(2, number) && array(out, number, depth);
+      case 0xdd:
+        return big_endian(4, number) && array(out, number, depth);
+      case 0xde:
+        return big_endian(2, number) && map(out, number, depth);
+      case 0xdf:
+        return big_endian(4, number) && map(out, number, depth);
+      default:
+        return false;
     }
   }
 

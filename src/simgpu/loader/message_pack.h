@@ -16,7 +16,7 @@ struct MessageValue {
   Kind kind = Kind::nil;
   int64_t integer = 0;  ///< also booleans; unsigned values above 2⁶³ wrap
   double real = 0;
-  std::string text;  ///< strings and binary
+  std::string text;                    ///< strings and binary
   std::vector<MessageValue> elements;  ///< of an array, or the values of a map
   std::vector<std::string> keys;       ///< of a map, as many as elements
 

@@ -5,7 +5,8 @@
 
 namespace wavejit::simgpu {
 
-uint8_t* resolve_slowly(Wave& wave, const Instruction& instruction, uint64_t address, uint32_t bytes, bool write, int lane) {
+uint8_t* resolve_slowly(Wave& wave, const Instruction& instruction, uint64_t address, uint32_t bytes, bool write,
+                        int lane) {
   auto& recent = wave.recent_allocation;
   const Allocation* found = nullptr;
   for (unsigned i = 1; i < std::size(recent) && found == nullptr; ++i) {
@@ -34,7 +35,8 @@ uint8_t* resolve_slowly(Wave& wave, const Instruction& instruction, uint64_t add
   } else {
     const Allocation& kernarg = launch.own_memory[0];
     if (address >= kernarg.end() && address - kernarg.end() < 4096) {
-      text += std::format(": {} bytes behind the end of the kernarg segment of {}", address - kernarg.end(), kernarg.bytes);
+      text +=
+          std::format(": {} bytes behind the end of the kernarg segment of {}", address - kernarg.end(), kernarg.bytes);
     } else {
       text += ": " + launch.memory->describe(address);
     }
@@ -45,8 +47,8 @@ uint8_t* resolve_slowly(Wave& wave, const Instruction& instruction, uint64_t add
 
 void report_lds(Wave& wave, const Instruction& instruction, uint64_t offset, uint32_t bytes, int lane) {
   fault(wave, instruction,
-        std::format("{} bytes at LDS address {:#x}; the workgroup has {} bytes of LDS", bytes, offset, wave.lds_bytes), lane,
-        hip_error_illegal_address);
+        std::format("{} bytes at LDS address {:#x}; the workgroup has {} bytes of LDS", bytes, offset, wave.lds_bytes),
+        lane, hip_error_illegal_address);
 }
 
 void report_scratch(Wave& wave, const Instruction& instruction, uint64_t offset, uint32_t bytes, int lane) {
@@ -57,8 +59,9 @@ void report_scratch(Wave& wave, const Instruction& instruction, uint64_t offset,
 }
 
 void report_unaligned(Wave& wave, const Instruction& instruction, uint64_t address, uint32_t bytes, int lane) {
-  fault(wave, instruction, std::format("address {:#x} is not a multiple of {}, which this instruction needs", address, bytes),
-        lane, hip_error_illegal_address);
+  fault(wave, instruction,
+        std::format("address {:#x} is not a multiple of {}, which this instruction needs", address, bytes), lane,
+        hip_error_illegal_address);
 }
 
 }  // namespace wavejit::simgpu

@@ -1,6 +1,6 @@
 #pragma once
-// From an address as the program computed it to a host pointer, or a report. Every vector and scalar memory handler goes
-// through here.
+// From an address as the program computed it to a host pointer, or a report. Every vector and scalar memory handler
+// goes through here.
 
 #include <cstdint>
 #include <cstring>
@@ -12,10 +12,12 @@
 namespace wavejit::simgpu {
 
 /// Slow path: searches the table, refreshes the wave's cache; reports and returns null when nothing holds the range.
-uint8_t* resolve_slowly(Wave& wave, const Instruction& instruction, uint64_t address, uint32_t bytes, bool write, int lane);
+uint8_t* resolve_slowly(Wave& wave, const Instruction& instruction, uint64_t address, uint32_t bytes, bool write,
+                        int lane);
 
 /// A range of device memory.
-inline uint8_t* resolve(Wave& wave, const Instruction& instruction, uint64_t address, uint32_t bytes, bool write, int lane) {
+inline uint8_t* resolve(Wave& wave, const Instruction& instruction, uint64_t address, uint32_t bytes, bool write,
+                        int lane) {
   const Allocation* recent = wave.recent_allocation[0];
   if (recent != nullptr && recent->holds(address, bytes) && (!write || recent->writable)) {
     return reinterpret_cast<uint8_t*>(address);

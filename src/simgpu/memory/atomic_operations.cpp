@@ -5,7 +5,8 @@ namespace {
 
 float half_to_float(uint16_t half) { return static_cast<float>(std::bit_cast<_Float16>(half)); }
 
-// A float32 sum of two float16 is exact enough that rounding it once more gives the correctly rounded sum (24 ≥ 2·11 + 2 bits).
+// A float32 sum of two float16 is exact enough that rounding it once more gives the correctly rounded sum (24 ≥ 2·11 +
+// 2 bits).
 uint16_t add_half(uint16_t a, uint16_t b) {
   return std::bit_cast<uint16_t>(static_cast<_Float16>(half_to_float(a) + half_to_float(b)));
 }

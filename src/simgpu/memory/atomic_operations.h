@@ -9,27 +9,49 @@
 namespace wavejit::simgpu::atomics {
 
 template <typename T>
-T swap(T, T data) { return data; }
+T swap(T, T data) {
+  return data;
+}
 template <typename T>
-T add(T old, T data) { return old + data; }
+T add(T old, T data) {
+  return old + data;
+}
 template <typename T>
-T sub(T old, T data) { return old - data; }
+T sub(T old, T data) {
+  return old - data;
+}
 template <typename T>
-T reverse_sub(T old, T data) { return data - old; }
+T reverse_sub(T old, T data) {
+  return data - old;
+}
 template <typename T>
-T minimum(T old, T data) { return data < old ? data : old; }
+T minimum(T old, T data) {
+  return data < old ? data : old;
+}
 template <typename T>
-T maximum(T old, T data) { return data > old ? data : old; }
+T maximum(T old, T data) {
+  return data > old ? data : old;
+}
 template <typename T>
-T bitwise_and(T old, T data) { return old & data; }
+T bitwise_and(T old, T data) {
+  return old & data;
+}
 template <typename T>
-T bitwise_or(T old, T data) { return old | data; }
+T bitwise_or(T old, T data) {
+  return old | data;
+}
 template <typename T>
-T bitwise_xor(T old, T data) { return old ^ data; }
+T bitwise_xor(T old, T data) {
+  return old ^ data;
+}
 template <typename T>
-T increment(T old, T data) { return old >= data ? 0 : old + 1; }
+T increment(T old, T data) {
+  return old >= data ? 0 : old + 1;
+}
 template <typename T>
-T decrement(T old, T data) { return old == 0 || old > data ? data : old - 1; }
+T decrement(T old, T data) {
+  return old == 0 || old > data ? data : old - 1;
+}
 
 /// Floating minimum and maximum that prefer a number to a NaN and order −0 below +0.
 template <typename Float>

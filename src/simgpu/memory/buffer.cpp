@@ -1,4 +1,5 @@
-// MUBUF loads, stores and loads to LDS; MTBUF and format loads with 32-bit components. Semantics: CDNA3 ISA, chapters 9 and 12.15.
+// MUBUF loads, stores and loads to LDS; MTBUF and format loads with 32-bit components. Semantics: CDNA3 ISA, chapters 9
+// and 12.15.
 #include "simgpu/memory/buffer.h"
 
 #include <bit>
@@ -105,7 +106,9 @@ void register_buffer(Registry& registry) {
   const auto add_load = [&](std::string_view name, Select select) {
     registry.add_select(name, select, InstructionClass::memory);
   };
-  const auto add = [&](std::string_view name, Handler handler) { registry.add(name, handler, InstructionClass::memory); };
+  const auto add = [&](std::string_view name, Handler handler) {
+    registry.add(name, handler, InstructionClass::memory);
+  };
   add_load("buffer_load_ubyte", select_load<load_ubyte>);
   add_load("buffer_load_sbyte", select_load<load_sbyte>);
   add_load("buffer_load_ushort", select_load<load_ushort>);

@@ -9,7 +9,8 @@ namespace wavejit::simgpu {
 
 class BufferAddress {
  public:
-  /// `address`: the printed vector address (or off); `descriptor`: four scalar registers; `scalar_offset`: the scalar offset.
+  /// `address`: the printed vector address (or off); `descriptor`: four scalar registers; `scalar_offset`: the scalar
+  /// offset.
   BufferAddress(const Wave& wave, const Instruction& instruction, const Operand& address, const Operand& descriptor,
                 const Operand& scalar_offset) {
     const uint32_t* words = &wave.sgpr[descriptor.index];
@@ -44,8 +45,8 @@ class BufferAddress {
     if (!swizzle_) {
       const uint64_t buffer_offset = offset + (index * stride_);
       const uint64_t range = records_ > scalar_offset_ ? uint64_t{records_} - scalar_offset_ : 0;
-      // gfx9: with a stride and an index register NUM_RECORDS counts records and the index alone is checked; otherwise it
-      // counts bytes.
+      // gfx9: with a stride and an index register NUM_RECORDS counts records and the index alone is checked; otherwise
+      // it counts bytes.
       if (stride_ != 0 && index_ != nullptr) {
         return {base_ + scalar_offset_ + buffer_offset, index < records_ ? ~uint64_t{0} : 0};
       }

@@ -69,7 +69,9 @@ void register_buffer_atomics(Registry& registry) {
   using i32 = int32_t;
   using u64 = uint64_t;
   using i64 = int64_t;
-  const auto add = [&](std::string_view name, Handler handler) { registry.add(name, handler, InstructionClass::memory); };
+  const auto add = [&](std::string_view name, Handler handler) {
+    registry.add(name, handler, InstructionClass::memory);
+  };
   add("buffer_atomic_swap", atomic<u32, atomics::swap<u32>>);
   add("buffer_atomic_cmpswap", compare_and_swap<u32>);
   add("buffer_atomic_add", atomic<u32, atomics::add<u32>>);

@@ -19,7 +19,8 @@ T data_of(const Wave& wave, unsigned vgpr, unsigned lane) {
   }
 }
 
-/// Calls `body(place, data register, lane)` → old value for each active lane and returns it where the instruction asks for it.
+/// Calls `body(place, data register, lane)` → old value for each active lane and returns it where the instruction asks
+/// for it.
 template <FlatSpace space, typename T, typename Body>
 void for_each_place(Wave& wave, const Instruction& instruction, Body&& body) {
   const FlatAddress<space> address(wave, instruction, instruction.source[0], instruction.source[2]);

@@ -1,4 +1,5 @@
-// LDS loads and stores with one and two addresses. Semantics: CDNA3 ISA, chapters 11 and 12.12; addresses are bytes, 32 bits wide.
+// LDS loads and stores with one and two addresses. Semantics: CDNA3 ISA, chapters 11 and 12.12; addresses are bytes, 32
+// bits wide.
 #include <bit>
 
 #include "simgpu/decode/registry.h"
@@ -114,12 +115,16 @@ void write_addtid(Wave& wave, const Instruction& instruction) {
 
 /// No global data share on these targets.
 template <Handler handler>
-Handler local_only(Instruction& instruction) { return instruction.gds ? nullptr : handler; }
+Handler local_only(Instruction& instruction) {
+  return instruction.gds ? nullptr : handler;
+}
 
 }  // namespace
 
 void register_lds(Registry& registry) {
-  const auto add = [&](std::string_view name, Select select) { registry.add_select(name, select, InstructionClass::lds); };
+  const auto add = [&](std::string_view name, Select select) {
+    registry.add_select(name, select, InstructionClass::lds);
+  };
   add("ds_read_u8", local_only<read<load_ubyte>>);
   add("ds_read_i8", local_only<read<load_sbyte>>);
   add("ds_read_u16", local_only<read<load_ushort>>);

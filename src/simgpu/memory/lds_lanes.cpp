@@ -1,6 +1,7 @@
 // LDS instructions that move data between lanes: permutes, swizzles and transpose reads.
-// Semantics: CDNA3 ISA, chapter 12.12 and 12.1 (ds_swizzle patterns); transpose reads: isa.md's confirmed 16-bit form, and the
-// 8, 6 and 4-bit forms by the same rule (a group of 16 lanes reads a matrix of 16 columns row by row; lane j receives column j).
+// Semantics: CDNA3 ISA, chapter 12.12 and 12.1 (ds_swizzle patterns); transpose reads: isa.md's confirmed 16-bit form,
+// and the 8, 6 and 4-bit forms by the same rule (a group of 16 lanes reads a matrix of 16 columns row by row; lane j
+// receives column j).
 #include <array>
 #include <bit>
 #include <format>
@@ -81,8 +82,8 @@ void swizzle(Wave& wave, const Instruction& instruction) {
   write_active(wave, instruction.destination[0], result);
 }
 
-/// `bits` wide elements, `dwords` registers a lane: 16 lanes hold 32·dwords/bits rows of 16 elements. Row k is the memory that
-/// lanes k·16/n … read, n elements a lane.
+/// `bits` wide elements, `dwords` registers a lane: 16 lanes hold 32·dwords/bits rows of 16 elements. Row k is the
+/// memory that lanes k·16/n … read, n elements a lane.
 template <unsigned bits, unsigned dwords>
 void transpose_read(Wave& wave, const Instruction& instruction) {
   if (wave.exec() != all_lanes) {

@@ -51,7 +51,9 @@ void buffer_load(Wave& wave, const Instruction& instruction) {
 }  // namespace
 
 void register_scalar_memory(Registry& registry) {
-  const auto add = [&](std::string_view name, Handler handler) { registry.add(name, handler, InstructionClass::memory); };
+  const auto add = [&](std::string_view name, Handler handler) {
+    registry.add(name, handler, InstructionClass::memory);
+  };
   add("s_load_dword", load<1>);
   add("s_load_dwordx2", load<2>);
   add("s_load_dwordx4", load<4>);

@@ -21,8 +21,8 @@ struct StoreKind {
   bool high_half = false;  ///< …_d16_hi: the data is the upper half of the register
 };
 
-// Device memory may be shared between workgroups that run at the same time: whole aligned words move as single accesses, as on
-// the device, and instructions marked with a scope order what surrounds them.
+// Device memory may be shared between workgroups that run at the same time: whole aligned words move as single
+// accesses, as on the device, and instructions marked with a scope order what surrounds them.
 inline uint32_t load_word(const uint8_t* from) {
   if ((reinterpret_cast<uintptr_t>(from) & 3) == 0) {
     return __atomic_load_n(reinterpret_cast<const uint32_t*>(from), __ATOMIC_RELAXED);
@@ -102,8 +102,8 @@ inline constexpr StoreKind store_dwordx2{.bytes = 8};
 inline constexpr StoreKind store_dwordx3{.bytes = 12};
 inline constexpr StoreKind store_dwordx4{.bytes = 16};
 
-/// Where the data of an LDS DMA goes (CDNA3 ISA, "Memory buffer load to LDS"; isa.md): M0 plus the instruction's offset plus
-/// the lane's place. Bytes and shorts fill whole dwords.
+/// Where the data of an LDS DMA goes (CDNA3 ISA, "Memory buffer load to LDS"; isa.md): M0 plus the instruction's offset
+/// plus the lane's place. Bytes and shorts fill whole dwords.
 inline uint32_t lds_dma_address(const Wave& wave, const Instruction& instruction, unsigned lane, unsigned bytes) {
   const unsigned stride = bytes < 4 ? 4 : bytes;
   return wave.m0() + static_cast<uint32_t>(instruction.offset) + (lane * stride);

@@ -77,7 +77,8 @@ void setprio(Wave& wave, const Instruction& instruction) {
 void trap(Wave& wave, const Instruction& instruction) {
   // The trap handler ABI: 2 is llvm.trap (abort), 3 is llvm.debugtrap, which does nothing without a debugger.
   if ((instruction.immediate & 0xff) == 3) return;
-  fault(wave, instruction, std::format("trap {}: the program gave up (abort, assert or __builtin_trap)", instruction.immediate & 0xff));
+  fault(wave, instruction,
+        std::format("trap {}: the program gave up (abort, assert or __builtin_trap)", instruction.immediate & 0xff));
 }
 void sethalt(Wave& wave, const Instruction& instruction) {
   if ((instruction.immediate & 1) != 0) fault(wave, instruction, "the wave halts itself: nothing would wake it");
@@ -103,19 +104,34 @@ uint32_t status_register(const Wave& wave) {
 
 bool read_hardware(const Wave& wave, unsigned id, uint32_t& value) {
   switch (id) {
-    case register_mode: value = wave.mode; return true;
-    case register_status: value = status_register(wave); return true;
+    case register_mode:
+      value = wave.mode;
+      return true;
+    case register_status:
+      value = status_register(wave);
+      return true;
     case register_trapsts:
-    case register_ib_sts: value = 0; return true;
+    case register_ib_sts:
+      value = 0;
+      return true;
     // Where a wave sits is the machine's choice; ours is: SIMD and slot by wave, everything else 0.
-    case register_hw_id: value = (wave.index / 4u) | ((wave.index % 4u) << 4); return true;
-    case register_gpr_alloc: value = 0; return true;
-    case register_lds_alloc: value = ((wave.lds_bytes + 511) / 512) << 12; return true;
+    case register_hw_id:
+      value = (wave.index / 4u) | ((wave.index % 4u) << 4);
+      return true;
+    case register_gpr_alloc:
+      value = 0;
+      return true;
+    case register_lds_alloc:
+      value = ((wave.lds_bytes + 511) / 512) << 12;
+      return true;
     case register_sh_mem_bases:
       value = static_cast<uint32_t>((shared_aperture >> 48) << 16 | (private_aperture >> 48));
       return true;
-    case register_xcc_id: value = 0; return true;
-    default: return false;
+    case register_xcc_id:
+      value = 0;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -131,7 +147,8 @@ void getreg(Wave& wave, const Instruction& instruction) {
   unsigned offset = 0;
   const uint32_t mask = field_of(instruction, id, offset);
   uint32_t value = 0;
-  if (!read_hardware(wave, id, value)) return fault(wave, instruction, std::format("hardware register {} is not simulated", id));
+  if (!read_hardware(wave, id, value))
+    return fault(wave, instruction, std::format("hardware register {} is not simulated", id));
   wave.set_scalar(instruction.destination[0], (value >> offset) & mask);
 }
 void setreg(Wave& wave, const Instruction& instruction) {
@@ -158,7 +175,8 @@ void memrealtime(Wave& wave, const Instruction& instruction) {
 }
 
 // Relative vector register addressing (CDNA3 ISA, "VGPR indexing"): between _on and _off, register numbers of vector
-// instructions are moved by M0[7:0]. The wave keeps the operands it applies to; decode/function.cpp wraps the instructions.
+// instructions are moved by M0[7:0]. The wave keeps the operands it applies to; decode/function.cpp wraps the
+// instructions.
 void set_gpr_idx_on(Wave& wave, const Instruction& instruction) {
   const uint32_t index = wave.scalar(instruction.source[0]) & 0xff;
   // The operand mask is encoded in the place of S1: bits 15:12 of M0 keep it.
@@ -205,11 +223,12 @@ void register_control(Registry& registry) {
   add("s_set_gpr_idx_off", nothing);
   add("s_set_gpr_idx_idx", set_gpr_idx_idx);
   add("s_set_gpr_idx_mode", set_gpr_idx_mode);
-  // Memory results arrive at once here, so waits and cache maintenance have nothing to do; hints and profiling have none ever.
+  // Memory results arrive at once here, so waits and cache maintenance have nothing to do; hints and profiling have
+  // none ever.
   for (const std::string_view name :
        {"s_nop", "s_waitcnt", "s_wakeup", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_dcache_inv_vol",
         "s_dcache_wb_vol", "s_incperflevel", "s_decperflevel", "s_ttracedata", "s_setkill", "s_sendmsg", "s_code_end",
-        "buffer_wbl2", "buffer_inv", "buffer_wbinvl1", "buffer_wbinvl1_vol", "ds_nop", "v_nop"}) {
+        "buffer_wbl2", "buffer_inv", "buffer_wbinvl1", "buffer_wbinvl1_vol", "ds_nop"}) {
     add(name, nothing);
   }
 }

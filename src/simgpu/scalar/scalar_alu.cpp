@@ -1,4 +1,5 @@
-// SOP1, SOP2, SOPC and the arithmetic part of SOPK. Semantics: CDNA3 ISA, chapter 12.1 to 12.4 (instruction pseudo-code).
+// SOP1, SOP2, SOPC and the arithmetic part of SOPK. Semantics: CDNA3 ISA, chapter 12.1 to 12.4 (instruction
+// pseudo-code).
 #include <bit>
 #include <cstdint>
 #include <type_traits>
@@ -38,8 +39,7 @@ enum class Scc : uint8_t { keep, non_zero };
 /// D = f(S0, S1); SCC as `scc` says.
 template <typename Result, typename First, typename Second, Scc scc, Result (*function)(First, Second)>
 void binary(Wave& wave, const Instruction& instruction) {
-  const Result result =
-      function(read<First>(wave, instruction.source[0]), read<Second>(wave, instruction.source[1]));
+  const Result result = function(read<First>(wave, instruction.source[0]), read<Second>(wave, instruction.source[1]));
   write<Result>(wave, instruction, result);
   if constexpr (scc == Scc::non_zero) wave.scc = result != 0 ? 1 : 0;
 }
@@ -59,30 +59,54 @@ void compare(Wave& wave, const Instruction& instruction) {
 }
 
 template <typename T>
-T bitwise_and(T a, T b) { return a & b; }
+T bitwise_and(T a, T b) {
+  return a & b;
+}
 template <typename T>
-T bitwise_or(T a, T b) { return a | b; }
+T bitwise_or(T a, T b) {
+  return a | b;
+}
 template <typename T>
-T bitwise_xor(T a, T b) { return a ^ b; }
+T bitwise_xor(T a, T b) {
+  return a ^ b;
+}
 template <typename T>
-T bitwise_andn2(T a, T b) { return a & ~b; }
+T bitwise_andn2(T a, T b) {
+  return a & ~b;
+}
 template <typename T>
-T bitwise_orn2(T a, T b) { return a | ~b; }
+T bitwise_orn2(T a, T b) {
+  return a | ~b;
+}
 template <typename T>
-T bitwise_andn1(T a, T b) { return ~a & b; }
+T bitwise_andn1(T a, T b) {
+  return ~a & b;
+}
 template <typename T>
-T bitwise_orn1(T a, T b) { return ~a | b; }
+T bitwise_orn1(T a, T b) {
+  return ~a | b;
+}
 template <typename T>
-T bitwise_nand(T a, T b) { return ~(a & b); }
+T bitwise_nand(T a, T b) {
+  return ~(a & b);
+}
 template <typename T>
-T bitwise_nor(T a, T b) { return ~(a | b); }
+T bitwise_nor(T a, T b) {
+  return ~(a | b);
+}
 template <typename T>
-T bitwise_xnor(T a, T b) { return ~(a ^ b); }
+T bitwise_xnor(T a, T b) {
+  return ~(a ^ b);
+}
 
 template <typename T>
-T shift_left(T a, u32 b) { return a << (b & (8 * sizeof(T) - 1)); }
+T shift_left(T a, u32 b) {
+  return a << (b & (8 * sizeof(T) - 1));
+}
 template <typename T>
-T shift_right(T a, u32 b) { return a >> (b & (8 * sizeof(T) - 1)); }
+T shift_right(T a, u32 b) {
+  return a >> (b & (8 * sizeof(T) - 1));
+}
 
 template <typename T>
 T field_mask(u32 size, u32 offset) {
@@ -212,11 +236,17 @@ T quad_mask(T value) {
   return result;
 }
 template <typename T>
-i32 find_first_one(T value) { return value == 0 ? -1 : std::countr_zero(value); }
+i32 find_first_one(T value) {
+  return value == 0 ? -1 : std::countr_zero(value);
+}
 template <typename T>
-i32 find_first_zero(T value) { return find_first_one(static_cast<T>(~value)); }
+i32 find_first_zero(T value) {
+  return find_first_one(static_cast<T>(~value));
+}
 template <typename T>
-i32 leading_zeros(T value) { return value == 0 ? -1 : std::countl_zero(value); }
+i32 leading_zeros(T value) {
+  return value == 0 ? -1 : std::countl_zero(value);
+}
 /// Bits from the top that equal the sign bit; −1 when all do.
 template <typename T>
 i32 leading_signs(T value) {
@@ -225,13 +255,21 @@ i32 leading_signs(T value) {
   return flipped == 0 ? -1 : std::countl_zero(flipped);
 }
 template <typename T>
-i32 count_ones(T value) { return std::popcount(value); }
+i32 count_ones(T value) {
+  return std::popcount(value);
+}
 template <typename T>
-i32 count_zeros(T value) { return std::popcount(static_cast<T>(~value)); }
+i32 count_zeros(T value) {
+  return std::popcount(static_cast<T>(~value));
+}
 template <typename T>
-T identity(T value) { return value; }
+T identity(T value) {
+  return value;
+}
 template <typename T>
-T complement(T value) { return ~value; }
+T complement(T value) {
+  return ~value;
+}
 
 template <typename T, bool set>
 void bitset(Wave& wave, const Instruction& instruction) {
@@ -276,21 +314,37 @@ void comparek(Wave& wave, const Instruction& instruction) {
 }
 
 template <typename T>
-bool equal(T a, T b) { return a == b; }
+bool equal(T a, T b) {
+  return a == b;
+}
 template <typename T>
-bool different(T a, T b) { return a != b; }
+bool different(T a, T b) {
+  return a != b;
+}
 template <typename T>
-bool greater(T a, T b) { return a > b; }
+bool greater(T a, T b) {
+  return a > b;
+}
 template <typename T>
-bool greater_equal(T a, T b) { return a >= b; }
+bool greater_equal(T a, T b) {
+  return a >= b;
+}
 template <typename T>
-bool less(T a, T b) { return a < b; }
+bool less(T a, T b) {
+  return a < b;
+}
 template <typename T>
-bool less_equal(T a, T b) { return a <= b; }
+bool less_equal(T a, T b) {
+  return a <= b;
+}
 template <typename T>
-bool bit_is_clear(T a, u32 b) { return ((a >> (b & (8 * sizeof(T) - 1))) & 1) == 0; }
+bool bit_is_clear(T a, u32 b) {
+  return ((a >> (b & (8 * sizeof(T) - 1))) & 1) == 0;
+}
 template <typename T>
-bool bit_is_set(T a, u32 b) { return !bit_is_clear(a, b); }
+bool bit_is_set(T a, u32 b) {
+  return !bit_is_clear(a, b);
+}
 
 u32 multiply(u32 a, u32 b) { return a * b; }
 u32 multiply_high_u32(u32 a, u32 b) { return static_cast<u32>((u64{a} * b) >> 32); }
@@ -321,7 +375,9 @@ void add_logical(const Adder& add, std::string_view name) {
 template <typename T>
 void add_comparisons(const Adder& add, std::string_view suffix) {
   const auto name = [&](std::string_view middle) { return "s_cmp_" + std::string(middle) + std::string(suffix); };
-  const auto short_name = [&](std::string_view middle) { return "s_cmpk_" + std::string(middle) + std::string(suffix); };
+  const auto short_name = [&](std::string_view middle) {
+    return "s_cmpk_" + std::string(middle) + std::string(suffix);
+  };
   add(name("eq"), compare<T, T, equal<T>>);
   add(name("lg"), compare<T, T, different<T>>);
   add(name("gt"), compare<T, T, greater<T>>);
