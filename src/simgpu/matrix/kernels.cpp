@@ -1,0 +1,326 @@
+// Matrix products of one wave. Operands become float32 (int32, float64) arrays with k outermost; the accumulators stay
+// in the layout of the D registers, whose 16-lane runs are pieces of rows.
+//
+// Arithmetic: k ascending (or in the order that the call asks for), one fused multiply-add per product, starting from
+// C. Products of 16-bit and narrower floats are exact in float32, so that each step rounds once. Denormals are kept
+// everywhere and MODE is ignored. A NaN result is the default NaN, whatever NaN went in.
+#include "simgpu/matrix/layout.h"
+#include "simgpu/matrix/matrix_kernel.h"
+#include "simgpu/numerics/bits.h"
+#include "simgpu/numerics/small_floats.h"
+
+#ifndef WAVEJIT_HOST_SET
+#error "compile this file through simgpu/matrix/CMakeLists.txt, which names the host instruction set"
+#endif
+
+namespace wavejit::simgpu::matrix {
+namespace {
+
+using namespace numerics;  // NOLINT(google-build-using-namespace)
+
+constexpr unsigned run = 16;  ///< lanes of one accumulator vector
+
+using FloatRun = float __attribute__((vector_size(run * sizeof(float))));
+using IntRun = int32_t __attribute__((vector_size(run * sizeof(int32_t))));
+
+[[gnu::always_inline]] inline FloatRun multiply_add(FloatRun a, FloatRun b, FloatRun c) {
+#if defined(__clang__)
+  return __builtin_elementwise_fma(a, b, c);
+#else
+  FloatRun result;
+  for (unsigned i = 0; i < run; ++i) result[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  return result;
+#endif
+}
+[[gnu::always_inline]] inline IntRun multiply_add(IntRun a, IntRun b, IntRun c) {
+  using Unsigned = uint32_t __attribute__((vector_size(run * sizeof(uint32_t))));
+  return reinterpret_cast<IntRun>(reinterpret_cast<Unsigned>(a) * reinterpret_cast<Unsigned>(b) +
+                                  reinterpret_cast<Unsigned>(c));
+}
+[[gnu::always_inline]] inline FloatRun settled(FloatRun value) {
+  const FloatRun nan = {} /* 0 */;
+  const float canonical = float_of(default_nan_f32);
+  return value == value ? value : nan + canonical;
+}
+[[gnu::always_inline]] inline IntRun settled(IntRun value) { return value; }
+
+template <typename Run>
+[[gnu::always_inline]] inline Run load_run(const void* from) {
+  Run value;
+  __builtin_memcpy(&value, from, sizeof(value));
+  return value;
+}
+
+/// float32 with the mantissa rounded to 10 bits, to nearest even. (How the hardware narrows is not documented: a
+/// guess.)
+WAVEJIT_LANE_FUNCTION float narrowed_to_xf32(float value) {
+  const uint32_t bits = numerics::bits_of(value);
+  const uint32_t rounded = (bits + 0xfffu + ((bits >> 13) & 1u)) & 0xffffe000u;
+  return (bits & 0x7f800000u) == 0x7f800000u ? value : float_of(rounded);
+}
+
+WAVEJIT_LANE_FUNCTION uint32_t small_bits(const uint32_t* registers, unsigned lane, unsigned bit, unsigned width) {
+  uint64_t window = registers[(bit / 32) * lane_count + lane];
+  if (bit % 32 + width > 32) window |= static_cast<uint64_t>(registers[(bit / 32 + 1) * lane_count + lane]) << 32;
+  return static_cast<uint32_t>(window >> (bit % 32)) & ((1u << width) - 1);
+}
+
+template <typename Format>
+void decode_table(float* table) {
+  for (uint32_t i = 0; i < (1u << Format::bits); ++i) table[i] = small_to_f32<Format>(i);
+}
+const float* table_of(Element element) {
+  struct Tables {
+    float values[7][256];
+    Tables() : values{} {
+      decode_table<Fp8Fnuz>(values[0]);
+      decode_table<Bf8Fnuz>(values[1]);
+      decode_table<Fp8Ocp>(values[2]);
+      decode_table<Bf8Ocp>(values[3]);
+      decode_table<Fp6>(values[4]);
+      decode_table<Bf6>(values[5]);
+      decode_table<Fp4>(values[6]);
+    }
+  };
+  static const Tables tables;
+  return tables.values[static_cast<unsigned>(element) - static_cast<unsigned>(Element::fp8_fnuz)];
+}
+
+/// Element `i` of all lanes, as the arithmetic sees it.
+template <typename Value>
+[[gnu::always_inline]] inline void unpack(Element element, const uint32_t* registers, unsigned i, Value* lanes) {
+  if constexpr (sizeof(Value) == 8) {
+    const uint32_t* low = registers + 2 * i * lane_count;
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+      lanes[lane] = double_of(low[lane] | (static_cast<uint64_t>(low[lane + lane_count]) << 32));
+    }
+  } else if constexpr (static_cast<Value>(0.5f) == Value{0}) {
+    const uint32_t* words = registers + (i / 4) * lane_count;
+    for (unsigned lane = 0; lane < lane_count; ++lane) lanes[lane] = static_cast<int8_t>(words[lane] >> (8 * (i % 4)));
+  } else {
+    switch (element) {
+      case Element::f16: {
+        const uint32_t* words = registers + (i / 2) * lane_count;
+        const unsigned shift = 16 * (i & 1);
+        for (unsigned lane = 0; lane < lane_count; ++lane) lanes[lane] = f16_to_f32((words[lane] >> shift) & 0xffffu);
+        break;
+      }
+      case Element::bf16: {
+        const uint32_t* words = registers + (i / 2) * lane_count;
+        const unsigned shift = 16 * (i & 1);
+        for (unsigned lane = 0; lane < lane_count; ++lane) lanes[lane] = bf16_to_f32((words[lane] >> shift) & 0xffffu);
+        break;
+      }
+      case Element::f32:
+        __builtin_memcpy(lanes, registers + i * lane_count, lane_count * sizeof(float));
+        break;
+      case Element::xf32:
+        for (unsigned lane = 0; lane < lane_count; ++lane) {
+          lanes[lane] = narrowed_to_xf32(float_of(registers[i * lane_count + lane]));
+        }
+        break;
+      default: {
+        const float* table = table_of(element);
+        const unsigned width = bits_of(element);
+        for (unsigned lane = 0; lane < lane_count; ++lane) {
+          lanes[lane] = table[small_bits(registers, lane, i * width, width)];
+        }
+        break;
+      }
+    }
+  }
+}
+
+/// BLGP: which lane of B each lane gets (CDNA3 ISA, "MFMA broadcast").
+unsigned blgp_source(unsigned pattern, unsigned lane) {
+  switch (pattern) {
+    case 1:
+      return lane % 32;
+    case 2:
+      return 32 + lane % 32;
+    case 3:
+      return (lane + 16) % 64;
+    case 4:
+    case 5:
+    case 6:
+    case 7:
+      return 16 * (pattern - 4) + lane % 16;
+    default:
+      return lane;
+  }
+}
+
+template <typename Value>
+struct Operands {
+  // [block][position][row or column]
+  alignas(64) Value a[largest_k * 32];
+  alignas(64) Value b[largest_k * 32];
+};
+
+template <typename Value>
+[[gnu::always_inline]] inline void spread(const MatrixCall& call, bool is_a, Value* out) {
+  const Shape& shape = *call.shape;
+  const Element element = is_a ? call.a : call.b;
+  const uint32_t* registers = is_a ? call.a_registers : call.b_registers;
+  const uint8_t* scale = is_a ? call.a_scale : call.b_scale;
+  const unsigned per_lane = shape.k_per_lane();
+  const bool two_runs = per_lane == 32 && bits_of(element) == 8;
+  unsigned position_of[largest_k];
+  for (unsigned position = 0; position < shape.k; ++position) {
+    position_of[call.order == nullptr ? position : call.order[position]] = position;
+  }
+  for (unsigned i = 0; i < per_lane; ++i) {
+    alignas(64) Value lanes[lane_count];
+    unpack(element, registers, i, lanes);
+    if constexpr (sizeof(Value) == 8) {
+      if (call.negate[is_a ? 0 : 1]) {
+        for (Value& value : lanes) value = negated(value);
+      }
+    } else if constexpr (static_cast<Value>(0.5f) != Value{0}) {
+      if (scale != nullptr) {
+        for (unsigned lane = 0; lane < lane_count; ++lane) {
+          // e8m0: 2^(e - 127), 255 is NaN. Exact unless it leaves float32's range.
+          const double factor = double_of(static_cast<uint64_t>(scale[lane] + 896) << 52);
+          lanes[lane] = scale[lane] == 255 ? float_of(default_nan_f32)
+                                           : static_cast<float>(static_cast<double>(lanes[lane]) * factor);
+        }
+      }
+    }
+    if (!is_a && call.blgp != 0 && sizeof(Value) != 8) {
+      Value moved[lane_count];
+      for (unsigned lane = 0; lane < lane_count; ++lane) moved[lane] = lanes[blgp_source(call.blgp, lane)];
+      __builtin_memcpy(lanes, moved, sizeof(moved));
+    }
+    for (unsigned lane = 0; lane < lane_count; lane += shape.m) {
+      const Place place = source_place(shape, lane, i, two_runs);
+      Value* to = out + (place.block * shape.k + position_of[place.k]) * shape.m;
+      __builtin_memcpy(to, lanes + lane, shape.m * sizeof(Value));
+    }
+  }
+}
+
+/// CBSZ, ABID: within groups of 2^cbsz blocks all use A of block `abid` of their group.
+unsigned a_block(const MatrixCall& call, unsigned block) {
+  const unsigned group = 1u << call.cbsz;
+  return call.shape->blocks == 1 || call.cbsz == 0 ? block : block / group * group + call.abid % group;
+}
+
+/// m = 32 and 16: `Registers` accumulator registers at a time, each four runs of 16 lanes.
+template <typename Run, typename Value, unsigned M, unsigned Registers>
+[[gnu::always_inline]] inline void accumulate(const MatrixCall& call, const Operands<Value>& operands) {
+  const Shape& shape = *call.shape;
+  const unsigned k = shape.k;
+  const unsigned count = shape.results_per_lane();
+  for (unsigned first = 0; first < count; first += Registers) {
+    const unsigned block = result_place(shape, 0, first).block;
+    const Value* a = operands.a + a_block(call, block) * k * M;
+    const Value* b = operands.b + block * k * M;
+    Run sums[Registers][4];
+    const Value* rows[Registers][4];
+    for (unsigned r = 0; r < Registers; ++r) {
+      for (unsigned piece = 0; piece < 4; ++piece) {
+        sums[r][piece] = load_run<Run>(call.c_registers + (first + r) * call.c_stride + piece * run);
+        rows[r][piece] = a + result_place(shape, piece * run, first + r).row;
+      }
+    }
+    for (unsigned step = 0; step < k; ++step) {
+      Run columns[M / run];
+      for (unsigned part = 0; part < M / run; ++part) columns[part] = load_run<Run>(b + step * M + part * run);
+      for (unsigned r = 0; r < Registers; ++r) {
+        for (unsigned piece = 0; piece < 4; ++piece) {
+          const Run row = rows[r][piece][step * M] - Run{};
+          sums[r][piece] = multiply_add(row, columns[piece % (M / run)], sums[r][piece]);
+        }
+      }
+    }
+    for (unsigned r = 0; r < Registers; ++r) {
+      for (unsigned piece = 0; piece < 4; ++piece) {
+        const Run value = settled(sums[r][piece]);
+        __builtin_memcpy(call.d_registers + (first + r) * lane_count + piece * run, &value, sizeof(value));
+      }
+    }
+  }
+}
+
+WAVEJIT_LANE_FUNCTION float step_of(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+WAVEJIT_LANE_FUNCTION int32_t step_of(int32_t a, int32_t b, int32_t c) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) * static_cast<uint32_t>(b) + static_cast<uint32_t>(c));
+}
+
+/// m = 4: 16 blocks, one a group of four lanes.
+template <typename Value>
+void accumulate_small(const MatrixCall& call, const Operands<Value>& operands) {
+  const Shape& shape = *call.shape;
+  for (unsigned r = 0; r < shape.results_per_lane(); ++r) {
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+      const ResultPlace place = result_place(shape, lane, r);
+      const Value* a = operands.a + a_block(call, place.block) * shape.k * shape.m + place.row;
+      const Value* b = operands.b + place.block * shape.k * shape.m + place.column;
+      Value sum = __builtin_bit_cast(Value, call.c_registers[r * call.c_stride + lane]);
+      for (unsigned step = 0; step < shape.k; ++step) sum = step_of(a[step * shape.m], b[step * shape.m], sum);
+      uint32_t bits = __builtin_bit_cast(uint32_t, sum);
+      if (sum != sum) bits = default_nan_f32;
+      call.d_registers[r * lane_count + lane] = bits;
+    }
+  }
+}
+
+void multiply_f64(const MatrixCall& call) {
+  const Shape& shape = *call.shape;
+  Operands<double> operands;
+  spread(call, true, operands.a);
+  spread(call, false, operands.b);
+  for (unsigned r = 0; r < shape.results_per_lane(); ++r) {
+    const uint32_t* c = call.c_registers + 2 * r * call.c_stride;
+    const uint32_t* c_high = call.c_stride == 0 ? c + lane_count : c + call.c_stride;
+    uint32_t* d = call.d_registers + 2 * r * lane_count;
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+      const ResultPlace place = result_place(shape, lane, r);
+      const double* a = operands.a + a_block(call, place.block) * shape.k * shape.m + place.row;
+      const double* b = operands.b + place.block * shape.k * shape.m + place.column;
+      double sum = double_of(c[lane] | (static_cast<uint64_t>(c_high[lane]) << 32));
+      if (call.negate[2]) sum = negated(sum);
+      for (unsigned step = 0; step < shape.k; ++step) sum = __builtin_fma(a[step * shape.m], b[step * shape.m], sum);
+      const uint64_t bits = is_nan(sum) ? default_nan_f64 : numerics::bits_of(sum);
+      d[lane] = static_cast<uint32_t>(bits);
+      d[lane + lane_count] = static_cast<uint32_t>(bits >> 32);
+    }
+  }
+}
+
+// 32 vector registers of 16 floats hold 16 sums and what feeds them; 16 registers of 8 floats hold 4.
+#if defined(__AVX512F__)
+constexpr unsigned registers_at_once = 4;
+#else
+constexpr unsigned registers_at_once = 1;
+#endif
+
+template <typename Run, typename Value>
+void multiply_as(const MatrixCall& call) {
+  Operands<Value> operands;
+  spread(call, true, operands.a);
+  spread(call, false, operands.b);
+  switch (call.shape->m) {
+    case 32:
+      accumulate<Run, Value, 32, registers_at_once>(call, operands);
+      break;
+    case 16:
+      accumulate<Run, Value, 16, registers_at_once>(call, operands);
+      break;
+    default:
+      accumulate_small(call, operands);
+      break;
+  }
+}
+
+}  // namespace
+
+namespace WAVEJIT_HOST_SET {
+void multiply(const MatrixCall& call) {
+  if (call.a == Element::f64) return multiply_f64(call);
+  if (call.a == Element::i8) return multiply_as<IntRun, int32_t>(call);
+  multiply_as<FloatRun, float>(call);
+}
+}  // namespace WAVEJIT_HOST_SET
+
+}  // namespace wavejit::simgpu::matrix

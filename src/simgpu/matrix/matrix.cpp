@@ -1,0 +1,240 @@
+#include "simgpu/matrix/matrix.h"
+
+#include <array>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "simgpu/vector/vector.h"
+#include "simgpu/wave/wave.h"
+#include "targets/targets.h"
+
+namespace wavejit::simgpu {
+namespace matrix {
+namespace {
+
+using enum Element;
+
+// Mnemonics as LLVM prints them. The 8-bit formats are the target's flavour: `flavoured` below.
+constexpr std::array all_shapes = {
+    Shape{"v_mfma_f32_32x32x8_f16", 32, 8, 1, f16, f16},
+    Shape{"v_mfma_f32_32x32x8_bf16", 32, 8, 1, bf16, bf16},
+    Shape{"v_mfma_f32_32x32x16_f16", 32, 16, 1, f16, f16},
+    Shape{"v_mfma_f32_32x32x16_bf16", 32, 16, 1, bf16, bf16},
+    Shape{"v_mfma_f32_16x16x16_f16", 16, 16, 1, f16, f16},
+    Shape{"v_mfma_f32_16x16x16_bf16", 16, 16, 1, bf16, bf16},
+    Shape{"v_mfma_f32_16x16x32_f16", 16, 32, 1, f16, f16},
+    Shape{"v_mfma_f32_16x16x32_bf16", 16, 32, 1, bf16, bf16},
+    Shape{"v_mfma_f32_32x32x4_2b_f16", 32, 4, 2, f16, f16},
+    Shape{"v_mfma_f32_32x32x4_2b_bf16", 32, 4, 2, bf16, bf16},
+    Shape{"v_mfma_f32_16x16x4_4b_f16", 16, 4, 4, f16, f16},
+    Shape{"v_mfma_f32_16x16x4_4b_bf16", 16, 4, 4, bf16, bf16},
+    Shape{"v_mfma_f32_4x4x4_16b_f16", 4, 4, 16, f16, f16},
+    Shape{"v_mfma_f32_4x4x4_16b_bf16", 4, 4, 16, bf16, bf16},
+    Shape{"v_mfma_f32_32x32x1_2b_f32", 32, 1, 2, f32, f32},
+    Shape{"v_mfma_f32_16x16x1_4b_f32", 16, 1, 4, f32, f32},
+    Shape{"v_mfma_f32_4x4x1_16b_f32", 4, 1, 16, f32, f32},
+    Shape{"v_mfma_f32_32x32x2_f32", 32, 2, 1, f32, f32},
+    Shape{"v_mfma_f32_16x16x4_f32", 16, 4, 1, f32, f32},
+    Shape{"v_mfma_f32_32x32x4_xf32", 32, 4, 1, xf32, xf32},
+    Shape{"v_mfma_f32_16x16x8_xf32", 16, 8, 1, xf32, xf32},
+    Shape{"v_mfma_f64_16x16x4_f64", 16, 4, 1, f64, f64},
+    Shape{"v_mfma_f64_4x4x4_4b_f64", 4, 4, 4, f64, f64},
+    Shape{"v_mfma_i32_32x32x16_i8", 32, 16, 1, i8, i8},
+    Shape{"v_mfma_i32_16x16x32_i8", 16, 32, 1, i8, i8},
+    Shape{"v_mfma_i32_32x32x32_i8", 32, 32, 1, i8, i8},
+    Shape{"v_mfma_i32_16x16x64_i8", 16, 64, 1, i8, i8},
+    Shape{"v_mfma_i32_32x32x4_2b_i8", 32, 4, 2, i8, i8},
+    Shape{"v_mfma_i32_16x16x4_4b_i8", 16, 4, 4, i8, i8},
+    Shape{"v_mfma_i32_4x4x4_16b_i8", 4, 4, 16, i8, i8},
+    Shape{"v_mfma_f32_32x32x16_fp8_fp8", 32, 16, 1, fp8_fnuz, fp8_fnuz},
+    Shape{"v_mfma_f32_32x32x16_fp8_bf8", 32, 16, 1, fp8_fnuz, bf8_fnuz},
+    Shape{"v_mfma_f32_32x32x16_bf8_fp8", 32, 16, 1, bf8_fnuz, fp8_fnuz},
+    Shape{"v_mfma_f32_32x32x16_bf8_bf8", 32, 16, 1, bf8_fnuz, bf8_fnuz},
+    Shape{"v_mfma_f32_16x16x32_fp8_fp8", 16, 32, 1, fp8_fnuz, fp8_fnuz},
+    Shape{"v_mfma_f32_16x16x32_fp8_bf8", 16, 32, 1, fp8_fnuz, bf8_fnuz},
+    Shape{"v_mfma_f32_16x16x32_bf8_fp8", 16, 32, 1, bf8_fnuz, fp8_fnuz},
+    Shape{"v_mfma_f32_16x16x32_bf8_bf8", 16, 32, 1, bf8_fnuz, bf8_fnuz},
+    // CBSZ and BLGP choose the formats of A and B.
+    Shape{"v_mfma_f32_32x32x64_f8f6f4", 32, 64, 1, fp8_ocp, fp8_ocp},
+    Shape{"v_mfma_f32_16x16x128_f8f6f4", 16, 128, 1, fp8_ocp, fp8_ocp},
+};
+
+Element flavoured(Element element, bool ocp) {
+  if (element == fp8_fnuz) return ocp ? fp8_ocp : fp8_fnuz;
+  if (element == bf8_fnuz) return ocp ? bf8_ocp : bf8_fnuz;
+  return element;
+}
+
+using Kernel = void (*)(const MatrixCall&);
+
+Kernel kernel() {
+  static const Kernel chosen = [] {
+    switch (vector::best_host_set()) {
+      case vector::HostSet::x86_64_v4:
+        return &x86_64_v4::multiply;
+      case vector::HostSet::x86_64_v3:
+        return &x86_64_v3::multiply;
+      case vector::HostSet::x86_64_v2:
+        break;
+    }
+    return &x86_64_v2::multiply;
+  }();
+  return chosen;
+}
+
+/// One permutation per k that occurs, from the seed; null entries while the seed is 0.
+struct SummationOrders {
+  bool ascending = true;
+  std::array<std::array<uint8_t, largest_k>, 8> orders{};  ///< by log2 of k
+};
+SummationOrders& summation_orders() {
+  static SummationOrders instance;
+  return instance;
+}
+
+const uint8_t* order_for(unsigned k) {
+  const SummationOrders& all = summation_orders();
+  return all.ascending ? nullptr : all.orders[static_cast<unsigned>(std::countr_zero(k))].data();
+}
+
+/// What a decoded instruction needs to know, packed into Instruction::payload: shape index and the two formats.
+uint64_t pack(size_t shape, Element a, Element b) {
+  return shape | (static_cast<uint64_t>(a) << 8) | (static_cast<uint64_t>(b) << 16);
+}
+
+void prepare(MatrixCall& call, Wave& wave, const Instruction& instruction, uint32_t (&constant)[2 * wave_lanes]) {
+  call.shape = &all_shapes[instruction.payload & 0xff];
+  call.a = static_cast<Element>((instruction.payload >> 8) & 0xff);
+  call.b = static_cast<Element>((instruction.payload >> 16) & 0xff);
+  call.a_registers = wave.vgpr[instruction.source[0].index];
+  call.b_registers = wave.vgpr[instruction.source[1].index];
+  call.d_registers = wave.vgpr[instruction.destination[0].index];
+  const Operand& c = instruction.source[2];
+  if (c.is_vector()) {
+    call.c_registers = wave.vgpr[c.index];
+  } else {
+    const bool wide = call.a == f64;
+    const uint64_t bits = wide ? c.constant_f64() : c.bits;
+    for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+      constant[lane] = static_cast<uint32_t>(bits);
+      constant[lane + wave_lanes] = static_cast<uint32_t>(bits >> 32);
+    }
+    call.c_registers = constant;
+    call.c_stride = 0;
+  }
+  call.order = order_for(call.shape->k);
+}
+
+// EXEC is ignored by matrix instructions (CDNA3 ISA, "Matrix arithmetic instructions").
+void execute(Wave& wave, const Instruction& instruction) {
+  MatrixCall call;
+  alignas(64) uint32_t constant[2 * wave_lanes];
+  prepare(call, wave, instruction, constant);
+  call.cbsz = instruction.cbsz;
+  call.abid = instruction.abid;
+  call.blgp = instruction.blgp;
+  for (unsigned i = 0; i < 3; ++i) call.negate[i] = ((instruction.neg_lo >> i) & 1) != 0;
+  kernel()(call);
+}
+
+/// f8f6f4: CBSZ and BLGP were used when the instruction was chosen.
+void execute_formats(Wave& wave, const Instruction& instruction) {
+  MatrixCall call;
+  alignas(64) uint32_t constant[2 * wave_lanes];
+  prepare(call, wave, instruction, constant);
+  kernel()(call);
+}
+
+/// v_mfma_scale_*: sources 3 and 4 hold four e8m0 exponents a lane; two op_sel bits choose the byte.
+void execute_scaled(Wave& wave, const Instruction& instruction) {
+  MatrixCall call;
+  alignas(64) uint32_t constant[2 * wave_lanes];
+  prepare(call, wave, instruction, constant);
+  uint8_t scales[2][wave_lanes];
+  for (unsigned i = 0; i < 2; ++i) {
+    uint32_t copies[wave_lanes];
+    const uint32_t* words = wave.lanes(instruction.source[3 + i], copies);
+    const unsigned byte = ((instruction.op_sel >> i) & 1) | (((instruction.op_sel_hi >> i) & 1) << 1);
+    for (unsigned lane = 0; lane < wave_lanes; ++lane)
+      scales[i][lane] = static_cast<uint8_t>(words[lane] >> (8 * byte));
+  }
+  call.a_scale = scales[0];
+  call.b_scale = scales[1];
+  kernel()(call);
+}
+
+size_t find_shape(std::string_view mnemonic) {
+  for (size_t i = 0; i < all_shapes.size(); ++i) {
+    if (mnemonic == all_shapes[i].name) return i;
+  }
+  return all_shapes.size();
+}
+
+template <bool Ocp>
+Handler select(Instruction& instruction) {
+  const size_t index = find_shape(instruction.mnemonic);
+  if (index == all_shapes.size() || instruction.source_count != 3) return nullptr;
+  const Shape& shape = all_shapes[index];
+  // BLGP is three negations for float64, and must leave whole blocks together where it moves lanes.
+  if (instruction.cbsz > 4 || (1u << instruction.cbsz) > shape.blocks) return nullptr;
+  instruction.payload = pack(index, flavoured(shape.a, Ocp), flavoured(shape.b, Ocp));
+  Operand& c = instruction.source[2];
+  if (!c.is_vector() && !c.is_constant()) return nullptr;
+  return &execute;
+}
+
+template <bool Scaled>
+Handler select_formats(Instruction& instruction) {
+  constexpr std::array<Element, 5> formats = {fp8_ocp, bf8_ocp, fp6, bf6, fp4};
+  std::string name(instruction.mnemonic);
+  if (Scaled) name.erase(name.find("scale_"), 6);
+  const size_t index = find_shape(name);
+  if (index == all_shapes.size() || instruction.cbsz >= formats.size() || instruction.blgp >= formats.size() ||
+      instruction.source_count != (Scaled ? 5 : 3)) {
+    return nullptr;
+  }
+  instruction.payload = pack(index, formats[instruction.cbsz], formats[instruction.blgp]);
+  return Scaled ? &execute_scaled : &execute_formats;
+}
+
+}  // namespace
+
+std::span<const Shape> shapes() { return all_shapes; }
+
+void set_summation_seed(uint64_t seed) {
+  SummationOrders& all = summation_orders();
+  all.ascending = seed == 0;
+  uint64_t state = seed;
+  for (unsigned log = 0; log < all.orders.size(); ++log) {
+    auto& order = all.orders[log];
+    const unsigned k = 1u << log;
+    std::iota(order.begin(), order.end(), uint8_t{0});
+    for (unsigned i = k - 1; i > 0; --i) {
+      // splitmix64
+      state += 0x9e3779b97f4a7c15u;
+      uint64_t mixed = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9u;
+      mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
+      std::swap(order[i], order[(mixed ^ (mixed >> 31)) % (i + 1)]);
+    }
+  }
+}
+
+}  // namespace matrix
+
+void register_matrix(Registry& registry) {
+  const bool ocp = registry.target().fp8 == targets::Fp8::ocp;
+  for (const matrix::Shape& shape : matrix::shapes()) {
+    const std::string_view name = shape.name;
+    if (name.ends_with("f8f6f4")) {
+      registry.add_select(name, &matrix::select_formats<false>, InstructionClass::matrix);
+      registry.add_select("v_mfma_scale_" + std::string(name.substr(7)), &matrix::select_formats<true>,
+                          InstructionClass::matrix);
+    } else {
+      registry.add_select(name, ocp ? &matrix::select<true> : &matrix::select<false>, InstructionClass::matrix);
+    }
+  }
+}
+
+}  // namespace wavejit::simgpu
