@@ -83,13 +83,15 @@ Disassembled Disassembler::decode(std::span<const uint8_t> code, uint64_t addres
                                                           address, llvm::nulls());
   // SoftFail means "decodes, but some field is outside what the ISA defines": the hardware's behaviour is not known.
   if (status != llvm::MCDisassembler::Success || size == 0 || size > code.size()) return result;
-  result.mnemonic = llvm::StringRef(llvm_->printer->getMnemonic(inst).first).trim().str();
   std::string text;
   llvm::raw_string_ostream stream(text);
   llvm_->printer->printInst(&inst, address, "", *llvm_->subtarget, stream);
-  const llvm::StringRef trimmed = llvm::StringRef(text).trim();
-  if (!trimmed.starts_with(result.mnemonic)) return result;
-  result.operands = trimmed.drop_front(result.mnemonic.size()).trim().str();
+  // getMnemonic() names the instruction without its encoding, which the printed form appends (_e32, _e64, _dpp, _sdwa).
+  const llvm::StringRef mnemonic = llvm::StringRef(llvm_->printer->getMnemonic(inst).first).trim();
+  const auto [first, rest] = llvm::StringRef(text).trim().split(' ');
+  if (mnemonic.empty() || !first.starts_with(mnemonic)) return result;
+  result.mnemonic = first.str();
+  result.operands = rest.trim().str();
   result.bytes = static_cast<unsigned>(size);
   result.destinations = llvm_->instructions->get(inst.getOpcode()).getNumDefs();
   return result;
