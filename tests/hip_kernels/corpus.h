@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct Build {
   int optimisation;
 };
 std::string name_of(const Build& build);
+inline void PrintTo(const Build& build, std::ostream* out) { *out << name_of(build); }
 
 /// Memory of the device that frees itself.
 template <typename T>

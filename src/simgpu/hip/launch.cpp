@@ -130,7 +130,7 @@ hipError_t launch(const std::shared_ptr<Function>& function, LaunchShape shape, 
     request.kernarg = kernarg;
     const Status status = context.device().launch(request);
     if (status.ok()) return;
-    fmt::print(stderr, "wavejit simulated GPU: kernel {}: {}\n", function->info().name, status.text);
+    fmt::print(stderr, "wavejit simulated GPU: {}\n", status.text);
     context.fail(to_hip(status.code));
   });
   return events.stop != nullptr ? record_event(events.stop, stream) : hipSuccess;
