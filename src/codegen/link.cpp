@@ -13,12 +13,15 @@
 
 #include <array>
 #include <cerrno>
+#include <condition_variable>
+#include <cstdint>
 #include <cstring>
 #include <format>
 #include <mutex>
 #include <string>
 #include <thread>
 
+#include "codegen/containment.h"
 #include "codegen/file_descriptor.h"
 
 LLD_HAS_DRIVER(elf)
@@ -27,6 +30,62 @@ namespace wavejit::codegen {
 namespace {
 
 std::string path_of(const FileDescriptor& descriptor) { return std::format("/proc/self/fd/{}", descriptor.get()); }
+
+// LLD keeps its state in globals: one link at a time, and none ever again once a link was lost in the middle of one.
+class LinkerAccess {
+ public:
+  LinkerAccess() : lost_([](const std::string&) { end(State::lost); }) {
+    std::unique_lock lock(mutex());
+    changed().wait(lock, [] { return state() != State::busy; });
+    usable_ = state() == State::free;
+    if (usable_) state() = State::busy;
+  }
+  ~LinkerAccess() {
+    if (usable_) end(State::free);
+  }
+  LinkerAccess(const LinkerAccess&) = delete;
+  LinkerAccess& operator=(const LinkerAccess&) = delete;
+  bool usable() const { return usable_; }
+
+ private:
+  enum class State : std::uint8_t { free, busy, lost };
+  // Never destroyed: a lost link's thread may wait beyond the end of main.
+  static std::mutex& mutex() {
+    static auto* const instance = new std::mutex;
+    return *instance;
+  }
+  static std::condition_variable& changed() {
+    static auto* const instance = new std::condition_variable;
+    return *instance;
+  }
+  static State& state() {
+    static State instance = State::free;
+    return instance;
+  }
+  static void end(State next) {
+    const std::scoped_lock lock(mutex());
+    state() = next;
+    changed().notify_all();
+  }
+
+  bool usable_ = false;
+  OnAbandon lost_;
+};
+
+std::expected<void, Failure> link_paths(const std::string& input, const std::string& output) {
+  // -s: symbol names of a code object are in .dynsym; nothing else may depend on who linked it.
+  const std::array<const char*, 10> arguments = {
+      "ld.lld",      "-shared", "-m",          "elf64_amdgpu", "--no-mmap-output-file",
+      "--threads=1", "-s",      input.c_str(), "-o",           output.c_str()};
+  const LinkerAccess access;
+  if (!access.usable()) return fail(Status::internal, "LLD was lost in the middle of a link; compile isolated instead");
+  std::string messages;
+  llvm::raw_string_ostream stream(messages);
+  const bool linked = lld::elf::link(arguments, stream, stream, /*exitEarly=*/false, /*disableOutput=*/false);
+  lld::CommonLinkerContext::destroy();
+  if (!linked) return fail(Status::internal, "LLD: " + messages.substr(0, messages.find('\n')));
+  return {};
+}
 
 }  // namespace
 
@@ -40,28 +99,12 @@ std::expected<Bytes, Failure> link_code_object(std::span<const char> object) {
   const FileDescriptor read_end(ends[0]);
   FileDescriptor write_end(ends[1]);
 
-  const std::string input_path = path_of(input);
-  const std::string output_path = path_of(write_end);
-  // -s: symbol names of a code object are in .dynsym; nothing else may depend on who linked it.
-  const std::array<const char*, 10> arguments = {
-      "ld.lld", "-shared",          "-m", "elf64_amdgpu",     "--no-mmap-output-file", "--threads=1",
-      "-s",     input_path.c_str(), "-o", output_path.c_str()};
   Bytes output;
   std::jthread reader([&] { read_all(read_end, output); });
-  std::string messages;
-  bool linked = false;
-  {
-    static std::mutex one_link_at_a_time;
-    const std::scoped_lock lock(one_link_at_a_time);
-    llvm::raw_string_ostream stream(messages);
-    linked = lld::elf::link(arguments, stream, stream, /*exitEarly=*/false, /*disableOutput=*/false);
-    lld::CommonLinkerContext::destroy();
-  }
+  auto linked = link_paths(path_of(input), path_of(write_end));
   write_end.reset();  // end of file for the reader
   reader.join();
-  if (!linked) {
-    return fail(Status::internal, "LLD: " + messages.substr(0, messages.find('\n')));
-  }
+  if (!linked) return std::unexpected(linked.error());
   return output;
 }
 

@@ -57,6 +57,15 @@ std::unique_ptr<llvm::TargetMachine> target_machine(const targets::Target& targe
       triple, target.id, "", llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
+void prepare(llvm::Module& module, const llvm::TargetMachine& machine) {
+  module.setTargetTriple(machine.getTargetTriple());
+  module.setDataLayout(machine.createDataLayout());
+  // Code object version 5: what HIP loads since ROCm 6.0; 6 would add only generic processors.
+  if (!module.getModuleFlag("amdhsa_code_object_version")) {
+    module.addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", 500);
+  }
+}
+
 }  // namespace
 
 void initialise_backend() {
@@ -71,18 +80,22 @@ void initialise_backend() {
   });
 }
 
+std::expected<void, Failure> prepare(llvm::Module& module, const targets::Target& target) {
+  initialise_backend();
+  std::string error;
+  const std::unique_ptr<llvm::TargetMachine> machine = target_machine(target, error);
+  if (!machine) return fail(Status::internal, "no AMDGPU backend: " + error);
+  prepare(module, *machine);
+  return {};
+}
+
 std::expected<void, Failure> lower(llvm::Module& module, const targets::Target& target, const LoweringOptions& options,
                                    llvm::SmallVectorImpl<char>& object) {
   initialise_backend();
   std::string error;
   const std::unique_ptr<llvm::TargetMachine> machine = target_machine(target, error);
   if (!machine) return fail(Status::internal, "no AMDGPU backend: " + error);
-  module.setTargetTriple(machine->getTargetTriple());
-  module.setDataLayout(machine->createDataLayout());
-  // Code object version 5: what HIP loads since ROCm 6.0; 6 would add only generic processors.
-  if (!module.getModuleFlag("amdhsa_code_object_version")) {
-    module.addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", 500);
-  }
+  prepare(module, *machine);
   module.getContext().setDiagnosticHandler(std::make_unique<DiagnosticCollector>(error));
 
   llvm::raw_svector_ostream stream(object);

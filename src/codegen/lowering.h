@@ -28,6 +28,9 @@ struct LoweringOptions {
 // Registers the AMDGPU backend with LLVM; the first call does it, from any thread.
 void initialise_backend();
 
+// Triple, data layout and code object version, as this target's backend wants them; the same for every lowering.
+std::expected<void, Failure> prepare(llvm::Module& module, const targets::Target& target);
+
 // Appends the object's bytes to `object`. The module is changed by the code generator and of no further use.
 // Diagnostics of the backend (LDS that does not fit, an unsupported call) come back as Status::rejected.
 std::expected<void, Failure> lower(llvm::Module& module, const targets::Target& target, const LoweringOptions& options,
