@@ -4,19 +4,35 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 #include <vector>
 
 namespace wavejit::tools {
 
-CLI::Validator one_of(std::vector<std::string> words) {
+CLI::Option* limit(CLI::Option* option, const std::string& type_name,
+                   std::function<std::string(const std::string&)> problem_of) {
+  return option->type_name(type_name)->check(
+      CLI::Validator([problem_of = std::move(problem_of)](std::string& value) { return problem_of(value); }, ""));
+}
+
+CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value, std::vector<std::string> words,
+                        const std::string& help) {
   const std::string shown = fmt::format("{}", fmt::join(words, "|"));
-  const std::string accepted = fmt::format("{}", fmt::join(words, ", "));
-  return {[words = std::move(words), accepted](std::string& value) -> std::string {
-            if (std::ranges::find(words, value) != words.end()) return {};
-            return fmt::format("'{}' is not accepted; {} are", value, accepted);
-          },
-          shown};
+  return limit(command.add_option(name, value, help), shown,
+               [words = std::move(words)](const std::string& given) -> std::string {
+                 if (std::ranges::find(words, given) != words.end()) return {};
+                 return fmt::format("'{}' is not accepted; {} are", given, fmt::join(words, ", "));
+               });
+}
+
+CLI::Option* limit_count(CLI::Option* option, int most) {
+  return limit(option, "N", [most](const std::string& given) -> std::string {
+    int value = 0;
+    const auto [stop, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+    if (error == std::errc() && stop == given.data() + given.size() && value >= 0 && value <= most) return {};
+    return fmt::format("'{}' is not accepted; 0 to {} are", given, most);
+  });
 }
 
 void EngineOptions::add_device(CLI::App& command) {
@@ -32,24 +48,22 @@ void EngineOptions::add_cache(CLI::App& command) {
           "--cache-dir", cache_directory_,
           "folder of the disk cache (default: $WAVEJIT_CACHE_DIR, then $XDG_CACHE_HOME/wavejit or ~/.cache/wavejit)")
       ->type_name("FOLDER");
-  command.add_option("--cache", cache_mode_, "use the disk cache or not (default: $WAVEJIT_CACHE, then rw)")
-      ->check(one_of({"off", "ro", "rw"}));
+  add_choice(command, "--cache", cache_mode_, {"off", "ro", "rw"},
+             "use the disk cache or not (default: $WAVEJIT_CACHE, then rw)");
 }
 
 void EngineOptions::add_compiler(CLI::App& command) {
-  command.add_option("--lowering", lowering_, "who turns IR into machine code (default: $WAVEJIT_LOWERING, then llvm)")
-      ->check(one_of({"llvm", "comgr"}));
-  command.add_option("--compile", compile_, "where the compiler runs (default: $WAVEJIT_COMPILE, then inprocess)")
-      ->check(one_of({"inprocess", "isolated"}));
-  command.add_option("--o-store", output_store_, "how O leaves the registers (default: $WAVEJIT_O_STORE, then auto)")
-      ->check(one_of({"auto", "permlane", "scalar"}));
+  add_choice(command, "--lowering", lowering_, {"llvm", "comgr"},
+             "who turns IR into machine code (default: $WAVEJIT_LOWERING, then llvm)");
+  add_choice(command, "--compile", compile_, {"inprocess", "isolated"},
+             "where the compiler runs (default: $WAVEJIT_COMPILE, then inprocess)");
+  add_choice(command, "--o-store", output_store_, {"auto", "permlane", "scalar"},
+             "how O leaves the registers (default: $WAVEJIT_O_STORE, then auto)");
 }
 
 void EngineOptions::add_log_level(CLI::App& command) {
-  command
-      .add_option("--log-level", log_level_,
-                  "what the library logs to stderr (default: $WAVEJIT_LOG_LEVEL, then warning)")
-      ->check(one_of({"off", "error", "warning", "info", "debug"}));
+  add_choice(command, "--log-level", log_level_, {"off", "error", "warning", "info", "debug"},
+             "what the library logs to stderr (default: $WAVEJIT_LOG_LEVEL, then warning)");
 }
 
 wavejit_engine_options EngineOptions::options() const {

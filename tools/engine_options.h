@@ -3,7 +3,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "tools/exit_code.h"
 
@@ -30,7 +32,13 @@ class EngineOptions {
   std::string log_level_;
 };
 
-// Help texts name the accepted words; errors read "'fp17' is not accepted; fp16, bf16 are".
-CLI::Validator one_of(std::vector<std::string> words);
+// An option that takes one of a few words; errors read "'fp17' is not accepted; fp16, bf16 are".
+CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value, std::vector<std::string> words,
+                        const std::string& help);
+// An option whose text `problem_of` judges: "" or what is wrong with it.
+CLI::Option* limit(CLI::Option* option, const std::string& type_name,
+                   std::function<std::string(const std::string&)> problem_of);
+// A count from 0 to `most`.
+CLI::Option* limit_count(CLI::Option* option, int most);
 
 }  // namespace wavejit::tools

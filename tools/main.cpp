@@ -1,10 +1,13 @@
 // The program `wavejit`: a thin face over the C ABI. Parsing is CLI11's; each subcommand is a file in commands/.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
+#include <vector>
 
 #include "tools/commands/commands.h"
 #include "tools/exit_code.h"
@@ -27,15 +30,41 @@ int report(const std::string& command, const Failure& failure) {
   return static_cast<int>(failure.code);
 }
 
-// "wavejit cache verify": the deepest subcommand that was named.
-std::string named_command(const CLI::App& program) {
-  std::string name = program.get_name();
-  const CLI::App* at = &program;
-  while (!at->get_subcommands().empty()) {
-    at = at->get_subcommands().front();
-    name += " " + at->get_name();
+// The deepest subcommand that was named, and how a user writes it: "wavejit cache verify".
+struct Named {
+  const CLI::App* command;
+  std::string text;
+};
+
+Named named_command(const CLI::App& program) {
+  Named named{.command = &program, .text = program.get_name()};
+  while (!named.command->get_subcommands().empty()) {
+    named.command = named.command->get_subcommands().front();
+    named.text += " " + named.command->get_name();
   }
-  return name;
+  return named;
+}
+
+// Every option or subcommand that could have stood there.
+std::vector<std::string> accepted_words(const CLI::App& command) {
+  std::vector<std::string> words;
+  const auto every = [](const CLI::App*) { return true; };
+  for (const CLI::App* subcommand : command.get_subcommands(every)) words.push_back(subcommand->get_name());
+  if (!words.empty()) return words;
+  for (const CLI::Option* option : command.get_options()) {
+    if (!option->get_positional()) words.push_back(option->get_name());
+  }
+  return words;
+}
+
+// CLI11's text, but for words that it only calls unexpected or leaves unmentioned.
+std::string problem_text(const CLI::ParseError& problem, const Named& named) {
+  const std::vector<std::string> remaining = named.command->remaining();
+  const bool lacks_subcommand = named.command->get_require_subcommand_min() > 0;
+  if (!lacks_subcommand && dynamic_cast<const CLI::ExtrasError*>(&problem) == nullptr) return problem.what();
+  const std::string accepted = fmt::format("{}", fmt::join(accepted_words(*named.command), ", "));
+  if (remaining.empty()) return fmt::format("a subcommand is missing; {} are accepted", accepted);
+  return fmt::format("'{}' is not accepted here; {} are", remaining.front(), accepted);
 }
 
 int run(int argument_count, char** arguments) {
@@ -58,12 +87,12 @@ int run(int argument_count, char** arguments) {
     program.parse(argument_count, arguments);
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return program.exit(problem);  // --help, --version
-    const std::string command = named_command(program);
-    return report(
-        command, {.code = ExitCode::usage, .what = fmt::format("{}; `{} --help` tells more", problem.what(), command)});
+    const Named named = named_command(program);
+    const std::string what = fmt::format("{}; `{} --help` tells more", problem_text(problem, named), named.text);
+    return report(named.text, {.code = ExitCode::usage, .what = what});
   }
 
-  const std::string command = named_command(program);
+  const std::string command = named_command(program).text;
   const auto outcome = chosen();
   if (!outcome) return report(command, outcome.error());
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {

@@ -120,14 +120,8 @@ void add_prebuild(CLI::App& program, Chosen& chosen) {
   command
       ->add_option("--list", arguments->list, "a file with one descriptor a line, # for comments; - is standard input")
       ->type_name("FILE");
-  command->add_option("--jobs,-j", arguments->jobs, "compiles at a time (default: all cores)")
-      ->check(CLI::Validator(
-          [](std::string& value) -> std::string {
-            if (!value.empty() && value.size() <= 4 && value.find_first_not_of("0123456789") == std::string::npos)
-              return {};
-            return fmt::format("'{}' is not accepted; 0 (all cores) to 9999 are", value);
-          },
-          "N"));
+  limit_count(command->add_option("--jobs,-j", arguments->jobs, "compiles at a time, 0 for all cores (default: 0)"),
+              9999);
   arguments->engine.add_cache(*command);
   arguments->engine.add_compiler(*command);
   arguments->engine.add_log_level(*command);

@@ -339,27 +339,18 @@ void add_run(CLI::App& program, Chosen& chosen) {
       ->type_name("FILE.npy");
   command->add_flag("--causal", arguments->causal,
                     "a query sees no later key; the last query sees all (aligned bottom-right)");
-  command->add_option("--scale", arguments->scale, "of q·k before the softmax (default: 1 / sqrt(head dim))")
-      ->check(CLI::Validator(
-          [](std::string& value) -> std::string {
-            return parse_scale(value) ? std::string()
-                                      : fmt::format("'{}' is not accepted; finite numbers are, as 0.125", value);
-          },
-          "NUMBER"));
-  command->add_option("--dtype", arguments->dtype, "the kernel's type; inputs are rounded to it")
-      ->check(one_of({"fp16", "bf16"}))
+  limit(command->add_option("--scale", arguments->scale, "of q·k before the softmax (default: 1 / sqrt(head dim))"),
+        "NUMBER", [](const std::string& given) {
+          return parse_scale(given) ? std::string()
+                                    : fmt::format("'{}' is not accepted; finite numbers are, as 0.125", given);
+        });
+  add_choice(*command, "--dtype", arguments->dtype, {"fp16", "bf16"}, "the kernel's type; inputs are rounded to it")
       ->capture_default_str();
   arguments->engine.add_device(*command);
   command->add_flag("--check", arguments->check,
                     "compare with attention in float64 on the host; exit code 1 beyond the bound");
-  command->add_option("--repeat", arguments->repeat, "call so many times more, and compare the bits")
-      ->check(CLI::Validator(
-          [](std::string& value) -> std::string {
-            if (!value.empty() && value.size() <= 6 && value.find_first_not_of("0123456789") == std::string::npos)
-              return {};
-            return fmt::format("'{}' is not accepted; 0 to 999999 are", value);
-          },
-          "N"));
+  limit_count(command->add_option("--repeat", arguments->repeat, "call so many times more, and compare the bits"),
+              999'999);
   command->add_flag("--json", arguments->json, "report for programs instead of people");
   arguments->engine.add_cache(*command);
   arguments->engine.add_compiler(*command);
