@@ -1,33 +1,37 @@
+/* clang-format off */
 /* wavejit/wavejit.h: attention kernels for AMD GPUs, emitted at the first call that needs them.
  *
- * A complete program (C99):
+ * A complete program (C99; error checks after the first are left out):
  *
- *   #include <wavejit/wavejit.h>
  *   #include <stdio.h>
+ *   #include <wavejit/wavejit.h>
  *
  *   int main(void) {
  *     struct wavejit_engine_options options = {.size = sizeof options, .device = "sim:gfx950"};
  *     wavejit_engine* engine = NULL;
- *     if (wavejit_engine_create(&options, &engine) != WAVEJIT_OK) return fprintf(stderr, "%s\n",
- * wavejit_last_detail()), 1; void *q, *k, *v, *o;  // [1, 256, 8, 128] halves each size_t bytes = 256 * 8 * 128 * 2;
- *     wavejit_device_allocate(engine, bytes, &q); …
+ *     if (wavejit_engine_create(&options, &engine) != WAVEJIT_OK) return fprintf(stderr, "%s\n", wavejit_last_detail()), 1;
+ *     void* memory[4];                                    // q, k, v, o: [1, 256, 8, 128] in fp16
+ *     for (int i = 0; i < 4; ++i) wavejit_device_allocate(engine, 256 * 8 * 128 * 2, &memory[i]);
  *     struct wavejit_attention_forward_arguments call = {.size = sizeof call, .scale = 0.0883883f};
- *     call.q = wavejit_dense_tensor(q, WAVEJIT_FP16, 1, 256, 8, 128); …
- *     if (wavejit_attention_forward(engine, &call, NULL) != WAVEJIT_OK) …
+ *     struct wavejit_tensor* tensors[4] = {&call.q, &call.k, &call.v, &call.o};
+ *     for (int i = 0; i < 4; ++i) *tensors[i] = wavejit_dense_tensor(memory[i], WAVEJIT_FP16, 1, 256, 8, 128);
+ *     if (wavejit_attention_forward(engine, &call, NULL) != WAVEJIT_OK) fprintf(stderr, "%s\n", wavejit_last_detail());
  *     wavejit_device_synchronize(engine);
  *     wavejit_engine_destroy(engine);
  *   }
  *
  * Conventions
- *   Statuses   Every function that can fail returns wavejit_status; numbers are stable for ever. The sentence that
- * names the field, the value and what would be accepted is wavejit_last_detail(), per thread. Sizes      Structs begin
- * with their size as the caller compiled it, so that they can grow: set `.size = sizeof x` and zero the rest. A field
- * that is zero means "the default". Threads    An engine may be used from any thread at once. Destroying it while calls
- * are under way is the caller's bug. Streams    `stream` is a hipStream_t (struct ihipStream_t*) of the engine's
- * device; NULL is HIP's default stream. Calls launch asynchronously; device memory must stay valid until the stream has
- * passed the launch. Cost       A call whose kernel is loaded takes no lock, makes no system call and allocates
- * nothing.
+ *   Statuses   Every function that can fail returns wavejit_status; numbers are stable for ever. The sentence that names
+ *              the field, the value and what would be accepted is wavejit_last_detail(), per thread.
+ *   Sizes      Structs begin with their size as the caller compiled it, so that they can grow: set `.size = sizeof x` and
+ *              zero the rest. A field that is zero means "the default".
+ *   Threads    An engine may be used from any thread at once. Destroying it while calls are under way is the caller's bug.
+ *   Streams    `stream` is a hipStream_t (struct ihipStream_t*) of the engine's device; NULL is the default stream of the
+ *              engine's device, whatever device is current. Calls launch asynchronously; device memory must stay valid
+ *              until the stream has passed the launch. The calling thread's current device is left as it was.
+ *   Cost       A call whose kernel is loaded takes no lock, makes no system call and allocates nothing.
  */
+/* clang-format on */
 #ifndef WAVEJIT_WAVEJIT_H
 #define WAVEJIT_WAVEJIT_H
 
@@ -84,8 +88,9 @@ typedef enum wavejit_dtype {
 
 /* A tensor in device memory. Logical order is always [batch, length, heads, head dim], whatever the strides say about
  * where things lie (BSHD, BHSD and anything between). Strides are in elements. The last stride is 1; the others are
- * positive multiples of 8; `data` is 16-byte aligned. One batch slice must span less than 4 GiB, the tensor may be
- * larger. */
+ * positive multiples of 8; `data` is 16-byte aligned. One batch slice must span less than 4 GiB (128 rows of tile
+ * overrun included), the tensor may be larger. The stride of a dimension with one element is never used and may be
+ * anything. */
 struct wavejit_tensor {
   void* data;
   int32_t dtype; /* enum wavejit_dtype */
@@ -151,9 +156,12 @@ struct wavejit_call_report {
  *   q [B, Sq, Hq, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, D], o [B, Sq, Hq, D]: one dtype, fp16 or bf16; D 64 or 128
  *   Hq a multiple of Hkv: query head h reads kv head h / (Hq / Hkv)
  *   Sq ≥ 1, Sk ≥ 0, equal or not; causal: row i sees keys 0 … i + Sk − Sq
- *   lse: data null for none; else fp32, sizes [B, Hq, Sq, 1], last stride of length 1, natural logarithm
+ *   lse: data null for none; else fp32 aligned to 4 bytes, sizes [B, Hq, Sq, 1], stride of Sq 1, those of B and Hq any
+ *   that keep elements apart; natural logarithm
  *   a row that sees no key gives O = 0 and LSE = −inf
- * Bytes of o and lse outside the described elements are never touched. */
+ *   o and lse share memory with no other tensor; k and v may be null when Sk is 0
+ * Bytes of o and lse outside the described elements are never touched. Nothing is launched when a status is not
+ * WAVEJIT_OK. */
 struct wavejit_attention_forward_arguments {
   size_t size;
   struct wavejit_tensor q;
@@ -254,10 +262,11 @@ typedef void (*wavejit_cache_callback)(void* context, const struct wavejit_cache
 WAVEJIT_API wavejit_status wavejit_cache_visit(const struct wavejit_engine_options* options,
                                                wavejit_cache_callback entry, void* context);
 
-/* Counters of an engine: they add up (lookups = memory + disk + misses; misses = compiled + failed). */
+/* Counters of an engine. They add up: calls = memory_hits + disk_hits + misses, misses = compiled + compile_failures.
+ */
 struct wavejit_statistics {
   size_t size;
-  uint64_t calls;
+  uint64_t calls; /* whose arguments were good */
   uint64_t memory_hits;
   uint64_t disk_hits;
   uint64_t misses;

@@ -139,14 +139,19 @@ std::expected<DeviceChoice, std::string> parse_device(std::string_view text) {
   if (!text.starts_with("sim:")) return std::unexpected(accepted_devices());
   device.simulated = true;
   std::string_view target = text.substr(4);
-  if (const std::size_t times = target.rfind('x'); times != std::string_view::npos) {
+  // A target's own name may hold an x: the whole text first, then what stands before the last x.
+  const auto known = [](std::string_view name) {
+    const targets::Target* row = targets::find_target(name);
+    return row != nullptr && row->id == name;
+  };
+  if (!known(target)) {
+    const std::size_t times = target.rfind('x');
+    if (times == std::string_view::npos || !known(target.substr(0, times))) return std::unexpected(accepted_devices());
     const auto count = small_number(target.substr(times + 1));
     if (!count || *count < 1 || *count > max_simulated_devices) return std::unexpected(accepted_devices());
     device.count = *count;
     target = target.substr(0, times);
   }
-  const targets::Target* row = targets::find_target(target);
-  if (row == nullptr || row->id != target) return std::unexpected(accepted_devices());
   device.target = target;
   return device;
 }

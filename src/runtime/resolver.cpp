@@ -1,5 +1,6 @@
 #include "runtime/resolver.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "templates/attention_forward/arguments.h"
@@ -16,6 +17,17 @@ bool is_final(const Failure& failure) {
 }
 
 }  // namespace
+
+// The template speaks of head dims; the caller of the C ABI needs to know which field that was.
+Failure Resolver::name_field(const AttentionShape& shape, Failure failure) const {
+  const auto shapes = supported_shapes(target_, toggles_);
+  const bool known = std::ranges::any_of(shapes, [&](const AttentionShape& other) {
+    return other.head_dim_qk == shape.head_dim_qk && other.head_dim_v == shape.head_dim_v;
+  });
+  if (!known && !shapes.empty())
+    failure.detail = "q.sizes[3] (head dim) = " + std::to_string(shape.head_dim_qk) + ": " + failure.detail;
+  return failure;
+}
 
 Resolver::Resolver(const HipDevice& device, const targets::Target& target, const Toggles& toggles, KernelSource& source,
                    Logger& logger, Statistics& statistics)
@@ -71,7 +83,7 @@ Result<Resolved> Resolver::make(const AttentionShape& shape, Phases& phases) {
   auto route = choose_route(shape, target_, toggles_);
   if (!route) {
     statistics_.compile_failures.fetch_add(1);
-    return std::unexpected(std::move(route.error()));
+    return std::unexpected(name_field(shape, std::move(route.error())));
   }
   auto kernel = std::make_unique<LoadedKernel>();
   kernel->spec = std::move(route->spec);

@@ -1,0 +1,230 @@
+// wavejit/wavejit.hpp: the C interface of wavejit.h for C++17 and later. Header-only: it adds ownership and exceptions,
+// nothing else, so that one libwavejit.so serves every compiler and standard library.
+//
+// A complete program:
+//
+//   #include <wavejit/wavejit.hpp>
+//
+//   int main() {
+//     wavejit::Engine engine("sim:gfx950");                        // or "hip": the GPU of this machine
+//     const std::vector<std::uint16_t> ones(256 * 8 * 128, 0x3C00);  // [1, 256, 8, 128] in fp16
+//     wavejit::DeviceBuffer q(engine, ones), k(engine, ones), v(engine, ones), o(engine, ones.size() * 2);
+//     auto tensor = [](const wavejit::DeviceBuffer& b) { return wavejit::dense(b, WAVEJIT_FP16, 1, 256, 8, 128); };
+//     engine.attention_forward({tensor(q), tensor(k), tensor(v), tensor(o), 0.0883883f});
+//     engine.synchronize();
+//     const auto result = o.read<std::uint16_t>();                 // 256 · 8 · 128 halves, each 1.0
+//   }
+//
+// Errors are wavejit::Error: what() names the field, the value and what would be accepted, status() is the C status.
+// Threads, streams and lifetimes are those of wavejit.h: an Engine may be used from any thread, calls are asynchronous
+// on their stream, and device memory must stay until the stream has passed the call.
+#ifndef WAVEJIT_WAVEJIT_HPP
+#define WAVEJIT_WAVEJIT_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "wavejit/wavejit.h"
+
+namespace wavejit {
+
+// What a call of the C interface answered when it was not WAVEJIT_OK.
+class Error : public std::runtime_error {
+ public:
+  Error(wavejit_status status, const char* detail)
+      : std::runtime_error(detail != nullptr && *detail != '\0' ? detail : wavejit_status_text(status)),
+        status_(status) {}
+  wavejit_status status() const noexcept { return status_; }
+
+ private:
+  wavejit_status status_;
+};
+
+inline void check(wavejit_status status) {
+  if (status != WAVEJIT_OK) throw Error(status, wavejit_last_detail());
+}
+
+// The options of wavejit_engine_create by name; an empty string leaves a thing to the environment, then to the default.
+struct EngineOptions {
+  std::string device{};           // "hip", "hip:1", "sim:gfx950"
+  std::string cache_directory{};  // $XDG_CACHE_HOME/wavejit
+  std::string cache_mode{};       // "off", "ro", "rw"
+  std::string lowering{};         // "llvm", "comgr"
+  std::string compile{};          // "inprocess", "isolated"
+  std::string output_store{};     // "auto", "permlane", "scalar"
+  std::string log_level{};        // "off", "error", "warning", "info", "debug"
+
+  // Points into this object, which must stay while the result is used.
+  wavejit_engine_options to_c() const noexcept {
+    wavejit_engine_options options{};
+    options.size = sizeof options;
+    options.device = device.c_str();
+    options.cache_directory = cache_directory.c_str();
+    options.cache_mode = cache_mode.c_str();
+    options.lowering = lowering.c_str();
+    options.compile = compile.c_str();
+    options.output_store = output_store.c_str();
+    options.log_level = log_level.c_str();
+    return options;
+  }
+};
+
+// One attention call. The order of the fields is that of wavejit_attention_forward_arguments.
+struct AttentionForward {
+  wavejit_tensor q{};
+  wavejit_tensor k{};
+  wavejit_tensor v{};
+  wavejit_tensor o{};
+  float scale = 0;                        // 1 / sqrt(head dim) for the usual softmax
+  wavejit_mask mask = WAVEJIT_MASK_NONE;  // WAVEJIT_MASK_CAUSAL: the diagonal aligned bottom-right
+  wavejit_tensor lse{};                   // data null: not wanted
+  wavejit_call_report* report = nullptr;  // filled when given; see report()
+};
+
+// A report ready to be handed to a call.
+inline wavejit_call_report make_report() noexcept {
+  wavejit_call_report report{};
+  report.size = sizeof report;
+  return report;
+}
+
+// Owns a wavejit_engine. Movable; destroy it only when its work has ended.
+class Engine {
+ public:
+  explicit Engine(const EngineOptions& options = {}) {
+    const wavejit_engine_options c = options.to_c();
+    wavejit_engine* engine = nullptr;
+    check(wavejit_engine_create(&c, &engine));
+    engine_.reset(engine);
+  }
+  explicit Engine(const char* device) : Engine(with_device(device)) {}
+
+  // Asynchronous: returns when the kernel is launched. The first call of a kind may compile.
+  void attention_forward(const AttentionForward& call, ihipStream_t* stream = nullptr) {
+    wavejit_attention_forward_arguments arguments{};
+    arguments.size = sizeof arguments;
+    arguments.q = call.q;
+    arguments.k = call.k;
+    arguments.v = call.v;
+    arguments.o = call.o;
+    arguments.lse = call.lse;
+    arguments.scale = call.scale;
+    arguments.mask = call.mask;
+    arguments.report = call.report;
+    check(wavejit_attention_forward(get(), &arguments, stream));
+  }
+
+  // Waits for the device; a kernel that failed shows here.
+  void synchronize() { check(wavejit_device_synchronize(get())); }
+
+  wavejit_statistics statistics() const {
+    wavejit_statistics statistics{};
+    statistics.size = sizeof statistics;
+    check(wavejit_engine_statistics(engine_.get(), &statistics));
+    return statistics;
+  }
+
+  std::string target() const { return wavejit_engine_target(engine_.get()); }
+  std::string device_name() const { return wavejit_engine_device_name(engine_.get()); }
+  wavejit_engine* get() const noexcept { return engine_.get(); }
+
+ private:
+  struct Destroy {
+    void operator()(wavejit_engine* engine) const noexcept { wavejit_engine_destroy(engine); }
+  };
+  static EngineOptions with_device(const char* device) {
+    EngineOptions options;
+    if (device != nullptr) options.device = device;
+    return options;
+  }
+  std::unique_ptr<wavejit_engine, Destroy> engine_;
+};
+
+// Device memory for programs without HIP of their own. The engine must outlive it.
+class DeviceBuffer {
+ public:
+  DeviceBuffer(Engine& engine, std::size_t bytes) : engine_(engine.get()), bytes_(bytes) {
+    check(wavejit_device_allocate(engine_, bytes, &memory_));
+  }
+  template <typename T>
+  DeviceBuffer(Engine& engine, const std::vector<T>& values) : DeviceBuffer(engine, values.size() * sizeof(T)) {
+    write(values);  // the buffer is whole by now: its destructor runs if this throws
+  }
+  ~DeviceBuffer() {
+    if (engine_ != nullptr) (void)wavejit_device_free(engine_, memory_);
+  }
+  DeviceBuffer(DeviceBuffer&& other) noexcept
+      : engine_(std::exchange(other.engine_, nullptr)),
+        memory_(std::exchange(other.memory_, nullptr)),
+        bytes_(std::exchange(other.bytes_, 0)) {}
+  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+    std::swap(engine_, other.engine_);
+    std::swap(memory_, other.memory_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+
+  void* data() const noexcept { return memory_; }
+  std::size_t bytes() const noexcept { return bytes_; }
+
+  template <typename T>
+  void write(const std::vector<T>& values) {
+    if (values.size() * sizeof(T) > bytes_) throw Error(WAVEJIT_INVALID_ARGUMENT, "values do not fit the buffer");
+    check(wavejit_device_copy_in(engine_, memory_, values.data(), values.size() * sizeof(T)));
+  }
+  // Everything, as whole elements. HIP's copy waits for work on the default stream.
+  template <typename T>
+  std::vector<T> read() const {
+    std::vector<T> values(bytes_ / sizeof(T));
+    check(wavejit_device_copy_out(engine_, values.data(), memory_, values.size() * sizeof(T)));
+    return values;
+  }
+
+ private:
+  wavejit_engine* engine_ = nullptr;
+  void* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+// A dense [batch, length, heads, head dim] tensor (BSHD).
+inline wavejit_tensor dense(void* data, wavejit_dtype dtype, std::int64_t batch, std::int64_t length,
+                            std::int64_t heads, std::int64_t head_dim) {
+  return wavejit_dense_tensor(data, dtype, batch, length, heads, head_dim);
+}
+inline wavejit_tensor dense(const DeviceBuffer& buffer, wavejit_dtype dtype, std::int64_t batch, std::int64_t length,
+                            std::int64_t heads, std::int64_t head_dim) {
+  return wavejit_dense_tensor(buffer.data(), dtype, batch, length, heads, head_dim);
+}
+
+namespace detail {
+inline void collect_line(void* context, const char* line) {
+  static_cast<std::vector<std::string>*>(context)->emplace_back(line);
+}
+}  // namespace detail
+
+// The lines of wavejit_explain and wavejit_supported.
+inline std::vector<std::string> explain(const std::string& descriptor, const std::string& target = {},
+                                        const EngineOptions& options = {}) {
+  std::vector<std::string> lines;
+  const wavejit_engine_options c = options.to_c();
+  check(
+      wavejit_explain(&c, descriptor.c_str(), target.empty() ? nullptr : target.c_str(), detail::collect_line, &lines));
+  return lines;
+}
+inline std::vector<std::string> supported() {
+  std::vector<std::string> lines;
+  check(wavejit_supported(detail::collect_line, &lines));
+  return lines;
+}
+
+}  // namespace wavejit
+
+#endif
