@@ -1,0 +1,93 @@
+#include "kernels/facts.h"
+
+#include <array>
+
+#include "codegen/codegen_api.h"
+#include "targets/targets.h"
+#include "templates/attention_forward/parameters.h"
+
+namespace wavejit::tests {
+
+using attention_forward::DataType;
+using attention_forward::KernelSpec;
+using attention_forward::Mask;
+using attention_forward::OutputStore;
+
+std::vector<KernelSpec> all_kernel_specs() {
+  std::vector<KernelSpec> specs;
+  for (const targets::Target& target : targets::all_targets())
+    for (const OutputStore store : {OutputStore::scalar, OutputStore::permlane})
+      for (const DataType dtype : {DataType::fp16, DataType::bf16})
+        for (const int head_dim : {64, 128})
+          for (const Mask mask : {Mask::none, Mask::causal})
+            for (const bool lse : {false, true}) {
+              const KernelSpec spec{.dtype = dtype,
+                                    .head_dim_qk = head_dim,
+                                    .head_dim_v = head_dim,
+                                    .mask = mask,
+                                    .lse = lse,
+                                    .output_store = store,
+                                    .target = std::string(target.id)};
+              if (attention_forward::resources_of(spec)) specs.push_back(spec);
+            }
+  return specs;
+}
+
+namespace {
+
+// One service for the process, as the runtime has.
+struct Compiler {
+  const struct wavejit_codegen_table* table = wavejit_codegen_table(WAVEJIT_CODEGEN_ABI);
+  wavejit_codegen_service* service = nullptr;
+  std::array<char, 256> error{};
+
+  Compiler() {
+    wavejit_codegen_options options{};
+    options.size = sizeof options;
+    service = table->create(&options, error.data(), error.size());
+  }
+  ~Compiler() {
+    if (service) table->destroy(service);
+  }
+  Compiler(const Compiler&) = delete;
+  Compiler& operator=(const Compiler&) = delete;
+};
+
+}  // namespace
+
+std::string facts_line(const KernelSpec& spec) {
+  static const Compiler compiler;
+  std::string line = attention_forward::to_text(spec);
+  if (!compiler.service) return line + ": no service: " + compiler.error.data();
+  wavejit_codegen_result result{};
+  result.size = sizeof result;
+  result.facts.size = sizeof result.facts;
+  compiler.table->compile(compiler.service, line.c_str(), &result);
+  if (result.status == WAVEJIT_CODEGEN_OK) {
+    const wavejit_codegen_facts& facts = result.facts;
+    const auto field = [&](const char* name, std::uint32_t value) {
+      line += ' ';
+      line += name;
+      line += '=' + std::to_string(value);
+    };
+    line += ':';
+    field("instructions", facts.instructions);
+    field("matrix", facts.matrix_instructions);
+    field("exp", facts.exp_instructions);
+    field("lds_dma", facts.lds_dma_instructions);
+    field("barriers", facts.barriers);
+    field("lds", facts.lds_bytes);
+    field("vgprs", facts.vgprs);
+    field("agprs", facts.agprs);
+    field("spills", facts.vgpr_spills + facts.sgpr_spills);
+    field("private", facts.private_bytes);
+    field("kernarg", facts.kernarg_bytes);
+    field("threads", facts.threads);
+  } else {
+    line += ": status " + std::to_string(result.status) + ": " + result.detail;
+  }
+  compiler.table->release(&result);
+  return line;
+}
+
+}  // namespace wavejit::tests

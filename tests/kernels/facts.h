@@ -1,0 +1,18 @@
+// What the compiler made of each kernel: counts and sizes read back from its code object, one line a spec. Compared
+// with golden.txt, so that a change that costs registers, spills or matrix instructions shows.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "templates/attention_forward/spec.h"
+
+namespace wavejit::tests {
+
+// Every kernel that can be built: target × O store × data type × head dim × mask × LSE.
+std::vector<attention_forward::KernelSpec> all_kernel_specs();
+
+// "<spec>: matrix=… exp=… …", or "<spec>: <status> <detail>" when it does not compile.
+std::string facts_line(const attention_forward::KernelSpec& spec);
+
+}  // namespace wavejit::tests

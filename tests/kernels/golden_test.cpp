@@ -1,0 +1,44 @@
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "kernels/facts.h"
+
+namespace wavejit::tests {
+namespace {
+
+std::map<std::string, std::string> golden_lines() {
+  std::map<std::string, std::string> lines;
+  std::ifstream file(WAVEJIT_GOLDEN_FACTS);
+  for (std::string line; std::getline(file, line);) lines[line.substr(0, line.find(':'))] = line;
+  return lines;
+}
+
+class GoldenFacts : public ::testing::TestWithParam<attention_forward::KernelSpec> {};
+
+TEST_P(GoldenFacts, AreThoseOfTheTable) {
+  const auto golden = golden_lines();
+  const auto line = golden.find(attention_forward::to_text(GetParam()));
+  ASSERT_NE(line, golden.end()) << "no line for it in " << WAVEJIT_GOLDEN_FACTS;
+  // A change on purpose: bin/kernel_facts > tests/kernels/golden.txt
+  EXPECT_EQ(facts_line(GetParam()), line->second);
+  for (const char* must : {" agprs=0 ", " spills=0 ", " private=0 ", " kernarg=160 ", " threads=256"})
+    EXPECT_NE(line->second.find(must), std::string::npos) << must;
+}
+
+TEST(GoldenTable, NamesEveryKernelAndNoOther) { EXPECT_EQ(golden_lines().size(), all_kernel_specs().size()); }
+
+std::string test_name(const ::testing::TestParamInfo<attention_forward::KernelSpec>& info) {
+  const attention_forward::KernelSpec& spec = info.param;
+  std::string name = spec.target + "_" + std::string(to_text(spec.dtype)) + "_d" + std::to_string(spec.head_dim_qk);
+  if (spec.mask == attention_forward::Mask::causal) name += "_causal";
+  if (spec.lse) name += "_lse";
+  return name + "_" + std::string(to_text(spec.output_store));
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryKernel, GoldenFacts, ::testing::ValuesIn(all_kernel_specs()), test_name);
+
+}  // namespace
+}  // namespace wavejit::tests
