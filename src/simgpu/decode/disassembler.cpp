@@ -87,7 +87,8 @@ Disassembled Disassembler::decode(std::span<const uint8_t> code, uint64_t addres
   llvm::raw_string_ostream stream(text);
   llvm_->printer->printInst(&inst, address, "", *llvm_->subtarget, stream);
   // getMnemonic() names the instruction without its encoding, which the printed form appends (_e32, _e64, _dpp, _sdwa).
-  const llvm::StringRef mnemonic = llvm::StringRef(llvm_->printer->getMnemonic(inst).first).trim();
+  // For some it names more than the mnemonic: "scratch_store_dword off, ".
+  const llvm::StringRef mnemonic = llvm::StringRef(llvm_->printer->getMnemonic(inst).first).trim().split(' ').first;
   const auto [first, rest] = llvm::StringRef(text).trim().split(' ');
   if (mnemonic.empty() || !first.starts_with(mnemonic)) return result;
   result.mnemonic = first.str();
