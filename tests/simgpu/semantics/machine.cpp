@@ -1,0 +1,60 @@
+#include "tests/simgpu/semantics/machine.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "simgpu/decode/disassembler.h"
+#include "simgpu/matrix/matrix.h"
+#include "simgpu/vector/vector.h"
+#include "targets/targets.h"
+
+namespace wavejit::simgpu::test {
+
+Machine::Machine(std::string_view processor)
+    : processor_(processor), registry_(std::make_unique<Registry>(*targets::find_target(processor))) {
+  register_vector(*registry_);
+  register_matrix(*registry_);
+  wave_ = std::make_unique<Wave>();
+  wave_->set_exec(all_lanes);
+  wave_->mode = 0xf0;  // what clang asks for: nearest even, all denormals kept
+  wave_->budget = 1;
+}
+
+Machine::~Machine() = default;
+
+const Instruction* Machine::decode(std::string_view text) {
+  std::string error;
+  code_.push_back(std::make_unique<std::vector<uint8_t>>(assemble(processor_, text, error)));
+  if (code_.back()->empty()) {
+    ADD_FAILURE() << "'" << text << "' does not assemble for " << processor_ << ": " << error;
+    return nullptr;
+  }
+  functions_.push_back(decode_function("test", *code_.back(), 0, *Disassembler::for_processor(processor_), *registry_));
+  const Function& function = *functions_.back();
+  for (const auto& [instruction, problem] : function.problems) {
+    if (instruction == &function.instructions.back()) continue;  // the guard behind the end
+    ADD_FAILURE() << "'" << text << "' for " << processor_ << ": " << problem;
+    return nullptr;
+  }
+  return function.instructions.data();
+}
+
+bool Machine::run(std::string_view text) {
+  if (decode(text) == nullptr) return false;
+  const Function& function = *functions_.back();
+  for (size_t i = 0; i + 1 < function.instructions.size(); ++i) {
+    const Instruction& instruction = function.instructions[i];
+    instruction.execute(*wave_, instruction);
+  }
+  return true;
+}
+
+void Machine::fill_random(unsigned first, unsigned count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (unsigned i = first; i < first + count; ++i) {
+    for (unsigned lane = 0; lane < wave_lanes; ++lane) wave_->vgpr[i][lane] = static_cast<uint32_t>(random());
+  }
+}
+
+}  // namespace wavejit::simgpu::test
