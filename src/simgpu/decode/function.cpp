@@ -20,6 +20,28 @@ void execute_counted(Wave& wave, const Instruction& instruction) {
   instruction.inner(wave, instruction);
 }
 
+// Between s_set_gpr_idx_on and _off, M0[7:0] is added to the register numbers of the operands that M0[15:12] names
+// (CDNA3 ISA, "VGPR indexing"). Compilers keep the pair in one basic block, so the region is known when decoding.
+void execute_indexed(Wave& wave, const Instruction& instruction) {
+  const uint32_t index = wave.m0() & 0xff;
+  const uint32_t enabled = (wave.m0() >> 12) & 0xf;
+  constexpr uint32_t destination_bit = 8;
+  Instruction moved = instruction;
+  const auto move = [&](Operand& operand) {
+    if (!operand.is_vector()) return true;
+    const unsigned file_end = operand.index < accumulation_base ? accumulation_base : 2 * accumulation_base;
+    operand.index = static_cast<uint16_t>(operand.index + index);
+    return operand.index + unsigned{operand.dwords} <= file_end;
+  };
+  bool inside = true;
+  for (unsigned i = 0; i < 3; ++i) {
+    if (((enabled >> i) & 1) != 0) inside = inside && move(moved.source[i]);
+  }
+  if ((enabled & destination_bit) != 0) inside = inside && move(moved.destination[0]);
+  if (!inside) return fault(wave, instruction, std::format("M0 index {} leaves the vector registers", index));
+  moved.inner(wave, moved);
+}
+
 // "v_add_f32_e32" → "v_add_f32" and its encoding.
 std::string_view base_mnemonic(std::string_view mnemonic, Encoding& encoding) {
   struct Suffix {
@@ -92,6 +114,7 @@ std::unique_ptr<Function> decode_function(std::string name, std::span<const uint
   function->instructions.reserve((code.size() / 4) + 1);  // never moves: branches and problems point into it
 
   uint64_t offset = 0;
+  bool indexed = false;
   while (offset + 4 <= code.size()) {
     Instruction& instruction = function->instructions.emplace_back();
     instruction.function = function.get();
@@ -107,7 +130,12 @@ std::unique_ptr<Function> decode_function(std::string name, std::span<const uint
     if (!problem.empty()) {
       instruction.execute = execute_problem;
       function->problems[&instruction] = problem;
+    } else if (indexed && instruction.instruction_class == InstructionClass::vector) {
+      instruction.inner = instruction.execute;
+      instruction.execute = execute_indexed;
     }
+    if (instruction.mnemonic == "s_set_gpr_idx_on") indexed = true;
+    if (instruction.mnemonic == "s_set_gpr_idx_off") indexed = false;
     function->index[offset / 4] = static_cast<uint32_t>(function->instructions.size() - 1);
     offset += instruction.bytes;
   }

@@ -160,7 +160,7 @@ struct Instruction {
   /// For selectors (see Registry::add_select): whatever the chosen handler wants to know without looking again.
   uint64_t payload = 0;
 
-  /// The counted handler of matrix instructions (execute counts, then calls it).
+  /// What a wrapper calls: matrix instructions are counted, vector instructions under relative addressing are moved.
   Handler inner = nullptr;
   /// Branches: the instruction that runs when taken; null if it is not in this function.
   const Instruction* target = nullptr;

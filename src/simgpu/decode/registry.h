@@ -24,7 +24,8 @@ class Registry {
  public:
   explicit Registry(const targets::Target& target) : target_(&target) {}
 
-  /// A mnemonic without encoding suffix. Registering one twice is a programming error: it aborts, at the first use of the library.
+  /// A mnemonic without encoding suffix. Registering one twice is a programming error: it aborts, at the first use of
+  /// the library.
   void add(std::string_view mnemonic, Handler handler, InstructionClass instruction_class = InstructionClass::vector);
   void add_select(std::string_view mnemonic, Select select,
                   InstructionClass instruction_class = InstructionClass::vector);

@@ -1,0 +1,157 @@
+#include "assembled.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <format>
+#include <fstream>
+#include <map>
+
+#include "gtest/gtest.h"
+#include "simgpu/process.h"
+
+namespace wavejit::simgpu::testing {
+namespace {
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = ::testing::TempDir() + "simgpu_engine_XXXXXX";
+    path_ = mkdtemp(pattern.data());
+  }
+  ~TemporaryFolder() {
+    for (const char* name : {"/kernel.s", "/kernel.co", "/messages"}) unlink((path_ + name).c_str());
+    rmdir(path_.c_str());
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace
+
+std::string assembly_of(const KernelSource& source) {
+  const unsigned accumulation_offset = (source.vgprs + 3) / 4 * 4;
+  const std::string arguments =
+      source.arguments.empty() ? "      - {.offset: 0, .size: 8, .value_kind: global_buffer}\n" : source.arguments;
+  return std::format(R"(.amdhsa_code_object_version 5
+.text
+.globl k
+.p2align 8
+.type k,@function
+k:
+{0}
+  s_endpgm
+{1}
+.Lend:
+.size k, .Lend-k
+.rodata
+.p2align 6
+.amdhsa_kernel k
+  .amdhsa_next_free_vgpr {2}
+  .amdhsa_next_free_sgpr 100
+  .amdhsa_accum_offset {3}
+  .amdhsa_user_sgpr_kernarg_segment_ptr 1
+  .amdhsa_system_sgpr_workgroup_id_x 1
+  .amdhsa_system_sgpr_workgroup_id_y 1
+  .amdhsa_system_sgpr_workgroup_id_z 1
+  .amdhsa_kernarg_size {4}
+  .amdhsa_group_segment_fixed_size {5}
+  .amdhsa_private_segment_fixed_size {6}
+{7}
+.end_amdhsa_kernel
+.amdgpu_metadata
+---
+amdhsa.version: [1, 2]
+amdhsa.target: amdgcn-amd-amdhsa--{8}
+amdhsa.kernels:
+  - .name: k
+    .symbol: k.kd
+    .kernarg_segment_size: {4}
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: {5}
+    .private_segment_fixed_size: {6}
+    .wavefront_size: 64
+    .sgpr_count: 100
+    .vgpr_count: {2}
+    .agpr_count: {9}
+    .max_flat_workgroup_size: {10}
+    .args:
+{11}...
+.end_amdgpu_metadata
+)",
+                     source.body, source.after, accumulation_offset + source.agprs, accumulation_offset,
+                     source.kernarg_bytes, source.lds_bytes, source.private_bytes, source.directives, source.target,
+                     source.agprs, source.max_threads, arguments);
+}
+
+std::vector<std::byte> assemble(const KernelSource& source) {
+  static std::map<std::string, std::vector<std::byte>> known;
+  const std::string text = assembly_of(source);
+  if (const auto found = known.find(text); found != known.end()) return found->second;
+  const TemporaryFolder folder;
+  const std::string input = folder.path() + "/kernel.s";
+  const std::string output = folder.path() + "/kernel.co";
+  const std::string messages = folder.path() + "/messages";
+  std::ofstream(input) << text;
+  const std::string processor = "-mcpu=" + source.target;
+  std::array<const char*, 10> arguments = {
+      WAVEJIT_TEST_CLANG, "-x",          "assembler", "-target",      "amdgcn-amd-amdhsa",
+      processor.c_str(),  input.c_str(), "-o",        output.c_str(), nullptr};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, messages.c_str(), O_WRONLY | O_CREAT, 0600);
+  pid_t child = 0;
+  const int spawned =
+      posix_spawn(&child, arguments[0], &actions, nullptr, const_cast<char**>(arguments.data()), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  int status = 1;
+  if (spawned == 0) waitpid(child, &status, 0);
+  const std::string bytes = read_file(output);
+  EXPECT_EQ(status, 0) << read_file(messages);
+  const auto* start = reinterpret_cast<const std::byte*>(bytes.data());
+  return known[text] = std::vector<std::byte>(start, start + bytes.size());
+}
+
+Assembled::Assembled(const KernelSource& source) {
+  const auto ordinals = Device::open(source.target, 1);
+  if (!ordinals) {
+    ADD_FAILURE() << ordinals.error().text;
+    return;
+  }
+  device_ = Device::find(ordinals->front());
+  auto module = device_->load(assemble(source));
+  if (!module) {
+    ADD_FAILURE() << module.error().text;
+    return;
+  }
+  module_ = *module;
+  kernel_ = module_->find_kernel("k");
+  EXPECT_NE(kernel_, nullptr);
+}
+
+Status Assembled::run(const std::vector<uint64_t>& arguments, std::array<uint32_t, 3> workgroups,
+                      std::array<uint32_t, 3> workgroup_size, uint32_t dynamic_lds) const {
+  if (kernel_ == nullptr) return {.code = -1, .text = "not loaded"};
+  return device_->launch({.kernel = kernel_,
+                          .workgroups = workgroups,
+                          .workgroup_size = workgroup_size,
+                          .dynamic_lds_bytes = dynamic_lds,
+                          .kernarg = std::as_bytes(std::span(arguments))});
+}
+
+ScopedSettings::ScopedSettings() : before_(Process::instance().settings()) {}
+ScopedSettings::~ScopedSettings() { Process::instance().set_settings(before_); }
+void ScopedSettings::set(const Settings& settings) const { Process::instance().set_settings(settings); }
+
+}  // namespace wavejit::simgpu::testing

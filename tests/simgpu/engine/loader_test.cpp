@@ -1,0 +1,168 @@
+// Code objects: what is read from them, and what damaged ones give.
+#include <random>
+
+#include "assembled.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simgpu/loader/code_object.h"
+#include "simgpu/loader/message_pack.h"
+
+namespace wavejit::simgpu::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+const KernelSource& plain() {
+  static const KernelSource source{.body = R"(
+  s_load_dwordx2 s[6:7], s[0:1], 0x0
+  v_lshlrev_b32 v1, 2, v0
+  s_waitcnt lgkmcnt(0)
+  global_store_dword v1, v0, s[6:7])",
+                                   .lds_bytes = 96,
+                                   .private_bytes = 16,
+                                   .after = R"(
+.Lend9:
+.size k, .Lend9-k
+.data
+.globl table
+.type table,@object
+.p2align 3
+table:
+  .quad 0x1234
+  .quad table
+.size table, 16
+.text
+)"};
+  return source;
+}
+
+Device& device_of(const char* target) { return *Device::find(Device::open(target, 1)->front()); }
+
+TEST(Loader, ReadsKernelsAndSymbols) {
+  const auto object = read_code_object(assemble(plain()));
+  ASSERT_TRUE(object.has_value()) << object.error();
+  EXPECT_EQ(object->target_id, "gfx950");
+  EXPECT_EQ(object->abi_version, 3u);
+  ASSERT_EQ(object->kernels.size(), 1u);
+  const KernelInfo& info = object->kernels[0].info;
+  EXPECT_EQ(info.name, "k");
+  EXPECT_EQ(info.kernarg_bytes, 8u);
+  EXPECT_EQ(info.explicit_kernarg_bytes, 8u);
+  EXPECT_EQ(info.static_lds_bytes, 96u);
+  EXPECT_EQ(info.private_bytes, 16u);
+  EXPECT_EQ(object->kernels[0].descriptor.vgprs(), 64u);
+  EXPECT_EQ(code_object_processor(assemble(plain())), "gfx950");
+}
+
+TEST(Loader, GlobalsAreRelocatedAndFound) {
+  const auto module = device_of("gfx950").load(assemble(plain()));
+  ASSERT_TRUE(module.has_value()) << module.error().text;
+  const GlobalSymbol table = (*module)->find_global("table");
+  ASSERT_NE(table.address, 0u);
+  EXPECT_EQ(table.bytes, 16u);
+  const auto* words = reinterpret_cast<const uint64_t*>(table.address);
+  EXPECT_EQ(words[0], 0x1234u);
+  EXPECT_EQ(words[1], table.address);
+  EXPECT_EQ((*module)->find_global("no such thing").address, 0u);
+  EXPECT_NE((*module)->find_kernel("k.kd"), nullptr);
+  EXPECT_EQ((*module)->find_kernel("x"), nullptr);
+}
+
+TEST(Loader, OtherTargetsAreRefused) {
+  KernelSource source = plain();
+  source.target = "gfx942";
+  const auto module = device_of("gfx950").load(assemble(source));
+  ASSERT_FALSE(module.has_value());
+  EXPECT_EQ(module.error().code, hip_error_no_binary_for_gpu);
+  EXPECT_THAT(module.error().text, HasSubstr("gfx942"));
+  EXPECT_THAT(module.error().text, HasSubstr("gfx950"));
+  source.target = "gfx90a";
+  EXPECT_EQ(device_of("gfx950").load(assemble(source)).error().code, hip_error_no_binary_for_gpu);
+}
+
+TEST(Loader, ForeignFilesAreRefusedWithTheReason) {
+  const auto refused = [](std::string_view text) { return read_code_object(std::as_bytes(std::span(text))).error(); };
+  EXPECT_THAT(refused(""), HasSubstr("too short"));
+  EXPECT_THAT(refused(std::string(100, 'x')), HasSubstr("no ELF magic"));
+  EXPECT_EQ(device_of("gfx950").load({}).error().code, hip_error_invalid_image);
+}
+
+/// Whatever the bytes are: an error, or a module that launches or reports. Never a crash, a hang or a huge allocation.
+void load_and_launch(Device& device, const std::vector<std::byte>& image, uint64_t argument) {
+  const auto module = device.load(image);
+  if (!module) {
+    EXPECT_FALSE(module.error().text.empty());
+    return;
+  }
+  for (const Kernel* kernel : (*module)->kernels()) {
+    const std::vector<std::byte> arguments(std::max<size_t>(8, kernel->info().explicit_kernarg_bytes));
+    std::vector<std::byte> words = arguments;
+    std::memcpy(words.data(), &argument, 8);
+    static_cast<void>(device.launch({.kernel = kernel, .workgroup_size = {64, 1, 1}, .kernarg = words}));
+  }
+}
+
+TEST(DamagedCodeObjects, TruncationAnywhere) {
+  const std::vector<std::byte> image = assemble(plain());
+  Device& device = device_of("gfx950");
+  for (size_t size = 0; size < image.size(); size += size < 1024 ? 1 : 37) {
+    const auto module = device.load(std::span(image).first(size));
+    if (module.has_value()) {
+      // Section headers at the end are not needed to run.
+      EXPECT_GT(size, image.size() / 2);
+    }
+  }
+}
+
+TEST(DamagedCodeObjects, FlippedBytesAnywhere) {
+  const std::vector<std::byte> image = assemble(plain());
+  Device& device = device_of("gfx950");
+  const ScopedSettings scope;
+  Settings settings = scope.before();
+  settings.instruction_limit = 1000;
+  scope.set(settings);
+  Buffer<uint32_t> out(64);
+  for (size_t at = 0; at < image.size(); ++at) {
+    std::vector<std::byte> damaged = image;
+    damaged[at] ^= std::byte{0xff};
+    load_and_launch(device, damaged, out.address());
+  }
+}
+
+TEST(DamagedCodeObjects, RandomDamage) {
+  const std::vector<std::byte> image = assemble(plain());
+  Device& device = device_of("gfx950");
+  const ScopedSettings scope;
+  Settings settings = scope.before();
+  settings.instruction_limit = 1000;
+  scope.set(settings);
+  Buffer<uint32_t> out(64);
+  std::mt19937 random(1);
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<std::byte> damaged = image;
+    for (int i = 0; i < 8; ++i) damaged[random() % damaged.size()] = static_cast<std::byte>(random());
+    load_and_launch(device, damaged, out.address());
+  }
+}
+
+TEST(MessagePack, ReadsAndRefuses) {
+  const auto read = [](std::vector<uint8_t> bytes) {
+    return read_message_pack(Bytes(std::as_bytes(std::span(bytes))));
+  };
+  const auto map = read({0x82, 0xa1, 'a', 0xcd, 0x12, 0x34, 0xa1, 'b', 0x93, 0xff, 0xc3, 0xd9, 2, 'h', 'i'});
+  ASSERT_TRUE(map.has_value());
+  EXPECT_EQ(map->number_of("a"), 0x1234u);
+  const MessageValue* list = map->find("b");
+  ASSERT_NE(list, nullptr);
+  ASSERT_EQ(list->elements.size(), 3u);
+  EXPECT_EQ(list->elements[0].integer, -1);
+  EXPECT_EQ(list->elements[1].integer, 1);
+  EXPECT_EQ(list->elements[2].text, "hi");
+  EXPECT_FALSE(read({0x82, 0xa1, 'a'}).has_value());
+  EXPECT_FALSE(read({0xdd, 0xff, 0xff, 0xff, 0xff}).has_value());
+  EXPECT_FALSE(read({0xdb, 0xff, 0xff, 0xff, 0xff, 'x'}).has_value());
+  EXPECT_FALSE(read(std::vector<uint8_t>(100'000, 0x91)).has_value());  // nesting without end
+}
+
+}  // namespace
+}  // namespace wavejit::simgpu::testing

@@ -1,0 +1,111 @@
+// The environment and the counters.
+#include <algorithm>
+#include <cstdlib>
+
+#include "assembled.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simgpu/process.h"
+
+namespace wavejit::simgpu::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Environment : public ::testing::Test {
+ protected:
+  void SetUp() override { clear(); }
+  void TearDown() override { clear(); }
+  static void clear() {
+    for (const char* name : {"WAVEJIT_DEVICE", "WAVEJIT_SIM_SCHEDULE", "WAVEJIT_SIM_SEED", "WAVEJIT_SIM_THREADS",
+                             "WAVEJIT_SIM_INSTRUCTION_LIMIT"}) {
+      unsetenv(name);
+    }
+  }
+  static Config read(std::string& warnings) {
+    ::testing::internal::CaptureStderr();
+    const Config config = read_config();
+    warnings = ::testing::internal::GetCapturedStderr();
+    return config;
+  }
+};
+
+TEST_F(Environment, Defaults) {
+  std::string warnings;
+  const Config config = read(warnings);
+  EXPECT_EQ(warnings, "");
+  EXPECT_EQ(config.settings.schedule, Schedule::in_order);
+  EXPECT_EQ(config.settings.threads, 0u);
+  EXPECT_EQ(config.device_count, 1);
+}
+
+TEST_F(Environment, IsRead) {
+  setenv("WAVEJIT_DEVICE", "sim:gfx942x3", 1);
+  setenv("WAVEJIT_SIM_SCHEDULE", "random", 1);
+  setenv("WAVEJIT_SIM_SEED", "0x10", 1);
+  setenv("WAVEJIT_SIM_THREADS", "2", 1);
+  setenv("WAVEJIT_SIM_INSTRUCTION_LIMIT", "5000", 1);
+  std::string warnings;
+  const Config config = read(warnings);
+  EXPECT_EQ(warnings, "");
+  EXPECT_EQ(config.device_target, "gfx942");
+  EXPECT_EQ(config.device_count, 3);
+  EXPECT_EQ(config.settings.schedule, Schedule::random);
+  EXPECT_EQ(config.settings.seed, 16u);
+  EXPECT_EQ(config.settings.threads, 2u);
+  EXPECT_EQ(config.settings.instruction_limit, 5000u);
+}
+
+TEST_F(Environment, UnknownValuesWarnOnceAndKeepTheDefault) {
+  const std::pair<const char*, const char*> bad[] = {
+      {"WAVEJIT_DEVICE", "sim:gfx9000"},       {"WAVEJIT_DEVICE", "sim:gfx950x0"},    {"WAVEJIT_DEVICE", "cuda"},
+      {"WAVEJIT_DEVICE", "sim:gfx942:xnack+"}, {"WAVEJIT_SIM_SCHEDULE", "fast"},      {"WAVEJIT_SIM_SEED", "12x"},
+      {"WAVEJIT_SIM_THREADS", "-1"},           {"WAVEJIT_SIM_INSTRUCTION_LIMIT", "0"}};
+  for (const auto& [name, value] : bad) {
+    clear();
+    setenv(name, value, 1);
+    std::string warnings;
+    const Config config = read(warnings);
+    EXPECT_THAT(warnings, HasSubstr(name));
+    EXPECT_THAT(warnings, HasSubstr(value));
+    EXPECT_EQ(std::ranges::count(warnings, '\n'), 1) << warnings;
+    EXPECT_EQ(config.device_target, "gfx950");
+    EXPECT_EQ(config.settings.schedule, Schedule::in_order);
+    EXPECT_EQ(config.settings.seed, 1u);
+    EXPECT_EQ(config.settings.threads, 0u);
+  }
+}
+
+TEST(Counters, CountInstructionsOfWaves) {
+  const Assembled kernel("s_nop 0\ns_nop 0");
+  Counters& counters = Process::instance().counters();
+  const uint64_t launches = counters.launches;
+  const uint64_t workgroups = counters.workgroups;
+  const uint64_t instructions = counters.wave_instructions;
+  ASSERT_TRUE(kernel.run({0}, {5, 1, 1}, {128, 1, 1}).ok());
+  EXPECT_EQ(counters.launches - launches, 1u);
+  EXPECT_EQ(counters.workgroups - workgroups, 5u);
+  EXPECT_EQ(counters.wave_instructions - instructions, 5u * 2 * 3);
+}
+
+TEST(Counters, CountMatrixInstructions) {
+  const Assembled kernel(KernelSource{.body = "v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], v[0:3]\ns_nop 0"});
+  Counters& counters = Process::instance().counters();
+  const uint64_t matrix = counters.matrix_instructions;
+  ASSERT_TRUE(kernel.run({0}, {1, 1, 1}, {256, 1, 1}).ok());
+  EXPECT_EQ(counters.matrix_instructions - matrix, 4u);
+}
+
+TEST(Reports, AreTakenOnce) {
+  Process& process = Process::instance();
+  process.take_reports(1 << 20);
+  process.report("one");
+  process.report("two");
+  EXPECT_EQ(process.take_reports(0), "one\ntwo\n");
+  EXPECT_EQ(process.take_reports(8), "one\ntwo\n");  // would be cut: nothing is forgotten
+  EXPECT_EQ(process.take_reports(9), "one\ntwo\n");
+  EXPECT_EQ(process.take_reports(9), "");
+}
+
+}  // namespace
+}  // namespace wavejit::simgpu::testing
