@@ -1,0 +1,351 @@
+// Modules, launches, what is refused before a kernel runs and what is found while it does.
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+
+#include "front_fixture.h"
+#include "wavejit/simgpu.h"
+
+namespace wavejit::hip_kernels {
+namespace {
+
+TEST_F(Front, loads_bare_and_bundled_code_objects) {
+  for (const char* which : {"gfx950", "bundle", "compressed"}) {
+    const std::vector<char> bytes = code_bytes(which);
+    hipModule_t module = nullptr;
+    ASSERT_EQ(hipModuleLoadData(&module, bytes.data()), hipSuccess) << which;
+    uint32_t* words = device_words(1);
+    EXPECT_EQ(launch(function(module, "store"), 1, 1, nullptr, words, 123U), hipSuccess);
+    EXPECT_EQ(read(words, 1)[0], 123U) << which;
+    unsigned count = 0;
+    EXPECT_EQ(hipModuleGetFunctionCount(&count, module), hipSuccess);
+    EXPECT_EQ(count, 9U);
+    EXPECT_EQ(hipFree(words), hipSuccess);
+    EXPECT_EQ(hipModuleUnload(module), hipSuccess);
+    EXPECT_EQ(hipModuleUnload(module), hipErrorInvalidHandle);
+  }
+}
+
+TEST_F(Front, chooses_the_code_object_of_the_device) {
+  // The bundle has gfx942 for xnack+ and xnack- and gfx950; devices have no xnack.
+  for (const int device : {0, 2}) {
+    ASSERT_EQ(hipSetDevice(device), hipSuccess);
+    for (const char* which : {"bundle", "compressed"}) {
+      const hipModule_t module = load(which);
+      uint32_t* words = device_words(1);
+      EXPECT_EQ(launch(function(module, "read_module_word"), 1, 1, nullptr, words), hipSuccess);
+      EXPECT_EQ(read(words, 1)[0], 77U);
+      EXPECT_EQ(hipFree(words), hipSuccess);
+      EXPECT_EQ(hipModuleUnload(module), hipSuccess);
+    }
+  }
+  hipModule_t module = nullptr;
+  EXPECT_EQ(hipModuleLoad(&module, code_path("gfx950").c_str()), hipErrorNoBinaryForGpu);
+  EXPECT_EQ(hipModuleLoad(&module, code_path("xnack").c_str()), hipErrorNoBinaryForGpu);
+  EXPECT_EQ(hipModuleLoad(&module, code_path("gfx90a").c_str()), hipErrorNoBinaryForGpu);
+}
+
+TEST_F(Front, refuses_images_that_are_none) {
+  hipModule_t module = nullptr;
+  EXPECT_EQ(hipModuleLoad(&module, "/no/such/file"), hipErrorFileNotFound);
+  EXPECT_EQ(hipModuleLoad(&module, "/"), hipErrorFileNotFound);
+  EXPECT_EQ(hipModuleLoad(nullptr, "/"), hipErrorInvalidValue);
+  EXPECT_EQ(hipModuleLoadData(&module, nullptr), hipErrorInvalidValue);
+  const std::vector<char> zeros(4096);
+  EXPECT_EQ(hipModuleLoadData(&module, zeros.data()), hipErrorInvalidImage);
+  EXPECT_EQ(hipModuleLoadData(&module, "CCOB\x09\x00\x01\x00"), hipErrorInvalidImage);
+  EXPECT_EQ(module, nullptr);
+}
+
+// Whatever is cut off or changed: an error or a module, never a crash.
+TEST_F(Front, survives_damaged_images) {
+  std::mt19937 random(7);
+  const std::string path = std::filesystem::temp_directory_path() / ("wavejit_damaged_" + std::to_string(getpid()));
+  size_t refused = 0;
+  for (const char* which : {"gfx950", "bundle", "compressed"}) {
+    const std::vector<char> whole = code_bytes(which);
+    for (int round = 0; round < 60; ++round) {
+      std::vector<char> damaged = whole;
+      if (round % 2 == 0) {
+        damaged.resize(random() % whole.size());
+      } else {
+        // Headers and tables are at the ends; the middle is mostly code and padding.
+        for (int i = 0; i < 1 + round % 5; ++i) {
+          const size_t at =
+              random() % 3 == 0 ? random() % damaged.size() : random() % std::min<size_t>(damaged.size(), 600);
+          damaged[at] = static_cast<char>(random());
+        }
+      }
+      std::ofstream(path, std::ios::binary).write(damaged.data(), static_cast<std::streamsize>(damaged.size()));
+      hipModule_t module = nullptr;
+      const hipError_t error = hipModuleLoad(&module, path.c_str());
+      if (error == hipSuccess) {
+        EXPECT_EQ(hipModuleUnload(module), hipSuccess);
+      } else {
+        EXPECT_TRUE(error == hipErrorInvalidImage || error == hipErrorNoBinaryForGpu || error == hipErrorOutOfMemory)
+            << error;
+        ++refused;
+      }
+    }
+  }
+  std::filesystem::remove(path);
+  EXPECT_GT(refused, 90U);  // every truncation at least
+}
+
+TEST_F(Front, finds_kernels_and_globals) {
+  const hipModule_t module = load();
+  hipFunction_t found = nullptr;
+  EXPECT_EQ(hipModuleGetFunction(&found, module, "no_such_kernel"), hipErrorNotFound);
+  EXPECT_EQ(hipModuleGetFunction(&found, module, ""), hipErrorInvalidValue);
+  EXPECT_EQ(hipModuleGetFunction(&found, nullptr, "fill"), hipErrorInvalidHandle);
+  EXPECT_EQ(hipModuleGetFunction(&found, module, "fill"), hipSuccess);
+  EXPECT_STREQ(hipKernelNameRef(found), "fill");
+  hipDeviceptr_t word = nullptr;
+  size_t bytes = 0;
+  ASSERT_EQ(hipModuleGetGlobal(&word, &bytes, module, "module_word"), hipSuccess);
+  EXPECT_EQ(bytes, 4U);
+  const uint32_t changed = 1234;
+  EXPECT_EQ(hipMemcpyHtoD(word, &changed, 4), hipSuccess);
+  uint32_t* words = device_words(1);
+  EXPECT_EQ(launch(function(module, "read_module_word"), 1, 1, nullptr, words), hipSuccess);
+  EXPECT_EQ(read(words, 1)[0], 1234U);
+  EXPECT_EQ(hipFree(words), hipSuccess);
+  EXPECT_EQ(hipModuleUnload(module), hipSuccess);
+  EXPECT_EQ(launch(found, 1, 1, nullptr, words, 1U, 1U), hipErrorInvalidHandle);  // went with its module
+}
+
+TEST_F(Front, checks_launches_before_they_run) {
+  const hipModule_t module = load();
+  const hipFunction_t fill = function(module, "fill");
+  uint32_t* words = device_words(256);
+  uint32_t value = 1;
+  uint32_t n = 256;
+  void* arguments[] = {static_cast<void*>(&words), &value, &n};
+  const auto with = [&](unsigned grid_x, unsigned grid_y, unsigned block_x, unsigned block_y, unsigned lds = 0) {
+    return hipModuleLaunchKernel(fill, grid_x, grid_y, 1, block_x, block_y, 1, lds, nullptr, arguments, nullptr);
+  };
+  EXPECT_EQ(with(0, 1, 64, 1), hipErrorInvalidValue);
+  EXPECT_EQ(with(1, 1, 0, 1), hipErrorInvalidValue);
+  EXPECT_EQ(with(1, 1, 1025, 1), hipErrorInvalidValue);
+  EXPECT_EQ(with(1, 1, 512, 3), hipErrorInvalidValue);
+  EXPECT_EQ(with(1, 1, 0x10000, 0x10000), hipErrorInvalidValue);
+  EXPECT_EQ(with(0x80000000U, 1, 1, 1), hipErrorInvalidValue);
+  EXPECT_EQ(with(1, 65537, 1, 1), hipErrorInvalidValue);
+  EXPECT_EQ(with(0x7fffffff, 1, 64, 1), hipErrorInvalidValue);  // more than 2³² threads
+  EXPECT_EQ(with(1, 1, 64, 1, 161 * 1024), hipErrorInvalidValue);
+  EXPECT_EQ(with(1, 1, 64, 1, 160 * 1024), hipSuccess);
+  EXPECT_EQ(hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr), hipErrorInvalidHandle);
+  EXPECT_EQ(hipModuleLaunchKernel(fill, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr), hipErrorInvalidValue);
+
+  struct {
+    uint32_t* to;
+    uint32_t value;
+    uint32_t n;
+  } packed = {words, 7, 256};
+  size_t bytes = sizeof packed;
+  void* extra[] = {launch_param_buffer_pointer(), &packed, launch_param_buffer_size(), &bytes, launch_param_end()};
+  EXPECT_EQ(hipModuleLaunchKernel(fill, 1, 1, 1, 64, 1, 1, 0, nullptr, nullptr, extra), hipSuccess);
+  EXPECT_EQ(read(words, 256), std::vector<uint32_t>(256, 7));
+  EXPECT_EQ(hipModuleLaunchKernel(fill, 1, 1, 1, 64, 1, 1, 0, nullptr, arguments, extra), hipErrorInvalidValue);
+  bytes = 12;
+  EXPECT_EQ(hipModuleLaunchKernel(fill, 1, 1, 1, 64, 1, 1, 0, nullptr, nullptr, extra), hipErrorInvalidValue);
+  extra[4] = nullptr;
+  EXPECT_EQ(hipModuleLaunchKernel(fill, 1, 1, 1, 64, 1, 1, 0, nullptr, nullptr, extra), hipErrorInvalidValue);
+  size_t some = 4;
+  void* unwanted[] = {launch_param_buffer_pointer(), &packed, launch_param_buffer_size(), &some, launch_param_end()};
+  EXPECT_EQ(hipModuleLaunchKernel(function(module, "no_arguments"), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, unwanted),
+            hipErrorLaunchOutOfResources);
+  EXPECT_EQ(hipModuleLaunchKernel(function(module, "no_arguments"), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr),
+            hipSuccess);
+
+  const hipFunction_t bounded = function(module, "at_most_128");
+  void* one[] = {static_cast<void*>(&words)};
+  EXPECT_EQ(hipModuleLaunchKernel(bounded, 1, 1, 1, 128, 1, 1, 0, nullptr, one, nullptr), hipSuccess);
+  EXPECT_EQ(hipModuleLaunchKernel(bounded, 1, 1, 1, 129, 1, 1, 0, nullptr, one, nullptr), hipErrorLaunchFailure);
+  const hipFunction_t big = function(module, "big_lds");
+  EXPECT_EQ(hipModuleLaunchKernel(big, 1, 1, 1, 64, 1, 1, 120 * 1024, nullptr, one, nullptr), hipSuccess);
+  EXPECT_EQ(hipModuleLaunchKernel(big, 1, 1, 1, 64, 1, 1, 120 * 1024 + 4, nullptr, one, nullptr),
+            hipErrorLaunchOutOfResources);
+
+  // A stream of another device, a kernel of another device.
+  ASSERT_EQ(hipSetDevice(1), hipSuccess);
+  EXPECT_EQ(with(1, 1, 64, 1), hipErrorInvalidDevice);
+  EXPECT_EQ(hipSetDevice(0), hipSuccess);
+  EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
+  EXPECT_EQ(hipFree(words), hipSuccess);
+  EXPECT_EQ(hipModuleUnload(module), hipSuccess);
+}
+
+TEST_F(Front, work_sizes_in_threads_and_events_of_launches) {
+  const hipModule_t module = load();
+  const hipFunction_t fill = function(module, "fill");
+  uint32_t* words = device_words(256);
+  uint32_t value = 3;
+  uint32_t n = 256;
+  void* arguments[] = {static_cast<void*>(&words), &value, &n};
+  hipEvent_t start = nullptr;
+  hipEvent_t stop = nullptr;
+  ASSERT_EQ(hipEventCreate(&start), hipSuccess);
+  ASSERT_EQ(hipEventCreate(&stop), hipSuccess);
+  EXPECT_EQ(hipExtModuleLaunchKernel(fill, 256, 1, 1, 64, 1, 1, 0, nullptr, arguments, nullptr, start, stop, 0),
+            hipSuccess);
+  EXPECT_EQ(hipEventSynchronize(stop), hipSuccess);
+  float milliseconds = -1;
+  EXPECT_EQ(hipEventElapsedTime(&milliseconds, start, stop), hipSuccess);
+  EXPECT_GT(milliseconds, 0);
+  EXPECT_EQ(read(words, 256), std::vector<uint32_t>(256, 3));
+  EXPECT_EQ(hipExtModuleLaunchKernel(fill, 100, 1, 1, 64, 1, 1, 0, nullptr, arguments, nullptr, nullptr, nullptr, 0),
+            hipErrorInvalidValue);
+  EXPECT_EQ(hipEventDestroy(start), hipSuccess);
+  EXPECT_EQ(hipEventDestroy(stop), hipSuccess);
+  EXPECT_EQ(hipFree(words), hipSuccess);
+  EXPECT_EQ(hipModuleUnload(module), hipSuccess);
+}
+
+TEST_F(Front, a_fault_is_reported_later_and_stays) {
+  const hipModule_t module = load();
+  const hipFunction_t store = function(module, "store");
+  uint32_t* words = device_words(16);
+  // One word behind the end.
+  EXPECT_EQ(launch(store, 1, 1, nullptr, words + 16, 1U), hipSuccess);
+  EXPECT_EQ(hipDeviceSynchronize(), hipErrorIllegalAddress);
+  EXPECT_EQ(hipGetLastError(), hipErrorIllegalAddress);
+  EXPECT_EQ(launch(store, 1, 1, nullptr, words, 1U), hipErrorIllegalAddress);
+  uint32_t word = 0;
+  EXPECT_EQ(hipMemcpy(&word, words, 4, hipMemcpyDeviceToHost), hipErrorIllegalAddress);
+  EXPECT_EQ(hipStreamSynchronize(nullptr), hipErrorIllegalAddress);
+  std::string report(wavejit_simgpu_take_reports(nullptr, 0) + 1, 0);
+  wavejit_simgpu_take_reports(report.data(), report.size());
+  EXPECT_NE(report.find("global_store_dword"), std::string::npos) << report;
+  EXPECT_NE(report.find("store"), std::string::npos) << report;
+
+  ASSERT_EQ(hipSetDevice(1), hipSuccess);  // the other device is well
+  EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
+  ASSERT_EQ(hipSetDevice(0), hipSuccess);
+  EXPECT_EQ(hipDeviceSynchronize(), hipErrorIllegalAddress);
+  forget_fault();
+  EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
+  EXPECT_EQ(hipFree(words), hipErrorInvalidValue);  // a reset frees what the program had
+  words = device_words(16);
+  EXPECT_EQ(launch(store, 1, 1, nullptr, words, 42U), hipSuccess);
+  EXPECT_EQ(read(words, 1)[0], 42U);
+  EXPECT_EQ(hipFree(words), hipSuccess);
+  EXPECT_EQ(hipModuleUnload(module), hipSuccess);
+}
+
+TEST_F(Front, memory_of_the_program_is_no_device_memory) {
+  const hipModule_t module = load();
+  uint32_t on_host = 5;
+  EXPECT_EQ(launch(function(module, "store"), 1, 1, nullptr, &on_host, 1U), hipSuccess);
+  EXPECT_EQ(hipDeviceSynchronize(), hipErrorIllegalAddress);
+  EXPECT_EQ(on_host, 5U);
+  forget_fault();
+  EXPECT_EQ(hipModuleUnload(module), hipSuccess);
+}
+
+TEST_F(Front, dynamic_lds_is_as_large_as_the_launch_says) {
+  const hipModule_t module = load();
+  uint32_t* words = device_words(1);
+  uint32_t count = 5000;
+  void* arguments[] = {static_cast<void*>(&words), &count};
+  EXPECT_EQ(hipModuleLaunchKernel(function(module, "dynamic_lds_sum"), 1, 1, 1, 256, 1, 1, count * 4, nullptr,
+                                  arguments, nullptr),
+            hipSuccess);
+  EXPECT_EQ(read(words, 1)[0], 5000U * 4999 / 2);
+  EXPECT_EQ(hipFree(words), hipSuccess);
+  EXPECT_EQ(hipModuleUnload(module), hipSuccess);
+}
+
+TEST_F(Front, counts_resources_and_occupancy) {
+  const hipModule_t module = load();
+  const hipFunction_t big = function(module, "big_lds");
+  const hipFunction_t bounded = function(module, "at_most_128");
+  int value = 0;
+  EXPECT_EQ(hipFuncGetAttribute(&value, HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, big), hipSuccess);
+  EXPECT_EQ(value, 40 * 1024);
+  EXPECT_EQ(hipFuncGetAttribute(&value, HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, big), hipSuccess);
+  EXPECT_EQ(value, 120 * 1024);
+  EXPECT_EQ(hipFuncGetAttribute(&value, HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, bounded), hipSuccess);
+  EXPECT_EQ(value, 128);
+  EXPECT_EQ(hipFuncGetAttribute(&value, HIP_FUNC_ATTRIBUTE_BINARY_VERSION, bounded), hipSuccess);
+  EXPECT_EQ(value, 95);
+  EXPECT_EQ(hipFuncGetAttribute(&value, static_cast<hipFunction_attribute>(99), bounded), hipErrorInvalidValue);
+  EXPECT_EQ(hipFuncGetAttribute(&value, HIP_FUNC_ATTRIBUTE_NUM_REGS, nullptr), hipErrorInvalidHandle);
+  EXPECT_EQ(hipFuncSetAttribute(big, hipFuncAttributeMaxDynamicSharedMemorySize, 100 * 1024), hipSuccess);
+  EXPECT_EQ(hipFuncSetAttribute(big, hipFuncAttributeMaxDynamicSharedMemorySize, 121 * 1024), hipErrorInvalidValue);
+  hipFuncAttributes attributes;
+  EXPECT_EQ(hipFuncGetAttributes(&attributes, big), hipSuccess);
+  EXPECT_EQ(attributes.maxDynamicSharedSizeBytes, 100 * 1024);
+
+  int blocks = 0;  // 160 KiB a compute unit hold four of 40
+  EXPECT_EQ(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, big, 64, 0), hipSuccess);
+  EXPECT_EQ(blocks, 4);
+  EXPECT_EQ(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, bounded, 128, 0), hipSuccess);
+  EXPECT_EQ(blocks, 16);  // 32 waves, two a block
+  EXPECT_EQ(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, bounded, 0, 0), hipErrorInvalidValue);
+  int grid = 0;
+  int block = 0;
+  EXPECT_EQ(hipModuleOccupancyMaxPotentialBlockSize(&grid, &block, bounded, 0, 0), hipSuccess);
+  EXPECT_EQ(block, 128);
+  EXPECT_EQ(grid, 16 * 256);
+  EXPECT_EQ(hipModuleUnload(module), hipSuccess);
+}
+
+// The calls that a program's constructors and stubs make, made by hand.
+TEST_F(Front, registers_fat_binaries) {
+  const std::vector<char> bundle = code_bytes("bundle");
+  struct {
+    uint32_t magic = 0x48495046;
+    uint32_t version = 1;
+    const void* binary;
+    void* unused = nullptr;
+  } wrapper;
+  wrapper.binary = bundle.data();
+  void** handle = __hipRegisterFatBinary(&wrapper);
+  static char stub = 0;
+  static char shadow = 0;
+  char device_name[] = "store";
+  char variable_name[] = "module_word";
+  __hipRegisterFunction(handle, &stub, device_name, device_name, ~0U, nullptr, nullptr, nullptr, nullptr, nullptr);
+  __hipRegisterVar(handle, &shadow, variable_name, variable_name, 0, 4, 0, 0);
+
+  uint32_t* words = device_words(1);
+  uint32_t value = 11;
+  void* arguments[] = {static_cast<void*>(&words), &value};
+  EXPECT_EQ(__hipPushCallConfiguration({2, 1, 1}, {3, 1, 1}, 8, nullptr), hipSuccess);
+  dim3 grid;
+  dim3 block;
+  size_t lds = 0;
+  hipStream_t stream = stream_legacy();
+  EXPECT_EQ(__hipPopCallConfiguration(&grid, &block, &lds, &stream), hipSuccess);
+  EXPECT_EQ(grid.x, 2U);
+  EXPECT_EQ(block.x, 3U);
+  EXPECT_EQ(lds, 8U);
+  EXPECT_EQ(stream, nullptr);
+  EXPECT_EQ(__hipPopCallConfiguration(&grid, &block, &lds, &stream), hipErrorMissingConfiguration);
+  EXPECT_EQ(hipLaunchKernel(&stub, grid, block, arguments, lds, stream), hipSuccess);
+  EXPECT_EQ(read(words, 1)[0], 11U);
+  EXPECT_EQ(hipLaunchKernel(&stub, {1, 1, 1}, {2000, 1, 1}, arguments, 0, nullptr), hipErrorInvalidConfiguration);
+  EXPECT_EQ(hipLaunchKernel(&stub, {0, 1, 1}, {1, 1, 1}, arguments, 0, nullptr), hipErrorInvalidConfiguration);
+  EXPECT_EQ(hipLaunchKernel(&value, {1, 1, 1}, {1, 1, 1}, arguments, 0, nullptr), hipErrorInvalidDeviceFunction);
+
+  uint32_t got = 0;
+  EXPECT_EQ(hipMemcpyFromSymbol(&got, &shadow, 4, 0, hipMemcpyDeviceToHost), hipSuccess);
+  EXPECT_EQ(got, 77U);
+  EXPECT_EQ(hipMemcpyFromSymbol(&got, &shadow, 4, 1, hipMemcpyDeviceToHost), hipErrorInvalidValue);
+  EXPECT_EQ(hipMemcpyToSymbol(&value, &got, 4, 0, hipMemcpyHostToDevice), hipErrorInvalidSymbol);
+  size_t bytes = 0;
+  EXPECT_EQ(hipGetSymbolSize(&bytes, &shadow), hipSuccess);
+  EXPECT_EQ(bytes, 4U);
+  EXPECT_EQ(hipFree(words), hipSuccess);
+  __hipUnregisterFatBinary(handle);
+  EXPECT_EQ(hipLaunchKernel(&stub, {1, 1, 1}, {1, 1, 1}, arguments, 0, nullptr), hipErrorInvalidDeviceFunction);
+  (void)hipGetLastError();
+}
+
+}  // namespace
+}  // namespace wavejit::hip_kernels
