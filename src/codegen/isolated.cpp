@@ -66,11 +66,13 @@ std::string last_line(std::string_view text) {
   return std::string(text.substr(0, 300));
 }
 
-// The environment passes through, except that comgr shall not use the user's compile cache.
+// The environment passes through, except that comgr shall not use the user's compile cache, and that its linker shall
+// not sign with what LLD_VERSION says.
 std::vector<std::string> environment_for_child() {
   std::vector<std::string> variables;
   for (char** variable = environ; variable && *variable; ++variable) {
-    if (!std::string_view(*variable).starts_with("AMD_COMGR_CACHE=")) variables.emplace_back(*variable);
+    const std::string_view text = *variable;
+    if (!text.starts_with("AMD_COMGR_CACHE=") && !text.starts_with("LLD_VERSION=")) variables.emplace_back(text);
   }
   variables.emplace_back("AMD_COMGR_CACHE=0");
   return variables;

@@ -19,6 +19,7 @@
 #include <format>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "codegen/containment.h"
@@ -72,11 +73,24 @@ class LinkerAccess {
   OnAbandon lost_;
 };
 
-std::expected<void, Failure> link_paths(const std::string& input, const std::string& output) {
-  // -s: symbol names of a code object are in .dynsym; nothing else may depend on who linked it.
-  const std::array<const char*, 10> arguments = {
-      "ld.lld",      "-shared", "-m",          "elf64_amdgpu", "--no-mmap-output-file",
-      "--threads=1", "-s",      input.c_str(), "-o",           output.c_str()};
+// LLD signs its output in .comment, with a distribution's name or what LLD_VERSION says in the environment; the same
+// spec shall give the same bytes everywhere. A script that only inserts leaves the default layout alone.
+constexpr std::string_view discard_signature = "SECTIONS { /DISCARD/ : { *(.comment) } } INSERT AFTER .text;\n";
+
+std::expected<FileDescriptor, Failure> memory_file(std::span<const char> contents) {
+  FileDescriptor file(memfd_create("wavejit-link", MFD_CLOEXEC));
+  if (!file || !write_all(file, contents)) {
+    return fail(Status::internal, std::format("memfd: {}", std::strerror(errno)));
+  }
+  return file;
+}
+
+std::expected<void, Failure> link_paths(const std::string& input, const std::string& script,
+                                        const std::string& output) {
+  // -s: the names that a loader needs are in .dynsym.
+  const std::array<const char*, 12> arguments = {
+      "ld.lld", "-shared",      "-s",          "-m", "elf64_amdgpu", "--threads=1", "--no-mmap-output-file",
+      "-T",     script.c_str(), input.c_str(), "-o", output.c_str()};
   const LinkerAccess access;
   if (!access.usable()) return fail(Status::internal, "LLD was lost in the middle of a link; compile isolated instead");
   std::string messages;
@@ -90,9 +104,10 @@ std::expected<void, Failure> link_paths(const std::string& input, const std::str
 }  // namespace
 
 std::expected<Bytes, Failure> link_code_object(std::span<const char> object) {
-  const FileDescriptor input(memfd_create("wavejit-object", MFD_CLOEXEC));
-  if (!input) return fail(Status::internal, std::format("memfd_create: {}", std::strerror(errno)));
-  if (!write_all(input, object)) return fail(Status::internal, std::format("memfd write: {}", std::strerror(errno)));
+  const auto input = memory_file(object);
+  if (!input) return std::unexpected(input.error());
+  const auto script = memory_file(discard_signature);
+  if (!script) return std::unexpected(script.error());
 
   std::array<int, 2> ends = {-1, -1};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return fail(Status::internal, std::format("pipe: {}", std::strerror(errno)));
@@ -101,7 +116,7 @@ std::expected<Bytes, Failure> link_code_object(std::span<const char> object) {
 
   Bytes output;
   std::jthread reader([&] { read_all(read_end, output); });
-  auto linked = link_paths(path_of(input), path_of(write_end));
+  auto linked = link_paths(path_of(*input), path_of(*script), path_of(write_end));
   write_end.reset();  // end of file for the reader
   reader.join();
   if (!linked) return std::unexpected(linked.error());

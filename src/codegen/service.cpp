@@ -186,7 +186,9 @@ class Service::Session {
       jobs_.erase(job->symbol);
     }
     // After a loss the symbol's materialisation never ends; the whole session is given up instead.
-    if (job->compiled->status != Status::crashed) llvm::consumeError(tracker->remove());
+    if (job->compiled->status == Status::crashed) return;
+    llvm::consumeError(tracker->remove());
+    session_.getSymbolStringPool()->clearDeadEntries();
   }
 
   std::size_t live_symbols() const {
@@ -309,6 +311,8 @@ class Service::Session {
     if (found) return;
     std::string message = llvm::toString(found.takeError());
     if (!job.failure) job.failure = Failure{.status = Status::internal, .detail = std::move(message)};
+    // Otherwise KernelUnit::materialize ends the job, when its thread is out of ORC.
+    if (!is_contained()) job.finish(job.failure->status, job.failure->detail);
   }
 
   std::shared_ptr<Job> job(llvm::StringRef symbol) const {
@@ -328,7 +332,8 @@ struct Service::State {
   ServiceOptions options;
   std::mutex mutex;
   std::shared_ptr<Session> session;
-  std::map<std::string, std::shared_ptr<Job>> jobs;  // by symbol
+  std::map<std::string, std::shared_ptr<Job>> jobs;  // by canonical text
+  std::uint64_t next_symbol = 0;
   unsigned abandoned = 0;
 
   std::shared_ptr<Session> current_session() {
@@ -381,7 +386,7 @@ std::shared_ptr<const Compiled> Service::compile(const Request& request) {
     return refused;
   }
   // Canonical text: words in another order are the same kernel.
-  std::string symbol =
+  const std::string key =
       request.source == Request::Source::spec
           ? attention_forward::to_text(planned->spec)
           : std::format("{} {} {}", attention_forward::to_text(request.lowering), planned->target->id, request.text);
@@ -389,11 +394,11 @@ std::shared_ptr<const Compiled> Service::compile(const Request& request) {
   bool leader = false;
   {
     const std::scoped_lock lock(state_->mutex);
-    std::shared_ptr<Job>& slot = state_->jobs[symbol];
+    std::shared_ptr<Job>& slot = state_->jobs[key];
     if (!slot) {
       leader = true;
       slot = std::make_shared<Job>();
-      slot->symbol = symbol;
+      slot->symbol = std::format("kernel {}", state_->next_symbol++);
       slot->plan = std::move(*planned);
       slot->plan.lowering_options = state_->options.lowering;
     }
@@ -405,7 +410,7 @@ std::shared_ptr<const Compiled> Service::compile(const Request& request) {
   }
   state_->run(job, request);
   const std::scoped_lock lock(state_->mutex);
-  state_->jobs.erase(symbol);
+  state_->jobs.erase(key);
   return job->compiled;
 }
 
