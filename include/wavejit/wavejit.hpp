@@ -84,7 +84,7 @@ struct AttentionForward {
   float scale = 0;                        // 1 / sqrt(head dim) for the usual softmax
   wavejit_mask mask = WAVEJIT_MASK_NONE;  // WAVEJIT_MASK_CAUSAL: the diagonal aligned bottom-right
   wavejit_tensor lse{};                   // data null: not wanted
-  wavejit_call_report* report = nullptr;  // filled when given; see report()
+  wavejit_call_report* report = nullptr;  // filled when given; see make_report()
 };
 
 // A report ready to be handed to a call.
@@ -93,6 +93,8 @@ inline wavejit_call_report make_report() noexcept {
   report.size = sizeof report;
   return report;
 }
+
+class DeviceBuffer;
 
 // Owns a wavejit_engine. Movable; destroy it only when its work has ended.
 class Engine {
@@ -104,6 +106,9 @@ class Engine {
     engine_.reset(engine);
   }
   explicit Engine(const char* device) : Engine(with_device(device)) {}
+
+  // Device memory, freed at the end of its scope; this engine must outlive it.
+  DeviceBuffer allocate(std::size_t bytes);
 
   // Asynchronous: returns when the kernel is launched. The first call of a kind may compile.
   void attention_forward(const AttentionForward& call, ihipStream_t* stream = nullptr) {
@@ -175,6 +180,10 @@ class DeviceBuffer {
   void* data() const noexcept { return memory_; }
   std::size_t bytes() const noexcept { return bytes_; }
 
+  // The whole buffer from and to host memory of at least as many bytes.
+  void copy_in(const void* host) { check(wavejit_device_copy_in(engine_, memory_, host, bytes_)); }
+  void copy_out(void* host) const { check(wavejit_device_copy_out(engine_, host, memory_, bytes_)); }
+
   template <typename T>
   void write(const std::vector<T>& values) {
     if (values.size() * sizeof(T) > bytes_) throw Error(WAVEJIT_INVALID_ARGUMENT, "values do not fit the buffer");
@@ -193,6 +202,8 @@ class DeviceBuffer {
   void* memory_ = nullptr;
   std::size_t bytes_ = 0;
 };
+
+inline DeviceBuffer Engine::allocate(std::size_t bytes) { return DeviceBuffer(*this, bytes); }
 
 // A dense [batch, length, heads, head dim] tensor (BSHD).
 inline wavejit_tensor dense(void* data, wavejit_dtype dtype, std::int64_t batch, std::int64_t length,

@@ -16,7 +16,7 @@ namespace wavejit::runtime {
 
 // What a caller may force.
 struct Toggles {
-  std::optional<attention_forward::OutputStore> output_store;  // nothing: the target's own
+  std::optional<attention_forward::OutputStore> output_store = std::nullopt;  // nothing: the target's own
   attention_forward::Lowering lowering = attention_forward::Lowering::llvm;
 };
 

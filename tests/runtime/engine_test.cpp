@@ -1,0 +1,482 @@
+// An engine over a HIP and a compiler that count: what is compiled, loaded, launched, remembered and told.
+#include <fstream>
+#include <latch>
+#include <thread>
+
+#include "runtime/explain.h"
+#include "runtime/prebuild.h"
+#include "runtime_fixture.h"
+
+namespace wavejit::tests {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+class EngineTest : public RuntimeTest {
+ protected:
+  static wavejit_call_report reported(runtime::Engine& engine, wavejit_attention_forward_arguments call) {
+    wavejit_call_report report{};
+    report.size = sizeof report;
+    call.report = &report;
+    const auto outcome = engine.attention_forward(&call, nullptr);
+    if (!outcome) throw std::runtime_error(outcome.error().detail);
+    return report;
+  }
+};
+
+TEST_F(EngineTest, CompilesThenRemembersThenReadsFromDisk) {
+  auto engine = make_engine();
+  const wavejit_call_report cold = reported(*engine, good_call());
+  EXPECT_EQ(cold.origin, WAVEJIT_ORIGIN_COMPILED);
+  EXPECT_STREQ(cold.kernel_spec,
+               "attention_forward fp16 d128 pipeline=generic tile=128x64 o_store=permlane target=gfx950 lowering=llvm");
+  EXPECT_EQ(std::string(cold.key).size(), 64U);
+  EXPECT_EQ(cold.emit_ns, 1U);
+  EXPECT_EQ(cold.lower_ns, 2U);
+  EXPECT_EQ(cold.link_ns, 3U);
+  EXPECT_EQ(cold.inspect_ns, 4U);
+  EXPECT_GT(cold.publish_ns, 0U);
+  EXPECT_GT(cold.load_ns, 0U);
+  EXPECT_GT(cold.launch_ns, 0U);
+
+  const wavejit_call_report hot = reported(*engine, good_call(1, 7, 9, 4, 4));
+  EXPECT_EQ(hot.origin, WAVEJIT_ORIGIN_MEMORY);
+  EXPECT_STREQ(hot.key, cold.key) << "sizes are no part of the key";
+  EXPECT_EQ(hot.emit_ns + hot.lookup_ns + hot.load_ns, 0U);
+
+  auto statistics = statistics_of(*engine);
+  EXPECT_EQ(statistics.calls, 2U);
+  EXPECT_EQ(statistics.memory_hits, 1U);
+  EXPECT_EQ(statistics.compiled, 1U);
+  EXPECT_EQ(statistics.published, 1U);
+
+  engine = make_engine();
+  const wavejit_call_report warm = reported(*engine, good_call());
+  EXPECT_EQ(warm.origin, WAVEJIT_ORIGIN_DISK);
+  EXPECT_STREQ(warm.key, cold.key);
+  EXPECT_GT(warm.lookup_ns, 0U);
+  EXPECT_EQ(warm.emit_ns, 0U);
+  EXPECT_EQ(fake_codegen().compiles, 1U);
+  statistics = statistics_of(*engine);
+  EXPECT_EQ(statistics.disk_hits, 1U);
+  EXPECT_EQ(statistics.misses, 0U);
+}
+
+TEST_F(EngineTest, TheKeyIsTheDigestOfSpecGeneratorAndLowering) {
+  auto engine = make_engine();
+  const wavejit_call_report report = reported(*engine, good_call());
+  runtime::Logger logger(runtime::LogLevel::off);
+  runtime::KernelSource source(config_, *codegen_, logger);
+  const auto spec = attention_forward::parse_spec(report.kernel_spec);
+  ASSERT_TRUE(spec);
+  const auto key = source.key_of(*spec);
+  ASSERT_TRUE(key);
+  EXPECT_EQ(key->hex(), report.key);
+  EXPECT_THAT(key->text(), ::testing::StartsWith(std::string(report.kernel_spec) + " generator="));
+  EXPECT_THAT(key->text(), HasSubstr(" llvm="));
+  auto comgr = *spec;
+  comgr.lowering = attention_forward::Lowering::comgr;
+  EXPECT_THAT(source.key_of(comgr)->text(), HasSubstr("comgr=3.0.0-fake"));
+}
+
+TEST_F(EngineTest, EachShapeHasItsKernel) {
+  const auto engine = make_engine();
+  std::set<std::string> keys;
+  for (const bool causal : {false, true}) {
+    for (const bool lse : {false, true}) {
+      for (const int head_dim : {64, 128}) {
+        for (const auto dtype : {WAVEJIT_FP16, WAVEJIT_BF16}) {
+          auto call = good_call(1, 128, 128, 4, 4, head_dim);
+          for (wavejit_tensor* t : {&call.q, &call.k, &call.v, &call.o}) t->dtype = dtype;
+          if (lse) call.lse = good_lse(call);
+          call.mask = causal ? WAVEJIT_MASK_CAUSAL : WAVEJIT_MASK_NONE;
+          keys.emplace(reported(*engine, call).key);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(keys.size(), 16U);
+  EXPECT_EQ(fake_codegen().compiles, 16U);
+  EXPECT_EQ(fake_hip().module_loads, 16U);
+}
+
+TEST_F(EngineTest, ManyThreadsCompileOnce) {
+  fake_codegen().delay_ms = 50;
+  const auto engine = make_engine();
+  constexpr int count = 8;
+  std::latch start(count);
+  std::atomic<int> failed{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < count; ++i) {
+      threads.emplace_back([&] {
+        auto call = good_call();
+        start.arrive_and_wait();
+        if (!engine->attention_forward(&call, nullptr)) ++failed;
+      });
+    }
+  }
+  EXPECT_EQ(failed, 0);
+  EXPECT_EQ(fake_codegen().compiles, 1U);
+  EXPECT_EQ(fake_hip().module_loads, 1U);
+  EXPECT_EQ(fake_hip().launches, static_cast<std::uint64_t>(count));
+  const auto statistics = statistics_of(*engine);
+  EXPECT_EQ(statistics.calls, static_cast<std::uint64_t>(count));
+  EXPECT_EQ(statistics.compiled, 1U);
+}
+
+TEST_F(EngineTest, DifferentShapesCompileAtOnce) {
+  fake_codegen().delay_ms = 200;
+  const auto engine = make_engine();
+  const auto start = std::chrono::steady_clock::now();
+  {
+    std::vector<std::jthread> threads;
+    for (const int head_dim : {64, 128}) {
+      for (const bool causal : {false, true}) {
+        threads.emplace_back([&, head_dim, causal] {
+          auto call = good_call(1, 128, 128, 4, 4, head_dim);
+          call.mask = causal ? WAVEJIT_MASK_CAUSAL : WAVEJIT_MASK_NONE;
+          EXPECT_TRUE(engine->attention_forward(&call, nullptr));
+        });
+      }
+    }
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(700)) << "four compiles of 200 ms";
+  EXPECT_EQ(fake_codegen().compiles, 4U);
+}
+
+TEST_F(EngineTest, ThreadsThatWaitForAFailedCompileFailToo) {
+  fake_codegen().delay_ms = 50;
+  fake_codegen().status = WAVEJIT_CODEGEN_CRASHED;
+  const auto engine = make_engine();
+  constexpr int count = 6;
+  std::atomic<int> failed{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < count; ++i) {
+      threads.emplace_back([&] {
+        auto call = good_call();
+        const auto outcome = engine->attention_forward(&call, nullptr);
+        if (!outcome && outcome.error().status == WAVEJIT_COMPILE_FAILED) ++failed;
+      });
+    }
+  }
+  EXPECT_EQ(failed, count);
+  EXPECT_EQ(fake_codegen().compiles, 1U);
+  EXPECT_EQ(fake_hip().launches, 0U);
+  EXPECT_EQ(statistics_of(*engine).compile_failures, static_cast<std::uint64_t>(count));
+}
+
+struct CodegenAnswer {
+  std::int32_t codegen;
+  wavejit_status status;
+  bool remembered;
+};
+class CompilerAnswers : public EngineTest, public ::testing::WithParamInterface<CodegenAnswer> {};
+
+TEST_P(CompilerAnswers, BecomeStatuses) {
+  fake_codegen().status = GetParam().codegen;
+  const auto engine = make_engine();
+  auto call = good_call();
+  for (int round = 1; round <= 2; ++round) {
+    const auto outcome = engine->attention_forward(&call, nullptr);
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().status, GetParam().status);
+    EXPECT_THAT(outcome.error().detail, HasSubstr("told to fail"));
+    EXPECT_THAT(outcome.error().detail, HasSubstr("attention_forward fp16 d128"));
+  }
+  EXPECT_EQ(fake_codegen().compiles, GetParam().remembered ? 1U : 2U);
+  EXPECT_EQ(fake_codegen().released, fake_codegen().compiles) << "results are handed back";
+  EXPECT_TRUE(cache_files().empty());
+  EXPECT_EQ(fake_hip().launches, 0U);
+  EXPECT_EQ(statistics_of(*engine).compile_failures, 2U);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CompilerAnswers,
+                         ::testing::Values(CodegenAnswer{WAVEJIT_CODEGEN_UNSUPPORTED, WAVEJIT_UNSUPPORTED, true},
+                                           CodegenAnswer{WAVEJIT_CODEGEN_INVALID, WAVEJIT_INTERNAL, false},
+                                           CodegenAnswer{WAVEJIT_CODEGEN_CRASHED, WAVEJIT_COMPILE_FAILED, true},
+                                           CodegenAnswer{WAVEJIT_CODEGEN_REJECTED, WAVEJIT_COMPILE_FAILED, true},
+                                           CodegenAnswer{WAVEJIT_CODEGEN_UNAVAILABLE, WAVEJIT_NO_COMPILER, false},
+                                           CodegenAnswer{WAVEJIT_CODEGEN_INTERNAL, WAVEJIT_INTERNAL, false},
+                                           CodegenAnswer{999, WAVEJIT_INTERNAL, false}));
+
+// Every byte of an entry matters; a handful of places stand for all (tests/cache damages every one).
+TEST_F(EngineTest, DamagedEntriesAreCompiledAgainAndReplaced) {
+  reported(*make_engine(), good_call());
+  ASSERT_EQ(cache_files().size(), 1U);
+  const std::filesystem::path file = cache_files()[0];
+  std::string bytes;
+  {
+    std::ifstream in(file, std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  std::vector<std::string> damaged = {"", bytes.substr(0, 10), bytes.substr(0, bytes.size() - 1), bytes + "x"};
+  for (const std::size_t at : {std::size_t{0}, std::size_t{9}, std::size_t{60}, bytes.size() / 2, bytes.size() - 1}) {
+    damaged.push_back(bytes);
+    damaged.back()[at] ^= 1;
+  }
+  std::uint64_t compiles = fake_codegen().compiles;
+  for (const std::string& content : damaged) {
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << content;
+    const auto engine = make_engine();
+    EXPECT_EQ(reported(*engine, good_call()).origin, WAVEJIT_ORIGIN_COMPILED);
+    EXPECT_EQ(fake_codegen().compiles, ++compiles);
+    const auto statistics = statistics_of(*engine);
+    EXPECT_EQ(statistics.damaged_entries, 1U);
+    EXPECT_EQ(statistics.published, 1U);
+    EXPECT_EQ(reported(*make_engine(), good_call()).origin, WAVEJIT_ORIGIN_DISK) << "it was replaced";
+  }
+  EXPECT_THAT(log_, Contains(HasSubstr("warning: ")));
+}
+
+TEST_F(EngineTest, AnEntryThatTheLoaderRefusesIsDroppedAndCompiledOnce) {
+  reported(*make_engine(), good_call());
+  fake_hip().loads_to_refuse = 1;
+  const auto engine = make_engine();
+  EXPECT_EQ(reported(*engine, good_call()).origin, WAVEJIT_ORIGIN_COMPILED);
+  EXPECT_EQ(fake_codegen().compiles, 2U);
+  EXPECT_EQ(fake_hip().errors_cleared, 1U);
+  const auto statistics = statistics_of(*engine);
+  EXPECT_EQ(statistics.loader_rejections, 1U);
+  EXPECT_EQ(statistics.disk_hits, 0U);
+  EXPECT_EQ(statistics.compiled, 1U);
+  EXPECT_THAT(log_, Contains(HasSubstr("refused the cached kernel")));
+  EXPECT_EQ(reported(*make_engine(), good_call()).origin, WAVEJIT_ORIGIN_DISK);
+}
+
+TEST_F(EngineTest, AFreshKernelThatTheLoaderRefusesIsAnErrorAfterOneCompile) {
+  fake_hip().loads_to_refuse = 100;
+  const auto engine = make_engine();
+  auto call = good_call();
+  const auto outcome = engine->attention_forward(&call, nullptr);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().status, WAVEJIT_LAUNCH_FAILED);
+  EXPECT_THAT(outcome.error().detail, HasSubstr("hipErrorInvalidImage (200)"));
+  EXPECT_EQ(fake_codegen().compiles, 1U);
+  EXPECT_EQ(fake_hip().launches, 0U);
+}
+
+TEST_F(EngineTest, ADeviceOutOfMemoryIsNoReasonToDropAnEntry) {
+  reported(*make_engine(), good_call());
+  fake_hip().load_error = hip_abi::hipErrorOutOfMemory;
+  fake_hip().loads_to_refuse = 1;
+  const auto engine = make_engine();
+  auto call = good_call();
+  const auto outcome = engine->attention_forward(&call, nullptr);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().status, WAVEJIT_OUT_OF_MEMORY);
+  EXPECT_EQ(statistics_of(*engine).loader_rejections, 0U);
+  EXPECT_EQ(cache_files().size(), 1U);
+  EXPECT_TRUE(engine->attention_forward(&call, nullptr)) << "and the next call may succeed";
+  EXPECT_EQ(fake_codegen().compiles, 1U);
+}
+
+TEST_F(EngineTest, AKernelThatReadsMoreArgumentsThanWeGiveIsNotLaunched) {
+  fake_codegen().kernarg_bytes = 168;
+  const auto engine = make_engine();
+  auto call = good_call();
+  const auto outcome = engine->attention_forward(&call, nullptr);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().status, WAVEJIT_LAUNCH_FAILED);
+  EXPECT_EQ(fake_hip().launches, 0U);
+}
+
+TEST_F(EngineTest, ALaunchErrorIsToldWithHipsWords) {
+  const auto engine = make_engine();
+  fake_hip().launch_error = hip_abi::hipErrorInvalidValue;
+  auto call = good_call();
+  const auto outcome = engine->attention_forward(&call, nullptr);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().status, WAVEJIT_LAUNCH_FAILED);
+  EXPECT_THAT(outcome.error().detail, HasSubstr("hipErrorInvalidValue"));
+  fake_hip().launch_error = hip_abi::hipSuccess;
+  EXPECT_TRUE(engine->attention_forward(&call, nullptr));
+}
+
+TEST_F(EngineTest, CacheModesDoWhatTheySay) {
+  config_.cache_mode.value = cache::Mode::off;
+  reported(*make_engine(), good_call());
+  EXPECT_TRUE(cache_files().empty());
+  config_.cache_mode.value = cache::Mode::read_only;
+  reported(*make_engine(), good_call());
+  EXPECT_TRUE(cache_files().empty());
+  config_.cache_mode.value = cache::Mode::read_write;
+  reported(*make_engine(), good_call());
+  EXPECT_EQ(cache_files().size(), 1U);
+  config_.cache_mode.value = cache::Mode::read_only;
+  EXPECT_EQ(reported(*make_engine(), good_call()).origin, WAVEJIT_ORIGIN_DISK);
+  EXPECT_EQ(fake_codegen().compiles, 3U);
+}
+
+TEST_F(EngineTest, AnUnusableCacheDirectoryFailsNoCall) {
+  config_.cache_directory.value = "/proc/no/such/place";
+  const auto engine = make_engine();
+  EXPECT_EQ(reported(*engine, good_call()).origin, WAVEJIT_ORIGIN_COMPILED);
+  EXPECT_EQ(statistics_of(*engine).publish_failures, 1U);
+}
+
+TEST_F(EngineTest, TheCallersCurrentDeviceSurvives) {
+  const auto engine = make_engine();  // on device 1
+  set_current_device(0);
+  auto call = good_call();
+  ASSERT_TRUE(engine->attention_forward(&call, nullptr));
+  EXPECT_EQ(fake_hip().last.current_device, 1) << "the null stream is the current device's";
+  EXPECT_EQ(current_device(), 0);
+  const std::uint64_t switches = fake_hip().device_switches;
+  ASSERT_TRUE(engine->attention_forward(&call, reinterpret_cast<ihipStream_t*>(0x1000)));
+  EXPECT_EQ(fake_hip().device_switches, switches) << "a created stream knows its device";
+  set_current_device(1);
+  ASSERT_TRUE(engine->attention_forward(&call, nullptr));
+  EXPECT_EQ(fake_hip().device_switches, switches);
+  EXPECT_TRUE(engine->synchronize());
+}
+
+TEST_F(EngineTest, ModulesAreUnloadedWithTheEngine) {
+  auto engine = make_engine();
+  reported(*engine, good_call());
+  reported(*engine, good_call(1, 1, 1, 1, 1, 64));
+  EXPECT_EQ(fake_hip().module_unloads, 0U);
+  engine.reset();
+  EXPECT_EQ(fake_hip().module_unloads, 2U);
+}
+
+TEST_F(EngineTest, AnArchitectureOutsideTheTableIsRefused) {
+  auto engine = runtime::Engine::assemble(config_, fake_device("gfx1100"), *codegen_,
+                                          std::make_unique<runtime::Logger>(runtime::LogLevel::off));
+  ASSERT_FALSE(engine);
+  EXPECT_EQ(engine.error().status, WAVEJIT_UNSUPPORTED);
+  EXPECT_THAT(engine.error().detail, HasSubstr("gfx1100"));
+  EXPECT_THAT(engine.error().detail, HasSubstr("gfx942, gfx950"));
+}
+
+TEST_F(EngineTest, DeviceMemoryHelpersCheckTheirPointers) {
+  const auto engine = make_engine();
+  const auto memory = engine->allocate(16);
+  ASSERT_TRUE(memory);
+  const std::uint64_t value = 42;
+  std::uint64_t back = 0;
+  EXPECT_TRUE(engine->copy_in(*memory, &value, sizeof value));
+  EXPECT_TRUE(engine->copy_out(&back, *memory, sizeof back));
+  EXPECT_EQ(back, 42U);
+  EXPECT_FALSE(engine->copy_in(nullptr, &value, 8));
+  EXPECT_FALSE(engine->copy_in(*memory, nullptr, 8));
+  EXPECT_FALSE(engine->copy_out(nullptr, *memory, 8));
+  EXPECT_FALSE(engine->copy_out(&back, nullptr, 8));
+  EXPECT_TRUE(engine->copy_in(nullptr, nullptr, 0));
+  EXPECT_TRUE(engine->release(*memory));
+  EXPECT_TRUE(engine->release(nullptr));
+  fake_hip().allocate_error = hip_abi::hipErrorOutOfMemory;
+  EXPECT_EQ(engine->allocate(16).error().status, WAVEJIT_OUT_OF_MEMORY);
+}
+
+// ---- explain and prebuild ------------------------------------------------------------------------------------------
+
+TEST_F(EngineTest, ExplainTellsTheRouteTheKeyAndWhetherItIsOnDisk) {
+  const char* descriptor = "attention_forward fp16 b2 q256 k512 h8/2 d128";
+  auto lines = runtime::explain(config_, descriptor, "gfx950", *codegen_);
+  ASSERT_TRUE(lines) << lines.error().detail;
+  EXPECT_THAT(*lines, Contains("problem  attention_forward fp16 b2 q256 k512 h8/2 d128"));
+  EXPECT_THAT(*lines, Contains("route    generic 128x64, 4 waves, permlane O store"));
+  EXPECT_THAT(*lines, Contains(HasSubstr("not on disk")));
+  EXPECT_THAT(*lines, Contains(::testing::StartsWith("refused  generic 128x64, scalar O store: ")));
+  EXPECT_EQ(fake_codegen().compiles, 0U);
+  const std::string key = reported(*make_engine(), good_call()).key;
+  lines = runtime::explain(config_, descriptor, "gfx950", *codegen_);
+  EXPECT_THAT(*lines, Contains("key      " + key + "  on disk (user)"));
+  config_.cache_mode.value = cache::Mode::off;
+  lines = runtime::explain(config_, descriptor, "gfx950", *codegen_);
+  EXPECT_THAT(*lines, Contains(HasSubstr("the disk cache is off")));
+}
+
+TEST_F(EngineTest, ExplainNeedsATargetOrASimulatedDevice) {
+  const char* descriptor = "attention_forward fp16 b2 q256 k512 h8/2 d128";
+  EXPECT_THAT(runtime::explain(config_, descriptor, "", *codegen_).error().detail, HasSubstr("target is not given"));
+  EXPECT_THAT(runtime::explain(config_, descriptor, "gfx90a", *codegen_).error().detail,
+              HasSubstr("target = \"gfx90a\" is not known; accepted: gfx942, gfx950"));
+  config_.device.value = *runtime::parse_device("sim:gfx942");
+  EXPECT_THAT(*runtime::explain(config_, descriptor, "", *codegen_), Contains("target   gfx942 (MI300X)"));
+}
+
+TEST_F(EngineTest, PrebuildFillsWhatCallsThenFindOnDisk) {
+  std::vector<runtime::PrebuildProgress> seen;
+  const auto note = [&](const runtime::PrebuildProgress& p) { seen.push_back(p); };
+  runtime::PrebuildRequest everything{.descriptors = {}, .everything = true, .targets = "gfx942,gfx950", .jobs = 4};
+  ASSERT_TRUE(runtime::prebuild(config_, everything, *codegen_, note));
+  EXPECT_EQ(cache_files().size(), 32U);
+  ASSERT_EQ(seen.size(), 33U);
+  EXPECT_EQ(seen.front().done, 0U);
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    EXPECT_EQ(seen[i].done, i);
+    EXPECT_EQ(seen[i].total, 32U);
+    EXPECT_EQ(seen[i].done, seen[i].compiled + seen[i].present + seen[i].failed);
+  }
+  EXPECT_EQ(seen.back().compiled, 32U);
+  seen.clear();
+  ASSERT_TRUE(runtime::prebuild(config_, everything, *codegen_, note));
+  EXPECT_EQ(seen.back().present, 32U);
+  EXPECT_EQ(fake_codegen().compiles, 32U);
+  EXPECT_EQ(reported(*make_engine("gfx942"), good_call()).origin, WAVEJIT_ORIGIN_DISK);
+  EXPECT_EQ(reported(*make_engine("gfx950"), good_call()).origin, WAVEJIT_ORIGIN_DISK);
+  EXPECT_EQ(fake_hip().launches, 2U);
+}
+
+TEST_F(EngineTest, PrebuildOfProblemsBuildsEachKernelOnce) {
+  runtime::PrebuildRequest request{
+      .descriptors = {"attention_forward fp16 b1 q1 k1 h1 d64", "attention_forward fp16 b9 q8 k7 h6/3 d64 scale=2",
+                      "attention_forward fp16 b9 q8 k7 h6/3 d64 causal"},
+      .everything = false,
+      .targets = "gfx950,gfx950",
+      .jobs = 0};
+  ASSERT_TRUE(runtime::prebuild(config_, request, *codegen_, [](const auto&) {}));
+  EXPECT_EQ(fake_codegen().compiles, 2U);
+}
+
+TEST_F(EngineTest, PrebuildRefusesBeforeItCompiles) {
+  const auto refused = [&](runtime::PrebuildRequest request) {
+    const auto outcome = runtime::prebuild(config_, request, *codegen_, [](const auto&) {});
+    return outcome ? std::string("it ran") : outcome.error().detail;
+  };
+  const std::string good = "attention_forward fp16 b1 q1 k1 h1 d64";
+  EXPECT_THAT(refused({{good}, false, "gfx950,gfx1", 0}), HasSubstr("\"gfx1\" is not known"));
+  EXPECT_THAT(refused({{good}, false, "", 0}), HasSubstr("\"\" is not known"));
+  EXPECT_THAT(refused({{good}, false, "gfx950,", 0}), HasSubstr("\"\" is not known"));
+  EXPECT_THAT(refused({{good, "attention_forward x"}, false, "gfx950", 0}), HasSubstr("descriptors[1]: "));
+  EXPECT_THAT(refused({{"attention_forward fp16 b1 q1 k1 h1 d96"}, false, "gfx950", 0}), HasSubstr("head dim 96"));
+  EXPECT_THAT(refused({{good}, false, "gfx950", -1}), HasSubstr("jobs = -1"));
+  EXPECT_THAT(refused({{}, false, "gfx950", 0}), HasSubstr("no kernel to build"));
+  config_.cache_mode.value = cache::Mode::read_only;
+  EXPECT_THAT(refused({{good}, false, "gfx950", 0}), HasSubstr("cache_mode = ro"));
+  EXPECT_EQ(fake_codegen().compiles, 0U);
+}
+
+TEST_F(EngineTest, PrebuildGoesOnAfterFailuresAndReportsThem) {
+  fake_codegen().status = WAVEJIT_CODEGEN_CRASHED;
+  std::uint64_t failed = 0;
+  runtime::PrebuildRequest request{.descriptors = {}, .everything = true, .targets = "gfx950", .jobs = 2};
+  const auto outcome = runtime::prebuild(config_, request, *codegen_, [&](const auto& p) {
+    failed = p.failed;
+    if (p.done > 0) {
+      EXPECT_THAT(*p.failure, HasSubstr("told to fail"));
+    }
+  });
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().status, WAVEJIT_COMPILE_FAILED);
+  EXPECT_THAT(outcome.error().detail, HasSubstr("16 of 16"));
+  EXPECT_EQ(failed, 16U);
+  EXPECT_TRUE(cache_files().empty());
+}
+
+TEST_F(EngineTest, PrebuildThatCannotPublishFails) {
+  config_.log_level.value = runtime::LogLevel::off;
+  config_.cache_directory.value = "/proc/no/such/place";
+  runtime::PrebuildRequest request{
+      .descriptors = {"attention_forward fp16 b1 q1 k1 h1 d64"}, .everything = false, .targets = "gfx950", .jobs = 1};
+  const auto outcome = runtime::prebuild(config_, request, *codegen_, [](const auto&) {});
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().detail, HasSubstr("not published"));
+}
+
+}  // namespace
+}  // namespace wavejit::tests

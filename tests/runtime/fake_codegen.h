@@ -1,0 +1,24 @@
+// A code generator that writes the spec's text instead of machine code, counts, waits and fails as told.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "runtime/codegen_library.h"
+
+namespace wavejit::tests {
+
+struct FakeCodegen {
+  std::atomic<std::uint64_t> compiles{0};
+  std::atomic<std::uint64_t> released{0};
+  std::atomic<std::uint64_t> services{0};
+  std::atomic<int> delay_ms{0};
+  std::atomic<std::int32_t> status{0};  // enum wavejit_codegen_status
+  std::atomic<std::uint32_t> kernarg_bytes{160};
+};
+
+FakeCodegen& fake_codegen();
+void reset_fake_codegen();
+const runtime::CodegenTable* fake_codegen_table();
+
+}  // namespace wavejit::tests

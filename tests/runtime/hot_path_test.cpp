@@ -1,0 +1,143 @@
+// The promise of the hot path: a call whose kernel is loaded allocates nothing and makes no system call. Proven, not
+// argued: every allocation of this program is counted, and the system calls of a child are forbidden by the kernel.
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstddef>
+
+#include "runtime_fixture.h"
+
+namespace {
+
+thread_local bool counting = false;
+thread_local std::size_t allocations = 0;
+
+}  // namespace
+
+// glibc's own entry points, under the names that everybody (operator new too) calls.
+extern "C" {
+void* __libc_malloc(std::size_t bytes);
+void* __libc_calloc(std::size_t count, std::size_t bytes);
+void* __libc_realloc(void* memory, std::size_t bytes);
+void* __libc_memalign(std::size_t alignment, std::size_t bytes);
+
+void* malloc(std::size_t bytes) {
+  if (counting) ++allocations;
+  return __libc_malloc(bytes);
+}
+void* calloc(std::size_t count, std::size_t bytes) {
+  if (counting) ++allocations;
+  return __libc_calloc(count, bytes);
+}
+void* realloc(void* memory, std::size_t bytes) {
+  if (counting) ++allocations;
+  return __libc_realloc(memory, bytes);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
+  if (counting) ++allocations;
+  return __libc_memalign(alignment, bytes);
+}
+}
+
+namespace wavejit::tests {
+namespace {
+
+constexpr int calls = 1000;
+
+// From here on this process may do nothing but end. False where the kernel has no seccomp.
+bool forbid_system_calls() {
+  const sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+  };
+  const sock_fprog filter = {.len = std::size(program), .filter = const_cast<sock_filter*>(program)};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+constexpr int no_seccomp = 77;
+
+// The wait status of a child that runs `work` with system calls forbidden and ends with 0 if it answers true.
+template <typename Work>
+int run_without_system_calls(Work work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!forbid_system_calls()) _exit(no_seccomp);
+    _exit(work() ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+class HotPath : public RuntimeTest {
+ protected:
+  void SetUp() override {
+    RuntimeTest::SetUp();
+    auto device = fake_device();
+    device.hip = empty_hip_functions();
+    auto engine = runtime::Engine::assemble(config_, device, *codegen_,
+                                            std::make_unique<runtime::Logger>(runtime::LogLevel::warning));
+    ASSERT_TRUE(engine);
+    engine_ = *std::move(engine);
+    call_ = good_call();
+    call_.lse = good_lse(call_);
+    set_current_device(1);
+    ASSERT_TRUE(engine_->attention_forward(&call_, nullptr));
+  }
+
+  bool make_calls() {
+    bool good = true;
+    for (int i = 0; i < calls; ++i) good = good && engine_->attention_forward(&call_, nullptr).has_value();
+    return good;
+  }
+
+  std::unique_ptr<runtime::Engine> engine_;
+  wavejit_attention_forward_arguments call_{};
+};
+
+TEST_F(HotPath, AllocatesNothing) {
+  counting = true;
+  allocations = 0;
+  void* proof = std::malloc(1);
+  const std::size_t counted = allocations;
+  std::free(proof);
+  allocations = 0;
+  const bool good = make_calls();
+  counting = false;
+  EXPECT_EQ(counted, 1U) << "the count itself works";
+  EXPECT_TRUE(good);
+  EXPECT_EQ(allocations, 0U);
+}
+
+TEST_F(HotPath, AReportCostsNoAllocationEither) {
+  wavejit_call_report report{};
+  report.size = sizeof report;
+  call_.report = &report;
+  counting = true;
+  allocations = 0;
+  const bool good = make_calls();
+  counting = false;
+  EXPECT_TRUE(good);
+  EXPECT_EQ(allocations, 0U);
+}
+
+TEST_F(HotPath, MakesNoSystemCall) {
+  const int control = run_without_system_calls([] { return syscall(SYS_getppid) > 0; });
+  if (WIFEXITED(control) && WEXITSTATUS(control) == no_seccomp) GTEST_SKIP() << "this kernel has no seccomp";
+  ASSERT_TRUE(WIFSIGNALED(control)) << "a child that makes a system call is killed";
+  EXPECT_EQ(WTERMSIG(control), SIGSYS);
+  const int status = run_without_system_calls([&] { return make_calls(); });
+  EXPECT_FALSE(WIFSIGNALED(status)) << "killed by signal " << WTERMSIG(status);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace wavejit::tests

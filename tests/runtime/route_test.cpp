@@ -1,0 +1,103 @@
+// Routes: a pure function of shape, target and toggles.
+#include "runtime/route.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "targets/targets.h"
+
+namespace wavejit::tests {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace runtime;
+using attention_forward::DataType;
+using attention_forward::Mask;
+using attention_forward::OutputStore;
+
+const targets::Target& target(const char* name) { return *targets::find_target(name); }
+constexpr AttentionShape shape = {DataType::bf16, Mask::causal, true, 128, 128};
+
+TEST(Route, SaysWhatItChoseAndWhyNotTheOther) {
+  const auto cdna4 = choose_route(shape, target("gfx950"), {});
+  ASSERT_TRUE(cdna4);
+  EXPECT_EQ(cdna4->spec.output_store, OutputStore::permlane);
+  ASSERT_EQ(cdna4->refused.size(), 1U);
+  EXPECT_THAT(cdna4->refused[0].route, HasSubstr("scalar"));
+  EXPECT_THAT(cdna4->refused[0].reason, HasSubstr("preferred"));
+  const auto cdna3 = choose_route(shape, target("gfx942"), {});
+  ASSERT_TRUE(cdna3);
+  EXPECT_EQ(cdna3->spec.output_store, OutputStore::scalar);
+  ASSERT_EQ(cdna3->refused.size(), 1U);
+  EXPECT_THAT(cdna3->refused[0].reason, HasSubstr("v_permlane32_swap"));
+}
+
+TEST(Route, ForcedStoresAreTakenOrRefusedNeverReplaced) {
+  const auto scalar = choose_route(shape, target("gfx950"), {.output_store = OutputStore::scalar});
+  ASSERT_TRUE(scalar);
+  EXPECT_EQ(scalar->spec.output_store, OutputStore::scalar);
+  EXPECT_THAT(scalar->refused[0].reason, HasSubstr("was asked for"));
+  const auto impossible = choose_route(shape, target("gfx942"), {.output_store = OutputStore::permlane});
+  ASSERT_FALSE(impossible);
+  EXPECT_EQ(impossible.error().status, WAVEJIT_UNSUPPORTED);
+  EXPECT_THAT(impossible.error().detail, HasSubstr("gfx942"));
+  EXPECT_THAT(impossible.error().detail, HasSubstr("accepted: auto, scalar"));
+}
+
+TEST(Route, TheSpecHoldsWhatChangesCode) {
+  for (const auto lowering : {attention_forward::Lowering::llvm, attention_forward::Lowering::comgr}) {
+    for (const AttentionShape& each : supported_shapes(target("gfx950"), {})) {
+      const auto route = choose_route(each, target("gfx950"), {.lowering = lowering});
+      ASSERT_TRUE(route);
+      EXPECT_EQ(route->spec.dtype, each.dtype);
+      EXPECT_EQ(route->spec.mask, each.mask);
+      EXPECT_EQ(route->spec.lse, each.lse);
+      EXPECT_EQ(route->spec.head_dim_qk, each.head_dim_qk);
+      EXPECT_EQ(route->spec.lowering, lowering);
+      EXPECT_EQ(route->spec.target, "gfx950");
+      EXPECT_EQ(attention_forward::parse_spec(to_text(route->spec)), route->spec);
+    }
+  }
+}
+
+TEST(Route, SupportsWhatTheIssueAsksFor) {
+  for (const char* name : {"gfx942", "gfx950"}) {
+    const auto shapes = supported_shapes(target(name), {});
+    EXPECT_EQ(shapes.size(), 16U) << "2 dtypes, 2 head dims, 2 masks, with and without LSE";
+    for (const int head_dim : {64, 128}) {
+      for (const auto dtype : {DataType::bf16, DataType::fp16}) {
+        const AttentionShape wanted = {dtype, Mask::causal, false, head_dim, head_dim};
+        EXPECT_NE(std::ranges::find(shapes, wanted), shapes.end());
+      }
+    }
+  }
+  EXPECT_TRUE(supported_shapes(target("gfx942"), {.output_store = OutputStore::permlane}).empty());
+}
+
+TEST(Route, UnsupportedHeadDimsSayWhatIsAccepted) {
+  for (const int head_dim : {1, 8, 96, 256, 65535}) {
+    const auto route = choose_route({DataType::fp16, Mask::none, false, head_dim, head_dim}, target("gfx950"), {});
+    ASSERT_FALSE(route);
+    EXPECT_EQ(route.error().status, WAVEJIT_UNSUPPORTED);
+    EXPECT_THAT(route.error().detail, HasSubstr("accepted: 64, 128"));
+  }
+}
+
+TEST(Route, SameQuestionSameAnswerOnEveryThread) {
+  const std::string once = to_text(choose_route(shape, target("gfx950"), {})->spec);
+  std::vector<std::jthread> threads;
+  std::atomic<int> different{0};
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 200; ++round)
+        if (to_text(choose_route(shape, target("gfx950"), {})->spec) != once) ++different;
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(different, 0);
+}
+
+}  // namespace
+}  // namespace wavejit::tests

@@ -1,0 +1,107 @@
+// An engine over the fakes with a cache folder of its own, and calls to make on it.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fake_codegen.h"
+#include "fake_hip.h"
+#include "runtime/engine.h"
+
+namespace wavejit::tests {
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "wavejit-runtime-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
+    path_ = name;
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Addresses that no launch will follow: the fakes read no device memory.
+inline void* fake_address(std::uint64_t number) { return reinterpret_cast<void*>(number << 32U); }
+
+inline wavejit_attention_forward_arguments good_call(std::int64_t batch = 2, std::int64_t query_length = 256,
+                                                     std::int64_t key_length = 512, std::int64_t query_heads = 8,
+                                                     std::int64_t kv_heads = 2, std::int64_t head_dim = 128) {
+  wavejit_attention_forward_arguments call{};
+  call.size = sizeof call;
+  call.q = wavejit_dense_tensor(fake_address(1), WAVEJIT_FP16, batch, query_length, query_heads, head_dim);
+  call.k = wavejit_dense_tensor(fake_address(2), WAVEJIT_FP16, batch, key_length, kv_heads, head_dim);
+  call.v = wavejit_dense_tensor(fake_address(3), WAVEJIT_FP16, batch, key_length, kv_heads, head_dim);
+  call.o = wavejit_dense_tensor(fake_address(4), WAVEJIT_FP16, batch, query_length, query_heads, head_dim);
+  call.scale = 0.125F;
+  return call;
+}
+
+inline wavejit_tensor good_lse(const wavejit_attention_forward_arguments& call) {
+  const std::int64_t batch = call.q.sizes[0];
+  const std::int64_t length = call.q.sizes[1];
+  const std::int64_t heads = call.q.sizes[2];
+  return {.data = fake_address(5),
+          .dtype = WAVEJIT_FP32,
+          .reserved = 0,
+          .sizes = {batch, heads, length, 1},
+          .strides = {heads * length, length, 1, 1}};
+}
+
+class RuntimeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    reset_fake_hip();
+    reset_fake_codegen();
+    codegen_ = std::make_unique<runtime::CodegenLibrary>(fake_codegen_table());
+    config_.cache_directory.value = directory_.path();
+  }
+
+  std::unique_ptr<runtime::Engine> make_engine(const char* architecture = "gfx950:sramecc+:xnack-") {
+    auto logger = std::make_unique<runtime::Logger>(
+        runtime::LogLevel::debug, [this](runtime::LogLevel level, std::string_view line) {
+          const std::scoped_lock lock(log_mutex_);
+          log_.push_back(std::string(runtime::to_text(level)) + ": " + std::string(line));
+        });
+    auto engine = runtime::Engine::assemble(config_, fake_device(architecture), *codegen_, std::move(logger));
+    if (!engine) throw std::runtime_error(engine.error().detail);
+    return *std::move(engine);
+  }
+
+  static wavejit_statistics statistics_of(const runtime::Engine& engine) {
+    wavejit_statistics statistics{};
+    engine.fill(statistics);
+    EXPECT_EQ(statistics.calls, statistics.memory_hits + statistics.disk_hits + statistics.misses);
+    EXPECT_EQ(statistics.misses, statistics.compiled + statistics.compile_failures);
+    return statistics;
+  }
+
+  std::vector<std::filesystem::path> cache_files() const {
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_.path()))
+      if (entry.is_regular_file()) files.push_back(entry.path());
+    return files;
+  }
+
+  TemporaryDirectory directory_;
+  runtime::Config config_;
+  std::unique_ptr<runtime::CodegenLibrary> codegen_;
+  std::mutex log_mutex_;
+  std::vector<std::string> log_;
+};
+
+}  // namespace wavejit::tests
