@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <limits>
 #include <system_error>
 #include <utility>
 #include <xtensor/xadapt.hpp>
@@ -37,15 +37,19 @@ constexpr std::size_t preamble_bytes = 8;  // magic and version
 
 // Reads the preamble and the header's text, and knows how long the file is.
 Result<NpyHeader> header_of(const std::string& field, const std::string& path, std::ifstream& file) {
+  // Before opening: opening a pipe would wait for its writer.
+  std::error_code problem;
+  const std::filesystem::file_status status = std::filesystem::status(path, problem);
+  if (problem) return bad_file(field, path, "cannot open it: " + problem.message());
+  if (!std::filesystem::is_regular_file(status)) {
+    return bad_file(field, path, "it is not a regular file; an .npy file is accepted");
+  }
   file.open(path, std::ios::binary);
   if (!file) return bad_file(field, path, "cannot open it: " + errno_text());
   file.seekg(0, std::ios::end);
   const std::streamoff end = file.tellg();
   file.seekg(0);
-  // A folder opens but has no length; a pipe has none either.
-  if (!file || end < 0 || end == std::numeric_limits<std::streamoff>::max()) {
-    return bad_file(field, path, "it is not a regular file; an .npy file is accepted");
-  }
+  if (!file || end < 0) return bad_file(field, path, "cannot read it: " + errno_text());
   const auto size = static_cast<std::uint64_t>(end);
 
   std::array<unsigned char, 12> preamble{};

@@ -76,6 +76,12 @@ Result<OutputFile> OutputFile::open(const std::string& field, const std::string&
   output.path_ = path;
   struct stat status{};
   const bool exists = ::stat(path.c_str(), &status) == 0;
+  // A name that is too long or leads through a file shows here; only a name that is free may be new.
+  if (!exists && errno != ENOENT) return output.cannot("create it");
+  if (path.empty() || (!exists && path.ends_with('/'))) {
+    errno = path.empty() ? ENOENT : EISDIR;
+    return output.cannot("create it");
+  }
   if (exists && !S_ISREG(status.st_mode)) {
     return failed(
         ExitCode::file,

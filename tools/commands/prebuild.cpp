@@ -99,8 +99,8 @@ Result<ExitCode> prebuild(Arguments& arguments) {
   // A request that was refused before any kernel has nothing to sum up.
   if (totals.total == 0 && !done) return std::unexpected(done.error());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  fmt::print("{} kernels: {} compiled, {} already there, {} failed, in {:.1f} s\n", totals.total, totals.compiled,
-             totals.present, totals.failures, seconds);
+  fmt::print("{} kernel{}: {} compiled, {} already there, {} failed, in {:.1f} s\n", totals.total,
+             totals.total == 1 ? "" : "s", totals.compiled, totals.present, totals.failures, seconds);
   if (!done) return std::unexpected(done.error());
   return ExitCode::ok;
 }

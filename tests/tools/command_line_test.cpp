@@ -1,0 +1,146 @@
+// The command line itself: help that teaches, and one line for everything that cannot be right.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tool_test_support.h"
+
+namespace wavejit::tools {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+using Words = std::vector<std::string>;
+
+TEST(CommandLineTest, EachHelpTeaches) {
+  const ScratchDirectory scratch;
+  struct Help {
+    Words words;
+    std::vector<const char*> taught;
+  };
+  for (const Help& help :
+       {Help{{}, {"run", "explain", "prebuild", "cache", "supported", "Exit codes", "damaged cache entry"}},
+        Help{{"run"}, {"--q", "--lse", "--causal", "--scale", "--check", "FILE.npy", "Examples", "sim:gfx950"}},
+        Help{{"explain"}, {"descriptor", "--target", "Example", "attention_forward bf16 b1 q1024"}},
+        Help{{"prebuild"}, {"--target", "--list", "--jobs", "Examples", "gfx942,gfx950"}},
+        Help{{"cache"}, {"list", "info", "verify"}}, Help{{"cache", "list"}, {"--json", "--cache-dir", "Example"}},
+        Help{{"cache", "info"}, {"--json", "Example"}}, Help{{"cache", "verify"}, {"Exit code", "Example"}},
+        Help{{"supported"}, {"List"}}, Help{{"version"}, {"version"}}}) {
+    Words words = help.words;
+    words.emplace_back("--help");
+    const Outcome outcome = run_program(scratch, words);
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    for (const char* taught : help.taught) EXPECT_THAT(outcome.out, HasSubstr(taught));
+  }
+}
+
+TEST(CommandLineTest, VersionAndSupported) {
+  const ScratchDirectory scratch;
+  EXPECT_THAT(run_program(scratch, {"version"}).out, StartsWith("wavejit 0."));
+  EXPECT_THAT(run_program(scratch, {"--version"}).out, StartsWith("wavejit 0."));
+  const Outcome supported = run_program(scratch, {"supported"});
+  EXPECT_EQ(supported.code, 0);
+  EXPECT_THAT(supported.out, HasSubstr("gfx942"));
+  EXPECT_THAT(supported.out, HasSubstr("gfx950"));
+}
+
+struct Wrong {
+  Words words;
+  const char* named;     // what the line must name
+  const char* accepted;  // and what it offers
+};
+
+class WrongCommandLineTest : public ::testing::TestWithParam<Wrong> {};
+
+TEST_P(WrongCommandLineTest, IsOneLineAndExitCodeTwo) {
+  const ScratchDirectory scratch;
+  const Outcome outcome = run_program(scratch, GetParam().words);
+  expect_one_line_error(outcome, 2);
+  EXPECT_THAT(outcome.err, HasSubstr(GetParam().named));
+  EXPECT_THAT(outcome.err, HasSubstr(GetParam().accepted));
+  EXPECT_TRUE(scratch.names().empty()) << "nothing is written";
+}
+
+Words run_with(Words more) {
+  Words words = {"run", "attention_forward", "--q", "q.npy", "--k", "k.npy", "--v", "v.npy", "--out", "o.npy"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, WrongCommandLineTest,
+    ::testing::Values(
+        Wrong{{}, "a subcommand is missing", "run, explain, prebuild, cache, supported, version"},
+        Wrong{{"frobnicate"}, "'frobnicate'", "run, explain, prebuild"},
+        Wrong{{"--frobnicate"}, "'--frobnicate'", "run, explain, prebuild"},
+        Wrong{{"cache"}, "a subcommand is missing", "list, info, verify"},
+        Wrong{{"cache", "purge"}, "'purge'", "list, info, verify"},
+        Wrong{{"cache", "verify", "--jsn"}, "'--jsn'", "--json"},
+        Wrong{{"cache", "list", "--cache", "rx"}, "'rx'", "off, ro, rw"},
+        Wrong{{"version", "more"}, "'more'", "--help"}, Wrong{{"run"}, "family", "wavejit run --help"},
+        Wrong{{"run", "attention_forward", "--q", "q.npy"}, "--k", "required"},
+        Wrong{run_with({"--casual"}), "'--casual'", "--causal"},
+        Wrong{run_with({"--dtype", "fp32"}), "'fp32'", "fp16, bf16"},
+        Wrong{run_with({"--scale", "big"}), "--scale: 'big'", "finite numbers"},
+        Wrong{run_with({"--scale", "inf"}), "--scale: 'inf'", "finite numbers"},
+        Wrong{run_with({"--scale", "1e99"}), "--scale: '1e99'", "finite numbers"},
+        Wrong{run_with({"--scale", "0.5x"}), "--scale: '0.5x'", "finite numbers"},
+        Wrong{run_with({"--scale"}), "--scale", "NUMBER"},
+        Wrong{run_with({"--repeat", "-1"}), "--repeat: '-1'", "0 to 999999"},
+        Wrong{run_with({"--repeat", "1.5"}), "--repeat: '1.5'", "0 to 999999"},
+        Wrong{run_with({"--lowering", "gcc"}), "'gcc'", "llvm, comgr"},
+        Wrong{run_with({"--o-store", "both"}), "'both'", "auto, permlane, scalar"},
+        Wrong{{"run", "attention_backward", "--q", "q", "--k", "k", "--v", "v", "--out", "o"},
+              "'attention_backward'",
+              "attention_forward"},
+        Wrong{{"explain"}, "descriptor", "required"},
+        Wrong{{"explain", "attention_forward fp16 b1 q64 k64 h1 d64 wide", "--target", "gfx950"}, "'wide'", "causal"},
+        Wrong{{"explain", "conv2d", "--target", "gfx950"}, "conv2d", "attention_forward"},
+        Wrong{{"prebuild"}, "--target", "required"},
+        Wrong{{"prebuild", "--target", "gfx950", "--jobs", "many"}, "--jobs: 'many'", "0 to 9999"},
+        Wrong{{"prebuild", "--target", "gfx950", "attention_forward fp16 wide"}, "'wide'", "accepted"}));
+
+TEST(CommandLineTest, UnknownTargetsAreNamedBesideTheKnownOnes) {
+  const ScratchDirectory scratch;
+  for (const Words& words : {Words{"explain", "attention_forward fp16 b1 q64 k64 h1 d64", "--target", "gfx1"},
+                             Words{"prebuild", "--target", "gfx950,gfx1"}}) {
+    const Outcome outcome = run_program(scratch, words);
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+    EXPECT_THAT(outcome.code, ::testing::AnyOf(2, 4));
+    EXPECT_THAT(outcome.err, HasSubstr("gfx1"));
+    EXPECT_THAT(outcome.err, HasSubstr("gfx942"));
+    EXPECT_TRUE(scratch.names().empty());
+  }
+}
+
+TEST(CommandLineTest, ExplainTellsRouteKeyAndRefusals) {
+  const ScratchDirectory scratch;
+  const Outcome outcome = run_program(
+      scratch, {"explain", "attention_forward bf16 b1 q1024 k8192 h64/8 d128 causal lse", "--target", "gfx942"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* word : {"route", "key", "refused", "not on disk"}) EXPECT_THAT(outcome.out, HasSubstr(word));
+  EXPECT_TRUE(scratch.names().empty()) << "explaining writes nothing";
+}
+
+// A full disk behind stdout is not success.
+TEST(CommandLineTest, OutputThatCannotBeWrittenIsAnError) {
+  const ScratchDirectory scratch;
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const int full = ::open("/dev/full", O_WRONLY);
+    ::dup2(full, 1);
+    const int null = ::open("/dev/null", O_WRONLY);
+    ::dup2(null, 2);
+    const char* program = ::getenv("WAVEJIT_PROGRAM");
+    ::execl(program, program, "version", nullptr);
+    ::_exit(99);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+}
+
+}  // namespace
+}  // namespace wavejit::tools

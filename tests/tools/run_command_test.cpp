@@ -1,0 +1,201 @@
+// `wavejit run` as a user calls it: arrays in, a checked result out, on both simulated targets; and what bad input
+// gets.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tool_test_support.h"
+#include "tools/attention_reference.h"
+
+namespace wavejit::tools {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using Words = std::vector<std::string>;
+
+class RunCommandTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    write("q.npy", q_shape_, q_, {.half = true});
+    write("k.npy", kv_shape_, k_, {.big_endian = true});
+    write("v.npy", kv_shape_, v_, {.half = true, .fortran_order = true});
+  }
+
+  void write(const std::string& name, const Shape& shape, const std::vector<float>& values, const Storage& storage) {
+    write_text(scratch_ / name, npy_file(shape, values, storage));
+  }
+
+  Words call(const std::string& device, Words more = {}) {
+    Words words = {"run", "attention_forward", "--q",   scratch_ / "q.npy", "--k",      scratch_ / "k.npy",
+                   "--v", scratch_ / "v.npy",  "--out", scratch_ / "o.npy", "--device", device};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  Outcome run(const Words& words) { return run_program(scratch_, words); }
+
+  // A refusal: one line, the code, and nothing new in the folder.
+  void expect_refused(const Words& words, int code, const std::string& named) {
+    const auto before = scratch_.names();
+    const Outcome outcome = run(words);
+    expect_one_line_error(outcome, code);
+    EXPECT_THAT(outcome.err, HasSubstr(named));
+    EXPECT_EQ(scratch_.names(), before);
+  }
+
+  ScratchDirectory scratch_;
+  Shape q_shape_ = {2, 33, 4, 64};
+  Shape kv_shape_ = {2, 70, 2, 64};
+  std::vector<float> q_ = normal_values(q_shape_, 1);
+  std::vector<float> k_ = normal_values(kv_shape_, 2);
+  std::vector<float> v_ = normal_values(kv_shape_, 3);
+};
+
+// Files of three storages, against the reference computed here from the same values.
+void expect_close(const ScratchDirectory& scratch, const AttentionProblem& problem) {
+  const auto exact = exact_attention(problem);
+  const auto output = floats_of(scratch / "o.npy", "(2, 33, 4, 64)");
+  ASSERT_EQ(output.size(), exact.output.size());
+  const Accuracy accuracy = compare_output(problem, exact, output);
+  EXPECT_TRUE(accuracy.passed) << accuracy.max_error << " at " << accuracy.where << ", bound " << accuracy.bound;
+  const auto lse = floats_of(scratch / "l.npy", "(2, 4, 33)");
+  ASSERT_EQ(lse.size(), exact.lse.size());
+  EXPECT_TRUE(compare_lse(problem, exact, lse).passed);
+}
+
+TEST_F(RunCommandTest, ComputesAttentionOnBothTargetsAndFindsTheKernelAgain) {
+  for (const std::string& target : {std::string("gfx950"), std::string("gfx942")}) {
+    for (const std::string& dtype : {std::string("fp16"), std::string("bf16")}) {
+      SCOPED_TRACE(target + " " + dtype);
+      const Words words = call("sim:" + target, {"--dtype", dtype, "--causal", "--lse", scratch_ / "l.npy", "--check"});
+      const Outcome cold = run(words);
+      ASSERT_EQ(cold.code, 0) << cold.err << cold.out;
+      for (const char* word :
+           {"kernel   attention_forward ", "origin   compiled", "route ", "emit ", "lower ", "link ", "publish ",
+            "load ", "launch ", "error    max ", "rounding the exact answer alone costs", "passed", "wrote "}) {
+        EXPECT_THAT(cold.out, HasSubstr(word));
+      }
+      EXPECT_THAT(cold.out, HasSubstr(target));
+      const std::string cold_bytes = read_text(scratch_ / "o.npy");
+
+      const HalfType type = *parse_half_type(dtype);
+      const auto q = read_npy("q", scratch_ / "q.npy", type);
+      const auto k = read_npy("k", scratch_ / "k.npy", type);
+      const auto v = read_npy("v", scratch_ / "v.npy", type);
+      expect_close(scratch_, {.type = type, .q = &*q, .k = &*k, .v = &*v, .scale = 0.125F, .causal = true});
+
+      const Outcome warm = run(words);
+      ASSERT_EQ(warm.code, 0) << warm.err;
+      EXPECT_THAT(warm.out, HasSubstr("origin   on disk"));
+      EXPECT_THAT(warm.out, Not(HasSubstr("emit ")));
+      EXPECT_EQ(read_text(scratch_ / "o.npy"), cold_bytes) << "the same bits from the cache";
+    }
+  }
+}
+
+TEST_F(RunCommandTest, ScaleMaskAndRepeatsInJson) {
+  const Outcome outcome =
+      run(call("sim:gfx950", {"--scale", "-0.75", "--lse", scratch_ / "l.npy", "--check", "--repeat", "2", "--json"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json.at("origin"), "compiled");
+  EXPECT_EQ(json.at("key").get<std::string>().size(), 64U);
+  EXPECT_EQ(json.at("target"), "gfx950");
+  EXPECT_TRUE(json.at("passed").get<bool>());
+  EXPECT_LE(json.at("error").at("max_error").get<double>(), json.at("error").at("bound").get<double>());
+  EXPECT_EQ(json.at("repeats").at("count"), 2);
+  EXPECT_EQ(json.at("repeats").at("origin"), "in memory");
+  EXPECT_TRUE(json.at("repeats").at("identical").get<bool>());
+  EXPECT_GT(json.at("phases_ns").at("lower").get<std::uint64_t>(), 0U);
+
+  const auto q = read_npy("q", scratch_ / "q.npy", HalfType::fp16);
+  const auto k = read_npy("k", scratch_ / "k.npy", HalfType::fp16);
+  const auto v = read_npy("v", scratch_ / "v.npy", HalfType::fp16);
+  expect_close(scratch_, {.q = &*q, .k = &*k, .v = &*v, .scale = -0.75F});
+}
+
+TEST_F(RunCommandTest, NoKeysGiveZeros) {
+  write("k.npy", {2, 0, 2, 64}, {}, {});
+  write("v.npy", {2, 0, 2, 64}, {}, {.half = true});
+  const Outcome outcome = run(call("sim:gfx942", {"--lse", scratch_ / "l.npy", "--check"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+  EXPECT_THAT(floats_of(scratch_ / "o.npy", "(2, 33, 4, 64)"), ::testing::Each(0.0F));
+  EXPECT_THAT(floats_of(scratch_ / "l.npy", "(2, 4, 33)"), ::testing::Each(-std::numeric_limits<float>::infinity()));
+}
+
+TEST_F(RunCommandTest, ValuesBeyondFp16AreTold) {
+  q_[5] = 1e6F;
+  write("q.npy", q_shape_, q_, {});
+  const Outcome outcome = run(call("sim:gfx950"));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("q has 1 values beyond the range of fp16"));
+}
+
+TEST_F(RunCommandTest, CacheOffWritesNoCache) {
+  const Outcome outcome = run(call("sim:gfx950", {"--cache", "off"}));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(scratch_.names(), Not(Contains("xdg")));
+}
+
+TEST_F(RunCommandTest, ShapesThatDoNotFitAreNamed) {
+  const auto with_k = [&](const Shape& shape) {
+    write("k.npy", shape, normal_values(shape, 4), {});
+    return call("sim:gfx950");
+  };
+  expect_refused(with_k({1, 70, 2, 64}), 3, "q's batch of 2 is accepted");
+  expect_refused(with_k({2, 70, 2, 32}), 3, "q's head dim of 64 is accepted");
+  expect_refused(with_k({2, 70, 3, 64}), 3, "a number of heads that divides q's 4 is accepted");
+  expect_refused(with_k({2, 70, 0, 64}), 3, "a number of heads that divides q's 4 is accepted");
+  expect_refused(with_k({2, 71, 2, 64}), 3, "--v ");
+  write("q.npy", {2, 0, 4, 64}, {}, {});
+  expect_refused(call("sim:gfx950"), 3, "each at least 1");
+}
+
+TEST_F(RunCommandTest, UnsupportedHeadDimIsRefusedByTheLibrary) {
+  const Shape q = {1, 8, 2, 96};
+  for (const char* name : {"q.npy", "k.npy", "v.npy"}) write(name, q, normal_values(q, 1), {});
+  const auto before = scratch_.names();
+  const Outcome outcome = run(call("sim:gfx950"));
+  expect_one_line_error(outcome, 4);
+  EXPECT_THAT(outcome.err, HasSubstr("96"));
+  EXPECT_THAT(outcome.err, HasSubstr("64"));
+  EXPECT_EQ(scratch_.names(), before);
+}
+
+TEST_F(RunCommandTest, BadFilesAreNamed) {
+  const std::string whole = read_text(scratch_ / "k.npy");
+  write_text(scratch_ / "k.npy", whole.substr(0, whole.size() - 3));
+  expect_refused(call("sim:gfx950"), 3, "--k ");
+  write_text(scratch_ / "k.npy", whole + "more");
+  expect_refused(call("sim:gfx950"), 3, "needs exactly");
+  write_text(scratch_ / "k.npy", npy_with_header("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 70, 2, 64), }",
+                                                 std::string(143360, 'x')));
+  expect_refused(call("sim:gfx950"), 3, "float16 and float32 are accepted");
+  std::filesystem::remove(scratch_ / "k.npy");
+  expect_refused(call("sim:gfx950"), 3, "cannot open it: No such file or directory");
+}
+
+TEST_F(RunCommandTest, BadOutputsAreNamedBeforeAnyWork) {
+  expect_refused(call("sim:gfx950", {"--lse", "/dev/null"}), 3, "--lse /dev/null");
+  expect_refused(call("sim:gfx950", {"--lse", scratch_ / "missing/l.npy"}), 3, "--lse ");
+  expect_refused(call("sim:gfx950", {"--lse", scratch_ / "o.npy"}), 2, "it is also --out");
+  expect_refused(call("sim:gfx950", {"--lse", scratch_.path()}), 3, "regular file");
+}
+
+TEST_F(RunCommandTest, BadDevicesAreNamed) {
+  for (const char* device : {"sim:gfx1", "sim:", "cuda", "sim:gfx950x0"}) {
+    const auto before = scratch_.names();
+    const Outcome outcome = run(call(device));
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+    EXPECT_THAT(outcome.code, ::testing::AnyOf(2, 4, 6)) << device;
+    EXPECT_THAT(outcome.err, HasSubstr("sim:"));
+    EXPECT_EQ(scratch_.names(), before);
+  }
+}
+
+}  // namespace
+}  // namespace wavejit::tools
