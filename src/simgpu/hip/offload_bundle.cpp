@@ -152,6 +152,7 @@ std::optional<CompressedHeader> read_compressed_header(Bytes bytes) {
 }
 
 constexpr size_t longest_compressed_header = 32;
+constexpr size_t most_deflate_ratio = 1032;  // zlib's own bound on what deflate can reach
 
 std::optional<std::vector<std::byte>> decompress(Bytes bytes) {
   const auto header = read_compressed_header(bytes);
@@ -160,6 +161,12 @@ std::optional<std::vector<std::byte>> decompress(Bytes bytes) {
     return std::nullopt;
   }
   const Bytes packed = bytes.subspan(header->header_bytes, header->file_bytes - header->header_bytes);
+  // The size is checked against the data before that much memory is taken.
+  if (header->method == 1) {
+    if (ZSTD_getFrameContentSize(packed.data(), packed.size()) != header->unpacked_bytes) return std::nullopt;
+  } else if (header->unpacked_bytes / most_deflate_ratio > packed.size()) {
+    return std::nullopt;
+  }
   std::vector<std::byte> unpacked(header->unpacked_bytes);
   if (header->method == 1) {
     const size_t written = ZSTD_decompress(unpacked.data(), unpacked.size(), packed.data(), packed.size());
