@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <format>
+#include <type_traits>
 
 #include "simgpu/decode/registry.h"
 #include "simgpu/memory/access.h"
@@ -82,41 +83,75 @@ void swizzle(Wave& wave, const Instruction& instruction) {
   write_active(wave, instruction.destination[0], result);
 }
 
-/// `bits` wide elements, `dwords` registers a lane: 16 lanes hold 32·dwords/bits rows of 16 elements. Row k is the
-/// memory that lanes k·16/n … read, n elements a lane.
+/// Elements of `bits` bits, `dwords` registers a lane. What 16 lanes read, one after the other, is a matrix of 16
+/// columns in row order.
+template <unsigned bits, unsigned dwords>
+class TransposeGroup {
+ public:
+  void read(unsigned lane, const uint8_t* from) {
+    std::memcpy(&words_[static_cast<size_t>(lane) * dwords], from, dwords * 4);
+  }
+
+  void write(Wave& wave, unsigned destination, unsigned first_lane) const {
+    if constexpr (bits == 16 || bits == 8) {
+      // Whole elements: rows interleave into registers, lane by lane.
+      using Element = std::conditional_t<bits == 16, uint16_t, uint8_t>;
+      std::array<std::array<Element, 16>, elements> rows;
+      static_assert(sizeof(rows) == sizeof(words_));
+      std::memcpy(rows.data(), words_.data(), sizeof(rows));
+      constexpr unsigned per_register = 32 / bits;
+      for (unsigned i = 0; i < dwords; ++i) {
+        uint32_t* registers = wave.vgpr[destination + i] + first_lane;
+        for (unsigned lane = 0; lane < 16; ++lane) {
+          uint32_t value = 0;
+          for (unsigned part = 0; part < per_register; ++part) {
+            value |= uint32_t{rows[(i * per_register) + part][lane]} << (part * bits);
+          }
+          registers[lane] = value;
+        }
+      }
+    } else {
+      for (unsigned lane = 0; lane < 16; ++lane) {
+        std::array<uint32_t, dwords + 1> result{};
+        for (unsigned row = 0; row < elements; ++row) {
+          const uint64_t placed = uint64_t{element((16 * row) + lane)} << ((row * bits) % 32);
+          result[row * bits / 32] |= static_cast<uint32_t>(placed);
+          result[(row * bits / 32) + 1] |= static_cast<uint32_t>(placed >> 32);
+        }
+        for (unsigned i = 0; i < dwords; ++i) wave.vgpr[destination + i][first_lane + lane] = result[i];
+      }
+    }
+  }
+
+ private:
+  static constexpr unsigned elements = 32 * dwords / bits;  // a lane's, before and after; also the number of rows
+  [[nodiscard]] uint32_t element(unsigned index) const {
+    const unsigned bit = index * bits;
+    uint64_t window = words_[bit / 32];
+    if ((bit / 32) + 1 < words_.size()) window |= uint64_t{words_[(bit / 32) + 1]} << 32;
+    return static_cast<uint32_t>(window >> (bit % 32)) & ((1u << bits) - 1);
+  }
+  std::array<uint32_t, size_t{16} * dwords> words_;
+};
+
 template <unsigned bits, unsigned dwords>
 void transpose_read(Wave& wave, const Instruction& instruction) {
   if (wave.exec() != all_lanes) {
     return fault(wave, instruction, std::format("transpose reads need all lanes; EXEC is {:#x}", wave.exec()));
   }
-  const uint32_t* address = wave.vgpr[instruction.source[0].index];
-  std::array<std::array<uint32_t, dwords>, wave_lanes> read;
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-    const uint8_t* from = resolve_lds(wave, instruction, address[lane] + static_cast<uint32_t>(instruction.offset),
-                                      dwords * 4, static_cast<int>(lane));
-    if (from == nullptr) return;
-    std::memcpy(read[lane].data(), from, dwords * 4);
-  }
-  constexpr unsigned elements = 32 * dwords / bits;  // a lane's, before and after
-  constexpr unsigned lanes_per_row = 16 / elements;
-  constexpr uint32_t mask = (1u << bits) - 1;
+  // All addresses before any result: the destination may be the address register.
+  const Lanes address = copy_lanes(wave, instruction.source[0]);
   const unsigned destination = instruction.destination[0].index;
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-    const unsigned group = lane & ~15u;
-    const unsigned column = lane & 15;
-    std::array<uint32_t, dwords> result{};
-    for (unsigned row = 0; row < elements; ++row) {
-      const auto& source = read[group + (row * lanes_per_row) + (column / elements)];
-      const unsigned from_bit = (column % elements) * bits;
-      uint64_t window = source[from_bit / 32];
-      if (from_bit / 32 + 1 < dwords) window |= uint64_t{source[(from_bit / 32) + 1]} << 32;
-      const uint64_t element = (window >> (from_bit % 32)) & mask;
-      const unsigned to_bit = row * bits;
-      const uint64_t placed = element << (to_bit % 32);
-      result[to_bit / 32] |= static_cast<uint32_t>(placed);
-      if (to_bit / 32 + 1 < dwords) result[(to_bit / 32) + 1] |= static_cast<uint32_t>(placed >> 32);
+  for (unsigned first = 0; first < wave_lanes; first += 16) {
+    TransposeGroup<bits, dwords> group;
+    for (unsigned lane = 0; lane < 16; ++lane) {
+      const uint8_t* from =
+          resolve_lds(wave, instruction, address[first + lane] + static_cast<uint32_t>(instruction.offset), dwords * 4,
+                      static_cast<int>(first + lane));
+      if (from == nullptr) return;
+      group.read(lane, from);
     }
-    for (unsigned i = 0; i < dwords; ++i) wave.vgpr[destination + i][lane] = result[i];
+    group.write(wave, destination, first);
   }
 }
 
