@@ -1,9 +1,12 @@
 #include "runtime/engine.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstring>
 #include <utility>
 
+#include "runtime/descriptor.h"
 #include "runtime/launch.h"
 #include "targets/targets.h"
 
@@ -68,6 +71,8 @@ Result<void> Engine::attention_forward(const wavejit_attention_forward_arguments
                                        hip_abi::hipStream_t stream) {
   const Result<AttentionProblem> problem = check_attention_forward(arguments);
   if (!problem) return std::unexpected(problem.error());
+  if (logger_->wants(LogLevel::debug)) [[unlikely]]
+    log_call(*problem, *arguments);
   if (arguments->report != nullptr) return reported_call(*problem, *arguments, stream);
   statistics_.count_call();
   const LoadedKernel* kernel = resolver_.find(problem->shape.code());
@@ -98,6 +103,28 @@ Result<void> Engine::reported_call(const AttentionProblem& problem, const waveji
   phases.launch_ns = watch.lap();
   fill_report(*call.report, resolved, phases);
   return {};
+}
+
+// As a problem descriptor, so that a line of a log can be handed to explain, prebuild and benchmarks.
+[[gnu::cold]] void Engine::log_call(const AttentionProblem& problem,
+                                    const wavejit_attention_forward_arguments& call) const {
+  std::array<char, 32> scale{};
+  const auto [end, error] = std::to_chars(scale.data(), scale.data() + scale.size(), call.scale);
+  const bool heads_outside = call.q.sizes[1] > 1 && call.q.sizes[2] > 1 && call.q.strides[2] > call.q.strides[1];
+  const ProblemDescriptor descriptor = {
+      .shape = problem.shape,
+      .batch = problem.batch,
+      .query_length = problem.query_length,
+      .key_length = problem.key_length,
+      .query_heads = problem.query_heads,
+      .kv_heads = problem.kv_heads,
+      .layout = heads_outside ? Layout::bhsd : Layout::bshd,
+      .scale = error == std::errc{} ? std::string(scale.data(), end) : std::string(),
+      .seed = {},
+      .inputs = {},
+      .invariance = {},
+  };
+  logger_->write(LogLevel::debug, "call " + to_text(descriptor));
 }
 
 Failure Engine::device_failure(const char* what, hipError_t error) const {

@@ -44,6 +44,7 @@ class Engine {
 
   Result<void> reported_call(const AttentionProblem& problem, const wavejit_attention_forward_arguments& call,
                              hip_abi::hipStream_t stream);
+  void log_call(const AttentionProblem& problem, const wavejit_attention_forward_arguments& call) const;
   Failure device_failure(const char* what, hip_abi::hipError_t error) const;
   template <typename Call>
   Result<void> on_device(const char* what, Call call);

@@ -80,6 +80,16 @@ TEST_F(EngineTest, TheKeyIsTheDigestOfSpecGeneratorAndLowering) {
   EXPECT_THAT(source.key_of(comgr)->text(), HasSubstr("comgr=3.0.0-fake"));
 }
 
+TEST_F(EngineTest, LoggedCallsAreDescriptorsThatExplainReads) {
+  const auto engine = make_engine();
+  auto call = good_call();
+  call.mask = WAVEJIT_MASK_CAUSAL;
+  reported(*engine, call);
+  const std::string text = "attention_forward fp16 b2 q256 k512 h8/2 d128 causal scale=0.125";
+  EXPECT_THAT(log_, Contains("debug: call " + text));
+  EXPECT_TRUE(runtime::explain(config_, text, "gfx950", *codegen_));
+}
+
 TEST_F(EngineTest, EachShapeHasItsKernel) {
   const auto engine = make_engine();
   std::set<std::string> keys;
