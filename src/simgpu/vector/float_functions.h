@@ -138,7 +138,8 @@ WAVEJIT_LANE_FUNCTION ScaledOperand<Float> division_scale(Float s0, Float s1, Fl
   if (is_denormal(s1)) return {scaled_by(s0, power), false};
   const bool tiny_quotient = quotient_is_denormal(s2, s1);
   if (reciprocal_is_denormal(s1)) {
-    if (tiny_quotient) return {s0 == s1 ? scaled_by(s0, power) : s0, true};
+    // The pseudo-code scales the denominator up here, out of range; only down gives v_div_fmas something to undo.
+    if (tiny_quotient) return {s0 == s1 ? scaled_by(s0, -power) : s0, true};
     return {scaled_by(s0, -power), false};
   }
   if (tiny_quotient) return {s0 == s2 ? scaled_by(s0, power) : s0, true};
@@ -148,23 +149,26 @@ WAVEJIT_LANE_FUNCTION ScaledOperand<Float> division_scale(Float s0, Float s1, Fl
 
 // v_div_fmas. The published pseudo-code scales by 2^32 (2^64), which does not undo v_div_scale; what does is 2^±64
 // (2^±128) by the size of the quotient estimate, rounded once so that denormal quotients are right.
-WAVEJIT_LANE_FUNCTION float division_fmas(float a, float b, float c, bool scale) {
-  const float plain = fused(a, b, c);
-  const double exact = fused(static_cast<double>(a), static_cast<double>(b), static_cast<double>(c));
-  const auto scaled = static_cast<float>(exact * (exponent_field(c) > 127 ? 0x1p64 : 0x1p-64));
-  return with_nan_of(scale ? scaled : plain, a, b, c);
-}
-WAVEJIT_LANE_FUNCTION double division_fmas(double a, double b, double c, bool scale) {
-  const double sum = fused(a, b, c);
+template <typename Float>
+WAVEJIT_LANE_FUNCTION Float division_fmas(Float a, Float b, Float c, bool scale) {
+  constexpr bool wide = sizeof(Float) == 8;
+  constexpr Float up = wide ? static_cast<Float>(0x1p128) : static_cast<Float>(0x1p64);
+  constexpr Float down = wide ? static_cast<Float>(0x1p-128) : static_cast<Float>(0x1p-64);
+  // Half of the smallest denormal, before scaling down.
+  constexpr Float half = wide ? static_cast<Float>(0x1p-947) : static_cast<Float>(0x1p-86);
+  const Float sum = fused(a, b, c);
   if (!scale) return with_nan_of(sum, a, b, c);
-  if (exponent_field(c) > 1023) return with_nan_of(sum * 0x1p128, a, b, c);
-  // Round to odd before scaling down: the sign of the rounding error is exact because c dominates the sum.
-  const double error = fused(a, b, c - sum);
-  const uint64_t bits = bits_of(sum);
-  const bool away = is_negative(error) != is_negative(sum);
-  const bool inexact = error != 0.0 && (bits & 1) == 0 && sum != 0.0;
-  const double odd = inexact ? double_of(away ? bits - 1 : bits + 1) : sum;
-  return with_nan_of(odd * 0x1p-128, a, b, c);
+  if (exponent_field(c) > (wide ? 1023 : 127)) return with_nan_of(sum * up, a, b, c);
+  // The second rounding only goes wrong where the first one ended on a tie: its error, exact because c dominates the
+  // sum, then says which side the true value is on.
+  const Float error = fused(a, b, c - sum);
+  const Float rounded = sum * down;
+  const Float kept = rounded * up;
+  const Float lost = sum - kept;
+  const bool beyond = is_negative(error) == is_negative(lost);
+  const bool tie = magnitude(lost) == half && error != Float{0};
+  const Float result = tie ? (beyond ? kept + (lost + lost) : kept) * down : rounded;
+  return with_nan_of(result, a, b, c);
 }
 
 /// v_div_fixup: s0 is the quotient, s1 the denominator, s2 the numerator.
@@ -184,6 +188,8 @@ WAVEJIT_LANE_FUNCTION Float division_fixup(Float s0, Float s1, Float s2) {
   if (s1 == Float{0} || infinite2) return with_sign(infinity);
   if (infinite1 || s2 == Float{0}) return with_sign(Float{0});
   if (exponent_field(s2) - exponent_field(s1) < (wide ? -1075 : -150)) return with_sign(Float{0});
+  // A quotient beyond the largest number has turned into NaN in the refinement steps (inf - inf).
+  if (is_nan(s0)) return with_sign(infinity);
   return with_sign(s0);
 }
 
