@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "cache/io.h"
@@ -39,7 +40,7 @@ class FileHandle {
   FileHandle(FileHandle&& other) noexcept : io_(other.io_), file_(std::exchange(other.file_, -1)) {}
   FileHandle& operator=(FileHandle&&) = delete;
   ~FileHandle() {
-    if (file_ >= 0) (void)io_->close(file_);
+    if (file_ >= 0) std::ignore = io_->close(file_);
   }
 
   int number() const { return file_; }

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cerrno>
 #include <exception>
+#include <tuple>
 #include <utility>
 
 #include "cache/cache.h"
@@ -105,7 +106,7 @@ Outcome write_file(IoInterface& io, const std::string& path, std::span<const std
   auto temporary = create_temporary(io, parent_of(path));
   if (!temporary) return std::unexpected(temporary.error());
   auto outcome = write_and_rename(io, *temporary, path, bytes);
-  if (!outcome) (void)uninterrupted([&] { return io.unlink(temporary->path); });
+  if (!outcome) std::ignore = uninterrupted([&] { return io.unlink(temporary->path); });
   return outcome;
 }
 
