@@ -33,7 +33,12 @@ function(wavejit_link_static_llvm target)
   endif()
   wavejit_use_llvm(${target})
   target_link_libraries(${target} PRIVATE -Wl,--start-group ${archives} -Wl,--end-group z zstd ${CMAKE_DL_LIBS} Threads::Threads)
-  target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
+  target_link_options(${target} PRIVATE -Wl,--gc-sections)
+  # Programs export nothing of it anyway, and a sanitizer's runtime inside one must stay visible to libstdc++.
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "SHARED_LIBRARY")
+    target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL)
+  endif()
 endfunction()
 
 # The generated source file with empty initialisers for the targets that LLVM was built with and we do not link.
