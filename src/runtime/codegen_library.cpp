@@ -1,7 +1,6 @@
 #include "runtime/codegen_library.h"
 
 #include <array>
-#include <cstring>
 #include <utility>
 
 #include "codegen/generator_id.h"
@@ -19,9 +18,7 @@ Result<const CodegenTable*> open_table() {
                                          library.error() + "); accepted: " + library_name +
                                          " beside libwavejit.so, or a cache filled by `wavejit prebuild`");
   }
-  wavejit_codegen_table_function get = nullptr;
-  void* address = symbol_of(*library, "wavejit_codegen_table");
-  std::memcpy(&get, &address, sizeof address);
+  const auto get = function_of<wavejit_codegen_table_function>(*library, "wavejit_codegen_table");
   const CodegenTable* table = get != nullptr ? get(WAVEJIT_CODEGEN_ABI) : nullptr;
   if (table == nullptr || table->abi != WAVEJIT_CODEGEN_ABI) {
     return fail(WAVEJIT_NO_COMPILER, std::string(library_name) + " does not speak version " +

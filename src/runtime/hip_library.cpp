@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "runtime/shared_object.h"
@@ -24,9 +25,8 @@ Result<HipFunctions> functions_of(void* library, const std::string& name) {
   HipFunctions hip;
   const char* missing = nullptr;
   const auto find = [&](auto& member, const char* symbol) {
-    void* address = symbol_of(library, symbol);
-    if (address == nullptr && missing == nullptr) missing = symbol;
-    std::memcpy(&member, &address, sizeof address);
+    member = function_of<std::remove_reference_t<decltype(member)>>(library, symbol);
+    if (member == nullptr && missing == nullptr) missing = symbol;
   };
 #define WAVEJIT_HIP_FIND(name) find(hip.name, #name);
   WAVEJIT_HIP_FUNCTIONS(WAVEJIT_HIP_FIND)
@@ -76,9 +76,7 @@ Result<HipDevice> open_simulated_device(const DeviceChoice& choice) {
                                        library.error() + "); accepted: " + simulated_library + " beside libwavejit.so");
   }
   using OpenDevices = int (*)(const char*, int, int*);
-  OpenDevices open_devices = nullptr;
-  void* address = symbol_of(*library, "wavejit_simgpu_open_devices");
-  std::memcpy(&open_devices, &address, sizeof address);
+  const auto open_devices = function_of<OpenDevices>(*library, "wavejit_simgpu_open_devices");
   if (open_devices == nullptr)
     return fail(WAVEJIT_NO_DEVICE, std::string(simulated_library) + " has no wavejit_simgpu_open_devices");
   auto hip = functions_of(*library, simulated_library);

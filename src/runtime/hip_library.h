@@ -29,6 +29,7 @@ namespace wavejit::runtime {
   X(hipModuleLaunchKernel)
 
 struct HipFunctions {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): the name of a member cannot stand in parentheses
 #define WAVEJIT_HIP_MEMBER(name) decltype(&hip_abi::name) name = nullptr;
   WAVEJIT_HIP_FUNCTIONS(WAVEJIT_HIP_MEMBER)
 #undef WAVEJIT_HIP_MEMBER

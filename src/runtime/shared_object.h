@@ -17,5 +17,10 @@ std::expected<void*, std::string> open_beside(const std::string& name);
 std::expected<void*, std::string> open_by_name(const std::string& name, bool resident_only);
 
 void* symbol_of(void* library, const char* name);
+// Null if the library has no such function.
+template <typename Function>
+Function function_of(void* library, const char* name) {
+  return reinterpret_cast<Function>(symbol_of(library, name));
+}
 
 }  // namespace wavejit::runtime
