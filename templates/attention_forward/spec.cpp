@@ -47,9 +47,10 @@ std::string all_of(const Names<Enum, count>& names) {
 // text.
 std::optional<int> positive_number(std::string_view text) {
   int value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end || value <= 0 || text.front() == '0') return std::nullopt;
+  const char* begin = text.data();
+  const char* end = begin + text.size();
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  if (error != std::errc{} || stop != end || value <= 0 || *begin == '0') return std::nullopt;
   return value;
 }
 

@@ -116,7 +116,9 @@ void SwizzledTiles::write_keys(const Values& in_flight) {
 // Four rows of dwords, two dims each → for every dim a pair of dwords, four keys.
 void SwizzledTiles::write_values(const Values& in_flight) {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  const auto row = [&](int key) { return in_flight[static_cast<std::size_t>(k_loads() + key)]; };
+  const auto row = [&](int key) {
+    return in_flight[static_cast<std::size_t>(k_loads()) + static_cast<std::size_t>(key)];
+  };
   const auto pair = [&](int key, int dword, std::uint32_t selector) {
     Value* low = ir.CreateExtractElement(row(key), static_cast<std::uint64_t>(dword));
     Value* high = ir.CreateExtractElement(row(key + 1), static_cast<std::uint64_t>(dword));

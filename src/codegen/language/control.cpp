@@ -79,7 +79,7 @@ Values loop_in_phases(Kernel& kernel, int phases, const Values& initial,
     state.push_back(carried.back());
   }
   const std::function<Values(int, const Values&)> from_phase = [&](int phase, const Values& before) {
-    const Values after = body(phase, before);
+    Values after = body(phase, before);
     if (phase + 1 == phases) return after;
     return if_uniform(kernel, more(after), Likelihood::even, after,
                       [&](const Values& values) { return from_phase(phase + 1, values); });

@@ -9,20 +9,21 @@ namespace {
 
 // LLVM's intrinsic for each MFMA, and the type it wants its 16-bit elements in: the older bf16 forms take i16.
 struct Row {
-  int m, k;
-  Element element;
+  int m;
+  int k;
   unsigned intrinsic;
+  Element element;
   bool as_i16;
 };
 constexpr Row rows[] = {
-    {32, 16, Element::bf16, llvm::Intrinsic::amdgcn_mfma_f32_32x32x16_bf16, false},
-    {32, 16, Element::fp16, llvm::Intrinsic::amdgcn_mfma_f32_32x32x16_f16, false},
-    {16, 32, Element::bf16, llvm::Intrinsic::amdgcn_mfma_f32_16x16x32_bf16, false},
-    {16, 32, Element::fp16, llvm::Intrinsic::amdgcn_mfma_f32_16x16x32_f16, false},
-    {32, 8, Element::bf16, llvm::Intrinsic::amdgcn_mfma_f32_32x32x8bf16_1k, true},
-    {32, 8, Element::fp16, llvm::Intrinsic::amdgcn_mfma_f32_32x32x8f16, false},
-    {16, 16, Element::bf16, llvm::Intrinsic::amdgcn_mfma_f32_16x16x16bf16_1k, true},
-    {16, 16, Element::fp16, llvm::Intrinsic::amdgcn_mfma_f32_16x16x16f16, false},
+    {32, 16, llvm::Intrinsic::amdgcn_mfma_f32_32x32x16_bf16, Element::bf16, false},
+    {32, 16, llvm::Intrinsic::amdgcn_mfma_f32_32x32x16_f16, Element::fp16, false},
+    {16, 32, llvm::Intrinsic::amdgcn_mfma_f32_16x16x32_bf16, Element::bf16, false},
+    {16, 32, llvm::Intrinsic::amdgcn_mfma_f32_16x16x32_f16, Element::fp16, false},
+    {32, 8, llvm::Intrinsic::amdgcn_mfma_f32_32x32x8bf16_1k, Element::bf16, true},
+    {32, 8, llvm::Intrinsic::amdgcn_mfma_f32_32x32x8f16, Element::fp16, false},
+    {16, 16, llvm::Intrinsic::amdgcn_mfma_f32_16x16x16bf16_1k, Element::bf16, true},
+    {16, 16, llvm::Intrinsic::amdgcn_mfma_f32_16x16x16f16, Element::fp16, false},
 };
 
 }  // namespace
