@@ -38,9 +38,8 @@ using IntRun = int32_t __attribute__((vector_size(run * sizeof(int32_t))));
                                   reinterpret_cast<Unsigned>(c));
 }
 [[gnu::always_inline]] inline FloatRun settled(FloatRun value) {
-  const FloatRun nan = {} /* 0 */;
-  const float canonical = float_of(default_nan_f32);
-  return value == value ? value : nan + canonical;
+  const FloatRun canonical = FloatRun{} + float_of(default_nan_f32);
+  return value == value ? value : canonical;
 }
 [[gnu::always_inline]] inline IntRun settled(IntRun value) { return value; }
 
@@ -179,10 +178,13 @@ template <typename Value>
     } else if constexpr (static_cast<Value>(0.5f) != Value{0}) {
       if (scale != nullptr) {
         for (unsigned lane = 0; lane < lane_count; ++lane) {
-          // e8m0: 2^(e - 127), 255 is NaN. Exact unless it leaves float32's range.
-          const double factor = double_of(static_cast<uint64_t>(scale[lane] + 896) << 52);
-          lanes[lane] = scale[lane] == 255 ? float_of(default_nan_f32)
-                                           : static_cast<float>(static_cast<double>(lanes[lane]) * factor);
+          // The scale of 32 consecutive k stands in the lane group of that number. e8m0: 2^(e - 127), 255 is NaN. Exact
+          // unless it leaves float32's range.
+          const Place place = source_place(shape, lane, i, two_runs);
+          const uint8_t exponent = scale[place.index + shape.m * (place.k / 32)];
+          const double factor = double_of(static_cast<uint64_t>(exponent + 896) << 52);
+          lanes[lane] = exponent == 255 ? float_of(default_nan_f32)
+                                        : static_cast<float>(static_cast<double>(lanes[lane]) * factor);
         }
       }
     }

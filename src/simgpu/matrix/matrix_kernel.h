@@ -77,7 +77,8 @@ struct MatrixCall {
   bool negate[3] = {};  ///< A, B, C of float64 instructions
   /// order[position] = k: which product is added at `position`. Null: ascending.
   const uint8_t* order = nullptr;
-  /// Scaled instructions: one e8m0 exponent a lane, for the 32 values that the lane holds. Null: no scaling.
+  /// Scaled instructions: one e8m0 exponent a lane: lane g*m + i is for row or column i and k = 32*g … 32*g + 31. Null:
+  /// no scaling.
   const uint8_t* a_scale = nullptr;
   const uint8_t* b_scale = nullptr;
 };

@@ -12,7 +12,6 @@
 namespace wavejit::simgpu::vector {
 namespace {
 
-bool is_half_kind(Kind kind) { return kind == Kind::f16 || kind == Kind::b16 || kind == Kind::bf16; }
 bool is_packed16(Kind kind) { return kind == Kind::pk_f16 || kind == Kind::pk_b16 || kind == Kind::pk_bf16; }
 
 /// MODE bits 0..1 round float32, 2..3 float16 and float64; 4..5 and 6..7 say which denormals are kept.
@@ -121,13 +120,6 @@ void write_masks(Wave& wave, const Instruction& instruction, const Bound& bound,
   } else {
     wave.set_scalar64(instruction.destination[1], mask & exec);
   }
-}
-
-bool has_mask_source(const Operation& operation) {
-  for (unsigned i = 0; i < operation.source_count; ++i) {
-    if (operation.source[i] == Kind::mask) return true;
-  }
-  return false;
 }
 
 uint64_t mask_source(const Wave& wave, const Instruction& instruction, const Bound& bound) {
@@ -315,8 +307,6 @@ Handler choose_handler(Instruction& instruction, const Bound& bound) {
     if (instruction.source[i].is_constant() && kind != Kind::mask) rewrite_constant(instruction.source[i], kind);
   }
   if (wide) return &execute_wide;
-  static_cast<void>(has_mask_source);
-  static_cast<void>(is_half_kind);
   return is_plain(instruction, bound) ? &execute_plain : &execute_general;
 }
 

@@ -40,10 +40,12 @@ WAVEJIT_LANE_FUNCTION uint32_t masked_sad_u8(uint32_t a, uint32_t reference, uin
   }
   return sum;
 }
-WAVEJIT_LANE_FUNCTION uint32_t permuted_byte(uint64_t data, uint32_t select) {
-  const auto byte = static_cast<uint32_t>(data >> (8 * (select & 7))) & 0xffu;
-  // 8..11: the sign of one of the four 16-bit words; 12: zero; above: ones.
-  const uint32_t sign = (data >> (((select & 3) * 16) + 15)) & 1 ? 0xffu : 0u;
+/// Byte `select` of {high, low}; 8..11: the sign of one of its four 16-bit words; 12: zero; above: ones.
+WAVEJIT_LANE_FUNCTION uint32_t permuted_byte(uint32_t high, uint32_t low, uint32_t select) {
+  const uint32_t word = (select & 4) != 0 ? high : low;
+  const uint32_t byte = (word >> (8 * (select & 3))) & 0xffu;
+  const uint32_t signs = (select & 2) != 0 ? high : low;
+  const uint32_t sign = ((signs >> ((select & 1) != 0 ? 31 : 15)) & 1u) * 0xffu;
   const uint32_t special = select >= 13 ? 0xffu : (select == 12 ? 0u : sign);
   return select < 8 ? byte : special;
 }
@@ -145,10 +147,9 @@ constexpr Operation operations[] = {
                  }),
     op<U32(U32, U32, U32)>("v_perm_b32",
                            [](uint32_t a, uint32_t b, uint32_t select) {
-                             const uint64_t data = (static_cast<uint64_t>(a) << 32) | b;
                              uint32_t result = 0;
                              for (unsigned i = 0; i < 4; ++i) {
-                               result |= permuted_byte(data, byte_of(select, i)) << (8 * i);
+                               result |= permuted_byte(a, b, byte_of(select, i)) << (8 * i);
                              }
                              return result;
                            }),

@@ -9,80 +9,86 @@ namespace {
 
 using namespace numerics;  // NOLINT(google-build-using-namespace)
 
-/// The lane that DPP reads for each lane; -1 if there is none.
-void dpp_sources(uint16_t control, int (&from)[wave_lanes]) {
-  for (int lane = 0; lane < static_cast<int>(wave_lanes); ++lane) {
-    const int row = lane & ~15;
-    const int in_row = lane & 15;
-    const int count = control & 15;
-    int source = -1;
-    if (control < dpp_row_shl) {
-      source = (lane & ~3) | ((control >> (2 * (lane & 3))) & 3);
-    } else if (control > dpp_row_shl && control < dpp_row_shr) {
-      source = in_row + count < 16 ? lane + count : -1;
-    } else if (control > dpp_row_shr && control < dpp_row_ror) {
-      source = in_row >= count ? lane - count : -1;
-    } else if (control > dpp_row_ror && control < dpp_wave_shl) {
-      source = row | ((in_row - count) & 15);
-    } else if (control >= dpp_row_newbcast && control < dpp_row_newbcast + 16) {
-      source = row | count;
-    } else {
-      switch (control) {
-        case dpp_wave_shl:
-          source = lane < 63 ? lane + 1 : -1;
-          break;
-        case dpp_wave_rol:
-          source = (lane + 1) & 63;
-          break;
-        case dpp_wave_shr:
-          source = lane > 0 ? lane - 1 : -1;
-          break;
-        case dpp_wave_ror:
-          source = (lane - 1) & 63;
-          break;
-        case dpp_row_mirror:
-          source = row | (15 - in_row);
-          break;
-        case dpp_row_half_mirror:
-          source = (lane & ~7) | (7 - (lane & 7));
-          break;
-        // The last lane of each row goes to the whole next row; of the first half, to the second half.
-        case dpp_row_bcast15:
-          source = lane >= 16 ? row - 1 : -1;
-          break;
-        case dpp_row_bcast31:
-          source = lane >= 32 ? 31 : -1;
-          break;
-        default:
-          break;
+/// The lane that DPP reads for `lane`; -1 if there is none.
+int dpp_source(unsigned control, int lane) {
+  const int row = lane & ~15;
+  const int in_row = lane & 15;
+  const int count = static_cast<int>(control & 15);
+  if (control < dpp_row_shl) return (lane & ~3) | static_cast<int>((control >> (2 * (lane & 3))) & 3);
+  if (control > dpp_row_shl && control < dpp_row_shr) return in_row + count < 16 ? lane + count : -1;
+  if (control > dpp_row_shr && control < dpp_row_ror) return in_row >= count ? lane - count : -1;
+  if (control > dpp_row_ror && control < dpp_wave_shl) return row | ((in_row - count) & 15);
+  if (control >= dpp_row_newbcast) return row | count;
+  switch (control) {
+    case dpp_wave_shl:
+      return lane < 63 ? lane + 1 : -1;
+    case dpp_wave_rol:
+      return (lane + 1) & 63;
+    case dpp_wave_shr:
+      return lane > 0 ? lane - 1 : -1;
+    case dpp_wave_ror:
+      return (lane - 1) & 63;
+    case dpp_row_mirror:
+      return row | (15 - in_row);
+    case dpp_row_half_mirror:
+      return (lane & ~7) | (7 - (lane & 7));
+    // The last lane of each row goes to the whole next row; of the first half, to the second half.
+    case dpp_row_bcast15:
+      return lane >= 16 ? row - 1 : -1;
+    case dpp_row_bcast31:
+      return lane >= 32 ? 31 : -1;
+    default:
+      return -1;
+  }
+}
+
+/// All values of DPP_CTRL, worked out once.
+struct DppTable {
+  static constexpr unsigned controls = dpp_row_newbcast + 16;
+  uint8_t from[controls][wave_lanes];
+  uint64_t absent[controls];  ///< lanes without a source
+
+  DppTable() : from{}, absent{} {
+    for (unsigned control = 0; control < controls; ++control) {
+      for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+        const int source = dpp_source(control, static_cast<int>(lane));
+        from[control][lane] = static_cast<uint8_t>(source < 0 ? 0 : source);
+        if (source < 0) absent[control] |= uint64_t{1} << lane;
       }
     }
-    from[lane] = source;
   }
+};
+
+/// The lanes of the rows and banks (four lanes of a row) that the masks enable.
+uint64_t enabled_lanes(unsigned row_mask, unsigned bank_mask) {
+  uint64_t banks = 0;
+  for (unsigned bank = 0; bank < 4; ++bank) banks |= ((bank_mask >> bank) & 1) != 0 ? uint64_t{0xf} << (4 * bank) : 0;
+  uint64_t lanes = 0;
+  for (unsigned row = 0; row < 4; ++row) lanes |= ((row_mask >> row) & 1) != 0 ? banks << (16 * row) : 0;
+  return lanes;
 }
 
 /// Applies DPP to `dwords` registers at `words`. Lanes in disabled rows and banks, and lanes whose source is missing or
 /// inactive without bound_ctrl, are not written.
 void apply_dpp(const Wave& wave, const Instruction& instruction, uint32_t* words, unsigned dwords,
                uint64_t& unwritten) {
-  int from[wave_lanes];
-  dpp_sources(instruction.dpp_control, from);
+  static const DppTable table;
+  const unsigned control = instruction.dpp_control < DppTable::controls ? instruction.dpp_control : 0u;
+  const uint8_t* from = table.from[control];
   const uint64_t exec = wave.exec();
-  uint64_t missing = 0;
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-    const bool row_enabled = (instruction.row_mask >> (lane / 16)) & 1;
-    const bool bank_enabled = (instruction.bank_mask >> ((lane / 4) % 4)) & 1;
-    if (!row_enabled || !bank_enabled) unwritten |= uint64_t{1} << lane;
-    if (from[lane] < 0 || ((exec >> from[lane]) & 1) == 0) missing |= uint64_t{1} << lane;
+  uint64_t missing = table.absent[control];
+  if (exec != all_lanes) {
+    for (unsigned lane = 0; lane < wave_lanes; ++lane) missing |= (~(exec >> from[lane]) & 1) << lane;
   }
+  unwritten |= ~enabled_lanes(instruction.row_mask, instruction.bank_mask);
   if (!instruction.bound_ctrl) unwritten |= missing;
   for (unsigned word = 0; word < dwords; ++word) {
     uint32_t old[wave_lanes];
     uint32_t* block = words + word * wave_lanes;
     __builtin_memcpy(old, block, sizeof(old));
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-      block[lane] = ((missing >> lane) & 1) != 0 ? 0u : old[from[lane]];
-    }
+    for (unsigned lane = 0; lane < wave_lanes; ++lane) block[lane] = old[from[lane]];
+    if (missing == 0) continue;
+    for (unsigned lane = 0; lane < wave_lanes; ++lane) block[lane] = ((missing >> lane) & 1) != 0 ? 0u : block[lane];
   }
 }
 
@@ -173,12 +179,14 @@ void fetch_modified(const Wave& wave, const Instruction& instruction, const Oper
       break;
     case Kind::pk_f32:
       if (use_op_sel) {
-        for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-          const uint32_t lo = select_low ? high[lane] : low[lane];
-          const uint32_t hi = select_high ? high[lane] : low[lane];
-          low[lane] = negate_low ? lo ^ 0x80000000u : lo;
-          high[lane] = negate_high ? hi ^ 0x80000000u : hi;
-        }
+        uint32_t first[wave_lanes];
+        uint32_t second[wave_lanes];
+        __builtin_memcpy(first, select_low ? high : low, sizeof(first));
+        __builtin_memcpy(second, select_high ? high : low, sizeof(second));
+        const uint32_t flip_low = negate_low ? 0x80000000u : 0u;
+        const uint32_t flip_high = negate_high ? 0x80000000u : 0u;
+        for (unsigned lane = 0; lane < wave_lanes; ++lane) low[lane] = first[lane] ^ flip_low;
+        for (unsigned lane = 0; lane < wave_lanes; ++lane) high[lane] = second[lane] ^ flip_high;
       }
       break;
     case Kind::mixed:

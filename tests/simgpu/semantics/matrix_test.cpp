@@ -389,6 +389,26 @@ TEST(MatrixInstructions, ScaleBlocksOf32) {
   EXPECT_EQ(machine.float_at(20), 64.0f);
 }
 
+TEST(MatrixInstructions, ScaleByThirtyTwoConsecutiveK) {
+  // Lane group g holds the scales of k = 32g…32g+31, also for 8-bit operands, which lie in two runs of 16. A is 1 where
+  // k is in block 2 only, so that only the scales of lanes 32–47 count.
+  Machine machine("gfx950");
+  for (unsigned r = 0; r < 8; ++r) {
+    machine.set(8 + r, 0x38383838u);  // fp8 1.0
+    for (unsigned lane = 0; lane < 64; ++lane) {
+      // Bytes 4r…4r+3 of lane group g: k = 16g + (4r mod 16) + 64·(r/4).
+      const unsigned k = 16 * (lane / 16) + (4 * r) % 16 + 64 * (r / 4);
+      machine.v(r)[lane] = k / 32 == 2 ? 0x38383838u : 0;
+    }
+  }
+  for (unsigned lane = 0; lane < 64; ++lane) {
+    machine.v(16)[lane] = 127 + lane / 16;
+    machine.v(17)[lane] = 127;
+  }
+  ASSERT_TRUE(machine.run("v_mfma_scale_f32_16x16x128_f8f6f4 v[20:23], v[0:7], v[8:15], 0, v16, v17"));
+  EXPECT_EQ(machine.float_at(20, 3), 128.0f);
+}
+
 TEST(MatrixInstructions, AnotherSummationOrderRoundsDifferentlyButAgreesClosely) {
   Machine machine("gfx950");
   std::mt19937_64 random(5);
