@@ -4,6 +4,7 @@
 #include <cmath>
 #include <format>
 #include <limits>
+#include <string>
 #include <tuple>
 
 #include "support/attention_run.h"
@@ -11,11 +12,11 @@
 namespace wavejit::tests {
 namespace {
 
-using Combination = std::tuple<const char*, Storage, int>;
+using Combination = std::tuple<std::string, Storage, int>;
 
 class AttentionAdversarial : public ::testing::TestWithParam<Combination> {
  protected:
-  const char* target() const { return std::get<0>(GetParam()); }
+  std::string target() const { return std::get<0>(GetParam()); }
   Storage storage() const { return std::get<1>(GetParam()); }
   int head_dim() const { return std::get<2>(GetParam()); }
 
@@ -149,7 +150,7 @@ std::string name_of(const ::testing::TestParamInfo<Combination>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, AttentionAdversarial,
-                         ::testing::Combine(::testing::Values("gfx942", "gfx950"),
+                         ::testing::Combine(::testing::Values(std::string("gfx942"), std::string("gfx950")),
                                             ::testing::Values(Storage::fp16, Storage::bf16),
                                             ::testing::Values(64, 128)),
                          name_of);

@@ -24,6 +24,8 @@ struct AttentionInputs {
 struct AttentionAnswer {
   std::vector<double> o;    // [batch][query length][query heads][head dim]
   std::vector<double> lse;  // [batch][query heads][query length]
+  // Σ p·|v| / Σ p, as o: what relative errors of the weights P are multiplied with.
+  std::vector<double> magnitude;
 };
 
 AttentionAnswer attention_reference(const AttentionInputs& inputs);

@@ -191,8 +191,8 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   return out;
 }
 
-Engine::Engine(const char* target, const char* cache_directory, const char* output_store, const char* lowering) {
-  const std::string device = std::string("sim:") + target;
+Engine::Engine(const std::string& target, const char* cache_directory, const char* output_store, const char* lowering) {
+  const std::string device = "sim:" + target;
   wavejit_engine_options options{};
   options.size = sizeof options;
   options.device = device.c_str();
@@ -224,14 +224,21 @@ Verdict judge(const AttentionCase& which, const AttentionAnswer& exact, const At
   Verdict verdict;
   double largest = 0;
   for (std::size_t i = 0; i < exact.o.size(); ++i) {
-    const double got = from_storage(which.storage, output.o[i]);
-    if (!std::isfinite(got)) verdict.finite = false;
-    verdict.error = std::max(verdict.error, std::fabs(got - exact.o[i]));
     const double rounded = from_storage(which.storage, to_storage(which.storage, exact.o[i]));
     verdict.rounding_error = std::max(verdict.rounding_error, std::fabs(rounded - exact.o[i]));
     largest = std::max(largest, std::fabs(exact.o[i]));
   }
   verdict.bound = 2 * std::max(verdict.rounding_error, half_ulp(which.storage, largest)) + 1e-5;
+  const double unit_roundoff = which.storage == Storage::fp16 ? 0x1p-11 : 0x1p-8;
+  for (std::size_t i = 0; i < exact.o.size(); ++i) {
+    const double got = from_storage(which.storage, output.o[i]);
+    if (!std::isfinite(got)) verdict.finite = false;
+    const double error = std::fabs(got - exact.o[i]);
+    verdict.error = std::max(verdict.error, error);
+    const double of_weights = unit_roundoff * exact.magnitude[i];
+    const double roundings = of_weights + half_ulp(which.storage, std::fabs(exact.o[i]) + of_weights) + 1e-5;
+    if (!(error <= std::max(verdict.bound, roundings))) ++verdict.elements_out_of_bound;
+  }
   if (which.lse) {
     for (std::size_t i = 0; i < exact.lse.size(); ++i) {
       if (std::isinf(exact.lse[i])) {

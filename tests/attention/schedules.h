@@ -1,0 +1,41 @@
+// One case under every wave schedule: within the bounds each time, and the same bits every time.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+
+#include "support/attention_run.h"
+
+namespace wavejit::tests {
+
+struct Schedule {
+  wavejit_simgpu_schedule order;
+  std::uint64_t seed;
+};
+inline constexpr std::array schedules = {Schedule{WAVEJIT_SIMGPU_IN_ORDER, 1}, Schedule{WAVEJIT_SIMGPU_REVERSE, 2},
+                                         Schedule{WAVEJIT_SIMGPU_RANDOM, 3}};
+
+inline void check_under_all_schedules(Engine& engine, const AttentionCase& which) {
+  const AttentionAnswer exact = attention_reference(which.inputs);
+  AttentionOutput first;
+  for (const Schedule& schedule : schedules) {
+    set_schedule(schedule.order, schedule.seed);
+    const AttentionOutput output = run_attention(engine.get(), which);
+    ASSERT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
+    EXPECT_EQ(output.reports, "");
+    EXPECT_TRUE(output.fence_intact) << "something outside O or LSE was written";
+    const Verdict verdict = judge(which, exact, output);
+    EXPECT_TRUE(verdict.good()) << verdict.text();
+    if (schedule.seed == schedules.front().seed) {
+      first = output;
+    } else {
+      EXPECT_EQ(output.o, first.o) << "O depends on the wave schedule";
+      EXPECT_THAT(output.lse, ::testing::Pointwise(::testing::Eq(), first.lse)) << "LSE depends on the wave schedule";
+    }
+  }
+}
+
+}  // namespace wavejit::tests
