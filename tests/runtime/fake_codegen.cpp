@@ -18,6 +18,11 @@ void destroy(wavejit_codegen_service* service) { delete reinterpret_cast<int*>(s
 void compile(wavejit_codegen_service*, const char* spec, wavejit_codegen_result* result) {
   FakeCodegen& codegen = fake_codegen();
   ++codegen.compiles;
+  ++codegen.begun;
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (codegen.begun < codegen.together && std::chrono::steady_clock::now() < give_up)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (codegen.begun >= codegen.together) ++codegen.met;
   std::this_thread::sleep_for(std::chrono::milliseconds(codegen.delay_ms));
   auto* text = new std::string(std::string("fake code object of ") + spec);
   result->status = codegen.status;
