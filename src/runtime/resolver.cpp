@@ -123,7 +123,8 @@ Result<Resolved> Resolver::obtain(std::unique_ptr<LoadedKernel> kernel, Phases& 
   auto compiled = source_.compile(kernel->spec, *key, phases);
   if (!compiled) {
     statistics_.compile_failures.fetch_add(1);
-    logger_.write(LogLevel::error, compiled.error().detail);
+    // Not an error line: the caller gets the sentence with the status and decides what to do with it.
+    logger_.write(LogLevel::info, compiled.error().detail);
     return std::unexpected(std::move(compiled.error()));
   }
   statistics_.compiled.fetch_add(1);
