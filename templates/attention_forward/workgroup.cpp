@@ -73,8 +73,13 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
   Value* row = ir.CreateAdd(first_row_of_wave, ir.CreateAnd(kernel.lane(), constant(Workgroup::rows_per_wave - 1)));
 
   // The last key that a row sees. Row numbers and lengths stay below 2²⁶ (a slice is under 4 GiB and a row has at least
-  // 128 bytes), so this does not overflow for any offset that an alignment of the two sequences can give.
-  Value* offset = spec.mask == Mask::causal ? kernel.argument_i32(offsetof(Arguments, causal_offset)) : nullptr;
+  // 128 bytes), so an offset cut to ±2³⁰ hides and shows the same keys as the whole one, and nothing below overflows.
+  Value* offset = nullptr;
+  if (spec.mask == Mask::causal) {
+    constexpr int far = 1 << 30;
+    offset = kernel.argument_i32(offsetof(Arguments, causal_offset));
+    offset = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, minimum(kernel, offset, constant(far)), constant(-far));
+  }
   const auto limit_of = [&](Value* query_row) {
     return offset ? minimum(kernel, ir.CreateAdd(query_row, offset), last_key) : last_key;
   };
