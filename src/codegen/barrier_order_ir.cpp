@@ -9,6 +9,7 @@
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
 #include <format>
 #include <optional>
 
@@ -27,16 +28,15 @@ class Reader {
     const auto add = [&](Kind kind, std::uint64_t amount) {
       events.push_back({.kind = kind, .amount = static_cast<std::uint32_t>(amount), .position = 0});
     };
-    if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
-      if (load->getPointerAddressSpace() == lds_address_space) add(Kind::read, bytes_of(load->getType()));
-    } else if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
-      if (store->getPointerAddressSpace() == lds_address_space)
-        add(Kind::write, bytes_of(store->getValueOperand()->getType()));
-    } else if (const auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction)) {
-      if (update->getPointerAddressSpace() == lds_address_space) add(Kind::write, bytes_of(update->getType()));
-    } else if (const auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction)) {
-      if (exchange->getPointerAddressSpace() == lds_address_space)
-        add(Kind::write, bytes_of(exchange->getNewValOperand()->getType()));
+    // Operands through the base class: pointer and value stand at these places in each of the four.
+    if (llvm::isa<llvm::LoadInst>(instruction)) {
+      if (is_lds_pointer(*instruction.getOperand(0))) add(Kind::read, bytes_of(instruction.getType()));
+    } else if (llvm::isa<llvm::StoreInst>(instruction)) {
+      if (is_lds_pointer(*instruction.getOperand(1))) add(Kind::write, bytes_of(instruction.getOperand(0)->getType()));
+    } else if (llvm::isa<llvm::AtomicRMWInst>(instruction)) {
+      if (is_lds_pointer(*instruction.getOperand(0))) add(Kind::write, bytes_of(instruction.getType()));
+    } else if (llvm::isa<llvm::AtomicCmpXchgInst>(instruction)) {
+      if (is_lds_pointer(*instruction.getOperand(0))) add(Kind::write, bytes_of(instruction.getOperand(2)->getType()));
     } else if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
       return read_call(*call, add);
     }
@@ -83,14 +83,14 @@ class Reader {
     return {};
   }
 
+  static bool is_lds_pointer(const llvm::Value& value) {
+    const llvm::Type* type = value.getType();
+    return type->isPointerTy() && type->getPointerAddressSpace() == lds_address_space;
+  }
+
   static bool reads_lds_pointer(const llvm::CallBase& call) {
-    for (const auto& operand : call.args()) {
-      const llvm::Type* type = operand->getType();
-      if (type->isPointerTy() && type->getPointerAddressSpace() == lds_address_space) {
-        return call.mayReadOrWriteMemory();
-      }
-    }
-    return false;
+    return call.mayReadOrWriteMemory() &&
+           std::ranges::any_of(call.args(), [](const llvm::Use& operand) { return is_lds_pointer(*operand); });
   }
 
   std::uint64_t bytes_of(llvm::Type* type) const { return layout_.getTypeStoreSize(type).getFixedValue(); }

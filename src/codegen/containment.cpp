@@ -103,7 +103,7 @@ bool start_contained(std::function<void()> work, std::function<void(const std::s
   const bool started = pthread_create(&handle, &attributes, contained_main, thread.get()) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
-  if (started) thread.release();  // contained_main owns it
+  if (started) (void)thread.release();  // contained_main owns it
   return started;
 }
 
@@ -127,7 +127,8 @@ unsigned parked_threads() { return parked_count.load(); }
 }  // namespace wavejit::codegen
 
 // The linker sends every call that LLVM and LLD make to these functions here (--wrap); on threads of the host, and in
-// programs around the library, they are what they always were.
+// programs around the library, they are what they always were. The names are the linker's.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
 [[noreturn]] void __real_abort();
 [[noreturn]] void __real_exit(int status);
@@ -146,3 +147,4 @@ extern "C" {
   __real__exit(status);
 }
 }
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
