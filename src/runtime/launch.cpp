@@ -19,9 +19,12 @@ constexpr std::uint32_t max_grid_yz = 0xFFFF;
 
 std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
-// A dimension with one element has no stride: whatever the caller left there must not reach address arithmetic.
+// A dimension with one element has no stride, a tensor without rows has none at all: whatever the caller left there
+// must not reach address arithmetic.
 std::uint64_t stride(const wavejit_tensor& tensor, int dimension, std::uint64_t bytes) {
-  return tensor.sizes[dimension] > 1 ? static_cast<std::uint64_t>(tensor.strides[dimension]) * bytes : 0;
+  return tensor.sizes[dimension] > 1 && tensor.sizes[1] > 0
+             ? static_cast<std::uint64_t>(tensor.strides[dimension]) * bytes
+             : 0;
 }
 
 std::uint32_t row_bytes(const wavejit_tensor& tensor) {

@@ -1,6 +1,6 @@
 #include "runtime/resolver.h"
 
-#include <algorithm>
+#include <new>
 #include <utility>
 
 #include "templates/attention_forward/arguments.h"
@@ -11,6 +11,10 @@ namespace {
 using hip_abi::hipError_t;
 using hip_abi::hipSuccess;
 
+// Callers that ask for ever new shapes which do not exist must not fill memory. Guess: nobody has more kinds of
+// failure.
+constexpr std::size_t max_remembered_failures = 256;
+
 // What the same call would meet again: the compiler's own verdict, not a library that may yet be installed.
 bool is_final(const Failure& failure) {
   return failure.status == WAVEJIT_COMPILE_FAILED || failure.status == WAVEJIT_UNSUPPORTED;
@@ -18,13 +22,29 @@ bool is_final(const Failure& failure) {
 
 }  // namespace
 
+// Whatever happens to the one who works, memory running out included, those who wait are told.
+class Resolver::Landing {
+ public:
+  Landing(Resolver& resolver, std::uint64_t code, Flight& flight) : resolver_(resolver), code_(code), flight_(flight) {}
+  ~Landing() {
+    const std::scoped_lock lock(resolver_.mutex_);
+    flight_.done = true;
+    resolver_.flights_.erase(code_);
+    resolver_.landed_.notify_all();
+  }
+  Landing(const Landing&) = delete;
+  Landing& operator=(const Landing&) = delete;
+
+ private:
+  Resolver& resolver_;
+  std::uint64_t code_;
+  Flight& flight_;
+};
+
 // The template speaks of head dims; the caller of the C ABI needs to know which field that was.
 Failure Resolver::name_field(const AttentionShape& shape, Failure failure) const {
-  const auto shapes = supported_shapes(target_, toggles_);
-  const bool known = std::ranges::any_of(shapes, [&](const AttentionShape& other) {
-    return other.head_dim_qk == shape.head_dim_qk && other.head_dim_v == shape.head_dim_v;
-  });
-  if (!known && !shapes.empty())
+  // Without anything forced, only the head dim can stand in the way.
+  if (!choose_route(shape, target_, {}))
     failure.detail = "q.sizes[3] (head dim) = " + std::to_string(shape.head_dim_qk) + ": " + failure.detail;
   return failure;
 }
@@ -58,8 +78,8 @@ Result<Resolved> Resolver::resolve(const AttentionShape& shape, Phases& phases) 
     }
     flight = slot = std::make_shared<Flight>();
   }
-  // Whatever happens, those who wait are told: also when memory runs out on the way.
-  Result<Resolved> outcome = fail(WAVEJIT_OUT_OF_MEMORY, {});
+  const Landing landing(*this, code, *flight);
+  Result<Resolved> outcome = flight->outcome;
   try {
     outcome = make(shape, phases);
   } catch (const std::bad_alloc&) {
@@ -68,13 +88,10 @@ Result<Resolved> Resolver::resolve(const AttentionShape& shape, Phases& phases) 
   const std::scoped_lock lock(mutex_);
   if (outcome) {
     table_.insert(code, outcome->kernel);
-  } else if (is_final(outcome.error())) {
+  } else if (is_final(outcome.error()) && failures_.size() < max_remembered_failures) {
     failures_.emplace(code, outcome.error());
   }
   flight->outcome = outcome;
-  flight->done = true;
-  flights_.erase(code);
-  landed_.notify_all();
   return outcome;
 }
 

@@ -49,8 +49,10 @@ class Resolver {
  private:
   struct Flight {
     bool done = false;
-    Result<Resolved> outcome{Resolved{}};
+    // Stands unless the work comes to an end.
+    Result<Resolved> outcome = fail(WAVEJIT_OUT_OF_MEMORY, {});
   };
+  class Landing;
 
   Result<Resolved> make(const AttentionShape& shape, Phases& phases);
   Result<Resolved> obtain(std::unique_ptr<LoadedKernel> kernel, Phases& phases);

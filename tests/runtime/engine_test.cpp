@@ -80,6 +80,18 @@ TEST_F(EngineTest, TheKeyIsTheDigestOfSpecGeneratorAndLowering) {
   EXPECT_THAT(source.key_of(comgr)->text(), HasSubstr("comgr=3.0.0-fake"));
 }
 
+TEST_F(EngineTest, ShapesWithoutKernelsDoNotFillMemory) {
+  const auto engine = make_engine();
+  for (std::int64_t head_dim = 200; head_dim < 600; ++head_dim) {
+    auto call = good_call(1, 1, 1, 1, 1, head_dim);
+    const auto outcome = engine->attention_forward(&call, nullptr);
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().status, WAVEJIT_UNSUPPORTED);
+  }
+  EXPECT_EQ(statistics_of(*engine).compile_failures, 400U);
+  EXPECT_EQ(fake_codegen().compiles, 0U);
+}
+
 TEST_F(EngineTest, LoggedCallsAreDescriptorsThatExplainReads) {
   const auto engine = make_engine();
   auto call = good_call();

@@ -198,12 +198,15 @@ TEST_F(Problem, ANewerCallersUnknownFieldsMustBeZero) {
 
 TEST_F(Problem, NoKeysNeedNoPointers) {
   const auto engine = make_engine();
-  Call call = good_call(1, 4, 0);
+  Call call = good_call(2, 4, 0);
   call.k.data = call.v.data = nullptr;
+  call.k.strides[0] = call.v.strides[2] = -7;  // of no rows: never used
   const auto outcome = engine->attention_forward(&call, nullptr);
   ASSERT_TRUE(outcome) << outcome.error().detail;
   EXPECT_EQ(fake_hip().last.arguments.key_length, 0U);
   EXPECT_EQ(fake_hip().last.arguments.causal_offset, -4);
+  EXPECT_EQ(fake_hip().last.arguments.k_batch_stride, 0U);
+  EXPECT_EQ(fake_hip().last.arguments.v_head_stride, 0U);
 }
 
 TEST_F(Problem, StridesOfDimensionsWithOneElementNeverReachTheKernel) {
