@@ -217,12 +217,12 @@ template <typename Run, typename Value, unsigned M, unsigned Registers>
     const unsigned block = result_place(shape, 0, first).block;
     const Value* a = operands.a + a_block(call, block) * k * M;
     const Value* b = operands.b + block * k * M;
+    // result_place, with what is constant kept constant: `Registers` is 1 or 4.
+    const Value* rows = a + (M == 32 ? 8 * (first / 4 % 4) : 0) + first % 4;
     Run sums[Registers][4];
-    const Value* rows[Registers][4];
     for (unsigned r = 0; r < Registers; ++r) {
       for (unsigned piece = 0; piece < 4; ++piece) {
         sums[r][piece] = load_run<Run>(call.c_registers + (first + r) * call.c_stride + piece * run);
-        rows[r][piece] = a + result_place(shape, piece * run, first + r).row;
       }
     }
     for (unsigned step = 0; step < k; ++step) {
@@ -230,7 +230,7 @@ template <typename Run, typename Value, unsigned M, unsigned Registers>
       for (unsigned part = 0; part < M / run; ++part) columns[part] = load_run<Run>(b + step * M + part * run);
       for (unsigned r = 0; r < Registers; ++r) {
         for (unsigned piece = 0; piece < 4; ++piece) {
-          const Run row = rows[r][piece][step * M] - Run{};
+          const Run row = rows[step * M + 4 * (M == 32 ? piece / 2 : piece) + r] - Run{};
           sums[r][piece] = multiply_add(row, columns[piece % (M / run)], sums[r][piece]);
         }
       }

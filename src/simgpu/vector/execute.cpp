@@ -2,6 +2,7 @@
 
 #include <xmmintrin.h>
 
+#include <bit>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -137,7 +138,7 @@ void execute_general(Wave& wave, const Instruction& instruction);
 
 /// No modifiers: kernels read registers directly and, with all lanes active, write them directly.
 void execute_plain(Wave& wave, const Instruction& instruction) {
-  const auto& bound = *reinterpret_cast<const Bound*>(instruction.payload);
+  const auto& bound = *std::bit_cast<const Bound*>(instruction.payload);
   if ((wave.mode & bound.mode_mask) != bound.mode_value) return execute_general(wave, instruction);
   const Operation& operation = *bound.operation;
   Call call;
@@ -174,7 +175,7 @@ void execute_plain(Wave& wave, const Instruction& instruction) {
 
 /// Wide conversions: register blocks of many dwords, no modifiers.
 void execute_wide(Wave& wave, const Instruction& instruction) {
-  const auto& bound = *reinterpret_cast<const Bound*>(instruction.payload);
+  const auto& bound = *std::bit_cast<const Bound*>(instruction.payload);
   const Operation& operation = *bound.operation;
   Call call;
   fill_call(call, wave, instruction);
@@ -189,24 +190,18 @@ void execute_wide(Wave& wave, const Instruction& instruction) {
   blend(wave.vgpr[instruction.destination[0].index], result.get(), wave.exec(), dwords);
 }
 
-/// Host rounding mode for the duration of a kernel.
-class HostRounding {
- public:
-  explicit HostRounding(unsigned mode) : saved_(_mm_getcsr()) {
-    // MODE counts nearest, up, down, zero; MXCSR nearest, down, up, zero.
-    constexpr unsigned host_modes[4] = {_MM_ROUND_NEAREST, _MM_ROUND_UP, _MM_ROUND_DOWN, _MM_ROUND_TOWARD_ZERO};
-    if (mode != 0) _mm_setcsr((saved_ & ~static_cast<unsigned>(_MM_ROUND_MASK)) | host_modes[mode]);
-  }
-  ~HostRounding() { _mm_setcsr(saved_); }
-  HostRounding(const HostRounding&) = delete;
-  HostRounding& operator=(const HostRounding&) = delete;
-
- private:
-  unsigned saved_;
-};
+/// Runs a kernel under another rounding mode of the host. MODE counts nearest, up, down, zero; MXCSR nearest, down, up,
+/// zero.
+void run_rounded(Kernel kernel, Call& call, unsigned mode) {
+  constexpr unsigned host_modes[4] = {_MM_ROUND_NEAREST, _MM_ROUND_UP, _MM_ROUND_DOWN, _MM_ROUND_TOWARD_ZERO};
+  const unsigned saved = _mm_getcsr();
+  _mm_setcsr((saved & ~_MM_ROUND_MASK) | host_modes[mode]);
+  kernel(call);
+  _mm_setcsr(saved);
+}
 
 void execute_general(Wave& wave, const Instruction& instruction) {
-  const auto& bound = *reinterpret_cast<const Bound*>(instruction.payload);
+  const auto& bound = *std::bit_cast<const Bound*>(instruction.payload);
   const Operation& operation = *bound.operation;
   Call call;
   fill_call(call, wave, instruction);
@@ -233,9 +228,10 @@ void execute_general(Wave& wave, const Instruction& instruction) {
     mode = rounding == 0x03 ? wave.round_f32() : (rounding == 0x0c ? wave.round_f16_f64() : 0);
   }
   call.rounding = rounding == 0x0c ? static_cast<uint8_t>(mode) : 0;
-  {
-    const HostRounding host(mode);
+  if (mode == 0) {
     bound.kernel(call);
+  } else {
+    run_rounded(bound.kernel, call, mode);
   }
   const uint64_t exec = wave.exec();
   if ((bound.flags & flag_mask_result) != 0) {

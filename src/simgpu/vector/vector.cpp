@@ -1,6 +1,7 @@
 #include "simgpu/vector/vector.h"
 
 #include <array>
+#include <bit>
 #include <cassert>
 #include <deque>
 #include <mutex>
@@ -68,7 +69,7 @@ Handler select(Instruction& instruction) {
   if (found == table<Ocp>().by_name.end()) return nullptr;
   const bool saturating = instruction.clamp && found->second->saturating.kernel != nullptr;
   const Bound& bound = saturating ? found->second->saturating : found->second->plain;
-  instruction.payload = reinterpret_cast<uint64_t>(&bound);
+  instruction.payload = std::bit_cast<uint64_t>(&bound);
   return choose_handler(instruction, bound);
 }
 
