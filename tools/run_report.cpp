@@ -70,7 +70,7 @@ std::string to_text(const RunReport& report) {
   line("kernel", call.kernel_spec);
   line("key", call.key);
   line("origin", origin_text(call.origin));
-  line("device", fmt::format("{} ({})", report.device_name, report.target));
+  line("device", report.device_name);
   std::string times;
   for (const Phase& phase : phases) {
     const std::uint64_t nanoseconds = call.*phase.nanoseconds;

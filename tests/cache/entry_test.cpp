@@ -181,6 +181,41 @@ TEST(EntryTest, ShiftedTextsDoNotPassAsThisKey) {
   if (parsed) EXPECT_NE(parsed->key_text, sample.entry.key_text);
 }
 
+// Each limit by itself: two lengths traded against each other, so that everything else adds up.
+TEST(EntryTest, LimitsHoldWithARightChecksum) {
+  const auto code = sample_code(500);
+  Entry entry{.key_text = std::string(max_key_text_bytes, 'k'),
+              .target_id = std::string(max_target_id_bytes, 't'),
+              .kernels = {},
+              .code_object = code};
+  for (std::size_t i = 0; i < max_kernels; ++i)
+    entry.kernels.push_back({.name = std::string(max_kernel_name_bytes, 'n')});
+  const auto bytes = serialise(entry).value();
+  const auto refused = [&](std::size_t field, std::uint32_t value, std::size_t other, std::uint32_t other_value,
+                           const char* word) {
+    const auto parsed = parse_exact(resealed(with_field(with_field(bytes, field, value), other, other_value)));
+    ASSERT_FALSE(parsed) << word;
+    EXPECT_THAT(parsed.error(), HasSubstr(word));
+  };
+  refused(24, 16385, 28, 127, "key_text_bytes is 16385; 1 to 16384");
+  refused(24, 16383, 28, 129, "target_id_bytes is 129; 1 to 128");
+  refused(40, 1025, 72, 1023, "name_bytes is 1025; 1 to 1024");
+  refused(32, 17, 36, 0, "kernel_count is 17; 1 to 16");
+  refused(36, 1, 36, 1, "reserved is 1");
+}
+
+// A header that claims a line more than it needs, where the code object begins with zeros.
+TEST(EntryTest, HeaderHasOneLengthOnly) {
+  std::vector<std::byte> code(500);
+  Entry entry{.key_text = "key", .target_id = "gfx950", .kernels = sample_kernels(), .code_object = code};
+  const auto bytes = serialise(entry).value();
+  const auto header = static_cast<std::uint32_t>(header_bytes(bytes));
+  const auto parsed =
+      parse_exact(resealed(with_field(with_field(bytes, 12, header + 64), 16, std::uint64_t{500 - 64})));
+  ASSERT_FALSE(parsed);
+  EXPECT_THAT(parsed.error(), HasSubstr("its parts need " + std::to_string(header)));
+}
+
 TEST(EntryTest, PaddingMustBeZero) {
   Sample sample;
   const std::size_t header = header_bytes(sample.bytes);

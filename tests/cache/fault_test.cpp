@@ -1,5 +1,6 @@
 // Every system call fails, in every way, once and from then on (reliability cases 20 to 22): a fault is a miss or an
 // unpublished entry with one counter, never wrong bytes, an exception, a half-written entry or a hang.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -134,21 +135,53 @@ INSTANTIATE_TEST_SUITE_P(All, FaultTest, ::testing::Combine(::testing::ValuesIn(
                            return name + (std::get<1>(param.param) ? "FromThenOn" : "Once");
                          });
 
-// Names that come out the same again and again: O_EXCL keeps two writers apart.
+// Bytes that may not have reached the disk get no name.
+TEST(SyncTest, EntryThatWasNotSyncedIsNotPublished) {
+  class UnsyncedIo : public PassingIo {
+   public:
+    IoResult<void> fdatasync(int /*file*/) override { return std::unexpected(EIO); }
+  };
+  const ScratchDirectory scratch;
+  UnsyncedIo io;
+  Cache cache = open_cache(scratch / "cache", Mode::read_write, &io);
+  const auto code = sample_code(100);
+  EXPECT_FALSE(cache.publish(sample_key(), {.kernels = sample_kernels(), .code_object = code}).published);
+  const FilesBelow files = files_below(scratch.path());
+  EXPECT_TRUE(files.entries.empty() && files.temporaries.empty());
+}
+
+// The worst of luck: a process with our id on another host draws our random bits. Only the sequence still counts up.
 class SameNameIo : public PassingIo {
  public:
   std::uint64_t random_bits() override { return 42; }
   std::int64_t process_id() override { return 1; }
+  IoResult<int> open(const std::string& path, int flags, std::uint32_t mode) override {
+    if ((flags & O_CREAT) != 0) created_ = path;
+    return PassingIo::open(path, flags, mode);
+  }
+  const std::string& created() const { return created_; }
+
+ private:
+  std::string created_;
 };
 
-TEST(TemporaryNameTest, DiffersWithinAProcessWhateverTheRandomBits) {
+TEST(TemporaryNameTest, AnotherWritersTemporaryIsNeverWrittenTo) {
   const ScratchDirectory scratch;
   SameNameIo io;
   Cache cache = open_cache(scratch / "cache", Mode::read_write, &io);
   const auto code = sample_code(100);
-  for (int i = 0; i < 5; ++i) {
-    EXPECT_TRUE(cache.publish(sample_key(), {.kernels = sample_kernels(), .code_object = code}).published);
-  }
+  const Compiled compiled{.kernels = sample_kernels(), .code_object = code};
+  ASSERT_TRUE(cache.publish(sample_key(), compiled).published);
+  const std::string name = io.created();
+  const std::size_t dash = name.rfind('-');
+  const auto other_writers = sample_code(77, 3);
+  const std::string next = name.substr(0, dash + 1) + std::to_string(std::stoull(name.substr(dash + 1)) + 1);
+  write_bytes(next, other_writers);
+
+  EXPECT_TRUE(cache.publish(sample_key(), compiled).published);
+  EXPECT_NE(io.created(), next);
+  EXPECT_TRUE(same_bytes(read_bytes(next), other_writers));
+  EXPECT_TRUE(cache.lookup(sample_key()));
 }
 
 }  // namespace

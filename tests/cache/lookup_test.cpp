@@ -263,9 +263,12 @@ TEST_F(LookupTest, RootThatIsTooLongIsAMissAndAFailedPublish) {
 // A target id comes from a driver or a user: it must not name a folder elsewhere.
 TEST_F(LookupTest, TargetIdCannotLeaveTheCache) {
   const Key escape(key_.text(), "../../outside");
-  EXPECT_FALSE(cache_.lookup(escape));
-  EXPECT_FALSE(cache_.publish(escape, {.kernels = sample_kernels(), .code_object = code_}).published);
-  EXPECT_FALSE(cache_.drop(escape));
+  CountingIo io;
+  Cache cache = open_cache(root_, Mode::read_write, &io);
+  EXPECT_FALSE(cache.lookup(escape));
+  EXPECT_FALSE(cache.publish(escape, {.kernels = sample_kernels(), .code_object = code_}).published);
+  EXPECT_FALSE(cache.drop(escape));
+  EXPECT_EQ(io.calls(), 0);
   EXPECT_TRUE(picture_of(scratch_.path()).size() == 1);
 }
 

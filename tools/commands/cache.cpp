@@ -140,7 +140,8 @@ Result<ExitCode> info(const EngineOptions& engine, bool json) {
     return ExitCode::ok;
   }
   fmt::print("entries  {}\nbytes    {}\ndamaged  {}\n", all.entries, all.bytes, damaged);
-  for (const auto& [target, sum] : targets) fmt::print("{:<8} {} entries, {} bytes\n", target, sum.entries, sum.bytes);
+  for (const auto& [target, sum] : targets)
+    fmt::print("{:<8} {} {}, {} bytes\n", target, sum.entries, sum.entries == 1 ? "entry" : "entries", sum.bytes);
   return ExitCode::ok;
 }
 
@@ -161,7 +162,7 @@ Result<ExitCode> verify(const EngineOptions& engine, bool json) {
   if (json) {
     fmt::print("{}\n", dumped({{"entries", rows->size()}, {"damaged", found}}));
   } else {
-    fmt::print("{} entries, {} damaged{}\n", rows->size(), damaged,
+    fmt::print("{} {}, {} damaged{}\n", rows->size(), rows->size() == 1 ? "entry" : "entries", damaged,
                damaged == 0 ? "" : "; each is compiled anew and replaced when it is next asked for");
   }
   return damaged == 0 ? ExitCode::ok : ExitCode::check_failed;
