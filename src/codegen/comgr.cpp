@@ -225,6 +225,7 @@ int collect(dl_phdr_info* info, std::size_t, void* argument) {
   LoadedLibrary library = {.path = std::string(path), .build_id = {}};
   for (const auto& header : std::span(info->dlpi_phdr, info->dlpi_phnum)) {
     if (header.p_type != PT_NOTE) continue;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader states addresses as numbers
     const char* note = reinterpret_cast<const char*>(info->dlpi_addr + header.p_vaddr);
     const char* const end = note + header.p_memsz;
     const auto aligned = [](std::uint32_t size) { return (size + 3U) & ~3U; };

@@ -37,6 +37,13 @@ struct ContainedThread {
 namespace {
 
 std::atomic<unsigned> parked_count = 0;
+std::atomic<unsigned> running_count = 0;  // started and neither ended nor parked
+
+// A host may call exit() while another of its threads waits for a compile. LLVM's static objects are destroyed after
+// this function, which was registered later: give the compile its time, but not for ever.
+void wait_at_exit() {
+  for (int waited_ms = 0; running_count != 0 && waited_ms < 5000; ++waited_ms) usleep(1000);
+}
 
 // Instruction selection recurses; LLVM's own tools run on 8 MiB.
 constexpr std::size_t stack_bytes = 16UL << 20;
@@ -56,6 +63,7 @@ void* contained_main(void* argument) {
     thread->tell("an unknown exception");
   }
   ContainedThread::current() = nullptr;
+  --running_count;
   return nullptr;
 }
 
@@ -63,6 +71,7 @@ void* contained_main(void* argument) {
 
 void ContainedThread::park(const std::string& reason) {
   ++parked_count;
+  --running_count;
   tell(reason);
   for (;;) pause();
 }
@@ -82,6 +91,7 @@ void install_containment() {
   std::call_once(once, [] {
     llvm::install_fatal_error_handler(fatal_error);
     llvm::install_bad_alloc_error_handler(fatal_error);
+    (void)std::atexit(wait_at_exit);
   });
 }
 
@@ -100,10 +110,15 @@ bool start_contained(std::function<void()> work, std::function<void(const std::s
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t handle;
+  ++running_count;
   const bool started = pthread_create(&handle, &attributes, contained_main, thread.get()) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
-  if (started) (void)thread.release();  // contained_main owns it
+  if (started) {
+    (void)thread.release();  // contained_main owns it
+  } else {
+    --running_count;
+  }
   return started;
 }
 

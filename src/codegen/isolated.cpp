@@ -49,6 +49,14 @@ std::expected<std::string, Failure> program_path(const Options& options) {
               std::format("wavejit-compile is neither beside the library nor in ../bin of '{}'", folder.string()));
 }
 
+// A host that has closed its standard descriptors gets their numbers for new files; moved here, they survive being
+// replaced one after the other in the child.
+FileDescriptor above_standard(int descriptor) {
+  if (descriptor < 0 || descriptor > STDERR_FILENO) return FileDescriptor(descriptor);
+  const FileDescriptor low(descriptor);
+  return FileDescriptor(fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+}
+
 struct Ended {
   Bytes output;
   std::string errors;  // the last few hundred bytes of stderr
@@ -83,20 +91,20 @@ std::expected<Ended, Failure> run(const std::vector<std::string>& arguments, std
   auto program = program_path(options);
   if (!program) return std::unexpected(program.error());
 
-  const FileDescriptor input_file(memfd_create("wavejit-request", MFD_CLOEXEC));
+  const FileDescriptor input_file = above_standard(memfd_create("wavejit-request", MFD_CLOEXEC));
   if (!input_file || !write_all(input_file, input) || lseek(input_file.get(), 0, SEEK_SET) != 0) {
     return fail(Status::internal, std::format("memfd: {}", std::strerror(errno)));
   }
   std::array<int, 2> output_ends;
   if (pipe2(output_ends.data(), O_CLOEXEC) != 0)
     return fail(Status::internal, std::format("pipe: {}", std::strerror(errno)));
-  FileDescriptor output(output_ends[0]);
-  FileDescriptor output_writer(output_ends[1]);
+  FileDescriptor output = above_standard(output_ends[0]);
+  FileDescriptor output_writer = above_standard(output_ends[1]);
   std::array<int, 2> error_ends;
   if (pipe2(error_ends.data(), O_CLOEXEC) != 0)
     return fail(Status::internal, std::format("pipe: {}", std::strerror(errno)));
-  FileDescriptor errors(error_ends[0]);
-  FileDescriptor errors_writer(error_ends[1]);
+  FileDescriptor errors = above_standard(error_ends[0]);
+  FileDescriptor errors_writer = above_standard(error_ends[1]);
 
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -119,6 +127,7 @@ std::expected<Ended, Failure> run(const std::vector<std::string>& arguments, std
   argv.push_back(nullptr);
   std::vector<std::string> environment = environment_for_child();
   std::vector<char*> envp;
+  envp.reserve(environment.size() + 1);
   for (std::string& variable : environment) envp.push_back(variable.data());
   envp.push_back(nullptr);
 

@@ -200,8 +200,9 @@ const struct wavejit_codegen_table* table(std::uint32_t abi) {
   static const struct wavejit_codegen_table functions = {
       .abi = WAVEJIT_CODEGEN_ABI,
       .reserved = 0,
-      .generator_id = generator_id().data(),
-      .llvm_version = llvm_version().data(),
+      // Both are literals (generator_id.h).
+      .generator_id = generator_id().data(),  // NOLINT(bugprone-suspicious-stringview-data-usage)
+      .llvm_version = llvm_version().data(),  // NOLINT(bugprone-suspicious-stringview-data-usage)
       .create = create,
       .destroy = destroy,
       .compile = compile,

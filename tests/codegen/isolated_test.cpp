@@ -169,6 +169,21 @@ TEST(Isolated, WorksWhereChildrenAreReapedByTheKernel) {
   EXPECT_EQ(crashed.status, WAVEJIT_CODEGEN_CRASHED);
 }
 
+TEST(Isolated, WorksWithoutStandardDescriptors) {
+  const TableService service(WAVEJIT_CODEGEN_ISOLATED);
+  int saved[3];
+  for (int descriptor = 0; descriptor < 3; ++descriptor) {
+    saved[descriptor] = fcntl(descriptor, F_DUPFD_CLOEXEC, 10);
+    close(descriptor);
+  }
+  const Answer answer = compile_ir(service, "gfx950", samples::add_constant(1));
+  for (int descriptor = 0; descriptor < 3; ++descriptor) {
+    dup2(saved[descriptor], descriptor);
+    close(saved[descriptor]);
+  }
+  EXPECT_EQ(answer.status, WAVEJIT_CODEGEN_OK) << answer.detail;
+}
+
 class ComgrTest : public ::testing::Test {
  protected:
   void SetUp() override {

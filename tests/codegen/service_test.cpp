@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <format>
 #include <thread>
 #include <vector>
@@ -146,6 +149,19 @@ TEST(Service, DestroyedIdleOrNeverUsed) {
     Service service({});
     EXPECT_EQ(service.compile(ir(samples::add_constant(i)))->status, Status::ok);
   }
+}
+
+// exit() on one thread while another compiles: LLVM's static objects must not be destroyed under the compile.
+TEST(ServiceDeathTest, ExitWaitsForACompileUnderWay) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        static Service* const service = new Service({});
+        std::thread([] { service->compile(spec(small_spec)); }).detach();
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        std::exit(0);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 TEST(Service, EmitsIrAndDisassembles) {
