@@ -131,6 +131,7 @@ TEST_F(EngineTest, ManyThreadsCompileOnce) {
   std::atomic<int> failed{0};
   {
     std::vector<std::jthread> threads;
+    threads.reserve(count);
     for (int i = 0; i < count; ++i) {
       threads.emplace_back([&] {
         auto call = good_call();
@@ -175,6 +176,7 @@ TEST_F(EngineTest, ThreadsThatWaitForAFailedCompileFailToo) {
   std::atomic<int> failed{0};
   {
     std::vector<std::jthread> threads;
+    threads.reserve(count);
     for (int i = 0; i < count; ++i) {
       threads.emplace_back([&] {
         auto call = good_call();
@@ -455,7 +457,7 @@ TEST_F(EngineTest, PrebuildOfProblemsBuildsEachKernelOnce) {
 }
 
 TEST_F(EngineTest, PrebuildRefusesBeforeItCompiles) {
-  const auto refused = [&](runtime::PrebuildRequest request) {
+  const auto refused = [&](const runtime::PrebuildRequest& request) {
     const auto outcome = runtime::prebuild(config_, request, *codegen_, [](const auto&) {});
     return outcome ? std::string("it ran") : outcome.error().detail;
   };

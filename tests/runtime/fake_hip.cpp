@@ -57,7 +57,7 @@ hipError_t module_load(hipModule_t* module, const void* image) {
     return hip.load_error;
   }
   const std::uint64_t number = ++hip.module_loads;
-  *module = reinterpret_cast<hipModule_t>(number);
+  *module = numbered<ihipModule_t>(number);
   const std::scoped_lock lock(hip.mutex);
   const auto* bytes = static_cast<const unsigned char*>(image);
   hip.last_image.assign(bytes, bytes + 8);

@@ -12,6 +12,12 @@
 
 namespace wavejit::tests {
 
+// An address out of a number: the fakes' handles, and device memory that no launch will follow.
+template <typename T = void>
+T* numbered(std::uint64_t number) {
+  return reinterpret_cast<T*>(number);  // NOLINT(performance-no-int-to-ptr): nothing reads through it
+}
+
 struct FakeLaunch {
   hip_abi::hipFunction_t function = nullptr;
   std::array<unsigned, 3> grid{};

@@ -31,7 +31,7 @@ TEST(KernelTable, FindsWhatWasInsertedAlsoAfterGrowing) {
 
 TEST(KernelTable, EightThreadsReadWhileItGrows) {
   KernelTable table;
-  constexpr std::size_t count = 1500;
+  constexpr std::size_t count = 600;
   std::vector<LoadedKernel> kernels(count);
   for (std::size_t i = 0; i < count; ++i) kernels[i].key = std::to_string(i);
   std::atomic<std::size_t> published{0};

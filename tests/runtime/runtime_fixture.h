@@ -36,7 +36,7 @@ class TemporaryDirectory {
 };
 
 // Addresses that no launch will follow: the fakes read no device memory.
-inline void* fake_address(std::uint64_t number) { return reinterpret_cast<void*>(number << 32U); }
+inline void* fake_address(std::uint64_t number) { return numbered(number << 32U); }
 
 inline wavejit_attention_forward_arguments good_call(std::int64_t batch = 2, std::int64_t query_length = 256,
                                                      std::int64_t key_length = 512, std::int64_t query_heads = 8,
@@ -74,7 +74,7 @@ class RuntimeTest : public ::testing::Test {
   std::unique_ptr<runtime::Engine> make_engine(const char* architecture = "gfx950:sramecc+:xnack-") {
     auto logger = std::make_unique<runtime::Logger>(
         runtime::LogLevel::debug, [this](runtime::LogLevel level, std::string_view line) {
-          const std::scoped_lock lock(log_mutex_);
+          const std::scoped_lock lock(mutex_);
           log_.push_back(std::string(runtime::to_text(level)) + ": " + std::string(line));
         });
     auto engine = runtime::Engine::assemble(config_, fake_device(architecture), *codegen_, std::move(logger));
@@ -100,7 +100,7 @@ class RuntimeTest : public ::testing::Test {
   TemporaryDirectory directory_;
   runtime::Config config_;
   std::unique_ptr<runtime::CodegenLibrary> codegen_;
-  std::mutex log_mutex_;
+  std::mutex mutex_;
   std::vector<std::string> log_;
 };
 
