@@ -87,7 +87,7 @@ void* DeviceMemory::allocate(size_t bytes, MemoryKind kind, int device, size_t a
     const Allocation allocation{.base = start, .bytes = bytes, .device = device, .kind = kind};
     table_.insert(std::ranges::upper_bound(table_, start, {}, &Allocation::base), allocation);
     changed();
-    return reinterpret_cast<void*>(start);
+    return host_pointer(start);
   }
   return nullptr;
 }

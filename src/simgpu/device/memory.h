@@ -3,6 +3,7 @@
 // Device addresses are host addresses, as on a HIP system with unified addressing; every access of a kernel is checked
 // against the table, not against what the host's pages would allow.
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,6 +15,12 @@
 namespace wavejit::simgpu {
 
 enum class MemoryKind : uint8_t { device, host_pinned, host_registered, managed, code, kernarg, internal };
+
+/// Device addresses are host addresses; this is where one becomes the other.
+template <typename T = uint8_t>
+inline T* host_pointer(uint64_t address) {
+  return std::bit_cast<T*>(address);
+}
 
 struct Allocation {
   uint64_t base = 0;

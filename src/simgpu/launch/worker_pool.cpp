@@ -62,7 +62,7 @@ void WorkerPool::worker() {
       work_.wait(lock);
       continue;
     }
-    const std::shared_ptr<Job> job = *open;
+    std::shared_ptr<Job> job = *open;
     --job->places;
     ++job->active;
     lock.unlock();
@@ -70,6 +70,7 @@ void WorkerPool::worker() {
     lock.lock();
     --job->active;
     job->done.notify_all();
+    job.reset();
   }
 }
 

@@ -73,6 +73,11 @@ constexpr uint32_t section_symbols = 2;
 constexpr uint32_t note_metadata = 32;
 // A code object larger than this in memory is damage: LDS arrays do not count, and gigabyte tables belong in buffers.
 constexpr uint64_t largest_image = 1ULL << 32;
+// Linkers write four or five; names of all symbols together are a few megabytes in the largest libraries.
+constexpr size_t most_segments = 64;
+constexpr uint64_t most_name_bytes = 256ULL << 20;
+// What a wave's scratch can be on gfx9: 8 MiB for 64 lanes (LLVM refuses larger frames).
+constexpr uint32_t most_private_bytes = 128 * 1024;
 
 std::unexpected<std::string> wrong(std::string text) { return std::unexpected("code object: " + std::move(text)); }
 
@@ -145,6 +150,9 @@ class CodeObjectReader {
       }
     }
     if (object_.segments.empty()) return wrong("no loadable segment");
+    if (object_.segments.size() > most_segments) {
+      return wrong(std::format("{} loadable segments; it takes up to {}", object_.segments.size(), most_segments));
+    }
     std::ranges::sort(object_.segments, {}, &Segment::address);
     for (size_t i = 1; i < object_.segments.size(); ++i) {
       const Segment& before = object_.segments[i - 1];
@@ -211,11 +219,13 @@ class CodeObjectReader {
     return {};
   }
 
-  static Step read_symbols(const Bytes& table, const Bytes& strings, std::vector<Symbol>& symbols) {
+  Step read_symbols(const Bytes& table, const Bytes& strings, std::vector<Symbol>& symbols) {
     for (uint64_t at = 0; at + sizeof(ElfSymbol) <= table.size(); at += sizeof(ElfSymbol)) {
       const auto entry = table.read<ElfSymbol>(at);
       const auto name = entry->name == 0 && strings.size() == 0 ? std::string_view() : strings.text(entry->name);
       if (!name) return wrong(std::format("symbol {} has a name outside the string table", at / sizeof(ElfSymbol)));
+      name_bytes_ += name->size();
+      if (name_bytes_ > most_name_bytes) return wrong("symbol names are longer than any linker writes");
       symbols.push_back({.name = std::string(*name),
                          .value = entry->value,
                          .bytes = entry->bytes,
@@ -371,8 +381,7 @@ class CodeObjectReader {
       return wrong(std::format("kernel {}: kernarg size {} in the descriptor, {} in the metadata", name,
                                descriptor.kernarg_size, kernel.info.kernarg_bytes));
     }
-    // 64 MiB a lane would be 4 GiB a wave: damage.
-    if (descriptor.private_segment_fixed_size > (1u << 26) || kernel.info.kernarg_bytes > (1u << 20)) {
+    if (descriptor.private_segment_fixed_size > most_private_bytes || kernel.info.kernarg_bytes > (1u << 20)) {
       return wrong(std::format("kernel {}: {} bytes of private memory a lane, {} of arguments", name,
                                descriptor.private_segment_fixed_size, kernel.info.kernarg_bytes));
     }
@@ -384,6 +393,7 @@ class CodeObjectReader {
   std::optional<Bytes> dynamic_;
   std::vector<Bytes> notes_;
   CodeObject object_;
+  uint64_t name_bytes_ = 0;
 };
 
 }  // namespace

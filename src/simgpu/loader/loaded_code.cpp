@@ -31,21 +31,20 @@ std::expected<std::unique_ptr<LoadedCode>, Status> LoadedCode::load(std::span<co
   }
   loaded->base_ = reinterpret_cast<uint64_t>(memory);
   for (const Segment& segment : read.segments) {
-    std::memcpy(reinterpret_cast<void*>(loaded->base_ + segment.address), image.data() + segment.file_offset,
-                segment.file_bytes);
+    std::memcpy(host_pointer(loaded->base_ + segment.address), image.data() + segment.file_offset, segment.file_bytes);
   }
   if (Status status = loaded->relocate(); !status.ok()) return std::unexpected(std::move(status));
-  uint64_t code_end = 0;
   for (const Segment& segment : read.segments) {
-    if (segment.executable) code_end = std::max(code_end, segment.address + segment.file_bytes);
+    std::vector<uint8_t>& copy = loaded->code_.emplace_back();
+    if (!segment.executable) continue;
+    const uint8_t* start = host_pointer(loaded->base_ + segment.address);
+    copy.assign(start, start + segment.file_bytes);
   }
-  const auto* start = static_cast<const uint8_t*>(memory);
-  loaded->code_.assign(start, start + code_end);
   return loaded;
 }
 
 LoadedCode::~LoadedCode() {
-  if (base_ != 0) DeviceMemory::instance().free(reinterpret_cast<void*>(base_));
+  if (base_ != 0) DeviceMemory::instance().free(host_pointer(base_));
 }
 
 Status LoadedCode::relocate() {
@@ -66,7 +65,7 @@ Status LoadedCode::relocate() {
       }
       value = static_cast<uint64_t>(relocation.addend) + (symbol.defined ? base_ + symbol.value : 0);
     }
-    void* place = reinterpret_cast<void*>(base_ + relocation.offset);
+    uint8_t* place = host_pointer(base_ + relocation.offset);
     if (relocation.type == relocation_abs32_hi) value >>= 32;
     switch (relocation.type) {
       case relocation_abs64:
@@ -117,8 +116,9 @@ Function* LoadedCode::function_at(uint64_t address) {
       break;
     }
   }
-  auto function = decode_function(std::move(name), std::span(code_).subspan(first, end - first), base_ + first,
-                                  *disassembler_, *registry_);
+  const std::vector<uint8_t>& code = code_[static_cast<size_t>(segment - object_.segments.begin())];
+  auto function = decode_function(std::move(name), std::span(code).subspan(first - segment->address, end - first),
+                                  base_ + first, *disassembler_, *registry_);
   const auto position =
       std::ranges::upper_bound(functions_, function->address, {}, [](const auto& known) { return known->address; });
   return functions_.insert(position, std::move(function))->get();

@@ -41,8 +41,9 @@ struct LoadedCode {
   Disassembler* disassembler_;
   const Registry* registry_;
   uint64_t base_ = 0;
-  /// As loaded: kernels that write to their own code do not change what runs.
-  std::vector<uint8_t> code_;
+  /// Executable segments as loaded, in the order of object_.segments: kernels that write to their own code do not
+  /// change what runs.
+  std::vector<std::vector<uint8_t>> code_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Function>> functions_;  // sorted by address
 };

@@ -24,7 +24,7 @@ uint8_t* resolve_slowly(Wave& wave, const Instruction& instruction, uint64_t add
       recent[0] = found;
     }
   }
-  if (found != nullptr && (!write || found->writable)) return reinterpret_cast<uint8_t*>(address);
+  if (found != nullptr && (!write || found->writable)) return host_pointer(address);
 
   std::string text = std::format("{} {} bytes at {:#x}", write ? "writes" : "reads", bytes, address);
   const Allocation* holder = launch.find(address);

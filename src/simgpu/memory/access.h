@@ -20,7 +20,7 @@ inline uint8_t* resolve(Wave& wave, const Instruction& instruction, uint64_t add
                         int lane) {
   const Allocation* recent = wave.recent_allocation[0];
   if (recent != nullptr && recent->holds(address, bytes) && (!write || recent->writable)) {
-    return reinterpret_cast<uint8_t*>(address);
+    return host_pointer(address);
   }
   return resolve_slowly(wave, instruction, address, bytes, write, lane);
 }

@@ -56,12 +56,12 @@ struct alignas(64) Wave {
   void set_vcc(uint64_t mask) { set_sgpr64(sgpr_vcc, mask); }
   [[nodiscard]] uint32_t m0() const { return sgpr[sgpr_m0]; }
 
-  [[nodiscard]] uint64_t sgpr64(unsigned index_) const {
-    return sgpr[index_] | (static_cast<uint64_t>(sgpr[index_ + 1]) << 32);
+  [[nodiscard]] uint64_t sgpr64(unsigned first) const {
+    return sgpr[first] | (static_cast<uint64_t>(sgpr[first + 1]) << 32);
   }
-  void set_sgpr64(unsigned index_, uint64_t value) {
-    sgpr[index_] = static_cast<uint32_t>(value);
-    sgpr[index_ + 1] = static_cast<uint32_t>(value >> 32);
+  void set_sgpr64(unsigned first, uint64_t value) {
+    sgpr[first] = static_cast<uint32_t>(value);
+    sgpr[first + 1] = static_cast<uint32_t>(value >> 32);
   }
 
   /// A scalar source as 32 bits: register, read-only source or constant (no modifiers applied).
