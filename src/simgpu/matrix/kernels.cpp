@@ -95,7 +95,8 @@ template <typename Value>
     }
   } else if constexpr (static_cast<Value>(0.5f) == Value{0}) {
     const uint32_t* words = registers + (i / 4) * lane_count;
-    for (unsigned lane = 0; lane < lane_count; ++lane) lanes[lane] = static_cast<int8_t>(words[lane] >> (8 * (i % 4)));
+    const unsigned shift = 24 - 8 * (i % 4);
+    for (unsigned lane = 0; lane < lane_count; ++lane) lanes[lane] = static_cast<int32_t>(words[lane] << shift) >> 24;
   } else {
     switch (element) {
       case Element::f16: {
@@ -164,12 +165,12 @@ template <typename Value>
   const uint8_t* scale = is_a ? call.a_scale : call.b_scale;
   const unsigned per_lane = shape.k_per_lane();
   const bool two_runs = per_lane == 32 && bits_of(element) == 8;
-  unsigned position_of[largest_k];
+  unsigned position_of[largest_k] = {};
   for (unsigned position = 0; position < shape.k; ++position) {
     position_of[call.order == nullptr ? position : call.order[position]] = position;
   }
   for (unsigned i = 0; i < per_lane; ++i) {
-    alignas(64) Value lanes[lane_count];
+    alignas(64) Value lanes[lane_count] = {};
     unpack(element, registers, i, lanes);
     if constexpr (sizeof(Value) == 8) {
       if (call.negate[is_a ? 0 : 1]) {
@@ -249,6 +250,9 @@ WAVEJIT_LANE_FUNCTION int32_t step_of(int32_t a, int32_t b, int32_t c) {
   return static_cast<int32_t>(static_cast<uint32_t>(a) * static_cast<uint32_t>(b) + static_cast<uint32_t>(c));
 }
 
+WAVEJIT_LANE_FUNCTION uint32_t result_bits(float sum) { return is_nan(sum) ? default_nan_f32 : numerics::bits_of(sum); }
+WAVEJIT_LANE_FUNCTION uint32_t result_bits(int32_t sum) { return static_cast<uint32_t>(sum); }
+
 /// m = 4: 16 blocks, one a group of four lanes.
 template <typename Value>
 void accumulate_small(const MatrixCall& call, const Operands<Value>& operands) {
@@ -259,10 +263,10 @@ void accumulate_small(const MatrixCall& call, const Operands<Value>& operands) {
       const Value* a = operands.a + a_block(call, place.block) * shape.k * shape.m + place.row;
       const Value* b = operands.b + place.block * shape.k * shape.m + place.column;
       Value sum = __builtin_bit_cast(Value, call.c_registers[r * call.c_stride + lane]);
+      // spread filled every element that is read here.
+      // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage)
       for (unsigned step = 0; step < shape.k; ++step) sum = step_of(a[step * shape.m], b[step * shape.m], sum);
-      uint32_t bits = __builtin_bit_cast(uint32_t, sum);
-      if (sum != sum) bits = default_nan_f32;
-      call.d_registers[r * lane_count + lane] = bits;
+      call.d_registers[r * lane_count + lane] = result_bits(sum);
     }
   }
 }
@@ -282,6 +286,7 @@ void multiply_f64(const MatrixCall& call) {
       const double* b = operands.b + place.block * shape.k * shape.m + place.column;
       double sum = double_of(c[lane] | (static_cast<uint64_t>(c_high[lane]) << 32));
       if (call.negate[2]) sum = negated(sum);
+      // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): as above
       for (unsigned step = 0; step < shape.k; ++step) sum = __builtin_fma(a[step * shape.m], b[step * shape.m], sum);
       const uint64_t bits = is_nan(sum) ? default_nan_f64 : numerics::bits_of(sum);
       d[lane] = static_cast<uint32_t>(bits);

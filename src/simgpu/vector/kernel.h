@@ -292,7 +292,7 @@ struct Make<R(Sources...)> {
             kind_of<R>,
             {Sources::kind...},
             static_cast<uint8_t>(sizeof...(Sources)),
-            static_cast<uint16_t>(flags | (same<R, bool> ? flag_mask_result : 0u))};
+            static_cast<uint16_t>(flags | (same<R, bool> ? static_cast<unsigned>(flag_mask_result) : 0u))};
   }
   template <typename Lambda, typename Saturating>
   static constexpr Operation entry(const char* name, Lambda body, Saturating /*clamped*/, unsigned flags) {
@@ -308,7 +308,7 @@ constexpr Operation op(const char* name, Lambda body, unsigned flags = 0) {
   return Make<Signature>::entry(name, body, flags);
 }
 template <typename Signature, typename Lambda, typename Saturating>
-  requires(!__is_integral(Saturating) && !__is_enum(Saturating))
+  requires(__is_class(Saturating))
 constexpr Operation op(const char* name, Lambda body, Saturating clamped, unsigned flags = 0) {
   return Make<Signature>::entry(name, body, clamped, flags);
 }
