@@ -63,7 +63,7 @@ std::vector<BadCall> bad_calls() {
   add("size_zero", [](Call& c) { c.size = 0; }, invalid, "arguments.size = 0");
   add("size_small", [](Call& c) { c.size -= 8; }, invalid, "arguments.size = " + std::to_string(sizeof(Call) - 8));
   add("size_absurd", [](Call& c) { c.size = 1 << 20; }, invalid, "arguments.size = 1048576");
-  for_tensors([&](std::string name, wavejit_tensor Call::* tensor) {
+  for_tensors([&](const std::string& name, wavejit_tensor Call::* tensor) {
     add(name + "_null", [=](Call& c) { (c.*tensor).data = nullptr; }, invalid, name + ".data = null");
     add(
         name + "_misaligned", [=](Call& c) { (c.*tensor).data = reinterpret_cast<void*>(0x7000000008); }, invalid,
