@@ -121,8 +121,9 @@ std::expected<Ended, Failure> run(const std::vector<std::string>& arguments, std
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 
-  std::vector<char*> argv = {program->data()};
   std::vector<std::string> argument_copies = arguments;
+  std::vector<char*> argv = {program->data()};
+  argv.reserve(argument_copies.size() + 2);
   for (std::string& argument : argument_copies) argv.push_back(argument.data());
   argv.push_back(nullptr);
   std::vector<std::string> environment = environment_for_child();

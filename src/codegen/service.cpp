@@ -134,7 +134,10 @@ class NoExecutor : public orc::ExecutorProcessControl {
   void callWrapperAsync(orc::ExecutorAddr, IncomingWFRHandler handler, llvm::ArrayRef<char>) override {
     handler(orc::shared::WrapperFunctionBuffer::createOutOfBandError("nothing is executed in this session"));
   }
-  llvm::Error disconnect() override { return llvm::Error::success(); }
+  llvm::Error disconnect() override {
+    getDispatcher().shutdown();  // the session is over when its last thread has left it
+    return llvm::Error::success();
+  }
 
  private:
   static llvm::Error refuse() {
