@@ -2,6 +2,7 @@
 // reference is needed: kernels and rows that must see the same keys are compared bit for bit.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <climits>
 #include <cstdint>
 #include <cstring>
@@ -64,21 +65,19 @@ class CausalOffset : public ::testing::TestWithParam<const char*> {
     int ordinal = 0;
     ASSERT_EQ(wavejit_simgpu_open_devices(GetParam(), 1, &ordinal), 0);
     ASSERT_EQ(hipSetDevice(ordinal), hipSuccess);
-    std::mt19937 random(5);
-    std::normal_distribution<float> normal;
-    const auto noise = [&](int rows) {
-      std::vector<std::uint16_t> values(static_cast<std::size_t>(rows) * head_dim);
-      for (std::uint16_t& value : values) {
-        const auto rounded = static_cast<_Float16>(normal(random));
-        std::memcpy(&value, &rounded, sizeof value);
-      }
-      return values;
-    };
-    k_ = noise(keys);
-    v_ = noise(keys);
+    k_ = noise(keys, 1);
+    v_ = noise(keys, 2);
     // Every query row the same: then what a row sees is all that tells it from another.
-    const std::vector<std::uint16_t> row = noise(1);
+    const std::vector<std::uint16_t> row = noise(1, 3);
     for (int i = 0; i < queries; ++i) q_.insert(q_.end(), row.begin(), row.end());
+  }
+
+  static std::vector<std::uint16_t> noise(int rows, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::normal_distribution<float> normal;
+    std::vector<std::uint16_t> values(static_cast<std::size_t>(rows) * head_dim);
+    for (std::uint16_t& value : values) value = std::bit_cast<std::uint16_t>(static_cast<_Float16>(normal(random)));
+    return values;
   }
 
   Result run(Mask mask, std::int32_t offset) {
