@@ -51,6 +51,7 @@ inline void check(wavejit_status status) {
 }
 
 // The options of wavejit_engine_create by name; an empty string leaves a thing to the environment, then to the default.
+// NOLINTBEGIN(readability-redundant-member-init): with them, {.device = "…"} warns of no missing field
 struct EngineOptions {
   std::string device{};           // "hip", "hip:1", "sim:gfx950"
   std::string cache_directory{};  // $XDG_CACHE_HOME/wavejit
@@ -59,6 +60,8 @@ struct EngineOptions {
   std::string compile{};          // "inprocess", "isolated"
   std::string output_store{};     // "auto", "permlane", "scalar"
   std::string log_level{};        // "off", "error", "warning", "info", "debug"
+
+  // NOLINTEND(readability-redundant-member-init)
 
   // Points into this object, which must stay while the result is used.
   wavejit_engine_options to_c() const noexcept {

@@ -19,13 +19,18 @@ namespace wavejit::tests {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 struct Outcome {
   int status = 0;  // of waitpid
   std::string out;
   std::string error;
 };
+
+std::string assignment(std::string name, const std::string& value) {
+  name += '=';
+  name += value;
+  return name;
+}
 
 std::string whole_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -40,9 +45,10 @@ class EndToEnd : public ::testing::Test {
     const std::filesystem::path error = std::filesystem::path(directory_.path()) / "error";
     std::vector<std::string> environment = {"HOME=" + directory_.path(), "PATH=/usr/bin:/bin"};
     for (const char* kept : {"LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"})
-      if (const char* value = std::getenv(kept)) environment.push_back(std::string(kept) + "=" + value);
-    for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
+      if (const char* value = std::getenv(kept)) environment.push_back(assignment(kept, value));
+    for (const auto& [name, value] : variables) environment.push_back(assignment(name, value));
     std::vector<char*> pointers;
+    pointers.reserve(environment.size() + 1);
     for (std::string& entry : environment) pointers.push_back(entry.data());
     pointers.push_back(nullptr);
     std::string program = WAVEJIT_CALL_PROBE;
