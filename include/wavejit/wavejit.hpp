@@ -60,7 +60,6 @@ struct EngineOptions {
   std::string compile{};          // "inprocess", "isolated"
   std::string output_store{};     // "auto", "permlane", "scalar"
   std::string log_level{};        // "off", "error", "warning", "info", "debug"
-
   // NOLINTEND(readability-redundant-member-init)
 
   // Points into this object, which must stay while the result is used.
