@@ -23,7 +23,7 @@ TEST_F(Front, loads_bare_and_bundled_code_objects) {
     EXPECT_EQ(read(words, 1)[0], 123U) << which;
     unsigned count = 0;
     EXPECT_EQ(hipModuleGetFunctionCount(&count, module), hipSuccess);
-    EXPECT_EQ(count, 9U);
+    EXPECT_EQ(count, 10U);
     EXPECT_EQ(hipFree(words), hipSuccess);
     EXPECT_EQ(hipModuleUnload(module), hipSuccess);
     EXPECT_EQ(hipModuleUnload(module), hipErrorInvalidHandle);
@@ -257,6 +257,37 @@ TEST_F(Front, dynamic_lds_is_as_large_as_the_launch_says) {
             hipSuccess);
   EXPECT_EQ(read(words, 1)[0], 5000U * 4999 / 2);
   EXPECT_EQ(hipFree(words), hipSuccess);
+  EXPECT_EQ(hipModuleUnload(module), hipSuccess);
+}
+
+// Places from LLVM's AMDGPU usage document: implicit arguments of code object version 5, AQL dispatch packet.
+TEST_F(Front, tells_kernels_about_their_launch) {
+  const hipModule_t module = load();
+  uint32_t* implicit = device_words(64, 0xeeeeeeee);
+  uint32_t* packet = device_words(16, 0xeeeeeeee);
+  void* arguments[] = {static_cast<void*>(&implicit), static_cast<void*>(&packet)};
+  EXPECT_EQ(
+      hipModuleLaunchKernel(function(module, "launch_facts"), 3, 5, 1, 64, 2, 1, 1024, nullptr, arguments, nullptr),
+      hipSuccess);
+  const auto facts = read(implicit, 64);
+  EXPECT_EQ(facts[0], 3U);  // block counts
+  EXPECT_EQ(facts[1], 5U);
+  EXPECT_EQ(facts[2], 1U);
+  EXPECT_EQ(facts[3], 64U | 2U << 16);  // group sizes x and y, 16 bits each
+  EXPECT_EQ(facts[4], 1U);              // group size z, remainder x
+  EXPECT_EQ(facts[5], 0U);              // remainders y and z
+  EXPECT_EQ(facts[10], 0U);             // global offset x
+  EXPECT_EQ(facts[16] & 0xffff, 2U);    // dimensions of the grid
+  EXPECT_EQ(facts[30], 1024U);          // dynamic LDS
+  const auto dispatch = read(packet, 16);
+  EXPECT_EQ(dispatch[1], 64U | 2U << 16);  // workgroup sizes x and y
+  EXPECT_EQ(dispatch[2] & 0xffff, 1U);
+  EXPECT_EQ(dispatch[3], 3U * 64);  // grid sizes in threads
+  EXPECT_EQ(dispatch[4], 5U * 2);
+  EXPECT_EQ(dispatch[5], 1U);
+  EXPECT_EQ(dispatch[7], 1024U);  // LDS of a workgroup
+  EXPECT_EQ(hipFree(implicit), hipSuccess);
+  EXPECT_EQ(hipFree(packet), hipSuccess);
   EXPECT_EQ(hipModuleUnload(module), hipSuccess);
 }
 

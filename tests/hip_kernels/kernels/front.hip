@@ -44,3 +44,13 @@ KERNEL void dynamic_lds_sum(uint32_t* to, uint32_t words) {
 
 DEVICE uint32_t module_word = 77;
 KERNEL void read_module_word(uint32_t* to) { to[0] = module_word; }
+
+// What the launch tells a kernel beside its arguments: the implicit arguments and the dispatch packet, word by word.
+KERNEL void launch_facts(uint32_t* implicit, uint32_t* packet) {
+  launch_lds[thread_x()] = 0;  // without a use of it, the launch says nothing about LDS
+  if (global_x() != 0 || block_y() != 0 || thread_y() != 0) return;
+  const auto* words = (const uint32_t*)__builtin_amdgcn_implicitarg_ptr();
+  for (uint32_t i = 0; i < 64; ++i) implicit[i] = words[i];
+  const auto* dispatch = (const uint32_t*)__builtin_amdgcn_dispatch_ptr();
+  for (uint32_t i = 0; i < 16; ++i) packet[i] = dispatch[i];
+}
