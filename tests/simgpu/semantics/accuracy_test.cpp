@@ -47,7 +47,7 @@ TEST(Accuracy, TranscendentalFloat32WithinOneUlp) {
       {"v_cos_f32", &cosine_of_turns, -256.0f, 256.0f, 0.51},
   };
   Machine machine("gfx950");
-  std::mt19937_64 random(1);
+  std::mt19937_64 random = random_from(1);
   for (const Row& row : rows) {
     const Instruction* instruction = machine.decode(std::string(row.mnemonic) + " v0, v1");
     ASSERT_NE(instruction, nullptr);
@@ -143,7 +143,7 @@ constexpr const char* divide_f32 =
 
 TEST(Accuracy, DivisionOfFloat32IsCorrectlyRounded) {
   Machine machine("gfx942");
-  std::mt19937_64 random(3);
+  std::mt19937_64 random = random_from(3);
   const Instruction* program = machine.decode(divide_f32);
   ASSERT_NE(program, nullptr);
   for (int round = 0; round < 4000; ++round) {
@@ -185,7 +185,7 @@ constexpr const char* divide_f64 =
 
 TEST(Accuracy, DivisionOfFloat64IsCorrectlyRounded) {
   Machine machine("gfx950");
-  std::mt19937_64 random(4);
+  std::mt19937_64 random = random_from(4);
   const Instruction* program = machine.decode(divide_f64);
   ASSERT_NE(program, nullptr);
   const auto number = [&](uint64_t exponent) { return (random() & 0x800fffffffffffffu) | (exponent << 52); };

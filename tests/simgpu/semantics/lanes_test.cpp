@@ -72,9 +72,10 @@ TEST(Lanes, FloatComparesTreatNanAsUnordered) {
                                                        {"u", 0x08},   {"nge", 0x09}, {"nlg", 0x1a}, {"ngt", 0x1b},
                                                        {"nle", 0x0c}, {"neq", 0x0d}, {"nlt", 0x1e}, {"tru", 0x1f}};
   for (const auto& [condition, mask] : expected) {
-    const std::string name = std::string("v_cmp_") + condition;
-    ASSERT_TRUE(machine.run(name + "_f32 vcc, v1, v2\n" + name + "_f64 s[2:3], v[4:5], v[6:7]\n" + name +
-                            "_f16 s[4:5], v8, v9"));
+    std::string text = std::string("v_cmp_") + condition;
+    text.append("_f32 vcc, v1, v2\nv_cmp_").append(condition).append("_f64 s[2:3], v[4:5], v[6:7]\nv_cmp_");
+    text.append(condition).append("_f16 s[4:5], v8, v9");
+    ASSERT_TRUE(machine.run(text));
     EXPECT_EQ(machine.wave().vcc(), mask) << condition;
     EXPECT_EQ(machine.wave().sgpr64(2), mask) << condition;
     EXPECT_EQ(machine.wave().sgpr64(4), mask) << condition;

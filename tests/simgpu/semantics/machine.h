@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,9 @@ namespace wavejit::simgpu::test {
 
 /// Machine code of `text` for `processor`; empty, with the assembler's message in `error`, if it does not assemble.
 std::vector<uint8_t> assemble(std::string_view processor, std::string_view text, std::string& error);
+
+/// Every test names its seed: a failure repeats.
+inline std::mt19937_64 random_from(uint64_t seed) { return std::mt19937_64(seed); }
 
 class Machine {
  public:

@@ -348,11 +348,15 @@ TEST(MatrixInstructions, KeepDenormalsWhateverMode) {
 TEST(MatrixInstructions, BroadcastBlocksOfA) {
   // 4x4x1, 16 blocks: A of block b is b; with cbsz 2, abid 1 blocks 4g…4g+3 all use A of block 4g+1.
   Machine machine("gfx942");
-  for (unsigned lane = 0; lane < 64; ++lane) machine.v(0)[lane] = std::bit_cast<uint32_t>(static_cast<float>(lane / 4));
+  for (unsigned lane = 0; lane < 64; ++lane) {
+    const unsigned block = lane / 4;
+    machine.v(0)[lane] = std::bit_cast<uint32_t>(static_cast<float>(block));
+  }
   machine.set(1, 1.0f);
   ASSERT_TRUE(machine.run("v_mfma_f32_4x4x1_16b_f32 v[4:7], v0, v1, 0 cbsz:2 abid:1"));
   for (unsigned lane = 0; lane < 64; ++lane) {
-    EXPECT_EQ(machine.float_at(5, lane), static_cast<float>(lane / 16 * 4 + 1)) << lane;
+    const unsigned block = lane / 16 * 4 + 1;
+    EXPECT_EQ(machine.float_at(5, lane), static_cast<float>(block)) << lane;
   }
   // BLGP 4: the first 16 lanes of B for everybody.
   for (unsigned lane = 0; lane < 64; ++lane) machine.v(1)[lane] = std::bit_cast<uint32_t>(static_cast<float>(lane));
@@ -411,7 +415,7 @@ TEST(MatrixInstructions, ScaleByThirtyTwoConsecutiveK) {
 
 TEST(MatrixInstructions, AnotherSummationOrderRoundsDifferentlyButAgreesClosely) {
   Machine machine("gfx950");
-  std::mt19937_64 random(5);
+  std::mt19937_64 random = random_from(5);
   for (unsigned r = 0; r < 16; ++r) {
     for (unsigned lane = 0; lane < 64; ++lane) {
       machine.v(r)[lane] = static_cast<uint32_t>((random() & 0x83ff83ffu) | 0x38003c00u);
