@@ -132,7 +132,7 @@ class NoExecutor : public orc::ExecutorProcessControl {
   llvm::Expected<std::int32_t> runAsVoidFunction(orc::ExecutorAddr) override { return refuse(); }
   llvm::Expected<std::int32_t> runAsIntFunction(orc::ExecutorAddr, int) override { return refuse(); }
   void callWrapperAsync(orc::ExecutorAddr, IncomingWFRHandler handler, llvm::ArrayRef<char>) override {
-    handler(orc::shared::WrapperFunctionBuffer::createOutOfBandError("nothing is executed in this session"));
+    handler({});  // no wrapper function exists that could be called
   }
   llvm::Error disconnect() override {
     getDispatcher().shutdown();  // the session is over when its last thread has left it
