@@ -28,9 +28,9 @@ INTERFACES = {
     "src/codegen/codegen_api.h": {"src/runtime"},
     "src/codegen/generator_id.h": {"src/runtime"},
 }
-PARAMETER_FILES = {"spec", "parameters", "arguments"}
-# files that may read the environment: one a library
-ENVIRONMENT_FILES = re.compile(r"^(src/(runtime|simgpu)/config\.cpp|tests/.*|bench/.*)$")
+PARAMETER_FILES = {"spec", "parameters", "arguments", "lds_layout"}
+# files that may read the environment: one a library; and the one that hands it on to a child process
+ENVIRONMENT_FILES = re.compile(r"^(src/(runtime|simgpu)/config\.cpp|src/codegen/isolated\.cpp|tests/.*|bench/.*)$")
 ENVIRONMENT = re.compile(r"\b(getenv|secure_getenv|environ)\b")
 ARCHITECTURE_NAME = re.compile(r"\"gfx[0-9a-f]+\"")
 ARCHITECTURE_COMPARE = re.compile(r"([!=]=\s*\"gfx[0-9a-f]+)|(\"gfx[0-9a-f]+[a-z:+-]*\"\s*[!=]=)|(starts_with\(\"gfx)")
