@@ -292,8 +292,8 @@ struct hip_Memcpy2D {
   hipDeviceptr_t dstDevice;
   void* dstArray;
   size_t dstPitch;
-  size_t WidthInBytes;
-  size_t Height;
+  size_t WidthInBytes;  // NOLINT(readability-identifier-naming): HIP's name
+  size_t Height;        // NOLINT(readability-identifier-naming): HIP's name
 };
 
 }  // namespace wavejit::hip_abi

@@ -190,7 +190,7 @@ struct hipDeviceProp_tR0600 {
   int maxSurfaceCubemapLayered[2];
   size_t surfaceAlignment;
   int concurrentKernels;
-  int ECCEnabled;
+  int ECCEnabled;  // NOLINT(readability-identifier-naming): HIP's name
   int pciBusID;
   int pciDeviceID;
   int pciDomainID;
@@ -299,7 +299,7 @@ struct hipDeviceProp_tR0000 {
   size_t textureAlignment;
   size_t texturePitchAlignment;
   int kernelExecTimeoutEnabled;
-  int ECCEnabled;
+  int ECCEnabled;  // NOLINT(readability-identifier-naming): HIP's name
   int tccDriver;
   int cooperativeMultiDeviceUnmatchedFunc;
   int cooperativeMultiDeviceUnmatchedGridDim;

@@ -243,6 +243,7 @@ hipError_t hipExtLaunchKernel(const void* host_function, dim3 grid, dim3 block, 
                               hipEvent_t stop_event, int flags);
 
 // What clang calls from the constructors of a HIP program and from its kernel stubs.
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are clang's
 void** __hipRegisterFatBinary(const void* wrapper);
 void __hipUnregisterFatBinary(void** modules);
 void __hipRegisterFunction(void** modules, const void* host_function, char* device_function, const char* device_name,
@@ -254,6 +255,7 @@ void __hipRegisterManagedVar(void** modules, void** pointer, void* initial_value
                              unsigned alignment);
 hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, size_t dynamic_lds_bytes, hipStream_t stream);
 hipError_t __hipPopCallConfiguration(dim3* grid, dim3* block, size_t* dynamic_lds_bytes, hipStream_t* stream);
+// NOLINTEND(bugprone-reserved-identifier)
 
 }  // extern "C"
 #pragma GCC visibility pop

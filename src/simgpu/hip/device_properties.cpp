@@ -24,7 +24,7 @@ int minor_version(const targets::Target& target) { return target.id[4] - '0'; }
 template <size_t size>
 void copy_text(char (&to)[size], std::string_view text) {
   const size_t length = std::min(text.size(), size - 1);
-  std::memcpy(to, text.data(), length);
+  std::ranges::copy(text.substr(0, length), to);
   to[length] = 0;
 }
 

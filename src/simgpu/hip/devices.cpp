@@ -218,7 +218,7 @@ hipError_t hipDeviceReset() {
   for (const Allocation& allocation : view->allocations()) {
     const bool of_the_program = allocation.kind == MemoryKind::device || allocation.kind == MemoryKind::managed;
     if (of_the_program && allocation.device == context->ordinal()) {
-      DeviceMemory::instance().free(reinterpret_cast<void*>(allocation.base));
+      DeviceMemory::instance().free(host_pointer<void>(allocation.base));
     }
   }
   context->clear_error();

@@ -93,7 +93,7 @@ LoadResult load_on(FatBinary& binary, int ordinal) {
     for (const ManagedVariable& variable : binary.managed) {
       const GlobalSymbol pointer = (*result)->find_global(variable.name);
       if (pointer.address != 0 && pointer.bytes == sizeof(void*)) {
-        std::memcpy(reinterpret_cast<void*>(pointer.address), &variable.memory, sizeof(void*));
+        *host_pointer<void*>(pointer.address) = variable.memory;
       }
     }
   }
@@ -133,7 +133,7 @@ hipError_t find_variable(const void* host_variable, void** address, size_t* byte
   if (!module) return module.error();
   const GlobalSymbol symbol = (*module)->find_global(found->second.device_name);
   if (symbol.address == 0) return hipErrorInvalidSymbol;
-  *address = reinterpret_cast<void*>(symbol.address);
+  *address = host_pointer<void>(symbol.address);
   *bytes = symbol.bytes;
   return hipSuccess;
 }

@@ -201,7 +201,7 @@ hipError_t hipMemPtrGetInfo(void* pointer, size_t* bytes) {
 hipError_t hipMemGetAddressRange(hipDeviceptr_t* base, size_t* bytes, hipDeviceptr_t pointer) {
   const Allocation allocation = DeviceMemory::instance().lookup(pointer);
   if (pointer == nullptr || allocation.bytes == 0) return finish(hipErrorNotFound);
-  if (base != nullptr) *base = reinterpret_cast<void*>(allocation.base);
+  if (base != nullptr) *base = host_pointer<void>(allocation.base);
   if (bytes != nullptr) *bytes = allocation.bytes;
   return finish(hipSuccess);
 }
@@ -252,7 +252,7 @@ hipError_t hipPointerGetAttribute(void* data, hipPointer_attribute attribute, hi
       *static_cast<int*>(data) = allocation.device;
       break;
     case HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-      *static_cast<void**>(data) = reinterpret_cast<void*>(allocation.base);
+      *static_cast<void**>(data) = host_pointer<void>(allocation.base);
       break;
     case HIP_POINTER_ATTRIBUTE_RANGE_SIZE:
       *static_cast<size_t*>(data) = allocation.bytes;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "hip_abi/hip_functions.h"
+#include "simgpu/device/memory.h"
 #include "simgpu/hip/device_properties.h"
 #include "simgpu/hip/offload_bundle.h"
 #include "simgpu/hip/symbols.h"
@@ -190,7 +191,7 @@ hipError_t hipModuleGetGlobal(hipDeviceptr_t* pointer, size_t* bytes, hipModule_
   if (loaded == nullptr) return finish(hipErrorInvalidHandle);
   const GlobalSymbol symbol = loaded->module->find_global(name);
   if (symbol.address == 0) return finish(hipErrorNotFound);
-  if (pointer != nullptr) *pointer = reinterpret_cast<void*>(symbol.address);
+  if (pointer != nullptr) *pointer = host_pointer<void>(symbol.address);
   if (bytes != nullptr) *bytes = symbol.bytes;
   return finish(hipSuccess);
 }

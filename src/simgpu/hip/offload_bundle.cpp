@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "simgpu/device/device.h"
+#include "simgpu/device/memory.h"
 
 namespace wavejit::simgpu::hip_front {
 namespace {
@@ -54,7 +55,7 @@ bool is_mapped(const void* start, size_t bytes) {
   std::vector<unsigned char> residence(std::min<size_t>((last - first) / page, 4096));
   for (uintptr_t at = first; at < last;) {
     const size_t pages = std::min<size_t>((last - at) / page, residence.size());
-    if (mincore(reinterpret_cast<void*>(at), pages * page, residence.data()) != 0) return false;
+    if (mincore(host_pointer<void>(at), pages * page, residence.data()) != 0) return false;
     at += pages * page;
   }
   return true;
