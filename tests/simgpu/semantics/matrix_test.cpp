@@ -146,7 +146,7 @@ void check(const std::string& processor, const Case& test, uint64_t seed) {
   constexpr unsigned d_first = 96;
 
   using Matrix = std::vector<double>;
-  const auto block_size = static_cast<size_t>(test.m * test.k);
+  const auto block_size = static_cast<size_t>(test.m) * static_cast<size_t>(test.k);
   std::vector<Matrix> a(test.blocks, Matrix(block_size));
   std::vector<Matrix> b(test.blocks, Matrix(block_size));
   for (unsigned lane = 0; lane < 64; ++lane) {
