@@ -111,12 +111,12 @@ bool start_contained(std::function<void()> work, std::function<void(const std::s
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t handle;
   ++running_count;
-  const bool started = pthread_create(&handle, &attributes, contained_main, thread.get()) == 0;
+  ContainedThread* const owned_by_thread = thread.release();
+  const bool started = pthread_create(&handle, &attributes, contained_main, owned_by_thread) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
-  if (started) {
-    (void)thread.release();  // contained_main owns it
-  } else {
+  if (!started) {
+    delete owned_by_thread;
     --running_count;
   }
   return started;

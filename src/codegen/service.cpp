@@ -131,8 +131,8 @@ class NoExecutor : public orc::ExecutorProcessControl {
   llvm::Expected<std::int32_t> runAsMain(orc::ExecutorAddr, llvm::ArrayRef<std::string>) override { return refuse(); }
   llvm::Expected<std::int32_t> runAsVoidFunction(orc::ExecutorAddr) override { return refuse(); }
   llvm::Expected<std::int32_t> runAsIntFunction(orc::ExecutorAddr, int) override { return refuse(); }
-  void callWrapperAsync(orc::ExecutorAddr, IncomingWFRHandler handler, llvm::ArrayRef<char>) override {
-    handler({});  // no wrapper function exists that could be called
+  void callWrapperAsync(orc::ExecutorAddr, IncomingWFRHandler, llvm::ArrayRef<char>) override {
+    getExecutionSession().reportError(refuse());  // nobody calls: no wrapper function exists
   }
   llvm::Error disconnect() override {
     getDispatcher().shutdown();  // the session is over when its last thread has left it

@@ -35,6 +35,7 @@ TEST(Determinism, OneThreadAndEight) {
   std::vector<Answer> together(specs.size());
   {
     std::vector<std::jthread> threads;
+    threads.reserve(8);
     for (std::size_t t = 0; t < 8; ++t) {
       threads.emplace_back([&, t] {
         for (std::size_t i = t; i < specs.size(); i += 8) together[i] = compile(service, specs[i]);

@@ -152,6 +152,7 @@ TEST(Isolated, FourThreadsAtOnce) {
   std::vector<Answer> answers(4);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(8);
     for (int i = 0; i < 4; ++i)
       threads.emplace_back([&, i] { answers[i] = compile_ir(service, "gfx950", samples::add_constant(i)); });
   }

@@ -79,6 +79,7 @@ TEST(Service, CompilesBesideALostOneFinish) {
   std::vector<std::shared_ptr<const Compiled>> results(6);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(8);
     for (int i = 0; i < 6; ++i) {
       threads.emplace_back(
           [&, i] { results[i] = service.compile(ir(i == 2 ? samples::permlane32_swap() : samples::add_constant(i))); });
@@ -109,6 +110,7 @@ TEST(Service, EightThreadsCompileDifferentKernelsAtOnce) {
   std::vector<std::shared_ptr<const Compiled>> results(8);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(8);
     for (int i = 0; i < 8; ++i) {
       threads.emplace_back(
           [&, i] { results[i] = service.compile(ir(samples::add_constant(100 + i, std::format("kernel_{}", i)))); });
@@ -127,6 +129,7 @@ TEST(Service, TheSameSpecIsCompiledOnceForEveryoneWhoWaits) {
   std::atomic<int> waiting = 0;
   {
     std::vector<std::jthread> threads;
+    threads.reserve(8);
     for (int i = 0; i < 6; ++i) {
       threads.emplace_back([&, i] {
         ++waiting;
