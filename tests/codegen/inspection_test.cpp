@@ -173,6 +173,7 @@ TEST(Inspection, SurvivesDamagedCodeObjects) {
     EXPECT_FALSE(read_kernel_image(cut)) << "cut to " << size << " of " << whole.size();
   }
   std::mt19937 random(1);
+  int readable = 0;  // damage to instructions or padding leaves the headers in order
   for (int round = 0; round < 3000; ++round) {
     Bytes damaged = whole;
     for (int flips = 1 + round % 4; flips > 0; --flips) {
@@ -180,9 +181,11 @@ TEST(Inspection, SurvivesDamagedCodeObjects) {
       const std::size_t range = round % 2 == 0 ? std::min<std::size_t>(damaged.size(), 1024) : damaged.size();
       damaged[random() % range] = static_cast<unsigned char>(random());
     }
-    (void)read_kernel_image(damaged);
-    if (round % 16 == 0) (void)disassembly_text(damaged);
+    readable += read_kernel_image(damaged) ? 1 : 0;
+    if (round % 16 == 0) readable += disassembly_text(damaged) ? 1 : 0;
   }
+  EXPECT_GT(readable, 0);
+  EXPECT_LT(readable, 3000);
   EXPECT_FALSE(disassembly_text(Bytes{}));
   EXPECT_FALSE(disassembly_text(Bytes(4096, 0x7f)));
 }
