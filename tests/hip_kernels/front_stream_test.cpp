@@ -188,6 +188,7 @@ TEST_F(Front, every_thread_has_a_default_stream_of_its_own) {
   const hipFunction_t append = function(module, "append");
   uint32_t* list = device_words(64);
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (uint32_t t = 0; t < 4; ++t) {
     threads.emplace_back([=] {
       for (uint32_t i = 0; i < 5; ++i) {
@@ -206,6 +207,7 @@ TEST_F(Front, many_threads_use_everything_at_once) {
   const hipModule_t module = load();
   const hipFunction_t fill = function(module, "fill");
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (uint32_t t = 0; t < 4; ++t) {
     threads.emplace_back([=] {
       for (uint32_t i = 0; i < 6; ++i) {
