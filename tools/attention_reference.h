@@ -23,6 +23,8 @@ struct AttentionProblem {
 struct ExactAttention {
   std::vector<double> output;  // [B, Sq, Hq, D]
   std::vector<double> lse;     // [B, Hq, Sq]
+  // Σ p·|v| / Σ p, as output: what a relative error of the weights P amounts to.
+  std::vector<double> magnitude;
 };
 
 // On all cores.
@@ -36,7 +38,9 @@ struct Accuracy {
   std::string where;  // the element with the largest error
 };
 
-// The bound of docs: 2 × max(rounding error of the exact answer, half an ulp at its largest magnitude) + 1e-5.
+// Every element within 2 × max(rounding error of the exact answer, half an ulp at its largest magnitude) + 1e-5, or
+// within what its own roundings can amount to: P rounded to the storage type weighs Σ p·|v|, and O is rounded once
+// (docs/canonical-arithmetic.md). `bound` is what the element with the largest error may have.
 Accuracy compare_output(const AttentionProblem& problem, const ExactAttention& exact, const std::vector<float>& output);
 // LSE: within 1e-4; rows without keys must be −inf.
 Accuracy compare_lse(const AttentionProblem& problem, const ExactAttention& exact, const std::vector<float>& lse);

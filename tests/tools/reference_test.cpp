@@ -94,6 +94,19 @@ TEST_F(AccuracyTest, AnErrorBeyondTheBoundFailsAndIsLocated) {
   EXPECT_EQ(accuracy.where, "[1, 3, 1, 6]");
 }
 
+// Two keys of equal weight whose values cancel: the answer is 0, yet rounding P may leave half an ulp of Σ p·|v| = 1.
+TEST(AccuracyOfCancellingValues, RoundingsOfTheWeightsAreAllowed) {
+  const Array q = array_of({1, 1, 1, 1}, {0});
+  const Array k = array_of({1, 2, 1, 1}, {0, 0});
+  const Array v = array_of({1, 2, 1, 1}, {1, -1});
+  const AttentionProblem problem{.q = &q, .k = &k, .v = &v};
+  const ExactAttention exact = exact_attention(problem);
+  EXPECT_EQ(exact.output, std::vector<double>{0});
+  EXPECT_EQ(exact.magnitude, std::vector<double>{1});
+  EXPECT_TRUE(compare_output(problem, exact, {0x1p-11F}).passed);
+  EXPECT_FALSE(compare_output(problem, exact, {0x1p-10F}).passed);
+}
+
 TEST_F(AccuracyTest, NanAndInfinityFail) {
   for (const float wrong : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     auto output = rounded_output();
