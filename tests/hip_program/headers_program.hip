@@ -13,21 +13,21 @@
 
 namespace cg = cooperative_groups;
 
-#define CHECK(call)                                                                                      \
-  do {                                                                                                   \
-    const hipError_t status = (call);                                                                    \
-    if (status != hipSuccess) {                                                                          \
+#define CHECK(call)                                                                                  \
+  do {                                                                                               \
+    const hipError_t status = (call);                                                                \
+    if (status != hipSuccess) {                                                                      \
       std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, hipGetErrorString(status)); \
-      std::exit(1);                                                                                      \
-    }                                                                                                    \
+      std::exit(1);                                                                                  \
+    }                                                                                                \
   } while (false)
 
-#define EXPECT(condition)                                                                                       \
-  do {                                                                                                          \
-    if (!(condition)) {                                                                                         \
+#define EXPECT(condition)                                                                             \
+  do {                                                                                                \
+    if (!(condition)) {                                                                               \
       std::fprintf(stderr, "%s:%d: not true at element %d: %s\n", __FILE__, __LINE__, i, #condition); \
-      std::exit(1);                                                                                             \
-    }                                                                                                           \
+      std::exit(1);                                                                                   \
+    }                                                                                                 \
   } while (false)
 
 constexpr int n = 256;
@@ -61,7 +61,9 @@ using fp8 = __hip_fp8_e4m3_fnuz;
 #else
 using fp8 = __hip_fp8_e4m3;
 #endif
-__global__ void small_floats(const float* in, float* out) { out[threadIdx.x] = static_cast<float>(fp8(in[threadIdx.x])); }
+__global__ void small_floats(const float* in, float* out) {
+  out[threadIdx.x] = static_cast<float>(fp8(in[threadIdx.x]));
+}
 
 __global__ void warps(const int* in, int* out, unsigned long long* votes) {
   const int i = threadIdx.x;
@@ -133,7 +135,8 @@ int main() {
   for (int i = 0; i < n; ++i) {
     const float next = floats[(i + 1) % n];
     EXPECT(float_results[2 * i] == rounded_half(floats[i] * 0.5f + 1.0f));
-    EXPECT(near(float_results[2 * i + 1], rounded_half(std::sqrt(std::fabs(next))) + (floats[i] > next ? 100.0f : 0.0f), 1e-3));
+    EXPECT(near(float_results[2 * i + 1], rounded_half(std::sqrt(std::fabs(next))) + (floats[i] > next ? 100.0f : 0.0f),
+                1e-3));
   }
   bfloats<<<1, n>>>(floats, float_results);
   CHECK(hipDeviceSynchronize());

@@ -8,22 +8,22 @@
 #include <numeric>
 #include <vector>
 
-#define CHECK(call)                                                                                  \
-  do {                                                                                               \
-    const hipError_t status = (call);                                                                \
-    if (status != hipSuccess) {                                                                      \
+#define CHECK(call)                                                                                    \
+  do {                                                                                                 \
+    const hipError_t status = (call);                                                                  \
+    if (status != hipSuccess) {                                                                        \
       std::fprintf(stderr, "%s:%d: %s: %s (%s)\n", __FILE__, __LINE__, #call, hipGetErrorName(status), \
-                   hipGetErrorString(status));                                                       \
-      std::exit(1);                                                                                  \
-    }                                                                                                \
+                   hipGetErrorString(status));                                                         \
+      std::exit(1);                                                                                    \
+    }                                                                                                  \
   } while (false)
 
-#define EXPECT(condition)                                                                \
-  do {                                                                                   \
-    if (!(condition)) {                                                                  \
+#define EXPECT(condition)                                                            \
+  do {                                                                               \
+    if (!(condition)) {                                                              \
       std::fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-      std::exit(1);                                                                      \
-    }                                                                                    \
+      std::exit(1);                                                                  \
+    }                                                                                \
   } while (false)
 
 __device__ int launches_seen;

@@ -56,7 +56,8 @@ KERNEL void double_arithmetic(const double* a, const double* b, double* out, uin
   out[8 * i + 4] = __builtin_fma(x, y, -x * y);
   out[8 * i + 5] = x < y ? __builtin_floor(x) : __builtin_trunc(y);
   out[8 * i + 6] = static_cast<double>(static_cast<float>(x)) + static_cast<double>(static_cast<int>(y));
-  out[8 * i + 7] = __builtin_fmin(x, y) + __builtin_rint(x) + static_cast<double>(static_cast<uint32_t>(i * 2654435761U));
+  out[8 * i + 7] =
+      __builtin_fmin(x, y) + __builtin_rint(x) + static_cast<double>(static_cast<uint32_t>(i * 2654435761U));
 }
 
 KERNEL void bit_tricks(const uint32_t* in, uint32_t* out, uint32_t n) {
@@ -76,8 +77,7 @@ KERNEL void bit_tricks(const uint32_t* in, uint32_t* out, uint32_t n) {
   o[8] = static_cast<uint32_t>(wide >> (i % 64));
   o[9] = static_cast<uint32_t>((static_cast<uint64_t>(x) * (x ^ 0x5bd1e995U)) >> 32);
   o[10] = (x & 0xff00ff00U) >> 8 | (x & 0x00ff00ffU) << 8;
-  o[11] = static_cast<uint32_t>(static_cast<int64_t>(wide) >> (i % 63)) ^
-          static_cast<uint32_t>(wide << (i % 13) >> 17);
+  o[11] = static_cast<uint32_t>(static_cast<int64_t>(wide) >> (i % 63)) ^ static_cast<uint32_t>(wide << (i % 13) >> 17);
 }
 
 // Sub-word arithmetic: bytes and shorts, signed and not, saturating and averaging.
@@ -109,7 +109,9 @@ KERNEL void half_converts(const float* in, half* narrowed, float* widened, int* 
   const half h = static_cast<half>(in[i]);
   narrowed[i] = h;
   widened[i] = static_cast<float>(h) * 2.0F;
-  integers[i] = static_cast<int>(static_cast<short>(static_cast<half>(in[i] > 100 ? 100.0F : in[i] < -100 ? -100.0F : in[i])));
+  integers[i] = static_cast<int>(static_cast<short>(static_cast<half>(in[i] > 100    ? 100.0F
+                                                                      : in[i] < -100 ? -100.0F
+                                                                                     : in[i])));
 }
 
 KERNEL void bf16_converts(const float* in, bf16* narrowed, float* sums, uint32_t n) {
@@ -141,10 +143,14 @@ KERNEL void saturating_converts(const float* in, int* to_int, uint32_t* to_uint,
   const float x = in[i];
   to_int[i] = __builtin_isnan(x) ? 0 : x >= 0x1p31F ? 0x7fffffff : x < -0x1p31F ? -0x7fffffff - 1 : static_cast<int>(x);
   to_uint[i] = !(x > 0) ? 0 : x >= 0x1p32F ? 0xffffffffU : static_cast<uint32_t>(x);
-  to_long[i] = __builtin_isnan(x) ? 0 : x >= 0x1p62F ? (1LL << 62) : x < -0x1p62F ? -(1LL << 62) : static_cast<int64_t>(x);
+  to_long[i] = __builtin_isnan(x) ? 0
+               : x >= 0x1p62F     ? (1LL << 62)
+               : x < -0x1p62F     ? -(1LL << 62)
+                                  : static_cast<int64_t>(x);
 }
 
-KERNEL void integer_to_float(const int64_t* in, float* from_i64, float* from_u32, double* wide, half* narrow, uint32_t n) {
+KERNEL void integer_to_float(const int64_t* in, float* from_i64, float* from_u32, double* wide, half* narrow,
+                             uint32_t n) {
   const uint32_t i = global_x();
   if (i >= n) return;
   from_i64[i] = static_cast<float>(in[i]);

@@ -148,8 +148,8 @@ KERNEL void radix_sort_wave(uint32_t* data) {
     const bool one = (key >> bit & 1) != 0;
     const uint64_t ones = __builtin_amdgcn_ballot_w64(one);
     const uint32_t zeros = wave_size - static_cast<uint32_t>(__builtin_popcountll(ones));
-    const uint32_t ones_before = __builtin_amdgcn_mbcnt_hi(
-        static_cast<uint32_t>(ones >> 32), __builtin_amdgcn_mbcnt_lo(static_cast<uint32_t>(ones), 0U));
+    const uint32_t ones_before = __builtin_amdgcn_mbcnt_hi(static_cast<uint32_t>(ones >> 32),
+                                                           __builtin_amdgcn_mbcnt_lo(static_cast<uint32_t>(ones), 0U));
     keys[one ? zeros + ones_before : lane() - ones_before] = key;
     barrier();
     key = keys[lane()];

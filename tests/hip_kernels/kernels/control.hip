@@ -50,18 +50,41 @@ KERNEL void switch_table(const uint32_t* in, int* out, uint32_t n) {
   if (i >= n) return;
   int value = static_cast<int>(in[i] >> 8);
   switch (in[i] % 13) {
-    case 0: value += 17; break;
-    case 1: value *= 3; break;
-    case 2: value ^= 0x1234; [[fallthrough]];
-    case 3: value -= 99; break;
-    case 4: value = value / 5; break;
-    case 5: value = -value; break;
-    case 6: value <<= 2; break;
-    case 7: value = value % 101; break;
-    case 8: value |= 0x800000; break;
-    case 9: value = value > 5000 ? value : 5000; break;
-    case 10: return;
-    default: value = ~value; break;
+    case 0:
+      value += 17;
+      break;
+    case 1:
+      value *= 3;
+      break;
+    case 2:
+      value ^= 0x1234;
+      [[fallthrough]];
+    case 3:
+      value -= 99;
+      break;
+    case 4:
+      value = value / 5;
+      break;
+    case 5:
+      value = -value;
+      break;
+    case 6:
+      value <<= 2;
+      break;
+    case 7:
+      value = value % 101;
+      break;
+    case 8:
+      value |= 0x800000;
+      break;
+    case 9:
+      value = value > 5000 ? value : 5000;
+      break;
+    case 10:
+      return;
+    default:
+      value = ~value;
+      break;
   }
   out[i] = value;
 }
@@ -70,13 +93,27 @@ KERNEL void switch_table(const uint32_t* in, int* out, uint32_t n) {
 KERNEL void uniform_switch(int* out, uint32_t selector) {
   int value = static_cast<int>(thread_x());
   switch (selector) {
-    case 0: value += 1000; break;
-    case 1: value *= value; break;
-    case 2: value = 7 - value; break;
-    case 3: value = value << 5 | 3; break;
-    case 4: value = value % 9; break;
-    case 5: value ^= 0xff; break;
-    default: value = -1; break;
+    case 0:
+      value += 1000;
+      break;
+    case 1:
+      value *= value;
+      break;
+    case 2:
+      value = 7 - value;
+      break;
+    case 3:
+      value = value << 5 | 3;
+      break;
+    case 4:
+      value = value % 9;
+      break;
+    case 5:
+      value ^= 0xff;
+      break;
+    default:
+      value = -1;
+      break;
   }
   out[global_x()] = value;
 }
@@ -119,8 +156,7 @@ KERNEL void atomics_64(const uint64_t* in, Totals* totals, uint32_t n) {
   // A running maximum by compare and swap, as a program would write what the hardware has no instruction for.
   uint64_t seen = totals->exchanged;
   const uint64_t mine = in[i] % 1000003;
-  while (mine > seen &&
-         !__hip_atomic_compare_exchange_strong(&totals->exchanged, &seen, mine, order, order, scope)) {
+  while (mine > seen && !__hip_atomic_compare_exchange_strong(&totals->exchanged, &seen, mine, order, order, scope)) {
   }
 }
 

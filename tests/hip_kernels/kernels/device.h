@@ -1,5 +1,5 @@
-// The few words of HIP that the kernels of this folder use, declared here so that they compile without HIP's headers and
-// in a tenth of the time. The device libraries (ocml, ockl) come from the installed bitcode.
+// The few words of HIP that the kernels of this folder use, declared here so that they compile without HIP's headers
+// and in a tenth of the time. The device libraries (ocml, ockl) come from the installed bitcode.
 #pragma once
 
 #define DEVICE __attribute__((device))
@@ -44,8 +44,8 @@ inline DEVICE uint32_t lane() { return __builtin_amdgcn_mbcnt_hi(~0U, __builtin_
 template <typename T>
 inline DEVICE T shuffle(T value, uint32_t from_lane) {
   static_assert(sizeof(T) == 4);
-  return __builtin_bit_cast(T, __builtin_amdgcn_ds_bpermute(static_cast<int>(from_lane * 4),
-                                                            __builtin_bit_cast(int, value)));
+  return __builtin_bit_cast(
+      T, __builtin_amdgcn_ds_bpermute(static_cast<int>(from_lane * 4), __builtin_bit_cast(int, value)));
 }
 template <typename T>
 inline DEVICE T shuffle_xor(T value, uint32_t mask) {

@@ -21,7 +21,9 @@ KERNEL void store(uint32_t* to, uint32_t value) { *to = value; }
 
 KERNEL void no_arguments() {}
 
-__attribute__((amdgpu_flat_work_group_size(1, 128))) KERNEL void at_most_128(uint32_t* to) { to[thread_x()] = thread_x(); }
+__attribute__((amdgpu_flat_work_group_size(1, 128))) KERNEL void at_most_128(uint32_t* to) {
+  to[thread_x()] = thread_x();
+}
 
 KERNEL void big_lds(uint32_t* to) {
   SHARED static uint32_t words[10 * 1024];

@@ -157,8 +157,7 @@ KERNEL void layer_norm(const half* in, const float* gain, const float* bias, hal
   }
   const float scale = 1.0F / __builtin_sqrtf(squares / count + 1e-5F);
   for (uint32_t i = thread_x(); i < columns; i += wave_size) {
-    out[block_x() * columns + i] =
-        static_cast<half>((static_cast<float>(row[i]) - mean) * scale * gain[i] + bias[i]);
+    out[block_x() * columns + i] = static_cast<half>((static_cast<float>(row[i]) - mean) * scale * gain[i] + bias[i]);
   }
 }
 

@@ -24,7 +24,8 @@ int main(void) {
   void* memory[4];
   for (int i = 0; i < 4; ++i) {
     if (wavejit_device_allocate(engine, sizeof zeros, &memory[i]) != WAVEJIT_OK) return fail("allocate");
-    if (wavejit_device_copy_in(engine, memory[i], i == 2 ? ones : zeros, sizeof zeros) != WAVEJIT_OK) return fail("copy in");
+    if (wavejit_device_copy_in(engine, memory[i], i == 2 ? ones : zeros, sizeof zeros) != WAVEJIT_OK)
+      return fail("copy in");
   }
   struct wavejit_attention_forward_arguments call = {0};
   call.size = sizeof call;
