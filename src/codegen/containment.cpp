@@ -38,10 +38,12 @@ namespace {
 
 std::atomic<unsigned> parked_count = 0;
 std::atomic<unsigned> running_count = 0;  // started and neither ended nor parked
+std::atomic<bool> exiting = false;        // exit() has begun: nothing starts any more
 
 // A host may call exit() while another of its threads waits for a compile. LLVM's static objects are destroyed after
 // this function, which was registered later: give the compile its time, but not for ever.
 void wait_at_exit() {
+  exiting = true;
   for (int waited_ms = 0; running_count != 0 && waited_ms < 5000; ++waited_ms) usleep(1000);
 }
 
@@ -110,9 +112,10 @@ bool start_contained(std::function<void()> work, std::function<void(const std::s
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t handle;
+  // Counted before the question is asked: either exit() waits for this thread, or this thread does not start.
   ++running_count;
   ContainedThread* const owned_by_thread = thread.release();
-  const bool started = pthread_create(&handle, &attributes, contained_main, owned_by_thread) == 0;
+  const bool started = !exiting && pthread_create(&handle, &attributes, contained_main, owned_by_thread) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
   if (!started) {
@@ -132,7 +135,7 @@ std::string run_contained(std::function<void()> work) {
         finished->set_value("");
       },
       [finished](const std::string& reason) { finished->set_value(reason.empty() ? "unknown" : reason); });
-  return started ? result.get() : "no thread: the process or the machine has too many";
+  return started ? result.get() : "no thread: the process is ending, or it or the machine has too many";
 }
 
 bool is_contained() { return ContainedThread::current() != nullptr; }

@@ -159,17 +159,21 @@ TEST(Service, DestroyedIdleOrNeverUsed) {
   }
 }
 
-// exit() on one thread while another compiles: LLVM's static objects must not be destroyed under the compile.
+// exit() on one thread while another compiles, or is about to: LLVM's static objects must not be destroyed under a
+// compile.
 TEST(ServiceDeathTest, ExitWaitsForACompileUnderWay) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(
-      {
-        static Service* const service = new Service({});
-        std::thread([] { service->compile(spec(small_spec)); }).detach();
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        std::exit(0);
-      },
-      ::testing::ExitedWithCode(0), "");
+  for (const int delay_ms : {0, 1, 3, 10}) {
+    EXPECT_EXIT(
+        {
+          static Service* const service = new Service({});
+          std::thread([] { service->compile(spec(small_spec)); }).detach();
+          std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
+          std::exit(0);
+        },
+        ::testing::ExitedWithCode(0), "")
+        << "after " << delay_ms << " ms";
+  }
 }
 
 TEST(Service, EmitsIrAndDisassembles) {

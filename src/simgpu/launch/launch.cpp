@@ -52,8 +52,8 @@ void fill_own_memory(Launch& launch, const LaunchRequest& request) {
   // Scalar loads are whole dwords; what follows the last argument up to there is padding of the segment.
   const uint64_t kernarg_bytes = (uint64_t{info.kernarg_bytes} + 3) / 4 * 4;
   launch.kernarg.assign((kernarg_bytes / 8) + 1, 0);
-  std::memcpy(launch.kernarg.data(), request.kernarg.data(),
-              std::min<size_t>(request.kernarg.size(), info.kernarg_bytes));
+  std::ranges::copy(request.kernarg.first(std::min<size_t>(request.kernarg.size(), info.kernarg_bytes)),
+                    reinterpret_cast<std::byte*>(launch.kernarg.data()));
   launch.own_memory[0] = {.base = reinterpret_cast<uint64_t>(launch.kernarg.data()),
                           .bytes = kernarg_bytes,
                           .kind = MemoryKind::kernarg,
