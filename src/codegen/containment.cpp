@@ -37,15 +37,6 @@ struct ContainedThread {
 namespace {
 
 std::atomic<unsigned> parked_count = 0;
-std::atomic<unsigned> running_count = 0;  // started and neither ended nor parked
-std::atomic<bool> exiting = false;        // exit() has begun: nothing starts any more
-
-// A host may call exit() while another of its threads waits for a compile. LLVM's static objects are destroyed after
-// this function, which was registered later: give the compile its time, but not for ever.
-void wait_at_exit() {
-  exiting = true;
-  for (int waited_ms = 0; running_count != 0 && waited_ms < 5000; ++waited_ms) usleep(1000);
-}
 
 // Instruction selection recurses; LLVM's own tools run on 8 MiB.
 constexpr std::size_t stack_bytes = 16UL << 20;
@@ -65,7 +56,6 @@ void* contained_main(void* argument) {
     thread->tell("an unknown exception");
   }
   ContainedThread::current() = nullptr;
-  --running_count;
   return nullptr;
 }
 
@@ -73,7 +63,6 @@ void* contained_main(void* argument) {
 
 void ContainedThread::park(const std::string& reason) {
   ++parked_count;
-  --running_count;
   tell(reason);
   for (;;) pause();
 }
@@ -93,7 +82,6 @@ void install_containment() {
   std::call_once(once, [] {
     llvm::install_fatal_error_handler(fatal_error);
     llvm::install_bad_alloc_error_handler(fatal_error);
-    (void)std::atexit(wait_at_exit);
   });
 }
 
@@ -112,15 +100,12 @@ bool start_contained(std::function<void()> work, std::function<void(const std::s
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t handle;
-  // Counted before the question is asked: either exit() waits for this thread, or this thread does not start.
-  ++running_count;
   ContainedThread* const owned_by_thread = thread.release();
-  const bool started = !exiting && pthread_create(&handle, &attributes, contained_main, owned_by_thread) == 0;
+  const bool started = pthread_create(&handle, &attributes, contained_main, owned_by_thread) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
   if (!started) {
     delete owned_by_thread;
-    --running_count;
   }
   return started;
 }
@@ -135,7 +120,7 @@ std::string run_contained(std::function<void()> work) {
         finished->set_value("");
       },
       [finished](const std::string& reason) { finished->set_value(reason.empty() ? "unknown" : reason); });
-  return started ? result.get() : "no thread: the process is ending, or it or the machine has too many";
+  return started ? result.get() : "no thread: the process or the machine has too many";
 }
 
 bool is_contained() { return ContainedThread::current() != nullptr; }
@@ -164,5 +149,9 @@ extern "C" {
   if (auto* thread = wavejit::codegen::ContainedThread::current()) thread->park("_exit() was called");
   __real__exit(status);
 }
+// Objects of static storage in LLVM, LLD and this library live for ever. A host may call exit() while another of its
+// threads compiles; destructors that ran then would take the ground from under the compile (seen as a segmentation
+// fault).
+int __wrap___cxa_atexit(void (*)(void*), void*, void*) { return 0; }
 }
 // NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)

@@ -18,7 +18,7 @@ void install_containment();
 
 // Runs `work` on a new detached thread with all signals blocked and a stack of fixed size. When the thread is lost,
 // `abandoned` is called once with the reason, on that thread, and must not call LLVM. Returns false when there is no
-// thread to be had, or exit() has begun; neither function is called then.
+// thread to be had; neither function is called then.
 bool start_contained(std::function<void()> work, std::function<void(const std::string& reason)> abandoned);
 
 // The same, and waits for the end. An empty string is success; otherwise the reason why `work` was lost.

@@ -161,7 +161,7 @@ TEST(Service, DestroyedIdleOrNeverUsed) {
 
 // exit() on one thread while another compiles, or is about to: LLVM's static objects must not be destroyed under a
 // compile.
-TEST(ServiceDeathTest, ExitWaitsForACompileUnderWay) {
+TEST(ServiceDeathTest, ExitDuringACompileIsHarmless) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   for (const int delay_ms : {0, 1, 3, 10}) {
     EXPECT_EXIT(
