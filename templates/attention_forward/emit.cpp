@@ -9,9 +9,11 @@
 #include "codegen/language/matrix.h"
 #include "codegen/language/softmax.h"
 #include "templates/attention_forward/arguments.h"
+#include "templates/attention_forward/dualwave.h"
 #include "templates/attention_forward/mask.h"
 #include "templates/attention_forward/output.h"
 #include "templates/attention_forward/parameters.h"
+#include "templates/attention_forward/query.h"
 #include "templates/attention_forward/tiles.h"
 #include "templates/attention_forward/workgroup.h"
 
@@ -86,7 +88,7 @@ class GenericPipeline {
     State start{
         .tile = kernel_.constant(0), .softmax = softmax_.initial(), .outputs = {}, .in_flight = tiles_->start()};
     start.outputs.assign(static_cast<std::size_t>(output_blocks()), matrix_.zeros());
-    load_query();
+    query_ = query_operands(kernel_, workgroup_, matrix_, load_query(kernel_, spec_, workgroup_));
 
     const Values end = language::loop_in_phases(
         kernel_, plan_.buffers, to_values(start),
@@ -104,20 +106,6 @@ class GenericPipeline {
   }
 
   Value* has_tile(const State& state) { return kernel_.ir().CreateICmpSLT(state.tile, workgroup_.tiles); }
-
-  // Qᵀ as operand B, in registers for good: column = query row, 16 bytes of it a lane.
-  void load_query() {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    Value* row = ir.CreateAdd(ir.CreateMul(workgroup_.row, workgroup_.q.row_stride),
-                              ir.CreateMul(workgroup_.lane_group, kernel_.constant(16)));
-    Value* sign = ir.CreateVectorSplat(4, workgroup_.query_sign);
-    std::vector<Value*> loaded;
-    for (int block = 0; block < dim_blocks(); ++block) {
-      Value* offset = ir.CreateAdd(row, kernel_.constant(block * fragment_k * 2));
-      loaded.push_back(workgroup_.q.buffer.load(16, offset, kernel_.constant(0)));
-    }
-    for (Value* dwords : loaded) query_.push_back(matrix_.operand_b(ir.CreateXor(dwords, sign), KOrder::contiguous));
-  }
 
   State attend(State state, int buffer, Value* tile) {
     ReadAhead keys(key_steps(), [&](const Step& step) { return tiles_->keys(buffer, step.keys, step.dims); });
@@ -223,6 +211,7 @@ std::string kernel_name(const KernelSpec& spec) {
   name += "_d" + std::to_string(spec.head_dim_qk);
   if (spec.mask == Mask::causal) name += "_causal";
   if (spec.lse) name += "_lse";
+  if (spec.pipeline != Pipeline::generic) name += "_" + std::string(to_text(spec.pipeline));
   return name + "_" + spec.target;
 }
 
@@ -239,7 +228,11 @@ std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const KernelSpec&
                  .threads = resources->threads,
                  .waves_per_simd = target.vgprs_per_simd_lane / resources->vgpr_budget,
                  .argument_bytes = sizeof(Arguments)});
-  GenericPipeline(kernel, spec, plan).emit();
+  if (spec.pipeline == Pipeline::dualwave) {
+    emit_dualwave(kernel, spec, plan);
+  } else {
+    GenericPipeline(kernel, spec, plan).emit();
+  }
   return kernel.finish();
 }
 

@@ -11,13 +11,32 @@ namespace {
 // fragments in flight, addresses and (swizzled) the tile that waits in registers the rest. What the compiler used
 // stands in tests/kernels/golden.txt.
 int vgpr_budget(const KernelSpec& spec, const LdsPlan& plan) {
-  if (spec.head_dim_v > 64) return 256;                // 2 waves
-  return plan.layout == LdsLayout::lines ? 128 : 168;  // 4 or 3 waves
+  if (spec.pipeline == Pipeline::dualwave) return 256;  // 2 waves: one of each group
+  if (spec.head_dim_v > 64) return 256;                 // 2 waves
+  return plan.layout == LdsLayout::lines ? 128 : 168;   // 4 or 3 waves
 }
 
 constexpr int query_rows_per_wave = 32;
 
+// What dualwave needs of a target; empty when it has all of it.
+std::string missing_for_dualwave(const targets::Target& target) {
+  std::string missing;
+  const auto need = [&](bool has, const std::string& what) {
+    if (!has) missing += (missing.empty() ? "" : " and ") + what;
+  };
+  need(target.transpose_read, "transpose reads of LDS");
+  need(target.lds_dma_bytes >= 16, "16-byte LDS DMA");
+  need(target.permlane32_swap, "v_permlane32_swap");
+  return missing;
+}
+
 }  // namespace
+
+int tile_queries(Pipeline pipeline) { return pipeline == Pipeline::dualwave ? 256 : 128; }
+
+Pipeline default_pipeline(const targets::Target& target, bool many_queries) {
+  return many_queries && missing_for_dualwave(target).empty() ? Pipeline::dualwave : Pipeline::generic;
+}
 
 std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
   const targets::Target* target = targets::find_target(spec.target);
@@ -32,16 +51,24 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
   if (spec.tile_keys != 64)
     return std::unexpected("tile of " + std::to_string(spec.tile_keys) +
                            " keys would change the order of additions; accepted: 64");
-  if (spec.tile_queries != 128)
-    return std::unexpected("tile of " + std::to_string(spec.tile_queries) +
-                           " queries has no kernel in pipeline=generic; accepted: 128");
+  const std::string pipeline = "pipeline=" + std::string(to_text(spec.pipeline));
+  if (spec.tile_queries != tile_queries(spec.pipeline))
+    return std::unexpected("tile of " + std::to_string(spec.tile_queries) + " queries has no kernel in " + pipeline +
+                           "; accepted: " + std::to_string(tile_queries(spec.pipeline)));
+  if (spec.pipeline == Pipeline::dualwave) {
+    if (const std::string missing = missing_for_dualwave(*target); !missing.empty())
+      return std::unexpected(pipeline + " needs " + missing + ", which " + std::string(target->id) +
+                             " does not have; accepted: auto, generic");
+  } else if (!spec.stagger || !spec.raised_priority) {
+    return std::unexpected("stagger=off and setprio=off belong to pipeline=dualwave");
+  }
   if (spec.output_store == OutputStore::permlane && !target->permlane32_swap)
     return std::unexpected("o_store=permlane needs v_permlane32_swap, which " + std::string(target->id) +
                            " does not have; accepted: auto, scalar");
   const bool has_matrix = std::ranges::any_of(
       target->matrix, [](const targets::MatrixInstruction& row) { return row.m == 32 && row.n == 32; });
   if (!has_matrix || target->wave_size != 64)
-    return std::unexpected("pipeline=generic needs 32x32 matrix instructions over 64 lanes, which " +
+    return std::unexpected(pipeline + " needs 32x32 matrix instructions over 64 lanes, which " +
                            std::string(target->id) + " does not have");
 
   Resources resources;

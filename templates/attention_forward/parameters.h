@@ -30,6 +30,16 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec);
 // The O store that `auto` means on a target.
 OutputStore default_output_store(const targets::Target& target);
 
+// Query rows of a workgroup.
+int tile_queries(Pipeline pipeline);
+
+// The pipeline that `auto` means for a query length on a target: dualwave for lengths that fill one of its workgroups,
+// where the target can. By the length alone, never by batch, heads or what else is running, so that one problem has one
+// kernel (both give the same bits all the same).
+Pipeline default_pipeline(const targets::Target& target, bool many_queries);
+// From this length on a query is long.
+inline constexpr std::uint32_t many_queries_from = 256;
+
 // Sizes for one launch of a kernel with this spec.
 LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch, std::uint32_t query_heads,
                                std::uint32_t query_length);

@@ -16,7 +16,7 @@ using Names = std::array<std::pair<Enum, std::string_view>, count>;
 constexpr Names<DataType, 2> data_types = {{{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}}};
 constexpr Names<OutputStore, 2> output_stores = {
     {{OutputStore::permlane, "permlane"}, {OutputStore::scalar, "scalar"}}};
-constexpr Names<Pipeline, 1> pipelines = {{{Pipeline::generic, "generic"}}};
+constexpr Names<Pipeline, 2> pipelines = {{{Pipeline::generic, "generic"}, {Pipeline::dualwave, "dualwave"}}};
 constexpr Names<Lowering, 2> lowerings = {{{Lowering::llvm, "llvm"}, {Lowering::comgr, "comgr"}}};
 
 template <typename Enum, std::size_t count>
@@ -65,7 +65,19 @@ std::optional<std::pair<int, int>> number_pair(std::string_view text, char separ
 }
 
 // One field per thing a spec says; `seen` finds what is missing and what stands twice.
-enum class Field : std::uint8_t { dtype, head_dims, mask, lse, pipeline, tile, o_store, target, lowering };
+enum class Field : std::uint8_t {
+  dtype,
+  head_dims,
+  mask,
+  lse,
+  pipeline,
+  tile,
+  o_store,
+  target,
+  lowering,
+  stagger,
+  setprio
+};
 constexpr std::array<std::pair<Field, std::string_view>, 7> required_fields = {{
     {Field::dtype, "data type (bf16 or fp16)"},
     {Field::head_dims, "head dim (d<n>)"},
@@ -78,7 +90,7 @@ constexpr std::array<std::pair<Field, std::string_view>, 7> required_fields = {{
 
 struct Parser {
   KernelSpec spec;
-  std::array<bool, 9> seen{};
+  std::array<bool, 11> seen{};
 
   bool has(Field field) const { return seen[static_cast<std::size_t>(field)]; }
 
@@ -100,7 +112,8 @@ struct Parser {
       return take_assignment(word.substr(0, equals), word.substr(equals + 1));
     if (word.size() > 1 && word.front() == 'd' && word[1] >= '0' && word[1] <= '9') return take_head_dims(word);
     return std::unexpected(
-        "accepted: bf16, fp16, d<n>[/<n>], causal, lse, pipeline=, tile=, o_store=, target=, lowering=");
+        "accepted: bf16, fp16, d<n>[/<n>], causal, lse, pipeline=, tile=, o_store=, stagger=off, setprio=off, target=, "
+        "lowering=");
   }
 
   std::expected<Field, std::string> take_head_dims(std::string_view word) {
@@ -119,6 +132,12 @@ struct Parser {
     if (key == "pipeline") return take_name(pipelines, value, spec.pipeline, Field::pipeline);
     if (key == "o_store") return take_name(output_stores, value, spec.output_store, Field::o_store);
     if (key == "lowering") return take_name(lowerings, value, spec.lowering, Field::lowering);
+    // On is what a spec without the word says, so that one spec has one text.
+    if (key == "stagger" || key == "setprio") {
+      if (value != "off") return std::unexpected("accepted after '=': off (on has no word)");
+      (key == "stagger" ? spec.stagger : spec.raised_priority) = false;
+      return key == "stagger" ? Field::stagger : Field::setprio;
+    }
     if (key == "tile") {
       const auto sizes = number_pair(value, 'x');
       if (!sizes) return std::unexpected("accepted: tile=<queries>x<keys>, for example tile=128x64");
@@ -130,7 +149,7 @@ struct Parser {
       spec.target = value;
       return Field::target;
     }
-    return std::unexpected("accepted before '=': pipeline, tile, o_store, target, lowering");
+    return std::unexpected("accepted before '=': pipeline, tile, o_store, stagger, setprio, target, lowering");
   }
 
   template <typename Enum, std::size_t count>
@@ -171,6 +190,8 @@ std::string to_text(const KernelSpec& spec) {
   text += " tile=" + std::to_string(spec.tile_queries) + 'x' + std::to_string(spec.tile_keys);
   text += " o_store=";
   text += to_text(spec.output_store);
+  if (!spec.stagger) text += " stagger=off";
+  if (!spec.raised_priority) text += " setprio=off";
   text += " target=" + spec.target;
   text += " lowering=";
   text += to_text(spec.lowering);

@@ -20,7 +20,8 @@ enum class DataType : std::uint8_t { bf16, fp16 };
 enum class Mask : std::uint8_t { none, causal };
 // How O leaves the registers: lane halves swapped so that each lane stores 16 contiguous bytes, or 8-byte pieces.
 enum class OutputStore : std::uint8_t { permlane, scalar };
-enum class Pipeline : std::uint8_t { generic };
+// generic: 4 waves in step. dualwave: 8 waves in two groups, one computing while the other moves data.
+enum class Pipeline : std::uint8_t { generic, dualwave };
 // Who turns the IR into machine code: the LLVM inside libwavejit_codegen.so, or the installed ROCm's comgr.
 enum class Lowering : std::uint8_t { llvm, comgr };
 
@@ -36,6 +37,9 @@ struct KernelSpec {
   OutputStore output_store = OutputStore::scalar;
   std::string target;  // processor name: a row of the target table
   Lowering lowering = Lowering::llvm;
+  // pipeline=dualwave only; neither shows in results. Written only when off: "stagger=off setprio=off".
+  bool stagger = true;          // the second group of waves runs one cluster behind
+  bool raised_priority = true;  // s_setprio around the clusters that compute most
 
   bool operator==(const KernelSpec&) const = default;
 };

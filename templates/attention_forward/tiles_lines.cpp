@@ -82,10 +82,17 @@ void LineTiles::fill(const Stream& stream, int region, int region_offset, Value*
   }
 }
 
+void LineTiles::fetch_keys(int buffer, Value* tile) {
+  fill(k_, k_region(buffer), plan_.k_offset(buffer), kernel_.ir().CreateMul(tile, kernel_.constant(tile_keys_)));
+}
+
+void LineTiles::fetch_values(int buffer, Value* tile) {
+  fill(v_, v_region(buffer), plan_.v_offset(buffer), kernel_.ir().CreateMul(tile, kernel_.constant(tile_keys_)));
+}
+
 void LineTiles::fill_tile(int buffer, Value* tile) {
-  Value* row = kernel_.ir().CreateMul(tile, kernel_.constant(tile_keys_));
-  fill(k_, k_region(buffer), plan_.k_offset(buffer), row);
-  fill(v_, v_region(buffer), plan_.v_offset(buffer), row);
+  fetch_keys(buffer, tile);
+  fetch_values(buffer, tile);
 }
 
 Values LineTiles::start() {
@@ -115,13 +122,26 @@ language::OperandA LineTiles::keys(int buffer, int key_block, int dim_block) {
 }
 
 language::OperandA LineTiles::values_transposed(int buffer, int dim_block, int key_block) {
+  return values_at(v_region(buffer), v_read_, plan_.v_offset(buffer), dim_block, key_block);
+}
+
+Value* LineTiles::values_start(Value* buffer) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  return ir.CreateAdd(v_read_, ir.CreateMul(buffer, kernel_.constant(plan_.v_offset(1) - plan_.v_offset(0))));
+}
+
+language::OperandA LineTiles::values_transposed(Value* start, int dim_block, int key_block) {
+  return values_at(language::Lds::any_region, start, plan_.v_offset(0), dim_block, key_block);
+}
+
+language::OperandA LineTiles::values_at(int region, Value* start, int tile_offset, int dim_block, int key_block) {
   constexpr int blocks_per_piece = LdsPlan::piece_elements / 32;
   const int piece = dim_block / blocks_per_piece;
   // 16 keys are two slots: keys 0 … 7 of the block on the first, 8 … 15 on the second.
-  const int offset = plan_.v_offset(buffer) + piece * LdsPlan::lines_per_piece * plan_.v_line_bytes +
-                     2 * key_block * slot_bytes + dim_block % blocks_per_piece * 32 * LdsPlan::element_bytes;
-  Value* first = lds_.read_transposed(v_region(buffer), v_read_, offset);
-  Value* second = lds_.read_transposed(v_region(buffer), v_read_, offset + slot_bytes);
+  const int offset = tile_offset + piece * LdsPlan::lines_per_piece * plan_.v_line_bytes + 2 * key_block * slot_bytes +
+                     dim_block % blocks_per_piece * 32 * LdsPlan::element_bytes;
+  Value* first = lds_.read_transposed(region, start, offset);
+  Value* second = lds_.read_transposed(region, start, offset + slot_bytes);
   return matrix_.operand_a(kernel_.ir().CreateShuffleVector(first, second, {0, 1, 2, 3}),
                            language::KOrder::accumulator_rows);
 }

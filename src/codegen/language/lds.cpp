@@ -38,6 +38,7 @@ Value* Lds::address(Value* offset, int constant_offset) const {
 }
 
 void Lds::mark(llvm::Instruction* access, int region) const {
+  if (region == any_region) return;
   const auto index = static_cast<std::size_t>(region);
   access->setMetadata(llvm::LLVMContext::MD_alias_scope, own_[index]);
   access->setMetadata(llvm::LLVMContext::MD_noalias, others_[index]);

@@ -18,6 +18,9 @@ class Lds {
   // A static array: its size stands in the kernel descriptor, launch code adds nothing.
   Lds(Kernel& kernel, int bytes, int regions);
 
+  // For reads that may fall into any of them: they wait for every transfer.
+  static constexpr int any_region = -1;
+
   // Addresses are byte offsets in the object: lane or uniform part (i32) plus a constant, which becomes the
   // instruction's offset field.
   Value* read(int region, int bytes, Value* offset, int constant_offset) const;

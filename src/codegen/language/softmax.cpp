@@ -39,26 +39,53 @@ Value* Softmax::raised(Value* maximum, std::span<const Accumulator> scores) cons
       tile = tile ? larger(tile, score) : score;
     }
   }
-  const auto [one, other] = both_halves(kernel_, tile);
-  return larger(larger(one, other), maximum);
+  return whole_row(tile, maximum);
+}
+
+Value* Softmax::larger(Value* a, Value* b, Value* c) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  return ir.CreateBinaryIntrinsic(llvm::Intrinsic::maxnum, ir.CreateBinaryIntrinsic(llvm::Intrinsic::maxnum, a, b), c);
+}
+
+Value* Softmax::whole_row(Value* tile_maximum, Value* maximum) const {
+  const auto [one, other] = both_halves(kernel_, tile_maximum);
+  return larger(one, other, maximum);
+}
+
+Value* Softmax::grows(Value* maximum, Value* raised) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  // Ordered compare: (−inf) − (−inf) is NaN, and a row that still has seen nothing stays as it is.
+  Value* growth = ir.CreateFMul(ir.CreateFSub(raised, maximum), scale_);
+  return ir.CreateFCmpOGT(growth, kernel_.constant(rescale_threshold));
+}
+
+Value* Softmax::new_shift(Value* raised) const {
+  return kernel_.ir().CreateFNeg(kernel_.ir().CreateFMul(raised, scale_));
+}
+
+Value* Softmax::exponent(Value* score, Value* shift) const {
+  return kernel_.ir().CreateIntrinsic(llvm::Intrinsic::fma, {kernel_.f32()}, {score, scale_, shift});
+}
+
+// Selected, not computed, where a row does not grow: exactly 1, also where m is −inf.
+Value* Softmax::rescale_factor(Value* maximum, Value* raised, Value* grows) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* difference = ir.CreateFMul(ir.CreateFSub(maximum, raised), scale_);
+  return ir.CreateSelect(grows, exp2(difference), kernel_.constant(1.0F));
 }
 
 SoftmaxState Softmax::raise_maximum(const SoftmaxState& state, std::span<const Accumulator> scores,
                                     std::span<Accumulator> outputs) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* raised_maximum = raised(state.maximum, scores);
-  // Ordered compare: (−inf) − (−inf) is NaN, and a row that still has seen nothing stays as it is.
-  Value* growth = ir.CreateFMul(ir.CreateFSub(raised_maximum, state.maximum), scale_);
-  Value* grows = ir.CreateFCmpOGT(growth, kernel_.constant(rescale_threshold));
+  Value* grows = this->grows(state.maximum, raised_maximum);
 
   Values values = {state.maximum, state.shift, state.half_sum};
   for (const Accumulator& output : outputs) values.push_back(output.value);
   values = if_uniform(kernel_, any_lane(kernel_, grows), Likelihood::rarely, values, [&](const Values& before) {
-    // The factor of a row that does not grow is selected, not computed: exactly 1, also where m is −inf.
     Value* maximum = ir.CreateSelect(grows, raised_maximum, before[0]);
-    Value* difference = ir.CreateFMul(ir.CreateFSub(before[0], raised_maximum), scale_);
-    Value* factor = ir.CreateSelect(grows, exp2(difference), kernel_.constant(1.0F));
-    Values after = {maximum, ir.CreateSelect(grows, ir.CreateFNeg(ir.CreateFMul(raised_maximum, scale_)), before[1]),
+    Value* factor = rescale_factor(before[0], raised_maximum, grows);
+    Values after = {maximum, ir.CreateSelect(grows, new_shift(raised_maximum), before[1]),
                     ir.CreateFMul(before[2], factor)};
     for (std::size_t index = 3; index < before.size(); ++index) {
       const unsigned count = llvm::cast<llvm::FixedVectorType>(before[index]->getType())->getNumElements();

@@ -33,6 +33,17 @@ class Softmax {
   // scores ← P = exp2(score · c − m · c), and their sum into the state.
   SoftmaxState weigh(const SoftmaxState& state, std::span<Accumulator> scores) const;
 
+  // The same in single operations, for pipelines that string them between matrix instructions. What they must keep of
+  // raise_maximum and weigh: the sum is rescaled after the last addition to it and before the next, O likewise.
+  Value* exp2(Value* value) const;
+  Value* larger(Value* a, Value* b, Value* c) const;            // one instruction
+  Value* whole_row(Value* tile_maximum, Value* maximum) const;  // over both halves, and the maximum so far
+  Value* grows(Value* maximum, Value* raised) const;            // per lane: the row's maximum is to be raised
+  Value* new_shift(Value* raised) const;
+  Value* exponent(Value* score, Value* shift) const;
+  // 1 exactly for rows that do not grow.
+  Value* rescale_factor(Value* maximum, Value* raised, Value* grows) const;
+
   // l of the whole row, the same bits in both halves.
   Value* row_sum(const SoftmaxState& state) const;
   // 1 / l; 0 for a row that saw no key.
@@ -42,7 +53,6 @@ class Softmax {
 
  private:
   Value* raised(Value* maximum, std::span<const Accumulator> scores) const;
-  Value* exp2(Value* value) const;
 
   Kernel& kernel_;
   Value* scale_;

@@ -1,5 +1,6 @@
 #include "codegen/language/synchronize.h"
 
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 namespace wavejit::language {
@@ -19,6 +20,34 @@ void wait(Kernel& kernel, unsigned cleared) {
 
 void wait_for_lds(Kernel& kernel) { wait(kernel, lgkmcnt_bits); }
 void wait_for_lds_fills(Kernel& kernel) { wait(kernel, vmcnt_bits | lgkmcnt_bits); }
+void wait_for_lds_and_fills(Kernel& kernel, int fills_left) {
+  constexpr int largest = 63;  // six bits
+  if (fills_left < 0 || fills_left > largest) {
+    kernel.refuse("a wait that leaves " + std::to_string(fills_left) + " transfers; accepted: 0 to " +
+                  std::to_string(largest));
+    return;
+  }
+  const auto left = static_cast<unsigned>(fills_left);
+  const unsigned field = (left & 0xFU) | (left >> 4U) << 14U;
+  wait(kernel, lgkmcnt_bits | (vmcnt_bits & ~field));
+}
 void barrier(Kernel& kernel) { kernel.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_s_barrier, {}); }
+void set_priority(Kernel& kernel, int priority) {
+  kernel.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_s_setprio, {},
+                              {kernel.ir().getInt16(static_cast<std::uint16_t>(priority))});
+}
+
+void pin(Kernel& kernel, const Values& values) {
+  // An empty instruction with vector register operands. No clobbers and no memory: nothing else is held up by it.
+  std::vector<llvm::Type*> types;
+  std::string constraints;
+  for (Value* value : values) {
+    types.push_back(value->getType());
+    constraints += constraints.empty() ? "v" : ",v";
+  }
+  llvm::FunctionType* type = llvm::FunctionType::get(llvm::Type::getVoidTy(kernel.context()), types, false);
+  llvm::CallInst* call = kernel.ir().CreateCall(llvm::InlineAsm::get(type, "", constraints, true), values);
+  call->setMemoryEffects(llvm::MemoryEffects::none());
+}
 
 }  // namespace wavejit::language

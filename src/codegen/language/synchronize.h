@@ -18,7 +18,15 @@ namespace wavejit::language {
 void wait_for_lds(Kernel& kernel);
 // This wave's LDS accesses and its transfers from memory into LDS are complete.
 void wait_for_lds_fills(Kernel& kernel);
+// This wave's LDS reads and writes are complete, and of its transfers into LDS all but the `fills_left` youngest. The
+// other vector memory accesses count as transfers here: one counter holds them all, in order.
+void wait_for_lds_and_fills(Kernel& kernel, int fills_left);
 // All waves of the workgroup arrive before any goes on.
 void barrier(Kernel& kernel);
+// Which wave of a SIMD issues first, 0 … 3; waves start at 0.
+void set_priority(Kernel& kernel, int priority);
+
+// The values are computed before this point: a use that costs nothing, but that the backend may not move code across.
+void pin(Kernel& kernel, const Values& values);
 
 }  // namespace wavejit::language

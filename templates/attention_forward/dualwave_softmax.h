@@ -1,0 +1,48 @@
+// The online softmax of one tile, cut into single operations that a ladder strings between matrix instructions.
+// Every operation is language::Softmax's; what stands here is their order (docs/canonical-arithmetic.md, steps 1 to 6).
+#pragma once
+
+#include <span>
+
+#include "codegen/language/ladder.h"
+#include "codegen/language/matrix.h"
+#include "codegen/language/softmax.h"
+
+namespace wavejit::attention_forward::dualwave {
+
+// A tile between its scores and its packed weights. Per lane 32 values: registers of both score accumulators in order.
+struct TileWeights {
+  language::Values values;  // weights; of the second half only exponents, until `finish`
+};
+
+// What `begin` found out and `rescale` needs.
+struct Growth {
+  language::Value* before = nullptr;  // m as it was
+  language::Value* raised = nullptr;  // max(m, the tile's scores)
+  language::Value* grows = nullptr;   // per lane
+};
+
+class TileSoftmax {
+ public:
+  TileSoftmax(language::Kernel& kernel, const language::Softmax& softmax, const language::MatrixUnit& matrix)
+      : kernel_(kernel), softmax_(softmax), matrix_(matrix) {}
+
+  // Steps 1, 2 and, of 3, m and b; step 4 up to half of the exponentials. Results stand in `state`, `weights` and
+  // `growth` once the strand is written.
+  language::Strand begin(std::span<const language::Accumulator> scores, language::SoftmaxState& state,
+                         TileWeights& weights, Growth& growth) const;
+
+  // The rest of step 3: l and O. Between the last product onto O of one tile and the first of the next.
+  void rescale(const Growth& growth, language::SoftmaxState& state, std::span<language::Accumulator> outputs) const;
+
+  // The rest of step 4, step 5 and 6: weights → four operand fragments of 16 keys.
+  language::Strand finish(TileWeights& weights, language::SoftmaxState& state,
+                          std::vector<language::OperandB>& packed) const;
+
+ private:
+  language::Kernel& kernel_;
+  const language::Softmax& softmax_;
+  const language::MatrixUnit& matrix_;
+};
+
+}  // namespace wavejit::attention_forward::dualwave
