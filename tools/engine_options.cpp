@@ -59,6 +59,12 @@ void EngineOptions::add_compiler(CLI::App& command) {
              "where the compiler runs (default: $WAVEJIT_COMPILE, then inprocess)");
   add_choice(command, "--o-store", output_store_, {"auto", "permlane", "scalar"},
              "how O leaves the registers (default: $WAVEJIT_O_STORE, then auto)");
+  add_choice(command, "--pipeline", pipeline_, {"auto", "generic", "dualwave"},
+             "how the kernel walks its tiles (default: $WAVEJIT_PIPELINE, then auto)");
+  add_choice(command, "--stagger", stagger_, {"on", "off"},
+             "dualwave: the second group of waves runs one cluster behind (default: $WAVEJIT_STAGGER, then on)");
+  add_choice(command, "--setprio", setprio_, {"on", "off"},
+             "dualwave: the computing wave issues first (default: $WAVEJIT_SETPRIO, then on)");
 }
 
 void EngineOptions::add_log_level(CLI::App& command) {
@@ -77,6 +83,9 @@ wavejit_engine_options EngineOptions::options() const {
   options.compile = given(compile_);
   options.output_store = given(output_store_);
   options.log_level = given(log_level_);
+  options.pipeline = given(pipeline_);
+  options.stagger = given(stagger_);
+  options.setprio = given(setprio_);
   return options;
 }
 

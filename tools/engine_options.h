@@ -29,6 +29,9 @@ class EngineOptions {
   std::string lowering_;
   std::string compile_;
   std::string output_store_;
+  std::string pipeline_;
+  std::string stagger_;
+  std::string setprio_;
   std::string log_level_;
 };
 

@@ -112,6 +112,9 @@ struct wavejit_engine_options {
   const char* compile;      /* "inprocess" (default), "isolated"                                     WAVEJIT_COMPILE */
   const char* output_store; /* "auto" (default), "permlane", "scalar"                                WAVEJIT_O_STORE */
   const char* log_level;    /* "off", "error", "warning" (default), "info", "debug"                WAVEJIT_LOG_LEVEL */
+  const char* pipeline;     /* "auto" (default), "generic", "dualwave"                              WAVEJIT_PIPELINE */
+  const char* stagger;      /* of dualwave: "on" (default), "off"                                    WAVEJIT_STAGGER */
+  const char* setprio;      /* of dualwave: "on" (default), "off"                                    WAVEJIT_SETPRIO */
 };
 
 WAVEJIT_API wavejit_status wavejit_engine_create(const struct wavejit_engine_options* options, wavejit_engine** engine);

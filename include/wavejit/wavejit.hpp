@@ -60,6 +60,9 @@ struct EngineOptions {
   std::string compile{};          // "inprocess", "isolated"
   std::string output_store{};     // "auto", "permlane", "scalar"
   std::string log_level{};        // "off", "error", "warning", "info", "debug"
+  std::string pipeline{};         // "auto", "generic", "dualwave"
+  std::string stagger{};          // "on", "off"
+  std::string setprio{};          // "on", "off"
   // NOLINTEND(readability-redundant-member-init)
 
   // Points into this object, which must stay while the result is used.
@@ -73,6 +76,9 @@ struct EngineOptions {
     options.compile = compile.c_str();
     options.output_store = output_store.c_str();
     options.log_level = log_level.c_str();
+    options.pipeline = pipeline.c_str();
+    options.stagger = stagger.c_str();
+    options.setprio = setprio.c_str();
     return options;
   }
 };

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "cache/directory.h"
@@ -15,6 +17,7 @@ namespace {
 
 using attention_forward::Lowering;
 using attention_forward::OutputStore;
+using attention_forward::Pipeline;
 
 std::optional<int> small_number(std::string_view text) {
   int value = 0;
@@ -76,6 +79,19 @@ std::optional<std::optional<OutputStore>> parse_output_store(std::string_view te
   if (text == "auto") return std::optional<OutputStore>{};
   for (const OutputStore store : {OutputStore::permlane, OutputStore::scalar})
     if (text == to_text(store)) return std::optional{store};
+  return std::nullopt;
+}
+
+std::optional<std::optional<Pipeline>> parse_pipeline(std::string_view text) {
+  if (text == "auto") return std::optional<Pipeline>{};
+  for (const Pipeline pipeline : {Pipeline::generic, Pipeline::dualwave})
+    if (text == to_text(pipeline)) return std::optional{pipeline};
+  return std::nullopt;
+}
+
+std::optional<bool> parse_switch(std::string_view text) {
+  if (text == "on") return true;
+  if (text == "off") return false;
   return std::nullopt;
 }
 
@@ -176,18 +192,24 @@ const Environment& process_environment() {
                                           .compile = copy("WAVEJIT_COMPILE"),
                                           .output_store = copy("WAVEJIT_O_STORE"),
                                           .log_level = copy("WAVEJIT_LOG_LEVEL"),
+                                          .pipeline = copy("WAVEJIT_PIPELINE"),
+                                          .stagger = copy("WAVEJIT_STAGGER"),
+                                          .setprio = copy("WAVEJIT_SETPRIO"),
                                           .xdg_cache_home = copy("XDG_CACHE_HOME"),
                                           .home = copy("HOME")};
   return environment;
 }
 
 Result<Config> make_config(const wavejit_engine_options* options, const Environment& environment) {
-  static constexpr wavejit_engine_options none = {};
+  wavejit_engine_options given = {};
   if (options != nullptr) {
-    if (auto size = check_struct_size(options, "options", sizeof(wavejit_engine_options)); !size)
+    // The struct has grown at its end: what an older caller does not have, it does not set.
+    constexpr std::size_t oldest = offsetof(wavejit_engine_options, pipeline);
+    const std::size_t known = options->size == oldest ? oldest : sizeof(wavejit_engine_options);
+    if (auto size = check_struct_size(options, "options", known); !size)
       return std::unexpected(std::move(size.error()));
+    std::memcpy(&given, options, known);
   }
-  const wavejit_engine_options& given = options != nullptr ? *options : none;
   Config config;
   Result<void> step = choose_device(config.device, given.device, environment.device);
   const auto next = [&](auto& setting, const char* option, const char* variable_text, const WordNames& names,
@@ -202,6 +224,10 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
        parse_compile);
   next(config.output_store, given.output_store, environment.output_store,
        {"WAVEJIT_O_STORE", "output_store", "auto, permlane, scalar"}, parse_output_store);
+  next(config.pipeline, given.pipeline, environment.pipeline,
+       {"WAVEJIT_PIPELINE", "pipeline", "auto, generic, dualwave"}, parse_pipeline);
+  next(config.stagger, given.stagger, environment.stagger, {"WAVEJIT_STAGGER", "stagger", "on, off"}, parse_switch);
+  next(config.setprio, given.setprio, environment.setprio, {"WAVEJIT_SETPRIO", "setprio", "on, off"}, parse_switch);
   next(config.log_level, given.log_level, environment.log_level,
        {"WAVEJIT_LOG_LEVEL", "log_level", "off, error, warning, info, debug"}, parse_log_level);
   if (step) step = choose_cache_directory(config, given.cache_directory, environment);
@@ -214,6 +240,8 @@ std::vector<std::string> describe(const Config& config) {
     return std::string(name) + "=" + std::string(value) + " (" + from_text(from, variable) + ")";
   };
   const auto& store = config.output_store.value;
+  const auto& pipeline = config.pipeline.value;
+  const auto switch_text = [](bool on) { return on ? "on" : "off"; };
   return {
       line("device", to_text(config.device.value), config.device.from, "WAVEJIT_DEVICE"),
       line("cache_directory", config.cache_directory.value, config.cache_directory.from, "WAVEJIT_CACHE_DIR"),
@@ -221,6 +249,9 @@ std::vector<std::string> describe(const Config& config) {
       line("lowering", to_text(config.lowering.value), config.lowering.from, "WAVEJIT_LOWERING"),
       line("compile", to_text(config.compile.value), config.compile.from, "WAVEJIT_COMPILE"),
       line("output_store", store ? to_text(*store) : "auto", config.output_store.from, "WAVEJIT_O_STORE"),
+      line("pipeline", pipeline ? to_text(*pipeline) : "auto", config.pipeline.from, "WAVEJIT_PIPELINE"),
+      line("stagger", switch_text(config.stagger.value), config.stagger.from, "WAVEJIT_STAGGER"),
+      line("setprio", switch_text(config.setprio.value), config.setprio.from, "WAVEJIT_SETPRIO"),
       line("log_level", to_text(config.log_level.value), config.log_level.from, "WAVEJIT_LOG_LEVEL"),
   };
 }

@@ -51,6 +51,9 @@ struct Config {
   Setting<attention_forward::Lowering> lowering{.value = attention_forward::Lowering::llvm};
   Setting<CompileMode> compile{.value = CompileMode::in_process};
   Setting<std::optional<attention_forward::OutputStore>> output_store;  // nothing: auto
+  Setting<std::optional<attention_forward::Pipeline>> pipeline;         // nothing: auto
+  Setting<bool> stagger{.value = true};
+  Setting<bool> setprio{.value = true};
   Setting<LogLevel> log_level{.value = LogLevel::warning};
   std::vector<std::string> warnings;  // one line for each variable that was not understood
 };
@@ -64,6 +67,9 @@ struct Environment {
   const char* compile = nullptr;          // WAVEJIT_COMPILE
   const char* output_store = nullptr;     // WAVEJIT_O_STORE
   const char* log_level = nullptr;        // WAVEJIT_LOG_LEVEL
+  const char* pipeline = nullptr;         // WAVEJIT_PIPELINE
+  const char* stagger = nullptr;          // WAVEJIT_STAGGER
+  const char* setprio = nullptr;          // WAVEJIT_SETPRIO
   const char* xdg_cache_home = nullptr;   // XDG_CACHE_HOME
   const char* home = nullptr;             // HOME
 };

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "templates/attention_forward/parameters.h"
+
 namespace wavejit::runtime {
 namespace {
 
@@ -144,6 +146,8 @@ class Parser {
                                                 std::to_string(result_.kv_heads) +
                                                 "; accepted: kv heads that divide the query heads");
     }
+    result_.shape.many_queries =
+        static_cast<std::uint64_t>(result_.query_length) >= attention_forward::many_queries_from;
     return std::move(result_);
   }
 

@@ -40,7 +40,11 @@ void fill_report(wavejit_call_report& report, const Resolved& resolved, const Ph
 }  // namespace
 
 Toggles toggles_of(const Config& config) {
-  return {.output_store = config.output_store.value, .lowering = config.lowering.value};
+  return {.output_store = config.output_store.value,
+          .lowering = config.lowering.value,
+          .pipeline = config.pipeline.value,
+          .stagger = config.stagger.value,
+          .raised_priority = config.setprio.value};
 }
 
 Result<std::unique_ptr<Engine>> Engine::open(const Config& config) {

@@ -99,6 +99,9 @@ std::vector<std::string> supported() {
     list("head dims", head_dims, [](int dim) { return std::to_string(dim); });
     line += std::string("; masks none") + (causal ? " causal" : "");
     if (lse) line += "; LSE on request";
+    line += "; pipelines";
+    for (const auto pipeline : {attention_forward::Pipeline::generic, attention_forward::Pipeline::dualwave})
+      if (!supported_shapes(target, {.pipeline = pipeline}).empty()) line += " " + std::string(to_text(pipeline));
     line += "; O store";
     for (const auto store : {attention_forward::OutputStore::permlane, attention_forward::OutputStore::scalar})
       if (!supported_shapes(target, {.output_store = store}).empty()) line += " " + std::string(to_text(store));

@@ -52,7 +52,14 @@ Result<std::vector<KernelSpec>> specs_of(const Config& config, const PrebuildReq
   std::set<std::string> seen;  // several problems may need one kernel
   for (const targets::Target* target : *chosen) {
     const auto& wanted = request.everything ? supported_shapes(*target, toggles) : shapes;
-    for (const AttentionShape& shape : wanted) {
+    std::vector<AttentionShape> wanted_shapes;
+    for (AttentionShape shape : wanted) {
+      wanted_shapes.push_back(shape);
+      // Everything: what short queries and long ones lead to.
+      shape.many_queries = true;
+      if (request.everything) wanted_shapes.push_back(shape);
+    }
+    for (const AttentionShape& shape : wanted_shapes) {
       auto route = choose_route(shape, *target, toggles);
       if (!route) return std::unexpected(std::move(route.error()));
       if (seen.insert(to_text(route->spec)).second) specs.push_back(std::move(route->spec));

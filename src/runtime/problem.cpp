@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/struct_size.h"
+#include "templates/attention_forward/parameters.h"
 
 namespace wavejit::runtime {
 namespace {
@@ -325,7 +326,8 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
                 .mask = a.mask == WAVEJIT_MASK_CAUSAL ? Mask::causal : Mask::none,
                 .lse = lse,
                 .head_dim_qk = static_cast<int>(a.q.sizes[3]),
-                .head_dim_v = static_cast<int>(a.v.sizes[3])},
+                .head_dim_v = static_cast<int>(a.v.sizes[3]),
+                .many_queries = a.q.sizes[1] >= attention_forward::many_queries_from},
       .batch = static_cast<std::uint32_t>(a.q.sizes[0]),
       .query_length = static_cast<std::uint32_t>(a.q.sizes[1]),
       .key_length = static_cast<std::uint32_t>(a.k.sizes[1]),

@@ -16,13 +16,15 @@ struct AttentionShape {
   bool lse = false;
   int head_dim_qk = 0;  // 1 … max_head_dim
   int head_dim_v = 0;
+  // The query is long enough to fill a workgroup of the dual-wave pipeline: all that a route knows of lengths.
+  bool many_queries = false;
 
   bool operator==(const AttentionShape&) const = default;
   // One number for all of it, never 0: what the kernel table is asked with.
   std::uint64_t code() const {
     return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(dtype) << 48 | static_cast<std::uint64_t>(mask) << 40 |
-           static_cast<std::uint64_t>(lse) << 32 | static_cast<std::uint64_t>(head_dim_qk) << 16 |
-           static_cast<std::uint64_t>(head_dim_v);
+           static_cast<std::uint64_t>(lse) << 32 | static_cast<std::uint64_t>(many_queries) << 33 |
+           static_cast<std::uint64_t>(head_dim_qk) << 16 | static_cast<std::uint64_t>(head_dim_v);
   }
 };
 
@@ -46,7 +48,7 @@ inline constexpr std::int64_t max_length = 0x7FFFFFFF - 4096;
 // A buffer descriptor spans less than 4 GiB.
 inline constexpr std::uint64_t slice_limit_bytes = std::uint64_t{1} << 32;
 // The most rows by which a tile, or a tile fetched ahead, stands beyond the last row.
-inline constexpr std::uint64_t tile_overrun_rows = 128;
+inline constexpr std::uint64_t tile_overrun_rows = 256;
 
 // Reads the struct only as far as its size allows. Does not touch what the tensors point to.
 Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward_arguments* arguments);

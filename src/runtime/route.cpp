@@ -18,14 +18,19 @@ std::string name_of(const KernelSpec& spec) {
 }
 
 KernelSpec candidate(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,
-                     OutputStore store) {
+                     Pipeline pipeline, OutputStore store) {
   KernelSpec spec;
   spec.dtype = shape.dtype;
   spec.head_dim_qk = shape.head_dim_qk;
   spec.head_dim_v = shape.head_dim_v;
   spec.mask = shape.mask;
   spec.lse = shape.lse;
-  spec.pipeline = Pipeline::generic;
+  spec.pipeline = pipeline;
+  spec.tile_queries = attention_forward::tile_queries(pipeline);
+  if (pipeline == Pipeline::dualwave) {
+    spec.stagger = toggles.stagger;
+    spec.raised_priority = toggles.raised_priority;
+  }
   spec.output_store = store;
   spec.target = target.id;
   spec.lowering = toggles.lowering;
@@ -36,26 +41,34 @@ KernelSpec candidate(const AttentionShape& shape, const targets::Target& target,
 
 Result<Route> choose_route(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles) {
   // The order of preference: what the caller forced, else what the template prefers on this target.
-  const OutputStore preferred = toggles.output_store.value_or(attention_forward::default_output_store(target));
-  const OutputStore other = preferred == OutputStore::permlane ? OutputStore::scalar : OutputStore::permlane;
+  const Pipeline pipeline = toggles.pipeline.value_or(attention_forward::default_pipeline(target, shape.many_queries));
+  const OutputStore store = toggles.output_store.value_or(attention_forward::default_output_store(target));
   Route route;
-  route.spec = candidate(shape, target, toggles, preferred);
+  route.spec = candidate(shape, target, toggles, pipeline, store);
   auto resources = resources_of(route.spec);
   if (!resources) {
     return fail(WAVEJIT_UNSUPPORTED, "no kernel for attention_forward " + to_text(shape) + " on " +
                                          std::string(target.id) + ": " + resources.error());
   }
   route.resources = *resources;
-  const KernelSpec second = candidate(shape, target, toggles, other);
-  if (const auto possible = resources_of(second); !possible) {
-    route.refused.push_back({name_of(second), possible.error()});
-  } else if (toggles.output_store) {
-    route.refused.push_back(
-        {name_of(second), "o_store=" + std::string(to_text(preferred)) + " was asked for; accepted here too: auto"});
-  } else {
-    route.refused.push_back(
-        {name_of(second), std::string(to_text(preferred)) + " is preferred where the target has it"});
-  }
+
+  const auto refuse = [&](const KernelSpec& other, const std::string& reason) {
+    const auto possible = resources_of(other);
+    route.refused.push_back({name_of(other), possible ? reason : possible.error()});
+  };
+  const auto asked_for = [](std::string_view field, std::string_view value) {
+    return std::string(field) + "=" + std::string(value) + " was asked for; accepted here too: auto";
+  };
+  const Pipeline other_pipeline = pipeline == Pipeline::dualwave ? Pipeline::generic : Pipeline::dualwave;
+  const std::string lengths = "queries of " + std::to_string(attention_forward::many_queries_from) + " rows and more";
+  refuse(candidate(shape, target, toggles, other_pipeline, store),
+         toggles.pipeline                       ? asked_for("pipeline", to_text(pipeline))
+         : other_pipeline == Pipeline::dualwave ? "it is for " + lengths + "; shorter ones would leave waves idle"
+                                                : "dualwave is preferred for " + lengths + " where the target can");
+  const OutputStore other_store = store == OutputStore::permlane ? OutputStore::scalar : OutputStore::permlane;
+  refuse(candidate(shape, target, toggles, pipeline, other_store),
+         toggles.output_store ? asked_for("o_store", to_text(store))
+                              : std::string(to_text(store)) + " is preferred where the target has it");
   return route;
 }
 

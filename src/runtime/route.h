@@ -18,6 +18,10 @@ namespace wavejit::runtime {
 struct Toggles {
   std::optional<attention_forward::OutputStore> output_store = std::nullopt;  // nothing: the target's own
   attention_forward::Lowering lowering = attention_forward::Lowering::llvm;
+  std::optional<attention_forward::Pipeline> pipeline = std::nullopt;  // nothing: by target and query length
+  // Of the dual-wave pipeline; others have neither.
+  bool stagger = true;
+  bool raised_priority = true;
 };
 
 struct Refusal {
