@@ -12,24 +12,28 @@ using attention_forward::DataType;
 using attention_forward::KernelSpec;
 using attention_forward::Mask;
 using attention_forward::OutputStore;
+using attention_forward::Pipeline;
 
 std::vector<KernelSpec> all_kernel_specs() {
   std::vector<KernelSpec> specs;
   for (const targets::Target& target : targets::all_targets())
-    for (const OutputStore store : {OutputStore::scalar, OutputStore::permlane})
-      for (const DataType dtype : {DataType::fp16, DataType::bf16})
-        for (const int head_dim : {64, 128})
-          for (const Mask mask : {Mask::none, Mask::causal})
-            for (const bool lse : {false, true}) {
-              const KernelSpec spec{.dtype = dtype,
-                                    .head_dim_qk = head_dim,
-                                    .head_dim_v = head_dim,
-                                    .mask = mask,
-                                    .lse = lse,
-                                    .output_store = store,
-                                    .target = std::string(target.id)};
-              if (attention_forward::resources_of(spec)) specs.push_back(spec);
-            }
+    for (const Pipeline pipeline : {Pipeline::generic, Pipeline::dualwave})
+      for (const OutputStore store : {OutputStore::scalar, OutputStore::permlane})
+        for (const DataType dtype : {DataType::fp16, DataType::bf16})
+          for (const int head_dim : {64, 128})
+            for (const Mask mask : {Mask::none, Mask::causal})
+              for (const bool lse : {false, true}) {
+                const KernelSpec spec{.dtype = dtype,
+                                      .head_dim_qk = head_dim,
+                                      .head_dim_v = head_dim,
+                                      .mask = mask,
+                                      .lse = lse,
+                                      .pipeline = pipeline,
+                                      .tile_queries = attention_forward::tile_queries(pipeline),
+                                      .output_store = store,
+                                      .target = std::string(target.id)};
+                if (attention_forward::resources_of(spec)) specs.push_back(spec);
+              }
   return specs;
 }
 

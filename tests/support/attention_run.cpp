@@ -165,6 +165,9 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   }
 
   AttentionOutput out;
+  wavejit_call_report report{};
+  report.size = sizeof report;
+  call.report = &report;
   wavejit_simgpu_take_reports(nullptr, 0);
   out.status = wavejit_attention_forward(engine, &call, nullptr);
   if (out.status == WAVEJIT_OK) out.status = wavejit_device_synchronize(engine);
@@ -172,6 +175,7 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   std::string text(wavejit_simgpu_take_reports(nullptr, 0) + 1, '\0');
   text.resize(wavejit_simgpu_take_reports(text.data(), text.size()));
   out.reports = text;
+  out.kernel_spec = report.kernel_spec;
   if (out.status == WAVEJIT_OK) {
     out.o = o.read_back(&out.fence_intact);
     if (which.lse) {
@@ -200,6 +204,14 @@ Engine::Engine(const std::string& target, const char* cache_directory, const cha
   options.cache_mode = cache_directory == nullptr ? "off" : "rw";
   options.output_store = output_store;
   options.lowering = lowering;
+  require(wavejit_engine_create(&options, &engine_), "engine");
+}
+
+Engine::Engine(const std::string& target, wavejit_engine_options options) {
+  const std::string device = "sim:" + target;
+  options.size = sizeof options;
+  options.device = device.c_str();
+  options.cache_mode = "off";
   require(wavejit_engine_create(&options, &engine_), "engine");
 }
 

@@ -36,6 +36,7 @@ struct AttentionOutput {
   std::vector<float> lse;        // [batch][query heads][query length]
   bool fence_intact = true;      // nothing outside the described elements of O and LSE was written
   std::string reports;           // what the simulated GPU found wrong
+  std::string kernel_spec;       // what ran
 };
 
 AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which);
@@ -46,6 +47,8 @@ class Engine {
  public:
   explicit Engine(const std::string& target, const char* cache_directory = nullptr, const char* output_store = nullptr,
                   const char* lowering = nullptr);
+  // Everything but the device and the cache, which is off.
+  Engine(const std::string& target, wavejit_engine_options options);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
