@@ -67,6 +67,29 @@ std::vector<Variable> variables() {
        },
        [](const Config& c) { return c.output_store.from; },
        "auto"},
+      {"WAVEJIT_PIPELINE",
+       &Environment::pipeline,
+       &wavejit_engine_options::pipeline,
+       {"auto", "generic", "dualwave"},
+       [](const Config& c) {
+         return std::string(c.pipeline.value ? attention_forward::to_text(*c.pipeline.value) : "auto");
+       },
+       [](const Config& c) { return c.pipeline.from; },
+       "auto"},
+      {"WAVEJIT_STAGGER",
+       &Environment::stagger,
+       &wavejit_engine_options::stagger,
+       {"on", "off"},
+       [](const Config& c) { return std::string(c.stagger.value ? "on" : "off"); },
+       [](const Config& c) { return c.stagger.from; },
+       "on"},
+      {"WAVEJIT_SETPRIO",
+       &Environment::setprio,
+       &wavejit_engine_options::setprio,
+       {"on", "off"},
+       [](const Config& c) { return std::string(c.setprio.value ? "on" : "off"); },
+       [](const Config& c) { return c.setprio.from; },
+       "on"},
       {"WAVEJIT_LOG_LEVEL",
        &Environment::log_level,
        &wavejit_engine_options::log_level,
@@ -222,6 +245,20 @@ TEST(Config, WithoutAHomeTheDiskCacheIsOffAndSaysSo) {
   ASSERT_EQ(config->warnings.size(), 1U);
 }
 
+// A caller that was compiled before the struct grew.
+TEST(Config, TakesTheOptionsOfAnOlderCaller) {
+  wavejit_engine_options options = no_options();
+  options.size = offsetof(wavejit_engine_options, pipeline);
+  options.output_store = "scalar";
+  options.pipeline = "not to be read";
+  const auto config = make_config(&options, home_only());
+  ASSERT_TRUE(config) << config.error().detail;
+  EXPECT_EQ(config->output_store.from, Provenance::option);
+  EXPECT_EQ(config->pipeline.from, Provenance::standard);
+  options.size -= 8;
+  EXPECT_FALSE(make_config(&options, home_only()));
+}
+
 TEST(Config, DescribesEachSettingWithItsOrigin) {
   Environment environment = home_only();
   environment.device = "sim:gfx942";
@@ -233,7 +270,8 @@ TEST(Config, DescribesEachSettingWithItsOrigin) {
       describe(*config),
       ElementsAre("device=sim:gfx942 (WAVEJIT_DEVICE)", "cache_directory=/home/somebody/.cache/wavejit (default)",
                   "cache_mode=ro (option)", "lowering=llvm (default)", "compile=inprocess (default)",
-                  "output_store=auto (default)", "log_level=warning (default)"));
+                  "output_store=auto (default)", "pipeline=auto (default)", "stagger=on (default)",
+                  "setprio=on (default)", "log_level=warning (default)"));
 }
 
 }  // namespace

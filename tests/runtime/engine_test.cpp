@@ -97,7 +97,7 @@ TEST_F(EngineTest, LoggedCallsAreDescriptorsThatExplainReads) {
   auto call = good_call();
   call.mask = WAVEJIT_MASK_CAUSAL;
   reported(*engine, call);
-  const std::string text = "attention_forward fp16 b2 q256 k512 h8/2 d128 causal scale=0.125";
+  const std::string text = "attention_forward fp16 b2 q255 k512 h8/2 d128 causal scale=0.125";
   EXPECT_THAT(log_, Contains("debug: call " + text));
   EXPECT_TRUE(runtime::explain(config_, text, "gfx950", *codegen_));
 }
@@ -397,10 +397,10 @@ TEST_F(EngineTest, DeviceMemoryHelpersCheckTheirPointers) {
 // ---- explain and prebuild ------------------------------------------------------------------------------------------
 
 TEST_F(EngineTest, ExplainTellsTheRouteTheKeyAndWhetherItIsOnDisk) {
-  const char* descriptor = "attention_forward fp16 b2 q256 k512 h8/2 d128";
+  const char* descriptor = "attention_forward fp16 b2 q255 k512 h8/2 d128";
   auto lines = runtime::explain(config_, descriptor, "gfx950", *codegen_);
   ASSERT_TRUE(lines) << lines.error().detail;
-  EXPECT_THAT(*lines, Contains("problem  attention_forward fp16 b2 q256 k512 h8/2 d128"));
+  EXPECT_THAT(*lines, Contains("problem  attention_forward fp16 b2 q255 k512 h8/2 d128"));
   EXPECT_THAT(*lines, Contains("route    generic 128x64, 4 waves, permlane O store"));
   EXPECT_THAT(*lines, Contains(HasSubstr("not on disk")));
   EXPECT_THAT(*lines, Contains(::testing::StartsWith("refused  generic 128x64, scalar O store: ")));
@@ -414,7 +414,7 @@ TEST_F(EngineTest, ExplainTellsTheRouteTheKeyAndWhetherItIsOnDisk) {
 }
 
 TEST_F(EngineTest, ExplainNeedsATargetOrASimulatedDevice) {
-  const char* descriptor = "attention_forward fp16 b2 q256 k512 h8/2 d128";
+  const char* descriptor = "attention_forward fp16 b2 q255 k512 h8/2 d128";
   EXPECT_THAT(runtime::explain(config_, descriptor, "", *codegen_).error().detail, HasSubstr("target is not given"));
   EXPECT_THAT(runtime::explain(config_, descriptor, "gfx90a", *codegen_).error().detail,
               HasSubstr("target = \"gfx90a\" is not known; accepted: gfx942, gfx950"));
@@ -427,22 +427,26 @@ TEST_F(EngineTest, PrebuildFillsWhatCallsThenFindOnDisk) {
   const auto note = [&](const runtime::PrebuildProgress& p) { seen.push_back(p); };
   runtime::PrebuildRequest everything{.descriptors = {}, .everything = true, .targets = "gfx942,gfx950", .jobs = 4};
   ASSERT_TRUE(runtime::prebuild(config_, everything, *codegen_, note));
-  EXPECT_EQ(cache_files().size(), 32U);
-  ASSERT_EQ(seen.size(), 33U);
+  // 16 of each target for short queries, 16 more of the one that has another pipeline for long ones.
+  EXPECT_EQ(cache_files().size(), 48U);
+  ASSERT_EQ(seen.size(), 49U);
   EXPECT_EQ(seen.front().done, 0U);
   for (std::size_t i = 0; i < seen.size(); ++i) {
     EXPECT_EQ(seen[i].done, i);
-    EXPECT_EQ(seen[i].total, 32U);
+    EXPECT_EQ(seen[i].total, 48U);
     EXPECT_EQ(seen[i].done, seen[i].compiled + seen[i].present + seen[i].failed);
   }
-  EXPECT_EQ(seen.back().compiled, 32U);
+  EXPECT_EQ(seen.back().compiled, 48U);
   seen.clear();
   ASSERT_TRUE(runtime::prebuild(config_, everything, *codegen_, note));
-  EXPECT_EQ(seen.back().present, 32U);
-  EXPECT_EQ(fake_codegen().compiles, 32U);
+  EXPECT_EQ(seen.back().present, 48U);
+  EXPECT_EQ(fake_codegen().compiles, 48U);
   EXPECT_EQ(reported(*make_engine("gfx942"), good_call()).origin, WAVEJIT_ORIGIN_DISK);
   EXPECT_EQ(reported(*make_engine("gfx950"), good_call()).origin, WAVEJIT_ORIGIN_DISK);
-  EXPECT_EQ(fake_hip().launches, 2U);
+  const wavejit_call_report longer = reported(*make_engine("gfx950"), good_call(2, 256));
+  EXPECT_EQ(longer.origin, WAVEJIT_ORIGIN_DISK);
+  EXPECT_THAT(longer.kernel_spec, HasSubstr("pipeline=dualwave"));
+  EXPECT_EQ(fake_hip().launches, 3U);
 }
 
 TEST_F(EngineTest, PrebuildOfProblemsBuildsEachKernelOnce) {
@@ -486,8 +490,8 @@ TEST_F(EngineTest, PrebuildGoesOnAfterFailuresAndReportsThem) {
   });
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().status, WAVEJIT_COMPILE_FAILED);
-  EXPECT_THAT(outcome.error().detail, HasSubstr("16 of 16"));
-  EXPECT_EQ(failed, 16U);
+  EXPECT_THAT(outcome.error().detail, HasSubstr("32 of 32"));
+  EXPECT_EQ(failed, 32U);
   EXPECT_TRUE(cache_files().empty());
 }
 

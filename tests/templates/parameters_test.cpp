@@ -77,6 +77,45 @@ TEST(Resources, RefuseWithTheReasonAndWhatIsAccepted) {
   EXPECT_THAT(resources_of(spec).error(), HasSubstr(targets::known_targets()));
 }
 
+KernelSpec dualwave_for(const std::string& target, int head_dim) {
+  KernelSpec spec = spec_for(target, head_dim);
+  spec.pipeline = Pipeline::dualwave;
+  spec.tile_queries = tile_queries(Pipeline::dualwave);
+  return spec;
+}
+
+TEST(Resources, DualWaveTakesOneWorkgroupOfEightWaves) {
+  for (const int head_dim : {64, 128}) {
+    const auto resources = resources_of(dualwave_for("gfx950", head_dim));
+    ASSERT_TRUE(resources) << resources.error();
+    EXPECT_EQ(resources->waves, 8);
+    EXPECT_EQ(resources->threads, 512);
+    EXPECT_EQ(resources->vgpr_budget, 256);
+    EXPECT_EQ(resources->lds_bytes, resources_of(spec_for("gfx950", head_dim))->lds_bytes);
+    EXPECT_EQ(resources->workgroups_per_compute_unit, 1) << "two waves a SIMD, one of each group";
+  }
+}
+
+TEST(Resources, DualWaveIsRefusedInWords) {
+  EXPECT_EQ(
+      resources_of(dualwave_for("gfx942", 128)).error(),
+      "pipeline=dualwave needs transpose reads of LDS and 16-byte LDS DMA and v_permlane32_swap, which gfx942 does "
+      "not have; accepted: auto, generic");
+  KernelSpec spec = dualwave_for("gfx950", 128);
+  spec.tile_queries = 128;
+  EXPECT_THAT(resources_of(spec).error(), HasSubstr("pipeline=dualwave; accepted: 256"));
+  spec = spec_for("gfx950", 128);
+  spec.stagger = false;
+  EXPECT_THAT(resources_of(spec).error(), HasSubstr("belong to pipeline=dualwave"));
+}
+
+TEST(DefaultPipeline, GoesByTargetAndQueryLengthOnly) {
+  const targets::Target& cdna4 = *targets::find_target("gfx950");
+  EXPECT_EQ(default_pipeline(cdna4, true), Pipeline::dualwave);
+  EXPECT_EQ(default_pipeline(cdna4, false), Pipeline::generic);
+  EXPECT_EQ(default_pipeline(*targets::find_target("gfx942"), true), Pipeline::generic);
+}
+
 TEST(Resources, ScalarStoreIsAcceptedEverywhere) {
   for (const targets::Target& target : targets::all_targets()) {
     KernelSpec spec = spec_for(std::string(target.id), 64);
@@ -96,6 +135,15 @@ TEST(LaunchGeometry, CoversEveryQueryRowOnce) {
     EXPECT_EQ(geometry.grid_z, 3U);
     EXPECT_EQ(geometry.threads, 256U);
     EXPECT_EQ(geometry.dynamic_lds_bytes, 0U);
+  }
+}
+
+TEST(LaunchGeometry, DualWaveHas256RowsAWorkgroup) {
+  const KernelSpec spec = dualwave_for("gfx950", 64);
+  for (const auto& [rows, count] : {std::pair{1U, 1U}, {256U, 1U}, {257U, 2U}, {1024U, 4U}}) {
+    const LaunchGeometry geometry = launch_geometry(spec, 3, 40, rows);
+    EXPECT_EQ(geometry.grid_y, count) << rows;
+    EXPECT_EQ(geometry.threads, 512U);
   }
 }
 

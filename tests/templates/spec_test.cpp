@@ -14,6 +14,13 @@ using ::testing::HasSubstr;
 
 std::vector<KernelSpec> many_specs() {
   std::vector<KernelSpec> specs;
+  for (const bool stagger : {true, false})
+    for (const bool raised_priority : {true, false})
+      specs.push_back({.pipeline = Pipeline::dualwave,
+                       .tile_queries = 256,
+                       .target = "gfx950",
+                       .stagger = stagger,
+                       .raised_priority = raised_priority});
   for (const DataType dtype : {DataType::bf16, DataType::fp16})
     for (const int dim : {64, 128, 256})
       for (const int dim_v : {64, 128})
@@ -117,7 +124,7 @@ TEST(KernelSpecText, NamesTheWordItsPositionAndWhatIsAccepted) {
       {"d128", "d99999999999", "word 3"},
       {"d128", "d12x", "word 3"},
       {"causal", "window", "word 4 'window'"},
-      {"pipeline=generic", "pipeline=fast", "word 6 'pipeline=fast': accepted after '=': generic"},
+      {"pipeline=generic", "pipeline=fast", "word 6 'pipeline=fast': accepted after '=': generic, dualwave"},
       {"tile=128x64", "tile=128", "tile=128x64"},
       {"tile=128x64", "tile=-1x64", "word 7"},
       {"o_store=permlane", "o_store=auto", "accepted after '=': permlane, scalar"},
@@ -133,6 +140,7 @@ TEST(KernelSpecText, NamesTheWordItsPositionAndWhatIsAccepted) {
     ASSERT_FALSE(parsed) << refusal.with;
     EXPECT_THAT(parsed.error(), HasSubstr(refusal.expect));
   }
+  EXPECT_THAT(parse_spec(to_text(plain) + " stagger=on").error(), HasSubstr("accepted after '=': off"));
   EXPECT_FALSE(parse_spec(""));
   EXPECT_FALSE(parse_spec("   "));
 }
