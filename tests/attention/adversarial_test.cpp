@@ -12,11 +12,20 @@
 namespace wavejit::tests {
 namespace {
 
-using Combination = std::tuple<std::string, Storage, int>;
+// Target and pipeline.
+struct Path {
+  std::string target;
+  const char* pipeline;
+};
+using Combination = std::tuple<Path, Storage, int>;
 
 class AttentionAdversarial : public ::testing::TestWithParam<Combination> {
  protected:
-  std::string target() const { return std::get<0>(GetParam()); }
+  Engine make_engine() const {
+    wavejit_engine_options options{};
+    options.pipeline = std::get<0>(GetParam()).pipeline;
+    return {std::get<0>(GetParam()).target, options};
+  }
   Storage storage() const { return std::get<1>(GetParam()); }
   int head_dim() const { return std::get<2>(GetParam()); }
 
@@ -47,7 +56,7 @@ class AttentionAdversarial : public ::testing::TestWithParam<Combination> {
 // Unequal causal: in one tile rows 0–30 of a wave see nothing new (all −inf) while row 31 sees one key with a score far
 // above its maximum. A rescale that takes the tile's maximum for all rows turns the others into NaN.
 TEST_P(AttentionAdversarial, OneRowJumpsWhileOthersSeeOnlyMaskedKeys) {
-  Engine engine(target());
+  Engine engine = make_engine();
   for (const double jump : {4.0, 9.0, 12.0, 60.0}) {
     AttentionCase which = make_case(storage(), 1, 256, 289, 1, 1, head_dim(), true, 21);
     clear_scores(which);
@@ -61,7 +70,7 @@ TEST_P(AttentionAdversarial, OneRowJumpsWhileOthersSeeOnlyMaskedKeys) {
 
 // One row's maximum exceeds a later tile's by more than fp16's range while another row of the same wave jumps there.
 TEST_P(AttentionAdversarial, OldMaximumFarAboveTheTileWhileAnotherRowRescales) {
-  Engine engine(target());
+  Engine engine = make_engine();
   AttentionCase which = make_case(storage(), 1, 32, 192, 1, 1, head_dim(), false, 22);
   clear_scores(which);
   which.inputs.scale = static_cast<float>(std::log(2.0));
@@ -72,7 +81,7 @@ TEST_P(AttentionAdversarial, OldMaximumFarAboveTheTileWhileAnotherRowRescales) {
 }
 
 TEST_P(AttentionAdversarial, MaximumGrowsWithEveryTile) {
-  Engine engine(target());
+  Engine engine = make_engine();
   AttentionCase which = make_case(storage(), 1, 64, 512, 1, 1, head_dim(), false, 23);
   clear_scores(which);
   which.inputs.scale = static_cast<float>(std::log(2.0));
@@ -82,7 +91,7 @@ TEST_P(AttentionAdversarial, MaximumGrowsWithEveryTile) {
 }
 
 TEST_P(AttentionAdversarial, LargeLogits) {
-  Engine engine(target());
+  Engine engine = make_engine();
   for (const double spread : {4.0, 16.0}) {
     SCOPED_TRACE(std::format("spread {}", spread));
     AttentionCase which = make_case(storage(), 1, 96, 160, 2, 1, head_dim(), true, 24, spread);
@@ -97,7 +106,7 @@ TEST_P(AttentionAdversarial, LargeLogits) {
 // More queries than keys, causal: the first rows see nothing. O = 0 and LSE = −inf exactly, and no neighbour is
 // disturbed.
 TEST_P(AttentionAdversarial, RowsThatSeeNothing) {
-  Engine engine(target());
+  Engine engine = make_engine();
   for (const auto& [queries, keys] : {std::pair{300, 40}, std::pair{128, 32}, std::pair{257, 1}, std::pair{200, 0}}) {
     SCOPED_TRACE(std::format("q{} k{}", queries, keys));
     AttentionCase which = make_case(storage(), 1, queries, keys, 2, 2, head_dim(), true, 25);
@@ -112,7 +121,7 @@ TEST_P(AttentionAdversarial, RowsThatSeeNothing) {
 
 // The scale is any finite number: zero makes the mean, a negative one prefers the least similar key.
 TEST_P(AttentionAdversarial, ZeroAndNegativeScale) {
-  Engine engine(target());
+  Engine engine = make_engine();
   for (const double scale : {0.0, -0.125, -2.0, 3.0}) {
     SCOPED_TRACE(std::format("scale {}", scale));
     AttentionCase which = make_case(storage(), 1, 65, 193, 2, 1, head_dim(), true, 26);
@@ -126,7 +135,7 @@ TEST_P(AttentionAdversarial, ZeroAndNegativeScale) {
 
 // NaN in the padding must not leak (the matrix has it everywhere); NaN in one query row must stay in that row.
 TEST_P(AttentionAdversarial, NanInOneQueryRowStaysThere) {
-  Engine engine(target());
+  Engine engine = make_engine();
   AttentionCase which = make_case(storage(), 1, 70, 130, 1, 1, head_dim(), false, 27);
   const AttentionOutput clean = run_attention(engine.get(), which);
   q_at(which, 5, 3) = std::numeric_limits<float>::quiet_NaN();
@@ -145,12 +154,13 @@ TEST_P(AttentionAdversarial, NanInOneQueryRowStaysThere) {
 }
 
 std::string name_of(const ::testing::TestParamInfo<Combination>& info) {
-  const auto [target, storage, head_dim] = info.param;
-  return std::format("{}_{}_d{}", target, storage == Storage::fp16 ? "fp16" : "bf16", head_dim);
+  const auto [path, storage, head_dim] = info.param;
+  return std::format("{}_{}_{}_d{}", path.target, path.pipeline, storage == Storage::fp16 ? "fp16" : "bf16", head_dim);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, AttentionAdversarial,
-                         ::testing::Combine(::testing::Values(std::string("gfx942"), std::string("gfx950")),
+                         ::testing::Combine(::testing::Values(Path{"gfx942", "generic"}, Path{"gfx950", "generic"},
+                                                              Path{"gfx950", "dualwave"}),
                                             ::testing::Values(Storage::fp16, Storage::bf16),
                                             ::testing::Values(64, 128)),
                          name_of);
