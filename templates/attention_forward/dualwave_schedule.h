@@ -77,8 +77,10 @@ struct Cluster {
   // Compute: matrix instructions with softmax in their shadow.
   Product product = Product::none;
   Softmax softmax = Softmax::none;
+  // NOLINTBEGIN(readability-redundant-member-init): with them, a row warns of no missing field
   std::span<const language::Rung> ladder_64 = {};  // head dim 64
   std::span<const language::Rung> ladder_128 = {};
+  // NOLINTEND(readability-redundant-member-init)
   bool raised_priority = false;  // the computing wave issues before its partner
 
   constexpr bool is_memory() const { return product == Product::none && softmax == Softmax::none; }

@@ -99,7 +99,7 @@ Strand TileSoftmax::finish(TileWeights& weights, SoftmaxState& state, std::vecto
   Strand strand;
 
   const auto weight = [&weights](int part, int r) -> Value*& {
-    return weights.values[static_cast<std::size_t>(part * registers + r)];
+    return weights.values[static_cast<std::size_t>(part) * registers + static_cast<std::size_t>(r)];
   };
   const auto add_sum = [=, &ir](Strand& to, int into, int other) {
     to.add([=, &ir] {

@@ -128,7 +128,8 @@ TEST_P(DualWave, HasTheBitsOfGenericWhereMaximaJump) {
   std::ranges::fill(which.inputs.k, 0.0F);
   which.inputs.scale = static_cast<float>(std::log(2.0));
   for (int row = 0; row < 256; row += 3) which.inputs.q[std::size_t(row) * head_dim()] = 1.0F;
-  for (int key = 0; key < 640; ++key) which.inputs.k[std::size_t(key) * head_dim()] = static_cast<float>(key / 64 * 10);
+  for (int key = 0; key < 640; ++key)
+    which.inputs.k[std::size_t(key) * head_dim()] = static_cast<float>(10 * (key >> 6));
   check(which);
 }
 
