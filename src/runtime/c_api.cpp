@@ -114,7 +114,7 @@ void visit_entry(const cache::Visited& visited, wavejit_cache_callback callback,
 }  // namespace
 }  // namespace wavejit::runtime
 
-using namespace wavejit::runtime;  // NOLINT(google-build-using-namespace): this file is the two worlds' seam
+using namespace wavejit::runtime;  // this file is the two worlds' seam
 
 extern "C" {
 

@@ -8,7 +8,7 @@ namespace {
 
 std::expected<void*, std::string> open(const std::string& path, int flags) {
   if (void* library = ::dlopen(path.c_str(), flags)) return library;
-  const char* error = ::dlerror();  // NOLINT(concurrency-mt-unsafe): per thread in glibc
+  const char* error = ::dlerror();  // per thread in glibc
   return std::unexpected(error != nullptr ? error : path + ": not loaded");
 }
 

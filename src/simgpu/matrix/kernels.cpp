@@ -16,7 +16,7 @@
 namespace wavejit::simgpu::matrix {
 namespace {
 
-using namespace numerics;  // NOLINT(google-build-using-namespace)
+using namespace numerics;
 
 constexpr unsigned run = 16;  ///< lanes of one accumulator vector
 
@@ -264,7 +264,6 @@ void accumulate_small(const MatrixCall& call, const Operands<Value>& operands) {
       const Value* b = operands.b + place.block * shape.k * shape.m + place.column;
       Value sum = __builtin_bit_cast(Value, call.c_registers[r * call.c_stride + lane]);
       // spread filled every element that is read here.
-      // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage)
       for (unsigned step = 0; step < shape.k; ++step) sum = step_of(a[step * shape.m], b[step * shape.m], sum);
       call.d_registers[r * lane_count + lane] = result_bits(sum);
     }
@@ -286,7 +285,6 @@ void multiply_f64(const MatrixCall& call) {
       const double* b = operands.b + place.block * shape.k * shape.m + place.column;
       double sum = double_of(c[lane] | (static_cast<uint64_t>(c_high[lane]) << 32));
       if (call.negate[2]) sum = negated(sum);
-      // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): as above
       for (unsigned step = 0; step < shape.k; ++step) sum = __builtin_fma(a[step * shape.m], b[step * shape.m], sum);
       const uint64_t bits = is_nan(sum) ? default_nan_f64 : numerics::bits_of(sum);
       d[lane] = static_cast<uint32_t>(bits);

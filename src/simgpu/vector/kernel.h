@@ -20,7 +20,7 @@
 namespace wavejit::simgpu::vector {
 namespace {
 
-using namespace numerics;  // NOLINT(google-build-using-namespace)
+using namespace numerics;
 
 struct Pair16 {
   uint32_t lo;

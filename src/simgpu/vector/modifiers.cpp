@@ -7,7 +7,7 @@
 namespace wavejit::simgpu::vector {
 namespace {
 
-using namespace numerics;  // NOLINT(google-build-using-namespace)
+using namespace numerics;
 
 /// The lane that DPP reads for `lane`; -1 if there is none.
 int dpp_source(unsigned control, int lane) {
