@@ -115,6 +115,9 @@ struct wavejit_engine_options {
   const char* pipeline;     /* "auto" (default), "generic", "dualwave"                              WAVEJIT_PIPELINE */
   const char* stagger;      /* of dualwave: "on" (default), "off"                                    WAVEJIT_STAGGER */
   const char* setprio;      /* of dualwave: "on" (default), "off"                                    WAVEJIT_SETPRIO */
+  const char* lazy_rescale; /* "on" (default), "off": sums follow the maximum at once          WAVEJIT_LAZY_RESCALE */
+  const char* xcd_swizzle;  /* "auto" (default), "on", "off": heads stay on one die             WAVEJIT_XCD_SWIZZLE */
+  const char* kv_splits;    /* "auto" (default) or a number: of calls that do not say             WAVEJIT_KV_SPLITS */
 };
 
 WAVEJIT_API wavejit_status wavejit_engine_create(const struct wavejit_engine_options* options, wavejit_engine** engine);
@@ -126,10 +129,22 @@ WAVEJIT_API const char* wavejit_engine_device_name(const wavejit_engine* engine)
 
 /* ---- The call ---------------------------------------------------------------------------------------------------- */
 
+/* Bits. Row i of a sequence stands at key i + Sk - Sq, its diagonal (aligned bottom-right: the last row at the last
+ * key); with PREFIX at key i + causal_prefix. */
 typedef enum wavejit_mask {
   WAVEJIT_MASK_NONE = 0,
-  WAVEJIT_MASK_CAUSAL = 1 /* diagonal aligned bottom-right */
+  WAVEJIT_MASK_CAUSAL = 1, /* a row sees the keys up to its diagonal */
+  WAVEJIT_MASK_WINDOW = 2, /* a row sees the keys from diagonal - window_left to diagonal + window_right */
+  WAVEJIT_MASK_PREFIX = 4  /* the diagonal begins at key causal_prefix: that many keys precede row 0's own */
 } wavejit_mask;
+
+/* Bits of wavejit_attention_forward_arguments::flags. */
+typedef enum wavejit_call_flags {
+  /* Debugging: copy query_starts, key_starts and key_lengths to the host before the launch and refuse what they must
+   * not be (descending, beyond the tensors, longer than the maxima). Waits for the stream. Without it nothing is
+   * copied, and wrong values give wrong results but never an access outside the tensors. */
+  WAVEJIT_CHECK_LENGTHS = 1
+} wavejit_call_flags;
 
 typedef enum wavejit_origin {
   WAVEJIT_ORIGIN_NONE = 0,
@@ -156,7 +171,8 @@ struct wavejit_call_report {
 };
 
 /* O = softmax(scale · Q·Kᵀ + mask) · V for every batch and head; LSE = ln Σ exp(scale · q·k + mask).
- *   q [B, Sq, Hq, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, D], o [B, Sq, Hq, D]: one dtype, fp16 or bf16; D 64 or 128
+ *   q [B, Sq, Hq, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, Dv], o [B, Sq, Hq, Dv]: one dtype, fp16 or bf16; `wavejit
+ *   supported` lists the head dims
  *   Hq a multiple of Hkv: query head h reads kv head h / (Hq / Hkv)
  *   Sq ≥ 1, Sk ≥ 0, equal or not; causal: row i sees keys 0 … i + Sk − Sq
  *   lse: data null for none; else fp32 aligned to 4 bytes, sizes [B, Hq, Sq, 1], stride of Sq 1, those of B and Hq any
@@ -164,7 +180,26 @@ struct wavejit_call_report {
  *   a row that sees no key gives O = 0 and LSE = −inf
  *   o and lse share memory with no other tensor; k and v may be null when Sk is 0
  * Bytes of o and lse outside the described elements are never touched. Nothing is launched when a status is not
- * WAVEJIT_OK. */
+ * WAVEJIT_OK.
+ *
+ * Packed sequences: with query_starts, q and o are [1, total, Hq, D] and sequence b owns rows query_starts[b] …
+ * query_starts[b + 1] − 1 (lse [1, Hq, total, 1]); with key_starts, k and v are [1, total, Hkv, D] in the same way.
+ * Either may be packed and the other dense. B is `sequences`; Sq and Sk are each sequence's own, and the longest of
+ * them stands in max_query_length and max_key_length, because the host sizes the launch and never reads device memory.
+ * Sequences without queries or without keys are allowed.
+ *
+ * Modifiers, in this order, before the mask (x = scale · q·k):
+ *   softcap     x ← softcap · tanh(x / softcap)
+ *   bias        x ← x + bias[b, h, i, j]: dtype of q, sizes [B or 1, Hq or 1, Sq, Sk] (packed queries: [1, Hq or 1,
+ * total, max_key_length]; packed keys: Sk is max_key_length and j counts within the sequence), rows contiguous and
+ *               padded: strides of the first three multiples of 8, and the last row's whole stride readable
+ *   alibi       x ← x − slope · |j − diagonal(i)|: fp32 slopes, sizes [B or 1, Hq, 1, 1], the Hq of one batch
+ * contiguous sink        one more logit a row, which takes its share of the softmax and has no value: fp32, sizes [1,
+ * Hq, 1, 1], contiguous. LSE includes it: a row that sees no key has LSE = sink and O = 0
+ *
+ * Split keys: with splits = n > 1 the keys of every row are cut into n runs of whole chunks, computed side by side and
+ * merged in one fixed order; a long context with few queries then fills the machine. Results depend on n but not on the
+ * batch around a sequence. */
 struct wavejit_attention_forward_arguments {
   size_t size;
   struct wavejit_tensor q;
@@ -173,13 +208,38 @@ struct wavejit_attention_forward_arguments {
   struct wavejit_tensor o;
   struct wavejit_tensor lse;
   float scale;                        /* any finite value; use 1 / sqrt(D) for the usual softmax. 0 is taken as given */
-  int32_t mask;                       /* enum wavejit_mask */
+  int32_t mask;                       /* enum wavejit_mask, bits */
   struct wavejit_call_report* report; /* null: not wanted */
+
+  /* Since 0.2; all zero: none of it. A caller compiled against 0.1 passes the smaller size. */
+  int32_t window_left;         /* ≥ 0, or −1 for no limit; with WAVEJIT_MASK_WINDOW only */
+  int32_t window_right;        /* the same; with WAVEJIT_MASK_CAUSAL too no key beyond the diagonal is seen */
+  int64_t causal_prefix;       /* 0 … Sk; with WAVEJIT_MASK_PREFIX only */
+  const int32_t* query_starts; /* device memory, [sequences + 1], from 0, ascending; null: dense */
+  const int32_t* key_starts;   /* the same for k and v */
+  const int32_t*
+      key_lengths;          /* device memory, [B]: only so many keys of a sequence, from its first, count; null: all */
+  int64_t sequences;        /* B when queries or keys are packed; else 0 or B */
+  int64_t max_query_length; /* of packed queries: the longest sequence; else 0 */
+  int64_t max_key_length;   /* of packed keys: the longest sequence; else 0 */
+  struct wavejit_tensor bias; /* data null: none; the same for alibi and sink */
+  struct wavejit_tensor alibi;
+  struct wavejit_tensor sink;
+  float softcap;          /* > 0; 0: none */
+  int32_t splits;         /* ≥ 1; 0: what the engine's kv_splits says */
+  void* workspace;        /* device memory for partial results, aligned to 256 bytes; null: the engine's own */
+  size_t workspace_bytes; /* of `workspace`; wavejit_attention_forward_workspace says what is needed */
+  uint32_t flags;         /* enum wavejit_call_flags */
+  uint32_t reserved;
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_forward(wavejit_engine* engine,
                                                      const struct wavejit_attention_forward_arguments* arguments,
                                                      struct ihipStream_t* stream);
+
+/* The workspace that the call would use, 0 if none: the same checks, nothing launched. */
+WAVEJIT_API wavejit_status wavejit_attention_forward_workspace(
+    wavejit_engine* engine, const struct wavejit_attention_forward_arguments* arguments, size_t* bytes);
 
 /* ---- Device memory, for programs without HIP headers ----------------------------------------------------------------
  */

@@ -76,8 +76,7 @@ attention_forward::Arguments kernel_arguments(const AttentionProblem& problem,
   }
   arguments.query_length = problem.query_length;
   arguments.key_length = problem.key_length;
-  arguments.causal_offset =
-      static_cast<std::int32_t>(problem.key_length) - static_cast<std::int32_t>(problem.query_length);
+  arguments.bottom_right_mask = ~std::uint32_t{0};
   arguments.kv_head_multiplier = attention_forward::kv_head_multiplier(problem.query_heads, problem.kv_heads);
   arguments.scale_log2e = problem.scale_log2e;
   return arguments;

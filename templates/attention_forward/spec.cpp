@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace wavejit::attention_forward {
@@ -70,6 +71,10 @@ enum class Field : std::uint8_t {
   head_dims,
   mask,
   lse,
+  softcap,
+  bias,
+  alibi,
+  split,
   pipeline,
   tile,
   o_store,
@@ -90,7 +95,7 @@ constexpr std::array<std::pair<Field, std::string_view>, 7> required_fields = {{
 
 struct Parser {
   KernelSpec spec;
-  std::array<bool, 11> seen{};
+  std::array<bool, static_cast<std::size_t>(Field::setprio) + 1> seen{};
 
   bool has(Field field) const { return seen[static_cast<std::size_t>(field)]; }
 
@@ -100,20 +105,25 @@ struct Parser {
       spec.dtype = *dtype;
       return Field::dtype;
     }
-    if (word == "causal") {
-      spec.mask = Mask::causal;
+    if (word == "causal" || word == "window") {
+      spec.mask = word == "causal" ? Mask::causal : Mask::window;
       return Field::mask;
     }
-    if (word == "lse") {
-      spec.lse = true;
-      return Field::lse;
+    for (const auto& [name, field, flag] : {std::tuple{"lse", Field::lse, &KernelSpec::lse},
+                                            {"softcap", Field::softcap, &KernelSpec::softcap},
+                                            {"bias", Field::bias, &KernelSpec::bias},
+                                            {"alibi", Field::alibi, &KernelSpec::alibi}}) {
+      if (word != name) continue;
+      spec.*flag = true;
+      return field;
     }
     if (const std::size_t equals = word.find('='); equals != std::string_view::npos)
       return take_assignment(word.substr(0, equals), word.substr(equals + 1));
     if (word.size() > 1 && word.front() == 'd' && word[1] >= '0' && word[1] <= '9') return take_head_dims(word);
     return std::unexpected(
-        "accepted: bf16, fp16, d<n>[/<n>], causal, lse, pipeline=, tile=, o_store=, stagger=off, setprio=off, target=, "
-        "lowering=");
+        "accepted: bf16, fp16, d<n>[/<n>], causal, window, lse, softcap, bias, alibi, split=, pipeline=, tile=, "
+        "o_store=, "
+        "stagger=off, setprio=off, target=, lowering=");
   }
 
   std::expected<Field, std::string> take_head_dims(std::string_view word) {
@@ -138,6 +148,12 @@ struct Parser {
       (key == "stagger" ? spec.stagger : spec.raised_priority) = false;
       return key == "stagger" ? Field::stagger : Field::setprio;
     }
+    if (key == "split") {
+      const auto keys = positive_number(value);
+      if (!keys) return std::unexpected("accepted: split=<keys of a chunk>, for example split=256");
+      spec.split_keys = *keys;
+      return Field::split;
+    }
     if (key == "tile") {
       const auto sizes = number_pair(value, 'x');
       if (!sizes) return std::unexpected("accepted: tile=<queries>x<keys>, for example tile=128x64");
@@ -149,7 +165,7 @@ struct Parser {
       spec.target = value;
       return Field::target;
     }
-    return std::unexpected("accepted before '=': pipeline, tile, o_store, stagger, setprio, target, lowering");
+    return std::unexpected("accepted before '=': split, pipeline, tile, o_store, stagger, setprio, target, lowering");
   }
 
   template <typename Enum, std::size_t count>
@@ -184,7 +200,12 @@ std::string to_text(const KernelSpec& spec) {
   text += " d" + std::to_string(spec.head_dim_qk);
   if (spec.head_dim_v != spec.head_dim_qk) text += '/' + std::to_string(spec.head_dim_v);
   if (spec.mask == Mask::causal) text += " causal";
+  if (spec.mask == Mask::window) text += " window";
   if (spec.lse) text += " lse";
+  if (spec.softcap) text += " softcap";
+  if (spec.bias) text += " bias";
+  if (spec.alibi) text += " alibi";
+  if (spec.split_keys != 0) text += " split=" + std::to_string(spec.split_keys);
   text += " pipeline=";
   text += to_text(spec.pipeline);
   text += " tile=" + std::to_string(spec.tile_queries) + 'x' + std::to_string(spec.tile_keys);

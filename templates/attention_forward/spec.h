@@ -17,7 +17,9 @@
 namespace wavejit::attention_forward {
 
 enum class DataType : std::uint8_t { bf16, fp16 };
-enum class Mask : std::uint8_t { none, causal };
+// causal: keys up to the row's diagonal. window: keys between two distances from it, either of which may be unlimited
+// (a causal window is one with no keys beyond the diagonal).
+enum class Mask : std::uint8_t { none, causal, window };
 // How O leaves the registers: lane halves swapped so that each lane stores 16 contiguous bytes, or 8-byte pieces.
 enum class OutputStore : std::uint8_t { permlane, scalar };
 // generic: 4 waves in step. dualwave: 8 waves in two groups, one computing while the other moves data.
@@ -31,6 +33,13 @@ struct KernelSpec {
   int head_dim_v = 128;
   Mask mask = Mask::none;
   bool lse = false;
+  // What scores pass through before the mask, in this order.
+  bool softcap = false;
+  bool bias = false;   // a tensor of the storage type, one element a score
+  bool alibi = false;  // −slope · distance from the diagonal
+  // 0, or: keys are cut at multiples of so many keys, counted from key 0, and a workgroup leaves partial results in the
+  // workspace (attention_combine merges them). A multiple of tile_keys.
+  int split_keys = 0;
   Pipeline pipeline = Pipeline::generic;
   int tile_queries = 128;  // query rows a workgroup owns
   int tile_keys = 64;      // canonical arithmetic fixes 64 (docs/canonical-arithmetic.md)
@@ -40,6 +49,9 @@ struct KernelSpec {
   // pipeline=dualwave only; neither shows in results. Written only when off: "stagger=off setprio=off".
   bool stagger = true;          // the second group of waves runs one cluster behind
   bool raised_priority = true;  // s_setprio around the clusters that compute most
+
+  // Scores are modified: softmax then works on s · c + modifiers instead of raw scores (docs/canonical-arithmetic.md).
+  bool modified() const { return softcap || bias || alibi; }
 
   bool operator==(const KernelSpec&) const = default;
 };

@@ -77,7 +77,9 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
   Value* offset = nullptr;
   if (spec.mask == Mask::causal) {
     constexpr int far = 1 << 30;
-    offset = kernel.argument_i32(offsetof(Arguments, causal_offset));
+    Value* bottom_right = kernel.argument_i32(offsetof(Arguments, bottom_right_mask));
+    offset = ir.CreateAdd(kernel.argument_i32(offsetof(Arguments, causal_offset)),
+                          ir.CreateAnd(ir.CreateSub(key_length, query_length), bottom_right));
     offset = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, minimum(kernel, offset, constant(far)), constant(-far));
   }
   const auto limit_of = [&](Value* query_row) {
