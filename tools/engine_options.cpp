@@ -65,6 +65,14 @@ void EngineOptions::add_compiler(CLI::App& command) {
              "dualwave: the second group of waves runs one cluster behind (default: $WAVEJIT_STAGGER, then on)");
   add_choice(command, "--setprio", setprio_, {"on", "off"},
              "dualwave: the computing wave issues first (default: $WAVEJIT_SETPRIO, then on)");
+  add_choice(command, "--lazy-rescale", lazy_rescale_, {"on", "off"},
+             "sums follow a row's maximum only when it has grown by 2^8 (default: $WAVEJIT_LAZY_RESCALE, then on)");
+  add_choice(command, "--xcd-swizzle", xcd_swizzle_, {"auto", "on", "off"},
+             "query heads of one kv head stay on one die (default: $WAVEJIT_XCD_SWIZZLE, then auto)");
+  command
+      .add_option("--kv-splits", kv_splits_,
+                  "into how many runs keys are cut: auto, or 1 to 65535 (default: $WAVEJIT_KV_SPLITS, then auto)")
+      ->type_name("COUNT");
 }
 
 void EngineOptions::add_log_level(CLI::App& command) {
@@ -86,6 +94,9 @@ wavejit_engine_options EngineOptions::options() const {
   options.pipeline = given(pipeline_);
   options.stagger = given(stagger_);
   options.setprio = given(setprio_);
+  options.lazy_rescale = given(lazy_rescale_);
+  options.xcd_swizzle = given(xcd_swizzle_);
+  options.kv_splits = given(kv_splits_);
   return options;
 }
 

@@ -32,6 +32,9 @@ class EngineOptions {
   std::string pipeline_;
   std::string stagger_;
   std::string setprio_;
+  std::string lazy_rescale_;
+  std::string xcd_swizzle_;
+  std::string kv_splits_;
   std::string log_level_;
 };
 

@@ -63,6 +63,9 @@ struct EngineOptions {
   std::string pipeline{};         // "auto", "generic", "dualwave"
   std::string stagger{};          // "on", "off"
   std::string setprio{};          // "on", "off"
+  std::string lazy_rescale{};     // "on", "off"
+  std::string xcd_swizzle{};      // "auto", "on", "off"
+  std::string kv_splits{};        // "auto", "1", "2", …
   // NOLINTEND(readability-redundant-member-init)
 
   // Points into this object, which must stay while the result is used.
@@ -79,20 +82,72 @@ struct EngineOptions {
     options.pipeline = pipeline.c_str();
     options.stagger = stagger.c_str();
     options.setprio = setprio.c_str();
+    options.lazy_rescale = lazy_rescale.c_str();
+    options.xcd_swizzle = xcd_swizzle.c_str();
+    options.kv_splits = kv_splits.c_str();
     return options;
   }
 };
 
-// One attention call. The order of the fields is that of wavejit_attention_forward_arguments.
+// One attention call; wavejit_attention_forward_arguments says what each field means.
 struct AttentionForward {
   wavejit_tensor q{};
   wavejit_tensor k{};
   wavejit_tensor v{};
   wavejit_tensor o{};
   float scale = 0;                        // 1 / sqrt(head dim) for the usual softmax
-  wavejit_mask mask = WAVEJIT_MASK_NONE;  // WAVEJIT_MASK_CAUSAL: the diagonal aligned bottom-right
+  int mask = WAVEJIT_MASK_NONE;           // bits: WAVEJIT_MASK_CAUSAL is the diagonal aligned bottom-right
   wavejit_tensor lse{};                   // data null: not wanted
   wavejit_call_report* report = nullptr;  // filled when given; see make_report()
+
+  int window_left = 0;  // with WAVEJIT_MASK_WINDOW; −1: no limit
+  int window_right = 0;
+  std::int64_t causal_prefix = 0;              // with WAVEJIT_MASK_PREFIX
+  const std::int32_t* query_starts = nullptr;  // packed queries, device memory
+  const std::int32_t* key_starts = nullptr;
+  const std::int32_t* key_lengths = nullptr;
+  std::int64_t sequences = 0;
+  std::int64_t max_query_length = 0;
+  std::int64_t max_key_length = 0;
+  wavejit_tensor bias{};  // data null: none; so alibi and sink
+  wavejit_tensor alibi{};
+  wavejit_tensor sink{};
+  float softcap = 0;  // 0: none
+  int splits = 0;     // 0: the engine's choice
+  void* workspace = nullptr;
+  std::size_t workspace_bytes = 0;
+  std::uint32_t flags = 0;
+
+  wavejit_attention_forward_arguments to_c() const noexcept {
+    wavejit_attention_forward_arguments arguments{};
+    arguments.size = sizeof arguments;
+    arguments.q = q;
+    arguments.k = k;
+    arguments.v = v;
+    arguments.o = o;
+    arguments.lse = lse;
+    arguments.scale = scale;
+    arguments.mask = mask;
+    arguments.report = report;
+    arguments.window_left = window_left;
+    arguments.window_right = window_right;
+    arguments.causal_prefix = causal_prefix;
+    arguments.query_starts = query_starts;
+    arguments.key_starts = key_starts;
+    arguments.key_lengths = key_lengths;
+    arguments.sequences = sequences;
+    arguments.max_query_length = max_query_length;
+    arguments.max_key_length = max_key_length;
+    arguments.bias = bias;
+    arguments.alibi = alibi;
+    arguments.sink = sink;
+    arguments.softcap = softcap;
+    arguments.splits = splits;
+    arguments.workspace = workspace;
+    arguments.workspace_bytes = workspace_bytes;
+    arguments.flags = flags;
+    return arguments;
+  }
 };
 
 // A report ready to be handed to a call.
@@ -120,17 +175,15 @@ class Engine {
 
   // Asynchronous: returns when the kernel is launched. The first call of a kind may compile.
   void attention_forward(const AttentionForward& call, ihipStream_t* stream = nullptr) {
-    wavejit_attention_forward_arguments arguments{};
-    arguments.size = sizeof arguments;
-    arguments.q = call.q;
-    arguments.k = call.k;
-    arguments.v = call.v;
-    arguments.o = call.o;
-    arguments.lse = call.lse;
-    arguments.scale = call.scale;
-    arguments.mask = call.mask;
-    arguments.report = call.report;
+    const wavejit_attention_forward_arguments arguments = call.to_c();
     check(wavejit_attention_forward(get(), &arguments, stream));
+  }
+  // Device memory that the call would use beside its tensors.
+  std::size_t attention_forward_workspace(const AttentionForward& call) {
+    const wavejit_attention_forward_arguments arguments = call.to_c();
+    std::size_t bytes = 0;
+    check(wavejit_attention_forward_workspace(get(), &arguments, &bytes));
+    return bytes;
   }
 
   // Waits for the device; a kernel that failed shows here.

@@ -184,6 +184,19 @@ wavejit_status wavejit_attention_forward(wavejit_engine* engine, const wavejit_a
   });
 }
 
+wavejit_status wavejit_attention_forward_workspace(wavejit_engine* engine,
+                                                   const wavejit_attention_forward_arguments* arguments,
+                                                   size_t* bytes) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    if (auto given = require(bytes, "bytes", "where to store the size"); !given) return given;
+    const auto needed = engine->engine->attention_forward_workspace(arguments);
+    if (!needed) return std::unexpected(needed.error());
+    *bytes = *needed;
+    return {};
+  });
+}
+
 wavejit_status wavejit_device_allocate(wavejit_engine* engine, size_t bytes, void** memory) {
   return guarded([&]() -> Result<void> {
     if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;

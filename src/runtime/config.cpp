@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cache/directory.h"
+#include "runtime/problem.h"
 #include "runtime/struct_size.h"
 #include "targets/targets.h"
 
@@ -93,6 +94,19 @@ std::optional<bool> parse_switch(std::string_view text) {
   if (text == "on") return true;
   if (text == "off") return false;
   return std::nullopt;
+}
+
+std::optional<std::optional<bool>> parse_automatic_switch(std::string_view text) {
+  if (text == "auto") return std::optional<bool>{};
+  if (const auto on = parse_switch(text)) return std::optional{*on};
+  return std::nullopt;
+}
+
+std::optional<std::optional<std::int32_t>> parse_splits(std::string_view text) {
+  if (text == "auto") return std::optional<std::int32_t>{};
+  const auto count = small_number(text);
+  if (!count || *count < 1 || *count > max_splits) return std::nullopt;
+  return std::optional<std::int32_t>{*count};
 }
 
 Result<void> choose_device(Setting<DeviceChoice>& setting, const char* option, const char* variable_text) {
@@ -195,6 +209,9 @@ const Environment& process_environment() {
                                           .pipeline = copy("WAVEJIT_PIPELINE"),
                                           .stagger = copy("WAVEJIT_STAGGER"),
                                           .setprio = copy("WAVEJIT_SETPRIO"),
+                                          .lazy_rescale = copy("WAVEJIT_LAZY_RESCALE"),
+                                          .xcd_swizzle = copy("WAVEJIT_XCD_SWIZZLE"),
+                                          .kv_splits = copy("WAVEJIT_KV_SPLITS"),
                                           .xdg_cache_home = copy("XDG_CACHE_HOME"),
                                           .home = copy("HOME")};
   return environment;
@@ -204,8 +221,10 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
   wavejit_engine_options given = {};
   if (options != nullptr) {
     // The struct has grown at its end: what an older caller does not have, it does not set.
-    constexpr std::size_t oldest = offsetof(wavejit_engine_options, pipeline);
-    const std::size_t known = options->size == oldest ? oldest : sizeof(wavejit_engine_options);
+    constexpr std::array earlier = {offsetof(wavejit_engine_options, pipeline),
+                                    offsetof(wavejit_engine_options, lazy_rescale)};
+    const bool is_earlier = std::ranges::find(earlier, options->size) != earlier.end();
+    const std::size_t known = is_earlier ? options->size : sizeof(wavejit_engine_options);
     if (auto size = check_struct_size(options, "options", known); !size)
       return std::unexpected(std::move(size.error()));
     std::memcpy(&given, options, known);
@@ -228,6 +247,12 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
        {"WAVEJIT_PIPELINE", "pipeline", "auto, generic, dualwave"}, parse_pipeline);
   next(config.stagger, given.stagger, environment.stagger, {"WAVEJIT_STAGGER", "stagger", "on, off"}, parse_switch);
   next(config.setprio, given.setprio, environment.setprio, {"WAVEJIT_SETPRIO", "setprio", "on, off"}, parse_switch);
+  next(config.lazy_rescale, given.lazy_rescale, environment.lazy_rescale,
+       {"WAVEJIT_LAZY_RESCALE", "lazy_rescale", "on, off"}, parse_switch);
+  next(config.xcd_swizzle, given.xcd_swizzle, environment.xcd_swizzle,
+       {"WAVEJIT_XCD_SWIZZLE", "xcd_swizzle", "auto, on, off"}, parse_automatic_switch);
+  next(config.kv_splits, given.kv_splits, environment.kv_splits, {"WAVEJIT_KV_SPLITS", "kv_splits", "auto, 1 to 65535"},
+       parse_splits);
   next(config.log_level, given.log_level, environment.log_level,
        {"WAVEJIT_LOG_LEVEL", "log_level", "off, error, warning, info, debug"}, parse_log_level);
   if (step) step = choose_cache_directory(config, given.cache_directory, environment);
@@ -241,6 +266,8 @@ std::vector<std::string> describe(const Config& config) {
   };
   const auto& store = config.output_store.value;
   const auto& pipeline = config.pipeline.value;
+  const auto& swizzle = config.xcd_swizzle.value;
+  const auto& splits = config.kv_splits.value;
   const auto switch_text = [](bool on) { return on ? "on" : "off"; };
   return {
       line("device", to_text(config.device.value), config.device.from, "WAVEJIT_DEVICE"),
@@ -252,6 +279,9 @@ std::vector<std::string> describe(const Config& config) {
       line("pipeline", pipeline ? to_text(*pipeline) : "auto", config.pipeline.from, "WAVEJIT_PIPELINE"),
       line("stagger", switch_text(config.stagger.value), config.stagger.from, "WAVEJIT_STAGGER"),
       line("setprio", switch_text(config.setprio.value), config.setprio.from, "WAVEJIT_SETPRIO"),
+      line("lazy_rescale", switch_text(config.lazy_rescale.value), config.lazy_rescale.from, "WAVEJIT_LAZY_RESCALE"),
+      line("xcd_swizzle", swizzle ? switch_text(*swizzle) : "auto", config.xcd_swizzle.from, "WAVEJIT_XCD_SWIZZLE"),
+      line("kv_splits", splits ? std::to_string(*splits) : "auto", config.kv_splits.from, "WAVEJIT_KV_SPLITS"),
       line("log_level", to_text(config.log_level.value), config.log_level.from, "WAVEJIT_LOG_LEVEL"),
   };
 }

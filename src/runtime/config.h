@@ -54,6 +54,9 @@ struct Config {
   Setting<std::optional<attention_forward::Pipeline>> pipeline;         // nothing: auto
   Setting<bool> stagger{.value = true};
   Setting<bool> setprio{.value = true};
+  Setting<bool> lazy_rescale{.value = true};
+  Setting<std::optional<bool>> xcd_swizzle;        // nothing: auto
+  Setting<std::optional<std::int32_t>> kv_splits;  // nothing: auto
   Setting<LogLevel> log_level{.value = LogLevel::warning};
   std::vector<std::string> warnings;  // one line for each variable that was not understood
 };
@@ -70,6 +73,9 @@ struct Environment {
   const char* pipeline = nullptr;         // WAVEJIT_PIPELINE
   const char* stagger = nullptr;          // WAVEJIT_STAGGER
   const char* setprio = nullptr;          // WAVEJIT_SETPRIO
+  const char* lazy_rescale = nullptr;     // WAVEJIT_LAZY_RESCALE
+  const char* xcd_swizzle = nullptr;      // WAVEJIT_XCD_SWIZZLE
+  const char* kv_splits = nullptr;        // WAVEJIT_KV_SPLITS
   const char* xdg_cache_home = nullptr;   // XDG_CACHE_HOME
   const char* home = nullptr;             // HOME
 };

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,6 @@ namespace wavejit::runtime {
 namespace {
 
 using attention_forward::DataType;
-using attention_forward::Mask;
 
 constexpr std::string_view family = "attention_forward";
 
@@ -29,10 +29,18 @@ enum class Slot : std::uint8_t {
   key_length,
   heads,
   head_dim,
-  mask,
+  causal,
+  window,
   lse,
   layout,
+  query_lengths,
+  key_lengths,
   scale,
+  bias,
+  alibi,
+  sink,
+  softcap,
+  splits,
   invariance,
   seed,
   inputs
@@ -47,15 +55,16 @@ constexpr std::array<std::pair<Slot, std::string_view>, 6> required = {{{Slot::d
                                                                         {Slot::head_dim, "d<head dim>"}}};
 
 constexpr std::string_view accepted_words =
-    "fp16, bf16, b<n>, q<n>, k<n>, h<n>[/<n>], d<n>[/<n>], causal, lse, layout=bshd|bhsd, scale=<x>, "
-    "invariance=batch|none, seed=<n>, inputs=normal|uniform|adversarial:<name>";
+    "fp16, bf16, b<n>, q<n>, k<n>, h<n>[/<n>], d<n>[/<n>], causal[=<prefix>], window=<left>,<right>, lse, "
+    "layout=bshd|bhsd|packed, q_lengths=<n,…>, k_lengths=<n,…>, scale=<x>, bias=none|bh|b|h|1, alibi=h|bh, sink, "
+    "softcap=<x>, splits=<n>|auto, invariance=batch|none, seed=<n>, inputs=normal|uniform|adversarial:<name>";
 
 // Words of the grammar that no kernel of this version does, with what may stand in their place.
 struct Later {
   std::string_view word;
   std::string_view accepted;
 };
-constexpr std::array<Later, 11> later_dtypes = {{{"fp32", "fp16, bf16"},
+constexpr std::array<Later, 10> later_dtypes = {{{"fp32", "fp16, bf16"},
                                                  {"f32", "fp16, bf16"},
                                                  {"fp64", "fp16, bf16"},
                                                  {"tf32", "fp16, bf16"},
@@ -64,15 +73,31 @@ constexpr std::array<Later, 11> later_dtypes = {{{"fp32", "fp16, bf16"},
                                                  {"e4m3", "fp16, bf16"},
                                                  {"e5m2", "fp16, bf16"},
                                                  {"fp8_e4m3", "fp16, bf16"},
-                                                 {"fp8_e5m2", "fp16, bf16"},
-                                                 {"sink", "no sink"}}};
-constexpr std::array<Later, 7> later_assignments = {{{"window", "no window"},
-                                                     {"q_lengths", "one length, q<n>"},
-                                                     {"k_lengths", "one length, k<n>"},
-                                                     {"bias", "no bias"},
-                                                     {"alibi", "no alibi"},
-                                                     {"softcap", "no softcap"},
-                                                     {"splits", "no splits"}}};
+                                                 {"fp8_e5m2", "fp16, bf16"}}};
+
+template <typename Enum, std::size_t count>
+using Names = std::array<std::pair<std::string_view, Enum>, count>;
+constexpr Names<Layout, 3> layouts = {{{"bshd", Layout::bshd}, {"bhsd", Layout::bhsd}, {"packed", Layout::packed}}};
+constexpr Names<BiasExtent, 5> bias_extents = {{{"none", BiasExtent::none},
+                                                {"bh", BiasExtent::batch_and_head},
+                                                {"b", BiasExtent::batch},
+                                                {"h", BiasExtent::head},
+                                                {"1", BiasExtent::one}}};
+constexpr Names<AlibiExtent, 2> alibi_extents = {{{"h", AlibiExtent::head}, {"bh", AlibiExtent::batch_and_head}}};
+
+template <typename Enum, std::size_t count>
+std::optional<Enum> value_in(const Names<Enum, count>& names, std::string_view text) {
+  for (const auto& [name, value] : names)
+    if (name == text) return value;
+  return std::nullopt;
+}
+
+template <typename Enum, std::size_t count>
+std::string_view name_in(const Names<Enum, count>& names, Enum value) {
+  for (const auto& [name, candidate] : names)
+    if (candidate == value) return name;
+  return "?";
+}
 
 struct Word {
   std::string_view text;
@@ -99,6 +124,14 @@ std::optional<std::int64_t> number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   if (text.front() == '-' || (text.front() == '0' && text.size() > 1)) return std::nullopt;
+  return value;
+}
+
+std::optional<float> finite(std::string_view text) {
+  float value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value))
+    return std::nullopt;
   return value;
 }
 
@@ -148,6 +181,14 @@ class Parser {
     }
     result_.shape.many_queries =
         static_cast<std::uint64_t>(result_.query_length) >= attention_forward::many_queries_from;
+    if (auto lengths = check_lengths(); !lengths) return std::unexpected(std::move(lengths.error()));
+    const auto [left, right] = result_.window.value_or(std::pair<std::int64_t, std::int64_t>{-1, -1});
+    result_.shape.mask = choose_mask(result_.causal, result_.window.has_value(), left, right).mask;
+    if (result_.causal_prefix && *result_.causal_prefix > result_.key_length) {
+      return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: causal=" + std::to_string(*result_.causal_prefix) +
+                                                "; accepted: 0 to " + std::to_string(result_.key_length) +
+                                                ", the keys");
+    }
     return std::move(result_);
   }
 
@@ -159,8 +200,12 @@ class Parser {
       return Slot::dtype;
     }
     if (text == "causal") {
-      result_.shape.mask = Mask::causal;
-      return Slot::mask;
+      result_.causal = true;
+      return Slot::causal;
+    }
+    if (text == "sink") {
+      result_.sink = true;
+      return Slot::sink;
     }
     if (text == "lse") {
       result_.shape.lse = true;
@@ -224,22 +269,48 @@ class Parser {
   }
 
   Result<Slot> take_assignment(const Word& word, std::string_view key, std::string_view value) {
-    for (const Later& later : later_assignments)
-      if (later.word == key) return not_yet(word, later.accepted);
-    if (key == "causal") return not_yet(word, "causal (the diagonal aligned bottom-right)");
+    if (key == "causal") {
+      const auto prefix = number(value);
+      if (!prefix || *prefix > max_length)
+        return wrong(word, "is no prefix; accepted: causal=<keys before the first query>, 0 to the key length");
+      result_.causal = true;
+      result_.causal_prefix = prefix;
+      return Slot::causal;
+    }
+    if (key == "window") return take_window(word, value);
+    if (key == "q_lengths") return take_lengths(word, value, result_.query_lengths, Slot::query_lengths);
+    if (key == "k_lengths") return take_lengths(word, value, result_.key_lengths, Slot::key_lengths);
     if (key == "layout") {
-      if (value == "bshd" || value == "bhsd") {
-        result_.layout = value == "bhsd" ? Layout::bhsd : Layout::bshd;
-        return Slot::layout;
-      }
-      if (value == "packed" || value.starts_with("paged")) return not_yet(word, "layout=bshd, layout=bhsd");
-      return wrong(word, "is not known; accepted: layout=bshd, layout=bhsd");
+      if (value.starts_with("paged")) return not_yet(word, "layout=bshd, layout=bhsd, layout=packed");
+      return take_name(word, layouts, value, result_.layout, Slot::layout);
+    }
+    if (key == "bias") {
+      auto slot = take_name(word, bias_extents, value, result_.bias, Slot::bias);
+      result_.shape.bias = result_.bias != BiasExtent::none;
+      return slot;
+    }
+    if (key == "alibi") {
+      auto slot = take_name(word, alibi_extents, value, result_.alibi, Slot::alibi);
+      result_.shape.alibi = true;
+      return slot;
+    }
+    if (key == "softcap") {
+      const auto cap = finite(value);
+      if (!cap || *cap <= 0) return wrong(word, "is no cap; accepted: softcap=<positive number>");
+      result_.softcap = value;
+      result_.shape.softcap = true;
+      return Slot::softcap;
+    }
+    if (key == "splits") {
+      const auto count = value == "auto" ? std::optional<std::int64_t>(0) : number(value);
+      if (!count || *count > max_splits || (*count == 0 && value != "auto"))
+        return wrong(word,
+                     "is no number of splits; accepted: splits=auto, splits=1 to splits=" + std::to_string(max_splits));
+      result_.splits = *count;
+      return Slot::splits;
     }
     if (key == "scale") {
-      float scale = 0;
-      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), scale);
-      if (value.empty() || error != std::errc{} || end != value.data() + value.size() || !std::isfinite(scale))
-        return wrong(word, "is no number; accepted: scale=<finite number>");
+      if (!finite(value)) return wrong(word, "is no number; accepted: scale=<finite number>");
       result_.scale = value;
       return Slot::scale;
     }
@@ -264,6 +335,75 @@ class Parser {
       return Slot::invariance;
     }
     return wrong(word, "is not known; accepted: " + std::string(accepted_words));
+  }
+
+  template <typename Enum, std::size_t count>
+  static Result<Slot> take_name(const Word& word, const Names<Enum, count>& names, std::string_view value,
+                                Enum& destination, Slot slot) {
+    const auto found = value_in(names, value);
+    if (!found) {
+      const std::string key(word.text.substr(0, word.text.find('=') + 1));
+      std::string accepted;
+      for (const auto& [name, each] : names) accepted += (accepted.empty() ? "" : ", ") + key + std::string(name);
+      return wrong(word, "is not known; accepted: " + accepted);
+    }
+    destination = *found;
+    return slot;
+  }
+
+  Result<Slot> take_window(const Word& word, std::string_view value) {
+    const auto limit = [](std::string_view text) {
+      return text == "-1" ? std::optional<std::int64_t>(-1) : number(text);
+    };
+    const std::size_t comma = value.find(',');
+    const auto left = limit(value.substr(0, comma));
+    const auto right = comma == std::string_view::npos ? std::nullopt : limit(value.substr(comma + 1));
+    if (!left || !right || *left > max_length || *right > max_length) {
+      return wrong(word,
+                   "is no window; accepted: window=<left>,<right>, keys on each side of the diagonal, -1 for no limit");
+    }
+    result_.window = {*left, *right};
+    return Slot::window;
+  }
+
+  static Result<Slot> take_lengths(const Word& word, std::string_view value, std::vector<std::int64_t>& lengths,
+                                   Slot slot) {
+    while (true) {
+      const std::size_t comma = value.find(',');
+      const auto length = number(value.substr(0, comma));
+      if (!length || *length > max_length)
+        return wrong(word, "is no list of lengths; accepted: numbers of 0 and more, separated by commas");
+      lengths.push_back(*length);
+      if (comma == std::string_view::npos) return slot;
+      value.remove_prefix(comma + 1);
+    }
+  }
+
+  // Lists have one length a sequence, and the longest is what q or k says (of dense keys: at most).
+  Result<void> check_lengths() const {
+    const bool packed = result_.layout == Layout::packed;
+    const auto refuse_list = [](const std::string& name, const std::string& value, const std::string& accepted) {
+      return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: " + name + ": " + value + "; accepted: " + accepted);
+    };
+    if (!result_.query_lengths.empty() && !packed)
+      return refuse_list("q_lengths", "layout is not packed", "layout=packed, or one length, q<n>");
+    for (const auto& [name, list, longest, exact] :
+         {std::tuple{"q_lengths", &result_.query_lengths, result_.query_length, true},
+          {"k_lengths", &result_.key_lengths, result_.key_length, packed}}) {
+      if (list->empty()) continue;
+      if (std::ssize(*list) != result_.batch) {
+        return refuse_list(
+            name, std::to_string(list->size()) + " lengths",
+            std::to_string(result_.batch) + ", one for each sequence of b" + std::to_string(result_.batch));
+      }
+      const std::int64_t most = std::ranges::max(*list);
+      if (exact ? most != longest : most > longest) {
+        return refuse_list(
+            name, "the longest is " + std::to_string(most),
+            (exact ? "" : "up to ") + std::to_string(longest) + ", as " + name[0] + std::to_string(longest) + " says");
+      }
+    }
+    return {};
   }
 
   ProblemDescriptor result_;
@@ -305,10 +445,30 @@ std::string to_text(const ProblemDescriptor& descriptor) {
   if (descriptor.kv_heads != descriptor.query_heads) text += "/" + std::to_string(descriptor.kv_heads);
   word("d", std::to_string(shape.head_dim_qk));
   if (shape.head_dim_v != shape.head_dim_qk) text += "/" + std::to_string(shape.head_dim_v);
-  if (shape.mask == Mask::causal) word("causal", "");
+  const auto list = [](const std::vector<std::int64_t>& lengths) {
+    std::string text;
+    for (const std::int64_t length : lengths) text += (text.empty() ? "" : ",") + std::to_string(length);
+    return text;
+  };
+  if (descriptor.causal_prefix) {
+    word("causal=", std::to_string(*descriptor.causal_prefix));
+  } else if (descriptor.causal) {
+    word("causal", "");
+  }
+  if (descriptor.window) {
+    word("window=", std::to_string(descriptor.window->first) + "," + std::to_string(descriptor.window->second));
+  }
   if (shape.lse) word("lse", "");
-  if (descriptor.layout == Layout::bhsd) word("layout=", "bhsd");
+  if (descriptor.layout != Layout::bshd) word("layout=", name_in(layouts, descriptor.layout));
+  if (!descriptor.query_lengths.empty()) word("q_lengths=", list(descriptor.query_lengths));
+  if (!descriptor.key_lengths.empty()) word("k_lengths=", list(descriptor.key_lengths));
   if (!descriptor.scale.empty()) word("scale=", descriptor.scale);
+  if (descriptor.bias != BiasExtent::none) word("bias=", name_in(bias_extents, descriptor.bias));
+  if (descriptor.alibi != AlibiExtent::none) word("alibi=", name_in(alibi_extents, descriptor.alibi));
+  if (descriptor.sink) word("sink", "");
+  if (!descriptor.softcap.empty()) word("softcap=", descriptor.softcap);
+  if (descriptor.splits == 0) word("splits=", "auto");
+  if (descriptor.splits > 0) word("splits=", std::to_string(descriptor.splits));
   if (!descriptor.invariance.empty()) word("invariance=", descriptor.invariance);
   if (!descriptor.seed.empty()) word("seed=", descriptor.seed);
   if (!descriptor.inputs.empty()) word("inputs=", descriptor.inputs);

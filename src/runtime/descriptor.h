@@ -3,15 +3,21 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "runtime/failure.h"
 #include "runtime/problem.h"
 
 namespace wavejit::runtime {
 
-enum class Layout : std::uint8_t { bshd, bhsd };
+enum class Layout : std::uint8_t { bshd, bhsd, packed };
+// Which dimensions a bias or slopes have of their own; the others broadcast.
+enum class BiasExtent : std::uint8_t { none, batch_and_head, batch, head, one };
+enum class AlibiExtent : std::uint8_t { none, head, batch_and_head };
 
 struct ProblemDescriptor {
   AttentionShape shape;
@@ -21,7 +27,19 @@ struct ProblemDescriptor {
   std::int64_t query_heads = 1;
   std::int64_t kv_heads = 1;
   Layout layout = Layout::bshd;
-  std::string scale;  // as written: one text, one problem; empty: 1 / sqrt(head dim)
+  // One length a sequence; empty: all alike. Packed queries; packed keys, or how many of dense keys count.
+  std::vector<std::int64_t> query_lengths;
+  std::vector<std::int64_t> key_lengths;
+  // What the words said of the mask; shape.mask is what they amount to. Limits: −1 is none.
+  bool causal = false;
+  std::optional<std::int64_t> causal_prefix;
+  std::optional<std::pair<std::int64_t, std::int64_t>> window;
+  BiasExtent bias = BiasExtent::none;
+  AlibiExtent alibi = AlibiExtent::none;
+  bool sink = false;
+  std::string softcap;       // as written; empty: none
+  std::int64_t splits = -1;  // −1: not said, 0: auto
+  std::string scale;         // as written: one text, one problem; empty: 1 / sqrt(head dim)
   std::string seed;
   std::string inputs;      // "normal", "uniform", "adversarial:<name>"; empty: not said
   std::string invariance;  // "batch", "none"; empty: not said

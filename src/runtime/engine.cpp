@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "runtime/descriptor.h"
-#include "runtime/launch.h"
+#include "runtime/device_lengths.h"
 #include "targets/targets.h"
 
 namespace wavejit::runtime {
@@ -47,6 +47,10 @@ Toggles toggles_of(const Config& config) {
           .raised_priority = config.setprio.value};
 }
 
+LaunchToggles launch_toggles_of(const Config& config) {
+  return {.lazy_rescale = config.lazy_rescale.value, .xcd_swizzle = config.xcd_swizzle.value};
+}
+
 Result<std::unique_ptr<Engine>> Engine::open(const Config& config) {
   auto device = open_device(config.device.value);
   if (!device) return std::unexpected(std::move(device.error()));
@@ -66,15 +70,28 @@ Result<std::unique_ptr<Engine>> Engine::assemble(const Config& config, const Hip
 Engine::Engine(const Config& config, HipDevice device, const targets::Target& target, CodegenLibrary& codegen,
                std::unique_ptr<Logger> logger)
     : device_(std::move(device)),
+      target_(target),
       target_id_(target.id),
+      launch_toggles_(launch_toggles_of(config)),
       logger_(std::move(logger)),
       source_(config, codegen, *logger_),
       resolver_(device_, target, toggles_of(config), source_, *logger_, statistics_) {}
 
 Result<void> Engine::attention_forward(const wavejit_attention_forward_arguments* arguments,
                                        hip_abi::hipStream_t stream) {
+  // A caller compiled against an earlier version: what its struct does not have, it does not ask for.
+  constexpr std::size_t earlier = offsetof(wavejit_attention_forward_arguments, window_left);
+  if (arguments != nullptr && arguments->size == earlier) [[unlikely]] {
+    wavejit_attention_forward_arguments grown = {};
+    std::memcpy(&grown, arguments, earlier);
+    grown.size = sizeof grown;
+    return attention_forward(&grown, stream);
+  }
   const Result<AttentionProblem> problem = check_attention_forward(arguments);
   if (!problem) return std::unexpected(problem.error());
+  if ((arguments->flags & WAVEJIT_CHECK_LENGTHS) != 0) [[unlikely]] {
+    if (auto lengths = check_device_lengths(device_, *problem, *arguments, stream); !lengths) return lengths;
+  }
   if (logger_->wants(LogLevel::debug)) [[unlikely]]
     log_call(*problem, *arguments);
   if (arguments->report != nullptr) return reported_call(*problem, *arguments, stream);
@@ -86,7 +103,13 @@ Result<void> Engine::attention_forward(const wavejit_attention_forward_arguments
     if (!resolved) return std::unexpected(resolved.error());
     kernel = resolved->kernel;
   }
-  return launch(device_, *kernel, *problem, *arguments, stream);
+  return launch(device_, target_, launch_toggles_, *kernel, *problem, *arguments, stream);
+}
+
+Result<std::size_t> Engine::attention_forward_workspace(const wavejit_attention_forward_arguments* arguments) {
+  const Result<AttentionProblem> problem = check_attention_forward(arguments);
+  if (!problem) return std::unexpected(problem.error());
+  return 0;
 }
 
 Result<void> Engine::reported_call(const AttentionProblem& problem, const wavejit_attention_forward_arguments& call,
@@ -102,7 +125,7 @@ Result<void> Engine::reported_call(const AttentionProblem& problem, const waveji
     resolved = *found;
   }
   watch.lap();
-  auto launched = launch(device_, *resolved.kernel, problem, call, stream);
+  auto launched = launch(device_, target_, launch_toggles_, *resolved.kernel, problem, call, stream);
   if (!launched) return launched;
   phases.launch_ns = watch.lap();
   fill_report(*call.report, resolved, phases);
@@ -112,22 +135,38 @@ Result<void> Engine::reported_call(const AttentionProblem& problem, const waveji
 // As a problem descriptor, so that a line of a log can be handed to explain, prebuild and benchmarks.
 [[gnu::cold]] void Engine::log_call(const AttentionProblem& problem,
                                     const wavejit_attention_forward_arguments& call) const {
-  std::array<char, 32> scale{};
-  const auto [end, error] = std::to_chars(scale.data(), scale.data() + scale.size(), call.scale);
-  const bool heads_outside = call.q.sizes[1] > 1 && call.q.sizes[2] > 1 && call.q.strides[2] > call.q.strides[1];
-  const ProblemDescriptor descriptor = {
-      .shape = problem.shape,
-      .batch = problem.batch,
-      .query_length = problem.query_length,
-      .key_length = problem.key_length,
-      .query_heads = problem.query_heads,
-      .kv_heads = problem.kv_heads,
-      .layout = heads_outside ? Layout::bhsd : Layout::bshd,
-      .scale = error == std::errc{} ? std::string(scale.data(), end) : std::string(),
-      .seed = {},
-      .inputs = {},
-      .invariance = {},
+  const auto number = [](float value) {
+    std::array<char, 32> text{};
+    const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc{} ? std::string(text.data(), end) : std::string();
   };
+  const bool heads_outside = call.q.sizes[1] > 1 && call.q.sizes[2] > 1 && call.q.strides[2] > call.q.strides[1];
+  ProblemDescriptor descriptor;
+  descriptor.shape = problem.shape;
+  descriptor.batch = problem.batch;
+  descriptor.query_length = problem.query_length;
+  descriptor.key_length = problem.key_length;
+  descriptor.query_heads = problem.query_heads;
+  descriptor.kv_heads = problem.kv_heads;
+  descriptor.layout = heads_outside ? Layout::bhsd : Layout::bshd;
+  descriptor.scale = number(call.scale);
+  // Lengths of single sequences stand in device memory, where nobody looks.
+  if (call.query_starts != nullptr && call.key_starts != nullptr) descriptor.layout = Layout::packed;
+  descriptor.causal = (call.mask & WAVEJIT_MASK_CAUSAL) != 0;
+  if ((call.mask & WAVEJIT_MASK_PREFIX) != 0) descriptor.causal_prefix = call.causal_prefix;
+  if ((call.mask & WAVEJIT_MASK_WINDOW) != 0) descriptor.window = {call.window_left, call.window_right};
+  if (problem.shape.bias) {
+    const bool by_batch = call.bias.sizes[0] > 1;
+    const bool by_head = call.bias.sizes[1] > 1;
+    descriptor.bias = by_batch && by_head ? BiasExtent::batch_and_head
+                      : by_batch          ? BiasExtent::batch
+                      : by_head           ? BiasExtent::head
+                                          : BiasExtent::one;
+  }
+  if (problem.shape.alibi) descriptor.alibi = call.alibi.sizes[0] > 1 ? AlibiExtent::batch_and_head : AlibiExtent::head;
+  descriptor.sink = call.sink.data != nullptr;
+  if (problem.shape.softcap) descriptor.softcap = number(call.softcap);
+  if (call.splits > 0) descriptor.splits = call.splits;
   logger_->write(LogLevel::debug, "call " + to_text(descriptor));
 }
 

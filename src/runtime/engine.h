@@ -8,6 +8,7 @@
 #include "runtime/config.h"
 #include "runtime/hip_library.h"
 #include "runtime/kernel_source.h"
+#include "runtime/launch.h"
 #include "runtime/logging.h"
 #include "runtime/problem.h"
 #include "runtime/resolver.h"
@@ -16,6 +17,7 @@
 namespace wavejit::runtime {
 
 Toggles toggles_of(const Config& config);
+LaunchToggles launch_toggles_of(const Config& config);
 
 class Engine {
  public:
@@ -27,6 +29,8 @@ class Engine {
                                                   CodegenLibrary& codegen, std::unique_ptr<Logger> logger);
 
   Result<void> attention_forward(const wavejit_attention_forward_arguments* arguments, hip_abi::hipStream_t stream);
+  // Bytes of device memory that the call would use beside its tensors.
+  Result<std::size_t> attention_forward_workspace(const wavejit_attention_forward_arguments* arguments);
 
   Result<void*> allocate(std::size_t bytes);
   Result<void> release(void* memory);
@@ -51,7 +55,9 @@ class Engine {
 
   // In this order: what comes later uses what stands before it.
   HipDevice device_;
+  const targets::Target& target_;
   std::string target_id_;
+  LaunchToggles launch_toggles_;
   std::unique_ptr<Logger> logger_;
   Statistics statistics_;
   KernelSource source_;

@@ -23,6 +23,7 @@ namespace wavejit::runtime {
   X(hipFree)                     \
   X(hipMemcpy)                   \
   X(hipDeviceSynchronize)        \
+  X(hipStreamSynchronize)        \
   X(hipModuleLoadData)           \
   X(hipModuleUnload)             \
   X(hipModuleGetFunction)        \

@@ -1,6 +1,8 @@
 #include "runtime/launch.h"
 
 #include <array>
+#include <cmath>
+#include <numbers>
 #include <string>
 
 #include "templates/attention_forward/parameters.h"
@@ -27,8 +29,35 @@ std::uint64_t stride(const wavejit_tensor& tensor, int dimension, std::uint64_t 
              : 0;
 }
 
+// A dimension with one element counts for every index.
+std::uint64_t broadcast_stride(const wavejit_tensor& tensor, int dimension, std::uint64_t bytes) {
+  return tensor.sizes[dimension] > 1 ? static_cast<std::uint64_t>(tensor.strides[dimension]) * bytes : 0;
+}
+
 std::uint32_t row_bytes(const wavejit_tensor& tensor) {
   return static_cast<std::uint32_t>(static_cast<std::uint64_t>(row_stride(tensor)) * element_bytes);
+}
+
+void set_modifiers(attention_forward::Arguments& arguments, const AttentionProblem& problem,
+                   const wavejit_attention_forward_arguments& call) {
+  const AttentionShape& shape = problem.shape;
+  if (shape.bias) {
+    constexpr std::int64_t granule = 8;
+    const std::int64_t padded = (call.bias.sizes[3] + granule - 1) / granule * granule;
+    arguments.bias = address(call.bias.data);
+    arguments.bias_batch_stride = broadcast_stride(call.bias, 0, element_bytes);
+    arguments.bias_head_stride = broadcast_stride(call.bias, 1, element_bytes);
+    arguments.bias_row_stride =
+        static_cast<std::uint32_t>((call.bias.sizes[2] > 1 ? call.bias.strides[2] : padded) * element_bytes);
+  }
+  if (shape.alibi) {
+    arguments.alibi = address(call.alibi.data);
+    arguments.alibi_batch_stride = broadcast_stride(call.alibi, 0, sizeof(float));
+  }
+  if (shape.softcap) {
+    arguments.softcap_log2e = call.softcap * std::numbers::log2e_v<float>;
+    arguments.softcap_rate = 2 * std::abs(problem.scale_log2e) / call.softcap;
+  }
 }
 
 hipError_t launch_here(const HipDevice& device, const LoadedKernel& kernel,
@@ -51,7 +80,8 @@ hipError_t launch_here(const HipDevice& device, const LoadedKernel& kernel,
 }  // namespace
 
 attention_forward::Arguments kernel_arguments(const AttentionProblem& problem,
-                                              const wavejit_attention_forward_arguments& call) {
+                                              const wavejit_attention_forward_arguments& call,
+                                              const targets::Target& target, const LaunchToggles& toggles) {
   attention_forward::Arguments arguments;
   arguments.q = address(call.q.data);
   arguments.k = address(call.k.data);
@@ -76,13 +106,32 @@ attention_forward::Arguments kernel_arguments(const AttentionProblem& problem,
   }
   arguments.query_length = problem.query_length;
   arguments.key_length = problem.key_length;
-  arguments.bottom_right_mask = ~std::uint32_t{0};
+  arguments.causal_offset = problem.causal_prefix;
+  arguments.bottom_right_mask = problem.bottom_right ? ~std::uint32_t{0} : 0;
   arguments.kv_head_multiplier = attention_forward::kv_head_multiplier(problem.query_heads, problem.kv_heads);
   arguments.scale_log2e = problem.scale_log2e;
+  arguments.window_left = problem.window_left;
+  arguments.window_right = problem.window_right;
+  arguments.query_starts = address(call.query_starts);
+  arguments.key_starts = address(call.key_starts);
+  arguments.key_lengths = address(call.key_lengths);
+  arguments.query_rows = static_cast<std::uint32_t>(call.q.sizes[1]);
+  arguments.key_rows = static_cast<std::uint32_t>(call.k.sizes[1]);
+  arguments.rescale_threshold = toggles.lazy_rescale ? attention_forward::lazy_rescale_threshold : 0;
+  arguments.sink = address(call.sink.data);
+  arguments.query_heads = problem.query_heads;
+  if (toggles.xcd_swizzle.value_or(problem.kv_heads < problem.query_heads) && target.xcds > 1 &&
+      problem.query_heads % static_cast<std::uint32_t>(target.xcds) == 0) {
+    arguments.dies = static_cast<std::uint32_t>(target.xcds);
+    arguments.heads_per_die = problem.query_heads / arguments.dies;
+  }
+  if (problem.shape.modified()) [[unlikely]]
+    set_modifiers(arguments, problem, call);
   return arguments;
 }
 
-Result<void> launch(const HipDevice& device, const LoadedKernel& kernel, const AttentionProblem& problem,
+Result<void> launch(const HipDevice& device, const targets::Target& target, const LaunchToggles& toggles,
+                    const LoadedKernel& kernel, const AttentionProblem& problem,
                     const wavejit_attention_forward_arguments& call, hipStream_t stream) {
   const attention_forward::LaunchGeometry geometry =
       attention_forward::launch_geometry(kernel.spec, problem.batch, problem.query_heads, problem.query_length);
@@ -91,7 +140,7 @@ Result<void> launch(const HipDevice& device, const LoadedKernel& kernel, const A
                                               std::to_string(geometry.grid_y) + " query tiles; accepted: up to " +
                                               std::to_string(max_grid_yz));
   }
-  attention_forward::Arguments arguments = kernel_arguments(problem, call);
+  attention_forward::Arguments arguments = kernel_arguments(problem, call, target, toggles);
   hipError_t error = hipSuccess;
   // A stream that was created carries its device. The default streams (null, legacy, per thread) are those of whatever
   // device is current, so that only they need a look at it.

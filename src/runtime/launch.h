@@ -1,17 +1,30 @@
 // From a checked call and its kernel to one HIP launch. Pure arithmetic and one call into HIP.
 #pragma once
 
+#include <optional>
+
 #include "runtime/hip_library.h"
 #include "runtime/problem.h"
 #include "runtime/resolver.h"
+#include "targets/targets.h"
 #include "templates/attention_forward/arguments.h"
 
 namespace wavejit::runtime {
 
-attention_forward::Arguments kernel_arguments(const AttentionProblem& problem,
-                                              const wavejit_attention_forward_arguments& call);
+// Toggles that are launch arguments, not code.
+struct LaunchToggles {
+  bool lazy_rescale = true;  // off: sums follow a row's maximum at once
+  // Heads of one kv head on one die. Nothing: where several heads share one and the dies divide them (a guess: K and V
+  // then stay in one die's L2; the published remap lost on causal masks, but it moved query tiles too).
+  std::optional<bool> xcd_swizzle = std::nullopt;
+};
 
-Result<void> launch(const HipDevice& device, const LoadedKernel& kernel, const AttentionProblem& problem,
+attention_forward::Arguments kernel_arguments(const AttentionProblem& problem,
+                                              const wavejit_attention_forward_arguments& call,
+                                              const targets::Target& target, const LaunchToggles& toggles);
+
+Result<void> launch(const HipDevice& device, const targets::Target& target, const LaunchToggles& toggles,
+                    const LoadedKernel& kernel, const AttentionProblem& problem,
                     const wavejit_attention_forward_arguments& call, hip_abi::hipStream_t stream);
 
 }  // namespace wavejit::runtime

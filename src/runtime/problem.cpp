@@ -7,14 +7,27 @@
 #include <string>
 #include <utility>
 
+#include "runtime/problem_checks.h"
+#include "runtime/refusal.h"
 #include "runtime/struct_size.h"
+#include "runtime/tensor_memory.h"
 #include "templates/attention_forward/parameters.h"
 
 namespace wavejit::runtime {
 namespace {
 
 using attention_forward::DataType;
-using attention_forward::Mask;
+using refusal::bad;
+using refusal::bad_pointer;
+using refusal::bad_size;
+using refusal::bad_stride;
+using refusal::dtype_text;
+using refusal::field;
+using refusal::mismatch;
+using refusal::Named;
+using refusal::pointer_text;
+using refusal::refuse;
+using refusal::up_to;
 
 constexpr std::int64_t stride_granule = 8;
 constexpr std::uintptr_t tensor_alignment = 16;
@@ -25,70 +38,7 @@ constexpr std::uint64_t tensor_limit_bytes = std::uint64_t{1} << 48;
 constexpr std::int64_t max_slice_stride = std::int64_t{1} << 31;
 constexpr std::int64_t max_batch_stride = std::int64_t{1} << 46;
 
-constexpr std::array<const char*, 4> dimension_names = {"batch", "length", "heads", "head dim"};
-
-struct Named {
-  const char* name;
-  const wavejit_tensor* tensor;
-};
-
-// Everything that builds a sentence is out of line and cold: the good case stays small and allocates nothing.
-[[gnu::cold, gnu::noinline]] Failure bad(wavejit_status status, std::string where, const std::string& value,
-                                         const std::string& accepted) {
-  return {status, std::move(where) + " = " + value + "; accepted: " + accepted};
-}
-
-[[gnu::cold, gnu::noinline]] std::string field(const Named& named, const char* member) {
-  return std::string(named.name) + "." + member;
-}
-
-[[gnu::cold, gnu::noinline]] std::string element(const Named& named, const char* member, int dimension) {
-  return field(named, member) + "[" + std::to_string(dimension) + "] (" + dimension_names[dimension] + ")";
-}
-
-[[gnu::cold, gnu::noinline]] std::string pointer_text(const void* pointer) {
-  if (pointer == nullptr) return "null";
-  static constexpr std::string_view digits = "0123456789abcdef";
-  auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  std::string text;
-  for (; address != 0; address >>= 4U) text.insert(text.begin(), digits[address & 15U]);
-  return "0x" + text;
-}
-
-[[gnu::cold, gnu::noinline]] std::string dtype_text(std::int32_t dtype) {
-  switch (dtype) {
-    case WAVEJIT_FP16:
-      return "1 (fp16)";
-    case WAVEJIT_BF16:
-      return "2 (bf16)";
-    case WAVEJIT_FP32:
-      return "3 (fp32)";
-    default:
-      return std::to_string(dtype);
-  }
-}
-
-[[gnu::cold, gnu::noinline]] Failure bad_pointer(const Named& named, std::uintptr_t alignment) {
-  return bad(WAVEJIT_INVALID_ARGUMENT, field(named, "data"), pointer_text(named.tensor->data),
-             "device memory aligned to " + std::to_string(alignment) + " bytes");
-}
-
-[[gnu::cold, gnu::noinline]] Failure bad_size(const Named& named, int dimension, const std::string& accepted,
-                                              wavejit_status status = WAVEJIT_INVALID_ARGUMENT) {
-  return bad(status, element(named, "sizes", dimension), std::to_string(named.tensor->sizes[dimension]), accepted);
-}
-
-[[gnu::cold, gnu::noinline]] Failure bad_stride(const Named& named, int dimension, const std::string& accepted) {
-  return bad(WAVEJIT_INVALID_ARGUMENT, element(named, "strides", dimension),
-             std::to_string(named.tensor->strides[dimension]), accepted);
-}
-
-[[gnu::cold, gnu::noinline]] std::string up_to(const char* from, std::int64_t most) {
-  return std::string(from) + " to " + std::to_string(most);
-}
-
 using Problem = Result<void>;
-std::unexpected<Failure> refuse(Failure failure) { return std::unexpected(std::move(failure)); }
 
 bool may_be_empty(const wavejit_tensor& tensor) { return tensor.sizes[1] == 0; }
 
@@ -171,64 +121,6 @@ Problem check_lse(const Named& named, const wavejit_tensor& q) {
   return {};
 }
 
-struct Dimension {
-  std::uint64_t size;
-  std::uint64_t stride;
-};
-
-// Sorted by stride, each stride must pass what the dimensions inside it span: then no two elements share an address.
-bool elements_overlap(std::array<Dimension, 3> dimensions, std::uint64_t inner) {
-  const auto order = [&](int a, int b) {
-    if (dimensions[a].stride > dimensions[b].stride) std::swap(dimensions[a], dimensions[b]);
-  };
-  order(0, 1);
-  order(1, 2);
-  order(0, 1);
-  std::uint64_t span = inner;
-  for (const Dimension& dimension : dimensions) {
-    if (dimension.size <= 1) continue;
-    if (dimension.stride < span) return true;
-    span += (dimension.size - 1) * dimension.stride;
-  }
-  return false;
-}
-
-bool elements_overlap(const wavejit_tensor& t, int rows, std::uint64_t inner) {
-  std::array<Dimension, 3> dimensions{};
-  for (int d = 0; d < 3; ++d) {
-    const bool counts = d != rows && t.sizes[d] > 1;
-    dimensions[d] = {counts ? static_cast<std::uint64_t>(t.sizes[d]) : 1,
-                     counts ? static_cast<std::uint64_t>(t.strides[d]) : 0};
-  }
-  return elements_overlap(dimensions, inner);
-}
-
-// A tensor's bytes, first to last. `dense`: every byte between belongs to it.
-struct Range {
-  std::uint64_t begin;
-  std::uint64_t end;
-  bool dense;
-};
-
-Range range_of(const wavejit_tensor& t, std::uint64_t element_bytes) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(t.data);
-  std::uint64_t span = 1;
-  std::uint64_t count = 1;
-  for (int d = 0; d < 4; ++d) {
-    if (t.sizes[d] == 0) return {begin, begin, false};
-    count *= static_cast<std::uint64_t>(t.sizes[d]);
-    if (t.sizes[d] > 1) span += static_cast<std::uint64_t>(t.sizes[d] - 1) * static_cast<std::uint64_t>(t.strides[d]);
-  }
-  return {begin, begin + span * element_bytes, count == span};
-}
-
-// Two tensors may interleave in one buffer, so ranges that meet prove nothing. It is certain that they share memory
-// when they begin together, or when one begins inside the other and that one has no gaps.
-bool surely_share(const Range& a, const Range& b) {
-  if (a.begin >= b.end || b.begin >= a.end) return false;
-  return a.begin == b.begin || (a.begin > b.begin ? b.dense : a.dense);
-}
-
 [[gnu::cold, gnu::noinline]] Failure shared(const char* output, const char* other, const wavejit_tensor& tensor) {
   return bad(WAVEJIT_INVALID_ARGUMENT, std::string(output) + ".data", pointer_text(tensor.data),
              std::string("memory that ") + other + " does not use");
@@ -240,11 +132,6 @@ bool surely_share(const Range& a, const Range& b) {
              "[" + std::to_string(strides[0]) + ", " + std::to_string(strides[1]) + ", " + std::to_string(strides[2]) +
                  ", " + std::to_string(strides[3]) + "], with which elements overlap",
              "strides that pass what the dimensions inside them span");
-}
-
-[[gnu::cold, gnu::noinline]] Failure mismatch(const Named& named, int dimension, std::int64_t wanted,
-                                              const char* source) {
-  return bad_size(named, dimension, std::to_string(wanted) + " (" + source + ")");
 }
 
 Problem check_outputs(const wavejit_attention_forward_arguments& a, bool lse) {
@@ -293,9 +180,13 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
     if (auto sizes = check_sizes(named, named.tensor == &a.k || named.tensor == &a.v); !sizes)
       return std::unexpected(std::move(sizes.error()));
   }
-  if (a.k.sizes[0] != a.q.sizes[0]) return refuse(mismatch(k, 0, a.q.sizes[0], "q.sizes[0]"));
+  const auto extents = check_sequences(a);
+  if (!extents) return std::unexpected(extents.error());
+  const std::int64_t kv_batch = a.key_starts != nullptr ? 1 : extents->sequences;
+  const char* kv_batch_from = a.key_starts != nullptr ? "packed keys" : extents->sequences_from;
+  if (a.k.sizes[0] != kv_batch) return refuse(mismatch(k, 0, kv_batch, kv_batch_from));
   if (a.k.sizes[3] != a.q.sizes[3]) return refuse(mismatch(k, 3, a.q.sizes[3], "q.sizes[3]"));
-  if (a.v.sizes[0] != a.q.sizes[0]) return refuse(mismatch(v, 0, a.q.sizes[0], "q.sizes[0]"));
+  if (a.v.sizes[0] != kv_batch) return refuse(mismatch(v, 0, kv_batch, kv_batch_from));
   if (a.v.sizes[1] != a.k.sizes[1]) return refuse(mismatch(v, 1, a.k.sizes[1], "k.sizes[1]"));
   if (a.v.sizes[2] != a.k.sizes[2]) return refuse(mismatch(v, 2, a.k.sizes[2], "k.sizes[2]"));
   if (a.o.sizes[0] != a.q.sizes[0]) return refuse(mismatch(o, 0, a.q.sizes[0], "q.sizes[0]"));
@@ -312,8 +203,6 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
   if (lse) {
     if (auto tensor = check_lse({"lse", &a.lse}, a.q); !tensor) return std::unexpected(std::move(tensor.error()));
   }
-  if (a.mask != WAVEJIT_MASK_NONE && a.mask != WAVEJIT_MASK_CAUSAL)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "mask", std::to_string(a.mask), "0 (none), 1 (causal)"));
   const float scale_log2e = a.scale * std::numbers::log2e_v<float>;
   if (!std::isfinite(scale_log2e)) {
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "scale", std::to_string(a.scale),
@@ -321,20 +210,31 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
   }
   if (auto outputs = check_outputs(a, lse); !outputs) return std::unexpected(std::move(outputs.error()));
 
-  return AttentionProblem{
+  AttentionProblem problem = {
       .shape = {.dtype = a.q.dtype == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
-                .mask = a.mask == WAVEJIT_MASK_CAUSAL ? Mask::causal : Mask::none,
                 .lse = lse,
                 .head_dim_qk = static_cast<int>(a.q.sizes[3]),
                 .head_dim_v = static_cast<int>(a.v.sizes[3]),
-                .many_queries = a.q.sizes[1] >= attention_forward::many_queries_from},
-      .batch = static_cast<std::uint32_t>(a.q.sizes[0]),
-      .query_length = static_cast<std::uint32_t>(a.q.sizes[1]),
-      .key_length = static_cast<std::uint32_t>(a.k.sizes[1]),
+                .many_queries = extents->query_length >= attention_forward::many_queries_from},
+      .batch = static_cast<std::uint32_t>(extents->sequences),
+      .query_length = static_cast<std::uint32_t>(extents->query_length),
+      .key_length = static_cast<std::uint32_t>(extents->key_length),
       .query_heads = static_cast<std::uint32_t>(a.q.sizes[2]),
       .kv_heads = static_cast<std::uint32_t>(a.k.sizes[2]),
       .scale_log2e = scale_log2e,
   };
+  if (auto mask = check_mask(a, problem); !mask) return std::unexpected(std::move(mask.error()));
+  if (auto modifiers = check_modifiers(a, *extents, problem); !modifiers)
+    return std::unexpected(std::move(modifiers.error()));
+  // What no kernel of this version reads is never dropped in silence.
+  const bool lengths = a.query_starts != nullptr || a.key_starts != nullptr || a.key_lengths != nullptr;
+  if (lengths || a.sink.data != nullptr || a.splits > 1) {
+    return fail(WAVEJIT_UNSUPPORTED, std::string(lengths        ? "lengths in device memory"
+                                                 : a.splits > 1 ? "splits > 1"
+                                                                : "sink") +
+                                         " have no kernel in this version; accepted: null, 0");
+  }
+  return problem;
 }
 
 }  // namespace wavejit::runtime

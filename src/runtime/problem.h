@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "runtime/failure.h"
+#include "templates/attention_forward/arguments.h"
 #include "templates/attention_forward/spec.h"
 #include "wavejit/wavejit.h"
 
@@ -16,26 +17,41 @@ struct AttentionShape {
   bool lse = false;
   int head_dim_qk = 0;  // 1 … max_head_dim
   int head_dim_v = 0;
-  // The query is long enough to fill a workgroup of the dual-wave pipeline: all that a route knows of lengths.
+  // What scores pass through before the mask.
+  bool softcap = false;
+  bool bias = false;
+  bool alibi = false;
+  // The query (the longest of packed ones) is long enough to fill a workgroup of the dual-wave pipeline: all that a
+  // route knows of lengths.
   bool many_queries = false;
 
+  bool modified() const { return softcap || bias || alibi; }
   bool operator==(const AttentionShape&) const = default;
   // One number for all of it, never 0: what the kernel table is asked with.
   std::uint64_t code() const {
     return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(dtype) << 48 | static_cast<std::uint64_t>(mask) << 40 |
            static_cast<std::uint64_t>(lse) << 32 | static_cast<std::uint64_t>(many_queries) << 33 |
-           static_cast<std::uint64_t>(head_dim_qk) << 16 | static_cast<std::uint64_t>(head_dim_v);
+           static_cast<std::uint64_t>(softcap) << 36 | static_cast<std::uint64_t>(bias) << 37 |
+           static_cast<std::uint64_t>(alibi) << 38 | static_cast<std::uint64_t>(head_dim_qk) << 16 |
+           static_cast<std::uint64_t>(head_dim_v);
   }
 };
 
+// Pointers and strides stay where the caller put them; here is what follows from them.
 struct AttentionProblem {
   AttentionShape shape;
-  std::uint32_t batch = 0;
-  std::uint32_t query_length = 0;
-  std::uint32_t key_length = 0;
+  std::uint32_t batch = 0;         // sequences
+  std::uint32_t query_length = 0;  // of packed queries: the longest
+  std::uint32_t key_length = 0;    // of packed keys: the longest
   std::uint32_t query_heads = 0;
   std::uint32_t kv_heads = 0;
   float scale_log2e = 0;
+  // The diagonal of row 0: key causal_prefix, or aligned bottom-right.
+  bool bottom_right = true;
+  std::int32_t causal_prefix = 0;
+  std::int32_t window_left = attention_forward::unlimited_window;  // with Mask::window only
+  std::int32_t window_right = attention_forward::unlimited_window;
+  std::uint32_t splits = 0;  // 0: the caller did not say
 };
 
 inline constexpr std::int64_t max_head_dim = 0xFFFF;
@@ -49,6 +65,15 @@ inline constexpr std::int64_t max_length = 0x7FFFFFFF - 4096;
 inline constexpr std::uint64_t slice_limit_bytes = std::uint64_t{1} << 32;
 // The most rows by which a tile, or a tile fetched ahead, stands beyond the last row.
 inline constexpr std::uint64_t tile_overrun_rows = 256;
+inline constexpr std::int32_t max_splits = 0xFFFF;
+
+// A mask as kernels know it: what the bits of wavejit_mask and the two limits (negative: none) amount to.
+struct MaskChoice {
+  attention_forward::Mask mask = attention_forward::Mask::none;
+  std::int32_t left = attention_forward::unlimited_window;
+  std::int32_t right = attention_forward::unlimited_window;
+};
+MaskChoice choose_mask(bool causal, bool window, std::int64_t left, std::int64_t right);
 
 // Reads the struct only as far as its size allows. Does not touch what the tensors point to.
 Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward_arguments* arguments);

@@ -25,6 +25,9 @@ KernelSpec candidate(const AttentionShape& shape, const targets::Target& target,
   spec.head_dim_v = shape.head_dim_v;
   spec.mask = shape.mask;
   spec.lse = shape.lse;
+  spec.softcap = shape.softcap;
+  spec.bias = shape.bias;
+  spec.alibi = shape.alibi;
   spec.pipeline = pipeline;
   spec.tile_queries = attention_forward::tile_queries(pipeline);
   if (pipeline == Pipeline::dualwave) {
@@ -41,11 +44,17 @@ KernelSpec candidate(const AttentionShape& shape, const targets::Target& target,
 
 Result<Route> choose_route(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles) {
   // The order of preference: what the caller forced, else what the template prefers on this target.
-  const Pipeline pipeline = toggles.pipeline.value_or(attention_forward::default_pipeline(target, shape.many_queries));
+  Pipeline pipeline = toggles.pipeline.value_or(attention_forward::default_pipeline(target, shape.many_queries));
   const OutputStore store = toggles.output_store.value_or(attention_forward::default_output_store(target));
   Route route;
   route.spec = candidate(shape, target, toggles, pipeline, store);
   auto resources = resources_of(route.spec);
+  // What the preferred pipeline cannot do, the generic one may: nothing that was asked for is dropped.
+  if (!resources && !toggles.pipeline && pipeline != Pipeline::generic) {
+    pipeline = Pipeline::generic;
+    route.spec = candidate(shape, target, toggles, pipeline, store);
+    resources = resources_of(route.spec);
+  }
   if (!resources) {
     return fail(WAVEJIT_UNSUPPORTED, "no kernel for attention_forward " + to_text(shape) + " on " +
                                          std::string(target.id) + ": " + resources.error());
@@ -101,7 +110,11 @@ std::string to_text(const AttentionShape& shape) {
   text += " d" + std::to_string(shape.head_dim_qk);
   if (shape.head_dim_v != shape.head_dim_qk) text += "/" + std::to_string(shape.head_dim_v);
   if (shape.mask == Mask::causal) text += " causal";
+  if (shape.mask == Mask::window) text += " window";
   if (shape.lse) text += " lse";
+  if (shape.softcap) text += " softcap";
+  if (shape.bias) text += " bias";
+  if (shape.alibi) text += " alibi";
   return text;
 }
 

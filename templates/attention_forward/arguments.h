@@ -10,6 +10,9 @@
 
 namespace wavejit::attention_forward {
 
+// A guess that peers share: P stays under 2⁸, far inside the range of fp16 and of every 8-bit format.
+inline constexpr float lazy_rescale_threshold = 8;
+
 struct Arguments {
   std::uint64_t q = 0;
   std::uint64_t k = 0;
@@ -66,10 +69,11 @@ struct Arguments {
   std::uint64_t alibi_batch_stride = 0;
   std::uint32_t bias_row_stride = 0;
   float softcap_log2e = 0;  // cap · log2 e
-  float softcap_rate = 0;   // 2 · scale · log2 e / cap: tanh(s · scale / cap) = 1 − 2 / (1 + exp2(s · rate))
+  // 2 · |scale| · log2 e / cap: tanh(s · scale / cap) = 1 − 2 / (1 + exp2(s · rate)), s with the scale's sign.
+  float softcap_rate = 0;
 
   // A row's maximum must grow by more than this, in powers of two, before its sums are rescaled.
-  float rescale_threshold = 8;
+  float rescale_threshold = lazy_rescale_threshold;
 
   std::uint64_t sink = 0;  // f32 [query heads], natural units; null: none
 

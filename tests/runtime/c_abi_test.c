@@ -45,7 +45,7 @@ int main(void) {
   expect(WAVEJIT_OUT_OF_MEMORY == 7 && WAVEJIT_IO_ERROR == 8 && WAVEJIT_NOT_FOUND == 9, "statuses 7 to 9");
   expect(WAVEJIT_DEVICE_ERROR == 10 && WAVEJIT_INTERNAL == 11, "statuses 10 and 11");
   expect(sizeof(struct wavejit_tensor) == 80, "size of wavejit_tensor");
-  expect(sizeof(struct wavejit_attention_forward_arguments) == 424, "size of wavejit_attention_forward_arguments");
+  expect(offsetof(struct wavejit_attention_forward_arguments, window_left) == 424, "size of wavejit_attention_forward_arguments");
   expect(sizeof(struct wavejit_call_report) >= 664, "size of wavejit_call_report");
 
   expect(strlen(wavejit_version()) >= 5, "version");

@@ -90,6 +90,29 @@ std::vector<Variable> variables() {
        [](const Config& c) { return std::string(c.setprio.value ? "on" : "off"); },
        [](const Config& c) { return c.setprio.from; },
        "on"},
+      {"WAVEJIT_LAZY_RESCALE",
+       &Environment::lazy_rescale,
+       &wavejit_engine_options::lazy_rescale,
+       {"on", "off"},
+       [](const Config& c) { return std::string(c.lazy_rescale.value ? "on" : "off"); },
+       [](const Config& c) { return c.lazy_rescale.from; },
+       "on"},
+      {"WAVEJIT_XCD_SWIZZLE",
+       &Environment::xcd_swizzle,
+       &wavejit_engine_options::xcd_swizzle,
+       {"auto", "on", "off"},
+       [](const Config& c) {
+         return std::string(!c.xcd_swizzle.value ? "auto" : *c.xcd_swizzle.value ? "on" : "off");
+       },
+       [](const Config& c) { return c.xcd_swizzle.from; },
+       "auto"},
+      {"WAVEJIT_KV_SPLITS",
+       &Environment::kv_splits,
+       &wavejit_engine_options::kv_splits,
+       {"auto", "1", "65535"},
+       [](const Config& c) { return c.kv_splits.value ? std::to_string(*c.kv_splits.value) : std::string("auto"); },
+       [](const Config& c) { return c.kv_splits.from; },
+       "auto"},
       {"WAVEJIT_LOG_LEVEL",
        &Environment::log_level,
        &wavejit_engine_options::log_level,
@@ -136,7 +159,7 @@ TEST(Config, EveryAcceptedWordIsTakenFromEitherPlace) {
 
 TEST(Config, AWrongVariableIsOneWarningAndTheDefaultStays) {
   for (const Variable& v : variables()) {
-    for (const char* text : {"bogus", "RW", " rw", "1", "\xff\n"}) {
+    for (const char* text : {"bogus", "RW", " rw", "0", "\xff\n"}) {
       Environment environment = home_only();
       environment.*v.variable = text;
       const auto config = make_config(nullptr, environment);
@@ -271,7 +294,8 @@ TEST(Config, DescribesEachSettingWithItsOrigin) {
       ElementsAre("device=sim:gfx942 (WAVEJIT_DEVICE)", "cache_directory=/home/somebody/.cache/wavejit (default)",
                   "cache_mode=ro (option)", "lowering=llvm (default)", "compile=inprocess (default)",
                   "output_store=auto (default)", "pipeline=auto (default)", "stagger=on (default)",
-                  "setprio=on (default)", "log_level=warning (default)"));
+                  "setprio=on (default)", "lazy_rescale=on (default)", "xcd_swizzle=auto (default)",
+                  "kv_splits=auto (default)", "log_level=warning (default)"));
 }
 
 }  // namespace

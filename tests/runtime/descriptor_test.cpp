@@ -34,8 +34,26 @@ TEST(Descriptor, ReadsEveryWordOfThisVersion) {
 }
 
 TEST(Descriptor, WordsMayComeInAnyOrderAndPrintInOne) {
-  std::vector<std::string> words = {"bf16",          "b2",  "q1024",       "k8192",        "h64/8",           "d128/64",
-                                    "causal",        "lse", "layout=bhsd", "scale=1.5e-1", "invariance=none", "seed=3",
+  std::vector<std::string> words = {"bf16",
+                                    "b2",
+                                    "q1024",
+                                    "k8192",
+                                    "h64/8",
+                                    "d128/64",
+                                    "causal=5",
+                                    "window=128,-1",
+                                    "lse",
+                                    "layout=packed",
+                                    "q_lengths=1024,7",
+                                    "k_lengths=0,8192",
+                                    "scale=1.5e-1",
+                                    "bias=bh",
+                                    "alibi=h",
+                                    "sink",
+                                    "softcap=30",
+                                    "splits=auto",
+                                    "invariance=none",
+                                    "seed=3",
                                     "inputs=uniform"};
   std::string canonical = "attention_forward";
   for (const std::string& word : words) canonical += " " + word;
@@ -66,7 +84,31 @@ TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
     d.key_length = up_to(max_length) - 1;
     d.kv_heads = up_to(255);
     d.query_heads = d.kv_heads * up_to(256);
-    d.layout = random() % 2 == 0 ? Layout::bshd : Layout::bhsd;
+    d.causal = d.shape.mask == attention_forward::Mask::causal;
+    if (d.causal && random() % 2 == 0) d.causal_prefix = static_cast<std::int64_t>(random() % 2) * d.key_length;
+    if (random() % 4 == 0) {
+      d.window = {static_cast<std::int64_t>(random() % 9) - 1, static_cast<std::int64_t>(random() % 9) - 1};
+      d.shape.mask = choose_mask(d.causal, true, d.window->first, d.window->second).mask;
+    }
+    d.layout = std::array{Layout::bshd, Layout::bhsd, Layout::packed}[random() % 3];
+    if (random() % 3 == 0) {
+      d.batch = up_to(5);
+      d.key_lengths.assign(static_cast<std::size_t>(d.batch), 0);
+      d.key_lengths.back() = d.key_length;
+      if (d.layout == Layout::packed) {
+        d.query_lengths.assign(static_cast<std::size_t>(d.batch), 0);
+        d.query_lengths.front() = d.query_length;
+      }
+    }
+    d.bias = std::array{BiasExtent::none, BiasExtent::batch_and_head, BiasExtent::batch, BiasExtent::head,
+                        BiasExtent::one}[random() % 5];
+    d.shape.bias = d.bias != BiasExtent::none;
+    d.alibi = std::array{AlibiExtent::none, AlibiExtent::head, AlibiExtent::batch_and_head}[random() % 3];
+    d.shape.alibi = d.alibi != AlibiExtent::none;
+    d.sink = random() % 2 == 0;
+    if (random() % 2 == 0) d.softcap = "30.5";
+    d.shape.softcap = !d.softcap.empty();
+    d.splits = static_cast<std::int64_t>(random() % 4) - 1;
     if (random() % 2 == 0) d.scale = std::to_string(static_cast<double>(random() % 1000) / 512);
     if (random() % 2 == 0) d.seed = std::to_string(random() >> 1U);
     if (random() % 2 == 0) d.inputs = random() % 2 == 0 ? "normal" : "adversarial:nan-tails";
@@ -100,17 +142,22 @@ INSTANTIATE_TEST_SUITE_P(
     Words, RefusedWords,
     ::testing::Values(
         // of the grammar, not of this version
-        Refused{"causal=17", unsupported, "causal"}, Refused{"window=128,0", unsupported, "no window"},
-        Refused{"layout=packed", unsupported, "layout=bshd"}, Refused{"layout=paged:16", unsupported, "layout=bshd"},
-        Refused{"layout=paged:16:vectorised", unsupported, "layout=bshd"},
-        Refused{"q_lengths=1,2", unsupported, "q<n>"}, Refused{"k_lengths=1,2", unsupported, "k<n>"},
-        Refused{"bias=bh", unsupported, "no bias"}, Refused{"alibi=h", unsupported, "no alibi"},
-        Refused{"sink", unsupported, "no sink"}, Refused{"softcap=30", unsupported, "no softcap"},
-        Refused{"splits=auto", unsupported, "no splits"}, Refused{"splits=4", unsupported, "no splits"},
-        Refused{"fp8", unsupported, "fp16, bf16"}, Refused{"fp32", unsupported, "fp16, bf16"},
+        Refused{"layout=paged:16", unsupported, "layout=bshd"},
+        Refused{"layout=paged:16:vectorised", unsupported, "layout=bshd"}, Refused{"fp8", unsupported, "fp16, bf16"},
+        Refused{"fp32", unsupported, "fp16, bf16"},
         // of no grammar
-        Refused{"casual", invalid, "causal"}, Refused{"x5", invalid, "fp16"}, Refused{"bf17", invalid, "bf16"},
-        Refused{"LSE", invalid, "lse"}, Refused{"color=red", invalid, "layout="}, Refused{"=", invalid, "layout="},
+        Refused{"causal=", invalid, "causal=<keys"}, Refused{"causal=-1", invalid, "causal=<keys"},
+        Refused{"window=", invalid, "window=<left>,<right>"}, Refused{"window=4", invalid, "window=<left>,<right>"},
+        Refused{"window=-2,0", invalid, "-1 for no limit"}, Refused{"window=1,2,3", invalid, "window=<left>,<right>"},
+        Refused{"q_lengths=", invalid, "separated by commas"},
+        Refused{"q_lengths=1,,2", invalid, "separated by commas"},
+        Refused{"k_lengths=1,-2", invalid, "separated by commas"}, Refused{"bias=x", invalid, "bias=bh"},
+        Refused{"bias=", invalid, "bias=1"}, Refused{"alibi=b", invalid, "alibi=bh"}, Refused{"sinks", invalid, "sink"},
+        Refused{"softcap=0", invalid, "positive"}, Refused{"softcap=-1", invalid, "positive"},
+        Refused{"softcap=inf", invalid, "positive"}, Refused{"splits=0", invalid, "splits=auto"},
+        Refused{"splits=65536", invalid, "splits=65535"}, Refused{"casual", invalid, "causal"},
+        Refused{"x5", invalid, "fp16"}, Refused{"bf17", invalid, "bf16"}, Refused{"LSE", invalid, "lse"},
+        Refused{"color=red", invalid, "layout="}, Refused{"=", invalid, "layout="},
         Refused{"layout=", invalid, "layout=bshd"}, Refused{"layout=sbhd", invalid, "layout=bshd"},
         Refused{"scale=", invalid, "scale="}, Refused{"scale=nan", invalid, "scale="},
         Refused{"scale=inf", invalid, "scale="}, Refused{"scale=1x", invalid, "scale="},
@@ -138,6 +185,42 @@ TEST(Descriptor, EveryRequiredWordIsMissed) {
     const auto parsed = parse_descriptor(text);
     ASSERT_FALSE(parsed) << text;
     EXPECT_THAT(parsed.error().detail, HasSubstr("missing"));
+  }
+}
+
+TEST(Descriptor, ListsOfLengthsFitTheirWords) {
+  struct Wrong {
+    const char* words;
+    const char* accepted;
+  };
+  for (const Wrong& wrong : {Wrong{"q_lengths=1,1024", "layout=packed"},
+                             {"layout=packed q_lengths=1024", "2, one for each sequence"},
+                             {"layout=packed q_lengths=1024,1,1", "2, one for each sequence"},
+                             {"layout=packed q_lengths=1023,1", "1024, as q1024 says"},
+                             {"layout=packed k_lengths=8191,1", "8192, as k8192 says"},
+                             {"k_lengths=8193,1", "up to 8192"},
+                             {"causal=8193", "0 to 8192, the keys"}}) {
+    const auto parsed = parse_descriptor(std::string(base) + " " + wrong.words);
+    ASSERT_FALSE(parsed) << wrong.words;
+    EXPECT_EQ(parsed.error().status, invalid);
+    EXPECT_THAT(parsed.error().detail, HasSubstr(wrong.accepted));
+  }
+}
+
+TEST(Descriptor, MasksAreWhatTheirWordsAmountTo) {
+  using attention_forward::Mask;
+  for (const auto& [words, mask] : {std::pair{"", Mask::none},
+                                    {"causal", Mask::causal},
+                                    {"causal=3", Mask::causal},
+                                    {"window=-1,-1", Mask::none},
+                                    {"window=-1,0", Mask::causal},
+                                    {"causal window=-1,5", Mask::causal},
+                                    {"causal window=5,-1", Mask::window},
+                                    {"window=0,0", Mask::window},
+                                    {"window=-1,1", Mask::window}}) {
+    const auto parsed = parse_descriptor(std::string(base) + " " + words);
+    ASSERT_TRUE(parsed) << parsed.error().detail;
+    EXPECT_EQ(parsed->shape.mask, mask) << words;
   }
 }
 

@@ -297,7 +297,7 @@ TEST_F(EngineTest, ADeviceOutOfMemoryIsNoReasonToDropAnEntry) {
 }
 
 TEST_F(EngineTest, AKernelThatReadsMoreArgumentsThanWeGiveIsNotLaunched) {
-  fake_codegen().kernarg_bytes = 168;
+  fake_codegen().kernarg_bytes = sizeof(attention_forward::Arguments) + 8;
   const auto engine = make_engine();
   auto call = good_call();
   const auto outcome = engine->attention_forward(&call, nullptr);

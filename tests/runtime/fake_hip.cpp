@@ -121,6 +121,7 @@ runtime::HipFunctions fake_hip_functions() {
   hip.hipFree = release;
   hip.hipMemcpy = copy;
   hip.hipDeviceSynchronize = synchronize;
+  hip.hipStreamSynchronize = [](hipStream_t) { return synchronize(); };
   hip.hipModuleLoadData = module_load;
   hip.hipModuleUnload = module_unload;
   hip.hipModuleGetFunction = get_function;

@@ -122,7 +122,7 @@ std::vector<BadCall> bad_calls() {
                             std::numeric_limits<float>::quiet_NaN(), 3e38F}) {
     add("scale_" + std::to_string(list.size()), [=](Call& c) { c.scale = scale; }, invalid, "scale = ");
   }
-  for (const int mask : {-1, 2, 1000})
+  for (const int mask : {-1, 8, 1000})
     add(
         "mask_" + std::to_string(list.size()), [=](Call& c) { c.mask = mask; }, invalid,
         "mask = " + std::to_string(mask));
@@ -204,7 +204,8 @@ TEST_F(Problem, NoKeysNeedNoPointers) {
   const auto outcome = engine->attention_forward(&call, nullptr);
   ASSERT_TRUE(outcome) << outcome.error().detail;
   EXPECT_EQ(fake_hip().last.arguments.key_length, 0U);
-  EXPECT_EQ(fake_hip().last.arguments.causal_offset, -4);
+  EXPECT_EQ(fake_hip().last.arguments.causal_offset, 0);
+  EXPECT_EQ(fake_hip().last.arguments.bottom_right_mask, ~0U);
   EXPECT_EQ(fake_hip().last.arguments.k_batch_stride, 0U);
   EXPECT_EQ(fake_hip().last.arguments.v_head_stride, 0U);
 }
@@ -278,7 +279,10 @@ TEST_F(Problem, KernelArgumentsAreBytesOfTheCallersStrides) {
   EXPECT_EQ(a.lse_head_stride, 300U * 4);
   EXPECT_EQ(a.query_length, 300U);
   EXPECT_EQ(a.key_length, 500U);
-  EXPECT_EQ(a.causal_offset, 200);
+  EXPECT_EQ(a.causal_offset, 0);
+  EXPECT_EQ(a.bottom_right_mask, ~0U);
+  EXPECT_EQ(a.rescale_threshold, 8.0F);
+  EXPECT_EQ(a.heads_per_die, 1U) << "eight heads of two kv heads on eight dies";
   EXPECT_EQ(a.kv_head_multiplier, 1U << 30U) << "ceil(2^32 / 4)";
   EXPECT_FLOAT_EQ(a.scale_log2e, 0.125F * 1.44269504F);
 }
@@ -287,12 +291,22 @@ TEST_F(Problem, EveryShapeHasItsOwnCode) {
   std::set<std::uint64_t> codes;
   int shapes = 0;
   for (const auto dtype : {attention_forward::DataType::bf16, attention_forward::DataType::fp16})
-    for (const auto mask : {attention_forward::Mask::none, attention_forward::Mask::causal})
+    for (const auto mask :
+         {attention_forward::Mask::none, attention_forward::Mask::causal, attention_forward::Mask::window})
       for (const bool lse : {false, true})
         for (const int qk : {1, 64, 128, 65535})
           for (const int v : {1, 64, 128, 65535}) {
-            codes.insert(runtime::AttentionShape{dtype, mask, lse, qk, v}.code());
-            ++shapes;
+            for (const bool flag : {false, true}) {
+              for (bool runtime::AttentionShape::* modifier :
+                   {&runtime::AttentionShape::softcap, &runtime::AttentionShape::bias, &runtime::AttentionShape::alibi,
+                    &runtime::AttentionShape::many_queries}) {
+                runtime::AttentionShape shape = {dtype, mask, lse, qk, v};
+                shape.*modifier = flag;
+                if (!flag && modifier != &runtime::AttentionShape::softcap) continue;
+                codes.insert(shape.code());
+                ++shapes;
+              }
+            }
           }
   EXPECT_EQ(codes.size(), static_cast<std::size_t>(shapes));
   EXPECT_FALSE(codes.contains(0));
