@@ -114,7 +114,7 @@ class CausalOffset : public ::testing::TestWithParam<const char*> {
     arguments.q_row_stride = arguments.k_row_stride = arguments.v_row_stride = arguments.o_row_stride = row_bytes;
     arguments.query_length = queries;
     arguments.key_length = keys;
-    arguments.causal_offset = offset;
+    arguments.causal_offset = offset;  // from key 0: bottom_right_mask is 0
     arguments.scale_log2e = 0.18F;
 
     hipModule_t module = nullptr;
