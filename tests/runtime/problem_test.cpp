@@ -287,6 +287,38 @@ TEST_F(Problem, KernelArgumentsAreBytesOfTheCallersStrides) {
   EXPECT_FLOAT_EQ(a.scale_log2e, 0.125F * 1.44269504F);
 }
 
+TEST_F(Problem, ACallerOfTheFirstVersionPassesTheSmallerStruct) {
+  const auto engine = make_engine();
+  Call call = good_call();
+  call.size = offsetof(Call, window_left);
+  call.window_left = 77;  // beyond what that caller has: never read
+  call.softcap = -1;
+  const auto outcome = engine->attention_forward(&call, nullptr);
+  ASSERT_TRUE(outcome) << outcome.error().detail;
+  EXPECT_EQ(fake_hip().last.arguments.query_length, 255U);
+}
+
+TEST_F(Problem, TogglesThatAreArgumentsReachTheKernel) {
+  config_.lazy_rescale.value = false;
+  const auto launched = [&](std::int64_t query_heads, std::int64_t kv_heads) {
+    Call call = good_call(1, 4, 4, query_heads, kv_heads);
+    const auto engine = make_engine();
+    EXPECT_TRUE(engine->attention_forward(&call, nullptr));
+    return fake_hip().last.arguments;
+  };
+  EXPECT_EQ(launched(16, 4).rescale_threshold, 0.0F);
+  // auto: heads that share kv heads, dealt evenly
+  EXPECT_EQ(launched(16, 4).heads_per_die, 2U);
+  EXPECT_EQ(launched(16, 4).dies, 8U);
+  EXPECT_EQ(launched(16, 16).heads_per_die, 0U);
+  EXPECT_EQ(launched(12, 4).heads_per_die, 0U);
+  config_.xcd_swizzle.value = true;
+  EXPECT_EQ(launched(16, 16).heads_per_die, 2U);
+  EXPECT_EQ(launched(12, 4).heads_per_die, 0U) << "eight dies do not divide twelve heads";
+  config_.xcd_swizzle.value = false;
+  EXPECT_EQ(launched(16, 4).heads_per_die, 0U);
+}
+
 TEST_F(Problem, EveryShapeHasItsOwnCode) {
   std::set<std::uint64_t> codes;
   int shapes = 0;
