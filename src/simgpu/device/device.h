@@ -23,6 +23,8 @@ namespace wavejit::simgpu {
 
 struct LoadedCode;  // device/code_object.h
 struct KernelCode;
+struct Wave;
+struct Instruction;
 
 /// `code` is a HIP error number (hipError_t); 0 is success. `text` is one line.
 struct [[nodiscard]] Status {
@@ -121,6 +123,14 @@ class Module {
   std::vector<std::unique_ptr<Kernel>> kernels_;
 };
 
+/// Sees every instruction just before a wave executes it: for analyses that want addresses or paths. Called from the
+/// threads that run workgroups, so an observer of several workgroups locks.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void before(const Wave& wave, const Instruction& instruction) = 0;
+};
+
 struct LaunchRequest {
   const Kernel* kernel = nullptr;
   std::array<uint32_t, 3> workgroups = {1, 1, 1};      ///< HIP's grid: number of blocks
@@ -129,6 +139,7 @@ struct LaunchRequest {
   /// The explicit arguments laid out by their offsets. Hidden ones are written by the launch. Shorter than the kernel's
   /// explicit size is an error; longer is allowed (HIP programs pass padded buffers).
   std::span<const std::byte> kernarg;
+  Observer* observer = nullptr;
 };
 
 class Device {

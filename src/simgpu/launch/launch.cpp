@@ -151,6 +151,7 @@ Status Device::launch(const LaunchRequest& request) {
   launch.scratch_bytes_per_lane =
       (info.private_bytes + (info.uses_dynamic_stack ? dynamic_stack_bytes : 0) + 15) / 16 * 16;
   launch.settings = Process::instance().settings();
+  launch.observer = request.observer;
   launch.memory = DeviceMemory::instance().view();
   fill_own_memory(launch, request);
   // Firmware that knows kernarg preloading starts such kernels behind their compatibility prologue of 256 bytes.

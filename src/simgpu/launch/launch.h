@@ -28,6 +28,7 @@ struct Launch {
   uint32_t scratch_bytes_per_lane = 0;
   const Instruction* entry = nullptr;
   Settings settings;
+  Observer* observer = nullptr;
 
   // Memory that exists for this launch only; kept out of the table of allocations so that launches do not serialise on
   // it.

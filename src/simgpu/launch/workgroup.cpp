@@ -35,6 +35,19 @@ void run_slice(Wave& wave, int64_t instructions) {
   }
 }
 
+// The same under somebody's eyes; apart, so that nobody else pays for it.
+void run_observed_slice(Wave& wave, int64_t instructions, Observer& observer) {
+  wave.budget = instructions;
+  wave.executed += static_cast<uint64_t>(instructions);
+  while (wave.budget > 0) {
+    --wave.budget;
+    const Instruction& instruction = *wave.next;
+    observer.before(wave, instruction);
+    wave.next = &instruction + 1;
+    instruction.execute(wave, instruction);
+  }
+}
+
 std::string where(const Wave& wave) {
   const Instruction& instruction = *wave.next;
   return std::format("wave {} at {}+{:#x} ({}{})", wave.index, instruction.function->name,
@@ -252,7 +265,11 @@ void WorkgroupRunner::run_waves(Launch& launch, Workgroup& workgroup) {
     Wave& wave = *ready[choice];
     slice = std::min<int64_t>(slice, static_cast<int64_t>(limit - wave.executed));
     wave.state = WaveState::ready;
-    run_slice(wave, slice);
+    if (launch.observer == nullptr) {
+      run_slice(wave, slice);
+    } else {
+      run_observed_slice(wave, slice, *launch.observer);
+    }
     if (wave.state == WaveState::ready && wave.executed >= limit) {
       std::string text = std::format(
           "kernel {}: workgroup ({}, {}, {}): no end after {} instructions of a wave (an endless "

@@ -7,6 +7,7 @@
 #include "assembled.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "simgpu/wave/wave.h"
 
 namespace wavejit::simgpu::testing {
 namespace {
@@ -392,6 +393,42 @@ TEST(Launch, RefusesWhatTheDeviceCannotRun) {
   EXPECT_EQ(kernel.run({0}, {1, 1, 1}, {64, 1, 1}, 160 * 1024).code, hip_error_invalid_value);
   EXPECT_EQ(kernel.run({}, {1, 1, 1}).code, hip_error_invalid_value);
   EXPECT_TRUE(kernel.run({0}, {1, 1, 1}, {256, 1, 1}, 159 * 1024).ok());
+}
+
+/// Takes down what every wave is about to run, and v0 of its first lane.
+class Listener : public Observer {
+ public:
+  struct Seen {
+    unsigned wave;
+    std::string mnemonic;
+    uint32_t v1;
+    bool operator==(const Seen&) const = default;
+  };
+  void before(const Wave& wave, const Instruction& instruction) override {
+    seen.push_back({wave.index, std::string(instruction.mnemonic), wave.vgpr[1][0]});
+  }
+  std::vector<Seen> seen;
+};
+
+TEST(Launch, AnObserverSeesEveryInstructionBeforeItRuns) {
+  const Assembled kernel(R"(
+  v_mov_b32 v1, 7
+  s_barrier
+  v_mov_b32 v1, 9)");
+  Listener listener;
+  const std::array<uint64_t, 1> arguments = {0};
+  ASSERT_TRUE(kernel.device()
+                  .launch({.kernel = &kernel.kernel(),
+                           .workgroup_size = {128, 1, 1},
+                           .kernarg = std::as_bytes(std::span(arguments)),
+                           .observer = &listener})
+                  .ok());
+  ASSERT_EQ(listener.seen.size(), 8U);
+  EXPECT_EQ(listener.seen[1], (Listener::Seen{0, "s_barrier", 7}));
+  EXPECT_EQ(listener.seen[3], (Listener::Seen{1, "s_barrier", 7}));
+  EXPECT_EQ(listener.seen[4], (Listener::Seen{0, "v_mov_b32", 7}));
+  EXPECT_EQ(listener.seen[5], (Listener::Seen{0, "s_endpgm", 9}));
+  EXPECT_EQ(listener.seen[7], (Listener::Seen{1, "s_endpgm", 9}));
 }
 
 }  // namespace
