@@ -62,9 +62,15 @@ SwizzledTiles::SwizzledTiles(language::Kernel& kernel, const KernelSpec& spec, c
     k_read_.push_back(ir.CreateAdd(key_row, ir.CreateMul(place, constant(unit_bytes))));
   }
 
-  // V in: thread = 16 · key group + dim group.
-  Value* dim_group = ir.CreateAnd(thread, constant(15));
-  Value* key_group = ir.CreateLShr(thread, constant(4));
+  // V in: 16 dim groups × 16 key groups. The 16 lanes that write to LDS together are 8 dim groups, whose swizzles fill
+  // all units of a row, × 2 key groups, which stand in the two halves of a unit (bit 1 of the key group, see below):
+  // every bank once.
+  const auto bit = [&](int of, int to) {
+    return ir.CreateShl(ir.CreateAnd(ir.CreateLShr(thread, constant(of)), constant(1)), constant(to));
+  };
+  Value* dim_group = ir.CreateOr(ir.CreateAnd(thread, constant(7)), bit(4, 3));
+  Value* key_group =
+      ir.CreateOr(ir.CreateShl(ir.CreateLShr(thread, constant(6)), constant(2)), ir.CreateOr(bit(3, 1), bit(5, 0)));
   for (int i = 0; i < v_keys_per_thread; ++i) {
     Value* row = ir.CreateAdd(ir.CreateMul(key_group, constant(v_keys_per_thread)), constant(i));
     v_load_.push_back(ir.CreateAdd(ir.CreateMul(row, workgroup.v.row_stride),
