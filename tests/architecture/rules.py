@@ -13,6 +13,8 @@ import sys
 ALLOWED = {
     "include": set(),
     "src/targets": set(),
+    "src/timing": {"src/targets"},
+    "src/analysis": {"src/simgpu", "src/timing", "src/targets"},
     "src/hip_abi": set(),
     "src/cache": set(),
     "src/simgpu": {"src/targets", "src/hip_abi", "include"},

@@ -2,7 +2,6 @@
 
 #include <array>
 
-#include "codegen/codegen_api.h"
 #include "targets/targets.h"
 #include "templates/attention_forward/parameters.h"
 
@@ -59,38 +58,50 @@ struct Compiler {
 
 }  // namespace
 
-std::string facts_line(const KernelSpec& spec) {
+CompiledKernel compile_kernel(const KernelSpec& spec) {
   static const Compiler compiler;
-  std::string line = attention_forward::to_text(spec);
-  if (!compiler.service) return line + ": no service: " + compiler.error.data();
+  CompiledKernel kernel;
+  if (!compiler.service) {
+    kernel.error = std::string("no service: ") + compiler.error.data();
+    return kernel;
+  }
   wavejit_codegen_result result{};
   result.size = sizeof result;
   result.facts.size = sizeof result.facts;
-  compiler.table->compile(compiler.service, line.c_str(), &result);
+  compiler.table->compile(compiler.service, attention_forward::to_text(spec).c_str(), &result);
   if (result.status == WAVEJIT_CODEGEN_OK) {
-    const wavejit_codegen_facts& facts = result.facts;
-    const auto field = [&](const char* name, std::uint32_t value) {
-      line += ' ';
-      line += name;
-      line += '=' + std::to_string(value);
-    };
-    line += ':';
-    field("instructions", facts.instructions);
-    field("matrix", facts.matrix_instructions);
-    field("exp", facts.exp_instructions);
-    field("lds_dma", facts.lds_dma_instructions);
-    field("barriers", facts.barriers);
-    field("lds", facts.lds_bytes);
-    field("vgprs", facts.vgprs);
-    field("agprs", facts.agprs);
-    field("spills", facts.vgpr_spills + facts.sgpr_spills);
-    field("private", facts.private_bytes);
-    field("kernarg", facts.kernarg_bytes);
-    field("threads", facts.threads);
+    const auto* bytes = reinterpret_cast<const std::byte*>(result.code_object);
+    kernel.code_object.assign(bytes, bytes + result.code_object_bytes);
+    kernel.facts = result.facts;
   } else {
-    line += ": status " + std::to_string(result.status) + ": " + result.detail;
+    kernel.error = "status " + std::to_string(result.status) + ": " + result.detail;
   }
   compiler.table->release(&result);
+  return kernel;
+}
+
+std::string facts_line(const KernelSpec& spec) {
+  const CompiledKernel kernel = compile_kernel(spec);
+  std::string line = attention_forward::to_text(spec) + ":";
+  if (!kernel.error.empty()) return line + " " + kernel.error;
+  const wavejit_codegen_facts& facts = kernel.facts;
+  const auto field = [&](const char* name, std::uint32_t value) {
+    line += ' ';
+    line += name;
+    line += '=' + std::to_string(value);
+  };
+  field("instructions", facts.instructions);
+  field("matrix", facts.matrix_instructions);
+  field("exp", facts.exp_instructions);
+  field("lds_dma", facts.lds_dma_instructions);
+  field("barriers", facts.barriers);
+  field("lds", facts.lds_bytes);
+  field("vgprs", facts.vgprs);
+  field("agprs", facts.agprs);
+  field("spills", facts.vgpr_spills + facts.sgpr_spills);
+  field("private", facts.private_bytes);
+  field("kernarg", facts.kernarg_bytes);
+  field("threads", facts.threads);
   return line;
 }
 

@@ -2,15 +2,24 @@
 // with golden.txt, so that a change that costs registers, spills or matrix instructions shows.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
+#include "codegen/codegen_api.h"
 #include "templates/attention_forward/spec.h"
 
 namespace wavejit::tests {
 
 // Every kernel that can be built: target × O store × data type × head dim × mask × LSE.
 std::vector<attention_forward::KernelSpec> all_kernel_specs();
+
+struct CompiledKernel {
+  std::string error;  // empty: it compiled
+  std::vector<std::byte> code_object;
+  wavejit_codegen_facts facts{};
+};
+CompiledKernel compile_kernel(const attention_forward::KernelSpec& spec);
 
 // "<spec>: matrix=… exp=… …", or "<spec>: <status> <detail>" when it does not compile.
 std::string facts_line(const attention_forward::KernelSpec& spec);

@@ -1,0 +1,78 @@
+// The loop in which a kernel spends its time, and what one turn of it costs.
+//
+// How the loop is found. Every natural loop of the flow graph is looked at whose body, its jump back aside, has no
+// further loop. Through such a body there are several paths: tiles at the edge are masked, a row maximum that grows
+// makes the accumulators rescale, and both are branches around work that most turns do not do. The likely path is taken
+// to be
+//
+//   the one with the most matrix instructions (an unrolled loop runs all of its tiles),
+//   of those the one that moves the most data (LDS accesses and loads: a tile is fetched for every tile that is used),
+//   of those the one with the fewest port cycles (neither mask nor rescale).
+//
+// Of several loops (one for whole tiles and one for tiles at the edge, say) the one with the fewest port cycles for
+// each cycle of the matrix pipe is the steady state. That waves really take this path turn after turn is not assumed: a
+// test lets them run on the simulated GPU and compares instruction by instruction
+// (tests/kernels/steady_state_test.cpp).
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/kernel_code.h"
+#include "timing/timing.h"
+
+namespace wavejit::analysis {
+
+// How an instruction uses the machine.
+enum class Kind : std::uint8_t {
+  matrix,
+  plain,
+  three_source,
+  packed,
+  transcendental,
+  lane_swap,
+  lds_read,
+  lds_write,
+  lds_dma,
+  lds_lanes,  // ds_bpermute_b32 and its kind: the LDS crossbar without its memory
+  load,
+  store,
+  wait,
+  barrier,
+  branch,
+  scalar,  // everything else that does not touch the vector port: scalar ALU and memory, priority, no-ops
+};
+
+// The error names an instruction that the model has no place for.
+std::expected<Kind, std::string> kind_of(const simgpu::Instruction& instruction);
+
+// LDS DMA is told from a load by its operand, not by its mnemonic; elsewhere this is how traces are keyed.
+// "ds_read_b128", "lds_dma_b128"; empty for what does not touch LDS memory.
+std::string lds_access_name(const simgpu::Instruction& instruction);
+
+struct Counts {
+  std::map<Kind, int> of;
+  std::map<std::string_view, int> of_mnemonic;  // vector instructions only
+  int matrix_cycles = 0;
+  int port_cycles = 0;
+
+  int count(Kind kind) const {
+    const auto found = of.find(kind);
+    return found == of.end() ? 0 : found->second;
+  }
+  double port_to_matrix() const { return static_cast<double>(port_cycles) / matrix_cycles; }
+};
+
+struct SteadyState {
+  std::vector<const simgpu::Instruction*> path;  // one turn, from the head to the jump back
+  Counts counts;
+  int branches_passed = 0;  // conditional branches on the path that lead to work that is left out, or out of the loop
+};
+
+std::expected<SteadyState, std::string> find_steady_state(const KernelCode& code, const timing::Timing& timing);
+
+}  // namespace wavejit::analysis

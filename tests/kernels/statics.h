@@ -1,0 +1,51 @@
+// The static figures of a kernel: its steady state for one tile of keys, what its LDS accesses do to the banks, and
+// what of that its waves confirmed. bench/static_table.md holds them for every kernel; statics_test.cpp holds them to
+// bounds.
+#pragma once
+
+#include <expected>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analysis/kernel_code.h"
+#include "analysis/observe.h"
+#include "analysis/steady_state.h"
+#include "kernels/facts.h"
+
+namespace wavejit::tests {
+
+// One kernel a pipeline, target, data type, head dim and mask: the O store and the LSE stand outside the loop.
+std::vector<attention_forward::KernelSpec> steady_state_specs();
+
+// What the algorithm asks for: both products of a 32-row wave and a tile of keys.
+int matrix_instructions_per_tile(const attention_forward::KernelSpec& spec);
+
+// Runs one workgroup over `tiles` whole tiles of keys, all of them visible, with scores that stop growing after the
+// first: the steady state and nothing else. Empty, or what went wrong.
+std::string run_one_workgroup(const attention_forward::KernelSpec& spec, const CompiledKernel& kernel, int tiles,
+                              simgpu::Observer& observer);
+
+struct Statics {
+  attention_forward::KernelSpec spec;
+  CompiledKernel kernel;
+  std::shared_ptr<const analysis::KernelCode> code;  // `steady` points into it
+  analysis::SteadyState steady;
+  int tiles = 0;  // in one turn of the loop
+
+  double port_cycles() const { return static_cast<double>(steady.counts.port_cycles) / tiles; }
+  double matrix_cycles() const { return static_cast<double>(steady.counts.matrix_cycles) / tiles; }
+};
+std::expected<Statics, std::string> statics_of(const attention_forward::KernelSpec& spec);
+
+struct ObservedSteadyState {
+  // Empty when every wave took the static path turn after turn; else the first difference.
+  std::string difference;
+  int turns = 0;  // compared, over all waves
+  // LDS accesses on the path, by name.
+  std::map<std::string, analysis::LdsUse> lds;
+  std::string unknown;  // accesses that the table of timing says nothing about
+};
+std::expected<ObservedSteadyState, std::string> observe_steady_state(const Statics& statics);
+
+}  // namespace wavejit::tests
