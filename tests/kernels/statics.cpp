@@ -86,6 +86,10 @@ std::string run_one_workgroup(const KernelSpec& spec, const CompiledKernel& kern
   arguments.query_length = queries;
   arguments.key_length = keys;
   arguments.causal_offset = static_cast<std::int32_t>(keys);  // every row sees every key
+  arguments.window_left = arguments.window_right = attention_forward::unlimited_window;
+  arguments.query_rows = queries;
+  arguments.key_rows = keys;
+  arguments.query_heads = 1;
   arguments.scale_log2e = 0.125F;
   const auto geometry = attention_forward::launch_geometry(spec, 1, 1, queries);
   const simgpu::Status status = device.launch({.kernel = (*module)->kernels().front(),
