@@ -1,0 +1,72 @@
+// The default prebuild list against the calls that it is for: everything that `auto` can reach without modifiers, and
+// nothing else.
+#include <set>
+
+#include "runtime/prebuild.h"
+#include "runtime_fixture.h"
+#include "targets/targets.h"
+
+namespace wavejit::tests {
+namespace {
+
+class PrebuildListTest : public RuntimeTest {
+ protected:
+  // What calls of every kind lead to on one target. Lengths around every power of two and every multiple of 32 up to
+  // 600: wherever a route draws a line, there is a call on both sides of it.
+  std::set<std::string> specs_of_calls(const std::string& target) {
+    std::vector<std::int64_t> query_lengths = {1024, 4096, 8191, 16'384, 131'072};
+    for (std::int64_t length = 1; length <= 600; length += length < 66 ? 1 : 15) query_lengths.push_back(length);
+    for (std::int64_t edge = 64; edge <= 512; edge += 32)
+      query_lengths.insert(query_lengths.end(), {edge - 1, edge, edge + 1});
+
+    std::set<std::string> specs;
+    const auto engine = make_engine(target.c_str());
+    for (const wavejit_dtype dtype : {WAVEJIT_FP16, WAVEJIT_BF16})
+      for (std::int64_t head_dim = 32; head_dim <= 256; head_dim += 32)
+        for (const auto mask : {WAVEJIT_MASK_NONE, WAVEJIT_MASK_CAUSAL})
+          for (const bool lse : {false, true})
+            for (const std::int64_t query_length : query_lengths)
+              // Small grids and large ones, few keys and many: what a number of splits may be chosen by.
+              for (const auto& [batch, heads, key_length] :
+                   {std::tuple{1, 1, 0}, std::tuple{1, 1, 1}, std::tuple{1, 1, 131'072}, std::tuple{1, 8, 4096},
+                    std::tuple{32, 64, 1024}}) {
+                if (heads > 8 && query_length > 16'384) continue;  // a batch slice would not fit a buffer descriptor
+                auto call = good_call(batch, query_length, key_length, heads, heads, head_dim);
+                if (lse) call.lse = good_lse(call);
+                std::uint64_t apart = 0;
+                for (wavejit_tensor* tensor : {&call.q, &call.k, &call.v, &call.o, &call.lse})
+                  if (tensor->data != nullptr) tensor->data = fake_address(++apart << 16U);
+                call.q.dtype = call.k.dtype = call.v.dtype = call.o.dtype = dtype;
+                call.mask = mask;
+                wavejit_call_report report{};
+                report.size = sizeof report;
+                call.report = &report;
+                const auto outcome = engine->attention_forward(&call, nullptr);
+                if (outcome) {
+                  specs.insert(report.kernel_spec);
+                } else {
+                  EXPECT_EQ(outcome.error().status, WAVEJIT_UNSUPPORTED) << outcome.error().detail;
+                }
+              }
+    return specs;
+  }
+};
+
+TEST_F(PrebuildListTest, IsExactlyWhatCallsWithoutModifiersReach) {
+  std::size_t count = 0;
+  for (const targets::Target& target : targets::all_targets()) {
+    SCOPED_TRACE(target.id);
+    std::set<std::string> listed;
+    const runtime::PrebuildRequest everything{.descriptors = {}, .everything = true, .targets = target.id, .jobs = 1};
+    ASSERT_TRUE(runtime::prebuild(config_, everything, *codegen_, [&](const runtime::PrebuildProgress& progress) {
+      if (progress.kernel_spec != nullptr) listed.insert(*progress.kernel_spec);
+    }));
+    EXPECT_EQ(specs_of_calls(std::string(target.id)), listed);
+    count += listed.size();
+  }
+  // Nothing that calls found had to be compiled then.
+  EXPECT_EQ(fake_codegen().compiles, count);
+}
+
+}  // namespace
+}  // namespace wavejit::tests
