@@ -1,4 +1,6 @@
-// A HIP library of empty functions, by the name that the runtime opens: what a hot call costs apart from HIP.
+// A HIP library of empty functions, by the name that the runtime opens: what a call costs apart from HIP. Its device is
+// a gfx950, or what WAVEJIT_EMPTY_HIP_TARGET says.
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -19,7 +21,8 @@ hipError_t hipGetDevice(int* device) {
 hipError_t hipSetDevice(int) { return hipSuccess; }
 hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600* properties, int) {
   std::strcpy(properties->name, "empty HIP functions");
-  std::strcpy(properties->gcnArchName, "gfx950");
+  const char* target = std::getenv("WAVEJIT_EMPTY_HIP_TARGET");
+  std::snprintf(properties->gcnArchName, sizeof properties->gcnArchName, "%s", target != nullptr ? target : "gfx950");
   return hipSuccess;
 }
 const char* hipGetErrorName(hipError_t) { return "hipSuccess"; }

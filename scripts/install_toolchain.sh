@@ -20,6 +20,8 @@ required=(
   libgtest-dev libgmock-dev libbenchmark-dev
   # tests and the demo
   python3 python3-numpy strace file
+  # ./dev bench peers: Triton in an environment of its own
+  python3-venv python3-pip
 )
 # ROCm's parts are wanted, not required: without them HIP C++ kernels are not compiled by the tests and the comgr
 # lowering is not tested, and configuring says so.
