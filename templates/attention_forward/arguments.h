@@ -77,9 +77,10 @@ struct Arguments {
 
   std::uint64_t sink = 0;  // f32 [query heads], natural units; null: none
 
-  // XCD swizzle: query heads that one die takes; 0 leaves heads as the grid counts them.
+  // XCD swizzle: query heads that one die takes; 0 leaves heads as the grid counts them. Of x in the grid, head
+  // (x mod dies) · heads_per_die + x / dies.
   std::uint32_t heads_per_die = 0;
-  std::uint32_t dies = 1;
+  std::uint32_t dies = 1;  // a power of two
 
   // Split keys; read only by kernels whose spec has split=. Partial results: see docs/split-keys.md.
   std::uint64_t workspace = 0;

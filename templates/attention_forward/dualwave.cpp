@@ -34,7 +34,7 @@ class Walker {
         matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         workgroup_(begin_workgroup(kernel, spec)),
         tiles_(kernel, spec, plan, workgroup_, matrix_),
-        softmax_(kernel, workgroup_.scale_log2e),
+        softmax_(kernel, workgroup_.scale_log2e, workgroup_.rescale_threshold),
         tile_softmax_(kernel, softmax_, matrix_) {}
 
   void emit() {
@@ -42,18 +42,16 @@ class Walker {
     state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / 32), matrix_.zeros());
 
     const Values loaded = load_query(kernel_, spec_, workgroup_);
-    walk(start(), state, kernel_.constant(0), 0);
+    walk(start(), state, workgroup_.first_tile, 0);
     query_ = query_operands(kernel_, workgroup_, matrix_, loaded);
     // From here on the second group is one barrier short: it runs one cluster behind.
     if (spec_.stagger) barrier_of_group(1);
-    walk(prologue(), state, kernel_.constant(-1), 1);
+    walk(prologue(), state, kernel_.ir().CreateSub(workgroup_.first_tile, kernel_.constant(1)), 1);
     state = walk_tiles(state);
     // The first group makes up for it; both have met at as many barriers then.
     if (spec_.stagger) barrier_of_group(0);
 
-    Value* sum = softmax_.row_sum(state.softmax);
-    store_output(kernel_, spec_, workgroup_, matrix_.element(), state.outputs, softmax_.inverse(sum));
-    if (spec_.lse) store_log_sum_exp(kernel_, workgroup_, softmax_.log_sum_exp(state.softmax, sum));
+    finish_rows(kernel_, spec_, workgroup_, softmax_, state.softmax, matrix_.element(), state.outputs);
   }
 
  private:
@@ -85,16 +83,16 @@ class Walker {
     return like;
   }
 
-  // The tiles 0 … T − 1 after the prologue: pairs of `steady`, so that a buffer is code and not an address, then what
+  // The tiles after the prologue: pairs of `steady`, so that a buffer is code and not an address, then what
   // an odd or an even number of tiles leaves.
   State walk_tiles(const State& first) {
     llvm::IRBuilder<>& ir = kernel_.ir();
     const auto tiles_follow = [&](Value* tile, int count) {
       return ir.CreateICmpSLT(ir.CreateAdd(tile, kernel_.constant(count)), workgroup_.tiles);
     };
-    // [0]: the tile that the walk is at, an even one.
+    // [0]: the tile that the walk is at, an even number of tiles after the first.
     Values values = to_values(first);
-    values.insert(values.begin(), kernel_.constant(0));
+    values.insert(values.begin(), workgroup_.first_tile);
     const auto state_of = [&](const Values& from) { return from_values(first, {from.begin() + 1, from.end()}); };
 
     values = language::if_uniform(kernel_, tiles_follow(values[0], 2), Likelihood::even, values, [&](const Values& in) {

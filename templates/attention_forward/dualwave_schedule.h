@@ -5,7 +5,7 @@
 // which ends in a barrier of the whole workgroup; memory and compute clusters alternate, and the second group runs one
 // cluster behind the first. So on each SIMD one wave moves data while its partner multiplies.
 //
-// The walk over T key tiles (tile t stands in LDS buffer t mod 2):
+// The walk over T key tiles, counted here from the first one walked (tile t stands in LDS buffer t mod 2):
 //
 //   start      tiles 0 and 1 on their way, tile 0's keys in LDS; the stagger opens
 //   prologue   scores of tile 0

@@ -44,13 +44,11 @@ class GenericPipeline {
         matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         workgroup_(begin_workgroup(kernel, spec)),
         tiles_(make_tiles(kernel, spec, plan, workgroup_, matrix_)),
-        softmax_(kernel, workgroup_.scale_log2e) {}
+        softmax_(kernel, workgroup_.scale_log2e, workgroup_.rescale_threshold) {}
 
   void emit() {
     const State end = walk_tiles();
-    Value* sum = softmax_.row_sum(end.softmax);
-    store_output(kernel_, spec_, workgroup_, matrix_.element(), end.outputs, softmax_.inverse(sum));
-    if (spec_.lse) store_log_sum_exp(kernel_, workgroup_, softmax_.log_sum_exp(end.softmax, sum));
+    finish_rows(kernel_, spec_, workgroup_, softmax_, end.softmax, matrix_.element(), end.outputs);
   }
 
  private:
@@ -85,8 +83,10 @@ class GenericPipeline {
 
   State walk_tiles() {
     llvm::IRBuilder<>& ir = kernel_.ir();
-    State start{
-        .tile = kernel_.constant(0), .softmax = softmax_.initial(), .outputs = {}, .in_flight = tiles_->start()};
+    State start{.tile = workgroup_.first_tile,
+                .softmax = softmax_.initial(),
+                .outputs = {},
+                .in_flight = tiles_->start(workgroup_.first_tile)};
     start.outputs.assign(static_cast<std::size_t>(output_blocks()), matrix_.zeros());
     query_ = query_operands(kernel_, workgroup_, matrix_, load_query(kernel_, spec_, workgroup_));
 
@@ -210,7 +210,11 @@ std::string kernel_name(const KernelSpec& spec) {
   name += to_text(spec.dtype);
   name += "_d" + std::to_string(spec.head_dim_qk);
   if (spec.mask == Mask::causal) name += "_causal";
+  if (spec.mask == Mask::window) name += "_window";
   if (spec.lse) name += "_lse";
+  if (spec.softcap) name += "_softcap";
+  if (spec.bias) name += "_bias";
+  if (spec.alibi) name += "_alibi";
   if (spec.pipeline != Pipeline::generic) name += "_" + std::string(to_text(spec.pipeline));
   return name + "_" + spec.target;
 }

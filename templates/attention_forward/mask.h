@@ -8,7 +8,8 @@
 
 namespace wavejit::attention_forward {
 
-// Only tiles that reach past the last key which all rows of the wave see pay for this: a uniform branch skips the rest.
+// Only tiles that reach past the keys which all rows of the wave see pay for this, each end for itself: uniform
+// branches skip the rest.
 void apply_mask(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup, language::Value* tile,
                 std::span<language::Accumulator> scores);
 

@@ -10,6 +10,14 @@ namespace wavejit::attention_forward {
 
 using language::Value;
 
+void finish_rows(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
+                 const language::Softmax& softmax, const language::SoftmaxState& state, language::Element element,
+                 std::span<const language::Accumulator> outputs) {
+  Value* sum = softmax.row_sum(state);
+  store_output(kernel, spec, workgroup, element, outputs, softmax.inverse(sum));
+  if (spec.lse) store_log_sum_exp(kernel, workgroup, softmax.log_sum_exp(state, sum));
+}
+
 void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
                   language::Element element, std::span<const language::Accumulator> outputs, Value* inverse) {
   llvm::IRBuilder<>& ir = kernel.ir();
@@ -52,6 +60,7 @@ void store_log_sum_exp(language::Kernel& kernel, const Workgroup& workgroup, Val
   };
   base = ir.CreateAdd(base, step(workgroup.batch, offsetof(Arguments, lse_batch_stride)));
   base = ir.CreateAdd(base, step(workgroup.query_head, offsetof(Arguments, lse_head_stride)));
+  base = ir.CreateAdd(base, ir.CreateShl(ir.CreateZExt(workgroup.query_start, kernel.i64()), 2));
   const language::Buffer lse(kernel, base, ir.CreateShl(workgroup.query_length, 2));
   // One lane of the two that own a row writes; the other points far outside and is dropped.
   Value* writes = ir.CreateICmpEQ(workgroup.lane_group, kernel.constant(0));

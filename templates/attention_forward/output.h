@@ -9,6 +9,11 @@
 
 namespace wavejit::attention_forward {
 
+// All of it, for a pipeline whose walk is over: the one place that knows what a kernel leaves behind.
+void finish_rows(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
+                 const language::Softmax& softmax, const language::SoftmaxState& state, language::Element element,
+                 std::span<const language::Accumulator> outputs);
+
 // O = fma(accumulated, 1 / l, +0). Rows past the end are dropped by the descriptor.
 void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
                   language::Element element, std::span<const language::Accumulator> outputs, language::Value* inverse);

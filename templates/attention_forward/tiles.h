@@ -20,8 +20,8 @@ class Tiles {
  public:
   virtual ~Tiles() = default;
 
-  // Sets tile 0 on its way; returns what is in flight in registers.
-  virtual language::Values start() = 0;
+  // Sets the first tile on its way; returns what is in flight in registers.
+  virtual language::Values start(language::Value* tile) = 0;
 
   // After this call tile `tile` may be read from `buffer` by every wave, and tile + 1 is on its way if there is one
   // (`tiles` in all). All barriers of the kernel are in here: the reads of the tile before have returned before

@@ -95,8 +95,8 @@ void LineTiles::fill_tile(int buffer, Value* tile) {
   fetch_values(buffer, tile);
 }
 
-Values LineTiles::start() {
-  fill_tile(0, kernel_.constant(0));
+Values LineTiles::start(Value* tile) {
+  fill_tile(0, tile);
   return {};
 }
 

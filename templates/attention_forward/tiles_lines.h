@@ -10,7 +10,7 @@ class LineTiles final : public Tiles {
   LineTiles(language::Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan, const Workgroup& workgroup,
             const language::MatrixUnit& matrix);
 
-  language::Values start() override;
+  language::Values start(language::Value* tile) override;
   language::Values advance(int buffer, language::Value* tile, language::Value* tiles,
                            const language::Values& in_flight) override;
   // Single steps, for a pipeline that places waits and barriers itself: one tile of K or V on its way into a buffer, in

@@ -110,7 +110,7 @@ Values SwizzledTiles::load(Value* tile) {
   return loaded;
 }
 
-Values SwizzledTiles::start() { return load(kernel_.constant(0)); }
+Values SwizzledTiles::start(Value* tile) { return load(tile); }
 
 void SwizzledTiles::write_keys(const Values& in_flight) {
   const int rows_apart = threads_ / (k_row_bytes_ / unit_bytes);

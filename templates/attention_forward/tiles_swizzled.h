@@ -15,7 +15,7 @@ class SwizzledTiles final : public Tiles {
   SwizzledTiles(language::Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan, const Workgroup& workgroup,
                 const language::MatrixUnit& matrix);
 
-  language::Values start() override;
+  language::Values start(language::Value* tile) override;
   language::Values advance(int buffer, language::Value* tile, language::Value* tiles,
                            const language::Values& in_flight) override;
   language::OperandA keys(int buffer, int key_block, int dim_block) override;

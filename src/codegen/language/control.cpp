@@ -62,6 +62,16 @@ void if_uniform(Kernel& kernel, Value* condition, Likelihood likelihood, const s
   });
 }
 
+void leave_if(Kernel& kernel, Value* condition) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  llvm::BasicBlock* leaves = new_block(kernel, "leaves");
+  llvm::BasicBlock* stays = new_block(kernel, "stays");
+  ir.CreateCondBr(condition, leaves, stays, weights(kernel, Likelihood::rarely));
+  ir.SetInsertPoint(leaves);
+  ir.CreateRetVoid();
+  ir.SetInsertPoint(stays);
+}
+
 Values loop_in_phases(Kernel& kernel, int phases, const Values& initial,
                       const std::function<Values(int phase, const Values&)>& body,
                       const std::function<Value*(const Values&)>& more) {

@@ -23,6 +23,10 @@ Values if_uniform(Kernel& kernel, Value* condition, Likelihood likelihood, const
 // if (condition) body(), for its effects.
 void if_uniform(Kernel& kernel, Value* condition, Likelihood likelihood, const std::function<void()>& body);
 
+// if (condition) the wave ends here; what follows is for the others. For whole workgroups: no barrier may wait for a
+// wave that has left.
+void leave_if(Kernel& kernel, Value* condition);
+
 // Phases of a loop that run in turn while `more` holds:
 //
 //   do { phase 0; if (more) { phase 1; if (more) { … } } } while (more);

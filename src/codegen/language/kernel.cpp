@@ -96,6 +96,12 @@ Value* Kernel::argument(std::size_t offset, llvm::Type* type) {
 Value* Kernel::argument_i64(std::size_t offset) { return argument(offset, i64()); }
 Value* Kernel::argument_i32(std::size_t offset) { return argument(offset, i32()); }
 Value* Kernel::argument_f32(std::size_t offset) { return argument(offset, f32()); }
+Value* Kernel::argument_address() { return ir_.CreatePtrToInt(function_->getArg(0), i64()); }
+
+Value* Kernel::load_scalar(Value* address, llvm::Type* type) {
+  Value* pointer = ir_.CreateIntToPtr(address, ir_.getPtrTy(constant_space));
+  return ir_.CreateAlignedLoad(type, pointer, llvm::Align(type->getPrimitiveSizeInBits() / 8));
+}
 
 Value* Kernel::workgroup_x() { return ir_.CreateIntrinsic(llvm::Intrinsic::amdgcn_workgroup_id_x, {}); }
 Value* Kernel::workgroup_y() { return ir_.CreateIntrinsic(llvm::Intrinsic::amdgcn_workgroup_id_y, {}); }

@@ -60,6 +60,10 @@ class Kernel {
   Value* argument_i64(std::size_t offset);
   Value* argument_i32(std::size_t offset);
   Value* argument_f32(std::size_t offset);
+  Value* argument_address();  // i64, of the struct itself
+
+  // A scalar load: `address` i64, uniform and aligned, of memory that nobody writes while the kernel runs.
+  Value* load_scalar(Value* address, llvm::Type* type);
 
   Value* workgroup_x();
   Value* workgroup_y();

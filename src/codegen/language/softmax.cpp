@@ -11,9 +11,6 @@
 namespace wavejit::language {
 namespace {
 
-// Growth of a row's maximum, in powers of two, below which nothing is rescaled. P then stays under 2⁸: far inside the
-// range of fp16 and of every 8-bit format.
-constexpr float rescale_threshold = 8.0F;
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
 }  // namespace
@@ -56,7 +53,7 @@ Value* Softmax::grows(Value* maximum, Value* raised) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   // Ordered compare: (−inf) − (−inf) is NaN, and a row that still has seen nothing stays as it is.
   Value* growth = ir.CreateFMul(ir.CreateFSub(raised, maximum), scale_);
-  return ir.CreateFCmpOGT(growth, kernel_.constant(rescale_threshold));
+  return ir.CreateFCmpOGT(growth, rescale_threshold_);
 }
 
 Value* Softmax::new_shift(Value* raised) const {

@@ -20,8 +20,9 @@ struct SoftmaxState {
 
 class Softmax {
  public:
-  // `scale_log2e` is c > 0, uniform.
-  Softmax(Kernel& kernel, Value* scale_log2e) : kernel_(kernel), scale_(scale_log2e) {}
+  // `scale_log2e` is c > 0; a maximum is raised when it grows by more than `rescale_threshold` powers of two. Uniform.
+  Softmax(Kernel& kernel, Value* scale_log2e, Value* rescale_threshold)
+      : kernel_(kernel), scale_(scale_log2e), rescale_threshold_(rescale_threshold) {}
 
   SoftmaxState initial() const;
 
@@ -56,6 +57,7 @@ class Softmax {
 
   Kernel& kernel_;
   Value* scale_;
+  Value* rescale_threshold_;
 };
 
 }  // namespace wavejit::language
