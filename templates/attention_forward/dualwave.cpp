@@ -6,7 +6,7 @@
 #include "codegen/language/synchronize.h"
 #include "templates/attention_forward/dualwave_schedule.h"
 #include "templates/attention_forward/dualwave_softmax.h"
-#include "templates/attention_forward/mask.h"
+#include "templates/attention_forward/modifiers.h"
 #include "templates/attention_forward/output.h"
 #include "templates/attention_forward/query.h"
 #include "templates/attention_forward/tiles_lines.h"
@@ -33,8 +33,9 @@ class Walker {
         spec_(spec),
         matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         workgroup_(begin_workgroup(kernel, spec)),
+        modifiers_(kernel, spec, workgroup_),
         tiles_(kernel, spec, plan, workgroup_, matrix_),
-        softmax_(kernel, workgroup_.scale_log2e, workgroup_.rescale_threshold),
+        softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
         tile_softmax_(kernel, softmax_, matrix_) {}
 
   void emit() {
@@ -65,6 +66,7 @@ class Walker {
   struct Hand {
     std::vector<OperandA> read;
     std::vector<Accumulator> scores;
+    Values modifiers;  // what those of the scores read from memory, on its way
     std::vector<OperandB> packed;
   };
 
@@ -132,7 +134,7 @@ class Walker {
       if (cluster.is_memory()) {
         memory(cluster, tile, buffer);
       } else {
-        compute(cluster, state);
+        compute(cluster, state, tile);
       }
       language::barrier(kernel_);
     }
@@ -156,7 +158,7 @@ class Walker {
         read_last_values();
       }
     }
-    if (cluster.mask) apply_mask(kernel_, spec_, workgroup_, ir.CreateAdd(tile, kernel_.constant(1)), hand_.scores);
+    if (cluster.mask) modifiers_.apply(ir.CreateAdd(tile, kernel_.constant(1)), hand_.modifiers, hand_.scores);
     if (cluster.batches_in_flight < 0) {
       language::wait_for_lds(kernel_);
     } else {
@@ -194,7 +196,7 @@ class Walker {
         hand_.read.push_back(tiles_.values_transposed(from, dims, keys));
   }
 
-  void compute(const Cluster& cluster, State& state) {
+  void compute(const Cluster& cluster, State& state, Value* tile) {
     const bool raises = cluster.raised_priority && spec_.raised_priority;
     if (raises) language::set_priority(kernel_, 1);
     const std::vector<Accumulator> scores = hand_.scores;  // those that `begin` takes
@@ -207,6 +209,10 @@ class Walker {
     if (cluster.softmax == Softmax::finish) vector = tile_softmax_.finish(state.weights, state.softmax, hand_.packed);
     language::interleave(matrix, vector, spec_.head_dim_v == 64 ? cluster.ladder_64 : cluster.ladder_128);
     pin(cluster, state);
+    // Here and not sooner: the registers of the keys are free again, those of the values are not taken yet. The next
+    // memory cluster reads these values behind its LDS reads and so waits for the fetches before them, too.
+    if (cluster.product == Product::scores)
+      hand_.modifiers = modifiers_.fetch(kernel_.ir().CreateAdd(tile, kernel_.constant(1)));
     // Before the first tile there is nothing to rescale: O and l are 0.
     if (cluster.softmax == Softmax::begin && cluster.product == Product::output)
       tile_softmax_.rescale(growth, state.softmax, state.outputs);
@@ -267,6 +273,7 @@ class Walker {
   const KernelSpec& spec_;
   language::MatrixUnit matrix_;
   Workgroup workgroup_;
+  ScoreModifiers modifiers_;
   LineTiles tiles_;
   language::Softmax softmax_;
   TileSoftmax tile_softmax_;

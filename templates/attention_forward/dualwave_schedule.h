@@ -68,7 +68,7 @@ enum class Softmax : std::uint8_t {
 struct Cluster {
   std::string_view name;
 
-  // Memory: fetches, reads into registers, the mask of tile t + 1's scores, waits.
+  // Memory: fetches, reads into registers, modifiers and mask of tile t + 1's scores, waits.
   std::array<Tile, 3> fetch = {};
   Tile read = {};
   bool mask = false;

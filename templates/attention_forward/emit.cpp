@@ -10,7 +10,7 @@
 #include "codegen/language/softmax.h"
 #include "templates/attention_forward/arguments.h"
 #include "templates/attention_forward/dualwave.h"
-#include "templates/attention_forward/mask.h"
+#include "templates/attention_forward/modifiers.h"
 #include "templates/attention_forward/output.h"
 #include "templates/attention_forward/parameters.h"
 #include "templates/attention_forward/query.h"
@@ -43,8 +43,9 @@ class GenericPipeline {
         plan_(plan),
         matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         workgroup_(begin_workgroup(kernel, spec)),
+        modifiers_(kernel, spec, workgroup_),
         tiles_(make_tiles(kernel, spec, plan, workgroup_, matrix_)),
-        softmax_(kernel, workgroup_.scale_log2e, workgroup_.rescale_threshold) {}
+        softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold) {}
 
   void emit() {
     const State end = walk_tiles();
@@ -108,12 +109,13 @@ class GenericPipeline {
   Value* has_tile(const State& state) { return kernel_.ir().CreateICmpSLT(state.tile, workgroup_.tiles); }
 
   State attend(State state, int buffer, Value* tile) {
+    const Values fetched = modifiers_.fetch(tile);
     ReadAhead keys(key_steps(), [&](const Step& step) { return tiles_->keys(buffer, step.keys, step.dims); });
     std::vector<Accumulator> scores = multiply_keys(keys);
     // The first of V are read while the softmax runs.
     ReadAhead values(value_steps(),
                      [&](const Step& step) { return tiles_->values_transposed(buffer, step.dims, step.keys); });
-    apply_mask(kernel_, spec_, workgroup_, tile, scores);
+    modifiers_.apply(tile, fetched, scores);
     state.softmax = softmax_.raise_maximum(state.softmax, scores, state.outputs);
     state.softmax = softmax_.weigh(state.softmax, scores);
     accumulate_values(values, scores, state.outputs);
@@ -198,6 +200,7 @@ class GenericPipeline {
   const LdsPlan& plan_;
   language::MatrixUnit matrix_;
   Workgroup workgroup_;
+  ScoreModifiers modifiers_;
   std::unique_ptr<Tiles> tiles_;
   language::Softmax softmax_;
   std::vector<OperandB> query_;

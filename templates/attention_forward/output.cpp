@@ -2,6 +2,7 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
+#include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/cross_lane.h"
 #include "templates/attention_forward/arguments.h"
@@ -13,13 +14,24 @@ using language::Value;
 void finish_rows(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
                  const language::Softmax& softmax, const language::SoftmaxState& state, language::Element element,
                  std::span<const language::Accumulator> outputs) {
+  llvm::IRBuilder<>& ir = kernel.ir();
   Value* sum = softmax.row_sum(state);
-  store_output(kernel, spec, workgroup, element, outputs, softmax.inverse(sum));
-  if (spec.lse) store_log_sum_exp(kernel, workgroup, softmax.log_sum_exp(state, sum));
+  language::Values end = {softmax.inverse(sum)};
+  if (spec.lse) end.push_back(softmax.log_sum_exp(state, sum));
+  Value* sinks = kernel.argument_i64(offsetof(Arguments, sink));
+  end = language::if_uniform(
+      kernel, ir.CreateIsNotNull(sinks), language::Likelihood::even, end, [&](const language::Values&) {
+        Value* head = ir.CreateShl(ir.CreateZExt(workgroup.query_head, kernel.i64()), 2);
+        Value* sink = kernel.load_scalar(ir.CreateAdd(sinks, head), kernel.f32());
+        const auto [factor, log_sum_exp] = language::end_with_sink(kernel, softmax.scaled_maximum(state), sum, sink);
+        return spec.lse ? language::Values{factor, log_sum_exp} : language::Values{factor};
+      });
+  store_output(kernel, spec, workgroup, element, outputs, end.front());
+  if (spec.lse) store_log_sum_exp(kernel, workgroup, end.back());
 }
 
 void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
-                  language::Element element, std::span<const language::Accumulator> outputs, Value* inverse) {
+                  language::Element element, std::span<const language::Accumulator> outputs, Value* factor) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const bool swaps = spec.output_store == OutputStore::permlane;
   // A lane holds blocks of four dims of its row, its own group's; the other group has the four between. Stored as they
@@ -33,9 +45,9 @@ void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgr
     const auto registers = static_cast<unsigned>(output.layout.registers());
     // Adding +0 in the same instruction turns a −0 into +0. Whether an accumulator that underflowed is −0 or +0 depends
     // on how many fully masked tiles came after it (−0 + 0 · v = +0), and nothing of that may show.
-    Value* normalised = ir.CreateIntrinsic(llvm::Intrinsic::fma, {output.value->getType()},
-                                           {output.value, ir.CreateVectorSplat(registers, inverse),
-                                            llvm::Constant::getNullValue(output.value->getType())});
+    Value* normalised = ir.CreateIntrinsic(
+        llvm::Intrinsic::fma, {output.value->getType()},
+        {output.value, ir.CreateVectorSplat(registers, factor), llvm::Constant::getNullValue(output.value->getType())});
     const int step = swaps ? 8 : 4;
     for (int r = 0; r < output.layout.registers(); r += step) {
       std::vector<Value*> dwords =

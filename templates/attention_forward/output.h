@@ -14,9 +14,9 @@ void finish_rows(language::Kernel& kernel, const KernelSpec& spec, const Workgro
                  const language::Softmax& softmax, const language::SoftmaxState& state, language::Element element,
                  std::span<const language::Accumulator> outputs);
 
-// O = fma(accumulated, 1 / l, +0). Rows past the end are dropped by the descriptor.
+// O = fma(accumulated, factor, +0), factor = 1 / l without a sink. Rows past the end are dropped by the descriptor.
 void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
-                  language::Element element, std::span<const language::Accumulator> outputs, language::Value* inverse);
+                  language::Element element, std::span<const language::Accumulator> outputs, language::Value* factor);
 
 void store_log_sum_exp(language::Kernel& kernel, const Workgroup& workgroup, language::Value* log_sum_exp);
 

@@ -48,7 +48,6 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
   if (spec.head_dim_v != spec.head_dim_qk)
     return std::unexpected("head dim " + std::to_string(spec.head_dim_v) + " of v differs from " +
                            std::to_string(spec.head_dim_qk) + " of q and k; accepted: the same");
-  if (spec.modified()) return std::unexpected("softcap, bias and alibi have no kernel; accepted: scores as they are");
   if (spec.split_keys != 0) return std::unexpected("split=" + std::to_string(spec.split_keys) + " has no kernel");
   if (spec.tile_keys != 64)
     return std::unexpected("tile of " + std::to_string(spec.tile_keys) +

@@ -38,6 +38,8 @@ struct Workgroup {
   // Of a window, else null: the first key in place of the last.
   language::Value* row_begin;
   language::Value* wave_begin;
+  // Per lane: the key at which the row stands, for ALiBi; else null.
+  language::Value* row_diagonal;
 };
 
 // Workgroups beyond the rows of their sequence end in here.

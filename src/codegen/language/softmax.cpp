@@ -156,4 +156,29 @@ Value* Softmax::log_sum_exp(const SoftmaxState& state, Value* row_sum) const {
   return ir.CreateFMul(log2, kernel_.constant(std::numbers::ln2_v<float>));
 }
 
+Value* Softmax::scaled_maximum(const SoftmaxState& state) const {
+  return kernel_.ir().CreateFMul(state.maximum, scale_);
+}
+
+RowEnd end_with_sink(Kernel& kernel, Value* scaled_maximum, Value* row_sum, Value* sink) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const auto intrinsic = [&](llvm::Intrinsic::ID which, Value* value) {
+    return ir.CreateIntrinsic(which, {kernel.f32()}, {value});
+  };
+  const auto larger = [&](Value* a, Value* b) { return ir.CreateBinaryIntrinsic(llvm::Intrinsic::maxnum, a, b); };
+  Value* zero = kernel.constant(0.0F);
+  Value* sink_log2 = ir.CreateFMul(sink, kernel.constant(std::numbers::log2e_v<float>));
+  // Finite, so that neither difference is −inf − −inf.
+  Value* maximum = larger(larger(scaled_maximum, sink_log2), kernel.constant(std::numeric_limits<float>::lowest()));
+  Value* share = intrinsic(llvm::Intrinsic::amdgcn_exp2, ir.CreateFSub(scaled_maximum, maximum));
+  Value* sink_weight = intrinsic(llvm::Intrinsic::amdgcn_exp2, ir.CreateFSub(sink_log2, maximum));
+  Value* sum = ir.CreateIntrinsic(llvm::Intrinsic::fma, {kernel.f32()}, {row_sum, share, sink_weight});
+  Value* factor = ir.CreateFMul(share, intrinsic(llvm::Intrinsic::amdgcn_rcp, sum));
+  Value* log2 = ir.CreateFAdd(maximum, intrinsic(llvm::Intrinsic::amdgcn_log, sum));
+  Value* log_sum_exp = ir.CreateFMul(log2, kernel.constant(std::numbers::ln2_v<float>));
+  // A row that saw no key: exactly the sink.
+  return {.factor = ir.CreateSelect(ir.CreateFCmpOEQ(sum, zero), zero, factor),
+          .log_sum_exp = ir.CreateSelect(ir.CreateFCmpOEQ(row_sum, zero), sink, log_sum_exp)};
+}
+
 }  // namespace wavejit::language

@@ -51,6 +51,8 @@ class Softmax {
   Value* inverse(Value* row_sum) const;
   // Natural log of the row's sum of exponentials; −inf for a row that saw no key.
   Value* log_sum_exp(const SoftmaxState& state, Value* row_sum) const;
+  // m in powers of two.
+  Value* scaled_maximum(const SoftmaxState& state) const;
 
  private:
   Value* raised(Value* maximum, std::span<const Accumulator> scores) const;
@@ -59,5 +61,14 @@ class Softmax {
   Value* scale_;
   Value* rescale_threshold_;
 };
+
+// The end of a row whose softmax has one more logit without a value, the sink: what O is multiplied with, and LSE.
+struct RowEnd {
+  Value* factor;
+  Value* log_sum_exp;
+};
+// `scaled_maximum` in powers of two and the whole row's `row_sum` on it, −inf and 0 where it saw no key; `sink` in
+// natural units. Counts the sink once: also of a row that was put together from parts.
+RowEnd end_with_sink(Kernel& kernel, Value* scaled_maximum, Value* row_sum, Value* sink);
 
 }  // namespace wavejit::language
