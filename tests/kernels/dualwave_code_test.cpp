@@ -55,7 +55,7 @@ std::vector<Cluster> clusters_in_code() {
 std::vector<KernelSpec> dualwave_specs() {
   std::vector<KernelSpec> specs;
   for (const KernelSpec& spec : all_kernel_specs())
-    if (spec.pipeline == Pipeline::dualwave && spec.lse) specs.push_back(spec);
+    if (spec.pipeline == Pipeline::dualwave && spec.lse && !spec.bias) specs.push_back(spec);  // a bias waits, too
   return specs;
 }
 

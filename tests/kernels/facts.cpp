@@ -13,6 +13,33 @@ using attention_forward::Mask;
 using attention_forward::OutputStore;
 using attention_forward::Pipeline;
 
+namespace {
+
+// Each alone, and all together, which takes the most registers.
+void add_modified_kernels(std::vector<KernelSpec>& specs) {
+  const KernelSpec variants[] = {
+      {.mask = Mask::window, .lse = true},
+      {.softcap = true},
+      {.bias = true},
+      {.mask = Mask::causal, .lse = true, .alibi = true},
+      {.mask = Mask::window, .lse = true, .softcap = true, .bias = true, .alibi = true},
+  };
+  for (const targets::Target& target : targets::all_targets())
+    for (const Pipeline pipeline : {Pipeline::generic, Pipeline::dualwave})
+      for (const int head_dim : {64, 128})
+        for (KernelSpec spec : variants) {
+          spec.dtype = DataType::bf16;
+          spec.head_dim_qk = spec.head_dim_v = head_dim;
+          spec.pipeline = pipeline;
+          spec.tile_queries = attention_forward::tile_queries(pipeline);
+          spec.output_store = attention_forward::default_output_store(target);
+          spec.target = target.id;
+          if (attention_forward::resources_of(spec)) specs.push_back(spec);
+        }
+}
+
+}  // namespace
+
 std::vector<KernelSpec> all_kernel_specs() {
   std::vector<KernelSpec> specs;
   for (const targets::Target& target : targets::all_targets())
@@ -33,6 +60,7 @@ std::vector<KernelSpec> all_kernel_specs() {
                                       .target = std::string(target.id)};
                 if (attention_forward::resources_of(spec)) specs.push_back(spec);
               }
+  add_modified_kernels(specs);
   return specs;
 }
 

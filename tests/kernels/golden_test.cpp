@@ -36,7 +36,11 @@ std::string test_name(const ::testing::TestParamInfo<attention_forward::KernelSp
   const attention_forward::KernelSpec& spec = info.param;
   std::string name = spec.target + "_" + std::string(to_text(spec.dtype)) + "_d" + std::to_string(spec.head_dim_qk);
   if (spec.mask == attention_forward::Mask::causal) name += "_causal";
+  if (spec.mask == attention_forward::Mask::window) name += "_window";
   if (spec.lse) name += "_lse";
+  if (spec.softcap) name += "_softcap";
+  if (spec.bias) name += "_bias";
+  if (spec.alibi) name += "_alibi";
   if (spec.pipeline == attention_forward::Pipeline::dualwave) name += "_dualwave";
   return name + "_" + std::string(to_text(spec.output_store));
 }

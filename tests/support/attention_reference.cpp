@@ -5,48 +5,96 @@
 #include <limits>
 
 namespace wavejit::tests {
+namespace {
+
+constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
+
+// One query row among its sequence's.
+struct Row {
+  int batch;
+  int head;
+  int in_tensor;  // of the rows of its batch in q
+  int diagonal;
+};
+
+bool sees(const AttentionInputs& in, const Row& row, int key) {
+  if (in.causal && key > row.diagonal) return false;
+  if (!in.window) return true;
+  if (in.window_left >= 0 && key < row.diagonal - in.window_left) return false;
+  return in.window_right < 0 || key <= row.diagonal + in.window_right;
+}
+
+double modified(const AttentionInputs& in, const Row& row, int key, double x) {
+  if (in.softcap != 0) x = in.softcap * std::tanh(x / in.softcap);
+  if (!in.bias.empty()) {
+    const std::size_t batch = in.bias_batches > 1 ? row.batch : 0;
+    const std::size_t head = in.bias_heads > 1 ? row.head : 0;
+    x += in.bias[((batch * in.bias_heads + head) * in.query_rows() + row.in_tensor) * in.key_length + key];
+  }
+  if (!in.alibi.empty()) {
+    const std::size_t batch = in.alibi.size() > std::size_t(in.query_heads) ? row.batch : 0;
+    x -= double(in.alibi[batch * in.query_heads + row.head]) * std::abs(key - row.diagonal);
+  }
+  return x;
+}
+
+}  // namespace
+
+int AttentionInputs::keys(int b) const {
+  const int all = packed_keys() ? key_starts[b + 1] - key_starts[b] : key_length;
+  return key_lengths.empty() ? all : std::min<int>(all, key_lengths[b]);
+}
 
 AttentionAnswer attention_reference(const AttentionInputs& in) {
-  const double minus_infinity = -std::numeric_limits<double>::infinity();
   const std::size_t d = in.head_dim;
   AttentionAnswer out;
-  out.o.assign(std::size_t(in.batch) * in.query_length * in.query_heads * d, 0.0);
-  out.lse.assign(std::size_t(in.batch) * in.query_heads * in.query_length, minus_infinity);
+  const std::size_t all_rows = std::size_t(in.query_batches()) * in.query_rows();
+  out.o.assign(all_rows * in.query_heads * d, 0.0);
+  out.lse.assign(all_rows * in.query_heads, minus_infinity);
   out.magnitude.assign(out.o.size(), 0.0);
   const int group = in.query_heads / in.kv_heads;
-  std::vector<double> weight(in.key_length);
+  std::vector<double> score(in.key_length);
   std::vector<double> sum(d);
   std::vector<double> magnitude(d);
   for (int b = 0; b < in.batch; ++b) {
     for (int h = 0; h < in.query_heads; ++h) {
-      for (int i = 0; i < in.query_length; ++i) {
-        const std::size_t row = (std::size_t(b) * in.query_length + i) * in.query_heads + h;
-        const float* q = &in.q[row * d];
-        const int visible =
-            in.causal ? std::clamp(i + in.key_length - in.query_length + 1, 0, in.key_length) : in.key_length;
-        if (visible == 0) continue;
-        auto kv_row = [&](int j) { return ((std::size_t(b) * in.key_length + j) * in.kv_heads + h / group) * d; };
-        double largest = minus_infinity;
-        for (int j = 0; j < visible; ++j) {
+      for (int i = 0; i < in.queries(b); ++i) {
+        const int global = in.first_query(b) + i;
+        const int keys = in.keys(b);
+        const Row row{.batch = b,
+                      .head = h,
+                      .in_tensor = in.packed_queries() ? global : i,
+                      .diagonal = i + in.prefix.value_or(keys - in.queries(b))};
+        const std::size_t at = std::size_t(global) * in.query_heads + h;
+        const std::size_t batch_of_q = in.packed_queries() ? 0 : b;
+        double& lse = out.lse[(batch_of_q * in.query_heads + h) * in.query_rows() + row.in_tensor];
+        const float* q = &in.q[at * d];
+        const auto kv_row = [&](int j) { return (std::size_t(in.first_key(b) + j) * in.kv_heads + h / group) * d; };
+        double largest = in.sink.empty() ? minus_infinity : in.sink[h];
+        for (int j = 0; j < keys; ++j) {
+          score[j] = minus_infinity;
+          if (!sees(in, row, j)) continue;
           const float* k = &in.k[kv_row(j)];
           double dot = 0;
           for (std::size_t c = 0; c < d; ++c) dot += double(q[c]) * double(k[c]);
-          weight[j] = dot * in.scale;
-          largest = std::max(largest, weight[j]);
+          score[j] = modified(in, row, j, dot * in.scale);
+          largest = std::max(largest, score[j]);
         }
-        double total = 0;
+        if (largest == minus_infinity) continue;
+        double total = in.sink.empty() ? 0 : std::exp(in.sink[h] - largest);
         std::ranges::fill(sum, 0.0);
         std::ranges::fill(magnitude, 0.0);
-        for (int j = 0; j < visible; ++j) {
-          const double p = std::exp(weight[j] - largest);
+        for (int j = 0; j < keys; ++j) {
+          if (score[j] == minus_infinity) continue;
+          const double p = std::exp(score[j] - largest);
           total += p;
           const float* v = &in.v[kv_row(j)];
           for (std::size_t c = 0; c < d; ++c) sum[c] += p * double(v[c]);
           for (std::size_t c = 0; c < d; ++c) magnitude[c] += p * std::fabs(double(v[c]));
         }
-        for (std::size_t c = 0; c < d; ++c) out.o[row * d + c] = sum[c] / total;
-        for (std::size_t c = 0; c < d; ++c) out.magnitude[row * d + c] = magnitude[c] / total;
-        out.lse[(std::size_t(b) * in.query_heads + h) * in.query_length + i] = largest + std::log(total);
+        for (std::size_t c = 0; c < d; ++c) out.o[at * d + c] = sum[c] / total;
+        for (std::size_t c = 0; c < d; ++c) out.magnitude[at * d + c] = magnitude[c] / total;
+        lse = largest + std::log(total);
       }
     }
   }

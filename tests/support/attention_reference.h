@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace wavejit::tests {
 
-// Row-major float arrays [batch][length][heads][head dim], already rounded to the storage type.
+// Row-major float arrays [batch][length][heads][head dim], already rounded to the storage type. Packed queries (keys):
+// [1][all rows][heads][head dim], and query_length (key_length) is the longest sequence's.
 struct AttentionInputs {
   int batch = 1;
   int query_length = 1;
@@ -19,11 +21,42 @@ struct AttentionInputs {
   std::vector<float> q;
   std::vector<float> k;
   std::vector<float> v;
+
+  // Keys from diagonal − left to diagonal + right; −1: no limit.
+  bool window = false;
+  int window_left = -1;
+  int window_right = -1;
+  std::optional<int> prefix = {};  // the key at which row 0 stands; none: the last row stands at the last key
+
+  std::vector<std::int32_t> query_starts = {};  // [batch + 1], or empty: dense
+  std::vector<std::int32_t> key_starts = {};
+  std::vector<std::int32_t> key_lengths = {};  // [batch], or empty: all keys count
+
+  double softcap = 0;
+  std::vector<float> bias = {};  // [bias_batches][bias_heads][rows of q in a batch][key_length], rounded as q is
+  int bias_batches = 1;
+  int bias_heads = 1;
+  std::vector<float> alibi = {};  // [1 or batch][query heads]
+  std::vector<float> sink = {};   // [query heads]
+
+  bool packed_queries() const { return !query_starts.empty(); }
+  bool packed_keys() const { return !key_starts.empty(); }
+  // Rows of the tensors' length dimension, and how many batches they have.
+  int query_rows() const { return packed_queries() ? query_starts.back() : query_length; }
+  int key_rows() const { return packed_keys() ? key_starts.back() : key_length; }
+  int query_batches() const { return packed_queries() ? 1 : batch; }
+  int key_batches() const { return packed_keys() ? 1 : batch; }
+
+  // Of sequence b: its first row among all rows of all batches, and how many.
+  int first_query(int b) const { return packed_queries() ? query_starts[b] : b * query_length; }
+  int queries(int b) const { return packed_queries() ? query_starts[b + 1] - query_starts[b] : query_length; }
+  int first_key(int b) const { return packed_keys() ? key_starts[b] : b * key_length; }
+  int keys(int b) const;
 };
 
 struct AttentionAnswer {
-  std::vector<double> o;    // [batch][query length][query heads][head dim]
-  std::vector<double> lse;  // [batch][query heads][query length]
+  std::vector<double> o;    // as q
+  std::vector<double> lse;  // [query batches][query heads][query rows]
   // Σ p·|v| / Σ p, as o: what relative errors of the weights P are multiplied with.
   std::vector<double> magnitude;
 };

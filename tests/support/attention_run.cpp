@@ -102,6 +102,45 @@ class DeviceTensor {
   wavejit_tensor descriptor_{};
 };
 
+// Device memory holding numbers as they are; null without any.
+template <typename T>
+class DeviceArray {
+ public:
+  DeviceArray(wavejit_engine* engine, const std::vector<T>& values) : engine_(engine) {
+    if (values.empty()) return;
+    require(wavejit_device_allocate(engine_, values.size() * sizeof(T), &memory_), "allocate");
+    require(wavejit_device_copy_in(engine_, memory_, values.data(), values.size() * sizeof(T)), "copy in");
+  }
+  ~DeviceArray() {
+    if (memory_ != nullptr) wavejit_device_free(engine_, memory_);
+  }
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
+  T* get() const { return static_cast<T*>(memory_); }
+
+ private:
+  wavejit_engine* engine_;
+  void* memory_ = nullptr;
+};
+
+wavejit_tensor numbers_per_head(float* data, std::int64_t batches, std::int64_t heads) {
+  if (data == nullptr) return {};
+  return {
+      .data = data, .dtype = WAVEJIT_FP32, .reserved = 0, .sizes = {batches, heads, 1, 1}, .strides = {heads, 1, 1, 1}};
+}
+
+// Rows padded to eight elements with NaN, and nothing behind the last one.
+std::vector<std::uint16_t> bias_rows(const AttentionCase& which, std::int64_t row_stride) {
+  const AttentionInputs& in = which.inputs;
+  if (in.bias.empty()) return {};
+  const std::size_t rows = std::size_t(in.bias_batches) * in.bias_heads * in.query_rows();
+  std::vector<std::uint16_t> padded(rows * row_stride, fence_pattern);
+  for (std::size_t row = 0; row < rows; ++row)
+    for (int key = 0; key < in.key_length; ++key)
+      padded[row * row_stride + key] = to_storage(which.storage, in.bias[row * in.key_length + key]);
+  return padded;
+}
+
 }  // namespace
 
 AttentionCase make_case(Storage storage, int batch, int query_length, int key_length, int query_heads, int kv_heads,
@@ -133,17 +172,24 @@ AttentionCase make_case(Storage storage, int batch, int query_length, int key_le
 
 AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which) {
   const AttentionInputs& in = which.inputs;
-  DeviceTensor q(engine, place(which.layout, in.batch, in.query_length, in.query_heads, in.head_dim), which.storage,
-                 &in.q);
-  DeviceTensor k(engine, place(which.layout, in.batch, in.key_length, in.kv_heads, in.head_dim), which.storage, &in.k);
-  DeviceTensor v(engine, place(which.layout, in.batch, in.key_length, in.kv_heads, in.head_dim), which.storage, &in.v);
-  DeviceTensor o(engine, place(which.layout, in.batch, in.query_length, in.query_heads, in.head_dim), which.storage,
-                 nullptr);
+  const Placement queries = place(which.layout, in.query_batches(), in.query_rows(), in.query_heads, in.head_dim);
+  const Placement keys = place(which.layout, in.key_batches(), in.key_rows(), in.kv_heads, in.head_dim);
+  const DeviceTensor q(engine, queries, which.storage, &in.q);
+  const DeviceTensor k(engine, keys, which.storage, &in.k);
+  const DeviceTensor v(engine, keys, which.storage, &in.v);
+  DeviceTensor o(engine, queries, which.storage, nullptr);
+  const DeviceArray query_starts(engine, which.query_starts.value_or(in.query_starts));
+  const DeviceArray key_starts(engine, which.key_starts.value_or(in.key_starts));
+  const DeviceArray key_lengths(engine, in.key_lengths);
+  const std::int64_t bias_stride = (in.key_length + 7) / 8 * 8;
+  const DeviceArray bias(engine, bias_rows(which, bias_stride));
+  const DeviceArray alibi(engine, in.alibi);
+  const DeviceArray sink(engine, in.sink);
 
   // LSE: padded between heads, with a sentinel that no answer has.
   const float sentinel = 12345.678F;
-  const std::int64_t lse_row = in.query_length + 8;
-  std::vector<float> lse_host(std::size_t(in.batch) * in.query_heads * lse_row + 64, sentinel);
+  const std::int64_t lse_row = in.query_rows() + 8;
+  std::vector<float> lse_host(std::size_t(in.query_batches()) * in.query_heads * lse_row + 64, sentinel);
   void* lse_memory = nullptr;
 
   wavejit_attention_forward_arguments call{};
@@ -153,14 +199,37 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   call.v = v.descriptor();
   call.o = o.descriptor();
   call.scale = static_cast<float>(in.scale);
-  call.mask = in.causal ? WAVEJIT_MASK_CAUSAL : WAVEJIT_MASK_NONE;
+  call.mask = (in.causal ? WAVEJIT_MASK_CAUSAL : 0) | (in.window ? WAVEJIT_MASK_WINDOW : 0) |
+              (in.prefix ? WAVEJIT_MASK_PREFIX : 0);
+  if (in.window) {
+    call.window_left = in.window_left;
+    call.window_right = in.window_right;
+  }
+  call.causal_prefix = in.prefix.value_or(0);
+  call.query_starts = query_starts.get();
+  call.key_starts = key_starts.get();
+  call.key_lengths = key_lengths.get();
+  call.sequences = in.batch;
+  if (in.packed_queries()) call.max_query_length = in.query_length;
+  if (in.packed_keys()) call.max_key_length = in.key_length;
+  call.softcap = static_cast<float>(in.softcap);
+  if (!in.bias.empty()) {
+    const std::int64_t head = in.query_rows() * bias_stride;
+    call.bias = {.data = bias.get(),
+                 .dtype = call.q.dtype,
+                 .reserved = 0,
+                 .sizes = {in.bias_batches, in.bias_heads, in.query_rows(), in.key_length},
+                 .strides = {in.bias_heads * head, head, bias_stride, 1}};
+  }
+  call.alibi = numbers_per_head(alibi.get(), std::ssize(in.alibi) / in.query_heads, in.query_heads);
+  call.sink = numbers_per_head(sink.get(), 1, in.query_heads);
   if (which.lse) {
     require(wavejit_device_allocate(engine, lse_host.size() * 4, &lse_memory), "allocate");
     require(wavejit_device_copy_in(engine, lse_memory, lse_host.data(), lse_host.size() * 4), "copy in");
     call.lse = {.data = static_cast<float*>(lse_memory) + 16,
                 .dtype = WAVEJIT_FP32,
                 .reserved = 0,
-                .sizes = {in.batch, in.query_heads, in.query_length, 1},
+                .sizes = {in.query_batches(), in.query_heads, in.query_rows(), 1},
                 .strides = {in.query_heads * lse_row, lse_row, 1, 1}};
   }
 
@@ -180,11 +249,11 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
     out.o = o.read_back(&out.fence_intact);
     if (which.lse) {
       require(wavejit_device_copy_out(engine, lse_host.data(), lse_memory, lse_host.size() * 4), "copy out");
-      out.lse.resize(std::size_t(in.batch) * in.query_heads * in.query_length);
-      for (std::int64_t row = 0; row < std::int64_t(in.batch) * in.query_heads; ++row) {
-        for (std::int64_t i = 0; i < in.query_length; ++i) {
+      out.lse.resize(std::size_t(in.query_batches()) * in.query_heads * in.query_rows());
+      for (std::int64_t row = 0; row < std::int64_t(in.query_batches()) * in.query_heads; ++row) {
+        for (std::int64_t i = 0; i < in.query_rows(); ++i) {
           float& x = lse_host[16 + row * lse_row + i];
-          out.lse[row * in.query_length + i] = x;
+          out.lse[row * in.query_rows() + i] = x;
           x = sentinel;
         }
       }

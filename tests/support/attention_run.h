@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct AttentionCase {
   AttentionInputs inputs;
   Layout layout = Layout::bshd;
   bool lse = true;
+  // What the device gets in place of the inputs' own starts: for arrays that are wrong.
+  std::optional<std::vector<std::int32_t>> query_starts = {};
+  std::optional<std::vector<std::int32_t>> key_starts = {};
 };
 
 // Inputs rounded to the storage type, normal with the given spread, from a seed.
@@ -32,8 +36,8 @@ AttentionCase make_case(Storage storage, int batch, int query_length, int key_le
 struct AttentionOutput {
   wavejit_status status = WAVEJIT_OK;
   std::string detail;
-  std::vector<std::uint16_t> o;  // storage bits, [batch][query length][query heads][head dim]
-  std::vector<float> lse;        // [batch][query heads][query length]
+  std::vector<std::uint16_t> o;  // storage bits, [query batches][query rows][query heads][head dim]
+  std::vector<float> lse;        // [query batches][query heads][query rows]
   bool fence_intact = true;      // nothing outside the described elements of O and LSE was written
   std::string reports;           // what the simulated GPU found wrong
   std::string kernel_spec;       // what ran

@@ -123,7 +123,7 @@ TEST(KernelSpecText, NamesTheWordItsPositionAndWhatIsAccepted) {
       {"d128", "d128/", "word 3 'd128/'"},
       {"d128", "d99999999999", "word 3"},
       {"d128", "d12x", "word 3"},
-      {"causal", "window", "word 4 'window'"},
+      {"causal", "slanted", "word 4 'slanted'"},
       {"pipeline=generic", "pipeline=fast", "word 6 'pipeline=fast': accepted after '=': generic, dualwave"},
       {"tile=128x64", "tile=128", "tile=128x64"},
       {"tile=128x64", "tile=-1x64", "word 7"},

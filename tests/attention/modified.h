@@ -1,0 +1,112 @@
+// Cases with modifiers, and every pipeline of a target run on one of them.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <format>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "attention/schedules.h"
+#include "support/attention_run.h"
+
+namespace wavejit::tests {
+
+inline std::vector<float> normal_values(Storage storage, std::size_t count, double spread, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal(0.0F, static_cast<float>(spread));
+  std::vector<float> values(count);
+  for (float& x : values) x = from_storage(storage, to_storage(storage, normal(random)));
+  return values;
+}
+
+inline void add_bias(AttentionCase& which, int batches, int heads, double spread, std::uint64_t seed) {
+  AttentionInputs& in = which.inputs;
+  in.bias_batches = batches;
+  in.bias_heads = heads;
+  in.bias = normal_values(which.storage, std::size_t(batches) * heads * in.query_rows() * in.key_length, spread, seed);
+}
+
+// Geometric slopes, as people use them; of several batches each its own, a little apart.
+inline void add_alibi(AttentionCase& which, int batches) {
+  AttentionInputs& in = which.inputs;
+  in.alibi.clear();
+  for (int b = 0; b < batches; ++b)
+    for (int h = 0; h < in.query_heads; ++h)
+      in.alibi.push_back(static_cast<float>(std::exp2(-(h + 2.0)) * (1 + 0.37 * b)));
+}
+
+inline void add_sink(AttentionCase& which, double center) {
+  which.inputs.sink.clear();
+  for (int h = 0; h < which.inputs.query_heads; ++h) which.inputs.sink.push_back(static_cast<float>(center + 0.5 * h));
+}
+
+// As integers: NaN is a result like any other, and −0 is not +0.
+inline std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
+  std::vector<std::uint32_t> bits(values.size());
+  std::ranges::transform(values, bits.begin(), [](float x) { return std::bit_cast<std::uint32_t>(x); });
+  return bits;
+}
+
+// One engine for each pipeline that a target has, the generic one first.
+class Pipelines {
+ public:
+  explicit Pipelines(const std::string& target, wavejit_engine_options options = {}) {
+    for (const char* pipeline : {"generic", "dualwave"}) {
+      if (target != "gfx950" && std::string(pipeline) == "dualwave") continue;
+      options.pipeline = pipeline;
+      engines_.push_back(std::make_unique<Engine>(target, options));
+    }
+  }
+  Engine& generic() { return *engines_.front(); }
+  const std::vector<std::unique_ptr<Engine>>& engines() const { return engines_; }
+
+  // The case on every pipeline under every schedule: the same bits throughout, nothing outside touched. What a
+  // pipeline has no kernel for must be refused in words.
+  AttentionOutput run(const AttentionCase& which) const {
+    AttentionOutput first;
+    for (const auto& engine : engines_) {
+      for (const Schedule& schedule : schedules) {
+        set_schedule(schedule.order, schedule.seed);
+        const AttentionOutput output = run_attention(engine->get(), which);
+        const bool is_first = first.kernel_spec.empty();
+        if (!is_first && output.status == WAVEJIT_UNSUPPORTED) {
+          EXPECT_THAT(output.detail, ::testing::HasSubstr("accepted")) << output.detail;
+          break;
+        }
+        EXPECT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
+        if (output.status != WAVEJIT_OK) return output;
+        EXPECT_EQ(output.reports, "");
+        EXPECT_TRUE(output.fence_intact) << "something outside O or LSE was written";
+        if (is_first) {
+          first = output;
+        } else {
+          EXPECT_TRUE(output.o == first.o) << "O differs in " << output.kernel_spec;
+          EXPECT_TRUE(bits_of(output.lse) == bits_of(first.lse)) << "LSE differs in " << output.kernel_spec;
+        }
+      }
+    }
+    return first;
+  }
+
+  // The same, and within the bounds of float64.
+  AttentionOutput check(const AttentionCase& which, double lse_bound = 1e-4) const {
+    AttentionOutput output = run(which);
+    if (output.status != WAVEJIT_OK) return output;
+    const Verdict verdict = judge(which, attention_reference(which.inputs), output);
+    EXPECT_TRUE(verdict.good(lse_bound)) << verdict.text();
+    return output;
+  }
+
+ private:
+  std::vector<std::unique_ptr<Engine>> engines_;
+};
+
+}  // namespace wavejit::tests

@@ -1,0 +1,63 @@
+// Toggles that are launch arguments: when sums are rescaled, and where heads run.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <format>
+#include <string>
+
+#include "attention/modified.h"
+
+namespace wavejit::tests {
+namespace {
+
+class AttentionToggles : public ::testing::TestWithParam<std::string> {};
+
+wavejit_engine_options lazy(const char* value) {
+  wavejit_engine_options options{};
+  options.lazy_rescale = value;
+  return options;
+}
+
+// Maxima that grow a little with every tile: kept behind with lazy rescaling, followed without.
+TEST_P(AttentionToggles, LazyRescaleIsRightOnAndOff) {
+  const Pipelines on(GetParam(), lazy("on"));
+  const Pipelines off(GetParam(), lazy("off"));
+  for (const Storage storage : {Storage::fp16, Storage::bf16}) {
+    for (const double step : {0.7, 3.0, 9.0}) {
+      SCOPED_TRACE(std::format("step {}", step));
+      AttentionCase which = make_case(storage, 1, 40, 385, 1, 1, 64, false, 300);
+      for (int key = 0; key < 385; ++key) which.inputs.k[std::size_t(key) * 64] = static_cast<float>(key / 64);
+      for (int row = 0; row < 40; ++row) {
+        which.inputs.q[std::size_t(row) * 64] =
+            from_storage(storage, to_storage(storage, row % 3 == 0 ? 0 : step * 5.5));
+      }
+      const AttentionOutput late = on.check(which);
+      const AttentionOutput at_once = off.check(which);
+      EXPECT_EQ(late.kernel_spec, at_once.kernel_spec) << "a launch argument";
+      if (storage == Storage::fp16 && step == 0.7) EXPECT_NE(late.o, at_once.o) << "the toggle does nothing";
+    }
+  }
+}
+
+TEST_P(AttentionToggles, SwizzledHeadsHaveTheSameBits) {
+  wavejit_engine_options options{};
+  options.xcd_swizzle = "on";
+  const Pipelines on(GetParam(), options);
+  options.xcd_swizzle = "off";
+  const Pipelines off(GetParam(), options);
+  for (const int kv_heads : {2, 16}) {
+    AttentionCase which = make_case(Storage::bf16, 2, 40, 70, 16, kv_heads, 64, true, 301);
+    add_alibi(which, 2);
+    add_sink(which, 0);
+    const AttentionOutput swizzled = on.check(which);
+    const AttentionOutput plain = off.run(which);
+    EXPECT_EQ(swizzled.o, plain.o);
+    EXPECT_EQ(swizzled.lse, plain.lse);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, AttentionToggles, ::testing::Values("gfx942", "gfx950"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace wavejit::tests
