@@ -42,7 +42,8 @@ class DeviceBytes {
 std::vector<KernelSpec> steady_state_specs() {
   std::vector<KernelSpec> specs = all_kernel_specs();
   std::erase_if(specs, [](const KernelSpec& spec) {
-    return spec.lse || spec.output_store != attention_forward::default_output_store(*targets::find_target(spec.target));
+    return spec.lse || spec.modified() ||
+           spec.output_store != attention_forward::default_output_store(*targets::find_target(spec.target));
   });
   return specs;
 }
