@@ -150,6 +150,12 @@ class Walker {
             ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, which, ir.CreateSub(workgroup_.tiles, kernel_.constant(1)));
       fetch(fetched, which, buffer);
     }
+    // The registers of 128 dims of values and those of a bias are too many at once.
+    const bool scores_first = cluster.mask && spec_.bias && spec_.head_dim_v > 64;
+    const auto modify_scores = [&] {
+      modifiers_.apply(ir.CreateAdd(tile, kernel_.constant(1)), hand_.modifiers, hand_.scores);
+    };
+    if (scores_first) modify_scores();
     if (cluster.read.stream == Stream::keys) read_keys((buffer + cluster.read.ahead) % 2);
     if (cluster.read.stream == Stream::values) {
       if (last_buffer_ == nullptr) {
@@ -158,7 +164,7 @@ class Walker {
         read_last_values();
       }
     }
-    if (cluster.mask) modifiers_.apply(ir.CreateAdd(tile, kernel_.constant(1)), hand_.modifiers, hand_.scores);
+    if (cluster.mask && !scores_first) modify_scores();
     if (cluster.batches_in_flight < 0) {
       language::wait_for_lds(kernel_);
     } else {
@@ -210,7 +216,7 @@ class Walker {
     language::interleave(matrix, vector, spec_.head_dim_v == 64 ? cluster.ladder_64 : cluster.ladder_128);
     pin(cluster, state);
     // Here and not sooner: the registers of the keys are free again, those of the values are not taken yet. The next
-    // memory cluster reads these values behind its LDS reads and so waits for the fetches before them, too.
+    // memory cluster takes these values and so waits for the fetches before them, too.
     if (cluster.product == Product::scores)
       hand_.modifiers = modifiers_.fetch(kernel_.ir().CreateAdd(tile, kernel_.constant(1)));
     // Before the first tile there is nothing to rescale: O and l are 0.

@@ -17,7 +17,14 @@ namespace {
 
 // Each alone, and all together, which takes the most registers.
 void add_modified_kernels(std::vector<KernelSpec>& specs) {
-  const KernelSpec variants[] = {
+  struct Variant {
+    Mask mask = Mask::none;
+    bool lse = false;
+    bool softcap = false;
+    bool bias = false;
+    bool alibi = false;
+  };
+  constexpr Variant variants[] = {
       {.mask = Mask::window, .lse = true},
       {.softcap = true},
       {.bias = true},
@@ -27,13 +34,19 @@ void add_modified_kernels(std::vector<KernelSpec>& specs) {
   for (const targets::Target& target : targets::all_targets())
     for (const Pipeline pipeline : {Pipeline::generic, Pipeline::dualwave})
       for (const int head_dim : {64, 128})
-        for (KernelSpec spec : variants) {
-          spec.dtype = DataType::bf16;
-          spec.head_dim_qk = spec.head_dim_v = head_dim;
-          spec.pipeline = pipeline;
-          spec.tile_queries = attention_forward::tile_queries(pipeline);
-          spec.output_store = attention_forward::default_output_store(target);
-          spec.target = target.id;
+        for (const Variant& variant : variants) {
+          const KernelSpec spec{.dtype = DataType::bf16,
+                                .head_dim_qk = head_dim,
+                                .head_dim_v = head_dim,
+                                .mask = variant.mask,
+                                .lse = variant.lse,
+                                .softcap = variant.softcap,
+                                .bias = variant.bias,
+                                .alibi = variant.alibi,
+                                .pipeline = pipeline,
+                                .tile_queries = attention_forward::tile_queries(pipeline),
+                                .output_store = attention_forward::default_output_store(target),
+                                .target = std::string(target.id)};
           if (attention_forward::resources_of(spec)) specs.push_back(spec);
         }
 }
