@@ -116,6 +116,7 @@ TEST_P(AttentionPacked, SelfAttention) {
 TEST_P(AttentionPacked, QueriesAndKeysOfDifferentLengths) {
   check(make({1, 33, 3, 65, 31}, {63, 31, 65, 1, 33}, true, 202));
   check(make({65, 1, 40}, {3, 257, 129}, false, 203));
+  check(make({127, 257}, {255, 129}, true, 203));
 }
 
 TEST_P(AttentionPacked, EmptySequences) {
