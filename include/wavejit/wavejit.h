@@ -189,13 +189,13 @@ struct wavejit_call_report {
  * Sequences without queries or without keys are allowed.
  *
  * Modifiers, in this order, before the mask (x = scale · q·k):
- *   softcap     x ← softcap · tanh(x / softcap)
- *   bias        x ← x + bias[b, h, i, j]: dtype of q, sizes [B or 1, Hq or 1, Sq, Sk] (packed queries: [1, Hq or 1,
- * total, max_key_length]; packed keys: Sk is max_key_length and j counts within the sequence), rows contiguous and
- *               padded: strides of the first three multiples of 8, and the last row's whole stride readable
- *   alibi       x ← x − slope · |j − diagonal(i)|: fp32 slopes, sizes [B or 1, Hq, 1, 1], the Hq of one batch
- * contiguous sink        one more logit a row, which takes its share of the softmax and has no value: fp32, sizes [1,
- * Hq, 1, 1], contiguous. LSE includes it: a row that sees no key has LSE = sink and O = 0
+ *   softcap  x ← softcap · tanh(x / softcap)
+ *   bias     x ← x + bias[b, h, i, j]: dtype of q, sizes [B or 1, Hq or 1, Sq, Sk]; packed: [1, Hq or 1, total,
+ *            max_key_length]. Strides multiples of 8, Sk rounded up to one readable in every row; −inf hides a
+ *            key; what stands at hidden keys and in the padding does not matter
+ *   alibi    x ← x − slope · |j − diagonal(i)|: fp32 slopes, [B or 1, Hq, 1, 1], the Hq of one batch side by side
+ *   sink     one more logit a row, which takes its share of the softmax and has no value: fp32, [1, Hq, 1, 1],
+ *            contiguous. LSE includes it: a row that sees no key has LSE = sink and O = 0
  *
  * Split keys: with splits = n > 1 the keys of every row are cut into n runs of whole chunks, computed side by side and
  * merged in one fixed order; a long context with few queries then fills the machine. Results depend on n but not on the

@@ -210,6 +210,7 @@ TEST_P(AttentionPacked, WrongStartsStayInside) {
       (queries ? which.query_starts : which.key_starts) = starts;
       for (const auto& engine : pipelines_.engines()) {
         const AttentionOutput output = run_attention(engine->get(), which);
+        if (Pipelines::not_on_this_target(output)) continue;
         ASSERT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
         EXPECT_EQ(output.reports, "");
         EXPECT_TRUE(output.fence_intact);
@@ -224,6 +225,7 @@ TEST_P(AttentionPacked, WrongStartsStayInside) {
     which.inputs.key_lengths = lengths;
     for (const auto& engine : pipelines_.engines()) {
       const AttentionOutput output = run_attention(engine->get(), which);
+      if (Pipelines::not_on_this_target(output)) continue;
       ASSERT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
       for (const std::uint16_t bits : output.o) ASSERT_TRUE(std::isfinite(from_storage(storage(), bits)));
     }
