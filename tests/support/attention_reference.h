@@ -22,6 +22,7 @@ struct AttentionInputs {
   std::vector<float> k;
   std::vector<float> v;
 
+  // NOLINTBEGIN(readability-redundant-member-init): with them, a case names only what it has
   // Keys from diagonal − left to diagonal + right; −1: no limit.
   bool window = false;
   int window_left = -1;
@@ -38,6 +39,7 @@ struct AttentionInputs {
   int bias_heads = 1;
   std::vector<float> alibi = {};  // [1 or batch][query heads]
   std::vector<float> sink = {};   // [query heads]
+  // NOLINTEND(readability-redundant-member-init)
 
   bool packed_queries() const { return !query_starts.empty(); }
   bool packed_keys() const { return !key_starts.empty(); }

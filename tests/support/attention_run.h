@@ -25,8 +25,8 @@ struct AttentionCase {
   Layout layout = Layout::bshd;
   bool lse = true;
   // What the device gets in place of the inputs' own starts: for arrays that are wrong.
-  std::optional<std::vector<std::int32_t>> query_starts = {};
-  std::optional<std::vector<std::int32_t>> key_starts = {};
+  std::optional<std::vector<std::int32_t>> query_starts;
+  std::optional<std::vector<std::int32_t>> key_starts;
 };
 
 // Inputs rounded to the storage type, normal with the given spread, from a seed.
