@@ -88,15 +88,12 @@ std::string describe(const Route& route) {
 }
 
 std::vector<AttentionShape> supported_shapes(const targets::Target& target, const Toggles& toggles) {
-  // Asks the template about every head dim that a kernel could have, so that there is no second list of them here.
-  constexpr int head_dim_step = 8;
-  constexpr int head_dim_end = 1024;
   std::vector<AttentionShape> shapes;
   for (const DataType dtype : {DataType::bf16, DataType::fp16}) {
-    for (int head_dim = head_dim_step; head_dim <= head_dim_end; head_dim += head_dim_step) {
+    for (const attention_forward::HeadDims& dims : attention_forward::all_head_dims()) {
       for (const Mask mask : {Mask::none, Mask::causal}) {
         for (const bool lse : {false, true}) {
-          const AttentionShape shape = {dtype, mask, lse, head_dim, head_dim};
+          const AttentionShape shape = {dtype, mask, lse, dims.qk, dims.v};
           if (choose_route(shape, target, toggles)) shapes.push_back(shape);
         }
       }

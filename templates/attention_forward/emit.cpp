@@ -212,6 +212,7 @@ std::string kernel_name(const KernelSpec& spec) {
   std::string name = "attention_forward_";
   name += to_text(spec.dtype);
   name += "_d" + std::to_string(spec.head_dim_qk);
+  if (spec.head_dim_v != spec.head_dim_qk) name += "_" + std::to_string(spec.head_dim_v);
   if (spec.mask == Mask::causal) name += "_causal";
   if (spec.mask == Mask::window) name += "_window";
   if (spec.lse) name += "_lse";

@@ -1,6 +1,7 @@
 #include "templates/attention_forward/parameters.h"
 
 #include <algorithm>
+#include <array>
 
 #include "templates/attention_forward/lds_layout.h"
 
@@ -11,6 +12,7 @@ namespace {
 // fragments in flight, addresses and (swizzled) the tile that waits in registers the rest. What the compiler used
 // stands in tests/kernels/golden.txt.
 int vgpr_budget(const KernelSpec& spec, const LdsPlan& plan) {
+  if (spec.head_dim_v > 128) return 512;                // 1 wave; O alone takes 128, and accumulation registers help out
   if (spec.pipeline == Pipeline::dualwave) return 256;  // 2 waves: one of each group
   if (spec.head_dim_v > 64) return 256;                 // 2 waves
   // A tile's bias takes 16, other modifiers a few, and the kernels without them are at their limit.
@@ -19,6 +21,18 @@ int vgpr_budget(const KernelSpec& spec, const LdsPlan& plan) {
 }
 
 constexpr int query_rows_per_wave = 32;
+
+constexpr std::array<HeadDims, 4> head_dims = {{{64, 64}, {128, 128}, {192, 128}, {256, 256}}};
+
+std::string known_head_dims() {
+  std::string list;
+  for (const HeadDims& dims : head_dims) list += (list.empty() ? "" : ", ") + to_text(dims);
+  return list;
+}
+
+// Registers of a lane that live through a cluster of dualwave: O, Q, weights, scores, and all fragments of a K tile,
+// which a memory cluster reads ahead of the products. Beyond 192/128 there is nothing left of 256.
+bool fits_dualwave(const KernelSpec& spec) { return spec.head_dim_qk <= 128 && spec.head_dim_v <= 128; }
 
 // What dualwave needs of a target; empty when it has all of it.
 std::string missing_for_dualwave(const targets::Target& target) {
@@ -34,6 +48,12 @@ std::string missing_for_dualwave(const targets::Target& target) {
 
 }  // namespace
 
+std::span<const HeadDims> all_head_dims() { return head_dims; }
+
+std::string to_text(const HeadDims& dims) {
+  return std::to_string(dims.qk) + (dims.v == dims.qk ? "" : "/" + std::to_string(dims.v));
+}
+
 int tile_queries(Pipeline pipeline) { return pipeline == Pipeline::dualwave ? 256 : 128; }
 
 Pipeline default_pipeline(const targets::Target& target, bool many_queries) {
@@ -45,11 +65,10 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
   if (!target)
     return std::unexpected("target=" + spec.target +
                            " is not in the target table; accepted: " + targets::known_targets());
-  if (spec.head_dim_qk != 64 && spec.head_dim_qk != 128)
-    return std::unexpected("head dim " + std::to_string(spec.head_dim_qk) + " has no kernel; accepted: 64, 128");
-  if (spec.head_dim_v != spec.head_dim_qk)
-    return std::unexpected("head dim " + std::to_string(spec.head_dim_v) + " of v differs from " +
-                           std::to_string(spec.head_dim_qk) + " of q and k; accepted: the same");
+  if (std::ranges::find(head_dims, HeadDims{spec.head_dim_qk, spec.head_dim_v}) == head_dims.end()) {
+    return std::unexpected("head dim " + to_text(HeadDims{spec.head_dim_qk, spec.head_dim_v}) +
+                           " has no kernel; accepted: " + known_head_dims());
+  }
   if (spec.split_keys != 0) return std::unexpected("split=" + std::to_string(spec.split_keys) + " has no kernel");
   if (spec.tile_keys != 64)
     return std::unexpected("tile of " + std::to_string(spec.tile_keys) +
@@ -62,6 +81,10 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
     if (const std::string missing = missing_for_dualwave(*target); !missing.empty())
       return std::unexpected(pipeline + " needs " + missing + ", which " + std::string(target->id) +
                              " does not have; accepted: auto, generic");
+    if (!fits_dualwave(spec))
+      return std::unexpected(pipeline + " holds O, Q and a whole tile of K in registers, which head dim " +
+                             to_text(HeadDims{spec.head_dim_qk, spec.head_dim_v}) +
+                             " leaves no room for; accepted: auto, generic");
   } else if (!spec.stagger || !spec.raised_priority) {
     return std::unexpected("stagger=off and setprio=off belong to pipeline=dualwave");
   }
@@ -78,6 +101,11 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
   resources.waves = spec.tile_queries / query_rows_per_wave;
   resources.threads = resources.waves * target->wave_size;
   const LdsPlan plan = lds_plan(spec, *target);
+  // 64 registers of a tile that waits, O's 128, Q's 64 and the scores' 32 do not go together.
+  if (plan.layout == LdsLayout::swizzled && spec.head_dim_v > 128)
+    return std::unexpected("head dim " + to_text(HeadDims{spec.head_dim_qk, spec.head_dim_v}) +
+                           " needs LDS DMA of 16 bytes, which " + std::string(target->id) +
+                           " does not have: the tile that waits in registers leaves no room; accepted: up to 192/128");
   resources.lds_bytes = plan.total_bytes();
   resources.lds_buffers = plan.buffers;
   resources.vgpr_budget = vgpr_budget(spec, plan);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <expected>
+#include <span>
 #include <string>
 
 #include "targets/targets.h"
@@ -12,6 +13,15 @@
 #include "templates/attention_forward/spec.h"
 
 namespace wavejit::attention_forward {
+
+// Head dims that kernels exist for: of q and k, of v and o.
+struct HeadDims {
+  int qk = 0;
+  int v = 0;
+  bool operator==(const HeadDims&) const = default;
+};
+std::span<const HeadDims> all_head_dims();
+std::string to_text(const HeadDims& dims);  // "128", "192/128"
 
 // What a spec costs on its target, known without compiling.
 struct Resources {

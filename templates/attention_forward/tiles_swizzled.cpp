@@ -42,13 +42,13 @@ SwizzledTiles::SwizzledTiles(language::Kernel& kernel, const KernelSpec& spec, c
 
   // K in: consecutive threads take consecutive units of a row. The rows that one thread handles differ by a multiple of
   // 8, so their swizzle is the same.
-  const int k_units = k_row_bytes_ / unit_bytes;
-  Value* unit = ir.CreateAnd(thread, constant(k_units - 1));
-  Value* key = ir.CreateLShr(thread, constant(log2_of(k_units)));
+  Value* unit = ir.CreateAnd(thread, constant(k_run() - 1));
+  Value* key = ir.CreateLShr(thread, constant(log2_of(k_run())));
   for (int i = 0; i < k_loads(); ++i) {
-    Value* row = i == 0 ? key : ir.CreateAdd(key, constant(i * threads_ / k_units));
-    k_load_.push_back(
-        ir.CreateAdd(ir.CreateMul(row, workgroup.k.row_stride), ir.CreateMul(unit, constant(unit_bytes))));
+    const auto [rows, units] = k_place(i);
+    Value* row = rows == 0 ? key : ir.CreateAdd(key, constant(rows));
+    Value* column = ir.CreateMul(units == 0 ? unit : ir.CreateAdd(unit, constant(units)), constant(unit_bytes));
+    k_load_.push_back(ir.CreateAdd(ir.CreateMul(row, workgroup.k.row_stride), column));
   }
   Value* swizzled = ir.CreateXor(unit, ir.CreateAnd(key, constant(units_swizzled - 1)));
   k_write_ = ir.CreateAdd(ir.CreateMul(key, constant(k_row_bytes_)), ir.CreateMul(swizzled, constant(unit_bytes)));
@@ -98,6 +98,12 @@ SwizzledTiles::SwizzledTiles(language::Kernel& kernel, const KernelSpec& spec, c
   }
 }
 
+// How far load i stands from the thread's first one: runs of a row, then rows.
+std::pair<int, int> SwizzledTiles::k_place(int i) const {
+  const int runs = k_units() / k_run();
+  return {i / runs * k_rows_apart(), i % runs * k_run()};
+}
+
 Values SwizzledTiles::load(Value* tile) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* row = ir.CreateMul(tile, kernel_.constant(tile_keys_));
@@ -113,10 +119,11 @@ Values SwizzledTiles::load(Value* tile) {
 Values SwizzledTiles::start(Value* tile) { return load(tile); }
 
 void SwizzledTiles::write_keys(const Values& in_flight) {
-  const int rows_apart = threads_ / (k_row_bytes_ / unit_bytes);
-  for (int i = 0; i < k_loads(); ++i)
+  for (int i = 0; i < k_loads(); ++i) {
+    const auto [rows, units] = k_place(i);
     lds_.write(k_region, in_flight[static_cast<std::size_t>(i)], k_write_,
-               plan_.k_offset(0) + i * rows_apart * k_row_bytes_);
+               plan_.k_offset(0) + rows * k_row_bytes_ + units * unit_bytes);
+  }
 }
 
 // Four rows of dwords, two dims each → for every dim a pair of dwords, four keys.

@@ -6,6 +6,8 @@
 // once per eight lanes; writes of K too, writes of V twice.
 #pragma once
 
+#include <utility>
+
 #include "templates/attention_forward/tiles.h"
 
 namespace wavejit::attention_forward {
@@ -26,10 +28,15 @@ class SwizzledTiles final : public Tiles {
   static constexpr int v_region = 1;
 
   language::Values load(language::Value* tile);
+  std::pair<int, int> k_place(int i) const;  // rows, units
   void write_keys(const language::Values& in_flight);
   void write_values(const language::Values& in_flight);
   // Number of loads of K; those of V follow in the in-flight values.
-  int k_loads() const { return k_row_bytes_ * tile_keys_ / (threads_ * 16); }
+  // K is loaded in runs of so many units of a row: all of them, or 8 where a row is no power of two.
+  int k_units() const { return k_row_bytes_ / 16; }
+  int k_run() const { return k_units() & -k_units(); }
+  int k_rows_apart() const { return threads_ / k_run(); }
+  int k_loads() const { return k_units() * tile_keys_ / threads_; }
 
   language::Kernel& kernel_;
   LdsPlan plan_;
