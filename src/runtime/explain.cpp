@@ -81,12 +81,12 @@ std::vector<std::string> supported() {
     std::string line(target.id);
     line += " (" + std::string(target.product) + "): attention_forward";
     std::set<std::string> dtypes;
-    std::set<int> head_dims;
+    std::set<std::pair<int, int>> head_dims;
     bool causal = false;
     bool lse = false;
     for (const AttentionShape& shape : supported_shapes(target, {})) {
       dtypes.emplace(attention_forward::to_text(shape.dtype));
-      head_dims.insert(shape.head_dim_qk);
+      head_dims.emplace(shape.head_dim_qk, shape.head_dim_v);
       causal |= shape.mask == attention_forward::Mask::causal;
       lse |= shape.lse;
     }
@@ -96,7 +96,8 @@ std::vector<std::string> supported() {
       for (const auto& item : items) line += " " + text(item);
     };
     list("dtypes", dtypes, [](const std::string& name) { return name; });
-    list("head dims", head_dims, [](int dim) { return std::to_string(dim); });
+    list("head dims", head_dims,
+         [](const std::pair<int, int>& dims) { return to_text(attention_forward::HeadDims{dims.first, dims.second}); });
     line += std::string("; masks none") + (causal ? " causal" : "");
     if (lse) line += "; LSE on request";
     line += "; pipelines";

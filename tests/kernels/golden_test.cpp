@@ -24,8 +24,12 @@ TEST_P(GoldenFacts, AreThoseOfTheTable) {
   ASSERT_NE(line, golden.end()) << "no line for it in " << WAVEJIT_GOLDEN_FACTS;
   // A change on purpose: bin/kernel_facts > tests/kernels/golden.txt
   EXPECT_EQ(facts_line(GetParam()), line->second);
-  for (const char* must : {" agprs=0 ", " spills=0 ", " private=0 ", " kernarg=296 "})
+  for (const char* must : {" spills=0 ", " private=0 ", " kernarg=296 "})
     EXPECT_NE(line->second.find(must), std::string::npos) << must;
+  // Head dim 256 has one wave a SIMD, and O may stand in accumulation registers.
+  if (GetParam().head_dim_v <= 128) {
+    EXPECT_NE(line->second.find(" agprs=0 "), std::string::npos);
+  }
   const bool dualwave = GetParam().pipeline == attention_forward::Pipeline::dualwave;
   EXPECT_TRUE(line->second.ends_with(dualwave ? " threads=512" : " threads=256"));
 }

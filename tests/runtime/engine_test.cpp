@@ -82,7 +82,7 @@ TEST_F(EngineTest, TheKeyIsTheDigestOfSpecGeneratorAndLowering) {
 
 TEST_F(EngineTest, ShapesWithoutKernelsDoNotFillMemory) {
   const auto engine = make_engine();
-  for (std::int64_t head_dim = 200; head_dim < 600; ++head_dim) {
+  for (std::int64_t head_dim = 300; head_dim < 700; ++head_dim) {
     auto call = good_call(1, 1, 1, 1, 1, head_dim);
     const auto outcome = engine->attention_forward(&call, nullptr);
     ASSERT_FALSE(outcome);
@@ -427,20 +427,22 @@ TEST_F(EngineTest, PrebuildFillsWhatCallsThenFindOnDisk) {
   const auto note = [&](const runtime::PrebuildProgress& p) { seen.push_back(p); };
   runtime::PrebuildRequest everything{.descriptors = {}, .everything = true, .targets = "gfx942,gfx950", .jobs = 4};
   ASSERT_TRUE(runtime::prebuild(config_, everything, *codegen_, note));
-  // 16 of each target for short queries, 16 more of the one that has another pipeline for long ones.
-  EXPECT_EQ(cache_files().size(), 48U);
-  ASSERT_EQ(seen.size(), 49U);
+  // Which kernels these are, prebuild_list_test.cpp asks.
+  const std::uint64_t all = seen.front().total;
+  EXPECT_GE(all, 48U);
+  EXPECT_EQ(cache_files().size(), all);
+  ASSERT_EQ(seen.size(), all + 1);
   EXPECT_EQ(seen.front().done, 0U);
   for (std::size_t i = 0; i < seen.size(); ++i) {
     EXPECT_EQ(seen[i].done, i);
-    EXPECT_EQ(seen[i].total, 48U);
+    EXPECT_EQ(seen[i].total, all);
     EXPECT_EQ(seen[i].done, seen[i].compiled + seen[i].present + seen[i].failed);
   }
-  EXPECT_EQ(seen.back().compiled, 48U);
+  EXPECT_EQ(seen.back().compiled, all);
   seen.clear();
   ASSERT_TRUE(runtime::prebuild(config_, everything, *codegen_, note));
-  EXPECT_EQ(seen.back().present, 48U);
-  EXPECT_EQ(fake_codegen().compiles, 48U);
+  EXPECT_EQ(seen.back().present, all);
+  EXPECT_EQ(fake_codegen().compiles, all);
   EXPECT_EQ(reported(*make_engine("gfx942"), good_call()).origin, WAVEJIT_ORIGIN_DISK);
   EXPECT_EQ(reported(*make_engine("gfx950"), good_call()).origin, WAVEJIT_ORIGIN_DISK);
   const wavejit_call_report longer = reported(*make_engine("gfx950"), good_call(2, 256));
@@ -490,8 +492,8 @@ TEST_F(EngineTest, PrebuildGoesOnAfterFailuresAndReportsThem) {
   });
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().status, WAVEJIT_COMPILE_FAILED);
-  EXPECT_THAT(outcome.error().detail, HasSubstr("32 of 32"));
-  EXPECT_EQ(failed, 32U);
+  EXPECT_GE(failed, 32U);
+  EXPECT_THAT(outcome.error().detail, HasSubstr(std::to_string(failed) + " of " + std::to_string(failed)));
   EXPECT_TRUE(cache_files().empty());
 }
 

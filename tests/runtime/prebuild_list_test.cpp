@@ -22,7 +22,8 @@ class PrebuildListTest : public RuntimeTest {
     std::set<std::string> specs;
     const auto engine = make_engine(target.c_str());
     for (const wavejit_dtype dtype : {WAVEJIT_FP16, WAVEJIT_BF16})
-      for (std::int64_t head_dim = 32; head_dim <= 256; head_dim += 32)
+      for (const auto& [head_dim, head_dim_v] :
+           {std::pair{32, 32}, {64, 64}, {96, 96}, {128, 64}, {128, 128}, {192, 128}, {192, 192}, {256, 256}})
         for (const auto mask : {WAVEJIT_MASK_NONE, WAVEJIT_MASK_CAUSAL})
           for (const bool lse : {false, true})
             for (const std::int64_t query_length : query_lengths)
@@ -32,6 +33,10 @@ class PrebuildListTest : public RuntimeTest {
                     std::tuple{32, 64, 1024}}) {
                 if (heads > 8 && query_length > 16'384) continue;  // a batch slice would not fit a buffer descriptor
                 auto call = good_call(batch, query_length, key_length, heads, heads, head_dim);
+                for (wavejit_tensor* tensor : {&call.v, &call.o}) {
+                  *tensor =
+                      wavejit_dense_tensor(tensor->data, WAVEJIT_FP16, batch, tensor->sizes[1], heads, head_dim_v);
+                }
                 if (lse) call.lse = good_lse(call);
                 std::uint64_t apart = 0;
                 for (wavejit_tensor* tensor : {&call.q, &call.k, &call.v, &call.o, &call.lse})

@@ -47,15 +47,16 @@ int AttentionInputs::keys(int b) const {
 
 AttentionAnswer attention_reference(const AttentionInputs& in) {
   const std::size_t d = in.head_dim;
+  const std::size_t dv = in.value_dim();
   AttentionAnswer out;
   const std::size_t all_rows = std::size_t(in.query_batches()) * in.query_rows();
-  out.o.assign(all_rows * in.query_heads * d, 0.0);
+  out.o.assign(all_rows * in.query_heads * dv, 0.0);
   out.lse.assign(all_rows * in.query_heads, minus_infinity);
   out.magnitude.assign(out.o.size(), 0.0);
   const int group = in.query_heads / in.kv_heads;
   std::vector<double> score(in.key_length);
-  std::vector<double> sum(d);
-  std::vector<double> magnitude(d);
+  std::vector<double> sum(dv);
+  std::vector<double> magnitude(dv);
   for (int b = 0; b < in.batch; ++b) {
     for (int h = 0; h < in.query_heads; ++h) {
       for (int i = 0; i < in.queries(b); ++i) {
@@ -69,12 +70,12 @@ AttentionAnswer attention_reference(const AttentionInputs& in) {
         const std::size_t batch_of_q = in.packed_queries() ? 0 : b;
         double& lse = out.lse[(batch_of_q * in.query_heads + h) * in.query_rows() + row.in_tensor];
         const float* q = &in.q[at * d];
-        const auto kv_row = [&](int j) { return (std::size_t(in.first_key(b) + j) * in.kv_heads + h / group) * d; };
+        const auto kv_row = [&](int j) { return std::size_t(in.first_key(b) + j) * in.kv_heads + h / group; };
         double largest = in.sink.empty() ? minus_infinity : in.sink[h];
         for (int j = 0; j < keys; ++j) {
           score[j] = minus_infinity;
           if (!sees(in, row, j)) continue;
-          const float* k = &in.k[kv_row(j)];
+          const float* k = &in.k[kv_row(j) * d];
           double dot = 0;
           for (std::size_t c = 0; c < d; ++c) dot += double(q[c]) * double(k[c]);
           score[j] = modified(in, row, j, dot * in.scale);
@@ -88,12 +89,12 @@ AttentionAnswer attention_reference(const AttentionInputs& in) {
           if (score[j] == minus_infinity) continue;
           const double p = std::exp(score[j] - largest);
           total += p;
-          const float* v = &in.v[kv_row(j)];
-          for (std::size_t c = 0; c < d; ++c) sum[c] += p * double(v[c]);
-          for (std::size_t c = 0; c < d; ++c) magnitude[c] += p * std::fabs(double(v[c]));
+          const float* v = &in.v[kv_row(j) * dv];
+          for (std::size_t c = 0; c < dv; ++c) sum[c] += p * double(v[c]);
+          for (std::size_t c = 0; c < dv; ++c) magnitude[c] += p * std::fabs(double(v[c]));
         }
-        for (std::size_t c = 0; c < d; ++c) out.o[at * d + c] = sum[c] / total;
-        for (std::size_t c = 0; c < d; ++c) out.magnitude[at * d + c] = magnitude[c] / total;
+        for (std::size_t c = 0; c < dv; ++c) out.o[at * dv + c] = sum[c] / total;
+        for (std::size_t c = 0; c < dv; ++c) out.magnitude[at * dv + c] = magnitude[c] / total;
         lse = largest + std::log(total);
       }
     }

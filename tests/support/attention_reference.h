@@ -15,7 +15,8 @@ struct AttentionInputs {
   int key_length = 1;
   int query_heads = 1;
   int kv_heads = 1;
-  int head_dim = 64;
+  int head_dim = 64;   // of q and k
+  int head_dim_v = 0;  // of v and o; 0: the same
   bool causal = false;
   double scale = 1;
   std::vector<float> q;
@@ -49,6 +50,8 @@ struct AttentionInputs {
   int query_batches() const { return packed_queries() ? 1 : batch; }
   int key_batches() const { return packed_keys() ? 1 : batch; }
 
+  int value_dim() const { return head_dim_v != 0 ? head_dim_v : head_dim; }
+
   // Of sequence b: its first row among all rows of all batches, and how many.
   int first_query(int b) const { return packed_queries() ? query_starts[b] : b * query_length; }
   int queries(int b) const { return packed_queries() ? query_starts[b + 1] - query_starts[b] : query_length; }
@@ -57,7 +60,7 @@ struct AttentionInputs {
 };
 
 struct AttentionAnswer {
-  std::vector<double> o;    // as q
+  std::vector<double> o;    // as q, with the head dim of v
   std::vector<double> lse;  // [query batches][query heads][query rows]
   // Σ p·|v| / Σ p, as o: what relative errors of the weights P are multiplied with.
   std::vector<double> magnitude;

@@ -144,7 +144,7 @@ std::vector<std::uint16_t> bias_rows(const AttentionCase& which, std::int64_t ro
 }  // namespace
 
 AttentionCase make_case(Storage storage, int batch, int query_length, int key_length, int query_heads, int kv_heads,
-                        int head_dim, bool causal, std::uint64_t seed, double spread) {
+                        int head_dim, bool causal, std::uint64_t seed, double spread, int head_dim_v) {
   AttentionCase c;
   c.storage = storage;
   c.inputs = {.batch = batch,
@@ -153,6 +153,7 @@ AttentionCase make_case(Storage storage, int batch, int query_length, int key_le
               .query_heads = query_heads,
               .kv_heads = kv_heads,
               .head_dim = head_dim,
+              .head_dim_v = head_dim_v,
               .causal = causal,
               .scale = 1.0F / std::sqrt(static_cast<float>(head_dim)),
               .q = {},
@@ -166,7 +167,7 @@ AttentionCase make_case(Storage storage, int batch, int query_length, int key_le
   };
   fill(c.inputs.q, std::size_t(batch) * query_length * query_heads * head_dim);
   fill(c.inputs.k, std::size_t(batch) * key_length * kv_heads * head_dim);
-  fill(c.inputs.v, std::size_t(batch) * key_length * kv_heads * head_dim);
+  fill(c.inputs.v, std::size_t(batch) * key_length * kv_heads * c.inputs.value_dim());
   return c;
 }
 
@@ -176,8 +177,10 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   const Placement keys = place(which.layout, in.key_batches(), in.key_rows(), in.kv_heads, in.head_dim);
   const DeviceTensor q(engine, queries, which.storage, &in.q);
   const DeviceTensor k(engine, keys, which.storage, &in.k);
-  const DeviceTensor v(engine, keys, which.storage, &in.v);
-  DeviceTensor o(engine, queries, which.storage, nullptr);
+  const Placement values = place(which.layout, in.key_batches(), in.key_rows(), in.kv_heads, in.value_dim());
+  const Placement results = place(which.layout, in.query_batches(), in.query_rows(), in.query_heads, in.value_dim());
+  const DeviceTensor v(engine, values, which.storage, &in.v);
+  DeviceTensor o(engine, results, which.storage, nullptr);
   const DeviceArray query_starts(engine, which.query_starts.value_or(in.query_starts));
   const DeviceArray key_starts(engine, which.key_starts.value_or(in.key_starts));
   const DeviceArray key_lengths(engine, in.key_lengths);

@@ -31,7 +31,7 @@ struct AttentionCase {
 
 // Inputs rounded to the storage type, normal with the given spread, from a seed.
 AttentionCase make_case(Storage storage, int batch, int query_length, int key_length, int query_heads, int kv_heads,
-                        int head_dim, bool causal, std::uint64_t seed, double spread = 1.0);
+                        int head_dim, bool causal, std::uint64_t seed, double spread = 1.0, int head_dim_v = 0);
 
 struct AttentionOutput {
   wavejit_status status = WAVEJIT_OK;

@@ -1,0 +1,61 @@
+// Head dims beyond the square 64 and 128: 192 for q and k with 128 for v, and 256 where the target has kernels for it.
+#include <gtest/gtest.h>
+
+#include <format>
+#include <string>
+#include <tuple>
+
+#include "attention/schedules.h"
+#include "support/attention_run.h"
+
+namespace wavejit::tests {
+namespace {
+
+struct Lengths {
+  int query;
+  int key;
+};
+
+using Combination = std::tuple<std::string, Storage, bool>;
+
+class LargeHeadDims : public ::testing::TestWithParam<Combination> {
+ protected:
+  static void check(const std::string& target, Storage storage, bool causal, int head_dim, int head_dim_v) {
+    Engine engine(target);
+    for (const Lengths& length : {Lengths{33, 65}, Lengths{130, 63}, Lengths{1, 129}, Lengths{257, 193}}) {
+      SCOPED_TRACE(std::format("q{} k{}", length.query, length.key));
+      check_under_all_schedules(
+          engine, make_case(storage, 1, length.query, length.key, 2, 1, head_dim, causal, 7, 1.0, head_dim_v));
+    }
+  }
+};
+
+TEST_P(LargeHeadDims, MatchFloat64For192And128) {
+  const auto [target, storage, causal] = GetParam();
+  check(target, storage, causal, 192, 128);
+}
+
+TEST_P(LargeHeadDims, MatchFloat64For256OrAreRefusedWithTheReason) {
+  const auto [target, storage, causal] = GetParam();
+  if (target == "gfx950") {
+    check(target, storage, causal, 256, 256);
+    return;
+  }
+  Engine engine(target);
+  const AttentionOutput output = run_attention(engine.get(), make_case(storage, 1, 2, 2, 1, 1, 256, causal, 7));
+  EXPECT_EQ(output.status, WAVEJIT_UNSUPPORTED);
+  EXPECT_NE(output.detail.find("accepted: up to 192/128"), std::string::npos) << output.detail;
+}
+
+std::string name_of(const ::testing::TestParamInfo<Combination>& info) {
+  const auto [target, storage, causal] = info.param;
+  return std::format("{}_{}_{}", target, storage == Storage::fp16 ? "fp16" : "bf16", causal ? "causal" : "full");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LargeHeadDims,
+                         ::testing::Combine(::testing::Values(std::string("gfx942"), std::string("gfx950")),
+                                            ::testing::Values(Storage::fp16, Storage::bf16), ::testing::Bool()),
+                         name_of);
+
+}  // namespace
+}  // namespace wavejit::tests
