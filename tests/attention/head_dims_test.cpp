@@ -5,6 +5,7 @@
 #include <string>
 #include <tuple>
 
+#include "attention/modified.h"
 #include "attention/schedules.h"
 #include "support/attention_run.h"
 
@@ -45,6 +46,24 @@ TEST_P(LargeHeadDims, MatchFloat64For256OrAreRefusedWithTheReason) {
   const AttentionOutput output = run_attention(engine.get(), make_case(storage, 1, 2, 2, 1, 1, 256, causal, 7));
   EXPECT_EQ(output.status, WAVEJIT_UNSUPPORTED);
   EXPECT_NE(output.detail.find("accepted: up to 192/128"), std::string::npos) << output.detail;
+}
+
+TEST_P(LargeHeadDims, MatchFloat64WithEveryModifier) {
+  const auto [target, storage, causal] = GetParam();
+  Engine engine(target);
+  for (const auto& [head_dim, head_dim_v] : {std::pair{192, 128}, std::pair{256, 256}}) {
+    if (head_dim == 256 && target != "gfx950") continue;
+    SCOPED_TRACE(std::format("d{}/{}", head_dim, head_dim_v));
+    AttentionCase which = make_case(storage, 1, 130, 193, 2, 1, head_dim, causal, 8, 1.0, head_dim_v);
+    which.inputs.softcap = 2;
+    add_bias(which, 1, 2, 1, 9);
+    add_alibi(which, 1);
+    add_sink(which, 0.5);
+    which.inputs.window = true;
+    which.inputs.window_left = 70;
+    which.inputs.window_right = 20;
+    check_under_all_schedules(engine, which);
+  }
 }
 
 std::string name_of(const ::testing::TestParamInfo<Combination>& info) {

@@ -69,6 +69,15 @@ TEST_P(AttentionModifiers, BiasOfMinusInfinityHides) {
   pipelines_.check(which);
 }
 
+// Some rows of a wave are rescaled, others not, over many tiles.
+TEST_P(AttentionModifiers, BiasThatMakesMaximaJump) {
+  AttentionCase which = make(1, 66, 400, false, 72);
+  add_bias(which, 1, 1, 12, 73);
+  for (int i = 0; i < 66; i += 3)
+    for (int j = 0; j < 400; ++j) which.inputs.bias[std::size_t(i) * 400 + j] = static_cast<float>(10 * (j >> 6));
+  pipelines_.check(which, 5e-4);
+}
+
 // Scores far beyond the cap reach ±cap and no further; a score of 0 stays 0.
 TEST_P(AttentionModifiers, SoftcapSaturates) {
   AttentionCase which = make(1, 34, 100, false, 65, 40);

@@ -1,4 +1,4 @@
-// Kernels launched directly, for what the public interface does not reach: causal offsets that align nothing. No
+// Kernels launched directly, for what the public interface does not reach: offsets that align nothing. No
 // reference is needed: kernels and rows that must see the same keys are compared bit for bit.
 #include <gtest/gtest.h>
 
@@ -80,7 +80,7 @@ class CausalOffset : public ::testing::TestWithParam<const char*> {
     return values;
   }
 
-  Result run(Mask mask, std::int32_t offset) {
+  Result run(Mask mask, std::int32_t offset, std::int32_t left = 0, std::int32_t right = 0) {
     KernelSpec spec{.dtype = attention_forward::DataType::fp16,
                     .head_dim_qk = head_dim,
                     .head_dim_v = head_dim,
@@ -115,6 +115,8 @@ class CausalOffset : public ::testing::TestWithParam<const char*> {
     arguments.query_length = queries;
     arguments.key_length = keys;
     arguments.causal_offset = offset;  // from key 0: bottom_right_mask is 0
+    arguments.window_left = left;
+    arguments.window_right = right;
     arguments.scale_log2e = 0.18F;
 
     hipModule_t module = nullptr;
@@ -165,6 +167,30 @@ TEST_P(CausalOffset, OnlyTheSumOfRowAndOffsetCounts) {
       EXPECT_EQ(std::memcmp(of(shifted, row - shift), of(base, row), row_bytes), 0) << "row " << row << " by " << shift;
     }
   }
+}
+
+constexpr std::int32_t unlimited = attention_forward::unlimited_window;
+
+TEST_P(CausalOffset, WindowWithoutLimitsShowsEveryKeyBitForBit) {
+  const Result full = run(Mask::none, 0);
+  for (const std::int32_t offset : {INT32_MIN, -100'000, 0, 100'000, INT32_MAX})
+    EXPECT_EQ(run(Mask::window, offset, unlimited, unlimited), full) << offset;
+}
+
+TEST_P(CausalOffset, WindowFarFromTheKeysHidesEveryOne) {
+  for (const std::int32_t offset : {INT32_MIN, -100'000, 100'000, INT32_MAX}) {
+    const Result empty = run(Mask::window, offset, 1000, 1000);
+    EXPECT_EQ(empty.o, std::vector<std::uint16_t>(q_.size(), 0)) << offset;
+    EXPECT_EQ(empty.lse, std::vector<float>(queries, -std::numeric_limits<float>::infinity())) << offset;
+  }
+}
+
+// One limit alone: far ahead only the left one hides, far behind only the right one.
+TEST_P(CausalOffset, WindowWithOneLimit) {
+  const Result full = run(Mask::none, 0);
+  EXPECT_EQ(run(Mask::window, INT32_MAX, unlimited, 0), full);
+  EXPECT_EQ(run(Mask::window, INT32_MIN, 0, unlimited), full);
+  EXPECT_EQ(run(Mask::window, 10, unlimited, 0), run(Mask::causal, 10));
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, CausalOffset, ::testing::Values("gfx942", "gfx950"),
