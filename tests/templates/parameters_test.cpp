@@ -63,7 +63,7 @@ TEST(Resources, RefuseWithTheReasonAndWhatIsAccepted) {
 
   spec = spec_for("gfx950", 128);
   spec.head_dim_v = 64;
-  EXPECT_THAT(resources_of(spec).error(), HasSubstr("head dim 64 of v"));
+  EXPECT_THAT(resources_of(spec).error(), HasSubstr("head dim 128/64 has no kernel"));
 
   spec = spec_for("gfx950", 128);
   spec.tile_keys = 128;
