@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -26,77 +27,72 @@ struct Sizes {
         head_dim(static_cast<std::size_t>(p.q->shape[3])) {}
 };
 
-// One head's rows as doubles: [length][head dim], or transposed.
-std::vector<double> head_of(const Array& array, HalfType type, std::size_t batch, std::size_t head, bool transposed) {
+// One head's rows: [length][head dim].
+std::vector<float> head_of(const Array& array, HalfType type, std::size_t batch, std::size_t head) {
   const auto length = static_cast<std::size_t>(array.shape[1]);
   const auto heads = static_cast<std::size_t>(array.shape[2]);
   const auto head_dim = static_cast<std::size_t>(array.shape[3]);
-  std::vector<double> values(length * head_dim);
+  std::vector<float> values(length * head_dim);
   for (std::size_t row = 0; row < length; ++row) {
     const std::uint16_t* source = &array.values[((batch * length + row) * heads + head) * head_dim];
-    for (std::size_t d = 0; d < head_dim; ++d) {
-      values[transposed ? d * length + row : row * head_dim + d] = decode(type, source[d]);
-    }
+    for (std::size_t d = 0; d < head_dim; ++d) values[row * head_dim + d] = decode(type, source[d]);
   }
   return values;
 }
 
-// Sums run over keys in the inner loop so that the host vectorises them without reordering a single sum.
 void attend_head(const AttentionProblem& problem, std::size_t batch, std::size_t head, ExactAttention& exact) {
   const Sizes s(problem);
   const std::size_t kv_head = head / (s.heads / s.kv_heads);
-  const auto query = head_of(*problem.q, problem.type, batch, head, false);
-  const auto keys = head_of(*problem.k, problem.type, batch, kv_head, true);
-  const auto values = head_of(*problem.v, problem.type, batch, kv_head, false);
-  std::vector<double> scores(s.keys);
-  std::vector<double> sums(s.head_dim);
-  std::vector<double> magnitudes(s.head_dim);
+  const auto query = head_of(*problem.q, problem.type, batch, head);
+  const auto keys = head_of(*problem.k, problem.type, batch, kv_head);
+  const auto values = head_of(*problem.v, problem.type, batch, kv_head);
+  std::vector<std::int64_t> rows(s.queries);
+  for (std::size_t row = 0; row < s.queries; ++row) rows[row] = static_cast<std::int64_t>(row);
+  ScoreRules rules;
+  rules.scale = static_cast<double>(problem.scale);
+  // Aligned bottom-right: the last query sees every key.
+  rules.position =
+      problem.causal_prefix.value_or(static_cast<std::int64_t>(s.keys) - static_cast<std::int64_t>(s.queries));
+  if (problem.causal) rules.diagonal = rules.position;
+  if (problem.window) {
+    rules.window_left = problem.window_left;
+    rules.window_right = problem.window_right;
+  }
+  rules.softcap = static_cast<double>(problem.softcap);
+  if (!problem.slopes.empty()) {
+    const bool of_batch = problem.slopes.size() > s.heads;
+    rules.slope = static_cast<double>(problem.slopes[of_batch ? batch * s.heads + head : head]);
+  }
+  if (!problem.sinks.empty()) rules.sink = static_cast<double>(problem.sinks[head]);
+  HeadRows wanted{.rules = rules,
+                  .head_dim_qk = s.head_dim,
+                  .head_dim_v = s.head_dim,
+                  .keys = s.keys,
+                  .rows = rows,
+                  .q = query,
+                  .k = keys,
+                  .v = values,
+                  .bias = {}};
+  if (problem.bias != nullptr) {
+    const Shape& shape = problem.bias->shape;
+    const std::size_t first =
+        (shape[0] > 1 ? batch : 0) * static_cast<std::size_t>(shape[1]) + (shape[1] > 1 ? head : 0);
+    wanted.bias = [&problem, first, &s](std::int64_t row, std::int64_t key) {
+      const std::size_t at =
+          (first * s.queries + static_cast<std::size_t>(row)) * s.keys + static_cast<std::size_t>(key);
+      return static_cast<double>(decode(problem.type, problem.bias->values[at]));
+    };
+  }
+  const ExactRows answer = exact_rows(wanted);
+  std::ranges::copy(answer.lse, &exact.lse[(batch * s.heads + head) * s.queries]);
   for (std::size_t row = 0; row < s.queries; ++row) {
-    // Aligned bottom-right: the last query sees every key.
-    const std::int64_t last = static_cast<std::int64_t>(row + s.keys) - static_cast<std::int64_t>(s.queries);
-    const std::size_t visible =
-        problem.causal
-            ? static_cast<std::size_t>(std::clamp<std::int64_t>(last + 1, 0, static_cast<std::int64_t>(s.keys)))
-            : s.keys;
-    double& lse = exact.lse[(batch * s.heads + head) * s.queries + row];
-    double* output = &exact.output[((batch * s.queries + row) * s.heads + head) * s.head_dim];
-    double* magnitude = &exact.magnitude[((batch * s.queries + row) * s.heads + head) * s.head_dim];
-    if (visible == 0) {
-      lse = -infinity;
-      std::fill_n(output, s.head_dim, 0.0);
-      std::fill_n(magnitude, s.head_dim, 0.0);
-      continue;
-    }
-    std::fill_n(scores.begin(), visible, 0.0);
-    for (std::size_t d = 0; d < s.head_dim; ++d) {
-      const double q = query[row * s.head_dim + d];
-      const double* k = &keys[d * s.keys];
-      for (std::size_t key = 0; key < visible; ++key) scores[key] += q * k[key];
-    }
-    double maximum = -infinity;
-    for (std::size_t key = 0; key < visible; ++key) {
-      scores[key] *= static_cast<double>(problem.scale);
-      maximum = std::max(maximum, scores[key]);
-    }
-    double total = 0;
-    std::ranges::fill(sums, 0.0);
-    std::ranges::fill(magnitudes, 0.0);
-    for (std::size_t key = 0; key < visible; ++key) {
-      const double weight = std::exp(scores[key] - maximum);
-      total += weight;
-      const double* v = &values[key * s.head_dim];
-      for (std::size_t d = 0; d < s.head_dim; ++d) {
-        sums[d] += weight * v[d];
-        magnitudes[d] += weight * std::fabs(v[d]);
-      }
-    }
-    lse = maximum + std::log(total);
-    for (std::size_t d = 0; d < s.head_dim; ++d) {
-      output[d] = sums[d] / total;
-      magnitude[d] = magnitudes[d] / total;
-    }
+    const std::size_t to = ((batch * s.queries + row) * s.heads + head) * s.head_dim;
+    std::copy_n(&answer.output[row * s.head_dim], s.head_dim, &exact.output[to]);
+    std::copy_n(&answer.magnitude[row * s.head_dim], s.head_dim, &exact.magnitude[to]);
   }
 }
+
+}  // namespace
 
 double error_between(double exact, float got) {
   if (std::isnan(exact) && std::isnan(got)) return 0;
@@ -104,7 +100,21 @@ double error_between(double exact, float got) {
   return exact == static_cast<double>(got) ? 0 : infinity;
 }
 
-}  // namespace
+double allowed_by_roundings(HalfType type, double exact, double magnitude) {
+  const double of_weights = half_ulp(type, 1.0) * magnitude;
+  return of_weights + half_ulp(type, std::fabs(exact) + of_weights) + 1e-5;
+}
+
+void on_all_cores(std::size_t count, const std::function<void(std::size_t)>& task) {
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < count; i = next++) task(i);
+  };
+  std::vector<std::jthread> others;
+  const std::size_t threads = std::min<std::size_t>(std::max(1U, std::thread::hardware_concurrency()), count);
+  for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work);
+  work();
+}
 
 ExactAttention exact_attention(const AttentionProblem& problem) {
   const Sizes s(problem);
@@ -112,17 +122,7 @@ ExactAttention exact_attention(const AttentionProblem& problem) {
   exact.output.resize(s.batch * s.queries * s.heads * s.head_dim);
   exact.lse.resize(s.batch * s.heads * s.queries);
   exact.magnitude.resize(exact.output.size());
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < s.batch * s.heads; i = next++)
-      attend_head(problem, i / s.heads, i % s.heads, exact);
-  };
-  std::vector<std::jthread> others;
-  const std::size_t threads =
-      std::min<std::size_t>(std::max(1U, std::thread::hardware_concurrency()), s.batch * s.heads);
-  for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work);
-  work();
-  others.clear();
+  on_all_cores(s.batch * s.heads, [&](std::size_t i) { attend_head(problem, i / s.heads, i % s.heads, exact); });
   return exact;
 }
 
@@ -147,8 +147,7 @@ Accuracy compare_output(const AttentionProblem& problem, const ExactAttention& e
   }
   const double usual = 2 * std::max(accuracy.rounding_error, half_ulp(problem.type, largest)) + 1e-5;
   const auto allowed = [&](std::size_t i) {
-    const double of_weights = half_ulp(problem.type, 1.0) * exact.magnitude[i];
-    const double roundings = of_weights + half_ulp(problem.type, std::fabs(exact.output[i]) + of_weights) + 1e-5;
+    const double roundings = allowed_by_roundings(problem.type, exact.output[i], exact.magnitude[i]);
     return std::max(usual, std::isfinite(roundings) ? roundings : 0.0);
   };
   accuracy.passed = true;

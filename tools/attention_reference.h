@@ -1,8 +1,11 @@
-// Attention by its definition, in double, on the stored 16-bit inputs: what --check compares with. No tiles, no online
-// softmax, nothing shared with the kernels.
+// Attention by its definition, in double, on the stored 16-bit inputs: what --check and sweep compare with. No tiles,
+// no online softmax, nothing shared with the kernels.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +14,53 @@
 
 namespace wavejit::tools {
 
+// ---- Some rows of one head of one sequence --------------------------------------------------------------------------
+
+// From the score to what the softmax sees.
+struct ScoreRules {
+  double scale = 1;
+  // Row i sees keys 0 … i + diagonal.
+  std::optional<std::int64_t> diagonal;
+  // Row i stands at key position i + position; its window is keys position − left … position + right; −1: no limit.
+  std::int64_t position = 0;
+  std::int64_t window_left = -1;
+  std::int64_t window_right = -1;
+  double softcap = 0;          // score ← cap · tanh(score / cap); 0: none
+  double slope = 0;            // ALiBi: − slope · |position of the row − key|
+  std::optional<double> sink;  // a logit that takes weight and gives no value
+};
+
+struct HeadRows {
+  ScoreRules rules;
+  std::size_t head_dim_qk = 0;
+  std::size_t head_dim_v = 0;
+  std::size_t keys = 0;
+  std::span<const std::int64_t> rows;  // their numbers in the sequence
+  std::span<const float> q;            // [rows][head dim of q and k]
+  std::span<const float> k;            // [keys][head dim of q and k]
+  std::span<const float> v;            // [keys][head dim of v]
+  // What is added to the score of (row number, key); empty: nothing.
+  std::function<double(std::int64_t row, std::int64_t key)> bias;
+};
+
+struct ExactRows {
+  std::vector<double> output;     // [rows][head dim of v]
+  std::vector<double> magnitude;  // Σ p·|v| / Σ p, as output
+  std::vector<double> lse;        // [rows]
+};
+
+// On this thread.
+ExactRows exact_rows(const HeadRows& head);
+
+// The keys first … end − 1 that a row sees; first == end: none.
+struct VisibleKeys {
+  std::int64_t first = 0;
+  std::int64_t end = 0;
+};
+VisibleKeys visible_keys(const ScoreRules& rules, std::int64_t row, std::int64_t keys);
+
+// ---- Whole arrays ---------------------------------------------------------------------------------------------------
+
 struct AttentionProblem {
   HalfType type = HalfType::fp16;
   const Array* q = nullptr;  // [B, Sq, Hq, D]
@@ -18,6 +68,14 @@ struct AttentionProblem {
   const Array* v = nullptr;
   float scale = 1;
   bool causal = false;
+  std::optional<std::int64_t> causal_prefix = std::nullopt;  // where row 0's diagonal begins; else aligned bottom-right
+  bool window = false;
+  std::int64_t window_left = -1;
+  std::int64_t window_right = -1;
+  float softcap = 0;                   // 0: none
+  const Array* bias = nullptr;         // [B or 1, Hq or 1, Sq, Sk]
+  std::span<const float> slopes = {};  // [B, Hq] or [Hq]; empty: none
+  std::span<const float> sinks = {};   // [Hq]; empty: none
 };
 
 struct ExactAttention {
@@ -38,11 +96,19 @@ struct Accuracy {
   std::string where;  // the element with the largest error
 };
 
+// 0 for equal infinities and for two NaNs; infinite where one of the two is not finite and the other differs.
+double error_between(double exact, float got);
+// What the roundings of one element can amount to: P rounded to the storage type weighs Σ p·|v|, and O is rounded once.
+double allowed_by_roundings(HalfType type, double exact, double magnitude);
+
 // Every element within 2 × max(rounding error of the exact answer, half an ulp at its largest magnitude) + 1e-5, or
-// within what its own roundings can amount to: P rounded to the storage type weighs Σ p·|v|, and O is rounded once
-// (docs/canonical-arithmetic.md). `bound` is what the element with the largest error may have.
+// within what its own roundings can amount to (docs/canonical-arithmetic.md). `bound` is what the element with the
+// largest error may have.
 Accuracy compare_output(const AttentionProblem& problem, const ExactAttention& exact, const std::vector<float>& output);
 // LSE: within 1e-4; rows without keys must be −inf.
 Accuracy compare_lse(const AttentionProblem& problem, const ExactAttention& exact, const std::vector<float>& lse);
+
+// Calls task(0) … task(count − 1) on all cores.
+void on_all_cores(std::size_t count, const std::function<void(std::size_t)>& task);
 
 }  // namespace wavejit::tools

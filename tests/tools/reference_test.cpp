@@ -1,7 +1,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <limits>
+#include <vector>
 
 #include "tool_test_support.h"
 #include "tools/attention_reference.h"
@@ -60,6 +64,105 @@ TEST(ReferenceTest, GroupedHeads) {
   const Array k = array_of({1, 1, 2, 1}, {0, 0});
   const Array v = array_of({1, 1, 2, 1}, {5, 7});
   EXPECT_EQ(exact_attention({.q = &q, .k = &k, .v = &v}).output, (std::vector<double>{5, 5, 7, 7}));
+}
+
+// One head of dimension 1 whose scores are the keys and whose values are 2^key number, so that sums tell who was seen.
+class ExactRowsTest : public ::testing::Test {
+ protected:
+  ExactRows attend(const ScoreRules& rules, std::vector<float> scores, std::vector<std::int64_t> rows = {0}) {
+    std::vector<float> values(scores.size());
+    for (std::size_t key = 0; key < values.size(); ++key) values[key] = std::ldexp(1.0F, static_cast<int>(key));
+    const std::vector<float> q(rows.size(), 1);
+    return exact_rows({.rules = rules,
+                       .head_dim_qk = 1,
+                       .head_dim_v = 1,
+                       .keys = scores.size(),
+                       .rows = rows,
+                       .q = q,
+                       .k = scores,
+                       .v = values,
+                       .bias = bias_});
+  }
+  std::function<double(std::int64_t, std::int64_t)> bias_;
+};
+
+TEST_F(ExactRowsTest, WindowsAndDiagonalsHideKeys) {
+  ScoreRules rules;
+  rules.position = 2;
+  rules.window_left = 1;
+  rules.window_right = 2;
+  // Row 0 stands at key 2 and sees 1 … 4; row 4 stands at 6 and sees 5 … 7; row 9 nothing.
+  const auto exact = attend(rules, std::vector<float>(8), {0, 4, 9});
+  EXPECT_NEAR(exact.output[0], (2 + 4 + 8 + 16) / 4.0, 1e-12);
+  EXPECT_NEAR(exact.output[1], (32 + 64 + 128) / 3.0, 1e-12);
+  EXPECT_EQ(exact.output[2], 0);
+  EXPECT_EQ(exact.lse[2], -std::numeric_limits<double>::infinity());
+  rules.diagonal = 2;  // and no key after its own
+  EXPECT_NEAR(attend(rules, std::vector<float>(8)).output[0], (2 + 4) / 2.0, 1e-12);
+}
+
+TEST_F(ExactRowsTest, SoftcapBiasSlopeAndSink) {
+  ScoreRules rules;
+  rules.softcap = 2;
+  EXPECT_NEAR(attend(rules, {5}).lse[0], 2 * std::tanh(2.5), 1e-12);
+  rules = {};
+  rules.slope = 0.5;
+  rules.position = 1;
+  EXPECT_NEAR(attend(rules, {0, 0, 0}).lse[0], std::log(1 + 2 * std::exp(-0.5)), 1e-12);
+  rules = {};
+  rules.sink = std::log(3.0);
+  const auto sunk = attend(rules, {0});
+  EXPECT_NEAR(sunk.output[0], 0.25, 1e-12);
+  EXPECT_NEAR(sunk.lse[0], std::log(4.0), 1e-12);
+  bias_ = [](std::int64_t row, std::int64_t key) { return row == 7 && key == 1 ? std::log(3.0) : 0.0; };
+  EXPECT_NEAR(attend({}, {0, 0}, {7}).output[0], (1 + 3 * 2) / 4.0, 1e-12);
+  bias_ = [](std::int64_t, std::int64_t) { return -std::numeric_limits<double>::infinity(); };
+  EXPECT_EQ(attend({}, {0, 0}).output[0], 0);
+}
+
+// More rows and keys than any block of the loops holds, none of them a multiple, against sums written out plainly.
+TEST_F(ExactRowsTest, BlocksDoNotShow) {
+  const std::size_t keys = 300;
+  const std::size_t count = 71;
+  const std::size_t dim = 13;
+  const auto k = normal_values({1, static_cast<std::int64_t>(keys), 1, static_cast<std::int64_t>(dim)}, 1);
+  auto v = normal_values({1, static_cast<std::int64_t>(keys), 1, static_cast<std::int64_t>(dim)}, 2);
+  const auto q = normal_values({1, static_cast<std::int64_t>(count), 1, static_cast<std::int64_t>(dim)}, 3);
+  std::vector<std::int64_t> rows;
+  for (std::size_t row = 0; row < count; ++row) rows.push_back(static_cast<std::int64_t>(3 * row));
+  v[299 * dim] = std::numeric_limits<float>::quiet_NaN();  // only rows 209 and later see the last key
+  ScoreRules rules;
+  rules.scale = 0.7;
+  rules.diagonal = 90;
+  const auto exact = exact_rows({.rules = rules,
+                                 .head_dim_qk = dim,
+                                 .head_dim_v = dim,
+                                 .keys = keys,
+                                 .rows = rows,
+                                 .q = q,
+                                 .k = k,
+                                 .v = v,
+                                 .bias = {}});
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t seen = std::min<std::size_t>(keys, 3 * i + 91);
+    std::vector<double> sums(dim);
+    double total = 0;
+    for (std::size_t key = 0; key < seen; ++key) {
+      double score = 0;
+      for (std::size_t d = 0; d < dim; ++d) score += static_cast<double>(q[i * dim + d]) * k[key * dim + d];
+      const double weight = std::exp(0.7 * score);
+      total += weight;
+      for (std::size_t d = 0; d < dim; ++d) sums[d] += weight * v[key * dim + d];
+    }
+    EXPECT_NEAR(exact.lse[i], std::log(total), 1e-10);
+    for (std::size_t d = 0; d < dim; ++d) {
+      if (d == 0 && seen == keys) {
+        EXPECT_TRUE(std::isnan(exact.output[i * dim]));
+      } else {
+        EXPECT_NEAR(exact.output[i * dim + d], sums[d] / total, 1e-10) << i << ' ' << d;
+      }
+    }
+  }
 }
 
 class AccuracyTest : public ::testing::Test {
