@@ -281,6 +281,58 @@ typedef void (*wavejit_line_callback)(void* context, const char* line);
 WAVEJIT_API wavejit_status wavejit_explain(const struct wavejit_engine_options* options, const char* descriptor,
                                            const char* target, wavejit_line_callback line, void* context);
 
+typedef enum wavejit_layout {
+  WAVEJIT_LAYOUT_BSHD = 0,
+  WAVEJIT_LAYOUT_BHSD = 1,
+  WAVEJIT_LAYOUT_PACKED = 2
+} wavejit_layout;
+
+/* The dimensions that a bias or slopes have of their own. */
+typedef enum wavejit_extent {
+  WAVEJIT_EXTENT_NONE = 0, /* there is no such tensor */
+  WAVEJIT_EXTENT_ONE = 1,
+  WAVEJIT_EXTENT_HEAD = 2,
+  WAVEJIT_EXTENT_BATCH = 3,
+  WAVEJIT_EXTENT_BATCH_AND_HEAD = 4
+} wavejit_extent;
+
+/* What a problem descriptor says, defaults filled in. */
+struct wavejit_problem {
+  size_t size;
+  const char* text; /* canonical */
+  int32_t dtype;    /* enum wavejit_dtype */
+  int32_t layout;   /* enum wavejit_layout */
+  int64_t batch;
+  int64_t query_length; /* of packed sequences: the longest */
+  int64_t key_length;
+  int64_t query_heads;
+  int64_t kv_heads;
+  int64_t head_dim_qk;
+  int64_t head_dim_v;
+  const int64_t* query_lengths; /* [batch], or null: all alike */
+  const int64_t* key_lengths;   /* the same; of dense keys: how many count */
+  int64_t causal_prefix;
+  int64_t seed;       /* -1: not said */
+  const char* inputs; /* null: not said */
+  int32_t mask;       /* enum wavejit_mask, bits */
+  int32_t window_left;
+  int32_t window_right;
+  int32_t lse;
+  int32_t bias;  /* enum wavejit_extent */
+  int32_t alibi; /* the same */
+  int32_t sink;
+  int32_t splits; /* 0: not said, or auto */
+  float scale;
+  float softcap; /* 0: none */
+};
+/* `problem` and what it points to are valid during the call only. */
+typedef void (*wavejit_problem_callback)(void* context, const struct wavejit_problem* problem);
+
+/* Reads a descriptor. WAVEJIT_INVALID_ARGUMENT: it is none; WAVEJIT_UNSUPPORTED: a word that this version does not do.
+ * The detail names the word, its place and what is accepted. */
+WAVEJIT_API wavejit_status wavejit_problem_parse(const char* descriptor, wavejit_problem_callback problem,
+                                                 void* context);
+
 /* The supported combinations, from the program's own tables. */
 WAVEJIT_API wavejit_status wavejit_supported(wavejit_line_callback line, void* context);
 

@@ -13,6 +13,7 @@
 #include "runtime/config.h"
 #include "runtime/engine.h"
 #include "runtime/explain.h"
+#include "runtime/parsed_problem.h"
 #include "runtime/prebuild.h"
 #include "runtime/struct_size.h"
 #include "wavejit/wavejit.h"
@@ -247,6 +248,19 @@ wavejit_status wavejit_explain(const wavejit_engine_options* options, const char
     auto lines = explain(*config, descriptor, target != nullptr ? target : "", process_codegen());
     if (!lines) return std::unexpected(std::move(lines.error()));
     for (const std::string& text : *lines) line(context, text.c_str());
+    return {};
+  });
+}
+
+wavejit_status wavejit_problem_parse(const char* descriptor, wavejit_problem_callback problem, void* context) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(descriptor, "descriptor", "a problem descriptor"); !given) return given;
+    if (auto given = require(problem, "problem", "a function that takes the problem"); !given) return given;
+    auto parsed = parse_descriptor(descriptor);
+    if (!parsed) return std::unexpected(std::move(parsed.error()));
+    const std::string text = to_text(*parsed);
+    const wavejit_problem told = parsed_problem(*parsed, text);
+    problem(context, &told);
     return {};
   });
 }

@@ -1,0 +1,100 @@
+#include "runtime/parsed_problem.h"
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+namespace wavejit::runtime {
+namespace {
+
+// Texts that the parser has accepted.
+template <typename Number>
+std::optional<Number> value_of(std::string_view text) {
+  Number value{};
+  if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc{}) return std::nullopt;
+  return value;
+}
+
+std::int32_t layout_of(Layout layout) {
+  switch (layout) {
+    case Layout::bhsd:
+      return WAVEJIT_LAYOUT_BHSD;
+    case Layout::packed:
+      return WAVEJIT_LAYOUT_PACKED;
+    case Layout::bshd:
+      break;
+  }
+  return WAVEJIT_LAYOUT_BSHD;
+}
+
+std::int32_t extent_of(BiasExtent extent) {
+  switch (extent) {
+    case BiasExtent::batch_and_head:
+      return WAVEJIT_EXTENT_BATCH_AND_HEAD;
+    case BiasExtent::batch:
+      return WAVEJIT_EXTENT_BATCH;
+    case BiasExtent::head:
+      return WAVEJIT_EXTENT_HEAD;
+    case BiasExtent::one:
+      return WAVEJIT_EXTENT_ONE;
+    case BiasExtent::none:
+      break;
+  }
+  return WAVEJIT_EXTENT_NONE;
+}
+
+std::int32_t extent_of(AlibiExtent extent) {
+  switch (extent) {
+    case AlibiExtent::batch_and_head:
+      return WAVEJIT_EXTENT_BATCH_AND_HEAD;
+    case AlibiExtent::head:
+      return WAVEJIT_EXTENT_HEAD;
+    case AlibiExtent::none:
+      break;
+  }
+  return WAVEJIT_EXTENT_NONE;
+}
+
+}  // namespace
+
+wavejit_problem parsed_problem(const ProblemDescriptor& descriptor, const std::string& text) {
+  const AttentionShape& shape = descriptor.shape;
+  wavejit_problem problem{};
+  problem.size = sizeof problem;
+  problem.text = text.c_str();
+  problem.dtype = shape.dtype == attention_forward::DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
+  problem.layout = layout_of(descriptor.layout);
+  problem.batch = descriptor.batch;
+  problem.query_length = descriptor.query_length;
+  problem.key_length = descriptor.key_length;
+  problem.query_heads = descriptor.query_heads;
+  problem.kv_heads = descriptor.kv_heads;
+  problem.head_dim_qk = shape.head_dim_qk;
+  problem.head_dim_v = shape.head_dim_v;
+  if (!descriptor.query_lengths.empty()) problem.query_lengths = descriptor.query_lengths.data();
+  if (!descriptor.key_lengths.empty()) problem.key_lengths = descriptor.key_lengths.data();
+  if (descriptor.causal) problem.mask |= WAVEJIT_MASK_CAUSAL;
+  if (descriptor.causal_prefix) {
+    problem.mask |= WAVEJIT_MASK_PREFIX;
+    problem.causal_prefix = *descriptor.causal_prefix;
+  }
+  if (descriptor.window) {
+    problem.mask |= WAVEJIT_MASK_WINDOW;
+    problem.window_left = static_cast<std::int32_t>(descriptor.window->first);
+    problem.window_right = static_cast<std::int32_t>(descriptor.window->second);
+  }
+  problem.lse = shape.lse ? 1 : 0;
+  problem.scale = value_of<float>(descriptor.scale)
+                      .value_or(static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_dim_qk))));
+  problem.softcap = value_of<float>(descriptor.softcap).value_or(0.0F);
+  problem.bias = extent_of(descriptor.bias);
+  problem.alibi = extent_of(descriptor.alibi);
+  problem.sink = descriptor.sink ? 1 : 0;
+  problem.splits = descriptor.splits > 0 ? static_cast<std::int32_t>(descriptor.splits) : 0;
+  problem.seed = value_of<std::int64_t>(descriptor.seed).value_or(-1);
+  problem.inputs = descriptor.inputs.empty() ? nullptr : descriptor.inputs.c_str();
+  return problem;
+}
+
+}  // namespace wavejit::runtime
