@@ -103,9 +103,15 @@ float value_of(Element element, bool swap) {
   }
 }
 
+// The file's elements in C order.
 template <typename Element>
-void convert(const NpyHeader& header, HalfType type, std::vector<Element>& elements, Array& array) {
+Result<void> raw_elements(const std::string& field, const std::string& path, std::ifstream& file,
+                          const NpyHeader& header, std::vector<Element>& elements) {
   static_assert(std::endian::native == std::endian::little);
+  elements.resize(static_cast<std::size_t>(element_count(header.shape)));
+  file.seekg(static_cast<std::streamoff>(header.data_offset));
+  file.read(reinterpret_cast<char*>(elements.data()), static_cast<std::streamsize>(elements.size() * sizeof(Element)));
+  if (!file) return bad_file(field, path, "cannot read its elements: " + errno_text());
   if (header.fortran_order) {
     const std::array<std::size_t, 4> shape = {
         static_cast<std::size_t>(header.shape[0]), static_cast<std::size_t>(header.shape[1]),
@@ -115,6 +121,11 @@ void convert(const NpyHeader& header, HalfType type, std::vector<Element>& eleme
     const xt::xtensor<Element, 4, xt::layout_type::row_major> in_c_order = in_fortran_order;
     std::copy(in_c_order.data(), in_c_order.data() + in_c_order.size(), elements.begin());
   }
+  return {};
+}
+
+template <typename Element>
+void convert(const NpyHeader& header, HalfType type, const std::vector<Element>& elements, Array& array) {
   array.values.resize(elements.size());
   for (std::size_t i = 0; i < elements.size(); ++i) {
     const float value = value_of(elements[i], header.big_endian);
@@ -128,24 +139,53 @@ Result<Array> read_elements(const std::string& field, const std::string& path, s
                             const NpyHeader& header, HalfType type) {
   Array array;
   array.shape = header.shape;
-  std::vector<Element> elements(static_cast<std::size_t>(element_count(header.shape)));
-  file.seekg(static_cast<std::streamoff>(header.data_offset));
-  file.read(reinterpret_cast<char*>(elements.data()), static_cast<std::streamsize>(elements.size() * sizeof(Element)));
-  if (!file) return bad_file(field, path, "cannot read its elements: " + errno_text());
+  std::vector<Element> elements;
+  if (auto read = raw_elements(field, path, file, header, elements); !read) return std::unexpected(read.error());
   convert(header, type, elements, array);
   return array;
 }
 
 }  // namespace
 
+namespace {
+
+Result<NpyHeader> header_of_array(const std::string& field, const std::string& path, std::ifstream& file) {
+  auto header = header_of(field, path, file);
+  if (header && header->rank != 4) {
+    return bad_file(
+        field, path,
+        fmt::format("its shape has {} dimensions; 4 are accepted: [batch, length, heads, head dim]", header->rank));
+  }
+  return header;
+}
+
+}  // namespace
+
 Result<NpyHeader> read_npy_header(const std::string& field, const std::string& path) {
   std::ifstream file;
-  return header_of(field, path, file);
+  return header_of_array(field, path, file);
+}
+
+Result<Vector> read_npy_vector(const std::string& field, const std::string& path) {
+  std::ifstream file;
+  const auto header = header_of(field, path, file);
+  if (!header) return std::unexpected(header.error());
+  if (header->rank > 2) {
+    return bad_file(
+        field, path,
+        fmt::format("its shape has {} dimensions; 1 or 2 are accepted: [heads], [batch, heads]", header->rank));
+  }
+  if (header->half) return bad_file(field, path, "its dtype is float16; float32 is accepted");
+  std::vector<std::uint32_t> elements;
+  if (auto read = raw_elements(field, path, file, *header, elements); !read) return std::unexpected(read.error());
+  Vector vector{.shape = {header->shape.begin(), header->shape.begin() + header->rank}, .values = {}};
+  for (const std::uint32_t element : elements) vector.values.push_back(value_of(element, header->big_endian));
+  return vector;
 }
 
 Result<Array> read_npy(const std::string& field, const std::string& path, HalfType type) {
   std::ifstream file;
-  const auto header = header_of(field, path, file);
+  const auto header = header_of_array(field, path, file);
   if (!header) return std::unexpected(header.error());
   return header->half ? read_elements<std::uint16_t>(field, path, file, *header, type)
                       : read_elements<std::uint32_t>(field, path, file, *header, type);

@@ -24,7 +24,8 @@ std::int64_t element_count(const Shape& shape);
 
 // What a file says of itself, after its header and exact length were checked.
 struct NpyHeader {
-  Shape shape{};
+  Shape shape{};  // sizes beyond the rank are 1
+  int rank = 4;
   bool half = false;  // float16, else float32
   bool big_endian = false;
   bool fortran_order = false;
@@ -32,6 +33,7 @@ struct NpyHeader {
 };
 
 // `field` names the array in errors: "q".
+// Of four dimensions.
 Result<NpyHeader> read_npy_header(const std::string& field, const std::string& path);
 
 struct Array {
@@ -41,6 +43,14 @@ struct Array {
 };
 
 Result<Array> read_npy(const std::string& field, const std::string& path, HalfType type);
+
+// One or two dimensions, as [heads] or [batch, heads].
+struct Vector {
+  std::vector<std::int64_t> shape;
+  std::vector<float> values;  // in C order
+};
+
+Result<Vector> read_npy_vector(const std::string& field, const std::string& path);
 
 // The bytes of a float32 file in C order; shape of any rank.
 std::string npy_bytes(std::span<const float> values, std::span<const std::int64_t> shape);

@@ -90,7 +90,7 @@ Problem take_order(Cursor& cursor, NpyHeader& header) {
 }
 
 Problem take_shape(Cursor& cursor, NpyHeader& header) {
-  if (!cursor.take('(')) return "its shape is " + cursor.where() + "; a tuple of four sizes is accepted";
+  if (!cursor.take('(')) return "its shape is " + cursor.where() + "; a tuple of sizes is accepted";
   std::vector<std::int64_t> sizes;
   while (!cursor.take(')')) {
     if (!sizes.empty() && !cursor.take(','))
@@ -100,9 +100,10 @@ Problem take_shape(Cursor& cursor, NpyHeader& header) {
     if (!size) return "its shape goes on with " + cursor.where() + "; sizes from 0 are accepted";
     sizes.push_back(*size);
   }
-  if (sizes.size() != header.shape.size()) {
-    return fmt::format("its shape has {} dimensions; 4 are accepted: [batch, length, heads, head dim]", sizes.size());
-  }
+  if (sizes.empty() || sizes.size() > header.shape.size())
+    return fmt::format("its shape has {} dimensions; 1 to 4 are accepted", sizes.size());
+  header.rank = static_cast<int>(sizes.size());
+  sizes.resize(header.shape.size(), 1);
   // Zero sizes must not hide an overflow of the others: strides are made of them.
   std::int64_t elements = 1;
   for (std::size_t i = 0; i < sizes.size(); ++i) {

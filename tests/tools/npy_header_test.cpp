@@ -28,6 +28,13 @@ TEST(NpyHeaderTest, ReadsAnyOrderQuotesAndSpacing) {
   EXPECT_TRUE(parse_npy_header("{ 'descr' : '<f4' , 'fortran_order' : False , 'shape' : ( 1 , 2 , 3 , 4 , ) , }\n"));
 }
 
+TEST(NpyHeaderTest, FewerDimensionsKeepTheirRank) {
+  const auto header = parse_npy_header("{'descr': '<f4', 'fortran_order': False, 'shape': (5,)}");
+  ASSERT_TRUE(header) << header.error();
+  EXPECT_EQ(header->rank, 1);
+  EXPECT_EQ(header->shape, (Shape{5, 1, 1, 1}));
+}
+
 struct Bad {
   const char* text;
   const char* word;  // that the error must have
@@ -57,9 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1, 2, 3, 4)}", "fortran_order is 'Maybe"},
         Bad{"{'descr': '<f4', 'fortran_order': 1, 'shape': (1, 2, 3, 4)}", "fortran_order is '1"},
         Bad{"{'descr': '<f4', 'fortran_order': False, 'shape': 5}", "shape is '5"},
-        Bad{"{'descr': '<f4', 'fortran_order': False, 'shape': ()}", "0 dimensions; 4 are accepted"},
-        Bad{"{'descr': '<f4', 'fortran_order': False, 'shape': (5,)}", "1 dimensions"},
-        Bad{"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2, 3)}", "3 dimensions"},
+        Bad{"{'descr': '<f4', 'fortran_order': False, 'shape': ()}", "0 dimensions; 1 to 4 are accepted"},
         Bad{"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2, 3, 4, 5)}", "5 dimensions"},
         Bad{"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2, 3, -4)}", "sizes from 0"},
         Bad{"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2, 3, 4.5)}", "'.5"},

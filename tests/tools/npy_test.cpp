@@ -149,6 +149,22 @@ TEST_F(NpyTest, WritesWhatItReads) {
   for (std::size_t i = 0; i < values_.size(); ++i) ASSERT_EQ(array->values[i], encode(HalfType::bf16, values_[i]));
 }
 
+TEST_F(NpyTest, VectorsHaveOneOrTwoDimensions) {
+  for (const std::vector<std::int64_t>& shape : {std::vector<std::int64_t>{120}, {8, 15}}) {
+    write_text(path_, npy_bytes(values_, shape));
+    const auto vector = read_npy_vector("sink", path_);
+    ASSERT_TRUE(vector) << vector.error().what;
+    EXPECT_EQ(vector->shape, shape);
+    EXPECT_EQ(vector->values, values_);
+    // No array of four dimensions.
+    expect_refused(read_text(path_), std::to_string(shape.size()) + " dimensions; 4 are accepted");
+  }
+  write_text(path_, npy_bytes(values_, std::vector<std::int64_t>{2, 12, 5}));
+  const auto cube = read_npy_vector("sink", path_);
+  ASSERT_FALSE(cube);
+  EXPECT_THAT(cube.error().what, HasSubstr("3 dimensions; 1 or 2 are accepted"));
+}
+
 TEST_F(NpyTest, WritesOtherRanksAndNothing) {
   const std::vector<std::int64_t> three = {2, 12, 5};
   write_text(path_, npy_bytes(values_, three));

@@ -118,6 +118,40 @@ TEST_F(RunCommandTest, ScaleMaskAndRepeatsInJson) {
   expect_close(scratch_, {.q = &*q, .k = &*k, .v = &*v, .scale = -0.75F});
 }
 
+// q is [2, 33, 4, 64], k [2, 65, 2, 64]: refused before any device is opened, with the field, the shape and what is
+// accepted.
+TEST_F(RunCommandTest, ModifiersOfTheWrongShapeAreRefused) {
+  const auto refused = [&](const std::string& option, const Shape& shape, const std::string& says) {
+    write_text(scratch_ / "m.npy", npy_file(shape, normal_values(shape, 9), {}));
+    const Outcome outcome = run(call("sim:gfx950", {option, scratch_ / "m.npy"}));
+    EXPECT_EQ(outcome.code, 3) << option;
+    EXPECT_THAT(outcome.err, HasSubstr(option + " " + (scratch_ / "m.npy") + ": "));
+    EXPECT_THAT(outcome.err, HasSubstr(says));
+  };
+  const Shape keys = read_npy("k", scratch_ / "k.npy", HalfType::fp16)->shape;
+  refused("--bias", {2, 4, 33, keys[1] + 1},
+          "its shape is [2, 4, 33, " + std::to_string(keys[1] + 1) + "]; [2 or 1, 4 or 1, 33, " +
+              std::to_string(keys[1]) + "] is accepted");
+  refused("--alibi", {1, 1, 1, 4}, "its shape has 4 dimensions; 1 or 2 are accepted");
+  const std::string five = npy_with_header("{'descr': '<f4', 'fortran_order': False, 'shape': (5,), }",
+                                           std::string(5 * sizeof(float), '\0'));
+  for (const std::string option : {"--alibi", "--sink"}) {
+    write_text(scratch_ / "m.npy", five);
+    const Outcome outcome = run(call("sim:gfx950", {option, scratch_ / "m.npy"}));
+    EXPECT_EQ(outcome.code, 3);
+    EXPECT_THAT(outcome.err, HasSubstr("its shape is [5]; [4]"));
+  }
+  for (const auto& [option, value] : {std::pair("--window", "7"),
+                                      {"--window", "-2,0"},
+                                      {"--softcap", "0"},
+                                      {"--splits", "0"},
+                                      {"--causal-prefix", "-1"}}) {
+    const Outcome outcome = run(call("sim:gfx950", {option, value}));
+    EXPECT_EQ(outcome.code, 2) << option;
+    EXPECT_THAT(outcome.err, HasSubstr(std::string("'") + value + "' is not accepted"));
+  }
+}
+
 TEST_F(RunCommandTest, NoKeysGiveZeros) {
   write("k.npy", {2, 0, 2, 64}, {}, {});
   write("v.npy", {2, 0, 2, 64}, {}, {.half = true});

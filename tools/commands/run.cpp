@@ -15,6 +15,7 @@
 #include "tools/commands/commands.h"
 #include "tools/device_array.h"
 #include "tools/engine_options.h"
+#include "tools/modifiers.h"
 #include "tools/npy.h"
 #include "tools/output_file.h"
 #include "tools/run_report.h"
@@ -33,7 +34,7 @@ struct Arguments {
   std::string lse;
   std::string dtype = "fp16";
   std::string scale;
-  bool causal = false;
+  Modifiers modifiers;
   bool check = false;
   bool json = false;
   int repeat = 0;
@@ -171,9 +172,9 @@ class Call {
     return call;
   }
 
-  void set(float scale, bool causal) {
+  void set(float scale, const Modifiers& modifiers) {
     arguments_.scale = scale;
-    arguments_.mask = causal ? WAVEJIT_MASK_CAUSAL : WAVEJIT_MASK_NONE;
+    modifiers.describe(arguments_);
   }
 
   Result<void> launch(wavejit_call_report* report) {
@@ -235,7 +236,7 @@ Result<void> repeat_calls(Call& call, int count, const std::vector<std::uint16_t
   return {};
 }
 
-Result<ExitCode> run(const Arguments& arguments) {
+Result<ExitCode> run(Arguments& arguments) {
   if (arguments.family != "attention_forward") {
     return failed(ExitCode::usage, fmt::format("family '{}' is not accepted; attention_forward is", arguments.family));
   }
@@ -245,6 +246,8 @@ Result<ExitCode> run(const Arguments& arguments) {
 
   const auto inputs = read_inputs(arguments, type, report);
   if (!inputs) return std::unexpected(inputs.error());
+  if (auto modifiers = arguments.modifiers.read(type, inputs->q.shape, inputs->k.shape); !modifiers)
+    return std::unexpected(modifiers.error());
   auto outputs = open_outputs(arguments);
   if (!outputs) return std::unexpected(outputs.error());
   steps.ended("read");
@@ -264,7 +267,8 @@ Result<ExitCode> run(const Arguments& arguments) {
   const auto head_dim = static_cast<double>(inputs->q.shape[3]);
   const float scale =
       arguments.scale.empty() ? static_cast<float>(1.0 / std::sqrt(head_dim)) : *parse_scale(arguments.scale);
-  call->set(scale, arguments.causal);
+  if (auto copied = arguments.modifiers.copy_to(raw_engine); !copied) return std::unexpected(copied.error());
+  call->set(scale, arguments.modifiers);
   steps.ended("copy in");
 
   report.call.size = sizeof report.call;
@@ -291,8 +295,13 @@ Result<ExitCode> run(const Arguments& arguments) {
   std::vector<float> output(bits->size());
   std::ranges::transform(*bits, output.begin(), [type](std::uint16_t element) { return decode(type, element); });
   if (arguments.check) {
-    const AttentionProblem problem{
-        .type = type, .q = &inputs->q, .k = &inputs->k, .v = &inputs->v, .scale = scale, .causal = arguments.causal};
+    AttentionProblem problem;
+    problem.type = type;
+    problem.q = &inputs->q;
+    problem.k = &inputs->k;
+    problem.v = &inputs->v;
+    problem.scale = scale;
+    arguments.modifiers.describe(problem);
     const ExactAttention exact = exact_attention(problem);
     report.output_accuracy = compare_output(problem, exact, output);
     if (with_lse) report.lse_accuracy = compare_lse(problem, exact, lse);
@@ -337,8 +346,7 @@ void add_run(CLI::App& program, Chosen& chosen) {
       ->type_name("FILE.npy");
   command->add_option("--lse", arguments->lse, "also the log-sum-exp [batch, heads, length], float32")
       ->type_name("FILE.npy");
-  command->add_flag("--causal", arguments->causal,
-                    "a query sees no later key; the last query sees all (aligned bottom-right)");
+  arguments->modifiers.add_options(*command);
   limit(command->add_option("--scale", arguments->scale, "of q·k before the softmax (default: 1 / sqrt(head dim))"),
         "NUMBER", [](const std::string& given) {
           return parse_scale(given) ? std::string()

@@ -1,0 +1,45 @@
+// The masks and modifiers of `wavejit run`: from the command line to the device, the call and the reference.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "tools/attention_reference.h"
+#include "tools/device_array.h"
+#include "tools/npy.h"
+
+namespace wavejit::tools {
+
+class Modifiers {
+ public:
+  void add_options(CLI::App& command);
+
+  // Before any device is opened. `keys` is k's shape.
+  Result<void> read(HalfType type, const Shape& queries, const Shape& keys);
+  Result<void> copy_to(wavejit_engine* engine);
+  // After copy_to; data types of q and k are known to the call.
+  void describe(wavejit_attention_forward_arguments& call) const;
+  void describe(AttentionProblem& problem) const;
+
+ private:
+  bool causal_ = false;
+  std::string prefix_;
+  std::string window_;
+  std::string softcap_;
+  std::string splits_;
+  std::string bias_path_;
+  std::string alibi_path_;
+  std::string sink_path_;
+
+  std::optional<Array> bias_;
+  std::int64_t bias_row_stride_ = 0;
+  std::optional<Vector> alibi_;
+  std::optional<Vector> sink_;
+  std::optional<DeviceArray> device_bias_;
+  std::optional<DeviceArray> device_alibi_;
+  std::optional<DeviceArray> device_sink_;
+};
+
+}  // namespace wavejit::tools
