@@ -52,15 +52,17 @@ void EngineOptions::add_cache(CLI::App& command) {
              "use the disk cache or not (default: $WAVEJIT_CACHE, then rw)");
 }
 
-void EngineOptions::add_compiler(CLI::App& command) {
+void EngineOptions::add_compiler(CLI::App& command, bool with_pipeline) {
   add_choice(command, "--lowering", lowering_, {"llvm", "comgr"},
              "who turns IR into machine code (default: $WAVEJIT_LOWERING, then llvm)");
   add_choice(command, "--compile", compile_, {"inprocess", "isolated"},
              "where the compiler runs (default: $WAVEJIT_COMPILE, then inprocess)");
   add_choice(command, "--o-store", output_store_, {"auto", "permlane", "scalar"},
              "how O leaves the registers (default: $WAVEJIT_O_STORE, then auto)");
-  add_choice(command, "--pipeline", pipeline_, {"auto", "generic", "dualwave"},
-             "how the kernel walks its tiles (default: $WAVEJIT_PIPELINE, then auto)");
+  if (with_pipeline) {
+    add_choice(command, "--pipeline", pipeline_, {"auto", "generic", "dualwave"},
+               "how the kernel walks its tiles (default: $WAVEJIT_PIPELINE, then auto)");
+  }
   add_choice(command, "--stagger", stagger_, {"on", "off"},
              "dualwave: the second group of waves runs one cluster behind (default: $WAVEJIT_STAGGER, then on)");
   add_choice(command, "--setprio", setprio_, {"on", "off"},

@@ -16,7 +16,8 @@ class EngineOptions {
   // Which of them a subcommand shows.
   void add_device(CLI::App& command);
   void add_cache(CLI::App& command);
-  void add_compiler(CLI::App& command);
+  // Without --pipeline for a subcommand that has one of its own.
+  void add_compiler(CLI::App& command, bool with_pipeline = true);
   void add_log_level(CLI::App& command);
 
   // Points into this object.

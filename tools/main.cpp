@@ -79,6 +79,7 @@ int run(int argument_count, char** arguments) {
   add_run(program, chosen);
   add_explain(program, chosen);
   add_prebuild(program, chosen);
+  add_sweep(program, chosen);
   add_cache(program, chosen);
   add_supported(program, chosen);
   add_version(program, chosen);

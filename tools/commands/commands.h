@@ -14,6 +14,7 @@ using Chosen = std::function<Result<ExitCode>()>;
 void add_run(CLI::App& program, Chosen& chosen);
 void add_explain(CLI::App& program, Chosen& chosen);
 void add_prebuild(CLI::App& program, Chosen& chosen);
+void add_sweep(CLI::App& program, Chosen& chosen);
 void add_cache(CLI::App& program, Chosen& chosen);
 void add_supported(CLI::App& program, Chosen& chosen);
 void add_version(CLI::App& program, Chosen& chosen);

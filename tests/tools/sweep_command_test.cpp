@@ -1,0 +1,129 @@
+// `wavejit sweep` as a user starts it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tool_test_support.h"
+
+namespace wavejit::tools {
+namespace {
+
+using ::testing::HasSubstr;
+
+class SweepCommandTest : public ::testing::Test {
+ protected:
+  ScratchDirectory scratch_;
+
+  Outcome sweep(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"sweep", "--device", "sim:gfx950"});
+    return run_program(scratch_, arguments);
+  }
+};
+
+TEST_F(SweepCommandTest, ProblemsPassUnderEverySchedule) {
+  const auto outcome =
+      sweep({"attention_forward fp16 b1 q33 k65 h2/1 d64 causal lse",
+             "attention_forward bf16 b2 q64 k33 h2 d128 inputs=adversarial:mixed-rescale layout=bhsd", "--schedule",
+             "in_order", "--schedule", "reverse", "--schedule", "random:7", "--json", "--csv", scratch_ / "sweep.csv"});
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json.at("target"), "gfx950");
+  EXPECT_EQ(json.at("passed"), 2);
+  const auto& first = json.at("outcomes").at(0);
+  EXPECT_EQ(first.at("verdict"), "ok");
+  EXPECT_EQ(first.at("schedules"), "in_order reverse random:7");
+  EXPECT_EQ(first.at("rows_compared"), 66);
+  EXPECT_EQ(first.at("ran"), "whole");
+  EXPECT_EQ(first.at("key").get<std::string>().size(), 64U);
+  EXPECT_GT(first.at("max_abs_error").get<double>(), 0);
+  EXPECT_LE(first.at("max_abs_error").get<double>(), first.at("bound_there").get<double>());
+  EXPECT_GT(first.at("compile_ms").get<double>(), 0);
+
+  const std::string csv = read_text(scratch_ / "sweep.csv");
+  EXPECT_THAT(csv, ::testing::StartsWith("target,device,line,descriptor,pipeline,verdict,"));
+  EXPECT_THAT(csv, HasSubstr("attention_forward fp16 b1 q33 k65 h2/1 d64 causal lse,default,ok,"));
+  EXPECT_EQ(std::ranges::count(csv, '\n'), 3);
+}
+
+// A bad line is told with its number and what is accepted; the others run; the exit code says so.
+TEST_F(SweepCommandTest, BadLinesDoNotStopTheOthers) {
+  write_text(scratch_ / "list",
+             "# two problems and a slip\n"
+             "attention_forward fp16 b1 q3 k5 h1 d64\n"
+             "attention_forward fp16 b1 q3 k5 h1 d64 casual\n"
+             "attention_forward fp16 b1 q4 k5 h1 d64\n");
+  const auto outcome = sweep({"--list", scratch_ / "list"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("line 3: descriptor: word 8 'casual' (column 40) is not known; accepted: "));
+  EXPECT_THAT(outcome.out, HasSubstr("2 passed, 0 failed, 0 set aside, 1 lines not understood"));
+}
+
+TEST_F(SweepCommandTest, WhatIsSetAsideIsCountedByReason) {
+  const std::vector<std::string> problems = {"attention_forward fp16 b1 q3 k5 h1 d64",
+                                             "attention_forward fp16 b4 q2000 k2000 h32 d64",
+                                             "attention_forward fp16 b1 q3 k5 h1 d72"};
+  auto arguments = problems;
+  arguments.insert(arguments.end(), {"--memory-budget", "8M"});
+  const auto outcome = sweep(arguments);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("1 passed, 0 failed, 2 set aside"));
+  EXPECT_THAT(outcome.out, HasSubstr("set aside  1 over the memory budget"));
+  EXPECT_THAT(outcome.out, HasSubstr("set aside  1 not supported"));
+  EXPECT_THAT(outcome.out, HasSubstr("the budget is 0.01 GiB"));
+  arguments.emplace_back("--require-all");
+  EXPECT_EQ(sweep(arguments).code, 4);
+}
+
+// A long problem runs some workgroups and says which part that is.
+TEST_F(SweepCommandTest, LongProblemsAreSampled) {
+  const auto outcome = sweep({"attention_forward fp16 b1 q4096 k4096 h4 d64 causal lse", "--sample", "4e7",
+                              "--schedule", "in_order", "--schedule", "random", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  const auto only = nlohmann::json::parse(outcome.out).at("outcomes").at(0);
+  EXPECT_THAT(only.at("ran").get<std::string>(), ::testing::MatchesRegex("[0-9]+ of 64 workgroups"));
+  EXPECT_EQ(only.at("rows"), 4 * 4096);
+  EXPECT_GT(only.at("rows_compared").get<int>(), 0);
+  EXPECT_LE(only.at("rows_compared").get<int>(), 1024);
+}
+
+// Both pipelines, one reference, the same bits; where both would run one kernel it runs once.
+TEST_F(SweepCommandTest, PipelinesAreCompared) {
+  const auto outcome =
+      sweep({"attention_forward fp16 b1 q300 k100 h1 d64 lse", "attention_forward fp16 b1 q30 k100 h1 d64 lse",
+             "--pipeline", "auto", "--pipeline", "generic", "--require-all", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json.at("outcomes").size(), 4U);
+  EXPECT_EQ(json.at("passed"), 3);
+  EXPECT_THAT(json.at("outcomes").at(0).at("kernel_spec").get<std::string>(), HasSubstr("pipeline=dualwave"));
+  EXPECT_EQ(json.at("outcomes").at(3).at("verdict"), "aside");
+}
+
+TEST_F(SweepCommandTest, ListsFiltersAndShards) {
+  const auto lines = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"sweep", "--print-list"});
+    const auto outcome = run_program(scratch_, arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return std::ranges::count(outcome.out, '\n');
+  };
+  EXPECT_EQ(lines({}), 68 * 8);
+  EXPECT_EQ(lines({"--filter", " bf16 .* d64 .*causal"}), 68);
+  EXPECT_EQ(lines({"--up-to-keys", "1025"}), 30 * 8);
+  EXPECT_EQ(lines({"--beyond-keys", "1025"}), 38 * 8);
+  EXPECT_EQ(lines({"--shard", "1/3"}) + lines({"--shard", "2/3"}) + lines({"--shard", "3/3"}), 68 * 8);
+}
+
+TEST_F(SweepCommandTest, WrongOptionsAreRefused) {
+  EXPECT_THAT(sweep({"--schedule", "sorted"}).err, HasSubstr("'sorted' is not accepted; in_order, reverse, random"));
+  EXPECT_THAT(sweep({"--memory-budget", "8X"}).err, HasSubstr("'8X' is not accepted"));
+  EXPECT_THAT(sweep({"--sample", "0"}).err, HasSubstr("'0' is not accepted"));
+  EXPECT_THAT(sweep({"--shard", "4/3"}).err, HasSubstr("'4/3' is not accepted"));
+  EXPECT_THAT(sweep({"--filter", "("}).err, HasSubstr("'(' is no regular expression"));
+  EXPECT_THAT(sweep({"--pipeline", "fast"}).err, HasSubstr("fast"));
+  for (const std::string option : {"--schedule", "--memory-budget", "--sample", "--shard", "--pipeline"})
+    EXPECT_EQ(sweep({option, "@"}).code, 2) << option;
+}
+
+}  // namespace
+}  // namespace wavejit::tools

@@ -1,0 +1,340 @@
+// sweep: many problems, each against float64, on one device.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <regex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/commands/commands.h"
+#include "tools/device_array.h"
+#include "tools/engine_options.h"
+#include "tools/output_file.h"
+#include "tools/progress.h"
+#include "tools/sweep/list.h"
+#include "tools/sweep/outcome_text.h"
+#include "tools/sweep/run_case.h"
+#include "tools/sweep/simulated_gpu.h"
+
+namespace wavejit::tools {
+
+namespace {
+
+struct Arguments {
+  EngineOptions engine;
+  std::string list;
+  std::vector<std::string> descriptors;
+  std::vector<std::string> pipelines;
+  std::vector<std::string> schedules;
+  std::string filter;
+  std::string up_to_keys;
+  std::string beyond_keys;
+  std::string shard;
+  std::string csv;
+  std::string sample = "2e9";
+  std::string memory_budget;
+  bool print_list = false;
+  bool require_all = false;
+  bool json = false;
+};
+
+template <typename Number>
+std::optional<Number> parse_number(const std::string& text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+
+// "2/3": the second of three parts.
+struct Shard {
+  std::size_t part = 1;
+  std::size_t parts = 1;
+};
+std::optional<Shard> parse_shard(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos) return std::nullopt;
+  const auto part = parse_number<std::size_t>(text.substr(0, slash));
+  const auto parts = parse_number<std::size_t>(text.substr(slash + 1));
+  if (!part || !parts || *part < 1 || *part > *parts) return std::nullopt;
+  return Shard{.part = *part, .parts = *parts};
+}
+
+std::optional<double> parse_sample(const std::string& text) {
+  if (text == "all") return INFINITY;
+  const auto value = parse_number<double>(text);
+  return value && *value > 0 ? value : std::nullopt;
+}
+
+// "in_order", "reverse", "random", each with a seed of its own unless ":<seed>" says another.
+std::optional<sweep::Schedule> parse_schedule(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const std::string order = text.substr(0, colon);
+  std::optional<std::uint64_t> seed;
+  if (colon != std::string::npos) {
+    seed = parse_number<std::uint64_t>(text.substr(colon + 1));
+    if (!seed) return std::nullopt;
+  }
+  for (const auto& [name, value, usual] :
+       {std::tuple("in_order", WAVEJIT_SIMGPU_IN_ORDER, 1), std::tuple("reverse", WAVEJIT_SIMGPU_REVERSE, 2),
+        std::tuple("random", WAVEJIT_SIMGPU_RANDOM, 3)}) {
+    if (order == name)
+      return sweep::Schedule{.order = value, .seed = seed.value_or(static_cast<std::uint64_t>(usual)), .text = text};
+  }
+  return std::nullopt;
+}
+
+// Bytes: "24G", "512M", "1000000".
+std::optional<std::uint64_t> parse_bytes(std::string text) {
+  int shift = 0;
+  for (const auto& [suffix, bits] : {std::pair('K', 10), std::pair('M', 20), std::pair('G', 30)}) {
+    if (!text.ends_with(suffix)) continue;
+    shift = bits;
+    text.pop_back();
+    break;
+  }
+  const auto value = parse_number<std::uint64_t>(text);
+  if (!value || *value == 0 || *value > std::uint64_t{1} << (62 - shift)) return std::nullopt;
+  return *value << shift;
+}
+
+std::uint64_t half_of_memory() {
+  return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) /
+         2;
+}
+
+Result<std::vector<sweep::Line>> lines_of(const Arguments& arguments) {
+  std::vector<sweep::Line> lines;
+  if (!arguments.list.empty()) {
+    auto read = sweep::read_list(arguments.list);
+    if (!read) return read;
+    lines = std::move(*read);
+    if (lines.empty())
+      return failed(
+          ExitCode::usage,
+          fmt::format("--list {}: it has no descriptors; leave it out to run the published list", arguments.list));
+  }
+  for (const std::string& descriptor : arguments.descriptors)
+    lines.push_back({.number = lines.size() + 1, .text = descriptor});
+  if (lines.empty()) lines = sweep::published_list();
+  return lines;
+}
+
+// What the options leave of the lines; a line that cannot be read is told whatever they say.
+sweep::Cases chosen_cases(const Arguments& arguments, const std::vector<sweep::Line>& lines) {
+  sweep::Cases cases = sweep::parse_lines(lines);
+  const std::regex filter(arguments.filter);
+  const auto unwanted = [&](const std::string& text) { return !std::regex_search(text, filter); };
+  const auto most = parse_number<std::int64_t>(arguments.up_to_keys);
+  const auto least = parse_number<std::int64_t>(arguments.beyond_keys);
+  std::erase_if(cases.unsupported, [&](const sweep::Refused& line) { return unwanted(line.text); });
+  std::erase_if(cases.good, [&](const sweep::Case& which) {
+    return unwanted(which.problem.text) || (most && which.problem.key_length > *most) ||
+           (least && which.problem.key_length <= *least);
+  });
+  if (const auto shard = parse_shard(arguments.shard)) {
+    // Neighbours differ least: dealt like cards, every part costs about the same.
+    const auto keep = [&](auto& items) {
+      std::size_t index = 0;
+      std::erase_if(items, [&](const auto&) { return index++ % shard->parts != shard->part - 1; });
+    };
+    keep(cases.good);
+    keep(cases.unsupported);
+  }
+  return cases;
+}
+
+using Engines = std::vector<std::unique_ptr<wavejit_engine, DestroyEngine>>;
+
+Result<Engines> make_engines(const Arguments& arguments, sweep::Settings& settings) {
+  Engines engines;
+  std::vector<std::string> names = arguments.pipelines;
+  if (names.empty()) names.emplace_back();
+  for (const std::string& name : names) {
+    wavejit_engine_options options = arguments.engine.options();
+    if (!name.empty()) options.pipeline = name.c_str();
+    wavejit_engine* engine = nullptr;
+    if (auto created = checked(wavejit_engine_create(&options, &engine)); !created)
+      return std::unexpected(created.error());
+    engines.emplace_back(engine);
+    settings.pipelines.push_back({.name = name.empty() ? "default" : name, .engine = engine});
+  }
+  return engines;
+}
+
+ExitCode exit_code_of(const Arguments& arguments, const sweep::Report& report) {
+  if (report.count(sweep::Verdict::failed) > 0) return ExitCode::check_failed;
+  if (!report.bad.empty()) return ExitCode::usage;
+  if (!arguments.require_all) return ExitCode::ok;
+  // A kernel that ran for another pipeline has run.
+  const std::size_t aside = report.count(sweep::Verdict::set_aside);
+  const auto reasons = report.set_aside();
+  const auto same = reasons.find(sweep::same_kernel);
+  return aside == (same == reasons.end() ? 0 : same->second) ? ExitCode::ok : ExitCode::unsupported;
+}
+
+Result<ExitCode> sweep_problems(const Arguments& arguments) {
+  const auto lines = lines_of(arguments);
+  if (!lines) return std::unexpected(lines.error());
+  const sweep::Cases cases = chosen_cases(arguments, *lines);
+  if (arguments.print_list) {
+    for (const sweep::Case& which : cases.good) fmt::print("{}\n", which.problem.text);
+    return cases.bad.empty() ? ExitCode::ok : ExitCode::usage;
+  }
+
+  std::optional<OutputFile> csv;
+  if (!arguments.csv.empty()) {
+    auto file = OutputFile::open("csv", arguments.csv);
+    if (!file) return std::unexpected(file.error());
+    csv.emplace(std::move(*file));
+  }
+
+  sweep::Settings settings;
+  const auto engines = make_engines(arguments, settings);
+  if (!engines) return std::unexpected(engines.error());
+  settings.simulated = sweep::SimulatedGpu::resident();
+  settings.sample = *parse_sample(arguments.sample);
+  settings.memory_budget = arguments.memory_budget.empty() ? half_of_memory() : *parse_bytes(arguments.memory_budget);
+  for (const std::string& text : arguments.schedules) settings.schedules.push_back(*parse_schedule(text));
+  if (!settings.simulated && !settings.schedules.empty()) {
+    return failed(ExitCode::usage,
+                  fmt::format("--schedule {}: {} is no simulated GPU; --device sim:<target> is accepted",
+                              arguments.schedules.front(), wavejit_engine_device_name(engines->front().get())));
+  }
+
+  const auto started = std::chrono::steady_clock::now();
+  sweep::Report report;
+  report.device_name = wavejit_engine_device_name(engines->front().get());
+  report.target = wavejit_engine_target(engines->front().get());
+  report.bad = cases.bad;
+  const std::uint64_t total = cases.unsupported.size() + cases.good.size();
+  std::uint64_t done = 0;
+  {
+    Progress progress("problems");
+    for (const sweep::Refused& line : cases.bad)
+      progress.update(0, total, fmt::format("line {}: {}", line.line, line.why.what), true);
+    const auto take = [&](sweep::Outcome outcome) {
+      progress.update(done, total, sweep::table_row(outcome), outcome.verdict == sweep::Verdict::failed);
+      report.outcomes.push_back(std::move(outcome));
+    };
+    for (const sweep::Refused& line : cases.unsupported) {
+      ++done;
+      take(sweep::refused_outcome(line));
+    }
+    for (const sweep::Case& which : cases.good) {
+      ++done;
+      if (auto ran = sweep::run_case(which, settings, take); !ran) return std::unexpected(ran.error());
+    }
+  }
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+
+  if (csv) {
+    std::string text = sweep::csv_header();
+    for (const sweep::Outcome& outcome : report.outcomes) text += sweep::csv_row(outcome, report);
+    if (auto written = csv->write(text); !written) return std::unexpected(written.error());
+    if (auto committed = csv->commit(); !committed) return std::unexpected(committed.error());
+  }
+  if (arguments.json) {
+    fmt::print("{}", sweep::to_json(report));
+  } else {
+    fmt::print("{}\n", sweep::table_header());
+    for (const sweep::Outcome& outcome : report.outcomes) fmt::print("{}\n", sweep::table_row(outcome));
+    fmt::print("{}", sweep::summary(report));
+  }
+  return exit_code_of(arguments, report);
+}
+
+template <typename Parse>
+std::function<std::string(const std::string&)> judged_by(Parse parse, std::string accepted) {
+  return [parse, accepted = std::move(accepted)](const std::string& given) {
+    return parse(given) ? std::string() : fmt::format("'{}' is not accepted; {} are", given, accepted);
+  };
+}
+
+std::string problem_of_filter(const std::string& given) {
+  try {
+    const std::regex ignored(given);
+    return {};
+  } catch (const std::regex_error& problem) {
+    return fmt::format("'{}' is no regular expression ({}); ECMAScript's are accepted", given, problem.what());
+  }
+}
+
+void add_choice_of_cases(CLI::App& command, Arguments& arguments) {
+  command.add_option("descriptors", arguments.descriptors, "problem descriptors, quoted (default: the published list)")
+      ->type_name("DESCRIPTOR");
+  command
+      .add_option("--list", arguments.list, "a file with one descriptor a line, # for comments; - is standard input")
+      ->type_name("FILE");
+  limit(command.add_option("--filter", arguments.filter, "only problems whose descriptor matches"), "REGEX",
+        problem_of_filter);
+  const auto count = judged_by(
+      [](const std::string& text) {
+        const auto value = parse_number<std::int64_t>(text);
+        return value && *value >= 0;
+      },
+      "counts of keys, as 1025,");
+  limit(command.add_option("--up-to-keys", arguments.up_to_keys, "only problems of at most so many keys"), "N", count);
+  limit(command.add_option("--beyond-keys", arguments.beyond_keys, "only problems of more keys"), "N", count);
+  limit(command.add_option("--shard", arguments.shard, "part P of N of the problems, for running parts side by side"),
+        "P/N", judged_by(parse_shard, "parts such as 1/3 to 3/3"));
+  command.add_flag("--print-list", arguments.print_list, "print the descriptors and run nothing");
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& program, Chosen& chosen) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = program.add_subcommand("sweep", "Compare many problems with float64 on one device");
+  add_choice_of_cases(*command, *arguments);
+  arguments->engine.add_device(*command);
+  command
+      ->add_option("--pipeline", arguments->pipelines,
+                   "auto, generic, dualwave; several times for several (default: $WAVEJIT_PIPELINE, then auto)")
+      ->type_name("PIPELINE")
+      ->allow_extra_args(false);
+  limit(command
+            ->add_option("--schedule", arguments->schedules,
+                         "simulated GPU: in_order, reverse, random, each with :<seed> if you like; several times: the "
+                         "bits must be the same under all")
+            ->allow_extra_args(false),
+        "SCHEDULE", judged_by(parse_schedule, "in_order, reverse, random, each with :<seed> or without,"));
+  limit(
+      command
+          ->add_option("--sample", arguments->sample,
+                       "multiplications up to which a problem runs and is compared whole; of longer ones the simulated "
+                       "GPU runs chosen workgroups worth that much; all: everything")
+          ->capture_default_str(),
+      "NUMBER", judged_by(parse_sample, "numbers above 0, as 2e9, and all"));
+  limit(command->add_option("--memory-budget", arguments->memory_budget,
+                            "problems that take more device memory are set aside (default: half of the host's memory)"),
+        "BYTES", judged_by(parse_bytes, "numbers of bytes, with K, M, G or without,"));
+  command->add_option("--csv", arguments->csv, "write every figure to a file")->type_name("FILE.csv");
+  command->add_flag("--json", arguments->json, "report for programs instead of the table");
+  command->add_flag("--require-all", arguments->require_all,
+                    "exit code 4 if any problem was set aside, unless its kernel ran for another pipeline");
+  arguments->engine.add_cache(*command);
+  arguments->engine.add_compiler(*command, false);
+  arguments->engine.add_log_level(*command);
+  command->footer(
+      "Exit code 1: a problem failed; 2: a line of the list is no problem (the others ran).\n"
+      "Passed means: every element within the project's bound, relative RMS within 0.001 (bf16: 0.005), every row's "
+      "cosine "
+      "at least 0.999, LSE within 1e-4 and -inf exactly where it belongs, nothing written outside, no report of the "
+      "simulated GPU, the same bits under every schedule and pipeline.\n\n"
+      "Examples\n"
+      "  wavejit sweep --device sim:gfx950 --up-to-keys 1025 --csv sweep.csv\n"
+      "  wavejit sweep --device sim:gfx942 --list served.txt --schedule in_order --schedule reverse --schedule random\n"
+      "  wavejit sweep --device hip \"attention_forward bf16 b1 q1024 k8192 h64/8 d128 causal lse\"");
+  command->callback([&chosen, arguments] { chosen = [arguments] { return sweep_problems(*arguments); }; });
+}
+
+}  // namespace wavejit::tools

@@ -1,0 +1,172 @@
+#include "tools/sweep/outcome_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace wavejit::tools::sweep {
+
+namespace {
+
+std::string_view to_text(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::passed:
+      return "ok";
+    case Verdict::failed:
+      return "FAILED";
+    default:
+      return "aside";
+  }
+}
+
+std::string duration_text(double milliseconds) {
+  if (milliseconds == 0) return "-";
+  return milliseconds < 10'000 ? fmt::format("{:.0f} ms", milliseconds) : fmt::format("{:.1f} s", milliseconds / 1e3);
+}
+
+// Quoted where it has to be (RFC 4180).
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+// JSON knows no infinity.
+nlohmann::json number(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(std::isnan(value) ? "nan" : "inf");
+}
+
+// Name and value, in the order of the columns.
+using Fields = std::vector<std::pair<const char*, nlohmann::json>>;
+
+Fields fields_of(const Outcome& outcome) {
+  const Figures& figures = outcome.figures;
+  return {{"line", outcome.line},
+          {"descriptor", outcome.descriptor},
+          {"pipeline", outcome.pipeline},
+          {"verdict", to_text(outcome.verdict)},
+          {"reason", outcome.reason},
+          {"kernel_spec", outcome.kernel_spec},
+          {"key", outcome.key},
+          {"ran", outcome.ran},
+          {"schedules", outcome.schedules},
+          {"rows", outcome.rows_of_problem},
+          {"rows_compared", figures.rows},
+          {"max_abs_error", number(figures.max_abs)},
+          {"max_abs_error_at", figures.where},
+          {"bound_there", number(figures.bound)},
+          {"elements_out_of_bound", figures.out_of_bound},
+          {"relative_rms", number(figures.relative_rms)},
+          {"relative_rms_limit", number(outcome.band.limit)},
+          {"regime", outcome.band.regime},
+          {"least_row_cosine", number(figures.least_cosine)},
+          {"lse_error", number(figures.lse_error)},
+          {"lse_wrong_infinities", figures.wrong_infinities},
+          {"compile_ms", number(outcome.compile_ms)},
+          {"run_ms", number(outcome.run_ms)},
+          {"reference_ms", number(outcome.reference_ms)}};
+}
+
+std::string plain(const nlohmann::json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+}  // namespace
+
+std::size_t Report::count(Verdict verdict) const {
+  return static_cast<std::size_t>(std::ranges::count(outcomes, verdict, &Outcome::verdict));
+}
+
+std::map<std::string, std::size_t> Report::set_aside() const {
+  std::map<std::string, std::size_t> reasons;
+  for (const Outcome& outcome : outcomes)
+    if (outcome.verdict == Verdict::set_aside) ++reasons[outcome.reason_class];
+  return reasons;
+}
+
+std::string table_header() {
+  return fmt::format("{:<6} {:<8} {:>9} {:>9} {:>9} {:>10} {:>8} {:>8} {:>8}  {:<8}  {}", "", "pipeline", "max abs",
+                     "of bound", "rel. RMS", "1 - cosine", "LSE", "compile", "run", "key", "problem");
+}
+
+std::string table_row(const Outcome& outcome) {
+  if (outcome.verdict == Verdict::set_aside) {
+    return fmt::format("{:<6} {:<8} {}: {}", to_text(outcome.verdict), outcome.pipeline, outcome.descriptor,
+                       outcome.reason);
+  }
+  const Figures& figures = outcome.figures;
+  std::string text =
+      fmt::format("{:<6} {:<8} {:>9.3g} {:>9} {:>9.3g} {:>10.2g} {:>8.2g} {:>8} {:>8}  {:<8}  {}",
+                  to_text(outcome.verdict), outcome.pipeline, figures.max_abs,
+                  fmt::format("{:.0f} %", figures.bound > 0 ? 100 * figures.max_abs / figures.bound : 0),
+                  figures.relative_rms, 1 - figures.least_cosine, figures.lse_error, duration_text(outcome.compile_ms),
+                  duration_text(outcome.run_ms), outcome.key.substr(0, 8), outcome.descriptor);
+  if (outcome.ran != "whole") text += fmt::format("  [{}]", outcome.ran);
+  if (figures.rows != outcome.rows_of_problem)
+    text += fmt::format("  [{} of {} rows compared]", figures.rows, outcome.rows_of_problem);
+  if (!outcome.reason.empty()) text += ": " + outcome.reason;
+  return text;
+}
+
+std::string summary(const Report& report) {
+  std::string text = fmt::format("{}: {} passed, {} failed, {} set aside, {} lines not understood, in {:.1f} s\n",
+                                 report.device_name, report.count(Verdict::passed), report.count(Verdict::failed),
+                                 report.count(Verdict::set_aside), report.bad.size(), report.seconds);
+  for (const auto& [reason, count] : report.set_aside()) text += fmt::format("set aside  {} {}\n", count, reason);
+  std::map<std::string, const Band*> bands;
+  const Outcome* worst = nullptr;
+  for (const Outcome& outcome : report.outcomes) {
+    if (outcome.verdict == Verdict::set_aside) continue;
+    bands[outcome.band.regime] = &outcome.band;
+    const auto part = [](const Outcome& o) { return o.figures.bound > 0 ? o.figures.max_abs / o.figures.bound : 0; };
+    if (worst == nullptr || part(outcome) > part(*worst)) worst = &outcome;
+  }
+  for (const auto& [regime, band] : bands) {
+    text += regime.empty() ? fmt::format("relative RMS limit {}\n", band->limit)
+                           : fmt::format("relative RMS limit {} for {}: {}\n", band->limit, regime, band->reason);
+  }
+  if (worst != nullptr) {
+    text += fmt::format("closest to its bound: {:.3g} of {:.3g} at {}, {} on {}\n", worst->figures.max_abs,
+                        worst->figures.bound, worst->figures.where, worst->descriptor, worst->pipeline);
+  }
+  for (const Refused& line : report.bad) text += fmt::format("line {}: {}\n", line.line, line.why.what);
+  return text;
+}
+
+std::string to_json(const Report& report) {
+  nlohmann::json outcomes = nlohmann::json::array();
+  for (const Outcome& outcome : report.outcomes) {
+    nlohmann::json one = nlohmann::json::object();
+    for (const auto& [name, value] : fields_of(outcome)) one[name] = value;
+    outcomes.push_back(std::move(one));
+  }
+  nlohmann::json bad = nlohmann::json::array();
+  for (const Refused& line : report.bad)
+    bad.push_back({{"line", line.line}, {"text", line.text}, {"reason", line.why.what}});
+  const nlohmann::json json = {{"device_name", report.device_name},
+                               {"target", report.target},
+                               {"passed", report.count(Verdict::passed)},
+                               {"failed", report.count(Verdict::failed)},
+                               {"set_aside", report.set_aside()},
+                               {"seconds", report.seconds},
+                               {"outcomes", outcomes},
+                               {"lines_not_understood", bad}};
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string csv_header() {
+  std::string text = "target,device";
+  for (const auto& [name, value] : fields_of({})) text += fmt::format(",{}", name);
+  return text + "\n";
+}
+
+std::string csv_row(const Outcome& outcome, const Report& report) {
+  std::string text = csv_field(report.target) + "," + csv_field(report.device_name);
+  for (const auto& [name, value] : fields_of(outcome)) text += "," + csv_field(plain(value));
+  return text + "\n";
+}
+
+}  // namespace wavejit::tools::sweep

@@ -1,0 +1,40 @@
+// What of a long problem is run and compared.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/sweep/device_case.h"
+#include "tools/sweep/problem.h"
+#include "tools/sweep/rows.h"
+
+namespace wavejit::tools::sweep {
+
+// Workgroups first, first + step, … of a launch, as the simulated GPU counts them.
+struct Workgroups {
+  std::uint64_t first = 0;
+  std::uint64_t step = 1;
+  std::uint64_t count = 0;
+  std::uint64_t total = 0;
+};
+
+// Workgroups of `tile_rows` rows worth about `limit` multiplications, at least two, spread over heads, tiles and
+// sequences; the last of the grid is among them.
+Workgroups choose_workgroups(const Problem& problem, std::int64_t tile_rows, double limit);
+
+// Runs of rows worth about `limit` multiplications, at least one, spread in the same way: for kernels in several
+// launches, whose workgroups do not correspond.
+std::vector<View> choose_views(const Problem& problem, double limit);
+Rows rows_of(const Problem& problem, const std::vector<View>& views);
+
+// All rows of a problem.
+Rows all_rows(const Problem& problem);
+// Those of `rows` that are compared: all, or runs of neighbours worth about `limit` multiplications, the last run of
+// all among them.
+Rows choose_rows(const Problem& problem, const Rows& rows, double limit);
+
+// "" if the rows are whole tiles of `tile_rows` rows, as workgroups write them; else the tile that is not.
+std::string partial_tile(const Problem& problem, const Rows& rows, std::int64_t tile_rows, std::int64_t& tiles);
+
+}  // namespace wavejit::tools::sweep

@@ -1,0 +1,31 @@
+// The simulated GPU of this process, if the library has opened one: wave schedules, chosen workgroups, what it counted
+// and what it found wrong (wavejit/simgpu.h). On a real GPU there is none.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "wavejit/simgpu.h"
+
+namespace wavejit::tools::sweep {
+
+class SimulatedGpu {
+ public:
+  // After an engine has been made.
+  static std::optional<SimulatedGpu> resident();
+
+  wavejit_simgpu_settings settings() const;
+  void set(const wavejit_simgpu_settings& settings) const;
+  wavejit_simgpu_counters counters() const;
+  // Faults found since the last call, a line each.
+  std::string take_reports() const;
+
+ private:
+  decltype(&wavejit_simgpu_get_settings) get_settings_ = nullptr;
+  decltype(&wavejit_simgpu_set_settings) set_settings_ = nullptr;
+  decltype(&wavejit_simgpu_get_counters) get_counters_ = nullptr;
+  decltype(&wavejit_simgpu_take_reports) take_reports_ = nullptr;
+};
+
+}  // namespace wavejit::tools::sweep
