@@ -152,6 +152,32 @@ TEST_F(RunCommandTest, ModifiersOfTheWrongShapeAreRefused) {
   }
 }
 
+// All of them together, checked by the program against float64.
+TEST_F(RunCommandTest, MasksAndModifiers) {
+  const std::int64_t keys = read_npy("k", scratch_ / "k.npy", HalfType::fp16)->shape[1];
+  const Shape bias = {1, 4, 33, keys};
+  write_text(scratch_ / "bias.npy", npy_file(bias, normal_values(bias, 9), {}));
+  write_text(scratch_ / "alibi.npy", npy_bytes(normal_values({2, 4, 1, 1}, 10), std::vector<std::int64_t>{2, 4}));
+  write_text(scratch_ / "sink.npy", npy_bytes(normal_values({4, 1, 1, 1}, 11), std::vector<std::int64_t>{4}));
+  const Words modifiers = {"--causal-prefix", "3",
+                           "--window",        "20,-1",
+                           "--softcap",       "2",
+                           "--bias",          scratch_ / "bias.npy",
+                           "--alibi",         scratch_ / "alibi.npy",
+                           "--sink",          scratch_ / "sink.npy",
+                           "--check",         "--lse",
+                           scratch_ / "l.npy"};
+  const Outcome outcome = run(call("sim:gfx950", modifiers));
+  ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+  for (const char* word : {" window", " softcap", " bias", " alibi", "error    max ", "lse      max "})
+    EXPECT_THAT(outcome.out, HasSubstr(word));
+  // What is left out shows: without the sink the LSE alone is another.
+  const std::string with = read_text(scratch_ / "l.npy");
+  const Outcome plain = run(call("sim:gfx950", {"--causal-prefix", "3", "--check", "--lse", scratch_ / "l.npy"}));
+  ASSERT_EQ(plain.code, 0) << plain.err;
+  EXPECT_NE(read_text(scratch_ / "l.npy"), with);
+}
+
 TEST_F(RunCommandTest, NoKeysGiveZeros) {
   write("k.npy", {2, 0, 2, 64}, {}, {});
   write("v.npy", {2, 0, 2, 64}, {}, {.half = true});
