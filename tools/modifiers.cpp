@@ -131,30 +131,31 @@ Result<void> Modifiers::read(HalfType type, const Shape& queries, const Shape& k
   return {};
 }
 
-Result<void> Modifiers::copy_to(wavejit_engine* engine) {
+Result<ModifiersOnDevice> Modifiers::copy_to(wavejit_engine* engine) const {
+  ModifiersOnDevice arrays;
   if (bias_) {
     // Rows begin at multiples of 8 elements, whatever the number of keys.
     const auto columns = static_cast<std::size_t>(bias_->shape[3]);
     const std::size_t stride = (columns + 7) / 8 * 8;
-    bias_row_stride_ = static_cast<std::int64_t>(stride);
+    arrays.bias_row_stride = static_cast<std::int64_t>(stride);
     const std::size_t rows = columns == 0 ? 0 : bias_->values.size() / columns;
     std::vector<std::uint16_t> padded(rows * stride);
     for (std::size_t row = 0; row < rows; ++row)
       std::copy_n(&bias_->values[row * columns], columns, &padded[row * stride]);
     auto memory = copied(engine, padded.data(), padded.size() * 2);
     if (!memory) return std::unexpected(memory.error());
-    device_bias_.emplace(std::move(*memory));
+    arrays.bias.emplace(std::move(*memory));
   }
-  for (const auto& [vector, memory] : {std::pair(&alibi_, &device_alibi_), std::pair(&sink_, &device_sink_)}) {
+  for (const auto& [vector, memory] : {std::pair(&alibi_, &arrays.alibi), std::pair(&sink_, &arrays.sink)}) {
     if (!*vector) continue;
     auto made = copied(engine, (*vector)->values.data(), (*vector)->values.size() * sizeof(float));
     if (!made) return std::unexpected(made.error());
     memory->emplace(std::move(*made));
   }
-  return {};
+  return arrays;
 }
 
-void Modifiers::describe(wavejit_attention_forward_arguments& call) const {
+void Modifiers::describe(wavejit_attention_forward_arguments& call, const ModifiersOnDevice& arrays) const {
   if (causal_ || !prefix_.empty()) call.mask |= WAVEJIT_MASK_CAUSAL;
   if (const auto prefix = parse_prefix(prefix_)) {
     call.mask |= WAVEJIT_MASK_PREFIX;
@@ -167,15 +168,15 @@ void Modifiers::describe(wavejit_attention_forward_arguments& call) const {
   }
   call.softcap = parse_softcap(softcap_).value_or(0.0F);
   call.splits = parse_splits(splits_).value_or(0);
-  if (device_bias_) {
+  if (arrays.bias) {
     const Shape& shape = bias_->shape;
-    call.bias =
-        wavejit_dense_tensor(device_bias_->data(), WAVEJIT_DTYPE_NONE, shape[0], shape[1], shape[2], bias_row_stride_);
+    call.bias = wavejit_dense_tensor(arrays.bias->data(), WAVEJIT_DTYPE_NONE, shape[0], shape[1], shape[2],
+                                     arrays.bias_row_stride);
     call.bias.dtype = call.q.dtype;
     call.bias.sizes[3] = shape[3];
   }
-  if (device_alibi_) call.alibi = slopes_tensor(*device_alibi_, rows_of(*alibi_), alibi_->shape.back());
-  if (device_sink_) call.sink = slopes_tensor(*device_sink_, 1, sink_->shape.back());
+  if (arrays.alibi) call.alibi = slopes_tensor(*arrays.alibi, rows_of(*alibi_), alibi_->shape.back());
+  if (arrays.sink) call.sink = slopes_tensor(*arrays.sink, 1, sink_->shape.back());
 }
 
 void Modifiers::describe(AttentionProblem& problem) const {

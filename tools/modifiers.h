@@ -12,15 +12,23 @@
 
 namespace wavejit::tools {
 
+// Must end before its engine.
+struct ModifiersOnDevice {
+  std::optional<DeviceArray> bias;
+  std::int64_t bias_row_stride = 0;
+  std::optional<DeviceArray> alibi;
+  std::optional<DeviceArray> sink;
+};
+
 class Modifiers {
  public:
   void add_options(CLI::App& command);
 
   // Before any device is opened. `keys` is k's shape.
   Result<void> read(HalfType type, const Shape& queries, const Shape& keys);
-  Result<void> copy_to(wavejit_engine* engine);
-  // After copy_to; data types of q and k are known to the call.
-  void describe(wavejit_attention_forward_arguments& call) const;
+  Result<ModifiersOnDevice> copy_to(wavejit_engine* engine) const;
+  // The call knows q.
+  void describe(wavejit_attention_forward_arguments& call, const ModifiersOnDevice& arrays) const;
   void describe(AttentionProblem& problem) const;
 
  private:
@@ -34,12 +42,8 @@ class Modifiers {
   std::string sink_path_;
 
   std::optional<Array> bias_;
-  std::int64_t bias_row_stride_ = 0;
   std::optional<Vector> alibi_;
   std::optional<Vector> sink_;
-  std::optional<DeviceArray> device_bias_;
-  std::optional<DeviceArray> device_alibi_;
-  std::optional<DeviceArray> device_sink_;
 };
 
 }  // namespace wavejit::tools

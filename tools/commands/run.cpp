@@ -172,9 +172,9 @@ class Call {
     return call;
   }
 
-  void set(float scale, const Modifiers& modifiers) {
+  void set(float scale, const Modifiers& modifiers, const ModifiersOnDevice& arrays) {
     arguments_.scale = scale;
-    modifiers.describe(arguments_);
+    modifiers.describe(arguments_, arrays);
   }
 
   Result<void> launch(wavejit_call_report* report) {
@@ -246,8 +246,8 @@ Result<ExitCode> run(Arguments& arguments) {
 
   const auto inputs = read_inputs(arguments, type, report);
   if (!inputs) return std::unexpected(inputs.error());
-  if (auto modifiers = arguments.modifiers.read(type, inputs->q.shape, inputs->k.shape); !modifiers)
-    return std::unexpected(modifiers.error());
+  if (auto read = arguments.modifiers.read(type, inputs->q.shape, inputs->k.shape); !read)
+    return std::unexpected(read.error());
   auto outputs = open_outputs(arguments);
   if (!outputs) return std::unexpected(outputs.error());
   steps.ended("read");
@@ -267,8 +267,9 @@ Result<ExitCode> run(Arguments& arguments) {
   const auto head_dim = static_cast<double>(inputs->q.shape[3]);
   const float scale =
       arguments.scale.empty() ? static_cast<float>(1.0 / std::sqrt(head_dim)) : *parse_scale(arguments.scale);
-  if (auto copied = arguments.modifiers.copy_to(raw_engine); !copied) return std::unexpected(copied.error());
-  call->set(scale, arguments.modifiers);
+  const auto modifiers = arguments.modifiers.copy_to(raw_engine);
+  if (!modifiers) return std::unexpected(modifiers.error());
+  call->set(scale, arguments.modifiers, *modifiers);
   steps.ended("copy in");
 
   report.call.size = sizeof report.call;
