@@ -84,11 +84,13 @@ std::vector<std::string> supported() {
     std::set<std::pair<int, int>> head_dims;
     bool causal = false;
     bool lse = false;
+    AttentionShape plain;
     for (const AttentionShape& shape : supported_shapes(target, {})) {
       dtypes.emplace(attention_forward::to_text(shape.dtype));
       head_dims.emplace(shape.head_dim_qk, shape.head_dim_v);
       causal |= shape.mask == attention_forward::Mask::causal;
       lse |= shape.lse;
+      if (shape.mask == attention_forward::Mask::none) plain = shape;
     }
     const auto list = [&](std::string_view label, const auto& items, auto text) {
       line += "; ";
@@ -99,6 +101,19 @@ std::vector<std::string> supported() {
     list("head dims", head_dims,
          [](const std::pair<int, int>& dims) { return to_text(attention_forward::HeadDims{dims.first, dims.second}); });
     line += std::string("; masks none") + (causal ? " causal" : "");
+    // What multiplies shapes is asked for one by one, on top of one that has a kernel.
+    const auto possible = [&](const auto& change) {
+      AttentionShape shape = plain;
+      change(shape);
+      return choose_route(shape, target, {}).has_value();
+    };
+    if (possible([](AttentionShape& shape) { shape.mask = attention_forward::Mask::window; })) line += " window";
+    std::set<std::string> modifiers = {"sink"};  // a launch argument of every kernel
+    for (const auto& [word, flag] : {std::pair{"softcap", &AttentionShape::softcap},
+                                     {"bias", &AttentionShape::bias},
+                                     {"alibi", &AttentionShape::alibi}})
+      if (possible([&](AttentionShape& shape) { shape.*flag = true; })) modifiers.emplace(word);
+    list("modifiers", modifiers, [](const std::string& word) { return word; });
     if (lse) line += "; LSE on request";
     line += "; pipelines";
     for (const auto pipeline : {attention_forward::Pipeline::generic, attention_forward::Pipeline::dualwave})
@@ -109,7 +124,8 @@ std::vector<std::string> supported() {
     lines.push_back(std::move(line));
   }
   lines.emplace_back(
-      "lengths: queries 1 or more, keys 0 or more, equal or not; heads MHA, GQA, MQA; strides positive multiples of 8 "
+      "lengths: queries 1 or more, keys 0 or more, equal or not, dense or packed, key lengths in device memory; heads "
+      "MHA, GQA, MQA; strides positive multiples of 8 "
       "(BSHD, BHSD and between); batch slices below 4 GiB");
   return lines;
 }
