@@ -33,8 +33,10 @@ std::string per_tile(int count, int tiles) {
 }
 
 std::string name_of(const KernelSpec& spec) {
-  return fmt::format("{} {}x{} {} d{}{}", to_text(spec.pipeline), spec.tile_queries, spec.tile_keys,
-                     to_text(spec.dtype), spec.head_dim_qk, spec.mask == Mask::causal ? " causal" : "");
+  return fmt::format("{} {}x{} {} d{}{}{}", to_text(spec.pipeline), spec.tile_queries, spec.tile_keys,
+                     to_text(spec.dtype), spec.head_dim_qk,
+                     spec.head_dim_v == spec.head_dim_qk ? "" : fmt::format("/{}", spec.head_dim_v),
+                     spec.mask == Mask::causal ? " causal" : "");
 }
 
 constexpr std::string_view introduction =
