@@ -72,10 +72,13 @@ struct AttentionProblem {
   bool window = false;
   std::int64_t window_left = -1;
   std::int64_t window_right = -1;
-  float softcap = 0;                   // 0: none
-  const Array* bias = nullptr;         // [B or 1, Hq or 1, Sq, Sk]
+  float softcap = 0;            // 0: none
+  const Array* bias = nullptr;  // [B or 1, Hq or 1, Sq, Sk]
+  // Initialised, so that designated initialisers may leave them out.
+  // NOLINTBEGIN(readability-redundant-member-init)
   std::span<const float> slopes = {};  // [B, Hq] or [Hq]; empty: none
   std::span<const float> sinks = {};   // [Hq]; empty: none
+  // NOLINTEND(readability-redundant-member-init)
 };
 
 struct ExactAttention {

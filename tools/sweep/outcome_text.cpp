@@ -93,7 +93,8 @@ std::string table_header() {
 }
 
 std::string table_row(const Outcome& outcome) {
-  if (outcome.verdict == Verdict::set_aside) {
+  // Nothing ran, or nothing came back.
+  if (outcome.verdict == Verdict::set_aside || outcome.figures.rows == 0) {
     return fmt::format("{:<6} {:<8} {}: {}", to_text(outcome.verdict), outcome.pipeline, outcome.descriptor,
                        outcome.reason);
   }
@@ -119,7 +120,7 @@ std::string summary(const Report& report) {
   std::map<std::string, const Band*> bands;
   const Outcome* worst = nullptr;
   for (const Outcome& outcome : report.outcomes) {
-    if (outcome.verdict == Verdict::set_aside) continue;
+    if (outcome.verdict == Verdict::set_aside || outcome.figures.rows == 0) continue;
     bands[outcome.band.regime] = &outcome.band;
     const auto part = [](const Outcome& o) { return o.figures.bound > 0 ? o.figures.max_abs / o.figures.bound : 0; };
     if (worst == nullptr || part(outcome) > part(*worst)) worst = &outcome;
