@@ -176,7 +176,7 @@ TEST(SweepSamplingTest, WorkgroupsVisitEveryDimension) {
   const Problem p = problem_of("attention_forward fp16 b4 q2048 k2048 h8 d64");
   const Workgroups chosen = choose_workgroups(p, 128, multiplications(p) / 16);
   EXPECT_EQ(chosen.total, 8 * 16 * 4U);
-  EXPECT_EQ(chosen.count, chosen.total / 16);
+  EXPECT_NEAR(static_cast<double>(chosen.count), static_cast<double>(chosen.total) / 16, 2);
   std::set<std::uint64_t> heads, tiles, batches;
   std::uint64_t last = 0;
   for (std::uint64_t i = 0; i < chosen.count; ++i) {
@@ -189,6 +189,21 @@ TEST(SweepSamplingTest, WorkgroupsVisitEveryDimension) {
   EXPECT_EQ(heads.size(), 8U);
   EXPECT_GE(tiles.size(), 8U);
   EXPECT_EQ(batches.size(), 4U);
+}
+
+// Most rows of more queries than keys see nothing under a causal mask; those that do begin the grid.
+TEST(SweepSamplingTest, WorkgroupsReachBothEndsOfTheGrid) {
+  for (const char* mask : {"", " causal"}) {
+    const Problem p = problem_of(std::string("attention_forward fp16 b1 q8192 k1024 h64/8 d128") + mask);
+    for (const double part : {3.0, 4.3, 7.0, 100.0, 5000.0}) {
+      const Workgroups chosen = choose_workgroups(p, 128, multiplications(p) / part);
+      const std::uint64_t last = chosen.first + (chosen.count - 1) * chosen.step;
+      EXPECT_LT(chosen.first, chosen.step) << mask << part;
+      EXPECT_LT(chosen.total - 1 - last, chosen.step) << mask << part;
+      EXPECT_EQ(std::gcd(chosen.step, chosen.total), 1U);
+      EXPECT_LE(static_cast<double>(chosen.count), std::max(static_cast<double>(chosen.total) / part, 2.0) + 1);
+    }
+  }
 }
 
 TEST(SweepSamplingTest, PartialTilesAreFound) {

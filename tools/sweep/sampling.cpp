@@ -34,11 +34,13 @@ Workgroups choose_workgroups(const Problem& problem, std::int64_t tile_rows, dou
   Workgroups chosen;
   chosen.total = static_cast<std::uint64_t>(problem.query_heads) * tiles * static_cast<std::uint64_t>(problem.batch);
   const double cost = multiplications(problem) / static_cast<double>(chosen.total);
-  chosen.count = std::min<std::uint64_t>(affordable(limit, cost, 2), chosen.total);
-  // No divisor in common with the grid: every dimension moves at every step.
-  chosen.step = std::max<std::uint64_t>(chosen.total / chosen.count, 1);
-  while (std::gcd(chosen.step, chosen.total) != 1) --chosen.step;
-  chosen.first = chosen.total - 1 - (chosen.count - 1) * chosen.step;
+  const std::uint64_t count = std::min<std::uint64_t>(affordable(limit, cost, 2), chosen.total);
+  // No divisor in common with the grid: every dimension moves at every step. Rounded up: the last step reaches the end.
+  chosen.step = (chosen.total + count - 1) / count;
+  while (std::gcd(chosen.step, chosen.total) != 1) ++chosen.step;
+  // The last rows have the most keys and the tail. With a causal mask grids begin with them.
+  chosen.first = (problem.mask & WAVEJIT_MASK_CAUSAL) != 0 ? 0 : (chosen.total - 1) % chosen.step;
+  chosen.count = (chosen.total - 1 - chosen.first) / chosen.step + 1;
   return chosen;
 }
 

@@ -19,8 +19,8 @@ struct Workgroups {
   std::uint64_t total = 0;
 };
 
-// Workgroups of `tile_rows` rows worth about `limit` multiplications, at least two, spread over heads, tiles and
-// sequences; the last of the grid is among them.
+// Workgroups of `tile_rows` rows worth about `limit` multiplications, about two at least, spread over heads, tiles and
+// sequences from one end of the grid to the other.
 Workgroups choose_workgroups(const Problem& problem, std::int64_t tile_rows, double limit);
 
 // Runs of rows worth about `limit` multiplications, at least one, spread in the same way: for kernels in several
