@@ -60,7 +60,7 @@ void EngineOptions::add_compiler(CLI::App& command, bool with_pipeline) {
   add_choice(command, "--o-store", output_store_, {"auto", "permlane", "scalar"},
              "how O leaves the registers (default: $WAVEJIT_O_STORE, then auto)");
   if (with_pipeline) {
-    add_choice(command, "--pipeline", pipeline_, {"auto", "generic", "dualwave"},
+    add_choice(command, "--pipeline", pipeline_, {"auto", "generic", "dualwave", "interleaved"},
                "how the kernel walks its tiles (default: $WAVEJIT_PIPELINE, then auto)");
   }
   add_choice(command, "--stagger", stagger_, {"on", "off"},

@@ -85,7 +85,7 @@ std::optional<std::optional<OutputStore>> parse_output_store(std::string_view te
 
 std::optional<std::optional<Pipeline>> parse_pipeline(std::string_view text) {
   if (text == "auto") return std::optional<Pipeline>{};
-  for (const Pipeline pipeline : {Pipeline::generic, Pipeline::dualwave})
+  for (const Pipeline pipeline : attention_forward::all_pipelines)
     if (text == to_text(pipeline)) return std::optional{pipeline};
   return std::nullopt;
 }
@@ -244,7 +244,7 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
   next(config.output_store, given.output_store, environment.output_store,
        {"WAVEJIT_O_STORE", "output_store", "auto, permlane, scalar"}, parse_output_store);
   next(config.pipeline, given.pipeline, environment.pipeline,
-       {"WAVEJIT_PIPELINE", "pipeline", "auto, generic, dualwave"}, parse_pipeline);
+       {"WAVEJIT_PIPELINE", "pipeline", "auto, generic, dualwave, interleaved"}, parse_pipeline);
   next(config.stagger, given.stagger, environment.stagger, {"WAVEJIT_STAGGER", "stagger", "on, off"}, parse_switch);
   next(config.setprio, given.setprio, environment.setprio, {"WAVEJIT_SETPRIO", "setprio", "on, off"}, parse_switch);
   next(config.lazy_rescale, given.lazy_rescale, environment.lazy_rescale,

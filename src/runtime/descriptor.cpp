@@ -179,8 +179,7 @@ class Parser {
                                                 std::to_string(result_.kv_heads) +
                                                 "; accepted: kv heads that divide the query heads");
     }
-    result_.shape.many_queries =
-        static_cast<std::uint64_t>(result_.query_length) >= attention_forward::many_queries_from;
+    result_.shape.query_rows = attention_forward::query_rows(static_cast<std::uint64_t>(result_.query_length));
     if (auto lengths = check_lengths(); !lengths) return std::unexpected(std::move(lengths.error()));
     const auto [left, right] = result_.window.value_or(std::pair<std::int64_t, std::int64_t>{-1, -1});
     result_.shape.mask = choose_mask(result_.causal, result_.window.has_value(), left, right).mask;

@@ -116,7 +116,7 @@ std::vector<std::string> supported() {
     list("modifiers", modifiers, [](const std::string& word) { return word; });
     if (lse) line += "; LSE on request";
     line += "; pipelines";
-    for (const auto pipeline : {attention_forward::Pipeline::generic, attention_forward::Pipeline::dualwave})
+    for (const auto pipeline : attention_forward::all_pipelines)
       if (!supported_shapes(target, {.pipeline = pipeline}).empty()) line += " " + std::string(to_text(pipeline));
     line += "; O store";
     for (const auto store : {attention_forward::OutputStore::permlane, attention_forward::OutputStore::scalar})

@@ -54,10 +54,15 @@ Result<std::vector<KernelSpec>> specs_of(const Config& config, const PrebuildReq
     const auto& wanted = request.everything ? supported_shapes(*target, toggles) : shapes;
     std::vector<AttentionShape> wanted_shapes;
     for (AttentionShape shape : wanted) {
-      wanted_shapes.push_back(shape);
-      // Everything: what short queries and long ones lead to.
-      shape.many_queries = true;
-      if (request.everything) wanted_shapes.push_back(shape);
+      if (!request.everything) {
+        wanted_shapes.push_back(shape);
+        continue;
+      }
+      // What queries of every length lead to.
+      for (const auto rows : attention_forward::all_query_rows) {
+        shape.query_rows = rows;
+        wanted_shapes.push_back(shape);
+      }
     }
     for (const AttentionShape& shape : wanted_shapes) {
       auto route = choose_route(shape, *target, toggles);

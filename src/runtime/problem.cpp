@@ -215,7 +215,7 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
                 .lse = lse,
                 .head_dim_qk = static_cast<int>(a.q.sizes[3]),
                 .head_dim_v = static_cast<int>(a.v.sizes[3]),
-                .many_queries = extents->query_length >= attention_forward::many_queries_from},
+                .query_rows = attention_forward::query_rows(static_cast<std::uint64_t>(extents->query_length))},
       .batch = static_cast<std::uint32_t>(extents->sequences),
       .query_length = static_cast<std::uint32_t>(extents->query_length),
       .key_length = static_cast<std::uint32_t>(extents->key_length),

@@ -5,6 +5,7 @@
 
 #include "runtime/failure.h"
 #include "templates/attention_forward/arguments.h"
+#include "templates/attention_forward/parameters.h"
 #include "templates/attention_forward/spec.h"
 #include "wavejit/wavejit.h"
 
@@ -21,16 +22,15 @@ struct AttentionShape {
   bool softcap = false;
   bool bias = false;
   bool alibi = false;
-  // The query (the longest of packed ones) is long enough to fill a workgroup of the dual-wave pipeline: all that a
-  // route knows of lengths.
-  bool many_queries = false;
+  // Of the query, or of the longest of packed ones.
+  attention_forward::QueryRows query_rows = attention_forward::QueryRows::up_to_255;
 
   bool modified() const { return softcap || bias || alibi; }
   bool operator==(const AttentionShape&) const = default;
   // One number for all of it, never 0: what the kernel table is asked with.
   std::uint64_t code() const {
     return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(dtype) << 48 | static_cast<std::uint64_t>(mask) << 40 |
-           static_cast<std::uint64_t>(lse) << 32 | static_cast<std::uint64_t>(many_queries) << 33 |
+           static_cast<std::uint64_t>(lse) << 32 | static_cast<std::uint64_t>(query_rows) << 33 |
            static_cast<std::uint64_t>(softcap) << 36 | static_cast<std::uint64_t>(bias) << 37 |
            static_cast<std::uint64_t>(alibi) << 38 | static_cast<std::uint64_t>(head_dim_qk) << 16 |
            static_cast<std::uint64_t>(head_dim_v);

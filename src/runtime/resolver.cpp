@@ -106,6 +106,12 @@ Result<Resolved> Resolver::make(const AttentionShape& shape, Phases& phases) {
   kernel->spec = std::move(route->spec);
   kernel->spec_text = to_text(kernel->spec);
   phases.route_ns += watch.lap();
+  {
+    // Queries of another length may have led to the same kernel.
+    const std::scoped_lock lock(mutex_);
+    for (const auto& loaded : kernels_)
+      if (loaded->spec == kernel->spec) return Resolved{loaded.get(), WAVEJIT_ORIGIN_MEMORY};
+  }
   return obtain(std::move(kernel), phases);
 }
 

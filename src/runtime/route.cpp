@@ -29,7 +29,8 @@ KernelSpec candidate(const AttentionShape& shape, const targets::Target& target,
   spec.bias = shape.bias;
   spec.alibi = shape.alibi;
   spec.pipeline = pipeline;
-  spec.tile_queries = attention_forward::tile_queries(pipeline);
+  spec.tile_queries = attention_forward::default_tile_queries(target, pipeline, shape.query_rows,
+                                                              {shape.head_dim_qk, shape.head_dim_v});
   if (pipeline == Pipeline::dualwave) {
     spec.stagger = toggles.stagger;
     spec.raised_priority = toggles.raised_priority;
@@ -44,7 +45,7 @@ KernelSpec candidate(const AttentionShape& shape, const targets::Target& target,
 
 Result<Route> choose_route(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles) {
   // The order of preference: what the caller forced, else what the template prefers on this target.
-  Pipeline pipeline = toggles.pipeline.value_or(attention_forward::default_pipeline(target, shape.many_queries));
+  Pipeline pipeline = toggles.pipeline.value_or(attention_forward::default_pipeline(target, shape.query_rows));
   const OutputStore store = toggles.output_store.value_or(attention_forward::default_output_store(target));
   Route route;
   route.spec = candidate(shape, target, toggles, pipeline, store);
@@ -68,12 +69,15 @@ Result<Route> choose_route(const AttentionShape& shape, const targets::Target& t
   const auto asked_for = [](std::string_view field, std::string_view value) {
     return std::string(field) + "=" + std::string(value) + " was asked for; accepted here too: auto";
   };
-  const Pipeline other_pipeline = pipeline == Pipeline::dualwave ? Pipeline::generic : Pipeline::dualwave;
-  const std::string lengths = "queries of " + std::to_string(attention_forward::many_queries_from) + " rows and more";
-  refuse(candidate(shape, target, toggles, other_pipeline, store),
-         toggles.pipeline                       ? asked_for("pipeline", to_text(pipeline))
-         : other_pipeline == Pipeline::dualwave ? "it is for " + lengths + "; shorter ones would leave waves idle"
-                                                : "dualwave is preferred for " + lengths + " where the target can");
+  for (const Pipeline other : attention_forward::all_pipelines) {
+    if (other == pipeline) continue;
+    const std::string lengths = "queries of 256 rows and more";
+    refuse(candidate(shape, target, toggles, other, store),
+           toggles.pipeline                 ? asked_for("pipeline", to_text(pipeline))
+           : other == Pipeline::dualwave    ? "it is for " + lengths + "; shorter ones would leave waves idle"
+           : pipeline == Pipeline::dualwave ? "dualwave is preferred for " + lengths + " where the target can"
+                                            : std::string(to_text(pipeline)) + " is preferred where the target can");
+  }
   const OutputStore other_store = store == OutputStore::permlane ? OutputStore::scalar : OutputStore::permlane;
   refuse(candidate(shape, target, toggles, pipeline, other_store),
          toggles.output_store ? asked_for("o_store", to_text(store))

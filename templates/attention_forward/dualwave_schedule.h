@@ -35,35 +35,18 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <span>
 #include <string_view>
 
 #include "codegen/language/ladder.h"
+#include "templates/attention_forward/schedule.h"
 
 namespace wavejit::attention_forward::dualwave {
 
-enum class Stream : std::uint8_t { none, keys, values };
-
-// One tile of K or V, counted from the tile t that the walk is at.
-struct Tile {
-  Stream stream = Stream::none;
-  int ahead = 0;
-  // There may be no such tile: the last one is fetched instead.
-  bool may_be_past_the_end = false;
-};
-
-enum class Product : std::uint8_t {
-  none,
-  scores,  // of tile t + 1, from the keys read before
-  output,  // onto O, from the values read before and the weights of tile t
-};
-
-enum class Softmax : std::uint8_t {
-  none,
-  begin,   // tile t + 1: maximum, exponents of all weights, the first half of the weights; O and l onto the new maximum
-  finish,  // tile t: the second half of the weights, their sum onto l, all rounded and packed
-};
+using schedule::Product;
+using schedule::Softmax;
+using schedule::Stream;
+using schedule::Tile;
 
 struct Cluster {
   std::string_view name;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
+#include "codegen/language/cross_lane.h"
 
 namespace wavejit::attention_forward::dualwave {
 namespace {
@@ -24,8 +26,8 @@ constexpr int lag = 2;
 Strand TileSoftmax::begin(std::span<const Accumulator> scores, SoftmaxState& state, TileWeights& weights,
                           Growth& growth) const {
   struct Progress {
-    Values scores;
     Value* maximum = nullptr;
+    std::pair<Value*, Value*> halves;
   };
   auto progress = std::make_shared<Progress>();
   weights.values.assign(2 * registers, nullptr);
@@ -44,27 +46,31 @@ Strand TileSoftmax::begin(std::span<const Accumulator> scores, SoftmaxState& sta
           softmax_.larger(progress->maximum, score(index), score(std::min(index + 1, 2 * registers - 1)));
     });
   }
+  strand.add([=, this] { progress->halves = language::both_halves(kernel_, progress->maximum); }, 0);
+  strand.add([] {}, slots_.exchange);
   strand.add([=, this, &state, &growth] {
     growth.before = state.maximum;
-    growth.raised = softmax_.whole_row(progress->maximum, state.maximum);
+    growth.raised = softmax_.larger(progress->halves.first, progress->halves.second, state.maximum);
   });
   strand.add([this, &state, &growth] { growth.grows = softmax_.grows(state.maximum, growth.raised); });
   strand.add([=, this, &ir, &state, &growth] {
     state.shift = ir.CreateSelect(growth.grows, softmax_.new_shift(growth.raised), state.shift);
     state.maximum = ir.CreateSelect(growth.grows, growth.raised, state.maximum);
   });
-  // All exponents; those of the first half become weights.
+  // All exponents; the first of them become weights.
   for (int index = 0; index < 2 * registers + lag; ++index) {
     if (index < 2 * registers) {
       strand.add([=, this, &state, &weights] {
         weights.values[static_cast<std::size_t>(index)] = softmax_.exponent(score(index), state.shift);
       });
     }
-    if (const int ready = index - lag; ready >= 0 && ready < registers) {
-      strand.add([=, this, &weights] {
-        Value*& weight = weights.values[static_cast<std::size_t>(ready)];
-        weight = softmax_.exp2(weight);
-      });
+    if (const int ready = index - lag; ready >= 0 && ready < weighed_) {
+      strand.add(
+          [=, this, &weights] {
+            Value*& weight = weights.values[static_cast<std::size_t>(ready)];
+            weight = softmax_.exp2(weight);
+          },
+          slots_.exp2);
     }
   }
   return strand;
@@ -109,17 +115,21 @@ Strand TileSoftmax::finish(TileWeights& weights, SoftmaxState& state, std::vecto
     });
   };
   const auto add_pack = [=, this, &ir](Strand& to, int part, int r) {
-    to.add([=, this, &ir] {
+    const auto pack = [=, this, &ir] {
       Value* pair = llvm::PoisonValue::get(kernel_.vector(kernel_.f32(), 2));
       pair = ir.CreateInsertElement(pair, weight(part, r), std::uint64_t{0});
       pair = ir.CreateInsertElement(pair, weight(part, r + 1), std::uint64_t{1});
       progress->dwords[static_cast<std::size_t>((part * registers + r) / 2)] =
           language::convert_pair(kernel_, pair, matrix_.element(), language::NanInput::irrelevant);
-    });
+    };
+    to.add(pack, slots_.convert);
   };
 
   for (int r = 0; r < registers + lag; ++r) {
-    if (r < registers) strand.add([=, this] { weight(1, r) = softmax_.exp2(weight(1, r)); });
+    for (int part = 0; part < 2 && r < registers; ++part) {
+      if (part * registers + r < weighed_) continue;
+      strand.add([=, this] { weight(part, r) = softmax_.exp2(weight(part, r)); }, slots_.exp2);
+    }
     const int ready = r - lag;
     if (ready < 0) continue;
     strand.add([=, &ir] {

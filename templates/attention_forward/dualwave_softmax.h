@@ -12,7 +12,14 @@ namespace wavejit::attention_forward::dualwave {
 
 // A tile between its scores and its packed weights. Per lane 32 values: registers of both score accumulators in order.
 struct TileWeights {
-  language::Values values;  // weights; of the second half only exponents, until `finish`
+  language::Values values;  // weights; of the last ones only exponents, until `finish`
+};
+
+// Issue slots on a ladder, where they are not one.
+struct OperationSlots {
+  int exp2 = 1;
+  int convert = 1;   // two weights, rounded and packed
+  int exchange = 0;  // from sending a maximum to the other half of the wave until it is there
 };
 
 // What `begin` found out and `rescale` needs.
@@ -24,10 +31,12 @@ struct Growth {
 
 class TileSoftmax {
  public:
-  TileSoftmax(language::Kernel& kernel, const language::Softmax& softmax, const language::MatrixUnit& matrix)
-      : kernel_(kernel), softmax_(softmax), matrix_(matrix) {}
+  // `weighed`: how many of the 32 weights `begin` makes; the others are left to `finish`.
+  TileSoftmax(language::Kernel& kernel, const language::Softmax& softmax, const language::MatrixUnit& matrix,
+              int weighed = 16, OperationSlots slots = {})
+      : kernel_(kernel), softmax_(softmax), matrix_(matrix), weighed_(weighed), slots_(slots) {}
 
-  // Steps 1, 2 and, of 3, m and b; step 4 up to half of the exponentials. Results stand in `state`, `weights` and
+  // Steps 1, 2 and, of 3, m and b; step 4 up to `weighed` exponentials. Results stand in `state`, `weights` and
   // `growth` once the strand is written.
   language::Strand begin(std::span<const language::Accumulator> scores, language::SoftmaxState& state,
                          TileWeights& weights, Growth& growth) const;
@@ -43,6 +52,8 @@ class TileSoftmax {
   language::Kernel& kernel_;
   const language::Softmax& softmax_;
   const language::MatrixUnit& matrix_;
+  int weighed_;
+  OperationSlots slots_;
 };
 
 }  // namespace wavejit::attention_forward::dualwave

@@ -10,6 +10,7 @@
 #include "codegen/language/softmax.h"
 #include "templates/attention_forward/arguments.h"
 #include "templates/attention_forward/dualwave.h"
+#include "templates/attention_forward/interleaved.h"
 #include "templates/attention_forward/modifiers.h"
 #include "templates/attention_forward/output.h"
 #include "templates/attention_forward/parameters.h"
@@ -30,7 +31,8 @@ using language::SoftmaxState;
 using language::Value;
 using language::Values;
 
-// The generic pipeline: 4 waves of 32 query rows walk the key tiles together, one tile after the other.
+// The generic pipeline: waves of 32 query rows (4; 1 or 2 where there are few rows) walk the key tiles together, one
+// tile after the other.
 //
 //   Sᵀ = K · Qᵀ      a lane owns a query row (a column of Sᵀ), so that row statistics stay in the lane
 //   P  = softmax weights of S, rounded to the storage type in the registers where S stood
@@ -220,6 +222,7 @@ std::string kernel_name(const KernelSpec& spec) {
   if (spec.bias) name += "_bias";
   if (spec.alibi) name += "_alibi";
   if (spec.pipeline != Pipeline::generic) name += "_" + std::string(to_text(spec.pipeline));
+  name += "_" + std::to_string(spec.tile_queries) + "x" + std::to_string(spec.tile_keys);
   return name + "_" + spec.target;
 }
 
@@ -236,10 +239,16 @@ std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const KernelSpec&
                  .threads = resources->threads,
                  .waves_per_simd = target.vgprs_per_simd_lane / resources->vgpr_budget,
                  .argument_bytes = sizeof(Arguments)});
-  if (spec.pipeline == Pipeline::dualwave) {
-    emit_dualwave(kernel, spec, plan);
-  } else {
-    GenericPipeline(kernel, spec, plan).emit();
+  switch (spec.pipeline) {
+    case Pipeline::generic:
+      GenericPipeline(kernel, spec, plan).emit();
+      break;
+    case Pipeline::dualwave:
+      emit_dualwave(kernel, spec, plan);
+      break;
+    case Pipeline::interleaved:
+      emit_interleaved(kernel, spec, plan);
+      break;
   }
   return kernel.finish();
 }

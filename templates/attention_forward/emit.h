@@ -13,7 +13,7 @@
 
 namespace wavejit::attention_forward {
 
-// The symbol of the kernel: attention_forward_fp16_d128_causal_lse_gfx950.
+// The symbol of the kernel: attention_forward_fp16_d128_causal_lse_128x64_gfx950.
 std::string kernel_name(const KernelSpec& spec);
 
 // Refuses what parameters.h refuses, in the same words, before any IR exists. The same spec gives the same module.

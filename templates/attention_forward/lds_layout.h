@@ -42,18 +42,21 @@ struct LdsPlan {
   constexpr int total_bytes() const { return k_offset(buffers); }
 };
 
+constexpr LdsLayout lds_layout(const targets::Target& target) {
+  return target.transpose_read && target.lds_dma_bytes >= 16 ? LdsLayout::lines : LdsLayout::swizzled;
+}
+
 constexpr LdsPlan lds_plan(const KernelSpec& spec, const targets::Target& target) {
   LdsPlan plan;
-  if (target.transpose_read && target.lds_dma_bytes >= 16) {
+  plan.layout = lds_layout(target);
+  if (plan.layout == LdsLayout::lines) {
     constexpr int line = LdsPlan::piece_elements * LdsPlan::lines_per_piece * LdsPlan::element_bytes;
-    plan.layout = LdsLayout::lines;
     plan.buffers = 2;
     plan.k_line_bytes = line + 16;
     plan.v_line_bytes = line + 64;
     plan.k_tile_bytes = spec.head_dim_qk / LdsPlan::piece_elements * LdsPlan::lines_per_piece * plan.k_line_bytes;
     plan.v_tile_bytes = spec.head_dim_v / LdsPlan::piece_elements * LdsPlan::lines_per_piece * plan.v_line_bytes;
   } else {
-    plan.layout = LdsLayout::swizzled;
     plan.buffers = 1;
     plan.k_tile_bytes = spec.tile_keys * spec.head_dim_qk * LdsPlan::element_bytes;
     plan.v_tile_bytes = spec.tile_keys * spec.head_dim_v * LdsPlan::element_bytes;

@@ -15,8 +15,9 @@ int vgpr_budget(const KernelSpec& spec, const LdsPlan& plan) {
   if (spec.head_dim_v > 128) return 512;  // 1 wave; O alone takes 128, and accumulation registers help out
   // A tile that waits in registers, Q's 48 and a tile's bias: a few more than two waves leave.
   if (spec.bias && spec.head_dim_qk > 128 && plan.layout == LdsLayout::swizzled) return 512;
-  if (spec.pipeline == Pipeline::dualwave) return 256;  // 2 waves: one of each group
-  if (spec.head_dim_v > 64) return 256;                 // 2 waves
+  if (spec.pipeline == Pipeline::dualwave) return 256;              // 2 waves: one of each group
+  if (spec.pipeline == Pipeline::interleaved) return 256;           // 2 waves: of two workgroups
+  if (spec.head_dim_v > 64 || spec.tile_queries < 128) return 256;  // 2 waves; LDS leaves small workgroups no more
   // A tile's bias takes 16, other modifiers a few, and the kernels without them are at their limit.
   if (spec.modified()) return spec.bias && plan.layout == LdsLayout::swizzled ? 256 : 168;
   return plan.layout == LdsLayout::lines ? 128 : 168;  // 4 or 3 waves
@@ -32,9 +33,9 @@ std::string known_head_dims() {
   return list;
 }
 
-// Registers of a lane that live through a cluster of dualwave: O, Q, weights, scores, and all fragments of a K tile,
-// which a memory cluster reads ahead of the products. Beyond 192/128 there is nothing left of 256.
-bool fits_dualwave(const KernelSpec& spec) { return spec.head_dim_qk <= 128 && spec.head_dim_v <= 128; }
+// Registers of a lane that live through a step of an overlapped pipeline: O, Q, weights, scores, and all fragments of
+// a K tile (dualwave), or parts of the next tiles (interleaved). Beyond 128 dims there is nothing left of 256.
+bool fits_overlapped(const KernelSpec& spec) { return spec.head_dim_qk <= 128 && spec.head_dim_v <= 128; }
 
 // What dualwave needs of a target; empty when it has all of it.
 std::string missing_for_dualwave(const targets::Target& target) {
@@ -48,6 +49,27 @@ std::string missing_for_dualwave(const targets::Target& target) {
   return missing;
 }
 
+// Why a pipeline cannot run on a target; empty when it can.
+std::string missing_for(Pipeline pipeline, const targets::Target& target) {
+  const std::string name = "pipeline=" + std::string(to_text(pipeline));
+  const std::string id(target.id);
+  if (pipeline == Pipeline::dualwave) {
+    if (const std::string missing = missing_for_dualwave(target); !missing.empty())
+      return name + " needs " + missing + ", which " + id + " does not have";
+  }
+  // Its walk moves tiles through registers; a target with wider ways would only lose by it.
+  if (pipeline == Pipeline::interleaved && lds_layout(target) != LdsLayout::swizzled)
+    return name + " is for tiles that pass through registers; " + id + " fills LDS by 16-byte DMA";
+  return {};
+}
+
+std::string accepted_pipelines(const targets::Target& target) {
+  std::string accepted = "auto";
+  for (const Pipeline pipeline : all_pipelines)
+    if (missing_for(pipeline, target).empty()) accepted += ", " + std::string(to_text(pipeline));
+  return accepted;
+}
+
 }  // namespace
 
 std::span<const HeadDims> all_head_dims() { return head_dims; }
@@ -56,10 +78,39 @@ std::string to_text(const HeadDims& dims) {
   return std::to_string(dims.qk) + (dims.v == dims.qk ? "" : "/" + std::to_string(dims.v));
 }
 
-int tile_queries(Pipeline pipeline) { return pipeline == Pipeline::dualwave ? 256 : 128; }
+QueryRows query_rows(std::uint64_t query_length) {
+  return query_length <= 32    ? QueryRows::up_to_32
+         : query_length <= 64  ? QueryRows::up_to_64
+         : query_length <= 255 ? QueryRows::up_to_255
+                               : QueryRows::more;
+}
 
-Pipeline default_pipeline(const targets::Target& target, bool many_queries) {
-  return many_queries && missing_for_dualwave(target).empty() ? Pipeline::dualwave : Pipeline::generic;
+Pipeline default_pipeline(const targets::Target& target, QueryRows rows) {
+  if (rows == QueryRows::more && missing_for(Pipeline::dualwave, target).empty()) return Pipeline::dualwave;
+  return missing_for(Pipeline::interleaved, target).empty() ? Pipeline::interleaved : Pipeline::generic;
+}
+
+namespace {
+bool small_tiles_fit(const HeadDims& dims) { return dims.qk <= 128 && dims.v <= 128; }
+}  // namespace
+
+std::span<const int> tile_queries(const targets::Target& target, Pipeline pipeline) {
+  static constexpr std::array<int, 1> dualwave = {256};
+  static constexpr std::array<int, 3> lines = {32, 64, 128};
+  // A tile on its way through the registers of fewer waves would take more of them than there are.
+  static constexpr std::array<int, 1> swizzled = {128};
+  if (pipeline == Pipeline::dualwave) return dualwave;
+  return lds_layout(target) == LdsLayout::lines ? std::span<const int>(lines) : swizzled;
+}
+
+int default_tile_queries(const targets::Target& target, Pipeline pipeline, QueryRows rows, const HeadDims& dims) {
+  constexpr std::array<int, 4> wanted = {32, 64, 128, 256};
+  const std::span<const int> possible = tile_queries(target, pipeline);
+  if (!small_tiles_fit(dims)) return possible.back();
+  int best = possible.front();
+  for (const int tile : possible)
+    if (tile <= wanted[static_cast<std::size_t>(rows)]) best = tile;
+  return best;
 }
 
 std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
@@ -76,20 +127,25 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
     return std::unexpected("tile of " + std::to_string(spec.tile_keys) +
                            " keys would change the order of additions; accepted: 64");
   const std::string pipeline = "pipeline=" + std::string(to_text(spec.pipeline));
-  if (spec.tile_queries != tile_queries(spec.pipeline))
+  const std::span<const int> tiles = tile_queries(*target, spec.pipeline);
+  if (std::ranges::find(tiles, spec.tile_queries) == tiles.end()) {
+    std::string accepted;
+    for (const int tile : tiles) accepted += (accepted.empty() ? "" : ", ") + std::to_string(tile);
     return std::unexpected("tile of " + std::to_string(spec.tile_queries) + " queries has no kernel in " + pipeline +
-                           "; accepted: " + std::to_string(tile_queries(spec.pipeline)));
-  if (spec.pipeline == Pipeline::dualwave) {
-    if (const std::string missing = missing_for_dualwave(*target); !missing.empty())
-      return std::unexpected(pipeline + " needs " + missing + ", which " + std::string(target->id) +
-                             " does not have; accepted: auto, generic");
-    if (!fits_dualwave(spec))
-      return std::unexpected(pipeline + " holds O, Q and a whole tile of K in registers, which head dim " +
-                             to_text(HeadDims{spec.head_dim_qk, spec.head_dim_v}) +
-                             " leaves no room for; accepted: auto, generic");
-  } else if (!spec.stagger || !spec.raised_priority) {
-    return std::unexpected("stagger=off and setprio=off belong to pipeline=dualwave");
+                           " on " + std::string(target->id) + "; accepted: " + accepted);
   }
+  if (const HeadDims dims{spec.head_dim_qk, spec.head_dim_v};
+      spec.tile_queries != tiles.back() && !small_tiles_fit(dims))
+    return std::unexpected("tile of " + std::to_string(spec.tile_queries) + " queries has no kernel for head dim " +
+                           to_text(dims) + "; accepted: " + std::to_string(tiles.back()));
+  if (const std::string missing = missing_for(spec.pipeline, *target); !missing.empty())
+    return std::unexpected(missing + "; accepted: " + accepted_pipelines(*target));
+  if (spec.pipeline != Pipeline::generic && !fits_overlapped(spec))
+    return std::unexpected(pipeline + " holds O, Q and parts of two tiles in registers, which head dim " +
+                           to_text(HeadDims{spec.head_dim_qk, spec.head_dim_v}) +
+                           " leaves no room for; accepted: auto, generic");
+  if (spec.pipeline != Pipeline::dualwave && (!spec.stagger || !spec.raised_priority))
+    return std::unexpected("stagger=off and setprio=off belong to pipeline=dualwave");
   if (spec.output_store == OutputStore::permlane && !target->permlane32_swap)
     return std::unexpected("o_store=permlane needs v_permlane32_swap, which " + std::string(target->id) +
                            " does not have; accepted: auto, scalar");

@@ -4,6 +4,7 @@
 // emitted, the emitter asks them again and refuses the same things with the same words.
 #pragma once
 
+#include <cstdint>
 #include <expected>
 #include <span>
 #include <string>
@@ -40,15 +41,23 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec);
 // The O store that `auto` means on a target.
 OutputStore default_output_store(const targets::Target& target);
 
-// Query rows of a workgroup.
-int tile_queries(Pipeline pipeline);
+// All that a route knows of lengths: how many rows a query has, as far as that chooses the rows of a workgroup. By the
+// length alone, never by batch, heads or what else is running, so that one problem has one kernel (all give the same
+// bits all the same).
+enum class QueryRows : std::uint8_t { up_to_32, up_to_64, up_to_255, more };
+inline constexpr QueryRows all_query_rows[] = {QueryRows::up_to_32, QueryRows::up_to_64, QueryRows::up_to_255,
+                                               QueryRows::more};
+QueryRows query_rows(std::uint64_t query_length);
 
-// The pipeline that `auto` means for a query length on a target: dualwave for lengths that fill one of its workgroups,
-// where the target can. By the length alone, never by batch, heads or what else is running, so that one problem has one
-// kernel (both give the same bits all the same).
-Pipeline default_pipeline(const targets::Target& target, bool many_queries);
-// From this length on a query is long.
-inline constexpr std::uint32_t many_queries_from = 256;
+// The pipeline that `auto` means: dualwave for lengths that fill one of its workgroups, where the target can;
+// interleaved where it can; else generic.
+Pipeline default_pipeline(const targets::Target& target, QueryRows rows);
+
+// Query rows that a workgroup of this pipeline can have, ascending.
+std::span<const int> tile_queries(const targets::Target& target, Pipeline pipeline);
+// Those that it gets: few rows take a small workgroup, so that waves without a row take no place from others.
+// Head dims beyond 128 leave a wave no registers to fetch a whole tile alone: always the largest.
+int default_tile_queries(const targets::Target& target, Pipeline pipeline, QueryRows rows, const HeadDims& dims);
 
 // Sizes for one launch of a kernel with this spec.
 LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch, std::uint32_t query_heads,

@@ -17,7 +17,8 @@ using Names = std::array<std::pair<Enum, std::string_view>, count>;
 constexpr Names<DataType, 2> data_types = {{{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}}};
 constexpr Names<OutputStore, 2> output_stores = {
     {{OutputStore::permlane, "permlane"}, {OutputStore::scalar, "scalar"}}};
-constexpr Names<Pipeline, 2> pipelines = {{{Pipeline::generic, "generic"}, {Pipeline::dualwave, "dualwave"}}};
+constexpr Names<Pipeline, 3> pipelines = {
+    {{Pipeline::generic, "generic"}, {Pipeline::dualwave, "dualwave"}, {Pipeline::interleaved, "interleaved"}}};
 constexpr Names<Lowering, 2> lowerings = {{{Lowering::llvm, "llvm"}, {Lowering::comgr, "comgr"}}};
 
 template <typename Enum, std::size_t count>

@@ -22,8 +22,10 @@ enum class DataType : std::uint8_t { bf16, fp16 };
 enum class Mask : std::uint8_t { none, causal, window };
 // How O leaves the registers: lane halves swapped so that each lane stores 16 contiguous bytes, or 8-byte pieces.
 enum class OutputStore : std::uint8_t { permlane, scalar };
-// generic: 4 waves in step. dualwave: 8 waves in two groups, one computing while the other moves data.
-enum class Pipeline : std::uint8_t { generic, dualwave };
+// generic: 4 waves in step, or 1 or 2 for few query rows. dualwave: 8 waves in two groups, one computing while the
+// other moves data. interleaved: 4 waves, each with its softmax in the shadow of its own matrix instructions.
+enum class Pipeline : std::uint8_t { generic, dualwave, interleaved };
+inline constexpr Pipeline all_pipelines[] = {Pipeline::generic, Pipeline::dualwave, Pipeline::interleaved};
 // Who turns the IR into machine code: the LLVM inside libwavejit_codegen.so, or the installed ROCm's comgr.
 enum class Lowering : std::uint8_t { llvm, comgr };
 

@@ -82,9 +82,8 @@ SwizzledTiles::SwizzledTiles(language::Kernel& kernel, const KernelSpec& spec, c
   const auto swizzle_of = [&](Value* dim) {
     return ir.CreateAnd(ir.CreateXor(dim, ir.CreateLShr(dim, constant(3))), constant(units_swizzled - 1));
   };
-  Value* v_unit = ir.CreateOr(ir.CreateShl(ir.CreateLShr(key_group, constant(2)), constant(1)),
-                              ir.CreateAnd(key_group, constant(1)));
-  Value* upper = ir.CreateAnd(ir.CreateLShr(key_group, constant(1)), constant(1));
+  Value* v_unit = ir.CreateLShr(thread, constant(5));
+  Value* upper = ir.CreateAnd(ir.CreateLShr(thread, constant(3)), constant(1));
   v_write_ = ir.CreateAdd(ir.CreateMul(first_dim, constant(v_row_bytes)),
                           ir.CreateMul(ir.CreateXor(v_unit, swizzle_of(first_dim)), constant(unit_bytes)));
   v_write_ = ir.CreateAdd(v_write_, ir.CreateMul(upper, constant(unit_bytes / 2)));
@@ -104,57 +103,79 @@ std::pair<int, int> SwizzledTiles::k_place(int i) const {
   return {i / runs * k_rows_apart(), i % runs * k_run()};
 }
 
-Values SwizzledTiles::load(Value* tile) {
+Values SwizzledTiles::load_keys(Value* tile) {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  Value* row = ir.CreateMul(tile, kernel_.constant(tile_keys_));
-  Value* k_offset = ir.CreateMul(row, workgroup_.k.row_stride);
-  Value* v_offset = ir.CreateMul(row, workgroup_.v.row_stride);
+  Value* tile_offset = ir.CreateMul(ir.CreateMul(tile, kernel_.constant(tile_keys_)), workgroup_.k.row_stride);
   Values loaded;
-  for (Value* offset : k_load_) loaded.push_back(workgroup_.k.buffer.load(unit_bytes, offset, k_offset));
+  for (Value* offset : k_load_) loaded.push_back(workgroup_.k.buffer.load(unit_bytes, offset, tile_offset));
+  return loaded;
+}
+
+Values SwizzledTiles::load_values(Value* tile) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* tile_offset = ir.CreateMul(ir.CreateMul(tile, kernel_.constant(tile_keys_)), workgroup_.v.row_stride);
+  Values loaded;
   for (Value* offset : v_load_)
-    loaded.push_back(workgroup_.v.buffer.load(v_dims_per_thread_ * LdsPlan::element_bytes, offset, v_offset));
+    loaded.push_back(workgroup_.v.buffer.load(v_dims_per_thread_ * LdsPlan::element_bytes, offset, tile_offset));
+  return loaded;
+}
+
+Values SwizzledTiles::load(Value* tile) {
+  Values loaded = load_keys(tile);
+  const Values values = load_values(tile);
+  loaded.insert(loaded.end(), values.begin(), values.end());
   return loaded;
 }
 
 Values SwizzledTiles::start(Value* tile) { return load(tile); }
 
-void SwizzledTiles::write_keys(const Values& in_flight) {
+language::Strand SwizzledTiles::write_keys(const Values& loaded) {
+  language::Strand strand;
   for (int i = 0; i < k_loads(); ++i) {
-    const auto [rows, units] = k_place(i);
-    lds_.write(k_region, in_flight[static_cast<std::size_t>(i)], k_write_,
-               plan_.k_offset(0) + rows * k_row_bytes_ + units * unit_bytes);
+    strand.add([=, this] {
+      const auto [rows, units] = k_place(i);
+      lds_.write(k_region, loaded[static_cast<std::size_t>(i)], k_write_,
+                 plan_.k_offset(0) + rows * k_row_bytes_ + units * unit_bytes);
+    });
   }
+  return strand;
 }
 
 // Four rows of dwords, two dims each → for every dim a pair of dwords, four keys.
-void SwizzledTiles::write_values(const Values& in_flight) {
+language::Strand SwizzledTiles::write_values(const Values& loaded) {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  const auto row = [&](int key) {
-    return in_flight[static_cast<std::size_t>(k_loads()) + static_cast<std::size_t>(key)];
-  };
-  const auto pair = [&](int key, int dword, std::uint32_t selector) {
-    Value* low = ir.CreateExtractElement(row(key), static_cast<std::uint64_t>(dword));
-    Value* high = ir.CreateExtractElement(row(key + 1), static_cast<std::uint64_t>(dword));
+  const auto pair = [=, &ir](int key, int dim) {
+    constexpr std::uint32_t low_halves = 0x05040100;
+    constexpr std::uint32_t high_halves = 0x07060302;
+    const auto dword = static_cast<std::uint64_t>(dim / 2);
+    Value* low = ir.CreateExtractElement(loaded[static_cast<std::size_t>(key)], dword);
+    Value* high = ir.CreateExtractElement(loaded[static_cast<std::size_t>(key) + 1], dword);
     // v_perm_b32: selector bytes 0–3 name the second source, 4–7 the first.
-    return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_perm, {}, {high, low, ir.getInt32(selector)});
+    Value* selector = ir.getInt32(dim % 2 == 0 ? low_halves : high_halves);
+    return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_perm, {}, {high, low, selector});
   };
-  constexpr std::uint32_t low_halves = 0x05040100;
-  constexpr std::uint32_t high_halves = 0x07060302;
+  language::Strand strand;
   for (int dim = 0; dim < v_dims_per_thread_; ++dim) {
-    const std::uint32_t selector = dim % 2 == 0 ? low_halves : high_halves;
-    Value* const dwords[] = {pair(0, dim / 2, selector), pair(2, dim / 2, selector)};
-    // The first dim of a thread is a multiple of its dim count, so the low bits of the swizzle change by xor.
-    Value* place = dim == 0 ? v_write_ : ir.CreateXor(v_write_, kernel_.constant(dim * unit_bytes));
-    lds_.write(v_region, language::gather_dwords(kernel_, dwords), place, plan_.v_offset(0) + dim * v_row_bytes);
+    // Two permutes and, but for the first, an address.
+    strand.add(
+        [=, this, &ir] {
+          Value* const dwords[] = {pair(0, dim), pair(2, dim)};
+          // The first dim of a thread is a multiple of its dim count, so the low bits of the swizzle change by xor.
+          Value* place = dim == 0 ? v_write_ : ir.CreateXor(v_write_, kernel_.constant(dim * unit_bytes));
+          lds_.write(v_region, language::gather_dwords(kernel_, dwords), place, plan_.v_offset(0) + dim * v_row_bytes);
+        },
+        3);
   }
+  return strand;
 }
 
 Values SwizzledTiles::advance(int /*buffer*/, Value* tile, Value* tiles, const Values& in_flight) {
   // Nobody reads the previous tile any more …
   language::wait_for_lds(kernel_);
   language::barrier(kernel_);
-  write_keys(in_flight);
-  write_values(in_flight);
+  const auto values = in_flight.begin() + k_loads();
+  write_keys({in_flight.begin(), values}).write_rest();
+  write_values({values, in_flight.end()}).write_rest();
   // … and everybody's part of this one has arrived.
   language::wait_for_lds(kernel_);
   language::barrier(kernel_);

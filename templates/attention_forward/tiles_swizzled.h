@@ -2,12 +2,13 @@
 //
 // K: row-major, unit u (16 bytes) of key n at unit u xor (n % 8). V: [dim][64 keys], unit u of dim d at unit
 // u xor ((d xor d / 8) % 8); unit 2s + h of a row holds the keys that lane group h needs of key block s, 16s + 4h … + 3
-// and 16s + 8 + 4h … + 3, so that one 16-byte read is one fragment in accumulator-row order. Reads touch all banks
-// once per eight lanes; writes of K too, writes of V twice.
+// and 16s + 8 + 4h … + 3, so that one 16-byte read is one fragment in accumulator-row order. Reads and writes of 16
+// bytes touch all banks once per eight lanes, writes of V (8 bytes) once per sixteen.
 #pragma once
 
 #include <utility>
 
+#include "codegen/language/ladder.h"
 #include "templates/attention_forward/tiles.h"
 
 namespace wavejit::attention_forward {
@@ -20,6 +21,13 @@ class SwizzledTiles final : public Tiles {
   language::Values start(language::Value* tile) override;
   language::Values advance(int buffer, language::Value* tile, language::Value* tiles,
                            const language::Values& in_flight) override;
+  // Single steps, for a pipeline that places waits and barriers itself: this thread's part of a tile on its way into
+  // registers, and from there into LDS in operations of about one issue slot.
+  language::Values load_keys(language::Value* tile);
+  language::Values load_values(language::Value* tile);
+  language::Strand write_keys(const language::Values& loaded);
+  language::Strand write_values(const language::Values& loaded);
+
   language::OperandA keys(int buffer, int key_block, int dim_block) override;
   language::OperandA values_transposed(int buffer, int dim_block, int key_block) override;
 
@@ -29,8 +37,6 @@ class SwizzledTiles final : public Tiles {
 
   language::Values load(language::Value* tile);
   std::pair<int, int> k_place(int i) const;  // rows, units
-  void write_keys(const language::Values& in_flight);
-  void write_values(const language::Values& in_flight);
   // Number of loads of K; those of V follow in the in-flight values.
   // K is loaded in runs of so many units of a row: all of them, or 8 where a row is no power of two.
   int k_units() const { return k_row_bytes_ / 16; }

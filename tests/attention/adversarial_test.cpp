@@ -159,8 +159,8 @@ std::string name_of(const ::testing::TestParamInfo<Combination>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, AttentionAdversarial,
-                         ::testing::Combine(::testing::Values(Path{"gfx942", "generic"}, Path{"gfx950", "generic"},
-                                                              Path{"gfx950", "dualwave"}),
+                         ::testing::Combine(::testing::Values(Path{"gfx942", "generic"}, Path{"gfx942", "interleaved"},
+                                                              Path{"gfx950", "generic"}, Path{"gfx950", "dualwave"}),
                                             ::testing::Values(Storage::fp16, Storage::bf16),
                                             ::testing::Values(64, 128)),
                          name_of);

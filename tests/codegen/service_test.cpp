@@ -181,7 +181,7 @@ TEST(Service, EmitsIrAndDisassembles) {
   const Compiled text = service.emit_ir(spec(small_spec));
   ASSERT_EQ(text.status, Status::ok) << text.detail;
   const std::string emitted(text.bytes.begin(), text.bytes.end());
-  EXPECT_THAT(emitted, HasSubstr("amdgpu_kernel void @attention_forward_fp16_d64_gfx942"));
+  EXPECT_THAT(emitted, HasSubstr("amdgpu_kernel void @attention_forward_fp16_d64_128x64_gfx942"));
   EXPECT_THAT(emitted, HasSubstr("llvm.amdgcn.mfma"));
   const auto compiled = service.compile(spec(small_spec));
   const Compiled listing = service.disassemble(compiled->bytes);

@@ -32,23 +32,24 @@ void add_modified_kernels(std::vector<KernelSpec>& specs) {
       {.mask = Mask::window, .lse = true, .softcap = true, .bias = true, .alibi = true},
   };
   for (const targets::Target& target : targets::all_targets())
-    for (const Pipeline pipeline : {Pipeline::generic, Pipeline::dualwave})
-      for (const int head_dim : {64, 128})
-        for (const Variant& variant : variants) {
-          const KernelSpec spec{.dtype = DataType::bf16,
-                                .head_dim_qk = head_dim,
-                                .head_dim_v = head_dim,
-                                .mask = variant.mask,
-                                .lse = variant.lse,
-                                .softcap = variant.softcap,
-                                .bias = variant.bias,
-                                .alibi = variant.alibi,
-                                .pipeline = pipeline,
-                                .tile_queries = attention_forward::tile_queries(pipeline),
-                                .output_store = attention_forward::default_output_store(target),
-                                .target = std::string(target.id)};
-          if (attention_forward::resources_of(spec)) specs.push_back(spec);
-        }
+    for (const Pipeline pipeline : attention_forward::all_pipelines)
+      for (const int rows : attention_forward::tile_queries(target, pipeline))
+        for (const int head_dim : {64, 128})
+          for (const Variant& variant : variants) {
+            const KernelSpec spec{.dtype = DataType::bf16,
+                                  .head_dim_qk = head_dim,
+                                  .head_dim_v = head_dim,
+                                  .mask = variant.mask,
+                                  .lse = variant.lse,
+                                  .softcap = variant.softcap,
+                                  .bias = variant.bias,
+                                  .alibi = variant.alibi,
+                                  .pipeline = pipeline,
+                                  .tile_queries = rows,
+                                  .output_store = attention_forward::default_output_store(target),
+                                  .target = std::string(target.id)};
+            if (attention_forward::resources_of(spec)) specs.push_back(spec);
+          }
 }
 
 }  // namespace
@@ -56,25 +57,26 @@ void add_modified_kernels(std::vector<KernelSpec>& specs) {
 std::vector<KernelSpec> all_kernel_specs() {
   std::vector<KernelSpec> specs;
   for (const targets::Target& target : targets::all_targets())
-    for (const Pipeline pipeline : {Pipeline::generic, Pipeline::dualwave})
-      for (const OutputStore store : {OutputStore::scalar, OutputStore::permlane})
-        for (const DataType dtype : {DataType::fp16, DataType::bf16})
-          for (const attention_forward::HeadDims& dims : attention_forward::all_head_dims())
-            for (const Mask mask : {Mask::none, Mask::causal})
-              for (const bool lse : {false, true}) {
-                const KernelSpec spec{.dtype = dtype,
-                                      .head_dim_qk = dims.qk,
-                                      .head_dim_v = dims.v,
-                                      .mask = mask,
-                                      .lse = lse,
-                                      .pipeline = pipeline,
-                                      .tile_queries = attention_forward::tile_queries(pipeline),
-                                      .output_store = store,
-                                      .target = std::string(target.id)};
-                // Of the larger head dims one mask will do: time.
-                if (dims.qk > 128 && (mask == Mask::none || !lse)) continue;
-                if (attention_forward::resources_of(spec)) specs.push_back(spec);
-              }
+    for (const Pipeline pipeline : attention_forward::all_pipelines)
+      for (const int rows : attention_forward::tile_queries(target, pipeline))
+        for (const OutputStore store : {OutputStore::scalar, OutputStore::permlane})
+          for (const DataType dtype : {DataType::fp16, DataType::bf16})
+            for (const attention_forward::HeadDims& dims : attention_forward::all_head_dims())
+              for (const Mask mask : {Mask::none, Mask::causal})
+                for (const bool lse : {false, true}) {
+                  const KernelSpec spec{.dtype = dtype,
+                                        .head_dim_qk = dims.qk,
+                                        .head_dim_v = dims.v,
+                                        .mask = mask,
+                                        .lse = lse,
+                                        .pipeline = pipeline,
+                                        .tile_queries = rows,
+                                        .output_store = store,
+                                        .target = std::string(target.id)};
+                  // Of the larger head dims one mask will do: time.
+                  if (dims.qk > 128 && (mask == Mask::none || !lse)) continue;
+                  if (attention_forward::resources_of(spec)) specs.push_back(spec);
+                }
   add_modified_kernels(specs);
   return specs;
 }

@@ -11,7 +11,8 @@
 
 namespace wavejit::tests {
 
-// Every kernel that can be built without modifiers and windows: target × O store × data type × head dim × mask × LSE.
+// Every kernel that can be built without modifiers and windows: target × pipeline × query rows of a
+// workgroup × O store × data type × head dim × mask × LSE.
 // With them: each alone and all together, in bf16.
 std::vector<attention_forward::KernelSpec> all_kernel_specs();
 

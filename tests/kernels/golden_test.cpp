@@ -30,8 +30,7 @@ TEST_P(GoldenFacts, AreThoseOfTheTable) {
   if (GetParam().head_dim_v <= 128) {
     EXPECT_NE(line->second.find(" agprs=0 "), std::string::npos);
   }
-  const bool dualwave = GetParam().pipeline == attention_forward::Pipeline::dualwave;
-  EXPECT_TRUE(line->second.ends_with(dualwave ? " threads=512" : " threads=256"));
+  EXPECT_TRUE(line->second.ends_with(" threads=" + std::to_string(GetParam().tile_queries * 2))) << "32 rows a wave";
 }
 
 TEST(GoldenTable, NamesEveryKernelAndNoOther) { EXPECT_EQ(golden_lines().size(), all_kernel_specs().size()); }
@@ -45,7 +44,7 @@ std::string test_name(const ::testing::TestParamInfo<attention_forward::KernelSp
   if (spec.softcap) name += "_softcap";
   if (spec.bias) name += "_bias";
   if (spec.alibi) name += "_alibi";
-  if (spec.pipeline == attention_forward::Pipeline::dualwave) name += "_dualwave";
+  name += "_" + std::string(to_text(spec.pipeline)) + "_" + std::to_string(spec.tile_queries) + "rows";
   return name + "_" + std::string(to_text(spec.output_store));
 }
 

@@ -192,7 +192,7 @@ TEST(Emit, RefusesInTheWordsOfTheParameters) {
 
 TEST(Emit, NamesTheKernelAfterItsSpec) {
   attention_forward::KernelSpec spec{.mask = attention_forward::Mask::causal, .lse = true, .target = "gfx950"};
-  EXPECT_EQ(attention_forward::kernel_name(spec), "attention_forward_fp16_d128_causal_lse_gfx950");
+  EXPECT_EQ(attention_forward::kernel_name(spec), "attention_forward_fp16_d128_causal_lse_128x64_gfx950");
 }
 
 }  // namespace

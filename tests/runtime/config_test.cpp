@@ -70,7 +70,7 @@ std::vector<Variable> variables() {
       {"WAVEJIT_PIPELINE",
        &Environment::pipeline,
        &wavejit_engine_options::pipeline,
-       {"auto", "generic", "dualwave"},
+       {"auto", "generic", "dualwave", "interleaved"},
        [](const Config& c) {
          return std::string(c.pipeline.value ? attention_forward::to_text(*c.pipeline.value) : "auto");
        },

@@ -19,8 +19,9 @@ TEST(Descriptor, ReadsEveryWordOfThisVersion) {
       "attention_forward fp16 b3 q5 k0 h8/2 d64 causal lse layout=bhsd scale=0.25 invariance=batch seed=7 "
       "inputs=adversarial:one_hot");
   ASSERT_TRUE(parsed) << parsed.error().detail;
-  EXPECT_EQ(parsed->shape,
-            (AttentionShape{attention_forward::DataType::fp16, attention_forward::Mask::causal, true, 64, 64}));
+  AttentionShape shape = {attention_forward::DataType::fp16, attention_forward::Mask::causal, true, 64, 64};
+  shape.query_rows = attention_forward::QueryRows::up_to_32;
+  EXPECT_EQ(parsed->shape, shape);
   EXPECT_EQ(parsed->batch, 3);
   EXPECT_EQ(parsed->query_length, 5);
   EXPECT_EQ(parsed->key_length, 0);
@@ -80,7 +81,7 @@ TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
                static_cast<int>(up_to(max_head_dim)), static_cast<int>(up_to(max_head_dim))};
     d.batch = up_to(max_batch);
     d.query_length = up_to(round % 2 == 0 ? max_length : 300);
-    d.shape.many_queries = d.query_length >= 256;
+    d.shape.query_rows = attention_forward::query_rows(static_cast<std::uint64_t>(d.query_length));
     d.key_length = up_to(max_length) - 1;
     d.kv_heads = up_to(255);
     d.query_heads = d.kv_heads * up_to(256);

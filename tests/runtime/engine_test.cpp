@@ -40,7 +40,7 @@ TEST_F(EngineTest, CompilesThenRemembersThenReadsFromDisk) {
   EXPECT_GT(cold.load_ns, 0U);
   EXPECT_GT(cold.launch_ns, 0U);
 
-  const wavejit_call_report hot = reported(*engine, good_call(1, 7, 9, 4, 4));
+  const wavejit_call_report hot = reported(*engine, good_call(1, 70, 9, 4, 4));
   EXPECT_EQ(hot.origin, WAVEJIT_ORIGIN_MEMORY);
   EXPECT_STREQ(hot.key, cold.key) << "sizes are no part of the key";
   EXPECT_EQ(hot.emit_ns + hot.lookup_ns + hot.load_ns, 0U);
@@ -100,6 +100,18 @@ TEST_F(EngineTest, LoggedCallsAreDescriptorsThatExplainReads) {
   const std::string text = "attention_forward fp16 b2 q255 k512 h8/2 d128 causal scale=0.125";
   EXPECT_THAT(log_, Contains("debug: call " + text));
   EXPECT_TRUE(runtime::explain(config_, text, "gfx950", *codegen_));
+}
+
+TEST_F(EngineTest, LengthsThatLeadToOneKernelShareIt) {
+  const auto engine = make_engine("gfx942");
+  const std::string key = reported(*engine, good_call(1, 1)).key;
+  for (const int length : {40, 100, 300}) {
+    const wavejit_call_report report = reported(*engine, good_call(1, length));
+    EXPECT_EQ(report.key, key);
+    EXPECT_EQ(report.origin, WAVEJIT_ORIGIN_MEMORY);
+  }
+  EXPECT_EQ(fake_codegen().compiles, 1U);
+  EXPECT_EQ(fake_hip().module_loads, 1U);
 }
 
 TEST_F(EngineTest, EachShapeHasItsKernel) {

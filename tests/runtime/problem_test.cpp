@@ -330,14 +330,21 @@ TEST_F(Problem, EveryShapeHasItsOwnCode) {
           for (const int v : {1, 64, 128, 65535}) {
             for (const bool flag : {false, true}) {
               for (bool runtime::AttentionShape::* modifier :
-                   {&runtime::AttentionShape::softcap, &runtime::AttentionShape::bias, &runtime::AttentionShape::alibi,
-                    &runtime::AttentionShape::many_queries}) {
+                   {&runtime::AttentionShape::softcap, &runtime::AttentionShape::bias,
+                    &runtime::AttentionShape::alibi}) {
                 runtime::AttentionShape shape = {dtype, mask, lse, qk, v};
                 shape.*modifier = flag;
                 if (!flag && modifier != &runtime::AttentionShape::softcap) continue;
                 codes.insert(shape.code());
                 ++shapes;
               }
+            }
+            for (const auto rows : attention_forward::all_query_rows) {
+              runtime::AttentionShape shape = {dtype, mask, lse, qk, v};
+              if (rows == shape.query_rows) continue;
+              shape.query_rows = rows;
+              codes.insert(shape.code());
+              ++shapes;
             }
           }
   EXPECT_EQ(codes.size(), static_cast<std::size_t>(shapes));

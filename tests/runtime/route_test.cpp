@@ -17,6 +17,7 @@ using attention_forward::DataType;
 using attention_forward::Mask;
 using attention_forward::OutputStore;
 using attention_forward::Pipeline;
+using attention_forward::QueryRows;
 
 const targets::Target& target(const char* name) { return *targets::find_target(name); }
 constexpr AttentionShape shape = {DataType::bf16, Mask::causal, true, 128, 128};
@@ -25,24 +26,28 @@ TEST(Route, SaysWhatItChoseAndWhyNotTheOther) {
   const auto cdna4 = choose_route(shape, target("gfx950"), {});
   ASSERT_TRUE(cdna4);
   EXPECT_EQ(cdna4->spec.output_store, OutputStore::permlane);
-  ASSERT_EQ(cdna4->refused.size(), 2U);
+  ASSERT_EQ(cdna4->refused.size(), 3U);
   EXPECT_THAT(cdna4->refused[0].route, HasSubstr("dualwave 256x64"));
   EXPECT_THAT(cdna4->refused[0].reason, HasSubstr("queries of 256 rows and more"));
-  EXPECT_THAT(cdna4->refused[1].route, HasSubstr("scalar"));
-  EXPECT_THAT(cdna4->refused[1].reason, HasSubstr("preferred"));
+  EXPECT_THAT(cdna4->refused[1].route, HasSubstr("interleaved 128x64"));
+  EXPECT_THAT(cdna4->refused[1].reason, HasSubstr("gfx950 fills LDS by 16-byte DMA"));
+  EXPECT_THAT(cdna4->refused[2].route, HasSubstr("scalar"));
+  EXPECT_THAT(cdna4->refused[2].reason, HasSubstr("preferred"));
   const auto cdna3 = choose_route(shape, target("gfx942"), {});
   ASSERT_TRUE(cdna3);
   EXPECT_EQ(cdna3->spec.output_store, OutputStore::scalar);
-  ASSERT_EQ(cdna3->refused.size(), 2U);
-  EXPECT_THAT(cdna3->refused[0].reason, HasSubstr("transpose reads of LDS and 16-byte LDS DMA"));
-  EXPECT_THAT(cdna3->refused[1].reason, HasSubstr("v_permlane32_swap"));
+  ASSERT_EQ(cdna3->refused.size(), 3U);
+  EXPECT_THAT(cdna3->refused[0].route, HasSubstr("generic 128x64"));
+  EXPECT_THAT(cdna3->refused[0].reason, HasSubstr("interleaved is preferred"));
+  EXPECT_THAT(cdna3->refused[1].reason, HasSubstr("transpose reads of LDS and 16-byte LDS DMA"));
+  EXPECT_THAT(cdna3->refused[2].reason, HasSubstr("v_permlane32_swap"));
 }
 
 TEST(Route, ForcedStoresAreTakenOrRefusedNeverReplaced) {
   const auto scalar = choose_route(shape, target("gfx950"), {.output_store = OutputStore::scalar});
   ASSERT_TRUE(scalar);
   EXPECT_EQ(scalar->spec.output_store, OutputStore::scalar);
-  EXPECT_THAT(scalar->refused[1].reason, HasSubstr("was asked for"));
+  EXPECT_THAT(scalar->refused[2].reason, HasSubstr("was asked for"));
   const auto impossible = choose_route(shape, target("gfx942"), {.output_store = OutputStore::permlane});
   ASSERT_FALSE(impossible);
   EXPECT_EQ(impossible.error().status, WAVEJIT_UNSUPPORTED);
@@ -52,7 +57,7 @@ TEST(Route, ForcedStoresAreTakenOrRefusedNeverReplaced) {
 
 TEST(Route, TakesDualWaveForLongQueriesWhereTheTargetCan) {
   AttentionShape longer = shape;
-  longer.many_queries = true;
+  longer.query_rows = QueryRows::more;
   EXPECT_NE(longer.code(), shape.code());
   const auto cdna4 = choose_route(longer, target("gfx950"), {});
   ASSERT_TRUE(cdna4);
@@ -61,16 +66,27 @@ TEST(Route, TakesDualWaveForLongQueriesWhereTheTargetCan) {
   EXPECT_EQ(cdna4->resources.threads, 512);
   EXPECT_THAT(cdna4->refused[0].route, HasSubstr("generic 128x64"));
   EXPECT_THAT(cdna4->refused[0].reason, HasSubstr("dualwave is preferred"));
-  const auto cdna3 = choose_route(longer, target("gfx942"), {});
-  ASSERT_TRUE(cdna3);
-  EXPECT_EQ(cdna3->spec.pipeline, Pipeline::generic);
+}
+
+TEST(Route, TakesInterleavedForEveryLengthWhereTilesPassThroughRegisters) {
+  for (const QueryRows rows : attention_forward::all_query_rows) {
+    AttentionShape each = shape;
+    each.query_rows = rows;
+    const auto cdna3 = choose_route(each, target("gfx942"), {});
+    ASSERT_TRUE(cdna3);
+    EXPECT_EQ(cdna3->spec.pipeline, Pipeline::interleaved);
+    EXPECT_EQ(cdna3->spec.tile_queries, 128);
+  }
+  const auto impossible = choose_route(shape, target("gfx950"), {.pipeline = Pipeline::interleaved});
+  ASSERT_FALSE(impossible);
+  EXPECT_THAT(impossible.error().detail, HasSubstr("accepted: auto, generic, dualwave"));
 }
 
 TEST(Route, ForcedPipelinesAreTakenOrRefusedNeverReplaced) {
   for (const Pipeline forced : {Pipeline::generic, Pipeline::dualwave}) {
-    for (const bool many_queries : {false, true}) {
+    for (const QueryRows rows : attention_forward::all_query_rows) {
       AttentionShape each = shape;
-      each.many_queries = many_queries;
+      each.query_rows = rows;
       const auto route = choose_route(each, target("gfx950"), {.pipeline = forced});
       ASSERT_TRUE(route);
       EXPECT_EQ(route->spec.pipeline, forced);
@@ -80,7 +96,7 @@ TEST(Route, ForcedPipelinesAreTakenOrRefusedNeverReplaced) {
   const auto impossible = choose_route(shape, target("gfx942"), {.pipeline = Pipeline::dualwave});
   ASSERT_FALSE(impossible);
   EXPECT_EQ(impossible.error().status, WAVEJIT_UNSUPPORTED);
-  EXPECT_THAT(impossible.error().detail, HasSubstr("accepted: auto, generic"));
+  EXPECT_THAT(impossible.error().detail, HasSubstr("accepted: auto, generic, interleaved"));
 }
 
 TEST(Route, TogglesAreInTheKeyOfTheirPipelineOnly) {

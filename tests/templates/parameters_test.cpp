@@ -69,8 +69,11 @@ TEST(Resources, RefuseWithTheReasonAndWhatIsAccepted) {
   spec.tile_keys = 128;
   EXPECT_THAT(resources_of(spec).error(), HasSubstr("accepted: 64"));
   spec.tile_keys = 64;
+  spec.tile_queries = 96;
+  EXPECT_THAT(resources_of(spec).error(), HasSubstr("pipeline=generic on gfx950; accepted: 32, 64, 128"));
+  spec = spec_for("gfx942", 128);
   spec.tile_queries = 64;
-  EXPECT_THAT(resources_of(spec).error(), HasSubstr("accepted: 128"));
+  EXPECT_THAT(resources_of(spec).error(), HasSubstr("pipeline=generic on gfx942; accepted: 128"));
 
   spec.target = "gfx900";
   EXPECT_THAT(resources_of(spec).error(), HasSubstr("target=gfx900"));
@@ -80,7 +83,7 @@ TEST(Resources, RefuseWithTheReasonAndWhatIsAccepted) {
 KernelSpec dualwave_for(const std::string& target, int head_dim) {
   KernelSpec spec = spec_for(target, head_dim);
   spec.pipeline = Pipeline::dualwave;
-  spec.tile_queries = tile_queries(Pipeline::dualwave);
+  spec.tile_queries = 256;
   return spec;
 }
 
@@ -100,10 +103,10 @@ TEST(Resources, DualWaveIsRefusedInWords) {
   EXPECT_EQ(
       resources_of(dualwave_for("gfx942", 128)).error(),
       "pipeline=dualwave needs transpose reads of LDS and 16-byte LDS DMA and v_permlane32_swap, which gfx942 does "
-      "not have; accepted: auto, generic");
+      "not have; accepted: auto, generic, interleaved");
   KernelSpec spec = dualwave_for("gfx950", 128);
   spec.tile_queries = 128;
-  EXPECT_THAT(resources_of(spec).error(), HasSubstr("pipeline=dualwave; accepted: 256"));
+  EXPECT_THAT(resources_of(spec).error(), HasSubstr("pipeline=dualwave on gfx950; accepted: 256"));
   spec = spec_for("gfx950", 128);
   spec.stagger = false;
   EXPECT_THAT(resources_of(spec).error(), HasSubstr("belong to pipeline=dualwave"));
@@ -111,9 +114,42 @@ TEST(Resources, DualWaveIsRefusedInWords) {
 
 TEST(DefaultPipeline, GoesByTargetAndQueryLengthOnly) {
   const targets::Target& cdna4 = *targets::find_target("gfx950");
-  EXPECT_EQ(default_pipeline(cdna4, true), Pipeline::dualwave);
-  EXPECT_EQ(default_pipeline(cdna4, false), Pipeline::generic);
-  EXPECT_EQ(default_pipeline(*targets::find_target("gfx942"), true), Pipeline::generic);
+  const targets::Target& cdna3 = *targets::find_target("gfx942");
+  for (const QueryRows rows : all_query_rows) {
+    EXPECT_EQ(default_pipeline(cdna4, rows), rows == QueryRows::more ? Pipeline::dualwave : Pipeline::generic);
+    EXPECT_EQ(default_pipeline(cdna3, rows), Pipeline::interleaved);
+  }
+}
+
+TEST(DefaultTile, IsSmallForFewRows) {
+  const targets::Target& cdna4 = *targets::find_target("gfx950");
+  const targets::Target& cdna3 = *targets::find_target("gfx942");
+  const std::pair<std::uint64_t, int> tiles[] = {{1, 32},   {32, 32},   {33, 64},   {64, 64},
+                                                 {65, 128}, {255, 128}, {256, 256}, {std::uint64_t{1} << 31, 256}};
+  for (const auto& [length, tile] : tiles) {
+    SCOPED_TRACE(length);
+    const QueryRows rows = query_rows(length);
+    EXPECT_EQ(default_tile_queries(cdna4, default_pipeline(cdna4, rows), rows, {128, 128}), tile);
+    EXPECT_EQ(default_tile_queries(cdna4, Pipeline::generic, rows, {128, 128}), std::min(tile, 128));
+    EXPECT_EQ(default_tile_queries(cdna4, Pipeline::dualwave, rows, {128, 128}), 256);
+    EXPECT_EQ(default_tile_queries(cdna4, Pipeline::generic, rows, {192, 128}), 128);
+    EXPECT_EQ(default_tile_queries(cdna3, Pipeline::generic, rows, {128, 128}), 128);
+    EXPECT_EQ(default_tile_queries(cdna3, Pipeline::interleaved, rows, {128, 128}), 128);
+  }
+}
+
+TEST(Resources, SmallTilesAreOneWaveFor32Rows) {
+  for (const int head_dim : {64, 128}) {
+    for (const int rows : {32, 64}) {
+      KernelSpec spec = spec_for("gfx950", head_dim);
+      spec.tile_queries = rows;
+      const auto resources = resources_of(spec);
+      ASSERT_TRUE(resources) << resources.error();
+      EXPECT_EQ(resources->waves, rows / 32);
+      EXPECT_EQ(resources->threads, rows * 2);
+      EXPECT_EQ(resources->workgroups_per_compute_unit, head_dim == 128 ? 2 : 4) << "as many as LDS holds";
+    }
+  }
 }
 
 TEST(Resources, ScalarStoreIsAcceptedEverywhere) {

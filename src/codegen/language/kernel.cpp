@@ -32,7 +32,8 @@ Kernel::Kernel(llvm::LLVMContext& context, const targets::Target& target, const 
     : target_(target),
       module_(std::make_unique<llvm::Module>(options.name, context)),
       ir_(context),
-      argument_bytes_(options.argument_bytes) {
+      argument_bytes_(options.argument_bytes),
+      threads_(options.threads) {
   module_->setTargetTriple(llvm::Triple("amdgcn-amd-amdhsa"));
   // The data layout is the backend's to say (its TargetMachine sets it); nothing here depends on it.
   module_->addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", code_object_version);
@@ -118,6 +119,7 @@ Value* Kernel::lane() {
 }
 
 Value* Kernel::wave() {
+  if (threads_ <= target_.wave_size) return constant(0);
   if (!wave_) {
     const int shift = std::countr_zero(static_cast<unsigned>(target_.wave_size));
     wave_ = uniform(ir_.CreateLShr(thread(), constant(shift)));

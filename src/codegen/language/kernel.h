@@ -45,6 +45,7 @@ class Kernel {
   Kernel(llvm::LLVMContext& context, const targets::Target& target, const KernelOptions& options);
 
   const targets::Target& target() const { return target_; }
+  int threads() const { return threads_; }
   llvm::IRBuilder<>& ir() { return ir_; }
   llvm::Module& module() { return *module_; }
   llvm::Function& function() { return *function_; }
@@ -91,6 +92,7 @@ class Kernel {
   llvm::IRBuilder<> ir_;
   llvm::Function* function_ = nullptr;
   int argument_bytes_ = 0;
+  int threads_ = 0;
   Value* thread_ = nullptr;
   Value* lane_ = nullptr;
   Value* wave_ = nullptr;

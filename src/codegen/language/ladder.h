@@ -1,41 +1,59 @@
 // Matrix instructions with other work in their shadow.
 //
 // A matrix instruction occupies its unit for several issue slots in which the wave may issue to the vector unit. A
-// ladder says how many operations stand behind each matrix instruction; with the backend's schedulers off, the order
-// written here is the order that runs.
+// ladder says how many slots of operations stand behind each matrix instruction; with the backend's schedulers off, the
+// order written here is the order that runs.
 #pragma once
 
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <span>
 #include <utility>
 
 namespace wavejit::language {
 
-// `matrix` matrix instructions, each followed by `vector` operations.
+// `matrix` matrix instructions, each followed by operations of `vector` slots.
 struct Rung {
   int matrix = 0;
   int vector = 0;
 };
 
-// Operations in the order in which they will be written; each is one machine instruction or a few.
+// Operations in the order in which they will be written; each is one machine instruction or a few, and takes so many
+// issue slots.
 class Strand {
  public:
   using Operation = std::function<void()>;
-  void add(Operation operation) { operations_.push_back(std::move(operation)); }
-  // Writes the next `count` operations, or as many as there are.
-  void write(int count) {
-    for (; count > 0 && !operations_.empty(); --count) {
-      operations_.front()();
-      operations_.pop_front();
+  void add(Operation operation, int slots = 1) { operations_.emplace_back(std::move(operation), slots); }
+  // Writes operations of so many slots, or as many as there are. Slots that an operation was too long for are kept for
+  // the next time.
+  void write(int slots) {
+    slots_ += slots;
+    while (slots_ > 0 && !operations_.empty() && operations_.front().second <= slots_) {
+      slots_ -= operations_.front().second;
+      write_next();
     }
   }
   void write_rest() {
-    while (!operations_.empty()) write(1);
+    while (!operations_.empty()) write_next();
+  }
+  // Puts the operations of `other` behind `slots` of these.
+  void insert(int slots, Strand other) {
+    auto at = operations_.begin();
+    for (; at != operations_.end() && slots > 0; ++at) slots -= at->second;
+    operations_.insert(at, std::make_move_iterator(other.operations_.begin()),
+                       std::make_move_iterator(other.operations_.end()));
   }
 
  private:
-  std::deque<Operation> operations_;
+  void write_next() {
+    const Operation operation = std::move(operations_.front().first);
+    operations_.pop_front();
+    operation();
+  }
+
+  std::deque<std::pair<Operation, int>> operations_;
+  int slots_ = 0;
 };
 
 // Writes both along the ladder. What does not fit on it comes at the end: nothing is lost, only late.

@@ -82,7 +82,15 @@ Value* MatrixUnit::part(Value* dwords, int step) const {
   return kernel_.ir().CreateBitCast(dwords, operand_type_);
 }
 
+int MatrixUnit::steps() const { return operand_layout(KOrder::contiguous).k_block / instruction_.k; }
+
 Accumulator MatrixUnit::mma(const OperandA& a, const OperandB& b, const Accumulator& c) const {
+  Accumulator result = c;
+  for (int step = 0; step < steps(); ++step) result = mma_step(a, b, result, step);
+  return result;
+}
+
+Accumulator MatrixUnit::mma_step(const OperandA& a, const OperandB& b, const Accumulator& c, int step) const {
   if (a.layout != b.layout) {
     kernel_.refuse("mma: operand A holds " + a.layout.describe() + ", operand B holds " + b.layout.describe());
   } else if (a.layout != operand_layout(a.layout.k_order)) {
@@ -95,10 +103,8 @@ Accumulator MatrixUnit::mma(const OperandA& a, const OperandB& b, const Accumula
   if (kernel_.refused()) return c;
   Accumulator result = c;
   Value* zero = kernel_.constant(0);
-  for (int step = 0; step * instruction_.k < a.layout.k_block; ++step) {
-    result.value = kernel_.ir().CreateIntrinsic(
-        intrinsic_, {}, {part(a.value, step), part(b.value, step), result.value, zero, zero, zero});
-  }
+  result.value = kernel_.ir().CreateIntrinsic(intrinsic_, {},
+                                              {part(a.value, step), part(b.value, step), c.value, zero, zero, zero});
   return result;
 }
 

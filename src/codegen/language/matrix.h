@@ -24,6 +24,9 @@ class MatrixUnit {
   // c + a · b over one k block. A block that is deeper than the instruction is walked from slot 0 upward: the first
   // slots of every lane group first.
   Accumulator mma(const OperandA& a, const OperandB& b, const Accumulator& c) const;
+  // The same in single instructions, 0 … steps() − 1 in order, for pipelines that put other work between them.
+  Accumulator mma_step(const OperandA& a, const OperandB& b, const Accumulator& c, int step) const;
+  int steps() const;
 
  private:
   Value* part(Value* dwords, int step) const;

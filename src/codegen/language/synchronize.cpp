@@ -31,7 +31,10 @@ void wait_for_lds_and_fills(Kernel& kernel, int fills_left) {
   const unsigned field = (left & 0xFU) | (left >> 4U) << 14U;
   wait(kernel, lgkmcnt_bits | (vmcnt_bits & ~field));
 }
-void barrier(Kernel& kernel) { kernel.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_s_barrier, {}); }
+void barrier(Kernel& kernel) {
+  if (kernel.threads() <= kernel.target().wave_size) return;
+  kernel.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_s_barrier, {});
+}
 void set_priority(Kernel& kernel, int priority) {
   kernel.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_s_setprio, {},
                               {kernel.ir().getInt16(static_cast<std::uint16_t>(priority))});

@@ -21,7 +21,7 @@ void wait_for_lds_fills(Kernel& kernel);
 // This wave's LDS reads and writes are complete, and of its transfers into LDS all but the `fills_left` youngest. The
 // other vector memory accesses count as transfers here: one counter holds them all, in order.
 void wait_for_lds_and_fills(Kernel& kernel, int fills_left);
-// All waves of the workgroup arrive before any goes on.
+// All waves of the workgroup arrive before any goes on. Nothing in a workgroup of one wave, which is always together.
 void barrier(Kernel& kernel);
 // Which wave of a SIMD issues first, 0 … 3; waves start at 0.
 void set_priority(Kernel& kernel, int priority);

@@ -1,7 +1,7 @@
-// The dual-wave pipeline against the generic one, bit by bit: every length of the matrix, both data types and head
-// dims, full and causal, all layouts, under wave schedules in which one wave runs as far ahead of the others as
-// barriers allow. The generic kernel is compared with float64 elsewhere (matrix_test.cpp, adversarial_test.cpp); what
-// has its bits has its errors. NaN stands around every tensor (support/attention_run.h).
+// The dual-wave and the interleaved pipeline against the generic one, bit by bit: every length of the matrix, both data
+// types and head dims, full and causal, all layouts, under wave schedules in which one wave runs as far ahead of the
+// others as barriers allow. The generic kernel is compared with float64 elsewhere (matrix_test.cpp,
+// adversarial_test.cpp); what has its bits has its errors. NaN stands around every tensor (support/attention_run.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,9 +20,16 @@
 namespace wavejit::tests {
 namespace {
 
-using Combination = std::tuple<Storage, int, bool>;
+// A pipeline where it runs, and the query rows of its workgroup.
+struct Subject {
+  const char* pipeline;
+  const char* target;
+  int rows;
+};
+constexpr Subject dualwave = {"dualwave", "gfx950", 256};
+constexpr Subject interleaved = {"interleaved", "gfx942", 128};
 
-constexpr const char* target = "gfx950";
+using Combination = std::tuple<Subject, Storage, int, bool>;
 
 wavejit_engine_options with_pipeline(const char* pipeline) {
   wavejit_engine_options options{};
@@ -41,11 +48,12 @@ std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
   return bits;
 }
 
-class DualWave : public ::testing::TestWithParam<Combination> {
+class Pipelines : public ::testing::TestWithParam<Combination> {
  protected:
-  Storage storage() const { return std::get<0>(GetParam()); }
-  int head_dim() const { return std::get<1>(GetParam()); }
-  bool causal() const { return std::get<2>(GetParam()); }
+  static const Subject& subject() { return std::get<0>(GetParam()); }
+  static Storage storage() { return std::get<1>(GetParam()); }
+  static int head_dim() { return std::get<2>(GetParam()); }
+  static bool causal() { return std::get<3>(GetParam()); }
 
   AttentionOutput expected(const AttentionCase& which) {
     set_schedule(WAVEJIT_SIMGPU_IN_ORDER, 1);
@@ -57,7 +65,7 @@ class DualWave : public ::testing::TestWithParam<Combination> {
 
   static void expect_same(const AttentionOutput& output, const AttentionOutput& wanted) {
     ASSERT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
-    EXPECT_THAT(output.kernel_spec, ::testing::HasSubstr(" pipeline=dualwave "));
+    EXPECT_THAT(output.kernel_spec, ::testing::HasSubstr(std::format(" pipeline={} ", subject().pipeline)));
     EXPECT_EQ(output.reports, "");
     EXPECT_TRUE(output.fence_intact) << "something outside O or LSE was written";
     EXPECT_TRUE(output.o == wanted.o) << "O differs from the generic pipeline's";
@@ -69,15 +77,15 @@ class DualWave : public ::testing::TestWithParam<Combination> {
     for (const Schedule& schedule : schedules) {
       SCOPED_TRACE(std::format("schedule {}, seed {}", static_cast<int>(schedule.order), schedule.seed));
       set_schedule(schedule.order, schedule.seed);
-      expect_same(run_attention(dualwave_.get(), which), wanted);
+      expect_same(run_attention(engine_.get(), which), wanted);
     }
   }
 
-  Engine generic_{target, with_pipeline("generic")};
-  Engine dualwave_{target, with_pipeline("dualwave")};
+  Engine generic_{subject().target, with_pipeline("generic")};
+  Engine engine_{subject().target, with_pipeline(subject().pipeline)};
 };
 
-TEST_P(DualWave, HasTheBitsOfGenericAtEveryLength) {
+TEST_P(Pipelines, HasTheBitsOfGenericAtEveryLength) {
   int index = 0;
   for (const Lengths& length : lengths) {
     const Heads head = heads[index % heads.size()];
@@ -94,31 +102,31 @@ TEST_P(DualWave, HasTheBitsOfGenericAtEveryLength) {
   }
 }
 
-// 1 to 9 tiles, whole and cut, so that the pair loop runs 0 to 3 times with and without the odd tile.
-TEST_P(DualWave, HasTheBitsOfGenericAtEveryTileCount) {
+// 1 to 9 tiles, whole and cut, so that loops over tiles or pairs of tiles run 0 to 3 times and more.
+TEST_P(Pipelines, HasTheBitsOfGenericAtEveryTileCount) {
   for (int tiles = 1; tiles <= 9; ++tiles) {
     for (const int cut : {0, 27}) {
       SCOPED_TRACE(std::format("{} tiles less {} keys", tiles, cut));
-      check(make_case(storage(), 1, 256, 64 * tiles - cut, 1, 1, head_dim(), causal(), 3000 + tiles));
+      check(make_case(storage(), 1, subject().rows, 64 * tiles - cut, 1, 1, head_dim(), causal(), 3000 + tiles));
       if (HasFailure()) return;
     }
   }
 }
 
 // Waves that run ahead in many ways.
-TEST_P(DualWave, HasTheBitsOfGenericUnderManyRandomSchedules) {
+TEST_P(Pipelines, HasTheBitsOfGenericUnderManyRandomSchedules) {
   const AttentionCase which = make_case(storage(), 1, 300, 427, 1, 1, head_dim(), causal(), 41);
   const AttentionOutput wanted = expected(which);
   for (std::uint64_t seed = 100; seed < 112; ++seed) {
     SCOPED_TRACE(std::format("seed {}", seed));
     set_schedule(WAVEJIT_SIMGPU_RANDOM, seed);
-    expect_same(run_attention(dualwave_.get(), which), wanted);
+    expect_same(run_attention(engine_.get(), which), wanted);
     if (HasFailure()) return;
   }
 }
 
 // Maxima that jump between tiles, in some rows of a wave and not in others: the rescale's rare branch.
-TEST_P(DualWave, HasTheBitsOfGenericWhereMaximaJump) {
+TEST_P(Pipelines, HasTheBitsOfGenericWhereMaximaJump) {
   for (const double spread : {3.0, 12.0}) {
     SCOPED_TRACE(std::format("spread {}", spread));
     check(make_case(storage(), 1, 257, 449, 2, 1, head_dim(), causal(), 42, spread));
@@ -133,6 +141,8 @@ TEST_P(DualWave, HasTheBitsOfGenericWhereMaximaJump) {
   check(which);
 }
 
+class DualWave : public Pipelines {};
+
 TEST_P(DualWave, TogglesMoveWorkAndNoBits) {
   const AttentionCase which = make_case(storage(), 1, 300, 333, 2, 1, head_dim(), causal(), 44);
   const AttentionOutput wanted = expected(which);
@@ -144,7 +154,7 @@ TEST_P(DualWave, TogglesMoveWorkAndNoBits) {
         options.stagger = stagger;
         options.setprio = setprio;
         options.output_store = store;
-        Engine engine(target, options);
+        Engine engine(subject().target, options);
         for (const Schedule& schedule : schedules) {
           set_schedule(schedule.order, schedule.seed);
           expect_same(run_attention(engine.get(), which), wanted);
@@ -155,13 +165,19 @@ TEST_P(DualWave, TogglesMoveWorkAndNoBits) {
 }
 
 std::string name_of(const ::testing::TestParamInfo<Combination>& info) {
-  const auto [storage, head_dim, causal] = info.param;
-  return std::format("{}_d{}_{}", storage == Storage::fp16 ? "fp16" : "bf16", head_dim, causal ? "causal" : "full");
+  const auto [subject, storage, head_dim, causal] = info.param;
+  return std::format("{}_{}_{}_d{}_{}", subject.pipeline, subject.target, storage == Storage::fp16 ? "fp16" : "bf16",
+                     head_dim, causal ? "causal" : "full");
 }
 
+constexpr std::array storages = {Storage::fp16, Storage::bf16};
+INSTANTIATE_TEST_SUITE_P(All, Pipelines,
+                         ::testing::Combine(::testing::Values(dualwave, interleaved), ::testing::ValuesIn(storages),
+                                            ::testing::Values(64, 128), ::testing::Bool()),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(All, DualWave,
-                         ::testing::Combine(::testing::Values(Storage::fp16, Storage::bf16), ::testing::Values(64, 128),
-                                            ::testing::Bool()),
+                         ::testing::Combine(::testing::Values(dualwave), ::testing::ValuesIn(storages),
+                                            ::testing::Values(64, 128), ::testing::Bool()),
                          name_of);
 
 }  // namespace

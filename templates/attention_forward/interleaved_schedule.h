@@ -1,0 +1,71 @@
+// The interleaved pipeline as data: which products are multiplied with which softmax, LDS writes and loads under them.
+// interleaved.cpp walks it; to move work in time, change a row or a ladder here.
+//
+// For targets whose tiles pass through registers (lds_layout.h, swizzled). Every wave overlaps itself: while the matrix
+// unit multiplies scores of tile t + 1, the wave finishes the weights of tile t; while it multiplies values of tile t,
+// the wave begins the softmax of tile t + 1. K and V stand in LDS once each, and take turns:
+//
+//   scores   K(t + 1) is read; V(t) goes from registers into LDS, transposed; K(t + 2) sets out
+//   output   V(t) is read; K(t + 2) goes into LDS; V(t + 1) sets out
+//
+// Each step ends with lgkmcnt(0) and a barrier. That is enough: what a step reads was written in the step before (by
+// waves that waited for their writes), what it writes was read last in the step before (by waves whose reads have
+// returned). A load is a register's business: whoever writes it to LDS waits for it.
+//
+// The walk over T key tiles:
+//
+//   start      K(0) in LDS
+//   prologue   scores and the beginning of the softmax of tile 0: `steady` with t = −1, without what is of tile −1
+//   steady     once for each t = 0 … T − 2
+//   drain      t = T − 1: the weights' end, O
+//
+// Past the last tile the last one's K is loaded once more (nobody reads it), so that steady has no branch.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "codegen/language/ladder.h"
+#include "templates/attention_forward/schedule.h"
+
+namespace wavejit::attention_forward::interleaved {
+
+using schedule::Product;
+using schedule::Softmax;
+using schedule::Stream;
+using schedule::Tile;
+
+// One step, in the order in which its fields take effect.
+struct Step {
+  std::string_view name;
+  Tile fetch = {};  // from memory into registers, as the step begins
+  Product product = Product::none;
+  Softmax softmax = Softmax::none;
+  Tile write = {};         // from registers, where it was fetched, into LDS
+  int write_after_64 = 0;  // slots of the softmax that stand before the writes: head dim 64
+  int write_after_128 = 0;
+  int lead = 0;  // slots of the softmax before the first product, while fragments come from LDS
+  // NOLINTBEGIN(readability-redundant-member-init): with them, a row warns of no missing field
+  std::span<const language::Rung> ladder_64 = {};
+  std::span<const language::Rung> ladder_128 = {};
+  // NOLINTEND(readability-redundant-member-init)
+};
+
+std::span<const Step> start();
+std::span<const Step> prologue();
+std::span<const Step> steady();
+std::span<const Step> drain();
+
+// Issue slots of 4 cycles (research figures for CDNA3: exp2 16 cycles; a pair of bf16 is rounded in five instructions,
+// one of fp16 in three; the other half of a wave is an LDS permute away).
+inline constexpr int exp2_slots = 4;
+inline constexpr int convert_bf16_slots = 5;
+inline constexpr int convert_fp16_slots = 3;
+inline constexpr int exchange_slots = 24;
+// Of the 32 weights of a lane, those that are made under `output`: rounding and V's writes fill `scores`.
+inline constexpr int weighed_under_output = 26;
+// Fragments that are read from LDS ahead of the matrix instructions that take them.
+inline constexpr int read_ahead = 4;
+
+}  // namespace wavejit::attention_forward::interleaved
