@@ -29,6 +29,7 @@ KernelSpec candidate(const AttentionShape& shape, const targets::Target& target,
   spec.bias = shape.bias;
   spec.alibi = shape.alibi;
   spec.pipeline = pipeline;
+  if (shape.split) spec.split_keys = attention_forward::split_keys;
   spec.tile_queries = attention_forward::tile_queries(pipeline);
   if (pipeline == Pipeline::dualwave) {
     spec.stagger = toggles.stagger;
@@ -45,7 +46,10 @@ KernelSpec candidate(const AttentionShape& shape, const targets::Target& target,
 Result<Route> choose_route(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles) {
   // The order of preference: what the caller forced, else what the template prefers on this target.
   Pipeline pipeline = toggles.pipeline.value_or(attention_forward::default_pipeline(target, shape.many_queries));
-  const OutputStore store = toggles.output_store.value_or(attention_forward::default_output_store(target));
+  // A split kernel leaves partial results, and O to another kernel.
+  const OutputStore store = shape.split
+                                ? OutputStore::scalar
+                                : toggles.output_store.value_or(attention_forward::default_output_store(target));
   Route route;
   route.spec = candidate(shape, target, toggles, pipeline, store);
   auto resources = resources_of(route.spec);
@@ -74,6 +78,7 @@ Result<Route> choose_route(const AttentionShape& shape, const targets::Target& t
          toggles.pipeline                       ? asked_for("pipeline", to_text(pipeline))
          : other_pipeline == Pipeline::dualwave ? "it is for " + lengths + "; shorter ones would leave waves idle"
                                                 : "dualwave is preferred for " + lengths + " where the target can");
+  if (shape.split) return route;
   const OutputStore other_store = store == OutputStore::permlane ? OutputStore::scalar : OutputStore::permlane;
   refuse(candidate(shape, target, toggles, pipeline, other_store),
          toggles.output_store ? asked_for("o_store", to_text(store))
@@ -112,6 +117,7 @@ std::string to_text(const AttentionShape& shape) {
   if (shape.softcap) text += " softcap";
   if (shape.bias) text += " bias";
   if (shape.alibi) text += " alibi";
+  if (shape.split) text += " split=" + std::to_string(attention_forward::split_keys);
   return text;
 }
 

@@ -30,12 +30,4 @@ static_assert(sizeof(Arguments) == 96);
 static_assert(offsetof(Arguments, query_starts) == 64);
 static_assert(offsetof(Arguments, scale_log2e) == 92);
 
-// Workgroups: x = block of rows of one head of one sequence, y = query head, z = batch or sequence.
-struct LaunchGeometry {
-  std::uint32_t grid_x = 1;
-  std::uint32_t grid_y = 1;
-  std::uint32_t grid_z = 1;
-  std::uint32_t threads = 256;
-};
-
 }  // namespace wavejit::attention_combine

@@ -39,8 +39,8 @@ std::optional<std::string> refusal(const KernelSpec& spec) {
   return std::nullopt;
 }
 
-LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch, std::uint32_t query_heads,
-                               std::uint32_t query_length) {
+attention_forward::LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch,
+                                                  std::uint32_t query_heads, std::uint32_t query_length) {
   const auto rows = static_cast<std::uint32_t>(rows_per_workgroup(spec));
   return {.grid_x = query_length / rows + (query_length % rows != 0 ? 1 : 0),
           .grid_y = query_heads,

@@ -9,6 +9,7 @@
 
 #include "templates/attention_combine/arguments.h"
 #include "templates/attention_combine/spec.h"
+#include "templates/attention_forward/arguments.h"
 
 namespace wavejit::attention_combine {
 
@@ -34,7 +35,8 @@ int rows_per_workgroup(const KernelSpec& spec);
 // The reason why there is no such kernel, in one sentence, or nothing.
 std::optional<std::string> refusal(const KernelSpec& spec);
 
-LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch, std::uint32_t query_heads,
-                               std::uint32_t query_length);
+// Workgroups: x = block of rows of one head of one sequence, y = query head, z = batch or sequence.
+attention_forward::LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch,
+                                                  std::uint32_t query_heads, std::uint32_t query_length);
 
 }  // namespace wavejit::attention_combine
