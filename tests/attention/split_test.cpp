@@ -70,8 +70,10 @@ class Split : public ::testing::TestWithParam<std::tuple<Route, Storage, int, bo
   Engine engine_{std::get<0>(GetParam()).target, with_pipeline(std::get<0>(GetParam()).pipeline)};
 };
 
+class SplitNumbers : public Split {};
+
 // Queries of one tile, of two, and none that fill one; rows before the first key of a causal diagonal.
-TEST_P(Split, MatchesFloat64) {
+TEST_P(SplitNumbers, MatchFloat64) {
   struct Case {
     int queries, keys, heads, kv_heads;
   };
@@ -86,6 +88,8 @@ TEST_P(Split, MatchesFloat64) {
     const AttentionAnswer exact = attention_reference(which.inputs);
     std::vector<AttentionOutput> outputs;
     for (const int splits : split_counts) {
+      // Beyond the chunks there are no other runs (EmptyRunsDoNotShow); once shows that.
+      if (splits > 2 && splits < 64 && splits > (one.keys + chunk - 1) / chunk) continue;
       SCOPED_TRACE(std::format("q{} k{} h{}/{} splits {}", one.queries, one.keys, one.heads, one.kv_heads, splits));
       const Schedule& schedule = schedules[static_cast<std::size_t>(index + splits) % schedules.size()];
       set_schedule(schedule.order, schedule.seed);
@@ -102,7 +106,9 @@ TEST_P(Split, MatchesFloat64) {
   }
 }
 
-TEST_P(Split, DoesNotDependOnTheWaveSchedule) {
+class SplitPromises : public Split {};
+
+TEST_P(SplitPromises, DoesNotDependOnTheWaveSchedule) {
   for (const int splits : {3, 4}) {
     check_under_all_schedules(engine_, with_splits(make(1, 140, 1025, 2, 1, 601), splits));
     if (HasFailure()) return;
@@ -110,7 +116,7 @@ TEST_P(Split, DoesNotDependOnTheWaveSchedule) {
 }
 
 // The engine's memory, twice, so that the second call finds what the first one left.
-TEST_P(Split, WorksInTheEnginesOwnWorkspace) {
+TEST_P(SplitPromises, WorksInTheEnginesOwnWorkspace) {
   AttentionCase which = with_splits(make(1, 70, 700, 2, 1, 602), 3);
   const AttentionOutput wanted = run(engine_, which);
   which.engine_workspace = true;
@@ -124,7 +130,7 @@ TEST_P(Split, WorksInTheEnginesOwnWorkspace) {
 }
 
 // A sequence alone and as one of three.
-TEST_P(Split, BatchPositionDoesNotShow) {
+TEST_P(SplitPromises, BatchPositionDoesNotShow) {
   const AttentionCase one = make(1, 40, 800, 2, 1, 604);
   for (const int splits : {2, 3, 7}) {
     const AttentionOutput alone = run(engine_, with_splits(one, splits));
@@ -144,7 +150,7 @@ TEST_P(Split, BatchPositionDoesNotShow) {
 }
 
 // As many splits as chunks, or more: the same runs, and empty ones besides.
-TEST_P(Split, EmptyRunsDoNotShow) {
+TEST_P(SplitPromises, EmptyRunsDoNotShow) {
   const AttentionCase which = make(1, 33, 3 * chunk - 5, 2, 1, 606);
   const AttentionOutput three = run(engine_, with_splits(which, 3));
   expect_same(run(engine_, with_splits(which, 4)), three);
@@ -152,9 +158,8 @@ TEST_P(Split, EmptyRunsDoNotShow) {
 }
 
 // A whole chunk of NaN, keys and values, behind the diagonal: what no row of a workgroup sees is not read.
-TEST_P(Split, HiddenRunsAreNotRead) {
-  if (!causal()) GTEST_SKIP() << "nothing is hidden";
-  AttentionCase which = make(1, 2 * chunk, 3 * chunk, 1, 1, 607);
+TEST_P(SplitPromises, HiddenRunsAreNotRead) {
+  AttentionCase which = make_case(storage(), 1, 2 * chunk, 3 * chunk, 1, 1, head_dim(), true, 607);
   const AttentionAnswer exact = attention_reference(which.inputs);
   const std::size_t row = static_cast<std::size_t>(head_dim());
   // Rows 0 … chunk − 1 see the keys up to 2 · chunk − 1.
@@ -176,7 +181,7 @@ TEST_P(Split, HiddenRunsAreNotRead) {
 }
 
 // Maxima far apart between runs: one of them decides, and none overflows.
-TEST_P(Split, RunsWithMaximaFarApart) {
+TEST_P(SplitPromises, RunsWithMaximaFarApart) {
   AttentionCase which = make(1, 64, 4 * chunk, 1, 1, 608);
   const std::size_t row = static_cast<std::size_t>(head_dim());
   for (int run = 0; run < 4; ++run) {
@@ -197,11 +202,20 @@ std::string name_of(const ::testing::TestParamInfo<Split::ParamType>& info) {
                      head_dim, causal ? "causal" : "full");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Split,
-                         ::testing::Combine(::testing::Values(Route{"gfx942", "generic"}, Route{"gfx950", "generic"},
-                                                              Route{"gfx950", "dualwave"}),
+constexpr Route routes[] = {{"gfx942", "generic"}, {"gfx950", "generic"}, {"gfx950", "dualwave"}};
+
+INSTANTIATE_TEST_SUITE_P(All, SplitNumbers,
+                         ::testing::Combine(::testing::ValuesIn(routes),
                                             ::testing::Values(Storage::fp16, Storage::bf16), ::testing::Values(64, 128),
                                             ::testing::Bool()),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Fp16Causal, SplitPromises,
+                         ::testing::Combine(::testing::ValuesIn(routes), ::testing::Values(Storage::fp16),
+                                            ::testing::Values(64), ::testing::Values(true)),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Bf16Full, SplitPromises,
+                         ::testing::Combine(::testing::ValuesIn(routes), ::testing::Values(Storage::bf16),
+                                            ::testing::Values(128), ::testing::Values(false)),
                          name_of);
 
 // What both pipelines leave in the workspace has the same bits, so that what is merged has.
@@ -212,8 +226,8 @@ TEST_P(SplitPipelines, GiveTheSameBits) {
   const Engine generic("gfx950", with_pipeline("generic"));
   const Engine dualwave("gfx950", with_pipeline("dualwave"));
   int index = 0;
-  for (const auto& [queries, keys] : {std::pair{1, 1025}, {257, 600}, {300, 1025}, {64, 513}}) {
-    for (const int splits : {2, 3, 5}) {
+  for (const auto& [queries, keys] : {std::pair{1, 1025}, {257, 600}, {64, 513}}) {
+    for (const int splits : {2, 5}) {
       SCOPED_TRACE(std::format("q{} k{} splits {}", queries, keys, splits));
       const AttentionCase which =
           with_splits(make_case(storage, 1, queries, keys, 2, 1, head_dim, causal, 700 + index, 3.0), splits);
