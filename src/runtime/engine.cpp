@@ -37,10 +37,6 @@ void fill_report(wavejit_call_report& report, const Resolved& resolved, const Ph
   report.launch_ns = phases.launch_ns;
 }
 
-AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan) {
-  return plan.splits == 1 ? problem.shape : problem.shape.of_split_kernel();
-}
-
 }  // namespace
 
 Toggles toggles_of(const Config& config) {

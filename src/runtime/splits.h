@@ -31,7 +31,12 @@ struct SplitPlan {
 Result<SplitPlan> plan_splits(const AttentionProblem& problem, const targets::Target& target,
                               std::optional<std::int32_t> kv_splits);
 
-// "4 runs of 8 chunks of 256 keys, 2162688 bytes of workspace: splits was asked for"
+// What the kernel that walks the keys is asked for.
+inline AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan) {
+  return plan.splits == 1 ? problem.shape : problem.shape.of_split_kernel();
+}
+
+// "4, each up to 8 chunks of 256 keys, 2162688 bytes of workspace: the call says so"
 std::string describe(const SplitPlan& plan, const AttentionProblem& problem);
 
 }  // namespace wavejit::runtime

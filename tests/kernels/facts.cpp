@@ -101,7 +101,7 @@ struct Compiler {
 
 }  // namespace
 
-CompiledKernel compile_kernel(const KernelSpec& spec) {
+CompiledKernel compile_kernel(const families::KernelSpec& spec) {
   static const Compiler compiler;
   CompiledKernel kernel;
   if (!compiler.service) {
@@ -111,7 +111,7 @@ CompiledKernel compile_kernel(const KernelSpec& spec) {
   wavejit_codegen_result result{};
   result.size = sizeof result;
   result.facts.size = sizeof result.facts;
-  compiler.table->compile(compiler.service, attention_forward::to_text(spec).c_str(), &result);
+  compiler.table->compile(compiler.service, families::to_text(spec).c_str(), &result);
   if (result.status == WAVEJIT_CODEGEN_OK) {
     const auto* bytes = reinterpret_cast<const std::byte*>(result.code_object);
     kernel.code_object.assign(bytes, bytes + result.code_object_bytes);
@@ -123,9 +123,9 @@ CompiledKernel compile_kernel(const KernelSpec& spec) {
   return kernel;
 }
 
-std::string facts_line(const KernelSpec& spec) {
+std::string facts_line(const families::KernelSpec& spec) {
   const CompiledKernel kernel = compile_kernel(spec);
-  std::string line = attention_forward::to_text(spec) + ":";
+  std::string line = families::to_text(spec) + ":";
   if (!kernel.error.empty()) return line + " " + kernel.error;
   const wavejit_codegen_facts& facts = kernel.facts;
   const auto field = [&](const char* name, std::uint32_t value) {

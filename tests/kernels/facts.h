@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "codegen/codegen_api.h"
-#include "templates/attention_forward/spec.h"
+#include "templates/families/spec.h"
 
 namespace wavejit::tests {
 
@@ -20,9 +20,9 @@ struct CompiledKernel {
   std::vector<std::byte> code_object;
   wavejit_codegen_facts facts{};
 };
-CompiledKernel compile_kernel(const attention_forward::KernelSpec& spec);
+CompiledKernel compile_kernel(const families::KernelSpec& spec);
 
 // "<spec>: matrix=… exp=… …", or "<spec>: <status> <detail>" when it does not compile.
-std::string facts_line(const attention_forward::KernelSpec& spec);
+std::string facts_line(const families::KernelSpec& spec);
 
 }  // namespace wavejit::tests
