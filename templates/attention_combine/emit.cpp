@@ -12,6 +12,7 @@
 #include "templates/attention_combine/arguments.h"
 #include "templates/attention_combine/parameters.h"
 #include "templates/attention_combine/workspace.h"
+#include "templates/attention_forward/sequence.h"
 
 namespace wavejit::attention_combine {
 namespace {
@@ -39,14 +40,25 @@ class Combine {
         head_(kernel.workgroup_y()),
         splits_(kernel.argument_i32(offsetof(Arguments, splits))),
         scale_(positive_scale()),
-        softmax_(kernel, scale_) {}
+        // Nothing is rescaled here: the second walk knows the largest maximum.
+        softmax_(kernel, scale_, kernel.constant(0.0F)) {}
 
   void emit() {
     Value* first_row = ir_.CreateMul(kernel_.workgroup_x(), kernel_.constant(rows_per_workgroup(spec_)));
-    Value* query_length = kernel_.argument_i32(offsetof(Arguments, query_length));
+    // Ids are made where they are first asked for: here, where every block can see them.
+    (void)kernel_.thread();
+    const attention_forward::QueryRows sequence =
+        attention_forward::query_rows_of(kernel_,
+                                         {.starts = offsetof(Arguments, query_starts),
+                                          .rows = offsetof(Arguments, query_rows),
+                                          .longest = offsetof(Arguments, query_length)},
+                                         batch_);
     // A sequence shorter than the longest one has no such rows, and no offset below would stay inside its slices.
-    language::if_uniform(kernel_, ir_.CreateICmpULT(first_row, query_length), Likelihood::even,
-                         [&] { combine_rows(first_row, query_length); });
+    language::if_uniform(kernel_, ir_.CreateICmpULT(first_row, sequence.length), Likelihood::even, [&] {
+      rows_ = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, ir_.CreateSub(sequence.length, first_row),
+                                        kernel_.constant(rows_per_workgroup(spec_)));
+      combine_rows(ir_.CreateAdd(sequence.start, first_row));
+    });
   }
 
  private:
@@ -57,9 +69,8 @@ class Combine {
     Values outputs;
   };
 
-  void combine_rows(Value* first_row, Value* query_length) {
-    rows_ = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, ir_.CreateSub(query_length, first_row),
-                                      kernel_.constant(rows_per_workgroup(spec_)));
+  // `first_row` of the tensor: of all sequences where they are packed.
+  void combine_rows(Value* first_row) {
     const int lanes = lanes_per_row(spec_);
     const int shift = std::countr_zero(static_cast<unsigned>(lanes));
     row_ = ir_.CreateLShr(kernel_.thread(), kernel_.constant(shift));
@@ -69,9 +80,10 @@ class Combine {
         .workspace = kernel_.argument_i64(offsetof(Arguments, workspace)),
         .splits = splits_,
         .query_heads = kernel_.argument_i32(offsetof(Arguments, query_heads)),
-        .batch = batch_,
+        .batch = ir_.CreateSelect(ir_.CreateIsNull(kernel_.argument_i64(offsetof(Arguments, query_starts))), batch_,
+                                  kernel_.constant(0)),
         .query_head = head_,
-        .rows_of_head = query_length,
+        .rows_of_head = kernel_.argument_i32(offsetof(Arguments, query_rows)),
         .first_row = first_row,
     };
     Value* row_stride = row_bytes(kernel_, place, spec_.head_dim);
@@ -165,12 +177,23 @@ class Combine {
     return ir_.CreateSelect(ir_.CreateFCmpOEQ(maximum, largest), kernel_.constant(1.0F), power);
   }
 
-  // As attention_forward ends a row: fma(O, 1 / l, +0).
+  // As attention_forward ends a row (output.cpp): fma(O, factor, +0), the sink counted once.
   void store(const Merged& row, Value* first_row) {
-    Value* inverse = softmax_.inverse(row.sum);
+    const language::SoftmaxState state = {.maximum = row.maximum, .shift = nullptr, .half_sum = nullptr};
+    Value* sinks = kernel_.argument_i64(offsetof(Arguments, sink));
+    const Values end =
+        language::if_uniform(kernel_, ir_.CreateIsNotNull(sinks), Likelihood::even,
+                             {softmax_.inverse(row.sum), softmax_.log_sum_exp(state, row.sum)}, [&](const Values&) {
+                               Value* head = ir_.CreateShl(wide(head_), 2);
+                               Value* sink = kernel_.load_scalar(ir_.CreateAdd(sinks, head), kernel_.f32());
+                               const auto [factor, log_sum] =
+                                   language::end_with_sink(kernel_, softmax_.scaled_maximum(state), row.sum, sink);
+                               return Values{factor, log_sum};
+                             });
+    Value* factor = end[0];
     Value* four = llvm::PoisonValue::get(kernel_.vector(kernel_.f32(), dims_per_lane));
     for (std::size_t dim = 0; dim < row.outputs.size(); ++dim)
-      four = ir_.CreateInsertElement(four, fused(row.outputs[dim], inverse, kernel_.constant(0.0F)), dim);
+      four = ir_.CreateInsertElement(four, fused(row.outputs[dim], factor, kernel_.constant(0.0F)), dim);
     const Values dwords = language::convert_packed(kernel_, four, 0, dims_per_lane,
                                                    spec_.dtype == DataType::bf16 ? Element::bf16 : Element::fp16,
                                                    language::NanInput::kept);
@@ -190,8 +213,7 @@ class Combine {
     const Buffer log_sums(kernel_, lse,
                           ir_.CreateSelect(wanted, ir_.CreateShl(rows_, kernel_.constant(2)), kernel_.constant(0)));
     Value* writes = ir_.CreateICmpEQ(piece_, kernel_.constant(0));
-    Value* log_sum = softmax_.log_sum_exp({.maximum = row.maximum, .shift = nullptr, .half_sum = nullptr}, row.sum);
-    log_sums.store(ir_.CreateBitCast(log_sum, kernel_.i32()),
+    log_sums.store(ir_.CreateBitCast(end[1], kernel_.i32()),
                    ir_.CreateSelect(writes, ir_.CreateShl(row_, kernel_.constant(2)), ir_.getInt32(0x80000000)),
                    kernel_.constant(0));
   }

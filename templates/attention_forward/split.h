@@ -2,8 +2,8 @@
 //
 // A sequence's keys are cut into chunks of spec.split_keys, counted from key 0, and its chunks into `splits` runs, as
 // even as whole chunks allow. Both are functions of the sequence's own length, so that nothing of the batch around it
-// shows. A workgroup walks the tiles of its run that its rows see; no pipeline knows of more. docs/split-keys.md has the
-// formulas.
+// shows. A workgroup walks the tiles of its run that its rows see; no pipeline knows of more. docs/split-keys.md has
+// the formulas.
 #pragma once
 
 #include <span>
