@@ -22,9 +22,9 @@ std::optional<std::uint64_t> workspace_bytes(std::uint64_t rows, std::uint64_t q
                                              int head_dim);
 inline constexpr std::uint64_t workspace_alignment = 256;
 
-// 2²² keys in chunks of 1,024 would have so many. The records of a query tile then stay far below the 4 GiB of a
+// Half a million keys in chunks of 256. The records of a query tile then stay far below the 4 GiB of a
 // descriptor, and the divisions of a split kernel by multiplication (attention_forward/split.cpp) are exact.
-inline constexpr std::uint32_t max_splits = 4096;
+inline constexpr std::uint32_t max_splits = 2048;
 
 // Threads that share a row, and rows that a workgroup takes.
 constexpr int threads = 256;
