@@ -79,6 +79,33 @@ std::vector<KernelSpec> all_kernel_specs() {
   return specs;
 }
 
+std::vector<families::KernelSpec> split_kernel_specs() {
+  std::vector<families::KernelSpec> specs;
+  for (const targets::Target& target : targets::all_targets())
+    for (const DataType dtype : {DataType::fp16, DataType::bf16})
+      for (const int head_dim : {64, 128}) {
+        for (const Pipeline pipeline : {Pipeline::generic, Pipeline::dualwave})
+          for (const Mask mask : {Mask::none, Mask::causal, Mask::window}) {
+            const bool modified = mask == Mask::window;
+            const KernelSpec spec{.dtype = dtype,
+                                  .head_dim_qk = head_dim,
+                                  .head_dim_v = head_dim,
+                                  .mask = mask,
+                                  .softcap = modified,
+                                  .bias = modified,
+                                  .alibi = modified,
+                                  .split_keys = attention_forward::split_keys,
+                                  .pipeline = pipeline,
+                                  .tile_queries = attention_forward::tile_queries(pipeline),
+                                  .target = std::string(target.id)};
+            if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+          }
+        specs.emplace_back(
+            attention_combine::KernelSpec{.dtype = dtype, .head_dim = head_dim, .target = std::string(target.id)});
+      }
+  return specs;
+}
+
 namespace {
 
 // One service for the process, as the runtime has.

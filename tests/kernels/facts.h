@@ -15,6 +15,10 @@ namespace wavejit::tests {
 // With them: each alone and all together, in bf16.
 std::vector<attention_forward::KernelSpec> all_kernel_specs();
 
+// Kernels that split keys and those that merge what they leave, in golden_splits.txt: data type × head dim × mask, and
+// with a window and all modifiers.
+std::vector<families::KernelSpec> split_kernel_specs();
+
 struct CompiledKernel {
   std::string error;  // empty: it compiled
   std::vector<std::byte> code_object;
