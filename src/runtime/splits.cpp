@@ -25,7 +25,7 @@ SplitPlan fill_device(const AttentionProblem& problem, const targets::Target& ta
   const auto rows = static_cast<std::uint32_t>(
       attention_forward::tile_queries(attention_forward::default_pipeline(target, problem.shape.many_queries)));
   const std::uint64_t tiles = problem.query_length / rows + (problem.query_length % rows != 0 ? 1 : 0);
-  const std::uint64_t workgroups = tiles * problem.batch * problem.query_heads;
+  const std::uint64_t workgroups = std::max<std::uint64_t>(1, tiles * problem.batch * problem.query_heads);
   const std::uint64_t wanted = workgroups_per_compute_unit * static_cast<std::uint64_t>(target.compute_units);
   const std::uint64_t splits = std::min<std::uint64_t>(wanted / workgroups, chunks / least_chunks_a_run);
   if (splits <= 1) return {.reason = Reason::device_is_full};
