@@ -136,6 +136,22 @@ TEST_P(SplitModified, SinksCountOnce) {
     for (int i = 0; i < 9; ++i) EXPECT_EQ(alone.lse[h * 9 + i], together.lse[h * 18 + i]);
 }
 
+// The larger head dims, whose rows take more lanes to combine; of the generic pipeline.
+TEST_P(SplitModified, LargeHeadDims) {
+  for (const auto& [qk, v] : {std::pair{192, 128}, {256, 256}}) {
+    if (qk == 256 && std::get<0>(GetParam()) != "gfx950") continue;
+    SCOPED_TRACE(std::format("head dims {}/{}", qk, v));
+    AttentionCase which = make_case(storage(), 1, 37, 700, heads, 1, qk, true, 860, 1.0, v);
+    which.splits = 3;
+    const AttentionOutput output = run_attention(pipelines_.generic().get(), which);
+    ASSERT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
+    EXPECT_EQ(output.reports, "");
+    EXPECT_TRUE(output.fence_intact);
+    const Verdict verdict = judge(which, attention_reference(which.inputs), output);
+    EXPECT_TRUE(verdict.good()) << verdict.text();
+  }
+}
+
 std::string name_of(const ::testing::TestParamInfo<Combination>& info) {
   const auto [target, storage, head_dim] = info.param;
   return std::format("{}_{}_d{}", target, storage == Storage::fp16 ? "fp16" : "bf16", head_dim);

@@ -83,13 +83,14 @@ std::vector<families::KernelSpec> split_kernel_specs() {
   std::vector<families::KernelSpec> specs;
   for (const targets::Target& target : targets::all_targets())
     for (const DataType dtype : {DataType::fp16, DataType::bf16})
-      for (const int head_dim : {64, 128}) {
+      for (const attention_forward::HeadDims& dims : attention_forward::all_head_dims()) {
         for (const Pipeline pipeline : {Pipeline::generic, Pipeline::dualwave})
           for (const Mask mask : {Mask::none, Mask::causal, Mask::window}) {
+            if (dims.qk > 128 && mask != Mask::causal) continue;  // time
             const bool modified = mask == Mask::window;
             const KernelSpec spec{.dtype = dtype,
-                                  .head_dim_qk = head_dim,
-                                  .head_dim_v = head_dim,
+                                  .head_dim_qk = dims.qk,
+                                  .head_dim_v = dims.v,
                                   .mask = mask,
                                   .softcap = modified,
                                   .bias = modified,
@@ -100,8 +101,9 @@ std::vector<families::KernelSpec> split_kernel_specs() {
                                   .target = std::string(target.id)};
             if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
           }
-        specs.emplace_back(
-            attention_combine::KernelSpec{.dtype = dtype, .head_dim = head_dim, .target = std::string(target.id)});
+        if (dims.qk == dims.v)
+          specs.emplace_back(
+              attention_combine::KernelSpec{.dtype = dtype, .head_dim = dims.v, .target = std::string(target.id)});
       }
   return specs;
 }

@@ -47,8 +47,12 @@ TEST(GoldenSplits, AreThoseOfTheTable) {
     // A change on purpose: bin/kernel_facts splits > tests/kernels/golden_splits.txt
     EXPECT_EQ(facts_line(spec), line->second);
     const std::string kernarg = " kernarg=" + std::to_string(families::argument_bytes(spec)) + " ";
-    for (const char* must : {" agprs=0 ", " spills=0 ", " private=0 ", kernarg.c_str()})
+    for (const char* must : {" spills=0 ", " private=0 ", kernarg.c_str()})
       EXPECT_NE(line->second.find(must), std::string::npos) << must;
+    const auto* split = std::get_if<attention_forward::KernelSpec>(&spec);
+    if (split == nullptr || split->head_dim_v <= 128) {
+      EXPECT_NE(line->second.find(" agprs=0 "), std::string::npos);
+    }
   }
 }
 
