@@ -143,7 +143,10 @@ typedef enum wavejit_call_flags {
   /* Debugging: copy query_starts, key_starts and key_lengths to the host before the launch and refuse what they must
    * not be (descending, beyond the tensors, longer than the maxima). Waits for the stream. Without it nothing is
    * copied, and wrong values give wrong results but never an access outside the tensors. */
-  WAVEJIT_CHECK_LENGTHS = 1
+  WAVEJIT_CHECK_LENGTHS = 1,
+  /* Let `splits` = 0 cut keys by what fills the device. Results may then depend on batch, heads and lengths of the call
+   * (descriptors: invariance=none); without it they never do. */
+  WAVEJIT_BATCH_MAY_SHOW = 2
 } wavejit_call_flags;
 
 typedef enum wavejit_origin {
@@ -153,7 +156,9 @@ typedef enum wavejit_origin {
   WAVEJIT_ORIGIN_COMPILED = 3
 } wavejit_origin;
 
-/* What a call did, filled when the caller asks for it. Phases that did not happen are 0. */
+/* What a call did, filled when the caller asks for it. Phases that did not happen are 0. A call that splits keys runs
+ * two kernels: spec and key are those of the one that walks the keys ("… split=256 …"); the origin is the later of the
+ * two in the order below, and each phase adds up both. */
 struct wavejit_call_report {
   size_t size;
   char kernel_spec[512]; /* canonical text */
@@ -197,9 +202,17 @@ struct wavejit_call_report {
  *   sink     one more logit a row, which takes its share of the softmax and has no value: fp32, [1, Hq, 1, 1],
  *            contiguous. LSE includes it: a row that sees no key has LSE = sink and O = 0
  *
- * Split keys: with splits = n > 1 the keys of every row are cut into n runs of whole chunks, computed side by side and
- * merged in one fixed order; a long context with few queries then fills the machine. Results depend on n but not on the
- * batch around a sequence. */
+ * Split keys: with splits = n > 1 the keys of every sequence are cut into n runs of whole chunks of 256 keys, computed
+ * side by side and merged in one fixed order; a long context with few queries then fills the machine. Results depend on
+ * n but not on the batch around a sequence, and a sequence of one chunk has the bits of n = 1. splits = 0 means what
+ * kv_splits says; its "auto" is 1 unless flags have WAVEJIT_BATCH_MAY_SHOW. Runs that the longest sequence cannot fill
+ * are not launched: n' = min(n, ceil(Sk / 256)).
+ *
+ * The workspace holds (Dv + 4) · 4 bytes for every row, query head and run: B · Sq · Hq · n' · (Dv + 4) · 4, with total
+ * in place of B · Sq for packed queries. It is written and read on the stream, from the call on until the stream has
+ * come to its end. Null: the engine's own, one for each stream that splits keys, kept until the engine is destroyed, so
+ * that a stream may be destroyed only when its work has ended, and a graph must be captured with a workspace of the
+ * caller's. docs/split-keys.md has the reasons. */
 struct wavejit_attention_forward_arguments {
   size_t size;
   struct wavejit_tensor q;
@@ -378,7 +391,7 @@ WAVEJIT_API wavejit_status wavejit_cache_visit(const struct wavejit_engine_optio
                                                wavejit_cache_callback entry, void* context);
 
 /* Counters of an engine. They add up: calls = memory_hits + disk_hits + misses, misses = compiled + compile_failures.
- */
+ * A call that splits keys counts by the kernel that walks the keys. */
 struct wavejit_statistics {
   size_t size;
   uint64_t calls; /* whose arguments were good */

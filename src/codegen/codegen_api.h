@@ -86,7 +86,7 @@ struct wavejit_codegen_table {
   /* Null on failure, with the reason in `error` (cut to error_capacity). */
   wavejit_codegen_service* (*create)(const struct wavejit_codegen_options* options, char* error, size_t error_capacity);
   void (*destroy)(wavejit_codegen_service* service);
-  /* Compiles the kernel that `spec_text` names (attention_forward::to_text). Always fills *result, which the caller
+  /* Compiles the kernel that `spec_text` names (families::to_text). Always fills *result, which the caller
    * hands to release() when done with its bytes. */
   void (*compile)(wavejit_codegen_service* service, const char* spec_text, struct wavejit_codegen_result* result);
   void (*release)(struct wavejit_codegen_result* result);

@@ -9,7 +9,7 @@
 
 #include "codegen/codegen_api.h"
 #include "targets/targets.h"
-#include "templates/attention_forward/spec.h"
+#include "templates/families/spec.h"
 
 namespace wavejit::codegen {
 
@@ -36,7 +36,7 @@ inline std::unexpected<Failure> fail(Status status, std::string detail) {
   return std::unexpected(Failure{.status = status, .detail = std::move(detail)});
 }
 
-using Lowering = attention_forward::Lowering;
+using Lowering = families::Lowering;
 
 // One kernel to compile. Either a spec's text, or (for tests and experiments) IR text with target and lowering.
 struct Request {

@@ -12,8 +12,7 @@
 
 #include "codegen/comgr.h"
 #include "codegen/link.h"
-#include "templates/attention_forward/emit.h"
-#include "templates/attention_forward/parameters.h"
+#include "templates/families/emit.h"
 
 namespace wavejit::codegen {
 namespace {
@@ -47,23 +46,22 @@ std::expected<Plan, Failure> plan(const Request& request) {
     }
     return plan;
   }
-  auto spec = attention_forward::parse_spec(request.text);
+  auto spec = families::parse_spec(request.text);
   if (!spec) return fail(Status::invalid, spec.error());
   plan.spec = std::move(*spec);
-  plan.lowering = plan.spec.lowering;
-  plan.target = targets::find_target(plan.spec.target);
+  plan.lowering = families::lowering_of(plan.spec);
+  plan.target = targets::find_target(families::target_of(plan.spec));
   if (!plan.target) {
-    return fail(Status::unsupported,
-                std::format("target '{}' is not known; accepted: {}", plan.spec.target, targets::known_targets()));
+    return fail(Status::unsupported, std::format("target '{}' is not known; accepted: {}",
+                                                 families::target_of(plan.spec), targets::known_targets()));
   }
-  if (auto resources = attention_forward::resources_of(plan.spec); !resources)
-    return fail(Status::unsupported, resources.error());
+  if (auto reason = families::refusal(plan.spec)) return fail(Status::unsupported, *std::move(reason));
   return plan;
 }
 
 std::expected<std::unique_ptr<llvm::Module>, Failure> emit_module(const Plan& plan, llvm::LLVMContext& context) {
   if (plan.source == Request::Source::ir) return parse_ir(plan.ir, context);
-  auto module = attention_forward::emit(plan.spec, *plan.target, context);
+  auto module = families::emit(plan.spec, *plan.target, context);
   if (!module) return fail(Status::unsupported, module.error());
   return std::move(*module);
 }

@@ -24,7 +24,7 @@ using ObjectBytes = llvm::SmallVector<char, 0>;
 // What a request means, checked before any IR exists.
 struct Plan {
   Request::Source source = Request::Source::spec;
-  attention_forward::KernelSpec spec;
+  families::KernelSpec spec;
   std::string ir;
   const targets::Target* target = nullptr;
   Lowering lowering = Lowering::llvm;

@@ -474,4 +474,22 @@ std::string to_text(const ProblemDescriptor& descriptor) {
   return text;
 }
 
+AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
+  AttentionProblem problem;
+  problem.shape = descriptor.shape;
+  problem.batch = static_cast<std::uint32_t>(descriptor.batch);
+  problem.query_length = static_cast<std::uint32_t>(descriptor.query_length);
+  problem.key_length = static_cast<std::uint32_t>(descriptor.key_length);
+  problem.query_heads = static_cast<std::uint32_t>(descriptor.query_heads);
+  problem.kv_heads = static_cast<std::uint32_t>(descriptor.kv_heads);
+  problem.query_rows = static_cast<std::uint64_t>(descriptor.batch) * problem.query_length;
+  if (!descriptor.query_lengths.empty()) {
+    problem.query_rows = 0;
+    for (const std::int64_t length : descriptor.query_lengths) problem.query_rows += static_cast<std::uint64_t>(length);
+  }
+  problem.splits = static_cast<std::uint32_t>(std::max<std::int64_t>(descriptor.splits, 0));
+  problem.any_bits = descriptor.invariance == "none";
+  return problem;
+}
+
 }  // namespace wavejit::runtime

@@ -53,4 +53,7 @@ Result<ProblemDescriptor> parse_descriptor(std::string_view text);
 // Canonical: words in the grammar's order, defaults left out. parse(to_text(x)) == x.
 std::string to_text(const ProblemDescriptor& descriptor);
 
+// What a number of splits is chosen by; nothing of the mask and the modifiers but the shape's words.
+AttentionProblem problem_of(const ProblemDescriptor& descriptor);
+
 }  // namespace wavejit::runtime

@@ -73,6 +73,8 @@ Engine::Engine(const Config& config, HipDevice device, const targets::Target& ta
       target_(target),
       target_id_(target.id),
       launch_toggles_(launch_toggles_of(config)),
+      kv_splits_(config.kv_splits.value),
+      workspaces_(device_),
       logger_(std::move(logger)),
       source_(config, codegen, *logger_),
       resolver_(device_, target, toggles_of(config), source_, *logger_, statistics_) {}
@@ -94,38 +96,77 @@ Result<void> Engine::attention_forward(const wavejit_attention_forward_arguments
   }
   if (logger_->wants(LogLevel::debug)) [[unlikely]]
     log_call(*problem, *arguments);
-  if (arguments->report != nullptr) return reported_call(*problem, *arguments, stream);
+  const Result<SplitPlan> plan = plan_call(*problem, *arguments);
+  if (!plan) return std::unexpected(plan.error());
+  if (arguments->report != nullptr) return reported_call(*problem, *arguments, *plan, stream);
   statistics_.count_call();
-  const LoadedKernel* kernel = resolver_.find(problem->shape.code());
+  const AttentionShape shape = kernel_shape(*problem, *plan);
+  const LoadedKernel* kernel = resolver_.find(shape.code());
   if (kernel == nullptr) {
     Phases phases;
-    const Result<Resolved> resolved = resolver_.resolve(problem->shape, phases);
+    const Result<Resolved> resolved = resolver_.resolve(shape, phases);
     if (!resolved) return std::unexpected(resolved.error());
     kernel = resolved->kernel;
   }
-  return launch(device_, target_, launch_toggles_, *kernel, *problem, *arguments, stream);
+  return launch_call(*kernel, *problem, *arguments, *plan, stream);
+}
+
+Result<SplitPlan> Engine::plan_call(const AttentionProblem& problem,
+                                    const wavejit_attention_forward_arguments& call) const {
+  Result<SplitPlan> plan = plan_splits(problem, target_, kv_splits_);
+  if (!plan || plan->splits == 1) [[likely]]
+    return plan;
+  if (call.workspace != nullptr) {
+    if (auto workspace = check_workspace(call, plan->workspace_bytes); !workspace)
+      return std::unexpected(workspace.error());
+  } else if (device_.memory_bytes != 0 && plan->workspace_bytes > device_.memory_bytes) {
+    return fail(WAVEJIT_OUT_OF_MEMORY, "splits = " + std::to_string(plan->splits) + " needs a workspace of " +
+                                           std::to_string(plan->workspace_bytes) + " bytes; " + device_.name + " has " +
+                                           std::to_string(device_.memory_bytes) + " in all; accepted: fewer splits");
+  }
+  return plan;
+}
+
+Result<void> Engine::launch_call(const LoadedKernel& kernel, const AttentionProblem& problem,
+                                 const wavejit_attention_forward_arguments& call, const SplitPlan& plan,
+                                 hip_abi::hipStream_t stream) {
+  if (plan.splits == 1) [[likely]]
+    return launch(device_, target_, launch_toggles_, kernel, problem, call, {}, stream);
+  SplitLaunch split = {.splits = plan.splits, .workspace = call.workspace};
+  if (split.workspace != nullptr)
+    return launch(device_, target_, launch_toggles_, kernel, problem, call, split, stream);
+  const auto loan = workspaces_.borrow(stream, plan.workspace_bytes);
+  if (!loan) return std::unexpected(loan.error());
+  split.workspace = loan->memory();
+  return launch(device_, target_, launch_toggles_, kernel, problem, call, split, stream);
 }
 
 Result<std::size_t> Engine::attention_forward_workspace(const wavejit_attention_forward_arguments* arguments) {
   const Result<AttentionProblem> problem = check_attention_forward(arguments);
   if (!problem) return std::unexpected(problem.error());
-  return 0;
+  // Whoever asks for the size has no workspace yet.
+  wavejit_attention_forward_arguments call = *arguments;
+  call.workspace = nullptr;
+  const Result<SplitPlan> plan = plan_call(*problem, call);
+  if (!plan) return std::unexpected(plan.error());
+  return plan->workspace_bytes;
 }
 
 Result<void> Engine::reported_call(const AttentionProblem& problem, const wavejit_attention_forward_arguments& call,
-                                   hip_abi::hipStream_t stream) {
+                                   const SplitPlan& plan, hip_abi::hipStream_t stream) {
   statistics_.count_call();
   Phases phases;
   Stopwatch watch;
-  Resolved resolved{resolver_.find(problem.shape.code()), WAVEJIT_ORIGIN_MEMORY};
+  const AttentionShape shape = kernel_shape(problem, plan);
+  Resolved resolved{resolver_.find(shape.code()), WAVEJIT_ORIGIN_MEMORY};
   phases.route_ns = watch.lap();
   if (resolved.kernel == nullptr) {
-    const Result<Resolved> found = resolver_.resolve(problem.shape, phases);
+    const Result<Resolved> found = resolver_.resolve(shape, phases);
     if (!found) return std::unexpected(found.error());
     resolved = *found;
   }
   watch.lap();
-  auto launched = launch(device_, target_, launch_toggles_, *resolved.kernel, problem, call, stream);
+  auto launched = launch_call(*resolved.kernel, problem, call, plan, stream);
   if (!launched) return launched;
   phases.launch_ns = watch.lap();
   fill_report(*call.report, resolved, phases);
@@ -167,6 +208,7 @@ Result<void> Engine::reported_call(const AttentionProblem& problem, const waveji
   descriptor.sink = call.sink.data != nullptr;
   if (problem.shape.softcap) descriptor.softcap = number(call.softcap);
   if (call.splits > 0) descriptor.splits = call.splits;
+  if (problem.any_bits) descriptor.invariance = "none";
   logger_->write(LogLevel::debug, "call " + to_text(descriptor));
 }
 

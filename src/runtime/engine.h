@@ -12,7 +12,9 @@
 #include "runtime/logging.h"
 #include "runtime/problem.h"
 #include "runtime/resolver.h"
+#include "runtime/splits.h"
 #include "runtime/statistics.h"
+#include "runtime/workspace.h"
 
 namespace wavejit::runtime {
 
@@ -46,8 +48,13 @@ class Engine {
   Engine(const Config& config, HipDevice device, const targets::Target& target, CodegenLibrary& codegen,
          std::unique_ptr<Logger> logger);
 
+  // How many runs, and whether there is room for what they leave.
+  Result<SplitPlan> plan_call(const AttentionProblem& problem, const wavejit_attention_forward_arguments& call) const;
+  Result<void> launch_call(const LoadedKernel& kernel, const AttentionProblem& problem,
+                           const wavejit_attention_forward_arguments& call, const SplitPlan& plan,
+                           hip_abi::hipStream_t stream);
   Result<void> reported_call(const AttentionProblem& problem, const wavejit_attention_forward_arguments& call,
-                             hip_abi::hipStream_t stream);
+                             const SplitPlan& plan, hip_abi::hipStream_t stream);
   void log_call(const AttentionProblem& problem, const wavejit_attention_forward_arguments& call) const;
   Failure device_failure(const char* what, hip_abi::hipError_t error) const;
   template <typename Call>
@@ -58,6 +65,8 @@ class Engine {
   const targets::Target& target_;
   std::string target_id_;
   LaunchToggles launch_toggles_;
+  std::optional<std::int32_t> kv_splits_;  // of calls that do not say; nothing: auto
+  Workspaces workspaces_;
   std::unique_ptr<Logger> logger_;
   Statistics statistics_;
   KernelSource source_;

@@ -6,7 +6,9 @@
 #include "runtime/engine.h"
 #include "runtime/kernel_source.h"
 #include "runtime/route.h"
+#include "runtime/splits.h"
 #include "targets/targets.h"
+#include "templates/attention_combine/spec.h"
 
 namespace wavejit::runtime {
 namespace {
@@ -49,7 +51,10 @@ Result<std::vector<std::string>> explain(const Config& config, std::string_view 
   if (!problem) return std::unexpected(std::move(problem.error()));
   auto row_of_target = choose_target(config, target);
   if (!row_of_target) return std::unexpected(std::move(row_of_target.error()));
-  auto route = choose_route(problem->shape, **row_of_target, toggles_of(config));
+  const AttentionProblem call = problem_of(*problem);
+  const auto plan = plan_splits(call, **row_of_target, config.kv_splits.value);
+  if (!plan) return std::unexpected(plan.error());
+  auto route = choose_route(kernel_shape(call, *plan), **row_of_target, toggles_of(config));
   if (!route) return std::unexpected(std::move(route.error()));
 
   Logger logger(config.log_level.value);
@@ -62,6 +67,7 @@ Result<std::vector<std::string>> explain(const Config& config, std::string_view 
       row("problem", to_text(*problem)),
       row("target", std::string((*row_of_target)->id) + " (" + std::string((*row_of_target)->product) + ")"),
       row("route", describe(*route)),
+      row("splits", describe(*plan, call)),
       row("spec", to_text(route->spec)),
       row("key", key->hex() + "  " + where(source, *key)),
       row("key text", key->text()),
@@ -69,6 +75,13 @@ Result<std::vector<std::string>> explain(const Config& config, std::string_view 
                       " VGPRs, " + std::to_string(cost.workgroups_per_compute_unit) +
                       (cost.workgroups_per_compute_unit == 1 ? " workgroup" : " workgroups") + " per CU"),
   };
+  if (plan->splits > 1) {
+    const attention_combine::KernelSpec combine = attention_combine::combine_of(route->spec);
+    auto combine_key = source.key_of(combine);
+    if (!combine_key) return std::unexpected(std::move(combine_key.error()));
+    lines.push_back(row("combine", to_text(combine)));
+    lines.push_back(row("key", combine_key->hex() + "  " + where(source, *combine_key)));
+  }
   for (const Refusal& refusal : route->refused) lines.push_back(row("refused", refusal.route + ": " + refusal.reason));
   for (const std::string& setting : describe(config)) lines.push_back(row("setting", setting));
   for (const std::string& warning : config.warnings) lines.push_back(row("warning", warning));

@@ -102,8 +102,11 @@ Result<HipDevice> describe_device(const HipFunctions& hip, int ordinal) {
   if (const hipError_t error = hip.hipGetDevicePropertiesR0600(&properties, ordinal); error != hipSuccess)
     return fail(WAVEJIT_NO_DEVICE, "device " + std::to_string(ordinal) + ": " + error_text(hip, error));
   const auto text = [](const auto& field) { return std::string(field, ::strnlen(field, sizeof field)); };
-  return HipDevice{
-      .hip = hip, .ordinal = ordinal, .architecture = text(properties.gcnArchName), .name = text(properties.name)};
+  return HipDevice{.hip = hip,
+                   .ordinal = ordinal,
+                   .architecture = text(properties.gcnArchName),
+                   .name = text(properties.name),
+                   .memory_bytes = properties.totalGlobalMem};
 }
 
 std::string error_text(const HipFunctions& hip, hipError_t error) {

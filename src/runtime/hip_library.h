@@ -2,6 +2,7 @@
 // ABI. Tests and benchmarks fill a table of their own.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "hip_abi/hip_functions.h"
@@ -42,6 +43,7 @@ struct HipDevice {
   int ordinal = 0;
   std::string architecture;  // gcnArchName: "gfx942:sramecc+:xnack-"
   std::string name;
+  std::uint64_t memory_bytes = 0;
 };
 
 // Never falls back: what was asked for, or WAVEJIT_NO_DEVICE with what would do.

@@ -34,11 +34,11 @@ cache::CacheOptions cache_options(const Config& config, Logger& logger) {
 KernelSource::KernelSource(const Config& config, CodegenLibrary& codegen, Logger& logger)
     : codegen_(codegen), logger_(logger), mode_(config.compile.value), cache_(cache_options(config, logger)) {}
 
-Result<cache::Key> KernelSource::key_of(const attention_forward::KernelSpec& spec) {
-  auto lowering = codegen_.lowering_identity(spec.lowering);
+Result<cache::Key> KernelSource::key_of(const families::KernelSpec& spec) {
+  auto lowering = codegen_.lowering_identity(families::lowering_of(spec));
   if (!lowering) return std::unexpected(std::move(lowering.error()));
-  return cache::Key(to_text(spec) + " generator=" + std::string(codegen::generator_id()) + " " + *lowering,
-                    spec.target);
+  return cache::Key(families::to_text(spec) + " generator=" + std::string(codegen::generator_id()) + " " + *lowering,
+                    families::target_of(spec));
 }
 
 std::optional<KernelBinary> KernelSource::from_disk(const cache::Key& key, Phases& phases) {
@@ -55,9 +55,9 @@ std::optional<KernelBinary> KernelSource::from_disk(const cache::Key& key, Phase
   return binary;
 }
 
-Result<KernelSource::Compiled> KernelSource::compile(const attention_forward::KernelSpec& spec, const cache::Key& key,
+Result<KernelSource::Compiled> KernelSource::compile(const families::KernelSpec& spec, const cache::Key& key,
                                                      Phases& phases) {
-  const std::string text = to_text(spec);
+  const std::string text = families::to_text(spec);
   if (logger_.wants(LogLevel::info)) logger_.write(LogLevel::info, "compile " + text);
   auto result = codegen_.compile(text, mode_);
   if (!result) return std::unexpected(std::move(result.error()));

@@ -15,7 +15,7 @@
 #include "runtime/config.h"
 #include "runtime/failure.h"
 #include "runtime/logging.h"
-#include "templates/attention_forward/spec.h"
+#include "templates/families/spec.h"
 
 namespace wavejit::runtime {
 
@@ -34,7 +34,7 @@ class KernelSource {
   KernelSource(const Config& config, CodegenLibrary& codegen, Logger& logger);
 
   // Spec text + generator + identity of the lowering. Fails only for a lowering that is not on this machine.
-  Result<cache::Key> key_of(const attention_forward::KernelSpec& spec);
+  Result<cache::Key> key_of(const families::KernelSpec& spec);
   // A verified entry; every fault is a miss.
   std::optional<KernelBinary> from_disk(const cache::Key& key, Phases& phases);
 
@@ -42,7 +42,7 @@ class KernelSource {
     KernelBinary binary;
     cache::PublishResult publish;
   };
-  Result<Compiled> compile(const attention_forward::KernelSpec& spec, const cache::Key& key, Phases& phases);
+  Result<Compiled> compile(const families::KernelSpec& spec, const cache::Key& key, Phases& phases);
 
   cache::Cache& cache() { return cache_; }
   const cache::Cache& cache() const { return cache_; }

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <numbers>
 #include <string>
+#include <variant>
 
+#include "templates/attention_combine/parameters.h"
 #include "templates/attention_forward/parameters.h"
 
 namespace wavejit::runtime {
@@ -60,9 +62,9 @@ void set_modifiers(attention_forward::Arguments& arguments, const AttentionProbl
   }
 }
 
+template <typename Arguments>
 hipError_t launch_here(const HipDevice& device, const LoadedKernel& kernel,
-                       const attention_forward::LaunchGeometry& geometry, attention_forward::Arguments& arguments,
-                       hipStream_t stream) {
+                       const attention_forward::LaunchGeometry& geometry, Arguments& arguments, hipStream_t stream) {
   std::size_t bytes = sizeof arguments;
   std::array<void*, 5> extra = {hip_abi::launch_param_buffer_pointer(), &arguments, hip_abi::launch_param_buffer_size(),
                                 &bytes, hip_abi::launch_param_end()};
@@ -75,6 +77,25 @@ hipError_t launch_here(const HipDevice& device, const LoadedKernel& kernel,
                                                                      const LoadedKernel& kernel, hipError_t error) {
   return fail(WAVEJIT_LAUNCH_FAILED,
               "HIP does not launch " + kernel.spec_text + " on " + device.name + ": " + error_text(device.hip, error));
+}
+
+attention_combine::Arguments combine_arguments(const attention_forward::Arguments& split, bool modified) {
+  return {.workspace = split.workspace,
+          .o = split.o,
+          .o_batch_stride = split.o_batch_stride,
+          .o_head_stride = split.o_head_stride,
+          .lse = split.lse,
+          .lse_batch_stride = split.lse_batch_stride,
+          .lse_head_stride = split.lse_head_stride,
+          .sink = split.sink,
+          .query_starts = split.query_starts,
+          .query_rows = split.query_rows,
+          .query_length = split.query_length,
+          .query_heads = split.query_heads,
+          .o_row_stride = split.o_row_stride,
+          .splits = split.splits,
+          // Modified scores are powers of two already (docs/canonical-arithmetic.md).
+          .scale_log2e = modified ? 1.0F : split.scale_log2e};
 }
 
 }  // namespace
@@ -132,26 +153,43 @@ attention_forward::Arguments kernel_arguments(const AttentionProblem& problem,
 
 Result<void> launch(const HipDevice& device, const targets::Target& target, const LaunchToggles& toggles,
                     const LoadedKernel& kernel, const AttentionProblem& problem,
-                    const wavejit_attention_forward_arguments& call, hipStream_t stream) {
+                    const wavejit_attention_forward_arguments& call, const SplitLaunch& split, hipStream_t stream) {
+  const auto& spec = *std::get_if<attention_forward::KernelSpec>(&kernel.spec);
   const attention_forward::LaunchGeometry geometry =
-      attention_forward::launch_geometry(kernel.spec, problem.batch, problem.query_heads, problem.query_length);
+      attention_forward::launch_geometry(spec, problem.batch, problem.query_heads, problem.query_length, split.splits);
   if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) {
     return fail(WAVEJIT_INVALID_ARGUMENT, "q.sizes[1] (length) = " + std::to_string(problem.query_length) + " needs " +
                                               std::to_string(geometry.grid_y) + " query tiles; accepted: up to " +
                                               std::to_string(max_grid_yz));
   }
   attention_forward::Arguments arguments = kernel_arguments(problem, call, target, toggles);
+  arguments.workspace = address(split.workspace);
+  arguments.splits = split.splits;
+  arguments.query_head_multiplier = attention_forward::division_multiplier(problem.query_heads);
+  arguments.split_multiplier = attention_forward::division_multiplier(split.splits);
+  const LoadedKernel* failed = &kernel;
+  const auto launch_all = [&] {
+    const hipError_t error = launch_here(device, kernel, geometry, arguments, stream);
+    if (error != hipSuccess || kernel.combine == nullptr) return error;
+    failed = kernel.combine;
+    const auto& combine = *std::get_if<attention_combine::KernelSpec>(&failed->spec);
+    attention_combine::Arguments merged = combine_arguments(arguments, problem.shape.modified());
+    return launch_here(
+        device, *failed,
+        attention_combine::launch_geometry(combine, problem.batch, problem.query_heads, problem.query_length), merged,
+        stream);
+  };
   hipError_t error = hipSuccess;
   // A stream that was created carries its device. The default streams (null, legacy, per thread) are those of whatever
   // device is current, so that only they need a look at it.
   if (address(stream) > address(hip_abi::stream_per_thread())) {
-    error = launch_here(device, kernel, geometry, arguments, stream);
+    error = launch_all();
   } else {
     const CurrentDevice current(device.hip, device.ordinal);
     error = current.error();
-    if (error == hipSuccess) error = launch_here(device, kernel, geometry, arguments, stream);
+    if (error == hipSuccess) error = launch_all();
   }
-  if (error != hipSuccess) return launch_failure(device, kernel, error);
+  if (error != hipSuccess) return launch_failure(device, *failed, error);
   return {};
 }
 

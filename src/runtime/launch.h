@@ -1,4 +1,5 @@
-// From a checked call and its kernel to one HIP launch. Pure arithmetic and one call into HIP.
+// From a checked call and its kernel to one HIP launch, or two where keys are split. Pure arithmetic and calls into
+// HIP.
 #pragma once
 
 #include <optional>
@@ -7,6 +8,7 @@
 #include "runtime/problem.h"
 #include "runtime/resolver.h"
 #include "targets/targets.h"
+#include "templates/attention_combine/arguments.h"
 #include "templates/attention_forward/arguments.h"
 
 namespace wavejit::runtime {
@@ -19,12 +21,19 @@ struct LaunchToggles {
   std::optional<bool> xcd_swizzle = std::nullopt;
 };
 
+// Where a call that splits keys keeps its partial results.
+struct SplitLaunch {
+  std::uint32_t splits = 1;
+  const void* workspace = nullptr;
+};
+
 attention_forward::Arguments kernel_arguments(const AttentionProblem& problem,
                                               const wavejit_attention_forward_arguments& call,
                                               const targets::Target& target, const LaunchToggles& toggles);
 
 Result<void> launch(const HipDevice& device, const targets::Target& target, const LaunchToggles& toggles,
                     const LoadedKernel& kernel, const AttentionProblem& problem,
-                    const wavejit_attention_forward_arguments& call, hip_abi::hipStream_t stream);
+                    const wavejit_attention_forward_arguments& call, const SplitLaunch& split,
+                    hip_abi::hipStream_t stream);
 
 }  // namespace wavejit::runtime

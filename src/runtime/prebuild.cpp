@@ -11,12 +11,14 @@
 #include "runtime/engine.h"
 #include "runtime/kernel_source.h"
 #include "runtime/route.h"
+#include "runtime/splits.h"
 #include "targets/targets.h"
+#include "templates/attention_combine/spec.h"
 
 namespace wavejit::runtime {
 namespace {
 
-using attention_forward::KernelSpec;
+using families::KernelSpec;
 
 constexpr int max_jobs = 1024;
 
@@ -36,38 +38,54 @@ Result<std::vector<const targets::Target*>> parse_targets(std::string_view text)
   }
 }
 
+// What calls without modifiers can reach: short queries and long ones, and split keys where the engine's own number of
+// splits says so.
+std::vector<AttentionShape> everything(const targets::Target& target, const Config& config) {
+  std::vector<AttentionShape> shapes;
+  for (AttentionShape shape : supported_shapes(target, toggles_of(config))) {
+    // What queries of every length lead to.
+    for (const auto rows : attention_forward::all_query_rows) {
+      shape.query_rows = rows;
+      shapes.push_back(shape);
+      if (config.kv_splits.value.value_or(1) > 1) shapes.push_back(shape.of_split_kernel());
+    }
+  }
+  return shapes;
+}
+
 Result<std::vector<KernelSpec>> specs_of(const Config& config, const PrebuildRequest& request) {
   auto chosen = parse_targets(request.targets);
   if (!chosen) return std::unexpected(std::move(chosen.error()));
   const Toggles toggles = toggles_of(config);
-  std::vector<AttentionShape> shapes;
+  std::vector<AttentionProblem> problems;
   for (std::size_t i = 0; i < request.descriptors.size(); ++i) {
     auto descriptor = parse_descriptor(request.descriptors[i]);
     if (!descriptor) {
       return fail(descriptor.error().status, "descriptors[" + std::to_string(i) + "]: " + descriptor.error().detail);
     }
-    shapes.push_back(descriptor->shape);
+    problems.push_back(problem_of(*descriptor));
   }
   std::vector<KernelSpec> specs;
   std::set<std::string> seen;  // several problems may need one kernel
+  const auto add = [&](KernelSpec spec) {
+    if (seen.insert(families::to_text(spec)).second) specs.push_back(std::move(spec));
+  };
   for (const targets::Target* target : *chosen) {
-    const auto& wanted = request.everything ? supported_shapes(*target, toggles) : shapes;
-    std::vector<AttentionShape> wanted_shapes;
-    for (AttentionShape shape : wanted) {
-      if (!request.everything) {
-        wanted_shapes.push_back(shape);
-        continue;
-      }
-      // What queries of every length lead to.
-      for (const auto rows : attention_forward::all_query_rows) {
-        shape.query_rows = rows;
-        wanted_shapes.push_back(shape);
+    std::vector<AttentionShape> shapes;
+    if (request.everything) {
+      shapes = everything(*target, config);
+    } else {
+      for (const AttentionProblem& problem : problems) {
+        const auto plan = plan_splits(problem, *target, config.kv_splits.value);
+        if (!plan) return std::unexpected(plan.error());
+        shapes.push_back(kernel_shape(problem, *plan));
       }
     }
-    for (const AttentionShape& shape : wanted_shapes) {
+    for (const AttentionShape& shape : shapes) {
       auto route = choose_route(shape, *target, toggles);
       if (!route) return std::unexpected(std::move(route.error()));
-      if (seen.insert(to_text(route->spec)).second) specs.push_back(std::move(route->spec));
+      if (shape.split) add(attention_combine::combine_of(route->spec));
+      add(std::move(route->spec));
     }
   }
   if (specs.empty()) {
@@ -86,7 +104,7 @@ class Board {
   }
 
   void finished(const KernelSpec& spec, const Result<bool>& was_present) {
-    const std::string text = to_text(spec);
+    const std::string text = families::to_text(spec);
     const std::scoped_lock lock(mutex_);
     ++progress_.done;
     if (!was_present) {
@@ -121,7 +139,7 @@ Result<bool> build_one(const KernelSpec& spec, KernelSource& source) {
   auto compiled = source.compile(spec, *key, phases);
   if (!compiled) return std::unexpected(std::move(compiled.error()));
   if (!compiled->publish.published)
-    return fail(WAVEJIT_IO_ERROR, to_text(spec) + ": not published: " + compiled->publish.reason);
+    return fail(WAVEJIT_IO_ERROR, families::to_text(spec) + ": not published: " + compiled->publish.reason);
   return false;
 }
 

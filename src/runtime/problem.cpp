@@ -222,15 +222,11 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
       .query_heads = static_cast<std::uint32_t>(a.q.sizes[2]),
       .kv_heads = static_cast<std::uint32_t>(a.k.sizes[2]),
       .scale_log2e = scale_log2e,
+      .query_rows = static_cast<std::uint64_t>(a.q.sizes[0]) * static_cast<std::uint64_t>(a.q.sizes[1]),
   };
   if (auto mask = check_mask(a, problem); !mask) return std::unexpected(std::move(mask.error()));
   if (auto modifiers = check_modifiers(a, *extents, problem); !modifiers)
     return std::unexpected(std::move(modifiers.error()));
-  // What no kernel of this version reads is never dropped in silence.
-  if (a.splits > 1) {
-    return fail(WAVEJIT_UNSUPPORTED,
-                "splits = " + std::to_string(a.splits) + " has no kernel in this version; accepted: 0, 1");
-  }
   return problem;
 }
 

@@ -24,6 +24,8 @@ struct AttentionShape {
   bool alibi = false;
   // Of the query, or of the longest of packed ones.
   attention_forward::QueryRows query_rows = attention_forward::QueryRows::up_to_255;
+  // Keys are cut into runs (splits.h); LSE and O then are the combine kernel's.
+  bool split = false;
 
   bool modified() const { return softcap || bias || alibi; }
   bool operator==(const AttentionShape&) const = default;
@@ -32,8 +34,19 @@ struct AttentionShape {
     return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(dtype) << 48 | static_cast<std::uint64_t>(mask) << 40 |
            static_cast<std::uint64_t>(lse) << 32 | static_cast<std::uint64_t>(query_rows) << 33 |
            static_cast<std::uint64_t>(softcap) << 36 | static_cast<std::uint64_t>(bias) << 37 |
-           static_cast<std::uint64_t>(alibi) << 38 | static_cast<std::uint64_t>(head_dim_qk) << 16 |
-           static_cast<std::uint64_t>(head_dim_v);
+           static_cast<std::uint64_t>(alibi) << 38 | static_cast<std::uint64_t>(split) << 39 |
+           static_cast<std::uint64_t>(head_dim_qk) << 16 | static_cast<std::uint64_t>(head_dim_v);
+  }
+  // The same for a combine kernel: no shape has it.
+  static std::uint64_t combine_code(attention_forward::DataType dtype, int head_dim) {
+    return std::uint64_t{1} << 62 | static_cast<std::uint64_t>(dtype) << 48 | static_cast<std::uint64_t>(head_dim);
+  }
+  // What the kernel that walks the keys is asked for when they are split.
+  AttentionShape of_split_kernel() const {
+    AttentionShape shape = *this;
+    shape.split = true;
+    shape.lse = false;
+    return shape;
   }
 };
 
@@ -51,7 +64,9 @@ struct AttentionProblem {
   std::int32_t causal_prefix = 0;
   std::int32_t window_left = attention_forward::unlimited_window;  // with Mask::window only
   std::int32_t window_right = attention_forward::unlimited_window;
-  std::uint32_t splits = 0;  // 0: the caller did not say
+  std::uint64_t query_rows = 0;  // of one head, of all sequences
+  std::uint32_t splits = 0;      // 0: the caller did not say
+  bool any_bits = false;         // results may depend on the batch (invariance=none)
 };
 
 inline constexpr std::int64_t max_head_dim = 0xFFFF;
@@ -74,6 +89,9 @@ struct MaskChoice {
   std::int32_t right = attention_forward::unlimited_window;
 };
 MaskChoice choose_mask(bool causal, bool window, std::int64_t left, std::int64_t right);
+
+// The workspace of a call that brings one: large enough for `bytes`, and no tensor's.
+Result<void> check_workspace(const wavejit_attention_forward_arguments& call, std::uint64_t bytes);
 
 // Reads the struct only as far as its size allows. Does not touch what the tensors point to.
 Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward_arguments* arguments);

@@ -210,10 +210,30 @@ Result<void> check_modifiers(const wavejit_attention_forward_arguments& call, co
   }
   if (auto splits = check_splits(call); !splits) return splits;
   problem.splits = static_cast<std::uint32_t>(call.splits);
-  if ((call.flags & ~std::uint32_t{WAVEJIT_CHECK_LENGTHS}) != 0) {
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "flags", std::to_string(call.flags), "0, 1 (check the lengths)"));
+  problem.any_bits = (call.flags & WAVEJIT_BATCH_MAY_SHOW) != 0;
+  if ((call.flags & ~std::uint32_t{WAVEJIT_CHECK_LENGTHS | WAVEJIT_BATCH_MAY_SHOW}) != 0) {
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "flags", std::to_string(call.flags),
+                      "0, or a sum of 1 (check the lengths), 2 (the batch may show)"));
   }
   if (call.reserved != 0) return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "reserved", std::to_string(call.reserved), "0"));
+  return {};
+}
+
+Result<void> check_workspace(const wavejit_attention_forward_arguments& call, std::uint64_t bytes) {
+  if (call.workspace_bytes < bytes) {
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace_bytes", std::to_string(call.workspace_bytes),
+                      std::to_string(bytes) + " and more for this call (wavejit_attention_forward_workspace says so)"));
+  }
+  const auto begin = reinterpret_cast<std::uintptr_t>(call.workspace);
+  const Range workspace = {.begin = begin, .end = begin + bytes, .dense = true};
+  for (const Named& named :
+       {Named{"q", &call.q}, Named{"k", &call.k}, Named{"v", &call.v}, Named{"o", &call.o}, Named{"lse", &call.lse}}) {
+    if (named.tensor->data == nullptr ||
+        !surely_share(range_of(*named.tensor, named.tensor == &call.lse ? 4 : 2), workspace))
+      continue;
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace", refusal::pointer_text(call.workspace),
+                      std::string("memory that ") + named.name + " does not use"));
+  }
   return {};
 }
 

@@ -1,9 +1,10 @@
 #include "runtime/resolver.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
-#include "templates/attention_forward/arguments.h"
+#include "templates/attention_combine/spec.h"
 
 namespace wavejit::runtime {
 namespace {
@@ -58,13 +59,13 @@ Resolver::~Resolver() {
   for (const auto& kernel : kernels_) (void)device_.hip.hipModuleUnload(kernel->module);
 }
 
-Result<Resolved> Resolver::resolve(const AttentionShape& shape, Phases& phases) {
-  const std::uint64_t code = shape.code();
+template <typename Make>
+Result<Resolved> Resolver::once(std::uint64_t code, Part part, Make make) {
   std::shared_ptr<Flight> flight;
   {
     std::unique_lock lock(mutex_);
     if (const auto failed = failures_.find(code); failed != failures_.end()) {
-      statistics_.compile_failures.fetch_add(1);
+      count(statistics_.compile_failures, part);
       return std::unexpected(failed->second);
     }
     if (const LoadedKernel* kernel = table_.find(code)) return Resolved{kernel, WAVEJIT_ORIGIN_MEMORY};
@@ -73,7 +74,7 @@ Result<Resolved> Resolver::resolve(const AttentionShape& shape, Phases& phases) 
       flight = slot;
       landed_.wait(lock, [&] { return flight->done; });
       if (flight->outcome) return Resolved{flight->outcome->kernel, WAVEJIT_ORIGIN_MEMORY};
-      statistics_.compile_failures.fetch_add(1);
+      count(statistics_.compile_failures, part);
       return flight->outcome;
     }
     flight = slot = std::make_shared<Flight>();
@@ -81,9 +82,9 @@ Result<Resolved> Resolver::resolve(const AttentionShape& shape, Phases& phases) 
   const Landing landing(*this, code, *flight);
   Result<Resolved> outcome = flight->outcome;
   try {
-    outcome = make(shape, phases);
+    outcome = make();
   } catch (const std::bad_alloc&) {
-    statistics_.compile_failures.fetch_add(1);
+    count(statistics_.compile_failures, part);
   }
   const std::scoped_lock lock(mutex_);
   if (outcome) {
@@ -95,6 +96,10 @@ Result<Resolved> Resolver::resolve(const AttentionShape& shape, Phases& phases) 
   return outcome;
 }
 
+Result<Resolved> Resolver::resolve(const AttentionShape& shape, Phases& phases) {
+  return once(shape.code(), Part::main, [&] { return make(shape, phases); });
+}
+
 Result<Resolved> Resolver::make(const AttentionShape& shape, Phases& phases) {
   Stopwatch watch;
   auto route = choose_route(shape, target_, toggles_);
@@ -102,24 +107,40 @@ Result<Resolved> Resolver::make(const AttentionShape& shape, Phases& phases) {
     statistics_.compile_failures.fetch_add(1);
     return std::unexpected(name_field(shape, std::move(route.error())));
   }
-  auto kernel = std::make_unique<LoadedKernel>();
-  kernel->spec = std::move(route->spec);
-  kernel->spec_text = to_text(kernel->spec);
   phases.route_ns += watch.lap();
   {
     // Queries of another length may have led to the same kernel.
     const std::scoped_lock lock(mutex_);
     for (const auto& loaded : kernels_)
-      if (loaded->spec == kernel->spec) return Resolved{loaded.get(), WAVEJIT_ORIGIN_MEMORY};
+      if (loaded->spec == families::KernelSpec(route->spec)) return Resolved{loaded.get(), WAVEJIT_ORIGIN_MEMORY};
   }
-  return obtain(std::move(kernel), phases);
+  if (route->spec.split_keys == 0) return obtain(std::move(route->spec), nullptr, Part::main, phases);
+  const auto combine = make_combine(route->spec, phases);
+  if (!combine) {
+    statistics_.compile_failures.fetch_add(1);
+    return combine;
+  }
+  auto resolved = obtain(std::move(route->spec), combine->kernel, Part::main, phases);
+  if (resolved) resolved->origin = std::max(resolved->origin, combine->origin);
+  return resolved;
 }
 
-Result<Resolved> Resolver::obtain(std::unique_ptr<LoadedKernel> kernel, Phases& phases) {
+// One for all split kernels of a data type and head dim, whatever their masks and pipelines.
+Result<Resolved> Resolver::make_combine(const attention_forward::KernelSpec& split, Phases& phases) {
+  const attention_combine::KernelSpec spec = attention_combine::combine_of(split);
+  const std::uint64_t code = AttentionShape::combine_code(spec.dtype, spec.head_dim);
+  return once(code, Part::combine, [&] { return obtain(spec, nullptr, Part::combine, phases); });
+}
+
+Result<Resolved> Resolver::obtain(families::KernelSpec spec, const LoadedKernel* combine, Part part, Phases& phases) {
   Stopwatch watch;
+  auto kernel = std::make_unique<LoadedKernel>();
+  kernel->spec = std::move(spec);
+  kernel->spec_text = families::to_text(kernel->spec);
+  kernel->combine = combine;
   const auto key = source_.key_of(kernel->spec);
   if (!key) {
-    statistics_.compile_failures.fetch_add(1);
+    count(statistics_.compile_failures, part);
     return std::unexpected(key.error());
   }
   kernel->key = key->hex();
@@ -128,11 +149,11 @@ Result<Resolved> Resolver::obtain(std::unique_ptr<LoadedKernel> kernel, Phases& 
   if (auto binary = source_.from_disk(*key, phases)) {
     const hipError_t error = load(*kernel, *std::move(binary), phases);
     if (error == hipSuccess) {
-      statistics_.disk_hits.fetch_add(1);
+      count(statistics_.disk_hits, part);
       return keep(std::move(kernel), WAVEJIT_ORIGIN_DISK);
     }
     if (error == hip_abi::hipErrorOutOfMemory) {
-      statistics_.disk_hits.fetch_add(1);
+      count(statistics_.disk_hits, part);
       return std::unexpected(load_failure(*kernel, error));
     }
     // The entry passed every check of ours and the driver refuses it all the same: out with it, once.
@@ -145,12 +166,12 @@ Result<Resolved> Resolver::obtain(std::unique_ptr<LoadedKernel> kernel, Phases& 
 
   auto compiled = source_.compile(kernel->spec, *key, phases);
   if (!compiled) {
-    statistics_.compile_failures.fetch_add(1);
+    count(statistics_.compile_failures, part);
     // Not an error line: the caller gets the sentence with the status and decides what to do with it.
     logger_.write(LogLevel::info, compiled.error().detail);
     return std::unexpected(std::move(compiled.error()));
   }
-  statistics_.compiled.fetch_add(1);
+  count(statistics_.compiled, part);
   const hipError_t error = load(*kernel, std::move(compiled->binary), phases);
   if (error != hipSuccess) return std::unexpected(load_failure(*kernel, error));
   return keep(std::move(kernel), WAVEJIT_ORIGIN_COMPILED);
@@ -158,8 +179,8 @@ Result<Resolved> Resolver::obtain(std::unique_ptr<LoadedKernel> kernel, Phases& 
 
 hipError_t Resolver::load(LoadedKernel& kernel, KernelBinary binary, Phases& phases) {
   Stopwatch watch;
-  // The launch hands over exactly sizeof(Arguments); a kernel that reads more is not one of ours.
-  if (binary.kernarg_bytes > sizeof(attention_forward::Arguments)) return hip_abi::hipErrorInvalidImage;
+  // The launch hands over exactly the struct of arguments; a kernel that reads more is not one of ours.
+  if (binary.kernarg_bytes > families::argument_bytes(kernel.spec)) return hip_abi::hipErrorInvalidImage;
   kernel.code_object = std::move(binary.code_object);
   const CurrentDevice current(device_.hip, device_.ordinal);
   hipError_t error = current.error();

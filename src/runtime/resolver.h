@@ -21,18 +21,20 @@ namespace wavejit::runtime {
 
 // Never changes once it stands in the table.
 struct LoadedKernel {
-  attention_forward::KernelSpec spec;
+  families::KernelSpec spec;
   std::string spec_text;
   std::string key;
   hip_abi::hipFunction_t function = nullptr;
   hip_abi::hipModule_t module = nullptr;
   // HIP may keep pointing into the image that a module was loaded from.
   std::vector<std::byte> code_object;
+  // Of a kernel that splits keys: the one that merges its partial results.
+  const LoadedKernel* combine = nullptr;
 };
 
 struct Resolved {
   const LoadedKernel* kernel = nullptr;
-  wavejit_origin origin = WAVEJIT_ORIGIN_MEMORY;
+  wavejit_origin origin = WAVEJIT_ORIGIN_MEMORY;  // of two kernels: of the one that took more
 };
 
 class Resolver {
@@ -53,9 +55,18 @@ class Resolver {
     Result<Resolved> outcome = fail(WAVEJIT_OUT_OF_MEMORY, {});
   };
   class Landing;
+  // Statistics count calls, and a call by its main kernel.
+  enum class Part : std::uint8_t { main, combine };
 
+  // The kernel of a table code, made once whoever asks for it.
+  template <typename Make>
+  Result<Resolved> once(std::uint64_t code, Part part, Make make);
   Result<Resolved> make(const AttentionShape& shape, Phases& phases);
-  Result<Resolved> obtain(std::unique_ptr<LoadedKernel> kernel, Phases& phases);
+  Result<Resolved> make_combine(const attention_forward::KernelSpec& split, Phases& phases);
+  Result<Resolved> obtain(families::KernelSpec spec, const LoadedKernel* combine, Part part, Phases& phases);
+  static void count(std::atomic<std::uint64_t>& counter, Part part) {
+    if (part == Part::main) counter.fetch_add(1);
+  }
   // The error of HIP, if it refused.
   hip_abi::hipError_t load(LoadedKernel& kernel, KernelBinary binary, Phases& phases);
   Failure name_field(const AttentionShape& shape, Failure failure) const;

@@ -31,6 +31,7 @@ KernelSpec candidate(const AttentionShape& shape, const targets::Target& target,
   spec.pipeline = pipeline;
   spec.tile_queries = attention_forward::default_tile_queries(target, pipeline, shape.query_rows,
                                                               {shape.head_dim_qk, shape.head_dim_v});
+  if (shape.split) spec.split_keys = attention_forward::split_keys;
   if (pipeline == Pipeline::dualwave) {
     spec.stagger = toggles.stagger;
     spec.raised_priority = toggles.raised_priority;
@@ -46,7 +47,10 @@ KernelSpec candidate(const AttentionShape& shape, const targets::Target& target,
 Result<Route> choose_route(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles) {
   // The order of preference: what the caller forced, else what the template prefers on this target.
   Pipeline pipeline = toggles.pipeline.value_or(attention_forward::default_pipeline(target, shape.query_rows));
-  const OutputStore store = toggles.output_store.value_or(attention_forward::default_output_store(target));
+  // A split kernel leaves partial results, and O to another kernel.
+  const OutputStore store = shape.split
+                                ? OutputStore::scalar
+                                : toggles.output_store.value_or(attention_forward::default_output_store(target));
   Route route;
   route.spec = candidate(shape, target, toggles, pipeline, store);
   auto resources = resources_of(route.spec);
@@ -78,6 +82,7 @@ Result<Route> choose_route(const AttentionShape& shape, const targets::Target& t
            : pipeline == Pipeline::dualwave ? "dualwave is preferred for " + lengths + " where the target can"
                                             : std::string(to_text(pipeline)) + " is preferred where the target can");
   }
+  if (shape.split) return route;
   const OutputStore other_store = store == OutputStore::permlane ? OutputStore::scalar : OutputStore::permlane;
   refuse(candidate(shape, target, toggles, pipeline, other_store),
          toggles.output_store ? asked_for("o_store", to_text(store))
@@ -88,7 +93,8 @@ Result<Route> choose_route(const AttentionShape& shape, const targets::Target& t
 std::string describe(const Route& route) {
   return std::string(to_text(route.spec.pipeline)) + " " + std::to_string(route.spec.tile_queries) + "x" +
          std::to_string(route.spec.tile_keys) + ", " + std::to_string(route.resources.waves) + " waves, " +
-         std::string(to_text(route.spec.output_store)) + " O store";
+         (route.spec.split_keys != 0 ? "keys cut into chunks of " + std::to_string(route.spec.split_keys)
+                                     : std::string(to_text(route.spec.output_store)) + " O store");
 }
 
 std::vector<AttentionShape> supported_shapes(const targets::Target& target, const Toggles& toggles) {
@@ -116,6 +122,7 @@ std::string to_text(const AttentionShape& shape) {
   if (shape.softcap) text += " softcap";
   if (shape.bias) text += " bias";
   if (shape.alibi) text += " alibi";
+  if (shape.split) text += " split=" + std::to_string(attention_forward::split_keys);
   return text;
 }
 

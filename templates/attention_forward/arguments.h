@@ -87,7 +87,7 @@ struct Arguments {
   std::uint32_t splits = 1;
   std::uint32_t query_heads = 0;
   std::uint32_t query_head_multiplier = 0;  // as kv_head_multiplier: x of the grid → split
-  std::uint32_t reserved = 0;
+  std::uint32_t split_multiplier = 0;       // the same for a division by `splits`
 };
 
 // Stands for no limit: beyond every length, and no sum with one overflows.
@@ -102,7 +102,7 @@ static_assert(offsetof(Arguments, bias) == 200);
 static_assert(offsetof(Arguments, sink) == 256);
 static_assert(offsetof(Arguments, workspace) == 272);
 
-// Workgroups: x = query head, y = query tile (heaviest causal tiles first), z = batch or sequence.
+// Workgroups: x = query head (split keys: split · query heads + query head), y = query tile (heaviest causal tiles first), z = batch or sequence.
 struct LaunchGeometry {
   std::uint32_t grid_x = 1;
   std::uint32_t grid_y = 1;

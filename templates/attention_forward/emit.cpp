@@ -221,6 +221,7 @@ std::string kernel_name(const KernelSpec& spec) {
   if (spec.softcap) name += "_softcap";
   if (spec.bias) name += "_bias";
   if (spec.alibi) name += "_alibi";
+  if (spec.split_keys != 0) name += "_split" + std::to_string(spec.split_keys);
   if (spec.pipeline != Pipeline::generic) name += "_" + std::string(to_text(spec.pipeline));
   name += "_" + std::to_string(spec.tile_queries) + "x" + std::to_string(spec.tile_keys);
   return name + "_" + spec.target;

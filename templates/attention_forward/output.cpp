@@ -6,6 +6,7 @@
 #include "codegen/language/convert.h"
 #include "codegen/language/cross_lane.h"
 #include "templates/attention_forward/arguments.h"
+#include "templates/attention_forward/split.h"
 
 namespace wavejit::attention_forward {
 
@@ -16,6 +17,10 @@ void finish_rows(language::Kernel& kernel, const KernelSpec& spec, const Workgro
                  std::span<const language::Accumulator> outputs) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* sum = softmax.row_sum(state);
+  if (spec.split_keys != 0) {
+    store_partial_results(kernel, spec, workgroup, outputs, state.maximum, sum);
+    return;
+  }
   language::Values end = {softmax.inverse(sum)};
   if (spec.lse) end.push_back(softmax.log_sum_exp(state, sum));
   Value* sinks = kernel.argument_i64(offsetof(Arguments, sink));

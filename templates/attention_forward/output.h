@@ -1,4 +1,4 @@
-// The end of a query tile: O divided, rounded and stored; LSE.
+// The end of a query tile: O divided, rounded and stored; LSE. Or, where keys are split, partial results.
 #pragma once
 
 #include <span>

@@ -122,10 +122,14 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
     return std::unexpected("head dim " + to_text(HeadDims{spec.head_dim_qk, spec.head_dim_v}) +
                            " has no kernel; accepted: " + known_head_dims());
   }
-  if (spec.split_keys != 0) return std::unexpected("split=" + std::to_string(spec.split_keys) + " has no kernel");
   if (spec.tile_keys != 64)
     return std::unexpected("tile of " + std::to_string(spec.tile_keys) +
                            " keys would change the order of additions; accepted: 64");
+  if (spec.split_keys % spec.tile_keys != 0)
+    return std::unexpected("split=" + std::to_string(spec.split_keys) + " would cut a tile; accepted: multiples of " +
+                           std::to_string(spec.tile_keys));
+  if (spec.split_keys != 0 && (spec.lse || spec.output_store != OutputStore::scalar))
+    return std::unexpected("split= leaves LSE and O to attention_combine; accepted: no lse, o_store=scalar");
   const std::string pipeline = "pipeline=" + std::string(to_text(spec.pipeline));
   const std::span<const int> tiles = tile_queries(*target, spec.pipeline);
   if (std::ranges::find(tiles, spec.tile_queries) == tiles.end()) {
@@ -183,12 +187,12 @@ OutputStore default_output_store(const targets::Target& target) {
 }
 
 LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch, std::uint32_t query_heads,
-                               std::uint32_t query_length) {
+                               std::uint32_t query_length, std::uint32_t splits) {
   const auto rows = static_cast<std::uint32_t>(spec.tile_queries);
   const targets::Target* target = targets::find_target(spec.target);
   const auto wave_size = static_cast<std::uint32_t>(target ? target->wave_size : 64);
   LaunchGeometry geometry;
-  geometry.grid_x = query_heads;
+  geometry.grid_x = query_heads * splits;
   geometry.grid_y = query_length / rows + (query_length % rows != 0 ? 1 : 0);
   geometry.grid_z = batch;
   geometry.threads = rows / query_rows_per_wave * wave_size;
@@ -196,10 +200,13 @@ LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch, std:
   return geometry;
 }
 
+std::uint32_t division_multiplier(std::uint32_t divisor) {
+  if (divisor <= 1) return 0;  // stands for 2³²
+  return static_cast<std::uint32_t>(((std::uint64_t{1} << 32) + divisor - 1) / divisor);
+}
+
 std::uint32_t kv_head_multiplier(std::uint32_t query_heads, std::uint32_t kv_heads) {
-  const std::uint64_t group = kv_heads == 0 ? 1 : query_heads / kv_heads;
-  if (group <= 1) return 0;  // stands for 2³²
-  return static_cast<std::uint32_t>(((std::uint64_t{1} << 32) + group - 1) / group);
+  return kv_heads == 0 ? 0 : division_multiplier(query_heads / kv_heads);
 }
 
 }  // namespace wavejit::attention_forward

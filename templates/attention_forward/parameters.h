@@ -59,11 +59,19 @@ std::span<const int> tile_queries(const targets::Target& target, Pipeline pipeli
 // Head dims beyond 128 leave a wave no registers to fetch a whole tile alone: always the largest.
 int default_tile_queries(const targets::Target& target, Pipeline pipeline, QueryRows rows, const HeadDims& dims);
 
-// Sizes for one launch of a kernel with this spec.
-LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch, std::uint32_t query_heads,
-                               std::uint32_t query_length);
+// Keys of a chunk where keys are split: four tiles. A sequence that one chunk holds is never cut (and has the bits of
+// the kernel that does not split), a walk of four tiles is worth its prologue and its 0.5 KiB of partial results a row,
+// and 8,192 keys still make 32 splits.
+inline constexpr int split_keys = 256;
 
-// ceil(2³² / group), as Arguments::kv_head_multiplier wants it.
+// Sizes for one launch of a kernel with this spec; `splits` is 1 unless it splits keys.
+LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch, std::uint32_t query_heads,
+                               std::uint32_t query_length, std::uint32_t splits = 1);
+
+// ceil(2³² / divisor), 0 standing for 2³²: what Arguments' multipliers are. floor(x · multiplier / 2³²) is
+// floor(x / divisor) as long as x · divisor < 2³².
+std::uint32_t division_multiplier(std::uint32_t divisor);
+// As Arguments::kv_head_multiplier wants it.
 std::uint32_t kv_head_multiplier(std::uint32_t query_heads, std::uint32_t kv_heads);
 
 }  // namespace wavejit::attention_forward

@@ -77,4 +77,16 @@ Sequence sequence_of(Kernel& kernel, Value* batch) {
   return {.query_start = values[0], .query_length = values[1], .key_start = values[2], .key_length = values[3]};
 }
 
+QueryRows query_rows_of(Kernel& kernel, const QueryFields& fields, Value* batch) {
+  Value* longest = kernel.argument_i32(fields.longest);
+  const OptionalArray starts(kernel, fields.starts);
+  const Values values =
+      language::if_uniform(kernel, kernel.ir().CreateIsNotNull(starts.address()), language::Likelihood::even,
+                           {kernel.constant(0), longest}, [&](const Values&) {
+                             const Rows rows = packed_rows(kernel, starts, batch, fields.rows, longest);
+                             return Values{rows.start, rows.length};
+                           });
+  return {.start = values[0], .length = values[1]};
+}
+
 }  // namespace wavejit::attention_forward

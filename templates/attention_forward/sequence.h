@@ -17,4 +17,14 @@ struct Sequence {
 // length stay within the rows of the tensor, and no length exceeds the one that the grid was made for.
 Sequence sequence_of(language::Kernel& kernel, language::Value* batch);
 
+// The rows of q alone, for a kernel with an argument struct of its own.
+struct QueryRows {
+  language::Value* start;
+  language::Value* length;
+};
+struct QueryFields {
+  std::size_t starts, rows, longest;  // offsets of what Arguments calls query_starts, query_rows and query_length
+};
+QueryRows query_rows_of(language::Kernel& kernel, const QueryFields& fields, language::Value* batch);
+
 }  // namespace wavejit::attention_forward

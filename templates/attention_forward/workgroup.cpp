@@ -5,6 +5,7 @@
 #include "codegen/language/control.h"
 #include "templates/attention_forward/arguments.h"
 #include "templates/attention_forward/sequence.h"
+#include "templates/attention_forward/split.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -78,7 +79,9 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
   // Ids are made where they are first asked for: here, where every block can see them.
   Value* wave = kernel.wave();
   Value* lane = kernel.lane();
-  Value* query_head = query_head_of(kernel, kernel.workgroup_x());
+  GridPlace place = {.query_head = kernel.workgroup_x(), .split = nullptr};
+  if (spec.split_keys != 0) place = place_of(kernel, place.query_head);
+  Value* query_head = query_head_of(kernel, place.query_head);
   Value* batch = kernel.workgroup_z();
   const Sequence sequence = sequence_of(kernel, batch);
   Value* query_length = sequence.query_length;
@@ -129,6 +132,21 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
         ir.CreateUDiv(maximum(kernel, ir.CreateAdd(first_row, to_begin), constant(0)), constant(spec.tile_keys));
     first_tile = minimum(kernel, first_tile, last_tile);
   }
+  Value* row_limit = limit_of(row);
+  Value* wave_limit = limit_of(first_row_of_wave);
+  Value* key_rows = key_length;
+  if (spec.split_keys != 0) {
+    const KeyTiles run = tiles_of_run(kernel, spec, place.split, key_length);
+    first_tile = maximum(kernel, first_tile, run.first);
+    last_tile = minimum(kernel, last_tile, run.last);
+    // Where no row sees a key of the run, tile 0 is walked, hidden from all, and reads zeros: a slice without rows.
+    Value* sees_any = ir.CreateICmpSLE(first_tile, last_tile);
+    first_tile = ir.CreateSelect(sees_any, first_tile, constant(0));
+    last_tile = ir.CreateSelect(sees_any, last_tile, constant(0));
+    row_limit = ir.CreateSelect(sees_any, row_limit, constant(-1));
+    wave_limit = ir.CreateSelect(sees_any, wave_limit, constant(-1));
+    key_rows = ir.CreateSelect(sees_any, key_length, constant(0));
+  }
 
   // A negative scale is a positive one with the query negated: exact, and the maximum of the scores stays a maximum. A
   // zero scale becomes the smallest normal number: every product with a finite score vanishes in 2⁰ = 1 all the same,
@@ -142,11 +160,12 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
   const int v_bytes = spec.head_dim_v * 2;
   return {
       .q = slice_of(kernel, q_fields, batch, query_head, sequence.query_start, query_length, qk_bytes),
-      .k = slice_of(kernel, k_fields, batch, kv_head, sequence.key_start, key_length, qk_bytes),
-      .v = slice_of(kernel, v_fields, batch, kv_head, sequence.key_start, key_length, v_bytes),
+      .k = slice_of(kernel, k_fields, batch, kv_head, sequence.key_start, key_rows, qk_bytes),
+      .v = slice_of(kernel, v_fields, batch, kv_head, sequence.key_start, key_rows, v_bytes),
       .o = slice_of(kernel, o_fields, batch, query_head, sequence.query_start, query_length, v_bytes),
       .query_head = query_head,
       .batch = batch,
+      .split = place.split,
       .query_start = sequence.query_start,
       .query_length = query_length,
       .scale_log2e = ir.CreateBitCast(magnitude, kernel.f32()),
@@ -154,10 +173,11 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
       .rescale_threshold = kernel.argument_f32(offsetof(Arguments, rescale_threshold)),
       .first_tile = first_tile,
       .tiles = ir.CreateAdd(last_tile, constant(1)),
+      .first_row = first_row,
       .row = row,
       .lane_group = ir.CreateLShr(lane, constant(5)),
-      .row_limit = limit_of(row),
-      .wave_limit = limit_of(first_row_of_wave),
+      .row_limit = row_limit,
+      .wave_limit = wave_limit,
       .row_begin = to_begin ? ir.CreateAdd(row, to_begin) : nullptr,
       .wave_begin =
           to_begin ? ir.CreateAdd(ir.CreateAdd(first_row_of_wave, constant(Workgroup::rows_per_wave - 1)), to_begin)

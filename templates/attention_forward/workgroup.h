@@ -22,6 +22,7 @@ struct Workgroup {
 
   language::Value* query_head;
   language::Value* batch;
+  language::Value* split;        // where keys are split: which run of chunks; else null
   language::Value* query_start;  // packed: the sequence's first row, of lse too; else 0
   language::Value* query_length;
   language::Value* scale_log2e;  // c ≥ 2⁻¹²⁶: the absolute value; see query_sign
@@ -31,6 +32,7 @@ struct Workgroup {
   language::Value* first_tile;
   language::Value* tiles;
 
+  language::Value* first_row;   // of the workgroup's query tile
   language::Value* row;         // per lane: the query row that the lane owns
   language::Value* lane_group;  // per lane: 0 or 1, which half of the wave
   language::Value* row_limit;   // per lane: last key that the row sees (−1 or less: none)

@@ -81,6 +81,35 @@ std::vector<KernelSpec> all_kernel_specs() {
   return specs;
 }
 
+std::vector<families::KernelSpec> split_kernel_specs() {
+  std::vector<families::KernelSpec> specs;
+  for (const targets::Target& target : targets::all_targets())
+    for (const DataType dtype : {DataType::fp16, DataType::bf16})
+      for (const attention_forward::HeadDims& dims : attention_forward::all_head_dims()) {
+        for (const Pipeline pipeline : {Pipeline::generic, Pipeline::dualwave})
+          for (const Mask mask : {Mask::none, Mask::causal, Mask::window}) {
+            if (dims.qk > 128 && mask != Mask::causal) continue;  // time
+            const bool modified = mask == Mask::window;
+            const KernelSpec spec{.dtype = dtype,
+                                  .head_dim_qk = dims.qk,
+                                  .head_dim_v = dims.v,
+                                  .mask = mask,
+                                  .softcap = modified,
+                                  .bias = modified,
+                                  .alibi = modified,
+                                  .split_keys = attention_forward::split_keys,
+                                  .pipeline = pipeline,
+                                  .tile_queries = attention_forward::tile_queries(pipeline),
+                                  .target = std::string(target.id)};
+            if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+          }
+        if (dims.qk == dims.v)
+          specs.emplace_back(
+              attention_combine::KernelSpec{.dtype = dtype, .head_dim = dims.v, .target = std::string(target.id)});
+      }
+  return specs;
+}
+
 namespace {
 
 // One service for the process, as the runtime has.
@@ -103,7 +132,7 @@ struct Compiler {
 
 }  // namespace
 
-CompiledKernel compile_kernel(const KernelSpec& spec) {
+CompiledKernel compile_kernel(const families::KernelSpec& spec) {
   static const Compiler compiler;
   CompiledKernel kernel;
   if (!compiler.service) {
@@ -113,7 +142,7 @@ CompiledKernel compile_kernel(const KernelSpec& spec) {
   wavejit_codegen_result result{};
   result.size = sizeof result;
   result.facts.size = sizeof result.facts;
-  compiler.table->compile(compiler.service, attention_forward::to_text(spec).c_str(), &result);
+  compiler.table->compile(compiler.service, families::to_text(spec).c_str(), &result);
   if (result.status == WAVEJIT_CODEGEN_OK) {
     const auto* bytes = reinterpret_cast<const std::byte*>(result.code_object);
     kernel.code_object.assign(bytes, bytes + result.code_object_bytes);
@@ -125,9 +154,9 @@ CompiledKernel compile_kernel(const KernelSpec& spec) {
   return kernel;
 }
 
-std::string facts_line(const KernelSpec& spec) {
+std::string facts_line(const families::KernelSpec& spec) {
   const CompiledKernel kernel = compile_kernel(spec);
-  std::string line = attention_forward::to_text(spec) + ":";
+  std::string line = families::to_text(spec) + ":";
   if (!kernel.error.empty()) return line + " " + kernel.error;
   const wavejit_codegen_facts& facts = kernel.facts;
   const auto field = [&](const char* name, std::uint32_t value) {

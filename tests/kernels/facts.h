@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "codegen/codegen_api.h"
-#include "templates/attention_forward/spec.h"
+#include "templates/families/spec.h"
 
 namespace wavejit::tests {
 
@@ -16,14 +16,18 @@ namespace wavejit::tests {
 // With them: each alone and all together, in bf16.
 std::vector<attention_forward::KernelSpec> all_kernel_specs();
 
+// Kernels that split keys and those that merge what they leave, in golden_splits.txt: data type × head dim × mask, and
+// with a window and all modifiers.
+std::vector<families::KernelSpec> split_kernel_specs();
+
 struct CompiledKernel {
   std::string error;  // empty: it compiled
   std::vector<std::byte> code_object;
   wavejit_codegen_facts facts{};
 };
-CompiledKernel compile_kernel(const attention_forward::KernelSpec& spec);
+CompiledKernel compile_kernel(const families::KernelSpec& spec);
 
 // "<spec>: matrix=… exp=… …", or "<spec>: <status> <detail>" when it does not compile.
-std::string facts_line(const attention_forward::KernelSpec& spec);
+std::string facts_line(const families::KernelSpec& spec);
 
 }  // namespace wavejit::tests

@@ -9,9 +9,9 @@
 namespace wavejit::tests {
 namespace {
 
-std::map<std::string, std::string> golden_lines() {
+std::map<std::string, std::string> golden_lines(const char* path = WAVEJIT_GOLDEN_FACTS) {
   std::map<std::string, std::string> lines;
-  std::ifstream file(WAVEJIT_GOLDEN_FACTS);
+  std::ifstream file(path);
   for (std::string line; std::getline(file, line);) lines[line.substr(0, line.find(':'))] = line;
   return lines;
 }
@@ -34,6 +34,26 @@ TEST_P(GoldenFacts, AreThoseOfTheTable) {
 }
 
 TEST(GoldenTable, NamesEveryKernelAndNoOther) { EXPECT_EQ(golden_lines().size(), all_kernel_specs().size()); }
+
+// The kernels of split keys: one test for each target would be as good, one for all is shorter.
+TEST(GoldenSplits, AreThoseOfTheTable) {
+  const auto golden = golden_lines(WAVEJIT_GOLDEN_SPLITS);
+  const std::vector<families::KernelSpec> specs = split_kernel_specs();
+  EXPECT_EQ(golden.size(), specs.size());
+  for (const families::KernelSpec& spec : specs) {
+    const auto line = golden.find(families::to_text(spec));
+    ASSERT_NE(line, golden.end()) << families::to_text(spec);
+    // A change on purpose: bin/kernel_facts splits > tests/kernels/golden_splits.txt
+    EXPECT_EQ(facts_line(spec), line->second);
+    const std::string kernarg = " kernarg=" + std::to_string(families::argument_bytes(spec)) + " ";
+    for (const char* must : {" spills=0 ", " private=0 ", kernarg.c_str()})
+      EXPECT_NE(line->second.find(must), std::string::npos) << must;
+    const auto* split = std::get_if<attention_forward::KernelSpec>(&spec);
+    if (split == nullptr || split->head_dim_v <= 128) {
+      EXPECT_NE(line->second.find(" agprs=0 "), std::string::npos);
+    }
+  }
+}
 
 std::string test_name(const ::testing::TestParamInfo<attention_forward::KernelSpec>& info) {
   const attention_forward::KernelSpec& spec = info.param;

@@ -17,7 +17,7 @@ struct FakeCodegen {
   std::atomic<int> together{0};         // each compile waits until so many have begun (20 s at most)
   std::atomic<int> met{0};              // how many saw that
   std::atomic<std::int32_t> status{0};  // enum wavejit_codegen_status
-  std::atomic<std::uint32_t> kernarg_bytes{160};
+  std::atomic<std::uint32_t> kernarg_bytes{96};
 };
 
 FakeCodegen& fake_codegen();

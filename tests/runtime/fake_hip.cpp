@@ -1,5 +1,6 @@
 #include "fake_hip.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -38,10 +39,12 @@ hipError_t last_error() {
 }
 hipError_t allocate(void** memory, std::size_t bytes) {
   if (fake_hip().allocate_error != hipSuccess) return fake_hip().allocate_error;
+  ++fake_hip().allocations;
   *memory = std::malloc(bytes);
   return hipSuccess;
 }
 hipError_t release(void* memory) {
+  ++fake_hip().frees;
   std::free(memory);
   return hipSuccess;
 }
@@ -78,13 +81,17 @@ hipError_t launch(hipFunction_t function, unsigned grid_x, unsigned grid_y, unsi
   if (hip.launch_error != hipSuccess) return hip.launch_error;
   ++hip.launches;
   const std::scoped_lock lock(hip.mutex);
+  hip.before_last = hip.last;
   hip.last = {.function = function,
               .grid = {grid_x, grid_y, grid_z},
               .block = {block_x, block_y, block_z},
               .stream = stream,
               .current_device = current,
-              .arguments = {}};
-  std::memcpy(&hip.last.arguments, extra[1], *static_cast<std::size_t*>(extra[3]));
+              .arguments = {},
+              .combine = {},
+              .argument_bytes = *static_cast<std::size_t*>(extra[3])};
+  std::memcpy(&hip.last.arguments, extra[1], std::min(hip.last.argument_bytes, sizeof hip.last.arguments));
+  std::memcpy(&hip.last.combine, extra[1], std::min(hip.last.argument_bytes, sizeof hip.last.combine));
   return hipSuccess;
 }
 hipError_t empty_launch(hipFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/hip_library.h"
+#include "templates/attention_combine/arguments.h"
 #include "templates/attention_forward/arguments.h"
 
 namespace wavejit::tests {
@@ -25,6 +26,8 @@ struct FakeLaunch {
   hip_abi::hipStream_t stream = nullptr;
   int current_device = -1;  // of the launching thread
   attention_forward::Arguments arguments{};
+  attention_combine::Arguments combine{};  // what the same bytes are to a combine kernel
+  std::size_t argument_bytes = 0;
 };
 
 struct FakeHip {
@@ -39,8 +42,12 @@ struct FakeHip {
   std::atomic<hip_abi::hipError_t> launch_error{hip_abi::hipSuccess};
   std::atomic<hip_abi::hipError_t> allocate_error{hip_abi::hipSuccess};
 
+  std::atomic<std::uint64_t> allocations{0};
+  std::atomic<std::uint64_t> frees{0};
+
   std::mutex mutex;
   FakeLaunch last;
+  FakeLaunch before_last;
   std::vector<unsigned char> last_image;
 };
 

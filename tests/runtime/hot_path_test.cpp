@@ -131,6 +131,24 @@ TEST_F(HotPath, AReportCostsNoAllocationEither) {
   EXPECT_EQ(allocations, 0U);
 }
 
+TEST_F(HotPath, SplittingKeysCostsNoAllocationEither) {
+  call_.splits = 2;
+  call_.k = wavejit_dense_tensor(call_.k.data, WAVEJIT_FP16, 2, 4096, 2, 128);
+  call_.v = wavejit_dense_tensor(call_.v.data, WAVEJIT_FP16, 2, 4096, 2, 128);
+  ASSERT_TRUE(make_calls());
+  counting = true;
+  allocations = 0;
+  const bool good = make_calls();
+  counting = false;
+  EXPECT_TRUE(good);
+  EXPECT_EQ(allocations, 0U);
+  const int control = run_without_system_calls([] { return syscall(SYS_getppid) > 0; });
+  if (WIFEXITED(control) && WEXITSTATUS(control) == no_seccomp) return;
+  const int status = run_without_system_calls([&] { return make_calls(); });
+  EXPECT_FALSE(WIFSIGNALED(status)) << "killed by signal " << WTERMSIG(status);
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(HotPath, MakesNoSystemCall) {
   const int control = run_without_system_calls([] { return syscall(SYS_getppid) > 0; });
   if (WIFEXITED(control) && WEXITSTATUS(control) == no_seccomp) GTEST_SKIP() << "this kernel has no seccomp";

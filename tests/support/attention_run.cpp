@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <format>
+#include <optional>
 #include <random>
 #include <stdexcept>
 
@@ -141,6 +142,40 @@ std::vector<std::uint16_t> bias_rows(const AttentionCase& which, std::int64_t ro
   return padded;
 }
 
+// Memory for partial results: NaN, between two fences.
+class Workspace {
+ public:
+  Workspace(wavejit_engine* engine, wavejit_attention_forward_arguments& call) : engine_(engine) {
+    require(wavejit_attention_forward_workspace(engine, &call, &bytes_), "workspace");
+    if (bytes_ == 0) return;
+    const std::vector<std::uint16_t> noise((bytes_ + 2 * fence_bytes) / 2, fence_pattern);
+    require(wavejit_device_allocate(engine, noise.size() * 2, &memory_), "allocate");
+    require(wavejit_device_copy_in(engine, memory_, noise.data(), noise.size() * 2), "copy in");
+    call.workspace = static_cast<char*>(memory_) + fence_bytes;
+    call.workspace_bytes = bytes_;
+  }
+  ~Workspace() { wavejit_device_free(engine_, memory_); }
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  bool fence_intact() const {
+    if (bytes_ == 0) return true;
+    const auto intact = [&](std::size_t offset) {
+      std::vector<std::uint16_t> fence(fence_bytes / 2);
+      require(wavejit_device_copy_out(engine_, fence.data(), static_cast<char*>(memory_) + offset, fence_bytes),
+              "copy out");
+      return std::ranges::all_of(fence, [](std::uint16_t x) { return x == fence_pattern; });
+    };
+    return intact(0) && intact(fence_bytes + bytes_);
+  }
+
+ private:
+  static constexpr std::size_t fence_bytes = 4096;
+  wavejit_engine* engine_;
+  std::size_t bytes_ = 0;
+  void* memory_ = nullptr;
+};
+
 }  // namespace
 
 AttentionCase make_case(Storage storage, int batch, int query_length, int key_length, int query_heads, int kv_heads,
@@ -236,6 +271,10 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
                 .strides = {in.query_heads * lse_row, lse_row, 1, 1}};
   }
 
+  call.splits = which.splits;
+  std::optional<Workspace> workspace;
+  if (which.splits > 1 && !which.engine_workspace) workspace.emplace(engine, call);
+
   AttentionOutput out;
   wavejit_call_report report{};
   report.size = sizeof report;
@@ -263,6 +302,7 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
       out.fence_intact = out.fence_intact && std::ranges::all_of(lse_host, [&](float x) { return x == sentinel; });
     }
   }
+  if (out.status == WAVEJIT_OK && workspace) out.fence_intact = out.fence_intact && workspace->fence_intact();
   if (lse_memory != nullptr) wavejit_device_free(engine, lse_memory);
   return out;
 }

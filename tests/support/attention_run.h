@@ -27,6 +27,9 @@ struct AttentionCase {
   // What the device gets in place of the inputs' own starts: for arrays that are wrong.
   std::optional<std::vector<std::int32_t>> query_starts;
   std::optional<std::vector<std::int32_t>> key_starts;
+  int splits = 0;
+  // Of calls that split keys: partial results in memory of the engine's, not in fenced memory of ours that holds NaN.
+  bool engine_workspace = false;
 };
 
 // Inputs rounded to the storage type, normal with the given spread, from a seed.

@@ -1,0 +1,75 @@
+// The engine's own workspaces, for calls that split keys and bring none.
+//
+// A workspace belongs to one stream: kernels of one stream run in order, so that the next call may write what the last
+// one has read by then. A call borrows a workspace while it launches its two kernels, so that two threads which launch
+// on one stream get two and no kernel comes between a pair. Once there is one that is large enough, borrowing is an
+// exchange of a flag: no lock, no system call, no allocation.
+//
+// What a workspace outgrew may still be read by kernels on the way. It is kept until the engine goes, or until the
+// device runs out of memory, when the device is waited for first. Sizes at least double, so that all of it is less than
+// what is in use.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "runtime/failure.h"
+#include "runtime/hip_library.h"
+
+namespace wavejit::runtime {
+
+class Workspaces {
+  struct Slot;
+
+ public:
+  explicit Workspaces(const HipDevice& device) : device_(device) {}
+  ~Workspaces();
+  Workspaces(const Workspaces&) = delete;
+  Workspaces& operator=(const Workspaces&) = delete;
+
+  // A borrowed workspace, given back at the end of the scope: when everything that uses it is launched.
+  class Loan {
+   public:
+    Loan() = default;
+    explicit Loan(Slot* slot) : slot_(slot) {}
+    Loan(Loan&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
+    Loan& operator=(Loan&& other) noexcept {
+      std::swap(slot_, other.slot_);
+      return *this;
+    }
+    ~Loan();
+    void* memory() const;
+
+   private:
+    Slot* slot_ = nullptr;
+  };
+
+  // WAVEJIT_OUT_OF_MEMORY with the bytes that are needed and those that the device has.
+  Result<Loan> borrow(hip_abi::hipStream_t stream, std::uint64_t bytes);
+
+ private:
+  struct Slot {
+    Slot(std::uint64_t of_stream, std::uint64_t of_thread) : stream(of_stream), thread(of_thread) {}
+    std::uint64_t stream;
+    std::uint64_t thread;  // of the stream that each thread has for itself; else 0
+    Slot* next = nullptr;
+    std::atomic<bool> lent{true};
+    // While it is lent, the borrower's alone.
+    void* memory = nullptr;
+    std::uint64_t bytes = 0;
+  };
+
+  Slot* add(std::uint64_t stream, std::uint64_t thread);
+  Result<void> grow(Slot& slot, std::uint64_t bytes);
+  void free_outgrown();
+
+  const HipDevice& device_;
+  std::atomic<Slot*> first_{nullptr};
+  std::mutex mutex_;  // of what follows, and of growing the list
+  std::vector<void*> outgrown_;
+};
+
+}  // namespace wavejit::runtime

@@ -1,0 +1,33 @@
+// The combine kernel's arguments, byte for byte: the runtime fills this struct and the kernel reads fields by offset.
+// Strides are in bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace wavejit::attention_combine {
+
+struct Arguments {
+  std::uint64_t workspace = 0;
+  std::uint64_t o = 0;
+  std::uint64_t o_batch_stride = 0;
+  std::uint64_t o_head_stride = 0;
+  std::uint64_t lse = 0;  // f32, rows next to each other; null: not wanted
+  std::uint64_t lse_batch_stride = 0;
+  std::uint64_t lse_head_stride = 0;
+  std::uint64_t sink = 0;  // f32 [query heads], natural units; null: none
+  // int32, as attention_forward's: rows of sequence b, in tensors of query_rows rows; null: dense.
+  std::uint64_t query_starts = 0;
+  std::uint32_t query_rows = 0;
+  std::uint32_t query_length = 0;  // of every sequence; packed: of the longest one that counts
+  std::uint32_t query_heads = 0;
+  std::uint32_t o_row_stride = 0;
+  std::uint32_t splits = 1;
+  float scale_log2e = 1;  // what turns the stored maxima into powers of two: the kernel takes its absolute value
+};
+
+static_assert(sizeof(Arguments) == 96);
+static_assert(offsetof(Arguments, query_starts) == 64);
+static_assert(offsetof(Arguments, scale_log2e) == 92);
+
+}  // namespace wavejit::attention_combine

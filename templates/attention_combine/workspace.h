@@ -1,0 +1,29 @@
+// Where a record stands in the workspace: the one place that split kernels and the combine kernel ask.
+//
+// Records stand [batch][query head][row][split], so that the splits of a row are neighbours. A packed tensor has no
+// batches: batch is 0 and rows count through all sequences.
+#pragma once
+
+#include "codegen/language/kernel.h"
+
+namespace wavejit::attention_combine {
+
+// All uniform, i32 but for the address.
+struct WorkspacePlace {
+  language::Value* workspace;
+  language::Value* splits;
+  language::Value* query_heads;
+  language::Value* batch;
+  language::Value* query_head;
+  language::Value* rows_of_head;  // of one head of one batch
+  language::Value* first_row;     // of the rows that a workgroup works on
+};
+
+// Bytes from a record to that of the next row and the same split.
+language::Value* row_bytes(language::Kernel& kernel, const WorkspacePlace& place, int head_dim);
+
+// Of the first row's record of one split, i64.
+language::Value* record_address(language::Kernel& kernel, const WorkspacePlace& place, int head_dim,
+                                language::Value* split);
+
+}  // namespace wavejit::attention_combine
