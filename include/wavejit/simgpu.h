@@ -5,7 +5,8 @@
  * workgroups of a launch run, how much was executed and what was found wrong.
  *
  * A program that does not know this header configures the same things by environment variables, read once at the first
- * call into the library: WAVEJIT_DEVICE=sim:<target>[xN], WAVEJIT_SIM_SCHEDULE, WAVEJIT_SIM_SEED, WAVEJIT_SIM_THREADS.
+ * call into the library: WAVEJIT_DEVICE=sim:<target>[xN], WAVEJIT_SIM_SCHEDULE, WAVEJIT_SIM_SEED, WAVEJIT_SIM_THREADS,
+ * WAVEJIT_SIM_CHECK=all|none|<list>, WAVEJIT_SIM_ARRIVAL=early|late|random.
  *
  * Thread safety: every function may be called from any thread. Settings apply to launches that begin afterwards.
  */
@@ -38,6 +39,28 @@ enum wavejit_simgpu_schedule {
   WAVEJIT_SIMGPU_RANDOM = 2    /* random wave, random number of instructions, from `seed` */
 };
 
+/* What is checked while kernels run, a bit each. A launch in which a check found something ends with
+ * hipErrorLaunchFailure once it is over; what was found is in wavejit_simgpu_take_reports and _take_findings.
+ * docs/simulated-gpu.md says what each one finds and what it cannot find. */
+enum wavejit_simgpu_check {
+  WAVEJIT_SIMGPU_CHECK_WAITS = 1,         /* results used before the s_waitcnt that covers them */
+  WAVEJIT_SIMGPU_CHECK_RACES = 2,         /* LDS touched by two waves with no barrier in between */
+  WAVEJIT_SIMGPU_CHECK_UNINITIALISED = 4, /* what was never written reaches an address, a branch or memory */
+  WAVEJIT_SIMGPU_CHECK_BOUNDS = 8,        /* accesses that leave the allocation of their base address */
+  WAVEJIT_SIMGPU_CHECK_HAZARDS = 16,      /* wait states that software owes the hardware */
+  WAVEJIT_SIMGPU_CHECK_EXEC = 32,         /* EXEC not full where an instruction works on all lanes */
+  WAVEJIT_SIMGPU_CHECK_BARRIERS = 64,     /* barriers that not all waves of a workgroup reach */
+  WAVEJIT_SIMGPU_CHECK_UNIFORM = 128,     /* lanes that differ where one speaks for all */
+  WAVEJIT_SIMGPU_CHECK_ALL = 255
+};
+
+/* When the results of memory instructions become visible in registers, LDS and memory. */
+enum wavejit_simgpu_arrival {
+  WAVEJIT_SIMGPU_ARRIVES_EARLY = 0,    /* at once */
+  WAVEJIT_SIMGPU_ARRIVES_LATE = 1,     /* at the s_waitcnt that covers them: what reads them before gets old data */
+  WAVEJIT_SIMGPU_ARRIVES_AT_RANDOM = 2 /* somewhere in between, from `seed` */
+};
+
 /* Settings of the whole process. `size` is sizeof(struct wavejit_simgpu_settings) as the caller compiled it. */
 struct wavejit_simgpu_settings {
   size_t size;
@@ -47,6 +70,8 @@ struct wavejit_simgpu_settings {
   uint64_t workgroup_first; /* only workgroups first, first + step, … of each launch run (linear index, x fastest); */
   uint64_t workgroup_step;  /*   0 and 1: all */
   uint64_t workgroup_count; /* at most so many; 0 = no limit */
+  uint32_t checks;          /* enum wavejit_simgpu_check, or-ed. A caller whose struct ends before this field leaves */
+  int32_t arrival;          /*   it and `arrival` (enum wavejit_simgpu_arrival) as they are */
 };
 WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settings* settings);
 /* Returns 0, or 1 (invalid value) and changes nothing. */
@@ -67,6 +92,12 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_get_counters(struct wavejit_simgpu_counte
  * copied to `text` with a final 0 and then forgotten. Returns the length of the whole text; when it is ≥ `capacity`
  * nothing is forgotten and the text is cut. With text null and capacity 0: the length needed. */
 WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_reports(char* text, size_t capacity);
+
+/* The same for programs, kept and forgotten separately: one JSON object a line, with `check` (a name as
+ * WAVEJIT_SIM_CHECK takes it, or "fault"), `kernel`, `function`, `instruction`, `offset`, `workgroup`, `wave`, `lane`
+ * (absent: the whole wave), `text`, and `source` {`instruction`, `offset`, `wave`}: the other side of a race, or where
+ * the value comes from. */
+WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_findings(char* text, size_t capacity);
 
 #ifdef __cplusplus
 }

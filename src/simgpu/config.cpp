@@ -1,5 +1,6 @@
 #include "simgpu/config.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -7,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "simgpu/checks/check.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu {
@@ -74,6 +76,51 @@ void read_number(const char* variable, uint64_t lowest, uint64_t highest, std::s
   }
 }
 
+// "all", "none" or names of checks with commas between them.
+std::optional<uint32_t> checks_named(std::string_view list) {
+  if (list == "none") return 0;
+  uint32_t checks = 0;
+  while (true) {
+    const size_t comma = list.find(',');
+    const std::string_view name = list.substr(0, comma);
+    if (name == "all") {
+      checks |= all_checks;
+    } else {
+      const auto* found = std::ranges::find(named_checks, name, &NamedCheck::name);
+      if (found == named_checks.end()) return std::nullopt;
+      checks |= static_cast<uint32_t>(found->check);
+    }
+    if (comma == std::string_view::npos) return checks;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+void read_checks(Settings& settings) {
+  if (const char* text = std::getenv("WAVEJIT_SIM_CHECK"); text != nullptr && *text != 0) {
+    if (const auto checks = checks_named(text)) {
+      settings.checks = *checks;
+    } else {
+      std::string accepted = "all, none or a list of";
+      for (const NamedCheck& named : named_checks) accepted += std::format(" {}", named.name);
+      warn("WAVEJIT_SIM_CHECK", text, accepted, "none");
+    }
+  }
+  // A missing wait shows best when results come as late as they may.
+  if (includes(settings.checks, Check::waits)) settings.arrival = Arrival::late;
+  if (const char* text = std::getenv("WAVEJIT_SIM_ARRIVAL"); text != nullptr && *text != 0) {
+    const std::string_view value = text;
+    if (value == "early") {
+      settings.arrival = Arrival::early;
+    } else if (value == "late") {
+      settings.arrival = Arrival::late;
+    } else if (value == "random") {
+      settings.arrival = Arrival::random;
+    } else {
+      warn("WAVEJIT_SIM_ARRIVAL", value, "early, late or random", settings.arrival == Arrival::late ? "late" : "early");
+    }
+  }
+}
+
 }  // namespace
 
 Config read_config() {
@@ -94,6 +141,7 @@ Config read_config() {
   read_number("WAVEJIT_SIM_SEED", 0, ~uint64_t{0}, "1", config.settings.seed);
   read_number("WAVEJIT_SIM_THREADS", 0, 1024, "0 (all cores)", config.settings.threads);
   read_number("WAVEJIT_SIM_INSTRUCTION_LIMIT", 1, ~uint64_t{0} >> 1, "2^33", config.settings.instruction_limit);
+  read_checks(config.settings);
   return config;
 }
 

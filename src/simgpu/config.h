@@ -8,6 +8,9 @@ namespace wavejit::simgpu {
 
 enum class Schedule : int32_t { in_order = 0, reverse = 1, random = 2 };
 
+/// When results of memory instructions become visible: at issue, at the wait that covers them, or somewhere in between.
+enum class Arrival : int32_t { early = 0, late = 1, random = 2 };
+
 struct Settings {
   Schedule schedule = Schedule::in_order;
   uint32_t threads = 0;  ///< 0: all cores
@@ -17,6 +20,8 @@ struct Settings {
   uint64_t workgroup_count = 0;  ///< 0: no limit
   /// A wave that has executed so many instructions is taken for an endless loop. The default is minutes of simulation.
   uint64_t instruction_limit = uint64_t{1} << 33;
+  uint32_t checks = 0;  ///< of checks/check.h
+  Arrival arrival = Arrival::early;
 };
 
 struct Config {
@@ -27,8 +32,8 @@ struct Config {
 };
 
 /// WAVEJIT_DEVICE=sim:<target>[xN], WAVEJIT_SIM_SCHEDULE=in_order|reverse|random, WAVEJIT_SIM_SEED,
-/// WAVEJIT_SIM_THREADS, WAVEJIT_SIM_INSTRUCTION_LIMIT. A value that is not understood: one warning on stderr, default
-/// kept.
+/// WAVEJIT_SIM_THREADS, WAVEJIT_SIM_INSTRUCTION_LIMIT, WAVEJIT_SIM_CHECK, WAVEJIT_SIM_ARRIVAL. A value that is not
+/// understood: one warning on stderr, default kept.
 Config read_config();
 
 }  // namespace wavejit::simgpu

@@ -1,9 +1,12 @@
 // The C interface of include/wavejit/simgpu.h.
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <new>
+#include <string>
 
 #include "include/wavejit/simgpu.h"
+#include "simgpu/checks/check.h"
 #include "simgpu/device/device.h"
 #include "simgpu/process.h"
 
@@ -17,6 +20,15 @@ void copy_out(Struct* to, const Struct& from) {
   const size_t size = to->size;
   std::memcpy(to, &from, std::min(size, sizeof(Struct)));
   to->size = size;
+}
+
+size_t copy_text(const std::string& from, char* text, size_t capacity) {
+  if (text != nullptr && capacity != 0) {
+    const size_t copied = std::min(from.size(), capacity - 1);
+    std::memcpy(text, from.data(), copied);
+    text[copied] = 0;
+  }
+  return from.size();
 }
 
 }  // namespace
@@ -40,11 +52,20 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settin
                       .seed = now.seed,
                       .workgroup_first = now.workgroup_first,
                       .workgroup_step = now.workgroup_step,
-                      .workgroup_count = now.workgroup_count});
+                      .workgroup_count = now.workgroup_count,
+                      .checks = now.checks,
+                      .arrival = static_cast<int32_t>(now.arrival)});
 }
 
 WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_settings* settings) {
-  if (settings == nullptr || settings->size < sizeof(wavejit_simgpu_settings)) return hip_error_invalid_value;
+  // Callers of the first version end before the checks, which then stay as they are.
+  constexpr size_t first_version = offsetof(wavejit_simgpu_settings, checks);
+  if (settings == nullptr || settings->size < first_version) return hip_error_invalid_value;
+  const bool has_checks = settings->size >= sizeof(wavejit_simgpu_settings);
+  if (has_checks && ((settings->checks & ~all_checks) != 0 || settings->arrival < WAVEJIT_SIMGPU_ARRIVES_EARLY ||
+                     settings->arrival > WAVEJIT_SIMGPU_ARRIVES_AT_RANDOM)) {
+    return hip_error_invalid_value;
+  }
   if (settings->schedule < WAVEJIT_SIMGPU_IN_ORDER || settings->schedule > WAVEJIT_SIMGPU_RANDOM ||
       settings->threads > 1024) {
     return hip_error_invalid_value;
@@ -56,6 +77,10 @@ WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_s
   next.workgroup_first = settings->workgroup_first;
   next.workgroup_step = std::max<uint64_t>(settings->workgroup_step, 1);
   next.workgroup_count = settings->workgroup_count;
+  if (has_checks) {
+    next.checks = settings->checks;
+    next.arrival = static_cast<Arrival>(settings->arrival);
+  }
   Process::instance().set_settings(next);
   return hip_success;
 }
@@ -72,13 +97,11 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_get_counters(struct wavejit_simgpu_counte
 }
 
 WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_reports(char* text, size_t capacity) {
-  const std::string reports = Process::instance().take_reports(text == nullptr ? 0 : capacity);
-  if (text != nullptr && capacity != 0) {
-    const size_t copied = std::min(reports.size(), capacity - 1);
-    std::memcpy(text, reports.data(), copied);
-    text[copied] = 0;
-  }
-  return reports.size();
+  return copy_text(Process::instance().take_reports(text == nullptr ? 0 : capacity), text, capacity);
+}
+
+WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_findings(char* text, size_t capacity) {
+  return copy_text(Process::instance().take_findings(text == nullptr ? 0 : capacity), text, capacity);
 }
 
 }  // extern "C"

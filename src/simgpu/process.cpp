@@ -1,5 +1,8 @@
 #include "simgpu/process.h"
 
+#include "simgpu/checks/check.h"
+#include "simgpu/device/memory.h"
+
 namespace wavejit::simgpu {
 namespace {
 // A program that faults in a loop and never asks must not grow without end.
@@ -12,7 +15,9 @@ Process& Process::instance() {
   return *process;
 }
 
-Process::Process() : config_(read_config()), settings_(config_.settings) {}
+Process::Process() : config_(read_config()), settings_(config_.settings) {
+  DeviceMemory::instance().follow_definedness(includes(settings_.checks, Check::uninitialised));
+}
 
 Settings Process::settings() const {
   const std::scoped_lock lock(mutex_);
@@ -22,23 +27,38 @@ Settings Process::settings() const {
 void Process::set_settings(const Settings& settings) {
   const std::scoped_lock lock(mutex_);
   settings_ = settings;
+  DeviceMemory::instance().follow_definedness(includes(settings.checks, Check::uninitialised));
 }
 
-void Process::report(const std::string& line) {
+void Process::report(const std::string& line, const std::string& json) {
   counters_.reports.fetch_add(1, std::memory_order_relaxed);
   const std::scoped_lock lock(mutex_);
   if (reports_.size() < most_reports) reports_.push_back(line);
+  if (findings_.size() < most_reports && !json.empty()) findings_.push_back(json);
 }
 
-std::string Process::take_reports(size_t capacity) {
-  const std::scoped_lock lock(mutex_);
+namespace {
+
+std::string take(std::vector<std::string>& lines, size_t capacity) {
   std::string text;
-  for (const std::string& line : reports_) {
+  for (const std::string& line : lines) {
     text += line;
     text += '\n';
   }
-  if (text.size() < capacity) reports_.clear();
+  if (text.size() < capacity) lines.clear();
   return text;
+}
+
+}  // namespace
+
+std::string Process::take_reports(size_t capacity) {
+  const std::scoped_lock lock(mutex_);
+  return take(reports_, capacity);
+}
+
+std::string Process::take_findings(size_t capacity) {
+  const std::scoped_lock lock(mutex_);
+  return take(findings_, capacity);
 }
 
 }  // namespace wavejit::simgpu

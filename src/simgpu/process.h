@@ -29,9 +29,12 @@ class Process {
   void set_settings(const Settings& settings);
   [[nodiscard]] Counters& counters() { return counters_; }
 
-  void report(const std::string& line);
+  /// `json`: the same for programs; empty where there is nothing but the words.
+  void report(const std::string& line, const std::string& json = {});
   /// All reports, one a line; forgotten unless they do not fit into `capacity` − 1 characters.
   std::string take_reports(size_t capacity);
+  /// Likewise, one JSON object a line.
+  std::string take_findings(size_t capacity);
 
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
@@ -45,6 +48,7 @@ class Process {
   Settings settings_;
   Counters counters_;
   std::vector<std::string> reports_;
+  std::vector<std::string> findings_;
 };
 
 }  // namespace wavejit::simgpu

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,9 @@
 namespace wavejit::simgpu {
 
 class Disassembler;
+namespace checks {
+class FunctionEffects;
+}
 
 struct Function {
   std::string name;
@@ -27,6 +31,9 @@ struct Function {
   std::map<const Instruction*, std::string> problems;
   std::span<const uint8_t> code;
   Disassembler* disassembler = nullptr;
+  /// What the instructions touch; made when the function first runs under checks (checks/effects.h).
+  mutable std::once_flag effects_once;
+  mutable std::shared_ptr<const checks::FunctionEffects> effects;
 
   static constexpr uint32_t no_instruction = ~0u;
   [[nodiscard]] const Instruction* at(uint64_t place) const {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <format>
 
+#include "simgpu/checks/defined_memory.h"
+
 namespace wavejit::simgpu {
 namespace {
 
@@ -84,7 +86,11 @@ void* DeviceMemory::allocate(size_t bytes, MemoryKind kind, int device, size_t a
     } else {
       holes_.erase(hole);
     }
-    const Allocation allocation{.base = start, .bytes = bytes, .device = device, .kind = kind};
+    Allocation allocation{.base = start, .bytes = bytes, .device = device, .kind = kind};
+    if (follows_ && kind == MemoryKind::device) {
+      allocation.defined = make_defined_bits(bytes);
+      if (allocation.defined != nullptr) bits_.emplace_back(start, allocation.defined);
+    }
     table_.insert(std::ranges::upper_bound(table_, start, {}, &Allocation::base), allocation);
     changed();
     return host_pointer(start);
@@ -98,6 +104,10 @@ bool DeviceMemory::free(void* pointer) {
   const auto found = std::ranges::lower_bound(table_, base, {}, &Allocation::base);
   if (found == table_.end() || found->base != base || base - arena_ >= arena_bytes_) return false;
   const uint64_t bytes = round_up(std::max<uint64_t>(found->bytes, 1), page);
+  if (const auto bits = std::ranges::find(bits_, base, &std::pair<uint64_t, uint8_t*>::first); bits != bits_.end()) {
+    free_defined_bits(bits->second, found->bytes);
+    bits_.erase(bits);
+  }
   table_.erase(found);
   static_cast<void>(madvise(pointer, bytes, MADV_DONTNEED));
   auto next = std::ranges::lower_bound(holes_, base, {}, [](const auto& hole) { return hole.first; });
@@ -148,6 +158,36 @@ Allocation DeviceMemory::lookup(const void* pointer) const {
   const Allocation& candidate = *std::prev(after);
   // The start of an empty allocation is still that allocation.
   return address - candidate.base < std::max<uint64_t>(candidate.bytes, 1) ? candidate : Allocation{};
+}
+
+void DeviceMemory::follow_definedness(bool on) {
+  const std::scoped_lock lock(mutex_);
+  if (follows_ == on) return;
+  follows_ = on;
+  if (on || bits_.empty()) return;
+  // Kernels write without saying so from here on. The bits stay until their allocation goes: a launch may be reading.
+  for (Allocation& allocation : table_) allocation.defined = nullptr;
+  changed();
+}
+
+void DeviceMemory::define(const void* pointer, uint64_t bytes) {
+  if (!follows_) return;
+  const Allocation allocation = lookup(pointer);
+  if (allocation.defined == nullptr) return;
+  const uint64_t offset = reinterpret_cast<uint64_t>(pointer) - allocation.base;
+  define_bytes(allocation.defined, offset, std::min(bytes, allocation.bytes - offset));
+}
+
+void DeviceMemory::define_copy(const void* to, const void* from, uint64_t bytes) {
+  if (!follows_) return;
+  const Allocation target = lookup(to);
+  if (target.defined == nullptr) return;
+  const Allocation source = lookup(from);
+  if (source.defined == nullptr) return define(to, bytes);
+  const uint64_t to_offset = reinterpret_cast<uint64_t>(to) - target.base;
+  const uint64_t from_offset = reinterpret_cast<uint64_t>(from) - source.base;
+  copy_defined(target.defined, to_offset, source.defined, from_offset,
+               std::min({bytes, target.bytes - to_offset, source.bytes - from_offset}));
 }
 
 uint64_t DeviceMemory::allocated_bytes(int device) const {

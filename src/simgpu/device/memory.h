@@ -3,6 +3,7 @@
 // Device addresses are host addresses, as on a HIP system with unified addressing; every access of a kernel is checked
 // against the table, not against what the host's pages would allow.
 
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +29,7 @@ struct Allocation {
   int device = 0;
   MemoryKind kind = MemoryKind::device;
   bool writable = true;
+  uint8_t* defined = nullptr;  ///< a bit a byte that was written (checks/defined_memory.h); null: not followed
 
   [[nodiscard]] uint64_t end() const { return base + bytes; }
   [[nodiscard]] bool holds(uint64_t address, uint64_t size) const {
@@ -66,6 +68,14 @@ class DeviceMemory {
 
   /// The allocation that holds `pointer`; `base` of 0 when there is none.
   [[nodiscard]] Allocation lookup(const void* pointer) const;
+  /// Whether allocations of device memory from now on are followed byte by byte. Switching it off forgets what is
+  /// known.
+  void follow_definedness(bool on);
+  /// The host wrote a range.
+  void define(const void* pointer, uint64_t bytes);
+  /// The host copied a range: what held nothing still does.
+  void define_copy(const void* to, const void* from, uint64_t bytes);
+
   [[nodiscard]] uint64_t allocated_bytes(int device) const;
   [[nodiscard]] std::shared_ptr<const MemoryView> view() const;
 
@@ -78,7 +88,9 @@ class DeviceMemory {
   void changed();
 
   mutable std::mutex mutex_;
-  std::vector<Allocation> table_;  // sorted by base
+  std::vector<Allocation> table_;                    // sorted by base
+  std::vector<std::pair<uint64_t, uint8_t*>> bits_;  // base of an allocation, its defined bits
+  std::atomic<bool> follows_{false};
   mutable std::shared_ptr<const MemoryView> view_;
   uint64_t arena_ = 0;
   uint64_t arena_bytes_ = 0;

@@ -81,9 +81,11 @@ hipError_t copy(const Rectangle& block, hipStream_t stream, Wait wait) {
       [block] {
         for (size_t slice = 0; slice < block.depth; ++slice) {
           for (size_t row = 0; row < block.height; ++row) {
-            std::memmove(static_cast<std::byte*>(block.to) + slice * block.to_slice + row * block.to_pitch,
-                         static_cast<const std::byte*>(block.from) + slice * block.from_slice + row * block.from_pitch,
-                         block.width);
+            std::byte* to = static_cast<std::byte*>(block.to) + slice * block.to_slice + row * block.to_pitch;
+            const std::byte* from =
+                static_cast<const std::byte*>(block.from) + slice * block.from_slice + row * block.from_pitch;
+            std::memmove(to, from, block.width);
+            DeviceMemory::instance().define_copy(to, from, block.width);
           }
         }
       },
@@ -164,6 +166,7 @@ hipError_t fill(void* to, Value value, size_t pitch, size_t width, size_t height
           } else {
             for (size_t i = 0; i < width; ++i) std::memcpy(line + i * sizeof(Value), &value, sizeof(Value));
           }
+          DeviceMemory::instance().define(line, width * sizeof(Value));
         }
       },
       wait == Wait::always);

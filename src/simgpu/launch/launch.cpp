@@ -174,9 +174,14 @@ Status Device::launch(const LaunchRequest& request) {
     runner.run(launch, settings.workgroup_first + (i * step));
     return true;
   });
-  if (!launch.failed) return {};
-  Process::instance().report(launch.failure);
-  return {launch.failure_code, launch.failure};
+  const std::vector<Finding> findings = launch.chosen_findings();
+  for (const Finding& finding : findings) Process::instance().report(finding.line(), finding.json());
+  if (launch.failed) {
+    Process::instance().report(launch.failure, launch.failure_json);
+    return {launch.failure_code, launch.failure};
+  }
+  if (findings.empty()) return {};
+  return {hip_error_launch_failure, findings.front().line()};
 }
 
 }  // namespace wavejit::simgpu

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "simgpu/checks/finding.h"
 #include "simgpu/config.h"
 #include "simgpu/device/device.h"
 #include "simgpu/loader/loaded_code.h"
@@ -43,6 +44,8 @@ struct Launch {
   uint64_t failed_workgroup = ~uint64_t{0};
   int failure_code = 0;
   std::string failure;
+  std::string failure_json;
+  std::vector<Finding> findings;  ///< of the checks, in the order of discovery; guarded by `mutex`
 
   /// Where an address lies; null when nowhere.
   [[nodiscard]] const Allocation* find(uint64_t address) const {
@@ -51,7 +54,13 @@ struct Launch {
     }
     return memory->find(address);
   }
-  void fail(uint64_t workgroup, int code, std::string text);
+  void fail(uint64_t workgroup, int code, std::string text, std::string json = {});
+
+  /// Whether a finding like this one is worth its words: each pair of places once a workgroup, and an end to it all.
+  bool wants(uint64_t workgroup, Check check, const Instruction* place, const Instruction* source);
+  void add(Finding finding);
+  /// What is reported: the findings of the lowest workgroups, each pair of places once. Call when all have run.
+  [[nodiscard]] std::vector<Finding> chosen_findings();
 };
 
 struct Workgroup {
@@ -61,10 +70,17 @@ struct Workgroup {
   std::span<Wave* const> waves;
 };
 
+namespace checks {
+class WorkgroupChecks;
+}
+
 /// Buffers that one host thread uses for one workgroup after another.
 class WorkgroupRunner {
  public:
-  WorkgroupRunner() = default;
+  WorkgroupRunner();
+  ~WorkgroupRunner();
+  WorkgroupRunner(const WorkgroupRunner&) = delete;
+  WorkgroupRunner& operator=(const WorkgroupRunner&) = delete;
   void run(Launch& launch, uint64_t linear_id);
 
  private:
@@ -73,12 +89,13 @@ class WorkgroupRunner {
   };
   void prepare(Launch& launch, Workgroup& workgroup);
   void prepare_wave(const Launch& launch, const Workgroup& workgroup, Wave& wave, unsigned index);
-  static void run_waves(Launch& launch, Workgroup& workgroup);
+  void run_waves(Launch& launch, Workgroup& workgroup);
 
   std::vector<std::unique_ptr<Wave, WaveDeleter>> storage_;
   std::vector<Wave*> waves_;
   std::vector<uint64_t> lds_;
   std::vector<uint64_t> scratch_;
+  std::unique_ptr<checks::WorkgroupChecks> checks_;  ///< made at the first launch that asks for checks
 };
 
 /// The apertures through which flat instructions reach LDS and private memory: bits 63..32 of an address (what the

@@ -6,6 +6,8 @@
 #include <format>
 #include <new>
 
+#include "simgpu/checks/finding.h"
+#include "simgpu/checks/workgroup_checks.h"
 #include "simgpu/decode/function.h"
 #include "simgpu/launch/launch.h"
 #include "simgpu/launch/noise.h"
@@ -18,7 +20,7 @@ namespace {
 // A slice of the in-order schedules: a wave that spins on another wave's progress gives way after so many instructions.
 constexpr int64_t long_slice = 1'000'000;
 
-enum NoiseStream : uint8_t { noise_vector, noise_scalar, noise_lds, noise_scratch, noise_schedule };
+enum NoiseStream : uint8_t { noise_vector, noise_scalar, noise_lds, noise_scratch, noise_schedule, noise_arrival };
 
 uint64_t noise_seed(const Launch& launch, uint64_t workgroup, unsigned wave, NoiseStream stream) {
   return mix(launch.settings.seed ^ mix(workgroup + 1)) + (uint64_t{wave} << 8) + stream;
@@ -57,29 +59,11 @@ std::string where(const Wave& wave) {
 
 }  // namespace
 
-void Launch::fail(uint64_t workgroup, int code, std::string text) {
-  const std::scoped_lock lock(mutex);
-  failed.store(true, std::memory_order_relaxed);
-  // Workgroups start in order, so the lowest one that fails is the same whatever the number of threads.
-  if (workgroup >= failed_workgroup) return;
-  failed_workgroup = workgroup;
-  failure_code = code;
-  failure = std::move(text);
-}
-
 void fault(Wave& wave, const Instruction& instruction, const std::string& text, int lane, int code) {
   if (wave.state == WaveState::faulted) return;
-  const Workgroup& workgroup = *wave.workgroup;
-  const Function* function = instruction.function;
-  const std::string assembly = function->text(instruction);
-  std::string line = std::format("kernel {}: {} at offset {:#x} of {} [{}]", workgroup.launch->kernel->info().name,
-                                 assembly.empty() ? "unknown bytes" : "'" + assembly + "'",
-                                 instruction.offset_in_function, function->name, function->encoding(instruction));
-  line +=
-      std::format(", workgroup ({}, {}, {}), wave {}", workgroup.id[0], workgroup.id[1], workgroup.id[2], wave.index);
-  if (lane >= 0) line += std::format(", lane {}", lane);
-  line += ": " + text;
-  workgroup.launch->fail(workgroup.linear_id, code, std::move(line));
+  Finding finding = finding_at(wave, instruction, lane);
+  finding.text = text;
+  wave.workgroup->launch->fail(wave.workgroup->linear_id, code, finding.line(), finding.json());
   wave.stop(WaveState::faulted);
 }
 
@@ -113,6 +97,9 @@ uint64_t Wave::scalar_special64(unsigned source) const {
 }
 
 void WorkgroupRunner::WaveDeleter::operator()(Wave* wave) const { delete wave; }
+
+WorkgroupRunner::WorkgroupRunner() = default;
+WorkgroupRunner::~WorkgroupRunner() = default;
 
 void WorkgroupRunner::run(Launch& launch, uint64_t linear_id) {
   Workgroup workgroup;
@@ -239,6 +226,12 @@ void WorkgroupRunner::run_waves(Launch& launch, Workgroup& workgroup) {
   const Schedule schedule = launch.settings.schedule;
   Random random(noise_seed(launch, workgroup.linear_id, 0, noise_schedule));
   const uint64_t limit = launch.settings.instruction_limit;
+  checks::WorkgroupChecks* checks = nullptr;
+  if (checks::wanted(launch.settings)) {
+    if (checks_ == nullptr) checks_ = std::make_unique<checks::WorkgroupChecks>();
+    checks = checks_.get();
+    checks->prepare(launch, workgroup, noise_seed(launch, workgroup.linear_id, 0, noise_arrival));
+  }
   size_t ended = 0;
   size_t turn = 0;
   std::vector<Wave*> ready(waves.begin(), waves.end());
@@ -247,6 +240,7 @@ void WorkgroupRunner::run_waves(Launch& launch, Workgroup& workgroup) {
   while (ended < waves.size() && !stopped) {
     if (ready.empty()) {
       // Everybody who still runs is at the barrier; waves that ended are not waited for.
+      if (checks != nullptr) checks->barrier();
       for (Wave* wave : waves) {
         if (wave->state != WaveState::at_barrier) continue;
         wave->state = WaveState::ready;
@@ -265,10 +259,12 @@ void WorkgroupRunner::run_waves(Launch& launch, Workgroup& workgroup) {
     Wave& wave = *ready[choice];
     slice = std::min<int64_t>(slice, static_cast<int64_t>(limit - wave.executed));
     wave.state = WaveState::ready;
-    if (launch.observer == nullptr) {
-      run_slice(wave, slice);
-    } else {
+    if (checks != nullptr) {
+      checks->run_slice(wave, slice);
+    } else if (launch.observer != nullptr) {
       run_observed_slice(wave, slice, *launch.observer);
+    } else {
+      run_slice(wave, slice);
     }
     if (wave.state == WaveState::ready && wave.executed >= limit) {
       std::string text = std::format(

@@ -1,0 +1,77 @@
+#include "simgpu/checks/addresses.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "simgpu/memory/buffer.h"
+#include "simgpu/memory/flat.h"
+#include "simgpu/memory/transfer.h"
+
+namespace wavejit::simgpu::checks {
+namespace {
+
+template <typename Body>
+void each(uint64_t lanes, Body&& body) {
+  for (uint64_t rest = lanes; rest != 0; rest &= rest - 1) body(static_cast<unsigned>(std::countr_zero(rest)));
+}
+
+template <FlatSpace space>
+void flat_addresses(const Wave& wave, const Instruction& instruction, const Operand& address, const Operand& base,
+                    LaneAddresses& to) {
+  const FlatAddress<space> from(wave, instruction, address, base);
+  each(to.lanes, [&](unsigned lane) { to.first[lane] = from.at(lane); });
+}
+
+}  // namespace
+
+void local_addresses(const Wave& wave, const Instruction& instruction, const Effects& effects, LaneAddresses& to) {
+  to.lanes = wave.exec();
+  if (effects.lds_dma) {
+    each(to.lanes, [&](unsigned lane) { to.first[lane] = lds_dma_address(wave, instruction, lane, effects.bytes); });
+    return;
+  }
+  const auto offset = static_cast<uint32_t>(instruction.offset);
+  if (instruction.mnemonic.ends_with("addtid_b32")) {
+    each(to.lanes, [&](unsigned lane) { to.first[lane] = (wave.m0() & 0xffff) + offset + (4 * lane); });
+    return;
+  }
+  const uint32_t* address = wave.vgpr[instruction.source[0].index];
+  if (effects.elements == 2) {
+    const uint32_t low = offset * effects.stride;
+    const uint32_t high = static_cast<uint32_t>(instruction.offset1) * effects.stride;
+    each(to.lanes, [&](unsigned lane) {
+      to.first[lane] = address[lane] + low;
+      to.second[lane] = address[lane] + high;
+    });
+    return;
+  }
+  for (unsigned lane = 0; lane < wave_lanes; ++lane) to.first[lane] = static_cast<uint32_t>(address[lane] + offset);
+}
+
+void device_addresses(const Wave& wave, const Instruction& instruction, const Effects& effects, LaneAddresses& to) {
+  to.lanes = wave.exec();
+  const unsigned at = effects.address_operand;
+  if (effects.space == Space::buffer) {
+    const BufferAddress address(wave, instruction, instruction.source[at], instruction.source[at + 1],
+                                instruction.source[at + 2]);
+    each(to.lanes, [&](unsigned lane) {
+      const BufferAddress::Place place = address.at(lane);
+      to.first[lane] = place.address;
+      to.available[lane] = static_cast<uint8_t>(std::min<uint64_t>(place.available, effects.bytes));
+    });
+    return;
+  }
+  std::fill(std::begin(to.available), std::end(to.available), effects.bytes);
+  const Operand& address = instruction.source[at];
+  const Operand& base = instruction.source[effects.loads && !effects.atomic ? 1 : 2];
+  switch (effects.space) {
+    case Space::flat:
+      return flat_addresses<FlatSpace::flat>(wave, instruction, address, base, to);
+    case Space::scratch:
+      return flat_addresses<FlatSpace::scratch>(wave, instruction, address, base, to);
+    default:
+      return flat_addresses<FlatSpace::global>(wave, instruction, address, base, to);
+  }
+}
+
+}  // namespace wavejit::simgpu::checks

@@ -1,0 +1,342 @@
+#include "simgpu/checks/arrivals.h"
+
+#include <algorithm>
+#include <cstring>
+#include <format>
+#include <utility>
+
+#include "simgpu/checks/finding.h"
+
+namespace wavejit::simgpu::checks {
+namespace {
+
+constexpr unsigned most_vector = 63;
+constexpr unsigned most_local = 15;
+// A result that was never waited for arrives after so many instructions: a wave that polls memory must get on.
+constexpr uint64_t longest_delay = 20'000;
+
+bool same(const Registers& a, const Registers& b) {
+  return a.scalar == b.scalar && a.first < b.first + b.count && b.first < a.first + a.count;
+}
+
+std::string name_of_registers(const Registers& range, unsigned offset) {
+  const unsigned index = range.first + offset;
+  if (!range.scalar)
+    return index < accumulation_base ? std::format("v{}", index) : std::format("a{}", index - accumulation_base);
+  if (index == sgpr_vcc || index == sgpr_vcc + 1) return "vcc";
+  if (index == sgpr_m0) return "m0";
+  return std::format("s{}", index);
+}
+
+}  // namespace
+
+void Arrivals::prepare(uint32_t checks, Arrival arrival, uint64_t seed, LdsShadow& lds) {
+  checks_ = checks;
+  arrival_ = arrival;
+  random_ = Random(seed);
+  lds_ = &lds;
+  for (Queue* queue : {&vector_queue_, &local_queue_, &scalar_queue_}) {
+    for (Operation& operation : *queue) {
+      if (operation.snapshot != nullptr) spare_.push_back(std::move(operation.snapshot));
+    }
+    queue->clear();
+  }
+  vector_.clear();
+  scalar_.clear();
+  doubled_ = false;
+}
+
+bool Arrivals::overlaps(const Operation& operation, const Registers& range) {
+  for (unsigned i = 0; i < operation.effects->write_count; ++i) {
+    if (same(operation.effects->writes[i], range)) return true;
+  }
+  return false;
+}
+
+void Arrivals::report_registers(Wave& wave, const Instruction& instruction, const Effects& effects) {
+  if (!includes(checks_, Check::waits)) return;
+  for (unsigned i = 0; i < effects.read_count; ++i) {
+    while (awaits(effects.reads[i]) && report_range(wave, instruction, effects, effects.reads[i], false)) {
+    }
+  }
+  for (unsigned i = 0; i < effects.write_count; ++i) {
+    while (awaits(effects.writes[i]) && report_range(wave, instruction, effects, effects.writes[i], true)) {
+    }
+  }
+}
+
+/// Reports the oldest operation that the range awaits; false when none matters here.
+bool Arrivals::report_range(Wave& wave, const Instruction& instruction, const Effects& effects, const Registers& range,
+                            bool writes) {
+  for (Queue* queue : {&vector_queue_, &local_queue_, &scalar_queue_}) {
+    for (size_t i = 0; i < queue->size(); ++i) {
+      Operation& operation = (*queue)[i];
+      if (operation.silenced || !overlaps(operation, range)) continue;
+      // Results of one queue arrive in order, so a later load may overwrite what an earlier one will write.
+      const bool same_queue = (queue == &vector_queue_ && effects.counts_vector && !effects.counts_local &&
+                               !operation.flat && !effects.lds_dma) ||
+                              (queue == &local_queue_ && effects.counts_local && !effects.counts_vector &&
+                               instruction.instruction_class == InstructionClass::lds);
+      if (writes && same_queue) continue;
+      const bool all = effects.all_lanes || range.scalar || instruction.instruction_class == InstructionClass::scalar;
+      const uint64_t lanes = operation.exec & (all ? all_lanes : wave.exec());
+      if (lanes == 0 && !range.scalar) continue;
+      // One report for each operation: what follows from the first is no news.
+      operation.silenced = true;
+      forget(operation);
+      if (!worth_reporting(wave, instruction, Check::waits, operation.instruction)) return true;
+      unsigned offset = 0;
+      while (offset + 1 < range.count &&
+             !overlaps(operation,
+                       {.first = static_cast<uint16_t>(range.first + offset), .count = 1, .scalar = range.scalar})) {
+        ++offset;
+      }
+      std::string needed;
+      if (queue == &vector_queue_ && !operation.flat) {
+        needed =
+            std::format("vmcnt({}) or less", std::count_if(queue->begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                                           queue->end(), [](const Operation& o) { return !o.flat; }));
+      } else if (queue == &local_queue_) {
+        needed = std::format("lgkmcnt({}) or less", queue->size() - i - 1);
+      } else {
+        needed = operation.flat ? "vmcnt(0) lgkmcnt(0)" : "lgkmcnt(0)";
+      }
+      report(
+          wave, instruction, Check::waits, range.scalar ? -1 : std::countr_zero(lanes),
+          std::format("{} {} while {} may still be on its way; no s_waitcnt {} since", writes ? "overwrites" : "reads",
+                      name_of_registers(range, offset), name_instruction(*operation.instruction), needed),
+          {.instruction = operation.instruction, .wave = wave.index});
+      return true;
+    }
+  }
+  return false;
+}
+
+void Arrivals::note(const Operation& operation) {
+  for (unsigned i = 0; i < operation.effects->write_count; ++i) {
+    const Registers& range = operation.effects->writes[i];
+    doubled_ = doubled_ || awaits(range);
+    if (range.scalar) {
+      scalar_.insert(range.first, range.count);
+    } else {
+      vector_.insert(range.first, range.count);
+    }
+  }
+}
+
+void Arrivals::forget(const Operation& operation) {
+  for (unsigned i = 0; i < operation.effects->write_count; ++i) {
+    const Registers& range = operation.effects->writes[i];
+    if (range.scalar) {
+      scalar_.erase(range.first, range.count);
+    } else {
+      vector_.erase(range.first, range.count);
+    }
+  }
+  if (!doubled_) return;
+  // Another one on its way to the same registers keeps them awaited.
+  doubled_ = false;
+  vector_.clear();
+  scalar_.clear();
+  for (const Queue* queue : {&vector_queue_, &local_queue_, &scalar_queue_}) {
+    for (const Operation& other : *queue) {
+      if (&other != &operation && !other.silenced) note(other);
+    }
+  }
+}
+
+void Arrivals::deliver(Wave& wave, Operation& operation) {
+  if (operation.delivered) return;
+  operation.delivered = true;
+  const Instruction& instruction = *operation.instruction;
+  const Effects& effects = *operation.effects;
+  Snapshot& then = *operation.snapshot;
+  const uint64_t exec_now = wave.exec();
+  const uint32_t m0_now = wave.m0();
+  wave.set_exec(then.exec);
+  wave.sgpr[sgpr_m0] = then.m0;
+  unsigned scalars = 0;
+  unsigned vectors = 0;
+  // What the registers hold now goes where the old contents were, and back afterwards.
+  const auto exchange = [&](bool back) {
+    scalars = vectors = 0;
+    for (unsigned i = 0; i < instruction.source_count; ++i) {
+      const Operand& operand = instruction.source[i];
+      if (operand.is_scalar() && operand.index < sgpr_exec) {
+        for (unsigned j = 0; j < operand.dwords; ++j, ++scalars) {
+          if (operand.index + j == sgpr_m0) continue;
+          bool is_result = false;
+          for (unsigned k = 0; back && k < effects.write_count; ++k) {
+            is_result |= effects.writes[k].scalar && operand.index + j >= effects.writes[k].first &&
+                         operand.index + j < effects.writes[k].first + unsigned{effects.writes[k].count};
+          }
+          if (!is_result) std::swap(wave.sgpr[operand.index + j], then.scalars[scalars]);
+        }
+      } else if (operand.is_vector()) {
+        for (unsigned j = 0; j < operand.dwords; ++j, ++vectors) {
+          uint32_t* now = wave.vgpr[operand.index + j];
+          uint32_t* old = then.vectors[vectors];
+          bool is_result = false;
+          for (unsigned k = 0; back && k < effects.write_count; ++k) {
+            is_result |= !effects.writes[k].scalar && operand.index + j >= effects.writes[k].first &&
+                         operand.index + j < effects.writes[k].first + unsigned{effects.writes[k].count};
+          }
+          for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+            if (is_result && ((then.exec >> lane) & 1) != 0) continue;
+            std::swap(now[lane], old[lane]);
+          }
+        }
+      }
+    }
+  };
+  exchange(false);
+  instruction.execute(wave, instruction);
+  exchange(true);
+  wave.set_exec(exec_now);
+  wave.sgpr[sgpr_m0] = m0_now;
+  spare_.push_back(std::move(operation.snapshot));
+}
+
+void Arrivals::deliver_all(Wave& wave, Queue& queue) {
+  for (Operation& operation : queue) deliver(wave, operation);
+}
+
+void Arrivals::complete(Wave& wave, Queue& queue, size_t index) {
+  Operation& operation = queue[index];
+  deliver(wave, operation);
+  if (operation.lds_access != no_access) lds_->complete(operation.lds_access, wave.index);
+  if (!operation.silenced) forget(operation);
+  queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+void Arrivals::wait_vector(Wave& wave, unsigned count) {
+  size_t ordered = static_cast<size_t>(std::ranges::count(vector_queue_, false, &Operation::flat));
+  for (size_t i = 0; i < vector_queue_.size();) {
+    Operation& operation = vector_queue_[i];
+    if (operation.flat) {
+      if (count == 0) operation.vector_done = true;
+      if (operation.vector_done && operation.local_done) {
+        complete(wave, vector_queue_, i);
+      } else {
+        ++i;
+      }
+    } else if (ordered > count) {
+      complete(wave, vector_queue_, i);
+      --ordered;
+    } else {
+      ++i;
+    }
+  }
+}
+
+void Arrivals::wait_local(Wave& wave, unsigned count) {
+  while (local_queue_.size() > count) complete(wave, local_queue_, 0);
+  if (count != 0) return;
+  while (!scalar_queue_.empty()) complete(wave, scalar_queue_, 0);
+  for (size_t i = 0; i < vector_queue_.size();) {
+    Operation& operation = vector_queue_[i];
+    if (operation.flat) operation.local_done = true;
+    if (operation.flat && operation.vector_done) {
+      complete(wave, vector_queue_, i);
+    } else {
+      ++i;
+    }
+  }
+}
+
+void Arrivals::wait(Wave& wave, Counts counts) {
+  if (arrival_ == Arrival::random) maybe_deliver(wave);
+  if (counts.vector < most_vector) wait_vector(wave, counts.vector);
+  if (counts.local < most_local) wait_local(wave, counts.local);
+}
+
+void Arrivals::finish(Wave& wave) {
+  wait_vector(wave, 0);
+  wait_local(wave, 0);
+}
+
+void Arrivals::age(Wave& wave) {
+  for (Queue* queue : {&vector_queue_, &local_queue_, &scalar_queue_}) {
+    for (Operation& operation : *queue) {
+      if (now(wave) - operation.issued > longest_delay) deliver(wave, operation);
+    }
+  }
+}
+
+void Arrivals::maybe_deliver(Wave& wave) {
+  for (Queue* queue : {&vector_queue_, &local_queue_, &scalar_queue_}) {
+    for (Operation& operation : *queue) {
+      if (random_.below(2) == 0) break;
+      deliver(wave, operation);
+    }
+  }
+}
+
+void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& effects, AccessId lds_access) {
+  const bool is_vector = effects.counts_vector;
+  const bool is_scalar = effects.space == Space::scalar || effects.space == Space::scalar_buffer;
+  Queue& queue = is_vector ? vector_queue_ : (is_scalar ? scalar_queue_ : local_queue_);
+  // A full counter holds the wave back until something has arrived.
+  if (is_vector && vector_queue_.size() >= most_vector) wait_vector(wave, most_vector - 1);
+  if (!is_vector && local_queue_.size() >= most_local) wait_local(wave, most_local - 1);
+
+  Operation operation;
+  operation.instruction = &instruction;
+  operation.effects = &effects;
+  operation.exec = wave.exec();
+  operation.issued = now(wave);
+  operation.lds_access = lds_access;
+  operation.flat = effects.space == Space::flat;
+  bool later = arrival_ != Arrival::early && !effects.atomic && !effects.opaque;
+  if (arrival_ == Arrival::random) {
+    maybe_deliver(wave);
+    later = later && random_.below(4) != 0;
+  }
+  if (!later) {
+    // In order with what the same wave issued before, as the memory pipeline does it.
+    deliver_all(wave, queue);
+    if (wave.state == WaveState::faulted) return;
+    instruction.execute(wave, instruction);
+  } else {
+    operation.delivered = false;
+    if (spare_.empty()) {
+      operation.snapshot = std::make_unique_for_overwrite<Snapshot>();
+    } else {
+      operation.snapshot = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    Snapshot& snapshot = *operation.snapshot;
+    snapshot.exec = wave.exec();
+    snapshot.m0 = wave.m0();
+    unsigned scalars = 0;
+    unsigned vectors = 0;
+    for (unsigned i = 0; i < instruction.source_count; ++i) {
+      const Operand& operand = instruction.source[i];
+      if (operand.is_scalar() && operand.index < sgpr_exec) {
+        for (unsigned j = 0; j < operand.dwords; ++j) snapshot.scalars[scalars++] = wave.sgpr[operand.index + j];
+      } else if (operand.is_vector()) {
+        for (unsigned j = 0; j < operand.dwords; ++j) {
+          std::memcpy(snapshot.vectors[vectors++], wave.vgpr[operand.index + j], sizeof(wave.vgpr[0]));
+        }
+      }
+    }
+  }
+  note(operation);
+  queue.push_back(std::move(operation));
+}
+
+AccessId Arrivals::oldest_local() const {
+  for (const Operation& operation : local_queue_) {
+    if (operation.lds_access != no_access) return operation.lds_access;
+  }
+  return no_access;
+}
+
+AccessId Arrivals::oldest_dma() const {
+  for (const Operation& operation : vector_queue_) {
+    if (operation.lds_access != no_access) return operation.lds_access;
+  }
+  return no_access;
+}
+
+}  // namespace wavejit::simgpu::checks

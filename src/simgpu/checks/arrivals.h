@@ -1,0 +1,103 @@
+#pragma once
+// What a wave has issued and not yet waited for, and when its results become visible.
+//
+// vmcnt and lgkmcnt count down as results arrive: vector memory in order, LDS in order, scalar loads in any order, flat
+// instructions when both counters say so (LLVM's AMDGPU backend, SIInsertWaitcnts; CDNA3 ISA, chapter 4.4). An
+// operation is over for certain only when a wait leaves no schedule in which it is not.
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "simgpu/checks/effects.h"
+#include "simgpu/checks/lds_shadow.h"
+#include "simgpu/checks/register_set.h"
+#include "simgpu/config.h"
+#include "simgpu/launch/noise.h"
+#include "simgpu/wave/wave.h"
+
+namespace wavejit::simgpu::checks {
+
+class Arrivals {
+ public:
+  void prepare(uint32_t checks, Arrival arrival, uint64_t seed, LdsShadow& lds);
+
+  /// Reports registers that the instruction reads or overwrites before their results are certain to be there.
+  void check_registers(Wave& wave, const Instruction& instruction, const Effects& effects) {
+    bool hit = false;
+    for (unsigned i = 0; i < effects.read_count; ++i) hit |= awaits(effects.reads[i]);
+    for (unsigned i = 0; i < effects.write_count; ++i) hit |= awaits(effects.writes[i]);
+    if (hit) [[unlikely]]
+      report_registers(wave, instruction, effects);
+  }
+
+  /// Executes a memory instruction, now or later, and notes that it is on its way.
+  void issue(Wave& wave, const Instruction& instruction, const Effects& effects, AccessId lds_access);
+  /// s_waitcnt.
+  void wait(Wave& wave, Counts counts);
+  /// The end of the wave: everything arrives.
+  void finish(Wave& wave);
+  /// Nothing is late for ever: called between slices.
+  void age(Wave& wave);
+
+  /// The oldest accesses to LDS that are not certainly over; no_access when there are none.
+  [[nodiscard]] AccessId oldest_local() const;
+  [[nodiscard]] AccessId oldest_dma() const;
+
+ private:
+  /// Registers as they were at issue, for an instruction that runs later.
+  struct Snapshot {
+    uint64_t exec;
+    uint32_t m0;
+    uint32_t scalars[12];
+    alignas(64) uint32_t vectors[8][wave_lanes];
+  };
+  struct Operation {
+    const Instruction* instruction = nullptr;
+    const Effects* effects = nullptr;
+    uint64_t exec = 0;
+    uint64_t issued = 0;
+    AccessId lds_access = no_access;
+    bool flat = false;
+    bool vector_done = false;
+    bool local_done = false;
+    bool delivered = true;
+    bool silenced = false;  ///< reported: its registers raise no further reports
+    std::unique_ptr<Snapshot> snapshot;
+  };
+  using Queue = std::deque<Operation>;  // oldest first; never more than what the counters hold
+
+  [[nodiscard]] bool awaits(const Registers& registers) const {
+    return registers.scalar ? scalar_.any(registers.first, registers.count)
+                            : vector_.any(registers.first, registers.count);
+  }
+  void report_registers(Wave& wave, const Instruction& instruction, const Effects& effects);
+  bool report_range(Wave& wave, const Instruction& instruction, const Effects& effects, const Registers& range,
+                    bool writes);
+  void deliver(Wave& wave, Operation& operation);
+  void deliver_all(Wave& wave, Queue& queue);
+  void complete(Wave& wave, Queue& queue, size_t index);
+  void wait_vector(Wave& wave, unsigned count);
+  void wait_local(Wave& wave, unsigned count);
+  void note(const Operation& operation);
+  void forget(const Operation& operation);
+  void maybe_deliver(Wave& wave);
+  [[nodiscard]] static bool overlaps(const Operation& operation, const Registers& range);
+  static uint64_t now(const Wave& wave) { return wave.executed - static_cast<uint64_t>(wave.budget); }
+
+  uint32_t checks_ = 0;
+  Arrival arrival_ = Arrival::early;
+  Random random_{0};
+  LdsShadow* lds_ = nullptr;
+  Queue vector_queue_;  // vector memory, flat included
+  Queue local_queue_;   // LDS
+  Queue scalar_queue_;  // scalar loads: any order
+  VectorSet vector_;
+  ScalarSet scalar_;
+  bool doubled_ = false;  ///< some register may await two results
+  std::vector<std::unique_ptr<Snapshot>> spare_;
+};
+
+}  // namespace wavejit::simgpu::checks

@@ -1,0 +1,60 @@
+#include "simgpu/checks/defined_memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace wavejit::simgpu {
+namespace {
+
+uint64_t size_of(uint64_t bytes) { return (bytes / 8) + 16; }
+
+uint8_t load(const uint8_t* at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
+
+void set_bits(uint8_t* at, uint8_t mask) {
+  if ((load(at) & mask) != mask) __atomic_fetch_or(at, mask, __ATOMIC_RELAXED);
+}
+
+}  // namespace
+
+uint8_t* make_defined_bits(uint64_t bytes) {
+  void* bits =
+      mmap(nullptr, size_of(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return bits == MAP_FAILED ? nullptr : static_cast<uint8_t*>(bits);
+}
+
+void free_defined_bits(uint8_t* bits, uint64_t bytes) {
+  if (bits != nullptr) munmap(bits, size_of(bytes));
+}
+
+uint32_t undefined_bytes(const uint8_t* bits, uint64_t offset, uint32_t bytes) {
+  const uint8_t* at = bits + (offset / 8);
+  const uint32_t window = load(at) | (uint32_t{load(at + 1)} << 8) | (uint32_t{load(at + 2)} << 16);
+  return ~(window >> (offset % 8)) & ((1u << bytes) - 1);
+}
+
+void define_bytes(uint8_t* bits, uint64_t offset, uint64_t bytes) {
+  const uint64_t end = offset + bytes;
+  while (offset < end) {
+    const auto first = static_cast<unsigned>(offset % 8);
+    const auto count = static_cast<unsigned>(std::min<uint64_t>(8 - first, end - offset));
+    set_bits(bits + (offset / 8), static_cast<uint8_t>(((1u << count) - 1) << first));
+    offset += count;
+  }
+}
+
+void copy_defined(uint8_t* to, uint64_t to_offset, const uint8_t* from, uint64_t from_offset, uint64_t bytes) {
+  for (uint64_t i = 0; i < bytes; ++i) {
+    const uint64_t source = from_offset + i;
+    const uint64_t target = to_offset + i;
+    const auto bit = static_cast<uint8_t>(1u << (target % 8));
+    if (((load(from + (source / 8)) >> (source % 8)) & 1) != 0) {
+      set_bits(to + (target / 8), bit);
+    } else {
+      __atomic_fetch_and(to + (target / 8), static_cast<uint8_t>(~bit), __ATOMIC_RELAXED);
+    }
+  }
+}
+
+}  // namespace wavejit::simgpu

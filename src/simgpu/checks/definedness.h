@@ -1,0 +1,95 @@
+#pragma once
+// Which bytes of a wave's registers hold something that was ever written. Moves, packs, permutes and selects carry the
+// bytes along; arithmetic on a byte that holds nothing gives a result that holds nothing. Nothing is said until such a
+// byte decides something: an address, a branch, EXEC, or what a store leaves in memory.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "simgpu/checks/effects.h"
+#include "simgpu/checks/lds_shadow.h"
+#include "simgpu/checks/register_set.h"
+#include "simgpu/wave/wave.h"
+
+namespace wavejit::simgpu::checks {
+
+class Definedness {
+ public:
+  /// A wave that starts: `scalars` registers hold what the launch gave it, v0 the work-item ids of the active lanes.
+  void prepare(const Wave& wave, unsigned scalars);
+
+  /// An instruction that is about to run and touches no memory.
+  void step(Wave& wave, const Instruction& instruction, const Effects& effects) {
+    if (reads_defined(effects)) [[likely]] {
+      define_writes(wave, effects);
+    } else {
+      follow(wave, instruction, effects);
+    }
+  }
+
+  /// Memory instructions: addresses and the data of stores. Reports addresses that hold nothing; `data` receives the
+  /// undefined bytes that an LDS store would write, and stores to device memory report theirs.
+  void before_memory(Wave& wave, const Instruction& instruction, const Effects& effects, UndefinedLanes& data);
+  /// The destination of a load: defined, but for `loaded`.
+  void after_memory(Wave& wave, const Instruction& instruction, const Effects& effects, const UndefinedLanes& loaded);
+
+ private:
+  enum class Origin : uint8_t { never_written, memory };
+  struct Source {
+    const Instruction* instruction = nullptr;  ///< the load that got it; null: the register was never written
+  };
+  using Planes = std::array<uint64_t, 4>;  ///< per byte of a register, the lanes in which it holds nothing
+
+  [[nodiscard]] bool reads_defined(const Effects& effects) const {
+    bool dirty = effects.reads_scc && scc_undefined_;
+    for (unsigned i = 0; i < effects.read_count; ++i) {
+      const Registers& range = effects.reads[i];
+      dirty |= range.scalar ? scalar_dirty_.any(range.first, range.count) : vector_dirty_.any(range.first, range.count);
+    }
+    return !dirty;
+  }
+  void define_writes(const Wave& wave, const Effects& effects) {
+    const uint64_t lanes = effects.all_lanes ? all_lanes : wave.exec();
+    for (unsigned i = 0; i < effects.write_count; ++i) {
+      const Registers& range = effects.writes[i];
+      if (range.scalar) {
+        if (scalar_dirty_.any(range.first, range.count)) define_scalar(range);
+      } else if (vector_dirty_.any(range.first, range.count)) {
+        define(range, lanes);
+      }
+    }
+    if (effects.writes_scc) scc_undefined_ = false;
+  }
+  void define(const Registers& range, uint64_t lanes);
+  void define_scalar(const Registers& range);
+  void set(unsigned vector, const Planes& planes, uint64_t lanes, Source source);
+  void set_scalar(unsigned scalar, uint32_t bits, Source source);
+  [[nodiscard]] const Planes& planes(unsigned vector) const { return vectors_[vector]; }
+  /// Lanes in which any byte of the operand holds nothing. Scalars and SCC: all lanes or none.
+  [[nodiscard]] uint64_t undefined_lanes(const Operand& operand) const;
+  [[nodiscard]] uint64_t undefined_bits(const Operand& operand) const;
+  [[nodiscard]] Source source_of(const Effects& effects) const;
+
+  void follow(Wave& wave, const Instruction& instruction, const Effects& effects);
+  void follow_scalar(Wave& wave, const Instruction& instruction, const Effects& effects);
+  void follow_vector(Wave& wave, const Instruction& instruction, const Effects& effects);
+  void follow_matrix(Wave& wave, const Instruction& instruction, const Effects& effects);
+  void follow_select(Wave& wave, const Instruction& instruction, const Effects& effects);
+  bool follow_move(Wave& wave, const Instruction& instruction, const Effects& effects);
+  void write_mask(Wave& wave, const Instruction& instruction, const Operand& destination, uint64_t undefined,
+                  Source source);
+  void check_exec(Wave& wave, const Instruction& instruction, Source source);
+  void complain(Wave& wave, const Instruction& instruction, int lane, std::string_view what, Source source);
+
+  std::array<Planes, 512> vectors_;
+  std::array<const Instruction*, 512> vector_sources_;
+  std::array<uint32_t, sgpr_count> scalars_;  ///< bits that hold nothing
+  std::array<const Instruction*, sgpr_count> scalar_sources_;
+  VectorSet vector_dirty_;
+  ScalarSet scalar_dirty_;
+  bool scc_undefined_ = false;
+  const Instruction* scc_source_ = nullptr;
+};
+
+}  // namespace wavejit::simgpu::checks

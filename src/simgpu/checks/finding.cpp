@@ -1,0 +1,75 @@
+#include "simgpu/checks/finding.h"
+
+#include <format>
+#include <nlohmann/json.hpp>
+
+#include "simgpu/decode/function.h"
+#include "simgpu/launch/launch.h"
+#include "simgpu/wave/wave.h"
+
+namespace wavejit::simgpu {
+
+std::string name_instruction(const Instruction& instruction) {
+  const Function& function = *instruction.function;
+  const std::string text = function.text(instruction);
+  return std::format("{} at offset {:#x} of {}", text.empty() ? "unknown bytes" : "'" + text + "'",
+                     instruction.offset_in_function, function.name);
+}
+
+Finding finding_at(const Wave& wave, const Instruction& instruction, int lane) {
+  const Workgroup& workgroup = *wave.workgroup;
+  Finding finding;
+  finding.check = "fault";
+  finding.kernel = workgroup.launch->kernel->info().name;
+  finding.function = instruction.function->name;
+  finding.instruction = instruction.function->text(instruction);
+  finding.encoding = instruction.function->encoding(instruction);
+  finding.offset = instruction.offset_in_function;
+  finding.workgroup = workgroup.id;
+  finding.linear_workgroup = workgroup.linear_id;
+  finding.wave = wave.index;
+  finding.lane = lane;
+  finding.place = &instruction;
+  return finding;
+}
+
+std::string Finding::line() const {
+  std::string result = std::format("kernel {}: {} at offset {:#x} of {} [{}], workgroup ({}, {}, {}), wave {}", kernel,
+                                   instruction.empty() ? "unknown bytes" : "'" + instruction + "'", offset, function,
+                                   encoding, workgroup[0], workgroup[1], workgroup[2], wave);
+  if (lane >= 0) result += std::format(", lane {}", lane);
+  result += ": ";
+  if (check != "fault") result += check + ": ";
+  return result + text;
+}
+
+std::string Finding::json() const {
+  nlohmann::ordered_json object = {
+      {"check", check},   {"kernel", kernel},       {"function", function}, {"instruction", instruction},
+      {"offset", offset}, {"workgroup", workgroup}, {"wave", wave},         {"text", text}};
+  if (lane >= 0) object["lane"] = lane;
+  if (!source_instruction.empty()) {
+    object["source"] = {{"instruction", source_instruction}, {"offset", source_offset}};
+    if (source_wave >= 0) object["source"]["wave"] = source_wave;
+  }
+  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+bool worth_reporting(const Wave& wave, const Instruction& instruction, Check check, const Instruction* source) {
+  return wave.workgroup->launch->wants(wave.workgroup->linear_id, check, &instruction, source);
+}
+
+void report(Wave& wave, const Instruction& instruction, Check check, int lane, std::string text, Site source) {
+  Finding finding = finding_at(wave, instruction, lane);
+  finding.check = name_of(check);
+  finding.text = std::move(text);
+  if (source.instruction != nullptr) {
+    finding.source = source.instruction;
+    finding.source_instruction = source.instruction->function->text(*source.instruction);
+    finding.source_offset = source.instruction->offset_in_function;
+    finding.source_wave = source.wave;
+  }
+  wave.workgroup->launch->add(std::move(finding));
+}
+
+}  // namespace wavejit::simgpu

@@ -1,0 +1,58 @@
+#pragma once
+// Unmet wait states (hazard_rules.h), counted as the compiler counts them: along the instructions that a wave runs.
+
+#include <array>
+#include <cstdint>
+
+#include "simgpu/checks/effects.h"
+#include "simgpu/checks/hazard_rules.h"
+#include "simgpu/wave/wave.h"
+
+namespace wavejit::simgpu::checks {
+
+class Hazards {
+ public:
+  void prepare(const targets::Target& target);
+  /// An instruction that is about to run.
+  void step(Wave& wave, const Instruction& instruction, const Effects& effects);
+
+ private:
+  static constexpr unsigned ring = 64;  ///< more than the longest distance of any rule
+  static constexpr uint64_t longest = 24;
+  /// Something produced: when, and by which of the last events.
+  struct Mark {
+    uint32_t clock = 0;
+    uint8_t event = 0;
+  };
+  struct Event {
+    const Instruction* instruction = nullptr;
+    Product product = Product::none;
+    uint8_t passes = 0;
+    Registers result;
+  };
+  void check_vector(Wave& wave, const Instruction& instruction, const Registers& range, Use use, const Mark* marks);
+  void check_scalar(Wave& wave, const Instruction& instruction, const Registers& range, Use use);
+  void check_mark(Wave& wave, const Instruction& instruction, const Mark& mark, Use use, unsigned index);
+  void record(const Instruction& instruction, const Effects& effects);
+  void mark(const Registers& range, Mark* marks, uint8_t event) const;
+  uint8_t event(const Instruction& instruction, Product product, uint8_t passes, Registers result);
+
+  const targets::Target* target_ = nullptr;
+  int extra_wait_states_ = 0;
+  uint32_t clock_ = 0;
+  uint32_t matrix_until_ = 0;  ///< until when a matrix instruction still matters
+  uint32_t store_until_ = 0;
+  std::array<Mark, 512> written_;
+  std::array<Mark, 512> read_by_matrix_;
+  std::array<Mark, 512> read_by_store_;
+  std::array<Mark, sgpr_count> scalar_written_;
+  Mark exec_written_;
+  Mark m0_written_;
+  Mark mode_written_;
+  std::array<Event, ring> events_;
+  unsigned next_event_ = 0;
+  std::array<std::array<const HazardRule*, static_cast<size_t>(Use::count)>, static_cast<size_t>(Product::count)>
+      rules_{};
+};
+
+}  // namespace wavejit::simgpu::checks

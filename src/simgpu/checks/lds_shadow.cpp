@@ -1,0 +1,228 @@
+#include "simgpu/checks/lds_shadow.h"
+
+#include <algorithm>
+#include <bit>
+#include <format>
+
+#include "simgpu/checks/finding.h"
+
+namespace wavejit::simgpu::checks {
+namespace {
+
+constexpr uint32_t byte_mask(uint32_t first, uint32_t end) { return ((1u << end) - 1) & ~((1u << first) - 1); }
+
+const char* verb(AccessKind kind) {
+  switch (kind) {
+    case AccessKind::read:
+      return "reads";
+    case AccessKind::write:
+      return "writes";
+    case AccessKind::atomic:
+      return "updates";
+    case AccessKind::dma:
+      return "loads into";
+  }
+  return "";
+}
+
+}  // namespace
+
+void LdsShadow::prepare(uint32_t bytes, unsigned waves, uint32_t checks) {
+  checks_ = checks;
+  bytes_ = bytes;
+  words_ = (bytes + 3) / 4;
+  waves_ = waves;
+  barriers_ = 0;
+  // Numbers go on from workgroup to workgroup, so that old marks are recognised instead of wiped.
+  if (last_ > most_accesses) {
+    last_ = 0;
+    writers_.clear();
+    readers_.clear();
+  }
+  std::ranges::replace_if(writers_, [](uint32_t writer) { return (writer & mixed) != 0; }, no_access);
+  base_ = all_safe_ = last_;
+  accesses_.clear();
+  mixed_.clear();
+  if (writers_.size() < words_) writers_.resize(words_, no_access);
+  if (readers_.size() < waves) readers_.resize(waves);
+  for (auto& reader : readers_) {
+    if (reader.size() < words_) reader.resize(words_, 0);
+  }
+  local_safe_.assign(waves, last_);
+  undefined_.assign((size_t{words_} * 4 + 63) / 64 + 1, 0);
+  any_undefined_ = false;
+}
+
+AccessId LdsShadow::byte_writer(uint32_t byte) const {
+  const uint32_t writer = writers_[byte / 4];
+  return (writer & mixed) != 0 ? mixed_[writer & ~mixed][byte % 4] : writer;
+}
+
+const Instruction* LdsShadow::writer_of(uint32_t offset) const {
+  if (offset >= bytes_) return nullptr;
+  const AccessId id = byte_writer(offset);
+  return written(id) ? at(id).instruction : nullptr;
+}
+
+void LdsShadow::check(Wave& wave, const Instruction& instruction, AccessKind kind, AccessId earlier, bool earlier_reads,
+                      uint32_t byte, unsigned lane) const {
+  if (!written(earlier)) return;
+  const Access& other = at(earlier);
+  const Site site{.instruction = other.instruction, .wave = other.wave};
+  const AccessKind other_kind = earlier_reads && other.kind != AccessKind::atomic ? AccessKind::read : other.kind;
+  if (other.wave == wave.index) {
+    // One wave's LDS instructions keep their order, and so do its DMAs; between the two only waits help.
+    if (other.completed != pending || (other.kind == AccessKind::dma) == (kind == AccessKind::dma)) return;
+    if (!includes(checks_, Check::waits)) return;
+    if (!worth_reporting(wave, instruction, Check::waits, other.instruction)) return;
+    report(wave, instruction, Check::waits, static_cast<int>(lane),
+           std::format("{} LDS byte {:#x}, which {} of the same wave {} and was not waited for", verb(kind), byte,
+                       name_instruction(*other.instruction), verb(other_kind)),
+           site);
+    return;
+  }
+  if (other.completed < barriers_ || !includes(checks_, Check::races)) return;
+  if (kind == AccessKind::atomic && other.kind == AccessKind::atomic) return;
+  if (!worth_reporting(wave, instruction, Check::races, other.instruction)) return;
+  const char* why = "with no barrier in between";
+  if (other.completed == pending) why = "and has not waited for it: a barrier does not order what is on its way";
+  report(wave, instruction, Check::races, static_cast<int>(lane),
+         std::format("{} LDS byte {:#x}, which wave {} {} by {} {}", verb(kind), byte, other.wave, verb(other_kind),
+                     name_instruction(*other.instruction), why),
+         site);
+}
+
+uint32_t LdsShadow::read(Wave& wave, const Instruction& instruction, AccessId id, AccessKind kind, Span span,
+                         unsigned lane) {
+  uint32_t undefined = 0;
+  const uint32_t end = span.first + span.bytes;
+  std::vector<uint32_t>& reader = readers_[wave.index];
+  const bool wants_definedness = includes(checks_, Check::uninitialised);
+  for (uint32_t byte = span.first; byte < end;) {
+    const uint32_t word = byte / 4;
+    const uint32_t next = std::min(end, (word + 1) * 4);
+    const uint32_t writer = writers_[word];
+    if (writer <= base_ || writer > all_safe_) {
+      if ((writer & mixed) != 0) {
+        for (uint32_t i = byte; i < next; ++i) {
+          const AccessId own = mixed_[writer & ~mixed][i % 4];
+          if (!written(own)) undefined |= 1u << (i - span.first);
+          check(wave, instruction, kind, own, false, i, lane);
+        }
+      } else if (!written(writer)) {
+        undefined |= byte_mask(byte - span.first, next - span.first);
+      } else {
+        check(wave, instruction, kind, writer, false, byte, lane);
+      }
+    }
+    const uint32_t mask = byte_mask(byte % 4, byte % 4 + next - byte);
+    uint32_t kept = 0;
+    if (mask != 15) {
+      const AccessId before = reader[word] >> 4;
+      if (written(before) && at(before).completed >= barriers_) kept = reader[word] & 15;
+    }
+    reader[word] = (id << 4) | mask | kept;
+    byte = next;
+  }
+  if (any_undefined_) {
+    for (uint32_t i = 0; i < span.bytes; ++i) {
+      const uint32_t byte = span.first + i;
+      if (((undefined_[byte / 64] >> (byte % 64)) & 1) != 0) undefined |= 1u << i;
+    }
+  }
+  return wants_definedness ? undefined : 0;
+}
+
+void LdsShadow::write(Wave& wave, const Instruction& instruction, AccessId id, AccessKind kind, Span span,
+                      unsigned lane, uint32_t undefined) {
+  const uint32_t end = span.first + span.bytes;
+  const uint32_t first_word = span.first / 4;
+  const uint32_t end_word = (end + 3) / 4;
+  for (unsigned other = 0; other < waves_; ++other) {
+    if (other == wave.index && kind != AccessKind::dma) continue;
+    const uint32_t* reader = readers_[other].data();
+    const uint32_t safe = (local_safe_[other] << 4) | 15;
+    for (uint32_t word = first_word; word < end_word; ++word) {
+      if (reader[word] <= safe) continue;
+      const uint32_t first = std::max(span.first, word * 4);
+      const uint32_t last = std::min(end, (word + 1) * 4);
+      if ((reader[word] & byte_mask(first % 4, first % 4 + last - first)) == 0) continue;
+      check(wave, instruction, kind, reader[word] >> 4, true, first, lane);
+    }
+  }
+  for (uint32_t byte = span.first; byte < end;) {
+    const uint32_t word = byte / 4;
+    const uint32_t next = std::min(end, (word + 1) * 4);
+    const uint32_t writer = writers_[word];
+    if (writer > all_safe_) {
+      for (uint32_t i = byte; i < ((writer & mixed) != 0 ? next : byte + 1); ++i) {
+        check(wave, instruction, kind, byte_writer(i), false, i, lane);
+      }
+    }
+    if (next - byte == 4) {
+      writers_[word] = id;
+    } else {
+      if ((writer & mixed) == 0) {
+        writers_[word] = mixed | static_cast<uint32_t>(mixed_.size());
+        mixed_.push_back({writer, writer, writer, writer});
+      }
+      for (uint32_t i = byte; i < next; ++i) mixed_[writers_[word] & ~mixed][i % 4] = id;
+    }
+    byte = next;
+  }
+  if (undefined == 0 && !any_undefined_) return;
+  any_undefined_ = true;
+  for (uint32_t i = 0; i < span.bytes; ++i) {
+    const uint32_t byte = span.first + i;
+    const uint64_t bit = uint64_t{1} << (byte % 64);
+    if (((undefined >> i) & 1) != 0) {
+      undefined_[byte / 64] |= bit;
+    } else {
+      undefined_[byte / 64] &= ~bit;
+    }
+  }
+}
+
+AccessId LdsShadow::access(Wave& wave, const Instruction& instruction, const Effects& effects,
+                           const LaneAddresses& addresses, AccessKind kind, const UndefinedLanes& undefined_data,
+                           UndefinedLanes& loaded) {
+  const AccessId id = ++last_;
+  accesses_.push_back({.instruction = &instruction, .completed = pending, .wave = wave.index, .kind = kind});
+  const uint32_t bytes = effects.lds_dma ? std::max<uint32_t>(effects.bytes, 4) : effects.bytes;
+  const bool reads = kind == AccessKind::read || kind == AccessKind::atomic;
+  const bool writes = kind != AccessKind::read;
+  for (uint64_t rest = addresses.lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    uint32_t undefined = 0;
+    const uint32_t data = undefined_data.any ? undefined_data.bytes[lane] : 0;
+    for (unsigned element = 0; element < effects.elements; ++element) {
+      const uint64_t first = element == 0 ? addresses.first[lane] : addresses.second[lane];
+      if (first + bytes > bytes_) continue;  // the handler reports it
+      const Span span{.first = static_cast<uint32_t>(first), .bytes = bytes};
+      if (reads) undefined |= read(wave, instruction, id, kind, span, lane) << (element * bytes);
+      if (writes) {
+        write(wave, instruction, id, kind, span, lane, (data >> (element * bytes)) & ((1u << bytes) - 1));
+      }
+    }
+    if (undefined == 0) continue;
+    loaded.any = true;
+    loaded.bytes[lane] = static_cast<uint16_t>(undefined);
+  }
+  return id;
+}
+
+void LdsShadow::complete(AccessId id, unsigned) {
+  if (written(id)) accesses_[id - base_ - 1].completed = barriers_;
+}
+
+void LdsShadow::barrier(const std::vector<AccessId>& oldest_local, const std::vector<AccessId>& oldest_dma) {
+  ++barriers_;
+  all_safe_ = last_;
+  for (unsigned wave = 0; wave < waves_; ++wave) {
+    local_safe_[wave] = oldest_local[wave] == no_access ? last_ : oldest_local[wave] - 1;
+    all_safe_ = std::min(all_safe_, local_safe_[wave]);
+    if (oldest_dma[wave] != no_access) all_safe_ = std::min(all_safe_, oldest_dma[wave] - 1);
+  }
+}
+
+}  // namespace wavejit::simgpu::checks

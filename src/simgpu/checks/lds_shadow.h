@@ -1,0 +1,90 @@
+#pragma once
+// What is known about each byte of a workgroup's LDS: who wrote it last, which waves read it since, and whether what it
+// holds was ever written.
+//
+// Barriers are the only order between waves. An access spans the time from its issue to the wait that covers it; time
+// is counted in barriers passed. Two accesses of different waves that overlap in bytes, at least one of them a write,
+// are a race unless one was waited for before a barrier that the other was issued after.
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "simgpu/checks/addresses.h"
+#include "simgpu/checks/effects.h"
+#include "simgpu/wave/wave.h"
+
+namespace wavejit::simgpu::checks {
+
+using AccessId = uint32_t;
+inline constexpr AccessId no_access = 0;
+
+enum class AccessKind : uint8_t { read, write, atomic, dma };
+
+/// Undefined bytes of what a load got: per lane, bit i for byte i (two-address loads: the second element's above).
+struct UndefinedLanes {
+  bool any = false;
+  std::array<uint16_t, wave_lanes> bytes{};
+};
+
+class LdsShadow {
+ public:
+  /// A fresh workgroup: nothing was written, nobody has read.
+  void prepare(uint32_t bytes, unsigned waves, uint32_t checks);
+
+  /// Records the access, reports its races (and, for LDS DMA and LDS instructions of one wave, missing waits).
+  /// `undefined_data`: bytes stored that hold nothing. Loads fill `loaded`.
+  AccessId access(Wave& wave, const Instruction& instruction, const Effects& effects, const LaneAddresses& addresses,
+                  AccessKind kind, const UndefinedLanes& undefined_data, UndefinedLanes& loaded);
+
+  /// The wait that covers the access was executed.
+  void complete(AccessId id, unsigned wave);
+
+  /// All waves passed a barrier. `oldest_local` and `oldest_dma`: per wave, the oldest access not yet waited for.
+  void barrier(const std::vector<AccessId>& oldest_local, const std::vector<AccessId>& oldest_dma);
+
+  /// Who wrote a byte last; null when nobody did.
+  [[nodiscard]] const Instruction* writer_of(uint32_t offset) const;
+
+ private:
+  struct Access {
+    const Instruction* instruction;
+    uint32_t completed;  ///< barriers passed when it was waited for
+    uint16_t wave;
+    AccessKind kind;
+  };
+  static constexpr uint32_t pending = ~uint32_t{0};
+  static constexpr uint32_t mixed = 0x8000'0000;  ///< of a writer: index of the bytes' own writers
+  static constexpr AccessId most_accesses = 1u << 27;
+
+  struct Span {
+    uint32_t first;  ///< byte
+    uint32_t bytes;
+  };
+  [[nodiscard]] const Access& at(AccessId id) const { return accesses_[id - base_ - 1]; }
+  [[nodiscard]] bool written(AccessId id) const { return id > base_; }
+  uint32_t read(Wave& wave, const Instruction& instruction, AccessId id, AccessKind kind, Span span, unsigned lane);
+  void write(Wave& wave, const Instruction& instruction, AccessId id, AccessKind kind, Span span, unsigned lane,
+             uint32_t undefined);
+  void check(Wave& wave, const Instruction& instruction, AccessKind kind, AccessId earlier, bool earlier_reads,
+             uint32_t byte, unsigned lane) const;
+  [[nodiscard]] AccessId byte_writer(uint32_t byte) const;
+
+  uint32_t checks_ = 0;
+  uint32_t bytes_ = 0;
+  uint32_t words_ = 0;
+  unsigned waves_ = 0;
+  uint32_t barriers_ = 0;
+  AccessId base_ = 0;  ///< accesses up to here belong to earlier workgroups
+  AccessId last_ = 0;
+  AccessId all_safe_ = 0;  ///< accesses up to here are over and behind a barrier
+  std::vector<AccessId> local_safe_;
+  std::vector<Access> accesses_;
+  std::vector<uint32_t> writers_;               // per dword
+  std::vector<std::vector<uint32_t>> readers_;  // per wave, per dword: access << 4 | bytes
+  std::vector<std::array<AccessId, 4>> mixed_;
+  std::vector<uint64_t> undefined_;  // a bit a byte: written, with nothing
+  bool any_undefined_ = false;
+};
+
+}  // namespace wavejit::simgpu::checks

@@ -1,0 +1,253 @@
+#include "simgpu/checks/workgroup_checks.h"
+
+#include <algorithm>
+#include <bit>
+#include <format>
+
+#include "simgpu/checks/addresses.h"
+#include "simgpu/checks/defined_memory.h"
+#include "simgpu/checks/finding.h"
+#include "simgpu/launch/launch.h"
+#include "simgpu/launch/noise.h"
+
+namespace wavejit::simgpu::checks {
+namespace {
+
+AccessKind kind_of(const Effects& effects) {
+  if (effects.lds_dma) return AccessKind::dma;
+  if (effects.atomic) return AccessKind::atomic;
+  return effects.stores ? AccessKind::write : AccessKind::read;
+}
+
+bool is_scalar_memory(const Effects& effects) {
+  return effects.space == Space::scalar || effects.space == Space::scalar_buffer;
+}
+
+/// A waterfall loop takes the first lane's value and then masks the lanes that have another one (LLVM,
+/// SIInstrInfo::legalizeOperands): the value is compared with the register it came from.
+bool begins_waterfall(const Instruction& instruction) {
+  constexpr unsigned distance = 16;
+  const Instruction* next = &instruction + 1;
+  const Instruction* end = instruction.function->instructions.data() + instruction.function->instructions.size();
+  const Operand& scalar = instruction.destination[0];
+  const Operand& vector = instruction.source[0];
+  for (unsigned i = 0; i < distance && next < end; ++i, ++next) {
+    if (!next->mnemonic.starts_with("v_cmp_eq") && !next->mnemonic.starts_with("v_cmpx_eq")) continue;
+    const auto covers = [](const Operand& operand, const Operand& part) {
+      return operand.kind == part.kind && part.index >= operand.index && part.index < operand.index + operand.dwords;
+    };
+    const bool has_scalar = covers(next->source[0], scalar) || covers(next->source[1], scalar);
+    const bool has_vector = covers(next->source[0], vector) || covers(next->source[1], vector);
+    if (has_scalar && has_vector) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool wanted(const Settings& settings) { return settings.checks != 0 || settings.arrival != Arrival::early; }
+
+WorkgroupChecks::WorkgroupChecks() = default;
+WorkgroupChecks::~WorkgroupChecks() = default;
+
+void WorkgroupChecks::prepare(Launch& launch, Workgroup& workgroup, uint64_t seed) {
+  launch_ = &launch;
+  workgroup_ = &workgroup;
+  checks_ = launch.settings.checks;
+  const auto count = static_cast<unsigned>(workgroup.waves.size());
+  while (waves_.size() < count) waves_.push_back(std::make_unique<WaveChecks>());
+  lds_.prepare(launch.lds_bytes, count, checks_);
+  for (unsigned i = 0; i < count; ++i) {
+    WaveChecks& wave = *waves_[i];
+    wave.arrivals.prepare(checks_, launch.settings.arrival, mix(seed + i), lds_);
+    wave.function = nullptr;
+    wave.last_allocation = nullptr;
+    wave.data_allocation = nullptr;
+    wave.ended_at = nullptr;
+    if (on(Check::uninitialised)) {
+      const KernelDescriptor& descriptor = *launch.descriptor;
+      unsigned given = descriptor.user_sgprs() + (descriptor.workgroup_info() ? 1 : 0);
+      for (unsigned dimension = 0; dimension < 3; ++dimension) given += descriptor.workgroup_id(dimension) ? 1 : 0;
+      wave.definedness.prepare(*workgroup.waves[i], given);
+    }
+    if (on(Check::hazards)) wave.hazards.prepare(*launch.target);
+  }
+}
+
+void WorkgroupChecks::barrier() {
+  oldest_local_.clear();
+  oldest_dma_.clear();
+  const Wave* ended = nullptr;
+  Wave* waiting = nullptr;
+  for (Wave* wave : workgroup_->waves) {
+    const WaveChecks& state = *waves_[wave->index];
+    oldest_local_.push_back(state.arrivals.oldest_local());
+    oldest_dma_.push_back(state.arrivals.oldest_dma());
+    if (wave->state == WaveState::ended && ended == nullptr) ended = wave;
+    if (wave->state == WaveState::at_barrier && waiting == nullptr) waiting = wave;
+  }
+  lds_.barrier(oldest_local_, oldest_dma_);
+  if (ended == nullptr || waiting == nullptr || !on(Check::barriers)) return;
+  const Instruction& place = *(waiting->next - 1);
+  const Instruction* end = waves_[ended->index]->ended_at;
+  if (!worth_reporting(*waiting, place, Check::barriers, end)) return;
+  report(*waiting, place, Check::barriers, -1,
+         std::format("wave {} ended without reaching this barrier{}", ended->index,
+                     end == nullptr ? std::string() : ", by " + name_instruction(*end)),
+         {.instruction = end, .wave = ended->index});
+}
+
+void WorkgroupChecks::check_bounds(Wave& wave, WaveChecks& checks, const Instruction& instruction,
+                                   const Effects& effects, const LaneAddresses& addresses) {
+  uint64_t base = 0;
+  if (effects.space == Space::buffer) {
+    const Operand& descriptor = instruction.source[effects.address_operand + 1];
+    base = wave.sgpr[descriptor.index] | (uint64_t{wave.sgpr[descriptor.index + 1] & 0xffff} << 32);
+  } else if (effects.space == Space::global) {
+    const Operand& scalar = instruction.source[effects.loads && !effects.atomic ? 1 : 2];
+    if (!scalar.is_present()) return;  // nothing says which allocation was meant
+    base = wave.scalar64(scalar);
+  } else {
+    return;
+  }
+  const Allocation* allocation = checks.last_allocation;
+  if (allocation == nullptr || base - allocation->base >= allocation->bytes) {
+    allocation = launch_->find(base);
+    checks.last_allocation = allocation;
+  }
+  for (uint64_t rest = addresses.lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    if (addresses.available[lane] == 0) continue;
+    const uint64_t address = addresses.first[lane];
+    if (allocation != nullptr && address - allocation->base < allocation->bytes) continue;
+    const Allocation* holder = launch_->find(address);
+    if (holder == nullptr) continue;  // the instruction itself reports it
+    if (!worth_reporting(wave, instruction, Check::bounds)) return;
+    report(wave, instruction, Check::bounds, static_cast<int>(lane),
+           std::format("{} {} bytes at {:#x}, in the allocation [{:#x}, {:#x}), from the base {:#x}, which lies {}",
+                       effects.stores ? "writes" : "reads", effects.bytes, address, holder->base, holder->end(), base,
+                       allocation == nullptr ? "in none"
+                                             : std::format("in [{:#x}, {:#x})", allocation->base, allocation->end())));
+    return;
+  }
+}
+
+void WorkgroupChecks::check_memory_definedness(WaveChecks& checks, const Effects& effects,
+                                               const LaneAddresses& addresses, UndefinedLanes& loaded) {
+  if (effects.space == Space::scratch) return;
+  const Allocation* allocation = checks.data_allocation;
+  for (uint64_t rest = addresses.lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const uint32_t bytes = addresses.available[lane];
+    if (bytes == 0) continue;
+    const uint64_t address = addresses.first[lane];
+    if (allocation == nullptr || !allocation->holds(address, bytes)) {
+      allocation = launch_->find(address);
+      if (allocation == nullptr || !allocation->holds(address, bytes)) continue;  // LDS through flat, or a fault
+      checks.data_allocation = allocation;
+    }
+    if (allocation->defined == nullptr) continue;
+    const uint64_t offset = address - allocation->base;
+    if (effects.loads) {
+      const uint32_t undefined = undefined_bytes(allocation->defined, offset, bytes);
+      if (undefined != 0) {
+        loaded.any = true;
+        loaded.bytes[lane] = static_cast<uint16_t>(undefined);
+      }
+    }
+    if (effects.stores) define_bytes(allocation->defined, offset, bytes);
+  }
+}
+
+void WorkgroupChecks::check_uniform(Wave& wave, const Instruction& instruction) {
+  const Operand& source = instruction.source[0];
+  const uint64_t exec = wave.exec();
+  if (!source.is_vector() || exec == 0) return;
+  const uint32_t* values = wave.vgpr[source.index];
+  const auto first = static_cast<unsigned>(std::countr_zero(exec));
+  uint64_t different = 0;
+  for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+    different |= uint64_t{values[lane] != values[first]} << lane;
+  }
+  different &= exec;
+  if (different == 0 || begins_waterfall(instruction)) return;
+  if (!worth_reporting(wave, instruction, Check::uniform)) return;
+  const auto lane = static_cast<unsigned>(std::countr_zero(different));
+  report(wave, instruction, Check::uniform, static_cast<int>(lane),
+         std::format("lane {} speaks for all and holds {:#x}; lane {} holds {:#x}", first, values[first], lane,
+                     values[lane]));
+}
+
+void WorkgroupChecks::memory(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects) {
+  LaneAddresses addresses;
+  UndefinedLanes data;
+  UndefinedLanes loaded;
+  const bool definedness = on(Check::uninitialised);
+  if (definedness) checks.definedness.before_memory(wave, instruction, effects, data);
+  AccessId lds_access = no_access;
+  const bool shadows_lds = on(Check::races) || on(Check::waits) || on(Check::uninitialised);
+  const bool is_local = effects.space == Space::lds;
+  if (!is_local && effects.space != Space::none && !is_scalar_memory(effects)) {
+    device_addresses(wave, instruction, effects, addresses);
+    if (on(Check::bounds)) check_bounds(wave, checks, instruction, effects, addresses);
+    if (definedness) check_memory_definedness(checks, effects, addresses, loaded);
+  }
+  if ((is_local || effects.lds_dma) && shadows_lds) {
+    local_addresses(wave, instruction, effects, addresses);
+    lds_access =
+        lds_.access(wave, instruction, effects, addresses, kind_of(effects), effects.lds_dma ? loaded : data, loaded);
+  }
+  if (definedness) checks.definedness.after_memory(wave, instruction, effects, loaded);
+  checks.arrivals.issue(wave, instruction, effects, lds_access);
+}
+
+void WorkgroupChecks::step(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects) {
+  checks.arrivals.check_registers(wave, instruction, effects);
+  if (on(Check::hazards)) checks.hazards.step(wave, instruction, effects);
+  if (effects.counts_vector || effects.counts_local) return memory(wave, checks, instruction, effects);
+  switch (effects.action) {
+    case Action::wait:
+      checks.arrivals.wait(wave, effects.wait);
+      return;
+    case Action::end:
+      checks.ended_at = &instruction;
+      checks.arrivals.finish(wave);
+      if (wave.state == WaveState::faulted) return;
+      break;
+    case Action::read_first_lane:
+      if (on(Check::uniform)) check_uniform(wave, instruction);
+      break;
+    case Action::matrix:
+    case Action::lane_swap:
+      if (wave.exec() != all_lanes && on(Check::exec) && worth_reporting(wave, instruction, Check::exec)) {
+        report(wave, instruction, Check::exec, std::countr_one(wave.exec()),
+               std::format("works on all lanes, and EXEC is {:#x}: what the others hold takes part", wave.exec()));
+      }
+      break;
+    default:
+      break;
+  }
+  if (on(Check::uninitialised)) checks.definedness.step(wave, instruction, effects);
+  instruction.execute(wave, instruction);
+}
+
+void WorkgroupChecks::run_slice(Wave& wave, int64_t instructions) {
+  WaveChecks& checks = *waves_[wave.index];
+  wave.budget = instructions;
+  wave.executed += static_cast<uint64_t>(instructions);
+  checks.arrivals.age(wave);
+  while (wave.budget > 0) {
+    --wave.budget;
+    const Instruction& instruction = *wave.next;
+    if (instruction.function != checks.function) {
+      checks.function = instruction.function;
+      checks.effects = &effects_of(*instruction.function);
+      checks.first_instruction = instruction.function->instructions.data();
+    }
+    if (launch_->observer != nullptr) launch_->observer->before(wave, instruction);
+    wave.next = &instruction + 1;
+    step(wave, checks, instruction, (*checks.effects)[static_cast<size_t>(&instruction - checks.first_instruction)]);
+  }
+}
+
+}  // namespace wavejit::simgpu::checks

@@ -1,0 +1,73 @@
+#pragma once
+// The checks of one workgroup while it runs: the step loop that takes the place of the plain one, and the state behind
+// it. One object per host thread, used for one workgroup after another.
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "simgpu/checks/arrivals.h"
+#include "simgpu/checks/check.h"
+#include "simgpu/checks/definedness.h"
+#include "simgpu/checks/hazards.h"
+#include "simgpu/checks/lds_shadow.h"
+#include "simgpu/config.h"
+#include "simgpu/wave/wave.h"
+
+namespace wavejit::simgpu {
+struct Launch;
+struct Workgroup;
+struct Allocation;
+}  // namespace wavejit::simgpu
+
+namespace wavejit::simgpu::checks {
+
+/// Whether launches with these settings need the checked loop at all.
+[[nodiscard]] bool wanted(const Settings& settings);
+
+class WorkgroupChecks {
+ public:
+  WorkgroupChecks();
+  ~WorkgroupChecks();
+  WorkgroupChecks(const WorkgroupChecks&) = delete;
+  WorkgroupChecks& operator=(const WorkgroupChecks&) = delete;
+
+  /// After the waves have their first registers.
+  void prepare(Launch& launch, Workgroup& workgroup, uint64_t seed);
+  /// Up to so many instructions of a wave.
+  void run_slice(Wave& wave, int64_t instructions);
+  /// Everybody who still runs stands at a barrier, and passes it now.
+  void barrier();
+
+ private:
+  struct WaveChecks {
+    Arrivals arrivals;
+    Definedness definedness;
+    Hazards hazards;
+    const Function* function = nullptr;
+    const FunctionEffects* effects = nullptr;
+    const Instruction* first_instruction = nullptr;
+    const Allocation* last_allocation = nullptr;  ///< of a base address
+    const Allocation* data_allocation = nullptr;
+    const Instruction* ended_at = nullptr;
+  };
+  void step(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects);
+  void memory(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects);
+  void check_bounds(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects,
+                    const LaneAddresses& addresses);
+  void check_memory_definedness(WaveChecks& checks, const Effects& effects, const LaneAddresses& addresses,
+                                UndefinedLanes& loaded);
+  static void check_uniform(Wave& wave, const Instruction& instruction);
+
+  [[nodiscard]] bool on(Check check) const { return includes(checks_, check); }
+
+  uint32_t checks_ = 0;
+  Launch* launch_ = nullptr;
+  Workgroup* workgroup_ = nullptr;
+  LdsShadow lds_;
+  std::vector<std::unique_ptr<WaveChecks>> waves_;
+  std::vector<AccessId> oldest_local_;
+  std::vector<AccessId> oldest_dma_;
+};
+
+}  // namespace wavejit::simgpu::checks

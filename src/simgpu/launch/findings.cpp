@@ -1,0 +1,57 @@
+// What a launch keeps of what goes wrong in it: the fault that ends it, and the findings of the checks.
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+
+#include "simgpu/launch/launch.h"
+
+namespace wavejit::simgpu {
+namespace {
+
+// Enough to see a pattern; a kernel that is wrong everywhere must not fill the memory.
+constexpr size_t most_kept = 4096;
+constexpr size_t most_reported = 64;
+
+}  // namespace
+
+void Launch::fail(uint64_t workgroup, int code, std::string text, std::string json) {
+  const std::scoped_lock lock(mutex);
+  failed.store(true, std::memory_order_relaxed);
+  // Workgroups start in order, so the lowest one that fails is the same whatever the number of threads.
+  if (workgroup >= failed_workgroup) return;
+  failed_workgroup = workgroup;
+  failure_code = code;
+  failure = std::move(text);
+  failure_json = std::move(json);
+}
+
+bool Launch::wants(uint64_t workgroup, Check check, const Instruction* place, const Instruction* source) {
+  const std::scoped_lock lock(mutex);
+  if (findings.size() >= most_kept) return false;
+  return std::ranges::none_of(findings, [&](const Finding& finding) {
+    return finding.place == place && finding.source == source && finding.check == name_of(check) &&
+           finding.linear_workgroup <= workgroup;
+  });
+}
+
+void Launch::add(Finding finding) {
+  const std::scoped_lock lock(mutex);
+  findings.push_back(std::move(finding));
+}
+
+std::vector<Finding> Launch::chosen_findings() {
+  const std::scoped_lock lock(mutex);
+  std::ranges::stable_sort(findings, {}, &Finding::linear_workgroup);
+  std::vector<Finding> chosen;
+  for (Finding& finding : findings) {
+    if (chosen.size() >= most_reported) break;
+    const bool known = std::ranges::any_of(chosen, [&](const Finding& other) {
+      return other.place == finding.place && other.source == finding.source && other.check == finding.check;
+    });
+    if (!known) chosen.push_back(std::move(finding));
+  }
+  findings.clear();
+  return chosen;
+}
+
+}  // namespace wavejit::simgpu

@@ -1,0 +1,48 @@
+// Addresses that stray from the allocation of their base into another one.
+#include "checked.h"
+
+namespace wavejit::simgpu::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Stores at the first pointer plus the second argument.
+constexpr const char* body = R"(
+  s_load_dwordx4 s[8:11], s[0:1], 0x0
+  v_lshlrev_b32 v1, 2, v0
+  s_waitcnt lgkmcnt(0)
+  v_add_u32 v1, s10, v1
+  global_store_dword v1, v0, s[8:9])";
+constexpr const char* buffer_body = R"(
+  s_load_dwordx4 s[8:11], s[0:1], 0x0
+  v_lshlrev_b32 v1, 2, v0
+  s_waitcnt lgkmcnt(0)
+  s_mov_b32 s12, s10
+  s_mov_b32 s10, -1
+  s_mov_b32 s11, 0x27000
+  buffer_load_dword v2, v1, s[8:11], s12 offen)";
+
+class Bounds : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Bounds, AnotherAllocationIsReported) {
+  const Assembled kernel(KernelSource{.body = GetParam(), .kernarg_bytes = 16});
+  Buffer<uint32_t> first(64);
+  Buffer<uint32_t> second(64);
+  const uint64_t distance = second.address() - first.address();
+  const Checked checked = run_checked(kernel, {first.address(), distance});
+  ASSERT_THAT(checked.names(), ElementsAre("bounds"));
+  EXPECT_THAT(checked.text(), HasSubstr("from the base"));
+}
+TEST_P(Bounds, TheSameAllocationIsFine) {
+  const Assembled kernel(KernelSource{.body = GetParam(), .kernarg_bytes = 16});
+  Buffer<uint32_t> first(128);
+  EXPECT_THAT(run_checked(kernel, {first.address(), 256}).findings, IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, Bounds, ::testing::Values(body, buffer_body),
+                         [](const auto& info) { return info.param == body ? "Global" : "Buffer"; });
+
+}  // namespace
+}  // namespace wavejit::simgpu::testing

@@ -1,0 +1,61 @@
+// One kernel under checks: what was found, check by check.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "assembled.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simgpu/checks/check.h"
+#include "simgpu/process.h"
+
+namespace wavejit::simgpu::testing {
+
+struct Checked {
+  Status status;
+  std::vector<nlohmann::json> findings;
+
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto& finding : findings) all.push_back(finding["check"]);
+    return all;
+  }
+  [[nodiscard]] std::string text() const { return findings.empty() ? "" : findings.front()["text"].get<std::string>(); }
+};
+
+struct CheckedRun {
+  uint32_t checks = all_checks;
+  Arrival arrival = Arrival::late;
+  Schedule schedule = Schedule::in_order;
+  uint64_t seed = 1;
+  std::array<uint32_t, 3> workgroups = {1, 1, 1};
+  uint32_t threads = 64;  ///< of a workgroup
+};
+
+inline Checked run_checked(const Assembled& kernel, const std::vector<uint64_t>& arguments, CheckedRun how = {}) {
+  const ScopedSettings scope;
+  Settings settings = scope.before();
+  settings.checks = how.checks;
+  settings.arrival = how.arrival;
+  settings.schedule = how.schedule;
+  settings.seed = how.seed;
+  scope.set(settings);
+  Process::instance().take_findings(SIZE_MAX);
+  Checked result;
+  result.status = kernel.run(arguments, how.workgroups, {how.threads, 1, 1});
+  std::istringstream lines(Process::instance().take_findings(SIZE_MAX));
+  for (std::string line; std::getline(lines, line);) result.findings.push_back(nlohmann::json::parse(line));
+  return result;
+}
+
+/// The output pointer in s[6:7] and 4 times the thread's number in v1.
+inline constexpr const char* prologue = R"(
+  s_load_dwordx2 s[6:7], s[0:1], 0x0
+  v_lshlrev_b32 v1, 2, v0
+  s_waitcnt lgkmcnt(0)
+)";
+
+}  // namespace wavejit::simgpu::testing

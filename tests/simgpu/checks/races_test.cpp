@@ -1,0 +1,122 @@
+// Two waves and one byte of LDS.
+#include "checked.h"
+
+namespace wavejit::simgpu::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::Eq;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// v1: 4 × thread in the workgroup of two waves; v2: the same place seen from the other wave.
+constexpr const char* two_waves = R"(
+  v_xor_b32 v2, 0x100, v1
+)";
+
+Assembled kernel(const std::string& body) {
+  return Assembled(KernelSource{.body = std::string(prologue) + two_waves + body, .lds_bytes = 512});
+}
+
+// In every schedule: which wave runs first must not decide whether a race is seen.
+void expect(const Assembled& kernel, bool race, const std::string& text = "") {
+  for (const Schedule schedule : {Schedule::in_order, Schedule::reverse, Schedule::random}) {
+    for (const Arrival arrival : {Arrival::early, Arrival::late}) {
+      Buffer<uint32_t> memory(128, 7);
+      const Checked checked = run_checked(
+          kernel, {memory.address()},
+          {.checks = static_cast<uint32_t>(Check::races), .arrival = arrival, .schedule = schedule, .threads = 128});
+      if (race) {
+        EXPECT_THAT(checked.names(), AllOf(Contains("races"), Each(Eq("races"))));
+        EXPECT_THAT(checked.text(), HasSubstr(text));
+      } else {
+        EXPECT_THAT(checked.findings, IsEmpty()) << checked.text();
+        EXPECT_TRUE(checked.status.ok()) << checked.status.text;
+      }
+    }
+  }
+}
+
+TEST(Races, WrittenThenReadWithoutABarrier) {
+  expect(kernel("ds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)\nds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)"), true,
+         "LDS byte");
+}
+TEST(Races, ABarrierBetweenThemIsEnough) {
+  expect(kernel("ds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)\ns_barrier\nds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)"),
+         false);
+}
+TEST(Races, ABarrierDoesNotWaitForWrites) {
+  expect(kernel("ds_write_b32 v1, v0\ns_barrier\nds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)"), true,
+         "a barrier does not order what is on its way");
+}
+TEST(Races, ReadThenOverwritten) {
+  expect(kernel("ds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)\ns_barrier\nds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)\n"
+                "ds_write_b32 v1, v3\ns_waitcnt lgkmcnt(0)"),
+         true);
+}
+TEST(Races, ReadThenOverwrittenBehindABarrier) {
+  expect(kernel("ds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)\ns_barrier\nds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)\n"
+                "s_barrier\nds_write_b32 v1, v3\ns_waitcnt lgkmcnt(0)"),
+         false);
+}
+TEST(Races, ReadsStillOnTheirWayAtTheBarrier) {
+  expect(kernel("ds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)\ns_barrier\nds_read_b32 v3, v2\n"
+                "s_barrier\nds_write_b32 v1, v1\ns_waitcnt lgkmcnt(0)"),
+         true);
+}
+TEST(Races, TwoWritersOfOneByte) { expect(kernel("v_mov_b32 v4, 8\nds_write_b8 v4, v0\ns_waitcnt lgkmcnt(0)"), true); }
+TEST(Races, NeighbouringBytesAreNoRace) {
+  expect(kernel("v_lshrrev_b32 v4, 6, v0\nds_write_b8 v4, v0\ns_waitcnt lgkmcnt(0)"), false);
+}
+TEST(Races, AtomicsAmongThemselves) {
+  expect(kernel("v_mov_b32 v4, 8\nds_add_u32 v4, v0\ns_waitcnt lgkmcnt(0)"), false);
+}
+
+// LDS DMA: the bytes are written between issue and the wait, in any of the barriers' intervals.
+constexpr const char* descriptor = R"(
+  s_mov_b32 s8, s6
+  s_mov_b32 s9, s7
+  s_mov_b32 s10, 0x200
+  s_mov_b32 s11, 0x27000
+  v_readfirstlane_b32 s12, v1
+  s_mov_b32 m0, s12
+  s_nop 4
+  buffer_load_dword v1, s[8:11], 0 offen lds
+)";
+TEST(Races, DmaWaitedForByItsWaveAndABarrier) {
+  expect(kernel(std::string(descriptor) + "s_waitcnt vmcnt(0)\ns_barrier\nds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)"),
+         false);
+}
+TEST(Races, DmaReadByAnotherWaveBeforeItWasWaitedFor) {
+  expect(kernel(std::string(descriptor) + "s_barrier\nds_read_b32 v3, v2\ns_waitcnt vmcnt(0) lgkmcnt(0)"), true,
+         "buffer_load_dword");
+}
+TEST(Races, DmaReadInTheIntervalOfItsWait) {
+  expect(kernel(std::string(descriptor) + "s_barrier\ns_waitcnt vmcnt(0)\nds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)"),
+         true);
+}
+TEST(Races, DmaOverWhatAnotherWaveStillReads) {
+  expect(kernel("ds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)\ns_barrier\nds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)\n" +
+                std::string(descriptor) + "s_waitcnt vmcnt(0)"),
+         true, "LDS byte");
+}
+
+TEST(Races, BothSidesAreNamed) {
+  Buffer<uint32_t> memory(128, 7);
+  const Checked checked =
+      run_checked(kernel("ds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)\nds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)"),
+                  {memory.address()}, {.checks = static_cast<uint32_t>(Check::races), .threads = 128});
+  ASSERT_FALSE(checked.findings.empty());
+  const nlohmann::json& finding = checked.findings.front();
+  // Wave 0 ran first and read what wave 1 then writes.
+  EXPECT_EQ(finding["instruction"], "ds_write_b32 v1, v0");
+  EXPECT_EQ(finding["wave"], 1);
+  EXPECT_EQ(finding["source"]["instruction"], "ds_read_b32 v3, v2");
+  EXPECT_EQ(finding["source"]["wave"], 0);
+  EXPECT_THAT(checked.text(), HasSubstr("which wave 0 reads by 'ds_read_b32 v3, v2' at offset 0x24 of k"));
+}
+
+}  // namespace
+}  // namespace wavejit::simgpu::testing

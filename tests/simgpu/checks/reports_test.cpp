@@ -1,0 +1,59 @@
+// How findings are reported: words, JSON, order, number.
+#include <gmock/gmock.h>
+
+#include "checked.h"
+
+namespace wavejit::simgpu::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr const char* missing_wait = R"(
+  s_load_dwordx2 s[6:7], s[0:1], 0x0
+  v_lshlrev_b32 v1, 2, v0
+  s_waitcnt lgkmcnt(0)
+  global_load_dword v2, v1, s[6:7]
+  v_add_u32 v3, 1, v2)";
+
+TEST(Reports, EverythingThatIsKnown) {
+  Buffer<uint32_t> memory(64);
+  Process::instance().take_reports(SIZE_MAX);
+  const Checked checked = run_checked(Assembled(missing_wait), {memory.address()}, {.workgroups = {3, 1, 1}});
+  ASSERT_THAT(checked.findings, SizeIs(1));  // once, not once a workgroup
+  const nlohmann::json& finding = checked.findings[0];
+  EXPECT_EQ(finding["check"], "waits");
+  EXPECT_EQ(finding["kernel"], "k");
+  EXPECT_EQ(finding["function"], "k");
+  EXPECT_EQ(finding["instruction"], "v_add_u32_e32 v3, 1, v2");
+  EXPECT_EQ(finding["offset"], 0x18);
+  EXPECT_EQ(finding["workgroup"], nlohmann::json::array({0, 0, 0}));
+  EXPECT_EQ(finding["wave"], 0);
+  EXPECT_EQ(finding["lane"], 0);
+  EXPECT_EQ(finding["source"]["instruction"], "global_load_dword v2, v1, s[6:7]");
+  EXPECT_EQ(finding["source"]["offset"], 0x10);
+  EXPECT_EQ(finding["source"]["wave"], 0);
+  EXPECT_THAT(Process::instance().take_reports(SIZE_MAX),
+              AllOf(HasSubstr("kernel k: 'v_add_u32_e32 v3, 1, v2' at offset 0x18 of k"),
+                    HasSubstr("workgroup (0, 0, 0), wave 0, lane 0: waits: reads v2")));
+}
+
+TEST(Reports, FaultsAreFindingsToo) {
+  const Checked checked = run_checked(Assembled(missing_wait), {0}, {.checks = 0, .arrival = Arrival::early});
+  ASSERT_THAT(checked.findings, SizeIs(1));
+  EXPECT_EQ(checked.findings[0]["check"], "fault");
+  EXPECT_THAT(checked.text(), HasSubstr("reads 4 bytes at 0x0"));
+}
+
+TEST(Reports, TheLaunchGoesOnAndFailsAtTheEnd) {
+  Buffer<uint32_t> memory(64, 3);
+  const Checked checked =
+      run_checked(Assembled(std::string(missing_wait) + "\ns_waitcnt vmcnt(0)\nglobal_store_dword v1, v0, s[6:7]"),
+                  {memory.address()});
+  EXPECT_EQ(checked.status.code, hip_error_launch_failure);
+  EXPECT_EQ(memory[9], 9u);
+}
+
+}  // namespace
+}  // namespace wavejit::simgpu::testing

@@ -1,0 +1,144 @@
+// What was never written, followed from where it lies to where it decides something.
+#include <string>
+
+#include "checked.h"
+
+namespace wavejit::simgpu::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr uint32_t only = static_cast<uint32_t>(Check::uninitialised);
+
+struct Case {
+  std::string name;
+  std::string body;
+  std::string text;  ///< part of the report; empty: there must be none
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+class Uninitialised : public ::testing::TestWithParam<Case> {};
+
+// v1 is 4 times the thread, s[6:7] the output; v20 and up and s20 and up were never written.
+const Case cases[] = {
+    {"StoredRegister", "global_store_dword v1, v20, s[6:7]",
+     "what is stored comes from a register that was never written"},
+    {"StoredAfterArithmetic", "v_add_u32 v2, v0, v20\nglobal_store_dword v1, v2, s[6:7]", "what is stored"},
+    {"StoredAfterAScalarMove", "s_mov_b32 s8, s20\nv_mov_b32 v2, s8\nglobal_store_dword v1, v2, s[6:7]",
+     "what is stored"},
+    {"WrittenFirst", "v_mov_b32 v20, 3\nglobal_store_dword v1, v20, s[6:7]", ""},
+    {"NeverUsed", "v_add_u32 v2, v20, v21\nv_mov_b32 v2, 1\nglobal_store_dword v1, v2, s[6:7]", ""},
+    {"Address", "v_lshlrev_b32 v2, 2, v20\nglobal_load_dword v3, v2, s[6:7]", "the address comes from a register"},
+    {"LdsAddress", "v_and_b32 v2, 0xfc, v20\nds_write_b32 v2, v0", "the address"},
+    {"ScalarAddress", "s_and_b32 s8, s20, 0xfc\nbuffer_load_dword v3, off, s[12:15], s8", "the address"},
+    {"Branch", "s_cmp_eq_u32 s20, 0\ns_cbranch_scc1 over\ns_nop 0\nover:", "the condition of this branch"},
+    {"BranchOnDefinedValues", "s_cmp_eq_u32 s2, 0\ns_cbranch_scc1 over\ns_nop 0\nover:", ""},
+    {"BranchOnAMask", "v_cmp_gt_u32 vcc, 4, v20\ns_cbranch_vccnz over\ns_nop 0\nover:", "the condition of this branch"},
+    {"Exec", "v_cmp_gt_u32 vcc, 4, v20\ns_and_saveexec_b64 s[8:9], vcc", "EXEC comes from"},
+    {"SelectedAway",
+     "v_mov_b32 v2, 7\nv_cmp_le_u32 vcc, 0, v0\nv_cndmask_b32 v3, v20, v2, vcc\nglobal_store_dword v1, v3, s[6:7]", ""},
+    {"Selected",
+     "v_mov_b32 v2, 7\nv_cmp_gt_u32 vcc, 63, v0\nv_cndmask_b32 v3, v20, v2, vcc\nglobal_store_dword v1, v3, s[6:7]",
+     "what is stored"},
+    // Only the low half of v20 was written.
+    {"HalfPackedAway",
+     "v_mov_b32 v2, 7\nglobal_load_short_d16 v20, v1, s[6:7]\ns_waitcnt vmcnt(0)\n"
+     "v_pack_b32_f16 v3, v20, v2\nglobal_store_dword v1, v3, s[6:7]",
+     ""},
+    {"HalfPackedIn",
+     "v_mov_b32 v2, 7\nglobal_load_short_d16 v20, v1, s[6:7]\ns_waitcnt vmcnt(0)\n"
+     "v_pack_b32_f16 v3, v20, v2 op_sel:[1,0,0]\nglobal_store_dword v1, v3, s[6:7]",
+     "what is stored"},
+    {"HalfStored", "global_load_short_d16 v20, v1, s[6:7]\ns_waitcnt vmcnt(0)\nglobal_store_short v1, v20, s[6:7]", ""},
+    {"BytesPermutedAway",
+     "global_load_short_d16 v20, v1, s[6:7]\ns_mov_b32 s8, 0x01000100\ns_waitcnt vmcnt(0)\n"
+     "v_perm_b32 v3, v20, v20, s8\nglobal_store_dword v1, v3, s[6:7]",
+     ""},
+    {"BytesPermutedIn",
+     "global_load_short_d16 v20, v1, s[6:7]\ns_mov_b32 s8, 0x03020100\ns_waitcnt vmcnt(0)\n"
+     "v_perm_b32 v3, v20, v20, s8\nglobal_store_dword v1, v3, s[6:7]",
+     "what is stored"},
+    {"LanesThatWereOff",
+     "s_mov_b64 exec, 0xff\nv_mov_b32 v20, 1\ns_mov_b64 exec, -1\nglobal_store_dword v1, v20, s[6:7]",
+     "what is stored"},
+    {"LanesThatAreStillOff", "s_mov_b64 exec, 0xff\nv_mov_b32 v20, 1\nglobal_store_dword v1, v20, s[6:7]", ""},
+    {"LdsNeverWritten", "ds_read_b32 v2, v1\ns_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v2, s[6:7]",
+     "memory that was never written, loaded by 'ds_read_b32 v2, v1'"},
+    {"LdsWritten", "ds_write_b32 v1, v0\nds_read_b32 v2, v1\ns_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v2, s[6:7]",
+     ""},
+    {"ThroughLds", "ds_write_b32 v1, v20\nds_read_b32 v2, v1\ns_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v2, s[6:7]",
+     "what is stored"},
+    {"ThroughAPermute", "ds_bpermute_b32 v2, v1, v20\ns_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v2, s[6:7]",
+     "what is stored"},
+    {"LaneSwap",
+     "v_mov_b32 v2, 1\ns_nop 1\nv_permlane32_swap_b32 v2, v20\ns_mov_b64 exec, 0xffffffff\nglobal_store_dword v1, v2, "
+     "s[6:7]",
+     ""},
+    {"LaneSwappedIn", "v_mov_b32 v2, 1\ns_nop 1\nv_permlane32_swap_b32 v2, v20\nglobal_store_dword v1, v2, s[6:7]",
+     "what is stored"},
+    // A row of A that holds nothing spoils a row of the result, which lane 0 keeps in its first register.
+    {"MatrixRow",
+     "v_mov_b32 v8, 0\nv_mov_b32 v9, 0\nv_mov_b32 v10, 0\nv_mov_b32 v11, 0\ns_mov_b64 exec, 1\nv_mov_b32 v8, v20\n"
+     "s_mov_b64 exec, -1\ns_nop 4\nv_mfma_f32_32x32x8_f16 v[32:47], v[8:9], v[10:11], 0\ns_nop 15\ns_nop 15\n"
+     "global_store_dword v1, v33, s[6:7]\nglobal_store_dword v1, v47, s[6:7]",
+     ""},
+    {"MatrixRowStored",
+     "v_mov_b32 v8, 0\nv_mov_b32 v9, 0\nv_mov_b32 v10, 0\nv_mov_b32 v11, 0\ns_mov_b64 exec, 1\nv_mov_b32 v8, v20\n"
+     "s_mov_b64 exec, -1\ns_nop 4\nv_mfma_f32_32x32x8_f16 v[32:47], v[8:9], v[10:11], 0\ns_nop 15\ns_nop 15\n"
+     "global_store_dword v1, v32, s[6:7]",
+     "what is stored"},
+};
+
+TEST_P(Uninitialised, IsReportedWhereItDecides) {
+  const Assembled kernel(KernelSource{.body = std::string(prologue) + GetParam().body, .lds_bytes = 256});
+  Buffer<uint32_t> memory(64, 7);
+  const Checked checked = run_checked(kernel, {memory.address()}, {.checks = only});
+  if (GetParam().text.empty()) {
+    EXPECT_THAT(checked.findings, IsEmpty()) << checked.text();
+    EXPECT_TRUE(checked.status.ok()) << checked.status.text;
+  } else {
+    // What follows a bad address may fault as well.
+    ASSERT_FALSE(checked.findings.empty());
+    EXPECT_EQ(checked.findings[0]["check"], "uninitialised");
+    EXPECT_THAT(checked.text(), HasSubstr(GetParam().text));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, Uninitialised, ::testing::ValuesIn(cases),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(UninitialisedMemory, FromTheDevicesAllocator) {
+  const ScopedSettings scope;
+  Settings settings = scope.before();
+  settings.checks = only;
+  scope.set(settings);
+  DeviceMemory& memory = DeviceMemory::instance();
+  auto* in = static_cast<uint32_t*>(memory.allocate(256, MemoryKind::device, 0));
+  auto* out = static_cast<uint32_t*>(memory.allocate(256, MemoryKind::device, 0));
+  const Assembled kernel(KernelSource{.body = R"(
+  s_load_dwordx4 s[4:7], s[0:1], 0x0
+  v_lshlrev_b32 v1, 2, v0
+  s_waitcnt lgkmcnt(0)
+  global_load_dword v2, v1, s[4:5]
+  s_waitcnt vmcnt(0)
+  global_store_dword v1, v2, s[6:7])",
+                                      .kernarg_bytes = 16});
+  const std::vector<uint64_t> arguments = {reinterpret_cast<uint64_t>(in), reinterpret_cast<uint64_t>(out)};
+  memory.define(in, 255);
+  const Checked almost = run_checked(kernel, arguments, {.checks = only});
+  ASSERT_THAT(almost.names(), ElementsAre("uninitialised"));
+  EXPECT_EQ(almost.findings[0]["lane"], 63);
+  EXPECT_EQ(almost.findings[0]["source"]["instruction"], "global_load_dword v2, v1, s[4:5]");
+  memory.define(in, 256);
+  EXPECT_THAT(run_checked(kernel, arguments, {.checks = only}).findings, IsEmpty());
+  // What a kernel stored is written; a copy of what was not is not.
+  const std::vector<uint64_t> back = {arguments[1], arguments[0]};
+  EXPECT_THAT(run_checked(kernel, back, {.checks = only}).findings, IsEmpty());
+  memory.free(in);
+  memory.free(out);
+}
+
+}  // namespace
+}  // namespace wavejit::simgpu::testing
