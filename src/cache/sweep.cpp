@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -155,7 +156,8 @@ SweepResult sweep_folder(IoInterface& io, const CacheOptions& options, const Lay
   if (const auto distrust = distrust_of(io, layer.root))
     return not_done("the cache folder " + layer.root + " is not used: " + distrust->what);
   const std::string folder = target_directory(layer.root, "");
-  if (!uninterrupted([&] { return io.stat(folder); })) {
+  if (const auto there = uninterrupted([&] { return io.stat(folder); }); !there) {
+    if (there.error() != ENOENT) return not_done("cannot look at " + folder + ": " + errno_text(there.error()));
     SweepResult nothing;  // nobody has published yet
     nothing.complete = true;
     return nothing;

@@ -17,7 +17,7 @@ bool wanted(const std::vector<std::string>& targets, std::string_view target) {
 }
 
 std::unexpected<std::string> not_read_to_its_end() {
-  return std::unexpected("a folder of the source could not be read to its end");
+  return std::unexpected(std::string("a folder of the source could not be read to its end"));
 }
 
 }  // namespace

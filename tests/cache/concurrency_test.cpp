@@ -117,7 +117,7 @@ TEST(ConcurrencyTest, SixtyFourThreadsAndSixtyFourKeys) {
   MemoryLayer memory(std::size_t{1} << 20);
   Cache cache({.layers = {{.name = "user", .root = scratch / "cache", .writable = true}},
                .memory = &memory,
-               .lock_wait_nanoseconds = 20 * nanoseconds_per_second,
+               .lock_wait_nanoseconds = 300 * nanoseconds_per_second,
                .limit_bytes = 1'000'000,
                .minimum_age_nanoseconds = 60 * nanoseconds_per_second});
   constexpr int keys = 64;

@@ -102,7 +102,9 @@ TEST_P(SharedFaultTest, Sweep) {
     ASSERT_EQ(result.evicted + left, 4U) << "what is counted is gone, what is not is there";
     ASSERT_EQ(cache.counters().evicted, result.evicted);
     if (!result.reason.empty()) ASSERT_EQ(result.evicted, 0U);
-    if (left != 0 && result.complete) ASSERT_GT(result.failures + (4 - result.entries), 0U);
+    // (A file that is said to be gone is somebody else's eviction.)
+    if (left != 0 && result.complete && std::get<0>(GetParam()).code != ENOENT)
+      ASSERT_GT(result.failures + (4 - result.entries), 0U);
     if (harmless() || io.calls() < n) ASSERT_TRUE(result.complete && result.evicted == 4 && result.failures == 0);
     for (int i = 0; i < 4; ++i) {
       if (const auto hit = open_cache(root_).lookup(keys(i))) ASSERT_TRUE(same_bytes(hit->entry().code_object, code_));

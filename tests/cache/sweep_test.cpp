@@ -50,8 +50,11 @@ class SweepTest : public ::testing::Test {
   bool there(int i) const { return std::filesystem::exists(path_of(root_, nth(i))); }
   std::uint64_t bytes_there() const {
     std::uint64_t bytes = 0;
-    for (const auto& found : std::filesystem::recursive_directory_iterator(root_))
-      if (found.is_regular_file()) bytes += found.file_size();
+    for (const auto& found : std::filesystem::recursive_directory_iterator(root_)) {
+      std::error_code gone;
+      const std::uintmax_t size = found.is_regular_file(gone) ? found.file_size(gone) : 0;
+      if (!gone) bytes += size;
+    }
     return bytes;
   }
 
@@ -263,22 +266,19 @@ TEST_F(SweepTest, PublishesKeepTheLimitAtRest) {
   } io;
   CacheOptions bounded = options(limit, 0);
   bounded.io = &io;
-  std::uint64_t published = 0;
   {
     Cache cache(bounded);
     for (int i = 0; i < 300; ++i) {
       ASSERT_TRUE(cache.publish(nth(i), {.kernels = sample_kernels(), .code_object = code_}).published);
-      published +=
-          std::filesystem::exists(path_of(root_, nth(i))) ? std::filesystem::file_size(path_of(root_, nth(i))) : 0;
     }
     const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (bytes_there() > limit + limit / 10 && std::chrono::steady_clock::now() < give_up)
+    while ((bytes_there() > limit + limit / 10 || cache.counters().evicted < 100) &&
+           std::chrono::steady_clock::now() < give_up)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     EXPECT_LE(bytes_there(), limit + limit / 10);
     EXPECT_GE(cache.counters().sweeps, 2U);
     EXPECT_GE(cache.counters().evicted, 100U);
   }
-  EXPECT_GT(published, 2 * limit);
   EXPECT_EQ(io.unlinked_by_publisher, 0);
   EXPECT_FALSE(files_below(root_).entries.empty());
 }
