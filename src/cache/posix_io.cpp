@@ -149,7 +149,8 @@ class PosixIo final : public IoInterface {
 }  // namespace
 
 IoInterface& posix_io() {
-  static PosixIo io;
+  // Never destroyed: a sweep may still be under way when a process that keeps its engines ends.
+  static IoInterface& io = *new PosixIo;
   return io;
 }
 
