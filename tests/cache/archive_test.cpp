@@ -57,7 +57,7 @@ class ArchiveTest : public ::testing::Test {
 };
 
 TEST_F(ArchiveTest, EveryEntryIsFoundAndOthersAreNot) {
-  const auto before = picture_of(archive_);
+  const auto before = picture_of(scratch_.path());
   Cache cache = open_layer(archive_);
   for (int i = 0; i < entries; ++i) {
     const auto hit = cache.lookup(nth_key(i));
@@ -72,7 +72,7 @@ TEST_F(ArchiveTest, EveryEntryIsFoundAndOthersAreNot) {
   EXPECT_EQ(counters.layer_hits, static_cast<std::uint64_t>(entries));
   EXPECT_EQ(counters.absent, static_cast<std::uint64_t>(entries) + 1);
   EXPECT_FALSE(cache.publish(nth_key(77), {.kernels = sample_kernels(), .code_object = sample_code(10)}).published);
-  EXPECT_EQ(picture_of(archive_), before);
+  EXPECT_EQ(picture_of(scratch_.path()), before);
 }
 
 TEST_F(ArchiveTest, OneKeyTextForTwoTargets) {
