@@ -49,6 +49,7 @@ class SharedFaultTest : public ::testing::TestWithParam<std::tuple<Fault, bool>>
     return !sticky && (fault.code == EINTR || fault.kind == FaultyIo::Kind::one_byte);
   }
 
+  PassingIo quick_;  // syncs nothing
   ScratchDirectory scratch_;
   std::string root_ = scratch_ / "cache";
   std::string archive_ = scratch_ / "archive";
@@ -94,7 +95,9 @@ TEST_P(SharedFaultTest, Sweep) {
   const auto keys = [](int i) { return sample_key(std::to_string(i)); };
   for_every_call([&](FaultyIo& io, int n) {
     for (int i = 0; i < 4; ++i)
-      ASSERT_TRUE(open_cache(root_).publish(keys(i), {.kernels = kernels_, .code_object = code_}).published);
+      ASSERT_TRUE(open_cache(root_, Mode::read_write, &quick_)
+                      .publish(keys(i), {.kernels = kernels_, .code_object = code_})
+                      .published);
     Cache cache(
         {.layers = {{.name = "user", .root = root_, .writable = true}}, .io = &io, .minimum_age_nanoseconds = 0});
     const auto result = cache.sweep(1);
@@ -113,7 +116,7 @@ TEST_P(SharedFaultTest, Sweep) {
 }
 
 TEST_P(SharedFaultTest, LookupInAnArchive) {
-  Cache source = open_cache(root_);
+  Cache source = open_cache(root_, Mode::read_write, &quick_);
   for (int i = 0; i < 3; ++i)
     ASSERT_TRUE(source.publish(sample_key(std::to_string(i)), {.kernels = kernels_, .code_object = code_}).published);
   ASSERT_TRUE(pack_entries(source, archive_, {}));
@@ -133,7 +136,7 @@ TEST_P(SharedFaultTest, LookupInAnArchive) {
 }
 
 TEST_P(SharedFaultTest, PackReplacesWholeArchivesOnly) {
-  Cache source = open_cache(root_);
+  Cache source = open_cache(root_, Mode::read_write, &quick_);
   ASSERT_TRUE(source.publish(key_, {.kernels = kernels_, .code_object = code_}).published);
   const auto older = sample_code(321, 5);
   for_every_call([&](FaultyIo& io, int n) {
