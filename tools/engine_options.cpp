@@ -50,6 +50,18 @@ void EngineOptions::add_cache(CLI::App& command) {
       ->type_name("FOLDER");
   add_choice(command, "--cache", cache_mode_, {"off", "ro", "rw"},
              "use the disk cache or not (default: $WAVEJIT_CACHE, then rw)");
+  command
+      .add_option("--cache-layers", cache_layers_,
+                  "read-only folders and archives that are asked first, with ':' between (default: "
+                  "$WAVEJIT_CACHE_LAYERS, then none)")
+      ->type_name("PATH:…");
+}
+
+void EngineOptions::add_cache_limit(CLI::App& command) {
+  command
+      .add_option("--cache-limit", cache_limit_,
+                  "what the cache's folder may hold: 512MiB, 2GiB, none (default: $WAVEJIT_CACHE_LIMIT, then 1GiB)")
+      ->type_name("SIZE");
 }
 
 void EngineOptions::add_compiler(CLI::App& command, bool with_pipeline) {
@@ -89,6 +101,8 @@ wavejit_engine_options EngineOptions::options() const {
   options.device = given(device_);
   options.cache_directory = given(cache_directory_);
   options.cache_mode = given(cache_mode_);
+  options.cache_layers = given(cache_layers_);
+  options.cache_limit = given(cache_limit_);
   options.lowering = given(lowering_);
   options.compile = given(compile_);
   options.output_store = given(output_store_);

@@ -16,6 +16,7 @@ class EngineOptions {
   // Which of them a subcommand shows.
   void add_device(CLI::App& command);
   void add_cache(CLI::App& command);
+  void add_cache_limit(CLI::App& command);
   // Without --pipeline for a subcommand that has one of its own.
   void add_compiler(CLI::App& command, bool with_pipeline = true);
   void add_log_level(CLI::App& command);
@@ -27,6 +28,8 @@ class EngineOptions {
   std::string device_;
   std::string cache_directory_;
   std::string cache_mode_;
+  std::string cache_layers_;
+  std::string cache_limit_;
   std::string lowering_;
   std::string compile_;
   std::string output_store_;

@@ -118,6 +118,9 @@ struct wavejit_engine_options {
   const char* lazy_rescale; /* "on" (default), "off": sums follow the maximum at once          WAVEJIT_LAZY_RESCALE */
   const char* xcd_swizzle;  /* "auto" (default), "on", "off": heads stay on one die             WAVEJIT_XCD_SWIZZLE */
   const char* kv_splits;    /* "auto" (default) or a number: of calls that do not say             WAVEJIT_KV_SPLITS */
+  const char* cache_layers; /* read-only folders and archives, with ':' between, asked first   WAVEJIT_CACHE_LAYERS */
+  const char* cache_limit;  /* of cache_directory: "1GiB" (default), "512MiB", "none"           WAVEJIT_CACHE_LIMIT */
+  const char* cache_lock_wait; /* milliseconds for a process that compiles the same: "10000"  WAVEJIT_CACHE_LOCK_WAIT */
 };
 
 WAVEJIT_API wavejit_status wavejit_engine_create(const struct wavejit_engine_options* options, wavejit_engine** engine);
@@ -384,11 +387,66 @@ struct wavejit_cache_entry {
   uint32_t vgprs;
   uint32_t lds_bytes;
   uint32_t kernarg_bytes;
+  const char* layer; /* "user", or the path of a read-only layer */
 };
 typedef void (*wavejit_cache_callback)(void* context, const struct wavejit_cache_entry* entry);
-/* Visits every entry, each verified (format, key text against name, checksum). */
+/* Visits every entry of every layer, each verified (format, key text against name, checksum). A layer that cannot be
+ * used is told as one damaged entry. */
 WAVEJIT_API wavejit_status wavejit_cache_visit(const struct wavejit_engine_options* options,
                                                wavejit_cache_callback entry, void* context);
+
+/* One layer, in the order in which they are asked. */
+struct wavejit_cache_layer {
+  size_t size;
+  const char* name; /* "user" for the cache's own folder, else the path */
+  const char* path;
+  int32_t writable;
+  int32_t reserved;
+  uint64_t entries; /* whole ones */
+  uint64_t bytes;
+  uint64_t damaged;
+  uint64_t limit_bytes; /* of the writable one; 0: none */
+};
+typedef void (*wavejit_cache_layer_callback)(void* context, const struct wavejit_cache_layer* layer);
+WAVEJIT_API wavejit_status wavejit_cache_layers(const struct wavejit_engine_options* options,
+                                                wavejit_cache_layer_callback layer, void* context);
+
+struct wavejit_cache_sweep_result {
+  size_t size;
+  uint64_t entries; /* before it */
+  uint64_t bytes;
+  uint64_t evicted;
+  uint64_t evicted_bytes;
+  uint64_t leftovers_removed; /* temporary files and locks of processes that are no more */
+  uint64_t failures;          /* files and folders that could not be read or removed */
+};
+/* Makes the cache's own folder keep its limit now, as happens in the background after a compile: what was used longest
+ * ago goes first. `any_age` not 0: also what was published within the last minute. `result` may be null. */
+WAVEJIT_API wavejit_status wavejit_cache_sweep(const struct wavejit_engine_options* options, int32_t any_age,
+                                               struct wavejit_cache_sweep_result* result);
+
+struct wavejit_cache_copy_arguments {
+  size_t size;
+  const char* from;    /* a folder or an archive; null: the cache that the options name, with its layers */
+  const char* to;      /* a folder, or the archive to write; null: the cache's own folder */
+  const char* targets; /* separated by commas; null: all */
+  int32_t archive;     /* not 0: `to` is written as one archive */
+  int32_t reserved;
+};
+struct wavejit_cache_copy_result {
+  size_t size;
+  uint64_t copied;
+  uint64_t present; /* already there */
+  uint64_t damaged; /* left behind */
+  uint64_t failed;
+  uint64_t bytes; /* of what was copied */
+};
+/* Copies entries between a cache, folders that serve as layers, and archives; each is verified on the way. Existing
+ * entries are left alone, an existing archive is replaced when the new one is whole. WAVEJIT_IO_ERROR if anything could
+ * not be read to its end or written; `result`, which may be null, is filled all the same. */
+WAVEJIT_API wavejit_status wavejit_cache_copy(const struct wavejit_engine_options* options,
+                                              const struct wavejit_cache_copy_arguments* arguments,
+                                              struct wavejit_cache_copy_result* result);
 
 /* Counters of an engine. They add up: calls = memory_hits + disk_hits + misses, misses = compiled + compile_failures.
  * A call that splits keys counts by the kernel that walks the keys. */
@@ -405,6 +463,13 @@ struct wavejit_statistics {
   uint64_t damaged_entries;   /* found damaged, treated as misses */
   uint64_t cache_io_faults;   /* reads or writes that failed, treated as misses */
   uint64_t loader_rejections; /* HIP refused an entry; dropped and compiled once more */
+  /* Since 0.2; a caller compiled against 0.1 passes the smaller size. */
+  uint64_t layer_hits;        /* cache lookups that read-only layers served */
+  uint64_t user_hits;         /* … the user's folder … */
+  uint64_t cache_memory_hits; /* … and the memory that engines share when there is no disk */
+  uint64_t lock_waits;        /* waits for a process that compiled the same kernel */
+  uint64_t lock_timeouts;     /* of these, those that ended in a compile of our own */
+  uint64_t evicted_entries;   /* by this engine's sweeps */
 };
 WAVEJIT_API wavejit_status wavejit_engine_statistics(const wavejit_engine* engine,
                                                      struct wavejit_statistics* statistics);

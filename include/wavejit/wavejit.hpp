@@ -66,6 +66,9 @@ struct EngineOptions {
   std::string lazy_rescale{};     // "on", "off"
   std::string xcd_swizzle{};      // "auto", "on", "off"
   std::string kv_splits{};        // "auto", "1", "2", …
+  std::string cache_layers{};     // "/image/kernels:/opt/kernels.wavejit-archive"
+  std::string cache_limit{};      // "1GiB", "none"
+  std::string cache_lock_wait{};  // milliseconds: "10000"
   // NOLINTEND(readability-redundant-member-init)
 
   // Points into this object, which must stay while the result is used.
@@ -85,6 +88,9 @@ struct EngineOptions {
     options.lazy_rescale = lazy_rescale.c_str();
     options.xcd_swizzle = xcd_swizzle.c_str();
     options.kv_splits = kv_splits.c_str();
+    options.cache_layers = cache_layers.c_str();
+    options.cache_limit = cache_limit.c_str();
+    options.cache_lock_wait = cache_lock_wait.c_str();
     return options;
   }
 };

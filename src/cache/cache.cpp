@@ -1,8 +1,19 @@
 #include "cache/cache.h"
 
+#include <limits>
 #include <utility>
 
+#include "cache/layer.h"
+#include "cache/lock.h"
+
 namespace wavejit::cache {
+
+namespace {
+
+// What a process that ends gives to a sweep under way.
+constexpr std::int64_t last_sweep_nanoseconds = 250 * nanoseconds_per_millisecond;
+
+}  // namespace
 
 std::optional<Mode> parse_mode(std::string_view text) {
   if (text == "off") return Mode::off;
@@ -26,11 +37,32 @@ std::string_view to_text(Mode mode) {
 Key::Key(std::string text, std::string target_id)
     : text_(std::move(text)), target_id_(std::move(target_id)), digest_(digest_of(text_)) {}
 
+Turn::Turn() = default;
+Turn::Turn(Turn&&) noexcept = default;
+Turn& Turn::operator=(Turn&&) noexcept = default;
+Turn::~Turn() = default;
+
 Cache::Cache(CacheOptions options)
-    : options_(std::move(options)), io_(options_.io != nullptr ? options_.io : &posix_io()) {}
+    : options_(std::move(options)),
+      io_(options_.io != nullptr ? options_.io : &posix_io()),
+      // As if all that may lie there were new: the first publish of a process looks.
+      unswept_bytes_(options_.limit_bytes),
+      sweep_deadline_(std::numeric_limits<std::int64_t>::max()) {
+  for (std::size_t i = 0; i < options_.layers.size(); ++i)
+    open_layers_.push_back(std::make_unique<OpenLayer>(*io_, options_.layers[i], i));
+}
+
+Cache::~Cache() {
+  if (!sweeper_.joinable()) return;
+  if (io_->process_id() != sweeping_process_) {
+    sweeper_.detach();  // the thread stayed behind in the process that forked this one
+    return;
+  }
+  sweep_deadline_ = io_->monotonic_nanoseconds() + last_sweep_nanoseconds;
+}
 
 void Cache::tell(Event::Kind kind, const std::string& what) {
-  if (options_.on_event) options_.on_event({.kind = kind, .what = "cache: " + what});
+  if (options_.on_event && !what.empty()) options_.on_event({.kind = kind, .what = "cache: " + what});
 }
 
 const Layer* Cache::writable_layer() const {

@@ -5,6 +5,9 @@ namespace wavejit::cache {
 CounterValues Counters::values() const {
   return {.lookups = lookups,
           .hits = hits,
+          .layer_hits = layer_hits,
+          .user_hits = user_hits,
+          .memory_hits = memory_hits,
           .misses = misses,
           .absent = absent,
           .damaged = damaged,
@@ -14,7 +17,19 @@ CounterValues Counters::values() const {
           .published = published,
           .publish_failures = publish_failures,
           .publishes_skipped = publishes_skipped,
-          .dropped = dropped};
+          .kept_in_memory = kept_in_memory,
+          .dropped = dropped,
+          .turns = turns,
+          .turns_taken = turns_taken,
+          .turns_answered = turns_answered,
+          .turns_timed_out = turns_timed_out,
+          .turns_unlocked = turns_unlocked,
+          .turns_waited = turns_waited,
+          .sweeps = sweeps,
+          .evicted = evicted,
+          .evicted_bytes = evicted_bytes,
+          .leftovers_removed = leftovers_removed,
+          .sweep_faults = sweep_faults};
 }
 
 }  // namespace wavejit::cache

@@ -8,9 +8,12 @@ namespace wavejit::cache {
 
 // A moment's copy.
 struct CounterValues {
-  // lookups = hits + misses
+  // lookups = hits + misses; hits = layer_hits + user_hits + memory_hits
   std::uint64_t lookups = 0;
   std::uint64_t hits = 0;
+  std::uint64_t layer_hits = 0;   // read-only layers
+  std::uint64_t user_hits = 0;    // the writable folder
+  std::uint64_t memory_hits = 0;  // the process's own memory
   std::uint64_t misses = 0;
   // Why a layer did not serve a lookup, one count a layer asked.
   std::uint64_t absent = 0;       // no such file
@@ -22,7 +25,21 @@ struct CounterValues {
   std::uint64_t published = 0;
   std::uint64_t publish_failures = 0;
   std::uint64_t publishes_skipped = 0;  // the cache is off or read-only
+  std::uint64_t kept_in_memory = 0;     // of the failures and the skipped
   std::uint64_t dropped = 0;            // entries removed because their user found them unusable
+  // turns = turns_taken + turns_answered + turns_timed_out + turns_unlocked
+  std::uint64_t turns = 0;
+  std::uint64_t turns_taken = 0;      // we have the lock: others wait for us
+  std::uint64_t turns_answered = 0;   // somebody else had published it
+  std::uint64_t turns_timed_out = 0;  // the holder took longer than we wait
+  std::uint64_t turns_unlocked = 0;   // no folder to write to, or no lock to be had there
+  std::uint64_t turns_waited = 0;     // of all of these, those that had to wait
+  // Sweeps that this process made.
+  std::uint64_t sweeps = 0;
+  std::uint64_t evicted = 0;
+  std::uint64_t evicted_bytes = 0;
+  std::uint64_t leftovers_removed = 0;
+  std::uint64_t sweep_faults = 0;
 
   bool operator==(const CounterValues&) const = default;
 };
@@ -30,6 +47,9 @@ struct CounterValues {
 struct Counters {
   std::atomic<std::uint64_t> lookups{0};
   std::atomic<std::uint64_t> hits{0};
+  std::atomic<std::uint64_t> layer_hits{0};
+  std::atomic<std::uint64_t> user_hits{0};
+  std::atomic<std::uint64_t> memory_hits{0};
   std::atomic<std::uint64_t> misses{0};
   std::atomic<std::uint64_t> absent{0};
   std::atomic<std::uint64_t> damaged{0};
@@ -39,7 +59,19 @@ struct Counters {
   std::atomic<std::uint64_t> published{0};
   std::atomic<std::uint64_t> publish_failures{0};
   std::atomic<std::uint64_t> publishes_skipped{0};
+  std::atomic<std::uint64_t> kept_in_memory{0};
   std::atomic<std::uint64_t> dropped{0};
+  std::atomic<std::uint64_t> turns{0};
+  std::atomic<std::uint64_t> turns_taken{0};
+  std::atomic<std::uint64_t> turns_answered{0};
+  std::atomic<std::uint64_t> turns_timed_out{0};
+  std::atomic<std::uint64_t> turns_unlocked{0};
+  std::atomic<std::uint64_t> turns_waited{0};
+  std::atomic<std::uint64_t> sweeps{0};
+  std::atomic<std::uint64_t> evicted{0};
+  std::atomic<std::uint64_t> evicted_bytes{0};
+  std::atomic<std::uint64_t> leftovers_removed{0};
+  std::atomic<std::uint64_t> sweep_faults{0};
 
   CounterValues values() const;
 };

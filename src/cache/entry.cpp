@@ -1,12 +1,11 @@
 #include "cache/entry.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
+
+#include "cache/checksum.h"
 
 namespace wavejit::cache {
 
@@ -44,12 +43,7 @@ constexpr std::size_t rounded_up(std::size_t size) {
   return (size + entry_alignment - 1) / entry_alignment * entry_alignment;
 }
 
-XXH128_canonical_t checksum_of(std::span<const std::byte> bytes) {
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.data(), bytes.size()));
-  return canonical;
-}
-static_assert(sizeof(XXH128_canonical_t) == entry_checksum_bytes);
+static_assert(sizeof(Checksum) == entry_checksum_bytes);
 
 // Takes pieces off the front of the header; the caller has checked that they are there.
 class Taker {
@@ -156,7 +150,7 @@ std::expected<std::vector<std::byte>, std::string> serialise(const Entry& entry)
   for (const KernelFacts& kernel : entry.kernels) append(bytes, kernel.name.data(), kernel.name.size());
   bytes.resize(header);
   append(bytes, entry.code_object.data(), entry.code_object.size());
-  const XXH128_canonical_t checksum = checksum_of(bytes);
+  const Checksum checksum = checksum_of(bytes);
   append(bytes, &checksum, sizeof checksum);
   return bytes;
 }
@@ -208,7 +202,7 @@ std::expected<Entry, std::string> parse(std::span<const std::byte> file) {
   }
   // Everything that the checksum covers was only measured so far, nothing was believed.
   const std::size_t covered = file.size() - entry_checksum_bytes;
-  const XXH128_canonical_t checksum = checksum_of(file.first(covered));
+  const Checksum checksum = checksum_of(file.first(covered));
   if (std::memcmp(&checksum, file.data() + covered, sizeof checksum) != 0) {
     return std::unexpected("the checksum does not match");
   }

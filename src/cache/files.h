@@ -67,8 +67,52 @@ struct FileBytes {
   std::span<const std::byte> view() const { return {bytes.get(), size}; }
 };
 
-// Opens without following a symbolic link or waiting for a pipe, looks at what was opened, and reads it whole. Refuses
-// what is not a regular file of ours or root's, or what everybody may write to.
+inline std::unexpected<ReadFailure> read_failure(ReadProblem problem, std::string what) {
+  return std::unexpected(ReadFailure{.problem = problem, .what = std::move(what)});
+}
+
+struct OpenedFile {
+  FileHandle file;
+  FileStatus status;
+};
+
+// Opens without following a symbolic link or waiting for a pipe and looks at what was opened. Refuses what is not a
+// regular file of ours or root's, or what everybody may write to.
+std::expected<OpenedFile, ReadFailure> open_trusted(IoInterface& io, const std::string& path);
+// The same, read whole; an entry's size at most.
 std::expected<FileBytes, ReadFailure> read_entry_file(IoInterface& io, const std::string& path);
+
+// Writing. Errors are "cannot <verb> <path>: <errno text>".
+using Outcome = std::expected<void, std::string>;
+
+// Who may look at what is written; nobody else ever writes it.
+struct Permissions {
+  std::uint32_t folder;
+  std::uint32_t file;
+};
+inline constexpr Permissions users_own = {.folder = 0700, .file = 0600};
+inline constexpr Permissions readable_by_all = {.folder = 0755, .file = 0644};  // what is made to be shipped
+
+std::unexpected<std::string> cannot(std::string_view verb, const std::string& path, int code);
+std::string parent_of(const std::string& path);
+// Makes `path` and what is missing above it.
+Outcome make_directories(IoInterface& io, const std::string& path, const Permissions& permissions = users_own);
+Outcome write_whole(IoInterface& io, int file, const std::string& path, std::span<const std::byte> bytes);
+// A name that no other writer uses, readers never look at, and a sweep removes when it is old.
+std::string temporary_name(IoInterface& io);
+
+struct Temporary {
+  std::string path;
+  FileHandle file;
+};
+// A new file in `folder`, which is made if it is not there.
+std::expected<Temporary, std::string> create_temporary(IoInterface& io, const std::string& folder,
+                                                       const Permissions& permissions = users_own);
+// fdatasync, close, rename to `path`; on a failure of any the temporary is removed.
+Outcome keep_as(IoInterface& io, Temporary& temporary, const std::string& path);
+void discard(IoInterface& io, const Temporary& temporary);
+// The whole of it: readers see what was there before, or all of `bytes`.
+Outcome write_file(IoInterface& io, const std::string& path, std::span<const std::byte> bytes,
+                   const Permissions& permissions = users_own);
 
 }  // namespace wavejit::cache

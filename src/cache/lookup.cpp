@@ -2,68 +2,72 @@
 #include <utility>
 
 #include "cache/cache.h"
-#include "cache/directory.h"
-#include "cache/files.h"
+#include "cache/layer.h"
 
 namespace wavejit::cache {
 
 namespace {
 
-// What `bytes` hold must be the entry of exactly this key: a digest only names a file, and files get copied about.
-std::expected<Entry, std::string> parse_entry_of(const Key& key, std::span<const std::byte> bytes) {
-  auto entry = parse(bytes);
-  if (!entry) return entry;
-  if (entry->key_text != key.text())
-    return std::unexpected("it is the entry of another key: '" + entry->key_text + "'");
-  if (entry->target_id != key.target_id()) {
-    return std::unexpected("it is for target '" + entry->target_id + "', not '" + key.target_id() + "'");
-  }
-  return entry;
+std::optional<Hit> hit_of_bytes(std::span<const std::byte> bytes, const Key& key, std::size_t layer_index) {
+  auto own = std::make_unique<std::byte[]>(bytes.size());
+  std::ranges::copy(bytes, own.get());
+  auto entry = parse_entry_of(key, {own.get(), bytes.size()});
+  if (!entry) return std::nullopt;
+  return Hit(std::move(own), bytes.size(), *std::move(entry), "memory", "memory", layer_index);
 }
 
 }  // namespace
 
-std::optional<Hit> Cache::lookup_in(const Layer& layer, const Key& key) {
-  const std::string path = entry_path(layer.root, key.target_id(), key.digest());
-  auto file = read_entry_file(*io_, path);
-  if (!file) {
-    const ReadFailure& failure = file.error();
-    switch (failure.problem) {
-      case ReadProblem::absent:
-        ++counters_.absent;
-        break;
-      case ReadProblem::refused:
-        ++counters_.refused;
-        tell(Event::Kind::refused, "refused " + path + ": " + failure.what);
-        break;
-      case ReadProblem::damaged:
-        ++counters_.damaged;
-        tell(Event::Kind::damaged, "damaged entry " + path + ": " + failure.what);
-        break;
-      case ReadProblem::fault:
-        ++counters_.read_faults;
-        tell(Event::Kind::read_fault, path + ": " + failure.what);
-        break;
-    }
-    return std::nullopt;
-  }
-  auto entry = parse_entry_of(key, file->view());
-  if (!entry) {
-    ++counters_.damaged;
-    tell(Event::Kind::damaged, "damaged entry " + path + ": " + entry.error());
-    return std::nullopt;
-  }
-  return Hit(std::move(file->bytes), file->size, std::move(*entry), path, layer.name);
+std::optional<Hit> Cache::lookup_in_memory(const Key& key) {
+  if (options_.memory == nullptr) return std::nullopt;
+  const auto bytes = options_.memory->find(key.target_id(), key.digest());
+  if (!bytes) return std::nullopt;
+  return hit_of_bytes(*bytes, key, open_layers_.size());
 }
 
-std::optional<Hit> Cache::lookup(const Key& key) noexcept {
+std::optional<Hit> Cache::lookup_quietly(const Key& key) {
+  for (const auto& layer : open_layers_) {
+    if (auto hit = layer->find(key)) return *std::move(hit);
+  }
+  return lookup_in_memory(key);
+}
+
+std::optional<Hit> Cache::lookup(const Key& key, std::size_t first_layer) noexcept {
   ++counters_.lookups;
   // Only memory running out can throw in here; that too is a miss.
   try {
     if (options_.mode != Mode::off && is_target_id(key.target_id())) {
-      for (const Layer& layer : options_.layers) {
-        if (auto hit = lookup_in(layer, key)) {
+      for (std::size_t i = first_layer; i < open_layers_.size(); ++i) {
+        OpenLayer& layer = *open_layers_[i];
+        auto hit = layer.find(key);
+        if (hit) {
           ++counters_.hits;
+          ++(layer.description().writable ? counters_.user_hits : counters_.layer_hits);
+          return *std::move(hit);
+        }
+        switch (hit.error().problem) {
+          case ReadProblem::absent:
+            ++counters_.absent;
+            tell(Event::Kind::read_fault, hit.error().what);
+            break;
+          case ReadProblem::refused:
+            ++counters_.refused;
+            tell(Event::Kind::refused, hit.error().what);
+            break;
+          case ReadProblem::damaged:
+            ++counters_.damaged;
+            tell(Event::Kind::damaged, hit.error().what);
+            break;
+          case ReadProblem::fault:
+            ++counters_.read_faults;
+            tell(Event::Kind::read_fault, hit.error().what);
+            break;
+        }
+      }
+      if (first_layer <= open_layers_.size()) {
+        if (auto hit = lookup_in_memory(key)) {
+          ++counters_.hits;
+          ++counters_.memory_hits;
           return hit;
         }
       }

@@ -1,6 +1,7 @@
 // The C ABI over the rooms below: structs checked, exceptions stopped, the last detail kept. Nothing is decided here.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -10,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/cache_commands.h"
 #include "runtime/config.h"
 #include "runtime/engine.h"
 #include "runtime/explain.h"
@@ -74,15 +76,19 @@ void tell_warnings(const Config& config) {
 
 Result<Config> configuration(const wavejit_engine_options* options) {
   auto config = make_config(options, process_environment());
-  if (config) tell_warnings(*config);
+  if (config) {
+    tell_warnings(*config);
+    config->cache_memory = &cache::process_memory();
+  }
   return config;
 }
 
 // Sizes may be those of an older or newer caller: only what both know is written.
 template <typename Struct>
 void hand_over(Struct* to, const Struct& from) {
+  const std::size_t bytes = std::min(to->size, sizeof(Struct));
   std::memcpy(reinterpret_cast<char*>(to) + sizeof(std::size_t),
-              reinterpret_cast<const char*>(&from) + sizeof(std::size_t), sizeof(Struct) - sizeof(std::size_t));
+              reinterpret_cast<const char*>(&from) + sizeof(std::size_t), bytes - sizeof(std::size_t));
 }
 
 void visit_entry(const cache::Visited& visited, wavejit_cache_callback callback, void* context) {
@@ -90,11 +96,13 @@ void visit_entry(const cache::Visited& visited, wavejit_cache_callback callback,
   const std::string key(visited.key_hex);
   const std::string damage(visited.damage);
   const std::string target(visited.target_id);
+  const std::string layer(visited.layer);
   wavejit_cache_entry entry{};
   entry.size = sizeof entry;
   entry.path = path.c_str();
   entry.key = key.c_str();
   entry.target = target.c_str();
+  entry.layer = layer.c_str();
   entry.damage = visited.damage.empty() ? nullptr : damage.c_str();
   entry.file_bytes = visited.file_bytes;
   entry.modified_unix_seconds = visited.modified_unix_seconds;
@@ -319,11 +327,89 @@ wavejit_status wavejit_cache_visit(const wavejit_engine_options* options, waveji
   });
 }
 
+wavejit_status wavejit_cache_layers(const wavejit_engine_options* options, wavejit_cache_layer_callback layer,
+                                    void* context) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(layer, "layer", "a function that takes the layers"); !given) return given;
+    auto config = configuration(options);
+    if (!config) return std::unexpected(std::move(config.error()));
+    auto layers = describe_cache(*config);
+    if (!layers) return std::unexpected(std::move(layers.error()));
+    for (const CacheLayer& one : *layers) {
+      const wavejit_cache_layer out = {.size = sizeof out,
+                                       .name = one.name.c_str(),
+                                       .path = one.path.c_str(),
+                                       .writable = one.writable ? 1 : 0,
+                                       .reserved = 0,
+                                       .entries = one.entries,
+                                       .bytes = one.bytes,
+                                       .damaged = one.damaged,
+                                       .limit_bytes = one.limit_bytes};
+      layer(context, &out);
+    }
+    return {};
+  });
+}
+
+wavejit_status wavejit_cache_sweep(const wavejit_engine_options* options, int32_t any_age,
+                                   wavejit_cache_sweep_result* result) {
+  return guarded([&]() -> Result<void> {
+    if (result != nullptr) {
+      if (auto size = check_output_size(result, "result", sizeof *result); !size) return size;
+    }
+    auto config = configuration(options);
+    if (!config) return std::unexpected(std::move(config.error()));
+    auto swept = sweep_cache(*config, any_age != 0);
+    if (!swept) return std::unexpected(std::move(swept.error()));
+    if (result != nullptr) {
+      hand_over(result, wavejit_cache_sweep_result{.size = 0,
+                                                   .entries = swept->entries,
+                                                   .bytes = swept->bytes,
+                                                   .evicted = swept->evicted,
+                                                   .evicted_bytes = swept->evicted_bytes,
+                                                   .leftovers_removed = swept->leftovers_removed,
+                                                   .failures = swept->failures});
+    }
+    return {};
+  });
+}
+
+wavejit_status wavejit_cache_copy(const wavejit_engine_options* options, const wavejit_cache_copy_arguments* arguments,
+                                  wavejit_cache_copy_result* result) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(arguments, "arguments", "a struct wavejit_cache_copy_arguments"); !given) return given;
+    if (auto size = check_struct_size(arguments, "arguments", sizeof *arguments); !size) return size;
+    if (result != nullptr) {
+      if (auto size = check_output_size(result, "result", sizeof *result); !size) return size;
+    }
+    auto config = configuration(options);
+    if (!config) return std::unexpected(std::move(config.error()));
+    const auto text = [](const char* given) { return std::string(given != nullptr ? given : ""); };
+    auto copied = copy_cache(*config, {.from = text(arguments->from),
+                                       .to = text(arguments->to),
+                                       .targets = text(arguments->targets),
+                                       .archive = arguments->archive != 0});
+    if (!copied) return std::unexpected(std::move(copied.error()));
+    if (result != nullptr) {
+      hand_over(result, wavejit_cache_copy_result{.size = 0,
+                                                  .copied = copied->copied,
+                                                  .present = copied->present,
+                                                  .damaged = copied->damaged,
+                                                  .failed = copied->failed,
+                                                  .bytes = copied->bytes});
+    }
+    if (copied->failed == 0) return {};
+    return fail(WAVEJIT_IO_ERROR,
+                std::to_string(copied->failed) + " entries were not copied, the first: " + copied->first_failure);
+  });
+}
+
 wavejit_status wavejit_engine_statistics(const wavejit_engine* engine, wavejit_statistics* statistics) {
   return guarded([&]() -> Result<void> {
     if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
     if (auto given = require(statistics, "statistics", "a struct wavejit_statistics"); !given) return given;
-    if (auto size = check_output_size(statistics, "statistics", sizeof *statistics); !size) return size;
+    constexpr std::size_t oldest = offsetof(wavejit_statistics, layer_hits);
+    if (auto size = check_output_size(statistics, "statistics", oldest); !size) return size;
     wavejit_statistics out{};
     engine->engine->fill(out);
     hand_over(statistics, out);

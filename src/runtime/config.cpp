@@ -137,10 +137,8 @@ Result<void> choose_cache_directory(Config& config, const char* option, const En
   }
   if (from_option) return fail(WAVEJIT_INVALID_ARGUMENT, "options.cache_directory: " + directory.error());
   // A process without a home still computes: it only compiles more often.
-  if (config.cache_mode.value != cache::Mode::off) {
-    config.warnings.push_back("no disk cache: " + directory.error());
-    config.cache_mode.value = cache::Mode::off;
-  }
+  if (config.cache_mode.value != cache::Mode::off)
+    config.warnings.push_back("no disk cache: " + directory.error() + ". Kernels compiled here stay in this process");
   return {};
 }
 
@@ -202,6 +200,9 @@ const Environment& process_environment() {
   static const Environment environment = {.device = copy("WAVEJIT_DEVICE"),
                                           .cache_directory = copy("WAVEJIT_CACHE_DIR"),
                                           .cache_mode = copy("WAVEJIT_CACHE"),
+                                          .cache_layers = copy("WAVEJIT_CACHE_LAYERS"),
+                                          .cache_limit = copy("WAVEJIT_CACHE_LIMIT"),
+                                          .cache_lock_wait = copy("WAVEJIT_CACHE_LOCK_WAIT"),
                                           .lowering = copy("WAVEJIT_LOWERING"),
                                           .compile = copy("WAVEJIT_COMPILE"),
                                           .output_store = copy("WAVEJIT_O_STORE"),
@@ -222,7 +223,8 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
   if (options != nullptr) {
     // The struct has grown at its end: what an older caller does not have, it does not set.
     constexpr std::array earlier = {offsetof(wavejit_engine_options, pipeline),
-                                    offsetof(wavejit_engine_options, lazy_rescale)};
+                                    offsetof(wavejit_engine_options, lazy_rescale),
+                                    offsetof(wavejit_engine_options, cache_layers)};
     const bool is_earlier = std::ranges::find(earlier, options->size) != earlier.end();
     const std::size_t known = is_earlier ? options->size : sizeof(wavejit_engine_options);
     if (auto size = check_struct_size(options, "options", known); !size)
@@ -230,6 +232,7 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
     std::memcpy(&given, options, known);
   }
   Config config;
+  config.cache_limit.value = cache::standard_limit_bytes;
   Result<void> step = choose_device(config.device, given.device, environment.device);
   const auto next = [&](auto& setting, const char* option, const char* variable_text, const WordNames& names,
                         auto parse) {
@@ -237,6 +240,12 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
   };
   next(config.cache_mode, given.cache_mode, environment.cache_mode, {"WAVEJIT_CACHE", "cache_mode", "off, ro, rw"},
        cache::parse_mode);
+  next(config.cache_layers, given.cache_layers, environment.cache_layers,
+       {"WAVEJIT_CACHE_LAYERS", "cache_layers", cache::accepted_layers}, cache::parse_layers);
+  next(config.cache_limit, given.cache_limit, environment.cache_limit,
+       {"WAVEJIT_CACHE_LIMIT", "cache_limit", cache::accepted_limits}, cache::parse_limit);
+  next(config.cache_lock_wait, given.cache_lock_wait, environment.cache_lock_wait,
+       {"WAVEJIT_CACHE_LOCK_WAIT", "cache_lock_wait", cache::accepted_lock_waits}, cache::parse_lock_wait);
   next(config.lowering, given.lowering, environment.lowering, {"WAVEJIT_LOWERING", "lowering", "llvm, comgr"},
        parse_lowering);
   next(config.compile, given.compile, environment.compile, {"WAVEJIT_COMPILE", "compile", "inprocess, isolated"},
@@ -268,11 +277,17 @@ std::vector<std::string> describe(const Config& config) {
   const auto& pipeline = config.pipeline.value;
   const auto& swizzle = config.xcd_swizzle.value;
   const auto& splits = config.kv_splits.value;
+  std::string layers;
+  for (const std::string& layer : config.cache_layers.value) layers += (layers.empty() ? "" : ":") + layer;
   const auto switch_text = [](bool on) { return on ? "on" : "off"; };
   return {
       line("device", to_text(config.device.value), config.device.from, "WAVEJIT_DEVICE"),
       line("cache_directory", config.cache_directory.value, config.cache_directory.from, "WAVEJIT_CACHE_DIR"),
       line("cache_mode", cache::to_text(config.cache_mode.value), config.cache_mode.from, "WAVEJIT_CACHE"),
+      line("cache_layers", layers, config.cache_layers.from, "WAVEJIT_CACHE_LAYERS"),
+      line("cache_limit", cache::limit_text(config.cache_limit.value), config.cache_limit.from, "WAVEJIT_CACHE_LIMIT"),
+      line("cache_lock_wait", std::to_string(config.cache_lock_wait.value / 1'000'000), config.cache_lock_wait.from,
+           "WAVEJIT_CACHE_LOCK_WAIT"),
       line("lowering", to_text(config.lowering.value), config.lowering.from, "WAVEJIT_LOWERING"),
       line("compile", to_text(config.compile.value), config.compile.from, "WAVEJIT_COMPILE"),
       line("output_store", store ? to_text(*store) : "auto", config.output_store.from, "WAVEJIT_O_STORE"),

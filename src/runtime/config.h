@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cache/cache.h"
+#include "cache/settings.h"
 #include "runtime/failure.h"
 #include "runtime/logging.h"
 #include "templates/attention_forward/spec.h"
@@ -46,8 +47,12 @@ std::string_view to_text(CompileMode mode);
 
 struct Config {
   Setting<DeviceChoice> device;
-  Setting<std::string> cache_directory;  // resolved; empty when the mode is off and nothing resolves
+  Setting<std::string> cache_directory;  // resolved; empty when nothing resolves
   Setting<cache::Mode> cache_mode{.value = cache::Mode::read_write};
+  Setting<std::vector<std::string>> cache_layers;  // read-only folders and archives, asked first
+  Setting<std::uint64_t> cache_limit;              // bytes of the user's folder; 0: none
+  Setting<std::int64_t> cache_lock_wait{.value = cache::standard_lock_wait_nanoseconds};
+  cache::MemoryLayer* cache_memory = nullptr;  // what engines of a process share when there is no disk
   Setting<attention_forward::Lowering> lowering{.value = attention_forward::Lowering::llvm};
   Setting<CompileMode> compile{.value = CompileMode::in_process};
   Setting<std::optional<attention_forward::OutputStore>> output_store;  // nothing: auto
@@ -66,6 +71,9 @@ struct Environment {
   const char* device = nullptr;           // WAVEJIT_DEVICE
   const char* cache_directory = nullptr;  // WAVEJIT_CACHE_DIR
   const char* cache_mode = nullptr;       // WAVEJIT_CACHE
+  const char* cache_layers = nullptr;     // WAVEJIT_CACHE_LAYERS
+  const char* cache_limit = nullptr;      // WAVEJIT_CACHE_LIMIT
+  const char* cache_lock_wait = nullptr;  // WAVEJIT_CACHE_LOCK_WAIT
   const char* lowering = nullptr;         // WAVEJIT_LOWERING
   const char* compile = nullptr;          // WAVEJIT_COMPILE
   const char* output_store = nullptr;     // WAVEJIT_O_STORE

@@ -266,6 +266,12 @@ void Engine::fill(wavejit_statistics& out) const noexcept {
   out.publish_failures = cache.publish_failures;
   out.damaged_entries = cache.damaged + cache.refused;
   out.cache_io_faults = cache.read_faults + cache.publish_failures;
+  out.layer_hits = cache.layer_hits;
+  out.user_hits = cache.user_hits;
+  out.cache_memory_hits = cache.memory_hits;
+  out.lock_waits = cache.turns_waited;
+  out.lock_timeouts = cache.turns_timed_out;
+  out.evicted_entries = cache.evicted;
 }
 
 }  // namespace wavejit::runtime

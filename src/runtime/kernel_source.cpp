@@ -24,10 +24,20 @@ cache::KernelFacts facts_of(const wavejit_codegen_facts& facts) {
 
 cache::CacheOptions cache_options(const Config& config, Logger& logger) {
   cache::CacheOptions options;
-  if (config.cache_mode.value != cache::Mode::off)
-    options.layers.push_back({.name = "user", .root = config.cache_directory.value, .writable = true});
+  if (config.cache_mode.value != cache::Mode::off) {
+    const auto& layers = config.cache_layers.value;
+    for (const std::string& path : layers) options.layers.push_back({.name = path, .root = path, .writable = false});
+    if (!config.cache_directory.value.empty())
+      options.layers.push_back({.name = "user", .root = config.cache_directory.value, .writable = true});
+  }
   options.mode = config.cache_mode.value;
-  options.on_event = [&logger](const cache::Event& event) { logger.write(LogLevel::warning, event.what); };
+  options.memory = config.cache_memory;
+  options.limit_bytes = config.cache_limit.value;
+  options.lock_wait_nanoseconds = config.cache_lock_wait.value;
+  options.on_event = [&logger](const cache::Event& event) {
+    const bool routine = event.kind == cache::Event::Kind::lock_wait || event.kind == cache::Event::Kind::sweep;
+    logger.write(routine ? LogLevel::info : LogLevel::warning, event.what);
+  };
   return options;
 }
 
@@ -41,22 +51,41 @@ Result<cache::Key> KernelSource::key_of(const families::KernelSpec& spec) {
                     families::target_of(spec));
 }
 
-std::optional<KernelBinary> KernelSource::from_disk(const cache::Key& key, Phases& phases) {
+namespace {
+
+std::optional<KernelBinary> binary_of(const cache::Hit& hit) {
+  const cache::Entry& entry = hit.entry();
+  if (entry.kernels.empty()) return std::nullopt;
+  return KernelBinary{.code_object = {entry.code_object.begin(), entry.code_object.end()},
+                      .kernel_name = entry.kernels.front().name,
+                      .kernarg_bytes = entry.kernels.front().kernarg_bytes,
+                      .layer_index = hit.layer_index()};
+}
+
+}  // namespace
+
+std::optional<KernelBinary> KernelSource::from_disk(const cache::Key& key, Phases& phases, std::size_t first_layer) {
   Stopwatch watch;
-  const auto hit = cache_.lookup(key);
-  std::optional<KernelBinary> binary;
-  if (hit && !hit->entry().kernels.empty()) {
-    const cache::Entry& entry = hit->entry();
-    binary = KernelBinary{.code_object = {entry.code_object.begin(), entry.code_object.end()},
-                          .kernel_name = entry.kernels.front().name,
-                          .kernarg_bytes = entry.kernels.front().kernarg_bytes};
-  }
+  const auto hit = cache_.lookup(key, first_layer);
+  auto binary = hit ? binary_of(*hit) : std::nullopt;
   phases.lookup_ns += watch.lap();
   return binary;
 }
 
 Result<KernelSource::Compiled> KernelSource::compile(const families::KernelSpec& spec, const cache::Key& key,
-                                                     Phases& phases) {
+                                                     Phases& phases, Wanted wanted) {
+  Stopwatch watch;
+  // Held until what is compiled here has been published.
+  cache::Turn turn;
+  if (wanted == Wanted::anybodys) turn = cache_.take_turn(key);
+  if (turn.hit) {
+    if (auto binary = binary_of(*turn.hit)) {
+      phases.lookup_ns += watch.lap();
+      return Compiled{.binary = *std::move(binary), .publish = {}, .by_others = true};
+    }
+  }
+  phases.lookup_ns += watch.lap();
+
   const std::string text = families::to_text(spec);
   if (logger_.wants(LogLevel::info)) logger_.write(LogLevel::info, "compile " + text);
   auto result = codegen_.compile(text, mode_);
@@ -66,7 +95,7 @@ Result<KernelSource::Compiled> KernelSource::compile(const families::KernelSpec&
   phases.link_ns += result->raw().link_ns;
   phases.inspect_ns += result->raw().inspect_ns;
 
-  Stopwatch watch;
+  watch.lap();
   const auto bytes = result->code_object();
   const cache::KernelFacts facts = facts_of(result->facts());
   auto published = cache_.publish(key, {.kernels = {facts}, .code_object = bytes});
@@ -74,7 +103,8 @@ Result<KernelSource::Compiled> KernelSource::compile(const families::KernelSpec&
   return Compiled{.binary = {.code_object = {bytes.begin(), bytes.end()},
                              .kernel_name = facts.name,
                              .kernarg_bytes = facts.kernarg_bytes},
-                  .publish = std::move(published)};
+                  .publish = std::move(published),
+                  .by_others = false};
 }
 
 }  // namespace wavejit::runtime

@@ -23,9 +23,10 @@ struct KernelBinary {
   std::vector<std::byte> code_object;
   std::string kernel_name;
   std::uint32_t kernarg_bytes = 0;
+  std::size_t layer_index = 0;  // of what came from the cache
 };
 
-// The layers that a configuration names, packaged read-only ones first (there are none yet), the user's last.
+// The layers that a configuration names: packaged read-only ones first, the user's folder, memory.
 cache::CacheOptions cache_options(const Config& config, Logger& logger);
 
 // Safe from any thread.
@@ -35,14 +36,18 @@ class KernelSource {
 
   // Spec text + generator + identity of the lowering. Fails only for a lowering that is not on this machine.
   Result<cache::Key> key_of(const families::KernelSpec& spec);
-  // A verified entry; every fault is a miss.
-  std::optional<KernelBinary> from_disk(const cache::Key& key, Phases& phases);
+  // A verified entry; every fault is a miss. `first_layer` goes on behind an entry that the loader refused.
+  std::optional<KernelBinary> from_disk(const cache::Key& key, Phases& phases, std::size_t first_layer = 0);
 
   struct Compiled {
     KernelBinary binary;
     cache::PublishResult publish;
+    bool by_others = false;  // another process or engine published it while we waited for our turn
   };
-  Result<Compiled> compile(const families::KernelSpec& spec, const cache::Key& key, Phases& phases);
+  // `fresh` compiles here and now, whatever others publish.
+  enum class Wanted : std::uint8_t { anybodys, fresh };
+  Result<Compiled> compile(const families::KernelSpec& spec, const cache::Key& key, Phases& phases,
+                           Wanted wanted = Wanted::anybodys);
 
   cache::Cache& cache() { return cache_; }
   const cache::Cache& cache() const { return cache_; }

@@ -138,6 +138,7 @@ Result<bool> build_one(const KernelSpec& spec, KernelSource& source) {
   if (source.from_disk(*key, phases)) return true;
   auto compiled = source.compile(spec, *key, phases);
   if (!compiled) return std::unexpected(std::move(compiled.error()));
+  if (compiled->by_others) return true;
   if (!compiled->publish.published)
     return fail(WAVEJIT_IO_ERROR, families::to_text(spec) + ": not published: " + compiled->publish.reason);
   return false;

@@ -146,7 +146,11 @@ Result<Resolved> Resolver::obtain(families::KernelSpec spec, const LoadedKernel*
   kernel->key = key->hex();
   phases.route_ns += watch.lap();
 
-  if (auto binary = source_.from_disk(*key, phases)) {
+  // An entry that passed every check of ours and that the driver refuses all the same goes, once; the next layer may
+  // have a better one.
+  auto wanted = KernelSource::Wanted::anybodys;
+  for (auto binary = source_.from_disk(*key, phases); binary;) {
+    const std::size_t next_layer = binary->layer_index + 1;
     const hipError_t error = load(*kernel, *std::move(binary), phases);
     if (error == hipSuccess) {
       count(statistics_.disk_hits, part);
@@ -156,25 +160,38 @@ Result<Resolved> Resolver::obtain(families::KernelSpec spec, const LoadedKernel*
       count(statistics_.disk_hits, part);
       return std::unexpected(load_failure(*kernel, error));
     }
-    // The entry passed every check of ours and the driver refuses it all the same: out with it, once.
-    statistics_.loader_rejections.fetch_add(1);
-    (void)source_.cache().drop(*key);
-    (void)device_.hip.hipGetLastError();  // handled here: the host's next look at HIP's errors must not find it
-    logger_.write(LogLevel::warning, "the loader refused the cached kernel " + kernel->key + " (" +
-                                         error_text(device_.hip, error) + "); it is dropped and compiled again");
+    reject(*kernel, *key, error);
+    wanted = KernelSource::Wanted::fresh;
+    binary = source_.from_disk(*key, phases, next_layer);
   }
 
-  auto compiled = source_.compile(kernel->spec, *key, phases);
-  if (!compiled) {
-    count(statistics_.compile_failures, part);
-    // Not an error line: the caller gets the sentence with the status and decides what to do with it.
-    logger_.write(LogLevel::info, compiled.error().detail);
-    return std::unexpected(std::move(compiled.error()));
+  for (;;) {
+    auto compiled = source_.compile(kernel->spec, *key, phases, wanted);
+    if (!compiled) {
+      count(statistics_.compile_failures, part);
+      // Not an error line: the caller gets the sentence with the status and decides what to do with it.
+      logger_.write(LogLevel::info, compiled.error().detail);
+      return std::unexpected(std::move(compiled.error()));
+    }
+    const bool by_others = compiled->by_others;
+    const hipError_t error = load(*kernel, std::move(compiled->binary), phases);
+    if (by_others && error != hipSuccess && error != hip_abi::hipErrorOutOfMemory) {
+      reject(*kernel, *key, error);
+      wanted = KernelSource::Wanted::fresh;
+      continue;
+    }
+    count(by_others ? statistics_.disk_hits : statistics_.compiled, part);
+    if (error != hipSuccess) return std::unexpected(load_failure(*kernel, error));
+    return keep(std::move(kernel), by_others ? WAVEJIT_ORIGIN_DISK : WAVEJIT_ORIGIN_COMPILED);
   }
-  count(statistics_.compiled, part);
-  const hipError_t error = load(*kernel, std::move(compiled->binary), phases);
-  if (error != hipSuccess) return std::unexpected(load_failure(*kernel, error));
-  return keep(std::move(kernel), WAVEJIT_ORIGIN_COMPILED);
+}
+
+void Resolver::reject(const LoadedKernel& kernel, const cache::Key& key, hipError_t error) {
+  statistics_.loader_rejections.fetch_add(1);
+  (void)source_.cache().drop(key);
+  (void)device_.hip.hipGetLastError();  // handled here: the host's next look at HIP's errors must not find it
+  logger_.write(LogLevel::warning, "the loader refused the cached kernel " + kernel.key + " (" +
+                                       error_text(device_.hip, error) + "); it is dropped and compiled again");
 }
 
 hipError_t Resolver::load(LoadedKernel& kernel, KernelBinary binary, Phases& phases) {

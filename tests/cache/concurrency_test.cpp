@@ -65,7 +65,9 @@ TEST(ConcurrencyTest, EightProcessesAndEightThreadsOnOneKey) {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   }
   const std::uint64_t total = 8ULL * rounds;
-  EXPECT_EQ(cache.counters(), (CounterValues{.lookups = total, .hits = total, .publishes = total, .published = total}));
+  EXPECT_EQ(
+      cache.counters(),
+      (CounterValues{.lookups = total, .hits = total, .user_hits = total, .publishes = total, .published = total}));
   const FilesBelow files = files_below(root);
   EXPECT_EQ(files.entries.size(), 1U);
   EXPECT_TRUE(files.temporaries.empty());
@@ -107,6 +109,52 @@ TEST(ConcurrencyTest, DirectoryRemovedWhileInUse) {
   EXPECT_EQ(counters.lookups, counters.hits + counters.misses);
   EXPECT_EQ(counters.publishes, counters.published + counters.publish_failures);
   EXPECT_TRUE(cache.publish(sample_key(), {.kernels = sample_kernels(), .code_object = code_of(0)}).published);
+}
+
+// Cold start of a large process: 64 threads, each the first to need its key, all of the path at once.
+TEST(ConcurrencyTest, SixtyFourThreadsAndSixtyFourKeys) {
+  const ScratchDirectory scratch;
+  MemoryLayer memory(std::size_t{1} << 20);
+  Cache cache({.layers = {{.name = "user", .root = scratch / "cache", .writable = true}},
+               .memory = &memory,
+               .lock_wait_nanoseconds = 300 * nanoseconds_per_second,
+               .limit_bytes = 1'000'000,
+               .minimum_age_nanoseconds = 60 * nanoseconds_per_second});
+  constexpr int keys = 64;
+  std::atomic<int> good{0};
+  std::atomic<int> compiles{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < keys; ++thread) {
+      threads.emplace_back([&, thread] {
+        for (int i = 0; i < keys; ++i) {
+          const int number = (thread + i) % keys;
+          const Key key = sample_key(std::to_string(number));
+          const auto code = sample_code(1000 + static_cast<std::size_t>(number), static_cast<std::uint32_t>(number));
+          auto hit = cache.lookup(key);
+          if (!hit) {
+            Turn turn = cache.take_turn(key);
+            hit = std::move(turn.hit);
+            if (!hit) {
+              ++compiles;
+              if (!cache.publish(key, {.kernels = sample_kernels(), .code_object = code}).published) return;
+              hit = cache.lookup(key);
+            }
+          }
+          if (!hit || !same_bytes(hit->entry().code_object, code)) return;
+        }
+        ++good;
+      });
+    }
+  }
+  EXPECT_EQ(good, keys);
+  EXPECT_EQ(compiles, keys) << "each key once";
+  const CounterValues c = cache.counters();
+  EXPECT_EQ(c.lookups, c.hits + c.misses);
+  EXPECT_EQ(c.hits, c.layer_hits + c.user_hits + c.memory_hits);
+  EXPECT_EQ(c.turns, c.turns_taken + c.turns_answered + c.turns_timed_out + c.turns_unlocked);
+  EXPECT_EQ(c.turns_taken, static_cast<std::uint64_t>(keys));
+  EXPECT_EQ(c.published, static_cast<std::uint64_t>(keys));
 }
 
 }  // namespace

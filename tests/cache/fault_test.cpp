@@ -46,6 +46,7 @@ class FaultTest : public ::testing::TestWithParam<std::tuple<Fault, bool>> {
   bool interruption_once() const { return std::get<0>(GetParam()).code == EINTR && !std::get<1>(GetParam()); }
   bool sticky() const { return std::get<1>(GetParam()); }
 
+  PassingIo quick_;  // syncs nothing
   ScratchDirectory scratch_;
   Key key_ = sample_key();
   // Small: one-byte reads and writes make a call per byte.
@@ -55,7 +56,8 @@ class FaultTest : public ::testing::TestWithParam<std::tuple<Fault, bool>> {
 
 TEST_P(FaultTest, Lookup) {
   const std::string root = scratch_ / "cache";
-  ASSERT_TRUE(open_cache(root).publish(key_, {.kernels = kernels_, .code_object = code_}).published);
+  ASSERT_TRUE(
+      open_cache(root, Mode::read_write, &quick_).publish(key_, {.kernels = kernels_, .code_object = code_}).published);
   for_every_call([&](FaultyIo& io, int n) {
     Cache cache = open_cache(root, Mode::read_write, &io);
     const auto hit = cache.lookup(key_);
@@ -104,7 +106,9 @@ TEST_P(FaultTest, PublishOverAnOlderEntry) {
   const auto older = sample_code(90, 9);
   for_every_call([&](FaultyIo& io, int) {
     std::filesystem::remove_all(root);
-    ASSERT_TRUE(open_cache(root).publish(key_, {.kernels = kernels_, .code_object = older}).published);
+    ASSERT_TRUE(open_cache(root, Mode::read_write, &quick_)
+                    .publish(key_, {.kernels = kernels_, .code_object = older})
+                    .published);
     Cache cache = open_cache(root, Mode::read_write, &io);
     const auto result = cache.publish(key_, {.kernels = kernels_, .code_object = code_});
     const auto hit = open_cache(root).lookup(key_);
@@ -116,7 +120,9 @@ TEST_P(FaultTest, PublishOverAnOlderEntry) {
 TEST_P(FaultTest, DropAndVisit) {
   const std::string root = scratch_ / "cache";
   for_every_call([&](FaultyIo& io, int n) {
-    ASSERT_TRUE(open_cache(root).publish(key_, {.kernels = kernels_, .code_object = code_}).published);
+    ASSERT_TRUE(open_cache(root, Mode::read_write, &quick_)
+                    .publish(key_, {.kernels = kernels_, .code_object = code_})
+                    .published);
     Cache cache = open_cache(root, Mode::read_write, &io);
     int whole = 0;
     int damaged = 0;

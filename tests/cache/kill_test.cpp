@@ -68,6 +68,89 @@ TEST(KillTest, AtEverySystemCall) {
   }
 }
 
+// The whole cold path, lock included: who comes next waits for nobody and finds the entry or compiles.
+TEST(KillTest, AtEverySystemCallOfATurn) {
+  const ScratchDirectory scratch;
+  const Key key = sample_key();
+  const auto code = sample_code(5000);
+  bool survived = false;
+  int kills = 0;
+  for (int nth = 1; !survived; ++nth) {
+    ASSERT_LT(nth, 200);
+    const std::string root = scratch / std::to_string(nth);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      DyingIo io(nth);
+      Cache cache({.layers = {{.name = "user", .root = root, .writable = true}}, .io = &io});
+      if (cache.lookup(key)) ::_exit(1);
+      {
+        const Turn turn = cache.take_turn(key);
+        if (!turn.exclusive()) ::_exit(2);
+        if (!cache.publish(key, {.kernels = sample_kernels(), .code_object = code}).published) ::_exit(3);
+      }
+      ::_exit(0);
+    }
+    const int status = wait_for(child);
+    survived = WIFEXITED(status);
+    if (survived) {
+      EXPECT_EQ(WEXITSTATUS(status), 0);
+      EXPECT_TRUE(files_below(root).strangers.empty()) << "no lock is left";
+    } else {
+      ++kills;
+    }
+    Cache next({.layers = {{.name = "user", .root = root, .writable = true}},
+                .lock_wait_nanoseconds = 60 * nanoseconds_per_second});
+    const Turn turn = next.take_turn(key);
+    ASSERT_TRUE(turn.exclusive() || turn.hit);
+    if (turn.hit) EXPECT_TRUE(same_bytes(turn.hit->entry().code_object, code));
+    EXPECT_EQ(next.counters().turns_waited, 0U);
+    EXPECT_EQ(next.counters().damaged, 0U);
+  }
+  EXPECT_GE(kills, 15) << "lookup, lock, record, create, write, sync, close, rename, unlink, unlock at least";
+}
+
+// An evictor: every entry is whole or gone, and the next sweep ends its work.
+TEST(KillTest, AtEverySystemCallOfASweep) {
+  const ScratchDirectory scratch;
+  const auto code = sample_code(2000);
+  const auto nth_key = [](int i) { return sample_key(std::to_string(i)); };
+  bool survived = false;
+  int kills = 0;
+  for (int nth = 1; !survived; ++nth) {
+    ASSERT_LT(nth, 200);
+    const std::string root = scratch / std::to_string(nth);
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_TRUE(open_cache(root).publish(nth_key(i), {.kernels = sample_kernels(), .code_object = code}).published);
+    }
+    const auto options = [&](IoInterface* io) {
+      return CacheOptions{
+          .layers = {{.name = "user", .root = root, .writable = true}}, .io = io, .minimum_age_nanoseconds = 0};
+    };
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      DyingIo io(nth);
+      Cache cache(options(&io));
+      ::_exit(cache.sweep(1).complete ? 0 : 1);
+    }
+    const int status = wait_for(child);
+    survived = WIFEXITED(status);
+    if (survived) EXPECT_EQ(WEXITSTATUS(status), 0);
+    kills += survived ? 0 : 1;
+    Cache next(options(nullptr));
+    for (int i = 0; i < 3; ++i) {
+      if (const auto hit = next.lookup(nth_key(i))) EXPECT_TRUE(same_bytes(hit->entry().code_object, code));
+    }
+    EXPECT_EQ(next.counters().damaged, 0U);
+    const auto result = next.sweep(1);
+    EXPECT_TRUE(result.complete) << result.reason;
+    EXPECT_EQ(result.failures, 0U);
+    EXPECT_TRUE(files_below(root).entries.empty());
+  }
+  EXPECT_GE(kills, 10);
+}
+
 // At any instruction: a writer that publishes without pause is killed after a few milliseconds, again and again.
 TEST(KillTest, AtRandomMoments) {
   const ScratchDirectory scratch;

@@ -63,7 +63,8 @@ TEST_F(LookupTest, FindsWhatWasPublished) {
   EXPECT_EQ(hit->layer(), "user");
   const CounterValues counters = cache_.counters();
   EXPECT_EQ(counters,
-            (CounterValues{.lookups = 2, .hits = 1, .misses = 1, .absent = 1, .publishes = 1, .published = 1}));
+            (CounterValues{
+                .lookups = 2, .hits = 1, .user_hits = 1, .misses = 1, .absent = 1, .publishes = 1, .published = 1}));
 }
 
 TEST_F(LookupTest, AnotherProcessFindsIt) {
@@ -110,7 +111,7 @@ TEST_F(LookupTest, SparseGigabyteIsNotRead) {
   CountingIo io;
   Cache counted = open_cache(root_, Mode::read_write, &io);
   EXPECT_FALSE(counted.lookup(key_));
-  EXPECT_EQ(io.calls(), 3) << "open, fstat and close";
+  EXPECT_EQ(io.calls(), 4) << "stat of the folder, open, fstat and close";
   expect_replaced(&CounterValues::damaged, "file size is 1073741824");
 }
 
@@ -181,6 +182,12 @@ class OtherOwnerIo : public PassingIo {
   IoResult<FileStatus> fstat(int file) override {
     auto status = PassingIo::fstat(file);
     if (status) status->owner = owner_;
+    return status;
+  }
+  // The folder is ours.
+  IoResult<FileStatus> stat(const std::string& path) override {
+    auto status = PassingIo::stat(path);
+    if (status) status->owner = effective_user();
     return status;
   }
   std::uint32_t effective_user() override { return 1000; }

@@ -48,10 +48,15 @@ TEST_F(ModesTest, ReadOnlyReadsAndWritesNothing) {
   }
   EXPECT_TRUE(cache.visit([](const Visited&) {}));
   EXPECT_EQ(picture_of(scratch_.path()), before);
-  EXPECT_EQ(
-      cache.counters(),
-      (CounterValues{
-          .lookups = 3, .hits = 1, .misses = 2, .absent = 1, .damaged = 1, .publishes = 3, .publishes_skipped = 3}));
+  EXPECT_EQ(cache.counters(), (CounterValues{.lookups = 3,
+                                             .hits = 1,
+                                             .layer_hits = 0,
+                                             .user_hits = 1,
+                                             .misses = 2,
+                                             .absent = 1,
+                                             .damaged = 1,
+                                             .publishes = 3,
+                                             .publishes_skipped = 3}));
 }
 
 TEST_F(ModesTest, ReadOnlyOfNothingMakesNoFolder) {

@@ -201,7 +201,8 @@ TEST(Config, OptionsWinOverVariablesAlsoOverWrongOnes) {
 }
 
 TEST(Config, OptionsWithoutTheirSizeAreRefused) {
-  for (const std::size_t size : {std::size_t{0}, sizeof(wavejit_engine_options) - 8, std::size_t{1} << 30U}) {
+  for (const std::size_t size : {std::size_t{0}, offsetof(wavejit_engine_options, pipeline) - 8,
+                                 sizeof(wavejit_engine_options) - 4, std::size_t{1} << 30U}) {
     wavejit_engine_options options{};
     options.size = size;
     const auto config = make_config(&options, home_only());
@@ -261,11 +262,77 @@ TEST(Config, TheCacheDirectoryFollowsOptionVariableXdgHome) {
   EXPECT_EQ(make_config(&options, environment)->cache_directory.from, Provenance::option);
 }
 
-TEST(Config, WithoutAHomeTheDiskCacheIsOffAndSaysSo) {
-  const auto config = make_config(nullptr, Environment{});
+// The settings of the cache that are not one of a few words.
+TEST(Config, CacheLayersLimitAndLockWaitAreReadFromEitherPlace) {
+  struct Row {
+    const char* Environment::* variable;
+    const char* wavejit_engine_options::* option;
+    const char* good;
+    const char* shown;
+    std::vector<const char*> wrong;
+    const char* accepted;
+  };
+  const std::vector<Row> rows = {
+      {&Environment::cache_layers,
+       &wavejit_engine_options::cache_layers,
+       ":/image::/opt/k.wavejit-archive:",
+       "cache_layers=/image:/opt/k.wavejit-archive",
+       {"image", "/image:here", "/a\nb"},
+       "separated by ':'"},
+      {&Environment::cache_limit,
+       &wavejit_engine_options::cache_limit,
+       "1536MiB",
+       "cache_limit=1536MiB",
+       {"1", "0", "-1MiB", "1GB", "1 GiB", "GiB", "1023KiB", "99999999999TiB", "1.5GiB"},
+       "none, or a number"},
+      {&Environment::cache_lock_wait,
+       &wavejit_engine_options::cache_lock_wait,
+       "0",
+       "cache_lock_wait=0",
+       {"-1", "3600001", "1s", "10.5", " 1"},
+       "milliseconds"},
+  };
+  const auto shows = [](const Result<Config>& config, const std::string& line) {
+    for (const std::string& setting : describe(*config))
+      if (setting == line) return true;
+    return false;
+  };
+  for (const Row& row : rows) {
+    Environment environment = home_only();
+    environment.*row.variable = row.good;
+    EXPECT_TRUE(shows(make_config(nullptr, environment), std::string(row.shown) + " (WAVEJIT_" +
+                                                             (row.good[0] == ':'   ? "CACHE_LAYERS)"
+                                                              : row.good[0] == '1' ? "CACHE_LIMIT)"
+                                                                                   : "CACHE_LOCK_WAIT)")))
+        << row.shown;
+    wavejit_engine_options options = no_options();
+    options.*row.option = row.good;
+    EXPECT_TRUE(shows(make_config(&options, home_only()), std::string(row.shown) + " (option)"));
+    for (const char* wrong : row.wrong) {
+      environment.*row.variable = wrong;
+      const auto warned = make_config(nullptr, environment);
+      ASSERT_TRUE(warned);
+      ASSERT_EQ(warned->warnings.size(), 1U) << wrong;
+      EXPECT_THAT(warned->warnings[0], HasSubstr(row.accepted));
+      options.*row.option = wrong;
+      const auto refused = make_config(&options, home_only());
+      ASSERT_FALSE(refused) << wrong;
+      EXPECT_EQ(refused.error().status, WAVEJIT_INVALID_ARGUMENT);
+      EXPECT_THAT(refused.error().detail, HasSubstr(row.accepted));
+    }
+  }
+  EXPECT_EQ(make_config(nullptr, home_only())->cache_limit.value, std::uint64_t{1} << 30U);
+}
+
+TEST(Config, WithoutAHomeThereIsNoFolderAndAWarningButLayersCount) {
+  Environment environment;
+  environment.cache_layers = "/image";
+  const auto config = make_config(nullptr, environment);
   ASSERT_TRUE(config);
-  EXPECT_EQ(config->cache_mode.value, cache::Mode::off);
+  EXPECT_EQ(config->cache_directory.value, "");
+  EXPECT_THAT(config->cache_layers.value, ElementsAre("/image"));
   ASSERT_EQ(config->warnings.size(), 1U);
+  EXPECT_THAT(config->warnings[0], HasSubstr("stay in this process"));
 }
 
 // A caller that was compiled before the struct grew.
@@ -280,6 +347,15 @@ TEST(Config, TakesTheOptionsOfAnOlderCaller) {
   EXPECT_EQ(config->pipeline.from, Provenance::standard);
   options.size -= 8;
   EXPECT_FALSE(make_config(&options, home_only()));
+  // Each size that the struct had on its way.
+  options = no_options();
+  options.pipeline = "generic";
+  options.cache_layers = "not to be read";
+  options.size = offsetof(wavejit_engine_options, cache_layers);
+  const auto between = make_config(&options, home_only());
+  ASSERT_TRUE(between) << between.error().detail;
+  EXPECT_EQ(between->pipeline.from, Provenance::option);
+  EXPECT_EQ(between->cache_layers.from, Provenance::standard);
 }
 
 TEST(Config, DescribesEachSettingWithItsOrigin) {
@@ -292,7 +368,8 @@ TEST(Config, DescribesEachSettingWithItsOrigin) {
   EXPECT_THAT(
       describe(*config),
       ElementsAre("device=sim:gfx942 (WAVEJIT_DEVICE)", "cache_directory=/home/somebody/.cache/wavejit (default)",
-                  "cache_mode=ro (option)", "lowering=llvm (default)", "compile=inprocess (default)",
+                  "cache_mode=ro (option)", "cache_layers= (default)", "cache_limit=1GiB (default)",
+                  "cache_lock_wait=10000 (default)", "lowering=llvm (default)", "compile=inprocess (default)",
                   "output_store=auto (default)", "pipeline=auto (default)", "stagger=on (default)",
                   "setprio=on (default)", "lazy_rescale=on (default)", "xcd_swizzle=auto (default)",
                   "kv_splits=auto (default)", "log_level=warning (default)"));

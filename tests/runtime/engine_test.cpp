@@ -352,6 +352,57 @@ TEST_F(EngineTest, AnUnusableCacheDirectoryFailsNoCall) {
   EXPECT_EQ(statistics_of(*engine).publish_failures, 1U);
 }
 
+// A read-only layer whose entry the driver refuses is no verdict on what the user's folder has.
+TEST_F(EngineTest, ALayersEntryThatTheLoaderRefusesGivesWayToTheUsersOwn) {
+  const TemporaryDirectory image;
+  const std::string user = config_.cache_directory.value;
+  config_.cache_directory.value = image.path();
+  reported(*make_engine(), good_call());
+  config_.cache_directory.value = user;
+  config_.cache_layers.value = {image.path()};
+  {
+    const auto engine = make_engine();
+    EXPECT_EQ(reported(*engine, good_call()).origin, WAVEJIT_ORIGIN_DISK);
+    EXPECT_EQ(statistics_of(*engine).layer_hits, 1U);
+    EXPECT_TRUE(cache_files().empty());
+  }
+  fake_hip().loads_to_refuse = 1;
+  EXPECT_EQ(reported(*make_engine(), good_call()).origin, WAVEJIT_ORIGIN_COMPILED);
+  EXPECT_EQ(cache_files().size(), 1U);
+  fake_hip().loads_to_refuse = 1;
+  const auto engine = make_engine();
+  EXPECT_EQ(reported(*engine, good_call()).origin, WAVEJIT_ORIGIN_DISK);
+  EXPECT_EQ(statistics_of(*engine).loader_rejections, 1U);
+  EXPECT_EQ(statistics_of(*engine).user_hits, 1U);
+  EXPECT_EQ(fake_codegen().compiles, 2U);
+}
+
+// Two engines, each with a cache of its own on one folder, as two processes have: one of them compiles.
+TEST_F(EngineTest, EnginesOnOneFolderCompileOnce) {
+  fake_codegen().delay_ms = 50;
+  const auto first = make_engine();
+  const auto second = make_engine();
+  {
+    const std::jthread one([&] { reported(*first, good_call()); });
+    const std::jthread two([&] { reported(*second, good_call()); });
+  }
+  EXPECT_EQ(fake_codegen().compiles, 1U);
+  EXPECT_EQ(statistics_of(*first).compiled + statistics_of(*second).compiled, 1U);
+  EXPECT_EQ(statistics_of(*first).disk_hits + statistics_of(*second).disk_hits, 1U);
+  EXPECT_EQ(cache_files().size(), 1U) << "and no lock is left";
+}
+
+TEST_F(EngineTest, WithoutAFolderEnginesShareMemory) {
+  cache::MemoryLayer memory(std::size_t{1} << 20U);
+  config_.cache_directory.value.clear();
+  config_.cache_memory = &memory;
+  EXPECT_EQ(reported(*make_engine(), good_call()).origin, WAVEJIT_ORIGIN_COMPILED);
+  const auto engine = make_engine();
+  EXPECT_EQ(reported(*engine, good_call()).origin, WAVEJIT_ORIGIN_DISK);
+  EXPECT_EQ(statistics_of(*engine).cache_memory_hits, 1U);
+  EXPECT_EQ(fake_codegen().compiles, 1U);
+}
+
 TEST_F(EngineTest, TheCallersCurrentDeviceSurvives) {
   const auto engine = make_engine();  // on device 1
   set_current_device(0);

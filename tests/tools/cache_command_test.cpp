@@ -97,5 +97,94 @@ TEST_F(CacheCommandTest, AnotherDirectory) {
   EXPECT_THAT(run_program(scratch_, {"cache", "verify"}, {{"WAVEJIT_CACHE_DIR", other}}).out, HasSubstr("2 entries"));
 }
 
+// pack, a layer, unpack, import, export: the same kernels everywhere, and a sealed folder is enough to run.
+TEST_F(CacheCommandTest, ArchivesAndFoldersTravel) {
+  fill();
+  const std::string archive = scratch_ / "kernels.wavejit-archive";
+  const Outcome pack = run_program(scratch_, {"cache", "pack", archive});
+  ASSERT_EQ(pack.code, 0) << pack.err;
+  EXPECT_THAT(pack.out, HasSubstr("2 entries copied"));
+  const std::string packed = read_text(archive);
+  ASSERT_EQ(run_program(scratch_, {"cache", "pack", archive}).code, 0);
+  EXPECT_EQ(read_text(archive), packed) << "the same entries give the same bytes";
+
+  // As a layer over an empty folder.
+  const std::string empty = scratch_ / "empty";
+  const std::vector<std::string> as_layer = {"--cache-dir", empty, "--cache-layers", archive};
+  const auto with = [](std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  const Outcome prebuilt = run_program(
+      scratch_, with({"prebuild", "--target", "gfx942,gfx950", "attention_forward fp16 b1 q1 k1 h1 d64"}, as_layer));
+  EXPECT_THAT(prebuilt.out, HasSubstr("0 compiled, 2 already there"));
+  EXPECT_FALSE(std::filesystem::exists(empty));
+  const auto stats = nlohmann::json::parse(run_program(scratch_, with({"cache", "stats", "--json"}, as_layer)).out);
+  ASSERT_EQ(stats.size(), 2U);
+  EXPECT_EQ(stats.at(0).at("path"), archive);
+  EXPECT_EQ(stats.at(0).at("entries"), 2);
+  EXPECT_EQ(stats.at(0).at("writable"), false);
+  EXPECT_EQ(stats.at(1).at("entries"), 0);
+  EXPECT_EQ(stats.at(1).at("limit_bytes"), std::uint64_t{1} << 30U);
+  EXPECT_THAT(run_program(scratch_, with({"cache", "list"}, as_layer)).out, HasSubstr("gfx942"));
+
+  const std::string unpacked = scratch_ / "unpacked";
+  EXPECT_EQ(run_program(scratch_, {"cache", "unpack", archive, unpacked}).code, 0);
+  EXPECT_THAT(run_program(scratch_, {"cache", "verify", "--cache-dir", unpacked}).out,
+              HasSubstr("2 entries, 0 damaged"));
+  const std::string exported = scratch_ / "exported";
+  EXPECT_THAT(run_program(scratch_, {"cache", "export", exported, "--target", "gfx950"}).out,
+              HasSubstr("1 entry copied"));
+  const Outcome import =
+      run_program(scratch_, {"cache", "import", exported, "--cache-dir", scratch_ / "mine", "--json"});
+  EXPECT_EQ(nlohmann::json::parse(import.out).at("copied"), 1);
+  EXPECT_THAT(run_program(scratch_, {"cache", "import", archive, "--cache-dir", scratch_ / "mine"}).out,
+              HasSubstr("1 entry copied"));
+  EXPECT_THAT(run_program(scratch_, {"cache", "import", archive, "--cache-dir", scratch_ / "mine"}).out,
+              HasSubstr("0 entries copied"));
+}
+
+TEST_F(CacheCommandTest, DamageIsLeftBehindAndSaidByTheExitCode) {
+  fill();
+  std::filesystem::resize_file(one_entry(), 100);
+  const std::string archive = scratch_ / "a";
+  const Outcome pack = run_program(scratch_, {"cache", "pack", archive});
+  EXPECT_EQ(pack.code, 1);
+  EXPECT_THAT(pack.out, HasSubstr("1 entry copied"));
+  EXPECT_THAT(pack.out, HasSubstr("1 damaged and left behind"));
+  std::filesystem::resize_file(archive, std::filesystem::file_size(archive) - 1);
+  const Outcome verify =
+      run_program(scratch_, {"cache", "verify", "--cache-layers", archive, "--cache-dir", scratch_ / "b"});
+  EXPECT_EQ(verify.code, 1);
+  EXPECT_THAT(verify.out, HasSubstr("cut short"));
+}
+
+TEST_F(CacheCommandTest, CollectKeepsTheLimit) {
+  fill();
+  for (const char* limit : {"1GiB", "none"}) {
+    const Outcome nothing = run_program(scratch_, {"cache", "gc", "--cache-limit", limit, "--any-age"});
+    EXPECT_EQ(nothing.code, 0) << nothing.err;
+    EXPECT_THAT(nothing.out, HasSubstr("0 entries evicted"));
+  }
+  // More than the smallest limit, as large kernels are.
+  std::filesystem::resize_file(one_entry(), 1'500'000);
+  EXPECT_THAT(run_program(scratch_, {"cache", "gc", "--cache-limit", "1MiB"}).out, HasSubstr("0 entries evicted"))
+      << "just published";
+  const Outcome gc = run_program(scratch_, {"cache", "gc", "--cache-limit", "1MiB", "--any-age", "--json"});
+  EXPECT_EQ(gc.code, 0) << gc.err;
+  EXPECT_GE(nlohmann::json::parse(gc.out).at("evicted"), 1);
+}
+
+TEST_F(CacheCommandTest, WrongRequestsAreRefusedWithWhatIsAccepted) {
+  expect_one_line_error(run_program(scratch_, {"cache", "import", scratch_ / "nowhere"}), 3);
+  expect_one_line_error(run_program(scratch_, {"cache", "gc", "--cache-limit", "12"}), 2);
+  expect_one_line_error(run_program(scratch_, {"cache", "gc", "--cache", "ro"}), 2);
+  expect_one_line_error(run_program(scratch_, {"cache", "pack", scratch_ / "a", "--target", "gfx 950"}), 2);
+  expect_one_line_error(run_program(scratch_, {"cache", "pack", "/proc/no/such/a"}), 3);
+  expect_one_line_error(run_program(scratch_, {"cache", "stats", "--cache-layers", "relative"}), 2);
+  fill();
+  expect_one_line_error(run_program(scratch_, {"cache", "export", "/proc/no/such"}), 3);
+}
+
 }  // namespace
 }  // namespace wavejit::tools

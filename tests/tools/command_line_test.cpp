@@ -23,9 +23,10 @@ TEST(CommandLineTest, EachHelpTeaches) {
         Help{{"run"}, {"--q", "--lse", "--causal", "--scale", "--check", "FILE.npy", "Examples", "sim:gfx950"}},
         Help{{"explain"}, {"descriptor", "--target", "Example", "attention_forward bf16 b1 q1024"}},
         Help{{"prebuild"}, {"--target", "--list", "--jobs", "Examples", "gfx942,gfx950"}},
-        Help{{"cache"}, {"list", "info", "verify"}}, Help{{"cache", "list"}, {"--json", "--cache-dir", "Example"}},
-        Help{{"cache", "info"}, {"--json", "Example"}}, Help{{"cache", "verify"}, {"Exit code", "Example"}},
-        Help{{"supported"}, {"List"}}, Help{{"version"}, {"version"}}}) {
+        Help{{"cache"}, {"list", "info", "stats", "verify", "gc", "pack", "unpack", "import", "export"}},
+        Help{{"cache", "list"}, {"--json", "--cache-dir", "Example"}}, Help{{"cache", "info"}, {"--json", "Example"}},
+        Help{{"cache", "verify"}, {"Exit code", "Example"}}, Help{{"supported"}, {"List"}},
+        Help{{"version"}, {"version"}}}) {
     Words words = help.words;
     words.emplace_back("--help");
     const Outcome outcome = run_program(scratch, words);
@@ -74,8 +75,8 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{}, "a subcommand is missing", "run, explain, prebuild, sweep, cache, supported, version"},
         Wrong{{"frobnicate"}, "'frobnicate'", "run, explain, prebuild"},
         Wrong{{"--frobnicate"}, "'--frobnicate'", "run, explain, prebuild"},
-        Wrong{{"cache"}, "a subcommand is missing", "list, info, verify"},
-        Wrong{{"cache", "purge"}, "'purge'", "list, info, verify"},
+        Wrong{{"cache"}, "a subcommand is missing", "list, info, stats, verify, gc, pack, unpack, import, export"},
+        Wrong{{"cache", "purge"}, "'purge'", "list, info, stats, verify, gc, pack, unpack, import, export"},
         Wrong{{"cache", "verify", "--jsn"}, "'--jsn'", "--json"},
         Wrong{{"cache", "list", "--cache", "rx"}, "'rx'", "off, ro, rw"},
         Wrong{{"version", "more"}, "'more'", "--help"}, Wrong{{"run"}, "family", "wavejit run --help"},

@@ -1,4 +1,4 @@
-// cache list, cache info, cache verify: the disk cache as people and scripts want to see it.
+// cache list, info, stats, verify: the disk cache as people and scripts want to see it.
 #include <fmt/format.h>
 
 #include <array>
@@ -18,6 +18,7 @@ namespace wavejit::tools {
 namespace {
 
 struct Row {
+  std::string layer;
   std::string path;
   std::string key;
   std::string key_text;
@@ -38,7 +39,8 @@ Result<std::vector<Row>> visit_cache(const EngineOptions& engine) {
   std::vector<Row> rows;
   const wavejit_engine_options options = engine.options();
   const auto add = [](void* context, const wavejit_cache_entry* entry) {
-    static_cast<std::vector<Row>*>(context)->push_back({.path = text_or_empty(entry->path),
+    static_cast<std::vector<Row>*>(context)->push_back({.layer = text_or_empty(entry->layer),
+                                                        .path = text_or_empty(entry->path),
                                                         .key = text_or_empty(entry->key),
                                                         .key_text = text_or_empty(entry->key_text),
                                                         .target = text_or_empty(entry->target),
@@ -66,7 +68,8 @@ std::string time_text(std::int64_t seconds) {
 }
 
 nlohmann::json json_of(const Row& row) {
-  nlohmann::json json = {{"path", row.path},
+  nlohmann::json json = {{"layer", row.layer},
+                         {"path", row.path},
                          {"key", row.key},
                          {"target", row.target},
                          {"file_bytes", row.file_bytes},
@@ -145,6 +148,54 @@ Result<ExitCode> info(const EngineOptions& engine, bool json) {
   return ExitCode::ok;
 }
 
+struct LayerRow {
+  std::string name;
+  std::string path;
+  bool writable = false;
+  std::uint64_t entries = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t damaged = 0;
+  std::uint64_t limit_bytes = 0;
+};
+
+Result<ExitCode> stats(const EngineOptions& engine, bool json) {
+  std::vector<LayerRow> rows;
+  const wavejit_engine_options options = engine.options();
+  const auto add = [](void* context, const wavejit_cache_layer* layer) {
+    static_cast<std::vector<LayerRow>*>(context)->push_back({.name = text_or_empty(layer->name),
+                                                             .path = text_or_empty(layer->path),
+                                                             .writable = layer->writable != 0,
+                                                             .entries = layer->entries,
+                                                             .bytes = layer->bytes,
+                                                             .damaged = layer->damaged,
+                                                             .limit_bytes = layer->limit_bytes});
+  };
+  if (auto done = checked(wavejit_cache_layers(&options, add, &rows)); !done) return std::unexpected(done.error());
+  if (json) {
+    nlohmann::json all = nlohmann::json::array();
+    for (const LayerRow& row : rows) {
+      all.push_back({{"name", row.name},
+                     {"path", row.path},
+                     {"writable", row.writable},
+                     {"entries", row.entries},
+                     {"bytes", row.bytes},
+                     {"damaged", row.damaged},
+                     {"limit_bytes", row.limit_bytes == 0 ? nlohmann::json() : nlohmann::json(row.limit_bytes)}});
+    }
+    fmt::print("{}\n", dumped(all));
+    return ExitCode::ok;
+  }
+  if (rows.empty()) fmt::print("no layers and no folder: kernels stay in the memory of each process\n");
+  for (const LayerRow& row : rows) {
+    fmt::print("{:<9} {}: {} {}, {} bytes, {} damaged{}\n", row.writable ? "folder" : "layer", row.path, row.entries,
+               row.entries == 1 ? "entry" : "entries", row.bytes, row.damaged,
+               row.limit_bytes == 0 ? ""
+                                    : fmt::format("; {:.3g} % of its limit", 100.0 * static_cast<double>(row.bytes) /
+                                                                                 static_cast<double>(row.limit_bytes)));
+  }
+  return ExitCode::ok;
+}
+
 Result<ExitCode> verify(const EngineOptions& engine, bool json) {
   const auto rows = visit_cache(engine);
   if (!rows) return std::unexpected(rows.error());
@@ -188,19 +239,23 @@ void add_one(CLI::App& parent, Chosen& chosen, const char* name, const char* sum
 }  // namespace
 
 void add_cache(CLI::App& program, Chosen& chosen) {
-  CLI::App* command = program.add_subcommand("cache", "Look at the disk cache");
+  CLI::App* command = program.add_subcommand("cache", "Look at the disk cache, bound it, ship it");
   command->require_subcommand(1);
-  command->footer("One file per kernel; docs/cache-format.md describes them. No command here writes anything.");
+  command->footer(
+      "One file per kernel; docs/cache-format.md describes them. list, info, stats and verify write nothing.");
   add_one(*command, chosen, "list", "List every entry",
           "Each entry is read and verified as the library would.\n\nExample\n  wavejit cache list --json | jq "
           "'.[].key_text'",
           list);
   add_one(*command, chosen, "info", "Count entries and bytes by target",
           "Example\n  wavejit cache info --cache-dir /srv/kernels", info);
+  add_one(*command, chosen, "stats", "Count entries and bytes by layer, in the order in which layers are asked",
+          "Example\n  wavejit cache stats --cache-layers /image/kernels", stats);
   add_one(*command, chosen, "verify", "Check every entry: format, key text against name, target, checksum",
           "Exit code 0 when every entry is whole, 1 when one is damaged.\n\nExample\n  wavejit cache verify || echo "
           "damaged",
           verify);
+  add_cache_transfer(*command, chosen);
 }
 
 }  // namespace wavejit::tools

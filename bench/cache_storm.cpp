@@ -1,0 +1,160 @@
+// The start of a service: many processes, each with its device open, call the same kernel at the same moment with a
+// cold cache. Prints one JSON line: compiles, answers, and the time from the barrier to the last answer beside that of
+// one process alone.
+//
+//   cache_storm <processes> <lock wait in ms> [descriptor's head dim]
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "wavejit/wavejit.h"
+
+namespace {
+
+constexpr int most_processes = 256;
+constexpr long long length = 32;
+
+unsigned long long now_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1'000'000'000ULL * t.tv_sec + t.tv_nsec;
+}
+
+struct Answer {
+  unsigned long long called;
+  unsigned long long answered;
+  unsigned long long lock_waits;
+  unsigned long long digest;  // of O's bits
+  int origin;
+};
+
+struct Shared {
+  std::atomic<int> ready{0};
+  std::atomic<bool> go{false};
+  Answer answers[most_processes];
+};
+
+void require(wavejit_status status, const char* what) {
+  if (status == WAVEJIT_OK) return;
+  std::fprintf(stderr, "%s: %s\n", what, wavejit_last_detail());
+  _exit(1);
+}
+
+void one_process(Shared& shared, int index, const char* cache, const char* lock_wait, int head_dim) {
+  wavejit_engine_options options{};
+  options.size = sizeof options;
+  options.device = "sim:gfx950";
+  options.cache_directory = cache;
+  options.cache_mode = "rw";
+  options.cache_lock_wait = lock_wait;
+  wavejit_engine* engine = nullptr;
+  require(wavejit_engine_create(&options, &engine), "engine");
+  const size_t bytes = static_cast<size_t>(length) * head_dim * 2;
+  std::vector<unsigned short> values(bytes / 2);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<unsigned short>(0x3C00 + i % 512);
+  void* memory[4];
+  for (void*& block : memory) {
+    require(wavejit_device_allocate(engine, bytes, &block), "allocate");
+    require(wavejit_device_copy_in(engine, block, values.data(), bytes), "copy");
+  }
+  wavejit_call_report report{};
+  report.size = sizeof report;
+  wavejit_attention_forward_arguments call{};
+  call.size = sizeof call;
+  wavejit_tensor* tensors[4] = {&call.q, &call.k, &call.v, &call.o};
+  for (int i = 0; i < 4; ++i) *tensors[i] = wavejit_dense_tensor(memory[i], WAVEJIT_FP16, 1, length, 1, head_dim);
+  call.scale = 0.1F;
+  call.report = &report;
+
+  ++shared.ready;
+  while (!shared.go) {
+    const timespec moment = {0, 200'000};
+    nanosleep(&moment, nullptr);
+  }
+  Answer& answer = shared.answers[index];
+  answer.called = now_ns();
+  require(wavejit_attention_forward(engine, &call, nullptr), "attention_forward");
+  answer.answered = now_ns();
+  answer.origin = report.origin;
+  require(wavejit_device_synchronize(engine), "synchronize");
+  require(wavejit_device_copy_out(engine, values.data(), memory[3], bytes), "copy");
+  answer.digest = 14695981039346656037ULL;
+  for (const unsigned short value : values) answer.digest = (answer.digest ^ value) * 1099511628211ULL;
+  wavejit_statistics statistics{};
+  statistics.size = sizeof statistics;
+  require(wavejit_engine_statistics(engine, &statistics), "statistics");
+  answer.lock_waits = statistics.lock_waits;
+  wavejit_engine_destroy(engine);
+}
+
+struct Run {
+  int compiles = 0;
+  int different = 0;
+  unsigned long long lock_waits = 0;
+  double last_answer_ms = 0;
+};
+
+Run run(int processes, const char* lock_wait, int head_dim) {
+  std::string cache = (std::filesystem::temp_directory_path() / "wavejit-storm-XXXXXX").string();
+  if (mkdtemp(cache.data()) == nullptr) _exit(1);
+  void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  auto* shared = new (memory) Shared;
+  std::vector<pid_t> children;
+  for (int i = 0; i < processes; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      one_process(*shared, i, cache.c_str(), lock_wait, head_dim);
+      _exit(0);
+    }
+    children.push_back(child);
+  }
+  while (shared->ready < processes) usleep(1000);
+  const unsigned long long start = now_ns();
+  shared->go = true;
+  for (const pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (status != 0) _exit(1);
+  }
+  Run result;
+  for (int i = 0; i < processes; ++i) {
+    const Answer& answer = shared->answers[i];
+    result.compiles += answer.origin == WAVEJIT_ORIGIN_COMPILED ? 1 : 0;
+    result.different += answer.digest != shared->answers[0].digest ? 1 : 0;
+    result.lock_waits += answer.lock_waits;
+    result.last_answer_ms = std::max(result.last_answer_ms, static_cast<double>(answer.answered - start) * 1e-6);
+  }
+  munmap(memory, sizeof(Shared));
+  std::filesystem::remove_all(cache);
+  return result;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) return std::fprintf(stderr, "cache_storm <processes> <lock wait in ms> [head dim]\n"), 2;
+  const int processes = std::atoi(argv[1]);
+  const int head_dim = argc > 3 ? std::atoi(argv[3]) : 128;
+  if (processes < 1 || processes > most_processes) return 2;
+  std::vector<double> alone;
+  for (int i = 0; i < 3; ++i) alone.push_back(run(1, argv[2], head_dim).last_answer_ms);
+  std::ranges::sort(alone);
+  const Run storm = run(processes, argv[2], head_dim);
+  std::printf(
+      "{\"processes\":%d,\"compiles\":%d,\"different_answers\":%d,\"lock_waits\":%llu,\"one_compile_ms\":%.1f,"
+      "\"last_answer_ms\":%.1f,\"ratio\":%.2f}\n",
+      processes, storm.compiles, storm.different, storm.lock_waits, alone[1], storm.last_answer_ms,
+      storm.last_answer_ms / alone[1]);
+  return storm.different == 0 ? 0 : 1;
+}

@@ -1,0 +1,139 @@
+#include "runtime/cache_commands.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "runtime/kernel_source.h"
+
+namespace wavejit::runtime {
+namespace {
+
+Result<std::vector<std::string>> parse_target_ids(std::string_view text) {
+  std::vector<std::string> targets;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view target = text.substr(0, comma);
+    // Entries may be of a target that this version does not know any more, or not yet.
+    if (!cache::is_target_id(target)) {
+      return fail(WAVEJIT_INVALID_ARGUMENT, "arguments.targets: \"" + std::string(target) +
+                                                "\" is no target id; accepted: letters, digits and :+-_.");
+    }
+    targets.emplace_back(target);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return targets;
+}
+
+Failure cache_is_off() {
+  return {WAVEJIT_INVALID_ARGUMENT, "cache_mode = off: there is no cache to work on; accepted: ro, rw"};
+}
+
+Result<void> needs_folder(const Config& config) {
+  if (config.cache_mode.value != cache::Mode::read_write) {
+    return fail(WAVEJIT_INVALID_ARGUMENT, "cache_mode = " + std::string(cache::to_text(config.cache_mode.value)) +
+                                              ": this writes to the cache; accepted: rw (WAVEJIT_CACHE)");
+  }
+  if (config.cache_directory.value.empty()) {
+    return fail(WAVEJIT_INVALID_ARGUMENT,
+                "cache_directory is not given and HOME and XDG_CACHE_HOME do not tell it; accepted: a folder");
+  }
+  return {};
+}
+
+// Nothing but one place, read as a layer.
+cache::CacheOptions only_layer(const std::string& path) {
+  cache::CacheOptions options;
+  options.layers.push_back({.name = path, .root = path, .writable = false});
+  options.mode = cache::Mode::read_only;
+  return options;
+}
+
+cache::CacheOptions only_folder(const std::string& path) {
+  cache::CacheOptions options;
+  options.layers.push_back({.name = path, .root = path, .writable = true});
+  options.readable_by_all = true;
+  return options;
+}
+
+}  // namespace
+
+Result<std::vector<CacheLayer>> describe_cache(const Config& config) {
+  if (config.cache_mode.value == cache::Mode::off) return std::unexpected(cache_is_off());
+  Logger logger(config.log_level.value);
+  std::vector<CacheLayer> layers;
+  const cache::CacheOptions configured = cache_options(config, logger);
+  for (const cache::Layer& layer : configured.layers) {
+    cache::CacheOptions options = configured;
+    options.layers = {layer};
+    cache::Cache one(std::move(options));
+    CacheLayer& out =
+        layers.emplace_back(CacheLayer{.name = layer.name, .path = layer.root, .writable = layer.writable});
+    out.limit_bytes = layer.writable ? config.cache_limit.value : 0;
+    const bool whole = one.visit([&](const cache::Visited& visited) {
+      if (visited.entry == nullptr) {
+        ++out.damaged;
+        return;
+      }
+      ++out.entries;
+      out.bytes += visited.file_bytes;
+    });
+    if (!whole) {
+      return fail(WAVEJIT_IO_ERROR,
+                  layer.root + " could not be read to the end; accepted: a folder that this user may read");
+    }
+  }
+  return layers;
+}
+
+Result<cache::SweepResult> sweep_cache(const Config& config, bool any_age) {
+  if (auto folder = needs_folder(config); !folder) return std::unexpected(std::move(folder.error()));
+  Logger logger(config.log_level.value);
+  auto options = cache_options(config, logger);
+  if (any_age) options.minimum_age_nanoseconds = 0;
+  cache::Cache cache(std::move(options));
+  auto result = cache.sweep(config.cache_limit.value);
+  if (!result.reason.empty()) return fail(WAVEJIT_IO_ERROR, result.reason);
+  return result;
+}
+
+Result<cache::TransferResult> copy_cache(const Config& config, const CacheCopy& copy) {
+  auto targets = parse_target_ids(copy.targets);
+  if (!targets) return std::unexpected(std::move(targets.error()));
+  if (copy.archive && copy.to.empty()) {
+    return fail(WAVEJIT_INVALID_ARGUMENT, "arguments.to = null: an archive needs a name; accepted: a path");
+  }
+  if (copy.from.empty() && copy.to.empty()) {
+    return fail(
+        WAVEJIT_INVALID_ARGUMENT,
+        "arguments.from and arguments.to are null: the cache would be copied onto itself; accepted: one of them");
+  }
+  Logger logger(config.log_level.value);
+  if (copy.from.empty() && config.cache_mode.value == cache::Mode::off) return std::unexpected(cache_is_off());
+  cache::Cache from(copy.from.empty() ? cache_options(config, logger) : only_layer(copy.from));
+  if (!copy.from.empty() && !from.io().stat(copy.from)) {
+    return fail(WAVEJIT_NOT_FOUND,
+                "arguments.from = \"" + copy.from + "\" is not there; accepted: a folder of entries or an archive");
+  }
+  std::expected<cache::TransferResult, std::string> done;
+  if (copy.archive) {
+    done = cache::pack_entries(from, copy.to, *targets);
+  } else {
+    if (copy.to.empty()) {
+      if (auto folder = needs_folder(config); !folder) return std::unexpected(std::move(folder.error()));
+    }
+    // To the user's own folder only, whatever its layers hold: the copy is to stand on its own.
+    cache::CacheOptions destination = only_folder(copy.to);
+    if (copy.to.empty()) {
+      destination = cache_options(config, logger);
+      std::erase_if(destination.layers, [](const cache::Layer& layer) { return !layer.writable; });
+    }
+    destination.memory = nullptr;
+    cache::Cache to(std::move(destination));
+    done = cache::copy_entries(from, to, *targets);
+  }
+  if (!done) return fail(WAVEJIT_IO_ERROR, done.error());
+  return *std::move(done);
+}
+
+}  // namespace wavejit::runtime

@@ -1,0 +1,160 @@
+// cache gc, pack, unpack, import, export: what changes a cache or makes one to be shipped.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tools/commands/commands.h"
+#include "tools/engine_options.h"
+
+namespace wavejit::tools {
+
+namespace {
+
+struct Arguments {
+  EngineOptions engine;
+  std::string from;
+  std::string to;
+  std::string targets;
+  bool archive = false;
+  bool any_age = false;
+  bool json = false;
+};
+
+const char* given(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
+
+std::string count(std::uint64_t number, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", number, number == 1 ? one : many);
+}
+
+Result<ExitCode> collect(const Arguments& arguments) {
+  const wavejit_engine_options options = arguments.engine.options();
+  wavejit_cache_sweep_result result{};
+  result.size = sizeof result;
+  if (auto done = checked(wavejit_cache_sweep(&options, arguments.any_age ? 1 : 0, &result)); !done)
+    return std::unexpected(done.error());
+  if (arguments.json) {
+    const nlohmann::json json = {{"entries", result.entries},
+                                 {"bytes", result.bytes},
+                                 {"evicted", result.evicted},
+                                 {"evicted_bytes", result.evicted_bytes},
+                                 {"leftovers_removed", result.leftovers_removed},
+                                 {"failures", result.failures}};
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    fmt::print("{} evicted ({} bytes), {} removed; {} ({} bytes) stay\n", count(result.evicted, "entry", "entries"),
+               result.evicted_bytes, count(result.leftovers_removed, "leftover", "leftovers"),
+               count(result.entries - result.evicted, "entry", "entries"), result.bytes - result.evicted_bytes);
+    if (result.failures != 0)
+      fmt::print("{} could not be read or removed\n", count(result.failures, "file", "files and folders"));
+  }
+  return result.failures == 0 ? ExitCode::ok : ExitCode::check_failed;
+}
+
+// The four others are one thing: from somewhere to somewhere.
+Result<ExitCode> copy(const Arguments& arguments) {
+  const wavejit_engine_options options = arguments.engine.options();
+  const wavejit_cache_copy_arguments request = {.size = sizeof request,
+                                                .from = given(arguments.from),
+                                                .to = given(arguments.to),
+                                                .targets = given(arguments.targets),
+                                                .archive = arguments.archive ? 1 : 0,
+                                                .reserved = 0};
+  wavejit_cache_copy_result result{};
+  result.size = sizeof result;
+  const auto done = checked(wavejit_cache_copy(&options, &request, &result));
+  if (!done) return std::unexpected(done.error());
+  if (arguments.json) {
+    const nlohmann::json json = {
+        {"copied", result.copied}, {"present", result.present}, {"damaged", result.damaged}, {"bytes", result.bytes}};
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    fmt::print("{} copied ({} bytes), {} already there, {} damaged and left behind\n",
+               count(result.copied, "entry", "entries"), result.bytes, result.present, result.damaged);
+  }
+  return result.damaged == 0 ? ExitCode::ok : ExitCode::check_failed;
+}
+
+CLI::App* add_one(CLI::App& parent, Chosen& chosen, const std::shared_ptr<Arguments>& arguments, const char* name,
+                  const char* summary, const char* footer, Result<ExitCode> (*action)(const Arguments&)) {
+  CLI::App* command = parent.add_subcommand(name, summary);
+  command->add_flag("--json", arguments->json, "for programs instead of people");
+  arguments->engine.add_cache(*command);
+  arguments->engine.add_log_level(*command);
+  command->footer(footer);
+  command->callback([&chosen, arguments, action] { chosen = [arguments, action] { return action(*arguments); }; });
+  return command;
+}
+
+void add_targets(CLI::App& command, Arguments& arguments) {
+  command.add_option("--target", arguments.targets, "only entries for these targets: gfx942,gfx950 (default: all)")
+      ->type_name("TARGET,…");
+}
+
+}  // namespace
+
+void add_cache_transfer(CLI::App& cache, Chosen& chosen) {
+  const auto make = [] { return std::make_shared<Arguments>(); };
+
+  auto arguments = make();
+  CLI::App* command = add_one(
+      cache, chosen, arguments, "gc", "Evict what was used longest ago until the cache keeps its limit",
+      "The same happens in the background after a compile. Never touches layers, nor, without --any-age, what was\n"
+      "published within the last minute. Also removes temporary files and locks of processes that were killed more\n"
+      "than an hour ago. Exit code 1 when something could not be read or removed.\n\n"
+      "Example\n  wavejit cache gc --cache-limit 256MiB",
+      collect);
+  arguments->engine.add_cache_limit(*command);
+  command->add_flag("--any-age", arguments->any_age, "evict even what was published within the last minute");
+
+  arguments = make();
+  arguments->archive = true;
+  command =
+      add_one(cache, chosen, arguments, "pack", "Write the cache's entries into one archive",
+              "An archive is one file that serves as a read-only layer: WAVEJIT_CACHE_LAYERS=/path/to/it. The same\n"
+              "entries give the same bytes. Exit code 1 when a damaged entry was left behind.\n\n"
+              "Example\n  wavejit cache pack kernels.wavejit-archive --target gfx950",
+              copy);
+  command
+      ->add_option("archive", arguments->to, "the file to write; an existing one is replaced when the new one is whole")
+      ->required()
+      ->type_name("ARCHIVE");
+  add_targets(*command, *arguments);
+
+  arguments = make();
+  command =
+      add_one(cache, chosen, arguments, "unpack", "Write an archive's entries into a folder that serves as a layer",
+              "Exit code 1 when a damaged entry was left behind.\n\n"
+              "Example\n  wavejit cache unpack kernels.wavejit-archive /srv/kernels",
+              copy);
+  command->add_option("archive", arguments->from, "the archive to read")->required()->type_name("ARCHIVE");
+  command->add_option("folder", arguments->to, "made if it is not there; entries that it has are left alone")
+      ->required()
+      ->type_name("FOLDER");
+  add_targets(*command, *arguments);
+
+  arguments = make();
+  command =
+      add_one(cache, chosen, arguments, "import", "Copy the entries of a folder or an archive into the cache",
+              "Each is verified on the way; entries that the cache has are left alone. Exit code 1 when a damaged\n"
+              "entry was left behind.\n\n"
+              "Example\n  wavejit cache import kernels.wavejit-archive",
+              copy);
+  command->add_option("from", arguments->from, "a folder of entries or an archive")->required()->type_name("PATH");
+  add_targets(*command, *arguments);
+
+  arguments = make();
+  command =
+      add_one(cache, chosen, arguments, "export", "Copy the cache's entries into a folder that serves as a layer",
+              "What is written may be read by everybody, unlike the cache itself. Exit code 1 when a damaged entry\n"
+              "was left behind.\n\n"
+              "Example\n  wavejit cache export /image/kernels --target gfx942,gfx950",
+              copy);
+  command->add_option("folder", arguments->to, "made if it is not there; entries that it has are left alone")
+      ->required()
+      ->type_name("FOLDER");
+  add_targets(*command, *arguments);
+}
+
+}  // namespace wavejit::tools
