@@ -130,7 +130,6 @@ Result<void> choose_cache_directory(Config& config, const char* option, const En
                                 : from_variable ? Provenance::environment
                                                 : Provenance::standard;
   auto directory = cache::resolve_directory({.directory = from_option ? option : environment.cache_directory,
-                                             .miss_log = copy("WAVEJIT_MISS_LOG"),
                                              .xdg_cache_home = environment.xdg_cache_home,
                                              .home = environment.home});
   if (directory) {
@@ -221,6 +220,7 @@ const Environment& process_environment() {
                                           .lazy_rescale = copy("WAVEJIT_LAZY_RESCALE"),
                                           .xcd_swizzle = copy("WAVEJIT_XCD_SWIZZLE"),
                                           .kv_splits = copy("WAVEJIT_KV_SPLITS"),
+                                          .miss_log = copy("WAVEJIT_MISS_LOG"),
                                           .xdg_cache_home = copy("XDG_CACHE_HOME"),
                                           .home = copy("HOME")};
   return environment;

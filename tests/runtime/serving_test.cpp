@@ -192,6 +192,16 @@ TEST_F(Serving, ASealedEngineRefusesAndNamesTheLine) {
   EXPECT_TRUE(engine->attention_forward(&cold, nullptr));
 }
 
+TEST_F(Serving, WhatNoKernelDoesIsToldAsSuch) {
+  const auto engine = make_engine();
+  const auto impossible = good_call(1, 1, 1, 1, 1, 200);
+  fake_hip().capturing = hip_abi::hipStreamCaptureStatusActive;
+  EXPECT_EQ(failure_of(*engine, impossible, created_stream()).status, WAVEJIT_UNSUPPORTED);
+  engine->seal(true);
+  EXPECT_EQ(failure_of(*engine, impossible).status, WAVEJIT_UNSUPPORTED);
+  EXPECT_EQ(statistics_of(*engine).compile_failures, 2U);
+}
+
 TEST_F(Serving, SealedMeansNoLookAtTheDiskEither) {
   ASSERT_TRUE(prepare(*make_engine(), {decode}));  // on disk now
   const auto engine = make_engine();
