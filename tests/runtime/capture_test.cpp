@@ -61,9 +61,19 @@ struct Problem {
 
 constexpr const char* line = "attention_forward fp16 b1 q40 k40 h2 d64";
 
+// Ordinals depend on what a process has opened before.
+int device_of(const DeviceBuffer& buffer) {
+  hipPointerAttribute_t attributes = {};
+  EXPECT_EQ(hipPointerGetAttributes(&attributes, buffer.data()), hipSuccess);
+  return attributes.device;
+}
+
 class CaptureTest : public ::testing::TestWithParam<hipStreamCaptureMode> {
  protected:
-  void SetUp() override { ASSERT_EQ(hipStreamCreateWithFlags(&stream_, hipStreamNonBlocking), hipSuccess); }
+  void SetUp() override {
+    ASSERT_EQ(hipSetDevice(device_of(engine_.allocate(16))), hipSuccess);
+    ASSERT_EQ(hipStreamCreateWithFlags(&stream_, hipStreamNonBlocking), hipSuccess);
+  }
   void TearDown() override { EXPECT_EQ(hipStreamDestroy(stream_), hipSuccess); }
 
   hipStreamCaptureStatus status() const {
@@ -126,6 +136,7 @@ TEST_P(CaptureTest, AColdCallOnAnotherThreadBreaksNoCapture) {
   Problem problem(engine_);
   ASSERT_EQ(hipStreamBeginCapture(stream_, GetParam()), hipSuccess);
   std::thread([&] {
+    ASSERT_EQ(hipSetDevice(device_of(problem.q)), hipSuccess);
     hipStream_t mine = nullptr;
     ASSERT_EQ(hipStreamCreateWithFlags(&mine, hipStreamNonBlocking), hipSuccess);
     EXPECT_NO_THROW(engine_.attention_forward(problem.call, mine));
@@ -147,12 +158,10 @@ TEST(Devices, EachEngineHasItsOwnWhateverDeviceIsCurrent) {
   Engine third(on("sim:gfx942x3:2"));
   Problem on_first(first);
   Problem on_third(third);
-  hipPointerAttribute_t attributes[2] = {};
-  ASSERT_EQ(hipPointerGetAttributes(&attributes[0], on_first.q.data()), hipSuccess);
-  ASSERT_EQ(hipPointerGetAttributes(&attributes[1], on_third.q.data()), hipSuccess);
-  EXPECT_EQ(attributes[1].device, attributes[0].device + 2);
+  const int device = device_of(on_third.q);
+  EXPECT_EQ(device, device_of(on_first.q) + 2);
   // A stream of the third device, used by a thread whose current device is another.
-  ASSERT_EQ(hipSetDevice(attributes[1].device), hipSuccess);
+  ASSERT_EQ(hipSetDevice(device), hipSuccess);
   hipStream_t stream = nullptr;
   ASSERT_EQ(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), hipSuccess);
   ASSERT_EQ(hipSetDevice(0), hipSuccess);
