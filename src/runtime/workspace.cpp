@@ -8,9 +8,6 @@
 namespace wavejit::runtime {
 namespace {
 
-using hip_abi::hipError_t;
-using hip_abi::hipSuccess;
-
 // A guess: small problems then share one size and never grow.
 constexpr std::uint64_t least_bytes = std::uint64_t{1} << 20;
 
@@ -21,15 +18,16 @@ std::uint64_t this_thread() {
   return mine;
 }
 
+hip_abi::hipStream_t stream_of(std::uint64_t handle) { return reinterpret_cast<hip_abi::hipStream_t>(handle); }
+
 }  // namespace
 
 Workspaces::~Workspaces() {
-  const CurrentDevice current(device_.hip, device_.ordinal);
   for (Slot* slot = first_.load(std::memory_order_acquire); slot != nullptr;) {
-    if (slot->memory != nullptr) (void)device_.hip.hipFree(slot->memory);
+    allocator_.release(slot->memory, slot->bytes, stream_of(slot->stream));
     delete std::exchange(slot, slot->next);
   }
-  for (void* memory : outgrown_) (void)device_.hip.hipFree(memory);
+  for (const Outgrown& old : outgrown_) allocator_.release(old.memory, old.bytes, old.stream);
 }
 
 Workspaces::Loan::~Loan() {
@@ -66,43 +64,49 @@ Workspaces::Slot* Workspaces::add(std::uint64_t stream, std::uint64_t thread) {
 }
 
 Result<void> Workspaces::grow(Slot& slot, std::uint64_t bytes) {
-  const CurrentDevice current(device_.hip, device_.ordinal);
-  hipError_t error = current.error();
-  void* memory = nullptr;
-  // Room to grow first, then what is needed, then what is needed in place of what was outgrown.
+  const hip_abi::hipStream_t stream = stream_of(slot.stream);
+  const auto full = [](const Result<void*>& memory) {
+    return !memory && memory.error().status == WAVEJIT_OUT_OF_MEMORY;
+  };
+  const auto out_of_the_way = [&] {
+    if (slot.memory != nullptr) outgrown_.push_back({std::exchange(slot.memory, nullptr), slot.bytes, stream});
+  };
+  // Room to grow first, then what is needed, then what is needed in place of what was outgrown. HIP's error of an
+  // attempt is handled here: the host's next look at HIP's errors must not find it.
   const std::uint64_t roomy = std::max({bytes, 2 * slot.bytes, least_bytes});
   std::uint64_t got = roomy;
-  if (error == hipSuccess) error = device_.hip.hipMalloc(&memory, got);
-  if (error == hip_abi::hipErrorOutOfMemory && got != bytes) {
-    (void)device_.hip.hipGetLastError();  // handled here: the host's next look at HIP's errors must not find it
+  Result<void*> memory = allocator_.allocate(got, stream);
+  if (full(memory) && got != bytes) {
+    (void)device_.hip.hipGetLastError();
     got = bytes;
-    error = device_.hip.hipMalloc(&memory, got);
+    memory = allocator_.allocate(got, stream);
   }
-  if (error == hip_abi::hipErrorOutOfMemory) {
+  if (full(memory)) {
     (void)device_.hip.hipGetLastError();
     const std::scoped_lock lock(mutex_);
-    if (slot.memory != nullptr) outgrown_.push_back(std::exchange(slot.memory, nullptr));
+    out_of_the_way();
     slot.bytes = 0;
     free_outgrown();
-    error = device_.hip.hipMalloc(&memory, got);
+    memory = allocator_.allocate(got, stream);
   }
-  if (error != hipSuccess) {
-    const bool full = error == hip_abi::hipErrorOutOfMemory;
-    return fail(full ? WAVEJIT_OUT_OF_MEMORY : WAVEJIT_DEVICE_ERROR,
-                "splits need a workspace of " + std::to_string(bytes) + " bytes on " + device_.name + ", which has " +
-                    std::to_string(device_.memory_bytes) + " in all: " + error_text(device_.hip, error) +
-                    "; accepted: fewer splits, or a workspace of the caller's");
+  if (!memory) {
+    return fail(memory.error().status, "splits need a workspace of " + std::to_string(bytes) + " bytes on " +
+                                           device_.name + ", which has " + std::to_string(device_.memory_bytes) +
+                                           " in all: " + memory.error().detail +
+                                           "; accepted: fewer splits, or a workspace of the caller's");
   }
   const std::scoped_lock lock(mutex_);
-  if (slot.memory != nullptr) outgrown_.push_back(slot.memory);
-  slot.memory = memory;
+  out_of_the_way();
+  slot.memory = *memory;
   slot.bytes = got;
   return {};
 }
 
 void Workspaces::free_outgrown() {
-  if (outgrown_.empty() || device_.hip.hipDeviceSynchronize() != hipSuccess) return;
-  for (void* memory : outgrown_) (void)device_.hip.hipFree(memory);
+  if (outgrown_.empty()) return;
+  const CurrentDevice current(device_.hip, device_.ordinal);
+  if (current.error() != hip_abi::hipSuccess || device_.hip.hipDeviceSynchronize() != hip_abi::hipSuccess) return;
+  for (const Outgrown& old : outgrown_) allocator_.release(old.memory, old.bytes, old.stream);
   outgrown_.clear();
 }
 

@@ -18,6 +18,7 @@
 
 #include "runtime/failure.h"
 #include "runtime/hip_library.h"
+#include "runtime/workspace_allocator.h"
 
 namespace wavejit::runtime {
 
@@ -25,7 +26,7 @@ class Workspaces {
   struct Slot;
 
  public:
-  explicit Workspaces(const HipDevice& device) : device_(device) {}
+  Workspaces(const HipDevice& device, const Hooks& hooks) : device_(device), allocator_(device, hooks) {}
   ~Workspaces();
   Workspaces(const Workspaces&) = delete;
   Workspaces& operator=(const Workspaces&) = delete;
@@ -66,10 +67,18 @@ class Workspaces {
   Result<void> grow(Slot& slot, std::uint64_t bytes);
   void free_outgrown();
 
+  // Memory that is to be given back, as it was asked for.
+  struct Outgrown {
+    void* memory;
+    std::uint64_t bytes;
+    hip_abi::hipStream_t stream;
+  };
+
   const HipDevice& device_;
+  WorkspaceAllocator allocator_;
   std::atomic<Slot*> first_{nullptr};
   std::mutex mutex_;  // of what follows, and of growing the list
-  std::vector<void*> outgrown_;
+  std::vector<Outgrown> outgrown_;
 };
 
 }  // namespace wavejit::runtime
