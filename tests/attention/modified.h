@@ -60,7 +60,7 @@ inline std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
 class Pipelines {
  public:
   explicit Pipelines(const std::string& target, wavejit_engine_options options = {}) {
-    for (const char* pipeline : {"generic", "dualwave", "auto"}) {
+    for (const char* pipeline : {"generic", "dualwave", "interleaved", "auto"}) {
       options.pipeline = pipeline;
       engines_.push_back(std::make_unique<Engine>(target, options));
     }
@@ -68,9 +68,10 @@ class Pipelines {
   Engine& generic() { return *engines_.front(); }
   const std::vector<std::unique_ptr<Engine>>& engines() const { return engines_; }
 
-  // Refused for what the target lacks, and not for what was asked for.
+  // Refused for what the target is, and not for what was asked for.
   static bool not_on_this_target(const AttentionOutput& output) {
-    return output.status == WAVEJIT_UNSUPPORTED && output.detail.contains("does not have; accepted: auto");
+    return output.status == WAVEJIT_UNSUPPORTED && output.detail.contains(": pipeline=") &&
+           output.detail.contains("; accepted: auto, generic");
   }
 
   // The case on every pipeline that the target can have under every schedule: the same bits throughout, nothing outside
