@@ -26,6 +26,8 @@ ExitCode exit_code_of(wavejit_status status) {
       return ExitCode::unsupported;
     case WAVEJIT_COMPILE_FAILED:
     case WAVEJIT_NO_COMPILER:
+    case WAVEJIT_NOT_READY:  // neither compiled nor allowed to be: the program seals and captures nothing
+    case WAVEJIT_SEALED:
       return ExitCode::compile_failed;
     case WAVEJIT_NO_DEVICE:
     case WAVEJIT_LAUNCH_FAILED:

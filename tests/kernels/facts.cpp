@@ -86,7 +86,7 @@ std::vector<families::KernelSpec> split_kernel_specs() {
   for (const targets::Target& target : targets::all_targets())
     for (const DataType dtype : {DataType::fp16, DataType::bf16})
       for (const attention_forward::HeadDims& dims : attention_forward::all_head_dims()) {
-        for (const Pipeline pipeline : {Pipeline::generic, Pipeline::dualwave})
+        for (const Pipeline pipeline : attention_forward::all_pipelines)
           for (const Mask mask : {Mask::none, Mask::causal, Mask::window}) {
             if (dims.qk > 128 && mask != Mask::causal) continue;  // time
             const bool modified = mask == Mask::window;
@@ -99,7 +99,8 @@ std::vector<families::KernelSpec> split_kernel_specs() {
                                   .alibi = modified,
                                   .split_keys = attention_forward::split_keys,
                                   .pipeline = pipeline,
-                                  .tile_queries = attention_forward::tile_queries(pipeline),
+                                  .tile_queries = attention_forward::default_tile_queries(
+                                      target, pipeline, attention_forward::QueryRows::more, dims),
                                   .target = std::string(target.id)};
             if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
           }
