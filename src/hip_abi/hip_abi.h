@@ -16,6 +16,7 @@ struct ihipCtx_t;
 struct ihipMemPoolHandle_t;
 struct ihipGraph;
 struct hipGraphNode;
+struct hipGraphExec;
 
 namespace wavejit::hip_abi {
 
@@ -29,6 +30,7 @@ using hipCtx_t = ::ihipCtx_t*;
 using hipMemPool_t = ::ihipMemPoolHandle_t*;
 using hipGraph_t = ::ihipGraph*;
 using hipGraphNode_t = ::hipGraphNode*;
+using hipGraphExec_t = ::hipGraphExec*;
 using hipHostFn_t = void (*)(void* user_data);
 using hipStreamCallback_t = void (*)(hipStream_t stream, hipError_t status, void* user_data);
 
@@ -135,6 +137,15 @@ enum hipStreamCaptureMode : unsigned {
   hipStreamCaptureModeRelaxed = 2,
 };
 
+enum hipGraphNodeType : unsigned {
+  hipGraphNodeTypeKernel = 0,
+  hipGraphNodeTypeMemcpy = 1,
+  hipGraphNodeTypeMemset = 2,
+  hipGraphNodeTypeHost = 3,
+  hipGraphNodeTypeGraph = 4,
+  hipGraphNodeTypeEmpty = 5,
+};
+
 enum hipDriverProcAddressQueryResult : unsigned {
   HIP_GET_PROC_ADDRESS_SUCCESS = 0,
   HIP_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND = 1,
@@ -210,6 +221,9 @@ enum : unsigned {
   hipDeviceScheduleMask = 0x7,
   hipDeviceMapHost = 0x8,
   hipDeviceLmemResizeToMax = 0x10,
+
+  hipGraphInstantiateFlagAutoFreeOnLaunch = 0x1,
+  hipGraphInstantiateFlagUseNodePriority = 0x8,
 
   hipOccupancyDefault = 0x0,
   hipOccupancyDisableCachingOverride = 0x1,
@@ -294,6 +308,29 @@ struct hip_Memcpy2D {
   size_t dstPitch;
   size_t WidthInBytes;  // NOLINT(readability-identifier-naming): HIP's name
   size_t Height;        // NOLINT(readability-identifier-naming): HIP's name
+};
+
+struct hipKernelNodeParams {
+  dim3 blockDim;
+  void** extra;
+  void* func;
+  dim3 gridDim;
+  void** kernelParams;
+  unsigned sharedMemBytes;
+};
+
+struct hipMemsetParams {
+  void* dst;
+  unsigned elementSize;
+  size_t height;
+  size_t pitch;
+  unsigned value;
+  size_t width;
+};
+
+struct hipHostNodeParams {
+  hipHostFn_t fn;
+  void* userData;
 };
 
 }  // namespace wavejit::hip_abi

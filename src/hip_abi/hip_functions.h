@@ -175,6 +175,33 @@ hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode);
 hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph);
 hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode);
 
+// Graphs.
+hipError_t hipGraphCreate(hipGraph_t* graph, unsigned flags);
+hipError_t hipGraphDestroy(hipGraph_t graph);
+hipError_t hipGraphGetNodes(hipGraph_t graph, hipGraphNode_t* nodes, size_t* count);
+hipError_t hipGraphGetRootNodes(hipGraph_t graph, hipGraphNode_t* nodes, size_t* count);
+hipError_t hipGraphAddDependencies(hipGraph_t graph, const hipGraphNode_t* from, const hipGraphNode_t* to,
+                                   size_t count);
+hipError_t hipGraphNodeGetType(hipGraphNode_t node, hipGraphNodeType* type);
+hipError_t hipGraphNodeGetDependencies(hipGraphNode_t node, hipGraphNode_t* dependencies, size_t* count);
+hipError_t hipGraphAddKernelNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* dependencies,
+                                 size_t dependency_count, const hipKernelNodeParams* parameters);
+hipError_t hipGraphAddMemcpyNode1D(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* dependencies,
+                                   size_t dependency_count, void* to, const void* from, size_t bytes,
+                                   hipMemcpyKind kind);
+hipError_t hipGraphAddMemsetNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* dependencies,
+                                 size_t dependency_count, const hipMemsetParams* parameters);
+hipError_t hipGraphAddHostNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* dependencies,
+                               size_t dependency_count, const hipHostNodeParams* parameters);
+hipError_t hipGraphAddEmptyNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* dependencies,
+                                size_t dependency_count);
+hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph, hipGraphNode_t* error_node, char* log,
+                               size_t log_bytes);
+hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* executable, hipGraph_t graph, unsigned long long flags);
+hipError_t hipGraphExecDestroy(hipGraphExec_t executable);
+hipError_t hipGraphUpload(hipGraphExec_t executable, hipStream_t stream);
+hipError_t hipGraphLaunch(hipGraphExec_t executable, hipStream_t stream);
+
 // Events.
 hipError_t hipEventCreate(hipEvent_t* event);
 hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags);

@@ -283,6 +283,31 @@ TEST(HipLayout, small_structs) {
   EXPECT_FIELD(hipMemcpy3DParms, dstPos);
   EXPECT_FIELD(hipMemcpy3DParms, extent);
   EXPECT_FIELD(hipMemcpy3DParms, kind);
+  EXPECT_FIELD(hipKernelNodeParams, blockDim);
+  EXPECT_FIELD(hipKernelNodeParams, extra);
+  EXPECT_FIELD(hipKernelNodeParams, func);
+  EXPECT_FIELD(hipKernelNodeParams, gridDim);
+  EXPECT_FIELD(hipKernelNodeParams, kernelParams);
+  EXPECT_FIELD(hipKernelNodeParams, sharedMemBytes);
+  EXPECT_FIELD(hipMemsetParams, dst);
+  EXPECT_FIELD(hipMemsetParams, elementSize);
+  EXPECT_FIELD(hipMemsetParams, height);
+  EXPECT_FIELD(hipMemsetParams, pitch);
+  EXPECT_FIELD(hipMemsetParams, value);
+  EXPECT_FIELD(hipMemsetParams, width);
+  EXPECT_FIELD(hipHostNodeParams, fn);
+  EXPECT_FIELD(hipHostNodeParams, userData);
+}
+
+TEST(HipLayout, graphs) {
+  EXPECT_VALUE(hipGraphNodeTypeKernel);
+  EXPECT_VALUE(hipGraphNodeTypeMemcpy);
+  EXPECT_VALUE(hipGraphNodeTypeMemset);
+  EXPECT_VALUE(hipGraphNodeTypeHost);
+  EXPECT_VALUE(hipGraphNodeTypeGraph);
+  EXPECT_VALUE(hipGraphNodeTypeEmpty);
+  EXPECT_VALUE(hipGraphInstantiateFlagAutoFreeOnLaunch);
+  EXPECT_VALUE(hipGraphInstantiateFlagUseNodePriority);
 }
 
 TEST(HipLayout, errors) {

@@ -125,6 +125,24 @@ int main(int argc, char** argv) {
   CHECK(hipOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, reduce<128>, 128, 0));
   EXPECT(blocks == 16);  // 32 waves a compute unit, two a block
 
+  // A captured launch runs as often as its graph is launched, and not before.
+  managed_total = 0;
+  hipStream_t captured;
+  CHECK(hipStreamCreateWithFlags(&captured, hipStreamNonBlocking));
+  CHECK(hipStreamBeginCapture(captured, hipStreamCaptureModeGlobal));
+  add_to_managed<<<1, 64, 0, captured>>>(3);
+  hipGraph_t graph;
+  CHECK(hipStreamEndCapture(captured, &graph));
+  EXPECT(managed_total == 0);
+  hipGraphExec_t executable;
+  CHECK(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0));
+  for (int i = 0; i < 5; ++i) CHECK(hipGraphLaunch(executable, captured));
+  CHECK(hipStreamSynchronize(captured));
+  EXPECT(managed_total == 5 * 3 * 64);
+  CHECK(hipGraphExecDestroy(executable));
+  CHECK(hipGraphDestroy(graph));
+  CHECK(hipStreamDestroy(captured));
+
   CHECK(hipEventDestroy(start));
   CHECK(hipEventDestroy(stop));
   CHECK(hipStreamDestroy(stream));

@@ -6,6 +6,7 @@
 
 #include "hip_abi/hip_functions.h"
 #include "simgpu/device/memory.h"
+#include "simgpu/hip/capture.h"
 #include "simgpu/hip/front.h"
 #include "simgpu/hip/symbols.h"
 
@@ -54,19 +55,23 @@ size_t extent(size_t width, size_t height, size_t depth, size_t pitch, size_t sl
   return overflow ? SIZE_MAX : sum;
 }
 
-hipError_t run(hipStream_t handle, std::function<void()> work, bool wait) {
+hipError_t run(hipStream_t handle, hipGraphNodeType type, GraphWork work, Wait wait, bool waits) {
   const auto stream = find_stream(handle);
   if (stream == nullptr) return current_context() == nullptr ? hipErrorNoDevice : hipErrorContextIsDestroyed;
   DeviceContext& context = stream->context();
   if (context.error() != hipSuccess) return context.error();
+  if (wait == Wait::always && stream == context.null_stream()) {
+    if (const hipError_t refused = refuse_null_stream_wait(); refused != hipSuccess) return refused;
+  }
+  if (const auto captured = capture_work(stream, {type, &context, work})) return *captured;
   const Stream::Ticket ticket = context.submit(stream, std::move(work));
-  if (!wait) return hipSuccess;
+  if (!waits) return hipSuccess;
   stream->wait(ticket);
   return context.error();
 }
 
-hipError_t copy(const Rectangle& block, hipStream_t stream, Wait wait) {
-  if (block.width == 0 || block.height == 0 || block.depth == 0) return hipSuccess;
+// What is wrong with the block, or hipSuccess; `pageable` says whether HIP would stage it.
+hipError_t check(const Rectangle& block, bool& pageable) {
   if (block.to == nullptr || block.from == nullptr) return hipErrorInvalidValue;
   if (block.height > 1 && (block.to_pitch < block.width || block.from_pitch < block.width)) {
     return hipErrorInvalidPitchValue;
@@ -74,20 +79,28 @@ hipError_t copy(const Rectangle& block, hipStream_t stream, Wait wait) {
   const Range to = classify(block.to, extent(block.width, block.height, block.depth, block.to_pitch, block.to_slice));
   const Range from =
       classify(block.from, extent(block.width, block.height, block.depth, block.from_pitch, block.from_slice));
-  if (!to.inside || !from.inside) return hipErrorInvalidValue;
-  const bool waits = wait == Wait::always || (wait == Wait::if_pageable && (to.pageable || from.pageable));
-  return run(
-      stream,
-      [block] {
-        for (size_t slice = 0; slice < block.depth; ++slice) {
-          for (size_t row = 0; row < block.height; ++row) {
-            std::memmove(static_cast<std::byte*>(block.to) + slice * block.to_slice + row * block.to_pitch,
-                         static_cast<const std::byte*>(block.from) + slice * block.from_slice + row * block.from_pitch,
-                         block.width);
-          }
-        }
-      },
-      waits);
+  pageable = to.pageable || from.pageable;
+  return to.inside && from.inside ? hipSuccess : hipErrorInvalidValue;
+}
+
+GraphWork copying(const Rectangle& block) {
+  return [block] {
+    for (size_t slice = 0; slice < block.depth; ++slice) {
+      for (size_t row = 0; row < block.height; ++row) {
+        std::memmove(static_cast<std::byte*>(block.to) + slice * block.to_slice + row * block.to_pitch,
+                     static_cast<const std::byte*>(block.from) + slice * block.from_slice + row * block.from_pitch,
+                     block.width);
+      }
+    }
+  };
+}
+
+hipError_t copy(const Rectangle& block, hipStream_t stream, Wait wait) {
+  if (block.width == 0 || block.height == 0 || block.depth == 0) return hipSuccess;
+  bool pageable = false;
+  if (const hipError_t error = check(block, pageable); error != hipSuccess) return error;
+  const bool waits = wait == Wait::always || (wait == Wait::if_pageable && pageable);
+  return run(stream, hipGraphNodeTypeMemcpy, copying(block), wait, waits);
 }
 
 hipError_t copy_line(void* to, const void* from, size_t bytes, hipMemcpyKind kind, hipStream_t stream, Wait wait) {
@@ -146,27 +159,58 @@ hipError_t copy_parameters(const hip_Memcpy2D* block, hipStream_t stream, Wait w
 }
 
 template <typename Value>
+struct Filling {
+  void* to = nullptr;
+  Value value = 0;
+  size_t pitch = 0;
+  size_t width = 0;  // elements
+  size_t height = 1;
+};
+
+template <typename Value>
+hipError_t check(const Filling<Value>& fill) {
+  if (fill.to == nullptr) return hipErrorInvalidValue;
+  if (fill.width > SIZE_MAX / sizeof(Value)) return hipErrorInvalidValue;
+  if (fill.height > 1 && fill.pitch < fill.width * sizeof(Value)) return hipErrorInvalidValue;
+  // HIP fills only memory that it knows.
+  const Range range = classify(fill.to, extent(fill.width * sizeof(Value), fill.height, 1, fill.pitch, 0));
+  return range.pageable || !range.inside ? hipErrorInvalidValue : hipSuccess;
+}
+
+template <typename Value>
+GraphWork filling(const Filling<Value>& fill) {
+  return [fill] {
+    for (size_t row = 0; row < fill.height; ++row) {
+      std::byte* line = static_cast<std::byte*>(fill.to) + row * fill.pitch;
+      if constexpr (sizeof(Value) == 1) {
+        std::memset(line, fill.value, fill.width);
+      } else {
+        for (size_t i = 0; i < fill.width; ++i) std::memcpy(line + i * sizeof(Value), &fill.value, sizeof(Value));
+      }
+    }
+  };
+}
+
+template <typename Value>
 hipError_t fill(void* to, Value value, size_t pitch, size_t width, size_t height, hipStream_t stream, Wait wait) {
   if (width == 0 || height == 0) return hipSuccess;
-  if (to == nullptr) return hipErrorInvalidValue;
-  if (width > SIZE_MAX / sizeof(Value)) return hipErrorInvalidValue;
-  if (height > 1 && pitch < width * sizeof(Value)) return hipErrorInvalidValue;
-  // HIP fills only memory that it knows.
-  const Range range = classify(to, extent(width * sizeof(Value), height, 1, pitch, 0));
-  if (range.pageable || !range.inside) return hipErrorInvalidValue;
-  return run(
-      stream,
-      [=] {
-        for (size_t row = 0; row < height; ++row) {
-          std::byte* line = static_cast<std::byte*>(to) + row * pitch;
-          if constexpr (sizeof(Value) == 1) {
-            std::memset(line, value, width);
-          } else {
-            for (size_t i = 0; i < width; ++i) std::memcpy(line + i * sizeof(Value), &value, sizeof(Value));
-          }
-        }
-      },
-      wait == Wait::always);
+  const Filling<Value> wanted{.to = to, .value = value, .pitch = pitch, .width = width, .height = height};
+  if (const hipError_t error = check(wanted); error != hipSuccess) return error;
+  return run(stream, hipGraphNodeTypeMemset, filling(wanted), wait, wait == Wait::always);
+}
+
+template <typename Value>
+hipError_t add_fill_node(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* dependencies,
+                         size_t dependency_count, const hipMemsetParams& fill) {
+  const Filling<Value> wanted{.to = fill.dst,
+                              .value = static_cast<Value>(fill.value),
+                              .pitch = fill.pitch,
+                              .width = fill.width,
+                              .height = fill.height};
+  if (fill.width == 0 || fill.height == 0) return hipErrorInvalidValue;
+  if (const hipError_t error = check(wanted); error != hipSuccess) return error;
+  return add_node(node, graph, dependencies, dependency_count,
+                  {hipGraphNodeTypeMemset, current_context(), filling(wanted)});
 }
 
 // A __device__ variable by its host shadow, and the place `offset` bytes into it.
@@ -313,6 +357,33 @@ hipError_t hipMemsetD32(hipDeviceptr_t to, int value, size_t count) {
 }
 hipError_t hipMemsetD32Async(hipDeviceptr_t to, int value, size_t count, hipStream_t stream) {
   return finish(fill(to, static_cast<uint32_t>(value), 0, count, 1, stream, Wait::never));
+}
+
+hipError_t hipGraphAddMemcpyNode1D(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* dependencies,
+                                   size_t dependency_count, void* to, const void* from, size_t bytes,
+                                   hipMemcpyKind kind) {
+  if (!known_kind(kind)) return finish(hipErrorInvalidMemcpyDirection);
+  const Rectangle block{.to = to, .from = from, .width = bytes};
+  if (bytes == 0) return finish(hipErrorInvalidValue);
+  bool pageable = false;
+  if (const hipError_t error = check(block, pageable); error != hipSuccess) return finish(error);
+  return finish(add_node(node, graph, dependencies, dependency_count,
+                         {hipGraphNodeTypeMemcpy, current_context(), copying(block)}));
+}
+
+hipError_t hipGraphAddMemsetNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* dependencies,
+                                 size_t dependency_count, const hipMemsetParams* parameters) {
+  if (parameters == nullptr) return finish(hipErrorInvalidValue);
+  switch (parameters->elementSize) {
+    case 1:
+      return finish(add_fill_node<uint8_t>(node, graph, dependencies, dependency_count, *parameters));
+    case 2:
+      return finish(add_fill_node<uint16_t>(node, graph, dependencies, dependency_count, *parameters));
+    case 4:
+      return finish(add_fill_node<uint32_t>(node, graph, dependencies, dependency_count, *parameters));
+    default:
+      return finish(hipErrorInvalidValue);
+  }
 }
 
 }  // namespace wavejit::hip_abi

@@ -9,6 +9,7 @@
 
 #include "hip_abi/hip_functions.h"
 #include "simgpu/device/memory.h"
+#include "simgpu/hip/capture.h"
 #include "simgpu/hip/device_properties.h"
 #include "simgpu/hip/front.h"
 #include "targets/targets.h"
@@ -206,6 +207,7 @@ hipError_t hipDeviceGetByPCIBusId(int* device, const char* bus_id) {
 hipError_t hipDeviceSynchronize() {
   DeviceContext* context = current_context();
   if (context == nullptr) return finish(hipErrorNoDevice);
+  if (const hipError_t refused = refuse_device_wait(); refused != hipSuccess) return finish(refused);
   context->synchronize();
   return finish(context->error());
 }
@@ -213,6 +215,7 @@ hipError_t hipDeviceSynchronize() {
 hipError_t hipDeviceReset() {
   DeviceContext* context = current_context();
   if (context == nullptr) return finish(hipErrorNoDevice);
+  if (const hipError_t refused = refuse_device_wait(); refused != hipSuccess) return finish(refused);
   context->synchronize();
   const auto view = DeviceMemory::instance().view();
   for (const Allocation& allocation : view->allocations()) {

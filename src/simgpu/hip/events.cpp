@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <unordered_map>
 #include <utility>
 
 #include "hip_abi/hip_functions.h"
+#include "simgpu/hip/capture.h"
 #include "simgpu/hip/event.h"
 #include "simgpu/hip/front.h"
 
@@ -30,15 +32,17 @@ struct Event {
   std::shared_ptr<Stream> stream;  // null until recorded
   Stream::Ticket ticket = 0;
   std::shared_ptr<std::atomic<int64_t>> nanoseconds;
+  std::optional<CapturedPlace> captured;  // last recorded in a capture
 
   struct Record {
     std::shared_ptr<Stream> stream;
     Stream::Ticket ticket = 0;
     std::shared_ptr<std::atomic<int64_t>> nanoseconds;
+    std::optional<CapturedPlace> captured;
   };
   Record record() {
     const std::scoped_lock lock(mutex);
-    return {stream, ticket, nanoseconds};
+    return {stream, ticket, nanoseconds, captured};
   }
 };
 
@@ -74,7 +78,15 @@ hipError_t record(hipEvent_t handle, hipStream_t stream_handle, unsigned flags) 
   if (flags != hipEventRecordDefault && flags != hipEventRecordExternal) return hipErrorInvalidValue;
   const auto stream = find_stream(stream_handle);
   if (stream == nullptr) return current_context() == nullptr ? hipErrorNoDevice : hipErrorContextIsDestroyed;
+  // Event nodes are not simulated.
+  if (flags == hipEventRecordExternal && captured_place(stream)) return hipErrorNotSupported;
   return record_event(handle, stream);
+}
+
+// Before the host waits for an event, or asks for it.
+hipError_t refuse_wait(const Event::Record& recorded) {
+  if (recorded.captured) return refuse_captured_event(*recorded.captured);
+  return recorded.stream == nullptr ? hipSuccess : refuse_stream_wait(recorded.stream);
 }
 
 hipError_t wait_in_stream(hipStream_t stream_handle, hipEvent_t handle, unsigned flags) {
@@ -84,6 +96,8 @@ hipError_t wait_in_stream(hipStream_t stream_handle, hipEvent_t handle, unsigned
   const auto stream = find_stream(stream_handle);
   if (stream == nullptr) return current_context() == nullptr ? hipErrorNoDevice : hipErrorContextIsDestroyed;
   const Event::Record recorded = event->record();
+  const CapturedPlace* place = recorded.captured ? &*recorded.captured : nullptr;
+  if (const auto captured = capture_wait(stream, place, recorded.stream != nullptr)) return *captured;
   // An event that was never recorded, or lies in the same stream, has nothing to wait for.
   if (recorded.stream == nullptr || recorded.stream == stream) return hipSuccess;
   if (recorded.stream->done(recorded.ticket)) return hipSuccess;
@@ -97,6 +111,12 @@ hipError_t record_event(hipEvent_t handle, const std::shared_ptr<Stream>& stream
   const auto event = find_event(handle);
   if (event == nullptr) return hipErrorInvalidHandle;
   if (event->ordinal != stream->context().ordinal()) return hipErrorInvalidHandle;
+  if (auto place = captured_place(stream)) {
+    const std::scoped_lock lock(event->mutex);
+    event->captured = std::move(place);
+    return hipSuccess;
+  }
+  if (const hipError_t refused = refuse_in_capture(stream); refused != hipSuccess) return refused;
   auto nanoseconds = std::make_shared<std::atomic<int64_t>>(0);
   const Stream::Ticket ticket = stream->context().submit(
       stream, [nanoseconds] { nanoseconds->store(std::chrono::steady_clock::now().time_since_epoch().count()); },
@@ -105,6 +125,7 @@ hipError_t record_event(hipEvent_t handle, const std::shared_ptr<Stream>& stream
   event->stream = stream;
   event->ticket = ticket;
   event->nanoseconds = std::move(nanoseconds);
+  event->captured.reset();
   return hipSuccess;
 }
 
@@ -137,6 +158,7 @@ hipError_t hipEventSynchronize(hipEvent_t handle) {
   const auto event = find_event(handle);
   if (event == nullptr) return finish(hipErrorInvalidHandle);
   const auto recorded = event->record();
+  if (const hipError_t refused = refuse_wait(recorded); refused != hipSuccess) return finish(refused);
   if (recorded.stream == nullptr) return finish(hipSuccess);
   recorded.stream->wait(recorded.ticket);
   return finish(recorded.stream->context().error());
@@ -146,6 +168,7 @@ hipError_t hipEventQuery(hipEvent_t handle) {
   const auto event = find_event(handle);
   if (event == nullptr) return finish(hipErrorInvalidHandle);
   const auto recorded = event->record();
+  if (const hipError_t refused = refuse_wait(recorded); refused != hipSuccess) return finish(refused);
   if (recorded.stream == nullptr) return finish(hipSuccess);
   if (!recorded.stream->done(recorded.ticket)) return finish(hipErrorNotReady);
   return finish(recorded.stream->context().error());

@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <expected>
 #include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "hip_abi/hip_functions.h"
+#include "simgpu/hip/capture.h"
 #include "simgpu/hip/event.h"
 #include "simgpu/hip/front.h"
 #include "simgpu/hip/modules.h"
@@ -89,31 +91,27 @@ hipError_t from_extra(const KernelInfo& info, void** extra, Kernarg& kernarg) {
   return hipSuccess;
 }
 
-hipError_t launch(const std::shared_ptr<Function>& function, LaunchShape shape, hipStream_t stream_handle,
-                  const LaunchArguments& arguments, const LaunchEvents& events = {}) {
-  const auto stream = find_stream(stream_handle);
-  if (stream == nullptr) return current_context() == nullptr ? hipErrorNoDevice : hipErrorContextIsDestroyed;
-  DeviceContext& context = stream->context();
-  if (context.ordinal() != current_ordinal()) return hipErrorInvalidHandle;
-  if (function->context != &context) return hipErrorInvalidDevice;
-  if (context.error() != hipSuccess) return context.error();
-  if (arguments.kernel_params != nullptr && arguments.extra != nullptr) return hipErrorInvalidValue;
+// All that HIP checks of a launch apart from its stream. What is left is the work, the arguments copied into it.
+std::expected<GraphWork, hipError_t> checked(const std::shared_ptr<Function>& function, LaunchShape shape,
+                                             const LaunchArguments& arguments) {
+  DeviceContext& context = *function->context;
+  if (arguments.kernel_params != nullptr && arguments.extra != nullptr) return std::unexpected(hipErrorInvalidValue);
 
   const KernelInfo& info = function->info();
   const targets::Target& target = context.device().target();
-  if (has_zero(shape.threads) || has_zero(shape.block)) return hipErrorInvalidConfiguration;
-  if (!fits_a_packet(shape, target.max_threads_per_workgroup)) return hipErrorInvalidConfiguration;
+  if (has_zero(shape.threads) || has_zero(shape.block)) return std::unexpected(hipErrorInvalidConfiguration);
+  if (!fits_a_packet(shape, target.max_threads_per_workgroup)) return std::unexpected(hipErrorInvalidConfiguration);
   const auto lds_limit = static_cast<uint64_t>(target.lds_bytes_per_workgroup);
-  if (shape.dynamic_lds_bytes > lds_limit) return hipErrorInvalidValue;
-  if (info.static_lds_bytes + shape.dynamic_lds_bytes > lds_limit) return hipErrorLaunchOutOfResources;
-  if (product(shape.block) > info.max_threads_per_workgroup) return hipErrorLaunchFailure;
+  if (shape.dynamic_lds_bytes > lds_limit) return std::unexpected(hipErrorInvalidValue);
+  if (info.static_lds_bytes + shape.dynamic_lds_bytes > lds_limit) return std::unexpected(hipErrorLaunchOutOfResources);
+  if (product(shape.block) > info.max_threads_per_workgroup) return std::unexpected(hipErrorLaunchFailure);
 
   LaunchRequest request{
       .kernel = function->kernel, .dynamic_lds_bytes = static_cast<uint32_t>(shape.dynamic_lds_bytes), .kernarg = {}};
   for (size_t i = 0; i < 3; ++i) {
     shape.block[i] = std::min(shape.block[i], shape.threads[i]);
     // Kernels compiled for HIP state that all workgroups have the same size; the engine runs no others.
-    if (shape.threads[i] % shape.block[i] != 0) return hipErrorInvalidValue;
+    if (shape.threads[i] % shape.block[i] != 0) return std::unexpected(hipErrorInvalidValue);
     request.workgroups[i] = static_cast<uint32_t>(shape.threads[i] / shape.block[i]);
     request.workgroup_size[i] = static_cast<uint32_t>(shape.block[i]);
   }
@@ -121,18 +119,35 @@ hipError_t launch(const std::shared_ptr<Function>& function, LaunchShape shape, 
   Kernarg kernarg(info.explicit_kernarg_bytes);
   const hipError_t error = arguments.extra != nullptr ? from_extra(info, arguments.extra, kernarg)
                                                       : from_kernel_params(info, arguments.kernel_params, kernarg);
-  if (error != hipSuccess) return error;
-
-  if (events.start != nullptr) {
-    if (const hipError_t status = record_event(events.start, stream); status != hipSuccess) return status;
-  }
-  context.submit(stream, [&context, request, function, kernarg = std::move(kernarg)]() mutable {
-    request.kernarg = kernarg;
-    const Status status = context.device().launch(request);
+  if (error != hipSuccess) return std::unexpected(error);
+  return [&context, request, function, kernarg = std::move(kernarg)] {
+    LaunchRequest launched = request;
+    launched.kernarg = kernarg;
+    const Status status = context.device().launch(launched);
     if (status.ok()) return;
     fmt::print(stderr, "wavejit simulated GPU: {}\n", status.text);
     context.fail(to_hip(status.code));
-  });
+  };
+}
+
+hipError_t launch(const std::shared_ptr<Function>& function, const LaunchShape& shape, hipStream_t stream_handle,
+                  const LaunchArguments& arguments, const LaunchEvents& events = {}) {
+  const auto stream = find_stream(stream_handle);
+  if (stream == nullptr) return current_context() == nullptr ? hipErrorNoDevice : hipErrorContextIsDestroyed;
+  DeviceContext& context = stream->context();
+  if (context.ordinal() != current_ordinal()) return hipErrorInvalidHandle;
+  if (function->context != &context) return hipErrorInvalidDevice;
+  if (context.error() != hipSuccess) return context.error();
+  auto work = checked(function, shape, arguments);
+  if (!work) return work.error();
+  if (events.start != nullptr) {
+    if (const hipError_t status = record_event(events.start, stream); status != hipSuccess) return status;
+  }
+  if (const auto captured = capture_work(stream, {hipGraphNodeTypeKernel, &context, *work})) {
+    if (*captured != hipSuccess) return *captured;
+  } else {
+    context.submit(stream, *std::move(work));
+  }
   return events.stop != nullptr ? record_event(events.stop, stream) : hipSuccess;
 }
 
@@ -222,6 +237,19 @@ hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t, unsigned, unsigned, u
 }
 hipError_t hipLaunchCooperativeKernel(const void*, dim3, dim3, void**, unsigned, hipStream_t) {
   return finish(current_context() == nullptr ? hipErrorNoDevice : hipErrorLaunchFailure);
+}
+
+hipError_t hipGraphAddKernelNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* dependencies,
+                                 size_t dependency_count, const hipKernelNodeParams* parameters) {
+  if (parameters == nullptr || parameters->func == nullptr) return finish(hipErrorInvalidValue);
+  const auto function = find_any_function(parameters->func);
+  if (!function) return finish(function.error());
+  const auto& [block, extra, func, grid, kernel_params, lds_bytes] = *parameters;
+  auto work = checked(*function, shape_of({grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, lds_bytes),
+                      {.kernel_params = kernel_params, .extra = extra});
+  if (!work) return finish(work.error());
+  return finish(add_node(node, graph, dependencies, dependency_count,
+                         {hipGraphNodeTypeKernel, (*function)->context, *std::move(work)}));
 }
 
 hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, size_t dynamic_lds_bytes, hipStream_t stream) {

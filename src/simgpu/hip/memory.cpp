@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "hip_abi/hip_functions.h"
+#include "simgpu/hip/capture.h"
 #include "simgpu/hip/front.h"
 #include "targets/targets.h"
 
@@ -24,7 +25,7 @@ constexpr unsigned all_host_register_flags = hipHostRegisterPortable | hipHostRe
                                              hipHostRegisterReadOnly | hipExtHostRegisterUncached;
 constexpr size_t row_alignment = 256;  // of pitched allocations, as textureAlignment says
 
-hipError_t allocate(void** pointer, size_t bytes, MemoryKind kind) {
+hipError_t take(void** pointer, size_t bytes, MemoryKind kind) {
   if (pointer == nullptr) return hipErrorInvalidValue;
   DeviceContext* context = current_context();
   if (context == nullptr) return hipErrorNoDevice;
@@ -40,8 +41,14 @@ hipError_t allocate(void** pointer, size_t bytes, MemoryKind kind) {
   return *pointer != nullptr ? hipSuccess : hipErrorOutOfMemory;
 }
 
+hipError_t allocate(void** pointer, size_t bytes, MemoryKind kind) {
+  const hipError_t refused = refuse_unsafe_call();
+  return refused == hipSuccess ? take(pointer, bytes, kind) : refused;
+}
+
 // Work that may still use the memory ends first: HIP's hipFree waits for the device.
 hipError_t release(void* pointer, bool host) {
+  if (const hipError_t refused = refuse_unsafe_call(); refused != hipSuccess) return refused;
   if (pointer == nullptr) return hipSuccess;
   const Allocation allocation = DeviceMemory::instance().lookup(pointer);
   const bool is_host = allocation.kind == MemoryKind::host_pinned;
@@ -109,11 +116,13 @@ hipError_t hipMemAllocPitch(hipDeviceptr_t* pointer, size_t* pitch, size_t width
 }
 
 // The address is given at once and may be used in stream order from then on; there is no pool that would keep it.
-hipError_t hipMallocAsync(void** pointer, size_t bytes, hipStream_t stream) {
-  if (find_stream(stream) == nullptr) {
+hipError_t hipMallocAsync(void** pointer, size_t bytes, hipStream_t handle) {
+  const auto stream = find_stream(handle);
+  if (stream == nullptr) {
     return finish(current_context() == nullptr ? hipErrorNoDevice : hipErrorContextIsDestroyed);
   }
-  return finish(allocate(pointer, bytes, MemoryKind::device));
+  if (const hipError_t refused = refuse_in_capture(stream); refused != hipSuccess) return finish(refused);
+  return finish(take(pointer, bytes, MemoryKind::device));
 }
 
 hipError_t hipFree(void* pointer) { return finish(release(pointer, false)); }
@@ -126,6 +135,7 @@ hipError_t hipFreeAsync(void* pointer, hipStream_t handle) {
   const Allocation allocation = DeviceMemory::instance().lookup(pointer);
   const bool starts_here = allocation.bytes != 0 && allocation.base == reinterpret_cast<uint64_t>(pointer);
   if (!starts_here || allocation.kind != MemoryKind::device) return finish(hipErrorInvalidValue);
+  if (const hipError_t refused = refuse_in_capture(stream); refused != hipSuccess) return finish(refused);
   stream->context().submit(stream, [pointer] { DeviceMemory::instance().free(pointer); }, Stream::AfterError::run);
   return finish(hipSuccess);
 }
@@ -272,6 +282,7 @@ hipError_t hipMemAdvise(const void* pointer, size_t bytes, hipMemoryAdvise advic
                      advice == hipMemAdviseSetCoarseGrain || advice == hipMemAdviseUnsetCoarseGrain;
   if (pointer == nullptr || bytes == 0 || !known) return finish(hipErrorInvalidValue);
   if (device != hip_cpu_device_id && find_context(device) == nullptr) return finish(hipErrorInvalidDevice);
+  if (const hipError_t refused = refuse_unsafe_call(); refused != hipSuccess) return finish(refused);
   if (!DeviceMemory::instance().lookup(pointer).holds(reinterpret_cast<uint64_t>(pointer), bytes)) {
     return finish(hipErrorInvalidValue);
   }
@@ -281,6 +292,7 @@ hipError_t hipMemAdvise(const void* pointer, size_t bytes, hipMemoryAdvise advic
 hipError_t hipMemPrefetchAsync(const void* pointer, size_t bytes, int device, hipStream_t stream) {
   if (pointer == nullptr || bytes == 0) return finish(hipErrorInvalidValue);
   if (device != hip_cpu_device_id && find_context(device) == nullptr) return finish(hipErrorInvalidDevice);
+  if (const hipError_t refused = refuse_unsafe_call(); refused != hipSuccess) return finish(refused);
   if (find_stream(stream) == nullptr) return finish(hipErrorContextIsDestroyed);
   if (!DeviceMemory::instance().lookup(pointer).holds(reinterpret_cast<uint64_t>(pointer), bytes)) {
     return finish(hipErrorInvalidValue);

@@ -16,6 +16,7 @@
 
 #include "hip_abi/hip_functions.h"
 #include "simgpu/device/memory.h"
+#include "simgpu/hip/capture.h"
 #include "simgpu/hip/device_properties.h"
 #include "simgpu/hip/offload_bundle.h"
 #include "simgpu/hip/symbols.h"
@@ -53,6 +54,8 @@ std::shared_ptr<LoadedModule> find_module(hipModule_t handle) {
 hipError_t load(hipModule_t* handle, std::span<const std::byte> image) {
   DeviceContext* context = current_context();
   if (context == nullptr) return hipErrorNoDevice;
+  // Stricter than HIP 7.2, which lets loads pass and may allocate and copy behind them.
+  if (const hipError_t refused = refuse_unsafe_call(); refused != hipSuccess) return refused;
   auto module = load_image(*context, image);
   if (!module) return module.error();
   auto loaded = std::make_shared<LoadedModule>();
@@ -111,6 +114,7 @@ hipError_t get_function(hipFunction_t* handle, hipModule_t module_handle, const 
 hipError_t unload(hipModule_t handle) {
   const auto loaded = find_module(handle);
   if (loaded == nullptr) return hipErrorInvalidHandle;
+  if (const hipError_t refused = refuse_unsafe_call(); refused != hipSuccess) return refused;
   loaded->context->synchronize();
   for (const auto& [name, function] : loaded->functions) forget_function(function->handle());
   const std::unique_lock lock(handles().mutex);

@@ -4,6 +4,7 @@
 
 #include "hip_abi/hip_functions.h"
 #include "simgpu/device/memory.h"
+#include "simgpu/hip/capture.h"
 #include "simgpu/hip/front.h"
 
 namespace wavejit::hip_abi {
@@ -31,6 +32,7 @@ hipError_t no_stream() { return current_context() == nullptr ? hipErrorNoDevice 
 hipError_t synchronize(hipStream_t handle) {
   const auto stream = find_stream(handle);
   if (stream == nullptr) return no_stream();
+  if (const hipError_t refused = refuse_stream_wait(stream); refused != hipSuccess) return refused;
   if (stream == stream->context().null_stream()) {
     // Its work comes after that of all blocking streams, also when nothing was put into it since.
     for (const auto& other : stream->context().streams()) {
@@ -45,6 +47,7 @@ hipError_t synchronize(hipStream_t handle) {
 hipError_t query(hipStream_t handle) {
   const auto stream = find_stream(handle);
   if (stream == nullptr) return no_stream();
+  if (const hipError_t refused = refuse_stream_wait(stream); refused != hipSuccess) return refused;
   const auto busy = [](const Stream& one) { return !one.done(one.last_ticket()); };
   if (busy(*stream)) return hipErrorNotReady;
   if (stream == stream->context().null_stream()) {
@@ -63,6 +66,7 @@ hipError_t write_value(hipStream_t handle, void* pointer, Value value, unsigned 
   const Allocation allocation = DeviceMemory::instance().lookup(pointer);
   const auto address = reinterpret_cast<uint64_t>(pointer);
   if (address % sizeof(Value) != 0 || !allocation.holds(address, sizeof(Value))) return hipErrorInvalidValue;
+  if (const hipError_t refused = refuse_in_capture(stream); refused != hipSuccess) return refused;
   stream->context().submit(
       stream, [pointer, value] { __atomic_store_n(static_cast<Value*>(pointer), value, __ATOMIC_RELEASE); });
   return hipSuccess;
@@ -82,6 +86,7 @@ hipError_t hipStreamDestroy(hipStream_t handle) {
   }
   const auto stream = find_stream(handle);
   if (stream == nullptr) return finish(no_stream());
+  abandon_capture(stream);
   remove_stream_handle(handle);
   stream->context().remove_stream(stream);
   return finish(hipSuccess);
@@ -133,6 +138,7 @@ hipError_t hipStreamAddCallback(hipStream_t handle, hipStreamCallback_t callback
   if (callback == nullptr || flags != 0) return finish(hipErrorInvalidValue);
   const auto stream = find_stream(handle);
   if (stream == nullptr) return finish(no_stream());
+  if (const hipError_t refused = refuse_in_capture(stream); refused != hipSuccess) return finish(refused);
   DeviceContext& context = stream->context();
   context.submit(stream, [=, &context] { callback(handle, context.error(), user_data); }, Stream::AfterError::run);
   return finish(hipSuccess);
@@ -142,7 +148,9 @@ hipError_t hipLaunchHostFunc(hipStream_t handle, hipHostFn_t function, void* use
   if (function == nullptr) return finish(hipErrorInvalidValue);
   const auto stream = find_stream(handle);
   if (stream == nullptr) return finish(no_stream());
-  stream->context().submit(stream, [=] { function(user_data); });
+  const auto work = [=] { function(user_data); };
+  if (const auto captured = capture_work(stream, {hipGraphNodeTypeHost, nullptr, work})) return finish(*captured);
+  stream->context().submit(stream, work);
   return finish(hipSuccess);
 }
 
@@ -151,52 +159,6 @@ hipError_t hipStreamWriteValue32(hipStream_t stream, void* pointer, uint32_t val
 }
 hipError_t hipStreamWriteValue64(hipStream_t stream, void* pointer, uint64_t value, unsigned flags) {
   return finish(write_value(stream, pointer, value, flags));
-}
-
-// Graphs are not simulated: no stream is ever being captured, and none can begin.
-hipError_t hipStreamIsCapturing(hipStream_t handle, hipStreamCaptureStatus* status) {
-  if (status == nullptr) return finish(hipErrorInvalidValue);
-  if (find_stream(handle) == nullptr) return finish(no_stream());
-  *status = hipStreamCaptureStatusNone;
-  return finish(hipSuccess);
-}
-
-hipError_t hipStreamGetCaptureInfo(hipStream_t handle, hipStreamCaptureStatus* status, unsigned long long* id) {
-  if (status == nullptr) return finish(hipErrorInvalidValue);
-  if (find_stream(handle) == nullptr) return finish(no_stream());
-  *status = hipStreamCaptureStatusNone;
-  if (id != nullptr) *id = 0;
-  return finish(hipSuccess);
-}
-
-hipError_t hipStreamGetCaptureInfo_v2(hipStream_t handle, hipStreamCaptureStatus* status, unsigned long long* id,
-                                      hipGraph_t* graph, const hipGraphNode_t** dependencies,
-                                      size_t* dependency_count) {
-  if (status == nullptr) return finish(hipErrorInvalidValue);
-  if (find_stream(handle) == nullptr) return finish(no_stream());
-  *status = hipStreamCaptureStatusNone;
-  if (id != nullptr) *id = 0;
-  if (graph != nullptr) *graph = nullptr;
-  if (dependencies != nullptr) *dependencies = nullptr;
-  if (dependency_count != nullptr) *dependency_count = 0;
-  return finish(hipSuccess);
-}
-
-hipError_t hipStreamBeginCapture(hipStream_t /*stream*/, hipStreamCaptureMode /*mode*/) {
-  return finish(hipErrorNotSupported);
-}
-
-hipError_t hipStreamEndCapture(hipStream_t /*stream*/, hipGraph_t* graph) {
-  if (graph == nullptr) return finish(hipErrorInvalidValue);
-  *graph = nullptr;
-  return finish(hipErrorIllegalState);
-}
-
-hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
-  if (mode == nullptr || *mode > hipStreamCaptureModeRelaxed) return finish(hipErrorInvalidValue);
-  thread_local hipStreamCaptureMode of_thread = hipStreamCaptureModeGlobal;
-  std::swap(of_thread, *mode);
-  return finish(hipSuccess);
 }
 
 }  // namespace wavejit::hip_abi
