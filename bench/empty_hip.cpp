@@ -39,6 +39,11 @@ hipError_t hipFree(void* pointer) {
 hipError_t hipMemcpy(void*, const void*, size_t, hipMemcpyKind) { return hipSuccess; }
 hipError_t hipDeviceSynchronize() { return hipSuccess; }
 hipError_t hipStreamSynchronize(hipStream_t) { return hipSuccess; }
+hipError_t hipStreamIsCapturing(hipStream_t, hipStreamCaptureStatus* status) {
+  *status = hipStreamCaptureStatusNone;
+  return hipSuccess;
+}
+hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode*) { return hipSuccess; }
 hipError_t hipModuleLoadData(hipModule_t*, const void*) { return hipSuccess; }
 hipError_t hipModuleUnload(hipModule_t) { return hipSuccess; }
 hipError_t hipModuleGetFunction(hipFunction_t*, hipModule_t, const char*) { return hipSuccess; }

@@ -66,7 +66,10 @@ typedef enum wavejit_status {
   WAVEJIT_IO_ERROR = 8, /* a file named by the caller; the cache never fails a call */
   WAVEJIT_NOT_FOUND = 9,
   WAVEJIT_DEVICE_ERROR = 10, /* a HIP call other than a launch failed */
-  WAVEJIT_INTERNAL = 11
+  WAVEJIT_INTERNAL = 11,
+  WAVEJIT_NOT_READY =
+      12,             /* the kernel is not loaded and cannot be now: the stream is being captured (docs/serving.md) */
+  WAVEJIT_SEALED = 13 /* the kernel is not loaded and the engine is sealed; the detail has the line to prebuild */
 } wavejit_status;
 
 /* "invalid argument", …; never null. */
@@ -101,10 +104,50 @@ struct wavejit_tensor {
 
 /* ---- Engine ------------------------------------------------------------------------------------------------------ */
 
+typedef enum wavejit_origin {
+  WAVEJIT_ORIGIN_NONE = 0,
+  WAVEJIT_ORIGIN_MEMORY = 1,
+  WAVEJIT_ORIGIN_DISK = 2,
+  WAVEJIT_ORIGIN_COMPILED = 3
+} wavejit_origin;
+
+/* A kernel that an engine had to fetch or compile: what a serving engine's monitor wants to hear of. Texts are valid
+ * during the callback only. */
+struct wavejit_compile_event {
+  size_t size;
+  const char* descriptor;  /* the problem that asked for it: a line for `wavejit prebuild` */
+  const char* kernel_spec; /* canonical text */
+  const char* key;         /* digest of the key text, hex; "" when there is none */
+  int32_t origin;          /* enum wavejit_origin: DISK, COMPILED; NONE when it failed */
+  int32_t status;          /* WAVEJIT_OK, or what the call answered */
+  const char* detail;      /* null, or why it failed */
+  uint64_t thread;         /* the kernel's id of the thread that did the work (gettid), on which the callback runs */
+  uint64_t route_ns;       /* phases as in wavejit_call_report */
+  uint64_t lookup_ns;
+  uint64_t emit_ns;
+  uint64_t lower_ns;
+  uint64_t link_ns;
+  uint64_t inspect_ns;
+  uint64_t publish_ns;
+  uint64_t load_ns;
+};
+/* Called after the work, on the thread that did it, before the call that needed the kernel launches; from several
+ * threads at once when several work. No lock is held: every function of this header may be called, also on the same
+ * engine; a miss inside a callback is told by a nested callback. While it runs, its own call waits and no other. What
+ * it throws is dropped, with a log line. */
+typedef void (*wavejit_compile_callback)(void* context, const struct wavejit_compile_event* event);
+
+/* Device memory for workspaces from the caller instead of hipMalloc: at least `bytes`, aligned to 256, of the engine's
+ * device; null: there is none. `stream` is that of the call which needs it. Called while kernels are chosen, never by a
+ * call whose workspace is there, from any thread, perhaps while the stream is captured. */
+typedef void* (*wavejit_allocate_callback)(void* context, size_t bytes, struct ihipStream_t* stream);
+/* Takes back what the other gave; the work that used it may still be in its stream. */
+typedef void (*wavejit_release_callback)(void* context, void* memory, size_t bytes, struct ihipStream_t* stream);
+
 /* Null or zero fields take the environment's value, then the default; a field that is set wins over the environment. */
 struct wavejit_engine_options {
   size_t size;
-  const char* device; /* "hip" (default), "hip:<ordinal>", "sim:<target>", "sim:<target>x<N>"   WAVEJIT_DEVICE */
+  const char* device; /* "hip" (default), "hip:<ordinal>", "sim:<target>[x<N>[:<ordinal>]]"     WAVEJIT_DEVICE */
   const char*
       cache_directory;      /* default $XDG_CACHE_HOME/wavejit                                     WAVEJIT_CACHE_DIR */
   const char* cache_mode;   /* "off", "ro", "rw" (default)                                             WAVEJIT_CACHE */
@@ -118,6 +161,12 @@ struct wavejit_engine_options {
   const char* lazy_rescale; /* "on" (default), "off": sums follow the maximum at once          WAVEJIT_LAZY_RESCALE */
   const char* xcd_swizzle;  /* "auto" (default), "on", "off": heads stay on one die             WAVEJIT_XCD_SWIZZLE */
   const char* kv_splits;    /* "auto" (default) or a number: of calls that do not say             WAVEJIT_KV_SPLITS */
+  const char* miss_log;     /* a file that gains a line a kernel that was not there; default none  WAVEJIT_MISS_LOG */
+  wavejit_compile_callback on_compile; /* null: nobody is told */
+  void* on_compile_context;
+  wavejit_allocate_callback allocate; /* null: hipMalloc; both or neither */
+  wavejit_release_callback release;
+  void* allocator_context;
 };
 
 WAVEJIT_API wavejit_status wavejit_engine_create(const struct wavejit_engine_options* options, wavejit_engine** engine);
@@ -145,13 +194,6 @@ typedef enum wavejit_call_flags {
    * copied, and wrong values give wrong results but never an access outside the tensors. */
   WAVEJIT_CHECK_LENGTHS = 1
 } wavejit_call_flags;
-
-typedef enum wavejit_origin {
-  WAVEJIT_ORIGIN_NONE = 0,
-  WAVEJIT_ORIGIN_MEMORY = 1,
-  WAVEJIT_ORIGIN_DISK = 2,
-  WAVEJIT_ORIGIN_COMPILED = 3
-} wavejit_origin;
 
 /* What a call did, filled when the caller asks for it. Phases that did not happen are 0. */
 struct wavejit_call_report {
@@ -240,6 +282,50 @@ WAVEJIT_API wavejit_status wavejit_attention_forward(wavejit_engine* engine,
 /* The workspace that the call would use, 0 if none: the same checks, nothing launched. */
 WAVEJIT_API wavejit_status wavejit_attention_forward_workspace(
     wavejit_engine* engine, const struct wavejit_attention_forward_arguments* arguments, size_t* bytes);
+
+/* ---- Serving: nothing compiles while requests wait ---------------------------------------------------------------
+ * A serving engine prepares what it will need, seals, and captures its graphs:
+ *
+ *   const char* lines[] = {"attention_forward bf16 b1 q4096 k4096 h64/8 d128 causal lse",   // prefill
+ *                          "attention_forward bf16 b64 q1 k8192 h64/8 d128 lse"};           // decode
+ *   wavejit_status statuses[2];
+ *   if (wavejit_prepare(engine, lines, 2, 0, statuses, NULL, NULL) != WAVEJIT_OK)
+ *     fprintf(stderr, "%s\n", wavejit_last_detail());                    // names the first line that failed, and why
+ *   wavejit_engine_seal(engine);                                         // from here on nothing is compiled or read
+ *
+ * A call whose kernel is not loaded answers WAVEJIT_SEALED then, and WAVEJIT_NOT_READY when its stream is being
+ * captured (the stream is not touched and the capture stays valid). A call whose kernel is loaded is captured like any
+ * launch. docs/serving.md has the whole story. */
+
+struct wavejit_prepare_progress {
+  size_t size;
+  uint64_t done; /* lines finished, in whatever way */
+  uint64_t total;
+  uint64_t compiled; /* lines by what became of them */
+  uint64_t from_disk;
+  uint64_t present; /* loaded already, or by another line of the same kernel */
+  uint64_t failed;
+  uint64_t line;          /* index of the line that just finished */
+  const char* descriptor; /* the line itself; null at the start */
+  int32_t status;         /* of that line */
+  int32_t origin;         /* enum wavejit_origin, of that line */
+  const char* failure;    /* null, or why it failed */
+};
+/* Called from worker threads, one call at a time. */
+typedef void (*wavejit_prepare_callback)(void* context, const struct wavejit_prepare_progress* progress);
+
+/* Compiles or fetches, loads and resolves on the engine's device what `descriptors` (count lines) need, `jobs` at a
+ * time (0: all cores). A line that fails leaves the others alone; `statuses` (null, or count of them) has the answer of
+ * each, the function that of the first that failed. Several threads may prepare the same lines: every kernel is made
+ * once. */
+WAVEJIT_API wavejit_status wavejit_prepare(wavejit_engine* engine, const char* const* descriptors, size_t count,
+                                           int32_t jobs, wavejit_status* statuses, wavejit_prepare_callback progress,
+                                           void* context);
+
+/* From now on a call whose kernel is not loaded answers WAVEJIT_SEALED: nothing is looked for on disk or compiled. Work
+ * that other threads have begun comes to its end. */
+WAVEJIT_API wavejit_status wavejit_engine_seal(wavejit_engine* engine);
+WAVEJIT_API wavejit_status wavejit_engine_unseal(wavejit_engine* engine);
 
 /* ---- Device memory, for programs without HIP headers ----------------------------------------------------------------
  */
@@ -377,8 +463,8 @@ typedef void (*wavejit_cache_callback)(void* context, const struct wavejit_cache
 WAVEJIT_API wavejit_status wavejit_cache_visit(const struct wavejit_engine_options* options,
                                                wavejit_cache_callback entry, void* context);
 
-/* Counters of an engine. They add up: calls = memory_hits + disk_hits + misses, misses = compiled + compile_failures.
- */
+/* Counters of an engine. They add up: calls + prepared = memory_hits + disk_hits + misses,
+ * misses = compiled + compile_failures + refused_sealed + refused_capturing. */
 struct wavejit_statistics {
   size_t size;
   uint64_t calls; /* whose arguments were good */
@@ -392,9 +478,20 @@ struct wavejit_statistics {
   uint64_t damaged_entries;   /* found damaged, treated as misses */
   uint64_t cache_io_faults;   /* reads or writes that failed, treated as misses */
   uint64_t loader_rejections; /* HIP refused an entry; dropped and compiled once more */
+  uint64_t prepared;          /* kernels that wavejit_prepare asked for */
+  uint64_t refused_sealed;    /* calls that answered WAVEJIT_SEALED */
+  uint64_t refused_capturing; /* calls that answered WAVEJIT_NOT_READY */
+  uint64_t compile_ns;        /* time in the compiler and in the driver's loader, over all threads */
+  uint64_t load_ns;
 };
 WAVEJIT_API wavejit_status wavejit_engine_statistics(const wavejit_engine* engine,
                                                      struct wavejit_statistics* statistics);
+/* The same as one JSON object, with target, device, whether the engine is sealed, and each kernel that was fetched or
+ * compiled with its phases. Writes up to `capacity` bytes, the final NUL included (text null: none), and the length of
+ * the whole text without it; WAVEJIT_INVALID_ARGUMENT when it does not fit. Two calls (the first with text null) may
+ * race with a kernel that is being loaded: leave some room. */
+WAVEJIT_API wavejit_status wavejit_engine_statistics_json(const wavejit_engine* engine, char* text, size_t capacity,
+                                                          size_t* length);
 
 #ifdef __cplusplus
 }

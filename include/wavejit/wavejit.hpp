@@ -66,7 +66,14 @@ struct EngineOptions {
   std::string lazy_rescale{};     // "on", "off"
   std::string xcd_swizzle{};      // "auto", "on", "off"
   std::string kv_splits{};        // "auto", "1", "2", …
+  std::string miss_log{};         // a file: "/var/log/engine.misses"
   // NOLINTEND(readability-redundant-member-init)
+  // Hooks: plain functions, because they are called from any thread, without locks. wavejit.h says when.
+  wavejit_compile_callback on_compile = nullptr;
+  void* on_compile_context = nullptr;
+  wavejit_allocate_callback allocate = nullptr;
+  wavejit_release_callback release = nullptr;
+  void* allocator_context = nullptr;
 
   // Points into this object, which must stay while the result is used.
   wavejit_engine_options to_c() const noexcept {
@@ -85,6 +92,12 @@ struct EngineOptions {
     options.lazy_rescale = lazy_rescale.c_str();
     options.xcd_swizzle = xcd_swizzle.c_str();
     options.kv_splits = kv_splits.c_str();
+    options.miss_log = miss_log.c_str();
+    options.on_compile = on_compile;
+    options.on_compile_context = on_compile_context;
+    options.allocate = allocate;
+    options.release = release;
+    options.allocator_context = allocator_context;
     return options;
   }
 };
@@ -157,6 +170,12 @@ inline wavejit_call_report make_report() noexcept {
   return report;
 }
 
+// What became of one line of Engine::prepare.
+struct Prepared {
+  wavejit_status status = WAVEJIT_OK;
+  std::string failure;  // empty, or why
+};
+
 class DeviceBuffer;
 
 // Owns a wavejit_engine. Movable; destroy it only when its work has ended.
@@ -186,6 +205,28 @@ class Engine {
     return bytes;
   }
 
+  // Loads what the problem descriptors need, `jobs` at a time (0: all cores). Throws nothing for a line that fails: the
+  // answer of each is in the result. wavejit_prepare tells progress.
+  std::vector<Prepared> prepare(const std::vector<std::string>& descriptors, int jobs = 0) {
+    std::vector<const char*> lines;
+    for (const std::string& line : descriptors) lines.push_back(line.c_str());
+    std::vector<Prepared> prepared(lines.size());
+    const auto tell = [](void* context, const wavejit_prepare_progress* progress) {
+      if (progress->descriptor == nullptr) return;
+      Prepared& line = (*static_cast<std::vector<Prepared>*>(context))[progress->line];
+      line.status = static_cast<wavejit_status>(progress->status);
+      if (progress->failure != nullptr) line.failure = progress->failure;
+    };
+    const wavejit_status status = wavejit_prepare(get(), lines.data(), lines.size(), jobs, nullptr, tell, &prepared);
+    bool of_a_line = false;
+    for (const Prepared& line : prepared) of_a_line = of_a_line || line.status != WAVEJIT_OK;
+    if (!of_a_line) check(status);
+    return prepared;
+  }
+  // A miss from now on is an Error of status WAVEJIT_SEALED that names the line to prebuild.
+  void seal() { check(wavejit_engine_seal(get())); }
+  void unseal() { check(wavejit_engine_unseal(get())); }
+
   // Waits for the device; a kernel that failed shows here.
   void synchronize() { check(wavejit_device_synchronize(get())); }
 
@@ -194,6 +235,20 @@ class Engine {
     statistics.size = sizeof statistics;
     check(wavejit_engine_statistics(engine_.get(), &statistics));
     return statistics;
+  }
+
+  std::string statistics_json() const {
+    std::string text;
+    std::size_t length = 0;
+    check(wavejit_engine_statistics_json(engine_.get(), nullptr, 0, &length));
+    // A kernel that is being loaded may add its line in between.
+    for (wavejit_status status = WAVEJIT_INVALID_ARGUMENT; status == WAVEJIT_INVALID_ARGUMENT;) {
+      text.resize(2 * length + 1);
+      status = wavejit_engine_statistics_json(engine_.get(), text.data(), text.size(), &length);
+      if (status != WAVEJIT_INVALID_ARGUMENT) check(status);
+    }
+    text.resize(length);
+    return text;
   }
 
   std::string target() const { return wavejit_engine_target(engine_.get()); }

@@ -1,11 +1,13 @@
 // The C ABI over the rooms below: structs checked, exceptions stopped, the last detail kept. Nothing is decided here.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -81,8 +83,9 @@ Result<Config> configuration(const wavejit_engine_options* options) {
 // Sizes may be those of an older or newer caller: only what both know is written.
 template <typename Struct>
 void hand_over(Struct* to, const Struct& from) {
+  const std::size_t known = std::min(to->size, sizeof(Struct));
   std::memcpy(reinterpret_cast<char*>(to) + sizeof(std::size_t),
-              reinterpret_cast<const char*>(&from) + sizeof(std::size_t), sizeof(Struct) - sizeof(std::size_t));
+              reinterpret_cast<const char*>(&from) + sizeof(std::size_t), known - sizeof(std::size_t));
 }
 
 void visit_entry(const cache::Visited& visited, wavejit_cache_callback callback, void* context) {
@@ -145,6 +148,10 @@ const char* wavejit_status_text(wavejit_status status) {
       return "device error";
     case WAVEJIT_INTERNAL:
       return "internal error";
+    case WAVEJIT_NOT_READY:
+      return "not ready";
+    case WAVEJIT_SEALED:
+      return "sealed";
   }
   return "unknown status";
 }
@@ -194,6 +201,50 @@ wavejit_status wavejit_attention_forward_workspace(wavejit_engine* engine,
     const auto needed = engine->engine->attention_forward_workspace(arguments);
     if (!needed) return std::unexpected(needed.error());
     *bytes = *needed;
+    return {};
+  });
+}
+
+wavejit_status wavejit_prepare(wavejit_engine* engine, const char* const* descriptors, size_t count, int32_t jobs,
+                               wavejit_status* statuses, wavejit_prepare_callback progress, void* context) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    if (count > 0) {
+      if (auto given = require(descriptors, "descriptors", "problem descriptors"); !given) return given;
+    }
+    const std::span<wavejit_status> answers(statuses, statuses != nullptr ? count : 0);
+    return engine->engine->prepare({descriptors, count}, jobs, answers, [&](const PrepareProgress& state) {
+      if (progress == nullptr) return;
+      wavejit_prepare_progress out{};
+      out.size = sizeof out;
+      out.done = state.done;
+      out.total = state.total;
+      out.compiled = state.compiled;
+      out.from_disk = state.from_disk;
+      out.present = state.present;
+      out.failed = state.failed;
+      out.line = state.line;
+      out.descriptor = state.descriptor;
+      out.status = state.status;
+      out.origin = state.origin;
+      out.failure = state.failure != nullptr ? state.failure->c_str() : nullptr;
+      progress(context, &out);
+    });
+  });
+}
+
+wavejit_status wavejit_engine_seal(wavejit_engine* engine) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    engine->engine->seal(true);
+    return {};
+  });
+}
+
+wavejit_status wavejit_engine_unseal(wavejit_engine* engine) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    engine->engine->seal(false);
     return {};
   });
 }
@@ -323,11 +374,31 @@ wavejit_status wavejit_engine_statistics(const wavejit_engine* engine, wavejit_s
   return guarded([&]() -> Result<void> {
     if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
     if (auto given = require(statistics, "statistics", "a struct wavejit_statistics"); !given) return given;
-    if (auto size = check_output_size(statistics, "statistics", sizeof *statistics); !size) return size;
+    if (auto size =
+            check_output_size(statistics, "statistics", sizeof *statistics, offsetof(wavejit_statistics, prepared));
+        !size)
+      return size;
     wavejit_statistics out{};
     engine->engine->fill(out);
     hand_over(statistics, out);
     return {};
+  });
+}
+
+wavejit_status wavejit_engine_statistics_json(const wavejit_engine* engine, char* text, size_t capacity,
+                                              size_t* length) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    if (auto given = require(length, "length", "where to store the text's length"); !given) return given;
+    const std::string json = engine->engine->statistics_json();
+    *length = json.size();
+    if (text == nullptr) return {};
+    const std::size_t copied = capacity == 0 ? 0 : std::min(capacity - 1, json.size());
+    std::memcpy(text, json.data(), copied);
+    if (capacity != 0) text[copied] = '\0';
+    if (copied == json.size() && capacity != 0) return {};
+    return fail(WAVEJIT_INVALID_ARGUMENT, "capacity = " + std::to_string(capacity) +
+                                              "; accepted: " + std::to_string(json.size() + 1) + " and more");
   });
 }
 

@@ -29,7 +29,8 @@ std::optional<int> small_number(std::string_view text) {
 
 std::string accepted_devices() {
   return "accepted: hip, hip:<ordinal>, sim:<target>, sim:<target>x<count up to " +
-         std::to_string(max_simulated_devices) + ">; targets: " + targets::known_targets();
+         std::to_string(max_simulated_devices) +
+         ">, the latter with :<ordinal below the count>; targets: " + targets::known_targets();
 }
 
 // One word with a few values: its names, the variable and the option's field.
@@ -129,6 +130,7 @@ Result<void> choose_cache_directory(Config& config, const char* option, const En
                                 : from_variable ? Provenance::environment
                                                 : Provenance::standard;
   auto directory = cache::resolve_directory({.directory = from_option ? option : environment.cache_directory,
+                                             .miss_log = copy("WAVEJIT_MISS_LOG"),
                                              .xdg_cache_home = environment.xdg_cache_home,
                                              .home = environment.home});
   if (directory) {
@@ -169,6 +171,11 @@ std::expected<DeviceChoice, std::string> parse_device(std::string_view text) {
   if (!text.starts_with("sim:")) return std::unexpected(accepted_devices());
   device.simulated = true;
   std::string_view target = text.substr(4);
+  if (const std::size_t colon = target.rfind(':'); colon != std::string_view::npos) {
+    device.ordinal = small_number(target.substr(colon + 1));
+    if (!device.ordinal) return std::unexpected(accepted_devices());
+    target = target.substr(0, colon);
+  }
   // A target's own name may hold an x: the whole text first, then what stands before the last x.
   const auto known = [](std::string_view name) {
     const targets::Target* row = targets::find_target(name);
@@ -182,13 +189,15 @@ std::expected<DeviceChoice, std::string> parse_device(std::string_view text) {
     device.count = *count;
     target = target.substr(0, times);
   }
+  if (device.ordinal.value_or(0) >= device.count) return std::unexpected(accepted_devices());
   device.target = target;
   return device;
 }
 
 std::string to_text(const DeviceChoice& device) {
   if (!device.simulated) return device.ordinal ? "hip:" + std::to_string(*device.ordinal) : "hip";
-  return "sim:" + device.target + (device.count == 1 ? "" : "x" + std::to_string(device.count));
+  return "sim:" + device.target + (device.count == 1 ? "" : "x" + std::to_string(device.count)) +
+         (device.ordinal ? ":" + std::to_string(*device.ordinal) : "");
 }
 
 std::string_view to_text(CompileMode mode) { return mode == CompileMode::isolated ? "isolated" : "inprocess"; }
@@ -222,7 +231,8 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
   if (options != nullptr) {
     // The struct has grown at its end: what an older caller does not have, it does not set.
     constexpr std::array earlier = {offsetof(wavejit_engine_options, pipeline),
-                                    offsetof(wavejit_engine_options, lazy_rescale)};
+                                    offsetof(wavejit_engine_options, lazy_rescale),
+                                    offsetof(wavejit_engine_options, miss_log)};
     const bool is_earlier = std::ranges::find(earlier, options->size) != earlier.end();
     const std::size_t known = is_earlier ? options->size : sizeof(wavejit_engine_options);
     if (auto size = check_struct_size(options, "options", known); !size)
@@ -255,6 +265,18 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
        parse_splits);
   next(config.log_level, given.log_level, environment.log_level,
        {"WAVEJIT_LOG_LEVEL", "log_level", "off, error, warning, info, debug"}, parse_log_level);
+  next(config.miss_log, given.miss_log, environment.miss_log, {"WAVEJIT_MISS_LOG", "miss_log", "a path"},
+       [](std::string_view path) { return std::optional(std::string(path)); });
+  config.hooks = {.on_compile = given.on_compile,
+                  .on_compile_context = given.on_compile_context,
+                  .allocate = given.allocate,
+                  .release = given.release,
+                  .allocator_context = given.allocator_context};
+  if (step && (given.allocate == nullptr) != (given.release == nullptr)) {
+    step =
+        fail(WAVEJIT_INVALID_ARGUMENT, std::string("options.") + (given.allocate == nullptr ? "allocate" : "release") +
+                                           " = null beside the other; accepted: both allocate and release, or neither");
+  }
   if (step) step = choose_cache_directory(config, given.cache_directory, environment);
   if (!step) return std::unexpected(std::move(step.error()));
   return config;
@@ -282,6 +304,7 @@ std::vector<std::string> describe(const Config& config) {
       line("lazy_rescale", switch_text(config.lazy_rescale.value), config.lazy_rescale.from, "WAVEJIT_LAZY_RESCALE"),
       line("xcd_swizzle", swizzle ? switch_text(*swizzle) : "auto", config.xcd_swizzle.from, "WAVEJIT_XCD_SWIZZLE"),
       line("kv_splits", splits ? std::to_string(*splits) : "auto", config.kv_splits.from, "WAVEJIT_KV_SPLITS"),
+      line("miss_log", config.miss_log.value, config.miss_log.from, "WAVEJIT_MISS_LOG"),
       line("log_level", to_text(config.log_level.value), config.log_level.from, "WAVEJIT_LOG_LEVEL"),
   };
 }

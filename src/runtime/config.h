@@ -28,12 +28,12 @@ struct Setting {
   Provenance from = Provenance::standard;
 };
 
-// "hip", "hip:<ordinal>", "sim:<target>", "sim:<target>x<count>"
+// "hip", "hip:<ordinal>", "sim:<target>", "sim:<target>x<count>", "sim:<target>x<count>:<ordinal>"
 struct DeviceChoice {
   bool simulated = false;
-  std::optional<int> ordinal;  // hip only; without: the calling thread's current device
+  std::optional<int> ordinal;  // without: hip: the calling thread's current device; sim: the first
   std::string target;          // sim only: a row of the target table
-  int count = 1;               // sim only: identical devices; the engine uses the first
+  int count = 1;               // sim only: identical devices
   bool operator==(const DeviceChoice&) const = default;
 };
 inline constexpr int max_simulated_devices = 64;
@@ -43,6 +43,15 @@ std::string to_text(const DeviceChoice& device);
 
 enum class CompileMode : std::uint8_t { in_process, isolated };
 std::string_view to_text(CompileMode mode);
+
+// What the caller's program does for an engine; null: nothing.
+struct Hooks {
+  wavejit_compile_callback on_compile = nullptr;
+  void* on_compile_context = nullptr;
+  wavejit_allocate_callback allocate = nullptr;
+  wavejit_release_callback release = nullptr;
+  void* allocator_context = nullptr;
+};
 
 struct Config {
   Setting<DeviceChoice> device;
@@ -58,6 +67,8 @@ struct Config {
   Setting<std::optional<bool>> xcd_swizzle;        // nothing: auto
   Setting<std::optional<std::int32_t>> kv_splits;  // nothing: auto
   Setting<LogLevel> log_level{.value = LogLevel::warning};
+  Setting<std::string> miss_log;  // empty: none
+  Hooks hooks;
   std::vector<std::string> warnings;  // one line for each variable that was not understood
 };
 
@@ -76,6 +87,7 @@ struct Environment {
   const char* lazy_rescale = nullptr;     // WAVEJIT_LAZY_RESCALE
   const char* xcd_swizzle = nullptr;      // WAVEJIT_XCD_SWIZZLE
   const char* kv_splits = nullptr;        // WAVEJIT_KV_SPLITS
+  const char* miss_log = nullptr;         // WAVEJIT_MISS_LOG
   const char* xdg_cache_home = nullptr;   // XDG_CACHE_HOME
   const char* home = nullptr;             // HOME
 };

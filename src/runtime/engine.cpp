@@ -1,11 +1,10 @@
 #include "runtime/engine.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cstring>
 #include <utility>
 
+#include "runtime/call_descriptor.h"
 #include "runtime/descriptor.h"
 #include "runtime/device_lengths.h"
 #include "targets/targets.h"
@@ -72,10 +71,14 @@ Engine::Engine(const Config& config, HipDevice device, const targets::Target& ta
     : device_(std::move(device)),
       target_(target),
       target_id_(target.id),
+      toggles_(toggles_of(config)),
       launch_toggles_(launch_toggles_of(config)),
+      hooks_(config.hooks),
       logger_(std::move(logger)),
+      miss_log_(config.miss_log.value, *logger_),
+      workspaces_(device_, config.hooks),
       source_(config, codegen, *logger_),
-      resolver_(device_, target, toggles_of(config), source_, *logger_, statistics_) {}
+      resolver_(device_, target, toggles_, source_, *logger_, statistics_) {}
 
 Result<void> Engine::attention_forward(const wavejit_attention_forward_arguments* arguments,
                                        hip_abi::hipStream_t stream) {
@@ -90,16 +93,20 @@ Result<void> Engine::attention_forward(const wavejit_attention_forward_arguments
   const Result<AttentionProblem> problem = check_attention_forward(arguments);
   if (!problem) return std::unexpected(problem.error());
   if ((arguments->flags & WAVEJIT_CHECK_LENGTHS) != 0) [[unlikely]] {
+    if (is_capturing(device_, stream)) {
+      return fail(WAVEJIT_INVALID_ARGUMENT,
+                  "flags = WAVEJIT_CHECK_LENGTHS waits for the stream, which is being captured; accepted there: 0");
+    }
     if (auto lengths = check_device_lengths(device_, *problem, *arguments, stream); !lengths) return lengths;
   }
   if (logger_->wants(LogLevel::debug)) [[unlikely]]
-    log_call(*problem, *arguments);
+    logger_->write(LogLevel::debug, "call " + to_text(describe_call(*problem, *arguments)));
   if (arguments->report != nullptr) return reported_call(*problem, *arguments, stream);
   statistics_.count_call();
   const LoadedKernel* kernel = resolver_.find(problem->shape.code());
   if (kernel == nullptr) {
     Phases phases;
-    const Result<Resolved> resolved = resolver_.resolve(problem->shape, phases);
+    const Result<Resolved> resolved = miss(*problem, *arguments, stream, phases);
     if (!resolved) return std::unexpected(resolved.error());
     kernel = resolved->kernel;
   }
@@ -120,7 +127,7 @@ Result<void> Engine::reported_call(const AttentionProblem& problem, const waveji
   Resolved resolved{resolver_.find(problem.shape.code()), WAVEJIT_ORIGIN_MEMORY};
   phases.route_ns = watch.lap();
   if (resolved.kernel == nullptr) {
-    const Result<Resolved> found = resolver_.resolve(problem.shape, phases);
+    const Result<Resolved> found = miss(problem, call, stream, phases);
     if (!found) return std::unexpected(found.error());
     resolved = *found;
   }
@@ -130,44 +137,6 @@ Result<void> Engine::reported_call(const AttentionProblem& problem, const waveji
   phases.launch_ns = watch.lap();
   fill_report(*call.report, resolved, phases);
   return {};
-}
-
-// As a problem descriptor, so that a line of a log can be handed to explain, prebuild and benchmarks.
-[[gnu::cold]] void Engine::log_call(const AttentionProblem& problem,
-                                    const wavejit_attention_forward_arguments& call) const {
-  const auto number = [](float value) {
-    std::array<char, 32> text{};
-    const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc{} ? std::string(text.data(), end) : std::string();
-  };
-  const bool heads_outside = call.q.sizes[1] > 1 && call.q.sizes[2] > 1 && call.q.strides[2] > call.q.strides[1];
-  ProblemDescriptor descriptor;
-  descriptor.shape = problem.shape;
-  descriptor.batch = problem.batch;
-  descriptor.query_length = problem.query_length;
-  descriptor.key_length = problem.key_length;
-  descriptor.query_heads = problem.query_heads;
-  descriptor.kv_heads = problem.kv_heads;
-  descriptor.layout = heads_outside ? Layout::bhsd : Layout::bshd;
-  descriptor.scale = number(call.scale);
-  // Lengths of single sequences stand in device memory, where nobody looks.
-  if (call.query_starts != nullptr && call.key_starts != nullptr) descriptor.layout = Layout::packed;
-  descriptor.causal = (call.mask & WAVEJIT_MASK_CAUSAL) != 0;
-  if ((call.mask & WAVEJIT_MASK_PREFIX) != 0) descriptor.causal_prefix = call.causal_prefix;
-  if ((call.mask & WAVEJIT_MASK_WINDOW) != 0) descriptor.window = {call.window_left, call.window_right};
-  if (problem.shape.bias) {
-    const bool by_batch = call.bias.sizes[0] > 1;
-    const bool by_head = call.bias.sizes[1] > 1;
-    descriptor.bias = by_batch && by_head ? BiasExtent::batch_and_head
-                      : by_batch          ? BiasExtent::batch
-                      : by_head           ? BiasExtent::head
-                                          : BiasExtent::one;
-  }
-  if (problem.shape.alibi) descriptor.alibi = call.alibi.sizes[0] > 1 ? AlibiExtent::batch_and_head : AlibiExtent::head;
-  descriptor.sink = call.sink.data != nullptr;
-  if (problem.shape.softcap) descriptor.softcap = number(call.softcap);
-  if (call.splits > 0) descriptor.splits = call.splits;
-  logger_->write(LogLevel::debug, "call " + to_text(descriptor));
 }
 
 Failure Engine::device_failure(const char* what, hipError_t error) const {

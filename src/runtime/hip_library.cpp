@@ -88,7 +88,7 @@ Result<HipDevice> open_simulated_device(const DeviceChoice& choice) {
                                        error_text(*hip, static_cast<hipError_t>(error)) +
                                        "; accepted targets: " + targets::known_targets());
   }
-  return describe_device(*hip, ordinals[0]);
+  return describe_device(*hip, ordinals[choice.ordinal.value_or(0)]);
 }
 
 }  // namespace
@@ -104,6 +104,15 @@ Result<HipDevice> describe_device(const HipFunctions& hip, int ordinal) {
   const auto text = [](const auto& field) { return std::string(field, ::strnlen(field, sizeof field)); };
   return HipDevice{
       .hip = hip, .ordinal = ordinal, .architecture = text(properties.gcnArchName), .name = text(properties.name)};
+}
+
+bool is_capturing(const HipDevice& device, hip_abi::hipStream_t stream) {
+  if (stream == nullptr || stream == hip_abi::stream_legacy()) return false;
+  // The per-thread default stream is one of the current device.
+  const CurrentDevice current(device.hip, device.ordinal);
+  auto status = hip_abi::hipStreamCaptureStatusNone;
+  const hipError_t error = device.hip.hipStreamIsCapturing(stream, &status);
+  return error == hipSuccess && status != hip_abi::hipStreamCaptureStatusNone;
 }
 
 std::string error_text(const HipFunctions& hip, hipError_t error) {

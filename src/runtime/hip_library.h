@@ -11,22 +11,24 @@
 namespace wavejit::runtime {
 
 // Every function that this library calls.
-#define WAVEJIT_HIP_FUNCTIONS(X) \
-  X(hipGetDeviceCount)           \
-  X(hipGetDevice)                \
-  X(hipSetDevice)                \
-  X(hipGetDevicePropertiesR0600) \
-  X(hipGetErrorName)             \
-  X(hipGetErrorString)           \
-  X(hipGetLastError)             \
-  X(hipMalloc)                   \
-  X(hipFree)                     \
-  X(hipMemcpy)                   \
-  X(hipDeviceSynchronize)        \
-  X(hipStreamSynchronize)        \
-  X(hipModuleLoadData)           \
-  X(hipModuleUnload)             \
-  X(hipModuleGetFunction)        \
+#define WAVEJIT_HIP_FUNCTIONS(X)        \
+  X(hipGetDeviceCount)                  \
+  X(hipGetDevice)                       \
+  X(hipSetDevice)                       \
+  X(hipGetDevicePropertiesR0600)        \
+  X(hipGetErrorName)                    \
+  X(hipGetErrorString)                  \
+  X(hipGetLastError)                    \
+  X(hipMalloc)                          \
+  X(hipFree)                            \
+  X(hipMemcpy)                          \
+  X(hipDeviceSynchronize)               \
+  X(hipStreamSynchronize)               \
+  X(hipStreamIsCapturing)               \
+  X(hipThreadExchangeStreamCaptureMode) \
+  X(hipModuleLoadData)                  \
+  X(hipModuleUnload)                    \
+  X(hipModuleGetFunction)               \
   X(hipModuleLaunchKernel)
 
 struct HipFunctions {
@@ -76,5 +78,27 @@ class CurrentDevice {
   int previous_ = 0;
   bool changed_ = false;
 };
+
+// For the scope, calls that allocate or load do not break captures: neither those of other threads, which HIP's global
+// mode would reach, nor the caller's own.
+class RelaxedCapture {
+ public:
+  explicit RelaxedCapture(const HipFunctions& hip) : hip_(hip) {
+    relaxed_ = hip_.hipThreadExchangeStreamCaptureMode(&mode_) == hip_abi::hipSuccess;
+  }
+  ~RelaxedCapture() {
+    if (relaxed_) (void)hip_.hipThreadExchangeStreamCaptureMode(&mode_);
+  }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  const HipFunctions& hip_;
+  hip_abi::hipStreamCaptureMode mode_ = hip_abi::hipStreamCaptureModeRelaxed;
+  bool relaxed_ = false;
+};
+
+// Asks without touching the stream. The null stream is never captured.
+bool is_capturing(const HipDevice& device, hip_abi::hipStream_t stream);
 
 }  // namespace wavejit::runtime

@@ -55,6 +55,7 @@ Resolver::Resolver(const HipDevice& device, const targets::Target& target, const
 
 Resolver::~Resolver() {
   const CurrentDevice current(device_.hip, device_.ordinal);
+  const RelaxedCapture relaxed(device_.hip);
   for (const auto& kernel : kernels_) (void)device_.hip.hipModuleUnload(kernel->module);
 }
 
@@ -156,6 +157,7 @@ hipError_t Resolver::load(LoadedKernel& kernel, KernelBinary binary, Phases& pha
   if (binary.kernarg_bytes > sizeof(attention_forward::Arguments)) return hip_abi::hipErrorInvalidImage;
   kernel.code_object = std::move(binary.code_object);
   const CurrentDevice current(device_.hip, device_.ordinal);
+  const RelaxedCapture relaxed(device_.hip);
   hipError_t error = current.error();
   if (error == hipSuccess) error = device_.hip.hipModuleLoadData(&kernel.module, kernel.code_object.data());
   if (error != hipSuccess) return error;

@@ -1,4 +1,5 @@
-// What an engine did, as numbers that add up: calls = memory hits + disk hits + misses, misses = compiled + failures.
+// What an engine did, as numbers that add up: calls + prepared = memory hits + disk hits + misses, misses = compiled +
+// failures + refused calls.
 //
 // The hot path counts one thing, the call, in a cache line that threads rarely share; memory hits are what is left when
 // the cold path's counts are taken away.
@@ -21,6 +22,11 @@ class Statistics {
   std::atomic<std::uint64_t> compiled{0};
   std::atomic<std::uint64_t> compile_failures{0};
   std::atomic<std::uint64_t> loader_rejections{0};
+  std::atomic<std::uint64_t> prepared{0};  // counted before the outcome, as calls are
+  std::atomic<std::uint64_t> refused_sealed{0};
+  std::atomic<std::uint64_t> refused_capturing{0};
+  std::atomic<std::uint64_t> compile_ns{0};
+  std::atomic<std::uint64_t> load_ns{0};
 
   // The cache's own counters are the caller's to add.
   void fill(wavejit_statistics& out) const noexcept {
@@ -29,10 +35,15 @@ class Statistics {
     out.compiled = compiled.load(std::memory_order_acquire);
     out.compile_failures = compile_failures.load(std::memory_order_acquire);
     out.loader_rejections = loader_rejections.load(std::memory_order_acquire);
-    out.misses = out.compiled + out.compile_failures;
+    out.refused_sealed = refused_sealed.load(std::memory_order_acquire);
+    out.refused_capturing = refused_capturing.load(std::memory_order_acquire);
+    out.compile_ns = compile_ns.load(std::memory_order_acquire);
+    out.load_ns = load_ns.load(std::memory_order_acquire);
+    out.misses = out.compiled + out.compile_failures + out.refused_sealed + out.refused_capturing;
+    out.prepared = prepared.load(std::memory_order_acquire);
     out.calls = 0;
     for (const Shard& one : calls_) out.calls += one.value.load(std::memory_order_acquire);
-    out.memory_hits = out.calls - out.disk_hits - out.misses;
+    out.memory_hits = out.calls + out.prepared - out.disk_hits - out.misses;
   }
 
  private:

@@ -33,11 +33,14 @@ inline Result<void> check_struct_size(const void* structure, const char* name, s
   return {};
 }
 
-// For structs that we fill: the same, without a look behind what we know.
-inline Result<void> check_output_size(const void* structure, const char* name, std::size_t known) {
+// For structs that we fill: the same, without a look behind what we know. `earliest` is the size that the struct's
+// first version had: older callers get what their struct has.
+inline Result<void> check_output_size(const void* structure, const char* name, std::size_t known,
+                                      std::size_t earliest = 0) {
+  if (earliest == 0) earliest = known;
   std::size_t size = 0;
   std::memcpy(&size, structure, sizeof size);
-  if (size >= known && size <= max_struct_bytes) return {};
+  if (size >= earliest && size % sizeof(std::size_t) == 0 && size <= max_struct_bytes) return {};
   return fail(WAVEJIT_INVALID_ARGUMENT, std::string(name) + ".size = " + std::to_string(size) +
                                             " is not the size of the struct; accepted: " + std::to_string(known) +
                                             " (set .size = sizeof the struct)");

@@ -45,12 +45,21 @@ void read_device(Config& config) {
     value.remove_prefix(4);
     int count = 1;
     bool understood = true;
+    // "sim:gfx950x4:2" is how an engine of the runtime names one of four; a HIP program sees them all and chooses
+    // itself.
+    std::optional<uint64_t> ordinal;
+    if (const size_t colon = value.rfind(':'); colon != std::string_view::npos) {
+      ordinal = number(value.substr(colon + 1));
+      understood = ordinal.has_value();
+      value = value.substr(0, colon);
+    }
     if (const size_t times = value.rfind('x'); times != std::string_view::npos && times > 3) {
       const auto parsed = number(value.substr(times + 1));
-      understood = parsed && *parsed >= 1 && *parsed <= most_devices;
+      understood = understood && parsed && *parsed >= 1 && *parsed <= most_devices;
       if (understood) count = static_cast<int>(*parsed);
       value = value.substr(0, times);
     }
+    understood = understood && ordinal.value_or(0) < static_cast<uint64_t>(count);
     if (understood && targets::find_target(value) != nullptr && value == targets::find_target(value)->id) {
       config.device_target = value;
       config.device_count = count;
@@ -59,7 +68,8 @@ void read_device(Config& config) {
     }
   }
   warn("WAVEJIT_DEVICE", text,
-       std::format("sim:<target>[xN] with a target of {} and N from 1 to {}", targets::known_targets(), most_devices),
+       std::format("sim:<target>[xN[:<ordinal>]] with a target of {} and N from 1 to {}", targets::known_targets(),
+                   most_devices),
        std::format("sim:{}", default_target));
 }
 

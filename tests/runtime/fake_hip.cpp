@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 namespace wavejit::tests {
 namespace {
@@ -11,6 +12,7 @@ using namespace hip_abi;
 
 FakeHip* state = nullptr;
 thread_local int current = 0;
+thread_local hipStreamCaptureMode capture_mode = hipStreamCaptureModeGlobal;
 
 hipError_t get_device_count(int* count) {
   *count = 2;
@@ -50,8 +52,18 @@ hipError_t copy(void* to, const void* from, std::size_t bytes, hipMemcpyKind) {
   return hipSuccess;
 }
 hipError_t synchronize() { return hipSuccess; }
+hipError_t is_capturing(hipStream_t, hipStreamCaptureStatus* status) {
+  ++fake_hip().capture_questions;
+  *status = fake_hip().capturing;
+  return hipSuccess;
+}
+hipError_t exchange_capture_mode(hipStreamCaptureMode* mode) {
+  std::swap(capture_mode, *mode);
+  return hipSuccess;
+}
 hipError_t module_load(hipModule_t* module, const void* image) {
   FakeHip& hip = fake_hip();
+  if (capture_mode != hipStreamCaptureModeRelaxed) ++hip.strict_loads;
   if (hip.loads_to_refuse > 0) {
     --hip.loads_to_refuse;
     return hip.load_error;
@@ -122,6 +134,8 @@ runtime::HipFunctions fake_hip_functions() {
   hip.hipMemcpy = copy;
   hip.hipDeviceSynchronize = synchronize;
   hip.hipStreamSynchronize = [](hipStream_t) { return synchronize(); };
+  hip.hipStreamIsCapturing = is_capturing;
+  hip.hipThreadExchangeStreamCaptureMode = exchange_capture_mode;
   hip.hipModuleLoadData = module_load;
   hip.hipModuleUnload = module_unload;
   hip.hipModuleGetFunction = get_function;

@@ -38,6 +38,10 @@ struct FakeHip {
   std::atomic<hip_abi::hipError_t> load_error{hip_abi::hipErrorInvalidImage};
   std::atomic<hip_abi::hipError_t> launch_error{hip_abi::hipSuccess};
   std::atomic<hip_abi::hipError_t> allocate_error{hip_abi::hipSuccess};
+  // What hipStreamIsCapturing says of every stream, and how often it was asked.
+  std::atomic<hip_abi::hipStreamCaptureStatus> capturing{hip_abi::hipStreamCaptureStatusNone};
+  std::atomic<std::uint64_t> capture_questions{0};
+  std::atomic<std::uint64_t> strict_loads{0};  // modules loaded while the thread's mode was not relaxed
 
   std::mutex mutex;
   FakeLaunch last;

@@ -85,8 +85,10 @@ class RuntimeTest : public ::testing::Test {
   static wavejit_statistics statistics_of(const runtime::Engine& engine) {
     wavejit_statistics statistics{};
     engine.fill(statistics);
-    EXPECT_EQ(statistics.calls, statistics.memory_hits + statistics.disk_hits + statistics.misses);
-    EXPECT_EQ(statistics.misses, statistics.compiled + statistics.compile_failures);
+    EXPECT_EQ(statistics.calls + statistics.prepared,
+              statistics.memory_hits + statistics.disk_hits + statistics.misses);
+    EXPECT_EQ(statistics.misses, statistics.compiled + statistics.compile_failures + statistics.refused_sealed +
+                                     statistics.refused_capturing);
     return statistics;
   }
 

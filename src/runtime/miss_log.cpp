@@ -1,0 +1,42 @@
+#include "runtime/miss_log.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace wavejit::runtime {
+
+void MissLog::note(std::uint64_t code, std::string_view line) noexcept {
+  if (path_.empty()) return;
+  try {
+    const std::scoped_lock lock(mutex_);
+    if (noted_.insert(code).second) append(std::string(line) + '\n');
+  } catch (...) {  // no memory for a line of a log
+    return;
+  }
+}
+
+void MissLog::append(std::string line) {
+  // Opened for each line: lines are rare, and whoever rotates the file finds it closed. O_NONBLOCK: a pipe without a
+  // reader must not stop a request. One write of O_APPEND, so that lines of several processes do not mix.
+  const int file = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
+  ssize_t written = -1;
+  int error = errno;
+  if (file >= 0) {
+    do {
+      written = ::write(file, line.data(), line.size());
+      error = errno;
+    } while (written < 0 && error == EINTR);
+    ::close(file);
+  }
+  if (std::cmp_equal(written, line.size()) || warned_) return;
+  warned_ = true;
+  logger_.write(LogLevel::warning, "miss_log = " + path_ + ": " +
+                                       (written < 0 ? std::generic_category().message(error) : "written in part") +
+                                       "; misses are not noted there");
+}
+
+}  // namespace wavejit::runtime

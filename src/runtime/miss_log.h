@@ -1,0 +1,34 @@
+// The file in which a running engine notes what was not there: a problem descriptor a line, for `wavejit prebuild`
+// later.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "runtime/logging.h"
+
+namespace wavejit::runtime {
+
+// Safe from any thread; several processes may append to one file. What cannot be written is one warning, never an
+// error.
+class MissLog {
+ public:
+  MissLog(std::string path, Logger& logger) : path_(std::move(path)), logger_(logger) {}
+
+  // A line a shape; `code` is the shape's (AttentionShape::code).
+  void note(std::uint64_t code, std::string_view line) noexcept;
+
+ private:
+  void append(std::string line);
+
+  std::string path_;  // empty: none
+  Logger& logger_;
+  std::mutex mutex_;
+  std::unordered_set<std::uint64_t> noted_;
+  bool warned_ = false;
+};
+
+}  // namespace wavejit::runtime
