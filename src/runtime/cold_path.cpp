@@ -22,6 +22,8 @@ std::string line_for(const AttentionProblem& problem, const wavejit_attention_fo
                                                            const wavejit_attention_forward_arguments& call,
                                                            hip_abi::hipStream_t stream, Phases& phases) {
   const std::string line = line_for(problem, call);
+  // What no kernel does is told as such, in captures and sealed engines too: preparing it would not help.
+  if (!choose_route(problem.shape, target_, toggles_)) return obtain(problem.shape, line, phases);
   if (sealed()) {
     statistics_.refused_sealed.fetch_add(1);
     miss_log_.note(problem.shape.code(), line);

@@ -130,7 +130,6 @@ Result<void> choose_cache_directory(Config& config, const char* option, const En
                                 : from_variable ? Provenance::environment
                                                 : Provenance::standard;
   auto directory = cache::resolve_directory({.directory = from_option ? option : environment.cache_directory,
-                                             .miss_log = copy("WAVEJIT_MISS_LOG"),
                                              .xdg_cache_home = environment.xdg_cache_home,
                                              .home = environment.home});
   if (directory) {
@@ -221,6 +220,7 @@ const Environment& process_environment() {
                                           .lazy_rescale = copy("WAVEJIT_LAZY_RESCALE"),
                                           .xcd_swizzle = copy("WAVEJIT_XCD_SWIZZLE"),
                                           .kv_splits = copy("WAVEJIT_KV_SPLITS"),
+                                          .miss_log = copy("WAVEJIT_MISS_LOG"),
                                           .xdg_cache_home = copy("XDG_CACHE_HOME"),
                                           .home = copy("HOME")};
   return environment;
@@ -304,7 +304,8 @@ std::vector<std::string> describe(const Config& config) {
       line("lazy_rescale", switch_text(config.lazy_rescale.value), config.lazy_rescale.from, "WAVEJIT_LAZY_RESCALE"),
       line("xcd_swizzle", swizzle ? switch_text(*swizzle) : "auto", config.xcd_swizzle.from, "WAVEJIT_XCD_SWIZZLE"),
       line("kv_splits", splits ? std::to_string(*splits) : "auto", config.kv_splits.from, "WAVEJIT_KV_SPLITS"),
-      line("miss_log", config.miss_log.value, config.miss_log.from, "WAVEJIT_MISS_LOG"),
+      line("miss_log", config.miss_log.value.empty() ? "none" : config.miss_log.value, config.miss_log.from,
+           "WAVEJIT_MISS_LOG"),
       line("log_level", to_text(config.log_level.value), config.log_level.from, "WAVEJIT_LOG_LEVEL"),
   };
 }

@@ -71,6 +71,7 @@ class CurrentDevice {
   CurrentDevice(const CurrentDevice&) = delete;
   CurrentDevice& operator=(const CurrentDevice&) = delete;
   hip_abi::hipError_t error() const { return error_; }
+  bool changed() const { return changed_; }  // another device was current
 
  private:
   const HipFunctions& hip_;

@@ -146,6 +146,15 @@ Result<void> launch(const HipDevice& device, const targets::Target& target, cons
   // device is current, so that only they need a look at it.
   if (address(stream) > address(hip_abi::stream_per_thread())) {
     error = launch_here(device, kernel, geometry, arguments, stream);
+    // HIP takes launches into a stream only while its device is current. Found out by the refusal, not by asking every
+    // time.
+    if (error == hip_abi::hipErrorInvalidHandle) [[unlikely]] {
+      const CurrentDevice current(device.hip, device.ordinal);
+      if (current.changed()) {
+        (void)device.hip.hipGetLastError();
+        error = launch_here(device, kernel, geometry, arguments, stream);
+      }
+    }
   } else {
     const CurrentDevice current(device.hip, device.ordinal);
     error = current.error();

@@ -22,6 +22,12 @@ static void never(void* context, const struct wavejit_cache_entry* entry) {
   (void)entry;
 }
 
+static void* never_allocate(void* context, size_t bytes, struct ihipStream_t* stream) {
+  (void)bytes;
+  (void)stream;
+  return context;
+}
+
 #define DETAIL_HAS(text) (strstr(wavejit_last_detail(), text) != NULL)
 
 int main(void) {
@@ -32,6 +38,7 @@ int main(void) {
   struct wavejit_tensor tensor;
   void* memory = &options;
   const char* descriptors[2] = {"attention_forward fp16 b1 q1 k1 h1 d64", NULL};
+  size_t json_length = 0;
   int lines = 0;
 
   memset(&options, 0, sizeof options);
@@ -44,6 +51,7 @@ int main(void) {
   expect(WAVEJIT_COMPILE_FAILED == 4 && WAVEJIT_NO_COMPILER == 5 && WAVEJIT_LAUNCH_FAILED == 6, "statuses 4 to 6");
   expect(WAVEJIT_OUT_OF_MEMORY == 7 && WAVEJIT_IO_ERROR == 8 && WAVEJIT_NOT_FOUND == 9, "statuses 7 to 9");
   expect(WAVEJIT_DEVICE_ERROR == 10 && WAVEJIT_INTERNAL == 11, "statuses 10 and 11");
+  expect(WAVEJIT_NOT_READY == 12 && WAVEJIT_SEALED == 13, "statuses 12 and 13");
   expect(sizeof(struct wavejit_tensor) == 80, "size of wavejit_tensor");
   expect(offsetof(struct wavejit_attention_forward_arguments, window_left) == 424, "size of wavejit_attention_forward_arguments");
   expect(sizeof(struct wavejit_call_report) >= 664, "size of wavejit_call_report");
@@ -78,6 +86,17 @@ int main(void) {
   expect(wavejit_device_copy_out(NULL, NULL, NULL, 8) == WAVEJIT_INVALID_ARGUMENT, "copy out without an engine");
   expect(wavejit_device_synchronize(NULL) == WAVEJIT_INVALID_ARGUMENT, "synchronize without an engine");
   expect(wavejit_engine_statistics(NULL, &statistics) == WAVEJIT_INVALID_ARGUMENT, "statistics without an engine");
+
+  expect(wavejit_prepare(NULL, descriptors, 1, 0, NULL, NULL, NULL) == WAVEJIT_INVALID_ARGUMENT,
+         "prepare without an engine");
+  expect(wavejit_engine_seal(NULL) == WAVEJIT_INVALID_ARGUMENT, "seal without an engine");
+  expect(wavejit_engine_unseal(NULL) == WAVEJIT_INVALID_ARGUMENT, "unseal without an engine");
+  expect(wavejit_engine_statistics_json(NULL, NULL, 0, &json_length) == WAVEJIT_INVALID_ARGUMENT,
+         "JSON without an engine");
+  options.allocate = never_allocate;
+  expect(wavejit_engine_create(&options, &engine) == WAVEJIT_INVALID_ARGUMENT && DETAIL_HAS("both allocate and release"),
+         "an allocator by half");
+  options.allocate = NULL;
 
   expect(wavejit_supported(NULL, NULL) == WAVEJIT_INVALID_ARGUMENT && DETAIL_HAS("line = null"), "no callback");
   expect(wavejit_supported(count_line, &lines) == WAVEJIT_OK && lines >= 2, "supported");

@@ -211,7 +211,8 @@ TEST(Config, OptionsWithoutTheirSizeAreRefused) {
 }
 
 TEST(Config, DevicesAreReadAndPrintBack) {
-  for (const char* text : {"hip", "hip:0", "hip:12", "sim:gfx942", "sim:gfx950", "sim:gfx950x2", "sim:gfx942x64"}) {
+  for (const char* text : {"hip", "hip:0", "hip:12", "sim:gfx942", "sim:gfx950", "sim:gfx950x2", "sim:gfx942x64",
+                           "sim:gfx950x4:2", "sim:gfx950:0"}) {
     const auto device = parse_device(text);
     ASSERT_TRUE(device) << text << ": " << device.error();
     EXPECT_EQ(to_text(*device), text);
@@ -222,9 +223,27 @@ TEST(Config, DevicesAreReadAndPrintBack) {
 }
 
 TEST(Config, WrongDevicesAreErrorsWhereverTheyWereSaid) {
-  for (const char* text :
-       {"cuda", "HIP", "hip:", "hip:-1", "hip:x", "hip:99999999999", "sim", "sim:", "sim:gfx90a", "sim:gfx950x",
-        "sim:gfx950x0", "sim:gfx950x65", "sim:gfx950x-1", "sim:gfx950x2x2", "sim:gfx950:xnack-", "sim:x2", "gfx950"}) {
+  for (const char* text : {"cuda",
+                           "HIP",
+                           "hip:",
+                           "hip:-1",
+                           "hip:x",
+                           "hip:99999999999",
+                           "sim",
+                           "sim:",
+                           "sim:gfx90a",
+                           "sim:gfx950x",
+                           "sim:gfx950x0",
+                           "sim:gfx950x65",
+                           "sim:gfx950x-1",
+                           "sim:gfx950x2x2",
+                           "sim:gfx950:xnack-",
+                           "sim:gfx950:1",
+                           "sim:gfx950x2:2",
+                           "sim:gfx950x2:-1",
+                           "sim:gfx950x2:",
+                           "sim:x2",
+                           "gfx950"}) {
     Environment environment = home_only();
     environment.device = text;
     auto config = make_config(nullptr, environment);
@@ -295,7 +314,7 @@ TEST(Config, DescribesEachSettingWithItsOrigin) {
                   "cache_mode=ro (option)", "lowering=llvm (default)", "compile=inprocess (default)",
                   "output_store=auto (default)", "pipeline=auto (default)", "stagger=on (default)",
                   "setprio=on (default)", "lazy_rescale=on (default)", "xcd_swizzle=auto (default)",
-                  "kv_splits=auto (default)", "log_level=warning (default)"));
+                  "kv_splits=auto (default)", "miss_log=none (default)", "log_level=warning (default)"));
 }
 
 }  // namespace

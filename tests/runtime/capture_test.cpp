@@ -1,0 +1,183 @@
+// The public interface and stream capture on the simulated GPU: cold calls leave a capture alone, warm calls become
+// nodes, and a graph that is launched computes the same bits. Engines on devices of their own, called from any thread's
+// device.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+#include <wavejit/wavejit.hpp>
+
+#include "hip_abi/hip_functions.h"
+
+namespace wavejit::tests {
+namespace {
+
+using namespace hip_abi;
+using ::testing::HasSubstr;
+
+constexpr std::int64_t length = 40;
+constexpr std::int64_t heads = 2;
+constexpr std::int64_t head_dim = 64;
+
+EngineOptions on(const char* device) {
+  EngineOptions options;
+  options.device = device;
+  options.cache_mode = "off";
+  return options;
+}
+
+// fp16 numbers between 0.5 and 2, so that outputs differ from row to row.
+std::vector<std::uint16_t> pattern(std::uint32_t seed) {
+  std::vector<std::uint16_t> values(length * heads * head_dim);
+  for (std::uint16_t& value : values) {
+    seed = seed * 1664525U + 1013904223U;
+    value = static_cast<std::uint16_t>(0x3800U + (seed >> 21U));
+  }
+  return values;
+}
+
+// One problem with its memory on an engine's device.
+struct Problem {
+  explicit Problem(Engine& engine)
+      : q(engine, pattern(1)), k(engine, pattern(2)), v(engine, pattern(3)), o(engine, pattern(4)) {
+    const auto tensor = [](const DeviceBuffer& buffer) {
+      return dense(buffer, WAVEJIT_FP16, 1, length, heads, head_dim);
+    };
+    call.q = tensor(q);
+    call.k = tensor(k);
+    call.v = tensor(v);
+    call.o = tensor(o);
+    call.scale = 0.125F;
+  }
+  std::vector<std::uint16_t> result() const { return o.read<std::uint16_t>(); }
+  void clear() { o.write(pattern(4)); }
+
+  DeviceBuffer q, k, v, o;
+  AttentionForward call;
+};
+
+constexpr const char* line = "attention_forward fp16 b1 q40 k40 h2 d64";
+
+// Ordinals depend on what a process has opened before.
+int device_of(const DeviceBuffer& buffer) {
+  hipPointerAttribute_t attributes = {};
+  EXPECT_EQ(hipPointerGetAttributes(&attributes, buffer.data()), hipSuccess);
+  return attributes.device;
+}
+
+class CaptureTest : public ::testing::TestWithParam<hipStreamCaptureMode> {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(hipSetDevice(device_of(engine_.allocate(16))), hipSuccess);
+    ASSERT_EQ(hipStreamCreateWithFlags(&stream_, hipStreamNonBlocking), hipSuccess);
+  }
+  void TearDown() override { EXPECT_EQ(hipStreamDestroy(stream_), hipSuccess); }
+
+  hipStreamCaptureStatus status() const {
+    auto status = hipStreamCaptureStatusInvalidated;
+    EXPECT_EQ(hipStreamIsCapturing(stream_, &status), hipSuccess);
+    return status;
+  }
+
+  Engine engine_{on("sim:gfx950")};  // before the stream: it makes the device
+  hipStream_t stream_ = nullptr;
+};
+
+TEST_P(CaptureTest, ColdIsRefusedWarmIsCapturedAndReplaysTheSameBits) {
+  Problem problem(engine_);
+  ASSERT_EQ(hipStreamBeginCapture(stream_, GetParam()), hipSuccess);
+  try {
+    engine_.attention_forward(problem.call, stream_);
+    ADD_FAILURE() << "a cold call in a capture";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), WAVEJIT_NOT_READY);
+    EXPECT_THAT(error.what(), HasSubstr(line));
+  }
+  EXPECT_EQ(status(), hipStreamCaptureStatusActive);
+  // Preparing allocates and loads, here even on the capturing thread, and breaks nothing.
+  const std::vector<Prepared> prepared = engine_.prepare({line});
+  EXPECT_EQ(prepared[0].status, WAVEJIT_OK) << prepared[0].failure;
+  EXPECT_EQ(status(), hipStreamCaptureStatusActive);
+  engine_.seal();
+  engine_.attention_forward(problem.call, stream_);
+  problem.call.scale = 100;  // the captured call keeps its own
+  hipGraph_t graph = nullptr;
+  ASSERT_EQ(hipStreamEndCapture(stream_, &graph), hipSuccess);
+  std::size_t nodes = 0;
+  EXPECT_EQ(hipGraphGetNodes(graph, nullptr, &nodes), hipSuccess);
+  EXPECT_EQ(nodes, 1U) << "the refused call left nothing behind";
+  EXPECT_EQ(problem.result(), pattern(4)) << "nothing has run";
+
+  hipGraphExec_t executable = nullptr;
+  ASSERT_EQ(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0), hipSuccess);
+  problem.call.scale = 0.125F;
+  engine_.attention_forward(problem.call, stream_);
+  ASSERT_EQ(hipStreamSynchronize(stream_), hipSuccess);
+  const auto direct = problem.result();
+  EXPECT_NE(direct, pattern(4));
+  for (int round = 0; round < 3; ++round) {
+    problem.clear();
+    ASSERT_EQ(hipGraphLaunch(executable, stream_), hipSuccess);
+    ASSERT_EQ(hipStreamSynchronize(stream_), hipSuccess);
+    EXPECT_EQ(problem.result(), direct);
+  }
+  EXPECT_EQ(hipGraphExecDestroy(executable), hipSuccess);
+  EXPECT_EQ(hipGraphDestroy(graph), hipSuccess);
+  const wavejit_statistics statistics = engine_.statistics();
+  EXPECT_EQ(statistics.refused_capturing, 1U);
+  EXPECT_EQ(statistics.compiled, 1U);
+  EXPECT_EQ(statistics.memory_hits, 2U);
+}
+
+TEST_P(CaptureTest, AColdCallOnAnotherThreadBreaksNoCapture) {
+  Problem problem(engine_);
+  ASSERT_EQ(hipStreamBeginCapture(stream_, GetParam()), hipSuccess);
+  std::thread([&] {
+    ASSERT_EQ(hipSetDevice(device_of(problem.q)), hipSuccess);
+    hipStream_t mine = nullptr;
+    ASSERT_EQ(hipStreamCreateWithFlags(&mine, hipStreamNonBlocking), hipSuccess);
+    EXPECT_NO_THROW(engine_.attention_forward(problem.call, mine));
+  }).join();
+  EXPECT_EQ(status(), hipStreamCaptureStatusActive);
+  hipGraph_t graph = nullptr;
+  EXPECT_EQ(hipStreamEndCapture(stream_, &graph), hipSuccess);
+  EXPECT_EQ(hipGraphDestroy(graph), hipSuccess);
+  engine_.synchronize();
+  EXPECT_NE(problem.result(), pattern(4));
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, CaptureTest,
+                         ::testing::Values(hipStreamCaptureModeGlobal, hipStreamCaptureModeThreadLocal,
+                                           hipStreamCaptureModeRelaxed));
+
+TEST(Devices, EachEngineHasItsOwnWhateverDeviceIsCurrent) {
+  Engine first(on("sim:gfx942x3"));
+  Engine third(on("sim:gfx942x3:2"));
+  Problem on_first(first);
+  Problem on_third(third);
+  const int device = device_of(on_third.q);
+  EXPECT_EQ(device, device_of(on_first.q) + 2);
+  // A stream of the third device, used by a thread whose current device is another.
+  ASSERT_EQ(hipSetDevice(device), hipSuccess);
+  hipStream_t stream = nullptr;
+  ASSERT_EQ(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), hipSuccess);
+  ASSERT_EQ(hipSetDevice(0), hipSuccess);
+  first.attention_forward(on_first.call);
+  for (int round = 0; round < 2; ++round) third.attention_forward(on_third.call, stream);
+  int current = -1;
+  EXPECT_EQ(hipGetDevice(&current), hipSuccess);
+  EXPECT_EQ(current, 0);
+  EXPECT_EQ(hipGetLastError(), hipSuccess);
+  first.synchronize();
+  third.synchronize();
+  EXPECT_EQ(on_first.result(), on_third.result());
+  EXPECT_NE(on_first.result(), pattern(4));
+  EXPECT_EQ(hipStreamDestroy(stream), hipSuccess);
+  EXPECT_THAT(third.statistics_json(), HasSubstr("\"memory_hits\":1"));
+}
+
+}  // namespace
+}  // namespace wavejit::tests
