@@ -2,9 +2,15 @@
 // under HIP's own library name): checks, route, table, kernel arguments, launch.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
+#include <latch>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "wavejit/wavejit.h"
 
@@ -59,6 +65,47 @@ void hot_call(benchmark::State& state, ihipStream_t* stream) {
 
 BENCHMARK_CAPTURE(hot_call, default_stream, nullptr)->ThreadRange(1, 2);
 BENCHMARK_CAPTURE(hot_call, created_stream, reinterpret_cast<ihipStream_t*>(0x1000));
+
+// The distribution over single calls with more threads than cores: p50 and p99 in nanoseconds, what reading the clock
+// costs taken away.
+void hot_call_distribution(benchmark::State& state) {
+  constexpr int threads = 8;
+  constexpr int calls = 100'000;
+  const HotCall& hot = hot_call();
+  const auto nanoseconds = [] { return std::chrono::steady_clock::now().time_since_epoch().count(); };
+  const auto quantile = [](std::vector<std::int64_t>& samples, double which) {
+    const auto place = samples.begin() + static_cast<std::ptrdiff_t>(which * static_cast<double>(samples.size() - 1));
+    std::nth_element(samples.begin(), place, samples.end());
+    return static_cast<double>(*place);
+  };
+  for (auto _ : state) {
+    std::vector<std::int64_t> samples(static_cast<std::size_t>(threads) * calls);
+    std::vector<std::int64_t> clock(calls);
+    for (std::int64_t& sample : clock) {
+      const auto before = nanoseconds();
+      sample = nanoseconds() - before;
+    }
+    std::latch start(threads);
+    {
+      std::vector<std::jthread> pool;
+      for (int t = 0; t < threads; ++t) {
+        pool.emplace_back([&, mine = samples.data() + static_cast<std::ptrdiff_t>(t) * calls] {
+          start.arrive_and_wait();
+          for (int i = 0; i < calls; ++i) {
+            const auto before = nanoseconds();
+            wavejit_status status = wavejit_attention_forward(hot.engine, &hot.call, nullptr);
+            benchmark::DoNotOptimize(status);
+            mine[i] = nanoseconds() - before;
+          }
+        });
+      }
+    }
+    const double cost = quantile(clock, 0.5);
+    state.counters["p50_ns"] = quantile(samples, 0.5) - cost;
+    state.counters["p99_ns"] = quantile(samples, 0.99) - cost;
+  }
+}
+BENCHMARK(hot_call_distribution)->Name("hot_call_distribution/threads:8")->Iterations(3)->Unit(benchmark::kMillisecond);
 
 // What an argument that is wrong costs: the sentence is built, nothing is launched.
 void refused_call(benchmark::State& state) {

@@ -131,6 +131,33 @@ TEST_F(HotPath, AReportCostsNoAllocationEither) {
   EXPECT_EQ(allocations, 0U);
 }
 
+// With everything that docs/serving.md offers switched on.
+class ServingHotPath : public HotPath {
+ protected:
+  void SetUp() override {
+    config_.miss_log.value = directory_.path() + "/misses";
+    config_.hooks.on_compile = [](void*, const wavejit_compile_event*) {};
+    HotPath::SetUp();
+    engine_->seal(true);
+  }
+};
+
+TEST_F(ServingHotPath, AllocatesNothing) {
+  counting = true;
+  allocations = 0;
+  const bool good = make_calls();
+  counting = false;
+  EXPECT_TRUE(good);
+  EXPECT_EQ(allocations, 0U);
+}
+
+TEST_F(ServingHotPath, MakesNoSystemCall) {
+  const int status = run_without_system_calls([&] { return make_calls(); });
+  if (WIFEXITED(status) && WEXITSTATUS(status) == no_seccomp) GTEST_SKIP() << "this kernel has no seccomp";
+  EXPECT_FALSE(WIFSIGNALED(status)) << "killed by signal " << WTERMSIG(status);
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(HotPath, MakesNoSystemCall) {
   const int control = run_without_system_calls([] { return syscall(SYS_getppid) > 0; });
   if (WIFEXITED(control) && WEXITSTATUS(control) == no_seccomp) GTEST_SKIP() << "this kernel has no seccomp";
