@@ -1,0 +1,68 @@
+// A problem's arrays on a simulated device: whole calls, and views of some rows on the same memory.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "tools/sweep/device_case.h"
+#include "tools/sweep/reference.h"
+#include "tools/sweep/sampling.h"
+
+namespace wavejit::tools::sweep {
+namespace {
+
+class SweepDeviceTest : public ::testing::TestWithParam<const char*> {};
+
+// A row's bits belong to the row: a view that says where its diagonal begins gives what the whole call gives, and
+// touches nothing else.
+TEST_P(SweepDeviceTest, ViewsGiveTheRowsOfTheWhole) {
+  const auto problem = parse_problem(GetParam());
+  ASSERT_TRUE(problem) << problem.error().what;
+  wavejit_engine_options options{};
+  options.size = sizeof options;
+  options.device = "sim:gfx950";
+  options.cache_mode = "off";
+  options.pipeline = "generic";
+  wavejit_engine* raw = nullptr;
+  ASSERT_EQ(wavejit_engine_create(&options, &raw), WAVEJIT_OK) << wavejit_last_detail();
+  const std::unique_ptr<wavejit_engine, DestroyEngine> engine(raw);
+
+  const Inputs inputs(problem->type, problem->inputs, problem->seed);
+  Reference reference(*problem, inputs);
+  auto device = DeviceCase::prepare(raw, *problem, inputs, reference.sinks());
+  ASSERT_TRUE(device) << device.error().what;
+  ASSERT_TRUE(device->erase());
+  EXPECT_EQ(count_of(*device->written()), 0);
+  const auto ran = device->run(raw, nullptr);
+  ASSERT_TRUE(ran) << ran.error().what;
+  EXPECT_EQ(*device->written(), all_rows(*problem));
+  EXPECT_EQ(*device->broken_fence(), "");
+  const auto whole = device->read(all_rows(*problem));
+  ASSERT_TRUE(whole);
+  reference.want(all_rows(*problem));
+  EXPECT_EQ(judge(*problem, reference, all_rows(*problem), *whole).verdict(band_of(*problem)), "");
+
+  const std::vector<View> all = choose_views(*problem, 1e12);
+  for (const View& view : {all.front(), all[all.size() / 2], all.back()}) {
+    ASSERT_TRUE(device->erase());
+    const auto viewed = device->run(raw, view, nullptr);
+    ASSERT_TRUE(viewed) << viewed.error().what;
+    const Rows rows = rows_of(*problem, {view});
+    EXPECT_EQ(*device->written(), rows);
+    EXPECT_EQ(*device->broken_fence(), "");
+    const auto some = device->read(rows);
+    ASSERT_TRUE(some);
+    for (const auto& [head, of_head] : *some)
+      for (const auto& [row, bits] : of_head) EXPECT_EQ(bits, whole->at(head).at(row)) << head.head << ' ' << row;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, SweepDeviceTest,
+    ::testing::Values("attention_forward fp16 b2 q300 k310 h4/2 d64 causal lse layout=bhsd",
+                      "attention_forward bf16 b3 q280 k310 h4/2 d64 causal window=100,0 lse layout=packed "
+                      "q_lengths=280,3,77 k_lengths=310,5,90 bias=bh alibi=bh sink softcap=4",
+                      "attention_forward fp16 b2 q40 k310 h4/2 d128 k_lengths=310,33 bias=h alibi=h",
+                      "attention_forward fp16 b2 q300 k120 h2 d64 causal lse bias=1 sink"));
+
+}  // namespace
+}  // namespace wavejit::tools::sweep
