@@ -183,11 +183,11 @@ struct SweepResult {
 struct CacheOptions {
   std::vector<Layer> layers;
   Mode mode = Mode::read_write;
-  IoInterface* io = nullptr;                   // null: posix_io()
+  IoInterface* io = nullptr;                             // null: posix_io()
   std::function<void(const Event&)> on_event = nullptr;  // called from whatever thread met it; must not throw
-  bool readable_by_all = false;                // files and folders that are made to be shipped
-  MemoryLayer* memory = nullptr;               // asked last; null: none
-  std::int64_t lock_wait_nanoseconds = 0;      // for another process that compiles the same key
+  bool readable_by_all = false;                          // files and folders that are made to be shipped
+  MemoryLayer* memory = nullptr;                         // asked last; null: none
+  std::int64_t lock_wait_nanoseconds = 0;                // for another process that compiles the same key
   // Of entries in the user's folder; 0: no limit. What was used longest ago goes first, in a thread of its own after a
   // publish, never what was published less than minimum_age ago.
   std::uint64_t limit_bytes = 0;
