@@ -118,15 +118,6 @@ bool is_capturing(const HipDevice& device, hip_abi::hipStream_t stream) {
   return error == hipSuccess && status != hip_abi::hipStreamCaptureStatusNone;
 }
 
-bool is_capturing(const HipDevice& device, hip_abi::hipStream_t stream) {
-  if (stream == nullptr || stream == hip_abi::stream_legacy()) return false;
-  // The per-thread default stream is one of the current device.
-  const CurrentDevice current(device.hip, device.ordinal);
-  auto status = hip_abi::hipStreamCaptureStatusNone;
-  const hipError_t error = device.hip.hipStreamIsCapturing(stream, &status);
-  return error == hipSuccess && status != hip_abi::hipStreamCaptureStatusNone;
-}
-
 std::string error_text(const HipFunctions& hip, hipError_t error) {
   const char* name = hip.hipGetErrorName(error);
   const char* text = hip.hipGetErrorString(error);
