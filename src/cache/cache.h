@@ -211,6 +211,9 @@ class Cache {
   // Removes the entry from the writable layer: for a code object that passed every check here and that the loader
   // refuses all the same. True if a file was removed.
   bool drop(const Key& key) noexcept;
+  // The same for what Hit::layer_index() says where it was found: entries of read-only layers stay, and so does the
+  // user's own copy of one.
+  bool drop(const Key& key, std::size_t layer_index) noexcept;
   // Every file of every layer that has an entry's name, verified, in the order of layer, target id and key. Touches no
   // counter. False if a folder could not be read (`visit` saw the rest).
   bool visit(const std::function<void(const Visited&)>& visit) noexcept;

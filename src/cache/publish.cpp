@@ -83,4 +83,8 @@ bool Cache::drop(const Key& key) noexcept {
   }
 }
 
+bool Cache::drop(const Key& key, std::size_t layer_index) noexcept {
+  return layer_index < open_layers_.size() && open_layers_[layer_index]->description().writable && drop(key);
+}
+
 }  // namespace wavejit::cache

@@ -161,7 +161,7 @@ Result<Resolved> Resolver::obtain(families::KernelSpec spec, const LoadedKernel*
       count(statistics_.disk_hits, part);
       return std::unexpected(load_failure(*kernel, error));
     }
-    reject(*kernel, *key, error);
+    reject(*kernel, *key, next_layer - 1, error);
     wanted = KernelSource::Wanted::fresh;
     binary = source_.from_disk(*key, phases, next_layer);
   }
@@ -175,9 +175,10 @@ Result<Resolved> Resolver::obtain(families::KernelSpec spec, const LoadedKernel*
       return std::unexpected(std::move(compiled.error()));
     }
     const bool by_others = compiled->by_others;
+    const std::size_t layer = compiled->binary.layer_index;
     const hipError_t error = load(*kernel, std::move(compiled->binary), phases);
     if (by_others && error != hipSuccess && error != hip_abi::hipErrorOutOfMemory) {
-      reject(*kernel, *key, error);
+      reject(*kernel, *key, layer, error);
       wanted = KernelSource::Wanted::fresh;
       continue;
     }
@@ -187,9 +188,9 @@ Result<Resolved> Resolver::obtain(families::KernelSpec spec, const LoadedKernel*
   }
 }
 
-void Resolver::reject(const LoadedKernel& kernel, const cache::Key& key, hipError_t error) {
+void Resolver::reject(const LoadedKernel& kernel, const cache::Key& key, std::size_t layer, hipError_t error) {
   statistics_.loader_rejections.fetch_add(1);
-  (void)source_.cache().drop(key);
+  (void)source_.cache().drop(key, layer);
   (void)device_.hip.hipGetLastError();  // handled here: the host's next look at HIP's errors must not find it
   logger_.write(LogLevel::warning, "the loader refused the cached kernel " + kernel.key + " (" +
                                        error_text(device_.hip, error) + "); it is dropped and compiled again");

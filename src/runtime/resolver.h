@@ -69,7 +69,7 @@ class Resolver {
   }
   // The error of HIP, if it refused.
   hip_abi::hipError_t load(LoadedKernel& kernel, KernelBinary binary, Phases& phases);
-  void reject(const LoadedKernel& kernel, const cache::Key& key, hip_abi::hipError_t error);
+  void reject(const LoadedKernel& kernel, const cache::Key& key, std::size_t layer, hip_abi::hipError_t error);
   Failure name_field(const AttentionShape& shape, Failure failure) const;
   Failure load_failure(const LoadedKernel& kernel, hip_abi::hipError_t error) const;
   Resolved keep(std::unique_ptr<LoadedKernel> kernel, wavejit_origin origin);

@@ -361,7 +361,7 @@ TEST_F(SplitCallTest, PrebuildMakesBothKernels) {
   }));
   EXPECT_EQ(specs, (std::set<std::string>{
                        "attention_combine fp16 d128 target=gfx942 lowering=llvm",
-                       "attention_forward fp16 d128 split=256 pipeline=generic tile=128x64 o_store=scalar "
+                       "attention_forward fp16 d128 split=256 pipeline=interleaved tile=128x64 o_store=scalar "
                        "target=gfx942 lowering=llvm",
                    }));
 }
