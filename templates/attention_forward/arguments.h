@@ -102,7 +102,8 @@ static_assert(offsetof(Arguments, bias) == 200);
 static_assert(offsetof(Arguments, sink) == 256);
 static_assert(offsetof(Arguments, workspace) == 272);
 
-// Workgroups: x = query head (split keys: split · query heads + query head), y = query tile (heaviest causal tiles first), z = batch or sequence.
+// Workgroups: x = query head (split keys: split · query heads + query head), y = query tile (heaviest causal tiles
+// first), z = batch or sequence.
 struct LaunchGeometry {
   std::uint32_t grid_x = 1;
   std::uint32_t grid_y = 1;

@@ -53,7 +53,8 @@ int main(void) {
   expect(WAVEJIT_DEVICE_ERROR == 10 && WAVEJIT_INTERNAL == 11, "statuses 10 and 11");
   expect(WAVEJIT_NOT_READY == 12 && WAVEJIT_SEALED == 13, "statuses 12 and 13");
   expect(sizeof(struct wavejit_tensor) == 80, "size of wavejit_tensor");
-  expect(offsetof(struct wavejit_attention_forward_arguments, window_left) == 424, "size of wavejit_attention_forward_arguments");
+  expect(offsetof(struct wavejit_attention_forward_arguments, window_left) == 424,
+         "size of wavejit_attention_forward_arguments");
   expect(sizeof(struct wavejit_call_report) >= 664, "size of wavejit_call_report");
 
   expect(strlen(wavejit_version()) >= 5, "version");
@@ -94,8 +95,9 @@ int main(void) {
   expect(wavejit_engine_statistics_json(NULL, NULL, 0, &json_length) == WAVEJIT_INVALID_ARGUMENT,
          "JSON without an engine");
   options.allocate = never_allocate;
-  expect(wavejit_engine_create(&options, &engine) == WAVEJIT_INVALID_ARGUMENT && DETAIL_HAS("both allocate and release"),
-         "an allocator by half");
+  expect(
+      wavejit_engine_create(&options, &engine) == WAVEJIT_INVALID_ARGUMENT && DETAIL_HAS("both allocate and release"),
+      "an allocator by half");
   options.allocate = NULL;
 
   expect(wavejit_supported(NULL, NULL) == WAVEJIT_INVALID_ARGUMENT && DETAIL_HAS("line = null"), "no callback");
