@@ -44,7 +44,9 @@ std::size_t walk_shelves(IoInterface& io, const std::string& root, File file) {
     const std::string target_folder = top + target;
     for (const std::string& shelf : names_in(target_folder)) {
       if (shelf.size() != 2) continue;
-      const std::string folder = target_folder + "/" + shelf;
+      std::string folder = target_folder;
+      folder += '/';
+      folder += shelf;
       for (const std::string& name : names_in(folder)) {
         if (!file(target, shelf, folder, name)) return failures;
       }

@@ -99,7 +99,7 @@ std::optional<bool> parse_switch(std::string_view text) {
 
 std::optional<std::optional<bool>> parse_automatic_switch(std::string_view text) {
   if (text == "auto") return std::optional<bool>{};
-  if (const auto on = parse_switch(text)) return std::optional{*on};
+  if (const auto on = parse_switch(text)) return on;
   return std::nullopt;
 }
 
@@ -107,7 +107,7 @@ std::optional<std::optional<std::int32_t>> parse_splits(std::string_view text) {
   if (text == "auto") return std::optional<std::int32_t>{};
   const auto count = small_number(text);
   if (!count || *count < 1 || *count > max_splits) return std::nullopt;
-  return std::optional<std::int32_t>{*count};
+  return count;
 }
 
 Result<void> choose_device(Setting<DeviceChoice>& setting, const char* option, const char* variable_text) {

@@ -18,13 +18,11 @@ std::uint64_t this_thread() {
   return mine;
 }
 
-hip_abi::hipStream_t stream_of(std::uint64_t handle) { return reinterpret_cast<hip_abi::hipStream_t>(handle); }
-
 }  // namespace
 
 Workspaces::~Workspaces() {
   for (Slot* slot = first_.load(std::memory_order_acquire); slot != nullptr;) {
-    allocator_.release(slot->memory, slot->bytes, stream_of(slot->stream));
+    allocator_.release(slot->memory, slot->bytes, slot->stream);
     delete std::exchange(slot, slot->next);
   }
   for (const Outgrown& old : outgrown_) allocator_.release(old.memory, old.bytes, old.stream);
@@ -39,9 +37,8 @@ void* Workspaces::Loan::memory() const { return slot_->memory; }
 Result<Workspaces::Loan> Workspaces::borrow(hip_abi::hipStream_t stream, std::uint64_t bytes) {
   // One handle names a stream of every thread's own.
   const std::uint64_t thread = stream == hip_abi::stream_per_thread() ? this_thread() : 0;
-  const std::uint64_t handle = reinterpret_cast<std::uintptr_t>(stream);
   for (Slot* slot = first_.load(std::memory_order_acquire); slot != nullptr; slot = slot->next) {
-    if (slot->stream != handle || slot->thread != thread || slot->lent.exchange(true, std::memory_order_acquire))
+    if (slot->stream != stream || slot->thread != thread || slot->lent.exchange(true, std::memory_order_acquire))
       continue;
     Loan loan(slot);
     if (slot->bytes >= bytes) [[likely]]
@@ -49,13 +46,13 @@ Result<Workspaces::Loan> Workspaces::borrow(hip_abi::hipStream_t stream, std::ui
     if (auto grown = grow(*slot, bytes); !grown) return std::unexpected(std::move(grown.error()));
     return loan;
   }
-  Slot* slot = add(handle, thread);
+  Slot* slot = add(stream, thread);
   Loan loan(slot);
   if (auto grown = grow(*slot, bytes); !grown) return std::unexpected(std::move(grown.error()));
   return loan;
 }
 
-Workspaces::Slot* Workspaces::add(std::uint64_t stream, std::uint64_t thread) {
+Workspaces::Slot* Workspaces::add(hip_abi::hipStream_t stream, std::uint64_t thread) {
   auto slot = std::make_unique<Slot>(stream, thread);
   const std::scoped_lock lock(mutex_);
   slot->next = first_.load(std::memory_order_relaxed);
@@ -64,7 +61,7 @@ Workspaces::Slot* Workspaces::add(std::uint64_t stream, std::uint64_t thread) {
 }
 
 Result<void> Workspaces::grow(Slot& slot, std::uint64_t bytes) {
-  const hip_abi::hipStream_t stream = stream_of(slot.stream);
+  const hip_abi::hipStream_t stream = slot.stream;
   const auto full = [](const Result<void*>& memory) {
     return !memory && memory.error().status == WAVEJIT_OUT_OF_MEMORY;
   };

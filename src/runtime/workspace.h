@@ -53,8 +53,8 @@ class Workspaces {
 
  private:
   struct Slot {
-    Slot(std::uint64_t of_stream, std::uint64_t of_thread) : stream(of_stream), thread(of_thread) {}
-    std::uint64_t stream;
+    Slot(hip_abi::hipStream_t of_stream, std::uint64_t of_thread) : stream(of_stream), thread(of_thread) {}
+    hip_abi::hipStream_t stream;
     std::uint64_t thread;  // of the stream that each thread has for itself; else 0
     Slot* next = nullptr;
     std::atomic<bool> lent{true};
@@ -63,7 +63,7 @@ class Workspaces {
     std::uint64_t bytes = 0;
   };
 
-  Slot* add(std::uint64_t stream, std::uint64_t thread);
+  Slot* add(hip_abi::hipStream_t stream, std::uint64_t thread);
   Result<void> grow(Slot& slot, std::uint64_t bytes);
   void free_outgrown();
 
