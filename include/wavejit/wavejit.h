@@ -230,7 +230,7 @@ struct wavejit_call_report {
  *   a row that sees no key gives O = 0 and LSE = −inf
  *   o and lse share memory with no other tensor; k and v may be null when Sk is 0
  * Bytes of o and lse outside the described elements are never touched. Nothing is launched when a status is not
- * WAVEJIT_OK.
+ * WAVEJIT_OK; only when HIP refuses the second kernel of a call that splits keys, the first one writes the workspace.
  *
  * Packed sequences: with query_starts, q and o are [1, total, Hq, D] and sequence b owns rows query_starts[b] …
  * query_starts[b + 1] − 1 (lse [1, Hq, total, 1]); with key_starts, k and v are [1, total, Hkv, D] in the same way.

@@ -141,6 +141,12 @@ Result<void> Engine::launch_call(const LoadedKernel& kernel, const AttentionProb
   SplitLaunch split = {.splits = plan.splits, .workspace = call.workspace};
   if (split.workspace != nullptr)
     return launch(device_, target_, launch_toggles_, kernel, problem, call, split, stream);
+  // A replay may run on any stream, beside calls that borrow the same memory.
+  if (is_capturing(device_, stream)) {
+    return fail(WAVEJIT_INVALID_ARGUMENT, "workspace = null while the stream is being captured and keys are split (" +
+                                              std::to_string(plan.splits) + " splits); accepted there: " +
+                                              std::to_string(plan.workspace_bytes) + " bytes of the caller's");
+  }
   const auto loan = workspaces_.borrow(stream, plan.workspace_bytes);
   if (!loan) return std::unexpected(loan.error());
   split.workspace = loan->memory();

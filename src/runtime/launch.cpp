@@ -1,6 +1,7 @@
 #include "runtime/launch.h"
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <numbers>
 #include <string>
@@ -142,6 +143,7 @@ attention_forward::Arguments kernel_arguments(const AttentionProblem& problem,
   arguments.sink = address(call.sink.data);
   arguments.query_heads = problem.query_heads;
   if (toggles.xcd_swizzle.value_or(problem.kv_heads < problem.query_heads) && target.xcds > 1 &&
+      std::has_single_bit(static_cast<std::uint32_t>(target.xcds)) &&  // the kernel shifts and masks
       problem.query_heads % static_cast<std::uint32_t>(target.xcds) == 0) {
     arguments.dies = static_cast<std::uint32_t>(target.xcds);
     arguments.heads_per_die = problem.query_heads / arguments.dies;

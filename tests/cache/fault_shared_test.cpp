@@ -9,41 +9,13 @@
 #include "cache/cache.h"
 #include "cache/transfer.h"
 #include "cache_test_support.h"
-#include "faulty_io.h"
+#include "every_call.h"
 
 namespace wavejit::cache {
 namespace {
 
-struct Fault {
-  const char* name;
-  FaultyIo::Kind kind;
-  int code;
-};
-
-constexpr Fault faults[] = {
-    {"ENOSPC", FaultyIo::Kind::error, ENOSPC}, {"EDQUOT", FaultyIo::Kind::error, EDQUOT},
-    {"EIO", FaultyIo::Kind::error, EIO},       {"ESTALE", FaultyIo::Kind::error, ESTALE},
-    {"EINTR", FaultyIo::Kind::error, EINTR},   {"EROFS", FaultyIo::Kind::error, EROFS},
-    {"EACCES", FaultyIo::Kind::error, EACCES}, {"EMFILE", FaultyIo::Kind::error, EMFILE},
-    {"ENOENT", FaultyIo::Kind::error, ENOENT}, {"EBUSY", FaultyIo::Kind::error, EBUSY},
-    {"EXDEV", FaultyIo::Kind::error, EXDEV},   {"EWOULDBLOCK", FaultyIo::Kind::error, EWOULDBLOCK},
-    {"one byte", FaultyIo::Kind::one_byte, 0}, {"nothing", FaultyIo::Kind::nothing, 0},
-};
-
-class SharedFaultTest : public ::testing::TestWithParam<std::tuple<Fault, bool>> {
+class SharedFaultTest : public EveryCall {
  protected:
-  template <typename Operation>
-  void for_every_call(Operation operation) {
-    const auto& [fault, sticky] = GetParam();
-    for (int n = 1;; ++n) {
-      SCOPED_TRACE(std::string(fault.name) + (sticky ? " from call " : " at call ") + std::to_string(n));
-      FaultyIo io(fault.kind, fault.code, n, sticky);
-      operation(io, n);
-      ASSERT_FALSE(HasFatalFailure());
-      if (io.calls() < n) return;
-      ASSERT_LT(n, 100'000) << "the loop must end";
-    }
-  }
   bool harmless() const {
     const auto& [fault, sticky] = GetParam();
     return !sticky && (fault.code == EINTR || fault.kind == FaultyIo::Kind::one_byte);

@@ -8,41 +8,13 @@
 
 #include "cache/cache.h"
 #include "cache_test_support.h"
-#include "faulty_io.h"
+#include "every_call.h"
 
 namespace wavejit::cache {
 namespace {
 
-struct Fault {
-  const char* name;
-  FaultyIo::Kind kind;
-  int code;
-};
-
-constexpr Fault faults[] = {
-    {"ENOSPC", FaultyIo::Kind::error, ENOSPC}, {"EIO", FaultyIo::Kind::error, EIO},
-    {"EACCES", FaultyIo::Kind::error, EACCES}, {"EROFS", FaultyIo::Kind::error, EROFS},
-    {"EINTR", FaultyIo::Kind::error, EINTR},   {"ESTALE", FaultyIo::Kind::error, ESTALE},
-    {"EMFILE", FaultyIo::Kind::error, EMFILE}, {"ENOENT", FaultyIo::Kind::error, ENOENT},
-    {"EEXIST", FaultyIo::Kind::error, EEXIST}, {"EDQUOT", FaultyIo::Kind::error, EDQUOT},
-    {"one byte", FaultyIo::Kind::one_byte, 0}, {"nothing", FaultyIo::Kind::nothing, 0},
-};
-
-class FaultTest : public ::testing::TestWithParam<std::tuple<Fault, bool>> {
+class FaultTest : public EveryCall {
  protected:
-  // Runs `operation(io, n)` for n = 1, 2, … until it makes fewer than n calls.
-  template <typename Operation>
-  void for_every_call(Operation operation) {
-    const auto& [fault, sticky] = GetParam();
-    for (int n = 1;; ++n) {
-      SCOPED_TRACE(std::string(fault.name) + (sticky ? " from call " : " at call ") + std::to_string(n));
-      FaultyIo io(fault.kind, fault.code, n, sticky);
-      operation(io, n);
-      ASSERT_FALSE(HasFatalFailure());
-      if (io.calls() < n) return;
-      ASSERT_LT(n, 100'000) << "the loop must end";
-    }
-  }
   bool interruption_once() const { return std::get<0>(GetParam()).code == EINTR && !std::get<1>(GetParam()); }
   bool sticky() const { return std::get<1>(GetParam()); }
 

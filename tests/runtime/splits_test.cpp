@@ -155,6 +155,26 @@ class SplitCallTest : public RuntimeTest {
   }
 };
 
+// A graph may be replayed on any stream, beside calls that borrow the engine's workspace of this one.
+TEST_F(SplitCallTest, ACapturedStreamNeedsTheCallersWorkspace) {
+  auto engine = make_engine();
+  auto call = split_call(3);
+  auto* const stream = numbered<ihipStream_t>(0x1000);
+  launch(*engine, call, stream);  // the kernels are loaded, and the engine has a workspace for the stream
+  const std::uint64_t launches = fake_hip().launches;
+  fake_hip().capturing = hip_abi::hipStreamCaptureStatusActive;
+  const auto refused = engine->attention_forward(&call, stream);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().status, WAVEJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(refused.error().detail, HasSubstr("workspace = null while the stream is being captured"));
+  EXPECT_EQ(fake_hip().launches, launches);
+  call.workspace = fake_address(11);
+  call.workspace_bytes = bytes_of(*engine, call);
+  launch(*engine, call, stream);
+  EXPECT_EQ(workspace_of_last_launch(), reinterpret_cast<std::uintptr_t>(call.workspace));
+  fake_hip().capturing = hip_abi::hipStreamCaptureStatusNone;
+}
+
 TEST_F(SplitCallTest, LaunchesTheWalkAndThenTheCombine) {
   auto engine = make_engine();
   auto call = split_call(3);
