@@ -10,6 +10,17 @@
 namespace wavejit::tools::sweep {
 namespace {
 
+std::unique_ptr<wavejit_engine, DestroyEngine> simulated_engine() {
+  wavejit_engine_options options{};
+  options.size = sizeof options;
+  options.device = "sim:gfx950";
+  options.cache_mode = "off";
+  options.pipeline = "generic";
+  wavejit_engine* engine = nullptr;
+  if (wavejit_engine_create(&options, &engine) != WAVEJIT_OK) return nullptr;
+  return std::unique_ptr<wavejit_engine, DestroyEngine>(engine);
+}
+
 class SweepDeviceTest : public ::testing::TestWithParam<const char*> {};
 
 // A row's bits belong to the row: a view that says where its diagonal begins gives what the whole call gives, and
@@ -17,14 +28,9 @@ class SweepDeviceTest : public ::testing::TestWithParam<const char*> {};
 TEST_P(SweepDeviceTest, ViewsGiveTheRowsOfTheWhole) {
   const auto problem = parse_problem(GetParam());
   ASSERT_TRUE(problem) << problem.error().what;
-  wavejit_engine_options options{};
-  options.size = sizeof options;
-  options.device = "sim:gfx950";
-  options.cache_mode = "off";
-  options.pipeline = "generic";
-  wavejit_engine* raw = nullptr;
-  ASSERT_EQ(wavejit_engine_create(&options, &raw), WAVEJIT_OK) << wavejit_last_detail();
-  const std::unique_ptr<wavejit_engine, DestroyEngine> engine(raw);
+  const auto engine = simulated_engine();
+  ASSERT_NE(engine, nullptr) << wavejit_last_detail();
+  wavejit_engine* const raw = engine.get();
 
   const Inputs inputs(problem->type, problem->inputs, problem->seed);
   Reference reference(*problem, inputs);
@@ -54,6 +60,25 @@ TEST_P(SweepDeviceTest, ViewsGiveTheRowsOfTheWhole) {
     for (const auto& [head, of_head] : *some)
       for (const auto& [row, bits] : of_head) EXPECT_EQ(bits, whole->at(head).at(row)) << head.head << ' ' << row;
   }
+}
+
+// What one run was given to report into is gone when the next question is asked.
+TEST(SweepDevice, ARunsReportIsForgottenAfterIt) {
+  const auto problem = parse_problem("attention_forward fp16 b1 q40 k310 h2 d64 splits=2");
+  ASSERT_TRUE(problem) << problem.error().what;
+  const auto engine = simulated_engine();
+  ASSERT_NE(engine, nullptr) << wavejit_last_detail();
+  const Inputs inputs(problem->type, problem->inputs, problem->seed);
+  auto device = DeviceCase::prepare(engine.get(), *problem, inputs, {});
+  ASSERT_TRUE(device) << device.error().what;
+  wavejit_call_report report{};
+  report.size = sizeof report;
+  const auto ran = device->run(engine.get(), &report);
+  ASSERT_TRUE(ran) << ran.error().what;
+  report.size = ~std::size_t{0};
+  const auto bytes = device->workspace_bytes(engine.get());
+  ASSERT_TRUE(bytes) << bytes.error().what;
+  EXPECT_GT(*bytes, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(

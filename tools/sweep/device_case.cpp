@@ -269,8 +269,9 @@ Result<void> DeviceCase::erase() {
 }
 
 Result<void> DeviceCase::run(wavejit_engine* engine, wavejit_call_report* report) {
-  call_.report = report;
-  if (auto launched = checked(wavejit_attention_forward(engine, &call_, nullptr)); !launched) return launched;
+  wavejit_attention_forward_arguments call = call_;  // the report is this run's, and gone after it
+  call.report = report;
+  if (auto launched = checked(wavejit_attention_forward(engine, &call, nullptr)); !launched) return launched;
   return checked(wavejit_device_synchronize(engine));
 }
 
