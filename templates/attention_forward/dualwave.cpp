@@ -5,10 +5,10 @@
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention_forward/dualwave_schedule.h"
-#include "templates/attention_forward/dualwave_softmax.h"
 #include "templates/attention_forward/modifiers.h"
 #include "templates/attention_forward/output.h"
 #include "templates/attention_forward/query.h"
+#include "templates/attention_forward/tile_softmax.h"
 #include "templates/attention_forward/tiles_lines.h"
 
 namespace wavejit::attention_forward {

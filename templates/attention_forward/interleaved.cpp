@@ -4,21 +4,17 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
-#include "templates/attention_forward/dualwave_softmax.h"
 #include "templates/attention_forward/interleaved_schedule.h"
 #include "templates/attention_forward/modifiers.h"
 #include "templates/attention_forward/output.h"
 #include "templates/attention_forward/query.h"
+#include "templates/attention_forward/tile_softmax.h"
 #include "templates/attention_forward/tiles_swizzled.h"
 
 namespace wavejit::attention_forward {
 namespace interleaved {
 namespace {
 
-using dualwave::Growth;
-using dualwave::OperationSlots;
-using dualwave::TileSoftmax;
-using dualwave::TileWeights;
 using language::Accumulator;
 using language::Element;
 using language::Kernel;

@@ -1,4 +1,4 @@
-#include "templates/attention_forward/dualwave_softmax.h"
+#include "templates/attention_forward/tile_softmax.h"
 
 #include <algorithm>
 #include <memory>
@@ -8,7 +8,7 @@
 #include "codegen/language/convert.h"
 #include "codegen/language/cross_lane.h"
 
-namespace wavejit::attention_forward::dualwave {
+namespace wavejit::attention_forward {
 namespace {
 
 using language::Accumulator;
@@ -156,4 +156,4 @@ Strand TileSoftmax::finish(TileWeights& weights, SoftmaxState& state, std::vecto
   return strand;
 }
 
-}  // namespace wavejit::attention_forward::dualwave
+}  // namespace wavejit::attention_forward

@@ -8,7 +8,7 @@
 #include "codegen/language/matrix.h"
 #include "codegen/language/softmax.h"
 
-namespace wavejit::attention_forward::dualwave {
+namespace wavejit::attention_forward {
 
 // A tile between its scores and its packed weights. Per lane 32 values: registers of both score accumulators in order.
 struct TileWeights {
@@ -56,4 +56,4 @@ class TileSoftmax {
   OperationSlots slots_;
 };
 
-}  // namespace wavejit::attention_forward::dualwave
+}  // namespace wavejit::attention_forward
