@@ -15,7 +15,7 @@ clang-format-22 --dry-run --Werror "${sources[@]}"
 
 # A translation unit whose preprocessed inputs have not changed since it was last clean is not read again: the stamp is
 # named by the contents of every header and of the file, so it is right on any checkout and merely absent on a new one.
-mapfile -t units < <(git ls-files 'src/*.cpp' 'templates/*.cpp' 'tools/*.cpp' | sort)
+mapfile -t units < <(git ls-files 'src/*.cpp' 'templates/*.cpp' 'tools/*.cpp' 'examples/*.cpp' | sort)
 stamps=build/tidy
 mkdir -p "$stamps"
 headers=$(git ls-files '*.h' '*.hpp' .clang-tidy | sort | xargs cat | sha256sum | cut -c1-16)

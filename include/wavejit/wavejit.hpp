@@ -215,6 +215,7 @@ class Engine {
   // answer of each is in the result. wavejit_prepare tells progress.
   std::vector<Prepared> prepare(const std::vector<std::string>& descriptors, int jobs = 0) {
     std::vector<const char*> lines;
+    lines.reserve(descriptors.size());
     for (const std::string& line : descriptors) lines.push_back(line.c_str());
     std::vector<Prepared> prepared(lines.size());
     const auto tell = [](void* context, const wavejit_prepare_progress* progress) {

@@ -24,6 +24,7 @@ ALLOWED = {
     "src/codegen/language": {"src/targets"},
     "src/runtime": {"src/cache", "src/targets", "templates/parameters", "src/hip_abi", "include"},
     "tools": {"include"},
+    "examples": {"include"},
 }
 # single headers that may be included from outside their room's rule: plain C interfaces between two libraries
 INTERFACES = {
@@ -49,7 +50,7 @@ def room_of(path: str) -> str | None:
         return "templates/parameters" if stem in PARAMETER_FILES else "templates/emit"
     if path.startswith("src/codegen/language/"):
         return "src/codegen/language"
-    match = re.match(r"(src/[a-z_]+|tools)/", path)
+    match = re.match(r"(src/[a-z_]+|tools|examples)/", path)
     return match.group(1) if match else None
 
 
@@ -102,7 +103,7 @@ def strip_comments(text: str) -> str:
 
 def tree(root: pathlib.Path) -> dict[str, str]:
     files = {}
-    for top in ("include", "src", "templates", "tools", "tests", "bench"):
+    for top in ("include", "src", "templates", "tools", "examples", "tests", "bench"):
         for path in (root / top).rglob("*"):
             if path.suffix in (".h", ".hpp", ".cpp", ".c"):
                 files[str(path.relative_to(root))] = path.read_text(encoding="utf-8")
@@ -118,6 +119,7 @@ def self_test() -> int:
         "src/runtime/route.cpp": 'if (target.id == "gfx950") {}\n',
         "src/runtime/llvm.cpp": '#include <llvm/IR/Module.h>\n',
         "tools/run.cpp": '#include "runtime/engine.h"\n',
+        "examples/engine/main.cpp": '#include "runtime/engine.h"\n',
         "templates/x/parameters.h": '#include "llvm/IR/Module.h"\n',
         "templates/x/emit.cpp": '#include "codegen/service.h"\n',
     }

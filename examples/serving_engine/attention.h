@@ -1,0 +1,57 @@
+// What this example is about: a serving engine's attention on wavejit. One object is a rank's part of the key-value
+// cache and the one place that calls wavejit_attention_forward.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+#include <wavejit/wavejit.hpp>
+
+#include "half.h"
+#include "scheduler.h"
+
+namespace serving {
+
+// The heads of one rank.
+struct HeadShape {
+  int layers = 0;
+  int query_heads = 0;
+  int kv_heads = 0;
+  int head_dim = 0;
+  int longest = 0;
+};
+
+// The kernels that such an engine will ask for, as lines for wavejit_prepare and `wavejit prebuild`. Heads, batch and
+// lengths change no kernel, except the class of the longest query of a step: up to 32 rows is one, up to 64 the next.
+std::vector<std::string> kernel_lines(const HeadShape& shape, const Limits& limits);
+
+class Attention {
+ public:
+  Attention(wavejit::Engine& engine, const HeadShape& shape, const Limits& limits);
+
+  // Says where each sequence's rows of this step lie and how many keys it has: once a step, for all layers.
+  void begin_step(const std::vector<Piece>& pieces);
+
+  // Rows of the step one after the other: queries [rows, query_heads, head_dim], keys and values [rows, kv_heads,
+  // head_dim]. Keys and values are appended to the cache; the answer is as large as the queries.
+  std::vector<Half> attend(int layer, const std::vector<Half>& queries, const std::vector<Half>& keys,
+                           const std::vector<Half>& values);
+
+ private:
+  void append(const wavejit::DeviceBuffer& cache, const std::vector<Half>& rows);
+
+  wavejit::Engine& engine_;
+  HeadShape shape_;
+  Limits limits_;
+  wavejit::DeviceBuffer queries_;              // [tokens_per_step, query_heads, head_dim]
+  wavejit::DeviceBuffer answers_;              // the same
+  std::vector<wavejit::DeviceBuffer> keys_;    // a layer: [slots, longest, kv_heads, head_dim]
+  std::vector<wavejit::DeviceBuffer> values_;  // the same
+  wavejit::DeviceBuffer query_starts_;         // int32 [slots + 1]: rows of slot s are starts[s] … starts[s + 1] - 1
+  wavejit::DeviceBuffer key_lengths_;          // int32 [slots]
+  std::vector<Piece> pieces_;
+  int rows_ = 0;
+  int longest_piece_ = 0;
+};
+
+}  // namespace serving

@@ -1,0 +1,26 @@
+// The command line. What is not given is left to wavejit's own rules: its environment, then its defaults.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace serving {
+
+struct Options {
+  std::string target = "gfx950";  // of the simulated GPUs, one a rank
+  int ranks = 1;
+  int requests = 7;
+  std::uint64_t seed = 20;  // its closest choice is five times as clear as the largest error of a logit
+  std::string cache_directory;
+  std::string archive;  // a read-only layer; nothing else is written then either
+  std::string miss_log;
+  bool prepare = false;
+  std::string list;  // what to prepare; empty: what the engine knows that it needs
+  bool seal = false;
+  bool print_list = false;
+};
+
+// Says what is wrong, or helps, and ends the process.
+Options read_options(int count, char** words);
+
+}  // namespace serving

@@ -1,0 +1,57 @@
+// Continuous batching: which tokens run in which step. A step mixes pieces of prompts and single tokens of requests
+// that are being answered; a request joins when a slot of the key-value cache is free and leaves when it is done.
+#pragma once
+
+#include <vector>
+
+#include "model.h"
+
+namespace serving {
+
+struct Limits {
+  int slots = 4;             // sequences side by side
+  int tokens_per_step = 48;  // rows of one batch
+};
+
+// A request on its way.
+struct Sequence {
+  Request request;
+  std::vector<int> tokens;                 // prompt and answer
+  std::vector<std::vector<float>> logits;  // of each token of the answer
+  int cached = 0;                          // tokens whose keys and values are in the cache
+  int slot = -1;                           // -1: waiting, or done
+
+  int answered() const { return static_cast<int>(logits.size()); }
+  bool done() const { return answered() == request.new_tokens; }
+};
+
+// Tokens first … first + count - 1 of a sequence: rows of one batch.
+struct Piece {
+  int sequence = 0;
+  int slot = 0;
+  int first = 0;
+  int count = 0;
+};
+
+class Scheduler {
+ public:
+  Scheduler(const Limits& limits, std::vector<Request> requests);
+
+  bool done() const;
+  // The next step's batch, in the order of slots; empty while everybody waits for requests to arrive.
+  std::vector<Piece> next_step();
+  // The piece was computed; `logits` are those after its last token.
+  void finish(const Piece& piece, const std::vector<float>& logits);
+
+  const std::vector<Sequence>& sequences() const { return sequences_; }
+
+ private:
+  void admit();
+
+  Limits limits_;
+  std::vector<Sequence> sequences_;
+  std::vector<int> slots_;  // the sequence in each; -1: free
+  int step_ = 0;
+};
+
+}  // namespace serving
