@@ -1,27 +1,44 @@
-# cmake --install, and the package that find_package(wavejit) finds. tests/package builds a consumer against it.
+# cmake --install, the package that find_package(wavejit) finds, wavejit.pc, and CPack's .deb. tests/package builds
+# consumers against the first three and looks into the fourth.
 include(CMakePackageConfigHelpers)
 
 set(wavejit_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/wavejit)
+# Three parts: `runtime` is what a serving image needs, `development` what a build needs, `program` everything else: the
+# program, the compiler, the simulated GPU, and whatever names no part.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
 
 install(TARGETS wavejit EXPORT wavejit_targets
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 # The compiler and the simulated GPU are opened by libwavejit.so when they are needed; nobody links them through us.
-install(TARGETS wavejit_codegen wavejit_simgpu LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS wavejit_cli wavejit_compile RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/wavejit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+install(TARGETS wavejit_codegen wavejit_simgpu LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT program)
+install(TARGETS wavejit_cli wavejit_compile RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/wavejit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 # A HIP program finds the simulated GPU as its HIP library through this folder: LD_LIBRARY_PATH=<prefix>/lib/wavejit/hip
 install(CODE "
   set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/wavejit/hip\")
   file(MAKE_DIRECTORY \"\${folder}\")
-  file(CREATE_LINK ../../libwavejit_simgpu.so \"\${folder}/libamdhip64.so.7\" SYMBOLIC)")
+  file(CREATE_LINK ../../libwavejit_simgpu.so \"\${folder}/libamdhip64.so.7\" SYMBOLIC)" COMPONENT program)
 
-install(EXPORT wavejit_targets NAMESPACE wavejit:: DESTINATION ${wavejit_package_dir})
+install(EXPORT wavejit_targets NAMESPACE wavejit:: DESTINATION ${wavejit_package_dir} COMPONENT development)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/wavejit-config.cmake.in ${CMAKE_BINARY_DIR}/wavejit-config.cmake
                               INSTALL_DESTINATION ${wavejit_package_dir})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/wavejit-config-version.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/wavejit-config.cmake ${CMAKE_BINARY_DIR}/wavejit-config-version.cmake
-        DESTINATION ${wavejit_package_dir})
+        DESTINATION ${wavejit_package_dir} COMPONENT development)
 
-# What ./dev demo needs: the program and the three libraries.
+# pkg-config: folders relative to the file's own, so that a moved prefix is found where it is.
+set(wavejit_pkg_config_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH wavejit_pkg_config_to_prefix /prefix/${wavejit_pkg_config_dir} /prefix)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/wavejit.pc.in ${CMAKE_BINARY_DIR}/wavejit.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/wavejit.pc DESTINATION ${wavejit_pkg_config_dir} COMPONENT development)
+
+# The example's sources, to be built as they are: find_package(wavejit) is all they need.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/serving_engine
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libwavejit-dev/examples COMPONENT development PATTERN build EXCLUDE)
+
+include(debian_packages)
+
+# What ./dev demo needs: the program and the three libraries. The same is what ./dev package packs.
 add_custom_target(wavejit_demo_programs DEPENDS wavejit wavejit_codegen wavejit_simgpu wavejit_cli wavejit_compile)

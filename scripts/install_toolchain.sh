@@ -12,6 +12,8 @@ set -euo pipefail
 required=(
   # compilers and build
   g++-14 clang-22 lld-22 cmake ninja-build ccache pkg-config git ca-certificates
+  # packing: dpkg-shlibdeps; the clean system of ./dev package check
+  dpkg-dev debootstrap
   # LLVM and LLD as libraries; format and tidy
   llvm-22-dev llvm-22-tools liblld-22-dev clang-format-22 clang-tidy-22 libclang-rt-22-dev
   zlib1g-dev libzstd-dev

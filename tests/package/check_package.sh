@@ -1,20 +1,56 @@
 #!/usr/bin/env bash
-# Installs the build tree into a new folder, moves it (nothing may remember where it was built), builds a consumer with
-# find_package(wavejit) and runs it.   check_package.sh <build dir> <source dir> <cc> <cxx>
+# Installs the build tree into a new folder, moves it (nothing may remember where it was built), builds consumers with
+# find_package(wavejit) and with pkg-config, and runs them.   check_package.sh <build dir> <source dir> <cc> <cxx>
 set -euo pipefail
 build=$1 source=$2 cc=$3 cxx=$4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+fail() { echo "FAIL: $*"; exit 1; }
 cmake --install "$build" --prefix "$work/first" >/dev/null
 mv "$work/first" "$work/prefix"
-cmake -S "$source/tests/package/consumer" -B "$work/consumer" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" \
-  -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Release >/dev/null
-cmake --build "$work/consumer" >/dev/null
+prefix=$work/prefix
+pc=$(find "$prefix" -name wavejit.pc)
+lib=$(dirname "$(dirname "$pc")")
+
+# Relocated: what is loaded by name is looked for beside who asks, and nowhere that a build machine knew.
+for file in "$prefix"/bin/* "$lib"/libwavejit*.so; do
+  runpath=$(objdump -p "$file" | awk '/RUNPATH|RPATH/ { print $2 }')
+  [[ -z $runpath || $runpath == "\$ORIGIN" || $runpath == "\$ORIGIN/../${lib#"$prefix/"}" ]] ||
+    fail "${file#"$prefix/"} looks for libraries in '$runpath'"
+  elsewhere=$(ldd "$file" | awk '/libwavejit/ { print $3 }' | grep -v "^$prefix/" || true)
+  [[ -z $elsewhere ]] || fail "${file#"$prefix/"} loads $elsewhere"
+done
+[[ -z $(find "$prefix" -type f \( -name '*.cmake' -o -name '*.pc' \) -exec grep -lF -e "$build" -e "$work/first" {} +) ]] ||
+  fail "a CMake or pkg-config file names the folder of the build or of the first install"
+
+# build_with_cmake <source dir> <build dir>
+build_with_cmake() {
+  cmake -S "$1" -B "$2" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" \
+    -DCMAKE_BUILD_TYPE=Release >/dev/null
+  cmake --build "$2" >/dev/null
+}
+build_with_cmake "$source/tests/package/consumer" "$work/consumer"
+build_with_cmake "$prefix/share/doc/libwavejit-dev/examples/serving_engine" "$work/example"
+export PKG_CONFIG_PATH=$lib/pkgconfig
+[[ $(pkg-config --modversion wavejit) == "$("$prefix/bin/wavejit" version | sed -n 's/^wavejit \([0-9.]*\).*/\1/p')" ]] ||
+  fail "wavejit.pc says version $(pkg-config --modversion wavejit)"
+# shellcheck disable=SC2046
+cc "$source/tests/package/consumer/consumer.c" -o "$work/consumer_cc" $(pkg-config --cflags --libs wavejit)
+
 export XDG_CACHE_HOME=$work/cache
 "$work/consumer/consumer_c"
 "$work/consumer/consumer_cpp"
-"$work/prefix/bin/wavejit" supported >/dev/null
-"$work/prefix/bin/wavejit" cache verify
+LD_LIBRARY_PATH=$lib "$work/consumer_cc"
+"$prefix/bin/wavejit" supported >/dev/null
+"$prefix/bin/wavejit" cache verify
 entries=$(find "$work/cache" -name '*.wavejit' | wc -l)
-[[ $entries -ge 1 ]] || { echo "the consumers left no cache entry"; exit 1; }
+[[ $entries -ge 1 ]] || fail "the consumers left no cache entry"
+
+# The example as a serving image has it: kernels in an archive, no compiler.
+"$work/example/serving_engine" --print-list >"$work/list.txt"
+"$prefix/bin/wavejit" prebuild --target gfx950 --list "$work/list.txt" --cache-dir "$work/built"
+"$prefix/bin/wavejit" cache pack "$work/kernels.wavejit-archive" --cache-dir "$work/built"
+rm "$lib/libwavejit_codegen.so" "$prefix/bin/wavejit-compile"
+"$work/example/serving_engine" --archive "$work/kernels.wavejit-archive" --prepare --seal | tee "$work/served.txt"
+grep -q 'compiled 0,' "$work/served.txt" || fail "the example did not say that nothing was compiled"
 echo "package: consumers run against the moved install, $entries cache entries"
