@@ -44,7 +44,7 @@ enum wavejit_simgpu_schedule {
  * docs/simulated-gpu.md says what each one finds and what it cannot find. */
 enum wavejit_simgpu_check {
   WAVEJIT_SIMGPU_CHECK_WAITS = 1,         /* results used before the s_waitcnt that covers them */
-  WAVEJIT_SIMGPU_CHECK_RACES = 2,         /* LDS touched by two waves with no barrier in between */
+  WAVEJIT_SIMGPU_CHECK_RACES = 2,         /* LDS or device memory touched by two waves with no barrier in between */
   WAVEJIT_SIMGPU_CHECK_UNINITIALISED = 4, /* what was never written reaches an address, a branch or memory */
   WAVEJIT_SIMGPU_CHECK_BOUNDS = 8,        /* accesses that leave the allocation of their base address */
   WAVEJIT_SIMGPU_CHECK_HAZARDS = 16,      /* wait states that software owes the hardware */
@@ -95,8 +95,8 @@ WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_reports(char* text, size_t capacit
 
 /* The same for programs, kept and forgotten separately: one JSON object a line, with `check` (a name as
  * WAVEJIT_SIM_CHECK takes it, or "fault"), `kernel`, `function`, `instruction`, `offset`, `workgroup`, `wave`, `lane`
- * (absent: the whole wave), `text`, and `source` {`instruction`, `offset`, `wave`}: the other side of a race, or where
- * the value comes from. */
+ * (absent: the whole wave), `text`, and `source` {`instruction`, `offset`, `wave`, `workgroup` if it is another one}:
+ * the other side of a race, or where the value comes from. */
 WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_findings(char* text, size_t capacity);
 
 #ifdef __cplusplus

@@ -272,7 +272,8 @@ void Arrivals::maybe_deliver(Wave& wave) {
   }
 }
 
-void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& effects, AccessId lds_access) {
+void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& effects, AccessId lds_access,
+                     AccessId memory_access) {
   const bool is_vector = effects.counts_vector;
   const bool is_scalar = effects.space == Space::scalar || effects.space == Space::scalar_buffer;
   Queue& queue = is_vector ? vector_queue_ : (is_scalar ? scalar_queue_ : local_queue_);
@@ -286,6 +287,7 @@ void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& 
   operation.exec = wave.exec();
   operation.issued = now(wave);
   operation.lds_access = lds_access;
+  operation.memory_access = memory_access;
   operation.flat = effects.space == Space::flat;
   bool later = arrival_ != Arrival::early && !effects.atomic && !effects.opaque;
   if (arrival_ == Arrival::random) {
@@ -335,6 +337,13 @@ AccessId Arrivals::oldest_local() const {
 AccessId Arrivals::oldest_dma() const {
   for (const Operation& operation : vector_queue_) {
     if (operation.lds_access != no_access) return operation.lds_access;
+  }
+  return no_access;
+}
+
+AccessId Arrivals::oldest_memory() const {
+  for (const Operation& operation : vector_queue_) {
+    if (operation.memory_access != no_access) return operation.memory_access;
   }
   return no_access;
 }

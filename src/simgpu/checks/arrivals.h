@@ -34,7 +34,8 @@ class Arrivals {
   }
 
   /// Executes a memory instruction, now or later, and notes that it is on its way.
-  void issue(Wave& wave, const Instruction& instruction, const Effects& effects, AccessId lds_access);
+  void issue(Wave& wave, const Instruction& instruction, const Effects& effects, AccessId lds_access,
+             AccessId memory_access);
   /// s_waitcnt.
   void wait(Wave& wave, Counts counts);
   /// The end of the wave: everything arrives.
@@ -42,9 +43,10 @@ class Arrivals {
   /// Nothing is late for ever: called between slices.
   void age(Wave& wave);
 
-  /// The oldest accesses to LDS that are not certainly over; no_access when there are none.
+  /// The oldest accesses to LDS, or to device memory, that are not certainly over; no_access when there are none.
   [[nodiscard]] AccessId oldest_local() const;
   [[nodiscard]] AccessId oldest_dma() const;
+  [[nodiscard]] AccessId oldest_memory() const;
 
  private:
   /// Registers as they were at issue, for an instruction that runs later.
@@ -60,6 +62,7 @@ class Arrivals {
     uint64_t exec = 0;
     uint64_t issued = 0;
     AccessId lds_access = no_access;
+    AccessId memory_access = no_access;
     bool flat = false;
     bool vector_done = false;
     bool local_done = false;

@@ -11,7 +11,7 @@ namespace wavejit::simgpu {
 
 enum class Check : uint32_t {
   waits = 1,          ///< results used or overwritten before the counter that covers them was waited for
-  races = 2,          ///< LDS touched by two waves with no barrier in between
+  races = 2,          ///< LDS or device memory touched by two waves, or workgroups, with nothing that orders them
   uninitialised = 4,  ///< what was never written reaches an address, a branch or memory
   bounds = 8,         ///< accesses that leave the allocation that their base address lies in
   hazards = 16,       ///< wait states that software owes the hardware

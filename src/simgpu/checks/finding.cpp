@@ -51,6 +51,7 @@ std::string Finding::json() const {
   if (!source_instruction.empty()) {
     object["source"] = {{"instruction", source_instruction}, {"offset", source_offset}};
     if (source_wave >= 0) object["source"]["wave"] = source_wave;
+    if (source_workgroup) object["source"]["workgroup"] = *source_workgroup;
   }
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -68,6 +69,7 @@ void report(Wave& wave, const Instruction& instruction, Check check, int lane, s
     finding.source_instruction = source.instruction->function->text(*source.instruction);
     finding.source_offset = source.instruction->offset_in_function;
     finding.source_wave = source.wave;
+    finding.source_workgroup = source.workgroup;
   }
   wave.workgroup->launch->add(std::move(finding));
 }

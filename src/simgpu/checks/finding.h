@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "simgpu/checks/check.h"
@@ -16,6 +17,7 @@ struct Wave;
 struct Site {
   const Instruction* instruction = nullptr;
   int wave = -1;
+  std::optional<std::array<uint32_t, 3>> workgroup = {};  ///< where it is another one
 };
 
 struct Finding {
@@ -32,6 +34,7 @@ struct Finding {
   std::string source_instruction;  ///< empty: none is known
   uint64_t source_offset = 0;
   int source_wave = -1;
+  std::optional<std::array<uint32_t, 3>> source_workgroup;
   const Instruction* place = nullptr;  ///< for telling findings apart while the launch runs
   const Instruction* source = nullptr;
 

@@ -57,6 +57,7 @@ void WorkgroupChecks::prepare(Launch& launch, Workgroup& workgroup, uint64_t see
   const auto count = static_cast<unsigned>(workgroup.waves.size());
   while (waves_.size() < count) waves_.push_back(std::make_unique<WaveChecks>());
   lds_.prepare(launch.lds_bytes, count, checks_);
+  memory_.prepare(launch, workgroup.linear_id, count);
   for (unsigned i = 0; i < count; ++i) {
     WaveChecks& wave = *waves_[i];
     wave.arrivals.prepare(checks_, launch.settings.arrival, mix(seed + i), lds_);
@@ -77,16 +78,19 @@ void WorkgroupChecks::prepare(Launch& launch, Workgroup& workgroup, uint64_t see
 void WorkgroupChecks::barrier() {
   oldest_local_.clear();
   oldest_dma_.clear();
+  oldest_memory_.clear();
   const Wave* ended = nullptr;
   Wave* waiting = nullptr;
   for (Wave* wave : workgroup_->waves) {
     const WaveChecks& state = *waves_[wave->index];
     oldest_local_.push_back(state.arrivals.oldest_local());
     oldest_dma_.push_back(state.arrivals.oldest_dma());
+    oldest_memory_.push_back(state.arrivals.oldest_memory());
     if (wave->state == WaveState::ended && ended == nullptr) ended = wave;
     if (wave->state == WaveState::at_barrier && waiting == nullptr) waiting = wave;
   }
   lds_.barrier(oldest_local_, oldest_dma_);
+  memory_.barrier(oldest_memory_);
   if (ended == nullptr || waiting == nullptr || !on(Check::barriers)) return;
   const Instruction& place = *(waiting->next - 1);
   const Instruction* end = waves_[ended->index]->ended_at;
@@ -185,12 +189,16 @@ void WorkgroupChecks::memory(Wave& wave, WaveChecks& checks, const Instruction& 
   const bool definedness = on(Check::uninitialised);
   if (definedness) checks.definedness.before_memory(wave, instruction, effects, data);
   AccessId lds_access = no_access;
+  AccessId memory_access = no_access;
   const bool shadows_lds = on(Check::races) || on(Check::waits) || on(Check::uninitialised);
   const bool is_local = effects.space == Space::lds;
   if (!is_local && effects.space != Space::none && !is_scalar_memory(effects)) {
     device_addresses(wave, instruction, effects, addresses);
     if (on(Check::bounds)) check_bounds(wave, checks, instruction, effects, addresses);
     if (definedness) check_memory_definedness(checks, effects, addresses, loaded);
+    if (on(Check::races) && (effects.loads || effects.stores)) {
+      memory_access = memory_.access(wave, instruction, effects, addresses);
+    }
   }
   if ((is_local || effects.lds_dma) && shadows_lds) {
     local_addresses(wave, instruction, effects, addresses);
@@ -198,7 +206,7 @@ void WorkgroupChecks::memory(Wave& wave, WaveChecks& checks, const Instruction& 
         lds_.access(wave, instruction, effects, addresses, kind_of(effects), effects.lds_dma ? loaded : data, loaded);
   }
   if (definedness) checks.definedness.after_memory(wave, instruction, effects, loaded);
-  checks.arrivals.issue(wave, instruction, effects, lds_access);
+  checks.arrivals.issue(wave, instruction, effects, lds_access, memory_access);
 }
 
 void WorkgroupChecks::step(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects) {

@@ -11,6 +11,7 @@
 #include "simgpu/checks/definedness.h"
 #include "simgpu/checks/hazards.h"
 #include "simgpu/checks/lds_shadow.h"
+#include "simgpu/checks/memory_shadow.h"
 #include "simgpu/config.h"
 #include "simgpu/wave/wave.h"
 
@@ -65,9 +66,11 @@ class WorkgroupChecks {
   Launch* launch_ = nullptr;
   Workgroup* workgroup_ = nullptr;
   LdsShadow lds_;
+  WorkgroupMemory memory_;
   std::vector<std::unique_ptr<WaveChecks>> waves_;
   std::vector<AccessId> oldest_local_;
   std::vector<AccessId> oldest_dma_;
+  std::vector<AccessId> oldest_memory_;
 };
 
 }  // namespace wavejit::simgpu::checks

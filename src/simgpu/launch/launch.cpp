@@ -6,6 +6,7 @@
 #include <format>
 #include <thread>
 
+#include "simgpu/checks/memory_shadow.h"
 #include "simgpu/device/state.h"
 #include "simgpu/launch/worker_pool.h"
 #include "simgpu/process.h"
@@ -154,6 +155,9 @@ Status Device::launch(const LaunchRequest& request) {
   launch.observer = request.observer;
   launch.memory = DeviceMemory::instance().view();
   fill_own_memory(launch, request);
+  if (includes(launch.settings.checks, Check::races)) {
+    launch.memory_shadow = std::make_shared<checks::MemoryShadow>(launch);
+  }
   // Firmware that knows kernarg preloading starts such kernels behind their compatibility prologue of 256 bytes.
   const uint64_t entry = request.kernel->code_->entry + (launch.descriptor->preload_dwords() != 0 ? 256 : 0);
   launch.entry = launch.code->instruction_at(entry);

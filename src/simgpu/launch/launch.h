@@ -18,6 +18,10 @@
 
 namespace wavejit::simgpu {
 
+namespace checks {
+class MemoryShadow;
+}
+
 struct Launch {
   const Kernel* kernel = nullptr;
   const KernelDescriptor* descriptor = nullptr;
@@ -38,6 +42,7 @@ struct Launch {
   std::array<uint64_t, 32> queue{};        ///< amd_queue_t: zeros but for the apertures
   std::array<Allocation, 3> own_memory{};  ///< kernarg, dispatch packet, queue
   std::shared_ptr<const MemoryView> memory;
+  std::shared_ptr<checks::MemoryShadow> memory_shadow;  ///< who touched what; null unless races are checked
 
   std::mutex mutex;
   std::atomic<bool> failed{false};

@@ -1,0 +1,182 @@
+#include "simgpu/checks/memory_shadow.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <format>
+
+#include "simgpu/checks/finding.h"
+#include "simgpu/launch/launch.h"
+
+namespace wavejit::simgpu::checks {
+namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+
+const char* verb(bool reads, bool writes) {
+  if (reads && writes) return "updates";
+  return writes ? "writes" : "reads";
+}
+
+}  // namespace
+
+MemoryShadow::MemoryShadow(const Launch& launch) : launch_(launch), blocks_(launch.memory->allocations().size()) {}
+
+MemoryShadow::~MemoryShadow() {
+  for (Block& block : blocks_) {
+    if (Cell* cells = block.cells.load(relaxed)) munmap(cells, block.bytes);
+  }
+}
+
+MemoryShadow::Cell* MemoryShadow::cells(const Allocation& allocation) {
+  const std::span<const Allocation> all = launch_.memory->allocations();
+  if (&allocation < all.data() || &allocation >= all.data() + all.size()) return nullptr;
+  Block& block = blocks_[static_cast<size_t>(&allocation - all.data())];
+  if (Cell* cells = block.cells.load(std::memory_order_acquire)) return cells;
+  const std::scoped_lock lock(mutex_);
+  if (Cell* cells = block.cells.load(relaxed)) return cells;
+  // Address space only, until it is touched; zeros are cells in which nobody was.
+  block.bytes = (allocation.bytes / 4 + 2) * sizeof(Cell);
+  void* room = mmap(nullptr, block.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return nullptr;
+  block.cells.store(static_cast<Cell*>(room), std::memory_order_release);
+  return static_cast<Cell*>(room);
+}
+
+uint32_t MemoryShadow::place(const Instruction& instruction) const {
+  return static_cast<uint32_t>((instruction.address - launch_.code->base()) / 4);
+}
+
+const Instruction* MemoryShadow::instruction(uint32_t place) const {
+  return launch_.code->instruction_at(launch_.code->base() + uint64_t{place} * 4);
+}
+
+void WorkgroupMemory::prepare(Launch& launch, uint64_t workgroup, unsigned waves) {
+  launch_ = &launch;
+  shadow_ = workgroup < most_workgroups ? launch.memory_shadow.get() : nullptr;
+  workgroup_ = workgroup + 1;
+  last_ = 0;
+  safe_.assign(waves, 0);
+  allocation_ = nullptr;
+}
+
+void WorkgroupMemory::barrier(const std::vector<AccessId>& oldest) {
+  for (size_t wave = 0; wave < safe_.size(); ++wave) {
+    safe_[wave] = oldest[wave] == no_access ? last_ : oldest[wave] - 1;
+  }
+}
+
+bool WorkgroupMemory::races(const Access& access, Who other, uint32_t bytes) const {
+  if (other.bits == 0 || (other.bytes() & bytes) == 0) return false;
+  if (other.atomic() && Who{access.who}.atomic()) return false;
+  if (other.workgroup() != workgroup_) return true;
+  return other.wave() != Who{access.who}.wave() && other.id() > safe_[other.wave()];
+}
+
+void WorkgroupMemory::complain(Wave& wave, const Instruction& instruction, const Access& access,
+                               const MemoryShadow::Mark& mark, bool other_reads, uint64_t address,
+                               unsigned lane) const {
+  const Who other{mark.who.load(relaxed)};
+  const Instruction* place = shadow_->instruction(mark.place.load(relaxed));
+  if (place == nullptr || !worth_reporting(wave, instruction, Check::races, place)) return;
+  Site site{.instruction = place, .wave = static_cast<int>(other.wave())};
+  const bool is_ours = other.workgroup() == workgroup_;
+  std::string whose = std::format("wave {}", other.wave());
+  if (!is_ours) {
+    uint64_t rest = other.workgroup() - 1;
+    std::array<uint32_t, 3> id{};
+    for (unsigned i = 0; i < 3; ++i) {
+      id[i] = static_cast<uint32_t>(rest % launch_->workgroups[i]);
+      rest /= launch_->workgroups[i];
+    }
+    site.workgroup = id;
+    whose = std::format("workgroup ({}, {}, {})", id[0], id[1], id[2]);
+  }
+  report(wave, instruction, Check::races, static_cast<int>(lane),
+         std::format("{} byte {:#x} of device memory, which {} {} by {} {}", verb(access.reads, access.writes), address,
+                     whose, verb(other_reads || other.atomic(), !other_reads), name_instruction(*place),
+                     is_ours ? "with no barrier in between that it was waited for before"
+                             : "in the same launch: nothing orders the two"),
+         site);
+}
+
+void WorkgroupMemory::read(const Access& access, MemoryShadow::Cell& cell, uint32_t bytes) const {
+  const Who before{cell.readers[0].who.load(relaxed)};
+  const Who mine{access.who};
+  uint64_t now = mine.bits | bytes;
+  if (before.bits != 0) {
+    if (before.workgroup() != workgroup_ || before.wave() != mine.wave()) {
+      cell.readers[1].place.store(cell.readers[0].place.load(relaxed), relaxed);
+      cell.readers[1].who.store(before.bits, relaxed);
+    } else if (before.id() > safe_[mine.wave()]) {
+      now |= before.bytes();
+    }
+    if (before.several() || (before.workgroup() != workgroup_ && before.bytes() == 15 && bytes == 15)) now |= 1u << 5;
+  }
+  cell.readers[0].place.store(access.place, relaxed);
+  cell.readers[0].who.store(now, relaxed);
+}
+
+void WorkgroupMemory::touch(Wave& wave, const Instruction& instruction, const Access& access, MemoryShadow::Cell& cell,
+                            uint64_t address, uint32_t bytes, unsigned lane) {
+  const Who writer{cell.writer.who.load(relaxed)};
+  if (races(access, writer, bytes)) complain(wave, instruction, access, cell.writer, false, address, lane);
+  if (!access.writes) return read(access, cell, bytes);
+  const Who first{cell.readers[0].who.load(relaxed)};
+  const Who second{cell.readers[1].who.load(relaxed)};
+  if (races(access, first, bytes)) {
+    complain(wave, instruction, access, cell.readers[0], true, address, lane);
+  } else if (races(access, second, bytes)) {
+    complain(wave, instruction, access, cell.readers[1], true, address, lane);
+  } else if (first.several() && worth_reporting(wave, instruction, Check::races)) {
+    report(wave, instruction, Check::races, static_cast<int>(lane),
+           std::format("writes byte {:#x} of device memory, which other workgroups read in the same launch: nothing "
+                       "orders them",
+                       address));
+  }
+  uint64_t now = access.who | bytes;
+  if (writer.workgroup() == workgroup_ && writer.wave() == Who{access.who}.wave() &&
+      writer.id() > safe_[writer.wave()]) {
+    now |= writer.bytes();
+  }
+  cell.writer.place.store(access.place, relaxed);
+  cell.writer.who.store(now, relaxed);
+}
+
+AccessId WorkgroupMemory::access(Wave& wave, const Instruction& instruction, const Effects& effects,
+                                 const LaneAddresses& addresses) {
+  if (shadow_ == nullptr || last_ >= most_accesses || effects.space == Space::scratch) return no_access;
+  const AccessId id = ++last_;
+  const Access access{
+      .who = (workgroup_ << 40) | (uint64_t{wave.index} << 36) | (uint64_t{id} << 6) | (effects.atomic ? 1u << 4 : 0u),
+      .place = shadow_->place(instruction),
+      .reads = effects.loads,
+      .writes = effects.stores};
+  MemoryShadow::Cell* cells = allocation_ != nullptr ? shadow_->cells(*allocation_) : nullptr;
+  for (uint64_t rest = addresses.lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const uint32_t bytes = addresses.available[lane];
+    const uint64_t first = addresses.first[lane];
+    if (bytes == 0) continue;
+    if (allocation_ == nullptr || !allocation_->holds(first, bytes)) {
+      allocation_ = launch_->find(first);
+      if (allocation_ == nullptr || !allocation_->holds(first, bytes)) {  // LDS through flat, or a fault
+        allocation_ = nullptr;
+        continue;
+      }
+      cells = shadow_->cells(*allocation_);
+    }
+    if (cells == nullptr) continue;
+    const uint64_t offset = first - allocation_->base;
+    for (uint64_t byte = offset; byte < offset + bytes;) {
+      const uint64_t next = std::min(offset + bytes, (byte / 4 + 1) * 4);
+      const auto mask = static_cast<uint32_t>(((1u << (next - byte)) - 1) << (byte % 4));
+      touch(wave, instruction, access, cells[byte / 4], allocation_->base + byte, mask, lane);
+      byte = next;
+    }
+  }
+  return id;
+}
+
+}  // namespace wavejit::simgpu::checks

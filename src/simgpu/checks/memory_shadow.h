@@ -1,0 +1,109 @@
+#pragma once
+// What is known about each dword of device memory while a launch runs: who wrote it last and who read it last. For one
+// launch only: launches of a stream are ordered, and those of different streams are not compared.
+//
+// Nothing orders workgroups. Within a workgroup barriers do, as in LDS: an access is over for the others when it was
+// waited for before a barrier. Atomics do not race with atomics. Two accesses that overlap in bytes, at least one of
+// them a write, with nothing that orders them, are a race.
+//
+// A dword remembers one writer and two readers, so that of three parties to a race two may be named. Pieces of a dword
+// that several parties touch: the last ones are remembered.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "simgpu/checks/addresses.h"
+#include "simgpu/checks/effects.h"
+#include "simgpu/checks/lds_shadow.h"
+#include "simgpu/wave/wave.h"
+
+namespace wavejit::simgpu {
+struct Launch;
+struct Allocation;
+}  // namespace wavejit::simgpu
+
+namespace wavejit::simgpu::checks {
+
+/// Shared by all workgroups of a launch, which may run on several threads: a mark that two of them set at once may be
+/// either.
+class MemoryShadow {
+ public:
+  struct Mark {
+    std::atomic<uint64_t> who;    ///< WorkgroupMemory::Who; 0: nobody
+    std::atomic<uint32_t> place;  ///< of the instruction, in dwords of code
+  };
+  struct Cell {
+    Mark writer;
+    Mark readers[2];  ///< the last one, and the last other one
+  };
+
+  explicit MemoryShadow(const Launch& launch);
+  ~MemoryShadow();
+  MemoryShadow(const MemoryShadow&) = delete;
+  MemoryShadow& operator=(const MemoryShadow&) = delete;
+
+  /// A cell for each dword, or null: memory that only this launch has, or no room.
+  Cell* cells(const Allocation& allocation);
+  [[nodiscard]] const Instruction* instruction(uint32_t place) const;
+  [[nodiscard]] uint32_t place(const Instruction& instruction) const;
+
+ private:
+  struct Block {
+    std::atomic<Cell*> cells{nullptr};
+    uint64_t bytes = 0;
+  };
+  const Launch& launch_;
+  std::vector<Block> blocks_;  // as MemoryView::allocations
+  std::mutex mutex_;
+};
+
+/// One workgroup's side of it.
+class WorkgroupMemory {
+ public:
+  void prepare(Launch& launch, uint64_t workgroup, unsigned waves);
+  /// Records a vector memory instruction and reports its races. `addresses` in device memory.
+  AccessId access(Wave& wave, const Instruction& instruction, const Effects& effects, const LaneAddresses& addresses);
+  /// All waves passed a barrier. Per wave, its oldest access not yet waited for.
+  void barrier(const std::vector<AccessId>& oldest);
+
+ private:
+  struct Access {
+    uint64_t who;
+    uint32_t place;
+    bool reads;
+    bool writes;
+  };
+  /// Its bits: workgroup + 1, wave, number of the access in the workgroup, whether other workgroups read it as well,
+  /// whether it is atomic, and the bytes.
+  struct Who {
+    uint64_t bits = 0;
+    [[nodiscard]] uint32_t bytes() const { return bits & 15; }
+    [[nodiscard]] bool atomic() const { return ((bits >> 4) & 1) != 0; }
+    [[nodiscard]] bool several() const { return ((bits >> 5) & 1) != 0; }
+    [[nodiscard]] AccessId id() const { return (bits >> 6) & ((1u << 30) - 1); }
+    [[nodiscard]] unsigned wave() const { return (bits >> 36) & 15; }
+    [[nodiscard]] uint64_t workgroup() const { return bits >> 40; }
+  };
+  static constexpr AccessId most_accesses = (1u << 30) - 1;
+  static constexpr uint64_t most_workgroups = (1u << 24) - 2;
+
+  void touch(Wave& wave, const Instruction& instruction, const Access& access, MemoryShadow::Cell& cell,
+             uint64_t address, uint32_t bytes, unsigned lane);
+  [[nodiscard]] bool races(const Access& access, Who other, uint32_t bytes) const;
+  void read(const Access& access, MemoryShadow::Cell& cell, uint32_t bytes) const;
+  void complain(Wave& wave, const Instruction& instruction, const Access& access, const MemoryShadow::Mark& mark,
+                bool other_reads, uint64_t address, unsigned lane) const;
+
+  Launch* launch_ = nullptr;
+  MemoryShadow* shadow_ = nullptr;
+  uint64_t workgroup_ = 0;  // + 1
+  AccessId last_ = 0;
+  std::vector<AccessId> safe_;  // per wave: its accesses up to here are over, and behind a barrier
+  const Allocation* allocation_ = nullptr;
+};
+
+}  // namespace wavejit::simgpu::checks
