@@ -10,9 +10,9 @@
 namespace wavejit::simgpu::checks {
 namespace {
 
-constexpr std::string_view mai_valu = "CDNA3 7.5, LLVM checkMAIVALUHazards";
-constexpr std::string_view mai_mai = "CDNA3 7.5, LLVM checkMAIHazards90A";
-constexpr std::string_view valu = "CDNA3 4.5, LLVM checkVALUHazards";
+constexpr std::string_view mai_valu = "LLVM checkMAIVALUHazards";
+constexpr std::string_view mai_mai = "LLVM checkMAIHazards90A";
+constexpr std::string_view valu = "LLVM checkVALUHazards";
 constexpr std::string_view matrix_result = "the result of a matrix instruction";
 
 using P = Product;
@@ -26,21 +26,28 @@ constexpr std::array rules = {
     HazardRule{P::matrix, U::memory_write, 3, 1, true, matrix_result, mai_valu},
     HazardRule{P::matrix, U::matrix_ab, 3, 1, true, matrix_result, mai_mai},
     HazardRule{P::matrix, U::matrix_c, 1, 1, true, matrix_result, mai_mai},
+    HazardRule{P::matrix, U::matrix_float_c, 1, 1, true, matrix_result, mai_mai},
+    HazardRule{P::matrix, U::matrix_same_c, 2, 0, false, matrix_result, mai_mai, 2},
     HazardRule{P::matrix_f32, U::vector_read, 2, 1, false, matrix_result, mai_valu},
     HazardRule{P::matrix_f32, U::memory_read, 2, 1, false, matrix_result, mai_valu},
     HazardRule{P::matrix_f32, U::vector_write, 2, 1, false, matrix_result, mai_valu},
     HazardRule{P::matrix_f32, U::memory_write, 2, 1, false, matrix_result, mai_valu},
     HazardRule{P::matrix_f32, U::matrix_ab, 2, 1, false, matrix_result, mai_mai},
+    HazardRule{P::matrix_f32, U::matrix_float_c, 0, 1, false, matrix_result, mai_mai},
+    HazardRule{P::matrix_f32, U::matrix_same_c, 2, 0, false, matrix_result, mai_mai, 2},
     HazardRule{P::matrix_f64_small, U::vector_read, 6, 0, false, matrix_result, mai_valu},
     HazardRule{P::matrix_f64_small, U::memory_read, 9, 0, false, matrix_result, mai_valu},
     HazardRule{P::matrix_f64_small, U::vector_write, 6, 0, false, matrix_result, mai_valu},
     HazardRule{P::matrix_f64_small, U::memory_write, 6, 0, false, matrix_result, mai_valu},
     HazardRule{P::matrix_f64_small, U::matrix_ab, 6, 0, false, matrix_result, mai_mai},
-    HazardRule{P::matrix_f64, U::vector_read, 11, 0, false, matrix_result, mai_valu},
+    HazardRule{P::matrix_f64_small, U::matrix_float_c, 4, 0, false, matrix_result, mai_mai},
+    HazardRule{P::matrix_f64_small, U::matrix_same_c, 4, 0, false, matrix_result, mai_mai},
+    HazardRule{P::matrix_f64, U::vector_read, 3, 1, false, matrix_result, mai_valu},
     HazardRule{P::matrix_f64, U::memory_read, 18, 0, false, matrix_result, mai_valu},
     HazardRule{P::matrix_f64, U::vector_write, 11, 0, false, matrix_result, mai_valu},
     HazardRule{P::matrix_f64, U::memory_write, 11, 0, false, matrix_result, mai_valu},
-    HazardRule{P::matrix_f64, U::matrix_ab, 11, 0, false, matrix_result, mai_mai},
+    HazardRule{P::matrix_f64, U::matrix_ab, 3, 1, false, matrix_result, mai_mai},
+    HazardRule{P::matrix_f64, U::matrix_float_c, 1, 1, false, matrix_result, mai_mai},
     // What the matrix pipe still reads.
     HazardRule{P::matrix_c, U::vector_write, -1, 1, false, "C, which a matrix instruction still reads", mai_valu},
     HazardRule{P::matrix_c, U::memory_write, -1, 1, false, "C, which a matrix instruction still reads", mai_valu},
@@ -48,8 +55,8 @@ constexpr std::array rules = {
     // Vector results.
     HazardRule{P::vector, U::matrix_ab, 2, 0, false, "the result of a vector instruction", mai_mai},
     HazardRule{P::vector, U::matrix_c, 2, 0, false, "the result of a vector instruction", mai_mai},
-    HazardRule{P::vector, U::dpp_read, 2, 0, false, "the result of a vector instruction",
-               "CDNA3 4.5, LLVM checkDPPHazards"},
+    HazardRule{P::vector, U::matrix_float_c, 2, 0, false, "the result of a vector instruction", mai_mai},
+    HazardRule{P::vector, U::dpp_read, 2, 0, false, "the result of a vector instruction", "LLVM checkDPPHazards"},
     HazardRule{P::vector, U::lane_read, 1, 0, false, "the result of a vector instruction", valu},
     HazardRule{P::vector, U::permlane_read, 2, 0, false, "the result of a vector instruction",
                "LLVM checkPermlaneHazards"},
@@ -63,19 +70,19 @@ constexpr std::array rules = {
     HazardRule{P::scalar_by_vector, U::scalar_read_by_vector, 2, 0, false, "a scalar result of a vector instruction",
                valu},
     HazardRule{P::scalar_by_vector, U::scalar_read_by_memory, 5, 0, false, "a scalar result of a vector instruction",
-               "CDNA3 4.5, LLVM checkVMEMHazards"},
+               "LLVM checkVMEMHazards"},
     HazardRule{P::scalar_by_vector, U::lane_select, 4, 0, false, "a scalar result of a vector instruction",
-               "CDNA3 4.5, LLVM checkRWLaneHazards"},
+               "LLVM checkRWLaneHazards"},
     HazardRule{P::scalar_by_vector, U::div_fmas, 4, 0, false, "VCC written by a vector instruction",
-               "CDNA3 4.5, LLVM checkDivFMasHazards"},
+               "LLVM checkDivFMasHazards"},
     HazardRule{P::exec_by_vector, U::exec_by_matrix, 4, 0, false, "EXEC written by a vector instruction", mai_mai},
     HazardRule{P::exec_by_vector, U::exec_by_dpp, 5, 0, false, "EXEC written by a vector instruction",
-               "CDNA3 4.5, LLVM checkDPPHazards"},
+               "LLVM checkDPPHazards"},
     HazardRule{P::exec_by_vector, U::exec_by_lane, 4, 0, false, "EXEC written by a vector instruction", valu},
     HazardRule{P::m0_by_scalar, U::m0_by_memory, 1, 0, false, "M0 written by a scalar instruction",
-               "CDNA3 4.5, LLVM checkReadM0Hazards"},
+               "LLVM checkReadM0Hazards"},
     HazardRule{P::mode, U::mode_read, 2, 0, false, "a hardware register written by s_setreg",
-               "CDNA3 4.5, LLVM checkGetRegHazards"},
+               "LLVM checkGetRegHazards"},
 };
 
 }  // namespace

@@ -2,9 +2,9 @@
 // The wait states that software owes the hardware between an instruction that produces something and one that uses it,
 // as data. A wait state is one instruction issued, or one of the n + 1 of s_nop n.
 //
-// Sources: "CDNA3": AMD Instinct MI300 instruction set architecture, chapter 4.5 (manually inserted wait states) and 7.
-// "LLVM": the AMDGPU backend's GCNHazardRecognizer, whose functions are named; the compiler inserts by these. Where
-// the two differ the larger number stands.
+// Sources: LLVM 22's AMDGPU backend, whose hazard recognizer (GCNHazardRecognizer.cpp) inserts what is missing into
+// everything that this project compiles; its functions are named. tests/simgpu/checks/hazards_test.cpp asks that
+// recognizer for every rule and expects the same number. AMD's ISA documents were not at hand.
 
 #include <cstdint>
 #include <span>
@@ -51,8 +51,9 @@ enum class Use : uint8_t {
   vector_write,
   memory_write,  ///< a load's destination
   matrix_ab,
-  matrix_c,       ///< C overlaps the earlier result without being it
-  matrix_same_c,  ///< C is the earlier result: accumulation
+  matrix_c,        ///< C overlaps the earlier result without being it
+  matrix_float_c,  ///< the same in an instruction with f32 or f64 inputs, which the small-input pipe does not wait for
+  matrix_same_c,   ///< C is the earlier result: accumulation
   scalar_read_by_vector,
   scalar_read_by_memory,
   lane_select,
@@ -73,6 +74,7 @@ struct HazardRule {
   bool extra;  ///< plus one on targets with the wide matrix pipe, for four passes and more
   std::string_view what;
   std::string_view source;
+  unsigned only_passes = 0;  ///< where it holds for producers of so many passes alone
 };
 
 [[nodiscard]] std::span<const HazardRule> hazard_rules();

@@ -12,7 +12,7 @@ void Hazards::prepare(const targets::Target& target) {
   target_ = &target;
   extra_wait_states_ = has_wide_matrix_pipe(target) ? 1 : 0;
   clock_ = 1000;  // everything before the start is long past
-  matrix_until_ = store_until_ = 0;
+  overwrite_until_ = store_until_ = 0;
   written_.fill({});
   read_by_matrix_.fill({});
   read_by_store_.fill({});
@@ -20,18 +20,33 @@ void Hazards::prepare(const targets::Target& target) {
   exec_written_ = m0_written_ = mode_written_ = {};
   next_event_ = 0;
   for (const HazardRule& rule : hazard_rules()) {
-    rules_[static_cast<size_t>(rule.product)][static_cast<size_t>(rule.use)] = &rule;
+    const auto product = static_cast<size_t>(rule.product);
+    rules_[product][static_cast<size_t>(rule.use)] = &rule;
+    most_states_[product] = std::max(most_states_[product], rule.states + (rule.extra ? extra_wait_states_ : 0));
+    most_per_pass_[product] = std::max(most_per_pass_[product], rule.passes);
+  }
+  // These are vector results too.
+  const int of_vectors = most_states_[static_cast<size_t>(Product::vector)];
+  for (const Product product : {Product::vector_trans, Product::vector_part, Product::vector_dot}) {
+    most_states_[static_cast<size_t>(product)] = std::max(most_states_[static_cast<size_t>(product)], of_vectors);
   }
 }
 
-uint8_t Hazards::event(const Instruction& instruction, Product product, uint8_t passes, Registers result) {
-  const auto index = static_cast<uint8_t>(next_event_++ % ring);
-  events_[index] = {.instruction = &instruction, .product = product, .passes = passes, .result = result};
-  return index;
+int Hazards::needed(const HazardRule& rule, unsigned passes) const {
+  return rule.states + (rule.passes * static_cast<int>(passes)) + (rule.extra && passes >= 4 ? extra_wait_states_ : 0);
 }
 
-void Hazards::mark(const Registers& range, Mark* marks, uint8_t event) const {
-  for (unsigned i = range.first; i < range.first + unsigned{range.count}; ++i) marks[i] = {clock_, event};
+Hazards::Mark Hazards::event(const Instruction& instruction, Product product, uint8_t passes, Registers result) {
+  const auto index = static_cast<uint8_t>(next_event_++ % ring);
+  events_[index] = {
+      .instruction = &instruction, .product = product, .passes = passes, .clock = clock_, .result = result};
+  const auto of = static_cast<size_t>(product);
+  const int most = most_states_[of] + (most_per_pass_[of] * passes);
+  return {.safe = clock_ + 1 + static_cast<uint32_t>(std::max(most, 0)), .event = index};
+}
+
+void Hazards::mark(const Registers& range, Mark* marks, Mark event) {
+  for (unsigned i = range.first; i < range.first + unsigned{range.count}; ++i) marks[i] = event;
 }
 
 void Hazards::check_mark(Wave& wave, const Instruction& instruction, const Mark& mark, Use use, unsigned index) {
@@ -47,11 +62,10 @@ void Hazards::check_mark(Wave& wave, const Instruction& instruction, const Mark&
     // These are vector results too.
     rule = rules_[static_cast<size_t>(Product::vector)][static_cast<size_t>(use)];
   }
-  if (rule == nullptr) return;
-  int needed = rule->states + (rule->passes * made.passes);
-  if (rule->extra && made.passes >= 4) needed += extra_wait_states_;
-  const int between = static_cast<int>(clock_ - mark.clock) - 1;
-  if (between >= needed || !worth_reporting(wave, instruction, Check::hazards, made.instruction)) return;
+  if (rule == nullptr || (rule->only_passes != 0 && rule->only_passes != made.passes)) return;
+  const int states = needed(*rule, made.passes);
+  const int between = static_cast<int>(clock_ - made.clock) - 1;
+  if (between >= states || !worth_reporting(wave, instruction, Check::hazards, made.instruction)) return;
   std::string place =
       index < accumulation_base ? std::format("v{}", index) : std::format("a{}", index - unsigned{accumulation_base});
   if (made.product >= Product::scalar_by_vector) place = index == sgpr_vcc ? "vcc" : std::format("s{}", index);
@@ -60,18 +74,23 @@ void Hazards::check_mark(Wave& wave, const Instruction& instruction, const Mark&
   if (made.product == Product::mode) place = "the register";
   report(wave, instruction, Check::hazards, -1,
          std::format("{} wait states after {}, {} are needed: {} in {} ({})", between,
-                     name_instruction(*made.instruction), needed, rule->what, place, rule->source),
+                     name_instruction(*made.instruction), states, rule->what, place, rule->source),
          {.instruction = made.instruction, .wave = wave.index});
 }
 
 void Hazards::check_vector(Wave& wave, const Instruction& instruction, const Registers& range, Use use,
                            const Mark* marks) {
   for (unsigned i = range.first; i < range.first + unsigned{range.count}; ++i) {
-    if (clock_ - marks[i].clock > longest) continue;
+    if (clock_ >= marks[i].safe) continue;
     Use here = use;
     if (use == Use::matrix_c) {
-      const Registers& result = events_[marks[i].event].result;
-      if (result.first == range.first && result.count == range.count) here = Use::matrix_same_c;
+      const Event& made = events_[marks[i].event];
+      const bool by_matrix = made.product >= Product::matrix && made.product <= Product::matrix_f64;
+      if (by_matrix && made.result.first == range.first && made.result.count == range.count) {
+        here = Use::matrix_same_c;
+      } else if (matrix_product(instruction) != Product::matrix) {
+        here = Use::matrix_float_c;
+      }
     }
     check_mark(wave, instruction, marks[i], here, i);
   }
@@ -79,7 +98,7 @@ void Hazards::check_vector(Wave& wave, const Instruction& instruction, const Reg
 
 void Hazards::check_scalar(Wave& wave, const Instruction& instruction, const Registers& range, Use use) {
   for (unsigned i = range.first; i < range.first + unsigned{range.count}; ++i) {
-    if (clock_ - scalar_written_[i].clock > longest) continue;
+    if (clock_ >= scalar_written_[i].safe) continue;
     check_mark(wave, instruction, scalar_written_[i], use, i);
   }
 }
@@ -128,25 +147,24 @@ void Hazards::step(Wave& wave, const Instruction& instruction, const Effects& ef
       for (unsigned i = 0; i < effects.write_count; ++i) {
         const Registers& range = effects.writes[i];
         if (range.scalar) continue;
-        if (clock_ < matrix_until_) {
+        if (clock_ < overwrite_until_) {
           check_vector(wave, instruction, range, write, written_.data());
           check_vector(wave, instruction, range, write, read_by_matrix_.data());
         }
         if (clock_ < store_until_ && is_vector) check_vector(wave, instruction, range, write, read_by_store_.data());
       }
     }
-    if (clock_ - exec_written_.clock <= longest) {
+    if (clock_ < exec_written_.safe) {
       if (is_matrix) check_mark(wave, instruction, exec_written_, Use::exec_by_matrix, sgpr_exec);
       if (is_dpp) check_mark(wave, instruction, exec_written_, Use::exec_by_dpp, sgpr_exec);
       if (reads_lanes || effects.action == Action::write_lane) {
         check_mark(wave, instruction, exec_written_, Use::exec_by_lane, sgpr_exec);
       }
     }
-    if (clock_ - m0_written_.clock <= longest && is_memory &&
-        (effects.lds_dma || instruction.mnemonic.contains("addtid"))) {
+    if (clock_ < m0_written_.safe && is_memory && (effects.lds_dma || instruction.mnemonic.contains("addtid"))) {
       check_mark(wave, instruction, m0_written_, Use::m0_by_memory, sgpr_m0);
     }
-  } else if (clock_ - mode_written_.clock <= longest && instruction.mnemonic == "s_getreg_b32") {
+  } else if (clock_ < mode_written_.safe && instruction.mnemonic == "s_getreg_b32") {
     const Event& made = events_[mode_written_.event];
     // The same hardware register: the low six bits of the immediate.
     if (((made.instruction->immediate ^ instruction.immediate) & 0x3f) == 0) {
@@ -167,7 +185,7 @@ void Hazards::record(const Instruction& instruction, const Effects& effects) {
       const Registers range{.first = c.index, .count = c.dwords, .scalar = false};
       mark(range, read_by_matrix_.data(), event(instruction, Product::matrix_c, passes, range));
     }
-    matrix_until_ = clock_ + longest;
+    overwrite_until_ = static_cast<uint32_t>(clock_ + longest);
     return;
   }
   if (effects.vector_alu) {
@@ -178,12 +196,13 @@ void Hazards::record(const Instruction& instruction, const Effects& effects) {
                           ? instruction.destination_select != SubDword::dword
                           : effects.bound != nullptr && (instruction.op_sel & 8) != 0;
     if (part || instruction.mnemonic.starts_with("v_cvt_scale")) product = Product::vector_part;
+    if (product == Product::vector_dot) overwrite_until_ = std::max(overwrite_until_, clock_ + 4);
     for (unsigned i = 0; i < effects.write_count; ++i) {
       const Registers& range = effects.writes[i];
       if (!range.scalar) {
         mark(range, written_.data(), event(instruction, product, 0, range));
       } else if (range.first == sgpr_exec) {
-        exec_written_ = {clock_, event(instruction, Product::exec_by_vector, 0, range)};
+        exec_written_ = event(instruction, Product::exec_by_vector, 0, range);
       } else {
         mark(range, scalar_written_.data(), event(instruction, Product::scalar_by_vector, 0, range));
       }
@@ -194,13 +213,13 @@ void Hazards::record(const Instruction& instruction, const Effects& effects) {
     // A scalar result over a vector instruction's makes the register safe again.
     for (unsigned i = 0; i < effects.write_count; ++i) {
       const Registers& range = effects.writes[i];
-      if (range.first == sgpr_m0) m0_written_ = {clock_, event(instruction, Product::m0_by_scalar, 0, range)};
+      if (range.first == sgpr_m0) m0_written_ = event(instruction, Product::m0_by_scalar, 0, range);
       for (unsigned j = range.first; j < range.first + unsigned{range.count}; ++j) scalar_written_[j] = {};
     }
     return;
   }
   if (instruction.mnemonic.starts_with("s_setreg")) {
-    mode_written_ = {clock_, event(instruction, Product::mode, 0, {})};
+    mode_written_ = event(instruction, Product::mode, 0, {});
     return;
   }
   const bool wide_store = effects.stores && !effects.atomic && effects.counts_vector && effects.bytes > 8;

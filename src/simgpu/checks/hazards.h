@@ -19,28 +19,31 @@ class Hazards {
  private:
   static constexpr unsigned ring = 64;  ///< more than the longest distance of any rule
   static constexpr uint64_t longest = 24;
-  /// Something produced: when, and by which of the last events.
+  /// Something produced: by which of the last events, and from when on no rule asks about it.
   struct Mark {
-    uint32_t clock = 0;
+    uint32_t safe = 0;
     uint8_t event = 0;
   };
   struct Event {
     const Instruction* instruction = nullptr;
     Product product = Product::none;
     uint8_t passes = 0;
+    uint32_t clock = 0;
     Registers result;
   };
   void check_vector(Wave& wave, const Instruction& instruction, const Registers& range, Use use, const Mark* marks);
   void check_scalar(Wave& wave, const Instruction& instruction, const Registers& range, Use use);
   void check_mark(Wave& wave, const Instruction& instruction, const Mark& mark, Use use, unsigned index);
   void record(const Instruction& instruction, const Effects& effects);
-  void mark(const Registers& range, Mark* marks, uint8_t event) const;
-  uint8_t event(const Instruction& instruction, Product product, uint8_t passes, Registers result);
+  static void mark(const Registers& range, Mark* marks, Mark event);
+  Mark event(const Instruction& instruction, Product product, uint8_t passes, Registers result);
+  [[nodiscard]] int needed(const HazardRule& rule, unsigned passes) const;
 
   const targets::Target* target_ = nullptr;
   int extra_wait_states_ = 0;
   uint32_t clock_ = 0;
-  uint32_t matrix_until_ = 0;  ///< until when a matrix instruction still matters
+  uint32_t overwrite_until_ =
+      0;  ///< until when results of matrix instructions and dot products must not be overwritten
   uint32_t store_until_ = 0;
   std::array<Mark, 512> written_;
   std::array<Mark, 512> read_by_matrix_;
@@ -53,6 +56,9 @@ class Hazards {
   unsigned next_event_ = 0;
   std::array<std::array<const HazardRule*, static_cast<size_t>(Use::count)>, static_cast<size_t>(Product::count)>
       rules_{};
+  /// Per product: the most that any rule asks for, without passes and per pass.
+  std::array<int, static_cast<size_t>(Product::count)> most_states_{};
+  std::array<int, static_cast<size_t>(Product::count)> most_per_pass_{};
 };
 
 }  // namespace wavejit::simgpu::checks
