@@ -142,6 +142,9 @@ void LdsShadow::write(Wave& wave, const Instruction& instruction, AccessId id, A
     if (other == wave.index && kind != AccessKind::dma) continue;
     const uint32_t* reader = readers_[other].data();
     const uint32_t safe = (local_safe_[other] << 4) | 15;
+    uint32_t latest = 0;
+    for (uint32_t word = first_word; word < end_word; ++word) latest = std::max(latest, reader[word]);
+    if (latest <= safe) continue;
     for (uint32_t word = first_word; word < end_word; ++word) {
       if (reader[word] <= safe) continue;
       const uint32_t first = std::max(span.first, word * 4);
@@ -183,6 +186,55 @@ void LdsShadow::write(Wave& wave, const Instruction& instruction, AccessId id, A
   }
 }
 
+/// Whole dwords, read: true when accesses wrote them that are over. Otherwise `read` must say what is wrong.
+template <unsigned words>
+bool LdsShadow::read_plainly(uint32_t* reader, AccessId id, uint32_t first) const {
+  const uint32_t* writer = writers_.data() + first;
+  const uint32_t mark = (id << 4) | 15;
+  const uint32_t safe = all_safe_ - base_;
+  bool plain = true;
+  for (unsigned i = 0; i < words; ++i) plain &= writer[i] - base_ - 1 < safe;
+  if (plain) {
+    for (unsigned i = 0; i < words; ++i) reader[first + i] = mark;
+  }
+  return plain;
+}
+
+/// Whole dwords, written: true when nobody's access to them is still on its way.
+template <unsigned words>
+bool LdsShadow::write_plainly(unsigned wave, AccessId id, uint32_t first) {
+  uint32_t* writer = writers_.data() + first;
+  uint32_t newest = 0;
+  for (unsigned i = 0; i < words; ++i) newest = std::max(newest, writer[i]);
+  if (newest > all_safe_) return false;
+  for (unsigned other = 0; other < waves_; ++other) {
+    if (other == wave) continue;
+    const uint32_t* reader = readers_[other].data() + first;
+    uint32_t latest = 0;
+    for (unsigned i = 0; i < words; ++i) latest = std::max(latest, reader[i]);
+    if (latest > ((local_safe_[other] << 4) | 15)) return false;
+  }
+  for (unsigned i = 0; i < words; ++i) writer[i] = id;
+  return true;
+}
+
+/// The lanes of the access for which there is more to do than to take it down.
+template <unsigned words>
+uint64_t LdsShadow::access_plainly(unsigned wave, AccessId id, AccessKind kind, const LaneAddresses& addresses) {
+  uint32_t* reader = readers_[wave].data();
+  uint64_t others = 0;
+  for (uint64_t rest = addresses.lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const uint64_t first = addresses.first[lane];
+    const bool fits = first % 4 == 0 && first + words * 4 <= bytes_;
+    const auto word = static_cast<uint32_t>(first / 4);
+    const bool plain = fits && (kind == AccessKind::read ? read_plainly<words>(reader, id, word)
+                                                         : write_plainly<words>(wave, id, word));
+    if (!plain) others |= uint64_t{1} << lane;
+  }
+  return others;
+}
+
 AccessId LdsShadow::access(Wave& wave, const Instruction& instruction, const Effects& effects,
                            const LaneAddresses& addresses, AccessKind kind, const UndefinedLanes& undefined_data,
                            UndefinedLanes& loaded) {
@@ -191,7 +243,14 @@ AccessId LdsShadow::access(Wave& wave, const Instruction& instruction, const Eff
   const uint32_t bytes = effects.lds_dma ? std::max<uint32_t>(effects.bytes, 4) : effects.bytes;
   const bool reads = kind == AccessKind::read || kind == AccessKind::atomic;
   const bool writes = kind != AccessKind::read;
-  for (uint64_t rest = addresses.lanes; rest != 0; rest &= rest - 1) {
+  uint64_t lanes = addresses.lanes;
+  if (!any_undefined_ && !undefined_data.any && effects.elements == 1 &&
+      (kind == AccessKind::read || kind == AccessKind::write)) {
+    if (bytes == 16) lanes = access_plainly<4>(wave.index, id, kind, addresses);
+    if (bytes == 8) lanes = access_plainly<2>(wave.index, id, kind, addresses);
+    if (bytes == 4) lanes = access_plainly<1>(wave.index, id, kind, addresses);
+  }
+  for (uint64_t rest = lanes; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     uint32_t undefined = 0;
     const uint32_t data = undefined_data.any ? undefined_data.bytes[lane] : 0;

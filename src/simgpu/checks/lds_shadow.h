@@ -63,6 +63,12 @@ class LdsShadow {
   };
   [[nodiscard]] const Access& at(AccessId id) const { return accesses_[id - base_ - 1]; }
   [[nodiscard]] bool written(AccessId id) const { return id > base_; }
+  template <unsigned words>
+  bool read_plainly(uint32_t* reader, AccessId id, uint32_t first) const;
+  template <unsigned words>
+  bool write_plainly(unsigned wave, AccessId id, uint32_t first);
+  template <unsigned words>
+  uint64_t access_plainly(unsigned wave, AccessId id, AccessKind kind, const LaneAddresses& addresses);
   uint32_t read(Wave& wave, const Instruction& instruction, AccessId id, AccessKind kind, Span span, unsigned lane);
   void write(Wave& wave, const Instruction& instruction, AccessId id, AccessKind kind, Span span, unsigned lane,
              uint32_t undefined);

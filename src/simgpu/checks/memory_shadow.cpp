@@ -74,11 +74,29 @@ bool WorkgroupMemory::races(const Access& access, Who other, uint32_t bytes) con
   return other.wave() != Who{access.who}.wave() && other.id() > safe_[other.wave()];
 }
 
+inline void WorkgroupMemory::read(const Access& access, MemoryShadow::Cell& cell, uint32_t bytes) const {
+  const Who before{cell.who[MemoryShadow::reader].load(relaxed)};
+  const Who mine{access.who};
+  uint64_t now = mine.bits | bytes;
+  if (before.bits != 0) {
+    if (before.workgroup() != workgroup_ || before.wave() != mine.wave()) {
+      cell.place[MemoryShadow::other_reader].store(cell.place[MemoryShadow::reader].load(relaxed), relaxed);
+      cell.who[MemoryShadow::other_reader].store(before.bits, relaxed);
+    } else if (before.id() > safe_[mine.wave()]) {
+      now |= before.bytes();
+    }
+    if (before.several() || (before.workgroup() != workgroup_ && before.bytes() == 15 && bytes == 15)) now |= 1u << 5;
+  }
+  cell.place[MemoryShadow::reader].store(access.place, relaxed);
+  cell.who[MemoryShadow::reader].store(now, relaxed);
+}
+
 void WorkgroupMemory::complain(Wave& wave, const Instruction& instruction, const Access& access,
-                               const MemoryShadow::Mark& mark, bool other_reads, uint64_t address,
+                               const MemoryShadow::Cell& cell, MemoryShadow::Party party, uint64_t address,
                                unsigned lane) const {
-  const Who other{mark.who.load(relaxed)};
-  const Instruction* place = shadow_->instruction(mark.place.load(relaxed));
+  const bool other_reads = party != MemoryShadow::writer;
+  const Who other{cell.who[party].load(relaxed)};
+  const Instruction* place = shadow_->instruction(cell.place[party].load(relaxed));
   if (place == nullptr || !worth_reporting(wave, instruction, Check::races, place)) return;
   Site site{.instruction = place, .wave = static_cast<int>(other.wave())};
   const bool is_ours = other.workgroup() == workgroup_;
@@ -101,34 +119,19 @@ void WorkgroupMemory::complain(Wave& wave, const Instruction& instruction, const
          site);
 }
 
-void WorkgroupMemory::read(const Access& access, MemoryShadow::Cell& cell, uint32_t bytes) const {
-  const Who before{cell.readers[0].who.load(relaxed)};
-  const Who mine{access.who};
-  uint64_t now = mine.bits | bytes;
-  if (before.bits != 0) {
-    if (before.workgroup() != workgroup_ || before.wave() != mine.wave()) {
-      cell.readers[1].place.store(cell.readers[0].place.load(relaxed), relaxed);
-      cell.readers[1].who.store(before.bits, relaxed);
-    } else if (before.id() > safe_[mine.wave()]) {
-      now |= before.bytes();
-    }
-    if (before.several() || (before.workgroup() != workgroup_ && before.bytes() == 15 && bytes == 15)) now |= 1u << 5;
-  }
-  cell.readers[0].place.store(access.place, relaxed);
-  cell.readers[0].who.store(now, relaxed);
-}
-
 void WorkgroupMemory::touch(Wave& wave, const Instruction& instruction, const Access& access, MemoryShadow::Cell& cell,
                             uint64_t address, uint32_t bytes, unsigned lane) {
-  const Who writer{cell.writer.who.load(relaxed)};
-  if (races(access, writer, bytes)) complain(wave, instruction, access, cell.writer, false, address, lane);
+  const Who writer{cell.who[MemoryShadow::writer].load(relaxed)};
+  if (writer.bits != 0 && races(access, writer, bytes)) {
+    complain(wave, instruction, access, cell, MemoryShadow::writer, address, lane);
+  }
   if (!access.writes) return read(access, cell, bytes);
-  const Who first{cell.readers[0].who.load(relaxed)};
-  const Who second{cell.readers[1].who.load(relaxed)};
+  const Who first{cell.who[MemoryShadow::reader].load(relaxed)};
+  const Who second{cell.who[MemoryShadow::other_reader].load(relaxed)};
   if (races(access, first, bytes)) {
-    complain(wave, instruction, access, cell.readers[0], true, address, lane);
+    complain(wave, instruction, access, cell, MemoryShadow::reader, address, lane);
   } else if (races(access, second, bytes)) {
-    complain(wave, instruction, access, cell.readers[1], true, address, lane);
+    complain(wave, instruction, access, cell, MemoryShadow::other_reader, address, lane);
   } else if (first.several() && worth_reporting(wave, instruction, Check::races)) {
     report(wave, instruction, Check::races, static_cast<int>(lane),
            std::format("writes byte {:#x} of device memory, which other workgroups read in the same launch: nothing "
@@ -140,8 +143,8 @@ void WorkgroupMemory::touch(Wave& wave, const Instruction& instruction, const Ac
       writer.id() > safe_[writer.wave()]) {
     now |= writer.bytes();
   }
-  cell.writer.place.store(access.place, relaxed);
-  cell.writer.who.store(now, relaxed);
+  cell.place[MemoryShadow::writer].store(access.place, relaxed);
+  cell.who[MemoryShadow::writer].store(now, relaxed);
 }
 
 AccessId WorkgroupMemory::access(Wave& wave, const Instruction& instruction, const Effects& effects,
@@ -169,6 +172,15 @@ AccessId WorkgroupMemory::access(Wave& wave, const Instruction& instruction, con
     }
     if (cells == nullptr) continue;
     const uint64_t offset = first - allocation_->base;
+    if (((offset | bytes) & 3) == 0 && !access.writes) {
+      // Whole dwords that nobody writes in this launch, as most of what is read.
+      bool written = false;
+      for (uint64_t word = offset / 4; word < (offset + bytes) / 4; ++word) {
+        written |= cells[word].who[MemoryShadow::writer].load(relaxed) != 0;
+        read(access, cells[word], 15);
+      }
+      if (!written) continue;
+    }
     for (uint64_t byte = offset; byte < offset + bytes;) {
       const uint64_t next = std::min(offset + bytes, (byte / 4 + 1) * 4);
       const auto mask = static_cast<uint32_t>(((1u << (next - byte)) - 1) << (byte % 4));

@@ -32,13 +32,10 @@ namespace wavejit::simgpu::checks {
 /// either.
 class MemoryShadow {
  public:
-  struct Mark {
-    std::atomic<uint64_t> who;    ///< WorkgroupMemory::Who; 0: nobody
-    std::atomic<uint32_t> place;  ///< of the instruction, in dwords of code
-  };
+  enum Party : uint8_t { writer, reader, other_reader };  ///< the last two: the last reader, and the last other one
   struct Cell {
-    Mark writer;
-    Mark readers[2];  ///< the last one, and the last other one
+    std::atomic<uint64_t> who[3];    ///< WorkgroupMemory::Who; 0: nobody
+    std::atomic<uint32_t> place[3];  ///< of the instruction, in dwords of code
   };
 
   explicit MemoryShadow(const Launch& launch);
@@ -95,8 +92,8 @@ class WorkgroupMemory {
              uint64_t address, uint32_t bytes, unsigned lane);
   [[nodiscard]] bool races(const Access& access, Who other, uint32_t bytes) const;
   void read(const Access& access, MemoryShadow::Cell& cell, uint32_t bytes) const;
-  void complain(Wave& wave, const Instruction& instruction, const Access& access, const MemoryShadow::Mark& mark,
-                bool other_reads, uint64_t address, unsigned lane) const;
+  void complain(Wave& wave, const Instruction& instruction, const Access& access, const MemoryShadow::Cell& cell,
+                MemoryShadow::Party party, uint64_t address, unsigned lane) const;
 
   Launch* launch_ = nullptr;
   MemoryShadow* shadow_ = nullptr;
