@@ -65,9 +65,10 @@ class Engine {
   wavejit_engine* engine_ = nullptr;
 };
 
-// Sets the wave schedule of launches that follow.
+// Sets the wave schedule of launches that follow. The reverse one runs with every check on and results that arrive as
+// late as they may: what a check finds does not depend on who runs first, so one schedule of a case is enough. Programs
+// in tests/attention begin with checks on.
 void set_schedule(wavejit_simgpu_schedule schedule, std::uint64_t seed);
-
 // Errors of an output against the exact answer, beside what is allowed (docs/canonical-arithmetic.md, "Numbers"). Every
 // element must be within the usual bound, or within what its own roundings can amount to: P rounded to the storage type
 // weighs Σ p·|v| of that element, and O is rounded once. No kernel that rounds P stays below that on unlucky data.

@@ -46,6 +46,13 @@ TEST_F(SweepCommandTest, ProblemsPassUnderEverySchedule) {
   EXPECT_EQ(std::ranges::count(csv, '\n'), 3);
 }
 
+TEST_F(SweepCommandTest, ProblemsPassUnderEveryCheck) {
+  const auto outcome = sweep({"attention_forward bf16 b1 q33 k65 h2/1 d64 causal lse",
+                              "attention_forward fp16 b1 q5 k600 h2/1 d128 causal lse splits=3", "--check", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_EQ(nlohmann::json::parse(outcome.out).at("passed"), 2);
+}
+
 // A bad line is told with its number and what is accepted; the others run; the exit code says so.
 TEST_F(SweepCommandTest, BadLinesDoNotStopTheOthers) {
   write_text(scratch_ / "list",

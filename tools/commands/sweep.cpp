@@ -34,6 +34,7 @@ struct Arguments {
   std::vector<std::string> descriptors;
   std::vector<std::string> pipelines;
   std::vector<std::string> schedules;
+  bool check = false;
   std::string filter;
   std::string up_to_keys;
   std::string beyond_keys;
@@ -204,10 +205,22 @@ Result<ExitCode> sweep_problems(const Arguments& arguments) {
   settings.sample = *parse_sample(arguments.sample);
   settings.memory_budget = arguments.memory_budget.empty() ? half_of_memory() : *parse_bytes(arguments.memory_budget);
   for (const std::string& text : arguments.schedules) settings.schedules.push_back(*parse_schedule(text));
+  if (!settings.simulated && arguments.check) {
+    return failed(ExitCode::usage, fmt::format("--check: {} is no simulated GPU; --device sim:<target> is accepted",
+                                               wavejit_engine_device_name(engines->front().get())));
+  }
   if (!settings.simulated && !settings.schedules.empty()) {
     return failed(ExitCode::usage,
                   fmt::format("--schedule {}: {} is no simulated GPU; --device sim:<target> is accepted",
                               arguments.schedules.front(), wavejit_engine_device_name(engines->front().get())));
+  }
+
+  if (arguments.check) {
+    // Before any memory is allocated: what was not followed from its beginning is not followed at all.
+    wavejit_simgpu_settings checked = settings.simulated->settings();
+    checked.checks = WAVEJIT_SIMGPU_CHECK_ALL;
+    checked.arrival = WAVEJIT_SIMGPU_ARRIVES_LATE;
+    settings.simulated->set(checked);
   }
 
   const auto started = std::chrono::steady_clock::now();
@@ -307,6 +320,10 @@ void add_sweep(CLI::App& program, Chosen& chosen) {
                          "bits must be the same under all")
             ->allow_extra_args(false),
         "SCHEDULE", judged_by(parse_schedule, "in_order, reverse, random, each with :<seed> or without,"));
+  command->add_flag(
+      "--check", arguments->check,
+      "simulated GPU: run under every check, with results as late as they may arrive; a report is a failure "
+      "(default: as $WAVEJIT_SIM_CHECK says)");
   limit(
       command
           ->add_option("--sample", arguments->sample,
