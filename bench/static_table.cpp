@@ -74,7 +74,7 @@ std::string row(const Statics& statics, const ObservedSteadyState& observed) {
   const auto& counts = statics.steady.counts;
   const auto of = [&](Kind kind) { return per_tile(counts.count(kind), statics.tiles); };
   const int packed_cycles =
-      counts.count(Kind::packed) * wavejit::timing::find_timing(statics.code->target())->issue.packed;
+      counts.count(Kind::packed) * wavejit::timing::find_timing(statics.code->target())->issue.packed.cycles();
   const double busy =
       static_cast<double>(counts.matrix_cycles) / std::max(counts.port_cycles, counts.matrix_cycles + packed_cycles);
   LdsUse all;

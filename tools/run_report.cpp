@@ -5,6 +5,9 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tools/cycles_report.h"
 
 namespace wavejit::tools {
 
@@ -91,6 +94,7 @@ std::string to_text(const RunReport& report) {
   for (const std::string& note : report.notes) line("note", note);
   if (report.output_accuracy) line("error", accuracy_text(*report.output_accuracy));
   if (report.lse_accuracy) line("lse", accuracy_text(*report.lse_accuracy));
+  text += cycles_text(report.cycles);
   for (const std::string& written : report.written) line("wrote", written);
   return text;
 }
@@ -118,6 +122,11 @@ std::string to_json(const RunReport& report) {
                        {"origin", report.last_origin},
                        {"median_ns", report.median_repeat_ns},
                        {"identical", report.repeats_identical}};
+  }
+  if (!report.cycles.empty()) {
+    std::istringstream lines(report.cycles);
+    json["predicted_cycles"] = nlohmann::json::array();
+    for (std::string line; std::getline(lines, line);) json["predicted_cycles"].push_back(nlohmann::json::parse(line));
   }
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

@@ -25,6 +25,7 @@ struct RunReport {
   bool repeats_identical = true;
   std::optional<Accuracy> output_accuracy;
   std::optional<Accuracy> lse_accuracy;
+  std::string cycles;  // of the first call, if asked for: one JSON object a launch and line
   std::vector<std::string> notes;
   std::vector<std::string> written;
 

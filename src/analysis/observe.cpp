@@ -2,10 +2,10 @@
 
 #include <array>
 
-#include "analysis/lds_banks.h"
 #include "analysis/steady_state.h"
 #include "simgpu/memory/transfer.h"
 #include "simgpu/wave/wave.h"
+#include "timing/lds_banks.h"
 
 namespace wavejit::analysis {
 
@@ -24,7 +24,7 @@ void Recorder::before(const simgpu::Wave& wave, const simgpu::Instruction& instr
         instruction.lds ? simgpu::lds_dma_address(wave, instruction, lane, static_cast<unsigned>(access->bytes))
                         : wave.vgpr[instruction.source[0].index][lane] + static_cast<std::uint32_t>(instruction.offset);
   }
-  const BankUse use = bank_use(*access, addresses, wave.exec());
+  const timing::BankUse use = timing::bank_use(*access, addresses, wave.exec());
   LdsUse& total = lds_[instruction.offset_in_function];
   total.name = name;
   ++total.visits;

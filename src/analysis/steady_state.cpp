@@ -14,36 +14,7 @@ namespace wavejit::analysis {
 namespace {
 
 using simgpu::Instruction;
-using simgpu::InstructionClass;
-
-bool starts_with_any(std::string_view text, std::span<const std::string_view> heads) {
-  return std::ranges::any_of(heads, [&](std::string_view head) { return text.starts_with(head); });
-}
-
-constexpr std::array<std::string_view, 7> transcendental = {"v_exp_",  "v_log_", "v_rcp_", "v_rsq_",
-                                                            "v_sqrt_", "v_sin_", "v_cos_"};
-constexpr std::array<std::string_view, 3> lane_moves = {"ds_bpermute_", "ds_permute_", "ds_swizzle_"};
-// Measured at the plain rate although they read three operands (timing.md: v_perm, v_cndmask at 4.01).
-constexpr std::array<std::string_view, 2> plain_with_three = {"v_perm_", "v_cndmask_"};
-
-int port_cycles(Kind kind, const timing::IssueCosts& costs) {
-  switch (kind) {
-    case Kind::matrix:
-      return costs.matrix_issue;
-    case Kind::plain:
-      return costs.plain;
-    case Kind::three_source:
-      return costs.three_source;
-    case Kind::packed:
-      return costs.packed;
-    case Kind::transcendental:
-      return costs.transcendental;
-    case Kind::lane_swap:
-      return costs.lane_swap;
-    default:
-      return 0;
-  }
-}
+using simgpu::clock::port_cycles;
 
 // "v_mfma_f32_32x32x16_bf16" → its row of the target table.
 const targets::MatrixInstruction* matrix_row(std::string_view mnemonic, const targets::Target& target) {
@@ -70,15 +41,14 @@ struct Weight {
   }
 };
 
-std::expected<Weight, std::string> weight_of(const Block& block, const KernelCode& code, const timing::Timing& timing) {
+Weight weight_of(const Block& block, const KernelCode& code, const timing::Timing& timing) {
   Weight weight;
   for (const Instruction& instruction : code.instructions().subspan(block.begin, block.end - block.begin)) {
-    const auto kind = kind_of(instruction);
-    if (!kind) return std::unexpected(kind.error());
-    weight.matrix += *kind == Kind::matrix ? 1 : 0;
+    const Kind kind = kind_of(instruction);
+    weight.matrix += kind == Kind::matrix ? 1 : 0;
     weight.moved +=
-        *kind == Kind::lds_read || *kind == Kind::lds_write || *kind == Kind::lds_dma || *kind == Kind::load ? 1 : 0;
-    weight.port += port_cycles(*kind, timing.issue);
+        kind == Kind::lds_read || kind == Kind::lds_write || kind == Kind::lds_dma || kind == Kind::load ? 1 : 0;
+    weight.port += port_cycles(kind, timing.issue);
     ++weight.instructions;
   }
   return weight;
@@ -133,50 +103,11 @@ Turn likeliest_turn(const Loop& loop, const std::vector<std::size_t>& order, con
 
 }  // namespace
 
-std::expected<Kind, std::string> kind_of(const Instruction& instruction) {
-  const std::string_view name = instruction.mnemonic;
-  if (name == "s_waitcnt") return Kind::wait;
-  if (name == "s_barrier") return Kind::barrier;
-  if (name == "s_branch" || name.starts_with("s_cbranch_")) return Kind::branch;
-  if (name.starts_with("s_")) return Kind::scalar;
-  if (name.starts_with("ds_")) {
-    if (name.starts_with("ds_read")) return Kind::lds_read;
-    if (name.starts_with("ds_write")) return Kind::lds_write;
-    if (starts_with_any(name, lane_moves)) return Kind::lds_lanes;
-    return std::unexpected(std::format("{} has no place in the model", name));
-  }
-  if (name.starts_with("buffer_") || name.starts_with("global_")) {
-    if (instruction.lds) return Kind::lds_dma;
-    return name.contains("_load_") ? Kind::load : Kind::store;
-  }
-  if (instruction.instruction_class == InstructionClass::matrix) return Kind::matrix;
-  if (!name.starts_with("v_") || name.contains("f64"))
-    return std::unexpected(std::format("{} has no place in the model", name));
-  if (starts_with_any(name, transcendental)) return Kind::transcendental;
-  if (name.starts_with("v_permlane")) return Kind::lane_swap;
-  if (name.starts_with("v_pk_") && name.ends_with("_f32")) return Kind::packed;
-  if (instruction.source_count == 3 && !starts_with_any(name, plain_with_three)) return Kind::three_source;
-  return Kind::plain;
-}
-
-std::string lds_access_name(const Instruction& instruction) {
-  const std::string_view name = instruction.mnemonic;
-  if (name.starts_with("ds_read") || name.starts_with("ds_write")) return std::string(name);
-  if (!instruction.lds) return {};
-  if (name.ends_with("_dwordx4")) return "lds_dma_b128";
-  if (name.ends_with("_dwordx3")) return "lds_dma_b96";
-  return "lds_dma_b32";  // a dword, or less that fills one
-}
-
 std::expected<SteadyState, std::string> find_steady_state(const KernelCode& code, const timing::Timing& timing) {
   const auto blocks = blocks_of(code);
   if (!blocks) return std::unexpected(blocks.error());
   std::vector<Weight> weights;
-  for (const Block& block : *blocks) {
-    const auto weight = weight_of(block, code, timing);
-    if (!weight) return std::unexpected(weight.error());
-    weights.push_back(*weight);
-  }
+  for (const Block& block : *blocks) weights.push_back(weight_of(block, code, timing));
   std::optional<Turn> chosen;
   for (const Loop& loop : loops_of(*blocks)) {
     const auto order = forward_order(loop, *blocks);
@@ -194,7 +125,7 @@ std::expected<SteadyState, std::string> find_steady_state(const KernelCode& code
     for (const Instruction& instruction :
          code.instructions().subspan((*blocks)[block].begin, (*blocks)[block].end - (*blocks)[block].begin)) {
       steady.path.push_back(&instruction);
-      const Kind kind = *kind_of(instruction);
+      const Kind kind = kind_of(instruction);
       ++steady.counts.of[kind];
       if (instruction.mnemonic.starts_with("v_")) ++steady.counts.of_mnemonic[instruction.mnemonic];
       steady.counts.port_cycles += port_cycles(kind, timing.issue);

@@ -23,36 +23,14 @@
 #include <vector>
 
 #include "analysis/kernel_code.h"
+#include "simgpu/clock/kind.h"
 #include "timing/timing.h"
 
 namespace wavejit::analysis {
 
-// How an instruction uses the machine.
-enum class Kind : std::uint8_t {
-  matrix,
-  plain,
-  three_source,
-  packed,
-  transcendental,
-  lane_swap,
-  lds_read,
-  lds_write,
-  lds_dma,
-  lds_lanes,  // ds_bpermute_b32 and its kind: the LDS crossbar without its memory
-  load,
-  store,
-  wait,
-  barrier,
-  branch,
-  scalar,  // everything else that does not touch the vector port: scalar ALU and memory, priority, no-ops
-};
-
-// The error names an instruction that the model has no place for.
-std::expected<Kind, std::string> kind_of(const simgpu::Instruction& instruction);
-
-// LDS DMA is told from a load by its operand, not by its mnemonic; elsewhere this is how traces are keyed.
-// "ds_read_b128", "lds_dma_b128"; empty for what does not touch LDS memory.
-std::string lds_access_name(const simgpu::Instruction& instruction);
+using Kind = simgpu::clock::Kind;  // how an instruction uses the machine
+using simgpu::clock::kind_of;
+using simgpu::clock::lds_access_name;
 
 struct Counts {
   std::map<Kind, int> of;

@@ -7,6 +7,7 @@
 
 #include "include/wavejit/simgpu.h"
 #include "simgpu/checks/check.h"
+#include "simgpu/clock/launch_clock.h"
 #include "simgpu/device/device.h"
 #include "simgpu/process.h"
 
@@ -102,6 +103,14 @@ WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_reports(char* text, size_t capacit
 
 WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_findings(char* text, size_t capacity) {
   return copy_text(Process::instance().take_findings(text == nullptr ? 0 : capacity), text, capacity);
+}
+
+WAVEJIT_SIMGPU_API void wavejit_simgpu_set_clock(uint32_t workgroups) {
+  clock::ClockLog::instance().set_sample(workgroups);
+}
+
+WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_cycles(char* text, size_t capacity) {
+  return copy_text(clock::ClockLog::instance().take(text == nullptr ? 0 : capacity), text, capacity);
 }
 
 }  // extern "C"

@@ -1,15 +1,17 @@
-// What instructions cost and how LDS accesses meet its banks: facts per target, and nothing but facts.
+// What instructions cost, how LDS accesses meet its banks and how far memory is: facts per target, and nothing but
+// facts. Every constant that the clock of the simulated GPU (src/simgpu/clock) counts with stands here, with its source
+// and with how far it can be trusted; docs/timing-model.md prints them all.
 //
 // The model that the figures belong to: every SIMD has one issue port for vector instructions and one matrix pipe. A
 // matrix instruction holds the port for `matrix_issue` cycles and the pipe for passes × 4; everything else that a
 // vector instruction does happens on the port, in the shadow of the pipe. So a loop takes max(pipe, port) cycles when
 // its waves overlap perfectly, and pipe ÷ port says how much room there is.
 //
-// Nothing here was measured for this project. Each row says where its figure comes from:
-//   [M] measured on hardware by others   [D] documented   [X] derived from shipped kernels   [G] assumed
+// Nothing here was measured for this project.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -17,14 +19,71 @@
 
 namespace wavejit::timing {
 
+enum class Grade : std::uint8_t {
+  measured,    // on hardware, by others
+  documented,  // by AMD or in LLVM
+  derived,     // from shipped kernels, or by arithmetic from the other two
+  guessed,
+};
+std::string_view to_text(Grade grade);
+
+struct Figure {
+  double value = 0;
+  Grade grade = Grade::guessed;
+  std::string_view source;
+  // Rounded down: for costs that are whole cycles.
+  constexpr int cycles() const { return static_cast<int>(value); }
+};
+
 // Cycles of a SIMD's vector issue port that one instruction of a wave takes.
 struct IssueCosts {
-  int plain = 4;
-  int three_source = 4;    // v_fma_f32, v_max3_f32: three operands read
-  int packed = 4;          // v_pk_mul_f32 and its kind: two results, and no overlap with the matrix pipe
-  int transcendental = 8;  // v_exp_f32, v_rcp_f32, …
-  int lane_swap = 4;       // v_permlane32_swap_b32 and v_permlane16_swap_b32
-  int matrix_issue = 4;
+  Figure plain;
+  Figure three_source;    // v_fma_f32, v_max3_f32: three operands read
+  Figure packed;          // v_pk_mul_f32 and its kind: two results, and no overlap with the matrix pipe
+  Figure transcendental;  // v_exp_f32, v_rcp_f32, …
+  Figure lane_swap;       // v_permlane32_swap_b32 and v_permlane16_swap_b32
+  Figure double_precision;
+  Figure matrix_issue;
+};
+
+// How a SIMD chooses what to issue, and what holds a wave up by itself.
+struct WaveRules {
+  Figure look;               // cycles from one look at a SIMD to the next
+  Figure lds_wide_issue;     // cycles until a wave that issued an LDS access of 16 bytes a lane issues again
+  Figure lds_issue;          // of any other LDS instruction
+  Figure memory_issue;       // of a vector memory instruction
+  Figure pass;               // cycles of one pass of the matrix pipe
+  Figure result_states;      // a matrix result is readable after its passes and so many more, 4 cycles each
+  Figure vector_to_scalar;   // cycles until a scalar instruction may read what a vector instruction wrote
+  Figure taken_branch;       // cycles until a wave that jumped issues again
+  Figure barrier_release;    // cycles from the last arrival at a barrier to the next instruction
+  Figure nop;                // cycles of one wait state
+  Figure sleep;              // cycles of s_sleep 1
+  Figure instruction_cache;  // bytes
+  Figure instruction_miss;   // cycles
+  Figure wave_start;         // cycles between two waves that a die starts
+};
+
+struct LdsRules {
+  Figure latency;  // from the end of an access to its data in registers, unloaded
+  Figure ports;    // SIMDs are served by so many, in equal groups
+};
+
+// Vector and scalar memory, seen from one compute unit.
+struct MemoryRules {
+  Figure address_rate;    // bytes a clock that the address unit of a compute unit works through
+  Figure l1_bytes;        // of a compute unit
+  Figure line;            // bytes
+  Figure l1_rate;         // bytes a clock
+  Figure l1_latency;      // cycles, hit
+  Figure l2_bytes;        // of a die
+  Figure l2_rate;         // bytes a clock of a die
+  Figure l2_latency;      // cycles, hit
+  Figure mall_rate;       // bytes a clock, whole GPU
+  Figure mall_latency;    // cycles, hit
+  Figure memory_rate;     // bytes a clock, whole GPU
+  Figure memory_latency;  // cycles
+  Figure scalar_latency;  // cycles of a scalar load
 };
 
 // One kind of LDS access: which lanes are served together, and over how many banks of 4 bytes. Lanes of one phase that
@@ -34,11 +93,17 @@ struct LdsAccess {
   int bytes = 4;          // per lane
   int banks = 32;
   std::span<const std::uint64_t> phases;  // lane masks
+  Figure cycles;                          // that the banks are busy when no lanes conflict; a lost turn adds one
+  Figure port;                            // cycles of the port between banks and SIMD; 0: data goes elsewhere
+  std::string_view phase_source;
 };
 
 struct Timing {
   std::string_view target;
   IssueCosts issue;
+  WaveRules wave;
+  LdsRules lds_unit;
+  MemoryRules memory;
   std::span<const LdsAccess> lds;
 };
 
@@ -47,5 +112,9 @@ const Timing* find_timing(const targets::Target& target);
 
 // Null when the table says nothing about this access.
 const LdsAccess* find_lds_access(const Timing& timing, std::string_view name);
+
+// Every figure of a row: its name, as "issue.plain", its unit and itself, in the order of the structs above.
+void for_each_figure(const Timing& timing,
+                     const std::function<void(std::string_view name, std::string_view unit, const Figure&)>& visit);
 
 }  // namespace wavejit::timing

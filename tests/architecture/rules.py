@@ -17,7 +17,7 @@ ALLOWED = {
     "src/analysis": {"src/simgpu", "src/timing", "src/targets"},
     "src/hip_abi": set(),
     "src/cache": set(),
-    "src/simgpu": {"src/targets", "src/hip_abi", "include"},
+    "src/simgpu": {"src/targets", "src/timing", "src/hip_abi", "include"},
     "templates/parameters": {"src/targets"},
     "templates/emit": {"templates/parameters", "src/codegen", "src/targets"},
     "src/codegen": {"src/targets", "templates/parameters", "templates/emit"},

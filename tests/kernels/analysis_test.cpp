@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "analysis/lds_banks.h"
+#include "timing/lds_banks.h"
 #include "targets/targets.h"
 #include "timing/timing.h"
 
@@ -50,7 +50,7 @@ TEST(TimingTable, HasARowForEveryTargetAndServesEveryLaneOnce) {
 TEST(LdsBanks, LanesSideBySideDoNotConflict) {
   for (const targets::Target& target : targets::all_targets())
     for (const timing::LdsAccess& row : timing::find_timing(target)->lds) {
-      const BankUse use = bank_use(row, strided(static_cast<std::uint32_t>(row.bytes)), all_lanes);
+      const timing::BankUse use = timing::bank_use(row, strided(static_cast<std::uint32_t>(row.bytes)), all_lanes);
       EXPECT_EQ(use.extra, 0) << target.id << " " << row.name;
       EXPECT_EQ(use.phases, static_cast<int>(row.phases.size()));
     }
@@ -58,17 +58,17 @@ TEST(LdsBanks, LanesSideBySideDoNotConflict) {
 
 TEST(LdsBanks, EveryLaneInOneBankConflictsWithEveryOther) {
   // gfx942: two phases of 32 lanes, 32 banks of 4 bytes: 31 turns lost each.
-  EXPECT_EQ(bank_use(access("gfx942", "ds_read_b32"), strided(128), all_lanes).extra, 2 * 31);
+  EXPECT_EQ(timing::bank_use(access("gfx942", "ds_read_b32"), strided(128), all_lanes).extra, 2 * 31);
   // gfx950: rows of 1 KiB read 16 bytes wide by 16 lanes at a time.
-  EXPECT_EQ(bank_use(access("gfx950", "ds_read_b128"), strided(1024), all_lanes).extra, 4 * 15);
+  EXPECT_EQ(timing::bank_use(access("gfx950", "ds_read_b128"), strided(1024), all_lanes).extra, 4 * 15);
 }
 
 TEST(LdsBanks, LanesThatWantTheSameShareIt) {
-  EXPECT_EQ(bank_use(access("gfx950", "ds_read_b128"), Addresses{}, all_lanes).extra, 0);
+  EXPECT_EQ(timing::bank_use(access("gfx950", "ds_read_b128"), Addresses{}, all_lanes).extra, 0);
 }
 
 TEST(LdsBanks, OnlyActiveLanesCount) {
-  const BankUse use = bank_use(access("gfx942", "ds_read_b32"), strided(128), 0b111);
+  const timing::BankUse use = timing::bank_use(access("gfx942", "ds_read_b32"), strided(128), 0b111);
   EXPECT_EQ(use.extra, 2);
   EXPECT_EQ(use.phases, 1);
 }
@@ -78,9 +78,9 @@ TEST(LdsBanks, OnlyLanesOfOnePhaseMeet) {
   const timing::LdsAccess& row = access("gfx942", "ds_read_b128");
   Addresses addresses = strided(16);
   addresses[16] = addresses[4] + 128;
-  EXPECT_EQ(bank_use(row, addresses, all_lanes).extra, 1);
+  EXPECT_EQ(timing::bank_use(row, addresses, all_lanes).extra, 1);
   addresses[16] = addresses[0] + 128;  // lane 17 and the rest keep their own banks
-  EXPECT_EQ(bank_use(row, addresses, all_lanes).extra, 0);
+  EXPECT_EQ(timing::bank_use(row, addresses, all_lanes).extra, 0);
 }
 
 }  // namespace

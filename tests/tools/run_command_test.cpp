@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "tool_test_support.h"
@@ -116,6 +117,29 @@ TEST_F(RunCommandTest, ScaleMaskAndRepeatsInJson) {
   const auto k = read_npy("k", scratch_ / "k.npy", HalfType::fp16);
   const auto v = read_npy("v", scratch_ / "v.npy", HalfType::fp16);
   expect_close(scratch_, {.q = &*q, .k = &*k, .v = &*v, .scale = -0.75F});
+}
+
+TEST_F(RunCommandTest, CyclesArePredictedAndDoNotChangeWithThreads) {
+  const auto predicted = [&](const std::string& threads) {
+    ::setenv("WAVEJIT_SIM_THREADS", threads.c_str(), 1);
+    const Outcome outcome = run(call("sim:gfx942", {"--cycles", "--json"}));
+    ::unsetenv("WAVEJIT_SIM_THREADS");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out).at("predicted_cycles");
+  };
+  const auto one = predicted("1");
+  ASSERT_EQ(one.size(), 1U);
+  EXPECT_EQ(one[0].at("target"), "gfx942");
+  EXPECT_TRUE(one[0].at("predicted").get<bool>());
+  EXPECT_GT(one[0].at("cycles").get<std::uint64_t>(), 1000U);
+  EXPECT_GT(one[0].at("steady_matrix_busy").get<double>(), 0.05);
+  EXPECT_LT(one[0].at("steady_matrix_busy").get<double>(), 1);
+  EXPECT_FALSE(one[0].at("instructions").empty());
+  EXPECT_FALSE(one[0].at("clusters").empty());
+  EXPECT_EQ(one.dump(), predicted("4").dump());
+
+  const Outcome text = run(call("sim:gfx942", {"--cycles"}));
+  EXPECT_THAT(text.out, HasSubstr("predicted for the launch on gfx942"));
 }
 
 // q is [2, 33, 4, 64], k [2, 65, 2, 64]: refused before any device is opened, with the field, the shape and what is

@@ -19,6 +19,7 @@
 #include "tools/npy.h"
 #include "tools/output_file.h"
 #include "tools/run_report.h"
+#include "tools/sweep/simulated_gpu.h"
 
 namespace wavejit::tools {
 
@@ -37,6 +38,7 @@ struct Arguments {
   Modifiers modifiers;
   bool check = false;
   bool json = false;
+  bool cycles = false;
   int repeat = 0;
 };
 
@@ -260,6 +262,14 @@ Result<ExitCode> run(Arguments& arguments) {
   report.target = wavejit_engine_target(raw_engine);
   report.device_name = wavejit_engine_device_name(raw_engine);
   steps.ended("open device");
+  std::optional<sweep::SimulatedGpu> clock;
+  if (arguments.cycles) {
+    clock = sweep::SimulatedGpu::resident();
+    if (!clock) {
+      return failed(ExitCode::usage, fmt::format("--cycles: {} is not simulated; --device sim:<target> is accepted",
+                                                 report.device_name));
+    }
+  }
 
   const bool with_lse = outputs->lse.has_value();
   auto call = Call::prepare(raw_engine, *inputs, type, with_lse);
@@ -273,9 +283,15 @@ Result<ExitCode> run(Arguments& arguments) {
   steps.ended("copy in");
 
   report.call.size = sizeof report.call;
+  constexpr std::uint32_t sampled_workgroups = 8;
+  if (clock) clock->set_clock(sampled_workgroups);
   if (auto launched = call->launch(&report.call); !launched) return std::unexpected(launched.error());
   steps.ended("call");
   if (auto waited = call->wait(); !waited) return std::unexpected(waited.error());
+  if (clock) {
+    clock->set_clock(0);
+    report.cycles = clock->take_cycles();
+  }
   steps.ended("wait");
   const auto bits = call->output();
   if (!bits) return std::unexpected(bits.error());
@@ -360,6 +376,8 @@ void add_run(CLI::App& program, Chosen& chosen) {
                     "compare with attention in float64 on the host; exit code 1 beyond the bound");
   limit_count(command->add_option("--repeat", arguments->repeat, "call so many times more, and compare the bits"),
               999'999);
+  command->add_flag("--cycles", arguments->cycles,
+                    "also predict the cycles of the call, from a sample of its workgroups; simulated devices only");
   command->add_flag("--json", arguments->json, "report for programs instead of people");
   arguments->engine.add_cache(*command);
   arguments->engine.add_compiler(*command);

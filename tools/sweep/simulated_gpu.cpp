@@ -15,7 +15,9 @@ std::optional<SimulatedGpu> SimulatedGpu::resident() {
   const bool whole = find(gpu.get_settings_, "wavejit_simgpu_get_settings") &&
                      find(gpu.set_settings_, "wavejit_simgpu_set_settings") &&
                      find(gpu.get_counters_, "wavejit_simgpu_get_counters") &&
-                     find(gpu.take_reports_, "wavejit_simgpu_take_reports");
+                     find(gpu.take_reports_, "wavejit_simgpu_take_reports") &&
+                     find(gpu.set_clock_, "wavejit_simgpu_set_clock") &&
+                     find(gpu.take_cycles_, "wavejit_simgpu_take_cycles");
   ::dlclose(library);  // the library's own handle keeps it
   if (!whole) return std::nullopt;
   return gpu;
@@ -40,6 +42,14 @@ wavejit_simgpu_counters SimulatedGpu::counters() const {
 std::string SimulatedGpu::take_reports() const {
   std::string text(take_reports_(nullptr, 0) + 1, '\0');
   text.resize(take_reports_(text.data(), text.size()));
+  return text;
+}
+
+void SimulatedGpu::set_clock(std::uint32_t workgroups) const { set_clock_(workgroups); }
+
+std::string SimulatedGpu::take_cycles() const {
+  std::string text(take_cycles_(nullptr, 0) + 1, '\0');
+  text.resize(take_cycles_(text.data(), text.size()));
   return text;
 }
 

@@ -20,12 +20,18 @@ class SimulatedGpu {
   wavejit_simgpu_counters counters() const;
   // Faults found since the last call, a line each.
   std::string take_reports() const;
+  // At most so many workgroups of each launch are timed; 0: none.
+  void set_clock(std::uint32_t workgroups) const;
+  // What the clock found out since the last call, one JSON object a launch and line.
+  std::string take_cycles() const;
 
  private:
   decltype(&wavejit_simgpu_get_settings) get_settings_ = nullptr;
   decltype(&wavejit_simgpu_set_settings) set_settings_ = nullptr;
   decltype(&wavejit_simgpu_get_counters) get_counters_ = nullptr;
   decltype(&wavejit_simgpu_take_reports) take_reports_ = nullptr;
+  decltype(&wavejit_simgpu_set_clock) set_clock_ = nullptr;
+  decltype(&wavejit_simgpu_take_cycles) take_cycles_ = nullptr;
 };
 
 }  // namespace wavejit::tools::sweep

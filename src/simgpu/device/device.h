@@ -128,6 +128,8 @@ class Module {
 class Observer {
  public:
   virtual ~Observer() = default;
+  /// Whether it looks at this workgroup (linear id); the others run unobserved.
+  [[nodiscard]] virtual bool wants(uint64_t /*workgroup*/) const { return true; }
   virtual void before(const Wave& wave, const Instruction& instruction) = 0;
 };
 

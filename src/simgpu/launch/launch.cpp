@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "simgpu/checks/memory_shadow.h"
+#include "simgpu/clock/launch_clock.h"
 #include "simgpu/device/state.h"
 #include "simgpu/launch/worker_pool.h"
 #include "simgpu/process.h"
@@ -171,6 +172,8 @@ Status Device::launch(const LaunchRequest& request) {
   uint64_t count = settings.workgroup_first >= all ? 0 : ((all - settings.workgroup_first - 1) / step) + 1;
   if (settings.workgroup_count != 0) count = std::min(count, settings.workgroup_count);
   const unsigned threads = settings.threads != 0 ? settings.threads : std::max(1u, std::thread::hardware_concurrency());
+  const auto keeper = clock::LaunchClock::begin(launch, settings.workgroup_first, step, count);
+  if (keeper != nullptr && keeper->recorder() != nullptr) launch.observer = keeper->recorder();
   Counters& counters = Process::instance().counters();
   counters.launches.fetch_add(1, std::memory_order_relaxed);
   WorkerPool::instance().run(count, threads, [&](WorkgroupRunner& runner, uint64_t i) {
@@ -184,6 +187,7 @@ Status Device::launch(const LaunchRequest& request) {
     Process::instance().report(launch.failure, launch.failure_json);
     return {launch.failure_code, launch.failure};
   }
+  if (keeper != nullptr) keeper->finish();
   if (findings.empty()) return {};
   return {hip_error_launch_failure, findings.front().line()};
 }

@@ -232,6 +232,8 @@ void WorkgroupRunner::run_waves(Launch& launch, Workgroup& workgroup) {
     checks = checks_.get();
     checks->prepare(launch, workgroup, noise_seed(launch, workgroup.linear_id, 0, noise_arrival));
   }
+  Observer* const observer =
+      launch.observer != nullptr && launch.observer->wants(workgroup.linear_id) ? launch.observer : nullptr;
   size_t ended = 0;
   size_t turn = 0;
   std::vector<Wave*> ready(waves.begin(), waves.end());
@@ -261,8 +263,8 @@ void WorkgroupRunner::run_waves(Launch& launch, Workgroup& workgroup) {
     wave.state = WaveState::ready;
     if (checks != nullptr) {
       checks->run_slice(wave, slice);
-    } else if (launch.observer != nullptr) {
-      run_observed_slice(wave, slice, *launch.observer);
+    } else if (observer != nullptr) {
+      run_observed_slice(wave, slice, *observer);
     } else {
       run_slice(wave, slice);
     }

@@ -6,7 +6,7 @@
 
 #include "timing/timing.h"
 
-namespace wavejit::analysis {
+namespace wavejit::timing {
 
 struct BankUse {
   int phases = 0;
@@ -15,6 +15,6 @@ struct BankUse {
 
 // Per lane the byte address where its `access.bytes` begin; lanes that are not `active` take no part. Lanes of one
 // phase that want the same 4 bytes are served together.
-BankUse bank_use(const timing::LdsAccess& access, const std::array<std::uint32_t, 64>& addresses, std::uint64_t active);
+BankUse bank_use(const LdsAccess& access, const std::array<std::uint32_t, 64>& addresses, std::uint64_t active);
 
-}  // namespace wavejit::analysis
+}  // namespace wavejit::timing

@@ -1,0 +1,129 @@
+// Prints docs/timing-model.md: every constant of the clock, and its predictions beside published measurements.
+//
+//   wavejit_timing_model                  the page
+//   wavejit_timing_model --check <file>   exit 1 when the file differs
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "anchors.h"
+#include "targets/targets.h"
+#include "timing/timing.h"
+
+namespace {
+
+using wavejit::simgpu::testing::Anchor;
+
+constexpr std::string_view introduction =
+    R"(# The timing model: what it counts with, and how far to trust it
+
+Made by `./dev bench timing-model`; a test compares it with the model. The simulated GPU predicts cycles (`wavejit run --cycles`,
+[simgpu.h](../include/wavejit/simgpu.h)): it replays what the waves of sampled workgroups executed on a model of the target's compute units
+([src/simgpu/clock](../src/simgpu/clock/README.md)). **Predictions are not measurements.** No AMD GPU was at hand: every constant was published by
+others or is a guess, and the tables below say which.
+
+## The model
+
+* Each SIMD is looked at every fourth cycle. At a look a wave issues at most one instruction, and each unit (vector with matrix, vector memory, scalar,
+  LDS, branch) takes at most one: the wave of the highest priority first, of those the oldest. Waits, barriers, no-ops and priorities stay in the
+  instruction buffer: they take a wave's turn and no unit.
+* The vector port is held by each instruction for its cost, the matrix pipe for passes × 4. Vector instructions run beside the pipe, packed ones do
+  not. A cost that is no multiple of four adds up over the looks.
+* A matrix result may be read after its passes and a few wait states; the next product may add to it at once. Vector results are forwarded.
+* LDS: one set of banks, busy for the turns that the addresses need (phases of the target, lost turns one by one), and a port for each pair of SIMDs.
+  DMA takes the banks when its data arrives. Results come in order, counters count them, `s_waitcnt` waits.
+* Vector memory: an address unit, L1, and the compute unit's equal share of the rates of L2, last level cache and memory. Lines that a neighbouring
+  workgroup of the die reads too are fetched once for all of them.
+* Barriers release everybody a fixed time after the last arrival. Jumps empty the wave's instruction buffer; code is there unless it was displaced.
+* A launch: up to eight workgroups are sampled in pairs of neighbours, timed with as many beside them as registers and LDS admit, and their times
+  handed to all workgroups in the order of dispatch (round the dies by linear id, then to the place that is free first).
+
+**Not in the model:** power and clock frequency (a GPU at its power limit runs attention well below its peak clock: never convert predicted cycles to
+time with the peak clock), register bank conflicts, the queues of the vector memory path, TLBs, cache replacement as it really is, other launches,
+the overlap of a workgroup's beginning with the end of the one before it, and data: a product of zeros takes as long as any other.
+
+## What a prediction says
+
+`matrix_busy` is the part of all SIMDs' cycles in which the matrix pipe works, `steady_matrix_busy` the same in the middle half of a compute unit's time.
+Cycles that a wave does not issue in are counted by cause, and by the instruction that it stands before: `own interval` (what it issued last still
+occupies it), `matrix result`, `operand`, `matrix pipe`, `vector port`, `other wave` (a wave of higher priority or age took the unit), `vector memory`, `LDS`,
+`scalar memory` (all three at a wait), `full counter`, `barrier`, `branch`, `pause` (`s_nop`, `s_sleep`), `fetch`.
+A cluster is a run of instructions between jumps, their targets and barriers.
+)";
+
+std::string number(double value) { return fmt::format("{:.4g}", value); }
+
+std::string constants() {
+  std::string text = "\n## Constants\n";
+  for (const auto& target : wavejit::targets::all_targets()) {
+    const wavejit::timing::Timing* timing = wavejit::timing::find_timing(target);
+    if (timing == nullptr) continue;
+    text += fmt::format("\n### {}\n\n| constant | value | unit | grade | source |\n|---|---|---|---|---|\n", target.id);
+    wavejit::timing::for_each_figure(
+        *timing, [&](std::string_view name, std::string_view unit, const wavejit::timing::Figure& figure) {
+          text += fmt::format("| {} | {} | {} | {} | {} |\n", name, fmt::format("{}", figure.value), unit,
+                              to_text(figure.grade), figure.source);
+        });
+    text += "\nLDS phases:";
+    for (const auto& access : timing->lds) {
+      text +=
+          fmt::format("{} {}: {} of {} lanes over {} banks ({})", &access == timing->lds.data() ? "" : ";", access.name,
+                      access.phases.size(), 64 / access.phases.size(), access.banks, access.phase_source);
+    }
+    text += ".\n";
+  }
+  return text;
+}
+
+std::string anchors(const std::vector<Anchor>& all, bool with_difference) {
+  std::string text = "\n| target | rule | published | predicted | difference | source |";
+  text += with_difference ? " what differs |\n|---|---|---|---|---|---|---|\n" : "\n|---|---|---|---|---|---|\n";
+  for (const Anchor& anchor : all) {
+    const double predicted = anchor.predict();
+    text += fmt::format("| {} | {} | {} {} | {} | {:+.1f} % | {} |", anchor.target, anchor.rule,
+                        number(anchor.published), anchor.unit, number(predicted),
+                        100 * (predicted - anchor.published) / anchor.published, anchor.source);
+    text += with_difference ? fmt::format(" {} |\n", anchor.difference) : "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  if (count != 1 && (count != 3 || std::string_view(values[1]) != "--check")) {
+    fmt::print(stderr, "usage: {} [--check <file>]\n", values[0]);
+    return 2;
+  }
+  std::string text(introduction);
+  text += constants();
+  text +=
+      "\n## Single rules, beside what was published\n\nKernels of our own, assembled to isolate one rule each. "
+      "Constants come from the "
+      "same sources, so agreement says that the rules are combined as the hardware does, no more. Nothing is tuned to "
+      "a row. [M] measured, [X] "
+      "derived from shipped kernels.\n";
+  text += anchors(wavejit::simgpu::testing::fitted_anchors(), false);
+  text += "\n## What no constant was taken from\n\nThe error to quote beside a prediction.\n";
+  text += anchors(wavejit::simgpu::testing::held_out_anchors(), true);
+  text += R"(
+Published figures that cannot be repeated here, because their kernels cannot be built from this project: AITER's and CK's counters of matrix
+utilisation on gfx942 by sequence length, the 79 % matrix-busy of a fixed-maximum attention on gfx950 and what removing its exponentials, DMA or
+reads of V changed, Triton's kernels. Predictions for this project's own kernels stand in [bench/predicted_table.md](../bench/predicted_table.md).
+)";
+  if (count == 1) {
+    std::fputs(text.c_str(), stdout);
+    return 0;
+  }
+  std::ostringstream known;
+  known << std::ifstream(values[2]).rdbuf();
+  if (known.str() == text) return 0;
+  fmt::print(stderr, "{} is not what the model says today; ./dev bench timing-model writes it anew. Today:\n{}",
+             values[2], text);
+  return 1;
+}

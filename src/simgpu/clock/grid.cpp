@@ -1,0 +1,174 @@
+#include "simgpu/clock/grid.h"
+
+#include <algorithm>
+#include <format>
+#include <limits>
+#include <queue>
+
+#include "targets/targets.h"
+
+namespace wavejit::simgpu::clock {
+namespace {
+
+std::unordered_set<uint64_t> lines_of(const WorkgroupTrace& trace) {
+  std::unordered_set<uint64_t> lines;
+  for (const WaveTrace& wave : trace.waves) lines.insert(wave.lines.begin(), wave.lines.end());
+  return lines;
+}
+
+std::array<uint64_t, 3> coordinates(uint64_t workgroup, const GridShape& shape) {
+  return {workgroup % shape.workgroups[0], workgroup / shape.workgroups[0] % shape.workgroups[1],
+          workgroup / shape.workgroups[0] / shape.workgroups[1]};
+}
+
+// The sampled workgroup that stands nearest in the grid speaks for one that was not run.
+class Durations {
+ public:
+  Durations(const std::vector<SampledTime>& sample, const GridShape& shape) : shape_(&shape) {
+    for (const SampledTime& time : sample) known_.push_back({coordinates(time.workgroup, shape), time.cycles});
+  }
+  uint64_t of(uint64_t workgroup) const {
+    const std::array<uint64_t, 3> place = coordinates(workgroup, *shape_);
+    double nearest = std::numeric_limits<double>::infinity();
+    uint64_t cycles = 0;
+    for (const auto& [where, taken] : known_) {
+      double distance = 0;
+      for (size_t i = 0; i < place.size(); ++i) {
+        const double step = (static_cast<double>(place[i]) - static_cast<double>(where[i])) / shape_->workgroups[i];
+        distance += step * step;
+      }
+      if (distance >= nearest) continue;
+      nearest = distance;
+      cycles = taken;
+    }
+    return cycles;
+  }
+
+ private:
+  const GridShape* shape_;
+  std::vector<std::pair<std::array<uint64_t, 3>, uint64_t>> known_;
+};
+
+// Workgroups go round the dies by linear id; on a die each goes to the place that is free first.
+struct Dispatch {
+  uint64_t cycles = 0;
+  uint64_t taken = 0;  ///< cycles of all places
+};
+Dispatch dispatch(const targets::Target& target, const GridShape& shape, unsigned resident,
+                  const std::vector<SampledTime>& sample) {
+  const auto dies = static_cast<uint64_t>(target.xcds);
+  const uint64_t places = static_cast<uint64_t>(target.compute_units) / dies * resident;
+  const Durations durations(sample, shape);
+  Dispatch all;
+  for (uint64_t die = 0; die < dies; ++die) {
+    std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<>> free;
+    for (uint64_t i = 0; i < places; ++i) free.push(0);
+    for (uint64_t workgroup = die; workgroup < shape.total(); workgroup += dies) {
+      const uint64_t cycles = durations.of(workgroup);
+      const uint64_t end = free.top() + cycles;
+      free.pop();
+      free.push(end);
+      all.cycles = std::max(all.cycles, end);
+      all.taken += cycles;
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<uint64_t> choose_sample(uint64_t first, uint64_t step, uint64_t count, uint64_t most,
+                                    const targets::Target& target) {
+  std::vector<uint64_t> chosen;
+  const uint64_t pairs = std::max<uint64_t>(most / 2, 1);
+  const auto dies = static_cast<uint64_t>(target.xcds);
+  const uint64_t seeds = std::min(pairs, count);
+  for (uint64_t i = 0; i < seeds; ++i) {
+    const uint64_t place = ((2 * i) + 1) * count / (2 * seeds);
+    chosen.push_back(first + (place * step));
+    // Neighbours on a die are as many ids apart as there are dies.
+    if (step == 1 && most > 1 && place + dies < count) chosen.push_back(first + place + dies);
+  }
+  std::ranges::sort(chosen);
+  const auto [begin, end] = std::ranges::unique(chosen);
+  chosen.erase(begin, end);
+  return chosen;
+}
+
+std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape,
+                                                 std::span<const WorkgroupTrace> traces, uint64_t timeline_first,
+                                                 uint64_t timeline_last) {
+  const targets::Target& target = program.target();
+  GridResult grid;
+  grid.workgroups = shape.total();
+  grid.occupancy = occupancy_of(target, shape.vgprs, shape.lds_bytes, shape.waves);
+  if (grid.occupancy.workgroups == 0) {
+    return std::unexpected(std::format("no workgroup of {} waves with {} registers and {} bytes of LDS fits {}",
+                                       shape.waves, shape.vgprs, shape.lds_bytes, target.id));
+  }
+  const auto units = static_cast<uint64_t>(target.compute_units);
+  const auto dies = static_cast<uint64_t>(target.xcds);
+  grid.resident =
+      static_cast<unsigned>(std::clamp<uint64_t>((grid.workgroups + units - 1) / units, 1, grid.occupancy.workgroups));
+  const uint64_t active = std::min(grid.workgroups, units);
+  double shared_lines = 0;
+  size_t pairs = 0;
+  double steady = 0;
+  double matrix_cycles = 0;  // of the pipes, an average workgroup
+  for (size_t i = 0; i < traces.size();) {
+    const bool has_partner = i + 1 < traces.size() && traces[i + 1].workgroup == traces[i].workgroup + dies;
+    ComputeUnitRequest request;
+    request.resident = grid.resident;
+    request.timeline_first = timeline_first;
+    request.timeline_last = i == 0 ? timeline_last : timeline_first;
+    request.neighbours.compute_units = static_cast<unsigned>(active);
+    request.neighbours.compute_units_of_die = static_cast<unsigned>((active + dies - 1) / dies);
+    if (has_partner) {
+      const auto here = lines_of(traces[i]);
+      for (const uint64_t line : lines_of(traces[i + 1])) {
+        if (here.contains(line)) request.neighbours.shared.insert(line);
+      }
+      const uint64_t of_die = std::min(grid.workgroups, active * grid.resident) / dies;
+      request.neighbours.sharers = static_cast<unsigned>(std::max<uint64_t>(of_die, 1));
+      shared_lines += here.empty() ? 0 : static_cast<double>(request.neighbours.shared.size()) / here.size();
+      ++pairs;
+    }
+    for (unsigned r = 0; r < grid.resident; ++r) {
+      request.workgroups.push_back(&traces[has_partner && r % 2 == 1 ? i + 1 : i]);
+    }
+    auto unit = run_compute_unit(program, request);
+    if (!unit) return std::unexpected(std::format("workgroup {}: {}", traces[i].workgroup, unit.error()));
+    uint64_t cycles = 0;
+    for (unsigned r = 0; r < grid.resident; ++r) {
+      uint64_t begin = std::numeric_limits<uint64_t>::max();
+      uint64_t end = 0;
+      for (unsigned w = 0; w < shape.waves; ++w) {
+        const WaveResult& wave = unit->waves[(size_t{r} * shape.waves) + w];
+        begin = std::min(begin, wave.start);
+        end = std::max(end, wave.end);
+      }
+      cycles += end - begin;
+    }
+    cycles /= grid.resident;
+    grid.sample.push_back({.workgroup = traces[i].workgroup, .cycles = cycles});
+    uint64_t busy = 0;
+    for (const SimdResult& simd : unit->simds) busy += simd.matrix_busy;
+    matrix_cycles += static_cast<double>(busy) / grid.resident / static_cast<double>(cycles);
+    steady += unit->steady_matrix_busy();
+    grid.units.push_back(std::move(*unit));
+    i += has_partner ? 2 : 1;
+  }
+  if (grid.units.empty()) return std::unexpected("no workgroup was taken down");
+  const auto timed = static_cast<double>(grid.units.size());
+  grid.shared_lines = pairs == 0 ? 0 : shared_lines / static_cast<double>(pairs);
+  grid.steady_matrix_busy = steady / timed;
+  const Dispatch all = dispatch(target, shape, grid.resident, grid.sample);
+  grid.cycles = all.cycles;
+  const double places = static_cast<double>(units) * grid.resident * static_cast<double>(all.cycles);
+  grid.busy = places == 0 ? 0 : static_cast<double>(all.taken) / places;
+  // While a workgroup is there it keeps the pipes of its compute unit busy by so much.
+  grid.matrix_busy = matrix_cycles / timed * grid.resident * grid.busy / target.simds_per_compute_unit;
+  return grid;
+}
+
+}  // namespace wavejit::simgpu::clock

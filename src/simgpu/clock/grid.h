@@ -1,0 +1,52 @@
+#pragma once
+// A whole launch in time, from a sample of its workgroups: compute units are timed one by one, each with the workgroups
+// that the dispatcher would give it, and what they take is handed out to all workgroups in the order of dispatch.
+
+#include <array>
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "simgpu/clock/compute_unit.h"
+#include "simgpu/clock/occupancy.h"
+
+namespace wavejit::simgpu::clock {
+
+struct GridShape {
+  std::array<uint32_t, 3> workgroups = {1, 1, 1};
+  unsigned waves = 1;  ///< of a workgroup
+  unsigned vgprs = 0;
+  unsigned lds_bytes = 0;
+  [[nodiscard]] uint64_t total() const { return uint64_t{workgroups[0]} * workgroups[1] * workgroups[2]; }
+};
+
+/// Linear ids to run and to take down, ascending: pairs of neighbours on one die (whose common lines say what the
+/// die's workgroups share), spread evenly over `first`, `first + step`, … (`count` of them). At most `most`.
+[[nodiscard]] std::vector<uint64_t> choose_sample(uint64_t first, uint64_t step, uint64_t count, uint64_t most,
+                                                  const targets::Target& target);
+
+struct SampledTime {
+  uint64_t workgroup = 0;
+  uint64_t cycles = 0;  ///< from its first instruction to its last, beside the others of its compute unit
+};
+
+struct GridResult {
+  Occupancy occupancy;
+  unsigned resident = 0;  ///< workgroups a compute unit: occupancy, or fewer when there are not enough
+  uint64_t workgroups = 0;
+  uint64_t cycles = 0;            ///< of the whole launch
+  double busy = 0;                ///< part of the time that places for workgroups were taken: the rest is tail
+  double matrix_busy = 0;         ///< all SIMDs, whole launch
+  double steady_matrix_busy = 0;  ///< middle half of the compute units timed
+  double shared_lines = 0;  ///< of the lines that a workgroup reads, those that its neighbour on the die reads too
+  std::vector<SampledTime> sample;
+  std::vector<ComputeUnitResult> units;  ///< one for each pair of the sample
+};
+
+std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape,
+                                                 std::span<const WorkgroupTrace> traces, uint64_t timeline_first = 0,
+                                                 uint64_t timeline_last = 0);
+
+}  // namespace wavejit::simgpu::clock

@@ -1,0 +1,76 @@
+#include "simgpu/clock/launch_clock.h"
+
+#include "simgpu/checks/workgroup_checks.h"
+#include "simgpu/clock/grid.h"
+#include "simgpu/clock/report.h"
+#include "simgpu/launch/launch.h"
+#include "targets/targets.h"
+
+namespace wavejit::simgpu::clock {
+
+ClockLog& ClockLog::instance() {
+  static auto* const log = new ClockLog();  // launches may outlive static destructors
+  return *log;
+}
+
+void ClockLog::set_sample(uint32_t workgroups) {
+  const std::scoped_lock lock(mutex_);
+  sample_ = workgroups;
+}
+
+uint32_t ClockLog::sample() const {
+  const std::scoped_lock lock(mutex_);
+  return sample_;
+}
+
+void ClockLog::add(std::string json) {
+  constexpr size_t most = 1000;
+  const std::scoped_lock lock(mutex_);
+  if (results_.size() < most) results_.push_back(std::move(json));
+}
+
+std::string ClockLog::take(size_t capacity) {
+  const std::scoped_lock lock(mutex_);
+  std::string text;
+  for (const std::string& result : results_) text += result + "\n";
+  if (text.size() < capacity) results_.clear();
+  return text;
+}
+
+std::unique_ptr<LaunchClock> LaunchClock::begin(const Launch& launch, uint64_t first, uint64_t step, uint64_t count) {
+  const uint32_t sample = ClockLog::instance().sample();
+  if (sample == 0) return nullptr;
+  std::unique_ptr<LaunchClock> clock(new LaunchClock(launch));
+  const timing::Timing* timing = timing::find_timing(*launch.target);
+  if (timing == nullptr) {
+    clock->refusal_ = "nothing is known about the timing of " + std::string(launch.target->id);
+  } else if (checks::wanted(launch.settings)) {
+    clock->refusal_ = "checks and late arrivals are on: a launch is checked or timed";
+  } else if (launch.observer != nullptr) {
+    clock->refusal_ = "the launch has an observer of its own";
+  } else {
+    clock->recorder_ =
+        std::make_unique<TraceRecorder>(*timing, choose_sample(first, step, count, sample, *launch.target));
+  }
+  return clock;
+}
+
+void LaunchClock::finish() {
+  const std::string& kernel = launch_->kernel->info().name;
+  if (recorder_ == nullptr) {
+    ClockLog::instance().add(refusal_json(kernel, *launch_->target, refusal_));
+    return;
+  }
+  Program program(*timing::find_timing(*launch_->target), *launch_->target);
+  GridShape shape;
+  shape.workgroups = launch_->workgroups;
+  const auto& size = launch_->workgroup_size;
+  shape.waves = ((size[0] * size[1] * size[2]) + wave_lanes - 1) / wave_lanes;
+  shape.vgprs = launch_->descriptor->vgprs();
+  shape.lds_bytes = launch_->lds_bytes;
+  const auto grid = time_grid(program, shape, recorder_->traces());
+  ClockLog::instance().add(grid ? grid_json(kernel, shape, *grid, program)
+                                : refusal_json(kernel, *launch_->target, grid.error()));
+}
+
+}  // namespace wavejit::simgpu::clock

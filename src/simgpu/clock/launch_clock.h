@@ -1,0 +1,52 @@
+#pragma once
+// Keeping time of launches of this process: how many workgroups of each are sampled, and what came out.
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "simgpu/clock/trace.h"
+
+namespace wavejit::simgpu {
+struct Launch;
+}
+
+namespace wavejit::simgpu::clock {
+
+/// The process's switch and its results.
+class ClockLog {
+ public:
+  static ClockLog& instance();
+  /// At most so many workgroups of each launch are timed; 0: none.
+  void set_sample(uint32_t workgroups);
+  [[nodiscard]] uint32_t sample() const;
+  void add(std::string json);
+  /// All results, one JSON object a line; forgotten unless they do not fit into `capacity` − 1 characters.
+  std::string take(size_t capacity);
+
+ private:
+  mutable std::mutex mutex_;
+  uint32_t sample_ = 0;
+  std::vector<std::string> results_;
+};
+
+/// One launch that is timed. Made before its workgroups run.
+class LaunchClock {
+ public:
+  /// Null when nobody asked. Workgroups first, first + step, … run, `count` of them.
+  static std::unique_ptr<LaunchClock> begin(const Launch& launch, uint64_t first, uint64_t step, uint64_t count);
+  /// Sees the sampled workgroups; null when the launch cannot be timed, which `finish` says.
+  [[nodiscard]] Observer* recorder() { return recorder_.get(); }
+  /// After the workgroups have run: times them and keeps the result.
+  void finish();
+
+ private:
+  explicit LaunchClock(const Launch& launch) : launch_(&launch) {}
+  const Launch* launch_;
+  std::unique_ptr<TraceRecorder> recorder_;
+  std::string refusal_;
+};
+
+}  // namespace wavejit::simgpu::clock

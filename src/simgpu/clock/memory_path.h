@@ -1,0 +1,84 @@
+#pragma once
+// Vector memory as one compute unit sees it: address unit, L1, its share of L2, of the last level cache and of memory.
+
+#include <cstdint>
+#include <span>
+#include <unordered_set>
+#include <vector>
+
+#include "timing/timing.h"
+
+namespace wavejit::simgpu::clock {
+
+/// Lines in sets, the least recently used one leaves.
+class Cache {
+ public:
+  Cache(uint64_t lines, unsigned ways);
+  /// Whether the line is there; it is afterwards.
+  bool touch(uint64_t line);
+
+ private:
+  struct Way {
+    uint64_t line = ~uint64_t{0};
+    uint64_t used = 0;
+  };
+  uint64_t sets_;
+  unsigned ways_;
+  std::vector<Way> storage_;
+  uint64_t clock_ = 0;
+};
+
+/// What the rest of the GPU does to the memory of one compute unit.
+struct Neighbours {
+  unsigned compute_units = 1;         ///< that share memory and the last level cache
+  unsigned compute_units_of_die = 1;  ///< that share an L2
+  /// Lines that other workgroups of the die read too, and how many do: each pays for its part of the misses.
+  std::unordered_set<uint64_t> shared;
+  unsigned sharers = 1;
+};
+
+struct MemoryCounts {
+  uint64_t lines = 0;
+  uint64_t l1_hits = 0;
+  uint64_t l2_hits = 0;
+  uint64_t mall_hits = 0;
+  uint64_t memory = 0;
+};
+
+class MemoryPath {
+ public:
+  MemoryPath(const timing::MemoryRules& rules, const Neighbours& neighbours);
+
+  /// When the data of an access issued at `now` is there. `instance` tells workgroups apart that replay one trace.
+  double load(double now, int address_cycles, std::span<const uint64_t> lines, uint64_t instance);
+  /// When a store counts as done.
+  double store(double now, int address_cycles, std::span<const uint64_t> lines);
+  [[nodiscard]] const MemoryCounts& counts() const { return counts_; }
+
+ private:
+  /// A resource that takes so many cycles a line.
+  struct Rate {
+    double cycles_a_line = 0;
+    double free = 0;
+    double take(double now) {
+      free = (free > now ? free : now) + cycles_a_line;
+      return free;
+    }
+  };
+  double fill(double now, uint64_t line);
+
+  const timing::MemoryRules* rules_;
+  const Neighbours* neighbours_;
+  Cache l1_;
+  Cache l2_;
+  std::unordered_set<uint64_t> seen_;  ///< lines that were fetched from memory before
+  double address_free_ = 0;
+  Rate l1_rate_;
+  Rate l2_rate_;
+  Rate mall_rate_;
+  Rate memory_rate_;
+  uint64_t shared_touches_ = 0;
+  MemoryCounts counts_;
+};
+
+}  // namespace wavejit::simgpu::clock

@@ -1,0 +1,177 @@
+#include "simgpu/clock/report.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+
+#include "targets/targets.h"
+
+namespace wavejit::simgpu::clock {
+namespace {
+
+using Json = nlohmann::json;
+
+Json by_cause(const CyclesByCause& cycles) {
+  Json json = Json::object();
+  for (size_t i = 0; i < cause_count; ++i) {
+    if (cycles[i] != 0) json[std::string(to_text(static_cast<Cause>(i)))] = cycles[i];
+  }
+  return json;
+}
+
+void add(CyclesByCause& to, const CyclesByCause& from) {
+  for (size_t i = 0; i < cause_count; ++i) to[i] += from[i];
+}
+
+uint64_t sum(const CyclesByCause& cycles) { return std::accumulate(cycles.begin(), cycles.end(), uint64_t{0}); }
+
+std::vector<StepCount> steps_of(const GridResult& grid, size_t count) {
+  std::vector<StepCount> all(count);
+  for (const ComputeUnitResult& unit : grid.units) {
+    for (size_t i = 0; i < unit.steps.size(); ++i) {
+      all[i].issued += unit.steps[i].issued;
+      add(all[i].waited, unit.steps[i].waited);
+    }
+  }
+  return all;
+}
+
+Json instructions_json(const std::vector<StepCount>& steps, const Program& program) {
+  std::vector<size_t> order(steps.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return sum(steps[i].waited); });
+  constexpr size_t most = 20;
+  Json json = Json::array();
+  for (const size_t i : std::span(order).first(std::min(order.size(), most))) {
+    if (sum(steps[i].waited) == 0) break;
+    const Instruction& instruction = *program.steps()[i].instruction;
+    json.push_back({{"offset", instruction.offset_in_function},
+                    {"text", instruction.function->text(instruction)},
+                    {"kind", to_text(program.steps()[i].kind)},
+                    {"issued", steps[i].issued},
+                    {"waited", by_cause(steps[i].waited)}});
+  }
+  return json;
+}
+
+Json clusters_json(const std::vector<StepCount>& steps, const Program& program) {
+  Json json = Json::array();
+  for (const Cluster& cluster : clusters_of(program)) {
+    StepCount total;
+    uint64_t matrix = 0;
+    for (uint32_t i = cluster.first; i <= cluster.last; ++i) {
+      total.issued += steps[i].issued;
+      add(total.waited, steps[i].waited);
+      matrix += steps[i].issued * static_cast<uint64_t>(program.steps()[i].pipe_cycles);
+    }
+    if (total.issued == 0) continue;
+    json.push_back({{"first", program.steps()[cluster.first].instruction->offset_in_function},
+                    {"last", program.steps()[cluster.last].instruction->offset_in_function},
+                    {"issued", total.issued},
+                    {"matrix_cycles", matrix},
+                    {"waited", by_cause(total.waited)}});
+  }
+  return json;
+}
+
+}  // namespace
+
+std::vector<Cluster> clusters_of(const Program& program) {
+  const std::vector<Step>& steps = program.steps();
+  std::set<const Instruction*> targets;
+  for (const Step& step : steps) {
+    if (step.instruction->target != nullptr) targets.insert(step.instruction->target);
+  }
+  std::vector<Cluster> clusters;
+  bool begins = true;
+  for (uint32_t i = 0; i < steps.size(); ++i) {
+    const bool new_function = i > 0 && steps[i].instruction->function != steps[i - 1].instruction->function;
+    if (begins || new_function || targets.contains(steps[i].instruction)) clusters.push_back({.first = i, .last = i});
+    clusters.back().last = i;
+    begins = steps[i].kind == Kind::branch || steps[i].kind == Kind::barrier;
+  }
+  return clusters;
+}
+
+std::string refusal_json(const std::string& kernel, const targets::Target& target, const std::string& reason) {
+  return Json({{"kernel", kernel}, {"target", target.id}, {"refused", reason}})
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string grid_json(const std::string& kernel, const GridShape& shape, const GridResult& grid,
+                      const Program& program) {
+  CyclesByCause waited{};
+  CyclesByCause idle{};
+  SimdResult simds;
+  MemoryCounts memory;
+  uint64_t unit_cycles = 0;
+  uint64_t lds_busy = 0;
+  uint64_t lds_lost = 0;
+  uint64_t wave_cycles = 0;
+  uint64_t issued = 0;
+  for (const ComputeUnitResult& unit : grid.units) {
+    unit_cycles += unit.cycles;
+    lds_busy += unit.lds_busy;
+    lds_lost += unit.lds_lost;
+    for (const WaveResult& wave : unit.waves) {
+      add(waited, wave.waited);
+      wave_cycles += wave.end - wave.start;
+      issued += wave.issued;
+    }
+    for (const SimdResult& simd : unit.simds) {
+      simds.matrix_busy += simd.matrix_busy;
+      simds.port_busy += simd.port_busy;
+      simds.overlapped += simd.overlapped;
+      simds.empty += simd.empty;
+      add(idle, simd.idle);
+    }
+    memory.lines += unit.memory.lines;
+    memory.l1_hits += unit.memory.l1_hits;
+    memory.l2_hits += unit.memory.l2_hits;
+    memory.mall_hits += unit.memory.mall_hits;
+    memory.memory += unit.memory.memory;
+  }
+  Json sample = Json::array();
+  for (const SampledTime& time : grid.sample)
+    sample.push_back({{"workgroup", time.workgroup}, {"cycles", time.cycles}});
+  const std::vector<StepCount> steps = steps_of(grid, program.steps().size());
+  const Json json = {
+      {"kernel", kernel},
+      {"target", program.target().id},
+      {"predicted", true},  // never measured
+      {"grid", shape.workgroups},
+      {"waves_of_workgroup", shape.waves},
+      {"vgprs", shape.vgprs},
+      {"lds_bytes", shape.lds_bytes},
+      {"occupancy",
+       {{"workgroups", grid.occupancy.workgroups}, {"limited_by", grid.occupancy.limit}, {"resident", grid.resident}}},
+      {"cycles", grid.cycles},
+      {"matrix_busy", grid.matrix_busy},
+      {"steady_matrix_busy", grid.steady_matrix_busy},
+      {"places_taken", grid.busy},
+      {"shared_lines", grid.shared_lines},
+      {"sample", sample},
+      {"compute_unit",
+       {{"cycles", unit_cycles},
+        {"matrix_busy", simds.matrix_busy},
+        {"port_busy", simds.port_busy},
+        {"port_beside_matrix", simds.overlapped},
+        {"empty", simds.empty},
+        {"idle", by_cause(idle)},
+        {"lds_busy", lds_busy},
+        {"lds_lost", lds_lost},
+        {"simds", program.target().simds_per_compute_unit}}},
+      {"waves", {{"cycles", wave_cycles}, {"issued", issued}, {"waited", by_cause(waited)}}},
+      {"memory",
+       {{"lines", memory.lines},
+        {"l1_hits", memory.l1_hits},
+        {"l2_hits", memory.l2_hits},
+        {"last_level_hits", memory.mall_hits},
+        {"memory", memory.memory}}},
+      {"instructions", instructions_json(steps, program)},
+      {"clusters", clusters_json(steps, program)}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace wavejit::simgpu::clock

@@ -1,0 +1,92 @@
+#include "simgpu/clock/trace.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "simgpu/checks/addresses.h"
+#include "simgpu/checks/effects.h"
+#include "simgpu/clock/step.h"
+#include "simgpu/launch/launch.h"
+#include "timing/lds_banks.h"
+
+namespace wavejit::simgpu::clock {
+namespace {
+
+void record_lds(const timing::Timing& timing, const Wave& wave, const Instruction& instruction,
+                const checks::Effects& effects, Record& record) {
+  const timing::LdsAccess* access = nearest_access(timing, instruction, effects);
+  if (access == nullptr) return;
+  checks::LaneAddresses lanes;
+  checks::local_addresses(wave, instruction, effects, lanes);
+  for (unsigned element = 0; element < effects.elements; ++element) {
+    std::array<uint32_t, wave_lanes> addresses{};
+    const uint64_t* from = element == 0 ? lanes.first : lanes.second;
+    for (uint64_t rest = lanes.lanes; rest != 0; rest &= rest - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+      addresses[lane] = static_cast<uint32_t>(from[lane]);
+    }
+    const timing::BankUse use = timing::bank_use(*access, addresses, lanes.lanes);
+    record.first += static_cast<uint32_t>(use.extra);
+    record.count += static_cast<uint32_t>(use.phases);
+  }
+}
+
+void record_memory(const timing::Timing& timing, const Wave& wave, const Instruction& instruction,
+                   const checks::Effects& effects, WaveTrace& trace, Record& record) {
+  checks::LaneAddresses lanes;
+  checks::device_addresses(wave, instruction, effects, lanes);
+  const auto line = static_cast<uint64_t>(timing.memory.line.cycles());
+  record.first = static_cast<uint32_t>(trace.lines.size());
+  for (uint64_t rest = lanes.lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    if (lanes.available[lane] == 0) continue;
+    const uint64_t first = lanes.first[lane] / line;
+    const uint64_t last = (lanes.first[lane] + lanes.available[lane] - 1) / line;
+    for (uint64_t each = first; each <= last; ++each) {
+      const auto begin = trace.lines.begin() + record.first;
+      // Lanes side by side mostly share a line: the last one is looked at first.
+      if (begin != trace.lines.end() && trace.lines.back() == each) continue;
+      if (std::find(begin, trace.lines.end(), each) == trace.lines.end()) trace.lines.push_back(each);
+    }
+  }
+  record.count = static_cast<uint32_t>(trace.lines.size()) - record.first;
+}
+
+}  // namespace
+
+TraceRecorder::TraceRecorder(const timing::Timing& timing, std::span<const uint64_t> workgroups) : timing_(&timing) {
+  traces_.resize(workgroups.size());
+  for (size_t i = 0; i < workgroups.size(); ++i) traces_[i].workgroup = workgroups[i];
+}
+
+WorkgroupTrace* TraceRecorder::trace_of(uint64_t workgroup) {
+  const auto found = std::ranges::lower_bound(traces_, workgroup, {}, &WorkgroupTrace::workgroup);
+  return found != traces_.end() && found->workgroup == workgroup ? &*found : nullptr;
+}
+
+bool TraceRecorder::wants(uint64_t workgroup) const {
+  return std::ranges::binary_search(traces_, workgroup, {}, &WorkgroupTrace::workgroup);
+}
+
+void TraceRecorder::before(const Wave& wave, const Instruction& instruction) {
+  WorkgroupTrace* workgroup = trace_of(wave.workgroup->linear_id);
+  if (workgroup == nullptr) return;
+  if (workgroup->waves.size() <= wave.index) workgroup->waves.resize(wave.workgroup->waves.size());
+  WaveTrace& trace = workgroup->waves[wave.index];
+  Record record{.instruction = &instruction};
+  if (instruction.instruction_class == InstructionClass::memory ||
+      instruction.instruction_class == InstructionClass::lds) {
+    const checks::Effects& effects = checks::effects_of(
+        *instruction.function)[static_cast<size_t>(&instruction - instruction.function->instructions.data())];
+    if (effects.space == checks::Space::lds) {
+      record_lds(*timing_, wave, instruction, effects, record);
+    } else if (effects.counts_vector && effects.space != checks::Space::none &&
+               effects.space != checks::Space::scratch) {
+      record_memory(*timing_, wave, instruction, effects, trace, record);
+    }
+  }
+  trace.records.push_back(record);
+}
+
+}  // namespace wavejit::simgpu::clock

@@ -1,0 +1,51 @@
+#pragma once
+// One kernel assembled on the spot and timed: what a compute unit makes of it.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "assembled.h"
+#include "simgpu/clock/compute_unit.h"
+
+namespace wavejit::simgpu::testing {
+
+struct ClockedKernel {
+  KernelSource source;
+  unsigned waves = 1;       ///< of a workgroup
+  unsigned workgroups = 1;  ///< all at once on one compute unit
+  std::vector<uint64_t> arguments = {0};
+  uint64_t timeline_last = 0;  ///< timeline events of cycles before it
+};
+
+struct Clocked {
+  std::string error;
+  clock::ComputeUnitResult result;
+};
+
+/// Runs the kernel on the simulated GPU and its traces through the clock.
+Clocked run_clocked(const ClockedKernel& kernel);
+
+/// Instructions that stand one after the other many times.
+struct Stream {
+  std::string target = "gfx950";
+  std::string before = {};  ///< once, at the start
+  std::string body;
+  unsigned waves = 1;
+  unsigned workgroups = 1;
+  unsigned lds_bytes = 0;
+  unsigned vgprs = 128;  ///< v2 … are zeros; v1 is 16 times the lane's number
+  std::vector<uint64_t> arguments = {0};
+};
+struct StreamTime {
+  std::string error;
+  double cycles = 0;       ///< that one copy of the body takes: the difference of two runs that differ in copies only
+  double matrix_busy = 0;  ///< of the difference, over the SIMDs that have waves
+  clock::ComputeUnitResult result;  ///< of the longer run
+};
+StreamTime time_stream(const Stream& stream);
+
+/// `text`, so many times, a line each; every "{}" is replaced by the number of the copy times `stride` plus `first`.
+std::string repeated(const std::string& text, unsigned count, unsigned first = 0, unsigned stride = 1);
+
+}  // namespace wavejit::simgpu::testing

@@ -1,0 +1,207 @@
+// The rules of a compute unit one by one, by kernels whose time can be worked out by hand.
+#include "simgpu/clock/compute_unit.h"
+
+#include <algorithm>
+
+#include "clocked.h"
+#include "gtest/gtest.h"
+
+namespace wavejit::simgpu::testing {
+namespace {
+
+using clock::Cause;
+
+constexpr const char* matrix = "v_mfma_f32_32x32x16_f16 v[8:23], v[2:5], v[4:7], v[8:23]\n";  // 32 cycles
+
+double cycles_of(const Stream& stream) {
+  const StreamTime time = time_stream(stream);
+  EXPECT_EQ(time.error, "");
+  return time.cycles;
+}
+
+uint64_t waited(const clock::ComputeUnitResult& result, Cause cause) {
+  uint64_t all = 0;
+  for (const clock::WaveResult& wave : result.waves) all += wave.waited[static_cast<size_t>(cause)];
+  return all;
+}
+
+TEST(ComputeUnit, OneWaveIssuesOnceALook) {
+  EXPECT_EQ(cycles_of({.body = "s_add_u32 s41, s41, 1"}), 4);
+  EXPECT_EQ(cycles_of({.body = "v_mov_b32 v32, v2\ns_add_u32 s41, s41, 1"}), 8);
+}
+
+TEST(ComputeUnit, UnitsOfOneSimdWorkSideBySide) {
+  // Two waves of one SIMD: the scalar instructions of one stand beside the vector instructions of the other.
+  const std::string body = "v_mov_b32 v32, v2\ns_add_u32 s41, s41, 1";
+  EXPECT_EQ(cycles_of({.body = body, .waves = 8}), 8);
+  // Vector instructions share a port.
+  EXPECT_EQ(cycles_of({.body = "v_mov_b32 v32, v2", .waves = 8}), 8);
+  // Waves of different SIMDs share nothing here.
+  EXPECT_EQ(cycles_of({.body = "v_mov_b32 v32, v2", .waves = 4}), 4);
+}
+
+TEST(ComputeUnit, AnotherWaveFillsTheShadowOfAMatrixInstruction) {
+  const std::string work = std::string(matrix) + repeated("v_add_f32 v{}, v2, v3", 14, 32);
+  // Alone: 32 cycles of pipe, 60 of port. Two waves: 120 of port for 64 of pipe.
+  EXPECT_NEAR(cycles_of({.body = work}), 60, 0.5);
+  EXPECT_NEAR(cycles_of({.body = work, .waves = 8}), 120, 1);
+  const std::string little = std::string(matrix) + repeated("v_add_f32 v{}, v2, v3", 3, 32);
+  EXPECT_NEAR(cycles_of({.body = little, .waves = 8}), 64, 1);
+}
+
+TEST(ComputeUnit, MatrixResultsTakeTheirPassesAndFour) {
+  // What reads a result of 8 passes waits 12 × 4 cycles; the next product accumulates on without a wait.
+  EXPECT_NEAR(cycles_of({.body = std::string(matrix) + "v_add_f32 v32, v8, v9\n"}), 52, 0.5);
+  EXPECT_NEAR(cycles_of({.body = matrix}), 32, 0.5);
+  const StreamTime time = time_stream({.body = std::string(matrix) + "v_add_f32 v32, v8, v9\n"});
+  EXPECT_GT(waited(time.result, Cause::matrix_result), 0U);
+}
+
+TEST(ComputeUnit, PriorityGoesBeforeAge) {
+  // Wave 4 shares SIMD 0 with wave 0, is younger, and asks for priority: it ends first.
+  const Clocked clocked = run_clocked({.source = {.body = R"(
+  v_readfirstlane_b32 s40, v0
+  s_cmp_lt_u32 s40, 256
+  s_cbranch_scc1 .Lold
+  s_setprio 3
+.Lold:
+  s_barrier
+)" + repeated("v_mov_b32 v2, v3", 4000)},
+                                       .waves = 8});
+  ASSERT_EQ(clocked.error, "");
+  const auto& waves = clocked.result.waves;
+  ASSERT_EQ(waves.size(), 8U);
+  EXPECT_EQ(waves[0].simd, waves[4].simd);
+  EXPECT_LT(waves[4].end + 1000, waves[0].end);
+  EXPECT_GT(waves[0].waited[static_cast<size_t>(Cause::vector_port)] +
+                waves[0].waited[static_cast<size_t>(Cause::other_wave)],
+            4000U);
+}
+
+TEST(ComputeUnit, WaitsCountWhatIsOutstanding) {
+  const Buffer<uint32_t> memory(4096);
+  const std::string load = R"(
+  s_load_dwordx2 s[6:7], s[0:1], 0x0
+  v_lshlrev_b32 v1, 2, v0
+  s_waitcnt lgkmcnt(0)
+  global_load_dword v2, v1, s[6:7]
+  global_load_dword v3, v1, s[6:7] offset:1024
+)";
+  const auto run = [&](const std::string& wait) {
+    return run_clocked({.source = {.body = load + wait}, .arguments = {memory.address()}});
+  };
+  const Clocked none = run("");
+  const Clocked one = run("s_waitcnt vmcnt(1)\n");
+  const Clocked all = run("s_waitcnt vmcnt(0)\n");
+  ASSERT_EQ(none.error + one.error + all.error, "");
+  EXPECT_LT(none.result.cycles + 1000, one.result.cycles);  // memory's latency on gfx950 is 1200
+  EXPECT_LT(one.result.cycles, all.result.cycles);
+  EXPECT_EQ(waited(none.result, Cause::vector_memory), 0U);
+  EXPECT_GT(waited(one.result, Cause::vector_memory), 1000U);
+  EXPECT_GT(waited(one.result, Cause::scalar_memory), 100U);
+}
+
+TEST(ComputeUnit, BankConflictsCostTheirTurns) {
+  // 16 lanes of a phase in one bank: 4 phases of 16 turns instead of 4.
+  const auto reads = [](unsigned shift) {
+    return time_stream({.before = "v_lshlrev_b32 v1, " + std::to_string(shift) + ", v0\n",
+                        .body = "ds_read_b128 v[32:35], v1\n",
+                        .waves = 1,
+                        .lds_bytes = 65536});
+  };
+  const StreamTime free = reads(4);
+  const StreamTime conflict = reads(10);
+  ASSERT_EQ(free.error + conflict.error, "");
+  EXPECT_EQ(free.result.lds_lost, 0U);
+  EXPECT_EQ(conflict.result.lds_lost, 160U * 4 * 15);
+  EXPECT_NEAR(conflict.cycles, 5.33 + 60, 1);
+}
+
+TEST(ComputeUnit, DirectCopiesFillLdsBehindTheCounter) {
+  const Buffer<uint32_t> memory(65536);
+  const std::string copy = R"(
+  s_load_dwordx2 s[20:21], s[0:1], 0
+  v_lshlrev_b32 v1, 4, v0
+  s_mov_b32 s22, 0x40000
+  s_mov_b32 s23, 0x27000
+  s_mov_b32 m0, 0
+  s_waitcnt lgkmcnt(0)
+  buffer_load_dwordx4 v1, s[20:23], 0 offen lds
+  s_waitcnt vmcnt(0)
+)";
+  const Clocked clocked = run_clocked({.source = {.body = copy, .lds_bytes = 4096}, .arguments = {memory.address()}});
+  ASSERT_EQ(clocked.error, "");
+  EXPECT_EQ(clocked.result.memory.lines, 8U);  // 1 KiB
+  EXPECT_GT(waited(clocked.result, Cause::vector_memory), 1000U);
+}
+
+TEST(ComputeUnit, BarriersHoldEverybodyUntilTheLast) {
+  // Wave 0 works 400 instructions longer before the barrier than the others.
+  const Clocked clocked = run_clocked({.source = {.body = R"(
+  v_readfirstlane_b32 s40, v0
+  s_cmp_ge_u32 s40, 64
+  s_cbranch_scc1 .Lmeet
+)" + repeated("v_mov_b32 v2, v3", 400) + ".Lmeet:\n  s_barrier\n"},
+                                       .waves = 4});
+  ASSERT_EQ(clocked.error, "");
+  const auto& waves = clocked.result.waves;
+  EXPECT_LT(waves[0].waited[static_cast<size_t>(Cause::barrier)], 100U);
+  for (size_t i = 1; i < waves.size(); ++i) EXPECT_GT(waves[i].waited[static_cast<size_t>(Cause::barrier)], 1400U) << i;
+  for (const auto& wave : waves) EXPECT_NEAR(static_cast<double>(wave.end), static_cast<double>(waves[0].end), 8);
+}
+
+TEST(ComputeUnit, PausesTakeWhatTheySay) {
+  EXPECT_NEAR(cycles_of({.body = "s_nop 7"}), 32, 0.5);
+  EXPECT_NEAR(cycles_of({.body = "s_sleep 2"}), 132, 0.5);
+}
+
+TEST(ComputeUnit, EveryCycleOfAWaveIsAccountedFor) {
+  const StreamTime time =
+      time_stream({.body = std::string(matrix) + "ds_read_b128 v[32:35], v1\ns_waitcnt lgkmcnt(0)\ns_barrier\n",
+                   .waves = 8,
+                   .lds_bytes = 65536});
+  ASSERT_EQ(time.error, "");
+  for (const clock::WaveResult& wave : time.result.waves) {
+    uint64_t waits = 0;
+    for (const uint64_t cycles : wave.waited) waits += cycles;
+    const double looks = static_cast<double>(wave.end - wave.start);
+    // Looks at which it issued, and looks at which it did not; waves wait for their start as well.
+    EXPECT_NEAR(static_cast<double>(waits + (4 * wave.issued)), looks + static_cast<double>(wave.start), 12);
+  }
+}
+
+TEST(ComputeUnit, TheSameTracesGiveTheSameResult) {
+  const Stream stream{.body = std::string(matrix) + "ds_read_b128 v[32:35], v1\ns_waitcnt lgkmcnt(0)\n",
+                      .waves = 8,
+                      .lds_bytes = 65536};
+  const StreamTime one = time_stream(stream);
+  const StreamTime two = time_stream(stream);
+  EXPECT_EQ(one.result.cycles, two.result.cycles);
+  EXPECT_EQ(one.result.matrix_buckets, two.result.matrix_buckets);
+}
+
+TEST(ComputeUnit, CodeThatDoesNotFitTheInstructionCacheIsFetchedAgain) {
+  const auto fetches = [](unsigned instructions) {
+    const Clocked clocked = run_clocked(
+        {.source = {.body = "s_mov_b32 s40, 4\n.Lloop:\n" + repeated("v_add_f32_e64 v2, v3, v4 clamp", instructions) +
+                            "s_sub_u32 s40, s40, 1\ns_cmp_lg_u32 s40, 0\ns_cbranch_scc0 .Lout\ns_getpc_b64 s[10:11]\n"
+                            ".Lhere:\ns_add_u32 s10, s10, .Lloop-.Lhere\ns_addc_u32 s11, s11, -1\ns_setpc_b64 "
+                            "s[10:11]\n.Lout:\n"}});
+    EXPECT_EQ(clocked.error, "");
+    return waited(clocked.result, Cause::fetch);
+  };
+  EXPECT_EQ(fetches(4000), 0U);       // 32 KB
+  EXPECT_GT(fetches(12000), 10000U);  // 96 KB
+}
+
+TEST(ComputeUnit, ATimelineShowsWhatRanAndWhatWaited) {
+  const Clocked clocked = run_clocked({.source = {.body = repeated("v_exp_f32 v2, v3", 50)}, .timeline_last = 100});
+  ASSERT_EQ(clocked.error, "");
+  ASSERT_FALSE(clocked.result.timeline.empty());
+  EXPECT_TRUE(
+      std::ranges::any_of(clocked.result.timeline, [](const auto& event) { return event.waited_for != Cause::count; }));
+  for (const auto& event : clocked.result.timeline) EXPECT_LT(event.start, 100U);
+}
+
+}  // namespace
+}  // namespace wavejit::simgpu::testing
