@@ -7,6 +7,8 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -71,7 +73,9 @@ int row(const attention_forward::KernelSpec& spec) {
   const std::array<std::uint64_t, 1> first = {0};
   model::TraceRecorder recorder(timing, first);
   const int tiles = keys / spec.tile_keys;
-  if (std::string error = tests::run_one_workgroup(spec, kernel, tiles, recorder); !error.empty()) return fail(error);
+  std::shared_ptr<simgpu::Module> module;  // traces point into it
+  if (std::string error = tests::run_one_workgroup(spec, kernel, tiles, recorder, &module); !error.empty())
+    return fail(error);
 
   const auto geometry = attention_forward::launch_geometry(spec, 1, 1, static_cast<std::uint32_t>(spec.tile_queries));
   const model::Occupancy occupancy =
@@ -110,9 +114,10 @@ int row(const attention_forward::KernelSpec& spec) {
   const auto cycles = static_cast<double>(unit->cycles);
   const double simd_cycles = cycles * static_cast<double>(unit->simds.size());
   fmt::print(
-      "| {} | {} {}x{} {} d{}{} | {}, {} | {:.1f} % | {:.1f} % | {:.0f} % | {:.0f} % | {:.0f} % | {:.0f} | {} |\n",
+      "| {} | {} {}x{} {} d{}{}{}{} | {}, {} | {:.1f} % | {:.1f} % | {:.0f} % | {:.0f} % | {:.0f} % | {:.0f} | {} |\n",
       spec.target, to_text(spec.pipeline), spec.tile_queries, spec.tile_keys, to_text(spec.dtype), spec.head_dim_qk,
-      spec.head_dim_v == spec.head_dim_qk ? "" : fmt::format("/{}", spec.head_dim_v), occupancy.workgroups,
+      spec.head_dim_v == spec.head_dim_qk ? "" : fmt::format("/{}", spec.head_dim_v),
+      spec.stagger ? "" : ", stagger off", spec.raised_priority ? "" : ", setprio off", occupancy.workgroups,
       occupancy.limit, 100 * unit->steady_matrix_busy(), 100 * unit->matrix_busy(),
       100 * static_cast<double>(port) / simd_cycles,
       100 * static_cast<double>(beside) / static_cast<double>(port - matrix_issue),
@@ -138,6 +143,13 @@ int main(int count, char** values) {
   for (const attention_forward::KernelSpec& spec : tests::steady_state_specs()) {
     if (spec.mask == attention_forward::Mask::causal || !to_text(spec).contains(word)) continue;
     failed |= row(spec);
+    if (spec.pipeline != attention_forward::Pipeline::dualwave) continue;
+    attention_forward::KernelSpec toggled = spec;
+    toggled.stagger = false;
+    failed |= row(toggled);
+    toggled = spec;
+    toggled.raised_priority = false;
+    failed |= row(toggled);
   }
   return failed;
 }

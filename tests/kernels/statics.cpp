@@ -59,12 +59,13 @@ int matrix_instructions_per_tile(const KernelSpec& spec) {
 }
 
 std::string run_one_workgroup(const KernelSpec& spec, const CompiledKernel& kernel, int tiles,
-                              simgpu::Observer& observer) {
+                              simgpu::Observer& observer, std::shared_ptr<simgpu::Module>* keep) {
   const auto ordinals = simgpu::Device::open(spec.target, 1);
   if (!ordinals) return ordinals.error().text;
   simgpu::Device& device = *simgpu::Device::find(ordinals->front());
   const auto module = device.load(kernel.code_object);
   if (!module) return module.error().text;
+  if (keep != nullptr) *keep = *module;
 
   // Zeros throughout: all scores are 0, so the maximum of the first tile is that of all.
   const auto keys = static_cast<std::uint32_t>(tiles * spec.tile_keys);

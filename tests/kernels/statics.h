@@ -5,6 +5,7 @@
 
 #include <expected>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,10 @@ std::vector<attention_forward::KernelSpec> steady_state_specs();
 int matrix_instructions_per_tile(const attention_forward::KernelSpec& spec);
 
 // Runs one workgroup over `tiles` whole tiles of keys, all of them visible, with scores that stop growing after the
-// first: the steady state and nothing else. Empty, or what went wrong.
+// first: the steady state and nothing else. Empty, or what went wrong. `keep`: who holds on to instructions that the
+// observer saw needs the module.
 std::string run_one_workgroup(const attention_forward::KernelSpec& spec, const CompiledKernel& kernel, int tiles,
-                              simgpu::Observer& observer);
+                              simgpu::Observer& observer, std::shared_ptr<simgpu::Module>* keep = nullptr);
 
 struct Statics {
   attention_forward::KernelSpec spec;

@@ -16,18 +16,25 @@ TEST(Anchors, SingleRulesAreWithinFivePercent) {
   }
 }
 
-// No constant was taken from these: a wrong prediction is a fact to state, not to hide. They must run, and keep their
-// order.
-TEST(Anchors, WhatNothingWasFittedToKeepsItsOrder) {
-  std::vector<double> duties;
+// No constant was taken from these: a wrong prediction is a fact to state, not to hide. Where a published kernel's
+// order is unknown it lies between the worst and the best order that its instructions allow.
+TEST(Anchors, WhatNothingWasFittedToLiesBetweenWorstAndBestOrder) {
+  const Anchor* apart = nullptr;
+  int pairs = 0;
   for (const Anchor& anchor : held_out_anchors()) {
     const double predicted = anchor.predict();
     EXPECT_GE(predicted, 0) << anchor.rule;
-    if (anchor.unit == "% matrix busy") duties.push_back(predicted);
+    if (anchor.unit != "% matrix busy") continue;
+    if (apart == nullptr) {
+      EXPECT_LT(predicted, anchor.published) << anchor.rule;
+      apart = &anchor;
+      continue;
+    }
+    EXPECT_GT(predicted, anchor.published) << anchor.rule;
+    apart = nullptr;
+    ++pairs;
   }
-  ASSERT_EQ(duties.size(), 3U);
-  EXPECT_GT(duties[0], duties[1]);
-  EXPECT_GT(duties[1], duties[2]);
+  EXPECT_EQ(pairs, 3);
 }
 
 }  // namespace
