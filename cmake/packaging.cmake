@@ -4,8 +4,7 @@ include(CMakePackageConfigHelpers)
 
 set(wavejit_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/wavejit)
 # Three parts: `runtime` is what a serving image needs, `development` what a build needs, `program` everything else: the
-# program, the compiler, the simulated GPU, and whatever names no part.
-set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
+# program, the compiler, the simulated GPU, and whatever names no part (CMakeLists.txt).
 
 install(TARGETS wavejit EXPORT wavejit_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development

@@ -18,7 +18,7 @@ root=$work/trixie
 inside() { chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
 leave() {
   umount "$root/proc" 2>/dev/null || true
-  [[ -n ${WAVEJIT_KEEP_ROOT:-} ]] || rm -rf "$root"
+  [[ -n ${WAVEJIT_KEEP_ROOT:-} ]] || rm -rf --one-file-system "$root"
 }
 trap leave EXIT
 
