@@ -18,10 +18,10 @@ required=(
   llvm-22-dev llvm-22-tools liblld-22-dev clang-format-22 clang-tidy-22 libclang-rt-22-dev
   zlib1g-dev libzstd-dev
   # libraries (README.md says why each)
-  libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libxtensor-dev libxxhash-dev libssl-dev
+  libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libxtensor-dev libxxhash-dev libssl-dev libhiredis-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   # tests and the demo
-  python3 python3-numpy strace file
+  python3 python3-numpy strace file valkey-server
   # ./dev bench peers: Triton in an environment of its own
   python3-venv python3-pip
 )
@@ -56,7 +56,8 @@ if [[ -z $mirror ]]; then say "found no Debian mirror in /etc/apt/sources.list o
 
 # Mirrors refresh experimental's index late; its signature is checked all the same, only its date is not.
 {
-  if [[ $VERSION_CODENAME == bookworm ]]; then
+  # Not by the release's name: once packages of trixie are on a Debian 12, it calls itself trixie.
+  if ! grep -rqsw --exclude=wavejit.sources trixie /etc/apt/sources.list /etc/apt/sources.list.d; then
     printf 'Types: deb\nURIs: %s\nSuites: trixie\nComponents: main\nSigned-By: %s\n\n' "$mirror" /usr/share/keyrings/debian-archive-keyring.gpg
   fi
   printf 'Types: deb\nURIs: %s\nSuites: experimental\nComponents: main\nSigned-By: %s\nCheck-Valid-Until: no\n' "$mirror" /usr/share/keyrings/debian-archive-keyring.gpg
@@ -84,7 +85,19 @@ apt_options=(-y -q -o Dpkg::Options::=--force-confold -o Dpkg::Use-Pty=0)
 say "reading package lists"
 apt-get "${apt_options[@]}" update >/dev/null
 say "installing ${#required[@]} packages (about a minute on a fresh machine)"
+# The tests start a valkey server of their own: one that this script brings is neither started nor left to the next boot.
+server_is_ours=1
+if dpkg-query -W -f '${db:Status-Status}' valkey-server 2>/dev/null | grep -qx installed; then server_is_ours=0; fi
+if [[ ! -e /usr/sbin/policy-rc.d ]]; then
+  printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d
+  chmod 755 /usr/sbin/policy-rc.d
+  trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+fi
 apt-get "${apt_options[@]}" --no-install-recommends install "${required[@]}" | awk '/^(Setting up|Unpacking)/ { n++; if (n % 20 == 0) printf "[toolchain]   %d steps\n", n }'
+if [[ $server_is_ours == 1 ]]; then
+  if command -v systemctl >/dev/null; then systemctl disable valkey-server >/dev/null 2>&1 || true; fi
+  if command -v update-rc.d >/dev/null; then update-rc.d valkey-server disable >/dev/null 2>&1 || true; fi
+fi
 say "installing ROCm's HIP and comgr"
 if ! apt-get "${apt_options[@]}" --no-install-recommends install "${rocm[@]}" >/tmp/wavejit-rocm-install.log 2>&1; then
   say "HIP and comgr are not to be had from this mirror; going on without them (see /tmp/wavejit-rocm-install.log)"

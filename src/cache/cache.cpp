@@ -50,9 +50,22 @@ Cache::Cache(CacheOptions options)
       sweep_deadline_(std::numeric_limits<std::int64_t>::max()) {
   for (std::size_t i = 0; i < options_.layers.size(); ++i)
     open_layers_.push_back(std::make_unique<OpenLayer>(*io_, options_.layers[i], i));
+  if (options_.remote.store == nullptr || options_.mode == Mode::off) return;
+  remote_ =
+      std::make_unique<RemoteLayer>(*io_, options_.remote, counters_, [this](RemoteNews news, const std::string& what) {
+        switch (news) {
+          case RemoteNews::damaged:
+            return tell(Event::Kind::damaged, what);
+          case RemoteNews::outage:
+            return tell(Event::Kind::remote_outage, what);
+          case RemoteNews::routine:
+            return tell(Event::Kind::remote, what);
+        }
+      });
 }
 
 Cache::~Cache() {
+  remote_.reset();
   if (!sweeper_.joinable()) return;
   if (io_->process_id() != sweeping_process_) {
     sweeper_.detach();  // the thread stayed behind in the process that forked this one

@@ -23,7 +23,8 @@
 //
 // Layers are asked in order, the first good entry wins, and only the first writable one is ever written: packaged
 // read-only layers (folders or archives) stand before the user's folder, memory comes last. A user's folder that others
-// could write to is not used; what cannot be written to disk is kept in memory, if there is a memory layer.
+// could write to is not used; what cannot be written to disk is kept in memory, if there is a memory layer. Behind them
+// all there may be a layer that a fleet shares (remote_layer.h): what it has is published to the user's folder.
 #pragma once
 
 #include <array>
@@ -46,6 +47,7 @@
 #include "cache/entry.h"
 #include "cache/io.h"
 #include "cache/memory_layer.h"
+#include "cache/remote_layer.h"
 
 namespace wavejit::cache {
 
@@ -88,7 +90,9 @@ struct Event {
     lock_fault,
     lock_timeout,
     sweep,  // for the curious: what a sweep removed
-    sweep_fault
+    sweep_fault,
+    remote,  // for the curious: it answers again
+    remote_outage
   } kind;
   std::string what;
 };
@@ -110,6 +114,10 @@ class Hit {
   const std::string& layer() const { return layer_; }
   // Its place among the layers: where to go on when this entry turns out to be of no use.
   std::size_t layer_index() const { return layer_index_; }
+  // Whether the next process finds it too without asking anybody.
+  bool on_disk() const { return on_disk_; }
+  void not_on_disk() { on_disk_ = false; }
+  void now_on_disk() { on_disk_ = true; }
   std::size_t file_bytes() const { return size_; }
   std::span<const std::byte> file() const { return {bytes_.get(), size_}; }
 
@@ -120,6 +128,7 @@ class Hit {
   std::string path_;
   std::string layer_;
   std::size_t layer_index_;
+  bool on_disk_ = true;
 };
 
 // What a compile made; key text and target id come from the key.
@@ -192,6 +201,7 @@ struct CacheOptions {
   // publish, never what was published less than minimum_age ago.
   std::uint64_t limit_bytes = 0;
   std::int64_t minimum_age_nanoseconds = 60 * nanoseconds_per_second;
+  RemoteOptions remote = {};  // asked behind memory, given what is published; without a store: none
 };
 
 class OpenLayer;
@@ -199,7 +209,8 @@ class OpenLayer;
 class Cache {
  public:
   explicit Cache(CacheOptions options);
-  // Waits for a sweep that is under way, a quarter of a second at most.
+  // Waits for a sweep that is under way and for entries on their way to the remote layer, a quarter of a second each at
+  // most.
   ~Cache();
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
@@ -219,6 +230,10 @@ class Cache {
   bool visit(const std::function<void(const Visited&)>& visit) noexcept;
   // Makes the user's folder keep `limit_bytes` (0: only removes leftovers), now and in this thread.
   SweepResult sweep(std::uint64_t limit_bytes) noexcept;
+  // Waits until everything published so far is in the remote layer. False: not all, or not in this time.
+  bool flush_remote(std::int64_t nanoseconds) noexcept;
+  // Whether the remote layer has an entry that would be a hit. Publishes nothing.
+  bool remote_has(const Key& key) noexcept;
 
   Mode mode() const { return options_.mode; }
   const std::vector<Layer>& layers() const { return options_.layers; }
@@ -231,8 +246,11 @@ class Cache {
  private:
   std::optional<Hit> lookup_in_memory(const Key& key);
   std::optional<Hit> lookup_quietly(const Key& key);
+  std::optional<Hit> lookup_remotely(const Key& key);
   Turn turn_of(const Key& key, const Layer& layer);
-  PublishResult publish_to(const Layer* layer, const Key& key, const Compiled& compiled);
+  PublishResult publish_entry(const Key& key, std::vector<std::byte> entry);
+  void tell_publish_failure(const PublishResult& result);
+  PublishResult publish_to(const Layer* layer, const Key& key, std::vector<std::byte> entry);
   void sweep_if_due(const Layer& layer, std::uint64_t published_bytes);
   void sweep_behind(const Layer& layer);
   bool sweep_once(const Layer& layer);
@@ -243,6 +261,7 @@ class Cache {
   IoInterface* io_;
   Counters counters_;
   std::vector<std::unique_ptr<OpenLayer>> open_layers_;
+  std::unique_ptr<RemoteLayer> remote_;
   std::atomic<bool> publish_failure_told_{false};
   std::atomic<bool> lock_fault_told_{false};
 

@@ -29,7 +29,17 @@ CounterValues Counters::values() const {
           .evicted = evicted,
           .evicted_bytes = evicted_bytes,
           .leftovers_removed = leftovers_removed,
-          .sweep_faults = sweep_faults};
+          .sweep_faults = sweep_faults,
+          .remote_lookups = remote_lookups,
+          .remote_hits = remote_hits,
+          .remote_misses = remote_misses,
+          .remote_damaged = remote_damaged,
+          .remote_faults = remote_faults,
+          .remote_skipped = remote_skipped,
+          .remote_publishes = remote_publishes,
+          .remote_published = remote_published,
+          .remote_publish_failures = remote_publish_failures,
+          .remote_dropped = remote_dropped};
 }
 
 }  // namespace wavejit::cache

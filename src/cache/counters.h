@@ -8,7 +8,7 @@ namespace wavejit::cache {
 
 // A moment's copy.
 struct CounterValues {
-  // lookups = hits + misses; hits = layer_hits + user_hits + memory_hits
+  // lookups = hits + misses; hits = layer_hits + user_hits + memory_hits + remote_hits
   std::uint64_t lookups = 0;
   std::uint64_t hits = 0;
   std::uint64_t layer_hits = 0;   // read-only layers
@@ -40,6 +40,18 @@ struct CounterValues {
   std::uint64_t evicted_bytes = 0;
   std::uint64_t leftovers_removed = 0;
   std::uint64_t sweep_faults = 0;
+  // remote_lookups = remote_hits + remote_misses + remote_damaged + remote_faults + remote_skipped
+  std::uint64_t remote_lookups = 0;
+  std::uint64_t remote_hits = 0;
+  std::uint64_t remote_misses = 0;   // the server has no such entry
+  std::uint64_t remote_damaged = 0;  // an answer that is not the entry: garbage, a wrong seal, another entry
+  std::uint64_t remote_faults = 0;   // no answer in time, or a refusal
+  std::uint64_t remote_skipped = 0;  // not asked: a pause after a failure
+  // remote_publishes = remote_published + remote_publish_failures + remote_dropped, when none is on its way
+  std::uint64_t remote_publishes = 0;
+  std::uint64_t remote_published = 0;
+  std::uint64_t remote_publish_failures = 0;
+  std::uint64_t remote_dropped = 0;  // what the queue had no room for, or the end no time
 
   bool operator==(const CounterValues&) const = default;
 };
@@ -72,6 +84,16 @@ struct Counters {
   std::atomic<std::uint64_t> evicted_bytes{0};
   std::atomic<std::uint64_t> leftovers_removed{0};
   std::atomic<std::uint64_t> sweep_faults{0};
+  std::atomic<std::uint64_t> remote_lookups{0};
+  std::atomic<std::uint64_t> remote_hits{0};
+  std::atomic<std::uint64_t> remote_misses{0};
+  std::atomic<std::uint64_t> remote_damaged{0};
+  std::atomic<std::uint64_t> remote_faults{0};
+  std::atomic<std::uint64_t> remote_skipped{0};
+  std::atomic<std::uint64_t> remote_publishes{0};
+  std::atomic<std::uint64_t> remote_published{0};
+  std::atomic<std::uint64_t> remote_publish_failures{0};
+  std::atomic<std::uint64_t> remote_dropped{0};
 
   CounterValues values() const;
 };

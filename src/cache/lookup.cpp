@@ -8,12 +8,16 @@ namespace wavejit::cache {
 
 namespace {
 
-std::optional<Hit> hit_of_bytes(std::span<const std::byte> bytes, const Key& key, std::size_t layer_index) {
+// An entry that lies in no file, by the same checks as one that does.
+std::expected<Hit, std::string> hit_of_bytes(std::span<const std::byte> bytes, const Key& key, const char* layer,
+                                             std::size_t layer_index) {
   auto own = std::make_unique<std::byte[]>(bytes.size());
   std::ranges::copy(bytes, own.get());
   auto entry = parse_entry_of(key, {own.get(), bytes.size()});
-  if (!entry) return std::nullopt;
-  return Hit(std::move(own), bytes.size(), *std::move(entry), "memory", "memory", layer_index);
+  if (!entry) return std::unexpected(std::move(entry.error()));
+  Hit hit(std::move(own), bytes.size(), *std::move(entry), layer, layer, layer_index);
+  hit.not_on_disk();
+  return hit;
 }
 
 }  // namespace
@@ -22,7 +26,37 @@ std::optional<Hit> Cache::lookup_in_memory(const Key& key) {
   if (options_.memory == nullptr) return std::nullopt;
   const auto bytes = options_.memory->find(key.target_id(), key.digest());
   if (!bytes) return std::nullopt;
-  return hit_of_bytes(*bytes, key, open_layers_.size());
+  auto hit = hit_of_bytes(*bytes, key, "memory", open_layers_.size());
+  if (!hit) return std::nullopt;
+  return *std::move(hit);
+}
+
+std::optional<Hit> Cache::lookup_remotely(const Key& key) {
+  std::optional<Hit> found;
+  remote_->fetch(key.digest(), key.target_id(), [&](std::vector<std::byte> bytes) -> std::optional<std::string> {
+    auto hit = hit_of_bytes(bytes, key, "remote", open_layers_.size() + 1);
+    if (!hit) return std::move(hit.error());
+    // The next process has it on disk. This one needs no telling whether that went well.
+    ++counters_.publishes;
+    if (publish_entry(key, std::move(bytes)).published) hit->now_on_disk();
+    found = *std::move(hit);
+    return std::nullopt;
+  });
+  return found;
+}
+
+bool Cache::remote_has(const Key& key) noexcept {
+  if (remote_ == nullptr || !is_target_id(key.target_id())) return false;
+  try {
+    return remote_->fetch(key.digest(), key.target_id(),
+                          [&](std::vector<std::byte> bytes) -> std::optional<std::string> {
+                            const auto entry = parse_entry_of(key, bytes);
+                            if (!entry) return entry.error();
+                            return std::nullopt;
+                          });
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 std::optional<Hit> Cache::lookup_quietly(const Key& key) {
@@ -68,6 +102,12 @@ std::optional<Hit> Cache::lookup(const Key& key, std::size_t first_layer) noexce
         if (auto hit = lookup_in_memory(key)) {
           ++counters_.hits;
           ++counters_.memory_hits;
+          return hit;
+        }
+      }
+      if (remote_ != nullptr && first_layer <= open_layers_.size() + 1) {
+        if (auto hit = lookup_remotely(key)) {
+          ++counters_.hits;
           return hit;
         }
       }

@@ -9,12 +9,7 @@
 
 namespace wavejit::cache {
 
-PublishResult Cache::publish_to(const Layer* layer, const Key& key, const Compiled& compiled) {
-  auto bytes = serialise({.key_text = key.text(),
-                          .target_id = key.target_id(),
-                          .kernels = compiled.kernels,
-                          .code_object = compiled.code_object});
-  if (!bytes) return {.published = false, .kept_in_memory = false, .reason = std::move(bytes.error())};
+PublishResult Cache::publish_to(const Layer* layer, const Key& key, std::vector<std::byte> entry) {
   PublishResult result;
   if (layer == nullptr) {
     result.reason = options_.mode == Mode::read_write ? "the cache has no writable layer"
@@ -22,47 +17,77 @@ PublishResult Cache::publish_to(const Layer* layer, const Key& key, const Compil
   } else if (const auto distrust = distrust_of(*io_, layer->root)) {
     result.reason = "the cache folder " + layer->root + " is not used: " + distrust->what;
   } else {
-    const auto written = write_file(*io_, entry_path(layer->root, key.target_id(), key.digest()), *bytes,
+    const auto written = write_file(*io_, entry_path(layer->root, key.target_id(), key.digest()), entry,
                                     options_.readable_by_all ? readable_by_all : users_own);
     if (written) {
-      sweep_if_due(*layer, bytes->size());
+      sweep_if_due(*layer, entry.size());
       return {.published = true, .kept_in_memory = false, .reason = {}};
     }
     result.reason = written.error();
   }
   if (options_.memory != nullptr)
-    result.kept_in_memory = options_.memory->keep(key.target_id(), key.digest(), *std::move(bytes));
+    result.kept_in_memory = options_.memory->keep(key.target_id(), key.digest(), std::move(entry));
   return result;
+}
+
+// Bytes of a whole entry of this key. Called with `publishes` counted.
+PublishResult Cache::publish_entry(const Key& key, std::vector<std::byte> entry) {
+  const Layer* layer = writable_layer();
+  auto result = publish_to(layer, key, std::move(entry));
+  counters_.kept_in_memory += result.kept_in_memory ? 1 : 0;
+  if (layer == nullptr) {
+    ++counters_.publishes_skipped;
+    return result;
+  }
+  if (result.published) {
+    ++counters_.published;
+    return result;
+  }
+  ++counters_.publish_failures;
+  tell_publish_failure(result);
+  return result;
+}
+
+// A disk that is full or read-only says so at every publish; the log once.
+void Cache::tell_publish_failure(const PublishResult& result) {
+  if (publish_failure_told_.exchange(true)) return;
+  tell(Event::Kind::publish_failure, result.reason +
+                                         (result.kept_in_memory ? "; kernels stay in this process's memory" : "") +
+                                         " (said once, later failures are only counted)");
 }
 
 PublishResult Cache::publish(const Key& key, const Compiled& compiled) noexcept {
   ++counters_.publishes;
+  if (options_.mode == Mode::off) {
+    ++counters_.publishes_skipped;
+    return {.published = false, .kept_in_memory = false, .reason = "the cache is off"};
+  }
   try {
-    if (options_.mode == Mode::off || writable_layer() == nullptr) {
-      ++counters_.publishes_skipped;
-      if (options_.mode == Mode::off)
-        return {.published = false, .kept_in_memory = false, .reason = "the cache is off"};
-      auto result = publish_to(nullptr, key, compiled);
-      counters_.kept_in_memory += result.kept_in_memory ? 1 : 0;
+    auto bytes = serialise({.key_text = key.text(),
+                            .target_id = key.target_id(),
+                            .kernels = compiled.kernels,
+                            .code_object = compiled.code_object});
+    if (!bytes) {
+      ++(writable_layer() == nullptr ? counters_.publishes_skipped : counters_.publish_failures);
+      PublishResult result{.published = false, .kept_in_memory = false, .reason = std::move(bytes.error())};
+      if (writable_layer() != nullptr) tell_publish_failure(result);
       return result;
     }
-    auto result = publish_to(writable_layer(), key, compiled);
-    if (result.published) {
-      ++counters_.published;
-      return result;
-    }
-    ++counters_.publish_failures;
-    counters_.kept_in_memory += result.kept_in_memory ? 1 : 0;
-    // A disk that is full or read-only says so at every publish; the log once.
-    if (!publish_failure_told_.exchange(true)) {
-      tell(Event::Kind::publish_failure, result.reason +
-                                             (result.kept_in_memory ? "; kernels stay in this process's memory" : "") +
-                                             " (said once, later failures are only counted)");
-    }
-    return result;
+    // The fleet gets it whatever this machine's disk says.
+    if (remote_ != nullptr && options_.mode == Mode::read_write)
+      remote_->keep_later(key.digest(), key.target_id(), *bytes);
+    return publish_entry(key, *std::move(bytes));
   } catch (const std::exception&) {
     ++counters_.publish_failures;
     return {.published = false, .kept_in_memory = false, .reason = {}};
+  }
+}
+
+bool Cache::flush_remote(std::int64_t nanoseconds) noexcept {
+  try {
+    return remote_ == nullptr || remote_->flush(nanoseconds);
+  } catch (const std::exception&) {
+    return false;
   }
 }
 
@@ -84,6 +109,8 @@ bool Cache::drop(const Key& key) noexcept {
 }
 
 bool Cache::drop(const Key& key, std::size_t layer_index) noexcept {
+  // What came from the remote layer was published to the user's folder on the way.
+  if (layer_index == open_layers_.size() + 1) return drop(key);
   return layer_index < open_layers_.size() && open_layers_[layer_index]->description().writable && drop(key);
 }
 

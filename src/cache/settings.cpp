@@ -68,4 +68,10 @@ std::optional<std::int64_t> parse_lock_wait(std::string_view text) {
   return static_cast<std::int64_t>(*value) * 1'000'000;
 }
 
+std::optional<std::int64_t> parse_remote_timeout(std::string_view text) {
+  const auto value = parse_number(text);
+  if (!value || *value == 0 || *value > 60'000) return std::nullopt;
+  return static_cast<std::int64_t>(*value) * 1'000'000;
+}
+
 }  // namespace wavejit::cache

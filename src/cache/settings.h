@@ -26,4 +26,11 @@ inline constexpr const char* accepted_lock_waits = "milliseconds, 0 to 3600000";
 // Far more than a compile takes on a busy machine, less than the patience of those who wait for a first answer.
 inline constexpr std::int64_t standard_lock_wait_nanoseconds = 10'000'000'000;
 
+// Milliseconds, 1 to a minute; as nanoseconds.
+std::optional<std::int64_t> parse_remote_timeout(std::string_view text);
+inline constexpr const char* accepted_remote_timeouts = "milliseconds, 1 to 60000";
+// Guesses: a server in the same building answers a hundred times faster; a compile takes as long.
+inline constexpr std::int64_t standard_remote_connect_nanoseconds = 200'000'000;
+inline constexpr std::int64_t standard_remote_answer_nanoseconds = 500'000'000;
+
 }  // namespace wavejit::cache

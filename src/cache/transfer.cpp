@@ -90,4 +90,76 @@ std::expected<TransferResult, std::string> pack_entries(Cache& from, const std::
   return result;
 }
 
+std::expected<TransferResult, std::string> push_entries(Cache& from, RemoteStore& to,
+                                                        const std::vector<std::string>& targets) {
+  TransferResult result;
+  std::string problem;
+  std::set<std::pair<std::string, std::string>> seen;
+  const bool whole = from.visit([&](const Visited& visited) {
+    if (!problem.empty()) return;
+    if (visited.entry == nullptr) {
+      ++result.damaged;
+      return;
+    }
+    const Entry& entry = *visited.entry;
+    if (!wanted(targets, entry.target_id)) return;
+    if (!seen.emplace(visited.key_hex, visited.target_id).second) {
+      ++result.present;
+      return;
+    }
+    const auto kept = to.keep(digest_of(entry.key_text), entry.target_id, visited.file);
+    if (!kept) {
+      problem = kept.error().what;
+      return;
+    }
+    ++result.copied;
+    result.bytes += visited.file_bytes;
+  });
+  if (!problem.empty()) return std::unexpected(std::move(problem));
+  if (!whole) return not_read_to_its_end();
+  return result;
+}
+
+std::expected<TransferResult, std::string> pull_entries(RemoteStore& from, Cache& to,
+                                                        const std::vector<std::string>& targets) {
+  struct Name {
+    Digest digest;
+    std::string target_id;
+  };
+  std::vector<Name> names;
+  const auto listed = from.list([&](const Digest& digest, const std::string& target_id) {
+    if (is_target_id(target_id) && wanted(targets, target_id)) names.push_back({digest, target_id});
+    return true;
+  });
+  if (!listed) return std::unexpected(listed.error().what);
+  TransferResult result;
+  for (const Name& name : names) {
+    const auto bytes = from.fetch(name.digest, name.target_id);
+    if (!bytes) {
+      if (bytes.error().problem == RemoteProblem::fault) return std::unexpected(bytes.error().what);
+      result.damaged += bytes.error().problem == RemoteProblem::damaged ? 1 : 0;  // or gone since it was listed
+      continue;
+    }
+    const auto entry = parse(*bytes);
+    if (!entry || entry->target_id != name.target_id || digest_of(entry->key_text) != name.digest) {
+      ++result.damaged;
+      continue;
+    }
+    const Key key(entry->key_text, entry->target_id);
+    if (to.lookup(key)) {
+      ++result.present;
+      continue;
+    }
+    const auto published = to.publish(key, {.kernels = entry->kernels, .code_object = entry->code_object});
+    if (published.published) {
+      ++result.copied;
+      result.bytes += bytes->size();
+    } else {
+      ++result.failed;
+      if (result.first_failure.empty()) result.first_failure = published.reason;
+    }
+  }
+  return result;
+}
+
 }  // namespace wavejit::cache

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cache/cache.h"
+#include "cache/remote_store.h"
 
 namespace wavejit::cache {
 
@@ -27,6 +28,14 @@ std::expected<TransferResult, std::string> copy_entries(Cache& from, Cache& to,
 // The same into one archive, which appears under its name when it is whole and not before; the first of two layers with
 // one key counts. The same entries give the same bytes.
 std::expected<TransferResult, std::string> pack_entries(Cache& from, const std::string& archive,
+                                                        const std::vector<std::string>& targets);
+
+// The same to a remote layer; entries that it has are sent again. The error: it does not answer, or `from` could not be
+// read to its end.
+std::expected<TransferResult, std::string> push_entries(Cache& from, RemoteStore& to,
+                                                        const std::vector<std::string>& targets);
+// What a remote layer has, to `to`; each is verified as for a load.
+std::expected<TransferResult, std::string> pull_entries(RemoteStore& from, Cache& to,
                                                         const std::vector<std::string>& targets);
 
 }  // namespace wavejit::cache

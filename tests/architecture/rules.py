@@ -17,6 +17,7 @@ ALLOWED = {
     "src/analysis": {"src/simgpu", "src/timing", "src/targets"},
     "src/hip_abi": set(),
     "src/cache": set(),
+    "src/remote": set(),
     "src/simgpu": {"src/targets", "src/timing", "src/hip_abi", "include"},
     "templates/parameters": {"src/targets"},
     "templates/emit": {"templates/parameters", "src/codegen", "src/targets"},
@@ -30,6 +31,7 @@ ALLOWED = {
 INTERFACES = {
     "src/codegen/codegen_api.h": {"src/runtime"},
     "src/codegen/generator_id.h": {"src/runtime"},
+    "src/remote/remote_api.h": {"src/runtime"},
 }
 PARAMETER_FILES = {"spec", "parameters", "arguments", "lds_layout"}
 # files that may read the environment: one a library; and the one that hands it on to a child process

@@ -1,0 +1,172 @@
+#include "remote/connection.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace wavejit::remote {
+
+namespace {
+
+constexpr std::size_t max_elements = 4096;     // of an answer that is a list; hiredis allocates them at once
+constexpr std::size_t protocol_bytes = 65536;  // around what an answer holds; lists of names are shorter
+constexpr char tls_alert = 0x15;
+
+// "$<length>\r\n" at the beginning of an answer: a length that is not going to be waited for.
+bool announces_more_than(std::string_view begin, std::size_t max_bytes) {
+  if (!begin.starts_with('$')) return false;
+  begin.remove_prefix(1);
+  unsigned long long length = 0;
+  const auto [end, error] = std::from_chars(begin.data(), begin.data() + begin.size(), length);
+  if (error == std::errc::result_out_of_range) return true;
+  // The number is whole only when something follows it.
+  return error == std::errc{} && end != begin.data() + begin.size() && length > max_bytes;
+}
+
+}  // namespace
+
+std::string harmless(std::string_view text) {
+  constexpr std::size_t enough = 160;
+  std::string line(text.substr(0, enough));
+  std::ranges::replace_if(line, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c < 0; }, '?');
+  return line;
+}
+
+Connection::Connection(Descriptor socket, std::string name)
+    : socket_(std::move(socket)), name_(std::move(name)), reader_(::redisReaderCreate()) {
+  if (reader_ == nullptr) throw std::bad_alloc();
+  reader_->maxelements = max_elements;
+}
+
+Result<Connection> Connection::connect(const sockaddr* address, socklen_t size, const std::string& name,
+                                       const Deadline& deadline, const Interruption& interruption) {
+  Descriptor socket(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return fault("no socket for " + name + ": " + errno_text(errno));
+  if (address->sa_family != AF_UNIX) {
+    const int on = 1;
+    (void)::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
+  if (::connect(socket.get(), address, size) != 0) {
+    if (errno != EINPROGRESS && errno != EINTR) return fault(name + " does not answer: " + errno_text(errno));
+    auto ready = wait_for(socket.get(), POLLOUT, deadline, interruption, "connecting to " + name);
+    if (!ready) return std::unexpected(std::move(ready.error()));
+    int error = 0;
+    socklen_t error_size = sizeof error;
+    if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &error_size) != 0) error = errno;
+    if (error != 0) return fault(name + " does not answer: " + errno_text(error));
+  }
+  return Connection(std::move(socket), name);
+}
+
+Result<Connection> Connection::to(const Address& address, const std::string& name, const Deadline& deadline,
+                                  const Interruption& interruption) {
+  return connect(reinterpret_cast<const sockaddr*>(&address.bytes), address.size, name, deadline, interruption);
+}
+
+Result<Connection> Connection::to_socket(const std::string& path, const Deadline& deadline,
+                                         const Interruption& interruption) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return fault("the socket's path is too long: " + path);
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  return connect(reinterpret_cast<const sockaddr*>(&address), sizeof address, path, deadline, interruption);
+}
+
+Result<void> Connection::send(std::span<const char> bytes, const Deadline& deadline, const Interruption& interruption) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent >= 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(sent));
+      continue;
+    }
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) {
+      const bool closed = errno == EPIPE || errno == ECONNRESET;
+      return std::unexpected(
+          Failure{.status = WAVEJIT_REMOTE_FAULT, .what = name_ + ": " + errno_text(errno), .closed = closed});
+    }
+    auto ready = wait_for(socket_.get(), POLLOUT, deadline, interruption, "sending to " + name_);
+    if (!ready) return ready;
+  }
+  return {};
+}
+
+Result<Reply> Connection::receive(std::size_t max_answer_bytes, const Deadline& deadline,
+                                  const Interruption& interruption) {
+  std::array<char, 65536> block;
+  std::size_t received = 0;
+  std::string begin;
+  const std::string doing = "the answer of " + name_;
+  for (;;) {
+    // Also of a server that always has one more byte.
+    if (auto good = in_time(deadline, interruption, doing); !good) return std::unexpected(std::move(good.error()));
+    const ssize_t count = ::recv(socket_.get(), block.data(), block.size(), 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) {
+      auto ready = wait_for(socket_.get(), POLLIN, deadline, interruption, doing);
+      if (!ready) return std::unexpected(std::move(ready.error()));
+      continue;
+    }
+    if (count <= 0) {
+      return std::unexpected(Failure{
+          .status = WAVEJIT_REMOTE_FAULT,
+          .what = name_ + (count == 0 ? " closed the connection instead of answering" : ": " + errno_text(errno)),
+          .closed = received == 0 && (count == 0 || errno == ECONNRESET)});
+    }
+    const std::string_view bytes(block.data(), static_cast<std::size_t>(count));
+    if (received == 0 && bytes.front() == tls_alert)
+      return damaged(name_ + " speaks TLS, which this layer does not; accepted: a port without TLS, or a tunnel");
+    received += bytes.size();
+    if (begin.size() < 32) begin += bytes.substr(0, 32);
+    if (received > max_answer_bytes + protocol_bytes || announces_more_than(begin, max_answer_bytes)) {
+      return damaged(name_ + " answers more than " + std::to_string(max_answer_bytes) +
+                     " bytes, more than any entry has");
+    }
+    void* reply = nullptr;
+    if (::redisReaderFeed(reader_.get(), bytes.data(), bytes.size()) != REDIS_OK ||
+        ::redisReaderGetReply(reader_.get(), &reply) != REDIS_OK)
+      return damaged(name_ + " does not speak the Redis protocol: " + harmless(reader_->errstr));
+    if (reply != nullptr) {
+      Reply answer(static_cast<redisReply*>(reply));
+      // One command, one answer: more than that would be the next command's.
+      if (reader_->pos != reader_->len) return damaged(name_ + " answers more than it was asked");
+      return answer;
+    }
+  }
+}
+
+Result<Reply> Connection::command(std::span<const std::string_view> words, std::size_t max_answer_bytes,
+                                  const Deadline& deadline, const Interruption& interruption) {
+  std::vector<const char*> texts;
+  std::vector<std::size_t> lengths;
+  for (const std::string_view word : words) {
+    texts.push_back(word.data());
+    lengths.push_back(word.size());
+  }
+  char* formatted = nullptr;
+  const auto length =
+      ::redisFormatCommandArgv(&formatted, static_cast<int>(texts.size()), texts.data(), lengths.data());
+  if (length < 0) return fault("out of memory for a command to " + name_);
+  const std::unique_ptr<char, decltype(&::redisFreeCommand)> owner(formatted, &::redisFreeCommand);
+  usable_ = false;  // until there is a whole answer
+  auto sent = send({formatted, static_cast<std::size_t>(length)}, deadline, interruption);
+  if (!sent) return std::unexpected(std::move(sent.error()));
+  auto reply = receive(max_answer_bytes, deadline, interruption);
+  if (!reply) return reply;
+  usable_ = true;
+  if ((*reply)->type == REDIS_REPLY_ERROR)
+    return fault(name_ + " refuses: " + harmless({(*reply)->str, (*reply)->len}));
+  return reply;
+}
+
+}  // namespace wavejit::remote

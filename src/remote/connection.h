@@ -1,0 +1,59 @@
+// One connection to a Redis-protocol server. hiredis writes commands and reads answers; the socket is ours, because
+// hiredis's own waits are bounded a read at a time (a server that drips bytes would hold a call for ever), its sockets
+// are inherited by children, and its writes raise SIGPIPE in the host.
+#pragma once
+
+#include <hiredis/hiredis.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "remote/descriptor.h"
+#include "remote/failure.h"
+#include "remote/resolver.h"
+
+namespace wavejit::remote {
+
+struct FreeReply {
+  void operator()(redisReply* reply) const { ::freeReplyObject(reply); }
+};
+using Reply = std::unique_ptr<redisReply, FreeReply>;
+
+class Connection {
+ public:
+  static Result<Connection> to(const Address& address, const std::string& name, const Deadline& deadline,
+                               const Interruption& interruption);
+  static Result<Connection> to_socket(const std::string& path, const Deadline& deadline,
+                                      const Interruption& interruption);
+
+  // The answer; an error that the server answers ("-NOPERM …") is a fault with its words and leaves the connection
+  // usable, everything else ends it.
+  Result<Reply> command(std::span<const std::string_view> words, std::size_t max_answer_bytes, const Deadline& deadline,
+                        const Interruption& interruption);
+  bool usable() const { return usable_; }
+
+ private:
+  Connection(Descriptor socket, std::string name);
+  static Result<Connection> connect(const sockaddr* address, socklen_t size, const std::string& name,
+                                    const Deadline& deadline, const Interruption& interruption);
+  Result<void> send(std::span<const char> bytes, const Deadline& deadline, const Interruption& interruption);
+  Result<Reply> receive(std::size_t max_answer_bytes, const Deadline& deadline, const Interruption& interruption);
+
+  struct FreeReader {
+    void operator()(redisReader* reader) const { ::redisReaderFree(reader); }
+  };
+
+  Descriptor socket_;
+  std::string name_;
+  std::unique_ptr<redisReader, FreeReader> reader_;
+  bool usable_ = true;
+};
+
+// What a server says, fit for one line of a log.
+std::string harmless(std::string_view text);
+
+}  // namespace wavejit::remote

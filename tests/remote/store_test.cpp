@@ -1,0 +1,484 @@
+// The store against the real server, and against servers that are none.
+#include "remote/store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <hiredis/hiredis.h>
+
+#include <chrono>
+#include <set>
+
+#include "test_servers.h"
+
+namespace wavejit::remote {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using tests::JunkServer;
+using tests::RedisServer;
+using Bytes = std::vector<unsigned char>;
+
+constexpr std::size_t max_entry = 1 << 20;
+
+Server server_at(int port, std::chrono::milliseconds timeout = 20s) {
+  Server server;
+  server.host = "127.0.0.1";
+  server.port = port;
+  server.connect_timeout = timeout;
+  server.answer_timeout = timeout;
+  server.max_entry_bytes = max_entry;
+  return server;
+}
+
+Seal seal_with(unsigned char byte = 1) { return *Seal::make(Bytes(32, byte)); }
+
+Name nth_name(unsigned char number, const std::string& target = "gfx950") {
+  Name name{.digest = {}, .target_id = target, .entry_format = 1};
+  name.digest.fill(number);
+  return name;
+}
+
+Bytes sample_entry(std::size_t size = 70'000) {
+  Bytes entry(size);
+  for (std::size_t i = 0; i < size; ++i) entry[i] = static_cast<unsigned char>(i * 31 >> 3);
+  return entry;
+}
+
+// What an operator, or an intruder, can do there.
+class Hand {
+ public:
+  explicit Hand(int port) : context_(::redisConnect("127.0.0.1", port)) {}
+  Hand(const Hand&) = delete;
+  Hand& operator=(const Hand&) = delete;
+  ~Hand() { ::redisFree(context_); }
+
+  Reply ask(const std::vector<std::string>& words) {
+    std::vector<const char*> texts;
+    std::vector<std::size_t> lengths;
+    for (const std::string& word : words) {
+      texts.push_back(word.data());
+      lengths.push_back(word.size());
+    }
+    return Reply(static_cast<redisReply*>(
+        ::redisCommandArgv(context_, static_cast<int>(texts.size()), texts.data(), lengths.data())));
+  }
+  std::vector<std::string> keys() {
+    std::vector<std::string> keys;
+    const Reply reply = ask({"KEYS", "*"});
+    for (std::size_t i = 0; i < reply->elements; ++i) keys.emplace_back(reply->element[i]->str, reply->element[i]->len);
+    return keys;
+  }
+  std::string value(const std::string& key) {
+    const Reply reply = ask({"GET", key});
+    return {reply->str, reply->len};
+  }
+
+ private:
+  redisContext* context_;
+};
+
+class RealServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!RedisServer::there()) GTEST_SKIP() << "neither valkey-server nor redis-server is installed";
+  }
+};
+
+TEST_F(RealServerTest, GivesBackWhatItWasGiven) {
+  const RedisServer server;
+  Store writer(server_at(server.port()), seal_with());
+  Store reader(server_at(server.port()), seal_with());
+  ASSERT_TRUE(writer.ask());
+  const auto before = reader.fetch(nth_name(1));
+  ASSERT_FALSE(before);
+  EXPECT_EQ(before.error().status, WAVEJIT_REMOTE_ABSENT);
+  ASSERT_TRUE(writer.keep(nth_name(1), sample_entry()));
+  ASSERT_TRUE(writer.keep(nth_name(2), {}));
+  const auto after = reader.fetch(nth_name(1));
+  ASSERT_TRUE(after) << after.error().what;
+  EXPECT_EQ(*after, sample_entry());
+  EXPECT_EQ(*reader.fetch(nth_name(2)), Bytes());
+  EXPECT_EQ(reader.fetch(nth_name(1, "gfx942")).error().status, WAVEJIT_REMOTE_ABSENT);
+  ASSERT_TRUE(writer.keep(nth_name(1), Bytes{1})) << "the last one counts";
+  EXPECT_EQ(*reader.fetch(nth_name(1)), Bytes{1});
+}
+
+TEST_F(RealServerTest, WhatAnIntruderWritesIsDamaged) {
+  const RedisServer server;
+  Store store(server_at(server.port()), seal_with());
+  const Bytes entry = sample_entry(300);
+  ASSERT_TRUE(store.keep(nth_name(1), entry));
+  Hand hand(server.port());
+  const std::string key = hand.keys().at(0);
+  const std::string good = hand.value(key);
+  ASSERT_EQ(good.size(), entry.size() + sealed_header_bytes);
+  const auto expect_damaged = [&](const std::string& value, const std::string& what) {
+    hand.ask({"SET", key, value});
+    const auto fetched = store.fetch(nth_name(1));
+    ASSERT_FALSE(fetched) << what;
+    EXPECT_EQ(fetched.error().status, WAVEJIT_REMOTE_DAMAGED) << what << ": " << fetched.error().what;
+    EXPECT_THAT(fetched.error().what, HasSubstr(key));
+  };
+  for (std::size_t length = 0; length < good.size(); length += 7)
+    expect_damaged(good.substr(0, length), "cut at " + std::to_string(length));
+  for (std::size_t at = 0; at < good.size(); at += 5) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 1);
+    expect_damaged(bad, "flipped in byte " + std::to_string(at));
+  }
+  expect_damaged(good + "x", "longer");
+  hand.ask({"SET", key, good});
+  EXPECT_EQ(*store.fetch(nth_name(1)), entry) << "put back as it was";
+}
+
+TEST_F(RealServerTest, AMovedEntryIsDamaged) {
+  const RedisServer server;
+  Store store(server_at(server.port()), seal_with());
+  ASSERT_TRUE(store.keep(nth_name(1), sample_entry()));
+  Hand hand(server.port());
+  const std::string from = hand.keys().at(0);
+  const std::string value = hand.value(from);
+  std::string other_digest = from;
+  other_digest.replace(from.size() - 64, 64, std::string(64, '2'));
+  std::string other_target = from;
+  other_target.replace(from.find("gfx950"), 6, "gfx942");
+  for (const std::string& to : {other_digest, other_target}) ASSERT_STREQ(hand.ask({"SET", to, value})->str, "OK");
+  Name moved = nth_name(0x22);
+  EXPECT_EQ(store.fetch(moved).error().status, WAVEJIT_REMOTE_DAMAGED);
+  EXPECT_EQ(store.fetch(nth_name(1, "gfx942")).error().status, WAVEJIT_REMOTE_DAMAGED);
+}
+
+TEST_F(RealServerTest, AnotherKeysEntriesAreNotSeenAndNotBelieved) {
+  const RedisServer server;
+  Store store(server_at(server.port()), seal_with(1));
+  Store other(server_at(server.port()), seal_with(2));
+  ASSERT_TRUE(other.keep(nth_name(1), sample_entry()));
+  EXPECT_EQ(store.fetch(nth_name(1)).error().status, WAVEJIT_REMOTE_ABSENT);
+  Hand hand(server.port());
+  std::string name = hand.keys().at(0);
+  const std::string value = hand.value(name);
+  name.replace(name.find(other.key_id()), other.key_id().size(), store.key_id());
+  hand.ask({"SET", name, value});
+  EXPECT_EQ(store.fetch(nth_name(1)).error().status, WAVEJIT_REMOTE_DAMAGED);
+}
+
+TEST_F(RealServerTest, PasswordsUsersAndDatabases) {
+  const RedisServer server({"--requirepass", "secret word", "--user", "reader", "on", ">reading", "~*", "+get", "+ping",
+                            "+select", "+auth"});
+  const auto ask_as = [&](std::optional<std::string> user, std::optional<std::string> password) {
+    Server at = server_at(server.port());
+    at.user = std::move(user);
+    at.password = std::move(password);
+    at.database = 3;
+    return Store(std::move(at), seal_with()).ask();
+  };
+  EXPECT_TRUE(ask_as({}, "secret word"));
+  EXPECT_TRUE(ask_as("reader", "reading"));
+  const auto none = ask_as({}, {});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().status, WAVEJIT_REMOTE_FAULT);
+  EXPECT_THAT(none.error().what, HasSubstr("NOAUTH"));
+  const auto wrong = ask_as({}, "wrong");
+  ASSERT_FALSE(wrong);
+  EXPECT_THAT(wrong.error().what, HasSubstr("WRONGPASS"));
+  EXPECT_THAT(wrong.error().what, ::testing::Not(HasSubstr("wrong\"")));
+
+  Server at = server_at(server.port());
+  at.password = "secret word";
+  at.database = 3;
+  Store writer(at, seal_with());
+  ASSERT_TRUE(writer.keep(nth_name(1), sample_entry()));
+  at.database = 4;
+  EXPECT_EQ(Store(at, seal_with()).fetch(nth_name(1)).error().status, WAVEJIT_REMOTE_ABSENT);
+  at.database = 3;
+  at.user = "reader";
+  at.password = "reading";
+  Store reader(at, seal_with());
+  const auto refused = reader.keep(nth_name(2), sample_entry());
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().what, HasSubstr("NOPERM"));
+  EXPECT_TRUE(reader.fetch(nth_name(1))) << "a refusal leaves the connection usable";
+  at.database = 10'000'000;
+  EXPECT_THAT(Store(at, seal_with()).ask().error().what, HasSubstr("refuses"));
+}
+
+TEST_F(RealServerTest, OverAUnixSocket) {
+  const RedisServer server;
+  Server at = server_at(0);
+  at.host.clear();
+  at.socket_path = server.socket_path();
+  Store store(at, seal_with());
+  ASSERT_TRUE(store.keep(nth_name(1), sample_entry()));
+  EXPECT_EQ(*store.fetch(nth_name(1)), sample_entry());
+  at.socket_path += "-not-there";
+  EXPECT_THAT(Store(at, seal_with()).ask().error().what, HasSubstr("No such file"));
+}
+
+TEST_F(RealServerTest, AStringIsExpectedAndAListIsARefusal) {
+  const RedisServer server;
+  Store store(server_at(server.port()), seal_with());
+  ASSERT_TRUE(store.keep(nth_name(1), sample_entry()));
+  Hand hand(server.port());
+  const std::string key = hand.keys().at(0);
+  hand.ask({"DEL", key});
+  hand.ask({"RPUSH", key, "x"});
+  const auto fetched = store.fetch(nth_name(1));
+  ASSERT_FALSE(fetched);
+  EXPECT_THAT(fetched.error().what, HasSubstr("WRONGTYPE"));
+}
+
+TEST_F(RealServerTest, ALargerValueThanAnyEntryIsNotReadToItsEnd) {
+  const RedisServer server;
+  Store store(server_at(server.port()), seal_with());
+  ASSERT_TRUE(store.keep(nth_name(1), Bytes{1}));
+  Hand hand(server.port());
+  hand.ask({"SET", hand.keys().at(0), std::string(max_entry * 3, 'x')});
+  const auto fetched = store.fetch(nth_name(1));
+  ASSERT_FALSE(fetched);
+  EXPECT_EQ(fetched.error().status, WAVEJIT_REMOTE_DAMAGED);
+  EXPECT_THAT(fetched.error().what, HasSubstr("more than"));
+  EXPECT_TRUE(store.ask()) << "on another connection";
+}
+
+TEST_F(RealServerTest, ARestartCostsNoAnswer) {
+  RedisServer server;
+  Store store(server_at(server.port()), seal_with());
+  ASSERT_TRUE(store.keep(nth_name(1), sample_entry()));
+  server.stop();
+  const auto down = store.fetch(nth_name(1));
+  ASSERT_FALSE(down);
+  EXPECT_EQ(down.error().status, WAVEJIT_REMOTE_FAULT);
+  EXPECT_THAT(down.error().what, HasSubstr("Connection refused"));
+  server.start();
+  ASSERT_TRUE(store.keep(nth_name(1), sample_entry()));
+  server.stop();
+  server.start();
+  // The kept connection is dead; the store notices and takes a new one.
+  EXPECT_EQ(store.fetch(nth_name(1)).error().status, WAVEJIT_REMOTE_ABSENT);
+}
+
+TEST_F(RealServerTest, AFullServerRefusesWritesAndAnswersReads) {
+  const RedisServer server({"--maxmemory", "1mb", "--maxmemory-policy", "noeviction"});
+  Store store(server_at(server.port()), seal_with());
+  Result<void> kept;
+  for (unsigned char i = 0; i < 60 && kept; ++i) kept = store.keep(nth_name(i), sample_entry());
+  ASSERT_FALSE(kept);
+  EXPECT_THAT(kept.error().what, HasSubstr("OOM"));
+  EXPECT_EQ(store.fetch(nth_name(200)).error().status, WAVEJIT_REMOTE_ABSENT);
+}
+
+TEST_F(RealServerTest, ListsTheNamesOfItsKeyAndFormat) {
+  const RedisServer server;
+  Store store(server_at(server.port()), seal_with(1));
+  Store other(server_at(server.port()), seal_with(2));
+  std::set<std::pair<std::string, unsigned char>> wanted;
+  for (unsigned char i = 0; i < 200; ++i) {
+    const std::string target = i % 2 == 0 ? "gfx950" : "gfx942:sramecc+";
+    ASSERT_TRUE(store.keep(nth_name(i, target), Bytes{i}));
+    wanted.emplace(target, i);
+  }
+  ASSERT_TRUE(other.keep(nth_name(1), Bytes{1}));
+  Hand(server.port()).ask({"SET", "somebody:else", "x"});
+  std::set<std::pair<std::string, unsigned char>> found;
+  ASSERT_TRUE(
+      store.list(1, [&](const Name& name) { return found.emplace(name.target_id, name.digest[0]).second || true; }));
+  EXPECT_EQ(found, wanted);
+  found.clear();
+  ASSERT_TRUE(store.list(2, [&](const Name& name) { return found.emplace(name.target_id, name.digest[0]).second; }));
+  EXPECT_TRUE(found.empty());
+}
+
+TEST_F(RealServerTest, EightThreadsShareAStore) {
+  const RedisServer server;
+  Store store(server_at(server.port(), 20s), seal_with());
+  std::vector<std::jthread> threads;
+  std::atomic<int> wrong{0};
+  for (unsigned char thread = 0; thread < 8; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (unsigned char i = 0; i < 25; ++i) {
+        const Bytes entry(1000U + thread, i);
+        const Name name = nth_name(static_cast<unsigned char>(thread * 25 + i));
+        if (!store.keep(name, entry)) ++wrong;
+        const auto fetched = store.fetch(name);
+        if (!fetched || *fetched != entry) ++wrong;
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(RealServerTest, AFrozenServerIsAFaultInTime) {
+  const RedisServer server;
+  Store store(server_at(server.port(), 150ms), seal_with());
+  ASSERT_TRUE(store.ask());
+  server.freeze();
+  const auto start = Clock::now();
+  const auto fetched = store.fetch(nth_name(1));
+  const auto taken = Clock::now() - start;
+  server.thaw();
+  ASSERT_FALSE(fetched);
+  EXPECT_EQ(fetched.error().status, WAVEJIT_REMOTE_FAULT);
+  EXPECT_THAT(fetched.error().what, HasSubstr("longer than 150 ms"));
+  EXPECT_GE(taken, 150ms);
+  EXPECT_LT(taken, 10s);
+}
+
+struct Junk {
+  const char* name;
+  std::string answer;
+  wavejit_remote_status status;
+  const char* what;
+};
+
+class JunkTest : public ::testing::TestWithParam<Junk> {};
+
+TEST_P(JunkTest, IsAMissWithAReason) {
+  JunkServer server(JunkServer::answering(GetParam().answer));
+  Store store(server_at(server.port()), seal_with());
+  for (int i = 0; i < 2; ++i) {
+    const auto start = Clock::now();
+    const auto fetched = store.fetch(nth_name(1));
+    ASSERT_FALSE(fetched);
+    EXPECT_EQ(fetched.error().status, GetParam().status) << fetched.error().what;
+    EXPECT_THAT(fetched.error().what, HasSubstr(GetParam().what));
+    EXPECT_LT(Clock::now() - start, 10s) << "known at once, not by the time limit";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Answers, JunkTest,
+    ::testing::Values(
+        Junk{"Http", "HTTP/1.1 400 Bad Request\r\n\r\n", WAVEJIT_REMOTE_DAMAGED, "does not speak the Redis protocol"},
+        Junk{"Tls", std::string("\x15\x03\x01\x00\x02\x02\x46", 7), WAVEJIT_REMOTE_DAMAGED, "speaks TLS"},
+        Junk{"Zeros", std::string(4096, '\0'), WAVEJIT_REMOTE_DAMAGED, "does not speak"},
+        Junk{"HugeLength", "$4294967296\r\n", WAVEJIT_REMOTE_DAMAGED, "more than"},
+        Junk{"LengthOfTwentyDigits", "$99999999999999999999\r\n", WAVEJIT_REMOTE_DAMAGED, "more than"},
+        Junk{"NegativeLength", "$-77\r\n", WAVEJIT_REMOTE_DAMAGED, "does not speak"},
+        Junk{"HugeList", "*2147483647\r\n", WAVEJIT_REMOTE_DAMAGED, "does not speak"},
+        Junk{"DeepList", "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
+             WAVEJIT_REMOTE_DAMAGED, ""},
+        Junk{"EndlessStatus", "+" + std::string(max_entry + 200'000, 'x'), WAVEJIT_REMOTE_DAMAGED, "more than"},
+        Junk{"NumberForAString", ":7\r\n", WAVEJIT_REMOTE_DAMAGED, "something else"},
+        Junk{"StatusForAString", "+OK\r\n", WAVEJIT_REMOTE_DAMAGED, "something else"},
+        Junk{"ListForAString", "*2\r\n+a\r\n+b\r\n", WAVEJIT_REMOTE_DAMAGED, "something else"},
+        Junk{"TwoAnswers", "$1\r\nx\r\n$1\r\ny\r\n", WAVEJIT_REMOTE_DAMAGED, "more than it was asked"},
+        Junk{"ShortString", "$3\r\nabc\r\n", WAVEJIT_REMOTE_DAMAGED, "fewer than a seal"},
+        Junk{"ErrorWithControlCharacters", "-ERR \x1b[31mred\r\n", WAVEJIT_REMOTE_FAULT, "refuses: ERR ?[31mred"},
+        Junk{"Cluster", "-MOVED 3999 10.0.0.1:6381\r\n", WAVEJIT_REMOTE_FAULT, "MOVED"}),
+    [](const ::testing::TestParamInfo<Junk>& info) { return std::string(info.param.name); });
+
+TEST(StrangeServerTest, OneThatClosesIsAFault) {
+  JunkServer server([](int socket) { JunkServer::hear(socket); });
+  Store store(server_at(server.port()), seal_with());
+  const auto fetched = store.fetch(nth_name(1));
+  ASSERT_FALSE(fetched);
+  EXPECT_EQ(fetched.error().status, WAVEJIT_REMOTE_FAULT);
+  EXPECT_THAT(fetched.error().what, HasSubstr("closed the connection"));
+}
+
+// send(2) to a closed connection raises SIGPIPE, which ends a process, unless it is told not to.
+TEST(StrangeServerTest, OneThatClosesInTheMiddleOfAnEntryRaisesNoSignal) {
+  JunkServer server([](int socket) {
+    const linger at_once = {.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    JunkServer::hear(socket);
+  });
+  Store store(server_at(server.port()), seal_with());
+  for (int i = 0; i < 20; ++i) {
+    const auto kept = store.keep(nth_name(1), sample_entry(std::size_t{8} << 20));
+    ASSERT_FALSE(kept);
+    EXPECT_EQ(kept.error().status, WAVEJIT_REMOTE_FAULT);
+  }
+}
+
+TEST(StrangeServerTest, OneThatIsSilentIsAFaultInTime) {
+  JunkServer server(JunkServer::silent());
+  Store store(server_at(server.port(), 100ms), seal_with());
+  const auto start = Clock::now();
+  const auto fetched = store.fetch(nth_name(1));
+  ASSERT_FALSE(fetched);
+  EXPECT_THAT(fetched.error().what, HasSubstr("longer than 100 ms"));
+  EXPECT_LT(Clock::now() - start, 10s);
+}
+
+// Each byte comes in time; all of them together do not.
+TEST(StrangeServerTest, OneThatDripsIsAFaultInTime) {
+  JunkServer server([](int socket) {
+    if (!JunkServer::hear(socket)) return;
+    JunkServer::say(socket, "$5000\r\n");
+    for (int i = 0; i < 2000 && JunkServer::say(socket, "x"); ++i) {
+      std::this_thread::sleep_for(20ms);
+    }
+  });
+  Store store(server_at(server.port(), 200ms), seal_with());
+  const auto start = Clock::now();
+  const auto fetched = store.fetch(nth_name(1));
+  ASSERT_FALSE(fetched);
+  EXPECT_EQ(fetched.error().status, WAVEJIT_REMOTE_FAULT);
+  EXPECT_LT(Clock::now() - start, 10s);
+}
+
+// A full queue of connections: the kernel drops what comes, as a host behind a firewall does.
+TEST(StrangeServerTest, OneThatTakesNoConnectionIsAFaultInTime) {
+  const auto [socket, port] = tests::listening_socket(0);
+  std::vector<int> waiting;
+  for (int i = 0; i < 4; ++i) {
+    const int one = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const sockaddr_in address = tests::loopback(port);
+    (void)::connect(one, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    waiting.push_back(one);
+  }
+  Store store(server_at(port, 150ms), seal_with());
+  const auto start = Clock::now();
+  const auto answer = store.ask();
+  EXPECT_LT(Clock::now() - start, 10s);
+  ASSERT_FALSE(answer);
+  EXPECT_THAT(answer.error().what, HasSubstr("longer than 150 ms"));
+  for (const int one : waiting) ::close(one);
+  ::close(socket);
+}
+
+TEST(StrangeServerTest, ANameThatLeadsNowhereIsAFaultInTime) {
+  Server at = server_at(6379, 300ms);
+  at.host = "no-such-host.invalid";
+  Store store(at, seal_with());
+  const auto start = Clock::now();
+  const auto answer = store.ask();
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().status, WAVEJIT_REMOTE_FAULT);
+  EXPECT_THAT(answer.error().what, HasSubstr("no-such-host.invalid"));
+  EXPECT_LT(Clock::now() - start, 10s);
+}
+
+TEST(StrangeServerTest, AnInterruptionEndsWhatIsUnderWay) {
+  JunkServer server(JunkServer::silent());
+  Store store(server_at(server.port(), 60s), seal_with());
+  const auto start = Clock::now();
+  std::jthread later([&] {
+    std::this_thread::sleep_for(50ms);
+    store.interrupt();
+  });
+  const auto fetched = store.fetch(nth_name(1));
+  ASSERT_FALSE(fetched);
+  EXPECT_THAT(fetched.error().what, HasSubstr("interrupted"));
+  EXPECT_FALSE(store.ask()) << "and all that follows";
+  EXPECT_LT(Clock::now() - start, 10s);
+}
+
+TEST(StrangeServerTest, SocketsAreNotInheritedByChildren) {
+  JunkServer server(JunkServer::answering("+PONG\r\n"));
+  Store store(server_at(server.port()), seal_with());
+  std::set<std::string> before;
+  ASSERT_TRUE(store.ask());
+  for (const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int number = std::stoi(one.path().filename());
+    std::error_code gone;
+    const std::string what = std::filesystem::read_symlink(one.path(), gone).string();
+    if (what.starts_with("socket:")) EXPECT_NE(::fcntl(number, F_GETFD) & FD_CLOEXEC, 0) << what;
+  }
+}
+
+}  // namespace
+}  // namespace wavejit::remote
