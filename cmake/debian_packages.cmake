@@ -1,5 +1,5 @@
 # CPack's three .deb: what a serving image needs apart from what compiles and what builds. `./dev package` makes them
-# under /usr; scripts/check_deb.sh installs them on a clean Debian 13. LLVM, LLD, libcrypto and fmt are inside,
+# under /usr; scripts/check_deb.sh installs them on a clean Debian 13. LLVM, LLD, libcrypto, hiredis and fmt are inside,
 # spdlog is headers: what is left to depend on (libc, libstdc++, zlib, zstd) has one name on every Debian, so that the
 # .deb of any machine with Debian 13's C library serves all of them. dpkg-shlibdeps finds the versions.
 set(WAVEJIT_PACKAGE_CONTACT "wavejit maintainers <maintainers@wavejit.example>" CACHE STRING "Maintainer field of the .deb")
@@ -30,8 +30,8 @@ set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME ${wavejit_runtime_package})
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS "wavejit (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "attention kernels for AMD GPUs, emitted at the first call: runtime library
- What a serving process loads: finds kernels in read-only layers and the disk
- cache, loads and launches them through HIP. Needs the package wavejit only to
+ What a serving process loads: finds kernels in read-only layers, the disk
+ cache and what a fleet shares, loads and launches them through HIP. Needs the package wavejit only to
  compile what is in no cache, and for simulated GPUs.")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME wavejit)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION utils)
@@ -66,6 +66,9 @@ foreach(part runtime program development)
   set(inside)
   if(NOT part STREQUAL "development")
     set(inside libspdlog-dev nlohmann-json3-dev libxxhash-dev libssl-dev)
+  endif()
+  if(part STREQUAL "runtime")  # in libwavejit_remote.so
+    list(APPEND inside libhiredis-dev zlib1g-dev libzstd-dev)
   endif()
   if(part STREQUAL "program")
     list(APPEND inside libfmt-dev libcli11-dev libxtensor-dev llvm-22-dev)

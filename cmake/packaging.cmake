@@ -9,7 +9,9 @@ set(wavejit_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/wavejit)
 install(TARGETS wavejit EXPORT wavejit_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-# The compiler and the simulated GPU are opened by libwavejit.so when they are needed; nobody links them through us.
+# The remote layer, the compiler and the simulated GPU are opened by libwavejit.so when they are needed; nobody links them
+# through us.
+install(TARGETS wavejit_remote LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
 install(TARGETS wavejit_codegen wavejit_simgpu LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT program)
 install(TARGETS wavejit_cli wavejit_compile RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/wavejit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
@@ -39,5 +41,5 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/serving_engine
 
 include(debian_packages)
 
-# What ./dev demo needs: the program and the three libraries. The same is what ./dev package packs.
-add_custom_target(wavejit_demo_programs DEPENDS wavejit wavejit_codegen wavejit_simgpu wavejit_cli wavejit_compile)
+# What ./dev demo needs: the program and the libraries. The same is what ./dev package packs.
+add_custom_target(wavejit_demo_programs DEPENDS wavejit wavejit_codegen wavejit_remote wavejit_simgpu wavejit_cli wavejit_compile)

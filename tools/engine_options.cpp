@@ -57,6 +57,20 @@ void EngineOptions::add_cache(CLI::App& command) {
       ->type_name("PATH:…");
 }
 
+void EngineOptions::add_cache_remote(CLI::App& command) {
+  command
+      .add_option("--cache-remote", cache_remote_,
+                  "the layer that a fleet shares: redis://[[user]:password@]host[:port][/database] or\n"
+                  "unix:///path/of/socket (default: $WAVEJIT_CACHE_REMOTE, then none). A password is better in the\n"
+                  "variable, since everybody on the machine sees a command line")
+      ->type_name("ADDRESS");
+  command
+      .add_option("--cache-remote-key-file", cache_remote_key_file_,
+                  "the key that its entries are sealed with: a file of 64 or more hexadecimal digits that nobody else\n"
+                  "can read (default: $WAVEJIT_CACHE_REMOTE_KEY_FILE)")
+      ->type_name("FILE");
+}
+
 void EngineOptions::add_cache_limit(CLI::App& command) {
   command
       .add_option("--cache-limit", cache_limit_,
@@ -103,6 +117,8 @@ wavejit_engine_options EngineOptions::options() const {
   options.cache_mode = given(cache_mode_);
   options.cache_layers = given(cache_layers_);
   options.cache_limit = given(cache_limit_);
+  options.cache_remote = given(cache_remote_);
+  options.cache_remote_key_file = given(cache_remote_key_file_);
   options.lowering = given(lowering_);
   options.compile = given(compile_);
   options.output_store = given(output_store_);

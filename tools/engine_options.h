@@ -17,6 +17,7 @@ class EngineOptions {
   void add_device(CLI::App& command);
   void add_cache(CLI::App& command);
   void add_cache_limit(CLI::App& command);
+  void add_cache_remote(CLI::App& command);
   // Without --pipeline for a subcommand that has one of its own.
   void add_compiler(CLI::App& command, bool with_pipeline = true);
   void add_log_level(CLI::App& command);
@@ -30,6 +31,8 @@ class EngineOptions {
   std::string cache_mode_;
   std::string cache_layers_;
   std::string cache_limit_;
+  std::string cache_remote_;
+  std::string cache_remote_key_file_;
   std::string lowering_;
   std::string compile_;
   std::string output_store_;

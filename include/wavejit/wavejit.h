@@ -170,6 +170,11 @@ struct wavejit_engine_options {
   wavejit_allocate_callback allocate; /* null: hipMalloc; both or neither */
   wavejit_release_callback release;
   void* allocator_context;
+  const char* cache_remote; /* what a fleet shares: "redis://[[user]:password@]host[:port][/db]", "unix:///path" of a
+                               socket; needs a key                                              WAVEJIT_CACHE_REMOTE */
+  const char* cache_remote_key_file;        /* its key, in hexadecimal            WAVEJIT_CACHE_REMOTE_KEY_FILE */
+  const char* cache_remote_connect_timeout; /* milliseconds: "200"         WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT */
+  const char* cache_remote_timeout;         /* the same, for one answer: "500"     WAVEJIT_CACHE_REMOTE_TIMEOUT */
 };
 
 WAVEJIT_API wavejit_status wavejit_engine_create(const struct wavejit_engine_options* options, wavejit_engine** engine);
@@ -481,17 +486,18 @@ typedef void (*wavejit_cache_callback)(void* context, const struct wavejit_cache
 WAVEJIT_API wavejit_status wavejit_cache_visit(const struct wavejit_engine_options* options,
                                                wavejit_cache_callback entry, void* context);
 
-/* One layer, in the order in which they are asked. */
+/* One layer, in the order in which they are asked; a remote one is last. */
 struct wavejit_cache_layer {
   size_t size;
-  const char* name; /* "user" for the cache's own folder, else the path */
-  const char* path;
+  const char* name; /* "user" for the cache's own folder, "remote", else the path */
+  const char* path; /* of a remote one: its address without the password */
   int32_t writable;
   int32_t reserved;
   uint64_t entries; /* whole ones */
   uint64_t bytes;
   uint64_t damaged;
   uint64_t limit_bytes; /* of the writable one; 0: none */
+  const char* state;    /* of a remote one: whether it answers, or why not; null of the others */
 };
 typedef void (*wavejit_cache_layer_callback)(void* context, const struct wavejit_cache_layer* layer);
 WAVEJIT_API wavejit_status wavejit_cache_layers(const struct wavejit_engine_options* options,
@@ -511,13 +517,19 @@ struct wavejit_cache_sweep_result {
 WAVEJIT_API wavejit_status wavejit_cache_sweep(const struct wavejit_engine_options* options, int32_t any_age,
                                                struct wavejit_cache_sweep_result* result);
 
+typedef enum wavejit_cache_remote {
+  WAVEJIT_CACHE_NO_REMOTE = 0,
+  WAVEJIT_CACHE_TO_REMOTE = 1,  /* the whole cache, with its layers, to the remote layer */
+  WAVEJIT_CACHE_FROM_REMOTE = 2 /* what the remote layer has, to the cache's own folder */
+} wavejit_cache_remote;
+
 struct wavejit_cache_copy_arguments {
   size_t size;
   const char* from;    /* a folder or an archive; null: the cache that the options name, with its layers */
   const char* to;      /* a folder, or the archive to write; null: the cache's own folder */
   const char* targets; /* separated by commas; null: all */
   int32_t archive;     /* not 0: `to` is written as one archive */
-  int32_t reserved;
+  int32_t remote;      /* enum wavejit_cache_remote; `from` and `to` are null then */
 };
 struct wavejit_cache_copy_result {
   size_t size;
@@ -562,6 +574,19 @@ struct wavejit_statistics {
   uint64_t refused_capturing; /* calls that answered WAVEJIT_NOT_READY */
   uint64_t compile_ns;        /* time in the compiler and in the driver's loader, over all threads */
   uint64_t load_ns;
+  /* The remote layer; its hits are among disk_hits.
+   * remote_lookups = remote_hits + remote_misses + remote_damaged + remote_faults + remote_skipped,
+   * remote_publishes = remote_published + remote_publish_failures + remote_dropped when none is on its way. */
+  uint64_t remote_lookups;
+  uint64_t remote_hits;
+  uint64_t remote_misses;
+  uint64_t remote_damaged; /* garbage, a wrong seal, another entry: treated as misses */
+  uint64_t remote_faults;  /* no answer in time, or a refusal: treated as misses */
+  uint64_t remote_skipped; /* not asked, in a pause after a failure: the same */
+  uint64_t remote_publishes;
+  uint64_t remote_published;
+  uint64_t remote_publish_failures;
+  uint64_t remote_dropped; /* the queue had no room, or the end no time */
 };
 WAVEJIT_API wavejit_status wavejit_engine_statistics(const wavejit_engine* engine,
                                                      struct wavejit_statistics* statistics);

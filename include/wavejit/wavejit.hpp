@@ -69,7 +69,11 @@ struct EngineOptions {
   std::string cache_layers{};     // "/image/kernels:/opt/kernels.wavejit-archive"
   std::string cache_limit{};      // "1GiB", "none"
   std::string cache_lock_wait{};  // milliseconds: "10000"
-  std::string miss_log{};         // a file: "/var/log/engine.misses"
+  std::string cache_remote{};     // "redis://host:6379/0"
+  std::string cache_remote_key_file{};
+  std::string cache_remote_connect_timeout{};  // milliseconds: "200"
+  std::string cache_remote_timeout{};          // milliseconds: "500"
+  std::string miss_log{};                      // a file: "/var/log/engine.misses"
   // NOLINTEND(readability-redundant-member-init)
   // Hooks: plain functions, because they are called from any thread, without locks. wavejit.h says when.
   wavejit_compile_callback on_compile = nullptr;
@@ -98,6 +102,10 @@ struct EngineOptions {
     options.cache_layers = cache_layers.c_str();
     options.cache_limit = cache_limit.c_str();
     options.cache_lock_wait = cache_lock_wait.c_str();
+    options.cache_remote = cache_remote.c_str();
+    options.cache_remote_key_file = cache_remote_key_file.c_str();
+    options.cache_remote_connect_timeout = cache_remote_connect_timeout.c_str();
+    options.cache_remote_timeout = cache_remote_timeout.c_str();
     options.miss_log = miss_log.c_str();
     options.on_compile = on_compile;
     options.on_compile_context = on_compile_context;

@@ -393,7 +393,8 @@ wavejit_status wavejit_cache_layers(const wavejit_engine_options* options, wavej
                                        .entries = one.entries,
                                        .bytes = one.bytes,
                                        .damaged = one.damaged,
-                                       .limit_bytes = one.limit_bytes};
+                                       .limit_bytes = one.limit_bytes,
+                                       .state = one.state.empty() ? nullptr : one.state.c_str()};
       layer(context, &out);
     }
     return {};
@@ -433,11 +434,16 @@ wavejit_status wavejit_cache_copy(const wavejit_engine_options* options, const w
     }
     auto config = configuration(options);
     if (!config) return std::unexpected(std::move(config.error()));
+    if (arguments->remote < WAVEJIT_CACHE_NO_REMOTE || arguments->remote > WAVEJIT_CACHE_FROM_REMOTE) {
+      return fail(WAVEJIT_INVALID_ARGUMENT,
+                  "arguments.remote = " + std::to_string(arguments->remote) + "; accepted: enum wavejit_cache_remote");
+    }
     const auto text = [](const char* given) { return std::string(given != nullptr ? given : ""); };
     auto copied = copy_cache(*config, {.from = text(arguments->from),
                                        .to = text(arguments->to),
                                        .targets = text(arguments->targets),
-                                       .archive = arguments->archive != 0});
+                                       .archive = arguments->archive != 0,
+                                       .remote = static_cast<wavejit_cache_remote>(arguments->remote)});
     if (!copied) return std::unexpected(std::move(copied.error()));
     if (result != nullptr) {
       hand_over(result, wavejit_cache_copy_result{.size = 0,

@@ -4,7 +4,9 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/clock.h"
 #include "runtime/kernel_source.h"
+#include "runtime/remote_library.h"
 
 namespace wavejit::runtime {
 namespace {
@@ -56,6 +58,57 @@ cache::CacheOptions only_folder(const std::string& path) {
   return options;
 }
 
+CacheLayer describe_remote(const Config& config) {
+  CacheLayer layer;
+  layer.name = "remote";
+  layer.path = cache::to_text(*config.cache_remote.value);
+  layer.writable = config.cache_mode.value == cache::Mode::read_write;
+  const auto remote = open_remote(config);
+  if (!remote) {
+    layer.state = remote.error();
+    return layer;
+  }
+  layer.path = remote->name;
+  Stopwatch watch;
+  const auto answer = remote->store->ask();
+  const std::uint64_t taken = watch.lap();
+  layer.state = answer ? "answers in " + std::to_string(taken / 1000) + " us" : answer.error().what;
+  return layer;
+}
+
+Result<cache::RemoteOptions> needs_remote(const Config& config, const CacheCopy& copy) {
+  if (!copy.from.empty() || !copy.to.empty() || copy.archive) {
+    return fail(WAVEJIT_INVALID_ARGUMENT,
+                "arguments.remote is set beside from, to or archive; accepted: one or the other");
+  }
+  if (!config.cache_remote.value) {
+    return fail(WAVEJIT_INVALID_ARGUMENT, "there is no remote layer (cache_remote, WAVEJIT_CACHE_REMOTE); accepted: " +
+                                              std::string(cache::accepted_remotes));
+  }
+  auto remote = open_remote(config);
+  if (!remote) return fail(WAVEJIT_INVALID_ARGUMENT, remote.error());
+  return *std::move(remote);
+}
+
+Result<cache::TransferResult> copy_remotely(const Config& config, const CacheCopy& copy,
+                                            const std::vector<std::string>& targets) {
+  auto remote = needs_remote(config, copy);
+  if (!remote) return std::unexpected(std::move(remote.error()));
+  if (config.cache_mode.value == cache::Mode::off) return std::unexpected(cache_is_off());
+  Logger logger(config.log_level.value);
+  const bool push = copy.remote == WAVEJIT_CACHE_TO_REMOTE;
+  if (!push) {
+    if (auto folder = needs_folder(config); !folder) return std::unexpected(std::move(folder.error()));
+  }
+  auto options = cache_options(config, logger);
+  options.memory = nullptr;
+  cache::Cache cache(std::move(options));
+  auto done =
+      push ? cache::push_entries(cache, *remote->store, targets) : cache::pull_entries(*remote->store, cache, targets);
+  if (!done) return fail(WAVEJIT_IO_ERROR, done.error());
+  return *std::move(done);
+}
+
 }  // namespace
 
 Result<std::vector<CacheLayer>> describe_cache(const Config& config) {
@@ -67,8 +120,10 @@ Result<std::vector<CacheLayer>> describe_cache(const Config& config) {
     cache::CacheOptions options = configured;
     options.layers = {layer};
     cache::Cache one(std::move(options));
-    CacheLayer& out =
-        layers.emplace_back(CacheLayer{.name = layer.name, .path = layer.root, .writable = layer.writable});
+    CacheLayer& out = layers.emplace_back();
+    out.name = layer.name;
+    out.path = layer.root;
+    out.writable = layer.writable;
     out.limit_bytes = layer.writable ? config.cache_limit.value : 0;
     const bool whole = one.visit([&](const cache::Visited& visited) {
       if (visited.entry == nullptr) {
@@ -83,6 +138,7 @@ Result<std::vector<CacheLayer>> describe_cache(const Config& config) {
                   layer.root + " could not be read to the end; accepted: a folder that this user may read");
     }
   }
+  if (config.cache_remote.value) layers.push_back(describe_remote(config));
   return layers;
 }
 
@@ -100,6 +156,7 @@ Result<cache::SweepResult> sweep_cache(const Config& config, bool any_age) {
 Result<cache::TransferResult> copy_cache(const Config& config, const CacheCopy& copy) {
   auto targets = parse_target_ids(copy.targets);
   if (!targets) return std::unexpected(std::move(targets.error()));
+  if (copy.remote != WAVEJIT_CACHE_NO_REMOTE) return copy_remotely(config, copy, *targets);
   if (copy.archive && copy.to.empty()) {
     return fail(WAVEJIT_INVALID_ARGUMENT, "arguments.to = null: an archive needs a name; accepted: a path");
   }

@@ -21,6 +21,7 @@ struct CacheLayer {
   std::uint64_t bytes = 0;
   std::uint64_t damaged = 0;
   std::uint64_t limit_bytes = 0;
+  std::string state;  // of the remote one
 };
 // In the order in which they are asked, each entry verified.
 Result<std::vector<CacheLayer>> describe_cache(const Config& config);
@@ -33,6 +34,7 @@ struct CacheCopy {
   std::string to;       // folder or archive; empty: the cache's own folder
   std::string targets;  // comma-separated; empty: all
   bool archive = false;
+  wavejit_cache_remote remote = WAVEJIT_CACHE_NO_REMOTE;
 };
 Result<cache::TransferResult> copy_cache(const Config& config, const CacheCopy& copy);
 

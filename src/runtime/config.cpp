@@ -123,6 +123,28 @@ Result<void> choose_device(Setting<DeviceChoice>& setting, const char* option, c
   return {};
 }
 
+// The text is never repeated: it may hold a password.
+Result<void> choose_remote(Config& config, const char* option, const char* variable_text) {
+  const bool from_option = option != nullptr && *option != '\0';
+  const char* text = from_option ? option : variable_text;
+  if (text == nullptr || *text == '\0') return {};
+  auto address = cache::parse_remote(text);
+  if (address) {
+    config.cache_remote = {*std::move(address), from_option ? Provenance::option : Provenance::environment};
+    return {};
+  }
+  const std::string problem =
+      " is no address of a remote layer: " + address.error() + "; accepted: " + cache::accepted_remotes;
+  if (from_option) return fail(WAVEJIT_INVALID_ARGUMENT, "options.cache_remote" + problem);
+  config.warnings.push_back("WAVEJIT_CACHE_REMOTE" + problem + ". It is ignored");
+  return {};
+}
+
+std::optional<std::string> parse_absolute_path(std::string_view path) {
+  if (!path.starts_with('/')) return std::nullopt;
+  return std::string(path);
+}
+
 Result<void> choose_cache_directory(Config& config, const char* option, const Environment& environment) {
   const bool from_option = option != nullptr && *option != '\0';
   const bool from_variable = environment.cache_directory != nullptr && *environment.cache_directory != '\0';
@@ -211,6 +233,10 @@ const Environment& process_environment() {
                                           .cache_layers = copy("WAVEJIT_CACHE_LAYERS"),
                                           .cache_limit = copy("WAVEJIT_CACHE_LIMIT"),
                                           .cache_lock_wait = copy("WAVEJIT_CACHE_LOCK_WAIT"),
+                                          .cache_remote = copy("WAVEJIT_CACHE_REMOTE"),
+                                          .cache_remote_key_file = copy("WAVEJIT_CACHE_REMOTE_KEY_FILE"),
+                                          .cache_remote_connect_timeout = copy("WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT"),
+                                          .cache_remote_timeout = copy("WAVEJIT_CACHE_REMOTE_TIMEOUT"),
                                           .lowering = copy("WAVEJIT_LOWERING"),
                                           .compile = copy("WAVEJIT_COMPILE"),
                                           .output_store = copy("WAVEJIT_O_STORE"),
@@ -231,9 +257,9 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
   wavejit_engine_options given = {};
   if (options != nullptr) {
     // The struct has grown at its end: what an older caller does not have, it does not set.
-    constexpr std::array earlier = {offsetof(wavejit_engine_options, pipeline),
-                                    offsetof(wavejit_engine_options, lazy_rescale),
-                                    offsetof(wavejit_engine_options, cache_layers)};
+    constexpr std::array earlier = {
+        offsetof(wavejit_engine_options, pipeline), offsetof(wavejit_engine_options, lazy_rescale),
+        offsetof(wavejit_engine_options, cache_layers), offsetof(wavejit_engine_options, cache_remote)};
     const bool is_earlier = std::ranges::find(earlier, options->size) != earlier.end();
     const std::size_t known = is_earlier ? options->size : sizeof(wavejit_engine_options);
     if (auto size = check_struct_size(options, "options", known); !size)
@@ -255,6 +281,16 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
        {"WAVEJIT_CACHE_LIMIT", "cache_limit", cache::accepted_limits}, cache::parse_limit);
   next(config.cache_lock_wait, given.cache_lock_wait, environment.cache_lock_wait,
        {"WAVEJIT_CACHE_LOCK_WAIT", "cache_lock_wait", cache::accepted_lock_waits}, cache::parse_lock_wait);
+  if (step) step = choose_remote(config, given.cache_remote, environment.cache_remote);
+  next(config.cache_remote_key_file, given.cache_remote_key_file, environment.cache_remote_key_file,
+       {"WAVEJIT_CACHE_REMOTE_KEY_FILE", "cache_remote_key_file", "an absolute path"}, parse_absolute_path);
+  next(config.cache_remote_connect_timeout, given.cache_remote_connect_timeout,
+       environment.cache_remote_connect_timeout,
+       {"WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT", "cache_remote_connect_timeout", cache::accepted_remote_timeouts},
+       cache::parse_remote_timeout);
+  next(config.cache_remote_timeout, given.cache_remote_timeout, environment.cache_remote_timeout,
+       {"WAVEJIT_CACHE_REMOTE_TIMEOUT", "cache_remote_timeout", cache::accepted_remote_timeouts},
+       cache::parse_remote_timeout);
   next(config.lowering, given.lowering, environment.lowering, {"WAVEJIT_LOWERING", "lowering", "llvm, comgr"},
        parse_lowering);
   next(config.compile, given.compile, environment.compile, {"WAVEJIT_COMPILE", "compile", "inprocess, isolated"},
@@ -298,6 +334,8 @@ std::vector<std::string> describe(const Config& config) {
   const auto& pipeline = config.pipeline.value;
   const auto& swizzle = config.xcd_swizzle.value;
   const auto& splits = config.kv_splits.value;
+  const auto& remote = config.cache_remote.value;
+  const std::string& key_file = config.cache_remote_key_file.value;
   std::string layers;
   for (const std::string& layer : config.cache_layers.value) layers += (layers.empty() ? "" : ":") + layer;
   const auto switch_text = [](bool on) { return on ? "on" : "off"; };
@@ -309,6 +347,13 @@ std::vector<std::string> describe(const Config& config) {
       line("cache_limit", cache::limit_text(config.cache_limit.value), config.cache_limit.from, "WAVEJIT_CACHE_LIMIT"),
       line("cache_lock_wait", std::to_string(config.cache_lock_wait.value / 1'000'000), config.cache_lock_wait.from,
            "WAVEJIT_CACHE_LOCK_WAIT"),
+      line("cache_remote", remote ? cache::to_text(*remote) : "none", config.cache_remote.from, "WAVEJIT_CACHE_REMOTE"),
+      line("cache_remote_key_file", key_file.empty() ? "none" : key_file, config.cache_remote_key_file.from,
+           "WAVEJIT_CACHE_REMOTE_KEY_FILE"),
+      line("cache_remote_connect_timeout", std::to_string(config.cache_remote_connect_timeout.value / 1'000'000),
+           config.cache_remote_connect_timeout.from, "WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT"),
+      line("cache_remote_timeout", std::to_string(config.cache_remote_timeout.value / 1'000'000),
+           config.cache_remote_timeout.from, "WAVEJIT_CACHE_REMOTE_TIMEOUT"),
       line("lowering", to_text(config.lowering.value), config.lowering.from, "WAVEJIT_LOWERING"),
       line("compile", to_text(config.compile.value), config.compile.from, "WAVEJIT_COMPILE"),
       line("output_store", store ? to_text(*store) : "auto", config.output_store.from, "WAVEJIT_O_STORE"),

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cache/cache.h"
+#include "cache/remote_address.h"
 #include "cache/settings.h"
 #include "runtime/failure.h"
 #include "runtime/logging.h"
@@ -61,6 +62,10 @@ struct Config {
   Setting<std::vector<std::string>> cache_layers;  // read-only folders and archives, asked first
   Setting<std::uint64_t> cache_limit;              // bytes of the user's folder; 0: none
   Setting<std::int64_t> cache_lock_wait{.value = cache::standard_lock_wait_nanoseconds};
+  Setting<std::optional<cache::RemoteAddress>> cache_remote;  // nothing: no remote layer
+  Setting<std::string> cache_remote_key_file;                 // empty: none, and so no remote layer
+  Setting<std::int64_t> cache_remote_connect_timeout{.value = cache::standard_remote_connect_nanoseconds};
+  Setting<std::int64_t> cache_remote_timeout{.value = cache::standard_remote_answer_nanoseconds};
   cache::MemoryLayer* cache_memory = nullptr;  // what engines of a process share when there is no disk
   Setting<attention_forward::Lowering> lowering{.value = attention_forward::Lowering::llvm};
   Setting<CompileMode> compile{.value = CompileMode::in_process};
@@ -79,25 +84,29 @@ struct Config {
 
 // The variables' texts; null when unset. Empty counts as unset.
 struct Environment {
-  const char* device = nullptr;           // WAVEJIT_DEVICE
-  const char* cache_directory = nullptr;  // WAVEJIT_CACHE_DIR
-  const char* cache_mode = nullptr;       // WAVEJIT_CACHE
-  const char* cache_layers = nullptr;     // WAVEJIT_CACHE_LAYERS
-  const char* cache_limit = nullptr;      // WAVEJIT_CACHE_LIMIT
-  const char* cache_lock_wait = nullptr;  // WAVEJIT_CACHE_LOCK_WAIT
-  const char* lowering = nullptr;         // WAVEJIT_LOWERING
-  const char* compile = nullptr;          // WAVEJIT_COMPILE
-  const char* output_store = nullptr;     // WAVEJIT_O_STORE
-  const char* log_level = nullptr;        // WAVEJIT_LOG_LEVEL
-  const char* pipeline = nullptr;         // WAVEJIT_PIPELINE
-  const char* stagger = nullptr;          // WAVEJIT_STAGGER
-  const char* setprio = nullptr;          // WAVEJIT_SETPRIO
-  const char* lazy_rescale = nullptr;     // WAVEJIT_LAZY_RESCALE
-  const char* xcd_swizzle = nullptr;      // WAVEJIT_XCD_SWIZZLE
-  const char* kv_splits = nullptr;        // WAVEJIT_KV_SPLITS
-  const char* miss_log = nullptr;         // WAVEJIT_MISS_LOG
-  const char* xdg_cache_home = nullptr;   // XDG_CACHE_HOME
-  const char* home = nullptr;             // HOME
+  const char* device = nullptr;                        // WAVEJIT_DEVICE
+  const char* cache_directory = nullptr;               // WAVEJIT_CACHE_DIR
+  const char* cache_mode = nullptr;                    // WAVEJIT_CACHE
+  const char* cache_layers = nullptr;                  // WAVEJIT_CACHE_LAYERS
+  const char* cache_limit = nullptr;                   // WAVEJIT_CACHE_LIMIT
+  const char* cache_lock_wait = nullptr;               // WAVEJIT_CACHE_LOCK_WAIT
+  const char* cache_remote = nullptr;                  // WAVEJIT_CACHE_REMOTE
+  const char* cache_remote_key_file = nullptr;         // WAVEJIT_CACHE_REMOTE_KEY_FILE
+  const char* cache_remote_connect_timeout = nullptr;  // WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT
+  const char* cache_remote_timeout = nullptr;          // WAVEJIT_CACHE_REMOTE_TIMEOUT
+  const char* lowering = nullptr;                      // WAVEJIT_LOWERING
+  const char* compile = nullptr;                       // WAVEJIT_COMPILE
+  const char* output_store = nullptr;                  // WAVEJIT_O_STORE
+  const char* log_level = nullptr;                     // WAVEJIT_LOG_LEVEL
+  const char* pipeline = nullptr;                      // WAVEJIT_PIPELINE
+  const char* stagger = nullptr;                       // WAVEJIT_STAGGER
+  const char* setprio = nullptr;                       // WAVEJIT_SETPRIO
+  const char* lazy_rescale = nullptr;                  // WAVEJIT_LAZY_RESCALE
+  const char* xcd_swizzle = nullptr;                   // WAVEJIT_XCD_SWIZZLE
+  const char* kv_splits = nullptr;                     // WAVEJIT_KV_SPLITS
+  const char* miss_log = nullptr;                      // WAVEJIT_MISS_LOG
+  const char* xdg_cache_home = nullptr;                // XDG_CACHE_HOME
+  const char* home = nullptr;                          // HOME
 };
 
 // The process's environment as it was at the first call; later changes are not seen.

@@ -245,6 +245,16 @@ void Engine::fill(wavejit_statistics& out) const noexcept {
   out.lock_waits = cache.turns_waited;
   out.lock_timeouts = cache.turns_timed_out;
   out.evicted_entries = cache.evicted;
+  out.remote_lookups = cache.remote_lookups;
+  out.remote_hits = cache.remote_hits;
+  out.remote_misses = cache.remote_misses;
+  out.remote_damaged = cache.remote_damaged;
+  out.remote_faults = cache.remote_faults;
+  out.remote_skipped = cache.remote_skipped;
+  out.remote_publishes = cache.remote_publishes;
+  out.remote_published = cache.remote_published;
+  out.remote_publish_failures = cache.remote_publish_failures;
+  out.remote_dropped = cache.remote_dropped;
 }
 
 }  // namespace wavejit::runtime

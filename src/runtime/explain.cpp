@@ -5,6 +5,7 @@
 
 #include "runtime/engine.h"
 #include "runtime/kernel_source.h"
+#include "runtime/remote_library.h"
 #include "runtime/route.h"
 #include "runtime/splits.h"
 #include "targets/targets.h"
@@ -43,6 +44,20 @@ std::string where(KernelSource& source, const cache::Key& key) {
   return hit ? "on disk (" + hit->layer() + ")" : "not on disk";
 }
 
+std::string where_remotely(const Config& config, const cache::Key& key) {
+  auto remote = open_remote(config);
+  if (!remote) return remote.error();
+  const std::string name = remote->name;
+  std::string problem;
+  cache::CacheOptions options;
+  options.mode = cache::Mode::read_only;
+  options.remote = *std::move(remote);
+  options.on_event = [&](const cache::Event& event) { problem = event.what; };
+  cache::Cache fleet(std::move(options));
+  if (fleet.remote_has(key)) return name + " has it";
+  return problem.empty() ? name + " has it not" : problem;
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> explain(const Config& config, std::string_view descriptor, std::string_view target,
@@ -58,7 +73,10 @@ Result<std::vector<std::string>> explain(const Config& config, std::string_view 
   if (!route) return std::unexpected(std::move(route.error()));
 
   Logger logger(config.log_level.value);
-  KernelSource source(config, codegen, logger);
+  // Looks at the machine's own layers; a lookup through the remote one would publish what it finds.
+  Config local = config;
+  local.cache_remote = {};
+  KernelSource source(local, codegen, logger);
   auto key = source.key_of(route->spec);
   if (!key) return std::unexpected(std::move(key.error()));
 
@@ -82,6 +100,7 @@ Result<std::vector<std::string>> explain(const Config& config, std::string_view 
     lines.push_back(row("combine", to_text(combine)));
     lines.push_back(row("key", combine_key->hex() + "  " + where(source, *combine_key)));
   }
+  if (config.cache_remote.value) lines.push_back(row("remote", where_remotely(config, *key)));
   for (const Refusal& refusal : route->refused) lines.push_back(row("refused", refusal.route + ": " + refusal.reason));
   for (const std::string& setting : describe(config)) lines.push_back(row("setting", setting));
   for (const std::string& warning : config.warnings) lines.push_back(row("warning", warning));

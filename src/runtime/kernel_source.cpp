@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "codegen/generator_id.h"
+#include "runtime/remote_library.h"
 
 namespace wavejit::runtime {
 namespace {
@@ -35,14 +36,25 @@ cache::CacheOptions cache_options(const Config& config, Logger& logger) {
   options.limit_bytes = config.cache_limit.value;
   options.lock_wait_nanoseconds = config.cache_lock_wait.value;
   options.on_event = [&logger](const cache::Event& event) {
-    const bool routine = event.kind == cache::Event::Kind::lock_wait || event.kind == cache::Event::Kind::sweep;
+    using Kind = cache::Event::Kind;
+    const bool routine = event.kind == Kind::lock_wait || event.kind == Kind::sweep || event.kind == Kind::remote;
     logger.write(routine ? LogLevel::info : LogLevel::warning, event.what);
   };
   return options;
 }
 
+namespace {
+
+cache::CacheOptions all_options(const Config& config, Logger& logger) {
+  auto options = cache_options(config, logger);
+  if (options.mode != cache::Mode::off) options.remote = open_remote_or_warn(config, logger);
+  return options;
+}
+
+}  // namespace
+
 KernelSource::KernelSource(const Config& config, CodegenLibrary& codegen, Logger& logger)
-    : codegen_(codegen), logger_(logger), mode_(config.compile.value), cache_(cache_options(config, logger)) {}
+    : codegen_(codegen), logger_(logger), mode_(config.compile.value), cache_(all_options(config, logger)) {}
 
 Result<cache::Key> KernelSource::key_of(const families::KernelSpec& spec) {
   auto lowering = codegen_.lowering_identity(families::lowering_of(spec));
@@ -59,7 +71,8 @@ std::optional<KernelBinary> binary_of(const cache::Hit& hit) {
   return KernelBinary{.code_object = {entry.code_object.begin(), entry.code_object.end()},
                       .kernel_name = entry.kernels.front().name,
                       .kernarg_bytes = entry.kernels.front().kernarg_bytes,
-                      .layer_index = hit.layer_index()};
+                      .layer_index = hit.layer_index(),
+                      .on_disk = hit.on_disk()};
 }
 
 }  // namespace

@@ -24,9 +24,11 @@ struct KernelBinary {
   std::string kernel_name;
   std::uint32_t kernarg_bytes = 0;
   std::size_t layer_index = 0;  // of what came from the cache
+  bool on_disk = false;         // the next process finds it
 };
 
-// The layers that a configuration names: packaged read-only ones first, the user's folder, memory.
+// The layers that a configuration names: packaged read-only ones first, the user's folder, memory. The remote one is
+// opened by who needs it (remote_library.h).
 cache::CacheOptions cache_options(const Config& config, Logger& logger);
 
 // Safe from any thread.

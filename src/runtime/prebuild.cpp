@@ -21,6 +21,8 @@ namespace {
 using families::KernelSpec;
 
 constexpr int max_jobs = 1024;
+// Guess: for what is still on its way to the remote layer at the end. A server that is down is not waited for.
+constexpr std::int64_t remote_patience = 30 * cache::nanoseconds_per_second;
 
 Result<std::vector<const targets::Target*>> parse_targets(std::string_view text) {
   std::vector<const targets::Target*> chosen;
@@ -135,7 +137,8 @@ Result<bool> build_one(const KernelSpec& spec, KernelSource& source) {
   auto key = source.key_of(spec);
   if (!key) return std::unexpected(std::move(key.error()));
   Phases phases;
-  if (source.from_disk(*key, phases)) return true;
+  // What is in memory only is tried once more.
+  if (const auto found = source.from_disk(*key, phases); found && found->on_disk) return true;
   auto compiled = source.compile(spec, *key, phases);
   if (!compiled) return std::unexpected(std::move(compiled.error()));
   if (compiled->by_others) return true;
@@ -181,6 +184,9 @@ Result<void> prebuild(const Config& config, const PrebuildRequest& request, Code
     for (std::size_t i = 1; i < jobs; ++i) pool.emplace_back(work);
     work();
   }
+  if (!source.cache().flush_remote(remote_patience))
+    logger.write(LogLevel::warning,
+                 "not every kernel reached the remote layer; `wavejit cache push` sends what is missing");
   if (board.progress().failed == 0) return {};
   return fail(WAVEJIT_COMPILE_FAILED, std::to_string(board.progress().failed) + " of " + std::to_string(specs->size()) +
                                           " kernels failed, the first: " + board.first_failure());

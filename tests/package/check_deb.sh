@@ -30,11 +30,12 @@ for deb in "$runtime" "$program" "$development"; do
   has "$deb" "/usr/share/doc/$(field "$deb" Package)/copyright"
   awk '{ print $2 }' "$deb.contents" | grep -vx root/root && complain "$(basename "$deb") has files that are not root's"
   awk '$1 !~ /^l/ && $1 ~ /^.....w|^........w/' "$deb.contents" | grep . && complain "$(basename "$deb") has files that others may write"
-  field "$deb" Depends | grep -qiE 'llvm|clang|lld|fmt|spdlog|libssl|amdhip|comgr' &&
+  field "$deb" Depends | grep -qiE 'llvm|clang|lld|fmt|spdlog|libssl|hiredis|amdhip|comgr' &&
     complain "$(basename "$deb") depends on what should be inside: $(field "$deb" Depends)"
 done
 
 has "$runtime" '/usr/lib/.*libwavejit\.so\.0'
+has "$runtime" '/usr/lib/.*libwavejit_remote\.so'
 lacks "$runtime" 'codegen|simgpu|/bin/|include|libwavejit\.so$'
 depends "$runtime" 'libc6 \(>= [0-9.]+\)'
 depends "$runtime" 'libstdc\+\+6 \(>= [0-9.]+\)'

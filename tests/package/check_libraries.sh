@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the three libraries export and need.   check_libraries.sh <library dir>
+# What the libraries export and need.   check_libraries.sh <library dir>
 set -euo pipefail
 lib=$1
 failed=0
@@ -14,6 +14,9 @@ exports "$lib/libwavejit.so" | grep -qx wavejit_attention_forward || complain "l
 [[ $(exports "$lib/libwavejit_codegen.so") == wavejit_codegen_table ]] ||
   complain "libwavejit_codegen.so exports: $(exports "$lib/libwavejit_codegen.so" | head -n 5 | tr '\n' ' ')"
 
+[[ $(exports "$lib/libwavejit_remote.so") == wavejit_remote_table ]] ||
+  complain "libwavejit_remote.so exports: $(exports "$lib/libwavejit_remote.so" | head -n 5 | tr '\n' ' ')"
+
 others=$(exports "$lib/libwavejit_simgpu.so" | grep -vE '^(wavejit_simgpu_|hip|__hip|_Z[0-9]+hip)' || true)
 [[ -z $others ]] || complain "libwavejit_simgpu.so exports more than HIP: $(echo "$others" | head -n 5 | tr '\n' ' ')"
 
@@ -21,7 +24,14 @@ others=$(exports "$lib/libwavejit_simgpu.so" | grep -vE '^(wavejit_simgpu_|hip|_
 
 # No LLVM behind the runtime, and no HIP: it is opened by name when a device is.
 if ldd "$lib/libwavejit.so" | grep -qiE 'llvm|clang|lld|amdhip|comgr'; then complain "libwavejit.so needs: $(ldd "$lib/libwavejit.so")"; fi
-if strings -a "$lib/libwavejit.so" | grep -q 'LLVM ERROR'; then complain "libwavejit.so has LLVM inside"; fi
+# (Not grep -q: it ends at the first match, and strings, which then writes to nobody, fails the pipe.)
+if strings -a "$lib/libwavejit.so" | grep 'LLVM ERROR' >/dev/null; then complain "libwavejit.so has LLVM inside"; fi
+# hiredis and libcrypto are inside the library of the remote layer, and nowhere else.
+for library in libwavejit.so libwavejit_remote.so; do
+  if ldd "$lib/$library" | grep -qiE 'hiredis|libcrypto|libssl|libzstd|libz\.'; then complain "$library needs: $(ldd "$lib/$library")"; fi
+done
+if strings -a "$lib/libwavejit.so" | grep 'Protocol error, got' >/dev/null; then complain "libwavejit.so has hiredis inside"; fi
+strings -a "$lib/libwavejit_remote.so" | grep 'Protocol error, got' >/dev/null || complain "the check for hiredis finds it nowhere"
 for library in libwavejit_codegen.so libwavejit_simgpu.so; do
   if ldd "$lib/$library" | grep -qiE 'libLLVM|amdhip'; then complain "$library needs: $(ldd "$lib/$library")"; fi
 done

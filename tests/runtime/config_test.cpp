@@ -354,6 +354,43 @@ TEST(Config, WithoutAHomeThereIsNoFolderAndAWarningButLayersCount) {
   EXPECT_THAT(config->warnings[0], HasSubstr("stay in this process"));
 }
 
+TEST(Config, ARemoteLayersAddressIsReadAndItsPasswordNeverSaid) {
+  Environment environment = home_only();
+  environment.cache_remote = "redis://reader:hunter2@kernels:7000/2";
+  environment.cache_remote_key_file = "/etc/wavejit/remote.key";
+  environment.cache_remote_timeout = "250";
+  auto config = make_config(nullptr, environment);
+  ASSERT_TRUE(config);
+  ASSERT_TRUE(config->cache_remote.value);
+  EXPECT_EQ(config->cache_remote.value->password, "hunter2");
+  EXPECT_EQ(config->cache_remote_key_file.value, "/etc/wavejit/remote.key");
+  EXPECT_EQ(config->cache_remote_timeout.value, 250'000'000);
+  std::string said = ::testing::PrintToString(describe(*config));
+  EXPECT_THAT(said, HasSubstr("cache_remote=redis://reader:***@kernels:7000/2 (WAVEJIT_CACHE_REMOTE)"));
+
+  environment.cache_remote = "redis://reader:hunter2@kernels:port";
+  environment.cache_remote_key_file = "relative";
+  environment.cache_remote_connect_timeout = "0";
+  config = make_config(nullptr, environment);
+  ASSERT_TRUE(config);
+  EXPECT_FALSE(config->cache_remote.value);
+  EXPECT_TRUE(config->cache_remote_key_file.value.empty());
+  EXPECT_THAT(config->warnings,
+              ElementsAre(HasSubstr("WAVEJIT_CACHE_REMOTE is no address"), HasSubstr("WAVEJIT_CACHE_REMOTE_KEY_FILE="),
+                          HasSubstr("WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT=0")));
+  said += ::testing::PrintToString(config->warnings);
+
+  wavejit_engine_options options = no_options();
+  options.cache_remote = "rediss://reader:hunter2@kernels";
+  config = make_config(&options, home_only());
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().status, WAVEJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(config.error().detail, HasSubstr("options.cache_remote"));
+  EXPECT_THAT(config.error().detail, HasSubstr("TLS is not offered"));
+  said += config.error().detail;
+  EXPECT_THAT(said, ::testing::Not(HasSubstr("hunter2")));
+}
+
 // A caller that was compiled before the struct grew.
 TEST(Config, TakesTheOptionsOfAnOlderCaller) {
   wavejit_engine_options options = no_options();
@@ -375,6 +412,13 @@ TEST(Config, TakesTheOptionsOfAnOlderCaller) {
   ASSERT_TRUE(between) << between.error().detail;
   EXPECT_EQ(between->pipeline.from, Provenance::option);
   EXPECT_EQ(between->cache_layers.from, Provenance::standard);
+  options.cache_remote = "not to be read";
+  options.cache_layers = "/image";
+  options.size = offsetof(wavejit_engine_options, cache_remote);
+  const auto before_remotes = make_config(&options, home_only());
+  ASSERT_TRUE(before_remotes) << before_remotes.error().detail;
+  EXPECT_EQ(before_remotes->cache_layers.from, Provenance::option);
+  EXPECT_FALSE(before_remotes->cache_remote.value);
 }
 
 TEST(Config, DescribesEachSettingWithItsOrigin) {
@@ -388,7 +432,9 @@ TEST(Config, DescribesEachSettingWithItsOrigin) {
       describe(*config),
       ElementsAre("device=sim:gfx942 (WAVEJIT_DEVICE)", "cache_directory=/home/somebody/.cache/wavejit (default)",
                   "cache_mode=ro (option)", "cache_layers= (default)", "cache_limit=1GiB (default)",
-                  "cache_lock_wait=10000 (default)", "lowering=llvm (default)", "compile=inprocess (default)",
+                  "cache_lock_wait=10000 (default)", "cache_remote=none (default)",
+                  "cache_remote_key_file=none (default)", "cache_remote_connect_timeout=200 (default)",
+                  "cache_remote_timeout=500 (default)", "lowering=llvm (default)", "compile=inprocess (default)",
                   "output_store=auto (default)", "pipeline=auto (default)", "stagger=on (default)",
                   "setprio=on (default)", "lazy_rescale=on (default)", "xcd_swizzle=auto (default)",
                   "kv_splits=auto (default)", "miss_log=none (default)", "log_level=warning (default)"));

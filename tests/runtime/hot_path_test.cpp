@@ -4,12 +4,14 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstddef>
+#include <fstream>
 
 #include "runtime_fixture.h"
 
@@ -170,6 +172,36 @@ TEST_F(ServingHotPath, AllocatesNothing) {
 }
 
 TEST_F(ServingHotPath, MakesNoSystemCall) {
+  const int status = run_without_system_calls([&] { return make_calls(); });
+  if (WIFEXITED(status) && WEXITSTATUS(status) == no_seccomp) GTEST_SKIP() << "this kernel has no seccomp";
+  EXPECT_FALSE(WIFSIGNALED(status)) << "killed by signal " << WTERMSIG(status);
+  EXPECT_EQ(status, 0);
+}
+
+// With a remote layer, which was asked for the kernel and does not answer.
+class RemoteHotPath : public HotPath {
+ protected:
+  void SetUp() override {
+    const std::string key = directory_.path() + "/key";
+    std::ofstream(key) << std::string(64, 'a');
+    ASSERT_EQ(chmod(key.c_str(), 0600), 0);
+    config_.cache_remote.value = *cache::parse_remote("redis://127.0.0.1:1");
+    config_.cache_remote_key_file.value = key;
+    HotPath::SetUp();
+    ASSERT_EQ(statistics_of(*engine_).remote_lookups, 1U);
+  }
+};
+
+TEST_F(RemoteHotPath, AllocatesNothing) {
+  counting = true;
+  allocations = 0;
+  const bool good = make_calls();
+  counting = false;
+  EXPECT_TRUE(good);
+  EXPECT_EQ(allocations, 0U);
+}
+
+TEST_F(RemoteHotPath, MakesNoSystemCall) {
   const int status = run_without_system_calls([&] { return make_calls(); });
   if (WIFEXITED(status) && WEXITSTATUS(status) == no_seccomp) GTEST_SKIP() << "this kernel has no seccomp";
   EXPECT_FALSE(WIFSIGNALED(status)) << "killed by signal " << WTERMSIG(status);

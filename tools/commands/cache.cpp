@@ -156,6 +156,7 @@ struct LayerRow {
   std::uint64_t bytes = 0;
   std::uint64_t damaged = 0;
   std::uint64_t limit_bytes = 0;
+  std::string state;  // of the remote one only
 };
 
 Result<ExitCode> stats(const EngineOptions& engine, bool json) {
@@ -168,12 +169,17 @@ Result<ExitCode> stats(const EngineOptions& engine, bool json) {
                                                              .entries = layer->entries,
                                                              .bytes = layer->bytes,
                                                              .damaged = layer->damaged,
-                                                             .limit_bytes = layer->limit_bytes});
+                                                             .limit_bytes = layer->limit_bytes,
+                                                             .state = text_or_empty(layer->state)});
   };
   if (auto done = checked(wavejit_cache_layers(&options, add, &rows)); !done) return std::unexpected(done.error());
   if (json) {
     nlohmann::json all = nlohmann::json::array();
     for (const LayerRow& row : rows) {
+      if (!row.state.empty()) {
+        all.push_back({{"name", row.name}, {"path", row.path}, {"writable", row.writable}, {"state", row.state}});
+        continue;
+      }
       all.push_back({{"name", row.name},
                      {"path", row.path},
                      {"writable", row.writable},
@@ -187,6 +193,10 @@ Result<ExitCode> stats(const EngineOptions& engine, bool json) {
   }
   if (rows.empty()) fmt::print("no layers and no folder: kernels stay in the memory of each process\n");
   for (const LayerRow& row : rows) {
+    if (!row.state.empty()) {
+      fmt::print("{:<9} {}: {}\n", row.name, row.path, row.state);
+      continue;
+    }
     fmt::print("{:<9} {}: {} {}, {} bytes, {} damaged{}\n", row.writable ? "folder" : "layer", row.path, row.entries,
                row.entries == 1 ? "entry" : "entries", row.bytes, row.damaged,
                row.limit_bytes == 0 ? ""
@@ -229,6 +239,7 @@ void add_one(CLI::App& parent, Chosen& chosen, const char* name, const char* sum
   CLI::App* command = parent.add_subcommand(name, summary);
   command->add_flag("--json", arguments->json, "for programs instead of people");
   arguments->engine.add_cache(*command);
+  if (action == &stats) arguments->engine.add_cache_remote(*command);
   arguments->engine.add_log_level(*command);
   command->footer(footer);
   command->callback([&chosen, arguments, action] {
@@ -239,7 +250,7 @@ void add_one(CLI::App& parent, Chosen& chosen, const char* name, const char* sum
 }  // namespace
 
 void add_cache(CLI::App& program, Chosen& chosen) {
-  CLI::App* command = program.add_subcommand("cache", "Look at the disk cache, bound it, ship it");
+  CLI::App* command = program.add_subcommand("cache", "Look at the disk cache, bound it, ship it, share it");
   command->require_subcommand(1);
   command->footer(
       "One file per kernel; docs/cache-format.md describes them. list, info, stats and verify write nothing.");
@@ -250,7 +261,9 @@ void add_cache(CLI::App& program, Chosen& chosen) {
   add_one(*command, chosen, "info", "Count entries and bytes by target",
           "Example\n  wavejit cache info --cache-dir /srv/kernels", info);
   add_one(*command, chosen, "stats", "Count entries and bytes by layer, in the order in which layers are asked",
-          "Example\n  wavejit cache stats --cache-layers /image/kernels", stats);
+          "Also whether the remote layer answers, if there is one.\n\n"
+          "Example\n  wavejit cache stats --cache-layers /image/kernels",
+          stats);
   add_one(*command, chosen, "verify", "Check every entry: format, key text against name, target, checksum",
           "Exit code 0 when every entry is whole, 1 when one is damaged.\n\nExample\n  wavejit cache verify || echo "
           "damaged",

@@ -1,4 +1,4 @@
-// cache gc, pack, unpack, import, export: what changes a cache or makes one to be shipped.
+// cache gc, pack, unpack, import, export, push, pull: what changes a cache or makes one to be shipped.
 #include <fmt/format.h>
 
 #include <memory>
@@ -18,6 +18,7 @@ struct Arguments {
   std::string to;
   std::string targets;
   bool archive = false;
+  int remote = WAVEJIT_CACHE_NO_REMOTE;
   bool any_age = false;
   bool json = false;
 };
@@ -52,7 +53,7 @@ Result<ExitCode> collect(const Arguments& arguments) {
   return result.failures == 0 ? ExitCode::ok : ExitCode::check_failed;
 }
 
-// The four others are one thing: from somewhere to somewhere.
+// The others are one thing: from somewhere to somewhere.
 Result<ExitCode> copy(const Arguments& arguments) {
   const wavejit_engine_options options = arguments.engine.options();
   const wavejit_cache_copy_arguments request = {.size = sizeof request,
@@ -60,7 +61,7 @@ Result<ExitCode> copy(const Arguments& arguments) {
                                                 .to = given(arguments.to),
                                                 .targets = given(arguments.targets),
                                                 .archive = arguments.archive ? 1 : 0,
-                                                .reserved = 0};
+                                                .remote = arguments.remote};
   wavejit_cache_copy_result result{};
   result.size = sizeof result;
   const auto done = checked(wavejit_cache_copy(&options, &request, &result));
@@ -154,6 +155,31 @@ void add_cache_transfer(CLI::App& cache, Chosen& chosen) {
   command->add_option("folder", arguments->to, "made if it is not there; entries that it has are left alone")
       ->required()
       ->type_name("FOLDER");
+  add_targets(*command, *arguments);
+
+  arguments = make();
+  arguments->remote = WAVEJIT_CACHE_TO_REMOTE;
+  command =
+      add_one(cache, chosen, arguments, "push", "Send the cache's entries, its layers' too, to the remote layer",
+              "Each is sealed with the key and sent, also when the remote layer has it. Compiles do the same by\n"
+              "themselves in the background; this is for what was prebuilt elsewhere. Exit code 1 when a damaged\n"
+              "entry was left behind.\n\n"
+              "Example\n  wavejit cache push --cache-remote redis://kernels.example:6379 \\\n"
+              "      --cache-remote-key-file /etc/wavejit/remote.key --target gfx950",
+              copy);
+  arguments->engine.add_cache_remote(*command);
+  add_targets(*command, *arguments);
+
+  arguments = make();
+  arguments->remote = WAVEJIT_CACHE_FROM_REMOTE;
+  command =
+      add_one(cache, chosen, arguments, "pull", "Fetch every entry of the remote layer into the cache",
+              "Only entries of this key, each verified on the way; those that the cache has are left alone. Exit\n"
+              "code 1 when a damaged entry was left behind.\n\n"
+              "Example\n  wavejit cache pull --cache-remote redis://kernels.example:6379 \\\n"
+              "      --cache-remote-key-file /etc/wavejit/remote.key --target gfx950",
+              copy);
+  arguments->engine.add_cache_remote(*command);
   add_targets(*command, *arguments);
 }
 

@@ -52,6 +52,7 @@ void add_explain(CLI::App& program, Chosen& chosen) {
       ->type_name("TARGET");
   arguments->engine.add_device(*command);
   arguments->engine.add_cache(*command);
+  arguments->engine.add_cache_remote(*command);
   arguments->engine.add_compiler(*command);
   arguments->engine.add_log_level(*command);
   command->footer(

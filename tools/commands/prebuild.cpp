@@ -123,6 +123,7 @@ void add_prebuild(CLI::App& program, Chosen& chosen) {
   limit_count(command->add_option("--jobs,-j", arguments->jobs, "compiles at a time, 0 for all cores (default: 0)"),
               9999);
   arguments->engine.add_cache(*command);
+  arguments->engine.add_cache_remote(*command);
   arguments->engine.add_compiler(*command);
   arguments->engine.add_log_level(*command);
   command->footer(

@@ -380,6 +380,7 @@ void add_run(CLI::App& program, Chosen& chosen) {
                     "also predict the cycles of the call, from a sample of its workgroups; simulated devices only");
   command->add_flag("--json", arguments->json, "report for programs instead of people");
   arguments->engine.add_cache(*command);
+  arguments->engine.add_cache_remote(*command);
   arguments->engine.add_compiler(*command);
   arguments->engine.add_log_level(*command);
   command->footer(
