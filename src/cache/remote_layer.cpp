@@ -38,6 +38,7 @@ struct RemoteLayer::Shared {
   bool ending = false;
   bool ended = false;
   std::int64_t deadline = 0;  // monotonic; of the end
+  std::jthread of_the_parent;
 };
 
 RemoteLayer::RemoteLayer(IoInterface& io, RemoteOptions options, Counters& counters, Tell tell)
@@ -52,8 +53,9 @@ RemoteLayer::RemoteLayer(IoInterface& io, RemoteOptions options, Counters& count
 
 RemoteLayer::~RemoteLayer() {
   if (elsewhere()) {
-    // Locks may be held and waited for by threads that are not here: neither can be ended, both stay behind.
-    if (thread_.joinable()) thread_.detach();
+    // Locks may be held and waited for by threads that are not here, and the thread is none of this process's: nothing
+    // of it can be ended, all of it stays behind.
+    shared_->of_the_parent = std::move(thread_);
     std::ignore = shared_.release();
     return;
   }
