@@ -109,7 +109,9 @@ int main(int count, char** values) {
       "a row. [M] measured, [X] "
       "derived from shipped kernels.\n";
   text += anchors(wavejit::simgpu::testing::fitted_anchors(), false);
-  text += "\n## What no constant was taken from\n\nThe error to quote beside a prediction. Where the order of a published kernel is unknown, two orders bound it.\n";
+  text +=
+      "\n## What no constant was taken from\n\nThe error to quote beside a prediction. Where the order of a published "
+      "kernel is unknown, two orders bound it.\n";
   text += anchors(wavejit::simgpu::testing::held_out_anchors(), true);
   text += R"(
 Published figures that cannot be repeated here, because their kernels cannot be built from this project: AITER's and CK's counters of matrix

@@ -99,16 +99,26 @@ WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_reports(char* text, size_t capacit
  * the other side of a race, or where the value comes from. */
 WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_findings(char* text, size_t capacity);
 
-/* Keeps time: of each launch from now on at most `workgroups` workgroups are taken down while they run and replayed on a
- * model of the target's compute units; what the whole launch takes is worked out from them. 0 (the default): nobody
+/* Keeps time: of each launch from now on at most `workgroups` workgroups are taken down while they run and replayed on
+ * a model of the target's compute units; what the whole launch takes is worked out from them. 0 (the default): nobody
  * keeps time, and nobody pays for it. Results are predictions, never measurements: docs/timing-model.md says what they
  * are worth. Launches that are checked (see above) are not timed, and say so. */
 WAVEJIT_SIMGPU_API void wavejit_simgpu_set_clock(uint32_t workgroups);
 
-/* What the clock found out since the last call, one JSON object for each launch and line: `kernel`, `target`, `cycles` of
- * the whole launch, `matrix_busy` and `steady_matrix_busy` (0 to 1), `occupancy`, what waves waited for in total, by
- * instruction and by cluster; or `refused` with the reason. Copied and forgotten as wavejit_simgpu_take_reports does. */
+/* What the clock found out since the last call, one JSON object for each launch and line: `kernel`, `target`, `cycles`
+ * of the whole launch, `matrix_busy` and `steady_matrix_busy` (0 to 1), `occupancy`, what waves waited for in total, by
+ * instruction and by cluster; or `refused` with the reason. Copied and forgotten as wavejit_simgpu_take_reports does.
+ */
 WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_cycles(char* text, size_t capacity);
+
+/* Of each launch that is timed, so many cycles in the middle of the first sampled compute unit's time are kept as a
+ * timeline; 0 (the default): none. */
+WAVEJIT_SIMGPU_API void wavejit_simgpu_set_timeline(uint64_t cycles);
+
+/* The timeline of the last launch that was timed, as Chrome's trace format (JSON), which Perfetto reads too: a process
+ * for each SIMD, a track for each wave and one for the matrix pipe; one cycle stands as one microsecond. Copied and
+ * forgotten as wavejit_simgpu_take_reports does. */
+WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_timeline(char* text, size_t capacity);
 
 #ifdef __cplusplus
 }

@@ -109,6 +109,14 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_set_clock(uint32_t workgroups) {
   clock::ClockLog::instance().set_sample(workgroups);
 }
 
+WAVEJIT_SIMGPU_API void wavejit_simgpu_set_timeline(uint64_t cycles) {
+  clock::ClockLog::instance().set_timeline(cycles);
+}
+
+WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_timeline(char* text, size_t capacity) {
+  return copy_text(clock::ClockLog::instance().take_trace(text == nullptr ? 0 : capacity), text, capacity);
+}
+
 WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_cycles(char* text, size_t capacity) {
   return copy_text(clock::ClockLog::instance().take(text == nullptr ? 0 : capacity), text, capacity);
 }

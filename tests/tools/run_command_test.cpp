@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -140,6 +142,27 @@ TEST_F(RunCommandTest, CyclesArePredictedAndDoNotChangeWithThreads) {
 
   const Outcome text = run(call("sim:gfx942", {"--cycles"}));
   EXPECT_THAT(text.out, HasSubstr("predicted for the launch on gfx942"));
+}
+
+TEST_F(RunCommandTest, ATimelineIsChromesTraceFormat) {
+  const Outcome outcome = run(call("sim:gfx950", {"--timeline", scratch_ / "t.json"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto trace = nlohmann::json::parse(read_text(scratch_ / "t.json"));
+  std::uint64_t first = UINT64_MAX;
+  std::uint64_t last = 0;
+  int matrix = 0;
+  int waits = 0;
+  for (const auto& event : trace.at("traceEvents")) {
+    if (event.at("ph") != "X") continue;
+    first = std::min(first, event.at("ts").get<std::uint64_t>());
+    last = std::max(last, event.at("ts").get<std::uint64_t>());
+    matrix += event.at("cat") == "matrix pipe" ? 1 : 0;
+    waits += event.at("cat") == "wait" ? 1 : 0;
+  }
+  EXPECT_GT(matrix, 0);
+  EXPECT_GT(waits, 0);
+  EXPECT_LT(last - first, 8192U);
+  expect_refused(call("sim:gfx950", {"--timeline", scratch_ / "o.npy"}), 2, "--timeline");
 }
 
 // q is [2, 33, 4, 64], k [2, 65, 2, 64]: refused before any device is opened, with the field, the shape and what is

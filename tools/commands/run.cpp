@@ -39,6 +39,7 @@ struct Arguments {
   bool check = false;
   bool json = false;
   bool cycles = false;
+  std::string timeline;
   int repeat = 0;
 };
 
@@ -124,12 +125,13 @@ Result<Inputs> read_inputs(const Arguments& arguments, HalfType type, RunReport&
 struct Outputs {
   OutputFile out;
   std::optional<OutputFile> lse;
+  std::optional<OutputFile> timeline;
 };
 
 Result<Outputs> open_outputs(const Arguments& arguments) {
   auto out = OutputFile::open("out", arguments.out);
   if (!out) return std::unexpected(out.error());
-  Outputs outputs{.out = std::move(*out), .lse = std::nullopt};
+  Outputs outputs{.out = std::move(*out), .lse = std::nullopt, .timeline = std::nullopt};
   if (!arguments.lse.empty()) {
     auto lse = OutputFile::open("lse", arguments.lse);
     if (!lse) return std::unexpected(lse.error());
@@ -138,6 +140,16 @@ Result<Outputs> open_outputs(const Arguments& arguments) {
                     fmt::format("--lse {}: it is also --out; another name is accepted", arguments.lse));
     }
     outputs.lse.emplace(std::move(*lse));
+  }
+  if (!arguments.timeline.empty()) {
+    auto timeline = OutputFile::open("timeline", arguments.timeline);
+    if (!timeline) return std::unexpected(timeline.error());
+    if (arguments.timeline == arguments.out || arguments.timeline == arguments.lse) {
+      return failed(ExitCode::usage,
+                    fmt::format("--timeline {}: it is also {}; another name is accepted", arguments.timeline,
+                                arguments.timeline == arguments.out ? "--out" : "--lse"));
+    }
+    outputs.timeline.emplace(std::move(*timeline));
   }
   return outputs;
 }
@@ -263,11 +275,11 @@ Result<ExitCode> run(Arguments& arguments) {
   report.device_name = wavejit_engine_device_name(raw_engine);
   steps.ended("open device");
   std::optional<sweep::SimulatedGpu> clock;
-  if (arguments.cycles) {
+  if (arguments.cycles || !arguments.timeline.empty()) {
     clock = sweep::SimulatedGpu::resident();
     if (!clock) {
-      return failed(ExitCode::usage, fmt::format("--cycles: {} is not simulated; --device sim:<target> is accepted",
-                                                 report.device_name));
+      return failed(ExitCode::usage, fmt::format("{}: {} is not simulated; --device sim:<target> is accepted",
+                                                 arguments.cycles ? "--cycles" : "--timeline", report.device_name));
     }
   }
 
@@ -284,13 +296,18 @@ Result<ExitCode> run(Arguments& arguments) {
 
   report.call.size = sizeof report.call;
   constexpr std::uint32_t sampled_workgroups = 8;
-  if (clock) clock->set_clock(sampled_workgroups);
+  constexpr std::uint64_t timeline_cycles = 8192;  // a few tiles of keys
+  if (clock) {
+    clock->set_clock(sampled_workgroups);
+    clock->set_timeline(outputs->timeline ? timeline_cycles : 0);
+  }
   if (auto launched = call->launch(&report.call); !launched) return std::unexpected(launched.error());
   steps.ended("call");
   if (auto waited = call->wait(); !waited) return std::unexpected(waited.error());
   if (clock) {
     clock->set_clock(0);
     report.cycles = clock->take_cycles();
+    clock->set_timeline(0);
   }
   steps.ended("wait");
   const auto bits = call->output();
@@ -334,6 +351,12 @@ Result<ExitCode> run(Arguments& arguments) {
   }
   if (auto done = outputs->out.commit(); !done) return std::unexpected(done.error());
   report.written.push_back(fmt::format("{} {} float32", arguments.out, to_text(q)));
+  if (outputs->timeline) {
+    const std::string trace = clock->take_timeline();
+    if (auto written = outputs->timeline->write(trace); !written) return std::unexpected(written.error());
+    if (auto done = outputs->timeline->commit(); !done) return std::unexpected(done.error());
+    report.written.push_back(fmt::format("{} a timeline of {} cycles", arguments.timeline, timeline_cycles));
+  }
   if (with_lse) {
     if (auto done = outputs->lse->commit(); !done) return std::unexpected(done.error());
     report.written.push_back(fmt::format("{} [{}, {}, {}] float32", arguments.lse, q[0], q[2], q[1]));
@@ -378,6 +401,10 @@ void add_run(CLI::App& program, Chosen& chosen) {
               999'999);
   command->add_flag("--cycles", arguments->cycles,
                     "also predict the cycles of the call, from a sample of its workgroups; simulated devices only");
+  command
+      ->add_option("--timeline", arguments->timeline,
+                   "the same, and cycles of one compute unit for Perfetto or chrome://tracing")
+      ->type_name("FILE.json");
   command->add_flag("--json", arguments->json, "report for programs instead of people");
   arguments->engine.add_cache(*command);
   arguments->engine.add_cache_remote(*command);

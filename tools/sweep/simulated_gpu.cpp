@@ -12,12 +12,13 @@ std::optional<SimulatedGpu> SimulatedGpu::resident() {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
     return function != nullptr;
   };
-  const bool whole = find(gpu.get_settings_, "wavejit_simgpu_get_settings") &&
-                     find(gpu.set_settings_, "wavejit_simgpu_set_settings") &&
-                     find(gpu.get_counters_, "wavejit_simgpu_get_counters") &&
-                     find(gpu.take_reports_, "wavejit_simgpu_take_reports") &&
-                     find(gpu.set_clock_, "wavejit_simgpu_set_clock") &&
-                     find(gpu.take_cycles_, "wavejit_simgpu_take_cycles");
+  const bool whole =
+      find(gpu.get_settings_, "wavejit_simgpu_get_settings") &&
+      find(gpu.set_settings_, "wavejit_simgpu_set_settings") &&
+      find(gpu.get_counters_, "wavejit_simgpu_get_counters") &&
+      find(gpu.take_reports_, "wavejit_simgpu_take_reports") && find(gpu.set_clock_, "wavejit_simgpu_set_clock") &&
+      find(gpu.take_cycles_, "wavejit_simgpu_take_cycles") && find(gpu.set_timeline_, "wavejit_simgpu_set_timeline") &&
+      find(gpu.take_timeline_, "wavejit_simgpu_take_timeline");
   ::dlclose(library);  // the library's own handle keeps it
   if (!whole) return std::nullopt;
   return gpu;
@@ -50,6 +51,14 @@ void SimulatedGpu::set_clock(std::uint32_t workgroups) const { set_clock_(workgr
 std::string SimulatedGpu::take_cycles() const {
   std::string text(take_cycles_(nullptr, 0) + 1, '\0');
   text.resize(take_cycles_(text.data(), text.size()));
+  return text;
+}
+
+void SimulatedGpu::set_timeline(std::uint64_t cycles) const { set_timeline_(cycles); }
+
+std::string SimulatedGpu::take_timeline() const {
+  std::string text(take_timeline_(nullptr, 0) + 1, '\0');
+  text.resize(take_timeline_(text.data(), text.size()));
   return text;
 }
 

@@ -24,6 +24,10 @@ class SimulatedGpu {
   void set_clock(std::uint32_t workgroups) const;
   // What the clock found out since the last call, one JSON object a launch and line.
   std::string take_cycles() const;
+  // Keeps so many cycles of each launch that is timed; 0: none.
+  void set_timeline(std::uint64_t cycles) const;
+  // Of the last launch that was timed, as Chrome's trace format.
+  std::string take_timeline() const;
 
  private:
   decltype(&wavejit_simgpu_get_settings) get_settings_ = nullptr;
@@ -32,6 +36,8 @@ class SimulatedGpu {
   decltype(&wavejit_simgpu_take_reports) take_reports_ = nullptr;
   decltype(&wavejit_simgpu_set_clock) set_clock_ = nullptr;
   decltype(&wavejit_simgpu_take_cycles) take_cycles_ = nullptr;
+  decltype(&wavejit_simgpu_set_timeline) set_timeline_ = nullptr;
+  decltype(&wavejit_simgpu_take_timeline) take_timeline_ = nullptr;
 };
 
 }  // namespace wavejit::tools::sweep

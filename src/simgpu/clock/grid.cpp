@@ -96,8 +96,7 @@ std::vector<uint64_t> choose_sample(uint64_t first, uint64_t step, uint64_t coun
 }
 
 std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape,
-                                                 std::span<const WorkgroupTrace> traces, uint64_t timeline_first,
-                                                 uint64_t timeline_last) {
+                                                 std::span<const WorkgroupTrace> traces, uint64_t timeline) {
   const targets::Target& target = program.target();
   GridResult grid;
   grid.workgroups = shape.total();
@@ -119,8 +118,6 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
     const bool has_partner = i + 1 < traces.size() && traces[i + 1].workgroup == traces[i].workgroup + dies;
     ComputeUnitRequest request;
     request.resident = grid.resident;
-    request.timeline_first = timeline_first;
-    request.timeline_last = i == 0 ? timeline_last : timeline_first;
     request.neighbours.compute_units = static_cast<unsigned>(active);
     request.neighbours.compute_units_of_die = static_cast<unsigned>((active + dies - 1) / dies);
     if (has_partner) {
@@ -138,6 +135,13 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
     }
     auto unit = run_compute_unit(program, request);
     if (!unit) return std::unexpected(std::format("workgroup {}: {}", traces[i].workgroup, unit.error()));
+    if (timeline != 0 && i == 0) {
+      // Where the middle is shows only now; a second run is the same to the cycle.
+      request.timeline_first = unit->cycles / 2;
+      request.timeline_last = request.timeline_first + timeline;
+      unit = run_compute_unit(program, request);
+      if (!unit) return std::unexpected(unit.error());
+    }
     uint64_t cycles = 0;
     for (unsigned r = 0; r < grid.resident; ++r) {
       uint64_t begin = std::numeric_limits<uint64_t>::max();

@@ -45,8 +45,8 @@ struct GridResult {
   std::vector<ComputeUnitResult> units;  ///< one for each pair of the sample
 };
 
+/// `timeline`: of the first unit, events of so many cycles in the middle of its time are kept.
 std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape,
-                                                 std::span<const WorkgroupTrace> traces, uint64_t timeline_first = 0,
-                                                 uint64_t timeline_last = 0);
+                                                 std::span<const WorkgroupTrace> traces, uint64_t timeline = 0);
 
 }  // namespace wavejit::simgpu::clock

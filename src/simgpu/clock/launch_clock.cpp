@@ -3,6 +3,7 @@
 #include "simgpu/checks/workgroup_checks.h"
 #include "simgpu/clock/grid.h"
 #include "simgpu/clock/report.h"
+#include "simgpu/clock/timeline.h"
 #include "simgpu/launch/launch.h"
 #include "targets/targets.h"
 
@@ -21,6 +22,28 @@ void ClockLog::set_sample(uint32_t workgroups) {
 uint32_t ClockLog::sample() const {
   const std::scoped_lock lock(mutex_);
   return sample_;
+}
+
+void ClockLog::set_timeline(uint64_t cycles) {
+  const std::scoped_lock lock(mutex_);
+  timeline_ = cycles;
+}
+
+uint64_t ClockLog::timeline() const {
+  const std::scoped_lock lock(mutex_);
+  return timeline_;
+}
+
+void ClockLog::set_trace(std::string json) {
+  const std::scoped_lock lock(mutex_);
+  trace_ = std::move(json);
+}
+
+std::string ClockLog::take_trace(size_t capacity) {
+  const std::scoped_lock lock(mutex_);
+  std::string text = trace_;
+  if (text.size() < capacity) trace_.clear();
+  return text;
 }
 
 void ClockLog::add(std::string json) {
@@ -68,7 +91,9 @@ void LaunchClock::finish() {
   shape.waves = ((size[0] * size[1] * size[2]) + wave_lanes - 1) / wave_lanes;
   shape.vgprs = launch_->descriptor->vgprs();
   shape.lds_bytes = launch_->lds_bytes;
-  const auto grid = time_grid(program, shape, recorder_->traces());
+  const uint64_t timeline = ClockLog::instance().timeline();
+  const auto grid = time_grid(program, shape, recorder_->traces(), timeline);
+  if (grid && timeline != 0) ClockLog::instance().set_trace(chrome_trace(kernel, grid->units.front(), program));
   ClockLog::instance().add(grid ? grid_json(kernel, shape, *grid, program)
                                 : refusal_json(kernel, *launch_->target, grid.error()));
 }

@@ -22,13 +22,21 @@ class ClockLog {
   /// At most so many workgroups of each launch are timed; 0: none.
   void set_sample(uint32_t workgroups);
   [[nodiscard]] uint32_t sample() const;
+  /// So many cycles of the first sampled compute unit are kept as a timeline; 0: none.
+  void set_timeline(uint64_t cycles);
+  [[nodiscard]] uint64_t timeline() const;
   void add(std::string json);
   /// All results, one JSON object a line; forgotten unless they do not fit into `capacity` − 1 characters.
   std::string take(size_t capacity);
+  void set_trace(std::string json);
+  /// The timeline of the last launch that was timed, forgotten likewise.
+  std::string take_trace(size_t capacity);
 
  private:
   mutable std::mutex mutex_;
   uint32_t sample_ = 0;
+  uint64_t timeline_ = 0;
+  std::string trace_;
   std::vector<std::string> results_;
 };
 

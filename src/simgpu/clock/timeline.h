@@ -1,0 +1,14 @@
+#pragma once
+// A piece of a compute unit's time as Chrome's trace format, which chrome://tracing and Perfetto show: a process for
+// each SIMD, a track for each wave and one for the matrix pipe. One cycle stands as one microsecond.
+
+#include <string>
+
+#include "simgpu/clock/result.h"
+
+namespace wavejit::simgpu::clock {
+
+[[nodiscard]] std::string chrome_trace(const std::string& kernel, const ComputeUnitResult& unit,
+                                       const Program& program);
+
+}  // namespace wavejit::simgpu::clock
