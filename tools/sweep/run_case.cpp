@@ -122,13 +122,16 @@ class CaseRun {
   }
 
   // Compiles and loads by running as little as the device can.
-  Result<void> warm_up(const Pipeline& pipeline, DeviceCase& device, Outcome& outcome) const {
+  Result<void> warm_up(const Pipeline& pipeline, DeviceCase& device, bool splits_keys, Outcome& outcome) const {
     wavejit_call_report report{};
     report.size = sizeof report;
     Result<void> ran;
-    if (settings_.simulated && settings_.simulated->settings().checks != 0) {
-      // One workgroup of a kernel that merges would read what workgroups that never ran have not written.
-      ran = device.run(pipeline.engine, choose_views(problem_, settings_.sample).front(), &report);
+    const bool checked = settings_.simulated && settings_.simulated->settings().checks != 0;
+    if (checked && splits_keys) {
+      // A workgroup that merges would read what workgroups that did not run have not written.
+      ran = work_ <= settings_.sample
+                ? device.run(pipeline.engine, &report)
+                : device.run(pipeline.engine, choose_views(problem_, settings_.sample).front(), &report);
     } else {
       choose(nullptr, {.first = 0, .step = 1, .count = 1, .total = 0});
       ran = device.run(pipeline.engine, &report);
@@ -238,7 +241,7 @@ class CaseRun {
       outcome = over_budget(pipeline, *workspace + device_bytes(problem_));
       return {};
     }
-    if (auto warm = warm_up(pipeline, device, outcome); !warm) return warm;
+    if (auto warm = warm_up(pipeline, device, *workspace > 0, outcome); !warm) return warm;
     if (const auto [other, added] = pipeline_of_key_.try_emplace(outcome.key, pipeline.name); !added) {
       outcome = set_aside(std::move(outcome), same_kernel, "the kernel that " + other->second + " ran");
       return {};

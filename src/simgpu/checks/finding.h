@@ -17,7 +17,8 @@ struct Wave;
 struct Site {
   const Instruction* instruction = nullptr;
   int wave = -1;
-  std::optional<std::array<uint32_t, 3>> workgroup = {};  ///< where it is another one
+  // With the initialiser a site names only what it has.
+  std::optional<std::array<uint32_t, 3>> workgroup = {};  // NOLINT(readability-redundant-member-init): of another one
 };
 
 struct Finding {
