@@ -47,7 +47,20 @@ inline Checked run_checked(const Assembled& kernel, const std::vector<uint64_t>&
   Checked result;
   result.status = kernel.run(arguments, how.workgroups, {how.threads, 1, 1});
   std::istringstream lines(Process::instance().take_findings(SIZE_MAX));
-  for (std::string line; std::getline(lines, line);) result.findings.push_back(nlohmann::json::parse(line));
+  for (std::string line; std::getline(lines, line);) {
+    result.findings.push_back(nlohmann::json::parse(line));
+    // What every finding says, whatever the check.
+    const nlohmann::json& finding = result.findings.back();
+    for (const char* text : {"check", "kernel", "function", "instruction", "text"})
+      EXPECT_FALSE(finding.at(text).get<std::string>().empty()) << text << ": " << line;
+    EXPECT_TRUE(finding.at("offset").is_number_unsigned()) << line;
+    EXPECT_EQ(finding.at("workgroup").size(), 3U) << line;
+    EXPECT_GE(finding.at("wave"), 0) << line;
+    if (finding.contains("source")) {
+      EXPECT_FALSE(finding.at("source").at("instruction").get<std::string>().empty()) << line;
+      EXPECT_TRUE(finding.at("source").at("offset").is_number_unsigned()) << line;
+    }
+  }
   return result;
 }
 

@@ -1,0 +1,151 @@
+#include "mutation.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <format>
+#include <span>
+
+#include "analysis/kernel_code.h"
+
+namespace wavejit::tests {
+namespace {
+
+using simgpu::Instruction;
+
+constexpr std::uint32_t s_nop_0 = 0xbf800000;
+// s_waitcnt of gfx9: vmcnt in bits 3:0 and 15:14, lgkmcnt in 11:8 (CDNA3 ISA, S_WAITCNT).
+constexpr std::uint32_t most_vector = 63;
+constexpr std::uint32_t most_local = 15;
+constexpr std::uint32_t vector_of(std::uint32_t word) { return (word & 0xf) | ((word >> 10) & 0x30); }
+constexpr std::uint32_t local_of(std::uint32_t word) { return (word >> 8) & 0xf; }
+constexpr std::uint32_t with_vector(std::uint32_t word, std::uint32_t count) {
+  return (word & ~0xc00fU) | (count & 0xf) | ((count & 0x30) << 10);
+}
+constexpr std::uint32_t with_local(std::uint32_t word, std::uint32_t count) { return (word & ~0xf00U) | (count << 8); }
+
+// Instructions that decide which lanes, keys or rows count: lane masks, selects by them, and clamped ranges.
+bool is_mask(const Instruction& instruction) {
+  const std::string_view name = instruction.mnemonic;
+  if (name.starts_with("v_cndmask") || name.starts_with("v_cmp")) return true;
+  if (name.starts_with("s_min") || name.starts_with("s_max") || name.starts_with("s_cselect")) return true;
+  if (name.contains("saveexec") || name.contains("wrexec")) return true;
+  return instruction.instruction_class == simgpu::InstructionClass::scalar && instruction.destination_count != 0 &&
+         instruction.destination[0].is_scalar() && instruction.destination[0].index == simgpu::sgpr_exec;
+}
+
+class Mutator {
+ public:
+  Mutator(const std::vector<std::byte>& code_object, const analysis::KernelCode& code, std::size_t place)
+      : original_(code_object), code_(code), place_(place) {}
+
+  std::vector<Mutation> all() {
+    const std::span<const Instruction> instructions = code_.instructions();
+    for (std::size_t i = 0; i < instructions.size(); ++i) {
+      instruction_ = &instructions[i];
+      next_ = i + 1 < instructions.size() ? &instructions[i + 1] : nullptr;
+      mutate();
+    }
+    return std::move(mutations_);
+  }
+
+ private:
+  void mutate() {
+    const std::uint32_t word = instruction_->immediate;
+    if (instruction_->mnemonic == "s_waitcnt") {
+      const std::uint32_t vector = vector_of(word);
+      const std::uint32_t local = local_of(word);
+      const bool both = vector != most_vector && local != most_local;
+      remove(Change::wait_removed);
+      if (both) replace(Change::vector_wait_removed, with_vector(word, most_vector));
+      if (both) replace(Change::local_wait_removed, with_local(word, most_local));
+      if (vector + 1 < most_vector) replace(Change::vector_wait_looser, with_vector(word, vector + 1));
+      if (local + 1 < most_local) replace(Change::local_wait_looser, with_local(word, local + 1));
+    } else if (instruction_->mnemonic == "s_barrier") {
+      remove(Change::barrier_removed);
+    } else if (instruction_->mnemonic == "s_nop") {
+      remove(Change::nop_removed);
+      if ((word & 0xf) != 0) replace(Change::nop_shorter, word - 1);
+    } else if (is_mask(*instruction_)) {
+      remove(Change::mask_removed);
+    }
+  }
+
+  Mutation& add(Change change) {
+    return mutations_.emplace_back(Mutation{.change = change,
+                                            .offset = instruction_->offset_in_function,
+                                            .instruction = code_.text(*instruction_),
+                                            .next = next_ != nullptr ? std::string(next_->mnemonic) : "",
+                                            .code_object = original_});
+  }
+
+  // The immediate of an instruction of one word.
+  void replace(Change change, std::uint32_t immediate) {
+    Mutation& mutation = add(change);
+    const auto half = static_cast<std::uint16_t>(immediate);
+    std::memcpy(mutation.code_object.data() + place_ + instruction_->offset_in_function, &half, sizeof half);
+  }
+
+  void remove(Change change) {
+    Mutation& mutation = add(change);
+    std::byte* function = mutation.code_object.data() + place_;
+    const std::uint32_t gone = instruction_->offset_in_function;
+    const std::uint32_t bytes = instruction_->bytes;
+    // Branches first, while they stand where they stood. Their distance counts words from the next instruction.
+    for (const Instruction& branch : code_.instructions()) {
+      if (branch.target == nullptr) continue;
+      const std::uint32_t from = branch.offset_in_function + branch.bytes;
+      const std::uint32_t to = branch.target->offset_in_function;
+      int distance = static_cast<std::int16_t>(branch.immediate);
+      if (from <= gone && gone < to) distance -= static_cast<int>(bytes / 4);
+      if (to <= gone && gone < from) distance += static_cast<int>(bytes / 4);
+      const auto half = static_cast<std::uint16_t>(distance);
+      std::memcpy(function + branch.offset_in_function, &half, sizeof half);
+    }
+    const Instruction& last = code_.instructions().back();
+    const std::uint32_t end = last.offset_in_function + last.bytes;
+    std::memmove(function + gone, function + gone + bytes, end - gone - bytes);
+    for (std::uint32_t at = end - bytes; at < end; at += 4) std::memcpy(function + at, &s_nop_0, sizeof s_nop_0);
+  }
+
+  const std::vector<std::byte>& original_;
+  const analysis::KernelCode& code_;
+  std::size_t place_;  // of the function in the code object
+  const Instruction* instruction_ = nullptr;
+  const Instruction* next_ = nullptr;
+  std::vector<Mutation> mutations_;
+};
+
+}  // namespace
+
+std::string_view to_text(Change change) {
+  constexpr std::array<std::string_view, 9> names = {"wait_removed",       "vector_wait_removed", "local_wait_removed",
+                                                     "vector_wait_looser", "local_wait_looser",   "barrier_removed",
+                                                     "nop_removed",        "nop_shorter",         "mask_removed"};
+  return names[static_cast<std::size_t>(change)];
+}
+
+std::string Mutation::name() const {
+  // Of masks the registers say nothing that lasts.
+  const std::string_view shown = change == Change::mask_removed
+                                     ? std::string_view(instruction).substr(0, instruction.find(' '))
+                                     : std::string_view(instruction);
+  return std::format("{} {} | {}", to_text(change), shown, next);
+}
+
+std::expected<std::vector<Mutation>, std::string> mutations_of(const std::vector<std::byte>& code_object) {
+  const auto code = analysis::KernelCode::read(code_object);
+  if (!code) return std::unexpected(code.error());
+  const std::span<const std::uint8_t> bytes = code->instructions().front().function->code;
+  const auto* first = reinterpret_cast<const std::uint8_t*>(code_object.data());
+  const auto* found = std::search(first, first + code_object.size(), bytes.begin(), bytes.end());
+  if (found == first + code_object.size()) return std::unexpected("the function's bytes are not in the code object");
+  for (const Instruction& instruction : code->instructions()) {
+    // Both would point elsewhere once something before them is gone.
+    if (instruction.mnemonic == "s_getpc_b64" || instruction.mnemonic == "s_call_b64")
+      return std::unexpected("the kernel has " + code->text(instruction) + ": its code cannot be moved");
+  }
+  return Mutator(code_object, *code, static_cast<std::size_t>(found - first)).all();
+}
+
+}  // namespace wavejit::tests

@@ -1,0 +1,223 @@
+// Every wait, barrier, wait state and mask of the shipped kernels is there for a reason, and the checks know it: taking
+// one out is reported, or makes the result another one, or redundant.txt says why nobody can tell.
+//
+//   simgpu_mutation_tests                some of every kernel
+//   simgpu_mutation_tests --all          every one of them; redundant.txt must then be exact
+//   simgpu_mutation_tests --all --print  and what redundant.txt would have to list
+#include "mutation.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <ostream>
+#include <sstream>
+#include <string_view>
+
+#include "subject.h"
+#include "targets/targets.h"
+#include "templates/attention_forward/parameters.h"
+
+namespace wavejit::tests {
+namespace {
+
+using attention_forward::DataType;
+using attention_forward::Mask;
+using attention_forward::Pipeline;
+using ForwardSpec = attention_forward::KernelSpec;
+
+bool all_of_them = false;
+bool prints = false;
+constexpr std::size_t sample = 14;  // of a kernel
+
+struct Case {
+  std::string name;
+  std::vector<families::KernelSpec> kernels;
+  std::size_t mutated = 0;
+  std::vector<SubjectProblem> problems;
+};
+void PrintTo(const Case& which, std::ostream* out) { *out << which.name; }
+
+ForwardSpec forward(const std::string& target, Pipeline pipeline, int head_dim, int queries, Mask mask = Mask::causal) {
+  return {.dtype = DataType::bf16,
+          .head_dim_qk = head_dim,
+          .head_dim_v = head_dim,
+          .mask = mask,
+          .lse = true,
+          .pipeline = pipeline,
+          .tile_queries = queries,
+          .output_store = attention_forward::default_output_store(*targets::find_target(target)),
+          .target = target};
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  const auto add = [&](const std::string& name, const ForwardSpec& spec, std::vector<SubjectProblem> problems) {
+    all.push_back({.name = name, .kernels = {spec}, .mutated = 0, .problems = std::move(problems)});
+  };
+  // A ragged last tile of queries and of keys, several whole ones before it, and walks of every short length; sequences
+  // one behind the other, keys that do not count, and arrays of lengths that must be cut to what is there.
+  std::vector<SubjectProblem> large = {{.queries = 300, .keys = 333},
+                                       {.queries = 200, .keys = 600, .sink = true},
+                                       {.queries = 62, .keys = 62},
+                                       {.queries = 62, .keys = 126},
+                                       {.queries = 62, .keys = 190},
+                                       {.queries = 90, .keys = 30, .sink = true},
+                                       {.queries = 70, .keys = 70, .query_heads = 4, .dies = 2}};
+  std::vector<SubjectProblem> few = {{.queries = 30, .keys = 460},
+                                     {.queries = 5, .keys = 130, .sink = true},
+                                     {.queries = 31, .keys = 31},
+                                     {.queries = 31, .keys = 62},
+                                     {.queries = 31, .keys = 95},
+                                     {.queries = 31, .keys = 126},
+                                     {.queries = 31, .keys = 10, .sink = true},
+                                     {.queries = 20, .keys = 70, .query_heads = 4, .dies = 2}};
+  std::vector<SubjectProblem> cut = {
+      {.queries = 5, .keys = 600, .sink = true},
+      {.queries = 70, .keys = 540},
+      {.queries = 5, .keys = 2100},
+      {.queries = 5, .keys = 2100, .key_lengths = {0}},
+      {.queries = 5, .keys = 600, .wants_lse = false},
+      {.queries = 90, .keys = 300, .sink = true},
+      {.queries = 400, .keys = 300},
+      {.queries = 25, .keys = 300, .query_starts = {0, 7, 32}, .key_starts = {0, 20, 320}},
+      {.queries = 10, .keys = 600, .key_lengths = {150}},
+      {.queries = 20, .keys = 300, .query_heads = 4, .dies = 2}};
+  const std::vector<SubjectProblem> sequences = {
+      {.queries = 25, .keys = 150, .query_starts = {0, 7, 32}, .key_starts = {0, 150, 260}},
+      {.queries = 10, .keys = 200, .key_starts = {0, 200}, .key_lengths = {150}},
+      // Before the tensor, backwards, beyond it, and longer than the longest.
+      {.queries = 30, .keys = 100, .query_starts = {-7, 20, 900, 40}, .wrong = true},
+      {.queries = 30, .keys = 100, .query_starts = {290, 10, 300}, .wrong = true},
+      {.queries = 10,
+       .keys = 90,
+       .query_starts = {0, 10, 20, 30, 40},
+       .key_starts = {-5, 80, 70, 900, 120},
+       .wrong = true},
+      {.queries = 10, .keys = 50, .query_starts = {0, 30}, .key_starts = {0, 150}, .wrong = true},
+      {.queries = 10, .keys = 100, .key_lengths = {-3}, .wrong = true},
+      {.queries = 31, .keys = 10, .sink = true, .wrong = true},  // sinks of −∞
+      {.queries = 10, .keys = 100, .key_lengths = {170}, .wrong = true},
+      {.queries = 30, .keys = 30, .zero_scale = true}};
+  for (std::vector<SubjectProblem>* problems : {&large, &few, &cut})
+    problems->insert(problems->end(), sequences.begin(), sequences.end());
+  for (const int head_dim : {64, 128}) {
+    const std::string d = "_d" + std::to_string(head_dim);
+    add("dualwave_gfx950" + d, forward("gfx950", Pipeline::dualwave, head_dim, 256), large);
+    add("interleaved_gfx942" + d, forward("gfx942", Pipeline::interleaved, head_dim, 128), large);
+    for (const std::string target : {"gfx942", "gfx950"})
+      add("generic_" + target + d, forward(target, Pipeline::generic, head_dim, 128), large);
+  }
+  add("few_rows_gfx950", forward("gfx950", Pipeline::generic, 128, 32), few);
+  for (const std::string target : {"gfx942", "gfx950"}) {
+    ForwardSpec split = forward(target, Pipeline::generic, 128, target == "gfx942" ? 128 : 32);
+    split.lse = false;
+    split.output_store = attention_forward::OutputStore::scalar;
+    split.split_keys = attention_forward::split_keys;
+    const attention_combine::KernelSpec combine = attention_combine::combine_of(split);
+    all.push_back({.name = "split_" + target, .kernels = {split, combine}, .mutated = 0, .problems = cut});
+    all.push_back({.name = "combine_" + target, .kernels = {split, combine}, .mutated = 1, .problems = cut});
+  }
+  return all;
+}
+
+// "<kernel> <count> <mutation>: <reason>", # begins a comment.
+struct Redundant {
+  std::size_t count = 0;
+  std::string reason;
+};
+std::map<std::string, std::map<std::string, Redundant>> read_list() {
+  std::map<std::string, std::map<std::string, Redundant>> list;
+  std::ifstream file(WAVEJIT_REDUNDANT_LIST);
+  EXPECT_TRUE(file) << WAVEJIT_REDUNDANT_LIST;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line.starts_with('#')) continue;
+    std::istringstream words(line);
+    std::string kernel;
+    Redundant entry;
+    words >> kernel >> entry.count;
+    std::string rest;
+    std::getline(words, rest);
+    const std::size_t colon = rest.find(": ");
+    EXPECT_TRUE(entry.count != 0 && colon != std::string::npos) << "not an entry: " << line;
+    if (colon == std::string::npos) continue;
+    entry.reason = rest.substr(colon + 2);
+    EXPECT_TRUE(list[kernel].emplace(rest.substr(1, colon - 1), entry).second) << "twice: " << line;
+  }
+  return list;
+}
+
+class Mutations : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Mutations, AreNoticed) {
+  const Case& which = GetParam();
+  const Subject subject(which.kernels, which.problems);
+  ASSERT_EQ(subject.problem(), "");
+  const auto mutations = mutations_of(subject.code_object(which.mutated));
+  ASSERT_TRUE(mutations) << mutations.error();
+  const std::set<std::uint32_t>& visited = subject.visited(which.mutated);
+  ASSERT_FALSE(visited.empty());
+  std::vector<const Mutation*> wanted;
+  for (const Mutation& mutation : *mutations) {
+    // In front of the entry stands what old firmware runs instead.
+    if (mutation.offset >= *visited.begin()) wanted.push_back(&mutation);
+  }
+  ASSERT_FALSE(wanted.empty());
+  const std::map<std::string, Redundant> listed = read_list()[which.name];
+  std::map<std::string, std::size_t> unnoticed;
+  std::map<std::string, std::map<std::string, int>> counts;  // by change: by what noticed it
+  const std::size_t step = all_of_them ? 1 : std::max<std::size_t>(wanted.size() / sample, 1);
+  for (std::size_t i = 0; i < wanted.size(); i += step) {
+    const Mutation& mutation = *wanted[i];
+    const bool runs = visited.contains(mutation.offset);
+    const Outcome outcome =
+        runs ? subject.run(which.mutated, mutation.code_object) : Outcome{.checks = {}, .first = {}, .differs = false};
+    ++counts[std::string(to_text(mutation.change))]
+            [!outcome.checks.empty() ? "reported" : (outcome.differs ? "another result" : "unnoticed")];
+    if (outcome.caught()) continue;
+    ++unnoticed[mutation.name()];
+    if (prints)
+      std::cout << "# " << which.name << ' ' << std::hex << mutation.offset << std::dec << ' ' << mutation.name()
+                << "   " << mutation.instruction << (runs ? "" : " (never runs)") << '\n';
+    EXPECT_TRUE(listed.contains(mutation.name()))
+        << which.name << ", offset " << mutation.offset << ": " << mutation.name() << " (" << mutation.instruction
+        << ") changes nothing that can be seen" << (runs ? "" : ": no problem here runs it");
+  }
+  for (const auto& [change, by] : counts) {
+    std::cout << which.name << ' ' << change << ':';
+    for (const auto& [who, count] : by) std::cout << ' ' << count << ' ' << who;
+    std::cout << '\n';
+  }
+  if (!all_of_them) return;
+  for (const auto& [name, count] : unnoticed) {
+    if (prints) std::cout << which.name << ' ' << count << ' ' << name << ": \n";
+    if (listed.contains(name))
+      EXPECT_EQ(count, listed.at(name).count) << which.name << ": the list has another count of " << name;
+  }
+  for (const auto& [name, entry] : listed)
+    EXPECT_TRUE(unnoticed.contains(name)) << which.name << ": " << name << " is on the list, and is noticed now";
+}
+
+INSTANTIATE_TEST_SUITE_P(Shipped, Mutations, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace wavejit::tests
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--all") {
+      wavejit::tests::all_of_them = true;
+    } else if (word == "--print") {
+      wavejit::tests::prints = true;
+    } else {
+      std::cerr << "unknown: " << word << "; --all and --print are known\n";
+      return 2;
+    }
+  }
+  return RUN_ALL_TESTS();
+}
