@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "cache/archive.h"
@@ -50,19 +51,38 @@ std::expected<TransferResult, std::string> copy_entries(Cache& from, Cache& to,
   return result;
 }
 
-std::expected<TransferResult, std::string> pack_entries(Cache& from, const std::string& archive,
-                                                        const std::vector<std::string>& targets) {
-  IoInterface& io = from.io();
+namespace {
+
+// An archive with what `fill` adds to it, kept under its name if that went well.
+template <typename Fill>
+ArchiveWriter::Outcome write_archive(IoInterface& io, const std::string& archive, Fill fill) {
   const std::string folder = archive.find('/') == std::string::npos ? "." : parent_of(archive);
   auto temporary = create_temporary(io, folder.empty() ? "/" : folder, readable_by_all);
   if (!temporary) return std::unexpected(temporary.error());
   ArchiveWriter writer(io, temporary->file.number(), temporary->path);
-  TransferResult result;
-  Outcome outcome = writer.begin();
-  std::set<std::pair<std::string, std::string>> seen;
-  bool whole = false;
+  ArchiveWriter::Outcome outcome = writer.begin();
   try {
-    whole = from.visit([&](const Visited& visited) {
+    if (outcome) outcome = fill(writer);
+    if (outcome) outcome = writer.finish();
+  } catch (const std::exception& error) {
+    outcome = std::unexpected(error.what());
+  }
+  if (!outcome) {
+    discard(io, *temporary);
+    return outcome;
+  }
+  return keep_as(io, *temporary, archive);
+}
+
+}  // namespace
+
+std::expected<TransferResult, std::string> pack_entries(Cache& from, const std::string& archive,
+                                                        const std::vector<std::string>& targets) {
+  TransferResult result;
+  std::set<std::pair<std::string, std::string>> seen;
+  const auto fill = [&](ArchiveWriter& writer) {
+    ArchiveWriter::Outcome outcome;
+    const bool whole = from.visit([&](const Visited& visited) {
       if (!outcome) return;
       if (visited.entry == nullptr) {
         ++result.damaged;
@@ -77,16 +97,10 @@ std::expected<TransferResult, std::string> pack_entries(Cache& from, const std::
       ++result.copied;
       result.bytes += visited.file_bytes;
     });
-    if (outcome) outcome = writer.finish();
-  } catch (const std::exception& error) {
-    outcome = std::unexpected(error.what());
-  }
-  if (!outcome || !whole) {
-    discard(io, *temporary);
-    if (!outcome) return std::unexpected(outcome.error());
-    return not_read_to_its_end();
-  }
-  if (outcome = keep_as(io, *temporary, archive); !outcome) return std::unexpected(outcome.error());
+    if (outcome && !whole) outcome = not_read_to_its_end();
+    return outcome;
+  };
+  if (auto written = write_archive(from.io(), archive, fill); !written) return std::unexpected(written.error());
   return result;
 }
 
@@ -160,6 +174,23 @@ std::expected<TransferResult, std::string> pull_entries(RemoteStore& from, Cache
     }
   }
   return result;
+}
+
+std::expected<void, std::string> pack_keys(Cache& from, const std::string& archive, std::vector<Key> keys) {
+  const auto name = [](const Key& key) { return std::tie(key.target_id(), key.digest().bytes); };
+  std::ranges::sort(keys, {}, name);
+  const auto repeated = std::ranges::unique(keys, {}, name);
+  keys.erase(repeated.begin(), repeated.end());
+  return write_archive(from.io(), archive, [&](ArchiveWriter& writer) {
+    ArchiveWriter::Outcome outcome;
+    for (const Key& key : keys) {
+      const auto hit = from.lookup(key);
+      if (!hit) return ArchiveWriter::Outcome(std::unexpected("not in the cache (any more): " + key.text()));
+      outcome = writer.add(key.digest(), hit->file());
+      if (!outcome) break;
+    }
+    return outcome;
+  });
 }
 
 }  // namespace wavejit::cache

@@ -37,5 +37,8 @@ std::expected<TransferResult, std::string> push_entries(Cache& from, RemoteStore
 // What a remote layer has, to `to`; each is verified as for a load.
 std::expected<TransferResult, std::string> pull_entries(RemoteStore& from, Cache& to,
                                                         const std::vector<std::string>& targets);
+// One archive of these keys and no others, each once, looked for in `from` and its layers. If one of them is not there,
+// it is named and nothing is written. The same keys give the same bytes.
+std::expected<void, std::string> pack_keys(Cache& from, const std::string& archive, std::vector<Key> keys);
 
 }  // namespace wavejit::cache
