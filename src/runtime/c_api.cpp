@@ -19,6 +19,7 @@
 #include "runtime/parsed_problem.h"
 #include "runtime/prebuild.h"
 #include "runtime/struct_size.h"
+#include "wavejit/prebuild.h"
 #include "wavejit/wavejit.h"
 
 struct wavejit_engine {
@@ -119,6 +120,21 @@ void visit_entry(const cache::Visited& visited, wavejit_cache_callback callback,
     }
   }
   callback(context, &entry);
+}
+
+const char* text_of(const std::string* given) { return given != nullptr ? given->c_str() : nullptr; }
+
+// Adds the lines to a request and does it.
+Result<void> run_prebuild(const wavejit_engine_options* options, const char* const* descriptors, size_t count,
+                          PrebuildRequest& request, const PrebuildTell& tell) {
+  for (size_t i = 0; descriptors != nullptr && i < count; ++i) {
+    const std::string name = "descriptors[" + std::to_string(i) + "]";
+    if (auto given = require(descriptors[i], name.c_str(), "a problem descriptor"); !given) return given;
+    request.descriptors.emplace_back(descriptors[i]);
+  }
+  auto config = configuration(options);
+  if (!config) return std::unexpected(std::move(config.error()));
+  return prebuild(*config, request, process_codegen(), tell);
 }
 
 }  // namespace
@@ -334,15 +350,11 @@ wavejit_status wavejit_prebuild(const wavejit_engine_options* options, const cha
                                 const char* targets, int32_t jobs, wavejit_prebuild_callback progress, void* context) {
   return guarded([&]() -> Result<void> {
     if (auto given = require(targets, "targets", "a comma-separated list"); !given) return given;
-    PrebuildRequest request{.descriptors = {}, .everything = descriptors == nullptr, .targets = targets, .jobs = jobs};
-    for (size_t i = 0; descriptors != nullptr && i < count; ++i) {
-      const std::string name = "descriptors[" + std::to_string(i) + "]";
-      if (auto given = require(descriptors[i], name.c_str(), "a problem descriptor"); !given) return given;
-      request.descriptors.emplace_back(descriptors[i]);
-    }
-    auto config = configuration(options);
-    if (!config) return std::unexpected(std::move(config.error()));
-    return prebuild(*config, request, process_codegen(), [&](const PrebuildProgress& state) {
+    PrebuildRequest request;
+    request.everything = descriptors == nullptr;
+    request.targets = targets;
+    request.jobs = jobs;
+    return run_prebuild(options, descriptors, count, request, [&](const PrebuildProgress& state) {
       if (progress == nullptr) return;
       wavejit_prebuild_progress out{};
       out.size = sizeof out;
@@ -351,8 +363,63 @@ wavejit_status wavejit_prebuild(const wavejit_engine_options* options, const cha
       out.compiled = state.compiled;
       out.present = state.present;
       out.failed = state.failed;
-      out.kernel_spec = state.kernel_spec != nullptr ? state.kernel_spec->c_str() : nullptr;
-      out.failure = state.failure != nullptr ? state.failure->c_str() : nullptr;
+      out.kernel_spec = text_of(state.kernel_spec);
+      out.failure = text_of(state.failure);
+      progress(context, &out);
+    });
+  });
+}
+
+wavejit_status wavejit_prebuild_list(const wavejit_engine_options* options, const wavejit_prebuild_arguments* arguments,
+                                     wavejit_prebuild_list_callback progress, void* context) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(arguments, "arguments", "a struct wavejit_prebuild_arguments"); !given) return given;
+    if (auto size = check_struct_size(arguments, "arguments", sizeof *arguments); !size) return size;
+    PrebuildRequest request;
+    request.everything = arguments->descriptors == nullptr;
+    request.jobs = arguments->jobs;
+    request.whole = false;
+    switch (arguments->mode) {
+      case WAVEJIT_PREBUILD_COMPILE:
+        request.mode = PrebuildMode::compile;
+        break;
+      case WAVEJIT_PREBUILD_VERIFY:
+        request.mode = PrebuildMode::verify;
+        break;
+      case WAVEJIT_PREBUILD_VERIFY_ON_DEVICE:
+        request.mode = PrebuildMode::verify_on_device;
+        break;
+      default:
+        return fail(WAVEJIT_INVALID_ARGUMENT, "arguments.mode = " + std::to_string(arguments->mode) +
+                                                  "; accepted: 0 to 2, enum wavejit_prebuild_mode");
+    }
+    if (arguments->targets != nullptr) {
+      request.targets = arguments->targets;
+    } else if (request.mode != PrebuildMode::verify_on_device) {
+      return require(arguments->targets, "arguments.targets", "a comma-separated list");
+    }
+    if (arguments->shard != 0 || arguments->shards != 0) {
+      request.shard = arguments->shard;
+      request.shards = arguments->shards;
+    }
+    if (arguments->output != nullptr) request.output = arguments->output;
+    request.archive = arguments->archive != 0;
+    return run_prebuild(options, arguments->descriptors, arguments->count, request, [&](const PrebuildProgress& state) {
+      if (progress == nullptr) return;
+      wavejit_prebuild_list_progress out{};
+      out.size = sizeof out;
+      out.done = state.done;
+      out.total = state.total;
+      out.compiled = state.compiled;
+      out.copied = state.copied;
+      out.present = state.present;
+      out.failed = state.failed;
+      out.refused = state.refused;
+      out.kernel_spec = text_of(state.kernel_spec);
+      out.failure = text_of(state.failure);
+      out.descriptor = text_of(state.descriptor);
+      out.line = state.line;
+      out.target = text_of(state.target);
       progress(context, &out);
     });
   });

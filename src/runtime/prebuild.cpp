@@ -1,195 +1,231 @@
 #include "runtime/prebuild.h"
 
-#include <algorithm>
-#include <atomic>
+#include <memory>
 #include <mutex>
-#include <set>
-#include <thread>
+#include <new>
+#include <optional>
 #include <utility>
 
-#include "runtime/descriptor.h"
-#include "runtime/engine.h"
+#include "cache/transfer.h"
 #include "runtime/kernel_source.h"
-#include "runtime/route.h"
-#include "runtime/splits.h"
+#include "runtime/prebuild_plan.h"
+#include "runtime/prebuild_verify.h"
+#include "runtime/workers.h"
 #include "targets/targets.h"
-#include "templates/attention_combine/spec.h"
 
 namespace wavejit::runtime {
 namespace {
 
 using families::KernelSpec;
 
-constexpr int max_jobs = 1024;
 // Guess: for what is still on its way to the remote layer at the end. A server that is down is not waited for.
 constexpr std::int64_t remote_patience = 30 * cache::nanoseconds_per_second;
 
-Result<std::vector<const targets::Target*>> parse_targets(std::string_view text) {
-  std::vector<const targets::Target*> chosen;
-  while (true) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    const std::string_view name = text.substr(0, comma);
-    const targets::Target* target = targets::find_target(name);
-    if (target == nullptr) {
-      return fail(WAVEJIT_INVALID_ARGUMENT,
-                  "targets: \"" + std::string(name) + "\" is not known; accepted: " + targets::known_targets());
-    }
-    if (std::ranges::find(chosen, target) == chosen.end()) chosen.push_back(target);
-    if (comma == text.size()) return chosen;
-    text.remove_prefix(comma + 1);
-  }
-}
-
-// What calls without modifiers can reach: short queries and long ones, and split keys where the engine's own number of
-// splits says so.
-std::vector<AttentionShape> everything(const targets::Target& target, const Config& config) {
-  std::vector<AttentionShape> shapes;
-  for (AttentionShape shape : supported_shapes(target, toggles_of(config))) {
-    // What queries of every length lead to.
-    for (const auto rows : attention_forward::all_query_rows) {
-      shape.query_rows = rows;
-      shapes.push_back(shape);
-      if (config.kv_splits.value.value_or(1) > 1) shapes.push_back(shape.of_split_kernel());
-    }
-  }
-  return shapes;
-}
-
-Result<std::vector<KernelSpec>> specs_of(const Config& config, const PrebuildRequest& request) {
-  auto chosen = parse_targets(request.targets);
-  if (!chosen) return std::unexpected(std::move(chosen.error()));
-  const Toggles toggles = toggles_of(config);
-  std::vector<AttentionProblem> problems;
-  for (std::size_t i = 0; i < request.descriptors.size(); ++i) {
-    auto descriptor = parse_descriptor(request.descriptors[i]);
-    if (!descriptor) {
-      return fail(descriptor.error().status, "descriptors[" + std::to_string(i) + "]: " + descriptor.error().detail);
-    }
-    problems.push_back(problem_of(*descriptor));
-  }
-  std::vector<KernelSpec> specs;
-  std::set<std::string> seen;  // several problems may need one kernel
-  const auto add = [&](KernelSpec spec) {
-    if (seen.insert(families::to_text(spec)).second) specs.push_back(std::move(spec));
-  };
-  for (const targets::Target* target : *chosen) {
-    std::vector<AttentionShape> shapes;
-    if (request.everything) {
-      shapes = everything(*target, config);
-    } else {
-      for (const AttentionProblem& problem : problems) {
-        const auto plan = plan_splits(problem, *target, config.kv_splits.value);
-        if (!plan) return std::unexpected(plan.error());
-        shapes.push_back(kernel_shape(problem, *plan));
-      }
-    }
-    for (const AttentionShape& shape : shapes) {
-      auto route = choose_route(shape, *target, toggles);
-      if (!route) return std::unexpected(std::move(route.error()));
-      if (shape.split) add(attention_combine::combine_of(route->spec));
-      add(std::move(route->spec));
-    }
-  }
-  if (specs.empty()) {
-    return fail(WAVEJIT_UNSUPPORTED, "no kernel to build for targets " + std::string(request.targets) +
-                                         " with these settings; accepted: what `wavejit supported` lists");
-  }
-  return specs;
-}
+enum class Outcome : std::uint8_t { compiled, copied, present };
 
 // Shared by the workers.
 class Board {
  public:
-  Board(std::uint64_t total, const std::function<void(const PrebuildProgress&)>& tell) : tell_(tell) {
+  explicit Board(const PrebuildTell& tell) : tell_(tell) {}
+
+  void begin(std::uint64_t total) {
     progress_.total = total;
     tell_(progress_);
   }
 
-  void finished(const KernelSpec& spec, const Result<bool>& was_present) {
+  void refused(const PrebuildRequest& request, const RefusedLine& line) {
+    PrebuildProgress told = progress_;
+    told.refused = ++progress_.refused;
+    told.descriptor = &request.descriptors[line.line];
+    told.line = line.line;
+    told.target = line.target.empty() ? nullptr : &line.target;
+    told.failure = &line.why.detail;
+    tell_(told);
+  }
+
+  void finished(const KernelSpec& spec, const Result<Outcome>& outcome) {
     const std::string text = families::to_text(spec);
     const std::scoped_lock lock(mutex_);
     ++progress_.done;
-    if (!was_present) {
+    if (!outcome) {
       ++progress_.failed;
-      if (first_failure_.empty()) first_failure_ = was_present.error().detail;
-    } else if (*was_present) {
-      ++progress_.present;
+      if (!first_failure_) first_failure_ = outcome.error();
     } else {
-      ++progress_.compiled;
+      ++(*outcome == Outcome::present  ? progress_.present
+         : *outcome == Outcome::copied ? progress_.copied
+                                       : progress_.compiled);
     }
-    progress_.kernel_spec = &text;
-    progress_.failure = was_present ? nullptr : &was_present.error().detail;
-    tell_(progress_);
+    PrebuildProgress told = progress_;
+    told.kernel_spec = &text;
+    told.failure = outcome ? nullptr : &outcome.error().detail;
+    tell_(told);
   }
 
   const PrebuildProgress& progress() const { return progress_; }
-  const std::string& first_failure() const { return first_failure_; }
+  const std::optional<Failure>& first_failure() const { return first_failure_; }
 
  private:
-  const std::function<void(const PrebuildProgress&)>& tell_;
+  const PrebuildTell& tell_;
   std::mutex mutex_;
   PrebuildProgress progress_;
-  std::string first_failure_;
+  std::optional<Failure> first_failure_;
 };
 
-// True: it was in the cache; false: it is now.
-Result<bool> build_one(const KernelSpec& spec, KernelSource& source) {
-  auto key = source.key_of(spec);
-  if (!key) return std::unexpected(std::move(key.error()));
-  Phases phases;
-  // What is in memory only is tried once more.
-  if (const auto found = source.from_disk(*key, phases); found && found->on_disk) return true;
-  auto compiled = source.compile(spec, *key, phases);
-  if (!compiled) return std::unexpected(std::move(compiled.error()));
-  if (compiled->by_others) return true;
-  if (!compiled->publish.published)
-    return fail(WAVEJIT_IO_ERROR, families::to_text(spec) + ": not published: " + compiled->publish.reason);
-  return false;
+// What a list's kernels are compiled into, and where they go from there.
+class Destination {
+ public:
+  Destination(const Config& config, const PrebuildRequest& request, CodegenLibrary& codegen, Logger& logger)
+      : source_(on_disk_only(config), codegen, logger) {
+    if (!request.output || request.archive) return;
+    cache::CacheOptions options;
+    options.layers = {{.name = *request.output, .root = *request.output, .writable = true}};
+    options.on_event = source_.cache().options().on_event;
+    options.readable_by_all = true;
+    folder_ = std::make_unique<cache::Cache>(std::move(options));
+  }
+
+  Result<Outcome> make(const KernelSpec& spec) {
+    const auto key = source_.key_of(spec);
+    if (!key) return std::unexpected(key.error());
+    if (folder_ && folder_->lookup(*key)) return Outcome::present;
+    auto made = make_in_cache(spec, *key);
+    if (!made || !folder_) return made;
+    const auto hit = source_.cache().lookup(*key);
+    if (!hit) return fail(WAVEJIT_IO_ERROR, families::to_text(spec) + ": not in the cache (any more)");
+    const cache::Entry& entry = hit->entry();
+    const auto copied = folder_->publish(*key, {.kernels = entry.kernels, .code_object = entry.code_object});
+    if (!copied.published) return std::unexpected(unpublished(spec, copied));
+    return *made == Outcome::compiled ? Outcome::compiled : Outcome::copied;
+  }
+
+  // Waits for what is on its way to the remote layer.
+  bool flush() { return source_.cache().flush_remote(remote_patience); }
+
+  // The archive of all of them, whole or not at all.
+  Result<void> pack(const std::vector<KernelSpec>& specs, const std::string& archive) {
+    std::vector<cache::Key> keys;
+    for (const KernelSpec& spec : specs) {
+      auto key = source_.key_of(spec);
+      if (!key) return std::unexpected(std::move(key.error()));
+      keys.push_back(*std::move(key));
+    }
+    auto packed = cache::pack_keys(source_.cache(), archive, std::move(keys));
+    if (!packed) return fail(WAVEJIT_IO_ERROR, "output = " + archive + ": " + packed.error());
+    return {};
+  }
+
+ private:
+  // What lies in memory only is gone with this process.
+  static Config on_disk_only(Config config) {
+    config.cache_memory = nullptr;
+    return config;
+  }
+
+  static Failure unpublished(const KernelSpec& spec, const cache::PublishResult& publish) {
+    return {WAVEJIT_IO_ERROR, families::to_text(spec) + ": not published: " + publish.reason};
+  }
+
+  Result<Outcome> make_in_cache(const KernelSpec& spec, const cache::Key& key) {
+    Phases phases;
+    if (const auto found = source_.from_disk(key, phases); found && found->on_disk) return Outcome::present;
+    auto compiled = source_.compile(spec, key, phases);
+    if (!compiled) return std::unexpected(std::move(compiled.error()));
+    if (compiled->by_others) return Outcome::present;
+    if (!compiled->publish.published) return std::unexpected(unpublished(spec, compiled->publish));
+    return Outcome::compiled;
+  }
+
+  KernelSource source_;
+  std::unique_ptr<cache::Cache> folder_;
+};
+
+Failure refused_failure(const RefusedLine& line) {
+  return {line.why.status, "descriptors[" + std::to_string(line.line) + "]" +
+                               (line.target.empty() ? std::string() : " on " + line.target) + ": " + line.why.detail};
+}
+
+Result<void> result_of(const Board& board, const PrebuildPlan& plan, const char* what) {
+  if (const auto& first = board.first_failure()) {
+    return fail(first->status, std::to_string(board.progress().failed) + " of " + std::to_string(plan.specs.size()) +
+                                   " kernels " + what + ", the first: " + first->detail);
+  }
+  if (!plan.refused.empty()) return std::unexpected(refused_failure(plan.refused.front()));
+  return {};
+}
+
+Result<void> check_request(const Config& config, const PrebuildRequest& request) {
+  if (auto jobs = check_jobs(request.jobs); !jobs) return jobs;
+  if (request.mode == PrebuildMode::compile && config.cache_mode.value != cache::Mode::read_write) {
+    return fail(WAVEJIT_INVALID_ARGUMENT, "cache_mode = " + std::string(cache::to_text(config.cache_mode.value)) +
+                                              ": prebuild writes the cache; accepted: rw (WAVEJIT_CACHE)");
+  }
+  if (request.archive && !request.output)
+    return fail(WAVEJIT_INVALID_ARGUMENT, "output = null: an archive needs a name; accepted: a path");
+  if (request.output && request.output->empty())
+    return fail(WAVEJIT_INVALID_ARGUMENT, "output = \"\"; accepted: a path, or null for the cache");
+  return {};
+}
+
+Result<void> verify(const Config& config, const PrebuildRequest& request, const PrebuildPlan& plan,
+                    const HipDevice* device, CodegenLibrary& codegen, Board& board) {
+  PrebuildVerifier verifier(config, request, device, codegen);
+  for (const KernelSpec& spec : plan.specs) {
+    const auto good = verifier.check(spec);
+    board.finished(spec, good ? Result<Outcome>(Outcome::present) : std::unexpected(good.error()));
+  }
+  return result_of(board, plan, "are missing or broken");
+}
+
+Result<void> compile(const Config& config, const PrebuildRequest& request, const PrebuildPlan& plan,
+                     CodegenLibrary& codegen, Board& board) {
+  Logger logger(config.log_level.value);
+  Destination destination(config, request, codegen, logger);
+  work_off(plan.specs.size(), request.jobs, [&](std::size_t i) {
+    Result<Outcome> outcome = fail(WAVEJIT_OUT_OF_MEMORY, "out of memory");
+    try {
+      outcome = destination.make(plan.specs[i]);
+    } catch (const std::bad_alloc&) {
+      outcome = fail(WAVEJIT_OUT_OF_MEMORY, "out of memory");
+    }
+    board.finished(plan.specs[i], outcome);
+  });
+  if (!destination.flush()) {
+    logger.write(LogLevel::warning,
+                 "not every kernel reached the remote layer; `wavejit cache push` sends what is missing");
+  }
+  if (auto done = result_of(board, plan, "failed"); !done) return done;
+  if (request.archive) return destination.pack(plan.specs, *request.output);
+  return {};
 }
 
 }  // namespace
 
 Result<void> prebuild(const Config& config, const PrebuildRequest& request, CodegenLibrary& codegen,
-                      const std::function<void(const PrebuildProgress&)>& progress) {
-  if (request.jobs < 0 || request.jobs > max_jobs) {
-    return fail(WAVEJIT_INVALID_ARGUMENT,
-                "jobs = " + std::to_string(request.jobs) + "; accepted: 0 (all cores) to " + std::to_string(max_jobs));
-  }
-  if (config.cache_mode.value != cache::Mode::read_write) {
-    return fail(WAVEJIT_INVALID_ARGUMENT, "cache_mode = " + std::string(cache::to_text(config.cache_mode.value)) +
-                                              ": prebuild writes the cache; accepted: rw (WAVEJIT_CACHE)");
-  }
-  auto specs = specs_of(config, request);
-  if (!specs) return std::unexpected(std::move(specs.error()));
-
-  Logger logger(config.log_level.value);
-  KernelSource source(config, codegen, logger);
-  Board board(specs->size(), progress);
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next.fetch_add(1); i < specs->size(); i = next.fetch_add(1)) {
-      Result<bool> outcome = fail(WAVEJIT_OUT_OF_MEMORY, "out of memory");
-      try {
-        outcome = build_one((*specs)[i], source);
-      } catch (const std::bad_alloc&) {
-        outcome = fail(WAVEJIT_OUT_OF_MEMORY, "out of memory");
-      }
-      board.finished((*specs)[i], outcome);
+                      const PrebuildTell& tell) {
+  if (auto good = check_request(config, request); !good) return good;
+  std::optional<HipDevice> device;
+  PrebuildRequest asked = request;
+  if (request.mode == PrebuildMode::verify_on_device) {
+    auto opened = open_device(config.device.value);
+    if (!opened) return std::unexpected(std::move(opened.error()));
+    device = *std::move(opened);
+    if (asked.targets.empty()) {
+      const targets::Target* target = targets::find_target(device->architecture);
+      asked.targets = target != nullptr ? target->id : std::string_view(device->architecture);
     }
-  };
-  const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
-  const std::size_t jobs = std::min<std::size_t>(request.jobs == 0 ? cores : request.jobs, specs->size());
-  {
-    std::vector<std::jthread> pool;
-    for (std::size_t i = 1; i < jobs; ++i) pool.emplace_back(work);
-    work();
   }
-  if (!source.cache().flush_remote(remote_patience))
-    logger.write(LogLevel::warning,
-                 "not every kernel reached the remote layer; `wavejit cache push` sends what is missing");
-  if (board.progress().failed == 0) return {};
-  return fail(WAVEJIT_COMPILE_FAILED, std::to_string(board.progress().failed) + " of " + std::to_string(specs->size()) +
-                                          " kernels failed, the first: " + board.first_failure());
+  auto plan = plan_prebuild(config, asked);
+  if (!plan) return std::unexpected(std::move(plan.error()));
+  if (request.whole && !plan->refused.empty()) return std::unexpected(refused_failure(plan->refused.front()));
+  if (device) {
+    if (auto right = check_device_of(plan->specs, *device); !right) return right;
+  }
+  Board board(tell);
+  for (const RefusedLine& line : plan->refused) board.refused(request, line);
+  board.begin(plan->specs.size());
+  if (request.mode != PrebuildMode::compile)
+    return verify(config, request, *plan, device ? &*device : nullptr, codegen, board);
+  return compile(config, request, *plan, codegen, board);
 }
 
 }  // namespace wavejit::runtime

@@ -1,20 +1,16 @@
 // Engine::prepare: everything that a call's first time would do, for many problems at once, before any call.
-#include <algorithm>
-#include <atomic>
 #include <mutex>
 #include <new>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "runtime/descriptor.h"
 #include "runtime/engine.h"
+#include "runtime/workers.h"
 
 namespace wavejit::runtime {
 namespace {
-
-constexpr int max_jobs = 1024;
 
 // Lines that lead to one kernel.
 struct Wanted {
@@ -86,10 +82,7 @@ class Board {
 
 Result<void> Engine::prepare(std::span<const char* const> lines, int jobs, std::span<wavejit_status> statuses,
                              const std::function<void(const PrepareProgress&)>& tell) {
-  if (jobs < 0 || jobs > max_jobs) {
-    return fail(WAVEJIT_INVALID_ARGUMENT,
-                "jobs = " + std::to_string(jobs) + "; accepted: 0 (all cores) to " + std::to_string(max_jobs));
-  }
+  if (auto good = check_jobs(jobs); !good) return good;
   Board board(lines, statuses, tell, *logger_);
   std::vector<Wanted> wanted;
   std::unordered_map<std::uint64_t, std::size_t> by_code;
@@ -126,29 +119,19 @@ Result<void> Engine::prepare(std::span<const char* const> lines, int jobs, std::
     Phases phases;
     return obtain(one.shape, lines[one.lines.front()], phases);
   };
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next.fetch_add(1); i < wanted.size(); i = next.fetch_add(1)) {
-      Result<Resolved> outcome = fail(WAVEJIT_OUT_OF_MEMORY, "out of memory");
-      try {
-        outcome = make(wanted[i]);
-      } catch (const std::bad_alloc&) {
-        outcome = fail(WAVEJIT_OUT_OF_MEMORY, "out of memory");
-      }
-      for (const std::size_t line : wanted[i].lines) {
-        const bool first = line == wanted[i].lines.front();
-        board.finished(line, outcome ? nullptr : &outcome.error(),
-                       outcome && first ? outcome->origin : WAVEJIT_ORIGIN_MEMORY);
-      }
+  work_off(wanted.size(), jobs, [&](std::size_t i) {
+    Result<Resolved> outcome = fail(WAVEJIT_OUT_OF_MEMORY, "out of memory");
+    try {
+      outcome = make(wanted[i]);
+    } catch (const std::bad_alloc&) {
+      outcome = fail(WAVEJIT_OUT_OF_MEMORY, "out of memory");
     }
-  };
-  const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
-  const std::size_t workers = std::min(jobs == 0 ? cores : static_cast<std::size_t>(jobs), wanted.size());
-  {
-    std::vector<std::jthread> pool;
-    for (std::size_t i = 1; i < workers; ++i) pool.emplace_back(work);
-    work();
-  }
+    for (const std::size_t line : wanted[i].lines) {
+      const bool first = line == wanted[i].lines.front();
+      board.finished(line, outcome ? nullptr : &outcome.error(),
+                     outcome && first ? outcome->origin : WAVEJIT_ORIGIN_MEMORY);
+    }
+  });
   return board.result();
 }
 

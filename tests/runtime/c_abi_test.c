@@ -2,6 +2,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <wavejit/prebuild.h>
 #include <wavejit/simgpu.h>
 #include <wavejit/wavejit.h>
 
@@ -37,6 +38,7 @@ int main(void) {
   struct wavejit_statistics statistics;
   struct wavejit_tensor tensor;
   void* memory = &options;
+  struct wavejit_prebuild_arguments prebuild = {0};
   const char* descriptors[2] = {"attention_forward fp16 b1 q1 k1 h1 d64", NULL};
   size_t json_length = 0;
   int lines = 0;
@@ -119,6 +121,32 @@ int main(void) {
   expect(wavejit_prebuild(&options, descriptors, 1, "gfx942", 0, NULL, NULL) == WAVEJIT_INVALID_ARGUMENT &&
              DETAIL_HAS("cache_mode = off"),
          "prebuild without a cache");
+  prebuild.size = sizeof prebuild;
+  prebuild.descriptors = descriptors;
+  prebuild.count = 1;
+  expect(
+      wavejit_prebuild_list(&options, NULL, NULL, NULL) == WAVEJIT_INVALID_ARGUMENT && DETAIL_HAS("arguments = null"),
+      "prebuild of no arguments");
+  expect(wavejit_prebuild_list(&options, &prebuild, NULL, NULL) == WAVEJIT_INVALID_ARGUMENT &&
+             DETAIL_HAS("arguments.targets = null"),
+         "prebuild of a list without targets");
+  prebuild.targets = "gfx942";
+  prebuild.mode = 3;
+  expect(wavejit_prebuild_list(&options, &prebuild, NULL, NULL) == WAVEJIT_INVALID_ARGUMENT &&
+             DETAIL_HAS("arguments.mode = 3"),
+         "a mode that is none");
+  prebuild.mode = WAVEJIT_PREBUILD_COMPILE;
+  prebuild.shard = 1;
+  expect(wavejit_prebuild_list(&options, &prebuild, NULL, NULL) == WAVEJIT_INVALID_ARGUMENT &&
+             DETAIL_HAS("cache_mode = off"),
+         "prebuild of a list without a cache");
+  prebuild.mode = WAVEJIT_PREBUILD_VERIFY;
+  expect(wavejit_prebuild_list(&options, &prebuild, NULL, NULL) == WAVEJIT_INVALID_ARGUMENT && DETAIL_HAS("shards = 0"),
+         "a part of nothing");
+  prebuild.size = 8;
+  expect(wavejit_prebuild_list(&options, &prebuild, NULL, NULL) == WAVEJIT_INVALID_ARGUMENT &&
+             DETAIL_HAS("arguments.size = 8"),
+         "arguments of a wrong size");
   expect(wavejit_cache_visit(&options, NULL, NULL) == WAVEJIT_INVALID_ARGUMENT, "visit without a callback");
   expect(wavejit_cache_visit(&options, never, NULL) == WAVEJIT_INVALID_ARGUMENT && DETAIL_HAS("cache_mode = off"),
          "visit without a cache");

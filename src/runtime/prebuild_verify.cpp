@@ -1,0 +1,94 @@
+#include "runtime/prebuild_verify.h"
+
+#include <utility>
+
+#include "runtime/code_object.h"
+#include "targets/targets.h"
+
+namespace wavejit::runtime {
+namespace {
+
+Config without_cache(Config config) {
+  config.cache_mode.value = cache::Mode::off;
+  config.cache_memory = nullptr;
+  return config;
+}
+
+// Loads a kernel and lets it go again.
+hip_abi::hipError_t try_to_load(const HipDevice& device, const cache::Entry& entry) {
+  const CurrentDevice current(device.hip, device.ordinal);
+  const RelaxedCapture relaxed(device.hip);
+  hip_abi::hipModule_t module = nullptr;
+  hip_abi::hipFunction_t function = nullptr;
+  hip_abi::hipError_t error = current.error();
+  if (error == hip_abi::hipSuccess) error = device.hip.hipModuleLoadData(&module, entry.code_object.data());
+  if (error != hip_abi::hipSuccess) {
+    (void)device.hip.hipGetLastError();
+    return error;
+  }
+  error = device.hip.hipModuleGetFunction(&function, module, entry.kernels.front().name.c_str());
+  (void)device.hip.hipModuleUnload(module);
+  return error;
+}
+
+}  // namespace
+
+PrebuildVerifier::PrebuildVerifier(const Config& config, const PrebuildRequest& request, const HipDevice* device,
+                                   CodegenLibrary& codegen)
+    : device_(device), logger_(config.log_level.value), keys_(without_cache(config), codegen, logger_) {
+  cache::CacheOptions options = cache_options(config, logger_);
+  if (request.output) {
+    options.layers = {{.name = *request.output, .root = *request.output, .writable = false}};
+    options.mode = cache::Mode::read_only;
+  }
+  if (options.mode == cache::Mode::read_write) options.mode = cache::Mode::read_only;
+  options.memory = nullptr;
+  options.on_event = [this](const cache::Event& event) {
+    if (!trouble_.empty()) trouble_ += "; ";
+    trouble_ += event.what;
+  };
+  for (const cache::Layer& layer : options.layers) places_ += (places_.empty() ? "" : ", ") + layer.root;
+  cache_ = std::make_unique<cache::Cache>(std::move(options));
+}
+
+Result<void> PrebuildVerifier::check(const families::KernelSpec& spec) {
+  const auto key = keys_.key_of(spec);
+  if (!key) return std::unexpected(key.error());
+  const std::string name = families::to_text(spec) + ", key " + key->hex() + ": ";
+  trouble_.clear();
+  const auto hit = cache_->lookup(*key);
+  if (!hit) {
+    const std::string where = places_.empty() ? "there is no cache to look in" : "not in " + places_;
+    return fail(WAVEJIT_NOT_FOUND, name + where + (trouble_.empty() ? "" : " (" + trouble_ + ")"));
+  }
+  const auto broken = [&](const std::string& what) {
+    return fail(WAVEJIT_NOT_FOUND, name + hit->path() + ": " + what);
+  };
+  const cache::Entry& entry = hit->entry();
+  if (entry.kernels.empty()) return broken("the entry names no kernel");
+  const cache::KernelFacts& kernel = entry.kernels.front();
+  if (kernel.kernarg_bytes > families::argument_bytes(spec)) {
+    return broken("the kernel reads " + std::to_string(kernel.kernarg_bytes) + " bytes of arguments; a launch gives " +
+                  std::to_string(families::argument_bytes(spec)));
+  }
+  if (const auto damage = code_object_damage(entry.code_object, families::target_of(spec), kernel.name))
+    return broken("code object: " + *damage);
+  if (device_ == nullptr) return {};
+  const auto error = try_to_load(*device_, entry);
+  if (error == hip_abi::hipSuccess) return {};
+  return broken(device_->name + " does not load it: " + error_text(device_->hip, error));
+}
+
+Result<void> check_device_of(std::span<const families::KernelSpec> specs, const HipDevice& device) {
+  const targets::Target* target = targets::find_target(device.architecture);
+  for (const families::KernelSpec& spec : specs) {
+    const std::string wanted = families::target_of(spec);
+    if (target == nullptr || target->id != wanted) {
+      return fail(WAVEJIT_INVALID_ARGUMENT, "targets: " + wanted + " does not run on " + device.name + ", which is " +
+                                                device.architecture + "; accepted: the device's own target alone");
+    }
+  }
+  return {};
+}
+
+}  // namespace wavejit::runtime
