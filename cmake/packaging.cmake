@@ -16,6 +16,8 @@ install(TARGETS wavejit_codegen wavejit_simgpu LIBRARY DESTINATION ${CMAKE_INSTA
 install(TARGETS wavejit_cli wavejit_compile RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/wavejit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/presets DESTINATION ${CMAKE_INSTALL_DATADIR}/wavejit COMPONENT program
+        FILES_MATCHING PATTERN "*.txt")
 # A HIP program finds the simulated GPU as its HIP library through this folder: LD_LIBRARY_PATH=<prefix>/lib/wavejit/hip
 install(CODE "
   set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/wavejit/hip\")

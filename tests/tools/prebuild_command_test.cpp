@@ -1,7 +1,9 @@
-// `wavejit prebuild`: fills a cache once, says so line by line where no terminal is, and refuses bad lists whole.
+// `wavejit prebuild`: fills a cache once, says so line by line where no terminal is, survives bad lines, kills and
+// company, and can say whether everything is there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "background_program.h"
 #include "tool_test_support.h"
 
 namespace wavejit::tools {
@@ -51,15 +53,221 @@ TEST(PrebuildCommandTest, ListsThatCannotBeReadOrAreEmpty) {
   EXPECT_THAT(empty.err, HasSubstr("no descriptors"));
 }
 
-// One bad line refuses the list before anything is compiled.
-TEST(PrebuildCommandTest, ABadDescriptorIsNamedAndNothingIsBuilt) {
+TEST(PrebuildCommandTest, BadLinesAreNamedAndTheOthersBuilt) {
   const ScratchDirectory scratch;
-  const Outcome outcome =
-      run_program(scratch, {"prebuild", "--target", "gfx950", "attention_forward fp16 b1 q1 k1 h1 d64",
-                            "attention_forward fp16 b1 q1 k1 h1 d64 slanted"});
-  expect_one_line_error(outcome, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("'slanted'"));
+  write_text(scratch / "list.txt",
+             "# served\n"
+             "attention_forward fp16 b1 q1 k1 h1 d64\n"
+             "attention_forward fp16 b1 q1 k1 h1 d64 slanted\n"
+             "attention_forward fp16 b1 q1 k1 h1 d72\n");
+  const Outcome outcome = run_program(scratch, {"prebuild", "--target", "gfx950", "--list", scratch / "list.txt"});
+  EXPECT_EQ(outcome.code, 2) << outcome.err;
+  EXPECT_THAT(outcome.err,
+              HasSubstr("list.txt: line 3: descriptor: word 8 'slanted' (column 40) is not known; accepted: "));
+  EXPECT_THAT(outcome.err, HasSubstr("list.txt: line 4: no kernel for gfx950: "));
+  EXPECT_THAT(outcome.err, HasSubstr("2 lines of the list have no kernel, the first: "));
+  EXPECT_THAT(outcome.out, HasSubstr("1 kernel: 1 compiled, 0 already there, 0 failed, 2 lines without a kernel"));
+  // Right, but without a kernel: another code.
+  const Outcome unsupported =
+      run_program(scratch, {"prebuild", "--target", "gfx950", "attention_forward fp16 b1 q1 k1 h1 d72"});
+  EXPECT_EQ(unsupported.code, 4) << unsupported.err;
+  EXPECT_THAT(unsupported.err, HasSubstr("descriptor 1: no kernel for gfx950: "));
+}
+
+TEST(PrebuildCommandTest, PresetsAreListedFoundAndPrinted) {
+  const ScratchDirectory scratch;
+  const Outcome list = run_program(scratch, {"prebuild", "--list-presets"});
+  ASSERT_EQ(list.code, 0) << list.err;
+  EXPECT_THAT(list.out, HasSubstr("llama-3-8b "));
+  EXPECT_THAT(list.out, HasSubstr("gpt-oss 20B and 120B: 64 query heads, 8 kv heads, head dim 64, sinks"));
+  const Outcome unknown = run_program(scratch, {"prebuild", "--target", "gfx950", "--preset", "llama-9"});
+  expect_one_line_error(unknown, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("--preset llama-9: it is not known; deepseek-v3, "));
+  const Outcome printed = run_program(scratch, {"prebuild", "--preset", "mistral-7b", "--print-list"});
+  ASSERT_EQ(printed.code, 0) << printed.err;
+  EXPECT_THAT(printed.out, HasSubstr("d128 causal window=4095,0 lse\n"));
   EXPECT_TRUE(scratch.names().empty());
+}
+
+// From a preset over an archive to a machine that has nothing else: everything is there and loads, and calls find it.
+TEST(PrebuildCommandTest, AnArchiveOfAPresetServes) {
+  const ScratchDirectory scratch;
+  const std::string archive = scratch / "served.wavejit-archive";
+  const std::vector<std::string> preset = {"prebuild", "--preset", "gpt-oss", "--output", archive};
+  const auto with = [](std::vector<std::string> words, std::initializer_list<std::string> more) {
+    words.insert(words.end(), more);
+    return words;
+  };
+  const Outcome built = run_program(scratch, with(preset, {"--target", "gfx950"}));
+  ASSERT_EQ(built.code, 0) << built.err;
+  EXPECT_THAT(built.out, HasSubstr("written " + archive));
+
+  // Another user's machine: an empty cache of its own.
+  const ScratchDirectory elsewhere;
+  const Outcome verified = run_program(elsewhere, with(preset, {"--target", "gfx950", "--verify"}));
+  EXPECT_EQ(verified.code, 0) << verified.err;
+  EXPECT_THAT(verified.out, HasSubstr(" there and good, 0 missing or broken"));
+  const Outcome loaded = run_program(elsewhere, with(preset, {"--verify", "--device", "sim:gfx950"}));
+  EXPECT_EQ(loaded.code, 0) << loaded.err;
+  const Outcome other =
+      run_program(elsewhere, with(preset, {"--target", "gfx942", "--verify", "--device", "sim:gfx950"}));
+  expect_one_line_error(other, 2);
+  EXPECT_THAT(other.err, HasSubstr("gfx942 does not run on "));
+  const Outcome missing = run_program(elsewhere, with(preset, {"--target", "gfx942", "--verify"}));
+  EXPECT_EQ(missing.code, 1) << missing.err;
+  EXPECT_TRUE(elsewhere.names().empty()) << "nothing was compiled or written";
+
+  const Outcome called = run_program(elsewhere,
+                                     {"sweep", "--device", "sim:gfx950", "--cache", "ro", "--cache-layers", archive,
+                                      "--json", "attention_forward bf16 b1 q3 k70 h8/1 d64 causal window=127,0 sink",
+                                      "attention_forward bf16 b1 q300 k300 h2/1 d64 causal lse sink"},
+                                     {{"WAVEJIT_MISS_LOG", elsewhere / "misses"}});
+  EXPECT_EQ(called.code, 0) << called.out << called.err;
+  EXPECT_TRUE(elsewhere.names().empty()) << "a miss was noted";
+}
+
+// A running engine's miss log is a list, said twice or not.
+TEST(PrebuildCommandTest, AMissLogIsAList) {
+  const ScratchDirectory scratch;
+  const std::string log = scratch / "misses";
+  for (int engines = 0; engines < 2; ++engines) {
+    const Outcome called = run_program(scratch,
+                                       {"sweep", "--device", "sim:gfx942", "--cache", "off",
+                                        "attention_forward fp16 b1 q3 k70 h2/1 d64 causal softcap=20",
+                                        "attention_forward fp16 b1 q3 k70 h2/1 d64 window=9,9 bias=h"},
+                                       {{"WAVEJIT_MISS_LOG", log}});
+    ASSERT_EQ(called.code, 0) << called.err;
+  }
+  const std::string text = read_text(log);
+  ASSERT_EQ(std::ranges::count(text, '\n'), 4) << text;
+  const std::vector<std::string> words = {"prebuild", "--target", "gfx942", "--list", log};
+  const Outcome built = run_program(scratch, words);
+  ASSERT_EQ(built.code, 0) << built.err;
+  EXPECT_THAT(built.out, HasSubstr("2 kernels: 2 compiled"));
+}
+
+TEST(PrebuildCommandTest, VerifyFindsWhatIsMissingOrDamaged) {
+  const ScratchDirectory scratch;
+  const std::vector<std::string> build = {"prebuild", "--target", "gfx950", "attention_forward fp16 b1 q1 k1 h1 d64",
+                                          "attention_forward fp16 b1 q1 k1 h1 d64 causal"};
+  auto verify = build;
+  verify.emplace_back("--verify");
+  const Outcome before = run_program(scratch, verify);
+  EXPECT_EQ(before.code, 1) << before.err;
+  EXPECT_THAT(before.err, HasSubstr("missing  attention_forward fp16 d64 "));
+  EXPECT_THAT(before.err, HasSubstr("2 of 2 kernels are missing or broken, the first: "));
+  EXPECT_TRUE(scratch.names().empty()) << "verifying makes no folder";
+  ASSERT_EQ(run_program(scratch, build).code, 0);
+  const Outcome good = run_program(scratch, verify);
+  EXPECT_EQ(good.code, 0) << good.err;
+  EXPECT_THAT(good.out, HasSubstr("2 kernels: 2 there and good, 0 missing or broken"));
+
+  // One byte of one entry; a list with a line that is none.
+  for (const auto& file : std::filesystem::recursive_directory_iterator(scratch.path())) {
+    if (!file.is_regular_file() || file.path().extension() != ".wavejit") continue;
+    std::string bytes = read_text(file.path());
+    bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+    write_text(file.path(), bytes);
+    break;
+  }
+  const Outcome damaged = run_program(scratch, verify);
+  EXPECT_EQ(damaged.code, 1) << damaged.err;
+  EXPECT_THAT(damaged.out, HasSubstr("1 there and good, 1 missing or broken"));
+  EXPECT_THAT(damaged.err, HasSubstr("damaged"));
+  ASSERT_EQ(run_program(scratch, build).code, 0) << "what is damaged is built again";
+  verify.emplace_back("attention_forward wide");
+  EXPECT_EQ(run_program(scratch, verify).code, 2);
+}
+
+TEST(PrebuildCommandTest, OptionsThatDoNotGoTogether) {
+  const ScratchDirectory scratch;
+  const Outcome device = run_program(scratch, {"prebuild", "--target", "gfx950", "--device", "sim:gfx950"});
+  expect_one_line_error(device, 2);
+  EXPECT_THAT(device.err, HasSubstr("--verify"));
+  const Outcome shard = run_program(scratch, {"prebuild", "--target", "gfx950", "--shard", "3/2"});
+  expect_one_line_error(shard, 2);
+  EXPECT_THAT(shard.err, HasSubstr("1/3 to 3/3"));
+  EXPECT_TRUE(scratch.names().empty());
+}
+
+std::size_t entries_in(const std::string& folder) {
+  std::error_code ignored;
+  std::size_t count = 0;
+  for (std::filesystem::recursive_directory_iterator file(folder, ignored), end; !ignored && file != end;
+       file.increment(ignored))
+    count += file->path().extension() == ".wavejit" ? 1U : 0U;
+  return count;
+}
+
+// "12 kernels: 3 compiled, 9 already there": the number before a word.
+std::size_t number_before(const std::string& text, const std::string& word) {
+  const std::size_t at = text.find(" " + word);
+  if (at == std::string::npos) return ~std::size_t{0};
+  return std::stoul(text.substr(text.find_last_of(" \n", at - 1) + 1));
+}
+
+TEST(PrebuildCommandTest, KilledInTheMiddleItGoesOnWhereItWas) {
+  const ScratchDirectory scratch;
+  const std::string archive = scratch / "llama.wavejit-archive";
+  const std::vector<std::string> words = {"prebuild", "--target", "gfx950,gfx942", "--preset", "llama-3-8b",
+                                          "--jobs",   "1",        "--output",      archive};
+  std::size_t done = 0;
+  for (const std::size_t until : {2U, 5U}) {
+    BackgroundProgram running(scratch, words);
+    EXPECT_TRUE(becomes_true([&] { return entries_in(scratch / "xdg") >= until; }));
+    running.kill();
+    EXPECT_FALSE(std::filesystem::exists(archive)) << "whole or not at all";
+    done = entries_in(scratch / "xdg");
+    EXPECT_GE(done, until);
+  }
+  const Outcome last = run_program(scratch, words);
+  ASSERT_EQ(last.code, 0) << last.err;
+  EXPECT_EQ(number_before(last.out, "already there"), done) << last.out;
+  EXPECT_EQ(number_before(last.out, "already there") + number_before(last.out, "compiled"),
+            number_before(last.out, "kernels:"))
+      << last.out;
+  EXPECT_TRUE(std::filesystem::exists(archive));
+  auto verify = words;
+  verify.emplace_back("--verify");
+  EXPECT_EQ(run_program(scratch, verify).code, 0);
+  EXPECT_EQ(run_program(scratch, {"cache", "verify"}).code, 0) << "nothing half-written is left";
+}
+
+TEST(PrebuildCommandTest, TwoAtOnceShareTheWork) {
+  const ScratchDirectory scratch;
+  const std::vector<std::string> words = {"prebuild", "--target", "gfx950", "--preset", "qwen3-8b", "--jobs", "2"};
+  const std::map<std::string, std::string> patient = {{"WAVEJIT_CACHE_LOCK_WAIT", "60000"}};
+  BackgroundProgram first(scratch, words, patient);
+  BackgroundProgram second(scratch, words, patient);
+  std::size_t compiled = 0;
+  std::size_t kernels = 0;
+  for (BackgroundProgram* running : {&first, &second}) {
+    const Outcome outcome = running->finish();
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    compiled += number_before(outcome.out, "compiled");
+    kernels = number_before(outcome.out, "kernels:");
+  }
+  EXPECT_EQ(compiled, kernels) << "each kernel once, whoever made it";
+  EXPECT_EQ(entries_in(scratch / "xdg"), kernels);
+  auto verify = words;
+  verify.emplace_back("--verify");
+  EXPECT_EQ(run_program(scratch, verify).code, 0);
+}
+
+// Parts of several machines, put together, are the whole.
+TEST(PrebuildCommandTest, PartsTogetherAreAll) {
+  const ScratchDirectory scratch;
+  const std::vector<std::string> words = {"prebuild", "--target", "gfx942", "--preset", "mistral-7b"};
+  for (const char* part : {"1/2", "2/2"}) {
+    auto one = words;
+    one.insert(one.end(), {"--shard", part, "--output", scratch / "layer"});
+    const Outcome outcome = run_program(scratch, one);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(number_before(outcome.out, "already there"), 0U) << outcome.out;
+  }
+  auto verify = words;
+  verify.insert(verify.end(), {"--output", scratch / "layer", "--verify"});
+  EXPECT_EQ(run_program(scratch, verify).code, 0);
 }
 
 }  // namespace

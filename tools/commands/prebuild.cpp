@@ -1,10 +1,11 @@
-// prebuild: fill the cache ahead of time, with neither a GPU nor HIP on the machine.
+// prebuild: fill the cache ahead of time, with neither a GPU nor HIP on the machine; or say whether it is filled.
+#include "wavejit/prebuild.h"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <fstream>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,128 +13,269 @@
 #include <vector>
 
 #include "tools/commands/commands.h"
+#include "tools/descriptor_list.h"
 #include "tools/engine_options.h"
+#include "tools/presets.h"
 #include "tools/progress.h"
 
 namespace wavejit::tools {
 
 namespace {
 
+// A name that ends so is written as an archive, any other as a folder.
+constexpr std::string_view archive_suffix = ".wavejit-archive";
+
 struct Arguments {
   EngineOptions engine;
   std::string targets;
-  std::string list;
+  std::vector<std::string> lists;
+  std::vector<std::string> presets;
   std::vector<std::string> descriptors;
+  std::string shard;
+  std::string output;
   std::int32_t jobs = 0;
+  bool verify = false;
+  bool on_device = false;
+  bool list_presets = false;
+  bool print_list = false;
+
+  bool archive() const { return output.ends_with(archive_suffix); }
 };
 
-// One descriptor a line; blank lines and what follows a '#' are for people.
-Result<void> read_list(const std::string& path, std::vector<std::string>& descriptors) {
-  std::ifstream file;
-  if (path != "-") {
-    file.open(path);
-    if (!file)
-      return failed(
-          ExitCode::file,
-          fmt::format("--list {}: cannot open it; a text file with one descriptor a line, or -, is accepted", path));
+// A descriptor and where it stands, for messages.
+struct Source {
+  std::string text;
+  std::string place;  // "--list served.txt: line 3"
+};
+
+Result<void> add_file(const std::string& path, const std::string& name, std::vector<Source>& sources) {
+  auto lines = read_list(path);
+  if (!lines) return std::unexpected(lines.error());
+  if (lines->empty()) {
+    return failed(ExitCode::usage,
+                  fmt::format("{}: it has no descriptors; leave it out to build every supported kernel", name));
   }
-  std::istream& lines = path == "-" ? std::cin : file;
-  std::string line;
-  while (std::getline(lines, line)) {
-    line = line.substr(0, line.find('#'));
-    const std::size_t first = line.find_first_not_of(" \t\r");
-    if (first == std::string::npos) continue;
-    descriptors.push_back(line.substr(first, line.find_last_not_of(" \t\r") - first + 1));
-  }
-  if (lines.bad()) return failed(ExitCode::file, fmt::format("--list {}: cannot read it", path));
+  for (Line& line : *lines)
+    sources.push_back({.text = std::move(line.text), .place = fmt::format("{}: line {}", name, line.number)});
   return {};
 }
 
-struct Run {
-  std::optional<Progress> progress{std::in_place, "kernels"};
-  std::uint64_t total = 0;
-  std::uint64_t compiled = 0;
-  std::uint64_t present = 0;
-  std::uint64_t failures = 0;
+Result<std::vector<Source>> gather(const Arguments& arguments) {
+  std::vector<Source> sources;
+  sources.reserve(arguments.descriptors.size());
+  for (std::size_t i = 0; i < arguments.descriptors.size(); ++i)
+    sources.push_back({.text = arguments.descriptors[i], .place = fmt::format("descriptor {}", i + 1)});
+  for (const std::string& name : arguments.presets) {
+    const auto preset = find_preset(name);
+    if (!preset) return std::unexpected(preset.error());
+    if (auto added = add_file(preset->path, "--preset " + name, sources); !added) return std::unexpected(added.error());
+  }
+  for (const std::string& path : arguments.lists) {
+    if (auto added = add_file(path, "--list " + path, sources); !added) return std::unexpected(added.error());
+  }
+  return sources;
+}
 
-  void take(const wavejit_prebuild_progress& now) {
+struct Run {
+  Run(const std::vector<Source>& list, bool only_verify) : sources(list), verify(only_verify) {}
+
+  const std::vector<Source>& sources;
+  bool verify;
+  std::optional<Progress> progress{std::in_place, "kernels"};
+  wavejit_prebuild_list_progress last{};
+  std::string first_refusal;
+
+  void take(const wavejit_prebuild_list_progress& now) {
     std::string event;
-    if (now.kernel_spec != nullptr) {
-      if (now.failure != nullptr) {
-        event = fmt::format("failed   {}: {}", now.kernel_spec, now.failure);
-      } else {
-        event = fmt::format("{} {}", now.compiled > compiled ? "compiled" : "present ", now.kernel_spec);
-      }
+    if (now.descriptor != nullptr) {
+      event = fmt::format("{}: {}{}", sources[now.line].place,
+                          now.target == nullptr ? "" : fmt::format("no kernel for {}: ", now.target), now.failure);
+      const bool first = first_refusal.empty();
+      if (first) first_refusal = event;
+      // With nothing to build, the failure at the end says it.
+      event = first && now.total == 0 ? std::string() : "refused  " + event;
+    } else if (now.failure != nullptr) {
+      // When verifying, the failure names the kernel itself.
+      event = verify ? fmt::format("missing  {}", now.failure)
+                     : fmt::format("failed   {}: {}", now.kernel_spec, now.failure);
+    } else if (now.kernel_spec != nullptr) {
+      event = fmt::format("{}{}",
+                          verify                         ? "good     "
+                          : now.compiled > last.compiled ? "compiled "
+                          : now.copied > last.copied     ? "copied   "
+                                                         : "present  ",
+                          now.kernel_spec);
     }
-    total = now.total;
-    compiled = now.compiled;
-    present = now.present;
-    failures = now.failed;
-    progress->update(now.done, now.total, event, now.failure != nullptr);
+    last = now;
+    if (!event.empty() || now.descriptor == nullptr)
+      progress->update(now.done, now.total, event, now.failure != nullptr);
   }
 };
 
-Result<ExitCode> prebuild(Arguments& arguments) {
-  std::vector<std::string> descriptors = arguments.descriptors;
-  if (!arguments.list.empty()) {
-    if (auto read = read_list(arguments.list, descriptors); !read) return std::unexpected(read.error());
-    if (descriptors.empty()) {
-      return failed(ExitCode::usage,
-                    fmt::format("--list {}: it has no descriptors; leave it out to build every supported kernel",
-                                arguments.list));
-    }
+std::string summary(const Arguments& arguments, const Run& run, double seconds) {
+  const wavejit_prebuild_list_progress& last = run.last;
+  std::string text = fmt::format("{} kernel{}: ", last.total, last.total == 1 ? "" : "s");
+  if (arguments.verify) {
+    text += fmt::format("{} there and good, {} missing or broken", last.present, last.failed);
+  } else {
+    text += fmt::format("{} compiled, ", last.compiled);
+    if (!arguments.output.empty() && !arguments.archive())
+      text += fmt::format("{} copied from the cache, ", last.copied);
+    text += fmt::format("{} already there, {} failed", last.present, last.failed);
   }
-  std::vector<const char*> pointers;
-  pointers.reserve(descriptors.size());
-  for (const std::string& descriptor : descriptors) pointers.push_back(descriptor.c_str());
+  if (last.refused > 0) text += fmt::format(", {} line{} without a kernel", last.refused, last.refused == 1 ? "" : "s");
+  return text + fmt::format(", in {:.1f} s\n", seconds);
+}
 
-  const auto started = std::chrono::steady_clock::now();
-  Run totals;
-  const wavejit_engine_options options = arguments.engine.options();
-  const auto take = [](void* context, const wavejit_prebuild_progress* progress) {
-    static_cast<Run*>(context)->take(*progress);
-  };
-  const auto done = checked(wavejit_prebuild(&options, pointers.empty() ? nullptr : pointers.data(), pointers.size(),
-                                             arguments.targets.c_str(), arguments.jobs, take, &totals));
-  totals.progress.reset();
-  // A request that was refused before any kernel has nothing to sum up.
-  if (totals.total == 0 && !done) return std::unexpected(done.error());
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  fmt::print("{} kernel{}: {} compiled, {} already there, {} failed, in {:.1f} s\n", totals.total,
-             totals.total == 1 ? "" : "s", totals.compiled, totals.present, totals.failures, seconds);
-  if (!done) return std::unexpected(done.error());
+Result<ExitCode> print_presets() {
+  const auto presets = find_presets();
+  if (!presets) return std::unexpected(presets.error());
+  std::size_t width = 0;
+  for (const Preset& preset : *presets) width = std::max(width, preset.name.size());
+  for (const Preset& preset : *presets) fmt::print("{:<{}}  {}\n", preset.name, width, preset.title);
   return ExitCode::ok;
 }
+
+Result<ExitCode> run_list(const Arguments& arguments, const std::vector<Source>& sources) {
+  std::vector<const char*> descriptors;
+  descriptors.reserve(sources.size());
+  for (const Source& source : sources) descriptors.push_back(source.text.c_str());
+  const Shard shard = parse_shard(arguments.shard).value_or(Shard{});
+  const wavejit_engine_options options = arguments.engine.options();
+  wavejit_prebuild_arguments request{};
+  request.size = sizeof request;
+  request.descriptors = descriptors.empty() ? nullptr : descriptors.data();
+  request.count = descriptors.size();
+  request.targets = arguments.targets.empty() ? nullptr : arguments.targets.c_str();
+  request.mode = !arguments.verify     ? WAVEJIT_PREBUILD_COMPILE
+                 : arguments.on_device ? WAVEJIT_PREBUILD_VERIFY_ON_DEVICE
+                                       : WAVEJIT_PREBUILD_VERIFY;
+  request.jobs = arguments.jobs;
+  request.shard = shard.part;
+  request.shards = shard.parts;
+  request.output = arguments.output.empty() ? nullptr : arguments.output.c_str();
+  request.archive = arguments.archive() ? 1 : 0;
+
+  const auto started = std::chrono::steady_clock::now();
+  Run run(sources, arguments.verify);
+  const auto take = [](void* context, const wavejit_prebuild_list_progress* progress) {
+    static_cast<Run*>(context)->take(*progress);
+  };
+  const auto done = checked(wavejit_prebuild_list(&options, &request, take, &run));
+  run.progress.reset();
+  // A request that was refused before any kernel has nothing to sum up.
+  if (!done && run.last.total == 0 && run.last.refused == 0) return std::unexpected(done.error());
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  if (done || run.last.total > 0) fmt::print("{}", summary(arguments, run, seconds));
+  if (done) {
+    if (arguments.archive() && !arguments.verify) fmt::print("written {}\n", arguments.output);
+    return ExitCode::ok;
+  }
+  if (run.last.failed > 0)
+    return failed(arguments.verify ? ExitCode::check_failed : done.error().code, done.error().what);
+  if (run.last.refused == 0) return std::unexpected(done.error());
+  const std::string unwritten =
+      arguments.archive() && !arguments.verify ? fmt::format("; {} is not written", arguments.output) : "";
+  return failed(done.error().code,
+                fmt::format("{} of the list{} no kernel, the first: {}{}",
+                            run.last.refused == 1 ? "1 line" : fmt::format("{} lines", run.last.refused),
+                            run.last.refused == 1 ? " has" : " have", run.first_refusal, unwritten));
+}
+
+Result<ExitCode> prebuild(const Arguments& arguments) {
+  if (arguments.list_presets) return print_presets();
+  const auto sources = gather(arguments);
+  if (!sources) return std::unexpected(sources.error());
+  if (arguments.print_list) {
+    for (const Source& source : *sources) fmt::print("{}\n", source.text);
+    return ExitCode::ok;
+  }
+  if (arguments.on_device && !arguments.verify) {
+    return failed(ExitCode::usage,
+                  "--device: prebuild compiles without a device; accepted with --verify, to load each kernel there");
+  }
+  if (arguments.targets.empty() && !arguments.on_device)
+    return failed(ExitCode::usage, "--target is required; targets, separated by commas, are accepted: gfx942,gfx950");
+  return run_list(arguments, *sources);
+}
+
+void add_choice_of_kernels(CLI::App& command, Arguments& arguments) {
+  command
+      .add_option("descriptors", arguments.descriptors,
+                  "problem descriptors, quoted (default: all that is supported, without windows and modifiers)")
+      ->type_name("DESCRIPTOR");
+  command.add_option("--target", arguments.targets, "targets, separated by commas: gfx942,gfx950")
+      ->type_name("TARGET,…");
+  command.add_option("--preset", arguments.presets, "the calls of a model that --list-presets names; several times")
+      ->allow_extra_args(false)
+      ->type_name("NAME");
+  command
+      .add_option("--list", arguments.lists,
+                  "a file with one descriptor a line, # for comments, or a running engine's miss log; - is standard "
+                  "input; several times")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+  limit(
+      command.add_option("--shard", arguments.shard,
+                         "part P of N of the kernels, for several machines: the parts share none and are together all"),
+      "P/N", [](const std::string& given) {
+        return parse_shard(given) ? std::string() : fmt::format("'{}' is not accepted; {} are", given, accepted_shards);
+      });
+  command.add_flag("--list-presets", arguments.list_presets, "print the presets and build nothing");
+  command.add_flag("--print-list", arguments.print_list, "print the descriptors and build nothing");
+}
+
+constexpr const char* footer =
+    "Needs neither a GPU nor HIP. Kernels that are already there are left alone: an interrupted run goes on where it\n"
+    "was, and two at once share the work. Lines that lead to one kernel are one. A line without a kernel is told with\n"
+    "its number and the others are built; the exit code is then 2 (it is no descriptor) or 4 (not supported).\n\n"
+    "With --output kernels are compiled into the cache as without, and copied from there. A folder serves as a layer; "
+    "an\n"
+    "archive is written when every line's kernels are there, whole or not at all.\n\n"
+    "--verify compiles and writes nothing; exit code 0: every kernel of every line is in the cache, or in --output if\n"
+    "given, and good; 1: one is missing or broken. Checked of each: owner and kind of the file, checksum, key text "
+    "and\n"
+    "target as before every load, and that the code object is an ELF file of the target whose segments lie inside it\n"
+    "and that has the kernel. With --device each is loaded there too; what a GPU's driver would say of it only a "
+    "GPU's\n"
+    "driver knows.\n\n"
+    "Examples\n"
+    "  wavejit prebuild --target gfx942,gfx950\n"
+    "  wavejit prebuild --target gfx950 --preset llama-3-8b --preset gpt-oss --jobs 4\n"
+    "  wavejit prebuild --target gfx950 \"attention_forward bf16 b1 q1 k1 h64/8 d128 causal\"\n"
+    "  wavejit prebuild --target gfx950 --list misses.txt --output served.wavejit-archive\n"
+    "  wavejit prebuild --target gfx950 --list misses.txt --output served.wavejit-archive --verify --device "
+    "sim:gfx950\n"
+    "  wavejit prebuild --target gfx942 --preset mistral-7b --shard 2/8 --output /srv/kernels\n"
+    "  wavejit prebuild --preset qwen3-8b --print-list | sed s/bf16/fp16/ | wavejit prebuild --target gfx950 --list -";
 
 }  // namespace
 
 void add_prebuild(CLI::App& program, Chosen& chosen) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = program.add_subcommand("prebuild", "Compile kernels into the disk cache ahead of time");
-  command
-      ->add_option("descriptors", arguments->descriptors,
-                   "problem descriptors, quoted (default: all that is supported)")
-      ->type_name("DESCRIPTOR");
-  command->add_option("--target", arguments->targets, "targets, separated by commas: gfx942,gfx950")
-      ->required()
-      ->type_name("TARGET,…");
-  command
-      ->add_option("--list", arguments->list, "a file with one descriptor a line, # for comments; - is standard input")
-      ->type_name("FILE");
+  add_choice_of_kernels(*command, *arguments);
   limit_count(command->add_option("--jobs,-j", arguments->jobs, "compiles at a time, 0 for all cores (default: 0)"),
               9999);
+  limit(
+      command->add_option("--output", arguments->output,
+                          "a folder, or an archive NAME.wavejit-archive, that gets what the list needs from the cache"),
+      "PATH", [](const std::string& given) {
+        return given.empty() ? std::string("'' is not accepted; a path is") : std::string();
+      });
+  command->add_flag("--verify", arguments->verify, "build nothing, say whether everything is there and loads");
+  arguments->engine.add_device(*command);
+  command->get_option("--device")
+      ->description("with --verify: load each kernel on hip, hip:<ordinal> or a simulated GPU, sim:gfx950");
   arguments->engine.add_cache(*command);
   arguments->engine.add_cache_remote(*command);
   arguments->engine.add_compiler(*command);
   arguments->engine.add_log_level(*command);
-  command->footer(
-      "Needs neither a GPU nor HIP. Kernels that are already there are left alone; an interrupted run goes on where it "
-      "was.\n\n"
-      "Examples\n"
-      "  wavejit prebuild --target gfx942,gfx950\n"
-      "  wavejit prebuild --target gfx950 \"attention_forward bf16 b1 q1 k1 h64/8 d128 causal\"\n"
-      "  wavejit prebuild --target gfx950 --list served.txt --cache-dir /srv/kernels --jobs 4");
-  command->callback([&chosen, arguments] { chosen = [arguments] { return prebuild(*arguments); }; });
+  command->footer(footer);
+  command->callback([&chosen, arguments, command] {
+    arguments->on_device = command->count("--device") > 0;
+    chosen = [arguments] { return prebuild(*arguments); };
+  });
 }
 
 }  // namespace wavejit::tools

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tools/commands/commands.h"
+#include "tools/descriptor_list.h"
 #include "tools/device_array.h"
 #include "tools/engine_options.h"
 #include "tools/output_file.h"
@@ -53,20 +54,6 @@ std::optional<Number> parse_number(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
   return value;
-}
-
-// "2/3": the second of three parts.
-struct Shard {
-  std::size_t part = 1;
-  std::size_t parts = 1;
-};
-std::optional<Shard> parse_shard(const std::string& text) {
-  const std::size_t slash = text.find('/');
-  if (slash == std::string::npos) return std::nullopt;
-  const auto part = parse_number<std::size_t>(text.substr(0, slash));
-  const auto parts = parse_number<std::size_t>(text.substr(slash + 1));
-  if (!part || !parts || *part < 1 || *part > *parts) return std::nullopt;
-  return Shard{.part = *part, .parts = *parts};
 }
 
 std::optional<double> parse_sample(const std::string& text) {
@@ -112,10 +99,10 @@ std::uint64_t half_of_memory() {
          2;
 }
 
-Result<std::vector<sweep::Line>> lines_of(const Arguments& arguments) {
-  std::vector<sweep::Line> lines;
+Result<std::vector<Line>> lines_of(const Arguments& arguments) {
+  std::vector<Line> lines;
   if (!arguments.list.empty()) {
-    auto read = sweep::read_list(arguments.list);
+    auto read = read_list(arguments.list);
     if (!read) return read;
     lines = std::move(*read);
     if (lines.empty())
@@ -130,7 +117,7 @@ Result<std::vector<sweep::Line>> lines_of(const Arguments& arguments) {
 }
 
 // What the options leave of the lines; a line that cannot be read is told whatever they say.
-sweep::Cases chosen_cases(const Arguments& arguments, const std::vector<sweep::Line>& lines) {
+sweep::Cases chosen_cases(const Arguments& arguments, const std::vector<Line>& lines) {
   sweep::Cases cases = sweep::parse_lines(lines);
   const std::regex filter(arguments.filter);
   const auto unwanted = [&](const std::string& text) { return !std::regex_search(text, filter); };
@@ -143,9 +130,11 @@ sweep::Cases chosen_cases(const Arguments& arguments, const std::vector<sweep::L
   });
   if (const auto shard = parse_shard(arguments.shard)) {
     // Neighbours differ least: dealt like cards, every part costs about the same.
+    const auto part = static_cast<std::size_t>(shard->part - 1);
+    const auto parts = static_cast<std::size_t>(shard->parts);
     const auto keep = [&](auto& items) {
       std::size_t index = 0;
-      std::erase_if(items, [&](const auto&) { return index++ % shard->parts != shard->part - 1; });
+      std::erase_if(items, [&](const auto&) { return index++ % parts != part; });
     };
     keep(cases.good);
     keep(cases.unsupported);
@@ -298,7 +287,7 @@ void add_choice_of_cases(CLI::App& command, Arguments& arguments) {
   limit(command.add_option("--up-to-keys", arguments.up_to_keys, "only problems of at most so many keys"), "N", count);
   limit(command.add_option("--beyond-keys", arguments.beyond_keys, "only problems of more keys"), "N", count);
   limit(command.add_option("--shard", arguments.shard, "part P of N of the problems, for running parts side by side"),
-        "P/N", judged_by(parse_shard, "parts such as 1/3 to 3/3"));
+        "P/N", judged_by(parse_shard, accepted_shards));
   command.add_flag("--print-list", arguments.print_list, "print the descriptors and run nothing");
 }
 

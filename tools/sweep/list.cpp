@@ -4,8 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iostream>
 #include <utility>
 
 #include "tools/sweep/inputs.h"
@@ -102,29 +100,6 @@ std::vector<Words> published_shapes() {
 }
 
 }  // namespace
-
-Result<std::vector<Line>> read_list(const std::string& path) {
-  std::ifstream file;
-  if (path != "-") {
-    file.open(path);
-    if (!file) {
-      return failed(
-          ExitCode::file,
-          fmt::format("--list {}: cannot open it; a text file with one descriptor a line, or -, is accepted", path));
-    }
-  }
-  std::istream& stream = path == "-" ? std::cin : file;
-  std::vector<Line> lines;
-  std::string text;
-  for (std::size_t number = 1; std::getline(stream, text); ++number) {
-    text.resize(std::min(text.find('#'), text.size()));
-    const std::size_t first = text.find_first_not_of(" \t\r");
-    if (first == std::string::npos) continue;
-    lines.push_back({.number = number, .text = text.substr(first, text.find_last_not_of(" \t\r") - first + 1)});
-  }
-  if (stream.bad()) return failed(ExitCode::file, fmt::format("--list {}: cannot read it", path));
-  return lines;
-}
 
 std::vector<Line> published_list() {
   std::vector<Line> lines;

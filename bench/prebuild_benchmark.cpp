@@ -1,0 +1,80 @@
+// What prebuild gains from a second job: the default list for both targets into an empty folder, with 1 and with 2
+// jobs. Beside the wall time stands the CPU time of all threads: where the machine is shared, wall times say little,
+// and equal CPU times say at least that jobs do not get into each other's way.
+#include <benchmark/benchmark.h>
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+#include "wavejit/prebuild.h"
+#include "wavejit/wavejit.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TemporaryDirectory {
+  fs::path path;
+  TemporaryDirectory() {
+    std::string name = (fs::temp_directory_path() / "wavejit-bench-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
+    path = name;
+  }
+  ~TemporaryDirectory() { fs::remove_all(path); }
+};
+
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+std::uint64_t build(const fs::path& folder, int jobs) {
+  wavejit_engine_options options{};
+  options.size = sizeof options;
+  const std::string directory = folder.string();
+  options.cache_directory = directory.c_str();
+  options.cache_layers = "";
+  wavejit_prebuild_arguments arguments{};
+  arguments.size = sizeof arguments;
+  arguments.targets = "gfx942,gfx950";
+  arguments.jobs = jobs;
+  std::uint64_t compiled = 0;
+  const auto note = [](void* context, const wavejit_prebuild_list_progress* progress) {
+    *static_cast<std::uint64_t*>(context) = progress->compiled;
+  };
+  if (wavejit_prebuild_list(&options, &arguments, note, &compiled) != WAVEJIT_OK)
+    throw std::runtime_error(wavejit_last_detail());
+  return compiled;
+}
+
+void prebuild(benchmark::State& state) {
+  double kernels = 0;
+  double cpu = 0;
+  for (auto unused : state) {
+    state.PauseTiming();
+    const TemporaryDirectory folder;
+    const double before = cpu_seconds();
+    state.ResumeTiming();
+    kernels += static_cast<double>(build(folder.path, static_cast<int>(state.range(0))));
+    state.PauseTiming();
+    cpu += cpu_seconds() - before;
+    state.ResumeTiming();
+  }
+  state.counters["kernels"] = kernels / static_cast<double>(state.iterations());
+  state.counters["kernels/s"] = benchmark::Counter(kernels, benchmark::Counter::kIsRate);
+  state.counters["cpu_ms/kernel"] = 1e3 * cpu / kernels;
+}
+BENCHMARK(prebuild)->ArgName("jobs")->Arg(1)->Arg(2)->Iterations(1)->Repetitions(3)->UseRealTime()->Unit(
+    benchmark::kMillisecond);
+
+}  // namespace
+
+BENCHMARK_MAIN();
