@@ -26,12 +26,9 @@ enum class Outcome : std::uint8_t { compiled, copied, present };
 // Shared by the workers.
 class Board {
  public:
-  explicit Board(const PrebuildTell& tell) : tell_(tell) {}
+  Board(const PrebuildTell& tell, std::uint64_t total) : tell_(tell) { progress_.total = total; }
 
-  void begin(std::uint64_t total) {
-    progress_.total = total;
-    tell_(progress_);
-  }
+  void begin() { tell_(progress_); }
 
   void refused(const PrebuildRequest& request, const RefusedLine& line) {
     PrebuildProgress told = progress_;
@@ -220,9 +217,9 @@ Result<void> prebuild(const Config& config, const PrebuildRequest& request, Code
   if (device) {
     if (auto right = check_device_of(plan->specs, *device); !right) return right;
   }
-  Board board(tell);
+  Board board(tell, plan->specs.size());
   for (const RefusedLine& line : plan->refused) board.refused(request, line);
-  board.begin(plan->specs.size());
+  board.begin();
   if (request.mode != PrebuildMode::compile)
     return verify(config, request, *plan, device ? &*device : nullptr, codegen, board);
   return compile(config, request, *plan, codegen, board);
