@@ -193,6 +193,7 @@ TEST_P(AttentionPacked, NeighboursAreFences) {
 // Whatever the arrays hold: rows of the tensors or nothing, so every number that comes out is finite, and nothing
 // around the tensors is touched.
 TEST_P(AttentionPacked, WrongStartsStayInside) {
+  leave_out(WAVEJIT_SIMGPU_CHECK_RACES);  // sequences that overlap own the same rows of O: who is last wins
   const Numbers wrong[] = {
       {0, 40, 20, 98, 98},
       {98, 64, 33, 1, 0},

@@ -341,6 +341,14 @@ void set_schedule(wavejit_simgpu_schedule schedule, std::uint64_t seed) {
   if (wavejit_simgpu_set_settings(&settings) != 0) throw std::runtime_error("the simulated GPU refused its settings");
 }
 
+void leave_out(wavejit_simgpu_check check) {
+  wavejit_simgpu_settings settings{};
+  settings.size = sizeof settings;
+  wavejit_simgpu_get_settings(&settings);
+  settings.checks &= ~static_cast<std::uint32_t>(check);
+  if (wavejit_simgpu_set_settings(&settings) != 0) throw std::runtime_error("the simulated GPU refused its settings");
+}
+
 std::string Verdict::text() const {
   return std::format("max error {:.3g} (rounding alone {:.3g}, bound {:.3g}), LSE error {:.3g}{}{}", error,
                      rounding_error, bound, lse_error, lse_pattern ? "" : ", -inf pattern differs",

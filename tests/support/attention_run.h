@@ -69,6 +69,10 @@ class Engine {
 // late as they may: what a check finds does not depend on who runs first, so one schedule of a case is enough. Programs
 // in tests/attention begin with checks on.
 void set_schedule(wavejit_simgpu_schedule schedule, std::uint64_t seed);
+
+// Of the checks that are on, all but this one from now on.
+void leave_out(wavejit_simgpu_check check);
+
 // Errors of an output against the exact answer, beside what is allowed (docs/canonical-arithmetic.md, "Numbers"). Every
 // element must be within the usual bound, or within what its own roundings can amount to: P rounded to the storage type
 // weighs Σ p·|v| of that element, and O is rounded once. No kernel that rounds P stays below that on unlucky data.
