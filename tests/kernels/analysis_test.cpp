@@ -5,8 +5,8 @@
 #include <bit>
 #include <cstdint>
 
-#include "timing/lds_banks.h"
 #include "targets/targets.h"
+#include "timing/lds_banks.h"
 #include "timing/timing.h"
 
 namespace wavejit::analysis {
