@@ -1,6 +1,6 @@
-// The start of a service: many processes, each with its device open, call the same kernel at the same moment with a
-// cold cache. Prints one JSON line: compiles, answers, and the time from the barrier to the last answer beside that of
-// one process alone.
+// The start of a service: many processes, each with its device open, prepare the same kernel at the same moment with a
+// cold cache; then each computes with it. Prints one JSON line: compiles, answers, and the time from the barrier until
+// the last one was prepared beside that of one process alone.
 //
 //   cache_storm <processes> <lock wait in ms> [descriptor's head dim]
 #include <stdlib.h>
@@ -33,15 +33,16 @@ unsigned long long now_ns() {
 
 struct Answer {
   unsigned long long called;
-  unsigned long long answered;
+  unsigned long long prepared;
   unsigned long long lock_waits;
   unsigned long long digest;  // of O's bits
-  int origin;
+  unsigned long long compiled;
 };
 
 struct Shared {
   std::atomic<int> ready{0};
   std::atomic<bool> go{false};
+  std::atomic<int> prepared{0};
   Answer answers[most_processes];
 };
 
@@ -51,7 +52,7 @@ void require(wavejit_status status, const char* what) {
   _exit(1);
 }
 
-void one_process(Shared& shared, int index, const char* cache, const char* lock_wait, int head_dim) {
+void one_process(Shared& shared, int processes, int index, const char* cache, const char* lock_wait, int head_dim) {
   wavejit_engine_options options{};
   options.size = sizeof options;
   options.device = "sim:gfx950";
@@ -68,25 +69,34 @@ void one_process(Shared& shared, int index, const char* cache, const char* lock_
     require(wavejit_device_allocate(engine, bytes, &block), "allocate");
     require(wavejit_device_copy_in(engine, block, values.data(), bytes), "copy");
   }
-  wavejit_call_report report{};
-  report.size = sizeof report;
   wavejit_attention_forward_arguments call{};
   call.size = sizeof call;
   wavejit_tensor* tensors[4] = {&call.q, &call.k, &call.v, &call.o};
   for (int i = 0; i < 4; ++i) *tensors[i] = wavejit_dense_tensor(memory[i], WAVEJIT_FP16, 1, length, 1, head_dim);
   call.scale = 0.1F;
-  call.report = &report;
+  const std::string line = "attention_forward fp16 b1 q" + std::to_string(length) + " k" + std::to_string(length) +
+                           " h1 d" + std::to_string(head_dim);
+  const char* const lines[] = {line.c_str()};
 
+  const auto until = [](const auto& reached) {
+    const unsigned long long begun = now_ns();
+    while (!reached()) {
+      if (now_ns() - begun > 120'000'000'000ULL) _exit(1);  // one of the others has ended early
+      const timespec moment = {0, 200'000};
+      nanosleep(&moment, nullptr);
+    }
+  };
   ++shared.ready;
-  while (!shared.go) {
-    const timespec moment = {0, 200'000};
-    nanosleep(&moment, nullptr);
-  }
+  until([&] { return shared.go.load(); });
   Answer& answer = shared.answers[index];
   answer.called = now_ns();
+  require(wavejit_prepare(engine, lines, 1, 1, nullptr, nullptr, nullptr), "prepare");
+  answer.prepared = now_ns();
+  // The simulated GPU computes on the cores that others still prepare on; a real one would not.
+  ++shared.prepared;
+  until([&] { return shared.prepared == processes; });
+  require(wavejit_engine_seal(engine), "seal");  // the call uses what was prepared, or fails
   require(wavejit_attention_forward(engine, &call, nullptr), "attention_forward");
-  answer.answered = now_ns();
-  answer.origin = report.origin;
   require(wavejit_device_synchronize(engine), "synchronize");
   require(wavejit_device_copy_out(engine, values.data(), memory[3], bytes), "copy");
   answer.digest = 14695981039346656037ULL;
@@ -95,6 +105,7 @@ void one_process(Shared& shared, int index, const char* cache, const char* lock_
   statistics.size = sizeof statistics;
   require(wavejit_engine_statistics(engine, &statistics), "statistics");
   answer.lock_waits = statistics.lock_waits;
+  answer.compiled = statistics.compiled;
   wavejit_engine_destroy(engine);
 }
 
@@ -102,7 +113,7 @@ struct Run {
   int compiles = 0;
   int different = 0;
   unsigned long long lock_waits = 0;
-  double last_answer_ms = 0;
+  double last_prepared_ms = 0;
 };
 
 Run run(int processes, const char* lock_wait, int head_dim) {
@@ -114,7 +125,7 @@ Run run(int processes, const char* lock_wait, int head_dim) {
   for (int i = 0; i < processes; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      one_process(*shared, i, cache.c_str(), lock_wait, head_dim);
+      one_process(*shared, processes, i, cache.c_str(), lock_wait, head_dim);
       _exit(0);
     }
     children.push_back(child);
@@ -130,10 +141,10 @@ Run run(int processes, const char* lock_wait, int head_dim) {
   Run result;
   for (int i = 0; i < processes; ++i) {
     const Answer& answer = shared->answers[i];
-    result.compiles += answer.origin == WAVEJIT_ORIGIN_COMPILED ? 1 : 0;
+    result.compiles += static_cast<int>(answer.compiled);
     result.different += answer.digest != shared->answers[0].digest ? 1 : 0;
     result.lock_waits += answer.lock_waits;
-    result.last_answer_ms = std::max(result.last_answer_ms, static_cast<double>(answer.answered - start) * 1e-6);
+    result.last_prepared_ms = std::max(result.last_prepared_ms, static_cast<double>(answer.prepared - start) * 1e-6);
   }
   munmap(memory, sizeof(Shared));
   std::filesystem::remove_all(cache);
@@ -148,13 +159,13 @@ int main(int argc, char** argv) {
   const int head_dim = argc > 3 ? std::atoi(argv[3]) : 128;
   if (processes < 1 || processes > most_processes) return 2;
   std::vector<double> alone;
-  for (int i = 0; i < 3; ++i) alone.push_back(run(1, argv[2], head_dim).last_answer_ms);
+  for (int i = 0; i < 3; ++i) alone.push_back(run(1, argv[2], head_dim).last_prepared_ms);
   std::ranges::sort(alone);
   const Run storm = run(processes, argv[2], head_dim);
   std::printf(
       "{\"processes\":%d,\"compiles\":%d,\"different_answers\":%d,\"lock_waits\":%llu,\"one_compile_ms\":%.1f,"
-      "\"last_answer_ms\":%.1f,\"ratio\":%.2f}\n",
-      processes, storm.compiles, storm.different, storm.lock_waits, alone[1], storm.last_answer_ms,
-      storm.last_answer_ms / alone[1]);
+      "\"last_prepared_ms\":%.1f,\"ratio\":%.2f}\n",
+      processes, storm.compiles, storm.different, storm.lock_waits, alone[1], storm.last_prepared_ms,
+      storm.last_prepared_ms / alone[1]);
   return storm.different == 0 ? 0 : 1;
 }
