@@ -24,13 +24,15 @@ bool is_final(const Failure& failure) {
 }  // namespace
 
 // Whatever happens to the one who works, memory running out included, those who wait are told.
+template <typename Name>
 class Resolver::Landing {
  public:
-  Landing(Resolver& resolver, std::uint64_t code, Flight& flight) : resolver_(resolver), code_(code), flight_(flight) {}
+  Landing(Resolver& resolver, Flights<Name>& flights, const Name& name, Flight& flight)
+      : resolver_(resolver), flights_(flights), name_(name), flight_(flight) {}
   ~Landing() {
     const std::scoped_lock lock(resolver_.mutex_);
     flight_.done = true;
-    resolver_.flights_.erase(code_);
+    flights_.erase(name_);
     resolver_.landed_.notify_all();
   }
   Landing(const Landing&) = delete;
@@ -38,7 +40,8 @@ class Resolver::Landing {
 
  private:
   Resolver& resolver_;
-  std::uint64_t code_;
+  Flights<Name>& flights_;
+  const Name& name_;
   Flight& flight_;
 };
 
@@ -60,41 +63,49 @@ Resolver::~Resolver() {
   for (const auto& kernel : kernels_) (void)device_.hip.hipModuleUnload(kernel->module);
 }
 
-template <typename Make>
-Result<Resolved> Resolver::once(std::uint64_t code, Part part, Make make) {
-  std::shared_ptr<Flight> flight;
-  {
-    std::unique_lock lock(mutex_);
-    if (const auto failed = failures_.find(code); failed != failures_.end()) {
-      count(statistics_.compile_failures, part);
-      return std::unexpected(failed->second);
-    }
-    if (const LoadedKernel* kernel = table_.find(code)) return Resolved{kernel, WAVEJIT_ORIGIN_MEMORY};
-    auto& slot = flights_[code];
-    if (slot) {
-      flight = slot;
-      landed_.wait(lock, [&] { return flight->done; });
-      if (flight->outcome) return Resolved{flight->outcome->kernel, WAVEJIT_ORIGIN_MEMORY};
-      count(statistics_.compile_failures, part);
-      return flight->outcome;
-    }
-    flight = slot = std::make_shared<Flight>();
+template <typename Name, typename Make>
+Result<Resolved> Resolver::together(std::unique_lock<std::mutex> lock, Flights<Name>& flights, const Name& name,
+                                    Part part, Make make) {
+  auto& slot = flights[name];
+  if (slot) {
+    const std::shared_ptr<Flight> flight = slot;
+    landed_.wait(lock, [&] { return flight->done; });
+    if (flight->outcome) return Resolved{flight->outcome->kernel, WAVEJIT_ORIGIN_MEMORY};
+    count(statistics_.compile_failures, part);
+    return flight->outcome;
   }
-  const Landing landing(*this, code, *flight);
+  const std::shared_ptr<Flight> flight = slot = std::make_shared<Flight>();
+  lock.unlock();
+  const Landing<Name> landing(*this, flights, name, *flight);
   Result<Resolved> outcome = flight->outcome;
   try {
     outcome = make();
   } catch (const std::bad_alloc&) {
     count(statistics_.compile_failures, part);
   }
-  const std::scoped_lock lock(mutex_);
-  if (outcome) {
-    table_.insert(code, outcome->kernel);
-  } else if (is_final(outcome.error()) && failures_.size() < max_remembered_failures) {
-    failures_.emplace(code, outcome.error());
-  }
+  const std::scoped_lock again(mutex_);
   flight->outcome = outcome;
   return outcome;
+}
+
+template <typename Make>
+Result<Resolved> Resolver::once(std::uint64_t code, Part part, Make make) {
+  std::unique_lock lock(mutex_);
+  if (const auto failed = failures_.find(code); failed != failures_.end()) {
+    count(statistics_.compile_failures, part);
+    return std::unexpected(failed->second);
+  }
+  if (const LoadedKernel* kernel = table_.find(code)) return Resolved{kernel, WAVEJIT_ORIGIN_MEMORY};
+  return together(std::move(lock), flights_, code, part, [&]() -> Result<Resolved> {
+    Result<Resolved> outcome = make();
+    const std::scoped_lock keeping(mutex_);
+    if (outcome) {
+      table_.insert(code, outcome->kernel);
+    } else if (is_final(outcome.error()) && failures_.size() < max_remembered_failures) {
+      failures_.emplace(code, outcome.error());
+    }
+    return outcome;
+  });
 }
 
 Result<Resolved> Resolver::resolve(const AttentionShape& shape, Phases& phases) {
@@ -108,29 +119,48 @@ Result<Resolved> Resolver::make(const AttentionShape& shape, Phases& phases) {
     statistics_.compile_failures.fetch_add(1);
     return std::unexpected(name_field(shape, std::move(route.error())));
   }
+  const std::uint64_t before = phases.route_ns;
   phases.route_ns += watch.lap();
-  {
-    // Queries of another length may have led to the same kernel.
-    const std::scoped_lock lock(mutex_);
-    for (const auto& loaded : kernels_)
-      if (loaded->spec == families::KernelSpec(route->spec)) return Resolved{loaded.get(), WAVEJIT_ORIGIN_MEMORY};
-  }
-  if (route->spec.split_keys == 0) return obtain(std::move(route->spec), nullptr, Part::main, phases);
-  const auto combine = make_combine(route->spec, phases);
+  bool worked = false;
+  auto resolved = make_kernels(std::move(route->spec), phases, worked);
+  // Whose kernel was there, or was made by another thread, has no times to show.
+  if (!worked) phases.route_ns = before;
+  return resolved;
+}
+
+Result<Resolved> Resolver::make_kernels(attention_forward::KernelSpec spec, Phases& phases, bool& worked) {
+  if (spec.split_keys == 0) return obtain_once(std::move(spec), nullptr, phases, worked);
+  const auto combine = make_combine(spec, phases, worked);
   if (!combine) {
     statistics_.compile_failures.fetch_add(1);
     return combine;
   }
-  auto resolved = obtain(std::move(route->spec), combine->kernel, Part::main, phases);
+  auto resolved = obtain_once(std::move(spec), combine->kernel, phases, worked);
   if (resolved) resolved->origin = std::max(resolved->origin, combine->origin);
   return resolved;
 }
 
+// Queries of another length lead to another shape and perhaps to the same kernel.
+Result<Resolved> Resolver::obtain_once(families::KernelSpec spec, const LoadedKernel* combine, Phases& phases,
+                                       bool& worked) {
+  const std::string text = families::to_text(spec);
+  std::unique_lock lock(mutex_);
+  for (const auto& loaded : kernels_)
+    if (loaded->spec == spec) return Resolved{loaded.get(), WAVEJIT_ORIGIN_MEMORY};
+  return together(std::move(lock), spec_flights_, text, Part::main, [&] {
+    worked = true;
+    return obtain(std::move(spec), combine, Part::main, phases);
+  });
+}
+
 // One for all split kernels of a data type and head dim, whatever their masks and pipelines.
-Result<Resolved> Resolver::make_combine(const attention_forward::KernelSpec& split, Phases& phases) {
+Result<Resolved> Resolver::make_combine(const attention_forward::KernelSpec& split, Phases& phases, bool& worked) {
   const attention_combine::KernelSpec spec = attention_combine::combine_of(split);
   const std::uint64_t code = AttentionShape::combine_code(spec.dtype, spec.head_dim);
-  return once(code, Part::combine, [&] { return obtain(spec, nullptr, Part::combine, phases); });
+  return once(code, Part::combine, [&] {
+    worked = true;
+    return obtain(spec, nullptr, Part::combine, phases);
+  });
 }
 
 Result<Resolved> Resolver::obtain(families::KernelSpec spec, const LoadedKernel* combine, Part part, Phases& phases) {

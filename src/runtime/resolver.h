@@ -1,6 +1,6 @@
 // The cold and the warm path: from a shape that the kernel table does not have to a kernel that it has.
 //
-// One thread does the work of a shape while others that need it wait; different shapes proceed in parallel. A compile
+// One thread does the work of a kernel while others that need it wait; different kernels proceed in parallel. A compile
 // that failed is remembered: the same call fails at once instead of compiling again.
 #pragma once
 
@@ -54,15 +54,26 @@ class Resolver {
     // Stands unless the work comes to an end.
     Result<Resolved> outcome = fail(WAVEJIT_OUT_OF_MEMORY, {});
   };
+  // What is being made: by table code, and by spec, because several codes may lead to one.
+  template <typename Name>
+  using Flights = std::unordered_map<Name, std::shared_ptr<Flight>>;
+  template <typename Name>
   class Landing;
   // Statistics count calls, and a call by its main kernel.
   enum class Part : std::uint8_t { main, combine };
 
+  // Makes what nobody makes, or waits for who does. `lock` is that of mutex_.
+  template <typename Name, typename Make>
+  Result<Resolved> together(std::unique_lock<std::mutex> lock, Flights<Name>& flights, const Name& name, Part part,
+                            Make make);
   // The kernel of a table code, made once whoever asks for it.
   template <typename Make>
   Result<Resolved> once(std::uint64_t code, Part part, Make make);
   Result<Resolved> make(const AttentionShape& shape, Phases& phases);
-  Result<Resolved> make_combine(const attention_forward::KernelSpec& split, Phases& phases);
+  // `worked` becomes true when this thread fetched or compiled something.
+  Result<Resolved> make_kernels(attention_forward::KernelSpec spec, Phases& phases, bool& worked);
+  Result<Resolved> make_combine(const attention_forward::KernelSpec& split, Phases& phases, bool& worked);
+  Result<Resolved> obtain_once(families::KernelSpec spec, const LoadedKernel* combine, Phases& phases, bool& worked);
   Result<Resolved> obtain(families::KernelSpec spec, const LoadedKernel* combine, Part part, Phases& phases);
   static void count(std::atomic<std::uint64_t>& counter, Part part) {
     if (part == Part::main) counter.fetch_add(1);
@@ -84,7 +95,8 @@ class Resolver {
   KernelTable table_;
   std::mutex mutex_;
   std::condition_variable landed_;
-  std::unordered_map<std::uint64_t, std::shared_ptr<Flight>> flights_;
+  Flights<std::uint64_t> flights_;
+  Flights<std::string> spec_flights_;
   std::unordered_map<std::uint64_t, Failure> failures_;  // compiles that failed
   std::vector<std::unique_ptr<LoadedKernel>> kernels_;
 };

@@ -180,6 +180,49 @@ TEST_F(EngineTest, DifferentShapesCompileAtOnce) {
   EXPECT_EQ(fake_codegen().met, 4) << "each saw the other three under way";
 }
 
+// Queries of 255 and of 300 rows are two shapes; without the pipeline for long ones they are one kernel.
+TEST_F(EngineTest, ShapesThatLeadToOneKernelCompileOnce) {
+  config_.pipeline.value = attention_forward::Pipeline::generic;
+  fake_codegen().delay_ms = 300;
+  const auto engine = make_engine();
+  {
+    std::vector<std::jthread> threads;
+    for (const std::int64_t queries : {255, 300}) {
+      threads.emplace_back([&, queries] {
+        auto call = good_call(1, queries, 512);
+        EXPECT_TRUE(engine->attention_forward(&call, nullptr));
+      });
+    }
+  }
+  EXPECT_EQ(fake_codegen().compiles, 1U);
+  EXPECT_EQ(fake_hip().module_loads, 1U);
+  EXPECT_EQ(fake_hip().launches, 2U);
+  const auto statistics = statistics_of(*engine);
+  EXPECT_EQ(statistics.compiled, 1U);
+  EXPECT_EQ(statistics.memory_hits, 1U);
+}
+
+TEST_F(EngineTest, ShapesThatLeadToOneKernelFailTogether) {
+  config_.pipeline.value = attention_forward::Pipeline::generic;
+  fake_codegen().delay_ms = 300;
+  fake_codegen().status = WAVEJIT_CODEGEN_CRASHED;
+  const auto engine = make_engine();
+  std::atomic<int> failed{0};
+  {
+    std::vector<std::jthread> threads;
+    for (const std::int64_t queries : {255, 300}) {
+      threads.emplace_back([&, queries] {
+        auto call = good_call(1, queries, 512);
+        const auto outcome = engine->attention_forward(&call, nullptr);
+        if (!outcome && outcome.error().status == WAVEJIT_COMPILE_FAILED) ++failed;
+      });
+    }
+  }
+  EXPECT_EQ(failed, 2);
+  EXPECT_EQ(fake_codegen().compiles, 1U);
+  EXPECT_EQ(statistics_of(*engine).compile_failures, 2U);
+}
+
 TEST_F(EngineTest, ThreadsThatWaitForAFailedCompileFailToo) {
   fake_codegen().delay_ms = 50;
   fake_codegen().status = WAVEJIT_CODEGEN_CRASHED;

@@ -311,6 +311,18 @@ TEST_F(Serving, TheHookHearsOfFailuresOnce) {
   EXPECT_THAT(events_[0].detail, HasSubstr("told to fail"));
 }
 
+TEST_F(Serving, AShapeWhoseKernelAnotherShapeLoadedIsNoEvent) {
+  config_.pipeline.value = attention_forward::Pipeline::generic;
+  listen();
+  const auto engine = make_engine();
+  for (const std::int64_t queries : {255, 300}) {
+    auto call = good_call(1, queries, 512);
+    ASSERT_TRUE(engine->attention_forward(&call, nullptr));
+  }
+  ASSERT_EQ(events_.size(), 1U);
+  EXPECT_EQ(events_.front().raw.origin, WAVEJIT_ORIGIN_COMPILED);
+}
+
 TEST_F(Serving, AHookMayCallTheEngineThatCallsIt) {
   struct Nested {
     runtime::Engine* engine = nullptr;
