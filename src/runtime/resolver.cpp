@@ -66,15 +66,16 @@ Resolver::~Resolver() {
 template <typename Name, typename Make>
 Result<Resolved> Resolver::together(std::unique_lock<std::mutex> lock, Flights<Name>& flights, const Name& name,
                                     Part part, Make make) {
-  auto& slot = flights[name];
-  if (slot) {
-    const std::shared_ptr<Flight> flight = slot;
+  std::shared_ptr<Flight>& slot = flights[name];
+  // Ours: the slot is gone when the work is done.
+  std::shared_ptr<Flight> flight = slot;
+  if (flight) {
     landed_.wait(lock, [&] { return flight->done; });
     if (flight->outcome) return Resolved{flight->outcome->kernel, WAVEJIT_ORIGIN_MEMORY};
     count(statistics_.compile_failures, part);
     return flight->outcome;
   }
-  const std::shared_ptr<Flight> flight = slot = std::make_shared<Flight>();
+  flight = slot = std::make_shared<Flight>();
   lock.unlock();
   const Landing<Name> landing(*this, flights, name, *flight);
   Result<Resolved> outcome = flight->outcome;
