@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "simgpu/decode/registry.h"
+#include "simgpu/memory/device_memory.h"
 #include "simgpu/memory/rooms.h"
 #include "simgpu/memory/transfer.h"
 
@@ -35,7 +36,7 @@ void load(Wave& wave, const Instruction& instruction) {
       const uint8_t* from =
           resolve(wave, instruction, part.address, component<kind.bytes>, false, static_cast<int>(lane));
       if (from == nullptr) return;
-      std::memcpy(bytes + at, from, component<kind.bytes>);
+      copy_from_device<component<kind.bytes>>(bytes + at, from);
     }
     load_lane<kind>(wave, destination, lane, bytes);
   }
@@ -60,7 +61,7 @@ void store(Wave& wave, const Instruction& instruction) {
         if (part.available < 4) continue;
         uint8_t* to = resolve(wave, instruction, part.address, 4, true, static_cast<int>(lane));
         if (to == nullptr) return;
-        store_word(to, wave.vgpr[source + (at / 4)][lane]);
+        store_device(to, wave.vgpr[source + (at / 4)][lane]);
       }
     }
   }
@@ -85,7 +86,7 @@ void load_to_lds(Wave& wave, const Instruction& instruction) {
         const uint8_t* piece =
             resolve(wave, instruction, part.address, component<kind.bytes>, false, static_cast<int>(lane));
         if (piece == nullptr) return;
-        std::memcpy(bytes + at, piece, component<kind.bytes>);
+        copy_from_device<component<kind.bytes>>(bytes + at, piece);
       }
     }
     transfer_to_lds<kind>(wave, instruction, lane, from);

@@ -4,8 +4,8 @@
 
 #include "simgpu/decode/registry.h"
 #include "simgpu/memory/access.h"
+#include "simgpu/memory/device_memory.h"
 #include "simgpu/memory/rooms.h"
-#include "simgpu/memory/transfer.h"
 
 namespace wavejit::simgpu {
 namespace {
@@ -25,7 +25,8 @@ void load(Wave& wave, const Instruction& instruction) {
   const uint64_t address = (base + static_cast<uint64_t>(offset_of(wave, instruction))) & ~uint64_t{3};
   const uint8_t* from = resolve(wave, instruction, address, dwords * 4, false, -1);
   if (from == nullptr) return;
-  for (unsigned i = 0; i < dwords; ++i) wave.sgpr[instruction.destination[0].index + i] = load_word(from + (4 * i));
+  for (unsigned i = 0; i < dwords; ++i)
+    wave.sgpr[instruction.destination[0].index + i] = load_device<uint32_t>(from + (4 * i));
 }
 
 // Out of range dwords read as zero; the range is NUM_RECORDS bytes, times the stride when there is one.
@@ -42,7 +43,7 @@ void buffer_load(Wave& wave, const Instruction& instruction) {
     if (at + 4 <= range) {
       const uint8_t* from = resolve(wave, instruction, base + at, 4, false, -1);
       if (from == nullptr) return;
-      value = load_word(from);
+      value = load_device<uint32_t>(from);
     }
     wave.sgpr[instruction.destination[0].index + i] = value;
   }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "simgpu/memory/access.h"
+#include "simgpu/memory/device_memory.h"
 #include "simgpu/wave/wave.h"
 
 namespace wavejit::simgpu {
@@ -21,35 +22,18 @@ struct StoreKind {
   bool high_half = false;  ///< …_d16_hi: the data is the upper half of the register
 };
 
-// Device memory may be shared between workgroups that run at the same time: whole aligned words move as single
-// accesses, as on the device, and instructions marked with a scope order what surrounds them.
-inline uint32_t load_word(const uint8_t* from) {
-  if ((reinterpret_cast<uintptr_t>(from) & 3) == 0) {
-    return __atomic_load_n(reinterpret_cast<const uint32_t*>(from), __ATOMIC_RELAXED);
-  }
-  uint32_t value = 0;
-  std::memcpy(&value, from, 4);
-  return value;
-}
-inline void store_word(uint8_t* to, uint32_t value) {
-  if ((reinterpret_cast<uintptr_t>(to) & 3) == 0) {
-    __atomic_store_n(reinterpret_cast<uint32_t*>(to), value, __ATOMIC_RELAXED);
-    return;
-  }
-  std::memcpy(to, &value, 4);
-}
-
 template <LoadKind kind>
 inline void load_lane(Wave& wave, unsigned destination, unsigned lane, const uint8_t* from) {
   if constexpr (kind.bytes >= 4) {
-    for (unsigned i = 0; i < kind.bytes / 4; ++i) wave.vgpr[destination + i][lane] = load_word(from + (4 * i));
+    for (unsigned i = 0; i < kind.bytes / 4; ++i)
+      wave.vgpr[destination + i][lane] = load_device<uint32_t>(from + (4 * i));
   } else {
     uint32_t value = 0;
     if constexpr (kind.bytes == 1) {
-      value = kind.sign_extend ? static_cast<uint32_t>(static_cast<int8_t>(*from)) : *from;
+      const auto byte = load_device<uint8_t>(from);
+      value = kind.sign_extend ? static_cast<uint32_t>(static_cast<int8_t>(byte)) : byte;
     } else {
-      uint16_t half = 0;
-      std::memcpy(&half, from, 2);
+      const auto half = load_device<uint16_t>(from);
       value = kind.sign_extend ? static_cast<uint32_t>(static_cast<int16_t>(half)) : half;
     }
     uint32_t& target = wave.vgpr[destination][lane];
@@ -66,14 +50,13 @@ inline void load_lane(Wave& wave, unsigned destination, unsigned lane, const uin
 template <StoreKind kind>
 inline void store_lane(const Wave& wave, unsigned source, unsigned lane, uint8_t* to) {
   if constexpr (kind.bytes >= 4) {
-    for (unsigned i = 0; i < kind.bytes / 4; ++i) store_word(to + (4 * i), wave.vgpr[source + i][lane]);
+    for (unsigned i = 0; i < kind.bytes / 4; ++i) store_device<uint32_t>(to + (4 * i), wave.vgpr[source + i][lane]);
   } else {
     const uint32_t value = wave.vgpr[source][lane] >> (kind.high_half ? 16 : 0);
     if constexpr (kind.bytes == 1) {
-      *to = static_cast<uint8_t>(value);
+      store_device(to, static_cast<uint8_t>(value));
     } else {
-      const auto half = static_cast<uint16_t>(value);
-      std::memcpy(to, &half, 2);
+      store_device(to, static_cast<uint16_t>(value));
     }
   }
 }
@@ -116,10 +99,10 @@ inline void transfer_to_lds(Wave& wave, const Instruction& instruction, unsigned
                             static_cast<int>(lane));
   if (to == nullptr) return;
   if constexpr (kind.bytes >= 4) {
-    std::memcpy(to, from, kind.bytes);
+    copy_from_device<kind.bytes>(to, from);
   } else {
     uint32_t value = 0;
-    std::memcpy(&value, from, kind.bytes);
+    copy_from_device<kind.bytes>(reinterpret_cast<uint8_t*>(&value), from);
     constexpr unsigned shift = 32 - (8 * kind.bytes);
     if constexpr (kind.sign_extend) value = static_cast<uint32_t>(static_cast<int32_t>(value << shift) >> shift);
     std::memcpy(to, &value, 4);
