@@ -17,28 +17,15 @@
 #include "cache/directory.h"
 #include "cache/entry.h"
 #include "cache/transfer.h"
+#include "tests/support/scratch_directory.h"
 
 namespace {
 
+using wavejit::tests::ScratchDirectory;
 using namespace wavejit::cache;
 
 constexpr std::size_t code_bytes = 64 * 1024;
 constexpr int looked_up = 64;  // entries that a start asks for
-
-class Scratch {
- public:
-  Scratch() {
-    std::string name = (std::filesystem::temp_directory_path() / "wavejit-bench-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~Scratch() { std::filesystem::remove_all(path_); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 Key nth_key(int i) { return {"attention_forward bench kernel number " + std::to_string(i), "gfx950"}; }
 
@@ -88,12 +75,12 @@ void measure(benchmark::State& state, Cache& cache, int entries) {
 
 void cache_disk_hit(benchmark::State& state) {
   // Filled once a size: the benchmark is called several times.
-  static std::map<std::int64_t, std::unique_ptr<Scratch>> folders;
+  static std::map<std::int64_t, std::unique_ptr<ScratchDirectory>> folders;
   const int entries = static_cast<int>(state.range(0));
   auto& folder = folders[entries];
   const bool fresh = folder == nullptr;
   if (fresh) {
-    folder = std::make_unique<Scratch>();
+    folder = std::make_unique<ScratchDirectory>();
     fill(*folder / "cache", entries);
   }
   Cache cache({.layers = {{.name = "user", .root = *folder / "cache", .writable = true}}});
@@ -102,10 +89,10 @@ void cache_disk_hit(benchmark::State& state) {
 BENCHMARK(cache_disk_hit)->Arg(10)->Arg(100'000)->UseManualTime()->Unit(benchmark::kMicrosecond);
 
 void cache_archive_hit(benchmark::State& state) {
-  static std::unique_ptr<Scratch> folder;
+  static std::unique_ptr<ScratchDirectory> folder;
   const int entries = static_cast<int>(state.range(0));
   if (folder == nullptr) {
-    folder = std::make_unique<Scratch>();
+    folder = std::make_unique<ScratchDirectory>();
     fill(*folder / "cache", entries);
     Cache cache({.layers = {{.name = "user", .root = *folder / "cache", .writable = true}}});
     if (!pack_entries(cache, *folder / "kernels.wavejit-archive", {})) std::abort();
@@ -128,7 +115,7 @@ BENCHMARK(cache_memory_hit)->UseManualTime()->Unit(benchmark::kMicrosecond);
 
 // A miss asks every layer and takes the turn to compile.
 void cache_miss_and_turn(benchmark::State& state) {
-  const Scratch scratch;
+  const ScratchDirectory scratch;
   Cache cache({.layers = {{.name = "user", .root = scratch / "cache", .writable = true}},
                .lock_wait_nanoseconds = 10 * nanoseconds_per_second});
   fill(scratch / "cache", 10);
@@ -143,7 +130,7 @@ BENCHMARK(cache_miss_and_turn)->Unit(benchmark::kMicrosecond);
 
 // Publishing keeps a kernel for ever: written, synced, renamed.
 void cache_publish(benchmark::State& state) {
-  const Scratch scratch;
+  const ScratchDirectory scratch;
   Cache cache({.layers = {{.name = "user", .root = scratch / "cache", .writable = true}}});
   const auto code = code_of(1, code_bytes);
   const Key key = nth_key(1);
@@ -156,7 +143,7 @@ BENCHMARK(cache_publish)->Unit(benchmark::kMicrosecond);
 
 // A sweep that finds nothing to do, in a folder of so many.
 void cache_sweep(benchmark::State& state) {
-  const Scratch scratch;
+  const ScratchDirectory scratch;
   Cache cache({.layers = {{.name = "user", .root = scratch / "cache", .writable = true}}});
   fill(scratch / "cache", static_cast<int>(state.range(0)));
   for (auto _ : state) {

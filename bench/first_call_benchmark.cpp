@@ -18,10 +18,13 @@
 #include <stdexcept>
 #include <string>
 
+#include "tests/support/scratch_directory.h"
+
 extern char** environ;
 
 namespace {
 
+using wavejit::tests::ScratchDirectory;
 namespace fs = std::filesystem;
 
 unsigned long long now_ns() {
@@ -29,16 +32,6 @@ unsigned long long now_ns() {
   clock_gettime(CLOCK_MONOTONIC, &t);
   return 1'000'000'000ULL * t.tv_sec + t.tv_nsec;
 }
-
-struct TemporaryDirectory {
-  fs::path path;
-  TemporaryDirectory() {
-    std::string name = (fs::temp_directory_path() / "wavejit-bench-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    path = name;
-  }
-  ~TemporaryDirectory() { fs::remove_all(path); }
-};
 
 struct Probe {
   unsigned long long started = 0;
@@ -79,8 +72,8 @@ double ms(unsigned long long ns) { return static_cast<double>(ns) * 1e-6; }
 void cold_call(benchmark::State& state, const std::string& target, int head_dim) {
   std::map<std::string, double> sums;
   for (auto _ : state) {
-    const TemporaryDirectory cache;
-    const Probe probe = run_probe(target, head_dim, cache.path);
+    const ScratchDirectory cache;
+    const Probe probe = run_probe(target, head_dim, cache.path());
     const auto moment = [&](const char* name) { return probe.moments[name].get<unsigned long long>(); };
     if (probe.moments["origin"] != 3) throw std::runtime_error("not compiled");
     // process start … main, then the call itself; opening the simulated device lies between and is not counted
@@ -95,12 +88,12 @@ void cold_call(benchmark::State& state, const std::string& target, int head_dim)
 }
 
 void warm_call(benchmark::State& state, const std::string& target, int head_dim) {
-  const TemporaryDirectory cache;
-  run_probe(target, head_dim, cache.path);
+  const ScratchDirectory cache;
+  run_probe(target, head_dim, cache.path());
   double whole_call = 0;
   double mapped = 0;
   for (auto _ : state) {
-    const Probe probe = run_probe(target, head_dim, cache.path);
+    const Probe probe = run_probe(target, head_dim, cache.path());
     if (probe.moments["origin"] != 2) throw std::runtime_error("not on disk");
     const auto moment = [&](const char* name) { return probe.moments[name].get<unsigned long long>(); };
     state.SetIterationTime(static_cast<double>(moment("route") + moment("lookup")) * 1e-9);

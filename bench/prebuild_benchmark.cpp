@@ -10,22 +10,14 @@
 #include <stdexcept>
 #include <string>
 
+#include "tests/support/scratch_directory.h"
 #include "wavejit/prebuild.h"
 #include "wavejit/wavejit.h"
 
 namespace {
 
+using wavejit::tests::ScratchDirectory;
 namespace fs = std::filesystem;
-
-struct TemporaryDirectory {
-  fs::path path;
-  TemporaryDirectory() {
-    std::string name = (fs::temp_directory_path() / "wavejit-bench-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    path = name;
-  }
-  ~TemporaryDirectory() { fs::remove_all(path); }
-};
 
 double cpu_seconds() {
   rusage usage{};
@@ -60,10 +52,10 @@ void prebuild(benchmark::State& state) {
   double cpu = 0;
   for (auto unused : state) {
     state.PauseTiming();
-    const TemporaryDirectory folder;
+    const ScratchDirectory folder;
     const double before = cpu_seconds();
     state.ResumeTiming();
-    kernels += static_cast<double>(build(folder.path, static_cast<int>(state.range(0))));
+    kernels += static_cast<double>(build(folder.path(), static_cast<int>(state.range(0))));
     state.PauseTiming();
     cpu += cpu_seconds() - before;
     state.ResumeTiming();

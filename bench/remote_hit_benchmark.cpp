@@ -42,7 +42,7 @@ class Fleet {
   }
 
  private:
-  tests::Folder folder_;
+  tests::ScratchDirectory folder_;
   tests::RedisServer server_;
   runtime::Config config_;
 };

@@ -17,29 +17,11 @@
 
 #include "cache/cache.h"
 #include "cache/directory.h"
+#include "tests/support/scratch_directory.h"
 
 namespace wavejit::cache {
 
-class ScratchDirectory {
- public:
-  ScratchDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "wavejit-cache-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no scratch folder");
-    path_ = pattern;
-  }
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-  ~ScratchDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
+using tests::ScratchDirectory;
 
 inline std::vector<std::byte> sample_code(std::size_t size, std::uint32_t seed = 1) {
   std::vector<std::byte> bytes(size);

@@ -16,40 +16,26 @@
 
 #include "codegen_library.h"
 #include "ir_samples.h"
+#include "tests/support/scratch_directory.h"
 
 namespace wavejit::codegen {
 namespace {
 
 using ::testing::HasSubstr;
+using tests::ScratchDirectory;
 
 const char* const small_spec =
     "attention_forward fp16 d64 pipeline=generic tile=128x64 o_store=scalar target=gfx942 lowering=llvm";
 const char* const comgr_spec =
     "attention_forward fp16 d64 pipeline=generic tile=128x64 o_store=scalar target=gfx942 lowering=comgr";
 
-// A folder that goes with the test.
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "wavejit-isolated-XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
-  // An executable shell script in place of wavejit-compile.
-  std::string script(const std::string& body) const {
-    const std::filesystem::path file = path_ / "compiler";
-    std::ofstream(file) << "#!/bin/sh\n" << body << "\n";
-    chmod(file.c_str(), 0755);
-    return file.string();
-  }
-
- private:
-  std::filesystem::path path_;
-};
+// An executable shell script in place of wavejit-compile.
+std::string script(const ScratchDirectory& folder, const std::string& body) {
+  std::string file = folder / "compiler";
+  std::ofstream(file) << "#!/bin/sh\n" << body << "\n";
+  chmod(file.c_str(), 0755);
+  return file;
+}
 
 int open_descriptors() {
   int count = 0;
@@ -101,8 +87,8 @@ TEST(Isolated, NoDescriptorOrProcessIsLeftBehind) {
 }
 
 TEST(Isolated, AHungCompilerIsKilledAtTheTimeLimit) {
-  const Folder folder;
-  const std::string program = folder.script("exec sleep 600");
+  const ScratchDirectory folder;
+  const std::string program = script(folder, "exec sleep 600");
   const TableService service(WAVEJIT_CODEGEN_ISOLATED, program.c_str(), 200);
   const auto start = std::chrono::steady_clock::now();
   const Answer answer = compile(service, small_spec);
@@ -112,22 +98,22 @@ TEST(Isolated, AHungCompilerIsKilledAtTheTimeLimit) {
 }
 
 TEST(Isolated, UselessCompilersAreStatuses) {
-  const Folder folder;
+  const ScratchDirectory folder;
   {
-    const std::string program = folder.script("echo 'cannot find my library' >&2; exit 127");
+    const std::string program = script(folder, "echo 'cannot find my library' >&2; exit 127");
     const Answer answer = compile(TableService(WAVEJIT_CODEGEN_ISOLATED, program.c_str()), small_spec);
     EXPECT_EQ(answer.status, WAVEJIT_CODEGEN_CRASHED);
     EXPECT_THAT(answer.detail, HasSubstr("127"));
     EXPECT_THAT(answer.detail, HasSubstr("cannot find my library"));
   }
   {
-    const std::string program = folder.script("head -c 100000 /dev/zero");
+    const std::string program = script(folder, "head -c 100000 /dev/zero");
     const Answer answer = compile(TableService(WAVEJIT_CODEGEN_ISOLATED, program.c_str()), small_spec);
     EXPECT_EQ(answer.status, WAVEJIT_CODEGEN_CRASHED);
     EXPECT_THAT(answer.detail, HasSubstr("build"));
   }
   {
-    const std::string program = folder.script("kill -SEGV $$");
+    const std::string program = script(folder, "kill -SEGV $$");
     const Answer answer = compile(TableService(WAVEJIT_CODEGEN_ISOLATED, program.c_str()), small_spec);
     EXPECT_EQ(answer.status, WAVEJIT_CODEGEN_CRASHED);
     EXPECT_THAT(answer.detail, HasSubstr("SIGSEGV"));
@@ -139,9 +125,10 @@ TEST(Isolated, UselessCompilersAreStatuses) {
 
 // The answer of the real program, cut at any length: never taken for a code object.
 TEST(Isolated, CutAnswersAreStatuses) {
-  const Folder folder;
+  const ScratchDirectory folder;
   for (const int length : {1, 100, 500, 1000, 5000}) {
-    const std::string program = folder.script(std::format("'{}' \"$@\" | head -c {}", WAVEJIT_COMPILE_PROGRAM, length));
+    const std::string program =
+        script(folder, std::format("'{}' \"$@\" | head -c {}", WAVEJIT_COMPILE_PROGRAM, length));
     const Answer answer = compile(TableService(WAVEJIT_CODEGEN_ISOLATED, program.c_str()), small_spec);
     EXPECT_EQ(answer.status, WAVEJIT_CODEGEN_CRASHED) << length << ": " << answer.detail;
   }
@@ -235,7 +222,7 @@ TEST_F(ComgrTest, ItsCrashesAreStatuses) {
 }
 
 TEST_F(ComgrTest, TheUsersComgrCacheIsNotTouched) {
-  const Folder home;
+  const ScratchDirectory home;
   const char* const variables[] = {"HOME", "XDG_CACHE_HOME", "AMD_COMGR_CACHE_DIR"};
   std::vector<std::pair<std::string, std::string>> before;
   for (const char* variable : variables) {

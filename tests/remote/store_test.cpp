@@ -78,14 +78,7 @@ class Hand {
   redisContext* context_;
 };
 
-class RealServerTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!RedisServer::there()) GTEST_SKIP() << "neither valkey-server nor redis-server is installed";
-  }
-};
-
-TEST_F(RealServerTest, GivesBackWhatItWasGiven) {
+TEST(RealServerTest, GivesBackWhatItWasGiven) {
   const RedisServer server;
   Store writer(server_at(server.port()), seal_with());
   Store reader(server_at(server.port()), seal_with());
@@ -104,7 +97,7 @@ TEST_F(RealServerTest, GivesBackWhatItWasGiven) {
   EXPECT_EQ(*reader.fetch(nth_name(1)), Bytes{1});
 }
 
-TEST_F(RealServerTest, WhatAnIntruderWritesIsDamaged) {
+TEST(RealServerTest, WhatAnIntruderWritesIsDamaged) {
   const RedisServer server;
   Store store(server_at(server.port()), seal_with());
   const Bytes entry = sample_entry(300);
@@ -132,7 +125,7 @@ TEST_F(RealServerTest, WhatAnIntruderWritesIsDamaged) {
   EXPECT_EQ(*store.fetch(nth_name(1)), entry) << "put back as it was";
 }
 
-TEST_F(RealServerTest, AMovedEntryIsDamaged) {
+TEST(RealServerTest, AMovedEntryIsDamaged) {
   const RedisServer server;
   Store store(server_at(server.port()), seal_with());
   ASSERT_TRUE(store.keep(nth_name(1), sample_entry()));
@@ -149,7 +142,7 @@ TEST_F(RealServerTest, AMovedEntryIsDamaged) {
   EXPECT_EQ(store.fetch(nth_name(1, "gfx942")).error().status, WAVEJIT_REMOTE_DAMAGED);
 }
 
-TEST_F(RealServerTest, AnotherKeysEntriesAreNotSeenAndNotBelieved) {
+TEST(RealServerTest, AnotherKeysEntriesAreNotSeenAndNotBelieved) {
   const RedisServer server;
   Store store(server_at(server.port()), seal_with(1));
   Store other(server_at(server.port()), seal_with(2));
@@ -163,7 +156,7 @@ TEST_F(RealServerTest, AnotherKeysEntriesAreNotSeenAndNotBelieved) {
   EXPECT_EQ(store.fetch(nth_name(1)).error().status, WAVEJIT_REMOTE_DAMAGED);
 }
 
-TEST_F(RealServerTest, PasswordsUsersAndDatabases) {
+TEST(RealServerTest, PasswordsUsersAndDatabases) {
   const RedisServer server({"--requirepass", "secret word", "--user", "reader", "on", ">reading", "~*", "+get", "+ping",
                             "+select", "+auth"});
   const auto ask_as = [&](std::optional<std::string> user, std::optional<std::string> password) {
@@ -203,7 +196,7 @@ TEST_F(RealServerTest, PasswordsUsersAndDatabases) {
   EXPECT_THAT(Store(at, seal_with()).ask().error().what, HasSubstr("refuses"));
 }
 
-TEST_F(RealServerTest, OverAUnixSocket) {
+TEST(RealServerTest, OverAUnixSocket) {
   const RedisServer server;
   Server at = server_at(0);
   at.host.clear();
@@ -215,7 +208,7 @@ TEST_F(RealServerTest, OverAUnixSocket) {
   EXPECT_THAT(Store(at, seal_with()).ask().error().what, HasSubstr("No such file"));
 }
 
-TEST_F(RealServerTest, AStringIsExpectedAndAListIsARefusal) {
+TEST(RealServerTest, AStringIsExpectedAndAListIsARefusal) {
   const RedisServer server;
   Store store(server_at(server.port()), seal_with());
   ASSERT_TRUE(store.keep(nth_name(1), sample_entry()));
@@ -228,7 +221,7 @@ TEST_F(RealServerTest, AStringIsExpectedAndAListIsARefusal) {
   EXPECT_THAT(fetched.error().what, HasSubstr("WRONGTYPE"));
 }
 
-TEST_F(RealServerTest, ALargerValueThanAnyEntryIsNotReadToItsEnd) {
+TEST(RealServerTest, ALargerValueThanAnyEntryIsNotReadToItsEnd) {
   const RedisServer server;
   Store store(server_at(server.port()), seal_with());
   ASSERT_TRUE(store.keep(nth_name(1), Bytes{1}));
@@ -241,7 +234,7 @@ TEST_F(RealServerTest, ALargerValueThanAnyEntryIsNotReadToItsEnd) {
   EXPECT_TRUE(store.ask()) << "on another connection";
 }
 
-TEST_F(RealServerTest, ARestartCostsNoAnswer) {
+TEST(RealServerTest, ARestartCostsNoAnswer) {
   RedisServer server;
   Store store(server_at(server.port()), seal_with());
   ASSERT_TRUE(store.keep(nth_name(1), sample_entry()));
@@ -258,7 +251,7 @@ TEST_F(RealServerTest, ARestartCostsNoAnswer) {
   EXPECT_EQ(store.fetch(nth_name(1)).error().status, WAVEJIT_REMOTE_ABSENT);
 }
 
-TEST_F(RealServerTest, AFullServerRefusesWritesAndAnswersReads) {
+TEST(RealServerTest, AFullServerRefusesWritesAndAnswersReads) {
   const RedisServer server({"--maxmemory", "1mb", "--maxmemory-policy", "noeviction"});
   Store store(server_at(server.port()), seal_with());
   Result<void> kept;
@@ -268,7 +261,7 @@ TEST_F(RealServerTest, AFullServerRefusesWritesAndAnswersReads) {
   EXPECT_EQ(store.fetch(nth_name(200)).error().status, WAVEJIT_REMOTE_ABSENT);
 }
 
-TEST_F(RealServerTest, ListsTheNamesOfItsKeyAndFormat) {
+TEST(RealServerTest, ListsTheNamesOfItsKeyAndFormat) {
   const RedisServer server;
   Store store(server_at(server.port()), seal_with(1));
   Store other(server_at(server.port()), seal_with(2));
@@ -289,7 +282,7 @@ TEST_F(RealServerTest, ListsTheNamesOfItsKeyAndFormat) {
   EXPECT_TRUE(found.empty());
 }
 
-TEST_F(RealServerTest, EightThreadsShareAStore) {
+TEST(RealServerTest, EightThreadsShareAStore) {
   const RedisServer server;
   Store store(server_at(server.port(), 20s), seal_with());
   std::vector<std::jthread> threads;
@@ -309,7 +302,7 @@ TEST_F(RealServerTest, EightThreadsShareAStore) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST_F(RealServerTest, AFrozenServerIsAFaultInTime) {
+TEST(RealServerTest, AFrozenServerIsAFaultInTime) {
   const RedisServer server;
   Store store(server_at(server.port(), 150ms), seal_with());
   ASSERT_TRUE(store.ask());

@@ -26,26 +26,9 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/scratch_directory.h"
+
 namespace wavejit::tests {
-
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "wavejit-remote-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no scratch folder");
-    path_ = pattern;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 // A key file as people make them.
 inline std::string write_key(const std::string& path, unsigned seed = 1, int mode = 0600) {
@@ -86,8 +69,6 @@ inline bool can_connect(int port) {
 // valkey-server or redis-server, nothing kept, ended with the object. WAVEJIT_REDIS_SERVER is its path, or empty.
 class RedisServer {
  public:
-  static bool there() { return *WAVEJIT_REDIS_SERVER != '\0'; }
-
   explicit RedisServer(std::vector<std::string> settings = {}) : settings_(std::move(settings)) {
     // Somebody else may take the port between our look and the server's start.
     for (int attempt = 0; attempt < 5 && process_ < 0; ++attempt) {
@@ -157,7 +138,7 @@ class RedisServer {
   void thaw() const { ::kill(process_, SIGCONT); }
 
  private:
-  Folder folder_;
+  ScratchDirectory folder_;
   std::vector<std::string> settings_;
   int port_ = 0;
   pid_t process_ = -1;

@@ -72,7 +72,7 @@ class EndToEnd : public ::testing::Test {
     return {{"WAVEJIT_DEVICE", device}, {"WAVEJIT_CACHE_DIR", directory_.path() + "/cache"}};
   }
 
-  TemporaryDirectory directory_;
+  ScratchDirectory directory_;
 };
 
 TEST_F(EndToEnd, ColdThenWarmWithoutTheCompiler) {

@@ -397,7 +397,7 @@ TEST_F(EngineTest, AnUnusableCacheDirectoryFailsNoCall) {
 
 // A read-only layer whose entry the driver refuses is no verdict on what the user's folder has.
 TEST_F(EngineTest, ALayersEntryThatTheLoaderRefusesGivesWayToTheUsersOwn) {
-  const TemporaryDirectory image;
+  const ScratchDirectory image;
   const std::string user = config_.cache_directory.value;
   config_.cache_directory.value = image.path();
   reported(*make_engine(), good_call());

@@ -103,6 +103,22 @@ class HotPath : public RuntimeTest {
     return good;
   }
 
+  void expect_no_allocation() {
+    counting = true;
+    allocations = 0;
+    const bool good = make_calls();
+    counting = false;
+    EXPECT_TRUE(good);
+    EXPECT_EQ(allocations, 0U);
+  }
+
+  void expect_no_system_call() {
+    const int status = run_without_system_calls([&] { return make_calls(); });
+    if (WIFEXITED(status) && WEXITSTATUS(status) == no_seccomp) GTEST_SKIP() << "this kernel has no seccomp";
+    EXPECT_FALSE(WIFSIGNALED(status)) << "killed by signal " << WTERMSIG(status);
+    EXPECT_EQ(status, 0);
+  }
+
   std::unique_ptr<runtime::Engine> engine_;
   wavejit_attention_forward_arguments call_{};
 };
@@ -113,24 +129,16 @@ TEST_F(HotPath, AllocatesNothing) {
   void* proof = std::malloc(1);
   const std::size_t counted = allocations;
   std::free(proof);
-  allocations = 0;
-  const bool good = make_calls();
   counting = false;
   EXPECT_EQ(counted, 1U) << "the count itself works";
-  EXPECT_TRUE(good);
-  EXPECT_EQ(allocations, 0U);
+  expect_no_allocation();
 }
 
 TEST_F(HotPath, AReportCostsNoAllocationEither) {
   wavejit_call_report report{};
   report.size = sizeof report;
   call_.report = &report;
-  counting = true;
-  allocations = 0;
-  const bool good = make_calls();
-  counting = false;
-  EXPECT_TRUE(good);
-  EXPECT_EQ(allocations, 0U);
+  expect_no_allocation();
 }
 
 TEST_F(HotPath, SplittingKeysCostsNoAllocationEither) {
@@ -138,17 +146,8 @@ TEST_F(HotPath, SplittingKeysCostsNoAllocationEither) {
   call_.k = wavejit_dense_tensor(call_.k.data, WAVEJIT_FP16, 2, 4096, 2, 128);
   call_.v = wavejit_dense_tensor(call_.v.data, WAVEJIT_FP16, 2, 4096, 2, 128);
   ASSERT_TRUE(make_calls());
-  counting = true;
-  allocations = 0;
-  const bool good = make_calls();
-  counting = false;
-  EXPECT_TRUE(good);
-  EXPECT_EQ(allocations, 0U);
-  const int control = run_without_system_calls([] { return syscall(SYS_getppid) > 0; });
-  if (WIFEXITED(control) && WEXITSTATUS(control) == no_seccomp) return;
-  const int status = run_without_system_calls([&] { return make_calls(); });
-  EXPECT_FALSE(WIFSIGNALED(status)) << "killed by signal " << WTERMSIG(status);
-  EXPECT_EQ(status, 0);
+  expect_no_allocation();
+  expect_no_system_call();
 }
 
 // With everything that docs/serving.md offers switched on.
@@ -162,21 +161,9 @@ class ServingHotPath : public HotPath {
   }
 };
 
-TEST_F(ServingHotPath, AllocatesNothing) {
-  counting = true;
-  allocations = 0;
-  const bool good = make_calls();
-  counting = false;
-  EXPECT_TRUE(good);
-  EXPECT_EQ(allocations, 0U);
-}
+TEST_F(ServingHotPath, AllocatesNothing) { expect_no_allocation(); }
 
-TEST_F(ServingHotPath, MakesNoSystemCall) {
-  const int status = run_without_system_calls([&] { return make_calls(); });
-  if (WIFEXITED(status) && WEXITSTATUS(status) == no_seccomp) GTEST_SKIP() << "this kernel has no seccomp";
-  EXPECT_FALSE(WIFSIGNALED(status)) << "killed by signal " << WTERMSIG(status);
-  EXPECT_EQ(status, 0);
-}
+TEST_F(ServingHotPath, MakesNoSystemCall) { expect_no_system_call(); }
 
 // With a remote layer, which was asked for the kernel and does not answer.
 class RemoteHotPath : public HotPath {
@@ -192,30 +179,16 @@ class RemoteHotPath : public HotPath {
   }
 };
 
-TEST_F(RemoteHotPath, AllocatesNothing) {
-  counting = true;
-  allocations = 0;
-  const bool good = make_calls();
-  counting = false;
-  EXPECT_TRUE(good);
-  EXPECT_EQ(allocations, 0U);
-}
+TEST_F(RemoteHotPath, AllocatesNothing) { expect_no_allocation(); }
 
-TEST_F(RemoteHotPath, MakesNoSystemCall) {
-  const int status = run_without_system_calls([&] { return make_calls(); });
-  if (WIFEXITED(status) && WEXITSTATUS(status) == no_seccomp) GTEST_SKIP() << "this kernel has no seccomp";
-  EXPECT_FALSE(WIFSIGNALED(status)) << "killed by signal " << WTERMSIG(status);
-  EXPECT_EQ(status, 0);
-}
+TEST_F(RemoteHotPath, MakesNoSystemCall) { expect_no_system_call(); }
 
 TEST_F(HotPath, MakesNoSystemCall) {
   const int control = run_without_system_calls([] { return syscall(SYS_getppid) > 0; });
   if (WIFEXITED(control) && WEXITSTATUS(control) == no_seccomp) GTEST_SKIP() << "this kernel has no seccomp";
   ASSERT_TRUE(WIFSIGNALED(control)) << "a child that makes a system call is killed";
   EXPECT_EQ(WTERMSIG(control), SIGSYS);
-  const int status = run_without_system_calls([&] { return make_calls(); });
-  EXPECT_FALSE(WIFSIGNALED(status)) << "killed by signal " << WTERMSIG(status);
-  EXPECT_EQ(status, 0);
+  expect_no_system_call();
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ class PrebuildTest : public RuntimeTest {
             .archive = true};
   }
 
-  TemporaryDirectory elsewhere_;
+  ScratchDirectory elsewhere_;
   std::set<std::string> specs_;
   std::vector<std::string> refused_;
   PrebuildProgress last_;

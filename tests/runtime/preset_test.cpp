@@ -141,7 +141,7 @@ TEST_F(PresetTest, EveryPresetHasKernelsOnTheLatestTarget) {
 TEST_F(PresetTest, WhatAnEngineMissedIsWhatPrebuildBuilds) {
   for (const Preset& preset : all_presets()) {
     SCOPED_TRACE(preset.name);
-    const TemporaryDirectory cold;
+    const ScratchDirectory cold;
     config_.cache_directory.value = cold.path();
     config_.miss_log.value = cold.path() + "/misses";
     for (int engines = 0; engines < 2; ++engines) {

@@ -13,27 +13,9 @@
 #include "fake_codegen.h"
 #include "fake_hip.h"
 #include "runtime/engine.h"
+#include "tests/support/scratch_directory.h"
 
 namespace wavejit::tests {
-
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "wavejit-runtime-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    path_ = name;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Addresses that no launch will follow: the fakes read no device memory.
 inline void* fake_address(std::uint64_t number) { return numbered(number << 32U); }
@@ -99,7 +81,7 @@ class RuntimeTest : public ::testing::Test {
     return files;
   }
 
-  TemporaryDirectory directory_;
+  ScratchDirectory directory_;
   runtime::Config config_;
   std::unique_ptr<runtime::CodegenLibrary> codegen_;
   std::mutex mutex_;

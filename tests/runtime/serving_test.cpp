@@ -430,7 +430,7 @@ TEST_F(Serving, MissesBecomeALineEachThatPrebuildReads) {
   ASSERT_TRUE(warm->attention_forward(&call, nullptr));
   EXPECT_EQ(lines_of(log).size(), 3U);
   // An empty cache and the log give the same kernels.
-  TemporaryDirectory elsewhere;
+  ScratchDirectory elsewhere;
   config_.cache_directory.value = elsewhere.path();
   const auto built = runtime::prebuild(config_, {.descriptors = lines_of(log), .targets = "gfx950"}, *codegen_,
                                        [](const runtime::PrebuildProgress&) {});

@@ -23,39 +23,13 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/scratch_directory.h"
 #include "tools/half.h"
 #include "tools/npy.h"
 
 namespace wavejit::tools {
 
-class ScratchDirectory {
- public:
-  ScratchDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "wavejit-tools-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no scratch folder");
-    path_ = pattern;
-  }
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-  ~ScratchDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  // Names in the folder, sorted: what a command has left behind.
-  std::vector<std::string> names() const {
-    std::vector<std::string> names;
-    for (const auto& found : std::filesystem::directory_iterator(path_))
-      names.push_back(found.path().filename().string());
-    std::ranges::sort(names);
-    return names;
-  }
-
- private:
-  std::string path_;
-};
+using tests::ScratchDirectory;
 
 inline std::string read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -11,27 +11,12 @@
 
 #include "gtest/gtest.h"
 #include "simgpu/process.h"
+#include "tests/support/scratch_directory.h"
 
 namespace wavejit::simgpu::testing {
 namespace {
 
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = ::testing::TempDir() + "simgpu_engine_XXXXXX";
-    path_ = mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() {
-    for (const char* name : {"/kernel.s", "/kernel.co", "/messages"}) unlink((path_ + name).c_str());
-    rmdir(path_.c_str());
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+using tests::ScratchDirectory;
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -99,7 +84,7 @@ std::vector<std::byte> assemble(const KernelSource& source) {
   static std::map<std::string, std::vector<std::byte>> known;
   const std::string text = assembly_of(source);
   if (const auto found = known.find(text); found != known.end()) return found->second;
-  const TemporaryFolder folder;
+  const ScratchDirectory folder;
   const std::string input = folder.path() + "/kernel.s";
   const std::string output = folder.path() + "/kernel.co";
   const std::string messages = folder.path() + "/messages";
