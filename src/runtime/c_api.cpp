@@ -124,6 +124,21 @@ void visit_entry(const cache::Visited& visited, wavejit_cache_callback callback,
 
 const char* text_of(const std::string* given) { return given != nullptr ? given->c_str() : nullptr; }
 
+// What both prebuild callbacks are told.
+template <typename Progress>
+Progress common_progress(const PrebuildProgress& state) {
+  Progress out{};
+  out.size = sizeof out;
+  out.done = state.done;
+  out.total = state.total;
+  out.compiled = state.compiled;
+  out.present = state.present;
+  out.failed = state.failed;
+  out.kernel_spec = text_of(state.kernel_spec);
+  out.failure = text_of(state.failure);
+  return out;
+}
+
 // Adds the lines to a request and does it.
 Result<void> run_prebuild(const wavejit_engine_options* options, const char* const* descriptors, size_t count,
                           PrebuildRequest& request, const PrebuildTell& tell) {
@@ -356,15 +371,7 @@ wavejit_status wavejit_prebuild(const wavejit_engine_options* options, const cha
     request.jobs = jobs;
     return run_prebuild(options, descriptors, count, request, [&](const PrebuildProgress& state) {
       if (progress == nullptr) return;
-      wavejit_prebuild_progress out{};
-      out.size = sizeof out;
-      out.done = state.done;
-      out.total = state.total;
-      out.compiled = state.compiled;
-      out.present = state.present;
-      out.failed = state.failed;
-      out.kernel_spec = text_of(state.kernel_spec);
-      out.failure = text_of(state.failure);
+      const auto out = common_progress<wavejit_prebuild_progress>(state);
       progress(context, &out);
     });
   });
@@ -406,17 +413,9 @@ wavejit_status wavejit_prebuild_list(const wavejit_engine_options* options, cons
     request.archive = arguments->archive != 0;
     return run_prebuild(options, arguments->descriptors, arguments->count, request, [&](const PrebuildProgress& state) {
       if (progress == nullptr) return;
-      wavejit_prebuild_list_progress out{};
-      out.size = sizeof out;
-      out.done = state.done;
-      out.total = state.total;
-      out.compiled = state.compiled;
+      auto out = common_progress<wavejit_prebuild_list_progress>(state);
       out.copied = state.copied;
-      out.present = state.present;
-      out.failed = state.failed;
       out.refused = state.refused;
-      out.kernel_spec = text_of(state.kernel_spec);
-      out.failure = text_of(state.failure);
       out.descriptor = text_of(state.descriptor);
       out.line = state.line;
       out.target = text_of(state.target);

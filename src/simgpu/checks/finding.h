@@ -17,8 +17,8 @@ struct Wave;
 struct Site {
   const Instruction* instruction = nullptr;
   int wave = -1;
-  // With the initialiser a site names only what it has.
-  std::optional<std::array<uint32_t, 3>> workgroup = {};  // NOLINT(readability-redundant-member-init): of another one
+  /// Where it is another one. With the initialiser, {.instruction = …} warns of no missing field.
+  std::optional<std::array<uint32_t, 3>> workgroup = {};  // NOLINT(readability-redundant-member-init)
 };
 
 struct Finding {
