@@ -30,13 +30,13 @@ std::string duration_text(double seconds) {
 
 }  // namespace
 
-std::string progress_line(std::uint64_t done, std::uint64_t total, const std::string& unit, double seconds,
-                          int columns) {
+std::string progress_line(std::uint64_t done, std::uint64_t total, const std::string& unit, double seconds, int columns,
+                          std::uint64_t idle) {
   const double part = total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total);
   const int filled = std::clamp(static_cast<int>(part * bar_cells), 0, bar_cells);
   std::string line = fmt::format("[{:#<{}}{:->{}}] {}/{} {}", "", filled, "", bar_cells - filled, done, total, unit);
-  if (done > 0 && seconds > 0) {
-    const double rate = static_cast<double>(done) / seconds;
+  if (done > idle && seconds > 0) {
+    const double rate = static_cast<double>(done - idle) / seconds;
     line += fmt::format("  {:.1f}/s", rate);
     if (done < total) line += "  " + duration_text(static_cast<double>(total - done) / rate) + " left";
   }
@@ -54,19 +54,20 @@ Progress::~Progress() {
   if (drawn_) std::fputs("\n", stderr);
 }
 
-void Progress::update(std::uint64_t done, std::uint64_t total, const std::string& event, bool problem) {
+void Progress::update(std::uint64_t done, std::uint64_t total, const std::string& event, bool problem,
+                      std::uint64_t idle) {
   if (!terminal_) {
     if (!event.empty()) fmt::print(stderr, "[{}/{}] {}\n", done, total, event);
     return;
   }
   if (problem) fmt::print(stderr, "\r\x1b[K{}\n", event);
-  if (problem || done == total || Clock::now() - last_drawn_ >= redraw_interval) draw(done, total);
+  if (problem || done == total || Clock::now() - last_drawn_ >= redraw_interval) draw(done, total, idle);
 }
 
-void Progress::draw(std::uint64_t done, std::uint64_t total) {
+void Progress::draw(std::uint64_t done, std::uint64_t total, std::uint64_t idle) {
   last_drawn_ = Clock::now();
   const double seconds = std::chrono::duration<double>(last_drawn_ - started_).count();
-  fmt::print(stderr, "\r\x1b[K{}", progress_line(done, total, unit_, seconds, terminal_columns() - 1));
+  fmt::print(stderr, "\r\x1b[K{}", progress_line(done, total, unit_, seconds, terminal_columns() - 1, idle));
   std::fflush(stderr);
   drawn_ = true;
 }

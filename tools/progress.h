@@ -15,13 +15,14 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   ~Progress();  // leaves the cursor on a fresh line
 
-  // `event` is the plain line for a log ("compiled attention_forward …"); `problem` is printed on a terminal too.
-  void update(std::uint64_t done, std::uint64_t total, const std::string& event, bool problem);
+  // `event` is the plain line for a log ("compiled attention_forward …"); `problem` is printed on a terminal too. Of
+  // what is done `idle` cost nothing ("was there already"): the rate and the time left do not count it.
+  void update(std::uint64_t done, std::uint64_t total, const std::string& event, bool problem, std::uint64_t idle = 0);
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  void draw(std::uint64_t done, std::uint64_t total);
+  void draw(std::uint64_t done, std::uint64_t total, std::uint64_t idle);
 
   std::string unit_;
   bool terminal_;
@@ -31,7 +32,7 @@ class Progress {
 };
 
 // "[######----]  12/64 kernels  3.4/s  15 s left", cut to `columns`.
-std::string progress_line(std::uint64_t done, std::uint64_t total, const std::string& unit, double seconds,
-                          int columns);
+std::string progress_line(std::uint64_t done, std::uint64_t total, const std::string& unit, double seconds, int columns,
+                          std::uint64_t idle = 0);
 
 }  // namespace wavejit::tools

@@ -108,7 +108,7 @@ struct Run {
     }
     last = now;
     if (!event.empty() || now.descriptor == nullptr)
-      progress->update(now.done, now.total, event, now.failure != nullptr);
+      progress->update(now.done, now.total, event, now.failure != nullptr, verify ? 0 : now.present + now.copied);
   }
 };
 

@@ -18,8 +18,8 @@
 #include "tools/descriptor_list.h"
 #include "tools/device_array.h"
 #include "tools/engine_options.h"
-#include "tools/output_file.h"
 #include "tools/progress.h"
+#include "tools/row_file.h"
 #include "tools/sweep/list.h"
 #include "tools/sweep/outcome_text.h"
 #include "tools/sweep/run_case.h"
@@ -180,9 +180,9 @@ Result<ExitCode> sweep_problems(const Arguments& arguments) {
     return cases.bad.empty() ? ExitCode::ok : ExitCode::usage;
   }
 
-  std::optional<OutputFile> csv;
+  std::optional<RowFile> csv;
   if (!arguments.csv.empty()) {
-    auto file = OutputFile::open("csv", arguments.csv);
+    auto file = RowFile::open("csv", arguments.csv);
     if (!file) return std::unexpected(file.error());
     csv.emplace(std::move(*file));
   }
@@ -217,6 +217,8 @@ Result<ExitCode> sweep_problems(const Arguments& arguments) {
   report.device_name = wavejit_engine_device_name(engines->front().get());
   report.target = wavejit_engine_target(engines->front().get());
   report.bad = cases.bad;
+  Result<void> told;  // of the first row that could not be written, which ends the sweep
+  if (csv) told = csv->write(sweep::csv_header());
   const std::uint64_t total = cases.unsupported.size() + cases.good.size();
   std::uint64_t done = 0;
   {
@@ -225,6 +227,7 @@ Result<ExitCode> sweep_problems(const Arguments& arguments) {
       progress.update(0, total, fmt::format("line {}: {}", line.line, line.why.what), true);
     const auto take = [&](sweep::Outcome outcome) {
       progress.update(done, total, sweep::table_row(outcome), outcome.verdict == sweep::Verdict::failed);
+      if (csv && told) told = csv->write(sweep::csv_row(outcome, report));
       report.outcomes.push_back(std::move(outcome));
     };
     for (const sweep::Refused& line : cases.unsupported) {
@@ -234,16 +237,11 @@ Result<ExitCode> sweep_problems(const Arguments& arguments) {
     for (const sweep::Case& which : cases.good) {
       ++done;
       if (auto ran = sweep::run_case(which, settings, take); !ran) return std::unexpected(ran.error());
+      if (!told) return std::unexpected(told.error());
     }
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
 
-  if (csv) {
-    std::string text = sweep::csv_header();
-    for (const sweep::Outcome& outcome : report.outcomes) text += sweep::csv_row(outcome, report);
-    if (auto written = csv->write(text); !written) return std::unexpected(written.error());
-    if (auto committed = csv->commit(); !committed) return std::unexpected(committed.error());
-  }
   if (arguments.json) {
     fmt::print("{}", sweep::to_json(report));
   } else {
@@ -323,7 +321,7 @@ void add_sweep(CLI::App& program, Chosen& chosen) {
   limit(command->add_option("--memory-budget", arguments->memory_budget,
                             "problems that take more device memory are set aside (default: half of the host's memory)"),
         "BYTES", judged_by(parse_bytes, "numbers of bytes, with K, M, G or without,"));
-  command->add_option("--csv", arguments->csv, "write every figure to a file")->type_name("FILE.csv");
+  command->add_option("--csv", arguments->csv, "write every figure to a file, row by row")->type_name("FILE.csv");
   command->add_flag("--json", arguments->json, "report for programs instead of the table");
   command->add_flag("--require-all", arguments->require_all,
                     "exit code 4 if any problem was set aside, unless its kernel ran for another pipeline");
