@@ -113,16 +113,22 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   double shared_lines = 0;
   size_t pairs = 0;
   double steady = 0;
-  double matrix_cycles = 0;  // of the pipes, an average workgroup
-  for (size_t i = 0; i < traces.size();) {
-    const bool has_partner = i + 1 < traces.size() && traces[i + 1].workgroup == traces[i].workgroup + dies;
+  double matrix_cycles = 0;                 // of the pipes, an average workgroup
+  std::vector<bool> paired(traces.size());  // with one before it
+  for (size_t i = 0; i < traces.size(); ++i) {
+    if (paired[i]) continue;
+    // The next on the same die; others of the sample may stand between the two.
+    const auto next = std::ranges::lower_bound(traces, traces[i].workgroup + dies, {}, &WorkgroupTrace::workgroup);
+    const auto partner = static_cast<size_t>(next - traces.begin());
+    const bool has_partner = next != traces.end() && next->workgroup == traces[i].workgroup + dies && !paired[partner];
+    if (has_partner) paired[partner] = true;
     ComputeUnitRequest request;
     request.resident = grid.resident;
     request.neighbours.compute_units = static_cast<unsigned>(active);
     request.neighbours.compute_units_of_die = static_cast<unsigned>((active + dies - 1) / dies);
     if (has_partner) {
       const auto here = lines_of(traces[i]);
-      for (const uint64_t line : lines_of(traces[i + 1])) {
+      for (const uint64_t line : lines_of(traces[partner])) {
         if (here.contains(line)) request.neighbours.shared.insert(line);
       }
       const uint64_t of_die = std::min(grid.workgroups, active * grid.resident) / dies;
@@ -131,7 +137,7 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
       ++pairs;
     }
     for (unsigned r = 0; r < grid.resident; ++r) {
-      request.workgroups.push_back(&traces[has_partner && r % 2 == 1 ? i + 1 : i]);
+      request.workgroups.push_back(&traces[has_partner && r % 2 == 1 ? partner : i]);
     }
     auto unit = run_compute_unit(program, request);
     if (!unit) return std::unexpected(std::format("workgroup {}: {}", traces[i].workgroup, unit.error()));
@@ -153,14 +159,13 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
       }
       cycles += end - begin;
     }
-    cycles /= grid.resident;
+    cycles = std::max<uint64_t>(cycles / grid.resident, 1);  // none at all, if all that it does is to end
     grid.sample.push_back({.workgroup = traces[i].workgroup, .cycles = cycles});
     uint64_t busy = 0;
     for (const SimdResult& simd : unit->simds) busy += simd.matrix_busy;
     matrix_cycles += static_cast<double>(busy) / grid.resident / static_cast<double>(cycles);
     steady += unit->steady_matrix_busy();
     grid.units.push_back(std::move(*unit));
-    i += has_partner ? 2 : 1;
   }
   if (grid.units.empty()) return std::unexpected("no workgroup was taken down");
   const auto timed = static_cast<double>(grid.units.size());

@@ -42,7 +42,7 @@ struct GridResult {
   double steady_matrix_busy = 0;  ///< middle half of the compute units timed
   double shared_lines = 0;  ///< of the lines that a workgroup reads, those that its neighbour on the die reads too
   std::vector<SampledTime> sample;
-  std::vector<ComputeUnitResult> units;  ///< one for each pair of the sample
+  std::vector<ComputeUnitResult> units;  ///< one for each pair of the sample, or one of it without a partner
 };
 
 /// `timeline`: of the first unit, events of so many cycles in the middle of its time are kept.
