@@ -64,7 +64,6 @@ struct RunningWave {
   std::array<double, 512> ready{};  ///< vector registers
   std::array<bool, 512> from_matrix{};
   std::array<double, sgpr_count> scalar_ready{};
-  double scc_ready = 0;
   // The wait that is being counted, for the timeline.
   Cause waiting_for = Cause::count;
   uint64_t waiting_since = 0;
@@ -217,7 +216,7 @@ Cause ComputeUnit::operand_obstacle(const RunningWave& wave, const Step& step, d
       return wave.from_matrix[place] ? Cause::matrix_result : Cause::operand;
     }
   }
-  return step.effects.reads_scc && wave.scc_ready > now ? Cause::operand : Cause::count;
+  return Cause::count;
 }
 
 bool ComputeUnit::fetch(RunningWave& wave, const Step& step, double now) {
@@ -369,11 +368,7 @@ void ComputeUnit::end_wave(RunningWave& wave, uint64_t now) {
 void ComputeUnit::note(RunningWave& wave, uint32_t step, Cause cause, uint64_t now) {
   if (request_->timeline_first == request_->timeline_last) return;
   const auto inside = [&](uint64_t at) { return at >= request_->timeline_first && at < request_->timeline_last; };
-  if (cause != Cause::count) {
-    if (wave.waiting_for == Cause::count) wave.waiting_since = now;
-    wave.waiting_for = cause;
-    return;
-  }
+  if (cause == wave.waiting_for && cause != Cause::count) return;
   const auto index = static_cast<uint16_t>(wave.result);
   if (wave.waiting_for != Cause::count && inside(wave.waiting_since)) {
     result_.timeline.push_back({.start = wave.waiting_since,
@@ -382,7 +377,9 @@ void ComputeUnit::note(RunningWave& wave, uint32_t step, Cause cause, uint64_t n
                                 .wave = index,
                                 .waited_for = wave.waiting_for});
   }
-  wave.waiting_for = Cause::count;
+  wave.waiting_for = cause;
+  wave.waiting_since = now;
+  if (cause != Cause::count) return;
   const Step& what = program_->steps()[step];
   if (inside(now)) {
     result_.timeline.push_back(
@@ -488,7 +485,7 @@ std::expected<ComputeUnitResult, std::string> ComputeUnit::run() {
   for (uint64_t cycle = 0; alive_ != 0; ++cycle) {
     arrive(static_cast<double>(cycle));
     if (cycle % period < simds_.size()) look(cycle, cycle % period);
-    if (cycle - last_issue_ > patience && cycle > last_issue_) {
+    if (cycle - last_issue_ > patience) {
       return std::unexpected(std::format("no wave has issued an instruction for {} cycles", patience));
     }
   }

@@ -79,14 +79,10 @@ Step describe_step(const Instruction& instruction, const timing::Timing& timing,
     const int pass = timing.wave.pass.cycles();
     step.pipe_cycles = passes * pass;
     step.result_cycles = (passes + timing.wave.result_states.cycles()) * pass;
-    step.blocks_port = checks::matrix_product(instruction) != checks::Product::matrix;
-    if (step.blocks_port) step.port_cycles = step.pipe_cycles;
+    // No vector instruction runs beside one with f32 or f64 inputs.
+    if (checks::matrix_product(instruction) != checks::Product::matrix) step.port_cycles = step.pipe_cycles;
     const Operand& c = instruction.source[2];
     if (c.is_vector()) step.accumulator = {.first = c.index, .count = c.dwords, .scalar = false};
-  } else if (step.unit == Unit::vector) {
-    step.result_cycles = step.port_cycles;
-  } else if (step.unit == Unit::scalar && !step.effects.counts_local) {
-    step.result_cycles = timing.wave.look.cycles();
   }
   if (step.unit == Unit::lds || step.effects.lds_dma) {
     step.access = nearest_access(timing, instruction, step.effects);

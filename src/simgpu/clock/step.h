@@ -27,10 +27,9 @@ struct Step {
   Unit unit = Unit::scalar;
   int port_cycles = 0;            ///< of the vector issue port
   int pipe_cycles = 0;            ///< of the matrix pipe
-  int result_cycles = 0;          ///< from issue until a dependent instruction may issue; 0: a counter says when
+  int result_cycles = 0;          ///< of a matrix instruction: from issue until a dependent one may issue
   int interval = 4;               ///< until the wave issues again
   bool no_overlap = false;        ///< never runs beside the matrix pipe
-  bool blocks_port = false;       ///< a matrix instruction that no vector instruction runs beside
   checks::Registers accumulator;  ///< C of a matrix instruction
   const timing::LdsAccess* access = nullptr;
   int address_cycles = 0;  ///< of the address unit, all lanes active

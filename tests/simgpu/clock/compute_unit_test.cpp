@@ -203,5 +203,23 @@ TEST(ComputeUnit, ATimelineShowsWhatRanAndWhatWaited) {
   for (const auto& event : clocked.result.timeline) EXPECT_LT(event.start, 100U);
 }
 
+TEST(ComputeUnit, ATimelineTellsEachCauseOfAWait) {
+  // What reads the product's result waits for the exponential before it to let go of the wave, then for the result.
+  const Clocked clocked = run_clocked(
+      {.source = {.body = std::string(matrix) + "v_exp_f32 v32, v2\nv_add_f32 v33, v8, v9\n"}, .timeline_last = 1000});
+  ASSERT_EQ(clocked.error, "");
+  // One event after the other, and together what the wave waited for, cause by cause.
+  clock::CyclesByCause waits{};
+  uint64_t last = 0;
+  for (const auto& event : clocked.result.timeline) {
+    if (event.waited_for == Cause::count) continue;
+    EXPECT_GE(event.start, last);
+    last = event.start + event.cycles;
+    waits[static_cast<size_t>(event.waited_for)] += event.cycles;
+  }
+  EXPECT_EQ(waits, clocked.result.waves.front().waited);
+  EXPECT_GT(std::ranges::count_if(waits, [](uint64_t cycles) { return cycles != 0; }), 1);
+}
+
 }  // namespace
 }  // namespace wavejit::simgpu::testing
