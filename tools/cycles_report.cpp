@@ -56,7 +56,7 @@ std::string launch_text(const Json& launch) {
                    100 * launch["places_taken"].get<double>()));
   const Json& waves = launch["waves"];
   const auto wave_cycles = waves["cycles"].get<double>();
-  line("waves", fmt::format("issued {} instructions from {} sampled workgroup(s); of their time they waited for: {}",
+  line("waves", fmt::format("issued {} instructions on {} compute unit(s) timed; of their time they waited for: {}",
                             waves["issued"].get<std::uint64_t>(), launch["sample"].size(),
                             shares(waves["waited"], wave_cycles)));
   const Json& unit = launch["compute_unit"];
