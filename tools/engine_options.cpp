@@ -49,10 +49,10 @@ void EngineOptions::add_cache(CLI::App& command) {
           "folder of the disk cache (default: $WAVEJIT_CACHE_DIR, then $XDG_CACHE_HOME/wavejit or ~/.cache/wavejit)")
       ->type_name("FOLDER");
   add_choice(command, "--cache", cache_mode_, {"off", "ro", "rw"},
-             "use the disk cache or not (default: $WAVEJIT_CACHE, then rw)");
+             "rw: read and write the disk cache; ro: only read; off: neither (default: $WAVEJIT_CACHE, then rw)");
   command
       .add_option("--cache-layers", cache_layers_,
-                  "read-only folders and archives that are asked first, with ':' between (default: "
+                  "read-only folders and archives, absolute paths with ':' between, that are asked first (default: "
                   "$WAVEJIT_CACHE_LAYERS, then none)")
       ->type_name("PATH:…");
 }
@@ -66,7 +66,8 @@ void EngineOptions::add_cache_remote(CLI::App& command) {
       ->type_name("ADDRESS");
   command
       .add_option("--cache-remote-key-file", cache_remote_key_file_,
-                  "the key that its entries are sealed with: a file of 64 or more hexadecimal digits that nobody else\n"
+                  "the key that its entries are sealed with: an absolute path of a file of 64 or more hexadecimal "
+                  "digits that nobody else\n"
                   "can read (default: $WAVEJIT_CACHE_REMOTE_KEY_FILE)")
       ->type_name("FILE");
 }
@@ -94,7 +95,8 @@ void EngineOptions::add_compiler(CLI::App& command, bool with_pipeline) {
   add_choice(command, "--setprio", setprio_, {"on", "off"},
              "dualwave: the computing wave issues first (default: $WAVEJIT_SETPRIO, then on)");
   add_choice(command, "--lazy-rescale", lazy_rescale_, {"on", "off"},
-             "sums follow a row's maximum only when it has grown by 2^8 (default: $WAVEJIT_LAZY_RESCALE, then on)");
+             "sums are rescaled only once a row's new maximum weighs more than 2^8 times the old one (default: "
+             "$WAVEJIT_LAZY_RESCALE, then on)");
   add_choice(command, "--xcd-swizzle", xcd_swizzle_, {"auto", "on", "off"},
              "query heads of one kv head stay on one die (default: $WAVEJIT_XCD_SWIZZLE, then auto)");
   command

@@ -1,5 +1,9 @@
 #include "tools/exit_code.h"
 
+#include <algorithm>
+#include <string>
+#include <string_view>
+
 namespace wavejit::tools {
 
 const char* exit_code_table() {
@@ -43,12 +47,25 @@ ExitCode exit_code_of(wavejit_status status) {
   return ExitCode::internal;
 }
 
+// "options.cache_layers = …" is how the interface names what people know as "--cache-layers …".
+std::string as_typed(std::string detail) {
+  constexpr std::string_view prefix = "options.";
+  const std::size_t end = detail.find(" = ");
+  if (!detail.starts_with(prefix) || end == std::string::npos) return detail;
+  std::string field = detail.substr(prefix.size(), end - prefix.size());
+  if (field == "cache_directory") field = "cache_dir";
+  if (field == "cache_mode") field = "cache";
+  if (field == "output_store") field = "o_store";
+  std::ranges::replace(field, '_', '-');
+  return "--" + field + detail.substr(end + 2);
+}
+
 }  // namespace
 
 Result<void> checked(wavejit_status status) {
   if (status == WAVEJIT_OK) return {};
   const std::string detail = wavejit_last_detail();
-  return failed(exit_code_of(status), detail.empty() ? wavejit_status_text(status) : detail);
+  return failed(exit_code_of(status), detail.empty() ? wavejit_status_text(status) : as_typed(detail));
 }
 
 }  // namespace wavejit::tools

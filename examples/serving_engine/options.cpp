@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 namespace serving {
 
@@ -81,7 +82,7 @@ Options read_options(int count, char** words) {
         options.cache_directory = optarg;
         break;
       case 'a':
-        options.archive = optarg;
+        options.archive = std::filesystem::absolute(optarg).string();
         break;
       case 'm':
         options.miss_log = optarg;

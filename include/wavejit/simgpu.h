@@ -5,8 +5,9 @@
  * workgroups of a launch run, how much was executed and what was found wrong.
  *
  * A program that does not know this header configures the same things by environment variables, read once at the first
- * call into the library: WAVEJIT_DEVICE=sim:<target>[xN], WAVEJIT_SIM_SCHEDULE, WAVEJIT_SIM_SEED, WAVEJIT_SIM_THREADS,
- * WAVEJIT_SIM_CHECK=all|none|<list>, WAVEJIT_SIM_ARRIVAL=early|late|random.
+ * call into the library: WAVEJIT_DEVICE=sim:<target>[xN[:<ordinal>]], WAVEJIT_SIM_SCHEDULE, WAVEJIT_SIM_SEED,
+ * WAVEJIT_SIM_THREADS, WAVEJIT_SIM_CHECK=all|none|<list>, WAVEJIT_SIM_ARRIVAL=early|late|random,
+ * WAVEJIT_SIM_INSTRUCTION_LIMIT.
  *
  * Thread safety: every function may be called from any thread. Settings apply to launches that begin afterwards.
  */

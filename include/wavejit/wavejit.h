@@ -29,7 +29,8 @@
  *   Streams    `stream` is a hipStream_t (struct ihipStream_t*) of the engine's device; NULL is the default stream of the
  *              engine's device, whatever device is current. Calls launch asynchronously; device memory must stay valid
  *              until the stream has passed the launch. The calling thread's current device is left as it was.
- *   Cost       A call whose kernel is loaded takes no lock, makes no system call and allocates nothing.
+ *   Cost       A call whose kernel is loaded takes no lock, makes no system call and allocates nothing
+ *              (one that splits keys: when the caller gives the workspace, docs/split-keys.md).
  */
 /* clang-format on */
 #ifndef WAVEJIT_WAVEJIT_H
@@ -74,8 +75,8 @@ typedef enum wavejit_status {
 
 /* "invalid argument", …; never null. */
 WAVEJIT_API const char* wavejit_status_text(wavejit_status status);
-/* One line about the last failure of a wavejit function on this thread; "" if there was none. Valid until the next
- * call. */
+/* One line about the last failure of a wavejit function on this thread; "" if there was none. Valid until this
+ * thread's next call. */
 WAVEJIT_API const char* wavejit_last_detail(void);
 /* "0.1.0" */
 WAVEJIT_API const char* wavejit_version(void);
@@ -138,8 +139,9 @@ struct wavejit_compile_event {
 typedef void (*wavejit_compile_callback)(void* context, const struct wavejit_compile_event* event);
 
 /* Device memory for workspaces from the caller instead of hipMalloc: at least `bytes`, aligned to 256, of the engine's
- * device; null: there is none. `stream` is that of the call which needs it. Called while kernels are chosen, never by a
- * call whose workspace is there, from any thread, perhaps while the stream is captured. */
+ * device; null: there is none. `stream` is that of the call which needs it. Called by a
+ * call that splits keys without a workspace of its own, when the engine's is missing or too small; from any thread;
+ * never while the stream is captured. */
 typedef void* (*wavejit_allocate_callback)(void* context, size_t bytes, struct ihipStream_t* stream);
 /* Takes back what the other gave; the work that used it may still be in its stream. */
 typedef void (*wavejit_release_callback)(void* context, void* memory, size_t bytes, struct ihipStream_t* stream);
@@ -149,13 +151,13 @@ struct wavejit_engine_options {
   size_t size;
   const char* device; /* "hip" (default), "hip:<ordinal>", "sim:<target>[x<N>[:<ordinal>]]"     WAVEJIT_DEVICE */
   const char*
-      cache_directory;      /* default $XDG_CACHE_HOME/wavejit                                     WAVEJIT_CACHE_DIR */
+      cache_directory;      /* default $XDG_CACHE_HOME/wavejit, else ~/.cache/wavejit              WAVEJIT_CACHE_DIR */
   const char* cache_mode;   /* "off", "ro", "rw" (default)                                             WAVEJIT_CACHE */
   const char* lowering;     /* "llvm" (default), "comgr"                                            WAVEJIT_LOWERING */
   const char* compile;      /* "inprocess" (default), "isolated"                                     WAVEJIT_COMPILE */
   const char* output_store; /* "auto" (default), "permlane", "scalar"                                WAVEJIT_O_STORE */
   const char* log_level;    /* "off", "error", "warning" (default), "info", "debug"                WAVEJIT_LOG_LEVEL */
-  const char* pipeline;     /* "auto" (default), "generic", "dualwave"                              WAVEJIT_PIPELINE */
+  const char* pipeline;     /* "auto" (default), "generic", "dualwave", "interleaved"               WAVEJIT_PIPELINE */
   const char* stagger;      /* of dualwave: "on" (default), "off"                                    WAVEJIT_STAGGER */
   const char* setprio;      /* of dualwave: "on" (default), "off"                                    WAVEJIT_SETPRIO */
   const char* lazy_rescale; /* "on" (default), "off": sums follow the maximum at once          WAVEJIT_LAZY_RESCALE */
@@ -274,7 +276,7 @@ struct wavejit_attention_forward_arguments {
   int32_t mask;                       /* enum wavejit_mask, bits */
   struct wavejit_call_report* report; /* null: not wanted */
 
-  /* Since 0.2; all zero: none of it. A caller compiled against 0.1 passes the smaller size. */
+  /* Added later; all zero: none of it. A caller compiled before passes the smaller size. */
   int32_t window_left;         /* ≥ 0, or −1 for no limit; with WAVEJIT_MASK_WINDOW only */
   int32_t window_right;        /* the same; with WAVEJIT_MASK_CAUSAL too no key beyond the diagonal is seen */
   int64_t causal_prefix;       /* 0 … Sk; with WAVEJIT_MASK_PREFIX only */
@@ -456,9 +458,9 @@ struct wavejit_prebuild_progress {
 /* Called from worker threads, one call at a time. */
 typedef void (*wavejit_prebuild_callback)(void* context, const struct wavejit_prebuild_progress* progress);
 
-/* Compiles what `descriptors` (count lines; null: every combination that this version supports) need for each of the
+/* Compiles what `descriptors` (count lines; null: every combination without windows and modifiers) need for each of the
  * comma-separated `targets` into the cache, `jobs` at a time (0: all cores). Needs neither a GPU nor HIP. Returns
- * WAVEJIT_COMPILE_FAILED if any kernel failed. */
+ * the status of the first kernel that failed (WAVEJIT_COMPILE_FAILED; WAVEJIT_IO_ERROR when the disk did). */
 WAVEJIT_API wavejit_status wavejit_prebuild(const struct wavejit_engine_options* options,
                                             const char* const* descriptors, size_t count, const char* targets,
                                             int32_t jobs, wavejit_prebuild_callback progress, void* context);
@@ -562,7 +564,7 @@ struct wavejit_statistics {
   uint64_t damaged_entries;   /* found damaged, treated as misses */
   uint64_t cache_io_faults;   /* reads or writes that failed, treated as misses */
   uint64_t loader_rejections; /* HIP refused an entry; dropped and compiled once more */
-  /* Since 0.2; a caller compiled against 0.1 passes the smaller size. */
+  /* Added later; a caller compiled before passes the smaller size. */
   uint64_t layer_hits;        /* cache lookups that read-only layers served */
   uint64_t user_hits;         /* … the user's folder … */
   uint64_t cache_memory_hits; /* … and the memory that engines share when there is no disk */

@@ -54,13 +54,13 @@ inline void check(wavejit_status status) {
 // NOLINTBEGIN(readability-redundant-member-init): with them, {.device = "…"} warns of no missing field
 struct EngineOptions {
   std::string device{};           // "hip", "hip:1", "sim:gfx950"
-  std::string cache_directory{};  // $XDG_CACHE_HOME/wavejit
+  std::string cache_directory{};  // $XDG_CACHE_HOME/wavejit, else ~/.cache/wavejit
   std::string cache_mode{};       // "off", "ro", "rw"
   std::string lowering{};         // "llvm", "comgr"
   std::string compile{};          // "inprocess", "isolated"
   std::string output_store{};     // "auto", "permlane", "scalar"
   std::string log_level{};        // "off", "error", "warning", "info", "debug"
-  std::string pipeline{};         // "auto", "generic", "dualwave"
+  std::string pipeline{};         // "auto", "generic", "dualwave", "interleaved"
   std::string stagger{};          // "on", "off"
   std::string setprio{};          // "on", "off"
   std::string lazy_rescale{};     // "on", "off"

@@ -59,16 +59,28 @@ Compiled identity(const char* lowering) {
   return compiled;
 }
 
+constexpr const char* usage_text =
+    "usage: wavejit-compile --time-limit <seconds> [--ir <target> <lowering> | --identity <lowering>]\n";
+
 int usage() {
-  std::fputs("usage: wavejit-compile --time-limit <seconds> [--ir <target> <lowering> | --identity <lowering>]\n",
-             stderr);
+  std::fputs(usage_text, stderr);
   return 2;
+}
+
+int help() {
+  std::fputs(
+      "wavejit-compile compiles one kernel in a process of its own; libwavejit.so starts it where\n"
+      "WAVEJIT_COMPILE=isolated asks for that. By hand `wavejit prebuild --compile isolated` is what you want.\n\n",
+      stdout);
+  std::fputs(usage_text, stdout);
+  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   unsigned seconds = 0;
+  if (argc == 2 && std::string_view(argv[1]) == "--help") return help();
   if (argc < 3 || std::string_view(argv[1]) != "--time-limit") return usage();
   if (std::from_chars(argv[2], argv[2] + std::strlen(argv[2]), seconds).ec != std::errc() || seconds == 0)
     return usage();

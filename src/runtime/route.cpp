@@ -92,7 +92,8 @@ Result<Route> choose_route(const AttentionShape& shape, const targets::Target& t
 
 std::string describe(const Route& route) {
   return std::string(to_text(route.spec.pipeline)) + " " + std::to_string(route.spec.tile_queries) + "x" +
-         std::to_string(route.spec.tile_keys) + ", " + std::to_string(route.resources.waves) + " waves, " +
+         std::to_string(route.spec.tile_keys) + ", " + std::to_string(route.resources.waves) +
+         (route.resources.waves == 1 ? " wave, " : " waves, ") +
          (route.spec.split_keys != 0 ? "keys cut into chunks of " + std::to_string(route.spec.split_keys)
                                      : std::string(to_text(route.spec.output_store)) + " O store");
 }

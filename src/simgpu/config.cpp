@@ -39,7 +39,7 @@ std::optional<uint64_t> number(std::string_view text) {
 void read_device(Config& config) {
   config.device_target = default_target;
   config.device_count = 1;
-  const char* text = std::getenv("WAVEJIT_DEVICE");
+  const char* text = ::secure_getenv("WAVEJIT_DEVICE");
   // "hip" names the real library; a program that loads this one all the same gets the default device.
   if (text == nullptr || *text == 0 || std::string_view(text) == "hip") return;
   std::string_view value = text;
@@ -76,7 +76,7 @@ void read_device(Config& config) {
 }
 
 void read_number(const char* variable, uint64_t lowest, uint64_t highest, std::string_view kept, auto& into) {
-  const char* text = std::getenv(variable);
+  const char* text = ::secure_getenv(variable);
   if (text == nullptr || *text == 0) return;
   const auto value = number(text);
   if (value && *value >= lowest && *value <= highest) {
@@ -106,7 +106,7 @@ std::optional<uint32_t> checks_named(std::string_view list) {
 }
 
 void read_checks(Settings& settings) {
-  if (const char* text = std::getenv("WAVEJIT_SIM_CHECK"); text != nullptr && *text != 0) {
+  if (const char* text = ::secure_getenv("WAVEJIT_SIM_CHECK"); text != nullptr && *text != 0) {
     if (const auto checks = checks_named(text)) {
       settings.checks = *checks;
     } else {
@@ -117,7 +117,7 @@ void read_checks(Settings& settings) {
   }
   // A missing wait shows best when results come as late as they may.
   if (includes(settings.checks, Check::waits)) settings.arrival = Arrival::late;
-  if (const char* text = std::getenv("WAVEJIT_SIM_ARRIVAL"); text != nullptr && *text != 0) {
+  if (const char* text = ::secure_getenv("WAVEJIT_SIM_ARRIVAL"); text != nullptr && *text != 0) {
     const std::string_view value = text;
     if (value == "early") {
       settings.arrival = Arrival::early;
@@ -136,7 +136,7 @@ void read_checks(Settings& settings) {
 Config read_config() {
   Config config;
   read_device(config);
-  if (const char* text = std::getenv("WAVEJIT_SIM_SCHEDULE"); text != nullptr && *text != 0) {
+  if (const char* text = ::secure_getenv("WAVEJIT_SIM_SCHEDULE"); text != nullptr && *text != 0) {
     const std::string_view value = text;
     if (value == "in_order") {
       config.settings.schedule = Schedule::in_order;

@@ -57,7 +57,7 @@ case $mode in
     "$wavejit" prebuild --target gfx950 --list "$work/misses.txt" --cache-dir "$work/built"
     "$wavejit" cache pack "$work/kernels.wavejit-archive" --cache-dir "$work/built"
     chmod 0444 "$work/kernels.wavejit-archive"
-    serve 0 --cache-dir "$work/absent" --archive "$work/kernels.wavejit-archive" --list "$work/misses.txt" --seal
+    serve 0 --cache-dir "$work/absent" --archive "$(realpath --relative-to=. "$work")/kernels.wavejit-archive" --list "$work/misses.txt" --seal
     right
     expect compiled 0
     expect "layer hits" 2

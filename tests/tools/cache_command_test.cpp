@@ -97,6 +97,33 @@ TEST_F(CacheCommandTest, AnotherDirectory) {
   EXPECT_THAT(run_program(scratch_, {"cache", "verify"}, {{"WAVEJIT_CACHE_DIR", other}}).out, HasSubstr("2 entries"));
 }
 
+// A layer is never written: what is damaged there is told as such, with its reason, and counts nowhere.
+TEST_F(CacheCommandTest, ACutArchiveIsTold) {
+  fill();
+  const std::string archive = scratch_ / "kernels.wavejit-archive";
+  ASSERT_EQ(run_program(scratch_, {"cache", "pack", archive}).code, 0);
+  write_text(archive, read_text(archive).substr(0, 5000));
+  const Outcome verify = run_program(scratch_, {"cache", "verify", "--cache-layers", archive});
+  EXPECT_EQ(verify.code, 1);
+  EXPECT_THAT(verify.out, HasSubstr("3 entries, 1 damaged\nlayers are never written: put a whole copy"));
+  const Outcome info = run_program(scratch_, {"cache", "info", "--cache-layers", archive});
+  EXPECT_THAT(info.out, HasSubstr("entries  2\n"));
+  EXPECT_THAT(info.out, HasSubstr("damaged  1\ngfx942 "));
+  for (const auto& words : {std::vector<std::string>{"cache", "import", archive},
+                            std::vector<std::string>{"cache", "unpack", archive, scratch_ / "unpacked"}}) {
+    const Outcome outcome = run_program(scratch_, words);
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.out, HasSubstr("damaged  " + archive + ": "));
+    EXPECT_THAT(outcome.out, HasSubstr("cut short"));
+  }
+}
+
+TEST_F(CacheCommandTest, AFolderThatIsNotThereIsNoGoodCache) {
+  const Outcome outcome = run_program(scratch_, {"cache", "verify", "--cache-dir", scratch_ / "typo"});
+  expect_one_line_error(outcome, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("--cache-dir " + (scratch_ / "typo") + ": there is no such folder"));
+}
+
 // pack, a layer, unpack, import, export: the same kernels everywhere, and a sealed folder is enough to run.
 TEST_F(CacheCommandTest, ArchivesAndFoldersTravel) {
   fill();

@@ -100,6 +100,10 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"explain", "conv2d", "--target", "gfx950"}, "conv2d", "attention_forward"},
         Wrong{{"prebuild"}, "--target", "required"},
         Wrong{{"prebuild", "--target", "gfx950", "--jobs", "many"}, "--jobs: 'many'", "0 to 9999"},
+        Wrong{{"prebuild", "--target", "gfx950", "--cache-layers", "rel"}, "--cache-layers \"rel\"", "absolute paths"},
+        Wrong{{"explain", "attention_forward fp16 b1 q64 k64 h1 d64", "--target", "gfx950", "--kv-splits", "x"},
+              "--kv-splits \"x\"",
+              "auto"},
         Wrong{{"prebuild", "--target", "gfx950", "attention_forward fp16 wide"}, "'wide'", "accepted"}));
 
 TEST(CommandLineTest, UnknownTargetsAreNamedBesideTheKnownOnes) {

@@ -293,6 +293,14 @@ TEST_F(RunCommandTest, BadOutputsAreNamedBeforeAnyWork) {
   expect_refused(call("sim:gfx950", {"--lse", scratch_.path()}), 3, "regular file");
 }
 
+TEST_F(RunCommandTest, NoOutputReplacesAnInput) {
+  const std::string before = read_text(scratch_ / "k.npy");
+  expect_refused(call("sim:gfx950", {"--lse", scratch_ / "k.npy"}), 2, "it is also --k; another name is accepted");
+  std::filesystem::create_symlink("k.npy", scratch_ / "link.npy");
+  expect_refused(call("sim:gfx950", {"--lse", scratch_ / "link.npy"}), 2, "it is also --k; another name is accepted");
+  EXPECT_EQ(read_text(scratch_ / "k.npy"), before);
+}
+
 TEST_F(RunCommandTest, BadDevicesAreNamed) {
   for (const char* device : {"sim:gfx1", "sim:", "cuda", "sim:gfx950x0"}) {
     const auto before = scratch_.names();

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <ctime>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -129,11 +130,14 @@ Result<ExitCode> info(const EngineOptions& engine, bool json) {
   Sum all;
   std::uint64_t damaged = 0;
   for (const Row& row : *rows) {
+    if (!row.damage.empty()) {
+      ++damaged;
+      continue;
+    }
     for (Sum* sum : {&all, &targets[row.target]}) {
       ++sum->entries;
       sum->bytes += row.file_bytes;
     }
-    damaged += row.damage.empty() ? 0 : 1;
   }
   if (json) {
     nlohmann::json by_target = nlohmann::json::object();
@@ -209,11 +213,18 @@ Result<ExitCode> stats(const EngineOptions& engine, bool json) {
 Result<ExitCode> verify(const EngineOptions& engine, bool json) {
   const auto rows = visit_cache(engine);
   if (!rows) return std::unexpected(rows.error());
+  // Nothing to verify where somebody named a folder: hardly what was meant.
+  std::error_code none;
+  if (const char* folder = engine.options().cache_directory;
+      rows->empty() && folder != nullptr && !std::filesystem::is_directory(folder, none))
+    return failed(ExitCode::file, fmt::format("--cache-dir {}: there is no such folder", folder));
   std::uint64_t damaged = 0;
+  std::uint64_t in_layers = 0;
   nlohmann::json found = nlohmann::json::array();
   for (const Row& row : *rows) {
     if (row.damage.empty()) continue;
     ++damaged;
+    if (row.layer != "user") ++in_layers;
     if (json) {
       found.push_back(json_of(row));
     } else {
@@ -224,7 +235,8 @@ Result<ExitCode> verify(const EngineOptions& engine, bool json) {
     fmt::print("{}\n", dumped({{"entries", rows->size()}, {"damaged", found}}));
   } else {
     fmt::print("{} {}, {} damaged{}\n", rows->size(), rows->size() == 1 ? "entry" : "entries", damaged,
-               damaged == 0 ? "" : "; each is compiled anew and replaced when it is next asked for");
+               damaged == in_layers ? "" : "; each is compiled anew and replaced when it is next asked for");
+    if (in_layers > 0) fmt::print("layers are never written: put a whole copy in the place of what is damaged there\n");
   }
   return damaged == 0 ? ExitCode::ok : ExitCode::check_failed;
 }

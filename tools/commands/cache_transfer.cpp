@@ -1,9 +1,11 @@
 // cache gc, pack, unpack, import, export, push, pull: what changes a cache or makes one to be shipped.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 
 #include "tools/commands/commands.h"
 #include "tools/engine_options.h"
@@ -53,6 +55,21 @@ Result<ExitCode> collect(const Arguments& arguments) {
   return result.failures == 0 ? ExitCode::ok : ExitCode::check_failed;
 }
 
+// What was left behind, and why: the source looked at once more, entry by entry.
+void print_damaged(const Arguments& arguments) {
+  std::error_code none;
+  std::string layer = arguments.from.empty() ? "" : std::filesystem::absolute(arguments.from, none).string();
+  wavejit_engine_options options = arguments.engine.options();
+  if (!layer.empty()) options.cache_layers = layer.c_str();
+  const auto print = [](void* context, const wavejit_cache_entry* entry) {
+    const auto& only = *static_cast<std::string*>(context);
+    if (entry->damage != nullptr && (only.empty() || only == entry->layer))
+      fmt::print("damaged  {}: {}\n", entry->path, entry->damage);
+  };
+  // What cannot be looked at again has been counted all the same.
+  static_cast<void>(wavejit_cache_visit(&options, print, &layer));
+}
+
 // The others are one thing: from somewhere to somewhere.
 Result<ExitCode> copy(const Arguments& arguments) {
   const wavejit_engine_options options = arguments.engine.options();
@@ -71,6 +88,7 @@ Result<ExitCode> copy(const Arguments& arguments) {
         {"copied", result.copied}, {"present", result.present}, {"damaged", result.damaged}, {"bytes", result.bytes}};
     fmt::print("{}\n", json.dump(2));
   } else {
+    if (result.damaged > 0 && arguments.remote != WAVEJIT_CACHE_FROM_REMOTE) print_damaged(arguments);
     fmt::print("{} copied ({} bytes), {} already there, {} damaged and left behind\n",
                count(result.copied, "entry", "entries"), result.bytes, result.present, result.damaged);
   }

@@ -57,7 +57,8 @@ void add_explain(CLI::App& program, Chosen& chosen) {
   arguments->engine.add_log_level(*command);
   command->footer(
       "Nothing is compiled and no device is opened.\n\n"
-      "A descriptor is a family and words in any order:\n"
+      "A descriptor is a family and words in any order; these are the usual ones, and a wrong one is answered with "
+      "all:\n"
       "  attention_forward <fp16|bf16> b<batch> q<query length> k<key length> h<heads>[/<kv heads>] d<head dim> "
       "[causal] [lse]\n\n"
       "Example\n"

@@ -187,6 +187,9 @@ Result<ExitCode> prebuild(const Arguments& arguments) {
   const auto sources = gather(arguments);
   if (!sources) return std::unexpected(sources.error());
   if (arguments.print_list) {
+    if (sources->empty())
+      return failed(ExitCode::usage,
+                    "--print-list: there are no lines to print; accepted with descriptors, --list or --preset");
     for (const Source& source : *sources) fmt::print("{}\n", source.text);
     return ExitCode::ok;
   }
@@ -263,7 +266,8 @@ void add_prebuild(CLI::App& program, Chosen& chosen) {
       "PATH", [](const std::string& given) {
         return given.empty() ? std::string("'' is not accepted; a path is") : std::string();
       });
-  command->add_flag("--verify", arguments->verify, "build nothing, say whether everything is there and loads");
+  command->add_flag("--verify", arguments->verify,
+                    "build nothing, say whether everything is there and good; with --device, that it loads");
   arguments->engine.add_device(*command);
   command->get_option("--device")
       ->description("with --verify: load each kernel on hip, hip:<ordinal> or a simulated GPU, sim:gfx950");

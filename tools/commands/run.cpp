@@ -6,9 +6,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "tools/attention_reference.h"
@@ -128,7 +131,23 @@ struct Outputs {
   std::optional<OutputFile> timeline;
 };
 
+// The arrays would be gone with the first result.
+Result<void> keep_inputs(const Arguments& arguments) {
+  for (const auto& [output, to] : {std::pair("--out", &arguments.out), std::pair("--lse", &arguments.lse),
+                                   std::pair("--timeline", &arguments.timeline)}) {
+    for (const auto& [input, from] :
+         {std::pair("--q", &arguments.q), std::pair("--k", &arguments.k), std::pair("--v", &arguments.v)}) {
+      std::error_code none;
+      if (!to->empty() && (*to == *from || std::filesystem::equivalent(*to, *from, none)))
+        return failed(ExitCode::usage,
+                      fmt::format("{} {}: it is also {}; another name is accepted", output, *to, input));
+    }
+  }
+  return {};
+}
+
 Result<Outputs> open_outputs(const Arguments& arguments) {
+  if (auto kept = keep_inputs(arguments); !kept) return std::unexpected(kept.error());
   auto out = OutputFile::open("out", arguments.out);
   if (!out) return std::unexpected(out.error());
   Outputs outputs{.out = std::move(*out), .lse = std::nullopt, .timeline = std::nullopt};

@@ -297,8 +297,9 @@ void add_sweep(CLI::App& program, Chosen& chosen) {
   add_choice_of_cases(*command, *arguments);
   arguments->engine.add_device(*command);
   command
-      ->add_option("--pipeline", arguments->pipelines,
-                   "auto, generic, dualwave; several times for several (default: $WAVEJIT_PIPELINE, then auto)")
+      ->add_option(
+          "--pipeline", arguments->pipelines,
+          "auto, generic, dualwave, interleaved; several times for several (default: $WAVEJIT_PIPELINE, then auto)")
       ->type_name("PIPELINE")
       ->allow_extra_args(false);
   limit(command
@@ -320,7 +321,7 @@ void add_sweep(CLI::App& program, Chosen& chosen) {
       "NUMBER", judged_by(parse_sample, "numbers above 0, as 2e9, and all"));
   limit(command->add_option("--memory-budget", arguments->memory_budget,
                             "problems that take more device memory are set aside (default: half of the host's memory)"),
-        "BYTES", judged_by(parse_bytes, "numbers of bytes, with K, M, G or without,"));
+        "BYTES[K|M|G]", judged_by(parse_bytes, "numbers of bytes, with K, M, G or without,"));
   command->add_option("--csv", arguments->csv, "write every figure to a file, row by row")->type_name("FILE.csv");
   command->add_flag("--json", arguments->json, "report for programs instead of the table");
   command->add_flag("--require-all", arguments->require_all,
