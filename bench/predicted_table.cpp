@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstdio>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,11 +13,8 @@
 #include <vector>
 
 #include "kernels/statics.h"
-#include "simgpu/clock/compute_unit.h"
-#include "simgpu/clock/occupancy.h"
-#include "targets/targets.h"
-#include "templates/attention_forward/parameters.h"
-#include "timing/timing.h"
+#include "model_error.h"
+#include "steady_run.h"
 
 namespace {
 
@@ -39,6 +34,7 @@ unit of the GPU at the same work, the workgroups of a die at one head. The whole
 |---|---|
 | resident | workgroups on the compute unit, and what limits them |
 | busy | matrix pipes of the compute unit, middle half of the time |
+| range | where that lies on a GPU if the clock is off by as much as it was, one way or the other, for kernels whose figures were measured |
 | whole | the same over the whole life of the workgroups |
 | port | vector issue port, whole life |
 | beside | of the port's other instructions, the part that ran beside a matrix instruction |
@@ -53,12 +49,10 @@ constexpr std::string_view epilogue =
 
 Published kernels, for comparison: on gfx942 the best one keeps the matrix pipe busy for 72 % of the time at head dim 128 (AITER, measured, causal,
 16384 keys); on gfx950 the best are at 72 to 83 % at head dim 128 and about 56 % at 64 (derived from throughput, clock unknown). The best of them reach
-about 79 % of what their own mix of instructions admits on these ports; predictions above come closer to that bound than any published kernel does.
-That is a warning about the model, which is optimistic where waves meet (barriers, LDS bursts, waves drifting into phase), and no reason to expect
-these figures of a GPU. Differences between rows are worth more than the rows: they decide between schedules.
-
-Published effects of what is toggled here: raising the priority helps around softmax and costs 0.5 to 1.9 % around plain matrix runs; for the stagger there
-is no published figure.
+about 79 % of what their own mix of instructions admits on these ports; some predictions above come closer to that bound than any published kernel does.
+Read the range, not the figure: the clock took a loop with the mix of a kernel that was measured at 79 % for 97 %, and others for less than they reached.
+Differences between rows are worth more than the rows: they decide between schedules. What toggles change, beside published effects, stands in
+[docs/timing-model.md](../docs/timing-model.md).
 )";
 
 std::string shares(const model::CyclesByCause& waited, std::uint64_t whole) {
@@ -76,66 +70,30 @@ std::string shares(const model::CyclesByCause& waited, std::uint64_t whole) {
 }
 
 int row(const attention_forward::KernelSpec& spec) {
-  const targets::Target& target = *targets::find_target(spec.target);
-  const timing::Timing& timing = *timing::find_timing(target);
-  const tests::CompiledKernel kernel = tests::compile_kernel(spec);
-  const auto fail = [&](const std::string& error) {
-    fmt::print(stderr, "{}: {}\n", to_text(spec), error);
+  const auto run = bench::run_steady({.spec = spec, .keys = keys});
+  if (!run) {
+    fmt::print(stderr, "{}: {}\n", to_text(spec), run.error());
     return 1;
-  };
-  if (!kernel.error.empty()) return fail(kernel.error);
-  const std::array<std::uint64_t, 1> first = {0};
-  model::TraceRecorder recorder(timing, first);
-  const int tiles = keys / spec.tile_keys;
-  std::shared_ptr<simgpu::Module> module;  // traces point into it
-  if (std::string error = tests::run_one_workgroup(spec, kernel, tiles, recorder, &module); !error.empty())
-    return fail(error);
-
-  const auto geometry = attention_forward::launch_geometry(spec, 1, 1, static_cast<std::uint32_t>(spec.tile_queries));
-  const model::Occupancy occupancy =
-      model::occupancy_of(target, static_cast<unsigned>(kernel.facts.vgprs),
-                          static_cast<unsigned>(kernel.facts.lds_bytes), geometry.threads / 64);
-  if (occupancy.workgroups == 0) return fail("no workgroup fits");
-  model::Program program(timing, target);
-  model::ComputeUnitRequest request;
-  request.resident = occupancy.workgroups;
-  request.workgroups.assign(occupancy.workgroups, &recorder.traces().front());
-  request.neighbours.compute_units = static_cast<unsigned>(target.compute_units);
-  request.neighbours.compute_units_of_die = static_cast<unsigned>(target.compute_units / target.xcds);
-  request.neighbours.sharers = request.neighbours.compute_units_of_die * occupancy.workgroups;
-  for (const model::WaveTrace& wave : recorder.traces().front().waves)
-    request.neighbours.shared.insert(wave.lines.begin(), wave.lines.end());
-  const auto unit = model::run_compute_unit(program, request);
-  if (!unit) return fail(unit.error());
-
+  }
+  const model::ComputeUnitResult& unit = run->unit;
   model::CyclesByCause waited{};
   std::uint64_t wave_cycles = 0;
-  for (const model::WaveResult& wave : unit->waves) {
+  for (const model::WaveResult& wave : unit.waves) {
     wave_cycles += wave.end - wave.start;
     for (std::size_t i = 0; i < waited.size(); ++i) waited[i] += wave.waited[i];
   }
-  std::uint64_t port = 0;
-  std::uint64_t beside = 0;
-  std::uint64_t matrix_issue = 0;
-  for (const model::SimdResult& simd : unit->simds) {
-    port += simd.port_busy;
-    beside += simd.overlapped;
-  }
-  for (std::size_t i = 0; i < unit->steps.size(); ++i) {
-    if (program.steps()[i].kind == model::Kind::matrix)
-      matrix_issue += unit->steps[i].issued * static_cast<std::uint64_t>(program.steps()[i].port_cycles);
-  }
-  const auto cycles = static_cast<double>(unit->cycles);
-  const double simd_cycles = cycles * static_cast<double>(unit->simds.size());
+  const double steady = unit.steady_matrix_busy();
+  const bench::ModelError& error = bench::model_error();
   fmt::print(
-      "| {} | {} {}x{} {} d{}{}{}{} | {}, {} | {:.1f} % | {:.1f} % | {:.0f} % | {:.0f} % | {:.0f} % | {:.0f} | {} |\n",
+      "| {} | {} {}x{} {} d{}{}{}{} | {}, {} | {:.1f} % | {:.0f} to {:.0f} % | {:.1f} % | {:.0f} % | {:.0f} % | {:.0f} "
+      "% | "
+      "{:.0f} | {} |\n",
       spec.target, to_text(spec.pipeline), spec.tile_queries, spec.tile_keys, to_text(spec.dtype), spec.head_dim_qk,
       spec.head_dim_v == spec.head_dim_qk ? "" : fmt::format("/{}", spec.head_dim_v),
-      spec.stagger ? "" : ", stagger off", spec.raised_priority ? "" : ", setprio off", occupancy.workgroups,
-      occupancy.limit, 100 * unit->steady_matrix_busy(), 100 * unit->matrix_busy(),
-      100 * static_cast<double>(port) / simd_cycles,
-      100 * static_cast<double>(beside) / static_cast<double>(port - matrix_issue),
-      100 * static_cast<double>(unit->lds_busy) / cycles, cycles / tiles / occupancy.workgroups,
+      spec.stagger ? "" : ", stagger off", spec.raised_priority ? "" : ", setprio off", run->occupancy.workgroups,
+      run->occupancy.limit, 100 * steady, 100 * error.low_end(steady), 100 * error.high_end(steady),
+      100 * unit.matrix_busy(), 100 * run->port, 100 * run->beside_matrix,
+      100 * static_cast<double>(unit.lds_busy) / static_cast<double>(unit.cycles), run->tile_cycles(),
       shares(waited, wave_cycles));
   std::fflush(stdout);
   return 0;
@@ -150,8 +108,8 @@ int main(int count, char** values) {
   }
   const std::string_view word = count == 2 ? values[1] : "";
   fmt::print(
-      "{}\n| target | kernel | resident | busy | whole | port | beside | LDS | tile | waves waited for, % |\n"
-      "|---|---|---|---|---|---|---|---|---|---|\n",
+      "{}\n| target | kernel | resident | busy | range | whole | port | beside | LDS | tile | waves waited for, % |\n"
+      "|---|---|---|---|---|---|---|---|---|---|---|\n",
       introduction);
   int failed = 0;
   for (const attention_forward::KernelSpec& spec : tests::steady_state_specs()) {

@@ -73,6 +73,10 @@ struct wavejit_simgpu_settings {
   uint64_t workgroup_count; /* at most so many; 0 = no limit */
   uint32_t checks;          /* enum wavejit_simgpu_check, or-ed. A caller whose struct ends before this field leaves */
   int32_t arrival;          /*   it and `arrival` (enum wavejit_simgpu_arrival) as they are */
+  /* Not 0: of a launch that is timed (wavejit_simgpu_set_clock) only the sampled workgroups run, so that a launch of
+   * any size takes moments and leaves most of its output unwritten. A caller whose struct ends before it leaves it. */
+  uint32_t sampled_only;
+  uint32_t reserved; /* 0 */
 };
 WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settings* settings);
 /* Returns 0, or 1 (invalid value) and changes nothing. */

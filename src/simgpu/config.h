@@ -22,6 +22,7 @@ struct Settings {
   uint64_t instruction_limit = uint64_t{1} << 33;
   uint32_t checks = 0;  ///< of checks/check.h
   Arrival arrival = Arrival::early;
+  bool sampled_only = false;  ///< of timed launches, only what the clock samples runs
 };
 
 struct Config {

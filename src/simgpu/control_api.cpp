@@ -55,14 +55,16 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settin
                       .workgroup_step = now.workgroup_step,
                       .workgroup_count = now.workgroup_count,
                       .checks = now.checks,
-                      .arrival = static_cast<int32_t>(now.arrival)});
+                      .arrival = static_cast<int32_t>(now.arrival),
+                      .sampled_only = now.sampled_only ? 1U : 0U,
+                      .reserved = 0});
 }
 
 WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_settings* settings) {
-  // Callers of the first version end before the checks, which then stay as they are.
+  // Callers of earlier versions end before the checks or before `sampled_only`, which then stay as they are.
   constexpr size_t first_version = offsetof(wavejit_simgpu_settings, checks);
   if (settings == nullptr || settings->size < first_version) return hip_error_invalid_value;
-  const bool has_checks = settings->size >= sizeof(wavejit_simgpu_settings);
+  const bool has_checks = settings->size >= offsetof(wavejit_simgpu_settings, sampled_only);
   if (has_checks && ((settings->checks & ~all_checks) != 0 || settings->arrival < WAVEJIT_SIMGPU_ARRIVES_EARLY ||
                      settings->arrival > WAVEJIT_SIMGPU_ARRIVES_AT_RANDOM)) {
     return hip_error_invalid_value;
@@ -82,6 +84,7 @@ WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_s
     next.checks = settings->checks;
     next.arrival = static_cast<Arrival>(settings->arrival);
   }
+  if (settings->size >= sizeof(wavejit_simgpu_settings)) next.sampled_only = settings->sampled_only != 0;
   Process::instance().set_settings(next);
   return hip_success;
 }

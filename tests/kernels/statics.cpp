@@ -1,6 +1,7 @@
 #include "kernels/statics.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -32,10 +33,18 @@ class DeviceBytes {
   DeviceBytes(const DeviceBytes&) = delete;
   DeviceBytes& operator=(const DeviceBytes&) = delete;
   std::uint64_t address() const { return reinterpret_cast<std::uint64_t>(data_); }
+  std::uint16_t* words() const { return static_cast<std::uint16_t*>(data_); }
 
  private:
   void* data_;
 };
+
+// A value that bf16 and fp16 hold exactly.
+std::uint16_t stored(float value, attention_forward::DataType dtype) {
+  if (dtype == attention_forward::DataType::bf16)
+    return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16U);
+  return std::bit_cast<std::uint16_t>(static_cast<_Float16>(value));
+}
 
 }  // namespace
 
@@ -59,7 +68,7 @@ int matrix_instructions_per_tile(const KernelSpec& spec) {
 }
 
 std::string run_one_workgroup(const KernelSpec& spec, const CompiledKernel& kernel, int tiles,
-                              simgpu::Observer& observer, std::shared_ptr<simgpu::Module>* keep) {
+                              simgpu::Observer& observer, std::shared_ptr<simgpu::Module>* keep, Scores scores) {
   const auto ordinals = simgpu::Device::open(spec.target, 1);
   if (!ordinals) return ordinals.error().text;
   simgpu::Device& device = *simgpu::Device::find(ordinals->front());
@@ -67,7 +76,7 @@ std::string run_one_workgroup(const KernelSpec& spec, const CompiledKernel& kern
   if (!module) return module.error().text;
   if (keep != nullptr) *keep = *module;
 
-  // Zeros throughout: all scores are 0, so the maximum of the first tile is that of all.
+  // Zeros throughout, unless they grow: all scores are 0, so the maximum of the first tile is that of all.
   const auto keys = static_cast<std::uint32_t>(tiles * spec.tile_keys);
   const auto queries = static_cast<std::uint32_t>(spec.tile_queries);
   const auto k_row = static_cast<std::uint32_t>(spec.head_dim_qk * 2);
@@ -77,6 +86,15 @@ std::string run_one_workgroup(const KernelSpec& spec, const CompiledKernel& kern
   const DeviceBytes v(std::size_t{keys} * v_row);
   const DeviceBytes o(std::size_t{queries} * v_row);
   const DeviceBytes lse(std::size_t{queries} * sizeof(float));
+  constexpr float scale_log2e = 0.125F;
+  if (scores == Scores::growing) {
+    // One dim of Q and K: a tile's scores stand 8 · 16 · 0.125 = 16 above the last one's, and 8 is what is let pass.
+    for (std::uint32_t row = 0; row < queries; ++row) q.words()[row * k_row / 2] = stored(8, spec.dtype);
+    for (std::uint32_t row = 0; row < keys; ++row) {
+      const auto tile = static_cast<float>(row / static_cast<std::uint32_t>(spec.tile_keys));
+      k.words()[row * k_row / 2] = stored(16 * tile, spec.dtype);
+    }
+  }
   attention_forward::Arguments arguments;
   arguments.q = q.address();
   arguments.k = k.address();
@@ -92,7 +110,7 @@ std::string run_one_workgroup(const KernelSpec& spec, const CompiledKernel& kern
   arguments.query_rows = queries;
   arguments.key_rows = keys;
   arguments.query_heads = 1;
-  arguments.scale_log2e = 0.125F;
+  arguments.scale_log2e = scale_log2e;
   const auto geometry = attention_forward::launch_geometry(spec, 1, 1, queries);
   const simgpu::Status status = device.launch({.kernel = (*module)->kernels().front(),
                                                .workgroups = {geometry.grid_x, geometry.grid_y, geometry.grid_z},

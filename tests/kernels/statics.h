@@ -3,6 +3,7 @@
 // bounds.
 #pragma once
 
+#include <cstdint>
 #include <expected>
 #include <map>
 #include <memory>
@@ -22,11 +23,16 @@ std::vector<attention_forward::KernelSpec> steady_state_specs();
 // What the algorithm asks for: both products of a 32-row wave and a tile of keys.
 int matrix_instructions_per_tile(const attention_forward::KernelSpec& spec);
 
-// Runs one workgroup over `tiles` whole tiles of keys, all of them visible, with scores that stop growing after the
-// first: the steady state and nothing else. Empty, or what went wrong. `keep`: who holds on to instructions that the
+// zero: no row's maximum grows after the first tile. growing: every tile's is so far above the last one's that all
+// rows are rescaled.
+enum class Scores : std::uint8_t { zero, growing };
+
+// Runs one workgroup over `tiles` whole tiles of keys, all of them visible: the steady state and nothing else. Empty,
+// or what went wrong. `keep`: who holds on to instructions that the
 // observer saw needs the module.
 std::string run_one_workgroup(const attention_forward::KernelSpec& spec, const CompiledKernel& kernel, int tiles,
-                              simgpu::Observer& observer, std::shared_ptr<simgpu::Module>* keep = nullptr);
+                              simgpu::Observer& observer, std::shared_ptr<simgpu::Module>* keep = nullptr,
+                              Scores scores = Scores::zero);
 
 struct Statics {
   attention_forward::KernelSpec spec;

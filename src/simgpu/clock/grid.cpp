@@ -16,39 +16,6 @@ std::unordered_set<uint64_t> lines_of(const WorkgroupTrace& trace) {
   return lines;
 }
 
-std::array<uint64_t, 3> coordinates(uint64_t workgroup, const GridShape& shape) {
-  return {workgroup % shape.workgroups[0], workgroup / shape.workgroups[0] % shape.workgroups[1],
-          workgroup / shape.workgroups[0] / shape.workgroups[1]};
-}
-
-// The sampled workgroup that stands nearest in the grid speaks for one that was not run.
-class Durations {
- public:
-  Durations(const std::vector<SampledTime>& sample, const GridShape& shape) : shape_(&shape) {
-    for (const SampledTime& time : sample) known_.push_back({coordinates(time.workgroup, shape), time.cycles});
-  }
-  uint64_t of(uint64_t workgroup) const {
-    const std::array<uint64_t, 3> place = coordinates(workgroup, *shape_);
-    double nearest = std::numeric_limits<double>::infinity();
-    uint64_t cycles = 0;
-    for (const auto& [where, taken] : known_) {
-      double distance = 0;
-      for (size_t i = 0; i < place.size(); ++i) {
-        const double step = (static_cast<double>(place[i]) - static_cast<double>(where[i])) / shape_->workgroups[i];
-        distance += step * step;
-      }
-      if (distance >= nearest) continue;
-      nearest = distance;
-      cycles = taken;
-    }
-    return cycles;
-  }
-
- private:
-  const GridShape* shape_;
-  std::vector<std::pair<std::array<uint64_t, 3>, uint64_t>> known_;
-};
-
 // Workgroups go round the dies by linear id; on a die each goes to the place that is free first.
 struct Dispatch {
   uint64_t cycles = 0;
@@ -58,7 +25,7 @@ Dispatch dispatch(const targets::Target& target, const GridShape& shape, unsigne
                   const std::vector<SampledTime>& sample) {
   const auto dies = static_cast<uint64_t>(target.xcds);
   const uint64_t places = static_cast<uint64_t>(target.compute_units) / dies * resident;
-  const Durations durations(sample, shape);
+  const Durations durations(sample, shape.workgroups);
   Dispatch all;
   for (uint64_t die = 0; die < dies; ++die) {
     std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<>> free;
@@ -76,24 +43,6 @@ Dispatch dispatch(const targets::Target& target, const GridShape& shape, unsigne
 }
 
 }  // namespace
-
-std::vector<uint64_t> choose_sample(uint64_t first, uint64_t step, uint64_t count, uint64_t most,
-                                    const targets::Target& target) {
-  std::vector<uint64_t> chosen;
-  const uint64_t pairs = std::max<uint64_t>(most / 2, 1);
-  const auto dies = static_cast<uint64_t>(target.xcds);
-  const uint64_t seeds = std::min(pairs, count);
-  for (uint64_t i = 0; i < seeds; ++i) {
-    const uint64_t place = ((2 * i) + 1) * count / (2 * seeds);
-    chosen.push_back(first + (place * step));
-    // Neighbours on a die are as many ids apart as there are dies.
-    if (step == 1 && most > 1 && place + dies < count) chosen.push_back(first + place + dies);
-  }
-  std::ranges::sort(chosen);
-  const auto [begin, end] = std::ranges::unique(chosen);
-  chosen.erase(begin, end);
-  return chosen;
-}
 
 std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape,
                                                  std::span<const WorkgroupTrace> traces, uint64_t timeline) {
@@ -113,7 +62,9 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   double shared_lines = 0;
   size_t pairs = 0;
   double steady = 0;
-  double matrix_cycles = 0;                 // of the pipes, an average workgroup
+  // Of the pipes, and of the workgroups that kept them busy: long ones count for more.
+  double matrix_cycles = 0;
+  double workgroup_cycles = 0;
   std::vector<bool> paired(traces.size());  // with one before it
   for (size_t i = 0; i < traces.size(); ++i) {
     if (paired[i]) continue;
@@ -163,7 +114,8 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
     grid.sample.push_back({.workgroup = traces[i].workgroup, .cycles = cycles});
     uint64_t busy = 0;
     for (const SimdResult& simd : unit->simds) busy += simd.matrix_busy;
-    matrix_cycles += static_cast<double>(busy) / grid.resident / static_cast<double>(cycles);
+    matrix_cycles += static_cast<double>(busy) / grid.resident;
+    workgroup_cycles += static_cast<double>(cycles);
     steady += unit->steady_matrix_busy();
     grid.units.push_back(std::move(*unit));
   }
@@ -176,7 +128,8 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   const double places = static_cast<double>(units) * grid.resident * static_cast<double>(all.cycles);
   grid.busy = places == 0 ? 0 : static_cast<double>(all.taken) / places;
   // While a workgroup is there it keeps the pipes of its compute unit busy by so much.
-  grid.matrix_busy = matrix_cycles / timed * grid.resident * grid.busy / target.simds_per_compute_unit;
+  const double of_workgroup = workgroup_cycles == 0 ? 0 : matrix_cycles / workgroup_cycles;
+  grid.matrix_busy = of_workgroup * grid.resident * grid.busy / target.simds_per_compute_unit;
   return grid;
 }
 

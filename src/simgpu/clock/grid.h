@@ -11,6 +11,7 @@
 
 #include "simgpu/clock/compute_unit.h"
 #include "simgpu/clock/occupancy.h"
+#include "simgpu/clock/sample.h"
 
 namespace wavejit::simgpu::clock {
 
@@ -20,16 +21,6 @@ struct GridShape {
   unsigned vgprs = 0;
   unsigned lds_bytes = 0;
   [[nodiscard]] uint64_t total() const { return uint64_t{workgroups[0]} * workgroups[1] * workgroups[2]; }
-};
-
-/// Linear ids to run and to take down, ascending: pairs of neighbours on one die (whose common lines say what the
-/// die's workgroups share), spread evenly over `first`, `first + step`, … (`count` of them). At most `most`.
-[[nodiscard]] std::vector<uint64_t> choose_sample(uint64_t first, uint64_t step, uint64_t count, uint64_t most,
-                                                  const targets::Target& target);
-
-struct SampledTime {
-  uint64_t workgroup = 0;
-  uint64_t cycles = 0;  ///< from its first instruction to its last, beside the others of its compute unit
 };
 
 struct GridResult {

@@ -72,8 +72,11 @@ std::unique_ptr<LaunchClock> LaunchClock::begin(const Launch& launch, uint64_t f
   } else if (launch.observer != nullptr) {
     clock->refusal_ = "the launch has an observer of its own";
   } else {
-    clock->recorder_ =
-        std::make_unique<TraceRecorder>(*timing, choose_sample(first, step, count, sample, *launch.target));
+    const auto& grid = launch.workgroups;
+    const bool whole = first == 0 && step == 1 && count == uint64_t{grid[0]} * grid[1] * grid[2];
+    clock->sample_ =
+        whole ? choose_sample(grid, sample, *launch.target) : choose_sample(first, step, count, sample, *launch.target);
+    clock->recorder_ = std::make_unique<TraceRecorder>(*timing, clock->sample_);
   }
   return clock;
 }

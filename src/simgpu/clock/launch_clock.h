@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,8 @@ class LaunchClock {
   static std::unique_ptr<LaunchClock> begin(const Launch& launch, uint64_t first, uint64_t step, uint64_t count);
   /// Sees the sampled workgroups; null when the launch cannot be timed, which `finish` says.
   [[nodiscard]] Observer* recorder() { return recorder_.get(); }
+  /// Linear ids of the sampled workgroups; empty when the launch cannot be timed.
+  [[nodiscard]] std::span<const uint64_t> sample() const { return sample_; }
   /// After the workgroups have run: times them and keeps the result.
   void finish();
 
@@ -54,6 +57,7 @@ class LaunchClock {
   explicit LaunchClock(const Launch& launch) : launch_(&launch) {}
   const Launch* launch_;
   std::unique_ptr<TraceRecorder> recorder_;
+  std::vector<uint64_t> sample_;
   std::string refusal_;
 };
 

@@ -176,11 +176,14 @@ Status Device::launch(const LaunchRequest& request) {
   if (keeper != nullptr && keeper->recorder() != nullptr) launch.observer = keeper->recorder();
   Counters& counters = Process::instance().counters();
   counters.launches.fetch_add(1, std::memory_order_relaxed);
-  WorkerPool::instance().run(count, threads, [&](WorkgroupRunner& runner, uint64_t i) {
-    if (launch.failed.load(std::memory_order_relaxed)) return false;
-    runner.run(launch, settings.workgroup_first + (i * step));
-    return true;
-  });
+  const std::span<const uint64_t> sampled =
+      settings.sampled_only && keeper != nullptr ? keeper->sample() : std::span<const uint64_t>();
+  WorkerPool::instance().run(sampled.empty() ? count : sampled.size(), threads,
+                             [&](WorkgroupRunner& runner, uint64_t i) {
+                               if (launch.failed.load(std::memory_order_relaxed)) return false;
+                               runner.run(launch, sampled.empty() ? settings.workgroup_first + (i * step) : sampled[i]);
+                               return true;
+                             });
   const std::vector<Finding> findings = launch.chosen_findings();
   for (const Finding& finding : findings) Process::instance().report(finding.line(), finding.json());
   if (launch.failed) {

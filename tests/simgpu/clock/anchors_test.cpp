@@ -24,7 +24,7 @@ TEST(Anchors, WhatNothingWasFittedToLiesBetweenWorstAndBestOrder) {
   for (const Anchor& anchor : held_out_anchors()) {
     const double predicted = anchor.predict();
     EXPECT_GE(predicted, 0) << anchor.rule;
-    if (anchor.unit != "% matrix busy") continue;
+    if (anchor.unit != "% matrix busy" || !anchor.rule.starts_with("one wave")) continue;
     if (apart == nullptr) {
       EXPECT_LT(predicted, anchor.published) << anchor.rule;
       apart = &anchor;
@@ -35,6 +35,18 @@ TEST(Anchors, WhatNothingWasFittedToLiesBetweenWorstAndBestOrder) {
     ++pairs;
   }
   EXPECT_EQ(pairs, 3);
+}
+
+// Whole loops of published kernels. How far off they are is the error that docs/timing-model.md quotes; beyond this the
+// clock would say nothing at all.
+TEST(Anchors, LoopsOfPublishedKernelsAreWithinAQuarter) {
+  int loops = 0;
+  for (const Anchor& anchor : held_out_anchors()) {
+    if (anchor.bound || anchor.unit != "% matrix busy") continue;
+    EXPECT_NEAR(anchor.predict(), anchor.published, 0.25 * anchor.published) << anchor.rule;
+    ++loops;
+  }
+  EXPECT_EQ(loops, 2);
 }
 
 }  // namespace

@@ -15,7 +15,12 @@ KernelSource source_of(const Stream& stream, unsigned copies) {
   for (unsigned i = 2; i < stream.vgprs; ++i) text += std::format("v_mov_b32 v{}, 0\n", i);
   // Everybody starts the streams together, whatever came before.
   text += stream.before + "\ns_waitcnt vmcnt(0) lgkmcnt(0)\ns_barrier\n";
-  for (unsigned i = 0; i < copies; ++i) text += stream.body + "\n";
+  if (stream.loop) {
+    text += std::format("s_mov_b32 s60, {}\n7:\n{}\ns_sub_u32 s60, s60, 1\ns_cmp_lg_u32 s60, 0\ns_cbranch_scc1 7b\n",
+                        copies, stream.body);
+  } else {
+    for (unsigned i = 0; i < copies; ++i) text += stream.body + "\n";
+  }
   text += "s_waitcnt vmcnt(0) lgkmcnt(0)\n";
   return {.body = text,
           .target = stream.target,

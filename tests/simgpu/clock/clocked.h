@@ -36,6 +36,9 @@ struct Stream {
   unsigned lds_bytes = 0;
   unsigned vgprs = 128;  ///< v2 … are zeros; v1 is 16 times the lane's number
   std::vector<uint64_t> arguments = {0};
+  /// Copies are turns of a loop, as a kernel's are, and not longer code: for bodies that the instruction cache could
+  /// not hold many of. s60 counts.
+  bool loop = false;
 };
 struct StreamTime {
   std::string error;

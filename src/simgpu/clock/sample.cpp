@@ -1,0 +1,146 @@
+#include "simgpu/clock/sample.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "targets/targets.h"
+
+namespace wavejit::simgpu::clock {
+namespace {
+
+void sort_and_drop_doubles(std::vector<uint64_t>& ids) {
+  std::ranges::sort(ids);
+  const auto [begin, end] = std::ranges::unique(ids);
+  ids.erase(begin, end);
+}
+
+// A step that visits all of `count` places in an order that is not theirs.
+uint64_t scattering_step(uint64_t count, double part) {
+  auto step = static_cast<uint64_t>(static_cast<double>(count) * part) + 1;
+  while (std::gcd(step, count) != 1) ++step;
+  return step;
+}
+
+// Of what varies, the part that a straight line over one dimension explains.
+double explained(const std::vector<std::array<double, 2>>& points) {
+  const auto count = static_cast<double>(points.size());
+  std::array<double, 2> mean{};
+  for (const auto& [x, y] : points) {
+    mean[0] += x / count;
+    mean[1] += y / count;
+  }
+  double xx = 0;
+  double yy = 0;
+  double xy = 0;
+  for (const auto& [x, y] : points) {
+    xx += (x - mean[0]) * (x - mean[0]);
+    yy += (y - mean[1]) * (y - mean[1]);
+    xy += (x - mean[0]) * (y - mean[1]);
+  }
+  return xx == 0 || yy == 0 ? 0 : xy * xy / (xx * yy);
+}
+
+}  // namespace
+
+std::vector<uint64_t> choose_sample(uint64_t first, uint64_t step, uint64_t count, uint64_t most,
+                                    const targets::Target& target) {
+  std::vector<uint64_t> chosen;
+  const uint64_t pairs = std::max<uint64_t>(most / 2, 1);
+  const auto dies = static_cast<uint64_t>(target.xcds);
+  const uint64_t seeds = std::min(pairs, count);
+  for (uint64_t i = 0; i < seeds; ++i) {
+    const uint64_t place = ((2 * i) + 1) * count / (2 * seeds);
+    chosen.push_back(first + (place * step));
+    // Neighbours on a die are as many ids apart as there are dies.
+    if (step == 1 && most > 1 && place + dies < count) chosen.push_back(first + place + dies);
+  }
+  sort_and_drop_doubles(chosen);
+  return chosen;
+}
+
+std::vector<uint64_t> choose_sample(const std::array<uint32_t, 3>& grid, uint64_t most, const targets::Target& target) {
+  const uint64_t all = uint64_t{grid[0]} * grid[1] * grid[2];
+  const auto dies = static_cast<uint64_t>(target.xcds);
+  const uint64_t seeds = std::min(std::max<uint64_t>(most / 2, 1), all);
+  if (all == 0) return {};
+  constexpr double golden = 0.618;
+  const std::array<uint64_t, 3> steps = {scattering_step(seeds, golden), 1, scattering_step(seeds, 1 - golden)};
+  std::vector<uint64_t> chosen;
+  for (uint64_t i = 0; i < seeds; ++i) {
+    std::array<uint64_t, 3> place{};
+    for (size_t dimension = 0; dimension < place.size(); ++dimension) {
+      const uint64_t stratum = i * steps[dimension] % seeds;
+      place[dimension] = ((2 * stratum) + 1) * grid[dimension] / (2 * seeds);
+    }
+    const uint64_t id = place[0] + (grid[0] * (place[1] + (grid[1] * place[2])));
+    chosen.push_back(id);
+    if (most > 1 && id + dies < all) chosen.push_back(id + dies);
+  }
+  sort_and_drop_doubles(chosen);
+  return chosen;
+}
+
+Durations::Durations(std::span<const SampledTime> sample, const std::array<uint32_t, 3>& grid) : grid_(grid) {
+  for (const SampledTime& time : sample) {
+    known_.push_back({place_of(time.workgroup), static_cast<double>(time.cycles)});
+  }
+  constexpr double enough = 0.9;
+  double best = enough;
+  for (int dimension = 0; dimension < 3; ++dimension) {
+    std::vector<std::array<double, 2>> points;
+    points.reserve(known_.size());
+    for (const Known& known : known_) points.push_back({known.place[static_cast<size_t>(dimension)], known.cycles});
+    if (const double part = explained(points); part >= best) {
+      best = part;
+      along_ = dimension;
+    }
+  }
+  if (along_ < 0) return;
+  const auto axis = static_cast<size_t>(along_);
+  std::ranges::sort(known_, {}, [&](const Known& known) { return known.place[axis]; });
+  std::vector<Known> merged;
+  for (size_t i = 0; i < known_.size();) {
+    size_t end = i;
+    double sum = 0;
+    for (; end < known_.size() && known_[end].place[axis] == known_[i].place[axis]; ++end) sum += known_[end].cycles;
+    merged.push_back({known_[i].place, sum / static_cast<double>(end - i)});
+    i = end;
+  }
+  known_ = std::move(merged);
+  if (known_.size() < 2) along_ = -1;
+}
+
+std::array<double, 3> Durations::place_of(uint64_t workgroup) const {
+  const std::array<uint64_t, 3> place = {workgroup % grid_[0], workgroup / grid_[0] % grid_[1],
+                                         workgroup / grid_[0] / grid_[1]};
+  std::array<double, 3> part{};
+  for (size_t i = 0; i < part.size(); ++i) part[i] = static_cast<double>(place[i]) / grid_[i];
+  return part;
+}
+
+uint64_t Durations::of(uint64_t workgroup) const {
+  const std::array<double, 3> place = place_of(workgroup);
+  if (along_ >= 0) {
+    const auto axis = static_cast<size_t>(along_);
+    // The pair around the place, or the outermost pair beyond it.
+    size_t right = 1;
+    while (right + 1 < known_.size() && known_[right].place[axis] < place[axis]) ++right;
+    const Known& before = known_[right - 1];
+    const Known& after = known_[right];
+    const double part = (place[axis] - before.place[axis]) / (after.place[axis] - before.place[axis]);
+    return static_cast<uint64_t>(std::max(before.cycles + (part * (after.cycles - before.cycles)), 1.0));
+  }
+  double nearest = std::numeric_limits<double>::infinity();
+  double cycles = 0;
+  for (const Known& known : known_) {
+    double distance = 0;
+    for (size_t i = 0; i < place.size(); ++i) distance += (place[i] - known.place[i]) * (place[i] - known.place[i]);
+    if (distance >= nearest) continue;
+    nearest = distance;
+    cycles = known.cycles;
+  }
+  return static_cast<uint64_t>(cycles);
+}
+
+}  // namespace wavejit::simgpu::clock

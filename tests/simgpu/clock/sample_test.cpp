@@ -1,0 +1,99 @@
+// Which workgroups speak for a launch, and what is made of their times.
+#include "simgpu/clock/sample.h"
+
+#include <limits>
+#include <set>
+
+#include "assembled.h"
+#include "gtest/gtest.h"
+#include "simgpu/clock/launch_clock.h"
+#include "simgpu/process.h"
+#include "targets/targets.h"
+
+namespace wavejit::simgpu::clock {
+namespace {
+
+const targets::Target& gfx950() { return *targets::find_target("gfx950"); }
+
+// 16 heads, 32 query blocks, 16 sequences: ids an eighth of the launch apart all have query block 0.
+TEST(Sample, SeesEveryPartOfTheQueryBlocksInABatch) {
+  const std::array<uint32_t, 3> grid = {16, 32, 16};
+  std::set<uint64_t> quarters;
+  for (const uint64_t id : choose_sample(grid, 8, gfx950())) quarters.insert(id / 16 % 32 / 8);
+  EXPECT_EQ(quarters.size(), 4U);
+}
+
+TEST(Sample, SeesEveryPartOfAGridOfOneDimension) {
+  std::set<uint64_t> quarters;
+  const std::vector<uint64_t> chosen = choose_sample({1024, 1, 1}, 8, gfx950());
+  for (const uint64_t id : chosen) quarters.insert(id / 256);
+  EXPECT_EQ(quarters.size(), 4U);
+  EXPECT_EQ(chosen.size(), 8U);
+}
+
+TEST(Sample, HoldsNoIdBeyondTheGridAndNoneTwice) {
+  for (const std::array<uint32_t, 3>& grid : {std::array<uint32_t, 3>{1, 1, 1}, {3, 1, 1}, {1, 5, 2}, {7, 3, 2}}) {
+    const uint64_t all = uint64_t{grid[0]} * grid[1] * grid[2];
+    for (const uint64_t most : {1, 2, 7, 8, 1000}) {
+      const std::vector<uint64_t> chosen = choose_sample(grid, most, gfx950());
+      EXPECT_EQ(std::set<uint64_t>(chosen.begin(), chosen.end()).size(), chosen.size());
+      ASSERT_FALSE(chosen.empty());
+      EXPECT_LE(chosen.size(), std::max<uint64_t>(most, 2));
+      EXPECT_LT(chosen.back(), all);
+    }
+  }
+}
+
+// A causal launch: block y takes 100 + 10 y.
+TEST(Durations, FollowWorkThatGrowsAlongOneDimension) {
+  const std::array<uint32_t, 3> grid = {4, 64, 2};
+  const auto cycles = [](uint64_t id) { return 100 + (10 * (id / 4 % 64)); };
+  std::vector<SampledTime> sample;
+  for (const uint64_t id : choose_sample(grid, 8, gfx950())) sample.push_back({id, cycles(id)});
+  const Durations durations(sample, grid);
+  for (uint64_t id = 0; id < 512; ++id) EXPECT_NEAR(double(durations.of(id)), double(cycles(id)), 1) << id;
+}
+
+TEST(Durations, AreThoseOfTheNearestWhereNothingGrows) {
+  const std::array<uint32_t, 3> grid = {100, 1, 1};
+  const std::vector<SampledTime> sample = {{10, 500}, {50, 900}, {90, 500}};
+  const Durations durations(sample, grid);
+  EXPECT_EQ(durations.of(0), 500U);
+  EXPECT_EQ(durations.of(45), 900U);
+  EXPECT_EQ(durations.of(99), 500U);
+}
+
+TEST(Durations, OfOneWorkgroupAreThoseOfAll) {
+  const std::vector<SampledTime> sample = {{3, 700}};
+  const Durations durations(sample, {8, 8, 8});
+  EXPECT_EQ(durations.of(511), 700U);
+}
+
+// A launch of a size that nobody would run whole: what is not sampled does not run, and the time is the same.
+TEST(SampledOnly, RunsTheSampleAndPredictsTheSame) {
+  const testing::Assembled kernel("v_mov_b32 v1, 1\nv_exp_f32 v2, v1\nv_exp_f32 v3, v1");
+  const Settings before = Process::instance().settings();
+  ClockLog::instance().set_sample(8);
+  const auto time_of = [&](bool sampled_only, uint32_t workgroups) {
+    Settings settings = before;
+    settings.sampled_only = sampled_only;
+    Process::instance().set_settings(settings);
+    const uint64_t ran = Process::instance().counters().workgroups.load();
+    EXPECT_EQ(kernel.run({0}, {workgroups, 1, 1}).text, "");
+    const std::string json = ClockLog::instance().take(std::numeric_limits<size_t>::max());
+    return std::pair(Process::instance().counters().workgroups.load() - ran, json);
+  };
+  const auto [all, whole] = time_of(false, 4096);
+  const auto [few, sampled] = time_of(true, 4096);
+  const auto [huge, predicted] = time_of(true, 1'000'000);
+  Process::instance().set_settings(before);
+  ClockLog::instance().set_sample(0);
+  EXPECT_EQ(all, 4096U);
+  EXPECT_EQ(few, 8U);
+  EXPECT_EQ(huge, 8U);
+  EXPECT_EQ(whole, sampled);
+  EXPECT_NE(predicted.find("\"predicted\":true"), std::string::npos) << predicted;
+}
+
+}  // namespace
+}  // namespace wavejit::simgpu::clock
