@@ -1,12 +1,18 @@
-// How fast the simulated GPU executes the attention kernel: wave-instructions a second, matrix instructions included,
-// on one host core and on all of them; and how much longer it takes under every check.
+// How fast the simulated GPU executes the attention kernel on either engine: wave-instructions a second, with and
+// without matrix instructions, on one host core and on all of them; how much longer it takes under every check; and how
+// near matrix instructions come to what the host's fused multiply-adds could do.
 #include <benchmark/benchmark.h>
+#include <immintrin.h>
 
 #include <ctime>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "simgpu/matrix/matrix.h"
+#include "simgpu/matrix/matrix_kernel.h"
+#include "simgpu/vector/vector.h"
 #include "wavejit/simgpu.h"
 #include "wavejit/wavejit.h"
 
@@ -23,13 +29,14 @@ wavejit_simgpu_counters counters() {
   return c;
 }
 
-void set(unsigned threads, bool checked) {
+void set(unsigned threads, bool checked, wavejit_simgpu_engine engine = WAVEJIT_SIMGPU_INTERPRET) {
   wavejit_simgpu_settings settings{};
   settings.size = sizeof settings;
   wavejit_simgpu_get_settings(&settings);
   settings.threads = threads;
   settings.checks = checked ? WAVEJIT_SIMGPU_CHECK_ALL : 0;
   settings.arrival = checked ? WAVEJIT_SIMGPU_ARRIVES_LATE : WAVEJIT_SIMGPU_ARRIVES_EARLY;
+  settings.engine = engine;
   if (wavejit_simgpu_set_settings(&settings) != 0) throw std::runtime_error("settings");
 }
 
@@ -80,23 +87,136 @@ class Attention {
   wavejit_attention_forward_arguments call_{};
 };
 
-void simulated_attention(benchmark::State& state, const char* target, int head_dim, unsigned threads) {
-  set(threads, false);
-  Attention attention(target, head_dim);
-  const wavejit_simgpu_counters before = counters();
-  for (auto _ : state) attention.run();
-  const wavejit_simgpu_counters after = counters();
-  state.counters["wave_instructions_per_second"] = benchmark::Counter(
-      static_cast<double>(after.wave_instructions - before.wave_instructions), benchmark::Counter::kIsRate);
-  state.counters["matrix_share_percent"] = 100.0 *
-                                           static_cast<double>(after.matrix_instructions - before.matrix_instructions) /
-                                           static_cast<double>(after.wave_instructions - before.wave_instructions);
-}
-
 double processor_seconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + (static_cast<double>(now.tv_nsec) * 1e-9);
+}
+
+// --- One matrix instruction by itself, and the most that the host could do.
+
+namespace matrix = wavejit::simgpu::matrix;
+namespace vector = wavejit::simgpu::vector;
+
+void (*matrix_kernel())(const matrix::MatrixCall&) {
+  switch (vector::best_host_set()) {
+    case vector::HostSet::x86_64_v4:
+      return &matrix::x86_64_v4::multiply;
+    case vector::HostSet::x86_64_v3:
+      return &matrix::x86_64_v3::multiply;
+    default:
+      return &matrix::x86_64_v2::multiply;
+  }
+}
+
+struct MatrixInstruction {
+  explicit MatrixInstruction(std::string_view name) : registers(64 * matrix::lane_count) {
+    for (const matrix::Shape& shape : matrix::shapes()) {
+      if (shape.name == name) call.shape = &shape;
+    }
+    if (call.shape == nullptr) throw std::runtime_error("no such matrix instruction");
+    std::mt19937 random(1);
+    // float16 and bfloat16 numbers of moderate size.
+    for (uint32_t& word : registers) word = 0x3c003c00U ^ (random() & 0x83ff83ffU);
+    call.a = call.shape->a;
+    call.b = call.shape->b;
+    call.a_registers = registers.data();
+    call.b_registers = registers.data() + (8 * matrix::lane_count);
+    call.c_registers = call.d_registers = registers.data() + (16 * matrix::lane_count);
+  }
+  [[nodiscard]] double products() const {
+    return static_cast<double>(call.shape->m * call.shape->m * call.shape->k * call.shape->blocks);
+  }
+  std::vector<uint32_t> registers;
+  matrix::MatrixCall call;
+};
+
+// Twelve chains hide the latency of a fused multiply-add on every host known.
+[[gnu::target("avx512f"), gnu::noinline]] double chains_of_16() {
+  const __m512 factor = _mm512_set1_ps(0.999F);
+  __m512 s[12];
+  for (__m512& sum : s) sum = factor;
+  for (int i = 0; i < 100'000; ++i) {
+    for (__m512& sum : s) sum = _mm512_fmadd_ps(sum, factor, factor);
+  }
+  for (int i = 1; i < 12; ++i) s[0] = _mm512_add_ps(s[0], s[i]);
+  return static_cast<double>(_mm512_cvtss_f32(s[0]));
+}
+[[gnu::target("avx2,fma"), gnu::noinline]] double chains_of_8() {
+  const __m256 factor = _mm256_set1_ps(0.999F);
+  __m256 s[12];
+  for (__m256& sum : s) sum = factor;
+  for (int i = 0; i < 100'000; ++i) {
+    for (__m256& sum : s) sum = _mm256_fmadd_ps(sum, factor, factor);
+  }
+  for (int i = 1; i < 12; ++i) s[0] = _mm256_add_ps(s[0], s[i]);
+  return static_cast<double>(_mm256_cvtss_f32(s[0]));
+}
+
+// Fused multiply-adds of float32 a second on one core: the best of several tries.
+double host_peak() {
+  static const double peak = [] {
+    const bool wide = vector::host_supports(vector::HostSet::x86_64_v4);
+    double best = 0;
+    for (int attempt = 0; attempt < 50; ++attempt) {
+      const double started = processor_seconds();
+      benchmark::DoNotOptimize(wide ? chains_of_16() : chains_of_8());
+      const double seconds = processor_seconds() - started;
+      best = std::max(best, 12.0 * 100'000 * (wide ? 16 : 8) / seconds);
+    }
+    return best;
+  }();
+  return peak;
+}
+
+double seconds_of_matrix_instruction(std::string_view name) {
+  const MatrixInstruction instruction(name);
+  const auto kernel = matrix_kernel();
+  double best = 1;
+  for (int attempt = 0; attempt < 50; ++attempt) {
+    const double started = processor_seconds();
+    for (int i = 0; i < 500; ++i) kernel(instruction.call);
+    best = std::min(best, (processor_seconds() - started) / 500);
+  }
+  return best;
+}
+
+void matrix_instruction(benchmark::State& state, const char* name) {
+  const MatrixInstruction instruction(name);
+  const auto kernel = matrix_kernel();
+  for (auto _ : state) kernel(instruction.call);
+  state.counters["percent_of_host_peak"] =
+      100 * instruction.products() / seconds_of_matrix_instruction(name) / host_peak();
+}
+
+// --- Whole kernels.
+
+void simulated_attention(benchmark::State& state, const char* target, int head_dim, unsigned threads,
+                         wavejit_simgpu_engine engine) {
+  set(threads, false, engine);
+  Attention attention(target, head_dim);
+  // Until everything that runs often has been translated.
+  const wavejit_simgpu_counters cold = counters();
+  for (int i = 0; i < 8; ++i) attention.run();
+  const wavejit_simgpu_counters before = counters();
+  const double started = processor_seconds();
+  for (auto _ : state) attention.run();
+  const double seconds = processor_seconds() - started;
+  const wavejit_simgpu_counters after = counters();
+  const auto instructions = static_cast<double>(after.wave_instructions - before.wave_instructions);
+  const auto products = static_cast<double>(after.matrix_instructions - before.matrix_instructions);
+  state.counters["per_second"] = benchmark::Counter(instructions, benchmark::Counter::kIsRate);
+  // By processor time, so that what else the host does does not count.
+  state.counters["per_core_second"] = instructions / seconds;
+  const double matrix_seconds =
+      products * seconds_of_matrix_instruction(std::string_view(target) == "gfx950" ? "v_mfma_f32_32x32x16_f16"
+                                                                                    : "v_mfma_f32_32x32x8_f16");
+  state.counters["outside_matrix_per_core_second"] = (instructions - products) / (seconds - matrix_seconds);
+  state.counters["matrix_share_percent"] = 100.0 * products / instructions;
+  state.counters["translated"] = static_cast<double>(before.translated_instructions - cold.translated_instructions);
+  state.counters["translation_ms"] =
+      static_cast<double>(before.translation_nanoseconds - cold.translation_nanoseconds) * 1e-6;
+  set(threads, false);
 }
 
 // Both ways in turn and by processor time, so that what else the host does strikes both, or neither.
@@ -128,12 +248,15 @@ int main(int argc, char** argv) {
   for (const char* target : {"gfx950", "gfx942"}) {
     for (const int head_dim : {64, 128}) {
       for (const unsigned threads : {1U, 0U}) {
-        const std::string name = std::string("simulated_attention/") + target + "/d" + std::to_string(head_dim) +
-                                 (threads == 1 ? "/one_core" : "/all_cores");
-        benchmark::RegisterBenchmark(name, simulated_attention, target, head_dim, threads)
-            ->Unit(benchmark::kMillisecond)
-            ->UseRealTime()
-            ->MinTime(0.5);
+        for (const auto engine : {WAVEJIT_SIMGPU_INTERPRET, WAVEJIT_SIMGPU_COMPILE}) {
+          const std::string name = std::string("simulated_attention/") + target + "/d" + std::to_string(head_dim) +
+                                   (threads == 1 ? "/one_core" : "/all_cores") +
+                                   (engine == WAVEJIT_SIMGPU_COMPILE ? "/compile" : "/interpret");
+          benchmark::RegisterBenchmark(name, simulated_attention, target, head_dim, threads, engine)
+              ->Unit(benchmark::kMillisecond)
+              ->UseRealTime()
+              ->MinTime(0.5);
+        }
       }
     }
   }
@@ -145,6 +268,10 @@ int main(int argc, char** argv) {
           ->UseRealTime()
           ->MinTime(0.5);
     }
+  }
+  for (const char* name : {"v_mfma_f32_32x32x16_f16", "v_mfma_f32_32x32x16_bf16", "v_mfma_f32_16x16x32_bf16",
+                           "v_mfma_f32_32x32x8_f16", "v_mfma_f32_32x32x8_bf16_1k"}) {
+    benchmark::RegisterBenchmark(std::string("matrix_instruction/") + name, matrix_instruction, name)->MinTime(0.05);
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;

@@ -12,7 +12,7 @@ install(TARGETS wavejit EXPORT wavejit_targets
 # The remote layer, the compiler and the simulated GPU are opened by libwavejit.so when they are needed; nobody links them
 # through us.
 install(TARGETS wavejit_remote LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
-install(TARGETS wavejit_codegen wavejit_simgpu LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT program)
+install(TARGETS wavejit_codegen wavejit_simgpu wavejit_simgpu_compile LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT program)
 install(TARGETS wavejit_cli wavejit_compile RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/wavejit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")

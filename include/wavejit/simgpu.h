@@ -7,7 +7,7 @@
  * A program that does not know this header configures the same things by environment variables, read once at the first
  * call into the library: WAVEJIT_DEVICE=sim:<target>[xN[:<ordinal>]], WAVEJIT_SIM_SCHEDULE, WAVEJIT_SIM_SEED,
  * WAVEJIT_SIM_THREADS, WAVEJIT_SIM_CHECK=all|none|<list>, WAVEJIT_SIM_ARRIVAL=early|late|random,
- * WAVEJIT_SIM_INSTRUCTION_LIMIT.
+ * WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER, WAVEJIT_SIM_INSTRUCTION_LIMIT.
  *
  * Thread safety: every function may be called from any thread. Settings apply to launches that begin afterwards.
  */
@@ -62,6 +62,13 @@ enum wavejit_simgpu_arrival {
   WAVEJIT_SIMGPU_ARRIVES_AT_RANDOM = 2 /* somewhere in between, from `seed` */
 };
 
+/* Who executes instructions of launches that are neither checked nor timed (those are always interpreted). Results are
+ * the same, bit for bit. */
+enum wavejit_simgpu_engine {
+  WAVEJIT_SIMGPU_INTERPRET = 0, /* instruction by instruction */
+  WAVEJIT_SIMGPU_COMPILE = 1    /* blocks that run often are translated to host code first */
+};
+
 /* Settings of the whole process. `size` is sizeof(struct wavejit_simgpu_settings) as the caller compiled it. */
 struct wavejit_simgpu_settings {
   size_t size;
@@ -76,7 +83,9 @@ struct wavejit_simgpu_settings {
   /* Not 0: of a launch that is timed (wavejit_simgpu_set_clock) only the sampled workgroups run, so that a launch of
    * any size takes moments and leaves most of its output unwritten. A caller whose struct ends before it leaves it. */
   uint32_t sampled_only;
-  uint32_t reserved; /* 0 */
+  uint32_t reserved;        /* 0 */
+  int32_t engine;           /* enum wavejit_simgpu_engine; left as it is likewise, with what follows */
+  uint32_t translate_after; /* a block is translated when it has been entered more often than this */
 };
 WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settings* settings);
 /* Returns 0, or 1 (invalid value) and changes nothing. */
@@ -89,7 +98,9 @@ struct wavejit_simgpu_counters {
   uint64_t workgroups;
   uint64_t wave_instructions; /* one instruction executed by one wave counts 1, whatever its lanes */
   uint64_t matrix_instructions;
-  uint64_t reports; /* faults found: see wavejit_simgpu_take_reports */
+  uint64_t reports;                 /* faults found: see wavejit_simgpu_take_reports */
+  uint64_t translated_instructions; /* by the compiled engine, and the time that it took */
+  uint64_t translation_nanoseconds;
 };
 WAVEJIT_SIMGPU_API void wavejit_simgpu_get_counters(struct wavejit_simgpu_counters* counters);
 

@@ -131,6 +131,22 @@ void read_checks(Settings& settings) {
   }
 }
 
+void read_engine(Settings& settings) {
+  if (const char* text = std::getenv("WAVEJIT_SIM_ENGINE"); text != nullptr && *text != 0) {
+    const std::string_view value = text;
+    if (value == "interpret") {
+      settings.engine = Engine::interpret;
+    } else if (value == "compile") {
+      settings.engine = Engine::compile;
+    } else {
+      warn("WAVEJIT_SIM_ENGINE", value, "interpret or compile", "interpret");
+    }
+  }
+  uint64_t after = settings.translate_after;
+  read_number("WAVEJIT_SIM_TRANSLATE_AFTER", 0, 1'000'000'000, "1000", after);
+  settings.translate_after = static_cast<uint32_t>(after);
+}
+
 }  // namespace
 
 Config read_config() {
@@ -152,6 +168,7 @@ Config read_config() {
   read_number("WAVEJIT_SIM_THREADS", 0, 1024, "0 (all cores)", config.settings.threads);
   read_number("WAVEJIT_SIM_INSTRUCTION_LIMIT", 1, ~uint64_t{0} >> 1, "2^33", config.settings.instruction_limit);
   read_checks(config.settings);
+  read_engine(config.settings);
   return config;
 }
 

@@ -11,6 +11,10 @@ enum class Schedule : int32_t { in_order = 0, reverse = 1, random = 2 };
 /// When results of memory instructions become visible: at issue, at the wait that covers them, or somewhere in between.
 enum class Arrival : int32_t { early = 0, late = 1, random = 2 };
 
+/// Who executes instructions where nothing is checked and nobody keeps time: handlers one after the other, or host code
+/// made from the blocks that run often.
+enum class Engine : int32_t { interpret = 0, compile = 1 };
+
 struct Settings {
   Schedule schedule = Schedule::in_order;
   uint32_t threads = 0;  ///< 0: all cores
@@ -23,6 +27,10 @@ struct Settings {
   uint32_t checks = 0;  ///< of checks/check.h
   Arrival arrival = Arrival::early;
   bool sampled_only = false;  ///< of timed launches, only what the clock samples runs
+  Engine engine = Engine::interpret;
+  /// A block is translated when it has been entered more often. Translating takes as long as interpreting a block some
+  /// thousand times (bench/README.md).
+  uint32_t translate_after = 1000;
 };
 
 struct Config {
@@ -33,7 +41,8 @@ struct Config {
 };
 
 /// WAVEJIT_DEVICE=sim:<target>[xN], WAVEJIT_SIM_SCHEDULE=in_order|reverse|random, WAVEJIT_SIM_SEED,
-/// WAVEJIT_SIM_THREADS, WAVEJIT_SIM_INSTRUCTION_LIMIT, WAVEJIT_SIM_CHECK, WAVEJIT_SIM_ARRIVAL. A value that is not
+/// WAVEJIT_SIM_THREADS, WAVEJIT_SIM_INSTRUCTION_LIMIT, WAVEJIT_SIM_CHECK, WAVEJIT_SIM_ARRIVAL,
+/// WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER. A value that is not
 /// understood: one warning on stderr, default kept.
 Config read_config();
 

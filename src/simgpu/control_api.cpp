@@ -57,14 +57,22 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settin
                       .checks = now.checks,
                       .arrival = static_cast<int32_t>(now.arrival),
                       .sampled_only = now.sampled_only ? 1U : 0U,
-                      .reserved = 0});
+                      .reserved = 0,
+                      .engine = static_cast<int32_t>(now.engine),
+                      .translate_after = now.translate_after});
 }
 
 WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_settings* settings) {
-  // Callers of earlier versions end before the checks or before `sampled_only`, which then stay as they are.
+  // Callers of earlier versions end before the checks, before `sampled_only` or before the engine, which then stay as
+  // they are.
   constexpr size_t first_version = offsetof(wavejit_simgpu_settings, checks);
   if (settings == nullptr || settings->size < first_version) return hip_error_invalid_value;
   const bool has_checks = settings->size >= offsetof(wavejit_simgpu_settings, sampled_only);
+  const bool has_sampled = settings->size >= offsetof(wavejit_simgpu_settings, engine);
+  const bool has_engine = settings->size >= sizeof(wavejit_simgpu_settings);
+  if (has_engine && (settings->engine < WAVEJIT_SIMGPU_INTERPRET || settings->engine > WAVEJIT_SIMGPU_COMPILE)) {
+    return hip_error_invalid_value;
+  }
   if (has_checks && ((settings->checks & ~all_checks) != 0 || settings->arrival < WAVEJIT_SIMGPU_ARRIVES_EARLY ||
                      settings->arrival > WAVEJIT_SIMGPU_ARRIVES_AT_RANDOM)) {
     return hip_error_invalid_value;
@@ -84,7 +92,11 @@ WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_s
     next.checks = settings->checks;
     next.arrival = static_cast<Arrival>(settings->arrival);
   }
-  if (settings->size >= sizeof(wavejit_simgpu_settings)) next.sampled_only = settings->sampled_only != 0;
+  if (has_sampled) next.sampled_only = settings->sampled_only != 0;
+  if (has_engine) {
+    next.engine = static_cast<Engine>(settings->engine);
+    next.translate_after = settings->translate_after;
+  }
   Process::instance().set_settings(next);
   return hip_success;
 }
@@ -97,7 +109,9 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_get_counters(struct wavejit_simgpu_counte
                       .workgroups = now.workgroups.load(),
                       .wave_instructions = now.wave_instructions.load(),
                       .matrix_instructions = now.matrix_instructions.load(),
-                      .reports = now.reports.load()});
+                      .reports = now.reports.load(),
+                      .translated_instructions = now.translated_instructions.load(),
+                      .translation_nanoseconds = now.translation_nanoseconds.load()});
 }
 
 WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_reports(char* text, size_t capacity) {

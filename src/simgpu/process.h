@@ -17,6 +17,8 @@ struct Counters {
   std::atomic<uint64_t> wave_instructions{0};
   std::atomic<uint64_t> matrix_instructions{0};
   std::atomic<uint64_t> reports{0};
+  std::atomic<uint64_t> translated_instructions{0};
+  std::atomic<uint64_t> translation_nanoseconds{0};
 };
 
 class Process {

@@ -17,6 +17,9 @@ exports "$lib/libwavejit.so" | grep -qx wavejit_attention_forward || complain "l
 [[ $(exports "$lib/libwavejit_remote.so") == wavejit_remote_table ]] ||
   complain "libwavejit_remote.so exports: $(exports "$lib/libwavejit_remote.so" | head -n 5 | tr '\n' ' ')"
 
+[[ $(exports "$lib/libwavejit_simgpu_compile.so") == wavejit_simgpu_compile_table ]] ||
+  complain "libwavejit_simgpu_compile.so exports: $(exports "$lib/libwavejit_simgpu_compile.so" | head -n 5 | tr '\n' ' ')"
+
 others=$(exports "$lib/libwavejit_simgpu.so" | grep -vE '^(wavejit_simgpu_|hip|__hip|_Z[0-9]+hip)' || true)
 [[ -z $others ]] || complain "libwavejit_simgpu.so exports more than HIP: $(echo "$others" | head -n 5 | tr '\n' ' ')"
 
@@ -32,7 +35,7 @@ for library in libwavejit.so libwavejit_remote.so; do
 done
 if strings -a "$lib/libwavejit.so" | grep 'Protocol error, got' >/dev/null; then complain "libwavejit.so has hiredis inside"; fi
 strings -a "$lib/libwavejit_remote.so" | grep 'Protocol error, got' >/dev/null || complain "the check for hiredis finds it nowhere"
-for library in libwavejit_codegen.so libwavejit_simgpu.so; do
+for library in libwavejit_codegen.so libwavejit_simgpu.so libwavejit_simgpu_compile.so; do
   if ldd "$lib/$library" | grep -qiE 'libLLVM|amdhip'; then complain "$library needs: $(ldd "$lib/$library")"; fi
 done
 [[ $failed == 0 ]] && echo "exports and dependencies are as promised"

@@ -18,6 +18,9 @@ class Disassembler;
 namespace checks {
 class FunctionEffects;
 }
+namespace compile {
+class FunctionCode;
+}
 
 struct Function {
   std::string name;
@@ -34,6 +37,9 @@ struct Function {
   /// What the instructions touch; made when the function first runs under checks (checks/effects.h).
   mutable std::once_flag effects_once;
   mutable std::shared_ptr<const checks::FunctionEffects> effects;
+  /// Host code of its blocks; made when the function first runs under the compiled engine (compile/function_code.h).
+  mutable std::once_flag compiled_once;
+  mutable std::shared_ptr<compile::FunctionCode> compiled;
 
   static constexpr uint32_t no_instruction = ~0u;
   [[nodiscard]] const Instruction* at(uint64_t place) const {

@@ -8,6 +8,7 @@
 
 #include "simgpu/checks/finding.h"
 #include "simgpu/checks/workgroup_checks.h"
+#include "simgpu/compile/slice.h"
 #include "simgpu/decode/function.h"
 #include "simgpu/launch/launch.h"
 #include "simgpu/launch/noise.h"
@@ -265,6 +266,8 @@ void WorkgroupRunner::run_waves(Launch& launch, Workgroup& workgroup) {
       checks->run_slice(wave, slice);
     } else if (observer != nullptr) {
       run_observed_slice(wave, slice, *observer);
+    } else if (launch.settings.engine == Engine::compile) {
+      compile::run_slice(wave, slice, launch.settings.translate_after);
     } else {
       run_slice(wave, slice);
     }

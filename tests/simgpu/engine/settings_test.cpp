@@ -18,7 +18,7 @@ class Environment : public ::testing::Test {
   void TearDown() override { clear(); }
   static void clear() {
     for (const char* name : {"WAVEJIT_DEVICE", "WAVEJIT_SIM_SCHEDULE", "WAVEJIT_SIM_SEED", "WAVEJIT_SIM_THREADS",
-                             "WAVEJIT_SIM_INSTRUCTION_LIMIT"}) {
+                             "WAVEJIT_SIM_INSTRUCTION_LIMIT", "WAVEJIT_SIM_ENGINE", "WAVEJIT_SIM_TRANSLATE_AFTER"}) {
       unsetenv(name);
     }
   }
@@ -45,6 +45,8 @@ TEST_F(Environment, IsRead) {
   setenv("WAVEJIT_SIM_SEED", "0x10", 1);
   setenv("WAVEJIT_SIM_THREADS", "2", 1);
   setenv("WAVEJIT_SIM_INSTRUCTION_LIMIT", "5000", 1);
+  setenv("WAVEJIT_SIM_ENGINE", "compile", 1);
+  setenv("WAVEJIT_SIM_TRANSLATE_AFTER", "7", 1);
   std::string warnings;
   const Config config = read(warnings);
   EXPECT_EQ(warnings, "");
@@ -54,13 +56,16 @@ TEST_F(Environment, IsRead) {
   EXPECT_EQ(config.settings.seed, 16u);
   EXPECT_EQ(config.settings.threads, 2u);
   EXPECT_EQ(config.settings.instruction_limit, 5000u);
+  EXPECT_EQ(config.settings.engine, Engine::compile);
+  EXPECT_EQ(config.settings.translate_after, 7u);
 }
 
 TEST_F(Environment, UnknownValuesWarnOnceAndKeepTheDefault) {
   const std::pair<const char*, const char*> bad[] = {
-      {"WAVEJIT_DEVICE", "sim:gfx9000"},       {"WAVEJIT_DEVICE", "sim:gfx950x0"},    {"WAVEJIT_DEVICE", "cuda"},
-      {"WAVEJIT_DEVICE", "sim:gfx942:xnack+"}, {"WAVEJIT_SIM_SCHEDULE", "fast"},      {"WAVEJIT_SIM_SEED", "12x"},
-      {"WAVEJIT_SIM_THREADS", "-1"},           {"WAVEJIT_SIM_INSTRUCTION_LIMIT", "0"}};
+      {"WAVEJIT_DEVICE", "sim:gfx9000"},       {"WAVEJIT_DEVICE", "sim:gfx950x0"},     {"WAVEJIT_DEVICE", "cuda"},
+      {"WAVEJIT_DEVICE", "sim:gfx942:xnack+"}, {"WAVEJIT_SIM_SCHEDULE", "fast"},       {"WAVEJIT_SIM_SEED", "12x"},
+      {"WAVEJIT_SIM_THREADS", "-1"},           {"WAVEJIT_SIM_INSTRUCTION_LIMIT", "0"}, {"WAVEJIT_SIM_ENGINE", "jit"},
+      {"WAVEJIT_SIM_TRANSLATE_AFTER", "often"}};
   for (const auto& [name, value] : bad) {
     clear();
     setenv(name, value, 1);
@@ -73,6 +78,7 @@ TEST_F(Environment, UnknownValuesWarnOnceAndKeepTheDefault) {
     EXPECT_EQ(config.settings.schedule, Schedule::in_order);
     EXPECT_EQ(config.settings.seed, 1u);
     EXPECT_EQ(config.settings.threads, 0u);
+    EXPECT_EQ(config.settings.engine, Engine::interpret);
   }
 }
 

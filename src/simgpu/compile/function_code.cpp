@@ -1,0 +1,89 @@
+#include "simgpu/compile/function_code.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string_view>
+
+#include "simgpu/compile/helpers.h"
+#include "simgpu/compile/library.h"
+#include "simgpu/process.h"
+
+namespace wavejit::simgpu::compile {
+namespace {
+
+/// LLVM's work grows faster than a block's length, and a slice of a wave must have room for the whole block.
+constexpr uint32_t longest_block = 256;
+
+// After these the next instruction is another one than the next in memory, or the wave gives way.
+bool ends_block(const Instruction& instruction) {
+  const std::string_view name = instruction.mnemonic;
+  constexpr std::array<std::string_view, 9> ends = {"s_branch",   "s_setpc_b64", "s_swappc_b64",
+                                                    "s_call_b64", "s_endpgm",    "s_endpgm_saved",
+                                                    "s_barrier",  "s_sleep",     "s_sethalt"};
+  return name.empty() || name.starts_with("s_cbranch_") || std::ranges::find(ends, name) != ends.end();
+}
+
+}  // namespace
+
+FunctionCode::FunctionCode(const Function& function)
+    : first_(function.instructions.data()), places_(function.instructions.size()) {
+  places_.front().starts_block = true;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const Instruction& instruction = function.instructions[i];
+    if (instruction.target != nullptr) at(*instruction.target).starts_block = true;
+    if (ends_block(instruction) && i + 1 < places_.size()) places_[i + 1].starts_block = true;
+  }
+  uint32_t length = 0;
+  for (Place& place : places_) {
+    if (place.starts_block || length == longest_block) {
+      place.starts_block = true;
+      length = 0;
+    }
+    ++length;
+  }
+  uint32_t rest = 0;
+  for (auto place = places_.rbegin(); place != places_.rend(); ++place) {
+    place->rest = ++rest;
+    if (place->starts_block) rest = 0;
+  }
+}
+
+FunctionCode::~FunctionCode() {
+  for (Translation* translation : translations_) library()->release(translation);
+}
+
+void FunctionCode::translate(const Place& place, uint32_t threshold) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || place.code.load(std::memory_order_relaxed) != nullptr) return;
+  const Table* const table = library();
+  if (table == nullptr) return;
+  const auto started = std::chrono::steady_clock::now();
+  // Others that are on their way come along: what LLVM does once a module is not paid again.
+  std::vector<Block> blocks;
+  uint64_t instructions = 0;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const Place& candidate = places_[i];
+    if (!candidate.starts_block || candidate.code.load(std::memory_order_relaxed) != nullptr) continue;
+    if (&candidate != &place && candidate.entered.load(std::memory_order_relaxed) <= threshold / 4) continue;
+    blocks.push_back({.first = first_ + i, .count = candidate.rest, .code = nullptr});
+    instructions += candidate.rest;
+  }
+  std::string error;
+  Translation* const translation = table->translate(blocks, helpers(), error);
+  if (translation == nullptr) return give_up(error);
+  translations_.push_back(translation);
+  for (const Block& block : blocks) at(*block.first).code.store(block.code, std::memory_order_release);
+  Counters& counters = Process::instance().counters();
+  counters.translated_instructions.fetch_add(instructions, std::memory_order_relaxed);
+  counters.translation_nanoseconds.fetch_add(
+      static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - started).count()),
+      std::memory_order_relaxed);
+}
+
+FunctionCode& code_of(const Function& function) {
+  std::call_once(function.compiled_once, [&] { function.compiled = std::make_shared<FunctionCode>(function); });
+  return *function.compiled;
+}
+
+}  // namespace wavejit::simgpu::compile

@@ -1,0 +1,17 @@
+#pragma once
+// A block as one host function: runs of vector instructions, scalar instructions, and calls of the interpreter's
+// handlers for everything else, in order.
+
+#include <deque>
+#include <string>
+
+#include "simgpu/compile/host/emitter.h"
+#include "simgpu/compile/translator.h"
+
+namespace wavejit::simgpu::compile {
+
+/// Adds `void <name>(Wave*)` to `module`. The runs that its code points to are added to `runs`, which never moves them.
+void emit_block(llvm::Module& module, const std::string& name, const Block& block, const Host& host,
+                const Helpers& helpers, std::deque<Run>& runs);
+
+}  // namespace wavejit::simgpu::compile

@@ -1,0 +1,115 @@
+#include "simgpu/compile/host/session.h"
+
+#include <llvm/ExecutionEngine/Orc/ExecutionUtils.h>
+#include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
+#include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/ExecutionEngine/Orc/ThreadSafeModule.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/TargetParser/Host.h>
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "simgpu/compile/host/block_code.h"
+
+namespace wavejit::simgpu::compile {
+
+namespace orc = llvm::orc;
+
+struct Translation {
+  std::deque<Run> runs;
+  orc::ResourceTrackerSP code;
+};
+
+namespace {
+
+struct Session {
+  std::unique_ptr<orc::LLJIT> jit;
+  Host host;
+  std::string error;
+  std::atomic<uint64_t> modules{0};
+};
+
+bool has(const llvm::StringMap<bool>& features, llvm::StringRef name) {
+  const auto found = features.find(name);
+  return found != features.end() && found->second;
+}
+
+Session* open() {
+  auto session = std::make_unique<Session>();
+  const auto features = llvm::sys::getHostCPUFeatures();
+  if (!has(features, "avx2") || !has(features, "fma") || !has(features, "f16c")) {
+    session->error = "this host's processor lacks AVX2, FMA or F16C";
+    return session.release();
+  }
+  session->host.has_avx512 =
+      has(features, "avx512f") && has(features, "avx512vl") && has(features, "avx512bw") && has(features, "avx512dq");
+  session->host.lanes = session->host.has_avx512 ? 16 : 8;
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  auto machine = orc::JITTargetMachineBuilder::detectHost();
+  if (!machine) {
+    session->error = llvm::toString(machine.takeError());
+    return session.release();
+  }
+  // Nothing is fused or reordered that the program does not ask for.
+  machine->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  machine->setCodeGenOptLevel(llvm::CodeGenOptLevel::Less);
+  auto jit = orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(*machine)).create();
+  if (!jit) {
+    session->error = llvm::toString(jit.takeError());
+  } else {
+    session->jit = std::move(*jit);
+  }
+  return session.release();
+}
+
+Session& session() {
+  // Never destroyed: kernels may run until the process ends.
+  static Session* const instance = open();
+  return *instance;
+}
+
+}  // namespace
+
+Translation* translate(std::span<Block> blocks, const Helpers& helpers, std::string& error) {
+  Session& s = session();
+  if (s.jit == nullptr) {
+    error = s.error;
+    return nullptr;
+  }
+  auto translation = std::make_unique<Translation>();
+  auto context = std::make_unique<llvm::LLVMContext>();
+  const std::string prefix = "block_" + std::to_string(s.modules.fetch_add(1)) + "_";
+  auto module = std::make_unique<llvm::Module>(prefix, *context);
+  module->setDataLayout(s.jit->getDataLayout());
+  module->setTargetTriple(s.jit->getTargetTriple());
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    emit_block(*module, prefix + std::to_string(i), blocks[i], s.host, helpers, translation->runs);
+  }
+  translation->code = s.jit->getMainJITDylib().createResourceTracker();
+  if (auto failed =
+          s.jit->addIRModule(translation->code, orc::ThreadSafeModule(std::move(module), std::move(context)))) {
+    error = llvm::toString(std::move(failed));
+    return nullptr;
+  }
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    auto symbol = s.jit->lookup(prefix + std::to_string(i));
+    if (!symbol) {
+      error = llvm::toString(symbol.takeError());
+      return nullptr;
+    }
+    blocks[i].code = symbol->toPtr<BlockCode>();
+  }
+  return translation.release();
+}
+
+void release(Translation* translation) {
+  if (translation == nullptr) return;
+  llvm::consumeError(translation->code->remove());
+  delete translation;
+}
+
+}  // namespace wavejit::simgpu::compile

@@ -1,0 +1,16 @@
+#pragma once
+// LLVM as a translator: one ORC session for the process, a module for every translation.
+
+#include <span>
+#include <string>
+
+#include "simgpu/compile/translator.h"
+
+namespace wavejit::simgpu::compile {
+
+/// As Table::translate.
+Translation* translate(std::span<Block> blocks, const Helpers& helpers, std::string& error);
+/// As Table::release.
+void release(Translation* translation);
+
+}  // namespace wavejit::simgpu::compile

@@ -1,0 +1,15 @@
+#pragma once
+// The dispatch loop of the compiled engine.
+
+#include <cstdint>
+
+#include "simgpu/wave/wave.h"
+
+namespace wavejit::simgpu::compile {
+
+/// Runs `instructions` of a wave, or fewer if it stops: block by block where host code exists, one by one elsewhere.
+/// Slices end at the same instructions as the interpreter's, so schedules are the same. A block is translated when it
+/// has been entered more than `threshold` times.
+void run_slice(Wave& wave, int64_t instructions, uint32_t threshold);
+
+}  // namespace wavejit::simgpu::compile

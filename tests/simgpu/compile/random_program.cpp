@@ -1,0 +1,299 @@
+#include "tests/simgpu/compile/random_program.h"
+
+#include <array>
+#include <bit>
+#include <format>
+#include <string_view>
+
+namespace wavejit::simgpu::test {
+namespace {
+
+constexpr unsigned registers = 24;
+
+// Operands by letter: v vector, V vector pair, x vector or constant, s scalar, S scalar pair, f float with sign
+// modifiers, m mask (VCC or a scalar pair), # constant. The destination comes first.
+struct Shape {
+  std::string_view mnemonic;
+  std::string_view operands;
+  bool gfx950_only = false;
+};
+
+constexpr std::array shapes = {
+    Shape{"v_mov_b32_e32", "vx"},
+    Shape{"v_mov_b32_e32", "vs"},
+    Shape{"v_mov_b64_e32", "VV"},
+    Shape{"v_not_b32_e32", "vv"},
+    Shape{"v_and_b32_e32", "vxv"},
+    Shape{"v_or_b32_e64", "vvs"},
+    Shape{"v_xor_b32_e32", "vxv"},
+    Shape{"v_xnor_b32_e32", "vvv"},
+    Shape{"v_and_or_b32", "vvxv"},
+    Shape{"v_or3_b32", "vvvv"},
+    Shape{"v_xad_u32", "vvvv"},
+    Shape{"v_bfi_b32", "vvvv"},
+    Shape{"v_lshlrev_b32_e32", "vxv"},
+    Shape{"v_lshrrev_b32_e32", "vvv"},
+    Shape{"v_ashrrev_i32_e32", "vxv"},
+    Shape{"v_lshl_or_b32", "vvxv"},
+    Shape{"v_lshl_add_u32", "vvvv"},
+    Shape{"v_add_lshl_u32", "vvvx"},
+    Shape{"v_bfe_u32", "vvxx"},
+    Shape{"v_perm_b32", "vvvs"},
+    Shape{"v_perm_b32", "vvvv"},
+    Shape{"v_add_u32_e32", "vxv"},
+    Shape{"v_sub_u32_e32", "vvv"},
+    Shape{"v_subrev_u32_e32", "vxv"},
+    Shape{"v_add3_u32", "vvvx"},
+    Shape{"v_mul_lo_u32", "vvv"},
+    Shape{"v_mul_u32_u24_e32", "vxv"},
+    Shape{"v_mad_u32_u24", "vvxv"},
+    Shape{"v_min_u32_e32", "vvv"},
+    Shape{"v_max_u32_e32", "vxv"},
+    Shape{"v_min_i32_e32", "vxv"},
+    Shape{"v_max_i32_e32", "vvv"},
+    Shape{"v_add_f32_e32", "vvv"},
+    Shape{"v_add_f32_e64", "vff"},
+    Shape{"v_sub_f32_e32", "vvv"},
+    Shape{"v_subrev_f32_e32", "vvv"},
+    Shape{"v_mul_f32_e32", "vvv"},
+    Shape{"v_mul_f32_e64", "vff"},
+    Shape{"v_mul_f32_e64", "vfs"},
+    Shape{"v_fma_f32", "vfff"},
+    Shape{"v_fma_f32", "vvsv"},
+    Shape{"v_fmac_f32_e32", "vvv"},
+    Shape{"v_min_f32_e32", "vvv"},
+    Shape{"v_max_f32_e32", "vvv"},
+    Shape{"v_max_f32_e64", "vff"},
+    Shape{"v_max3_f32", "vfff"},
+    Shape{"v_min3_f32", "vvvv"},
+    Shape{"v_exp_f32_e32", "vv"},
+    Shape{"v_exp_f32_e64", "vf"},
+    Shape{"v_rcp_f32_e32", "vv"},
+    Shape{"v_pk_fma_f32", "VVVV"},
+    Shape{"v_pk_mul_f32", "VVV"},
+    Shape{"v_pk_add_f32", "VVV"},
+    Shape{"v_pk_mul_f32", "VVV op_sel:[0,1] op_sel_hi:[1,0]"},
+    Shape{"v_pk_fma_f32", "VVVS op_sel_hi:[1,1,0] neg_lo:[0,0,1] neg_hi:[0,0,1]"},
+    Shape{"v_cvt_f16_f32_e32", "vv"},
+    Shape{"v_cvt_f32_f16_e32", "vv"},
+    Shape{"v_cvt_f32_i32_e32", "vv"},
+    Shape{"v_cvt_f32_u32_e32", "vv"},
+    Shape{"v_cvt_i32_f32_e32", "vv"},
+    Shape{"v_cvt_u32_f32_e32", "vv"},
+    Shape{"v_pack_b32_f16", "vvv"},
+    Shape{"v_pack_b32_f16", "vvv op_sel:[1,0,0]"},
+    Shape{"v_accvgpr_write_b32", "av"},
+    Shape{"v_accvgpr_read_b32", "va"},
+    Shape{"v_cndmask_b32_e32", "vvv, vcc"},
+    Shape{"v_cndmask_b32_e64", "vvvm"},
+    Shape{"v_cmp_lt_f32_e32", "cvv"},
+    Shape{"v_cmp_nge_f32_e64", "mvf"},
+    Shape{"v_cmp_u_f32_e64", "mvv"},
+    Shape{"v_cmp_lg_f32_e64", "mvv"},
+    Shape{"v_cmp_eq_u32_e32", "cvv"},
+    Shape{"v_cmp_gt_i32_e64", "mvs"},
+    Shape{"v_cmp_le_u32_e64", "mvv"},
+    Shape{"v_cvt_pk_bf16_f32", "vvv", true},
+    Shape{"v_cvt_pk_f16_f32", "vvv", true},
+    Shape{"v_bitop3_b32", "vvvv bitop3:0xd8", true},
+    // Not translated: what runs in between.
+    Shape{"v_sqrt_f32_e32", "vv"},
+    Shape{"v_readfirstlane_b32", "sv"},
+    Shape{"v_mov_b32_dpp", "vv row_shr:1 row_mask:0xf bank_mask:0xf"},
+    Shape{"v_add_f32_e64", "vff clamp"},
+    Shape{"v_med3_f32", "vvvv"},
+    Shape{"s_mov_b32", "sx"},
+    Shape{"s_mov_b64", "SS"},
+    Shape{"s_movk_i32", "s#"},
+    Shape{"s_not_b32", "ss"},
+    Shape{"s_and_b32", "sss"},
+    Shape{"s_and_b64", "SSS"},
+    Shape{"s_or_b64", "SSS"},
+    Shape{"s_xor_b32", "ssx"},
+    Shape{"s_andn2_b64", "SSS"},
+    Shape{"s_lshl_b32", "ssx"},
+    Shape{"s_lshl_b64", "SSs"},
+    Shape{"s_lshr_b64", "SSx"},
+    Shape{"s_ashr_i32", "sss"},
+    Shape{"s_ashr_i64", "SSx"},
+    Shape{"s_add_u32", "sss"},
+    Shape{"s_sub_u32", "ssx"},
+    Shape{"s_add_i32", "sss"},
+    Shape{"s_sub_i32", "sss"},
+    Shape{"s_addc_u32", "sss"},
+    Shape{"s_subb_u32", "sss"},
+    Shape{"s_addk_i32", "s#"},
+    Shape{"s_mulk_i32", "s#"},
+    Shape{"s_mul_i32", "sss"},
+    Shape{"s_mul_hi_u32", "sss"},
+    Shape{"s_mul_hi_i32", "sss"},
+    Shape{"s_lshl2_add_u32", "sss"},
+    Shape{"s_min_i32", "sss"},
+    Shape{"s_max_u32", "ssx"},
+    Shape{"s_cselect_b32", "sss"},
+    Shape{"s_cselect_b64", "SSS"},
+    Shape{"s_cmp_lt_i32", "ss"},
+    Shape{"s_cmp_ge_u32", "sx"},
+    Shape{"s_cmp_lg_u64", "SS"},
+    Shape{"s_cmpk_gt_i32", "s#"},
+    Shape{"s_cmpk_le_u32", "s#"},
+    Shape{"s_ff1_i32_b32", "ss"},
+    Shape{"s_nop", "1"},
+    Shape{"s_setprio", "2"},
+};
+
+constexpr std::array number_shapes = {
+    Shape{"v_mov_b32_e32", "vv"},
+    Shape{"v_mov_b64_e32", "VV"},
+    Shape{"v_add_f32_e32", "vvv"},
+    Shape{"v_add_f32_e64", "vff"},
+    Shape{"v_sub_f32_e64", "vff"},
+    Shape{"v_subrev_f32_e32", "vvv"},
+    Shape{"v_mul_f32_e64", "vff"},
+    Shape{"v_mul_f32_e32", "vsv"},
+    Shape{"v_fma_f32", "vfff"},
+    Shape{"v_fmac_f32_e32", "vvv"},
+    Shape{"v_min_f32_e64", "vff"},
+    Shape{"v_max_f32_e64", "vff"},
+    Shape{"v_max3_f32", "vfff"},
+    Shape{"v_min3_f32", "vfff"},
+    Shape{"v_exp_f32_e32", "vv"},
+    Shape{"v_pk_fma_f32", "VVVV"},
+    Shape{"v_pk_mul_f32", "VVS"},
+    Shape{"v_pk_add_f32", "VVV"},
+    Shape{"v_pk_mul_f32", "VVV op_sel:[0,1] op_sel_hi:[1,0]"},
+    Shape{"v_pk_fma_f32", "VVVS op_sel_hi:[1,1,0] neg_lo:[0,0,1] neg_hi:[0,0,1]"},
+    Shape{"v_cvt_f16_f32_e32", "vv"},
+    Shape{"v_cndmask_b32_e32", "vvv, vcc"},
+    Shape{"v_cndmask_b32_e64", "vvvm"},
+    Shape{"v_cmp_lt_f32_e32", "cvv"},
+    Shape{"v_cmp_nge_f32_e64", "mvf"},
+    Shape{"v_cmp_eq_f32_e64", "mvv"},
+    Shape{"v_cvt_pk_bf16_f32", "vvv", true},
+    Shape{"v_cvt_pk_f16_f32", "vvv", true},
+    Shape{"s_mov_b32", "sx"},
+    Shape{"s_nop", "0"},
+};
+
+class Writer {
+ public:
+  explicit Writer(std::mt19937_64& random) : random_(random) {}
+
+  std::string line(const Shape& shape) {
+    std::string text(shape.mnemonic);
+    const char* separator = " ";
+    for (size_t i = 0; i < shape.operands.size(); ++i) {
+      const char letter = shape.operands[i];
+      if (letter == ' ' || letter == ',') return text + std::string(shape.operands.substr(i));
+      text += separator + operand(letter);
+      separator = ", ";
+    }
+    return text;
+  }
+  unsigned below(unsigned n) { return static_cast<unsigned>(random_() % n); }
+
+ private:
+  std::string operand(char letter) {
+    const unsigned even = below(registers / 2) * 2;
+    switch (letter) {
+      case 'v':
+        return std::format("v{}", below(registers));
+      case 'V':
+        return std::format("v[{}:{}]", even, even + 1);
+      case 'a':
+        return std::format("a{}", below(registers));
+      case 'x': {
+        constexpr std::array<std::string_view, 8> constants = {"0", "1", "-1", "17", "1.0", "-0.5", "64", "4.0"};
+        if (below(3) == 0) return std::string(constants[below(constants.size())]);
+        return "";  // replaced below
+      }
+      case 's':
+        return std::format("s{}", below(registers));
+      case 'S':
+        return std::format("s[{}:{}]", even, even + 1);
+      case 'f': {
+        const std::string name = std::format("v{}", below(registers));
+        constexpr std::array<std::string_view, 4> forms = {"{}", "-{}", "|{}|", "-|{}|"};
+        const std::string_view form = forms[below(forms.size())];
+        const size_t at = form.find('{');
+        return std::string(form.substr(0, at)) + name + std::string(form.substr(at + 2));
+      }
+      case 'm':
+        return below(2) == 0 ? "vcc" : std::format("s[{}:{}]", even, even + 1);
+      case 'c':
+        return "vcc";
+      case '#':
+        return std::format("{:#x}", below(0x8000));
+      default:
+        return std::string(1, letter);
+    }
+  }
+  std::mt19937_64& random_;
+};
+
+}  // namespace
+
+std::string random_program(std::mt19937_64& random, unsigned count, bool gfx950, Mixture mixture) {
+  Writer writer(random);
+  std::string text;
+  for (unsigned i = 0; i < count;) {
+    const Shape& shape = mixture == Mixture::numbers ? number_shapes[writer.below(number_shapes.size())]
+                                                     : shapes[writer.below(shapes.size())];
+    if (shape.gfx950_only && !gfx950) continue;
+    std::string line = writer.line(shape);
+    // "x" that is no constant is a register of the kind that the instruction works on.
+    const char kind = shape.mnemonic.starts_with("s_") ? 's' : 'v';
+    for (size_t at = line.find(", ,"); at != std::string::npos; at = line.find(", ,")) {
+      line.replace(at, 3, std::format(", {}{},", kind, writer.below(registers)));
+    }
+    if (line.ends_with(", ")) line += std::format("{}{}", kind, writer.below(registers));
+    text += line + "\n";
+    ++i;
+  }
+  return text;
+}
+
+void fill_with_hard_values(Wave& wave, std::mt19937_64& random, bool with_nan) {
+  constexpr std::array<uint32_t, 14> hard = {0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x7f800000,
+                                             0xff800000, 0x3f800000, 0xbf800000, 0x7f7fffff, 0x00800000,
+                                             0x3f800001, 0x33800000, 0x42c80000, 0xc2fc0000};
+  constexpr std::array<uint32_t, 4> nan = {0x7fc00000, 0xffc12345, 0x7f800001, 0xffa00000};
+  const auto word = [&]() -> uint32_t {
+    switch (random() % 4) {
+      case 0:
+        return hard[random() % hard.size()];
+      case 1:
+        return static_cast<uint32_t>(random());
+      default:
+        return std::bit_cast<uint32_t>((static_cast<float>(random() % 20001) - 10000.0F) * 0.001F);
+    }
+  };
+  const bool nan_here = with_nan;
+  for (unsigned i = 0; i < 2 * accumulation_base; ++i) {
+    for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+      uint32_t value = word();
+      const bool is_nan = (value & 0x7fffffffU) > 0x7f800000U;
+      if (is_nan && !nan_here) value = 0x40490fdb;
+      if (nan_here && random() % 200 == 0) value = nan[random() % nan.size()];
+      wave.vgpr[i][lane] = value;
+    }
+  }
+  for (uint32_t& scalar : wave.sgpr)
+    scalar = random() % 3 == 0 ? 0x07060302U & static_cast<uint32_t>(random()) : word();
+  wave.scc = static_cast<uint32_t>(random() & 1);
+}
+
+void fill_with_numbers(Wave& wave, std::mt19937_64& random) {
+  constexpr std::array<uint32_t, 6> hard = {0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x3f800001, 0x00800000};
+  const auto word = [&]() -> uint32_t {
+    if (random() % 4 == 0) return hard[random() % hard.size()];
+    return std::bit_cast<uint32_t>((static_cast<float>(random() % 20001) - 10000.0F) * 0.0003F);
+  };
+  for (auto& row : wave.vgpr) {
+    for (uint32_t& value : row) value = word();
+  }
+  for (uint32_t& scalar : wave.sgpr) scalar = word();
+  wave.scc = static_cast<uint32_t>(random() & 1);
+}
+
+}  // namespace wavejit::simgpu::test
