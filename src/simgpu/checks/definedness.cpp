@@ -23,6 +23,7 @@ void Definedness::prepare(const Wave& wave, unsigned scalars) {
   scalar_dirty_.fill();
   scc_undefined_ = true;
   scc_source_ = nullptr;
+  spilled_bits_.clear();
   define({.first = 0, .count = 1, .scalar = false}, wave.exec());
   for (unsigned i = 0; i < sgpr_count; ++i) {
     // Given by the launch, or by the hardware: flat scratch, trap temporaries, EXEC.
@@ -118,7 +119,6 @@ void Definedness::check_exec(Wave& wave, const Instruction& instruction, Source 
 }
 
 void Definedness::follow(Wave& wave, const Instruction& instruction, const Effects& effects) {
-  if (effects.opaque) return define_writes(wave, effects);
   switch (effects.action) {
     case Action::branch_scc:
       complain(wave, instruction, -1, "the condition of this branch", {scc_source_});
@@ -144,6 +144,25 @@ void Definedness::follow(Wave& wave, const Instruction& instruction, const Effec
   define_writes(wave, effects);
 }
 
+/// Between s_set_gpr_idx_on and _off the registers of a vector instruction are M0[7:0] further on, each operand that
+/// M0[15:12] names. Moves carry their bytes along; of the rest, and of s_movrel, the result is taken as written.
+void Definedness::follow_relative(const Wave& wave, const Instruction& instruction, const Effects& effects) {
+  if (!effects.vector_alu || effects.write_count == 0 || effects.writes[0].scalar) return define_writes(wave, effects);
+  constexpr unsigned destination_bit = 15;
+  constexpr unsigned source_bit = 12;
+  const uint32_t m0 = wave.sgpr[sgpr_m0];
+  const auto moved = [&](unsigned first, unsigned bit) { return first + (((m0 >> bit) & 1) != 0 ? m0 & 0xff : 0); };
+  const unsigned destination = moved(effects.writes[0].first, destination_bit);
+  if (destination + effects.writes[0].count > vectors_.size()) return;  // the instruction itself says so
+  const Operand& source = instruction.source[0];
+  if (instruction.mnemonic == "v_mov_b32" && source.is_vector()) {
+    const unsigned from = moved(source.index, source_bit);
+    if (from < vectors_.size()) set(destination, planes(from), wave.exec(), {vector_sources_[from]});
+    return;
+  }
+  for (unsigned i = 0; i < effects.writes[0].count; ++i) set(destination + i, {}, wave.exec(), {});
+}
+
 void Definedness::follow_scalar(Wave& wave, const Instruction& instruction, const Effects& effects) {
   const Source source = source_of(effects);
   const std::string_view name = instruction.mnemonic;
@@ -160,14 +179,23 @@ void Definedness::follow_scalar(Wave& wave, const Instruction& instruction, cons
     result = (first & second) | (first & value(1)) | (second & value(0));
   } else if (name.starts_with("s_or_b")) {
     result = (first & second) | (first & ~value(1)) | (second & ~value(0));
-  } else if (name.starts_with("s_xor_b") || name.starts_with("s_andn2_b") || name.starts_with("s_orn2_b")) {
+  } else if (name.starts_with("s_andn2_b")) {
+    result = (first & second) | (first & ~value(1)) | (second & value(0));
+  } else if (name.starts_with("s_orn2_b")) {
+    result = (first & second) | (first & value(1)) | (second & ~value(0));
+  } else if (name.starts_with("s_xor_b")) {
     result = first | second;
   } else if (name.starts_with("s_cselect") && !scc_undefined_) {
     result = wave.scc != 0 ? first : second;
   } else if (name.contains("saveexec") || name.contains("wrexec")) {
-    // The destination receives EXEC, which is defined.
+    // The destination receives EXEC, which is defined. A lane that is off stays off whatever the mask says, or the
+    // other way round: bits that EXEC decides need not be known.
+    uint64_t unknown = first;
+    if (name.starts_with("s_and_saveexec")) unknown &= wave.exec();
+    if (name.starts_with("s_or_saveexec") || name.starts_with("s_andn2_saveexec")) unknown &= ~wave.exec();
     define_writes(wave, effects);
-    set_scalar(sgpr_exec, 1, source);
+    set_scalar(sgpr_exec, static_cast<uint32_t>(unknown), source);
+    set_scalar(sgpr_exec + 1, static_cast<uint32_t>(unknown >> 32), source);
     return check_exec(wave, instruction, source);
   }
   for (unsigned i = 0; i < effects.write_count; ++i) {

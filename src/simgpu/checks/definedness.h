@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <unordered_map>
 
 #include "simgpu/checks/effects.h"
 #include "simgpu/checks/lds_shadow.h"
@@ -21,7 +22,9 @@ class Definedness {
 
   /// An instruction that is about to run and touches no memory.
   void step(Wave& wave, const Instruction& instruction, const Effects& effects) {
-    if (reads_defined(effects)) [[likely]] {
+    if (effects.opaque) [[unlikely]] {
+      follow_relative(wave, instruction, effects);
+    } else if (reads_defined(effects)) [[likely]] {
       define_writes(wave, effects);
     } else {
       follow(wave, instruction, effects);
@@ -72,10 +75,12 @@ class Definedness {
   [[nodiscard]] Source source_of(const Effects& effects) const;
 
   void follow(Wave& wave, const Instruction& instruction, const Effects& effects);
+  void follow_relative(const Wave& wave, const Instruction& instruction, const Effects& effects);
   void follow_scalar(Wave& wave, const Instruction& instruction, const Effects& effects);
   void follow_vector(Wave& wave, const Instruction& instruction, const Effects& effects);
   void follow_matrix(Wave& wave, const Instruction& instruction, const Effects& effects);
   void follow_select(Wave& wave, const Instruction& instruction, const Effects& effects);
+  bool follow_insertion(Wave& wave, const Instruction& instruction, const Effects& effects);
   bool follow_move(Wave& wave, const Instruction& instruction, const Effects& effects);
   void write_mask(Wave& wave, const Instruction& instruction, const Operand& destination, uint64_t undefined,
                   Source source);
@@ -88,6 +93,9 @@ class Definedness {
   std::array<const Instruction*, sgpr_count> scalar_sources_;
   VectorSet vector_dirty_;
   ScalarSet scalar_dirty_;
+  /// Masks that a compiler keeps in lanes of a vector register, by register · 64 + lane: the bits that hold nothing,
+  /// where these are some but not all.
+  std::unordered_map<uint32_t, uint32_t> spilled_bits_;
   bool scc_undefined_ = false;
   const Instruction* scc_source_ = nullptr;
 };

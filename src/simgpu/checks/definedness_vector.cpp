@@ -177,6 +177,26 @@ void Definedness::follow_select(Wave& wave, const Instruction& instruction, cons
   set(effects.writes[0].first, planes, wave.exec(), source);
 }
 
+/// v_bfi_b32 with a mask that all lanes share: each bit comes from one of two, as elements are put into a vector of
+/// halves.
+bool Definedness::follow_insertion(Wave& wave, const Instruction& instruction, const Effects& effects) {
+  const Operand& mask = instruction.source[0];
+  if (mask.is_vector() || undefined_bits(mask) != 0) return false;
+  const Source source = source_of(effects);
+  const uint32_t bits = wave.scalar(mask);
+  const auto lanes = [&](const Operand& operand, unsigned byte) {
+    return operand.is_vector() ? vectors_[operand.index][byte] : undefined_lanes(operand);
+  };
+  Planes planes{};
+  for (unsigned byte = 0; byte < 4; ++byte) {
+    const uint32_t chosen = (bits >> (8 * byte)) & 0xff;
+    if (chosen != 0) planes[byte] |= lanes(instruction.source[1], byte);
+    if (chosen != 0xff) planes[byte] |= lanes(instruction.source[2], byte);
+  }
+  set(effects.writes[0].first, planes, wave.exec(), source);
+  return true;
+}
+
 void Definedness::follow_vector(Wave& wave, const Instruction& instruction, const Effects& effects) {
   const std::string_view name = instruction.mnemonic;
   const Source source = source_of(effects);
@@ -190,24 +210,47 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
       if (((vectors_[operand.index][byte] >> lane) & 1) != 0) bits |= 0xffu << (8 * byte);
     }
     if (operand.is_scalar()) bits = static_cast<uint32_t>(undefined_bits(operand));
+    if (const auto spilled = spilled_bits_.find((uint32_t{operand.index} * wave_lanes) + lane);
+        operand.is_vector() && bits == ~0U && spilled != spilled_bits_.end()) {
+      bits = spilled->second;
+    }
     if (instruction.destination[0].index < sgpr_count) set_scalar(instruction.destination[0].index, bits, source);
     return;
   }
   if (effects.action == Action::write_lane) {
     const unsigned lane = wave.scalar(instruction.source[1]) & 63;
     const uint64_t there = uint64_t{1} << lane;
-    const uint64_t undefined = undefined_bits(instruction.source[0]) != 0 ? there : 0;
+    const auto bits = static_cast<uint32_t>(undefined_bits(instruction.source[0]));
+    const uint64_t undefined = bits != 0 ? there : 0;
+    const uint32_t key = (uint32_t{effects.writes[0].first} * wave_lanes) + lane;
+    if (bits != 0 && bits != ~0U) {
+      spilled_bits_[key] = bits;
+    } else {
+      spilled_bits_.erase(key);
+    }
     return set(effects.writes[0].first, {undefined, undefined, undefined, undefined}, there, source);
   }
   if (name.starts_with("v_cndmask_b32") && instruction.encoding != Encoding::sdwa &&
       instruction.encoding != Encoding::dpp && instruction.source_count == 3) {
     return follow_select(wave, instruction, effects);
   }
+  if (name.starts_with("v_bfi_b32") && follow_insertion(wave, instruction, effects)) return;
   if (follow_move(wave, instruction, effects)) return;
 
   // Arithmetic: a lane with anything undefined among what it reads gives nothing.
   uint64_t low = 0;
   uint64_t high = 0;
+  // Two dwords of which not everything comes from everything. Sums of 64 bits carry upwards only; each half of a packed
+  // pair of floats reads the dword that op_sel and op_sel_hi name.
+  const bool carries_upwards =
+      name.starts_with("v_mad_u64_u32") || name.starts_with("v_mad_i64_i32") || name.starts_with("v_lshl_add_u64");
+  const bool is_pair = name.starts_with("v_pk_") && name.contains("_f32");
+  std::array<uint64_t, 2> of_dword{};
+  const auto dword_read_for = [&](unsigned source, unsigned result, const Operand& operand) {
+    if (!is_pair) return 0U;
+    const unsigned select = result == 0 ? instruction.op_sel : instruction.op_sel_hi;
+    return std::min<unsigned>((select >> source) & 1, operand.dwords - 1U);
+  };
   const vector::Bound* bound = effects.bound;
   const unsigned sources = bound == nullptr ? instruction.source_count : bound->operation->source_count;
   const auto constant_byte = [&](const Operand& operand, unsigned byte) { return (operand.bits >> (8 * byte)) & 0xff; };
@@ -220,12 +263,21 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
           explicit_source ? undefined_bits(operand) : scalars_[sgpr_vcc] | (uint64_t{scalars_[sgpr_vcc + 1]} << 32);
       low |= lanes;
       high |= lanes;
+      for (uint64_t& of : of_dword) of |= lanes;
       continue;
     }
     if (!operand.is_vector()) {
       const uint64_t lanes = undefined_lanes(operand);
       low |= lanes;
       high |= lanes;
+      for (unsigned result = 0; result < of_dword.size(); ++result) {
+        Operand dword = operand;
+        if (is_pair && operand.is_scalar() && operand.dwords == 2) {
+          dword.index += dword_read_for(i, result, operand);
+          dword.dwords = 1;
+        }
+        of_dword[result] |= undefined_lanes(dword);
+      }
       continue;
     }
     Parts parts = parts_of(instruction, kind, i, explicit_source);
@@ -240,6 +292,10 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
           if (constant_byte(other, byte) == 0) parts.low = parts.high = parts.low & ~(1u << byte);
         }
       }
+    }
+    for (unsigned result = 0; result < of_dword.size(); ++result) {
+      const Planes& dword = vectors_[operand.index + dword_read_for(i, result, operand)];
+      of_dword[result] |= dword[0] | dword[1] | dword[2] | dword[3];
     }
     uint64_t reads_low = 0;
     uint64_t reads_high = 0;
@@ -275,6 +331,7 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
     if (range.scalar) continue;
     for (unsigned j = 0; j < range.count; ++j) {
       Planes planes{low, low, high, high};
+      if ((carries_upwards && j == 0) || (is_pair && j < of_dword.size())) planes.fill(of_dword[j]);
       if (bound != nullptr && (bound->operation->result == Kind::f16 || bound->operation->result == Kind::b16 ||
                                bound->operation->result == Kind::bf16)) {
         const bool keeps = (bound->flags & vector::flag_keeps_high_half) != 0;

@@ -85,7 +85,8 @@ inline void WorkgroupMemory::read(const Access& access, MemoryShadow::Cell& cell
     } else if (before.id() > safe_[mine.wave()]) {
       now |= before.bytes();
     }
-    if (before.several() || (before.workgroup() != workgroup_ && before.bytes() == 15 && bytes == 15)) now |= 1u << 5;
+    const bool plain_elsewhere = before.workgroup() != workgroup_ && !before.atomic();
+    if (before.several() || (plain_elsewhere && before.bytes() == 15 && bytes == 15)) now |= 1u << 5;
   }
   cell.place[MemoryShadow::reader].store(access.place, relaxed);
   cell.who[MemoryShadow::reader].store(now, relaxed);
@@ -151,8 +152,11 @@ AccessId WorkgroupMemory::access(Wave& wave, const Instruction& instruction, con
                                  const LaneAddresses& addresses) {
   if (shadow_ == nullptr || last_ >= most_accesses || effects.space == Space::scratch) return no_access;
   const AccessId id = ++last_;
+  // Loads and stores of a scope beyond the wave are what compilers make of atomic loads and stores (LLVM, "Memory Model
+  // gfx942": sc0, sc1); plain ones have neither bit.
+  const bool atomic = effects.atomic || instruction.sc0 || instruction.sc1;
   const Access access{
-      .who = (workgroup_ << 40) | (uint64_t{wave.index} << 36) | (uint64_t{id} << 6) | (effects.atomic ? 1u << 4 : 0u),
+      .who = (workgroup_ << 40) | (uint64_t{wave.index} << 36) | (uint64_t{id} << 6) | (atomic ? 1u << 4 : 0u),
       .place = shadow_->place(instruction),
       .reads = effects.loads,
       .writes = effects.stores};

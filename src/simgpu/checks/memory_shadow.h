@@ -3,8 +3,8 @@
 // launch only: launches of a stream are ordered, and those of different streams are not compared.
 //
 // Nothing orders workgroups. Within a workgroup barriers do, as in LDS: an access is over for the others when it was
-// waited for before a barrier. Atomics do not race with atomics. Two accesses that overlap in bytes, at least one of
-// them a write, with nothing that orders them, are a race.
+// waited for before a barrier. Atomics, loads and stores of a scope among them, do not race with atomics. Two accesses
+// that overlap in bytes, at least one of them a write, with nothing that orders them, are a race.
 //
 // A dword remembers one writer and two readers, so that of three parties to a race two may be named. Pieces of a dword
 // that several parties touch: the last ones are remembered.

@@ -43,6 +43,41 @@ bool begins_waterfall(const Instruction& instruction) {
   return false;
 }
 
+/// The bits of a scalar result that anything looks at, as far as the instructions that follow in the function say: a
+/// wave's number is the first work-item's id, shifted or masked, and the bits that differ between lanes fall away.
+uint32_t bits_looked_at(const Instruction& instruction) {
+  const Function& function = *instruction.function;
+  const FunctionEffects& effects = effects_of(function);
+  const unsigned result = instruction.destination[0].index;
+  const auto includes_result = [&](const Registers& range) {
+    return range.scalar && result >= range.first && result < range.first + unsigned{range.count};
+  };
+  uint32_t bits = 0;
+  for (auto at = static_cast<size_t>(&instruction - function.instructions.data()) + 1;
+       at < function.instructions.size(); ++at) {
+    const Instruction& next = function.instructions[at];
+    const Effects& of = effects[at];
+    if (std::any_of(of.reads.begin(), of.reads.begin() + of.read_count, includes_result)) {
+      const Operand& other = next.source[1];
+      const bool is_first = next.source_count == 2 && next.source[0].is_scalar() && next.source[0].index == result &&
+                            next.source[0].dwords == 1 && other.is_constant();
+      const auto constant = static_cast<uint32_t>(other.bits);
+      if (is_first && (next.mnemonic == "s_lshr_b32" || next.mnemonic == "s_ashr_i32")) {
+        bits |= ~0U << (constant & 31);
+      } else if (is_first && next.mnemonic == "s_and_b32") {
+        bits |= constant;
+      } else if (is_first && (next.mnemonic == "s_bfe_u32" || next.mnemonic == "s_bfe_i32")) {
+        const unsigned width = std::min((constant >> 16) & 0x7f, 32U);
+        bits |= static_cast<uint32_t>(((uint64_t{1} << width) - 1) << (constant & 31));
+      } else {
+        return ~0U;
+      }
+    }
+    if (std::any_of(of.writes.begin(), of.writes.begin() + of.write_count, includes_result)) break;
+  }
+  return bits == 0 ? ~0U : bits;
+}
+
 }  // namespace
 
 bool wanted(const Settings& settings) { return settings.checks != 0 || settings.arrival != Arrival::early; }
@@ -65,6 +100,8 @@ void WorkgroupChecks::prepare(Launch& launch, Workgroup& workgroup, uint64_t see
     wave.last_allocation = nullptr;
     wave.data_allocation = nullptr;
     wave.ended_at = nullptr;
+    wave.written_lanes.fill(0);
+    wave.written_lanes[0] = workgroup.waves[i]->exec();  // the work-item ids
     if (on(Check::uninitialised)) {
       const KernelDescriptor& descriptor = *launch.descriptor;
       unsigned given = descriptor.user_sgprs() + (descriptor.workgroup_info() ? 1 : 0);
@@ -163,17 +200,26 @@ void WorkgroupChecks::check_memory_definedness(WaveChecks& checks, const Effects
   }
 }
 
-void WorkgroupChecks::check_uniform(Wave& wave, const Instruction& instruction) {
+/// Lanes speak for others only where these were given a value along with them: a compiler that lets one lane do an
+/// atomic reads its result by v_readfirstlane under full EXEC, and what the others hold means nothing (LLVM,
+/// AMDGPUAtomicOptimizer).
+void WorkgroupChecks::check_uniform(Wave& wave, const WaveChecks& checks, const Instruction& instruction) {
   const Operand& source = instruction.source[0];
   const uint64_t exec = wave.exec();
   if (!source.is_vector() || exec == 0) return;
   const uint32_t* values = wave.vgpr[source.index];
   const auto first = static_cast<unsigned>(std::countr_zero(exec));
-  uint64_t different = 0;
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-    different |= uint64_t{values[lane] != values[first]} << lane;
-  }
-  different &= exec;
+  const auto lanes_that_differ = [&](uint32_t bits) {
+    uint64_t lanes = 0;
+    for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+      lanes |= uint64_t{((values[lane] ^ values[first]) & bits) != 0} << lane;
+    }
+    return lanes & exec;
+  };
+  uint64_t different = lanes_that_differ(~0U);
+  const uint64_t written = checks.written_lanes[source.index];
+  if (((written >> first) & 1) != 0) different &= written;
+  if (different != 0) different &= lanes_that_differ(bits_looked_at(instruction));
   if (different == 0 || begins_waterfall(instruction)) return;
   if (!worth_reporting(wave, instruction, Check::uniform)) return;
   const auto lane = static_cast<unsigned>(std::countr_zero(different));
@@ -212,6 +258,14 @@ void WorkgroupChecks::memory(Wave& wave, WaveChecks& checks, const Instruction& 
 void WorkgroupChecks::step(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects) {
   checks.arrivals.check_registers(wave, instruction, effects);
   if (on(Check::hazards)) checks.hazards.step(wave, instruction, effects);
+  if (on(Check::uniform)) {
+    const uint64_t lanes = effects.all_lanes ? all_lanes : wave.exec();
+    for (unsigned i = 0; i < effects.write_count; ++i) {
+      const Registers& range = effects.writes[i];
+      if (range.scalar) continue;
+      std::fill_n(checks.written_lanes.begin() + range.first, range.count, lanes);
+    }
+  }
   if (effects.counts_vector || effects.counts_local) return memory(wave, checks, instruction, effects);
   switch (effects.action) {
     case Action::wait:
@@ -223,7 +277,7 @@ void WorkgroupChecks::step(Wave& wave, WaveChecks& checks, const Instruction& in
       if (wave.state == WaveState::faulted) return;
       break;
     case Action::read_first_lane:
-      if (on(Check::uniform)) check_uniform(wave, instruction);
+      if (on(Check::uniform)) check_uniform(wave, checks, instruction);
       break;
     case Action::matrix:
     case Action::lane_swap:

@@ -2,6 +2,7 @@
 // The checks of one workgroup while it runs: the step loop that takes the place of the plain one, and the state behind
 // it. One object per host thread, used for one workgroup after another.
 
+#include <array>
 #include <memory>
 #include <span>
 #include <vector>
@@ -51,6 +52,8 @@ class WorkgroupChecks {
     const Allocation* last_allocation = nullptr;  ///< of a base address
     const Allocation* data_allocation = nullptr;
     const Instruction* ended_at = nullptr;
+    /// Per vector register, the lanes that the last instruction to write it gave a value; kept for `uniform`.
+    std::array<uint64_t, 512> written_lanes{};
   };
   void step(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects);
   void memory(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects);
@@ -58,7 +61,7 @@ class WorkgroupChecks {
                     const LaneAddresses& addresses);
   void check_memory_definedness(WaveChecks& checks, const Effects& effects, const LaneAddresses& addresses,
                                 UndefinedLanes& loaded);
-  static void check_uniform(Wave& wave, const Instruction& instruction);
+  static void check_uniform(Wave& wave, const WaveChecks& checks, const Instruction& instruction);
 
   [[nodiscard]] bool on(Check check) const { return includes(checks_, check); }
 

@@ -32,6 +32,35 @@ TEST(Uniform, LanesThatAreOffDoNotCount) {
   EXPECT_THAT(run_checked(kernel, {0}, {.checks = lane_checks}).findings, IsEmpty());
 }
 
+// What a compiler writes around an atomic that one lane does for all: the others' v2 is whatever was there.
+TEST(Uniform, LanesThatWereNotWrittenWithTheFirstOneDoNotCount) {
+  const std::string one_lane =
+      "v_mov_b32 v2, v0\ns_mov_b64 s[10:11], exec\ns_mov_b64 exec, 1\nv_mov_b32 v2, 7\n"
+      "s_mov_b64 exec, s[10:11]\n";
+  EXPECT_THAT(run_checked(Assembled(one_lane + "v_readfirstlane_b32 s8, v2"), {0}, {.checks = lane_checks}).findings,
+              IsEmpty());
+  // The first lane's value is the older one here: the others were given theirs afterwards.
+  const Assembled others(
+      "v_mov_b32 v2, 7\ns_mov_b64 exec, 2\nv_mov_b32 v2, 8\ns_mov_b64 exec, 3\n"
+      "v_readfirstlane_b32 s8, v2");
+  EXPECT_THAT(run_checked(others, {0}, {.checks = lane_checks}).names(), ElementsAre("uniform"));
+}
+
+// The number of a wave: the first work-item's id, and then a shift, a mask or a field. Bits 0 to 5 differ.
+TEST(Uniform, BitsThatNobodyLooksAtMayDiffer) {
+  const auto names = [](const std::string& uses) {
+    return run_checked(Assembled("v_readfirstlane_b32 s8, v0\n" + uses), {0}, {.checks = lane_checks}).names();
+  };
+  EXPECT_THAT(names("s_lshr_b32 s9, s8, 6"), IsEmpty());
+  EXPECT_THAT(names("s_and_b32 s9, s8, 0xc0\ns_bfe_u32 s10, s8, 0x30006\ns_ashr_i32 s8, s8, 6\ns_mov_b32 s9, s8"),
+              IsEmpty());
+  EXPECT_THAT(names("s_lshr_b32 s9, s8, 5"), ElementsAre("uniform"));
+  EXPECT_THAT(names("s_bfe_u32 s9, s8, 0x30005"), ElementsAre("uniform"));
+  EXPECT_THAT(names("s_and_b32 s9, s8, 0xe0"), ElementsAre("uniform"));
+  EXPECT_THAT(names("s_lshr_b32 s9, s8, 6\ns_add_u32 s10, s8, 1"), ElementsAre("uniform"));
+  EXPECT_THAT(names("s_lshr_b32 s9, s8, 6\nv_mov_b32 v1, s8"), ElementsAre("uniform"));
+}
+
 TEST(Uniform, WaterfallLoopsAreMeantToDiffer) {
   const Assembled kernel(R"(
   s_mov_b64 s[10:11], exec

@@ -174,5 +174,21 @@ TEST(MemoryRaces, BothSidesAreNamed) {
                                                     memory.address() + 16 + 4 * finding["lane"].get<uint64_t>())));
 }
 
+// Loads and stores with a scope are atomic ones in the compilers' memory model; plain ones are not.
+TEST(MemoryRaces, AtomicLoadsAndStoresDoNotRaceWithAtomics) {
+  const std::string update = "v_mov_b32 v4, 0\nglobal_atomic_add v4, v0, s[6:7]\ns_waitcnt vmcnt(0)\n";
+  expect(kernel(update + "global_load_dword v3, v4, s[6:7] sc1\ns_waitcnt vmcnt(0)"), two_workgroups, false);
+  expect(kernel(update + "global_store_dword v4, v0, s[6:7] sc0 sc1\ns_waitcnt vmcnt(0)"), two_waves, false);
+  expect(kernel(update + "global_load_dword v3, v4, s[6:7]\ns_waitcnt vmcnt(0)"), two_workgroups, true);
+  // Many readers, and then an atomic of a workgroup that comes later.
+  expect(kernel("v_mov_b32 v4, 0\nglobal_load_dword v3, v4, s[6:7] sc1\ns_waitcnt vmcnt(0)\ns_cmp_lt_u32 s2, 3\n"
+                "s_cbranch_scc1 over\nglobal_atomic_add v4, v0, s[6:7]\nover:"),
+         {.workgroups = 4, .threads = 64}, false);
+  // With a plain store they race as ever.
+  expect(kernel("v_mov_b32 v4, 0\nglobal_store_dword v4, v0, s[6:7]\ns_waitcnt vmcnt(0)\n"
+                "global_load_dword v3, v4, s[6:7] sc1\ns_waitcnt vmcnt(0)"),
+         two_workgroups, true);
+}
+
 }  // namespace
 }  // namespace wavejit::simgpu::testing

@@ -37,6 +37,85 @@ const Case cases[] = {
     {"BranchOnDefinedValues", "s_cmp_eq_u32 s2, 0\ns_cbranch_scc1 over\ns_nop 0\nover:", ""},
     {"BranchOnAMask", "v_cmp_gt_u32 vcc, 4, v20\ns_cbranch_vccnz over\ns_nop 0\nover:", "the condition of this branch"},
     {"Exec", "v_cmp_gt_u32 vcc, 4, v20\ns_and_saveexec_b64 s[8:9], vcc", "EXEC comes from"},
+    // A mask whose bits were written lane by lane, under full EXEC again: only lanes that are on count.
+    {"ExecOfLanesThatAreOn",
+     "s_mov_b64 s[10:11], exec\ns_mov_b64 exec, 0xff\ns_andn2_b64 s[20:21], s[20:21], exec\n"
+     "s_and_saveexec_b64 s[8:9], s[20:21]\ns_mov_b64 exec, s[10:11]",
+     ""},
+    {"ExecOfLanesThatWereOff",
+     "s_mov_b64 s[10:11], exec\ns_mov_b64 exec, 0xff\ns_andn2_b64 s[20:21], s[20:21], exec\n"
+     "s_mov_b64 exec, s[10:11]\ns_and_saveexec_b64 s[8:9], s[20:21]",
+     "EXEC comes from"},
+    {"ExecWithMoreLanesThanKnown", "s_or_saveexec_b64 s[8:9], s[20:21]", ""},
+    // Sums of 64 bits whose upper dword nobody wants: v4 comes from v0 and v2 alone.
+    {"LowerDwordOfAProduct",
+     "v_mov_b32 v2, 1\nv_mad_u64_u32 v[4:5], s[8:9], v0, 4, v[2:3]\nglobal_store_dword v1, v4, s[6:7]", ""},
+    {"UpperDwordOfAProduct",
+     "v_mov_b32 v2, 1\nv_mad_u64_u32 v[4:5], s[8:9], v0, 4, v[2:3]\nglobal_store_dword v1, v5, s[6:7]",
+     "what is stored"},
+    {"LowerDwordOfASum",
+     "v_mov_b32 v2, 1\nv_mov_b32 v8, 3\nv_lshl_add_u64 v[4:5], v[2:3], 2, v[8:9]\nglobal_store_dword v1, v4, s[6:7]",
+     ""},
+    {"LowerDwordOfASumOfNothing",
+     "v_mov_b32 v3, 1\nv_mov_b32 v8, 3\nv_lshl_add_u64 v[4:5], v[2:3], 2, v[8:9]\nglobal_store_dword v1, v4, s[6:7]",
+     "what is stored"},
+    // v21 is not read: both halves of the pair take v20.
+    {"PairOfFloatsFromOne",
+     "v_mov_b32 v20, 1.0\nv_mov_b32 v8, 2.0\nv_mov_b32 v9, 2.0\n"
+     "v_pk_mul_f32 v[4:5], v[20:21], v[8:9] op_sel_hi:[0,1]\nv_add_u32 v4, v4, v5\nglobal_store_dword v1, v4, s[6:7]",
+     ""},
+    {"PairOfFloatsFromOneScalar",
+     "s_mov_b32 s20, 1.0\nv_mov_b32 v8, 2.0\nv_mov_b32 v9, 2.0\n"
+     "v_pk_mul_f32 v[4:5], s[20:21], v[8:9] op_sel_hi:[0,1]\nglobal_store_dword v1, v5, s[6:7]",
+     ""},
+    {"PairOfFloatsFromTwoScalars",
+     "s_mov_b32 s20, 1.0\nv_mov_b32 v8, 2.0\nv_mov_b32 v9, 2.0\n"
+     "v_pk_mul_f32 v[4:5], s[20:21], v[8:9]\nglobal_store_dword v1, v5, s[6:7]",
+     "what is stored"},
+    {"PairOfFloatsFromTwo",
+     "v_mov_b32 v20, 1.0\nv_mov_b32 v8, 2.0\nv_mov_b32 v9, 2.0\n"
+     "v_pk_mul_f32 v[4:5], v[20:21], v[8:9]\nglobal_store_dword v1, v5, s[6:7]",
+     "what is stored"},
+    {"HalfAPairOfFloats",
+     "v_mov_b32 v21, 1.0\nv_mov_b32 v8, 2.0\nv_mov_b32 v9, 2.0\n"
+     "v_pk_add_f32 v[4:5], v[20:21], v[8:9]\nglobal_store_dword v1, v5, s[6:7]",
+     ""},
+    // Two halves put into a register, one after the other.
+    {"BothHalvesInserted",
+     "s_mov_b32 s8, 0xffff\ns_mov_b32 s9, 0xffff0000\nv_bfi_b32 v20, s8, v0, v20\nv_bfi_b32 v20, s9, v0, v20\n"
+     "global_store_dword v1, v20, s[6:7]",
+     ""},
+    {"OneHalfInserted", "s_mov_b32 s8, 0xffff\nv_bfi_b32 v20, s8, v0, v20\nglobal_store_dword v1, v20, s[6:7]",
+     "what is stored"},
+    // Registers numbered at run time: v22 is written, v20 is named.
+    {"RelativeDestination",
+     "s_mov_b32 s8, 2\ns_set_gpr_idx_on s8, gpr_idx(DST)\nv_mov_b32 v20, v0\ns_set_gpr_idx_off\n"
+     "global_store_dword v1, v22, s[6:7]",
+     ""},
+    {"RelativeDestinationElsewhere",
+     "s_mov_b32 s8, 2\ns_set_gpr_idx_on s8, gpr_idx(DST)\nv_mov_b32 v20, v0\ns_set_gpr_idx_off\n"
+     "global_store_dword v1, v20, s[6:7]",
+     "what is stored"},
+    {"RelativeSource",
+     "v_mov_b32 v22, 5\ns_mov_b32 s8, 2\ns_set_gpr_idx_on s8, gpr_idx(SRC0)\nv_mov_b32 v3, v20\ns_set_gpr_idx_off\n"
+     "global_store_dword v1, v3, s[6:7]",
+     ""},
+    {"RelativeSourceOfNothing",
+     "v_mov_b32 v20, 5\ns_mov_b32 s8, 2\ns_set_gpr_idx_on s8, gpr_idx(SRC0)\nv_mov_b32 v3, v20\ns_set_gpr_idx_off\n"
+     "global_store_dword v1, v3, s[6:7]",
+     "what is stored"},
+    // A mask kept in lanes of a register and read back: bit by bit.
+    {"MaskThatWasSpilled",
+     "s_mov_b64 s[10:11], exec\ns_mov_b64 exec, 0xff\ns_andn2_b64 s[20:21], s[20:21], exec\n"
+     "v_writelane_b32 v30, s20, 3\nv_writelane_b32 v30, s21, 4\ns_mov_b64 s[20:21], 0\n"
+     "v_readlane_b32 s24, v30, 3\nv_readlane_b32 s25, v30, 4\ns_and_saveexec_b64 s[8:9], s[24:25]\n"
+     "s_mov_b64 exec, s[10:11]",
+     ""},
+    {"MaskThatWasSpilledAndIsWanted",
+     "s_mov_b64 s[10:11], exec\ns_mov_b64 exec, 0xff\ns_andn2_b64 s[20:21], s[20:21], exec\n"
+     "v_writelane_b32 v30, s20, 3\nv_writelane_b32 v30, s21, 4\ns_mov_b64 exec, s[10:11]\n"
+     "v_readlane_b32 s24, v30, 3\nv_readlane_b32 s25, v30, 4\ns_and_saveexec_b64 s[8:9], s[24:25]",
+     "EXEC comes from"},
     {"SelectedAway",
      "v_mov_b32 v2, 7\nv_cmp_le_u32 vcc, 0, v0\nv_cndmask_b32 v3, v20, v2, vcc\nglobal_store_dword v1, v3, s[6:7]", ""},
     {"Selected",
