@@ -51,9 +51,13 @@ uint64_t hidden_value(std::string_view kind, const LaunchRequest& request, const
 
 void fill_own_memory(Launch& launch, const LaunchRequest& request) {
   const KernelInfo& info = launch.kernel->info();
-  // Scalar loads are whole dwords; what follows the last argument up to there is padding of the segment.
-  const uint64_t kernarg_bytes = (uint64_t{info.kernarg_bytes} + 3) / 4 * 4;
-  launch.kernarg.assign((kernarg_bytes / 8) + 1, 0);
+  // Compilers load four dwords where they want three. The segment is allocated in units of 16 bytes at least (LLVM's
+  // AMDGPU usage document, "Kernel Dispatch": its alignment), so that what follows the last argument up to there can be
+  // read, and means nothing.
+  const uint64_t kernarg_bytes = (uint64_t{info.kernarg_bytes} + 15) / 16 * 16;
+  constexpr uint64_t nothing = 0xa5a5a5a5a5a5a5a5;
+  launch.kernarg.assign((kernarg_bytes / 8) + 1, nothing);
+  std::memset(launch.kernarg.data(), 0, info.kernarg_bytes);
   std::ranges::copy(request.kernarg.first(std::min<size_t>(request.kernarg.size(), info.kernarg_bytes)),
                     reinterpret_cast<std::byte*>(launch.kernarg.data()));
   launch.own_memory[0] = {.base = reinterpret_cast<uint64_t>(launch.kernarg.data()),

@@ -102,6 +102,23 @@ TEST(Launch, PreloadedArgumentsSkipThePrologue) {
   EXPECT_EQ(out[0], 0x1122334455667788u);
 }
 
+// As LLVM loads a pointer and a number: the fourth dword lies behind the last argument.
+TEST(Launch, TheKernargSegmentCanBeReadInUnitsOf16Bytes) {
+  const Assembled kernel(KernelSource{.body = R"(
+  s_load_dwordx4 s[8:11], s[0:1], 0x0
+  v_mov_b32 v4, 0
+  s_waitcnt lgkmcnt(0)
+  v_mov_b32 v2, s10
+  global_store_dword v4, v2, s[8:9])",
+                                      .kernarg_bytes = 12,
+                                      .arguments = "      - {.offset: 0, .size: 8, .value_kind: global_buffer}\n"
+                                                   "      - {.offset: 8, .size: 4, .value_kind: by_value}\n"});
+  Buffer<uint32_t> out(1);
+  const Status status = kernel.run({out.address(), 77});
+  EXPECT_TRUE(status.ok()) << status.text;
+  EXPECT_EQ(out[0], 77U);
+}
+
 TEST(Launch, HiddenArgumentsAreFilledIn) {
   const Assembled kernel(KernelSource{.body = R"(
   s_load_dwordx2 s[6:7], s[0:1], 0x0

@@ -51,10 +51,10 @@ TEST(Report, NullPointers) {
 }
 
 TEST(Report, ReadsBehindTheArguments) {
-  const Assembled kernel{std::string("s_load_dwordx2 s[6:7], s[0:1], 0x8")};
+  const Assembled kernel{std::string("s_load_dwordx2 s[6:7], s[0:1], 0x10")};
   const Status status = kernel.run({0});
   EXPECT_EQ(status.code, hip_error_illegal_address);
-  EXPECT_THAT(status.text, AllOf(HasSubstr("s_load_dwordx2 s[6:7], s[0:1], 0x8"), HasSubstr("kernarg segment of 8")));
+  EXPECT_THAT(status.text, AllOf(HasSubstr("s_load_dwordx2 s[6:7], s[0:1], 0x10"), HasSubstr("kernarg segment of 16")));
 }
 
 TEST(Report, TheLowestFailingWorkgroupWhateverTheThreads) {
