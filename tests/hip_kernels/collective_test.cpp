@@ -109,6 +109,7 @@ TEST_P(Corpus, radix_sort_wave) {
 }
 
 TEST_P(Corpus, wave_votes) {
+  leave_out(WAVEJIT_SIMGPU_CHECK_UNIFORM);  // the first lane speaks for lanes that differ: what is tested
   auto in = random_ints(256, 0, 200);
   std::fill(in.begin() + 64, in.begin() + 128, 77);  // a wave in which all vote yes and none exceeds 100
   Buffer<int> from(in);

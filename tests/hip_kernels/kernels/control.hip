@@ -154,7 +154,7 @@ KERNEL void atomics_64(const uint64_t* in, Totals* totals, uint32_t n) {
   __hip_atomic_fetch_xor(&totals->bits_xor, in[i], order, scope);
   __hip_atomic_fetch_min(&totals->signed_least, static_cast<int64_t>(in[i]), order, scope);
   // A running maximum by compare and swap, as a program would write what the hardware has no instruction for.
-  uint64_t seen = totals->exchanged;
+  uint64_t seen = __hip_atomic_load(&totals->exchanged, order, scope);
   const uint64_t mine = in[i] % 1000003;
   while (mine > seen && !__hip_atomic_compare_exchange_strong(&totals->exchanged, &seen, mine, order, order, scope)) {
   }

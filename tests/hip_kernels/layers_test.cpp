@@ -1,0 +1,176 @@
+// Matrix products, a reduction, a softmax and attentions on odd sizes, against float64.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "corpus.h"
+#include "support/attention_reference.h"
+
+namespace wavejit::hip_kernels {
+namespace {
+
+using half = _Float16;
+
+std::vector<half> to_half(const std::vector<float>& values) { return {values.begin(), values.end()}; }
+
+struct Sizes {
+  uint32_t m, n, k;
+};
+constexpr Sizes sizes[] = {{1, 1, 1}, {17, 33, 19}, {65, 70, 131}, {100, 3, 47}};
+
+template <typename T>
+std::vector<double> product(const Sizes& of, const std::vector<T>& a, const std::vector<T>& b) {
+  std::vector<double> c(size_t{of.m} * of.n);
+  for (size_t row = 0; row < of.m; ++row) {
+    for (size_t i = 0; i < of.k; ++i) {
+      for (size_t column = 0; column < of.n; ++column) {
+        c[row * of.n + column] += static_cast<double>(a[row * of.k + i]) * static_cast<double>(b[i * of.n + column]);
+      }
+    }
+  }
+  return c;
+}
+
+// Sums of k products below 1 in f32: the error grows with k·2⁻²⁴ at most.
+double sum_bound(uint32_t k) { return static_cast<double>(k) * k * 0x1p-24; }
+
+TEST_P(Corpus, matmul_any) {
+  for (const Sizes& of : sizes) {
+    const auto a = random_floats(size_t{of.m} * of.k, -1, 1);
+    const auto b = random_floats(size_t{of.k} * of.n, -1, 1);
+    const Buffer<float> left(a);
+    const Buffer<float> right(b);
+    const Buffer<float> to(size_t{of.m} * of.n);
+    launch("layers", "matmul_any", {(of.n + 15) / 16, (of.m + 15) / 16}, {16, 16}, 0, left.get(), right.get(), to.get(),
+           of.m, of.n, of.k);
+    expect_close(to.read(), product(of, a, b), 0, sum_bound(of.k), "element");
+  }
+}
+
+TEST_P(Corpus, matmul_any_mfma) {
+  for (const Sizes& of : sizes) {
+    const auto a = to_half(random_floats(size_t{of.m} * of.k, -1, 1));
+    const auto b = to_half(random_floats(size_t{of.k} * of.n, -1, 1));
+    const Buffer<half> left(a);
+    const Buffer<half> right(b);
+    const Buffer<float> to(size_t{of.m} * of.n);
+    launch("layers", "matmul_any_mfma", {(of.n + 63) / 64, (of.m + 63) / 64}, {256}, 0, left.get(), right.get(),
+           to.get(), of.m, of.n, of.k);
+    expect_close(to.read(), product(of, a, b), 0, sum_bound(of.k), "element");
+  }
+}
+
+TEST_P(Corpus, reduce_any) {
+  for (const uint32_t n : {1U, 77U, 4099U}) {
+    const auto in = random_floats(n, -3, 2);
+    const Buffer<float> from(in);
+    const Buffer<float> sum(1, 0);
+    const Buffer<uint32_t> largest(1, 0);
+    launch("layers", "reduce_any", {5}, {192}, 0, from.get(), sum.get(), largest.get(), n);
+    double expected = 0;
+    float most = 0;
+    for (const float value : in) {
+      expected += value;
+      most = std::max(most, std::fabs(value));
+    }
+    // Each thread, wave and block adds few terms; 4099 terms below 3 at 2⁻²⁴ of a sum below 3000.
+    EXPECT_NEAR(sum.read()[0], expected, 1e-3) << n;
+    EXPECT_EQ(std::bit_cast<float>(largest.read()[0]), most) << n;
+  }
+}
+
+TEST_P(Corpus, softmax_rows) {
+  constexpr uint32_t rows = 7;
+  for (const uint32_t columns : {1U, 63U, 217U}) {
+    const auto in = random_floats(size_t{rows} * columns, -12, 12);
+    const Buffer<float> from(in);
+    const Buffer<float> to(in.size());
+    launch("layers", "softmax_rows", {2}, {256}, 0, from.get(), to.get(), rows, columns);
+    std::vector<double> expected(in.size());
+    for (uint32_t row = 0; row < rows; ++row) {
+      const float* values = in.data() + size_t{row} * columns;
+      const double most = *std::max_element(values, values + columns);
+      double sum = 0;
+      for (uint32_t i = 0; i < columns; ++i) sum += std::exp(values[i] - most);
+      for (uint32_t i = 0; i < columns; ++i) expected[size_t{row} * columns + i] = std::exp(values[i] - most) / sum;
+    }
+    // Exponents up to 35 in f32 are off by 2⁻¹⁹ at most, log₂e itself by 2⁻²⁶ of them.
+    expect_close(to.read(), expected, 100, 1e-9, "weight");
+  }
+}
+
+struct Attention {
+  int queries, keys, heads, dims;
+  bool causal;
+};
+constexpr Attention attentions[] = {{1, 1, 1, 64, false},   {37, 101, 3, 64, false}, {130, 77, 2, 64, true},
+                                    {77, 130, 2, 64, true}, {5, 200, 1, 64, true},   {19, 70, 1, 100, true}};
+
+tests::AttentionInputs inputs_of(const Attention& which, const std::vector<half>& q, const std::vector<half>& k,
+                                 const std::vector<half>& v) {
+  tests::AttentionInputs inputs;
+  inputs.query_length = which.queries;
+  inputs.key_length = which.keys;
+  inputs.query_heads = inputs.kv_heads = which.heads;
+  inputs.head_dim = which.dims;
+  inputs.causal = which.causal;
+  inputs.scale = 1 / std::sqrt(static_cast<double>(which.dims));
+  inputs.q.assign(q.begin(), q.end());
+  inputs.k.assign(k.begin(), k.end());
+  inputs.v.assign(v.begin(), v.end());
+  return inputs;
+}
+
+// `weights`: the relative error of a weight P as the kernel rounds it. What f32 adds lies far below 1e-5.
+void expect_attention(const std::vector<float>& got, const tests::AttentionInputs& inputs, double weights) {
+  const tests::AttentionAnswer exact = tests::attention_reference(inputs);
+  size_t wrong = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    const double error = std::fabs(got[i] - exact.o[i]);
+    if (error <= weights * exact.magnitude[i] + 1e-5) continue;
+    if (++wrong <= 4) ADD_FAILURE() << "o[" << i << "]: " << got[i] << ", expected " << exact.o[i];
+  }
+  EXPECT_EQ(wrong, 0U) << inputs.query_length << " queries, " << inputs.key_length << " keys";
+}
+
+TEST_P(Corpus, attention_rows) {
+  for (const Attention& which : attentions) {
+    const size_t row = static_cast<size_t>(which.heads) * which.dims;
+    const auto q = to_half(random_floats(row * which.queries, -2, 2));
+    const auto k = to_half(random_floats(row * which.keys, -2, 2));
+    const auto v = to_half(random_floats(row * which.keys, -1, 1));
+    const Buffer<half> query(q);
+    const Buffer<half> key(k);
+    const Buffer<half> value(v);
+    const Buffer<float> to(q.size());
+    const auto inputs = inputs_of(which, q, k, v);
+    launch("layers", "attention_rows",
+           {static_cast<uint32_t>(which.queries + 3) / 4, static_cast<uint32_t>(which.heads)}, {256}, 0, query.get(),
+           key.get(), value.get(), to.get(), which.queries, which.keys, which.heads, which.dims,
+           static_cast<int>(which.causal), static_cast<float>(inputs.scale * std::numbers::log2e));
+    expect_attention(to.read(), inputs, 0);
+  }
+}
+
+TEST_P(Corpus, attention_mfma) {
+  for (const Attention& which : attentions) {
+    if (which.dims != 64) continue;
+    const size_t row = static_cast<size_t>(which.heads) * which.dims;
+    const auto q = to_half(random_floats(row * which.queries, -2, 2));
+    const auto k = to_half(random_floats(row * which.keys, -2, 2));
+    const auto v = to_half(random_floats(row * which.keys, -1, 1));
+    const Buffer<half> query(q);
+    const Buffer<half> key(k);
+    const Buffer<half> value(v);
+    const Buffer<float> to(q.size());
+    const auto inputs = inputs_of(which, q, k, v);
+    launch("layers", "attention_mfma",
+           {static_cast<uint32_t>(which.queries + 127) / 128, static_cast<uint32_t>(which.heads)}, {256}, 0,
+           query.get(), key.get(), value.get(), to.get(), which.queries, which.keys, which.heads,
+           static_cast<int>(which.causal), static_cast<float>(inputs.scale * std::numbers::log2e));
+    expect_attention(to.read(), inputs, 0x1p-11);
+  }
+}
+
+}  // namespace
+}  // namespace wavejit::hip_kernels
