@@ -2,7 +2,7 @@
 
     build/peers-venv/bin/python bench/triton_clock.py <libwavejit_simgpu.so> <triton_anchors.json>
 
-The kernel is that of peers_triton.py, compiled by Triton itself; the code object is launched on the simulated GPU, of which only
+The kernel is that of triton_attention.py, compiled by Triton itself; the code object is launched on the simulated GPU, of which only
 the sampled workgroups run. Nothing is measured here. The published kernels are Triton's too, but not this source: tiles, stages
 and the walk over a causal mask may differ.
 """
