@@ -22,15 +22,15 @@ for deb in "$runtime" "$program" "$development"; do dpkg-deb --contents "$deb" >
 has() { grep -qE " \.$2( -> .*)?\$" "$1.contents" || complain "$(basename "$1") has no $2"; }
 lacks() { ! grep -qE "$2" "$1.contents" || complain "$(basename "$1") has $2, which is another package's"; }
 # depends <deb> <extended regular expression>
-depends() { field "$1" Depends | grep -qE "(^|, )$2(,|$)" || complain "$(basename "$1") depends on '$(field "$1" Depends)', not on $2"; }
+depends() { field "$1" Depends | grep -E "(^|, )$2(,|$)" >/dev/null || complain "$(basename "$1") depends on '$(field "$1" Depends)', not on $2"; }
 
 for deb in "$runtime" "$program" "$development"; do
-  field "$deb" Maintainer | grep -qE '^[^<]+ <[^@ ]+@[^@ ]+>$' || complain "maintainer of $(basename "$deb"): '$(field "$deb" Maintainer)'"
+  field "$deb" Maintainer | grep -E '^[^<]+ <[^@ ]+@[^@ ]+>$' >/dev/null || complain "maintainer of $(basename "$deb"): '$(field "$deb" Maintainer)'"
   [[ $(field "$deb" Description | wc -l) -ge 3 ]] || complain "$(basename "$deb") has no description beyond a line"
   has "$deb" "/usr/share/doc/$(field "$deb" Package)/copyright"
   awk '{ print $2 }' "$deb.contents" | grep -vx root/root && complain "$(basename "$deb") has files that are not root's"
   awk '$1 !~ /^l/ && $1 ~ /^.....w|^........w/' "$deb.contents" | grep . && complain "$(basename "$deb") has files that others may write"
-  field "$deb" Depends | grep -qiE 'llvm|clang|lld|fmt|spdlog|libssl|hiredis|amdhip|comgr' &&
+  field "$deb" Depends | grep -iE 'llvm|clang|lld|fmt|spdlog|libssl|hiredis|amdhip|comgr' >/dev/null &&
     complain "$(basename "$deb") depends on what should be inside: $(field "$deb" Depends)"
 done
 

@@ -42,7 +42,7 @@ export XDG_CACHE_HOME=$work/cache
 "$work/consumer/consumer_cpp"
 LD_LIBRARY_PATH=$lib "$work/consumer_cc"
 "$prefix/bin/wavejit" supported >/dev/null
-"$prefix/bin/wavejit" prebuild --list-presets | grep -q '^llama-3-8b ' || fail "the moved install does not find its presets"
+"$prefix/bin/wavejit" prebuild --list-presets | grep '^llama-3-8b ' >/dev/null || fail "the moved install does not find its presets"
 "$prefix/bin/wavejit" cache verify
 entries=$(find "$work/cache" -name '*.wavejit' | wc -l)
 [[ $entries -ge 1 ]] || fail "the consumers left no cache entry"
