@@ -73,6 +73,7 @@ case $mode in
   ranks_cold)
     cache=$(mktemp -d)
     trap 'rm -rf "$cache"' EXIT
+    export WAVEJIT_CACHE_LOCK_WAIT=60000  # on a busy machine a compile may take longer than the default
     serve 0 --ranks 4 --cache-dir "$cache"
     right
     expect compiled 2  # in all four together
@@ -84,7 +85,8 @@ case $mode in
     code=0
     "$engine" --ranks 2 --requests 64 --cache-dir "$work/cache" >"$work/killed.txt" 2>&1 &
     parent=$!
-    for _ in $(seq 200); do
+    trap 'kill "$parent" 2>/dev/null || true' EXIT
+    for _ in $(seq 3000); do
       children=$(cat "/proc/$parent/task/$parent/children" 2>/dev/null || true)
       [[ $(wc -w <<<"$children") -ge 2 ]] && break
       sleep 0.01
