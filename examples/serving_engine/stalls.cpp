@@ -1,6 +1,7 @@
 #include "stalls.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace serving {
 
