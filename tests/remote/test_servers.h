@@ -71,13 +71,13 @@ class RedisServer {
  public:
   explicit RedisServer(std::vector<std::string> settings = {}) : settings_(std::move(settings)) {
     // Somebody else may take the port between our look and the server's start.
-    for (int attempt = 0; attempt < 5 && process_ < 0; ++attempt) {
+    for (int attempt = 0; attempt < 5; ++attempt) {
       const auto [socket, port] = listening_socket(1);
       ::close(socket);
       port_ = port;
-      start();
+      if (try_to_start()) return;
     }
-    if (process_ < 0) throw std::runtime_error("the server does not start");
+    throw std::runtime_error("the server does not start");
   }
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
@@ -89,7 +89,25 @@ class RedisServer {
   }
   std::string socket_path() const { return folder_ / "socket"; }
 
+  // On the port that it had.
   void start() {
+    if (!try_to_start()) throw std::runtime_error("the server does not start on port " + std::to_string(port_));
+  }
+
+  void stop() {
+    if (process_ < 0) return;
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+    process_ = -1;
+  }
+  // Answers nothing, but the kernel goes on taking connections and bytes for it.
+  void freeze() const { ::kill(process_, SIGSTOP); }
+  void thaw() const { ::kill(process_, SIGCONT); }
+
+ private:
+  bool try_to_start() {
+    // It makes its Unix socket when it has the port: a connection alone might be to whoever took that.
+    std::filesystem::remove(socket_path());
     std::vector<std::string> words = {WAVEJIT_REDIS_SERVER,
                                       "--port",
                                       std::to_string(port_),
@@ -120,24 +138,17 @@ class RedisServer {
     }
     process_ = child;
     for (int i = 0; i < 1000; ++i) {
-      if (::waitpid(process_, nullptr, WNOHANG) == process_) break;
-      if (can_connect(port_)) return;
+      if (::waitpid(process_, nullptr, WNOHANG) == process_) {
+        process_ = -1;  // the number may be anybody's now
+        return false;
+      }
+      if (std::filesystem::exists(socket_path()) && can_connect(port_)) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     stop();
+    return false;
   }
 
-  void stop() {
-    if (process_ < 0) return;
-    ::kill(process_, SIGKILL);
-    ::waitpid(process_, nullptr, 0);
-    process_ = -1;
-  }
-  // Answers nothing, but the kernel goes on taking connections and bytes for it.
-  void freeze() const { ::kill(process_, SIGSTOP); }
-  void thaw() const { ::kill(process_, SIGCONT); }
-
- private:
   ScratchDirectory folder_;
   std::vector<std::string> settings_;
   int port_ = 0;
