@@ -180,11 +180,21 @@ TEST_F(EngineTest, DifferentShapesCompileAtOnce) {
   EXPECT_EQ(fake_codegen().met, 4) << "each saw the other three under way";
 }
 
+// A compile under way when the second call has been counted; from there it is a few instructions to waiting for it.
+std::function<bool()> both_called(const runtime::Engine& engine) {
+  return [&engine] {
+    wavejit_statistics statistics{};
+    engine.fill(statistics);
+    return statistics.calls >= 2;
+  };
+}
+
 // Queries of 255 and of 300 rows are two shapes; without the pipeline for long ones they are one kernel.
 TEST_F(EngineTest, ShapesThatLeadToOneKernelCompileOnce) {
   config_.pipeline.value = attention_forward::Pipeline::generic;
-  fake_codegen().delay_ms = 300;
+  fake_codegen().delay_ms = 100;
   const auto engine = make_engine();
+  fake_codegen().awaits = both_called(*engine);
   {
     std::vector<std::jthread> threads;
     for (const std::int64_t queries : {255, 300}) {
@@ -204,9 +214,10 @@ TEST_F(EngineTest, ShapesThatLeadToOneKernelCompileOnce) {
 
 TEST_F(EngineTest, ShapesThatLeadToOneKernelFailTogether) {
   config_.pipeline.value = attention_forward::Pipeline::generic;
-  fake_codegen().delay_ms = 300;
+  fake_codegen().delay_ms = 100;
   fake_codegen().status = WAVEJIT_CODEGEN_CRASHED;
   const auto engine = make_engine();
+  fake_codegen().awaits = both_called(*engine);
   std::atomic<int> failed{0};
   {
     std::vector<std::jthread> threads;

@@ -23,6 +23,8 @@ void compile(wavejit_codegen_service*, const char* spec, wavejit_codegen_result*
   while (codegen.begun < codegen.together && std::chrono::steady_clock::now() < give_up)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   if (codegen.begun >= codegen.together) ++codegen.met;
+  while (codegen.awaits && !codegen.awaits() && std::chrono::steady_clock::now() < give_up)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   std::this_thread::sleep_for(std::chrono::milliseconds(codegen.delay_ms));
   auto* text = new std::string(std::string("fake code object of ") + spec);
   result->status = codegen.status;
