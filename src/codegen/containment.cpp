@@ -13,6 +13,8 @@
 #include <mutex>
 #include <utility>
 
+#include "system/blocked_signals.h"
+
 namespace wavejit::codegen {
 
 struct ContainedThread {
@@ -94,15 +96,10 @@ bool start_contained(std::function<void()> work, std::function<void(const std::s
   if (pthread_attr_init(&attributes) != 0) return false;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, stack_bytes);
-  // The host's signal handlers must not run on a thread that the host does not know.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const system::BlockedSignals blocked;
   pthread_t handle;
   ContainedThread* const owned_by_thread = thread.release();
   const bool started = pthread_create(&handle, &attributes, contained_main, owned_by_thread) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
   if (!started) {
     delete owned_by_thread;

@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cstring>
 #include <new>
+#include <tuple>
 #include <utility>
 
 namespace wavejit::remote {
@@ -56,9 +57,20 @@ Result<Connection> Connection::connect(const sockaddr* address, socklen_t size, 
     const int on = 1;
     (void)::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
-  if (::connect(socket.get(), address, size) != 0) {
-    if (errno != EINPROGRESS && errno != EINTR) return fault(name + " does not answer: " + errno_text(errno));
-    auto ready = wait_for(socket.get(), POLLOUT, deadline, interruption, "connecting to " + name);
+  const std::string doing = "connecting to " + name;
+  const auto attempt = [&] { return ::connect(socket.get(), address, size) == 0 ? 0 : errno; };
+  int refusal = attempt();
+  // A Unix socket whose queue is full does not say when there is room.
+  while (refusal == EAGAIN && address->sa_family == AF_UNIX) {
+    constexpr std::chrono::milliseconds a_moment{5};
+    std::ignore = wait_for(-1, 0, {.at = std::min(deadline.at, Clock::now() + a_moment), .span = deadline.span},
+                           interruption, doing);
+    if (auto good = in_time(deadline, interruption, doing); !good) return std::unexpected(std::move(good.error()));
+    refusal = attempt();
+  }
+  if (refusal != 0) {
+    if (refusal != EINPROGRESS && refusal != EINTR) return fault(name + " does not answer: " + errno_text(refusal));
+    auto ready = wait_for(socket.get(), POLLOUT, deadline, interruption, doing);
     if (!ready) return std::unexpected(std::move(ready.error()));
     int error = 0;
     socklen_t error_size = sizeof error;
@@ -145,8 +157,8 @@ Result<Reply> Connection::receive(std::size_t max_answer_bytes, const Deadline& 
   }
 }
 
-Result<Reply> Connection::command(std::span<const std::string_view> words, std::size_t max_answer_bytes,
-                                  const Deadline& deadline, const Interruption& interruption) {
+Result<Reply> Connection::exchange(std::span<const std::string_view> words, std::size_t max_answer_bytes,
+                                   const Deadline& deadline, const Interruption& interruption) {
   std::vector<const char*> texts;
   std::vector<std::size_t> lengths;
   for (const std::string_view word : words) {
@@ -162,9 +174,14 @@ Result<Reply> Connection::command(std::span<const std::string_view> words, std::
   auto sent = send({formatted, static_cast<std::size_t>(length)}, deadline, interruption);
   if (!sent) return std::unexpected(std::move(sent.error()));
   auto reply = receive(max_answer_bytes, deadline, interruption);
-  if (!reply) return reply;
-  usable_ = true;
-  if ((*reply)->type == REDIS_REPLY_ERROR)
+  usable_ = reply.has_value();
+  return reply;
+}
+
+Result<Reply> Connection::command(std::span<const std::string_view> words, std::size_t max_answer_bytes,
+                                  const Deadline& deadline, const Interruption& interruption) {
+  auto reply = exchange(words, max_answer_bytes, deadline, interruption);
+  if (reply && (*reply)->type == REDIS_REPLY_ERROR)
     return fault(name_ + " refuses: " + harmless({(*reply)->str, (*reply)->len}));
   return reply;
 }

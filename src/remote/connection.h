@@ -30,6 +30,9 @@ class Connection {
   static Result<Connection> to_socket(const std::string& path, const Deadline& deadline,
                                       const Interruption& interruption);
 
+  // The answer, whatever it is; a failure ends the connection.
+  Result<Reply> exchange(std::span<const std::string_view> words, std::size_t max_answer_bytes,
+                         const Deadline& deadline, const Interruption& interruption);
   // The answer; an error that the server answers ("-NOPERM …") is a fault with its words and leaves the connection
   // usable, everything else ends it.
   Result<Reply> command(std::span<const std::string_view> words, std::size_t max_answer_bytes, const Deadline& deadline,

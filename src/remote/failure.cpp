@@ -34,9 +34,11 @@ Result<void> wait_for(int descriptor, short events, const Deadline& deadline, co
   for (;;) {
     if (auto good = in_time(deadline, interruption, doing); !good) return good;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.at - Clock::now()).count();
+    // Without a descriptor that wakes us we look from time to time.
+    const long longest = interruption.descriptor() < 0 ? 20 : INT_MAX;
     std::array<pollfd, 2> wanted = {pollfd{.fd = descriptor, .events = events, .revents = 0},
                                     pollfd{.fd = interruption.descriptor(), .events = POLLIN, .revents = 0}};
-    const int ready = ::poll(wanted.data(), wanted.size(), static_cast<int>(std::clamp<long>(left, 0, INT_MAX)));
+    const int ready = ::poll(wanted.data(), wanted.size(), static_cast<int>(std::clamp<long>(left, 0, longest)));
     if (ready < 0 && errno != EINTR) return fault(doing + ": " + errno_text(errno));
     if (ready > 0 && wanted[0].revents != 0) return {};
   }

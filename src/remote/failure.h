@@ -46,7 +46,7 @@ class Interruption {
   Interruption();
   void set();
   bool is_set() const { return set_; }
-  int descriptor() const { return event_.get(); }
+  int descriptor() const { return event_.get(); }  // readable when it is set; negative if there was none to be had
 
  private:
   Descriptor event_;
@@ -55,7 +55,7 @@ class Interruption {
 
 // Whether there is time left and nobody interrupts. `doing` names the work in the message: "connecting to h:6379".
 Result<void> in_time(const Deadline& deadline, const Interruption& interruption, const std::string& doing);
-// Until `descriptor` is ready for `events` (poll's).
+// Until `descriptor` is ready for `events` (poll's). Of a negative one: until the deadline.
 Result<void> wait_for(int descriptor, short events, const Deadline& deadline, const Interruption& interruption,
                       const std::string& doing);
 

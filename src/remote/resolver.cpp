@@ -1,14 +1,14 @@
 #include "remote/resolver.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstring>
-#include <system_error>
+#include <exception>
+#include <memory>
 #include <thread>
 #include <utility>
+
+#include "system/blocked_signals.h"
 
 namespace wavejit::remote {
 
@@ -25,13 +25,13 @@ int look_up(const std::string& host, const std::string& port, int flags, std::ve
   addrinfo* list = nullptr;
   const int error = ::getaddrinfo(host.c_str(), port.c_str(), &wanted, &list);
   if (error != 0) return error;
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
   for (const addrinfo* one = list; one != nullptr && found.size() < max_addresses; one = one->ai_next) {
     if (one->ai_addrlen > sizeof(sockaddr_storage)) continue;
     Address& address = found.emplace_back();
     std::memcpy(&address.bytes, one->ai_addr, one->ai_addrlen);
     address.size = one->ai_addrlen;
   }
-  ::freeaddrinfo(list);
   return 0;
 }
 
@@ -47,9 +47,16 @@ struct Resolver::State {
   int error = 0;
   std::vector<Address> found;
 
-  static void ask(const std::shared_ptr<State>& state) {
+  // An exception would end the host.
+  static void ask(const std::shared_ptr<State>& state) noexcept {
     std::vector<Address> found;
-    const int error = look_up(state->host, state->port, 0, found);
+    int error = 0;
+    try {
+      error = look_up(state->host, state->port, 0, found);
+    } catch (const std::exception&) {
+      found.clear();
+      error = EAI_MEMORY;
+    }
     const std::scoped_lock lock(state->mutex);
     state->found = std::move(found);
     state->error = error;
@@ -59,19 +66,14 @@ struct Resolver::State {
 
   // With the mutex held.
   static bool start(const std::shared_ptr<State>& state) {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // the host's signal handlers are not to run there
-    bool started = true;
+    const system::BlockedSignals blocked;
     try {
       std::thread([state] { ask(state); }).detach();
-    } catch (const std::system_error&) {
-      started = false;
+      state->asking = true;
+    } catch (const std::exception&) {
+      state->asking = false;
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    state->asking = started;
-    return started;
+    return state->asking;
   }
 };
 
@@ -92,8 +94,8 @@ Result<std::vector<Address>> Resolver::addresses(const Deadline& deadline, const
       state.answered.wait_until(lock, std::min(deadline.at, Clock::now() + look_up_from_time_to_time));
     }
     if (state.asking) {
-      return fault("the name " + state.host + " was not resolved within " + std::to_string(deadline.span.count()) +
-                   " ms");
+      if (auto good = in_time(deadline, interruption, "resolving the name " + state.host); !good)
+        return std::unexpected(std::move(good.error()));
     }
   }
   if (state.found.empty()) {

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "remote/hex.h"
+
 namespace wavejit::remote {
 
 namespace {
@@ -90,11 +92,7 @@ std::expected<Seal, std::string> Seal::make(Bytes key) {
   const auto id = keyed->mac_of({bytes_of(key_id_domain)});
   if (!id) return std::unexpected(id.error().what);
   Seal seal(std::move(keyed));
-  constexpr std::string_view digits = "0123456789abcdef";
-  for (std::size_t i = 0; i < 8; ++i) {
-    seal.key_id_ += digits[(*id)[i] >> 4];
-    seal.key_id_ += digits[(*id)[i] & 15];
-  }
+  seal.key_id_ = hex_of(std::span(*id).first<8>());
   return seal;
 }
 

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <utility>
 
+#include "remote/hex.h"
+
 namespace wavejit::remote {
 
 namespace {
@@ -29,14 +31,14 @@ bool is_status(const redisReply& reply, std::string_view text) {
   return reply.type == REDIS_REPLY_STATUS && text_of(reply) == text;
 }
 
-std::string hex_of(std::span<const unsigned char> bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (const unsigned char byte : bytes) {
-    text += digits[byte >> 4];
-    text += digits[byte & 15];
+// An error's first word, if it is one of the usual ones. Nothing else of the answer to a password is repeated: a server
+// that does not know AUTH echoes its arguments.
+std::string_view code_of(const redisReply& error) {
+  for (const std::string_view code : {"WRONGPASS", "NOPERM", "NOAUTH", "ERR", "DENIED", "LOADING", "BUSY"}) {
+    const std::string_view text = text_of(error);
+    if (text == code || (text.starts_with(code) && text[code.size()] == ' ')) return code;
   }
-  return text;
+  return "its words are not repeated";
 }
 
 bool parse_hex(std::string_view text, std::span<unsigned char> bytes) {
@@ -71,8 +73,9 @@ Result<void> Store::greet(Connection& connection, const Deadline& deadline) {
     std::vector<std::string_view> words = {"AUTH"};
     if (server_.user) words.emplace_back(*server_.user);
     words.emplace_back(*server_.password);
-    auto reply = connection.command(words, max_short_answer, deadline, interruption_);
+    auto reply = connection.exchange(words, max_short_answer, deadline, interruption_);
     if (!reply) return std::unexpected(std::move(reply.error()));
+    if ((*reply)->type == REDIS_REPLY_ERROR) return fault(where_ + " refuses AUTH: " + std::string(code_of(**reply)));
     if (!is_status(**reply, "OK")) return unexpected_answer(where_, "AUTH");
   }
   if (server_.database != 0) {
@@ -110,30 +113,43 @@ Result<Connection> Store::connect() {
 
 std::optional<Connection> Store::idle_connection() {
   const std::scoped_lock lock(mutex_);
+  // The last one is the youngest.
+  if (!idle_.empty() && Clock::now() - idle_.back().since > server_.longest_idle) idle_.clear();
   if (idle_.empty()) return std::nullopt;
-  std::optional<Connection> connection(std::move(idle_.back()));
+  std::optional<Connection> connection(std::move(idle_.back().connection));
   idle_.pop_back();
   return connection;
 }
 
+void Store::keep_idle(Connection connection) {
+  const std::scoped_lock lock(mutex_);
+  if (idle_.size() < max_idle_connections)
+    idle_.push_back({.connection = std::move(connection), .since = Clock::now()});
+}
+
 Result<Reply> Store::command(std::span<const std::string_view> words, std::size_t max_answer_bytes) {
-  for (;;) {
-    std::optional<Connection> connection = idle_connection();
-    const bool reused = connection.has_value();
-    if (!reused) {
-      auto fresh = connect();
-      if (!fresh) return std::unexpected(std::move(fresh.error()));
-      connection.emplace(*std::move(fresh));
+  const Clock::time_point start = Clock::now();
+  if (auto kept = idle_connection()) {
+    auto reply = kept->command(words, max_answer_bytes, Deadline::in(server_.answer_timeout), interruption_);
+    if (kept->usable()) {
+      keep_idle(*std::move(kept));
+      return reply;
     }
-    auto reply = connection->command(words, max_answer_bytes, Deadline::in(server_.answer_timeout), interruption_);
-    // Servers close connections that were idle for long, and all when they start anew.
-    if (!reply && reply.error().closed && reused) continue;
-    if (connection->usable()) {
+    // What ended this one ended those that lay beside it: the server started anew, or the way to it is gone.
+    {
       const std::scoped_lock lock(mutex_);
-      if (idle_.size() < max_idle_connections) idle_.push_back(*std::move(connection));
+      idle_.clear();
     }
-    return reply;
+    // Servers close connections that were idle for long; one without an answer in time has had its time.
+    if (!reply.error().closed) return reply;
   }
+  const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
+  auto fresh = connect();
+  if (!fresh) return std::unexpected(std::move(fresh.error()));
+  const Deadline rest = {.at = Clock::now() + server_.answer_timeout - spent, .span = server_.answer_timeout};
+  auto reply = fresh->command(words, max_answer_bytes, rest, interruption_);
+  if (fresh->usable()) keep_idle(*std::move(fresh));
+  return reply;
 }
 
 Result<std::vector<unsigned char>> Store::fetch(const Name& name) {

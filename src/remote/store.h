@@ -26,6 +26,9 @@ struct Server {
   int database = 0;
   std::chrono::milliseconds connect_timeout{0};
   std::chrono::milliseconds answer_timeout{0};
+  // Guess: what stands between us and the server (a firewall, an address translation) forgets silent connections, after
+  // a few minutes at the least.
+  std::chrono::milliseconds longest_idle = std::chrono::minutes(1);
   std::size_t max_entry_bytes = 0;
 };
 
@@ -43,10 +46,16 @@ class Store {
   void interrupt() { interruption_.set(); }
 
  private:
+  struct Idle {
+    Connection connection;
+    Clock::time_point since;
+  };
+
   Result<Connection> connect();
   Result<void> greet(Connection& connection, const Deadline& deadline);
   Result<Reply> command(std::span<const std::string_view> words, std::size_t max_answer_bytes);
   std::optional<Connection> idle_connection();
+  void keep_idle(Connection connection);
   std::string prefix_of(std::uint32_t entry_format) const;
   std::string key_of(const Name& name) const;
 
@@ -56,7 +65,7 @@ class Store {
   Resolver resolver_;
   Interruption interruption_;
   std::mutex mutex_;
-  std::vector<Connection> idle_;
+  std::vector<Idle> idle_;  // in the order in which they were last used
 };
 
 }  // namespace wavejit::remote

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <hiredis/hiredis.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/un.h>
 
 #include <chrono>
 #include <map>
@@ -15,7 +18,9 @@ namespace wavejit::remote {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using tests::JunkServer;
 using tests::RedisServer;
 using Bytes = std::vector<unsigned char>;
@@ -173,10 +178,9 @@ TEST(RealServerTest, PasswordsUsersAndDatabases) {
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().status, WAVEJIT_REMOTE_FAULT);
   EXPECT_THAT(none.error().what, HasSubstr("NOAUTH"));
-  const auto wrong = ask_as({}, "wrong");
+  const auto wrong = ask_as({}, "guessed");
   ASSERT_FALSE(wrong);
-  EXPECT_THAT(wrong.error().what, HasSubstr("WRONGPASS"));
-  EXPECT_THAT(wrong.error().what, ::testing::Not(HasSubstr("wrong\"")));
+  EXPECT_THAT(wrong.error().what, HasSubstr("refuses AUTH: WRONGPASS"));
 
   Server at = server_at(server.port());
   at.password = "secret word";
@@ -195,6 +199,26 @@ TEST(RealServerTest, PasswordsUsersAndDatabases) {
   EXPECT_TRUE(reader.fetch(nth_name(1))) << "a refusal leaves the connection usable";
   at.database = 10'000'000;
   EXPECT_THAT(Store(at, seal_with()).ask().error().what, HasSubstr("refuses"));
+}
+
+// A server that does not know AUTH repeats what it was told.
+TEST(RealServerTest, ARefusalOfThePasswordNeverRepeatsIt) {
+  const std::string password = "tell-nobody-3719";
+  const auto refusal_of = [&](int port) {
+    Server at = server_at(port);
+    at.password = password;
+    const auto asked = Store(std::move(at), seal_with()).ask();
+    return asked ? std::string("it answers") : asked.error().what;
+  };
+  const RedisServer server({"--rename-command", "AUTH", ""});
+  Hand hand(server.port());
+  const Reply plain = hand.ask({"AUTH", password});
+  ASSERT_THAT(plain->str, HasSubstr(password)) << "what this test is about";
+  EXPECT_THAT(refusal_of(server.port()), AllOf(HasSubstr("refuses AUTH: ERR"), Not(HasSubstr(password))));
+  for (const std::string& words : {"ERR no command 'AUTH " + password + "'", password, password + " is wrong"}) {
+    const JunkServer echo(JunkServer::answering("-" + words + "\r\n"));
+    EXPECT_THAT(refusal_of(echo.port()), AllOf(HasSubstr("refuses AUTH"), Not(HasSubstr(password)))) << words;
+  }
 }
 
 TEST(RealServerTest, OverAUnixSocket) {
@@ -464,6 +488,163 @@ TEST(StrangeServerTest, AnInterruptionEndsWhatIsUnderWay) {
   EXPECT_THAT(fetched.error().what, HasSubstr("interrupted"));
   EXPECT_FALSE(store.ask()) << "and all that follows";
   EXPECT_LT(Clock::now() - start, 10s);
+}
+
+// Connections that are kept: the first `count` have answered once and stand there when this returns.
+void keep_connections(Store& store, int count) {
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < count; ++i) threads.emplace_back([&] { EXPECT_TRUE(store.ask()); });
+}
+
+// A peer that vanished without a word, as behind a firewall that forgot its connections.
+TEST(StrangeServerTest, KeptConnectionsThatFellSilentCostOneAnswer) {
+  std::atomic<int> heard{0};
+  JunkServer server([&](int socket) {
+    if (!JunkServer::hear(socket)) return;
+    const bool first = ++heard <= 3;
+    while (first && heard < 3) std::this_thread::sleep_for(1ms);  // all three are open at once
+    do {
+      JunkServer::say(socket, "+PONG\r\n");
+    } while (JunkServer::hear(socket) && !first);
+    JunkServer::hear(socket);
+  });
+  Server at = server_at(server.port());
+  at.answer_timeout = 2s;
+  Store store(at, seal_with());
+  keep_connections(store, 3);
+  ASSERT_EQ(server.connections(), 3);
+  const auto silent = store.ask();
+  ASSERT_FALSE(silent);
+  EXPECT_THAT(silent.error().what, HasSubstr("longer than 2000 ms"));
+  EXPECT_TRUE(store.ask()) << "on a new connection: what one of them met the others would too";
+}
+
+TEST(StrangeServerTest, AKeptConnectionThatWasClosedIsReplacedAtOnce) {
+  std::atomic<int> heard{0};
+  std::atomic<int> asked_again{0};
+  JunkServer server([&](int socket) {
+    if (!JunkServer::hear(socket)) return;
+    const bool first = ++heard <= 3;
+    while (first && heard < 3) std::this_thread::sleep_for(1ms);
+    do {
+      JunkServer::say(socket, "+PONG\r\n");
+      if (!JunkServer::hear(socket)) return;
+    } while (!first);
+    ++asked_again;
+  });
+  {
+    Store store(server_at(server.port()), seal_with());
+    keep_connections(store, 3);
+    ASSERT_EQ(server.connections(), 3);
+    EXPECT_TRUE(store.ask());
+    EXPECT_EQ(server.connections(), 4) << "one new one";
+    EXPECT_TRUE(store.ask());
+    EXPECT_EQ(server.connections(), 4) << "which is kept";
+  }
+  EXPECT_EQ(asked_again, 1) << "the other two are not tried one by one";
+}
+
+TEST(StrangeServerTest, AConnectionThatWasIdleForLongIsNotUsedAgain) {
+  JunkServer server(JunkServer::answering("+PONG\r\n"));
+  Server at = server_at(server.port());
+  at.longest_idle = 20ms;
+  Store store(at, seal_with());
+  ASSERT_TRUE(store.ask());
+  std::this_thread::sleep_for(60ms);
+  ASSERT_TRUE(store.ask());
+  EXPECT_EQ(server.connections(), 2);
+}
+
+// A Unix socket with a full queue says so at once; a stream of questions makes that a moment's matter.
+class FullQueue {
+ public:
+  explicit FullQueue(std::string path) : path_(std::move(path)), listener_(socket_at(::bind)) {
+    if (::listen(listener_, 0) != 0) throw std::runtime_error("no socket at " + path_);
+    const timeval patience = {.tv_sec = 10, .tv_usec = 0};
+    ::setsockopt(listener_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    waiting_ = socket_at(::connect);
+  }
+  FullQueue(const FullQueue&) = delete;
+  FullQueue& operator=(const FullQueue&) = delete;
+  ~FullQueue() {
+    ::close(waiting_);
+    ::close(listener_);
+  }
+
+  // Lets in who waits, or who comes within ten seconds.
+  int accept() const { return ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC); }
+
+ private:
+  int socket_at(int (*call)(int, const sockaddr*, socklen_t)) const {
+    const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path_.copy(address.sun_path, sizeof address.sun_path - 1);
+    if (call(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+      throw std::runtime_error("no socket at " + path_);
+    return socket;
+  }
+
+  std::string path_;
+  int listener_;
+  int waiting_ = -1;
+};
+
+TEST(StrangeServerTest, AFullQueueOfAUnixSocketIsWaitedForInTime) {
+  const tests::ScratchDirectory scratch;
+  const FullQueue server(scratch / "socket");
+  Server at = server_at(0, 150ms);
+  at.host.clear();
+  at.socket_path = scratch / "socket";
+  const auto start = Clock::now();
+  const auto full = Store(at, seal_with()).ask();
+  ASSERT_FALSE(full);
+  EXPECT_THAT(full.error().what, HasSubstr("longer than 150 ms"));
+  EXPECT_GE(Clock::now() - start, 150ms);
+  at.connect_timeout = 20s;
+  at.answer_timeout = 20s;
+  Store store(at, seal_with());
+  std::jthread later([&] {
+    std::this_thread::sleep_for(50ms);
+    ::close(server.accept());
+    const int connection = server.accept();
+    if (JunkServer::hear(connection)) JunkServer::say(connection, "+PONG\r\n");
+    ::close(connection);
+  });
+  const auto asked = store.ask();
+  EXPECT_TRUE(asked) << asked.error().what;
+}
+
+// A process may have no descriptor left to wake a wait with.
+TEST(InterruptionTest, EndsAWaitWithoutADescriptorToo) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  Interruption interruption;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_LT(interruption.descriptor(), 0);
+  const auto [silent, port] = tests::listening_socket(1);
+  std::jthread later([&] {
+    std::this_thread::sleep_for(50ms);
+    interruption.set();
+  });
+  const auto start = Clock::now();
+  const auto waited = wait_for(silent, POLLIN, Deadline::in(15s), interruption, "waiting");
+  ::close(silent);
+  ASSERT_FALSE(waited);
+  EXPECT_THAT(waited.error().what, HasSubstr("interrupted"));
+  EXPECT_LT(Clock::now() - start, 10s);
+}
+
+TEST(StrangeServerTest, AnInterruptionEndsTheResolutionOfAName) {
+  Server at = server_at(6379, 60s);
+  at.host = "no-such-host.invalid";
+  Store store(at, seal_with());
+  store.interrupt();
+  const auto answer = store.ask();
+  ASSERT_FALSE(answer);
+  EXPECT_THAT(answer.error().what, HasSubstr("interrupted"));
 }
 
 // "socket:[inode]" by descriptor.
