@@ -228,6 +228,10 @@ class Cache {
   // Every file of every layer that has an entry's name, verified, in the order of layer, target id and key. Touches no
   // counter. False if a folder could not be read (`visit` saw the rest).
   bool visit(const std::function<void(const Visited&)>& visit) noexcept;
+  // The same until `visit` answers false.
+  bool visit_while(const std::function<bool(const Visited&)>& visit) noexcept;
+  // Whether the writable layer has a whole entry of this name. Touches no counter.
+  bool has(const Digest& digest, const std::string& target_id) noexcept;
   // Makes the user's folder keep `limit_bytes` (0: only removes leftovers), now and in this thread.
   SweepResult sweep(std::uint64_t limit_bytes) noexcept;
   // Waits until everything published so far is in the remote layer. False: not all, or not in this time.
@@ -248,9 +252,9 @@ class Cache {
   std::optional<Hit> lookup_quietly(const Key& key);
   std::optional<Hit> lookup_remotely(const Key& key);
   Turn turn_of(const Key& key, const Layer& layer);
-  PublishResult publish_entry(const Key& key, std::vector<std::byte> entry);
+  PublishResult publish_entry(const Key& key, std::span<const std::byte> entry);
   void tell_publish_failure(const PublishResult& result);
-  PublishResult publish_to(const Layer* layer, const Key& key, std::vector<std::byte> entry);
+  PublishResult publish_to(const Layer* layer, const Key& key, std::span<const std::byte> entry);
   void sweep_if_due(const Layer& layer, std::uint64_t published_bytes);
   void sweep_behind(const Layer& layer);
   bool sweep_once(const Layer& layer);

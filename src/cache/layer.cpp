@@ -25,6 +25,16 @@ std::expected<Entry, std::string> parse_entry_of(const Key& key, std::span<const
   return parse(bytes).and_then([&](Entry entry) { return checked_for(key, std::move(entry)); });
 }
 
+std::expected<Entry, std::string> parse_entry_named(const Digest& digest, const std::string& target_id,
+                                                    std::span<const std::byte> bytes) {
+  auto entry = parse(bytes);
+  if (entry && digest_of(entry->key_text) != digest)
+    return std::unexpected("its name is not the SHA-256 of its key text");
+  if (entry && !target_id.empty() && entry->target_id != target_id)
+    return std::unexpected("it is for another target than its folder's");
+  return entry;
+}
+
 std::optional<ReadFailure> distrust_of(IoInterface& io, const std::string& root) {
   const auto refused = [](std::string what) {
     return ReadFailure{.problem = ReadProblem::refused, .what = std::move(what)};

@@ -23,6 +23,11 @@ struct LayerMiss {
 // What `bytes` hold must be the entry of exactly this key: a digest only names a file, and files get copied about.
 std::expected<Entry, std::string> parse_entry_of(const Key& key, std::span<const std::byte> bytes);
 
+// The same for who knows the name alone: the digest must be that of the entry's key text, and the
+// target its own (empty: any).
+std::expected<Entry, std::string> parse_entry_named(const Digest& digest, const std::string& target_id,
+                                                    std::span<const std::byte> bytes);
+
 // Why a folder must not be used as the user's: others could put code there. ReadProblem::fault if it cannot be looked
 // at; a folder that is not there yet is fine.
 std::optional<ReadFailure> distrust_of(IoInterface& io, const std::string& root);

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "cache/cache.h"
+#include "cache/directory.h"
 #include "cache/layer.h"
 
 namespace wavejit::cache {
@@ -38,7 +39,7 @@ std::optional<Hit> Cache::lookup_remotely(const Key& key) {
     if (!hit) return std::move(hit.error());
     // The next process has it on disk. This one needs no telling whether that went well.
     ++counters_.publishes;
-    if (publish_entry(key, std::move(bytes)).published) hit->now_on_disk();
+    if (publish_entry(key, bytes).published) hit->now_on_disk();
     found = *std::move(hit);
     return std::nullopt;
   });
@@ -54,6 +55,17 @@ bool Cache::remote_has(const Key& key) noexcept {
                             if (!entry) return entry.error();
                             return std::nullopt;
                           });
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+bool Cache::has(const Digest& digest, const std::string& target_id) noexcept {
+  try {
+    const Layer* layer = writable_layer();
+    if (layer == nullptr || !is_target_id(target_id) || distrust_of(*io_, layer->root)) return false;
+    const auto file = read_entry_file(*io_, entry_path(layer->root, target_id, digest));
+    return file && parse_entry_named(digest, target_id, file->view());
   } catch (const std::exception&) {
     return false;
   }

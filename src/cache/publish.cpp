@@ -9,7 +9,7 @@
 
 namespace wavejit::cache {
 
-PublishResult Cache::publish_to(const Layer* layer, const Key& key, std::vector<std::byte> entry) {
+PublishResult Cache::publish_to(const Layer* layer, const Key& key, std::span<const std::byte> entry) {
   PublishResult result;
   if (layer == nullptr) {
     result.reason = options_.mode == Mode::read_write ? "the cache has no writable layer"
@@ -26,14 +26,14 @@ PublishResult Cache::publish_to(const Layer* layer, const Key& key, std::vector<
     result.reason = written.error();
   }
   if (options_.memory != nullptr)
-    result.kept_in_memory = options_.memory->keep(key.target_id(), key.digest(), std::move(entry));
+    result.kept_in_memory = options_.memory->keep(key.target_id(), key.digest(), {entry.begin(), entry.end()});
   return result;
 }
 
 // Bytes of a whole entry of this key. Called with `publishes` counted.
-PublishResult Cache::publish_entry(const Key& key, std::vector<std::byte> entry) {
+PublishResult Cache::publish_entry(const Key& key, std::span<const std::byte> entry) {
   const Layer* layer = writable_layer();
-  auto result = publish_to(layer, key, std::move(entry));
+  auto result = publish_to(layer, key, entry);
   counters_.kept_in_memory += result.kept_in_memory ? 1 : 0;
   if (layer == nullptr) {
     ++counters_.publishes_skipped;
@@ -73,10 +73,11 @@ PublishResult Cache::publish(const Key& key, const Compiled& compiled) noexcept 
       if (writable_layer() != nullptr) tell_publish_failure(result);
       return result;
     }
+    auto result = publish_entry(key, *bytes);
     // The fleet gets it whatever this machine's disk says.
     if (remote_ != nullptr && options_.mode == Mode::read_write)
-      remote_->keep_later(key.digest(), key.target_id(), *bytes);
-    return publish_entry(key, *std::move(bytes));
+      remote_->keep_later(key.digest(), key.target_id(), *std::move(bytes));
+    return result;
   } catch (const std::exception&) {
     ++counters_.publish_failures;
     return {.published = false, .kept_in_memory = false, .reason = {}};

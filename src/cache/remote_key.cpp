@@ -1,8 +1,10 @@
 #include "cache/remote_key.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <charconv>
 #include <optional>
 
@@ -14,6 +16,16 @@ namespace {
 
 constexpr std::size_t max_file_bytes = 4096;
 constexpr std::string_view blanks = " \t\r\n";
+
+// Gone from memory when they were read.
+struct Digits {
+  Digits() = default;
+  Digits(const Digits&) = delete;
+  Digits& operator=(const Digits&) = delete;
+  ~Digits() { ::explicit_bzero(bytes.data(), bytes.size()); }
+
+  std::array<char, max_file_bytes + 1> bytes{};
+};
 
 std::string octal(std::uint32_t permissions) {
   std::string text(4, '0');
@@ -60,16 +72,16 @@ std::expected<std::vector<std::uint8_t>, std::string> read_remote_key(IoInterfac
   const auto status = io.fstat(file.number());
   if (!status) return because(errno_text(status.error()));
   if (const auto distrust = distrust_of(*status, io.effective_user())) return because(*distrust);
-  std::string text(max_file_bytes + 1, '\0');
+  Digits text;
   std::size_t size = 0;
-  while (size < text.size()) {
-    const auto read = uninterrupted([&] { return io.read(file.number(), text.data() + size, text.size() - size); });
+  while (size < text.bytes.size()) {
+    const auto read =
+        uninterrupted([&] { return io.read(file.number(), text.bytes.data() + size, text.bytes.size() - size); });
     if (!read) return because(errno_text(read.error()));
     if (*read == 0) break;
     size += *read;
   }
-  text.resize(size);
-  auto key = parse_remote_key(text);
+  auto key = parse_remote_key(std::string_view(text.bytes.data(), size));
   if (!key) return because(key.error());
   return key;
 }

@@ -1,14 +1,13 @@
 #include "cache/remote_layer.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <exception>
 #include <format>
 #include <tuple>
 #include <utility>
+
+#include "system/blocked_signals.h"
 
 namespace wavejit::cache {
 
@@ -37,6 +36,7 @@ struct RemoteLayer::Shared {
   bool probe_wanted = false;
   bool ending = false;
   bool ended = false;
+  bool interrupted = false;   // the end's time was up: what fails now says nothing about the server
   std::int64_t deadline = 0;  // monotonic; of the end
   std::jthread of_the_parent;
 };
@@ -66,6 +66,7 @@ RemoteLayer::~RemoteLayer() {
     shared_->changed.notify_all();
     shared_->changed.wait_for(lock, std::chrono::nanoseconds(options_.farewell_nanoseconds),
                               [&] { return shared_->ended; });
+    shared_->interrupted = true;
     lock.unlock();
     options_.store->interrupt();
     thread_.join();
@@ -75,21 +76,20 @@ RemoteLayer::~RemoteLayer() {
 
 bool RemoteLayer::elsewhere() const { return io_.process_id() != process_; }
 
+bool RemoteLayer::interrupted() const {
+  const std::scoped_lock lock(shared_->mutex);
+  return shared_->interrupted;
+}
+
 // With the mutex held. False if there is no thread to be had.
 bool RemoteLayer::wake() {
   if (!thread_.joinable()) {
-    // The host's signal handlers are not to run in a thread that the host does not know.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const system::BlockedSignals blocked;
     try {
       thread_ = std::jthread([this] { work(); });
     } catch (const std::exception&) {  // the next one tries again
-      pthread_sigmask(SIG_SETMASK, &before, nullptr);
       return false;
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   shared_->changed.notify_all();
   return true;
@@ -141,7 +141,8 @@ bool RemoteLayer::fetch(const Digest& digest, const std::string& target_id, cons
   return false;
 }
 
-void RemoteLayer::keep_later(const Digest& digest, const std::string& target_id, std::vector<std::byte> entry) {
+void RemoteLayer::keep_later(const Digest& digest, const std::string& target_id,
+                             std::vector<std::byte> entry) noexcept {
   ++counters_.remote_publishes;
   if (elsewhere()) {
     ++counters_.remote_dropped;
@@ -154,8 +155,13 @@ void RemoteLayer::keep_later(const Digest& digest, const std::string& target_id,
     ++counters_.remote_dropped;
     return;
   }
-  shared_->queued_bytes += entry.size();
-  shared_->queue.push_back({.digest = digest, .target_id = target_id, .entry = std::move(entry)});
+  const std::size_t bytes = entry.size();
+  try {
+    shared_->queue.push_back({.digest = digest, .target_id = target_id, .entry = std::move(entry)});
+    shared_->queued_bytes += bytes;
+  } catch (const std::exception&) {  // out of memory
+    ++counters_.remote_dropped;
+  }
 }
 
 bool RemoteLayer::flush(std::int64_t nanoseconds) {
@@ -219,7 +225,7 @@ void RemoteLayer::deliver(const Parcel& parcel, Breaker::Ticket ticket) {
     ++counters_.remote_published;
     note_success(writing_, ticket);
   } else {
-    ++counters_.remote_publish_failures;
+    ++(interrupted() ? counters_.remote_dropped : counters_.remote_publish_failures);
     note_failure(writing_, ticket, kept.error(), "kernels compiled here stay here");
   }
 }
@@ -231,7 +237,7 @@ void RemoteLayer::note_success(Breaker& breaker, Breaker::Ticket ticket) {
 void RemoteLayer::note_failure(Breaker& breaker, Breaker::Ticket ticket, const RemoteFailure& failure,
                                std::string_view consequence) {
   const auto pause = breaker.failed(ticket, io_.monotonic_nanoseconds(), io_.random_bits());
-  if (!pause) return;
+  if (!pause || interrupted()) return;
   const std::string again = std::format("it is asked again in {:.2g} s", seconds(*pause));
   if (failure.problem == RemoteProblem::damaged) {
     // Rare and worth a look each time: somebody else writes there, or nobody's server answers.

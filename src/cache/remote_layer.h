@@ -57,7 +57,7 @@ class RemoteLayer {
   // Counts one of misses, damaged, faults and skipped, or, when `use` accepts the bytes, hits. `use` answers why not.
   using Use = std::function<std::optional<std::string>(std::vector<std::byte> entry)>;
   bool fetch(const Digest& digest, const std::string& target_id, const Use& use);
-  void keep_later(const Digest& digest, const std::string& target_id, std::vector<std::byte> entry);
+  void keep_later(const Digest& digest, const std::string& target_id, std::vector<std::byte> entry) noexcept;
   // Waits until nothing is on its way. False: not within that time, what is left waits for a pause to end, or something
   // did not arrive.
   bool flush(std::int64_t nanoseconds);
@@ -71,6 +71,7 @@ class RemoteLayer {
   struct Shared;
 
   bool elsewhere() const;  // in a child that was forked: the thread and its locks are the parent's
+  bool interrupted() const;
   bool wake();
   void work();
   void probe();

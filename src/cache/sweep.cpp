@@ -1,10 +1,7 @@
 // Keeps the user's folder below its limit: what was used longest ago goes first. Readers are not asked: who has an
 // entry open reads on, who has not finds none and compiles.
-#include <pthread.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <format>
@@ -15,6 +12,7 @@
 #include "cache/layer.h"
 #include "cache/lock.h"
 #include "cache/shelves.h"
+#include "system/blocked_signals.h"
 
 namespace wavejit::cache {
 
@@ -230,11 +228,7 @@ bool Cache::sweep_once(const Layer& layer) {
 }
 
 void Cache::sweep_behind(const Layer& layer) {
-  // The host's signal handlers are not to run in a thread that the host does not know.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const system::BlockedSignals blocked;
   try {
     const std::scoped_lock lock(sweeper_mutex_);
     const std::int64_t process = io_->process_id();
@@ -248,7 +242,6 @@ void Cache::sweep_behind(const Layer& layer) {
   } catch (const std::exception&) {  // no thread to be had: the next publish tries again
     sweeping_ = false;
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace wavejit::cache

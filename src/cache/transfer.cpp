@@ -8,6 +8,7 @@
 
 #include "cache/archive.h"
 #include "cache/files.h"
+#include "cache/layer.h"
 
 namespace wavejit::cache {
 
@@ -17,8 +18,57 @@ bool wanted(const std::vector<std::string>& targets, std::string_view target) {
   return targets.empty() || std::ranges::find(targets, target) != targets.end();
 }
 
-std::unexpected<std::string> not_read_to_its_end() {
-  return std::unexpected(std::string("a folder of the source could not be read to its end"));
+using Done = std::expected<void, std::string>;
+
+// Published, unless it is there.
+void copy_one(Cache& to, const Entry& entry, std::uint64_t bytes, TransferResult& result) {
+  const Key key(entry.key_text, entry.target_id);
+  if (to.lookup(key)) {
+    ++result.present;
+    return;
+  }
+  const auto published = to.publish(key, {.kernels = entry.kernels, .code_object = entry.code_object});
+  if (published.published) {
+    ++result.copied;
+    result.bytes += bytes;
+  } else {
+    ++result.failed;
+    if (result.first_failure.empty()) result.first_failure = published.reason;
+  }
+}
+
+// Calls take(visited) for every whole entry of `from` for one of `targets` until it fails.
+template <typename Take>
+Done each(Cache& from, const std::vector<std::string>& targets, TransferResult& result, Take take) {
+  Done done;
+  const bool whole = from.visit_while([&](const Visited& visited) {
+    if (visited.entry == nullptr) {
+      ++result.damaged;
+    } else if (wanted(targets, visited.entry->target_id)) {
+      done = take(visited);
+    }
+    return done.has_value();
+  });
+  if (done && !whole) return std::unexpected(std::string("a folder of the source could not be read to its end"));
+  return done;
+}
+
+// The same where one name is sent once: the first of two layers that have it counts.
+template <typename Send>
+Done each_once(Cache& from, const std::vector<std::string>& targets, TransferResult& result, Send send) {
+  std::set<std::pair<std::string, std::string>> seen;
+  return each(from, targets, result, [&](const Visited& visited) -> Done {
+    if (!seen.emplace(visited.key_hex, visited.target_id).second) {
+      ++result.present;
+      return {};
+    }
+    Done sent = send(visited);
+    if (sent) {
+      ++result.copied;
+      result.bytes += visited.file_bytes;
+    }
+    return sent;
+  });
 }
 
 }  // namespace
@@ -26,28 +76,11 @@ std::unexpected<std::string> not_read_to_its_end() {
 std::expected<TransferResult, std::string> copy_entries(Cache& from, Cache& to,
                                                         const std::vector<std::string>& targets) {
   TransferResult result;
-  const bool whole = from.visit([&](const Visited& visited) {
-    if (visited.entry == nullptr) {
-      ++result.damaged;
-      return;
-    }
-    const Entry& entry = *visited.entry;
-    if (!wanted(targets, entry.target_id)) return;
-    const Key key(entry.key_text, entry.target_id);
-    if (to.lookup(key)) {
-      ++result.present;
-      return;
-    }
-    const auto published = to.publish(key, {.kernels = entry.kernels, .code_object = entry.code_object});
-    if (published.published) {
-      ++result.copied;
-      result.bytes += visited.file_bytes;
-    } else {
-      ++result.failed;
-      if (result.first_failure.empty()) result.first_failure = published.reason;
-    }
+  auto done = each(from, targets, result, [&](const Visited& visited) -> Done {
+    copy_one(to, *visited.entry, visited.file_bytes, result);
+    return {};
   });
-  if (!whole) return not_read_to_its_end();
+  if (!done) return std::unexpected(std::move(done.error()));
   return result;
 }
 
@@ -79,26 +112,10 @@ ArchiveWriter::Outcome write_archive(IoInterface& io, const std::string& archive
 std::expected<TransferResult, std::string> pack_entries(Cache& from, const std::string& archive,
                                                         const std::vector<std::string>& targets) {
   TransferResult result;
-  std::set<std::pair<std::string, std::string>> seen;
   const auto fill = [&](ArchiveWriter& writer) {
-    ArchiveWriter::Outcome outcome;
-    const bool whole = from.visit([&](const Visited& visited) {
-      if (!outcome) return;
-      if (visited.entry == nullptr) {
-        ++result.damaged;
-        return;
-      }
-      if (!wanted(targets, visited.entry->target_id)) return;
-      if (!seen.emplace(visited.key_hex, visited.target_id).second) {
-        ++result.present;
-        return;
-      }
-      outcome = writer.add(digest_of(visited.entry->key_text), visited.file);
-      ++result.copied;
-      result.bytes += visited.file_bytes;
+    return each_once(from, targets, result, [&](const Visited& visited) {
+      return writer.add(digest_of(visited.entry->key_text), visited.file);
     });
-    if (outcome && !whole) outcome = not_read_to_its_end();
-    return outcome;
   };
   if (auto written = write_archive(from.io(), archive, fill); !written) return std::unexpected(written.error());
   return result;
@@ -107,30 +124,12 @@ std::expected<TransferResult, std::string> pack_entries(Cache& from, const std::
 std::expected<TransferResult, std::string> push_entries(Cache& from, RemoteStore& to,
                                                         const std::vector<std::string>& targets) {
   TransferResult result;
-  std::string problem;
-  std::set<std::pair<std::string, std::string>> seen;
-  const bool whole = from.visit([&](const Visited& visited) {
-    if (!problem.empty()) return;
-    if (visited.entry == nullptr) {
-      ++result.damaged;
-      return;
-    }
-    const Entry& entry = *visited.entry;
-    if (!wanted(targets, entry.target_id)) return;
-    if (!seen.emplace(visited.key_hex, visited.target_id).second) {
-      ++result.present;
-      return;
-    }
-    const auto kept = to.keep(digest_of(entry.key_text), entry.target_id, visited.file);
-    if (!kept) {
-      problem = kept.error().what;
-      return;
-    }
-    ++result.copied;
-    result.bytes += visited.file_bytes;
+  auto done = each_once(from, targets, result, [&](const Visited& visited) -> Done {
+    const auto kept = to.keep(digest_of(visited.entry->key_text), visited.entry->target_id, visited.file);
+    if (!kept) return std::unexpected(kept.error().what);
+    return {};
   });
-  if (!problem.empty()) return std::unexpected(std::move(problem));
-  if (!whole) return not_read_to_its_end();
+  if (!done) return std::unexpected(std::move(done.error()));
   return result;
 }
 
@@ -148,29 +147,21 @@ std::expected<TransferResult, std::string> pull_entries(RemoteStore& from, Cache
   if (!listed) return std::unexpected(listed.error().what);
   TransferResult result;
   for (const Name& name : names) {
+    if (to.has(name.digest, name.target_id)) {
+      ++result.present;
+      continue;
+    }
     const auto bytes = from.fetch(name.digest, name.target_id);
     if (!bytes) {
       if (bytes.error().problem == RemoteProblem::fault) return std::unexpected(bytes.error().what);
       result.damaged += bytes.error().problem == RemoteProblem::damaged ? 1 : 0;  // or gone since it was listed
       continue;
     }
-    const auto entry = parse(*bytes);
-    if (!entry || entry->target_id != name.target_id || digest_of(entry->key_text) != name.digest) {
-      ++result.damaged;
-      continue;
-    }
-    const Key key(entry->key_text, entry->target_id);
-    if (to.lookup(key)) {
-      ++result.present;
-      continue;
-    }
-    const auto published = to.publish(key, {.kernels = entry->kernels, .code_object = entry->code_object});
-    if (published.published) {
-      ++result.copied;
-      result.bytes += bytes->size();
+    const auto entry = parse_entry_named(name.digest, name.target_id, *bytes);
+    if (entry) {
+      copy_one(to, *entry, bytes->size(), result);
     } else {
-      ++result.failed;
-      if (result.first_failure.empty()) result.first_failure = published.reason;
+      ++result.damaged;
     }
   }
   return result;

@@ -9,30 +9,31 @@ namespace wavejit::cache {
 
 namespace {
 
-using Visit = std::function<void(const Visited&)>;
+using Visit = std::function<bool(const Visited&)>;
 
 // Verifies what was read under a name and tells it.
-void tell_entry(Visited& visited, const FileBytes& bytes, const Digest& digest, const Visit& visit) {
+bool tell_entry(Visited& visited, const FileBytes& bytes, const Digest& digest, const Visit& visit) {
   visited.file_bytes = bytes.size;
   visited.modified_unix_seconds = bytes.status.modified_unix_nanoseconds / nanoseconds_per_second;
-  const auto entry = parse(bytes.view());
-  std::string damage;
+  const auto entry = parse_entry_named(digest, std::string(visited.target_id), bytes.view());
   if (!entry) {
-    damage = entry.error();
-  } else if (digest_of(entry->key_text) != digest) {
-    damage = "its name is not the SHA-256 of its key text";
-  } else if (!visited.target_id.empty() && entry->target_id != visited.target_id) {
-    damage = "it is for another target than its folder's";
-  } else {
-    visited.entry = &*entry;
-    visited.target_id = entry->target_id;
-    visited.file = bytes.view();
+    visited.damage = entry.error();
+    return visit(visited);
   }
-  visited.damage = damage;
-  visit(visited);
+  visited.entry = &*entry;
+  visited.target_id = entry->target_id;
+  visited.file = bytes.view();
+  return visit(visited);
 }
 
-bool visit_folder(IoInterface& io, const Layer& layer, const Visit& visit) {
+// How a layer's visit ended.
+struct Walk {
+  bool complete = true;
+  bool go_on = true;  // visit() wants more
+};
+
+Walk visit_folder(IoInterface& io, const Layer& layer, const Visit& visit) {
+  bool go_on = true;
   const std::size_t failures = walk_shelves(
       io, layer.root,
       [&](const std::string& target, const std::string& shelf, const std::string& folder, const std::string& name) {
@@ -47,17 +48,17 @@ bool visit_folder(IoInterface& io, const Layer& layer, const Visit& visit) {
         visited.target_id = target;
         const auto bytes = read_entry_file(io, path);
         if (bytes) {
-          tell_entry(visited, *bytes, *digest, visit);
+          go_on = tell_entry(visited, *bytes, *digest, visit);
         } else if (bytes.error().problem != ReadProblem::absent) {
           visited.damage = bytes.error().what;
-          visit(visited);
+          go_on = visit(visited);
         }
-        return true;
+        return go_on;
       });
-  return failures == 0;
+  return {.complete = failures == 0, .go_on = go_on};
 }
 
-void visit_archive(const ArchiveReader& archive, const Layer& layer, const Visit& visit) {
+Walk visit_archive(const ArchiveReader& archive, const Layer& layer, const Visit& visit) {
   for (const ArchiveRecord& record : archive.records()) {
     const std::string hex = record.digest.hex();
     const std::string path = layer.root + "#" + hex;
@@ -66,38 +67,43 @@ void visit_archive(const ArchiveReader& archive, const Layer& layer, const Visit
     visited.layer = layer.name;
     visited.key_hex = hex;
     const auto bytes = archive.read(record);
-    if (bytes) {
-      tell_entry(visited, *bytes, record.digest, visit);
-    } else {
-      visited.damage = bytes.error().what;
-      visit(visited);
-    }
+    if (!bytes) visited.damage = bytes.error().what;
+    if (!(bytes ? tell_entry(visited, *bytes, record.digest, visit) : visit(visited))) return {.go_on = false};
   }
+  return {};
+}
+
+// An archive that cannot be used is a damage of its own; a folder that is not there yet is an empty layer.
+Walk visit_unusable(const LayerMiss& miss, const Layer& layer, const Visit& visit) {
+  if (miss.problem == ReadProblem::absent) return {};
+  Visited visited;
+  visited.path = layer.root;
+  visited.layer = layer.name;
+  visited.damage = miss.what.empty() ? std::string_view("it cannot be used as a layer") : miss.what;
+  return {.complete = miss.problem != ReadProblem::fault, .go_on = visit(visited)};
 }
 
 }  // namespace
 
-bool Cache::visit(const Visit& visit) noexcept {
+bool Cache::visit(const std::function<void(const Visited&)>& visit) noexcept {
+  return visit_while([&](const Visited& visited) {
+    visit(visited);
+    return true;
+  });
+}
+
+bool Cache::visit_while(const Visit& visit) noexcept {
   if (options_.mode == Mode::off) return true;
   bool complete = true;
   try {
     for (const auto& layer : open_layers_) {
       const auto archive = layer->archive();
-      if (!archive) {
-        // A folder that is not there yet is an empty layer; an archive that cannot be used is a damage of its own.
-        if (archive.error().problem == ReadProblem::absent) continue;
-        Visited visited;
-        visited.path = layer->description().root;
-        visited.layer = layer->description().name;
-        const std::string damage = archive.error().what.empty() ? "it cannot be used as a layer" : archive.error().what;
-        visited.damage = damage;
-        visit(visited);
-        complete = complete && archive.error().problem != ReadProblem::fault;
-      } else if (*archive == nullptr) {
-        complete = visit_folder(*io_, layer->description(), visit) && complete;
-      } else {
-        visit_archive(**archive, layer->description(), visit);
-      }
+      const Layer& description = layer->description();
+      const Walk walk = !archive              ? visit_unusable(archive.error(), description, visit)
+                        : *archive == nullptr ? visit_folder(*io_, description, visit)
+                                              : visit_archive(**archive, description, visit);
+      complete = complete && walk.complete;
+      if (!walk.go_on) break;
     }
   } catch (const std::exception&) {
     return false;

@@ -311,6 +311,46 @@ TEST_F(RemoteLayerTest, TheEndOfACacheIsBoundedWhateverTheServerDoes) {
   }
 }
 
+// What the end had no time for is dropped; that says nothing about the server.
+TEST_F(RemoteLayerTest, AnEndInTheMiddleOfADeliveryIsNoOutage) {
+  store_->writing = Way::stuck;
+  Counters counters;
+  std::atomic<int> told{0};
+  RemoteOptions remote = options().remote;
+  remote.farewell_nanoseconds = 20 * nanoseconds_per_millisecond;
+  {
+    RemoteLayer layer(posix_io(), remote, counters, [&](RemoteNews, const std::string&) { ++told; });
+    for (int i = 0; i < 3; ++i) layer.keep_later(sample_key().digest(), "gfx950", entry_of(sample_key()));
+    for (int i = 0; i < 2000 && store_->keeps == 0; ++i) std::this_thread::sleep_for(1ms);
+    ASSERT_EQ(store_->keeps, 1);
+  }
+  EXPECT_EQ(told, 0);
+  EXPECT_EQ(counters.remote_publish_failures, 0U);
+  EXPECT_EQ(counters.remote_dropped, 3U);
+  EXPECT_EQ(counters.remote_publishes, 3U);
+}
+
+TEST_F(RemoteLayerTest, AnEndInTheMiddleOfAProbeIsNoOutage) {
+  store_->reading = Way::garbage;
+  Counters counters;
+  std::atomic<int> outages{0};
+  RemoteOptions remote = options().remote;
+  remote.farewell_nanoseconds = 20 * nanoseconds_per_millisecond;
+  {
+    RemoteLayer layer(posix_io(), remote, counters,
+                      [&](RemoteNews news, const std::string&) { outages += news == RemoteNews::outage ? 1 : 0; });
+    const auto look = [&] { return layer.fetch(sample_key().digest(), "gfx950", [](auto) { return std::nullopt; }); };
+    EXPECT_FALSE(look());
+    store_->reading = Way::stuck;
+    for (int i = 0; i < 2000 && store_->asks == 0; ++i) {
+      EXPECT_FALSE(look());
+      std::this_thread::sleep_for(1ms);
+    }
+    ASSERT_EQ(store_->asks, 1);
+  }
+  EXPECT_EQ(outages, 0);
+}
+
 TEST_F(RemoteLayerTest, NothingIsWrittenInReadOnlyModeAndNothingAskedWhenOff) {
   store_->put(sample_key(), entry_of(sample_key()));
   MemoryLayer memory(1 << 20);
@@ -396,8 +436,35 @@ TEST_F(RemoteLayerTest, EntriesArePushedAndPulled) {
   EXPECT_EQ(pulled->present, 1U);
   EXPECT_EQ(pulled->damaged, 1U);
   EXPECT_EQ(files_below(scratch_ / "to").entries.size(), 5U);
+  const int fetches = store_->fetches;
+  EXPECT_EQ(fetches, 6 - 1) << "one was there";
+  const auto again = pull_entries(*store_, to, {});
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->present, 5U);
+  EXPECT_EQ(store_->fetches, fetches + 1) << "what is there is not transferred, only the lie";
+  // One that was damaged on disk is.
+  write_bytes(path_of(scratch_ / "to", sample_key("1")), sample_code(100));
+  EXPECT_EQ(pull_entries(*store_, to, {})->copied, 1U);
+  EXPECT_TRUE(to.lookup(sample_key("1")));
   store_->writing = Way::down;
   EXPECT_THAT(push_entries(from, *store_, {}).error(), HasSubstr("nobody answers"));
+}
+
+TEST_F(RemoteLayerTest, APushThatFailsReadsNoFurther) {
+  class CountingOpens : public PassingIo {
+   public:
+    IoResult<int> open(const std::string& path, int flags, std::uint32_t mode) override {
+      opens += path.ends_with(entry_suffix) ? 1 : 0;
+      return PassingIo::open(path, flags, mode);
+    }
+    int opens = 0;
+  } io;
+  Cache from = open_cache(scratch_ / "from", Mode::read_write, &io);
+  for (int i = 0; i < 5; ++i) publish(from, sample_key(std::to_string(i)));
+  store_->writing = Way::down;
+  io.opens = 0;
+  EXPECT_FALSE(push_entries(from, *store_, {}));
+  EXPECT_EQ(io.opens, 1);
 }
 
 // A child has neither the thread nor the right to the connections: there the layer is off, and ends without a wait.
