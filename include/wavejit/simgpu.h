@@ -123,7 +123,8 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_set_clock(uint32_t workgroups);
 
 /* What the clock found out since the last call, one JSON object for each launch and line: `kernel`, `target`, `cycles`
  * of the whole launch, `matrix_busy` and `steady_matrix_busy` (0 to 1), `occupancy`, what waves waited for in total, by
- * instruction and by cluster; or `refused` with the reason. Copied and forgotten as wavejit_simgpu_take_reports does.
+ * instruction and by cluster, how busy each unit was, registers and kinds of instructions, and where the launch stands
+ * under the roofs of matrix pipes and memory; or `refused` with the reason. Copied and forgotten as wavejit_simgpu_take_reports does.
  */
 WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_cycles(char* text, size_t capacity);
 
@@ -131,9 +132,9 @@ WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_cycles(char* text, size_t capacity
  * timeline; 0 (the default): none. */
 WAVEJIT_SIMGPU_API void wavejit_simgpu_set_timeline(uint64_t cycles);
 
-/* The timeline of the last launch that was timed, as Chrome's trace format (JSON), which Perfetto reads too: a process
- * for each SIMD, a track for each wave and one for the matrix pipe; one cycle stands as one microsecond. Copied and
- * forgotten as wavejit_simgpu_take_reports does. */
+/* The timeline of the longest launch that was timed since the last call, as Chrome's trace format (JSON), which
+ * Perfetto reads too: a process for each SIMD, a track for each wave and one for the matrix pipe; one cycle stands as
+ * one microsecond. Copied and forgotten as wavejit_simgpu_take_reports does. */
 WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_timeline(char* text, size_t capacity);
 
 #ifdef __cplusplus

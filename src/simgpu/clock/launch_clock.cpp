@@ -34,15 +34,20 @@ uint64_t ClockLog::timeline() const {
   return timeline_;
 }
 
-void ClockLog::set_trace(std::string json) {
+void ClockLog::offer_trace(uint64_t cycles, const std::function<std::string()>& make) {
   const std::scoped_lock lock(mutex_);
-  trace_ = std::move(json);
+  if (cycles < trace_cycles_) return;
+  trace_cycles_ = cycles;
+  trace_ = make();
 }
 
 std::string ClockLog::take_trace(size_t capacity) {
   const std::scoped_lock lock(mutex_);
   std::string text = trace_;
-  if (text.size() < capacity) trace_.clear();
+  if (text.size() < capacity) {
+    trace_.clear();
+    trace_cycles_ = 0;
+  }
   return text;
 }
 
@@ -96,8 +101,10 @@ void LaunchClock::finish() {
   shape.lds_bytes = launch_->lds_bytes;
   const uint64_t timeline = ClockLog::instance().timeline();
   const auto grid = time_grid(program, shape, recorder_->traces(), timeline);
-  if (grid && timeline != 0) ClockLog::instance().set_trace(chrome_trace(kernel, grid->units.front(), program));
-  ClockLog::instance().add(grid ? grid_json(kernel, shape, *grid, program)
+  if (grid && timeline != 0) {
+    ClockLog::instance().offer_trace(grid->cycles, [&] { return chrome_trace(kernel, grid->units.front(), program); });
+  }
+  ClockLog::instance().add(grid ? grid_json(launch_->kernel->info(), shape, *grid, program)
                                 : refusal_json(kernel, *launch_->target, grid.error()));
 }
 

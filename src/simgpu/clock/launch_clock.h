@@ -2,6 +2,7 @@
 // Keeping time of launches of this process: how many workgroups of each are sampled, and what came out.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -29,8 +30,9 @@ class ClockLog {
   void add(std::string json);
   /// All results, one JSON object a line; forgotten unless they do not fit into `capacity` − 1 characters.
   std::string take(size_t capacity);
-  void set_trace(std::string json);
-  /// The timeline of the last launch that was timed, forgotten likewise.
+  /// Keeps what `make` makes if no longer launch has a timeline here.
+  void offer_trace(uint64_t cycles, const std::function<std::string()>& make);
+  /// The timeline of the longest launch that was timed, forgotten likewise.
   std::string take_trace(size_t capacity);
 
  private:
@@ -38,6 +40,7 @@ class ClockLog {
   uint32_t sample_ = 0;
   uint64_t timeline_ = 0;
   std::string trace_;
+  uint64_t trace_cycles_ = 0;  ///< of its launch
   std::vector<std::string> results_;
 };
 

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "simgpu/clock/roofline.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu::clock {
@@ -75,6 +76,66 @@ Json clusters_json(const std::vector<StepCount>& steps, const Program& program) 
   return json;
 }
 
+// Cycles in which the address unit of vector memory worked.
+uint64_t address_busy(const std::vector<StepCount>& steps, const Program& program) {
+  uint64_t cycles = 0;
+  for (size_t i = 0; i < steps.size(); ++i)
+    cycles += steps[i].issued * static_cast<uint64_t>(program.steps()[i].address_cycles);
+  return cycles;
+}
+
+// Cycles in which the SIMDs issued scalar instructions.
+uint64_t scalar_busy(const std::vector<StepCount>& steps, const Program& program) {
+  uint64_t issued = 0;
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (program.steps()[i].unit == Unit::scalar) issued += steps[i].issued;
+  return issued * static_cast<uint64_t>(program.timing().wave.look.cycles());
+}
+
+// By kind: how many stand in the code, and how many waves of the sample issued.
+Json mix_json(const std::vector<StepCount>& steps, const Program& program) {
+  Json json = Json::object();
+  for (size_t i = 0; i < steps.size(); ++i) {
+    Json& kind = json[std::string(to_text(program.steps()[i].kind))];
+    if (kind.is_null()) kind = {{"static", 0}, {"issued", 0}};
+    kind["static"] = kind["static"].get<uint64_t>() + 1;
+    kind["issued"] = kind["issued"].get<uint64_t>() + steps[i].issued;
+  }
+  return json;
+}
+
+// Of all functions that ran: what a compiler's own report would say.
+Json static_json(const KernelInfo& kernel, const Program& program) {
+  std::set<const Function*> functions;
+  uint64_t code_bytes = 0;
+  for (const Step& step : program.steps())
+    if (functions.insert(step.instruction->function).second) code_bytes += step.instruction->function->bytes;
+  return {{"vgprs", kernel.vgprs},
+          {"agprs", kernel.agprs},
+          {"sgprs", kernel.sgprs},
+          {"private_bytes", kernel.private_bytes},
+          {"kernarg_bytes", kernel.kernarg_bytes},
+          {"code_bytes", code_bytes},
+          {"instructions", program.steps().size()}};
+}
+
+// Part of the matrix pipes' cycles that were busy, by time, in at most so many pieces.
+Json matrix_over_time_json(const ComputeUnitResult& unit) {
+  constexpr uint64_t most = 240;
+  const uint64_t all = (unit.cycles + ComputeUnitResult::bucket_cycles - 1) / ComputeUnitResult::bucket_cycles;
+  const uint64_t together = std::max<uint64_t>((all + most - 1) / most, 1);
+  Json busy = Json::array();
+  for (uint64_t first = 0; first < all; first += together) {
+    uint64_t cycles = 0;
+    for (uint64_t i = first; i < std::min<uint64_t>(first + together, unit.matrix_buckets.size()); ++i)
+      cycles += unit.matrix_buckets[i];
+    const uint64_t length = std::min(unit.cycles, (first + together) * ComputeUnitResult::bucket_cycles) -
+                            (first * ComputeUnitResult::bucket_cycles);
+    busy.push_back(static_cast<double>(cycles) / static_cast<double>(length * unit.simds.size()));
+  }
+  return {{"cycles", together * ComputeUnitResult::bucket_cycles}, {"busy", busy}};
+}
+
 }  // namespace
 
 std::vector<Cluster> clusters_of(const Program& program) {
@@ -99,7 +160,7 @@ std::string refusal_json(const std::string& kernel, const targets::Target& targe
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string grid_json(const std::string& kernel, const GridShape& shape, const GridResult& grid,
+std::string grid_json(const KernelInfo& kernel, const GridShape& shape, const GridResult& grid,
                       const Program& program) {
   CyclesByCause waited{};
   CyclesByCause idle{};
@@ -137,13 +198,14 @@ std::string grid_json(const std::string& kernel, const GridShape& shape, const G
     sample.push_back({{"workgroup", time.workgroup}, {"cycles", time.cycles}});
   const std::vector<StepCount> steps = steps_of(grid, program.steps().size());
   const Json json = {
-      {"kernel", kernel},
+      {"kernel", kernel.name},
       {"target", program.target().id},
       {"predicted", true},  // never measured
       {"grid", shape.workgroups},
       {"waves_of_workgroup", shape.waves},
       {"vgprs", shape.vgprs},
       {"lds_bytes", shape.lds_bytes},
+      {"static", static_json(kernel, program)},
       {"occupancy",
        {{"workgroups", grid.occupancy.workgroups}, {"limited_by", grid.occupancy.limit}, {"resident", grid.resident}}},
       {"cycles", grid.cycles},
@@ -161,6 +223,8 @@ std::string grid_json(const std::string& kernel, const GridShape& shape, const G
         {"idle", by_cause(idle)},
         {"lds_busy", lds_busy},
         {"lds_lost", lds_lost},
+        {"address_busy", address_busy(steps, program)},
+        {"scalar_busy", scalar_busy(steps, program)},
         {"simds", program.target().simds_per_compute_unit}}},
       {"waves", {{"cycles", wave_cycles}, {"issued", issued}, {"waited", by_cause(waited)}}},
       {"memory",
@@ -169,6 +233,9 @@ std::string grid_json(const std::string& kernel, const GridShape& shape, const G
         {"l2_hits", memory.l2_hits},
         {"last_level_hits", memory.mall_hits},
         {"memory", memory.memory}}},
+      {"roofline", roofline_json(grid, steps, program)},
+      {"matrix_over_time", matrix_over_time_json(grid.units.front())},
+      {"mix", mix_json(steps, program)},
       {"instructions", instructions_json(steps, program)},
       {"clusters", clusters_json(steps, program)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -16,7 +16,7 @@ struct Cluster {
 };
 [[nodiscard]] std::vector<Cluster> clusters_of(const Program& program);
 
-[[nodiscard]] std::string grid_json(const std::string& kernel, const GridShape& shape, const GridResult& grid,
+[[nodiscard]] std::string grid_json(const KernelInfo& kernel, const GridShape& shape, const GridResult& grid,
                                     const Program& program);
 /// For a launch that could not be timed.
 [[nodiscard]] std::string refusal_json(const std::string& kernel, const targets::Target& target,

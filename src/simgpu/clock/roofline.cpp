@@ -1,0 +1,110 @@
+#include "simgpu/clock/roofline.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "targets/targets.h"
+
+namespace wavejit::simgpu::clock {
+namespace {
+
+using Json = nlohmann::json;
+
+// "32x32x16" as its product.
+std::optional<uint64_t> product_of(std::string_view word) {
+  uint64_t product = 1;
+  unsigned factors = 0;
+  const char* at = word.data();
+  const char* const end = at + word.size();
+  while (true) {
+    uint64_t factor = 0;
+    const auto [stop, error] = std::from_chars(at, end, factor);
+    if (error != std::errc()) return std::nullopt;
+    product *= factor;
+    ++factors;
+    if (stop == end) break;
+    if (*stop != 'x') return std::nullopt;
+    at = stop + 1;
+  }
+  return factors == 3 ? std::optional(product) : std::nullopt;
+}
+
+// "16b" as 16.
+std::optional<uint64_t> blocks_of(std::string_view word) {
+  uint64_t blocks = 0;
+  const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), blocks);
+  return error == std::errc() && stop + 1 == word.data() + word.size() && *stop == 'b' ? std::optional(blocks)
+                                                                                       : std::nullopt;
+}
+
+Json level_json(std::string_view name, uint64_t lines, double rate, const timing::Figure& figure,
+                const timing::Timing& timing) {
+  return {{"name", name},
+          {"bytes", static_cast<double>(lines) * timing.memory.line.value},
+          {"bytes_a_cycle", rate},
+          {"grade", timing::to_text(figure.grade)},
+          {"source", figure.source}};
+}
+
+}  // namespace
+
+uint64_t matrix_operations(std::string_view mnemonic) {
+  uint64_t product = 0;
+  uint64_t blocks = 1;
+  while (!mnemonic.empty()) {
+    const size_t end = std::min(mnemonic.find('_'), mnemonic.size());
+    const std::string_view word = mnemonic.substr(0, end);
+    if (const auto shape = product_of(word)) product = *shape;
+    if (const auto count = blocks_of(word)) blocks = *count;
+    mnemonic.remove_prefix(std::min(end + 1, mnemonic.size()));
+  }
+  return 2 * product * blocks;
+}
+
+Json roofline_json(const GridResult& grid, std::span<const StepCount> steps, const Program& program) {
+  const timing::Timing& timing = program.timing();
+  const targets::Target& target = program.target();
+  double operations = 0;
+  double pipe_cycles = 0;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const Step& step = program.steps()[i];
+    if (step.kind != Kind::matrix) continue;
+    const auto issued = static_cast<double>(steps[i].issued);
+    operations += issued * static_cast<double>(matrix_operations(step.instruction->mnemonic));
+    pipe_cycles += issued * step.pipe_cycles;
+  }
+  uint64_t cycles = 0;
+  MemoryCounts memory;
+  for (const ComputeUnitResult& unit : grid.units) {
+    cycles += unit.cycles;
+    memory.lines += unit.memory.lines;
+    memory.l1_hits += unit.memory.l1_hits;
+    memory.mall_hits += unit.memory.mall_hits;
+    memory.memory += unit.memory.memory;
+  }
+  // What a compute unit gets when all that have work want the same.
+  const auto units = static_cast<double>(std::min<uint64_t>(grid.workgroups, target.compute_units));
+  const double units_of_die = std::max(1.0, units / target.xcds);
+  const timing::MemoryRules& rules = timing.memory;
+  Json json = {
+      {"operations", operations},
+      {"cycles", cycles},
+      {"levels",
+       {level_json("L1", memory.lines, rules.l1_rate.value, rules.l1_rate, timing),
+        level_json("L2", memory.lines - memory.l1_hits, rules.l2_rate.value / units_of_die, rules.l2_rate, timing),
+        level_json("last level cache", memory.mall_hits + memory.memory, rules.mall_rate.value / units, rules.mall_rate,
+                   timing),
+        level_json("memory", memory.memory, rules.memory_rate.value / units, rules.memory_rate, timing)}}};
+  if (pipe_cycles > 0) {
+    json["pipe"] = {{"operations_a_cycle", operations / pipe_cycles * target.simds_per_compute_unit},
+                    {"grade", timing::to_text(timing.wave.pass.grade)},
+                    {"source", timing.wave.pass.source}};
+  }
+  return json;
+}
+
+}  // namespace wavejit::simgpu::clock
