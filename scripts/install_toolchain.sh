@@ -22,6 +22,9 @@ required=(
   libgtest-dev libgmock-dev libbenchmark-dev
   # tests and the demo
   python3 python3-numpy strace file valkey-server
+  # the page of wavejit profile in a browser: the smallest one that draws and dumps a page without a screen (98 MB with
+  # what it needs; chromium is 130, and firefox, 83, cannot print the page that its scripts made)
+  chromium-headless-shell fonts-dejavu-core
   # ./dev bench peers: Triton in an environment of its own
   python3-venv python3-pip
 )

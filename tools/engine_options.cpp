@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 #include <vector>
@@ -34,6 +35,21 @@ CLI::Option* limit_count(CLI::Option* option, int most) {
     return fmt::format("'{}' is not accepted; 0 to {} are", given, most);
   });
 }
+
+struct EngineOptions::Settable {
+  std::string_view name;
+  std::string EngineOptions::* member;
+};
+const std::array<EngineOptions::Settable, 9> EngineOptions::settable = {
+    {{"device", &EngineOptions::device_},
+     {"pipeline", &EngineOptions::pipeline_},
+     {"stagger", &EngineOptions::stagger_},
+     {"setprio", &EngineOptions::setprio_},
+     {"lazy-rescale", &EngineOptions::lazy_rescale_},
+     {"xcd-swizzle", &EngineOptions::xcd_swizzle_},
+     {"kv-splits", &EngineOptions::kv_splits_},
+     {"o-store", &EngineOptions::output_store_},
+     {"lowering", &EngineOptions::lowering_}}};
 
 void EngineOptions::add_device(CLI::App& command) {
   command
@@ -108,6 +124,20 @@ void EngineOptions::add_compiler(CLI::App& command, bool with_pipeline) {
 void EngineOptions::add_log_level(CLI::App& command) {
   add_choice(command, "--log-level", log_level_, {"off", "error", "warning", "info", "debug"},
              "what the library logs to stderr (default: $WAVEJIT_LOG_LEVEL, then warning)");
+}
+
+bool EngineOptions::set(std::string_view name, std::string value) {
+  const auto found = std::ranges::find(settable, name, &Settable::name);
+  if (found == settable.end()) return false;
+  this->*found->member = std::move(value);
+  return true;
+}
+
+std::vector<std::string_view> EngineOptions::settable_names() {
+  std::vector<std::string_view> names;
+  names.reserve(settable.size());
+  for (const Settable& each : settable) names.push_back(each.name);
+  return names;
 }
 
 wavejit_engine_options EngineOptions::options() const {

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/exit_code.h"
@@ -22,10 +24,18 @@ class EngineOptions {
   void add_compiler(CLI::App& command, bool with_pipeline = true);
   void add_log_level(CLI::App& command);
 
+  // Sets one by its name without dashes in front ("stagger"), as if it stood on the command line; the library judges
+  // the value. False for a name that is none of settable_names().
+  bool set(std::string_view name, std::string value);
+  static std::vector<std::string_view> settable_names();
+
   // Points into this object.
   wavejit_engine_options options() const;
 
  private:
+  struct Settable;
+  static const std::array<Settable, 9> settable;
+
   std::string device_;
   std::string cache_directory_;
   std::string cache_mode_;

@@ -80,6 +80,8 @@ int run(int argument_count, char** arguments) {
   add_explain(program, chosen);
   add_prebuild(program, chosen);
   add_sweep(program, chosen);
+  add_profile(program, chosen);
+  add_compare(program, chosen);
   add_cache(program, chosen);
   add_supported(program, chosen);
   add_version(program, chosen);

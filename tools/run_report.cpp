@@ -5,9 +5,8 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "tools/cycles_report.h"
+#include "tools/profile/launch_text.h"
 
 namespace wavejit::tools {
 
@@ -94,7 +93,8 @@ std::string to_text(const RunReport& report) {
   for (const std::string& note : report.notes) line("note", note);
   if (report.output_accuracy) line("error", accuracy_text(*report.output_accuracy));
   if (report.lse_accuracy) line("lse", accuracy_text(*report.lse_accuracy));
-  text += cycles_text(report.cycles);
+  for (const nlohmann::json& launch : launches_of(report.cycles)) text += launch_text(launch, Detail::brief);
+  if (!report.cycles.empty()) line("trust", model_error_text());
   for (const std::string& written : report.written) line("wrote", written);
   return text;
 }
@@ -124,9 +124,7 @@ std::string to_json(const RunReport& report) {
                        {"identical", report.repeats_identical}};
   }
   if (!report.cycles.empty()) {
-    std::istringstream lines(report.cycles);
-    json["predicted_cycles"] = nlohmann::json::array();
-    for (std::string line; std::getline(lines, line);) json["predicted_cycles"].push_back(nlohmann::json::parse(line));
+    json["predicted_cycles"] = launches_of(report.cycles);
   }
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

@@ -14,6 +14,8 @@ using Chosen = std::function<Result<ExitCode>()>;
 void add_run(CLI::App& program, Chosen& chosen);
 void add_explain(CLI::App& program, Chosen& chosen);
 void add_prebuild(CLI::App& program, Chosen& chosen);
+void add_profile(CLI::App& program, Chosen& chosen);
+void add_compare(CLI::App& program, Chosen& chosen);
 void add_sweep(CLI::App& program, Chosen& chosen);
 void add_cache(CLI::App& program, Chosen& chosen);
 void add_cache_transfer(CLI::App& cache, Chosen& chosen);  // of add_cache: gc, pack, unpack, import, export

@@ -8,6 +8,7 @@ std::optional<SimulatedGpu> SimulatedGpu::resident() {
   void* library = ::dlopen("libwavejit_simgpu.so", RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) return std::nullopt;
   SimulatedGpu gpu;
+  gpu.library_ = library;
   const auto find = [library](auto& function, const char* name) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
     return function != nullptr;
@@ -23,6 +24,8 @@ std::optional<SimulatedGpu> SimulatedGpu::resident() {
   if (!whole) return std::nullopt;
   return gpu;
 }
+
+void* SimulatedGpu::symbol(const char* name) const { return ::dlsym(library_, name); }
 
 wavejit_simgpu_settings SimulatedGpu::settings() const {
   wavejit_simgpu_settings settings{};

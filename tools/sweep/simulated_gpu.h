@@ -15,6 +15,12 @@ class SimulatedGpu {
   // After an engine has been made.
   static std::optional<SimulatedGpu> resident();
 
+  // Another function that the library exports, HIP's among them; null if it has none of this name.
+  template <typename Function>
+  Function find(const char* name) const {
+    return reinterpret_cast<Function>(symbol(name));
+  }
+
   wavejit_simgpu_settings settings() const;
   void set(const wavejit_simgpu_settings& settings) const;
   wavejit_simgpu_counters counters() const;
@@ -30,6 +36,9 @@ class SimulatedGpu {
   std::string take_timeline() const;
 
  private:
+  void* symbol(const char* name) const;
+
+  void* library_ = nullptr;
   decltype(&wavejit_simgpu_get_settings) get_settings_ = nullptr;
   decltype(&wavejit_simgpu_set_settings) set_settings_ = nullptr;
   decltype(&wavejit_simgpu_get_counters) get_counters_ = nullptr;

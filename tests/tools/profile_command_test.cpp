@@ -1,0 +1,180 @@
+// `wavejit profile` and `wavejit compare` as a user starts them: problems of our own and a kernel assembled here.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "assembled.h"
+#include "tests/tools/tool_test_support.h"
+
+namespace wavejit::tools {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+constexpr const char* small = "attention_forward bf16 b1 q256 k512 h1 d128";
+// 256 workgroups of which the clock looks at eight.
+constexpr const char* large = "attention_forward fp16 b2 q2048 k512 h16 d64";
+
+class ProfileCommandTest : public ::testing::Test {
+ protected:
+  Outcome run(const std::vector<std::string>& arguments) {
+    std::vector<std::string> all = arguments;
+    all.insert(all.end(), {"--cache-dir", scratch_ / "cache"});
+    return run_program(scratch_, all);
+  }
+  Json json(std::vector<std::string> arguments) {
+    arguments.emplace_back("--json");
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return Json::parse(outcome.out, nullptr, false);
+  }
+  void refused(const std::vector<std::string>& arguments, int code, const std::string& says) {
+    const Outcome outcome = run(arguments);
+    expect_one_line_error(outcome, code);
+    EXPECT_THAT(outcome.err, HasSubstr(says));
+  }
+  // What lies in the folder of outputs: half a file would be here, under whatever name.
+  std::vector<std::string> outputs() {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(out_)) names.push_back(entry.path().filename());
+    return names;
+  }
+  // A kernel of somebody else: each lane adds its argument `count` times, with a matrix instruction in between.
+  std::string code_object(const std::string& name, int matrix_instructions) {
+    simgpu::testing::KernelSource source;
+    source.kernarg_bytes = 12;
+    source.arguments =
+        "      - {.offset: 0, .size: 8, .value_kind: global_buffer}\n"
+        "      - {.offset: 8, .size: 4, .value_kind: by_value}\n";
+    source.body = "s_load_dwordx2 s[8:9], s[0:1], 0x0\ns_load_dword s10, s[0:1], 0x8\ns_waitcnt lgkmcnt(0)\n";
+    source.body += "v_mov_b32 v1, 0\nv_mov_b32 v2, 0\nv_mov_b32 v3, 0\n";
+    for (int i = 0; i < 4; ++i) source.body += "v_mov_b32 v" + std::to_string(4 + i) + ", 0\n";
+    for (int i = 0; i < matrix_instructions; ++i)
+      source.body += "v_mfma_f32_16x16x16_f16 v[4:7], v[2:3], v[2:3], v[4:7]\n";
+    source.body +=
+        "s_nop 7\ns_nop 7\nv_add_u32 v1, s10, v1\nv_lshlrev_b32 v8, 2, v0\nglobal_store_dword v8, v1, s[8:9]\n";
+    const std::vector<std::byte> bytes = simgpu::testing::assemble(source);
+    write_text(scratch_ / name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    return scratch_ / name;
+  }
+
+  void SetUp() override { std::filesystem::create_directory(out_); }
+  ScratchDirectory scratch_;
+  std::string out_ = scratch_ / "out";
+};
+
+TEST_F(ProfileCommandTest, TellsWhereTimeGoes) {
+  const Json told = json({"profile", large, "--device", "sim:gfx942"});
+  EXPECT_EQ(told.at("target"), "gfx942");
+  EXPECT_EQ(told.at("workgroups").at("run"), 8);
+  EXPECT_EQ(told.at("workgroups").at("of"), 512);
+  EXPECT_THAT(told.at("kernel_spec").get<std::string>(), HasSubstr("d64"));
+  ASSERT_EQ(told.at("launches").size(), 1U);
+  const Json& launch = told["launches"][0];
+  EXPECT_EQ(told.at("predicted_cycles"), launch.at("cycles"));
+  EXPECT_GT(launch.at("cycles").get<int>(), 1000);
+  // 2·q·k·d multiplications and additions for each of two products, of two of the sampled workgroups in four units.
+  const Json& roof = launch.at("roofline");
+  EXPECT_GT(roof.at("operations").get<double>(), 0);
+  EXPECT_LT(roof["operations"].get<double>() / roof.at("cycles").get<double>(),
+            roof.at("pipe").at("operations_a_cycle").get<double>());
+  EXPECT_EQ(roof.at("pipe")["operations_a_cycle"], 2048);  // 32x32x8: 16,384 in 32 cycles, four SIMDs
+  EXPECT_EQ(roof.at("levels").size(), 4U);
+  EXPECT_GT(launch.at("mix").at("matrix").at("static").get<int>(), 0);
+  EXPECT_EQ(launch.at("static").at("private_bytes"), 0);
+  EXPECT_GT(told.at("model_error").at("too_high_percent").get<double>(), 0);
+
+  const Outcome text = run({"profile", large, "--device", "sim:gfx942"});
+  EXPECT_THAT(text.out, AllOf(HasSubstr("8 of 512 workgroups; the results of the others were not computed"),
+                              HasSubstr("predicted, not measured"), HasSubstr("vector port"), HasSubstr("clusters")));
+}
+
+TEST_F(ProfileCommandTest, EveryLaunchOfSplitKeysIsTimed) {
+  const std::string timeline = out_ + "/t.json";
+  const Json told = json({"profile", "attention_forward bf16 b1 q64 k4096 h1 d64", "--set", "kv-splits=4", "--device",
+                          "sim:gfx950", "--timeline", timeline});
+  ASSERT_EQ(told.at("launches").size(), 2U);
+  // The timeline is the longest launch's, though it is not the last.
+  const Json trace = Json::parse(read_text(timeline));
+  EXPECT_GT(told["launches"][0].at("cycles").get<int>(), told["launches"][1].at("cycles").get<int>());
+  EXPECT_EQ(trace.at("otherData").at("kernel"), told["launches"][0].at("kernel"));
+  EXPECT_EQ(told.at("settings"), "kv-splits=4");
+  EXPECT_EQ(told.at("predicted_cycles").get<int>(),
+            told["launches"][0].at("cycles").get<int>() + told["launches"][1].at("cycles").get<int>());
+}
+
+TEST_F(ProfileCommandTest, BadInputIsToldAndLeavesNoFile) {
+  const std::string page = out_ + "/p.html";
+  refused({"profile", small, "--device", "sim:gfx000", "--html", page}, 6, "gfx000");
+  refused({"profile", small, "--device", "sim:gfx950", "--html", out_ + "/no/p.html"}, 3, "--html");
+  refused({"profile", small, "--device", "sim:gfx950", "--html", out_}, 3, "--html");
+  refused({"profile", small, "--device", "sim:gfx950", "--html", page, "--timeline", page}, 2, "--timeline");
+  refused({"profile", small, "--device", "sim:gfx950", "--html", page, "--set", "stagger=perhaps"}, 2, "perhaps");
+  refused({"profile", "attention_forward bf16 b1 q1 k1 h1 d65", "--device", "sim:gfx950", "--html", page}, 4, "65");
+  refused({"profile", "no-such-file.co", "--device", "sim:gfx950", "--html", page}, 2, "no-such-file.co");
+  refused({"compare", small, "--device", "sim:gfx950", "--html", page}, 2, "B is missing");
+  refused({"compare", small, "--device", "sim:gfx950", "--html", page, "--set-b", "stagger=perhaps"}, 2, "B: ");
+  EXPECT_THAT(outputs(), ::testing::IsEmpty());
+  // Checks and the clock exclude each other: the clock's refusal is told, and no page says nothing.
+  const Outcome checked = run_program(scratch_, {"profile", small, "--device", "sim:gfx950", "--html", page},
+                                      {{"WAVEJIT_SIM_CHECK", "races"}});
+  expect_one_line_error(checked, 2);
+  EXPECT_THAT(checked.err, HasSubstr("checked or timed"));
+  EXPECT_THAT(outputs(), ::testing::IsEmpty());
+}
+
+TEST_F(ProfileCommandTest, CompareShowsWhatAToggleDoes) {
+  const Json told =
+      json({"compare", small, "--device", "sim:gfx950", "--set-a", "stagger=off", "--set-b", "stagger=on"});
+  EXPECT_EQ(told.at("a").at("settings"), "stagger=off");
+  EXPECT_EQ(told.at("b").at("settings"), "stagger=on");
+  EXPECT_NE(told["a"].at("key"), told["b"].at("key"));
+  const Json& rows = told.at("differences");
+  EXPECT_EQ(rows[0].at("name"), "cycles");
+  EXPECT_EQ(rows[0].at("a"), std::to_string(told["a"].at("predicted_cycles").get<int>()));
+  const Outcome text = run({"compare", small, "--device", "sim:gfx950", "--set-a", "stagger=off"});
+  EXPECT_THAT(text.out, AllOf(HasSubstr("stagger=off"), HasSubstr("matrix pipes, steady"), HasSubstr("B - A")));
+}
+
+TEST_F(ProfileCommandTest, CompareTakesTwoTargets) {
+  const std::string page = out_ + "/c.html";
+  const Json told =
+      json({"compare", small, "--set-a", "device=sim:gfx942", "--set-b", "device=sim:gfx950", "--html", page});
+  EXPECT_EQ(told.at("a").at("target"), "gfx942");
+  EXPECT_EQ(told.at("b").at("target"), "gfx950");
+  EXPECT_THAT(read_text(page), HasSubstr("Predicted, not measured"));
+}
+
+TEST_F(ProfileCommandTest, CodeObjectsOfOthersAreComparedByTheirLaunch) {
+  const std::string few = code_object("few.co", 8);
+  const std::string many = code_object("many.co", 72);
+  const std::vector<std::string> launch = {"grid=4", "workgroup=64", "arguments=buffer:4KiB,i32:7"};
+  std::vector<std::string> arguments = {"compare", few, many, "--device", "sim:gfx950"};
+  for (const std::string& setting : launch) {
+    arguments.insert(arguments.end(), {"--set-a", setting, "--set-b", setting});
+  }
+  const Json told = json(arguments);
+  EXPECT_EQ(told.at("a").at("workgroups").at("of"), 4);
+  // 64 dependent products of 16 cycles more.
+  const int more = told["b"].at("predicted_cycles").get<int>() - told["a"].at("predicted_cycles").get<int>();
+  EXPECT_GE(more, 64 * 16);
+  EXPECT_LE(more, 64 * 16 + 64);
+  EXPECT_EQ(told["b"].at("launches")[0].at("mix").at("matrix").at("static"), 72);
+
+  refused({"profile", few, "--device", "sim:gfx942", "--set", "arguments=buffer:4KiB,i32:7"}, 6, "gfx942");
+  refused({"profile", few, "--device", "sim:gfx950", "--set", "kernel=other"}, 2, "one of: k");
+  refused({"profile", few, "--device", "sim:gfx950", "--set", "arguments=i32:7"}, 6, "4 of arguments");
+  write_text(scratch_ / "text.co", "no code");
+  refused({"profile", scratch_ / "text.co", "--device", "sim:gfx950"}, 3, "no code object");
+  write_text(scratch_ / "noise.co", std::string(4096, 'x'));
+  refused({"profile", scratch_ / "noise.co", "--device", "sim:gfx950"}, 6, "does not load");
+}
+
+}  // namespace
+}  // namespace wavejit::tools

@@ -1,0 +1,101 @@
+// compare: two kernels, toggles, targets or code objects side by side, as a simulated GPU predicts them.
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/commands/commands.h"
+#include "tools/engine_options.h"
+#include "tools/output_file.h"
+#include "tools/profile/comparison.h"
+#include "tools/profile/page.h"
+#include "tools/profile/prediction.h"
+
+namespace wavejit::tools {
+
+namespace {
+
+constexpr std::uint64_t timeline_cycles = 16384;  // of each, for the page
+
+struct Arguments {
+  EngineOptions engine;
+  std::string a;
+  std::string b;
+  std::vector<std::string> set_a;
+  std::vector<std::string> set_b;
+  std::string html;
+  bool json = false;
+};
+
+Result<ExitCode> compare_subjects(const Arguments& arguments) {
+  const std::string& second = arguments.b.empty() ? arguments.a : arguments.b;
+  if (arguments.b.empty() && arguments.set_a == arguments.set_b) {
+    return failed(ExitCode::usage,
+                  "B is missing: another descriptor or file is accepted, or --set-a and --set-b that differ");
+  }
+  const auto a = parse_subject(arguments.a, arguments.set_a, arguments.engine, "set-a");
+  if (!a) return std::unexpected(a.error());
+  const auto b = parse_subject(second, arguments.set_b, arguments.engine, "set-b");
+  if (!b) return std::unexpected(b.error());
+  std::optional<OutputFile> html;
+  if (!arguments.html.empty()) {
+    auto opened = OutputFile::open("html", arguments.html);
+    if (!opened) return std::unexpected(opened.error());
+    html.emplace(std::move(*opened));
+  }
+  const std::uint64_t cycles = html ? timeline_cycles : 0;
+  const auto left = predict(*a, cycles);
+  if (!left) return failed(left.error().code, "A: " + left.error().what);
+  const auto right = predict(*b, cycles);
+  if (!right) return failed(right.error().code, "B: " + right.error().what);
+  if (html) {
+    const std::string title = a->text == b->text ? a->text : a->text + " beside " + b->text;
+    const std::string page = page_of(title, {&*left, &*right}, comparison_rows_json(compare(*left, *right)));
+    if (auto written = html->write(page); !written) return std::unexpected(written.error());
+    if (auto done = html->commit(); !done) return std::unexpected(done.error());
+  }
+  if (arguments.json) {
+    fmt::print("{}\n", comparison_json(*left, *right).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else {
+    fmt::print("{}", comparison_text(*left, *right));
+    if (html) fmt::print("wrote {}\n", arguments.html);
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& program, Chosen& chosen) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command =
+      program.add_subcommand("compare", "Put two kernels side by side, as a simulated GPU predicts them");
+  command->add_option("a", arguments->a, "a problem's descriptor, quoted, or a file with a code object of any compiler")
+      ->required()
+      ->type_name("DESCRIPTOR|FILE");
+  command->add_option("b", arguments->b, "the same; without it A again, with other settings")
+      ->type_name("DESCRIPTOR|FILE");
+  command->add_option("--set-a", arguments->set_a, "how A is made or launched, once for each: " + settings_help())
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--set-b", arguments->set_b, "how B is")->type_name("NAME=VALUE")->allow_extra_args(false);
+  command->add_option("--html", arguments->html, "also a report for a browser, in one file")->type_name("FILE.html");
+  command->add_flag("--json", arguments->json, "report for programs instead of people");
+  arguments->engine.add_device(*command);
+  arguments->engine.add_cache(*command);
+  arguments->engine.add_compiler(*command);
+  arguments->engine.add_log_level(*command);
+  command->footer(
+      "Options that stand outside --set-a and --set-b are for both. Figures are predicted, not measured: "
+      "docs/timing-model.md.\n\n"
+      "Examples\n"
+      "  wavejit compare \"attention_forward bf16 b1 q8192 k8192 h64/8 d128\" --device sim:gfx950 --set-b stagger=off\n"
+      "  wavejit compare \"attention_forward bf16 b1 q8192 k8192 h64/8 d128\" --set-a device=sim:gfx942 --set-b "
+      "device=sim:gfx950\n"
+      "  wavejit compare mine.co theirs.co --device sim:gfx942 --set-a grid=64 --set-a arguments=buffer:1MiB,i32:64 "
+      "--set-b grid=128 --set-b kernel=theirs --set-b arguments=buffer:1MiB,i32:64");
+  command->callback([&chosen, arguments] { chosen = [arguments] { return compare_subjects(*arguments); }; });
+}
+
+}  // namespace wavejit::tools

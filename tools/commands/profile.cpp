@@ -1,0 +1,111 @@
+// profile: a problem or a foreign kernel on a simulated GPU that keeps time, and where that time goes.
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/commands/commands.h"
+#include "tools/engine_options.h"
+#include "tools/output_file.h"
+#include "tools/profile/page.h"
+#include "tools/profile/prediction.h"
+
+namespace wavejit::tools {
+
+namespace {
+
+// Some turns of the loop of our largest tiles.
+constexpr std::uint64_t timeline_cycles = 16384;
+
+struct Arguments {
+  EngineOptions engine;
+  std::string subject;
+  std::vector<std::string> settings;
+  std::string timeline;
+  std::string html;
+  bool json = false;
+};
+
+Result<std::optional<OutputFile>> open_output(const char* field, const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  auto file = OutputFile::open(field, path);
+  if (!file) return std::unexpected(file.error());
+  return std::optional(std::move(*file));
+}
+
+Result<void> finish(OutputFile& file, std::string_view text) {
+  if (auto written = file.write(text); !written) return written;
+  return file.commit();
+}
+
+Result<ExitCode> profile(const Arguments& arguments) {
+  auto subject = parse_subject(arguments.subject, arguments.settings, arguments.engine, "set");
+  if (!subject) return std::unexpected(subject.error());
+  if (!arguments.html.empty() && arguments.html == arguments.timeline) {
+    return failed(ExitCode::usage,
+                  fmt::format("--html {}: it is also --timeline; another name is accepted", arguments.html));
+  }
+  // Before any work: an output that cannot be written costs nothing.
+  auto timeline = open_output("timeline", arguments.timeline);
+  if (!timeline) return std::unexpected(timeline.error());
+  auto html = open_output("html", arguments.html);
+  if (!html) return std::unexpected(html.error());
+
+  const auto prediction = predict(*subject, *timeline || *html ? timeline_cycles : 0);
+  if (!prediction) return std::unexpected(prediction.error());
+  std::string written;
+  if (*timeline) {
+    if (auto done = finish(**timeline, prediction->timeline); !done) return std::unexpected(done.error());
+    written += fmt::format("wrote    {} {} cycles of a compute unit\n", arguments.timeline, timeline_cycles);
+  }
+  if (*html) {
+    const std::string page = page_of(prediction->subject, {&*prediction}, nullptr);
+    if (auto done = finish(**html, page); !done) return std::unexpected(done.error());
+    written += fmt::format("wrote    {}\n", arguments.html);
+  }
+  if (arguments.json) {
+    fmt::print("{}\n", prediction_json(*prediction).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else {
+    fmt::print("{}{}", prediction_text(*prediction), written);
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_profile(CLI::App& program, Chosen& chosen) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command =
+      program.add_subcommand("profile", "Show where a kernel's time goes, as a simulated GPU predicts it");
+  command
+      ->add_option("subject", arguments->subject,
+                   "a problem's descriptor, quoted, or a file with a code object of any compiler")
+      ->required()
+      ->type_name("DESCRIPTOR|FILE");
+  command->add_option("--set", arguments->settings, "how it is made or launched, once for each: " + settings_help())
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--html", arguments->html, "also a report for a browser, in one file")->type_name("FILE.html");
+  command
+      ->add_option("--timeline", arguments->timeline,
+                   "also some thousand cycles of one compute unit for Perfetto or chrome://tracing")
+      ->type_name("FILE.json");
+  command->add_flag("--json", arguments->json, "report for programs instead of people");
+  arguments->engine.add_device(*command);
+  arguments->engine.add_cache(*command);
+  arguments->engine.add_compiler(*command);
+  arguments->engine.add_log_level(*command);
+  command->footer(
+      "Figures are predicted, not measured: docs/timing-model.md says how far to trust them. Only the workgroups that "
+      "the clock\nlooks at run, so that long problems take seconds; results are not computed.\n\n"
+      "Examples\n"
+      "  wavejit profile \"attention_forward bf16 b1 q8192 k8192 h64/8 d128\" --device sim:gfx950 --html profile.html\n"
+      "  wavejit profile kernel.co --set grid=256 --set workgroup=256 --set "
+      "arguments=buffer:1MiB,buffer:1MiB,i32:262144 "
+      "--device sim:gfx942");
+  command->callback([&chosen, arguments] { chosen = [arguments] { return profile(*arguments); }; });
+}
+
+}  // namespace wavejit::tools

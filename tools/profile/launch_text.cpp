@@ -1,0 +1,157 @@
+#include "tools/profile/launch_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <sstream>
+
+#include "tools/profile/model_error.h"
+
+namespace wavejit::tools {
+
+using Json = nlohmann::json;
+
+std::string shares(const Json& cycles, double whole) {
+  std::vector<std::pair<std::uint64_t, std::string>> parts;
+  for (const auto& [name, value] : cycles.items()) parts.emplace_back(value.get<std::uint64_t>(), name);
+  std::ranges::sort(parts, std::greater<>());
+  std::string text;
+  for (const auto& [value, name] : parts) {
+    const double percent = whole <= 0 ? 0 : 100 * static_cast<double>(value) / whole;
+    if (percent < 1) break;
+    text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", name, percent);
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+double total_of(const Json& cycles) {
+  double total = 0;
+  for (const auto& [name, value] : cycles.items()) total += value.get<double>();
+  return total;
+}
+
+std::vector<std::pair<std::string, double>> unit_occupancy(const Json& launch) {
+  const Json& unit = launch.at("compute_unit");
+  const auto cycles = std::max(unit.at("cycles").get<double>(), 1.0);
+  const double simd_cycles = cycles * unit.at("simds").get<double>();
+  const auto part = [&](const char* field, double whole) { return unit.at(field).get<double>() / whole; };
+  return {{"matrix pipe", part("matrix_busy", simd_cycles)},
+          {"vector port", part("port_busy", simd_cycles)},
+          {"LDS", part("lds_busy", cycles)},
+          {"vector memory", part("address_busy", cycles)},
+          {"scalar", part("scalar_busy", simd_cycles)}};
+}
+
+namespace {
+
+// The instructions with the longest waits before them.
+std::string longest_text(const Json& launch, std::size_t most) {
+  std::string text;
+  const auto wave_cycles = launch.at("waves").at("cycles").get<double>();
+  std::size_t shown = 0;
+  for (const Json& instruction : launch.at("instructions")) {
+    if (shown++ == most) break;
+    text += fmt::format("{:<8} {:4.1f} % of wave time before {:#06x} {}: {}\n", shown == 1 ? "longest" : "",
+                        100 * total_of(instruction.at("waited")) / wave_cycles,
+                        instruction.at("offset").get<unsigned>(), instruction.at("text").get<std::string>(),
+                        shares(instruction.at("waited"), total_of(instruction.at("waited"))));
+  }
+  return text;
+}
+
+// Runs of instructions between jumps and barriers, by what they cost.
+std::string clusters_text(const Json& launch) {
+  const auto wave_cycles = launch.at("waves").at("cycles").get<double>();
+  const auto simd_cycles =
+      launch.at("compute_unit").at("cycles").get<double>() * launch.at("compute_unit").at("simds").get<double>();
+  std::string text;
+  for (const Json& cluster : launch.at("clusters")) {
+    const double waited = total_of(cluster.at("waited")) / wave_cycles;
+    const double matrix = cluster.at("matrix_cycles").get<double>() / simd_cycles;
+    if (waited < 0.01 && matrix < 0.01) continue;
+    text += fmt::format("{:<8} {:#06x} to {:#06x}  matrix {:4.1f} %  waits {:4.1f} % of wave time: {}\n",
+                        text.empty() ? "clusters" : "", cluster.at("first").get<unsigned>(),
+                        cluster.at("last").get<unsigned>(), 100 * matrix, 100 * waited,
+                        shares(cluster.at("waited"), total_of(cluster.at("waited"))));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string launch_text(const Json& launch, Detail detail) {
+  std::string text;
+  const auto line = [&](const char* name, const std::string& value) { text += fmt::format("{:<8} {}\n", name, value); };
+  if (launch.contains("refused")) {
+    line("cycles", fmt::format("not predicted: {}", launch["refused"].get<std::string>()));
+    return text;
+  }
+  line("cycles",
+       fmt::format("{} predicted for the launch on {}; matrix pipes busy {:.1f} %, {:.1f} % in the middle half "
+                   "of a compute unit's time",
+                   launch["cycles"].get<std::uint64_t>(), launch["target"].get<std::string>(),
+                   100 * launch["matrix_busy"].get<double>(), 100 * launch["steady_matrix_busy"].get<double>()));
+  const Json& occupancy = launch["occupancy"];
+  line("",
+       fmt::format("{} workgroup(s) of {} waves on a compute unit (room for {}, limited by {}); places taken {:.0f} % "
+                   "of the time",
+                   occupancy["resident"].get<unsigned>(), launch["waves_of_workgroup"].get<unsigned>(),
+                   occupancy["workgroups"].get<unsigned>(), occupancy["limited_by"].get<std::string>(),
+                   100 * launch["places_taken"].get<double>()));
+  const Json& waves = launch["waves"];
+  const auto wave_cycles = waves["cycles"].get<double>();
+  line("waves", fmt::format("issued {} instructions on {} compute unit(s) timed; of their time they waited for: {}",
+                            waves["issued"].get<std::uint64_t>(), launch["sample"].size(),
+                            shares(waves["waited"], wave_cycles)));
+  const Json& unit = launch["compute_unit"];
+  const double simd_cycles = unit["cycles"].get<double>() * unit["simds"].get<double>();
+  line("SIMDs", fmt::format("matrix pipe {:.0f} %, vector port {:.0f} %; both idle while waiting for: {}",
+                            100 * unit["matrix_busy"].get<double>() / simd_cycles,
+                            100 * unit["port_busy"].get<double>() / simd_cycles, shares(unit["idle"], simd_cycles)));
+  constexpr std::size_t few = 5;
+  constexpr std::size_t many = 12;
+  if (detail == Detail::full) {
+    std::string units;
+    for (const auto& [name, busy] : unit_occupancy(launch))
+      units += fmt::format("{}{} {:.0f} %", units.empty() ? "" : ", ", name, 100 * busy);
+    line("busy", units);
+    const Json& code = launch.at("static");
+    line("code", fmt::format("{} instructions, {} bytes; {} vector registers ({} of accumulation), {} scalar; {} bytes "
+                             "of LDS, {} bytes spilled a lane",
+                             code.at("instructions").get<unsigned>(), code.at("code_bytes").get<std::uint64_t>(),
+                             launch.at("vgprs").get<unsigned>(), code.at("agprs").get<unsigned>(),
+                             code.at("sgprs").get<unsigned>(), launch.at("lds_bytes").get<unsigned>(),
+                             code.at("private_bytes").get<unsigned>()));
+  }
+  text += longest_text(launch, detail == Detail::full ? many : few);
+  if (detail == Detail::full) text += clusters_text(launch);
+  return text;
+}
+
+std::vector<Json> launches_of(const std::string& lines) {
+  std::vector<Json> launches;
+  std::istringstream stream(lines);
+  for (std::string line; std::getline(stream, line);) {
+    Json launch = Json::parse(line, nullptr, false);
+    if (launch.is_object()) launches.push_back(std::move(launch));
+  }
+  return launches;
+}
+
+std::string model_error_text() {
+  return fmt::format(
+      "predicted, not measured: for {} whole kernels that no constant was taken from the clock was between {:.1f} % "
+      "too "
+      "low and {:.1f} % too high (docs/timing-model.md)",
+      model_error_kernels, model_error_too_low, model_error_too_high);
+}
+
+Json model_error_json() {
+  return {{"kernels", model_error_kernels},
+          {"too_low_percent", model_error_too_low},
+          {"too_high_percent", model_error_too_high},
+          {"text", model_error_text()}};
+}
+
+}  // namespace wavejit::tools

@@ -1,0 +1,33 @@
+// What the simulated GPU's clock says of a launch, for people: the lines of `run --cycles` and of `profile`.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace wavejit::tools {
+
+// One JSON object for each launch and line, as wavejit_simgpu_take_cycles gives them.
+std::vector<nlohmann::json> launches_of(const std::string& lines);
+
+// How much a reader wants: `run` adds a few lines to what it tells anyway.
+enum class Detail : std::uint8_t { brief, full };
+std::string launch_text(const nlohmann::json& launch, Detail detail);
+
+// A unit of a compute unit and the part of the time, 0 to 1, in which it was busy.
+std::vector<std::pair<std::string, double>> unit_occupancy(const nlohmann::json& launch);
+
+// Of cycles by cause: the sum.
+double total_of(const nlohmann::json& cycles);
+// "matrix pipe 41 %, LDS 12 %": shares of `whole`, the largest first, those below one percent left out.
+std::string shares(const nlohmann::json& cycles, double whole);
+
+// What must be said beside every prediction: that it is one, and how far it was off where nothing was taken from what
+// it is compared with.
+std::string model_error_text();
+nlohmann::json model_error_json();
+
+}  // namespace wavejit::tools

@@ -1,0 +1,161 @@
+#include "tools/profile/prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "tools/device_array.h"
+#include "tools/profile/launch_text.h"
+#include "tools/sweep/device_case.h"
+#include "tools/sweep/inputs.h"
+#include "tools/sweep/reference.h"
+#include "tools/sweep/simulated_gpu.h"
+
+namespace wavejit::tools {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint32_t sampled_workgroups = 8;
+
+// Keeps time while it lives; leaves the simulated GPU as it was.
+class Timed {
+ public:
+  Timed(const sweep::SimulatedGpu& gpu, std::uint64_t timeline_cycles)
+      : gpu_(&gpu), before_(gpu.settings()), counters_(gpu.counters()) {
+    wavejit_simgpu_settings settings = before_;
+    settings.sampled_only = 1;
+    gpu_->set(settings);
+    gpu_->set_clock(sampled_workgroups);
+    gpu_->set_timeline(timeline_cycles);
+  }
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+  ~Timed() {
+    gpu_->set_clock(0);
+    gpu_->set_timeline(0);
+    gpu_->set(before_);
+  }
+
+  void take(Prediction& prediction) const {
+    prediction.launches = launches_of(gpu_->take_cycles());
+    prediction.timeline = gpu_->take_timeline();
+    prediction.workgroups_run = gpu_->counters().workgroups - counters_.workgroups;
+  }
+
+ private:
+  const sweep::SimulatedGpu* gpu_;
+  wavejit_simgpu_settings before_;
+  wavejit_simgpu_counters counters_;
+};
+
+Result<void> run_problem(const sweep::Problem& problem, wavejit_engine* engine, const sweep::SimulatedGpu& gpu,
+                         std::uint64_t timeline_cycles, Prediction& prediction) {
+  const sweep::Inputs inputs(problem.type, problem.inputs, problem.seed);
+  const sweep::Reference reference(problem, inputs);
+  auto device = sweep::DeviceCase::prepare(engine, problem, inputs, reference.sinks());
+  if (!device) return std::unexpected(device.error());
+  wavejit_call_report report{};
+  report.size = sizeof report;
+  const Timed timed(gpu, timeline_cycles);
+  if (auto ran = device->run(engine, &report); !ran) return ran;
+  timed.take(prediction);
+  prediction.kernel_spec = report.kernel_spec;
+  prediction.key = report.key;
+  return {};
+}
+
+std::uint64_t workgroups_of(const Json& launch) {
+  std::uint64_t all = 1;
+  for (const Json& size : launch.at("grid")) all *= size.get<std::uint64_t>();
+  return all;
+}
+
+}  // namespace
+
+const Json* Prediction::longest() const {
+  const auto longest = std::ranges::max_element(
+      launches, {}, [](const Json& launch) { return launch.at("cycles").get<std::uint64_t>(); });
+  return longest == launches.end() ? nullptr : &*longest;
+}
+
+std::uint64_t Prediction::cycles() const {
+  return std::accumulate(launches.begin(), launches.end(), std::uint64_t{0}, [](std::uint64_t sum, const Json& launch) {
+    return sum + launch.at("cycles").get<std::uint64_t>();
+  });
+}
+
+Result<Prediction> predict(const Subject& subject, std::uint64_t timeline_cycles) {
+  const wavejit_engine_options options = subject.engine.options();
+  wavejit_engine* raw_engine = nullptr;
+  if (auto created = checked(wavejit_engine_create(&options, &raw_engine)); !created)
+    return std::unexpected(created.error());
+  const std::unique_ptr<wavejit_engine, DestroyEngine> engine(raw_engine);
+  Prediction prediction;
+  prediction.subject = subject.text;
+  prediction.settings = subject.settings;
+  prediction.target = wavejit_engine_target(raw_engine);
+  prediction.device_name = wavejit_engine_device_name(raw_engine);
+  const auto gpu = sweep::SimulatedGpu::resident();
+  if (!gpu) {
+    return failed(ExitCode::usage, fmt::format("--device: {} is not simulated; sim:<target> is accepted, as sim:gfx950",
+                                               prediction.device_name));
+  }
+  if (subject.problem) {
+    if (auto ran = run_problem(*subject.problem, raw_engine, *gpu, timeline_cycles, prediction); !ran)
+      return std::unexpected(ran.error());
+  } else {
+    const Timed timed(*gpu, timeline_cycles);
+    if (auto ran = subject.code->run(raw_engine, *gpu); !ran) return std::unexpected(ran.error());
+    timed.take(prediction);
+  }
+  if (prediction.launches.empty())
+    return failed(ExitCode::usage, fmt::format("'{}' launches nothing: there is no time to show", subject.text));
+  for (const Json& launch : prediction.launches) {
+    if (launch.contains("refused")) {
+      return failed(ExitCode::usage, fmt::format("{} cannot be timed: {}", launch.at("kernel").get<std::string>(),
+                                                 launch.at("refused").get<std::string>()));
+    }
+    prediction.workgroups += workgroups_of(launch);
+  }
+  return prediction;
+}
+
+std::string prediction_text(const Prediction& prediction) {
+  std::string text;
+  const auto line = [&](const char* name, const std::string& value) { text += fmt::format("{:<8} {}\n", name, value); };
+  line("profile", prediction.subject);
+  if (!prediction.settings.empty()) line("with", prediction.settings);
+  if (!prediction.kernel_spec.empty()) line("kernel", prediction.kernel_spec);
+  if (!prediction.key.empty()) line("key", prediction.key);
+  line("device", prediction.device_name);
+  line("ran", prediction.workgroups_run < prediction.workgroups
+                  ? fmt::format("{} of {} workgroups; the results of the others were not computed",
+                                prediction.workgroups_run, prediction.workgroups)
+                  : fmt::format("all {} workgroups", prediction.workgroups));
+  for (const Json& launch : prediction.launches) {
+    if (prediction.launches.size() > 1) line("launch", launch.at("kernel").get<std::string>());
+    text += launch_text(launch, Detail::full);
+  }
+  line("trust", model_error_text());
+  return text;
+}
+
+Json prediction_json(const Prediction& prediction) {
+  return {{"subject", prediction.subject},
+          {"settings", prediction.settings},
+          {"device_name", prediction.device_name},
+          {"target", prediction.target},
+          {"kernel_spec", prediction.kernel_spec},
+          {"key", prediction.key},
+          {"workgroups", {{"run", prediction.workgroups_run}, {"of", prediction.workgroups}}},
+          {"predicted_cycles", prediction.cycles()},
+          {"launches", prediction.launches},
+          {"model_error", model_error_json()}};
+}
+
+}  // namespace wavejit::tools

@@ -1,0 +1,66 @@
+#include "tools/profile/subject.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+namespace wavejit::tools {
+
+namespace {
+
+constexpr std::string_view family = "attention_forward";
+
+bool is_descriptor(std::string_view what) {
+  const std::size_t begin = what.find_first_not_of(" \t");
+  return begin != std::string_view::npos && what.substr(begin).starts_with(family);
+}
+
+}  // namespace
+
+std::string settings_help() {
+  return fmt::format("{}; of a code object also {}", fmt::join(EngineOptions::settable_names(), ", "),
+                     fmt::join(CodeObjectCall::setting_names(), ", "));
+}
+
+Result<Subject> parse_subject(const std::string& what, const std::vector<std::string>& settings,
+                              const EngineOptions& engine, const std::string& field) {
+  Subject subject;
+  subject.text = what;
+  subject.engine = engine;
+  if (is_descriptor(what)) {
+    auto problem = sweep::parse_problem(what);
+    if (!problem) return std::unexpected(problem.error());
+    subject.text = problem->text;
+    subject.problem = std::move(*problem);
+  } else {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(what, ignored)) {
+      return failed(
+          ExitCode::usage,
+          fmt::format("'{}' is neither a problem descriptor ('{} …') nor a file with a code object", what, family));
+    }
+    subject.code.emplace();
+    subject.code->path = what;
+  }
+  for (const std::string& setting : settings) {
+    const std::size_t equals = setting.find('=');
+    const std::string name = setting.substr(0, equals);
+    if (equals == std::string::npos) {
+      return failed(ExitCode::usage, fmt::format("--{} {}: NAME=VALUE is accepted, as stagger=off", field, setting));
+    }
+    const std::string value = setting.substr(equals + 1);
+    Result<bool> known = subject.code ? subject.code->set(name, value) : Result<bool>(false);
+    if (!known) return failed(known.error().code, fmt::format("--{} {}: {}", field, setting, known.error().what));
+    if (!*known && !subject.engine.set(name, value)) {
+      return failed(ExitCode::usage,
+                    fmt::format("--{} {}: '{}' is not accepted; {} are", field, setting, name, settings_help()));
+    }
+    subject.settings += (subject.settings.empty() ? "" : " ") + setting;
+  }
+  return subject;
+}
+
+}  // namespace wavejit::tools

@@ -1,0 +1,31 @@
+// What is profiled or compared: a problem or a kernel in a file, and how it is to be made and launched.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/engine_options.h"
+#include "tools/exit_code.h"
+#include "tools/profile/code_object_call.h"
+#include "tools/sweep/problem.h"
+
+namespace wavejit::tools {
+
+struct Subject {
+  std::string text;      // a canonical descriptor or a path
+  std::string settings;  // "stagger=off", as given; empty: none
+  EngineOptions engine;
+  std::optional<sweep::Problem> problem;
+  std::optional<CodeObjectCall> code;
+};
+
+// `what` is a problem descriptor or the name of a file with a code object. `settings`: "name=value" each; what they are
+// is in settings_help(). `field` names the option that they come from in errors: "set-a".
+Result<Subject> parse_subject(const std::string& what, const std::vector<std::string>& settings,
+                              const EngineOptions& engine, const std::string& field);
+
+// The names that a setting may have, for help texts.
+std::string settings_help();
+
+}  // namespace wavejit::tools
