@@ -37,6 +37,7 @@ void set(unsigned threads, bool checked, wavejit_simgpu_engine engine = WAVEJIT_
   settings.checks = checked ? WAVEJIT_SIMGPU_CHECK_ALL : 0;
   settings.arrival = checked ? WAVEJIT_SIMGPU_ARRIVES_LATE : WAVEJIT_SIMGPU_ARRIVES_EARLY;
   settings.engine = engine;
+  settings.translate_after = 20;  // so that the runs before the clock starts are enough
   if (wavejit_simgpu_set_settings(&settings) != 0) throw std::runtime_error("settings");
 }
 

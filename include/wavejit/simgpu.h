@@ -99,7 +99,7 @@ struct wavejit_simgpu_counters {
   uint64_t wave_instructions; /* one instruction executed by one wave counts 1, whatever its lanes */
   uint64_t matrix_instructions;
   uint64_t reports;                 /* faults found: see wavejit_simgpu_take_reports */
-  uint64_t translated_instructions; /* by the compiled engine, and the time that it took */
+  uint64_t translated_instructions; /* by the compiled engine, and the processor time that it took */
   uint64_t translation_nanoseconds;
 };
 WAVEJIT_SIMGPU_API void wavejit_simgpu_get_counters(struct wavejit_simgpu_counters* counters);

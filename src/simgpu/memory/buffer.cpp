@@ -16,10 +16,30 @@ namespace {
 template <unsigned bytes>
 inline constexpr unsigned component = bytes < 4 ? bytes : 4;
 
+/// Whether all lanes are active, inside the buffer and inside the allocation that was used last: then nothing about a
+/// single lane is left to find out. (What was not used yet is found by the first lane of the ordinary way.)
+bool all_good(const Wave& wave, const BufferAddress& address, unsigned bytes, bool write) {
+  if (wave.exec() != all_lanes) return false;
+  const Allocation* const recent = wave.recent_allocation[0];
+  if (recent == nullptr || (write && !recent->writable)) return false;
+  const BufferAddress::Range range = address.all_lanes_of(bytes);
+  return range.bytes != 0 && range.aligned && range.bytes <= recent->bytes &&
+         recent->holds(range.address, static_cast<uint32_t>(range.bytes)) && range.bytes < (1u << 31);
+}
+
 template <LoadKind kind>
 void load(Wave& wave, const Instruction& instruction) {
   const BufferAddress address(wave, instruction, instruction.source[0], instruction.source[1], instruction.source[2]);
   const unsigned destination = instruction.destination[0].index;
+  if constexpr (kind.bytes == 16) {
+    if (all_good(wave, address, kind.bytes, false)) {
+      for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+        const auto* from = reinterpret_cast<const uint32_t*>(host_pointer(address.plain_address(lane)));
+        for (unsigned i = 0; i < 4; ++i) wave.vgpr[destination + i][lane] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
+      }
+      return;
+    }
+  }
   for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const BufferAddress::Place place = address.at(lane);
@@ -46,6 +66,17 @@ template <StoreKind kind>
 void store(Wave& wave, const Instruction& instruction) {
   const BufferAddress address(wave, instruction, instruction.source[1], instruction.source[2], instruction.source[3]);
   const unsigned source = instruction.source[0].index;
+  if constexpr (kind.bytes % 4 == 0) {
+    if (all_good(wave, address, kind.bytes, true)) {
+      for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+        auto* to = reinterpret_cast<uint32_t*>(host_pointer(address.plain_address(lane)));
+        for (unsigned i = 0; i < kind.bytes / 4; ++i) {
+          __atomic_store_n(to + i, wave.vgpr[source + i][lane], __ATOMIC_RELAXED);
+        }
+      }
+      return;
+    }
+  }
   for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const BufferAddress::Place place = address.at(lane);
@@ -71,6 +102,21 @@ void store(Wave& wave, const Instruction& instruction) {
 template <LoadKind kind>
 void load_to_lds(Wave& wave, const Instruction& instruction) {
   const BufferAddress address(wave, instruction, instruction.source[0], instruction.source[1], instruction.source[2]);
+  if constexpr (kind.bytes % 4 == 0) {
+    // LDS bytes follow lane by lane.
+    const uint64_t first = lds_dma_address(wave, instruction, 0, kind.bytes);
+    if (first + (uint64_t{wave_lanes} * kind.bytes) <= wave.lds_bytes && all_good(wave, address, kind.bytes, false)) {
+      uint8_t* to = wave.lds + first;
+      for (unsigned lane = 0; lane < wave_lanes; ++lane, to += kind.bytes) {
+        const auto* from = reinterpret_cast<const uint32_t*>(host_pointer(address.plain_address(lane)));
+        for (unsigned i = 0; i < kind.bytes / 4; ++i) {
+          const uint32_t word = __atomic_load_n(from + i, __ATOMIC_RELAXED);
+          std::memcpy(to + (4 * i), &word, 4);
+        }
+      }
+      return;
+    }
+  }
   for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const BufferAddress::Place place = address.at(lane);

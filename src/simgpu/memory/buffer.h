@@ -31,6 +31,31 @@ class BufferAddress {
     }
   }
 
+  /// Where all lanes' accesses of `bytes` lie, if each is inside the buffer and that is easily seen; 0 bytes otherwise.
+  struct Range {
+    uint64_t address = 0;
+    uint64_t bytes = 0;
+    bool aligned = false;  ///< all of them to four bytes
+  };
+  [[nodiscard]] Range all_lanes_of(unsigned bytes) const {
+    if (swizzle_ || add_thread_id_ || index_ != nullptr || offset_ == nullptr) return {};
+    uint32_t lowest = ~0u;
+    uint32_t highest = 0;
+    uint32_t bits = 0;
+    for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+      lowest = offset_[lane] < lowest ? offset_[lane] : lowest;
+      highest = offset_[lane] > highest ? offset_[lane] : highest;
+      bits |= offset_[lane];
+    }
+    const uint64_t end = uint64_t{highest} + instruction_offset_ + bytes;
+    if (records_ <= scalar_offset_ || end > records_ - scalar_offset_) return {};
+    return {.address = fixed() + lowest,
+            .bytes = uint64_t{highest} - lowest + bytes,
+            .aligned = ((bits | fixed()) & 3) == 0};
+  }
+  /// Of a lane, once all_lanes_of has found no fault.
+  [[nodiscard]] uint64_t plain_address(unsigned lane) const { return fixed() + offset_[lane]; }
+
   struct Place {
     uint64_t address = 0;
     /// Bytes from `address` on that are inside the buffer and contiguous.
@@ -63,6 +88,7 @@ class BufferAddress {
   }
 
  private:
+  [[nodiscard]] uint64_t fixed() const { return base_ + scalar_offset_ + instruction_offset_; }
   uint64_t base_ = 0;
   uint32_t stride_ = 0;
   uint32_t records_ = 0;

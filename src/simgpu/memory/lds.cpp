@@ -4,6 +4,7 @@
 
 #include "simgpu/decode/registry.h"
 #include "simgpu/memory/access.h"
+#include "simgpu/memory/lane_rows.h"
 #include "simgpu/memory/rooms.h"
 #include "simgpu/memory/transfer.h"
 
@@ -23,12 +24,34 @@ void write_words(const Wave& wave, unsigned source, unsigned lane, uint8_t* to) 
   std::memcpy(to, words, bytes);
 }
 
+/// All lanes active, and all of their accesses inside the workgroup's LDS.
+bool all_inside(const Wave& wave, const uint32_t* address, uint32_t offset, uint32_t bytes) {
+  if (wave.exec() != all_lanes || wave.lds_bytes < bytes) return false;
+  const uint32_t last = wave.lds_bytes - bytes;
+  uint32_t outside = 0;
+  for (unsigned lane = 0; lane < wave_lanes; ++lane) outside |= address[lane] + offset > last ? 1u : 0u;
+  return outside == 0;
+}
+
+constexpr bool is_transposed(unsigned bytes) { return bytes == 4 || bytes == 8 || bytes == 16; }
+
 template <LoadKind kind>
 void read(Wave& wave, const Instruction& instruction) {
   const uint32_t* address = wave.vgpr[instruction.source[0].index];
   const unsigned destination = instruction.destination[0].index;
   const auto offset = static_cast<uint32_t>(instruction.offset);
   // The destination may be the address register: lanes read their own address before they write.
+  if constexpr (is_transposed(kind.bytes)) {
+    if (all_inside(wave, address, offset, kind.bytes)) {
+      for (unsigned lane = 0; lane < wave_lanes; lane += 4) {
+        const uint8_t* const from[4] = {wave.lds + (address[lane] + offset), wave.lds + (address[lane + 1] + offset),
+                                        wave.lds + (address[lane + 2] + offset),
+                                        wave.lds + (address[lane + 3] + offset)};
+        read_four_lanes<kind.bytes / 4>(wave, destination, lane, from);
+      }
+      return;
+    }
+  }
   for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const uint8_t* from = resolve_lds(wave, instruction, address[lane] + offset, kind.bytes, static_cast<int>(lane));
@@ -46,6 +69,16 @@ void write(Wave& wave, const Instruction& instruction) {
   const uint32_t* address = wave.vgpr[instruction.source[0].index];
   const unsigned source = instruction.source[1].index;
   const auto offset = static_cast<uint32_t>(instruction.offset);
+  if constexpr (is_transposed(kind.bytes)) {
+    if (all_inside(wave, address, offset, kind.bytes)) {
+      for (unsigned lane = 0; lane < wave_lanes; lane += 4) {
+        uint8_t* const to[4] = {wave.lds + (address[lane] + offset), wave.lds + (address[lane + 1] + offset),
+                                wave.lds + (address[lane + 2] + offset), wave.lds + (address[lane + 3] + offset)};
+        write_four_lanes<kind.bytes / 4>(wave, source, lane, to);
+      }
+      return;
+    }
+  }
   for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     uint8_t* to = resolve_lds(wave, instruction, address[lane] + offset, kind.bytes, static_cast<int>(lane));

@@ -9,6 +9,7 @@
 
 #include "simgpu/decode/registry.h"
 #include "simgpu/memory/access.h"
+#include "simgpu/memory/lane_rows.h"
 #include "simgpu/memory/rooms.h"
 
 namespace wavejit::simgpu {
@@ -134,6 +135,19 @@ class TransposeGroup {
   std::array<uint32_t, size_t{16} * dwords> words_;
 };
 
+/// ds_read_b64_tr_b16 of 16 lanes whose places are good: of each four lanes' rows, pairs interleave into words.
+void transpose_halves(Wave& wave, unsigned destination, unsigned first_lane, const uint8_t* const (&from)[16]) {
+  using Halves = uint16_t __attribute__((vector_size(16)));
+  for (unsigned i = 0; i < 2; ++i) {
+    for (unsigned quarter = 0; quarter < 4; ++quarter) {
+      const auto rows =
+          reinterpret_cast<Halves>(load_two_and_two(from[(8 * i) + quarter], from[(8 * i) + 4 + quarter]));
+      const Halves words = __builtin_shufflevector(rows, rows, 0, 4, 1, 5, 2, 6, 3, 7);
+      store_words(&wave.vgpr[destination + i][first_lane + (4 * quarter)], words);
+    }
+  }
+}
+
 template <unsigned bits, unsigned dwords>
 void transpose_read(Wave& wave, const Instruction& instruction) {
   if (wave.exec() != all_lanes) {
@@ -143,6 +157,19 @@ void transpose_read(Wave& wave, const Instruction& instruction) {
   const Lanes address = copy_lanes(wave, instruction.source[0]);
   const unsigned destination = instruction.destination[0].index;
   for (unsigned first = 0; first < wave_lanes; first += 16) {
+    if constexpr (bits == 16) {
+      const uint8_t* from[16];
+      bool inside = true;
+      for (unsigned lane = 0; lane < 16; ++lane) {
+        const uint32_t place = address[first + lane] + static_cast<uint32_t>(instruction.offset);
+        inside = inside && uint64_t{place} + (dwords * 4) <= wave.lds_bytes;
+        from[lane] = wave.lds + place;
+      }
+      if (inside) {
+        transpose_halves(wave, destination, first, from);
+        continue;
+      }
+    }
     TransposeGroup<bits, dwords> group;
     for (unsigned lane = 0; lane < 16; ++lane) {
       const uint8_t* from =

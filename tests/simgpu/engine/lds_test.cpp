@@ -77,6 +77,61 @@ TEST(Lds, WideAccessesAndHalves) {
   }
 }
 
+// All lanes in bounds are looked at four at a time.
+TEST(Lds, ResultsMayOverwriteTheirAddresses) {
+  const auto quads = run_lds(R"(
+  v_xor_b32 v3, 63, v0
+  v_lshlrev_b32 v3, 3, v3
+  ds_read_b128 v[2:5], v3
+  v_lshlrev_b32 v6, 4, v0
+  ds_write_b128 v6, v[2:5] offset:1024)");
+  const auto pairs = run_lds(R"(
+  v_xor_b32 v3, 63, v0
+  v_lshlrev_b32 v3, 2, v3
+  ds_read_b64 v[2:3], v3
+  v_lshlrev_b32 v6, 3, v0
+  ds_write_b64 v6, v[2:3] offset:1024)");
+  for (uint32_t lane = 0; lane < 64; ++lane) {
+    for (uint32_t i = 0; i < 4; ++i) EXPECT_EQ(quads[256 + (4 * lane) + i], (2 * (63 - lane)) + i) << lane;
+    for (uint32_t i = 0; i < 2; ++i) EXPECT_EQ(pairs[256 + (2 * lane) + i], 63 - lane + i) << lane;
+  }
+}
+
+TEST(Lds, OfWritesToOnePlaceTheHighestLanesStays) {
+  const auto lds = run_lds(R"(
+  v_mov_b32 v3, 0
+  v_mov_b32 v10, v0
+  v_add_u32 v11, 100, v0
+  v_add_u32 v12, 200, v0
+  v_add_u32 v13, 300, v0
+  ds_write_b128 v3, v[10:13]
+  ds_write_b64 v3, v[10:11] offset:16
+  ds_write_b32 v3, v10 offset:24)");
+  const std::vector<uint32_t> start(lds.begin(), lds.begin() + 8);
+  EXPECT_EQ(start, (std::vector<uint32_t>{63, 163, 263, 363, 63, 163, 63, 7}));
+}
+
+TEST(BufferMemory, AllLanesInRange) {
+  const auto lds = run_lds(R"(
+  s_mov_b64 s[8:9], s[6:7]
+  s_movk_i32 s10, 0x1000
+  s_mov_b32 s11, 0x27000
+  v_xor_b32 v3, 63, v0
+  v_lshlrev_b32 v3, 4, v3
+  buffer_load_dwordx4 v[2:5], v3, s[8:11], 0 offen offset:16
+  v_lshlrev_b32 v6, 4, v0
+  s_movk_i32 s12, 0x400
+  s_waitcnt vmcnt(0)
+  buffer_store_dwordx4 v[2:5], v6, s[8:11], s12 offen
+  s_waitcnt vmcnt(0)
+  buffer_load_dwordx4 v[10:13], v6, s[8:11], 0 offen offset:1024
+  s_waitcnt vmcnt(0)
+  ds_write_b128 v6, v[10:13] offset:1024)");
+  for (uint32_t lane = 0; lane < 64; ++lane) {
+    for (uint32_t i = 0; i < 4; ++i) EXPECT_EQ(lds[256 + (4 * lane) + i], (4 * (63 - lane)) + 4 + i) << lane;
+  }
+}
+
 TEST(Lds, HighHalvesAreStored) {
   const auto lds = run_lds("v_mov_b32 v3, 0x12345678\nds_write_b16_d16_hi v1, v3 offset:2\nds_write_b8_d16_hi v1, v3");
   EXPECT_EQ(lds[5], 0x12340000u | 0x34u);
