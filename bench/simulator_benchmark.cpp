@@ -195,9 +195,9 @@ void matrix_instruction(benchmark::State& state, const char* name) {
 void simulated_attention(benchmark::State& state, const char* target, int head_dim, unsigned threads,
                          wavejit_simgpu_engine engine) {
   set(threads, false, engine);
+  const wavejit_simgpu_counters cold = counters();
   Attention attention(target, head_dim);
   // Until everything that runs often has been translated.
-  const wavejit_simgpu_counters cold = counters();
   for (int i = 0; i < 8; ++i) attention.run();
   const wavejit_simgpu_counters before = counters();
   const double started = processor_seconds();
