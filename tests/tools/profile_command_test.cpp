@@ -170,6 +170,19 @@ TEST_F(ProfileCommandTest, CodeObjectsOfOthersAreComparedByTheirLaunch) {
   refused({"profile", few, "--device", "sim:gfx942", "--set", "arguments=buffer:4KiB,i32:7"}, 6, "gfx942");
   refused({"profile", few, "--device", "sim:gfx950", "--set", "kernel=other"}, 2, "one of: k");
   refused({"profile", few, "--device", "sim:gfx950", "--set", "arguments=i32:7"}, 6, "4 of arguments");
+  // Cut short anywhere: its sections, symbols or metadata lie at its end.
+  const std::string whole = read_text(few);
+  for (const std::size_t bytes : {std::size_t{64}, std::size_t{700}, whole.size() / 2, whole.size() - 1}) {
+    write_text(scratch_ / "short.co", whole.substr(0, bytes));
+    refused({"profile", scratch_ / "short.co", "--device", "sim:gfx950", "--set", "arguments=buffer:4KiB,i32:7"}, 6,
+            "does not load");
+  }
+  // 64 lanes store four bytes each: that ends the launch, and the simulated GPU says where.
+  const Outcome beyond =
+      run({"profile", few, "--device", "sim:gfx950", "--set", "arguments=buffer:16,i32:7", "--html", out_ + "/p.html"});
+  EXPECT_EQ(beyond.code, 6);
+  EXPECT_THAT(beyond.err, HasSubstr("global_store_dword"));
+  EXPECT_THAT(outputs(), ::testing::IsEmpty());
   write_text(scratch_ / "text.co", "no code");
   refused({"profile", scratch_ / "text.co", "--device", "sim:gfx950"}, 3, "no code object");
   write_text(scratch_ / "noise.co", std::string(4096, 'x'));

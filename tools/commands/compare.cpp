@@ -17,7 +17,7 @@ namespace wavejit::tools {
 
 namespace {
 
-constexpr std::uint64_t timeline_cycles = 16384;  // of each, for the page
+constexpr std::uint64_t timeline_cycles = 24576;  // of each, for the page
 
 struct Arguments {
   EngineOptions engine;

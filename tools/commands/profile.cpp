@@ -17,7 +17,7 @@ namespace wavejit::tools {
 namespace {
 
 // Some turns of the loop of our largest tiles.
-constexpr std::uint64_t timeline_cycles = 16384;
+constexpr std::uint64_t timeline_cycles = 24576;
 
 struct Arguments {
   EngineOptions engine;

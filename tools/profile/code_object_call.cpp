@@ -21,10 +21,9 @@ namespace wavejit::tools {
 namespace {
 
 // HIP's functions as the simulated GPU exports them (hip_runtime_api.h): handles are pointers, errors are numbers.
-using LoadData = int (*)(void** module, const void* image);
+using Load = int (*)(void** module, const char* path);
 using Unload = int (*)(void* module);
 using GetFunction = int (*)(void** function, void* module, const char* name);
-using GetFunctionCount = int (*)(unsigned* count, void* module);
 using LaunchKernel = int (*)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                              unsigned block_y, unsigned block_z, unsigned lds_bytes, void* stream, void** parameters,
                              void** extra);
@@ -119,8 +118,7 @@ Result<std::vector<char>> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::vector<char> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (!file.good() && !file.eof()) return failed(ExitCode::file, fmt::format("{}: cannot be read", path));
-  // HIP is told no size: what is shorter than an ELF header must not reach it.
-  constexpr std::size_t least = 64;
+  constexpr std::size_t least = 64;  // an ELF header
   if (bytes.size() < least) {
     return failed(ExitCode::file, fmt::format("{}: {} bytes are no code object", path, bytes.size()));
   }
@@ -179,7 +177,8 @@ Result<bool> CodeObjectCall::set(const std::string& name, const std::string& val
 Result<void> CodeObjectCall::run(wavejit_engine* engine, const sweep::SimulatedGpu& gpu) const {
   const auto image = read_file(path);
   if (!image) return std::unexpected(image.error());
-  const auto load = gpu.find<LoadData>("hipModuleLoadData");
+  // From the file, not from memory: only so HIP knows where a damaged one ends.
+  const auto load = gpu.find<Load>("hipModuleLoad");
   const auto unload = gpu.find<Unload>("hipModuleUnload");
   const auto get = gpu.find<GetFunction>("hipModuleGetFunction");
   const auto launch = gpu.find<LaunchKernel>("hipModuleLaunchKernel");
@@ -196,7 +195,7 @@ Result<void> CodeObjectCall::run(wavejit_engine* engine, const sweep::SimulatedG
     return failed(ExitCode::device, fmt::format("no simulated {}", wavejit_engine_target(engine)));
 
   void* module = nullptr;
-  if (const int error = load(&module, image->data()); error != 0) {
+  if (const int error = load(&module, path.c_str()); error != 0) {
     return failed(ExitCode::device,
                   fmt::format("{}: {} does not load it ({})", path, wavejit_engine_target(engine), error_name(error)));
   }

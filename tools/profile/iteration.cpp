@@ -231,7 +231,7 @@ Json steady_iteration(const std::string& timeline) {
     if (!window) window = turn_of(track);
   }
   if (end <= begin) return nullptr;
-  constexpr std::uint64_t most = 8192;  // beyond that nothing can be told apart
+  constexpr std::uint64_t most = 12288;  // beyond that nothing can be told apart
   if (!window || window->last - window->first > most)
     window = Window{.first = begin, .last = std::min(end, begin + most), .is_iteration = false};
   return Picture(tracks, *window).json();

@@ -380,7 +380,9 @@ function launchParts(profile, launch) {
   return [
     element('div', { class: 'tiles' },
       tile('cycles of the launch', grouped(launch.cycles), `${launch.target}, predicted`),
-      tile('matrix pipes, steady', percent(launch.steady_matrix_busy, 1), `${percent(launch.steady_matrix_busy / (1 + error.too_high_percent / 100))} to ${percent(Math.min(launch.steady_matrix_busy / (1 - error.too_low_percent / 100), 1))} by the model's error`),
+      tile('matrix pipes, steady', percent(launch.steady_matrix_busy, 1), launch.steady_matrix_busy > 0
+        ? `${percent(launch.steady_matrix_busy / (1 + error.too_high_percent / 100))} to ${percent(Math.min(launch.steady_matrix_busy / (1 - error.too_low_percent / 100), 1))} by the model's error`
+        : 'middle half of the time'),
       tile('matrix pipes, whole launch', percent(launch.matrix_busy, 1), `places taken ${percent(launch.places_taken)} of the time`),
       tile('on a compute unit', `${occupancy.resident} × ${launch.waves_of_workgroup} waves`, `room for ${occupancy.workgroups}, limited by ${occupancy.limited_by}`),
       tile('workgroups run', `${grouped(profile.workgroups.run)}`, profile.workgroups.run < profile.workgroups.of ? `of ${grouped(profile.workgroups.of)}; no results of the others` : 'all of them')),
