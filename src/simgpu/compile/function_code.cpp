@@ -77,7 +77,7 @@ void FunctionCode::translate(const Place& place, uint32_t threshold) {
     instructions += candidate.rest;
   }
   std::string error;
-  Translation* const translation = table->translate(blocks, helpers(), error);
+  Translation* const translation = table->translate(blocks, helpers(), false, error);
   if (translation == nullptr) return give_up(error);
   translations_.push_back(translation);
   for (const Block& block : blocks) at(*block.first).code.store(block.code, std::memory_order_release);

@@ -42,8 +42,9 @@ struct Translation;
 
 struct Table {
   uint64_t shape = 0;  ///< shape_of_types() of the other side
-  /// Null, with the reason in `error`, if this host is not one that code is made for or LLVM cannot start.
-  Translation* (*translate)(std::span<Block> blocks, const Helpers& helpers, std::string& error) = nullptr;
+  /// Null, with the reason in `error`, if this host is not one that code is made for or LLVM cannot start. `narrow`: as
+  /// for a host without AVX-512, for tests.
+  Translation* (*translate)(std::span<Block> blocks, const Helpers& helpers, bool narrow, std::string& error) = nullptr;
   /// Frees the code.
   void (*release)(Translation* translation) = nullptr;
 };

@@ -53,7 +53,8 @@ void expect_same(const Wave& expected, const Wave& got, const std::string& progr
   ASSERT_EQ(expected.next, got.next);
 }
 
-void compare_engines(std::string_view target, uint64_t seed, Mixture mixture, unsigned blocks, unsigned block_length) {
+void compare_engines(std::string_view target, uint64_t seed, Mixture mixture, unsigned blocks, unsigned block_length,
+                     bool narrow = false) {
   std::mt19937_64 random = random_from(seed);
   const bool gfx950 = targets::find_target(target)->packed_bf16_convert;
   std::vector<std::string> programs;
@@ -75,7 +76,7 @@ void compare_engines(std::string_view target, uint64_t seed, Mixture mixture, un
   for (unsigned i = 0; i < blocks; ++i) {
     translated[i] = {.first = &function->instructions[i * block_length], .count = block_length, .code = nullptr};
   }
-  compile::Translation* const translation = table->translate(translated, counting, error);
+  compile::Translation* const translation = table->translate(translated, counting, narrow, error);
   ASSERT_NE(translation, nullptr) << error;
   auto start = std::make_unique<Wave>();
   for (unsigned i = 0; i < blocks && !::testing::Test::HasFatalFailure(); ++i) {
@@ -99,8 +100,8 @@ void compare_engines(std::string_view target, uint64_t seed, Mixture mixture, un
   table->release(translation);
 }
 
-TEST(Differential, RandomProgramsGfx950) { compare_engines("gfx950", 1, Mixture::everything, 60, 40); }
-TEST(Differential, RandomProgramsGfx942) { compare_engines("gfx942", 2, Mixture::everything, 60, 40); }
+TEST(Differential, RandomProgramsGfx950) { compare_engines("gfx950", 1, Mixture::everything, 40, 40); }
+TEST(Differential, RandomProgramsGfx942) { compare_engines("gfx942", 2, Mixture::everything, 40, 40); }
 
 // Where NaN is rare the translated arithmetic itself is compared.
 TEST(Differential, Numbers) {
@@ -108,6 +109,12 @@ TEST(Differential, Numbers) {
   compare_engines("gfx950", 3, Mixture::numbers, 150, 14);
   // Two of four variants run translated, in at least four groups of lanes and one run a block.
   EXPECT_LT(odd_groups, 150U * 2 * 4 / 4);
+}
+
+// As on a host with AVX2 only.
+TEST(Differential, NarrowVectors) {
+  compare_engines("gfx950", 4, Mixture::everything, 25, 40, true);
+  compare_engines("gfx950", 5, Mixture::numbers, 60, 14, true);
 }
 
 }  // namespace

@@ -10,8 +10,8 @@ namespace {
 
 constexpr unsigned registers = 24;
 
-// Operands by letter: v vector, V vector pair, x vector or constant, s scalar, S scalar pair, f float with sign
-// modifiers, m mask (VCC or a scalar pair), # constant. The destination comes first.
+// Operands by letter: v vector, V vector pair, Q four vectors, x vector or constant, s scalar, S scalar pair, f float
+// with sign modifiers, m mask (VCC or a scalar pair), # constant. The destination comes first.
 struct Shape {
   std::string_view mnemonic;
   std::string_view operands;
@@ -96,6 +96,10 @@ constexpr std::array shapes = {
     Shape{"v_cvt_pk_bf16_f32", "vvv", true},
     Shape{"v_cvt_pk_f16_f32", "vvv", true},
     Shape{"v_bitop3_b32", "vvvv bitop3:0xd8", true},
+    // Matrix instructions wait for the end of a run where that makes no difference.
+    Shape{"v_mfma_f32_16x16x16_f16", "QVVQ"},
+    Shape{"v_mfma_f32_16x16x16_f16", "QVVQ"},
+    Shape{"v_mfma_f32_4x4x4_16b_f16", "QVV, 0"},
     // Not translated: what runs in between.
     Shape{"v_sqrt_f32_e32", "vv"},
     Shape{"v_readfirstlane_b32", "sv"},
@@ -200,6 +204,8 @@ class Writer {
         return std::format("v{}", below(registers));
       case 'V':
         return std::format("v[{}:{}]", even, even + 1);
+      case 'Q':
+        return std::format("v[{}:{}]", even / 4 * 4, (even / 4 * 4) + 3);
       case 'a':
         return std::format("a{}", below(registers));
       case 'x': {

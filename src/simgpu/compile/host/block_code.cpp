@@ -61,9 +61,7 @@ class BlockEmitter {
     ++uncounted_;
     count();
     set_next(instruction);
-    auto* const type = llvm::FunctionType::get(ir_.getVoidTy(), {ir_.getPtrTy(), ir_.getPtrTy()}, false);
-    ir_.CreateCall(type, e_.pointer(reinterpret_cast<const void*>(instruction.execute)),
-                   {e_.wave, e_.pointer(&instruction)});
+    e_.call_handler(instruction);
     stored_next_ = true;
     const bool goes_on = instruction.instruction_class == InstructionClass::matrix ||
                          (instruction.instruction_class == InstructionClass::vector && instruction.inner == nullptr);

@@ -46,6 +46,10 @@ struct Emitter {
   [[nodiscard]] llvm::Value* pointer(const void* to) {
     return ir.CreateIntToPtr(ir.getInt64(reinterpret_cast<uint64_t>(to)), ir.getPtrTy());
   }
+  void call_handler(const Instruction& instruction) {
+    auto* const type = llvm::FunctionType::get(ir.getVoidTy(), {ir.getPtrTy(), ir.getPtrTy()}, false);
+    ir.CreateCall(type, pointer(reinterpret_cast<const void*>(instruction.execute)), {wave, pointer(&instruction)});
+  }
   [[nodiscard]] llvm::BasicBlock* block(const char* name) {
     return llvm::BasicBlock::Create(ir.getContext(), name, function);
   }

@@ -37,15 +37,15 @@ bool has(const llvm::StringMap<bool>& features, llvm::StringRef name) {
   return found != features.end() && found->second;
 }
 
-Session* open() {
+Session* open(bool narrow) {
   auto session = std::make_unique<Session>();
   const auto features = llvm::sys::getHostCPUFeatures();
   if (!has(features, "avx2") || !has(features, "fma") || !has(features, "f16c")) {
     session->error = "this host's processor lacks AVX2, FMA or F16C";
     return session.release();
   }
-  session->host.has_avx512 =
-      has(features, "avx512f") && has(features, "avx512vl") && has(features, "avx512bw") && has(features, "avx512dq");
+  session->host.has_avx512 = !narrow && has(features, "avx512f") && has(features, "avx512vl") &&
+                             has(features, "avx512bw") && has(features, "avx512dq");
   session->host.lanes = session->host.has_avx512 ? 16 : 8;
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
@@ -54,6 +54,7 @@ Session* open() {
     session->error = llvm::toString(machine.takeError());
     return session.release();
   }
+  if (narrow) machine->addFeatures({"-avx512f"});
   // Nothing is fused or reordered that the program does not ask for.
   machine->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
   machine->setCodeGenOptLevel(llvm::CodeGenOptLevel::Less);
@@ -66,16 +67,20 @@ Session* open() {
   return session.release();
 }
 
-Session& session() {
+Session& session(bool narrow) {
   // Never destroyed: kernels may run until the process ends.
-  static Session* const instance = open();
-  return *instance;
+  if (narrow) {
+    static Session* const without_avx512 = open(true);
+    return *without_avx512;
+  }
+  static Session* const widest = open(false);
+  return *widest;
 }
 
 }  // namespace
 
-Translation* translate(std::span<Block> blocks, const Helpers& helpers, std::string& error) {
-  Session& s = session();
+Translation* translate(std::span<Block> blocks, const Helpers& helpers, bool narrow, std::string& error) {
+  Session& s = session(narrow);
   if (s.jit == nullptr) {
     error = s.error;
     return nullptr;

@@ -9,7 +9,7 @@
 namespace wavejit::simgpu::compile {
 
 /// As Table::translate.
-Translation* translate(std::span<Block> blocks, const Helpers& helpers, std::string& error);
+Translation* translate(std::span<Block> blocks, const Helpers& helpers, bool narrow, std::string& error);
 /// As Table::release.
 void release(Translation* translation);
 

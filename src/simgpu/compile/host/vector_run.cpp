@@ -49,6 +49,7 @@ class Grouping {
  public:
   bool add_vector(const Instruction& instruction) {
     const vector::Operation& operation = *bound_of(instruction).operation;
+    if (needs_what_waits(instruction, operation)) return false;
     ScalarSet reads;
     for (unsigned i = 0; i < operation.source_count; ++i) {
       const bool mask = operation.source[i] == Kind::mask;
@@ -78,6 +79,17 @@ class Grouping {
     read_ |= reads;
     return true;
   }
+  /// A matrix instruction that waits until the run is over: what follows may neither need its result nor change what it
+  /// reads.
+  bool add_matrix(const Instruction& instruction) {
+    for (unsigned i = 0; i < instruction.source_count; ++i) {
+      const Operand& source = instruction.source[i];
+      if (source.is_scalar()) return false;
+      if (source.is_vector()) mark(waiting_reads_, source);
+    }
+    mark(waiting_writes_, instruction.destination[0]);
+    return true;
+  }
   /// Scalar instructions come before everything else, so that nothing before them may read what they write.
   bool add_scalar(const Instruction& instruction) const {
     ScalarSet all;
@@ -88,10 +100,29 @@ class Grouping {
   }
 
  private:
+  using VectorSet = std::bitset<2 * accumulation_base>;
+  static void mark(VectorSet& set, const Operand& operand, unsigned least = 1) {
+    for (unsigned i = 0; i < std::max<unsigned>(operand.dwords, least); ++i) set.set(operand.index + i);
+  }
+  [[nodiscard]] bool needs_what_waits(const Instruction& instruction, const vector::Operation& operation) const {
+    if (waiting_writes_.none()) return false;
+    VectorSet reads;
+    VectorSet writes;
+    for (unsigned i = 0; i < instruction.source_count; ++i) {
+      if (instruction.source[i].is_vector()) mark(reads, instruction.source[i], vector::dwords_of(operation.source[i]));
+    }
+    if (instruction.destination[0].is_vector())
+      mark(writes, instruction.destination[0], vector::dwords_of(operation.result));
+    if (operation.source_count > instruction.source_count) reads |= writes;
+    return (reads & waiting_writes_).any() || (writes & (waiting_writes_ | waiting_reads_)).any();
+  }
+
+  VectorSet waiting_reads_;
+  VectorSet waiting_writes_;
   ScalarSet read_;    ///< by vector instructions
   ScalarSet masks_;   ///< written by compares
   ScalarSet starts_;  ///< their first registers
-  std::bitset<512> written_;
+  VectorSet written_;
 };
 
 /// Where a run's values are while the body of its loop is written.
@@ -223,6 +254,7 @@ class Body final : public Operands {
   std::map<unsigned, Value*> masks_;
 };
 
+bool is_matrix(const Instruction& instruction) { return instruction.instruction_class == InstructionClass::matrix; }
 bool is_vector(const Instruction& instruction) { return instruction.instruction_class == InstructionClass::vector; }
 
 }  // namespace
@@ -253,6 +285,8 @@ uint32_t run_length(const Instruction* first, uint32_t count, const Host& /*host
     if (is_vector_translated(first[i])) {
       if (!grouping.add_vector(first[i])) break;
       length = i + 1;
+    } else if (first[i].instruction_class == InstructionClass::matrix) {
+      if (!grouping.add_matrix(first[i])) break;
     } else if (!is_scalar_translated(first[i]) || !grouping.add_scalar(first[i])) {
       break;
     }
@@ -289,7 +323,7 @@ void emit_run(Emitter& emitter, Run& run, const Helpers& helpers) {
   for (const Instruction& instruction : instructions) {
     if (is_vector(instruction)) {
       body.capture(instruction);
-    } else {
+    } else if (!is_matrix(instruction)) {
       emit_scalar(emitter, instruction);
     }
   }
@@ -365,6 +399,9 @@ void emit_run(Emitter& emitter, Run& run, const Helpers& helpers) {
 
   ir.SetInsertPoint(left);
   for (unsigned i = 0; i < run.mask_count; ++i) emitter.store(sum[i], Emitter::sgpr_offset(run.masks[i]));
+  for (const Instruction& instruction : instructions) {
+    if (is_matrix(instruction)) emitter.call_handler(instruction);
+  }
   ir.CreateBr(after);
   ir.SetInsertPoint(after);
 }

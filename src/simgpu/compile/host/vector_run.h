@@ -1,6 +1,7 @@
 #pragma once
 // A run of vector instructions as a loop over groups of lanes: registers of the wave are read once, kept in registers
-// of the host, and written once at the end of a group. Scalar instructions in between are done before the loop.
+// of the host, and written once at the end of a group. Scalar instructions in between are done before the loop, matrix
+// instructions in between after it, where neither makes a difference.
 
 #include "simgpu/compile/host/emitter.h"
 #include "simgpu/compile/translator.h"
