@@ -317,7 +317,12 @@ TEST_F(FrontGraph, graphs_are_built_by_hand_too) {
   ASSERT_EQ(hipGraphAddMemsetNode(&nodes[0], graph, nullptr, 0, &fill), hipSuccess);
   ASSERT_EQ(hipGraphAddDependencies(graph, &nodes[0], &nodes[2], 1), hipSuccess);
   EXPECT_EQ(hipGraphAddDependencies(graph, &nodes[0], &nodes[2], 1), hipErrorInvalidValue);
-  EXPECT_EQ(hipGraphAddEmptyNode(&nodes[3], graph, &nodes[1], 1), hipErrorInvalidValue) << "a node of another graph";
+  hipGraph_t another = nullptr;
+  hipGraphNode_t elsewhere = nullptr;
+  ASSERT_EQ(hipGraphCreate(&another, 0), hipSuccess);
+  ASSERT_EQ(hipGraphAddEmptyNode(&elsewhere, another, nullptr, 0), hipSuccess);
+  EXPECT_EQ(hipGraphAddEmptyNode(&nodes[3], graph, &elsewhere, 1), hipErrorInvalidValue) << "a node of another graph";
+  EXPECT_EQ(hipGraphDestroy(another), hipSuccess);
   ASSERT_EQ(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0), hipSuccess);
   EXPECT_EQ(hipGraphUpload(executable, stream_), hipSuccess);
   ASSERT_EQ(hipGraphLaunch(executable, stream_), hipSuccess);

@@ -23,7 +23,7 @@ TEST_F(Front, loads_bare_and_bundled_code_objects) {
     EXPECT_EQ(read(words, 1)[0], 123U) << which;
     unsigned count = 0;
     EXPECT_EQ(hipModuleGetFunctionCount(&count, module), hipSuccess);
-    EXPECT_EQ(count, 10U);
+    EXPECT_EQ(count, 13U);
     EXPECT_EQ(hipFree(words), hipSuccess);
     EXPECT_EQ(hipModuleUnload(module), hipSuccess);
     EXPECT_EQ(hipModuleUnload(module), hipErrorInvalidHandle);
@@ -178,6 +178,83 @@ TEST_F(Front, checks_launches_before_they_run) {
   EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
   EXPECT_EQ(hipFree(words), hipSuccess);
   EXPECT_EQ(hipModuleUnload(module), hipSuccess);
+}
+
+// HIP's error and, on stderr, a line that says why.
+TEST_F(Front, says_why_it_refuses) {
+  const hipModule_t module = load();
+  uint32_t* words = device_words(1024);
+  const auto said = [](hipError_t expected, const char* why, const auto& call) {
+    testing::internal::CaptureStderr();
+    const hipError_t error = call();
+    const std::string line = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(error, expected) << why;
+    EXPECT_TRUE(line.starts_with(std::string("wavejit simulated GPU: ") + hipGetErrorName(expected) + ": ")) << line;
+    EXPECT_NE(line.find(why), std::string::npos) << line;
+    EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1) << line;
+  };
+  hipModule_t other = nullptr;
+  said(hipErrorNoBinaryForGpu, "the image has code for gfx90a; the device is gfx950:", [&] {
+    return hipModuleLoad(&other, code_path("gfx90a").c_str());
+  });
+  said(hipErrorNoBinaryForGpu, "the image has code for gfx942:xnack+; the device is gfx950:", [&] {
+    return hipModuleLoad(&other, code_path("xnack").c_str());
+  });
+  const std::vector<char> zeros(4096);
+  said(hipErrorInvalidImage, "no ELF code object", [&] { return hipModuleLoadData(&other, zeros.data()); });
+  std::vector<char> bundle = code_bytes("bundle");
+  bundle.resize(bundle.size() / 2);
+  const std::string cut = std::filesystem::temp_directory_path() / ("wavejit_cut_" + std::to_string(getpid()));
+  std::ofstream(cut, std::ios::binary).write(bundle.data(), static_cast<std::streamsize>(bundle.size()));
+  said(hipErrorInvalidImage, "of a bundle reaches beyond it", [&] { return hipModuleLoad(&other, cut.c_str()); });
+  std::filesystem::remove(cut);
+  hipFunction_t found = nullptr;
+  said(hipErrorNotFound, "no kernel 'flil'; the code object has ",
+       [&] { return hipModuleGetFunction(&found, module, "flil"); });
+
+  const auto launch_of = [&](const char* name, unsigned threads, unsigned lds) {
+    void* arguments[] = {static_cast<void*>(&words), static_cast<void*>(&threads), static_cast<void*>(&threads)};
+    return hipModuleLaunchKernel(function(module, name), 1, 1, 1, threads, 1, 1, lds, nullptr, arguments, nullptr);
+  };
+  said(hipErrorLaunchOutOfResources, "a workgroup on gfx950 has 163840",
+       [&] { return launch_of("big_lds", 64, 121 * 1024); });
+  said(hipErrorLaunchFailure, "129 threads a block; the kernel was compiled for at most 128",
+       [&] { return launch_of("at_most_128", 129, 0); });
+  said(hipErrorLaunchOutOfResources, "4 waves of 208 vector registers on a SIMD; gfx950 has 512",
+       [&] { return launch_of("many_registers", 1024, 0); });
+  EXPECT_EQ(launch_of("many_registers", 512, 0), hipSuccess);
+  said(hipErrorInvalidValue, "a block has up to 1024 threads", [&] { return launch_of("no_arguments", 1025, 0); });
+  said(hipErrorInvalidValue, "the kernel takes 16 bytes", [&] {
+    return hipModuleLaunchKernel(function(module, "fill"), 1, 1, 1, 64, 1, 1, 0, nullptr, nullptr, nullptr);
+  });
+  EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
+  EXPECT_EQ(hipFree(words), hipSuccess);
+  EXPECT_EQ(hipModuleUnload(module), hipSuccess);
+}
+
+// In a process of its own, which reads another limit.
+void run_without_end(const char* kernel) {
+  setenv("WAVEJIT_SIM_INSTRUCTION_LIMIT", "20000", 1);
+  int ordinal = -1;
+  if (wavejit_simgpu_open_devices("gfx950", 1, &ordinal) != 0 || hipSetDevice(ordinal) != hipSuccess) _exit(1);
+  hipModule_t module = nullptr;
+  hipFunction_t function = nullptr;
+  uint32_t* flag = nullptr;
+  const std::string path = std::string(WAVEJIT_TEST_KERNELS) + "/front.gfx950.co";
+  if (hipModuleLoad(&module, path.c_str()) != hipSuccess) _exit(2);
+  if (hipModuleGetFunction(&function, module, kernel) != hipSuccess) _exit(3);
+  if (hipMalloc(reinterpret_cast<void**>(&flag), 4) != hipSuccess || hipMemset(flag, 0, 4) != hipSuccess) _exit(4);
+  void* arguments[] = {static_cast<void*>(&flag)};
+  if (hipModuleLaunchKernel(function, 1, 1, 1, 128, 1, 1, 0, nullptr, arguments, nullptr) != hipSuccess) _exit(5);
+  _exit(hipDeviceSynchronize() == hipErrorLaunchFailure ? 0 : 6);
+}
+
+TEST(FrontLimits, KernelsThatNeverEndAreStopped) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(run_without_end("endless"), testing::ExitedWithCode(0),
+              "kernel endless.*no end after 20000 instructions");
+  EXPECT_EXIT(run_without_end("deadlock"), testing::ExitedWithCode(0),
+              "kernel deadlock.*no end after 20000 instructions.*waiting at the barrier");
 }
 
 TEST_F(Front, work_sizes_in_threads_and_events_of_launches) {

@@ -146,6 +146,11 @@ GlobalSymbol Module::find_global(std::string_view name) const {
 
 const std::string& Module::target_id() const { return code_->object().target_id; }
 
+std::string code_object_problem(std::span<const std::byte> image) {
+  const auto object = read_code_object(image);
+  return object ? std::string() : object.error();
+}
+
 std::string code_object_processor(std::span<const std::byte> image) {
   const auto object = read_code_object(image);
   if (!object) return {};

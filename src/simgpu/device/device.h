@@ -41,7 +41,7 @@ inline constexpr int hip_error_invalid_configuration = 9;
 inline constexpr int hip_error_invalid_device = 101;
 inline constexpr int hip_error_invalid_image = 200;
 inline constexpr int hip_error_no_binary_for_gpu = 209;
-inline constexpr int hip_error_not_found = 500;
+inline constexpr int hip_error_shared_object_init_failed = 303;
 inline constexpr int hip_error_illegal_address = 700;
 inline constexpr int hip_error_launch_failure = 719;
 
@@ -176,5 +176,7 @@ class Device {
 /// Processor ("gfx950") named by an ELF code object's header; empty when `image` is not one. For choosing from a
 /// bundle.
 std::string code_object_processor(std::span<const std::byte> image);
+/// What is wrong with a code object's bytes; empty when nothing is.
+std::string code_object_problem(std::span<const std::byte> image);
 
 }  // namespace wavejit::simgpu

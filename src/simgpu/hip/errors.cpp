@@ -1,5 +1,9 @@
 #include "simgpu/hip/errors.h"
 
+#include <fmt/format.h>
+
+#include <cstdio>
+
 #include "hip_abi/hip_functions.h"
 
 namespace wavejit::simgpu::hip_front {
@@ -16,6 +20,11 @@ thread_local LastError last_error;
 hip_abi::hipError_t finish(hip_abi::hipError_t error) {
   last_error.of_last_call = error;
   if (error != hip_abi::hipSuccess && error != hip_abi::hipErrorNotReady) last_error.sticky_until_read = error;
+  return error;
+}
+
+hip_abi::hipError_t refuse(hip_abi::hipError_t error, std::string_view why) {
+  fmt::print(stderr, "wavejit simulated GPU: {}: {}\n", hip_abi::hipGetErrorName(error), why);
   return error;
 }
 

@@ -2,6 +2,7 @@
 // behind the explicit ones are written by the engine, which knows where the metadata puts them.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +12,8 @@
 #include <expected>
 #include <limits>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -64,6 +67,13 @@ bool fits_a_packet(const LaunchShape& shape, int max_threads) {
   return std::cmp_less_equal(product(shape.block), max_threads);
 }
 
+std::string wrong_shape(const LaunchShape& shape, int max_threads) {
+  return fmt::format(
+      "a grid of ({}) threads in blocks of ({}); neither may have a zero, a block has up to {} threads "
+      "and the grid less than 2^32 in each dimension",
+      fmt::join(shape.threads, ", "), fmt::join(shape.block, ", "), max_threads);
+}
+
 hipError_t from_kernel_params(const KernelInfo& info, void** parameters, Kernarg& kernarg) {
   size_t index = 0;
   for (const KernelArgument& argument : info.arguments) {
@@ -99,19 +109,44 @@ std::expected<GraphWork, hipError_t> checked(const std::shared_ptr<Function>& fu
 
   const KernelInfo& info = function->info();
   const targets::Target& target = context.device().target();
-  if (has_zero(shape.threads) || has_zero(shape.block)) return std::unexpected(hipErrorInvalidConfiguration);
-  if (!fits_a_packet(shape, target.max_threads_per_workgroup)) return std::unexpected(hipErrorInvalidConfiguration);
+  const auto refused = [&](hipError_t error, std::string_view why) {
+    return std::unexpected(refuse(error, fmt::format("launch of {}: {}", info.name, why)));
+  };
+  if (has_zero(shape.threads) || has_zero(shape.block) || !fits_a_packet(shape, target.max_threads_per_workgroup)) {
+    return refused(hipErrorInvalidConfiguration, wrong_shape(shape, target.max_threads_per_workgroup));
+  }
   const auto lds_limit = static_cast<uint64_t>(target.lds_bytes_per_workgroup);
-  if (shape.dynamic_lds_bytes > lds_limit) return std::unexpected(hipErrorInvalidValue);
-  if (info.static_lds_bytes + shape.dynamic_lds_bytes > lds_limit) return std::unexpected(hipErrorLaunchOutOfResources);
-  if (product(shape.block) > info.max_threads_per_workgroup) return std::unexpected(hipErrorLaunchFailure);
+  if (info.static_lds_bytes + shape.dynamic_lds_bytes > lds_limit) {
+    return refused(
+        shape.dynamic_lds_bytes > lds_limit ? hipErrorInvalidValue : hipErrorLaunchOutOfResources,
+        fmt::format("{} bytes of LDS, {} of them the kernel's own and {} the launch's; a workgroup on {} has {}",
+                    info.static_lds_bytes + shape.dynamic_lds_bytes, info.static_lds_bytes, shape.dynamic_lds_bytes,
+                    target.id, lds_limit));
+  }
+  if (product(shape.block) > info.max_threads_per_workgroup) {
+    return refused(hipErrorLaunchFailure, fmt::format("{} threads a block; the kernel was compiled for at most {}",
+                                                      product(shape.block), info.max_threads_per_workgroup));
+  }
+  // A workgroup whose waves find no room together would never start.
+  const auto waves = (product(shape.block) + target.wave_size - 1) / target.wave_size;
+  const auto waves_of_simd = (waves + target.simds_per_compute_unit - 1) / target.simds_per_compute_unit;
+  const uint64_t registers =
+      (std::max(info.vgprs, 1U) + target.vgpr_granule - 1) / target.vgpr_granule * target.vgpr_granule;
+  if (std::cmp_greater(waves_of_simd * registers, target.vgprs_per_simd_lane)) {
+    return refused(hipErrorLaunchOutOfResources,
+                   fmt::format("{} waves of {} vector registers on a SIMD; {} has {} for all of them", waves_of_simd,
+                               registers, target.id, target.vgprs_per_simd_lane));
+  }
 
   LaunchRequest request{
       .kernel = function->kernel, .dynamic_lds_bytes = static_cast<uint32_t>(shape.dynamic_lds_bytes), .kernarg = {}};
   for (size_t i = 0; i < 3; ++i) {
     shape.block[i] = std::min(shape.block[i], shape.threads[i]);
     // Kernels compiled for HIP state that all workgroups have the same size; the engine runs no others.
-    if (shape.threads[i] % shape.block[i] != 0) return std::unexpected(hipErrorInvalidValue);
+    if (shape.threads[i] % shape.block[i] != 0) {
+      return refused(hipErrorInvalidValue, fmt::format("{} threads in dimension {} are no multiple of the block's {}",
+                                                       shape.threads[i], i, shape.block[i]));
+    }
     request.workgroups[i] = static_cast<uint32_t>(shape.threads[i] / shape.block[i]);
     request.workgroup_size[i] = static_cast<uint32_t>(shape.block[i]);
   }
@@ -119,7 +154,11 @@ std::expected<GraphWork, hipError_t> checked(const std::shared_ptr<Function>& fu
   Kernarg kernarg(info.explicit_kernarg_bytes);
   const hipError_t error = arguments.extra != nullptr ? from_extra(info, arguments.extra, kernarg)
                                                       : from_kernel_params(info, arguments.kernel_params, kernarg);
-  if (error != hipSuccess) return std::unexpected(error);
+  if (error != hipSuccess) {
+    return refused(error, fmt::format("its arguments are missing, of another size, or handed over in no form that HIP "
+                                      "knows; the kernel takes {} bytes of them",
+                                      info.explicit_kernarg_bytes));
+  }
   return [&context, request, function, kernarg = std::move(kernarg)] {
     LaunchRequest launched = request;
     launched.kernarg = kernarg;
@@ -185,10 +224,14 @@ hipError_t hipModuleLaunchKernel(hipFunction_t handle, unsigned grid_x, unsigned
   if (context == nullptr) return finish(hipErrorNoDevice);
   const LaunchShape shape = shape_of({grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_lds_bytes);
   // This entry answers 1 where hipLaunchKernel answers 9.
-  if (grid_x > grid_limit_x || grid_y > grid_limit_yz || grid_z > grid_limit_yz) return finish(hipErrorInvalidValue);
-  if (has_zero(shape.threads) || has_zero(shape.block) ||
-      !fits_a_packet(shape, context->device().target().max_threads_per_workgroup)) {
-    return finish(hipErrorInvalidValue);
+  const int max_threads = context->device().target().max_threads_per_workgroup;
+  if (grid_x > grid_limit_x || grid_y > grid_limit_yz || grid_z > grid_limit_yz) {
+    return finish(
+        refuse(hipErrorInvalidValue, fmt::format("a grid of ({}, {}, {}) blocks; it takes up to {}, {} and {}", grid_x,
+                                                 grid_y, grid_z, grid_limit_x, grid_limit_yz, grid_limit_yz)));
+  }
+  if (has_zero(shape.threads) || has_zero(shape.block) || !fits_a_packet(shape, max_threads)) {
+    return finish(refuse(hipErrorInvalidValue, wrong_shape(shape, max_threads)));
   }
   const auto function = find_function(handle);
   if (function == nullptr) return finish(hipErrorInvalidHandle);

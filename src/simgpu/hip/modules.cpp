@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -71,7 +71,9 @@ hipError_t load_from_memory(hipModule_t* handle, const void* image) {
   if (handle == nullptr || image == nullptr) return hipErrorInvalidValue;
   if (current_context() == nullptr) return hipErrorNoDevice;
   const size_t bytes = image_size(image);
-  if (bytes == 0) return hipErrorInvalidImage;
+  if (bytes == 0) {
+    return refuse(hipErrorInvalidImage, "the image is no ELF code object, offload bundle or compressed bundle");
+  }
   return load(handle, {static_cast<const std::byte*>(image), bytes});
 }
 
@@ -89,6 +91,18 @@ hipError_t load_from_file(hipModule_t* handle, const char* path) {
   return load(handle, bytes);
 }
 
+// For messages: libraries have thousands.
+std::string names_of(const Module& module) {
+  constexpr size_t most = 8;
+  const std::vector<const Kernel*> kernels = module.kernels();
+  std::string names;
+  for (size_t i = 0; i < std::min(most, kernels.size()); ++i) {
+    names += (i == 0 ? "" : ", ") + kernels[i]->info().name;
+  }
+  if (kernels.size() > most) names += fmt::format(" and {} more", kernels.size() - most);
+  return kernels.empty() ? "none" : names;
+}
+
 hipError_t get_function(hipFunction_t* handle, hipModule_t module_handle, const char* name) {
   if (handle == nullptr || name == nullptr || *name == 0) return hipErrorInvalidValue;
   const auto loaded = find_module(module_handle);
@@ -99,7 +113,8 @@ hipError_t get_function(hipFunction_t* handle, hipModule_t module_handle, const 
     const Kernel* kernel = loaded->module->find_kernel(name);
     if (kernel == nullptr) {
       loaded->functions.erase(name);
-      return hipErrorNotFound;
+      return refuse(hipErrorNotFound,
+                    fmt::format("no kernel '{}'; the code object has {}", name, names_of(*loaded->module)));
     }
     function = std::make_shared<Function>();
     function->module = loaded->module;
@@ -126,11 +141,10 @@ hipError_t unload(hipModule_t handle) {
 std::expected<std::shared_ptr<Module>, hipError_t> load_image(DeviceContext& context,
                                                               std::span<const std::byte> image) {
   const auto code_object = select_code_object(image, target_id(context.device()));
-  if (!code_object) return std::unexpected(code_object.error());
+  if (!code_object) return std::unexpected(refuse(code_object.error().error, code_object.error().text));
   auto module = context.device().load(*code_object);
   if (!module) {
-    fmt::print(stderr, "wavejit simulated GPU: {}\n", module.error().text);
-    return std::unexpected(to_hip(module.error().code));
+    return std::unexpected(refuse(to_hip(module.error().code), module.error().text));
   }
   return std::move(*module);
 }

@@ -1,6 +1,8 @@
 #include "simgpu/hip/offload_bundle.h"
 
 #include <elf.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -183,41 +185,59 @@ std::optional<std::vector<std::byte>> decompress(Bytes bytes) {
   return unpacked;
 }
 
+BundleError no_binary(const std::vector<std::string>& made_for, std::string_view device_target) {
+  return {hip_abi::hipErrorNoBinaryForGpu,
+          fmt::format("the image has code for {}; the device is {}",
+                      made_for.empty() ? std::string("no AMD GPU") : fmt::format("{}", fmt::join(made_for, ", ")),
+                      device_target)};
+}
+
+BundleError damaged(std::string_view what) {
+  return {hip_abi::hipErrorInvalidImage, fmt::format("the image is damaged: {}", what)};
+}
+
 std::expected<std::vector<std::byte>, BundleError> select_elf(Bytes image, std::string_view device_target) {
   const std::string processor = code_object_processor(image);
   const auto header = read<Elf64_Ehdr>(image, 0);
-  if (!header || processor.empty()) return std::unexpected(hip_abi::hipErrorInvalidImage);
+  if (!header || processor.empty()) {
+    return std::unexpected(BundleError{hip_abi::hipErrorInvalidImage, code_object_problem(image)});
+  }
   const bool features_fit =
       (header->e_flags & xnack_mask) != xnack_on && (header->e_flags & sramecc_mask) != sramecc_off;
   if (target_match(processor, device_target) < 0 || !features_fit) {
-    return std::unexpected(hip_abi::hipErrorNoBinaryForGpu);
+    std::string made_for = processor;
+    if ((header->e_flags & xnack_mask) == xnack_on) made_for += ":xnack+";
+    if ((header->e_flags & sramecc_mask) == sramecc_off) made_for += ":sramecc-";
+    return std::unexpected(no_binary({made_for}, device_target));
   }
   return std::vector<std::byte>(image.begin(), image.end());
 }
 
 std::expected<std::vector<std::byte>, BundleError> select_entry(Bytes bundle, std::string_view device_target) {
   const auto count = read<uint64_t>(bundle, bundle_magic.size());
-  if (!count || *count > max_bundle_entries) return std::unexpected(hip_abi::hipErrorInvalidImage);
+  if (!count || *count > max_bundle_entries) return std::unexpected(damaged("a bundle without a number of entries"));
+  std::vector<std::string> made_for;
   int best = -1;
   Bytes chosen;
   size_t at = bundle_magic.size() + 8;
   for (uint64_t i = 0; i < *count; ++i) {
     const auto entry = read_entry(bundle, at);
     if (!entry || entry->offset > bundle.size() || bundle.size() - entry->offset < entry->bytes) {
-      return std::unexpected(hip_abi::hipErrorInvalidImage);
+      return std::unexpected(damaged(fmt::format("entry {} of {} of a bundle reaches beyond it", i, *count)));
     }
     at = entry->header_end;
     // "<kind>-<four parts of the triple>-<target id>", the kind being hip or hipv4; features contain '-' too.
     const std::string_view id = entry->id;
     const size_t processor = id.find("gfx");
     if (!id.starts_with("hip") || id.find("amdgcn") == id.npos || processor == id.npos) continue;
+    made_for.emplace_back(id.substr(processor));
     const int match = target_match(id.substr(processor), device_target);
     if (match > best) {
       best = match;
       chosen = bundle.subspan(entry->offset, entry->bytes);
     }
   }
-  if (best < 0) return std::unexpected(hip_abi::hipErrorNoBinaryForGpu);
+  if (best < 0) return std::unexpected(no_binary(made_for, device_target));
   return std::vector<std::byte>(chosen.begin(), chosen.end());
 }
 
@@ -263,8 +283,10 @@ std::expected<std::vector<std::byte>, BundleError> select_code_object(std::span<
     const auto unpacked = decompress(image);
     // A compressed bundle holds a plain one; nothing else is followed, so that damage cannot make this recurse.
     if (unpacked && starts_with(*unpacked, bundle_magic)) return select_entry(*unpacked, device_target);
+    return std::unexpected(damaged("a compressed bundle that cannot be unpacked"));
   }
-  return std::unexpected(hip_abi::hipErrorInvalidImage);
+  return std::unexpected(BundleError{hip_abi::hipErrorInvalidImage,
+                                     "the image is no ELF code object, offload bundle or compressed bundle"});
 }
 
 }  // namespace wavejit::simgpu::hip_front

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <expected>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,7 +16,10 @@
 namespace wavejit::simgpu::hip_front {
 
 /// Why a blob gave no code object: hipErrorInvalidImage, or hipErrorNoBinaryForGpu when it has none for the device.
-using BundleError = hip_abi::hipError_t;
+struct BundleError {
+  hip_abi::hipError_t error;
+  std::string text;
+};
 
 /// The size of what starts at `image`, judged by its own headers: an ELF code object, a bundle or a compressed bundle.
 /// HIP hands images over without a size. 0 when it is none of these or reaches into memory that is not mapped.

@@ -79,6 +79,13 @@ constexpr uint64_t most_name_bytes = 256ULL << 20;
 // What a wave's scratch can be on gfx9: 8 MiB for 64 lanes (LLVM refuses larger frames).
 constexpr uint32_t most_private_bytes = 128 * 1024;
 
+/// What metadata and descriptor both state.
+struct Contradiction {
+  std::string_view what;
+  std::optional<uint64_t> said;
+  uint64_t described;
+};
+
 std::unexpected<std::string> wrong(std::string text) { return std::unexpected("code object: " + std::move(text)); }
 
 class CodeObjectReader {
@@ -283,8 +290,11 @@ class CodeObjectReader {
     const auto root = read_message_pack(content);
     if (!root) return wrong("the metadata note is not valid MessagePack");
     const std::string_view target = root->text_of("amdhsa.target");
-    constexpr std::string_view triple = "amdgcn-amd-amdhsa--";
-    object_.target_id = target.starts_with(triple) ? target.substr(triple.size()) : target;
+    // Behind four parts of a triple: "amdgcn-amd-amdhsa--gfx950:xnack-", "amdgpu9.42-amd-amdhsa-unknown-gfx942".
+    size_t processor = 0;
+    for (int part = 0; part < 4 && processor != target.npos; ++part)
+      processor = target.find('-', processor + (part != 0));
+    object_.target_id = processor == target.npos ? target : target.substr(processor + 1);
     const MessageValue* kernels = root->find("amdhsa.kernels");
     if (kernels == nullptr) return {};
     for (const MessageValue& entry : kernels->elements) {
@@ -300,6 +310,12 @@ class CodeObjectReader {
       info.vgprs = static_cast<uint32_t>(entry.number_of(".vgpr_count"));
       info.agprs = static_cast<uint32_t>(entry.number_of(".agpr_count"));
       info.sgprs = static_cast<uint32_t>(entry.number_of(".sgpr_count"));
+      const auto stated = [&](std::string_view key) {
+        return entry.find(key) == nullptr ? std::nullopt : std::optional<uint64_t>(entry.number_of(key));
+      };
+      kernel.stated_lds_bytes = stated(".group_segment_fixed_size");
+      kernel.stated_private_bytes = stated(".private_segment_fixed_size");
+      kernel.stated_wavefront_size = stated(".wavefront_size");
       info.uses_dynamic_stack = entry.number_of(".uses_dynamic_stack") != 0;
       if (const MessageValue* required = entry.find(".reqd_workgroup_size")) {
         for (size_t i = 0; i < std::min<size_t>(3, required->elements.size()); ++i) {
@@ -380,6 +396,23 @@ class CodeObjectReader {
     if (descriptor.kernarg_size != 0 && descriptor.kernarg_size != kernel.info.kernarg_bytes) {
       return wrong(std::format("kernel {}: kernarg size {} in the descriptor, {} in the metadata", name,
                                descriptor.kernarg_size, kernel.info.kernarg_bytes));
+    }
+    for (const auto& [what, said, described] :
+         {Contradiction{"bytes of LDS", kernel.stated_lds_bytes, descriptor.group_segment_fixed_size},
+          Contradiction{"bytes of private memory a lane", kernel.stated_private_bytes,
+                        descriptor.private_segment_fixed_size}}) {
+      if (said && *said != described) {
+        return wrong(
+            std::format("kernel {}: {} {} in the descriptor, {} in the metadata", name, described, what, *said));
+      }
+    }
+    if (kernel.info.vgprs > descriptor.vgprs()) {
+      return wrong(std::format("kernel {}: {} vector registers in the metadata, {} allocated by the descriptor", name,
+                               kernel.info.vgprs, descriptor.vgprs()));
+    }
+    if (kernel.stated_wavefront_size && *kernel.stated_wavefront_size != 64) {
+      return wrong(std::format("kernel {}: a wavefront of {} in the metadata, of 64 in the descriptor", name,
+                               *kernel.stated_wavefront_size));
     }
     if (descriptor.private_segment_fixed_size > most_private_bytes || kernel.info.kernarg_bytes > (1u << 20)) {
       return wrong(std::format("kernel {}: {} bytes of private memory a lane, {} of arguments", name,

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -88,6 +89,10 @@ struct KernelDescription {
   KernelInfo info;
   KernelDescriptor descriptor;
   uint64_t descriptor_address = 0;  ///< relative to the load address
+  // What the metadata says of what the descriptor decides, where it says it.
+  std::optional<uint64_t> stated_lds_bytes;
+  std::optional<uint64_t> stated_private_bytes;
+  std::optional<uint64_t> stated_wavefront_size;
 };
 
 struct CodeObject {

@@ -61,7 +61,8 @@ Status LoadedCode::relocate() {
     if (relocation.type != relocation_relative64) {
       constexpr uint8_t weak = 2;
       if (!symbol.defined && symbol.binding != weak) {
-        return {hip_error_not_found, std::format("code object: symbol {} is undefined", symbol.name)};
+        return {hip_error_shared_object_init_failed,
+                std::format("code object: symbol {} is undefined, and nothing else is linked to it", symbol.name)};
       }
       value = static_cast<uint64_t>(relocation.addend) + (symbol.defined ? base_ + symbol.value : 0);
     }

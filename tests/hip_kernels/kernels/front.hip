@@ -56,3 +56,25 @@ KERNEL void launch_facts(uint32_t* implicit, uint32_t* packet) {
   const auto* dispatch = (const uint32_t*)__builtin_amdgcn_dispatch_ptr();
   for (uint32_t i = 0; i < 16; ++i) packet[i] = dispatch[i];
 }
+
+// More registers than sixteen waves find on a compute unit, in a kernel that says it takes so many.
+__attribute__((amdgpu_flat_work_group_size(1, 1024))) KERNEL void many_registers(uint32_t* to) {
+  asm volatile("v_mov_b32 v200, 1" ::: "v200");
+  to[thread_x()] = thread_x();
+}
+
+KERNEL void endless(const uint32_t* flag) {
+  while (__hip_atomic_load(flag, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT) == 0) {
+  }
+}
+
+// One wave waits for the other, which waits for what nobody does.
+KERNEL void deadlock(const uint32_t* flag) {
+  if (thread_x() < wave_size) {
+    barrier();
+  } else {
+    while (__hip_atomic_load(flag, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT) == 0) {
+    }
+    barrier();
+  }
+}

@@ -1,4 +1,6 @@
 // Code objects: what is read from them, and what damaged ones give.
+#include <elf.h>
+
 #include <random>
 
 #include "assembled.h"
@@ -78,6 +80,67 @@ TEST(Loader, OtherTargetsAreRefused) {
   EXPECT_THAT(module.error().text, HasSubstr("gfx950"));
   source.target = "gfx90a";
   EXPECT_EQ(device_of("gfx950").load(assemble(source)).error().code, hip_error_no_binary_for_gpu);
+}
+
+/// The kernel descriptor among a code object's bytes.
+std::byte* descriptor_in(std::vector<std::byte>& image) {
+  const auto object = read_code_object(image);
+  if (!object) return nullptr;
+  const uint64_t address = object->kernels[0].descriptor_address;
+  for (const Segment& segment : object->segments) {
+    if (address >= segment.address && address - segment.address < segment.file_bytes) {
+      return image.data() + segment.file_offset + (address - segment.address);
+    }
+  }
+  return nullptr;
+}
+
+TEST(Loader, MetadataThatContradictsTheDescriptorIsRefused) {
+  struct Case {
+    size_t offset;
+    uint32_t value;
+    const char* text;
+  };
+  // Fields of the descriptor: LDS, private memory, kernarg size, COMPUTE_PGM_RSRC1 with the registers in its low bits.
+  for (const auto& [offset, value, text] :
+       {Case{0, 4096, "kernel k: 4096 bytes of LDS in the descriptor, 96 in the metadata"},
+        Case{4, 64, "kernel k: 64 bytes of private memory a lane in the descriptor, 16 in the metadata"},
+        Case{8, 24, "kernel k: kernarg size 24 in the descriptor, 8 in the metadata"},
+        Case{48, 3, "kernel k: 64 vector registers in the metadata, 32 allocated by the descriptor"}}) {
+    std::vector<std::byte> image = assemble(plain());
+    std::byte* descriptor = descriptor_in(image);
+    ASSERT_NE(descriptor, nullptr);
+    std::memcpy(descriptor + offset, &value, sizeof value);
+    const auto module = device_of("gfx950").load(image);
+    ASSERT_FALSE(module.has_value()) << text;
+    EXPECT_EQ(module.error().code, hip_error_invalid_image);
+    EXPECT_THAT(module.error().text, HasSubstr(text));
+  }
+}
+
+TEST(Loader, UndefinedSymbolsAreNamed) {
+  std::vector<std::byte> image = assemble(plain());
+  // `table`, which its own second word points to, becomes a symbol of somebody else's.
+  Elf64_Ehdr header;
+  std::memcpy(&header, image.data(), sizeof header);
+  bool changed = false;
+  for (size_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    std::memcpy(&section, image.data() + header.e_shoff + (i * sizeof section), sizeof section);
+    for (uint64_t at = 0; section.sh_type == SHT_DYNSYM && at < section.sh_size; at += sizeof(Elf64_Sym)) {
+      Elf64_Sym symbol;
+      std::memcpy(&symbol, image.data() + section.sh_offset + at, sizeof symbol);
+      if (symbol.st_size != 16) continue;
+      symbol.st_shndx = SHN_UNDEF;
+      std::memcpy(image.data() + section.sh_offset + at, &symbol, sizeof symbol);
+      changed = true;
+    }
+  }
+  ASSERT_TRUE(changed);
+  const auto module = device_of("gfx950").load(image);
+  ASSERT_FALSE(module.has_value());
+  EXPECT_EQ(module.error().code, hip_error_shared_object_init_failed);
+  EXPECT_THAT(module.error().text, HasSubstr("symbol table is undefined"));
 }
 
 TEST(Loader, ForeignFilesAreRefusedWithTheReason) {
