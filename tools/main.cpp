@@ -82,6 +82,7 @@ int run(int argument_count, char** arguments) {
   add_sweep(program, chosen);
   add_profile(program, chosen);
   add_compare(program, chosen);
+  add_tune(program, chosen);
   add_cache(program, chosen);
   add_supported(program, chosen);
   add_version(program, chosen);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <string_view>
 
 #include "templates/attention_forward/lds_layout.h"
 
@@ -85,7 +87,23 @@ QueryRows query_rows(std::uint64_t query_length) {
                                : QueryRows::more;
 }
 
+namespace {
+// What `wavejit tune` found (docs/tune.md).
+struct TunedDefault {
+  std::string_view target;
+  QueryRows rows;
+  Pipeline pipeline;
+};
+constexpr TunedDefault tuned_defaults[] = {
+#include "templates/attention_forward/tuned_defaults.inc"
+};
+}  // namespace
+
 Pipeline default_pipeline(const targets::Target& target, QueryRows rows) {
+  const auto* const tuned = std::ranges::find_if(
+      tuned_defaults, [&](const TunedDefault& each) { return each.target == target.id && each.rows == rows; });
+  if (tuned != std::end(tuned_defaults) && missing_for(tuned->pipeline, target).empty()) return tuned->pipeline;
+  // Nobody tuned for it: what it can do says what it prefers.
   if (rows == QueryRows::more && missing_for(Pipeline::dualwave, target).empty()) return Pipeline::dualwave;
   return missing_for(Pipeline::interleaved, target).empty() ? Pipeline::interleaved : Pipeline::generic;
 }
