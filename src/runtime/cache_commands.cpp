@@ -58,6 +58,13 @@ cache::CacheOptions only_folder(const std::string& path) {
   return options;
 }
 
+// The user's own folder, whatever layers hold: what is copied there is to stand on its own.
+cache::CacheOptions own_folder_only(const Config& config, Logger& logger) {
+  cache::CacheOptions options = cache_options(config, logger);
+  std::erase_if(options.layers, [](const cache::Layer& layer) { return !layer.writable; });
+  return options;
+}
+
 CacheLayer describe_remote(const Config& config) {
   CacheLayer layer;
   layer.name = "remote";
@@ -100,7 +107,7 @@ Result<cache::TransferResult> copy_remotely(const Config& config, const CacheCop
   if (!push) {
     if (auto folder = needs_folder(config); !folder) return std::unexpected(std::move(folder.error()));
   }
-  auto options = cache_options(config, logger);
+  auto options = push ? cache_options(config, logger) : own_folder_only(config, logger);
   options.memory = nullptr;
   cache::Cache cache(std::move(options));
   auto done =
@@ -179,12 +186,7 @@ Result<cache::TransferResult> copy_cache(const Config& config, const CacheCopy& 
     if (copy.to.empty()) {
       if (auto folder = needs_folder(config); !folder) return std::unexpected(std::move(folder.error()));
     }
-    // To the user's own folder only, whatever its layers hold: the copy is to stand on its own.
-    cache::CacheOptions destination = only_folder(copy.to);
-    if (copy.to.empty()) {
-      destination = cache_options(config, logger);
-      std::erase_if(destination.layers, [](const cache::Layer& layer) { return !layer.writable; });
-    }
+    cache::CacheOptions destination = copy.to.empty() ? own_folder_only(config, logger) : only_folder(copy.to);
     destination.memory = nullptr;
     cache::Cache to(std::move(destination));
     done = cache::copy_entries(from, to, *targets);

@@ -6,6 +6,7 @@
 
 #include "runtime/call_descriptor.h"
 #include "runtime/engine.h"
+#include "runtime/guarded_tell.h"
 
 namespace wavejit::runtime {
 namespace {
@@ -89,11 +90,7 @@ void Engine::tell_compile(const AttentionShape& shape, const std::string& line, 
   event.inspect_ns = phases.inspect_ns;
   event.publish_ns = phases.publish_ns;
   event.load_ns = phases.load_ns;
-  try {
-    hooks_.on_compile(hooks_.on_compile_context, &event);
-  } catch (...) {
-    logger_->write(LogLevel::warning, "options.on_compile threw an exception, which is dropped");
-  }
+  tell_guarded(*logger_, "options.on_compile", [&] { hooks_.on_compile(hooks_.on_compile_context, &event); });
 }
 
 }  // namespace wavejit::runtime

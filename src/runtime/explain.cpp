@@ -93,14 +93,19 @@ Result<std::vector<std::string>> explain(const Config& config, std::string_view 
                       " VGPRs, " + std::to_string(cost.workgroups_per_compute_unit) +
                       (cost.workgroups_per_compute_unit == 1 ? " workgroup" : " workgroups") + " per CU"),
   };
+  std::vector<cache::Key> keys = {*key};
   if (plan->splits > 1) {
     const attention_combine::KernelSpec combine = attention_combine::combine_of(route->spec);
     auto combine_key = source.key_of(combine);
     if (!combine_key) return std::unexpected(std::move(combine_key.error()));
     lines.push_back(row("combine", to_text(combine)));
     lines.push_back(row("key", combine_key->hex() + "  " + where(source, *combine_key)));
+    keys.push_back(*std::move(combine_key));
   }
-  if (config.cache_remote.value) lines.push_back(row("remote", where_remotely(config, *key)));
+  if (config.cache_remote.value) {
+    // In the order of the keys.
+    for (const cache::Key& one : keys) lines.push_back(row("remote", where_remotely(config, one)));
+  }
   for (const Refusal& refusal : route->refused) lines.push_back(row("refused", refusal.route + ": " + refusal.reason));
   for (const std::string& setting : describe(config)) lines.push_back(row("setting", setting));
   for (const std::string& warning : config.warnings) lines.push_back(row("warning", warning));

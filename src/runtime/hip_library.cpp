@@ -109,6 +109,20 @@ Result<HipDevice> describe_device(const HipFunctions& hip, int ordinal) {
                    .memory_bytes = properties.totalGlobalMem};
 }
 
+hip_abi::hipError_t load_module(const HipDevice& device, const void* image, const std::string& kernel_name,
+                                hip_abi::hipModule_t* module, hip_abi::hipFunction_t* function) {
+  const CurrentDevice current(device.hip, device.ordinal);
+  const RelaxedCapture relaxed(device.hip);
+  hip_abi::hipError_t error = current.error();
+  if (error == hip_abi::hipSuccess) error = device.hip.hipModuleLoadData(module, image);
+  if (error == hip_abi::hipSuccess) {
+    error = device.hip.hipModuleGetFunction(function, *module, kernel_name.c_str());
+    if (error != hip_abi::hipSuccess) (void)device.hip.hipModuleUnload(*module);
+  }
+  if (error != hip_abi::hipSuccess) (void)device.hip.hipGetLastError();
+  return error;
+}
+
 bool is_capturing(const HipDevice& device, hip_abi::hipStream_t stream) {
   if (stream == nullptr || stream == hip_abi::stream_legacy()) return false;
   // The per-thread default stream is one of the current device.

@@ -101,6 +101,11 @@ class RelaxedCapture {
   bool relaxed_ = false;
 };
 
+// Loads `image` on the device and finds the kernel in it. A failure leaves nothing loaded, and is taken out of HIP's
+// own memory of errors: the host's next look there must not find what is handled here.
+hip_abi::hipError_t load_module(const HipDevice& device, const void* image, const std::string& kernel_name,
+                                hip_abi::hipModule_t* module, hip_abi::hipFunction_t* function);
+
 // Asks without touching the stream. The null stream is never captured.
 bool is_capturing(const HipDevice& device, hip_abi::hipStream_t stream);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cache/transfer.h"
+#include "runtime/guarded_tell.h"
 #include "runtime/kernel_source.h"
 #include "runtime/prebuild_plan.h"
 #include "runtime/prebuild_verify.h"
@@ -26,9 +27,13 @@ enum class Outcome : std::uint8_t { compiled, copied, present };
 // Shared by the workers.
 class Board {
  public:
-  Board(const PrebuildTell& tell, std::uint64_t total) : tell_(tell) { progress_.total = total; }
+  Board(const PrebuildTell& tell, Logger& logger, std::uint64_t total) : tell_(tell), logger_(logger) {
+    progress_.total = total;
+  }
 
-  void begin() { tell_(progress_); }
+  void begin() {
+    tell([&] { tell_(progress_); });
+  }
 
   void refused(const PrebuildRequest& request, const RefusedLine& line) {
     PrebuildProgress told = progress_;
@@ -37,32 +42,41 @@ class Board {
     told.line = line.line;
     told.target = line.target.empty() ? nullptr : &line.target;
     told.failure = &line.why.detail;
-    tell_(told);
+    tell([&] { tell_(told); });
   }
 
-  void finished(const KernelSpec& spec, const Result<Outcome>& outcome) {
-    const std::string text = families::to_text(spec);
+  // Also from workers.
+  void finished(const KernelSpec& spec, const Result<Outcome>& outcome) noexcept {
     const std::scoped_lock lock(mutex_);
     ++progress_.done;
     if (!outcome) {
       ++progress_.failed;
-      if (!first_failure_) first_failure_ = outcome.error();
+      if (!first_failure_) first_failure_ = copy_of(outcome.error());
     } else {
       ++(*outcome == Outcome::present  ? progress_.present
          : *outcome == Outcome::copied ? progress_.copied
                                        : progress_.compiled);
     }
-    PrebuildProgress told = progress_;
-    told.kernel_spec = &text;
-    told.failure = outcome ? nullptr : &outcome.error().detail;
-    tell_(told);
+    tell([&] {
+      const std::string text = families::to_text(spec);
+      PrebuildProgress told = progress_;
+      told.kernel_spec = &text;
+      told.failure = outcome ? nullptr : &outcome.error().detail;
+      tell_(told);
+    });
   }
 
   const PrebuildProgress& progress() const { return progress_; }
   const std::optional<Failure>& first_failure() const { return first_failure_; }
 
  private:
+  template <typename Tell>
+  void tell(const Tell& one) noexcept {
+    tell_guarded(logger_, "the progress callback of prebuild", one);
+  }
+
   const PrebuildTell& tell_;
+  Logger& logger_;
   std::mutex mutex_;
   PrebuildProgress progress_;
   std::optional<Failure> first_failure_;
@@ -174,8 +188,7 @@ Result<void> verify(const Config& config, const PrebuildRequest& request, const 
 }
 
 Result<void> compile(const Config& config, const PrebuildRequest& request, const PrebuildPlan& plan,
-                     CodegenLibrary& codegen, Board& board) {
-  Logger logger(config.log_level.value);
+                     CodegenLibrary& codegen, Logger& logger, Board& board) {
   Destination destination(config, request, codegen, logger);
   work_off(plan.specs.size(), request.jobs, [&](std::size_t i) {
     Result<Outcome> outcome = fail(WAVEJIT_OUT_OF_MEMORY, "out of memory");
@@ -217,12 +230,13 @@ Result<void> prebuild(const Config& config, const PrebuildRequest& request, Code
   if (device) {
     if (auto right = check_device_of(plan->specs, *device); !right) return right;
   }
-  Board board(tell, plan->specs.size());
+  Logger logger(config.log_level.value);
+  Board board(tell, logger, plan->specs.size());
   for (const RefusedLine& line : plan->refused) board.refused(request, line);
   board.begin();
   if (request.mode != PrebuildMode::compile)
     return verify(config, request, *plan, device ? &*device : nullptr, codegen, board);
-  return compile(config, request, *plan, codegen, board);
+  return compile(config, request, *plan, codegen, logger, board);
 }
 
 }  // namespace wavejit::runtime

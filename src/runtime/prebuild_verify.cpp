@@ -16,18 +16,13 @@ Config without_cache(Config config) {
 
 // Loads a kernel and lets it go again.
 hip_abi::hipError_t try_to_load(const HipDevice& device, const cache::Entry& entry) {
-  const CurrentDevice current(device.hip, device.ordinal);
-  const RelaxedCapture relaxed(device.hip);
   hip_abi::hipModule_t module = nullptr;
   hip_abi::hipFunction_t function = nullptr;
-  hip_abi::hipError_t error = current.error();
-  if (error == hip_abi::hipSuccess) error = device.hip.hipModuleLoadData(&module, entry.code_object.data());
-  if (error != hip_abi::hipSuccess) {
-    (void)device.hip.hipGetLastError();
-    return error;
+  const auto error = load_module(device, entry.code_object.data(), entry.kernels.front().name, &module, &function);
+  if (error == hip_abi::hipSuccess) {
+    const CurrentDevice current(device.hip, device.ordinal);
+    (void)device.hip.hipModuleUnload(module);
   }
-  error = device.hip.hipModuleGetFunction(&function, module, entry.kernels.front().name.c_str());
-  (void)device.hip.hipModuleUnload(module);
   return error;
 }
 

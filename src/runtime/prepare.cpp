@@ -7,6 +7,7 @@
 
 #include "runtime/descriptor.h"
 #include "runtime/engine.h"
+#include "runtime/guarded_tell.h"
 #include "runtime/workers.h"
 
 namespace wavejit::runtime {
@@ -25,10 +26,10 @@ class Board {
         const std::function<void(const PrepareProgress&)>& tell, Logger& logger)
       : lines_(lines), statuses_(statuses), tell_(tell), logger_(logger), first_failed_(lines.size()) {
     progress_.total = lines.size();
-    tell_guarded();
+    this->tell();
   }
 
-  void finished(std::size_t line, const Failure* failure, wavejit_origin origin) {
+  void finished(std::size_t line, const Failure* failure, wavejit_origin origin) noexcept {
     const std::scoped_lock lock(mutex_);
     ++progress_.done;
     const wavejit_status status = failure != nullptr ? failure->status : WAVEJIT_OK;
@@ -40,14 +41,14 @@ class Board {
     ++count;
     if (failure != nullptr && line < first_failed_) {
       first_failed_ = line;
-      first_failure_ = *failure;
+      first_failure_ = copy_of(*failure);
     }
     progress_.line = line;
     progress_.descriptor = lines_[line];
     progress_.status = status;
     progress_.origin = failure != nullptr ? WAVEJIT_ORIGIN_NONE : origin;
     progress_.failure = failure != nullptr ? &failure->detail : nullptr;
-    tell_guarded();
+    tell();
   }
 
   Result<void> result() const {
@@ -59,13 +60,8 @@ class Board {
   }
 
  private:
-  // On a worker's thread an exception would end the process.
-  void tell_guarded() noexcept {
-    try {
-      tell_(progress_);
-    } catch (...) {
-      logger_.write(LogLevel::warning, "the progress callback of prepare threw an exception, which is dropped");
-    }
+  void tell() noexcept {
+    tell_guarded(logger_, "the progress callback of prepare", [&] { tell_(progress_); });
   }
 
   std::span<const char* const> lines_;

@@ -222,7 +222,6 @@ Result<Resolved> Resolver::obtain(families::KernelSpec spec, const LoadedKernel*
 void Resolver::reject(const LoadedKernel& kernel, const cache::Key& key, std::size_t layer, hipError_t error) {
   statistics_.loader_rejections.fetch_add(1);
   (void)source_.cache().drop(key, layer);
-  (void)device_.hip.hipGetLastError();  // handled here: the host's next look at HIP's errors must not find it
   logger_.write(LogLevel::warning, "the loader refused the cached kernel " + kernel.key + " (" +
                                        error_text(device_.hip, error) + "); it is dropped and compiled again");
 }
@@ -232,13 +231,8 @@ hipError_t Resolver::load(LoadedKernel& kernel, KernelBinary binary, Phases& pha
   // The launch hands over exactly the struct of arguments; a kernel that reads more is not one of ours.
   if (binary.kernarg_bytes > families::argument_bytes(kernel.spec)) return hip_abi::hipErrorInvalidImage;
   kernel.code_object = std::move(binary.code_object);
-  const CurrentDevice current(device_.hip, device_.ordinal);
-  const RelaxedCapture relaxed(device_.hip);
-  hipError_t error = current.error();
-  if (error == hipSuccess) error = device_.hip.hipModuleLoadData(&kernel.module, kernel.code_object.data());
-  if (error != hipSuccess) return error;
-  error = device_.hip.hipModuleGetFunction(&kernel.function, kernel.module, binary.kernel_name.c_str());
-  if (error != hipSuccess) (void)device_.hip.hipModuleUnload(kernel.module);
+  const hipError_t error =
+      load_module(device_, kernel.code_object.data(), binary.kernel_name, &kernel.module, &kernel.function);
   phases.load_ns += watch.lap();
   return error;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -19,6 +20,15 @@ inline Result<void> check_jobs(int jobs) {
   if (jobs >= 0 && jobs <= max_jobs) return {};
   return fail(WAVEJIT_INVALID_ARGUMENT,
               "jobs = " + std::to_string(jobs) + "; accepted: 0 (all cores) to " + std::to_string(max_jobs));
+}
+
+// For who must not throw: without its words when there is no memory for them.
+inline Failure copy_of(const Failure& failure) noexcept {
+  try {
+    return failure;
+  } catch (const std::bad_alloc&) {
+    return {failure.status, {}};
+  }
 }
 
 // Calls `work(i)`, which must not throw, for every i below `count`, `jobs` at a time (0: all cores). The calling thread

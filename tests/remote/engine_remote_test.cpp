@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "runtime/cache_commands.h"
 #include "runtime/explain.h"
 #include "runtime/prebuild.h"
 #include "runtime/remote_library.h"
@@ -15,6 +16,8 @@ namespace wavejit::tests {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -115,6 +118,42 @@ TEST_F(EngineRemoteTest, PrebuildWaitsUntilAllIsSentAndFindsWhatIsThere) {
   EXPECT_THAT(*lines, Contains(HasSubstr("not on disk")));
   EXPECT_THAT(*lines, Contains(::testing::AllOf(HasSubstr("remote"), HasSubstr("has it"))));
   EXPECT_FALSE(std::filesystem::exists(config_.cache_directory.value)) << "explaining publishes nothing";
+}
+
+TEST_F(EngineRemoteTest, ExplainTellsOfBothKernelsOfASplitCall) {
+  const RedisServer server;
+  use(server.address(), write_key(keys_ / "key"));
+  const std::string line = "attention_forward fp16 b1 q1 k4096 h8/2 d128 splits=2";
+  const auto remote_lines = [&] {
+    std::vector<std::string> found;
+    const auto lines = runtime::explain(config_, line, "gfx950", *codegen_);
+    EXPECT_TRUE(lines);
+    for (const std::string& one : *lines)
+      if (one.starts_with("remote ")) found.push_back(one);
+    return found;
+  };
+  EXPECT_THAT(remote_lines(), ElementsAre(EndsWith("has it not"), EndsWith("has it not")));
+  ASSERT_TRUE(runtime::prebuild(config_, {.descriptors = {line}, .targets = "gfx950"}, *codegen_, [](const auto&) {}));
+  ASSERT_EQ(fake_codegen().compiles, 2U);
+  EXPECT_THAT(remote_lines(), ElementsAre(EndsWith("has it"), EndsWith("has it")));
+}
+
+// The copy in the cache's own folder stands on its own, whatever read-only layers hold today.
+TEST_F(EngineRemoteTest, APullFillsTheUsersFolderBesideLayers) {
+  const RedisServer server;
+  use(server.address(), write_key(keys_ / "key"));
+  move_to("layer");
+  const runtime::PrebuildRequest request{.descriptors = {"attention_forward fp16 b1 q1 k1 h1 d64"},
+                                         .targets = "gfx950"};
+  ASSERT_TRUE(runtime::prebuild(config_, request, *codegen_, [](const auto&) {}));
+  config_.cache_layers.value = {config_.cache_directory.value};
+  move_to("own");
+  runtime::CacheCopy pull;
+  pull.remote = WAVEJIT_CACHE_FROM_REMOTE;
+  const auto first = runtime::copy_cache(config_, pull);
+  ASSERT_TRUE(first) << first.error().detail;
+  EXPECT_EQ(first->copied, 1U);
+  EXPECT_EQ(runtime::copy_cache(config_, pull)->present, 1U);
 }
 
 TEST_F(EngineRemoteTest, DownAtTheStartAndDownInTheMiddleFailNoCall) {

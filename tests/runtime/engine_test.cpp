@@ -343,6 +343,7 @@ TEST_F(EngineTest, AFreshKernelThatTheLoaderRefusesIsAnErrorAfterOneCompile) {
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().status, WAVEJIT_LAUNCH_FAILED);
   EXPECT_THAT(outcome.error().detail, HasSubstr("hipErrorInvalidImage (200)"));
+  EXPECT_EQ(fake_hip().errors_cleared, 1U) << "the host's next look at HIP's errors finds none";
   EXPECT_EQ(fake_codegen().compiles, 1U);
   EXPECT_EQ(fake_hip().launches, 0U);
 }

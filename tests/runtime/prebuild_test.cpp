@@ -186,6 +186,20 @@ TEST_F(PrebuildTest, OutputsThatCannotBeWritten) {
   EXPECT_THAT(failure_of(run(to_archive({plain}))), HasSubstr("cache_mode = ro"));
 }
 
+// On a worker's thread an exception would end the process.
+TEST_F(PrebuildTest, ACallbackThatThrowsStopsNothing) {
+  config_.log_level.value = runtime::LogLevel::off;
+  const PrebuildRequest request{.descriptors = {plain, causal, "attention_forward fp16 wide"},
+                                .targets = "gfx942,gfx950",
+                                .jobs = 4,
+                                .whole = false};
+  const auto outcome = runtime::prebuild(config_, request, *codegen_,
+                                         [](const PrebuildProgress&) { throw std::runtime_error("of the host"); });
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().detail, HasSubstr("descriptors[2]")) << "the line's failure, not the callback's";
+  EXPECT_EQ(cache_files().size(), 4U);
+}
+
 TEST_F(PrebuildTest, VerifyCompilesAndWritesNothing) {
   config_.log_level.value = runtime::LogLevel::off;
   const PrebuildRequest verify{.descriptors = {plain}, .targets = "gfx950", .mode = PrebuildMode::verify};
