@@ -13,6 +13,7 @@ namespace wavejit::simgpu::checks {
 namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
+constexpr auto in_order = std::memory_order_seq_cst;
 
 const char* verb(bool reads, bool writes) {
   if (reads && writes) return "updates";
@@ -21,7 +22,8 @@ const char* verb(bool reads, bool writes) {
 
 }  // namespace
 
-MemoryShadow::MemoryShadow(const Launch& launch) : launch_(launch), blocks_(launch.memory->allocations().size()) {}
+MemoryShadow::MemoryShadow(const Launch& launch, bool several_threads)
+    : launch_(launch), several_threads_(several_threads), blocks_(launch.memory->allocations().size()) {}
 
 MemoryShadow::~MemoryShadow() {
   for (Block& block : blocks_) {
@@ -45,11 +47,11 @@ MemoryShadow::Cell* MemoryShadow::cells(const Allocation& allocation) {
 }
 
 uint32_t MemoryShadow::place(const Instruction& instruction) const {
-  return static_cast<uint32_t>((instruction.address - launch_.code->base()) / 4);
+  return static_cast<uint32_t>((instruction.address - launch_.code->base()) / 4) + 1;
 }
 
 const Instruction* MemoryShadow::instruction(uint32_t place) const {
-  return launch_.code->instruction_at(launch_.code->base() + uint64_t{place} * 4);
+  return place == 0 ? nullptr : launch_.code->instruction_at(launch_.code->base() + uint64_t{place - 1} * 4);
 }
 
 void WorkgroupMemory::prepare(Launch& launch, uint64_t workgroup, unsigned waves) {
@@ -74,36 +76,68 @@ bool WorkgroupMemory::races(const Access& access, Who other, uint32_t bytes) con
   return other.wave() != Who{access.who}.wave() && other.id() > safe_[other.wave()];
 }
 
-inline void WorkgroupMemory::read(const Access& access, MemoryShadow::Cell& cell, uint32_t bytes) const {
-  const Who before{cell.who[MemoryShadow::reader].load(relaxed)};
-  const Who mine{access.who};
-  uint64_t now = mine.bits | bytes;
-  if (before.bits != 0) {
-    if (before.workgroup() != workgroup_ || before.wave() != mine.wave()) {
-      cell.place[MemoryShadow::other_reader].store(cell.place[MemoryShadow::reader].load(relaxed), relaxed);
-      cell.who[MemoryShadow::other_reader].store(before.bits, relaxed);
-    } else if (before.id() > safe_[mine.wave()]) {
-      now |= before.bytes();
-    }
-    const bool plain_elsewhere = before.workgroup() != workgroup_ && !before.atomic();
-    if (before.several() || (plain_elsewhere && before.bytes() == 15 && bytes == 15)) now |= 1u << 5;
-  }
-  cell.place[MemoryShadow::reader].store(access.place, relaxed);
-  cell.who[MemoryShadow::reader].store(now, relaxed);
+uint32_t WorkgroupMemory::kept_bytes(const Access& access, Who before) const {
+  const unsigned wave = Who{access.who}.wave();
+  const bool is_own = before.workgroup() == workgroup_ && before.wave() == wave;
+  return is_own && before.id() > safe_[wave] ? before.bytes() : 0;
 }
 
-void WorkgroupMemory::complain(Wave& wave, const Instruction& instruction, const Access& access,
-                               const MemoryShadow::Cell& cell, MemoryShadow::Party party, uint64_t address,
-                               unsigned lane) const {
-  const bool other_reads = party != MemoryShadow::writer;
-  const Who other{cell.who[party].load(relaxed)};
-  const Instruction* place = shadow_->instruction(cell.place[party].load(relaxed));
-  if (place == nullptr || !worth_reporting(wave, instruction, Check::races, place)) return;
-  Site site{.instruction = place, .wave = static_cast<int>(other.wave())};
-  const bool is_ours = other.workgroup() == workgroup_;
-  std::string whose = std::format("wave {}", other.wave());
+inline WorkgroupMemory::Mark WorkgroupMemory::look(const MemoryShadow::Cell& cell, MemoryShadow::Party party) const {
+  Mark mark;
+  mark.who.bits = cell.who[party].load(in_order);
+  mark.place = cell.place[party].load(relaxed);
+  return mark;
+}
+
+template <typename Next>
+inline WorkgroupMemory::Mark WorkgroupMemory::leave(MemoryShadow::Cell& cell, MemoryShadow::Party party, uint32_t place,
+                                                    Next next) const {
+  Mark before{.who = {cell.who[party].load(relaxed)}, .place = cell.place[party].load(relaxed)};
+  cell.place[party].store(place, relaxed);
+  if (!shadow_->several_threads()) {
+    cell.who[party].store(next(before), relaxed);
+    return before;
+  }
+  while (!cell.who[party].compare_exchange_weak(before.who.bits, next(before), in_order)) {
+    // Somebody was there in between: the place is theirs, or this one's own if it came last.
+    const uint32_t there = cell.place[party].exchange(place, relaxed);
+    if (there != place || before.place == 0) before.place = there;
+  }
+  return before;
+}
+
+inline void WorkgroupMemory::mark_read(const Access& access, MemoryShadow::Cell& cell, uint32_t bytes) const {
+  const Who mine{access.who};
+  leave(cell, MemoryShadow::reader, access.place, [&](const Mark& before) {
+    uint64_t now = mine.bits | bytes | kept_bytes(access, before.who);
+    if (before.who.bits == 0) return now;
+    if (before.who.workgroup() != workgroup_ || before.who.wave() != mine.wave()) {
+      // Before it leaves its own place, so that who looks there first finds it in one of the two.
+      cell.place[MemoryShadow::other_reader].store(before.place, relaxed);
+      cell.who[MemoryShadow::other_reader].store(before.who.bits, std::memory_order_release);
+    }
+    const bool plain_elsewhere = before.who.workgroup() != workgroup_ && !before.who.atomic();
+    const bool joins = plain_elsewhere && before.who.bytes() == 15 && bytes == 15;
+    if (before.who.several() || joins) now |= 1u << 5;
+    return now;
+  });
+}
+
+WorkgroupMemory::Mark WorkgroupMemory::mark_written(const Access& access, MemoryShadow::Cell& cell,
+                                                    uint32_t bytes) const {
+  return leave(cell, MemoryShadow::writer, access.place,
+               [&](const Mark& before) { return access.who | bytes | kept_bytes(access, before.who); });
+}
+
+void WorkgroupMemory::complain(Wave& wave, const Instruction& instruction, const Access& access, const Mark& other,
+                               bool other_reads, uint64_t address, unsigned lane) const {
+  const Instruction* place = shadow_->instruction(other.place);
+  if (!worth_reporting(wave, instruction, Check::races, place)) return;
+  Site site{.instruction = place, .wave = static_cast<int>(other.who.wave())};
+  const bool is_ours = other.who.workgroup() == workgroup_;
+  std::string whose = std::format("wave {}", other.who.wave());
   if (!is_ours) {
-    uint64_t rest = other.workgroup() - 1;
+    uint64_t rest = other.who.workgroup() - 1;
     std::array<uint32_t, 3> id{};
     for (unsigned i = 0; i < 3; ++i) {
       id[i] = static_cast<uint32_t>(rest % launch_->workgroups[i]);
@@ -113,8 +147,9 @@ void WorkgroupMemory::complain(Wave& wave, const Instruction& instruction, const
     whose = std::format("workgroup ({}, {}, {})", id[0], id[1], id[2]);
   }
   report(wave, instruction, Check::races, static_cast<int>(lane),
-         std::format("{} byte {:#x} of device memory, which {} {} by {} {}", verb(access.reads, access.writes), address,
-                     whose, verb(other_reads || other.atomic(), !other_reads), name_instruction(*place),
+         std::format("{} byte {:#x} of device memory, which {} {}{} {}", verb(access.reads, access.writes), address,
+                     whose, verb(other_reads || other.who.atomic(), !other_reads),
+                     place == nullptr ? std::string() : " by " + name_instruction(*place),
                      is_ours ? "with no barrier in between that it was waited for before"
                              : "in the same launch: nothing orders the two"),
          site);
@@ -122,30 +157,26 @@ void WorkgroupMemory::complain(Wave& wave, const Instruction& instruction, const
 
 void WorkgroupMemory::touch(Wave& wave, const Instruction& instruction, const Access& access, MemoryShadow::Cell& cell,
                             uint64_t address, uint32_t bytes, unsigned lane) {
-  const Who writer{cell.who[MemoryShadow::writer].load(relaxed)};
-  if (writer.bits != 0 && races(access, writer, bytes)) {
-    complain(wave, instruction, access, cell, MemoryShadow::writer, address, lane);
+  if (!access.writes) {
+    mark_read(access, cell, bytes);
+    const Mark writer = look(cell, MemoryShadow::writer);
+    if (races(access, writer.who, bytes)) complain(wave, instruction, access, writer, false, address, lane);
+    return;
   }
-  if (!access.writes) return read(access, cell, bytes);
-  const Who first{cell.who[MemoryShadow::reader].load(relaxed)};
-  const Who second{cell.who[MemoryShadow::other_reader].load(relaxed)};
-  if (races(access, first, bytes)) {
-    complain(wave, instruction, access, cell, MemoryShadow::reader, address, lane);
-  } else if (races(access, second, bytes)) {
-    complain(wave, instruction, access, cell, MemoryShadow::other_reader, address, lane);
-  } else if (first.several() && worth_reporting(wave, instruction, Check::races)) {
+  const Mark writer = mark_written(access, cell, bytes);
+  if (races(access, writer.who, bytes)) complain(wave, instruction, access, writer, false, address, lane);
+  const Mark first = look(cell, MemoryShadow::reader);
+  const Mark second = look(cell, MemoryShadow::other_reader);
+  if (races(access, first.who, bytes)) {
+    complain(wave, instruction, access, first, true, address, lane);
+  } else if (races(access, second.who, bytes)) {
+    complain(wave, instruction, access, second, true, address, lane);
+  } else if (first.who.several() && worth_reporting(wave, instruction, Check::races)) {
     report(wave, instruction, Check::races, static_cast<int>(lane),
            std::format("writes byte {:#x} of device memory, which other workgroups read in the same launch: nothing "
                        "orders them",
                        address));
   }
-  uint64_t now = access.who | bytes;
-  if (writer.workgroup() == workgroup_ && writer.wave() == Who{access.who}.wave() &&
-      writer.id() > safe_[writer.wave()]) {
-    now |= writer.bytes();
-  }
-  cell.place[MemoryShadow::writer].store(access.place, relaxed);
-  cell.who[MemoryShadow::writer].store(now, relaxed);
 }
 
 AccessId WorkgroupMemory::access(Wave& wave, const Instruction& instruction, const Effects& effects,
@@ -180,8 +211,8 @@ AccessId WorkgroupMemory::access(Wave& wave, const Instruction& instruction, con
       // Whole dwords that nobody writes in this launch, as most of what is read.
       bool written = false;
       for (uint64_t word = offset / 4; word < (offset + bytes) / 4; ++word) {
-        written |= cells[word].who[MemoryShadow::writer].load(relaxed) != 0;
-        read(access, cells[word], 15);
+        mark_read(access, cells[word], 15);
+        written |= cells[word].who[MemoryShadow::writer].load(in_order) != 0;
       }
       if (!written) continue;
     }

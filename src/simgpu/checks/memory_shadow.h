@@ -28,17 +28,19 @@ struct Allocation;
 
 namespace wavejit::simgpu::checks {
 
-/// Shared by all workgroups of a launch, which may run on several threads: a mark that two of them set at once may be
-/// either.
+/// Shared by all workgroups of a launch, which may run on several threads. Everybody leaves a mark first and looks for
+/// others afterwards, in one order for all threads: of two that meet, at least one sees the other. A mark is two words;
+/// of two that are set at once, the instruction named may be the other one's.
 class MemoryShadow {
  public:
   enum Party : uint8_t { writer, reader, other_reader };  ///< the last two: the last reader, and the last other one
   struct Cell {
     std::atomic<uint64_t> who[3];    ///< WorkgroupMemory::Who; 0: nobody
-    std::atomic<uint32_t> place[3];  ///< of the instruction, in dwords of code
+    std::atomic<uint32_t> place[3];  ///< of the instruction; 0: unknown
   };
 
-  explicit MemoryShadow(const Launch& launch);
+  /// `several_threads`: run workgroups of the launch.
+  MemoryShadow(const Launch& launch, bool several_threads);
   ~MemoryShadow();
   MemoryShadow(const MemoryShadow&) = delete;
   MemoryShadow& operator=(const MemoryShadow&) = delete;
@@ -47,6 +49,7 @@ class MemoryShadow {
   Cell* cells(const Allocation& allocation);
   [[nodiscard]] const Instruction* instruction(uint32_t place) const;
   [[nodiscard]] uint32_t place(const Instruction& instruction) const;
+  [[nodiscard]] bool several_threads() const { return several_threads_; }
 
  private:
   struct Block {
@@ -54,6 +57,7 @@ class MemoryShadow {
     uint64_t bytes = 0;
   };
   const Launch& launch_;
+  bool several_threads_;
   std::vector<Block> blocks_;  // as MemoryView::allocations
   std::mutex mutex_;
 };
@@ -85,15 +89,26 @@ class WorkgroupMemory {
     [[nodiscard]] unsigned wave() const { return (bits >> 36) & 15; }
     [[nodiscard]] uint64_t workgroup() const { return bits >> 40; }
   };
+  struct Mark {
+    Who who;
+    uint32_t place = 0;
+  };
   static constexpr AccessId most_accesses = (1u << 30) - 1;
   static constexpr uint64_t most_workgroups = (1u << 24) - 2;
 
   void touch(Wave& wave, const Instruction& instruction, const Access& access, MemoryShadow::Cell& cell,
              uint64_t address, uint32_t bytes, unsigned lane);
   [[nodiscard]] bool races(const Access& access, Who other, uint32_t bytes) const;
-  void read(const Access& access, MemoryShadow::Cell& cell, uint32_t bytes) const;
-  void complain(Wave& wave, const Instruction& instruction, const Access& access, const MemoryShadow::Cell& cell,
-                MemoryShadow::Party party, uint64_t address, unsigned lane) const;
+  [[nodiscard]] Mark look(const MemoryShadow::Cell& cell, MemoryShadow::Party party) const;
+  /// Leaves the mark that `next` makes of the one before, which it returns.
+  template <typename Next>
+  Mark leave(MemoryShadow::Cell& cell, MemoryShadow::Party party, uint32_t place, Next next) const;
+  void mark_read(const Access& access, MemoryShadow::Cell& cell, uint32_t bytes) const;
+  Mark mark_written(const Access& access, MemoryShadow::Cell& cell, uint32_t bytes) const;
+  /// The bytes of an earlier access that are still in danger beside those of this one, if the same wave made it.
+  [[nodiscard]] uint32_t kept_bytes(const Access& access, Who before) const;
+  void complain(Wave& wave, const Instruction& instruction, const Access& access, const Mark& other, bool other_reads,
+                uint64_t address, unsigned lane) const;
 
   Launch* launch_ = nullptr;
   MemoryShadow* shadow_ = nullptr;

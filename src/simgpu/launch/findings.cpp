@@ -16,10 +16,10 @@ constexpr size_t most_reported = 64;
 
 void Launch::fail(uint64_t workgroup, int code, std::string text, std::string json) {
   const std::scoped_lock lock(mutex);
-  failed.store(true, std::memory_order_relaxed);
-  // Workgroups start in order, so the lowest one that fails is the same whatever the number of threads.
-  if (workgroup >= failed_workgroup) return;
-  failed_workgroup = workgroup;
+  // Workgroups are handed out in order and all before this one run to their end: the lowest one that fails is the same
+  // whatever the number of threads.
+  if (workgroup >= failed_workgroup.load(std::memory_order_relaxed)) return;
+  failed_workgroup.store(workgroup, std::memory_order_relaxed);
   failure_code = code;
   failure = std::move(text);
   failure_json = std::move(json);

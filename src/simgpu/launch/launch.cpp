@@ -160,9 +160,6 @@ Status Device::launch(const LaunchRequest& request) {
   launch.observer = request.observer;
   launch.memory = DeviceMemory::instance().view();
   fill_own_memory(launch, request);
-  if (includes(launch.settings.checks, Check::races)) {
-    launch.memory_shadow = std::make_shared<checks::MemoryShadow>(launch);
-  }
   // Firmware that knows kernarg preloading starts such kernels behind their compatibility prologue of 256 bytes.
   const uint64_t entry = request.kernel->code_->entry + (launch.descriptor->preload_dwords() != 0 ? 256 : 0);
   launch.entry = launch.code->instruction_at(entry);
@@ -176,21 +173,25 @@ Status Device::launch(const LaunchRequest& request) {
   uint64_t count = settings.workgroup_first >= all ? 0 : ((all - settings.workgroup_first - 1) / step) + 1;
   if (settings.workgroup_count != 0) count = std::min(count, settings.workgroup_count);
   const unsigned threads = settings.threads != 0 ? settings.threads : std::max(1u, std::thread::hardware_concurrency());
+  if (includes(launch.settings.checks, Check::races)) {
+    launch.memory_shadow = std::make_shared<checks::MemoryShadow>(launch, threads > 1 && count > 1);
+  }
   const auto keeper = clock::LaunchClock::begin(launch, settings.workgroup_first, step, count);
   if (keeper != nullptr && keeper->recorder() != nullptr) launch.observer = keeper->recorder();
   Counters& counters = Process::instance().counters();
   counters.launches.fetch_add(1, std::memory_order_relaxed);
   const std::span<const uint64_t> sampled =
       settings.sampled_only && keeper != nullptr ? keeper->sample() : std::span<const uint64_t>();
-  WorkerPool::instance().run(sampled.empty() ? count : sampled.size(), threads,
-                             [&](WorkgroupRunner& runner, uint64_t i) {
-                               if (launch.failed.load(std::memory_order_relaxed)) return false;
-                               runner.run(launch, sampled.empty() ? settings.workgroup_first + (i * step) : sampled[i]);
-                               return true;
-                             });
+  WorkerPool::instance().run(
+      sampled.empty() ? count : sampled.size(), threads, [&](WorkgroupRunner& runner, uint64_t i) {
+        const uint64_t workgroup = sampled.empty() ? settings.workgroup_first + (i * step) : sampled[i];
+        if (!launch.runs(workgroup)) return false;
+        runner.run(launch, workgroup);
+        return true;
+      });
   const std::vector<Finding> findings = launch.chosen_findings();
   for (const Finding& finding : findings) Process::instance().report(finding.line(), finding.json());
-  if (launch.failed) {
+  if (launch.failed()) {
     Process::instance().report(launch.failure, launch.failure_json);
     return {launch.failure_code, launch.failure};
   }

@@ -45,8 +45,8 @@ struct Launch {
   std::shared_ptr<checks::MemoryShadow> memory_shadow;  ///< who touched what; null unless races are checked
 
   std::mutex mutex;
-  std::atomic<bool> failed{false};
-  uint64_t failed_workgroup = ~uint64_t{0};
+  static constexpr uint64_t no_workgroup = ~uint64_t{0};
+  std::atomic<uint64_t> failed_workgroup{no_workgroup};  ///< the lowest; what is kept of it is guarded by `mutex`
   int failure_code = 0;
   std::string failure;
   std::string failure_json;
@@ -60,6 +60,11 @@ struct Launch {
     return memory->find(address);
   }
   void fail(uint64_t workgroup, int code, std::string text, std::string json = {});
+  [[nodiscard]] bool failed() const { return failed_workgroup.load(std::memory_order_relaxed) != no_workgroup; }
+  /// Whether a workgroup is still to run. One before the failed one is, whoever is faster: it may fail as well.
+  [[nodiscard]] bool runs(uint64_t workgroup) const {
+    return workgroup <= failed_workgroup.load(std::memory_order_relaxed);
+  }
 
   /// Whether a finding like this one is worth its words: each pair of places once a workgroup, and an end to it all.
   bool wants(uint64_t workgroup, Check check, const Instruction* place, const Instruction* source);

@@ -32,7 +32,8 @@ struct CheckedRun {
   Schedule schedule = Schedule::in_order;
   uint64_t seed = 1;
   std::array<uint32_t, 3> workgroups = {1, 1, 1};
-  uint32_t threads = 64;  ///< of a workgroup
+  uint32_t threads = 64;      ///< of a workgroup
+  uint32_t host_threads = 0;  ///< that run workgroups; 0: one a core
 };
 
 inline Checked run_checked(const Assembled& kernel, const std::vector<uint64_t>& arguments, CheckedRun how = {}) {
@@ -42,6 +43,7 @@ inline Checked run_checked(const Assembled& kernel, const std::vector<uint64_t>&
   settings.arrival = how.arrival;
   settings.schedule = how.schedule;
   settings.seed = how.seed;
+  settings.threads = how.host_threads;
   scope.set(settings);
   Process::instance().take_findings(SIZE_MAX);
   Checked result;
@@ -62,6 +64,27 @@ inline Checked run_checked(const Assembled& kernel, const std::vector<uint64_t>&
     }
   }
   return result;
+}
+
+/// In every schedule and order of arrival: who is first must not decide whether a race is seen. The kernel gets 4 KiB.
+inline void expect_race(const Assembled& kernel, CheckedRun how, bool race, const std::string& text = "") {
+  how.checks = static_cast<uint32_t>(Check::races);
+  for (const Schedule schedule : {Schedule::in_order, Schedule::reverse, Schedule::random}) {
+    for (const Arrival arrival : {Arrival::early, Arrival::late}) {
+      Buffer<uint32_t> memory(1024, 7);
+      how.schedule = schedule;
+      how.arrival = arrival;
+      const Checked checked = run_checked(kernel, {memory.address()}, how);
+      if (race) {
+        using namespace ::testing;
+        EXPECT_THAT(checked.names(), AllOf(Contains("races"), Each(Eq("races"))));
+        EXPECT_THAT(checked.text(), HasSubstr(text));
+      } else {
+        EXPECT_THAT(checked.findings, ::testing::IsEmpty()) << checked.text();
+        EXPECT_TRUE(checked.status.ok()) << checked.status.text;
+      }
+    }
+  }
 }
 
 /// The output pointer in s[6:7] and 4 times the thread's number in v1.

@@ -1,13 +1,12 @@
 // Two waves or two workgroups and one byte of device memory.
+#include <format>
+#include <set>
+
 #include "checked.h"
 
 namespace wavejit::simgpu::testing {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::Each;
-using ::testing::Eq;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -18,106 +17,85 @@ Assembled kernel(const std::string& body) {
   return Assembled(KernelSource{.body = std::string(prologue) + other_wave + body});
 }
 
-struct Shape {
-  uint32_t workgroups = 1;
-  uint32_t threads = 128;
-};
-
-// In every schedule, on one thread and on several: who runs first must not decide whether a race is seen.
-void expect(const Assembled& kernel, Shape shape, bool race, const std::string& text = "") {
-  for (const Schedule schedule : {Schedule::in_order, Schedule::reverse, Schedule::random}) {
-    for (const Arrival arrival : {Arrival::early, Arrival::late}) {
-      Buffer<uint32_t> memory(1024, 7);
-      const Checked checked = run_checked(kernel, {memory.address()},
-                                          {.checks = static_cast<uint32_t>(Check::races),
-                                           .arrival = arrival,
-                                           .schedule = schedule,
-                                           .workgroups = {shape.workgroups, 1, 1},
-                                           .threads = shape.threads});
-      if (race) {
-        EXPECT_THAT(checked.names(), AllOf(Contains("races"), Each(Eq("races"))));
-        EXPECT_THAT(checked.text(), HasSubstr(text));
-      } else {
-        EXPECT_THAT(checked.findings, IsEmpty()) << checked.text();
-        EXPECT_TRUE(checked.status.ok()) << checked.status.text;
-      }
-    }
-  }
-}
-
-constexpr Shape two_waves{.workgroups = 1, .threads = 128};
-constexpr Shape two_workgroups{.workgroups = 2, .threads = 64};
+constexpr CheckedRun two_waves{.threads = 128};
+constexpr CheckedRun two_workgroups{.workgroups = {2, 1, 1}};
 
 TEST(MemoryRaces, WrittenThenReadByAnotherWave) {
-  expect(kernel("global_store_dword v1, v0, s[6:7]\ns_waitcnt vmcnt(0)\nglobal_load_dword v3, v2, s[6:7]\n"
-                "s_waitcnt vmcnt(0)"),
-         two_waves, true, "of device memory");
+  expect_race(kernel("global_store_dword v1, v0, s[6:7]\ns_waitcnt vmcnt(0)\nglobal_load_dword v3, v2, s[6:7]\n"
+                     "s_waitcnt vmcnt(0)"),
+              two_waves, true, "of device memory");
 }
 TEST(MemoryRaces, ABarrierBetweenThemIsEnough) {
-  expect(kernel("global_store_dword v1, v0, s[6:7]\ns_waitcnt vmcnt(0)\ns_barrier\nglobal_load_dword v3, v2, s[6:7]\n"
-                "s_waitcnt vmcnt(0)"),
-         two_waves, false);
+  expect_race(
+      kernel("global_store_dword v1, v0, s[6:7]\ns_waitcnt vmcnt(0)\ns_barrier\nglobal_load_dword v3, v2, s[6:7]\n"
+             "s_waitcnt vmcnt(0)"),
+      two_waves, false);
 }
 TEST(MemoryRaces, ABarrierDoesNotWaitForStores) {
-  expect(kernel("global_store_dword v1, v0, s[6:7]\ns_barrier\nglobal_load_dword v3, v2, s[6:7]\ns_waitcnt vmcnt(0)"),
-         two_waves, true, "with no barrier in between that it was waited for before");
+  expect_race(
+      kernel("global_store_dword v1, v0, s[6:7]\ns_barrier\nglobal_load_dword v3, v2, s[6:7]\ns_waitcnt vmcnt(0)"),
+      two_waves, true, "with no barrier in between that it was waited for before");
 }
 TEST(MemoryRaces, ReadThenOverwrittenByAnotherWave) {
-  expect(kernel("global_load_dword v3, v2, s[6:7]\ns_waitcnt vmcnt(0)\nglobal_store_dword v1, v3, s[6:7]"), two_waves,
-         true);
+  expect_race(kernel("global_load_dword v3, v2, s[6:7]\ns_waitcnt vmcnt(0)\nglobal_store_dword v1, v3, s[6:7]"),
+              two_waves, true);
 }
 TEST(MemoryRaces, ReadThenOverwrittenBehindABarrier) {
-  expect(kernel("global_load_dword v3, v2, s[6:7]\ns_waitcnt vmcnt(0)\ns_barrier\nglobal_store_dword v1, v3, s[6:7]"),
-         two_waves, false);
+  expect_race(
+      kernel("global_load_dword v3, v2, s[6:7]\ns_waitcnt vmcnt(0)\ns_barrier\nglobal_store_dword v1, v3, s[6:7]"),
+      two_waves, false);
 }
 TEST(MemoryRaces, ALoadOfSomethingElseStillOnItsWayDisturbsNobody) {
-  expect(kernel("global_store_dword v1, v0, s[6:7]\ns_waitcnt vmcnt(0)\nglobal_load_dword v4, v1, s[6:7] offset:1024\n"
-                "s_barrier\nglobal_load_dword v3, v2, s[6:7]\ns_waitcnt vmcnt(0)"),
-         two_waves, false);
+  expect_race(
+      kernel("global_store_dword v1, v0, s[6:7]\ns_waitcnt vmcnt(0)\nglobal_load_dword v4, v1, s[6:7] offset:1024\n"
+             "s_barrier\nglobal_load_dword v3, v2, s[6:7]\ns_waitcnt vmcnt(0)"),
+      two_waves, false);
 }
 TEST(MemoryRaces, WhatAWaveDoesAloneIsItsOwn) {
-  expect(kernel("global_store_dword v1, v0, s[6:7]\ns_waitcnt vmcnt(0)\nglobal_load_dword v3, v1, s[6:7]\n"
-                "s_waitcnt vmcnt(0)\nglobal_store_dword v1, v3, s[6:7]"),
-         two_waves, false);
+  expect_race(kernel("global_store_dword v1, v0, s[6:7]\ns_waitcnt vmcnt(0)\nglobal_load_dword v3, v1, s[6:7]\n"
+                     "s_waitcnt vmcnt(0)\nglobal_store_dword v1, v3, s[6:7]"),
+              two_waves, false);
 }
 
 TEST(MemoryRaces, TwoWorkgroupsWriteTheSame) {
-  expect(kernel("global_store_dword v1, v0, s[6:7]"), two_workgroups, true,
-         "in the same launch: nothing orders the two");
+  expect_race(kernel("global_store_dword v1, v0, s[6:7]"), two_workgroups, true,
+              "in the same launch: nothing orders the two");
 }
 TEST(MemoryRaces, OneWorkgroupReadsWhatAnotherWrites) {
   // Workgroup 0 writes 4 × lane, workgroup 1 reads it.
-  expect(kernel("s_cmp_eq_u32 s2, 0\ns_cbranch_scc1 write\nglobal_load_dword v3, v1, s[6:7]\ns_waitcnt vmcnt(0)\n"
-                "s_endpgm\nwrite:\nglobal_store_dword v1, v0, s[6:7]"),
-         two_workgroups, true, "in the same launch");
+  expect_race(kernel("s_cmp_eq_u32 s2, 0\ns_cbranch_scc1 write\nglobal_load_dword v3, v1, s[6:7]\ns_waitcnt vmcnt(0)\n"
+                     "s_endpgm\nwrite:\nglobal_store_dword v1, v0, s[6:7]"),
+              two_workgroups, true, "in the same launch");
 }
 TEST(MemoryRaces, ManyWorkgroupsReadAndTheLastOneWrites) {
   // The writer has read it too, so that it is the last of the readers in some orders.
-  expect(kernel("global_load_dword v3, v1, s[6:7]\ns_waitcnt vmcnt(0)\ns_cmp_eq_u32 s2, 3\ns_cbranch_scc0 over\n"
-                "global_store_dword v1, v3, s[6:7]\nover:"),
-         {.workgroups = 4, .threads = 64}, true);
+  expect_race(kernel("global_load_dword v3, v1, s[6:7]\ns_waitcnt vmcnt(0)\ns_cmp_eq_u32 s2, 3\ns_cbranch_scc0 over\n"
+                     "global_store_dword v1, v3, s[6:7]\nover:"),
+              {.workgroups = {4, 1, 1}}, true);
 }
 TEST(MemoryRaces, ReadersAmongThemselves) {
-  expect(kernel("global_load_dword v3, v1, s[6:7]\ns_waitcnt vmcnt(0)"), {.workgroups = 4, .threads = 128}, false);
+  expect_race(kernel("global_load_dword v3, v1, s[6:7]\ns_waitcnt vmcnt(0)"), {.workgroups = {4, 1, 1}, .threads = 128},
+              false);
 }
 TEST(MemoryRaces, AtomicsAmongThemselves) {
-  expect(kernel("global_atomic_add v1, v0, s[6:7]\ns_waitcnt vmcnt(0)"), two_workgroups, false);
+  expect_race(kernel("global_atomic_add v1, v0, s[6:7]\ns_waitcnt vmcnt(0)"), two_workgroups, false);
 }
 TEST(MemoryRaces, AnAtomicAndAPlainStore) {
-  expect(kernel("s_cmp_eq_u32 s2, 0\ns_cbranch_scc1 plain\nglobal_atomic_add v1, v0, s[6:7]\ns_waitcnt vmcnt(0)\n"
-                "s_endpgm\nplain:\nglobal_store_dword v1, v0, s[6:7]"),
-         two_workgroups, true);
+  expect_race(kernel("s_cmp_eq_u32 s2, 0\ns_cbranch_scc1 plain\nglobal_atomic_add v1, v0, s[6:7]\ns_waitcnt vmcnt(0)\n"
+                     "s_endpgm\nplain:\nglobal_store_dword v1, v0, s[6:7]"),
+              two_workgroups, true);
 }
 TEST(MemoryRaces, NeighbouringBytesAreNoRace) {
   // Byte 2 × lane of workgroup 0, the one behind it of workgroup 1.
-  expect(kernel("v_lshlrev_b32 v4, 1, v0\nv_add_u32 v4, s2, v4\nglobal_store_byte v4, v0, s[6:7]"), two_workgroups,
-         false);
+  expect_race(kernel("v_lshlrev_b32 v4, 1, v0\nv_add_u32 v4, s2, v4\nglobal_store_byte v4, v0, s[6:7]"), two_workgroups,
+              false);
 }
 TEST(MemoryRaces, OneByteOfTwoStores) {
   // Bytes 2 and 3 of each dword by workgroup 0, byte 3 by workgroup 1.
-  expect(kernel("s_cmp_eq_u32 s2, 0\ns_cbranch_scc1 two\nglobal_store_byte v1, v0, s[6:7] offset:3\ns_endpgm\ntwo:\n"
-                "global_store_short v1, v0, s[6:7] offset:2"),
-         two_workgroups, true);
+  expect_race(
+      kernel("s_cmp_eq_u32 s2, 0\ns_cbranch_scc1 two\nglobal_store_byte v1, v0, s[6:7] offset:3\ns_endpgm\ntwo:\n"
+             "global_store_short v1, v0, s[6:7] offset:2"),
+      two_workgroups, true);
 }
 // Registers of an access: one, or a pair.
 std::string data(const std::string& access, int first) {
@@ -127,12 +105,12 @@ std::string data(const std::string& access, int first) {
 // Workgroups on several threads of the host: a race of the kernel must not be one of the simulator's own (which
 // ThreadSanitizer sees, in one run of many when two workgroups are all there are).
 TEST(MemoryRaces, OfTheKernelAreNoneOfTheHost) {
-  constexpr Shape crowd{.workgroups = 256, .threads = 64};
+  constexpr CheckedRun crowd{.workgroups = {256, 1, 1}};
   for (const std::string access : {"byte", "short", "dword", "dwordx2"}) {
     for (const int misplaced : {0, 1, 2}) {
       const std::string offset = " offset:" + std::to_string(misplaced);
       const std::string load = access == "byte" || access == "short" ? "global_load_u" : "global_load_";
-      expect(
+      expect_race(
           kernel("global_store_" + access + " v1, " + data(access, 2) + ", s[6:7]" + offset + "\ns_waitcnt vmcnt(0)\n" +
                  load + access + " " + data(access, 4) + ", v1, s[6:7]" + offset + "\ns_waitcnt vmcnt(0)"),
           crowd, true);
@@ -140,21 +118,67 @@ TEST(MemoryRaces, OfTheKernelAreNoneOfTheHost) {
   }
 }
 TEST(MemoryRaces, LdsDmaReadsDeviceMemory) {
-  expect(Assembled(KernelSource{.body = std::string(prologue) + other_wave +
-                                        "s_mov_b32 m0, 0\ns_nop 4\ns_mov_b32 s8, s6\ns_mov_b32 s9, s7\n"
-                                        "s_mov_b32 s10, 0x400\ns_mov_b32 s11, 0x27000\n"
-                                        "buffer_load_dword v1, s[8:11], 0 offen lds\ns_waitcnt vmcnt(0)\n"
-                                        "global_store_dword v2, v0, s[6:7]",
-                                .lds_bytes = 512}),
-         two_waves, true);
+  expect_race(Assembled(KernelSource{.body = std::string(prologue) + other_wave +
+                                             "s_mov_b32 m0, 0\ns_nop 4\ns_mov_b32 s8, s6\ns_mov_b32 s9, s7\n"
+                                             "s_mov_b32 s10, 0x400\ns_mov_b32 s11, 0x27000\n"
+                                             "buffer_load_dword v1, s[8:11], 0 offen lds\ns_waitcnt vmcnt(0)\n"
+                                             "global_store_dword v2, v0, s[6:7]",
+                                     .lds_bytes = 512}),
+              two_waves, true);
 }
 TEST(MemoryRaces, LaunchesAreInOrder) {
-  const Assembled store = kernel("global_store_dword v1, v0, s[6:7]");
+  // What one wave of the first launch stores, the other wave of the second one stores again.
+  const Assembled first = kernel("global_store_dword v1, v0, s[6:7]");
+  const Assembled second = kernel("global_store_dword v2, v0, s[6:7]");
   Buffer<uint32_t> memory(1024, 7);
-  for (int i = 0; i < 2; ++i) {
-    const Checked checked = run_checked(store, {memory.address()},
-                                        {.checks = static_cast<uint32_t>(Check::races), .workgroups = {1, 1, 1}});
+  for (const Assembled* each : {&first, &second}) {
+    const Checked checked = run_checked(*each, {memory.address()}, two_waves);
     EXPECT_THAT(checked.findings, IsEmpty()) << checked.text();
+    EXPECT_TRUE(checked.status.ok()) << checked.status.text;
+  }
+  EXPECT_EQ(memory[0], 64U);
+}
+
+// Two workgroups on two threads of the host, each round of which begins when both are there: one of the two sees the
+// other, however close they are.
+TEST(MemoryRaces, OfTheSameMomentAreSeen) {
+  constexpr int rounds = 32;     // each may be reported from both sides, and 64 findings are kept
+  constexpr int counters = 512;  // in bytes; behind the dwords that are raced for
+  const auto meet = [](int round) {
+    return std::format(
+        "global_atomic_add v1, v5, s[6:7] offset:{0}\nmeet{1}:\n"
+        "global_atomic_add v7, v1, v6, s[6:7] offset:{0} sc0\ns_waitcnt vmcnt(0)\nv_readfirstlane_b32 s8, v7\n"
+        "s_cmp_lt_u32 s8, 2\ns_cbranch_scc1 meet{1}\n",
+        counters + (4 * round), round);
+  };
+  std::string writers = "s_mov_b64 exec, 1\nv_mov_b32 v5, 1\nv_mov_b32 v6, 0\n";
+  std::string one_reads = writers;
+  for (int round = 0; round < rounds; ++round) {
+    const std::string store = std::format("global_store_dword v1, v0, s[6:7] offset:{}\n", 4 * round);
+    writers += meet(round) + store;
+    one_reads += meet(round) +
+                 std::format(
+                     "s_cmp_eq_u32 s2, 0\ns_cbranch_scc1 write{0}\n"
+                     "global_load_dword v3, v1, s[6:7] offset:{1}\ns_branch over{0}\nwrite{0}:\n",
+                     round, 4 * round) +
+                 store + std::format("over{}:\n", round);
+  }
+  for (const std::string& body : {writers, one_reads}) {
+    const Assembled both = kernel(body);
+    for (int launch = 0; launch < 20; ++launch) {
+      Buffer<uint32_t> memory(1024, 0);
+      const Checked checked = run_checked(both, {memory.address()},
+                                          {.checks = static_cast<uint32_t>(Check::races),
+                                           .arrival = Arrival::early,
+                                           .workgroups = {2, 1, 1},
+                                           .host_threads = 2});
+      std::set<uint64_t> seen;
+      for (const nlohmann::json& finding : checked.findings) {
+        const std::string text = finding["text"];
+        seen.insert(std::stoull(text.substr(text.find("0x")), nullptr, 16) - memory.address());
+      }
+      EXPECT_EQ(seen.size(), rounds) << "launch " << launch;
+    }
   }
 }
 
@@ -177,17 +201,17 @@ TEST(MemoryRaces, BothSidesAreNamed) {
 // Loads and stores with a scope are atomic ones in the compilers' memory model; plain ones are not.
 TEST(MemoryRaces, AtomicLoadsAndStoresDoNotRaceWithAtomics) {
   const std::string update = "v_mov_b32 v4, 0\nglobal_atomic_add v4, v0, s[6:7]\ns_waitcnt vmcnt(0)\n";
-  expect(kernel(update + "global_load_dword v3, v4, s[6:7] sc1\ns_waitcnt vmcnt(0)"), two_workgroups, false);
-  expect(kernel(update + "global_store_dword v4, v0, s[6:7] sc0 sc1\ns_waitcnt vmcnt(0)"), two_waves, false);
-  expect(kernel(update + "global_load_dword v3, v4, s[6:7]\ns_waitcnt vmcnt(0)"), two_workgroups, true);
+  expect_race(kernel(update + "global_load_dword v3, v4, s[6:7] sc1\ns_waitcnt vmcnt(0)"), two_workgroups, false);
+  expect_race(kernel(update + "global_store_dword v4, v0, s[6:7] sc0 sc1\ns_waitcnt vmcnt(0)"), two_waves, false);
+  expect_race(kernel(update + "global_load_dword v3, v4, s[6:7]\ns_waitcnt vmcnt(0)"), two_workgroups, true);
   // Many readers, and then an atomic of a workgroup that comes later.
-  expect(kernel("v_mov_b32 v4, 0\nglobal_load_dword v3, v4, s[6:7] sc1\ns_waitcnt vmcnt(0)\ns_cmp_lt_u32 s2, 3\n"
-                "s_cbranch_scc1 over\nglobal_atomic_add v4, v0, s[6:7]\nover:"),
-         {.workgroups = 4, .threads = 64}, false);
+  expect_race(kernel("v_mov_b32 v4, 0\nglobal_load_dword v3, v4, s[6:7] sc1\ns_waitcnt vmcnt(0)\ns_cmp_lt_u32 s2, 3\n"
+                     "s_cbranch_scc1 over\nglobal_atomic_add v4, v0, s[6:7]\nover:"),
+              {.workgroups = {4, 1, 1}}, false);
   // With a plain store they race as ever.
-  expect(kernel("v_mov_b32 v4, 0\nglobal_store_dword v4, v0, s[6:7]\ns_waitcnt vmcnt(0)\n"
-                "global_load_dword v3, v4, s[6:7] sc1\ns_waitcnt vmcnt(0)"),
-         two_workgroups, true);
+  expect_race(kernel("v_mov_b32 v4, 0\nglobal_store_dword v4, v0, s[6:7]\ns_waitcnt vmcnt(0)\n"
+                     "global_load_dword v3, v4, s[6:7] sc1\ns_waitcnt vmcnt(0)"),
+              two_workgroups, true);
 }
 
 }  // namespace

@@ -4,12 +4,7 @@
 namespace wavejit::simgpu::testing {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::Each;
-using ::testing::Eq;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 // v1: 4 × thread in the workgroup of two waves; v2: the same place seen from the other wave.
 constexpr const char* two_waves = R"(
@@ -20,23 +15,8 @@ Assembled kernel(const std::string& body) {
   return Assembled(KernelSource{.body = std::string(prologue) + two_waves + body, .lds_bytes = 512});
 }
 
-// In every schedule: which wave runs first must not decide whether a race is seen.
 void expect(const Assembled& kernel, bool race, const std::string& text = "") {
-  for (const Schedule schedule : {Schedule::in_order, Schedule::reverse, Schedule::random}) {
-    for (const Arrival arrival : {Arrival::early, Arrival::late}) {
-      Buffer<uint32_t> memory(128, 7);
-      const Checked checked = run_checked(
-          kernel, {memory.address()},
-          {.checks = static_cast<uint32_t>(Check::races), .arrival = arrival, .schedule = schedule, .threads = 128});
-      if (race) {
-        EXPECT_THAT(checked.names(), AllOf(Contains("races"), Each(Eq("races"))));
-        EXPECT_THAT(checked.text(), HasSubstr(text));
-      } else {
-        EXPECT_THAT(checked.findings, IsEmpty()) << checked.text();
-        EXPECT_TRUE(checked.status.ok()) << checked.status.text;
-      }
-    }
-  }
+  expect_race(kernel, {.threads = 128}, race, text);
 }
 
 TEST(Races, WrittenThenReadWithoutABarrier) {

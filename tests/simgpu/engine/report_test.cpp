@@ -5,6 +5,7 @@
 #include "assembled.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "simgpu/launch/launch.h"
 #include "simgpu/process.h"
 
 namespace wavejit::simgpu::testing {
@@ -73,6 +74,21 @@ TEST(Report, TheLowestFailingWorkgroupWhateverTheThreads) {
     const Status status = kernel.run({out.address()}, {1000, 1, 1});
     EXPECT_THAT(status.text, HasSubstr("workgroup (23, 0, 0)"));
   }
+}
+
+// However late a thread begins with what it was handed out.
+TEST(Report, WorkgroupsBeforeTheFailedOneStillRun) {
+  Launch launch;
+  EXPECT_TRUE(launch.runs(25));
+  launch.fail(24, 1, "of 24");
+  EXPECT_TRUE(launch.runs(23));
+  EXPECT_FALSE(launch.runs(25));
+  launch.fail(23, 2, "of 23");
+  launch.fail(24, 3, "of 24, again");
+  EXPECT_TRUE(launch.failed());
+  EXPECT_FALSE(launch.runs(24));
+  EXPECT_EQ(launch.failure, "of 23");
+  EXPECT_EQ(launch.failure_code, 2);
 }
 
 TEST(Report, UnknownBytesAreNamedNotSkipped) {
