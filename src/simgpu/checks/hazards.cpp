@@ -37,7 +37,7 @@ int Hazards::needed(const HazardRule& rule, unsigned passes) const {
 }
 
 Hazards::Mark Hazards::event(const Instruction& instruction, Product product, uint8_t passes, Registers result) {
-  const auto index = static_cast<uint8_t>(next_event_++ % ring);
+  const auto index = static_cast<uint16_t>(next_event_++ % ring);
   events_[index] = {
       .instruction = &instruction, .product = product, .passes = passes, .clock = clock_, .result = result};
   const auto of = static_cast<size_t>(product);

@@ -17,12 +17,14 @@ class Hazards {
   void step(Wave& wave, const Instruction& instruction, const Effects& effects);
 
  private:
-  static constexpr unsigned ring = 64;  ///< more than the longest distance of any rule
+  /// More than the most clocks that a mark lives (35: 18, a clock for each of 16 passes, and its own) times the most
+  /// events of an instruction (three, its results): an event replaced sooner would speak for another one's mark.
+  static constexpr unsigned ring = 256;
   static constexpr uint64_t longest = 24;
   /// Something produced: by which of the last events, and from when on no rule asks about it.
   struct Mark {
     uint32_t safe = 0;
-    uint8_t event = 0;
+    uint16_t event = 0;
   };
   struct Event {
     const Instruction* instruction = nullptr;

@@ -51,10 +51,26 @@ constexpr const char* overlapping_c = "v_mfma_f32_16x16x4_f32 v[32:35], v0, v4, 
 constexpr const char* machine_overlapping_c =
     "v[32:35] = V_MFMA_F32_16X16X4F32_vgprcd_e64 v0, v4, v[18:21], 0, 0, 0 +float";
 
+constexpr const char* machine_older =
+    "v[16:31] = V_MFMA_F32_32X32X8F16_vgprcd_e64 v[0:1], v[4:5], v[16:31], 0, 0, 0 +float";
+constexpr const char* dot = "v_dot2_f32_f16 v16, v9, v10, v16";
+constexpr const char* machine_dot = "v16 = V_DOT2_F32_F16 8, v9, 8, v10, 0, v16, 0, 0, 0, 0, 0 +float";
+constexpr const char* older_c = "v_mfma_f32_32x32x8_f16 v[32:47], v[0:1], v[4:5], v[16:31]";
+constexpr const char* machine_older_c =
+    "v[32:47] = V_MFMA_F32_32X32X8F16_vgprcd_e64 v[0:1], v[4:5], v[16:31], 0, 0, 0 +float";
+constexpr const char* write_part = "v_mov_b32_sdwa v8, v9 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:WORD_0";
+constexpr const char* machine_write_part =
+    "v8 = V_MOV_B32_sdwa 0, v9, 0, 5, 2, 4, implicit $exec, implicit killed v8(tied-def 0)";
+constexpr const char* load_over = "global_load_dword v16, v1, s[6:7]";
+constexpr const char* machine_load_over = "v16 = GLOBAL_LOAD_DWORD_SADDR s[6:7], v1, 0, 0 +lanes";
+constexpr const char* store = "global_store_dword v1, v16, s[6:7]";
+constexpr const char* machine_store = "GLOBAL_STORE_DWORD_SADDR v1, v16, s[6:7], 0, 0 +lanes";
+constexpr const char* overwrite = "v_mov_b32 v16, 0";
+constexpr const char* machine_overwrite = "v16 = V_MOV_B32_e32 0 +lanes";
+
 const Case cases[] = {
     {"MatrixToVector950", "gfx950", wide, 12, add, machine_wide, machine_add},
-    {"MatrixToVector942", "gfx942", older, 11, add,
-     "v[16:31] = V_MFMA_F32_32X32X8F16_vgprcd_e64 v[0:1], v[4:5], v[16:31], 0, 0, 0 +float", machine_add},
+    {"MatrixToVector942", "gfx942", older, 11, add, machine_older, machine_add},
     {"SmallMatrixToVector950", "gfx950", "v_mfma_f32_16x16x32_f16 v[16:19], v[0:3], v[4:7], 0", 8, add,
      "v[16:19] = V_MFMA_F32_16X16X32_F16_vgprcd_e64 v[0:3], v[4:7], 0, 0, 0, 0 +float", machine_add},
     {"TwoPassMatrixToVector950", "gfx950", "v_mfma_f32_4x4x4_16b_f16 v[16:19], v[0:1], v[4:5], 0", 5, add,
@@ -66,9 +82,7 @@ const Case cases[] = {
      "v[32:47] = V_MFMA_F32_32X32X16_F16_vgprcd_e64 v[16:19], v[4:7], 0, 0, 0, 0 +float"},
     {"MatrixToOverlappingC", "gfx950", wide, 10, "v_mfma_f32_16x16x32_f16 v[32:35], v[0:3], v[4:7], v[16:19]",
      machine_wide, "v[32:35] = V_MFMA_F32_16X16X32_F16_vgprcd_e64 v[0:3], v[4:7], v[16:19], 0, 0, 0 +float"},
-    {"CStillRead", "gfx942", "v_mfma_f32_32x32x8_f16 v[32:47], v[0:1], v[4:5], v[16:31]", 7, "v_mov_b32 v16, 0",
-     "v[32:47] = V_MFMA_F32_32X32X8F16_vgprcd_e64 v[0:1], v[4:5], v[16:31], 0, 0, 0 +float",
-     "v16 = V_MOV_B32_e32 0 +lanes"},
+    {"CStillRead", "gfx942", older_c, 7, overwrite, machine_older_c, machine_overwrite},
     {"FloatMatrixToVector", "gfx942", float_matrix, 18, add, machine_float, machine_add},
     {"VectorToMatrix", "gfx950", "v_mov_b32 v0, 0", 2, wide, "v0 = V_MOV_B32_e32 0 +lanes", machine_wide},
     {"VectorToDpp", "gfx950", "v_mov_b32 v8, 0", 2, "v_mov_b32_dpp v9, v8 row_shr:1", "v8 = V_MOV_B32_e32 0 +lanes",
@@ -79,8 +93,7 @@ const Case cases[] = {
      "s8 = V_READFIRSTLANE_B32 v8 +lanes"},
     {"TransToVector", "gfx942", "v_exp_f32 v8, v9", 1, "v_add_f32 v10, v8, v8", "v8 = V_EXP_F32_e32 v9 +float",
      "v10 = V_ADD_F32_e32 v8, v8 +float"},
-    {"PartToVector", "gfx942", "v_mov_b32_sdwa v8, v9 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:WORD_0", 1,
-     "v_add_u32 v10, v8, v8", "v8 = V_MOV_B32_sdwa 0, v9, 0, 5, 2, 4, implicit $exec, implicit killed v8(tied-def 0)",
+    {"PartToVector", "gfx942", write_part, 1, "v_add_u32 v10, v8, v8", machine_write_part,
      "v10 = V_ADD_U32_e32 v8, v8 +lanes"},
     {"MaskToVector", "gfx950", "v_cmp_eq_u32 vcc, v8, v9", 2, "v_cndmask_b32 v10, v8, v9, vcc",
      "V_CMP_EQ_U32_e32 v8, v9, implicit-def $vcc +lanes", "v10 = V_CNDMASK_B32_e32 v8, v9, implicit $vcc +lanes"},
@@ -109,19 +122,15 @@ const Case cases[] = {
      machine_double, "v[32:39] = V_MFMA_F64_16X16X4F64_vgprcd_e64 v[16:17], v[4:5], 0, 0, 0, 0 +float"},
     {"DoubleMatrixToOverlappingC950", "gfx950", double_matrix, 17, overlapping_c, machine_double,
      machine_overlapping_c},
-    {"DoubleMatrixToStore", "gfx942", double_matrix, 18, "global_store_dword v1, v16, s[6:7]", machine_double,
-     "GLOBAL_STORE_DWORD_SADDR v1, v16, s[6:7], 0, 0 +lanes"},
-    {"DoubleMatrixOverwritten", "gfx942", double_matrix, 11, "v_mov_b32 v16, 0", machine_double,
-     "v16 = V_MOV_B32_e32 0 +lanes"},
-    {"DoubleMatrixLoadedOver", "gfx942", double_matrix, 11, "global_load_dword v16, v1, s[6:7]", machine_double,
-     "v16 = GLOBAL_LOAD_DWORD_SADDR s[6:7], v1, 0, 0 +lanes"},
+    {"DoubleMatrixToStore", "gfx942", double_matrix, 18, store, machine_double, machine_store},
+    {"DoubleMatrixOverwritten", "gfx942", double_matrix, 11, overwrite, machine_double, machine_overwrite},
+    {"DoubleMatrixLoadedOver", "gfx942", double_matrix, 11, load_over, machine_double, machine_load_over},
     {"SmallDoubleMatrixToVector", "gfx942", small_double_matrix, 6, add, machine_small_double, machine_add},
-    {"SmallDoubleMatrixToStore", "gfx942", small_double_matrix, 9, "global_store_dword v1, v16, s[6:7]",
-     machine_small_double, "GLOBAL_STORE_DWORD_SADDR v1, v16, s[6:7], 0, 0 +lanes"},
-    {"SmallDoubleMatrixOverwritten", "gfx942", small_double_matrix, 6, "v_mov_b32 v16, 0", machine_small_double,
-     "v16 = V_MOV_B32_e32 0 +lanes"},
-    {"SmallDoubleMatrixLoadedOver", "gfx942", small_double_matrix, 6, "global_load_dword v16, v1, s[6:7]",
-     machine_small_double, "v16 = GLOBAL_LOAD_DWORD_SADDR s[6:7], v1, 0, 0 +lanes"},
+    {"SmallDoubleMatrixToStore", "gfx942", small_double_matrix, 9, store, machine_small_double, machine_store},
+    {"SmallDoubleMatrixOverwritten", "gfx942", small_double_matrix, 6, overwrite, machine_small_double,
+     machine_overwrite},
+    {"SmallDoubleMatrixLoadedOver", "gfx942", small_double_matrix, 6, load_over, machine_small_double,
+     machine_load_over},
     {"SmallDoubleMatrixToA", "gfx942", small_double_matrix, 6, "v_mfma_f64_4x4x4_4b_f64 v[32:33], v[16:17], v[4:5], 0",
      machine_small_double, "v[32:33] = V_MFMA_F64_4X4X4F64_vgprcd_e64 v[16:17], v[4:5], 0, 0, 0, 0 +float"},
     {"SmallDoubleMatrixChain", "gfx942", small_double_matrix, 4, small_double_matrix, machine_small_double,
@@ -131,12 +140,9 @@ const Case cases[] = {
      "v[32:39] = V_MFMA_F64_16X16X4F64_vgprcd_e64 v[0:1], v[4:5], v[16:23], 0, 0, 0 +float"},
     {"FloatMatrixToA", "gfx942", float_matrix, 18, "v_mfma_f32_32x32x2_f32 v[32:47], v16, v4, 0", machine_float,
      "v[32:47] = V_MFMA_F32_32X32X2F32_vgprcd_e64 v16, v4, 0, 0, 0, 0 +float"},
-    {"FloatMatrixToStore", "gfx942", float_matrix, 18, "global_store_dword v1, v16, s[6:7]", machine_float,
-     "GLOBAL_STORE_DWORD_SADDR v1, v16, s[6:7], 0, 0 +lanes"},
-    {"FloatMatrixOverwritten", "gfx942", float_matrix, 18, "v_mov_b32 v16, 0", machine_float,
-     "v16 = V_MOV_B32_e32 0 +lanes"},
-    {"FloatMatrixLoadedOver", "gfx942", float_matrix, 18, "global_load_dword v16, v1, s[6:7]", machine_float,
-     "v16 = GLOBAL_LOAD_DWORD_SADDR s[6:7], v1, 0, 0 +lanes"},
+    {"FloatMatrixToStore", "gfx942", float_matrix, 18, store, machine_float, machine_store},
+    {"FloatMatrixOverwritten", "gfx942", float_matrix, 18, overwrite, machine_float, machine_overwrite},
+    {"FloatMatrixLoadedOver", "gfx942", float_matrix, 18, load_over, machine_float, machine_load_over},
     {"FloatMatrixToOverlappingC", "gfx942", "v_mfma_f32_16x16x4_f32 v[16:19], v0, v4, v[16:19]", 8, overlapping_c,
      "v[16:19] = V_MFMA_F32_16X16X4F32_vgprcd_e64 v0, v4, v[16:19], 0, 0, 0 +float", machine_overlapping_c},
     {"TwoPassFloatMatrixChain", "gfx942", "v_mfma_f32_4x4x1_16b_f32 v[16:19], v0, v4, v[16:19]", 2,
@@ -147,32 +153,20 @@ const Case cases[] = {
      "v_mfma_f32_4x4x4_16b_f16 v[16:19], v[0:1], v[4:5], v[16:19]",
      "v[16:19] = V_MFMA_F32_4X4X4F16_vgprcd_e64 v[0:1], v[4:5], v[16:19], 0, 0, 0 +float",
      "v[16:19] = V_MFMA_F32_4X4X4F16_vgprcd_e64 v[0:1], v[4:5], v[16:19], 0, 0, 0 +float"},
-    {"MatrixLoadedOver", "gfx950", wide, 12, "global_load_dword v16, v1, s[6:7]", machine_wide,
-     "v16 = GLOBAL_LOAD_DWORD_SADDR s[6:7], v1, 0, 0 +lanes"},
-    {"MatrixToOverlappingFloatC", "gfx942", older, 9, overlapping_c,
-     "v[16:31] = V_MFMA_F32_32X32X8F16_vgprcd_e64 v[0:1], v[4:5], v[16:31], 0, 0, 0 +float", machine_overlapping_c},
-    {"CLoadedOver", "gfx942", "v_mfma_f32_32x32x8_f16 v[32:47], v[0:1], v[4:5], v[16:31]", 7,
-     "global_load_dword v16, v1, s[6:7]",
-     "v[32:47] = V_MFMA_F32_32X32X8F16_vgprcd_e64 v[0:1], v[4:5], v[16:31], 0, 0, 0 +float",
-     "v16 = GLOBAL_LOAD_DWORD_SADDR s[6:7], v1, 0, 0 +lanes"},
-    {"DotToVector", "gfx942", "v_dot2_f32_f16 v16, v9, v10, v16", 3, add,
-     "v16 = V_DOT2_F32_F16 8, v9, 8, v10, 0, v16, 0, 0, 0, 0, 0 +float", machine_add},
-    {"DotToStore", "gfx942", "v_dot2_f32_f16 v16, v9, v10, v16", 3, "global_store_dword v1, v16, s[6:7]",
-     "v16 = V_DOT2_F32_F16 8, v9, 8, v10, 0, v16, 0, 0, 0, 0, 0 +float",
-     "GLOBAL_STORE_DWORD_SADDR v1, v16, s[6:7], 0, 0 +lanes"},
-    {"DotOverwritten", "gfx942", "v_dot2_f32_f16 v16, v9, v10, v16", 3, "v_mov_b32 v16, 0",
-     "v16 = V_DOT2_F32_F16 8, v9, 8, v10, 0, v16, 0, 0, 0, 0, 0 +float", "v16 = V_MOV_B32_e32 0 +lanes"},
+    {"MatrixLoadedOver", "gfx950", wide, 12, load_over, machine_wide, machine_load_over},
+    {"MatrixToOverlappingFloatC", "gfx942", older, 9, overlapping_c, machine_older, machine_overlapping_c},
+    {"CLoadedOver", "gfx942", older_c, 7, load_over, machine_older_c, machine_load_over},
+    {"DotToVector", "gfx942", dot, 3, add, machine_dot, machine_add},
+    {"DotToStore", "gfx942", dot, 3, store, machine_dot, machine_store},
+    {"DotOverwritten", "gfx942", dot, 3, overwrite, machine_dot, machine_overwrite},
     {"MaskToDivFmas", "gfx950", "v_cmp_eq_u32 vcc, v8, v9", 4, "v_div_fmas_f32 v10, v8, v9, v11",
      "V_CMP_EQ_U32_e32 v8, v9, implicit-def $vcc +lanes",
      "v10 = V_DIV_FMAS_F32_e64 0, v8, 0, v9, 0, v11, 0, 0, implicit $mode, implicit $vcc +lanes"},
     {"ScalarToVector", "gfx950", "v_readfirstlane_b32 s8, v1", 2, "v_add_u32 v10, s8, v9",
      "s8 = V_READFIRSTLANE_B32 v1 +lanes", "v10 = V_ADD_U32_e32 s8, v9 +lanes"},
-    {"PartToTrans", "gfx942", "v_mov_b32_sdwa v8, v9 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:WORD_0", 1,
-     "v_exp_f32 v10, v8", "v8 = V_MOV_B32_sdwa 0, v9, 0, 5, 2, 4, implicit $exec, implicit killed v8(tied-def 0)",
-     "v10 = V_EXP_F32_e32 v8 +float"},
-    {"VectorToC", "gfx942", "v_mov_b32 v16, 0", 2, older, "v16 = V_MOV_B32_e32 0 +lanes",
-     "v[16:31] = V_MFMA_F32_32X32X8F16_vgprcd_e64 v[0:1], v[4:5], v[16:31], 0, 0, 0 +float"},
-    {"VectorToFloatC", "gfx942", "v_mov_b32 v16, 0", 2, float_matrix, "v16 = V_MOV_B32_e32 0 +lanes", machine_float},
+    {"PartToTrans", "gfx942", write_part, 1, "v_exp_f32 v10, v8", machine_write_part, "v10 = V_EXP_F32_e32 v8 +float"},
+    {"VectorToC", "gfx942", overwrite, 2, older, machine_overwrite, machine_older},
+    {"VectorToFloatC", "gfx942", overwrite, 2, float_matrix, machine_overwrite, machine_float},
     {"WideVectorToDoubleC", "gfx942", "v_mov_b64 v[16:17], 0", 2, small_double_matrix,
      "v[16:17] = V_MOV_B64_e32 0 +lanes", machine_small_double},
     {"ExecToLane", "gfx950", "v_cmpx_eq_u32 vcc, v1, v1", 4, "v_readfirstlane_b32 s9, v10",
@@ -251,6 +245,15 @@ INSTANTIATE_TEST_SUITE_P(Each, Hazard, ::testing::ValuesIn(cases), [](const auto
 TEST(Hazards, AccumulationNeedsNone) {
   const Case chain{"", "gfx950", wide, 0, wide, "", ""};
   EXPECT_THAT(run(chain, 0).findings, IsEmpty());
+}
+
+// A result of the float64 pipe lives for 35 clocks, and a product with C leaves two events in each.
+TEST(Hazards, ManyProductsLaterAResultIsItsOwn) {
+  std::string products = std::string(double_matrix) + "\n";
+  for (int i = 0; i < 32; ++i) products += "v_mfma_f32_32x32x16_f16 v[24:39], v[0:3], v[4:7], v[40:55]\n";
+  const Case later{"", "gfx950", products, 0, overwrite, "", ""};
+  const Checked checked = run(later, 0);
+  EXPECT_THAT(checked.findings, IsEmpty()) << checked.text();
 }
 
 }  // namespace
