@@ -85,8 +85,9 @@ bool wanted(const Settings& settings) { return settings.checks != 0 || settings.
 WorkgroupChecks::WorkgroupChecks() = default;
 WorkgroupChecks::~WorkgroupChecks() = default;
 
-void WorkgroupChecks::prepare(Launch& launch, Workgroup& workgroup, uint64_t seed) {
+void WorkgroupChecks::prepare(Launch& launch, Workgroup& workgroup, uint64_t seed, Observer* observer) {
   launch_ = &launch;
+  observer_ = observer;
   workgroup_ = &workgroup;
   checks_ = launch.settings.checks;
   const auto count = static_cast<unsigned>(workgroup.waves.size());
@@ -306,7 +307,7 @@ void WorkgroupChecks::run_slice(Wave& wave, int64_t instructions) {
       checks.effects = &effects_of(*instruction.function);
       checks.first_instruction = instruction.function->instructions.data();
     }
-    if (launch_->observer != nullptr) launch_->observer->before(wave, instruction);
+    if (observer_ != nullptr) observer_->before(wave, instruction);
     wave.next = &instruction + 1;
     step(wave, checks, instruction, (*checks.effects)[static_cast<size_t>(&instruction - checks.first_instruction)]);
   }

@@ -17,6 +17,7 @@
 #include "simgpu/wave/wave.h"
 
 namespace wavejit::simgpu {
+class Observer;
 struct Launch;
 struct Workgroup;
 struct Allocation;
@@ -35,7 +36,8 @@ class WorkgroupChecks {
   WorkgroupChecks& operator=(const WorkgroupChecks&) = delete;
 
   /// After the waves have their first registers.
-  void prepare(Launch& launch, Workgroup& workgroup, uint64_t seed);
+  /// `observer`: of this workgroup, or null.
+  void prepare(Launch& launch, Workgroup& workgroup, uint64_t seed, Observer* observer);
   /// Up to so many instructions of a wave.
   void run_slice(Wave& wave, int64_t instructions);
   /// Everybody who still runs stands at a barrier, and passes it now.
@@ -67,6 +69,7 @@ class WorkgroupChecks {
 
   uint32_t checks_ = 0;
   Launch* launch_ = nullptr;
+  Observer* observer_ = nullptr;
   Workgroup* workgroup_ = nullptr;
   LdsShadow lds_;
   WorkgroupMemory memory_;

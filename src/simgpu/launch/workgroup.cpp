@@ -227,14 +227,14 @@ void WorkgroupRunner::run_waves(Launch& launch, Workgroup& workgroup) {
   const Schedule schedule = launch.settings.schedule;
   Random random(noise_seed(launch, workgroup.linear_id, 0, noise_schedule));
   const uint64_t limit = launch.settings.instruction_limit;
+  Observer* const observer =
+      launch.observer != nullptr && launch.observer->wants(workgroup.linear_id) ? launch.observer : nullptr;
   checks::WorkgroupChecks* checks = nullptr;
   if (checks::wanted(launch.settings)) {
     if (checks_ == nullptr) checks_ = std::make_unique<checks::WorkgroupChecks>();
     checks = checks_.get();
-    checks->prepare(launch, workgroup, noise_seed(launch, workgroup.linear_id, 0, noise_arrival));
+    checks->prepare(launch, workgroup, noise_seed(launch, workgroup.linear_id, 0, noise_arrival), observer);
   }
-  Observer* const observer =
-      launch.observer != nullptr && launch.observer->wants(workgroup.linear_id) ? launch.observer : nullptr;
   size_t ended = 0;
   size_t turn = 0;
   std::vector<Wave*> ready(waves.begin(), waves.end());

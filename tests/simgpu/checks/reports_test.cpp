@@ -1,7 +1,11 @@
 // How findings are reported: words, JSON, order, number.
 #include <gmock/gmock.h>
 
+#include <set>
+#include <span>
+
 #include "checked.h"
+#include "simgpu/launch/launch.h"
 
 namespace wavejit::simgpu::testing {
 namespace {
@@ -10,12 +14,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-constexpr const char* missing_wait = R"(
-  s_load_dwordx2 s[6:7], s[0:1], 0x0
-  v_lshlrev_b32 v1, 2, v0
-  s_waitcnt lgkmcnt(0)
-  global_load_dword v2, v1, s[6:7]
-  v_add_u32 v3, 1, v2)";
+const std::string missing_wait = std::string(prologue) + "global_load_dword v2, v1, s[6:7]\nv_add_u32 v3, 1, v2";
 
 TEST(Reports, EverythingThatIsKnown) {
   Buffer<uint32_t> memory(64);
@@ -48,11 +47,34 @@ TEST(Reports, FaultsAreFindingsToo) {
 
 TEST(Reports, TheLaunchGoesOnAndFailsAtTheEnd) {
   Buffer<uint32_t> memory(64, 3);
-  const Checked checked =
-      run_checked(Assembled(std::string(missing_wait) + "\ns_waitcnt vmcnt(0)\nglobal_store_dword v1, v0, s[6:7]"),
-                  {memory.address()});
+  const Checked checked = run_checked(
+      Assembled(missing_wait + "\ns_waitcnt vmcnt(0)\nglobal_store_dword v1, v0, s[6:7]"), {memory.address()});
   EXPECT_EQ(checked.status.code, hip_error_launch_failure);
   EXPECT_EQ(memory[9], 9u);
+}
+
+TEST(Reports, ObserversSeeTheWorkgroupsThatTheyWant) {
+  class Second : public Observer {
+   public:
+    bool wants(uint64_t workgroup) const override { return workgroup == 1; }
+    void before(const Wave& wave, const Instruction&) override { seen.insert(wave.workgroup->linear_id); }
+    std::set<uint64_t> seen;
+  };
+  const Assembled kernel{std::string(prologue)};
+  const ScopedSettings scope;
+  Settings settings = scope.before();
+  settings.checks = all_checks;
+  settings.threads = 1;
+  scope.set(settings);
+  const std::array<uint64_t, 1> arguments = {0};
+  Second observer;
+  const Status status = kernel.device().launch({.kernel = &kernel.kernel(),
+                                                .workgroups = {3, 1, 1},
+                                                .workgroup_size = {64, 1, 1},
+                                                .kernarg = std::as_bytes(std::span(arguments)),
+                                                .observer = &observer});
+  ASSERT_TRUE(status.ok()) << status.text;
+  EXPECT_EQ(observer.seen, std::set<uint64_t>{1});
 }
 
 }  // namespace
