@@ -17,6 +17,7 @@
 #include "cache/directory.h"
 #include "cache/entry.h"
 #include "cache/transfer.h"
+#include "measure.h"
 #include "tests/support/scratch_directory.h"
 
 namespace {
@@ -68,9 +69,9 @@ void measure(benchmark::State& state, Cache& cache, int entries) {
     microseconds.push_back(taken.count());
     state.SetIterationTime(taken.count() * 1e-6);
   }
-  std::ranges::sort(microseconds);
-  state.counters["p50_us"] = microseconds[microseconds.size() / 2];
-  state.counters["p99_us"] = microseconds[microseconds.size() * 99 / 100];
+  const auto [p50, p99] = wavejit::bench::percentiles(microseconds);
+  state.counters["p50_us"] = p50;
+  state.counters["p99_us"] = p99;
 }
 
 void cache_disk_hit(benchmark::State& state) {

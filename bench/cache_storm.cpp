@@ -3,33 +3,32 @@
 // the last one was prepared beside that of one process alone.
 //
 //   cache_storm <processes> <lock wait in ms> [descriptor's head dim]
-#include <stdlib.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "measure.h"
+#include "tests/support/scratch_directory.h"
 #include "wavejit/wavejit.h"
 
 namespace {
 
-constexpr int most_processes = 256;
-constexpr long long length = 32;
+using wavejit::bench::now_ns;
+using wavejit::tests::ScratchDirectory;
 
-unsigned long long now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1'000'000'000ULL * t.tv_sec + t.tv_nsec;
-}
+constexpr int most_processes = 256;
+constexpr unsigned long long patience_ns = 120'000'000'000;  // with processes that are not there yet
+constexpr long long length = 32;
 
 struct Answer {
   unsigned long long called;
@@ -81,7 +80,7 @@ void one_process(Shared& shared, int processes, int index, const char* cache, co
   const auto until = [](const auto& reached) {
     const unsigned long long begun = now_ns();
     while (!reached()) {
-      if (now_ns() - begun > 120'000'000'000ULL) _exit(1);  // one of the others has ended early
+      if (now_ns() - begun > patience_ns) _exit(1);  // one of the others has ended early
       const timespec moment = {0, 200'000};
       nanosleep(&moment, nullptr);
     }
@@ -116,27 +115,41 @@ struct Run {
   double last_prepared_ms = 0;
 };
 
+[[noreturn]] void give_up(const std::vector<pid_t>& children, const char* why) {
+  for (const pid_t child : children) {
+    // Those that have been waited for are nobody's now; the others are ours, ended or not.
+    if (waitpid(child, nullptr, WNOHANG) != 0) continue;
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+  throw std::runtime_error(why);
+}
+
 Run run(int processes, const char* lock_wait, int head_dim) {
-  std::string cache = (std::filesystem::temp_directory_path() / "wavejit-storm-XXXXXX").string();
-  if (mkdtemp(cache.data()) == nullptr) _exit(1);
+  const ScratchDirectory cache;
   void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto* shared = new (memory) Shared;
   std::vector<pid_t> children;
   for (int i = 0; i < processes; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      one_process(*shared, processes, i, cache.c_str(), lock_wait, head_dim);
+      one_process(*shared, processes, i, cache.path().c_str(), lock_wait, head_dim);
       _exit(0);
     }
     children.push_back(child);
   }
-  while (shared->ready < processes) usleep(1000);
+  const unsigned long long begun = now_ns();
+  while (shared->ready < processes) {
+    if (waitpid(-1, nullptr, WNOHANG) > 0) give_up(children, "a process ended before all were ready");
+    if (now_ns() - begun > patience_ns) give_up(children, "not all processes got ready");
+    usleep(1000);
+  }
   const unsigned long long start = now_ns();
   shared->go = true;
   for (const pid_t child : children) {
     int status = 0;
     waitpid(child, &status, 0);
-    if (status != 0) _exit(1);
+    if (status != 0) give_up(children, "a process failed");
   }
   Run result;
   for (int i = 0; i < processes; ++i) {
@@ -147,13 +160,12 @@ Run run(int processes, const char* lock_wait, int head_dim) {
     result.last_prepared_ms = std::max(result.last_prepared_ms, static_cast<double>(answer.prepared - start) * 1e-6);
   }
   munmap(memory, sizeof(Shared));
-  std::filesystem::remove_all(cache);
   return result;
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   if (argc < 3) return std::fprintf(stderr, "cache_storm <processes> <lock wait in ms> [head dim]\n"), 2;
   const int processes = std::atoi(argv[1]);
   const int head_dim = argc > 3 ? std::atoi(argv[3]) : 128;
@@ -168,4 +180,7 @@ int main(int argc, char** argv) {
       processes, storm.compiles, storm.different, storm.lock_waits, alone[1], storm.last_prepared_ms,
       storm.last_prepared_ms / alone[1]);
   return storm.different == 0 ? 0 : 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
 }

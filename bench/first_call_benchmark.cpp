@@ -6,7 +6,6 @@
 #include <benchmark/benchmark.h>
 #include <spawn.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -18,20 +17,16 @@
 #include <stdexcept>
 #include <string>
 
+#include "measure.h"
 #include "tests/support/scratch_directory.h"
 
 extern char** environ;
 
 namespace {
 
+using wavejit::bench::now_ns;
 using wavejit::tests::ScratchDirectory;
 namespace fs = std::filesystem;
-
-unsigned long long now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1'000'000'000ULL * t.tv_sec + t.tv_nsec;
-}
 
 struct Probe {
   unsigned long long started = 0;

@@ -6,22 +6,17 @@
 //
 // `ms` runs from the entry of the call to its return less loading and launching; `verified_ms` is the part of a hit up
 // to verified bytes. Everything else means: the engine, and for `cold` the compiler, which has compiled another kernel.
-#include <time.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 
+#include "measure.h"
 #include "wavejit/wavejit.h"
 
 namespace {
 
-unsigned long long now_ns(clockid_t clock) {
-  timespec t{};
-  clock_gettime(clock, &t);
-  return 1'000'000'000ULL * static_cast<unsigned long long>(t.tv_sec) + static_cast<unsigned long long>(t.tv_nsec);
-}
+using wavejit::bench::now_ns;
 
 void require(wavejit_status status, const char* what) {
   if (status == WAVEJIT_OK) return;
@@ -73,11 +68,11 @@ int main(int argc, char** argv) {
   wavejit_call_report report{};
   report.size = sizeof report;
   call.report = &report;
-  const unsigned long long start = now_ns(CLOCK_MONOTONIC);
+  const unsigned long long start = now_ns();
   const unsigned long long start_cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID);
   require(wavejit_attention_forward(engine, &call, nullptr), "attention_forward");
   const unsigned long long end_cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID);
-  const unsigned long long end = now_ns(CLOCK_MONOTONIC);
+  const unsigned long long end = now_ns();
   if (report.origin != (cold ? WAVEJIT_ORIGIN_COMPILED : WAVEJIT_ORIGIN_DISK))
     return std::fprintf(stderr, "%s was asked for; the kernel came from elsewhere (origin %d)\n", argv[4],
                         report.origin),

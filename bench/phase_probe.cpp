@@ -2,22 +2,17 @@
 // line of CLOCK_MONOTONIC nanoseconds (the parent noted its own clock before it started us).
 //
 //   phase_probe <target> <head dim> <cache directory>
-#include <time.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <string>
 
+#include "measure.h"
 #include "wavejit/wavejit.h"
 
 namespace {
 
-unsigned long long now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1'000'000'000ULL * t.tv_sec + t.tv_nsec;
-}
+using wavejit::bench::now_ns;
 
 bool compiler_is_mapped() {
   std::ifstream maps("/proc/self/maps");

@@ -2,31 +2,24 @@
 // jobs. Beside the wall time stands the CPU time of all threads: where the machine is shared, wall times say little,
 // and equal CPU times say at least that jobs do not get into each other's way.
 #include <benchmark/benchmark.h>
-#include <sys/resource.h>
 
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
+#include "measure.h"
 #include "tests/support/scratch_directory.h"
 #include "wavejit/prebuild.h"
 #include "wavejit/wavejit.h"
 
 namespace {
 
+using wavejit::bench::processor_seconds;
 using wavejit::tests::ScratchDirectory;
 namespace fs = std::filesystem;
-
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 std::uint64_t build(const fs::path& folder, int jobs) {
   wavejit_engine_options options{};
@@ -50,14 +43,16 @@ std::uint64_t build(const fs::path& folder, int jobs) {
 void prebuild(benchmark::State& state) {
   double kernels = 0;
   double cpu = 0;
+  std::optional<ScratchDirectory> folder;  // made and removed while no time is taken
   for (auto unused : state) {
     state.PauseTiming();
-    const ScratchDirectory folder;
-    const double before = cpu_seconds();
+    folder.emplace();
+    const double before = processor_seconds();
     state.ResumeTiming();
-    kernels += static_cast<double>(build(folder.path(), static_cast<int>(state.range(0))));
+    kernels += static_cast<double>(build(folder->path(), static_cast<int>(state.range(0))));
     state.PauseTiming();
-    cpu += cpu_seconds() - before;
+    cpu += processor_seconds() - before;
+    folder.reset();
     state.ResumeTiming();
   }
   state.counters["kernels"] = kernels / static_cast<double>(state.iterations());

@@ -1,17 +1,18 @@
 // Prints bench/predicted_table.md: what the clock predicts for the steady state of this project's own kernels.
 //
-//   wavejit_predicted_table [<word>]   only kernels whose spec contains the word
+//   wavejit_predicted_table [<word>]         only kernels whose spec contains the word
+//   wavejit_predicted_table --check <file>   exit 1 when the file differs
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "check_or_print.h"
 #include "kernels/statics.h"
 #include "model_error.h"
 #include "steady_run.h"
@@ -69,11 +70,12 @@ std::string shares(const model::CyclesByCause& waited, std::uint64_t whole) {
   return text;
 }
 
-int row(const attention_forward::KernelSpec& spec) {
+// Adds a row; false when the kernel has none.
+bool row(const attention_forward::KernelSpec& spec, std::string& text) {
   const auto run = bench::run_steady({.spec = spec, .keys = keys});
   if (!run) {
     fmt::print(stderr, "{}: {}\n", to_text(spec), run.error());
-    return 1;
+    return false;
   }
   const model::ComputeUnitResult& unit = run->unit;
   model::CyclesByCause waited{};
@@ -84,7 +86,7 @@ int row(const attention_forward::KernelSpec& spec) {
   }
   const double steady = unit.steady_matrix_busy();
   const bench::ModelError& error = bench::model_error();
-  fmt::print(
+  text += fmt::format(
       "| {} | {} {}x{} {} d{}{}{}{} | {}, {} | {:.1f} % | {:.0f} to {:.0f} % | {:.1f} % | {:.0f} % | {:.0f} % | {:.0f} "
       "% | "
       "{:.0f} | {} |\n",
@@ -95,34 +97,35 @@ int row(const attention_forward::KernelSpec& spec) {
       100 * unit.matrix_busy(), 100 * run->port, 100 * run->beside_matrix,
       100 * static_cast<double>(unit.lds_busy) / static_cast<double>(unit.cycles), run->tile_cycles(),
       shares(waited, wave_cycles));
-  std::fflush(stdout);
-  return 0;
+  return true;
 }
 
 }  // namespace
 
 int main(int count, char** values) {
-  if (count > 2) {
-    fmt::print(stderr, "usage: {} [<word>]\n", values[0]);
+  const bool checks = count == 3 && std::string_view(values[1]) == "--check";
+  if (count > 2 && !checks) {
+    fmt::print(stderr, "usage: {} [<word> | --check <file>]\n", values[0]);
     return 2;
   }
   const std::string_view word = count == 2 ? values[1] : "";
-  fmt::print(
+  std::string text = fmt::format(
       "{}\n| target | kernel | resident | busy | range | whole | port | beside | LDS | tile | waves waited for, % |\n"
       "|---|---|---|---|---|---|---|---|---|---|---|\n",
       introduction);
-  int failed = 0;
+  bool whole = true;
   for (const attention_forward::KernelSpec& spec : tests::steady_state_specs()) {
     if (spec.mask == attention_forward::Mask::causal || !to_text(spec).contains(word)) continue;
-    failed |= row(spec);
+    whole = row(spec, text) && whole;
     if (spec.pipeline != attention_forward::Pipeline::dualwave) continue;
     attention_forward::KernelSpec toggled = spec;
     toggled.stagger = false;
-    failed |= row(toggled);
+    whole = row(toggled, text) && whole;
     toggled = spec;
     toggled.raised_priority = false;
-    failed |= row(toggled);
+    whole = row(toggled, text) && whole;
   }
-  fmt::print("{}", epilogue);
-  return failed;
+  text += epilogue;
+  const int same = bench::check_or_print(text, checks ? values[2] : nullptr, "./dev bench timing-model");
+  return whole ? same : 1;
 }

@@ -2,13 +2,13 @@
 // 64 KiB, everything that a call does but the disk.
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
 
 #include "cache/cache.h"
+#include "measure.h"
 #include "runtime/remote_library.h"
 #include "tests/remote/test_servers.h"
 
@@ -61,9 +61,9 @@ void measure(benchmark::State& state, int first_key, bool hits) {
     microseconds.push_back(taken.count());
     state.SetIterationTime(taken.count() * 1e-6);
   }
-  std::ranges::sort(microseconds);
-  state.counters["p50_us"] = microseconds[microseconds.size() / 2];
-  state.counters["p99_us"] = microseconds[microseconds.size() * 99 / 100];
+  const auto [p50, p99] = wavejit::bench::percentiles(microseconds);
+  state.counters["p50_us"] = p50;
+  state.counters["p99_us"] = p99;
 }
 
 void cache_remote_hit(benchmark::State& state) { measure(state, 0, true); }

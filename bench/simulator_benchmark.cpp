@@ -4,12 +4,12 @@
 #include <benchmark/benchmark.h>
 #include <immintrin.h>
 
-#include <ctime>
 #include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "measure.h"
 #include "simgpu/matrix/matrix.h"
 #include "simgpu/matrix/matrix_kernel.h"
 #include "simgpu/vector/vector.h"
@@ -17,6 +17,8 @@
 #include "wavejit/wavejit.h"
 
 namespace {
+
+using wavejit::bench::processor_seconds;
 
 void require(wavejit_status status) {
   if (status != WAVEJIT_OK) throw std::runtime_error(wavejit_last_detail());
@@ -87,12 +89,6 @@ class Attention {
   void* memory_[4] = {};
   wavejit_attention_forward_arguments call_{};
 };
-
-double processor_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + (static_cast<double>(now.tv_nsec) * 1e-9);
-}
 
 // --- One matrix instruction by itself, and the most that the host could do.
 

@@ -7,12 +7,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <string_view>
 
+#include "check_or_print.h"
 #include "kernels/statics.h"
 #include "targets/targets.h"
 #include "timing/timing.h"
@@ -156,14 +154,6 @@ int main(int count, char** values) {
     if (spec.target != target) text += heading(target = spec.target);
     text += row(*statics, *observed);
   }
-  if (count == 1) {
-    std::fputs(text.c_str(), stdout);
-    return good ? 0 : 1;
-  }
-  std::ostringstream known;
-  known << std::ifstream(values[2]).rdbuf();
-  if (known.str() == text) return good ? 0 : 1;
-  fmt::print(stderr, "{} is not what the kernels are today; ./dev bench static writes it anew. Today:\n{}", values[2],
-             text);
-  return 1;
+  const int same = wavejit::bench::check_or_print(text, count == 1 ? nullptr : values[2], "./dev bench static");
+  return good ? same : 1;
 }

@@ -6,12 +6,11 @@
 
 #include <cmath>
 #include <cstdio>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <string_view>
 
 #include "anchors.h"
+#include "check_or_print.h"
 #include "model_error.h"
 #include "targets/targets.h"
 #include "timing/timing.h"
@@ -192,14 +191,5 @@ Published figures that cannot be repeated here, because their kernels cannot be 
 utilisation on gfx942 by sequence length (a loop of AITER's mix stands above), AOTriton's. Predictions for this project's own kernels stand in
 [bench/predicted_table.md](../bench/predicted_table.md), each with the range that the error above leaves it.
 )";
-  if (count == 1) {
-    std::fputs(text.c_str(), stdout);
-    return 0;
-  }
-  std::ostringstream known;
-  known << std::ifstream(values[2]).rdbuf();
-  if (known.str() == text) return 0;
-  fmt::print(stderr, "{} is not what the model says today; ./dev bench timing-model writes it anew. Today:\n{}",
-             values[2], text);
-  return 1;
+  return wavejit::bench::check_or_print(text, count == 1 ? nullptr : values[2], "./dev bench timing-model");
 }
