@@ -165,6 +165,15 @@ TEST_F(RunCommandTest, ATimelineIsChromesTraceFormat) {
   expect_refused(call("sim:gfx950", {"--timeline", scratch_ / "o.npy"}), 2, "--timeline");
 }
 
+TEST_F(RunCommandTest, ATimelineOfACallThatWasNotTimedIsRefused) {
+  const Words words = call("sim:gfx950", {"--timeline", scratch_ / "t.json", "--cache", "off"});
+  const auto before = scratch_.names();
+  const Outcome outcome = run_program(scratch_, words, {{"WAVEJIT_SIM_CHECK", "races"}});
+  expect_one_line_error(outcome, 2);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("--timeline"), HasSubstr("checks and late arrivals are on")));
+  EXPECT_EQ(scratch_.names(), before);  // no output either
+}
+
 // q is [2, 33, 4, 64], k [2, 65, 2, 64]: refused before any device is opened, with the field, the shape and what is
 // accepted.
 TEST_F(RunCommandTest, ModifiersOfTheWrongShapeAreRefused) {

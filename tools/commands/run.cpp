@@ -8,7 +8,9 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -269,6 +271,16 @@ Result<void> repeat_calls(Call& call, int count, const std::vector<std::uint16_t
   return {};
 }
 
+// Why the clock did not time the call, of what it says.
+std::string refusal_of(const std::string& cycles) {
+  std::istringstream lines(cycles);
+  for (std::string line; std::getline(lines, line);) {
+    const auto launch = nlohmann::json::parse(line, nullptr, false);
+    if (launch.is_object() && launch.contains("refused")) return launch["refused"].get<std::string>();
+  }
+  return "nothing was launched";
+}
+
 Result<ExitCode> run(Arguments& arguments) {
   if (arguments.family != "attention_forward") {
     return failed(ExitCode::usage, fmt::format("family '{}' is not accepted; attention_forward is", arguments.family));
@@ -323,10 +335,16 @@ Result<ExitCode> run(Arguments& arguments) {
   if (auto launched = call->launch(&report.call); !launched) return std::unexpected(launched.error());
   steps.ended("call");
   if (auto waited = call->wait(); !waited) return std::unexpected(waited.error());
+  std::string trace;
   if (clock) {
     clock->set_clock(0);
     report.cycles = clock->take_cycles();
     clock->set_timeline(0);
+    trace = clock->take_timeline();
+  }
+  if (outputs->timeline && trace.empty()) {
+    return failed(ExitCode::usage, fmt::format("--timeline {}: the call was not timed: {}", arguments.timeline,
+                                               refusal_of(report.cycles)));
   }
   steps.ended("wait");
   const auto bits = call->output();
@@ -371,7 +389,6 @@ Result<ExitCode> run(Arguments& arguments) {
   if (auto done = outputs->out.commit(); !done) return std::unexpected(done.error());
   report.written.push_back(fmt::format("{} {} float32", arguments.out, to_text(q)));
   if (outputs->timeline) {
-    const std::string trace = clock->take_timeline();
     if (auto written = outputs->timeline->write(trace); !written) return std::unexpected(written.error());
     if (auto done = outputs->timeline->commit(); !done) return std::unexpected(done.error());
     report.written.push_back(fmt::format("{} a timeline of {} cycles", arguments.timeline, timeline_cycles));
