@@ -82,6 +82,18 @@ TEST_F(SweepCommandTest, WhatIsSetAsideIsCountedByReason) {
   EXPECT_EQ(sweep(arguments).code, 4);
 }
 
+// The check of races remembers 40 bytes of every dword that is touched.
+TEST_F(SweepCommandTest, TheBudgetKnowsWhatChecksNeed) {
+  // 32 KiB of tensors, and 320 KiB beside them.
+  const std::vector<std::string> words = {"attention_forward fp16 b1 q64 k64 h1 d64", "--memory-budget", "256K"};
+  auto checked = words;
+  checked.emplace_back("--check");
+  EXPECT_THAT(sweep(words).out, HasSubstr("1 passed, 0 failed, 0 set aside"));
+  const auto outcome = sweep(checked);
+  EXPECT_THAT(outcome.out, HasSubstr("0 passed, 0 failed, 1 set aside"));
+  EXPECT_THAT(outcome.out, HasSubstr("of it for the check of races"));
+}
+
 // A long problem runs some workgroups and says which part that is.
 TEST_F(SweepCommandTest, LongProblemsAreSampled) {
   const auto outcome = sweep({"attention_forward fp16 b1 q4096 k4096 h4 d64 causal lse", "--sample", "4e7",

@@ -25,6 +25,31 @@ Problem problem_of(const std::string& descriptor) {
   return problem.value_or(Problem{});
 }
 
+// What `sweep --check` keeps of the published list on a host of 24 GiB: everything, as its budget of a half admits.
+TEST(SweepBudgetTest, TheCheckedPublishedListFitsTwelveGibibytes) {
+  constexpr double sample = 2e9;
+  constexpr std::uint64_t budget = std::uint64_t{12} << 30U;
+  for (const Case& which : parse_lines(published_list()).good) {
+    const Problem& problem = which.problem;
+    const bool whole = multiplications(problem) <= sample;
+    for (const std::int64_t tile_rows : {64, 128, 256}) {
+      const std::uint64_t pieces = whole ? 0 : choose_workgroups(problem, tile_rows, sample).count;
+      EXPECT_LE(device_bytes(problem) + race_shadow_bytes(problem, pieces, tile_rows), budget) << problem.text;
+    }
+  }
+}
+
+TEST(SweepBudgetTest, ASampledShadowIsThatOfItsWorkgroupsAndNoMoreThanTheWhole) {
+  const Problem problem = problem_of("attention_forward fp16 b2 q4096 k4096 h4 d64");
+  const std::uint64_t whole = race_shadow_bytes(problem, 0, 128);
+  EXPECT_EQ(whole, 10 * device_bytes(problem));
+  const std::uint64_t one = race_shadow_bytes(problem, 1, 128);
+  // Ten times the keys, the values and its own rows at least.
+  EXPECT_GT(one, 10 * 2 * (4096 + 128) * 64 * 2U);
+  EXPECT_LT(one, whole / 2);
+  EXPECT_EQ(race_shadow_bytes(problem, 1'000'000, 128), whole);
+}
+
 // ---- Lists ----------------------------------------------------------------------------------------------------------
 
 // 27 dense shapes, 4 split, 12 long, 12 tails, 6 unequal, 7 packed; × 8.

@@ -165,6 +165,15 @@ class CaseRun {
     return plan;
   }
 
+  // What the simulated GPU keeps beside the tensors when it checks for races.
+  std::uint64_t shadow_bytes(const Plan& plan) const {
+    if (!settings_.simulated || (settings_.simulated->settings().checks & WAVEJIT_SIMGPU_CHECK_RACES) == 0) return 0;
+    if (plan.workgroups) return race_shadow_bytes(problem_, plan.workgroups->count, plan.tile_rows);
+    std::int64_t rows = 0;
+    for (const View& view : plan.views) rows = std::max(rows, view.rows * problem_.group());
+    return race_shadow_bytes(problem_, plan.views.size(), rows);
+  }
+
   Result<void> launch(const Pipeline& pipeline, DeviceCase& device, const Plan& plan) const {
     if (plan.views.empty()) return device.run(pipeline.engine, nullptr);
     for (const View& view : plan.views)
@@ -247,6 +256,12 @@ class CaseRun {
       return {};
     }
     const Plan plan = plan_for(outcome);
+    if (const std::uint64_t shadow = shadow_bytes(plan);
+        *workspace + device_bytes(problem_) + shadow > settings_.memory_budget) {
+      outcome = over_budget(pipeline, *workspace + device_bytes(problem_) + shadow);
+      outcome.reason += fmt::format("; {} of it for the check of races", gibibytes(shadow));
+      return {};
+    }
     outcome.ran = plan.text;
 
     std::vector<const Schedule*> schedules;

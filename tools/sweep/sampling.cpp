@@ -78,6 +78,21 @@ Rows rows_of(const Problem& problem, const std::vector<View>& views) {
   return rows;
 }
 
+std::uint64_t race_shadow_bytes(const Problem& problem, std::uint64_t pieces, std::int64_t rows) {
+  constexpr std::uint64_t bytes_of_dword = 40;  // a cell of simgpu's MemoryShadow
+  constexpr std::uint64_t page = 4096;
+  const std::uint64_t whole = device_bytes(problem) / 4 * bytes_of_dword;
+  if (pieces == 0) return whole;
+  // Rows of one head lie apart: each begins a page of its own, and ends in one.
+  const auto of_rows = [](std::int64_t count, std::int64_t elements) {
+    return static_cast<std::uint64_t>(count) * (static_cast<std::uint64_t>(elements) / 2 * bytes_of_dword + page);
+  };
+  std::uint64_t piece =
+      of_rows(rows + problem.key_length, problem.head_dim_qk) + of_rows(rows + problem.key_length, problem.head_dim_v);
+  if (problem.bias != WAVEJIT_EXTENT_NONE) piece += of_rows(rows, problem.key_length);
+  return pieces > whole / piece ? whole : pieces * piece;
+}
+
 Rows all_rows(const Problem& problem) {
   Rows rows;
   const std::vector<Sequence> sequences = sequences_of(problem);

@@ -28,6 +28,10 @@ Workgroups choose_workgroups(const Problem& problem, std::int64_t tile_rows, dou
 std::vector<View> choose_views(const Problem& problem, double limit);
 Rows rows_of(const Problem& problem, const std::vector<View>& views);
 
+// Host memory, at most, that the simulated GPU's check of races takes beside the tensors: 40 bytes for each dword that
+// is touched, in pages. `pieces` workgroups or runs of `rows` rows of a head each; 0: the whole problem.
+std::uint64_t race_shadow_bytes(const Problem& problem, std::uint64_t pieces, std::int64_t rows);
+
 // All rows of a problem.
 Rows all_rows(const Problem& problem);
 // Those of `rows` that are compared: all, or runs of neighbours worth about `limit` multiplications, the last run of
