@@ -1,8 +1,10 @@
 // Random programs on both engines.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
+#include <thread>
 
 #include "simgpu/compile/helpers.h"
 #include "simgpu/compile/library.h"
@@ -102,6 +104,36 @@ void compare_engines(std::string_view target, uint64_t seed, Mixture mixture, un
 
 TEST(Differential, RandomProgramsGfx950) { compare_engines("gfx950", 1, Mixture::everything, 40, 40); }
 TEST(Differential, RandomProgramsGfx942) { compare_engines("gfx942", 2, Mixture::everything, 40, 40); }
+
+// Threads of a launch meet different functions for the first time at the same time.
+TEST(Differential, ManyThreadsTranslateAtOnce) {
+  std::mt19937_64 random = random_from(5);
+  std::string error;
+  const std::vector<uint8_t> code = assemble("gfx950", random_program(random, 60, true, Mixture::everything), error);
+  ASSERT_FALSE(code.empty()) << error;
+  Registry registry(*targets::find_target("gfx950"));
+  register_rooms(registry);
+  const auto function = decode_function("random", code, 0, *Disassembler::for_processor("gfx950"), registry);
+  const compile::Table* const table = compile::library();
+  ASSERT_NE(table, nullptr);
+  std::atomic<int> failures = 0;
+  std::vector<std::jthread> threads;
+  for (int thread = 0; thread < 8; ++thread) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 4; ++round) {
+        std::vector<compile::Block> blocks(3);
+        for (size_t i = 0; i < blocks.size(); ++i)
+          blocks[i] = {.first = &function->instructions[20 * i], .count = 20, .code = nullptr};
+        std::string why;
+        compile::Translation* const translation = table->translate(blocks, compile::helpers(), false, why);
+        failures += translation == nullptr || blocks.back().code == nullptr ? 1 : 0;
+        table->release(translation);
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(failures, 0);
+}
 
 // Where NaN is rare the translated arithmetic itself is compared.
 TEST(Differential, Numbers) {

@@ -58,7 +58,11 @@ Session* open(bool narrow) {
   // Nothing is fused or reordered that the program does not ask for.
   machine->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
   machine->setCodeGenOptLevel(llvm::CodeGenOptLevel::Less);
-  auto jit = orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(*machine)).create();
+  // Threads of a launch translate different functions at the same time: each needs a TargetMachine of its own.
+  auto jit = orc::LLJITBuilder()
+                 .setJITTargetMachineBuilder(std::move(*machine))
+                 .setSupportConcurrentCompilation(true)
+                 .create();
   if (!jit) {
     session->error = llvm::toString(jit.takeError());
   } else {
@@ -104,6 +108,9 @@ Translation* translate(std::span<Block> blocks, const Helpers& helpers, bool nar
     auto symbol = s.jit->lookup(prefix + std::to_string(i));
     if (!symbol) {
       error = llvm::toString(symbol.takeError());
+      // Nothing of it may run: the others use the same runs.
+      for (Block& block : blocks) block.code = nullptr;
+      llvm::consumeError(translation->code->remove());
       return nullptr;
     }
     blocks[i].code = symbol->toPtr<BlockCode>();
