@@ -24,7 +24,7 @@ void run_slice(Wave& wave, int64_t instructions, uint32_t threshold) {
         block = place.code.load(std::memory_order_acquire);
       }
       if (block != nullptr) {
-        block(&wave);
+        enter(block, wave);
         continue;
       }
     }

@@ -13,6 +13,9 @@ namespace wavejit::simgpu::compile {
 /// Executes one block for one wave, as the interpreter would: `wave.next`, `wave.budget` and everything else included.
 using BlockCode = void (*)(Wave*);
 
+/// Translated code has no type before its first byte, where -fsanitize=function would look for one.
+[[clang::no_sanitize("function")]] inline void enter(BlockCode block, Wave& wave) { block(&wave); }
+
 /// Consecutive instructions that run from the first to the last, or until a fault.
 struct Block {
   const Instruction* first = nullptr;

@@ -95,7 +95,7 @@ void compare_engines(std::string_view target, uint64_t seed, Mixture mixture, un
       const auto expected = wave_like(*start);
       const auto got = wave_like(*start);
       interpret(*expected, translated[i].first, block_length);
-      translated[i].code(got.get());
+      compile::enter(translated[i].code, *got);
       ASSERT_NO_FATAL_FAILURE(expect_same(*expected, *got, programs[i])) << "block " << i << " variant " << variant;
     }
   }
