@@ -124,7 +124,8 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_set_clock(uint32_t workgroups);
 /* What the clock found out since the last call, one JSON object for each launch and line: `kernel`, `target`, `cycles`
  * of the whole launch, `matrix_busy` and `steady_matrix_busy` (0 to 1), `occupancy`, what waves waited for in total, by
  * instruction and by cluster, how busy each unit was, registers and kinds of instructions, and where the launch stands
- * under the roofs of matrix pipes and memory; or `refused` with the reason. Copied and forgotten as wavejit_simgpu_take_reports does.
+ * under the roofs of matrix pipes and memory; or `refused` with the reason. Copied and forgotten as
+ * wavejit_simgpu_take_reports does.
  */
 WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_cycles(char* text, size_t capacity);
 

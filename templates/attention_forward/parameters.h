@@ -49,9 +49,9 @@ inline constexpr QueryRows all_query_rows[] = {QueryRows::up_to_32, QueryRows::u
                                                QueryRows::more};
 QueryRows query_rows(std::uint64_t query_length);
 
-// The pipeline that `auto` means: what `wavejit tune` found for the target (tuned_defaults.inc). For a target that it was
-// not asked about: dualwave for lengths that fill one of its workgroups, where the target can; interleaved where it can;
-// else generic.
+// The pipeline that `auto` means: what `wavejit tune` found for the target (tuned_defaults.inc). For a target that it
+// was not asked about: dualwave for lengths that fill one of its workgroups, where the target can; interleaved where it
+// can; else generic.
 Pipeline default_pipeline(const targets::Target& target, QueryRows rows);
 
 // Query rows that a workgroup of this pipeline can have, ascending.
