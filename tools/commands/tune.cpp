@@ -42,6 +42,7 @@ struct Arguments {
 
 Result<std::vector<sweep::Problem>> read_problems(const Arguments& arguments) {
   std::vector<std::pair<std::string, std::string>> texts;  // and where each stands
+  texts.reserve(arguments.descriptors.size());
   for (const std::string& text : arguments.descriptors) texts.emplace_back(text, "descriptor '" + text + "'");
   if (!arguments.list.empty()) {
     const auto lines = read_list(arguments.list);
@@ -179,6 +180,7 @@ Result<ExitCode> tune_defaults(const Arguments& arguments) {
   plan.trials.resize(plan.tasks.size());
   if (auto ran = run_plan(arguments, plan); !ran) return std::unexpected(ran.error());
   std::vector<Trial> trials;
+  trials.reserve(plan.trials.size());
   for (const auto& trial : plan.trials) trials.push_back(trial.value());
 
   const std::vector<tune::Decision> decisions = tune::decide(plan.tasks, trials, arguments.margin);

@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 namespace wavejit::tools::tune {
 namespace {
@@ -42,7 +43,7 @@ Result<std::vector<Candidate>> candidates(const std::string& parameters) {
     return failed(ExitCode::usage, fmt::format("--parameters: empty; {} are accepted", known_parameters()));
   }
   const auto values = [&](const char* name, std::vector<std::string> all) {
-    return vary.contains(name) ? all : std::vector<std::string>{""};
+    return vary.contains(name) ? std::move(all) : std::vector<std::string>{""};
   };
   std::vector<Candidate> chosen = {{}};
   for (const std::string& swizzle : values("xcd_swizzle", {"", "on", "off"})) {
