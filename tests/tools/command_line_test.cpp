@@ -72,7 +72,9 @@ Words run_with(Words more) {
 INSTANTIATE_TEST_SUITE_P(
     All, WrongCommandLineTest,
     ::testing::Values(
-        Wrong{{}, "a subcommand is missing", "run, explain, prebuild, sweep, cache, supported, version"},
+        Wrong{{},
+              "a subcommand is missing",
+              "run, explain, prebuild, sweep, profile, compare, tune, cache, supported, version"},
         Wrong{{"frobnicate"}, "'frobnicate'", "run, explain, prebuild"},
         Wrong{{"--frobnicate"}, "'--frobnicate'", "run, explain, prebuild"},
         Wrong{{"cache"}, "a subcommand is missing", "list, info, stats, verify, gc, pack, unpack, import, export"},
