@@ -145,4 +145,14 @@ Result<void> OutputFile::commit() {
   return {};
 }
 
+Result<void> OutputFile::finish(std::string_view bytes) {
+  if (auto written = write(bytes); !written) return written;
+  return commit();
+}
+
+Result<std::optional<OutputFile>> open_if_named(const std::string& field, const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  return OutputFile::open(field, path).transform([](OutputFile file) { return std::optional(std::move(file)); });
+}
+
 }  // namespace wavejit::tools

@@ -2,6 +2,7 @@
 // before any work is done, so that an output that cannot be written costs nothing.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,8 @@ class OutputFile {
   const std::string& path() const { return path_; }
   Result<void> write(std::string_view bytes);
   Result<void> commit();
+  // All of it: written and in its place.
+  Result<void> finish(std::string_view bytes);
 
  private:
   OutputFile() = default;
@@ -34,5 +37,8 @@ class OutputFile {
   int file_ = -1;
   int slot_ = -1;  // where the signal handler finds the temporary's name
 };
+
+// None where no path is given.
+Result<std::optional<OutputFile>> open_if_named(const std::string& field, const std::string& path);
 
 }  // namespace wavejit::tools

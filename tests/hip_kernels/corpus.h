@@ -82,10 +82,12 @@ class Corpus : public testing::TestWithParam<Build> {
   /// For the rest of the test this check is off, if it was on. The caller's comment says why.
   static void leave_out(wavejit_simgpu_check check);
 
+ public:
   std::vector<uint32_t> random_words(size_t count);
   std::vector<int> random_ints(size_t count, int low, int high);
   std::vector<float> random_floats(size_t count, float low, float high);
 
+ protected:
   // NOLINTNEXTLINE(bugprone-random-generator-seed): the same inputs on every run
   std::mt19937 random{20260101};
 

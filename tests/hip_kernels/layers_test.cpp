@@ -133,42 +133,46 @@ void expect_attention(const std::vector<float>& got, const tests::AttentionInput
   EXPECT_EQ(wrong, 0U) << inputs.query_length << " queries, " << inputs.key_length << " keys";
 }
 
+// One of them with its arrays on the device.
+struct DeviceAttention {
+  DeviceAttention(const Attention& which, Corpus& corpus)
+      : q(to_half(corpus.random_floats(elements(which, which.queries), -2, 2))),
+        k(to_half(corpus.random_floats(elements(which, which.keys), -2, 2))),
+        v(to_half(corpus.random_floats(elements(which, which.keys), -1, 1))),
+        inputs(inputs_of(which, q, k, v)),
+        log2_scale(static_cast<float>(inputs.scale * std::numbers::log2e)) {}
+
+  static size_t elements(const Attention& which, int rows) {
+    return static_cast<size_t>(rows) * which.heads * which.dims;
+  }
+
+  std::vector<half> q, k, v;
+  tests::AttentionInputs inputs;
+  float log2_scale;
+  Buffer<half> query{q}, key{k}, value{v};
+  Buffer<float> to{q.size()};
+};
+
 TEST_P(Corpus, attention_rows) {
   for (const Attention& which : attentions) {
-    const size_t row = static_cast<size_t>(which.heads) * which.dims;
-    const auto q = to_half(random_floats(row * which.queries, -2, 2));
-    const auto k = to_half(random_floats(row * which.keys, -2, 2));
-    const auto v = to_half(random_floats(row * which.keys, -1, 1));
-    const Buffer<half> query(q);
-    const Buffer<half> key(k);
-    const Buffer<half> value(v);
-    const Buffer<float> to(q.size());
-    const auto inputs = inputs_of(which, q, k, v);
+    const DeviceAttention on(which, *this);
     launch("layers", "attention_rows",
-           {static_cast<uint32_t>(which.queries + 3) / 4, static_cast<uint32_t>(which.heads)}, {256}, 0, query.get(),
-           key.get(), value.get(), to.get(), which.queries, which.keys, which.heads, which.dims,
-           static_cast<int>(which.causal), static_cast<float>(inputs.scale * std::numbers::log2e));
-    expect_attention(to.read(), inputs, 0);
+           {static_cast<uint32_t>(which.queries + 3) / 4, static_cast<uint32_t>(which.heads)}, {256}, 0, on.query.get(),
+           on.key.get(), on.value.get(), on.to.get(), which.queries, which.keys, which.heads, which.dims,
+           static_cast<int>(which.causal), on.log2_scale);
+    expect_attention(on.to.read(), on.inputs, 0);
   }
 }
 
 TEST_P(Corpus, attention_mfma) {
   for (const Attention& which : attentions) {
     if (which.dims != 64) continue;
-    const size_t row = static_cast<size_t>(which.heads) * which.dims;
-    const auto q = to_half(random_floats(row * which.queries, -2, 2));
-    const auto k = to_half(random_floats(row * which.keys, -2, 2));
-    const auto v = to_half(random_floats(row * which.keys, -1, 1));
-    const Buffer<half> query(q);
-    const Buffer<half> key(k);
-    const Buffer<half> value(v);
-    const Buffer<float> to(q.size());
-    const auto inputs = inputs_of(which, q, k, v);
+    const DeviceAttention on(which, *this);
     launch("layers", "attention_mfma",
            {static_cast<uint32_t>(which.queries + 127) / 128, static_cast<uint32_t>(which.heads)}, {256}, 0,
-           query.get(), key.get(), value.get(), to.get(), which.queries, which.keys, which.heads,
-           static_cast<int>(which.causal), static_cast<float>(inputs.scale * std::numbers::log2e));
-    expect_attention(to.read(), inputs, 0x1p-11);
+           on.query.get(), on.key.get(), on.value.get(), on.to.get(), which.queries, which.keys, which.heads,
+           static_cast<int>(which.causal), on.log2_scale);
+    expect_attention(on.to.read(), on.inputs, 0x1p-11);
   }
 }
 

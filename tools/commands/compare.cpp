@@ -39,28 +39,23 @@ Result<ExitCode> compare_subjects(const Arguments& arguments) {
   if (!a) return std::unexpected(a.error());
   const auto b = parse_subject(second, arguments.set_b, arguments.engine, "set-b");
   if (!b) return std::unexpected(b.error());
-  std::optional<OutputFile> html;
-  if (!arguments.html.empty()) {
-    auto opened = OutputFile::open("html", arguments.html);
-    if (!opened) return std::unexpected(opened.error());
-    html.emplace(std::move(*opened));
-  }
-  const std::uint64_t cycles = html ? timeline_cycles : 0;
+  auto html = open_if_named("html", arguments.html);
+  if (!html) return std::unexpected(html.error());
+  const std::uint64_t cycles = *html ? timeline_cycles : 0;
   const auto left = predict(*a, cycles);
   if (!left) return failed(left.error().code, "A: " + left.error().what);
   const auto right = predict(*b, cycles);
   if (!right) return failed(right.error().code, "B: " + right.error().what);
-  if (html) {
+  if (*html) {
     const std::string title = a->text == b->text ? a->text : a->text + " beside " + b->text;
     const std::string page = page_of(title, {&*left, &*right}, comparison_rows_json(compare(*left, *right)));
-    if (auto written = html->write(page); !written) return std::unexpected(written.error());
-    if (auto done = html->commit(); !done) return std::unexpected(done.error());
+    if (auto done = (*html)->finish(page); !done) return std::unexpected(done.error());
   }
   if (arguments.json) {
     fmt::print("{}\n", comparison_json(*left, *right).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
     fmt::print("{}", comparison_text(*left, *right));
-    if (html) fmt::print("wrote {}\n", arguments.html);
+    if (*html) fmt::print("wrote {}\n", arguments.html);
   }
   return ExitCode::ok;
 }

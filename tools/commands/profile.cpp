@@ -28,18 +28,6 @@ struct Arguments {
   bool json = false;
 };
 
-Result<std::optional<OutputFile>> open_output(const char* field, const std::string& path) {
-  if (path.empty()) return std::nullopt;
-  auto file = OutputFile::open(field, path);
-  if (!file) return std::unexpected(file.error());
-  return std::optional(std::move(*file));
-}
-
-Result<void> finish(OutputFile& file, std::string_view text) {
-  if (auto written = file.write(text); !written) return written;
-  return file.commit();
-}
-
 Result<ExitCode> profile(const Arguments& arguments) {
   auto subject = parse_subject(arguments.subject, arguments.settings, arguments.engine, "set");
   if (!subject) return std::unexpected(subject.error());
@@ -48,21 +36,21 @@ Result<ExitCode> profile(const Arguments& arguments) {
                   fmt::format("--html {}: it is also --timeline; another name is accepted", arguments.html));
   }
   // Before any work: an output that cannot be written costs nothing.
-  auto timeline = open_output("timeline", arguments.timeline);
+  auto timeline = open_if_named("timeline", arguments.timeline);
   if (!timeline) return std::unexpected(timeline.error());
-  auto html = open_output("html", arguments.html);
+  auto html = open_if_named("html", arguments.html);
   if (!html) return std::unexpected(html.error());
 
   const auto prediction = predict(*subject, *timeline || *html ? timeline_cycles : 0);
   if (!prediction) return std::unexpected(prediction.error());
   std::string written;
   if (*timeline) {
-    if (auto done = finish(**timeline, prediction->timeline); !done) return std::unexpected(done.error());
+    if (auto done = (*timeline)->finish(prediction->timeline); !done) return std::unexpected(done.error());
     written += fmt::format("wrote    {} {} cycles of a compute unit\n", arguments.timeline, timeline_cycles);
   }
   if (*html) {
     const std::string page = page_of(prediction->subject, {&*prediction}, nullptr);
-    if (auto done = finish(**html, page); !done) return std::unexpected(done.error());
+    if (auto done = (*html)->finish(page); !done) return std::unexpected(done.error());
     written += fmt::format("wrote    {}\n", arguments.html);
   }
   if (arguments.json) {

@@ -389,8 +389,7 @@ Result<ExitCode> run(Arguments& arguments) {
   if (auto done = outputs->out.commit(); !done) return std::unexpected(done.error());
   report.written.push_back(fmt::format("{} {} float32", arguments.out, to_text(q)));
   if (outputs->timeline) {
-    if (auto written = outputs->timeline->write(trace); !written) return std::unexpected(written.error());
-    if (auto done = outputs->timeline->commit(); !done) return std::unexpected(done.error());
+    if (auto done = outputs->timeline->finish(trace); !done) return std::unexpected(done.error());
     report.written.push_back(fmt::format("{} a timeline of {} cycles", arguments.timeline, timeline_cycles));
   }
   if (with_lse) {

@@ -164,12 +164,8 @@ Result<ExitCode> tune_defaults(const Arguments& arguments) {
   }
   const auto targets = read_targets(arguments.targets);
   if (!targets) return std::unexpected(targets.error());
-  std::optional<OutputFile> output;
-  if (!arguments.output.empty()) {
-    auto file = OutputFile::open("output", arguments.output);
-    if (!file) return std::unexpected(file.error());
-    output.emplace(std::move(*file));
-  }
+  auto output = open_if_named("output", arguments.output);
+  if (!output) return std::unexpected(output.error());
 
   Plan plan;
   for (const std::string& target : *targets) {
@@ -184,9 +180,8 @@ Result<ExitCode> tune_defaults(const Arguments& arguments) {
   for (const auto& trial : plan.trials) trials.push_back(trial.value());
 
   const std::vector<tune::Decision> decisions = tune::decide(plan.tasks, trials, arguments.margin);
-  if (output) {
-    if (auto written = output->write(tune::defaults_file(decisions)); !written) return std::unexpected(written.error());
-    if (auto committed = output->commit(); !committed) return std::unexpected(committed.error());
+  if (*output) {
+    if (auto done = (*output)->finish(tune::defaults_file(decisions)); !done) return std::unexpected(done.error());
   }
   fmt::print("{}",
              arguments.json ? tune::to_json(decisions, trials, arguments.margin) : tune::table(decisions, trials));
