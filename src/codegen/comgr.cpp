@@ -18,8 +18,8 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/file_descriptor.h"
 #include "codegen/lowering.h"
+#include "system/file_descriptor.h"
 
 namespace wavejit::codegen::comgr {
 namespace {
@@ -258,8 +258,8 @@ std::expected<std::string, Failure> identity() {
   for (LoadedLibrary& library : libraries) {
     if (library.build_id.empty()) {  // a build without one: the file itself is its identity
       Bytes contents;
-      const FileDescriptor file(::open(library.path.c_str(), O_RDONLY | O_CLOEXEC));
-      if (!file || !read_all(file, contents)) return fail(Status::unavailable, "cannot read " + library.path);
+      const system::FileDescriptor file(::open(library.path.c_str(), O_RDONLY | O_CLOEXEC));
+      if (!file || !system::read_all(file, contents)) return fail(Status::unavailable, "cannot read " + library.path);
       library.build_id = std::to_string(llvm::xxh3_64bits(llvm::ArrayRef<std::uint8_t>(contents)));
     }
     ids.push_back(library.build_id);

@@ -17,8 +17,8 @@
 #include <string_view>
 
 #include "codegen/codegen_api.h"
-#include "codegen/file_descriptor.h"
 #include "codegen/wire.h"
+#include "system/file_descriptor.h"
 
 namespace {
 
@@ -34,8 +34,8 @@ void limit_process(unsigned seconds) {
 
 int answer(const Compiled& compiled) {
   const Bytes frame = wire::encode(compiled);
-  const FileDescriptor output(STDOUT_FILENO);
-  return write_all(output, std::span(reinterpret_cast<const char*>(frame.data()), frame.size())) ? 0 : 1;
+  const wavejit::system::FileDescriptor output(STDOUT_FILENO);
+  return wavejit::system::write_all(output, std::span(reinterpret_cast<const char*>(frame.data()), frame.size())) ? 0 : 1;
 }
 
 Compiled from(const wavejit_codegen_result& result) {
@@ -101,8 +101,8 @@ int main(int argc, char** argv) {
   if (mode == "--identity" && rest.size() == 2) return answer(identity(rest[1]));
 
   Bytes text;
-  const FileDescriptor input(STDIN_FILENO);
-  if (!read_all(input, text)) {
+  const wavejit::system::FileDescriptor input(STDIN_FILENO);
+  if (!wavejit::system::read_all(input, text)) {
     std::perror("stdin");
     return 1;
   }

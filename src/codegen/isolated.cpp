@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/file_descriptor.h"
 #include "codegen/wire.h"
+#include "system/file_descriptor.h"
 
 namespace wavejit::codegen::isolated {
 namespace {
@@ -51,10 +51,10 @@ std::expected<std::string, Failure> program_path(const Options& options) {
 
 // A host that has closed its standard descriptors gets their numbers for new files; moved here, they survive being
 // replaced one after the other in the child.
-FileDescriptor above_standard(int descriptor) {
-  if (descriptor < 0 || descriptor > STDERR_FILENO) return FileDescriptor(descriptor);
-  const FileDescriptor low(descriptor);
-  return FileDescriptor(fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+system::FileDescriptor above_standard(int descriptor) {
+  if (descriptor < 0 || descriptor > STDERR_FILENO) return system::FileDescriptor(descriptor);
+  const system::FileDescriptor low(descriptor);
+  return system::FileDescriptor(fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
 }
 
 struct Ended {
@@ -91,20 +91,20 @@ std::expected<Ended, Failure> run(const std::vector<std::string>& arguments, std
   auto program = program_path(options);
   if (!program) return std::unexpected(program.error());
 
-  const FileDescriptor input_file = above_standard(memfd_create("wavejit-request", MFD_CLOEXEC));
-  if (!input_file || !write_all(input_file, input) || lseek(input_file.get(), 0, SEEK_SET) != 0) {
+  const system::FileDescriptor input_file = above_standard(memfd_create("wavejit-request", MFD_CLOEXEC));
+  if (!input_file || !system::write_all(input_file, input) || lseek(input_file.get(), 0, SEEK_SET) != 0) {
     return fail(Status::internal, std::format("memfd: {}", std::strerror(errno)));
   }
   std::array<int, 2> output_ends;
   if (pipe2(output_ends.data(), O_CLOEXEC) != 0)
     return fail(Status::internal, std::format("pipe: {}", std::strerror(errno)));
-  FileDescriptor output = above_standard(output_ends[0]);
-  FileDescriptor output_writer = above_standard(output_ends[1]);
+  system::FileDescriptor output = above_standard(output_ends[0]);
+  system::FileDescriptor output_writer = above_standard(output_ends[1]);
   std::array<int, 2> error_ends;
   if (pipe2(error_ends.data(), O_CLOEXEC) != 0)
     return fail(Status::internal, std::format("pipe: {}", std::strerror(errno)));
-  FileDescriptor errors = above_standard(error_ends[0]);
-  FileDescriptor errors_writer = above_standard(error_ends[1]);
+  system::FileDescriptor errors = above_standard(error_ends[0]);
+  system::FileDescriptor errors_writer = above_standard(error_ends[1]);
 
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -156,7 +156,7 @@ std::expected<Ended, Failure> run(const std::vector<std::string>& arguments, std
     if (ready < 0 && errno != EINTR) break;
     if (ready <= 0) continue;
     std::array<char, 65536> block;
-    const auto drain = [&block](FileDescriptor& file, const auto& take) {
+    const auto drain = [&block](system::FileDescriptor& file, const auto& take) {
       const ssize_t count = read(file.get(), block.data(), block.size());
       if (count > 0)
         take(std::string_view(block.data(), static_cast<std::size_t>(count)));

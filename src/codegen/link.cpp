@@ -23,14 +23,16 @@
 #include <thread>
 
 #include "codegen/containment.h"
-#include "codegen/file_descriptor.h"
+#include "system/file_descriptor.h"
 
 LLD_HAS_DRIVER(elf)
 
 namespace wavejit::codegen {
 namespace {
 
-std::string path_of(const FileDescriptor& descriptor) { return std::format("/proc/self/fd/{}", descriptor.get()); }
+std::string path_of(const system::FileDescriptor& descriptor) {
+  return std::format("/proc/self/fd/{}", descriptor.get());
+}
 
 // LLD keeps its state in globals: one link at a time, and none ever again once a link was lost in the middle of one.
 class LinkerAccess {
@@ -77,9 +79,9 @@ class LinkerAccess {
 // spec shall give the same bytes everywhere. A script that only inserts leaves the default layout alone.
 constexpr std::string_view discard_signature = "SECTIONS { /DISCARD/ : { *(.comment) } } INSERT AFTER .text;\n";
 
-std::expected<FileDescriptor, Failure> memory_file(std::span<const char> contents) {
-  FileDescriptor file(memfd_create("wavejit-link", MFD_CLOEXEC));
-  if (!file || !write_all(file, contents)) {
+std::expected<system::FileDescriptor, Failure> memory_file(std::span<const char> contents) {
+  system::FileDescriptor file(memfd_create("wavejit-link", MFD_CLOEXEC));
+  if (!file || !system::write_all(file, contents)) {
     return fail(Status::internal, std::format("memfd: {}", std::strerror(errno)));
   }
   return file;
@@ -111,11 +113,11 @@ std::expected<Bytes, Failure> link_code_object(std::span<const char> object) {
 
   std::array<int, 2> ends = {-1, -1};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return fail(Status::internal, std::format("pipe: {}", std::strerror(errno)));
-  const FileDescriptor read_end(ends[0]);
-  FileDescriptor write_end(ends[1]);
+  const system::FileDescriptor read_end(ends[0]);
+  system::FileDescriptor write_end(ends[1]);
 
   Bytes output;
-  std::jthread reader([&] { read_all(read_end, output); });
+  std::jthread reader([&] { system::read_all(read_end, output); });
   auto linked = link_paths(path_of(*input), path_of(*script), path_of(write_end));
   write_end.reset();  // end of file for the reader
   reader.join();

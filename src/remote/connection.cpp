@@ -43,7 +43,7 @@ std::string harmless(std::string_view text) {
   return line;
 }
 
-Connection::Connection(Descriptor socket, std::string name)
+Connection::Connection(system::FileDescriptor socket, std::string name)
     : socket_(std::move(socket)), name_(std::move(name)), reader_(::redisReaderCreate()) {
   if (reader_ == nullptr) throw std::bad_alloc();
   reader_->maxelements = max_elements;
@@ -51,7 +51,7 @@ Connection::Connection(Descriptor socket, std::string name)
 
 Result<Connection> Connection::connect(const sockaddr* address, socklen_t size, const std::string& name,
                                        const Deadline& deadline, const Interruption& interruption) {
-  Descriptor socket(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  system::FileDescriptor socket(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return fault("no socket for " + name + ": " + errno_text(errno));
   if (address->sa_family != AF_UNIX) {
     const int on = 1;

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "remote/descriptor.h"
 #include "remote/failure.h"
 #include "remote/resolver.h"
+#include "system/file_descriptor.h"
 
 namespace wavejit::remote {
 
@@ -40,7 +40,7 @@ class Connection {
   bool usable() const { return usable_; }
 
  private:
-  Connection(Descriptor socket, std::string name);
+  Connection(system::FileDescriptor socket, std::string name);
   static Result<Connection> connect(const sockaddr* address, socklen_t size, const std::string& name,
                                     const Deadline& deadline, const Interruption& interruption);
   Result<void> send(std::span<const char> bytes, const Deadline& deadline, const Interruption& interruption);
@@ -50,7 +50,7 @@ class Connection {
     void operator()(redisReader* reader) const { ::redisReaderFree(reader); }
   };
 
-  Descriptor socket_;
+  system::FileDescriptor socket_;
   std::string name_;
   std::unique_ptr<redisReader, FreeReader> reader_;
   bool usable_ = true;

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "remote/descriptor.h"
 #include "remote/remote_api.h"
+#include "system/file_descriptor.h"
 
 namespace wavejit::remote {
 
@@ -49,7 +49,7 @@ class Interruption {
   int descriptor() const { return event_.get(); }  // readable when it is set; negative if there was none to be had
 
  private:
-  Descriptor event_;
+  system::FileDescriptor event_;
   std::atomic<bool> set_{false};
 };
 

@@ -10,12 +10,14 @@
 #include <utility>
 #include <vector>
 
-namespace wavejit::codegen {
+namespace wavejit::system {
 
 class FileDescriptor {
  public:
   FileDescriptor() = default;
   explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
   FileDescriptor(FileDescriptor&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   FileDescriptor& operator=(FileDescriptor&& other) noexcept {
     reset(std::exchange(other.descriptor_, -1));
@@ -56,4 +58,4 @@ inline bool read_all(const FileDescriptor& file, std::vector<unsigned char>& byt
   }
 }
 
-}  // namespace wavejit::codegen
+}  // namespace wavejit::system

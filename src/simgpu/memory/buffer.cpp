@@ -34,8 +34,8 @@ void load(Wave& wave, const Instruction& instruction) {
   if constexpr (kind.bytes == 16) {
     if (all_good(wave, address, kind.bytes, false)) {
       for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-        const auto* from = reinterpret_cast<const uint32_t*>(host_pointer(address.plain_address(lane)));
-        for (unsigned i = 0; i < 4; ++i) wave.vgpr[destination + i][lane] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
+        const uint8_t* from = host_pointer(address.plain_address(lane));
+        for (unsigned i = 0; i < 4; ++i) wave.vgpr[destination + i][lane] = load_aligned<uint32_t>(from + (4 * i));
       }
       return;
     }
@@ -69,10 +69,8 @@ void store(Wave& wave, const Instruction& instruction) {
   if constexpr (kind.bytes % 4 == 0) {
     if (all_good(wave, address, kind.bytes, true)) {
       for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-        auto* to = reinterpret_cast<uint32_t*>(host_pointer(address.plain_address(lane)));
-        for (unsigned i = 0; i < kind.bytes / 4; ++i) {
-          __atomic_store_n(to + i, wave.vgpr[source + i][lane], __ATOMIC_RELAXED);
-        }
+        uint8_t* to = host_pointer(address.plain_address(lane));
+        for (unsigned i = 0; i < kind.bytes / 4; ++i) store_aligned(to + (4 * i), wave.vgpr[source + i][lane]);
       }
       return;
     }
@@ -108,10 +106,10 @@ void load_to_lds(Wave& wave, const Instruction& instruction) {
     if (first + (uint64_t{wave_lanes} * kind.bytes) <= wave.lds_bytes && all_good(wave, address, kind.bytes, false)) {
       uint8_t* to = wave.lds + first;
       for (unsigned lane = 0; lane < wave_lanes; ++lane, to += kind.bytes) {
-        const auto* from = reinterpret_cast<const uint32_t*>(host_pointer(address.plain_address(lane)));
-        for (unsigned i = 0; i < kind.bytes / 4; ++i) {
-          const uint32_t word = __atomic_load_n(from + i, __ATOMIC_RELAXED);
-          std::memcpy(to + (4 * i), &word, 4);
+        const uint8_t* from = host_pointer<uint8_t>(address.plain_address(lane));
+        for (unsigned at = 0; at < kind.bytes; at += 4) {
+          const auto word = load_aligned<uint32_t>(from + at);
+          std::memcpy(to + at, &word, 4);
         }
       }
       return;

@@ -6,13 +6,22 @@
 
 namespace wavejit::simgpu {
 
-/// Aligned values move as one access, as on the device; others byte by byte. Instructions marked with a scope order
-/// what surrounds them, so relaxed is enough here.
+/// One access, as on the device: for who knows that the place is aligned. Instructions marked with a scope order what
+/// surrounds them, so relaxed is enough here.
+template <typename T>
+inline T load_aligned(const uint8_t* from) {
+  return __atomic_load_n(reinterpret_cast<const T*>(from), __ATOMIC_RELAXED);
+}
+
+template <typename T>
+inline void store_aligned(uint8_t* to, T value) {
+  __atomic_store_n(reinterpret_cast<T*>(to), value, __ATOMIC_RELAXED);
+}
+
+/// Aligned values move as one access, others byte by byte.
 template <typename T>
 inline T load_device(const uint8_t* from) {
-  if (reinterpret_cast<uintptr_t>(from) % sizeof(T) == 0) {
-    return __atomic_load_n(reinterpret_cast<const T*>(from), __ATOMIC_RELAXED);
-  }
+  if (reinterpret_cast<uintptr_t>(from) % sizeof(T) == 0) return load_aligned<T>(from);
   T value = 0;
   for (unsigned i = 0; i < sizeof(T); ++i) {
     value |= static_cast<T>(T{__atomic_load_n(from + i, __ATOMIC_RELAXED)} << (8 * i));
@@ -23,7 +32,7 @@ inline T load_device(const uint8_t* from) {
 template <typename T>
 inline void store_device(uint8_t* to, T value) {
   if (reinterpret_cast<uintptr_t>(to) % sizeof(T) == 0) {
-    __atomic_store_n(reinterpret_cast<T*>(to), value, __ATOMIC_RELAXED);
+    store_aligned(to, value);
     return;
   }
   for (unsigned i = 0; i < sizeof(T); ++i) {
