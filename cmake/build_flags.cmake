@@ -13,8 +13,9 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
+# With precompiled headers ccache would answer with one that another tree compiled, whose paths clang then misses.
 find_program(WAVEJIT_CCACHE ccache)
-if(WAVEJIT_CCACHE)
+if(WAVEJIT_CCACHE AND NOT WAVEJIT_PRECOMPILED_HEADERS)
   set(CMAKE_C_COMPILER_LAUNCHER ${WAVEJIT_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${WAVEJIT_CCACHE})
 endif()
