@@ -267,7 +267,7 @@ int main(int argc, char** argv) {
     }
   }
   for (const char* name : {"v_mfma_f32_32x32x16_f16", "v_mfma_f32_32x32x16_bf16", "v_mfma_f32_16x16x32_bf16",
-                           "v_mfma_f32_32x32x8_f16", "v_mfma_f32_32x32x8_bf16_1k"}) {
+                           "v_mfma_f32_16x16x32_f16", "v_mfma_f32_32x32x8_f16", "v_mfma_f32_32x32x8_bf16"}) {
     benchmark::RegisterBenchmark(std::string("matrix_instruction/") + name, matrix_instruction, name)->MinTime(0.05);
   }
   benchmark::Initialize(&argc, argv);
