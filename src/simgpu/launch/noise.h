@@ -17,18 +17,7 @@ constexpr uint64_t mix(uint64_t value) {
   return value;
 }
 
-inline void fill_noise(uint32_t* words, size_t count, uint64_t seed) {
-  const auto start = static_cast<uint32_t>(mix(seed));
-  for (size_t i = 0; i < count; ++i) {
-    uint32_t value = start + (static_cast<uint32_t>(i) * 0x9e3779b9u);
-    value ^= value >> 16;
-    value *= 0x85ebca6bu;
-    value ^= value >> 13;
-    value *= 0xc2b2ae35u;
-    value ^= value >> 16;
-    words[i] = value;
-  }
-}
+void fill_noise(uint32_t* words, size_t count, uint64_t seed);
 
 /// A small generator for schedules.
 class Random {

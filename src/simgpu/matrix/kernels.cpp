@@ -169,8 +169,8 @@ struct Operands {
   alignas(64) Value b[largest_k * 32];
 };
 
-template <typename Value>
-[[gnu::always_inline]] inline void spread(const MatrixCall& call, bool is_a, Value* out) {
+template <unsigned M, typename Value>
+void spread(const MatrixCall& call, bool is_a, Value* out) {
   const Shape& shape = *call.shape;
   const Element element = is_a ? call.a : call.b;
   const uint32_t* registers = is_a ? call.a_registers : call.b_registers;
@@ -207,10 +207,51 @@ template <typename Value>
       for (unsigned lane = 0; lane < lane_count; ++lane) moved[lane] = lanes[blgp_source(call.blgp, lane)];
       __builtin_memcpy(lanes, moved, sizeof(moved));
     }
-    for (unsigned lane = 0; lane < lane_count; lane += shape.m) {
+    for (unsigned lane = 0; lane < lane_count; lane += M) {
       const Place place = source_place(shape, lane, i, two_runs);
-      Value* to = out + (place.block * shape.k + position_of(place.k)) * shape.m;
-      __builtin_memcpy(to, lanes + lane, shape.m * sizeof(Value));
+      Value* to = out + (place.block * shape.k + position_of(place.k)) * M;
+      __builtin_memcpy(to, lanes + lane, M * sizeof(Value));
+    }
+  }
+}
+
+/// The two halves of 16 words as float32.
+template <Element element>
+[[gnu::always_inline]] inline void widen_pairs(const uint32_t* words, FloatRun& low, FloatRun& high) {
+  if constexpr (element == Element::bf16) {
+    const auto pairs = load_run<IntRun>(words);
+    low = reinterpret_cast<FloatRun>(pairs << 16);
+    high = reinterpret_cast<FloatRun>(pairs & static_cast<int32_t>(0xffff0000));
+  } else {
+#if defined(__F16C__)
+    // The host's conversion differs only in what it makes of NaN, which no result shows.
+    using Halves = _Float16 __attribute__((vector_size(run * sizeof(_Float16))));
+    using Shorts = int16_t __attribute__((vector_size(run * sizeof(int16_t))));
+    const auto pairs = load_run<IntRun>(words);
+    low = __builtin_convertvector(reinterpret_cast<Halves>(__builtin_convertvector(pairs, Shorts)), FloatRun);
+    high = __builtin_convertvector(reinterpret_cast<Halves>(__builtin_convertvector(pairs >> 16, Shorts)), FloatRun);
+#else
+    for (unsigned lane = 0; lane < run; ++lane) {
+      low[lane] = f16_to_f32(words[lane] & 0xffffu);
+      high[lane] = f16_to_f32(words[lane] >> 16);
+    }
+#endif
+  }
+}
+
+/// `spread` for 16-bit floats of which nothing is moved, scaled or reordered: each word goes straight to its two k.
+template <unsigned M, Element element>
+[[gnu::always_inline]] inline void spread_pairs(const Shape& shape, const uint32_t* registers, float* out) {
+  const unsigned per_lane = shape.k_per_lane();
+  for (unsigned lane = 0; lane < lane_count; lane += run) {
+    const Place place = source_place(shape, lane, 0, false);
+    float* to = out + (place.block * shape.k + place.k) * M + place.index;
+    for (unsigned i = 0; i < per_lane / 2; ++i, to += 2 * M) {
+      FloatRun low;
+      FloatRun high;
+      widen_pairs<element>(registers + i * lane_count + lane, low, high);
+      __builtin_memcpy(to, &low, sizeof(low));
+      __builtin_memcpy(to + M, &high, sizeof(high));
     }
   }
 }
@@ -286,8 +327,11 @@ void accumulate_small(const MatrixCall& call, const Operands<Value>& operands) {
 void multiply_f64(const MatrixCall& call) {
   const Shape& shape = *call.shape;
   Operands<double> operands;
-  spread(call, true, operands.a);
-  spread(call, false, operands.b);
+  const auto spread_all = [&]<unsigned M>() {
+    spread<M>(call, true, operands.a);
+    spread<M>(call, false, operands.b);
+  };
+  shape.m == 16 ? spread_all.template operator()<16>() : spread_all.template operator()<4>();
   for (unsigned r = 0; r < shape.results_per_lane(); ++r) {
     const uint32_t* c = call.c_registers + 2 * r * call.c_stride;
     const uint32_t* c_high = call.c_stride == 0 ? c + lane_count : c + call.c_stride;
@@ -313,19 +357,37 @@ constexpr unsigned registers_at_once = 4;
 constexpr unsigned registers_at_once = 1;
 #endif
 
+template <unsigned M, typename Value>
+void spread_both(const MatrixCall& call, Operands<Value>& operands) {
+  if constexpr (M > 4 && static_cast<Value>(0.5f) != Value{0}) {
+    const bool plain = call.order == nullptr && call.blgp == 0 && call.a == call.b;
+    if (plain && call.a == Element::bf16) {
+      spread_pairs<M, Element::bf16>(*call.shape, call.a_registers, operands.a);
+      return spread_pairs<M, Element::bf16>(*call.shape, call.b_registers, operands.b);
+    }
+    if (plain && call.a == Element::f16) {
+      spread_pairs<M, Element::f16>(*call.shape, call.a_registers, operands.a);
+      return spread_pairs<M, Element::f16>(*call.shape, call.b_registers, operands.b);
+    }
+  }
+  spread<M>(call, true, operands.a);
+  spread<M>(call, false, operands.b);
+}
+
 template <typename Run, typename Value>
 void multiply_as(const MatrixCall& call) {
   Operands<Value> operands;
-  spread(call, true, operands.a);
-  spread(call, false, operands.b);
   switch (call.shape->m) {
     case 32:
+      spread_both<32>(call, operands);
       accumulate<Run, Value, 32, registers_at_once>(call, operands);
       break;
     case 16:
+      spread_both<16>(call, operands);
       accumulate<Run, Value, 16, registers_at_once>(call, operands);
       break;
     default:
+      spread_both<4>(call, operands);
       accumulate_small(call, operands);
       break;
   }

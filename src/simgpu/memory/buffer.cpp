@@ -2,10 +2,12 @@
 // and 12.15.
 #include "simgpu/memory/buffer.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "simgpu/decode/registry.h"
 #include "simgpu/memory/device_memory.h"
+#include "simgpu/memory/lane_rows.h"
 #include "simgpu/memory/rooms.h"
 #include "simgpu/memory/transfer.h"
 
@@ -16,15 +18,16 @@ namespace {
 template <unsigned bytes>
 inline constexpr unsigned component = bytes < 4 ? bytes : 4;
 
-/// Whether all lanes are active, inside the buffer and inside the allocation that was used last: then nothing about a
-/// single lane is left to find out. (What was not used yet is found by the first lane of the ordinary way.)
+/// Whether all lanes are active, inside the buffer and inside one of the allocations that were used lately: then
+/// nothing about a single lane is left to find out. (What was not used yet is found by the first lane of the ordinary
+/// way.) K and V take turns: the last allocation alone would be the wrong one every time.
 bool all_good(const Wave& wave, const BufferAddress& address, unsigned bytes, bool write) {
   if (wave.exec() != all_lanes) return false;
-  const Allocation* const recent = wave.recent_allocation[0];
-  if (recent == nullptr || (write && !recent->writable)) return false;
   const BufferAddress::Range range = address.all_lanes_of(bytes);
-  return range.bytes != 0 && range.aligned && range.bytes <= recent->bytes &&
-         recent->holds(range.address, static_cast<uint32_t>(range.bytes)) && range.bytes < (1u << 31);
+  if (range.bytes == 0 || !range.aligned) return false;
+  return std::ranges::any_of(wave.recent_allocation, [&](const Allocation* recent) {
+    return recent != nullptr && (!write || recent->writable) && recent->holds(range.address, range.bytes);
+  });
 }
 
 template <LoadKind kind>
@@ -33,9 +36,11 @@ void load(Wave& wave, const Instruction& instruction) {
   const unsigned destination = instruction.destination[0].index;
   if constexpr (kind.bytes == 16) {
     if (all_good(wave, address, kind.bytes, false)) {
-      for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-        const uint8_t* from = host_pointer(address.plain_address(lane));
-        for (unsigned i = 0; i < 4; ++i) wave.vgpr[destination + i][lane] = load_aligned<uint32_t>(from + (4 * i));
+      for (unsigned lane = 0; lane < wave_lanes; lane += 4) {
+        FourWords rows[4];
+        for (unsigned i = 0; i < 4; ++i) rows[i] = four_from_device(host_pointer(address.plain_address(lane + i)));
+        transpose(rows);
+        for (unsigned i = 0; i < 4; ++i) store_words(&wave.vgpr[destination + i][lane], rows[i]);
       }
       return;
     }
@@ -106,10 +111,11 @@ void load_to_lds(Wave& wave, const Instruction& instruction) {
     if (first + (uint64_t{wave_lanes} * kind.bytes) <= wave.lds_bytes && all_good(wave, address, kind.bytes, false)) {
       uint8_t* to = wave.lds + first;
       for (unsigned lane = 0; lane < wave_lanes; ++lane, to += kind.bytes) {
-        const uint8_t* from = host_pointer<uint8_t>(address.plain_address(lane));
-        for (unsigned at = 0; at < kind.bytes; at += 4) {
-          const auto word = load_aligned<uint32_t>(from + at);
-          std::memcpy(to + at, &word, 4);
+        const uint8_t* const from = host_pointer(address.plain_address(lane));
+        if constexpr (kind.bytes == 16) {
+          store_words(to, four_from_device(from));
+        } else {
+          copy_from_device<kind.bytes>(to, from);
         }
       }
       return;

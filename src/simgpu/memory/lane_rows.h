@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "simgpu/memory/device_memory.h"
 #include "simgpu/wave/wave.h"
 
 namespace wavejit::simgpu {
@@ -16,6 +17,13 @@ inline FourWords load_four(const uint8_t* from) {
   std::memcpy(&words, from, sizeof(words));
   return words;
 }
+/// In the lower half; nothing above.
+inline FourWords load_two(const uint8_t* from) {
+  using Two = uint64_t __attribute__((vector_size(16)));
+  uint64_t words = 0;
+  std::memcpy(&words, from, sizeof(words));
+  return reinterpret_cast<FourWords>(Two{words, 0});
+}
 inline FourWords load_two_and_two(const uint8_t* first, const uint8_t* second) {
   using Two = uint64_t __attribute__((vector_size(16)));
   uint64_t a = 0;
@@ -23,6 +31,15 @@ inline FourWords load_two_and_two(const uint8_t* first, const uint8_t* second) {
   std::memcpy(&a, first, sizeof(a));
   std::memcpy(&b, second, sizeof(b));
   return reinterpret_cast<FourWords>(Two{a, b});
+}
+/// From a place that is aligned to four bytes: two halves where it can be, words elsewhere.
+inline FourWords four_from_device(const uint8_t* from) {
+  using Two = uint64_t __attribute__((vector_size(16)));
+  if (reinterpret_cast<uintptr_t>(from) % sizeof(uint64_t) == 0) {
+    return reinterpret_cast<FourWords>(Two{load_aligned<uint64_t>(from), load_aligned<uint64_t>(from + 8)});
+  }
+  return FourWords{load_aligned<uint32_t>(from), load_aligned<uint32_t>(from + 4), load_aligned<uint32_t>(from + 8),
+                   load_aligned<uint32_t>(from + 12)};
 }
 template <typename Words>
 inline void store_words(void* to, Words words) {
@@ -39,6 +56,17 @@ inline void transpose(FourWords (&rows)[4]) {
   rows[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
   rows[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
   rows[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+}
+
+/// All lanes active, and `bytes` at the offset from each one's address inside the workgroup's LDS, where the sum is a
+/// place without wrapping around.
+inline bool all_inside_lds(const Wave& wave, const uint32_t* address, uint32_t offset, uint32_t bytes) {
+  if (wave.exec() != all_lanes || uint64_t{offset} + bytes > wave.lds_bytes) return false;
+  const uint32_t last = wave.lds_bytes - bytes - offset;
+  // The uppermost bit says it: of an address that is far too large, or of what is left up to the last place.
+  uint32_t outside = last;
+  for (unsigned lane = 0; lane < wave_lanes; ++lane) outside |= address[lane] | (last - address[lane]);
+  return (outside >> 31) == 0;
 }
 
 /// Registers `first`… of lanes `lane`…`lane` + 3 from memory: `words` (1, 2 or 4) from each place.

@@ -24,15 +24,6 @@ void write_words(const Wave& wave, unsigned source, unsigned lane, uint8_t* to) 
   std::memcpy(to, words, bytes);
 }
 
-/// All lanes active, and all of their accesses inside the workgroup's LDS.
-bool all_inside(const Wave& wave, const uint32_t* address, uint32_t offset, uint32_t bytes) {
-  if (wave.exec() != all_lanes || wave.lds_bytes < bytes) return false;
-  const uint32_t last = wave.lds_bytes - bytes;
-  uint32_t outside = 0;
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) outside |= address[lane] + offset > last ? 1u : 0u;
-  return outside == 0;
-}
-
 constexpr bool is_transposed(unsigned bytes) { return bytes == 4 || bytes == 8 || bytes == 16; }
 
 template <LoadKind kind>
@@ -42,11 +33,11 @@ void read(Wave& wave, const Instruction& instruction) {
   const auto offset = static_cast<uint32_t>(instruction.offset);
   // The destination may be the address register: lanes read their own address before they write.
   if constexpr (is_transposed(kind.bytes)) {
-    if (all_inside(wave, address, offset, kind.bytes)) {
+    if (all_inside_lds(wave, address, offset, kind.bytes)) {
+      const uint8_t* const base = wave.lds + offset;
       for (unsigned lane = 0; lane < wave_lanes; lane += 4) {
-        const uint8_t* const from[4] = {wave.lds + (address[lane] + offset), wave.lds + (address[lane + 1] + offset),
-                                        wave.lds + (address[lane + 2] + offset),
-                                        wave.lds + (address[lane + 3] + offset)};
+        const uint8_t* const from[4] = {base + address[lane], base + address[lane + 1], base + address[lane + 2],
+                                        base + address[lane + 3]};
         read_four_lanes<kind.bytes / 4>(wave, destination, lane, from);
       }
       return;
@@ -70,10 +61,11 @@ void write(Wave& wave, const Instruction& instruction) {
   const unsigned source = instruction.source[1].index;
   const auto offset = static_cast<uint32_t>(instruction.offset);
   if constexpr (is_transposed(kind.bytes)) {
-    if (all_inside(wave, address, offset, kind.bytes)) {
+    if (all_inside_lds(wave, address, offset, kind.bytes)) {
+      uint8_t* const base = wave.lds + offset;
       for (unsigned lane = 0; lane < wave_lanes; lane += 4) {
-        uint8_t* const to[4] = {wave.lds + (address[lane] + offset), wave.lds + (address[lane + 1] + offset),
-                                wave.lds + (address[lane + 2] + offset), wave.lds + (address[lane + 3] + offset)};
+        uint8_t* const to[4] = {base + address[lane], base + address[lane + 1], base + address[lane + 2],
+                                base + address[lane + 3]};
         write_four_lanes<kind.bytes / 4>(wave, source, lane, to);
       }
       return;

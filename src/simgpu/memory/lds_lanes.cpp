@@ -135,15 +135,18 @@ class TransposeGroup {
   std::array<uint32_t, size_t{16} * dwords> words_;
 };
 
-/// ds_read_b64_tr_b16 of 16 lanes whose places are good: of each four lanes' rows, pairs interleave into words.
-void transpose_halves(Wave& wave, unsigned destination, unsigned first_lane, const uint8_t* const (&from)[16]) {
+/// ds_read_b64_tr_b16 where all places are good: of each four lanes' rows, pairs interleave into words.
+void transpose_halves(Wave& wave, unsigned destination, const uint8_t* base, const Lanes& address) {
   using Halves = uint16_t __attribute__((vector_size(16)));
-  for (unsigned i = 0; i < 2; ++i) {
-    for (unsigned quarter = 0; quarter < 4; ++quarter) {
-      const auto rows =
-          reinterpret_cast<Halves>(load_two_and_two(from[(8 * i) + quarter], from[(8 * i) + 4 + quarter]));
-      const Halves words = __builtin_shufflevector(rows, rows, 0, 4, 1, 5, 2, 6, 3, 7);
-      store_words(&wave.vgpr[destination + i][first_lane + (4 * quarter)], words);
+  for (unsigned first = 0; first < wave_lanes; first += 16) {
+    for (unsigned i = 0; i < 2; ++i) {
+      for (unsigned quarter = 0; quarter < 4; ++quarter) {
+        const unsigned lane = first + (8 * i) + quarter;
+        const auto even = reinterpret_cast<Halves>(load_two(base + address[lane]));
+        const auto odd = reinterpret_cast<Halves>(load_two(base + address[lane + 4]));
+        const Halves words = __builtin_shufflevector(even, odd, 0, 8, 1, 9, 2, 10, 3, 11);
+        store_words(&wave.vgpr[destination + i][first + (4 * quarter)], words);
+      }
     }
   }
 }
@@ -156,20 +159,13 @@ void transpose_read(Wave& wave, const Instruction& instruction) {
   // All addresses before any result: the destination may be the address register.
   const Lanes address = copy_lanes(wave, instruction.source[0]);
   const unsigned destination = instruction.destination[0].index;
-  for (unsigned first = 0; first < wave_lanes; first += 16) {
-    if constexpr (bits == 16) {
-      const uint8_t* from[16];
-      bool inside = true;
-      for (unsigned lane = 0; lane < 16; ++lane) {
-        const uint32_t place = address[first + lane] + static_cast<uint32_t>(instruction.offset);
-        inside = inside && uint64_t{place} + (dwords * 4) <= wave.lds_bytes;
-        from[lane] = wave.lds + place;
-      }
-      if (inside) {
-        transpose_halves(wave, destination, first, from);
-        continue;
-      }
+  if constexpr (bits == 16) {
+    const auto offset = static_cast<uint32_t>(instruction.offset);
+    if (all_inside_lds(wave, address.data(), offset, dwords * 4)) {
+      return transpose_halves(wave, destination, wave.lds + offset, address);
     }
+  }
+  for (unsigned first = 0; first < wave_lanes; first += 16) {
     TransposeGroup<bits, dwords> group;
     for (unsigned lane = 0; lane < 16; ++lane) {
       const uint8_t* from =

@@ -1,5 +1,6 @@
 // Random programs on both engines.
 #include <gtest/gtest.h>
+#include <time.h>
 
 #include <atomic>
 #include <cstring>
@@ -133,6 +134,34 @@ TEST(Differential, ManyThreadsTranslateAtOnce) {
   }
   threads.clear();
   EXPECT_EQ(failures, 0);
+}
+
+double seconds_of(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + (1e-9 * static_cast<double>(now.tv_nsec));
+}
+
+// The counter of translation time is the calling thread's processor time.
+TEST(Differential, WhoeverTranslatesDoesTheWork) {
+  std::mt19937_64 random = random_from(6);
+  std::string error;
+  const std::vector<uint8_t> code = assemble("gfx950", random_program(random, 200, true, Mixture::everything), error);
+  ASSERT_FALSE(code.empty()) << error;
+  Registry registry(*targets::find_target("gfx950"));
+  register_rooms(registry);
+  const auto function = decode_function("random", code, 0, *Disassembler::for_processor("gfx950"), registry);
+  const compile::Table* const table = compile::library();
+  ASSERT_NE(table, nullptr);
+  std::vector<compile::Block> blocks = {{.first = function->instructions.data(), .count = 200, .code = nullptr}};
+  const double own = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+  const double all = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+  compile::Translation* const translation = table->translate(blocks, compile::helpers(), false, error);
+  const double own_share = seconds_of(CLOCK_THREAD_CPUTIME_ID) - own;
+  const double whole = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - all;
+  ASSERT_NE(translation, nullptr) << error;
+  table->release(translation);
+  EXPECT_GT(own_share, 0.8 * whole);
 }
 
 // Where NaN is rare the translated arithmetic itself is compared.

@@ -132,6 +132,72 @@ TEST(BufferMemory, AllLanesInRange) {
   }
 }
 
+// K and V take turns: what is known of one allocation must not be taken for the other's. From an address that is a
+// multiple of four alone, too.
+TEST(BufferMemory, TwoBuffersTakeTurns) {
+  constexpr size_t words = 512;
+  KernelSource source = with_lds(R"(
+  s_load_dwordx2 s[12:13], s[0:1], 0x8
+  s_mov_b64 s[8:9], s[6:7]
+  s_movk_i32 s10, 0x1000
+  s_mov_b32 s11, 0x27000
+  s_movk_i32 s14, 0x1000
+  s_mov_b32 s15, 0x27000
+  v_lshlrev_b32 v3, 4, v0
+  s_waitcnt lgkmcnt(0)
+  buffer_load_dwordx4 v[4:7], v3, s[8:11], 0 offen
+  buffer_load_dwordx4 v[8:11], v3, s[12:15], 0 offen
+  buffer_load_dwordx4 v[4:7], v3, s[8:11], 0 offen offset:4
+  buffer_load_dwordx4 v[8:11], v3, s[12:15], 0 offen
+  s_waitcnt vmcnt(0)
+  v_add_u32 v4, v4, v8
+  v_add_u32 v5, v5, v9
+  v_add_u32 v6, v6, v10
+  v_add_u32 v7, v7, v11
+  buffer_store_dwordx4 v[4:7], v3, s[12:15], 0 offen offset:2048
+  s_mov_b32 m0, 0
+  buffer_load_dwordx4 v3, s[12:15], 0 offen lds
+  s_mov_b32 m0, 1024
+  s_mov_b32 s16, 4
+  buffer_load_dwordx4 v3, s[8:11], s16 offen lds
+  s_waitcnt vmcnt(0))",
+                                 words * 4);
+  source.kernarg_bytes = 16;
+  const Assembled kernel(source);
+  Buffer<uint32_t> first(2 * words);
+  Buffer<uint32_t> second(2 * words);
+  for (uint32_t i = 0; i < words; ++i) {
+    first[i] = i;
+    second[i] = 1000 * i;
+  }
+  const Status status = kernel.run({first.address(), second.address()});
+  ASSERT_TRUE(status.ok()) << status.text;
+  const std::vector<uint32_t> lds = first.copy();
+  const std::vector<uint32_t> sums = second.copy();
+  for (uint32_t i = 0; i < 256; ++i) {
+    ASSERT_EQ(lds[words + i], 1000 * i);
+    ASSERT_EQ(lds[words + 256 + i], i + 1);
+    ASSERT_EQ(sums[512 + i], i + 1 + (1000 * i));
+  }
+}
+
+// An address and its offset are added in 32 bits.
+TEST(Lds, AddressesMayBeBelowZeroBeforeTheirOffset) {
+  const auto lds = run_lds(R"(
+  v_lshlrev_b32 v3, 3, v0
+  v_subrev_u32 v4, 32, v3
+  ds_read_b64 v[6:7], v4 offset:32
+  ds_read_b64_tr_b16 v[8:9], v4 offset:32
+  ds_read_b64_tr_b16 v[10:11], v3
+  v_xor_b32 v8, v8, v10
+  v_xor_b32 v9, v9, v11
+  v_or_b32 v8, v8, v9
+  ds_write_b64 v4, v[6:7] offset:1056
+  ds_write_b32 v1, v8 offset:1536)");
+  for (uint32_t i = 0; i < 128; ++i) EXPECT_EQ(lds[256 + i], i);
+  for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(lds[384 + i], 0U);
+}
+
 TEST(Lds, HighHalvesAreStored) {
   const auto lds = run_lds("v_mov_b32 v3, 0x12345678\nds_write_b16_d16_hi v1, v3 offset:2\nds_write_b8_d16_hi v1, v3");
   EXPECT_EQ(lds[5], 0x12340000u | 0x34u);

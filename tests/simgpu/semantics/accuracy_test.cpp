@@ -2,10 +2,13 @@
 // come out correctly rounded.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "tests/simgpu/semantics/machine.h"
 
@@ -79,6 +82,41 @@ TEST(Accuracy, TranscendentalFloat32WithinOneUlp) {
     }
     EXPECT_LE(worst, row.bound) << row.mnemonic << " at " << where;
     RecordProperty(std::string(row.mnemonic) + "_ulps", std::to_string(worst));
+  }
+}
+
+// Where 2^x stops being a normal number, whole powers, and how near 1 it comes on both sides.
+TEST(Accuracy, ExpAtTheEndsOfItsRange) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const std::array<std::pair<float, float>, 15> rows = {{{128.0F, infinity},
+                                                         {std::nextafter(128.0F, 0.0F), 0x1.ffff4ep127F},
+                                                         {127.0F, 0x1p127F},
+                                                         {0x1p30F, infinity},
+                                                         {infinity, infinity},
+                                                         {-126.0F, 0x1p-126F},
+                                                         {std::nextafter(-126.0F, -200.0F), 0.0F},
+                                                         {-127.0F, 0.0F},
+                                                         {-0x1p30F, 0.0F},
+                                                         {-infinity, 0.0F},
+                                                         {0.0F, 1.0F},
+                                                         {-0.0F, 1.0F},
+                                                         {0x1p-149F, 1.0F},
+                                                         {0x1p-23F, 0x1.000002p0F},
+                                                         {-0x1p-24F, 0x1.fffffep-1F}}};
+  Machine machine("gfx942");
+  const Instruction* instruction = machine.decode("v_exp_f32 v0, v1");
+  ASSERT_NE(instruction, nullptr);
+  for (const auto& [x, expected] : rows) {
+    for (unsigned lane = 0; lane < 64; ++lane) machine.v(1)[lane] = std::bit_cast<uint32_t>(x);
+    instruction->execute(machine.wave(), *instruction);
+    for (unsigned lane = 0; lane < 64; ++lane) {
+      ASSERT_EQ(machine.at(0, lane), std::bit_cast<uint32_t>(expected)) << "2^" << x;
+    }
+  }
+  for (int power = -126; power < 128; ++power) {
+    machine.v(1)[0] = std::bit_cast<uint32_t>(static_cast<float>(power));
+    instruction->execute(machine.wave(), *instruction);
+    ASSERT_EQ(machine.float_at(0, 0), std::ldexp(1.0F, power));
   }
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "simgpu/numerics/transcendental.h"
+
 namespace wavejit::simgpu::compile {
 
 using llvm::Value;
@@ -64,50 +66,21 @@ Value* Lanes::flushed(Value* x) {
   return as_float(ir.CreateSelect(small, ir.CreateAnd(word, splat(0x80000000U)), word));
 }
 
-// sum * 2^whole in float64, where no result is near the ends of the range: both ways are exact.
-Value* Lanes::scaled(Value* sum, Value* whole) {
-  if (host.has_avx512) {
-    llvm::SmallVector<Value*, 2> halves;
-    for (unsigned first = 0; first < host.lanes; first += 8) {
-      llvm::SmallVector<int, 8> eight;
-      for (unsigned lane = 0; lane < 8; ++lane) eight.push_back(static_cast<int>(first + lane));
-      Value* const some = ir.CreateShuffleVector(sum, eight);
-      constexpr unsigned current_rounding = 4;
-      halves.push_back(ir.CreateIntrinsic(
-          llvm::Intrinsic::x86_avx512_mask_scalef_pd_512, {},
-          {some, ir.CreateShuffleVector(whole, eight), some, ir.getInt8(0xff), ir.getInt32(current_rounding)}));
-    }
-    llvm::SmallVector<int, 16> all;
-    for (unsigned lane = 0; lane < host.lanes; ++lane) all.push_back(static_cast<int>(lane));
-    return ir.CreateShuffleVector(halves[0], halves[1], all);
-  }
-  const auto words = llvm::FixedVectorType::get(ir.getInt64Ty(), host.lanes);
-  // (Frozen: of NaN it is anything, and then thrown away.)
-  Value* const power = ir.CreateSExt(ir.CreateFreeze(ir.CreateFPToSI(whole, integers)), words);
-  Value* const exponent =
-      ir.CreateShl(ir.CreateAdd(power, llvm::ConstantInt::get(words, 1023)), llvm::ConstantInt::get(words, 52));
-  return ir.CreateFMul(sum, ir.CreateBitCast(exponent, sum->getType()));
-}
-
-// numerics/transcendental.h, exp2_f32, step by step: the same float64 operations in the same order.
+// numerics/transcendental.h, exp2_f32, step by step: the same operations in the same order.
 Value* Lanes::exp2(Value* x) {
   require_number(x);
-  Value* bounded = ir.CreateSelect(ir.CreateFCmpOGT(x, splat(200.0F)), splat(200.0F), x);
-  bounded = ir.CreateSelect(ir.CreateFCmpOLT(bounded, splat(-200.0F)), splat(-200.0F), bounded);
   const auto wide = llvm::FixedVectorType::get(ir.getDoubleTy(), host.lanes);
-  const auto constant = [&](double value) { return llvm::ConstantFP::get(wide, value); };
-  Value* const value = ir.CreateFPExt(bounded, wide);
-  Value* const whole = ir.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, value);
-  Value* const y = ir.CreateFMul(ir.CreateFSub(value, whole), constant(0.69314718055994530942));
-  Value* sum = constant(1.0 / 3628800);
-  for (const double term :
-       {1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1.0, 1.0}) {
-    sum = ir.CreateFAdd(ir.CreateFMul(sum, y), constant(term));
+  Value* const whole = ir.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, x);
+  Value* const f = ir.CreateFPExt(ir.CreateFSub(x, whole), wide);
+  Value* sum = nullptr;
+  for (const double coefficient : numerics::exp2_coefficients) {
+    Value* const constant = llvm::ConstantFP::get(wide, coefficient);
+    sum = sum == nullptr ? constant : ir.CreateIntrinsic(llvm::Intrinsic::fma, {wide}, {sum, f, constant});
   }
-  Value* const product = scaled(sum, whole);
-  // Never negative: what is flushed becomes +0.
-  Value* const narrow = ir.CreateFPTrunc(product, floats);
-  Value* const result = ir.CreateSelect(ir.CreateFCmpOLT(narrow, splat(0x1p-126F)), splat(0.0F), narrow);
+  Value* const power = ir.CreateShl(as_bits(ir.CreateFAdd(whole, splat(numerics::exp2_whole))), splat(23U));
+  Value* const moved = as_float(ir.CreateAdd(as_bits(ir.CreateFPTrunc(sum, floats)), power));
+  Value* const inside = ir.CreateSelect(ir.CreateFCmpOLT(x, splat(-126.0F)), splat(0.0F), moved);
+  Value* const result = ir.CreateSelect(ir.CreateFCmpOGE(x, splat(128.0F)), as_float(splat(0x7f800000U)), inside);
   numbers_.insert(result);
   return result;
 }

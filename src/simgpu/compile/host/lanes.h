@@ -54,7 +54,6 @@ class Lanes {
   Value* arithmetic(Value* result, std::initializer_list<Value*> sources);
   Value* extreme(Value* a, Value* b, bool larger);
   Value* flushed(Value* x);
-  Value* scaled(Value* sum, Value* whole);
 
   llvm::SmallPtrSet<Value*, 32> numbers_;    ///< numbers, once the checks below hold
   llvm::SmallVector<Value*, 32> unchecked_;  ///< NaN exactly where the check must fail

@@ -3,6 +3,8 @@
 #include <llvm/ExecutionEngine/Orc/ExecutionUtils.h>
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h>
+#include <llvm/ExecutionEngine/Orc/TaskDispatch.h>
 #include <llvm/ExecutionEngine/Orc/ThreadSafeModule.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/TargetParser/Host.h>
@@ -58,8 +60,15 @@ Session* open(bool narrow) {
   // Nothing is fused or reordered that the program does not ask for.
   machine->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
   machine->setCodeGenOptLevel(llvm::CodeGenOptLevel::Less);
+  // Whoever translates does the work: no thread is started for it, and its processor time is known.
+  auto process = orc::SelfExecutorProcessControl::Create(nullptr, std::make_unique<orc::InPlaceTaskDispatcher>());
+  if (!process) {
+    session->error = llvm::toString(process.takeError());
+    return session.release();
+  }
   // Threads of a launch translate different functions at the same time: each needs a TargetMachine of its own.
   auto jit = orc::LLJITBuilder()
+                 .setExecutorProcessControl(std::move(*process))
                  .setJITTargetMachineBuilder(std::move(*machine))
                  .setSupportConcurrentCompilation(true)
                  .create();
