@@ -1,7 +1,6 @@
 #include "simgpu/checks/addresses.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "simgpu/memory/buffer.h"
 #include "simgpu/memory/flat.h"
@@ -10,42 +9,59 @@
 namespace wavejit::simgpu::checks {
 namespace {
 
-template <typename Body>
-void each(uint64_t lanes, Body&& body) {
-  for (uint64_t rest = lanes; rest != 0; rest &= rest - 1) body(static_cast<unsigned>(std::countr_zero(rest)));
-}
-
 template <FlatSpace space>
 void flat_addresses(const Wave& wave, const Instruction& instruction, const Operand& address, const Operand& base,
                     LaneAddresses& to) {
   const FlatAddress<space> from(wave, instruction, address, base);
-  each(to.lanes, [&](unsigned lane) { to.first[lane] = from.at(lane); });
+  for_active_lanes(to.lanes, [&](unsigned lane) { to.first[lane] = from.at(lane); });
 }
 
 }  // namespace
 
-void local_addresses(const Wave& wave, const Instruction& instruction, const Effects& effects, LaneAddresses& to) {
+Runs::Runs(const LaneAddresses& addresses, uint32_t bytes) {
+  const bool whole_dwords = bytes % 4 == 0;
+  unsigned next_lane = wave_lanes;
+  uint64_t next = 0;
+  for_active_lanes(addresses.lanes, [&](unsigned lane) {
+    const uint32_t available = addresses.available[lane];
+    const uint64_t first = addresses.first[lane];
+    if (lane == next_lane && first == next && available == bytes) {
+      runs_[count_ - 1].bytes += bytes;
+    } else {
+      if (available == 0) return;
+      runs_[count_++] = {.first = first,
+                         .bytes = available,
+                         .lane = static_cast<uint16_t>(lane),
+                         .lane_bytes = static_cast<uint16_t>(available)};
+    }
+    next_lane = whole_dwords && first % 4 == 0 && available == bytes ? lane + 1 : wave_lanes;
+    next = first + bytes;
+  });
+}
+
+void local_addresses(const Wave& wave, const Instruction& instruction, const Effects& effects, LocalAddresses& to) {
   to.lanes = wave.exec();
   if (effects.lds_dma) {
-    each(to.lanes, [&](unsigned lane) { to.first[lane] = lds_dma_address(wave, instruction, lane, effects.bytes); });
+    for_active_lanes(to.lanes,
+                     [&](unsigned lane) { to.first[lane] = lds_dma_address(wave, instruction, lane, effects.bytes); });
     return;
   }
   const auto offset = static_cast<uint32_t>(instruction.offset);
   if (instruction.mnemonic.ends_with("addtid_b32")) {
-    each(to.lanes, [&](unsigned lane) { to.first[lane] = (wave.m0() & 0xffff) + offset + (4 * lane); });
+    for_active_lanes(to.lanes, [&](unsigned lane) { to.first[lane] = (wave.m0() & 0xffff) + offset + (4 * lane); });
     return;
   }
   const uint32_t* address = wave.vgpr[instruction.source[0].index];
   if (effects.elements == 2) {
     const uint32_t low = offset * effects.stride;
     const uint32_t high = static_cast<uint32_t>(instruction.offset1) * effects.stride;
-    each(to.lanes, [&](unsigned lane) {
+    for_active_lanes(to.lanes, [&](unsigned lane) {
       to.first[lane] = address[lane] + low;
       to.second[lane] = address[lane] + high;
     });
     return;
   }
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) to.first[lane] = static_cast<uint32_t>(address[lane] + offset);
+  for (unsigned lane = 0; lane < wave_lanes; ++lane) to.first[lane] = address[lane] + offset;
 }
 
 void device_addresses(const Wave& wave, const Instruction& instruction, const Effects& effects, LaneAddresses& to) {
@@ -54,7 +70,12 @@ void device_addresses(const Wave& wave, const Instruction& instruction, const Ef
   if (effects.space == Space::buffer) {
     const BufferAddress address(wave, instruction, instruction.source[at], instruction.source[at + 1],
                                 instruction.source[at + 2]);
-    each(to.lanes, [&](unsigned lane) {
+    if (to.lanes == all_lanes && address.all_lanes_of(effects.bytes).bytes != 0) {
+      for (unsigned lane = 0; lane < wave_lanes; ++lane) to.first[lane] = address.plain_address(lane);
+      std::fill(std::begin(to.available), std::end(to.available), effects.bytes);
+      return;
+    }
+    for_active_lanes(to.lanes, [&](unsigned lane) {
       const BufferAddress::Place place = address.at(lane);
       to.first[lane] = place.address;
       to.available[lane] = static_cast<uint8_t>(std::min<uint64_t>(place.available, effects.bytes));

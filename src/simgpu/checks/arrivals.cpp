@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <format>
+#include <iterator>
 #include <utility>
 
 #include "simgpu/checks/finding.h"
@@ -36,13 +37,10 @@ void Arrivals::prepare(uint32_t checks, Arrival arrival, uint64_t seed, LdsShado
   random_ = Random(seed);
   lds_ = &lds;
   for (Queue* queue : {&vector_queue_, &local_queue_, &scalar_queue_}) {
-    for (Operation& operation : *queue) {
-      if (operation.snapshot != nullptr) spare_.push_back(std::move(operation.snapshot));
-    }
+    std::ranges::move(*queue, std::back_inserter(spare_));
     queue->clear();
   }
-  vector_.clear();
-  scalar_.clear();
+  awaited_.clear();
   doubled_ = false;
 }
 
@@ -56,11 +54,11 @@ bool Arrivals::overlaps(const Operation& operation, const Registers& range) {
 void Arrivals::report_registers(Wave& wave, const Instruction& instruction, const Effects& effects) {
   if (!includes(checks_, Check::waits)) return;
   for (unsigned i = 0; i < effects.read_count; ++i) {
-    while (awaits(effects.reads[i]) && report_range(wave, instruction, effects, effects.reads[i], false)) {
+    while (awaited_.any(effects.reads[i]) && report_range(wave, instruction, effects, effects.reads[i], false)) {
     }
   }
   for (unsigned i = 0; i < effects.write_count; ++i) {
-    while (awaits(effects.writes[i]) && report_range(wave, instruction, effects, effects.writes[i], true)) {
+    while (awaited_.any(effects.writes[i]) && report_range(wave, instruction, effects, effects.writes[i], true)) {
     }
   }
 }
@@ -70,7 +68,7 @@ bool Arrivals::report_range(Wave& wave, const Instruction& instruction, const Ef
                             bool writes) {
   for (Queue* queue : {&vector_queue_, &local_queue_, &scalar_queue_}) {
     for (size_t i = 0; i < queue->size(); ++i) {
-      Operation& operation = (*queue)[i];
+      Operation& operation = *(*queue)[i];
       if (operation.silenced || !overlaps(operation, range)) continue;
       // Results of one queue arrive in order, so a later load may overwrite what an earlier one will write.
       const bool same_queue = (queue == &vector_queue_ && effects.counts_vector && !effects.counts_local &&
@@ -93,9 +91,8 @@ bool Arrivals::report_range(Wave& wave, const Instruction& instruction, const Ef
       }
       std::string needed;
       if (queue == &vector_queue_ && !operation.flat) {
-        needed =
-            std::format("vmcnt({}) or less", std::count_if(queue->begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                                                           queue->end(), [](const Operation& o) { return !o.flat; }));
+        needed = std::format("vmcnt({}) or less", std::count_if(queue->begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                                                queue->end(), [](const auto& o) { return !o->flat; }));
       } else if (queue == &local_queue_) {
         needed = std::format("lgkmcnt({}) or less", queue->size() - i - 1);
       } else {
@@ -115,34 +112,32 @@ bool Arrivals::report_range(Wave& wave, const Instruction& instruction, const Ef
 void Arrivals::note(const Operation& operation) {
   for (unsigned i = 0; i < operation.effects->write_count; ++i) {
     const Registers& range = operation.effects->writes[i];
-    doubled_ = doubled_ || awaits(range);
-    if (range.scalar) {
-      scalar_.insert(range.first, range.count);
-    } else {
-      vector_.insert(range.first, range.count);
-    }
+    doubled_ = doubled_ || awaited_.any(range);
+    awaited_.insert(range);
   }
 }
 
 void Arrivals::forget(const Operation& operation) {
   for (unsigned i = 0; i < operation.effects->write_count; ++i) {
-    const Registers& range = operation.effects->writes[i];
-    if (range.scalar) {
-      scalar_.erase(range.first, range.count);
-    } else {
-      vector_.erase(range.first, range.count);
-    }
+    awaited_.erase(operation.effects->writes[i]);
   }
   if (!doubled_) return;
   // Another one on its way to the same registers keeps them awaited.
   doubled_ = false;
-  vector_.clear();
-  scalar_.clear();
+  awaited_.clear();
   for (const Queue* queue : {&vector_queue_, &local_queue_, &scalar_queue_}) {
-    for (const Operation& other : *queue) {
-      if (&other != &operation && !other.silenced) note(other);
+    for (const auto& other : *queue) {
+      if (other.get() != &operation && !other->silenced) note(*other);
     }
   }
+}
+
+/// One that was over, or a new one; none of its fields is set.
+std::unique_ptr<Arrivals::Operation> Arrivals::fresh() {
+  if (spare_.empty()) return std::make_unique_for_overwrite<Operation>();
+  std::unique_ptr<Operation> operation = std::move(spare_.back());
+  spare_.pop_back();
+  return operation;
 }
 
 void Arrivals::deliver(Wave& wave, Operation& operation) {
@@ -150,40 +145,49 @@ void Arrivals::deliver(Wave& wave, Operation& operation) {
   operation.delivered = true;
   const Instruction& instruction = *operation.instruction;
   const Effects& effects = *operation.effects;
-  Snapshot& then = *operation.snapshot;
+  Snapshot& then = operation.snapshot;
   const uint64_t exec_now = wave.exec();
   const uint32_t m0_now = wave.m0();
   wave.set_exec(then.exec);
   wave.sgpr[sgpr_m0] = then.m0;
-  unsigned scalars = 0;
-  unsigned vectors = 0;
-  // What the registers hold now goes where the old contents were, and back afterwards.
+  const auto is_result = [&](bool scalar, unsigned index) {
+    for (unsigned i = 0; i < effects.write_count; ++i) {
+      const Registers& range = effects.writes[i];
+      if (range.scalar == scalar && index >= range.first && index < range.first + unsigned{range.count}) return true;
+    }
+    return false;
+  };
+  // Most registers still hold what they held then; the others' contents go where the old ones were, and back
+  // afterwards.
+  uint32_t changed_scalars = 0;
+  uint32_t changed_vectors = 0;
   const auto exchange = [&](bool back) {
-    scalars = vectors = 0;
+    unsigned scalars = 0;
+    unsigned vectors = 0;
     for (unsigned i = 0; i < instruction.source_count; ++i) {
       const Operand& operand = instruction.source[i];
       if (operand.is_scalar() && operand.index < sgpr_exec) {
         for (unsigned j = 0; j < operand.dwords; ++j, ++scalars) {
+          uint32_t& now = wave.sgpr[operand.index + j];
+          uint32_t& old = then.scalars[scalars];
+          const uint32_t bit = 1U << scalars;
           if (operand.index + j == sgpr_m0) continue;
-          bool is_result = false;
-          for (unsigned k = 0; back && k < effects.write_count; ++k) {
-            is_result |= effects.writes[k].scalar && operand.index + j >= effects.writes[k].first &&
-                         operand.index + j < effects.writes[k].first + unsigned{effects.writes[k].count};
-          }
-          if (!is_result) std::swap(wave.sgpr[operand.index + j], then.scalars[scalars]);
+          if (!back && now != old) changed_scalars |= bit;
+          if ((changed_scalars & bit) != 0 && !(back && is_result(true, operand.index + j))) std::swap(now, old);
         }
       } else if (operand.is_vector()) {
         for (unsigned j = 0; j < operand.dwords; ++j, ++vectors) {
-          uint32_t* now = wave.vgpr[operand.index + j];
-          uint32_t* old = then.vectors[vectors];
-          bool is_result = false;
-          for (unsigned k = 0; back && k < effects.write_count; ++k) {
-            is_result |= !effects.writes[k].scalar && operand.index + j >= effects.writes[k].first &&
-                         operand.index + j < effects.writes[k].first + unsigned{effects.writes[k].count};
+          auto& now = wave.vgpr[operand.index + j];
+          auto& old = then.vectors[vectors];
+          const uint32_t bit = 1U << vectors;
+          if (!back && std::memcmp(now, old, sizeof(now)) != 0) changed_vectors |= bit;
+          if ((changed_vectors & bit) == 0) continue;
+          if (!back || !is_result(false, operand.index + j)) {
+            std::swap(now, old);
+            continue;
           }
           for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-            if (is_result && ((then.exec >> lane) & 1) != 0) continue;
-            std::swap(now[lane], old[lane]);
+            if (((then.exec >> lane) & 1) == 0) std::swap(now[lane], old[lane]);
           }
         }
       }
@@ -194,25 +198,26 @@ void Arrivals::deliver(Wave& wave, Operation& operation) {
   exchange(true);
   wave.set_exec(exec_now);
   wave.sgpr[sgpr_m0] = m0_now;
-  spare_.push_back(std::move(operation.snapshot));
 }
 
 void Arrivals::deliver_all(Wave& wave, Queue& queue) {
-  for (Operation& operation : queue) deliver(wave, operation);
+  for (const auto& operation : queue) deliver(wave, *operation);
 }
 
 void Arrivals::complete(Wave& wave, Queue& queue, size_t index) {
-  Operation& operation = queue[index];
+  Operation& operation = *queue[index];
   deliver(wave, operation);
   if (operation.lds_access != no_access) lds_->complete(operation.lds_access, wave.index);
   if (!operation.silenced) forget(operation);
+  spare_.push_back(std::move(queue[index]));
   queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
 void Arrivals::wait_vector(Wave& wave, unsigned count) {
-  size_t ordered = static_cast<size_t>(std::ranges::count(vector_queue_, false, &Operation::flat));
+  size_t ordered =
+      static_cast<size_t>(std::ranges::count_if(vector_queue_, [](const auto& operation) { return !operation->flat; }));
   for (size_t i = 0; i < vector_queue_.size();) {
-    Operation& operation = vector_queue_[i];
+    Operation& operation = *vector_queue_[i];
     if (operation.flat) {
       if (count == 0) operation.vector_done = true;
       if (operation.vector_done && operation.local_done) {
@@ -234,7 +239,7 @@ void Arrivals::wait_local(Wave& wave, unsigned count) {
   if (count != 0) return;
   while (!scalar_queue_.empty()) complete(wave, scalar_queue_, 0);
   for (size_t i = 0; i < vector_queue_.size();) {
-    Operation& operation = vector_queue_[i];
+    Operation& operation = *vector_queue_[i];
     if (operation.flat) operation.local_done = true;
     if (operation.flat && operation.vector_done) {
       complete(wave, vector_queue_, i);
@@ -257,17 +262,17 @@ void Arrivals::finish(Wave& wave) {
 
 void Arrivals::age(Wave& wave) {
   for (Queue* queue : {&vector_queue_, &local_queue_, &scalar_queue_}) {
-    for (Operation& operation : *queue) {
-      if (now(wave) - operation.issued > longest_delay) deliver(wave, operation);
+    for (const auto& operation : *queue) {
+      if (now(wave) - operation->issued > longest_delay) deliver(wave, *operation);
     }
   }
 }
 
 void Arrivals::maybe_deliver(Wave& wave) {
   for (Queue* queue : {&vector_queue_, &local_queue_, &scalar_queue_}) {
-    for (Operation& operation : *queue) {
+    for (const auto& operation : *queue) {
       if (random_.below(2) == 0) break;
-      deliver(wave, operation);
+      deliver(wave, *operation);
     }
   }
 }
@@ -281,7 +286,8 @@ void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& 
   if (is_vector && vector_queue_.size() >= most_vector) wait_vector(wave, most_vector - 1);
   if (!is_vector && local_queue_.size() >= most_local) wait_local(wave, most_local - 1);
 
-  Operation operation;
+  std::unique_ptr<Operation> issued = fresh();
+  Operation& operation = *issued;
   operation.instruction = &instruction;
   operation.effects = &effects;
   operation.exec = wave.exec();
@@ -289,6 +295,8 @@ void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& 
   operation.lds_access = lds_access;
   operation.memory_access = memory_access;
   operation.flat = effects.space == Space::flat;
+  operation.vector_done = operation.local_done = operation.silenced = false;
+  operation.delivered = true;
   bool later = arrival_ != Arrival::early && !effects.atomic && !effects.opaque;
   if (arrival_ == Arrival::random) {
     maybe_deliver(wave);
@@ -301,13 +309,7 @@ void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& 
     instruction.execute(wave, instruction);
   } else {
     operation.delivered = false;
-    if (spare_.empty()) {
-      operation.snapshot = std::make_unique_for_overwrite<Snapshot>();
-    } else {
-      operation.snapshot = std::move(spare_.back());
-      spare_.pop_back();
-    }
-    Snapshot& snapshot = *operation.snapshot;
+    Snapshot& snapshot = operation.snapshot;
     snapshot.exec = wave.exec();
     snapshot.m0 = wave.m0();
     unsigned scalars = 0;
@@ -324,26 +326,26 @@ void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& 
     }
   }
   note(operation);
-  queue.push_back(std::move(operation));
+  queue.push_back(std::move(issued));
 }
 
 AccessId Arrivals::oldest_local() const {
-  for (const Operation& operation : local_queue_) {
-    if (operation.lds_access != no_access) return operation.lds_access;
+  for (const auto& operation : local_queue_) {
+    if (operation->lds_access != no_access) return operation->lds_access;
   }
   return no_access;
 }
 
 AccessId Arrivals::oldest_dma() const {
-  for (const Operation& operation : vector_queue_) {
-    if (operation.lds_access != no_access) return operation.lds_access;
+  for (const auto& operation : vector_queue_) {
+    if (operation->lds_access != no_access) return operation->lds_access;
   }
   return no_access;
 }
 
 AccessId Arrivals::oldest_memory() const {
-  for (const Operation& operation : vector_queue_) {
-    if (operation.memory_access != no_access) return operation.memory_access;
+  for (const auto& operation : vector_queue_) {
+    if (operation->memory_access != no_access) return operation->memory_access;
   }
   return no_access;
 }

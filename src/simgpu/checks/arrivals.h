@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -26,10 +25,7 @@ class Arrivals {
 
   /// Reports registers that the instruction reads or overwrites before their results are certain to be there.
   void check_registers(Wave& wave, const Instruction& instruction, const Effects& effects) {
-    bool hit = false;
-    for (unsigned i = 0; i < effects.read_count; ++i) hit |= awaits(effects.reads[i]);
-    for (unsigned i = 0; i < effects.write_count; ++i) hit |= awaits(effects.writes[i]);
-    if (hit) [[unlikely]]
+    if (awaited_.meets(effects.touched)) [[unlikely]]
       report_registers(wave, instruction, effects);
   }
 
@@ -68,17 +64,14 @@ class Arrivals {
     bool local_done = false;
     bool delivered = true;
     bool silenced = false;  ///< reported: its registers raise no further reports
-    std::unique_ptr<Snapshot> snapshot;
+    Snapshot snapshot;      ///< while it is not delivered
   };
-  using Queue = std::deque<Operation>;  // oldest first; never more than what the counters hold
+  using Queue = std::vector<std::unique_ptr<Operation>>;  // oldest first; never more than what the counters hold
 
-  [[nodiscard]] bool awaits(const Registers& registers) const {
-    return registers.scalar ? scalar_.any(registers.first, registers.count)
-                            : vector_.any(registers.first, registers.count);
-  }
   void report_registers(Wave& wave, const Instruction& instruction, const Effects& effects);
   bool report_range(Wave& wave, const Instruction& instruction, const Effects& effects, const Registers& range,
                     bool writes);
+  std::unique_ptr<Operation> fresh();
   void deliver(Wave& wave, Operation& operation);
   void deliver_all(Wave& wave, Queue& queue);
   void complete(Wave& wave, Queue& queue, size_t index);
@@ -97,10 +90,9 @@ class Arrivals {
   Queue vector_queue_;  // vector memory, flat included
   Queue local_queue_;   // LDS
   Queue scalar_queue_;  // scalar loads: any order
-  VectorSet vector_;
-  ScalarSet scalar_;
+  RegisterSet awaited_;
   bool doubled_ = false;  ///< some register may await two results
-  std::vector<std::unique_ptr<Snapshot>> spare_;
+  std::vector<std::unique_ptr<Operation>> spare_;
 };
 
 }  // namespace wavejit::simgpu::checks

@@ -16,6 +16,21 @@ void set_bits(uint8_t* at, uint8_t mask) {
   if ((load(at) & mask) != mask) __atomic_fetch_or(at, mask, __ATOMIC_RELAXED);
 }
 
+// 64 of them at once: the bits begin at a page, and what is behind their last byte belongs to them.
+constexpr unsigned word_bits = 64;
+
+/// Calls `body(bit, mask)` for the words of a range: the first byte of each, and the bits that are of the range.
+template <typename Body>
+void in_words(uint64_t offset, uint64_t bytes, Body&& body) {
+  const uint64_t end = offset + bytes;
+  while (offset < end) {
+    const uint64_t first = offset % word_bits;
+    const uint64_t count = std::min<uint64_t>(word_bits - first, end - offset);
+    body(offset, (~uint64_t{0} >> (word_bits - count)) << first);
+    offset += count;
+  }
+}
+
 }  // namespace
 
 uint8_t* make_defined_bits(uint64_t bytes) {
@@ -34,14 +49,19 @@ uint32_t undefined_bytes(const uint8_t* bits, uint64_t offset, uint32_t bytes) {
   return ~(window >> (offset % 8)) & ((1u << bytes) - 1);
 }
 
+bool all_bytes_defined(const uint8_t* bits, uint64_t offset, uint64_t bytes) {
+  uint64_t missing = 0;
+  in_words(offset, bytes, [&](uint64_t at, uint64_t mask) {
+    missing |= mask & ~__atomic_load_n(reinterpret_cast<const uint64_t*>(bits) + (at / word_bits), __ATOMIC_RELAXED);
+  });
+  return missing == 0;
+}
+
 void define_bytes(uint8_t* bits, uint64_t offset, uint64_t bytes) {
-  const uint64_t end = offset + bytes;
-  while (offset < end) {
-    const auto first = static_cast<unsigned>(offset % 8);
-    const auto count = static_cast<unsigned>(std::min<uint64_t>(8 - first, end - offset));
-    set_bits(bits + (offset / 8), static_cast<uint8_t>(((1u << count) - 1) << first));
-    offset += count;
-  }
+  in_words(offset, bytes, [&](uint64_t at, uint64_t mask) {
+    uint64_t* word = reinterpret_cast<uint64_t*>(bits) + (at / word_bits);
+    if ((__atomic_load_n(word, __ATOMIC_RELAXED) & mask) != mask) __atomic_fetch_or(word, mask, __ATOMIC_RELAXED);
+  });
 }
 
 void copy_defined(uint8_t* to, uint64_t to_offset, const uint8_t* from, uint64_t from_offset, uint64_t bytes) {

@@ -11,6 +11,8 @@ namespace wavejit::simgpu {
 uint8_t* make_defined_bits(uint64_t bytes);
 void free_defined_bits(uint8_t* bits, uint64_t bytes);
 
+/// Whether every byte of the range holds something.
+[[nodiscard]] bool all_bytes_defined(const uint8_t* bits, uint64_t offset, uint64_t bytes);
 /// At most 16 bytes: bit i is set when byte `offset` + i holds nothing.
 [[nodiscard]] uint32_t undefined_bytes(const uint8_t* bits, uint64_t offset, uint32_t bytes);
 /// Any number of bytes. Workgroups on other threads may define neighbours at the same time.

@@ -19,8 +19,7 @@ void Definedness::prepare(const Wave& wave, unsigned scalars) {
   vector_sources_.fill(nullptr);
   scalars_.fill(~0u);
   scalar_sources_.fill(nullptr);
-  vector_dirty_.fill();
-  scalar_dirty_.fill();
+  dirty_.fill();
   scc_undefined_ = true;
   scc_source_ = nullptr;
   spilled_bits_.clear();
@@ -37,7 +36,7 @@ void Definedness::define(const Registers& range, uint64_t lanes) {
   for (unsigned i = range.first; i < range.first + unsigned{range.count}; ++i) {
     uint64_t rest = 0;
     for (uint64_t& plane : vectors_[i]) rest |= plane &= ~lanes;
-    if (rest == 0) vector_dirty_.erase(i);
+    if (rest == 0) dirty_.erase_vector(i);
   }
 }
 
@@ -53,9 +52,9 @@ void Definedness::set(unsigned vector, const Planes& planes, uint64_t lanes, Sou
     rest |= own[i];
   }
   if (rest == 0) {
-    vector_dirty_.erase(vector);
+    dirty_.erase_vector(vector);
   } else {
-    vector_dirty_.insert(vector);
+    dirty_.insert_vector(vector);
     if ((any_byte(planes) & lanes) != 0) vector_sources_[vector] = source.instruction;
   }
 }
@@ -63,9 +62,9 @@ void Definedness::set(unsigned vector, const Planes& planes, uint64_t lanes, Sou
 void Definedness::set_scalar(unsigned scalar, uint32_t bits, Source source) {
   scalars_[scalar] = bits;
   if (bits == 0) {
-    scalar_dirty_.erase(scalar);
+    dirty_.erase_scalar(scalar);
   } else {
-    scalar_dirty_.insert(scalar);
+    dirty_.insert_scalar(scalar);
     scalar_sources_[scalar] = source.instruction;
   }
 }
@@ -96,8 +95,8 @@ Definedness::Source Definedness::source_of(const Effects& effects) const {
   for (unsigned i = 0; i < effects.read_count; ++i) {
     const Registers& range = effects.reads[i];
     for (unsigned j = range.first; j < range.first + unsigned{range.count}; ++j) {
-      if (range.scalar && scalar_dirty_.has(j)) return {scalar_sources_[j]};
-      if (!range.scalar && vector_dirty_.has(j)) return {vector_sources_[j]};
+      if (range.scalar && dirty_.has_scalar(j)) return {scalar_sources_[j]};
+      if (!range.scalar && dirty_.has_vector(j)) return {vector_sources_[j]};
     }
   }
   return {scc_source_};
@@ -113,9 +112,10 @@ void Definedness::complain(Wave& wave, const Instruction& instruction, int lane,
 }
 
 void Definedness::check_exec(Wave& wave, const Instruction& instruction, Source source) {
-  if (!scalar_dirty_.any(sgpr_exec, 2)) return;
+  constexpr Registers exec{.first = sgpr_exec, .count = 2, .scalar = true};
+  if (!dirty_.any(exec)) return;
   complain(wave, instruction, -1, "EXEC", source);
-  define_scalar({.first = sgpr_exec, .count = 2, .scalar = true});
+  define_scalar(exec);
 }
 
 void Definedness::follow(Wave& wave, const Instruction& instruction, const Effects& effects) {
@@ -221,8 +221,9 @@ void Definedness::write_mask(Wave& wave, const Instruction& instruction, const O
 
 void Definedness::before_memory(Wave& wave, const Instruction& instruction, const Effects& effects,
                                 UndefinedLanes& data) {
-  if (reads_defined(effects)) [[likely]]
+  if (all_defined(effects)) [[likely]]
     return;
+  if (reads_defined(effects)) return;
   const Source source = source_of(effects);
   const uint64_t exec = wave.exec();
   const bool is_lds = instruction.instruction_class == InstructionClass::lds;
@@ -271,6 +272,8 @@ void Definedness::before_memory(Wave& wave, const Instruction& instruction, cons
 
 void Definedness::after_memory(Wave& wave, const Instruction& instruction, const Effects& effects,
                                const UndefinedLanes& loaded) {
+  if (!loaded.any && all_defined(effects)) [[likely]]
+    return;
   if (effects.space == Space::none && effects.write_count != 0 && !reads_defined(effects)) {
     // Lane permutes: every lane of the result may come from any lane.
     const uint64_t undefined = undefined_lanes(instruction.source[instruction.source_count - 1u]);

@@ -22,9 +22,11 @@ class Definedness {
 
   /// An instruction that is about to run and touches no memory.
   void step(Wave& wave, const Instruction& instruction, const Effects& effects) {
-    if (effects.opaque) [[unlikely]] {
+    if (all_defined(effects) && !effects.opaque) [[likely]]
+      return;
+    if (effects.opaque) {
       follow_relative(wave, instruction, effects);
-    } else if (reads_defined(effects)) [[likely]] {
+    } else if (reads_defined(effects)) {
       define_writes(wave, effects);
     } else {
       follow(wave, instruction, effects);
@@ -44,21 +46,23 @@ class Definedness {
   };
   using Planes = std::array<uint64_t, 4>;  ///< per byte of a register, the lanes in which it holds nothing
 
+  /// Whatever the instruction does with its registers, they hold something before and after.
+  [[nodiscard]] bool all_defined(const Effects& effects) const {
+    return !scc_undefined_ && !dirty_.meets(effects.touched);
+  }
   [[nodiscard]] bool reads_defined(const Effects& effects) const {
     bool dirty = effects.reads_scc && scc_undefined_;
-    for (unsigned i = 0; i < effects.read_count; ++i) {
-      const Registers& range = effects.reads[i];
-      dirty |= range.scalar ? scalar_dirty_.any(range.first, range.count) : vector_dirty_.any(range.first, range.count);
-    }
+    for (unsigned i = 0; i < effects.read_count; ++i) dirty |= dirty_.any(effects.reads[i]);
     return !dirty;
   }
   void define_writes(const Wave& wave, const Effects& effects) {
     const uint64_t lanes = effects.all_lanes ? all_lanes : wave.exec();
     for (unsigned i = 0; i < effects.write_count; ++i) {
       const Registers& range = effects.writes[i];
+      if (!dirty_.any(range)) continue;
       if (range.scalar) {
-        if (scalar_dirty_.any(range.first, range.count)) define_scalar(range);
-      } else if (vector_dirty_.any(range.first, range.count)) {
+        define_scalar(range);
+      } else {
         define(range, lanes);
       }
     }
@@ -91,8 +95,7 @@ class Definedness {
   std::array<const Instruction*, 512> vector_sources_;
   std::array<uint32_t, sgpr_count> scalars_;  ///< bits that hold nothing
   std::array<const Instruction*, sgpr_count> scalar_sources_;
-  VectorSet vector_dirty_;
-  ScalarSet scalar_dirty_;
+  RegisterSet dirty_;  ///< registers of which some byte in some lane holds nothing
   /// Masks that a compiler keeps in lanes of a vector register, by register · 64 + lane: the bits that hold nothing,
   /// where these are some but not all.
   std::unordered_map<uint32_t, uint32_t> spilled_bits_;

@@ -71,6 +71,7 @@ class Describer {
         local();
         break;
     }
+    hazards();
     return effects_;
   }
 
@@ -89,6 +90,7 @@ class Describer {
   }
   void read(Registers registers) {
     if (effects_.read_count < effects_.reads.size()) effects_.reads[effects_.read_count++] = registers;
+    effects_.touched.insert(registers);
   }
   void write(const Operand& operand) {
     if (operand.is_vector()) {
@@ -99,6 +101,7 @@ class Describer {
   }
   void write(Registers registers) {
     if (effects_.write_count < effects_.writes.size()) effects_.writes[effects_.write_count++] = registers;
+    effects_.touched.insert(registers);
   }
   void keep_destination() {
     if (effects_.keeps_destination) return;
@@ -279,6 +282,39 @@ class Describer {
       effects_.stride = static_cast<uint16_t>(effects_.bytes * (far ? 64 : 1));
     }
     if (instruction_.mnemonic.contains("addtid")) read({.first = sgpr_m0, .count = 1, .scalar = true});
+  }
+
+  void hazards() {
+    switch (effects_.action) {
+      case Action::matrix:
+        effects_.product = matrix_product(instruction_);
+        effects_.asks_hazards = true;
+        return;
+      case Action::read_first_lane:
+      case Action::read_lane:
+      case Action::write_lane:
+      case Action::lane_swap:
+        effects_.asks_hazards = true;
+        break;
+      default:
+        break;
+    }
+    if (effects_.vector_alu) {
+      effects_.product = vector_product();
+      if (instruction_.encoding == Encoding::dpp) effects_.asks_hazards = true;
+    }
+    if (starts("s_setreg")) effects_.product = Product::mode;
+    if (is("s_getreg_b32") || effects_.lds_dma || instruction_.mnemonic.contains("addtid")) {
+      effects_.asks_hazards = true;
+    }
+  }
+  [[nodiscard]] Product vector_product() const {
+    const bool part = instruction_.encoding == Encoding::sdwa
+                          ? instruction_.destination_select != SubDword::dword
+                          : effects_.bound != nullptr && (instruction_.op_sel & 8) != 0;
+    if (part || starts("v_cvt_scale")) return Product::vector_part;
+    if (starts("v_dot")) return Product::vector_dot;
+    return effects_.trans ? Product::vector_trans : Product::vector;
   }
 
   const Instruction& instruction_;

@@ -7,21 +7,13 @@
 #include <memory>
 #include <vector>
 
+#include "simgpu/checks/hazard_rules.h"
+#include "simgpu/checks/register_set.h"
 #include "simgpu/decode/function.h"
 #include "simgpu/decode/instruction.h"
 #include "simgpu/vector/execute.h"
 
-namespace wavejit::targets {
-struct Target;
-}
-
 namespace wavejit::simgpu::checks {
-
-struct Registers {
-  uint16_t first = 0;
-  uint8_t count = 0;
-  bool scalar = false;
-};
 
 enum class Space : uint8_t { none, buffer, global, flat, scratch, lds, scalar, scalar_buffer };
 
@@ -54,6 +46,7 @@ struct Effects {
   std::array<Registers, 3> writes;
   uint8_t read_count = 0;
   uint8_t write_count = 0;
+  RegisterSet touched;  ///< all of them at once
 
   Action action = Action::none;
   Space space = Space::none;
@@ -75,6 +68,8 @@ struct Effects {
   uint8_t address_operand = 0;
   uint8_t data_operand = 0;  ///< first data operand of a store or atomic among the sources
   uint8_t wait_states = 1;
+  Product product = Product::none;  ///< of what it writes, for `hazards`; of matrix instructions their own
+  bool asks_hazards = false;        ///< in danger of more than what the registers that it touches await
   Counts wait;
 
   // Counters that it raises.

@@ -13,6 +13,7 @@ void Hazards::prepare(const targets::Target& target) {
   extra_wait_states_ = has_wide_matrix_pipe(target) ? 1 : 0;
   clock_ = 1000;  // everything before the start is long past
   overwrite_until_ = store_until_ = 0;
+  in_danger_.clear();
   written_.fill({});
   read_by_matrix_.fill({});
   read_by_store_.fill({});
@@ -42,10 +43,11 @@ Hazards::Mark Hazards::event(const Instruction& instruction, Product product, ui
       .instruction = &instruction, .product = product, .passes = passes, .clock = clock_, .result = result};
   const auto of = static_cast<size_t>(product);
   const int most = most_states_[of] + (most_per_pass_[of] * passes);
-  return {.safe = clock_ + 1 + static_cast<uint32_t>(std::max(most, 0)), .event = index};
+  return {.safe = clock_ + 1 + static_cast<uint32_t>(std::max(most, 0)), .event = index, .product = product};
 }
 
 void Hazards::mark(const Registers& range, Mark* marks, Mark event) {
+  if (event.product != Product::vector) in_danger_.insert(range);
   for (unsigned i = range.first; i < range.first + unsigned{range.count}; ++i) marks[i] = event;
 }
 
@@ -80,8 +82,12 @@ void Hazards::check_mark(Wave& wave, const Instruction& instruction, const Mark&
 
 void Hazards::check_vector(Wave& wave, const Instruction& instruction, const Registers& range, Use use,
                            const Mark* marks) {
+  const Mark* last = nullptr;
   for (unsigned i = range.first; i < range.first + unsigned{range.count}; ++i) {
     if (clock_ >= marks[i].safe) continue;
+    // Of several registers of one result the first speaks for all.
+    if (last != nullptr && last->event == marks[i].event) continue;
+    last = &marks[i];
     Use here = use;
     if (use == Use::matrix_c) {
       const Event& made = events_[marks[i].event];
@@ -103,7 +109,23 @@ void Hazards::check_scalar(Wave& wave, const Instruction& instruction, const Reg
   }
 }
 
-void Hazards::step(Wave& wave, const Instruction& instruction, const Effects& effects) {
+/// Registers whose marks are over are left alone from now on.
+void Hazards::settle(const Effects& effects) {
+  const auto over = [&](const Mark& mark) { return clock_ >= mark.safe || mark.product == Product::vector; };
+  const auto settle = [&](const Registers& range) {
+    for (unsigned i = range.first; i < range.first + unsigned{range.count}; ++i) {
+      if (range.scalar) {
+        if (over(scalar_written_[i])) in_danger_.erase_scalar(i);
+      } else if (over(written_[i]) && over(read_by_matrix_[i]) && over(read_by_store_[i])) {
+        in_danger_.erase_vector(i);
+      }
+    }
+  };
+  for (unsigned i = 0; i < effects.read_count; ++i) settle(effects.reads[i]);
+  for (unsigned i = 0; i < effects.write_count; ++i) settle(effects.writes[i]);
+}
+
+void Hazards::look(Wave& wave, const Instruction& instruction, const Effects& effects) {
   const bool is_matrix = effects.action == Action::matrix;
   const bool is_memory = instruction.instruction_class == InstructionClass::lds ||
                          (instruction.instruction_class == InstructionClass::memory && effects.counts_vector);
@@ -171,13 +193,13 @@ void Hazards::step(Wave& wave, const Instruction& instruction, const Effects& ef
       check_mark(wave, instruction, mode_written_, Use::mode_read, 0);
     }
   }
-  record(instruction, effects);
-  clock_ += effects.wait_states;
+  // What a matrix instruction touches, it is about to mark anew.
+  if (!is_matrix) settle(effects);
 }
 
 void Hazards::record(const Instruction& instruction, const Effects& effects) {
   if (effects.action == Action::matrix) {
-    const Product product = matrix_product(instruction);
+    const Product product = effects.product;
     const auto passes = static_cast<uint8_t>(matrix_passes(instruction, *target_));
     mark(effects.writes[0], written_.data(), event(instruction, product, passes, effects.writes[0]));
     const Operand& c = instruction.source[2];
@@ -189,13 +211,7 @@ void Hazards::record(const Instruction& instruction, const Effects& effects) {
     return;
   }
   if (effects.vector_alu) {
-    Product product = Product::vector;
-    if (effects.trans) product = Product::vector_trans;
-    if (instruction.mnemonic.starts_with("v_dot")) product = Product::vector_dot;
-    const bool part = instruction.encoding == Encoding::sdwa
-                          ? instruction.destination_select != SubDword::dword
-                          : effects.bound != nullptr && (instruction.op_sel & 8) != 0;
-    if (part || instruction.mnemonic.starts_with("v_cvt_scale")) product = Product::vector_part;
+    const Product product = effects.product;
     if (product == Product::vector_dot) overwrite_until_ = std::max(overwrite_until_, clock_ + 4);
     for (unsigned i = 0; i < effects.write_count; ++i) {
       const Registers& range = effects.writes[i];
@@ -214,11 +230,12 @@ void Hazards::record(const Instruction& instruction, const Effects& effects) {
     for (unsigned i = 0; i < effects.write_count; ++i) {
       const Registers& range = effects.writes[i];
       if (range.first == sgpr_m0) m0_written_ = event(instruction, Product::m0_by_scalar, 0, range);
-      for (unsigned j = range.first; j < range.first + unsigned{range.count}; ++j) scalar_written_[j] = {};
+      mark(range, scalar_written_.data(), {});
+      in_danger_.erase(range);
     }
     return;
   }
-  if (instruction.mnemonic.starts_with("s_setreg")) {
+  if (effects.product == Product::mode) {
     mode_written_ = event(instruction, Product::mode, 0, {});
     return;
   }

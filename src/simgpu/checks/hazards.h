@@ -14,7 +14,11 @@ class Hazards {
  public:
   void prepare(const targets::Target& target);
   /// An instruction that is about to run.
-  void step(Wave& wave, const Instruction& instruction, const Effects& effects);
+  void step(Wave& wave, const Instruction& instruction, const Effects& effects) {
+    if (effects.asks_hazards || in_danger_.meets(effects.touched)) look(wave, instruction, effects);
+    record(instruction, effects);
+    clock_ += effects.wait_states;
+  }
 
  private:
   /// More than the most clocks that a mark lives (35: 18, a clock for each of 16 passes, and its own) times the most
@@ -25,6 +29,7 @@ class Hazards {
   struct Mark {
     uint32_t safe = 0;
     uint16_t event = 0;
+    Product product = Product::none;
   };
   struct Event {
     const Instruction* instruction = nullptr;
@@ -33,11 +38,13 @@ class Hazards {
     uint32_t clock = 0;
     Registers result;
   };
+  void look(Wave& wave, const Instruction& instruction, const Effects& effects);
+  void settle(const Effects& effects);
   void check_vector(Wave& wave, const Instruction& instruction, const Registers& range, Use use, const Mark* marks);
   void check_scalar(Wave& wave, const Instruction& instruction, const Registers& range, Use use);
   void check_mark(Wave& wave, const Instruction& instruction, const Mark& mark, Use use, unsigned index);
   void record(const Instruction& instruction, const Effects& effects);
-  static void mark(const Registers& range, Mark* marks, Mark event);
+  void mark(const Registers& range, Mark* marks, Mark event);
   Mark event(const Instruction& instruction, Product product, uint8_t passes, Registers result);
   [[nodiscard]] int needed(const HazardRule& rule, unsigned passes) const;
 
@@ -47,6 +54,9 @@ class Hazards {
   uint32_t overwrite_until_ =
       0;  ///< until when results of matrix instructions and dot products must not be overwritten
   uint32_t store_until_ = 0;
+  /// Registers with marks, some of which may be over; but vector results, which matter to matrix instructions and to
+  /// those that move between lanes alone (`Effects::asks_hazards`).
+  RegisterSet in_danger_;
   std::array<Mark, 512> written_;
   std::array<Mark, 512> read_by_matrix_;
   std::array<Mark, 512> read_by_store_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <format>
 
 #include "simgpu/checks/finding.h"
@@ -186,57 +187,80 @@ void LdsShadow::write(Wave& wave, const Instruction& instruction, AccessId id, A
   }
 }
 
-/// Whole dwords, read: true when accesses wrote them that are over. Otherwise `read` must say what is wrong.
+/// Whole dwords, read by all of these lanes: takes them down, and says whether accesses wrote all of them that are
+/// over. Otherwise `read` must say of which lanes that is not so.
 template <unsigned words>
-bool LdsShadow::read_plainly(uint32_t* reader, AccessId id, uint32_t first) const {
-  const uint32_t* writer = writers_.data() + first;
-  const uint32_t mark = (id << 4) | 15;
-  const uint32_t safe = all_safe_ - base_;
-  bool plain = true;
-  for (unsigned i = 0; i < words; ++i) plain &= writer[i] - base_ - 1 < safe;
-  if (plain) {
-    for (unsigned i = 0; i < words; ++i) reader[first + i] = mark;
-  }
-  return plain;
+bool LdsShadow::read_plainly(unsigned wave, AccessId id, const LocalAddresses& addresses) {
+  // Numbers are below 2^31, and `mixed` is the sign: signed comparisons, which hosts have for vectors.
+  using Ids = int32_t __attribute__((vector_size(words * 4)));
+  const auto oldest = static_cast<int32_t>(base_);
+  const auto newest = static_cast<int32_t>(all_safe_);
+  const auto mark = static_cast<int32_t>((id << 4) | 15);
+  const Ids marks = mark - Ids{};
+  Ids others{};
+  const uint32_t* const writers = writers_.data();
+  uint32_t* const reader = readers_[wave].data();
+  const auto take = [&](unsigned lane) {
+    const uint32_t word = addresses.first[lane] / 4;
+    Ids writer;
+    std::memcpy(&writer, writers + word, sizeof(writer));
+    std::memcpy(reader + word, &marks, sizeof(marks));
+    others |= (writer <= oldest) | (writer > newest);
+  };
+  for_active_lanes(addresses.lanes, take);
+  int32_t any = 0;
+  for (unsigned i = 0; i < words; ++i) any |= others[i];
+  return any == 0;
 }
 
 /// Whole dwords, written: true when nobody's access to them is still on its way.
-template <unsigned words>
-bool LdsShadow::write_plainly(unsigned wave, AccessId id, uint32_t first) {
-  uint32_t* writer = writers_.data() + first;
-  uint32_t newest = 0;
-  for (unsigned i = 0; i < words; ++i) newest = std::max(newest, writer[i]);
-  if (newest > all_safe_) return false;
+bool LdsShadow::write_plainly(unsigned wave, AccessId id, AccessKind kind, uint32_t first, uint32_t words) {
+  // Numbers are below the sign, which a larger one leaves in the difference and `mixed` has itself: nothing to decide
+  // in the loop.
+  constexpr uint32_t sign = 1U << 31;
+  const auto all_up_to = [&](const std::vector<uint32_t>& marks, uint32_t limit) {
+    uint32_t beyond = 0;
+    for (uint32_t i = first; i < first + words; ++i) beyond |= marks[i] | (limit - marks[i]);
+    return (beyond & sign) == 0;
+  };
+  if (!all_up_to(writers_, all_safe_)) return false;
   for (unsigned other = 0; other < waves_; ++other) {
-    if (other == wave) continue;
-    const uint32_t* reader = readers_[other].data() + first;
-    uint32_t latest = 0;
-    for (unsigned i = 0; i < words; ++i) latest = std::max(latest, reader[i]);
-    if (latest > ((local_safe_[other] << 4) | 15)) return false;
+    if (other == wave && kind != AccessKind::dma) continue;
+    if (!all_up_to(readers_[other], (local_safe_[other] << 4) | 15)) return false;
   }
-  for (unsigned i = 0; i < words; ++i) writer[i] = id;
+  std::fill_n(writers_.data() + first, words, id);
   return true;
 }
 
 /// The lanes of the access for which there is more to do than to take it down.
 template <unsigned words>
-uint64_t LdsShadow::access_plainly(unsigned wave, AccessId id, AccessKind kind, const LaneAddresses& addresses) {
-  uint32_t* reader = readers_[wave].data();
-  uint64_t others = 0;
-  for (uint64_t rest = addresses.lanes; rest != 0; rest &= rest - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const uint64_t first = addresses.first[lane];
-    const bool fits = first % 4 == 0 && first + words * 4 <= bytes_;
-    const auto word = static_cast<uint32_t>(first / 4);
-    const bool plain = fits && (kind == AccessKind::read ? read_plainly<words>(reader, id, word)
-                                                         : write_plainly<words>(wave, id, word));
-    if (!plain) others |= uint64_t{1} << lane;
+uint64_t LdsShadow::access_plainly(unsigned wave, AccessId id, AccessKind kind, const LocalAddresses& addresses) {
+  if (bytes_ < words * 4) return addresses.lanes;
+  const uint32_t last = bytes_ - (words * 4);
+  uint32_t outside = 0;
+  const auto look = [&](unsigned lane) {
+    const uint32_t first = addresses.first[lane];
+    outside |= (first % 4) | static_cast<uint32_t>(first > last);
+  };
+  for_active_lanes(addresses.lanes, look);
+  if (outside != 0) return addresses.lanes;
+  if (kind == AccessKind::read) return read_plainly<words>(wave, id, addresses) ? 0 : addresses.lanes;
+  if (kind == AccessKind::dma && addresses.lanes == all_lanes) {
+    // The lanes' bytes lie one behind the other.
+    const uint32_t word = addresses.first[0] / 4;
+    return write_plainly(wave, id, kind, word, words * wave_lanes) ? 0 : addresses.lanes;
   }
+  uint64_t others = 0;
+  const auto write_lane = [&](unsigned lane) {
+    const uint32_t word = addresses.first[lane] / 4;
+    if (!write_plainly(wave, id, kind, word, words)) others |= uint64_t{1} << lane;
+  };
+  for_active_lanes(addresses.lanes, write_lane);
   return others;
 }
 
 AccessId LdsShadow::access(Wave& wave, const Instruction& instruction, const Effects& effects,
-                           const LaneAddresses& addresses, AccessKind kind, const UndefinedLanes& undefined_data,
+                           const LocalAddresses& addresses, AccessKind kind, const UndefinedLanes& undefined_data,
                            UndefinedLanes& loaded) {
   const AccessId id = ++last_;
   accesses_.push_back({.instruction = &instruction, .completed = pending, .wave = wave.index, .kind = kind});
@@ -244,8 +268,7 @@ AccessId LdsShadow::access(Wave& wave, const Instruction& instruction, const Eff
   const bool reads = kind == AccessKind::read || kind == AccessKind::atomic;
   const bool writes = kind != AccessKind::read;
   uint64_t lanes = addresses.lanes;
-  if (!any_undefined_ && !undefined_data.any && effects.elements == 1 &&
-      (kind == AccessKind::read || kind == AccessKind::write)) {
+  if (!any_undefined_ && !undefined_data.any && effects.elements == 1 && kind != AccessKind::atomic) {
     if (bytes == 16) lanes = access_plainly<4>(wave.index, id, kind, addresses);
     if (bytes == 8) lanes = access_plainly<2>(wave.index, id, kind, addresses);
     if (bytes == 4) lanes = access_plainly<1>(wave.index, id, kind, addresses);

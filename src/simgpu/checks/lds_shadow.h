@@ -34,7 +34,7 @@ class LdsShadow {
 
   /// Records the access, reports its races (and, for LDS DMA and LDS instructions of one wave, missing waits).
   /// `undefined_data`: bytes stored that hold nothing. Loads fill `loaded`.
-  AccessId access(Wave& wave, const Instruction& instruction, const Effects& effects, const LaneAddresses& addresses,
+  AccessId access(Wave& wave, const Instruction& instruction, const Effects& effects, const LocalAddresses& addresses,
                   AccessKind kind, const UndefinedLanes& undefined_data, UndefinedLanes& loaded);
 
   /// The wait that covers the access was executed.
@@ -55,7 +55,8 @@ class LdsShadow {
   };
   static constexpr uint32_t pending = ~uint32_t{0};
   static constexpr uint32_t mixed = 0x8000'0000;  ///< of a writer: index of the bytes' own writers
-  static constexpr AccessId most_accesses = 1u << 27;
+  /// Of workgroups gone by: with those of the next one, numbers stay below 2²⁷, and readers' marks below 2³¹.
+  static constexpr AccessId most_accesses = 1u << 26;
 
   struct Span {
     uint32_t first;  ///< byte
@@ -64,11 +65,10 @@ class LdsShadow {
   [[nodiscard]] const Access& at(AccessId id) const { return accesses_[id - base_ - 1]; }
   [[nodiscard]] bool written(AccessId id) const { return id > base_; }
   template <unsigned words>
-  bool read_plainly(uint32_t* reader, AccessId id, uint32_t first) const;
+  bool read_plainly(unsigned wave, AccessId id, const LocalAddresses& addresses);
+  bool write_plainly(unsigned wave, AccessId id, AccessKind kind, uint32_t first, uint32_t words);
   template <unsigned words>
-  bool write_plainly(unsigned wave, AccessId id, uint32_t first);
-  template <unsigned words>
-  uint64_t access_plainly(unsigned wave, AccessId id, AccessKind kind, const LaneAddresses& addresses);
+  uint64_t access_plainly(unsigned wave, AccessId id, AccessKind kind, const LocalAddresses& addresses);
   uint32_t read(Wave& wave, const Instruction& instruction, AccessId id, AccessKind kind, Span span, unsigned lane);
   void write(Wave& wave, const Instruction& instruction, AccessId id, AccessKind kind, Span span, unsigned lane,
              uint32_t undefined);

@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <bit>
 #include <format>
 
 #include "simgpu/checks/finding.h"
@@ -27,23 +26,31 @@ MemoryShadow::MemoryShadow(const Launch& launch, bool several_threads)
 
 MemoryShadow::~MemoryShadow() {
   for (Block& block : blocks_) {
-    if (Cell* cells = block.cells.load(relaxed)) munmap(cells, block.bytes);
+    if (uint8_t* room = block.room.load(relaxed)) munmap(room, block.bytes);
   }
 }
 
-MemoryShadow::Cell* MemoryShadow::cells(const Allocation& allocation) {
+MemoryShadow::Cells MemoryShadow::cells(const Allocation& allocation) {
   const std::span<const Allocation> all = launch_.memory->allocations();
-  if (&allocation < all.data() || &allocation >= all.data() + all.size()) return nullptr;
+  if (&allocation < all.data() || &allocation >= all.data() + all.size()) return {};
   Block& block = blocks_[static_cast<size_t>(&allocation - all.data())];
-  if (Cell* cells = block.cells.load(std::memory_order_acquire)) return cells;
+  const uint64_t lines = (allocation.bytes / line_bytes) + 1;
+  const uint64_t dwords = lines * line_bytes / 4;
+  const auto in = [&](uint8_t* room) -> Cells {
+    uint8_t* writers = room + (lines * sizeof(Line));
+    return {.lines = reinterpret_cast<Line*>(room),
+            .writers = reinterpret_cast<Writer*>(writers),
+            .readers = reinterpret_cast<Readers*>(writers + (dwords * sizeof(Writer)))};
+  };
+  if (uint8_t* room = block.room.load(std::memory_order_acquire)) return in(room);
   const std::scoped_lock lock(mutex_);
-  if (Cell* cells = block.cells.load(relaxed)) return cells;
+  if (uint8_t* room = block.room.load(relaxed)) return in(room);
   // Address space only, until it is touched; zeros are cells in which nobody was.
-  block.bytes = (allocation.bytes / 4 + 2) * sizeof(Cell);
+  block.bytes = (lines * sizeof(Line)) + (dwords * (sizeof(Writer) + sizeof(Readers)));
   void* room = mmap(nullptr, block.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (room == MAP_FAILED) return nullptr;
-  block.cells.store(static_cast<Cell*>(room), std::memory_order_release);
-  return static_cast<Cell*>(room);
+  if (room == MAP_FAILED) return {};
+  block.room.store(static_cast<uint8_t*>(room), std::memory_order_release);
+  return in(static_cast<uint8_t*>(room));
 }
 
 uint32_t MemoryShadow::place(const Instruction& instruction) const {
@@ -61,6 +68,7 @@ void WorkgroupMemory::prepare(Launch& launch, uint64_t workgroup, unsigned waves
   last_ = 0;
   safe_.assign(waves, 0);
   allocation_ = nullptr;
+  cells_ = {};
 }
 
 void WorkgroupMemory::barrier(const std::vector<AccessId>& oldest) {
@@ -82,39 +90,45 @@ uint32_t WorkgroupMemory::kept_bytes(const Access& access, Who before) const {
   return is_own && before.id() > safe_[wave] ? before.bytes() : 0;
 }
 
-inline WorkgroupMemory::Mark WorkgroupMemory::look(const MemoryShadow::Cell& cell, MemoryShadow::Party party) const {
+inline WorkgroupMemory::Mark WorkgroupMemory::look(const MemoryShadow::WhoBits& who, const MemoryShadow::Place& place) {
   Mark mark;
-  mark.who.bits = cell.who[party].load(in_order);
-  mark.place = cell.place[party].load(relaxed);
+  mark.who.bits = who.load(in_order);
+  mark.place = place.load(relaxed);
   return mark;
 }
 
 template <typename Next>
-inline WorkgroupMemory::Mark WorkgroupMemory::leave(MemoryShadow::Cell& cell, MemoryShadow::Party party, uint32_t place,
+inline WorkgroupMemory::Mark WorkgroupMemory::leave(MemoryShadow::WhoBits& who, MemoryShadow::Place& at, uint32_t place,
                                                     Next next) const {
-  Mark before{.who = {cell.who[party].load(relaxed)}, .place = cell.place[party].load(relaxed)};
-  cell.place[party].store(place, relaxed);
+  Mark before{.who = {who.load(relaxed)}, .place = at.load(relaxed)};
+  at.store(place, relaxed);
   if (!shadow_->several_threads()) {
-    cell.who[party].store(next(before), relaxed);
+    who.store(next(before), relaxed);
     return before;
   }
-  while (!cell.who[party].compare_exchange_weak(before.who.bits, next(before), in_order)) {
+  while (!who.compare_exchange_weak(before.who.bits, next(before), in_order)) {
     // Somebody was there in between: the place is theirs, or this one's own if it came last.
-    const uint32_t there = cell.place[party].exchange(place, relaxed);
+    const uint32_t there = at.exchange(place, relaxed);
     if (there != place || before.place == 0) before.place = there;
   }
   return before;
 }
 
-inline void WorkgroupMemory::mark_read(const Access& access, MemoryShadow::Cell& cell, uint32_t bytes) const {
+/// Between a mark and the look for others, as the marks themselves: who does not see the flag is seen.
+inline void WorkgroupMemory::raise(std::atomic<uint32_t>& flag) const {
+  if (flag.load(in_order) == 0) flag.store(1, shadow_->several_threads() ? in_order : relaxed);
+}
+
+inline void WorkgroupMemory::mark_read(const Access& access, MemoryShadow::Readers& readers, uint32_t bytes) const {
+  using enum MemoryShadow::Party;
   const Who mine{access.who};
-  leave(cell, MemoryShadow::reader, access.place, [&](const Mark& before) {
+  leave(readers.who[last], readers.place[last], access.place, [&](const Mark& before) {
     uint64_t now = mine.bits | bytes | kept_bytes(access, before.who);
     if (before.who.bits == 0) return now;
     if (before.who.workgroup() != workgroup_ || before.who.wave() != mine.wave()) {
       // Before it leaves its own place, so that who looks there first finds it in one of the two.
-      cell.place[MemoryShadow::other_reader].store(before.place, relaxed);
-      cell.who[MemoryShadow::other_reader].store(before.who.bits, std::memory_order_release);
+      readers.place[other].store(before.place, relaxed);
+      readers.who[other].store(before.who.bits, std::memory_order_release);
     }
     const bool plain_elsewhere = before.who.workgroup() != workgroup_ && !before.who.atomic();
     const bool joins = plain_elsewhere && before.who.bytes() == 15 && bytes == 15;
@@ -123,9 +137,9 @@ inline void WorkgroupMemory::mark_read(const Access& access, MemoryShadow::Cell&
   });
 }
 
-WorkgroupMemory::Mark WorkgroupMemory::mark_written(const Access& access, MemoryShadow::Cell& cell,
+WorkgroupMemory::Mark WorkgroupMemory::mark_written(const Access& access, MemoryShadow::Writer& writer,
                                                     uint32_t bytes) const {
-  return leave(cell, MemoryShadow::writer, access.place,
+  return leave(writer.who, writer.place, access.place,
                [&](const Mark& before) { return access.who | bytes | kept_bytes(access, before.who); });
 }
 
@@ -155,32 +169,99 @@ void WorkgroupMemory::complain(Wave& wave, const Instruction& instruction, const
          site);
 }
 
-void WorkgroupMemory::touch(Wave& wave, const Instruction& instruction, const Access& access, MemoryShadow::Cell& cell,
-                            uint64_t address, uint32_t bytes, unsigned lane) {
-  if (!access.writes) {
-    mark_read(access, cell, bytes);
-    const Mark writer = look(cell, MemoryShadow::writer);
-    if (races(access, writer.who, bytes)) complain(wave, instruction, access, writer, false, address, lane);
-    return;
-  }
-  const Mark writer = mark_written(access, cell, bytes);
+void WorkgroupMemory::look_at_writer(Wave& wave, const Instruction& instruction, const Access& access, uint64_t offset,
+                                     uint32_t bytes, unsigned lane) const {
+  const MemoryShadow::Writer& cell = cells_.writers[offset / 4];
+  const Mark writer = look(cell.who, cell.place);
+  if (!races(access, writer.who, bytes)) return;
+  complain(wave, instruction, access, writer, false, allocation_->base + offset, lane);
+}
+
+void WorkgroupMemory::read_dword(Wave& wave, const Instruction& instruction, const Access& access, uint64_t offset,
+                                 uint32_t bytes, unsigned lane) {
+  MemoryShadow::Line& line = cells_.lines[offset / MemoryShadow::line_bytes];
+  mark_read(access, cells_.readers[offset / 4], bytes);
+  raise(line.parts_read);
+  if (line.written.load(in_order) != 0) look_at_writer(wave, instruction, access, offset, bytes, lane);
+}
+
+void WorkgroupMemory::write_dword(Wave& wave, const Instruction& instruction, const Access& access, uint64_t offset,
+                                  uint32_t bytes, unsigned lane) {
+  using enum MemoryShadow::Party;
+  const uint64_t address = allocation_->base + offset;
+  MemoryShadow::Line& line = cells_.lines[offset / MemoryShadow::line_bytes];
+  const Mark writer = mark_written(access, cells_.writers[offset / 4], bytes);
+  raise(line.written);
   if (races(access, writer.who, bytes)) complain(wave, instruction, access, writer, false, address, lane);
-  const Mark first = look(cell, MemoryShadow::reader);
-  const Mark second = look(cell, MemoryShadow::other_reader);
-  if (races(access, first.who, bytes)) {
-    complain(wave, instruction, access, first, true, address, lane);
-  } else if (races(access, second.who, bytes)) {
-    complain(wave, instruction, access, second, true, address, lane);
-  } else if (first.who.several() && worth_reporting(wave, instruction, Check::races)) {
-    report(wave, instruction, Check::races, static_cast<int>(lane),
-           std::format("writes byte {:#x} of device memory, which other workgroups read in the same launch: nothing "
-                       "orders them",
-                       address));
+  const MemoryShadow::Readers& own = cells_.readers[offset / 4];
+  const MemoryShadow::Readers& together = line.readers;
+  bool several = false;
+  for (const MemoryShadow::Readers* readers : {&own, &together}) {
+    // Where nobody was, nobody need look: the room for it is made when it is touched.
+    if (readers == &own && line.parts_read.load(in_order) == 0) continue;
+    for (const MemoryShadow::Party party : {last, other}) {
+      const Mark reader = look(readers->who[party], readers->place[party]);
+      if (races(access, reader.who, bytes)) {
+        return complain(wave, instruction, access, reader, true, address, lane);
+      }
+      several = several || (party == last && reader.who.several());
+    }
+  }
+  if (!several || !worth_reporting(wave, instruction, Check::races)) return;
+  report(wave, instruction, Check::races, static_cast<int>(lane),
+         std::format("writes byte {:#x} of device memory, which other workgroups read in the same launch: nothing "
+                     "orders them",
+                     address));
+}
+
+/// All of a line, read by the lanes of one run.
+uint64_t WorkgroupMemory::read_line(Wave& wave, const Instruction& instruction, const Access& access, const Run& run,
+                                    uint64_t offset) {
+  MemoryShadow::Line& line = cells_.lines[offset / MemoryShadow::line_bytes];
+  mark_read(access, line.readers, 15);
+  if (line.written.load(in_order) != 0) {
+    const uint64_t begin = run.first - allocation_->base;
+    for (uint64_t at = offset; at < offset + MemoryShadow::line_bytes; at += 4) {
+      look_at_writer(wave, instruction, access, at, 15, run.lane_at(at - begin));
+    }
+  }
+  return offset + MemoryShadow::line_bytes;
+}
+
+/// Whether the run lies in one allocation of which something is remembered. Others: LDS through flat, a fault, memory
+/// that only this launch has.
+bool WorkgroupMemory::enter(const Run& run) {
+  if (allocation_ == nullptr || !allocation_->holds(run.first, run.bytes)) {
+    const Allocation* found = launch_->find(run.first);
+    if (found == nullptr || !found->holds(run.first, run.bytes)) return false;
+    allocation_ = found;
+    cells_ = shadow_->cells(*found);
+  }
+  return cells_.lines != nullptr;
+}
+
+/// A run that was entered.
+void WorkgroupMemory::touch(Wave& wave, const Instruction& instruction, const Access& access, const Run& run) {
+  const uint64_t begin = run.first - allocation_->base;
+  const uint64_t end = begin + run.bytes;
+  for (uint64_t at = begin; at < end;) {
+    if (!access.writes && at % MemoryShadow::line_bytes == 0 && end - at >= MemoryShadow::line_bytes) {
+      at = read_line(wave, instruction, access, run, at);
+      continue;
+    }
+    const uint64_t next = std::min(end, (at / 4 + 1) * 4);
+    const auto mask = static_cast<uint32_t>(((1u << (next - at)) - 1) << (at % 4));
+    const unsigned lane = run.lane_at(at - begin);
+    if (access.writes) {
+      write_dword(wave, instruction, access, at, mask, lane);
+    } else {
+      read_dword(wave, instruction, access, at, mask, lane);
+    }
+    at = next;
   }
 }
 
-AccessId WorkgroupMemory::access(Wave& wave, const Instruction& instruction, const Effects& effects,
-                                 const LaneAddresses& addresses) {
+AccessId WorkgroupMemory::access(Wave& wave, const Instruction& instruction, const Effects& effects, const Runs& runs) {
   if (shadow_ == nullptr || last_ >= most_accesses || effects.space == Space::scratch) return no_access;
   const AccessId id = ++last_;
   // Loads and stores of a scope beyond the wave are what compilers make of atomic loads and stores (LLVM, "Memory Model
@@ -191,37 +272,14 @@ AccessId WorkgroupMemory::access(Wave& wave, const Instruction& instruction, con
       .place = shadow_->place(instruction),
       .reads = effects.loads,
       .writes = effects.stores};
-  MemoryShadow::Cell* cells = allocation_ != nullptr ? shadow_->cells(*allocation_) : nullptr;
-  for (uint64_t rest = addresses.lanes; rest != 0; rest &= rest - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const uint32_t bytes = addresses.available[lane];
-    const uint64_t first = addresses.first[lane];
-    if (bytes == 0) continue;
-    if (allocation_ == nullptr || !allocation_->holds(first, bytes)) {
-      allocation_ = launch_->find(first);
-      if (allocation_ == nullptr || !allocation_->holds(first, bytes)) {  // LDS through flat, or a fault
-        allocation_ = nullptr;
-        continue;
-      }
-      cells = shadow_->cells(*allocation_);
+  for (const Run& run : runs) {
+    if (enter(run)) {
+      touch(wave, instruction, access, run);
+      continue;
     }
-    if (cells == nullptr) continue;
-    const uint64_t offset = first - allocation_->base;
-    if (((offset | bytes) & 3) == 0 && !access.writes) {
-      // Whole dwords that nobody writes in this launch, as most of what is read.
-      bool written = false;
-      for (uint64_t word = offset / 4; word < (offset + bytes) / 4; ++word) {
-        mark_read(access, cells[word], 15);
-        written |= cells[word].who[MemoryShadow::writer].load(in_order) != 0;
-      }
-      if (!written) continue;
-    }
-    for (uint64_t byte = offset; byte < offset + bytes;) {
-      const uint64_t next = std::min(offset + bytes, (byte / 4 + 1) * 4);
-      const auto mask = static_cast<uint32_t>(((1u << (next - byte)) - 1) << (byte % 4));
-      touch(wave, instruction, access, cells[byte / 4], allocation_->base + byte, mask, lane);
-      byte = next;
-    }
+    run.each_lane([&](const Run& lane) {
+      if (enter(lane)) touch(wave, instruction, access, lane);
+    });
   }
   return id;
 }

@@ -7,7 +7,8 @@
 // that overlap in bytes, at least one of them a write, with nothing that orders them, are a race.
 //
 // A dword remembers one writer and two readers, so that of three parties to a race two may be named. Pieces of a dword
-// that several parties touch: the last ones are remembered.
+// that several parties touch: the last ones are remembered. A line of sixteen dwords that is read as a whole, as most
+// of what is read, remembers its readers once.
 
 #include <atomic>
 #include <cstdint>
@@ -33,10 +34,29 @@ namespace wavejit::simgpu::checks {
 /// of two that are set at once, the instruction named may be the other one's.
 class MemoryShadow {
  public:
-  enum Party : uint8_t { writer, reader, other_reader };  ///< the last two: the last reader, and the last other one
-  struct Cell {
-    std::atomic<uint64_t> who[3];    ///< WorkgroupMemory::Who; 0: nobody
-    std::atomic<uint32_t> place[3];  ///< of the instruction; 0: unknown
+  using WhoBits = std::atomic<uint64_t>;  ///< WorkgroupMemory::Who; 0: nobody
+  using Place = std::atomic<uint32_t>;    ///< of the instruction; 0: unknown
+  enum Party : uint8_t { last, other };
+  /// The last reader, and the last one before it that was another.
+  struct Readers {
+    WhoBits who[2];
+    Place place[2];
+  };
+  struct Writer {
+    WhoBits who;
+    Place place;
+  };
+  static constexpr unsigned line_bytes = 64;
+  struct Line {
+    Readers readers;                   ///< of all of it at once
+    std::atomic<uint32_t> written;     ///< 1: some dword has a writer
+    std::atomic<uint32_t> parts_read;  ///< 1: some dword has readers of its own
+  };
+  /// Of one allocation.
+  struct Cells {
+    Line* lines;
+    Writer* writers;   ///< a dword each
+    Readers* readers;  ///< a dword each
   };
 
   /// `several_threads`: run workgroups of the launch.
@@ -45,15 +65,15 @@ class MemoryShadow {
   MemoryShadow(const MemoryShadow&) = delete;
   MemoryShadow& operator=(const MemoryShadow&) = delete;
 
-  /// A cell for each dword, or null: memory that only this launch has, or no room.
-  Cell* cells(const Allocation& allocation);
+  /// Nulls: memory that only this launch has, or no room.
+  Cells cells(const Allocation& allocation);
   [[nodiscard]] const Instruction* instruction(uint32_t place) const;
   [[nodiscard]] uint32_t place(const Instruction& instruction) const;
   [[nodiscard]] bool several_threads() const { return several_threads_; }
 
  private:
   struct Block {
-    std::atomic<Cell*> cells{nullptr};
+    std::atomic<uint8_t*> room{nullptr};
     uint64_t bytes = 0;
   };
   const Launch& launch_;
@@ -66,8 +86,8 @@ class MemoryShadow {
 class WorkgroupMemory {
  public:
   void prepare(Launch& launch, uint64_t workgroup, unsigned waves);
-  /// Records a vector memory instruction and reports its races. `addresses` in device memory.
-  AccessId access(Wave& wave, const Instruction& instruction, const Effects& effects, const LaneAddresses& addresses);
+  /// Records a vector memory instruction and reports its races. `runs` in device memory.
+  AccessId access(Wave& wave, const Instruction& instruction, const Effects& effects, const Runs& runs);
   /// All waves passed a barrier. Per wave, its oldest access not yet waited for.
   void barrier(const std::vector<AccessId>& oldest);
 
@@ -96,15 +116,23 @@ class WorkgroupMemory {
   static constexpr AccessId most_accesses = (1u << 30) - 1;
   static constexpr uint64_t most_workgroups = (1u << 24) - 2;
 
-  void touch(Wave& wave, const Instruction& instruction, const Access& access, MemoryShadow::Cell& cell,
-             uint64_t address, uint32_t bytes, unsigned lane);
+  bool enter(const Run& run);
+  void touch(Wave& wave, const Instruction& instruction, const Access& access, const Run& run);
+  uint64_t read_line(Wave& wave, const Instruction& instruction, const Access& access, const Run& run, uint64_t offset);
+  void read_dword(Wave& wave, const Instruction& instruction, const Access& access, uint64_t offset, uint32_t bytes,
+                  unsigned lane);
+  void write_dword(Wave& wave, const Instruction& instruction, const Access& access, uint64_t offset, uint32_t bytes,
+                   unsigned lane);
+  void look_at_writer(Wave& wave, const Instruction& instruction, const Access& access, uint64_t offset, uint32_t bytes,
+                      unsigned lane) const;
   [[nodiscard]] bool races(const Access& access, Who other, uint32_t bytes) const;
-  [[nodiscard]] Mark look(const MemoryShadow::Cell& cell, MemoryShadow::Party party) const;
+  [[nodiscard]] static Mark look(const MemoryShadow::WhoBits& who, const MemoryShadow::Place& place);
   /// Leaves the mark that `next` makes of the one before, which it returns.
   template <typename Next>
-  Mark leave(MemoryShadow::Cell& cell, MemoryShadow::Party party, uint32_t place, Next next) const;
-  void mark_read(const Access& access, MemoryShadow::Cell& cell, uint32_t bytes) const;
-  Mark mark_written(const Access& access, MemoryShadow::Cell& cell, uint32_t bytes) const;
+  Mark leave(MemoryShadow::WhoBits& who, MemoryShadow::Place& at, uint32_t place, Next next) const;
+  void raise(std::atomic<uint32_t>& flag) const;
+  void mark_read(const Access& access, MemoryShadow::Readers& readers, uint32_t bytes) const;
+  Mark mark_written(const Access& access, MemoryShadow::Writer& writer, uint32_t bytes) const;
   /// The bytes of an earlier access that are still in danger beside those of this one, if the same wave made it.
   [[nodiscard]] uint32_t kept_bytes(const Access& access, Who before) const;
   void complain(Wave& wave, const Instruction& instruction, const Access& access, const Mark& other, bool other_reads,
@@ -116,6 +144,7 @@ class WorkgroupMemory {
   AccessId last_ = 0;
   std::vector<AccessId> safe_;  // per wave: its accesses up to here are over, and behind a barrier
   const Allocation* allocation_ = nullptr;
+  MemoryShadow::Cells cells_{};  ///< of `allocation_`
 };
 
 }  // namespace wavejit::simgpu::checks

@@ -1,47 +1,70 @@
 #pragma once
-// A set of registers, tested and changed by ranges.
+// Registers of a wave, by ranges and as sets of them.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
-#include "simgpu/checks/effects.h"
+#include "simgpu/decode/instruction.h"
 
 namespace wavejit::simgpu::checks {
 
-template <unsigned size>
+struct Registers {
+  uint16_t first = 0;
+  uint8_t count = 0;
+  bool scalar = false;
+};
+
+/// Any of a wave's registers: vector ones first, scalar ones behind them.
 class RegisterSet {
  public:
   void clear() { words_.fill(0); }
   void fill() { words_.fill(~uint64_t{0}); }
-  [[nodiscard]] bool any(unsigned first, unsigned count) const {
-    const unsigned word = first / 64;
-    const unsigned shift = first % 64;
-    const uint64_t mask = ones(count);
-    uint64_t found = words_[word] & (mask << shift);
-    if (shift + count > 64 && word + 1 < words_.size()) found |= words_[word + 1] & (mask >> (64 - shift));
+  /// Whether the two have a register in common.
+  [[nodiscard]] bool meets(const RegisterSet& other) const {
+    uint64_t found = 0;
+    for (unsigned i = 0; i < word_count; ++i) found |= words_[i] & other.words_[i];
     return found != 0;
   }
-  [[nodiscard]] bool has(unsigned index) const { return ((words_[index / 64] >> (index % 64)) & 1) != 0; }
-  void insert(unsigned index) { words_[index / 64] |= uint64_t{1} << (index % 64); }
-  void erase(unsigned index) { words_[index / 64] &= ~(uint64_t{1} << (index % 64)); }
-  void insert(unsigned first, unsigned count) {
-    for (unsigned i = first; i < first + count && i < size; ++i) insert(i);
+  [[nodiscard]] bool any(const Registers& range) const {
+    uint64_t found = 0;
+    in_words(range, [&](unsigned word, uint64_t mask) { found |= words_[word] & mask; });
+    return found != 0;
   }
-  void erase(unsigned first, unsigned count) {
-    for (unsigned i = first; i < first + count && i < size; ++i) erase(i);
+  [[nodiscard]] bool has_vector(unsigned index) const { return has(index); }
+  [[nodiscard]] bool has_scalar(unsigned index) const { return has(vector_count + index); }
+  void insert(const Registers& range) {
+    in_words(range, [&](unsigned word, uint64_t mask) { words_[word] |= mask; });
   }
-  [[nodiscard]] bool empty() const {
-    uint64_t all = 0;
-    for (const uint64_t word : words_) all |= word;
-    return all == 0;
+  void erase(const Registers& range) {
+    in_words(range, [&](unsigned word, uint64_t mask) { words_[word] &= ~mask; });
   }
+  void insert_vector(unsigned index) { insert({.first = static_cast<uint16_t>(index), .count = 1, .scalar = false}); }
+  void insert_scalar(unsigned index) { insert({.first = static_cast<uint16_t>(index), .count = 1, .scalar = true}); }
+  void erase_vector(unsigned index) { erase({.first = static_cast<uint16_t>(index), .count = 1, .scalar = false}); }
+  void erase_scalar(unsigned index) { erase({.first = static_cast<uint16_t>(index), .count = 1, .scalar = true}); }
 
  private:
-  static constexpr uint64_t ones(unsigned count) { return count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1; }
-  std::array<uint64_t, (size + 63) / 64> words_{};
-};
+  static constexpr unsigned vector_count = 2 * accumulation_base;
+  static constexpr unsigned size = vector_count + sgpr_count;
+  static constexpr unsigned word_count = size / 64;
 
-using VectorSet = RegisterSet<512>;
-using ScalarSet = RegisterSet<128>;
+  [[nodiscard]] bool has(unsigned place) const { return ((words_[place / 64] >> (place % 64)) & 1) != 0; }
+  /// The words that hold the range, each with the bits that are of it.
+  template <typename Body>
+  static void in_words(const Registers& range, Body&& body) {
+    const unsigned of_kind = range.scalar ? sgpr_count : vector_count;
+    unsigned place = range.first + (range.scalar ? vector_count : 0);
+    unsigned left = range.first < of_kind ? std::min<unsigned>(range.count, of_kind - range.first) : 0;
+    while (left != 0) {
+      const unsigned bit = place % 64;
+      const unsigned count = std::min(left, 64 - bit);
+      body(place / 64, (~uint64_t{0} >> (64 - count)) << bit);
+      place += count;
+      left -= count;
+    }
+  }
+  std::array<uint64_t, word_count> words_{};
+};
 
 }  // namespace wavejit::simgpu::checks

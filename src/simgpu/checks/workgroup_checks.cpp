@@ -140,7 +140,7 @@ void WorkgroupChecks::barrier() {
 }
 
 void WorkgroupChecks::check_bounds(Wave& wave, WaveChecks& checks, const Instruction& instruction,
-                                   const Effects& effects, const LaneAddresses& addresses) {
+                                   const Effects& effects, const Runs& runs) {
   uint64_t base = 0;
   if (effects.space == Space::buffer) {
     const Operand& descriptor = instruction.source[effects.address_operand + 1];
@@ -157,47 +157,56 @@ void WorkgroupChecks::check_bounds(Wave& wave, WaveChecks& checks, const Instruc
     allocation = launch_->find(base);
     checks.last_allocation = allocation;
   }
-  for (uint64_t rest = addresses.lanes; rest != 0; rest &= rest - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    if (addresses.available[lane] == 0) continue;
-    const uint64_t address = addresses.first[lane];
-    if (allocation != nullptr && address - allocation->base < allocation->bytes) continue;
-    const Allocation* holder = launch_->find(address);
-    if (holder == nullptr) continue;  // the instruction itself reports it
+  const auto inside = [&](const Run& run) { return allocation != nullptr && allocation->holds(run.first, run.bytes); };
+  // Where the access of a lane begins decides.
+  const auto look = [&](const Run& lane) {
+    if (allocation != nullptr && lane.first - allocation->base < allocation->bytes) return;
+    const Allocation* holder = launch_->find(lane.first);
+    if (holder == nullptr) return;  // the instruction itself reports it
     if (!worth_reporting(wave, instruction, Check::bounds)) return;
-    report(wave, instruction, Check::bounds, static_cast<int>(lane),
-           std::format("{} {} bytes at {:#x}, in the allocation [{:#x}, {:#x}), from the base {:#x}, which lies {}",
-                       effects.stores ? "writes" : "reads", effects.bytes, address, holder->base, holder->end(), base,
-                       allocation == nullptr ? "in none"
-                                             : std::format("in [{:#x}, {:#x})", allocation->base, allocation->end())));
-    return;
+    report(
+        wave, instruction, Check::bounds, lane.lane,
+        std::format(
+            "{} {} bytes at {:#x}, in the allocation [{:#x}, {:#x}), from the base {:#x}, which lies {}",
+            effects.stores ? "writes" : "reads", effects.bytes, lane.first, holder->base, holder->end(), base,
+            allocation == nullptr ? "in none" : std::format("in [{:#x}, {:#x})", allocation->base, allocation->end())));
+  };
+  for (const Run& run : runs) {
+    if (!inside(run)) run.each_lane(look);
   }
 }
 
-void WorkgroupChecks::check_memory_definedness(WaveChecks& checks, const Effects& effects,
-                                               const LaneAddresses& addresses, UndefinedLanes& loaded) {
+void WorkgroupChecks::check_memory_definedness(WaveChecks& checks, const Effects& effects, const Runs& runs,
+                                               UndefinedLanes& loaded) {
   if (effects.space == Space::scratch) return;
-  const Allocation* allocation = checks.data_allocation;
-  for (uint64_t rest = addresses.lanes; rest != 0; rest &= rest - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const uint32_t bytes = addresses.available[lane];
-    if (bytes == 0) continue;
-    const uint64_t address = addresses.first[lane];
-    if (allocation == nullptr || !allocation->holds(address, bytes)) {
-      allocation = launch_->find(address);
-      if (allocation == nullptr || !allocation->holds(address, bytes)) continue;  // LDS through flat, or a fault
-      checks.data_allocation = allocation;
+  const Allocation*& allocation = checks.data_allocation;
+  const auto enter = [&](const Run& run) {
+    if (allocation != nullptr && allocation->holds(run.first, run.bytes)) return true;
+    const Allocation* found = launch_->find(run.first);
+    if (found == nullptr || !found->holds(run.first, run.bytes)) return false;  // LDS through flat, or a fault
+    allocation = found;
+    return true;
+  };
+  const auto load_lane = [&](const Run& lane) {
+    const uint32_t undefined = undefined_bytes(allocation->defined, lane.first - allocation->base, lane.bytes);
+    if (undefined == 0) return;
+    loaded.any = true;
+    loaded.bytes[lane.lane] = static_cast<uint16_t>(undefined);
+  };
+  const auto touch = [&](const Run& run) {
+    if (allocation->defined == nullptr) return;
+    const uint64_t offset = run.first - allocation->base;
+    if (effects.loads && !all_bytes_defined(allocation->defined, offset, run.bytes)) run.each_lane(load_lane);
+    if (effects.stores) define_bytes(allocation->defined, offset, run.bytes);
+  };
+  for (const Run& run : runs) {
+    if (enter(run)) {
+      touch(run);
+      continue;
     }
-    if (allocation->defined == nullptr) continue;
-    const uint64_t offset = address - allocation->base;
-    if (effects.loads) {
-      const uint32_t undefined = undefined_bytes(allocation->defined, offset, bytes);
-      if (undefined != 0) {
-        loaded.any = true;
-        loaded.bytes[lane] = static_cast<uint16_t>(undefined);
-      }
-    }
-    if (effects.stores) define_bytes(allocation->defined, offset, bytes);
+    run.each_lane([&](const Run& lane) {
+      if (enter(lane)) touch(lane);
+    });
   }
 }
 
@@ -230,7 +239,6 @@ void WorkgroupChecks::check_uniform(Wave& wave, const WaveChecks& checks, const 
 }
 
 void WorkgroupChecks::memory(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects) {
-  LaneAddresses addresses;
   UndefinedLanes data;
   UndefinedLanes loaded;
   const bool definedness = on(Check::uninitialised);
@@ -240,14 +248,17 @@ void WorkgroupChecks::memory(Wave& wave, WaveChecks& checks, const Instruction& 
   const bool shadows_lds = on(Check::races) || on(Check::waits) || on(Check::uninitialised);
   const bool is_local = effects.space == Space::lds;
   if (!is_local && effects.space != Space::none && !is_scalar_memory(effects)) {
+    LaneAddresses addresses;
     device_addresses(wave, instruction, effects, addresses);
-    if (on(Check::bounds)) check_bounds(wave, checks, instruction, effects, addresses);
-    if (definedness) check_memory_definedness(checks, effects, addresses, loaded);
+    const Runs runs(addresses, effects.bytes);
+    if (on(Check::bounds)) check_bounds(wave, checks, instruction, effects, runs);
+    if (definedness) check_memory_definedness(checks, effects, runs, loaded);
     if (on(Check::races) && (effects.loads || effects.stores)) {
-      memory_access = memory_.access(wave, instruction, effects, addresses);
+      memory_access = memory_.access(wave, instruction, effects, runs);
     }
   }
   if ((is_local || effects.lds_dma) && shadows_lds) {
+    LocalAddresses addresses;
     local_addresses(wave, instruction, effects, addresses);
     lds_access =
         lds_.access(wave, instruction, effects, addresses, kind_of(effects), effects.lds_dma ? loaded : data, loaded);

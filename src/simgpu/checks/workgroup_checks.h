@@ -60,9 +60,8 @@ class WorkgroupChecks {
   void step(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects);
   void memory(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects);
   void check_bounds(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects,
-                    const LaneAddresses& addresses);
-  void check_memory_definedness(WaveChecks& checks, const Effects& effects, const LaneAddresses& addresses,
-                                UndefinedLanes& loaded);
+                    const Runs& runs);
+  void check_memory_definedness(WaveChecks& checks, const Effects& effects, const Runs& runs, UndefinedLanes& loaded);
   static void check_uniform(Wave& wave, const WaveChecks& checks, const Instruction& instruction);
 
   [[nodiscard]] bool on(Check check) const { return includes(checks_, check); }

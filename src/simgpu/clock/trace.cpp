@@ -17,15 +17,12 @@ void record_lds(const timing::Timing& timing, const Wave& wave, const Instructio
                 const checks::Effects& effects, Record& record) {
   const timing::LdsAccess* access = nearest_access(timing, instruction, effects);
   if (access == nullptr) return;
-  checks::LaneAddresses lanes;
+  checks::LocalAddresses lanes;
   checks::local_addresses(wave, instruction, effects, lanes);
   for (unsigned element = 0; element < effects.elements; ++element) {
     std::array<uint32_t, wave_lanes> addresses{};
-    const uint64_t* from = element == 0 ? lanes.first : lanes.second;
-    for (uint64_t rest = lanes.lanes; rest != 0; rest &= rest - 1) {
-      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-      addresses[lane] = static_cast<uint32_t>(from[lane]);
-    }
+    const uint32_t* from = element == 0 ? lanes.first : lanes.second;
+    for_active_lanes(lanes.lanes, [&](unsigned lane) { addresses[lane] = from[lane]; });
     const timing::BankUse use = timing::bank_use(*access, addresses, lanes.lanes);
     record.first += static_cast<uint32_t>(use.extra);
     record.count += static_cast<uint32_t>(use.phases);

@@ -1,6 +1,8 @@
 // Two waves or two workgroups and one byte of device memory.
+#include <algorithm>
 #include <format>
 #include <set>
+#include <utility>
 
 #include "checked.h"
 
@@ -196,6 +198,58 @@ TEST(MemoryRaces, BothSidesAreNamed) {
   EXPECT_NE(finding["source"]["workgroup"], finding["workgroup"]);
   EXPECT_THAT(checked.text(), HasSubstr(std::format("writes byte {:#x} of device memory",
                                                     memory.address() + 16 + 4 * finding["lane"].get<uint64_t>())));
+}
+
+// Lanes that read one behind the other, whole lines of memory and pieces of some: the one dword that another workgroup
+// writes is found, and the lane that reads it.
+TEST(MemoryRaces, OneDwordOfWhatAWaveReadsTogether) {
+  const auto run = [](int begin, int written, bool reader_first) {
+    Buffer<uint32_t> memory(1024, 7);
+    const Checked checked = run_checked(
+        kernel(std::format("v_lshlrev_b32 v4, 4, v0\ns_cmp_eq_u32 s2, {}\ns_cbranch_scc1 read\nv_mov_b32 v5, {}\n"
+                           "s_mov_b64 exec, 1\nglobal_store_dword v5, v0, s[6:7]\ns_endpgm\nread:\n"
+                           "global_load_dwordx4 v[8:11], v4, s[6:7] offset:{}\ns_waitcnt vmcnt(0)",
+                           reader_first ? 0 : 1, written, begin)),
+        {memory.address()},
+        {.checks = static_cast<uint32_t>(Check::races), .workgroups = {2, 1, 1}, .host_threads = 1});
+    const std::string place = std::format("byte {:#x} of device memory, which workgroup ({}, 0, 0)",
+                                          memory.address() + static_cast<unsigned>(written), 0);
+    return std::pair(checked, place);
+  };
+  for (const bool reader_first : {false, true}) {
+    // From the beginning of a line, from within one, and from within a dword.
+    for (const int begin : {0, 32, 48, 52, 66}) {
+      const int last = begin + (16 * 64) - 1;
+      for (const int offset : {begin, begin + 12, begin + 404, last}) {
+        const int written = offset / 4 * 4;
+        const auto [checked, place] = run(begin, written, reader_first);
+        ASSERT_THAT(checked.names(), ::testing::ElementsAre("races")) << begin << ' ' << written;
+        if (begin % 4 == 0) EXPECT_THAT(checked.text(), HasSubstr(place));
+        const int lane = checked.findings.front()["lane"];
+        EXPECT_EQ(lane, reader_first ? 0 : (std::max(written, begin) - begin) / 16) << begin << ' ' << written;
+      }
+      for (const int written : {(begin / 4 * 4) - 4, (last / 4 * 4) + 4}) {
+        if (written < 0) continue;
+        const auto [checked, place] = run(begin, written, reader_first);
+        EXPECT_THAT(checked.findings, IsEmpty()) << checked.text();
+      }
+    }
+  }
+}
+// The same dwords are read in lines by one wave and one by one by another, and either wave may be the last.
+TEST(MemoryRaces, ReadersOfLinesAndOfDwords) {
+  for (const int reader : {0, 1}) {
+    const std::string first =
+        reader == 0 ? "global_load_dwordx4 v[8:11], v4, s[6:7]" : "global_load_ubyte v8, v5, s[6:7]";
+    const std::string second =
+        reader == 0 ? "global_load_ubyte v8, v5, s[6:7]" : "global_load_dwordx4 v[8:11], v4, s[6:7]";
+    const std::string body = "v_lshlrev_b32 v4, 4, v0\nv_mov_b32 v5, 400\n" + first +
+                             "\ns_waitcnt vmcnt(0)\ns_barrier\n" + second +
+                             "\ns_waitcnt vmcnt(0)\ns_cmp_eq_u32 s2, 1\ns_cbranch_scc0 over\ns_mov_b64 exec, 1\n";
+    expect_race(kernel(body + "global_store_byte v5, v0, s[6:7]\nover:"), two_workgroups, true);
+    expect_race(kernel(body + "global_store_byte v5, v0, s[6:7] offset:3\nover:"), two_workgroups, true);
+    expect_race(kernel(body + "global_store_byte v5, v0, s[6:7] offset:2048\nover:"), two_workgroups, false);
+  }
 }
 
 // Loads and stores with a scope are atomic ones in the compilers' memory model; plain ones are not.

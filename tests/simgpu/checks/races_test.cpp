@@ -1,4 +1,8 @@
 // Two waves and one byte of LDS.
+#include <bit>
+#include <format>
+#include <string>
+
 #include "checked.h"
 
 namespace wavejit::simgpu::testing {
@@ -81,6 +85,36 @@ TEST(Races, DmaOverWhatAnotherWaveStillReads) {
   expect(kernel("ds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)\ns_barrier\nds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)\n" +
                 std::string(descriptor) + "s_waitcnt vmcnt(0)"),
          true, "LDS byte");
+}
+
+// 64 lanes of four dwords each, by one instruction that another wave's dword lies in the middle of.
+TEST(Races, OneDwordOfWhatAWaveTouchesTogether) {
+  for (const int width : {1, 2, 4}) {
+    const std::string name = "b" + std::to_string(32 * width);
+    const std::string data = width == 1 ? "v8" : "v[8:" + std::to_string(7 + width) + "]";
+    const std::string head = "s_mov_b32 s12, " + std::to_string(std::countr_zero(static_cast<unsigned>(width * 4))) +
+                             "\nv_and_b32 v3, 63, v0\nv_lshlrev_b32 v4, s12, v3\nv_readfirstlane_b32 s13, v0\n"
+                             "v_mov_b32 v5, " +
+                             std::to_string(width * 4 * 37) + "\ns_cmp_eq_u32 s13, 0\n";
+    const std::string write_one = "s_mov_b64 exec, 1\nds_write_b32 v5, v0\ns_waitcnt lgkmcnt(0)\ns_mov_b64 exec, -1\n";
+    const std::string read = "ds_read_" + name + " " + data + ", v4\ns_waitcnt lgkmcnt(0)\n";
+    const std::string write_all = "ds_write_" + name + " v4, " + data + "\ns_waitcnt lgkmcnt(0)\n";
+    const auto run = [&](const std::string& one, const std::string& together) {
+      Buffer<uint32_t> memory(1024, 7);
+      return run_checked(Assembled(KernelSource{.body = std::string(prologue) + head + "s_cbranch_scc1 one\n" +
+                                                        together + "s_endpgm\none:\n" + one,
+                                                .lds_bytes = 1024}),
+                         {memory.address()}, {.checks = static_cast<uint32_t>(Check::races), .threads = 128});
+    };
+    // Wave 0 comes first and has the one dword.
+    for (const std::string& together : {read, write_all}) {
+      const Checked checked = run(write_one, together);
+      ASSERT_THAT(checked.names(), ::testing::ElementsAre("races")) << together;
+      EXPECT_EQ(checked.findings.front()["lane"], 37);
+      EXPECT_EQ(checked.findings.front()["wave"], 1);
+      EXPECT_THAT(checked.text(), HasSubstr(std::format("LDS byte {:#x}, which wave 0 writes", width * 4 * 37)));
+    }
+  }
 }
 
 TEST(Races, BothSidesAreNamed) {

@@ -219,5 +219,40 @@ TEST(UninitialisedMemory, FromTheDevicesAllocator) {
   memory.free(out);
 }
 
+// Lanes that load one behind the other, from any place: the byte that holds nothing is found, and its lane.
+TEST(UninitialisedMemory, OneByteOfWhatAWaveLoadsTogether) {
+  const ScopedSettings scope;
+  Settings settings = scope.before();
+  settings.checks = only;
+  scope.set(settings);
+  DeviceMemory& memory = DeviceMemory::instance();
+  for (const unsigned begin : {0U, 4U, 6U, 252U}) {
+    for (const unsigned missing : {begin, begin + 9, begin + 511, begin + 1023, begin + 1024}) {
+      auto* in = static_cast<uint8_t*>(memory.allocate(4096, MemoryKind::device, 0));
+      auto* out = static_cast<uint8_t*>(memory.allocate(4096, MemoryKind::device, 0));
+      memory.define(in, missing);
+      memory.define(in + missing + 1, 4096 - missing - 1);
+      const Assembled kernel(KernelSource{.body = R"(
+  s_load_dwordx4 s[4:7], s[0:1], 0x0
+  v_lshlrev_b32 v1, 4, v0
+  s_waitcnt lgkmcnt(0)
+  global_load_dwordx4 v[4:7], v1, s[4:5] offset:)" +
+                                                  std::to_string(begin) +
+                                                  "\ns_waitcnt vmcnt(0)\nglobal_store_dwordx4 v1, v[4:7], s[6:7]",
+                                          .kernarg_bytes = 16});
+      const Checked checked =
+          run_checked(kernel, {reinterpret_cast<uint64_t>(in), reinterpret_cast<uint64_t>(out)}, {.checks = only});
+      if (missing == begin + 1024) {
+        EXPECT_THAT(checked.findings, IsEmpty()) << checked.text();
+      } else {
+        ASSERT_THAT(checked.names(), ElementsAre("uninitialised"));
+        EXPECT_EQ(checked.findings[0]["lane"], (missing - begin) / 16);
+      }
+      memory.free(in);
+      memory.free(out);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace wavejit::simgpu::testing

@@ -148,6 +148,20 @@ TEST(LateArrival, OperationsRememberTheirRegisters) {
   for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(memory[i], i < 8 ? i : 5u);
 }
 
+// One register as address and as data: the late store gives it back what it was changed to meanwhile.
+TEST(LateArrival, OneRegisterTwice) {
+  const Assembled kernel(std::string(prologue) + R"(
+  global_store_dword v1, v1, s[6:7]
+  v_mov_b32 v1, 256
+  s_waitcnt vmcnt(0)
+  v_mov_b32 v2, 1
+  s_mov_b64 exec, 1
+  global_store_dword v1, v2, s[6:7])");
+  Buffer<uint32_t> memory(65, 1000);
+  EXPECT_TRUE(run_checked(kernel, {memory.address()}).status.ok());
+  for (unsigned i = 0; i < 65; ++i) EXPECT_EQ(memory[i], i < 64 ? 4 * i : 1U);
+}
+
 // A load over its own address register, with lanes off: only the active ones change.
 TEST(LateArrival, LoadsOverTheirOwnAddress) {
   const Assembled kernel(std::string(prologue) + R"(
