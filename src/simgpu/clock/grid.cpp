@@ -1,6 +1,7 @@
 #include "simgpu/clock/grid.h"
 
 #include <algorithm>
+#include <cmath>
 #include <format>
 #include <limits>
 #include <optional>
@@ -80,6 +81,39 @@ std::unordered_map<uint64_t, unsigned> shared_lines_of(const std::unordered_set<
   return shared;
 }
 
+// What a workgroup takes of its place while all places of the compute unit are taken. Workgroups that began together do
+// not end together, and the last ones have units to themselves that the dispatcher would give to others: so what was
+// done until the first one ended decides, by the matrix pipes.
+uint64_t place_cycles(const ComputeUnitResult& unit, unsigned resident, unsigned waves) {
+  double starts = 0;
+  double ends = 0;
+  uint64_t first_end = std::numeric_limits<uint64_t>::max();
+  for (unsigned r = 0; r < resident; ++r) {
+    uint64_t begin = std::numeric_limits<uint64_t>::max();
+    uint64_t end = 0;
+    for (const WaveResult& wave : std::span(unit.waves).subspan(size_t{r} * waves, waves)) {
+      begin = std::min(begin, wave.start);
+      end = std::max(end, wave.end);
+    }
+    starts += static_cast<double>(begin) / resident;
+    ends += static_cast<double>(end) / resident;
+    first_end = std::min(first_end, end);
+  }
+  double all = 0;
+  double done = 0;
+  for (size_t i = 0; i < unit.matrix_buckets.size(); ++i) {
+    const auto bucket = static_cast<double>(unit.matrix_buckets[i]);
+    const double begin = static_cast<double>(i) * ComputeUnitResult::bucket_cycles;
+    all += bucket;
+    done += bucket * std::clamp((static_cast<double>(first_end) - begin) / ComputeUnitResult::bucket_cycles, 0.0, 1.0);
+  }
+  const double together = static_cast<double>(first_end) - starts;
+  // Without matrix instructions in that time there is nothing to go by but the mean.
+  const double cycles = done > 0 && together > 0 ? together * all / done : ends - starts;
+  const double pipes = std::ceil(all / static_cast<double>(unit.simds.size()));  // no less than they need
+  return static_cast<uint64_t>(std::max({cycles, pipes, 1.0}));  // none at all, if all that it does is to end
+}
+
 }  // namespace
 
 std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape, std::span<const Seed> seeds,
@@ -139,18 +173,7 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
       unit = run_compute_unit(program, request);
       if (!unit) return std::unexpected(unit.error());
     }
-    uint64_t cycles = 0;
-    for (unsigned r = 0; r < grid.resident; ++r) {
-      uint64_t begin = std::numeric_limits<uint64_t>::max();
-      uint64_t end = 0;
-      for (unsigned w = 0; w < shape.waves; ++w) {
-        const WaveResult& wave = unit->waves[(size_t{r} * shape.waves) + w];
-        begin = std::min(begin, wave.start);
-        end = std::max(end, wave.end);
-      }
-      cycles += end - begin;
-    }
-    cycles = std::max<uint64_t>(cycles / grid.resident, 1);  // none at all, if all that it does is to end
+    const uint64_t cycles = place_cycles(*unit, grid.resident, shape.waves);
     grid.sample.push_back({.workgroup = seed.workgroup, .cycles = cycles});
     uint64_t busy = 0;
     for (const SimdResult& simd : unit->simds) busy += simd.matrix_busy;

@@ -107,6 +107,20 @@ TEST(Grid, WorkgroupsWithLinesOfTheirOwnPayForAllOfThem) {
   for (const clock::ComputeUnitResult& unit : grid.units) EXPECT_GE(unit.memory.memory, lines_of_workgroup);
 }
 
+// Waves that only multiply, two a SIMD: the older one of them is done when the younger has hardly begun, and a mean
+// of their times would have the pipes busy for more than all of the time.
+TEST(Grid, MatrixPipesAreBusyForAllOfTheTimeAtMost) {
+  std::string body = "s_mov_b32 s8, 16\n1:\n";
+  for (int i = 0; i < 32; ++i) body += "v_mfma_f32_32x32x8_f16 v[8:23], v[2:3], v[4:5], v[8:23]\n";
+  body += "s_sub_u32 s8, s8, 1\ns_cmp_lg_u32 s8, 0\ns_cbranch_scc1 1b";
+  const Sampled sampled =
+      time_sample({.body = body, .vgprs = 256}, {2048, 1, 1}, {{.workgroup = 1024, .next = 1032, .row = {}}}, {0});
+  ASSERT_EQ(sampled.error, "");
+  EXPECT_EQ(sampled.grid.resident, 8U);
+  EXPECT_LE(sampled.grid.matrix_busy, 1);
+  EXPECT_GT(sampled.grid.matrix_busy, 0.95);
+}
+
 TEST(Grid, KernelsThatDoNothing) {
   const Sampled sampled = time_sample({.body = ""}, {3, 1, 1}, {{.workgroup = 1, .next = {}, .row = {}}}, {0});
   ASSERT_EQ(sampled.error, "");
