@@ -54,6 +54,9 @@ project has no backward kernels. The kernel is the one that `auto` takes, with e
 timed as they stand on a compute unit beside others of their die, all workgroups handed out to dies and compute units, the end of the launch in which places stay empty.
 Arrays hold zeros: no row's maximum grows after its first tile.
 
+Where two workgroups share a compute unit (gfx942), the time of a pair is taken for that of its first, also when a causal mask gives the other one less to
+do: with few query blocks cycles come out some percent short, and "of peak" can stand above busy, which it never does on a GPU.
+
 | column | what it says |
 |---|---|
 | cycles | predicted, of all launches of the call |
