@@ -105,7 +105,8 @@ uint64_t place_cycles(const ComputeUnitResult& unit, unsigned resident, unsigned
     const auto bucket = static_cast<double>(unit.matrix_buckets[i]);
     const double begin = static_cast<double>(i) * ComputeUnitResult::bucket_cycles;
     all += bucket;
-    done += bucket * std::clamp((static_cast<double>(first_end) - begin) / ComputeUnitResult::bucket_cycles, 0.0, 1.0);
+    const double length = std::min<double>(ComputeUnitResult::bucket_cycles, static_cast<double>(unit.cycles) - begin);
+    done += bucket * std::clamp((static_cast<double>(first_end) - begin) / std::max(length, 1.0), 0.0, 1.0);
   }
   const double together = static_cast<double>(first_end) - starts;
   // Without matrix instructions in that time there is nothing to go by but the mean.
