@@ -1,37 +1,28 @@
 // How far off the clock was for whole kernels that no constant was taken from: what stands beside its predictions.
+// src/simgpu/clock/model_error.json keeps it, for this and for what `wavejit profile` says.
 #pragma once
 
 #include <string>
-#include <vector>
 
 namespace wavejit::bench {
 
-// What Triton's attention was timed at (bench/triton_anchors.json, written by triton_clock.py).
-struct TritonAnchor {
-  std::string target;
-  int head_dim = 0;
-  std::string mask;
-  int keys = 0;
-  std::string unit;  // of `published`: "% matrix busy" or "TFLOPS"
-  double published = 0;
-  std::string source;
-  double matrix_busy = 0;  // predicted, whole launch, 0 to 1
-  double useful = 0;       // the part of the pipes' cycles that exact FLOPs take, whole launch
-  std::string tile;
-  std::string triton;  // its version
-};
-const std::vector<TritonAnchor>& triton_anchors();
-
+// Percent, to a tenth: as it is written and read.
 struct ModelError {
-  double lowest = 0;   // predicted ÷ published − 1
-  double highest = 0;  // the same
-  double mean_square = 0;
   int kernels = 0;
-  // Where the figure of a kernel lies if the clock is off by as much as it was for those.
-  double low_end(double predicted) const { return predicted / (1 + highest); }
-  double high_end(double predicted) const { return predicted / (1 + lowest) < 1 ? predicted / (1 + lowest) : 1; }
+  double too_low = 0;
+  double too_high = 0;
+  double root_mean_square = 0;
+  // Where a busy share, 0 to 1, lies if the clock is off by as much as it was for those.
+  double low_end(double predicted) const { return predicted / (1 + (too_high / 100)); }
+  double high_end(double predicted) const {
+    const double end = predicted / (1 - (too_low / 100));
+    return end < 1 ? end : 1;
+  }
+  // The file's text.
+  std::string to_json() const;
 };
-// Of matrix-busy figures. Runs the anchors once.
+
+// What the file says. Ends the program with a line when it cannot be read.
 const ModelError& model_error();
 
 }  // namespace wavejit::bench

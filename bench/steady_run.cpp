@@ -49,9 +49,9 @@ std::expected<SteadyRun, std::string> run_steady(const SteadyRequest& request) {
   unit.neighbours.compute_units = static_cast<unsigned>(target.compute_units);
   unit.neighbours.compute_units_of_die = static_cast<unsigned>(target.compute_units / target.xcds);
   if (request.common_head) {
-    unit.neighbours.sharers = unit.neighbours.compute_units_of_die * run.occupancy.workgroups;
+    const unsigned of_die = unit.neighbours.compute_units_of_die * run.occupancy.workgroups;
     for (const model::WaveTrace& wave : recorder.traces().front().waves)
-      unit.neighbours.shared.insert(wave.lines.begin(), wave.lines.end());
+      for (const std::uint64_t line : wave.lines) unit.neighbours.sharers[line] = of_die;
   }
   auto result = model::run_compute_unit(program, unit);
   if (!result) return std::unexpected(result.error());

@@ -1,7 +1,8 @@
 // Prints docs/timing-model.md: every constant of the clock, and its predictions beside published measurements.
 //
 //   wavejit_timing_model                  the page
-//   wavejit_timing_model --check <file>   exit 1 when the file differs
+//   wavejit_timing_model --error          src/simgpu/clock/model_error.json, which the page and others quote
+//   wavejit_timing_model --check <file>   exit 1 when the file differs, or when model_error.json would
 #include <fmt/format.h>
 
 #include <cmath>
@@ -9,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "anchor_error.h"
 #include "anchors.h"
 #include "check_or_print.h"
 #include "model_error.h"
@@ -25,8 +27,40 @@ constexpr std::string_view introduction =
 
 Made by `./dev bench timing-model`; a test compares it with the model. The simulated GPU predicts cycles (`wavejit run --cycles`,
 [simgpu.h](../include/wavejit/simgpu.h)): it replays what the waves of sampled workgroups executed on a model of the target's compute units
-([src/simgpu/clock](../src/simgpu/clock/README.md)). **Predictions are not measurements.** No AMD GPU was at hand: every constant was published by
-others or is a guess, and the tables below say which.
+([src/simgpu/clock](../src/simgpu/clock/README.md)). **Predictions are not measurements, and this project has measured nothing:** no AMD GPU was at hand.
+Every constant was published by others or is a guess, and the tables below say which.
+
+## Grades
+
+| grade | what it means |
+|---|---|
+| measured by others | on hardware, by those whom the source names; rounded to what the model can use. [M] in the tables of anchors |
+| documented | by AMD, or in LLVM's back end |
+| derived | from code objects that AMD ships, or by arithmetic from the two above. [X] in the tables of anchors |
+| guessed | nobody has published it; the source says what the guess leans on |
+
+## Sources
+
+What others measured, documented or shipped, and what of it the model has. Where no project is named, figures come from notes that engineers keep in public
+repositories.
+
+| source | GPU | what it gave |
+|---|---|---|
+| pyhip's microbenchmarks of one wave | MI300X | vector costs of gfx942, and what runs in the shadow of a matrix instruction |
+| prices fitted to performance counters within 1 % | MI355X | issue costs of gfx950; 16 busy cycles a 16x16x32 matrix instruction; duty of one wave a SIMD (three anchors) |
+| probes of a fixed-maximum attention, head dim 64 | MI355X | 79 % matrix busy, what leaving out exponentials, DMA, reads of V or barriers changes, 1.62 to 1.69 GHz at the power limit |
+| LDS microbenchmarks | MI355X | 192 and 163 bytes a clock of 16-byte and of transpose reads |
+| HipKittens (HazyResearch), phase tables | MI355X | which lanes of an LDS access go together |
+| HipKittens, benchmark results | MI355X | throughput of its own, AITER's, CK's and Triton's attention: [published_forward.json](../bench/published_forward.json) |
+| AITER (ROCm), README of its attention programs | MI300X, MI355X | throughput of its assembly kernels: the same file |
+| attn-dsl-bench | MI300X | MfmaUtil counters of AITER's and Triton's attention, causal |
+| a profile of latent-key attention | MI355X | cycles that a phase with one barrier loses; counted bank conflicts of transpose reads |
+| a pointer chase and BabelStream | MI300X | latencies of L2, last level cache and memory; 4.1 TB/s |
+| Chips and Cheese | MI300X | 11.9 TB/s of the last level cache |
+| RDNA3 traces | RDNA3 | latencies that guesses lean on where nobody has measured CDNA |
+| AMD: CDNA3 and CDNA4 white papers, instruction set architecture, matrix instruction calculator, rocprofiler-compute, Composable Kernel's notes on LDS | – | what is documented |
+| LLVM: scheduling model, hazard recognizer | – | passes, wait states |
+| code objects of AITER | – | what stands between two matrix instructions of a loop that AMD has tuned |
 
 ## The model
 
@@ -39,9 +73,10 @@ others or is a guess, and the tables below say which.
 * LDS: one set of banks, busy for the turns that the addresses need (phases of the target, lost turns one by one), and a port for each pair of SIMDs.
   DMA takes the banks when its data arrives. Results come in order, counters count them, `s_waitcnt` waits.
 * Vector memory: an address unit, L1, and the compute unit's equal share of the rates of L2, last level cache and memory. Lines that a neighbouring
-  workgroup of the die reads too are fetched once for all of them.
+  workgroup of the die reads too are fetched once for all of them. Neighbours are looked for in two places: the workgroup that the die gets next, and the
+  nearest at the same x and z. Heads that take turns on a die so share nothing with each other, and all with the other query blocks of their own.
 * Barriers release everybody a fixed time after the last arrival. Jumps empty the wave's instruction buffer; code is there unless it was displaced.
-* A launch: up to eight workgroups are sampled in pairs of neighbours, timed with as many beside them as registers and LDS admit, and their times
+* A launch: four workgroups are sampled with up to two neighbours each, timed with as many beside them as registers and LDS admit, and their times
   handed to all workgroups in the order of dispatch (round the dies by linear id, then to the place that is free first).
 
 **Not in the model:** power and clock frequency (a GPU at its power limit runs attention well below its peak clock: never convert predicted cycles to
@@ -120,7 +155,7 @@ not this source; their tiles and their walk over a causal mask are not published
   return text + R"(
 **Cycles and clock apart.** Published TFLOPS are cycles times a clock that nobody publishes with them; a share of the peak at boost clock (2.4 GHz)
 mixes both. Dividing by the predicted cycles leaves the clock: without a mask it comes out the same for both head dims and for all but short launches,
-about 2 GHz on MI355X, between the boost clock and the 1.62 to 1.69 GHz that were measured at the power limit. That it is one clock says that the clock of
+about 2 GHz on MI355X, between the boost clock and the 1.62 to 1.69 GHz that others saw at the power limit. That it is one clock says that the clock of
 the simulated GPU has the ratios right (head dim 64 to 128 at 16384 keys: published 0.876); it cannot say that the level is right. Causal rows ask for
 lower clocks: what Triton's published kernel spends on them beyond this one's walk is not known.
 )";
@@ -129,9 +164,8 @@ lower clocks: what Triton's published kernel spends on them beyond this one's wa
 std::string error_bar() {
   const wavejit::bench::ModelError& error = wavejit::bench::model_error();
   return fmt::format(
-      "\n## The error to quote\n\nOf {} whole kernels and loops with a measured share of matrix-busy cycles, none of "
-      "which gave "
-      "the "
+      "\n## The error to quote\n\nOf {} whole kernels and loops whose share of matrix-busy cycles others measured, "
+      "none of which gave the "
       "model a constant, the clock's figure was between {:.1f} % too low and {:.1f} % too high; root mean square "
       "{:.1f} %. A predicted "
       "91 % therefore says {:.0f} to {:.0f} %. Kernels whose waves take turns by barriers lie at the optimistic end: "
@@ -141,7 +175,7 @@ std::string error_bar() {
       "well enough to be a rule: register bank conflicts, arbitration of LDS between reads and DMA and the memory "
       "path's own "
       "queues are documented by nobody, so that the model has none of them.\n",
-      error.kernels, -100 * error.lowest, 100 * error.highest, 100 * error.mean_square, 100 * error.low_end(0.91),
+      error.kernels, error.too_low, error.too_high, error.root_mean_square, 100 * error.low_end(0.91),
       100 * error.high_end(0.91));
 }
 
@@ -159,9 +193,24 @@ std::string effects() {
 }  // namespace
 
 int main(int count, char** values) {
-  if (count != 1 && (count != 3 || std::string_view(values[1]) != "--check")) {
-    fmt::print(stderr, "usage: {} [--check <file>]\n", values[0]);
+  const std::string_view option = count > 1 ? values[1] : "";
+  if (count != 1 && (count != 2 || option != "--error") && (count != 3 || option != "--check")) {
+    fmt::print(stderr, "usage: {} [--error | --check <file>]\n", values[0]);
     return 2;
+  }
+  if (option == "--error") {
+    fmt::print("{}", wavejit::bench::anchor_error().to_json());
+    return 0;
+  }
+  if (option == "--check") {
+    if (const std::string today = wavejit::bench::anchor_error().to_json();
+        today != wavejit::bench::model_error().to_json()) {
+      fmt::print(stderr,
+                 "src/simgpu/clock/model_error.json is not what it would be today; ./dev bench timing-model writes it "
+                 "anew. Today:\n{}",
+                 today);
+      return 1;
+    }
   }
   std::string text(introduction);
   text += constants();
@@ -169,7 +218,7 @@ int main(int count, char** values) {
       "\n## Single rules, beside what was published\n\nKernels of our own, assembled to isolate one rule each. "
       "Constants come from the "
       "same sources, so agreement says that the rules are combined as the hardware does, no more. Nothing is tuned to "
-      "a row. [M] measured, [X] "
+      "a row. [M] measured by others, [X] "
       "derived from shipped kernels.\n";
   text += anchors(wavejit::simgpu::testing::fitted_anchors(), false);
   text +=
@@ -189,7 +238,9 @@ int main(int count, char** values) {
   text += R"(
 Published figures that cannot be repeated here, because their kernels cannot be built from this project: AITER's and CK's counters of matrix
 utilisation on gfx942 by sequence length (a loop of AITER's mix stands above), AOTriton's. Predictions for this project's own kernels stand in
-[bench/predicted_table.md](../bench/predicted_table.md), each with the range that the error above leaves it.
+[bench/predicted_table.md](../bench/predicted_table.md) (one compute unit in the middle of a launch) and
+[bench/predicted_shapes.md](../bench/predicted_shapes.md) (whole launches of published shapes, beside what was published), each with the range that
+the error above leaves it.
 )";
   return wavejit::bench::check_or_print(text, count == 1 ? nullptr : values[2], "./dev bench timing-model");
 }

@@ -18,19 +18,27 @@ import tempfile
 HEADS = 256  # 16 sequences of 16 heads, as published
 MATRIX_FLOPS = {"gfx942": 2048, "gfx950": 4096}  # a compute unit and cycle, 16-bit
 COMPUTE_UNITS = {"gfx942": 304, "gfx950": 256}
-SAMPLE = 8
+SAMPLE = 12  # four and two neighbours each, as tools/sweep/simulated_gpu.h
 
 COUNTERS = "[M] MfmaUtil, attn-dsl-bench, MI300X"
 THROUGHPUT = "[M] HipKittens' benchmark, MI355X"
-LENGTHS = [1024, 2048, 4096, 8192, 16384]
+
+
+def published_throughput(head_dim, causal):
+    """Triton's column of published_forward.json without groups of heads: {keys: TFLOPS}."""
+    block = json.loads(pathlib.Path(__file__).with_name("published_forward.json").read_text())["blocks"][0]
+    column = block["columns"].index(["gfx950", "Triton"])
+    return {shape[5]: tflops[column] for shape, tflops in block["rows"] if shape[:5] == [16, 16, 16, head_dim, causal]}
+
+
 # target, head dim, mask, unit, source, {keys: published}
 PUBLISHED = [
     ("gfx942", 128, "causal", "% matrix busy", COUNTERS, {16384: 34.0}),
     ("gfx942", 64, "causal", "% matrix busy", COUNTERS, {16384: 31.8}),
-    ("gfx950", 128, "full", "TFLOPS", THROUGHPUT, dict(zip(LENGTHS, [687, 839, 923, 974, 988]))),
-    ("gfx950", 64, "full", "TFLOPS", THROUGHPUT, dict(zip(LENGTHS, [604, 732, 817, 854, 865]))),
-    ("gfx950", 128, "causal", "TFLOPS", THROUGHPUT, dict(zip(LENGTHS, [333, 435, 482, 653, 750]))),
-    ("gfx950", 64, "causal", "TFLOPS", THROUGHPUT, dict(zip(LENGTHS, [285, 372, 444, 610, 697]))),
+    ("gfx950", 128, "full", "TFLOPS", THROUGHPUT, published_throughput(128, False)),
+    ("gfx950", 64, "full", "TFLOPS", THROUGHPUT, published_throughput(64, False)),
+    ("gfx950", 128, "causal", "TFLOPS", THROUGHPUT, published_throughput(128, True)),
+    ("gfx950", 64, "causal", "TFLOPS", THROUGHPUT, published_throughput(64, True)),
 ]
 
 

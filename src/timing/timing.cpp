@@ -78,7 +78,7 @@ constexpr std::array<LdsAccess, 7> cdna3_lds = {{
      .phases = crossed_eights,
      .cycles = documented(8, bus),
      .port = documented(16, half_port),
-     .phase_source = "documented: Composable Kernel's LDS notes; measured on gfx950's ds_read_b96"},
+     .phase_source = "documented: Composable Kernel's LDS notes; others measured gfx950's ds_read_b96 so"},
     {.name = "ds_write_b32",
      .bytes = 4,
      .banks = 32,
@@ -92,7 +92,7 @@ constexpr std::array<LdsAccess, 7> cdna3_lds = {{
      .phases = sixteens,
      .cycles = documented(4, bus),
      .port = derived(12, "between ds_write_b32 and ds_write_b128"),
-     .phase_source = "measured: HipKittens, on gfx950"},
+     .phase_source = "measured by others: HipKittens, on gfx950"},
     {.name = "ds_write_b128",
      .bytes = 16,
      .banks = 32,
@@ -123,21 +123,22 @@ constexpr std::array<LdsAccess, 9> cdna4_lds = {{
      .phases = halves,
      .cycles = guessed(3.14, "as transpose reads of 8 bytes"),
      .port = guessed(4, "twice gfx942's width"),
-     .phase_source = "measured: HipKittens"},
+     .phase_source = "measured by others: HipKittens"},
     {.name = "ds_read_b128",
      .bytes = 16,
      .banks = 64,
      .phases = crossed_sixteens,
      .cycles = measured(5.33, "192 bytes a clock of a compute unit, MI355X"),
      .port = guessed(8, "twice gfx942's width"),
-     .phase_source = "measured: HipKittens"},
+     .phase_source = "measured by others: HipKittens"},
     {.name = "ds_read_b64_tr_b16",
      .bytes = 8,
      .banks = 64,
      .phases = halves,
      .cycles = measured(3.14, "163 bytes a clock of a compute unit, MI355X (tr_b8)"),
      .port = guessed(4, "twice gfx942's width"),
-     .phase_source = "measured: half a wave over 64 banks predicted a counted number of conflicts within 2 %"},
+     .phase_source =
+         "measured by others: half a wave over 64 banks predicted a counted number of conflicts within 2 %"},
     {.name = "ds_write_b32",
      .bytes = 4,
      .banks = 32,
@@ -151,7 +152,7 @@ constexpr std::array<LdsAccess, 9> cdna4_lds = {{
      .phases = sixteens,
      .cycles = derived(4, write_side),
      .port = guessed(12, "as gfx942"),
-     .phase_source = "measured: HipKittens"},
+     .phase_source = "measured by others: HipKittens"},
     {.name = "ds_write_b128",
      .bytes = 16,
      .banks = 32,
@@ -184,14 +185,14 @@ constexpr std::string_view latency_kit = "pointer chase, MI300X";
 
 constexpr WaveRules cdna3_waves = {
     .look = documented(4, profiler),
-    .lds_wide_issue = guessed(8, "as measured on gfx950"),
-    .lds_issue = guessed(5, "as measured on gfx950"),
-    .memory_issue = guessed(6, "as measured on gfx950"),
+    .lds_wide_issue = guessed(8, "as others measured on gfx950"),
+    .lds_issue = guessed(5, "as others measured on gfx950"),
+    .memory_issue = guessed(6, "as others measured on gfx950"),
     .pass = documented(4, "AMD matrix instruction calculator; LLVM's scheduling model"),
     .result_states = documented(3, llvm_hazards),
     .vector_to_scalar = guessed(8, "two looks"),
     .taken_branch = guessed(16, "four looks: a jump empties the wave's instruction buffer"),
-    .barrier_release = guessed(30, "between 20 and 40; 6 were measured on RDNA3"),
+    .barrier_release = guessed(30, "between 20 and 40; others measured 6 on RDNA3"),
     .nop = documented(4, isa),
     .sleep = documented(64, isa),
     .instruction_cache = documented(65536, "shared by two compute units, which run the same kernel"),
@@ -209,7 +210,7 @@ constexpr WaveRules cdna4_waves = [] {
 }();
 
 constexpr LdsRules lds_unit = {
-    .latency = guessed(64, "unloaded; a guide says 20 to 40 without a source, 31 were measured on RDNA3"),
+    .latency = guessed(64, "unloaded; a guide says 20 to 40 without a source, others measured 31 on RDNA3"),
     .ports = documented(2, "one for each pair of SIMDs"),
 };
 
@@ -226,7 +227,7 @@ constexpr MemoryRules cdna3_memory = {
     .mall_latency = measured(545, latency_kit),
     .memory_rate = measured(1952, "4.1 TB/s at 2.1 GHz, BabelStream, MI300X"),
     .memory_latency = measured(730, latency_kit),
-    .scalar_latency = guessed(200, "measured on RDNA3"),
+    .scalar_latency = guessed(200, "others measured it on RDNA3"),
 };
 
 constexpr MemoryRules cdna4_memory = [] {
@@ -256,7 +257,7 @@ constexpr std::array<Timing, 2> table = {{
     {.target = "gfx950",
      .issue = {.plain = measured(4, prices),
                .three_source = derived(4, "AMD's own loops put six v_fma_f32 behind each 32-cycle matrix instruction"),
-               .packed = guessed(5, "as gfx942; that it never runs beside the matrix pipe is measured"),
+               .packed = guessed(5, "as gfx942; that it never runs beside the matrix pipe others measured"),
                .transcendental = measured(8, prices),
                .lane_swap = guessed(8, "between 4 and 8"),
                .double_precision = documented(4, "CDNA4 white paper: vector rate of f64"),
@@ -282,7 +283,7 @@ const LdsAccess* find_lds_access(const Timing& timing, std::string_view name) {
 std::string_view to_text(Grade grade) {
   switch (grade) {
     case Grade::measured:
-      return "measured";
+      return "measured by others";
     case Grade::documented:
       return "documented";
     case Grade::derived:

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
 constexpr const char* small = "attention_forward bf16 b1 q256 k512 h1 d128";
-// 256 workgroups of which the clock looks at eight.
+// 512 workgroups, of which the clock looks at four with two neighbours each.
 constexpr const char* large = "attention_forward fp16 b2 q2048 k512 h16 d64";
 
 class ProfileCommandTest : public ::testing::Test {
@@ -72,7 +72,7 @@ class ProfileCommandTest : public ::testing::Test {
 TEST_F(ProfileCommandTest, TellsWhereTimeGoes) {
   const Json told = json({"profile", large, "--device", "sim:gfx942"});
   EXPECT_EQ(told.at("target"), "gfx942");
-  EXPECT_EQ(told.at("workgroups").at("run"), 8);
+  EXPECT_EQ(told.at("workgroups").at("run"), 12);
   EXPECT_EQ(told.at("workgroups").at("of"), 512);
   EXPECT_THAT(told.at("kernel_spec").get<std::string>(), HasSubstr("d64"));
   ASSERT_EQ(told.at("launches").size(), 1U);
@@ -91,8 +91,18 @@ TEST_F(ProfileCommandTest, TellsWhereTimeGoes) {
   EXPECT_GT(told.at("model_error").at("too_high_percent").get<double>(), 0);
 
   const Outcome text = run({"profile", large, "--device", "sim:gfx942"});
-  EXPECT_THAT(text.out, AllOf(HasSubstr("8 of 512 workgroups; the results of the others were not computed"),
+  EXPECT_THAT(text.out, AllOf(HasSubstr("12 of 512 workgroups; the results of the others were not computed"),
                               HasSubstr("predicted, not measured"), HasSubstr("vector port"), HasSubstr("clusters")));
+}
+
+// Sixteen heads with keys of their own on eight dies: a workgroup shares none with the one that its die gets next, and
+// all that it reads but queries with those of its own head. The clock once saw the former only.
+TEST_F(ProfileCommandTest, QueryBlocksOfAHeadShareItsKeysWithoutGroupsOfHeadsToo) {
+  for (const char* mask : {"", " causal"}) {
+    const Json told = json(
+        {"profile", "attention_forward bf16 b2 q1024 k1024 h16 d64" + std::string(mask), "--device", "sim:gfx942"});
+    EXPECT_GT(told.at("launches")[0].at("shared_lines").get<double>(), 0.5) << mask;
+  }
 }
 
 TEST_F(ProfileCommandTest, EveryLaunchOfSplitKeysIsTimed) {

@@ -326,10 +326,9 @@ Result<ExitCode> run(Arguments& arguments) {
   steps.ended("copy in");
 
   report.call.size = sizeof report.call;
-  constexpr std::uint32_t sampled_workgroups = 8;
   constexpr std::uint64_t timeline_cycles = 8192;  // a few tiles of keys
   if (clock) {
-    clock->set_clock(sampled_workgroups);
+    clock->set_clock(sweep::sampled_workgroups);
     clock->set_timeline(outputs->timeline ? timeline_cycles : 0);
   }
   if (auto launched = call->launch(&report.call); !launched) return std::unexpected(launched.error());

@@ -9,6 +9,7 @@
 
 #include "tools/device_array.h"
 #include "tools/profile/launch_text.h"
+#include "tools/profile/timed_launches.h"
 #include "tools/sweep/device_case.h"
 #include "tools/sweep/inputs.h"
 #include "tools/sweep/reference.h"
@@ -20,38 +21,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint32_t sampled_workgroups = 8;
-
-// Keeps time while it lives; leaves the simulated GPU as it was.
-class Timed {
- public:
-  Timed(const sweep::SimulatedGpu& gpu, std::uint64_t timeline_cycles)
-      : gpu_(&gpu), before_(gpu.settings()), counters_(gpu.counters()) {
-    wavejit_simgpu_settings settings = before_;
-    settings.sampled_only = 1;
-    gpu_->set(settings);
-    gpu_->set_clock(sampled_workgroups);
-    gpu_->set_timeline(timeline_cycles);
-  }
-  Timed(const Timed&) = delete;
-  Timed& operator=(const Timed&) = delete;
-  ~Timed() {
-    gpu_->set_clock(0);
-    gpu_->set_timeline(0);
-    gpu_->set(before_);
-  }
-
-  void take(Prediction& prediction) const {
-    prediction.launches = launches_of(gpu_->take_cycles());
-    prediction.timeline = gpu_->take_timeline();
-    prediction.workgroups_run = gpu_->counters().workgroups - counters_.workgroups;
-  }
-
- private:
-  const sweep::SimulatedGpu* gpu_;
-  wavejit_simgpu_settings before_;
-  wavejit_simgpu_counters counters_;
-};
+void take(const TimedLaunches& timed, Prediction& prediction) {
+  prediction.launches = timed.take();
+  prediction.timeline = timed.take_timeline();
+  prediction.workgroups_run = timed.workgroups_run();
+}
 
 Result<void> run_problem(const sweep::Problem& problem, wavejit_engine* engine, const sweep::SimulatedGpu& gpu,
                          std::uint64_t timeline_cycles, Prediction& prediction) {
@@ -61,9 +35,9 @@ Result<void> run_problem(const sweep::Problem& problem, wavejit_engine* engine, 
   if (!device) return std::unexpected(device.error());
   wavejit_call_report report{};
   report.size = sizeof report;
-  const Timed timed(gpu, timeline_cycles);
+  const TimedLaunches timed(gpu, timeline_cycles);
   if (auto ran = device->run(engine, &report); !ran) return ran;
-  timed.take(prediction);
+  take(timed, prediction);
   prediction.kernel_spec = report.kernel_spec;
   prediction.key = report.key;
   return {};
@@ -109,9 +83,9 @@ Result<Prediction> predict(const Subject& subject, std::uint64_t timeline_cycles
     if (auto ran = run_problem(*subject.problem, raw_engine, *gpu, timeline_cycles, prediction); !ran)
       return std::unexpected(ran.error());
   } else {
-    const Timed timed(*gpu, timeline_cycles);
+    const TimedLaunches timed(*gpu, timeline_cycles);
     if (auto ran = subject.code->run(raw_engine, *gpu); !ran) return std::unexpected(ran.error());
-    timed.take(prediction);
+    take(timed, prediction);
   }
   if (prediction.launches.empty())
     return failed(ExitCode::usage, fmt::format("'{}' launches nothing: there is no time to show", subject.text));

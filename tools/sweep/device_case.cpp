@@ -181,8 +181,8 @@ DeviceCase::DeviceCase(const Problem& problem, Tensor q, Tensor k, Tensor v, Ten
   describe();
 }
 
-Result<DeviceCase> DeviceCase::prepare(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
-                                       const std::vector<float>& sinks) {
+Result<DeviceCase> DeviceCase::prepare_unfilled(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
+                                                const std::vector<float>& sinks) {
   // LSE: [B, Hq, Sq], packed [Hq, total].
   Placement of_lse = queries_of(problem);
   of_lse.head_dim = 1;
@@ -197,11 +197,17 @@ Result<DeviceCase> DeviceCase::prepare(wavejit_engine* engine, const Problem& pr
     if (!*tensor) return std::unexpected(tensor->error());
   auto extra = make_extra(engine, problem, inputs, sinks);
   if (!extra) return std::unexpected(extra.error());
-  DeviceCase made(problem, std::move(*q), std::move(*k), std::move(*v), std::move(*o), std::move(*lse),
-                  std::move(*extra));
-  if (auto filled = made.fill(made.q_, Operand::q, inputs); !filled) return std::unexpected(filled.error());
-  if (auto filled = made.fill(made.k_, Operand::k, inputs); !filled) return std::unexpected(filled.error());
-  if (auto filled = made.fill(made.v_, Operand::v, inputs); !filled) return std::unexpected(filled.error());
+  return DeviceCase(problem, std::move(*q), std::move(*k), std::move(*v), std::move(*o), std::move(*lse),
+                    std::move(*extra));
+}
+
+Result<DeviceCase> DeviceCase::prepare(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
+                                       const std::vector<float>& sinks) {
+  auto made = prepare_unfilled(engine, problem, inputs, sinks);
+  if (!made) return made;
+  if (auto filled = made->fill(made->q_, Operand::q, inputs); !filled) return std::unexpected(filled.error());
+  if (auto filled = made->fill(made->k_, Operand::k, inputs); !filled) return std::unexpected(filled.error());
+  if (auto filled = made->fill(made->v_, Operand::v, inputs); !filled) return std::unexpected(filled.error());
   return made;
 }
 

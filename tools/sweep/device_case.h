@@ -27,9 +27,12 @@ struct View {
 
 class DeviceCase {
  public:
-  // Fills the inputs.
   static Result<DeviceCase> prepare(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
                                     const std::vector<float>& sinks);
+  // As the device gives the memory of Q, K, V and O: the simulated GPU's is zeros that cost nothing until they are
+  // touched, so that a launch of which little runs may have arrays larger than the host.
+  static Result<DeviceCase> prepare_unfilled(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
+                                             const std::vector<float>& sinks);
 
   // Marks O and LSE as not written.
   Result<void> erase();

@@ -10,6 +10,9 @@
 
 namespace wavejit::tools::sweep {
 
+// Of a launch, what the clock looks at: four, each with two others of its die.
+inline constexpr std::uint32_t sampled_workgroups = 12;
+
 class SimulatedGpu {
  public:
   // After an engine has been made.
@@ -26,7 +29,7 @@ class SimulatedGpu {
   wavejit_simgpu_counters counters() const;
   // Faults found since the last call, a line each.
   std::string take_reports() const;
-  // At most so many workgroups of each launch are timed; 0: none.
+  // At most so many workgroups of each launch are taken down; 0: none is timed.
   void set_clock(std::uint32_t workgroups) const;
   // What the clock found out since the last call, one JSON object a launch and line.
   std::string take_cycles() const;

@@ -15,8 +15,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint32_t sampled_workgroups = 8;
-
 struct DestroyEngine {
   void operator()(wavejit_engine* engine) const { wavejit_engine_destroy(engine); }
 };
@@ -117,7 +115,7 @@ Result<Trial> run_trial(const Task& task, std::uint32_t simulator_threads) {
   settings.checks = 0;
   settings.arrival = WAVEJIT_SIMGPU_ARRIVES_EARLY;
   gpu->set(settings);
-  gpu->set_clock(sampled_workgroups);
+  gpu->set_clock(sweep::sampled_workgroups);
   wavejit_call_report report{};
   report.size = sizeof report;
   const auto ran = call->run(raw, &report);

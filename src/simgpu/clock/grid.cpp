@@ -1,9 +1,13 @@
 #include "simgpu/clock/grid.h"
 
 #include <algorithm>
+#include <cmath>
 #include <format>
 #include <limits>
+#include <optional>
 #include <queue>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "targets/targets.h"
 
@@ -42,9 +46,78 @@ Dispatch dispatch(const targets::Target& target, const GridShape& shape, unsigne
   return all;
 }
 
+// How many of the workgroups that a die has at a time read a line, by which neighbours read it.
+struct Sharing {
+  unsigned next = 1;  // the next of the die alone: a row's
+  unsigned row = 1;   // the next row alone: those of the same x and z
+  unsigned both = 1;  // those of the same z
+};
+Sharing sharing_of(const targets::Target& target, const GridShape& shape, uint64_t of_die) {
+  const auto dies = static_cast<uint64_t>(target.xcds);
+  const uint64_t turns = turns_of_row(shape.workgroups, target);
+  const uint64_t of_plane = uint64_t{shape.workgroups[0]} * shape.workgroups[1] / dies;
+  const auto count = [&](uint64_t sharers) {
+    return static_cast<unsigned>(std::clamp<uint64_t>(sharers, 1, std::max<uint64_t>(of_die, 1)));
+  };
+  // A plane of one workgroup a die: the next one is in another plane.
+  const uint64_t of_rows = of_plane <= 1 ? of_die : of_plane;
+  return {.next = count(turns == 1 ? of_rows : turns),
+          .row = count(std::min(of_die, of_plane) / turns),
+          .both = count(of_plane)};
+}
+
+// The lines of a workgroup that others read too.
+std::unordered_map<uint64_t, unsigned> shared_lines_of(const std::unordered_set<uint64_t>& lines,
+                                                       const WorkgroupTrace* next, const WorkgroupTrace* row,
+                                                       const Sharing& sharing) {
+  const auto of_next = next == nullptr ? std::unordered_set<uint64_t>() : lines_of(*next);
+  const auto of_row = row == nullptr ? std::unordered_set<uint64_t>() : lines_of(*row);
+  std::unordered_map<uint64_t, unsigned> shared;
+  for (const uint64_t line : lines) {
+    const bool in_next = of_next.contains(line);
+    const bool in_row = of_row.contains(line);
+    if (in_next || in_row) shared[line] = in_next && in_row ? sharing.both : in_next ? sharing.next : sharing.row;
+  }
+  return shared;
+}
+
+// What a workgroup takes of its place while all places of the compute unit are taken. Workgroups that began together do
+// not end together, and the last ones have units to themselves that the dispatcher would give to others: so what was
+// done until the first one ended decides, by the matrix pipes.
+uint64_t place_cycles(const ComputeUnitResult& unit, unsigned resident, unsigned waves) {
+  double starts = 0;
+  double ends = 0;
+  uint64_t first_end = std::numeric_limits<uint64_t>::max();
+  for (unsigned r = 0; r < resident; ++r) {
+    uint64_t begin = std::numeric_limits<uint64_t>::max();
+    uint64_t end = 0;
+    for (const WaveResult& wave : std::span(unit.waves).subspan(size_t{r} * waves, waves)) {
+      begin = std::min(begin, wave.start);
+      end = std::max(end, wave.end);
+    }
+    starts += static_cast<double>(begin) / resident;
+    ends += static_cast<double>(end) / resident;
+    first_end = std::min(first_end, end);
+  }
+  double all = 0;
+  double done = 0;
+  for (size_t i = 0; i < unit.matrix_buckets.size(); ++i) {
+    const auto bucket = static_cast<double>(unit.matrix_buckets[i]);
+    const double begin = static_cast<double>(i) * ComputeUnitResult::bucket_cycles;
+    all += bucket;
+    const double length = std::min<double>(ComputeUnitResult::bucket_cycles, static_cast<double>(unit.cycles) - begin);
+    done += bucket * std::clamp((static_cast<double>(first_end) - begin) / std::max(length, 1.0), 0.0, 1.0);
+  }
+  const double together = static_cast<double>(first_end) - starts;
+  // Without matrix instructions in that time there is nothing to go by but the mean.
+  const double cycles = done > 0 && together > 0 ? together * all / done : ends - starts;
+  const double pipes = std::ceil(all / static_cast<double>(unit.simds.size()));  // no less than they need
+  return static_cast<uint64_t>(std::max({cycles, pipes, 1.0}));  // none at all, if all that it does is to end
+}
+
 }  // namespace
 
-std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape,
+std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape, std::span<const Seed> seeds,
                                                  std::span<const WorkgroupTrace> traces, uint64_t timeline) {
   const targets::Target& target = program.target();
   GridResult grid;
@@ -59,59 +132,50 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   grid.resident =
       static_cast<unsigned>(std::clamp<uint64_t>((grid.workgroups + units - 1) / units, 1, grid.occupancy.workgroups));
   const uint64_t active = std::min(grid.workgroups, units);
+  const auto units_of_die = (active + dies - 1) / dies;
+  const Sharing sharing = sharing_of(target, shape, std::min(grid.workgroups, active * grid.resident) / dies);
+  // The dispatcher fills the die's compute units once before it comes round: so far apart are those of one of them.
+  const bool rows_side_by_side = units_of_die % turns_of_row(shape.workgroups, target) == 0;
   double shared_lines = 0;
-  size_t pairs = 0;
+  size_t with_neighbours = 0;
   double steady = 0;
   // Of the pipes, and of the workgroups that kept them busy: long ones count for more.
   double matrix_cycles = 0;
   double workgroup_cycles = 0;
-  std::vector<bool> paired(traces.size());  // with one before it
-  for (size_t i = 0; i < traces.size(); ++i) {
-    if (paired[i]) continue;
-    // The next on the same die; others of the sample may stand between the two.
-    const auto next = std::ranges::lower_bound(traces, traces[i].workgroup + dies, {}, &WorkgroupTrace::workgroup);
-    const auto partner = static_cast<size_t>(next - traces.begin());
-    const bool has_partner = next != traces.end() && next->workgroup == traces[i].workgroup + dies && !paired[partner];
-    if (has_partner) paired[partner] = true;
+  const auto trace_of = [&](std::optional<uint64_t> workgroup) -> const WorkgroupTrace* {
+    if (!workgroup) return nullptr;
+    const auto found = std::ranges::lower_bound(traces, *workgroup, {}, &WorkgroupTrace::workgroup);
+    return found == traces.end() || found->workgroup != *workgroup ? nullptr : &*found;
+  };
+  for (const Seed& seed : seeds) {
+    const WorkgroupTrace* const trace = trace_of(seed.workgroup);
+    const WorkgroupTrace* const next = trace_of(seed.next);
+    const WorkgroupTrace* const row = trace_of(seed.row);
+    if (trace == nullptr) continue;
     ComputeUnitRequest request;
     request.resident = grid.resident;
     request.neighbours.compute_units = static_cast<unsigned>(active);
-    request.neighbours.compute_units_of_die = static_cast<unsigned>((active + dies - 1) / dies);
-    if (has_partner) {
-      const auto here = lines_of(traces[i]);
-      for (const uint64_t line : lines_of(traces[partner])) {
-        if (here.contains(line)) request.neighbours.shared.insert(line);
-      }
-      const uint64_t of_die = std::min(grid.workgroups, active * grid.resident) / dies;
-      request.neighbours.sharers = static_cast<unsigned>(std::max<uint64_t>(of_die, 1));
-      shared_lines += here.empty() ? 0 : static_cast<double>(request.neighbours.shared.size()) / here.size();
-      ++pairs;
+    request.neighbours.compute_units_of_die = static_cast<unsigned>(units_of_die);
+    if (next != nullptr || row != nullptr) {
+      const auto here = lines_of(*trace);
+      request.neighbours.sharers = shared_lines_of(here, next, row, sharing);
+      shared_lines += here.empty() ? 0 : static_cast<double>(request.neighbours.sharers.size()) / here.size();
+      ++with_neighbours;
     }
-    for (unsigned r = 0; r < grid.resident; ++r) {
-      request.workgroups.push_back(&traces[has_partner && r % 2 == 1 ? partner : i]);
-    }
+    const WorkgroupTrace* beside = rows_side_by_side && row != nullptr ? row : next;
+    if (beside == nullptr) beside = trace;
+    for (unsigned r = 0; r < grid.resident; ++r) request.workgroups.push_back(r % 2 == 1 ? beside : trace);
     auto unit = run_compute_unit(program, request);
-    if (!unit) return std::unexpected(std::format("workgroup {}: {}", traces[i].workgroup, unit.error()));
-    if (timeline != 0 && i == 0) {
+    if (!unit) return std::unexpected(std::format("workgroup {}: {}", seed.workgroup, unit.error()));
+    if (timeline != 0 && grid.units.empty()) {
       // Where the middle is shows only now; a second run is the same to the cycle.
       request.timeline_first = unit->cycles / 2;
       request.timeline_last = request.timeline_first + timeline;
       unit = run_compute_unit(program, request);
       if (!unit) return std::unexpected(unit.error());
     }
-    uint64_t cycles = 0;
-    for (unsigned r = 0; r < grid.resident; ++r) {
-      uint64_t begin = std::numeric_limits<uint64_t>::max();
-      uint64_t end = 0;
-      for (unsigned w = 0; w < shape.waves; ++w) {
-        const WaveResult& wave = unit->waves[(size_t{r} * shape.waves) + w];
-        begin = std::min(begin, wave.start);
-        end = std::max(end, wave.end);
-      }
-      cycles += end - begin;
-    }
-    cycles = std::max<uint64_t>(cycles / grid.resident, 1);  // none at all, if all that it does is to end
-    grid.sample.push_back({.workgroup = traces[i].workgroup, .cycles = cycles});
+    const uint64_t cycles = place_cycles(*unit, grid.resident, shape.waves);
+    grid.sample.push_back({.workgroup = seed.workgroup, .cycles = cycles});
     uint64_t busy = 0;
     for (const SimdResult& simd : unit->simds) busy += simd.matrix_busy;
     matrix_cycles += static_cast<double>(busy) / grid.resident;
@@ -121,7 +185,7 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   }
   if (grid.units.empty()) return std::unexpected("no workgroup was taken down");
   const auto timed = static_cast<double>(grid.units.size());
-  grid.shared_lines = pairs == 0 ? 0 : shared_lines / static_cast<double>(pairs);
+  grid.shared_lines = with_neighbours == 0 ? 0 : shared_lines / static_cast<double>(with_neighbours);
   grid.steady_matrix_busy = steady / timed;
   const Dispatch all = dispatch(target, shape, grid.resident, grid.sample);
   grid.cycles = all.cycles;

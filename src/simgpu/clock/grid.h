@@ -31,13 +31,14 @@ struct GridResult {
   double busy = 0;                ///< part of the time that places for workgroups were taken: the rest is tail
   double matrix_busy = 0;         ///< all SIMDs, whole launch
   double steady_matrix_busy = 0;  ///< middle half of the compute units timed
-  double shared_lines = 0;  ///< of the lines that a workgroup reads, those that its neighbour on the die reads too
+  double shared_lines = 0;        ///< of the lines that a workgroup reads, those that neighbours on the die read too
   std::vector<SampledTime> sample;
-  std::vector<ComputeUnitResult> units;  ///< one for each pair of the sample, or one of it without a partner
+  std::vector<ComputeUnitResult> units;  ///< one for each of `sample`
 };
 
-/// `timeline`: of the first unit, events of so many cycles in the middle of its time are kept.
-std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape,
+/// `traces`: of workgroups_of(seeds), ascending. `timeline`: of the first unit, events of so many cycles in the middle
+/// of its time are kept.
+std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape, std::span<const Seed> seeds,
                                                  std::span<const WorkgroupTrace> traces, uint64_t timeline = 0);
 
 }  // namespace wavejit::simgpu::clock

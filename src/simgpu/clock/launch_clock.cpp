@@ -79,8 +79,9 @@ std::unique_ptr<LaunchClock> LaunchClock::begin(const Launch& launch, uint64_t f
   } else {
     const auto& grid = launch.workgroups;
     const bool whole = first == 0 && step == 1 && count == uint64_t{grid[0]} * grid[1] * grid[2];
-    clock->sample_ =
+    clock->seeds_ =
         whole ? choose_sample(grid, sample, *launch.target) : choose_sample(first, step, count, sample, *launch.target);
+    clock->sample_ = workgroups_of(clock->seeds_);
     clock->recorder_ = std::make_unique<TraceRecorder>(*timing, clock->sample_);
   }
   return clock;
@@ -100,7 +101,7 @@ void LaunchClock::finish() {
   shape.vgprs = launch_->descriptor->vgprs();
   shape.lds_bytes = launch_->lds_bytes;
   const uint64_t timeline = ClockLog::instance().timeline();
-  const auto grid = time_grid(program, shape, recorder_->traces(), timeline);
+  const auto grid = time_grid(program, shape, seeds_, recorder_->traces(), timeline);
   if (grid && timeline != 0) {
     ClockLog::instance().offer_trace(grid->cycles, [&] { return chrome_trace(kernel, grid->units.front(), program); });
   }

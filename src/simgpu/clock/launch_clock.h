@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "simgpu/clock/sample.h"
 #include "simgpu/clock/trace.h"
 
 namespace wavejit::simgpu {
@@ -60,6 +61,7 @@ class LaunchClock {
   explicit LaunchClock(const Launch& launch) : launch_(&launch) {}
   const Launch* launch_;
   std::unique_ptr<TraceRecorder> recorder_;
+  std::vector<Seed> seeds_;
   std::vector<uint64_t> sample_;
   std::string refusal_;
 };

@@ -45,14 +45,19 @@ MemoryPath::MemoryPath(const timing::MemoryRules& rules, const Neighbours& neigh
   memory_rate_.cycles_a_line = line * neighbours.compute_units / rules.memory_rate.value;
 }
 
+// Somebody else of the die fetched it, save for this compute unit's part.
+bool MemoryPath::fetched_by_another(uint64_t line) {
+  const auto shared = neighbours_->sharers.find(line);
+  return shared != neighbours_->sharers.end() && ++shared_touches_[shared->second] % shared->second != 0;
+}
+
 double MemoryPath::fill(double now, uint64_t line) {
   const double at_l2 = l2_rate_.take(now);
   if (l2_.touch(line)) {
     ++counts_.l2_hits;
     return at_l2 + rules_->l2_latency.value;
   }
-  // Somebody else of the die fetched it, save for this compute unit's part.
-  if (neighbours_->sharers > 1 && neighbours_->shared.contains(line) && ++shared_touches_ % neighbours_->sharers != 0) {
+  if (fetched_by_another(line)) {
     ++counts_.l2_hits;
     seen_.insert(line);
     return at_l2 + rules_->l2_latency.value;

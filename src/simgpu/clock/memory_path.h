@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -32,9 +33,9 @@ class Cache {
 struct Neighbours {
   unsigned compute_units = 1;         ///< that share memory and the last level cache
   unsigned compute_units_of_die = 1;  ///< that share an L2
-  /// Lines that other workgroups of the die read too, and how many do: each pays for its part of the misses.
-  std::unordered_set<uint64_t> shared;
-  unsigned sharers = 1;
+  /// Of lines that other workgroups of the die read too: how many read them, which each pay for their part of the
+  /// misses.
+  std::unordered_map<uint64_t, unsigned> sharers;
 };
 
 struct MemoryCounts {
@@ -66,6 +67,7 @@ class MemoryPath {
     }
   };
   double fill(double now, uint64_t line);
+  bool fetched_by_another(uint64_t line);
 
   const timing::MemoryRules* rules_;
   const Neighbours* neighbours_;
@@ -77,7 +79,7 @@ class MemoryPath {
   Rate l2_rate_;
   Rate mall_rate_;
   Rate memory_rate_;
-  uint64_t shared_touches_ = 0;
+  std::unordered_map<unsigned, uint64_t> shared_touches_;  ///< by the number of sharers
   MemoryCounts counts_;
 };
 

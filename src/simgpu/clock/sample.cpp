@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "targets/targets.h"
 
 namespace wavejit::simgpu::clock {
 namespace {
-
-void sort_and_drop_doubles(std::vector<uint64_t>& ids) {
-  std::ranges::sort(ids);
-  const auto [begin, end] = std::ranges::unique(ids);
-  ids.erase(begin, end);
-}
 
 // A step that visits all of `count` places in an order that is not theirs.
 uint64_t scattering_step(uint64_t count, double part) {
@@ -43,30 +38,37 @@ double explained(const std::vector<std::array<double, 2>>& points) {
 
 }  // namespace
 
-std::vector<uint64_t> choose_sample(uint64_t first, uint64_t step, uint64_t count, uint64_t most,
-                                    const targets::Target& target) {
-  std::vector<uint64_t> chosen;
-  const uint64_t pairs = std::max<uint64_t>(most / 2, 1);
+uint64_t turns_of_row(const std::array<uint32_t, 3>& grid, const targets::Target& target) {
+  return grid[0] / std::gcd(uint64_t{grid[0]}, static_cast<uint64_t>(target.xcds));
+}
+
+std::vector<Seed> choose_sample(uint64_t first, uint64_t step, uint64_t count, uint64_t most,
+                                const targets::Target& target) {
+  std::vector<Seed> chosen;
   const auto dies = static_cast<uint64_t>(target.xcds);
-  const uint64_t seeds = std::min(pairs, count);
+  const uint64_t seeds = std::min(std::max<uint64_t>(most / 2, 1), count);
   for (uint64_t i = 0; i < seeds; ++i) {
     const uint64_t place = ((2 * i) + 1) * count / (2 * seeds);
-    chosen.push_back(first + (place * step));
+    Seed seed{.workgroup = first + (place * step), .next = {}, .row = {}};
     // Neighbours on a die are as many ids apart as there are dies.
-    if (step == 1 && most > 1 && place + dies < count) chosen.push_back(first + place + dies);
+    if (step == 1 && most > 1 && place + dies < count) seed.next = seed.workgroup + dies;
+    chosen.push_back(seed);
   }
-  sort_and_drop_doubles(chosen);
   return chosen;
 }
 
-std::vector<uint64_t> choose_sample(const std::array<uint32_t, 3>& grid, uint64_t most, const targets::Target& target) {
+std::vector<Seed> choose_sample(const std::array<uint32_t, 3>& grid, uint64_t most, const targets::Target& target) {
   const uint64_t all = uint64_t{grid[0]} * grid[1] * grid[2];
-  const auto dies = static_cast<uint64_t>(target.xcds);
-  const uint64_t seeds = std::min(std::max<uint64_t>(most / 2, 1), all);
   if (all == 0) return {};
+  const auto dies = static_cast<uint64_t>(target.xcds);
+  const uint64_t to_row = turns_of_row(grid, target) * dies;  // ids
+  const uint64_t rows_on = to_row / grid[0];
+  // Where the next of the die is at the same x already, one neighbour says all.
+  const bool has_both = to_row != dies && rows_on < grid[1];
+  const uint64_t seeds = std::min(std::max<uint64_t>(most / (has_both ? 3 : 2), 1), all);
   constexpr double golden = 0.618;
   const std::array<uint64_t, 3> steps = {scattering_step(seeds, golden), 1, scattering_step(seeds, 1 - golden)};
-  std::vector<uint64_t> chosen;
+  std::vector<Seed> chosen;
   for (uint64_t i = 0; i < seeds; ++i) {
     std::array<uint64_t, 3> place{};
     for (size_t dimension = 0; dimension < place.size(); ++dimension) {
@@ -74,11 +76,29 @@ std::vector<uint64_t> choose_sample(const std::array<uint32_t, 3>& grid, uint64_
       place[dimension] = ((2 * stratum) + 1) * grid[dimension] / (2 * seeds);
     }
     const uint64_t id = place[0] + (grid[0] * (place[1] + (grid[1] * place[2])));
-    chosen.push_back(id);
-    if (most > 1 && id + dies < all) chosen.push_back(id + dies);
+    if (std::ranges::contains(chosen, id, &Seed::workgroup)) continue;
+    Seed seed{.workgroup = id, .next = {}, .row = {}};
+    std::optional<uint64_t> row;
+    if (place[1] + rows_on < grid[1]) {
+      row = id + to_row;
+    } else if (place[1] >= rows_on) {
+      row = id - to_row;
+    }
+    if (most >= 3 && has_both) seed.row = row;
+    if (most >= 2) seed.next = to_row == dies && row ? row : id + dies < all ? std::optional(id + dies) : std::nullopt;
+    chosen.push_back(seed);
   }
-  sort_and_drop_doubles(chosen);
   return chosen;
+}
+
+std::vector<uint64_t> workgroups_of(std::span<const Seed> seeds) {
+  std::set<uint64_t> ids;
+  for (const Seed& seed : seeds) {
+    ids.insert(seed.workgroup);
+    if (seed.next) ids.insert(*seed.next);
+    if (seed.row) ids.insert(*seed.row);
+  }
+  return {ids.begin(), ids.end()};
 }
 
 Durations::Durations(std::span<const SampledTime> sample, const std::array<uint32_t, 3>& grid) : grid_(grid) {

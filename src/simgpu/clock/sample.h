@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,15 +13,29 @@ struct Target;
 
 namespace wavejit::simgpu::clock {
 
-/// Linear ids to run and to take down, ascending: pairs of neighbours on one die (whose common lines say what the
-/// die's workgroups share), spread evenly over `first`, `first + step`, … (`count` of them). At most `most`.
-[[nodiscard]] std::vector<uint64_t> choose_sample(uint64_t first, uint64_t step, uint64_t count, uint64_t most,
-                                                  const targets::Target& target);
-/// The same over a whole grid: each of its dimensions is cut into as many strata as there are pairs, and every stratum
+/// A workgroup that is timed, by its linear id, and others of its die whose lines say what the die's workgroups share.
+struct Seed {
+  uint64_t workgroup = 0;
+  std::optional<uint64_t> next;  ///< the one that the die gets after it
+  /// One at the same x and z. Where a die has several x, a row of a grid of heads by query blocks has other keys for
+  /// each, and only the next rows have the same.
+  std::optional<uint64_t> row;
+};
+
+/// Workgroups go round the dies: a die gets the same x again after so many of its own.
+[[nodiscard]] uint64_t turns_of_row(const std::array<uint32_t, 3>& grid, const targets::Target& target);
+
+/// Seeds with their neighbours, at most `most` workgroups together, spread evenly over `first`, `first + step`, …
+/// (`count` of them).
+[[nodiscard]] std::vector<Seed> choose_sample(uint64_t first, uint64_t step, uint64_t count, uint64_t most,
+                                              const targets::Target& target);
+/// The same over a whole grid: each of its dimensions is cut into as many strata as there are seeds, and every stratum
 /// of every dimension has one. Work that grows along one dimension (the query blocks of a causal mask) is seen
 /// whatever the others are.
-[[nodiscard]] std::vector<uint64_t> choose_sample(const std::array<uint32_t, 3>& grid, uint64_t most,
-                                                  const targets::Target& target);
+[[nodiscard]] std::vector<Seed> choose_sample(const std::array<uint32_t, 3>& grid, uint64_t most,
+                                              const targets::Target& target);
+/// Linear ids to run and to take down, ascending, none twice.
+[[nodiscard]] std::vector<uint64_t> workgroups_of(std::span<const Seed> seeds);
 
 struct SampledTime {
   uint64_t workgroup = 0;

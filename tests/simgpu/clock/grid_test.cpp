@@ -5,6 +5,7 @@
 
 #include "clocked.h"
 #include "gtest/gtest.h"
+#include "targets/targets.h"
 
 namespace wavejit::simgpu::testing {
 namespace {
@@ -14,36 +15,48 @@ struct Sampled {
   std::string error;
 };
 
-// Runs the kernel in so many workgroups of one wave and times those of `sample`.
-Sampled time_sample(const KernelSource& source, uint32_t workgroups, const std::vector<uint64_t>& sample,
-                    const std::vector<uint64_t>& arguments) {
+// Runs the kernel in workgroups of one wave and times those of `seeds`.
+Sampled time_sample(const KernelSource& source, const std::array<uint32_t, 3>& workgroups,
+                    const std::vector<clock::Seed>& seeds, const std::vector<uint64_t>& arguments) {
   const Assembled assembled(source);
   const targets::Target& target = assembled.device().target();
   const timing::Timing* timing = timing::find_timing(target);
   if (timing == nullptr) return {.grid = {}, .error = "no timing for the target"};
-  clock::TraceRecorder recorder(*timing, sample);
+  const std::vector<uint64_t> ids = clock::workgroups_of(seeds);
+  clock::TraceRecorder recorder(*timing, ids);
   const Status status = assembled.device().launch({.kernel = &assembled.kernel(),
-                                                   .workgroups = {workgroups, 1, 1},
+                                                   .workgroups = workgroups,
                                                    .workgroup_size = {64, 1, 1},
                                                    .kernarg = std::as_bytes(std::span(arguments)),
                                                    .observer = &recorder});
   if (!status.ok()) return {.grid = {}, .error = status.text};
   clock::Program program(*timing, target);
-  auto grid = clock::time_grid(program, {.workgroups = {workgroups, 1, 1}, .vgprs = source.vgprs}, recorder.traces());
+  auto grid = clock::time_grid(program, {.workgroups = workgroups, .vgprs = source.vgprs}, seeds, recorder.traces());
   if (!grid) return {.grid = {}, .error = grid.error()};
   return {.grid = std::move(*grid), .error = {}};
 }
 
-TEST(Grid, NeighboursOfADieAreFoundWithOthersBetweenThem) {
-  // 24 workgroups on eight dies: pairs eight apart, which do not stand side by side in the sample.
-  Buffer<uint32_t> memory(64);
-  const Sampled sampled = time_sample({.body = R"(
+// Each lane reads a line, from where the body has put the offset of its workgroup in v1.
+std::string reads_lines_after(const std::string& body) {
+  return body + R"(
   s_load_dwordx2 s[6:7], s[0:1], 0x0
-  v_lshlrev_b32 v1, 2, v0
+  v_lshl_add_u32 v1, v0, 7, v1
   s_waitcnt lgkmcnt(0)
   global_load_dword v2, v1, s[6:7]
-  s_waitcnt vmcnt(0))"},
-                                      24, {3, 9, 11, 15, 17, 21, 23}, {memory.address()});
+  s_waitcnt vmcnt(0))";
+}
+constexpr size_t lines_of_workgroup = 64;
+constexpr size_t words_of_workgroup = lines_of_workgroup * 128 / sizeof(uint32_t);
+
+TEST(Grid, NeighboursOfADieAreFoundWithOthersBetweenThem) {
+  // 24 workgroups on eight dies: pairs eight apart, which do not stand side by side in the sample.
+  Buffer<uint32_t> memory(words_of_workgroup);
+  const Sampled sampled = time_sample({.body = reads_lines_after("v_mov_b32 v1, 0")}, {24, 1, 1},
+                                      {{.workgroup = 3, .next = 11, .row = {}},
+                                       {.workgroup = 9, .next = 17, .row = {}},
+                                       {.workgroup = 15, .next = 23, .row = {}},
+                                       {.workgroup = 21, .next = {}, .row = {}}},
+                                      {memory.address()});
   ASSERT_EQ(sampled.error, "");
   std::vector<uint64_t> timed;
   for (const clock::SampledTime& time : sampled.grid.sample) timed.push_back(time.workgroup);
@@ -52,8 +65,64 @@ TEST(Grid, NeighboursOfADieAreFoundWithOthersBetweenThem) {
   EXPECT_EQ(sampled.grid.shared_lines, 1);  // all read the same
 }
 
+// Times a whole launch of 16 x, four rows and 16 planes as the hook in a launch would.
+clock::GridResult time_rows(const std::string& body, const Buffer<uint32_t>& memory) {
+  const std::array<uint32_t, 3> grid = {16, 4, 16};
+  const auto seeds = clock::choose_sample(grid, 12, *targets::find_target("gfx950"));
+  Sampled sampled = time_sample({.body = reads_lines_after(body)}, grid, seeds, {memory.address()});
+  EXPECT_EQ(sampled.error, "");
+  return std::move(sampled.grid);
+}
+
+// As in attention without groups of heads: x is a head with its own keys, and a die has two of them in turns. Its
+// neighbour shares nothing with a workgroup, but the three other rows of its head and sequence do.
+TEST(Grid, WorkgroupsThatTakeTurnsOnADieShareWithTheirOwnRowsOnly) {
+  Buffer<uint32_t> memory(words_of_workgroup * 16 * 16);
+  // x + 16 z, of 64 lines each.
+  const clock::GridResult grid = time_rows(
+      "s_lshl_b32 s5, s4, 4\ns_add_u32 s5, s5, s2\nv_mov_b32 v1, s5\n"
+      "v_lshlrev_b32 v1, 13, v1",
+      memory);
+  EXPECT_EQ(grid.shared_lines, 1);
+  ASSERT_EQ(grid.units.size(), 4U);
+  for (const clock::ComputeUnitResult& unit : grid.units) EXPECT_EQ(unit.memory.memory, lines_of_workgroup / 4);
+}
+
+// As with groups of heads: all of a die's workgroups of one plane have the same keys.
+TEST(Grid, WorkgroupsOfAPlaneShareWhatBothNeighboursRead) {
+  Buffer<uint32_t> memory(words_of_workgroup * 16);
+  const clock::GridResult grid = time_rows("v_mov_b32 v1, s4\nv_lshlrev_b32 v1, 13, v1", memory);
+  EXPECT_EQ(grid.shared_lines, 1);
+  ASSERT_EQ(grid.units.size(), 4U);
+  for (const clock::ComputeUnitResult& unit : grid.units) EXPECT_EQ(unit.memory.memory, lines_of_workgroup / 8);
+}
+
+TEST(Grid, WorkgroupsWithLinesOfTheirOwnPayForAllOfThem) {
+  Buffer<uint32_t> memory(words_of_workgroup * 16 * 4 * 16);
+  const clock::GridResult grid = time_rows(
+      "s_lshl_b32 s5, s4, 2\ns_add_u32 s5, s5, s3\ns_lshl_b32 s5, s5, 4\n"
+      "s_add_u32 s5, s5, s2\nv_mov_b32 v1, s5\nv_lshlrev_b32 v1, 13, v1",
+      memory);
+  EXPECT_EQ(grid.shared_lines, 0);
+  for (const clock::ComputeUnitResult& unit : grid.units) EXPECT_GE(unit.memory.memory, lines_of_workgroup);
+}
+
+// Waves that only multiply, two a SIMD: the older one of them is done when the younger has hardly begun, and a mean
+// of their times would have the pipes busy for more than all of the time.
+TEST(Grid, MatrixPipesAreBusyForAllOfTheTimeAtMost) {
+  std::string body = "s_mov_b32 s8, 16\n1:\n";
+  for (int i = 0; i < 32; ++i) body += "v_mfma_f32_32x32x8_f16 v[8:23], v[2:3], v[4:5], v[8:23]\n";
+  body += "s_sub_u32 s8, s8, 1\ns_cmp_lg_u32 s8, 0\ns_cbranch_scc1 1b";
+  const Sampled sampled =
+      time_sample({.body = body, .vgprs = 256}, {2048, 1, 1}, {{.workgroup = 1024, .next = 1032, .row = {}}}, {0});
+  ASSERT_EQ(sampled.error, "");
+  EXPECT_EQ(sampled.grid.resident, 8U);
+  EXPECT_LE(sampled.grid.matrix_busy, 1);
+  EXPECT_GT(sampled.grid.matrix_busy, 0.95);
+}
+
 TEST(Grid, KernelsThatDoNothing) {
-  const Sampled sampled = time_sample({.body = ""}, 3, {1}, {0});
+  const Sampled sampled = time_sample({.body = ""}, {3, 1, 1}, {{.workgroup = 1, .next = {}, .row = {}}}, {0});
   ASSERT_EQ(sampled.error, "");
   EXPECT_EQ(sampled.grid.matrix_busy, 0);
   EXPECT_EQ(sampled.grid.steady_matrix_busy, 0);

@@ -33,7 +33,7 @@ TEST(MemoryPath, LatencyIsThatOfTheLevelThatHasTheLine) {
 
 TEST(MemoryPath, RatesAreSharedWithTheOtherComputeUnits) {
   const auto last = [](unsigned units, unsigned of_die) {
-    const Neighbours neighbours{.compute_units = units, .compute_units_of_die = of_die, .shared = {}, .sharers = 1};
+    const Neighbours neighbours{.compute_units = units, .compute_units_of_die = of_die, .sharers = {}};
     MemoryPath path(rules(), neighbours);
     double done = 0;
     for (uint64_t line = 0; line < 4096; ++line) done = path.load(0, 4, std::array{line * 3}, 0);
@@ -45,8 +45,8 @@ TEST(MemoryPath, RatesAreSharedWithTheOtherComputeUnits) {
 }
 
 TEST(MemoryPath, WhatNeighboursReadTooIsFetchedOnceForAll) {
-  Neighbours neighbours{.compute_units = 304, .compute_units_of_die = 38, .shared = {}, .sharers = 8};
-  for (uint64_t line = 0; line < 800; ++line) neighbours.shared.insert(line);
+  Neighbours neighbours{.compute_units = 304, .compute_units_of_die = 38, .sharers = {}};
+  for (uint64_t line = 0; line < 800; ++line) neighbours.sharers[line] = 8;
   MemoryPath path(rules(), neighbours);
   for (uint64_t line = 0; line < 800; ++line) path.load(0, 4, std::array{line}, 0);
   EXPECT_EQ(path.counts().memory, 100U);
@@ -69,9 +69,9 @@ TEST(Occupancy, IsLimitedByWhatRunsOutFirst) {
 
 TEST(Sample, IsSpreadAndComesInPairsOfOneDie) {
   const targets::Target& target = *targets::find_target("gfx950");
-  EXPECT_EQ(choose_sample(0, 1, 1000, 4, target), (std::vector<uint64_t>{250, 258, 750, 758}));
-  EXPECT_EQ(choose_sample(0, 1, 1, 8, target), std::vector<uint64_t>{0});
-  EXPECT_EQ(choose_sample(5, 10, 3, 2, target), std::vector<uint64_t>{15});
+  EXPECT_EQ(workgroups_of(choose_sample(0, 1, 1000, 4, target)), (std::vector<uint64_t>{250, 258, 750, 758}));
+  EXPECT_EQ(workgroups_of(choose_sample(0, 1, 1, 8, target)), std::vector<uint64_t>{0});
+  EXPECT_EQ(workgroups_of(choose_sample(5, 10, 3, 2, target)), std::vector<uint64_t>{15});
   EXPECT_TRUE(choose_sample(0, 1, 0, 8, target).empty());
 }
 

@@ -19,13 +19,13 @@ const targets::Target& gfx950() { return *targets::find_target("gfx950"); }
 TEST(Sample, SeesEveryPartOfTheQueryBlocksInABatch) {
   const std::array<uint32_t, 3> grid = {16, 32, 16};
   std::set<uint64_t> quarters;
-  for (const uint64_t id : choose_sample(grid, 8, gfx950())) quarters.insert(id / 16 % 32 / 8);
+  for (const Seed& seed : choose_sample(grid, 12, gfx950())) quarters.insert(seed.workgroup / 16 % 32 / 8);
   EXPECT_EQ(quarters.size(), 4U);
 }
 
 TEST(Sample, SeesEveryPartOfAGridOfOneDimension) {
   std::set<uint64_t> quarters;
-  const std::vector<uint64_t> chosen = choose_sample({1024, 1, 1}, 8, gfx950());
+  const std::vector<uint64_t> chosen = workgroups_of(choose_sample({1024, 1, 1}, 8, gfx950()));
   for (const uint64_t id : chosen) quarters.insert(id / 256);
   EXPECT_EQ(quarters.size(), 4U);
   EXPECT_EQ(chosen.size(), 8U);
@@ -35,7 +35,7 @@ TEST(Sample, HoldsNoIdBeyondTheGridAndNoneTwice) {
   for (const std::array<uint32_t, 3>& grid : {std::array<uint32_t, 3>{1, 1, 1}, {3, 1, 1}, {1, 5, 2}, {7, 3, 2}}) {
     const uint64_t all = uint64_t{grid[0]} * grid[1] * grid[2];
     for (const uint64_t most : {1, 2, 7, 8, 1000}) {
-      const std::vector<uint64_t> chosen = choose_sample(grid, most, gfx950());
+      const std::vector<uint64_t> chosen = workgroups_of(choose_sample(grid, most, gfx950()));
       EXPECT_EQ(std::set<uint64_t>(chosen.begin(), chosen.end()).size(), chosen.size());
       ASSERT_FALSE(chosen.empty());
       EXPECT_LE(chosen.size(), std::max<uint64_t>(most, 2));
@@ -44,12 +44,32 @@ TEST(Sample, HoldsNoIdBeyondTheGridAndNoneTwice) {
   }
 }
 
+// 16 heads on eight dies: a die has two of them in turns, and what has the same keys is two of its turns away.
+TEST(Sample, KnowsTheNextRowOfTheSameHead) {
+  const std::array<uint32_t, 3> grid = {16, 4, 16};
+  EXPECT_EQ(turns_of_row(grid, gfx950()), 2U);
+  for (const Seed& seed : choose_sample(grid, 12, gfx950())) {
+    ASSERT_TRUE(seed.row.has_value());
+    EXPECT_EQ(*seed.row % 16, seed.workgroup % 16);
+    EXPECT_EQ(*seed.row / 64, seed.workgroup / 64) << "another sequence has other keys";
+    EXPECT_EQ(std::max(*seed.row, seed.workgroup) - std::min(*seed.row, seed.workgroup), 16U);
+    EXPECT_EQ(seed.next, seed.workgroup + 8);
+  }
+  // Eight heads: the next of the die is of the same one, as long as there is one.
+  for (const Seed& seed : choose_sample({8, 4, 16}, 12, gfx950())) {
+    EXPECT_FALSE(seed.row.has_value());
+    ASSERT_TRUE(seed.next.has_value());
+    EXPECT_EQ(*seed.next / 32, seed.workgroup / 32);
+    EXPECT_EQ(*seed.next % 8, seed.workgroup % 8);
+  }
+}
+
 // A causal launch: block y takes 100 + 10 y.
 TEST(Durations, FollowWorkThatGrowsAlongOneDimension) {
   const std::array<uint32_t, 3> grid = {4, 64, 2};
   const auto cycles = [](uint64_t id) { return 100 + (10 * (id / 4 % 64)); };
   std::vector<SampledTime> sample;
-  for (const uint64_t id : choose_sample(grid, 8, gfx950())) sample.push_back({id, cycles(id)});
+  for (const Seed& seed : choose_sample(grid, 8, gfx950())) sample.push_back({seed.workgroup, cycles(seed.workgroup)});
   const Durations durations(sample, grid);
   for (uint64_t id = 0; id < 512; ++id) EXPECT_NEAR(double(durations.of(id)), double(cycles(id)), 1) << id;
 }

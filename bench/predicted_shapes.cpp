@@ -1,0 +1,274 @@
+// Prints bench/predicted_shapes.md: what the clock predicts for whole launches of the shapes whose throughput others
+// have published, beside what they published.
+//
+//   wavejit_predicted_shapes                            the page
+//   wavejit_predicted_shapes --check <file>             exit 1 when the file differs
+//   wavejit_predicted_shapes --check <file> <word>…     only shapes whose descriptor has all words; their rows must
+//   stand in the file
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "check_or_print.h"
+#include "model_error.h"
+#include "published_forward.h"
+#include "targets/targets.h"
+#include "tools/device_array.h"
+#include "tools/profile/timed_launches.h"
+#include "tools/sweep/device_case.h"
+#include "tools/worker_processes.h"
+
+namespace {
+
+using namespace wavejit;
+using Json = nlohmann::json;
+using bench::PublishedBlock;
+using bench::PublishedRow;
+using tools::ExitCode;
+using tools::failed;
+using tools::Result;
+
+constexpr const char* command = "./dev bench predicted-shapes";
+
+constexpr std::string_view introduction =
+    R"(# What the clock predicts for shapes that others have published
+
+Made by `./dev bench predicted-shapes`. **Cycles, busy and share of peak are predicted, never measured**: no kernel of this project has run on a GPU.
+[docs/timing-model.md](../docs/timing-model.md) says how far to trust them. Attention forward, bf16, as many keys as queries; forward only, since this
+project has no backward kernels. The kernel is the one that `auto` takes, with every setting as it is by default. Whole launches: the grid, four workgroups of it
+timed as they stand on a compute unit beside others of their die, all workgroups handed out to dies and compute units, the end of the launch in which places stay empty.
+Arrays hold zeros: no row's maximum grows after its first tile.
+
+Where two workgroups share a compute unit (gfx942), the time of a pair is taken for that of its first, also when a causal mask gives the other one less to
+do: with few query blocks cycles come out some percent short, and "of peak" can stand above busy, which it never does on a GPU.
+
+| column | what it says |
+|---|---|
+| cycles | predicted, of all launches of the call |
+| busy | predicted: matrix pipes of all compute units, whole launch |
+| range | where busy lies on a GPU if the clock is off by as much as it was, one way or the other, for kernels that others measured |
+| of peak | predicted: FLOPs (4 B H S² D, half of it when causal) over what the matrix pipes could do in those cycles at 2 m n k FLOPs an instruction. No clock is in it. Causal kernels multiply what the mask hides too, so busy is more |
+| GHz to equal | the engine clock at which the predicted cycles would take as long as the best published kernel of the row did. **Not a clock that anybody saw**, and no throughput of ours: what a GPU at its power limit clocks at is not predicted. Above the GPU's peak (marked !) the published kernel is faster at any clock |
+| the others | TFLOPS as their authors published them ([published_forward.json](published_forward.json)); – where there is none for the target |
+)";
+
+struct Task {
+  const targets::Target* target = nullptr;
+  const PublishedBlock* block = nullptr;
+  const PublishedRow* row = nullptr;
+};
+
+struct Prediction {
+  std::string kernel;
+  std::uint64_t cycles = 0;
+  double busy = 0;  // 0 to 1
+};
+
+// Of a worker process: engines and their kernels live as long as it does.
+Result<wavejit_engine*> engine_of(const targets::Target& target) {
+  static std::map<std::string_view, std::unique_ptr<wavejit_engine, tools::DestroyEngine>> engines;
+  auto& engine = engines[target.id];
+  if (engine == nullptr) {
+    const std::string device = fmt::format("sim:{}", target.id);
+    wavejit_engine_options options{};
+    options.size = sizeof options;
+    options.device = device.c_str();
+    options.cache_mode = "off";
+    wavejit_engine* raw = nullptr;
+    if (auto created = tools::checked(wavejit_engine_create(&options, &raw)); !created)
+      return std::unexpected(created.error());
+    engine.reset(raw);
+  }
+  return engine.get();
+}
+
+// "pipeline=dualwave tile=256x64 …" → "dualwave 256x64"
+std::string short_name(std::string_view spec) {
+  std::string name;
+  std::istringstream words{std::string(spec)};
+  for (std::string word; words >> word;) {
+    for (const std::string_view field : {"pipeline=", "tile=", "split="}) {
+      if (!word.starts_with(field)) continue;
+      name += name.empty() ? "" : " ";
+      name += field == "split=" ? word : word.substr(field.size());
+    }
+  }
+  return name;
+}
+
+Result<Prediction> predict(const Task& task) {
+  const auto engine = engine_of(*task.target);
+  if (!engine) return std::unexpected(engine.error());
+  const auto gpu = tools::sweep::SimulatedGpu::resident();
+  if (!gpu) return failed(ExitCode::device, "the simulated GPU is not there");
+  const auto problem = tools::sweep::parse_problem(task.row->shape.descriptor());
+  if (!problem) return std::unexpected(problem.error());
+  const tools::sweep::Inputs inputs(problem->type, problem->inputs, problem->seed);
+  auto call = tools::sweep::DeviceCase::prepare_unfilled(*engine, *problem, inputs, {});
+  if (!call) return std::unexpected(call.error());
+  const tools::TimedLaunches timed(*gpu, 0, 1);
+  wavejit_call_report report{};
+  report.size = sizeof report;
+  if (auto ran = call->run(*engine, &report); !ran) return std::unexpected(ran.error());
+  Prediction prediction;
+  prediction.kernel = short_name(report.kernel_spec);
+  for (const Json& launch : timed.take()) {
+    if (launch.contains("refused")) return failed(ExitCode::device, launch["refused"].get<std::string>());
+    const auto cycles = launch.at("cycles").get<std::uint64_t>();
+    prediction.cycles += cycles;
+    prediction.busy += launch.at("matrix_busy").get<double>() * static_cast<double>(cycles);
+  }
+  if (prediction.cycles == 0) return failed(ExitCode::internal, "no launch was timed");
+  prediction.busy /= static_cast<double>(prediction.cycles);
+  return prediction;
+}
+
+std::string to_line(const Prediction& prediction) {
+  return Json({{"kernel", prediction.kernel}, {"cycles", prediction.cycles}, {"busy", prediction.busy}}).dump();
+}
+
+Result<std::vector<Prediction>> predict_all(const std::vector<Task>& tasks) {
+  std::vector<Prediction> predictions(tasks.size());
+  std::size_t done = 0;
+  const int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const auto ran = tools::run_in_processes(
+      tasks.size(), jobs,
+      [&](std::size_t index) -> Result<std::string> {
+        const auto prediction = predict(tasks[index]);
+        if (prediction) return to_line(*prediction);
+        return failed(prediction.error().code, fmt::format("{} on {}: {}", tasks[index].row->shape.descriptor(),
+                                                           tasks[index].target->id, prediction.error().what));
+      },
+      [&](std::size_t index, const std::string& answer) -> Result<void> {
+        const Json json = Json::parse(answer);
+        predictions[index] = {.kernel = json.at("kernel"), .cycles = json.at("cycles"), .busy = json.at("busy")};
+        fmt::print(stderr, "[{:3} of {}] {} {}\n", ++done, tasks.size(), tasks[index].target->id,
+                   tasks[index].row->shape.descriptor());
+        return {};
+      });
+  if (!ran) return std::unexpected(ran.error());
+  return predictions;
+}
+
+// 16-bit FLOPs of the whole GPU in a cycle.
+double flops_of_cycle(const targets::Target& target) {
+  const targets::MatrixInstruction& widest = target.matrix.front();
+  const double of_simd = 2.0 * widest.m * widest.n * widest.k / (4 * widest.passes);
+  return of_simd * target.simds_per_compute_unit * target.compute_units;
+}
+
+std::vector<std::size_t> kernels_on(const PublishedBlock& block, const targets::Target& target) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < block.kernels.size(); ++i)
+    if (block.kernels[i].target == target.id) found.push_back(i);
+  return found;
+}
+
+std::string row_text(const Task& task, const Prediction& prediction) {
+  const auto& [shape, tflops] = *task.row;
+  const bench::ModelError& error = bench::model_error();
+  const auto cycles = static_cast<double>(prediction.cycles);
+  std::string text =
+      fmt::format("| {} | {} | {} | {} | {} | {} | {} | {:.1f} % | {:.0f} to {:.0f} % | {:.1f} % |", shape.batch,
+                  shape.kv_heads == shape.query_heads ? fmt::format("{}", shape.query_heads)
+                                                      : fmt::format("{}/{}", shape.query_heads, shape.kv_heads),
+                  shape.head_dim, shape.causal ? "causal" : "full", shape.keys, prediction.kernel, prediction.cycles,
+                  100 * prediction.busy, 100 * error.low_end(prediction.busy), 100 * error.high_end(prediction.busy),
+                  100 * shape.flops() / cycles / flops_of_cycle(*task.target));
+  double best = 0;
+  std::string published;
+  for (const std::size_t i : kernels_on(*task.block, *task.target)) {
+    best = std::max(best, tflops[i]);
+    published += fmt::format(" {} |", tflops[i]);
+  }
+  if (best == 0) return text + " – |\n";
+  const double ghz = best * 1e3 * cycles / shape.flops();
+  return text + fmt::format(" {:.2f}{} |{}\n", ghz, ghz * 1e6 > task.target->clock_khz ? " !" : "", published);
+}
+
+std::string page(const std::vector<Task>& tasks, const std::vector<Prediction>& predictions) {
+  std::string text(introduction);
+  const Task* before = nullptr;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const Task& task = tasks[i];
+    if (before == nullptr || before->target != task.target) {
+      text += fmt::format("\n## {}, {}\n\nPeak: {:.1f} GHz, {} compute units.\n", task.target->id, task.target->product,
+                          task.target->clock_khz / 1e6, task.target->compute_units);
+    }
+    if (before == nullptr || before->target != task.target || before->block != task.block) {
+      text += fmt::format("\nShapes{} of {}:\n\n", kernels_on(*task.block, *task.target).empty() ? "" : " and TFLOPS",
+                          task.block->source);
+      std::string names =
+          "| batch | heads | dim | mask | keys | kernel | cycles | busy | range | of peak | GHz to equal |";
+      std::string rule = "|---|---|---|---|---|---|---|---|---|---|---|";
+      for (const std::size_t column : kernels_on(*task.block, *task.target)) {
+        names += fmt::format(" {} |", task.block->kernels[column].name);
+        rule += "---|";
+      }
+      text += names + "\n" + rule + "\n";
+    }
+    text += row_text(task, predictions[i]);
+    before = &task;
+  }
+  return text;
+}
+
+// Every row must stand in the file.
+int check_rows(const std::vector<Task>& tasks, const std::vector<Prediction>& predictions, const char* file) {
+  std::ostringstream known;
+  known << std::ifstream(file).rdbuf();
+  int code = tasks.empty() ? 1 : 0;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const std::string row = row_text(tasks[i], predictions[i]);
+    if (known.str().contains(row)) continue;
+    fmt::print(stderr, "{} has no such row; {} writes it anew. Today, on {}:\n{}", file, command, tasks[i].target->id,
+               row);
+    code = 1;
+  }
+  return code;
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  const auto arguments = std::span(values, static_cast<std::size_t>(count)).subspan(1);
+  const bool checks = arguments.size() >= 2 && std::string_view(arguments[0]) == "--check";
+  if (!arguments.empty() && !checks) {
+    fmt::print(stderr, "usage: {} [--check <file> [<word>…]]\n", values[0]);
+    return 2;
+  }
+  const auto words = checks ? arguments.subspan(2) : std::span<char*>();
+  std::vector<Task> tasks;
+  for (const targets::Target& target : targets::all_targets()) {
+    for (const PublishedBlock& block : bench::published_forward()) {
+      for (const PublishedRow& row : block.rows) {
+        const std::string descriptor = row.shape.descriptor() + " ";
+        const bool wanted =
+            std::ranges::all_of(words, [&](const char* word) { return descriptor.contains(std::string(word) + " "); });
+        if (wanted) tasks.push_back({.target = &target, .block = &block, .row = &row});
+      }
+    }
+  }
+  const auto predictions = predict_all(tasks);
+  if (!predictions) {
+    fmt::print(stderr, "{}\n", predictions.error().what);
+    return 1;
+  }
+  if (!words.empty()) return check_rows(tasks, *predictions, arguments[1]);
+  return bench::check_or_print(page(tasks, *predictions), checks ? arguments[1] : nullptr, command);
+}
