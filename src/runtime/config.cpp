@@ -84,11 +84,45 @@ std::optional<std::optional<OutputStore>> parse_output_store(std::string_view te
   return std::nullopt;
 }
 
+constexpr const char* accepted_pipelines = "auto, generic, dualwave, interleaved";
+
 std::optional<std::optional<Pipeline>> parse_pipeline(std::string_view text) {
   if (text == "auto") return std::optional<Pipeline>{};
   for (const Pipeline pipeline : attention_forward::all_pipelines)
     if (text == to_text(pipeline)) return std::optional{pipeline};
   return std::nullopt;
+}
+
+bool pin(std::string_view word, Pinned& pinned) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string_view::npos || equals + 1 == word.size()) return false;
+  const std::string_view name = word.substr(0, equals);
+  const std::string_view value = word.substr(equals + 1);
+  if (name == "ladder" && pinned.ladder.empty()) {
+    pinned.ladder = value;
+    return true;
+  }
+  if (name != "tile_queries" || pinned.tile_queries != 0) return false;
+  pinned.tile_queries = small_number(value).value_or(0);
+  return pinned.tile_queries != 0;
+}
+
+// The pipeline's name out of the option, or all of it when nothing stands behind; what does is pinned. Which values a
+// pipeline has, the route says.
+Result<std::string> take_pinned(const char* option, Pinned& pinned) {
+  const std::string_view text = option == nullptr ? "" : option;
+  const std::size_t space = text.find(' ');
+  if (space == 0 || space == std::string_view::npos) return std::string(text);
+  for (std::size_t at = space; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at + 1), text.size());
+    if (!pin(text.substr(at + 1, end - at - 1), pinned)) {
+      return fail(WAVEJIT_INVALID_ARGUMENT, "options.pipeline = \"" + std::string(text) + "\": '" +
+                                                std::string(text.substr(at + 1, end - at - 1)) + "'; accepted behind " +
+                                                accepted_pipelines + ": tile_queries=<rows>, ladder=<name>, each once");
+    }
+    at = end;
+  }
+  return std::string(text.substr(0, space));
 }
 
 std::optional<bool> parse_switch(std::string_view text) {
@@ -163,6 +197,12 @@ Result<void> choose_cache_directory(Config& config, const char* option, const En
   if (config.cache_mode.value != cache::Mode::off)
     config.warnings.push_back("no disk cache: " + directory.error() + ". Kernels compiled here stay in this process");
   return {};
+}
+
+// " tile_queries=64 ladder=early"
+std::string to_text(const Pinned& pinned) {
+  return (pinned.tile_queries == 0 ? "" : " tile_queries=" + std::to_string(pinned.tile_queries)) +
+         (pinned.ladder.empty() ? "" : " ladder=" + pinned.ladder);
 }
 
 std::string from_text(Provenance from, const char* variable) {
@@ -297,8 +337,10 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
        parse_compile);
   next(config.output_store, given.output_store, environment.output_store,
        {"WAVEJIT_O_STORE", "output_store", "auto, permlane, scalar"}, parse_output_store);
-  next(config.pipeline, given.pipeline, environment.pipeline,
-       {"WAVEJIT_PIPELINE", "pipeline", "auto, generic, dualwave, interleaved"}, parse_pipeline);
+  const Result<std::string> pipeline = take_pinned(given.pipeline, config.pinned);
+  if (step && !pipeline) step = std::unexpected(pipeline.error());
+  next(config.pipeline, pipeline ? pipeline->c_str() : nullptr, environment.pipeline,
+       {"WAVEJIT_PIPELINE", "pipeline", accepted_pipelines}, parse_pipeline);
   next(config.stagger, given.stagger, environment.stagger, {"WAVEJIT_STAGGER", "stagger", "on, off"}, parse_switch);
   next(config.setprio, given.setprio, environment.setprio, {"WAVEJIT_SETPRIO", "setprio", "on, off"}, parse_switch);
   next(config.lazy_rescale, given.lazy_rescale, environment.lazy_rescale,
@@ -357,7 +399,8 @@ std::vector<std::string> describe(const Config& config) {
       line("lowering", to_text(config.lowering.value), config.lowering.from, "WAVEJIT_LOWERING"),
       line("compile", to_text(config.compile.value), config.compile.from, "WAVEJIT_COMPILE"),
       line("output_store", store ? to_text(*store) : "auto", config.output_store.from, "WAVEJIT_O_STORE"),
-      line("pipeline", pipeline ? to_text(*pipeline) : "auto", config.pipeline.from, "WAVEJIT_PIPELINE"),
+      line("pipeline", std::string(pipeline ? to_text(*pipeline) : "auto") + to_text(config.pinned),
+           config.pipeline.from, "WAVEJIT_PIPELINE"),
       line("stagger", switch_text(config.stagger.value), config.stagger.from, "WAVEJIT_STAGGER"),
       line("setprio", switch_text(config.setprio.value), config.setprio.from, "WAVEJIT_SETPRIO"),
       line("lazy_rescale", switch_text(config.lazy_rescale.value), config.lazy_rescale.from, "WAVEJIT_LAZY_RESCALE"),

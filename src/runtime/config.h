@@ -55,6 +55,14 @@ struct Hooks {
   void* allocator_context = nullptr;
 };
 
+// What a developer pins of a kernel beside its pipeline, in options only and behind the pipeline's name: "dualwave
+// ladder=early", "auto tile_queries=64". `wavejit tune` tries it (docs/tune.md); no variable holds it.
+struct Pinned {
+  int tile_queries = 0;  // 0: not pinned
+  std::string ladder;    // empty: not pinned
+  bool operator==(const Pinned&) const = default;
+};
+
 struct Config {
   Setting<DeviceChoice> device;
   Setting<std::string> cache_directory;  // resolved; empty when nothing resolves
@@ -71,6 +79,7 @@ struct Config {
   Setting<CompileMode> compile{.value = CompileMode::in_process};
   Setting<std::optional<attention_forward::OutputStore>> output_store;  // nothing: auto
   Setting<std::optional<attention_forward::Pipeline>> pipeline;         // nothing: auto
+  Pinned pinned;
   Setting<bool> stagger{.value = true};
   Setting<bool> setprio{.value = true};
   Setting<bool> lazy_rescale{.value = true};

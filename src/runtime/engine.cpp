@@ -43,7 +43,9 @@ Toggles toggles_of(const Config& config) {
           .lowering = config.lowering.value,
           .pipeline = config.pipeline.value,
           .stagger = config.stagger.value,
-          .raised_priority = config.setprio.value};
+          .raised_priority = config.setprio.value,
+          .tile_queries = config.pinned.tile_queries,
+          .ladder = config.pinned.ladder};
 }
 
 LaunchToggles launch_toggles_of(const Config& config) {

@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "templates/attention_forward/ladders.h"
+
 namespace wavejit::runtime {
 namespace {
 
@@ -29,8 +31,15 @@ KernelSpec candidate(const AttentionShape& shape, const targets::Target& target,
   spec.bias = shape.bias;
   spec.alibi = shape.alibi;
   spec.pipeline = pipeline;
-  spec.tile_queries = attention_forward::default_tile_queries(target, pipeline, shape.query_rows,
-                                                              {shape.head_dim_qk, shape.head_dim_v});
+  spec.tile_queries = toggles.tile_queries != 0
+                          ? toggles.tile_queries
+                          : attention_forward::default_tile_queries(target, pipeline, shape.query_rows,
+                                                                    {shape.head_dim_qk, shape.head_dim_v});
+  if (toggles.ladder.empty()) {
+    spec.ladder = attention_forward::default_ladder(target, pipeline, shape.query_rows);
+  } else if (toggles.ladder != attention_forward::standard_ladder) {
+    spec.ladder = toggles.ladder;
+  }
   if (shape.split) spec.split_keys = attention_forward::split_keys;
   if (pipeline == Pipeline::dualwave) {
     spec.stagger = toggles.stagger;
@@ -55,7 +64,7 @@ Result<Route> choose_route(const AttentionShape& shape, const targets::Target& t
   route.spec = candidate(shape, target, toggles, pipeline, store);
   auto resources = resources_of(route.spec);
   // What the preferred pipeline cannot do, the generic one may: nothing that was asked for is dropped.
-  if (!resources && !toggles.pipeline && pipeline != Pipeline::generic) {
+  if (!resources && !toggles.pins() && pipeline != Pipeline::generic) {
     pipeline = Pipeline::generic;
     route.spec = candidate(shape, target, toggles, pipeline, store);
     resources = resources_of(route.spec);

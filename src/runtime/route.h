@@ -22,6 +22,11 @@ struct Toggles {
   // Of the dual-wave pipeline; others have neither.
   bool stagger = true;
   bool raised_priority = true;
+  // What a developer pins (config.h); 0, empty: what the template prefers.
+  int tile_queries = 0;
+  std::string ladder = {};  // NOLINT(readability-redundant-member-init): as above, for initializers
+
+  bool pins() const { return pipeline.has_value() || tile_queries != 0 || !ladder.empty(); }
 };
 
 struct Refusal {

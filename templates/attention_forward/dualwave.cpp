@@ -5,6 +5,7 @@
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention_forward/dualwave_schedule.h"
+#include "templates/attention_forward/ladders.h"
 #include "templates/attention_forward/modifiers.h"
 #include "templates/attention_forward/output.h"
 #include "templates/attention_forward/query.h"
@@ -36,7 +37,8 @@ class Walker {
         modifiers_(kernel, spec, workgroup_),
         tiles_(kernel, spec, plan, workgroup_, matrix_),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
-        tile_softmax_(kernel, softmax_, matrix_) {}
+        ladder_(*find_ladder(Pipeline::dualwave, spec.ladder)),
+        tile_softmax_(kernel, softmax_, matrix_, ladder_.weighed) {}
 
   void emit() {
     State state{.softmax = softmax_.initial(), .outputs = {}, .weights = {}};
@@ -142,14 +144,7 @@ class Walker {
 
   void memory(const Cluster& cluster, Value* tile, int buffer) {
     llvm::IRBuilder<>& ir = kernel_.ir();
-    for (const Tile& fetched : cluster.fetch) {
-      if (fetched.stream == Stream::none) continue;
-      Value* which = ir.CreateAdd(tile, kernel_.constant(fetched.ahead));
-      if (fetched.may_be_past_the_end)
-        which =
-            ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, which, ir.CreateSub(workgroup_.tiles, kernel_.constant(1)));
-      fetch(fetched, which, buffer);
-    }
+    if (!ladder_.fetch_last) fetch_all(cluster, tile, buffer);
     // The registers of 128 dims of values and those of a bias are too many at once.
     const bool scores_first = cluster.mask && spec_.bias && spec_.head_dim_v > 64;
     const auto modify_scores = [&] {
@@ -164,11 +159,24 @@ class Walker {
         read_last_values();
       }
     }
+    if (ladder_.fetch_last) fetch_all(cluster, tile, buffer);
     if (cluster.mask && !scores_first) modify_scores();
     if (cluster.batches_in_flight < 0) {
       language::wait_for_lds(kernel_);
     } else {
       language::wait_for_lds_and_fills(kernel_, cluster.batches_in_flight * tiles_.k_transfers());
+    }
+  }
+
+  void fetch_all(const Cluster& cluster, Value* tile, int buffer) {
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    for (const Tile& fetched : cluster.fetch) {
+      if (fetched.stream == Stream::none) continue;
+      Value* which = ir.CreateAdd(tile, kernel_.constant(fetched.ahead));
+      if (fetched.may_be_past_the_end)
+        which =
+            ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, which, ir.CreateSub(workgroup_.tiles, kernel_.constant(1)));
+      fetch(fetched, which, buffer);
     }
   }
 
@@ -213,7 +221,13 @@ class Walker {
     Strand vector;
     if (cluster.softmax == Softmax::begin) vector = tile_softmax_.begin(scores, state.softmax, state.weights, growth);
     if (cluster.softmax == Softmax::finish) vector = tile_softmax_.finish(state.weights, state.softmax, hand_.packed);
-    language::interleave(matrix, vector, spec_.head_dim_v == 64 ? cluster.ladder_64 : cluster.ladder_128);
+    // Without a product there is nothing to stand between.
+    if (cluster.product != Product::none) {
+      const Shadow& shadow = cluster.softmax == Softmax::begin ? ladder_.begin : ladder_.finish;
+      vector.write(shadow.lead);
+      language::interleave(matrix, vector, spec_.head_dim_v == 64 ? shadow.rungs_64 : shadow.rungs_128);
+    }
+    vector.write_rest();
     pin(cluster, state);
     // Here and not sooner: the registers of the keys are free again, those of the values are not taken yet. The next
     // memory cluster takes these values and so waits for the fetches before them, too.
@@ -282,6 +296,7 @@ class Walker {
   ScoreModifiers modifiers_;
   LineTiles tiles_;
   language::Softmax softmax_;
+  const Ladder& ladder_;
   TileSoftmax tile_softmax_;
   std::vector<OperandB> query_;
   Hand hand_;

@@ -1,5 +1,5 @@
 // The dual-wave pipeline as data: who fetches, reads, multiplies and waits when. dualwave.cpp walks it; to move work in
-// time, change a row or a ladder here.
+// time, change a row here, or within a cluster a ladder (ladders.h).
 //
 // A workgroup is two groups of four waves, each SIMD hosting one wave of each. Work is cut into clusters, every one of
 // which ends in a barrier of the whole workgroup; memory and compute clusters alternate, and the second group runs one
@@ -38,7 +38,6 @@
 #include <span>
 #include <string_view>
 
-#include "codegen/language/ladder.h"
 #include "templates/attention_forward/schedule.h"
 
 namespace wavejit::attention_forward::dualwave {
@@ -57,13 +56,9 @@ struct Cluster {
   bool mask = false;
   int batches_in_flight = -1;  // fetches of one tile that the wait leaves; −1: no fetch is waited for
 
-  // Compute: matrix instructions with softmax in their shadow.
+  // Compute: matrix instructions with softmax in their shadow, along a ladder (ladders.h).
   Product product = Product::none;
   Softmax softmax = Softmax::none;
-  // NOLINTBEGIN(readability-redundant-member-init): with them, a row warns of no missing field
-  std::span<const language::Rung> ladder_64 = {};  // head dim 64
-  std::span<const language::Rung> ladder_128 = {};
-  // NOLINTEND(readability-redundant-member-init)
   bool raised_priority = false;  // the computing wave issues before its partner
 
   constexpr bool is_memory() const { return product == Product::none && softmax == Softmax::none; }

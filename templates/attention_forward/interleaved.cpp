@@ -5,6 +5,7 @@
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention_forward/interleaved_schedule.h"
+#include "templates/attention_forward/ladders.h"
 #include "templates/attention_forward/modifiers.h"
 #include "templates/attention_forward/output.h"
 #include "templates/attention_forward/query.h"
@@ -42,7 +43,8 @@ class Walker {
         modifiers_(kernel, spec, workgroup_),
         tiles_(kernel, spec, plan, workgroup_, matrix_),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
-        tile_softmax_(kernel, softmax_, matrix_, weighed_under_output, slots_of(spec)) {}
+        ladder_(*find_ladder(Pipeline::interleaved, spec.ladder)),
+        tile_softmax_(kernel, softmax_, matrix_, ladder_.weighed, slots_of(spec)) {}
 
   void emit() {
     State state{.softmax = softmax_.initial(), .outputs = {}, .weights = {}, .values_in_flight = {}};
@@ -127,7 +129,8 @@ class Walker {
     // modified then sets out after.
     const bool waits = spec_.bias && spec_.head_dim_v > 64 && step.product != Product::none;
     if (waits && step.fetch.stream != Stream::none) held_.push_back({step.fetch, tile});
-    if (!waits && step.fetch.stream != Stream::none) fetch(step.fetch, state, tile);
+    const bool sets_out_last = ladder_.fetch_last && step.product != Product::none;
+    if (!waits && !sets_out_last && step.fetch.stream != Stream::none) fetch(step.fetch, state, tile);
 
     Strand matrix;
     if (step.product == Product::scores) matrix = multiply_keys();
@@ -142,11 +145,15 @@ class Walker {
     }
     if (step.softmax == Softmax::finish) vector = tile_softmax_.finish(state.weights, state.softmax, packed_);
     if (step.write.stream == Stream::keys) write = tiles_.write_keys(keys_in_flight_);
-    const bool narrow = spec_.head_dim_v == 64;
-    vector.insert(narrow ? step.write_after_64 : step.write_after_128, std::move(write));
-    vector.write(step.lead);
-    language::interleave(matrix, vector, narrow ? step.ladder_64 : step.ladder_128);
+    // Without a product there is nothing to stand between.
+    const Shadow shadow = step.product == Product::none    ? Shadow{}
+                          : step.softmax == Softmax::begin ? ladder_.begin
+                                                           : ladder_.finish;
+    vector.insert(shadow.write_after, std::move(write));
+    vector.write(shadow.lead);
+    language::interleave(matrix, vector, spec_.head_dim_v == 64 ? shadow.rungs_64 : shadow.rungs_128);
     pin(step, state);
+    if (!waits && sets_out_last && step.fetch.stream != Stream::none) fetch(step.fetch, state, tile);
     // Here and not sooner: V's values have gone to LDS, and registers are free.
     if (step.product == Product::scores)
       modifiers_in_flight_ = modifiers_.fetch(ir.CreateAdd(tile, kernel_.constant(1)));
@@ -168,7 +175,7 @@ class Walker {
     }
   }
 
-  // Products in order, each with its fragment, which is read `read_ahead` fragments earlier. The first are read at
+  // Products in order, each with its fragment, which is read some fragments earlier. The first are read at
   // once.
   struct Fragment {
     int keys;
@@ -177,7 +184,7 @@ class Walker {
   template <typename Read, typename Multiply>
   Strand products(const std::vector<Fragment>& order, Read read, Multiply multiply) {
     fragments_.assign(order.size(), {});
-    const auto count = static_cast<std::size_t>(read_ahead);
+    const auto count = static_cast<std::size_t>(ladder_.read_ahead);
     for (std::size_t index = 0; index < std::min(count, order.size()); ++index) fragments_[index] = read(order[index]);
     Strand strand;
     for (std::size_t index = 0; index < order.size(); ++index) {
@@ -242,6 +249,7 @@ class Walker {
   ScoreModifiers modifiers_;
   SwizzledTiles tiles_;
   language::Softmax softmax_;
+  const Ladder& ladder_;
   TileSoftmax tile_softmax_;
   std::vector<OperandB> query_;
   // What lives from one step to the next.

@@ -1,5 +1,5 @@
 // The interleaved pipeline as data: which products are multiplied with which softmax, LDS writes and loads under them.
-// interleaved.cpp walks it; to move work in time, change a row or a ladder here.
+// interleaved.cpp walks it; to move work in time, change a row here, or within a step a ladder (ladders.h).
 //
 // For targets whose tiles pass through registers (lds_layout.h, swizzled). Every wave overlaps itself: while the matrix
 // unit multiplies scores of tile t + 1, the wave finishes the weights of tile t; while it multiplies values of tile t,
@@ -26,7 +26,6 @@
 #include <span>
 #include <string_view>
 
-#include "codegen/language/ladder.h"
 #include "templates/attention_forward/schedule.h"
 
 namespace wavejit::attention_forward::interleaved {
@@ -36,20 +35,13 @@ using schedule::Softmax;
 using schedule::Stream;
 using schedule::Tile;
 
-// One step, in the order in which its fields take effect.
+// One step, in the order in which its fields take effect; product, softmax and writes along a ladder (ladders.h).
 struct Step {
   std::string_view name;
   Tile fetch = {};  // from memory into registers, as the step begins
   Product product = Product::none;
   Softmax softmax = Softmax::none;
-  Tile write = {};         // from registers, where it was fetched, into LDS
-  int write_after_64 = 0;  // slots of the softmax that stand before the writes: head dim 64
-  int write_after_128 = 0;
-  int lead = 0;  // slots of the softmax before the first product, while fragments come from LDS
-  // NOLINTBEGIN(readability-redundant-member-init): with them, a row warns of no missing field
-  std::span<const language::Rung> ladder_64 = {};
-  std::span<const language::Rung> ladder_128 = {};
-  // NOLINTEND(readability-redundant-member-init)
+  Tile write = {};  // from registers, where it was fetched, into LDS
 };
 
 std::span<const Step> start();
@@ -63,9 +55,5 @@ inline constexpr int exp2_slots = 4;
 inline constexpr int convert_bf16_slots = 5;
 inline constexpr int convert_fp16_slots = 3;
 inline constexpr int exchange_slots = 24;
-// Of the 32 weights of a lane, those that are made under `output`: rounding and V's writes fill `scores`.
-inline constexpr int weighed_under_output = 26;
-// Fragments that are read from LDS ahead of the matrix instructions that take them.
-inline constexpr int read_ahead = 4;
 
 }  // namespace wavejit::attention_forward::interleaved

@@ -4,7 +4,9 @@
 #include <array>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
+#include "templates/attention_forward/ladders.h"
 #include "templates/attention_forward/lds_layout.h"
 
 namespace wavejit::attention_forward {
@@ -51,7 +53,15 @@ std::string missing_for_dualwave(const targets::Target& target) {
   return missing;
 }
 
-// Why a pipeline cannot run on a target; empty when it can.
+std::string accepted_pipelines(const targets::Target& target) {
+  std::string accepted = "auto";
+  for (const Pipeline pipeline : all_pipelines)
+    if (missing_for(pipeline, target).empty()) accepted += ", " + std::string(to_text(pipeline));
+  return accepted;
+}
+
+}  // namespace
+
 std::string missing_for(Pipeline pipeline, const targets::Target& target) {
   const std::string name = "pipeline=" + std::string(to_text(pipeline));
   const std::string id(target.id);
@@ -64,15 +74,6 @@ std::string missing_for(Pipeline pipeline, const targets::Target& target) {
     return name + " is for tiles that pass through registers; " + id + " fills LDS by 16-byte DMA";
   return {};
 }
-
-std::string accepted_pipelines(const targets::Target& target) {
-  std::string accepted = "auto";
-  for (const Pipeline pipeline : all_pipelines)
-    if (missing_for(pipeline, target).empty()) accepted += ", " + std::string(to_text(pipeline));
-  return accepted;
-}
-
-}  // namespace
 
 std::span<const HeadDims> all_head_dims() { return head_dims; }
 
@@ -93,16 +94,23 @@ struct TunedDefault {
   std::string_view target;
   QueryRows rows;
   Pipeline pipeline;
+  int tile_queries;
+  std::string_view ladder;  // empty: the pipeline has none
 };
 constexpr TunedDefault tuned_defaults[] = {
 #include "templates/attention_forward/tuned_defaults.inc"
 };
+// Null for a pair that it was not asked about.
+const TunedDefault* find_tuned(const targets::Target& target, QueryRows rows) {
+  const auto* const tuned = std::ranges::find_if(
+      tuned_defaults, [&](const TunedDefault& each) { return each.target == target.id && each.rows == rows; });
+  return tuned == std::end(tuned_defaults) ? nullptr : tuned;
+}
 }  // namespace
 
 Pipeline default_pipeline(const targets::Target& target, QueryRows rows) {
-  const auto* const tuned = std::ranges::find_if(
-      tuned_defaults, [&](const TunedDefault& each) { return each.target == target.id && each.rows == rows; });
-  if (tuned != std::end(tuned_defaults) && missing_for(tuned->pipeline, target).empty()) return tuned->pipeline;
+  const TunedDefault* tuned = find_tuned(target, rows);
+  if (tuned != nullptr && missing_for(tuned->pipeline, target).empty()) return tuned->pipeline;
   // Nobody tuned for it: what it can do says what it prefers.
   if (rows == QueryRows::more && missing_for(Pipeline::dualwave, target).empty()) return Pipeline::dualwave;
   return missing_for(Pipeline::interleaved, target).empty() ? Pipeline::interleaved : Pipeline::generic;
@@ -125,11 +133,32 @@ int default_tile_queries(const targets::Target& target, Pipeline pipeline, Query
   constexpr std::array<int, 4> wanted = {32, 64, 128, 256};
   const std::span<const int> possible = tile_queries(target, pipeline);
   if (!small_tiles_fit(dims)) return possible.back();
+  const TunedDefault* tuned = find_tuned(target, rows);
+  if (tuned != nullptr && tuned->pipeline == pipeline && std::ranges::contains(possible, tuned->tile_queries))
+    return tuned->tile_queries;
   int best = possible.front();
   for (const int tile : possible)
     if (tile <= wanted[static_cast<std::size_t>(rows)]) best = tile;
   return best;
 }
+
+std::string default_ladder(const targets::Target& target, Pipeline pipeline, QueryRows rows) {
+  const TunedDefault* tuned = find_tuned(target, rows);
+  if (tuned == nullptr || tuned->pipeline != pipeline) return {};
+  const Ladder* ladder = find_ladder(pipeline, tuned->ladder);
+  return ladder == nullptr || ladder == find_ladder(pipeline, "") ? std::string() : std::string(ladder->name);
+}
+
+namespace {
+// Empty, or why there is no such kernel.
+std::string fault_of_ladder(const KernelSpec& spec) {
+  if (const Ladder* ladder = find_ladder(spec.pipeline, spec.ladder)) return fault_of(*ladder);
+  if (spec.ladder.empty()) return {};
+  const std::string names = ladder_names(spec.pipeline);
+  return "ladder=" + spec.ladder + " is none of pipeline=" + std::string(to_text(spec.pipeline)) +
+         (names.empty() ? ", which has none" : "; accepted: " + names);
+}
+}  // namespace
 
 std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
   const targets::Target* target = targets::find_target(spec.target);
@@ -168,6 +197,7 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
                            " leaves no room for; accepted: auto, generic");
   if (spec.pipeline != Pipeline::dualwave && (!spec.stagger || !spec.raised_priority))
     return std::unexpected("stagger=off and setprio=off belong to pipeline=dualwave");
+  if (std::string fault = fault_of_ladder(spec); !fault.empty()) return std::unexpected(std::move(fault));
   if (spec.output_store == OutputStore::permlane && !target->permlane32_swap)
     return std::unexpected("o_store=permlane needs v_permlane32_swap, which " + std::string(target->id) +
                            " does not have; accepted: auto, scalar");

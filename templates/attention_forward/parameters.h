@@ -54,11 +54,18 @@ QueryRows query_rows(std::uint64_t query_length);
 // can; else generic.
 Pipeline default_pipeline(const targets::Target& target, QueryRows rows);
 
+// Empty, or what the target lacks for a pipeline.
+std::string missing_for(Pipeline pipeline, const targets::Target& target);
+
 // Query rows that a workgroup of this pipeline can have, ascending.
 std::span<const int> tile_queries(const targets::Target& target, Pipeline pipeline);
 // Those that it gets: few rows take a small workgroup, so that waves without a row take no place from others.
-// Head dims beyond 128 leave a wave no registers to fetch a whole tile alone: always the largest.
+// `wavejit tune` may have found another size for the pipeline that it chose. Head dims beyond 128 leave a wave no
+// registers to fetch a whole tile alone: always the largest.
 int default_tile_queries(const targets::Target& target, Pipeline pipeline, QueryRows rows, const HeadDims& dims);
+
+// KernelSpec::ladder of a pipeline: what `wavejit tune` found where it chose the pipeline, else standard ("").
+std::string default_ladder(const targets::Target& target, Pipeline pipeline, QueryRows rows);
 
 // Keys of a chunk where keys are split: four tiles. A sequence that one chunk holds is never cut (and has the bits of
 // the kernel that does not split), a walk of four tiles is worth its prologue and its 0.5 KiB of partial results a row,

@@ -82,7 +82,8 @@ enum class Field : std::uint8_t {
   target,
   lowering,
   stagger,
-  setprio
+  setprio,
+  ladder
 };
 constexpr std::array<std::pair<Field, std::string_view>, 7> required_fields = {{
     {Field::dtype, "data type (bf16 or fp16)"},
@@ -96,7 +97,7 @@ constexpr std::array<std::pair<Field, std::string_view>, 7> required_fields = {{
 
 struct Parser {
   KernelSpec spec;
-  std::array<bool, static_cast<std::size_t>(Field::setprio) + 1> seen{};
+  std::array<bool, static_cast<std::size_t>(Field::ladder) + 1> seen{};
 
   bool has(Field field) const { return seen[static_cast<std::size_t>(field)]; }
 
@@ -124,7 +125,7 @@ struct Parser {
     return std::unexpected(
         "accepted: bf16, fp16, d<n>[/<n>], causal, window, lse, softcap, bias, alibi, split=, pipeline=, tile=, "
         "o_store=, "
-        "stagger=off, setprio=off, target=, lowering=");
+        "stagger=off, setprio=off, ladder=, target=, lowering=");
   }
 
   std::expected<Field, std::string> take_head_dims(std::string_view word) {
@@ -161,12 +162,20 @@ struct Parser {
       std::tie(spec.tile_queries, spec.tile_keys) = *sizes;
       return Field::tile;
     }
+    if (key == "ladder") {
+      // Which names a pipeline has, resources_of says; the standard one has no word.
+      if (value.empty() || value == "standard")
+        return std::unexpected("accepted: ladder=<name> (standard has no word)");
+      spec.ladder = value;
+      return Field::ladder;
+    }
     if (key == "target") {
       if (value.empty()) return std::unexpected("accepted: target=<processor>, for example target=gfx950");
       spec.target = value;
       return Field::target;
     }
-    return std::unexpected("accepted before '=': split, pipeline, tile, o_store, stagger, setprio, target, lowering");
+    return std::unexpected(
+        "accepted before '=': split, pipeline, tile, o_store, stagger, setprio, ladder, target, lowering");
   }
 
   template <typename Enum, std::size_t count>
@@ -214,6 +223,7 @@ std::string to_text(const KernelSpec& spec) {
   text += to_text(spec.output_store);
   if (!spec.stagger) text += " stagger=off";
   if (!spec.raised_priority) text += " setprio=off";
+  if (!spec.ladder.empty()) text += " ladder=" + spec.ladder;
   text += " target=" + spec.target;
   text += " lowering=";
   text += to_text(spec.lowering);

@@ -25,7 +25,9 @@ ALLOWED = {
     "src/codegen": {"src/system", "src/targets", "templates/parameters", "templates/emit"},
     "src/codegen/language": {"src/targets"},
     "src/runtime": {"src/cache", "src/targets", "templates/parameters", "src/hip_abi", "include"},
-    "tools": {"include"},
+    "tools": {"include", "tools/tune"},
+    # it searches the templates' parameters and writes their defaults: it must know which there are
+    "tools/tune": {"include", "tools", "templates/parameters", "src/targets"},
     "examples": {"include"},
 }
 # single headers that may be included from outside their room's rule: plain C interfaces between two libraries
@@ -34,7 +36,7 @@ INTERFACES = {
     "src/codegen/generator_id.h": {"src/runtime"},
     "src/remote/remote_api.h": {"src/runtime"},
 }
-PARAMETER_FILES = {"spec", "parameters", "arguments", "lds_layout"}
+PARAMETER_FILES = {"spec", "parameters", "arguments", "lds_layout", "ladders"}
 # files that may read the environment: one a library; and the one that hands it on to a child process
 ENVIRONMENT_FILES = re.compile(r"^(src/(runtime|simgpu)/config\.cpp|src/codegen/isolated\.cpp|tests/.*|bench/.*)$")
 ENVIRONMENT = re.compile(r"\b(getenv|secure_getenv|environ)\b")
@@ -53,7 +55,7 @@ def room_of(path: str) -> str | None:
         return "templates/parameters" if stem in PARAMETER_FILES else "templates/emit"
     if path.startswith("src/codegen/language/"):
         return "src/codegen/language"
-    match = re.match(r"(src/[a-z_]+|tools|examples)/", path)
+    match = re.match(r"(src/[a-z_]+|tools/tune|tools|examples)/", path)
     return match.group(1) if match else None
 
 
@@ -122,6 +124,8 @@ def self_test() -> int:
         "src/runtime/route.cpp": 'if (target.id == "gfx950") {}\n',
         "src/runtime/llvm.cpp": '#include <llvm/IR/Module.h>\n',
         "tools/run.cpp": '#include "runtime/engine.h"\n',
+        "tools/tune/trial.cpp": '#include "runtime/engine.h"\n',
+        "tools/sweep/case.cpp": '#include "templates/x/parameters.h"\n',
         "examples/engine/main.cpp": '#include "runtime/engine.h"\n',
         "templates/x/parameters.h": '#include "llvm/IR/Module.h"\n',
         "templates/x/emit.cpp": '#include "codegen/service.h"\n',

@@ -184,6 +184,53 @@ TEST(Config, AWrongOptionIsAnErrorThatNamesTheField) {
   }
 }
 
+TEST(Config, WordsBehindThePipelineArePinnedByOptionsOnly) {
+  struct Accepted {
+    const char* text;
+    std::optional<attention_forward::Pipeline> pipeline;
+    Pinned pinned;
+    const char* described;
+  };
+  const Accepted accepted[] = {
+      {"dualwave ladder=early", attention_forward::Pipeline::dualwave, {.ladder = "early"}, "dualwave ladder=early"},
+      {"generic tile_queries=64",
+       attention_forward::Pipeline::generic,
+       {.tile_queries = 64},
+       "generic tile_queries=64"},
+      {"auto ladder=late tile_queries=32",
+       std::nullopt,
+       {.tile_queries = 32, .ladder = "late"},
+       "auto tile_queries=32 ladder=late"},
+  };
+  for (const Accepted& each : accepted) {
+    wavejit_engine_options options = no_options();
+    options.pipeline = each.text;
+    const auto config = make_config(&options, home_only());
+    ASSERT_TRUE(config) << config.error().detail;
+    EXPECT_EQ(config->pipeline.value, each.pipeline);
+    EXPECT_EQ(config->pinned, each.pinned);
+    EXPECT_THAT(describe(*config), ::testing::Contains(std::string("pipeline=") + each.described + " (option)"));
+
+    Environment environment = home_only();
+    environment.pipeline = each.text;
+    const auto from_variable = make_config(nullptr, environment);
+    ASSERT_TRUE(from_variable);
+    EXPECT_EQ(from_variable->pinned, Pinned{});
+    EXPECT_THAT(from_variable->warnings, ::testing::ElementsAre(HasSubstr("WAVEJIT_PIPELINE=")));
+  }
+  for (const char* wrong :
+       {"dualwave ladder", "dualwave ladder=", "dualwave ", "dualwave  ladder=early", "generic tile=64",
+        "generic tile_queries=0", "generic tile_queries=-1", "generic tile_queries=64 tile_queries=32",
+        "dualwave ladder=early ladder=late", "quick ladder=early", " dualwave"}) {
+    wavejit_engine_options options = no_options();
+    options.pipeline = wrong;
+    const auto config = make_config(&options, home_only());
+    ASSERT_FALSE(config) << wrong;
+    EXPECT_EQ(config.error().status, WAVEJIT_INVALID_ARGUMENT);
+    EXPECT_THAT(config.error().detail, HasSubstr("auto, generic, dualwave, interleaved")) << wrong;
+  }
+}
+
 TEST(Config, OptionsWinOverVariablesAlsoOverWrongOnes) {
   for (const Variable& v : variables()) {
     for (const char* text : {v.accepted.back().c_str(), "bogus"}) {

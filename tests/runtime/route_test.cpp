@@ -108,6 +108,26 @@ TEST(Route, TogglesAreInTheKeyOfTheirPipelineOnly) {
             choose_route(shape, target("gfx950"), {.pipeline = Pipeline::generic})->spec);
 }
 
+TEST(Route, WhatADeveloperPinsIsTakenOrRefusedAndInTheKey) {
+  AttentionShape longer = shape;
+  longer.query_rows = QueryRows::more;
+  const auto standard = choose_route(longer, target("gfx950"), {});
+  const auto early = choose_route(longer, target("gfx950"), {.ladder = "early"});
+  ASSERT_TRUE(standard && early);
+  EXPECT_THAT(to_text(early->spec), HasSubstr(" pipeline=dualwave tile=256x64 o_store=permlane ladder=early target="));
+  EXPECT_NE(to_text(early->spec), to_text(standard->spec));
+  // The standard one is what kernels have anyway, and has no word.
+  EXPECT_EQ(choose_route(longer, target("gfx950"), {.ladder = "standard"})->spec, standard->spec);
+
+  const Toggles small = {.pipeline = Pipeline::generic, .tile_queries = 64};
+  EXPECT_THAT(to_text(choose_route(longer, target("gfx950"), small)->spec), HasSubstr(" tile=64x64 "));
+  // Nothing else is taken in the place of what cannot be.
+  EXPECT_THAT(choose_route(longer, target("gfx950"), {.tile_queries = 64}).error().detail,
+              HasSubstr("pipeline=dualwave on gfx950; accepted: 256"));
+  EXPECT_THAT(choose_route(longer, target("gfx942"), {.ladder = "lead"}).error().detail,
+              HasSubstr("ladder=lead is none of pipeline=interleaved; accepted: standard"));
+}
+
 TEST(Route, TheSpecHoldsWhatChangesCode) {
   for (const auto lowering : {attention_forward::Lowering::llvm, attention_forward::Lowering::comgr}) {
     for (const AttentionShape& each : supported_shapes(target("gfx950"), {})) {

@@ -189,20 +189,5 @@ TEST(DualWaveSchedule, ASofterWaitOrAnEarlierFetchIsSeen) {
   EXPECT_TRUE(fails(early, tiles));
 }
 
-TEST(DualWaveSchedule, LaddersHaveARungForEveryMatrixInstruction) {
-  const auto matrix = [](std::span<const language::Rung> ladder) {
-    int count = 0;
-    for (const language::Rung& rung : ladder) count += rung.matrix;
-    return count;
-  };
-  for (const auto& table : {start(), prologue(), steady(), drain()}) {
-    for (const Cluster& cluster : table) {
-      if (cluster.product == Product::none || cluster.softmax == Softmax::none) continue;
-      EXPECT_EQ(matrix(cluster.ladder_64), 8) << cluster.name;
-      EXPECT_EQ(matrix(cluster.ladder_128), 16) << cluster.name;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace wavejit::attention_forward::dualwave

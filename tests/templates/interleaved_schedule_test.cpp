@@ -128,20 +128,5 @@ TEST(InterleavedSchedule, AnEarlierWriteOrFetchIsSeen) {
             "");
 }
 
-TEST(InterleavedSchedule, LaddersHaveARungForEveryMatrixInstruction) {
-  const auto matrix = [](std::span<const language::Rung> ladder) {
-    int count = 0;
-    for (const language::Rung& rung : ladder) count += rung.matrix;
-    return count;
-  };
-  for (const auto& table : {start(), prologue(), steady(), drain()}) {
-    for (const Step& step : table) {
-      if (step.product == Product::none || step.softmax == Softmax::none) continue;
-      EXPECT_EQ(matrix(step.ladder_64), 16) << step.name;
-      EXPECT_EQ(matrix(step.ladder_128), 32) << step.name;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace wavejit::attention_forward::interleaved

@@ -21,6 +21,8 @@ std::vector<KernelSpec> many_specs() {
                        .target = "gfx950",
                        .stagger = stagger,
                        .raised_priority = raised_priority});
+  for (const char* ladder : {"early", "late"})
+    specs.push_back({.pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950", .ladder = ladder});
   for (const DataType dtype : {DataType::bf16, DataType::fp16})
     for (const int dim : {64, 128, 256})
       for (const int dim_v : {64, 128})
@@ -141,6 +143,9 @@ TEST(KernelSpecText, NamesTheWordItsPositionAndWhatIsAccepted) {
     EXPECT_THAT(parsed.error(), HasSubstr(refusal.expect));
   }
   EXPECT_THAT(parse_spec(to_text(plain) + " stagger=on").error(), HasSubstr("accepted after '=': off"));
+  // The standard ladder has no word; which others a pipeline has, resources_of knows.
+  EXPECT_THAT(parse_spec(to_text(plain) + " ladder=standard").error(), HasSubstr("standard has no word"));
+  EXPECT_THAT(parse_spec(to_text(plain) + " ladder=").error(), HasSubstr("accepted: ladder=<name>"));
   EXPECT_FALSE(parse_spec(""));
   EXPECT_FALSE(parse_spec("   "));
 }

@@ -1,7 +1,12 @@
 // wavejit tune, as a user starts it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "tool_test_support.h"
 
@@ -22,8 +27,14 @@ class Tune : public ::testing::Test {
 };
 
 TEST_F(Tune, TriesEveryCombinationAndWritesWhatWasFound) {
-  const Outcome tuned = run_program({"tune", tiny, "--target", "gfx950", "--json", "--output", path("defaults.inc"),
-                                     "--rows", path("rows.jsonl"), "--jobs", "2"});
+  const std::vector<std::string> toggles = {"tune",   tiny,           "--target",
+                                            "gfx950", "--parameters", "pipeline,stagger,setprio"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = toggles;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_program(arguments);
+  };
+  const Outcome tuned = with({"--json", "--output", path("defaults.inc"), "--rows", path("rows.jsonl"), "--jobs", "2"});
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   const Json report = Json::parse(tuned.out);
   EXPECT_EQ(report.at("trials").size(), 7U);  // the default, two plain pipelines, four of dualwave
@@ -39,8 +50,7 @@ TEST_F(Tune, TriesEveryCombinationAndWritesWhatWasFound) {
   EXPECT_TRUE(file.contains("{\"gfx950\", QueryRows::more, Pipeline::")) << file;
 
   // The rows hold everything: nothing is run again, and the answer is the same.
-  const Outcome again = run_program(
-      {"tune", tiny, "--target", "gfx950", "--json", "--rows", path("rows.jsonl"), "--check", path("defaults.inc")});
+  const Outcome again = with({"--json", "--rows", path("rows.jsonl"), "--check", path("defaults.inc")});
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_TRUE(again.err.contains("7 of 7 trials")) << again.err;
   EXPECT_EQ(again.out, tuned.out);
@@ -50,7 +60,7 @@ TEST_F(Tune, TriesEveryCombinationAndWritesWhatWasFound) {
   std::size_t end = 0;
   for (int i = 0; i < 3; ++i) end = rows.find('\n', end) + 1;
   write_text(path("part.jsonl"), rows.substr(0, end));
-  const Outcome rest = run_program({"tune", tiny, "--target", "gfx950", "--json", "--rows", path("part.jsonl")});
+  const Outcome rest = with({"--json", "--rows", path("part.jsonl")});
   EXPECT_EQ(rest.code, 0) << rest.err;
   EXPECT_TRUE(rest.err.contains("3 of 7 trials")) << rest.err;
   EXPECT_EQ(rest.out, tuned.out);
@@ -59,10 +69,72 @@ TEST_F(Tune, TriesEveryCombinationAndWritesWhatWasFound) {
   std::string wrong = file;
   wrong.replace(wrong.find("Pipeline::"), wrong.size(), "Pipeline::none},\n");
   write_text(path("wrong.inc"), wrong);
-  const Outcome differs =
-      run_program({"tune", tiny, "--target", "gfx950", "--rows", path("rows.jsonl"), "--check", path("wrong.inc")});
+  const Outcome differs = with({"--rows", path("rows.jsonl"), "--check", path("wrong.inc")});
   EXPECT_EQ(differs.code, 1);
   EXPECT_TRUE(differs.err.contains("queries of more rows")) << differs.err;
+}
+
+// Every ladder of the default pipeline, each a kernel of its own that ran.
+TEST_F(Tune, TriesEveryLadderOfThePipeline) {
+  const Outcome tuned =
+      run_program({"tune", "attention_forward bf16 b1 q128 k192 h2 d64", "--target", "gfx942", "--parameters", "ladder",
+                   "--json", "--jobs", "2", "--output", path("defaults.inc")});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const Json report = Json::parse(tuned.out);
+  std::set<std::string> kernels;
+  for (const Json& trial : report.at("trials")) {
+    const std::string candidate = trial.at("candidate");
+    ASSERT_TRUE(trial.contains("cycles")) << trial;
+    const std::string kernel = trial.at("kernel");
+    EXPECT_TRUE(kernels.insert(kernel).second) << "twice: " << kernel;
+    EXPECT_EQ(kernel.contains(" ladder="), candidate != "default") << kernel;
+    if (candidate != "default") {
+      EXPECT_TRUE(kernel.contains(" " + candidate + " ")) << candidate << ": " << kernel;
+    }
+  }
+  const std::string listed = run_program({"tune", "--list-parameters", "--target", "gfx942"}).out;
+  const std::string ladders = listed.substr(listed.find("ladder:"), listed.find("stagger:") - listed.find("ladder:"));
+  EXPECT_EQ(std::ranges::count(ladders, '\n') - 2, std::ssize(kernels)) << "a line each behind two of heading\n"
+                                                                        << ladders;
+  const Json& decision = report.at("decisions").at(0);
+  EXPECT_EQ(decision.at("scores").size(), kernels.size());
+  EXPECT_EQ(decision.at("tile_queries"), 128);
+  const std::string ladder = decision.at("ladder");
+  EXPECT_TRUE(read_text(path("defaults.inc"))
+                  .contains("{\"gfx942\", QueryRows::up_to_255, Pipeline::interleaved, 128, \"" + ladder + "\"},"))
+      << read_text(path("defaults.inc"));
+}
+
+TEST_F(Tune, TriesEveryTileOfEachPipeline) {
+  const Outcome tuned = run_program({"tune", "attention_forward bf16 b1 q32 k128 h2 d64", "--target", "gfx950",
+                                     "--parameters", "pipeline,tile_queries", "--json", "--jobs", "2"});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  std::set<std::string> seen;
+  for (const Json& trial : Json::parse(tuned.out).at("trials")) {
+    const std::string kernel = trial.value("kernel", std::string("refused"));
+    const std::size_t at = kernel.find("pipeline=");
+    seen.insert(trial.at("candidate").get<std::string>() + ": " +
+                (at == std::string::npos ? kernel : kernel.substr(at, kernel.find(" o_store") - at)));
+  }
+  const std::set<std::string> wanted = {"default: pipeline=generic tile=32x64",
+                                        "pipeline=generic: pipeline=generic tile=32x64",
+                                        "pipeline=generic tile_queries=64: pipeline=generic tile=64x64",
+                                        "pipeline=generic tile_queries=128: pipeline=generic tile=128x64",
+                                        "pipeline=dualwave: pipeline=dualwave tile=256x64",
+                                        "pipeline=interleaved: refused"};
+  EXPECT_EQ(seen, wanted);
+}
+
+TEST_F(Tune, SaysWhatCanVary) {
+  const Outcome listed = run_program({"tune", "--list-parameters"});
+  ASSERT_EQ(listed.code, 0) << listed.err;
+  for (const char* line : {"pipeline: ", "  gfx942 interleaved\n", "  gfx950 dualwave\n",
+                           "  gfx950 generic: 32, 64, 128\n", "  gfx942 interleaved: 128\n", "  gfx950 dualwave: 256\n",
+                           "      standard ", "      fetch_last ", "  gfx950 dualwave: on, off\n", "xcd_swizzle: "}) {
+    EXPECT_TRUE(listed.out.contains(line)) << line << listed.out;
+  }
+  EXPECT_FALSE(listed.out.contains("gfx950 interleaved")) << listed.out;
+  EXPECT_FALSE(run_program({"tune", "--list-parameters", "--target", "gfx942"}).out.contains("gfx950"));
 }
 
 TEST_F(Tune, TellsWhatItCannotTake) {
@@ -72,6 +144,7 @@ TEST_F(Tune, TellsWhatItCannotTake) {
   const std::pair<std::vector<std::string>, std::pair<int, std::string>> cases[] = {
       {{"tune", tiny, "--parameters", "pipeline,colour"}, {2, "'colour' is no parameter"}},
       {{"tune", tiny, "--parameters", ""}, {2, "--parameters"}},
+      {{"tune", "--list-parameters", "--target", "gfx9000"}, {2, "gfx9000"}},
       {{"tune"}, {2, "nothing to tune for"}},
       {{"tune", "--list", path("empty.txt")}, {2, "no descriptors"}},
       {{"tune", "--list", path("nowhere.txt")}, {3, "nowhere.txt"}},

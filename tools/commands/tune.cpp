@@ -30,7 +30,7 @@ struct Arguments {
   std::vector<std::string> descriptors;
   std::string list;
   std::string targets = "gfx942,gfx950";
-  std::string parameters = "pipeline,stagger,setprio";
+  std::string parameters = "pipeline,tile_queries,ladder";
   std::string output;
   std::string rows;
   std::string check;
@@ -38,6 +38,7 @@ struct Arguments {
   double margin = 15;
   int jobs = 0;
   bool json = false;
+  bool list_parameters = false;
 };
 
 Result<std::vector<sweep::Problem>> read_problems(const Arguments& arguments) {
@@ -152,8 +153,14 @@ Result<void> run_plan(const Arguments& arguments, Plan& plan) {
 }
 
 Result<ExitCode> tune_defaults(const Arguments& arguments) {
-  const auto candidates = tune::candidates(arguments.parameters);
-  if (!candidates) return std::unexpected(candidates.error());
+  const auto parameters = tune::read_parameters(arguments.parameters);
+  if (!parameters) return std::unexpected(parameters.error());
+  if (arguments.list_parameters) {
+    const auto targets = read_targets(arguments.targets);
+    if (!targets) return std::unexpected(targets.error());
+    fmt::print("{}", tune::list_parameters(*targets));
+    return ExitCode::ok;
+  }
   const auto problems = read_problems(arguments);
   if (!problems) return std::unexpected(problems.error());
   std::string expected;
@@ -170,7 +177,11 @@ Result<ExitCode> tune_defaults(const Arguments& arguments) {
   Plan plan;
   for (const std::string& target : *targets) {
     for (const sweep::Problem& problem : *problems) {
-      for (const tune::Candidate& candidate : *candidates) plan.tasks.push_back({target, problem, candidate});
+      Task task{target, problem, {}};
+      for (tune::Candidate& candidate : tune::candidates(*parameters, target, rows_of(task))) {
+        task.candidate = std::move(candidate);
+        plan.tasks.push_back(task);
+      }
     }
   }
   plan.trials.resize(plan.tasks.size());
@@ -209,6 +220,8 @@ void add_tune(CLI::App& program, Chosen& chosen) {
                    "what varies, with commas between: " + tune::known_parameters())
       ->capture_default_str()
       ->type_name("P,…");
+  command->add_flag("--list-parameters", arguments->list_parameters,
+                    "say what each parameter can be on the targets, and run nothing");
   limit(command
             ->add_option("--margin", arguments->margin,
                          "percent of cycles that a candidate must save to become the default: less than the clock's "

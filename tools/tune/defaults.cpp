@@ -3,35 +3,41 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+
+#include "templates/attention_forward/ladders.h"
 
 namespace wavejit::tools::tune {
 namespace {
 
 constexpr std::string_view default_candidate = "default";
 
-// "… pipeline=dualwave …"
-std::string pipeline_of(const std::string& spec) {
-  constexpr std::string_view word = " pipeline=";
-  const std::size_t at = spec.find(word);
-  if (at == std::string::npos) return {};
-  const std::size_t begin = at + word.size();
-  return spec.substr(begin, spec.find(' ', begin) - begin);
+using attention_forward::QueryRows;
+
+Choice choice_of(const std::string& kernel) {
+  const auto spec = attention_forward::parse_spec(kernel);
+  if (!spec) return {};
+  const bool usual = spec->ladder.empty() && !attention_forward::ladders(spec->pipeline).empty();
+  return {.pipeline = std::string(to_text(spec->pipeline)),
+          .tile_queries = spec->tile_queries,
+          .ladder = usual ? std::string(attention_forward::standard_ladder) : spec->ladder};
 }
 
 std::string entry(const Decision& decision) {
-  return fmt::format("{{\"{}\", QueryRows::{}, Pipeline::{}}},", decision.target, decision.rows->name,
-                     decision.pipeline);
+  return fmt::format("{{\"{}\", QueryRows::{}, Pipeline::{}, {}, \"{}\"}},", decision.target, name_of(decision.rows),
+                     decision.chosen.pipeline, decision.chosen.tile_queries, decision.chosen.ladder);
 }
 
-Decision decide_one(const std::string& target, const Rows& rows, const std::set<std::string>& descriptors,
+Decision decide_one(const std::string& target, QueryRows rows, const std::set<std::string>& descriptors,
                     const std::vector<Trial>& trials, double margin) {
   Decision decision;
   decision.target = target;
-  decision.rows = &rows;
+  decision.rows = rows;
   decision.descriptors = static_cast<int>(descriptors.size());
   std::map<std::string, std::map<std::string, const Trial*>> by_candidate;
   for (const Trial& trial : trials) {
@@ -49,25 +55,26 @@ Decision decide_one(const std::string& target, const Rows& rows, const std::set<
   }
   std::ranges::stable_sort(decision.scores, {}, &Score::ratio);
   if (usual.empty()) return decision;
-  decision.before = decision.pipeline = pipeline_of(usual.begin()->second->kernel);
+  decision.before = decision.chosen = choice_of(usual.begin()->second->kernel);
   decision.candidate = default_candidate;
   if (decision.scores.empty() || decision.scores.front().ratio >= 1 - (margin / 100)) return decision;
   decision.candidate = decision.scores.front().candidate;
-  decision.pipeline = pipeline_of(by_candidate[decision.candidate].begin()->second->kernel);
+  decision.chosen = choice_of(by_candidate[decision.candidate].begin()->second->kernel);
   return decision;
 }
 
 }  // namespace
 
-const std::vector<Rows>& all_rows() {
-  // As templates/attention_forward/parameters.h has them; the file that is written does not compile with other names.
-  static const std::vector<Rows> all = {{"up_to_32", 32}, {"up_to_64", 64}, {"up_to_255", 255}, {"more", 0}};
-  return all;
+std::string_view name_of(QueryRows rows) {
+  // In the order of attention_forward::all_query_rows; the file that is written does not compile with other names.
+  constexpr std::array<std::string_view, std::size(attention_forward::all_query_rows)> names = {"up_to_32", "up_to_64",
+                                                                                                "up_to_255", "more"};
+  return names[static_cast<std::size_t>(rows)];
 }
 
-const Rows& rows_of(std::int64_t query_length) {
-  const auto& all = all_rows();
-  return *std::ranges::find_if(all, [&](const Rows& rows) { return rows.most == 0 || query_length <= rows.most; });
+std::string to_text(const Choice& choice) {
+  return fmt::format("{}, {} rows{}", choice.pipeline, choice.tile_queries,
+                     choice.ladder.empty() ? "" : ", ladder " + choice.ladder);
 }
 
 std::vector<Decision> decide(const std::vector<Task>& tasks, const std::vector<Trial>& trials, double margin) {
@@ -78,15 +85,14 @@ std::vector<Decision> decide(const std::vector<Task>& tasks, const std::vector<T
   std::ranges::sort(targets);
   std::vector<Decision> decisions;
   for (const std::string& target : targets) {
-    for (const Rows& rows : all_rows()) {
+    for (const QueryRows rows : attention_forward::all_query_rows) {
       std::set<std::string> descriptors;
       for (const Task& task : tasks) {
-        if (task.target == target && &rows_of(task.problem.query_length) == &rows)
-          descriptors.insert(task.problem.text);
+        if (task.target == target && rows_of(task) == rows) descriptors.insert(task.problem.text);
       }
       if (descriptors.empty()) continue;
       Decision decision = decide_one(target, rows, descriptors, trials, margin);
-      if (!decision.pipeline.empty()) decisions.push_back(std::move(decision));
+      if (!decision.chosen.pipeline.empty()) decisions.push_back(std::move(decision));
     }
   }
   return decisions;
@@ -96,8 +102,10 @@ std::string defaults_file(const std::vector<Decision>& decisions) {
   std::string text =
       "// Made by `wavejit tune`, from what the clock of the simulated GPU predicts (docs/tune.md); a test compares. "
       "Which\n"
-      "// pipeline a target prefers for how many query rows. Pairs that do not stand here go by the target's "
-      "abilities.\n";
+      "// pipeline, query rows of a workgroup and ladder a target prefers for how many query rows. Pairs that do not "
+      "stand "
+      "here\n"
+      "// go by the target's abilities.\n";
   for (const Decision& decision : decisions) text += entry(decision) + "\n";
   return text;
 }
@@ -106,8 +114,8 @@ std::vector<std::string> contradictions(const std::vector<Decision>& decisions, 
   std::vector<std::string> all;
   for (const Decision& decision : decisions) {
     if (("\n" + file).contains("\n" + entry(decision) + "\n")) continue;
-    all.push_back(fmt::format("{} with queries of {} rows: {} was found best", decision.target, decision.rows->name,
-                              decision.pipeline));
+    all.push_back(fmt::format("{} with queries of {} rows: {} was found best", decision.target, name_of(decision.rows),
+                              to_text(decision.chosen)));
   }
   return all;
 }
@@ -134,9 +142,10 @@ std::string table(const std::vector<Decision>& decisions, const std::vector<Tria
   }
   text += "\nPredicted, not measured: docs/timing-model.md says how far off the clock was.\n";
   for (const Decision& decision : decisions) {
-    text += fmt::format("{}, queries of {} rows: {}", decision.target, decision.rows->name, decision.pipeline);
-    text += decision.candidate == default_candidate ? ", the default, stays"
-                                                    : fmt::format(" instead of {}", decision.before);
+    text +=
+        fmt::format("{}, queries of {} rows: {}", decision.target, name_of(decision.rows), to_text(decision.chosen));
+    text += decision.candidate == default_candidate ? ": the default stays"
+                                                    : fmt::format(" instead of {}", to_text(decision.before));
     if (!decision.scores.empty())
       text += fmt::format("; best of {} candidates: {} at {:+.1f}%", decision.scores.size(),
                           decision.scores.front().candidate, 100 * (decision.scores.front().ratio - 1));
@@ -155,9 +164,13 @@ std::string to_json(const std::vector<Decision>& decisions, const std::vector<Tr
     for (const Score& score : decision.scores)
       scores.push_back({{"candidate", score.candidate}, {"ratio", score.ratio}});
     json["decisions"].push_back({{"target", decision.target},
-                                 {"query_rows", decision.rows->name},
-                                 {"pipeline", decision.pipeline},
-                                 {"default_pipeline", decision.before},
+                                 {"query_rows", name_of(decision.rows)},
+                                 {"pipeline", decision.chosen.pipeline},
+                                 {"tile_queries", decision.chosen.tile_queries},
+                                 {"ladder", decision.chosen.ladder},
+                                 {"default_pipeline", decision.before.pipeline},
+                                 {"default_tile_queries", decision.before.tile_queries},
+                                 {"default_ladder", decision.before.ladder},
                                  {"candidate", decision.candidate},
                                  {"descriptors", decision.descriptors},
                                  {"scores", scores}});

@@ -1,21 +1,28 @@
-// From trials to defaults: which pipeline each target prefers for how many query rows, and the file that says so.
+// From trials to defaults: which pipeline, query rows of a workgroup and ladder each target prefers for how many query
+// rows, and the file that says so.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "templates/attention_forward/parameters.h"
 #include "tools/tune/trial.h"
 
 namespace wavejit::tools::tune {
 
-// Lengths of a query that the templates tell apart; 0: any longer one.
-struct Rows {
-  const char* name = "";  // of the templates' enumerator
-  std::int64_t most = 0;
+// "up_to_32": the enumerator's.
+std::string_view name_of(attention_forward::QueryRows rows);
+
+// What the templates read, out of a kernel that ran.
+struct Choice {
+  std::string pipeline;
+  int tile_queries = 0;
+  std::string ladder;  // empty: the pipeline has none
+  bool operator==(const Choice&) const = default;
 };
-const std::vector<Rows>& all_rows();
-const Rows& rows_of(std::int64_t query_length);
+std::string to_text(const Choice& choice);  // "dualwave, 256 rows, ladder standard"
 
 struct Score {
   std::string candidate;
@@ -23,9 +30,9 @@ struct Score {
 };
 struct Decision {
   std::string target;
-  const Rows* rows = nullptr;
-  std::string pipeline;       // chosen
-  std::string before;         // the default's
+  attention_forward::QueryRows rows = attention_forward::QueryRows::more;
+  Choice chosen;
+  Choice before;              // the default
   std::string candidate;      // chosen, whole
   std::vector<Score> scores;  // best first; those that ran on every descriptor
   int descriptors = 0;

@@ -79,6 +79,10 @@ std::optional<Trial> parse_line(const std::string& line) {
   }
 }
 
+attention_forward::QueryRows rows_of(const Task& task) {
+  return attention_forward::query_rows(static_cast<std::uint64_t>(task.problem.query_length));
+}
+
 Trial blank_trial(const Task& task) {
   Trial trial;
   trial.target = task.target;
@@ -95,7 +99,8 @@ Result<Trial> run_trial(const Task& task, std::uint32_t simulator_threads) {
   options.size = sizeof options;
   options.device = device.c_str();
   options.cache_mode = "off";
-  options.pipeline = given(task.candidate.pipeline);
+  const std::string pipeline = pipeline_option(task.candidate);
+  options.pipeline = given(pipeline);
   options.stagger = given(task.candidate.stagger);
   options.setprio = given(task.candidate.setprio);
   options.xcd_swizzle = given(task.candidate.xcd_swizzle);

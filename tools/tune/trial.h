@@ -19,6 +19,7 @@ struct Task {
   sweep::Problem problem;
   Candidate candidate;
 };
+attention_forward::QueryRows rows_of(const Task& task);
 
 struct Trial {
   std::string target;

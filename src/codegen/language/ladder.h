@@ -2,22 +2,16 @@
 //
 // A matrix instruction occupies its unit for several issue slots in which the wave may issue to the vector unit. A
 // ladder says how many slots of operations stand behind each matrix instruction; with the backend's schedulers off, the
-// order written here is the order that runs.
+// order written here is the order that runs. A ladder is a range of rungs: `matrix` matrix instructions, each followed
+// by operations of `vector` slots.
 #pragma once
 
 #include <deque>
 #include <functional>
 #include <iterator>
-#include <span>
 #include <utility>
 
 namespace wavejit::language {
-
-// `matrix` matrix instructions, each followed by operations of `vector` slots.
-struct Rung {
-  int matrix = 0;
-  int vector = 0;
-};
 
 // Operations in the order in which they will be written; each is one machine instruction or a few, and takes so many
 // issue slots.
@@ -57,8 +51,9 @@ class Strand {
 };
 
 // Writes both along the ladder. What does not fit on it comes at the end: nothing is lost, only late.
-inline void interleave(Strand& matrix, Strand& vector, std::span<const Rung> ladder) {
-  for (const Rung& rung : ladder) {
+template <typename Ladder>
+void interleave(Strand& matrix, Strand& vector, const Ladder& ladder) {
+  for (const auto& rung : ladder) {
     for (int index = 0; index < rung.matrix; ++index) {
       matrix.write(1);
       vector.write(rung.vector);
