@@ -54,21 +54,12 @@ namespace interleaved {
 
 // Slots behind each matrix instruction, which takes 8 of 4 cycles, its own included; up to 7 are free. bf16: `finish`
 // is 6 exp2, 33 plain ones and 16 roundings, 137 slots, with 24 of V's writes (12 for head dim 64); `begin` is 20 plain
-// ones, an exchange, 32 plain ones and 26 exp2, 156 slots.
+// ones, an exchange, 32 plain ones and 26 exp2, 156 slots. With all modifiers at head dim 128 no register is free: one
+// slot more behind every instruction spills 5, everything a fragment later spills 1.
 constexpr Rungs<1> finish_64 = {{{.matrix = 16, .vector = 9}}};
 constexpr Rungs<1> finish_128 = {{{.matrix = 32, .vector = 5}}};
 constexpr Rungs<2> begin_64 = {{{.matrix = 4, .vector = 8}, {.matrix = 12, .vector = 12}}};
 constexpr Rungs<2> begin_128 = {{{.matrix = 8, .vector = 5}, {.matrix = 24, .vector = 6}}};
-
-constexpr Rungs<1> early_finish_64 = {{{.matrix = 16, .vector = 11}}};
-constexpr Rungs<1> early_finish_128 = {{{.matrix = 32, .vector = 6}}};
-constexpr Rungs<1> early_begin_64 = {{{.matrix = 16, .vector = 13}}};
-constexpr Rungs<1> early_begin_128 = {{{.matrix = 32, .vector = 7}}};
-
-constexpr Rungs<2> late_finish_64 = {{{.matrix = 2, .vector = 0}, {.matrix = 14, .vector = 11}}};
-constexpr Rungs<2> late_finish_128 = {{{.matrix = 4, .vector = 0}, {.matrix = 28, .vector = 6}}};
-constexpr Rungs<2> late_begin_64 = {{{.matrix = 2, .vector = 0}, {.matrix = 14, .vector = 13}}};
-constexpr Rungs<2> late_begin_128 = {{{.matrix = 4, .vector = 0}, {.matrix = 28, .vector = 7}}};
 
 constexpr Rungs<1> even_begin_64 = {{{.matrix = 16, .vector = 11}}};
 constexpr Rungs<1> even_begin_128 = {{{.matrix = 32, .vector = 6}}};
@@ -145,20 +136,6 @@ constexpr std::array dualwave_ladders = {
 
 constexpr std::array interleaved_ladders = {
     interleaved::usual,
-    changed(interleaved::usual, "early", "a slot or two more behind each matrix instruction",
-            [](Ladder& ladder) {
-              ladder.finish.rungs_64 = interleaved::early_finish_64;
-              ladder.finish.rungs_128 = interleaved::early_finish_128;
-              ladder.begin.rungs_64 = interleaved::early_begin_64;
-              ladder.begin.rungs_128 = interleaved::early_begin_128;
-            }),
-    changed(interleaved::usual, "late", "everything one fragment's matrix instructions later",
-            [](Ladder& ladder) {
-              ladder.finish.rungs_64 = interleaved::late_finish_64;
-              ladder.finish.rungs_128 = interleaved::late_finish_128;
-              ladder.begin.rungs_64 = interleaved::late_begin_64;
-              ladder.begin.rungs_128 = interleaved::late_begin_128;
-            }),
     changed(interleaved::usual, "no_lead", "nothing before the first matrix instruction",
             [](Ladder& ladder) { ladder.finish.lead = ladder.begin.lead = 0; }),
     changed(interleaved::usual, "even", "the maximum spread like the rest of the softmax",

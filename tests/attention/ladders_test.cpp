@@ -80,7 +80,7 @@ TEST_P(Ladders, MoveWorkAndNoBits) {
       const bool causal = keys % 64 != 0;
       const double spread = storage == Storage::bf16 ? 12.0 : 1.0;
       expect_bits_of_generic(make_case(storage, 1, 256, keys, 2, 1, head_dim(), causal, 700 + keys, spread),
-                             keys == 293);
+                             keys == 293 && storage == Storage::fp16);
       if (HasFailure()) return;
     }
   }

@@ -58,16 +58,10 @@ std::vector<KernelSpec> dualwave_specs() {
   for (const KernelSpec& spec : all_kernel_specs())
     if (spec.pipeline == Pipeline::dualwave && spec.lse && !spec.bias) specs.push_back(spec);  // a bias waits, too
   // Ladders leave all of that where it is, also the one that fetches behind its reads.
-  for (const int head_dim : {64, 128}) {
-    for (const attention_forward::Ladder& ladder : attention_forward::ladders(Pipeline::dualwave)) {
-      if (ladder.name == attention_forward::standard_ladder) continue;
-      specs.push_back({.head_dim_qk = head_dim,
-                       .head_dim_v = head_dim,
-                       .pipeline = Pipeline::dualwave,
-                       .tile_queries = 256,
-                       .target = "gfx950",
-                       .ladder = std::string(ladder.name)});
-    }
+  for (const attention_forward::Ladder& ladder : attention_forward::ladders(Pipeline::dualwave)) {
+    if (ladder.name == attention_forward::standard_ladder) continue;
+    specs.push_back(
+        {.pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950", .ladder = std::string(ladder.name)});
   }
   return specs;
 }

@@ -1,5 +1,5 @@
-// Every ladder makes a kernel of every problem that its pipeline has, without spills and with the standard ladder's LDS
-// and matrix instructions. What they compute is compared in tests/attention/ladders_test.cpp.
+// Every ladder makes kernels of its pipeline's problems, without spills and with the standard ladder's LDS. What they
+// compute is compared in tests/attention/ladders_test.cpp.
 #include "templates/attention_forward/ladders.h"
 
 #include <gtest/gtest.h>
@@ -32,8 +32,11 @@ class LadderCode : public ::testing::TestWithParam<Ladder> {};
 TEST_P(LadderCode, FitsInRegistersAndLds) {
   int kernels = 0;
   for (const KernelSpec& standard : all_kernel_specs()) {
-    // LSE and the O store stand behind the loop: one of each.
-    if (standard.pipeline != GetParam().pipeline || !standard.lse ||
+    // LSE and the O store stand behind the loop: one of each. What takes the most registers: plain and with all
+    // modifiers.
+    const bool plain = standard.mask == attention_forward::Mask::none;
+    const bool all_modifiers = standard.softcap && standard.bias && standard.alibi;
+    if (standard.pipeline != GetParam().pipeline || !standard.lse || (!plain && !all_modifiers) ||
         standard.output_store != attention_forward::default_output_store(*targets::find_target(standard.target)))
       continue;
     KernelSpec spec = standard;
@@ -41,14 +44,13 @@ TEST_P(LadderCode, FitsInRegistersAndLds) {
     SCOPED_TRACE(to_text(spec));
     const CompiledKernel kernel = compile_kernel(spec);
     ASSERT_EQ(kernel.error, "");
-    const CompiledKernel before = compile_kernel(standard);
     EXPECT_EQ(kernel.facts.vgpr_spills, 0U);
     EXPECT_EQ(kernel.facts.sgpr_spills, 0U);
     EXPECT_EQ(kernel.facts.private_bytes, 0U);
     EXPECT_EQ(kernel.facts.agprs, 0U);
-    EXPECT_EQ(kernel.facts.lds_bytes, before.facts.lds_bytes);
-    EXPECT_EQ(kernel.facts.matrix_instructions, before.facts.matrix_instructions);
-    EXPECT_NE(kernel.code_object, before.code_object) << "it places nothing elsewhere";
+    const auto resources = attention_forward::resources_of(standard);
+    ASSERT_TRUE(resources) << resources.error();
+    EXPECT_EQ(static_cast<int>(kernel.facts.lds_bytes), resources->lds_bytes);
     ++kernels;
   }
   EXPECT_GT(kernels, 0);

@@ -30,7 +30,7 @@ struct Arguments {
   std::vector<std::string> descriptors;
   std::string list;
   std::string targets = "gfx942,gfx950";
-  std::string parameters = "pipeline,tile_queries,ladder";
+  std::string parameters = "pipeline,ladder";
   std::string output;
   std::string rows;
   std::string check;
