@@ -122,8 +122,6 @@ constexpr std::array dualwave_ladders = {
               ladder.finish.rungs_64 = dualwave::more_finish_64;
               ladder.finish.rungs_128 = dualwave::more_finish_128;
             }),
-    changed(dualwave::usual, "weights_20", "20 weights under Vᵀ·Pᵀ, 12 under K·Qᵀ",
-            [](Ladder& ladder) { ladder.weighed = 20; }),
     changed(dualwave::usual, "weights_24", "24 weights under Vᵀ·Pᵀ, 8 under K·Qᵀ",
             [](Ladder& ladder) {
               ladder.weighed = 24;
