@@ -195,7 +195,7 @@ TEST(Config, WordsBehindThePipelineArePinnedByOptionsOnly) {
       {"dualwave ladder=early", attention_forward::Pipeline::dualwave, {.ladder = "early"}, "dualwave ladder=early"},
       {"generic tile_queries=64",
        attention_forward::Pipeline::generic,
-       {.tile_queries = 64},
+       {.tile_queries = 64, .ladder = ""},
        "generic tile_queries=64"},
       {"auto ladder=late tile_queries=32",
        std::nullopt,
