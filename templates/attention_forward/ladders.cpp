@@ -61,9 +61,6 @@ constexpr Rungs<1> finish_128 = {{{.matrix = 32, .vector = 5}}};
 constexpr Rungs<2> begin_64 = {{{.matrix = 4, .vector = 8}, {.matrix = 12, .vector = 12}}};
 constexpr Rungs<2> begin_128 = {{{.matrix = 8, .vector = 5}, {.matrix = 24, .vector = 6}}};
 
-constexpr Rungs<1> even_begin_64 = {{{.matrix = 16, .vector = 11}}};
-constexpr Rungs<1> even_begin_128 = {{{.matrix = 32, .vector = 6}}};
-
 constexpr Ladder usual = {.pipeline = Pipeline::interleaved,
                           .name = attention_forward::standard_ladder,
                           .idea = "26 weights under Vᵀ·Pᵀ; rounding and V's writes fill K·Qᵀ",
@@ -136,11 +133,6 @@ constexpr std::array interleaved_ladders = {
     interleaved::usual,
     changed(interleaved::usual, "no_lead", "nothing before the first matrix instruction",
             [](Ladder& ladder) { ladder.finish.lead = ladder.begin.lead = 0; }),
-    changed(interleaved::usual, "even", "the maximum spread like the rest of the softmax",
-            [](Ladder& ladder) {
-              ladder.begin.rungs_64 = interleaved::even_begin_64;
-              ladder.begin.rungs_128 = interleaved::even_begin_128;
-            }),
     changed(interleaved::usual, "weights_22", "22 weights under Vᵀ·Pᵀ, 10 under K·Qᵀ",
             [](Ladder& ladder) { ladder.weighed = 22; }),
     changed(interleaved::usual, "weights_30", "30 weights under Vᵀ·Pᵀ, 2 under K·Qᵀ",
