@@ -4,6 +4,8 @@
 #include <benchmark/benchmark.h>
 #include <immintrin.h>
 
+#include <algorithm>
+#include <chrono>
 #include <random>
 #include <stdexcept>
 #include <string>
