@@ -35,7 +35,8 @@ void limit_process(unsigned seconds) {
 int answer(const Compiled& compiled) {
   const Bytes frame = wire::encode(compiled);
   const wavejit::system::FileDescriptor output(STDOUT_FILENO);
-  return wavejit::system::write_all(output, std::span(reinterpret_cast<const char*>(frame.data()), frame.size())) ? 0 : 1;
+  return wavejit::system::write_all(output, std::span(reinterpret_cast<const char*>(frame.data()), frame.size())) ? 0
+                                                                                                                  : 1;
 }
 
 Compiled from(const wavejit_codegen_result& result) {

@@ -1,6 +1,7 @@
 #pragma once
-// Loops with the instruction mix of published attention kernels whose utilisation others measured. The mixes are published
-// (counts by kind, tiles, waves, workgroups); the order within a cluster is not, so that two of ours bound it.
+// Loops with the instruction mix of published attention kernels whose utilisation others measured. The mixes are
+// published (counts by kind, tiles, waves, workgroups); the order within a cluster is not, so that two of ours bound
+// it.
 
 #include <string>
 
