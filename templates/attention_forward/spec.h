@@ -52,8 +52,8 @@ struct KernelSpec {
   bool stagger = true;          // the second group of waves runs one cluster behind
   bool raised_priority = true;  // s_setprio around the clusters that compute most
   // A name in ladders.h, empty for the standard one, which has no word. Shows in no result either: for developers.
-  std::string ladder =
-      {};  // NOLINT(readability-redundant-member-init): with it, an initializer warns of no missing field
+  // NOLINTNEXTLINE(readability-redundant-member-init): with it, an initializer warns of no missing field
+  std::string ladder = {};
 
   // Scores are modified: softmax then works on s · c + modifiers instead of raw scores (docs/canonical-arithmetic.md).
   bool modified() const { return softcap || bias || alibi; }
