@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# clang-format over every file of ours, clang-tidy over what the dev preset compiles. --fix rewrites the format.
+# clang-format over every file of ours, clang-tidy over what the lint preset would compile. --fix rewrites the format.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 say() { printf '[lint] %s\n' "$*"; }
@@ -21,7 +21,7 @@ mkdir -p "$stamps"
 headers=$(git ls-files '*.h' '*.hpp' .clang-tidy | sort | xargs cat | sha256sum | cut -c1-16)
 todo=()
 for unit in "${units[@]}"; do
-  grep -q "\"[^\"]*/$unit\"" build/dev/compile_commands.json || continue
+  grep -q "\"[^\"]*/$unit\"" build/lint/compile_commands.json || continue
   stamp=$stamps/$(cat "$unit" | sha256sum | cut -c1-32)-$headers
   [[ -f $stamp ]] || todo+=("$unit|$stamp")
 done

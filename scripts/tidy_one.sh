@@ -3,7 +3,7 @@
 set -euo pipefail
 unit=${1%%|*}
 stamp=${1#*|}
-if output=$(clang-tidy-22 --quiet -p build/dev "$unit" 2>/dev/null); then
+if output=$(clang-tidy-22 --quiet -p build/lint "$unit" 2>/dev/null); then
   : > "$stamp"
 else
   printf '%s\n' "$output"

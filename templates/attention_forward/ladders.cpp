@@ -222,7 +222,7 @@ std::string fault_of(const Ladder& ladder) {
     return name + std::to_string(ladder.read_ahead) + " fragments ahead; accepted: " + (reads_ahead ? "1 to 8" : "0");
   for (const auto& [where, shadow] : {std::pair("finish: ", &ladder.finish), std::pair("begin: ", &ladder.begin)}) {
     const std::string fault = fault_of_shadow(*shadow, ladder.pipeline);
-    if (!fault.empty()) return name + where + fault;
+    if (!fault.empty()) return std::string(name).append(where).append(fault);
   }
   return {};
 }
