@@ -20,10 +20,7 @@ using attention_forward::QueryRows;
 using targets::Target;
 using Values = std::vector<std::string>;
 
-Values pipeline_itself(const Target& target, Pipeline pipeline) {
-  static_cast<void>(target);
-  return {std::string(to_text(pipeline))};
-}
+Values pipeline_itself(const Target& /*target*/, Pipeline pipeline) { return {std::string(to_text(pipeline))}; }
 
 Values tile_sizes(const Target& target, Pipeline pipeline) {
   Values values;
@@ -31,24 +28,18 @@ Values tile_sizes(const Target& target, Pipeline pipeline) {
   return values;
 }
 
-Values ladder_names(const Target& target, Pipeline pipeline) {
-  static_cast<void>(target);
+Values ladder_names(const Target& /*target*/, Pipeline pipeline) {
   Values values;
   for (const attention_forward::Ladder& ladder : attention_forward::ladders(pipeline)) values.emplace_back(ladder.name);
   return values;
 }
 
 // Only one pipeline has the two, and says nothing of what another is asked for.
-Values switch_of_dualwave(const Target& target, Pipeline pipeline) {
-  static_cast<void>(target);
+Values switch_of_dualwave(const Target& /*target*/, Pipeline pipeline) {
   return pipeline == Pipeline::dualwave ? Values{"on", "off"} : Values{};
 }
 
-Values switch_of_launches(const Target& target, Pipeline pipeline) {
-  static_cast<void>(target);
-  static_cast<void>(pipeline);
-  return {"on", "off"};
-}
+Values switch_of_launches(const Target& /*target*/, Pipeline /*pipeline*/) { return {"on", "off"}; }
 
 struct Parameter {
   std::string_view name;

@@ -106,15 +106,21 @@ void compare_engines(std::string_view target, uint64_t seed, Mixture mixture, un
 TEST(Differential, RandomProgramsGfx950) { compare_engines("gfx950", 1, Mixture::everything, 40, 40); }
 TEST(Differential, RandomProgramsGfx942) { compare_engines("gfx942", 2, Mixture::everything, 40, 40); }
 
+// A random program for gfx950, decoded; null, and why on record, when it does not assemble.
+auto random_function(Registry& registry, uint64_t seed, unsigned instructions) {
+  std::mt19937_64 random = random_from(seed);
+  std::string error;
+  const auto code = assemble("gfx950", random_program(random, instructions, true, Mixture::everything), error);
+  EXPECT_FALSE(code.empty()) << error;
+  register_rooms(registry);
+  return code.empty() ? nullptr : decode_function("random", code, 0, *Disassembler::for_processor("gfx950"), registry);
+}
+
 // Threads of a launch meet different functions for the first time at the same time.
 TEST(Differential, ManyThreadsTranslateAtOnce) {
-  std::mt19937_64 random = random_from(5);
-  std::string error;
-  const std::vector<uint8_t> code = assemble("gfx950", random_program(random, 60, true, Mixture::everything), error);
-  ASSERT_FALSE(code.empty()) << error;
   Registry registry(*targets::find_target("gfx950"));
-  register_rooms(registry);
-  const auto function = decode_function("random", code, 0, *Disassembler::for_processor("gfx950"), registry);
+  const auto function = random_function(registry, 5, 60);
+  ASSERT_NE(function, nullptr);
   const compile::Table* const table = compile::library();
   ASSERT_NE(table, nullptr);
   std::atomic<int> failures = 0;
@@ -144,16 +150,13 @@ double seconds_of(clockid_t clock) {
 
 // The counter of translation time is the calling thread's processor time.
 TEST(Differential, WhoeverTranslatesDoesTheWork) {
-  std::mt19937_64 random = random_from(6);
-  std::string error;
-  const std::vector<uint8_t> code = assemble("gfx950", random_program(random, 200, true, Mixture::everything), error);
-  ASSERT_FALSE(code.empty()) << error;
   Registry registry(*targets::find_target("gfx950"));
-  register_rooms(registry);
-  const auto function = decode_function("random", code, 0, *Disassembler::for_processor("gfx950"), registry);
+  const auto function = random_function(registry, 6, 200);
+  ASSERT_NE(function, nullptr);
   const compile::Table* const table = compile::library();
   ASSERT_NE(table, nullptr);
   std::vector<compile::Block> blocks = {{.first = function->instructions.data(), .count = 200, .code = nullptr}};
+  std::string error;
   const double own = seconds_of(CLOCK_THREAD_CPUTIME_ID);
   const double all = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
   compile::Translation* const translation = table->translate(blocks, compile::helpers(), false, error);

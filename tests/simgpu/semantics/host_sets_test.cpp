@@ -106,6 +106,27 @@ TEST(HostSets, GiveTheSameBits) {
 
 using Multiply = void (*)(const matrix::MatrixCall&);
 
+// Noise to multiply, in the formats of a shape.
+struct Operands {
+  explicit Operands(std::mt19937_64& random) {
+    for (Block* block : {&a, &b, &c}) fill(*block, random);
+  }
+  matrix::MatrixCall call(const matrix::Shape& shape, Block& result) const {
+    matrix::MatrixCall call;
+    call.shape = &shape;
+    call.a = shape.a;
+    call.b = shape.b;
+    call.a_registers = a.data();
+    call.b_registers = b.data();
+    call.c_registers = c.data();
+    call.d_registers = result.data();
+    return call;
+  }
+  Block a{};
+  Block b{};
+  Block c{};
+};
+
 TEST(HostSets, MultiplyMatricesToTheSameBits) {
   const std::array<std::pair<HostSet, Multiply>, 2> others = {
       {{HostSet::x86_64_v3, &matrix::x86_64_v3::multiply}, {HostSet::x86_64_v4, &matrix::x86_64_v4::multiply}}};
@@ -113,23 +134,10 @@ TEST(HostSets, MultiplyMatricesToTheSameBits) {
     if (!vector::host_supports(set)) continue;
     for (const matrix::Shape& shape : matrix::shapes()) {
       std::mt19937_64 random(shape.k * 100u + shape.m);
-      Block a{};
-      Block b{};
-      Block c{};
-      fill(a, random);
-      fill(b, random);
-      fill(c, random);
+      const Operands operands(random);
       Block results[2] = {};
       for (int which = 0; which < 2; ++which) {
-        matrix::MatrixCall call;
-        call.shape = &shape;
-        call.a = shape.a;
-        call.b = shape.b;
-        call.a_registers = a.data();
-        call.b_registers = b.data();
-        call.c_registers = c.data();
-        call.d_registers = results[which].data();
-        (which == 0 ? &matrix::x86_64_v2::multiply : multiply)(call);
+        (which == 0 ? &matrix::x86_64_v2::multiply : multiply)(operands.call(shape, results[which]));
       }
       EXPECT_EQ(results[0], results[1]) << shape.name << " on " << vector::name_of(set);
     }
@@ -149,22 +157,10 @@ TEST(HostSets, TheShortWayThroughOperandsChangesNothing) {
     for (const matrix::Shape& shape : matrix::shapes()) {
       std::mt19937_64 random(shape.k * 100u + shape.m);
       for (unsigned round = 0; round < 4; ++round) {
-        Block a{};
-        Block b{};
-        Block c{};
-        fill(a, random);
-        fill(b, random);
-        fill(c, random);
+        const Operands operands(random);
         Block results[2] = {};
         for (int which = 0; which < 2; ++which) {
-          matrix::MatrixCall call;
-          call.shape = &shape;
-          call.a = shape.a;
-          call.b = shape.b;
-          call.a_registers = a.data();
-          call.b_registers = b.data();
-          call.c_registers = c.data();
-          call.d_registers = results[which].data();
+          matrix::MatrixCall call = operands.call(shape, results[which]);
           call.order = which == 0 ? nullptr : ascending.data();
           if (shape.blocks > 1) {
             call.cbsz = static_cast<uint8_t>(round % 2);
