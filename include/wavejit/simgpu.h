@@ -86,6 +86,8 @@ struct wavejit_simgpu_settings {
   uint32_t reserved;        /* 0 */
   int32_t engine;           /* enum wavejit_simgpu_engine; left as it is likewise, with what follows */
   uint32_t translate_after; /* a block is translated when it has been entered more often than this */
+  uint32_t time_matrix;     /* not 0: what matrix instructions take is counted (matrix_nanoseconds), at two looks at */
+  uint32_t reserved_too;    /*   the host's clock for each of them. Left as it is likewise. reserved_too: 0 */
 };
 WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settings* settings);
 /* Returns 0, or 1 (invalid value) and changes nothing. */
@@ -101,6 +103,7 @@ struct wavejit_simgpu_counters {
   uint64_t reports;                 /* faults found: see wavejit_simgpu_take_reports */
   uint64_t translated_instructions; /* by the compiled engine, and the processor time that it took */
   uint64_t translation_nanoseconds;
+  uint64_t matrix_nanoseconds; /* within matrix instructions while settings.time_matrix is set, of all threads */
 };
 WAVEJIT_SIMGPU_API void wavejit_simgpu_get_counters(struct wavejit_simgpu_counters* counters);
 

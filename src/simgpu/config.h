@@ -31,6 +31,7 @@ struct Settings {
   /// A block is translated when it has been entered more often. Translating takes as long as interpreting a block some
   /// thousand times (bench/README.md).
   uint32_t translate_after = 1000;
+  bool time_matrix = false;  ///< whether matrix instructions are timed
 };
 
 struct Config {

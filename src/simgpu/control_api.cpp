@@ -59,17 +59,20 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settin
                       .sampled_only = now.sampled_only ? 1U : 0U,
                       .reserved = 0,
                       .engine = static_cast<int32_t>(now.engine),
-                      .translate_after = now.translate_after});
+                      .translate_after = now.translate_after,
+                      .time_matrix = now.time_matrix ? 1U : 0U,
+                      .reserved_too = 0});
 }
 
 WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_settings* settings) {
-  // Callers of earlier versions end before the checks, before `sampled_only` or before the engine, which then stay as
-  // they are.
+  // Callers of earlier versions end before the checks, before `sampled_only`, before the engine or before
+  // `time_matrix`, which then stay as they are.
   constexpr size_t first_version = offsetof(wavejit_simgpu_settings, checks);
   if (settings == nullptr || settings->size < first_version) return hip_error_invalid_value;
   const bool has_checks = settings->size >= offsetof(wavejit_simgpu_settings, sampled_only);
   const bool has_sampled = settings->size >= offsetof(wavejit_simgpu_settings, engine);
-  const bool has_engine = settings->size >= sizeof(wavejit_simgpu_settings);
+  const bool has_engine = settings->size >= offsetof(wavejit_simgpu_settings, time_matrix);
+  const bool has_time = settings->size >= sizeof(wavejit_simgpu_settings);
   if (has_engine && (settings->engine < WAVEJIT_SIMGPU_INTERPRET || settings->engine > WAVEJIT_SIMGPU_COMPILE)) {
     return hip_error_invalid_value;
   }
@@ -97,6 +100,7 @@ WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_s
     next.engine = static_cast<Engine>(settings->engine);
     next.translate_after = settings->translate_after;
   }
+  if (has_time) next.time_matrix = settings->time_matrix != 0;
   Process::instance().set_settings(next);
   return hip_success;
 }
@@ -111,7 +115,8 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_get_counters(struct wavejit_simgpu_counte
                       .matrix_instructions = now.matrix_instructions.load(),
                       .reports = now.reports.load(),
                       .translated_instructions = now.translated_instructions.load(),
-                      .translation_nanoseconds = now.translation_nanoseconds.load()});
+                      .translation_nanoseconds = now.translation_nanoseconds.load(),
+                      .matrix_nanoseconds = now.matrix_nanoseconds.load()});
 }
 
 WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_reports(char* text, size_t capacity) {

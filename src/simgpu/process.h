@@ -19,6 +19,7 @@ struct Counters {
   std::atomic<uint64_t> reports{0};
   std::atomic<uint64_t> translated_instructions{0};
   std::atomic<uint64_t> translation_nanoseconds{0};
+  std::atomic<uint64_t> matrix_nanoseconds{0};
 };
 
 class Process {

@@ -1,5 +1,6 @@
 #include "simgpu/decode/function.h"
 
+#include <chrono>
 #include <cstring>
 #include <format>
 
@@ -17,7 +18,11 @@ void execute_problem(Wave& wave, const Instruction& instruction) {
 
 void execute_counted(Wave& wave, const Instruction& instruction) {
   ++wave.matrix_instructions;
+  if (!wave.times_matrix) return instruction.inner(wave, instruction);
+  const auto started = std::chrono::steady_clock::now();
   instruction.inner(wave, instruction);
+  const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - started;
+  wave.matrix_nanoseconds += static_cast<uint64_t>(taken.count());
 }
 
 // Between s_set_gpr_idx_on and _off, M0[7:0] is added to the register numbers of the operands that M0[15:12] names

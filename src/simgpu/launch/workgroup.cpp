@@ -115,14 +115,17 @@ void WorkgroupRunner::run(Launch& launch, uint64_t linear_id) {
   run_waves(launch, workgroup);
   uint64_t executed = 0;
   uint64_t matrix = 0;
+  uint64_t matrix_nanoseconds = 0;
   for (const Wave* wave : workgroup.waves) {
     executed += wave->executed;
     matrix += wave->matrix_instructions;
+    matrix_nanoseconds += wave->matrix_nanoseconds;
   }
   Counters& counters = Process::instance().counters();
   counters.workgroups.fetch_add(1, std::memory_order_relaxed);
   counters.wave_instructions.fetch_add(executed, std::memory_order_relaxed);
   counters.matrix_instructions.fetch_add(matrix, std::memory_order_relaxed);
+  counters.matrix_nanoseconds.fetch_add(matrix_nanoseconds, std::memory_order_relaxed);
 }
 
 void WorkgroupRunner::prepare(Launch& launch, Workgroup& workgroup) {
@@ -173,6 +176,8 @@ void WorkgroupRunner::prepare_wave(const Launch& launch, const Workgroup& workgr
   wave.priority = 0;
   wave.executed = 0;
   wave.matrix_instructions = 0;
+  wave.matrix_nanoseconds = 0;
+  wave.times_matrix = launch.settings.time_matrix;
   wave.memory = launch.memory.get();
   std::ranges::fill(wave.recent_allocation, nullptr);
   wave.next = launch.entry;

@@ -36,9 +36,11 @@ struct alignas(64) Wave {
   uint32_t mode = 0;  ///< as s_getreg reads it
   WaveState state = WaveState::ready;
   uint8_t priority = 0;
+  bool times_matrix = false;
   uint16_t index = 0;  ///< in its workgroup
   uint32_t status_bits = 0;
   uint64_t matrix_instructions = 0;
+  uint64_t matrix_nanoseconds = 0;  ///< within them, if `times_matrix`
   uint64_t executed = 0;
 
   uint8_t* lds = nullptr;
