@@ -70,7 +70,7 @@ void device_addresses(const Wave& wave, const Instruction& instruction, const Ef
   if (effects.space == Space::buffer) {
     const BufferAddress address(wave, instruction, instruction.source[at], instruction.source[at + 1],
                                 instruction.source[at + 2]);
-    if (to.lanes == all_lanes && address.all_lanes_of(effects.bytes).bytes != 0) {
+    if (to.lanes == all_lanes && address.all_lanes_of(effects.bytes).of == BufferAddress::Range::Of::inside) {
       for (unsigned lane = 0; lane < wave_lanes; ++lane) to.first[lane] = address.plain_address(lane);
       std::fill(std::begin(to.available), std::end(to.available), effects.bytes);
       return;

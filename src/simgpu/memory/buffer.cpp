@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "simgpu/decode/registry.h"
 #include "simgpu/memory/device_memory.h"
-#include "simgpu/memory/lane_rows.h"
+#include "simgpu/memory/lane_kernels.h"
 #include "simgpu/memory/rooms.h"
 #include "simgpu/memory/transfer.h"
 
@@ -18,16 +19,21 @@ namespace {
 template <unsigned bytes>
 inline constexpr unsigned component = bytes < 4 ? bytes : 4;
 
-/// Whether all lanes are active, inside the buffer and inside one of the allocations that were used lately: then
-/// nothing about a single lane is left to find out. (What was not used yet is found by the first lane of the ordinary
-/// way.) K and V take turns: the last allocation alone would be the wrong one every time.
-bool all_good(const Wave& wave, const BufferAddress& address, unsigned bytes, bool write) {
-  if (wave.exec() != all_lanes) return false;
+enum class Way : uint8_t { lane_by_lane, all_lanes, nothing };
+
+/// `all_lanes`: all of them are active, inside the buffer and inside one of the allocations that were used lately, so
+/// that nothing about a single lane is left to find out. (What was not used yet is found by the first lane of the
+/// ordinary way.) K and V take turns: the last allocation alone would be the wrong one every time.
+/// `nothing`: all are active and outside the buffer, as those that fetch the tile behind the last one.
+Way way_of(const Wave& wave, const BufferAddress& address, unsigned bytes, bool write) {
+  if (wave.exec() != all_lanes) return Way::lane_by_lane;
   const BufferAddress::Range range = address.all_lanes_of(bytes);
-  if (range.bytes == 0 || !range.aligned) return false;
-  return std::ranges::any_of(wave.recent_allocation, [&](const Allocation* recent) {
+  if (range.of == BufferAddress::Range::Of::outside) return Way::nothing;
+  if (range.of != BufferAddress::Range::Of::inside || !range.aligned) return Way::lane_by_lane;
+  const bool known = std::ranges::any_of(wave.recent_allocation, [&](const Allocation* recent) {
     return recent != nullptr && (!write || recent->writable) && recent->holds(range.address, range.bytes);
   });
+  return known ? Way::all_lanes : Way::lane_by_lane;
 }
 
 template <LoadKind kind>
@@ -35,14 +41,14 @@ void load(Wave& wave, const Instruction& instruction) {
   const BufferAddress address(wave, instruction, instruction.source[0], instruction.source[1], instruction.source[2]);
   const unsigned destination = instruction.destination[0].index;
   if constexpr (kind.bytes == 16) {
-    if (all_good(wave, address, kind.bytes, false)) {
-      for (unsigned lane = 0; lane < wave_lanes; lane += 4) {
-        FourWords rows[4];
-        for (unsigned i = 0; i < 4; ++i) rows[i] = four_from_device(host_pointer(address.plain_address(lane + i)));
-        transpose(rows);
-        for (unsigned i = 0; i < 4; ++i) store_words(&wave.vgpr[destination + i][lane], rows[i]);
-      }
-      return;
+    switch (way_of(wave, address, kind.bytes, false)) {
+      case Way::all_lanes:
+        return lanes::kernels().load_4(&wave.vgpr[destination], host_pointer(address.fixed()), address.offsets());
+      case Way::nothing:
+        std::memset(wave.vgpr[destination], 0, sizeof(lanes::Row) * 4);
+        return;
+      case Way::lane_by_lane:
+        break;
     }
   }
   for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
@@ -72,7 +78,9 @@ void store(Wave& wave, const Instruction& instruction) {
   const BufferAddress address(wave, instruction, instruction.source[1], instruction.source[2], instruction.source[3]);
   const unsigned source = instruction.source[0].index;
   if constexpr (kind.bytes % 4 == 0) {
-    if (all_good(wave, address, kind.bytes, true)) {
+    const Way way = way_of(wave, address, kind.bytes, true);
+    if (way == Way::nothing) return;
+    if (way == Way::all_lanes) {
       for (unsigned lane = 0; lane < wave_lanes; ++lane) {
         uint8_t* to = host_pointer(address.plain_address(lane));
         for (unsigned i = 0; i < kind.bytes / 4; ++i) store_aligned(to + (4 * i), wave.vgpr[source + i][lane]);
@@ -108,15 +116,18 @@ void load_to_lds(Wave& wave, const Instruction& instruction) {
   if constexpr (kind.bytes % 4 == 0) {
     // LDS bytes follow lane by lane.
     const uint64_t first = lds_dma_address(wave, instruction, 0, kind.bytes);
-    if (first + (uint64_t{wave_lanes} * kind.bytes) <= wave.lds_bytes && all_good(wave, address, kind.bytes, false)) {
+    constexpr uint64_t all = uint64_t{wave_lanes} * kind.bytes;
+    const Way way = first + all <= wave.lds_bytes ? way_of(wave, address, kind.bytes, false) : Way::lane_by_lane;
+    if (way == Way::nothing) {
+      std::memset(wave.lds + first, 0, all);
+      return;
+    }
+    if (way == Way::all_lanes) {
       uint8_t* to = wave.lds + first;
+      const uint8_t* const base = host_pointer(address.fixed());
+      if constexpr (kind.bytes == 16) return lanes::kernels().copy_4(to, base, address.offsets());
       for (unsigned lane = 0; lane < wave_lanes; ++lane, to += kind.bytes) {
-        const uint8_t* const from = host_pointer(address.plain_address(lane));
-        if constexpr (kind.bytes == 16) {
-          store_words(to, four_from_device(from));
-        } else {
-          copy_from_device<kind.bytes>(to, from);
-        }
+        copy_from_device<kind.bytes>(to, base + address.offsets()[lane]);
       }
       return;
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "simgpu/memory/access.h"
+#include "simgpu/memory/lane_kernels.h"
 
 namespace wavejit::simgpu {
 
@@ -31,30 +32,33 @@ class BufferAddress {
     }
   }
 
-  /// Where all lanes' accesses of `bytes` lie, if each is inside the buffer and that is easily seen; 0 bytes otherwise.
+  /// Where all 64 lanes' accesses of `bytes` lie, if that is easily seen.
   struct Range {
+    enum class Of : uint8_t {
+      unknown,  ///< each lane has to be looked at
+      inside,   ///< the buffer: every lane
+      outside,  ///< every byte of every lane
+    };
+    Of of = Of::unknown;
+    bool aligned = false;  ///< all of them to four bytes
     uint64_t address = 0;
     uint64_t bytes = 0;
-    bool aligned = false;  ///< all of them to four bytes
   };
   [[nodiscard]] Range all_lanes_of(unsigned bytes) const {
     if (swizzle_ || add_thread_id_ || index_ != nullptr || offset_ == nullptr) return {};
-    uint32_t lowest = ~0u;
-    uint32_t highest = 0;
-    uint32_t bits = 0;
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-      lowest = offset_[lane] < lowest ? offset_[lane] : lowest;
-      highest = offset_[lane] > highest ? offset_[lane] : highest;
-      bits |= offset_[lane];
-    }
-    const uint64_t end = uint64_t{highest} + instruction_offset_ + bytes;
-    if (records_ <= scalar_offset_ || end > records_ - scalar_offset_) return {};
-    return {.address = fixed() + lowest,
-            .bytes = uint64_t{highest} - lowest + bytes,
-            .aligned = ((bits | fixed()) & 3) == 0};
+    const lanes::Span span = lanes::kernels().span_of(offset_);
+    const uint64_t range = records_ > scalar_offset_ ? uint64_t{records_} - scalar_offset_ : 0;
+    if (uint64_t{span.lowest} + instruction_offset_ >= range) return {.of = Range::Of::outside};
+    if (uint64_t{span.highest} + instruction_offset_ + bytes > range) return {};
+    return {.of = Range::Of::inside,
+            .aligned = ((span.bits | fixed()) & 3) == 0,
+            .address = fixed() + span.lowest,
+            .bytes = uint64_t{span.highest} - span.lowest + bytes};
   }
-  /// Of a lane, once all_lanes_of has found no fault.
+  /// Of a lane, once all_lanes_of has found all of them inside: `fixed` and its own offset.
   [[nodiscard]] uint64_t plain_address(unsigned lane) const { return fixed() + offset_[lane]; }
+  [[nodiscard]] uint64_t fixed() const { return base_ + scalar_offset_ + instruction_offset_; }
+  [[nodiscard]] const uint32_t* offsets() const { return offset_; }
 
   struct Place {
     uint64_t address = 0;
@@ -88,7 +92,6 @@ class BufferAddress {
   }
 
  private:
-  [[nodiscard]] uint64_t fixed() const { return base_ + scalar_offset_ + instruction_offset_; }
   uint64_t base_ = 0;
   uint32_t stride_ = 0;
   uint32_t records_ = 0;

@@ -4,7 +4,7 @@
 
 #include "simgpu/decode/registry.h"
 #include "simgpu/memory/access.h"
-#include "simgpu/memory/lane_rows.h"
+#include "simgpu/memory/lane_kernels.h"
 #include "simgpu/memory/rooms.h"
 #include "simgpu/memory/transfer.h"
 
@@ -24,7 +24,7 @@ void write_words(const Wave& wave, unsigned source, unsigned lane, uint8_t* to) 
   std::memcpy(to, words, bytes);
 }
 
-constexpr bool is_transposed(unsigned bytes) { return bytes == 4 || bytes == 8 || bytes == 16; }
+constexpr bool has_lane_kernel(unsigned bytes) { return bytes == 4 || bytes == 8 || bytes == 16; }
 
 template <LoadKind kind>
 void read(Wave& wave, const Instruction& instruction) {
@@ -32,14 +32,12 @@ void read(Wave& wave, const Instruction& instruction) {
   const unsigned destination = instruction.destination[0].index;
   const auto offset = static_cast<uint32_t>(instruction.offset);
   // The destination may be the address register: lanes read their own address before they write.
-  if constexpr (is_transposed(kind.bytes)) {
+  if constexpr (has_lane_kernel(kind.bytes)) {
     if (all_inside_lds(wave, address, offset, kind.bytes)) {
-      const uint8_t* const base = wave.lds + offset;
-      for (unsigned lane = 0; lane < wave_lanes; lane += 4) {
-        const uint8_t* const from[4] = {base + address[lane], base + address[lane + 1], base + address[lane + 2],
-                                        base + address[lane + 3]};
-        read_four_lanes<kind.bytes / 4>(wave, destination, lane, from);
-      }
+      const lanes::Kernels& kernels = lanes::kernels();
+      (kind.bytes == 4   ? kernels.read_1
+       : kind.bytes == 8 ? kernels.read_2
+                         : kernels.read_4)(&wave.vgpr[destination], wave.lds + offset, address);
       return;
     }
   }
@@ -60,14 +58,12 @@ void write(Wave& wave, const Instruction& instruction) {
   const uint32_t* address = wave.vgpr[instruction.source[0].index];
   const unsigned source = instruction.source[1].index;
   const auto offset = static_cast<uint32_t>(instruction.offset);
-  if constexpr (is_transposed(kind.bytes)) {
+  if constexpr (has_lane_kernel(kind.bytes)) {
     if (all_inside_lds(wave, address, offset, kind.bytes)) {
-      uint8_t* const base = wave.lds + offset;
-      for (unsigned lane = 0; lane < wave_lanes; lane += 4) {
-        uint8_t* const to[4] = {base + address[lane], base + address[lane + 1], base + address[lane + 2],
-                                base + address[lane + 3]};
-        write_four_lanes<kind.bytes / 4>(wave, source, lane, to);
-      }
+      const lanes::Kernels& kernels = lanes::kernels();
+      (kind.bytes == 4   ? kernels.write_1
+       : kind.bytes == 8 ? kernels.write_2
+                         : kernels.write_4)(&wave.vgpr[source], wave.lds + offset, address);
       return;
     }
   }

@@ -9,7 +9,7 @@
 
 #include "simgpu/decode/registry.h"
 #include "simgpu/memory/access.h"
-#include "simgpu/memory/lane_rows.h"
+#include "simgpu/memory/lane_kernels.h"
 #include "simgpu/memory/rooms.h"
 
 namespace wavejit::simgpu {
@@ -135,36 +135,21 @@ class TransposeGroup {
   std::array<uint32_t, size_t{16} * dwords> words_;
 };
 
-/// ds_read_b64_tr_b16 where all places are good: of each four lanes' rows, pairs interleave into words.
-void transpose_halves(Wave& wave, unsigned destination, const uint8_t* base, const Lanes& address) {
-  using Halves = uint16_t __attribute__((vector_size(16)));
-  for (unsigned first = 0; first < wave_lanes; first += 16) {
-    for (unsigned i = 0; i < 2; ++i) {
-      for (unsigned quarter = 0; quarter < 4; ++quarter) {
-        const unsigned lane = first + (8 * i) + quarter;
-        const auto even = reinterpret_cast<Halves>(load_two(base + address[lane]));
-        const auto odd = reinterpret_cast<Halves>(load_two(base + address[lane + 4]));
-        const Halves words = __builtin_shufflevector(even, odd, 0, 8, 1, 9, 2, 10, 3, 11);
-        store_words(&wave.vgpr[destination + i][first + (4 * quarter)], words);
-      }
-    }
-  }
-}
-
 template <unsigned bits, unsigned dwords>
 void transpose_read(Wave& wave, const Instruction& instruction) {
   if (wave.exec() != all_lanes) {
     return fault(wave, instruction, std::format("transpose reads need all lanes; EXEC is {:#x}", wave.exec()));
   }
-  // All addresses before any result: the destination may be the address register.
-  const Lanes address = copy_lanes(wave, instruction.source[0]);
   const unsigned destination = instruction.destination[0].index;
   if constexpr (bits == 16) {
+    const uint32_t* const address = wave.vgpr[instruction.source[0].index];
     const auto offset = static_cast<uint32_t>(instruction.offset);
-    if (all_inside_lds(wave, address.data(), offset, dwords * 4)) {
-      return transpose_halves(wave, destination, wave.lds + offset, address);
+    if (all_inside_lds(wave, address, offset, dwords * 4)) {
+      return lanes::kernels().read_transposed_halves(&wave.vgpr[destination], wave.lds + offset, address);
     }
   }
+  // All addresses before any result: the destination may be the address register.
+  const Lanes address = copy_lanes(wave, instruction.source[0]);
   for (unsigned first = 0; first < wave_lanes; first += 16) {
     TransposeGroup<bits, dwords> group;
     for (unsigned lane = 0; lane < 16; ++lane) {
