@@ -84,6 +84,21 @@ namespace checks {
 class WorkgroupChecks;
 }
 
+/// Waves, one behind the other, in large pages of the host where it has them: a workgroup's registers are more than a
+/// thousand ordinary pages.
+class WaveStorage {
+ public:
+  /// At least so many; those from before are gone if there were fewer.
+  Wave* take(size_t count);
+
+ private:
+  struct Free {
+    void operator()(Wave* waves) const;
+  };
+  std::unique_ptr<Wave, Free> waves_;
+  size_t count_ = 0;
+};
+
 /// Buffers that one host thread uses for one workgroup after another.
 class WorkgroupRunner {
  public:
@@ -94,14 +109,11 @@ class WorkgroupRunner {
   void run(Launch& launch, uint64_t linear_id);
 
  private:
-  struct WaveDeleter {
-    void operator()(Wave* wave) const;
-  };
   void prepare(Launch& launch, Workgroup& workgroup);
   void prepare_wave(const Launch& launch, const Workgroup& workgroup, Wave& wave, unsigned index);
   void run_waves(Launch& launch, Workgroup& workgroup);
 
-  std::vector<std::unique_ptr<Wave, WaveDeleter>> storage_;
+  WaveStorage storage_;
   std::vector<Wave*> waves_;
   std::vector<uint64_t> lds_;
   std::vector<uint64_t> scratch_;

@@ -97,8 +97,6 @@ uint64_t Wave::scalar_special64(unsigned source) const {
   }
 }
 
-void WorkgroupRunner::WaveDeleter::operator()(Wave* wave) const { delete wave; }
-
 WorkgroupRunner::WorkgroupRunner() = default;
 WorkgroupRunner::~WorkgroupRunner() = default;
 
@@ -131,9 +129,10 @@ void WorkgroupRunner::run(Launch& launch, uint64_t linear_id) {
 void WorkgroupRunner::prepare(Launch& launch, Workgroup& workgroup) {
   const uint32_t threads = launch.workgroup_size[0] * launch.workgroup_size[1] * launch.workgroup_size[2];
   const unsigned count = (threads + wave_lanes - 1) / wave_lanes;
-  while (storage_.size() < count) {
-    storage_.emplace_back(new Wave);
-    waves_.push_back(storage_.back().get());
+  if (waves_.size() < count) {
+    Wave* const first = storage_.take(count);
+    waves_.resize(count);
+    for (unsigned i = 0; i < count; ++i) waves_[i] = first + i;
   }
   workgroup.waves = std::span(waves_).first(count);
 

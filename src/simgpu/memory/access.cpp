@@ -5,27 +5,23 @@
 
 namespace wavejit::simgpu {
 
+const Allocation* allocation_of(Wave& wave, uint64_t address, uint64_t bytes) {
+  auto& recent = wave.recent_allocation;
+  for (const Allocation* one : recent) {
+    if (one != nullptr && one->holds(address, bytes)) return one;
+  }
+  const Allocation* const holder = wave.workgroup->launch->find(address);
+  if (holder == nullptr || !holder->holds(address, bytes)) return nullptr;
+  std::copy_backward(std::begin(recent), std::end(recent) - 1, std::end(recent));
+  return recent[0] = holder;
+}
+
 uint8_t* resolve_slowly(Wave& wave, const Instruction& instruction, uint64_t address, uint32_t bytes, bool write,
                         int lane) {
-  auto& recent = wave.recent_allocation;
-  const Allocation* found = nullptr;
-  for (unsigned i = 1; i < std::size(recent) && found == nullptr; ++i) {
-    if (recent[i] != nullptr && recent[i]->holds(address, bytes)) {
-      found = recent[i];
-      std::swap(recent[0], recent[i]);
-    }
-  }
-  const Launch& launch = *wave.workgroup->launch;
-  if (found == nullptr) {
-    const Allocation* holder = launch.find(address);
-    if (holder != nullptr && holder->holds(address, bytes)) {
-      found = holder;
-      std::copy_backward(std::begin(recent), std::end(recent) - 1, std::end(recent));
-      recent[0] = found;
-    }
-  }
+  const Allocation* const found = allocation_of(wave, address, bytes);
   if (found != nullptr && (!write || found->writable)) return host_pointer(address);
 
+  const Launch& launch = *wave.workgroup->launch;
   std::string text = std::format("{} {} bytes at {:#x}", write ? "writes" : "reads", bytes, address);
   const Allocation* holder = launch.find(address);
   if (found != nullptr) {

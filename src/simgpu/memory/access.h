@@ -11,6 +11,9 @@
 
 namespace wavejit::simgpu {
 
+/// What holds all of the range, or null: one that this wave used lately, or what the table says.
+const Allocation* allocation_of(Wave& wave, uint64_t address, uint64_t bytes);
+
 /// Slow path: searches the table, refreshes the wave's cache; reports and returns null when nothing holds the range.
 uint8_t* resolve_slowly(Wave& wave, const Instruction& instruction, uint64_t address, uint32_t bytes, bool write,
                         int lane);

@@ -21,31 +21,32 @@ inline constexpr unsigned component = bytes < 4 ? bytes : 4;
 
 enum class Way : uint8_t { lane_by_lane, all_lanes, nothing };
 
-/// `all_lanes`: all of them are active, inside the buffer and inside one of the allocations that were used lately, so
-/// that nothing about a single lane is left to find out. (What was not used yet is found by the first lane of the
-/// ordinary way.) K and V take turns: the last allocation alone would be the wrong one every time.
-/// `nothing`: all are active and outside the buffer, as those that fetch the tile behind the last one.
-Way way_of(const Wave& wave, const BufferAddress& address, unsigned bytes, bool write) {
+/// `all_lanes`: all of them are active, inside the buffer and inside one allocation, so that nothing about a single
+/// lane is left to find out. `nothing`: all are active and outside the buffer, as those that fetch the tile behind the
+/// last one.
+Way way_of(Wave& wave, const BufferAddress& address, unsigned bytes, bool write) {
   if (wave.exec() != all_lanes) return Way::lane_by_lane;
   const BufferAddress::Range range = address.all_lanes_of(bytes);
   if (range.of == BufferAddress::Range::Of::outside) return Way::nothing;
   if (range.of != BufferAddress::Range::Of::inside || !range.aligned) return Way::lane_by_lane;
-  const bool known = std::ranges::any_of(wave.recent_allocation, [&](const Allocation* recent) {
-    return recent != nullptr && (!write || recent->writable) && recent->holds(range.address, range.bytes);
-  });
-  return known ? Way::all_lanes : Way::lane_by_lane;
+  const Allocation* const holder = allocation_of(wave, range.address, range.bytes);
+  return holder != nullptr && (!write || holder->writable) ? Way::all_lanes : Way::lane_by_lane;
 }
 
 template <LoadKind kind>
 void load(Wave& wave, const Instruction& instruction) {
   const BufferAddress address(wave, instruction, instruction.source[0], instruction.source[1], instruction.source[2]);
   const unsigned destination = instruction.destination[0].index;
-  if constexpr (kind.bytes == 16) {
+  if constexpr (kind.bytes == 8 || kind.bytes == 16) {
     switch (way_of(wave, address, kind.bytes, false)) {
-      case Way::all_lanes:
-        return lanes::kernels().load_4(&wave.vgpr[destination], host_pointer(address.fixed()), address.offsets());
+      case Way::all_lanes: {
+        const lanes::Kernels& kernels = lanes::kernels();
+        (kind.bytes == 8 ? kernels.load_2 : kernels.load_4)(&wave.vgpr[destination], host_pointer(address.fixed()),
+                                                            address.offsets());
+        return;
+      }
       case Way::nothing:
-        std::memset(wave.vgpr[destination], 0, sizeof(lanes::Row) * 4);
+        std::memset(wave.vgpr[destination], 0, sizeof(lanes::Row) * (kind.bytes / 4));
         return;
       case Way::lane_by_lane:
         break;

@@ -76,16 +76,19 @@ void read_1(Row* registers, const uint8_t* base, const uint32_t* offset) {
   for (unsigned lane = 0; lane < wave_lanes; ++lane) registers[0][lane] = load_as<uint32_t>(base + offset[lane]);
 }
 
-void read_2(Row* registers, const uint8_t* base, const uint32_t* offset) {
-  const auto two = [&](unsigned lane) {
-    return TwoLongs{load_as<uint64_t>(base + offset[lane]), load_as<uint64_t>(base + offset[lane + 1])};
-  };
+template <typename Fetch>
+[[gnu::always_inline]] inline void two_words_of_all_lanes(Row* registers, Fetch&& fetch) {
+  const auto two = [&](unsigned lane) { return reinterpret_cast<FourWords>(TwoLongs{fetch(lane), fetch(lane + 1)}); };
   for (unsigned lane = 0; lane < wave_lanes; lane += 8) {
-    const EightWords a = join(reinterpret_cast<FourWords>(two(lane)), reinterpret_cast<FourWords>(two(lane + 4)));
-    const EightWords b = join(reinterpret_cast<FourWords>(two(lane + 2)), reinterpret_cast<FourWords>(two(lane + 6)));
+    const EightWords a = join(two(lane), two(lane + 4));
+    const EightWords b = join(two(lane + 2), two(lane + 6));
     store_as(&registers[0][lane], __builtin_shufflevector(a, b, 0, 2, 8, 10, 4, 6, 12, 14));
     store_as(&registers[1][lane], __builtin_shufflevector(a, b, 1, 3, 9, 11, 5, 7, 13, 15));
   }
+}
+
+void read_2(Row* registers, const uint8_t* base, const uint32_t* offset) {
+  two_words_of_all_lanes(registers, [&](unsigned lane) { return load_as<uint64_t>(base + offset[lane]); });
 }
 
 void read_4(Row* registers, const uint8_t* base, const uint32_t* offset) {
@@ -153,6 +156,15 @@ void write_4(const Row* registers, uint8_t* base, const uint32_t* offset) {
                    load_aligned<uint32_t>(from + 12)};
 }
 
+void load_2(Row* registers, const uint8_t* base, const uint32_t* offset) {
+  ask_for(base, offset);
+  two_words_of_all_lanes(registers, [&](unsigned lane) -> uint64_t {
+    const uint8_t* const from = base + offset[lane];
+    if (reinterpret_cast<uintptr_t>(from) % sizeof(uint64_t) == 0) return load_aligned<uint64_t>(from);
+    return load_aligned<uint32_t>(from) | (uint64_t{load_aligned<uint32_t>(from + 4)} << 32);
+  });
+}
+
 void load_4(Row* registers, const uint8_t* base, const uint32_t* offset) {
   ask_for(base, offset);
   four_words_of_all_lanes(registers, [&](unsigned lane) { return four_from_device(base + offset[lane]); });
@@ -175,6 +187,7 @@ constinit const Kernels kernels{.span_of = &span_of,
                                 .write_1 = &write_1,
                                 .write_2 = &write_2,
                                 .write_4 = &write_4,
+                                .load_2 = &load_2,
                                 .load_4 = &load_4,
                                 .copy_4 = &copy_4};
 }  // namespace WAVEJIT_HOST_SET

@@ -35,6 +35,7 @@ struct Kernels {
   void (*write_2)(const Row* registers, uint8_t* base, const uint32_t* offset);
   void (*write_4)(const Row* registers, uint8_t* base, const uint32_t* offset);
 
+  void (*load_2)(Row* registers, const uint8_t* base, const uint32_t* offset);
   void (*load_4)(Row* registers, const uint8_t* base, const uint32_t* offset);
   /// Lane after lane, 16 bytes each, to a place of any alignment.
   void (*copy_4)(uint8_t* to, const uint8_t* base, const uint32_t* offset);
