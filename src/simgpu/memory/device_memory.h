@@ -7,9 +7,10 @@
 namespace wavejit::simgpu {
 
 /// One access, as on the device: for who knows that the place is aligned. Instructions marked with a scope order what
-/// surrounds them, so relaxed is enough here.
+/// surrounds them, so relaxed is enough here. Inlined always: lane_kernels.cpp is compiled for hosts that others are
+/// not.
 template <typename T>
-inline T load_aligned(const uint8_t* from) {
+[[gnu::always_inline]] inline T load_aligned(const uint8_t* from) {
   return __atomic_load_n(reinterpret_cast<const T*>(from), __ATOMIC_RELAXED);
 }
 

@@ -398,6 +398,20 @@ TEST(LdsDma, SixteenBytesALane) {
   for (uint32_t i = 0; i < 256; ++i) EXPECT_EQ(lds[128 + i], i < 128 ? i : 0) << i;
 }
 
+// The tile behind the last one: nothing but zeros, and only where the lanes' places are.
+TEST(LdsDma, WavesOutsideTheBufferWriteZeros) {
+  const auto lds = run_lds(R"(
+  s_mov_b32 s8, s6
+  s_mov_b32 s9, s7
+  s_mov_b32 s10, 512
+  s_mov_b32 s11, 0x27000
+  v_lshlrev_b32 v3, 4, v0
+  s_movk_i32 s12, 0x200
+  s_mov_b32 m0, 256
+  buffer_load_dwordx4 v3, s[8:11], s12 offen lds)");
+  for (uint32_t i = 0; i < 512; ++i) EXPECT_EQ(lds[i], i >= 64 && i < 320 ? 0 : i) << i;
+}
+
 TEST(LdsDma, GlobalLoadsAndSmallElements) {
   const auto lds = run_lds(R"(
   v_lshlrev_b32 v3, 4, v0

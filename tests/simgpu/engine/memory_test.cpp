@@ -229,6 +229,56 @@ TEST(BufferMemory, HugeOffsetsDoNotWrapAround) {
   for (uint32_t i = 0; i < 256; ++i) EXPECT_EQ(out[i], 0u);
 }
 
+// All lanes at once where none has anything to read: beyond the range, and where the scalar offset leaves no range.
+TEST(BufferMemory, WavesOutsideTheRangeReadZerosAndStoreNothing) {
+  for (const char* offset : {"s_movk_i32 s12, 0x68", "s_movk_i32 s12, 0x7000", "s_mov_b32 s12, -1"}) {
+    const auto out = run_buffer(104, std::format(R"(
+  {}
+  buffer_store_dwordx4 v[0:3], v1, s[8:11], s12 offen
+  buffer_load_dwordx4 v[10:13], v1, s[8:11], s12 offen
+  buffer_load_dwordx2 v[14:15], v1, s[8:11], s12 offen
+  s_waitcnt vmcnt(0)
+  v_or_b32 v10, v10, v14
+  v_or_b32 v11, v11, v15)",
+                                                 offset));
+    for (uint32_t i = 0; i < 256; ++i) EXPECT_EQ(out[i], 0U) << offset << " " << i;
+  }
+  const auto after = run_buffer(104, R"(
+  s_movk_i32 s12, 0x68
+  buffer_store_dwordx4 v[0:3], v1, s[8:11], s12 offen
+  s_movk_i32 s10, 0x7ff
+  buffer_load_dwordx4 v[10:13], v1, s[8:11], 0 offen)");
+  for (uint32_t i = 0; i < 256; ++i) EXPECT_EQ(after[i], 1000 + i) << i;
+}
+
+// The first byte of the lowest lane is inside: not all of the wave is outside.
+TEST(BufferMemory, TheFirstLaneMayBeTheOnlyOneInside) {
+  const auto out = run_buffer(104, R"(
+  s_movk_i32 s12, 0x64
+  buffer_load_dwordx4 v[10:13], v1, s[8:11], s12 offen)");
+  for (uint32_t i = 0; i < 256; ++i) EXPECT_EQ(out[i], i == 0 ? 1025U : 0U) << i;
+}
+
+TEST(BufferMemory, PairsOfWordsFromAddressesOfEveryKind) {
+  for (const uint32_t shift : {0U, 4U, 8U, 2U}) {
+    const auto out = run_buffer(2048, std::format(R"(
+  v_xor_b32 v2, 63, v0
+  v_lshlrev_b32 v2, 3, v2
+  v_mov_b32 v12, 0
+  v_mov_b32 v13, 0
+  s_movk_i32 s12, {}
+  buffer_load_dwordx2 v[10:11], v2, s[8:11], s12 offen)",
+                                                  shift));
+    for (uint32_t lane = 0; lane < 64; ++lane) {
+      for (uint32_t i = 0; i < 2; ++i) {
+        const uint64_t at = (8 * (63 - lane)) + shift + (4 * i);
+        const uint64_t words = (1000 + (at / 4)) | ((1001 + (at / 4)) << 32);
+        EXPECT_EQ(out[(4 * lane) + i], static_cast<uint32_t>(words >> (8 * (at % 4)))) << shift << " " << lane;
+      }
+    }
+  }
+}
+
 TEST(BufferMemory, StructuresCountRecords) {
   // 10 records of 8 bytes; the index register chooses the record.
   const auto out = run_buffer(10, R"(

@@ -1,0 +1,192 @@
+// Accesses of whole waves, on every host instruction set there is: what they do is said here lane by lane and word by
+// word.
+#include "simgpu/memory/lane_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "simgpu/vector/vector.h"
+
+namespace wavejit::simgpu::test {
+namespace {
+
+using lanes::Kernels;
+using lanes::Row;
+using vector::HostSet;
+
+struct Set {
+  HostSet set;
+  const Kernels* kernels;
+};
+std::vector<Set> sets_of_this_host() {
+  std::vector<Set> all = {{HostSet::x86_64_v2, &lanes::x86_64_v2::kernels},
+                          {HostSet::x86_64_v3, &lanes::x86_64_v3::kernels},
+                          {HostSet::x86_64_v4, &lanes::x86_64_v4::kernels}};
+  std::erase_if(all, [](const Set& one) { return !vector::host_supports(one.set); });
+  return all;
+}
+
+constexpr size_t places = 1024;  // bytes
+struct State {
+  explicit State(std::mt19937& random) {
+    for (Row& row : registers) std::ranges::generate(row, std::ref(random));
+    std::ranges::generate(memory, [&] { return static_cast<uint8_t>(random()); });
+  }
+  bool operator==(const State& other) const {
+    return memory == other.memory && std::memcmp(registers, other.registers, sizeof(registers)) == 0;
+  }
+  // Row 4 lies behind the four that are read or written at most.
+  alignas(64) Row registers[5] = {};
+  alignas(64) std::array<uint8_t, places> memory{};
+};
+
+// Offsets of `bytes` each that are multiples of `step`; some lanes share theirs.
+void draw_offsets(Row& offsets, std::mt19937& random, uint32_t bytes, uint32_t step) {
+  for (uint32_t& offset : offsets) offset = static_cast<uint32_t>(random() % ((places - bytes) / step + 1)) * step;
+  offsets[random() % 64] = offsets[random() % 64];
+}
+
+void read_words(State& state, const Row& offsets, unsigned words) {
+  for (unsigned lane = 0; lane < 64; ++lane) {
+    for (unsigned i = 0; i < words; ++i) {
+      std::memcpy(&state.registers[i][lane], &state.memory[offsets[lane] + (4 * i)], 4);
+    }
+  }
+}
+
+using Read = void (*)(Row*, const uint8_t*, const uint32_t*);
+using Write = void (*)(const Row*, uint8_t*, const uint32_t*);
+
+TEST(LaneKernels, ReadWordsOfEveryLane) {
+  for (const Set& set : sets_of_this_host()) {
+    SCOPED_TRACE(std::string(vector::name_of(set.set)));
+    const Kernels& kernels = *set.kernels;
+    struct Case {
+      Read read;
+      unsigned words;
+      uint32_t step;
+    };
+    for (const Case& one : {Case{kernels.read_1, 1, 1}, Case{kernels.read_2, 2, 1}, Case{kernels.read_4, 4, 1},
+                            Case{kernels.load_2, 2, 4}, Case{kernels.load_4, 4, 4}, Case{kernels.load_4, 4, 16}}) {
+      std::mt19937 random(one.words);
+      for (int round = 0; round < 50; ++round) {
+        State state(random);
+        // The offsets stand in a register of their own, or in one that is written.
+        const auto where = static_cast<unsigned>(round % 2 == 0 ? 4 : random() % one.words);
+        draw_offsets(state.registers[where], random, 4 * one.words, one.step);
+        State expected = state;
+        Row offsets;
+        std::ranges::copy(state.registers[where], offsets);
+        read_words(expected, offsets, one.words);
+        one.read(state.registers, state.memory.data(), state.registers[where]);
+        ASSERT_EQ(state, expected) << one.words << " words, steps of " << one.step << ", offsets in " << where;
+      }
+    }
+  }
+}
+
+TEST(LaneKernels, WriteWordsOfEveryLaneTheHighestLast) {
+  for (const Set& set : sets_of_this_host()) {
+    SCOPED_TRACE(std::string(vector::name_of(set.set)));
+    const Kernels& kernels = *set.kernels;
+    for (const auto& [write, words] :
+         {std::pair<Write, unsigned>{kernels.write_1, 1}, {kernels.write_2, 2}, {kernels.write_4, 4}}) {
+      std::mt19937 random(words);
+      for (int round = 0; round < 50; ++round) {
+        State state(random);
+        draw_offsets(state.registers[4], random, 4 * words, round % 2 == 0 ? 1 : 4);
+        State expected = state;
+        for (unsigned lane = 0; lane < 64; ++lane) {
+          for (unsigned i = 0; i < words; ++i) {
+            std::memcpy(&expected.memory[state.registers[4][lane] + (4 * i)], &state.registers[i][lane], 4);
+          }
+        }
+        write(state.registers, state.memory.data(), state.registers[4]);
+        ASSERT_EQ(state, expected) << words << " words";
+      }
+    }
+  }
+}
+
+// A group of 16 lanes reads a matrix of 16 columns, row by row, and lane n receives column n.
+TEST(LaneKernels, TransposedHalvesAreColumnsOfWhatSixteenLanesRead) {
+  for (const Set& set : sets_of_this_host()) {
+    SCOPED_TRACE(std::string(vector::name_of(set.set)));
+    std::mt19937 random(16);
+    for (int round = 0; round < 50; ++round) {
+      State state(random);
+      const unsigned where = round % 2 == 0 ? 4 : random() % 2;
+      draw_offsets(state.registers[where], random, 8, 2);
+      State expected = state;
+      for (unsigned first = 0; first < 64; first += 16) {
+        // What the group reads, lane after lane: four rows of 16 halves.
+        std::array<uint16_t, 64> halves{};
+        for (unsigned lane = 0; lane < 16; ++lane) {
+          std::memcpy(&halves[size_t{4} * lane], &state.memory[state.registers[where][first + lane]], 8);
+        }
+        for (unsigned lane = 0; lane < 16; ++lane) {
+          for (unsigned i = 0; i < 2; ++i) {
+            expected.registers[i][first + lane] =
+                halves[(32 * i) + lane] | (uint32_t{halves[(32 * i) + 16 + lane]} << 16);
+          }
+        }
+      }
+      set.kernels->read_transposed_halves(state.registers, state.memory.data(), state.registers[where]);
+      ASSERT_EQ(state, expected) << "offsets in " << where;
+    }
+  }
+}
+
+TEST(LaneKernels, CopiesFollowLaneByLane) {
+  for (const Set& set : sets_of_this_host()) {
+    SCOPED_TRACE(std::string(vector::name_of(set.set)));
+    std::mt19937 random(4);
+    for (int round = 0; round < 50; ++round) {
+      State state(random);
+      draw_offsets(state.registers[4], random, 16, round % 2 == 0 ? 4 : 8);
+      std::array<uint8_t, 1025> to{};
+      std::array<uint8_t, 1025> expected{};
+      for (size_t lane = 0; lane < 64; ++lane) {
+        std::memcpy(&expected[1 + (16 * lane)], &state.memory[state.registers[4][lane]], 16);
+      }
+      set.kernels->copy_4(&to[1], state.memory.data(), state.registers[4]);
+      ASSERT_EQ(to, expected);
+    }
+  }
+}
+
+TEST(LaneKernels, SpansAndLimits) {
+  for (const Set& set : sets_of_this_host()) {
+    SCOPED_TRACE(std::string(vector::name_of(set.set)));
+    const Kernels& kernels = *set.kernels;
+    std::mt19937 random(1);
+    for (int round = 0; round < 200; ++round) {
+      alignas(64) Row offsets;
+      const unsigned shift = random() % 32;
+      for (uint32_t& offset : offsets) offset = static_cast<uint32_t>(random()) >> shift;
+      const lanes::Span span = kernels.span_of(offsets);
+      EXPECT_EQ(span.lowest, *std::ranges::min_element(offsets));
+      EXPECT_EQ(span.highest, *std::ranges::max_element(offsets));
+      uint32_t bits = 0;
+      for (const uint32_t offset : offsets) bits |= offset;
+      EXPECT_EQ(span.bits, bits);
+      if (span.highest >= 0x80000000U) {
+        EXPECT_FALSE(kernels.none_above(offsets, 0x7fffffffU));
+        continue;
+      }
+      EXPECT_TRUE(kernels.none_above(offsets, span.highest));
+      if (span.highest > 0) EXPECT_FALSE(kernels.none_above(offsets, span.highest - 1));
+    }
+  }
+}
+
+TEST(LaneKernels, ThisHostsAreOfItsBestSet) { EXPECT_EQ(&lanes::kernels(), sets_of_this_host().back().kernels); }
+
+}  // namespace
+}  // namespace wavejit::simgpu::test
