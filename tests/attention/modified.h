@@ -10,21 +10,20 @@
 #include <cstdint>
 #include <format>
 #include <memory>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "attention/schedules.h"
 #include "support/attention_run.h"
+#include "support/normal_numbers.h"
 
 namespace wavejit::tests {
 
 inline std::vector<float> normal_values(Storage storage, std::size_t count, double spread, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal(0.0F, static_cast<float>(spread));
+  NormalNumbers normal(seed);
   std::vector<float> values(count);
-  for (float& x : values) x = from_storage(storage, to_storage(storage, normal(random)));
+  for (float& x : values) x = from_storage(storage, to_storage(storage, normal() * static_cast<float>(spread)));
   return values;
 }
 

@@ -5,8 +5,9 @@
 #include <cstring>
 #include <format>
 #include <optional>
-#include <random>
 #include <stdexcept>
+
+#include "support/normal_numbers.h"
 
 namespace wavejit::tests {
 namespace {
@@ -194,11 +195,11 @@ AttentionCase make_case(Storage storage, int batch, int query_length, int key_le
               .q = {},
               .k = {},
               .v = {}};
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal(0.0F, static_cast<float>(spread));
+  NormalNumbers normal(seed);
+  const auto scaled = static_cast<float>(spread);
   auto fill = [&](std::vector<float>& values, std::size_t count) {
     values.resize(count);
-    for (float& x : values) x = from_storage(storage, to_storage(storage, normal(random)));
+    for (float& x : values) x = from_storage(storage, to_storage(storage, normal() * scaled));
   };
   fill(c.inputs.q, std::size_t(batch) * query_length * query_heads * head_dim);
   fill(c.inputs.k, std::size_t(batch) * key_length * kv_heads * head_dim);

@@ -30,7 +30,7 @@ struct Arguments {
   std::vector<std::string> descriptors;
   std::string list;
   std::string targets = "gfx942,gfx950";
-  std::string parameters = "pipeline,ladder";
+  std::string parameters = "pipeline,ladder,tile_queries";
   std::string output;
   std::string rows;
   std::string check;
