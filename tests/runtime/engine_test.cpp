@@ -30,7 +30,7 @@ TEST_F(EngineTest, CompilesThenRemembersThenReadsFromDisk) {
   const wavejit_call_report cold = reported(*engine, good_call());
   EXPECT_EQ(cold.origin, WAVEJIT_ORIGIN_COMPILED);
   EXPECT_STREQ(cold.kernel_spec,
-               "attention_forward fp16 d128 pipeline=generic tile=128x64 o_store=permlane target=gfx950 lowering=llvm");
+               "attention_forward fp16 d128 pipeline=generic tile=64x64 o_store=permlane target=gfx950 lowering=llvm");
   EXPECT_EQ(std::string(cold.key).size(), 64U);
   EXPECT_EQ(cold.emit_ns, 1U);
   EXPECT_EQ(cold.lower_ns, 2U);
@@ -197,7 +197,7 @@ TEST_F(EngineTest, ShapesThatLeadToOneKernelCompileOnce) {
   fake_codegen().awaits = both_called(*engine);
   {
     std::vector<std::jthread> threads;
-    for (const std::int64_t queries : {255, 300}) {
+    for (const std::int64_t queries : {64, 255}) {
       threads.emplace_back([&, queries] {
         auto call = good_call(1, queries, 512);
         EXPECT_TRUE(engine->attention_forward(&call, nullptr));
@@ -221,7 +221,7 @@ TEST_F(EngineTest, ShapesThatLeadToOneKernelFailTogether) {
   std::atomic<int> failed{0};
   {
     std::vector<std::jthread> threads;
-    for (const std::int64_t queries : {255, 300}) {
+    for (const std::int64_t queries : {64, 255}) {
       threads.emplace_back([&, queries] {
         auto call = good_call(1, queries, 512);
         const auto outcome = engine->attention_forward(&call, nullptr);
@@ -519,9 +519,9 @@ TEST_F(EngineTest, ExplainTellsTheRouteTheKeyAndWhetherItIsOnDisk) {
   auto lines = runtime::explain(config_, descriptor, "gfx950", *codegen_);
   ASSERT_TRUE(lines) << lines.error().detail;
   EXPECT_THAT(*lines, Contains("problem  attention_forward fp16 b2 q255 k512 h8/2 d128"));
-  EXPECT_THAT(*lines, Contains("route    generic 128x64, 4 waves, permlane O store"));
+  EXPECT_THAT(*lines, Contains("route    generic 64x64, 2 waves, permlane O store"));
   EXPECT_THAT(*lines, Contains(HasSubstr("not on disk")));
-  EXPECT_THAT(*lines, Contains(::testing::StartsWith("refused  generic 128x64, scalar O store: ")));
+  EXPECT_THAT(*lines, Contains(::testing::StartsWith("refused  generic 64x64, scalar O store: ")));
   EXPECT_EQ(fake_codegen().compiles, 0U);
   const std::string key = reported(*make_engine(), good_call()).key;
   lines = runtime::explain(config_, descriptor, "gfx950", *codegen_);

@@ -315,7 +315,7 @@ TEST_F(Serving, AShapeWhoseKernelAnotherShapeLoadedIsNoEvent) {
   config_.pipeline.value = attention_forward::Pipeline::generic;
   listen();
   const auto engine = make_engine();
-  for (const std::int64_t queries : {255, 300}) {
+  for (const std::int64_t queries : {64, 255}) {
     auto call = good_call(1, queries, 512);
     ASSERT_TRUE(engine->attention_forward(&call, nullptr));
   }

@@ -189,7 +189,7 @@ TEST_F(SplitCallTest, LaunchesTheWalkAndThenTheCombine) {
   EXPECT_EQ(fake_codegen().compiles, 2U);
 
   const FakeLaunch& walk = fake_hip().before_last;
-  EXPECT_EQ(walk.grid, (std::array<unsigned, 3>{8 * 3, 2, 2}));
+  EXPECT_EQ(walk.grid, (std::array<unsigned, 3>{8 * 3, 4, 2}));
   EXPECT_EQ(walk.arguments.splits, 3U);
   EXPECT_EQ(walk.arguments.query_heads, 8U);
   const FakeLaunch& combine = fake_hip().last;

@@ -124,8 +124,8 @@ TEST(DefaultPipeline, GoesByTargetAndQueryLengthOnly) {
 TEST(DefaultTile, IsSmallForFewRows) {
   const targets::Target& cdna4 = *targets::find_target("gfx950");
   const targets::Target& cdna3 = *targets::find_target("gfx942");
-  const std::pair<std::uint64_t, int> tiles[] = {{1, 32},   {32, 32},   {33, 64},   {64, 64},
-                                                 {65, 128}, {255, 128}, {256, 256}, {std::uint64_t{1} << 31, 256}};
+  const std::pair<std::uint64_t, int> tiles[] = {{1, 32},  {32, 32},  {33, 64},   {64, 64},
+                                                 {65, 64}, {255, 64}, {256, 256}, {std::uint64_t{1} << 31, 256}};
   for (const auto& [length, tile] : tiles) {
     SCOPED_TRACE(length);
     const QueryRows rows = query_rows(length);
