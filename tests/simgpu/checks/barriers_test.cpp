@@ -17,7 +17,7 @@ TEST(Barriers, AWaveThatEndsWhileTheOthersWait) {
 over:)");
   const Checked checked = run_checked(kernel, {0}, {.checks = static_cast<uint32_t>(Check::barriers), .threads = 192});
   ASSERT_THAT(checked.names(), ElementsAre("barriers"));
-  EXPECT_THAT(checked.findings[0]["text"], HasSubstr("wave 1 ended without reaching this barrier"));
+  EXPECT_THAT(checked.findings[0].text, HasSubstr("wave 1 ended without reaching this barrier"));
 }
 
 TEST(Barriers, AllOfThem) {

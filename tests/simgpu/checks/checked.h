@@ -1,8 +1,9 @@
 // One kernel under checks: what was found, check by check.
 #pragma once
 
-#include <nlohmann/json.hpp>
-#include <sstream>
+#include <array>
+#include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,16 +15,38 @@
 
 namespace wavejit::simgpu::testing {
 
+/// What one line of JSON said about a finding. Lines that lack something that every finding says fail the test.
+struct ReportedFinding {
+  struct Source {
+    std::string instruction;
+    uint64_t offset = 0;
+    int wave = -1;
+    std::optional<std::array<uint32_t, 3>> workgroup;  ///< where it is another one
+  };
+  std::string line;
+  std::string check;
+  std::string kernel;
+  std::string function;
+  std::string instruction;
+  std::string text;
+  uint64_t offset = 0;
+  std::array<uint32_t, 3> workgroup{};
+  int wave = -1;
+  int lane = -1;  ///< below zero: the whole wave
+  Source source;
+};
+std::ostream& operator<<(std::ostream& to, const ReportedFinding& finding);
+
 struct Checked {
   Status status;
-  std::vector<nlohmann::json> findings;
+  std::vector<ReportedFinding> findings;
 
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> all;
-    for (const auto& finding : findings) all.push_back(finding["check"]);
+    for (const ReportedFinding& finding : findings) all.push_back(finding.check);
     return all;
   }
-  [[nodiscard]] std::string text() const { return findings.empty() ? "" : findings.front()["text"].get<std::string>(); }
+  [[nodiscard]] std::string text() const { return findings.empty() ? "" : findings.front().text; }
 };
 
 struct CheckedRun {
@@ -36,56 +59,10 @@ struct CheckedRun {
   uint32_t host_threads = 0;  ///< that run workgroups; 0: one a core
 };
 
-inline Checked run_checked(const Assembled& kernel, const std::vector<uint64_t>& arguments, CheckedRun how = {}) {
-  const ScopedSettings scope;
-  Settings settings = scope.before();
-  settings.checks = how.checks;
-  settings.arrival = how.arrival;
-  settings.schedule = how.schedule;
-  settings.seed = how.seed;
-  settings.threads = how.host_threads;
-  scope.set(settings);
-  Process::instance().take_findings(SIZE_MAX);
-  Checked result;
-  result.status = kernel.run(arguments, how.workgroups, {how.threads, 1, 1});
-  std::istringstream lines(Process::instance().take_findings(SIZE_MAX));
-  for (std::string line; std::getline(lines, line);) {
-    result.findings.push_back(nlohmann::json::parse(line));
-    // What every finding says, whatever the check.
-    const nlohmann::json& finding = result.findings.back();
-    for (const char* text : {"check", "kernel", "function", "instruction", "text"})
-      EXPECT_FALSE(finding.at(text).get<std::string>().empty()) << text << ": " << line;
-    EXPECT_TRUE(finding.at("offset").is_number_unsigned()) << line;
-    EXPECT_EQ(finding.at("workgroup").size(), 3U) << line;
-    EXPECT_GE(finding.at("wave"), 0) << line;
-    if (finding.contains("source")) {
-      EXPECT_FALSE(finding.at("source").at("instruction").get<std::string>().empty()) << line;
-      EXPECT_TRUE(finding.at("source").at("offset").is_number_unsigned()) << line;
-    }
-  }
-  return result;
-}
+Checked run_checked(const Assembled& kernel, const std::vector<uint64_t>& arguments, CheckedRun how = {});
 
 /// In every schedule and order of arrival: who is first must not decide whether a race is seen. The kernel gets 4 KiB.
-inline void expect_race(const Assembled& kernel, CheckedRun how, bool race, const std::string& text = "") {
-  how.checks = static_cast<uint32_t>(Check::races);
-  for (const Schedule schedule : {Schedule::in_order, Schedule::reverse, Schedule::random}) {
-    for (const Arrival arrival : {Arrival::early, Arrival::late}) {
-      Buffer<uint32_t> memory(1024, 7);
-      how.schedule = schedule;
-      how.arrival = arrival;
-      const Checked checked = run_checked(kernel, {memory.address()}, how);
-      if (race) {
-        using namespace ::testing;
-        EXPECT_THAT(checked.names(), AllOf(Contains("races"), Each(Eq("races"))));
-        EXPECT_THAT(checked.text(), HasSubstr(text));
-      } else {
-        EXPECT_THAT(checked.findings, ::testing::IsEmpty()) << checked.text();
-        EXPECT_TRUE(checked.status.ok()) << checked.status.text;
-      }
-    }
-  }
-}
+void expect_race(const Assembled& kernel, CheckedRun how, bool race, const std::string& text = "");
 
 /// The output pointer in s[6:7] and 4 times the thread's number in v1.
 inline constexpr const char* prologue = R"(

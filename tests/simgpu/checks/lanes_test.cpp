@@ -16,7 +16,7 @@ TEST(Exec, MatrixInstructionsWithLanesOff) {
   const Checked checked = run_checked(partial, {0}, {.checks = lane_checks});
   ASSERT_THAT(checked.names(), ElementsAre("exec"));
   EXPECT_THAT(checked.text(), HasSubstr("EXEC is 0xffff"));
-  EXPECT_EQ(checked.findings[0]["lane"], 16);
+  EXPECT_EQ(checked.findings[0].lane, 16);
   EXPECT_THAT(run_checked(Assembled(body), {0}, {.checks = lane_checks}).findings, IsEmpty());
 }
 

@@ -175,8 +175,8 @@ TEST(MemoryRaces, OfTheSameMomentAreSeen) {
                                            .workgroups = {2, 1, 1},
                                            .host_threads = 2});
       std::set<uint64_t> seen;
-      for (const nlohmann::json& finding : checked.findings) {
-        const std::string text = finding["text"];
+      for (const ReportedFinding& finding : checked.findings) {
+        const std::string text = finding.text;
         seen.insert(std::stoull(text.substr(text.find("0x")), nullptr, 16) - memory.address());
       }
       EXPECT_EQ(seen.size(), rounds) << "launch " << launch;
@@ -190,14 +190,14 @@ TEST(MemoryRaces, BothSidesAreNamed) {
       run_checked(kernel("s_add_u32 s6, s6, 16\ns_addc_u32 s7, s7, 0\nglobal_store_dword v1, v0, s[6:7]"),
                   {memory.address()}, {.checks = static_cast<uint32_t>(Check::races), .workgroups = {1, 2, 1}});
   ASSERT_EQ(checked.findings.size(), 1U);
-  const nlohmann::json& finding = checked.findings.front();
-  EXPECT_EQ(finding["instruction"], "global_store_dword v1, v0, s[6:7]");
-  EXPECT_EQ(finding["source"]["instruction"], "global_store_dword v1, v0, s[6:7]");
-  EXPECT_EQ(finding["source"]["wave"], 0);
+  const ReportedFinding& finding = checked.findings.front();
+  EXPECT_EQ(finding.instruction, "global_store_dword v1, v0, s[6:7]");
+  EXPECT_EQ(finding.source.instruction, "global_store_dword v1, v0, s[6:7]");
+  EXPECT_EQ(finding.source.wave, 0);
   // Either may have been first, and the other may overtake it in any lane; the two are told apart.
-  EXPECT_NE(finding["source"]["workgroup"], finding["workgroup"]);
+  EXPECT_NE(finding.source.workgroup, finding.workgroup);
   EXPECT_THAT(checked.text(), HasSubstr(std::format("writes byte {:#x} of device memory",
-                                                    memory.address() + 16 + 4 * finding["lane"].get<uint64_t>())));
+                                                    memory.address() + 16 + 4 * static_cast<uint64_t>(finding.lane))));
 }
 
 // Lanes that read one behind the other, whole lines of memory and pieces of some: the one dword that another workgroup
@@ -225,7 +225,7 @@ TEST(MemoryRaces, OneDwordOfWhatAWaveReadsTogether) {
         const auto [checked, place] = run(begin, written, reader_first);
         ASSERT_THAT(checked.names(), ::testing::ElementsAre("races")) << begin << ' ' << written;
         if (begin % 4 == 0) EXPECT_THAT(checked.text(), HasSubstr(place));
-        const int lane = checked.findings.front()["lane"];
+        const int lane = checked.findings.front().lane;
         EXPECT_EQ(lane, reader_first ? 0 : (std::max(written, begin) - begin) / 16) << begin << ' ' << written;
       }
       for (const int written : {(begin / 4 * 4) - 4, (last / 4 * 4) + 4}) {

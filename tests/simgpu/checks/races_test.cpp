@@ -110,8 +110,8 @@ TEST(Races, OneDwordOfWhatAWaveTouchesTogether) {
     for (const std::string& together : {read, write_all}) {
       const Checked checked = run(write_one, together);
       ASSERT_THAT(checked.names(), ::testing::ElementsAre("races")) << together;
-      EXPECT_EQ(checked.findings.front()["lane"], 37);
-      EXPECT_EQ(checked.findings.front()["wave"], 1);
+      EXPECT_EQ(checked.findings.front().lane, 37);
+      EXPECT_EQ(checked.findings.front().wave, 1);
       EXPECT_THAT(checked.text(), HasSubstr(std::format("LDS byte {:#x}, which wave 0 writes", width * 4 * 37)));
     }
   }
@@ -123,12 +123,12 @@ TEST(Races, BothSidesAreNamed) {
       run_checked(kernel("ds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)\nds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)"),
                   {memory.address()}, {.checks = static_cast<uint32_t>(Check::races), .threads = 128});
   ASSERT_FALSE(checked.findings.empty());
-  const nlohmann::json& finding = checked.findings.front();
+  const ReportedFinding& finding = checked.findings.front();
   // Wave 0 ran first and read what wave 1 then writes.
-  EXPECT_EQ(finding["instruction"], "ds_write_b32 v1, v0");
-  EXPECT_EQ(finding["wave"], 1);
-  EXPECT_EQ(finding["source"]["instruction"], "ds_read_b32 v3, v2");
-  EXPECT_EQ(finding["source"]["wave"], 0);
+  EXPECT_EQ(finding.instruction, "ds_write_b32 v1, v0");
+  EXPECT_EQ(finding.wave, 1);
+  EXPECT_EQ(finding.source.instruction, "ds_read_b32 v3, v2");
+  EXPECT_EQ(finding.source.wave, 0);
   EXPECT_THAT(checked.text(), HasSubstr("which wave 0 reads by 'ds_read_b32 v3, v2' at offset 0x24 of k"));
 }
 

@@ -21,18 +21,18 @@ TEST(Reports, EverythingThatIsKnown) {
   Process::instance().take_reports(SIZE_MAX);
   const Checked checked = run_checked(Assembled(missing_wait), {memory.address()}, {.workgroups = {3, 1, 1}});
   ASSERT_THAT(checked.findings, SizeIs(1));  // once, not once a workgroup
-  const nlohmann::json& finding = checked.findings[0];
-  EXPECT_EQ(finding["check"], "waits");
-  EXPECT_EQ(finding["kernel"], "k");
-  EXPECT_EQ(finding["function"], "k");
-  EXPECT_EQ(finding["instruction"], "v_add_u32_e32 v3, 1, v2");
-  EXPECT_EQ(finding["offset"], 0x18);
-  EXPECT_EQ(finding["workgroup"], nlohmann::json::array({0, 0, 0}));
-  EXPECT_EQ(finding["wave"], 0);
-  EXPECT_EQ(finding["lane"], 0);
-  EXPECT_EQ(finding["source"]["instruction"], "global_load_dword v2, v1, s[6:7]");
-  EXPECT_EQ(finding["source"]["offset"], 0x10);
-  EXPECT_EQ(finding["source"]["wave"], 0);
+  const ReportedFinding& finding = checked.findings[0];
+  EXPECT_EQ(finding.check, "waits");
+  EXPECT_EQ(finding.kernel, "k");
+  EXPECT_EQ(finding.function, "k");
+  EXPECT_EQ(finding.instruction, "v_add_u32_e32 v3, 1, v2");
+  EXPECT_EQ(finding.offset, 0x18);
+  EXPECT_EQ(finding.workgroup, (std::array<uint32_t, 3>{0, 0, 0}));
+  EXPECT_EQ(finding.wave, 0);
+  EXPECT_EQ(finding.lane, 0);
+  EXPECT_EQ(finding.source.instruction, "global_load_dword v2, v1, s[6:7]");
+  EXPECT_EQ(finding.source.offset, 0x10);
+  EXPECT_EQ(finding.source.wave, 0);
   EXPECT_THAT(Process::instance().take_reports(SIZE_MAX),
               AllOf(HasSubstr("kernel k: 'v_add_u32_e32 v3, 1, v2' at offset 0x18 of k"),
                     HasSubstr("workgroup (0, 0, 0), wave 0, lane 0: waits: reads v2")));
@@ -41,7 +41,7 @@ TEST(Reports, EverythingThatIsKnown) {
 TEST(Reports, FaultsAreFindingsToo) {
   const Checked checked = run_checked(Assembled(missing_wait), {0}, {.checks = 0, .arrival = Arrival::early});
   ASSERT_THAT(checked.findings, SizeIs(1));
-  EXPECT_EQ(checked.findings[0]["check"], "fault");
+  EXPECT_EQ(checked.findings[0].check, "fault");
   EXPECT_THAT(checked.text(), HasSubstr("reads 4 bytes at 0x0"));
 }
 

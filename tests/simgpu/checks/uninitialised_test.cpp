@@ -180,7 +180,7 @@ TEST_P(Uninitialised, IsReportedWhereItDecides) {
   } else {
     // What follows a bad address may fault as well.
     ASSERT_FALSE(checked.findings.empty());
-    EXPECT_EQ(checked.findings[0]["check"], "uninitialised");
+    EXPECT_EQ(checked.findings[0].check, "uninitialised");
     EXPECT_THAT(checked.text(), HasSubstr(GetParam().text));
   }
 }
@@ -208,8 +208,8 @@ TEST(UninitialisedMemory, FromTheDevicesAllocator) {
   memory.define(in, 255);
   const Checked almost = run_checked(kernel, arguments, {.checks = only});
   ASSERT_THAT(almost.names(), ElementsAre("uninitialised"));
-  EXPECT_EQ(almost.findings[0]["lane"], 63);
-  EXPECT_EQ(almost.findings[0]["source"]["instruction"], "global_load_dword v2, v1, s[4:5]");
+  EXPECT_EQ(almost.findings[0].lane, 63);
+  EXPECT_EQ(almost.findings[0].source.instruction, "global_load_dword v2, v1, s[4:5]");
   memory.define(in, 256);
   EXPECT_THAT(run_checked(kernel, arguments, {.checks = only}).findings, IsEmpty());
   // What a kernel stored is written; a copy of what was not is not.
@@ -246,7 +246,7 @@ TEST(UninitialisedMemory, OneByteOfWhatAWaveLoadsTogether) {
         EXPECT_THAT(checked.findings, IsEmpty()) << checked.text();
       } else {
         ASSERT_THAT(checked.names(), ElementsAre("uninitialised"));
-        EXPECT_EQ(checked.findings[0]["lane"], (missing - begin) / 16);
+        EXPECT_EQ(checked.findings[0].lane, (missing - begin) / 16);
       }
       memory.free(in);
       memory.free(out);
