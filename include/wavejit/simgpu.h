@@ -87,7 +87,7 @@ struct wavejit_simgpu_settings {
   int32_t engine;           /* enum wavejit_simgpu_engine; left as it is likewise, with what follows */
   uint32_t translate_after; /* a block is translated when it has been entered more often than this */
   uint32_t time_matrix;     /* not 0: what matrix instructions take is counted (matrix_nanoseconds), at two looks at */
-  uint32_t reserved_too;    /*   the host's clock for each of them. Left as it is likewise. reserved_too: 0 */
+  uint32_t reserved_2;      /*   the host's clock for each of them. Left as it is likewise. reserved_2: 0 */
 };
 WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settings* settings);
 /* Returns 0, or 1 (invalid value) and changes nothing. */

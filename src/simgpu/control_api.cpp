@@ -61,7 +61,7 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settin
                       .engine = static_cast<int32_t>(now.engine),
                       .translate_after = now.translate_after,
                       .time_matrix = now.time_matrix ? 1U : 0U,
-                      .reserved_too = 0});
+                      .reserved_2 = 0});
 }
 
 WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_settings* settings) {

@@ -84,11 +84,11 @@ namespace checks {
 class WorkgroupChecks;
 }
 
-/// Waves, one behind the other, in large pages of the host where it has them: a workgroup's registers are more than a
-/// thousand ordinary pages.
+/// Waves, one behind the other, in large pages of the host where it has them: a workgroup's registers are
+/// hundreds of ordinary pages.
 class WaveStorage {
  public:
-  /// At least so many; those from before are gone if there were fewer.
+  /// At least so many. Those from before are gone if there were fewer, and stay if there is no memory for more.
   Wave* take(size_t count);
 
  private:

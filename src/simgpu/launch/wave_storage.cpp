@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <new>
+#include <type_traits>
 
 #include "simgpu/launch/launch.h"
 
@@ -17,7 +18,6 @@ void WaveStorage::Free::operator()(Wave* waves) const { ::operator delete(waves,
 Wave* WaveStorage::take(size_t count) {
   static_assert(std::is_trivially_destructible_v<Wave>);
   if (count_ >= count) return waves_.get();
-  waves_.reset();
   // Whole pages: the host gives none that is not altogether within what was asked for.
   constexpr auto page = static_cast<size_t>(large_page);
   const size_t bytes = (count * sizeof(Wave) + page - 1) / page * page;

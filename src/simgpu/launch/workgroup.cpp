@@ -130,6 +130,7 @@ void WorkgroupRunner::prepare(Launch& launch, Workgroup& workgroup) {
   const uint32_t threads = launch.workgroup_size[0] * launch.workgroup_size[1] * launch.workgroup_size[2];
   const unsigned count = (threads + wave_lanes - 1) / wave_lanes;
   if (waves_.size() < count) {
+    waves_.reserve(count);
     Wave* const first = storage_.take(count);
     waves_.resize(count);
     for (unsigned i = 0; i < count; ++i) waves_[i] = first + i;

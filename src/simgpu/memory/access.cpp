@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <format>
+#include <utility>
 
 namespace wavejit::simgpu {
 
 const Allocation* allocation_of(Wave& wave, uint64_t address, uint64_t bytes) {
   auto& recent = wave.recent_allocation;
-  for (const Allocation* one : recent) {
-    if (one != nullptr && one->holds(address, bytes)) return one;
+  for (const Allocation*& one : recent) {
+    if (one == nullptr || !one->holds(address, bytes)) continue;
+    std::swap(one, recent[0]);  // where `resolve` looks
+    return recent[0];
   }
   const Allocation* const holder = wave.workgroup->launch->find(address);
   if (holder == nullptr || !holder->holds(address, bytes)) return nullptr;

@@ -102,6 +102,20 @@ TEST(Counters, CountMatrixInstructions) {
   EXPECT_EQ(counters.matrix_instructions - matrix, 4u);
 }
 
+TEST(Counters, TimeMatrixInstructionsWhenAsked) {
+  const Assembled kernel(KernelSource{.body = "v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], v[0:3]\ns_nop 0"});
+  const ScopedSettings scope;
+  Settings settings = scope.before();
+  const auto& counted = Process::instance().counters().matrix_nanoseconds;
+  const uint64_t before = counted;
+  ASSERT_TRUE(kernel.run({0}).ok());
+  EXPECT_EQ(counted, before);
+  settings.time_matrix = true;
+  scope.set(settings);
+  ASSERT_TRUE(kernel.run({0}, {64, 1, 1}).ok());
+  EXPECT_GT(counted, before);
+}
+
 TEST(Reports, AreTakenOnce) {
   Process& process = Process::instance();
   process.take_reports(1 << 20);
