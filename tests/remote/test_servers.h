@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,6 +67,17 @@ inline bool can_connect(int port) {
   return connected;
 }
 
+inline bool can_connect(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return false;
+  path.copy(static_cast<char*>(address.sun_path), path.size());
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool connected = ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  ::close(socket);
+  return connected;
+}
+
 // valkey-server or redis-server, nothing kept, ended with the object. WAVEJIT_REDIS_SERVER is its path, or empty.
 class RedisServer {
  public:
@@ -106,7 +118,8 @@ class RedisServer {
 
  private:
   bool try_to_start() {
-    // It makes its Unix socket when it has the port: a connection alone might be to whoever took that.
+    // It makes its Unix socket when it has the port: a connection alone might be to whoever took that. The file is
+    // there a moment before anybody listens to it.
     std::filesystem::remove(socket_path());
     std::vector<std::string> words = {WAVEJIT_REDIS_SERVER,
                                       "--port",
@@ -142,7 +155,7 @@ class RedisServer {
         process_ = -1;  // the number may be anybody's now
         return false;
       }
-      if (std::filesystem::exists(socket_path()) && can_connect(port_)) return true;
+      if (can_connect(socket_path()) && can_connect(port_)) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     stop();
