@@ -82,6 +82,9 @@ void store(Wave& wave, const Instruction& instruction) {
     const Way way = way_of(wave, address, kind.bytes, true);
     if (way == Way::nothing) return;
     if (way == Way::all_lanes) {
+      if constexpr (kind.bytes == 16) {
+        return lanes::kernels().store_4(&wave.vgpr[source], host_pointer(address.fixed()), address.offsets());
+      }
       for (unsigned lane = 0; lane < wave_lanes; ++lane) {
         uint8_t* to = host_pointer(address.plain_address(lane));
         for (unsigned i = 0; i < kind.bytes / 4; ++i) store_aligned(to + (4 * i), wave.vgpr[source + i][lane]);

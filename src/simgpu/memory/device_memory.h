@@ -15,7 +15,7 @@ template <typename T>
 }
 
 template <typename T>
-inline void store_aligned(uint8_t* to, T value) {
+[[gnu::always_inline]] inline void store_aligned(uint8_t* to, T value) {
   __atomic_store_n(reinterpret_cast<T*>(to), value, __ATOMIC_RELAXED);
 }
 

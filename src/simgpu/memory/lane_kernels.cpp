@@ -127,18 +127,19 @@ void write_2(const Row* registers, uint8_t* base, const uint32_t* offset) {
   }
 }
 
-void write_4(const Row* registers, uint8_t* base, const uint32_t* offset) {
+template <typename Put>
+[[gnu::always_inline]] inline void four_words_to_all_lanes(const Row* registers, Put&& put) {
   for (unsigned lane = 0; lane < wave_lanes; lane += 8) {
     EightWords rows[4];
     for (unsigned i = 0; i < 4; ++i) rows[i] = load_as<EightWords>(&registers[i][lane]);
     transpose(rows);
-    for (unsigned i = 0; i < 4; ++i) {
-      store_as(base + offset[lane + i], __builtin_shufflevector(rows[i], rows[i], 0, 1, 2, 3));
-    }
-    for (unsigned i = 0; i < 4; ++i) {
-      store_as(base + offset[lane + i + 4], __builtin_shufflevector(rows[i], rows[i], 4, 5, 6, 7));
-    }
+    for (unsigned i = 0; i < 4; ++i) put(lane + i, __builtin_shufflevector(rows[i], rows[i], 0, 1, 2, 3));
+    for (unsigned i = 0; i < 4; ++i) put(lane + i + 4, __builtin_shufflevector(rows[i], rows[i], 4, 5, 6, 7));
   }
+}
+
+void write_4(const Row* registers, uint8_t* base, const uint32_t* offset) {
+  four_words_to_all_lanes(registers, [&](unsigned lane, FourWords words) { store_as(base + offset[lane], words); });
 }
 
 // --- Device memory: seldom in a near cache, so that all its lines are asked for before the first is waited for.
@@ -170,6 +171,22 @@ void load_4(Row* registers, const uint8_t* base, const uint32_t* offset) {
   four_words_of_all_lanes(registers, [&](unsigned lane) { return four_from_device(base + offset[lane]); });
 }
 
+[[gnu::always_inline]] inline void four_to_device(uint8_t* to, FourWords words) {
+  if (reinterpret_cast<uintptr_t>(to) % sizeof(uint64_t) == 0) {
+    const auto longs = reinterpret_cast<TwoLongs>(words);
+    store_aligned<uint64_t>(to, longs[0]);
+    store_aligned<uint64_t>(to + 8, longs[1]);
+    return;
+  }
+  for (unsigned i = 0; i < 4; ++i) store_aligned<uint32_t>(to + (4 * i), words[i]);
+}
+
+void store_4(const Row* registers, uint8_t* base, const uint32_t* offset) {
+  for (unsigned lane = 0; lane < wave_lanes; ++lane) __builtin_prefetch(base + offset[lane], 1);
+  four_words_to_all_lanes(registers,
+                          [&](unsigned lane, FourWords words) { four_to_device(base + offset[lane], words); });
+}
+
 void copy_4(uint8_t* to, const uint8_t* base, const uint32_t* offset) {
   ask_for(base, offset);
   for (unsigned lane = 0; lane < wave_lanes; ++lane) store_as(to + (16 * lane), four_from_device(base + offset[lane]));
@@ -189,6 +206,7 @@ constinit const Kernels kernels{.span_of = &span_of,
                                 .write_4 = &write_4,
                                 .load_2 = &load_2,
                                 .load_4 = &load_4,
+                                .store_4 = &store_4,
                                 .copy_4 = &copy_4};
 }  // namespace WAVEJIT_HOST_SET
 

@@ -37,6 +37,8 @@ struct Kernels {
 
   void (*load_2)(Row* registers, const uint8_t* base, const uint32_t* offset);
   void (*load_4)(Row* registers, const uint8_t* base, const uint32_t* offset);
+  /// To places that are aligned to four bytes; of lanes that write to the same one the highest wins.
+  void (*store_4)(const Row* registers, uint8_t* base, const uint32_t* offset);
   /// Lane after lane, 16 bytes each, to a place of any alignment.
   void (*copy_4)(uint8_t* to, const uint8_t* base, const uint32_t* offset);
 };
@@ -49,8 +51,9 @@ WAVEJIT_DECLARE_LANE_KERNELS(x86_64_v2)
 WAVEJIT_DECLARE_LANE_KERNELS(x86_64_v3)
 WAVEJIT_DECLARE_LANE_KERNELS(x86_64_v4)
 
-/// Those for this host.
-[[nodiscard]] const Kernels& kernels();
+/// Those for this host. Chosen before main, so that nobody has to ask whether they have been.
+extern const Kernels* const kernels_for_host;
+[[nodiscard]] inline const Kernels& kernels() { return *kernels_for_host; }
 
 }  // namespace wavejit::simgpu::lanes
 

@@ -95,12 +95,18 @@ TEST(LaneKernels, WriteWordsOfEveryLaneTheHighestLast) {
   for (const Set& set : sets_of_this_host()) {
     SCOPED_TRACE(std::string(vector::name_of(set.set)));
     const Kernels& kernels = *set.kernels;
-    for (const auto& [write, words] :
-         {std::pair<Write, unsigned>{kernels.write_1, 1}, {kernels.write_2, 2}, {kernels.write_4, 4}}) {
+    struct Case {
+      Write write;
+      unsigned words;
+      uint32_t step;
+    };
+    for (const auto& [write, words, step] :
+         {Case{kernels.write_1, 1, 1}, Case{kernels.write_2, 2, 1}, Case{kernels.write_4, 4, 1},
+          Case{kernels.write_4, 4, 16}, Case{kernels.store_4, 4, 4}, Case{kernels.store_4, 4, 8}}) {
       std::mt19937 random(words);
       for (int round = 0; round < 50; ++round) {
         State state(random);
-        draw_offsets(state.registers[4], random, 4 * words, round % 2 == 0 ? 1 : 4);
+        draw_offsets(state.registers[4], random, 4 * words, step);
         State expected = state;
         for (unsigned lane = 0; lane < 64; ++lane) {
           for (unsigned i = 0; i < words; ++i) {
@@ -108,7 +114,7 @@ TEST(LaneKernels, WriteWordsOfEveryLaneTheHighestLast) {
           }
         }
         write(state.registers, state.memory.data(), state.registers[4]);
-        ASSERT_EQ(state, expected) << words << " words";
+        ASSERT_EQ(state, expected) << words << " words, steps of " << step;
       }
     }
   }
