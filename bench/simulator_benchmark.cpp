@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "measure.h"
+#include "simgpu/host_set.h"
 #include "simgpu/matrix/matrix.h"
 #include "simgpu/matrix/matrix_kernel.h"
-#include "simgpu/vector/vector.h"
 #include "wavejit/simgpu.h"
 #include "wavejit/wavejit.h"
 
@@ -97,18 +97,13 @@ class Attention {
 // --- One matrix instruction by itself, and the most that the host could do.
 
 namespace matrix = wavejit::simgpu::matrix;
-namespace vector = wavejit::simgpu::vector;
+using wavejit::simgpu::for_this_host;
+using wavejit::simgpu::host_supports;
+using wavejit::simgpu::HostSet;
 
-void (*matrix_kernel())(const matrix::MatrixCall&) {
-  switch (vector::best_host_set()) {
-    case vector::HostSet::x86_64_v4:
-      return &matrix::x86_64_v4::multiply;
-    case vector::HostSet::x86_64_v3:
-      return &matrix::x86_64_v3::multiply;
-    default:
-      return &matrix::x86_64_v2::multiply;
-  }
-}
+void (*const matrix_kernel)(const matrix::MatrixCall&) = for_this_host(&matrix::x86_64_v2::multiply,
+                                                                       &matrix::x86_64_v3::multiply,
+                                                                       &matrix::x86_64_v4::multiply);
 
 struct MatrixInstruction {
   explicit MatrixInstruction(std::string_view name) : registers(64 * matrix::lane_count) {
@@ -163,8 +158,7 @@ struct MatrixSpeed {
 };
 MatrixSpeed speed_of_matrix_instruction(std::string_view name) {
   const MatrixInstruction instruction(name);
-  const auto kernel = matrix_kernel();
-  const bool wide = vector::host_supports(vector::HostSet::x86_64_v4);
+  const bool wide = host_supports(HostSet::x86_64_v4);
   MatrixSpeed speed;
   // The wall's clock: what else runs only lengthens a try, while a process's time may stand still for one.
   const auto now = [] {
@@ -172,7 +166,7 @@ MatrixSpeed speed_of_matrix_instruction(std::string_view name) {
   };
   for (int attempt = 0; attempt < 400; ++attempt) {
     const double started = now();
-    for (int i = 0; i < 100; ++i) kernel(instruction.call);
+    for (int i = 0; i < 100; ++i) matrix_kernel(instruction.call);
     const double between = now();
     benchmark::DoNotOptimize(wide ? chains_of_16() : chains_of_8());
     const double ended = now();
@@ -184,8 +178,7 @@ MatrixSpeed speed_of_matrix_instruction(std::string_view name) {
 
 void matrix_instruction(benchmark::State& state, const char* name) {
   const MatrixInstruction instruction(name);
-  const auto kernel = matrix_kernel();
-  for (auto _ : state) kernel(instruction.call);
+  for (auto _ : state) matrix_kernel(instruction.call);
   const MatrixSpeed speed = speed_of_matrix_instruction(name);
   state.counters["percent_of_host_peak"] = 100 * instruction.products() / speed.seconds / speed.host_peak;
   state.counters["host_peak"] = benchmark::Counter(speed.host_peak);

@@ -13,6 +13,7 @@
 #include "simgpu/checks/finding.h"
 #include "simgpu/config.h"
 #include "simgpu/device/device.h"
+#include "simgpu/launch/wave_storage.h"
 #include "simgpu/loader/loaded_code.h"
 #include "simgpu/wave/wave.h"
 
@@ -84,21 +85,6 @@ namespace checks {
 class WorkgroupChecks;
 }
 
-/// Waves, one behind the other, in large pages of the host where it has them: a workgroup's registers are
-/// hundreds of ordinary pages.
-class WaveStorage {
- public:
-  /// At least so many. Those from before are gone if there were fewer, and stay if there is no memory for more.
-  Wave* take(size_t count);
-
- private:
-  struct Free {
-    void operator()(Wave* waves) const;
-  };
-  std::unique_ptr<Wave, Free> waves_;
-  size_t count_ = 0;
-};
-
 /// Buffers that one host thread uses for one workgroup after another.
 class WorkgroupRunner {
  public:
@@ -113,7 +99,7 @@ class WorkgroupRunner {
   void prepare_wave(const Launch& launch, const Workgroup& workgroup, Wave& wave, unsigned index);
   void run_waves(Launch& launch, Workgroup& workgroup);
 
-  WaveStorage storage_;
+  WaveBlock storage_;
   std::vector<Wave*> waves_;
   std::vector<uint64_t> lds_;
   std::vector<uint64_t> scratch_;

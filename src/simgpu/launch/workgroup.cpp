@@ -130,10 +130,10 @@ void WorkgroupRunner::prepare(Launch& launch, Workgroup& workgroup) {
   const uint32_t threads = launch.workgroup_size[0] * launch.workgroup_size[1] * launch.workgroup_size[2];
   const unsigned count = (threads + wave_lanes - 1) / wave_lanes;
   if (waves_.size() < count) {
-    waves_.reserve(count);
-    Wave* const first = storage_.take(count);
+    WaveBlock more = make_waves(count);
     waves_.resize(count);
-    for (unsigned i = 0; i < count; ++i) waves_[i] = first + i;
+    for (unsigned i = 0; i < count; ++i) waves_[i] = &more[i];
+    storage_ = std::move(more);
   }
   workgroup.waves = std::span(waves_).first(count);
 

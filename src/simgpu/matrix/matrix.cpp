@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "simgpu/vector/vector.h"
+#include "simgpu/host_set.h"
 #include "simgpu/wave/wave.h"
 #include "targets/targets.h"
 
@@ -67,22 +67,8 @@ Element flavoured(Element element, bool ocp) {
   return element;
 }
 
-using Kernel = void (*)(const MatrixCall&);
-
-Kernel kernel() {
-  static const Kernel chosen = [] {
-    switch (vector::best_host_set()) {
-      case vector::HostSet::x86_64_v4:
-        return &x86_64_v4::multiply;
-      case vector::HostSet::x86_64_v3:
-        return &x86_64_v3::multiply;
-      case vector::HostSet::x86_64_v2:
-        break;
-    }
-    return &x86_64_v2::multiply;
-  }();
-  return chosen;
-}
+void (*const multiply)(const MatrixCall&) = for_this_host(&x86_64_v2::multiply, &x86_64_v3::multiply,
+                                                          &x86_64_v4::multiply);
 
 /// One permutation per k that occurs, from the seed; null entries while the seed is 0.
 struct SummationOrders {
@@ -136,7 +122,7 @@ void execute(Wave& wave, const Instruction& instruction) {
   call.abid = instruction.abid;
   call.blgp = instruction.blgp;
   for (unsigned i = 0; i < 3; ++i) call.negate[i] = ((instruction.neg_lo >> i) & 1) != 0;
-  kernel()(call);
+  multiply(call);
 }
 
 /// f8f6f4: CBSZ and BLGP were used when the instruction was chosen.
@@ -144,7 +130,7 @@ void execute_formats(Wave& wave, const Instruction& instruction) {
   MatrixCall call;
   alignas(64) uint32_t constant[2 * wave_lanes];
   prepare(call, wave, instruction, constant);
-  kernel()(call);
+  multiply(call);
 }
 
 /// v_mfma_scale_*: sources 3 and 4 hold four e8m0 exponents a lane; two op_sel bits choose the byte.
@@ -162,7 +148,7 @@ void execute_scaled(Wave& wave, const Instruction& instruction) {
   }
   call.a_scale = scales[0];
   call.b_scale = scales[1];
-  kernel()(call);
+  multiply(call);
 }
 
 size_t find_shape(std::string_view mnemonic) {

@@ -1,7 +1,5 @@
 #include "simgpu/memory/lane_kernels.h"
 
-#include <cstring>
-
 #include "simgpu/memory/device_memory.h"
 
 #ifndef WAVEJIT_HOST_SET

@@ -272,11 +272,9 @@ bool is_plain(const Instruction& instruction, const Bound& bound) {
 
 }  // namespace
 
-void (*const blend)(uint32_t*, const uint32_t*, uint64_t, unsigned) = best_host_set() == HostSet::x86_64_v4
-                                                                          ? &x86_64_v4::blend_lanes
-                                                                      : best_host_set() == HostSet::x86_64_v3
-                                                                          ? &x86_64_v3::blend_lanes
-                                                                          : &x86_64_v2::blend_lanes;
+void (*const blend)(uint32_t*, const uint32_t*, uint64_t, unsigned) = for_this_host(&x86_64_v2::blend_lanes,
+                                                                                    &x86_64_v3::blend_lanes,
+                                                                                    &x86_64_v4::blend_lanes);
 
 Bound bind(const Operation& operation, unsigned extra_flags, bool saturating) {
   Bound bound{.operation = &operation,

@@ -385,30 +385,29 @@ TEST(LdsDma, DwordsLandLaneAfterLaneBehindM0) {
   }
 }
 
-TEST(LdsDma, SixteenBytesALane) {
-  const auto lds = run_lds(R"(
+// 16 bytes a lane from a buffer of 512 bytes, beginning `skipped` bytes into it.
+std::vector<uint32_t> run_wide_dma(unsigned skipped, unsigned to) {
+  return run_lds(std::format(R"(
   s_mov_b32 s8, s6
   s_mov_b32 s9, s7
   s_mov_b32 s10, 512
   s_mov_b32 s11, 0x27000
   v_lshlrev_b32 v3, 4, v0
-  s_mov_b32 m0, 512
-  buffer_load_dwordx4 v3, s[8:11], 0 offen lds)");
+  s_movk_i32 s12, {}
+  s_mov_b32 m0, {}
+  buffer_load_dwordx4 v3, s[8:11], s12 offen lds)",
+                             skipped, to));
+}
+
+TEST(LdsDma, SixteenBytesALane) {
+  const auto lds = run_wide_dma(0, 512);
   // The first 512 bytes are inside the buffer; lanes beyond write zeros.
   for (uint32_t i = 0; i < 256; ++i) EXPECT_EQ(lds[128 + i], i < 128 ? i : 0) << i;
 }
 
 // The tile behind the last one: nothing but zeros, and only where the lanes' places are.
 TEST(LdsDma, WavesOutsideTheBufferWriteZeros) {
-  const auto lds = run_lds(R"(
-  s_mov_b32 s8, s6
-  s_mov_b32 s9, s7
-  s_mov_b32 s10, 512
-  s_mov_b32 s11, 0x27000
-  v_lshlrev_b32 v3, 4, v0
-  s_movk_i32 s12, 0x200
-  s_mov_b32 m0, 256
-  buffer_load_dwordx4 v3, s[8:11], s12 offen lds)");
+  const auto lds = run_wide_dma(512, 256);
   for (uint32_t i = 0; i < 512; ++i) EXPECT_EQ(lds[i], i >= 64 && i < 320 ? 0 : i) << i;
 }
 

@@ -17,7 +17,6 @@ namespace wavejit::simgpu::test {
 namespace {
 
 using vector::Call;
-using vector::HostSet;
 using vector::Operation;
 
 constexpr unsigned wide_dwords = 32;
@@ -52,10 +51,10 @@ void fill(Block& block, std::mt19937_64& random) {
 
 TEST(HostSets, GiveTheSameBits) {
   const auto reference = vector::operation_lists(HostSet::x86_64_v2);
-  ASSERT_TRUE(vector::host_supports(HostSet::x86_64_v2));
+  ASSERT_TRUE(host_supports(HostSet::x86_64_v2));
   for (const HostSet set : {HostSet::x86_64_v3, HostSet::x86_64_v4}) {
-    if (!vector::host_supports(set)) continue;
-    SCOPED_TRACE(std::string(vector::name_of(set)));
+    if (!host_supports(set)) continue;
+    SCOPED_TRACE(std::string(name_of(set)));
     const auto lists = vector::operation_lists(set);
     ASSERT_EQ(lists.size(), reference.size());
     auto sources = std::make_unique<std::array<Block, 4>>();
@@ -131,7 +130,7 @@ TEST(HostSets, MultiplyMatricesToTheSameBits) {
   const std::array<std::pair<HostSet, Multiply>, 2> others = {
       {{HostSet::x86_64_v3, &matrix::x86_64_v3::multiply}, {HostSet::x86_64_v4, &matrix::x86_64_v4::multiply}}};
   for (const auto& [set, multiply] : others) {
-    if (!vector::host_supports(set)) continue;
+    if (!host_supports(set)) continue;
     for (const matrix::Shape& shape : matrix::shapes()) {
       std::mt19937_64 random(shape.k * 100u + shape.m);
       const Operands operands(random);
@@ -139,7 +138,7 @@ TEST(HostSets, MultiplyMatricesToTheSameBits) {
       for (int which = 0; which < 2; ++which) {
         (which == 0 ? &matrix::x86_64_v2::multiply : multiply)(operands.call(shape, results[which]));
       }
-      EXPECT_EQ(results[0], results[1]) << shape.name << " on " << vector::name_of(set);
+      EXPECT_EQ(results[0], results[1]) << shape.name << " on " << name_of(set);
     }
   }
 }
@@ -153,7 +152,7 @@ TEST(HostSets, TheShortWayThroughOperandsChangesNothing) {
   std::array<uint8_t, matrix::largest_k> ascending{};
   std::iota(ascending.begin(), ascending.end(), uint8_t{0});
   for (const auto& [set, multiply] : all) {
-    if (!vector::host_supports(set)) continue;
+    if (!host_supports(set)) continue;
     for (const matrix::Shape& shape : matrix::shapes()) {
       std::mt19937_64 random(shape.k * 100u + shape.m);
       for (unsigned round = 0; round < 4; ++round) {
@@ -168,7 +167,7 @@ TEST(HostSets, TheShortWayThroughOperandsChangesNothing) {
           }
           multiply(call);
         }
-        ASSERT_EQ(results[0], results[1]) << shape.name << " on " << vector::name_of(set);
+        ASSERT_EQ(results[0], results[1]) << shape.name << " on " << name_of(set);
       }
     }
   }

@@ -7,29 +7,28 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "simgpu/vector/vector.h"
+#include "simgpu/host_set.h"
 
 namespace wavejit::simgpu::test {
 namespace {
 
 using lanes::Kernels;
 using lanes::Row;
-using vector::HostSet;
 
-struct Set {
-  HostSet set;
-  const Kernels* kernels;
-};
-std::vector<Set> sets_of_this_host() {
-  std::vector<Set> all = {{HostSet::x86_64_v2, &lanes::x86_64_v2::kernels},
-                          {HostSet::x86_64_v3, &lanes::x86_64_v3::kernels},
-                          {HostSet::x86_64_v4, &lanes::x86_64_v4::kernels}};
-  std::erase_if(all, [](const Set& one) { return !vector::host_supports(one.set); });
-  return all;
+const std::array<const Kernels*, host_set_count> all_kernels = {&lanes::x86_64_v2::kernels, &lanes::x86_64_v3::kernels,
+                                                                &lanes::x86_64_v4::kernels};
+
+void on_every_set(const std::function<void(const Kernels&)>& body) {
+  for (const HostSet set : {HostSet::x86_64_v2, HostSet::x86_64_v3, HostSet::x86_64_v4}) {
+    if (!host_supports(set)) continue;
+    SCOPED_TRACE(std::string(name_of(set)));
+    body(*all_kernels.at(static_cast<size_t>(set)));
+  }
 }
 
 constexpr size_t places = 1024;  // bytes
@@ -63,17 +62,18 @@ void read_words(State& state, const Row& offsets, unsigned words) {
 using Read = void (*)(Row*, const uint8_t*, const uint32_t*);
 using Write = void (*)(const Row*, uint8_t*, const uint32_t*);
 
+template <typename Kernel>
+struct Case {
+  Kernel kernel;
+  unsigned words;
+  uint32_t step;  ///< that offsets are multiples of
+};
+
 TEST(LaneKernels, ReadWordsOfEveryLane) {
-  for (const Set& set : sets_of_this_host()) {
-    SCOPED_TRACE(std::string(vector::name_of(set.set)));
-    const Kernels& kernels = *set.kernels;
-    struct Case {
-      Read read;
-      unsigned words;
-      uint32_t step;
-    };
-    for (const Case& one : {Case{kernels.read_1, 1, 1}, Case{kernels.read_2, 2, 1}, Case{kernels.read_4, 4, 1},
-                            Case{kernels.load_2, 2, 4}, Case{kernels.load_4, 4, 4}, Case{kernels.load_4, 4, 16}}) {
+  on_every_set([](const Kernels& kernels) {
+    for (const Case<Read>& one :
+         {Case<Read>{kernels.read_1, 1, 1}, Case<Read>{kernels.read_2, 2, 1}, Case<Read>{kernels.read_4, 4, 1},
+          Case<Read>{kernels.load_2, 2, 4}, Case<Read>{kernels.load_4, 4, 4}, Case<Read>{kernels.load_4, 4, 16}}) {
       std::mt19937 random(one.words);
       for (int round = 0; round < 50; ++round) {
         State state(random);
@@ -84,46 +84,38 @@ TEST(LaneKernels, ReadWordsOfEveryLane) {
         Row offsets;
         std::ranges::copy(state.registers[where], offsets);
         read_words(expected, offsets, one.words);
-        one.read(state.registers, state.memory.data(), state.registers[where]);
+        one.kernel(state.registers, state.memory.data(), state.registers[where]);
         ASSERT_EQ(state, expected) << one.words << " words, steps of " << one.step << ", offsets in " << where;
       }
     }
-  }
+  });
 }
 
 TEST(LaneKernels, WriteWordsOfEveryLaneTheHighestLast) {
-  for (const Set& set : sets_of_this_host()) {
-    SCOPED_TRACE(std::string(vector::name_of(set.set)));
-    const Kernels& kernels = *set.kernels;
-    struct Case {
-      Write write;
-      unsigned words;
-      uint32_t step;
-    };
-    for (const auto& [write, words, step] :
-         {Case{kernels.write_1, 1, 1}, Case{kernels.write_2, 2, 1}, Case{kernels.write_4, 4, 1},
-          Case{kernels.write_4, 4, 16}, Case{kernels.store_4, 4, 4}, Case{kernels.store_4, 4, 8}}) {
-      std::mt19937 random(words);
+  on_every_set([](const Kernels& kernels) {
+    for (const Case<Write>& one : {Case<Write>{kernels.write_1, 1, 1}, Case<Write>{kernels.write_2, 2, 1},
+                                   Case<Write>{kernels.write_4, 4, 1}, Case<Write>{kernels.write_4, 4, 16},
+                                   Case<Write>{kernels.store_4, 4, 4}, Case<Write>{kernels.store_4, 4, 8}}) {
+      std::mt19937 random(one.words);
       for (int round = 0; round < 50; ++round) {
         State state(random);
-        draw_offsets(state.registers[4], random, 4 * words, step);
+        draw_offsets(state.registers[4], random, 4 * one.words, one.step);
         State expected = state;
         for (unsigned lane = 0; lane < 64; ++lane) {
-          for (unsigned i = 0; i < words; ++i) {
+          for (unsigned i = 0; i < one.words; ++i) {
             std::memcpy(&expected.memory[state.registers[4][lane] + (4 * i)], &state.registers[i][lane], 4);
           }
         }
-        write(state.registers, state.memory.data(), state.registers[4]);
-        ASSERT_EQ(state, expected) << words << " words, steps of " << step;
+        one.kernel(state.registers, state.memory.data(), state.registers[4]);
+        ASSERT_EQ(state, expected) << one.words << " words, steps of " << one.step;
       }
     }
-  }
+  });
 }
 
 // A group of 16 lanes reads a matrix of 16 columns, row by row, and lane n receives column n.
 TEST(LaneKernels, TransposedHalvesAreColumnsOfWhatSixteenLanesRead) {
-  for (const Set& set : sets_of_this_host()) {
-    SCOPED_TRACE(std::string(vector::name_of(set.set)));
+  on_every_set([](const Kernels& kernels) {
     std::mt19937 random(16);
     for (int round = 0; round < 50; ++round) {
       State state(random);
@@ -143,15 +135,14 @@ TEST(LaneKernels, TransposedHalvesAreColumnsOfWhatSixteenLanesRead) {
           }
         }
       }
-      set.kernels->read_transposed_halves(state.registers, state.memory.data(), state.registers[where]);
+      kernels.read_transposed_halves(state.registers, state.memory.data(), state.registers[where]);
       ASSERT_EQ(state, expected) << "offsets in " << where;
     }
-  }
+  });
 }
 
 TEST(LaneKernels, CopiesFollowLaneByLane) {
-  for (const Set& set : sets_of_this_host()) {
-    SCOPED_TRACE(std::string(vector::name_of(set.set)));
+  on_every_set([](const Kernels& kernels) {
     std::mt19937 random(4);
     for (int round = 0; round < 50; ++round) {
       State state(random);
@@ -161,16 +152,14 @@ TEST(LaneKernels, CopiesFollowLaneByLane) {
       for (size_t lane = 0; lane < 64; ++lane) {
         std::memcpy(&expected[1 + (16 * lane)], &state.memory[state.registers[4][lane]], 16);
       }
-      set.kernels->copy_4(&to[1], state.memory.data(), state.registers[4]);
+      kernels.copy_4(&to[1], state.memory.data(), state.registers[4]);
       ASSERT_EQ(to, expected);
     }
-  }
+  });
 }
 
 TEST(LaneKernels, SpansAndLimits) {
-  for (const Set& set : sets_of_this_host()) {
-    SCOPED_TRACE(std::string(vector::name_of(set.set)));
-    const Kernels& kernels = *set.kernels;
+  on_every_set([](const Kernels& kernels) {
     std::mt19937 random(1);
     for (int round = 0; round < 200; ++round) {
       alignas(64) Row offsets;
@@ -189,10 +178,12 @@ TEST(LaneKernels, SpansAndLimits) {
       EXPECT_TRUE(kernels.none_above(offsets, span.highest));
       if (span.highest > 0) EXPECT_FALSE(kernels.none_above(offsets, span.highest - 1));
     }
-  }
+  });
 }
 
-TEST(LaneKernels, ThisHostsAreOfItsBestSet) { EXPECT_EQ(&lanes::kernels(), sets_of_this_host().back().kernels); }
+TEST(LaneKernels, ThisHostsAreOfItsBestSet) {
+  EXPECT_EQ(&lanes::kernels(), all_kernels.at(static_cast<size_t>(best_host_set())));
+}
 
 }  // namespace
 }  // namespace wavejit::simgpu::test
