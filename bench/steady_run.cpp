@@ -6,7 +6,7 @@
 
 #include "kernels/statics.h"
 #include "targets/targets.h"
-#include "templates/attention_forward/parameters.h"
+#include "templates/attention_forward/call/parameters.h"
 #include "timing/timing.h"
 
 namespace wavejit::bench {

@@ -6,7 +6,7 @@
 
 #include "simgpu/clock/compute_unit.h"
 #include "simgpu/clock/occupancy.h"
-#include "templates/attention_forward/spec.h"
+#include "templates/attention_forward/call/spec.h"
 
 namespace wavejit::bench {
 

@@ -8,7 +8,7 @@
 
 #include "steady_run.h"
 #include "targets/targets.h"
-#include "templates/attention_forward/parameters.h"
+#include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::bench {
 namespace {

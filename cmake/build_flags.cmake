@@ -13,11 +13,16 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
-# With precompiled headers ccache would answer with one that another tree compiled, whose paths clang then misses.
+# A precompiled header is a file like another to ccache: without the time in it, equal inputs give equal bytes (./dev sets
+# CCACHE_SLOPPINESS to what ccache asks for beside that).
 find_program(WAVEJIT_CCACHE ccache)
-if(WAVEJIT_CCACHE AND NOT WAVEJIT_PRECOMPILED_HEADERS)
+if(WAVEJIT_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${WAVEJIT_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${WAVEJIT_CCACHE})
+endif()
+
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
 endif()
 
 add_library(wavejit_build_flags INTERFACE)

@@ -12,7 +12,7 @@
 #include "codegen/codegen_api.h"
 #include "runtime/config.h"
 #include "runtime/failure.h"
-#include "templates/attention_forward/spec.h"
+#include "templates/attention_forward/call/spec.h"
 
 namespace wavejit::runtime {
 

@@ -17,7 +17,7 @@
 #include "cache/settings.h"
 #include "runtime/failure.h"
 #include "runtime/logging.h"
-#include "templates/attention_forward/spec.h"
+#include "templates/attention_forward/call/spec.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::runtime {

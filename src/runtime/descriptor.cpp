@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "templates/attention_forward/parameters.h"
+#include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::runtime {
 namespace {

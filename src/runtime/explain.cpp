@@ -9,7 +9,7 @@
 #include "runtime/route.h"
 #include "runtime/splits.h"
 #include "targets/targets.h"
-#include "templates/attention_combine/spec.h"
+#include "templates/attention_combine/call/spec.h"
 
 namespace wavejit::runtime {
 namespace {

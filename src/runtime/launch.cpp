@@ -7,8 +7,8 @@
 #include <string>
 #include <variant>
 
-#include "templates/attention_combine/parameters.h"
-#include "templates/attention_forward/parameters.h"
+#include "templates/attention_combine/call/parameters.h"
+#include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::runtime {
 namespace {

@@ -8,8 +8,8 @@
 #include "runtime/problem.h"
 #include "runtime/resolver.h"
 #include "targets/targets.h"
-#include "templates/attention_combine/arguments.h"
-#include "templates/attention_forward/arguments.h"
+#include "templates/attention_combine/call/arguments.h"
+#include "templates/attention_forward/call/arguments.h"
 
 namespace wavejit::runtime {
 

@@ -11,7 +11,7 @@
 #include "runtime/refusal.h"
 #include "runtime/struct_size.h"
 #include "runtime/tensor_memory.h"
-#include "templates/attention_forward/parameters.h"
+#include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::runtime {
 namespace {

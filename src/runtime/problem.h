@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "runtime/failure.h"
-#include "templates/attention_forward/arguments.h"
-#include "templates/attention_forward/parameters.h"
-#include "templates/attention_forward/spec.h"
+#include "templates/attention_forward/call/arguments.h"
+#include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/call/spec.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::runtime {

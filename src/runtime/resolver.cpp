@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "templates/attention_combine/spec.h"
+#include "templates/attention_combine/call/spec.h"
 
 namespace wavejit::runtime {
 namespace {

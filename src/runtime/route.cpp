@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "templates/attention_forward/ladders.h"
+#include "templates/attention_forward/call/ladders.h"
 
 namespace wavejit::runtime {
 namespace {

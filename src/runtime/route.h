@@ -9,8 +9,8 @@
 #include "runtime/failure.h"
 #include "runtime/problem.h"
 #include "targets/targets.h"
-#include "templates/attention_forward/parameters.h"
-#include "templates/attention_forward/spec.h"
+#include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/call/spec.h"
 
 namespace wavejit::runtime {
 

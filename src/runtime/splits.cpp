@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "runtime/refusal.h"
-#include "templates/attention_combine/parameters.h"
-#include "templates/attention_forward/parameters.h"
+#include "templates/attention_combine/call/parameters.h"
+#include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::runtime {
 namespace {

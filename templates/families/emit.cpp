@@ -1,7 +1,7 @@
 #include "templates/families/emit.h"
 
-#include "templates/attention_combine/emit.h"
-#include "templates/attention_forward/emit.h"
+#include "templates/attention_combine/emit/emit.h"
+#include "templates/attention_forward/emit/emit.h"
 
 namespace wavejit::families {
 

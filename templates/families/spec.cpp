@@ -1,9 +1,9 @@
 #include "templates/families/spec.h"
 
-#include "templates/attention_combine/arguments.h"
-#include "templates/attention_combine/parameters.h"
-#include "templates/attention_forward/arguments.h"
-#include "templates/attention_forward/parameters.h"
+#include "templates/attention_combine/call/arguments.h"
+#include "templates/attention_combine/call/parameters.h"
+#include "templates/attention_forward/call/arguments.h"
+#include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::families {
 namespace {

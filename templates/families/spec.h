@@ -8,8 +8,8 @@
 #include <string_view>
 #include <variant>
 
-#include "templates/attention_combine/spec.h"
-#include "templates/attention_forward/spec.h"
+#include "templates/attention_combine/call/spec.h"
+#include "templates/attention_forward/call/spec.h"
 
 namespace wavejit::families {
 

@@ -13,7 +13,7 @@
 
 #include "attention/schedules.h"
 #include "support/attention_run.h"
-#include "templates/attention_forward/parameters.h"
+#include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::tests {
 namespace {

@@ -5,7 +5,7 @@
 #include "cache/digest.h"
 #include "cache/lock.h"
 #include "forge.h"
-#include "templates/attention_forward/spec.h"
+#include "templates/attention_forward/call/spec.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using wavejit::fuzz::require;

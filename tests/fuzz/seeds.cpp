@@ -9,7 +9,7 @@
 #include "cache/transfer.h"
 #include "forge.h"
 #include "runtime/descriptor.h"
-#include "templates/attention_forward/spec.h"
+#include "templates/attention_forward/call/spec.h"
 
 namespace {
 

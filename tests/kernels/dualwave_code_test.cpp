@@ -13,8 +13,8 @@
 
 #include "codegen/codegen_api.h"
 #include "kernels/facts.h"
-#include "templates/attention_forward/dualwave_schedule.h"
-#include "templates/attention_forward/ladders.h"
+#include "templates/attention_forward/emit/dualwave_schedule.h"
+#include "templates/attention_forward/call/ladders.h"
 
 namespace wavejit::tests {
 namespace {

@@ -1,6 +1,6 @@
 // Every ladder makes kernels of its pipeline's problems, without spills and with the standard ladder's LDS. What they
 // compute is compared in tests/attention/ladders_test.cpp.
-#include "templates/attention_forward/ladders.h"
+#include "templates/attention_forward/call/ladders.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "kernels/facts.h"
 #include "targets/targets.h"
-#include "templates/attention_forward/parameters.h"
+#include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::tests {
 namespace {

@@ -10,8 +10,8 @@
 #include "codegen/language/cross_lane.h"
 #include "codegen/language/lds.h"
 #include "codegen/language/matrix.h"
-#include "templates/attention_forward/emit.h"
-#include "templates/attention_forward/parameters.h"
+#include "templates/attention_forward/emit/emit.h"
+#include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::language {
 namespace {

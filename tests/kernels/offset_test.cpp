@@ -13,8 +13,8 @@
 
 #include "codegen/codegen_api.h"
 #include "hip_abi/hip_functions.h"
-#include "templates/attention_forward/arguments.h"
-#include "templates/attention_forward/parameters.h"
+#include "templates/attention_forward/call/arguments.h"
+#include "templates/attention_forward/call/parameters.h"
 #include "wavejit/simgpu.h"
 
 namespace wavejit::tests {

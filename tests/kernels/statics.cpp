@@ -10,8 +10,8 @@
 
 #include "simgpu/device/memory.h"
 #include "targets/targets.h"
-#include "templates/attention_forward/arguments.h"
-#include "templates/attention_forward/parameters.h"
+#include "templates/attention_forward/call/arguments.h"
+#include "templates/attention_forward/call/parameters.h"
 #include "timing/timing.h"
 
 namespace wavejit::tests {

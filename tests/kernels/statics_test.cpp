@@ -10,7 +10,7 @@
 #include "runtime/descriptor.h"
 #include "runtime/route.h"
 #include "targets/targets.h"
-#include "templates/attention_forward/parameters.h"
+#include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::tests {
 namespace {

@@ -10,9 +10,9 @@
 #include "runtime/prebuild.h"
 #include "runtime_fixture.h"
 #include "targets/targets.h"
-#include "templates/attention_combine/parameters.h"
-#include "templates/attention_combine/spec.h"
-#include "templates/attention_forward/parameters.h"
+#include "templates/attention_combine/call/parameters.h"
+#include "templates/attention_combine/call/spec.h"
+#include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::tests {
 namespace {

@@ -1,7 +1,7 @@
 // The dual-wave schedule as a model: two groups of waves walk the table one cluster apart, DMA lands as late as the
 // waits allow, and every read must find its tile whole, every DMA a buffer that nobody still reads. The simulated GPU
 // delivers memory at once and cannot see a missing wait; this does.
-#include "templates/attention_forward/dualwave_schedule.h"
+#include "templates/attention_forward/emit/dualwave_schedule.h"
 
 #include <gtest/gtest.h>
 

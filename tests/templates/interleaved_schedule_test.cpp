@@ -1,6 +1,6 @@
 // The interleaved schedule as a model: all waves may stand anywhere between two barriers, so within one step nothing
 // may read what the step writes; loads leave and reach their registers in order; each tile's arithmetic comes in order.
-#include "templates/attention_forward/interleaved_schedule.h"
+#include "templates/attention_forward/emit/interleaved_schedule.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Every ladder in the tables is one that kernels can be made with, and what none can be made with is refused in words.
-#include "templates/attention_forward/ladders.h"
+#include "templates/attention_forward/call/ladders.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "templates/attention_forward/parameters.h"
+#include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::attention_forward {
 namespace {

@@ -1,4 +1,4 @@
-#include "templates/attention_forward/parameters.h"
+#include "templates/attention_forward/call/parameters.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "templates/attention_forward/spec.h"
+#include "templates/attention_forward/call/spec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "targets/targets.h"
-#include "templates/attention_forward/ladders.h"
+#include "templates/attention_forward/call/ladders.h"
 
 namespace wavejit::tools::tune {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "templates/attention_forward/parameters.h"
+#include "templates/attention_forward/call/parameters.h"
 #include "tools/exit_code.h"
 
 namespace wavejit::tools::tune {

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "templates/attention_forward/ladders.h"
+#include "templates/attention_forward/call/ladders.h"
 
 namespace wavejit::tools::tune {
 namespace {

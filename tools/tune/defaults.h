@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "templates/attention_forward/parameters.h"
+#include "templates/attention_forward/call/parameters.h"
 #include "tools/tune/trial.h"
 
 namespace wavejit::tools::tune {

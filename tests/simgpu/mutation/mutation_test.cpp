@@ -18,7 +18,7 @@
 
 #include "subject.h"
 #include "targets/targets.h"
-#include "templates/attention_forward/parameters.h"
+#include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::tests {
 namespace {

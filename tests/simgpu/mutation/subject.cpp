@@ -19,8 +19,8 @@
 #include "simgpu/process.h"
 #include "support/attention_reference.h"
 #include "support/storage_types.h"
-#include "templates/attention_combine/parameters.h"
-#include "templates/attention_forward/parameters.h"
+#include "templates/attention_combine/call/parameters.h"
+#include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::tests {
 

@@ -1,0 +1,260 @@
+#include "templates/attention_forward/call/parameters.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "templates/attention_forward/call/ladders.h"
+#include "templates/attention_forward/call/lds_layout.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+// Registers a lane may have, chosen so that a whole number of waves fills a SIMD: O takes D/2, scores 32, Q D/4, and
+// fragments in flight, addresses and (swizzled) the tile that waits in registers the rest. What the compiler used
+// stands in tests/kernels/golden.txt.
+int vgpr_budget(const KernelSpec& spec, const LdsPlan& plan) {
+  if (spec.head_dim_v > 128) return 512;  // 1 wave; O alone takes 128, and accumulation registers help out
+  // A tile that waits in registers, Q's 48 and a tile's bias: a few more than two waves leave.
+  if (spec.bias && spec.head_dim_qk > 128 && plan.layout == LdsLayout::swizzled) return 512;
+  if (spec.pipeline == Pipeline::dualwave) return 256;              // 2 waves: one of each group
+  if (spec.pipeline == Pipeline::interleaved) return 256;           // 2 waves: of two workgroups
+  if (spec.head_dim_v > 64 || spec.tile_queries < 128) return 256;  // 2 waves; LDS leaves small workgroups no more
+  // A tile's bias takes 16, other modifiers a few, and the kernels without them are at their limit.
+  if (spec.modified()) return spec.bias && plan.layout == LdsLayout::swizzled ? 256 : 168;
+  return plan.layout == LdsLayout::lines ? 128 : 168;  // 4 or 3 waves
+}
+
+constexpr int query_rows_per_wave = 32;
+
+constexpr std::array<HeadDims, 4> head_dims = {{{64, 64}, {128, 128}, {192, 128}, {256, 256}}};
+
+std::string known_head_dims() {
+  std::string list;
+  for (const HeadDims& dims : head_dims) list += (list.empty() ? "" : ", ") + to_text(dims);
+  return list;
+}
+
+// Registers of a lane that live through a step of an overlapped pipeline: O, Q, weights, scores, and all fragments of
+// a K tile (dualwave), or parts of the next tiles (interleaved). Beyond 128 dims there is nothing left of 256.
+bool fits_overlapped(const KernelSpec& spec) { return spec.head_dim_qk <= 128 && spec.head_dim_v <= 128; }
+
+// What dualwave needs of a target; empty when it has all of it.
+std::string missing_for_dualwave(const targets::Target& target) {
+  std::string missing;
+  const auto need = [&](bool has, const std::string& what) {
+    if (!has) missing += (missing.empty() ? "" : " and ") + what;
+  };
+  need(target.transpose_read, "transpose reads of LDS");
+  need(target.lds_dma_bytes >= 16, "16-byte LDS DMA");
+  need(target.permlane32_swap, "v_permlane32_swap");
+  return missing;
+}
+
+std::string accepted_pipelines(const targets::Target& target) {
+  std::string accepted = "auto";
+  for (const Pipeline pipeline : all_pipelines)
+    if (missing_for(pipeline, target).empty()) accepted += ", " + std::string(to_text(pipeline));
+  return accepted;
+}
+
+}  // namespace
+
+std::string missing_for(Pipeline pipeline, const targets::Target& target) {
+  const std::string name = "pipeline=" + std::string(to_text(pipeline));
+  const std::string id(target.id);
+  if (pipeline == Pipeline::dualwave) {
+    if (const std::string missing = missing_for_dualwave(target); !missing.empty())
+      return name + " needs " + missing + ", which " + id + " does not have";
+  }
+  // Its walk moves tiles through registers; a target with wider ways would only lose by it.
+  if (pipeline == Pipeline::interleaved && lds_layout(target) != LdsLayout::swizzled)
+    return name + " is for tiles that pass through registers; " + id + " fills LDS by 16-byte DMA";
+  return {};
+}
+
+std::span<const HeadDims> all_head_dims() { return head_dims; }
+
+std::string to_text(const HeadDims& dims) {
+  return std::to_string(dims.qk) + (dims.v == dims.qk ? "" : "/" + std::to_string(dims.v));
+}
+
+QueryRows query_rows(std::uint64_t query_length) {
+  return query_length <= 32    ? QueryRows::up_to_32
+         : query_length <= 64  ? QueryRows::up_to_64
+         : query_length <= 255 ? QueryRows::up_to_255
+                               : QueryRows::more;
+}
+
+namespace {
+// What `wavejit tune` found (docs/tune.md).
+struct TunedDefault {
+  std::string_view target;
+  QueryRows rows;
+  Pipeline pipeline;
+  int tile_queries;
+  std::string_view ladder;  // empty: the pipeline has none
+};
+constexpr TunedDefault tuned_defaults[] = {
+#include "templates/attention_forward/call/tuned_defaults.inc"
+};
+// Null for a pair that it was not asked about.
+const TunedDefault* find_tuned(const targets::Target& target, QueryRows rows) {
+  const auto* const tuned = std::ranges::find_if(
+      tuned_defaults, [&](const TunedDefault& each) { return each.target == target.id && each.rows == rows; });
+  return tuned == std::end(tuned_defaults) ? nullptr : tuned;
+}
+}  // namespace
+
+Pipeline default_pipeline(const targets::Target& target, QueryRows rows) {
+  const TunedDefault* tuned = find_tuned(target, rows);
+  if (tuned != nullptr && missing_for(tuned->pipeline, target).empty()) return tuned->pipeline;
+  // Nobody tuned for it: what it can do says what it prefers.
+  if (rows == QueryRows::more && missing_for(Pipeline::dualwave, target).empty()) return Pipeline::dualwave;
+  return missing_for(Pipeline::interleaved, target).empty() ? Pipeline::interleaved : Pipeline::generic;
+}
+
+namespace {
+bool small_tiles_fit(const HeadDims& dims) { return dims.qk <= 128 && dims.v <= 128; }
+}  // namespace
+
+std::span<const int> tile_queries(const targets::Target& target, Pipeline pipeline) {
+  static constexpr std::array<int, 1> dualwave = {256};
+  static constexpr std::array<int, 3> lines = {32, 64, 128};
+  // A tile on its way through the registers of fewer waves would take more of them than there are.
+  static constexpr std::array<int, 1> swizzled = {128};
+  if (pipeline == Pipeline::dualwave) return dualwave;
+  return lds_layout(target) == LdsLayout::lines ? std::span<const int>(lines) : swizzled;
+}
+
+int default_tile_queries(const targets::Target& target, Pipeline pipeline, QueryRows rows, const HeadDims& dims) {
+  constexpr std::array<int, 4> wanted = {32, 64, 128, 256};
+  const std::span<const int> possible = tile_queries(target, pipeline);
+  if (!small_tiles_fit(dims)) return possible.back();
+  const TunedDefault* tuned = find_tuned(target, rows);
+  if (tuned != nullptr && tuned->pipeline == pipeline && std::ranges::contains(possible, tuned->tile_queries))
+    return tuned->tile_queries;
+  int best = possible.front();
+  for (const int tile : possible)
+    if (tile <= wanted[static_cast<std::size_t>(rows)]) best = tile;
+  return best;
+}
+
+std::string default_ladder(const targets::Target& target, Pipeline pipeline, QueryRows rows) {
+  const TunedDefault* tuned = find_tuned(target, rows);
+  if (tuned == nullptr || tuned->pipeline != pipeline) return {};
+  const Ladder* ladder = find_ladder(pipeline, tuned->ladder);
+  return ladder == nullptr || ladder == find_ladder(pipeline, "") ? std::string() : std::string(ladder->name);
+}
+
+namespace {
+// Empty, or why there is no such kernel.
+std::string fault_of_ladder(const KernelSpec& spec) {
+  if (const Ladder* ladder = find_ladder(spec.pipeline, spec.ladder)) return fault_of(*ladder);
+  if (spec.ladder.empty()) return {};
+  const std::string names = ladder_names(spec.pipeline);
+  return "ladder=" + spec.ladder + " is none of pipeline=" + std::string(to_text(spec.pipeline)) +
+         (names.empty() ? ", which has none" : "; accepted: " + names);
+}
+}  // namespace
+
+std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
+  const targets::Target* target = targets::find_target(spec.target);
+  if (!target)
+    return std::unexpected("target=" + spec.target +
+                           " is not in the target table; accepted: " + targets::known_targets());
+  if (std::ranges::find(head_dims, HeadDims{spec.head_dim_qk, spec.head_dim_v}) == head_dims.end()) {
+    return std::unexpected("head dim " + to_text(HeadDims{spec.head_dim_qk, spec.head_dim_v}) +
+                           " has no kernel; accepted: " + known_head_dims());
+  }
+  if (spec.tile_keys != 64)
+    return std::unexpected("tile of " + std::to_string(spec.tile_keys) +
+                           " keys would change the order of additions; accepted: 64");
+  if (spec.split_keys % spec.tile_keys != 0)
+    return std::unexpected("split=" + std::to_string(spec.split_keys) + " would cut a tile; accepted: multiples of " +
+                           std::to_string(spec.tile_keys));
+  if (spec.split_keys != 0 && (spec.lse || spec.output_store != OutputStore::scalar))
+    return std::unexpected("split= leaves LSE and O to attention_combine; accepted: no lse, o_store=scalar");
+  const std::string pipeline = "pipeline=" + std::string(to_text(spec.pipeline));
+  const std::span<const int> tiles = tile_queries(*target, spec.pipeline);
+  if (std::ranges::find(tiles, spec.tile_queries) == tiles.end()) {
+    std::string accepted;
+    for (const int tile : tiles) accepted += (accepted.empty() ? "" : ", ") + std::to_string(tile);
+    return std::unexpected("tile of " + std::to_string(spec.tile_queries) + " queries has no kernel in " + pipeline +
+                           " on " + std::string(target->id) + "; accepted: " + accepted);
+  }
+  if (const HeadDims dims{spec.head_dim_qk, spec.head_dim_v};
+      spec.tile_queries != tiles.back() && !small_tiles_fit(dims))
+    return std::unexpected("tile of " + std::to_string(spec.tile_queries) + " queries has no kernel for head dim " +
+                           to_text(dims) + "; accepted: " + std::to_string(tiles.back()));
+  if (const std::string missing = missing_for(spec.pipeline, *target); !missing.empty())
+    return std::unexpected(missing + "; accepted: " + accepted_pipelines(*target));
+  if (spec.pipeline != Pipeline::generic && !fits_overlapped(spec))
+    return std::unexpected(pipeline + " holds O, Q and parts of two tiles in registers, which head dim " +
+                           to_text(HeadDims{spec.head_dim_qk, spec.head_dim_v}) +
+                           " leaves no room for; accepted: auto, generic");
+  if (spec.pipeline != Pipeline::dualwave && (!spec.stagger || !spec.raised_priority))
+    return std::unexpected("stagger=off and setprio=off belong to pipeline=dualwave");
+  if (std::string fault = fault_of_ladder(spec); !fault.empty()) return std::unexpected(std::move(fault));
+  if (spec.output_store == OutputStore::permlane && !target->permlane32_swap)
+    return std::unexpected("o_store=permlane needs v_permlane32_swap, which " + std::string(target->id) +
+                           " does not have; accepted: auto, scalar");
+  const bool has_matrix = std::ranges::any_of(
+      target->matrix, [](const targets::MatrixInstruction& row) { return row.m == 32 && row.n == 32; });
+  if (!has_matrix || target->wave_size != 64)
+    return std::unexpected(pipeline + " needs 32x32 matrix instructions over 64 lanes, which " +
+                           std::string(target->id) + " does not have");
+
+  Resources resources;
+  resources.waves = spec.tile_queries / query_rows_per_wave;
+  resources.threads = resources.waves * target->wave_size;
+  const LdsPlan plan = lds_plan(spec, *target);
+  // 64 registers of a tile that waits, O's 128, Q's 64 and the scores' 32 do not go together.
+  if (plan.layout == LdsLayout::swizzled && spec.head_dim_v > 128)
+    return std::unexpected("head dim " + to_text(HeadDims{spec.head_dim_qk, spec.head_dim_v}) +
+                           " needs LDS DMA of 16 bytes, which " + std::string(target->id) +
+                           " does not have: the tile that waits in registers leaves no room; accepted: up to 192/128");
+  resources.lds_bytes = plan.total_bytes();
+  resources.lds_buffers = plan.buffers;
+  resources.vgpr_budget = vgpr_budget(spec, plan);
+  if (resources.lds_bytes > target->lds_bytes_per_workgroup)
+    return std::unexpected("the tiles need " + std::to_string(resources.lds_bytes) + " bytes of LDS; " +
+                           std::string(target->id) + " gives a workgroup " +
+                           std::to_string(target->lds_bytes_per_workgroup));
+  const int waves_by_registers = std::min(target->vgprs_per_simd_lane / resources.vgpr_budget, target->waves_per_simd) *
+                                 target->simds_per_compute_unit;
+  resources.workgroups_per_compute_unit =
+      std::min(target->lds_bytes / resources.lds_bytes, waves_by_registers / resources.waves);
+  return resources;
+}
+
+OutputStore default_output_store(const targets::Target& target) {
+  return target.permlane32_swap ? OutputStore::permlane : OutputStore::scalar;
+}
+
+LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch, std::uint32_t query_heads,
+                               std::uint32_t query_length, std::uint32_t splits) {
+  const auto rows = static_cast<std::uint32_t>(spec.tile_queries);
+  const targets::Target* target = targets::find_target(spec.target);
+  const auto wave_size = static_cast<std::uint32_t>(target ? target->wave_size : 64);
+  LaunchGeometry geometry;
+  geometry.grid_x = query_heads * splits;
+  geometry.grid_y = query_length / rows + (query_length % rows != 0 ? 1 : 0);
+  geometry.grid_z = batch;
+  geometry.threads = rows / query_rows_per_wave * wave_size;
+  geometry.dynamic_lds_bytes = 0;  // LDS is a static array: the descriptor in the code object says its size
+  return geometry;
+}
+
+std::uint32_t division_multiplier(std::uint32_t divisor) {
+  if (divisor <= 1) return 0;  // stands for 2³²
+  return static_cast<std::uint32_t>(((std::uint64_t{1} << 32) + divisor - 1) / divisor);
+}
+
+std::uint32_t kv_head_multiplier(std::uint32_t query_heads, std::uint32_t kv_heads) {
+  return kv_heads == 0 ? 0 : division_multiplier(query_heads / kv_heads);
+}
+
+}  // namespace wavejit::attention_forward

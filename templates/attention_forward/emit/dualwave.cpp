@@ -1,0 +1,313 @@
+#include "templates/attention_forward/emit/dualwave.h"
+
+#include <llvm/IR/IntrinsicsAMDGPU.h>
+
+#include "codegen/language/control.h"
+#include "codegen/language/synchronize.h"
+#include "templates/attention_forward/emit/dualwave_schedule.h"
+#include "templates/attention_forward/call/ladders.h"
+#include "templates/attention_forward/emit/modifiers.h"
+#include "templates/attention_forward/emit/output.h"
+#include "templates/attention_forward/emit/query.h"
+#include "templates/attention_forward/emit/tile_softmax.h"
+#include "templates/attention_forward/emit/tiles_lines.h"
+
+namespace wavejit::attention_forward {
+namespace dualwave {
+namespace {
+
+using language::Accumulator;
+using language::Element;
+using language::Kernel;
+using language::Likelihood;
+using language::OperandA;
+using language::OperandB;
+using language::SoftmaxState;
+using language::Strand;
+using language::Value;
+using language::Values;
+
+class Walker {
+ public:
+  Walker(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan)
+      : kernel_(kernel),
+        spec_(spec),
+        matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
+        workgroup_(begin_workgroup(kernel, spec)),
+        modifiers_(kernel, spec, workgroup_),
+        tiles_(kernel, spec, plan, workgroup_, matrix_),
+        softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
+        ladder_(*find_ladder(Pipeline::dualwave, spec.ladder)),
+        tile_softmax_(kernel, softmax_, matrix_, ladder_.weighed) {}
+
+  void emit() {
+    State state{.softmax = softmax_.initial(), .outputs = {}, .weights = {}};
+    state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / 32), matrix_.zeros());
+
+    const Values loaded = load_query(kernel_, spec_, workgroup_);
+    walk(start(), state, workgroup_.first_tile, 0);
+    query_ = query_operands(kernel_, workgroup_, matrix_, loaded);
+    // From here on the second group is one barrier short: it runs one cluster behind.
+    if (spec_.stagger) barrier_of_group(1);
+    walk(prologue(), state, kernel_.ir().CreateSub(workgroup_.first_tile, kernel_.constant(1)), 1);
+    state = walk_tiles(state);
+    // The first group makes up for it; both have met at as many barriers then.
+    if (spec_.stagger) barrier_of_group(0);
+
+    finish_rows(kernel_, spec_, workgroup_, softmax_, state.softmax, matrix_.element(), state.outputs);
+  }
+
+ private:
+  // What lives from one `steady` to the next.
+  struct State {
+    SoftmaxState softmax;
+    std::vector<Accumulator> outputs;  // Oᵀ, 32 dims each
+    TileWeights weights;               // of tile t, half done
+  };
+  // What lives from one cluster to the next.
+  struct Hand {
+    std::vector<OperandA> read;
+    std::vector<Accumulator> scores;
+    Values modifiers;  // what those of the scores read from memory, on its way
+    std::vector<OperandB> packed;
+  };
+
+  static Values to_values(const State& state) {
+    Values values = {state.softmax.maximum, state.softmax.shift, state.softmax.half_sum};
+    for (const Accumulator& output : state.outputs) values.push_back(output.value);
+    values.insert(values.end(), state.weights.values.begin(), state.weights.values.end());
+    return values;
+  }
+  static State from_values(State like, const Values& values) {
+    auto next = values.begin();
+    like.softmax = {.maximum = next[0], .shift = next[1], .half_sum = next[2]};
+    next += 3;
+    for (Accumulator& output : like.outputs) output.value = *next++;
+    like.weights.values.assign(next, values.end());
+    return like;
+  }
+
+  // The tiles after the prologue: pairs of `steady`, so that a buffer is code and not an address, then what
+  // an odd or an even number of tiles leaves.
+  State walk_tiles(const State& first) {
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    const auto tiles_follow = [&](Value* tile, int count) {
+      return ir.CreateICmpSLT(ir.CreateAdd(tile, kernel_.constant(count)), workgroup_.tiles);
+    };
+    // [0]: the tile that the walk is at, an even number of tiles after the first.
+    Values values = to_values(first);
+    values.insert(values.begin(), workgroup_.first_tile);
+    const auto state_of = [&](const Values& from) { return from_values(first, {from.begin() + 1, from.end()}); };
+
+    values = language::if_uniform(kernel_, tiles_follow(values[0], 2), Likelihood::even, values, [&](const Values& in) {
+      return language::loop_in_phases(
+          kernel_, 1, in,
+          [&](int, const Values& at) {
+            // Opaque to loop strength reduction, which would carry byte offsets round the loop in vector registers.
+            Value* tile = kernel_.uniform(at[0]);
+            State state = state_of(at);
+            walk(steady(), state, tile, 0);
+            walk(steady(), state, ir.CreateAdd(tile, kernel_.constant(1)), 1);
+            Values next = to_values(state);
+            next.insert(next.begin(), ir.CreateAdd(tile, kernel_.constant(2)));
+            return next;
+          },
+          [&](const Values& at) { return tiles_follow(at[0], 2); });
+    });
+
+    Value* tile = kernel_.uniform(values[0]);
+    Value* one_more = tiles_follow(tile, 1);
+    values = language::if_uniform(kernel_, one_more, Likelihood::even, values, [&](const Values& at) {
+      State state = state_of(at);
+      walk(steady(), state, tile, 0);
+      Values next = to_values(state);
+      next.insert(next.begin(), at[0]);
+      return next;
+    });
+    State end = state_of(values);
+    last_buffer_ = ir.CreateZExt(one_more, kernel_.i32());
+    walk(drain(), end, tile, 0);
+    return end;
+  }
+
+  // `buffer`: that of tile t.
+  void walk(std::span<const Cluster> clusters, State& state, Value* tile, int buffer) {
+    for (const Cluster& cluster : clusters) {
+      if (cluster.is_memory()) {
+        memory(cluster, tile, buffer);
+      } else {
+        compute(cluster, state, tile);
+      }
+      language::barrier(kernel_);
+    }
+  }
+
+  void memory(const Cluster& cluster, Value* tile, int buffer) {
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    if (!ladder_.fetch_last) fetch_all(cluster, tile, buffer);
+    // The registers of 128 dims of values and those of a bias are too many at once.
+    const bool scores_first = cluster.mask && spec_.bias && spec_.head_dim_v > 64;
+    const auto modify_scores = [&] {
+      modifiers_.apply(ir.CreateAdd(tile, kernel_.constant(1)), hand_.modifiers, hand_.scores);
+    };
+    if (scores_first) modify_scores();
+    if (cluster.read.stream == Stream::keys) read_keys((buffer + cluster.read.ahead) % 2);
+    if (cluster.read.stream == Stream::values) {
+      if (last_buffer_ == nullptr) {
+        read_values((buffer + cluster.read.ahead) % 2);
+      } else {
+        read_last_values();
+      }
+    }
+    if (ladder_.fetch_last) fetch_all(cluster, tile, buffer);
+    if (cluster.mask && !scores_first) modify_scores();
+    if (cluster.batches_in_flight < 0) {
+      language::wait_for_lds(kernel_);
+    } else {
+      language::wait_for_lds_and_fills(kernel_, cluster.batches_in_flight * tiles_.k_transfers());
+    }
+  }
+
+  void fetch_all(const Cluster& cluster, Value* tile, int buffer) {
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    for (const Tile& fetched : cluster.fetch) {
+      if (fetched.stream == Stream::none) continue;
+      Value* which = ir.CreateAdd(tile, kernel_.constant(fetched.ahead));
+      if (fetched.may_be_past_the_end)
+        which =
+            ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, which, ir.CreateSub(workgroup_.tiles, kernel_.constant(1)));
+      fetch(fetched, which, buffer);
+    }
+  }
+
+  void fetch(const Tile& tile, Value* which, int buffer) {
+    const int into = (buffer + tile.ahead) % 2;
+    if (tile.stream == Stream::keys) {
+      tiles_.fetch_keys(into, which);
+    } else {
+      tiles_.fetch_values(into, which);
+    }
+  }
+
+  // In the order in which the products take them: see scores() and output().
+  void read_keys(int buffer) {
+    hand_.read.clear();
+    for (int dims = 0; dims < spec_.head_dim_qk / 16; ++dims)
+      for (int keys = 0; keys < 2; ++keys) hand_.read.push_back(tiles_.keys(buffer, keys, dims));
+  }
+  void read_values(int buffer) {
+    hand_.read.clear();
+    for (int keys = 0; keys < spec_.tile_keys / 16; ++keys)
+      for (int dims = 0; dims < spec_.head_dim_v / 32; ++dims)
+        hand_.read.push_back(tiles_.values_transposed(buffer, dims, keys));
+  }
+
+  void read_last_values() {
+    hand_.read.clear();
+    Value* from = tiles_.values_start(last_buffer_);
+    for (int keys = 0; keys < spec_.tile_keys / 16; ++keys)
+      for (int dims = 0; dims < spec_.head_dim_v / 32; ++dims)
+        hand_.read.push_back(tiles_.values_transposed(from, dims, keys));
+  }
+
+  void compute(const Cluster& cluster, State& state, Value* tile) {
+    const bool raises = cluster.raised_priority && spec_.raised_priority;
+    if (raises) language::set_priority(kernel_, 1);
+    const std::vector<Accumulator> scores = hand_.scores;  // those that `begin` takes
+    Strand matrix;
+    if (cluster.product == Product::scores) matrix = multiply_keys();
+    if (cluster.product == Product::output) matrix = multiply_values(state.outputs);
+    Growth growth;
+    Strand vector;
+    if (cluster.softmax == Softmax::begin) vector = tile_softmax_.begin(scores, state.softmax, state.weights, growth);
+    if (cluster.softmax == Softmax::finish) vector = tile_softmax_.finish(state.weights, state.softmax, hand_.packed);
+    // Without a product there is nothing to stand between.
+    if (cluster.product != Product::none) {
+      const Shadow& shadow = cluster.softmax == Softmax::begin ? ladder_.begin : ladder_.finish;
+      vector.write(shadow.lead);
+      language::interleave(matrix, vector, spec_.head_dim_v == 64 ? shadow.rungs_64 : shadow.rungs_128);
+    }
+    vector.write_rest();
+    pin(cluster, state);
+    // Here and not sooner: the registers of the keys are free again, those of the values are not taken yet. The next
+    // memory cluster takes these values and so waits for the fetches before them, too.
+    if (cluster.product == Product::scores)
+      hand_.modifiers = modifiers_.fetch(kernel_.ir().CreateAdd(tile, kernel_.constant(1)));
+    // Before the first tile there is nothing to rescale: O and l are 0.
+    if (cluster.softmax == Softmax::begin && cluster.product == Product::output)
+      tile_softmax_.rescale(growth, state.softmax, state.outputs);
+    if (raises) language::set_priority(kernel_, 0);
+  }
+
+  // What the cluster made stays in it: without a use here the backend would sink operations towards their first one,
+  // behind barriers and branches and away from the matrix instructions that were to hide them.
+  void pin(const Cluster& cluster, const State& state) {
+    Values made;
+    if (cluster.product == Product::scores)
+      for (const Accumulator& part : hand_.scores) made.push_back(part.value);
+    if (cluster.softmax == Softmax::finish) {
+      for (const OperandB& part : hand_.packed) made.push_back(part.value);
+      made.push_back(state.softmax.half_sum);
+    }
+    if (cluster.softmax == Softmax::begin) {
+      made.insert(made.end(), state.weights.values.begin(), state.weights.values.end());
+      made.insert(made.end(), {state.softmax.maximum, state.softmax.shift});
+    }
+    language::pin(kernel_, made);
+  }
+
+  // Sᵀ = K · Qᵀ: dims in blocks of 16 upward; both accumulators in turn, so that neighbours do not wait for each other.
+  Strand multiply_keys() {
+    hand_.scores.assign(2, matrix_.zeros());
+    Strand strand;
+    for (std::size_t step = 0; step < hand_.read.size(); ++step) {
+      strand.add([this, step] {
+        Accumulator& sum = hand_.scores[step % 2];
+        sum = matrix_.mma(hand_.read[step], query_[step / 2], sum);
+      });
+    }
+    return strand;
+  }
+
+  // Oᵀ += Vᵀ · Pᵀ: keys in blocks of 16 upward.
+  Strand multiply_values(std::vector<Accumulator>& outputs) {
+    Strand strand;
+    for (std::size_t step = 0; step < hand_.read.size(); ++step) {
+      strand.add([this, step, &outputs] {
+        Accumulator& sum = outputs[step % outputs.size()];
+        sum = matrix_.mma(hand_.read[step], hand_.packed[step / outputs.size()], sum);
+      });
+    }
+    return strand;
+  }
+
+  // Group 0: the first half of the waves, group 1: the second.
+  void barrier_of_group(int group) {
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    Value* half = kernel_.constant(spec_.tile_queries / Workgroup::rows_per_wave / 2);
+    Value* member = group == 0 ? ir.CreateICmpULT(kernel_.wave(), half) : ir.CreateICmpUGE(kernel_.wave(), half);
+    language::if_uniform(kernel_, member, Likelihood::even, [&] { language::barrier(kernel_); });
+  }
+
+  Kernel& kernel_;
+  const KernelSpec& spec_;
+  language::MatrixUnit matrix_;
+  Workgroup workgroup_;
+  ScoreModifiers modifiers_;
+  LineTiles tiles_;
+  language::Softmax softmax_;
+  const Ladder& ladder_;
+  TileSoftmax tile_softmax_;
+  std::vector<OperandB> query_;
+  Hand hand_;
+  Value* last_buffer_ = nullptr;  // where the drain's tile stands: its parity is known at run time only
+};
+
+}  // namespace
+}  // namespace dualwave
+
+void emit_dualwave(language::Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan) {
+  dualwave::Walker(kernel, spec, plan).emit();
+}
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,13 @@
+// The dual-wave pipeline: 8 waves in two groups one cluster apart (dualwave_schedule.h).
+#pragma once
+
+#include "codegen/language/kernel.h"
+#include "templates/attention_forward/call/lds_layout.h"
+#include "templates/attention_forward/call/spec.h"
+
+namespace wavejit::attention_forward {
+
+// The whole kernel, for a spec that resources_of() admits.
+void emit_dualwave(language::Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan);
+
+}  // namespace wavejit::attention_forward

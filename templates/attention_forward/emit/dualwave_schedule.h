@@ -1,0 +1,72 @@
+// The dual-wave pipeline as data: who fetches, reads, multiplies and waits when. dualwave.cpp walks it; to move work in
+// time, change a row here, or within a cluster a ladder (ladders.h).
+//
+// A workgroup is two groups of four waves, each SIMD hosting one wave of each. Work is cut into clusters, every one of
+// which ends in a barrier of the whole workgroup; memory and compute clusters alternate, and the second group runs one
+// cluster behind the first. So on each SIMD one wave moves data while its partner multiplies.
+//
+// The walk over T key tiles, counted here from the first one walked (tile t stands in LDS buffer t mod 2):
+//
+//   start      tiles 0 and 1 on their way, tile 0's keys in LDS; the stagger opens
+//   prologue   scores of tile 0
+//   steady     once for each t = 0 … T − 2: the values of tile t, the scores of tile t + 1
+//   drain      the values of tile T − 1
+//
+// Any T ≥ 1: start, prologue and drain need no other tile than 0.
+//
+// Why two buffers and these waits are enough, however far a wave runs ahead. Let a wave be in its cluster n. The
+// barrier that it passed last was passed by every wave of its own group at the end of its cluster n − 1, and by the
+// waves of the other group at the end of n − 2 or of n. So:
+//
+//   (1) whatever any wave did up to its own cluster n − 2 is complete, if that wave waited for it before its barrier.
+//
+//   overwriting   A DMA in cluster n goes where the last reads stood in cluster n − 2, and a memory cluster ends with
+//                 lgkmcnt(0): by (1) all of them have returned. K: tile t + 1 is read in `keys`, its buffer is filled
+//                 with t + 3 two clusters later, in `values`. V: tile t − 1 is read in `values` of t − 1, its buffer is
+//                 filled with t + 1 two clusters later, in `keys` of t.
+//   reading       What is read in cluster n was waited for in memory cluster n − 2 by every wave that fetched part of
+//                 it: by (1) all parts are there. `batches_in_flight` is what may still be missing then: V(t), awaited
+//                 in `keys` of t, was fetched before K(t + 2) and V(t + 1): 2. K(t + 2), awaited in `values` of t, was
+//                 fetched before V(t + 1) and K(t + 3): 2.
+//   the end       Past the last tile the last one is fetched once more, into a buffer that nobody reads again: counting
+//                 batches then works up to the end, without a branch, at the price of two tiles of K a workgroup. The
+//                 drain waits for V(T − 1), fetched before the last K, in `arrival`, two clusters before it is read,
+//                 and for that last K too, so that nothing is on its way when the kernel ends.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "templates/attention_forward/emit/schedule.h"
+
+namespace wavejit::attention_forward::dualwave {
+
+using schedule::Product;
+using schedule::Softmax;
+using schedule::Stream;
+using schedule::Tile;
+
+struct Cluster {
+  std::string_view name;
+
+  // Memory: fetches, reads into registers, modifiers and mask of tile t + 1's scores, waits.
+  std::array<Tile, 3> fetch = {};
+  Tile read = {};
+  bool mask = false;
+  int batches_in_flight = -1;  // fetches of one tile that the wait leaves; −1: no fetch is waited for
+
+  // Compute: matrix instructions with softmax in their shadow, along a ladder (ladders.h).
+  Product product = Product::none;
+  Softmax softmax = Softmax::none;
+  bool raised_priority = false;  // the computing wave issues before its partner
+
+  constexpr bool is_memory() const { return product == Product::none && softmax == Softmax::none; }
+};
+
+std::span<const Cluster> start();
+std::span<const Cluster> prologue();
+std::span<const Cluster> steady();
+std::span<const Cluster> drain();
+
+}  // namespace wavejit::attention_forward::dualwave

@@ -1,0 +1,257 @@
+#include "templates/attention_forward/emit/emit.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "codegen/language/control.h"
+#include "codegen/language/convert.h"
+#include "codegen/language/matrix.h"
+#include "codegen/language/softmax.h"
+#include "templates/attention_forward/call/arguments.h"
+#include "templates/attention_forward/emit/dualwave.h"
+#include "templates/attention_forward/emit/interleaved.h"
+#include "templates/attention_forward/emit/modifiers.h"
+#include "templates/attention_forward/emit/output.h"
+#include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/emit/query.h"
+#include "templates/attention_forward/emit/tiles.h"
+#include "templates/attention_forward/emit/workgroup.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+using language::Accumulator;
+using language::Element;
+using language::Kernel;
+using language::KOrder;
+using language::OperandA;
+using language::OperandB;
+using language::SoftmaxState;
+using language::Value;
+using language::Values;
+
+// The generic pipeline: waves of 32 query rows (4; 1 or 2 where there are few rows) walk the key tiles together, one
+// tile after the other.
+//
+//   Sᵀ = K · Qᵀ      a lane owns a query row (a column of Sᵀ), so that row statistics stay in the lane
+//   P  = softmax weights of S, rounded to the storage type in the registers where S stood
+//   Oᵀ += Vᵀ · Pᵀ    with the keys in the order in which the score registers hold them: P never crosses lanes
+class GenericPipeline {
+ public:
+  GenericPipeline(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan)
+      : kernel_(kernel),
+        spec_(spec),
+        plan_(plan),
+        matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
+        workgroup_(begin_workgroup(kernel, spec)),
+        modifiers_(kernel, spec, workgroup_),
+        tiles_(make_tiles(kernel, spec, plan, workgroup_, matrix_)),
+        softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold) {}
+
+  void emit() {
+    const State end = walk_tiles();
+    finish_rows(kernel_, spec_, workgroup_, softmax_, end.softmax, matrix_.element(), end.outputs);
+  }
+
+ private:
+  struct State {
+    Value* tile = nullptr;
+    SoftmaxState softmax;
+    std::vector<Accumulator> outputs;  // Oᵀ, 32 dims each
+    Values in_flight;                  // the next tile, as far as it waits in registers
+  };
+
+  static constexpr int fragment_k = 16;
+  int output_blocks() const { return spec_.head_dim_v / 32; }
+  int score_blocks() const { return spec_.tile_keys / 32; }
+  int dim_blocks() const { return spec_.head_dim_qk / fragment_k; }
+
+  // The state as a flat list, as the loop carries it, and back.
+  static Values to_values(const State& state) {
+    Values values = {state.tile, state.softmax.maximum, state.softmax.shift, state.softmax.half_sum};
+    for (const Accumulator& output : state.outputs) values.push_back(output.value);
+    values.insert(values.end(), state.in_flight.begin(), state.in_flight.end());
+    return values;
+  }
+  static State from_values(State like, const Values& values) {
+    auto next = values.begin();
+    like.tile = *next++;
+    like.softmax = {.maximum = next[0], .shift = next[1], .half_sum = next[2]};
+    next += 3;
+    for (Accumulator& output : like.outputs) output.value = *next++;
+    like.in_flight.assign(next, values.end());
+    return like;
+  }
+
+  State walk_tiles() {
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    State start{.tile = workgroup_.first_tile,
+                .softmax = softmax_.initial(),
+                .outputs = {},
+                .in_flight = tiles_->start(workgroup_.first_tile)};
+    start.outputs.assign(static_cast<std::size_t>(output_blocks()), matrix_.zeros());
+    query_ = query_operands(kernel_, workgroup_, matrix_, load_query(kernel_, spec_, workgroup_));
+
+    const Values end = language::loop_in_phases(
+        kernel_, plan_.buffers, to_values(start),
+        [&](int buffer, const Values& values) {
+          State state = from_values(start, values);
+          // Opaque to loop strength reduction, which would carry the tile's byte offsets round the loop in vector
+          // registers, where a buffer instruction cannot take them from.
+          Value* tile = kernel_.uniform(state.tile);
+          state.tile = ir.CreateAdd(state.tile, kernel_.constant(1));
+          state.in_flight = tiles_->advance(buffer, tile, workgroup_.tiles, state.in_flight);
+          return to_values(attend(state, buffer, tile));
+        },
+        [&](const Values& values) { return has_tile(from_values(start, values)); });
+    return from_values(start, end);
+  }
+
+  Value* has_tile(const State& state) { return kernel_.ir().CreateICmpSLT(state.tile, workgroup_.tiles); }
+
+  State attend(State state, int buffer, Value* tile) {
+    const Values fetched = modifiers_.fetch(tile);
+    ReadAhead keys(key_steps(), [&](const Step& step) { return tiles_->keys(buffer, step.keys, step.dims); });
+    std::vector<Accumulator> scores = multiply_keys(keys);
+    // The first of V are read while the softmax runs.
+    ReadAhead values(value_steps(),
+                     [&](const Step& step) { return tiles_->values_transposed(buffer, step.dims, step.keys); });
+    modifiers_.apply(tile, fetched, scores);
+    state.softmax = softmax_.raise_maximum(state.softmax, scores, state.outputs);
+    state.softmax = softmax_.weigh(state.softmax, scores);
+    accumulate_values(values, scores, state.outputs);
+    return state;
+  }
+
+  // One fragment product: which block of keys, which block of dims.
+  struct Step {
+    int keys;
+    int dims;
+  };
+  // Both accumulators of the scores in turn, so that neighbours do not wait for each other.
+  std::vector<Step> key_steps() const {
+    std::vector<Step> steps;
+    for (int dims = 0; dims < dim_blocks(); ++dims)
+      for (int keys = 0; keys < score_blocks(); ++keys) steps.push_back({keys, dims});
+    return steps;
+  }
+  std::vector<Step> value_steps() const {
+    std::vector<Step> steps;
+    for (int keys = 0; keys < spec_.tile_keys / fragment_k; ++keys)
+      for (int dims = 0; dims < output_blocks(); ++dims) steps.push_back({keys, dims});
+    return steps;
+  }
+
+  // LDS reads that run a few fragments ahead of the matrix instructions that consume them.
+  class ReadAhead {
+   public:
+    ReadAhead(std::vector<Step> steps, std::function<OperandA(const Step&)> read)
+        : steps_(std::move(steps)), read_(std::move(read)) {
+      fill(distance);
+    }
+    // Calls use(step, fragment) for every step in order.
+    template <typename Use>
+    void consume(Use use) {
+      for (std::size_t index = 0; index < steps_.size(); ++index) {
+        fill(index + distance);
+        use(steps_[index], fragments_[index]);
+      }
+    }
+
+   private:
+    static constexpr std::size_t distance = 4;
+    void fill(std::size_t count) {
+      while (fragments_.size() < std::min(count, steps_.size())) fragments_.push_back(read_(steps_[fragments_.size()]));
+    }
+    std::vector<Step> steps_;
+    std::function<OperandA(const Step&)> read_;
+    std::vector<OperandA> fragments_;
+  };
+
+  // Sᵀ = K · Qᵀ: raw scores, dims in blocks of 16 from dim 0 upward.
+  std::vector<Accumulator> multiply_keys(ReadAhead& reads) {
+    std::vector<Accumulator> scores(static_cast<std::size_t>(score_blocks()), matrix_.zeros());
+    reads.consume([&](const Step& step, const OperandA& keys) {
+      Accumulator& sum = scores[static_cast<std::size_t>(step.keys)];
+      sum = matrix_.mma(keys, query_[static_cast<std::size_t>(step.dims)], sum);
+    });
+    return scores;
+  }
+
+  // Oᵀ += Vᵀ · Pᵀ, keys in blocks of 16 from key 0 of the tile upward.
+  void accumulate_values(ReadAhead& reads, const std::vector<Accumulator>& weights, std::vector<Accumulator>& outputs) {
+    OperandB packed;
+    reads.consume([&](const Step& step, const OperandA& values) {
+      if (step.dims == 0) packed = pack_weights(weights, step.keys);
+      Accumulator& sum = outputs[static_cast<std::size_t>(step.dims)];
+      sum = matrix_.mma(values, packed, sum);
+    });
+  }
+
+  // Eight score registers are one operand fragment: a 16-key block in accumulator-row order.
+  OperandB pack_weights(const std::vector<Accumulator>& weights, int key_block) {
+    const Accumulator& part = weights[static_cast<std::size_t>(key_block / 2)];
+    const std::vector<Value*> dwords = language::convert_packed(kernel_, part.value, key_block % 2 * 8, 8,
+                                                                matrix_.element(), language::NanInput::irrelevant);
+    return matrix_.operand_b(language::gather_dwords(kernel_, dwords), KOrder::accumulator_rows);
+  }
+
+  Kernel& kernel_;
+  const KernelSpec& spec_;
+  const LdsPlan& plan_;
+  language::MatrixUnit matrix_;
+  Workgroup workgroup_;
+  ScoreModifiers modifiers_;
+  std::unique_ptr<Tiles> tiles_;
+  language::Softmax softmax_;
+  std::vector<OperandB> query_;
+};
+
+}  // namespace
+
+std::string kernel_name(const KernelSpec& spec) {
+  std::string name = "attention_forward_";
+  name += to_text(spec.dtype);
+  name += "_d" + std::to_string(spec.head_dim_qk);
+  if (spec.head_dim_v != spec.head_dim_qk) name += "_" + std::to_string(spec.head_dim_v);
+  if (spec.mask == Mask::causal) name += "_causal";
+  if (spec.mask == Mask::window) name += "_window";
+  if (spec.lse) name += "_lse";
+  if (spec.softcap) name += "_softcap";
+  if (spec.bias) name += "_bias";
+  if (spec.alibi) name += "_alibi";
+  if (spec.split_keys != 0) name += "_split" + std::to_string(spec.split_keys);
+  if (spec.pipeline != Pipeline::generic) name += "_" + std::string(to_text(spec.pipeline));
+  name += "_" + std::to_string(spec.tile_queries) + "x" + std::to_string(spec.tile_keys);
+  return name + "_" + spec.target;
+}
+
+std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const KernelSpec& spec, const targets::Target& target,
+                                                               llvm::LLVMContext& context) {
+  if (spec.target != target.id)
+    return std::unexpected("the spec is for target=" + spec.target + ", not for " + std::string(target.id));
+  const auto resources = resources_of(spec);
+  if (!resources) return std::unexpected(resources.error());
+
+  const LdsPlan plan = lds_plan(spec, target);
+  Kernel kernel(context, target,
+                {.name = kernel_name(spec),
+                 .threads = resources->threads,
+                 .waves_per_simd = target.vgprs_per_simd_lane / resources->vgpr_budget,
+                 .argument_bytes = sizeof(Arguments)});
+  switch (spec.pipeline) {
+    case Pipeline::generic:
+      GenericPipeline(kernel, spec, plan).emit();
+      break;
+    case Pipeline::dualwave:
+      emit_dualwave(kernel, spec, plan);
+      break;
+    case Pipeline::interleaved:
+      emit_interleaved(kernel, spec, plan);
+      break;
+  }
+  return kernel.finish();
+}
+
+}  // namespace wavejit::attention_forward

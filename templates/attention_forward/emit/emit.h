@@ -1,0 +1,23 @@
+// KernelSpec → LLVM IR of one attention_forward kernel, ready for the AMDGPU backend without any middle-end.
+#pragma once
+
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+
+#include <expected>
+#include <memory>
+#include <string>
+
+#include "targets/targets.h"
+#include "templates/attention_forward/call/spec.h"
+
+namespace wavejit::attention_forward {
+
+// The symbol of the kernel: attention_forward_fp16_d128_causal_lse_128x64_gfx950.
+std::string kernel_name(const KernelSpec& spec);
+
+// Refuses what parameters.h refuses, in the same words, before any IR exists. The same spec gives the same module.
+std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const KernelSpec& spec, const targets::Target& target,
+                                                               llvm::LLVMContext& context);
+
+}  // namespace wavejit::attention_forward

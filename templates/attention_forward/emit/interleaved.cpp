@@ -1,0 +1,271 @@
+#include "templates/attention_forward/emit/interleaved.h"
+
+#include <utility>
+
+#include "codegen/language/control.h"
+#include "codegen/language/synchronize.h"
+#include "templates/attention_forward/emit/interleaved_schedule.h"
+#include "templates/attention_forward/call/ladders.h"
+#include "templates/attention_forward/emit/modifiers.h"
+#include "templates/attention_forward/emit/output.h"
+#include "templates/attention_forward/emit/query.h"
+#include "templates/attention_forward/emit/tile_softmax.h"
+#include "templates/attention_forward/emit/tiles_swizzled.h"
+
+namespace wavejit::attention_forward {
+namespace interleaved {
+namespace {
+
+using language::Accumulator;
+using language::Element;
+using language::Kernel;
+using language::Likelihood;
+using language::OperandA;
+using language::OperandB;
+using language::SoftmaxState;
+using language::Strand;
+using language::Value;
+using language::Values;
+
+OperationSlots slots_of(const KernelSpec& spec) {
+  return {.exp2 = exp2_slots,
+          .convert = spec.dtype == DataType::bf16 ? convert_bf16_slots : convert_fp16_slots,
+          .exchange = exchange_slots};
+}
+
+class Walker {
+ public:
+  Walker(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan)
+      : kernel_(kernel),
+        spec_(spec),
+        matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
+        workgroup_(begin_workgroup(kernel, spec)),
+        modifiers_(kernel, spec, workgroup_),
+        tiles_(kernel, spec, plan, workgroup_, matrix_),
+        softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
+        ladder_(*find_ladder(Pipeline::interleaved, spec.ladder)),
+        tile_softmax_(kernel, softmax_, matrix_, ladder_.weighed, slots_of(spec)) {}
+
+  void emit() {
+    State state{.softmax = softmax_.initial(), .outputs = {}, .weights = {}, .values_in_flight = {}};
+    state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / 32), matrix_.zeros());
+
+    const Values loaded = load_query(kernel_, spec_, workgroup_);
+    walk(start(), state, workgroup_.first_tile);
+    query_ = query_operands(kernel_, workgroup_, matrix_, loaded);
+    walk(prologue(), state, kernel_.ir().CreateSub(workgroup_.first_tile, kernel_.constant(1)));
+    state = walk_tiles(state);
+    walk(drain(), state, nullptr);
+
+    finish_rows(kernel_, spec_, workgroup_, softmax_, state.softmax, matrix_.element(), state.outputs);
+  }
+
+ private:
+  // What lives from one `steady` to the next.
+  struct State {
+    SoftmaxState softmax;
+    std::vector<Accumulator> outputs;  // Oᵀ, 32 dims each
+    TileWeights weights;               // of tile t, partly done
+    Values values_in_flight;           // V(t), this thread's part
+  };
+
+  static Values to_values(const State& state) {
+    Values values = {state.softmax.maximum, state.softmax.shift, state.softmax.half_sum};
+    for (const Accumulator& output : state.outputs) values.push_back(output.value);
+    values.insert(values.end(), state.weights.values.begin(), state.weights.values.end());
+    values.insert(values.end(), state.values_in_flight.begin(), state.values_in_flight.end());
+    return values;
+  }
+  static State from_values(State like, const Values& values) {
+    auto next = values.begin();
+    like.softmax = {.maximum = next[0], .shift = next[1], .half_sum = next[2]};
+    next += 3;
+    for (Accumulator& output : like.outputs) output.value = *next++;
+    for (Value*& weight : like.weights.values) weight = *next++;
+    like.values_in_flight.assign(next, values.end());
+    return like;
+  }
+
+  // All tiles but the last, after the prologue.
+  State walk_tiles(const State& first) {
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    const auto one_follows = [&](const Values& at) {
+      return ir.CreateICmpSLT(ir.CreateAdd(at[0], kernel_.constant(1)), workgroup_.tiles);
+    };
+    const auto state_of = [&](const Values& from) { return from_values(first, {from.begin() + 1, from.end()}); };
+    // [0]: the tile that the walk is at.
+    Values values = to_values(first);
+    values.insert(values.begin(), workgroup_.first_tile);
+    values = language::if_uniform(kernel_, one_follows(values), Likelihood::even, values, [&](const Values& in) {
+      return language::loop_in_phases(
+          kernel_, 1, in,
+          [&](int, const Values& at) {
+            // Opaque to loop strength reduction, which would carry byte offsets round the loop in vector registers.
+            Value* tile = kernel_.uniform(at[0]);
+            State state = state_of(at);
+            walk(steady(), state, tile);
+            Values next = to_values(state);
+            next.insert(next.begin(), ir.CreateAdd(tile, kernel_.constant(1)));
+            return next;
+          },
+          one_follows);
+    });
+    return state_of(values);
+  }
+
+  void walk(std::span<const Step> steps, State& state, Value* tile) {
+    for (const Step& step : steps) {
+      take(step, state, tile);
+      language::wait_for_lds(kernel_);
+      language::barrier(kernel_);
+    }
+  }
+
+  void take(const Step& step, State& state, Value* tile) {
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    Strand write;
+    if (step.write.stream == Stream::values) write = tiles_.write_values(state.values_in_flight);
+    // A bias and the next tile are too many registers at once beside 128 dims: what would set out before the scores are
+    // modified then sets out after.
+    const bool waits = spec_.bias && spec_.head_dim_v > 64 && step.product != Product::none;
+    if (waits && step.fetch.stream != Stream::none) held_.push_back({step.fetch, tile});
+    const bool sets_out_last = ladder_.fetch_last && step.product != Product::none;
+    if (!waits && !sets_out_last && step.fetch.stream != Stream::none) fetch(step.fetch, state, tile);
+
+    Strand matrix;
+    if (step.product == Product::scores) matrix = multiply_keys();
+    if (step.product == Product::output) matrix = multiply_values(state.outputs);
+    Growth growth;
+    Strand vector;
+    if (step.softmax == Softmax::begin) {
+      modifiers_.apply(ir.CreateAdd(tile, kernel_.constant(1)), modifiers_in_flight_, scores_);
+      for (const auto& [held, of] : held_) fetch(held, state, of);
+      held_.clear();
+      vector = tile_softmax_.begin(scores_, state.softmax, state.weights, growth);
+    }
+    if (step.softmax == Softmax::finish) vector = tile_softmax_.finish(state.weights, state.softmax, packed_);
+    if (step.write.stream == Stream::keys) write = tiles_.write_keys(keys_in_flight_);
+    // Without a product there is nothing to stand between.
+    const Shadow shadow = step.product == Product::none    ? Shadow{}
+                          : step.softmax == Softmax::begin ? ladder_.begin
+                                                           : ladder_.finish;
+    vector.insert(shadow.write_after, std::move(write));
+    vector.write(shadow.lead);
+    language::interleave(matrix, vector, spec_.head_dim_v == 64 ? shadow.rungs_64 : shadow.rungs_128);
+    pin(step, state);
+    if (!waits && sets_out_last && step.fetch.stream != Stream::none) fetch(step.fetch, state, tile);
+    // Here and not sooner: V's values have gone to LDS, and registers are free.
+    if (step.product == Product::scores)
+      modifiers_in_flight_ = modifiers_.fetch(ir.CreateAdd(tile, kernel_.constant(1)));
+    // Before the first tile there is nothing to rescale: O and l are 0.
+    if (step.softmax == Softmax::begin && step.product == Product::output)
+      tile_softmax_.rescale(growth, state.softmax, state.outputs);
+  }
+
+  void fetch(const Tile& which, State& state, Value* tile) {
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    Value* wanted = ir.CreateAdd(tile, kernel_.constant(which.ahead));
+    if (which.may_be_past_the_end)
+      wanted =
+          ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, wanted, ir.CreateSub(workgroup_.tiles, kernel_.constant(1)));
+    if (which.stream == Stream::keys) {
+      keys_in_flight_ = tiles_.load_keys(wanted);
+    } else {
+      state.values_in_flight = tiles_.load_values(wanted);
+    }
+  }
+
+  // Products in order, each with its fragment, which is read some fragments earlier. The first are read at
+  // once.
+  struct Fragment {
+    int keys;
+    int dims;
+  };
+  template <typename Read, typename Multiply>
+  Strand products(const std::vector<Fragment>& order, Read read, Multiply multiply) {
+    fragments_.assign(order.size(), {});
+    const auto count = static_cast<std::size_t>(ladder_.read_ahead);
+    for (std::size_t index = 0; index < std::min(count, order.size()); ++index) fragments_[index] = read(order[index]);
+    Strand strand;
+    for (std::size_t index = 0; index < order.size(); ++index) {
+      for (int step = 0; step < matrix_.steps(); ++step) {
+        strand.add([=, this] {
+          if (step == 0 && index + count < order.size()) fragments_[index + count] = read(order[index + count]);
+          multiply(order[index], fragments_[index], step);
+        });
+      }
+    }
+    return strand;
+  }
+
+  // Sᵀ = K · Qᵀ: dims in blocks of 16 upward; both accumulators in turn, so that neighbours do not wait for each other.
+  Strand multiply_keys() {
+    scores_.assign(2, matrix_.zeros());
+    std::vector<Fragment> order;
+    for (int dims = 0; dims < spec_.head_dim_qk / 16; ++dims)
+      for (int keys = 0; keys < 2; ++keys) order.push_back({keys, dims});
+    return products(
+        order, [this](const Fragment& at) { return tiles_.keys(0, at.keys, at.dims); },
+        [this](const Fragment& at, const OperandA& keys, int step) {
+          Accumulator& sum = scores_[static_cast<std::size_t>(at.keys)];
+          sum = matrix_.mma_step(keys, query_[static_cast<std::size_t>(at.dims)], sum, step);
+        });
+  }
+
+  // Oᵀ += Vᵀ · Pᵀ: keys in blocks of 16 upward.
+  Strand multiply_values(std::vector<Accumulator>& outputs) {
+    std::vector<Fragment> order;
+    for (int keys = 0; keys < spec_.tile_keys / 16; ++keys)
+      for (int dims = 0; dims < spec_.head_dim_v / 32; ++dims) order.push_back({keys, dims});
+    return products(
+        order, [this](const Fragment& at) { return tiles_.values_transposed(0, at.dims, at.keys); },
+        [this, &outputs](const Fragment& at, const OperandA& values, int step) {
+          Accumulator& sum = outputs[static_cast<std::size_t>(at.dims)];
+          sum = matrix_.mma_step(values, packed_[static_cast<std::size_t>(at.keys)], sum, step);
+        });
+  }
+
+  // What a step made stays in it: without a use here the backend would sink operations towards their first one, behind
+  // barriers and branches and away from the matrix instructions that were to hide them.
+  void pin(const Step& step, const State& state) {
+    Values made;
+    if (step.product == Product::scores)
+      for (const Accumulator& part : scores_) made.push_back(part.value);
+    if (step.softmax == Softmax::finish) {
+      for (const OperandB& part : packed_) made.push_back(part.value);
+      made.push_back(state.softmax.half_sum);
+    }
+    if (step.softmax == Softmax::begin) {
+      made.insert(made.end(), state.weights.values.begin(), state.weights.values.end());
+      made.insert(made.end(), {state.softmax.maximum, state.softmax.shift});
+    }
+    if (!made.empty()) language::pin(kernel_, made);
+  }
+
+  Kernel& kernel_;
+  const KernelSpec& spec_;
+  language::MatrixUnit matrix_;
+  Workgroup workgroup_;
+  ScoreModifiers modifiers_;
+  SwizzledTiles tiles_;
+  language::Softmax softmax_;
+  const Ladder& ladder_;
+  TileSoftmax tile_softmax_;
+  std::vector<OperandB> query_;
+  // What lives from one step to the next.
+  std::vector<std::pair<Tile, Value*>> held_;  // fetches that wait, with the tile that they count from
+  Values keys_in_flight_;
+  Values modifiers_in_flight_;  // what those of scores_ read from memory
+  std::vector<OperandA> fragments_;
+  std::vector<Accumulator> scores_;
+  std::vector<OperandB> packed_;
+};
+
+}  // namespace
+}  // namespace interleaved
+
+void emit_interleaved(language::Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan) {
+  interleaved::Walker(kernel, spec, plan).emit();
+}
+
+}  // namespace wavejit::attention_forward

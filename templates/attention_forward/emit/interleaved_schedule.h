@@ -1,0 +1,59 @@
+// The interleaved pipeline as data: which products are multiplied with which softmax, LDS writes and loads under them.
+// interleaved.cpp walks it; to move work in time, change a row here, or within a step a ladder (ladders.h).
+//
+// For targets whose tiles pass through registers (lds_layout.h, swizzled). Every wave overlaps itself: while the matrix
+// unit multiplies scores of tile t + 1, the wave finishes the weights of tile t; while it multiplies values of tile t,
+// the wave begins the softmax of tile t + 1. K and V stand in LDS once each, and take turns:
+//
+//   scores   K(t + 1) is read; V(t) goes from registers into LDS, transposed; K(t + 2) sets out
+//   output   V(t) is read; K(t + 2) goes into LDS; V(t + 1) sets out
+//
+// Each step ends with lgkmcnt(0) and a barrier. That is enough: what a step reads was written in the step before (by
+// waves that waited for their writes), what it writes was read last in the step before (by waves whose reads have
+// returned). A load is a register's business: whoever writes it to LDS waits for it.
+//
+// The walk over T key tiles:
+//
+//   start      K(0) in LDS
+//   prologue   scores and the beginning of the softmax of tile 0: `steady` with t = −1, without what is of tile −1
+//   steady     once for each t = 0 … T − 2
+//   drain      t = T − 1: the weights' end, O
+//
+// Past the last tile the last one's K is loaded once more (nobody reads it), so that steady has no branch.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "templates/attention_forward/emit/schedule.h"
+
+namespace wavejit::attention_forward::interleaved {
+
+using schedule::Product;
+using schedule::Softmax;
+using schedule::Stream;
+using schedule::Tile;
+
+// One step, in the order in which its fields take effect; product, softmax and writes along a ladder (ladders.h).
+struct Step {
+  std::string_view name;
+  Tile fetch = {};  // from memory into registers, as the step begins
+  Product product = Product::none;
+  Softmax softmax = Softmax::none;
+  Tile write = {};  // from registers, where it was fetched, into LDS
+};
+
+std::span<const Step> start();
+std::span<const Step> prologue();
+std::span<const Step> steady();
+std::span<const Step> drain();
+
+// Issue slots of 4 cycles (research figures for CDNA3: exp2 16 cycles; a pair of bf16 is rounded in five instructions,
+// one of fp16 in three; the other half of a wave is an LDS permute away).
+inline constexpr int exp2_slots = 4;
+inline constexpr int convert_bf16_slots = 5;
+inline constexpr int convert_fp16_slots = 3;
+inline constexpr int exchange_slots = 24;
+
+}  // namespace wavejit::attention_forward::interleaved

@@ -1,0 +1,16 @@
+// Keys that a row does not see: their scores become −inf, exactly, whatever stood there.
+#pragma once
+
+#include <span>
+
+#include "codegen/language/fragment.h"
+#include "templates/attention_forward/emit/workgroup.h"
+
+namespace wavejit::attention_forward {
+
+// Only tiles that reach past the keys which all rows of the wave see pay for this, each end for itself: uniform
+// branches skip the rest.
+void apply_mask(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup, language::Value* tile,
+                std::span<language::Accumulator> scores);
+
+}  // namespace wavejit::attention_forward

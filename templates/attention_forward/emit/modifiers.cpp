@@ -1,0 +1,146 @@
+#include "templates/attention_forward/emit/modifiers.h"
+
+#include <llvm/IR/IntrinsicsAMDGPU.h>
+
+#include <numbers>
+
+#include "templates/attention_forward/call/arguments.h"
+#include "templates/attention_forward/emit/mask.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+using language::Accumulator;
+using language::AccumulatorLayout;
+using language::Kernel;
+using language::Value;
+using language::Values;
+
+constexpr int element_bytes = 2;
+constexpr float log2e = std::numbers::log2e_v<float>;
+
+Value* fused(Kernel& kernel, Value* a, Value* b, Value* c) {
+  return kernel.ir().CreateIntrinsic(llvm::Intrinsic::fma, {kernel.f32()}, {a, b, c});
+}
+
+Value* wide(Kernel& kernel, Value* value) { return kernel.ir().CreateZExt(value, kernel.i64()); }
+
+// The rows of this sequence for its batch and head. A row is as long as the longest sequence's, rounded up to what one
+// load takes; what a tile reads beyond it belongs to hidden keys.
+language::Buffer bias_buffer(Kernel& kernel, const Workgroup& workgroup, Value* row_stride) {
+  constexpr int granule = 8;  // elements: rows are padded to it
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const auto step = [&](Value* index, Value* stride) { return ir.CreateMul(wide(kernel, index), stride); };
+  Value* base = kernel.argument_i64(offsetof(Arguments, bias));
+  base = ir.CreateAdd(base, step(workgroup.batch, kernel.argument_i64(offsetof(Arguments, bias_batch_stride))));
+  base = ir.CreateAdd(base, step(workgroup.query_head, kernel.argument_i64(offsetof(Arguments, bias_head_stride))));
+  base = ir.CreateAdd(base, step(workgroup.query_start, wide(kernel, row_stride)));
+  Value* keys = kernel.argument_i32(offsetof(Arguments, key_length));
+  Value* row_bytes =
+      ir.CreateMul(ir.CreateAnd(ir.CreateAdd(keys, kernel.constant(granule - 1)), kernel.constant(-granule)),
+                   kernel.constant(element_bytes));
+  Value* other_rows = ir.CreateSub(workgroup.query_length, kernel.constant(1));
+  return {kernel, base, ir.CreateAdd(ir.CreateMul(other_rows, row_stride), row_bytes)};
+}
+
+}  // namespace
+
+ScoreModifiers::ScoreModifiers(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup)
+    : kernel_(kernel), spec_(spec), workgroup_(workgroup) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  if (spec.softcap) {
+    // The magnitude of the rate, whatever its sign: scores carry the sign of the scale (query_sign). Finite, so that a
+    // score of 0 gives 0.
+    Value* rate = ir.CreateAnd(kernel.argument_i32(offsetof(Arguments, softcap_rate)), ir.getInt32(0x7FFFFFFF));
+    rate = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, rate, ir.getInt32(0x7F7FFFFF));
+    cap_rate_ = ir.CreateBitCast(rate, kernel.f32());
+    cap_ = kernel.argument_f32(offsetof(Arguments, softcap_log2e));
+    minus_two_cap_ = ir.CreateFMul(cap_, kernel.constant(-2.0F));
+  }
+  if (spec.alibi) {
+    Value* slope = kernel.argument_i64(offsetof(Arguments, alibi));
+    slope = ir.CreateAdd(slope, ir.CreateMul(wide(kernel, workgroup.batch),
+                                             kernel.argument_i64(offsetof(Arguments, alibi_batch_stride))));
+    slope = ir.CreateAdd(slope, ir.CreateShl(wide(kernel, workgroup.query_head), 2));
+    minus_slope_ = kernel.uniform(ir.CreateFMul(kernel.load_scalar(slope, kernel.f32()), kernel.constant(-log2e)));
+  }
+  if (spec.bias) {
+    Value* row_stride = kernel.argument_i32(offsetof(Arguments, bias_row_stride));
+    bias_ = std::make_unique<language::Buffer>(bias_buffer(kernel, workgroup, row_stride));
+    constexpr int group_keys = 4;
+    bias_offset_ = ir.CreateAdd(ir.CreateMul(workgroup.row, row_stride),
+                                ir.CreateMul(workgroup.lane_group, kernel.constant(group_keys * element_bytes)));
+  }
+}
+
+Value* ScoreModifiers::softmax_scale() const {
+  return spec_.modified() ? kernel_.constant(1.0F) : workgroup_.scale_log2e;
+}
+
+Values ScoreModifiers::fetch(Value* tile) const {
+  if (!bias_) return {};
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* tile_offset = ir.CreateMul(tile, kernel_.constant(spec_.tile_keys * element_bytes));
+  // Four consecutive keys stand in four consecutive registers; the next four are the other lane group's.
+  constexpr int keys_per_load = 4;
+  Values loaded;
+  for (int key = 0; key < spec_.tile_keys; key += 2 * keys_per_load) {
+    loaded.push_back(bias_->load(keys_per_load * element_bytes,
+                                 ir.CreateAdd(bias_offset_, kernel_.constant(key * element_bytes)), tile_offset));
+  }
+  return loaded;
+}
+
+Value* ScoreModifiers::bias_of(const Values& fetched, std::size_t part, int r) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* four = fetched[part * 4 + static_cast<std::size_t>(r / 4)];
+  if (spec_.dtype == DataType::fp16) {
+    llvm::Type* half = llvm::Type::getHalfTy(kernel_.context());
+    Value* elements = ir.CreateBitCast(four, kernel_.vector(half, 4));
+    return ir.CreateFPExt(ir.CreateExtractElement(elements, static_cast<std::uint64_t>(r % 4)), kernel_.f32());
+  }
+  Value* dword = ir.CreateExtractElement(four, static_cast<std::uint64_t>(r % 4 / 2));
+  Value* bits = r % 2 == 0 ? ir.CreateShl(dword, 16) : ir.CreateAnd(dword, ir.getInt32(0xFFFF0000));
+  return ir.CreateBitCast(bits, kernel_.f32());
+}
+
+void ScoreModifiers::apply(Value* tile, const Values& fetched, std::span<Accumulator> scores) const {
+  if (!spec_.modified()) {
+    apply_mask(kernel_, spec_, workgroup_, tile, scores);
+    return;
+  }
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const AccumulatorLayout& layout = scores.front().layout;
+  // How far the first key of the lane's group stands from the diagonal; exact as a float below 2²⁴.
+  Value* distance = nullptr;
+  if (spec_.alibi) {
+    Value* key = ir.CreateAdd(ir.CreateMul(tile, kernel_.constant(spec_.tile_keys)),
+                              ir.CreateMul(workgroup_.lane_group, kernel_.constant(layout.row_block)));
+    distance = ir.CreateSIToFP(ir.CreateSub(key, workgroup_.row_diagonal), kernel_.f32());
+  }
+  for (std::size_t part = 0; part < scores.size(); ++part) {
+    Value* modified = scores[part].value;
+    for (int r = 0; r < layout.registers(); ++r) {
+      Value* x = ir.CreateExtractElement(scores[part].value, r);
+      if (spec_.softcap) {
+        Value* power = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_exp2, {kernel_.f32()}, {ir.CreateFMul(x, cap_rate_)});
+        Value* reciprocal = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_rcp, {kernel_.f32()},
+                                               {ir.CreateFAdd(power, kernel_.constant(1.0F))});
+        x = fused(kernel_, reciprocal, minus_two_cap_, cap_);
+      } else {
+        x = ir.CreateFMul(x, workgroup_.scale_log2e);
+      }
+      if (spec_.bias) x = fused(kernel_, bias_of(fetched, part, r), kernel_.constant(log2e), x);
+      if (spec_.alibi) {
+        const int key = static_cast<int>(part) * layout.rows + layout.row_of_register(r);
+        Value* keys = key == 0 ? distance : ir.CreateFAdd(distance, kernel_.constant(static_cast<float>(key)));
+        x = fused(kernel_, ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, keys), minus_slope_, x);
+      }
+      modified = ir.CreateInsertElement(modified, x, r);
+    }
+    scores[part].value = modified;
+  }
+  apply_mask(kernel_, spec_, workgroup_, tile, scores);
+}
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,17 @@
+// Qᵀ as operand B, in registers for good: column = query row, 16 bytes of it a lane.
+#pragma once
+
+#include <vector>
+
+#include "codegen/language/matrix.h"
+#include "templates/attention_forward/emit/workgroup.h"
+
+namespace wavejit::attention_forward {
+
+// Sets it on its way, 16 dims a load …
+language::Values load_query(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup);
+// … and makes operands of it, one fragment for each load. Signs are flipped where the scale is negative.
+std::vector<language::OperandB> query_operands(language::Kernel& kernel, const Workgroup& workgroup,
+                                               const language::MatrixUnit& matrix, const language::Values& loaded);
+
+}  // namespace wavejit::attention_forward

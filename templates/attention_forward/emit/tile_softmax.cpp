@@ -1,0 +1,159 @@
+#include "templates/attention_forward/emit/tile_softmax.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "codegen/language/control.h"
+#include "codegen/language/convert.h"
+#include "codegen/language/cross_lane.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+using language::Accumulator;
+using language::SoftmaxState;
+using language::Strand;
+using language::Value;
+using language::Values;
+
+constexpr int registers = 16;  // of one score accumulator
+// An exponential is used no sooner than so many operations later: its result is not forwarded at once.
+constexpr int lag = 2;
+
+}  // namespace
+
+Strand TileSoftmax::begin(std::span<const Accumulator> scores, SoftmaxState& state, TileWeights& weights,
+                          Growth& growth) const {
+  struct Progress {
+    Value* maximum = nullptr;
+    std::pair<Value*, Value*> halves;
+  };
+  auto progress = std::make_shared<Progress>();
+  weights.values.assign(2 * registers, nullptr);
+
+  Strand strand;
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const std::vector<Accumulator> parts(scores.begin(), scores.end());
+  const auto score = [&ir, parts](int index) {
+    return ir.CreateExtractElement(parts[static_cast<std::size_t>(index / registers)].value, index % registers);
+  };
+  // max3 takes two more scores each time; the last one twice.
+  strand.add([=, this] { progress->maximum = softmax_.larger(score(0), score(1), score(2)); });
+  for (int index = 3; index < 2 * registers; index += 2) {
+    strand.add([=, this] {
+      progress->maximum =
+          softmax_.larger(progress->maximum, score(index), score(std::min(index + 1, 2 * registers - 1)));
+    });
+  }
+  strand.add([=, this] { progress->halves = language::both_halves(kernel_, progress->maximum); }, 0);
+  strand.add([] {}, slots_.exchange);
+  strand.add([=, this, &state, &growth] {
+    growth.before = state.maximum;
+    growth.raised = softmax_.larger(progress->halves.first, progress->halves.second, state.maximum);
+  });
+  strand.add([this, &state, &growth] { growth.grows = softmax_.grows(state.maximum, growth.raised); });
+  strand.add([=, this, &ir, &state, &growth] {
+    state.shift = ir.CreateSelect(growth.grows, softmax_.new_shift(growth.raised), state.shift);
+    state.maximum = ir.CreateSelect(growth.grows, growth.raised, state.maximum);
+  });
+  // All exponents; the first of them become weights.
+  for (int index = 0; index < 2 * registers + lag; ++index) {
+    if (index < 2 * registers) {
+      strand.add([=, this, &state, &weights] {
+        weights.values[static_cast<std::size_t>(index)] = softmax_.exponent(score(index), state.shift);
+      });
+    }
+    if (const int ready = index - lag; ready >= 0 && ready < weighed_) {
+      strand.add(
+          [=, this, &weights] {
+            Value*& weight = weights.values[static_cast<std::size_t>(ready)];
+            weight = softmax_.exp2(weight);
+          },
+          slots_.exp2);
+    }
+  }
+  return strand;
+}
+
+void TileSoftmax::rescale(const Growth& growth, SoftmaxState& state, std::span<Accumulator> outputs) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Values values = {state.half_sum};
+  for (const Accumulator& output : outputs) values.push_back(output.value);
+  values = language::if_uniform(
+      kernel_, language::any_lane(kernel_, growth.grows), language::Likelihood::rarely, values,
+      [&](const Values& before) {
+        Value* factor = softmax_.rescale_factor(growth.before, growth.raised, growth.grows);
+        Values after = {ir.CreateFMul(before.front(), factor)};
+        for (const Accumulator& output : outputs) {
+          const auto count = static_cast<unsigned>(output.layout.registers());
+          after.push_back(ir.CreateFMul(before[after.size()], ir.CreateVectorSplat(count, factor)));
+        }
+        return after;
+      });
+  state.half_sum = values.front();
+  for (std::size_t index = 0; index < outputs.size(); ++index) outputs[index].value = values[index + 1];
+}
+
+Strand TileSoftmax::finish(TileWeights& weights, SoftmaxState& state, std::vector<language::OperandB>& packed) const {
+  struct Progress {
+    Values sums = Values(registers);
+    Values dwords = Values(registers);  // two weights each, in key order
+  };
+  auto progress = std::make_shared<Progress>();
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Strand strand;
+
+  const auto weight = [&weights](int part, int r) -> Value*& {
+    return weights.values[static_cast<std::size_t>(part) * registers + static_cast<std::size_t>(r)];
+  };
+  const auto add_sum = [=, &ir](Strand& to, int into, int other) {
+    to.add([=, &ir] {
+      Values& sums = progress->sums;
+      sums[static_cast<std::size_t>(into)] =
+          ir.CreateFAdd(sums[static_cast<std::size_t>(into)], sums[static_cast<std::size_t>(other)]);
+    });
+  };
+  const auto add_pack = [=, this, &ir](Strand& to, int part, int r) {
+    const auto pack = [=, this, &ir] {
+      Value* pair = llvm::PoisonValue::get(kernel_.vector(kernel_.f32(), 2));
+      pair = ir.CreateInsertElement(pair, weight(part, r), std::uint64_t{0});
+      pair = ir.CreateInsertElement(pair, weight(part, r + 1), std::uint64_t{1});
+      progress->dwords[static_cast<std::size_t>((part * registers + r) / 2)] =
+          language::convert_pair(kernel_, pair, matrix_.element(), language::NanInput::irrelevant);
+    };
+    to.add(pack, slots_.convert);
+  };
+
+  for (int r = 0; r < registers + lag; ++r) {
+    for (int part = 0; part < 2 && r < registers; ++part) {
+      if (part * registers + r < weighed_) continue;
+      strand.add([=, this] { weight(part, r) = softmax_.exp2(weight(part, r)); }, slots_.exp2);
+    }
+    const int ready = r - lag;
+    if (ready < 0) continue;
+    strand.add([=, &ir] {
+      progress->sums[static_cast<std::size_t>(ready)] = ir.CreateFAdd(weight(0, ready), weight(1, ready));
+    });
+    if (ready % 2 == 1) {
+      add_pack(strand, 0, ready - 1);
+      add_pack(strand, 1, ready - 1);
+    }
+    if (ready >= registers / 2) add_sum(strand, ready - registers / 2, ready);
+  }
+  for (int width = registers / 4; width >= 1; width /= 2)
+    for (int r = 0; r < width; ++r) add_sum(strand, r, r + width);
+  strand.add([=, this, &ir, &state, &packed] {
+    state.half_sum = ir.CreateFAdd(state.half_sum, progress->sums.front());
+    packed.clear();
+    constexpr std::size_t dwords = language::OperandLayout::dwords;
+    for (std::size_t at = 0; at < progress->dwords.size(); at += dwords) {
+      packed.push_back(
+          matrix_.operand_b(language::gather_dwords(kernel_, std::span(progress->dwords).subspan(at, dwords)),
+                            language::KOrder::accumulator_rows));
+    }
+  });
+  return strand;
+}
+
+}  // namespace wavejit::attention_forward

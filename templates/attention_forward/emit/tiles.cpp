@@ -1,0 +1,14 @@
+#include "templates/attention_forward/emit/tiles.h"
+
+#include "templates/attention_forward/emit/tiles_lines.h"
+#include "templates/attention_forward/emit/tiles_swizzled.h"
+
+namespace wavejit::attention_forward {
+
+std::unique_ptr<Tiles> make_tiles(language::Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan,
+                                  const Workgroup& workgroup, const language::MatrixUnit& matrix) {
+  if (plan.layout == LdsLayout::lines) return std::make_unique<LineTiles>(kernel, spec, plan, workgroup, matrix);
+  return std::make_unique<SwizzledTiles>(kernel, spec, plan, workgroup, matrix);
+}
+
+}  // namespace wavejit::attention_forward

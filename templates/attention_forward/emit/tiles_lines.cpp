@@ -1,0 +1,149 @@
+#include "templates/attention_forward/emit/tiles_lines.h"
+
+#include "codegen/language/control.h"
+#include "codegen/language/synchronize.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+using language::Value;
+using language::Values;
+
+constexpr int dma_bytes = 16;                                            // per lane
+constexpr int dma_elements = dma_bytes / LdsPlan::element_bytes;         // per lane
+constexpr int lanes_per_piece = LdsPlan::piece_elements / dma_elements;  // lanes that fetch one 128-byte row piece
+constexpr int slot_bytes = LdsPlan::piece_elements * LdsPlan::element_bytes;
+
+}  // namespace
+
+LineTiles::LineTiles(language::Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan, const Workgroup& workgroup,
+                     const language::MatrixUnit& matrix)
+    : kernel_(kernel),
+      plan_(plan),
+      matrix_(matrix),
+      lds_(kernel, plan.total_bytes(), 2 * plan.buffers),
+      tile_keys_(spec.tile_keys),
+      waves_(spec.tile_queries / Workgroup::rows_per_wave),
+      k_(make_stream(workgroup.k, plan.k_line_bytes, spec.head_dim_qk)),
+      v_(make_stream(workgroup.v, plan.v_line_bytes, spec.head_dim_v)) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const auto constant = [&](int value) { return kernel.constant(value); };
+  Value* lane = kernel.lane();
+
+  // K: key = lane % 32 stands on line key % 8 at slot key / 8; a lane group starts 8 elements in.
+  Value* key = ir.CreateAnd(lane, constant(31));
+  k_read_ = ir.CreateMul(ir.CreateAnd(key, constant(7)), constant(plan.k_line_bytes));
+  k_read_ = ir.CreateAdd(k_read_, ir.CreateMul(ir.CreateLShr(key, constant(3)), constant(slot_bytes)));
+  k_read_ = ir.CreateAdd(k_read_, ir.CreateMul(workgroup.lane_group, constant(dma_bytes)));
+
+  // V: a transpose read takes, in each group of 16 lanes, four rows of 16 elements. Lane group h reads keys 4h … 4h + 3
+  // (lines 4h … 4h + 3); lanes 4r … 4r + 3 of 16 supply row r; the second 16 lanes take the next 16 dims.
+  Value* in_sixteen = ir.CreateAnd(lane, constant(15));
+  v_read_ = ir.CreateMul(workgroup.lane_group, constant(4 * plan.v_line_bytes));
+  v_read_ = ir.CreateAdd(v_read_, ir.CreateMul(ir.CreateLShr(in_sixteen, constant(2)), constant(plan.v_line_bytes)));
+  Value* second_sixteen = ir.CreateAnd(ir.CreateLShr(lane, constant(4)), constant(1));
+  v_read_ = ir.CreateAdd(v_read_, ir.CreateMul(second_sixteen, constant(16 * LdsPlan::element_bytes)));
+  v_read_ = ir.CreateAdd(v_read_, ir.CreateMul(ir.CreateAnd(lane, constant(3)), constant(8)));
+}
+
+// Wave w fills lines w, w + waves, …: lane l fetches 16 bytes of key 8 · (l / 8) + line, so that the line is 64 lanes ·
+// 16 bytes as the DMA writes them.
+LineTiles::Stream LineTiles::make_stream(const Slice& slice, int line_bytes, int head_dim) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto constant = [&](int value) { return kernel_.constant(value); };
+  Stream stream{.slice = &slice,
+                .line_bytes = line_bytes,
+                .pieces = head_dim / LdsPlan::piece_elements,
+                .lane_offsets = {},
+                .lds_line = ir.CreateMul(kernel_.wave(), constant(line_bytes))};
+  Value* lane = kernel_.lane();
+  Value* slot = ir.CreateLShr(lane, constant(3));
+  Value* column = ir.CreateMul(ir.CreateAnd(lane, constant(lanes_per_piece - 1)), constant(dma_bytes));
+  for (int line = 0; line < LdsPlan::lines_per_piece; line += waves_) {
+    Value* key = ir.CreateAdd(ir.CreateMul(slot, constant(LdsPlan::lines_per_piece)),
+                              ir.CreateAdd(kernel_.wave(), constant(line)));
+    Value* row = ir.CreateAdd(ir.CreateMul(key, slice.row_stride), column);
+    // The piece is added here and not as the instruction's offset, which would move the LDS address along.
+    for (int piece = 0; piece < stream.pieces; ++piece)
+      stream.lane_offsets.push_back(piece == 0 ? row : ir.CreateAdd(row, constant(piece * slot_bytes)));
+  }
+  return stream;
+}
+
+void LineTiles::fill(const Stream& stream, int region, int region_offset, Value* tile_row) {
+  Value* tile_offset = kernel_.ir().CreateMul(tile_row, stream.slice->row_stride);
+  std::size_t instruction = 0;
+  for (int line = 0; line < LdsPlan::lines_per_piece; line += waves_) {
+    for (int piece = 0; piece < stream.pieces; ++piece) {
+      const int line_offset = (piece * LdsPlan::lines_per_piece + line) * stream.line_bytes;
+      lds_.fill(region, stream.slice->buffer, dma_bytes, stream.lane_offsets[instruction++], tile_offset,
+                stream.lds_line, region_offset + line_offset);
+    }
+  }
+}
+
+void LineTiles::fetch_keys(int buffer, Value* tile) {
+  fill(k_, k_region(buffer), plan_.k_offset(buffer), kernel_.ir().CreateMul(tile, kernel_.constant(tile_keys_)));
+}
+
+void LineTiles::fetch_values(int buffer, Value* tile) {
+  fill(v_, v_region(buffer), plan_.v_offset(buffer), kernel_.ir().CreateMul(tile, kernel_.constant(tile_keys_)));
+}
+
+void LineTiles::fill_tile(int buffer, Value* tile) {
+  fetch_keys(buffer, tile);
+  fetch_values(buffer, tile);
+}
+
+Values LineTiles::start(Value* tile) {
+  fill_tile(0, tile);
+  return {};
+}
+
+Values LineTiles::advance(int buffer, Value* tile, Value* tiles, const Values& in_flight) {
+  // Before the barrier every wave has its own share of this tile in LDS and its reads of the previous tile behind it;
+  // after it, this tile is whole and the other buffer is free. A wave that runs ahead is held by the next barrier, one
+  // tile later, before it could touch either.
+  language::wait_for_lds_fills(kernel_);
+  language::barrier(kernel_);
+  Value* next = kernel_.ir().CreateAdd(tile, kernel_.constant(1));
+  language::if_uniform(kernel_, kernel_.ir().CreateICmpSLT(next, tiles), language::Likelihood::even,
+                       [&] { fill_tile((buffer + 1) % plan_.buffers, next); });
+  return in_flight;
+}
+
+language::OperandA LineTiles::keys(int buffer, int key_block, int dim_block) {
+  constexpr int blocks_per_piece = LdsPlan::piece_elements / 16;
+  const int piece = dim_block / blocks_per_piece;
+  const int offset = plan_.k_offset(buffer) + piece * LdsPlan::lines_per_piece * plan_.k_line_bytes +
+                     key_block * (32 / LdsPlan::lines_per_piece) * slot_bytes +
+                     dim_block % blocks_per_piece * 16 * LdsPlan::element_bytes;
+  return matrix_.operand_a(lds_.read(k_region(buffer), dma_bytes, k_read_, offset), language::KOrder::contiguous);
+}
+
+language::OperandA LineTiles::values_transposed(int buffer, int dim_block, int key_block) {
+  return values_at(v_region(buffer), v_read_, plan_.v_offset(buffer), dim_block, key_block);
+}
+
+Value* LineTiles::values_start(Value* buffer) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  return ir.CreateAdd(v_read_, ir.CreateMul(buffer, kernel_.constant(plan_.v_offset(1) - plan_.v_offset(0))));
+}
+
+language::OperandA LineTiles::values_transposed(Value* start, int dim_block, int key_block) {
+  return values_at(language::Lds::any_region, start, plan_.v_offset(0), dim_block, key_block);
+}
+
+language::OperandA LineTiles::values_at(int region, Value* start, int tile_offset, int dim_block, int key_block) {
+  constexpr int blocks_per_piece = LdsPlan::piece_elements / 32;
+  const int piece = dim_block / blocks_per_piece;
+  // 16 keys are two slots: keys 0 … 7 of the block on the first, 8 … 15 on the second.
+  const int offset = tile_offset + piece * LdsPlan::lines_per_piece * plan_.v_line_bytes + 2 * key_block * slot_bytes +
+                     dim_block % blocks_per_piece * 32 * LdsPlan::element_bytes;
+  Value* first = lds_.read_transposed(region, start, offset);
+  Value* second = lds_.read_transposed(region, start, offset + slot_bytes);
+  return matrix_.operand_a(kernel_.ir().CreateShuffleVector(first, second, {0, 1, 2, 3}),
+                           language::KOrder::accumulator_rows);
+}
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,205 @@
+#include "templates/attention_forward/emit/tiles_swizzled.h"
+
+#include <llvm/IR/IntrinsicsAMDGPU.h>
+
+#include <bit>
+
+#include "codegen/language/control.h"
+#include "codegen/language/convert.h"
+#include "codegen/language/synchronize.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+using language::Value;
+using language::Values;
+
+constexpr int unit_bytes = 16;
+constexpr int units_swizzled = 8;  // 8 units of 16 bytes are all 32 banks
+constexpr int v_row_bytes = 128;   // 64 keys of one dim
+constexpr int v_keys_per_thread = 4;
+
+int log2_of(int power) { return std::countr_zero(static_cast<unsigned>(power)); }
+
+}  // namespace
+
+SwizzledTiles::SwizzledTiles(language::Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan,
+                             const Workgroup& workgroup, const language::MatrixUnit& matrix)
+    : kernel_(kernel),
+      plan_(plan),
+      workgroup_(workgroup),
+      matrix_(matrix),
+      lds_(kernel, plan.total_bytes(), 2),
+      tile_keys_(spec.tile_keys),
+      threads_(spec.tile_queries / Workgroup::rows_per_wave * kernel.target().wave_size),
+      k_row_bytes_(spec.head_dim_qk * LdsPlan::element_bytes),
+      v_dims_per_thread_(spec.head_dim_v * spec.tile_keys / (threads_ * v_keys_per_thread)) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const auto constant = [&](int value) { return kernel.constant(value); };
+  Value* thread = kernel.thread();
+  Value* lane = kernel.lane();
+  Value* group = workgroup.lane_group;
+
+  // K in: consecutive threads take consecutive units of a row. The rows that one thread handles differ by a multiple of
+  // 8, so their swizzle is the same.
+  Value* unit = ir.CreateAnd(thread, constant(k_run() - 1));
+  Value* key = ir.CreateLShr(thread, constant(log2_of(k_run())));
+  for (int i = 0; i < k_loads(); ++i) {
+    const auto [rows, units] = k_place(i);
+    Value* row = rows == 0 ? key : ir.CreateAdd(key, constant(rows));
+    Value* column = ir.CreateMul(units == 0 ? unit : ir.CreateAdd(unit, constant(units)), constant(unit_bytes));
+    k_load_.push_back(ir.CreateAdd(ir.CreateMul(row, workgroup.k.row_stride), column));
+  }
+  Value* swizzled = ir.CreateXor(unit, ir.CreateAnd(key, constant(units_swizzled - 1)));
+  k_write_ = ir.CreateAdd(ir.CreateMul(key, constant(k_row_bytes_)), ir.CreateMul(swizzled, constant(unit_bytes)));
+
+  // K out: unit 2 · dim block + lane group, xor key % 8. Bits 1 and 2 of the unit go through the xor, bit 3 is plain.
+  Value* fragment_key = ir.CreateAnd(lane, constant(31));
+  Value* key_swizzle = ir.CreateAnd(lane, constant(units_swizzled - 1));
+  Value* key_row = ir.CreateMul(fragment_key, constant(k_row_bytes_));
+  for (int bits = 0; bits < units_swizzled; bits += 2) {
+    Value* place = ir.CreateXor(ir.CreateXor(group, key_swizzle), constant(bits));
+    k_read_.push_back(ir.CreateAdd(key_row, ir.CreateMul(place, constant(unit_bytes))));
+  }
+
+  // V in: 16 dim groups × 16 key groups. The 16 lanes that write to LDS together are 8 dim groups, whose swizzles fill
+  // all units of a row, × 2 key groups, which stand in the two halves of a unit (bit 1 of the key group, see below):
+  // every bank once.
+  const auto bit = [&](int of, int to) {
+    return ir.CreateShl(ir.CreateAnd(ir.CreateLShr(thread, constant(of)), constant(1)), constant(to));
+  };
+  Value* dim_group = ir.CreateOr(ir.CreateAnd(thread, constant(7)), bit(4, 3));
+  Value* key_group =
+      ir.CreateOr(ir.CreateShl(ir.CreateLShr(thread, constant(6)), constant(2)), ir.CreateOr(bit(3, 1), bit(5, 0)));
+  for (int i = 0; i < v_keys_per_thread; ++i) {
+    Value* row = ir.CreateAdd(ir.CreateMul(key_group, constant(v_keys_per_thread)), constant(i));
+    v_load_.push_back(ir.CreateAdd(ir.CreateMul(row, workgroup.v.row_stride),
+                                   ir.CreateMul(dim_group, constant(v_dims_per_thread_ * LdsPlan::element_bytes))));
+  }
+  // Key group g = 4s + q stands in unit 2s + q % 2, upper half for q ≥ 2. The swizzle of the thread's first dim; the
+  // others differ from it by a constant.
+  Value* first_dim = ir.CreateMul(dim_group, constant(v_dims_per_thread_));
+  const auto swizzle_of = [&](Value* dim) {
+    return ir.CreateAnd(ir.CreateXor(dim, ir.CreateLShr(dim, constant(3))), constant(units_swizzled - 1));
+  };
+  Value* v_unit = ir.CreateLShr(thread, constant(5));
+  Value* upper = ir.CreateAnd(ir.CreateLShr(thread, constant(3)), constant(1));
+  v_write_ = ir.CreateAdd(ir.CreateMul(first_dim, constant(v_row_bytes)),
+                          ir.CreateMul(ir.CreateXor(v_unit, swizzle_of(first_dim)), constant(unit_bytes)));
+  v_write_ = ir.CreateAdd(v_write_, ir.CreateMul(upper, constant(unit_bytes / 2)));
+
+  // V out: dim = 32 · dim block + lane % 32, unit 2 · key block + lane group.
+  Value* dim = ir.CreateAnd(lane, constant(31));
+  Value* dim_row = ir.CreateMul(dim, constant(v_row_bytes));
+  for (int bits = 0; bits < units_swizzled; bits += 2) {
+    Value* place = ir.CreateXor(ir.CreateXor(group, swizzle_of(dim)), constant(bits));
+    v_read_.push_back(ir.CreateAdd(dim_row, ir.CreateMul(place, constant(unit_bytes))));
+  }
+}
+
+// How far load i stands from the thread's first one: runs of a row, then rows.
+std::pair<int, int> SwizzledTiles::k_place(int i) const {
+  const int runs = k_units() / k_run();
+  return {i / runs * k_rows_apart(), i % runs * k_run()};
+}
+
+Values SwizzledTiles::load_keys(Value* tile) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* tile_offset = ir.CreateMul(ir.CreateMul(tile, kernel_.constant(tile_keys_)), workgroup_.k.row_stride);
+  Values loaded;
+  for (Value* offset : k_load_) loaded.push_back(workgroup_.k.buffer.load(unit_bytes, offset, tile_offset));
+  return loaded;
+}
+
+Values SwizzledTiles::load_values(Value* tile) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* tile_offset = ir.CreateMul(ir.CreateMul(tile, kernel_.constant(tile_keys_)), workgroup_.v.row_stride);
+  Values loaded;
+  for (Value* offset : v_load_)
+    loaded.push_back(workgroup_.v.buffer.load(v_dims_per_thread_ * LdsPlan::element_bytes, offset, tile_offset));
+  return loaded;
+}
+
+Values SwizzledTiles::load(Value* tile) {
+  Values loaded = load_keys(tile);
+  const Values values = load_values(tile);
+  loaded.insert(loaded.end(), values.begin(), values.end());
+  return loaded;
+}
+
+Values SwizzledTiles::start(Value* tile) { return load(tile); }
+
+language::Strand SwizzledTiles::write_keys(const Values& loaded) {
+  language::Strand strand;
+  for (int i = 0; i < k_loads(); ++i) {
+    strand.add([=, this] {
+      const auto [rows, units] = k_place(i);
+      lds_.write(k_region, loaded[static_cast<std::size_t>(i)], k_write_,
+                 plan_.k_offset(0) + rows * k_row_bytes_ + units * unit_bytes);
+    });
+  }
+  return strand;
+}
+
+// Four rows of dwords, two dims each → for every dim a pair of dwords, four keys.
+language::Strand SwizzledTiles::write_values(const Values& loaded) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto pair = [=, &ir](int key, int dim) {
+    constexpr std::uint32_t low_halves = 0x05040100;
+    constexpr std::uint32_t high_halves = 0x07060302;
+    const auto dword = static_cast<std::uint64_t>(dim / 2);
+    Value* low = ir.CreateExtractElement(loaded[static_cast<std::size_t>(key)], dword);
+    Value* high = ir.CreateExtractElement(loaded[static_cast<std::size_t>(key) + 1], dword);
+    // v_perm_b32: selector bytes 0–3 name the second source, 4–7 the first.
+    Value* selector = ir.getInt32(dim % 2 == 0 ? low_halves : high_halves);
+    return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_perm, {}, {high, low, selector});
+  };
+  language::Strand strand;
+  for (int dim = 0; dim < v_dims_per_thread_; ++dim) {
+    // Two permutes and, but for the first, an address.
+    strand.add(
+        [=, this, &ir] {
+          Value* const dwords[] = {pair(0, dim), pair(2, dim)};
+          // The first dim of a thread is a multiple of its dim count, so the low bits of the swizzle change by xor.
+          Value* place = dim == 0 ? v_write_ : ir.CreateXor(v_write_, kernel_.constant(dim * unit_bytes));
+          lds_.write(v_region, language::gather_dwords(kernel_, dwords), place, plan_.v_offset(0) + dim * v_row_bytes);
+        },
+        3);
+  }
+  return strand;
+}
+
+Values SwizzledTiles::advance(int /*buffer*/, Value* tile, Value* tiles, const Values& in_flight) {
+  // Nobody reads the previous tile any more …
+  language::wait_for_lds(kernel_);
+  language::barrier(kernel_);
+  const auto values = in_flight.begin() + k_loads();
+  write_keys({in_flight.begin(), values}).write_rest();
+  write_values({values, in_flight.end()}).write_rest();
+  // … and everybody's part of this one has arrived.
+  language::wait_for_lds(kernel_);
+  language::barrier(kernel_);
+  Values nothing;
+  for (Value* value : in_flight) nothing.push_back(llvm::PoisonValue::get(value->getType()));
+  Value* next = kernel_.ir().CreateAdd(tile, kernel_.constant(1));
+  return language::if_uniform(kernel_, kernel_.ir().CreateICmpSLT(next, tiles), language::Likelihood::even, nothing,
+                              [&](const Values&) { return load(next); });
+}
+
+language::OperandA SwizzledTiles::keys(int /*buffer*/, int key_block, int dim_block) {
+  const int unit = 2 * dim_block;
+  const auto swizzled = static_cast<std::size_t>(unit % units_swizzled / 2);
+  const int offset =
+      plan_.k_offset(0) + key_block * 32 * k_row_bytes_ + unit / units_swizzled * units_swizzled * unit_bytes;
+  return matrix_.operand_a(lds_.read(k_region, unit_bytes, k_read_[swizzled], offset), language::KOrder::contiguous);
+}
+
+language::OperandA SwizzledTiles::values_transposed(int /*buffer*/, int dim_block, int key_block) {
+  // 32 · dim block adds 4 · dim block to d / 8, of which the swizzle sees bit 2.
+  const auto swizzled = static_cast<std::size_t>((2 * key_block ^ (4 * (dim_block % 2))) / 2);
+  const int offset = plan_.v_offset(0) + dim_block * 32 * v_row_bytes;
+  return matrix_.operand_a(lds_.read(v_region, unit_bytes, v_read_[swizzled], offset),
+                           language::KOrder::accumulator_rows);
+}
+
+}  // namespace wavejit::attention_forward
