@@ -21,7 +21,7 @@ namespace_way() {
       podman) way=(podman unshare) ;;
     esac
     if [[ $try == root && $(id -u) != 0 ]]; then continue; fi
-    if command -v "${way[0]}" >/dev/null && "${way[@]}" mount --bind /tmp /tmp >/dev/null 2>&1; then return; fi
+    if command -v "${way[0]}" >/dev/null && "${way[@]}" mount --rbind /tmp /tmp >/dev/null 2>&1; then return; fi
   done
   return 1
 }

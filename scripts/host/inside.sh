@@ -10,10 +10,13 @@ root=$1
 as=$2
 shift 2
 
+# A user's namespace must take along what is mounted below a folder.
+bind() { mount --bind "$1" "$2" 2>/dev/null || mount --rbind "$1" "$2"; }
+
 mount --make-rprivate /
-mount --bind "$root" "$root"
+mount --rbind "$root" "$root"
 for folder in proc sys dev; do mount --rbind "/$folder" "$root/$folder"; done
-mount --bind /tmp "$root/tmp"
+bind /tmp "$root/tmp"
 while [[ $1 == --bind ]]; do
   if [[ -d $2 ]]; then
     mkdir -p "$root$3"
@@ -21,7 +24,7 @@ while [[ $1 == --bind ]]; do
     mkdir -p "$(dirname "$root$3")"
     : >"$root$3"
   fi
-  mount --bind "$2" "$root$3"
+  bind "$2" "$root$3"
   shift 3
 done
 shift

@@ -103,9 +103,13 @@ make_root() {
   flock "$lock"
   if [[ ! -e $folder/root/etc/wavejit-root ]]; then
     rm -rf --one-file-system "$folder/root.part" "$folder/root"
-    # Not in a condition: there, a failure would not end the subshell.
+    # Not in a condition, and no && between the two: there, a failure would not end the subshell.
     set +e
-    (set -e; bootstrap "$folder" "$folder/root.part" && furnish "$folder/root.part") >"$folder/log" 2>&1
+    (
+      set -e
+      bootstrap "$folder" "$folder/root.part"
+      furnish "$folder/root.part"
+    ) >"$folder/log" 2>&1
     local status=$?
     set -e
     if [[ $status != 0 ]]; then
