@@ -2,7 +2,7 @@
 # under /usr; scripts/check_deb.sh installs them on a clean Debian 13. LLVM, LLD, libcrypto, hiredis and fmt are inside,
 # spdlog is headers: what is left to depend on (libc, libstdc++, zlib, zstd) has one name on every Debian, so that the
 # .deb of any machine with Debian 13's C library serves all of them. dpkg-shlibdeps finds the versions.
-set(WAVEJIT_PACKAGE_CONTACT "wavejit maintainers <maintainers@wavejit.example>" CACHE STRING "Maintainer field of the .deb")
+set(WAVEJIT_PACKAGE_CONTACT "The wavejit authors <maintainers@wavejit.example>" CACHE STRING "Maintainer field of the .deb")
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME wavejit)
@@ -53,32 +53,23 @@ file(WRITE ${CMAKE_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/debian/triggers)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/debian/triggers)
 
-# share/doc/<package>/copyright: ours, then the notices of what is inside, as Debian installed them where this is built.
-if(EXISTS ${PROJECT_SOURCE_DIR}/LICENSE)
-  file(READ ${PROJECT_SOURCE_DIR}/LICENSE wavejit_terms)
-else()
-  set(wavejit_terms "No licence has been chosen yet: ask the maintainers before handing it on.\n")
-endif()
+# share/doc/<package>/copyright: ours, then the notices of what is inside (third_party.txt), as Debian installed them where
+# this is built.
+file(READ ${PROJECT_SOURCE_DIR}/LICENSE wavejit_terms)
+file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/third_party.txt wavejit_third_party REGEX "^[^#]")
 foreach(part runtime program development)
   string(TOUPPER ${part} upper)
   set(package ${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
-  set(notices "wavejit ${PROJECT_VERSION}, by the ${WAVEJIT_PACKAGE_CONTACT}\n\n${wavejit_terms}")
-  set(inside)
-  if(NOT part STREQUAL "development")
-    set(inside libspdlog-dev nlohmann-json3-dev libxxhash-dev libssl-dev)
-  endif()
-  if(part STREQUAL "runtime")  # in libwavejit_remote.so
-    list(APPEND inside libhiredis-dev zlib1g-dev libzstd-dev)
-  endif()
-  if(part STREQUAL "program")
-    list(APPEND inside libfmt-dev libcli11-dev libxtensor-dev llvm-22-dev)
-  endif()
-  foreach(library IN LISTS inside)
-    if(EXISTS /usr/share/doc/${library}/copyright)
+  set(notices "wavejit ${PROJECT_VERSION}\nCopyright: ${WAVEJIT_PACKAGE_CONTACT}\nLicense: Apache-2.0 WITH LLVM-exception\n\n${wavejit_terms}")
+  foreach(line IN LISTS wavejit_third_party)
+    string(REGEX MATCH "^([^ |]+) *\\|([^|]*)\\|" columns "${line}")
+    set(library ${CMAKE_MATCH_1})
+    if(CMAKE_MATCH_2 MATCHES ${part})
+      if(NOT EXISTS /usr/share/doc/${library}/copyright)
+        message(FATAL_ERROR "/usr/share/doc/${library}/copyright: the notice of what is inside ${package} is not installed")
+      endif()
       file(READ /usr/share/doc/${library}/copyright text)
       string(APPEND notices "\n\n==== Inside: ${library} ====\n\n${text}")
-    else()
-      string(APPEND notices "\n\n==== Inside: ${library}; its notice was not installed where this was built ====\n")
     endif()
   endforeach()
   file(WRITE ${CMAKE_BINARY_DIR}/debian/${package}/copyright "${notices}")
