@@ -18,12 +18,12 @@ struct VectorType {
   // Of an array's element: the next power of two.
   unsigned stride() const { return std::bit_ceil(bytes()); }
 };
-constexpr VectorType vectors[] = {
-    {"bytes1", 1, 1},   {"bytes2", 1, 2},   {"bytes3", 1, 3},   {"bytes4", 1, 4},   {"bytes5", 1, 5},
-    {"bytes6", 1, 6},   {"bytes7", 1, 7},   {"bytes8", 1, 8},   {"bytes9", 1, 9},   {"bytes10", 1, 10},
-    {"bytes11", 1, 11}, {"bytes12", 1, 12}, {"bytes13", 1, 13}, {"bytes14", 1, 14}, {"bytes15", 1, 15},
-    {"bytes16", 1, 16}, {"bytes17", 1, 17}, {"halves3", 2, 3},  {"dwords3", 4, 3},  {"dwords5", 4, 5},
-    {"dwords6", 4, 6},  {"dwords7", 4, 7},  {"dwords9", 4, 9},  {"longs3", 8, 3}};
+constexpr VectorType vectors[] = {{"bytes1", 1, 1},   {"bytes2", 1, 2},   {"bytes3", 1, 3},   {"bytes4", 1, 4},
+                                  {"bytes5", 1, 5},   {"bytes6", 1, 6},   {"bytes7", 1, 7},   {"bytes8", 1, 8},
+                                  {"bytes9", 1, 9},   {"bytes10", 1, 10}, {"bytes11", 1, 11}, {"bytes12", 1, 12},
+                                  {"bytes13", 1, 13}, {"bytes14", 1, 14}, {"bytes15", 1, 15}, {"bytes16", 1, 16},
+                                  {"bytes17", 1, 17}, {"halves3", 2, 3},  {"dwords3", 4, 3},  {"dwords5", 4, 5},
+                                  {"dwords6", 4, 6},  {"dwords7", 4, 7},  {"dwords9", 4, 9},  {"longs3", 8, 3}};
 
 // As the kernels do it: the elements, and their numbers on top.
 uint32_t sum_of(const VectorType& vector, const uint8_t* bytes) {

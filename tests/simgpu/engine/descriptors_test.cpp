@@ -122,8 +122,7 @@ TEST(Descriptors, AnIndexCountsRecords) {
 TEST(Descriptors, AnIndexIsSwizzled) {
   const Descriptor swizzled{.upper = swizzle_enable | (16U << 16), .records = 40};
   for (const uint32_t element : {0U, 3U}) {
-    const auto out =
-        run(swizzled, std::format("buffer_load_dword v10, v0, s[8:11], 0 idxen offset:{}", 4 * element));
+    const auto out = run(swizzled, std::format("buffer_load_dword v10, v0, s[8:11], 0 idxen offset:{}", 4 * element));
     for (uint32_t i = 0; i < 64; ++i) {
       EXPECT_EQ(out[i], i < 40 ? 1000 + (i / 8 * 32) + (element * 8) + (i % 8) : 0) << element << " " << i;
     }
@@ -140,7 +139,8 @@ TEST(Descriptors, ElementsAreFourBytes) {
 }
 
 TEST(Descriptors, ThreadsAreAddedToTheIndex) {
-  const auto out = run({.upper = 16U << 16, .format = add_thread_id}, "buffer_load_dword v10, off, s[8:11], 0 offset:4");
+  const auto out =
+      run({.upper = 16U << 16, .format = add_thread_id}, "buffer_load_dword v10, off, s[8:11], 0 offset:4");
   for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], 1000 + (4 * i) + 1) << i;
   // Nothing is checked.
   const auto far =
@@ -167,7 +167,8 @@ TEST(Descriptors, PrivateMemoryIsSwizzledByThread) {
 TEST(Descriptors, LaneOffsetsWrapAround) {
   const auto out = run({}, "v_sub_u32 v3, v1, 16\nbuffer_load_dword v10, v3, s[8:11], 0 offen offset:16");
   for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], 1000 + i) << i;
-  const auto wide = run({.records = 16}, "v_mov_b32 v3, -16\nbuffer_load_dwordx4 v[10:13], v3, s[8:11], 0 offen offset:16");
+  const auto wide =
+      run({.records = 16}, "v_mov_b32 v3, -16\nbuffer_load_dwordx4 v[10:13], v3, s[8:11], 0 offen offset:16");
   EXPECT_THAT(wide, Each(1000U));
   const auto scalar = run({.records = 0xffff'ffff}, R"(
   s_mov_b32 s12, -16
