@@ -222,7 +222,7 @@ void Definedness::write_mask(Wave& wave, const Instruction& instruction, const O
 }
 
 void Definedness::before_memory(Wave& wave, const Instruction& instruction, const Effects& effects,
-                                UndefinedLanes& data) {
+                                std::uint64_t not_device, UndefinedLanes& data) {
   if (all_defined(effects)) [[likely]]
     return;
   if (reads_defined(effects)) return;
@@ -268,8 +268,10 @@ void Definedness::before_memory(Wave& wave, const Instruction& instruction, cons
     }
   }
   if (!data.any || is_lds || effects.space == Space::scratch) return;
-  const auto bad = std::ranges::find_if(data.bytes, [](std::uint16_t bytes) { return bytes != 0; });
-  complain(wave, instruction, static_cast<int>(bad - data.bytes.begin()), "what is stored", source);
+  std::uint64_t bad = 0;
+  for (unsigned lane = 0; lane < wave_lanes; ++lane) bad |= std::uint64_t{data.bytes[lane] != 0} << lane;
+  bad &= ~not_device;
+  if (bad != 0) complain(wave, instruction, std::countr_zero(bad), "what is stored", source);
 }
 
 void Definedness::after_memory(Wave& wave, const Instruction& instruction, const Effects& effects,

@@ -181,9 +181,9 @@ void WorkgroupChecks::check_memory_definedness(WaveChecks& checks, const Effects
   if (effects.space == Space::scratch) return;
   const Allocation*& allocation = checks.data_allocation;
   const auto enter = [&](const Run& run) {
-    if (allocation != nullptr && allocation->holds(run.first, run.bytes)) return true;
-    const Allocation* found = launch_->find(run.first);
-    if (found == nullptr || !found->holds(run.first, run.bytes)) return false;  // LDS through flat, or a fault
+    if (allocation != nullptr && allocation->lets_read(run.first, run.bytes)) return true;
+    const Allocation* found = launch_->memory->find_readable(run.first);
+    if (found == nullptr || !found->lets_read(run.first, run.bytes)) return false;  // not followed, or a fault
     allocation = found;
     return true;
   };
@@ -197,7 +197,9 @@ void WorkgroupChecks::check_memory_definedness(WaveChecks& checks, const Effects
     if (allocation->defined == nullptr) return;
     const std::uint64_t offset = run.first - allocation->base;
     if (effects.loads && !all_bytes_defined(allocation->defined, offset, run.bytes)) run.each_lane(load_lane);
-    if (effects.stores) define_bytes(allocation->defined, offset, run.bytes);
+    if (effects.stores && allocation->holds(run.first, run.bytes)) {
+      define_bytes(allocation->defined, offset, run.bytes);
+    }
   };
   for (const Run& run : runs) {
     if (enter(run)) {
@@ -242,26 +244,32 @@ void WorkgroupChecks::memory(Wave& wave, WaveChecks& checks, const Instruction& 
   UndefinedLanes data;
   UndefinedLanes loaded;
   const bool definedness = on(Check::uninitialised);
-  if (definedness) checks.definedness.before_memory(wave, instruction, effects, data);
-  AccessId lds_access = no_access;
-  AccessId memory_access = no_access;
   const bool shadows_lds = on(Check::races) || on(Check::waits) || on(Check::uninitialised);
   const bool is_local = effects.space == Space::lds;
-  if (!is_local && effects.space != Space::none && !is_scalar_memory(effects)) {
-    LaneAddresses addresses;
-    device_addresses(wave, instruction, effects, addresses);
-    const Runs runs(addresses, effects.bytes);
+  const bool is_vector_memory = !is_local && effects.space != Space::none && !is_scalar_memory(effects);
+  LaneAddresses device;
+  LocalAddresses local;
+  std::uint64_t not_device = 0;
+  if (is_vector_memory) {
+    device_addresses(wave, instruction, effects, device);
+    if (effects.space == Space::flat) not_device = split_flat(device, local);
+  }
+  if (definedness) checks.definedness.before_memory(wave, instruction, effects, not_device, data);
+  AccessId lds_access = no_access;
+  AccessId memory_access = no_access;
+  if (is_vector_memory && device.lanes != 0) {
+    const Runs runs(device, effects.bytes);
     if (on(Check::bounds)) check_bounds(wave, checks, instruction, effects, runs);
     if (definedness) check_memory_definedness(checks, effects, runs, loaded);
     if (on(Check::races) && (effects.loads || effects.stores)) {
       memory_access = memory_.access(wave, instruction, effects, runs);
     }
   }
-  if ((is_local || effects.lds_dma) && shadows_lds) {
-    LocalAddresses addresses;
-    local_addresses(wave, instruction, effects, addresses);
+  if (is_local || effects.lds_dma) local_addresses(wave, instruction, effects, local);
+  const bool flat_into_lds = not_device != 0 && local.lanes != 0;
+  if (shadows_lds && (is_local || effects.lds_dma || flat_into_lds)) {
     lds_access =
-        lds_.access(wave, instruction, effects, addresses, kind_of(effects), effects.lds_dma ? loaded : data, loaded);
+        lds_.access(wave, instruction, effects, local, kind_of(effects), effects.lds_dma ? loaded : data, loaded);
   }
   if (definedness) checks.definedness.after_memory(wave, instruction, effects, loaded);
   checks.arrivals.issue(wave, instruction, effects, lds_access, memory_access);

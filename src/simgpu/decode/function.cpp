@@ -95,6 +95,10 @@ std::string Function::text(const Instruction& instruction) const {
   return disassembler->text(code.subspan(offset), instruction.address);
 }
 
+std::optional<SourceLine> Function::line(const Instruction& instruction) const {
+  return lines == nullptr ? std::nullopt : lines->at(instruction.address - load_address);
+}
+
 std::string Function::encoding(const Instruction& instruction) const {
   std::string words;
   const std::uint64_t offset = instruction.address - address;
