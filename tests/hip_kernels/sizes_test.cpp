@@ -26,24 +26,24 @@ constexpr VectorType vectors[] = {{"bytes1", 1, 1},   {"bytes2", 1, 2},   {"byte
                                   {"dwords6", 4, 6},  {"dwords7", 4, 7},  {"dwords9", 4, 9},  {"longs3", 8, 3}};
 
 // As the kernels do it: the elements, and their numbers on top.
-uint32_t sum_of(const VectorType& vector, const uint8_t* bytes) {
-  uint32_t sum = 0;
+std::uint32_t sum_of(const VectorType& vector, const std::uint8_t* bytes) {
+  std::uint32_t sum = 0;
   for (unsigned i = 0; i < vector.count; ++i) {
-    uint64_t element = 0;
+    std::uint64_t element = 0;
     std::memcpy(&element, bytes + (i * vector.element_bytes), vector.element_bytes);
-    sum += static_cast<uint32_t>(element) + i;
+    sum += static_cast<std::uint32_t>(element) + i;
   }
   return sum;
 }
 
 TEST_P(Corpus, AwkwardSizesReadByAllLanes) {
   for (const VectorType& vector : vectors) {
-    std::vector<uint8_t> values(vector.bytes());
-    for (uint8_t& value : values) value = static_cast<uint8_t>(random());
-    const Buffer<uint8_t> in(values);
-    const Buffer<uint32_t> out(64);
+    std::vector<std::uint8_t> values(vector.bytes());
+    for (std::uint8_t& value : values) value = static_cast<std::uint8_t>(random());
+    const Buffer<std::uint8_t> in(values);
+    const Buffer<std::uint32_t> out(64);
     launch("sizes", std::format("uniform_{}", vector.name).c_str(), {1, 1, 1}, {64, 1, 1}, 0, in.get(), out.get());
-    expect_same(out.read(), std::vector<uint32_t>(64, sum_of(vector, values.data())), vector.name);
+    expect_same(out.read(), std::vector<std::uint32_t>(64, sum_of(vector, values.data())), vector.name);
   }
 }
 
@@ -51,14 +51,14 @@ TEST_P(Corpus, AwkwardSizesReadByEachLane) {
   // The last lane's vector may be loaded together with what fills it up to a power of two: bounds says so.
   leave_out(WAVEJIT_SIMGPU_CHECK_BOUNDS);
   for (const VectorType& vector : vectors) {
-    std::vector<uint8_t> values((63 * vector.stride()) + vector.bytes());
-    for (uint8_t& value : values) value = static_cast<uint8_t>(random());
-    const Buffer<uint8_t> in(values);
-    const Buffer<uint32_t> out(64);
+    std::vector<std::uint8_t> values((63 * vector.stride()) + vector.bytes());
+    for (std::uint8_t& value : values) value = static_cast<std::uint8_t>(random());
+    const Buffer<std::uint8_t> in(values);
+    const Buffer<std::uint32_t> out(64);
     launch("sizes", std::format("lanes_{}", vector.name).c_str(), {1, 1, 1}, {64, 1, 1}, 0, in.get(), out.get());
-    std::vector<uint32_t> expected;
+    std::vector<std::uint32_t> expected;
     for (unsigned lane = 0; lane < 64; ++lane) {
-      expected.push_back(sum_of(vector, values.data() + (size_t{lane} * vector.stride())));
+      expected.push_back(sum_of(vector, values.data() + (std::size_t{lane} * vector.stride())));
     }
     expect_same(out.read(), expected, vector.name);
   }
