@@ -4,7 +4,6 @@
 #include <llvm/Object/ObjectFile.h>
 #include <llvm/Support/MemoryBuffer.h>
 
-#include <algorithm>
 #include <format>
 
 namespace wavejit::simgpu {
@@ -34,11 +33,12 @@ std::unique_ptr<SourceLines> SourceLines::read(std::span<const std::byte> image)
     return nullptr;
   }
   llvm->object = std::move(*object);
-  const bool has_table = std::ranges::any_of(llvm->object->sections(), [](const llvm::object::SectionRef& section) {
+  bool has_table = false;
+  for (const llvm::object::SectionRef& section : llvm->object->sections()) {
     auto name = section.getName();
+    has_table = has_table || (name && *name == ".debug_line");
     if (!name) llvm::consumeError(name.takeError());
-    return name && *name == ".debug_line";
-  });
+  }
   if (!has_table) return nullptr;
   return std::unique_ptr<SourceLines>(new SourceLines(std::move(llvm)));
 }
