@@ -17,6 +17,8 @@ namespace faults {
 template <typename T>
 GLOBAL void races(T* out) {
   SHARED static T shared[128];
+  store(shared, thread_x(), 0);
+  barrier();
   store(shared, thread_x(), static_cast<T>(thread_x()));
   out[thread_x()] = load(shared, thread_x() ^ 64);
 }
@@ -78,7 +80,7 @@ GLOBAL void exec(float* out) {
 
 GLOBAL void barriers(float* out) {
   if (thread_x() >= 64) return;
-  barrier();  // fault: barriers
+  __builtin_amdgcn_s_barrier();  // fault: barriers
   out[thread_x()] = 1;
 }
 
