@@ -28,7 +28,10 @@ std::string short_name(const std::string& symbol) {
   int depth = 0;
   for (std::size_t i = 0; i < whole.size(); ++i) {
     const char c = whole[i];
-    const bool opens_parameters = c == '(' && depth == 0 && i != begin && !whole.substr(i).starts_with("(anonymous");
+    const std::string_view before = std::string_view(whole).substr(begin, i - begin);
+    const bool is_call_operator = before.ends_with("operator");
+    const bool opens_parameters =
+        c == '(' && depth == 0 && !before.empty() && !before.ends_with("::") && !is_call_operator;
     if (opens_parameters) {
       end = i;
       break;
