@@ -274,6 +274,12 @@ void Definedness::before_memory(Wave& wave, const Instruction& instruction, cons
   if (bad != 0) complain(wave, instruction, std::countr_zero(bad), "what is stored", source);
 }
 
+void Definedness::after_scalar_load(const Instruction& instruction, const Effects& effects, std::uint32_t undefined) {
+  for (; undefined != 0; undefined &= undefined - 1) {
+    set_scalar(effects.writes[0].first + static_cast<unsigned>(std::countr_zero(undefined)), ~0U, {&instruction});
+  }
+}
+
 void Definedness::after_memory(Wave& wave, const Instruction& instruction, const Effects& effects,
                                const UndefinedLanes& loaded) {
   if (!loaded.any && all_defined(effects)) [[likely]]

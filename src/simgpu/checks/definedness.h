@@ -40,6 +40,8 @@ class Definedness {
                      UndefinedLanes& data);
   // The destination of a load: defined, but for `loaded`.
   void after_memory(Wave& wave, const Instruction& instruction, const Effects& effects, const UndefinedLanes& loaded);
+  // After that: dwords that a scalar load got and that hold nothing, a bit each.
+  void after_scalar_load(const Instruction& instruction, const Effects& effects, std::uint32_t undefined);
 
  private:
   enum class Origin : std::uint8_t { never_written, memory };

@@ -293,6 +293,14 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
         }
       }
     }
+    if (name.starts_with("v_bfe_") && i == 0 && instruction.source[1].is_constant() &&
+        instruction.source[2].is_constant()) {
+      const unsigned first = instruction.source[1].bits & 31;
+      const unsigned count = instruction.source[2].bits & 31;
+      for (unsigned byte = 0; byte < 4; ++byte) {
+        if (8 * byte >= first + count || 8 * (byte + 1) <= first) parts.low = parts.high = parts.low & ~(1u << byte);
+      }
+    }
     for (unsigned result = 0; result < of_dword.size(); ++result) {
       const Planes& dword = vectors_[operand.index + dword_read_for(i, result, operand)];
       of_dword[result] |= dword[0] | dword[1] | dword[2] | dword[3];

@@ -9,6 +9,7 @@
 #include "simgpu/checks/finding.h"
 #include "simgpu/launch/launch.h"
 #include "simgpu/launch/noise.h"
+#include "simgpu/memory/scalar_address.h"
 
 namespace wavejit::simgpu::checks {
 namespace {
@@ -212,6 +213,22 @@ void WorkgroupChecks::check_memory_definedness(WaveChecks& checks, const Effects
   }
 }
 
+// By whole dwords: of one that holds something a program may want just that, and scalar instructions that take dwords
+// apart are not followed by bits.
+std::uint32_t WorkgroupChecks::undefined_scalars(const Wave& wave, const Instruction& instruction,
+                                                 const Effects& effects) const {
+  const std::uint64_t address = scalar_address(wave, instruction);
+  const Allocation* allocation = launch_->memory->find_readable(address);
+  if (allocation == nullptr || allocation->defined == nullptr) return 0;
+  std::uint32_t undefined = 0;
+  for (unsigned i = 0; 4 * i < effects.bytes && allocation->lets_read(address + (4 * i), 4); ++i) {
+    constexpr std::uint32_t all_four = 15;
+    const std::uint64_t offset = address - allocation->base + (4 * i);
+    undefined |= std::uint32_t{undefined_bytes(allocation->defined, offset, 4) == all_four} << i;
+  }
+  return undefined;
+}
+
 // Lanes speak for others only where these were given a value along with them: a compiler that lets one lane do an
 // atomic reads its result by v_readfirstlane under full EXEC, and what the others hold means nothing (LLVM,
 // AMDGPUAtomicOptimizer).
@@ -271,7 +288,12 @@ void WorkgroupChecks::memory(Wave& wave, WaveChecks& checks, const Instruction& 
     lds_access =
         lds_.access(wave, instruction, effects, local, kind_of(effects), effects.lds_dma ? loaded : data, loaded);
   }
+  std::uint32_t undefined = 0;
+  if (definedness && effects.space == Space::scalar && effects.loads) {
+    undefined = undefined_scalars(wave, instruction, effects);
+  }
   if (definedness) checks.definedness.after_memory(wave, instruction, effects, loaded);
+  if (undefined != 0) checks.definedness.after_scalar_load(instruction, effects, undefined);
   checks.arrivals.issue(wave, instruction, effects, lds_access, memory_access);
 }
 

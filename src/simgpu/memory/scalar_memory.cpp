@@ -6,23 +6,14 @@
 #include "simgpu/memory/access.h"
 #include "simgpu/memory/device_memory.h"
 #include "simgpu/memory/rooms.h"
+#include "simgpu/memory/scalar_address.h"
 
 namespace wavejit::simgpu {
 namespace {
 
-// Printed as "base, 0x10", "base, s3" or "base, s3 offset:0x10".
-std::int64_t offset_of(const Wave& wave, const Instruction& instruction) {
-  const Operand& operand = instruction.source[1];
-  const std::int64_t first = operand.is_constant() ? static_cast<std::int64_t>(static_cast<std::int32_t>(operand.bits))
-                                                   : static_cast<std::int64_t>(wave.scalar(operand));
-  return first + instruction.offset;
-}
-
 template <unsigned dwords>
 void load(Wave& wave, const Instruction& instruction) {
-  const std::uint64_t base = wave.scalar64(instruction.source[0]);
-  // The two low bits of the sum are ignored: scalar memory reads whole dwords.
-  const std::uint64_t address = (base + static_cast<std::uint64_t>(offset_of(wave, instruction))) & ~std::uint64_t{3};
+  const std::uint64_t address = scalar_address(wave, instruction);
   const std::uint8_t* from = resolve(wave, instruction, address, dwords * 4, false, -1);
   if (from == nullptr) return;
   for (unsigned i = 0; i < dwords; ++i)
@@ -36,7 +27,7 @@ void buffer_load(Wave& wave, const Instruction& instruction) {
   const std::uint64_t base = descriptor[0] | (std::uint64_t{descriptor[1] & 0xffff} << 32);
   const std::uint32_t stride = (descriptor[1] >> 16) & 0x3fff;
   const std::uint64_t range = std::uint64_t{descriptor[2]} * std::max(stride, 1u);
-  const auto offset = static_cast<std::uint64_t>(offset_of(wave, instruction)) & ~std::uint64_t{3};
+  const auto offset = static_cast<std::uint64_t>(scalar_offset(wave, instruction)) & ~std::uint64_t{3};
   for (unsigned i = 0; i < dwords; ++i) {
     const std::uint64_t at = offset + (4 * i);
     std::uint32_t value = 0;
