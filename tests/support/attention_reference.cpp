@@ -52,6 +52,9 @@ double dot(const float* a, const float* b, std::size_t count) {
   return sum;
 }
 
+// A weight of 0 makes nothing of an infinite score.
+double weighted(double p, double score) { return p == 0 ? 0 : p * std::fabs(score); }
+
 }  // namespace
 
 int AttentionInputs::keys(int b) const {
@@ -67,6 +70,8 @@ AttentionAnswer attention_reference(const AttentionInputs& in) {
   out.o.assign(all_rows * in.query_heads * dv, 0.0);
   out.lse.assign(all_rows * in.query_heads, minus_infinity);
   out.magnitude.assign(out.o.size(), 0.0);
+  out.spread.assign(out.lse.size(), 0.0);
+  out.score.assign(out.lse.size(), 0.0);
   const int group = in.query_heads / in.kv_heads;
   std::vector<double> score(in.key_length);
   std::vector<double> sum(dv);
@@ -82,7 +87,7 @@ AttentionAnswer attention_reference(const AttentionInputs& in) {
                       .diagonal = i + in.prefix.value_or(keys - in.queries(b))};
         const std::size_t at = std::size_t(global) * in.query_heads + h;
         const std::size_t batch_of_q = in.packed_queries() ? 0 : b;
-        double& lse = out.lse[(batch_of_q * in.query_heads + h) * in.query_rows() + row.in_tensor];
+        const std::size_t at_lse = (batch_of_q * in.query_heads + h) * in.query_rows() + row.in_tensor;
         const float* q = &in.q[at * d];
         const auto kv_row = [&](int j) { return std::size_t(in.first_key(b) + j) * in.kv_heads + h / group; };
         double largest = in.sink.empty() ? minus_infinity : in.sink[h];
@@ -95,19 +100,25 @@ AttentionAnswer attention_reference(const AttentionInputs& in) {
         }
         if (largest == minus_infinity) continue;
         double total = in.sink.empty() ? 0 : std::exp(in.sink[h] - largest);
+        double scores = in.sink.empty() ? 0 : weighted(total, in.sink[h]);
+        double squares = 0;
         std::ranges::fill(sum, 0.0);
         std::ranges::fill(magnitude, 0.0);
         for (int j = 0; j < keys; ++j) {
           if (score[j] == minus_infinity) continue;
           const double p = std::exp(score[j] - largest);
           total += p;
+          scores += weighted(p, score[j]);
           const float* v = &in.v[kv_row(j) * dv];
           for (std::size_t c = 0; c < dv; ++c) sum[c] += p * double(v[c]);
           for (std::size_t c = 0; c < dv; ++c) magnitude[c] += p * std::fabs(double(v[c]));
+          squares += p * p * dot(v, v, dv);
         }
         for (std::size_t c = 0; c < dv; ++c) out.o[at * dv + c] = sum[c] / total;
         for (std::size_t c = 0; c < dv; ++c) out.magnitude[at * dv + c] = magnitude[c] / total;
-        lse = largest + std::log(total);
+        out.lse[at_lse] = largest + std::log(total);
+        out.spread[at_lse] = squares / (total * total);
+        out.score[at_lse] = scores / total;
       }
     }
   }

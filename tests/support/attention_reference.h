@@ -64,6 +64,8 @@ struct AttentionAnswer {
   std::vector<double> lse;  // [query batches][query heads][query rows]
   // Σ p·|v| / Σ p, as o: what relative errors of the weights P are multiplied with.
   std::vector<double> magnitude;
+  std::vector<double> spread;  // Σ p²·|v|² / (Σ p)², as lse
+  std::vector<double> score;   // Σ p·|score| / Σ p, as lse
 };
 
 AttentionAnswer attention_reference(const AttentionInputs& inputs);

@@ -350,43 +350,29 @@ void leave_out(wavejit_simgpu_check check) {
   if (wavejit_simgpu_set_settings(&settings) != 0) throw std::runtime_error("the simulated GPU refused its settings");
 }
 
-std::string Verdict::text() const {
-  return std::format("max error {:.3g} (rounding alone {:.3g}, bound {:.3g}), LSE error {:.3g}{}{}", error,
-                     rounding_error, bound, lse_error, lse_pattern ? "" : ", -inf pattern differs",
-                     finite ? "" : ", not finite");
-}
-
-Verdict judge(const AttentionCase& which, const AttentionAnswer& exact, const AttentionOutput& output) {
-  Verdict verdict;
-  double largest = 0;
-  for (std::size_t i = 0; i < exact.o.size(); ++i) {
-    const double rounded = from_storage(which.storage, to_storage(which.storage, exact.o[i]));
-    verdict.rounding_error = std::max(verdict.rounding_error, std::fabs(rounded - exact.o[i]));
-    largest = std::max(largest, std::fabs(exact.o[i]));
-  }
-  verdict.bound = 2 * std::max(verdict.rounding_error, half_ulp(which.storage, largest)) + 1e-5;
-  const double unit_roundoff = which.storage == Storage::fp16 ? 0x1p-11 : 0x1p-8;
-  for (std::size_t i = 0; i < exact.o.size(); ++i) {
-    const double got = from_storage(which.storage, output.o[i]);
-    if (!std::isfinite(got)) verdict.finite = false;
-    const double error = std::fabs(got - exact.o[i]);
-    verdict.error = std::max(verdict.error, error);
-    const double of_weights = unit_roundoff * exact.magnitude[i];
-    const double roundings = of_weights + half_ulp(which.storage, std::fabs(exact.o[i]) + of_weights) + 1e-5;
-    if (!(error <= std::max(verdict.bound, roundings))) ++verdict.elements_out_of_bound;
-  }
-  if (which.lse) {
-    for (std::size_t i = 0; i < exact.lse.size(); ++i) {
-      if (std::isinf(exact.lse[i])) {
-        if (output.lse[i] != -std::numeric_limits<float>::infinity()) verdict.lse_pattern = false;
-      } else if (!std::isfinite(output.lse[i])) {
-        verdict.lse_pattern = false;
-      } else {
-        verdict.lse_error = std::max(verdict.lse_error, std::fabs(output.lse[i] - exact.lse[i]));
+attention_forward::Judgement judge(const AttentionCase& which, const AttentionAnswer& exact,
+                                   const AttentionOutput& output) {
+  const AttentionInputs& in = which.inputs;
+  attention_forward::Judge judge(which.storage == Storage::fp16 ? attention_forward::fp16 : attention_forward::bf16);
+  const auto dim = static_cast<std::size_t>(in.value_dim());
+  std::vector<float> row(dim);
+  for (int b = 0; b < in.query_batches(); ++b) {
+    for (int i = 0; i < in.query_rows(); ++i) {
+      for (int h = 0; h < in.query_heads; ++h) {
+        const std::size_t at = ((std::size_t(b) * in.query_rows() + i) * in.query_heads + h) * dim;
+        const std::size_t at_lse = (std::size_t(b) * in.query_heads + h) * in.query_rows() + i;
+        for (std::size_t c = 0; c < dim; ++c) row[c] = from_storage(which.storage, output.o[at + c]);
+        judge.row({.sequence = b, .token = i, .head = h},
+                  {.output = std::span(exact.o).subspan(at, dim),
+                   .magnitude = std::span(exact.magnitude).subspan(at, dim),
+                   .spread = exact.spread[at_lse],
+                   .score = exact.score[at_lse],
+                   .lse = exact.lse[at_lse]},
+                  {.output = row, .lse = which.lse ? std::optional(output.lse[at_lse]) : std::nullopt});
       }
     }
   }
-  return verdict;
+  return judge.judgement();
 }
 
 }  // namespace wavejit::tests
