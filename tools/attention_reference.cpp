@@ -113,14 +113,12 @@ ExactAttention exact_attention(const AttentionProblem& problem) {
   return exact;
 }
 
-attention_forward::StorageFormat storage_format(HalfType type) {
-  return type == HalfType::fp16 ? attention_forward::fp16 : attention_forward::bf16;
-}
+StorageFormat storage_format(HalfType type) { return type == HalfType::fp16 ? fp16_format : bf16_format; }
 
-attention_forward::Judgement judge(const AttentionProblem& problem, const ExactAttention& exact,
-                                   std::span<const float> output, std::span<const float> lse) {
+Judgement judge(const AttentionProblem& problem, const ExactAttention& exact, std::span<const float> output,
+                std::span<const float> lse) {
   const Sizes s(problem);
-  attention_forward::Judge judge(storage_format(problem.type));
+  Judge judge(storage_format(problem.type));
   for (std::size_t batch = 0; batch < s.batch; ++batch) {
     for (std::size_t query = 0; query < s.queries; ++query) {
       for (std::size_t head = 0; head < s.heads; ++head) {

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "templates/attention_forward/program/judge.h"
 #include "tools/half.h"
+#include "tools/judge.h"
 #include "tools/npy.h"
 
 namespace wavejit::tools {
@@ -43,7 +43,7 @@ struct HeadRows {
   std::function<double(std::int64_t row, std::int64_t key)> bias;
 };
 
-// As the judge wants them (templates/attention_forward/program/judge.h).
+// As the judge wants them (tools/judge.h).
 struct ExactRows {
   std::vector<double> output;     // [rows][head dim of v]
   std::vector<double> magnitude;  // Σ p·|v| / Σ p, as output
@@ -96,11 +96,11 @@ struct ExactAttention {
 ExactAttention exact_attention(const AttentionProblem& problem);
 
 // Of the whole result; `lse` is empty where none was asked for.
-attention_forward::Judgement judge(const AttentionProblem& problem, const ExactAttention& exact,
-                                   std::span<const float> output, std::span<const float> lse);
+Judgement judge(const AttentionProblem& problem, const ExactAttention& exact, std::span<const float> output,
+                std::span<const float> lse);
 
 // What the kernels of a type round to.
-attention_forward::StorageFormat storage_format(HalfType type);
+StorageFormat storage_format(HalfType type);
 
 // Calls task(0) … task(count − 1) on all cores.
 void on_all_cores(std::size_t count, const std::function<void(std::size_t)>& task);

@@ -32,18 +32,18 @@ std::string time_text(std::uint64_t nanoseconds) {
   return fmt::format("{:.1f} s", value / 1e9);
 }
 
-std::string error_text(const attention_forward::Judgement& judgement) {
+std::string error_text(const Judgement& judgement) {
   return fmt::format("max {:.3g}, {:.0f} % of its bound; row RMS {:.2f} of the expected, limit {}; 1 - cosine {:.2g}",
-                     judgement.max_error, 100 * judgement.of_bound, judgement.rms, attention_forward::row_rms_limit,
+                     judgement.max_error, 100 * judgement.of_bound, judgement.rms, row_rms_limit,
                      1 - judgement.least_cosine);
 }
 
-std::string lse_text(const attention_forward::Judgement& judgement) {
+std::string lse_text(const Judgement& judgement) {
   return fmt::format("max {:.3g}, {:.0f} % of its bound", judgement.lse_error, 100 * judgement.lse_of_bound);
 }
 
 // Never "passed" alone where something was not finite.
-std::string verdict_text(const attention_forward::Judgement& judgement) {
+std::string verdict_text(const Judgement& judgement) {
   if (!judgement.passed()) return "FAILED: " + judgement.wrong();
   if (judgement.not_finite_exact == 0) return "passed";
   return fmt::format("passed; not finite, as in the exact answer: {} numbers", judgement.not_finite_exact);
@@ -54,14 +54,14 @@ nlohmann::json number(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(std::isnan(value) ? "nan" : "inf");
 }
 
-nlohmann::json judgement_json(const std::optional<attention_forward::Judgement>& judgement) {
+nlohmann::json judgement_json(const std::optional<Judgement>& judgement) {
   if (!judgement) return {};
   return {{"passed", judgement->passed()},
           {"wrong", judgement->wrong()},
           {"max_error", number(judgement->max_error)},
           {"error_of_bound", number(judgement->of_bound)},
           {"row_rms_of_expected", number(judgement->rms)},
-          {"row_rms_limit", attention_forward::row_rms_limit},
+          {"row_rms_limit", row_rms_limit},
           {"least_row_cosine", number(judgement->least_cosine)},
           {"lse_error", number(judgement->lse_error)},
           {"lse_error_of_bound", number(judgement->lse_of_bound)},

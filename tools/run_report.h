@@ -23,7 +23,7 @@ struct RunReport {
   std::uint64_t median_repeat_ns = 0;  // entry of the call to its return
   std::string last_origin;
   bool repeats_identical = true;
-  std::optional<attention_forward::Judgement> judgement;
+  std::optional<Judgement> judgement;
   std::string cycles;  // of the first call, if asked for: one JSON object a launch and line
   std::vector<std::string> notes;
   std::vector<std::string> written;

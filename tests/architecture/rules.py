@@ -25,9 +25,7 @@ ALLOWED = {
     "src/codegen": {"src/system", "src/targets", "templates/parameters", "templates/emit"},
     "src/codegen/language": {"src/targets"},
     "src/runtime": {"src/cache", "src/targets", "templates/parameters", "src/hip_abi", "include"},
-    # a family's half of the program: inputs, float64 reference, verdict
-    "templates/program": {"include", "tools"},
-    "tools": {"include", "tools/tune", "templates/program"},
+    "tools": {"include", "tools/tune"},
     # it searches the templates' parameters and writes their defaults: it must know which there are
     "tools/tune": {"include", "tools", "templates/parameters", "src/targets"},
     "examples": {"include"},
@@ -52,8 +50,6 @@ def room_of(path: str) -> str | None:
     if path.startswith("include/"):
         return "include"
     if path.startswith("templates/"):
-        if "/program/" in path:
-            return "templates/program"
         return "templates/parameters" if "/call/" in path or "families/spec." in path else "templates/emit"
     if path.startswith("src/codegen/language/"):
         return "src/codegen/language"

@@ -350,10 +350,9 @@ void leave_out(wavejit_simgpu_check check) {
   if (wavejit_simgpu_set_settings(&settings) != 0) throw std::runtime_error("the simulated GPU refused its settings");
 }
 
-attention_forward::Judgement judge(const AttentionCase& which, const AttentionAnswer& exact,
-                                   const AttentionOutput& output) {
+tools::Judgement judge(const AttentionCase& which, const AttentionAnswer& exact, const AttentionOutput& output) {
   const AttentionInputs& in = which.inputs;
-  attention_forward::Judge judge(which.storage == Storage::fp16 ? attention_forward::fp16 : attention_forward::bf16);
+  tools::Judge judge(which.storage == Storage::fp16 ? tools::fp16_format : tools::bf16_format);
   const auto dim = static_cast<std::size_t>(in.value_dim());
   std::vector<float> row(dim);
   for (int b = 0; b < in.query_batches(); ++b) {

@@ -12,7 +12,7 @@
 
 #include "support/attention_reference.h"
 #include "support/storage_types.h"
-#include "templates/attention_forward/program/judge.h"
+#include "tools/judge.h"
 #include "wavejit/simgpu.h"
 #include "wavejit/wavejit.h"
 
@@ -75,7 +75,6 @@ void set_schedule(wavejit_simgpu_schedule schedule, std::uint64_t seed);
 void leave_out(wavejit_simgpu_check check);
 
 // What the program's commands ask, over every row of the case.
-attention_forward::Judgement judge(const AttentionCase& which, const AttentionAnswer& exact,
-                                   const AttentionOutput& output);
+tools::Judgement judge(const AttentionCase& which, const AttentionAnswer& exact, const AttentionOutput& output);
 
 }  // namespace wavejit::tests

@@ -279,13 +279,13 @@ class SweepJudgeTest : public ::testing::Test {
       }
     }
   }
-  attention_forward::Judgement judged() { return judge(problem_, reference_, rows_, written_); }
+  Judgement judged() { return judge(problem_, reference_, rows_, written_); }
 };
 
 // Row 0 of five sees no key of four.
 TEST_F(SweepJudgeTest, TheRoundedAnswerPasses) {
   EXPECT_EQ(reference_.at({0, 0}, 0).lse, -std::numeric_limits<double>::infinity());
-  const attention_forward::Judgement judgement = judged();
+  const Judgement judgement = judged();
   EXPECT_EQ(judgement.wrong(), "");
   EXPECT_EQ(judgement.rows, 10);
   EXPECT_EQ(judgement.compared, 640);

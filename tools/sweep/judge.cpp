@@ -10,9 +10,8 @@ bool WrittenRow::operator==(const WrittenRow& other) const {
   return output == other.output && std::bit_cast<std::uint32_t>(lse) == std::bit_cast<std::uint32_t>(other.lse);
 }
 
-attention_forward::Judgement judge(const Problem& problem, const Reference& reference, const Rows& rows,
-                                   const WrittenRows& written) {
-  attention_forward::Judge judge(storage_format(problem.type));
+Judgement judge(const Problem& problem, const Reference& reference, const Rows& rows, const WrittenRows& written) {
+  Judge judge(storage_format(problem.type));
   std::vector<float> output;
   for (const auto& [head, numbers] : rows) {
     const auto& of_head = written.at(head);

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "templates/attention_forward/program/judge.h"
+#include "tools/judge.h"
 #include "tools/sweep/problem.h"
 #include "tools/sweep/reference.h"
 #include "tools/sweep/rows.h"
@@ -20,7 +20,6 @@ struct WrittenRow {
 using WrittenRows = std::map<HeadOfSequence, std::map<std::int64_t, WrittenRow>>;
 
 // Every row of `rows` must be among `written` and be known to the reference.
-attention_forward::Judgement judge(const Problem& problem, const Reference& reference, const Rows& rows,
-                                   const WrittenRows& written);
+Judgement judge(const Problem& problem, const Reference& reference, const Rows& rows, const WrittenRows& written);
 
 }  // namespace wavejit::tools::sweep

@@ -45,7 +45,7 @@ nlohmann::json number(double value) {
 using Fields = std::vector<std::pair<const char*, nlohmann::json>>;
 
 Fields fields_of(const Outcome& outcome) {
-  const attention_forward::Judgement& judgement = outcome.judgement;
+  const Judgement& judgement = outcome.judgement;
   return {{"line", outcome.line},
           {"descriptor", outcome.descriptor},
           {"pipeline", outcome.pipeline},
@@ -100,7 +100,7 @@ std::string table_row(const Outcome& outcome) {
     return fmt::format("{:<6} {:<8} {}: {}", to_text(outcome.verdict), outcome.pipeline, outcome.descriptor,
                        outcome.reason);
   }
-  const attention_forward::Judgement& judgement = outcome.judgement;
+  const Judgement& judgement = outcome.judgement;
   std::string text = fmt::format("{:<6} {:<8} {:>9.3g} {:>9} {:>9.2f} {:>10.2g} {:>8.2g} {:>8} {:>8}  {:<8}  {}",
                                  to_text(outcome.verdict), outcome.pipeline, judgement.max_error,
                                  fmt::format("{:.0f} %", 100 * judgement.of_bound), judgement.rms,
@@ -121,21 +121,21 @@ std::string summary(const Report& report) {
   const Outcome* by_element = nullptr;
   const Outcome* by_row = nullptr;
   const Outcome* by_lse = nullptr;
-  const auto larger = [](const Outcome*& worst, const Outcome& one, double attention_forward::Judgement::* figure) {
+  const auto larger = [](const Outcome*& worst, const Outcome& one, double Judgement::* figure) {
     if (worst == nullptr || one.judgement.*figure > worst->judgement.*figure) worst = &one;
   };
   for (const Outcome& outcome : report.outcomes) {
     if (outcome.verdict == Verdict::set_aside || outcome.judgement.rows == 0) continue;
-    larger(by_element, outcome, &attention_forward::Judgement::of_bound);
-    larger(by_row, outcome, &attention_forward::Judgement::rms);
-    larger(by_lse, outcome, &attention_forward::Judgement::lse_of_bound);
+    larger(by_element, outcome, &Judgement::of_bound);
+    larger(by_row, outcome, &Judgement::rms);
+    larger(by_lse, outcome, &Judgement::lse_of_bound);
   }
   const auto of = [](const Outcome& outcome) { return fmt::format("{} on {}", outcome.descriptor, outcome.pipeline); };
   if (by_element != nullptr && by_element->judgement.worst)
     text += fmt::format("closest to its bound: {}, {}\n", by_element->judgement.worst->text(), of(*by_element));
   if (by_row != nullptr) {
-    text += fmt::format("largest row RMS: {:.2f} of the expected, limit {}, {}\n", by_row->judgement.rms,
-                        attention_forward::row_rms_limit, of(*by_row));
+    text += fmt::format("largest row RMS: {:.2f} of the expected, limit {}, {}\n", by_row->judgement.rms, row_rms_limit,
+                        of(*by_row));
   }
   if (by_lse != nullptr && by_lse->judgement.worst_lse)
     text += fmt::format("LSE closest to its bound: {}, {}\n", by_lse->judgement.worst_lse->text(), of(*by_lse));

@@ -1,4 +1,4 @@
-#include "templates/attention_forward/program/judge.h"
+#include "tools/judge.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace wavejit::attention_forward {
+namespace wavejit::tools {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -189,4 +189,4 @@ void Judge::lse(const RowPlace& place, const ExactRow& exact, float result) {
   beyond(difference);
 }
 
-}  // namespace wavejit::attention_forward
+}  // namespace wavejit::tools

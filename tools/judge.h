@@ -2,7 +2,7 @@
 // float64, never against another row's. `wavejit run --check`, `wavejit sweep` and the tests all ask here; which faults
 // it sees stands in docs/fault-injection.md.
 //
-//     Judge judge(bf16);
+//     Judge judge(bf16_format);
 //     judge.row({.sequence = 0, .token = 5, .head = 1}, exact, result);
 //     if (!judge.judgement().passed()) print(judge.judgement().text());
 #pragma once
@@ -12,15 +12,15 @@
 #include <span>
 #include <string>
 
-namespace wavejit::attention_forward {
+namespace wavejit::tools {
 
 // The type that a kernel rounds weights and results to.
 struct StorageFormat {
   int significant_bits;
   int smallest_exponent;  // of a normal number
 };
-inline constexpr StorageFormat fp16{.significant_bits = 11, .smallest_exponent = -14};
-inline constexpr StorageFormat bf16{.significant_bits = 8, .smallest_exponent = -126};
+inline constexpr StorageFormat fp16_format{.significant_bits = 11, .smallest_exponent = -14};
+inline constexpr StorageFormat bf16_format{.significant_bits = 8, .smallest_exponent = -126};
 
 // ---- What is allowed ------------------------------------------------------------------------------------------------
 
@@ -116,4 +116,4 @@ class Judge {
   Judgement judgement_;
 };
 
-}  // namespace wavejit::attention_forward
+}  // namespace wavejit::tools
