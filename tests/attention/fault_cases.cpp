@@ -8,6 +8,7 @@
 #include <span>
 
 #include "attention/modified.h"
+#include "support/judged_rows.h"
 
 namespace wavejit::tests {
 namespace {
@@ -15,10 +16,6 @@ namespace {
 using tools::Judge;
 
 constexpr int tile_rows = 64;
-
-tools::StorageFormat format_of(Storage storage) {
-  return storage == Storage::fp16 ? tools::fp16_format : tools::bf16_format;
-}
 
 AttentionCase packed_sequences(Storage storage) {
   AttentionCase which = make_case(storage, 1, 65 + 70 + 129, 1025 + 300 + 129, 1, 1, 64, true, 904);
@@ -41,23 +38,14 @@ class Injection {
  public:
   Injection(const AttentionCase& which, const AttentionAnswer& exact) : which_(which), exact_(exact) {}
 
-  void judge_row(Judge& judge, const RowOfCase& at, const ComputedRow& row, bool with_lse) const {
-    const AttentionInputs& in = which_.inputs;
-    const auto dim = static_cast<std::size_t>(in.value_dim());
-    const std::size_t o = in.row_of_output(at.sequence, at.row, at.head) * dim;
-    const std::size_t lse = in.row_of_lse(at.sequence, at.row, at.head);
-    judge.row({.sequence = at.sequence, .token = at.row, .head = at.head},
-              {.output = std::span(exact_.o).subspan(o, dim),
-               .magnitude = std::span(exact_.magnitude).subspan(o, dim),
-               .spread = exact_.spread[lse],
-               .score = exact_.score[lse],
-               .lse = exact_.lse[lse]},
+  void judge(Judge& judge, const RowOfCase& at, const ComputedRow& row, bool with_lse) const {
+    judge_row(judge, which_.inputs, exact_, at.sequence, at.row, at.head,
               {.output = row.output, .lse = with_lse ? std::optional(row.lse) : std::nullopt});
   }
 
   bool flagged(const RowOfCase& at, const ComputedRow& row, bool with_lse) const {
     Judge judge(format_of(which_.storage));
-    judge_row(judge, at, row, with_lse);
+    this->judge(judge, at, row, with_lse);
     return !judge.judgement().passed();
   }
 
@@ -116,7 +104,7 @@ std::string inject_into_tile(const AttentionCase& which, const AttentionAnswer& 
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (!emulated[i].sees_keys()) continue;
       const ComputedRow row = injection.with(rows[i], emulated[i], faults[f]);
-      injection.judge_row(whole, rows[i], row, of_lse);
+      injection.judge(whole, rows[i], row, of_lse);
       const ComputedRow good = emulated[i].with(Fault::none);
       if (of_lse ? row.lse == good.lse : row.output == good.output) continue;
       changed = true;

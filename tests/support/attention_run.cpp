@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "support/judged_rows.h"
 #include "support/normal_numbers.h"
 
 namespace wavejit::tests {
@@ -351,27 +352,8 @@ void leave_out(wavejit_simgpu_check check) {
 }
 
 tools::Judgement judge(const AttentionCase& which, const AttentionAnswer& exact, const AttentionOutput& output) {
-  const AttentionInputs& in = which.inputs;
-  tools::Judge judge(which.storage == Storage::fp16 ? tools::fp16_format : tools::bf16_format);
-  const auto dim = static_cast<std::size_t>(in.value_dim());
-  std::vector<float> row(dim);
-  for (int b = 0; b < in.query_batches(); ++b) {
-    for (int i = 0; i < in.query_rows(); ++i) {
-      for (int h = 0; h < in.query_heads; ++h) {
-        const std::size_t at = ((std::size_t(b) * in.query_rows() + i) * in.query_heads + h) * dim;
-        const std::size_t at_lse = (std::size_t(b) * in.query_heads + h) * in.query_rows() + i;
-        for (std::size_t c = 0; c < dim; ++c) row[c] = from_storage(which.storage, output.o[at + c]);
-        judge.row({.sequence = b, .token = i, .head = h},
-                  {.output = std::span(exact.o).subspan(at, dim),
-                   .magnitude = std::span(exact.magnitude).subspan(at, dim),
-                   .spread = exact.spread[at_lse],
-                   .score = exact.score[at_lse],
-                   .lse = exact.lse[at_lse]},
-                  {.output = row, .lse = which.lse ? std::optional(output.lse[at_lse]) : std::nullopt});
-      }
-    }
-  }
-  return judge.judgement();
+  return judge(which.storage, which.inputs, exact, output.o,
+               which.lse ? std::span<const float>(output.lse) : std::span<const float>());
 }
 
 }  // namespace wavejit::tests
