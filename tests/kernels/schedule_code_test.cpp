@@ -204,8 +204,8 @@ Events expected_of_interleaved(const KernelSpec& spec) {
   return expected.events();
 }
 
-// Every head dim, mask and modifier, and every ladder; those that fetch last with a bias, too. Data type and O store
-// stand beside the rows.
+// Every head dim, plain, with a bias and with everything; every ladder, those that fetch last with a bias, too. Data
+// type and O store stand beside the rows.
 std::vector<KernelSpec> specs_of(Pipeline pipeline) {
   std::vector<KernelSpec> specs;
   const KernelSpec* with_bias = nullptr;
@@ -213,8 +213,9 @@ std::vector<KernelSpec> specs_of(Pipeline pipeline) {
   for (const KernelSpec& spec : all) {
     const targets::Target& target = *targets::find_target(spec.target);
     if (spec.pipeline != pipeline || spec.dtype != attention_forward::DataType::bf16) continue;
-    if (spec.output_store != attention_forward::default_output_store(target) || (!spec.lse && !spec.modified()))
-      continue;
+    if (spec.output_store != attention_forward::default_output_store(target)) continue;
+    const bool plain = spec.lse && spec.mask == attention_forward::Mask::causal && !spec.modified();
+    if (!plain && !spec.bias) continue;
     specs.push_back(spec);
     if (spec.bias && spec.head_dim_v == 128) with_bias = &spec;
   }
