@@ -43,6 +43,14 @@ ARCHITECTURE_NAME = re.compile(r"\"gfx[0-9a-f]+\"")
 ARCHITECTURE_COMPARE = re.compile(r"([!=]=\s*\"gfx[0-9a-f]+)|(\"gfx[0-9a-f]+[a-z:+-]*\"\s*[!=]=)|(starts_with\(\"gfx)")
 LLVM_INCLUDE = re.compile(r'#include\s+["<](llvm|lld|llvm-c|clang)/')
 LLVM_ROOMS = re.compile(r"^(src/codegen/|src/simgpu/decode/|src/simgpu/code_object/|src/simgpu/compile/host/|templates/[a-z_]+/(emit/|emit\.)|tests/)")
+# what an instruction is stands in its record (src/simgpu/decode/record.h): nobody else reads how it is spelled
+SPELLING = re.compile(
+    r"\bmnemonic\s*(\.(starts_with|ends_with|contains|find|substr|remove_prefix|remove_suffix)\b|[!=]=)"
+    r"|\.(starts_with|ends_with|contains)\(\"(v|s|ds|buffer|global|flat|scratch)_"
+    r"|[!=]=\s*\"(v|s|ds|buffer|global|flat|scratch)_[a-z0-9]")
+SPELLING_ROOMS = re.compile(r"^src/(simgpu|analysis)/")
+# splits the encoding's suffix off, and looks the rest up
+SPELLING_READERS = re.compile(r"^src/simgpu/decode/(function|disassembler)\.cpp$")
 # the tree's one dialect; C interfaces (read by C compilers, or implementing what one declares) and device code keep theirs
 DIALECT = {
     "an integer type without std::": re.compile(r"(?<![:\w.])(u?int(8|16|32|64|ptr)_t|size_t|ptrdiff_t)\b"),
@@ -107,6 +115,8 @@ def violations(files: dict[str, str]) -> list[str]:
                 found.append(f"{path}: includes LLVM outside the rooms that may")
             if room == "templates/parameters" and LLVM_INCLUDE.search(text):
                 found.append(f"{path}: parameters may not know LLVM")
+        if SPELLING_ROOMS.match(path) and not SPELLING_READERS.match(path) and SPELLING.search(strip_comments(text)):
+            found.append(f"{path}: reads how a mnemonic is spelled; its record says what it is (src/simgpu/decode/record.h)")
         if not C_FILES.match(path) and not path.endswith(".c"):
             code = STRINGS.sub('""', strip_comments(text))
             found += [f"{path}: {what}; the tree's style has it otherwise" for what, word in DIALECT.items() if word.search(code)]
@@ -142,6 +152,9 @@ def self_test() -> int:
         "examples/engine/main.cpp": '#include "runtime/engine.h"\n',
         "templates/x/call/parameters.h": '#include "llvm/IR/Module.h"\n',
         "templates/x/emit/emit.cpp": '#include "codegen/service.h"\n',
+        "src/simgpu/spelling_a.cpp": 'if (instruction.mnemonic.starts_with(head)) {}\n',
+        "src/simgpu/spelling_b.cpp": 'if (name.starts_with("v_cvt_pk_")) {}\n',
+        "src/analysis/spelling_c.cpp": 'if (name == "s_waitcnt") {}\n',
         "src/simgpu/dialect_a.h": "uint32_t bits = 0;\n",
         "src/simgpu/dialect_b.h": "[[nodiscard]] int bits();\n",
         "src/simgpu/dialect_c.h": "int bits;  ///< how many\n",
@@ -153,6 +166,7 @@ def self_test() -> int:
             return 1
     if violations({"src/runtime/a.cpp": '#include "cache/entry.h"\n// getenv is read in config\n', "src/cache/entry.h": "",
                    "src/simgpu/a.cpp": 'std::uint32_t bits;  // not uint32_t\nauto text = R"(size_t)";\n',
+                   "src/simgpu/scalar/b.cpp": 'add("s_waitcnt", nothing, acts(Action::wait));  // mnemonic == "s_nop"\n',
                    "src/codegen/codegen_api.h": "uint32_t abi;\n"}):
         print("self-test: a rule fires on a tree that keeps them all")
         return 1
