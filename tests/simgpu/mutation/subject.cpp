@@ -19,7 +19,7 @@
 #include "simgpu/process.h"
 #include "support/attention_reference.h"
 #include "support/storage_types.h"
-#include "templates/attention_combine/call/parameters.h"
+#include "templates/attention_forward/call/combine/parameters.h"
 #include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::tests {
