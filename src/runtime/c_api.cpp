@@ -286,7 +286,7 @@ wavejit_status wavejit_problem_parse(const char* descriptor, wavejit_problem_cal
   return guarded([&]() -> Result<void> {
     if (auto given = require(descriptor, "descriptor", "a problem descriptor"); !given) return given;
     if (auto given = require(problem, "problem", "a function that takes the problem"); !given) return given;
-    auto parsed = families::parse_problem(descriptor);
+    auto parsed = wavejit::families::parse_problem(descriptor);
     if (!parsed) return std::unexpected(std::move(parsed.error()));
     const std::string text = (*parsed)->text();
     const wavejit_problem told = (*parsed)->told(text);

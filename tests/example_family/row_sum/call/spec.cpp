@@ -8,7 +8,7 @@
 namespace wavejit::row_sum {
 
 std::string to_text(const KernelSpec& spec) {
-  return std::string(KernelSpec::kernel) + " " + std::string(name_in(data_types, spec.dtype)) +
+  return std::string(KernelSpec::kernel) + " " + std::string(families::name_in(data_types, spec.dtype)) +
          " target=" + spec.target + " lowering=" + std::string(to_text(spec.lowering));
 }
 

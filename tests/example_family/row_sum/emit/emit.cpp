@@ -60,7 +60,7 @@ void add_rows(Kernel& kernel, DataType dtype) {
 
 families::EmittedModule emit(const KernelSpec& spec, const targets::Target& target, llvm::LLVMContext& context) {
   Kernel kernel(context, target,
-                {.name = "row_sum_" + std::string(name_in(data_types, spec.dtype)) + "_" + spec.target,
+                {.name = "row_sum_" + std::string(families::name_in(data_types, spec.dtype)) + "_" + spec.target,
                  .threads = threads,
                  .waves_per_simd = waves_per_simd,
                  .argument_bytes = sizeof(Arguments)});

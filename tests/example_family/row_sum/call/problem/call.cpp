@@ -14,7 +14,7 @@ families::Shape shape_of(DataType dtype) {
 }
 
 std::string to_text(const RowSumProblem& problem) {
-  return std::string(KernelSpec::family) + " " + std::string(name_in(data_types, problem.dtype)) + " r" +
+  return std::string(KernelSpec::family) + " " + std::string(families::name_in(data_types, problem.dtype)) + " r" +
          std::to_string(problem.rows) + " c" + std::to_string(problem.columns);
 }
 

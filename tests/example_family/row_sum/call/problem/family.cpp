@@ -18,7 +18,7 @@ Result<RowSumProblem> parse_descriptor(std::string_view text) {
   const std::vector<families::Word> words = families::words_of(text);
   for (std::size_t i = 1; i < words.size(); ++i) {
     const families::Word& word = words[i];
-    const auto dtype = value_in(data_types, word.text);
+    const auto dtype = families::value_in(data_types, word.text);
     const auto number = families::whole_number(word.text.substr(1));
     if (dtype && !std::exchange(has_dtype, true)) {
       problem.dtype = *dtype;
