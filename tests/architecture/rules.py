@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the rules of the tree that a compiler does not: who may include whom, where the environment is read, where
-architecture names may stand, which files know LLVM, and which know a kernel family by name. Prints one line a violation
-and exits 1 if there is any.
+architecture names may stand, which files know LLVM, which know a kernel family by name, and words of another dialect than
+the tree's. Prints one line a violation and exits 1 if there is any.
 
     rules.py <source root>            check the tree
     rules.py --self-test              show that each rule can fail
@@ -51,6 +51,16 @@ HIP_INCLUDE = re.compile(r'#include\s+["<]hip_abi/')
 # Rooms that know families only through templates/families: none of them has a family's name, nor a header of its folder.
 # To join: "tools/", as soon as it asks families through one interface only.
 ROOMS_WITHOUT_FAMILIES = ["src/runtime/", "src/codegen/", "templates/families/"]
+# the tree's one dialect; C interfaces (read by C compilers, or implementing what one declares) and device code keep theirs
+DIALECT = {
+    "an integer type without std::": re.compile(r"(?<![:\w.])(u?int(8|16|32|64|ptr)_t|size_t|ptrdiff_t)\b"),
+    "[[nodiscard]]": re.compile(r"\[\[nodiscard"),
+}
+DOC_COMMENT = re.compile(r"^[^\n\"]*///", re.M)
+C_FILES = re.compile(
+    r"^(include/|src/hip_abi/|src/[a-z_]+/[a-z_]+_api\.(h|cpp)$|templates/[a-z_]+/api/c_api\.cpp$|tests/example_family/[a-z_]+/api/|tests/hip_kernels/kernels/|tests/hip_program/"
+    r"|tests/runtime/fake_codegen\.cpp$|bench/empty_hip\.cpp$)")
+STRINGS = re.compile(r'R"(?P<d>[^()\s]*)\(.*?\)(?P=d)"|"(?:\\.|[^"\\\n])*"', re.S)
 INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.M)
 
 
@@ -127,6 +137,11 @@ def violations(files: dict[str, str]) -> list[str]:
                 found.append(f"{path}: includes LLVM outside the rooms that may")
             if room == "templates/parameters" and LLVM_INCLUDE.search(text):
                 found.append(f"{path}: parameters may not know LLVM")
+        if not C_FILES.match(path) and not path.endswith(".c"):
+            code = STRINGS.sub('""', strip_comments(text))
+            found += [f"{path}: {what}; the tree's style has it otherwise" for what, word in DIALECT.items() if word.search(code)]
+            if DOC_COMMENT.search(text):
+                found.append(f"{path}: a comment with three slashes; the tree's have two")
     return found
 
 
@@ -163,6 +178,9 @@ def self_test() -> int:
         "src/runtime/call.cpp": "wavejit_long_name(engine);\n",
         "src/codegen/emit.cpp": 'if (word == "second_name") {}\n',
         "templates/families/call/list.cpp": '#include "templates/long_name/call/spec.h"\n',
+        "src/simgpu/dialect_a.h": "uint32_t bits = 0;\n",
+        "src/simgpu/dialect_b.h": "[[nodiscard]] int bits();\n",
+        "src/simgpu/dialect_c.h": "int bits;  ///< how many\n",
     }
     found = violations(bad)
     for path in bad:
@@ -175,6 +193,8 @@ def self_test() -> int:
         "templates/long_name/call/spec.h": "",
         "templates/long_name/api/c_api.cpp": '#include "runtime/engine.h"\n#include "templates/long_name/call/spec.h"\n',
         "src/runtime/engine.h": "",
+        "src/simgpu/a.cpp": 'std::uint32_t bits;  // not uint32_t\nauto text = R"(size_t)";\n',
+        "src/codegen/codegen_api.h": "uint32_t abi;\n",
     }
     if violations(good):
         print("self-test: a rule fires on a tree that keeps them all")
