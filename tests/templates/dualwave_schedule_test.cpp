@@ -40,11 +40,11 @@ TEST(DualWaveSchedule, ReadsWholeTilesAndOverwritesNoneThatIsRead) {
 TEST(DualWaveSchedule, KernelsHaveTheOrderOfTheirLadderAndTheirRegisters) {
   KernelSpec spec{.head_dim_qk = 128, .head_dim_v = 128, .pipeline = Pipeline::dualwave, .target = "gfx950"};
   EXPECT_EQ(order_of(spec), Order::usual);
-  spec.bias = true;
+  spec.modifiers.set(attention_forward::Modifier::bias, true);
   EXPECT_EQ(order_of(spec), Order::modify_first);
   spec.ladder = "fetch_last";
   EXPECT_EQ(order_of(spec), Order::modify_first_fetch_last);
-  spec.bias = false;
+  spec.modifiers.set(attention_forward::Modifier::bias, false);
   EXPECT_EQ(order_of(spec), Order::fetch_last);
   spec = {.head_dim_qk = 64, .head_dim_v = 64, .bias = true, .pipeline = Pipeline::dualwave, .target = "gfx950"};
   EXPECT_EQ(order_of(spec), Order::usual);

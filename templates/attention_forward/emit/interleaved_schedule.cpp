@@ -65,7 +65,7 @@ static_assert(!fault_of(modify_before, tiles_replayed));
 
 Order order_of(const KernelSpec& spec) {
   // A bias and the next tile are too many registers at once beside 128 dims.
-  if (spec.bias && spec.head_dim_v > 64) return Order::modify_before;
+  if (spec.has(Modifier::bias) && spec.head_dim_v > 64) return Order::modify_before;
   const Ladder* ladder = find_ladder(Pipeline::interleaved, spec.ladder);
   return ladder != nullptr && ladder->fetch_last ? Order::fetch_last : Order::usual;
 }
