@@ -30,7 +30,7 @@
 #include "targets/targets.h"
 #include "tools/device_array.h"
 #include "tools/profile/timed_launches.h"
-#include "tools/sweep/device_case.h"
+#include "templates/attention_forward/program/device_case.h"
 #include "tools/worker_processes.h"
 
 namespace {
@@ -114,7 +114,7 @@ std::string short_name(std::string_view spec) {
 Result<Prediction> predict(const Task& task) {
   const auto engine = engine_of(*task.target);
   if (!engine) return std::unexpected(engine.error());
-  const auto gpu = tools::sweep::SimulatedGpu::resident();
+  const auto gpu = tools::SimulatedGpu::resident();
   if (!gpu) return failed(ExitCode::device, "the simulated GPU is not there");
   const auto problem = tools::sweep::parse_problem(task.row->shape.descriptor());
   if (!problem) return std::unexpected(problem.error());

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/attention_reference.h"
+#include "templates/attention_forward/program/reference.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::tools {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tool_test_support.h"
-#include "tools/attention_reference.h"
+#include "templates/attention_forward/program/reference.h"
 
 namespace wavejit::tools {
 namespace {

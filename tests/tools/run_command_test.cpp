@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tool_test_support.h"
-#include "tools/attention_reference.h"
+#include "templates/attention_forward/program/reference.h"
 
 namespace wavejit::tools {
 namespace {

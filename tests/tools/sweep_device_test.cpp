@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "tools/sweep/device_case.h"
-#include "tools/sweep/reference.h"
-#include "tools/sweep/sampling.h"
+#include "templates/attention_forward/program/device_case.h"
+#include "templates/attention_forward/program/row_reference.h"
+#include "templates/attention_forward/program/sampling.h"
 
 namespace wavejit::tools::sweep {
 namespace {

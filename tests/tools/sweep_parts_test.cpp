@@ -9,12 +9,12 @@
 #include <set>
 
 #include "tool_test_support.h"
-#include "tools/sweep/inputs.h"
-#include "tools/sweep/judge.h"
+#include "templates/attention_forward/program/inputs.h"
+#include "templates/attention_forward/program/judge.h"
 #include "tools/sweep/list.h"
-#include "tools/sweep/problem.h"
-#include "tools/sweep/reference.h"
-#include "tools/sweep/sampling.h"
+#include "templates/attention_forward/program/problem.h"
+#include "templates/attention_forward/program/row_reference.h"
+#include "templates/attention_forward/program/sampling.h"
 
 namespace wavejit::tools::sweep {
 namespace {

@@ -16,15 +16,15 @@
 #include <utility>
 #include <vector>
 
-#include "tools/attention_reference.h"
+#include "templates/attention_forward/program/reference.h"
 #include "tools/commands/commands.h"
 #include "tools/device_array.h"
 #include "tools/engine_options.h"
-#include "tools/modifiers.h"
+#include "templates/attention_forward/program/modifier_options.h"
 #include "tools/npy.h"
 #include "tools/output_file.h"
 #include "tools/run_report.h"
-#include "tools/sweep/simulated_gpu.h"
+#include "tools/simulated_gpu.h"
 
 namespace wavejit::tools {
 
@@ -305,9 +305,9 @@ Result<ExitCode> run(Arguments& arguments) {
   report.target = wavejit_engine_target(raw_engine);
   report.device_name = wavejit_engine_device_name(raw_engine);
   steps.ended("open device");
-  std::optional<sweep::SimulatedGpu> clock;
+  std::optional<SimulatedGpu> clock;
   if (arguments.cycles || !arguments.timeline.empty()) {
-    clock = sweep::SimulatedGpu::resident();
+    clock = SimulatedGpu::resident();
     if (!clock) {
       return failed(ExitCode::usage, fmt::format("{}: {} is not simulated; --device sim:<target> is accepted",
                                                  arguments.cycles ? "--cycles" : "--timeline", report.device_name));
@@ -328,7 +328,7 @@ Result<ExitCode> run(Arguments& arguments) {
   report.call.size = sizeof report.call;
   constexpr std::uint64_t timeline_cycles = 8192;  // a few tiles of keys
   if (clock) {
-    clock->set_clock(sweep::sampled_workgroups);
+    clock->set_clock(sampled_workgroups);
     clock->set_timeline(outputs->timeline ? timeline_cycles : 0);
   }
   if (auto launched = call->launch(&report.call); !launched) return std::unexpected(launched.error());

@@ -23,7 +23,7 @@
 #include "tools/sweep/list.h"
 #include "tools/sweep/outcome_text.h"
 #include "tools/sweep/run_case.h"
-#include "tools/sweep/simulated_gpu.h"
+#include "tools/simulated_gpu.h"
 
 namespace wavejit::tools {
 
@@ -190,7 +190,7 @@ Result<ExitCode> sweep_problems(const Arguments& arguments) {
   sweep::Settings settings;
   const auto engines = make_engines(arguments, settings);
   if (!engines) return std::unexpected(engines.error());
-  settings.simulated = sweep::SimulatedGpu::resident();
+  settings.simulated = SimulatedGpu::resident();
   settings.sample = *parse_sample(arguments.sample);
   settings.memory_budget = arguments.memory_budget.empty() ? half_of_memory() : *parse_bytes(arguments.memory_budget);
   for (const std::string& text : arguments.schedules) settings.schedules.push_back(*parse_schedule(text));

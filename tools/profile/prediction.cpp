@@ -10,10 +10,10 @@
 #include "tools/device_array.h"
 #include "tools/profile/launch_text.h"
 #include "tools/profile/timed_launches.h"
-#include "tools/sweep/device_case.h"
-#include "tools/sweep/inputs.h"
-#include "tools/sweep/reference.h"
-#include "tools/sweep/simulated_gpu.h"
+#include "templates/attention_forward/program/device_case.h"
+#include "templates/attention_forward/program/inputs.h"
+#include "templates/attention_forward/program/row_reference.h"
+#include "tools/simulated_gpu.h"
 
 namespace wavejit::tools {
 
@@ -27,7 +27,7 @@ void take(const TimedLaunches& timed, Prediction& prediction) {
   prediction.workgroups_run = timed.workgroups_run();
 }
 
-Result<void> run_problem(const sweep::Problem& problem, wavejit_engine* engine, const sweep::SimulatedGpu& gpu,
+Result<void> run_problem(const sweep::Problem& problem, wavejit_engine* engine, const SimulatedGpu& gpu,
                          std::uint64_t timeline_cycles, Prediction& prediction) {
   const sweep::Inputs inputs(problem.type, problem.inputs, problem.seed);
   const sweep::Reference reference(problem, inputs);
@@ -74,7 +74,7 @@ Result<Prediction> predict(const Subject& subject, std::uint64_t timeline_cycles
   prediction.settings = subject.settings;
   prediction.target = wavejit_engine_target(raw_engine);
   prediction.device_name = wavejit_engine_device_name(raw_engine);
-  const auto gpu = sweep::SimulatedGpu::resident();
+  const auto gpu = SimulatedGpu::resident();
   if (!gpu) {
     return failed(ExitCode::usage, fmt::format("--device: {} is not simulated; sim:<target> is accepted, as sim:gfx950",
                                                prediction.device_name));

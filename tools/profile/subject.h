@@ -8,7 +8,7 @@
 #include "tools/engine_options.h"
 #include "tools/exit_code.h"
 #include "tools/profile/code_object_call.h"
-#include "tools/sweep/problem.h"
+#include "templates/attention_forward/program/problem.h"
 
 namespace wavejit::tools {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "tools/sweep/inputs.h"
+#include "templates/attention_forward/program/inputs.h"
 
 namespace wavejit::tools::sweep {
 

@@ -7,7 +7,7 @@
 
 #include "tools/descriptor_list.h"
 #include "tools/exit_code.h"
-#include "tools/sweep/problem.h"
+#include "templates/attention_forward/program/problem.h"
 
 namespace wavejit::tools::sweep {
 

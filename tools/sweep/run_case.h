@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/sweep/judge.h"
+#include "templates/attention_forward/program/judge.h"
 #include "tools/sweep/list.h"
-#include "tools/sweep/simulated_gpu.h"
+#include "tools/simulated_gpu.h"
 
 namespace wavejit::tools::sweep {
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tools/sweep/device_case.h"
-#include "tools/sweep/simulated_gpu.h"
+#include "templates/attention_forward/program/device_case.h"
+#include "tools/simulated_gpu.h"
 
 namespace wavejit::tools::tune {
 namespace {
@@ -107,7 +107,7 @@ Result<Trial> run_trial(const Task& task, std::uint32_t simulator_threads) {
   wavejit_engine* raw = nullptr;
   if (auto created = checked(wavejit_engine_create(&options, &raw)); !created) return std::unexpected(created.error());
   const std::unique_ptr<wavejit_engine, DestroyEngine> engine(raw);
-  const auto gpu = sweep::SimulatedGpu::resident();
+  const auto gpu = SimulatedGpu::resident();
   if (!gpu) return failed(ExitCode::device, device + ": the simulated GPU is not there");
 
   const sweep::Inputs inputs(task.problem.type, task.problem.inputs, task.problem.seed);
@@ -120,7 +120,7 @@ Result<Trial> run_trial(const Task& task, std::uint32_t simulator_threads) {
   settings.checks = 0;
   settings.arrival = WAVEJIT_SIMGPU_ARRIVES_EARLY;
   gpu->set(settings);
-  gpu->set_clock(sweep::sampled_workgroups);
+  gpu->set_clock(sampled_workgroups);
   wavejit_call_report report{};
   report.size = sizeof report;
   const auto ran = call->run(raw, &report);

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tools/exit_code.h"
-#include "tools/sweep/problem.h"
-#include "tools/tune/candidates.h"
+#include "templates/attention_forward/program/problem.h"
+#include "templates/attention_forward/program/tuning.h"
 
 namespace wavejit::tools::tune {
 

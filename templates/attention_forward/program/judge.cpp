@@ -1,4 +1,4 @@
-#include "tools/sweep/judge.h"
+#include "templates/attention_forward/program/judge.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <bit>
 #include <cmath>
 
-namespace wavejit::tools::sweep {
+namespace wavejit::attention_forward::program {
 
 bool WrittenRow::operator==(const WrittenRow& other) const {
   return output == other.output && std::bit_cast<std::uint32_t>(lse) == std::bit_cast<std::uint32_t>(other.lse);
@@ -103,4 +103,4 @@ Figures judge(const Problem& problem, const Reference& reference, const Rows& ro
   return figures;
 }
 
-}  // namespace wavejit::tools::sweep
+}  // namespace wavejit::attention_forward::program

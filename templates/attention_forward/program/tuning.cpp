@@ -1,4 +1,4 @@
-#include "tools/tune/candidates.h"
+#include "templates/attention_forward/program/tuning.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,7 +12,7 @@
 #include "targets/targets.h"
 #include "templates/attention_forward/call/ladders.h"
 
-namespace wavejit::tools::tune {
+namespace wavejit::attention_forward::program {
 namespace {
 
 using attention_forward::Pipeline;
@@ -182,4 +182,4 @@ std::string list_parameters(const std::vector<std::string>& names) {
   return text;
 }
 
-}  // namespace wavejit::tools::tune
+}  // namespace wavejit::attention_forward::program

@@ -1,4 +1,4 @@
-#include "tools/sweep/inputs.h"
+#include "templates/attention_forward/program/inputs.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-namespace wavejit::tools::sweep {
+namespace wavejit::attention_forward::program {
 
 namespace {
 
@@ -161,4 +161,4 @@ float Inputs::slope(std::int64_t batch, std::int64_t head, std::int64_t heads) c
   return static_cast<float>(usual * (1 + 0.25 * static_cast<double>(mix(seed_ + place) >> 40) / (1 << 24)));
 }
 
-}  // namespace wavejit::tools::sweep
+}  // namespace wavejit::attention_forward::program

@@ -1,8 +1,8 @@
-#include "tools/sweep/simulated_gpu.h"
+#include "tools/simulated_gpu.h"
 
 #include <dlfcn.h>
 
-namespace wavejit::tools::sweep {
+namespace wavejit::tools {
 
 std::optional<SimulatedGpu> SimulatedGpu::resident() {
   void* library = ::dlopen("libwavejit_simgpu.so", RTLD_NOW | RTLD_NOLOAD);
@@ -65,4 +65,4 @@ std::string SimulatedGpu::take_timeline() const {
   return text;
 }
 
-}  // namespace wavejit::tools::sweep
+}  // namespace wavejit::tools

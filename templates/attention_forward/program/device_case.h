@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "tools/device_array.h"
-#include "tools/sweep/inputs.h"
-#include "tools/sweep/judge.h"
-#include "tools/sweep/problem.h"
-#include "tools/sweep/rows.h"
+#include "templates/attention_forward/program/inputs.h"
+#include "templates/attention_forward/program/judge.h"
+#include "templates/attention_forward/program/problem.h"
+#include "templates/attention_forward/program/rows.h"
 
-namespace wavejit::tools::sweep {
+namespace wavejit::attention_forward::program {
 
 // Some rows of one sequence and kv head, called as a problem of their own on the same memory.
 struct View {
@@ -93,4 +93,4 @@ class DeviceCase {
   wavejit_attention_forward_arguments call_{};
 };
 
-}  // namespace wavejit::tools::sweep
+}  // namespace wavejit::attention_forward::program

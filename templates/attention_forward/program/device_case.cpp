@@ -1,4 +1,4 @@
-#include "tools/sweep/device_case.h"
+#include "templates/attention_forward/program/device_case.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-namespace wavejit::tools::sweep {
+namespace wavejit::attention_forward::program {
 
 namespace {
 
@@ -408,4 +408,4 @@ Result<std::string> DeviceCase::broken_fence() const {
   return std::string();
 }
 
-}  // namespace wavejit::tools::sweep
+}  // namespace wavejit::attention_forward::program

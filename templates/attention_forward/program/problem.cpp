@@ -1,11 +1,11 @@
-#include "tools/sweep/problem.h"
+#include "templates/attention_forward/program/problem.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
-namespace wavejit::tools::sweep {
+namespace wavejit::attention_forward::program {
 
 namespace {
 
@@ -147,4 +147,4 @@ double multiplications(const Problem& problem) {
   return sum * static_cast<double>(problem.query_heads);
 }
 
-}  // namespace wavejit::tools::sweep
+}  // namespace wavejit::attention_forward::program

@@ -12,7 +12,7 @@
 #include "tools/half.h"
 #include "tools/npy.h"
 
-namespace wavejit::tools {
+namespace wavejit::attention_forward::program {
 
 // ---- Some rows of one head of one sequence --------------------------------------------------------------------------
 
@@ -114,4 +114,4 @@ Accuracy compare_lse(const AttentionProblem& problem, const ExactAttention& exac
 // Calls task(0) … task(count − 1) on all cores.
 void on_all_cores(std::size_t count, const std::function<void(std::size_t)>& task);
 
-}  // namespace wavejit::tools
+}  // namespace wavejit::attention_forward::program

@@ -1,11 +1,11 @@
-#include "tools/sweep/reference.h"
+#include "templates/attention_forward/program/row_reference.h"
 
 #include <algorithm>
 #include <cmath>
 #include <thread>
 #include <utility>
 
-namespace wavejit::tools::sweep {
+namespace wavejit::attention_forward::program {
 
 Reference::Reference(const Problem& problem, const Inputs& inputs)
     : problem_(problem), inputs_(inputs), sequences_(sequences_of(problem)) {
@@ -143,4 +143,4 @@ void Reference::calibrate_sinks() {
   sinks_ = std::move(sinks);
 }
 
-}  // namespace wavejit::tools::sweep
+}  // namespace wavejit::attention_forward::program

@@ -1,4 +1,4 @@
-#include "tools/modifiers.h"
+#include "templates/attention_forward/program/modifier_options.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 
 #include "tools/engine_options.h"
 
-namespace wavejit::tools {
+namespace wavejit::attention_forward::program {
 
 namespace {
 
@@ -193,4 +193,4 @@ void Modifiers::describe(AttentionProblem& problem) const {
   if (sink_) problem.sinks = sink_->values;
 }
 
-}  // namespace wavejit::tools
+}  // namespace wavejit::attention_forward::program

@@ -6,11 +6,11 @@
 #include <optional>
 #include <string>
 
-#include "tools/attention_reference.h"
+#include "templates/attention_forward/program/reference.h"
 #include "tools/device_array.h"
 #include "tools/npy.h"
 
-namespace wavejit::tools {
+namespace wavejit::attention_forward::program {
 
 // Must end before its engine.
 struct ModifiersOnDevice {
@@ -46,4 +46,4 @@ class Modifiers {
   std::optional<Vector> sink_;
 };
 
-}  // namespace wavejit::tools
+}  // namespace wavejit::attention_forward::program

@@ -8,7 +8,7 @@
 
 #include "wavejit/simgpu.h"
 
-namespace wavejit::tools::sweep {
+namespace wavejit::tools {
 
 // Of a launch, what the clock looks at: four, each with two others of its die.
 inline constexpr std::uint32_t sampled_workgroups = 12;
@@ -52,4 +52,4 @@ class SimulatedGpu {
   decltype(&wavejit_simgpu_take_timeline) take_timeline_ = nullptr;
 };
 
-}  // namespace wavejit::tools::sweep
+}  // namespace wavejit::tools

@@ -6,11 +6,11 @@
 #include <map>
 #include <vector>
 
-#include "tools/sweep/inputs.h"
-#include "tools/sweep/problem.h"
-#include "tools/sweep/rows.h"
+#include "templates/attention_forward/program/inputs.h"
+#include "templates/attention_forward/program/problem.h"
+#include "templates/attention_forward/program/rows.h"
 
-namespace wavejit::tools::sweep {
+namespace wavejit::attention_forward::program {
 
 struct ExactRow {
   std::vector<double> output;
@@ -47,4 +47,4 @@ class Reference {
   std::map<HeadOfSequence, std::map<std::int64_t, ExactRow>> exact_;
 };
 
-}  // namespace wavejit::tools::sweep
+}  // namespace wavejit::attention_forward::program

@@ -1,4 +1,4 @@
-#include "tools/sweep/sampling.h"
+#include "templates/attention_forward/program/sampling.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace wavejit::tools::sweep {
+namespace wavejit::attention_forward::program {
 
 namespace {
 
@@ -149,4 +149,4 @@ std::string partial_tile(const Problem& problem, const Rows& rows, std::int64_t 
   return {};
 }
 
-}  // namespace wavejit::tools::sweep
+}  // namespace wavejit::attention_forward::program

@@ -10,7 +10,7 @@
 
 #include "tools/half.h"
 
-namespace wavejit::tools::sweep {
+namespace wavejit::attention_forward::program {
 
 enum class Operand : std::uint8_t { q = 1, k = 2, v = 3, bias = 4 };
 
@@ -43,4 +43,4 @@ class Inputs {
   const std::vector<float>& decoded_;        // of every bit pattern of the type
 };
 
-}  // namespace wavejit::tools::sweep
+}  // namespace wavejit::attention_forward::program

@@ -1,4 +1,4 @@
-#include "tools/attention_reference.h"
+#include "templates/attention_forward/program/reference.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <limits>
 #include <thread>
 
-namespace wavejit::tools {
+namespace wavejit::attention_forward::program {
 
 namespace {
 
@@ -183,4 +183,4 @@ Accuracy compare_lse(const AttentionProblem& problem, const ExactAttention& exac
   return accuracy;
 }
 
-}  // namespace wavejit::tools
+}  // namespace wavejit::attention_forward::program

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "tools/sweep/device_case.h"
-#include "tools/sweep/problem.h"
-#include "tools/sweep/rows.h"
+#include "templates/attention_forward/program/device_case.h"
+#include "templates/attention_forward/program/problem.h"
+#include "templates/attention_forward/program/rows.h"
 
-namespace wavejit::tools::sweep {
+namespace wavejit::attention_forward::program {
 
 // Workgroups first, first + step, … of a launch, as the simulated GPU counts them.
 struct Workgroups {
@@ -41,4 +41,4 @@ Rows choose_rows(const Problem& problem, const Rows& rows, double limit);
 // "" if the rows are whole tiles of `tile_rows` rows, as workgroups write them; else the tile that is not.
 std::string partial_tile(const Problem& problem, const Rows& rows, std::int64_t tile_rows, std::int64_t& tiles);
 
-}  // namespace wavejit::tools::sweep
+}  // namespace wavejit::attention_forward::program

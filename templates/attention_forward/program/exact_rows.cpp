@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "tools/attention_reference.h"
+#include "templates/attention_forward/program/reference.h"
 
 // The inner loops once for any x86-64 and once with 256-bit registers; the loader takes what the machine has.
 #if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
@@ -16,7 +16,7 @@
 #define WAVEJIT_VECTOR_CLONES
 #endif
 
-namespace wavejit::tools {
+namespace wavejit::attention_forward::program {
 
 namespace {
 
@@ -249,4 +249,4 @@ ExactRows exact_rows(const HeadRows& head) {
   return exact;
 }
 
-}  // namespace wavejit::tools
+}  // namespace wavejit::attention_forward::program

@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-namespace wavejit::tools::sweep {
+namespace wavejit::attention_forward::program {
 
 struct HeadOfSequence {
   std::int64_t sequence = 0;
@@ -23,4 +23,4 @@ inline std::int64_t count_of(const Rows& rows) {
   return count;
 }
 
-}  // namespace wavejit::tools::sweep
+}  // namespace wavejit::attention_forward::program

@@ -8,7 +8,7 @@
 #include "templates/attention_forward/call/parameters.h"
 #include "tools/exit_code.h"
 
-namespace wavejit::tools::tune {
+namespace wavejit::attention_forward::program {
 
 // A value a parameter; empty: what the library takes by itself.
 struct Candidate {
@@ -38,4 +38,4 @@ std::vector<Candidate> candidates(const std::vector<std::string>& parameters, co
 // For people: every parameter, and what it can be on each of these targets.
 std::string list_parameters(const std::vector<std::string>& targets);
 
-}  // namespace wavejit::tools::tune
+}  // namespace wavejit::attention_forward::program

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "tools/sweep/problem.h"
-#include "tools/sweep/reference.h"
-#include "tools/sweep/rows.h"
+#include "templates/attention_forward/program/problem.h"
+#include "templates/attention_forward/program/row_reference.h"
+#include "templates/attention_forward/program/rows.h"
 
-namespace wavejit::tools::sweep {
+namespace wavejit::attention_forward::program {
 
 // What the device wrote.
 struct WrittenRow {
@@ -49,4 +49,4 @@ struct Figures {
 // Every row of `rows` must be among `written` and be known to the reference.
 Figures judge(const Problem& problem, const Reference& reference, const Rows& rows, const WrittenRows& written);
 
-}  // namespace wavejit::tools::sweep
+}  // namespace wavejit::attention_forward::program

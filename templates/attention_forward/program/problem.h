@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "tools/attention_reference.h"
+#include "templates/attention_forward/program/reference.h"
 #include "tools/exit_code.h"
 #include "tools/half.h"
 
-namespace wavejit::tools::sweep {
+namespace wavejit::attention_forward::program {
 
 struct Problem {
   std::string text;  // canonical
@@ -102,4 +102,4 @@ std::uint64_t device_bytes(const Problem& problem);
 double multiplications_of_row(const Problem& problem, const Sequence& sequence, std::int64_t row);
 double multiplications(const Problem& problem);
 
-}  // namespace wavejit::tools::sweep
+}  // namespace wavejit::attention_forward::program
