@@ -39,14 +39,13 @@ std::string accuracy_text(const Accuracy& accuracy) {
                             accuracy.bound, accuracy.passed ? "passed" : "FAILED");
 }
 
-nlohmann::json accuracy_json(const std::optional<Accuracy>& accuracy) {
-  if (!accuracy) return {};
-  nlohmann::json json = {{"rounding_error", accuracy->rounding_error},
-                         {"bound", accuracy->bound},
-                         {"passed", accuracy->passed},
-                         {"where", accuracy->where}};
+nlohmann::json accuracy_json(const Accuracy& accuracy) {
+  nlohmann::json json = {{"rounding_error", accuracy.rounding_error},
+                         {"bound", accuracy.bound},
+                         {"passed", accuracy.passed},
+                         {"where", accuracy.where}};
   // JSON knows no infinity.
-  json["max_error"] = std::isfinite(accuracy->max_error) ? nlohmann::json(accuracy->max_error) : nlohmann::json("inf");
+  json["max_error"] = std::isfinite(accuracy.max_error) ? nlohmann::json(accuracy.max_error) : nlohmann::json("inf");
   return json;
 }
 
@@ -91,8 +90,7 @@ std::string to_text(const RunReport& report) {
                                 report.repeats_identical ? "the same bits each time" : "DIFFERENT BITS"));
   }
   for (const std::string& note : report.notes) line("note", note);
-  if (report.output_accuracy) line("error", accuracy_text(*report.output_accuracy));
-  if (report.lse_accuracy) line("lse", accuracy_text(*report.lse_accuracy));
+  for (const Check& check : report.checks) line(check.output.c_str(), accuracy_text(check.accuracy));
   for (const nlohmann::json& launch : launches_of(report.cycles)) text += launch_text(launch, Detail::brief);
   if (!report.cycles.empty()) line("trust", model_error_text());
   for (const std::string& written : report.written) line("wrote", written);
@@ -114,9 +112,12 @@ std::string to_json(const RunReport& report) {
                          {"steps_ns", steps},
                          {"notes", report.notes},
                          {"written", report.written},
-                         {"error", accuracy_json(report.output_accuracy)},
-                         {"lse_error", accuracy_json(report.lse_accuracy)},
+                         // Null: not checked, or there is no such output.
+                         {"error", nullptr},
+                         {"lse_error", nullptr},
                          {"passed", report.passed()}};
+  for (const Check& check : report.checks)
+    json[check.output == "error" ? "error" : check.output + "_error"] = accuracy_json(check.accuracy);
   if (report.repeats > 0) {
     json["repeats"] = {{"count", report.repeats},
                        {"origin", report.last_origin},

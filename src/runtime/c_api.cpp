@@ -19,6 +19,7 @@
 #include "runtime/parsed_problem.h"
 #include "runtime/prebuild.h"
 #include "runtime/struct_size.h"
+#include "targets/targets.h"
 #include "wavejit/prebuild.h"
 #include "wavejit/wavejit.h"
 
@@ -357,6 +358,15 @@ wavejit_status wavejit_supported(wavejit_line_callback line, void* context) {
   return guarded([&]() -> Result<void> {
     if (auto given = require(line, "line", "a function that takes the lines"); !given) return given;
     for (const std::string& text : supported()) line(context, text.c_str());
+    return {};
+  });
+}
+
+wavejit_status wavejit_targets(wavejit_line_callback line, void* context) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(line, "line", "a function that takes the lines"); !given) return given;
+    for (const wavejit::targets::Target& target : wavejit::targets::all_targets())
+      line(context, std::string(target.id).c_str());
     return {};
   });
 }

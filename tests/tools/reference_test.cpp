@@ -1,3 +1,5 @@
+#include "templates/attention_forward/program/reference.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,9 +10,8 @@
 #include <vector>
 
 #include "tool_test_support.h"
-#include "templates/attention_forward/program/reference.h"
 
-namespace wavejit::tools {
+namespace wavejit::attention_forward::program {
 namespace {
 
 Array array_of(const Shape& shape, const std::vector<float>& values, HalfType type = HalfType::fp16) {
@@ -238,4 +239,4 @@ TEST_F(AccuracyTest, RowsWithoutKeysMustBeMinusInfinity) {
 }
 
 }  // namespace
-}  // namespace wavejit::tools
+}  // namespace wavejit::attention_forward::program

@@ -9,6 +9,7 @@
 
 #include "tools/commands/commands.h"
 #include "tools/engine_options.h"
+#include "tools/targets.h"
 
 namespace wavejit::tools {
 
@@ -107,7 +108,9 @@ CLI::App* add_one(CLI::App& parent, Chosen& chosen, const std::shared_ptr<Argume
 }
 
 void add_targets(CLI::App& command, Arguments& arguments) {
-  command.add_option("--target", arguments.targets, "only entries for these targets: gfx942,gfx950 (default: all)")
+  command
+      .add_option("--target", arguments.targets,
+                  fmt::format("only entries for these targets: {} (default: all)", joined(known_targets(), ",")))
       ->type_name("TARGET,…");
 }
 

@@ -6,6 +6,8 @@
 
 #include "tools/commands/commands.h"
 #include "tools/engine_options.h"
+#include "tools/families.h"
+#include "tools/targets.h"
 
 namespace wavejit::tools {
 
@@ -48,21 +50,22 @@ void add_explain(CLI::App& program, Chosen& chosen) {
   command->add_option("descriptor", arguments->descriptor, "one line that says what is asked; quote it")
       ->required()
       ->type_name("DESCRIPTOR");
-  command->add_option("--target", arguments->target, "gfx942, gfx950 (default: the target of the device)")
+  command
+      ->add_option("--target", arguments->target,
+                   joined(known_targets(), ", ") + " (default: the target of the device)")
       ->type_name("TARGET");
   arguments->engine.add_device(*command);
   arguments->engine.add_cache(*command);
   arguments->engine.add_cache_remote(*command);
   arguments->engine.add_compiler(*command);
   arguments->engine.add_log_level(*command);
-  command->footer(
+  std::string footer =
       "Nothing is compiled and no device is opened.\n\n"
       "A descriptor is a family and words in any order; these are the usual ones, and a wrong one is answered with "
-      "all:\n"
-      "  attention_forward <fp16|bf16> b<batch> q<query length> k<key length> h<heads>[/<kv heads>] d<head dim> "
-      "[causal] [lse]\n\n"
-      "Example\n"
-      "  wavejit explain \"attention_forward bf16 b1 q1024 k8192 h64/8 d128 causal lse\" --target gfx942");
+      "all:\n";
+  for (const Family* family : all_families()) footer += fmt::format("  {}\n", family->grammar());
+  command->footer(
+      footer + fmt::format("\nExample\n  wavejit explain \"{}\" --target gfx942", all_families().front()->example()));
   command->callback([&chosen, arguments] {
     chosen = [arguments]() -> Result<ExitCode> {
       const wavejit_engine_options options = arguments->engine.options();

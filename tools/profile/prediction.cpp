@@ -10,9 +10,6 @@
 #include "tools/device_array.h"
 #include "tools/profile/launch_text.h"
 #include "tools/profile/timed_launches.h"
-#include "templates/attention_forward/program/device_case.h"
-#include "templates/attention_forward/program/inputs.h"
-#include "templates/attention_forward/program/row_reference.h"
 #include "tools/simulated_gpu.h"
 
 namespace wavejit::tools {
@@ -27,16 +24,14 @@ void take(const TimedLaunches& timed, Prediction& prediction) {
   prediction.workgroups_run = timed.workgroups_run();
 }
 
-Result<void> run_problem(const sweep::Problem& problem, wavejit_engine* engine, const SimulatedGpu& gpu,
+Result<void> run_problem(const Problem& problem, wavejit_engine* engine, const SimulatedGpu& gpu,
                          std::uint64_t timeline_cycles, Prediction& prediction) {
-  const sweep::Inputs inputs(problem.type, problem.inputs, problem.seed);
-  const sweep::Reference reference(problem, inputs);
-  auto device = sweep::DeviceCase::prepare(engine, problem, inputs, reference.sinks());
-  if (!device) return std::unexpected(device.error());
+  const std::unique_ptr<Case> call = problem.make_case();
+  if (auto ready = call->prepare(engine); !ready) return ready;
   wavejit_call_report report{};
   report.size = sizeof report;
   const TimedLaunches timed(gpu, timeline_cycles);
-  if (auto ran = device->run(engine, &report); !ran) return ran;
+  if (auto ran = call->run(engine, &report); !ran) return ran;
   take(timed, prediction);
   prediction.kernel_spec = report.kernel_spec;
   prediction.key = report.key;

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "templates/attention_forward/program/judge.h"
-#include "tools/sweep/list.h"
+#include "tools/figures.h"
 #include "tools/simulated_gpu.h"
+#include "tools/sweep/list.h"
 
 namespace wavejit::tools::sweep {
 
@@ -63,6 +63,6 @@ struct Outcome {
 Outcome refused_outcome(const Refused& line);
 
 // Hands each outcome over as it is known. A failure is one that no other case could survive.
-Result<void> run_case(const Case& which, const Settings& settings, const std::function<void(Outcome)>& take);
+Result<void> run_case(const Entry& entry, const Settings& settings, const std::function<void(Outcome)>& take);
 
 }  // namespace wavejit::tools::sweep

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "templates/attention_forward/program/vocabulary.h"
 #include "tools/half.h"
 
 namespace wavejit::attention_forward::program {

@@ -21,24 +21,6 @@ Band band_of(const Problem& problem) {
   return {};
 }
 
-std::string Figures::verdict(const Band& band) const {
-  std::vector<std::string> wrong;
-  if (rows == 0) wrong.emplace_back("no row was written");
-  if (out_of_bound > 0) {
-    wrong.push_back(fmt::format("{} elements out of bound, the worst {:.3g} at {}, bound {:.3g}", out_of_bound, max_abs,
-                                where, bound));
-  }
-  if (!(relative_rms <= band.limit)) wrong.push_back(fmt::format("relative RMS {:.3g} > {}", relative_rms, band.limit));
-  // Written so that NaN fails.
-  if (!(least_cosine >= sweep::least_cosine))
-    wrong.push_back(fmt::format("cosine {:.6f} < {}", least_cosine, sweep::least_cosine));
-  if (!(lse_error <= most_lse_error)) wrong.push_back(fmt::format("LSE error {:.3g} > {}", lse_error, most_lse_error));
-  if (wrong_infinities > 0) wrong.push_back(fmt::format("{} LSE rows with a wrong -inf", wrong_infinities));
-  std::string text;
-  for (const std::string& what : wrong) text += (text.empty() ? "" : "; ") + what;
-  return text;
-}
-
 Figures judge(const Problem& problem, const Reference& reference, const Rows& rows, const WrittenRows& written) {
   // The usual bound belongs to the whole answer: first over the exact rows alone.
   double largest = 0;

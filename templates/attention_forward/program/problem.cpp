@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "templates/attention_forward/program/inputs.h"
+
 namespace wavejit::attention_forward::program {
 
 namespace {
@@ -68,6 +70,10 @@ Result<Problem> parse_problem(const std::string& descriptor) {
   Problem problem;
   if (auto parsed = checked(wavejit_problem_parse(descriptor.c_str(), take, &problem)); !parsed)
     return std::unexpected(parsed.error());
+  if (!Inputs::known(problem.inputs)) {
+    return failed(ExitCode::usage,
+                  fmt::format("inputs={} is not known; {} are accepted", problem.inputs, Inputs::accepted()));
+  }
   return problem;
 }
 

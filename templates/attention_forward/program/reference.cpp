@@ -3,17 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cmath>
-#include <limits>
-#include <thread>
 
 namespace wavejit::attention_forward::program {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 struct Sizes {
   std::size_t batch, queries, keys, heads, kv_heads, head_dim;
@@ -94,26 +88,9 @@ void attend_head(const AttentionProblem& problem, std::size_t batch, std::size_t
 
 }  // namespace
 
-double error_between(double exact, float got) {
-  if (std::isnan(exact) && std::isnan(got)) return 0;
-  if (std::isfinite(exact) && std::isfinite(got)) return std::fabs(exact - static_cast<double>(got));
-  return exact == static_cast<double>(got) ? 0 : infinity;
-}
-
 double allowed_by_roundings(HalfType type, double exact, double magnitude) {
   const double of_weights = half_ulp(type, 1.0) * magnitude;
   return of_weights + half_ulp(type, std::fabs(exact) + of_weights) + 1e-5;
-}
-
-void on_all_cores(std::size_t count, const std::function<void(std::size_t)>& task) {
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < count; i = next++) task(i);
-  };
-  std::vector<std::jthread> others;
-  const std::size_t threads = std::min<std::size_t>(std::max(1U, std::thread::hardware_concurrency()), count);
-  for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work);
-  work();
 }
 
 ExactAttention exact_attention(const AttentionProblem& problem) {

@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "templates/attention_forward/program/vocabulary.h"
+#include "tools/all_cores.h"
+#include "tools/figures.h"
 #include "tools/half.h"
 #include "tools/npy.h"
 
@@ -91,16 +94,6 @@ struct ExactAttention {
 // On all cores.
 ExactAttention exact_attention(const AttentionProblem& problem);
 
-struct Accuracy {
-  double max_error = 0;       // infinite where one of the two is not finite and the other differs
-  double rounding_error = 0;  // what rounding the exact answer to the storage type costs by itself
-  double bound = 0;
-  bool passed = false;
-  std::string where;  // the element with the largest error
-};
-
-// 0 for equal infinities and for two NaNs; infinite where one of the two is not finite and the other differs.
-double error_between(double exact, float got);
 // What the roundings of one element can amount to: P rounded to the storage type weighs Σ p·|v|, and O is rounded once.
 double allowed_by_roundings(HalfType type, double exact, double magnitude);
 
@@ -110,8 +103,5 @@ double allowed_by_roundings(HalfType type, double exact, double magnitude);
 Accuracy compare_output(const AttentionProblem& problem, const ExactAttention& exact, const std::vector<float>& output);
 // LSE: within 1e-4; rows without keys must be −inf.
 Accuracy compare_lse(const AttentionProblem& problem, const ExactAttention& exact, const std::vector<float>& lse);
-
-// Calls task(0) … task(count − 1) on all cores.
-void on_all_cores(std::size_t count, const std::function<void(std::size_t)>& task);
 
 }  // namespace wavejit::attention_forward::program

@@ -8,16 +8,9 @@
 #include "templates/attention_forward/program/device_case.h"
 #include "templates/attention_forward/program/problem.h"
 #include "templates/attention_forward/program/rows.h"
+#include "tools/family.h"
 
 namespace wavejit::attention_forward::program {
-
-// Workgroups first, first + step, … of a launch, as the simulated GPU counts them.
-struct Workgroups {
-  std::uint64_t first = 0;
-  std::uint64_t step = 1;
-  std::uint64_t count = 0;
-  std::uint64_t total = 0;
-};
 
 // Workgroups of `tile_rows` rows worth about `limit` multiplications, about two at least, spread over heads, tiles and
 // sequences from one end of the grid to the other.

@@ -5,19 +5,23 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
-#include <sstream>
+#include <cstdint>
+#include <iterator>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "targets/targets.h"
 #include "templates/attention_forward/call/ladders.h"
+#include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/program/attention_case.h"
 
 namespace wavejit::attention_forward::program {
+
 namespace {
 
-using attention_forward::Pipeline;
-using attention_forward::QueryRows;
 using targets::Target;
+using tools::Candidate;
 using Values = std::vector<std::string>;
 
 Values pipeline_itself(const Target& /*target*/, Pipeline pipeline) { return {std::string(to_text(pipeline))}; }
@@ -30,7 +34,7 @@ Values tile_sizes(const Target& target, Pipeline pipeline) {
 
 Values ladder_names(const Target& /*target*/, Pipeline pipeline) {
   Values values;
-  for (const attention_forward::Ladder& ladder : attention_forward::ladders(pipeline)) values.emplace_back(ladder.name);
+  for (const Ladder& ladder : ladders(pipeline)) values.emplace_back(ladder.name);
   return values;
 }
 
@@ -41,145 +45,177 @@ Values switch_of_dualwave(const Target& /*target*/, Pipeline pipeline) {
 
 Values switch_of_launches(const Target& /*target*/, Pipeline /*pipeline*/) { return {"on", "off"}; }
 
+// A ladder is named as it is used: "" means standard, where the pipeline has any.
+std::string named_ladder(Pipeline pipeline, const std::string& ladder) {
+  return ladder.empty() && !ladders(pipeline).empty() ? std::string(standard_ladder) : ladder;
+}
+
+// What kernels have when nobody says otherwise; empty when that depends on the launch.
+std::string usual_tile(const Target& target, Pipeline pipeline, QueryRows rows) {
+  return std::to_string(default_tile_queries(target, pipeline, rows, {128, 128}));
+}
+std::string usual_ladder(const Target& target, Pipeline pipeline, QueryRows rows) {
+  const std::string ladder = default_ladder(target, pipeline, rows);
+  return ladder.empty() ? std::string(standard_ladder) : ladder;
+}
+std::string usual_switch(const Target& /*target*/, Pipeline /*pipeline*/, QueryRows /*rows*/) { return "on"; }
+std::string of_the_launch(const Target& /*target*/, Pipeline /*pipeline*/, QueryRows /*rows*/) { return ""; }
+
+// Where a value goes: a word of the engine's option `pipeline`, or an option of its own.
 struct Parameter {
   std::string_view name;
   std::string_view help;
-  std::string Candidate::* member;
+  std::string_view engine_option;  // empty: behind the pipeline
   // Everything that it can be for a pipeline that the target runs.
   Values (*values)(const Target& target, Pipeline pipeline);
+  std::string (*usual)(const Target& target, Pipeline pipeline, QueryRows rows);
 };
-// Spelled as options of an engine, or as what stands behind its pipeline.
+constexpr std::string_view pipeline_name = "pipeline";
+constexpr std::string_view ladder_name = "ladder";
 constexpr std::array<Parameter, 6> all_parameters = {{
-    {"pipeline", "how a workgroup walks the tiles of keys", &Candidate::pipeline, pipeline_itself},
-    {"tile_queries", "query rows of a workgroup, by the length of the query", &Candidate::tile_queries, tile_sizes},
-    {"ladder", "what stands between which matrix instructions", &Candidate::ladder, ladder_names},
-    {"stagger", "the second group of waves runs one cluster behind; tried, not written", &Candidate::stagger,
-     switch_of_dualwave},
-    {"setprio", "the computing wave issues first; tried, not written", &Candidate::setprio, switch_of_dualwave},
+    {pipeline_name, "how a workgroup walks the tiles of keys", "pipeline", pipeline_itself, of_the_launch},
+    {"tile_queries", "query rows of a workgroup, by the length of the query", "", tile_sizes, usual_tile},
+    {ladder_name, "what stands between which matrix instructions", "", ladder_names, usual_ladder},
+    {"stagger", "the second group of waves runs one cluster behind; tried, not written", "stagger", switch_of_dualwave,
+     usual_switch},
+    {"setprio", "the computing wave issues first; tried, not written", "setprio", switch_of_dualwave, usual_switch},
     {"xcd_swizzle", "query heads of one kv head stay on one die, auto unless asked for; tried, not written",
-     &Candidate::xcd_swizzle, switch_of_launches},
+     "xcd-swizzle", switch_of_launches, of_the_launch},
 }};
-
-// What kernels have when nobody says otherwise; empty when that depends on the launch.
-std::string usual(const Parameter& parameter, const Target& target, Pipeline pipeline, QueryRows rows) {
-  if (parameter.member == &Candidate::tile_queries)
-    return std::to_string(attention_forward::default_tile_queries(target, pipeline, rows, {128, 128}));
-  if (parameter.member == &Candidate::ladder) {
-    const std::string ladder = attention_forward::default_ladder(target, pipeline, rows);
-    return ladder.empty() ? std::string(attention_forward::standard_ladder) : ladder;
-  }
-  return parameter.member == &Candidate::xcd_swizzle ? "" : "on";
-}
 
 // `from`, and with each other value that the parameter has.
 void vary(const Parameter& parameter, const Target& target, Pipeline pipeline, QueryRows rows,
           std::vector<Candidate>& from) {
   std::vector<Candidate> varied = from;
   for (const std::string& value : parameter.values(target, pipeline)) {
-    if (value == usual(parameter, target, pipeline, rows)) continue;
+    if (value == parameter.usual(target, pipeline, rows)) continue;
     for (Candidate candidate : from) {
-      candidate.*parameter.member = value;
+      candidate.values.emplace_back(parameter.name, value);
       varied.push_back(std::move(candidate));
     }
   }
   from = std::move(varied);
 }
 
-std::string ladder_lines(Pipeline pipeline) {
-  std::string text;
-  for (const attention_forward::Ladder& ladder : attention_forward::ladders(pipeline))
-    text += fmt::format("      {:<13} {}\n", ladder.name, ladder.idea);
-  return text;
+// In the order of all_query_rows; the file that is written does not compile with other names.
+constexpr std::array<std::string_view, std::size(all_query_rows)> row_names = {"up_to_32", "up_to_64", "up_to_255",
+                                                                               "more"};
+
+QueryRows rows_of(const tools::Problem& problem) {
+  return query_rows(static_cast<std::uint64_t>(static_cast<const ParsedProblem&>(problem).problem().query_length));
 }
+
+class AttentionTuning : public tools::Tuning {
+ public:
+  std::vector<Tuning::Parameter> parameters() const override {
+    std::vector<Tuning::Parameter> known;
+    for (const program::Parameter& each : all_parameters) known.push_back({each.name, each.help});
+    return known;
+  }
+  std::string_view usual_parameters() const override { return "pipeline,ladder,tile_queries"; }
+
+  std::string values(std::string_view name, const std::string& target_name) const override {
+    const program::Parameter& parameter = *std::ranges::find(all_parameters, name, &program::Parameter::name);
+    const Target* target = targets::find_target(target_name);
+    std::string text;
+    for (const Pipeline pipeline : all_pipelines) {
+      const Values values = parameter.values(*target, pipeline);
+      if (!missing_for(pipeline, *target).empty() || values.empty()) continue;
+      const std::string where = fmt::format("  {} {}", target->id, to_text(pipeline));
+      if (name == pipeline_name) {
+        text += where + "\n";
+      } else if (name == ladder_name) {
+        text += where + "\n";
+        for (const Ladder& ladder : ladders(pipeline))
+          text += fmt::format("      {:<13} {}\n", ladder.name, ladder.idea);
+      } else {
+        text += fmt::format("{}: {}\n", where, fmt::join(values, ", "));
+      }
+    }
+    return text;
+  }
+
+  std::vector<Candidate> candidates(const std::vector<std::string>& parameters, const std::string& target_name,
+                                    const tools::Problem& problem) const override {
+    const Target& target = *targets::find_target(target_name);
+    const QueryRows rows = rows_of(problem);
+    const auto varies = [&](std::string_view name) { return std::ranges::contains(parameters, name); };
+    std::vector<Candidate> chosen = {{}};
+    const auto add = [&](Candidate first, Pipeline pipeline) {
+      std::vector<Candidate> some = {std::move(first)};
+      if (missing_for(pipeline, target).empty()) {
+        for (const program::Parameter& parameter : all_parameters)
+          if (parameter.name != pipeline_name && varies(parameter.name)) vary(parameter, target, pipeline, rows, some);
+      }
+      for (Candidate& candidate : some)
+        if (!std::ranges::contains(chosen, candidate)) chosen.push_back(std::move(candidate));
+    };
+    if (varies(pipeline_name)) {
+      for (const Pipeline pipeline : all_pipelines)
+        add({.values = {{std::string(pipeline_name), std::string(to_text(pipeline))}}}, pipeline);
+    } else {
+      add({}, default_pipeline(target, rows));
+    }
+    return chosen;
+  }
+
+  // The engine's pipeline with what is pinned behind it: "dualwave", "auto ladder=early".
+  tools::NamedValues engine_options(const Candidate& candidate) const override {
+    tools::NamedValues options;
+    std::string pipeline(candidate.value(pipeline_name));
+    std::string pinned;
+    for (const program::Parameter& parameter : all_parameters) {
+      const std::string_view value = candidate.value(parameter.name);
+      if (value.empty() || parameter.name == pipeline_name) continue;
+      if (parameter.engine_option.empty()) {
+        pinned += fmt::format(" {}={}", parameter.name, value);
+      } else {
+        options.emplace_back(parameter.engine_option, value);
+      }
+    }
+    if (pipeline.empty() && !pinned.empty()) pipeline = "auto";
+    if (!pipeline.empty()) options.emplace_back("pipeline", pipeline + pinned);
+    return options;
+  }
+
+  std::vector<std::string> groups() const override { return {row_names.begin(), row_names.end()}; }
+  std::string group_of(const tools::Problem& problem) const override {
+    return std::string(row_names[static_cast<std::size_t>(rows_of(problem))]);
+  }
+  std::string group_text(const std::string& group) const override { return fmt::format("queries of {} rows", group); }
+  std::string_view group_field() const override { return "query_rows"; }
+
+  tools::Choice choice_of(const std::string& kernel_spec) const override {
+    const auto spec = parse_spec(kernel_spec);
+    if (!spec) return {};
+    const std::string pipeline(to_text(spec->pipeline));
+    const std::string ladder = named_ladder(spec->pipeline, spec->ladder);
+    return {
+        .text = fmt::format("{}, {} rows{}", pipeline, spec->tile_queries, ladder.empty() ? "" : ", ladder " + ladder),
+        .fields = {{"pipeline", pipeline}, {"tile_queries", spec->tile_queries}, {"ladder", ladder}}};
+  }
+
+  std::string table_comment() const override {
+    return "// Made by `wavejit tune`, from what the clock of the simulated GPU predicts (docs/tune.md); a test "
+           "compares. "
+           "Which\n"
+           "// pipeline, query rows of a workgroup and ladder a target prefers for how many query rows. Pairs that do "
+           "not stand here\n"
+           "// go by the target's abilities.\n";
+  }
+  std::string table_row(const std::string& target, const std::string& group,
+                        const tools::Choice& choice) const override {
+    const auto field = [&](std::size_t index) -> const nlohmann::json& { return choice.fields[index].second; };
+    return fmt::format("{{\"{}\", QueryRows::{}, Pipeline::{}, {}, \"{}\"}},", target, group,
+                       field(0).get<std::string>(), field(1).get<int>(), field(2).get<std::string>());
+  }
+};
 
 }  // namespace
 
-std::string to_text(const Candidate& candidate) {
-  std::string text;
-  for (const Parameter& parameter : all_parameters) {
-    const std::string& value = candidate.*parameter.member;
-    if (!value.empty()) text += fmt::format("{}{}={}", text.empty() ? "" : " ", parameter.name, value);
-  }
-  return text.empty() ? "default" : text;
-}
-
-std::string pipeline_option(const Candidate& candidate) {
-  std::string pinned;
-  if (!candidate.tile_queries.empty()) pinned += " tile_queries=" + candidate.tile_queries;
-  if (!candidate.ladder.empty()) pinned += " ladder=" + candidate.ladder;
-  return pinned.empty() || !candidate.pipeline.empty() ? candidate.pipeline + pinned : "auto" + pinned;
-}
-
-std::string known_parameters() {
-  std::vector<std::string_view> names;
-  names.reserve(all_parameters.size());
-  for (const Parameter& parameter : all_parameters) names.push_back(parameter.name);
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-Result<std::vector<std::string>> read_parameters(const std::string& text) {
-  std::vector<std::string> names;
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) {
-    if (std::ranges::find(all_parameters, word, &Parameter::name) == all_parameters.end()) {
-      return failed(ExitCode::usage,
-                    fmt::format("--parameters: '{}' is no parameter; {} are accepted", word, known_parameters()));
-    }
-    names.push_back(word);
-  }
-  if (names.empty()) {
-    return failed(ExitCode::usage, fmt::format("--parameters: empty; {} are accepted", known_parameters()));
-  }
-  return names;
-}
-
-std::vector<Candidate> candidates(const std::vector<std::string>& parameters, const std::string& target_name,
-                                  QueryRows rows) {
-  const Target& target = *targets::find_target(target_name);
-  const auto varies = [&](std::string_view name) { return std::ranges::contains(parameters, name); };
-  std::vector<Candidate> chosen = {{}};
-  const auto add = [&](const std::string& name, Pipeline pipeline) {
-    std::vector<Candidate> some = {{}};
-    some.front().pipeline = name;
-    if (missing_for(pipeline, target).empty()) {
-      for (const Parameter& parameter : all_parameters) {
-        if (parameter.member != &Candidate::pipeline && varies(parameter.name))
-          vary(parameter, target, pipeline, rows, some);
-      }
-    }
-    for (Candidate& candidate : some) {
-      if (!std::ranges::contains(chosen, candidate)) chosen.push_back(std::move(candidate));
-    }
-  };
-  if (varies("pipeline")) {
-    for (const Pipeline pipeline : attention_forward::all_pipelines) add(std::string(to_text(pipeline)), pipeline);
-  } else {
-    add("", attention_forward::default_pipeline(target, rows));
-  }
-  return chosen;
-}
-
-std::string list_parameters(const std::vector<std::string>& names) {
-  std::string text;
-  for (const Parameter& parameter : all_parameters) {
-    text += fmt::format("{}: {}\n", parameter.name, parameter.help);
-    for (const std::string& name : names) {
-      const Target* target = targets::find_target(name);
-      for (const Pipeline pipeline : attention_forward::all_pipelines) {
-        const Values values = parameter.values(*target, pipeline);
-        if (!missing_for(pipeline, *target).empty() || values.empty()) continue;
-        const std::string where = fmt::format("  {} {}", target->id, to_text(pipeline));
-        if (parameter.member == &Candidate::pipeline) {
-          text += where + "\n";
-        } else if (parameter.member == &Candidate::ladder) {
-          text += where + "\n" + ladder_lines(pipeline);
-        } else {
-          text += fmt::format("{}: {}\n", where, fmt::join(values, ", "));
-        }
-      }
-    }
-  }
-  return text;
+const tools::Tuning& attention_tuning() {
+  static const AttentionTuning only;
+  return only;
 }
 
 }  // namespace wavejit::attention_forward::program
