@@ -1,10 +1,34 @@
 #include "runtime/call_descriptor.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string>
 
 namespace wavejit::runtime {
+
+namespace {
+
+using attention_forward::Extent;
+
+// Of the extents that the modifier's word may have, the one of this tensor.
+Extent extent_of(const attention_forward::ModifierRow& row, const wavejit_tensor& tensor) {
+  const bool by_batch = tensor.sizes[0] > 1;
+  const bool by_head = tensor.sizes[1] > 1;
+  const Extent extent = by_batch && by_head ? Extent::batch_and_head
+                        : by_batch          ? Extent::batch
+                        : by_head           ? Extent::head
+                                            : Extent::one;
+  const auto known = [&](Extent one) {
+    return std::ranges::any_of(row.extents, [&](const auto& each) { return each.extent == one; });
+  };
+  if (row.extents.empty()) return Extent::one;
+  if (known(extent)) return extent;
+  // Slopes are always one a head.
+  return by_batch ? Extent::batch_and_head : Extent::head;
+}
+
+}  // namespace
 
 [[gnu::cold]] ProblemDescriptor describe_call(const AttentionProblem& problem,
                                               const wavejit_attention_forward_arguments& call) {
@@ -27,17 +51,14 @@ namespace wavejit::runtime {
   descriptor.causal = (call.mask & WAVEJIT_MASK_CAUSAL) != 0;
   if ((call.mask & WAVEJIT_MASK_PREFIX) != 0) descriptor.causal_prefix = call.causal_prefix;
   if ((call.mask & WAVEJIT_MASK_WINDOW) != 0) descriptor.window = {call.window_left, call.window_right};
-  if (problem.shape.bias) {
-    const bool by_batch = call.bias.sizes[0] > 1;
-    const bool by_head = call.bias.sizes[1] > 1;
-    descriptor.bias = by_batch && by_head ? BiasExtent::batch_and_head
-                      : by_batch          ? BiasExtent::batch
-                      : by_head           ? BiasExtent::head
-                                          : BiasExtent::one;
+  for (const attention_forward::ModifierRow& row : attention_forward::modifier_rows) {
+    if (!given(row, call)) continue;
+    if (row.number != nullptr) {
+      descriptor.add(row.modifier, Extent::none, number(call.*row.number));
+    } else {
+      descriptor.add(row.modifier, extent_of(row, call.*row.tensor));
+    }
   }
-  if (problem.shape.alibi) descriptor.alibi = call.alibi.sizes[0] > 1 ? AlibiExtent::batch_and_head : AlibiExtent::head;
-  descriptor.sink = call.sink.data != nullptr;
-  if (problem.shape.softcap) descriptor.softcap = number(call.softcap);
   if (call.splits > 0) descriptor.splits = call.splits;
   if (problem.any_bits) descriptor.invariance = "none";
   return descriptor;

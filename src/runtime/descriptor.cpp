@@ -15,6 +15,10 @@ namespace wavejit::runtime {
 namespace {
 
 using attention_forward::DataType;
+using attention_forward::Extent;
+using attention_forward::ExtentName;
+using attention_forward::Modifier;
+using attention_forward::ModifierRow;
 
 constexpr std::string_view family = "attention_forward";
 
@@ -36,11 +40,8 @@ enum class Slot : std::uint8_t {
   query_lengths,
   key_lengths,
   scale,
-  bias,
-  alibi,
-  sink,
-  softcap,
-  splits,
+  modifiers,  // and so many more as there are rows
+  splits = modifiers + attention_forward::modifier_count,
   invariance,
   seed,
   inputs
@@ -54,10 +55,18 @@ constexpr std::array<std::pair<Slot, std::string_view>, 6> required = {{{Slot::d
                                                                         {Slot::heads, "h<query heads>[/<kv heads>]"},
                                                                         {Slot::head_dim, "d<head dim>"}}};
 
-constexpr std::string_view accepted_words =
-    "fp16, bf16, b<n>, q<n>, k<n>, h<n>[/<n>], d<n>[/<n>], causal[=<prefix>], window=<left>,<right>, lse, "
-    "layout=bshd|bhsd|packed, q_lengths=<n,…>, k_lengths=<n,…>, scale=<x>, bias=none|bh|b|h|1, alibi=h|bh, sink, "
-    "softcap=<x>, splits=<n>|auto, invariance=batch|none, seed=<n>, inputs=normal|uniform|adversarial:<name>";
+constexpr Slot slot_of(Modifier modifier) {
+  return static_cast<Slot>(static_cast<std::size_t>(Slot::modifiers) + static_cast<std::size_t>(modifier));
+}
+
+std::string accepted_words() {
+  std::string words =
+      "fp16, bf16, b<n>, q<n>, k<n>, h<n>[/<n>], d<n>[/<n>], causal[=<prefix>], window=<left>,<right>, lse, "
+      "layout=bshd|bhsd|packed, q_lengths=<n,…>, k_lengths=<n,…>, scale=<x>, ";
+  for (const Modifier modifier : attention_forward::described_modifiers)
+    words += std::string(row_of(modifier).accepted) + ", ";
+  return words + "splits=<n>|auto, invariance=batch|none, seed=<n>, inputs=normal|uniform|adversarial:<name>";
+}
 
 // Words of the grammar that no kernel of this version does, with what may stand in their place.
 struct Later {
@@ -78,12 +87,6 @@ constexpr std::array<Later, 10> later_dtypes = {{{"fp32", "fp16, bf16"},
 template <typename Enum, std::size_t count>
 using Names = std::array<std::pair<std::string_view, Enum>, count>;
 constexpr Names<Layout, 3> layouts = {{{"bshd", Layout::bshd}, {"bhsd", Layout::bhsd}, {"packed", Layout::packed}}};
-constexpr Names<BiasExtent, 5> bias_extents = {{{"none", BiasExtent::none},
-                                                {"bh", BiasExtent::batch_and_head},
-                                                {"b", BiasExtent::batch},
-                                                {"h", BiasExtent::head},
-                                                {"1", BiasExtent::one}}};
-constexpr Names<AlibiExtent, 2> alibi_extents = {{{"h", AlibiExtent::head}, {"bh", AlibiExtent::batch_and_head}}};
 
 template <typename Enum, std::size_t count>
 std::optional<Enum> value_in(const Names<Enum, count>& names, std::string_view text) {
@@ -97,6 +100,13 @@ std::string_view name_in(const Names<Enum, count>& names, Enum value) {
   for (const auto& [name, candidate] : names)
     if (candidate == value) return name;
   return "?";
+}
+
+// "=bh"; nothing for a word that stands alone.
+std::string name_of(std::span<const ExtentName> extents, Extent extent) {
+  for (const ExtentName& each : extents)
+    if (each.extent == extent) return "=" + std::string(each.name);
+  return {};
 }
 
 struct Word {
@@ -202,9 +212,10 @@ class Parser {
       result_.causal = true;
       return Slot::causal;
     }
-    if (text == "sink") {
-      result_.sink = true;
-      return Slot::sink;
+    for (const ModifierRow& row : attention_forward::modifier_rows) {
+      if (text != row.word || row.number != nullptr || !row.extents.empty()) continue;
+      result_.add(row.modifier, Extent::one);
+      return slot_of(row.modifier);
     }
     if (text == "lse") {
       result_.shape.lse = true;
@@ -215,7 +226,7 @@ class Parser {
     if (const std::size_t equals = text.find('='); equals != std::string_view::npos)
       return take_assignment(word, text.substr(0, equals), text.substr(equals + 1));
     if (text.size() > 1 && is_digit(text[1])) return take_number(word, text.front(), text.substr(1));
-    return wrong(word, "is not known; accepted: " + std::string(accepted_words));
+    return wrong(word, "is not known; accepted: " + accepted_words());
   }
 
   static Result<std::int64_t> size(const Word& word, std::string_view text, std::int64_t least, std::int64_t most) {
@@ -246,7 +257,7 @@ class Parser {
         return slot;
       }
       default:
-        return wrong(word, "is not known; accepted: " + std::string(accepted_words));
+        return wrong(word, "is not known; accepted: " + accepted_words());
     }
   }
 
@@ -283,23 +294,8 @@ class Parser {
       if (value.starts_with("paged")) return not_yet(word, "layout=bshd, layout=bhsd, layout=packed");
       return take_name(word, layouts, value, result_.layout, Slot::layout);
     }
-    if (key == "bias") {
-      auto slot = take_name(word, bias_extents, value, result_.bias, Slot::bias);
-      result_.shape.bias = result_.bias != BiasExtent::none;
-      return slot;
-    }
-    if (key == "alibi") {
-      auto slot = take_name(word, alibi_extents, value, result_.alibi, Slot::alibi);
-      result_.shape.alibi = true;
-      return slot;
-    }
-    if (key == "softcap") {
-      const auto cap = finite(value);
-      if (!cap || *cap <= 0) return wrong(word, "is no cap; accepted: softcap=<positive number>");
-      result_.softcap = value;
-      result_.shape.softcap = true;
-      return Slot::softcap;
-    }
+    for (const ModifierRow& row : attention_forward::modifier_rows)
+      if (key == row.word && (row.number != nullptr || !row.extents.empty())) return take_modifier(word, row, value);
     if (key == "splits") {
       const auto count = value == "auto" ? std::optional<std::int64_t>(0) : number(value);
       if (!count || *count > max_splits || (*count == 0 && value != "auto"))
@@ -333,7 +329,7 @@ class Parser {
       result_.invariance = value;
       return Slot::invariance;
     }
-    return wrong(word, "is not known; accepted: " + std::string(accepted_words));
+    return wrong(word, "is not known; accepted: " + accepted_words());
   }
 
   template <typename Enum, std::size_t count>
@@ -348,6 +344,25 @@ class Parser {
     }
     destination = *found;
     return slot;
+  }
+
+  Result<Slot> take_modifier(const Word& word, const ModifierRow& row, std::string_view value) {
+    const std::string key = std::string(row.word) + "=";
+    if (row.number != nullptr) {
+      const auto given = finite(value);
+      if (!given || *given <= 0) return wrong(word, "is no cap; accepted: " + key + "<positive number>");
+      result_.add(row.modifier, Extent::none, std::string(value));
+      return slot_of(row.modifier);
+    }
+    std::string accepted;
+    for (const ExtentName& each : row.extents) {
+      if (each.name == value) {
+        if (each.extent != Extent::none) result_.add(row.modifier, each.extent);
+        return slot_of(row.modifier);
+      }
+      accepted += (accepted.empty() ? "" : ", ") + key + std::string(each.name);
+    }
+    return wrong(word, "is not known; accepted: " + accepted);
   }
 
   Result<Slot> take_window(const Word& word, std::string_view value) {
@@ -411,6 +426,11 @@ class Parser {
 
 }  // namespace
 
+void ProblemDescriptor::add(Modifier one, Extent extent, std::string number) {
+  of(one) = {.there = true, .extent = extent, .number = std::move(number)};
+  if (row_of(one).in_code) shape.modifiers.add(one);
+}
+
 Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
   if (text.size() > max_descriptor_bytes) {
     return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: " + std::to_string(text.size()) + " bytes; accepted: up to " +
@@ -462,10 +482,12 @@ std::string to_text(const ProblemDescriptor& descriptor) {
   if (!descriptor.query_lengths.empty()) word("q_lengths=", list(descriptor.query_lengths));
   if (!descriptor.key_lengths.empty()) word("k_lengths=", list(descriptor.key_lengths));
   if (!descriptor.scale.empty()) word("scale=", descriptor.scale);
-  if (descriptor.bias != BiasExtent::none) word("bias=", name_in(bias_extents, descriptor.bias));
-  if (descriptor.alibi != AlibiExtent::none) word("alibi=", name_in(alibi_extents, descriptor.alibi));
-  if (descriptor.sink) word("sink", "");
-  if (!descriptor.softcap.empty()) word("softcap=", descriptor.softcap);
+  for (const Modifier modifier : attention_forward::described_modifiers) {
+    const DescribedModifier& described = descriptor.of(modifier);
+    if (!described.there) continue;
+    const ModifierRow& row = row_of(modifier);
+    word(row.word, row.number != nullptr ? "=" + described.number : name_of(row.extents, described.extent));
+  }
   if (descriptor.splits == 0) word("splits=", "auto");
   if (descriptor.splits > 0) word("splits=", std::to_string(descriptor.splits));
   if (!descriptor.invariance.empty()) word("invariance=", descriptor.invariance);

@@ -2,6 +2,7 @@
 // lists, benchmarks, bug reports and tests read them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,9 +16,13 @@
 namespace wavejit::runtime {
 
 enum class Layout : std::uint8_t { bshd, bhsd, packed };
-// Which dimensions a bias or slopes have of their own; the others broadcast.
-enum class BiasExtent : std::uint8_t { none, batch_and_head, batch, head, one };
-enum class AlibiExtent : std::uint8_t { none, head, batch_and_head };
+// What the words said of one modifier (modifiers.h).
+struct DescribedModifier {
+  bool there = false;
+  attention_forward::Extent extent = attention_forward::Extent::none;
+  std::string number;  // as written
+  bool operator==(const DescribedModifier&) const = default;
+};
 
 struct ProblemDescriptor {
   AttentionShape shape;
@@ -34,15 +39,19 @@ struct ProblemDescriptor {
   bool causal = false;
   std::optional<std::int64_t> causal_prefix;
   std::optional<std::pair<std::int64_t, std::int64_t>> window;
-  BiasExtent bias = BiasExtent::none;
-  AlibiExtent alibi = AlibiExtent::none;
-  bool sink = false;
-  std::string softcap;       // as written; empty: none
+  std::array<DescribedModifier, attention_forward::modifier_count> modifiers;
   std::int64_t splits = -1;  // −1: not said, 0: auto
   std::string scale;         // as written: one text, one problem; empty: 1 / sqrt(head dim)
   std::string seed;
   std::string inputs;      // "normal", "uniform", "adversarial:<name>"; empty: not said
   std::string invariance;  // "batch", "none"; empty: not said
+
+  DescribedModifier& of(attention_forward::Modifier one) { return modifiers[static_cast<std::size_t>(one)]; }
+  const DescribedModifier& of(attention_forward::Modifier one) const {
+    return modifiers[static_cast<std::size_t>(one)];
+  }
+  // There, with this extent or number; also in the shape if it changes code.
+  void add(attention_forward::Modifier one, attention_forward::Extent extent, std::string number = {});
 
   bool operator==(const ProblemDescriptor&) const = default;
 };

@@ -145,11 +145,10 @@ std::vector<std::string> supported() {
       return choose_route(shape, target, {}).has_value();
     };
     if (possible([](AttentionShape& shape) { shape.mask = attention_forward::Mask::window; })) line += " window";
-    std::set<std::string> modifiers = {"sink"};  // a launch argument of every kernel
-    for (const auto& [word, flag] : {std::pair{"softcap", &AttentionShape::softcap},
-                                     {"bias", &AttentionShape::bias},
-                                     {"alibi", &AttentionShape::alibi}})
-      if (possible([&](AttentionShape& shape) { shape.*flag = true; })) modifiers.emplace(word);
+    std::set<std::string> modifiers;
+    for (const attention_forward::ModifierRow& row : attention_forward::modifier_rows)
+      if (!row.in_code || possible([&](AttentionShape& shape) { shape.modifiers.add(row.modifier); }))
+        modifiers.emplace(row.word);
     list("modifiers", modifiers, [](const std::string& word) { return word; });
     if (lse) line += "; LSE on request";
     line += "; pipelines";

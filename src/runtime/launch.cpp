@@ -41,27 +41,43 @@ std::uint32_t row_bytes(const wavejit_tensor& tensor) {
   return static_cast<std::uint32_t>(static_cast<std::uint64_t>(row_stride(tensor)) * element_bytes);
 }
 
-void set_modifiers(attention_forward::Arguments& arguments, const AttentionProblem& problem,
-                   const wavejit_attention_forward_arguments& call) {
-  const AttentionShape& shape = problem.shape;
-  if (shape.bias) {
-    constexpr std::int64_t granule = 8;
-    const std::int64_t padded = (call.bias.sizes[3] + granule - 1) / granule * granule;
-    arguments.bias = address(call.bias.data);
-    arguments.bias_batch_stride = broadcast_stride(call.bias, 0, element_bytes);
-    arguments.bias_head_stride = broadcast_stride(call.bias, 1, element_bytes);
-    arguments.bias_row_stride =
-        static_cast<std::uint32_t>((call.bias.sizes[2] > 1 ? call.bias.strides[2] : padded) * element_bytes);
-  }
-  if (shape.alibi) {
-    arguments.alibi = address(call.alibi.data);
-    arguments.alibi_batch_stride = broadcast_stride(call.alibi, 0, sizeof(float));
-  }
-  if (shape.softcap) {
-    arguments.softcap_log2e = call.softcap * std::numbers::log2e_v<float>;
-    arguments.softcap_rate = 2 * std::abs(problem.scale_log2e) / call.softcap;
-  }
+using attention_forward::Modifier;
+
+void set_softcap(attention_forward::Arguments& arguments, const AttentionProblem& problem,
+                 const wavejit_attention_forward_arguments& call) {
+  arguments.softcap_log2e = call.softcap * std::numbers::log2e_v<float>;
+  arguments.softcap_rate = 2 * std::abs(problem.scale_log2e) / call.softcap;
 }
+
+void set_bias(attention_forward::Arguments& arguments, const AttentionProblem&,
+              const wavejit_attention_forward_arguments& call) {
+  constexpr std::int64_t granule = 8;
+  const std::int64_t padded = (call.bias.sizes[3] + granule - 1) / granule * granule;
+  arguments.bias = address(call.bias.data);
+  arguments.bias_batch_stride = broadcast_stride(call.bias, 0, element_bytes);
+  arguments.bias_head_stride = broadcast_stride(call.bias, 1, element_bytes);
+  arguments.bias_row_stride =
+      static_cast<std::uint32_t>((call.bias.sizes[2] > 1 ? call.bias.strides[2] : padded) * element_bytes);
+}
+
+void set_alibi(attention_forward::Arguments& arguments, const AttentionProblem&,
+               const wavejit_attention_forward_arguments& call) {
+  arguments.alibi = address(call.alibi.data);
+  arguments.alibi_batch_stride = broadcast_stride(call.alibi, 0, sizeof(float));
+}
+
+void set_sink(attention_forward::Arguments& arguments, const AttentionProblem&,
+              const wavejit_attention_forward_arguments& call) {
+  arguments.sink = address(call.sink.data);
+}
+
+// Where a modifier stands in the kernel's arguments; in the order of their numbers.
+using SetModifier = void (*)(attention_forward::Arguments& arguments, const AttentionProblem& problem,
+                             const wavejit_attention_forward_arguments& call);
+constexpr std::array<SetModifier, attention_forward::modifier_count> set_modifier = {set_softcap, set_bias, set_alibi,
+                                                                                     set_sink};
+static_assert(static_cast<int>(Modifier::softcap) == 0 && static_cast<int>(Modifier::bias) == 1 &&
+              static_cast<int>(Modifier::alibi) == 2 && static_cast<int>(Modifier::sink) == 3);
 
 template <typename Arguments>
 hipError_t launch_here(const HipDevice& device, const LoadedKernel& kernel,
@@ -140,7 +156,6 @@ attention_forward::Arguments kernel_arguments(const AttentionProblem& problem,
   arguments.query_rows = static_cast<std::uint32_t>(call.q.sizes[1]);
   arguments.key_rows = static_cast<std::uint32_t>(call.k.sizes[1]);
   arguments.rescale_threshold = toggles.lazy_rescale ? attention_forward::lazy_rescale_threshold : 0;
-  arguments.sink = address(call.sink.data);
   arguments.query_heads = problem.query_heads;
   if (toggles.xcd_swizzle.value_or(problem.kv_heads < problem.query_heads) && target.xcds > 1 &&
       std::has_single_bit(static_cast<std::uint32_t>(target.xcds)) &&  // the kernel shifts and masks
@@ -148,8 +163,9 @@ attention_forward::Arguments kernel_arguments(const AttentionProblem& problem,
     arguments.dies = static_cast<std::uint32_t>(target.xcds);
     arguments.heads_per_die = problem.query_heads / arguments.dies;
   }
-  if (problem.shape.modified()) [[unlikely]]
-    set_modifiers(arguments, problem, call);
+  for (const attention_forward::ModifierRow& row : attention_forward::modifier_rows)
+    if (given(row, call)) [[unlikely]]
+      set_modifier[static_cast<std::size_t>(row.modifier)](arguments, problem, call);
   return arguments;
 }
 

@@ -28,34 +28,6 @@ std::int32_t layout_of(Layout layout) {
   return WAVEJIT_LAYOUT_BSHD;
 }
 
-std::int32_t extent_of(BiasExtent extent) {
-  switch (extent) {
-    case BiasExtent::batch_and_head:
-      return WAVEJIT_EXTENT_BATCH_AND_HEAD;
-    case BiasExtent::batch:
-      return WAVEJIT_EXTENT_BATCH;
-    case BiasExtent::head:
-      return WAVEJIT_EXTENT_HEAD;
-    case BiasExtent::one:
-      return WAVEJIT_EXTENT_ONE;
-    case BiasExtent::none:
-      break;
-  }
-  return WAVEJIT_EXTENT_NONE;
-}
-
-std::int32_t extent_of(AlibiExtent extent) {
-  switch (extent) {
-    case AlibiExtent::batch_and_head:
-      return WAVEJIT_EXTENT_BATCH_AND_HEAD;
-    case AlibiExtent::head:
-      return WAVEJIT_EXTENT_HEAD;
-    case AlibiExtent::none:
-      break;
-  }
-  return WAVEJIT_EXTENT_NONE;
-}
-
 }  // namespace
 
 wavejit_problem parsed_problem(const ProblemDescriptor& descriptor, const std::string& text) {
@@ -87,10 +59,11 @@ wavejit_problem parsed_problem(const ProblemDescriptor& descriptor, const std::s
   problem.lse = shape.lse ? 1 : 0;
   problem.scale = value_of<float>(descriptor.scale)
                       .value_or(static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_dim_qk))));
-  problem.softcap = value_of<float>(descriptor.softcap).value_or(0.0F);
-  problem.bias = extent_of(descriptor.bias);
-  problem.alibi = extent_of(descriptor.alibi);
-  problem.sink = descriptor.sink ? 1 : 0;
+  for (const attention_forward::ModifierRow& row : attention_forward::modifier_rows) {
+    const DescribedModifier& described = descriptor.of(row.modifier);
+    if (row.told_number != nullptr) problem.*row.told_number = value_of<float>(described.number).value_or(0.0F);
+    if (row.told_extent != nullptr) problem.*row.told_extent = static_cast<std::int32_t>(described.extent);
+  }
   problem.splits = descriptor.splits > 0 ? static_cast<std::int32_t>(descriptor.splits) : 0;
   problem.seed = value_of<std::int64_t>(descriptor.seed).value_or(-1);
   problem.inputs = descriptor.inputs.empty() ? nullptr : descriptor.inputs.c_str();

@@ -18,23 +18,21 @@ struct AttentionShape {
   bool lse = false;
   int head_dim_qk = 0;  // 1 … max_head_dim
   int head_dim_v = 0;
-  // What scores pass through before the mask.
-  bool softcap = false;
-  bool bias = false;
-  bool alibi = false;
+  // What scores pass through before the mask: those that change code.
+  attention_forward::Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
   // Of the query, or of the longest of packed ones.
   attention_forward::QueryRows query_rows = attention_forward::QueryRows::up_to_255;
   // Keys are cut into runs (splits.h); LSE and O then are the combine kernel's.
   bool split = false;
 
-  bool modified() const { return softcap || bias || alibi; }
+  bool modified() const { return modifiers.any(); }
+  bool has(attention_forward::Modifier modifier) const { return modifiers.has(modifier); }
   bool operator==(const AttentionShape&) const = default;
   // One number for all of it, never 0: what the kernel table is asked with.
   std::uint64_t code() const {
     return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(dtype) << 48 | static_cast<std::uint64_t>(mask) << 40 |
            static_cast<std::uint64_t>(lse) << 32 | static_cast<std::uint64_t>(query_rows) << 33 |
-           static_cast<std::uint64_t>(softcap) << 36 | static_cast<std::uint64_t>(bias) << 37 |
-           static_cast<std::uint64_t>(alibi) << 38 | static_cast<std::uint64_t>(split) << 39 |
+           static_cast<std::uint64_t>(split) << 39 | static_cast<std::uint64_t>(modifiers.bits()) << 50 |
            static_cast<std::uint64_t>(head_dim_qk) << 16 | static_cast<std::uint64_t>(head_dim_v);
   }
   // The same for a combine kernel: no shape has it.

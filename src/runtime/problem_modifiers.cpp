@@ -12,6 +12,7 @@ namespace wavejit::runtime {
 namespace {
 
 using attention_forward::Mask;
+using attention_forward::Modifier;
 using attention_forward::unlimited_window;
 using refusal::bad;
 using refusal::Named;
@@ -61,7 +62,7 @@ Check check_size(const Named& named, int dimension, std::int64_t wanted, const c
                            (broadcasts && wanted != 1 ? "1 or " : "") + std::to_string(wanted) + " (" + source + ")"));
 }
 
-Check check_bias(const wavejit_attention_forward_arguments& call, const Extents& extents) {
+Check check_bias(const wavejit_attention_forward_arguments& call, const Extents& extents, const AttentionProblem&) {
   const Named bias = {"bias", &call.bias};
   const wavejit_tensor& t = call.bias;
   constexpr std::int64_t granule = 8;
@@ -116,13 +117,33 @@ Check check_per_head(const Named& named, const wavejit_attention_forward_argumen
   return {};
 }
 
-Check check_softcap(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem) {
+Check check_softcap(const wavejit_attention_forward_arguments& call, const Extents&, const AttentionProblem& problem) {
   const float cap = call.softcap;
   const float rate = 2 * std::abs(problem.scale_log2e) / cap;
   if (cap > 0 && std::isfinite(cap * std::numbers::log2e_v<float>) && std::isfinite(rate)) return {};
   return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "softcap", std::to_string(cap),
                     "0 (none) or a positive number; finite in fp32 with scale / softcap"));
 }
+
+Check check_alibi(const wavejit_attention_forward_arguments& call, const Extents& extents, const AttentionProblem&) {
+  return check_per_head({"alibi", &call.alibi}, call, extents.sequences, extents.sequences_from);
+}
+
+Check check_sink(const wavejit_attention_forward_arguments& call, const Extents&, const AttentionProblem&) {
+  return check_per_head({"sink", &call.sink}, call, 1, "always");
+}
+
+// In the order in which calls are checked.
+struct ModifierCheck {
+  Modifier modifier;
+  Check (*check)(const wavejit_attention_forward_arguments& call, const Extents& extents,
+                 const AttentionProblem& problem);
+};
+constexpr std::array<ModifierCheck, attention_forward::modifier_count> modifier_checks = {
+    {{Modifier::bias, check_bias},
+     {Modifier::alibi, check_alibi},
+     {Modifier::sink, check_sink},
+     {Modifier::softcap, check_softcap}}};
 
 Check check_splits(const wavejit_attention_forward_arguments& call) {
   if (call.splits < 0 || call.splits > max_splits) {
@@ -192,21 +213,12 @@ Result<void> check_mask(const wavejit_attention_forward_arguments& call, Attenti
 
 Result<void> check_modifiers(const wavejit_attention_forward_arguments& call, const Extents& extents,
                              AttentionProblem& problem) {
-  if (call.bias.data != nullptr) {
-    if (auto bias = check_bias(call, extents); !bias) return bias;
-    problem.shape.bias = true;
-  }
-  if (call.alibi.data != nullptr) {
-    auto alibi = check_per_head({"alibi", &call.alibi}, call, extents.sequences, extents.sequences_from);
-    if (!alibi) return alibi;
-    problem.shape.alibi = true;
-  }
-  if (call.sink.data != nullptr) {
-    if (auto sink = check_per_head({"sink", &call.sink}, call, 1, "always"); !sink) return sink;
-  }
-  if (call.softcap != 0) {
-    if (auto softcap = check_softcap(call, problem); !softcap) return softcap;
-    problem.shape.softcap = true;
+  for (const ModifierCheck& one : modifier_checks) {
+    const attention_forward::ModifierRow& row = row_of(one.modifier);
+    if (!given(row, call)) [[likely]]
+      continue;
+    if (auto good = one.check(call, extents, problem); !good) return good;
+    if (row.in_code) problem.shape.modifiers.add(one.modifier);
   }
   if (auto splits = check_splits(call); !splits) return splits;
   problem.splits = static_cast<std::uint32_t>(call.splits);

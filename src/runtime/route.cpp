@@ -27,9 +27,7 @@ KernelSpec candidate(const AttentionShape& shape, const targets::Target& target,
   spec.head_dim_v = shape.head_dim_v;
   spec.mask = shape.mask;
   spec.lse = shape.lse;
-  spec.softcap = shape.softcap;
-  spec.bias = shape.bias;
-  spec.alibi = shape.alibi;
+  spec.modifiers = shape.modifiers;
   spec.pipeline = pipeline;
   spec.tile_queries = toggles.tile_queries != 0
                           ? toggles.tile_queries
@@ -129,9 +127,8 @@ std::string to_text(const AttentionShape& shape) {
   if (shape.mask == Mask::causal) text += " causal";
   if (shape.mask == Mask::window) text += " window";
   if (shape.lse) text += " lse";
-  if (shape.softcap) text += " softcap";
-  if (shape.bias) text += " bias";
-  if (shape.alibi) text += " alibi";
+  for (const attention_forward::ModifierRow& row : attention_forward::modifier_rows)
+    if (shape.has(row.modifier)) text += " " + std::string(row.word);
   if (shape.split) text += " split=" + std::to_string(attention_forward::split_keys);
   return text;
 }

@@ -20,7 +20,7 @@ ALLOWED = {
     "src/cache": {"src/system"},
     "src/remote": {"src/system"},
     "src/simgpu": {"src/targets", "src/timing", "src/hip_abi", "include"},
-    "templates/parameters": {"src/targets"},
+    "templates/parameters": {"src/targets", "include"},
     "templates/emit": {"templates/parameters", "src/codegen", "src/targets"},
     "src/codegen": {"src/system", "src/targets", "templates/parameters", "templates/emit"},
     "src/codegen/language": {"src/targets"},

@@ -11,6 +11,9 @@
 
 namespace wavejit::tests {
 
+// Those that change code.
+attention_forward::Modifiers all_code_modifiers();
+
 // Every kernel that can be built without modifiers and windows: target × pipeline × query rows of a
 // workgroup × O store × data type × head dim × mask × LSE.
 // With them: each alone and all together, in bf16.

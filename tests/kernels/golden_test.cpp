@@ -61,9 +61,8 @@ std::string test_name(const ::testing::TestParamInfo<attention_forward::KernelSp
   if (spec.mask == attention_forward::Mask::causal) name += "_causal";
   if (spec.mask == attention_forward::Mask::window) name += "_window";
   if (spec.lse) name += "_lse";
-  if (spec.softcap) name += "_softcap";
-  if (spec.bias) name += "_bias";
-  if (spec.alibi) name += "_alibi";
+  for (const auto& row : attention_forward::modifier_rows)
+    if (spec.has(row.modifier)) name += "_" + std::string(row.word);
   name += "_" + std::string(to_text(spec.pipeline)) + "_" + std::to_string(spec.tile_queries) + "rows";
   return name + "_" + std::string(to_text(spec.output_store));
 }

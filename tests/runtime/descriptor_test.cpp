@@ -101,14 +101,14 @@ TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
         d.query_lengths.front() = d.query_length;
       }
     }
-    d.bias = std::array{BiasExtent::none, BiasExtent::batch_and_head, BiasExtent::batch, BiasExtent::head,
-                        BiasExtent::one}[random() % 5];
-    d.shape.bias = d.bias != BiasExtent::none;
-    d.alibi = std::array{AlibiExtent::none, AlibiExtent::head, AlibiExtent::batch_and_head}[random() % 3];
-    d.shape.alibi = d.alibi != AlibiExtent::none;
-    d.sink = random() % 2 == 0;
-    if (random() % 2 == 0) d.softcap = "30.5";
-    d.shape.softcap = !d.softcap.empty();
+    for (const auto& row : attention_forward::modifier_rows) {
+      using attention_forward::Extent;
+      if (random() % 2 == 0) continue;
+      const Extent extent = row.number != nullptr ? Extent::none
+                            : row.extents.empty() ? Extent::one
+                                                  : row.extents[random() % row.extents.size()].extent;
+      if (row.number != nullptr || extent != Extent::none) d.add(row.modifier, extent, row.number ? "30.5" : "");
+    }
     d.splits = static_cast<std::int64_t>(random() % 4) - 1;
     if (random() % 2 == 0) d.scale = std::to_string(static_cast<double>(random() % 1000) / 512);
     if (random() % 2 == 0) d.seed = std::to_string(random() >> 1U);

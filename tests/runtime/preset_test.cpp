@@ -43,7 +43,7 @@ wavejit_attention_forward_arguments call_of(const std::string& line) {
   if (!parsed) throw std::runtime_error(parsed.error().detail);
   const runtime::ProblemDescriptor& d = *parsed;
   if (d.layout != runtime::Layout::bshd || !d.query_lengths.empty() || !d.key_lengths.empty() || d.causal_prefix ||
-      d.bias != runtime::BiasExtent::none || d.alibi != runtime::AlibiExtent::none)
+      d.of(attention_forward::Modifier::bias).there || d.of(attention_forward::Modifier::alibi).there)
     throw std::runtime_error(line + ": call_of does not do this yet");
   auto call = good_call(d.batch, d.query_length, d.key_length, d.query_heads, d.kv_heads, d.shape.head_dim_qk);
   for (auto* tensor : {&call.v, &call.o}) {
@@ -59,14 +59,15 @@ wavejit_attention_forward_arguments call_of(const std::string& line) {
     call.window_left = static_cast<std::int32_t>(d.window->first);
     call.window_right = static_cast<std::int32_t>(d.window->second);
   }
-  if (d.sink) {
+  if (d.of(attention_forward::Modifier::sink).there) {
     call.sink = {.data = fake_address(6),
                  .dtype = WAVEJIT_FP32,
                  .reserved = 0,
                  .sizes = {1, d.query_heads, 1, 1},
                  .strides = {d.query_heads, 1, 1, 1}};
   }
-  if (!d.softcap.empty()) call.softcap = std::stof(d.softcap);
+  if (const auto& softcap = d.of(attention_forward::Modifier::softcap); softcap.there)
+    call.softcap = std::stof(softcap.number);
   if (d.splits > 0) call.splits = static_cast<std::int32_t>(d.splits);
   return call;
 }

@@ -329,12 +329,10 @@ TEST_F(Problem, EveryShapeHasItsOwnCode) {
         for (const int qk : {1, 64, 128, 65535})
           for (const int v : {1, 64, 128, 65535}) {
             for (const bool flag : {false, true}) {
-              for (bool runtime::AttentionShape::* modifier :
-                   {&runtime::AttentionShape::softcap, &runtime::AttentionShape::bias,
-                    &runtime::AttentionShape::alibi}) {
+              for (const auto& modifier : attention_forward::modifier_rows) {
                 runtime::AttentionShape shape = {dtype, mask, lse, qk, v};
-                shape.*modifier = flag;
-                if (!flag && modifier != &runtime::AttentionShape::softcap) continue;
+                shape.modifiers.set(modifier.modifier, flag);
+                if (!flag && modifier.modifier != attention_forward::Modifier::softcap) continue;
                 codes.insert(shape.code());
                 ++shapes;
               }

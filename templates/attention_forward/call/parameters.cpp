@@ -18,12 +18,12 @@ namespace {
 int vgpr_budget(const KernelSpec& spec, const LdsPlan& plan) {
   if (spec.head_dim_v > 128) return 512;  // 1 wave; O alone takes 128, and accumulation registers help out
   // A tile that waits in registers, Q's 48 and a tile's bias: a few more than two waves leave.
-  if (spec.bias && spec.head_dim_qk > 128 && plan.layout == LdsLayout::swizzled) return 512;
+  if (spec.has(Modifier::bias) && spec.head_dim_qk > 128 && plan.layout == LdsLayout::swizzled) return 512;
   if (spec.pipeline == Pipeline::dualwave) return 256;              // 2 waves: one of each group
   if (spec.pipeline == Pipeline::interleaved) return 256;           // 2 waves: of two workgroups
   if (spec.head_dim_v > 64 || spec.tile_queries < 128) return 256;  // 2 waves; LDS leaves small workgroups no more
   // A tile's bias takes 16, other modifiers a few, and the kernels without them are at their limit.
-  if (spec.modified()) return spec.bias && plan.layout == LdsLayout::swizzled ? 256 : 168;
+  if (spec.modified()) return spec.has(Modifier::bias) && plan.layout == LdsLayout::swizzled ? 256 : 168;
   return plan.layout == LdsLayout::lines ? 128 : 168;  // 4 or 3 waves
 }
 

@@ -72,10 +72,8 @@ enum class Field : std::uint8_t {
   head_dims,
   mask,
   lse,
-  softcap,
-  bias,
-  alibi,
-  split,
+  modifiers,  // and so many more as there are rows
+  split = modifiers + modifier_count,
   pipeline,
   tile,
   o_store,
@@ -85,6 +83,9 @@ enum class Field : std::uint8_t {
   setprio,
   ladder
 };
+constexpr Field field_of(Modifier modifier) {
+  return static_cast<Field>(static_cast<std::size_t>(Field::modifiers) + static_cast<std::size_t>(modifier));
+}
 constexpr std::array<std::pair<Field, std::string_view>, 7> required_fields = {{
     {Field::dtype, "data type (bf16 or fp16)"},
     {Field::head_dims, "head dim (d<n>)"},
@@ -111,21 +112,24 @@ struct Parser {
       spec.mask = word == "causal" ? Mask::causal : Mask::window;
       return Field::mask;
     }
-    for (const auto& [name, field, flag] : {std::tuple{"lse", Field::lse, &KernelSpec::lse},
-                                            {"softcap", Field::softcap, &KernelSpec::softcap},
-                                            {"bias", Field::bias, &KernelSpec::bias},
-                                            {"alibi", Field::alibi, &KernelSpec::alibi}}) {
-      if (word != name) continue;
-      spec.*flag = true;
-      return field;
+    if (word == "lse") {
+      spec.lse = true;
+      return Field::lse;
+    }
+    for (const ModifierRow& row : modifier_rows) {
+      if (!row.in_code || word != row.word) continue;
+      spec.modifiers.add(row.modifier);
+      return field_of(row.modifier);
     }
     if (const std::size_t equals = word.find('='); equals != std::string_view::npos)
       return take_assignment(word.substr(0, equals), word.substr(equals + 1));
     if (word.size() > 1 && word.front() == 'd' && word[1] >= '0' && word[1] <= '9') return take_head_dims(word);
-    return std::unexpected(
-        "accepted: bf16, fp16, d<n>[/<n>], causal, window, lse, softcap, bias, alibi, split=, pipeline=, tile=, "
-        "o_store=, "
-        "stagger=off, setprio=off, ladder=, target=, lowering=");
+    std::string accepted = "accepted: bf16, fp16, d<n>[/<n>], causal, window, lse, ";
+    for (const ModifierRow& row : modifier_rows)
+      if (row.in_code) accepted += std::string(row.word) + ", ";
+    return std::unexpected(accepted +
+                           "split=, pipeline=, tile=, o_store=, stagger=off, setprio=off, ladder=, target=, "
+                           "lowering=");
   }
 
   std::expected<Field, std::string> take_head_dims(std::string_view word) {
@@ -212,9 +216,8 @@ std::string to_text(const KernelSpec& spec) {
   if (spec.mask == Mask::causal) text += " causal";
   if (spec.mask == Mask::window) text += " window";
   if (spec.lse) text += " lse";
-  if (spec.softcap) text += " softcap";
-  if (spec.bias) text += " bias";
-  if (spec.alibi) text += " alibi";
+  for (const ModifierRow& row : modifier_rows)
+    if (spec.has(row.modifier)) text += " " + std::string(row.word);
   if (spec.split_keys != 0) text += " split=" + std::to_string(spec.split_keys);
   text += " pipeline=";
   text += to_text(spec.pipeline);

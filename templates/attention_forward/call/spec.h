@@ -14,6 +14,8 @@
 #include <string>
 #include <string_view>
 
+#include "templates/attention_forward/call/modifiers.h"
+
 namespace wavejit::attention_forward {
 
 enum class DataType : std::uint8_t { bf16, fp16 };
@@ -35,10 +37,8 @@ struct KernelSpec {
   int head_dim_v = 128;
   Mask mask = Mask::none;
   bool lse = false;
-  // What scores pass through before the mask, in this order.
-  bool softcap = false;
-  bool bias = false;   // a tensor of the storage type, one element a score
-  bool alibi = false;  // −slope · distance from the diagonal
+  // What scores pass through before the mask: rows of modifiers.h that change code.
+  Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
   // 0, or: keys are cut at multiples of so many keys, counted from key 0, and a workgroup leaves partial results in the
   // workspace (attention_combine merges them). A multiple of tile_keys.
   int split_keys = 0;
@@ -56,7 +56,8 @@ struct KernelSpec {
   std::string ladder = {};
 
   // Scores are modified: softmax then works on s · c + modifiers instead of raw scores (docs/canonical-arithmetic.md).
-  bool modified() const { return softcap || bias || alibi; }
+  bool modified() const { return modifiers.any(); }
+  bool has(Modifier modifier) const { return modifiers.has(modifier); }
 
   bool operator==(const KernelSpec&) const = default;
 };

@@ -4,8 +4,8 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
-#include "templates/attention_forward/emit/dualwave_schedule.h"
 #include "templates/attention_forward/call/ladders.h"
+#include "templates/attention_forward/emit/dualwave_schedule.h"
 #include "templates/attention_forward/emit/modifiers.h"
 #include "templates/attention_forward/emit/output.h"
 #include "templates/attention_forward/emit/query.h"
@@ -146,7 +146,7 @@ class Walker {
     llvm::IRBuilder<>& ir = kernel_.ir();
     if (!ladder_.fetch_last) fetch_all(cluster, tile, buffer);
     // The registers of 128 dims of values and those of a bias are too many at once.
-    const bool scores_first = cluster.mask && spec_.bias && spec_.head_dim_v > 64;
+    const bool scores_first = cluster.mask && spec_.has(Modifier::bias) && spec_.head_dim_v > 64;
     const auto modify_scores = [&] {
       modifiers_.apply(ir.CreateAdd(tile, kernel_.constant(1)), hand_.modifiers, hand_.scores);
     };

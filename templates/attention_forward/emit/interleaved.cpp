@@ -4,8 +4,8 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
-#include "templates/attention_forward/emit/interleaved_schedule.h"
 #include "templates/attention_forward/call/ladders.h"
+#include "templates/attention_forward/emit/interleaved_schedule.h"
 #include "templates/attention_forward/emit/modifiers.h"
 #include "templates/attention_forward/emit/output.h"
 #include "templates/attention_forward/emit/query.h"
@@ -127,7 +127,7 @@ class Walker {
     if (step.write.stream == Stream::values) write = tiles_.write_values(state.values_in_flight);
     // A bias and the next tile are too many registers at once beside 128 dims: what would set out before the scores are
     // modified then sets out after.
-    const bool waits = spec_.bias && spec_.head_dim_v > 64 && step.product != Product::none;
+    const bool waits = spec_.has(Modifier::bias) && spec_.head_dim_v > 64 && step.product != Product::none;
     if (waits && step.fetch.stream != Stream::none) held_.push_back({step.fetch, tile});
     const bool sets_out_last = ladder_.fetch_last && step.product != Product::none;
     if (!waits && !sets_out_last && step.fetch.stream != Stream::none) fetch(step.fetch, state, tile);
