@@ -16,6 +16,7 @@
 #include "runtime/config.h"
 #include "runtime/engine.h"
 #include "runtime/explain.h"
+#include "runtime/kernel_text.h"
 #include "runtime/parsed_problem.h"
 #include "runtime/prebuild.h"
 #include "runtime/struct_size.h"
@@ -337,6 +338,33 @@ wavejit_status wavejit_explain(const wavejit_engine_options* options, const char
     auto lines = explain(*config, descriptor, target != nullptr ? target : "", process_codegen());
     if (!lines) return std::unexpected(std::move(lines.error()));
     for (const std::string& text : *lines) line(context, text.c_str());
+    return {};
+  });
+}
+
+wavejit_status wavejit_kernel_texts(const wavejit_engine_options* options,
+                                    const wavejit_kernel_text_arguments* arguments, wavejit_kernel_text_callback kernel,
+                                    void* context) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(arguments, "arguments", "a struct wavejit_kernel_text_arguments"); !given) return given;
+    if (auto size = check_struct_size(arguments, "arguments", sizeof *arguments); !size) return size;
+    if (auto given = require(arguments->descriptor, "arguments.descriptor", "a problem descriptor"); !given)
+      return given;
+    if (auto given = require(kernel, "kernel", "a function that takes the texts"); !given) return given;
+    if (arguments->form != WAVEJIT_KERNEL_IR && arguments->form != WAVEJIT_KERNEL_ISA) {
+      return fail(WAVEJIT_INVALID_ARGUMENT, "arguments.form = " + std::to_string(arguments->form) +
+                                                "; accepted: 0 and 1, enum wavejit_kernel_form");
+    }
+    auto config = configuration(options);
+    if (!config) return std::unexpected(std::move(config.error()));
+    auto texts = kernel_texts(*config, arguments->descriptor, arguments->target != nullptr ? arguments->target : "",
+                              static_cast<wavejit_kernel_form>(arguments->form), process_codegen());
+    if (!texts) return std::unexpected(std::move(texts.error()));
+    for (const KernelText& each : *texts) {
+      const wavejit_kernel_text told = {
+          .size = sizeof told, .kernel_spec = each.spec.c_str(), .text = each.text.c_str()};
+      kernel(context, &told);
+    }
     return {};
   });
 }

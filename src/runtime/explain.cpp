@@ -112,6 +112,22 @@ Result<std::vector<std::string>> explain(const Config& config, std::string_view 
   return lines;
 }
 
+Result<std::vector<std::string>> kernels_of(const Config& config, std::string_view descriptor,
+                                            std::string_view target) {
+  auto problem = parse_descriptor(descriptor);
+  if (!problem) return std::unexpected(std::move(problem.error()));
+  auto row_of_target = choose_target(config, target);
+  if (!row_of_target) return std::unexpected(std::move(row_of_target.error()));
+  const AttentionProblem call = problem_of(*problem);
+  const auto plan = plan_splits(call, **row_of_target, config.kv_splits.value);
+  if (!plan) return std::unexpected(plan.error());
+  auto route = choose_route(kernel_shape(call, *plan), **row_of_target, toggles_of(config));
+  if (!route) return std::unexpected(std::move(route.error()));
+  std::vector<std::string> specs = {to_text(route->spec)};
+  if (plan->splits > 1) specs.push_back(to_text(attention_combine::combine_of(route->spec)));
+  return specs;
+}
+
 std::vector<std::string> supported() {
   std::vector<std::string> lines;
   for (const targets::Target& target : targets::all_targets()) {
