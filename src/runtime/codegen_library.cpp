@@ -119,7 +119,7 @@ Result<CompileResult> CodegenLibrary::compile(const std::string& spec_text, Comp
 }
 
 Result<std::string> CodegenLibrary::emit_ir(const std::string& spec_text) {
-  auto ready = service(CompileMode::inprocess);
+  auto ready = service(CompileMode::in_process);
   if (!ready) return std::unexpected(std::move(ready.error()));
   wavejit_codegen_result raw = blank_result();
   table_->emit_ir(*ready, spec_text.c_str(), &raw);
@@ -127,7 +127,7 @@ Result<std::string> CodegenLibrary::emit_ir(const std::string& spec_text) {
 }
 
 Result<std::string> CodegenLibrary::disassemble(std::span<const std::byte> code_object) {
-  auto ready = service(CompileMode::inprocess);
+  auto ready = service(CompileMode::in_process);
   if (!ready) return std::unexpected(std::move(ready.error()));
   wavejit_codegen_result raw = blank_result();
   table_->disassemble(*ready, reinterpret_cast<const unsigned char*>(code_object.data()), code_object.size(), &raw);

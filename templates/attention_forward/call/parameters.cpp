@@ -123,7 +123,7 @@ bool small_tiles_fit(const HeadDims& dims) { return dims.qk <= 128 && dims.v <= 
 std::span<const int> tile_queries(const targets::Target& target, Pipeline pipeline) {
   static constexpr std::array<int, 1> dualwave = {256};
   static constexpr std::array<int, 3> lines = {32, 64, 128};
-  // A tile on its way through the registers of fewer waves would take more of them than there are.
+  // The waves of a workgroup share the registers of the tile that is in flight. Fewer waves have too few for it.
   static constexpr std::array<int, 1> swizzled = {128};
   if (pipeline == Pipeline::dualwave) return dualwave;
   return lds_layout(target) == LdsLayout::lines ? std::span<const int>(lines) : swizzled;

@@ -1,9 +1,8 @@
-// Matrix instructions with other work in their shadow.
+// Operations in a row, and two such rows in one: matrix instructions with other work in their shadow.
 //
-// A matrix instruction occupies its unit for several issue slots in which the wave may issue to the vector unit. A
-// ladder says how many slots of operations stand behind each matrix instruction; with the backend's schedulers off, the
-// order written here is the order that runs. A ladder is a range of rungs: `matrix` matrix instructions, each followed
-// by operations of `vector` slots.
+// A matrix instruction occupies its unit for a while in which the wave may issue to the vector unit. With the backend's
+// schedulers off, the order written here is the order that runs. A ladder says how much stands behind each matrix
+// instruction, in slots. A slot is what one short operation takes; longer ones may be given more (Strand::add).
 #pragma once
 
 #include <deque>
@@ -14,7 +13,7 @@
 namespace wavejit::language {
 
 // Operations in the order in which they will be written; each is one machine instruction or a few, and takes so many
-// issue slots.
+// slots.
 class Strand {
  public:
   using Operation = std::function<void()>;
@@ -50,7 +49,8 @@ class Strand {
   int slots_ = 0;
 };
 
-// Writes both along the ladder. What does not fit on it comes at the end: nothing is lost, only late.
+// Writes both along a ladder. Its rungs are `matrix` matrix instructions, each followed by operations of `vector`
+// slots. What does not fit on it comes at the end: nothing is lost, only late.
 template <typename Ladder>
 void interleave(Strand& matrix, Strand& vector, const Ladder& ladder) {
   for (const auto& rung : ladder) {
