@@ -16,7 +16,7 @@ std::span<const Family* const> all_families();
 const Family* find_family(std::string_view name);
 // The family that a descriptor's first word names; null: none.
 const Family* family_of(std::string_view descriptor);
-// "attention_forward, row_sum"
+// "softmax, row_sum"
 std::string family_names();
 
 // A descriptor of any family. What no family is named by is told in the library's own words.

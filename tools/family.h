@@ -14,6 +14,7 @@
 //   listed    the problems of `sweep` by default  sweep (may be empty)
 //   run       arrays from files → files           run   (may be null: `run` then says that it cannot)
 //   tuning    parameters, candidates, defaults    tune  (may be null)
+//   schedule  a kernel's schedule as text         explain --isa (may be empty)
 //
 // A family whose call has some inputs and one output writes only an ArrayProblem (array_problem.h), which is a Problem
 // and a Case already. `explain`, `prebuild`, `supported` and `cache` ask the library alone.
@@ -195,13 +196,16 @@ class Family {
   Family& operator=(const Family&) = delete;
   virtual ~Family() = default;
 
-  // The first word of its descriptors: "attention_forward".
+  // The first word of its descriptors: "row_sum".
   virtual std::string_view name() const = 0;
   // Help texts: the usual words of a descriptor, and a whole one that every target can do.
   virtual std::string_view grammar() const = 0;
   virtual std::string_view example() const = 0;
   // Examples of `wavejit run <family> …`, a line each; empty: `run` cannot do it.
   virtual std::vector<std::string> run_examples() const { return {}; }
+
+  // `explain --isa`: what a kernel of this spec does when, for people, in whole lines; empty: nothing to tell.
+  virtual std::string schedule(const std::string& /*kernel_spec*/) const { return {}; }
 
   // ExitCode::unsupported: the library knows such problems and does not do this one.
   virtual Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const = 0;

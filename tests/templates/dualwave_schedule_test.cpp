@@ -46,7 +46,7 @@ TEST(DualWaveSchedule, KernelsHaveTheOrderOfTheirLadderAndTheirRegisters) {
   EXPECT_EQ(order_of(spec), Order::modify_first_fetch_last);
   spec.modifiers.set(Modifier::bias, false);
   EXPECT_EQ(order_of(spec), Order::fetch_last);
-  spec = {.head_dim_qk = 64, .head_dim_v = 64, .bias = true, .pipeline = Pipeline::dualwave};
+  spec = {.head_dim_qk = 64, .head_dim_v = 64, .modifiers = {Modifier::bias}, .pipeline = Pipeline::dualwave};
   EXPECT_EQ(order_of(spec), Order::usual);
 }
 

@@ -138,7 +138,7 @@ std::string refusal_of(const std::string& cycles) {
   return "nothing was launched";
 }
 
-// "attention_forward is" and the like.
+// "row_sum is", "softmax, row_sum are".
 std::string runnable_families() {
   std::string names;
   std::size_t count = 0;

@@ -1,6 +1,7 @@
 // attention_forward as the program's tools know it (tools/family.h).
 #include "tools/family.h"
 
+#include "templates/attention_forward/emit/schedule_text.h"
 #include "templates/attention_forward/program/array_call.h"
 #include "templates/attention_forward/program/attention_case.h"
 #include "templates/attention_forward/program/published_list.h"
@@ -21,6 +22,11 @@ class AttentionForward : public tools::Family {
   std::vector<std::string> run_examples() const override {
     return {"attention_forward --q q.npy --k k.npy --v v.npy --out o.npy --device sim:gfx950 --check",
             "attention_forward --q q.npy --k k.npy --v v.npy --out o.npy --lse lse.npy --causal --dtype bf16"};
+  }
+
+  std::string schedule(const std::string& kernel_spec) const override {
+    const auto spec = parse_spec(kernel_spec);
+    return spec ? schedule_text(*spec) : std::string();
   }
 
   tools::Result<std::unique_ptr<tools::Problem>> parse(const std::string& descriptor) const override {
