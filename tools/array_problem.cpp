@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -52,9 +51,7 @@ class ArrayWritten : public Written {
     return decode(*problem_.type, bits);
   }
 
-  bool same_as(const Written& other) const override {
-    return bytes_ == static_cast<const ArrayWritten&>(other).bytes_;
-  }
+  bool same_as(const Written& other) const override { return bytes_ == static_cast<const ArrayWritten&>(other).bytes_; }
   std::string difference(const Written& other) const override {
     const auto& others = static_cast<const ArrayWritten&>(other);
     for (const std::int64_t row : rows_)
@@ -204,8 +201,9 @@ std::vector<float> seeded_values(std::uint64_t seed, std::size_t count) {
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
     x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
     x ^= x >> 31;
-    constexpr float half_range = 1 << 23;
-    values[i] = (static_cast<float>(x >> 40) + 0.5F) / half_range - 1;  // 24 bits
+    // 23 bits and a half one: exact in a float, and never an end of the range.
+    constexpr float half_range = 1 << 22;
+    values[i] = (static_cast<float>(x >> 41) + 0.5F) / half_range - 1;
   }
   return values;
 }
