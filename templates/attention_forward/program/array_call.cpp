@@ -123,7 +123,7 @@ class DeviceCall {
     return call;
   }
 
-  void set(float scale, const Modifiers& modifiers, const ModifiersOnDevice& arrays) {
+  void set(float scale, const ModifierOptions& modifiers, const ModifiersOnDevice& arrays) {
     arguments_.scale = scale;
     modifiers.describe(arguments_, arrays);
   }
@@ -176,7 +176,7 @@ class AttentionCall : public ArrayCall {
         ->type_name("FILE.npy");
     command.add_option("--lse", files_.lse, "also the log-sum-exp [batch, heads, length], float32")
         ->type_name("FILE.npy");
-    modifiers_.add_options(command);
+    modifiers_.add_to(command);
     limit(command.add_option("--scale", scale_text_, "of q·k before the softmax (default: 1 / sqrt(head dim))"),
           "NUMBER", [](const std::string& given) {
             return parse_scale(given) ? std::string()
@@ -271,7 +271,7 @@ class AttentionCall : public ArrayCall {
   Files files_;
   std::string dtype_ = "fp16";
   std::string scale_text_;
-  Modifiers modifiers_;
+  ModifierOptions modifiers_;
 
   HalfType type_ = HalfType::fp16;
   InputArrays inputs_;

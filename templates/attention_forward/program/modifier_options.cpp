@@ -38,7 +38,7 @@ std::optional<std::pair<std::int32_t, std::int32_t>> parse_window(const std::str
   return std::pair(*left, *right);
 }
 
-std::optional<float> parse_softcap(const std::string& text) {
+std::optional<float> parse_positive(const std::string& text) {
   const auto value = parse<float>(text);
   return value && std::isfinite(*value) && *value > 0 ? value : std::nullopt;
 }
@@ -84,54 +84,90 @@ Result<DeviceArray> copied(wavejit_engine* engine, const void* data, std::size_t
 
 }  // namespace
 
-void Modifiers::add_options(CLI::App& command) {
+namespace {
+
+// What a modifier is on the command line.
+enum class Given : std::uint8_t { number, scores, heads };  // a number; an array over scores; a number a head
+struct OptionRow {
+  Modifier modifier;
+  Given given;
+  const char* help;
+};
+// In the order of the help.
+constexpr std::array<OptionRow, modifier_count> option_rows = {{
+    {Modifier::softcap, Given::number, "scores become X * tanh(score / X)"},
+    {Modifier::bias, Given::scores,
+     "added to the scores [batch or 1, heads or 1, length of queries, length of keys], rounded to --dtype"},
+    {Modifier::alibi, Given::heads, "ALiBi slopes [heads] or [batch, heads], float32"},
+    {Modifier::sink, Given::heads, "one more logit for every head [heads], float32"},
+}};
+static_assert([] {
+  for (const ModifierRow& row : modifier_rows) {
+    bool found = false;
+    for (const OptionRow& option : option_rows) found = found || option.modifier == row.modifier;
+    if (!found) return false;
+  }
+  return true;
+}());
+
+// Whether its vector may have a row for each batch.
+bool of_batch(const ModifierRow& row) {
+  return std::ranges::find(row.extents, Extent::batch_and_head, &ExtentName::extent) != row.extents.end();
+}
+
+std::size_t index_of(Modifier modifier) { return static_cast<std::size_t>(modifier); }
+
+}  // namespace
+
+void ModifierOptions::add_to(CLI::App& command) {
   command.add_flag("--causal", causal_, "a query sees no later key; the last query sees all (aligned bottom-right)");
   add_parsed(command, "--causal-prefix", prefix_, "N", "causal, with N keys before the first query's own", parse_prefix,
              "numbers of keys are, from 0");
   add_parsed(command, "--window", window_, "LEFT,RIGHT",
              "keys that a query sees before and after its own place; -1: no limit", parse_window,
              "two numbers from -1 are, as 1023,0");
-  add_parsed(command, "--softcap", softcap_, "X", "scores become X * tanh(score / X)", parse_softcap,
-             "finite numbers above 0 are");
-  command
-      .add_option("--bias", bias_path_,
-                  "added to the scores [batch or 1, heads or 1, length of queries, length of keys], rounded to --dtype")
-      ->type_name("FILE.npy");
-  command.add_option("--alibi", alibi_path_, "ALiBi slopes [heads] or [batch, heads], float32")->type_name("FILE.npy");
-  command.add_option("--sink", sink_path_, "one more logit for every head [heads], float32")->type_name("FILE.npy");
+  for (const OptionRow& option : option_rows) {
+    const std::string name = fmt::format("--{}", row_of(option.modifier).word);
+    std::string& text = texts_[index_of(option.modifier)];
+    if (option.given == Given::number) {
+      add_parsed(command, name, text, "X", option.help, parse_positive, "finite numbers above 0 are");
+    } else {
+      command.add_option(name, text, option.help)->type_name("FILE.npy");
+    }
+  }
   add_parsed(command, "--splits", splits_, "N|auto", "cut the keys into so many parts that are computed side by side",
              parse_splits, "numbers from 1 are, and auto");
 }
 
-Result<void> Modifiers::read(HalfType type, const Shape& queries, const Shape& keys) {
-  if (!bias_path_.empty()) {
-    auto bias = read_npy("bias", bias_path_, type);
-    if (!bias) return std::unexpected(bias.error());
-    const Shape& shape = bias->shape;
-    if ((shape[0] != 1 && shape[0] != queries[0]) || (shape[1] != 1 && shape[1] != queries[2]) ||
-        shape[2] != queries[1] || shape[3] != keys[1]) {
-      return failed(ExitCode::file,
-                    fmt::format("--bias {}: its shape is {}; [{} or 1, {} or 1, {}, {}] is accepted", bias_path_,
-                                to_text(shape), queries[0], queries[2], queries[1], keys[1]));
+Result<void> ModifierOptions::read(HalfType type, const Shape& queries, const Shape& keys) {
+  for (const OptionRow& option : option_rows) {
+    const ModifierRow& row = row_of(option.modifier);
+    const std::string field(row.word);
+    const std::string& path = text_of(option.modifier);
+    if (path.empty() || option.given == Given::number) continue;
+    if (option.given == Given::scores) {
+      auto bias = read_npy(field, path, type);
+      if (!bias) return std::unexpected(bias.error());
+      const Shape& shape = bias->shape;
+      if ((shape[0] != 1 && shape[0] != queries[0]) || (shape[1] != 1 && shape[1] != queries[2]) ||
+          shape[2] != queries[1] || shape[3] != keys[1]) {
+        return failed(ExitCode::file,
+                      fmt::format("--{} {}: its shape is {}; [{} or 1, {} or 1, {}, {}] is accepted", field, path,
+                                  tools::to_text(shape), queries[0], queries[2], queries[1], keys[1]));
+      }
+      bias_.emplace(std::move(*bias));
+      continue;
     }
-    bias_.emplace(std::move(*bias));
-  }
-  if (!alibi_path_.empty()) {
-    auto slopes = read_npy_vector("alibi", alibi_path_);
-    if (!slopes) return std::unexpected(slopes.error());
-    if (auto right = check_vector("alibi", alibi_path_, *slopes, queries[0], queries[2], true); !right) return right;
-    alibi_.emplace(std::move(*slopes));
-  }
-  if (!sink_path_.empty()) {
-    auto sinks = read_npy_vector("sink", sink_path_);
-    if (!sinks) return std::unexpected(sinks.error());
-    if (auto right = check_vector("sink", sink_path_, *sinks, queries[0], queries[2], false); !right) return right;
-    sink_.emplace(std::move(*sinks));
+    auto vector = read_npy_vector(field, path);
+    if (!vector) return std::unexpected(vector.error());
+    if (auto right = check_vector(field.c_str(), path, *vector, queries[0], queries[2], of_batch(row)); !right)
+      return right;
+    vectors_[index_of(option.modifier)].emplace(std::move(*vector));
   }
   return {};
 }
 
-Result<ModifiersOnDevice> Modifiers::copy_to(wavejit_engine* engine) const {
+Result<ModifiersOnDevice> ModifierOptions::copy_to(wavejit_engine* engine) const {
   ModifiersOnDevice arrays;
   if (bias_) {
     // Rows begin at multiples of 8 elements, whatever the number of keys.
@@ -144,18 +180,18 @@ Result<ModifiersOnDevice> Modifiers::copy_to(wavejit_engine* engine) const {
       std::copy_n(&bias_->values[row * columns], columns, &padded[row * stride]);
     auto memory = copied(engine, padded.data(), padded.size() * 2);
     if (!memory) return std::unexpected(memory.error());
-    arrays.bias.emplace(std::move(*memory));
+    arrays.tensors[index_of(Modifier::bias)].emplace(std::move(*memory));
   }
-  for (const auto& [vector, memory] : {std::pair(&alibi_, &arrays.alibi), std::pair(&sink_, &arrays.sink)}) {
-    if (!*vector) continue;
-    auto made = copied(engine, (*vector)->values.data(), (*vector)->values.size() * sizeof(float));
+  for (std::size_t i = 0; i < modifier_count; ++i) {
+    if (!vectors_[i]) continue;
+    auto made = copied(engine, vectors_[i]->values.data(), vectors_[i]->values.size() * sizeof(float));
     if (!made) return std::unexpected(made.error());
-    memory->emplace(std::move(*made));
+    arrays.tensors[i].emplace(std::move(*made));
   }
   return arrays;
 }
 
-void Modifiers::describe(wavejit_attention_forward_arguments& call, const ModifiersOnDevice& arrays) const {
+void ModifierOptions::describe(wavejit_attention_forward_arguments& call, const ModifiersOnDevice& arrays) const {
   if (causal_ || !prefix_.empty()) call.mask |= WAVEJIT_MASK_CAUSAL;
   if (const auto prefix = parse_prefix(prefix_)) {
     call.mask |= WAVEJIT_MASK_PREFIX;
@@ -166,20 +202,26 @@ void Modifiers::describe(wavejit_attention_forward_arguments& call, const Modifi
     call.window_left = window->first;
     call.window_right = window->second;
   }
-  call.softcap = parse_softcap(softcap_).value_or(0.0F);
   call.splits = parse_splits(splits_).value_or(0);
-  if (arrays.bias) {
+  for (const ModifierRow& row : modifier_rows) {
+    const std::size_t i = index_of(row.modifier);
+    if (row.number != nullptr) call.*row.number = parse_positive(texts_[i]).value_or(0.0F);
+    if (row.tensor == nullptr || !arrays.tensors[i]) continue;
+    wavejit_tensor& tensor = call.*row.tensor;
+    if (vectors_[i]) {
+      tensor = slopes_tensor(*arrays.tensors[i], rows_of(*vectors_[i]), vectors_[i]->shape.back());
+      continue;
+    }
     const Shape& shape = bias_->shape;
-    call.bias = wavejit_dense_tensor(arrays.bias->data(), WAVEJIT_DTYPE_NONE, shape[0], shape[1], shape[2],
-                                     arrays.bias_row_stride);
-    call.bias.dtype = call.q.dtype;
-    call.bias.sizes[3] = shape[3];
+    tensor = wavejit_dense_tensor(arrays.tensors[i]->data(), WAVEJIT_DTYPE_NONE, shape[0], shape[1], shape[2],
+                                  arrays.bias_row_stride);
+    tensor.dtype = call.q.dtype;
+    tensor.sizes[3] = shape[3];
   }
-  if (arrays.alibi) call.alibi = slopes_tensor(*arrays.alibi, rows_of(*alibi_), alibi_->shape.back());
-  if (arrays.sink) call.sink = slopes_tensor(*arrays.sink, 1, sink_->shape.back());
 }
 
-void Modifiers::describe(AttentionProblem& problem) const {
+// Each modifier has a place of its own in the reference.
+void ModifierOptions::describe(AttentionProblem& problem) const {
   problem.causal = causal_ || !prefix_.empty();
   problem.causal_prefix = parse_prefix(prefix_);
   if (const auto window = parse_window(window_)) {
@@ -187,10 +229,10 @@ void Modifiers::describe(AttentionProblem& problem) const {
     problem.window_left = window->first;
     problem.window_right = window->second;
   }
-  problem.softcap = parse_softcap(softcap_).value_or(0.0F);
+  problem.softcap = parse_positive(text_of(Modifier::softcap)).value_or(0.0F);
   if (bias_) problem.bias = &*bias_;
-  if (alibi_) problem.slopes = alibi_->values;
-  if (sink_) problem.sinks = sink_->values;
+  if (const auto& slopes = vectors_[index_of(Modifier::alibi)]) problem.slopes = slopes->values;
+  if (const auto& sinks = vectors_[index_of(Modifier::sink)]) problem.sinks = sinks->values;
 }
 
 }  // namespace wavejit::attention_forward::program
