@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "tools/all_cores.h"
@@ -65,6 +66,26 @@ class ArrayWritten : public Written {
   std::vector<std::byte> bytes_;
   std::vector<std::int64_t> rows_;  // ascending
 };
+
+// What is NaN or infinite must be the same on both sides.
+void compare(const Difference& element, Judgement& judgement) {
+  const bool finite = std::isfinite(element.exact);
+  judgement.compared += finite ? 1 : 0;
+  judgement.not_finite_exact += finite ? 0 : 1;
+  judgement.not_finite_result += std::isfinite(element.result) ? 0 : 1;
+  double error = std::numeric_limits<double>::infinity();
+  if (finite && std::isfinite(element.result)) error = std::fabs(element.exact - element.result);
+  if (element.exact == element.result || (std::isnan(element.exact) && std::isnan(element.result))) error = 0;
+  judgement.max_error = std::max(judgement.max_error, error);
+  const double of_bound = error == 0 ? 0 : error / element.bound;
+  if (of_bound >= judgement.of_bound) {
+    judgement.of_bound = of_bound;
+    judgement.worst = element;
+  }
+  if (of_bound <= 1) return;
+  ++judgement.elements_beyond;
+  if (!judgement.first) judgement.first = element;
+}
 
 class ArrayCase : public Case {
  public:
@@ -133,42 +154,23 @@ class ArrayCase : public Case {
     return std::string();
   }
 
-  Figures judge(const Written& written, double /*limit*/) override {
+  Judgement judge(const Written& written, double /*limit*/) override {
     const auto& got = static_cast<const ArrayWritten&>(written);
     std::vector<std::vector<double>> exact(got.rows().size());
     on_all_cores(exact.size(), [&](std::size_t i) { exact[i] = problem_.exact(got.rows()[i]); });
-    Figures figures;
-    figures.bound = problem_.allowed;
-    double squared_errors = 0;
-    double squares = 0;
+    Judgement judgement;
     for (std::size_t i = 0; i < exact.size(); ++i) {
-      const std::int64_t row = got.rows()[i];
-      double dot = 0;
-      double exact_squares = 0;
-      double got_squares = 0;
-      for (std::size_t column = 0; column < exact[i].size(); ++column) {
-        const auto value = static_cast<double>(got.value(row, static_cast<std::int64_t>(column)));
-        const double error = error_between(exact[i][column], static_cast<float>(value));
-        if (!(error <= problem_.allowed)) ++figures.out_of_bound;
-        if (error > figures.max_abs || figures.where.empty()) {
-          figures.max_abs = error;
-          figures.where = fmt::format("[{}, {}]", row, column);
-        }
-        squared_errors += error * error;
-        dot += exact[i][column] * value;
-        exact_squares += exact[i][column] * exact[i][column];
-        got_squares += value * value;
-      }
-      squares += exact_squares;
-      if (exact_squares > 0) {
-        const double cosine = got_squares > 0 ? dot / std::sqrt(exact_squares * got_squares) : 0;
-        // A NaN stays.
-        if (!(cosine >= figures.least_cosine)) figures.least_cosine = cosine;
-      }
-      ++figures.rows;
+      for (std::size_t column = 0; column < exact[i].size(); ++column)
+        compare({.of = Difference::Of::element,
+                 .place = {.sequence = 0, .token = got.rows()[i], .head = 0},
+                 .dim = static_cast<std::int64_t>(column),
+                 .exact = exact[i][column],
+                 .result = static_cast<double>(got.value(got.rows()[i], static_cast<std::int64_t>(column))),
+                 .bound = problem_.allowed},
+                judgement);
+      ++judgement.rows;
     }
-    figures.relative_rms = squared_errors == 0 ? 0 : std::sqrt(squared_errors / squares);
-    return figures;
+    return judgement;
   }
 
  private:

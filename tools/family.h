@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "tools/exit_code.h"
-#include "tools/figures.h"
+#include "tools/judge.h"
 
 namespace CLI {
 class App;
@@ -92,7 +92,6 @@ class Case {
 
   // Rows of the whole answer.
   virtual std::int64_t rows() const = 0;
-  virtual Band band() const { return {}; }
   // What the call takes beside the arrays. Where it takes any, workgroups read what others have written.
   virtual Result<std::uint64_t> workspace_bytes(wavejit_engine* /*engine*/) const { return 0; }
   // What the simulated GPU's check of races takes beside the arrays: 40 bytes a dword that the plan touches.
@@ -120,7 +119,7 @@ class Case {
   // "" or what was written outside the outputs.
   virtual Result<std::string> broken_fence() const = 0;
   // Compares with the exact answer, in float64: all of what was written, or rows worth about `limit` multiplications.
-  virtual Figures judge(const Written& written, double limit) = 0;
+  virtual Judgement judge(const Written& written, double limit) = 0;
 };
 
 // A descriptor that was understood.
@@ -152,12 +151,6 @@ struct OutputArray {
   std::string shape;  // for people: "[1, 256, 8, 128]"
 };
 
-// How one output compares with float64.
-struct Check {
-  std::string output;  // "error" for the main one, whose name needs not be said; else its name: "lse"
-  Accuracy accuracy;
-};
-
 // `wavejit run`: one call on a user's arrays. Order of calls: as they stand here.
 class ArrayCall {
  public:
@@ -183,7 +176,7 @@ class ArrayCall {
   // The outputs to the host; the first time they are kept as the answer. True: the same bits as the kept ones.
   virtual Result<bool> fetch() = 0;
   // The kept answer against float64.
-  virtual std::vector<Check> check() const = 0;
+  virtual Judgement check() const = 0;
   virtual std::vector<OutputArray> answers() const = 0;
 };
 

@@ -26,8 +26,7 @@ std::optional<Instruction> instruction_of(std::string_view line) {
   const std::size_t begin = line.find_first_not_of(' ');
   if (begin == std::string_view::npos) return std::nullopt;
   Instruction instruction;
-  const auto [end, error] =
-      std::from_chars(line.data() + begin, line.data() + line.size(), instruction.offset, 16);
+  const auto [end, error] = std::from_chars(line.data() + begin, line.data() + line.size(), instruction.offset, 16);
   const auto after = static_cast<std::size_t>(end - line.data());
   if (error != std::errc() || !line.substr(after).starts_with("  ")) return std::nullopt;
   instruction.text = line.substr(after + 2);
@@ -56,8 +55,7 @@ constexpr std::array<Kind, 7> kinds = {{
     {"LDS writes", [](const Instruction& one) { return starts_with_any(one.mnemonic, {"ds_write", "ds_store"}); }},
     {"loads to LDS", [](const Instruction& one) { return is_load(one) && goes_to_lds(one); }},
     {"loads", [](const Instruction& one) { return is_load(one) && !goes_to_lds(one); }},
-    {"stores",
-     [](const Instruction& one) { return starts_with_any(one.mnemonic, {"buffer_store", "global_store"}); }},
+    {"stores", [](const Instruction& one) { return starts_with_any(one.mnemonic, {"buffer_store", "global_store"}); }},
 }};
 
 // Where a jump back goes: "s_cbranch_scc1 65532" counts dwords from the instruction behind it, in 16 bits.

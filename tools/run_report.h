@@ -1,13 +1,13 @@
 // What `wavejit run` has to tell, for people and for programs.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "tools/family.h"
+#include "tools/judge.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::tools {
@@ -23,14 +23,12 @@ struct RunReport {
   std::uint64_t median_repeat_ns = 0;  // entry of the call to its return
   std::string last_origin;
   bool repeats_identical = true;
-  std::vector<Check> checks;  // of --check, an output each
-  std::string cycles;         // of the first call, if asked for: one JSON object a launch and line
+  std::optional<Judgement> judgement;
+  std::string cycles;  // of the first call, if asked for: one JSON object a launch and line
   std::vector<std::string> notes;
   std::vector<std::string> written;
 
-  bool passed() const {
-    return repeats_identical && std::ranges::all_of(checks, [](const Check& one) { return one.accuracy.passed; });
-  }
+  bool passed() const { return repeats_identical && (!judgement || judgement->passed()); }
 };
 
 // "compiled", "on disk", "in memory"

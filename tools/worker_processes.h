@@ -1,6 +1,7 @@
 // Tasks in processes side by side.
 //
-// A process has one simulated GPU, with one clock and one log. Tasks that use them at the same time need a process each.
+// A process has one simulated GPU, with one clock and one log. Tasks that use them at the same time need a process
+// each.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,8 @@
 namespace wavejit::tools {
 
 // Starts `jobs` processes. Process i runs work(i), work(i + jobs), … and sends each answer back: one line of less than
-// PIPE_BUF bytes. `take` gets each answer in this process, as it comes. The first failure of `work` or `take` stops all.
+// PIPE_BUF bytes. `take` gets each answer in this process, as it comes. The first failure of `work` or `take` stops
+// all.
 Result<void> run_in_processes(std::size_t tasks, int jobs,
                               const std::function<Result<std::string>(std::size_t index)>& work,
                               const std::function<Result<void>(std::size_t index, const std::string& answer)>& take);

@@ -71,7 +71,7 @@ Ran run(const Copy& how) {
   EXPECT_TRUE((*written)->same_as(**written));
   return {.missing = one->missing(**written, *plan, 0),
           .fence = one->broken_fence().value_or("cannot be read"),
-          .verdict = one->judge(**written, 1).verdict(one->band())};
+          .verdict = one->judge(**written, 1).wrong()};
 }
 
 TEST(ArrayProblem, WhatIsRightPasses) {
@@ -82,7 +82,8 @@ TEST(ArrayProblem, WhatIsRightPasses) {
 }
 
 TEST(ArrayProblem, WhatIsWrongIsTold) {
-  EXPECT_THAT(run({.spoil = [](std::vector<float>& values) { values[7] += 0.01F; }}).verdict, HasSubstr("at [2, 1]"));
+  EXPECT_THAT(run({.spoil = [](std::vector<float>& values) { values[7] += 0.01F; }}).verdict,
+              HasSubstr("token 2, head 0, dim 1"));
   EXPECT_EQ(run({.bytes = (rows - 1) * columns * sizeof(float)}).missing, "4 rows were written instead of 5");
   EXPECT_EQ(run({.offset = 4}).fence, "byte 0 behind the output was written");
   EXPECT_EQ(run({.offset = -4}).fence, "byte 4 before the output was written");

@@ -175,7 +175,8 @@ void add_copy(CLI::App& cache, Chosen& chosen, const Command& which) {
   arguments->archive = which.archive_to;
   arguments->remote = which.remote;
   CLI::App* command = add_one(cache, chosen, arguments, which.name, which.summary, which.footer, copy);
-  if (which.from != nullptr && which.archive_from) add_path(*command, "archive", "ARCHIVE", arguments->from, which.from);
+  if (which.from != nullptr && which.archive_from)
+    add_path(*command, "archive", "ARCHIVE", arguments->from, which.from);
   if (which.from != nullptr && !which.archive_from) add_path(*command, "from", "PATH", arguments->from, which.from);
   if (which.to != nullptr && which.archive_to) add_path(*command, "archive", "ARCHIVE", arguments->to, which.to);
   if (which.to != nullptr && !which.archive_to) add_path(*command, "folder", "FOLDER", arguments->to, which.to);

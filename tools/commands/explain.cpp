@@ -45,8 +45,7 @@ Result<void> print_kernels(const Arguments& arguments, const wavejit_engine_opti
   request.target = target;
   request.form = form;
   const Family* family = family_of(arguments.descriptor);
-  return checked(wavejit_kernel_texts(&options, &request, form == WAVEJIT_KERNEL_IR ? print_ir : print_isa,
-                                      &family));
+  return checked(wavejit_kernel_texts(&options, &request, form == WAVEJIT_KERNEL_IR ? print_ir : print_isa, &family));
 }
 
 Result<ExitCode> explain(const Arguments& arguments) {
@@ -68,7 +67,8 @@ std::string footer() {
       "made of it,\n"
       "after the pipeline's schedule, if the kernel has one. How to read the two together: each row of the schedule "
       "ends in a\n"
-      "barrier, and no instruction that touches LDS leaves its row. The code stands in the order of addresses, so count "
+      "barrier, and no instruction that touches LDS leaves its row. The code stands in the order of addresses, so "
+      "count "
       "barriers from\n"
       "the top: start, prologue, the loop of steady, drain. A loop may hold its rows twice, once for each buffer, and "
       "the stagger adds\n"

@@ -1,7 +1,6 @@
 // supported, version: what the library says, line by line.
 #include <fmt/format.h>
 
-
 #include "tools/commands/commands.h"
 
 namespace wavejit::tools {

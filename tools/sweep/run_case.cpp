@@ -28,7 +28,6 @@ class CaseRun {
   CaseRun(const Entry& entry, const Settings& settings) : settings_(settings), case_(entry.problem->make_case()) {
     blank_.line = entry.line;
     blank_.descriptor = entry.problem->text();
-    blank_.band = case_->band();
     blank_.rows_of_problem = case_->rows();
   }
 
@@ -190,9 +189,10 @@ class CaseRun {
     }
 
     const auto started = Clock::now();
-    outcome.figures = case_->judge(*first, settings_.sample);
+    outcome.judgement = case_->judge(*first, settings_.sample);
     outcome.reference_ms = milliseconds_since(started);
-    if (wrong.empty()) wrong = outcome.figures.verdict(outcome.band);
+    if (wrong.empty() && outcome.judgement.rows == 0) wrong = "no row was written";
+    if (wrong.empty()) wrong = outcome.judgement.wrong();
     if (wrong.empty() && by_first_pipeline_ != nullptr && case_->same_bits(outcome.kernel_spec, first_spec_)) {
       if (const std::string where = first->difference(*by_first_pipeline_); !where.empty())
         wrong = fmt::format("other bits than pipeline {}: {}", first_pipeline_, where);

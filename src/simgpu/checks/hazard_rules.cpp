@@ -79,6 +79,7 @@ constexpr std::array rules = {
     HazardRule{P::exec_by_vector, U::exec_by_dpp, 5, 0, false, "EXEC written by a vector instruction",
                "LLVM checkDPPHazards"},
     HazardRule{P::exec_by_vector, U::exec_by_lane, 4, 0, false, "EXEC written by a vector instruction", valu},
+    // LLVM asks for this one; AMD's own assembly for gfx950 writes M0 directly before an LDS DMA and has it reported.
     HazardRule{P::m0_by_scalar, U::m0_by_memory, 1, 0, false, "M0 written by a scalar instruction",
                "LLVM checkReadM0Hazards"},
     HazardRule{P::mode, U::mode_read, 2, 0, false, "a hardware register written by s_setreg",

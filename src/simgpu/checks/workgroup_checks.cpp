@@ -9,6 +9,7 @@
 #include "simgpu/checks/finding.h"
 #include "simgpu/launch/launch.h"
 #include "simgpu/launch/noise.h"
+#include "simgpu/memory/scalar_address.h"
 
 namespace wavejit::simgpu::checks {
 namespace {
@@ -23,8 +24,8 @@ bool is_scalar_memory(const Effects& effects) {
   return effects.space == Space::scalar || effects.space == Space::scalar_buffer;
 }
 
-/// A waterfall loop takes the first lane's value and then masks the lanes that have another one (LLVM,
-/// SIInstrInfo::legalizeOperands): the value is compared with the register it came from.
+// A waterfall loop takes the first lane's value and then masks the lanes that have another one (LLVM,
+// SIInstrInfo::legalizeOperands): the value is compared with the register it came from.
 bool begins_waterfall(const Instruction& instruction) {
   constexpr unsigned distance = 16;
   const Instruction* next = &instruction + 1;
@@ -43,17 +44,17 @@ bool begins_waterfall(const Instruction& instruction) {
   return false;
 }
 
-/// The bits of a scalar result that anything looks at, as far as the instructions that follow in the function say: a
-/// wave's number is the first work-item's id, shifted or masked, and the bits that differ between lanes fall away.
-uint32_t bits_looked_at(const Instruction& instruction) {
+// The bits of a scalar result that anything looks at, as far as the instructions that follow in the function say: a
+// wave's number is the first work-item's id, shifted or masked, and the bits that differ between lanes fall away.
+std::uint32_t bits_looked_at(const Instruction& instruction) {
   const Function& function = *instruction.function;
   const FunctionEffects& effects = effects_of(function);
   const unsigned result = instruction.destination[0].index;
   const auto includes_result = [&](const Registers& range) {
     return range.scalar && result >= range.first && result < range.first + unsigned{range.count};
   };
-  uint32_t bits = 0;
-  for (auto at = static_cast<size_t>(&instruction - function.instructions.data()) + 1;
+  std::uint32_t bits = 0;
+  for (auto at = static_cast<std::size_t>(&instruction - function.instructions.data()) + 1;
        at < function.instructions.size(); ++at) {
     const Instruction& next = function.instructions[at];
     const Effects& of = effects[at];
@@ -61,14 +62,14 @@ uint32_t bits_looked_at(const Instruction& instruction) {
       const Operand& other = next.source[1];
       const bool is_first = next.source_count == 2 && next.source[0].is_scalar() && next.source[0].index == result &&
                             next.source[0].dwords == 1 && other.is_constant();
-      const auto constant = static_cast<uint32_t>(other.bits);
+      const auto constant = static_cast<std::uint32_t>(other.bits);
       if (is_first && (next.mnemonic == "s_lshr_b32" || next.mnemonic == "s_ashr_i32")) {
         bits |= ~0U << (constant & 31);
       } else if (is_first && next.mnemonic == "s_and_b32") {
         bits |= constant;
       } else if (is_first && (next.mnemonic == "s_bfe_u32" || next.mnemonic == "s_bfe_i32")) {
         const unsigned width = std::min((constant >> 16) & 0x7f, 32U);
-        bits |= static_cast<uint32_t>(((uint64_t{1} << width) - 1) << (constant & 31));
+        bits |= static_cast<std::uint32_t>(((std::uint64_t{1} << width) - 1) << (constant & 31));
       } else {
         return ~0U;
       }
@@ -85,7 +86,7 @@ bool wanted(const Settings& settings) { return settings.checks != 0 || settings.
 WorkgroupChecks::WorkgroupChecks() = default;
 WorkgroupChecks::~WorkgroupChecks() = default;
 
-void WorkgroupChecks::prepare(Launch& launch, Workgroup& workgroup, uint64_t seed, Observer* observer) {
+void WorkgroupChecks::prepare(Launch& launch, Workgroup& workgroup, std::uint64_t seed, Observer* observer) {
   launch_ = &launch;
   observer_ = observer;
   workgroup_ = &workgroup;
@@ -141,10 +142,10 @@ void WorkgroupChecks::barrier() {
 
 void WorkgroupChecks::check_bounds(Wave& wave, WaveChecks& checks, const Instruction& instruction,
                                    const Effects& effects, const Runs& runs) {
-  uint64_t base = 0;
+  std::uint64_t base = 0;
   if (effects.space == Space::buffer) {
     const Operand& descriptor = instruction.source[effects.address_operand + 1];
-    base = wave.sgpr[descriptor.index] | (uint64_t{wave.sgpr[descriptor.index + 1] & 0xffff} << 32);
+    base = wave.sgpr[descriptor.index] | (std::uint64_t{wave.sgpr[descriptor.index + 1] & 0xffff} << 32);
   } else if (effects.space == Space::global) {
     const Operand& scalar = instruction.source[effects.loads && !effects.atomic ? 1 : 2];
     if (!scalar.is_present()) return;  // nothing says which allocation was meant
@@ -181,23 +182,25 @@ void WorkgroupChecks::check_memory_definedness(WaveChecks& checks, const Effects
   if (effects.space == Space::scratch) return;
   const Allocation*& allocation = checks.data_allocation;
   const auto enter = [&](const Run& run) {
-    if (allocation != nullptr && allocation->holds(run.first, run.bytes)) return true;
-    const Allocation* found = launch_->find(run.first);
-    if (found == nullptr || !found->holds(run.first, run.bytes)) return false;  // LDS through flat, or a fault
+    if (allocation != nullptr && allocation->lets_read(run.first, run.bytes)) return true;
+    const Allocation* found = launch_->memory->find_readable(run.first);
+    if (found == nullptr || !found->lets_read(run.first, run.bytes)) return false;  // not followed, or a fault
     allocation = found;
     return true;
   };
   const auto load_lane = [&](const Run& lane) {
-    const uint32_t undefined = undefined_bytes(allocation->defined, lane.first - allocation->base, lane.bytes);
+    const std::uint32_t undefined = undefined_bytes(allocation->defined, lane.first - allocation->base, lane.bytes);
     if (undefined == 0) return;
     loaded.any = true;
-    loaded.bytes[lane.lane] = static_cast<uint16_t>(undefined);
+    loaded.bytes[lane.lane] = static_cast<std::uint16_t>(undefined);
   };
   const auto touch = [&](const Run& run) {
     if (allocation->defined == nullptr) return;
-    const uint64_t offset = run.first - allocation->base;
+    const std::uint64_t offset = run.first - allocation->base;
     if (effects.loads && !all_bytes_defined(allocation->defined, offset, run.bytes)) run.each_lane(load_lane);
-    if (effects.stores) define_bytes(allocation->defined, offset, run.bytes);
+    if (effects.stores && allocation->holds(run.first, run.bytes)) {
+      define_bytes(allocation->defined, offset, run.bytes);
+    }
   };
   for (const Run& run : runs) {
     if (enter(run)) {
@@ -210,24 +213,40 @@ void WorkgroupChecks::check_memory_definedness(WaveChecks& checks, const Effects
   }
 }
 
-/// Lanes speak for others only where these were given a value along with them: a compiler that lets one lane do an
-/// atomic reads its result by v_readfirstlane under full EXEC, and what the others hold means nothing (LLVM,
-/// AMDGPUAtomicOptimizer).
+// By whole dwords: of one that holds something a program may want just that, and scalar instructions that take dwords
+// apart are not followed by bits.
+std::uint32_t WorkgroupChecks::undefined_scalars(const Wave& wave, const Instruction& instruction,
+                                                 const Effects& effects) const {
+  const std::uint64_t address = scalar_address(wave, instruction);
+  const Allocation* allocation = launch_->memory->find_readable(address);
+  if (allocation == nullptr || allocation->defined == nullptr) return 0;
+  std::uint32_t undefined = 0;
+  for (unsigned i = 0; 4 * i < effects.bytes && allocation->lets_read(address + (4 * i), 4); ++i) {
+    constexpr std::uint32_t all_four = 15;
+    const std::uint64_t offset = address - allocation->base + (4 * i);
+    undefined |= std::uint32_t{undefined_bytes(allocation->defined, offset, 4) == all_four} << i;
+  }
+  return undefined;
+}
+
+// Lanes speak for others only where these were given a value along with them: a compiler that lets one lane do an
+// atomic reads its result by v_readfirstlane under full EXEC, and what the others hold means nothing (LLVM,
+// AMDGPUAtomicOptimizer).
 void WorkgroupChecks::check_uniform(Wave& wave, const WaveChecks& checks, const Instruction& instruction) {
   const Operand& source = instruction.source[0];
-  const uint64_t exec = wave.exec();
+  const std::uint64_t exec = wave.exec();
   if (!source.is_vector() || exec == 0) return;
-  const uint32_t* values = wave.vgpr[source.index];
+  const std::uint32_t* values = wave.vgpr[source.index];
   const auto first = static_cast<unsigned>(std::countr_zero(exec));
-  const auto lanes_that_differ = [&](uint32_t bits) {
-    uint64_t lanes = 0;
+  const auto lanes_that_differ = [&](std::uint32_t bits) {
+    std::uint64_t lanes = 0;
     for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-      lanes |= uint64_t{((values[lane] ^ values[first]) & bits) != 0} << lane;
+      lanes |= std::uint64_t{((values[lane] ^ values[first]) & bits) != 0} << lane;
     }
     return lanes & exec;
   };
-  uint64_t different = lanes_that_differ(~0U);
-  const uint64_t written = checks.written_lanes[source.index];
+  std::uint64_t different = lanes_that_differ(~0U);
+  const std::uint64_t written = checks.written_lanes[source.index];
   if (((written >> first) & 1) != 0) different &= written;
   if (different != 0) different &= lanes_that_differ(bits_looked_at(instruction));
   if (different == 0 || begins_waterfall(instruction)) return;
@@ -242,28 +261,39 @@ void WorkgroupChecks::memory(Wave& wave, WaveChecks& checks, const Instruction& 
   UndefinedLanes data;
   UndefinedLanes loaded;
   const bool definedness = on(Check::uninitialised);
-  if (definedness) checks.definedness.before_memory(wave, instruction, effects, data);
-  AccessId lds_access = no_access;
-  AccessId memory_access = no_access;
   const bool shadows_lds = on(Check::races) || on(Check::waits) || on(Check::uninitialised);
   const bool is_local = effects.space == Space::lds;
-  if (!is_local && effects.space != Space::none && !is_scalar_memory(effects)) {
-    LaneAddresses addresses;
-    device_addresses(wave, instruction, effects, addresses);
-    const Runs runs(addresses, effects.bytes);
+  const bool is_vector_memory = !is_local && effects.space != Space::none && !is_scalar_memory(effects);
+  LaneAddresses device;
+  LocalAddresses local;
+  std::uint64_t not_device = 0;
+  if (is_vector_memory) {
+    device_addresses(wave, instruction, effects, device);
+    if (effects.space == Space::flat) not_device = split_flat(device, local);
+  }
+  if (definedness) checks.definedness.before_memory(wave, instruction, effects, not_device, data);
+  AccessId lds_access = no_access;
+  AccessId memory_access = no_access;
+  if (is_vector_memory && device.lanes != 0) {
+    const Runs runs(device, effects.bytes);
     if (on(Check::bounds)) check_bounds(wave, checks, instruction, effects, runs);
     if (definedness) check_memory_definedness(checks, effects, runs, loaded);
     if (on(Check::races) && (effects.loads || effects.stores)) {
       memory_access = memory_.access(wave, instruction, effects, runs);
     }
   }
-  if ((is_local || effects.lds_dma) && shadows_lds) {
-    LocalAddresses addresses;
-    local_addresses(wave, instruction, effects, addresses);
+  if (is_local || effects.lds_dma) local_addresses(wave, instruction, effects, local);
+  const bool flat_into_lds = not_device != 0 && local.lanes != 0;
+  if (shadows_lds && (is_local || effects.lds_dma || flat_into_lds)) {
     lds_access =
-        lds_.access(wave, instruction, effects, addresses, kind_of(effects), effects.lds_dma ? loaded : data, loaded);
+        lds_.access(wave, instruction, effects, local, kind_of(effects), effects.lds_dma ? loaded : data, loaded);
+  }
+  std::uint32_t undefined = 0;
+  if (definedness && effects.space == Space::scalar && effects.loads) {
+    undefined = undefined_scalars(wave, instruction, effects);
   }
   if (definedness) checks.definedness.after_memory(wave, instruction, effects, loaded);
+  if (undefined != 0) checks.definedness.after_scalar_load(instruction, effects, undefined);
   checks.arrivals.issue(wave, instruction, effects, lds_access, memory_access);
 }
 
@@ -271,7 +301,7 @@ void WorkgroupChecks::step(Wave& wave, WaveChecks& checks, const Instruction& in
   checks.arrivals.check_registers(wave, instruction, effects);
   if (on(Check::hazards)) checks.hazards.step(wave, instruction, effects);
   if (on(Check::uniform)) {
-    const uint64_t lanes = effects.all_lanes ? all_lanes : wave.exec();
+    const std::uint64_t lanes = effects.all_lanes ? all_lanes : wave.exec();
     for (unsigned i = 0; i < effects.write_count; ++i) {
       const Registers& range = effects.writes[i];
       if (range.scalar) continue;
@@ -305,10 +335,10 @@ void WorkgroupChecks::step(Wave& wave, WaveChecks& checks, const Instruction& in
   instruction.execute(wave, instruction);
 }
 
-void WorkgroupChecks::run_slice(Wave& wave, int64_t instructions) {
+void WorkgroupChecks::run_slice(Wave& wave, std::int64_t instructions) {
   WaveChecks& checks = *waves_[wave.index];
   wave.budget = instructions;
-  wave.executed += static_cast<uint64_t>(instructions);
+  wave.executed += static_cast<std::uint64_t>(instructions);
   checks.arrivals.age(wave);
   while (wave.budget > 0) {
     --wave.budget;
@@ -320,7 +350,8 @@ void WorkgroupChecks::run_slice(Wave& wave, int64_t instructions) {
     }
     if (observer_ != nullptr) observer_->before(wave, instruction);
     wave.next = &instruction + 1;
-    step(wave, checks, instruction, (*checks.effects)[static_cast<size_t>(&instruction - checks.first_instruction)]);
+    step(wave, checks, instruction,
+         (*checks.effects)[static_cast<std::size_t>(&instruction - checks.first_instruction)]);
   }
 }
 

@@ -17,42 +17,42 @@ constexpr double not_yet = std::numeric_limits<double>::infinity();
 // What a look grants beyond its own cycle: a resource that gets free before the next look.
 constexpr double slack = 3;
 
-/// What a wave has issued and a counter still counts.
+// What a wave has issued and a counter still counts.
 struct Outstanding {
   double done = not_yet;
   Cause cause = Cause::vector_memory;
 };
 
-/// A counter: results arrive in order.
+// A counter: results arrive in order.
 class Counter {
  public:
-  uint64_t issue(Outstanding entry) {
+  std::uint64_t issue(Outstanding entry) {
     entries_.push_back(entry);
     return retired_ + entries_.size() - 1;
   }
-  void finish(uint64_t number, double done) { entries_[number - retired_].done = done; }
+  void finish(std::uint64_t number, double done) { entries_[number - retired_].done = done; }
   void retire(double now) {
     while (!entries_.empty() && entries_.front().done <= now) {
       entries_.pop_front();
       ++retired_;
     }
   }
-  [[nodiscard]] size_t pending() const { return entries_.size(); }
-  [[nodiscard]] Cause cause() const { return entries_.front().cause; }
+  std::size_t pending() const { return entries_.size(); }
+  Cause cause() const { return entries_.front().cause; }
 
  private:
   std::deque<Outstanding> entries_;
-  uint64_t retired_ = 0;
+  std::uint64_t retired_ = 0;
 };
 
 struct Slot;
 
 struct RunningWave {
   const WaveTrace* trace = nullptr;
-  std::vector<uint32_t> steps;  ///< of the trace's records
+  std::vector<std::uint32_t> steps;  // of the trace's records
   Slot* slot = nullptr;
-  size_t position = 0;
-  size_t result = 0;  ///< in ComputeUnitResult::waves
+  std::size_t position = 0;
+  std::size_t result = 0;  // in ComputeUnitResult::waves
   unsigned simd = 0;
   unsigned priority = 0;
   double next_issue = 0;
@@ -61,24 +61,24 @@ struct RunningWave {
   bool ended = false;
   Counter vector_counter;
   Counter local_counter;
-  std::array<double, 512> ready{};  ///< vector registers
+  std::array<double, 512> ready{};  // vector registers
   std::array<bool, 512> from_matrix{};
   std::array<double, sgpr_count> scalar_ready{};
   // The wait that is being counted, for the timeline.
   Cause waiting_for = Cause::count;
-  uint64_t waiting_since = 0;
+  std::uint64_t waiting_since = 0;
 };
 
-/// A place for a workgroup.
+// A place for a workgroup.
 struct Slot {
   std::vector<std::unique_ptr<RunningWave>> waves;
-  uint64_t instance = 0;  ///< how many workgroups started before
-  size_t alive = 0;
-  size_t at_barrier = 0;
+  std::uint64_t instance = 0;  // how many workgroups started before
+  std::size_t alive = 0;
+  std::size_t at_barrier = 0;
 };
 
 struct Simd {
-  std::vector<RunningWave*> waves;  ///< oldest first
+  std::vector<RunningWave*> waves;  // oldest first
   double port_free = 0;
   double pipe_free = 0;
 };
@@ -90,37 +90,37 @@ class ComputeUnit {
         timing_(&program.timing()),
         request_(&request),
         memory_(program.timing().memory, request.neighbours),
-        instructions_(static_cast<uint64_t>(program.timing().wave.instruction_cache.cycles()) / code_line, 8),
-        simds_(static_cast<size_t>(program.target().simds_per_compute_unit)),
-        lds_ports_(static_cast<size_t>(program.timing().lds_unit.ports.cycles())) {
+        instructions_(static_cast<std::uint64_t>(program.timing().wave.instruction_cache.cycles()) / code_line, 8),
+        simds_(static_cast<std::size_t>(program.target().simds_per_compute_unit)),
+        lds_ports_(static_cast<std::size_t>(program.timing().lds_unit.ports.cycles())) {
     result_.simds.resize(simds_.size());
   }
 
   std::expected<ComputeUnitResult, std::string> run();
 
  private:
-  static constexpr uint64_t code_line = 64;
-  static constexpr uint64_t patience = 50'000'000;  ///< cycles without an instruction: nobody will issue again
+  static constexpr std::uint64_t code_line = 64;
+  static constexpr std::uint64_t patience = 50'000'000;  // cycles without an instruction: nobody will issue again
 
   struct Arrival {
     double at = 0;
-    uint64_t number = 0;
+    std::uint64_t number = 0;
     RunningWave* wave = nullptr;
-    uint64_t entry = 0;
+    std::uint64_t entry = 0;
     double cycles = 0;
     bool operator>(const Arrival& other) const { return at > other.at || (at == other.at && number > other.number); }
   };
 
   void start_workgroup(Slot& slot, double earliest);
   void arrive(double now);
-  void look(uint64_t now, size_t index);
-  /// Why the wave cannot issue now; `Cause::count` when it can.
+  void look(std::uint64_t now, std::size_t index);
+  // Why the wave cannot issue now; `Cause::count` when it can.
   Cause obstacle(RunningWave& wave, const Step& step, const Simd& simd, double now);
   Cause wait_obstacle(RunningWave& wave, const Step& step, double now);
   static Cause operand_obstacle(const RunningWave& wave, const Step& step, double now);
   bool fetch(RunningWave& wave, const Step& step, double now);
-  void issue(RunningWave& wave, const Step& step, size_t simd_index, uint64_t now);
-  void issue_vector(RunningWave& wave, const Step& step, size_t simd_index, double now);
+  void issue(RunningWave& wave, const Step& step, std::size_t simd_index, std::uint64_t now);
+  void issue_vector(RunningWave& wave, const Step& step, std::size_t simd_index, double now);
   void issue_memory(RunningWave& wave, const Step& step, const Record& record, double now);
   void issue_lds(RunningWave& wave, const Step& step, const Record& record, double now);
   double lds_service(const Step& step, const Record& record);
@@ -130,8 +130,8 @@ class ComputeUnit {
   }
   void barrier(RunningWave& wave, double now);
   void release(Slot& slot, double now);
-  void end_wave(RunningWave& wave, uint64_t now);
-  void note(RunningWave& wave, uint32_t step, Cause cause, uint64_t now);
+  void end_wave(RunningWave& wave, std::uint64_t now);
+  void note(RunningWave& wave, std::uint32_t step, Cause cause, std::uint64_t now);
   void add_matrix_busy(double from, int cycles);
 
   Program* program_;
@@ -139,16 +139,16 @@ class ComputeUnit {
   const ComputeUnitRequest* request_;
   MemoryPath memory_;
   Cache instructions_;
-  std::unordered_set<uint64_t> fetched_;
+  std::unordered_set<std::uint64_t> fetched_;
   std::vector<Simd> simds_;
   std::vector<double> lds_ports_;
   double lds_free_ = 0;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
-  uint64_t arrival_number_ = 0;
-  size_t next_workgroup_ = 0;
-  size_t alive_ = 0;  ///< workgroups
-  uint64_t last_issue_ = 0;
+  std::uint64_t arrival_number_ = 0;
+  std::size_t next_workgroup_ = 0;
+  std::size_t alive_ = 0;  // workgroups
+  std::uint64_t last_issue_ = 0;
   ComputeUnitResult result_;
 };
 
@@ -160,7 +160,7 @@ void ComputeUnit::start_workgroup(Slot& slot, double earliest) {
   slot.alive = trace.waves.size();
   ++alive_;
   double start = earliest;
-  for (size_t i = 0; i < trace.waves.size(); ++i) {
+  for (std::size_t i = 0; i < trace.waves.size(); ++i) {
     auto wave = std::make_unique<RunningWave>();
     wave->trace = &trace.waves[i];
     wave->steps.reserve(wave->trace->records.size());
@@ -176,7 +176,7 @@ void ComputeUnit::start_workgroup(Slot& slot, double earliest) {
     result_.waves.push_back({.workgroup = trace.workgroup,
                              .wave = static_cast<unsigned>(i),
                              .simd = wave->simd,
-                             .start = static_cast<uint64_t>(wave->next_issue)});
+                             .start = static_cast<std::uint64_t>(wave->next_issue)});
     least->waves.push_back(wave.get());
     slot.waves.push_back(std::move(wave));
   }
@@ -220,7 +220,7 @@ Cause ComputeUnit::operand_obstacle(const RunningWave& wave, const Step& step, d
 }
 
 bool ComputeUnit::fetch(RunningWave& wave, const Step& step, double now) {
-  const uint64_t line = step.instruction->address / code_line;
+  const std::uint64_t line = step.instruction->address / code_line;
   const bool there = instructions_.touch(line);
   // The first time it is taken to be there: other compute units ran it before, and what follows is fetched ahead.
   if (there || fetched_.insert(line).second) return true;
@@ -250,29 +250,29 @@ Cause ComputeUnit::obstacle(RunningWave& wave, const Step& step, const Simd& sim
 }
 
 void ComputeUnit::add_matrix_busy(double from, int cycles) {
-  auto at = static_cast<uint64_t>(from);
-  const uint64_t end = at + static_cast<uint64_t>(cycles);
+  auto at = static_cast<std::uint64_t>(from);
+  const std::uint64_t end = at + static_cast<std::uint64_t>(cycles);
   while (at < end) {
-    const uint64_t bucket = at / ComputeUnitResult::bucket_cycles;
+    const std::uint64_t bucket = at / ComputeUnitResult::bucket_cycles;
     if (result_.matrix_buckets.size() <= bucket) result_.matrix_buckets.resize(bucket + 1);
-    const uint64_t next = std::min(end, (bucket + 1) * ComputeUnitResult::bucket_cycles);
+    const std::uint64_t next = std::min(end, (bucket + 1) * ComputeUnitResult::bucket_cycles);
     result_.matrix_buckets[bucket] += next - at;
     at = next;
   }
 }
 
-void ComputeUnit::issue_vector(RunningWave& wave, const Step& step, size_t simd_index, double now) {
+void ComputeUnit::issue_vector(RunningWave& wave, const Step& step, std::size_t simd_index, double now) {
   Simd& simd = simds_[simd_index];
   SimdResult& counts = result_.simds[simd_index];
   const double begin = std::max(simd.port_free, now);
   if (step.kind != Kind::matrix && simd.pipe_free > begin) {
-    counts.overlapped += static_cast<uint64_t>(std::min<double>(simd.pipe_free - begin, step.port_cycles));
+    counts.overlapped += static_cast<std::uint64_t>(std::min<double>(simd.pipe_free - begin, step.port_cycles));
   }
   simd.port_free = begin + step.port_cycles;
-  counts.port_busy += static_cast<uint64_t>(step.port_cycles);
+  counts.port_busy += static_cast<std::uint64_t>(step.port_cycles);
   if (step.kind == Kind::matrix) {
     simd.pipe_free = now + step.pipe_cycles;
-    counts.matrix_busy += static_cast<uint64_t>(step.pipe_cycles);
+    counts.matrix_busy += static_cast<std::uint64_t>(step.pipe_cycles);
     add_matrix_busy(now, step.pipe_cycles);
   }
   for (unsigned i = 0; i < step.effects.write_count; ++i) {
@@ -297,7 +297,7 @@ void ComputeUnit::issue_memory(RunningWave& wave, const Step& step, const Record
   } else {
     const double there = memory_.load(now, step.address_cycles, lines, wave.slot->instance);
     if (step.kind == Kind::lds_dma && step.access != nullptr) {
-      const uint64_t entry = wave.vector_counter.issue({});
+      const std::uint64_t entry = wave.vector_counter.issue({});
       arrivals_.push({.at = there,
                       .number = arrival_number_++,
                       .wave = &wave,
@@ -325,7 +325,7 @@ void ComputeUnit::issue_lds(RunningWave& wave, const Step& step, const Record& r
   const double done = take_lds(now, cycles);
   const double port_cycles = step.access == nullptr ? 0 : step.access->port.value * step.effects.elements;
   port = std::max(port, now) + std::max(cycles, port_cycles);
-  result_.lds_busy += static_cast<uint64_t>(cycles);
+  result_.lds_busy += static_cast<std::uint64_t>(cycles);
   wave.local_counter.issue({.done = std::max(done, port) + timing_->lds_unit.latency.value, .cause = Cause::lds});
 }
 
@@ -346,7 +346,7 @@ void ComputeUnit::barrier(RunningWave& wave, double now) {
   release(*wave.slot, now);
 }
 
-void ComputeUnit::end_wave(RunningWave& wave, uint64_t now) {
+void ComputeUnit::end_wave(RunningWave& wave, std::uint64_t now) {
   wave.ended = true;
   result_.waves[wave.result].end = now;
   result_.cycles = std::max(result_.cycles, now);
@@ -365,14 +365,14 @@ void ComputeUnit::end_wave(RunningWave& wave, uint64_t now) {
   if (next_workgroup_ < request_->workgroups.size()) start_workgroup(slot, static_cast<double>(now) + slack + 1);
 }
 
-void ComputeUnit::note(RunningWave& wave, uint32_t step, Cause cause, uint64_t now) {
+void ComputeUnit::note(RunningWave& wave, std::uint32_t step, Cause cause, std::uint64_t now) {
   if (request_->timeline_first == request_->timeline_last) return;
-  const auto inside = [&](uint64_t at) { return at >= request_->timeline_first && at < request_->timeline_last; };
+  const auto inside = [&](std::uint64_t at) { return at >= request_->timeline_first && at < request_->timeline_last; };
   if (cause == wave.waiting_for && cause != Cause::count) return;
-  const auto index = static_cast<uint16_t>(wave.result);
+  const auto index = static_cast<std::uint16_t>(wave.result);
   if (wave.waiting_for != Cause::count && inside(wave.waiting_since)) {
     result_.timeline.push_back({.start = wave.waiting_since,
-                                .cycles = static_cast<uint32_t>(now - wave.waiting_since),
+                                .cycles = static_cast<std::uint32_t>(now - wave.waiting_since),
                                 .step = step,
                                 .wave = index,
                                 .waited_for = wave.waiting_for});
@@ -384,13 +384,13 @@ void ComputeUnit::note(RunningWave& wave, uint32_t step, Cause cause, uint64_t n
   if (inside(now)) {
     result_.timeline.push_back(
         {.start = now,
-         .cycles = static_cast<uint32_t>(what.kind == Kind::matrix ? what.pipe_cycles : what.interval),
+         .cycles = static_cast<std::uint32_t>(what.kind == Kind::matrix ? what.pipe_cycles : what.interval),
          .step = step,
          .wave = index});
   }
 }
 
-void ComputeUnit::issue(RunningWave& wave, const Step& step, size_t simd_index, uint64_t cycle) {
+void ComputeUnit::issue(RunningWave& wave, const Step& step, std::size_t simd_index, std::uint64_t cycle) {
   const auto now = static_cast<double>(cycle);
   const Record& record = wave.trace->records[wave.position];
   ++result_.waves[wave.result].issued;
@@ -428,9 +428,9 @@ void ComputeUnit::issue(RunningWave& wave, const Step& step, size_t simd_index, 
   if (wave.position == wave.steps.size()) end_wave(wave, cycle);
 }
 
-void ComputeUnit::look(uint64_t cycle, size_t index) {
+void ComputeUnit::look(std::uint64_t cycle, std::size_t index) {
   const auto now = static_cast<double>(cycle);
-  const auto period = static_cast<uint64_t>(timing_->wave.look.cycles());
+  const auto period = static_cast<std::uint64_t>(timing_->wave.look.cycles());
   Simd& simd = simds_[index];
   SimdResult& counts = result_.simds[index];
   if (simd.waves.empty()) {
@@ -440,21 +440,21 @@ void ComputeUnit::look(uint64_t cycle, size_t index) {
   const bool was_busy = simd.pipe_free > now || simd.port_free > now;
   // Highest priority first, oldest of those: a unit takes the first that can.
   std::array<RunningWave*, 32> order{};  // more than a SIMD holds
-  size_t waves = 0;
+  std::size_t waves = 0;
   for (RunningWave* wave : simd.waves) {
     if (!wave->ended && waves < order.size()) order[waves++] = wave;
   }
   std::stable_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(waves),
                    [](const RunningWave* a, const RunningWave* b) { return a->priority > b->priority; });
-  std::array<bool, static_cast<size_t>(Unit::count)> taken{};
+  std::array<bool, static_cast<std::size_t>(Unit::count)> taken{};
   Cause foremost = Cause::count;
   bool vector_issued = false;
-  for (size_t i = 0; i < waves; ++i) {
+  for (std::size_t i = 0; i < waves; ++i) {
     RunningWave& wave = *order[i];
-    const uint32_t place = wave.steps[wave.position];
+    const std::uint32_t place = wave.steps[wave.position];
     const Step& step = program_->steps()[place];
     Cause cause = obstacle(wave, step, simd, now);
-    bool& unit = taken[static_cast<size_t>(step.unit)];
+    bool& unit = taken[static_cast<std::size_t>(step.unit)];
     if (cause == Cause::count && unit && step.unit != Unit::internal) cause = Cause::other_wave;
     StepCount& at_step = result_.steps[place];
     note(wave, place, cause, cycle);
@@ -465,24 +465,25 @@ void ComputeUnit::look(uint64_t cycle, size_t index) {
       issue(wave, step, index, cycle);
       continue;
     }
-    at_step.waited[static_cast<size_t>(cause)] += period;
-    result_.waves[wave.result].waited[static_cast<size_t>(cause)] += period;
+    at_step.waited[static_cast<std::size_t>(cause)] += period;
+    result_.waves[wave.result].waited[static_cast<std::size_t>(cause)] += period;
     if (foremost == Cause::count) foremost = cause;
   }
-  if (!was_busy && !vector_issued && foremost != Cause::count) counts.idle[static_cast<size_t>(foremost)] += period;
+  if (!was_busy && !vector_issued && foremost != Cause::count)
+    counts.idle[static_cast<std::size_t>(foremost)] += period;
 }
 
 std::expected<ComputeUnitResult, std::string> ComputeUnit::run() {
-  const auto period = static_cast<uint64_t>(timing_->wave.look.cycles());
+  const auto period = static_cast<std::uint64_t>(timing_->wave.look.cycles());
   // Workgroups of a die start one after the other, each compute unit gets its first before any gets its second.
   double start = 0;
   for (unsigned i = 0; i < request_->resident && next_workgroup_ < request_->workgroups.size(); ++i) {
     slots_.push_back(std::make_unique<Slot>());
-    const size_t waves = request_->workgroups[next_workgroup_]->waves.size();
+    const std::size_t waves = request_->workgroups[next_workgroup_]->waves.size();
     start_workgroup(*slots_.back(), start);
     start += timing_->wave.wave_start.value * static_cast<double>(waves) * request_->neighbours.compute_units_of_die;
   }
-  for (uint64_t cycle = 0; alive_ != 0; ++cycle) {
+  for (std::uint64_t cycle = 0; alive_ != 0; ++cycle) {
     arrive(static_cast<double>(cycle));
     if (cycle % period < simds_.size()) look(cycle, cycle % period);
     if (cycle - last_issue_ > patience) {
@@ -499,21 +500,21 @@ std::string_view to_text(Cause cause) {
   constexpr std::array<std::string_view, cause_count> names = {
       "own interval", "matrix result", "operand",      "matrix pipe", "vector port", "other wave", "vector memory",
       "LDS",          "scalar memory", "full counter", "barrier",     "branch",      "pause",      "fetch"};
-  return cause == Cause::count ? "nothing" : names[static_cast<size_t>(cause)];
+  return cause == Cause::count ? "nothing" : names[static_cast<std::size_t>(cause)];
 }
 
 double ComputeUnitResult::matrix_busy() const {
-  uint64_t busy = 0;
+  std::uint64_t busy = 0;
   for (const SimdResult& simd : simds) busy += simd.matrix_busy;
   return cycles == 0 ? 0 : static_cast<double>(busy) / static_cast<double>(cycles * simds.size());
 }
 
 double ComputeUnitResult::steady_matrix_busy() const {
-  const uint64_t first = cycles / 4 / bucket_cycles;
-  const uint64_t last = std::min<uint64_t>(cycles * 3 / 4 / bucket_cycles, matrix_buckets.size());
+  const std::uint64_t first = cycles / 4 / bucket_cycles;
+  const std::uint64_t last = std::min<std::uint64_t>(cycles * 3 / 4 / bucket_cycles, matrix_buckets.size());
   if (last <= first) return matrix_busy();
-  uint64_t busy = 0;
-  for (uint64_t bucket = first; bucket < last; ++bucket) busy += matrix_buckets[bucket];
+  std::uint64_t busy = 0;
+  for (std::uint64_t bucket = first; bucket < last; ++bucket) busy += matrix_buckets[bucket];
   return static_cast<double>(busy) / static_cast<double>((last - first) * bucket_cycles * simds.size());
 }
 

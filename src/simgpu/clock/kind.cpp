@@ -6,7 +6,7 @@
 namespace wavejit::simgpu::clock {
 namespace {
 
-template <size_t count>
+template <std::size_t count>
 bool starts_with_any(std::string_view text, const std::array<std::string_view, count>& heads) {
   return std::ranges::any_of(heads, [&](std::string_view head) { return text.starts_with(head); });
 }
@@ -55,11 +55,11 @@ Kind kind_of(const Instruction& instruction) {
 }
 
 std::string_view to_text(Kind kind) {
-  constexpr std::array<std::string_view, static_cast<size_t>(Kind::count)> names = {
+  constexpr std::array<std::string_view, static_cast<std::size_t>(Kind::count)> names = {
       "matrix", "plain",       "three_source", "packed",  "transcendental", "lane_swap",
       "double", "lds_read",    "lds_write",    "lds_dma", "lds_lanes",      "load",
       "store",  "scalar_load", "wait",         "barrier", "branch",         "scalar"};
-  return names[static_cast<size_t>(kind)];
+  return names[static_cast<std::size_t>(kind)];
 }
 
 int port_cycles(Kind kind, const timing::IssueCosts& costs) {

@@ -47,7 +47,7 @@ int interval_of(const Step& step, const timing::Timing& timing) {
   }
   if (step.effects.action == checks::Action::nop) return step.effects.wait_states * rules.nop.cycles();
   if (step.instruction->mnemonic == "s_sleep") {
-    constexpr uint32_t count_bits = 0x7f;
+    constexpr std::uint32_t count_bits = 0x7f;
     return rules.look.cycles() + (rules.sleep.cycles() * static_cast<int>(step.instruction->immediate & count_bits));
   }
   return rules.look.cycles();
@@ -94,16 +94,16 @@ Step describe_step(const Instruction& instruction, const timing::Timing& timing,
   return step;
 }
 
-uint32_t Program::find(const Instruction& instruction) {
+std::uint32_t Program::find(const Instruction& instruction) {
   if (instruction.function != last_) {
     last_ = instruction.function;
-    const auto [place, is_new] = first_.try_emplace(last_, static_cast<uint32_t>(steps_.size()));
+    const auto [place, is_new] = first_.try_emplace(last_, static_cast<std::uint32_t>(steps_.size()));
     last_first_ = place->second;
     if (is_new) {
       for (const Instruction& each : last_->instructions) steps_.push_back(describe_step(each, *timing_, *target_));
     }
   }
-  return last_first_ + static_cast<uint32_t>(&instruction - last_->instructions.data());
+  return last_first_ + static_cast<std::uint32_t>(&instruction - last_->instructions.data());
 }
 
 }  // namespace wavejit::simgpu::clock

@@ -20,12 +20,12 @@ void record_lds(const timing::Timing& timing, const Wave& wave, const Instructio
   checks::LocalAddresses lanes;
   checks::local_addresses(wave, instruction, effects, lanes);
   for (unsigned element = 0; element < effects.elements; ++element) {
-    std::array<uint32_t, wave_lanes> addresses{};
-    const uint32_t* from = element == 0 ? lanes.first : lanes.second;
+    std::array<std::uint32_t, wave_lanes> addresses{};
+    const std::uint32_t* from = element == 0 ? lanes.first : lanes.second;
     for_active_lanes(lanes.lanes, [&](unsigned lane) { addresses[lane] = from[lane]; });
     const timing::BankUse use = timing::bank_use(*access, addresses, lanes.lanes);
-    record.first += static_cast<uint32_t>(use.extra);
-    record.count += static_cast<uint32_t>(use.phases);
+    record.first += static_cast<std::uint32_t>(use.extra);
+    record.count += static_cast<std::uint32_t>(use.phases);
   }
 }
 
@@ -33,36 +33,37 @@ void record_memory(const timing::Timing& timing, const Wave& wave, const Instruc
                    const checks::Effects& effects, WaveTrace& trace, Record& record) {
   checks::LaneAddresses lanes;
   checks::device_addresses(wave, instruction, effects, lanes);
-  const auto line = static_cast<uint64_t>(timing.memory.line.cycles());
-  record.first = static_cast<uint32_t>(trace.lines.size());
-  for (uint64_t rest = lanes.lanes; rest != 0; rest &= rest - 1) {
+  const auto line = static_cast<std::uint64_t>(timing.memory.line.cycles());
+  record.first = static_cast<std::uint32_t>(trace.lines.size());
+  for (std::uint64_t rest = lanes.lanes; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     if (lanes.available[lane] == 0) continue;
-    const uint64_t first = lanes.first[lane] / line;
-    const uint64_t last = (lanes.first[lane] + lanes.available[lane] - 1) / line;
-    for (uint64_t each = first; each <= last; ++each) {
+    const std::uint64_t first = lanes.first[lane] / line;
+    const std::uint64_t last = (lanes.first[lane] + lanes.available[lane] - 1) / line;
+    for (std::uint64_t each = first; each <= last; ++each) {
       const auto begin = trace.lines.begin() + record.first;
       // Lanes side by side mostly share a line: the last one is looked at first.
       if (begin != trace.lines.end() && trace.lines.back() == each) continue;
       if (std::find(begin, trace.lines.end(), each) == trace.lines.end()) trace.lines.push_back(each);
     }
   }
-  record.count = static_cast<uint32_t>(trace.lines.size()) - record.first;
+  record.count = static_cast<std::uint32_t>(trace.lines.size()) - record.first;
 }
 
 }  // namespace
 
-TraceRecorder::TraceRecorder(const timing::Timing& timing, std::span<const uint64_t> workgroups) : timing_(&timing) {
+TraceRecorder::TraceRecorder(const timing::Timing& timing, std::span<const std::uint64_t> workgroups)
+    : timing_(&timing) {
   traces_.resize(workgroups.size());
-  for (size_t i = 0; i < workgroups.size(); ++i) traces_[i].workgroup = workgroups[i];
+  for (std::size_t i = 0; i < workgroups.size(); ++i) traces_[i].workgroup = workgroups[i];
 }
 
-WorkgroupTrace* TraceRecorder::trace_of(uint64_t workgroup) {
+WorkgroupTrace* TraceRecorder::trace_of(std::uint64_t workgroup) {
   const auto found = std::ranges::lower_bound(traces_, workgroup, {}, &WorkgroupTrace::workgroup);
   return found != traces_.end() && found->workgroup == workgroup ? &*found : nullptr;
 }
 
-bool TraceRecorder::wants(uint64_t workgroup) const {
+bool TraceRecorder::wants(std::uint64_t workgroup) const {
   return std::ranges::binary_search(traces_, workgroup, {}, &WorkgroupTrace::workgroup);
 }
 
@@ -75,7 +76,7 @@ void TraceRecorder::before(const Wave& wave, const Instruction& instruction) {
   if (instruction.instruction_class == InstructionClass::memory ||
       instruction.instruction_class == InstructionClass::lds) {
     const checks::Effects& effects = checks::effects_of(
-        *instruction.function)[static_cast<size_t>(&instruction - instruction.function->instructions.data())];
+        *instruction.function)[static_cast<std::size_t>(&instruction - instruction.function->instructions.data())];
     if (effects.space == checks::Space::lds) {
       record_lds(*timing_, wave, instruction, effects, record);
     } else if (effects.counts_vector && effects.space != checks::Space::none &&

@@ -47,9 +47,7 @@ std::string text_of(const dualwave::Wait& act) {
 }
 std::string text_of(const dualwave::Overlap& act) { return overlap_text(act.product, act.softmax); }
 
-std::string text_of(const interleaved::Read& act) {
-  return std::format("begin to read {}", tile_text(act.tile));
-}
+std::string text_of(const interleaved::Read& act) { return std::format("begin to read {}", tile_text(act.tile)); }
 std::string text_of(const interleaved::Overlap& act) {
   std::string text = overlap_text(act.product, act.softmax);
   if (act.write) text += std::format("{}{} goes into LDS", text.empty() ? "" : ", and ", tile_text(*act.write));
@@ -97,7 +95,8 @@ std::string rows_text(const Schedule& schedule) {
 
 constexpr std::string_view legend =
     "A row a stretch between two barriers. start and prologue run once, steady once for each key tile t but the last,\n"
-    "drain for the last one. K(t), V(t), S(t), P(t): keys, values, scores and weights of tile t; in the prologue t = -1.\n";
+    "drain for the last one. K(t), V(t), S(t), P(t): keys, values, scores and weights of tile t; in the prologue t = "
+    "-1.\n";
 
 }  // namespace
 

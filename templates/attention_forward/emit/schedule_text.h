@@ -7,7 +7,8 @@
 
 namespace wavejit::attention_forward {
 
-// Lines, each with its end: what every row of the pipeline's table does, in order. Empty for a pipeline without a table.
+// Lines, each with its end: what every row of the pipeline's table does, in order. Empty for a pipeline without a
+// table.
 std::string schedule_text(const KernelSpec& spec);
 
 }  // namespace wavejit::attention_forward

@@ -235,7 +235,7 @@ class AttentionCall : public ArrayCall {
     return true;
   }
 
-  std::vector<Check> check() const override {
+  Judgement check() const override {
     AttentionProblem problem;
     problem.type = type_;
     problem.q = &inputs_.q;
@@ -243,10 +243,7 @@ class AttentionCall : public ArrayCall {
     problem.v = &inputs_.v;
     problem.scale = scale_;
     modifiers_.describe(problem);
-    const ExactAttention exact = exact_attention(problem);
-    std::vector<Check> checks = {{"error", compare_output(problem, exact, output())}};
-    if (with_lse()) checks.push_back({"lse", compare_lse(problem, exact, lse_)});
-    return checks;
+    return judge(problem, exact_attention(problem), output(), lse_);
   }
 
   std::vector<OutputArray> answers() const override {

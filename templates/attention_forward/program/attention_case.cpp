@@ -90,7 +90,6 @@ class AttentionCase : public Case {
   }
 
   std::int64_t rows() const override { return queries_of(problem_).rows(); }
-  Band band() const override { return band_of(problem_); }
   Result<std::uint64_t> workspace_bytes(wavejit_engine* engine) const override {
     return device_->workspace_bytes(engine);
   }
@@ -167,7 +166,7 @@ class AttentionCase : public Case {
 
   Result<std::string> broken_fence() const override { return device_->broken_fence(); }
 
-  Figures judge(const Written& written, double limit) override {
+  Judgement judge(const Written& written, double limit) override {
     const auto& got = static_cast<const AttentionWritten&>(written);
     const Rows compared = choose_rows(problem_, got.rows(), limit);
     reference_->want(compared);

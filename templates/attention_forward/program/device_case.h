@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "tools/device_array.h"
 #include "templates/attention_forward/program/inputs.h"
 #include "templates/attention_forward/program/judge.h"
 #include "templates/attention_forward/program/problem.h"
 #include "templates/attention_forward/program/rows.h"
+#include "tools/device_array.h"
 
 namespace wavejit::attention_forward::program {
 

@@ -6,13 +6,12 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "templates/attention_forward/program/vocabulary.h"
 #include "tools/all_cores.h"
-#include "tools/figures.h"
 #include "tools/half.h"
+#include "tools/judge.h"
 #include "tools/npy.h"
 
 namespace wavejit::attention_forward::program {
@@ -46,9 +45,12 @@ struct HeadRows {
   std::function<double(std::int64_t row, std::int64_t key)> bias;
 };
 
+// As the judge wants them (tools/judge.h).
 struct ExactRows {
   std::vector<double> output;     // [rows][head dim of v]
   std::vector<double> magnitude;  // Σ p·|v| / Σ p, as output
+  std::vector<double> spread;     // [rows]; Σ p²·|v|² / (Σ p)²
+  std::vector<double> score;      // [rows]; Σ p·|score| / Σ p
   std::vector<double> lse;        // [rows]
 };
 
@@ -85,23 +87,21 @@ struct AttentionProblem {
 };
 
 struct ExactAttention {
-  std::vector<double> output;  // [B, Sq, Hq, D]
-  std::vector<double> lse;     // [B, Hq, Sq]
-  // Σ p·|v| / Σ p, as output: what a relative error of the weights P amounts to.
-  std::vector<double> magnitude;
+  std::vector<double> output;     // [B, Sq, Hq, D]
+  std::vector<double> magnitude;  // as output
+  std::vector<double> spread;     // [B, Hq, Sq], as the next two
+  std::vector<double> score;
+  std::vector<double> lse;
 };
 
 // On all cores.
 ExactAttention exact_attention(const AttentionProblem& problem);
 
-// What the roundings of one element can amount to: P rounded to the storage type weighs Σ p·|v|, and O is rounded once.
-double allowed_by_roundings(HalfType type, double exact, double magnitude);
+// Of the whole result; `lse` is empty where none was asked for.
+Judgement judge(const AttentionProblem& problem, const ExactAttention& exact, std::span<const float> output,
+                std::span<const float> lse);
 
-// Every element within 2 × max(rounding error of the exact answer, half an ulp at its largest magnitude) + 1e-5, or
-// within what its own roundings can amount to (docs/canonical-arithmetic.md). `bound` is what the element with the
-// largest error may have.
-Accuracy compare_output(const AttentionProblem& problem, const ExactAttention& exact, const std::vector<float>& output);
-// LSE: within 1e-4; rows without keys must be −inf.
-Accuracy compare_lse(const AttentionProblem& problem, const ExactAttention& exact, const std::vector<float>& lse);
+// What the kernels of a type round to.
+StorageFormat storage_format(HalfType type);
 
 }  // namespace wavejit::attention_forward::program

@@ -5,6 +5,7 @@
 #include "assembled.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "simgpu/checks/check.h"
 #include "simgpu/process.h"
 
 namespace wavejit::simgpu::testing {
@@ -17,8 +18,9 @@ class Environment : public ::testing::Test {
   void SetUp() override { clear(); }
   void TearDown() override { clear(); }
   static void clear() {
-    for (const char* name : {"WAVEJIT_DEVICE", "WAVEJIT_SIM_SCHEDULE", "WAVEJIT_SIM_SEED", "WAVEJIT_SIM_THREADS",
-                             "WAVEJIT_SIM_INSTRUCTION_LIMIT", "WAVEJIT_SIM_ENGINE", "WAVEJIT_SIM_TRANSLATE_AFTER"}) {
+    for (const char* name :
+         {"WAVEJIT_DEVICE", "WAVEJIT_SIM_SCHEDULE", "WAVEJIT_SIM_SEED", "WAVEJIT_SIM_THREADS",
+          "WAVEJIT_SIM_INSTRUCTION_LIMIT", "WAVEJIT_SIM_ENGINE", "WAVEJIT_SIM_TRANSLATE_AFTER", "WAVEJIT_SIM_CHECK"}) {
       unsetenv(name);
     }
   }
@@ -82,12 +84,33 @@ TEST_F(Environment, UnknownValuesWarnOnceAndKeepTheDefault) {
   }
 }
 
+TEST_F(Environment, ChecksAreRead) {
+  const std::pair<const char*, std::uint32_t> lists[] = {
+      {"none", 0}, {"all", all_checks}, {"races,waits", 3}, {"bounds", static_cast<std::uint32_t>(Check::bounds)}};
+  for (const auto& [list, checks] : lists) {
+    setenv("WAVEJIT_SIM_CHECK", list, 1);
+    std::string warnings;
+    EXPECT_EQ(read(warnings).settings.checks, checks) << list;
+    EXPECT_EQ(warnings, "");
+  }
+}
+
+// A program that was to be checked must not end well because it was not.
+TEST_F(Environment, AWrongNameOfACheckEndsTheProgram) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (const char* list : {"race", "waits,race", "waits,", "All"}) {
+    setenv("WAVEJIT_SIM_CHECK", list, 1);
+    EXPECT_EXIT(read_config(), ::testing::ExitedWithCode(2),
+                std::string("WAVEJIT_SIM_CHECK='") + list + "'.*all, none or a list of waits, races, ");
+  }
+}
+
 TEST(Counters, CountInstructionsOfWaves) {
   const Assembled kernel("s_nop 0\ns_nop 0");
   Counters& counters = Process::instance().counters();
-  const uint64_t launches = counters.launches;
-  const uint64_t workgroups = counters.workgroups;
-  const uint64_t instructions = counters.wave_instructions;
+  const std::uint64_t launches = counters.launches;
+  const std::uint64_t workgroups = counters.workgroups;
+  const std::uint64_t instructions = counters.wave_instructions;
   ASSERT_TRUE(kernel.run({0}, {5, 1, 1}, {128, 1, 1}).ok());
   EXPECT_EQ(counters.launches - launches, 1u);
   EXPECT_EQ(counters.workgroups - workgroups, 5u);
@@ -97,7 +120,7 @@ TEST(Counters, CountInstructionsOfWaves) {
 TEST(Counters, CountMatrixInstructions) {
   const Assembled kernel(KernelSource{.body = "v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], v[0:3]\ns_nop 0"});
   Counters& counters = Process::instance().counters();
-  const uint64_t matrix = counters.matrix_instructions;
+  const std::uint64_t matrix = counters.matrix_instructions;
   ASSERT_TRUE(kernel.run({0}, {1, 1, 1}, {256, 1, 1}).ok());
   EXPECT_EQ(counters.matrix_instructions - matrix, 4u);
 }
@@ -107,7 +130,7 @@ TEST(Counters, TimeMatrixInstructionsWhenAsked) {
   const ScopedSettings scope;
   Settings settings = scope.before();
   const auto& counted = Process::instance().counters().matrix_nanoseconds;
-  const uint64_t before = counted;
+  const std::uint64_t before = counted;
   ASSERT_TRUE(kernel.run({0}).ok());
   EXPECT_EQ(counted, before);
   settings.time_matrix = true;
