@@ -101,10 +101,10 @@ apt-get "${apt_options[@]}" update >/dev/null
 if inside_root; then
   dpkg --configure -a  # goes on with what was interrupted
 elif [[ ${1:-} != --host ]]; then
-  changes=$(other_changes "${required[@]}")
+  changes=$(other_changes "${required[@]}") || changes="apt finds no way to add what is missing"
   if [[ -n $changes ]]; then
     rm -f "$sources" "$pins"
-    say "packages of this system would have to change: $(echo "$changes" | head -n 8 | tr '\n' ' ')"
+    say "adding packages does not do; these would have to change: $(echo "$changes" | head -n 8 | tr '\n' ' ')"
     exit 3
   fi
 fi
@@ -128,8 +128,9 @@ if [[ $server_is_ours == 1 ]] && ! inside_root; then
 fi
 if [[ ${#rocm[@]} -gt 0 ]]; then
   say "installing ROCm's HIP and comgr"
-  if ! { inside_root || [[ ${1:-} == --host || -z $(other_changes "${rocm[@]}") ]]; } ||
-    ! apt-get "${apt_options[@]}" install "${rocm[@]}" >"$log" 2>&1; then
+  changes=
+  if ! inside_root && [[ ${1:-} != --host ]]; then changes=$(other_changes "${rocm[@]}") || changes=unknown; fi
+  if [[ -n $changes ]] || ! apt-get "${apt_options[@]}" install "${rocm[@]}" >"$log" 2>&1; then
     tail -n 3 "$log"
     say "HIP and comgr are not to be had: their tests will fail. './dev install' tries again; WAVEJIT_WITHOUT_ROCM=1 leaves the tests out"
   fi

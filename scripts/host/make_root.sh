@@ -63,7 +63,7 @@ bootstrap() {
   done
   # One user who is nobody else: owners are pretended, from the first package on.
   if [[ $as_one_user == 1 ]]; then foreign=(--foreign --include=fakeroot); fi
-  EXTRACT_DEB_TAR_OPTIONS=${foreign:+--no-same-owner} DEBOOTSTRAP_DIR=$tools/usr/share/debootstrap PATH=$tools/bin:$PATH:/usr/sbin:/sbin \
+  TAR_OPTIONS=${foreign:+--no-same-owner} DEBOOTSTRAP_DIR=$tools/usr/share/debootstrap PATH=$tools/bin:$PATH:/usr/sbin:/sbin \
     "${way[@]}" sh "$tools/usr/sbin/debootstrap" --arch=amd64 --variant=minbase "${foreign[@]}" \
     --keyring="$tools/usr/share/keyrings/debian-archive-keyring.gpg" trixie "$root" "$(debian_mirror)"
   if [[ ${#foreign[@]} -gt 0 ]]; then
@@ -113,6 +113,7 @@ make_root() {
     local status=$?
     set -e
     if [[ $status != 0 ]]; then
+      cat "$folder/root.part/debootstrap/debootstrap.log" >>"$folder/log" 2>/dev/null || true
       tail -n 5 "$folder/log"
       say "Debian 13 could not be made: $folder/log has it all. ./dev starts afresh next time"
       exit 1

@@ -12,7 +12,7 @@
 #include "codegen/codegen_api.h"
 #include "runtime/config.h"
 #include "runtime/failure.h"
-#include "templates/attention_forward/call/spec.h"
+#include "templates/families/call/toggles.h"
 
 namespace wavejit::runtime {
 
@@ -62,7 +62,7 @@ class CodegenLibrary {
   Result<std::string> emit_ir(const std::string& spec_text);
   Result<std::string> disassemble(std::span<const std::byte> code_object);
   // "llvm=22.1.8" without opening anything; comgr's identity is the code generator's to say.
-  Result<std::string> lowering_identity(attention_forward::Lowering lowering);
+  Result<std::string> lowering_identity(families::Lowering lowering);
 
  private:
   Result<const CodegenTable*> table();

@@ -33,7 +33,7 @@ struct FaultResult {
 // Runs the case on its simulated target and puts each fault into its result.
 FaultResult inject(const FaultCase& which, Storage storage);
 
-// Without a device: 64 rows of one head that see this many keys.
+// Without a device: 32 rows of one head that see this many keys.
 SeenFaults inject_at_length(Storage storage, int keys, bool uniform);
 
 }  // namespace wavejit::tests

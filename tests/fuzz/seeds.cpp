@@ -8,7 +8,7 @@
 
 #include "cache/transfer.h"
 #include "forge.h"
-#include "runtime/descriptor.h"
+#include "templates/attention_forward/call/problem/descriptor.h"
 #include "templates/attention_forward/call/spec.h"
 
 namespace {

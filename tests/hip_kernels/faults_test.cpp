@@ -31,6 +31,10 @@ struct FaultBuild {
   int optimisation;
 };
 
+std::ostream& operator<<(std::ostream& to, const FaultBuild& build) {
+  return to << build.target << "_O" << build.optimisation;
+}
+
 // What the library has to say.
 struct Reported {
   std::vector<nlohmann::json> findings;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests of what is missing fail, unless the user says so.   check_left_out.sh <source dir>
 set -uo pipefail
-cd "$1/tests/left_out"
+cd "$1/tests/left_out" || exit 1
 failed=0
 # expect <exit code> <part of the output> <command…>
 expect() {

@@ -48,7 +48,7 @@ TEST(GoldenSplits, AreThoseOfTheTable) {
     const std::string kernarg = " kernarg=" + std::to_string(families::argument_bytes(spec)) + " ";
     for (const char* must : {" spills=0 ", " private=0 ", kernarg.c_str()})
       EXPECT_NE(line->second.find(must), std::string::npos) << must;
-    const auto* split = std::get_if<attention_forward::KernelSpec>(&spec);
+    const auto* split = spec.get_if<attention_forward::KernelSpec>();
     if (split == nullptr || split->head_dim_v <= 128) {
       EXPECT_NE(line->second.find(" agprs=0 "), std::string::npos);
     }

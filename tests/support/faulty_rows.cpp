@@ -45,6 +45,7 @@ EmulatedRow::EmulatedRow(const AttentionCase& which, int sequence, int row, int 
       maximum_(minus_infinity) {
   const AttentionInputs& in = which.inputs;
   const auto dim = static_cast<std::size_t>(in.value_dim());
+  last_key_.value.resize(dim);
   const std::vector<double> scores = attention_scores(in, sequence, row, head);
   const int keys = static_cast<int>(scores.size());
   for (int first = 0; first < keys; first += tile_keys) {
@@ -61,7 +62,8 @@ EmulatedRow::EmulatedRow(const AttentionCase& which, int sequence, int row, int 
       const float* v = &in.v[in.row_of_key(sequence, key, head) * dim];
       for (std::size_t c = 0; c < dim; ++c) tile.value[c] += stored * static_cast<double>(v[c]);
       tile.weight += p;
-      last_key_ = {.maximum = maximum_, .weight = p, .value = std::vector<double>(dim)};
+      last_key_.maximum = maximum_;
+      last_key_.weight = p;
       for (std::size_t c = 0; c < dim; ++c) last_key_.value[c] = stored * static_cast<double>(v[c]);
     }
     tiles_.push_back(std::move(tile));
@@ -76,7 +78,9 @@ EmulatedRow::EmulatedRow(const AttentionCase& which, int sequence, int row, int 
 }
 
 ComputedRow EmulatedRow::with(Fault fault) const {
-  if (tiles_.empty()) return {};
+  if (tiles_.empty()) {
+    return {.output = std::vector<float>(last_key_.value.size()), .lse = static_cast<float>(sink_)};
+  }
   std::vector<double> value(last_key_.value.size());
   double weight = 0;
   const auto add = [&](const Tile& tile, double times, double times_weight) {

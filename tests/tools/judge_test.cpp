@@ -181,7 +181,7 @@ TEST(Judge, AResultThatIsAllNanNeverPasses) {
   // One row of numbers beside it, and the verdict is about that one.
   Judge judge(bf16_format);
   const Case good;
-  for (const Case* each : {&one, &good}) {
+  for (const Case* each : {static_cast<const Case*>(&one), &good}) {
     judge.row({}, {.output = each->output, .magnitude = each->magnitude, .spread = 4, .score = 1, .lse = each->lse},
               {.output = each->result, .lse = each->result_lse});
   }

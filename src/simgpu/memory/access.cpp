@@ -48,6 +48,9 @@ std::uint8_t* resolve_slowly(Wave& wave, const Instruction& instruction, std::ui
     text += ", which may only be read";
   } else if (holder != nullptr && holder->kind == MemoryKind::kernarg) {
     text += std::format(": {} bytes into the kernarg segment of {}", address - holder->base, holder->bytes);
+  } else if (holder != nullptr) {
+    text += std::format(": the last {} lie behind the end of the allocation [{:#x}, {:#x}) of {} bytes",
+                        address + bytes - holder->end(), holder->base, holder->end(), holder->bytes);
   } else {
     const Allocation& kernarg = launch.own_memory[0];
     if (address >= kernarg.end() && address - kernarg.end() < 4096) {

@@ -230,6 +230,14 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
   return resources;
 }
 
+std::optional<std::string> refusal_of(const KernelSpec& spec) {
+  auto resources = resources_of(spec);
+  if (resources) return std::nullopt;
+  return std::move(resources.error());
+}
+
+std::size_t argument_bytes(const KernelSpec&) { return sizeof(Arguments); }
+
 OutputStore default_output_store(const targets::Target& target) {
   return target.permlane32_swap ? OutputStore::permlane : OutputStore::scalar;
 }

@@ -6,44 +6,16 @@
 #include <tuple>
 #include <utility>
 
+#include "templates/families/call/names.h"
+
 namespace wavejit::attention_forward {
 namespace {
 
-constexpr std::string_view family = "attention_forward";
-
-template <typename Enum, std::size_t count>
-using Names = std::array<std::pair<Enum, std::string_view>, count>;
+using families::all_of;
+using families::Names;
+using families::value_in;
 
 constexpr Names<DataType, 2> data_types = {{{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}}};
-constexpr Names<OutputStore, 2> output_stores = {
-    {{OutputStore::permlane, "permlane"}, {OutputStore::scalar, "scalar"}}};
-constexpr Names<Pipeline, 3> pipelines = {
-    {{Pipeline::generic, "generic"}, {Pipeline::dualwave, "dualwave"}, {Pipeline::interleaved, "interleaved"}}};
-constexpr Names<Lowering, 2> lowerings = {{{Lowering::llvm, "llvm"}, {Lowering::comgr, "comgr"}}};
-
-template <typename Enum, std::size_t count>
-std::string_view name_in(const Names<Enum, count>& names, Enum value) {
-  for (const auto& [candidate, name] : names)
-    if (candidate == value) return name;
-  return "?";
-}
-
-template <typename Enum, std::size_t count>
-std::optional<Enum> value_in(const Names<Enum, count>& names, std::string_view text) {
-  for (const auto& [value, name] : names)
-    if (name == text) return value;
-  return std::nullopt;
-}
-
-template <typename Enum, std::size_t count>
-std::string all_of(const Names<Enum, count>& names) {
-  std::string list;
-  for (const auto& [value, name] : names) {
-    if (!list.empty()) list += ", ";
-    list += name;
-  }
-  return list;
-}
 
 // A positive decimal without sign, leading zeros or anything after it: what to_text prints, so that one spec has one
 // text.
@@ -145,9 +117,9 @@ struct Parser {
   }
 
   std::expected<Field, std::string> take_assignment(std::string_view key, std::string_view value) {
-    if (key == "pipeline") return take_name(pipelines, value, spec.pipeline, Field::pipeline);
-    if (key == "o_store") return take_name(output_stores, value, spec.output_store, Field::o_store);
-    if (key == "lowering") return take_name(lowerings, value, spec.lowering, Field::lowering);
+    if (key == "pipeline") return take_name(families::pipelines, value, spec.pipeline, Field::pipeline);
+    if (key == "o_store") return take_name(families::output_stores, value, spec.output_store, Field::o_store);
+    if (key == "lowering") return take_name(families::lowerings, value, spec.lowering, Field::lowering);
     // On is what a spec without the word says, so that one spec has one text.
     if (key == "stagger" || key == "setprio") {
       if (value != "off") return std::unexpected("accepted after '=': off (on has no word)");
@@ -202,13 +174,10 @@ std::string_view next_word(std::string_view text, std::size_t& position) {
 
 }  // namespace
 
-std::string_view to_text(DataType dtype) { return name_in(data_types, dtype); }
-std::string_view to_text(OutputStore store) { return name_in(output_stores, store); }
-std::string_view to_text(Pipeline pipeline) { return name_in(pipelines, pipeline); }
-std::string_view to_text(Lowering lowering) { return name_in(lowerings, lowering); }
+std::string_view to_text(DataType dtype) { return families::name_in(data_types, dtype); }
 
 std::string to_text(const KernelSpec& spec) {
-  std::string text{family};
+  std::string text{KernelSpec::kernel};
   text += ' ';
   text += to_text(spec.dtype);
   text += " d" + std::to_string(spec.head_dim_qk);
@@ -239,8 +208,8 @@ std::expected<KernelSpec, std::string> parse_spec(std::string_view text) {
   };
   std::size_t position = 0;
   std::size_t number = 1;
-  if (const std::string_view first = next_word(text, position); first != family)
-    return refuse(first, number, "accepted: " + std::string(family));
+  if (const std::string_view first = next_word(text, position); first != KernelSpec::kernel)
+    return refuse(first, number, "accepted: " + std::string(KernelSpec::kernel));
   Parser parser;
   for (;;) {
     const std::string_view word = next_word(text, position);

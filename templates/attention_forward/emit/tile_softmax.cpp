@@ -139,7 +139,7 @@ Strand TileSoftmax::finish(TileWeights& weights, SoftmaxState& state, std::vecto
   }
   for (std::size_t level = 2; level < tree.size(); ++level)
     for (int index = 0; index < std::ssize(tree[level]); ++index) add_sum(strand, level, index);
-  strand.add([=, this, &ir, &state, &packed] {
+  strand.add([=, this, &state, &packed] {
     state.half_sum = softmax_.accumulated(state.half_sum, progress->sums.front());
     packed.clear();
     constexpr std::size_t dwords = language::OperandLayout::dwords;

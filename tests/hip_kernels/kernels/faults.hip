@@ -71,7 +71,8 @@ using float4 = float __attribute__((ext_vector_type(4)));
 using half4 = half __attribute__((ext_vector_type(4)));
 GLOBAL void exec(float* out) {
   float4 sum = {0, 0, 0, 0};
-  const half4 ones = {1, 1, 1, 1};
+  half4 ones = {1, 1, 1, 1};
+  asm volatile("" : "+v"(ones), "+v"(sum));  // all lanes have them
   if (thread_x() < 32) {
     sum = __builtin_amdgcn_mfma_f32_16x16x16f16(ones, ones, sum, 0, 0, 0);  // fault: exec
   }

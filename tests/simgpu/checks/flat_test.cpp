@@ -90,6 +90,7 @@ constexpr const char* mixed = R"(
   s_waitcnt lgkmcnt(0)
   v_mov_b32 v4, s7
   v_add_co_u32 v5, vcc, s6, v1
+  s_nop 1
   v_addc_co_u32 v4, vcc, 0, v4, vcc
   v_mov_b32 v6, s9
   s_mov_b32 vcc_lo, -1

@@ -9,6 +9,7 @@
 namespace wavejit::simgpu::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr std::uint64_t page = 4096;
@@ -131,7 +132,8 @@ TEST(AwkwardSizes, StoresBehindTheSizeAreReported) {
                   HasSubstr("writes 1 bytes"));
       if (bytes >= 16) continue;
       EXPECT_THAT(run_under(check, assembled(vector_store("global_store_dwordx4", 0)), {memory.address()}).text,
-                  HasSubstr("writes 16 bytes"));
+                  AllOf(HasSubstr("writes 16 bytes"), HasSubstr(std::format("the last {} lie behind", 16 - bytes)),
+                        HasSubstr(std::format("of {} bytes", bytes))));
     }
   }
 }

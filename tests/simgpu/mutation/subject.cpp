@@ -20,7 +20,7 @@
 #include "support/attention_reference.h"
 #include "support/judged_rows.h"
 #include "support/storage_types.h"
-#include "templates/attention_combine/call/parameters.h"
+#include "templates/attention_forward/call/combine/parameters.h"
 #include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::tests {
