@@ -1,4 +1,4 @@
-// The families that this program was built with (WAVEJIT_PROGRAM_FAMILIES in tools/CMakeLists.txt).
+// The families that this program was built with (WAVEJIT_FAMILIES in the project's CMakeLists.txt).
 #pragma once
 
 #include <memory>

@@ -4,8 +4,9 @@
 // To add one:
 //   1. templates/<family>/program/ derives a class from Family and defines `const tools::Family& family()` in the
 //      namespace wavejit::<family>::program. It may include the family's call/ half, include/ and headers of tools/.
-//   2. Its CMake target is wavejit_<family>_program.
-//   3. One word in tools/CMakeLists.txt, in WAVEJIT_PROGRAM_FAMILIES, registers it.
+//   2. program/CMakeLists.txt makes it the library wavejit_<family>_program.
+// The word in WAVEJIT_FAMILIES (the project's CMakeLists.txt) that registers the family with the runtime registers it
+// here, too.
 //
 // What a family must answer, and for which command:
 //

@@ -138,8 +138,6 @@ std::string to_json(const RunReport& report) {
                          {"written", report.written},
                          {"check", judgement_json(report.judgement)},
                          {"passed", report.passed()}};
-  for (const Check& check : report.checks)
-    json[check.output == "error" ? "error" : check.output + "_error"] = accuracy_json(check.accuracy);
   if (report.repeats > 0) {
     json["repeats"] = {{"count", report.repeats},
                        {"origin", report.last_origin},

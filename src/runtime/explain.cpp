@@ -113,10 +113,9 @@ Result<std::vector<std::string>> kernels_of(const Config& config, std::string_vi
   const families::Toggles toggles = toggles_of(config);
   const auto shape = (*problem)->shape(**row_of_target, toggles);
   if (!shape) return std::unexpected(shape.error());
-  auto route = shape->family->route(*shape, **row_of_target, toggles);
-  if (!route) return std::unexpected(std::move(route.error()));
+  const auto route = shape->family->route(*shape, **row_of_target, toggles);
+  if (!route) return std::unexpected(route.error());
   std::vector<std::string> specs;
-  specs.reserve(route->kernels.size());
   for (const families::RoutedKernel& kernel : route->kernels) specs.push_back(kernel.spec.text());
   return specs;
 }

@@ -40,13 +40,17 @@ TEST(DualWaveSchedule, ReadsWholeTilesAndOverwritesNoneThatIsRead) {
 TEST(DualWaveSchedule, KernelsHaveTheOrderOfTheirLadderAndTheirRegisters) {
   KernelSpec spec{.head_dim_qk = 128, .head_dim_v = 128, .pipeline = Pipeline::dualwave, .target = "gfx950"};
   EXPECT_EQ(order_of(spec), Order::usual);
-  spec.modifiers.add(Modifier::bias);
+  spec.modifiers.set(attention_forward::Modifier::bias, true);
   EXPECT_EQ(order_of(spec), Order::modify_first);
   spec.ladder = "fetch_last";
   EXPECT_EQ(order_of(spec), Order::modify_first_fetch_last);
-  spec.modifiers.set(Modifier::bias, false);
+  spec.modifiers.set(attention_forward::Modifier::bias, false);
   EXPECT_EQ(order_of(spec), Order::fetch_last);
-  spec = {.head_dim_qk = 64, .head_dim_v = 64, .modifiers = {Modifier::bias}, .pipeline = Pipeline::dualwave, .target = "gfx950"};
+  spec = {.head_dim_qk = 64,
+          .head_dim_v = 64,
+          .modifiers = {attention_forward::Modifier::bias},
+          .pipeline = Pipeline::dualwave,
+          .target = "gfx950"};
   EXPECT_EQ(order_of(spec), Order::usual);
 }
 

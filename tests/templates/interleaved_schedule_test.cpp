@@ -39,7 +39,7 @@ TEST(InterleavedSchedule, KernelsHaveTheOrderOfTheirLadderUnlessRegistersAreShor
   KernelSpec spec = plain;
   spec.ladder = "fetch_last";
   EXPECT_EQ(order_of(spec), Order::fetch_last);
-  spec.modifiers.add(Modifier::bias);
+  spec.modifiers.set(attention_forward::Modifier::bias, true);
   spec.head_dim_qk = spec.head_dim_v = 64;
   EXPECT_EQ(order_of(spec), Order::fetch_last);
   spec.head_dim_qk = spec.head_dim_v = 128;

@@ -11,16 +11,16 @@ namespace wavejit::attention_forward::program {
 
 class ParsedProblem : public tools::Problem {
  public:
-  explicit ParsedProblem(Problem problem) : problem_(std::move(problem)) {}
+  explicit ParsedProblem(program::Problem problem) : problem_(std::move(problem)) {}
 
   const std::string& text() const override { return problem_.text; }
   std::int64_t keys() const override { return problem_.key_length; }
   std::unique_ptr<Case> make_case() const override;
 
-  const Problem& problem() const { return problem_; }
+  const program::Problem& problem() const { return problem_; }
 
  private:
-  Problem problem_;
+  program::Problem problem_;
 };
 
 }  // namespace wavejit::attention_forward::program

@@ -1,10 +1,10 @@
 // attention_forward as the program's tools know it (tools/family.h).
 #include "tools/family.h"
 
-#include "templates/attention_forward/emit/schedule_text.h"
 #include "templates/attention_forward/program/array_call.h"
 #include "templates/attention_forward/program/attention_case.h"
 #include "templates/attention_forward/program/published_list.h"
+#include "templates/attention_forward/program/schedule_text.h"
 #include "templates/attention_forward/program/tuning.h"
 
 namespace wavejit::attention_forward::program {

@@ -1,4 +1,4 @@
-#include "templates/attention_forward/emit/schedule_text.h"
+#include "templates/attention_forward/program/schedule_text.h"
 
 #include <format>
 #include <string_view>
@@ -7,7 +7,7 @@
 #include "templates/attention_forward/emit/dualwave_schedule.h"
 #include "templates/attention_forward/emit/interleaved_schedule.h"
 
-namespace wavejit::attention_forward {
+namespace wavejit::attention_forward::program {
 namespace {
 
 using schedule::Product;
@@ -116,4 +116,4 @@ std::string schedule_text(const KernelSpec& spec) {
   return {};
 }
 
-}  // namespace wavejit::attention_forward
+}  // namespace wavejit::attention_forward::program
