@@ -95,27 +95,39 @@ std::string results(bool& good) {
   return text;
 }
 
+constexpr std::array steps = {65, 129, 257, 513, 1025, 2049, 4097, 8193, 16385, 32769};
+
+// Up to which length something was so at every length tried.
+struct Length {
+  int longest = 0;
+  bool ended = false;
+
+  void tried(int keys, bool is_so) {
+    ended = ended || !is_so;
+    if (!ended) longest = keys;
+  }
+  std::string text() const {
+    if (!ended) return "all";
+    return longest == 0 ? "none" : fmt::format("{}", longest);
+  }
+};
+
 // How long a sequence may be: rows as above, without the simulated GPU.
 std::string lengths() {
-  constexpr std::array steps = {65, 129, 257, 513, 1025, 2049, 4097, 8193, 16385, 32769};
   std::string text = header("inputs");
   for (const bool uniform : {false, true}) {
     for (const Storage storage : {Storage::fp16, Storage::bf16}) {
-      std::array<int, faults.size()> every{};
-      std::array<int, faults.size()> any{};
+      std::array<Length, faults.size()> every{};
+      std::array<Length, faults.size()> any{};
       for (const int keys : steps) {
         const auto seen = wavejit::tests::inject_at_length(storage, keys, uniform);
         for (std::size_t i = 0; i < faults.size(); ++i) {
-          if (seen[i].rows == seen[i].changed) every[i] = keys;
-          if (seen[i].rows > 0) any[i] = keys;
+          every[i].tried(keys, seen[i].changed > 0 && seen[i].rows == seen[i].changed);
+          any[i].tried(keys, seen[i].rows > 0);
         }
       }
       text += fmt::format("| {} | {} |", uniform ? "uniform" : "normal", storage_text(storage));
-      const auto length = [&](int keys) {
-        return keys == steps.back() ? fmt::format("{} and more", keys) : keys == 0 ? "none" : fmt::format("{}", keys);
-      };
-      for (std::size_t i = 0; i < faults.size(); ++i)
-        text += fmt::format(" {}, {} |", length(every[i]), length(any[i]));
+      for (std::size_t i = 0; i < faults.size(); ++i) text += fmt::format(" {}, {} |", every[i].text(), any[i].text());
       text += "\n";
     }
   }
