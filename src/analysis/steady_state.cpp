@@ -48,7 +48,7 @@ Weight weight_of(const Block& block, const KernelCode& code, const timing::Timin
     weight.matrix += kind == Kind::matrix ? 1 : 0;
     weight.moved +=
         kind == Kind::lds_read || kind == Kind::lds_write || kind == Kind::lds_dma || kind == Kind::load ? 1 : 0;
-    weight.port += port_cycles(kind, timing.issue);
+    weight.port += port_cycles(kind, instruction, timing.issue);
     ++weight.instructions;
   }
   return weight;
@@ -128,7 +128,7 @@ std::expected<SteadyState, std::string> find_steady_state(const KernelCode& code
       const Kind kind = kind_of(instruction);
       ++steady.counts.of[kind];
       if (instruction.mnemonic.starts_with("v_")) ++steady.counts.of_mnemonic[instruction.mnemonic];
-      steady.counts.port_cycles += port_cycles(kind, timing.issue);
+      steady.counts.port_cycles += port_cycles(kind, instruction, timing.issue);
       steady.branches_passed += instruction.mnemonic.starts_with("s_cbranch_") ? 1 : 0;
       if (kind != Kind::matrix) continue;
       const targets::MatrixInstruction* row = matrix_row(instruction.mnemonic, code.target());

@@ -14,29 +14,29 @@
 namespace wavejit::simgpu::clock {
 namespace {
 
-std::unordered_set<uint64_t> lines_of(const WorkgroupTrace& trace) {
-  std::unordered_set<uint64_t> lines;
+std::unordered_set<std::uint64_t> lines_of(const WorkgroupTrace& trace) {
+  std::unordered_set<std::uint64_t> lines;
   for (const WaveTrace& wave : trace.waves) lines.insert(wave.lines.begin(), wave.lines.end());
   return lines;
 }
 
 // Workgroups go round the dies by linear id; on a die each goes to the place that is free first.
 struct Dispatch {
-  uint64_t cycles = 0;
-  uint64_t taken = 0;  ///< cycles of all places
+  std::uint64_t cycles = 0;
+  std::uint64_t taken = 0;  // cycles of all places
 };
 Dispatch dispatch(const targets::Target& target, const GridShape& shape, unsigned resident,
                   const std::vector<SampledTime>& sample) {
-  const auto dies = static_cast<uint64_t>(target.xcds);
-  const uint64_t places = static_cast<uint64_t>(target.compute_units) / dies * resident;
+  const auto dies = static_cast<std::uint64_t>(target.xcds);
+  const std::uint64_t places = static_cast<std::uint64_t>(target.compute_units) / dies * resident;
   const Durations durations(sample, shape.workgroups);
   Dispatch all;
-  for (uint64_t die = 0; die < dies; ++die) {
-    std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<>> free;
-    for (uint64_t i = 0; i < places; ++i) free.push(0);
-    for (uint64_t workgroup = die; workgroup < shape.total(); workgroup += dies) {
-      const uint64_t cycles = durations.of(workgroup);
-      const uint64_t end = free.top() + cycles;
+  for (std::uint64_t die = 0; die < dies; ++die) {
+    std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> free;
+    for (std::uint64_t i = 0; i < places; ++i) free.push(0);
+    for (std::uint64_t workgroup = die; workgroup < shape.total(); workgroup += dies) {
+      const std::uint64_t cycles = durations.of(workgroup);
+      const std::uint64_t end = free.top() + cycles;
       free.pop();
       free.push(end);
       all.cycles = std::max(all.cycles, end);
@@ -52,28 +52,28 @@ struct Sharing {
   unsigned row = 1;   // the next row alone: those of the same x and z
   unsigned both = 1;  // those of the same z
 };
-Sharing sharing_of(const targets::Target& target, const GridShape& shape, uint64_t of_die) {
-  const auto dies = static_cast<uint64_t>(target.xcds);
-  const uint64_t turns = turns_of_row(shape.workgroups, target);
-  const uint64_t of_plane = uint64_t{shape.workgroups[0]} * shape.workgroups[1] / dies;
-  const auto count = [&](uint64_t sharers) {
-    return static_cast<unsigned>(std::clamp<uint64_t>(sharers, 1, std::max<uint64_t>(of_die, 1)));
+Sharing sharing_of(const targets::Target& target, const GridShape& shape, std::uint64_t of_die) {
+  const auto dies = static_cast<std::uint64_t>(target.xcds);
+  const std::uint64_t turns = turns_of_row(shape.workgroups, target);
+  const std::uint64_t of_plane = std::uint64_t{shape.workgroups[0]} * shape.workgroups[1] / dies;
+  const auto count = [&](std::uint64_t sharers) {
+    return static_cast<unsigned>(std::clamp<std::uint64_t>(sharers, 1, std::max<std::uint64_t>(of_die, 1)));
   };
   // A plane of one workgroup a die: the next one is in another plane.
-  const uint64_t of_rows = of_plane <= 1 ? of_die : of_plane;
+  const std::uint64_t of_rows = of_plane <= 1 ? of_die : of_plane;
   return {.next = count(turns == 1 ? of_rows : turns),
           .row = count(std::min(of_die, of_plane) / turns),
           .both = count(of_plane)};
 }
 
 // The lines of a workgroup that others read too.
-std::unordered_map<uint64_t, unsigned> shared_lines_of(const std::unordered_set<uint64_t>& lines,
-                                                       const WorkgroupTrace* next, const WorkgroupTrace* row,
-                                                       const Sharing& sharing) {
-  const auto of_next = next == nullptr ? std::unordered_set<uint64_t>() : lines_of(*next);
-  const auto of_row = row == nullptr ? std::unordered_set<uint64_t>() : lines_of(*row);
-  std::unordered_map<uint64_t, unsigned> shared;
-  for (const uint64_t line : lines) {
+std::unordered_map<std::uint64_t, unsigned> shared_lines_of(const std::unordered_set<std::uint64_t>& lines,
+                                                            const WorkgroupTrace* next, const WorkgroupTrace* row,
+                                                            const Sharing& sharing) {
+  const auto of_next = next == nullptr ? std::unordered_set<std::uint64_t>() : lines_of(*next);
+  const auto of_row = row == nullptr ? std::unordered_set<std::uint64_t>() : lines_of(*row);
+  std::unordered_map<std::uint64_t, unsigned> shared;
+  for (const std::uint64_t line : lines) {
     const bool in_next = of_next.contains(line);
     const bool in_row = of_row.contains(line);
     if (in_next || in_row) shared[line] = in_next && in_row ? sharing.both : in_next ? sharing.next : sharing.row;
@@ -84,14 +84,14 @@ std::unordered_map<uint64_t, unsigned> shared_lines_of(const std::unordered_set<
 // What a workgroup takes of its place while all places of the compute unit are taken. Workgroups that began together do
 // not end together, and the last ones have units to themselves that the dispatcher would give to others: so what was
 // done until the first one ended decides, by the matrix pipes.
-uint64_t place_cycles(const ComputeUnitResult& unit, unsigned resident, unsigned waves) {
+std::uint64_t place_cycles(const ComputeUnitResult& unit, unsigned resident, unsigned waves) {
   double starts = 0;
   double ends = 0;
-  uint64_t first_end = std::numeric_limits<uint64_t>::max();
+  std::uint64_t first_end = std::numeric_limits<std::uint64_t>::max();
   for (unsigned r = 0; r < resident; ++r) {
-    uint64_t begin = std::numeric_limits<uint64_t>::max();
-    uint64_t end = 0;
-    for (const WaveResult& wave : std::span(unit.waves).subspan(size_t{r} * waves, waves)) {
+    std::uint64_t begin = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t end = 0;
+    for (const WaveResult& wave : std::span(unit.waves).subspan(std::size_t{r} * waves, waves)) {
       begin = std::min(begin, wave.start);
       end = std::max(end, wave.end);
     }
@@ -101,7 +101,7 @@ uint64_t place_cycles(const ComputeUnitResult& unit, unsigned resident, unsigned
   }
   double all = 0;
   double done = 0;
-  for (size_t i = 0; i < unit.matrix_buckets.size(); ++i) {
+  for (std::size_t i = 0; i < unit.matrix_buckets.size(); ++i) {
     const auto bucket = static_cast<double>(unit.matrix_buckets[i]);
     const double begin = static_cast<double>(i) * ComputeUnitResult::bucket_cycles;
     all += bucket;
@@ -112,13 +112,13 @@ uint64_t place_cycles(const ComputeUnitResult& unit, unsigned resident, unsigned
   // Without matrix instructions in that time there is nothing to go by but the mean.
   const double cycles = done > 0 && together > 0 ? together * all / done : ends - starts;
   const double pipes = std::ceil(all / static_cast<double>(unit.simds.size()));  // no less than they need
-  return static_cast<uint64_t>(std::max({cycles, pipes, 1.0}));  // none at all, if all that it does is to end
+  return static_cast<std::uint64_t>(std::max({cycles, pipes, 1.0}));  // none at all, if all that it does is to end
 }
 
 }  // namespace
 
 std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape, std::span<const Seed> seeds,
-                                                 std::span<const WorkgroupTrace> traces, uint64_t timeline) {
+                                                 std::span<const WorkgroupTrace> traces, std::uint64_t timeline) {
   const targets::Target& target = program.target();
   GridResult grid;
   grid.workgroups = shape.total();
@@ -127,22 +127,22 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
     return std::unexpected(std::format("no workgroup of {} waves with {} registers and {} bytes of LDS fits {}",
                                        shape.waves, shape.vgprs, shape.lds_bytes, target.id));
   }
-  const auto units = static_cast<uint64_t>(target.compute_units);
-  const auto dies = static_cast<uint64_t>(target.xcds);
-  grid.resident =
-      static_cast<unsigned>(std::clamp<uint64_t>((grid.workgroups + units - 1) / units, 1, grid.occupancy.workgroups));
-  const uint64_t active = std::min(grid.workgroups, units);
+  const auto units = static_cast<std::uint64_t>(target.compute_units);
+  const auto dies = static_cast<std::uint64_t>(target.xcds);
+  grid.resident = static_cast<unsigned>(
+      std::clamp<std::uint64_t>((grid.workgroups + units - 1) / units, 1, grid.occupancy.workgroups));
+  const std::uint64_t active = std::min(grid.workgroups, units);
   const auto units_of_die = (active + dies - 1) / dies;
   const Sharing sharing = sharing_of(target, shape, std::min(grid.workgroups, active * grid.resident) / dies);
   // The dispatcher fills the die's compute units once before it comes round: so far apart are those of one of them.
   const bool rows_side_by_side = units_of_die % turns_of_row(shape.workgroups, target) == 0;
   double shared_lines = 0;
-  size_t with_neighbours = 0;
+  std::size_t with_neighbours = 0;
   double steady = 0;
   // Of the pipes, and of the workgroups that kept them busy: long ones count for more.
   double matrix_cycles = 0;
   double workgroup_cycles = 0;
-  const auto trace_of = [&](std::optional<uint64_t> workgroup) -> const WorkgroupTrace* {
+  const auto trace_of = [&](std::optional<std::uint64_t> workgroup) -> const WorkgroupTrace* {
     if (!workgroup) return nullptr;
     const auto found = std::ranges::lower_bound(traces, *workgroup, {}, &WorkgroupTrace::workgroup);
     return found == traces.end() || found->workgroup != *workgroup ? nullptr : &*found;
@@ -174,9 +174,9 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
       unit = run_compute_unit(program, request);
       if (!unit) return std::unexpected(unit.error());
     }
-    const uint64_t cycles = place_cycles(*unit, grid.resident, shape.waves);
+    const std::uint64_t cycles = place_cycles(*unit, grid.resident, shape.waves);
     grid.sample.push_back({.workgroup = seed.workgroup, .cycles = cycles});
-    uint64_t busy = 0;
+    std::uint64_t busy = 0;
     for (const SimdResult& simd : unit->simds) busy += simd.matrix_busy;
     matrix_cycles += static_cast<double>(busy) / grid.resident;
     workgroup_cycles += static_cast<double>(cycles);
@@ -188,8 +188,11 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   grid.shared_lines = with_neighbours == 0 ? 0 : shared_lines / static_cast<double>(with_neighbours);
   grid.steady_matrix_busy = steady / timed;
   const Dispatch all = dispatch(target, shape, grid.resident, grid.sample);
-  grid.cycles = all.cycles;
-  const double places = static_cast<double>(units) * grid.resident * static_cast<double>(all.cycles);
+  const timing::Timing& timing = program.timing();
+  grid.cold_cycles = static_cast<std::uint64_t>(std::max(
+      timing.wave.cold_code.value + timing.memory.cold_arguments.value - timing.memory.scalar_latency.value, 0.0));
+  grid.cycles = all.cycles + grid.cold_cycles;
+  const double places = static_cast<double>(units) * grid.resident * static_cast<double>(grid.cycles);
   grid.busy = places == 0 ? 0 : static_cast<double>(all.taken) / places;
   // While a workgroup is there it keeps the pipes of its compute unit busy by so much.
   const double of_workgroup = workgroup_cycles == 0 ? 0 : matrix_cycles / workgroup_cycles;

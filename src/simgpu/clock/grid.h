@@ -1,6 +1,6 @@
-#pragma once
 // A whole launch in time, from a sample of its workgroups: compute units are timed one by one, each with the workgroups
 // that the dispatcher would give it, and what they take is handed out to all workgroups in the order of dispatch.
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -16,29 +16,30 @@
 namespace wavejit::simgpu::clock {
 
 struct GridShape {
-  std::array<uint32_t, 3> workgroups = {1, 1, 1};
-  unsigned waves = 1;  ///< of a workgroup
+  std::array<std::uint32_t, 3> workgroups = {1, 1, 1};
+  unsigned waves = 1;  // of a workgroup
   unsigned vgprs = 0;
   unsigned lds_bytes = 0;
-  [[nodiscard]] uint64_t total() const { return uint64_t{workgroups[0]} * workgroups[1] * workgroups[2]; }
+  std::uint64_t total() const { return std::uint64_t{workgroups[0]} * workgroups[1] * workgroups[2]; }
 };
 
 struct GridResult {
   Occupancy occupancy;
-  unsigned resident = 0;  ///< workgroups a compute unit: occupancy, or fewer when there are not enough
-  uint64_t workgroups = 0;
-  uint64_t cycles = 0;            ///< of the whole launch
-  double busy = 0;                ///< part of the time that places for workgroups were taken: the rest is tail
-  double matrix_busy = 0;         ///< all SIMDs, whole launch
-  double steady_matrix_busy = 0;  ///< middle half of the compute units timed
-  double shared_lines = 0;        ///< of the lines that a workgroup reads, those that neighbours on the die read too
+  unsigned resident = 0;  // workgroups a compute unit: occupancy, or fewer when there are not enough
+  std::uint64_t workgroups = 0;
+  std::uint64_t cycles = 0;       // of the whole launch
+  std::uint64_t cold_cycles = 0;  // of those: before the first instruction, and until arguments are there
+  double busy = 0;                // part of the time that places for workgroups were taken: the rest is tail
+  double matrix_busy = 0;         // all SIMDs, whole launch
+  double steady_matrix_busy = 0;  // middle half of the compute units timed
+  double shared_lines = 0;        // of the lines that a workgroup reads, those that neighbours on the die read too
   std::vector<SampledTime> sample;
-  std::vector<ComputeUnitResult> units;  ///< one for each of `sample`
+  std::vector<ComputeUnitResult> units;  // one for each of `sample`
 };
 
-/// `traces`: of workgroups_of(seeds), ascending. `timeline`: of the first unit, events of so many cycles in the middle
-/// of its time are kept.
+// `traces`: of workgroups_of(seeds), ascending. `timeline`: of the first unit, events of so many cycles in the middle
+// of its time are kept.
 std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape, std::span<const Seed> seeds,
-                                                 std::span<const WorkgroupTrace> traces, uint64_t timeline = 0);
+                                                 std::span<const WorkgroupTrace> traces, std::uint64_t timeline = 0);
 
 }  // namespace wavejit::simgpu::clock

@@ -6,7 +6,7 @@
 namespace wavejit::simgpu::clock {
 namespace {
 
-template <size_t count>
+template <std::size_t count>
 bool starts_with_any(std::string_view text, const std::array<std::string_view, count>& heads) {
   return std::ranges::any_of(heads, [&](std::string_view head) { return text.starts_with(head); });
 }
@@ -55,17 +55,20 @@ Kind kind_of(const Instruction& instruction) {
 }
 
 std::string_view to_text(Kind kind) {
-  constexpr std::array<std::string_view, static_cast<size_t>(Kind::count)> names = {
+  constexpr std::array<std::string_view, static_cast<std::size_t>(Kind::count)> names = {
       "matrix", "plain",       "three_source", "packed",  "transcendental", "lane_swap",
       "double", "lds_read",    "lds_write",    "lds_dma", "lds_lanes",      "load",
       "store",  "scalar_load", "wait",         "barrier", "branch",         "scalar"};
-  return names[static_cast<size_t>(kind)];
+  return names[static_cast<std::size_t>(kind)];
 }
 
-int port_cycles(Kind kind, const timing::IssueCosts& costs) {
+int port_cycles(Kind kind, const Instruction& instruction, const timing::IssueCosts& costs) {
+  constexpr std::uint8_t narrow = 2;  // registers of A or B
   switch (kind) {
     case Kind::matrix:
-      return costs.matrix_issue.cycles();
+      return std::max(instruction.source[0].dwords, instruction.source[1].dwords) > narrow
+                 ? costs.matrix_issue_wide.cycles()
+                 : costs.matrix_issue.cycles();
     case Kind::plain:
       return costs.plain.cycles();
     case Kind::three_source:

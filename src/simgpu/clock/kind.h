@@ -1,5 +1,5 @@
-#pragma once
 // How an instruction uses the machine: what decides its cost and which unit takes it.
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace wavejit::simgpu::clock {
 
-enum class Kind : uint8_t {
+enum class Kind : std::uint8_t {
   matrix,
   plain,
   three_source,
@@ -18,27 +18,27 @@ enum class Kind : uint8_t {
   lane_swap,
   double_precision,
   lds_read,
-  lds_write,  ///< and atomics
+  lds_write,  // and atomics
   lds_dma,
-  lds_lanes,  ///< ds_bpermute_b32 and its kind: the LDS crossbar without its memory
-  load,       ///< and atomics that return something
+  lds_lanes,  // ds_bpermute_b32 and its kind: the LDS crossbar without its memory
+  load,       // and atomics that return something
   store,
   scalar_load,
   wait,
   barrier,
   branch,
-  scalar,  ///< everything else that does not touch the vector port: scalar ALU, priority, no-ops
+  scalar,  // everything else that does not touch the vector port: scalar ALU, priority, no-ops
   count
 };
 
-[[nodiscard]] Kind kind_of(const Instruction& instruction);
-[[nodiscard]] std::string_view to_text(Kind kind);
+Kind kind_of(const Instruction& instruction);
+std::string_view to_text(Kind kind);
 
-/// Cycles of the vector issue port; 0 for what does not pass it.
-[[nodiscard]] int port_cycles(Kind kind, const timing::IssueCosts& costs);
+// Cycles of the vector issue port; 0 for what does not pass it.
+int port_cycles(Kind kind, const Instruction& instruction, const timing::IssueCosts& costs);
 
-/// Name of an LDS access in the table of timing; empty for what is none. LDS DMA is told from a load by its operand,
-/// not by its mnemonic.
-[[nodiscard]] std::string lds_access_name(const Instruction& instruction);
+// Name of an LDS access in the table of timing; empty for what is none. LDS DMA is told from a load by its operand,
+// not by its mnemonic.
+std::string lds_access_name(const Instruction& instruction);
 
 }  // namespace wavejit::simgpu::clock

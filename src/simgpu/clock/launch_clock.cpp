@@ -14,34 +14,34 @@ ClockLog& ClockLog::instance() {
   return *log;
 }
 
-void ClockLog::set_sample(uint32_t workgroups) {
+void ClockLog::set_sample(std::uint32_t workgroups) {
   const std::scoped_lock lock(mutex_);
   sample_ = workgroups;
 }
 
-uint32_t ClockLog::sample() const {
+std::uint32_t ClockLog::sample() const {
   const std::scoped_lock lock(mutex_);
   return sample_;
 }
 
-void ClockLog::set_timeline(uint64_t cycles) {
+void ClockLog::set_timeline(std::uint64_t cycles) {
   const std::scoped_lock lock(mutex_);
   timeline_ = cycles;
 }
 
-uint64_t ClockLog::timeline() const {
+std::uint64_t ClockLog::timeline() const {
   const std::scoped_lock lock(mutex_);
   return timeline_;
 }
 
-void ClockLog::offer_trace(uint64_t cycles, const std::function<std::string()>& make) {
+void ClockLog::offer_trace(std::uint64_t cycles, const std::function<std::string()>& make) {
   const std::scoped_lock lock(mutex_);
   if (cycles < trace_cycles_) return;
   trace_cycles_ = cycles;
   trace_ = make();
 }
 
-std::string ClockLog::take_trace(size_t capacity) {
+std::string ClockLog::take_trace(std::size_t capacity) {
   const std::scoped_lock lock(mutex_);
   std::string text = trace_;
   if (text.size() < capacity) {
@@ -52,12 +52,12 @@ std::string ClockLog::take_trace(size_t capacity) {
 }
 
 void ClockLog::add(std::string json) {
-  constexpr size_t most = 1000;
+  constexpr std::size_t most = 1000;
   const std::scoped_lock lock(mutex_);
   if (results_.size() < most) results_.push_back(std::move(json));
 }
 
-std::string ClockLog::take(size_t capacity) {
+std::string ClockLog::take(std::size_t capacity) {
   const std::scoped_lock lock(mutex_);
   std::string text;
   for (const std::string& result : results_) text += result + "\n";
@@ -65,8 +65,9 @@ std::string ClockLog::take(size_t capacity) {
   return text;
 }
 
-std::unique_ptr<LaunchClock> LaunchClock::begin(const Launch& launch, uint64_t first, uint64_t step, uint64_t count) {
-  const uint32_t sample = ClockLog::instance().sample();
+std::unique_ptr<LaunchClock> LaunchClock::begin(const Launch& launch, std::uint64_t first, std::uint64_t step,
+                                                std::uint64_t count) {
+  const std::uint32_t sample = ClockLog::instance().sample();
   if (sample == 0) return nullptr;
   std::unique_ptr<LaunchClock> clock(new LaunchClock(launch));
   const timing::Timing* timing = timing::find_timing(*launch.target);
@@ -78,7 +79,7 @@ std::unique_ptr<LaunchClock> LaunchClock::begin(const Launch& launch, uint64_t f
     clock->refusal_ = "the launch has an observer of its own";
   } else {
     const auto& grid = launch.workgroups;
-    const bool whole = first == 0 && step == 1 && count == uint64_t{grid[0]} * grid[1] * grid[2];
+    const bool whole = first == 0 && step == 1 && count == std::uint64_t{grid[0]} * grid[1] * grid[2];
     clock->seeds_ =
         whole ? choose_sample(grid, sample, *launch.target) : choose_sample(first, step, count, sample, *launch.target);
     clock->sample_ = workgroups_of(clock->seeds_);
@@ -100,7 +101,7 @@ void LaunchClock::finish() {
   shape.waves = ((size[0] * size[1] * size[2]) + wave_lanes - 1) / wave_lanes;
   shape.vgprs = launch_->descriptor->vgprs();
   shape.lds_bytes = launch_->lds_bytes;
-  const uint64_t timeline = ClockLog::instance().timeline();
+  const std::uint64_t timeline = ClockLog::instance().timeline();
   const auto grid = time_grid(program, shape, seeds_, recorder_->traces(), timeline);
   if (grid && timeline != 0) {
     ClockLog::instance().offer_trace(grid->cycles, [&] { return chrome_trace(kernel, grid->units.front(), program); });

@@ -8,17 +8,17 @@ namespace {
 // Associativity is not published for all levels and decides little for streams: 16 everywhere.
 constexpr unsigned ways = 16;
 
-uint64_t lines_of(const timing::Figure& bytes, const timing::MemoryRules& rules) {
-  return static_cast<uint64_t>(bytes.value / rules.line.value);
+std::uint64_t lines_of(const timing::Figure& bytes, const timing::MemoryRules& rules) {
+  return static_cast<std::uint64_t>(bytes.value / rules.line.value);
 }
 
 }  // namespace
 
-Cache::Cache(uint64_t lines, unsigned ways) : sets_(std::max<uint64_t>(lines / ways, 1)), ways_(ways) {
+Cache::Cache(std::uint64_t lines, unsigned ways) : sets_(std::max<std::uint64_t>(lines / ways, 1)), ways_(ways) {
   storage_.resize(sets_ * ways_);
 }
 
-bool Cache::touch(uint64_t line) {
+bool Cache::touch(std::uint64_t line) {
   Way* const set = &storage_[(line % sets_) * ways_];
   Way* oldest = set;
   ++clock_;
@@ -46,12 +46,12 @@ MemoryPath::MemoryPath(const timing::MemoryRules& rules, const Neighbours& neigh
 }
 
 // Somebody else of the die fetched it, save for this compute unit's part.
-bool MemoryPath::fetched_by_another(uint64_t line) {
+bool MemoryPath::fetched_by_another(std::uint64_t line) {
   const auto shared = neighbours_->sharers.find(line);
   return shared != neighbours_->sharers.end() && ++shared_touches_[shared->second] % shared->second != 0;
 }
 
-double MemoryPath::fill(double now, uint64_t line) {
+double MemoryPath::fill(double now, std::uint64_t line) {
   const double at_l2 = l2_rate_.take(now);
   if (l2_.touch(line)) {
     ++counts_.l2_hits;
@@ -71,11 +71,9 @@ double MemoryPath::fill(double now, uint64_t line) {
   return memory_rate_.take(at_mall) + rules_->memory_latency.value;
 }
 
-double MemoryPath::load(double now, int address_cycles, std::span<const uint64_t> lines, uint64_t instance) {
-  const double start = std::max(address_free_, now);
-  address_free_ = start + address_cycles;
+double MemoryPath::load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance) {
   double done = start + rules_->l1_latency.value;
-  for (const uint64_t line : lines) {
+  for (const std::uint64_t line : lines) {
     ++counts_.lines;
     const double at_l1 = l1_rate_.take(start);
     constexpr unsigned instance_shift = 48;  // above all device addresses
@@ -89,11 +87,9 @@ double MemoryPath::load(double now, int address_cycles, std::span<const uint64_t
   return done;
 }
 
-double MemoryPath::store(double now, int address_cycles, std::span<const uint64_t> lines) {
-  const double start = std::max(address_free_, now);
-  address_free_ = start + address_cycles;
+double MemoryPath::store(double start, std::span<const std::uint64_t> lines) {
   double done = start;
-  for (const uint64_t line : lines) {
+  for (const std::uint64_t line : lines) {
     ++counts_.lines;
     static_cast<void>(l2_.touch(line));  // written whole: nothing is fetched
     done = std::max(done, l2_rate_.take(start));

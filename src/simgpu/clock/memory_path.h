@@ -1,5 +1,5 @@
+// Vector memory as one compute unit sees it: L1, its share of L2, of the last level cache and of memory.
 #pragma once
-// Vector memory as one compute unit sees it: address unit, L1, its share of L2, of the last level cache and of memory.
 
 #include <cstdint>
 #include <span>
@@ -11,53 +11,54 @@
 
 namespace wavejit::simgpu::clock {
 
-/// Lines in sets, the least recently used one leaves.
+// Lines in sets, the least recently used one leaves.
 class Cache {
  public:
-  Cache(uint64_t lines, unsigned ways);
-  /// Whether the line is there; it is afterwards.
-  bool touch(uint64_t line);
+  Cache(std::uint64_t lines, unsigned ways);
+  // Whether the line is there; it is afterwards.
+  bool touch(std::uint64_t line);
 
  private:
   struct Way {
-    uint64_t line = ~uint64_t{0};
-    uint64_t used = 0;
+    std::uint64_t line = ~std::uint64_t{0};
+    std::uint64_t used = 0;
   };
-  uint64_t sets_;
+  std::uint64_t sets_;
   unsigned ways_;
   std::vector<Way> storage_;
-  uint64_t clock_ = 0;
+  std::uint64_t clock_ = 0;
 };
 
-/// What the rest of the GPU does to the memory of one compute unit.
+// What the rest of the GPU does to the memory of one compute unit.
 struct Neighbours {
-  unsigned compute_units = 1;         ///< that share memory and the last level cache
-  unsigned compute_units_of_die = 1;  ///< that share an L2
-  /// Of lines that other workgroups of the die read too: how many read them, which each pay for their part of the
-  /// misses.
-  std::unordered_map<uint64_t, unsigned> sharers;
+  unsigned compute_units = 1;         // that share memory and the last level cache
+  unsigned compute_units_of_die = 1;  // that share an L2
+  // Of lines that other workgroups of the die read too: how many read them, which each pay for their part of the
+  // misses.
+  std::unordered_map<std::uint64_t, unsigned> sharers;
 };
 
 struct MemoryCounts {
-  uint64_t lines = 0;
-  uint64_t l1_hits = 0;
-  uint64_t l2_hits = 0;
-  uint64_t mall_hits = 0;
-  uint64_t memory = 0;
+  std::uint64_t lines = 0;
+  std::uint64_t l1_hits = 0;
+  std::uint64_t l2_hits = 0;
+  std::uint64_t mall_hits = 0;
+  std::uint64_t memory = 0;
 };
 
 class MemoryPath {
  public:
   MemoryPath(const timing::MemoryRules& rules, const Neighbours& neighbours);
 
-  /// When the data of an access issued at `now` is there. `instance` tells workgroups apart that replay one trace.
-  double load(double now, int address_cycles, std::span<const uint64_t> lines, uint64_t instance);
-  /// When a store counts as done.
-  double store(double now, int address_cycles, std::span<const uint64_t> lines);
-  [[nodiscard]] const MemoryCounts& counts() const { return counts_; }
+  // When the data of an access is there that the address unit began at `start`. `instance` tells workgroups apart that
+  // replay one trace.
+  double load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance);
+  // When a store counts as done.
+  double store(double start, std::span<const std::uint64_t> lines);
+  const MemoryCounts& counts() const { return counts_; }
 
  private:
-  /// A resource that takes so many cycles a line.
+  // A resource that takes so many cycles a line.
   struct Rate {
     double cycles_a_line = 0;
     double free = 0;
@@ -66,20 +67,19 @@ class MemoryPath {
       return free;
     }
   };
-  double fill(double now, uint64_t line);
-  bool fetched_by_another(uint64_t line);
+  double fill(double now, std::uint64_t line);
+  bool fetched_by_another(std::uint64_t line);
 
   const timing::MemoryRules* rules_;
   const Neighbours* neighbours_;
   Cache l1_;
   Cache l2_;
-  std::unordered_set<uint64_t> seen_;  ///< lines that were fetched from memory before
-  double address_free_ = 0;
+  std::unordered_set<std::uint64_t> seen_;  // lines that were fetched from memory before
   Rate l1_rate_;
   Rate l2_rate_;
   Rate mall_rate_;
   Rate memory_rate_;
-  std::unordered_map<unsigned, uint64_t> shared_touches_;  ///< by the number of sharers
+  std::unordered_map<unsigned, std::uint64_t> shared_touches_;  // by the number of sharers
   MemoryCounts counts_;
 };
 

@@ -1,5 +1,5 @@
-#pragma once
 // How many workgroups of a kernel stand on one compute unit at a time, and what limits them.
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -11,13 +11,12 @@ struct Target;
 namespace wavejit::simgpu::clock {
 
 struct Occupancy {
-  unsigned workgroups = 0;      ///< of a compute unit; 0: not even one
-  unsigned waves_per_simd = 0;  ///< that its registers allow
-  std::string_view limit;       ///< "registers", "LDS", "waves", "barriers"
+  unsigned workgroups = 0;      // of a compute unit; 0: not even one
+  unsigned waves_per_simd = 0;  // that its registers allow
+  std::string_view limit;       // "registers", "LDS", "waves", "barriers"
 };
 
-/// `vgprs`: architectural and accumulation registers of a wave together.
-[[nodiscard]] Occupancy occupancy_of(const targets::Target& target, unsigned vgprs, unsigned lds_bytes,
-                                     unsigned waves_of_workgroup);
+// `vgprs`: architectural and accumulation registers of a wave together.
+Occupancy occupancy_of(const targets::Target& target, unsigned vgprs, unsigned lds_bytes, unsigned waves_of_workgroup);
 
 }  // namespace wavejit::simgpu::clock

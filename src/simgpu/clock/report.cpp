@@ -15,22 +15,24 @@ using Json = nlohmann::json;
 
 Json by_cause(const CyclesByCause& cycles) {
   Json json = Json::object();
-  for (size_t i = 0; i < cause_count; ++i) {
+  for (std::size_t i = 0; i < cause_count; ++i) {
     if (cycles[i] != 0) json[std::string(to_text(static_cast<Cause>(i)))] = cycles[i];
   }
   return json;
 }
 
 void add(CyclesByCause& to, const CyclesByCause& from) {
-  for (size_t i = 0; i < cause_count; ++i) to[i] += from[i];
+  for (std::size_t i = 0; i < cause_count; ++i) to[i] += from[i];
 }
 
-uint64_t sum(const CyclesByCause& cycles) { return std::accumulate(cycles.begin(), cycles.end(), uint64_t{0}); }
+std::uint64_t sum(const CyclesByCause& cycles) {
+  return std::accumulate(cycles.begin(), cycles.end(), std::uint64_t{0});
+}
 
-std::vector<StepCount> steps_of(const GridResult& grid, size_t count) {
+std::vector<StepCount> steps_of(const GridResult& grid, std::size_t count) {
   std::vector<StepCount> all(count);
   for (const ComputeUnitResult& unit : grid.units) {
-    for (size_t i = 0; i < unit.steps.size(); ++i) {
+    for (std::size_t i = 0; i < unit.steps.size(); ++i) {
       all[i].issued += unit.steps[i].issued;
       add(all[i].waited, unit.steps[i].waited);
     }
@@ -39,12 +41,12 @@ std::vector<StepCount> steps_of(const GridResult& grid, size_t count) {
 }
 
 Json instructions_json(const std::vector<StepCount>& steps, const Program& program) {
-  std::vector<size_t> order(steps.size());
+  std::vector<std::size_t> order(steps.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return sum(steps[i].waited); });
-  constexpr size_t most = 20;
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return sum(steps[i].waited); });
+  constexpr std::size_t most = 20;
   Json json = Json::array();
-  for (const size_t i : std::span(order).first(std::min(order.size(), most))) {
+  for (const std::size_t i : std::span(order).first(std::min(order.size(), most))) {
     if (sum(steps[i].waited) == 0) break;
     const Instruction& instruction = *program.steps()[i].instruction;
     json.push_back({{"offset", instruction.offset_in_function},
@@ -60,11 +62,11 @@ Json clusters_json(const std::vector<StepCount>& steps, const Program& program) 
   Json json = Json::array();
   for (const Cluster& cluster : clusters_of(program)) {
     StepCount total;
-    uint64_t matrix = 0;
-    for (uint32_t i = cluster.first; i <= cluster.last; ++i) {
+    std::uint64_t matrix = 0;
+    for (std::uint32_t i = cluster.first; i <= cluster.last; ++i) {
       total.issued += steps[i].issued;
       add(total.waited, steps[i].waited);
-      matrix += steps[i].issued * static_cast<uint64_t>(program.steps()[i].pipe_cycles);
+      matrix += steps[i].issued * static_cast<std::uint64_t>(program.steps()[i].pipe_cycles);
     }
     if (total.issued == 0) continue;
     json.push_back({{"first", program.steps()[cluster.first].instruction->offset_in_function},
@@ -76,30 +78,22 @@ Json clusters_json(const std::vector<StepCount>& steps, const Program& program) 
   return json;
 }
 
-// Cycles in which the address unit of vector memory worked.
-uint64_t address_busy(const std::vector<StepCount>& steps, const Program& program) {
-  uint64_t cycles = 0;
-  for (size_t i = 0; i < steps.size(); ++i)
-    cycles += steps[i].issued * static_cast<uint64_t>(program.steps()[i].address_cycles);
-  return cycles;
-}
-
 // Cycles in which the SIMDs issued scalar instructions.
-uint64_t scalar_busy(const std::vector<StepCount>& steps, const Program& program) {
-  uint64_t issued = 0;
-  for (size_t i = 0; i < steps.size(); ++i)
+std::uint64_t scalar_busy(const std::vector<StepCount>& steps, const Program& program) {
+  std::uint64_t issued = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i)
     if (program.steps()[i].unit == Unit::scalar) issued += steps[i].issued;
-  return issued * static_cast<uint64_t>(program.timing().wave.look.cycles());
+  return issued * static_cast<std::uint64_t>(program.timing().wave.look.cycles());
 }
 
 // By kind: how many stand in the code, and how many waves of the sample issued.
 Json mix_json(const std::vector<StepCount>& steps, const Program& program) {
   Json json = Json::object();
-  for (size_t i = 0; i < steps.size(); ++i) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
     Json& kind = json[std::string(to_text(program.steps()[i].kind))];
     if (kind.is_null()) kind = {{"static", 0}, {"issued", 0}};
-    kind["static"] = kind["static"].get<uint64_t>() + 1;
-    kind["issued"] = kind["issued"].get<uint64_t>() + steps[i].issued;
+    kind["static"] = kind["static"].get<std::uint64_t>() + 1;
+    kind["issued"] = kind["issued"].get<std::uint64_t>() + steps[i].issued;
   }
   return json;
 }
@@ -107,7 +101,7 @@ Json mix_json(const std::vector<StepCount>& steps, const Program& program) {
 // Of all functions that ran: what a compiler's own report would say.
 Json static_json(const KernelInfo& kernel, const Program& program) {
   std::set<const Function*> functions;
-  uint64_t code_bytes = 0;
+  std::uint64_t code_bytes = 0;
   for (const Step& step : program.steps())
     if (functions.insert(step.instruction->function).second) code_bytes += step.instruction->function->bytes;
   return {{"vgprs", kernel.vgprs},
@@ -121,16 +115,16 @@ Json static_json(const KernelInfo& kernel, const Program& program) {
 
 // Part of the matrix pipes' cycles that were busy, by time, in at most so many pieces.
 Json matrix_over_time_json(const ComputeUnitResult& unit) {
-  constexpr uint64_t most = 240;
-  const uint64_t all = (unit.cycles + ComputeUnitResult::bucket_cycles - 1) / ComputeUnitResult::bucket_cycles;
-  const uint64_t together = std::max<uint64_t>((all + most - 1) / most, 1);
+  constexpr std::uint64_t most = 240;
+  const std::uint64_t all = (unit.cycles + ComputeUnitResult::bucket_cycles - 1) / ComputeUnitResult::bucket_cycles;
+  const std::uint64_t together = std::max<std::uint64_t>((all + most - 1) / most, 1);
   Json busy = Json::array();
-  for (uint64_t first = 0; first < all; first += together) {
-    uint64_t cycles = 0;
-    for (uint64_t i = first; i < std::min<uint64_t>(first + together, unit.matrix_buckets.size()); ++i)
+  for (std::uint64_t first = 0; first < all; first += together) {
+    std::uint64_t cycles = 0;
+    for (std::uint64_t i = first; i < std::min<std::uint64_t>(first + together, unit.matrix_buckets.size()); ++i)
       cycles += unit.matrix_buckets[i];
-    const uint64_t length = std::min(unit.cycles, (first + together) * ComputeUnitResult::bucket_cycles) -
-                            (first * ComputeUnitResult::bucket_cycles);
+    const std::uint64_t length = std::min(unit.cycles, (first + together) * ComputeUnitResult::bucket_cycles) -
+                                 (first * ComputeUnitResult::bucket_cycles);
     busy.push_back(static_cast<double>(cycles) / static_cast<double>(length * unit.simds.size()));
   }
   return {{"cycles", together * ComputeUnitResult::bucket_cycles}, {"busy", busy}};
@@ -146,7 +140,7 @@ std::vector<Cluster> clusters_of(const Program& program) {
   }
   std::vector<Cluster> clusters;
   bool begins = true;
-  for (uint32_t i = 0; i < steps.size(); ++i) {
+  for (std::uint32_t i = 0; i < steps.size(); ++i) {
     const bool new_function = i > 0 && steps[i].instruction->function != steps[i - 1].instruction->function;
     if (begins || new_function || targets.contains(steps[i].instruction)) clusters.push_back({.first = i, .last = i});
     clusters.back().last = i;
@@ -166,15 +160,17 @@ std::string grid_json(const KernelInfo& kernel, const GridShape& shape, const Gr
   CyclesByCause idle{};
   SimdResult simds;
   MemoryCounts memory;
-  uint64_t unit_cycles = 0;
-  uint64_t lds_busy = 0;
-  uint64_t lds_lost = 0;
-  uint64_t wave_cycles = 0;
-  uint64_t issued = 0;
+  std::uint64_t unit_cycles = 0;
+  std::uint64_t lds_busy = 0;
+  std::uint64_t lds_lost = 0;
+  std::uint64_t address_busy = 0;
+  std::uint64_t wave_cycles = 0;
+  std::uint64_t issued = 0;
   for (const ComputeUnitResult& unit : grid.units) {
     unit_cycles += unit.cycles;
     lds_busy += unit.lds_busy;
     lds_lost += unit.lds_lost;
+    address_busy += unit.address_busy;
     for (const WaveResult& wave : unit.waves) {
       add(waited, wave.waited);
       wave_cycles += wave.end - wave.start;
@@ -209,6 +205,8 @@ std::string grid_json(const KernelInfo& kernel, const GridShape& shape, const Gr
       {"occupancy",
        {{"workgroups", grid.occupancy.workgroups}, {"limited_by", grid.occupancy.limit}, {"resident", grid.resident}}},
       {"cycles", grid.cycles},
+      {"cold_cycles", grid.cold_cycles},
+      {"dependent_launch_cycles", program.timing().launch.dependent.cycles()},
       {"matrix_busy", grid.matrix_busy},
       {"steady_matrix_busy", grid.steady_matrix_busy},
       {"places_taken", grid.busy},
@@ -223,7 +221,7 @@ std::string grid_json(const KernelInfo& kernel, const GridShape& shape, const Gr
         {"idle", by_cause(idle)},
         {"lds_busy", lds_busy},
         {"lds_lost", lds_lost},
-        {"address_busy", address_busy(steps, program)},
+        {"address_busy", address_busy},
         {"scalar_busy", scalar_busy(steps, program)},
         {"simds", program.target().simds_per_compute_unit}}},
       {"waves", {{"cycles", wave_cycles}, {"issued", issued}, {"waited", by_cause(waited)}}},

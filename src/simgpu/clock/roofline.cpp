@@ -15,13 +15,13 @@ namespace {
 using Json = nlohmann::json;
 
 // "32x32x16" as its product.
-std::optional<uint64_t> product_of(std::string_view word) {
-  uint64_t product = 1;
+std::optional<std::uint64_t> product_of(std::string_view word) {
+  std::uint64_t product = 1;
   unsigned factors = 0;
   const char* at = word.data();
   const char* const end = at + word.size();
   while (true) {
-    uint64_t factor = 0;
+    std::uint64_t factor = 0;
     const auto [stop, error] = std::from_chars(at, end, factor);
     if (error != std::errc()) return std::nullopt;
     product *= factor;
@@ -34,14 +34,14 @@ std::optional<uint64_t> product_of(std::string_view word) {
 }
 
 // "16b" as 16.
-std::optional<uint64_t> blocks_of(std::string_view word) {
-  uint64_t blocks = 0;
+std::optional<std::uint64_t> blocks_of(std::string_view word) {
+  std::uint64_t blocks = 0;
   const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), blocks);
   return error == std::errc() && stop + 1 == word.data() + word.size() && *stop == 'b' ? std::optional(blocks)
                                                                                        : std::nullopt;
 }
 
-Json level_json(std::string_view name, uint64_t lines, double rate, const timing::Figure& figure,
+Json level_json(std::string_view name, std::uint64_t lines, double rate, const timing::Figure& figure,
                 const timing::Timing& timing) {
   return {{"name", name},
           {"bytes", static_cast<double>(lines) * timing.memory.line.value},
@@ -52,11 +52,11 @@ Json level_json(std::string_view name, uint64_t lines, double rate, const timing
 
 }  // namespace
 
-uint64_t matrix_operations(std::string_view mnemonic) {
-  uint64_t product = 0;
-  uint64_t blocks = 1;
+std::uint64_t matrix_operations(std::string_view mnemonic) {
+  std::uint64_t product = 0;
+  std::uint64_t blocks = 1;
   while (!mnemonic.empty()) {
-    const size_t end = std::min(mnemonic.find('_'), mnemonic.size());
+    const std::size_t end = std::min(mnemonic.find('_'), mnemonic.size());
     const std::string_view word = mnemonic.substr(0, end);
     if (const auto shape = product_of(word)) product = *shape;
     if (const auto count = blocks_of(word)) blocks = *count;
@@ -70,14 +70,14 @@ Json roofline_json(const GridResult& grid, std::span<const StepCount> steps, con
   const targets::Target& target = program.target();
   double operations = 0;
   double pipe_cycles = 0;
-  for (size_t i = 0; i < steps.size(); ++i) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = program.steps()[i];
     if (step.kind != Kind::matrix) continue;
     const auto issued = static_cast<double>(steps[i].issued);
     operations += issued * static_cast<double>(matrix_operations(step.instruction->mnemonic));
     pipe_cycles += issued * step.pipe_cycles;
   }
-  uint64_t cycles = 0;
+  std::uint64_t cycles = 0;
   MemoryCounts memory;
   for (const ComputeUnitResult& unit : grid.units) {
     cycles += unit.cycles;
@@ -87,7 +87,7 @@ Json roofline_json(const GridResult& grid, std::span<const StepCount> steps, con
     memory.memory += unit.memory.memory;
   }
   // What a compute unit gets when all that have work want the same.
-  const auto units = static_cast<double>(std::min<uint64_t>(grid.workgroups, target.compute_units));
+  const auto units = static_cast<double>(std::min<std::uint64_t>(grid.workgroups, target.compute_units));
   const double units_of_die = std::max(1.0, units / target.xcds);
   const timing::MemoryRules& rules = timing.memory;
   Json json = {

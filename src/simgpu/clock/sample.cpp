@@ -11,8 +11,8 @@ namespace wavejit::simgpu::clock {
 namespace {
 
 // A step that visits all of `count` places in an order that is not theirs.
-uint64_t scattering_step(uint64_t count, double part) {
-  auto step = static_cast<uint64_t>(static_cast<double>(count) * part) + 1;
+std::uint64_t scattering_step(std::uint64_t count, double part) {
+  auto step = static_cast<std::uint64_t>(static_cast<double>(count) * part) + 1;
   while (std::gcd(step, count) != 1) ++step;
   return step;
 }
@@ -38,17 +38,17 @@ double explained(const std::vector<std::array<double, 2>>& points) {
 
 }  // namespace
 
-uint64_t turns_of_row(const std::array<uint32_t, 3>& grid, const targets::Target& target) {
-  return grid[0] / std::gcd(uint64_t{grid[0]}, static_cast<uint64_t>(target.xcds));
+std::uint64_t turns_of_row(const std::array<std::uint32_t, 3>& grid, const targets::Target& target) {
+  return grid[0] / std::gcd(std::uint64_t{grid[0]}, static_cast<std::uint64_t>(target.xcds));
 }
 
-std::vector<Seed> choose_sample(uint64_t first, uint64_t step, uint64_t count, uint64_t most,
+std::vector<Seed> choose_sample(std::uint64_t first, std::uint64_t step, std::uint64_t count, std::uint64_t most,
                                 const targets::Target& target) {
   std::vector<Seed> chosen;
-  const auto dies = static_cast<uint64_t>(target.xcds);
-  const uint64_t seeds = std::min(std::max<uint64_t>(most / 2, 1), count);
-  for (uint64_t i = 0; i < seeds; ++i) {
-    const uint64_t place = ((2 * i) + 1) * count / (2 * seeds);
+  const auto dies = static_cast<std::uint64_t>(target.xcds);
+  const std::uint64_t seeds = std::min(std::max<std::uint64_t>(most / 2, 1), count);
+  for (std::uint64_t i = 0; i < seeds; ++i) {
+    const std::uint64_t place = ((2 * i) + 1) * count / (2 * seeds);
     Seed seed{.workgroup = first + (place * step), .next = {}, .row = {}};
     // Neighbours on a die are as many ids apart as there are dies.
     if (step == 1 && most > 1 && place + dies < count) seed.next = seed.workgroup + dies;
@@ -57,28 +57,29 @@ std::vector<Seed> choose_sample(uint64_t first, uint64_t step, uint64_t count, u
   return chosen;
 }
 
-std::vector<Seed> choose_sample(const std::array<uint32_t, 3>& grid, uint64_t most, const targets::Target& target) {
-  const uint64_t all = uint64_t{grid[0]} * grid[1] * grid[2];
+std::vector<Seed> choose_sample(const std::array<std::uint32_t, 3>& grid, std::uint64_t most,
+                                const targets::Target& target) {
+  const std::uint64_t all = std::uint64_t{grid[0]} * grid[1] * grid[2];
   if (all == 0) return {};
-  const auto dies = static_cast<uint64_t>(target.xcds);
-  const uint64_t to_row = turns_of_row(grid, target) * dies;  // ids
-  const uint64_t rows_on = to_row / grid[0];
+  const auto dies = static_cast<std::uint64_t>(target.xcds);
+  const std::uint64_t to_row = turns_of_row(grid, target) * dies;  // ids
+  const std::uint64_t rows_on = to_row / grid[0];
   // Where the next of the die is at the same x already, one neighbour says all.
   const bool has_both = to_row != dies && rows_on < grid[1];
-  const uint64_t seeds = std::min(std::max<uint64_t>(most / (has_both ? 3 : 2), 1), all);
+  const std::uint64_t seeds = std::min(std::max<std::uint64_t>(most / (has_both ? 3 : 2), 1), all);
   constexpr double golden = 0.618;
-  const std::array<uint64_t, 3> steps = {scattering_step(seeds, golden), 1, scattering_step(seeds, 1 - golden)};
+  const std::array<std::uint64_t, 3> steps = {scattering_step(seeds, golden), 1, scattering_step(seeds, 1 - golden)};
   std::vector<Seed> chosen;
-  for (uint64_t i = 0; i < seeds; ++i) {
-    std::array<uint64_t, 3> place{};
-    for (size_t dimension = 0; dimension < place.size(); ++dimension) {
-      const uint64_t stratum = i * steps[dimension] % seeds;
+  for (std::uint64_t i = 0; i < seeds; ++i) {
+    std::array<std::uint64_t, 3> place{};
+    for (std::size_t dimension = 0; dimension < place.size(); ++dimension) {
+      const std::uint64_t stratum = i * steps[dimension] % seeds;
       place[dimension] = ((2 * stratum) + 1) * grid[dimension] / (2 * seeds);
     }
-    const uint64_t id = place[0] + (grid[0] * (place[1] + (grid[1] * place[2])));
+    const std::uint64_t id = place[0] + (grid[0] * (place[1] + (grid[1] * place[2])));
     if (std::ranges::contains(chosen, id, &Seed::workgroup)) continue;
     Seed seed{.workgroup = id, .next = {}, .row = {}};
-    std::optional<uint64_t> row;
+    std::optional<std::uint64_t> row;
     if (place[1] + rows_on < grid[1]) {
       row = id + to_row;
     } else if (place[1] >= rows_on) {
@@ -91,8 +92,8 @@ std::vector<Seed> choose_sample(const std::array<uint32_t, 3>& grid, uint64_t mo
   return chosen;
 }
 
-std::vector<uint64_t> workgroups_of(std::span<const Seed> seeds) {
-  std::set<uint64_t> ids;
+std::vector<std::uint64_t> workgroups_of(std::span<const Seed> seeds) {
+  std::set<std::uint64_t> ids;
   for (const Seed& seed : seeds) {
     ids.insert(seed.workgroup);
     if (seed.next) ids.insert(*seed.next);
@@ -101,7 +102,7 @@ std::vector<uint64_t> workgroups_of(std::span<const Seed> seeds) {
   return {ids.begin(), ids.end()};
 }
 
-Durations::Durations(std::span<const SampledTime> sample, const std::array<uint32_t, 3>& grid) : grid_(grid) {
+Durations::Durations(std::span<const SampledTime> sample, const std::array<std::uint32_t, 3>& grid) : grid_(grid) {
   for (const SampledTime& time : sample) {
     known_.push_back({place_of(time.workgroup), static_cast<double>(time.cycles)});
   }
@@ -110,18 +111,19 @@ Durations::Durations(std::span<const SampledTime> sample, const std::array<uint3
   for (int dimension = 0; dimension < 3; ++dimension) {
     std::vector<std::array<double, 2>> points;
     points.reserve(known_.size());
-    for (const Known& known : known_) points.push_back({known.place[static_cast<size_t>(dimension)], known.cycles});
+    for (const Known& known : known_)
+      points.push_back({known.place[static_cast<std::size_t>(dimension)], known.cycles});
     if (const double part = explained(points); part >= best) {
       best = part;
       along_ = dimension;
     }
   }
   if (along_ < 0) return;
-  const auto axis = static_cast<size_t>(along_);
+  const auto axis = static_cast<std::size_t>(along_);
   std::ranges::sort(known_, {}, [&](const Known& known) { return known.place[axis]; });
   std::vector<Known> merged;
-  for (size_t i = 0; i < known_.size();) {
-    size_t end = i;
+  for (std::size_t i = 0; i < known_.size();) {
+    std::size_t end = i;
     double sum = 0;
     for (; end < known_.size() && known_[end].place[axis] == known_[i].place[axis]; ++end) sum += known_[end].cycles;
     merged.push_back({known_[i].place, sum / static_cast<double>(end - i)});
@@ -131,36 +133,37 @@ Durations::Durations(std::span<const SampledTime> sample, const std::array<uint3
   if (known_.size() < 2) along_ = -1;
 }
 
-std::array<double, 3> Durations::place_of(uint64_t workgroup) const {
-  const std::array<uint64_t, 3> place = {workgroup % grid_[0], workgroup / grid_[0] % grid_[1],
-                                         workgroup / grid_[0] / grid_[1]};
+std::array<double, 3> Durations::place_of(std::uint64_t workgroup) const {
+  const std::array<std::uint64_t, 3> place = {workgroup % grid_[0], workgroup / grid_[0] % grid_[1],
+                                              workgroup / grid_[0] / grid_[1]};
   std::array<double, 3> part{};
-  for (size_t i = 0; i < part.size(); ++i) part[i] = static_cast<double>(place[i]) / grid_[i];
+  for (std::size_t i = 0; i < part.size(); ++i) part[i] = static_cast<double>(place[i]) / grid_[i];
   return part;
 }
 
-uint64_t Durations::of(uint64_t workgroup) const {
+std::uint64_t Durations::of(std::uint64_t workgroup) const {
   const std::array<double, 3> place = place_of(workgroup);
   if (along_ >= 0) {
-    const auto axis = static_cast<size_t>(along_);
+    const auto axis = static_cast<std::size_t>(along_);
     // The pair around the place, or the outermost pair beyond it.
-    size_t right = 1;
+    std::size_t right = 1;
     while (right + 1 < known_.size() && known_[right].place[axis] < place[axis]) ++right;
     const Known& before = known_[right - 1];
     const Known& after = known_[right];
     const double part = (place[axis] - before.place[axis]) / (after.place[axis] - before.place[axis]);
-    return static_cast<uint64_t>(std::max(before.cycles + (part * (after.cycles - before.cycles)), 1.0));
+    return static_cast<std::uint64_t>(std::max(before.cycles + (part * (after.cycles - before.cycles)), 1.0));
   }
   double nearest = std::numeric_limits<double>::infinity();
   double cycles = 0;
   for (const Known& known : known_) {
     double distance = 0;
-    for (size_t i = 0; i < place.size(); ++i) distance += (place[i] - known.place[i]) * (place[i] - known.place[i]);
+    for (std::size_t i = 0; i < place.size(); ++i)
+      distance += (place[i] - known.place[i]) * (place[i] - known.place[i]);
     if (distance >= nearest) continue;
     nearest = distance;
     cycles = known.cycles;
   }
-  return static_cast<uint64_t>(cycles);
+  return static_cast<std::uint64_t>(cycles);
 }
 
 }  // namespace wavejit::simgpu::clock

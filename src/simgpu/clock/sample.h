@@ -1,5 +1,5 @@
-#pragma once
 // Which workgroups of a launch are timed, and what their times say of all others.
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -13,49 +13,49 @@ struct Target;
 
 namespace wavejit::simgpu::clock {
 
-/// A workgroup that is timed, by its linear id, and others of its die whose lines say what the die's workgroups share.
+// A workgroup that is timed, by its linear id, and others of its die whose lines say what the die's workgroups share.
 struct Seed {
-  uint64_t workgroup = 0;
-  std::optional<uint64_t> next;  ///< the one that the die gets after it
-  /// One at the same x and z. Where a die has several x, a row of a grid of heads by query blocks has other keys for
-  /// each, and only the next rows have the same.
-  std::optional<uint64_t> row;
+  std::uint64_t workgroup = 0;
+  std::optional<std::uint64_t> next;  // the one that the die gets after it
+  // One at the same x and z. Where a die has several x, a row of a grid of heads by query blocks has other keys for
+  // each, and only the next rows have the same.
+  std::optional<std::uint64_t> row;
 };
 
-/// Workgroups go round the dies: a die gets the same x again after so many of its own.
-[[nodiscard]] uint64_t turns_of_row(const std::array<uint32_t, 3>& grid, const targets::Target& target);
+// Workgroups go round the dies: a die gets the same x again after so many of its own.
+std::uint64_t turns_of_row(const std::array<std::uint32_t, 3>& grid, const targets::Target& target);
 
-/// Seeds with their neighbours, at most `most` workgroups together, spread evenly over `first`, `first + step`, …
-/// (`count` of them).
-[[nodiscard]] std::vector<Seed> choose_sample(uint64_t first, uint64_t step, uint64_t count, uint64_t most,
-                                              const targets::Target& target);
-/// The same over a whole grid: each of its dimensions is cut into as many strata as there are seeds, and every stratum
-/// of every dimension has one. Work that grows along one dimension (the query blocks of a causal mask) is seen
-/// whatever the others are.
-[[nodiscard]] std::vector<Seed> choose_sample(const std::array<uint32_t, 3>& grid, uint64_t most,
-                                              const targets::Target& target);
-/// Linear ids to run and to take down, ascending, none twice.
-[[nodiscard]] std::vector<uint64_t> workgroups_of(std::span<const Seed> seeds);
+// Seeds with their neighbours, at most `most` workgroups together, spread evenly over `first`, `first + step`, …
+// (`count` of them).
+std::vector<Seed> choose_sample(std::uint64_t first, std::uint64_t step, std::uint64_t count, std::uint64_t most,
+                                const targets::Target& target);
+// The same over a whole grid: each of its dimensions is cut into as many strata as there are seeds, and every stratum
+// of every dimension has one. Work that grows along one dimension (the query blocks of a causal mask) is seen
+// whatever the others are.
+std::vector<Seed> choose_sample(const std::array<std::uint32_t, 3>& grid, std::uint64_t most,
+                                const targets::Target& target);
+// Linear ids to run and to take down, ascending, none twice.
+std::vector<std::uint64_t> workgroups_of(std::span<const Seed> seeds);
 
 struct SampledTime {
-  uint64_t workgroup = 0;
-  uint64_t cycles = 0;  ///< from its first instruction to its last, beside the others of its compute unit
+  std::uint64_t workgroup = 0;
+  std::uint64_t cycles = 0;  // from its first instruction to its last, beside the others of its compute unit
 };
 
-/// What every workgroup takes, by those that were timed: between the two nearest along the dimension that explains the
-/// differences, in proportion; as the nearest in the grid where no dimension does.
+// What every workgroup takes, by those that were timed: between the two nearest along the dimension that explains the
+// differences, in proportion; as the nearest in the grid where no dimension does.
 class Durations {
  public:
-  Durations(std::span<const SampledTime> sample, const std::array<uint32_t, 3>& grid);
-  [[nodiscard]] uint64_t of(uint64_t workgroup) const;
+  Durations(std::span<const SampledTime> sample, const std::array<std::uint32_t, 3>& grid);
+  std::uint64_t of(std::uint64_t workgroup) const;
 
  private:
   struct Known {
     std::array<double, 3> place;  // 0 to 1 of each dimension
     double cycles = 0;
   };
-  [[nodiscard]] std::array<double, 3> place_of(uint64_t workgroup) const;
-  std::array<uint32_t, 3> grid_;
+  std::array<double, 3> place_of(std::uint64_t workgroup) const;
+  std::array<std::uint32_t, 3> grid_;
   std::vector<Known> known_;  // where a dimension explains: ascending along it, no place twice
   int along_ = -1;
 };

@@ -1,6 +1,8 @@
 #include "simgpu/clock/step.h"
 
+#include <algorithm>
 #include <format>
+#include <span>
 
 #include "simgpu/checks/hazard_rules.h"
 #include "simgpu/wave/wave.h"
@@ -39,7 +41,7 @@ int interval_of(const Step& step, const timing::Timing& timing) {
     case Unit::vector:
       return step.port_cycles;
     case Unit::lds:
-      return step.effects.bytes >= 16 ? rules.lds_wide_issue.cycles() : rules.lds_issue.cycles();
+      return rules.lds_issue.cycles();
     case Unit::memory:
       return rules.memory_issue.cycles();
     default:
@@ -47,7 +49,7 @@ int interval_of(const Step& step, const timing::Timing& timing) {
   }
   if (step.effects.action == checks::Action::nop) return step.effects.wait_states * rules.nop.cycles();
   if (step.instruction->mnemonic == "s_sleep") {
-    constexpr uint32_t count_bits = 0x7f;
+    constexpr std::uint32_t count_bits = 0x7f;
     return rules.look.cycles() + (rules.sleep.cycles() * static_cast<int>(step.instruction->immediate & count_bits));
   }
   return rules.look.cycles();
@@ -71,7 +73,7 @@ Step describe_step(const Instruction& instruction, const timing::Timing& timing,
   step.effects = checks::describe(instruction);
   step.kind = kind_of(instruction);
   step.unit = unit_of(step);
-  step.port_cycles = port_cycles(step.kind, timing.issue);
+  step.port_cycles = port_cycles(step.kind, instruction, timing.issue);
   step.interval = interval_of(step, timing);
   step.no_overlap = step.kind == Kind::packed;
   if (step.kind == Kind::matrix) {
@@ -87,23 +89,23 @@ Step describe_step(const Instruction& instruction, const timing::Timing& timing,
   if (step.unit == Unit::lds || step.effects.lds_dma) {
     step.access = nearest_access(timing, instruction, step.effects);
   }
-  if (step.unit == Unit::memory) {
-    const int bytes = static_cast<int>(wave_lanes) * step.effects.bytes;
-    step.address_cycles = std::max(bytes / timing.memory.address_rate.cycles(), timing.wave.look.cycles());
-  }
+  step.writes_scalars =
+      step.unit == Unit::vector && std::ranges::any_of(std::span(step.effects.writes).first(step.effects.write_count),
+                                                       [](const checks::Registers& range) { return range.scalar; });
+  step.ends_wave = step.effects.action == checks::Action::end;
   return step;
 }
 
-uint32_t Program::find(const Instruction& instruction) {
+std::uint32_t Program::find(const Instruction& instruction) {
   if (instruction.function != last_) {
     last_ = instruction.function;
-    const auto [place, is_new] = first_.try_emplace(last_, static_cast<uint32_t>(steps_.size()));
+    const auto [place, is_new] = first_.try_emplace(last_, static_cast<std::uint32_t>(steps_.size()));
     last_first_ = place->second;
     if (is_new) {
       for (const Instruction& each : last_->instructions) steps_.push_back(describe_step(each, *timing_, *target_));
     }
   }
-  return last_first_ + static_cast<uint32_t>(&instruction - last_->instructions.data());
+  return last_first_ + static_cast<std::uint32_t>(&instruction - last_->instructions.data());
 }
 
 }  // namespace wavejit::simgpu::clock

@@ -9,14 +9,14 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr unsigned pipe_track = 0;
-unsigned wave_track(uint16_t wave) { return wave + 1U; }
+unsigned wave_track(std::uint16_t wave) { return wave + 1U; }
 
 Json name_of_track(std::string_view what, unsigned process, unsigned track, const std::string& name) {
   return {{"name", what}, {"ph", "M"}, {"pid", process}, {"tid", track}, {"args", {{"name", name}}}};
 }
 
-Json span(const std::string& name, std::string_view category, unsigned process, unsigned track, uint64_t start,
-          uint64_t cycles) {
+Json span(const std::string& name, std::string_view category, unsigned process, unsigned track, std::uint64_t start,
+          std::uint64_t cycles) {
   return {{"name", name}, {"cat", category}, {"ph", "X"},    {"pid", process},
           {"tid", track}, {"ts", start},     {"dur", cycles}};
 }
@@ -29,12 +29,12 @@ std::string chrome_trace(const std::string& kernel, const ComputeUnitResult& uni
     events.push_back(name_of_track("process_name", simd, pipe_track, std::format("SIMD {}", simd)));
     events.push_back(name_of_track("thread_name", simd, pipe_track, "matrix pipe"));
   }
-  for (size_t i = 0; i < unit.waves.size(); ++i) {
+  for (std::size_t i = 0; i < unit.waves.size(); ++i) {
     const WaveResult& wave = unit.waves[i];
-    events.push_back(name_of_track("thread_name", wave.simd, wave_track(static_cast<uint16_t>(i)),
+    events.push_back(name_of_track("thread_name", wave.simd, wave_track(static_cast<std::uint16_t>(i)),
                                    std::format("workgroup {}, wave {}", wave.workgroup, wave.wave)));
   }
-  const auto look = static_cast<uint64_t>(program.timing().wave.look.cycles());
+  const auto look = static_cast<std::uint64_t>(program.timing().wave.look.cycles());
   for (const TimelineEvent& event : unit.timeline) {
     const Step& step = program.steps()[event.step];
     const unsigned simd = unit.waves[event.wave].simd;
@@ -50,7 +50,7 @@ std::string chrome_trace(const std::string& kernel, const ComputeUnitResult& uni
     events.push_back(std::move(issued));
     if (step.kind == Kind::matrix) {
       events.push_back(
-          span(text, "matrix pipe", simd, pipe_track, event.start, static_cast<uint64_t>(step.pipe_cycles)));
+          span(text, "matrix pipe", simd, pipe_track, event.start, static_cast<std::uint64_t>(step.pipe_cycles)));
     }
   }
   return Json({{"traceEvents", std::move(events)},

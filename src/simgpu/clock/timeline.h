@@ -1,6 +1,6 @@
-#pragma once
 // A piece of a compute unit's time as Chrome's trace format, which chrome://tracing and Perfetto show: a process for
 // each SIMD, a track for each wave and one for the matrix pipe. One cycle stands as one microsecond.
+#pragma once
 
 #include <string>
 
@@ -8,7 +8,6 @@
 
 namespace wavejit::simgpu::clock {
 
-[[nodiscard]] std::string chrome_trace(const std::string& kernel, const ComputeUnitResult& unit,
-                                       const Program& program);
+std::string chrome_trace(const std::string& kernel, const ComputeUnitResult& unit, const Program& program);
 
 }  // namespace wavejit::simgpu::clock

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <utility>
 
 #include "simgpu/checks/addresses.h"
 #include "simgpu/checks/effects.h"
@@ -20,49 +21,79 @@ void record_lds(const timing::Timing& timing, const Wave& wave, const Instructio
   checks::LocalAddresses lanes;
   checks::local_addresses(wave, instruction, effects, lanes);
   for (unsigned element = 0; element < effects.elements; ++element) {
-    std::array<uint32_t, wave_lanes> addresses{};
-    const uint32_t* from = element == 0 ? lanes.first : lanes.second;
+    std::array<std::uint32_t, wave_lanes> addresses{};
+    const std::uint32_t* from = element == 0 ? lanes.first : lanes.second;
     for_active_lanes(lanes.lanes, [&](unsigned lane) { addresses[lane] = from[lane]; });
     const timing::BankUse use = timing::bank_use(*access, addresses, lanes.lanes);
-    record.first += static_cast<uint32_t>(use.extra);
-    record.count += static_cast<uint32_t>(use.phases);
+    record.first += static_cast<std::uint32_t>(use.extra);
+    record.count += static_cast<std::uint16_t>(use.phases);
   }
 }
+
+// Distinct lines of a few lanes.
+class LinesOfGroup {
+ public:
+  void add(std::uint64_t line) {
+    if (std::find(lines_.begin(), lines_.begin() + count_, line) == lines_.begin() + count_) lines_[count_++] = line;
+  }
+  // How many, at least one; none afterwards.
+  unsigned take() { return std::max(static_cast<unsigned>(std::exchange(count_, 0)), 1U); }
+
+ private:
+  std::array<std::uint64_t, std::size_t{2} * wave_lanes> lines_{};  // a lane's bytes lie in two lines at most
+  std::ptrdiff_t count_ = 0;
+};
 
 void record_memory(const timing::Timing& timing, const Wave& wave, const Instruction& instruction,
                    const checks::Effects& effects, WaveTrace& trace, Record& record) {
   checks::LaneAddresses lanes;
   checks::device_addresses(wave, instruction, effects, lanes);
-  const auto line = static_cast<uint64_t>(timing.memory.line.cycles());
-  record.first = static_cast<uint32_t>(trace.lines.size());
-  for (uint64_t rest = lanes.lanes; rest != 0; rest &= rest - 1) {
+  const auto line = static_cast<std::uint64_t>(timing.memory.line.cycles());
+  record.first = static_cast<std::uint32_t>(trace.lines.size());
+  constexpr int narrow = 4;  // bytes a lane
+  const timing::Figure& together = effects.bytes > narrow ? timing.memory.lanes_wide : timing.memory.lanes_narrow;
+  const auto lanes_of_group = static_cast<unsigned>(together.cycles());
+  LinesOfGroup group;
+  unsigned group_number = 0;
+  bool group_open = false;
+  const auto close_group = [&] {
+    if (group_open) record.turns += static_cast<std::uint16_t>(group.take());
+    group_open = false;
+  };
+  for (std::uint64_t rest = lanes.lanes; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    if (lane / lanes_of_group != group_number) close_group();
+    group_number = lane / lanes_of_group;
+    group_open = true;
     if (lanes.available[lane] == 0) continue;
-    const uint64_t first = lanes.first[lane] / line;
-    const uint64_t last = (lanes.first[lane] + lanes.available[lane] - 1) / line;
-    for (uint64_t each = first; each <= last; ++each) {
+    const std::uint64_t first = lanes.first[lane] / line;
+    const std::uint64_t last = (lanes.first[lane] + lanes.available[lane] - 1) / line;
+    for (std::uint64_t each = first; each <= last; ++each) {
+      group.add(each);
       const auto begin = trace.lines.begin() + record.first;
       // Lanes side by side mostly share a line: the last one is looked at first.
       if (begin != trace.lines.end() && trace.lines.back() == each) continue;
       if (std::find(begin, trace.lines.end(), each) == trace.lines.end()) trace.lines.push_back(each);
     }
   }
-  record.count = static_cast<uint32_t>(trace.lines.size()) - record.first;
+  close_group();
+  record.count = static_cast<std::uint16_t>(trace.lines.size() - record.first);
 }
 
 }  // namespace
 
-TraceRecorder::TraceRecorder(const timing::Timing& timing, std::span<const uint64_t> workgroups) : timing_(&timing) {
+TraceRecorder::TraceRecorder(const timing::Timing& timing, std::span<const std::uint64_t> workgroups)
+    : timing_(&timing) {
   traces_.resize(workgroups.size());
-  for (size_t i = 0; i < workgroups.size(); ++i) traces_[i].workgroup = workgroups[i];
+  for (std::size_t i = 0; i < workgroups.size(); ++i) traces_[i].workgroup = workgroups[i];
 }
 
-WorkgroupTrace* TraceRecorder::trace_of(uint64_t workgroup) {
+WorkgroupTrace* TraceRecorder::trace_of(std::uint64_t workgroup) {
   const auto found = std::ranges::lower_bound(traces_, workgroup, {}, &WorkgroupTrace::workgroup);
   return found != traces_.end() && found->workgroup == workgroup ? &*found : nullptr;
 }
 
-bool TraceRecorder::wants(uint64_t workgroup) const {
+bool TraceRecorder::wants(std::uint64_t workgroup) const {
   return std::ranges::binary_search(traces_, workgroup, {}, &WorkgroupTrace::workgroup);
 }
 
@@ -75,7 +106,7 @@ void TraceRecorder::before(const Wave& wave, const Instruction& instruction) {
   if (instruction.instruction_class == InstructionClass::memory ||
       instruction.instruction_class == InstructionClass::lds) {
     const checks::Effects& effects = checks::effects_of(
-        *instruction.function)[static_cast<size_t>(&instruction - instruction.function->instructions.data())];
+        *instruction.function)[static_cast<std::size_t>(&instruction - instruction.function->instructions.data())];
     if (effects.space == checks::Space::lds) {
       record_lds(*timing_, wave, instruction, effects, record);
     } else if (effects.counts_vector && effects.space != checks::Space::none &&

@@ -1,6 +1,6 @@
-#pragma once
 // What the waves of a workgroup executed, taken down while the simulated GPU ran it: instructions in order, LDS turns,
 // lines of device memory. The clock replays it; what a wave executes does not depend on time in kernels without races.
+#pragma once
 
 #include <cstdint>
 #include <span>
@@ -13,31 +13,33 @@ namespace wavejit::simgpu::clock {
 
 struct Record {
   const Instruction* instruction = nullptr;
-  uint32_t first = 0;  ///< vector memory: of its lines in WaveTrace::lines; LDS: turns lost to bank conflicts
-  uint32_t count = 0;  ///< vector memory: lines; LDS: turns without conflicts
+  std::uint32_t first = 0;  // vector memory: of its lines in WaveTrace::lines; LDS: turns lost to bank conflicts
+  std::uint16_t count = 0;  // vector memory: lines; LDS: turns without conflicts
+  std::uint16_t turns = 0;  // vector memory: of the address unit
 };
 
 struct WaveTrace {
   std::vector<Record> records;
-  std::vector<uint64_t> lines;  ///< numbers of the lines touched, one run per memory instruction, no line twice in it
+  // Numbers of the lines touched, one run per memory instruction, no line twice in it.
+  std::vector<std::uint64_t> lines;
 };
 
 struct WorkgroupTrace {
-  uint64_t workgroup = 0;  ///< linear id
+  std::uint64_t workgroup = 0;  // linear id
   std::vector<WaveTrace> waves;
 };
 
-/// Takes down the chosen workgroups of one launch. Each runs on one host thread, so nothing is locked.
+// Takes down the chosen workgroups of one launch. Each runs on one host thread, so nothing is locked.
 class TraceRecorder : public Observer {
  public:
-  /// `workgroups`: linear ids, ascending.
-  TraceRecorder(const timing::Timing& timing, std::span<const uint64_t> workgroups);
-  [[nodiscard]] bool wants(uint64_t workgroup) const override;
+  // `workgroups`: linear ids, ascending.
+  TraceRecorder(const timing::Timing& timing, std::span<const std::uint64_t> workgroups);
+  bool wants(std::uint64_t workgroup) const override;
   void before(const Wave& wave, const Instruction& instruction) override;
-  [[nodiscard]] const std::vector<WorkgroupTrace>& traces() const { return traces_; }
+  const std::vector<WorkgroupTrace>& traces() const { return traces_; }
 
  private:
-  [[nodiscard]] WorkgroupTrace* trace_of(uint64_t workgroup);
+  WorkgroupTrace* trace_of(std::uint64_t workgroup);
   const timing::Timing* timing_;
   std::vector<WorkgroupTrace> traces_;
 };
