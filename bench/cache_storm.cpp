@@ -60,9 +60,9 @@ void one_process(Shared& shared, int processes, int index, const char* cache, co
   options.cache_lock_wait = lock_wait;
   wavejit_engine* engine = nullptr;
   require(wavejit_engine_create(&options, &engine), "engine");
-  const size_t bytes = static_cast<size_t>(length) * head_dim * 2;
+  const std::size_t bytes = static_cast<std::size_t>(length) * head_dim * 2;
   std::vector<unsigned short> values(bytes / 2);
-  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<unsigned short>(0x3C00 + i % 512);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<unsigned short>(0x3C00 + i % 512);
   void* memory[4];
   for (void*& block : memory) {
     require(wavejit_device_allocate(engine, bytes, &block), "allocate");

@@ -87,7 +87,7 @@ class Attention {
  private:
   static constexpr long long length = 512;
   static constexpr long long heads = 4;
-  static size_t bytes(int head_dim) { return static_cast<size_t>(length * heads * head_dim * 2); }
+  static std::size_t bytes(int head_dim) { return static_cast<std::size_t>(length * heads * head_dim * 2); }
 
   wavejit_engine* engine_ = nullptr;
   void* memory_[4] = {};
@@ -113,17 +113,17 @@ struct MatrixInstruction {
     if (call.shape == nullptr) throw std::runtime_error("no such matrix instruction");
     std::mt19937 random(1);
     // float16 and bfloat16 numbers of moderate size.
-    for (uint32_t& word : registers) word = 0x3c003c00U ^ (random() & 0x83ff83ffU);
+    for (std::uint32_t& word : registers) word = 0x3c003c00U ^ (random() & 0x83ff83ffU);
     call.a = call.shape->a;
     call.b = call.shape->b;
     call.a_registers = registers.data();
     call.b_registers = registers.data() + (8 * matrix::lane_count);
     call.c_registers = call.d_registers = registers.data() + (16 * matrix::lane_count);
   }
-  [[nodiscard]] double products() const {
+  double products() const {
     return static_cast<double>(call.shape->m * call.shape->m * call.shape->k * call.shape->blocks);
   }
-  std::vector<uint32_t> registers;
+  std::vector<std::uint32_t> registers;
   matrix::MatrixCall call;
 };
 

@@ -24,8 +24,8 @@ void warn(std::string_view variable, std::string_view value, std::string_view ac
   static_cast<void>(std::fwrite(line.data(), 1, line.size(), stderr));
 }
 
-std::optional<uint64_t> number(std::string_view text) {
-  uint64_t value = 0;
+std::optional<std::uint64_t> number(std::string_view text) {
+  std::uint64_t value = 0;
   int base = 10;
   if (text.starts_with("0x")) {
     base = 16;
@@ -49,19 +49,19 @@ void read_device(Config& config) {
     bool understood = true;
     // "sim:gfx950x4:2" is how an engine of the runtime names one of four; a HIP program sees them all and chooses
     // itself.
-    std::optional<uint64_t> ordinal;
-    if (const size_t colon = value.rfind(':'); colon != std::string_view::npos) {
+    std::optional<std::uint64_t> ordinal;
+    if (const std::size_t colon = value.rfind(':'); colon != std::string_view::npos) {
       ordinal = number(value.substr(colon + 1));
       understood = ordinal.has_value();
       value = value.substr(0, colon);
     }
-    if (const size_t times = value.rfind('x'); times != std::string_view::npos && times > 3) {
+    if (const std::size_t times = value.rfind('x'); times != std::string_view::npos && times > 3) {
       const auto parsed = number(value.substr(times + 1));
       understood = understood && parsed && *parsed >= 1 && *parsed <= most_devices;
       if (understood) count = static_cast<int>(*parsed);
       value = value.substr(0, times);
     }
-    understood = understood && ordinal.value_or(0) < static_cast<uint64_t>(count);
+    understood = understood && ordinal.value_or(0) < static_cast<std::uint64_t>(count);
     if (understood && targets::find_target(value) != nullptr && value == targets::find_target(value)->id) {
       config.device_target = value;
       config.device_count = count;
@@ -75,7 +75,7 @@ void read_device(Config& config) {
        std::format("sim:{}", default_target));
 }
 
-void read_number(const char* variable, uint64_t lowest, uint64_t highest, std::string_view kept, auto& into) {
+void read_number(const char* variable, std::uint64_t lowest, std::uint64_t highest, std::string_view kept, auto& into) {
   const char* text = ::secure_getenv(variable);
   if (text == nullptr || *text == 0) return;
   const auto value = number(text);
@@ -87,18 +87,18 @@ void read_number(const char* variable, uint64_t lowest, uint64_t highest, std::s
 }
 
 // "all", "none" or names of checks with commas between them.
-std::optional<uint32_t> checks_named(std::string_view list) {
+std::optional<std::uint32_t> checks_named(std::string_view list) {
   if (list == "none") return 0;
-  uint32_t checks = 0;
+  std::uint32_t checks = 0;
   while (true) {
-    const size_t comma = list.find(',');
+    const std::size_t comma = list.find(',');
     const std::string_view name = list.substr(0, comma);
     if (name == "all") {
       checks |= all_checks;
     } else {
       const auto* found = std::ranges::find(named_checks, name, &NamedCheck::name);
       if (found == named_checks.end()) return std::nullopt;
-      checks |= static_cast<uint32_t>(found->check);
+      checks |= static_cast<std::uint32_t>(found->check);
     }
     if (comma == std::string_view::npos) return checks;
     list.remove_prefix(comma + 1);
@@ -142,9 +142,9 @@ void read_engine(Settings& settings) {
       warn("WAVEJIT_SIM_ENGINE", value, "interpret or compile", "interpret");
     }
   }
-  uint64_t after = settings.translate_after;
+  std::uint64_t after = settings.translate_after;
   read_number("WAVEJIT_SIM_TRANSLATE_AFTER", 0, 1'000'000'000, "1000", after);
-  settings.translate_after = static_cast<uint32_t>(after);
+  settings.translate_after = static_cast<std::uint32_t>(after);
 }
 
 }  // namespace
@@ -164,9 +164,9 @@ Config read_config() {
       warn("WAVEJIT_SIM_SCHEDULE", value, "in_order, reverse or random", "in_order");
     }
   }
-  read_number("WAVEJIT_SIM_SEED", 0, ~uint64_t{0}, "1", config.settings.seed);
+  read_number("WAVEJIT_SIM_SEED", 0, ~std::uint64_t{0}, "1", config.settings.seed);
   read_number("WAVEJIT_SIM_THREADS", 0, 1024, "0 (all cores)", config.settings.threads);
-  read_number("WAVEJIT_SIM_INSTRUCTION_LIMIT", 1, ~uint64_t{0} >> 1, "2^33", config.settings.instruction_limit);
+  read_number("WAVEJIT_SIM_INSTRUCTION_LIMIT", 1, ~std::uint64_t{0} >> 1, "2^33", config.settings.instruction_limit);
   read_checks(config.settings);
   read_engine(config.settings);
   return config;

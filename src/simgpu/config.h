@@ -1,50 +1,50 @@
-#pragma once
 // The environment variables of this library, read once, at the first call into it. No other file reads the environment.
+#pragma once
 
 #include <cstdint>
 #include <string>
 
 namespace wavejit::simgpu {
 
-enum class Schedule : int32_t { in_order = 0, reverse = 1, random = 2 };
+enum class Schedule : std::int32_t { in_order = 0, reverse = 1, random = 2 };
 
-/// When results of memory instructions become visible: at issue, at the wait that covers them, or somewhere in between.
-enum class Arrival : int32_t { early = 0, late = 1, random = 2 };
+// When results of memory instructions become visible: at issue, at the wait that covers them, or somewhere in between.
+enum class Arrival : std::int32_t { early = 0, late = 1, random = 2 };
 
-/// Who executes instructions where nothing is checked and nobody keeps time: handlers one after the other, or host code
-/// made from the blocks that run often.
-enum class Engine : int32_t { interpret = 0, compile = 1 };
+// Who executes instructions where nothing is checked and nobody keeps time: handlers one after the other, or host code
+// made from the blocks that run often.
+enum class Engine : std::int32_t { interpret = 0, compile = 1 };
 
 struct Settings {
   Schedule schedule = Schedule::in_order;
-  uint32_t threads = 0;  ///< 0: all cores
-  uint64_t seed = 1;
-  uint64_t workgroup_first = 0;
-  uint64_t workgroup_step = 1;
-  uint64_t workgroup_count = 0;  ///< 0: no limit
-  /// A wave that has executed so many instructions is taken for an endless loop. The default is minutes of simulation.
-  uint64_t instruction_limit = uint64_t{1} << 33;
-  uint32_t checks = 0;  ///< of checks/check.h
+  std::uint32_t threads = 0;  // 0: all cores
+  std::uint64_t seed = 1;
+  std::uint64_t workgroup_first = 0;
+  std::uint64_t workgroup_step = 1;
+  std::uint64_t workgroup_count = 0;  // 0: no limit
+  // A wave that has executed so many instructions is taken for an endless loop. The default is minutes of simulation.
+  std::uint64_t instruction_limit = std::uint64_t{1} << 33;
+  std::uint32_t checks = 0;  // of checks/check.h
   Arrival arrival = Arrival::early;
-  bool sampled_only = false;  ///< of timed launches, only what the clock samples runs
+  bool sampled_only = false;  // of timed launches, only what the clock samples runs
   Engine engine = Engine::interpret;
-  /// A block is translated when it has been entered more often. Translating takes as long as interpreting a block some
-  /// thousand times (bench/README.md).
-  uint32_t translate_after = 1000;
-  bool time_matrix = false;  ///< whether matrix instructions are timed
+  // A block is translated when it has been entered more often. Translating takes as long as interpreting a block some
+  // thousand times (bench/README.md).
+  std::uint32_t translate_after = 1000;
+  bool time_matrix = false;  // whether matrix instructions are timed
 };
 
 struct Config {
   Settings settings;
-  std::string device_target;  ///< empty: no device named by the environment
+  std::string device_target;  // empty: no device named by the environment
   int device_count = 0;
   bool device_is_named = false;
 };
 
-/// WAVEJIT_DEVICE=sim:<target>[xN], WAVEJIT_SIM_SCHEDULE=in_order|reverse|random, WAVEJIT_SIM_SEED,
-/// WAVEJIT_SIM_THREADS, WAVEJIT_SIM_INSTRUCTION_LIMIT, WAVEJIT_SIM_CHECK, WAVEJIT_SIM_ARRIVAL,
-/// WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER. A value that is not
-/// understood: one warning on stderr, default kept.
+// WAVEJIT_DEVICE=sim:<target>[xN], WAVEJIT_SIM_SCHEDULE=in_order|reverse|random, WAVEJIT_SIM_SEED,
+// WAVEJIT_SIM_THREADS, WAVEJIT_SIM_INSTRUCTION_LIMIT, WAVEJIT_SIM_CHECK, WAVEJIT_SIM_ARRIVAL,
+// WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER. A value that is not
+// understood: one warning on stderr, default kept.
 Config read_config();
 
 }  // namespace wavejit::simgpu

@@ -18,14 +18,14 @@ namespace {
 // Copies as much of a structure as the caller knows.
 template <typename Struct>
 void copy_out(Struct* to, const Struct& from) {
-  const size_t size = to->size;
+  const std::size_t size = to->size;
   std::memcpy(to, &from, std::min(size, sizeof(Struct)));
   to->size = size;
 }
 
-size_t copy_text(const std::string& from, char* text, size_t capacity) {
+std::size_t copy_text(const std::string& from, char* text, std::size_t capacity) {
   if (text != nullptr && capacity != 0) {
-    const size_t copied = std::min(from.size(), capacity - 1);
+    const std::size_t copied = std::min(from.size(), capacity - 1);
     std::memcpy(text, from.data(), copied);
     text[copied] = 0;
   }
@@ -45,20 +45,20 @@ WAVEJIT_SIMGPU_API int wavejit_simgpu_open_devices(const char* target, int count
 }
 
 WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settings* settings) {
-  if (settings == nullptr || settings->size < sizeof(size_t)) return;
+  if (settings == nullptr || settings->size < sizeof(std::size_t)) return;
   const Settings now = Process::instance().settings();
   copy_out(settings, {.size = 0,
-                      .schedule = static_cast<int32_t>(now.schedule),
+                      .schedule = static_cast<std::int32_t>(now.schedule),
                       .threads = now.threads,
                       .seed = now.seed,
                       .workgroup_first = now.workgroup_first,
                       .workgroup_step = now.workgroup_step,
                       .workgroup_count = now.workgroup_count,
                       .checks = now.checks,
-                      .arrival = static_cast<int32_t>(now.arrival),
+                      .arrival = static_cast<std::int32_t>(now.arrival),
                       .sampled_only = now.sampled_only ? 1U : 0U,
                       .reserved = 0,
-                      .engine = static_cast<int32_t>(now.engine),
+                      .engine = static_cast<std::int32_t>(now.engine),
                       .translate_after = now.translate_after,
                       .time_matrix = now.time_matrix ? 1U : 0U,
                       .reserved_2 = 0});
@@ -67,7 +67,7 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settin
 WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_settings* settings) {
   // Callers of earlier versions end before the checks, before `sampled_only`, before the engine or before
   // `time_matrix`, which then stay as they are.
-  constexpr size_t first_version = offsetof(wavejit_simgpu_settings, checks);
+  constexpr std::size_t first_version = offsetof(wavejit_simgpu_settings, checks);
   if (settings == nullptr || settings->size < first_version) return hip_error_invalid_value;
   const bool has_checks = settings->size >= offsetof(wavejit_simgpu_settings, sampled_only);
   const bool has_sampled = settings->size >= offsetof(wavejit_simgpu_settings, engine);
@@ -89,7 +89,7 @@ WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_s
   next.threads = settings->threads;
   next.seed = settings->seed;
   next.workgroup_first = settings->workgroup_first;
-  next.workgroup_step = std::max<uint64_t>(settings->workgroup_step, 1);
+  next.workgroup_step = std::max<std::uint64_t>(settings->workgroup_step, 1);
   next.workgroup_count = settings->workgroup_count;
   if (has_checks) {
     next.checks = settings->checks;
@@ -106,7 +106,7 @@ WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_s
 }
 
 WAVEJIT_SIMGPU_API void wavejit_simgpu_get_counters(struct wavejit_simgpu_counters* counters) {
-  if (counters == nullptr || counters->size < sizeof(size_t)) return;
+  if (counters == nullptr || counters->size < sizeof(std::size_t)) return;
   const Counters& now = Process::instance().counters();
   copy_out(counters, {.size = 0,
                       .launches = now.launches.load(),
@@ -119,27 +119,27 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_get_counters(struct wavejit_simgpu_counte
                       .matrix_nanoseconds = now.matrix_nanoseconds.load()});
 }
 
-WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_reports(char* text, size_t capacity) {
+WAVEJIT_SIMGPU_API std::size_t wavejit_simgpu_take_reports(char* text, std::size_t capacity) {
   return copy_text(Process::instance().take_reports(text == nullptr ? 0 : capacity), text, capacity);
 }
 
-WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_findings(char* text, size_t capacity) {
+WAVEJIT_SIMGPU_API std::size_t wavejit_simgpu_take_findings(char* text, std::size_t capacity) {
   return copy_text(Process::instance().take_findings(text == nullptr ? 0 : capacity), text, capacity);
 }
 
-WAVEJIT_SIMGPU_API void wavejit_simgpu_set_clock(uint32_t workgroups) {
+WAVEJIT_SIMGPU_API void wavejit_simgpu_set_clock(std::uint32_t workgroups) {
   clock::ClockLog::instance().set_sample(workgroups);
 }
 
-WAVEJIT_SIMGPU_API void wavejit_simgpu_set_timeline(uint64_t cycles) {
+WAVEJIT_SIMGPU_API void wavejit_simgpu_set_timeline(std::uint64_t cycles) {
   clock::ClockLog::instance().set_timeline(cycles);
 }
 
-WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_timeline(char* text, size_t capacity) {
+WAVEJIT_SIMGPU_API std::size_t wavejit_simgpu_take_timeline(char* text, std::size_t capacity) {
   return copy_text(clock::ClockLog::instance().take_trace(text == nullptr ? 0 : capacity), text, capacity);
 }
 
-WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_cycles(char* text, size_t capacity) {
+WAVEJIT_SIMGPU_API std::size_t wavejit_simgpu_take_cycles(char* text, std::size_t capacity) {
   return copy_text(clock::ClockLog::instance().take(text == nullptr ? 0 : capacity), text, capacity);
 }
 

@@ -27,7 +27,7 @@ HostSet best_host_set() {
 
 std::string_view name_of(HostSet set) {
   constexpr std::array<std::string_view, host_set_count> names = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
-  return names[static_cast<size_t>(set)];
+  return names[static_cast<std::size_t>(set)];
 }
 
 }  // namespace wavejit::simgpu

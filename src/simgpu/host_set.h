@@ -1,23 +1,23 @@
-#pragma once
 // Host instruction sets that arithmetic and whole-wave accesses are compiled for (cmake/host_sets.cmake). All give the
 // same bits.
+#pragma once
 
 #include <cstdint>
 #include <string_view>
 
 namespace wavejit::simgpu {
 
-enum class HostSet : uint8_t { x86_64_v2, x86_64_v3, x86_64_v4 };
+enum class HostSet : std::uint8_t { x86_64_v2, x86_64_v3, x86_64_v4 };
 inline constexpr unsigned host_set_count = 3;
 
-[[nodiscard]] bool host_supports(HostSet set);
-/// The widest that this host supports.
-[[nodiscard]] HostSet best_host_set();
-[[nodiscard]] std::string_view name_of(HostSet set);
+bool host_supports(HostSet set);
+// The widest that this host supports.
+HostSet best_host_set();
+std::string_view name_of(HostSet set);
 
-/// Of three that were compiled for a set each, the one for this host.
+// Of three that were compiled for a set each, the one for this host.
 template <typename T>
-[[nodiscard]] T for_this_host(T v2, T v3, T v4) {
+T for_this_host(T v2, T v3, T v4) {
   switch (best_host_set()) {
     case HostSet::x86_64_v4:
       return v4;

@@ -6,7 +6,7 @@
 namespace wavejit::simgpu {
 namespace {
 // A program that faults in a loop and never asks must not grow without end.
-constexpr size_t most_reports = 1000;
+constexpr std::size_t most_reports = 1000;
 }  // namespace
 
 Process& Process::instance() {
@@ -39,7 +39,7 @@ void Process::report(const std::string& line, const std::string& json) {
 
 namespace {
 
-std::string take(std::vector<std::string>& lines, size_t capacity) {
+std::string take(std::vector<std::string>& lines, std::size_t capacity) {
   std::string text;
   for (const std::string& line : lines) {
     text += line;
@@ -51,12 +51,12 @@ std::string take(std::vector<std::string>& lines, size_t capacity) {
 
 }  // namespace
 
-std::string Process::take_reports(size_t capacity) {
+std::string Process::take_reports(std::size_t capacity) {
   const std::scoped_lock lock(mutex_);
   return take(reports_, capacity);
 }
 
-std::string Process::take_findings(size_t capacity) {
+std::string Process::take_findings(std::size_t capacity) {
   const std::scoped_lock lock(mutex_);
   return take(findings_, capacity);
 }

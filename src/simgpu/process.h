@@ -1,5 +1,5 @@
-#pragma once
 // What belongs to the process as a whole: settings, counters, reports. The C interface over it is control_api.cpp.
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -12,32 +12,32 @@
 namespace wavejit::simgpu {
 
 struct Counters {
-  std::atomic<uint64_t> launches{0};
-  std::atomic<uint64_t> workgroups{0};
-  std::atomic<uint64_t> wave_instructions{0};
-  std::atomic<uint64_t> matrix_instructions{0};
-  std::atomic<uint64_t> reports{0};
-  std::atomic<uint64_t> translated_instructions{0};
-  std::atomic<uint64_t> translation_nanoseconds{0};
-  std::atomic<uint64_t> matrix_nanoseconds{0};
+  std::atomic<std::uint64_t> launches{0};
+  std::atomic<std::uint64_t> workgroups{0};
+  std::atomic<std::uint64_t> wave_instructions{0};
+  std::atomic<std::uint64_t> matrix_instructions{0};
+  std::atomic<std::uint64_t> reports{0};
+  std::atomic<std::uint64_t> translated_instructions{0};
+  std::atomic<std::uint64_t> translation_nanoseconds{0};
+  std::atomic<std::uint64_t> matrix_nanoseconds{0};
 };
 
 class Process {
  public:
   static Process& instance();
 
-  /// As the environment said at the first call.
-  [[nodiscard]] const Config& config() const { return config_; }
-  [[nodiscard]] Settings settings() const;
+  // As the environment said at the first call.
+  const Config& config() const { return config_; }
+  Settings settings() const;
   void set_settings(const Settings& settings);
-  [[nodiscard]] Counters& counters() { return counters_; }
+  Counters& counters() { return counters_; }
 
-  /// `json`: the same for programs; empty where there is nothing but the words.
+  // `json`: the same for programs; empty where there is nothing but the words.
   void report(const std::string& line, const std::string& json = {});
-  /// All reports, one a line; forgotten unless they do not fit into `capacity` − 1 characters.
-  std::string take_reports(size_t capacity);
-  /// Likewise, one JSON object a line.
-  std::string take_findings(size_t capacity);
+  // All reports, one a line; forgotten unless they do not fit into `capacity` − 1 characters.
+  std::string take_reports(std::size_t capacity);
+  // Likewise, one JSON object a line.
+  std::string take_findings(std::size_t capacity);
 
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;

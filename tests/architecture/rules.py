@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the rules of the tree that a compiler does not: who may include whom, where the environment is read, where
-architecture names may stand, and which files know LLVM. Prints one line a violation and exits 1 if there is any.
+architecture names may stand, which files know LLVM, and words of another dialect than the tree's. Prints one line a violation and exits 1 if there is any.
 
     rules.py <source root>            check the tree
     rules.py --self-test              show that each rule can fail
@@ -43,6 +43,16 @@ ARCHITECTURE_NAME = re.compile(r"\"gfx[0-9a-f]+\"")
 ARCHITECTURE_COMPARE = re.compile(r"([!=]=\s*\"gfx[0-9a-f]+)|(\"gfx[0-9a-f]+[a-z:+-]*\"\s*[!=]=)|(starts_with\(\"gfx)")
 LLVM_INCLUDE = re.compile(r'#include\s+["<](llvm|lld|llvm-c|clang)/')
 LLVM_ROOMS = re.compile(r"^(src/codegen/|src/simgpu/decode/|src/simgpu/code_object/|src/simgpu/compile/host/|templates/[a-z_]+/(emit/|emit\.)|tests/)")
+# the tree's one dialect; C interfaces (read by C compilers, or implementing what one declares) and device code keep theirs
+DIALECT = {
+    "an integer type without std::": re.compile(r"(?<![:\w.])(u?int(8|16|32|64|ptr)_t|size_t|ptrdiff_t)\b"),
+    "[[nodiscard]]": re.compile(r"\[\[nodiscard"),
+}
+DOC_COMMENT = re.compile(r"^[^\n\"]*///", re.M)
+C_FILES = re.compile(
+    r"^(include/|src/hip_abi/|src/[a-z_]+/[a-z_]+_api\.(h|cpp)$|tests/hip_kernels/kernels/|tests/hip_program/"
+    r"|tests/runtime/fake_codegen\.cpp$|bench/empty_hip\.cpp$)")
+STRINGS = re.compile(r'R"(?P<d>[^()\s]*)\(.*?\)(?P=d)"|"(?:\\.|[^"\\\n])*"', re.S)
 INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.M)
 
 
@@ -97,6 +107,11 @@ def violations(files: dict[str, str]) -> list[str]:
                 found.append(f"{path}: includes LLVM outside the rooms that may")
             if room == "templates/parameters" and LLVM_INCLUDE.search(text):
                 found.append(f"{path}: parameters may not know LLVM")
+        if not C_FILES.match(path) and not path.endswith(".c"):
+            code = STRINGS.sub('""', strip_comments(text))
+            found += [f"{path}: {what}; the tree's style has it otherwise" for what, word in DIALECT.items() if word.search(code)]
+            if DOC_COMMENT.search(text):
+                found.append(f"{path}: a comment with three slashes; the tree's have two")
     return found
 
 
@@ -127,13 +142,18 @@ def self_test() -> int:
         "examples/engine/main.cpp": '#include "runtime/engine.h"\n',
         "templates/x/call/parameters.h": '#include "llvm/IR/Module.h"\n',
         "templates/x/emit/emit.cpp": '#include "codegen/service.h"\n',
+        "src/simgpu/dialect_a.h": "uint32_t bits = 0;\n",
+        "src/simgpu/dialect_b.h": "[[nodiscard]] int bits();\n",
+        "src/simgpu/dialect_c.h": "int bits;  ///< how many\n",
     }
     found = violations(bad)
     for path in bad:
         if not any(line.startswith(path + ":") for line in found):
             print(f"self-test: no rule fires on {path}")
             return 1
-    if violations({"src/runtime/a.cpp": '#include "cache/entry.h"\n// getenv is read in config\n', "src/cache/entry.h": ""}):
+    if violations({"src/runtime/a.cpp": '#include "cache/entry.h"\n// getenv is read in config\n', "src/cache/entry.h": "",
+                   "src/simgpu/a.cpp": 'std::uint32_t bits;  // not uint32_t\nauto text = R"(size_t)";\n',
+                   "src/codegen/codegen_api.h": "uint32_t abi;\n"}):
         print("self-test: a rule fires on a tree that keeps them all")
         return 1
     return 0

@@ -8,19 +8,19 @@ namespace wavejit::hip_kernels {
 namespace {
 
 TEST_P(Corpus, reduce_lds) {
-  constexpr uint32_t n = 5000;
+  constexpr std::uint32_t n = 5000;
   const auto in = random_floats(n, -1, 1);
   Buffer<float> from(in);
   Buffer<float> to(4);
   launch("collective", "reduce_lds", {4}, {256}, 0, from.get(), to.get(), n);
   std::vector<double> expected(4);
-  for (uint32_t i = 0; i < n; ++i) expected[i % 1024 / 256] += in[i];
+  for (std::uint32_t i = 0; i < n; ++i) expected[i % 1024 / 256] += in[i];
   // 1250 terms below 1 summed in f32: far below 1e-4.
   expect_close(to.read(), expected, 0, 1e-4, "sum");
 }
 
 TEST_P(Corpus, reduce_shuffle) {
-  constexpr uint32_t n = 3000;
+  constexpr std::uint32_t n = 3000;
   const auto in = random_ints(n, -1000, 1000);
   Buffer<int> from(in);
   Buffer<int> total(1, 0);
@@ -35,7 +35,7 @@ TEST_P(Corpus, reduce_dpp) {
   launch("collective", "reduce_dpp", {2}, {128}, 0, from.get(), to.get());
   // The four steps leave the prefix sums of each row, the two broadcasts those of the wave.
   std::vector<int> expected(256);
-  for (size_t wave = 0; wave < 4; ++wave) {
+  for (std::size_t wave = 0; wave < 4; ++wave) {
     std::partial_sum(in.begin() + wave * 64, in.begin() + wave * 64 + 64, expected.begin() + wave * 64);
   }
   expect_same(to.read(), expected, "prefix sum");
@@ -43,10 +43,10 @@ TEST_P(Corpus, reduce_dpp) {
 
 TEST_P(Corpus, scan_block) {
   const auto in = random_words(1024);
-  Buffer<uint32_t> from(in);
-  Buffer<uint32_t> to(1024);
+  Buffer<std::uint32_t> from(in);
+  Buffer<std::uint32_t> to(1024);
   launch("collective", "scan_block", {2}, {512}, 0, from.get(), to.get());
-  std::vector<uint32_t> expected(1024);
+  std::vector<std::uint32_t> expected(1024);
   std::partial_sum(in.begin(), in.begin() + 512, expected.begin());
   std::partial_sum(in.begin() + 512, in.end(), expected.begin() + 512);
   expect_same(to.read(), expected, "prefix sum");
@@ -54,39 +54,40 @@ TEST_P(Corpus, scan_block) {
 
 TEST_P(Corpus, scan_tree) {
   const auto in = random_words(3 * 256);
-  Buffer<uint32_t> from(in);
-  Buffer<uint32_t> to(in.size());
-  launch("collective", "scan_tree", {3}, {128}, 256 * sizeof(uint32_t), from.get(), to.get());
-  std::vector<uint32_t> expected(in.size());
-  for (size_t block = 0; block < 3; ++block) {
+  Buffer<std::uint32_t> from(in);
+  Buffer<std::uint32_t> to(in.size());
+  launch("collective", "scan_tree", {3}, {128}, 256 * sizeof(std::uint32_t), from.get(), to.get());
+  std::vector<std::uint32_t> expected(in.size());
+  for (std::size_t block = 0; block < 3; ++block) {
     std::exclusive_scan(in.begin() + block * 256, in.begin() + block * 256 + 256, expected.begin() + block * 256, 0U);
   }
   expect_same(to.read(), expected, "prefix sum");
 }
 
 TEST_P(Corpus, transpose) {
-  constexpr uint32_t rows = 70;
-  constexpr uint32_t columns = 45;
+  constexpr std::uint32_t rows = 70;
+  constexpr std::uint32_t columns = 45;
   const auto in = random_floats(rows * columns, -10, 10);
   Buffer<float> from(in);
   Buffer<float> to(in.size(), 0xff);
   launch("collective", "transpose", {2, 3}, {32, 8}, 0, from.get(), to.get(), rows, columns);
   std::vector<float> expected(in.size());
-  for (uint32_t row = 0; row < rows; ++row) {
-    for (uint32_t column = 0; column < columns; ++column) expected[column * rows + row] = in[row * columns + column];
+  for (std::uint32_t row = 0; row < rows; ++row) {
+    for (std::uint32_t column = 0; column < columns; ++column)
+      expected[column * rows + row] = in[row * columns + column];
   }
   expect_same(to.read(), expected, "transposed");
 }
 
 TEST_P(Corpus, histogram) {
-  constexpr uint32_t n = 6001;
-  std::vector<uint8_t> in(n);
-  for (auto& byte : in) byte = static_cast<uint8_t>(random() % 7 == 0 ? random() : random() % 5);
-  Buffer<uint8_t> from(in);
-  Buffer<uint32_t> bins(256, 0);
+  constexpr std::uint32_t n = 6001;
+  std::vector<std::uint8_t> in(n);
+  for (auto& byte : in) byte = static_cast<std::uint8_t>(random() % 7 == 0 ? random() : random() % 5);
+  Buffer<std::uint8_t> from(in);
+  Buffer<std::uint32_t> bins(256, 0);
   launch("collective", "histogram", {5}, {192}, 0, from.get(), bins.get(), n);
-  std::vector<uint32_t> expected(256);
-  for (const uint8_t byte : in) ++expected[byte];
+  std::vector<std::uint32_t> expected(256);
+  for (const std::uint8_t byte : in) ++expected[byte];
   expect_same(bins.read(), expected, "bin");
 }
 
@@ -101,7 +102,7 @@ TEST_P(Corpus, bitonic_sort) {
 
 TEST_P(Corpus, radix_sort_wave) {
   auto keys = random_words(128);
-  Buffer<uint32_t> data(keys);
+  Buffer<std::uint32_t> data(keys);
   launch("collective", "radix_sort_wave", {2}, {64}, 0, data.get());
   std::sort(keys.begin(), keys.begin() + 64);
   std::sort(keys.begin() + 64, keys.end());
@@ -113,18 +114,18 @@ TEST_P(Corpus, wave_votes) {
   auto in = random_ints(256, 0, 200);
   std::fill(in.begin() + 64, in.begin() + 128, 77);  // a wave in which all vote yes and none exceeds 100
   Buffer<int> from(in);
-  Buffer<uint64_t> ballots(4);
+  Buffer<std::uint64_t> ballots(4);
   Buffer<int> first(256);
   Buffer<int> any_all(256);
   launch("collective", "wave_votes", {1}, {256}, 0, from.get(), ballots.get(), first.get(), any_all.get());
-  std::vector<uint64_t> expected_ballots(4);
+  std::vector<std::uint64_t> expected_ballots(4);
   std::vector<int> expected_first(256);
   std::vector<int> expected_any_all(256);
-  for (size_t wave = 0; wave < 4; ++wave) {
+  for (std::size_t wave = 0; wave < 4; ++wave) {
     const auto begin = in.begin() + wave * 64;
-    for (size_t i = 0; i < 64; ++i) expected_ballots[wave] |= static_cast<uint64_t>(begin[i] & 1) << i;
+    for (std::size_t i = 0; i < 64; ++i) expected_ballots[wave] |= static_cast<std::uint64_t>(begin[i] & 1) << i;
     const auto big = std::find_if(begin, begin + 64, [](int value) { return value > 100; });
-    for (size_t i = 0; i < 64; ++i) {
+    for (std::size_t i = 0; i < 64; ++i) {
       expected_first[wave * 64 + i] = begin[i] > 100 ? *big : -1;
       expected_any_all[wave * 64 + i] =
           (expected_ballots[wave] != 0 ? 1 : 0) | (expected_ballots[wave] == ~0ULL ? 2 : 0) | begin[5] << 2;
@@ -159,13 +160,13 @@ TEST_P(Corpus, string_search) {
   const std::string pattern = "abca";
   Buffer<char> text_buffer(std::vector<char>(text.begin(), text.end()));
   Buffer<char> pattern_buffer(std::vector<char>(pattern.begin(), pattern.end()));
-  Buffer<uint32_t> found(900);
-  Buffer<uint32_t> count(1, 0);
-  launch("collective", "string_search", {4}, {256}, 0, text_buffer.get(), static_cast<uint32_t>(text.size()),
-         pattern_buffer.get(), static_cast<uint32_t>(pattern.size()), found.get(), count.get());
-  std::vector<uint32_t> expected;
-  for (size_t at = text.find(pattern); at != text.npos; at = text.find(pattern, at + 1)) {
-    expected.push_back(static_cast<uint32_t>(at));
+  Buffer<std::uint32_t> found(900);
+  Buffer<std::uint32_t> count(1, 0);
+  launch("collective", "string_search", {4}, {256}, 0, text_buffer.get(), static_cast<std::uint32_t>(text.size()),
+         pattern_buffer.get(), static_cast<std::uint32_t>(pattern.size()), found.get(), count.get());
+  std::vector<std::uint32_t> expected;
+  for (std::size_t at = text.find(pattern); at != text.npos; at = text.find(pattern, at + 1)) {
+    expected.push_back(static_cast<std::uint32_t>(at));
   }
   ASSERT_GT(expected.size(), 3U);
   ASSERT_EQ(count.read()[0], expected.size());

@@ -6,20 +6,20 @@
 namespace wavejit::hip_kernels {
 namespace {
 
-uint32_t mix(uint32_t a, uint32_t b) { return (a ^ b >> 3) * 0x85ebca6bU + (b << 7); }
+std::uint32_t mix(std::uint32_t a, std::uint32_t b) { return (a ^ b >> 3) * 0x85ebca6bU + (b << 7); }
 
 TEST_P(Corpus, noinline_calls) {
-  constexpr uint32_t n = 500;
+  constexpr std::uint32_t n = 500;
   const auto in = random_words(n);
   const auto table = random_words(8);
-  Buffer<uint32_t> from(in);
-  Buffer<uint32_t> words(table);
-  Buffer<uint32_t> to(n);
+  Buffer<std::uint32_t> from(in);
+  Buffer<std::uint32_t> words(table);
+  Buffer<std::uint32_t> to(n);
   launch("control", "noinline_calls", {2}, {256}, 0, from.get(), words.get(), to.get(), n);
-  std::vector<uint32_t> expected(n);
-  for (uint32_t i = 0; i < n; ++i) {
-    uint32_t hash = in[i];
-    for (uint32_t round = 0; round < 3 + i % 3; ++round) {
+  std::vector<std::uint32_t> expected(n);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    std::uint32_t hash = in[i];
+    for (std::uint32_t round = 0; round < 3 + i % 3; ++round) {
       hash = mix(hash, table[(i + round) % 8]) + mix(round, hash >> 5);
     }
     expected[i] = hash;
@@ -28,17 +28,17 @@ TEST_P(Corpus, noinline_calls) {
 }
 
 TEST_P(Corpus, scratch_array) {
-  constexpr uint32_t n = 300;
+  constexpr std::uint32_t n = 300;
   const auto in = random_words(n);
-  Buffer<uint32_t> from(in);
-  Buffer<uint32_t> to(n);
+  Buffer<std::uint32_t> from(in);
+  Buffer<std::uint32_t> to(n);
   launch("control", "scratch_array", {3}, {128}, 0, from.get(), to.get(), n);
-  std::vector<uint32_t> expected(n);
-  for (uint32_t i = 0; i < n; ++i) {
-    uint32_t values[48];
-    for (uint32_t j = 0; j < 48; ++j) values[j] = in[i] * (j + 1);
-    uint32_t at = in[i] % 48;
-    for (uint32_t step = 0; step < 40; ++step) {
+  std::vector<std::uint32_t> expected(n);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    std::uint32_t values[48];
+    for (std::uint32_t j = 0; j < 48; ++j) values[j] = in[i] * (j + 1);
+    std::uint32_t at = in[i] % 48;
+    for (std::uint32_t step = 0; step < 40; ++step) {
       values[(at * 7 + step) % 48] ^= values[at] + step;
       at = (at + values[at]) % 48;
     }
@@ -48,23 +48,23 @@ TEST_P(Corpus, scratch_array) {
 }
 
 TEST_P(Corpus, scratch_sort) {
-  std::vector<int16_t> keys(64 * 16);
-  for (auto& key : keys) key = static_cast<int16_t>(random());
-  Buffer<int16_t> from(keys);
-  Buffer<int16_t> to(keys.size());
+  std::vector<std::int16_t> keys(64 * 16);
+  for (auto& key : keys) key = static_cast<std::int16_t>(random());
+  Buffer<std::int16_t> from(keys);
+  Buffer<std::int16_t> to(keys.size());
   launch("control", "scratch_sort", {1}, {64}, 0, from.get(), to.get());
-  for (size_t i = 0; i < keys.size(); i += 16) std::sort(keys.begin() + i, keys.begin() + i + 16);
+  for (std::size_t i = 0; i < keys.size(); i += 16) std::sort(keys.begin() + i, keys.begin() + i + 16);
   expect_same(to.read(), keys, "key");
 }
 
 TEST_P(Corpus, switch_table) {
-  constexpr uint32_t n = 600;
+  constexpr std::uint32_t n = 600;
   const auto in = random_words(n);
-  Buffer<uint32_t> from(in);
+  Buffer<std::uint32_t> from(in);
   Buffer<int> to(n, 0x5a);
   launch("control", "switch_table", {3}, {256}, 0, from.get(), to.get(), n);
   std::vector<int> expected(n);
-  for (uint32_t i = 0; i < n; ++i) {
+  for (std::uint32_t i = 0; i < n; ++i) {
     int value = static_cast<int>(in[i] >> 8);
     switch (in[i] % 13) {
       case 0:
@@ -110,29 +110,29 @@ TEST_P(Corpus, switch_table) {
 }
 
 TEST_P(Corpus, uniform_switch) {
-  for (uint32_t selector = 0; selector < 7; ++selector) {
+  for (std::uint32_t selector = 0; selector < 7; ++selector) {
     Buffer<int> to(128);
     launch("control", "uniform_switch", {2}, {64}, 0, to.get(), selector);
     std::vector<int> expected(128);
     for (int i = 0; i < 128; ++i) {
       const int t = i % 64;
       const int values[7] = {t + 1000, t * t, 7 - t, t << 5 | 3, t % 9, t ^ 0xff, -1};
-      expected[static_cast<size_t>(i)] = values[selector];
+      expected[static_cast<std::size_t>(i)] = values[selector];
     }
     expect_same(to.read(), expected, "value");
   }
 }
 
 TEST_P(Corpus, collatz) {
-  constexpr uint32_t n = 200;
-  std::vector<uint32_t> in(n);
-  for (uint32_t i = 0; i < n; ++i) in[i] = i * i + 1;
-  Buffer<uint32_t> from(in);
-  Buffer<uint32_t> to(n);
+  constexpr std::uint32_t n = 200;
+  std::vector<std::uint32_t> in(n);
+  for (std::uint32_t i = 0; i < n; ++i) in[i] = i * i + 1;
+  Buffer<std::uint32_t> from(in);
+  Buffer<std::uint32_t> to(n);
   launch("control", "collatz", {1}, {256}, 0, from.get(), to.get(), n);
-  std::vector<uint32_t> expected(n);
-  for (uint32_t i = 0; i < n; ++i) {
-    uint64_t value = in[i];
+  std::vector<std::uint32_t> expected(n);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    std::uint64_t value = in[i];
     while (value > 1 && expected[i] < 400) {
       value = value % 2 == 0 ? value / 2 : 3 * value + 1;
       ++expected[i];
@@ -142,31 +142,31 @@ TEST_P(Corpus, collatz) {
 }
 
 struct Totals {
-  uint64_t sum;
-  uint64_t most;
-  uint64_t least;
-  uint64_t bits_or;
-  uint64_t bits_xor;
-  uint64_t exchanged;
-  int64_t signed_least;
+  std::uint64_t sum;
+  std::uint64_t most;
+  std::uint64_t least;
+  std::uint64_t bits_or;
+  std::uint64_t bits_xor;
+  std::uint64_t exchanged;
+  std::int64_t signed_least;
 };
 
 TEST_P(Corpus, atomics_64) {
-  constexpr uint32_t n = 300;
-  std::vector<uint64_t> in(n);
-  for (auto& word : in) word = static_cast<uint64_t>(random()) << 32 | random();
-  Buffer<uint64_t> from(in);
+  constexpr std::uint32_t n = 300;
+  std::vector<std::uint64_t> in(n);
+  for (auto& word : in) word = static_cast<std::uint64_t>(random()) << 32 | random();
+  Buffer<std::uint64_t> from(in);
   Totals totals = {.sum = 5, .most = 0, .least = ~0ULL, .bits_or = 0, .bits_xor = 0, .exchanged = 0, .signed_least = 0};
   Buffer<Totals> to(std::vector<Totals>{totals});
   launch("control", "atomics_64", {2}, {192}, 0, from.get(), to.get(), n);
-  for (const uint64_t word : in) {
+  for (const std::uint64_t word : in) {
     totals.sum += word;
     totals.most = std::max(totals.most, word);
     totals.least = std::min(totals.least, word);
     totals.bits_or |= word;
     totals.bits_xor ^= word;
-    totals.exchanged = std::max<uint64_t>(totals.exchanged, word % 1000003);
-    totals.signed_least = std::min(totals.signed_least, static_cast<int64_t>(word));
+    totals.exchanged = std::max<std::uint64_t>(totals.exchanged, word % 1000003);
+    totals.signed_least = std::min(totals.signed_least, static_cast<std::int64_t>(word));
   }
   const Totals got = to.read()[0];
   EXPECT_EQ(got.sum, totals.sum);
@@ -179,7 +179,7 @@ TEST_P(Corpus, atomics_64) {
 }
 
 TEST_P(Corpus, atomics_32) {
-  constexpr uint32_t n = 400;
+  constexpr std::uint32_t n = 400;
   const auto in = random_ints(n, -5000, 5000);
   Buffer<int> from(in);
   std::vector<int> words = {0, 0, 0x7fffffff, 0, -1, 0};
@@ -204,37 +204,37 @@ TEST_P(Corpus, atomics_32) {
 
 #pragma pack(push, 1)
 struct Record {
-  uint8_t tag;
-  uint32_t word;
-  uint16_t half_word;
-  uint64_t wide;
+  std::uint8_t tag;
+  std::uint32_t word;
+  std::uint16_t half_word;
+  std::uint64_t wide;
 };
 #pragma pack(pop)
 
 TEST_P(Corpus, packed_records) {
-  constexpr uint32_t n = 300;
+  constexpr std::uint32_t n = 300;
   std::vector<Record> in(n);
   for (Record& record : in) {
-    record = {static_cast<uint8_t>(random()), static_cast<uint32_t>(random()), static_cast<uint16_t>(random()),
-              static_cast<uint64_t>(random()) << 32 | random()};
+    record = {static_cast<std::uint8_t>(random()), static_cast<std::uint32_t>(random()),
+              static_cast<std::uint16_t>(random()), static_cast<std::uint64_t>(random()) << 32 | random()};
   }
   Buffer<Record> from(in);
-  Buffer<uint64_t> to(n);
+  Buffer<std::uint64_t> to(n);
   launch("control", "packed_records", {2}, {256}, 0, from.get(), to.get(), n);
-  std::vector<uint64_t> expected(n);
-  for (uint32_t i = 0; i < n; ++i) {
-    expected[i] = in[i].wide + in[i].word * 3ULL + static_cast<uint64_t>(in[i].half_word) * in[i].tag;
+  std::vector<std::uint64_t> expected(n);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    expected[i] = in[i].wide + in[i].word * 3ULL + static_cast<std::uint64_t>(in[i].half_word) * in[i].tag;
   }
   expect_same(to.read(), expected, "record");
 }
 
 TEST_P(Corpus, grid_geometry) {
-  Buffer<uint32_t> to(10 * 6 * 8);
+  Buffer<std::uint32_t> to(10 * 6 * 8);
   launch("control", "grid_geometry", {2, 3, 4}, {5, 2, 2}, 0, to.get());
-  std::vector<uint32_t> expected;
-  for (uint32_t z = 0; z < 8; ++z) {
-    for (uint32_t y = 0; y < 6; ++y) {
-      for (uint32_t x = 0; x < 10; ++x) expected.push_back(x + 1000 * y + 1000000 * z + 4);
+  std::vector<std::uint32_t> expected;
+  for (std::uint32_t z = 0; z < 8; ++z) {
+    for (std::uint32_t y = 0; y < 6; ++y) {
+      for (std::uint32_t x = 0; x < 10; ++x) expected.push_back(x + 1000 * y + 1000000 * z + 4);
     }
   }
   expect_same(to.read(), expected, "place");
@@ -242,29 +242,29 @@ TEST_P(Corpus, grid_geometry) {
 
 TEST_P(Corpus, volatile_steps) {
   auto words = random_words(256);
-  Buffer<uint32_t> data(words);
+  Buffer<std::uint32_t> data(words);
   launch("control", "volatile_steps", {2}, {128}, 0, data.get());
-  for (uint32_t& word : words) {
-    for (uint32_t i = 0; i < 5; ++i) word = word * 3 + i;
+  for (std::uint32_t& word : words) {
+    for (std::uint32_t i = 0; i < 5; ++i) word = word * 3 + i;
   }
   expect_same(data.read(), words, "word");
 }
 
 TEST_P(Corpus, module_globals) {
-  Buffer<uint32_t> to(128, 0);
+  Buffer<std::uint32_t> to(128, 0);
   launch("control", "module_globals", {2}, {64}, 0, to.get());
   auto squares = to.read();
   std::ranges::sort(squares);
-  std::vector<uint32_t> expected;
-  for (uint32_t root = 1; root <= 16; ++root) expected.insert(expected.end(), 8, root * root);
+  std::vector<std::uint32_t> expected;
+  for (std::uint32_t root = 1; root <= 16; ++root) expected.insert(expected.end(), 8, root * root);
   expect_same(squares, expected, "square");
 
   using namespace hip_abi;
   hipDeviceptr_t counter = nullptr;
-  size_t bytes = 0;
+  std::size_t bytes = 0;
   ASSERT_EQ(hipModuleGetGlobal(&counter, &bytes, module("control"), "device_counter"), hipSuccess);
-  EXPECT_EQ(bytes, sizeof(uint32_t));
-  uint32_t count = 0;
+  EXPECT_EQ(bytes, sizeof(std::uint32_t));
+  std::uint32_t count = 0;
   ASSERT_EQ(hipMemcpyDtoH(&count, counter, sizeof count), hipSuccess);
   EXPECT_EQ(count, 128U);
   EXPECT_EQ(hipModuleGetGlobal(&counter, &bytes, module("control"), "no_such_variable"), hipErrorNotFound);
@@ -272,32 +272,32 @@ TEST_P(Corpus, module_globals) {
 
 struct Parameters {
   float scale;
-  uint8_t flag;
-  uint64_t offset;
-  uint16_t counts[5];
+  std::uint8_t flag;
+  std::uint64_t offset;
+  std::uint16_t counts[5];
 };
 
 TEST_P(Corpus, many_arguments) {
-  Buffer<int64_t> to(64);
+  Buffer<std::int64_t> to(64);
   const Parameters parameters = {2.5F, 9, 123456789012345ULL, {1, 20, 300, 4000, 50000}};
-  launch("control", "many_arguments", {1}, {64}, 0, uint8_t{200}, uint64_t{1} << 40, uint16_t{65000}, parameters, 4.0F,
-         to.get(), 1e9);
-  std::vector<int64_t> expected(64);
-  for (int64_t i = 0; i < 64; ++i) {
-    expected[static_cast<size_t>(i)] =
-        200 + (int64_t{1} << 40) + 65000 + 10 + 1000000000 + 123456789012345 + 9 + 54321 + i;
+  launch("control", "many_arguments", {1}, {64}, 0, std::uint8_t{200}, std::uint64_t{1} << 40, std::uint16_t{65000},
+         parameters, 4.0F, to.get(), 1e9);
+  std::vector<std::int64_t> expected(64);
+  for (std::int64_t i = 0; i < 64; ++i) {
+    expected[static_cast<std::size_t>(i)] =
+        200 + (std::int64_t{1} << 40) + 65000 + 10 + 1000000000 + 123456789012345 + 9 + 54321 + i;
   }
   expect_same(to.read(), expected, "sum");
 }
 
 TEST_P(Corpus, generic_pointers) {
   const auto in = random_words(512);
-  Buffer<uint32_t> from(in);
-  Buffer<uint32_t> to(512);
+  Buffer<std::uint32_t> from(in);
+  Buffer<std::uint32_t> to(512);
   launch("control", "generic_pointers", {2}, {256}, 0, from.get(), to.get());
-  std::vector<uint32_t> expected(512);
-  for (uint32_t i = 0; i < 512; ++i) {
-    const uint32_t other = in[i / 256 * 256 + (i % 256 + 17) % 256];
+  std::vector<std::uint32_t> expected(512);
+  for (std::uint32_t i = 0; i < 512; ++i) {
+    const std::uint32_t other = in[i / 256 * 256 + (i % 256 + 17) % 256];
     expected[i] = in[i] % 3 == 0 ? other * 2 + 1 : other;
   }
   expect_same(to.read(), expected, "word");
@@ -305,11 +305,11 @@ TEST_P(Corpus, generic_pointers) {
 
 TEST_P(Corpus, ring) {
   auto data = random_words(1024);
-  Buffer<uint32_t> buffer(data);
+  Buffer<std::uint32_t> buffer(data);
   launch("control", "ring", {1}, {1024}, 0, buffer.get(), 9U);
-  for (uint32_t round = 0; round < 9; ++round) {
-    std::vector<uint32_t> next(1024);
-    for (uint32_t i = 0; i < 1024; ++i) next[i] = data[(i + 61) % 1024] + round;
+  for (std::uint32_t round = 0; round < 9; ++round) {
+    std::vector<std::uint32_t> next(1024);
+    for (std::uint32_t i = 0; i < 1024; ++i) next[i] = data[(i + 61) % 1024] + round;
     data = next;
   }
   expect_same(buffer.read(), data, "slot");

@@ -36,7 +36,7 @@ void Corpus::leave_out(wavejit_simgpu_check check) {
   wavejit_simgpu_settings settings{};
   settings.size = sizeof settings;
   wavejit_simgpu_get_settings(&settings);
-  settings.checks &= ~static_cast<uint32_t>(check);
+  settings.checks &= ~static_cast<std::uint32_t>(check);
   EXPECT_EQ(wavejit_simgpu_set_settings(&settings), 0);
 }
 
@@ -62,20 +62,20 @@ void Corpus::launch_with(const char* file, const char* kernel, dim3 grid, dim3 b
   ASSERT_EQ(hipDeviceSynchronize(), hipSuccess) << kernel;
 }
 
-std::vector<uint32_t> Corpus::random_words(size_t count) {
-  std::vector<uint32_t> words(count);
-  for (uint32_t& word : words) word = static_cast<uint32_t>(random());
+std::vector<std::uint32_t> Corpus::random_words(std::size_t count) {
+  std::vector<std::uint32_t> words(count);
+  for (std::uint32_t& word : words) word = static_cast<std::uint32_t>(random());
   return words;
 }
 
-std::vector<int> Corpus::random_ints(size_t count, int low, int high) {
+std::vector<int> Corpus::random_ints(std::size_t count, int low, int high) {
   std::vector<int> values(count);
-  const auto range = static_cast<uint64_t>(static_cast<int64_t>(high) - low + 1);
-  for (int& value : values) value = static_cast<int>(low + static_cast<int64_t>(random() % range));
+  const auto range = static_cast<std::uint64_t>(static_cast<std::int64_t>(high) - low + 1);
+  for (int& value : values) value = static_cast<int>(low + static_cast<std::int64_t>(random() % range));
   return values;
 }
 
-std::vector<float> Corpus::random_floats(size_t count, float low, float high) {
+std::vector<float> Corpus::random_floats(std::size_t count, float low, float high) {
   std::vector<float> values(count);
   for (float& value : values) {
     value = low + (high - low) * static_cast<float>(static_cast<double>(random()) / 4294967296.0);
@@ -86,9 +86,9 @@ std::vector<float> Corpus::random_floats(size_t count, float low, float high) {
 void expect_close(const std::vector<float>& got, const std::vector<double>& expected, double ulps, double absolute,
                   const char* what) {
   ASSERT_EQ(got.size(), expected.size()) << what;
-  size_t wrong = 0;
+  std::size_t wrong = 0;
   double worst = 0;
-  for (size_t i = 0; i < got.size(); ++i) {
+  for (std::size_t i = 0; i < got.size(); ++i) {
     if (std::isnan(got[i]) && std::isnan(expected[i])) continue;
     const auto nearest = static_cast<float>(expected[i]);
     if (got[i] == nearest) continue;

@@ -31,26 +31,26 @@ std::string name_of(const Build& build);
 // NOLINTNEXTLINE(readability-identifier-naming): GoogleTest looks for this name
 inline void PrintTo(const Build& build, std::ostream* out) { *out << name_of(build); }
 
-/// Memory of the device that frees itself.
+// Memory of the device that frees itself.
 template <typename T>
 class Buffer {
  public:
-  explicit Buffer(size_t count) : count_(count) {
+  explicit Buffer(std::size_t count) : count_(count) {
     EXPECT_EQ(hip_abi::hipMalloc(reinterpret_cast<void**>(&pointer_), count * sizeof(T)), hip_abi::hipSuccess);
   }
   explicit Buffer(const std::vector<T>& values) : Buffer(values.size()) {
     EXPECT_EQ(hip_abi::hipMemcpy(pointer_, values.data(), count_ * sizeof(T), hip_abi::hipMemcpyHostToDevice),
               hip_abi::hipSuccess);
   }
-  Buffer(size_t count, int byte) : Buffer(count) {
+  Buffer(std::size_t count, int byte) : Buffer(count) {
     EXPECT_EQ(hip_abi::hipMemset(pointer_, byte, count * sizeof(T)), hip_abi::hipSuccess);
   }
   ~Buffer() { EXPECT_EQ(hip_abi::hipFree(pointer_), hip_abi::hipSuccess); }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  [[nodiscard]] T* get() const { return pointer_; }
-  [[nodiscard]] std::vector<T> read() const {
+  T* get() const { return pointer_; }
+  std::vector<T> read() const {
     std::vector<T> values(count_);
     EXPECT_EQ(hip_abi::hipMemcpy(values.data(), pointer_, count_ * sizeof(T), hip_abi::hipMemcpyDeviceToHost),
               hip_abi::hipSuccess);
@@ -59,7 +59,7 @@ class Buffer {
 
  private:
   T* pointer_ = nullptr;
-  size_t count_;
+  std::size_t count_;
 };
 
 class Corpus : public testing::TestWithParam<Build> {
@@ -67,9 +67,9 @@ class Corpus : public testing::TestWithParam<Build> {
   void SetUp() override;
   void TearDown() override;
 
-  [[nodiscard]] bool ocp_fp8() const;
+  bool ocp_fp8() const;
 
-  /// `file` is the source file's stem. Waits for the kernel.
+  // `file` is the source file's stem. Waits for the kernel.
   template <typename... Arguments>
   void launch(const char* file, const char* kernel, hip_abi::dim3 grid, hip_abi::dim3 block, unsigned lds_bytes,
               Arguments... arguments) {
@@ -79,13 +79,13 @@ class Corpus : public testing::TestWithParam<Build> {
 
   hip_abi::hipModule_t module(const char* file);
 
-  /// For the rest of the test this check is off, if it was on. The caller's comment says why.
+  // For the rest of the test this check is off, if it was on. The caller's comment says why.
   static void leave_out(wavejit_simgpu_check check);
 
  public:
-  std::vector<uint32_t> random_words(size_t count);
-  std::vector<int> random_ints(size_t count, int low, int high);
-  std::vector<float> random_floats(size_t count, float low, float high);
+  std::vector<std::uint32_t> random_words(std::size_t count);
+  std::vector<int> random_ints(std::size_t count, int low, int high);
+  std::vector<float> random_floats(std::size_t count, float low, float high);
 
  protected:
   // NOLINTNEXTLINE(bugprone-random-generator-seed): the same inputs on every run
@@ -98,7 +98,7 @@ class Corpus : public testing::TestWithParam<Build> {
   std::map<std::string, hip_abi::hipModule_t> modules_;
 };
 
-/// Bit for bit: −0 is not 0, and a NaN is itself. NaN payloads are the one thing that hosts and GPUs differ in.
+// Bit for bit: −0 is not 0, and a NaN is itself. NaN payloads are the one thing that hosts and GPUs differ in.
 template <typename T>
 bool same(const T& a, const T& b) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -111,15 +111,15 @@ bool same(const T& a, const T& b) {
 template <typename T>
 void expect_same(const std::vector<T>& got, const std::vector<T>& expected, const char* what) {
   ASSERT_EQ(got.size(), expected.size()) << what;
-  size_t wrong = 0;
-  for (size_t i = 0; i < got.size(); ++i) {
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
     if (same(got[i], expected[i])) continue;
     if (++wrong <= 4) ADD_FAILURE() << what << "[" << i << "]: " << +got[i] << ", expected " << +expected[i];
   }
   EXPECT_EQ(wrong, 0U) << what << ": wrong elements of " << got.size();
 }
 
-/// Each element within `ulps` units in the last place of the float nearest to the expected value, or within `absolute`.
+// Each element within `ulps` units in the last place of the float nearest to the expected value, or within `absolute`.
 void expect_close(const std::vector<float>& got, const std::vector<double>& expected, double ulps, double absolute,
                   const char* what);
 

@@ -88,14 +88,14 @@ TEST_F(Front, remembers_the_last_error_of_each_thread) {
 }
 
 TEST_F(Front, allocates_and_accounts) {
-  size_t free_before = 0;
-  size_t total = 0;
+  std::size_t free_before = 0;
+  std::size_t total = 0;
   ASSERT_EQ(hipMemGetInfo(&free_before, &total), hipSuccess);
-  EXPECT_EQ(total, size_t{288} << 30);
+  EXPECT_EQ(total, std::size_t{288} << 30);
   void* pointer = nullptr;
   ASSERT_EQ(hipMalloc(&pointer, 1000), hipSuccess);
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(pointer) % 256, 0U);
-  size_t free_after = 0;
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pointer) % 256, 0U);
+  std::size_t free_after = 0;
   ASSERT_EQ(hipMemGetInfo(&free_after, &total), hipSuccess);
   EXPECT_GE(free_before, free_after + 1000);
 
@@ -104,7 +104,7 @@ TEST_F(Front, allocates_and_accounts) {
   EXPECT_EQ(attributes.type, hipMemoryTypeDevice);
   EXPECT_EQ(attributes.device, 0);
   hipDeviceptr_t base = nullptr;
-  size_t bytes = 0;
+  std::size_t bytes = 0;
   EXPECT_EQ(hipMemGetAddressRange(&base, &bytes, static_cast<char*>(pointer) + 999), hipSuccess);
   EXPECT_EQ(base, pointer);
   EXPECT_EQ(bytes, 1000U);
@@ -115,7 +115,7 @@ TEST_F(Front, allocates_and_accounts) {
   ASSERT_EQ(hipMemGetInfo(&free_after, nullptr), hipSuccess);
   EXPECT_EQ(free_after, free_before);
 
-  EXPECT_EQ(hipMalloc(&pointer, size_t{289} << 30), hipErrorOutOfMemory);
+  EXPECT_EQ(hipMalloc(&pointer, std::size_t{289} << 30), hipErrorOutOfMemory);
   EXPECT_EQ(hipMalloc(&pointer, SIZE_MAX - 5), hipErrorOutOfMemory);
   EXPECT_EQ(hipMalloc(nullptr, 5), hipErrorInvalidValue);
   EXPECT_EQ(hipMalloc(&pointer, 0), hipSuccess);
@@ -136,7 +136,7 @@ TEST_F(Front, allocates_and_registers_host_memory) {
   EXPECT_EQ(hipHostFree(pinned), hipErrorInvalidValue);
   EXPECT_EQ(hipHostMalloc(&pinned, 16, 0x8), hipErrorInvalidValue);
 
-  std::vector<uint32_t> mine(1000);
+  std::vector<std::uint32_t> mine(1000);
   EXPECT_EQ(hipHostUnregister(mine.data()), hipErrorHostMemoryNotRegistered);
   ASSERT_EQ(hipHostRegister(mine.data(), mine.size() * 4, hipHostRegisterDefault), hipSuccess);
   EXPECT_EQ(hipHostRegister(mine.data() + 10, 64, hipHostRegisterDefault), hipErrorHostMemoryAlreadyRegistered);
@@ -159,8 +159,8 @@ TEST_F(Front, allocates_and_registers_host_memory) {
 }
 
 TEST_F(Front, copies_and_fills_with_bounds) {
-  uint32_t* words = device_words(64, 0x01020304);
-  std::vector<uint32_t> host(128);
+  std::uint32_t* words = device_words(64, 0x01020304);
+  std::vector<std::uint32_t> host(128);
   EXPECT_EQ(hipMemcpy(host.data(), words, 64 * 4, hipMemcpyDeviceToHost), hipSuccess);
   EXPECT_EQ(host[63], 0x01020304U);
   EXPECT_EQ(hipMemcpy(host.data(), words, 64 * 4 + 1, hipMemcpyDeviceToHost), hipErrorInvalidValue);
@@ -173,14 +173,14 @@ TEST_F(Front, copies_and_fills_with_bounds) {
   EXPECT_EQ(hipMemset(host.data(), 0, 4), hipErrorInvalidValue);
   EXPECT_EQ(hipMemsetD16(words, 0x1234, 3), hipSuccess);
   EXPECT_EQ(hipMemsetD8(reinterpret_cast<char*>(words) + 5, 0x99, 1), hipSuccess);
-  EXPECT_EQ(read(words, 3), (std::vector<uint32_t>{0x12341234, 0xabab9934, 0xabababab}));
+  EXPECT_EQ(read(words, 3), (std::vector<std::uint32_t>{0x12341234, 0xabab9934, 0xabababab}));
 
   // A 3×2 block of words out of rows of 8 into rows of 16.
-  std::vector<uint32_t> rows(16);
-  for (uint32_t i = 0; i < 16; ++i) rows[i] = i;
+  std::vector<std::uint32_t> rows(16);
+  for (std::uint32_t i = 0; i < 16; ++i) rows[i] = i;
   EXPECT_EQ(hipMemcpy2D(words, 64, rows.data() + 1, 32, 12, 2, hipMemcpyHostToDevice), hipSuccess);
-  EXPECT_EQ(read(words, 3), (std::vector<uint32_t>{1, 2, 3}));
-  EXPECT_EQ(read(words + 16, 3), (std::vector<uint32_t>{9, 10, 11}));
+  EXPECT_EQ(read(words, 3), (std::vector<std::uint32_t>{1, 2, 3}));
+  EXPECT_EQ(read(words + 16, 3), (std::vector<std::uint32_t>{9, 10, 11}));
   EXPECT_EQ(hipMemcpy2D(words, 8, rows.data(), 32, 12, 2, hipMemcpyHostToDevice), hipErrorInvalidPitchValue);
   EXPECT_EQ(hipMemcpy2D(words, 64, rows.data(), 32, 12, SIZE_MAX / 2, hipMemcpyHostToDevice), hipErrorInvalidValue);
   EXPECT_EQ(hipMemset2D(words, 64, 0, 4, 4), hipSuccess);
@@ -193,8 +193,8 @@ TEST_F(Front, copies_and_fills_with_bounds) {
   box.extent = {8, 2, 2};
   box.kind = hipMemcpyHostToDevice;
   EXPECT_EQ(hipMemcpy3D(&box), hipSuccess);
-  EXPECT_EQ(read(words, 2), (std::vector<uint32_t>{1, 2}));
-  EXPECT_EQ(read(words + 48, 2), (std::vector<uint32_t>{13, 14}));
+  EXPECT_EQ(read(words, 2), (std::vector<std::uint32_t>{1, 2}));
+  EXPECT_EQ(read(words + 48, 2), (std::vector<std::uint32_t>{13, 14}));
   EXPECT_EQ(hipFree(words), hipSuccess);
 }
 
@@ -210,7 +210,7 @@ TEST_F(Front, answers_for_contexts_and_limits) {
   EXPECT_EQ(popped, context);
   EXPECT_EQ(hipCtxPopCurrent(nullptr), hipErrorInvalidContext);
   EXPECT_EQ(hipCtxSetCurrent(reinterpret_cast<hipCtx_t>(&device)), hipErrorInvalidContext);
-  size_t limit = 0;
+  std::size_t limit = 0;
   EXPECT_EQ(hipDeviceGetLimit(&limit, hipLimitStackSize), hipSuccess);
   EXPECT_GT(limit, 0U);
   EXPECT_EQ(hipDeviceGetLimit(&limit, hipLimitPrintfFifoSize), hipErrorUnsupportedLimit);

@@ -47,16 +47,16 @@ hipFunction_t Front::function(hipModule_t module, const char* name) {
   return found;
 }
 
-uint32_t* Front::device_words(size_t count, uint32_t value) {
-  uint32_t* words = nullptr;
-  EXPECT_EQ(hipMalloc(reinterpret_cast<void**>(&words), count * sizeof(uint32_t)), hipSuccess);
+std::uint32_t* Front::device_words(std::size_t count, std::uint32_t value) {
+  std::uint32_t* words = nullptr;
+  EXPECT_EQ(hipMalloc(reinterpret_cast<void**>(&words), count * sizeof(std::uint32_t)), hipSuccess);
   EXPECT_EQ(hipMemsetD32(words, static_cast<int>(value), count), hipSuccess);
   return words;
 }
 
-std::vector<uint32_t> Front::read(const uint32_t* words, size_t count) {
-  std::vector<uint32_t> copy(count);
-  EXPECT_EQ(hipMemcpy(copy.data(), words, count * sizeof(uint32_t), hipMemcpyDeviceToHost), hipSuccess);
+std::vector<std::uint32_t> Front::read(const std::uint32_t* words, std::size_t count) {
+  std::vector<std::uint32_t> copy(count);
+  EXPECT_EQ(hipMemcpy(copy.data(), words, count * sizeof(std::uint32_t), hipMemcpyDeviceToHost), hipSuccess);
   return copy;
 }
 

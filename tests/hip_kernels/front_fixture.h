@@ -18,13 +18,13 @@ class Front : public testing::Test {
   void SetUp() override;
   void TearDown() override;
 
-  /// Path of the code object of `front.hip`: "gfx950", "gfx942", or a bundle: "bundle", "compressed".
+  // Path of the code object of `front.hip`: "gfx950", "gfx942", or a bundle: "bundle", "compressed".
   static std::string code_path(const std::string& which);
   static std::vector<char> code_bytes(const std::string& which);
   static hipModule_t load(const std::string& which = "gfx950");
   static hipFunction_t function(hipModule_t module, const char* name);
-  static uint32_t* device_words(size_t count, uint32_t value = 0);
-  static std::vector<uint32_t> read(const uint32_t* words, size_t count);
+  static std::uint32_t* device_words(std::size_t count, std::uint32_t value = 0);
+  static std::vector<std::uint32_t> read(const std::uint32_t* words, std::size_t count);
 
   template <typename... Arguments>
   static hipError_t launch(hipFunction_t kernel, unsigned grid, unsigned block, hipStream_t stream,
@@ -33,7 +33,7 @@ class Front : public testing::Test {
     return hipModuleLaunchKernel(kernel, grid, 1, 1, block, 1, 1, 0, stream, pointers, nullptr);
   }
 
-  /// For tests that make a kernel fail: lets the device live again and forgets the reports.
+  // For tests that make a kernel fail: lets the device live again and forgets the reports.
   static void forget_fault();
 };
 

@@ -57,7 +57,7 @@ class FrontGraph : public Front {
     EXPECT_EQ(hipStreamIsCapturing(stream, &status), hipSuccess);
     return status;
   }
-  hipError_t store(hipStream_t stream, uint32_t place, uint32_t value) {
+  hipError_t store(hipStream_t stream, std::uint32_t place, std::uint32_t value) {
     return launch(function(module_, "store"), 1, 1, stream, words_ + place, value);
   }
   // What `call` answers in a fresh capture of `mode`, which it must break if it is refused.
@@ -73,7 +73,7 @@ class FrontGraph : public Front {
   }
 
   hipModule_t module_ = nullptr;
-  uint32_t* words_ = nullptr;
+  std::uint32_t* words_ = nullptr;
   hipStream_t stream_ = nullptr;
   hipStream_t other_ = nullptr;
   hipEvent_t event_ = nullptr;
@@ -83,8 +83,8 @@ class FrontGraph : public Front {
 TEST_F(FrontGraph, captured_work_runs_when_the_graph_is_launched) {
   begin();
   EXPECT_EQ(status_of(stream_), hipStreamCaptureStatusActive);
-  uint32_t value = 7;
-  uint32_t* place = words_;
+  std::uint32_t value = 7;
+  std::uint32_t* place = words_;
   void* arguments[] = {static_cast<void*>(&place), static_cast<void*>(&value)};
   EXPECT_EQ(hipModuleLaunchKernel(function(module_, "append"), 1, 1, 1, 1, 1, 1, 0, stream_, arguments, nullptr),
             hipSuccess);
@@ -93,13 +93,13 @@ TEST_F(FrontGraph, captured_work_runs_when_the_graph_is_launched) {
   EXPECT_EQ(hipMemcpyAsync(words_ + 36, words_ + 32, 16, hipMemcpyDeviceToDevice, stream_), hipSuccess);
   hipGraph_t graph = nullptr;
   ASSERT_EQ(hipStreamEndCapture(stream_, &graph), hipSuccess);
-  size_t count = 0;
+  std::size_t count = 0;
   ASSERT_EQ(hipGraphGetNodes(graph, nullptr, &count), hipSuccess);
   ASSERT_EQ(count, 3U);
   std::array<hipGraphNode_t, 3> nodes{};
   ASSERT_EQ(hipGraphGetNodes(graph, nodes.data(), &count), hipSuccess);
   std::array<hipGraphNodeType, 3> types{};
-  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(hipGraphNodeGetType(nodes[i], &types[i]), hipSuccess);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(hipGraphNodeGetType(nodes[i], &types[i]), hipSuccess);
   EXPECT_EQ(types, (std::array{hipGraphNodeTypeKernel, hipGraphNodeTypeMemset, hipGraphNodeTypeMemcpy}));
   ASSERT_EQ(hipGraphGetRootNodes(graph, nullptr, &count), hipSuccess);
   EXPECT_EQ(count, 1U);
@@ -110,8 +110,8 @@ TEST_F(FrontGraph, captured_work_runs_when_the_graph_is_launched) {
   EXPECT_EQ(read(words_, 1)[0], 0U) << "nothing has run yet";
   for (int i = 0; i < 3; ++i) EXPECT_EQ(hipGraphLaunch(executable, i == 1 ? other_ : stream_), hipSuccess);
   EXPECT_EQ(hipStreamSynchronize(stream_), hipSuccess);
-  EXPECT_EQ(read(words_, 5), (std::vector<uint32_t>{3, 7, 7, 7, 0})) << "launches of one graph follow each other";
-  EXPECT_EQ(read(words_ + 36, 4), std::vector<uint32_t>(4, 5));
+  EXPECT_EQ(read(words_, 5), (std::vector<std::uint32_t>{3, 7, 7, 7, 0})) << "launches of one graph follow each other";
+  EXPECT_EQ(read(words_ + 36, 4), std::vector<std::uint32_t>(4, 5));
   EXPECT_EQ(hipGraphExecDestroy(executable), hipSuccess);
   EXPECT_EQ(hipGraphExecDestroy(executable), hipErrorInvalidValue);
   EXPECT_EQ(hipGraphLaunch(executable, stream_), hipErrorInvalidValue);
@@ -136,18 +136,18 @@ TEST_F(FrontGraph, events_carry_a_capture_into_other_streams_and_back) {
   ASSERT_EQ(hipEventRecord(joined_, other_), hipSuccess);
   ASSERT_EQ(hipStreamWaitEvent(stream_, joined_, 0), hipSuccess);
   const hipGraphNode_t* dependencies = nullptr;
-  size_t count = 0;
+  std::size_t count = 0;
   EXPECT_EQ(hipStreamGetCaptureInfo_v2(stream_, &status, nullptr, &graph, &dependencies, &count), hipSuccess);
   EXPECT_NE(graph, nullptr);
   ASSERT_EQ(count, 2U) << "its own last node and the fork's";
-  size_t parents = 0;
+  std::size_t parents = 0;
   EXPECT_EQ(hipGraphNodeGetDependencies(dependencies[1], nullptr, &parents), hipSuccess);
   EXPECT_EQ(parents, 1U);
   const hipGraphExec_t executable = end_and_instantiate();
   EXPECT_EQ(status_of(other_), hipStreamCaptureStatusNone);
   ASSERT_EQ(hipGraphLaunch(executable, stream_), hipSuccess);
   ASSERT_EQ(hipStreamSynchronize(stream_), hipSuccess);
-  EXPECT_EQ(read(words_, 3), (std::vector<uint32_t>{1, 1, 3}));
+  EXPECT_EQ(read(words_, 3), (std::vector<std::uint32_t>{1, 1, 3}));
   EXPECT_EQ(hipGraphExecDestroy(executable), hipSuccess);
   // Of a capture that is over, an event has nothing to wait for.
   EXPECT_EQ(hipStreamWaitEvent(other_, event_, 0), hipSuccess);
@@ -199,7 +199,7 @@ TEST_F(FrontGraph, beginning_and_ending_have_their_rules) {
 }
 
 TEST_F(FrontGraph, waiting_breaks_a_capture) {
-  std::array<uint32_t, 1> host{};
+  std::array<std::uint32_t, 1> host{};
   ASSERT_EQ(hipEventRecord(joined_, other_), hipSuccess);
   ASSERT_EQ(hipEventSynchronize(joined_), hipSuccess);
   const auto relaxed = hipStreamCaptureModeRelaxed;
@@ -290,8 +290,8 @@ TEST_F(FrontGraph, graphs_are_built_by_hand_too) {
   ASSERT_EQ(hipGraphAddMemsetNode(&nodes[0], graph, nullptr, 0, &fill), hipSuccess);
   ASSERT_EQ(hipGraphAddMemcpyNode1D(&nodes[1], graph, &nodes[0], 1, words_ + 1, words_, 4, hipMemcpyDeviceToDevice),
             hipSuccess);
-  uint32_t* place = words_;
-  uint32_t value = 4;
+  std::uint32_t* place = words_;
+  std::uint32_t value = 4;
   void* arguments[] = {static_cast<void*>(&place), static_cast<void*>(&value)};
   const hipKernelNodeParams kernel{.blockDim = {1, 1, 1},
                                    .extra = nullptr,
@@ -344,7 +344,7 @@ TEST_F(FrontGraph, a_graph_launched_into_a_capture_becomes_a_node) {
   EXPECT_EQ(hipGraphExecDestroy(inner), hipSuccess);
   ASSERT_EQ(hipGraphLaunch(outer, stream_), hipSuccess);
   ASSERT_EQ(hipStreamSynchronize(stream_), hipSuccess);
-  EXPECT_EQ(read(words_, 3), (std::vector<uint32_t>{2, 6, 6}));
+  EXPECT_EQ(read(words_, 3), (std::vector<std::uint32_t>{2, 6, 6}));
   EXPECT_EQ(hipGraphExecDestroy(outer), hipSuccess);
 }
 
@@ -353,8 +353,8 @@ TEST_F(FrontGraph, threads_capture_side_by_side) {
   std::vector<std::thread> threads;
   threads.reserve(count);
   const hipFunction_t kernel = function(module_, "append");
-  std::array<uint32_t*, count> lists{};
-  for (uint32_t*& list : lists) list = device_words(64);
+  std::array<std::uint32_t*, count> lists{};
+  for (std::uint32_t*& list : lists) list = device_words(64);
   for (int t = 0; t < count; ++t) {
     threads.emplace_back([&, t] {
       hipStream_t stream = nullptr;
@@ -363,7 +363,7 @@ TEST_F(FrontGraph, threads_capture_side_by_side) {
         hipGraph_t graph = nullptr;
         hipGraphExec_t executable = nullptr;
         ASSERT_EQ(hipStreamBeginCapture(stream, hipStreamCaptureModeRelaxed), hipSuccess);
-        EXPECT_EQ(launch(kernel, 1, 1, stream, lists[t], static_cast<uint32_t>(t)), hipSuccess);
+        EXPECT_EQ(launch(kernel, 1, 1, stream, lists[t], static_cast<std::uint32_t>(t)), hipSuccess);
         ASSERT_EQ(hipStreamEndCapture(stream, &graph), hipSuccess);
         ASSERT_EQ(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0), hipSuccess);
         EXPECT_EQ(hipGraphLaunch(executable, stream), hipSuccess);
@@ -375,7 +375,7 @@ TEST_F(FrontGraph, threads_capture_side_by_side) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  for (uint32_t* list : lists) {
+  for (std::uint32_t* list : lists) {
     EXPECT_EQ(read(list, 1)[0], 5U);
     EXPECT_EQ(hipFree(list), hipSuccess);
   }

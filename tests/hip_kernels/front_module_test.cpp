@@ -18,7 +18,7 @@ TEST_F(Front, loads_bare_and_bundled_code_objects) {
     const std::vector<char> bytes = code_bytes(which);
     hipModule_t module = nullptr;
     ASSERT_EQ(hipModuleLoadData(&module, bytes.data()), hipSuccess) << which;
-    uint32_t* words = device_words(1);
+    std::uint32_t* words = device_words(1);
     EXPECT_EQ(launch(function(module, "store"), 1, 1, nullptr, words, 123U), hipSuccess);
     EXPECT_EQ(read(words, 1)[0], 123U) << which;
     unsigned count = 0;
@@ -36,7 +36,7 @@ TEST_F(Front, chooses_the_code_object_of_the_device) {
     ASSERT_EQ(hipSetDevice(device), hipSuccess);
     for (const char* which : {"bundle", "compressed"}) {
       const hipModule_t module = load(which);
-      uint32_t* words = device_words(1);
+      std::uint32_t* words = device_words(1);
       EXPECT_EQ(launch(function(module, "read_module_word"), 1, 1, nullptr, words), hipSuccess);
       EXPECT_EQ(read(words, 1)[0], 77U);
       EXPECT_EQ(hipFree(words), hipSuccess);
@@ -65,7 +65,7 @@ TEST_F(Front, refuses_images_that_are_none) {
 TEST_F(Front, survives_damaged_images) {
   std::mt19937 random(7);  // NOLINT(bugprone-random-generator-seed): the same damage on every run
   const std::string path = std::filesystem::temp_directory_path() / ("wavejit_damaged_" + std::to_string(getpid()));
-  size_t refused = 0;
+  std::size_t refused = 0;
   for (const char* which : {"gfx950", "bundle", "compressed"}) {
     const std::vector<char> whole = code_bytes(which);
     for (int round = 0; round < 60; ++round) {
@@ -75,8 +75,8 @@ TEST_F(Front, survives_damaged_images) {
       } else {
         // Headers and tables are at the ends; the middle is mostly code and padding.
         for (int i = 0; i < 1 + round % 5; ++i) {
-          const size_t at =
-              random() % 3 == 0 ? random() % damaged.size() : random() % std::min<size_t>(damaged.size(), 600);
+          const std::size_t at =
+              random() % 3 == 0 ? random() % damaged.size() : random() % std::min<std::size_t>(damaged.size(), 600);
           damaged[at] = static_cast<char>(random());
         }
       }
@@ -105,12 +105,12 @@ TEST_F(Front, finds_kernels_and_globals) {
   EXPECT_EQ(hipModuleGetFunction(&found, module, "fill"), hipSuccess);
   EXPECT_STREQ(hipKernelNameRef(found), "fill");
   hipDeviceptr_t word = nullptr;
-  size_t bytes = 0;
+  std::size_t bytes = 0;
   ASSERT_EQ(hipModuleGetGlobal(&word, &bytes, module, "module_word"), hipSuccess);
   EXPECT_EQ(bytes, 4U);
-  const uint32_t changed = 1234;
+  const std::uint32_t changed = 1234;
   EXPECT_EQ(hipMemcpyHtoD(word, &changed, 4), hipSuccess);
-  uint32_t* words = device_words(1);
+  std::uint32_t* words = device_words(1);
   EXPECT_EQ(launch(function(module, "read_module_word"), 1, 1, nullptr, words), hipSuccess);
   EXPECT_EQ(read(words, 1)[0], 1234U);
   EXPECT_EQ(hipFree(words), hipSuccess);
@@ -121,9 +121,9 @@ TEST_F(Front, finds_kernels_and_globals) {
 TEST_F(Front, checks_launches_before_they_run) {
   const hipModule_t module = load();
   const hipFunction_t fill = function(module, "fill");
-  uint32_t* words = device_words(256);
-  uint32_t value = 1;
-  uint32_t n = 256;
+  std::uint32_t* words = device_words(256);
+  std::uint32_t value = 1;
+  std::uint32_t n = 256;
   void* arguments[] = {static_cast<void*>(&words), &value, &n};
   const auto with = [&](unsigned grid_x, unsigned grid_y, unsigned block_x, unsigned block_y, unsigned lds = 0) {
     return hipModuleLaunchKernel(fill, grid_x, grid_y, 1, block_x, block_y, 1, lds, nullptr, arguments, nullptr);
@@ -142,20 +142,20 @@ TEST_F(Front, checks_launches_before_they_run) {
   EXPECT_EQ(hipModuleLaunchKernel(fill, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr), hipErrorInvalidValue);
 
   struct {
-    uint32_t* to;
-    uint32_t value;
-    uint32_t n;
+    std::uint32_t* to;
+    std::uint32_t value;
+    std::uint32_t n;
   } packed = {words, 7, 256};
-  size_t bytes = sizeof packed;
+  std::size_t bytes = sizeof packed;
   void* extra[] = {launch_param_buffer_pointer(), &packed, launch_param_buffer_size(), &bytes, launch_param_end()};
   EXPECT_EQ(hipModuleLaunchKernel(fill, 1, 1, 1, 64, 1, 1, 0, nullptr, nullptr, extra), hipSuccess);
-  EXPECT_EQ(read(words, 256), std::vector<uint32_t>(256, 7));
+  EXPECT_EQ(read(words, 256), std::vector<std::uint32_t>(256, 7));
   EXPECT_EQ(hipModuleLaunchKernel(fill, 1, 1, 1, 64, 1, 1, 0, nullptr, arguments, extra), hipErrorInvalidValue);
   bytes = 12;
   EXPECT_EQ(hipModuleLaunchKernel(fill, 1, 1, 1, 64, 1, 1, 0, nullptr, nullptr, extra), hipErrorInvalidValue);
   extra[4] = nullptr;
   EXPECT_EQ(hipModuleLaunchKernel(fill, 1, 1, 1, 64, 1, 1, 0, nullptr, nullptr, extra), hipErrorInvalidValue);
-  size_t some = 4;
+  std::size_t some = 4;
   void* unwanted[] = {launch_param_buffer_pointer(), &packed, launch_param_buffer_size(), &some, launch_param_end()};
   EXPECT_EQ(hipModuleLaunchKernel(function(module, "no_arguments"), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, unwanted),
             hipErrorLaunchOutOfResources);
@@ -183,7 +183,7 @@ TEST_F(Front, checks_launches_before_they_run) {
 // HIP's error and, on stderr, a line that says why.
 TEST_F(Front, says_why_it_refuses) {
   const hipModule_t module = load();
-  uint32_t* words = device_words(1024);
+  std::uint32_t* words = device_words(1024);
   const auto said = [](hipError_t expected, const char* why, const auto& call) {
     testing::internal::CaptureStderr();
     const hipError_t error = call();
@@ -239,7 +239,7 @@ void run_without_end(const char* kernel) {
   if (wavejit_simgpu_open_devices("gfx950", 1, &ordinal) != 0 || hipSetDevice(ordinal) != hipSuccess) _exit(1);
   hipModule_t module = nullptr;
   hipFunction_t function = nullptr;
-  uint32_t* flag = nullptr;
+  std::uint32_t* flag = nullptr;
   const std::string path = std::string(WAVEJIT_TEST_KERNELS) + "/front.gfx950.co";
   if (hipModuleLoad(&module, path.c_str()) != hipSuccess) _exit(2);
   if (hipModuleGetFunction(&function, module, kernel) != hipSuccess) _exit(3);
@@ -260,9 +260,9 @@ TEST(FrontLimits, KernelsThatNeverEndAreStopped) {
 TEST_F(Front, work_sizes_in_threads_and_events_of_launches) {
   const hipModule_t module = load();
   const hipFunction_t fill = function(module, "fill");
-  uint32_t* words = device_words(256);
-  uint32_t value = 3;
-  uint32_t n = 256;
+  std::uint32_t* words = device_words(256);
+  std::uint32_t value = 3;
+  std::uint32_t n = 256;
   void* arguments[] = {static_cast<void*>(&words), &value, &n};
   hipEvent_t start = nullptr;
   hipEvent_t stop = nullptr;
@@ -274,7 +274,7 @@ TEST_F(Front, work_sizes_in_threads_and_events_of_launches) {
   float milliseconds = -1;
   EXPECT_EQ(hipEventElapsedTime(&milliseconds, start, stop), hipSuccess);
   EXPECT_GT(milliseconds, 0);
-  EXPECT_EQ(read(words, 256), std::vector<uint32_t>(256, 3));
+  EXPECT_EQ(read(words, 256), std::vector<std::uint32_t>(256, 3));
   EXPECT_EQ(hipExtModuleLaunchKernel(fill, 100, 1, 1, 64, 1, 1, 0, nullptr, arguments, nullptr, nullptr, nullptr, 0),
             hipErrorInvalidValue);
   EXPECT_EQ(hipEventDestroy(start), hipSuccess);
@@ -286,13 +286,13 @@ TEST_F(Front, work_sizes_in_threads_and_events_of_launches) {
 TEST_F(Front, a_fault_is_reported_later_and_stays) {
   const hipModule_t module = load();
   const hipFunction_t store = function(module, "store");
-  uint32_t* words = device_words(16);
+  std::uint32_t* words = device_words(16);
   // One word behind the end.
   EXPECT_EQ(launch(store, 1, 1, nullptr, words + 16, 1U), hipSuccess);
   EXPECT_EQ(hipDeviceSynchronize(), hipErrorIllegalAddress);
   EXPECT_EQ(hipGetLastError(), hipErrorIllegalAddress);
   EXPECT_EQ(launch(store, 1, 1, nullptr, words, 1U), hipErrorIllegalAddress);
-  uint32_t word = 0;
+  std::uint32_t word = 0;
   EXPECT_EQ(hipMemcpy(&word, words, 4, hipMemcpyDeviceToHost), hipErrorIllegalAddress);
   EXPECT_EQ(hipStreamSynchronize(nullptr), hipErrorIllegalAddress);
   std::string report(wavejit_simgpu_take_reports(nullptr, 0) + 1, 0);
@@ -316,7 +316,7 @@ TEST_F(Front, a_fault_is_reported_later_and_stays) {
 
 TEST_F(Front, memory_of_the_program_is_no_device_memory) {
   const hipModule_t module = load();
-  uint32_t on_host = 5;
+  std::uint32_t on_host = 5;
   EXPECT_EQ(launch(function(module, "store"), 1, 1, nullptr, &on_host, 1U), hipSuccess);
   EXPECT_EQ(hipDeviceSynchronize(), hipErrorIllegalAddress);
   EXPECT_EQ(on_host, 5U);
@@ -326,8 +326,8 @@ TEST_F(Front, memory_of_the_program_is_no_device_memory) {
 
 TEST_F(Front, dynamic_lds_is_as_large_as_the_launch_says) {
   const hipModule_t module = load();
-  uint32_t* words = device_words(1);
-  uint32_t count = 5000;
+  std::uint32_t* words = device_words(1);
+  std::uint32_t count = 5000;
   void* arguments[] = {static_cast<void*>(&words), &count};
   EXPECT_EQ(hipModuleLaunchKernel(function(module, "dynamic_lds_sum"), 1, 1, 1, 256, 1, 1, count * 4, nullptr,
                                   arguments, nullptr),
@@ -340,8 +340,8 @@ TEST_F(Front, dynamic_lds_is_as_large_as_the_launch_says) {
 // Places from LLVM's AMDGPU usage document: implicit arguments of code object version 5, AQL dispatch packet.
 TEST_F(Front, tells_kernels_about_their_launch) {
   const hipModule_t module = load();
-  uint32_t* implicit = device_words(64, 0xeeeeeeee);
-  uint32_t* packet = device_words(16, 0xeeeeeeee);
+  std::uint32_t* implicit = device_words(64, 0xeeeeeeee);
+  std::uint32_t* packet = device_words(16, 0xeeeeeeee);
   void* arguments[] = {static_cast<void*>(&implicit), static_cast<void*>(&packet)};
   EXPECT_EQ(
       hipModuleLaunchKernel(function(module, "launch_facts"), 3, 5, 1, 64, 2, 1, 1024, nullptr, arguments, nullptr),
@@ -407,8 +407,8 @@ TEST_F(Front, counts_resources_and_occupancy) {
 TEST_F(Front, registers_fat_binaries) {
   const std::vector<char> bundle = code_bytes("bundle");
   struct {
-    uint32_t magic = 0x48495046;
-    uint32_t version = 1;
+    std::uint32_t magic = 0x48495046;
+    std::uint32_t version = 1;
     const void* binary;
     void* unused = nullptr;
   } wrapper;
@@ -421,13 +421,13 @@ TEST_F(Front, registers_fat_binaries) {
   __hipRegisterFunction(handle, &stub, device_name, device_name, ~0U, nullptr, nullptr, nullptr, nullptr, nullptr);
   __hipRegisterVar(handle, &shadow, variable_name, variable_name, 0, 4, 0, 0);
 
-  uint32_t* words = device_words(1);
-  uint32_t value = 11;
+  std::uint32_t* words = device_words(1);
+  std::uint32_t value = 11;
   void* arguments[] = {static_cast<void*>(&words), &value};
   EXPECT_EQ(__hipPushCallConfiguration({2, 1, 1}, {3, 1, 1}, 8, nullptr), hipSuccess);
   dim3 grid;
   dim3 block;
-  size_t lds = 0;
+  std::size_t lds = 0;
   hipStream_t stream = stream_legacy();
   EXPECT_EQ(__hipPopCallConfiguration(&grid, &block, &lds, &stream), hipSuccess);
   EXPECT_EQ(grid.x, 2U);
@@ -441,12 +441,12 @@ TEST_F(Front, registers_fat_binaries) {
   EXPECT_EQ(hipLaunchKernel(&stub, {0, 1, 1}, {1, 1, 1}, arguments, 0, nullptr), hipErrorInvalidConfiguration);
   EXPECT_EQ(hipLaunchKernel(&value, {1, 1, 1}, {1, 1, 1}, arguments, 0, nullptr), hipErrorInvalidDeviceFunction);
 
-  uint32_t got = 0;
+  std::uint32_t got = 0;
   EXPECT_EQ(hipMemcpyFromSymbol(&got, &shadow, 4, 0, hipMemcpyDeviceToHost), hipSuccess);
   EXPECT_EQ(got, 77U);
   EXPECT_EQ(hipMemcpyFromSymbol(&got, &shadow, 4, 1, hipMemcpyDeviceToHost), hipErrorInvalidValue);
   EXPECT_EQ(hipMemcpyToSymbol(&value, &got, 4, 0, hipMemcpyHostToDevice), hipErrorInvalidSymbol);
-  size_t bytes = 0;
+  std::size_t bytes = 0;
   EXPECT_EQ(hipGetSymbolSize(&bytes, &shadow), hipSuccess);
   EXPECT_EQ(bytes, 4U);
   EXPECT_EQ(hipFree(words), hipSuccess);

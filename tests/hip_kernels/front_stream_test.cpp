@@ -32,7 +32,7 @@ class Gate {
 
 TEST_F(Front, launches_return_before_the_work_is_done) {
   const hipModule_t module = load();
-  uint32_t* words = device_words(64);
+  std::uint32_t* words = device_words(64);
   hipStream_t stream = nullptr;
   ASSERT_EQ(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), hipSuccess);
   hipEvent_t event = nullptr;
@@ -54,7 +54,7 @@ TEST_F(Front, launches_return_before_the_work_is_done) {
   EXPECT_EQ(hipEventElapsedTime(&milliseconds, event, event), hipSuccess);
   EXPECT_EQ(milliseconds, 0);
   EXPECT_EQ(hipStreamQuery(stream), hipSuccess);
-  EXPECT_EQ(read(words, 64), std::vector<uint32_t>(64, 5));
+  EXPECT_EQ(read(words, 64), std::vector<std::uint32_t>(64, 5));
   EXPECT_EQ(hipEventDestroy(event), hipSuccess);
   EXPECT_EQ(hipEventDestroy(event), hipErrorContextIsDestroyed);
   EXPECT_EQ(hipStreamDestroy(stream), hipSuccess);
@@ -65,7 +65,7 @@ TEST_F(Front, launches_return_before_the_work_is_done) {
 TEST_F(Front, the_null_stream_waits_and_is_waited_for) {
   const hipModule_t module = load();
   const hipFunction_t append = function(module, "append");
-  uint32_t* list = device_words(64);
+  std::uint32_t* list = device_words(64);
   hipStream_t first = nullptr;
   hipStream_t second = nullptr;
   ASSERT_EQ(hipStreamCreate(&first), hipSuccess);
@@ -79,7 +79,7 @@ TEST_F(Front, the_null_stream_waits_and_is_waited_for) {
   EXPECT_EQ(hipStreamQuery(second), hipErrorNotReady);
   gate.open();
   EXPECT_EQ(hipStreamSynchronize(second), hipSuccess);
-  EXPECT_EQ(read(list, 4), (std::vector<uint32_t>{3, 1, 2, 3}));
+  EXPECT_EQ(read(list, 4), (std::vector<std::uint32_t>{3, 1, 2, 3}));
   EXPECT_EQ(hipStreamDestroy(first), hipSuccess);
   EXPECT_EQ(hipStreamDestroy(second), hipSuccess);
   EXPECT_EQ(hipFree(list), hipSuccess);
@@ -89,7 +89,7 @@ TEST_F(Front, the_null_stream_waits_and_is_waited_for) {
 TEST_F(Front, streams_wait_for_events_of_others) {
   const hipModule_t module = load();
   const hipFunction_t append = function(module, "append");
-  uint32_t* list = device_words(64);
+  std::uint32_t* list = device_words(64);
   hipStream_t producer = nullptr;
   hipStream_t consumer = nullptr;
   ASSERT_EQ(hipStreamCreateWithFlags(&producer, hipStreamNonBlocking), hipSuccess);
@@ -108,7 +108,7 @@ TEST_F(Front, streams_wait_for_events_of_others) {
   EXPECT_EQ(hipStreamQuery(consumer), hipErrorNotReady);
   gate.open();
   EXPECT_EQ(hipStreamSynchronize(consumer), hipSuccess);
-  EXPECT_EQ(read(list, 3), (std::vector<uint32_t>{2, 10, 20}));
+  EXPECT_EQ(read(list, 3), (std::vector<std::uint32_t>{2, 10, 20}));
   float milliseconds = 0;
   EXPECT_EQ(hipEventElapsedTime(&milliseconds, made, made), hipErrorInvalidHandle);
   EXPECT_EQ(hipEventDestroy(made), hipSuccess);
@@ -122,16 +122,16 @@ TEST_F(Front, stream_order_holds_for_allocations_copies_and_callbacks) {
   const hipModule_t module = load();
   hipStream_t stream = nullptr;
   ASSERT_EQ(hipStreamCreate(&stream), hipSuccess);
-  uint32_t* pinned = nullptr;
+  std::uint32_t* pinned = nullptr;
   ASSERT_EQ(hipHostMalloc(reinterpret_cast<void**>(&pinned), 64 * 4, 0), hipSuccess);
   pinned[0] = 0;
-  uint32_t* words = nullptr;
+  std::uint32_t* words = nullptr;
   ASSERT_EQ(hipMallocAsync(reinterpret_cast<void**>(&words), 64 * 4, stream), hipSuccess);
   EXPECT_EQ(launch(function(module, "fill"), 1, 64, stream, words, 8U, 64U), hipSuccess);
   EXPECT_EQ(hipMemcpyAsync(pinned, words, 64 * 4, hipMemcpyDeviceToHost, stream), hipSuccess);
   struct Seen {
-    std::atomic<uint32_t> word = 0;
-    uint32_t* from;
+    std::atomic<std::uint32_t> word = 0;
+    std::uint32_t* from;
     hipError_t status = hipErrorUnknown;
   } seen;
   seen.from = pinned;
@@ -185,12 +185,12 @@ TEST_F(Front, no_stream_captures_until_asked) {
 TEST_F(Front, every_thread_has_a_default_stream_of_its_own) {
   const hipModule_t module = load();
   const hipFunction_t append = function(module, "append");
-  uint32_t* list = device_words(64);
+  std::uint32_t* list = device_words(64);
   std::vector<std::thread> threads;
   threads.reserve(4);
-  for (uint32_t t = 0; t < 4; ++t) {
+  for (std::uint32_t t = 0; t < 4; ++t) {
     threads.emplace_back([=] {
-      for (uint32_t i = 0; i < 5; ++i) {
+      for (std::uint32_t i = 0; i < 5; ++i) {
         EXPECT_EQ(launch(append, 1, 1, stream_per_thread(), list, t), hipSuccess);
       }
       EXPECT_EQ(hipStreamSynchronize(stream_per_thread()), hipSuccess);
@@ -207,18 +207,18 @@ TEST_F(Front, many_threads_use_everything_at_once) {
   const hipFunction_t fill = function(module, "fill");
   std::vector<std::thread> threads;
   threads.reserve(4);
-  for (uint32_t t = 0; t < 4; ++t) {
+  for (std::uint32_t t = 0; t < 4; ++t) {
     threads.emplace_back([=] {
-      for (uint32_t i = 0; i < 6; ++i) {
+      for (std::uint32_t i = 0; i < 6; ++i) {
         hipStream_t stream = nullptr;
         EXPECT_EQ(hipStreamCreateWithFlags(&stream, i % 2 == 0 ? hipStreamDefault : hipStreamNonBlocking), hipSuccess);
-        uint32_t* words = nullptr;
+        std::uint32_t* words = nullptr;
         EXPECT_EQ(hipMalloc(reinterpret_cast<void**>(&words), 4096), hipSuccess);
         EXPECT_EQ(launch(fill, 2, 128, stream, words, t * 100 + i, 1024U), hipSuccess);
-        std::vector<uint32_t> got(1024);
+        std::vector<std::uint32_t> got(1024);
         EXPECT_EQ(hipMemcpyAsync(got.data(), words, 4096, hipMemcpyDeviceToHost, stream), hipSuccess);
         EXPECT_EQ(hipStreamSynchronize(stream), hipSuccess);
-        EXPECT_EQ(got, std::vector<uint32_t>(1024, t * 100 + i));
+        EXPECT_EQ(got, std::vector<std::uint32_t>(1024, t * 100 + i));
         EXPECT_EQ(hipFree(words), hipSuccess);
         EXPECT_EQ(hipStreamDestroy(stream), hipSuccess);
       }

@@ -14,14 +14,14 @@ std::vector<half> to_half(const std::vector<float>& values) {
   return narrowed;
 }
 
-uint16_t to_bf16(float value) {
-  uint32_t bits;
+std::uint16_t to_bf16(float value) {
+  std::uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-float from_bf16(uint16_t value) {
-  const uint32_t bits = static_cast<uint32_t>(value) << 16;
+float from_bf16(std::uint16_t value) {
+  const std::uint32_t bits = static_cast<std::uint32_t>(value) << 16;
   float widened;
   std::memcpy(&widened, &bits, sizeof widened);
   return widened;
@@ -29,23 +29,23 @@ float from_bf16(uint16_t value) {
 
 // a is [m×k], bt is [n×k].
 template <typename Read>
-std::vector<double> product(size_t m, size_t n, size_t k, Read read) {
+std::vector<double> product(std::size_t m, std::size_t n, std::size_t k, Read read) {
   std::vector<double> c(m * n);
-  for (size_t row = 0; row < m; ++row) {
-    for (size_t column = 0; column < n; ++column) {
-      for (size_t i = 0; i < k; ++i) c[row * n + column] += read(row, column, i);
+  for (std::size_t row = 0; row < m; ++row) {
+    for (std::size_t column = 0; column < n; ++column) {
+      for (std::size_t i = 0; i < k; ++i) c[row * n + column] += read(row, column, i);
     }
   }
   return c;
 }
 
 // Sums of k products below 1 in f32: the error grows with k·2⁻²⁴ at most.
-double sum_bound(size_t k) { return static_cast<double>(k * k) * 0x1p-24; }
+double sum_bound(std::size_t k) { return static_cast<double>(k * k) * 0x1p-24; }
 
 TEST_P(Corpus, matmul_plain) {
-  constexpr uint32_t m = 19;
-  constexpr uint32_t n = 37;
-  constexpr uint32_t k = 23;
+  constexpr std::uint32_t m = 19;
+  constexpr std::uint32_t n = 37;
+  constexpr std::uint32_t k = 23;
   const auto a = random_floats(m * k, -1, 1);
   const auto b = random_floats(k * n, -1, 1);
   Buffer<float> left(a);
@@ -53,25 +53,25 @@ TEST_P(Corpus, matmul_plain) {
   Buffer<float> to(m * n);
   launch("matrix", "matmul_plain", {3, 5}, {16, 4}, 0, left.get(), right.get(), to.get(), m, n, k);
   std::vector<float> expected(m * n);
-  for (uint32_t row = 0; row < m; ++row) {
-    for (uint32_t column = 0; column < n; ++column) {
-      for (uint32_t i = 0; i < k; ++i) expected[row * n + column] += a[row * k + i] * b[i * n + column];
+  for (std::uint32_t row = 0; row < m; ++row) {
+    for (std::uint32_t column = 0; column < n; ++column) {
+      for (std::uint32_t i = 0; i < k; ++i) expected[row * n + column] += a[row * k + i] * b[i * n + column];
     }
   }
   expect_same(to.read(), expected, "element");
 }
 
 TEST_P(Corpus, matmul_tiled) {
-  constexpr uint32_t m = 32;
-  constexpr uint32_t n = 48;
-  constexpr uint32_t k = 64;
+  constexpr std::uint32_t m = 32;
+  constexpr std::uint32_t n = 48;
+  constexpr std::uint32_t k = 64;
   const auto a = random_floats(m * k, -1, 1);
   const auto b = random_floats(k * n, -1, 1);
   Buffer<float> left(a);
   Buffer<float> right(b);
   Buffer<float> to(m * n);
   launch("matrix", "matmul_tiled", {3, 2}, {16, 16}, 0, left.get(), right.get(), to.get(), n, k);
-  const auto expected = product(m, n, k, [&](size_t row, size_t column, size_t i) {
+  const auto expected = product(m, n, k, [&](std::size_t row, std::size_t column, std::size_t i) {
     return static_cast<double>(a[row * k + i]) * b[i * n + column];
   });
   expect_close(to.read(), expected, 0, sum_bound(k), "element");
@@ -83,8 +83,8 @@ TEST_P(Corpus, matmul_tiled) {
 constexpr int level_with_a_loop = 1;
 
 void check_half_product(const std::vector<float>& got, const std::vector<half>& a, const std::vector<half>& bt,
-                        size_t k) {
-  const auto expected = product(32, 32, k, [&](size_t row, size_t column, size_t i) {
+                        std::size_t k) {
+  const auto expected = product(32, 32, k, [&](std::size_t row, std::size_t column, std::size_t i) {
     return static_cast<double>(a[row * k + i]) * static_cast<double>(bt[column * k + i]);
   });
   expect_close(got, expected, 0, sum_bound(k), "element");
@@ -92,7 +92,7 @@ void check_half_product(const std::vector<float>& got, const std::vector<half>& 
 
 TEST_P(Corpus, matmul_mfma_f16_32) {
   if (GetParam().optimisation == level_with_a_loop) leave_out(WAVEJIT_SIMGPU_CHECK_HAZARDS);
-  constexpr uint32_t k = 40;
+  constexpr std::uint32_t k = 40;
   const auto a = to_half(random_floats(32 * k, -1, 1));
   const auto bt = to_half(random_floats(32 * k, -1, 1));
   Buffer<half> left(a);
@@ -103,7 +103,7 @@ TEST_P(Corpus, matmul_mfma_f16_32) {
 }
 
 TEST_P(Corpus, matmul_mfma_f16_16) {
-  constexpr uint32_t k = 64;
+  constexpr std::uint32_t k = 64;
   const auto a = to_half(random_floats(32 * k, -1, 1));
   const auto bt = to_half(random_floats(32 * k, -1, 1));
   Buffer<half> left(a);
@@ -115,7 +115,7 @@ TEST_P(Corpus, matmul_mfma_f16_16) {
 
 TEST_P(Corpus, matmul_mfma_wide) {
   if (GetParam().optimisation == level_with_a_loop) leave_out(WAVEJIT_SIMGPU_CHECK_HAZARDS);
-  constexpr uint32_t k = 48;
+  constexpr std::uint32_t k = 48;
   const auto a = to_half(random_floats(32 * k, -1, 1));
   const auto bt = to_half(random_floats(32 * k, -1, 1));
   Buffer<half> left(a);
@@ -127,43 +127,43 @@ TEST_P(Corpus, matmul_mfma_wide) {
 
 TEST_P(Corpus, matmul_mfma_bf16_32) {
   if (GetParam().optimisation == level_with_a_loop) leave_out(WAVEJIT_SIMGPU_CHECK_HAZARDS);
-  constexpr uint32_t k = 32;
-  std::vector<uint16_t> a(32 * k);
-  std::vector<uint16_t> bt(32 * k);
+  constexpr std::uint32_t k = 32;
+  std::vector<std::uint16_t> a(32 * k);
+  std::vector<std::uint16_t> bt(32 * k);
   std::ranges::transform(random_floats(a.size(), -1, 1), a.begin(), to_bf16);
   std::ranges::transform(random_floats(bt.size(), -1, 1), bt.begin(), to_bf16);
-  Buffer<uint16_t> left(a);
-  Buffer<uint16_t> right(bt);
+  Buffer<std::uint16_t> left(a);
+  Buffer<std::uint16_t> right(bt);
   Buffer<float> to(32 * 32);
   launch("matrix", "matmul_mfma_bf16_32", {1}, {64}, 0, left.get(), right.get(), to.get(), k);
-  const auto expected = product(32, 32, k, [&](size_t row, size_t column, size_t i) {
+  const auto expected = product(32, 32, k, [&](std::size_t row, std::size_t column, std::size_t i) {
     return static_cast<double>(from_bf16(a[row * k + i])) * from_bf16(bt[column * k + i]);
   });
   expect_close(to.read(), expected, 0, sum_bound(k), "element");
 }
 
 TEST_P(Corpus, softmax) {
-  constexpr uint32_t rows = 3;
-  constexpr uint32_t columns = 333;
+  constexpr std::uint32_t rows = 3;
+  constexpr std::uint32_t columns = 333;
   const auto in = random_floats(rows * columns, -12, 12);
   Buffer<float> from(in);
   Buffer<float> to(in.size());
   launch("matrix", "softmax", {rows}, {128}, 0, from.get(), to.get(), columns);
   std::vector<double> expected(in.size());
-  for (uint32_t row = 0; row < rows; ++row) {
+  for (std::uint32_t row = 0; row < rows; ++row) {
     const float* values = in.data() + row * columns;
     const double most = *std::max_element(values, values + columns);
     double sum = 0;
-    for (uint32_t i = 0; i < columns; ++i) sum += std::exp(values[i] - most);
-    for (uint32_t i = 0; i < columns; ++i) expected[row * columns + i] = std::exp(values[i] - most) / sum;
+    for (std::uint32_t i = 0; i < columns; ++i) sum += std::exp(values[i] - most);
+    for (std::uint32_t i = 0; i < columns; ++i) expected[row * columns + i] = std::exp(values[i] - most) / sum;
   }
   // exp within 3 ulp, its argument rounded once (24 · 2⁻²⁴ relative), a sum and two products.
   expect_close(to.read(), expected, 40, 1e-9, "weight");
 }
 
 TEST_P(Corpus, layer_norm) {
-  constexpr uint32_t rows = 4;
-  constexpr uint32_t columns = 150;
+  constexpr std::uint32_t rows = 4;
+  constexpr std::uint32_t columns = 150;
   const auto in = to_half(random_floats(rows * columns, -3, 5));
   const auto gain = random_floats(columns, 0.5, 1.5);
   const auto bias = random_floats(columns, -1, 1);
@@ -174,14 +174,14 @@ TEST_P(Corpus, layer_norm) {
   launch("matrix", "layer_norm", {rows}, {64}, 0, from.get(), gains.get(), biases.get(), to.get(), columns);
   const auto got = to.read();
   std::vector<double> expected(in.size());
-  for (uint32_t row = 0; row < rows; ++row) {
+  for (std::uint32_t row = 0; row < rows; ++row) {
     double mean = 0;
     double variance = 0;
-    for (uint32_t i = 0; i < columns; ++i) mean += static_cast<double>(in[row * columns + i]) / columns;
-    for (uint32_t i = 0; i < columns; ++i) {
+    for (std::uint32_t i = 0; i < columns; ++i) mean += static_cast<double>(in[row * columns + i]) / columns;
+    for (std::uint32_t i = 0; i < columns; ++i) {
       variance += std::pow(static_cast<double>(in[row * columns + i]) - mean, 2) / columns;
     }
-    for (uint32_t i = 0; i < columns; ++i) {
+    for (std::uint32_t i = 0; i < columns; ++i) {
       expected[row * columns + i] =
           (static_cast<double>(in[row * columns + i]) - mean) / std::sqrt(variance + 1e-5) * gain[i] + bias[i];
     }
@@ -191,21 +191,21 @@ TEST_P(Corpus, layer_norm) {
 }
 
 TEST_P(Corpus, gelu_bf16) {
-  constexpr uint32_t n = 500;
-  std::vector<uint16_t> in(n);
+  constexpr std::uint32_t n = 500;
+  std::vector<std::uint16_t> in(n);
   std::ranges::transform(random_floats(n, -5, 5), in.begin(), to_bf16);
-  Buffer<uint16_t> from(in);
-  Buffer<uint16_t> to(n);
+  Buffer<std::uint16_t> from(in);
+  Buffer<std::uint16_t> to(n);
   launch("matrix", "gelu_bf16", {2}, {256}, 0, from.get(), to.get(), n);
   std::vector<float> got(n);
   std::vector<double> expected(n);
   std::ranges::transform(to.read(), got.begin(), from_bf16);
-  for (uint32_t i = 0; i < n; ++i) {
+  for (std::uint32_t i = 0; i < n; ++i) {
     const double x = from_bf16(in[i]);
     expected[i] = 0.5 * x * (1 + std::tanh(0.79788456 * (x + 0.044715 * x * x * x)));
   }
   // bf16 rounding (2⁻⁹ relative, 5 at most); near −5 the sum 1 + tanh cancels to an absolute f32 error.
-  for (uint32_t i = 0; i < n; ++i) EXPECT_NEAR(got[i], expected[i], std::fabs(expected[i]) * 0x1p-8 + 2e-6) << i;
+  for (std::uint32_t i = 0; i < n; ++i) EXPECT_NEAR(got[i], expected[i], std::fabs(expected[i]) * 0x1p-8 + 2e-6) << i;
 }
 
 }  // namespace

@@ -78,8 +78,8 @@ class Memory {
   }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
-  [[nodiscard]] void* get() const { return data_; }
-  [[nodiscard]] std::vector<std::uint16_t> read(std::size_t count) const {
+  void* get() const { return data_; }
+  std::vector<std::uint16_t> read(std::size_t count) const {
     std::vector<std::uint16_t> values(count);
     EXPECT_EQ(hipMemcpy(values.data(), data_, count * 2, hipMemcpyDeviceToHost), hipSuccess);
     return values;
@@ -105,7 +105,7 @@ class Kernel {
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
 
-  [[nodiscard]] AttentionOutput run(const AttentionInputs& inputs) const {
+  AttentionOutput run(const AttentionInputs& inputs) const {
     const Memory q(stored(inputs.q));
     const Memory k(stored(inputs.k));
     const Memory v(stored(inputs.v));

@@ -18,21 +18,21 @@ void flat_addresses(const Wave& wave, const Instruction& instruction, const Oper
 
 }  // namespace
 
-Runs::Runs(const LaneAddresses& addresses, uint32_t bytes) {
+Runs::Runs(const LaneAddresses& addresses, std::uint32_t bytes) {
   const bool whole_dwords = bytes % 4 == 0;
   unsigned next_lane = wave_lanes;
-  uint64_t next = 0;
+  std::uint64_t next = 0;
   for_active_lanes(addresses.lanes, [&](unsigned lane) {
-    const uint32_t available = addresses.available[lane];
-    const uint64_t first = addresses.first[lane];
+    const std::uint32_t available = addresses.available[lane];
+    const std::uint64_t first = addresses.first[lane];
     if (lane == next_lane && first == next && available == bytes) {
       runs_[count_ - 1].bytes += bytes;
     } else {
       if (available == 0) return;
       runs_[count_++] = {.first = first,
                          .bytes = available,
-                         .lane = static_cast<uint16_t>(lane),
-                         .lane_bytes = static_cast<uint16_t>(available)};
+                         .lane = static_cast<std::uint16_t>(lane),
+                         .lane_bytes = static_cast<std::uint16_t>(available)};
     }
     next_lane = whole_dwords && first % 4 == 0 && available == bytes ? lane + 1 : wave_lanes;
     next = first + bytes;
@@ -46,15 +46,15 @@ void local_addresses(const Wave& wave, const Instruction& instruction, const Eff
                      [&](unsigned lane) { to.first[lane] = lds_dma_address(wave, instruction, lane, effects.bytes); });
     return;
   }
-  const auto offset = static_cast<uint32_t>(instruction.offset);
+  const auto offset = static_cast<std::uint32_t>(instruction.offset);
   if (instruction.mnemonic.ends_with("addtid_b32")) {
     for_active_lanes(to.lanes, [&](unsigned lane) { to.first[lane] = (wave.m0() & 0xffff) + offset + (4 * lane); });
     return;
   }
-  const uint32_t* address = wave.vgpr[instruction.source[0].index];
+  const std::uint32_t* address = wave.vgpr[instruction.source[0].index];
   if (effects.elements == 2) {
-    const uint32_t low = offset * effects.stride;
-    const uint32_t high = static_cast<uint32_t>(instruction.offset1) * effects.stride;
+    const std::uint32_t low = offset * effects.stride;
+    const std::uint32_t high = static_cast<std::uint32_t>(instruction.offset1) * effects.stride;
     for_active_lanes(to.lanes, [&](unsigned lane) {
       to.first[lane] = address[lane] + low;
       to.second[lane] = address[lane] + high;
@@ -78,7 +78,7 @@ void device_addresses(const Wave& wave, const Instruction& instruction, const Ef
     for_active_lanes(to.lanes, [&](unsigned lane) {
       const BufferAddress::Place place = address.at(lane);
       to.first[lane] = place.address;
-      to.available[lane] = static_cast<uint8_t>(std::min<uint64_t>(place.available, effects.bytes));
+      to.available[lane] = static_cast<std::uint8_t>(std::min<std::uint64_t>(place.available, effects.bytes));
     });
     return;
   }

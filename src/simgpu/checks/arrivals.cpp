@@ -14,7 +14,7 @@ namespace {
 constexpr unsigned most_vector = 63;
 constexpr unsigned most_local = 15;
 // A result that was never waited for arrives after so many instructions: a wave that polls memory must get on.
-constexpr uint64_t longest_delay = 20'000;
+constexpr std::uint64_t longest_delay = 20'000;
 
 bool same(const Registers& a, const Registers& b) {
   return a.scalar == b.scalar && a.first < b.first + b.count && b.first < a.first + a.count;
@@ -31,7 +31,7 @@ std::string name_of_registers(const Registers& range, unsigned offset) {
 
 }  // namespace
 
-void Arrivals::prepare(uint32_t checks, Arrival arrival, uint64_t seed, LdsShadow& lds) {
+void Arrivals::prepare(std::uint32_t checks, Arrival arrival, std::uint64_t seed, LdsShadow& lds) {
   checks_ = checks;
   arrival_ = arrival;
   random_ = Random(seed);
@@ -63,11 +63,11 @@ void Arrivals::report_registers(Wave& wave, const Instruction& instruction, cons
   }
 }
 
-/// Reports the oldest operation that the range awaits; false when none matters here.
+// Reports the oldest operation that the range awaits; false when none matters here.
 bool Arrivals::report_range(Wave& wave, const Instruction& instruction, const Effects& effects, const Registers& range,
                             bool writes) {
   for (Queue* queue : {&vector_queue_, &local_queue_, &scalar_queue_}) {
-    for (size_t i = 0; i < queue->size(); ++i) {
+    for (std::size_t i = 0; i < queue->size(); ++i) {
       Operation& operation = *(*queue)[i];
       if (operation.silenced || !overlaps(operation, range)) continue;
       // Results of one queue arrive in order, so a later load may overwrite what an earlier one will write.
@@ -77,16 +77,17 @@ bool Arrivals::report_range(Wave& wave, const Instruction& instruction, const Ef
                                instruction.instruction_class == InstructionClass::lds);
       if (writes && same_queue) continue;
       const bool all = effects.all_lanes || range.scalar || instruction.instruction_class == InstructionClass::scalar;
-      const uint64_t lanes = operation.exec & (all ? all_lanes : wave.exec());
+      const std::uint64_t lanes = operation.exec & (all ? all_lanes : wave.exec());
       if (lanes == 0 && !range.scalar) continue;
       // One report for each operation: what follows from the first is no news.
       operation.silenced = true;
       forget(operation);
       if (!worth_reporting(wave, instruction, Check::waits, operation.instruction)) return true;
       unsigned offset = 0;
-      while (offset + 1 < range.count &&
-             !overlaps(operation,
-                       {.first = static_cast<uint16_t>(range.first + offset), .count = 1, .scalar = range.scalar})) {
+      while (
+          offset + 1 < range.count &&
+          !overlaps(operation,
+                    {.first = static_cast<std::uint16_t>(range.first + offset), .count = 1, .scalar = range.scalar})) {
         ++offset;
       }
       std::string needed;
@@ -132,7 +133,7 @@ void Arrivals::forget(const Operation& operation) {
   }
 }
 
-/// One that was over, or a new one; none of its fields is set.
+// One that was over, or a new one; none of its fields is set.
 std::unique_ptr<Arrivals::Operation> Arrivals::fresh() {
   if (spare_.empty()) return std::make_unique_for_overwrite<Operation>();
   std::unique_ptr<Operation> operation = std::move(spare_.back());
@@ -146,8 +147,8 @@ void Arrivals::deliver(Wave& wave, Operation& operation) {
   const Instruction& instruction = *operation.instruction;
   const Effects& effects = *operation.effects;
   Snapshot& then = operation.snapshot;
-  const uint64_t exec_now = wave.exec();
-  const uint32_t m0_now = wave.m0();
+  const std::uint64_t exec_now = wave.exec();
+  const std::uint32_t m0_now = wave.m0();
   wave.set_exec(then.exec);
   wave.sgpr[sgpr_m0] = then.m0;
   const auto is_result = [&](bool scalar, unsigned index) {
@@ -159,8 +160,8 @@ void Arrivals::deliver(Wave& wave, Operation& operation) {
   };
   // Most registers still hold what they held then; the others' contents go where the old ones were, and back
   // afterwards.
-  uint32_t changed_scalars = 0;
-  uint32_t changed_vectors = 0;
+  std::uint32_t changed_scalars = 0;
+  std::uint32_t changed_vectors = 0;
   const auto exchange = [&](bool back) {
     unsigned scalars = 0;
     unsigned vectors = 0;
@@ -168,9 +169,9 @@ void Arrivals::deliver(Wave& wave, Operation& operation) {
       const Operand& operand = instruction.source[i];
       if (operand.is_scalar() && operand.index < sgpr_exec) {
         for (unsigned j = 0; j < operand.dwords; ++j, ++scalars) {
-          uint32_t& now = wave.sgpr[operand.index + j];
-          uint32_t& old = then.scalars[scalars];
-          const uint32_t bit = 1U << scalars;
+          std::uint32_t& now = wave.sgpr[operand.index + j];
+          std::uint32_t& old = then.scalars[scalars];
+          const std::uint32_t bit = 1U << scalars;
           if (operand.index + j == sgpr_m0) continue;
           if (!back && now != old) changed_scalars |= bit;
           if ((changed_scalars & bit) != 0 && !(back && is_result(true, operand.index + j))) std::swap(now, old);
@@ -179,7 +180,7 @@ void Arrivals::deliver(Wave& wave, Operation& operation) {
         for (unsigned j = 0; j < operand.dwords; ++j, ++vectors) {
           auto& now = wave.vgpr[operand.index + j];
           auto& old = then.vectors[vectors];
-          const uint32_t bit = 1U << vectors;
+          const std::uint32_t bit = 1U << vectors;
           if (!back && std::memcmp(now, old, sizeof(now)) != 0) changed_vectors |= bit;
           if ((changed_vectors & bit) == 0) continue;
           if (!back || !is_result(false, operand.index + j)) {
@@ -204,7 +205,7 @@ void Arrivals::deliver_all(Wave& wave, Queue& queue) {
   for (const auto& operation : queue) deliver(wave, *operation);
 }
 
-void Arrivals::complete(Wave& wave, Queue& queue, size_t index) {
+void Arrivals::complete(Wave& wave, Queue& queue, std::size_t index) {
   Operation& operation = *queue[index];
   deliver(wave, operation);
   if (operation.lds_access != no_access) lds_->complete(operation.lds_access, wave.index);
@@ -214,9 +215,9 @@ void Arrivals::complete(Wave& wave, Queue& queue, size_t index) {
 }
 
 void Arrivals::wait_vector(Wave& wave, unsigned count) {
-  size_t ordered =
-      static_cast<size_t>(std::ranges::count_if(vector_queue_, [](const auto& operation) { return !operation->flat; }));
-  for (size_t i = 0; i < vector_queue_.size();) {
+  std::size_t ordered = static_cast<std::size_t>(
+      std::ranges::count_if(vector_queue_, [](const auto& operation) { return !operation->flat; }));
+  for (std::size_t i = 0; i < vector_queue_.size();) {
     Operation& operation = *vector_queue_[i];
     if (operation.flat) {
       if (count == 0) operation.vector_done = true;
@@ -238,7 +239,7 @@ void Arrivals::wait_local(Wave& wave, unsigned count) {
   while (local_queue_.size() > count) complete(wave, local_queue_, 0);
   if (count != 0) return;
   while (!scalar_queue_.empty()) complete(wave, scalar_queue_, 0);
-  for (size_t i = 0; i < vector_queue_.size();) {
+  for (std::size_t i = 0; i < vector_queue_.size();) {
     Operation& operation = *vector_queue_[i];
     if (operation.flat) operation.local_done = true;
     if (operation.flat && operation.vector_done) {

@@ -1,9 +1,9 @@
-#pragma once
 // What a wave has issued and not yet waited for, and when its results become visible.
 //
 // vmcnt and lgkmcnt count down as results arrive: vector memory in order, LDS in order, scalar loads in any order, flat
 // instructions when both counters say so (LLVM's AMDGPU backend, SIInsertWaitcnts; CDNA3 ISA, chapter 4.4). An
 // operation is over for certain only when a wait leaves no schedule in which it is not.
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -21,50 +21,50 @@ namespace wavejit::simgpu::checks {
 
 class Arrivals {
  public:
-  void prepare(uint32_t checks, Arrival arrival, uint64_t seed, LdsShadow& lds);
+  void prepare(std::uint32_t checks, Arrival arrival, std::uint64_t seed, LdsShadow& lds);
 
-  /// Reports registers that the instruction reads or overwrites before their results are certain to be there.
+  // Reports registers that the instruction reads or overwrites before their results are certain to be there.
   void check_registers(Wave& wave, const Instruction& instruction, const Effects& effects) {
     if (awaited_.meets(effects.touched)) [[unlikely]]
       report_registers(wave, instruction, effects);
   }
 
-  /// Executes a memory instruction, now or later, and notes that it is on its way.
+  // Executes a memory instruction, now or later, and notes that it is on its way.
   void issue(Wave& wave, const Instruction& instruction, const Effects& effects, AccessId lds_access,
              AccessId memory_access);
-  /// s_waitcnt.
+  // s_waitcnt.
   void wait(Wave& wave, Counts counts);
-  /// The end of the wave: everything arrives.
+  // The end of the wave: everything arrives.
   void finish(Wave& wave);
-  /// Nothing is late for ever: called between slices.
+  // Nothing is late for ever: called between slices.
   void age(Wave& wave);
 
-  /// The oldest accesses to LDS, or to device memory, that are not certainly over; no_access when there are none.
-  [[nodiscard]] AccessId oldest_local() const;
-  [[nodiscard]] AccessId oldest_dma() const;
-  [[nodiscard]] AccessId oldest_memory() const;
+  // The oldest accesses to LDS, or to device memory, that are not certainly over; no_access when there are none.
+  AccessId oldest_local() const;
+  AccessId oldest_dma() const;
+  AccessId oldest_memory() const;
 
  private:
-  /// Registers as they were at issue, for an instruction that runs later.
+  // Registers as they were at issue, for an instruction that runs later.
   struct Snapshot {
-    uint64_t exec;
-    uint32_t m0;
-    uint32_t scalars[12];
-    alignas(64) uint32_t vectors[8][wave_lanes];
+    std::uint64_t exec;
+    std::uint32_t m0;
+    std::uint32_t scalars[12];
+    alignas(64) std::uint32_t vectors[8][wave_lanes];
   };
   struct Operation {
     const Instruction* instruction = nullptr;
     const Effects* effects = nullptr;
-    uint64_t exec = 0;
-    uint64_t issued = 0;
+    std::uint64_t exec = 0;
+    std::uint64_t issued = 0;
     AccessId lds_access = no_access;
     AccessId memory_access = no_access;
     bool flat = false;
     bool vector_done = false;
     bool local_done = false;
     bool delivered = true;
-    bool silenced = false;  ///< reported: its registers raise no further reports
-    Snapshot snapshot;      ///< while it is not delivered
+    bool silenced = false;  // reported: its registers raise no further reports
+    Snapshot snapshot;      // while it is not delivered
   };
   using Queue = std::vector<std::unique_ptr<Operation>>;  // oldest first; never more than what the counters hold
 
@@ -74,16 +74,16 @@ class Arrivals {
   std::unique_ptr<Operation> fresh();
   void deliver(Wave& wave, Operation& operation);
   void deliver_all(Wave& wave, Queue& queue);
-  void complete(Wave& wave, Queue& queue, size_t index);
+  void complete(Wave& wave, Queue& queue, std::size_t index);
   void wait_vector(Wave& wave, unsigned count);
   void wait_local(Wave& wave, unsigned count);
   void note(const Operation& operation);
   void forget(const Operation& operation);
   void maybe_deliver(Wave& wave);
-  [[nodiscard]] static bool overlaps(const Operation& operation, const Registers& range);
-  static uint64_t now(const Wave& wave) { return wave.executed - static_cast<uint64_t>(wave.budget); }
+  static bool overlaps(const Operation& operation, const Registers& range);
+  static std::uint64_t now(const Wave& wave) { return wave.executed - static_cast<std::uint64_t>(wave.budget); }
 
-  uint32_t checks_ = 0;
+  std::uint32_t checks_ = 0;
   Arrival arrival_ = Arrival::early;
   Random random_{0};
   LdsShadow* lds_ = nullptr;
@@ -91,7 +91,7 @@ class Arrivals {
   Queue local_queue_;   // LDS
   Queue scalar_queue_;  // scalar loads: any order
   RegisterSet awaited_;
-  bool doubled_ = false;  ///< some register may await two results
+  bool doubled_ = false;  // some register may await two results
   std::vector<std::unique_ptr<Operation>> spare_;
 };
 

@@ -10,7 +10,9 @@
 namespace wavejit::simgpu::checks {
 namespace {
 
-uint64_t any_byte(const std::array<uint64_t, 4>& planes) { return planes[0] | planes[1] | planes[2] | planes[3]; }
+std::uint64_t any_byte(const std::array<std::uint64_t, 4>& planes) {
+  return planes[0] | planes[1] | planes[2] | planes[3];
+}
 
 }  // namespace
 
@@ -32,10 +34,10 @@ void Definedness::prepare(const Wave& wave, unsigned scalars) {
   }
 }
 
-void Definedness::define(const Registers& range, uint64_t lanes) {
+void Definedness::define(const Registers& range, std::uint64_t lanes) {
   for (unsigned i = range.first; i < range.first + unsigned{range.count}; ++i) {
-    uint64_t rest = 0;
-    for (uint64_t& plane : vectors_[i]) rest |= plane &= ~lanes;
+    std::uint64_t rest = 0;
+    for (std::uint64_t& plane : vectors_[i]) rest |= plane &= ~lanes;
     if (rest == 0) dirty_.erase_vector(i);
   }
 }
@@ -44,9 +46,9 @@ void Definedness::define_scalar(const Registers& range) {
   for (unsigned i = range.first; i < range.first + unsigned{range.count}; ++i) set_scalar(i, 0, {});
 }
 
-void Definedness::set(unsigned vector, const Planes& planes, uint64_t lanes, Source source) {
+void Definedness::set(unsigned vector, const Planes& planes, std::uint64_t lanes, Source source) {
   Planes& own = vectors_[vector];
-  uint64_t rest = 0;
+  std::uint64_t rest = 0;
   for (unsigned i = 0; i < 4; ++i) {
     own[i] = (own[i] & ~lanes) | (planes[i] & lanes);
     rest |= own[i];
@@ -59,7 +61,7 @@ void Definedness::set(unsigned vector, const Planes& planes, uint64_t lanes, Sou
   }
 }
 
-void Definedness::set_scalar(unsigned scalar, uint32_t bits, Source source) {
+void Definedness::set_scalar(unsigned scalar, std::uint32_t bits, Source source) {
   scalars_[scalar] = bits;
   if (bits == 0) {
     dirty_.erase_scalar(scalar);
@@ -69,17 +71,17 @@ void Definedness::set_scalar(unsigned scalar, uint32_t bits, Source source) {
   }
 }
 
-uint64_t Definedness::undefined_bits(const Operand& operand) const {
+std::uint64_t Definedness::undefined_bits(const Operand& operand) const {
   if (!operand.is_scalar()) return 0;
-  if (operand.index == source_scc) return scc_undefined_ ? ~uint64_t{0} : 0;
+  if (operand.index == source_scc) return scc_undefined_ ? ~std::uint64_t{0} : 0;
   if (operand.index >= sgpr_count) return 0;
-  uint64_t bits = scalars_[operand.index];
-  if (operand.dwords >= 2 && operand.index + 1 < sgpr_count) bits |= uint64_t{scalars_[operand.index + 1u]} << 32;
+  std::uint64_t bits = scalars_[operand.index];
+  if (operand.dwords >= 2 && operand.index + 1 < sgpr_count) bits |= std::uint64_t{scalars_[operand.index + 1u]} << 32;
   return bits;
 }
 
-uint64_t Definedness::undefined_lanes(const Operand& operand) const {
-  uint64_t lanes = 0;
+std::uint64_t Definedness::undefined_lanes(const Operand& operand) const {
+  std::uint64_t lanes = 0;
   if (operand.is_vector()) {
     for (unsigned i = 0; i < operand.dwords; ++i) lanes |= any_byte(vectors_[operand.index + i]);
   } else if (operand.is_scalar()) {
@@ -126,7 +128,7 @@ void Definedness::follow(Wave& wave, const Instruction& instruction, const Effec
       return;
     case Action::branch_vcc: {
       // One lane that certainly is set decides.
-      const uint64_t undefined = scalars_[sgpr_vcc] | (uint64_t{scalars_[sgpr_vcc + 1]} << 32);
+      const std::uint64_t undefined = scalars_[sgpr_vcc] | (std::uint64_t{scalars_[sgpr_vcc + 1]} << 32);
       if ((wave.vcc() & ~undefined) != 0) return;
       complain(wave, instruction, std::countr_zero(undefined), "the condition of this branch", source_of(effects));
       return define_scalar({.first = sgpr_vcc, .count = 2, .scalar = true});
@@ -144,13 +146,13 @@ void Definedness::follow(Wave& wave, const Instruction& instruction, const Effec
   define_writes(wave, effects);
 }
 
-/// Between s_set_gpr_idx_on and _off the registers of a vector instruction are M0[7:0] further on, each operand that
-/// M0[15:12] names. Moves carry their bytes along; of the rest, and of s_movrel, the result is taken as written.
+// Between s_set_gpr_idx_on and _off the registers of a vector instruction are M0[7:0] further on, each operand that
+// M0[15:12] names. Moves carry their bytes along; of the rest, and of s_movrel, the result is taken as written.
 void Definedness::follow_relative(const Wave& wave, const Instruction& instruction, const Effects& effects) {
   if (!effects.vector_alu || effects.write_count == 0 || effects.writes[0].scalar) return define_writes(wave, effects);
   constexpr unsigned destination_bit = 15;
   constexpr unsigned source_bit = 12;
-  const uint32_t m0 = wave.sgpr[sgpr_m0];
+  const std::uint32_t m0 = wave.sgpr[sgpr_m0];
   const auto moved = [&](unsigned first, unsigned bit) { return first + (((m0 >> bit) & 1) != 0 ? m0 & 0xff : 0); };
   const unsigned destination = moved(effects.writes[0].first, destination_bit);
   if (destination + effects.writes[0].count > vectors_.size()) return;  // the instruction itself says so
@@ -168,10 +170,10 @@ void Definedness::follow_scalar(Wave& wave, const Instruction& instruction, cons
   const std::string_view name = instruction.mnemonic;
   const Operand& destination = instruction.destination[0];
   const bool wide = destination.dwords == 2;
-  const uint64_t first = undefined_bits(instruction.source[0]);
-  const uint64_t second = instruction.source_count > 1 ? undefined_bits(instruction.source[1]) : 0;
+  const std::uint64_t first = undefined_bits(instruction.source[0]);
+  const std::uint64_t second = instruction.source_count > 1 ? undefined_bits(instruction.source[1]) : 0;
   const auto value = [&](unsigned i) { return wave.scalar64(instruction.source[i]); };
-  uint64_t result = ~uint64_t{0};
+  std::uint64_t result = ~std::uint64_t{0};
   if (name.starts_with("s_mov_") || name.starts_with("s_not_")) {
     result = first;
   } else if (name.starts_with("s_and_b")) {
@@ -190,19 +192,19 @@ void Definedness::follow_scalar(Wave& wave, const Instruction& instruction, cons
   } else if (name.contains("saveexec") || name.contains("wrexec")) {
     // The destination receives EXEC, which is defined. A lane that is off stays off whatever the mask says, or the
     // other way round: bits that EXEC decides need not be known.
-    uint64_t unknown = first;
+    std::uint64_t unknown = first;
     if (name.starts_with("s_and_saveexec")) unknown &= wave.exec();
     if (name.starts_with("s_or_saveexec") || name.starts_with("s_andn2_saveexec")) unknown &= ~wave.exec();
     define_writes(wave, effects);
-    set_scalar(sgpr_exec, static_cast<uint32_t>(unknown), source);
-    set_scalar(sgpr_exec + 1, static_cast<uint32_t>(unknown >> 32), source);
+    set_scalar(sgpr_exec, static_cast<std::uint32_t>(unknown), source);
+    set_scalar(sgpr_exec + 1, static_cast<std::uint32_t>(unknown >> 32), source);
     return check_exec(wave, instruction, source);
   }
   for (unsigned i = 0; i < effects.write_count; ++i) {
     const Registers& range = effects.writes[i];
     if (!range.scalar) continue;
-    set_scalar(range.first, static_cast<uint32_t>(result), source);
-    if (wide && range.count == 2) set_scalar(range.first + 1u, static_cast<uint32_t>(result >> 32), source);
+    set_scalar(range.first, static_cast<std::uint32_t>(result), source);
+    if (wide && range.count == 2) set_scalar(range.first + 1u, static_cast<std::uint32_t>(result >> 32), source);
   }
   if (effects.writes_scc) {
     scc_undefined_ = true;
@@ -211,11 +213,11 @@ void Definedness::follow_scalar(Wave& wave, const Instruction& instruction, cons
   check_exec(wave, instruction, source);
 }
 
-void Definedness::write_mask(Wave& wave, const Instruction& instruction, const Operand& destination, uint64_t undefined,
-                             Source source) {
+void Definedness::write_mask(Wave& wave, const Instruction& instruction, const Operand& destination,
+                             std::uint64_t undefined, Source source) {
   if (!destination.is_scalar() || destination.index + 1u >= sgpr_count) return;
-  set_scalar(destination.index, static_cast<uint32_t>(undefined), source);
-  set_scalar(destination.index + 1u, static_cast<uint32_t>(undefined >> 32), source);
+  set_scalar(destination.index, static_cast<std::uint32_t>(undefined), source);
+  set_scalar(destination.index + 1u, static_cast<std::uint32_t>(undefined >> 32), source);
   check_exec(wave, instruction, source);
 }
 
@@ -225,7 +227,7 @@ void Definedness::before_memory(Wave& wave, const Instruction& instruction, cons
     return;
   if (reads_defined(effects)) return;
   const Source source = source_of(effects);
-  const uint64_t exec = wave.exec();
+  const std::uint64_t exec = wave.exec();
   const bool is_lds = instruction.instruction_class == InstructionClass::lds;
   const bool has_data = effects.stores;
   for (unsigned i = 0; i < instruction.source_count; ++i) {
@@ -234,7 +236,7 @@ void Definedness::before_memory(Wave& wave, const Instruction& instruction, cons
         (has_data && operand.is_vector() && i >= effects.data_operand && (i == effects.data_operand || is_lds)) ||
         (effects.space == Space::none && i + 1 == instruction.source_count);
     if (is_data) continue;
-    const uint64_t lanes = operand.is_vector() ? undefined_lanes(operand) & exec : undefined_lanes(operand);
+    const std::uint64_t lanes = operand.is_vector() ? undefined_lanes(operand) & exec : undefined_lanes(operand);
     if (lanes == 0 || exec == 0) continue;
     complain(wave, instruction, operand.is_vector() ? std::countr_zero(lanes) : -1, "the address", source);
     if (operand.is_vector()) {
@@ -257,16 +259,16 @@ void Definedness::before_memory(Wave& wave, const Instruction& instruction, cons
     const bool high_half = instruction.mnemonic.ends_with("d16_hi");
     for (unsigned byte = 0; byte < effects.bytes; ++byte) {
       const unsigned place = byte + (high_half ? 2 : 0);
-      uint64_t lanes = vectors_[operand.index + (place / 4)][place % 4] & exec;
+      std::uint64_t lanes = vectors_[operand.index + (place / 4)][place % 4] & exec;
       for (; lanes != 0; lanes &= lanes - 1) {
         data.any = true;
         data.bytes[static_cast<unsigned>(std::countr_zero(lanes))] |=
-            static_cast<uint16_t>(1u << (byte + (element * effects.bytes)));
+            static_cast<std::uint16_t>(1u << (byte + (element * effects.bytes)));
       }
     }
   }
   if (!data.any || is_lds || effects.space == Space::scratch) return;
-  const auto bad = std::ranges::find_if(data.bytes, [](uint16_t bytes) { return bytes != 0; });
+  const auto bad = std::ranges::find_if(data.bytes, [](std::uint16_t bytes) { return bytes != 0; });
   complain(wave, instruction, static_cast<int>(bad - data.bytes.begin()), "what is stored", source);
 }
 
@@ -276,10 +278,10 @@ void Definedness::after_memory(Wave& wave, const Instruction& instruction, const
     return;
   if (effects.space == Space::none && effects.write_count != 0 && !reads_defined(effects)) {
     // Lane permutes: every lane of the result may come from any lane.
-    const uint64_t undefined = undefined_lanes(instruction.source[instruction.source_count - 1u]);
+    const std::uint64_t undefined = undefined_lanes(instruction.source[instruction.source_count - 1u]);
     const Source source = source_of(effects);
     if (undefined != 0 && follow_move(wave, instruction, effects)) return;
-    const uint64_t lanes = undefined == 0 ? 0 : all_lanes;
+    const std::uint64_t lanes = undefined == 0 ? 0 : all_lanes;
     for (unsigned i = 0; i < effects.writes[0].count; ++i) {
       set(effects.writes[0].first + i, {lanes, lanes, lanes, lanes}, wave.exec(), source);
     }
@@ -299,9 +301,9 @@ void Definedness::after_memory(Wave& wave, const Instruction& instruction, const
   const Source source{&instruction};
   if (effects.action == Action::transpose_read) {
     // A group of 16 lanes exchanges its elements; what one of them lacks, all are taken to lack.
-    uint64_t groups = 0;
+    std::uint64_t groups = 0;
     for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-      if (loaded.bytes[lane] != 0) groups |= uint64_t{0xffff} << (lane / 16 * 16);
+      if (loaded.bytes[lane] != 0) groups |= std::uint64_t{0xffff} << (lane / 16 * 16);
     }
     for (unsigned i = 0; i < range.count; ++i)
       set(range.first + i, {groups, groups, groups, groups}, all_lanes, source);
@@ -311,7 +313,7 @@ void Definedness::after_memory(Wave& wave, const Instruction& instruction, const
     Planes planes{};
     for (unsigned lane = 0; lane < wave_lanes; ++lane) {
       const unsigned bytes = effects.bytes < 4 ? (loaded.bytes[lane] != 0 ? 15u : 0u) : (loaded.bytes[lane] >> (4 * i));
-      for (unsigned byte = 0; byte < 4; ++byte) planes[byte] |= uint64_t{(bytes >> byte) & 1} << lane;
+      for (unsigned byte = 0; byte < 4; ++byte) planes[byte] |= std::uint64_t{(bytes >> byte) & 1} << lane;
     }
     set(range.first + i, planes, wave.exec(), source);
   }

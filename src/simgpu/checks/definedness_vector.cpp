@@ -13,10 +13,10 @@ namespace {
 
 using vector::Kind;
 
-/// Instructions whose results are bytes of their sources, and which sources say where these go.
+// Instructions whose results are bytes of their sources, and which sources say where these go.
 struct Mover {
   std::string_view name;
-  unsigned controls;  ///< a bit for each source that moves nothing itself
+  unsigned controls;  // a bit for each source that moves nothing itself
 };
 constexpr std::array<Mover, 20> movers = {{
     {"v_mov_b32", 0},         {"v_mov_b64", 0},     {"v_accvgpr_read", 0},  {"v_accvgpr_write", 0},
@@ -31,7 +31,7 @@ const Mover* mover_of(std::string_view name) {
   return found == movers.end() ? nullptr : found;
 }
 
-/// Which half-words of a source a kind reads for the lower and the upper part of the result: masks of bytes.
+// Which half-words of a source a kind reads for the lower and the upper part of the result: masks of bytes.
 struct Parts {
   unsigned low = 15;
   unsigned high = 15;
@@ -79,8 +79,8 @@ unsigned selected_bytes(SubDword select) {
 
 }  // namespace
 
-/// Runs the instruction once more on registers that hold ones where nothing is known and zeros elsewhere. False: it is
-/// none of the movers, or what steers it is not known.
+// Runs the instruction once more on registers that hold ones where nothing is known and zeros elsewhere. False: it is
+// none of the movers, or what steers it is not known.
 bool Definedness::follow_move(Wave& wave, const Instruction& instruction, const Effects& effects) {
   const Mover* mover = mover_of(instruction.mnemonic);
   if (mover == nullptr && !instruction.mnemonic.starts_with("ds_swizzle")) return false;
@@ -100,7 +100,7 @@ bool Definedness::follow_move(Wave& wave, const Instruction& instruction, const 
   Instruction shadow = instruction;
   struct Saved {
     unsigned index;
-    std::array<uint32_t, wave_lanes> lanes;
+    std::array<std::uint32_t, wave_lanes> lanes;
   };
   std::array<Saved, 12> saved;
   unsigned count = 0;
@@ -114,14 +114,14 @@ bool Definedness::follow_move(Wave& wave, const Instruction& instruction, const 
     std::memcpy(place.lanes.data(), wave.vgpr[index], sizeof(place.lanes));
     if (!replace) return;
     for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-      uint32_t value = 0;
+      std::uint32_t value = 0;
       for (unsigned byte = 0; byte < 4; ++byte) {
         if (((vectors_[index][byte] >> lane) & 1) != 0) value |= 0xffu << (8 * byte);
       }
       wave.vgpr[index][lane] = value;
     }
   };
-  std::array<uint32_t, sgpr_count> scalars_then;
+  std::array<std::uint32_t, sgpr_count> scalars_then;
   std::memcpy(scalars_then.data(), wave.sgpr, sizeof(wave.sgpr));
   for (unsigned i = 0; i < instruction.source_count; ++i) {
     const Operand& operand = instruction.source[i];
@@ -139,7 +139,7 @@ bool Definedness::follow_move(Wave& wave, const Instruction& instruction, const 
   for (unsigned i = 0; i < effects.write_count; ++i) {
     for (unsigned j = 0; j < effects.writes[i].count; ++j) save(effects.writes[i].first + j, true);
   }
-  const uint32_t mode = wave.mode;
+  const std::uint32_t mode = wave.mode;
   shadow.execute(wave, shadow);
   wave.mode = mode;
   std::memcpy(wave.sgpr, scalars_then.data(), sizeof(wave.sgpr));
@@ -149,7 +149,7 @@ bool Definedness::follow_move(Wave& wave, const Instruction& instruction, const 
       Planes planes{};
       for (unsigned lane = 0; lane < wave_lanes; ++lane) {
         for (unsigned byte = 0; byte < 4; ++byte) {
-          if (((wave.vgpr[index][lane] >> (8 * byte)) & 0xff) != 0) planes[byte] |= uint64_t{1} << lane;
+          if (((wave.vgpr[index][lane] >> (8 * byte)) & 0xff) != 0) planes[byte] |= std::uint64_t{1} << lane;
         }
       }
       set(index, planes, all_lanes, source);
@@ -161,11 +161,11 @@ bool Definedness::follow_move(Wave& wave, const Instruction& instruction, const 
   return true;
 }
 
-/// v_cndmask: a lane takes one of two, and its bit says which.
+// v_cndmask: a lane takes one of two, and its bit says which.
 void Definedness::follow_select(Wave& wave, const Instruction& instruction, const Effects& effects) {
   const Source source = source_of(effects);
-  const uint64_t mask = wave.scalar64(instruction.source[2]);
-  const uint64_t unknown = undefined_bits(instruction.source[2]);
+  const std::uint64_t mask = wave.scalar64(instruction.source[2]);
+  const std::uint64_t unknown = undefined_bits(instruction.source[2]);
   Planes planes{};
   for (unsigned byte = 0; byte < 4; ++byte) {
     const auto lanes = [&](const Operand& operand) {
@@ -177,19 +177,19 @@ void Definedness::follow_select(Wave& wave, const Instruction& instruction, cons
   set(effects.writes[0].first, planes, wave.exec(), source);
 }
 
-/// v_bfi_b32 with a mask that all lanes share: each bit comes from one of two, as elements are put into a vector of
-/// halves.
+// v_bfi_b32 with a mask that all lanes share: each bit comes from one of two, as elements are put into a vector of
+// halves.
 bool Definedness::follow_insertion(Wave& wave, const Instruction& instruction, const Effects& effects) {
   const Operand& mask = instruction.source[0];
   if (mask.is_vector() || undefined_bits(mask) != 0) return false;
   const Source source = source_of(effects);
-  const uint32_t bits = wave.scalar(mask);
+  const std::uint32_t bits = wave.scalar(mask);
   const auto lanes = [&](const Operand& operand, unsigned byte) {
     return operand.is_vector() ? vectors_[operand.index][byte] : undefined_lanes(operand);
   };
   Planes planes{};
   for (unsigned byte = 0; byte < 4; ++byte) {
-    const uint32_t chosen = (bits >> (8 * byte)) & 0xff;
+    const std::uint32_t chosen = (bits >> (8 * byte)) & 0xff;
     if (chosen != 0) planes[byte] |= lanes(instruction.source[1], byte);
     if (chosen != 0xff) planes[byte] |= lanes(instruction.source[2], byte);
   }
@@ -201,16 +201,16 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
   const std::string_view name = instruction.mnemonic;
   const Source source = source_of(effects);
   if (effects.action == Action::read_first_lane || effects.action == Action::read_lane) {
-    const uint64_t exec = wave.exec();
+    const std::uint64_t exec = wave.exec();
     unsigned lane = exec == 0 ? 0 : static_cast<unsigned>(std::countr_zero(exec));
     if (effects.action == Action::read_lane) lane = wave.scalar(instruction.source[1]) & 63;
     const Operand& operand = instruction.source[0];
-    uint32_t bits = 0;
+    std::uint32_t bits = 0;
     for (unsigned byte = 0; operand.is_vector() && byte < 4; ++byte) {
       if (((vectors_[operand.index][byte] >> lane) & 1) != 0) bits |= 0xffu << (8 * byte);
     }
-    if (operand.is_scalar()) bits = static_cast<uint32_t>(undefined_bits(operand));
-    if (const auto spilled = spilled_bits_.find((uint32_t{operand.index} * wave_lanes) + lane);
+    if (operand.is_scalar()) bits = static_cast<std::uint32_t>(undefined_bits(operand));
+    if (const auto spilled = spilled_bits_.find((std::uint32_t{operand.index} * wave_lanes) + lane);
         operand.is_vector() && bits == ~0U && spilled != spilled_bits_.end()) {
       bits = spilled->second;
     }
@@ -219,10 +219,10 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
   }
   if (effects.action == Action::write_lane) {
     const unsigned lane = wave.scalar(instruction.source[1]) & 63;
-    const uint64_t there = uint64_t{1} << lane;
-    const auto bits = static_cast<uint32_t>(undefined_bits(instruction.source[0]));
-    const uint64_t undefined = bits != 0 ? there : 0;
-    const uint32_t key = (uint32_t{effects.writes[0].first} * wave_lanes) + lane;
+    const std::uint64_t there = std::uint64_t{1} << lane;
+    const auto bits = static_cast<std::uint32_t>(undefined_bits(instruction.source[0]));
+    const std::uint64_t undefined = bits != 0 ? there : 0;
+    const std::uint32_t key = (std::uint32_t{effects.writes[0].first} * wave_lanes) + lane;
     if (bits != 0 && bits != ~0U) {
       spilled_bits_[key] = bits;
     } else {
@@ -238,14 +238,14 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
   if (follow_move(wave, instruction, effects)) return;
 
   // Arithmetic: a lane with anything undefined among what it reads gives nothing.
-  uint64_t low = 0;
-  uint64_t high = 0;
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
   // Two dwords of which not everything comes from everything. Sums of 64 bits carry upwards only; each half of a packed
   // pair of floats reads the dword that op_sel and op_sel_hi name.
   const bool carries_upwards =
       name.starts_with("v_mad_u64_u32") || name.starts_with("v_mad_i64_i32") || name.starts_with("v_lshl_add_u64");
   const bool is_pair = name.starts_with("v_pk_") && name.contains("_f32");
-  std::array<uint64_t, 2> of_dword{};
+  std::array<std::uint64_t, 2> of_dword{};
   const auto dword_read_for = [&](unsigned source, unsigned result, const Operand& operand) {
     if (!is_pair) return 0U;
     const unsigned select = result == 0 ? instruction.op_sel : instruction.op_sel_hi;
@@ -259,15 +259,15 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
     const Operand& operand = explicit_source ? instruction.source[i] : instruction.destination[0];
     const Kind kind = bound == nullptr ? Kind::b32 : bound->operation->source[i];
     if (kind == Kind::mask) {
-      const uint64_t lanes =
-          explicit_source ? undefined_bits(operand) : scalars_[sgpr_vcc] | (uint64_t{scalars_[sgpr_vcc + 1]} << 32);
+      const std::uint64_t lanes = explicit_source ? undefined_bits(operand)
+                                                  : scalars_[sgpr_vcc] | (std::uint64_t{scalars_[sgpr_vcc + 1]} << 32);
       low |= lanes;
       high |= lanes;
-      for (uint64_t& of : of_dword) of |= lanes;
+      for (std::uint64_t& of : of_dword) of |= lanes;
       continue;
     }
     if (!operand.is_vector()) {
-      const uint64_t lanes = undefined_lanes(operand);
+      const std::uint64_t lanes = undefined_lanes(operand);
       low |= lanes;
       high |= lanes;
       for (unsigned result = 0; result < of_dword.size(); ++result) {
@@ -297,8 +297,8 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
       const Planes& dword = vectors_[operand.index + dword_read_for(i, result, operand)];
       of_dword[result] |= dword[0] | dword[1] | dword[2] | dword[3];
     }
-    uint64_t reads_low = 0;
-    uint64_t reads_high = 0;
+    std::uint64_t reads_low = 0;
+    std::uint64_t reads_high = 0;
     for (unsigned dword = 0; dword < operand.dwords; ++dword) {
       for (unsigned byte = 0; byte < 4; ++byte) {
         if (((parts.low >> byte) & 1) != 0) reads_low |= vectors_[operand.index + dword][byte];
@@ -325,7 +325,7 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
       bound != nullptr && (bound->operation->result == Kind::pk_f16 || bound->operation->result == Kind::pk_b16 ||
                            bound->operation->result == Kind::pk_bf16 || name.starts_with("v_cvt_pk"));
   if (!packs) low = high = low | high;
-  const uint64_t exec = wave.exec();
+  const std::uint64_t exec = wave.exec();
   for (unsigned i = 0; i < effects.write_count; ++i) {
     const Registers& range = effects.writes[i];
     if (range.scalar) continue;
@@ -348,7 +348,7 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
       set(range.first + j, planes, exec, source);
     }
   }
-  const uint64_t mask = (low | high) & exec;
+  const std::uint64_t mask = (low | high) & exec;
   for (unsigned i = 0; i < instruction.destination_count; ++i) {
     if (instruction.destination[i].is_scalar()) write_mask(wave, instruction, instruction.destination[i], mask, source);
   }
@@ -358,18 +358,18 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
   }
 }
 
-/// A row of A spoils a row of the result, a column of B a column; C spoils its own place.
+// A row of A spoils a row of the result, a column of B a column; C spoils its own place.
 void Definedness::follow_matrix(Wave& wave, const Instruction& instruction, const Effects& effects) {
   const Source source = source_of(effects);
-  const uint64_t a = undefined_lanes(instruction.source[0]);
-  const uint64_t b = undefined_lanes(instruction.source[1]);
+  const std::uint64_t a = undefined_lanes(instruction.source[0]);
+  const std::uint64_t b = undefined_lanes(instruction.source[1]);
   const Operand& c = instruction.source[2];
   const matrix::Shape& shape = matrix::shapes()[instruction.payload & 0xff];
-  uint64_t rows = 0;
-  uint64_t columns = 0;
+  std::uint64_t rows = 0;
+  std::uint64_t columns = 0;
   for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-    if (((a >> lane) & 1) != 0) rows |= uint64_t{1} << (lane % shape.m);
-    if (((b >> lane) & 1) != 0) columns |= uint64_t{1} << (lane % shape.m);
+    if (((a >> lane) & 1) != 0) rows |= std::uint64_t{1} << (lane % shape.m);
+    if (((b >> lane) & 1) != 0) columns |= std::uint64_t{1} << (lane % shape.m);
   }
   // Scales and blocks that are broadcast are not told apart.
   bool everything = shape.blocks > 1 && (a | b) != 0;
@@ -382,13 +382,13 @@ void Definedness::follow_matrix(Wave& wave, const Instruction& instruction, cons
     before[r] = c.is_vector() && r < c.dwords ? vectors_[c.index + r] : Planes{};
   }
   for (unsigned r = 0; r < range.count && r < before.size(); ++r) {
-    uint64_t lanes = everything ? all_lanes : 0;
+    std::uint64_t lanes = everything ? all_lanes : 0;
     for (unsigned lane = 0; lane < wave_lanes && !everything; ++lane) {
       const matrix::ResultPlace place = matrix::result_place(shape, lane, is_f64 ? r / 2 : r);
       const bool spoilt = ((rows >> place.row) & 1) != 0 || ((columns >> place.column) & 1) != 0;
-      lanes |= uint64_t{spoilt} << lane;
+      lanes |= std::uint64_t{spoilt} << lane;
     }
-    const uint64_t old = before[r][0] | before[r][1] | before[r][2] | before[r][3];
+    const std::uint64_t old = before[r][0] | before[r][1] | before[r][2] | before[r][3];
     lanes |= old;
     set(range.first + r, {lanes, lanes, lanes, lanes}, all_lanes, source);
   }

@@ -10,7 +10,7 @@ namespace {
 
 struct Width {
   std::string_view name;
-  uint8_t bytes;
+  std::uint8_t bytes;
 };
 
 // What follows "_load_" or "_store_" in vector memory mnemonics.
@@ -21,20 +21,20 @@ constexpr std::array<Width, 21> memory_widths = {
      {"short_d16_hi", 2}, {"byte_d16_hi", 1},  {"format_x", 4},  {"format_xy", 8},    {"format_xyz", 12},
      {"format_xyzw", 16}}};
 
-std::optional<uint8_t> memory_width(std::string_view name) {
+std::optional<std::uint8_t> memory_width(std::string_view name) {
   const auto* found = std::ranges::find(memory_widths, name, &Width::name);
   if (found == memory_widths.end()) return std::nullopt;
   return found->bytes;
 }
 
 // The width in LDS mnemonics: "b128", "u8_d16_hi", "i16".
-uint8_t local_width(std::string_view mnemonic) {
+std::uint8_t local_width(std::string_view mnemonic) {
   for (const Width& width : {Width{"b128", 16}, Width{"b96", 12}, Width{"64", 8}, Width{"32", 4}, Width{"16", 2},
                              Width{"pk_add", 4}, Width{"8", 1}}) {
     // The last number names the width, save for halves: "ds_read_u8_d16", "ds_read_b64_tr_b16".
     std::string_view name = mnemonic;
-    if (const size_t half = name.find("_d16"); half != std::string_view::npos) name = name.substr(0, half);
-    if (const size_t transpose = name.find("_tr_"); transpose != std::string_view::npos) {
+    if (const std::size_t half = name.find("_d16"); half != std::string_view::npos) name = name.substr(0, half);
+    if (const std::size_t transpose = name.find("_tr_"); transpose != std::string_view::npos) {
       name = name.substr(0, transpose);
     }
     if (name.starts_with("ds_pk_add")) return 4;
@@ -76,8 +76,8 @@ class Describer {
   }
 
  private:
-  [[nodiscard]] bool is(std::string_view name) const { return instruction_.mnemonic == name; }
-  [[nodiscard]] bool starts(std::string_view prefix) const { return instruction_.mnemonic.starts_with(prefix); }
+  bool is(std::string_view name) const { return instruction_.mnemonic == name; }
+  bool starts(std::string_view prefix) const { return instruction_.mnemonic.starts_with(prefix); }
 
   void read(const Operand& operand) {
     if (operand.is_vector()) {
@@ -131,12 +131,12 @@ class Describer {
     // s_waitcnt of gfx9: vmcnt in bits 3:0 and 15:14, expcnt in 6:4, lgkmcnt in 11:8 (CDNA3 ISA, S_WAITCNT).
     if (is("s_waitcnt")) {
       effects_.action = Action::wait;
-      const uint32_t word = instruction_.immediate;
-      effects_.wait.vector = static_cast<uint8_t>((word & 0xf) | ((word >> 10) & 0x30));
-      effects_.wait.local = static_cast<uint8_t>((word >> 8) & 0xf);
+      const std::uint32_t word = instruction_.immediate;
+      effects_.wait.vector = static_cast<std::uint8_t>((word & 0xf) | ((word >> 10) & 0x30));
+      effects_.wait.local = static_cast<std::uint8_t>((word >> 8) & 0xf);
     } else if (is("s_nop")) {
       effects_.action = Action::nop;
-      effects_.wait_states = static_cast<uint8_t>((instruction_.immediate & 0xf) + 1);
+      effects_.wait_states = static_cast<std::uint8_t>((instruction_.immediate & 0xf) + 1);
     } else if (is("s_barrier")) {
       effects_.action = Action::barrier;
     } else if (starts("s_endpgm")) {
@@ -210,12 +210,12 @@ class Describer {
       effects_.loads = true;
       effects_.counts_local = true;
       effects_.bytes = instruction_.destination_count != 0
-                           ? static_cast<uint8_t>(4 * instruction_.destination[0].dwords)
-                           : uint8_t{4};
+                           ? static_cast<std::uint8_t>(4 * instruction_.destination[0].dwords)
+                           : std::uint8_t{4};
       return;
     }
     effects_.counts_vector = true;
-    const size_t underscore = name.find('_');
+    const std::size_t underscore = name.find('_');
     const std::string_view kind = name.substr(0, underscore);
     name = name.substr(underscore + 1);
     effects_.space = kind == "flat"      ? Space::flat
@@ -279,7 +279,7 @@ class Describer {
     const bool far = instruction_.mnemonic.contains("2st64");
     if (far || starts("ds_read2_") || starts("ds_write2_")) {
       effects_.elements = 2;
-      effects_.stride = static_cast<uint16_t>(effects_.bytes * (far ? 64 : 1));
+      effects_.stride = static_cast<std::uint16_t>(effects_.bytes * (far ? 64 : 1));
     }
     if (instruction_.mnemonic.contains("addtid")) read({.first = sgpr_m0, .count = 1, .scalar = true});
   }
@@ -308,7 +308,7 @@ class Describer {
       effects_.asks_hazards = true;
     }
   }
-  [[nodiscard]] Product vector_product() const {
+  Product vector_product() const {
     const bool part = instruction_.encoding == Encoding::sdwa
                           ? instruction_.destination_select != SubDword::dword
                           : effects_.bound != nullptr && (instruction_.op_sel & 8) != 0;

@@ -1,6 +1,6 @@
-#pragma once
 // What an instruction touches, apart from what it computes: registers, memory, counters. Worked out once per decoded
 // instruction, the first time that its function runs under checks; the handlers know nothing of it.
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -15,83 +15,83 @@
 
 namespace wavejit::simgpu::checks {
 
-enum class Space : uint8_t { none, buffer, global, flat, scratch, lds, scalar, scalar_buffer };
+enum class Space : std::uint8_t { none, buffer, global, flat, scratch, lds, scalar, scalar_buffer };
 
-/// Instructions that the step loop or a check treats in a way of their own.
-enum class Action : uint8_t {
+// Instructions that the step loop or a check treats in a way of their own.
+enum class Action : std::uint8_t {
   none,
-  wait,  ///< s_waitcnt: the counts stand in `wait`
-  nop,   ///< s_nop: `wait_states`
+  wait,  // s_waitcnt: the counts stand in `wait`
+  nop,   // s_nop: `wait_states`
   barrier,
   end,
   matrix,
   branch_scc,
   branch_vcc,
   branch_exec,
-  jump,  ///< to an address in registers
+  jump,  // to an address in registers
   read_first_lane,
   read_lane,
   write_lane,
-  lane_swap,  ///< v_permlane16/32_swap: works on all lanes
+  lane_swap,  // v_permlane16/32_swap: works on all lanes
   transpose_read,
 };
 
 struct Counts {
-  uint8_t vector = 63;  ///< vmcnt
-  uint8_t local = 15;   ///< lgkmcnt
+  std::uint8_t vector = 63;  // vmcnt
+  std::uint8_t local = 15;   // lgkmcnt
 };
 
 struct Effects {
   std::array<Registers, 8> reads;
   std::array<Registers, 3> writes;
-  uint8_t read_count = 0;
-  uint8_t write_count = 0;
-  RegisterSet touched;  ///< all of them at once
+  std::uint8_t read_count = 0;
+  std::uint8_t write_count = 0;
+  RegisterSet touched;  // all of them at once
 
   Action action = Action::none;
   Space space = Space::none;
   bool loads = false;
   bool stores = false;
   bool atomic = false;
-  bool lds_dma = false;            ///< a load whose data goes to LDS
-  bool keeps_destination = false;  ///< the destination's old value matters: halves, accumulators, swaps
-  bool all_lanes = false;          ///< works on all lanes whatever EXEC says
-  bool opaque = false;             ///< registers chosen at run time (M0-relative): not followed
-  bool trans = false;              ///< transcendental vector instruction
-  bool vector_alu = false;         ///< any v_ instruction but the matrix ones
+  bool lds_dma = false;            // a load whose data goes to LDS
+  bool keeps_destination = false;  // the destination's old value matters: halves, accumulators, swaps
+  bool all_lanes = false;          // works on all lanes whatever EXEC says
+  bool opaque = false;             // registers chosen at run time (M0-relative): not followed
+  bool trans = false;              // transcendental vector instruction
+  bool vector_alu = false;         // any v_ instruction but the matrix ones
   bool scalar_alu = false;
   bool writes_scc = false;
   bool reads_scc = false;
-  uint8_t bytes = 0;     ///< of one element, a lane
-  uint8_t elements = 1;  ///< 2 for ds_read2 and its kind
-  uint16_t stride = 0;   ///< what the offsets of two-address LDS instructions count
-  uint8_t address_operand = 0;
-  uint8_t data_operand = 0;  ///< first data operand of a store or atomic among the sources
-  uint8_t wait_states = 1;
-  Product product = Product::none;  ///< of what it writes, for `hazards`; of matrix instructions their own
-  bool asks_hazards = false;        ///< in danger of more than what the registers that it touches await
+  std::uint8_t bytes = 0;     // of one element, a lane
+  std::uint8_t elements = 1;  // 2 for ds_read2 and its kind
+  std::uint16_t stride = 0;   // what the offsets of two-address LDS instructions count
+  std::uint8_t address_operand = 0;
+  std::uint8_t data_operand = 0;  // first data operand of a store or atomic among the sources
+  std::uint8_t wait_states = 1;
+  Product product = Product::none;  // of what it writes, for `hazards`; of matrix instructions their own
+  bool asks_hazards = false;        // in danger of more than what the registers that it touches await
   Counts wait;
 
   // Counters that it raises.
   bool counts_vector = false;
   bool counts_local = false;
 
-  const vector::Bound* bound = nullptr;  ///< vector instructions with a lane kernel
+  const vector::Bound* bound = nullptr;  // vector instructions with a lane kernel
 };
 
-/// By place in Function::instructions.
+// By place in Function::instructions.
 class FunctionEffects {
  public:
   explicit FunctionEffects(const Function& function);
-  [[nodiscard]] const Effects& operator[](size_t index) const { return effects_[index]; }
+  const Effects& operator[](std::size_t index) const { return effects_[index]; }
 
  private:
   std::vector<Effects> effects_;
 };
 
-/// Made at the first call, kept with the function.
+// Made at the first call, kept with the function.
 const FunctionEffects& effects_of(const Function& function);
 
-[[nodiscard]] Effects describe(const Instruction& instruction);
+Effects describe(const Instruction& instruction);
 
 }  // namespace wavejit::simgpu::checks

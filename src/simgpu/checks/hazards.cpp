@@ -21,15 +21,16 @@ void Hazards::prepare(const targets::Target& target) {
   exec_written_ = m0_written_ = mode_written_ = {};
   next_event_ = 0;
   for (const HazardRule& rule : hazard_rules()) {
-    const auto product = static_cast<size_t>(rule.product);
-    rules_[product][static_cast<size_t>(rule.use)] = &rule;
+    const auto product = static_cast<std::size_t>(rule.product);
+    rules_[product][static_cast<std::size_t>(rule.use)] = &rule;
     most_states_[product] = std::max(most_states_[product], rule.states + (rule.extra ? extra_wait_states_ : 0));
     most_per_pass_[product] = std::max(most_per_pass_[product], rule.passes);
   }
   // These are vector results too.
-  const int of_vectors = most_states_[static_cast<size_t>(Product::vector)];
+  const int of_vectors = most_states_[static_cast<std::size_t>(Product::vector)];
   for (const Product product : {Product::vector_trans, Product::vector_part, Product::vector_dot}) {
-    most_states_[static_cast<size_t>(product)] = std::max(most_states_[static_cast<size_t>(product)], of_vectors);
+    most_states_[static_cast<std::size_t>(product)] =
+        std::max(most_states_[static_cast<std::size_t>(product)], of_vectors);
   }
 }
 
@@ -37,13 +38,13 @@ int Hazards::needed(const HazardRule& rule, unsigned passes) const {
   return rule.states + (rule.passes * static_cast<int>(passes)) + (rule.extra && passes >= 4 ? extra_wait_states_ : 0);
 }
 
-Hazards::Mark Hazards::event(const Instruction& instruction, Product product, uint8_t passes, Registers result) {
-  const auto index = static_cast<uint16_t>(next_event_++ % ring);
+Hazards::Mark Hazards::event(const Instruction& instruction, Product product, std::uint8_t passes, Registers result) {
+  const auto index = static_cast<std::uint16_t>(next_event_++ % ring);
   events_[index] = {
       .instruction = &instruction, .product = product, .passes = passes, .clock = clock_, .result = result};
-  const auto of = static_cast<size_t>(product);
+  const auto of = static_cast<std::size_t>(product);
   const int most = most_states_[of] + (most_per_pass_[of] * passes);
-  return {.safe = clock_ + 1 + static_cast<uint32_t>(std::max(most, 0)), .event = index, .product = product};
+  return {.safe = clock_ + 1 + static_cast<std::uint32_t>(std::max(most, 0)), .event = index, .product = product};
 }
 
 void Hazards::mark(const Registers& range, Mark* marks, Mark event) {
@@ -53,16 +54,16 @@ void Hazards::mark(const Registers& range, Mark* marks, Mark event) {
 
 void Hazards::check_mark(Wave& wave, const Instruction& instruction, const Mark& mark, Use use, unsigned index) {
   const Event& made = events_[mark.event];
-  const HazardRule* rule = rules_[static_cast<size_t>(made.product)][static_cast<size_t>(use)];
+  const HazardRule* rule = rules_[static_cast<std::size_t>(made.product)][static_cast<std::size_t>(use)];
   if (rule == nullptr && use == Use::trans_read && made.product != Product::vector_trans) {
     // Transcendental instructions read like any other; only what one of them made, they get in time.
     use = Use::vector_read;
-    rule = rules_[static_cast<size_t>(made.product)][static_cast<size_t>(use)];
+    rule = rules_[static_cast<std::size_t>(made.product)][static_cast<std::size_t>(use)];
   }
   if (rule == nullptr && (made.product == Product::vector_trans || made.product == Product::vector_part ||
                           made.product == Product::vector_dot)) {
     // These are vector results too.
-    rule = rules_[static_cast<size_t>(Product::vector)][static_cast<size_t>(use)];
+    rule = rules_[static_cast<std::size_t>(Product::vector)][static_cast<std::size_t>(use)];
   }
   if (rule == nullptr || (rule->only_passes != 0 && rule->only_passes != made.passes)) return;
   const int states = needed(*rule, made.passes);
@@ -109,7 +110,7 @@ void Hazards::check_scalar(Wave& wave, const Instruction& instruction, const Reg
   }
 }
 
-/// Registers whose marks are over are left alone from now on.
+// Registers whose marks are over are left alone from now on.
 void Hazards::settle(const Effects& effects) {
   const auto over = [&](const Mark& mark) { return clock_ >= mark.safe || mark.product == Product::vector; };
   const auto settle = [&](const Registers& range) {
@@ -200,14 +201,14 @@ void Hazards::look(Wave& wave, const Instruction& instruction, const Effects& ef
 void Hazards::record(const Instruction& instruction, const Effects& effects) {
   if (effects.action == Action::matrix) {
     const Product product = effects.product;
-    const auto passes = static_cast<uint8_t>(matrix_passes(instruction, *target_));
+    const auto passes = static_cast<std::uint8_t>(matrix_passes(instruction, *target_));
     mark(effects.writes[0], written_.data(), event(instruction, product, passes, effects.writes[0]));
     const Operand& c = instruction.source[2];
     if (product == Product::matrix && c.is_vector()) {
       const Registers range{.first = c.index, .count = c.dwords, .scalar = false};
       mark(range, read_by_matrix_.data(), event(instruction, Product::matrix_c, passes, range));
     }
-    overwrite_until_ = static_cast<uint32_t>(clock_ + longest);
+    overwrite_until_ = static_cast<std::uint32_t>(clock_ + longest);
     return;
   }
   if (effects.vector_alu) {

@@ -1,5 +1,5 @@
-#pragma once
 // Unmet wait states (hazard_rules.h), counted as the compiler counts them: along the instructions that a wave runs.
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace wavejit::simgpu::checks {
 class Hazards {
  public:
   void prepare(const targets::Target& target);
-  /// An instruction that is about to run.
+  // An instruction that is about to run.
   void step(Wave& wave, const Instruction& instruction, const Effects& effects) {
     if (effects.asks_hazards || in_danger_.meets(effects.touched)) look(wave, instruction, effects);
     record(instruction, effects);
@@ -21,21 +21,21 @@ class Hazards {
   }
 
  private:
-  /// More than the most clocks that a mark lives (35: 18, a clock for each of 16 passes, and its own) times the most
-  /// events of an instruction (three, its results): an event replaced sooner would speak for another one's mark.
+  // More than the most clocks that a mark lives (35: 18, a clock for each of 16 passes, and its own) times the most
+  // events of an instruction (three, its results): an event replaced sooner would speak for another one's mark.
   static constexpr unsigned ring = 256;
-  static constexpr uint64_t longest = 24;
-  /// Something produced: by which of the last events, and from when on no rule asks about it.
+  static constexpr std::uint64_t longest = 24;
+  // Something produced: by which of the last events, and from when on no rule asks about it.
   struct Mark {
-    uint32_t safe = 0;
-    uint16_t event = 0;
+    std::uint32_t safe = 0;
+    std::uint16_t event = 0;
     Product product = Product::none;
   };
   struct Event {
     const Instruction* instruction = nullptr;
     Product product = Product::none;
-    uint8_t passes = 0;
-    uint32_t clock = 0;
+    std::uint8_t passes = 0;
+    std::uint32_t clock = 0;
     Registers result;
   };
   void look(Wave& wave, const Instruction& instruction, const Effects& effects);
@@ -45,17 +45,17 @@ class Hazards {
   void check_mark(Wave& wave, const Instruction& instruction, const Mark& mark, Use use, unsigned index);
   void record(const Instruction& instruction, const Effects& effects);
   void mark(const Registers& range, Mark* marks, Mark event);
-  Mark event(const Instruction& instruction, Product product, uint8_t passes, Registers result);
-  [[nodiscard]] int needed(const HazardRule& rule, unsigned passes) const;
+  Mark event(const Instruction& instruction, Product product, std::uint8_t passes, Registers result);
+  int needed(const HazardRule& rule, unsigned passes) const;
 
   const targets::Target* target_ = nullptr;
   int extra_wait_states_ = 0;
-  uint32_t clock_ = 0;
-  uint32_t overwrite_until_ =
-      0;  ///< until when results of matrix instructions and dot products must not be overwritten
-  uint32_t store_until_ = 0;
-  /// Registers with marks, some of which may be over; but vector results, which matter to matrix instructions and to
-  /// those that move between lanes alone (`Effects::asks_hazards`).
+  std::uint32_t clock_ = 0;
+  std::uint32_t overwrite_until_ =
+      0;  // until when results of matrix instructions and dot products must not be overwritten
+  std::uint32_t store_until_ = 0;
+  // Registers with marks, some of which may be over; but vector results, which matter to matrix instructions and to
+  // those that move between lanes alone (`Effects::asks_hazards`).
   RegisterSet in_danger_;
   std::array<Mark, 512> written_;
   std::array<Mark, 512> read_by_matrix_;
@@ -66,11 +66,12 @@ class Hazards {
   Mark mode_written_;
   std::array<Event, ring> events_;
   unsigned next_event_ = 0;
-  std::array<std::array<const HazardRule*, static_cast<size_t>(Use::count)>, static_cast<size_t>(Product::count)>
+  std::array<std::array<const HazardRule*, static_cast<std::size_t>(Use::count)>,
+             static_cast<std::size_t>(Product::count)>
       rules_{};
-  /// Per product: the most that any rule asks for, without passes and per pass.
-  std::array<int, static_cast<size_t>(Product::count)> most_states_{};
-  std::array<int, static_cast<size_t>(Product::count)> most_per_pass_{};
+  // Per product: the most that any rule asks for, without passes and per pass.
+  std::array<int, static_cast<std::size_t>(Product::count)> most_states_{};
+  std::array<int, static_cast<std::size_t>(Product::count)> most_per_pass_{};
 };
 
 }  // namespace wavejit::simgpu::checks

@@ -10,7 +10,9 @@
 namespace wavejit::simgpu::checks {
 namespace {
 
-constexpr uint32_t byte_mask(uint32_t first, uint32_t end) { return ((1u << end) - 1) & ~((1u << first) - 1); }
+constexpr std::uint32_t byte_mask(std::uint32_t first, std::uint32_t end) {
+  return ((1u << end) - 1) & ~((1u << first) - 1);
+}
 
 const char* verb(AccessKind kind) {
   switch (kind) {
@@ -28,7 +30,7 @@ const char* verb(AccessKind kind) {
 
 }  // namespace
 
-void LdsShadow::prepare(uint32_t bytes, unsigned waves, uint32_t checks) {
+void LdsShadow::prepare(std::uint32_t bytes, unsigned waves, std::uint32_t checks) {
   checks_ = checks;
   bytes_ = bytes;
   words_ = (bytes + 3) / 4;
@@ -40,7 +42,7 @@ void LdsShadow::prepare(uint32_t bytes, unsigned waves, uint32_t checks) {
     writers_.clear();
     readers_.clear();
   }
-  std::ranges::replace_if(writers_, [](uint32_t writer) { return (writer & mixed) != 0; }, no_access);
+  std::ranges::replace_if(writers_, [](std::uint32_t writer) { return (writer & mixed) != 0; }, no_access);
   base_ = all_safe_ = last_;
   accesses_.clear();
   mixed_.clear();
@@ -50,23 +52,23 @@ void LdsShadow::prepare(uint32_t bytes, unsigned waves, uint32_t checks) {
     if (reader.size() < words_) reader.resize(words_, 0);
   }
   local_safe_.assign(waves, last_);
-  undefined_.assign((size_t{words_} * 4 + 63) / 64 + 1, 0);
+  undefined_.assign((std::size_t{words_} * 4 + 63) / 64 + 1, 0);
   any_undefined_ = false;
 }
 
-AccessId LdsShadow::byte_writer(uint32_t byte) const {
-  const uint32_t writer = writers_[byte / 4];
+AccessId LdsShadow::byte_writer(std::uint32_t byte) const {
+  const std::uint32_t writer = writers_[byte / 4];
   return (writer & mixed) != 0 ? mixed_[writer & ~mixed][byte % 4] : writer;
 }
 
-const Instruction* LdsShadow::writer_of(uint32_t offset) const {
+const Instruction* LdsShadow::writer_of(std::uint32_t offset) const {
   if (offset >= bytes_) return nullptr;
   const AccessId id = byte_writer(offset);
   return written(id) ? at(id).instruction : nullptr;
 }
 
 void LdsShadow::check(Wave& wave, const Instruction& instruction, AccessKind kind, AccessId earlier, bool earlier_reads,
-                      uint32_t byte, unsigned lane) const {
+                      std::uint32_t byte, unsigned lane) const {
   if (!written(earlier)) return;
   const Access& other = at(earlier);
   const Site site{.instruction = other.instruction, .wave = other.wave};
@@ -93,19 +95,19 @@ void LdsShadow::check(Wave& wave, const Instruction& instruction, AccessKind kin
          site);
 }
 
-uint32_t LdsShadow::read(Wave& wave, const Instruction& instruction, AccessId id, AccessKind kind, Span span,
-                         unsigned lane) {
-  uint32_t undefined = 0;
-  const uint32_t end = span.first + span.bytes;
-  std::vector<uint32_t>& reader = readers_[wave.index];
+std::uint32_t LdsShadow::read(Wave& wave, const Instruction& instruction, AccessId id, AccessKind kind, Span span,
+                              unsigned lane) {
+  std::uint32_t undefined = 0;
+  const std::uint32_t end = span.first + span.bytes;
+  std::vector<std::uint32_t>& reader = readers_[wave.index];
   const bool wants_definedness = includes(checks_, Check::uninitialised);
-  for (uint32_t byte = span.first; byte < end;) {
-    const uint32_t word = byte / 4;
-    const uint32_t next = std::min(end, (word + 1) * 4);
-    const uint32_t writer = writers_[word];
+  for (std::uint32_t byte = span.first; byte < end;) {
+    const std::uint32_t word = byte / 4;
+    const std::uint32_t next = std::min(end, (word + 1) * 4);
+    const std::uint32_t writer = writers_[word];
     if (writer <= base_ || writer > all_safe_) {
       if ((writer & mixed) != 0) {
-        for (uint32_t i = byte; i < next; ++i) {
+        for (std::uint32_t i = byte; i < next; ++i) {
           const AccessId own = mixed_[writer & ~mixed][i % 4];
           if (!written(own)) undefined |= 1u << (i - span.first);
           check(wave, instruction, kind, own, false, i, lane);
@@ -116,8 +118,8 @@ uint32_t LdsShadow::read(Wave& wave, const Instruction& instruction, AccessId id
         check(wave, instruction, kind, writer, false, byte, lane);
       }
     }
-    const uint32_t mask = byte_mask(byte % 4, byte % 4 + next - byte);
-    uint32_t kept = 0;
+    const std::uint32_t mask = byte_mask(byte % 4, byte % 4 + next - byte);
+    std::uint32_t kept = 0;
     if (mask != 15) {
       const AccessId before = reader[word] >> 4;
       if (written(before) && at(before).completed >= barriers_) kept = reader[word] & 15;
@@ -126,8 +128,8 @@ uint32_t LdsShadow::read(Wave& wave, const Instruction& instruction, AccessId id
     byte = next;
   }
   if (any_undefined_) {
-    for (uint32_t i = 0; i < span.bytes; ++i) {
-      const uint32_t byte = span.first + i;
+    for (std::uint32_t i = 0; i < span.bytes; ++i) {
+      const std::uint32_t byte = span.first + i;
       if (((undefined_[byte / 64] >> (byte % 64)) & 1) != 0) undefined |= 1u << i;
     }
   }
@@ -135,31 +137,31 @@ uint32_t LdsShadow::read(Wave& wave, const Instruction& instruction, AccessId id
 }
 
 void LdsShadow::write(Wave& wave, const Instruction& instruction, AccessId id, AccessKind kind, Span span,
-                      unsigned lane, uint32_t undefined) {
-  const uint32_t end = span.first + span.bytes;
-  const uint32_t first_word = span.first / 4;
-  const uint32_t end_word = (end + 3) / 4;
+                      unsigned lane, std::uint32_t undefined) {
+  const std::uint32_t end = span.first + span.bytes;
+  const std::uint32_t first_word = span.first / 4;
+  const std::uint32_t end_word = (end + 3) / 4;
   for (unsigned other = 0; other < waves_; ++other) {
     if (other == wave.index && kind != AccessKind::dma) continue;
-    const uint32_t* reader = readers_[other].data();
-    const uint32_t safe = (local_safe_[other] << 4) | 15;
-    uint32_t latest = 0;
-    for (uint32_t word = first_word; word < end_word; ++word) latest = std::max(latest, reader[word]);
+    const std::uint32_t* reader = readers_[other].data();
+    const std::uint32_t safe = (local_safe_[other] << 4) | 15;
+    std::uint32_t latest = 0;
+    for (std::uint32_t word = first_word; word < end_word; ++word) latest = std::max(latest, reader[word]);
     if (latest <= safe) continue;
-    for (uint32_t word = first_word; word < end_word; ++word) {
+    for (std::uint32_t word = first_word; word < end_word; ++word) {
       if (reader[word] <= safe) continue;
-      const uint32_t first = std::max(span.first, word * 4);
-      const uint32_t last = std::min(end, (word + 1) * 4);
+      const std::uint32_t first = std::max(span.first, word * 4);
+      const std::uint32_t last = std::min(end, (word + 1) * 4);
       if ((reader[word] & byte_mask(first % 4, first % 4 + last - first)) == 0) continue;
       check(wave, instruction, kind, reader[word] >> 4, true, first, lane);
     }
   }
-  for (uint32_t byte = span.first; byte < end;) {
-    const uint32_t word = byte / 4;
-    const uint32_t next = std::min(end, (word + 1) * 4);
-    const uint32_t writer = writers_[word];
+  for (std::uint32_t byte = span.first; byte < end;) {
+    const std::uint32_t word = byte / 4;
+    const std::uint32_t next = std::min(end, (word + 1) * 4);
+    const std::uint32_t writer = writers_[word];
     if (writer > all_safe_) {
-      for (uint32_t i = byte; i < ((writer & mixed) != 0 ? next : byte + 1); ++i) {
+      for (std::uint32_t i = byte; i < ((writer & mixed) != 0 ? next : byte + 1); ++i) {
         check(wave, instruction, kind, byte_writer(i), false, i, lane);
       }
     }
@@ -167,18 +169,18 @@ void LdsShadow::write(Wave& wave, const Instruction& instruction, AccessId id, A
       writers_[word] = id;
     } else {
       if ((writer & mixed) == 0) {
-        writers_[word] = mixed | static_cast<uint32_t>(mixed_.size());
+        writers_[word] = mixed | static_cast<std::uint32_t>(mixed_.size());
         mixed_.push_back({writer, writer, writer, writer});
       }
-      for (uint32_t i = byte; i < next; ++i) mixed_[writers_[word] & ~mixed][i % 4] = id;
+      for (std::uint32_t i = byte; i < next; ++i) mixed_[writers_[word] & ~mixed][i % 4] = id;
     }
     byte = next;
   }
   if (undefined == 0 && !any_undefined_) return;
   any_undefined_ = true;
-  for (uint32_t i = 0; i < span.bytes; ++i) {
-    const uint32_t byte = span.first + i;
-    const uint64_t bit = uint64_t{1} << (byte % 64);
+  for (std::uint32_t i = 0; i < span.bytes; ++i) {
+    const std::uint32_t byte = span.first + i;
+    const std::uint64_t bit = std::uint64_t{1} << (byte % 64);
     if (((undefined >> i) & 1) != 0) {
       undefined_[byte / 64] |= bit;
     } else {
@@ -187,40 +189,40 @@ void LdsShadow::write(Wave& wave, const Instruction& instruction, AccessId id, A
   }
 }
 
-/// Whole dwords, read by all of these lanes: takes them down, and says whether accesses wrote all of them that are
-/// over. Otherwise `read` must say of which lanes that is not so.
+// Whole dwords, read by all of these lanes: takes them down, and says whether accesses wrote all of them that are
+// over. Otherwise `read` must say of which lanes that is not so.
 template <unsigned words>
 bool LdsShadow::read_plainly(unsigned wave, AccessId id, const LocalAddresses& addresses) {
   // Numbers are below 2^31, and `mixed` is the sign: signed comparisons, which hosts have for vectors.
-  using Ids = int32_t __attribute__((vector_size(words * 4)));
-  const auto oldest = static_cast<int32_t>(base_);
-  const auto newest = static_cast<int32_t>(all_safe_);
-  const auto mark = static_cast<int32_t>((id << 4) | 15);
+  using Ids = std::int32_t __attribute__((vector_size(words * 4)));
+  const auto oldest = static_cast<std::int32_t>(base_);
+  const auto newest = static_cast<std::int32_t>(all_safe_);
+  const auto mark = static_cast<std::int32_t>((id << 4) | 15);
   const Ids marks = mark - Ids{};
   Ids others{};
-  const uint32_t* const writers = writers_.data();
-  uint32_t* const reader = readers_[wave].data();
+  const std::uint32_t* const writers = writers_.data();
+  std::uint32_t* const reader = readers_[wave].data();
   const auto take = [&](unsigned lane) {
-    const uint32_t word = addresses.first[lane] / 4;
+    const std::uint32_t word = addresses.first[lane] / 4;
     Ids writer;
     std::memcpy(&writer, writers + word, sizeof(writer));
     std::memcpy(reader + word, &marks, sizeof(marks));
     others |= (writer <= oldest) | (writer > newest);
   };
   for_active_lanes(addresses.lanes, take);
-  int32_t any = 0;
+  std::int32_t any = 0;
   for (unsigned i = 0; i < words; ++i) any |= others[i];
   return any == 0;
 }
 
-/// Whole dwords, written: true when nobody's access to them is still on its way.
-bool LdsShadow::write_plainly(unsigned wave, AccessId id, AccessKind kind, uint32_t first, uint32_t words) {
+// Whole dwords, written: true when nobody's access to them is still on its way.
+bool LdsShadow::write_plainly(unsigned wave, AccessId id, AccessKind kind, std::uint32_t first, std::uint32_t words) {
   // Numbers are below the sign, which a larger one leaves in the difference and `mixed` has itself: nothing to decide
   // in the loop.
-  constexpr uint32_t sign = 1U << 31;
-  const auto all_up_to = [&](const std::vector<uint32_t>& marks, uint32_t limit) {
-    uint32_t beyond = 0;
-    for (uint32_t i = first; i < first + words; ++i) beyond |= marks[i] | (limit - marks[i]);
+  constexpr std::uint32_t sign = 1U << 31;
+  const auto all_up_to = [&](const std::vector<std::uint32_t>& marks, std::uint32_t limit) {
+    std::uint32_t beyond = 0;
+    for (std::uint32_t i = first; i < first + words; ++i) beyond |= marks[i] | (limit - marks[i]);
     return (beyond & sign) == 0;
   };
   if (!all_up_to(writers_, all_safe_)) return false;
@@ -232,28 +234,28 @@ bool LdsShadow::write_plainly(unsigned wave, AccessId id, AccessKind kind, uint3
   return true;
 }
 
-/// The lanes of the access for which there is more to do than to take it down.
+// The lanes of the access for which there is more to do than to take it down.
 template <unsigned words>
-uint64_t LdsShadow::access_plainly(unsigned wave, AccessId id, AccessKind kind, const LocalAddresses& addresses) {
+std::uint64_t LdsShadow::access_plainly(unsigned wave, AccessId id, AccessKind kind, const LocalAddresses& addresses) {
   if (bytes_ < words * 4) return addresses.lanes;
-  const uint32_t last = bytes_ - (words * 4);
-  uint32_t outside = 0;
+  const std::uint32_t last = bytes_ - (words * 4);
+  std::uint32_t outside = 0;
   const auto look = [&](unsigned lane) {
-    const uint32_t first = addresses.first[lane];
-    outside |= (first % 4) | static_cast<uint32_t>(first > last);
+    const std::uint32_t first = addresses.first[lane];
+    outside |= (first % 4) | static_cast<std::uint32_t>(first > last);
   };
   for_active_lanes(addresses.lanes, look);
   if (outside != 0) return addresses.lanes;
   if (kind == AccessKind::read) return read_plainly<words>(wave, id, addresses) ? 0 : addresses.lanes;
   if (kind == AccessKind::dma && addresses.lanes == all_lanes) {
     // The lanes' bytes lie one behind the other.
-    const uint32_t word = addresses.first[0] / 4;
+    const std::uint32_t word = addresses.first[0] / 4;
     return write_plainly(wave, id, kind, word, words * wave_lanes) ? 0 : addresses.lanes;
   }
-  uint64_t others = 0;
+  std::uint64_t others = 0;
   const auto write_lane = [&](unsigned lane) {
-    const uint32_t word = addresses.first[lane] / 4;
-    if (!write_plainly(wave, id, kind, word, words)) others |= uint64_t{1} << lane;
+    const std::uint32_t word = addresses.first[lane] / 4;
+    if (!write_plainly(wave, id, kind, word, words)) others |= std::uint64_t{1} << lane;
   };
   for_active_lanes(addresses.lanes, write_lane);
   return others;
@@ -264,23 +266,23 @@ AccessId LdsShadow::access(Wave& wave, const Instruction& instruction, const Eff
                            UndefinedLanes& loaded) {
   const AccessId id = ++last_;
   accesses_.push_back({.instruction = &instruction, .completed = pending, .wave = wave.index, .kind = kind});
-  const uint32_t bytes = effects.lds_dma ? std::max<uint32_t>(effects.bytes, 4) : effects.bytes;
+  const std::uint32_t bytes = effects.lds_dma ? std::max<std::uint32_t>(effects.bytes, 4) : effects.bytes;
   const bool reads = kind == AccessKind::read || kind == AccessKind::atomic;
   const bool writes = kind != AccessKind::read;
-  uint64_t lanes = addresses.lanes;
+  std::uint64_t lanes = addresses.lanes;
   if (!any_undefined_ && !undefined_data.any && effects.elements == 1 && kind != AccessKind::atomic) {
     if (bytes == 16) lanes = access_plainly<4>(wave.index, id, kind, addresses);
     if (bytes == 8) lanes = access_plainly<2>(wave.index, id, kind, addresses);
     if (bytes == 4) lanes = access_plainly<1>(wave.index, id, kind, addresses);
   }
-  for (uint64_t rest = lanes; rest != 0; rest &= rest - 1) {
+  for (std::uint64_t rest = lanes; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    uint32_t undefined = 0;
-    const uint32_t data = undefined_data.any ? undefined_data.bytes[lane] : 0;
+    std::uint32_t undefined = 0;
+    const std::uint32_t data = undefined_data.any ? undefined_data.bytes[lane] : 0;
     for (unsigned element = 0; element < effects.elements; ++element) {
-      const uint64_t first = element == 0 ? addresses.first[lane] : addresses.second[lane];
+      const std::uint64_t first = element == 0 ? addresses.first[lane] : addresses.second[lane];
       if (first + bytes > bytes_) continue;  // the handler reports it
-      const Span span{.first = static_cast<uint32_t>(first), .bytes = bytes};
+      const Span span{.first = static_cast<std::uint32_t>(first), .bytes = bytes};
       if (reads) undefined |= read(wave, instruction, id, kind, span, lane) << (element * bytes);
       if (writes) {
         write(wave, instruction, id, kind, span, lane, (data >> (element * bytes)) & ((1u << bytes) - 1));
@@ -288,7 +290,7 @@ AccessId LdsShadow::access(Wave& wave, const Instruction& instruction, const Eff
     }
     if (undefined == 0) continue;
     loaded.any = true;
-    loaded.bytes[lane] = static_cast<uint16_t>(undefined);
+    loaded.bytes[lane] = static_cast<std::uint16_t>(undefined);
   }
   return id;
 }

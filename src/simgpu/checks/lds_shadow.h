@@ -1,10 +1,10 @@
-#pragma once
 // What is known about each byte of a workgroup's LDS: who wrote it last, which waves read it since, and whether what it
 // holds was ever written.
 //
 // Barriers are the only order between waves. An access spans the time from its issue to the wait that covers it; time
 // is counted in barriers passed. Two accesses of different waves that overlap in bytes, at least one of them a write,
 // are a race unless one was waited for before a barrier that the other was issued after.
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -16,80 +16,81 @@
 
 namespace wavejit::simgpu::checks {
 
-using AccessId = uint32_t;
+using AccessId = std::uint32_t;
 inline constexpr AccessId no_access = 0;
 
-enum class AccessKind : uint8_t { read, write, atomic, dma };
+enum class AccessKind : std::uint8_t { read, write, atomic, dma };
 
-/// Undefined bytes of what a load got: per lane, bit i for byte i (two-address loads: the second element's above).
+// Undefined bytes of what a load got: per lane, bit i for byte i (two-address loads: the second element's above).
 struct UndefinedLanes {
   bool any = false;
-  std::array<uint16_t, wave_lanes> bytes{};
+  std::array<std::uint16_t, wave_lanes> bytes{};
 };
 
 class LdsShadow {
  public:
-  /// A fresh workgroup: nothing was written, nobody has read.
-  void prepare(uint32_t bytes, unsigned waves, uint32_t checks);
+  // A fresh workgroup: nothing was written, nobody has read.
+  void prepare(std::uint32_t bytes, unsigned waves, std::uint32_t checks);
 
-  /// Records the access, reports its races (and, for LDS DMA and LDS instructions of one wave, missing waits).
-  /// `undefined_data`: bytes stored that hold nothing. Loads fill `loaded`.
+  // Records the access, reports its races (and, for LDS DMA and LDS instructions of one wave, missing waits).
+  // `undefined_data`: bytes stored that hold nothing. Loads fill `loaded`.
   AccessId access(Wave& wave, const Instruction& instruction, const Effects& effects, const LocalAddresses& addresses,
                   AccessKind kind, const UndefinedLanes& undefined_data, UndefinedLanes& loaded);
 
-  /// The wait that covers the access was executed.
+  // The wait that covers the access was executed.
   void complete(AccessId id, unsigned wave);
 
-  /// All waves passed a barrier. `oldest_local` and `oldest_dma`: per wave, the oldest access not yet waited for.
+  // All waves passed a barrier. `oldest_local` and `oldest_dma`: per wave, the oldest access not yet waited for.
   void barrier(const std::vector<AccessId>& oldest_local, const std::vector<AccessId>& oldest_dma);
 
-  /// Who wrote a byte last; null when nobody did.
-  [[nodiscard]] const Instruction* writer_of(uint32_t offset) const;
+  // Who wrote a byte last; null when nobody did.
+  const Instruction* writer_of(std::uint32_t offset) const;
 
  private:
   struct Access {
     const Instruction* instruction;
-    uint32_t completed;  ///< barriers passed when it was waited for
-    uint16_t wave;
+    std::uint32_t completed;  // barriers passed when it was waited for
+    std::uint16_t wave;
     AccessKind kind;
   };
-  static constexpr uint32_t pending = ~uint32_t{0};
-  static constexpr uint32_t mixed = 0x8000'0000;  ///< of a writer: index of the bytes' own writers
-  /// Of workgroups gone by: with those of the next one, numbers stay below 2²⁷, and readers' marks below 2³¹.
+  static constexpr std::uint32_t pending = ~std::uint32_t{0};
+  static constexpr std::uint32_t mixed = 0x8000'0000;  // of a writer: index of the bytes' own writers
+  // Of workgroups gone by: with those of the next one, numbers stay below 2²⁷, and readers' marks below 2³¹.
   static constexpr AccessId most_accesses = 1u << 26;
 
   struct Span {
-    uint32_t first;  ///< byte
-    uint32_t bytes;
+    std::uint32_t first;  // byte
+    std::uint32_t bytes;
   };
-  [[nodiscard]] const Access& at(AccessId id) const { return accesses_[id - base_ - 1]; }
-  [[nodiscard]] bool written(AccessId id) const { return id > base_; }
+  const Access& at(AccessId id) const { return accesses_[id - base_ - 1]; }
+  bool written(AccessId id) const { return id > base_; }
   template <unsigned words>
   bool read_plainly(unsigned wave, AccessId id, const LocalAddresses& addresses);
-  bool write_plainly(unsigned wave, AccessId id, AccessKind kind, uint32_t first, uint32_t words);
+  bool write_plainly(unsigned wave, AccessId id, AccessKind kind, std::uint32_t first, std::uint32_t words);
   template <unsigned words>
-  uint64_t access_plainly(unsigned wave, AccessId id, AccessKind kind, const LocalAddresses& addresses);
-  uint32_t read(Wave& wave, const Instruction& instruction, AccessId id, AccessKind kind, Span span, unsigned lane);
+  std::uint64_t access_plainly(unsigned wave, AccessId id, AccessKind kind, const LocalAddresses& addresses);
+  std::uint32_t read(Wave& wave, const Instruction& instruction, AccessId id, AccessKind kind, Span span,
+                     unsigned lane);
   void write(Wave& wave, const Instruction& instruction, AccessId id, AccessKind kind, Span span, unsigned lane,
-             uint32_t undefined);
+             std::uint32_t undefined);
   void check(Wave& wave, const Instruction& instruction, AccessKind kind, AccessId earlier, bool earlier_reads,
-             uint32_t byte, unsigned lane) const;
-  [[nodiscard]] AccessId byte_writer(uint32_t byte) const;
+             std::uint32_t byte, unsigned lane) const;
+  AccessId byte_writer(std::uint32_t byte) const;
 
-  uint32_t checks_ = 0;
-  uint32_t bytes_ = 0;
-  uint32_t words_ = 0;
+  std::uint32_t checks_ = 0;
+  std::uint32_t bytes_ = 0;
+  std::uint32_t words_ = 0;
   unsigned waves_ = 0;
-  uint32_t barriers_ = 0;
-  AccessId base_ = 0;  ///< accesses up to here belong to earlier workgroups
+  std::uint32_t barriers_ = 0;
+  AccessId base_ = 0;  // accesses up to here belong to earlier workgroups
   AccessId last_ = 0;
-  AccessId all_safe_ = 0;  ///< accesses up to here are over and behind a barrier
+  AccessId all_safe_ = 0;  // accesses up to here are over and behind a barrier
   std::vector<AccessId> local_safe_;
   std::vector<Access> accesses_;
-  std::vector<uint32_t> writers_;               // per dword
-  std::vector<std::vector<uint32_t>> readers_;  // per wave, per dword: access << 4 | bytes
+  std::vector<std::uint32_t> writers_;               // per dword
+  std::vector<std::vector<std::uint32_t>> readers_;  // per wave, per dword: access << 4 | bytes
   std::vector<std::array<AccessId, 4>> mixed_;
-  std::vector<uint64_t> undefined_;  // a bit a byte: written, with nothing
+  std::vector<std::uint64_t> undefined_;  // a bit a byte: written, with nothing
   bool any_undefined_ = false;
 };
 

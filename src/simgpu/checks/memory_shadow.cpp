@@ -26,42 +26,42 @@ MemoryShadow::MemoryShadow(const Launch& launch, bool several_threads)
 
 MemoryShadow::~MemoryShadow() {
   for (Block& block : blocks_) {
-    if (uint8_t* room = block.room.load(relaxed)) munmap(room, block.bytes);
+    if (std::uint8_t* room = block.room.load(relaxed)) munmap(room, block.bytes);
   }
 }
 
 MemoryShadow::Cells MemoryShadow::cells(const Allocation& allocation) {
   const std::span<const Allocation> all = launch_.memory->allocations();
   if (&allocation < all.data() || &allocation >= all.data() + all.size()) return {};
-  Block& block = blocks_[static_cast<size_t>(&allocation - all.data())];
-  const uint64_t lines = (allocation.bytes / line_bytes) + 1;
-  const uint64_t dwords = lines * line_bytes / 4;
-  const auto in = [&](uint8_t* room) -> Cells {
-    uint8_t* writers = room + (lines * sizeof(Line));
+  Block& block = blocks_[static_cast<std::size_t>(&allocation - all.data())];
+  const std::uint64_t lines = (allocation.bytes / line_bytes) + 1;
+  const std::uint64_t dwords = lines * line_bytes / 4;
+  const auto in = [&](std::uint8_t* room) -> Cells {
+    std::uint8_t* writers = room + (lines * sizeof(Line));
     return {.lines = reinterpret_cast<Line*>(room),
             .writers = reinterpret_cast<Writer*>(writers),
             .readers = reinterpret_cast<Readers*>(writers + (dwords * sizeof(Writer)))};
   };
-  if (uint8_t* room = block.room.load(std::memory_order_acquire)) return in(room);
+  if (std::uint8_t* room = block.room.load(std::memory_order_acquire)) return in(room);
   const std::scoped_lock lock(mutex_);
-  if (uint8_t* room = block.room.load(relaxed)) return in(room);
+  if (std::uint8_t* room = block.room.load(relaxed)) return in(room);
   // Address space only, until it is touched; zeros are cells in which nobody was.
   block.bytes = (lines * sizeof(Line)) + (dwords * (sizeof(Writer) + sizeof(Readers)));
   void* room = mmap(nullptr, block.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) return {};
-  block.room.store(static_cast<uint8_t*>(room), std::memory_order_release);
-  return in(static_cast<uint8_t*>(room));
+  block.room.store(static_cast<std::uint8_t*>(room), std::memory_order_release);
+  return in(static_cast<std::uint8_t*>(room));
 }
 
-uint32_t MemoryShadow::place(const Instruction& instruction) const {
-  return static_cast<uint32_t>((instruction.address - launch_.code->base()) / 4) + 1;
+std::uint32_t MemoryShadow::place(const Instruction& instruction) const {
+  return static_cast<std::uint32_t>((instruction.address - launch_.code->base()) / 4) + 1;
 }
 
-const Instruction* MemoryShadow::instruction(uint32_t place) const {
-  return place == 0 ? nullptr : launch_.code->instruction_at(launch_.code->base() + uint64_t{place - 1} * 4);
+const Instruction* MemoryShadow::instruction(std::uint32_t place) const {
+  return place == 0 ? nullptr : launch_.code->instruction_at(launch_.code->base() + std::uint64_t{place - 1} * 4);
 }
 
-void WorkgroupMemory::prepare(Launch& launch, uint64_t workgroup, unsigned waves) {
+void WorkgroupMemory::prepare(Launch& launch, std::uint64_t workgroup, unsigned waves) {
   launch_ = &launch;
   shadow_ = workgroup < most_workgroups ? launch.memory_shadow.get() : nullptr;
   workgroup_ = workgroup + 1;
@@ -72,19 +72,19 @@ void WorkgroupMemory::prepare(Launch& launch, uint64_t workgroup, unsigned waves
 }
 
 void WorkgroupMemory::barrier(const std::vector<AccessId>& oldest) {
-  for (size_t wave = 0; wave < safe_.size(); ++wave) {
+  for (std::size_t wave = 0; wave < safe_.size(); ++wave) {
     safe_[wave] = oldest[wave] == no_access ? last_ : oldest[wave] - 1;
   }
 }
 
-bool WorkgroupMemory::races(const Access& access, Who other, uint32_t bytes) const {
+bool WorkgroupMemory::races(const Access& access, Who other, std::uint32_t bytes) const {
   if (other.bits == 0 || (other.bytes() & bytes) == 0) return false;
   if (other.atomic() && Who{access.who}.atomic()) return false;
   if (other.workgroup() != workgroup_) return true;
   return other.wave() != Who{access.who}.wave() && other.id() > safe_[other.wave()];
 }
 
-uint32_t WorkgroupMemory::kept_bytes(const Access& access, Who before) const {
+std::uint32_t WorkgroupMemory::kept_bytes(const Access& access, Who before) const {
   const unsigned wave = Who{access.who}.wave();
   const bool is_own = before.workgroup() == workgroup_ && before.wave() == wave;
   return is_own && before.id() > safe_[wave] ? before.bytes() : 0;
@@ -98,8 +98,8 @@ inline WorkgroupMemory::Mark WorkgroupMemory::look(const MemoryShadow::WhoBits& 
 }
 
 template <typename Next>
-inline WorkgroupMemory::Mark WorkgroupMemory::leave(MemoryShadow::WhoBits& who, MemoryShadow::Place& at, uint32_t place,
-                                                    Next next) const {
+inline WorkgroupMemory::Mark WorkgroupMemory::leave(MemoryShadow::WhoBits& who, MemoryShadow::Place& at,
+                                                    std::uint32_t place, Next next) const {
   Mark before{.who = {who.load(relaxed)}, .place = at.load(relaxed)};
   at.store(place, relaxed);
   if (!shadow_->several_threads()) {
@@ -108,22 +108,23 @@ inline WorkgroupMemory::Mark WorkgroupMemory::leave(MemoryShadow::WhoBits& who, 
   }
   while (!who.compare_exchange_weak(before.who.bits, next(before), in_order)) {
     // Somebody was there in between: the place is theirs, or this one's own if it came last.
-    const uint32_t there = at.exchange(place, relaxed);
+    const std::uint32_t there = at.exchange(place, relaxed);
     if (there != place || before.place == 0) before.place = there;
   }
   return before;
 }
 
-/// Between a mark and the look for others, as the marks themselves: who does not see the flag is seen.
-inline void WorkgroupMemory::raise(std::atomic<uint32_t>& flag) const {
+// Between a mark and the look for others, as the marks themselves: who does not see the flag is seen.
+inline void WorkgroupMemory::raise(std::atomic<std::uint32_t>& flag) const {
   if (flag.load(in_order) == 0) flag.store(1, shadow_->several_threads() ? in_order : relaxed);
 }
 
-inline void WorkgroupMemory::mark_read(const Access& access, MemoryShadow::Readers& readers, uint32_t bytes) const {
+inline void WorkgroupMemory::mark_read(const Access& access, MemoryShadow::Readers& readers,
+                                       std::uint32_t bytes) const {
   using enum MemoryShadow::Party;
   const Who mine{access.who};
   leave(readers.who[last], readers.place[last], access.place, [&](const Mark& before) {
-    uint64_t now = mine.bits | bytes | kept_bytes(access, before.who);
+    std::uint64_t now = mine.bits | bytes | kept_bytes(access, before.who);
     if (before.who.bits == 0) return now;
     if (before.who.workgroup() != workgroup_ || before.who.wave() != mine.wave()) {
       // Before it leaves its own place, so that who looks there first finds it in one of the two.
@@ -138,23 +139,23 @@ inline void WorkgroupMemory::mark_read(const Access& access, MemoryShadow::Reade
 }
 
 WorkgroupMemory::Mark WorkgroupMemory::mark_written(const Access& access, MemoryShadow::Writer& writer,
-                                                    uint32_t bytes) const {
+                                                    std::uint32_t bytes) const {
   return leave(writer.who, writer.place, access.place,
                [&](const Mark& before) { return access.who | bytes | kept_bytes(access, before.who); });
 }
 
 void WorkgroupMemory::complain(Wave& wave, const Instruction& instruction, const Access& access, const Mark& other,
-                               bool other_reads, uint64_t address, unsigned lane) const {
+                               bool other_reads, std::uint64_t address, unsigned lane) const {
   const Instruction* place = shadow_->instruction(other.place);
   if (!worth_reporting(wave, instruction, Check::races, place)) return;
   Site site{.instruction = place, .wave = static_cast<int>(other.who.wave())};
   const bool is_ours = other.who.workgroup() == workgroup_;
   std::string whose = std::format("wave {}", other.who.wave());
   if (!is_ours) {
-    uint64_t rest = other.who.workgroup() - 1;
-    std::array<uint32_t, 3> id{};
+    std::uint64_t rest = other.who.workgroup() - 1;
+    std::array<std::uint32_t, 3> id{};
     for (unsigned i = 0; i < 3; ++i) {
-      id[i] = static_cast<uint32_t>(rest % launch_->workgroups[i]);
+      id[i] = static_cast<std::uint32_t>(rest % launch_->workgroups[i]);
       rest /= launch_->workgroups[i];
     }
     site.workgroup = id;
@@ -169,26 +170,26 @@ void WorkgroupMemory::complain(Wave& wave, const Instruction& instruction, const
          site);
 }
 
-void WorkgroupMemory::look_at_writer(Wave& wave, const Instruction& instruction, const Access& access, uint64_t offset,
-                                     uint32_t bytes, unsigned lane) const {
+void WorkgroupMemory::look_at_writer(Wave& wave, const Instruction& instruction, const Access& access,
+                                     std::uint64_t offset, std::uint32_t bytes, unsigned lane) const {
   const MemoryShadow::Writer& cell = cells_.writers[offset / 4];
   const Mark writer = look(cell.who, cell.place);
   if (!races(access, writer.who, bytes)) return;
   complain(wave, instruction, access, writer, false, allocation_->base + offset, lane);
 }
 
-void WorkgroupMemory::read_dword(Wave& wave, const Instruction& instruction, const Access& access, uint64_t offset,
-                                 uint32_t bytes, unsigned lane) {
+void WorkgroupMemory::read_dword(Wave& wave, const Instruction& instruction, const Access& access, std::uint64_t offset,
+                                 std::uint32_t bytes, unsigned lane) {
   MemoryShadow::Line& line = cells_.lines[offset / MemoryShadow::line_bytes];
   mark_read(access, cells_.readers[offset / 4], bytes);
   raise(line.parts_read);
   if (line.written.load(in_order) != 0) look_at_writer(wave, instruction, access, offset, bytes, lane);
 }
 
-void WorkgroupMemory::write_dword(Wave& wave, const Instruction& instruction, const Access& access, uint64_t offset,
-                                  uint32_t bytes, unsigned lane) {
+void WorkgroupMemory::write_dword(Wave& wave, const Instruction& instruction, const Access& access,
+                                  std::uint64_t offset, std::uint32_t bytes, unsigned lane) {
   using enum MemoryShadow::Party;
-  const uint64_t address = allocation_->base + offset;
+  const std::uint64_t address = allocation_->base + offset;
   MemoryShadow::Line& line = cells_.lines[offset / MemoryShadow::line_bytes];
   const Mark writer = mark_written(access, cells_.writers[offset / 4], bytes);
   raise(line.written);
@@ -214,22 +215,22 @@ void WorkgroupMemory::write_dword(Wave& wave, const Instruction& instruction, co
                      address));
 }
 
-/// All of a line, read by the lanes of one run.
-uint64_t WorkgroupMemory::read_line(Wave& wave, const Instruction& instruction, const Access& access, const Run& run,
-                                    uint64_t offset) {
+// All of a line, read by the lanes of one run.
+std::uint64_t WorkgroupMemory::read_line(Wave& wave, const Instruction& instruction, const Access& access,
+                                         const Run& run, std::uint64_t offset) {
   MemoryShadow::Line& line = cells_.lines[offset / MemoryShadow::line_bytes];
   mark_read(access, line.readers, 15);
   if (line.written.load(in_order) != 0) {
-    const uint64_t begin = run.first - allocation_->base;
-    for (uint64_t at = offset; at < offset + MemoryShadow::line_bytes; at += 4) {
+    const std::uint64_t begin = run.first - allocation_->base;
+    for (std::uint64_t at = offset; at < offset + MemoryShadow::line_bytes; at += 4) {
       look_at_writer(wave, instruction, access, at, 15, run.lane_at(at - begin));
     }
   }
   return offset + MemoryShadow::line_bytes;
 }
 
-/// Whether the run lies in one allocation of which something is remembered. Others: LDS through flat, a fault, memory
-/// that only this launch has.
+// Whether the run lies in one allocation of which something is remembered. Others: LDS through flat, a fault, memory
+// that only this launch has.
 bool WorkgroupMemory::enter(const Run& run) {
   if (allocation_ == nullptr || !allocation_->holds(run.first, run.bytes)) {
     const Allocation* found = launch_->find(run.first);
@@ -240,17 +241,17 @@ bool WorkgroupMemory::enter(const Run& run) {
   return cells_.lines != nullptr;
 }
 
-/// A run that was entered.
+// A run that was entered.
 void WorkgroupMemory::touch(Wave& wave, const Instruction& instruction, const Access& access, const Run& run) {
-  const uint64_t begin = run.first - allocation_->base;
-  const uint64_t end = begin + run.bytes;
-  for (uint64_t at = begin; at < end;) {
+  const std::uint64_t begin = run.first - allocation_->base;
+  const std::uint64_t end = begin + run.bytes;
+  for (std::uint64_t at = begin; at < end;) {
     if (!access.writes && at % MemoryShadow::line_bytes == 0 && end - at >= MemoryShadow::line_bytes) {
       at = read_line(wave, instruction, access, run, at);
       continue;
     }
-    const uint64_t next = std::min(end, (at / 4 + 1) * 4);
-    const auto mask = static_cast<uint32_t>(((1u << (next - at)) - 1) << (at % 4));
+    const std::uint64_t next = std::min(end, (at / 4 + 1) * 4);
+    const auto mask = static_cast<std::uint32_t>(((1u << (next - at)) - 1) << (at % 4));
     const unsigned lane = run.lane_at(at - begin);
     if (access.writes) {
       write_dword(wave, instruction, access, at, mask, lane);
@@ -267,11 +268,11 @@ AccessId WorkgroupMemory::access(Wave& wave, const Instruction& instruction, con
   // Loads and stores of a scope beyond the wave are what compilers make of atomic loads and stores (LLVM, "Memory Model
   // gfx942": sc0, sc1); plain ones have neither bit.
   const bool atomic = effects.atomic || instruction.sc0 || instruction.sc1;
-  const Access access{
-      .who = (workgroup_ << 40) | (uint64_t{wave.index} << 36) | (uint64_t{id} << 6) | (atomic ? 1u << 4 : 0u),
-      .place = shadow_->place(instruction),
-      .reads = effects.loads,
-      .writes = effects.stores};
+  const Access access{.who = (workgroup_ << 40) | (std::uint64_t{wave.index} << 36) | (std::uint64_t{id} << 6) |
+                             (atomic ? 1u << 4 : 0u),
+                      .place = shadow_->place(instruction),
+                      .reads = effects.loads,
+                      .writes = effects.stores};
   for (const Run& run : runs) {
     if (enter(run)) {
       touch(wave, instruction, access, run);

@@ -23,8 +23,8 @@ bool is_scalar_memory(const Effects& effects) {
   return effects.space == Space::scalar || effects.space == Space::scalar_buffer;
 }
 
-/// A waterfall loop takes the first lane's value and then masks the lanes that have another one (LLVM,
-/// SIInstrInfo::legalizeOperands): the value is compared with the register it came from.
+// A waterfall loop takes the first lane's value and then masks the lanes that have another one (LLVM,
+// SIInstrInfo::legalizeOperands): the value is compared with the register it came from.
 bool begins_waterfall(const Instruction& instruction) {
   constexpr unsigned distance = 16;
   const Instruction* next = &instruction + 1;
@@ -43,17 +43,17 @@ bool begins_waterfall(const Instruction& instruction) {
   return false;
 }
 
-/// The bits of a scalar result that anything looks at, as far as the instructions that follow in the function say: a
-/// wave's number is the first work-item's id, shifted or masked, and the bits that differ between lanes fall away.
-uint32_t bits_looked_at(const Instruction& instruction) {
+// The bits of a scalar result that anything looks at, as far as the instructions that follow in the function say: a
+// wave's number is the first work-item's id, shifted or masked, and the bits that differ between lanes fall away.
+std::uint32_t bits_looked_at(const Instruction& instruction) {
   const Function& function = *instruction.function;
   const FunctionEffects& effects = effects_of(function);
   const unsigned result = instruction.destination[0].index;
   const auto includes_result = [&](const Registers& range) {
     return range.scalar && result >= range.first && result < range.first + unsigned{range.count};
   };
-  uint32_t bits = 0;
-  for (auto at = static_cast<size_t>(&instruction - function.instructions.data()) + 1;
+  std::uint32_t bits = 0;
+  for (auto at = static_cast<std::size_t>(&instruction - function.instructions.data()) + 1;
        at < function.instructions.size(); ++at) {
     const Instruction& next = function.instructions[at];
     const Effects& of = effects[at];
@@ -61,14 +61,14 @@ uint32_t bits_looked_at(const Instruction& instruction) {
       const Operand& other = next.source[1];
       const bool is_first = next.source_count == 2 && next.source[0].is_scalar() && next.source[0].index == result &&
                             next.source[0].dwords == 1 && other.is_constant();
-      const auto constant = static_cast<uint32_t>(other.bits);
+      const auto constant = static_cast<std::uint32_t>(other.bits);
       if (is_first && (next.mnemonic == "s_lshr_b32" || next.mnemonic == "s_ashr_i32")) {
         bits |= ~0U << (constant & 31);
       } else if (is_first && next.mnemonic == "s_and_b32") {
         bits |= constant;
       } else if (is_first && (next.mnemonic == "s_bfe_u32" || next.mnemonic == "s_bfe_i32")) {
         const unsigned width = std::min((constant >> 16) & 0x7f, 32U);
-        bits |= static_cast<uint32_t>(((uint64_t{1} << width) - 1) << (constant & 31));
+        bits |= static_cast<std::uint32_t>(((std::uint64_t{1} << width) - 1) << (constant & 31));
       } else {
         return ~0U;
       }
@@ -85,7 +85,7 @@ bool wanted(const Settings& settings) { return settings.checks != 0 || settings.
 WorkgroupChecks::WorkgroupChecks() = default;
 WorkgroupChecks::~WorkgroupChecks() = default;
 
-void WorkgroupChecks::prepare(Launch& launch, Workgroup& workgroup, uint64_t seed, Observer* observer) {
+void WorkgroupChecks::prepare(Launch& launch, Workgroup& workgroup, std::uint64_t seed, Observer* observer) {
   launch_ = &launch;
   observer_ = observer;
   workgroup_ = &workgroup;
@@ -141,10 +141,10 @@ void WorkgroupChecks::barrier() {
 
 void WorkgroupChecks::check_bounds(Wave& wave, WaveChecks& checks, const Instruction& instruction,
                                    const Effects& effects, const Runs& runs) {
-  uint64_t base = 0;
+  std::uint64_t base = 0;
   if (effects.space == Space::buffer) {
     const Operand& descriptor = instruction.source[effects.address_operand + 1];
-    base = wave.sgpr[descriptor.index] | (uint64_t{wave.sgpr[descriptor.index + 1] & 0xffff} << 32);
+    base = wave.sgpr[descriptor.index] | (std::uint64_t{wave.sgpr[descriptor.index + 1] & 0xffff} << 32);
   } else if (effects.space == Space::global) {
     const Operand& scalar = instruction.source[effects.loads && !effects.atomic ? 1 : 2];
     if (!scalar.is_present()) return;  // nothing says which allocation was meant
@@ -188,14 +188,14 @@ void WorkgroupChecks::check_memory_definedness(WaveChecks& checks, const Effects
     return true;
   };
   const auto load_lane = [&](const Run& lane) {
-    const uint32_t undefined = undefined_bytes(allocation->defined, lane.first - allocation->base, lane.bytes);
+    const std::uint32_t undefined = undefined_bytes(allocation->defined, lane.first - allocation->base, lane.bytes);
     if (undefined == 0) return;
     loaded.any = true;
-    loaded.bytes[lane.lane] = static_cast<uint16_t>(undefined);
+    loaded.bytes[lane.lane] = static_cast<std::uint16_t>(undefined);
   };
   const auto touch = [&](const Run& run) {
     if (allocation->defined == nullptr) return;
-    const uint64_t offset = run.first - allocation->base;
+    const std::uint64_t offset = run.first - allocation->base;
     if (effects.loads && !all_bytes_defined(allocation->defined, offset, run.bytes)) run.each_lane(load_lane);
     if (effects.stores) define_bytes(allocation->defined, offset, run.bytes);
   };
@@ -210,24 +210,24 @@ void WorkgroupChecks::check_memory_definedness(WaveChecks& checks, const Effects
   }
 }
 
-/// Lanes speak for others only where these were given a value along with them: a compiler that lets one lane do an
-/// atomic reads its result by v_readfirstlane under full EXEC, and what the others hold means nothing (LLVM,
-/// AMDGPUAtomicOptimizer).
+// Lanes speak for others only where these were given a value along with them: a compiler that lets one lane do an
+// atomic reads its result by v_readfirstlane under full EXEC, and what the others hold means nothing (LLVM,
+// AMDGPUAtomicOptimizer).
 void WorkgroupChecks::check_uniform(Wave& wave, const WaveChecks& checks, const Instruction& instruction) {
   const Operand& source = instruction.source[0];
-  const uint64_t exec = wave.exec();
+  const std::uint64_t exec = wave.exec();
   if (!source.is_vector() || exec == 0) return;
-  const uint32_t* values = wave.vgpr[source.index];
+  const std::uint32_t* values = wave.vgpr[source.index];
   const auto first = static_cast<unsigned>(std::countr_zero(exec));
-  const auto lanes_that_differ = [&](uint32_t bits) {
-    uint64_t lanes = 0;
+  const auto lanes_that_differ = [&](std::uint32_t bits) {
+    std::uint64_t lanes = 0;
     for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-      lanes |= uint64_t{((values[lane] ^ values[first]) & bits) != 0} << lane;
+      lanes |= std::uint64_t{((values[lane] ^ values[first]) & bits) != 0} << lane;
     }
     return lanes & exec;
   };
-  uint64_t different = lanes_that_differ(~0U);
-  const uint64_t written = checks.written_lanes[source.index];
+  std::uint64_t different = lanes_that_differ(~0U);
+  const std::uint64_t written = checks.written_lanes[source.index];
   if (((written >> first) & 1) != 0) different &= written;
   if (different != 0) different &= lanes_that_differ(bits_looked_at(instruction));
   if (different == 0 || begins_waterfall(instruction)) return;
@@ -271,7 +271,7 @@ void WorkgroupChecks::step(Wave& wave, WaveChecks& checks, const Instruction& in
   checks.arrivals.check_registers(wave, instruction, effects);
   if (on(Check::hazards)) checks.hazards.step(wave, instruction, effects);
   if (on(Check::uniform)) {
-    const uint64_t lanes = effects.all_lanes ? all_lanes : wave.exec();
+    const std::uint64_t lanes = effects.all_lanes ? all_lanes : wave.exec();
     for (unsigned i = 0; i < effects.write_count; ++i) {
       const Registers& range = effects.writes[i];
       if (range.scalar) continue;
@@ -305,10 +305,10 @@ void WorkgroupChecks::step(Wave& wave, WaveChecks& checks, const Instruction& in
   instruction.execute(wave, instruction);
 }
 
-void WorkgroupChecks::run_slice(Wave& wave, int64_t instructions) {
+void WorkgroupChecks::run_slice(Wave& wave, std::int64_t instructions) {
   WaveChecks& checks = *waves_[wave.index];
   wave.budget = instructions;
-  wave.executed += static_cast<uint64_t>(instructions);
+  wave.executed += static_cast<std::uint64_t>(instructions);
   checks.arrivals.age(wave);
   while (wave.budget > 0) {
     --wave.budget;
@@ -320,7 +320,8 @@ void WorkgroupChecks::run_slice(Wave& wave, int64_t instructions) {
     }
     if (observer_ != nullptr) observer_->before(wave, instruction);
     wave.next = &instruction + 1;
-    step(wave, checks, instruction, (*checks.effects)[static_cast<size_t>(&instruction - checks.first_instruction)]);
+    step(wave, checks, instruction,
+         (*checks.effects)[static_cast<std::size_t>(&instruction - checks.first_instruction)]);
   }
 }
 

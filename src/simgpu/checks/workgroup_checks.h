@@ -1,6 +1,6 @@
-#pragma once
 // The checks of one workgroup while it runs: the step loop that takes the place of the plain one, and the state behind
 // it. One object per host thread, used for one workgroup after another.
+#pragma once
 
 #include <array>
 #include <memory>
@@ -25,8 +25,8 @@ struct Allocation;
 
 namespace wavejit::simgpu::checks {
 
-/// Whether launches with these settings need the checked loop at all.
-[[nodiscard]] bool wanted(const Settings& settings);
+// Whether launches with these settings need the checked loop at all.
+bool wanted(const Settings& settings);
 
 class WorkgroupChecks {
  public:
@@ -35,12 +35,12 @@ class WorkgroupChecks {
   WorkgroupChecks(const WorkgroupChecks&) = delete;
   WorkgroupChecks& operator=(const WorkgroupChecks&) = delete;
 
-  /// After the waves have their first registers.
-  /// `observer`: of this workgroup, or null.
-  void prepare(Launch& launch, Workgroup& workgroup, uint64_t seed, Observer* observer);
-  /// Up to so many instructions of a wave.
-  void run_slice(Wave& wave, int64_t instructions);
-  /// Everybody who still runs stands at a barrier, and passes it now.
+  // After the waves have their first registers.
+  // `observer`: of this workgroup, or null.
+  void prepare(Launch& launch, Workgroup& workgroup, std::uint64_t seed, Observer* observer);
+  // Up to so many instructions of a wave.
+  void run_slice(Wave& wave, std::int64_t instructions);
+  // Everybody who still runs stands at a barrier, and passes it now.
   void barrier();
 
  private:
@@ -51,11 +51,11 @@ class WorkgroupChecks {
     const Function* function = nullptr;
     const FunctionEffects* effects = nullptr;
     const Instruction* first_instruction = nullptr;
-    const Allocation* last_allocation = nullptr;  ///< of a base address
+    const Allocation* last_allocation = nullptr;  // of a base address
     const Allocation* data_allocation = nullptr;
     const Instruction* ended_at = nullptr;
-    /// Per vector register, the lanes that the last instruction to write it gave a value; kept for `uniform`.
-    std::array<uint64_t, 512> written_lanes{};
+    // Per vector register, the lanes that the last instruction to write it gave a value; kept for `uniform`.
+    std::array<std::uint64_t, 512> written_lanes{};
   };
   void step(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects);
   void memory(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects);
@@ -64,9 +64,9 @@ class WorkgroupChecks {
   void check_memory_definedness(WaveChecks& checks, const Effects& effects, const Runs& runs, UndefinedLanes& loaded);
   static void check_uniform(Wave& wave, const WaveChecks& checks, const Instruction& instruction);
 
-  [[nodiscard]] bool on(Check check) const { return includes(checks_, check); }
+  bool on(Check check) const { return includes(checks_, check); }
 
-  uint32_t checks_ = 0;
+  std::uint32_t checks_ = 0;
   Launch* launch_ = nullptr;
   Observer* observer_ = nullptr;
   Workgroup* workgroup_ = nullptr;

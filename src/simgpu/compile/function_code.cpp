@@ -12,8 +12,8 @@
 namespace wavejit::simgpu::compile {
 namespace {
 
-/// LLVM's work grows faster than a block's length, and a slice of a wave must have room for the whole block.
-constexpr uint32_t longest_block = 256;
+// LLVM's work grows faster than a block's length, and a slice of a wave must have room for the whole block.
+constexpr std::uint32_t longest_block = 256;
 
 // After these the next instruction is another one than the next in memory, or the wave gives way.
 bool ends_block(const Instruction& instruction) {
@@ -25,10 +25,10 @@ bool ends_block(const Instruction& instruction) {
 }
 
 // Of this thread: what it costs, whoever else wants the processor.
-uint64_t processor_nanoseconds() {
+std::uint64_t processor_nanoseconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return (static_cast<uint64_t>(now.tv_sec) * 1'000'000'000) + static_cast<uint64_t>(now.tv_nsec);
+  return (static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000) + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 }  // namespace
@@ -36,12 +36,12 @@ uint64_t processor_nanoseconds() {
 FunctionCode::FunctionCode(const Function& function)
     : first_(function.instructions.data()), places_(function.instructions.size()) {
   places_.front().starts_block = true;
-  for (size_t i = 0; i < places_.size(); ++i) {
+  for (std::size_t i = 0; i < places_.size(); ++i) {
     const Instruction& instruction = function.instructions[i];
     if (instruction.target != nullptr) at(*instruction.target).starts_block = true;
     if (ends_block(instruction) && i + 1 < places_.size()) places_[i + 1].starts_block = true;
   }
-  uint32_t length = 0;
+  std::uint32_t length = 0;
   for (Place& place : places_) {
     if (place.starts_block || length == longest_block) {
       place.starts_block = true;
@@ -49,7 +49,7 @@ FunctionCode::FunctionCode(const Function& function)
     }
     ++length;
   }
-  uint32_t rest = 0;
+  std::uint32_t rest = 0;
   for (auto place = places_.rbegin(); place != places_.rend(); ++place) {
     place->rest = ++rest;
     if (place->starts_block) rest = 0;
@@ -60,16 +60,16 @@ FunctionCode::~FunctionCode() {
   for (Translation* translation : translations_) library()->release(translation);
 }
 
-void FunctionCode::translate(const Place& place, uint32_t threshold) {
+void FunctionCode::translate(const Place& place, std::uint32_t threshold) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || place.code.load(std::memory_order_relaxed) != nullptr) return;
   const Table* const table = library();
   if (table == nullptr) return;
-  const uint64_t started = processor_nanoseconds();
+  const std::uint64_t started = processor_nanoseconds();
   // Others that are on their way come along: what LLVM does once a module is not paid again.
   std::vector<Block> blocks;
-  uint64_t instructions = 0;
-  for (size_t i = 0; i < places_.size(); ++i) {
+  std::uint64_t instructions = 0;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
     const Place& candidate = places_[i];
     if (!candidate.starts_block || candidate.code.load(std::memory_order_relaxed) != nullptr) continue;
     if (&candidate != &place && candidate.entered.load(std::memory_order_relaxed) <= threshold / 4) continue;

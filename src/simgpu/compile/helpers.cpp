@@ -10,8 +10,8 @@ void interpret(Wave* wave, const Run* run) {
   for (const Instruction& instruction : std::span(run->first, run->count)) instruction.execute(*wave, instruction);
 }
 
-void interpret_lanes(Wave* wave, const Run* run, uint64_t lanes, uint64_t* masks) {
-  uint32_t saved[sgpr_count];
+void interpret_lanes(Wave* wave, const Run* run, std::uint64_t lanes, std::uint64_t* masks) {
+  std::uint32_t saved[sgpr_count];
   std::memcpy(saved, wave->sgpr, sizeof(saved));
   wave->set_exec(lanes);
   for (const Instruction& instruction : std::span(run->first, run->count)) {

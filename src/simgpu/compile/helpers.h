@@ -1,5 +1,5 @@
-#pragma once
 // What translated code calls when it needs the interpreter.
+#pragma once
 
 #include "simgpu/compile/translator.h"
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <format>
 #include <mutex>
 
 namespace wavejit::simgpu::compile {
@@ -15,7 +16,8 @@ std::atomic<const Table*> opened{nullptr};
 std::once_flag once;
 
 void say(const std::string& reason) {
-  std::fprintf(stderr, "wavejit simgpu: WAVEJIT_SIM_ENGINE=compile: %s; kernels are interpreted\n", reason.c_str());
+  std::fputs(std::format("wavejit simgpu: WAVEJIT_SIM_ENGINE=compile: {}; kernels are interpreted\n", reason).c_str(),
+             stderr);
 }
 
 // Beside this library, or in the library folder beside the folder of a program that has the engine inside.

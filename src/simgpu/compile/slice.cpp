@@ -6,9 +6,9 @@
 
 namespace wavejit::simgpu::compile {
 
-void run_slice(Wave& wave, int64_t instructions, uint32_t threshold) {
+void run_slice(Wave& wave, std::int64_t instructions, std::uint32_t threshold) {
   wave.budget = instructions;
-  wave.executed += static_cast<uint64_t>(instructions);
+  wave.executed += static_cast<std::uint64_t>(instructions);
   const Function* function = nullptr;
   FunctionCode* code = nullptr;
   while (wave.budget > 0) {
@@ -28,7 +28,7 @@ void run_slice(Wave& wave, int64_t instructions, uint32_t threshold) {
         continue;
       }
     }
-    for (int64_t rest = place.rest; rest > 0 && wave.budget > 0; --rest) {
+    for (std::int64_t rest = place.rest; rest > 0 && wave.budget > 0; --rest) {
       --wave.budget;
       const Instruction& instruction = *wave.next;
       wave.next = &instruction + 1;

@@ -1,5 +1,5 @@
-#pragma once
 // The dispatch loop of the compiled engine.
+#pragma once
 
 #include <cstdint>
 
@@ -7,9 +7,9 @@
 
 namespace wavejit::simgpu::compile {
 
-/// Runs `instructions` of a wave, or fewer if it stops: block by block where host code exists, one by one elsewhere.
-/// Slices end at the same instructions as the interpreter's, so schedules are the same. A block is translated when it
-/// has been entered more than `threshold` times.
-void run_slice(Wave& wave, int64_t instructions, uint32_t threshold);
+// Runs `instructions` of a wave, or fewer if it stops: block by block where host code exists, one by one elsewhere.
+// Slices end at the same instructions as the interpreter's, so schedules are the same. A block is translated when it
+// has been entered more than `threshold` times.
+void run_slice(Wave& wave, std::int64_t instructions, std::uint32_t threshold);
 
 }  // namespace wavejit::simgpu::compile

@@ -74,13 +74,13 @@ Disassembler* Disassembler::for_processor(std::string_view processor) {
   return entry.get();
 }
 
-Disassembled Disassembler::decode(std::span<const uint8_t> code, uint64_t address) {
+Disassembled Disassembler::decode(std::span<const std::uint8_t> code, std::uint64_t address) {
   const std::scoped_lock lock(mutex_);
   Disassembled result;
   llvm::MCInst inst;
-  uint64_t size = 0;
-  const auto status = llvm_->disassembler->getInstruction(inst, size, llvm::ArrayRef<uint8_t>(code.data(), code.size()),
-                                                          address, llvm::nulls());
+  std::uint64_t size = 0;
+  const auto status = llvm_->disassembler->getInstruction(
+      inst, size, llvm::ArrayRef<std::uint8_t>(code.data(), code.size()), address, llvm::nulls());
   // SoftFail means "decodes, but some field is outside what the ISA defines": the hardware's behaviour is not known.
   if (status != llvm::MCDisassembler::Success || size == 0 || size > code.size()) return result;
   std::string text;
@@ -98,7 +98,7 @@ Disassembled Disassembler::decode(std::span<const uint8_t> code, uint64_t addres
   return result;
 }
 
-std::string Disassembler::text(std::span<const uint8_t> code, uint64_t address) {
+std::string Disassembler::text(std::span<const std::uint8_t> code, std::uint64_t address) {
   const Disassembled decoded = decode(code, address);
   if (decoded.bytes == 0) return {};
   return decoded.operands.empty() ? decoded.mnemonic : decoded.mnemonic + " " + decoded.operands;

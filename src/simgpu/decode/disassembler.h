@@ -1,5 +1,5 @@
-#pragma once
 // LLVM's machine code disassembler behind an interface without LLVM: bytes in, printed text and a few facts out.
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -11,21 +11,21 @@
 namespace wavejit::simgpu {
 
 struct Disassembled {
-  std::string mnemonic;       ///< as printed, with the encoding suffix: "v_add_f32_e32"
-  std::string operands;       ///< what follows the mnemonic: "v0, v1, s2"
-  unsigned bytes = 0;         ///< 0: these bytes are no instruction of the target
-  unsigned destinations = 0;  ///< explicit results according to LLVM's instruction description
+  std::string mnemonic;       // as printed, with the encoding suffix: "v_add_f32_e32"
+  std::string operands;       // what follows the mnemonic: "v0, v1, s2"
+  unsigned bytes = 0;         // 0: these bytes are no instruction of the target
+  unsigned destinations = 0;  // explicit results according to LLVM's instruction description
 };
 
 class Disassembler {
  public:
-  /// One per processor ("gfx950"), created at the first call and kept. Null when LLVM does not know it.
+  // One per processor ("gfx950"), created at the first call and kept. Null when LLVM does not know it.
   static Disassembler* for_processor(std::string_view processor);
 
-  /// Thread-safe (one at a time).
-  Disassembled decode(std::span<const uint8_t> code, uint64_t address);
-  /// "v_add_f32_e32 v0, v1, s2", for reports.
-  std::string text(std::span<const uint8_t> code, uint64_t address);
+  // Thread-safe (one at a time).
+  Disassembled decode(std::span<const std::uint8_t> code, std::uint64_t address);
+  // "v_add_f32_e32 v0, v1, s2", for reports.
+  std::string text(std::span<const std::uint8_t> code, std::uint64_t address);
 
   ~Disassembler();
   Disassembler(const Disassembler&) = delete;

@@ -22,20 +22,20 @@ void execute_counted(Wave& wave, const Instruction& instruction) {
   const auto started = std::chrono::steady_clock::now();
   instruction.inner(wave, instruction);
   const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - started;
-  wave.matrix_nanoseconds += static_cast<uint64_t>(taken.count());
+  wave.matrix_nanoseconds += static_cast<std::uint64_t>(taken.count());
 }
 
 // Between s_set_gpr_idx_on and _off, M0[7:0] is added to the register numbers of the operands that M0[15:12] names
 // (CDNA3 ISA, "VGPR indexing"). Compilers keep the pair in one basic block, so the region is known when decoding.
 void execute_indexed(Wave& wave, const Instruction& instruction) {
-  const uint32_t index = wave.m0() & 0xff;
-  const uint32_t enabled = (wave.m0() >> 12) & 0xf;
-  constexpr uint32_t destination_bit = 8;
+  const std::uint32_t index = wave.m0() & 0xff;
+  const std::uint32_t enabled = (wave.m0() >> 12) & 0xf;
+  constexpr std::uint32_t destination_bit = 8;
   Instruction moved = instruction;
   const auto move = [&](Operand& operand) {
     if (!operand.is_vector()) return true;
     const unsigned file_end = operand.index < accumulation_base ? accumulation_base : 2 * accumulation_base;
-    operand.index = static_cast<uint16_t>(operand.index + index);
+    operand.index = static_cast<std::uint16_t>(operand.index + index);
     return operand.index + unsigned{operand.dwords} <= file_end;
   };
   bool inside = true;
@@ -90,16 +90,16 @@ std::string prepare(Instruction& instruction, const Disassembled& decoded, const
 }  // namespace
 
 std::string Function::text(const Instruction& instruction) const {
-  const uint64_t offset = instruction.address - address;
+  const std::uint64_t offset = instruction.address - address;
   if (disassembler == nullptr || offset >= code.size()) return {};
   return disassembler->text(code.subspan(offset), instruction.address);
 }
 
 std::string Function::encoding(const Instruction& instruction) const {
   std::string words;
-  const uint64_t offset = instruction.address - address;
-  for (uint64_t at = offset; at + 4 <= code.size() && at < offset + instruction.bytes; at += 4) {
-    uint32_t word = 0;
+  const std::uint64_t offset = instruction.address - address;
+  for (std::uint64_t at = offset; at + 4 <= code.size() && at < offset + instruction.bytes; at += 4) {
+    std::uint32_t word = 0;
     std::memcpy(&word, code.data() + at, 4);
     if (!words.empty()) words += ' ';
     words += std::format("{:08x}", word);
@@ -107,7 +107,7 @@ std::string Function::encoding(const Instruction& instruction) const {
   return words;
 }
 
-std::unique_ptr<Function> decode_function(std::string name, std::span<const uint8_t> code, uint64_t address,
+std::unique_ptr<Function> decode_function(std::string name, std::span<const std::uint8_t> code, std::uint64_t address,
                                           Disassembler& disassembler, const Registry& registry) {
   auto function = std::make_unique<Function>();
   function->name = std::move(name);
@@ -118,18 +118,18 @@ std::unique_ptr<Function> decode_function(std::string name, std::span<const uint
   function->index.assign(code.size() / 4, Function::no_instruction);
   function->instructions.reserve((code.size() / 4) + 1);  // never moves: branches and problems point into it
 
-  uint64_t offset = 0;
+  std::uint64_t offset = 0;
   bool indexed = false;
   while (offset + 4 <= code.size()) {
     Instruction& instruction = function->instructions.emplace_back();
     instruction.function = function.get();
     instruction.address = address + offset;
-    instruction.offset_in_function = static_cast<uint32_t>(offset);
-    uint32_t first_word = 0;
+    instruction.offset_in_function = static_cast<std::uint32_t>(offset);
+    std::uint32_t first_word = 0;
     std::memcpy(&first_word, code.data() + offset, 4);
     instruction.immediate = first_word & 0xffff;
     const Disassembled decoded = disassembler.decode(code.subspan(offset), instruction.address);
-    instruction.bytes = static_cast<uint8_t>(decoded.bytes == 0 ? 4 : decoded.bytes);
+    instruction.bytes = static_cast<std::uint8_t>(decoded.bytes == 0 ? 4 : decoded.bytes);
     const std::string problem =
         decoded.bytes == 0 ? "these bytes are no instruction of the target" : prepare(instruction, decoded, registry);
     if (!problem.empty()) {
@@ -141,21 +141,21 @@ std::unique_ptr<Function> decode_function(std::string name, std::span<const uint
     }
     if (instruction.mnemonic == "s_set_gpr_idx_on") indexed = true;
     if (instruction.mnemonic == "s_set_gpr_idx_off") indexed = false;
-    function->index[offset / 4] = static_cast<uint32_t>(function->instructions.size() - 1);
+    function->index[offset / 4] = static_cast<std::uint32_t>(function->instructions.size() - 1);
     offset += instruction.bytes;
   }
 
   Instruction& guard = function->instructions.emplace_back();
   guard.function = function.get();
   guard.address = address + offset;
-  guard.offset_in_function = static_cast<uint32_t>(offset);
+  guard.offset_in_function = static_cast<std::uint32_t>(offset);
   guard.execute = execute_problem;
   function->problems[&guard] = "the wave ran off the end of the function";
 
   for (Instruction& instruction : function->instructions) {
     if (!is_branch(instruction.mnemonic)) continue;
-    const int64_t distance = static_cast<int16_t>(instruction.immediate) * int64_t{4};
-    instruction.target = function->at(instruction.address + 4 + static_cast<uint64_t>(distance));
+    const std::int64_t distance = static_cast<std::int16_t>(instruction.immediate) * std::int64_t{4};
+    instruction.target = function->at(instruction.address + 4 + static_cast<std::uint64_t>(distance));
   }
   return function;
 }

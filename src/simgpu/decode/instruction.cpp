@@ -11,10 +11,10 @@ namespace {
 
 // The nine inline floats in every width (CDNA3 ISA, "Scalar ALU operands", codes 240..248).
 struct InlineFloat {
-  uint32_t f32;
-  uint16_t f16;
-  uint16_t bf16;
-  uint64_t f64;
+  std::uint32_t f32;
+  std::uint16_t f16;
+  std::uint16_t bf16;
+  std::uint64_t f64;
 };
 constexpr std::array<InlineFloat, 9> inline_floats = {{
     {0x3f000000, 0x3800, 0x3f00, 0x3fe0000000000000},  // 0.5
@@ -38,34 +38,34 @@ const InlineFloat* find_inline(const Operand& operand) {
 
 }  // namespace
 
-uint32_t Operand::constant16() const {
+std::uint32_t Operand::constant16() const {
   const InlineFloat* entry = find_inline(*this);
   return entry != nullptr ? entry->f16 : bits;
 }
 
-uint32_t Operand::constant_bf16() const {
+std::uint32_t Operand::constant_bf16() const {
   const InlineFloat* entry = find_inline(*this);
   return entry != nullptr ? entry->bf16 : bits;
 }
 
-uint64_t Operand::constant_f64() const {
+std::uint64_t Operand::constant_f64() const {
   if (const InlineFloat* entry = find_inline(*this)) return entry->f64;
-  if (kind == OperandKind::literal) return static_cast<uint64_t>(bits) << 32;
-  return static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(bits)));
+  if (kind == OperandKind::literal) return static_cast<std::uint64_t>(bits) << 32;
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<std::int32_t>(bits)));
 }
 
-uint64_t Operand::constant_b64(bool literal_is_signed) const {
+std::uint64_t Operand::constant_b64(bool literal_is_signed) const {
   if (const InlineFloat* entry = find_inline(*this)) return entry->f64;
   if (kind == OperandKind::literal && !literal_is_signed) return bits;
-  return static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(bits)));
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<std::int32_t>(bits)));
 }
 
-const uint32_t* broadcast_constant(uint32_t bits) {
+const std::uint32_t* broadcast_constant(std::uint32_t bits) {
   struct alignas(64) Lanes {
-    std::array<uint32_t, 64> values;
+    std::array<std::uint32_t, 64> values;
   };
   static std::mutex mutex;
-  static std::unordered_map<uint32_t, std::unique_ptr<Lanes>> pool;
+  static std::unordered_map<std::uint32_t, std::unique_ptr<Lanes>> pool;
   const std::scoped_lock lock(mutex);
   auto& entry = pool[bits];
   if (entry == nullptr) {

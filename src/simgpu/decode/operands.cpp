@@ -19,7 +19,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-std::optional<int64_t> parse_integer(std::string_view text) {
+std::optional<std::int64_t> parse_integer(std::string_view text) {
   bool negative = false;
   if (text.starts_with('-')) {
     negative = true;
@@ -30,16 +30,16 @@ std::optional<int64_t> parse_integer(std::string_view text) {
     base = 16;
     text.remove_prefix(2);
   }
-  uint64_t value = 0;
+  std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   if (error != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return negative ? -static_cast<int64_t>(value) : static_cast<int64_t>(value);
+  return negative ? -static_cast<std::int64_t>(value) : static_cast<std::int64_t>(value);
 }
 
 struct NamedRegister {
   std::string_view name;
-  uint16_t index;
-  uint8_t dwords;
+  std::uint16_t index;
+  std::uint8_t dwords;
 };
 constexpr std::array<NamedRegister, 26> named_registers = {{
     {"vcc", sgpr_vcc, 2},
@@ -75,11 +75,11 @@ bool read_range(std::string_view text, std::string_view prefix, unsigned base, u
                 Operand& operand) {
   if (!text.starts_with(prefix)) return false;
   text.remove_prefix(prefix.size());
-  int64_t first = 0;
-  int64_t last = 0;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
   if (text.starts_with('[') && text.ends_with(']')) {
     text = text.substr(1, text.size() - 2);
-    const size_t colon = text.find(':');
+    const std::size_t colon = text.find(':');
     const auto low = parse_integer(text.substr(0, colon));
     const auto high = colon == std::string_view::npos ? low : parse_integer(text.substr(colon + 1));
     if (!low || !high) return false;
@@ -90,10 +90,10 @@ bool read_range(std::string_view text, std::string_view prefix, unsigned base, u
     if (!value || text.starts_with('-')) return false;
     first = last = *value;
   }
-  if (first < 0 || last < first || last >= static_cast<int64_t>(limit)) return false;
+  if (first < 0 || last < first || last >= static_cast<std::int64_t>(limit)) return false;
   operand.kind = kind;
-  operand.index = static_cast<uint16_t>(base + first);
-  operand.dwords = static_cast<uint8_t>(last - first + 1);
+  operand.index = static_cast<std::uint16_t>(base + first);
+  operand.dwords = static_cast<std::uint8_t>(last - first + 1);
   return true;
 }
 
@@ -118,7 +118,7 @@ bool read_number(std::string_view text, Operand& operand) {
     text = text.substr(4, text.size() - 5);
   }
   if (const auto value = parse_integer(text)) {
-    operand.bits = static_cast<uint32_t>(*value);
+    operand.bits = static_cast<std::uint32_t>(*value);
     const bool is_hexadecimal = text.contains("0x");
     operand.kind = !forced_literal && !is_hexadecimal && *value >= -16 && *value <= 64 ? OperandKind::inline_integer
                                                                                        : OperandKind::literal;
@@ -128,7 +128,7 @@ bool read_number(std::string_view text, Operand& operand) {
   }
   if (text.find_first_not_of("-0123456789.") != std::string_view::npos || !text.contains('.')) return false;
   const float value = std::strtof(std::string(text).c_str(), nullptr);
-  operand.bits = std::bit_cast<uint32_t>(value);
+  operand.bits = std::bit_cast<std::uint32_t>(value);
   operand.kind = OperandKind::inline_float;
   operand.dwords = 1;
   operand.lanes = broadcast_constant(operand.bits);
@@ -158,14 +158,14 @@ bool read_operand(std::string_view text, Operand& operand) {
 }
 
 // "[1,0,1]" → one bit an entry; the count of entries in `count`.
-std::optional<uint8_t> read_bits(std::string_view text, unsigned& count) {
+std::optional<std::uint8_t> read_bits(std::string_view text, unsigned& count) {
   if (!text.starts_with('[') || !text.ends_with(']')) return std::nullopt;
-  uint8_t bits = 0;
+  std::uint8_t bits = 0;
   count = 0;
-  for (size_t at = 1; at + 1 < text.size(); at += 2) {
+  for (std::size_t at = 1; at + 1 < text.size(); at += 2) {
     if ((text[at] != '0' && text[at] != '1') || (text[at + 1] != ',' && at + 2 != text.size())) return std::nullopt;
     if (count >= 5) return std::nullopt;
-    if (text[at] == '1') bits |= static_cast<uint8_t>(1u << count);
+    if (text[at] == '1') bits |= static_cast<std::uint8_t>(1u << count);
     ++count;
   }
   return count == 0 ? std::nullopt : std::optional(bits);
@@ -197,9 +197,9 @@ constexpr std::array<Flag, 9> flags = {{
 
 struct Counted {
   std::string_view name;
-  uint16_t control;
-  int64_t lowest;
-  int64_t highest;
+  std::uint16_t control;
+  std::int64_t lowest;
+  std::int64_t highest;
 };
 constexpr std::array<Counted, 8> dpp_counted = {{
     {"row_shl", dpp_row_shl, 1, 15},
@@ -215,11 +215,11 @@ constexpr std::array<Counted, 8> dpp_counted = {{
 bool read_dpp(std::string_view name, std::string_view value, Instruction& instruction) {
   if (name == "quad_perm") {
     if (value.size() != 9 || value.front() != '[' || value.back() != ']') return false;
-    uint16_t control = 0;
+    std::uint16_t control = 0;
     for (unsigned i = 0; i < 4; ++i) {
       const char digit = value[1 + (2 * i)];
       if (digit < '0' || digit > '3') return false;
-      control |= static_cast<uint16_t>((digit - '0') << (2 * i));
+      control |= static_cast<std::uint16_t>((digit - '0') << (2 * i));
     }
     instruction.dpp_control = control;
     return true;
@@ -229,7 +229,7 @@ bool read_dpp(std::string_view name, std::string_view value, Instruction& instru
   for (const Counted& counted : dpp_counted) {
     if (name != counted.name) continue;
     if (*number < counted.lowest || *number > counted.highest) return false;
-    instruction.dpp_control = static_cast<uint16_t>(counted.control + *number);
+    instruction.dpp_control = static_cast<std::uint16_t>(counted.control + *number);
     return true;
   }
   if (name == "row_bcast" && (*number == 15 || *number == 31)) {
@@ -237,7 +237,7 @@ bool read_dpp(std::string_view name, std::string_view value, Instruction& instru
     return true;
   }
   if ((name == "row_mask" || name == "bank_mask") && *number >= 0 && *number <= 15) {
-    (name == "row_mask" ? instruction.row_mask : instruction.bank_mask) = static_cast<uint8_t>(*number);
+    (name == "row_mask" ? instruction.row_mask : instruction.bank_mask) = static_cast<std::uint8_t>(*number);
     return true;
   }
   if (name == "bound_ctrl") {
@@ -256,7 +256,7 @@ bool read_mask(std::string_view name, std::string_view value, Instruction& instr
     // One entry more than there are sources is the destination's half: bit 3.
     if (count == instruction.source_count + 1u && count <= 4) {
       const unsigned last = count - 1;
-      instruction.op_sel = static_cast<uint8_t>((*bits & ((1u << last) - 1)) | (((*bits >> last) & 1u) << 3));
+      instruction.op_sel = static_cast<std::uint8_t>((*bits & ((1u << last) - 1)) | (((*bits >> last) & 1u) << 3));
     } else {
       instruction.op_sel = *bits;
     }
@@ -323,7 +323,7 @@ bool read_modifier(std::string_view token, Instruction& instruction) {
     return true;
   }
   if (read_output_modifier(token, instruction)) return true;
-  const size_t colon = token.find(':');
+  const std::size_t colon = token.find(':');
   if (colon == std::string_view::npos) return false;
   const std::string_view name = token.substr(0, colon);
   const std::string_view value = token.substr(colon + 1);
@@ -332,12 +332,12 @@ bool read_modifier(std::string_view token, Instruction& instruction) {
   const auto number = parse_integer(value);
   if (name == "offset" || name == "offset0" || name == "offset1") {
     if (!number) return false;
-    (name == "offset1" ? instruction.offset1 : instruction.offset) = static_cast<int32_t>(*number);
+    (name == "offset1" ? instruction.offset1 : instruction.offset) = static_cast<std::int32_t>(*number);
     return true;
   }
   if (name == "cbsz" || name == "abid" || name == "blgp" || name == "bitop3") {
     if (!number || *number < 0 || *number > 255) return false;
-    const auto field = static_cast<uint8_t>(*number);
+    const auto field = static_cast<std::uint8_t>(*number);
     (name == "cbsz"   ? instruction.cbsz
      : name == "abid" ? instruction.abid
      : name == "blgp" ? instruction.blgp
@@ -352,8 +352,8 @@ bool read_modifier(std::string_view token, Instruction& instruction) {
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   int depth = 0;
-  size_t start = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
+  std::size_t start = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '[' || c == '(') ++depth;
     if (c == ']' || c == ')') --depth;
@@ -414,8 +414,8 @@ Result read_operands(std::string_view text, unsigned destinations, Instruction& 
       operands.size() - destinations > instruction.source.size()) {
     return std::unexpected("operands '" + std::string(text) + "' are not understood");
   }
-  instruction.destination_count = static_cast<uint8_t>(destinations);
-  instruction.source_count = static_cast<uint8_t>(operands.size() - destinations);
+  instruction.destination_count = static_cast<std::uint8_t>(destinations);
+  instruction.source_count = static_cast<std::uint8_t>(operands.size() - destinations);
   std::copy_n(operands.begin(), destinations, instruction.destination.begin());
   std::copy(operands.begin() + destinations, operands.end(), instruction.source.begin());
   for (const std::string_view token : modifiers) {

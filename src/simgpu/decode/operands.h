@@ -1,6 +1,6 @@
-#pragma once
 // Reads the printed operands and modifiers of one instruction ("v0, -|v1|, s[4:5] row_shr:1 row_mask:0xf") into an
 // Instruction. The printed form is what LLVM keeps stable and documents; its internal operand order is neither.
+#pragma once
 
 #include <cstdint>
 #include <expected>
@@ -11,11 +11,11 @@
 
 namespace wavejit::simgpu {
 
-/// `instruction.mnemonic` must be set. `destinations` is how many leading operands are results. Strict: an operand or
-/// modifier that is not understood is an error naming it.
+// `instruction.mnemonic` must be set. `destinations` is how many leading operands are results. Strict: an operand or
+// modifier that is not understood is an error naming it.
 std::expected<void, std::string> read_operands(std::string_view text, unsigned destinations, Instruction& instruction);
 
-/// How many leading printed operands are results, given LLVM's count (compares and carries print implicit masks).
+// How many leading printed operands are results, given LLVM's count (compares and carries print implicit masks).
 unsigned printed_destinations(std::string_view mnemonic, unsigned described);
 
 }  // namespace wavejit::simgpu

@@ -12,7 +12,7 @@ Registry::Entry& Registry::insert(std::string_view mnemonic) {
     std::fprintf(stderr, "wavejit_simgpu: two handlers for %s\n", place->first.c_str());
     std::abort();
   }
-  place->second.id = static_cast<uint16_t>(entries_.size());
+  place->second.id = static_cast<std::uint16_t>(entries_.size());
   place->second.mnemonic = place->first;
   return place->second;
 }

@@ -1,5 +1,5 @@
-#pragma once
 // Which handler executes a mnemonic. Filled once per target by the rooms that know the semantics.
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -15,17 +15,17 @@ struct Target;
 
 namespace wavejit::simgpu {
 
-/// Called once per decoded instruction: chooses the handler for these operands and modifiers, may fill `payload` and
-/// may rewrite constants (`Operand::lanes`). Null: this combination is not supported, which is an error naming the
-/// instruction.
+// Called once per decoded instruction: chooses the handler for these operands and modifiers, may fill `payload` and
+// may rewrite constants (`Operand::lanes`). Null: this combination is not supported, which is an error naming the
+// instruction.
 using Select = Handler (*)(Instruction&);
 
 class Registry {
  public:
   explicit Registry(const targets::Target& target) : target_(&target) {}
 
-  /// A mnemonic without encoding suffix. Registering one twice is a programming error: it aborts, at the first use of
-  /// the library.
+  // A mnemonic without encoding suffix. Registering one twice is a programming error: it aborts, at the first use of
+  // the library.
   void add(std::string_view mnemonic, Handler handler, InstructionClass instruction_class = InstructionClass::vector);
   void add_select(std::string_view mnemonic, Select select,
                   InstructionClass instruction_class = InstructionClass::vector);
@@ -34,21 +34,21 @@ class Registry {
     Handler handler = nullptr;
     Select select = nullptr;
     InstructionClass instruction_class = InstructionClass::vector;
-    uint16_t id = 0;
-    std::string_view mnemonic;  ///< lives as long as the registry
+    std::uint16_t id = 0;
+    std::string_view mnemonic;  // lives as long as the registry
   };
-  [[nodiscard]] const Entry* find(std::string_view mnemonic) const;
-  [[nodiscard]] const targets::Target& target() const { return *target_; }
-  [[nodiscard]] size_t size() const { return entries_.size(); }
-  /// Every mnemonic known, sorted.
-  [[nodiscard]] std::vector<std::string_view> mnemonics() const;
+  const Entry* find(std::string_view mnemonic) const;
+  const targets::Target& target() const { return *target_; }
+  std::size_t size() const { return entries_.size(); }
+  // Every mnemonic known, sorted.
+  std::vector<std::string_view> mnemonics() const;
 
  private:
   Entry& insert(std::string_view mnemonic);
 
   struct Hash {
     using is_transparent = void;
-    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
   std::unordered_map<std::string, Entry, Hash, std::equal_to<>> entries_;
   const targets::Target* target_;

@@ -107,10 +107,10 @@ std::expected<std::shared_ptr<Module>, Status> Device::load(std::span<const std:
     kernel.info_ = description.info;
     kernel.module_ = module.get();
     kernel.descriptor_address_ = loaded.base() + description.descriptor_address;
-    kernel.code_ = std::make_unique<KernelCode>(
-        KernelCode{.descriptor = description.descriptor,
-                   .code = module->code_.get(),
-                   .entry = kernel.descriptor_address_ + static_cast<uint64_t>(description.descriptor.entry_offset)});
+    kernel.code_ = std::make_unique<KernelCode>(KernelCode{
+        .descriptor = description.descriptor,
+        .code = module->code_.get(),
+        .entry = kernel.descriptor_address_ + static_cast<std::uint64_t>(description.descriptor.entry_offset)});
   }
   return module;
 }
@@ -135,7 +135,7 @@ std::vector<const Kernel*> Module::kernels() const {
 }
 
 GlobalSymbol Module::find_global(std::string_view name) const {
-  constexpr uint8_t type_object = 1;
+  constexpr std::uint8_t type_object = 1;
   for (const Symbol& symbol : code_->object().dynamic_symbols) {
     if (symbol.defined && symbol.type == type_object && symbol.name == name && !name.ends_with(".kd")) {
       return {.address = code_->base() + symbol.value, .bytes = symbol.bytes};

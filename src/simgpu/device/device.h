@@ -1,8 +1,8 @@
-#pragma once
 // A simulated device as the HIP front sees it: load code objects, find kernels and globals, launch.
 //
 // Everything here may be called from any thread. Launches are synchronous: they return when the last workgroup has
 // ended.
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -26,11 +26,11 @@ struct KernelCode;
 struct Wave;
 struct Instruction;
 
-/// `code` is a HIP error number (hipError_t); 0 is success. `text` is one line.
-struct [[nodiscard]] Status {
+// `code` is a HIP error number (hipError_t); 0 is success. `text` is one line.
+struct Status {
   int code = 0;
   std::string text;
-  [[nodiscard]] bool ok() const { return code == 0; }
+  bool ok() const { return code == 0; }
 };
 
 // The HIP numbers that the engine itself answers with (hip_runtime_api.h, HIP 7.2).
@@ -45,45 +45,45 @@ inline constexpr int hip_error_shared_object_init_failed = 303;
 inline constexpr int hip_error_illegal_address = 700;
 inline constexpr int hip_error_launch_failure = 719;
 
-/// One explicit or hidden argument, from the metadata note.
+// One explicit or hidden argument, from the metadata note.
 struct KernelArgument {
   std::string name;
-  std::string value_kind;  ///< "by_value", "global_buffer", "hidden_block_count_x", …
-  uint32_t offset = 0;
-  uint32_t size = 0;
-  [[nodiscard]] bool hidden() const { return value_kind.starts_with("hidden_"); }
+  std::string value_kind;  // "by_value", "global_buffer", "hidden_block_count_x", …
+  std::uint32_t offset = 0;
+  std::uint32_t size = 0;
+  bool hidden() const { return value_kind.starts_with("hidden_"); }
 };
 
-/// What is known of a kernel without running it.
+// What is known of a kernel without running it.
 struct KernelInfo {
-  std::string name;                     ///< as written in the source's symbol: "_Z3addPf"
-  uint32_t kernarg_bytes = 0;           ///< explicit and hidden arguments
-  uint32_t explicit_kernarg_bytes = 0;  ///< end of the last explicit argument
-  uint32_t static_lds_bytes = 0;
-  uint32_t private_bytes = 0;  ///< per lane
-  uint32_t max_threads_per_workgroup = 1024;
-  std::array<uint32_t, 3> required_workgroup = {0, 0, 0};
-  uint32_t vgprs = 0;
-  uint32_t agprs = 0;
-  uint32_t sgprs = 0;
+  std::string name;                          // as written in the source's symbol: "_Z3addPf"
+  std::uint32_t kernarg_bytes = 0;           // explicit and hidden arguments
+  std::uint32_t explicit_kernarg_bytes = 0;  // end of the last explicit argument
+  std::uint32_t static_lds_bytes = 0;
+  std::uint32_t private_bytes = 0;  // per lane
+  std::uint32_t max_threads_per_workgroup = 1024;
+  std::array<std::uint32_t, 3> required_workgroup = {0, 0, 0};
+  std::uint32_t vgprs = 0;
+  std::uint32_t agprs = 0;
+  std::uint32_t sgprs = 0;
   bool uses_dynamic_stack = false;
-  std::vector<KernelArgument> arguments;  ///< in order of offset; hidden ones included
+  std::vector<KernelArgument> arguments;  // in order of offset; hidden ones included
 };
 
 class Module;
 
 class Kernel {
  public:
-  [[nodiscard]] const KernelInfo& info() const { return info_; }
-  [[nodiscard]] const Module& module() const { return *module_; }
-  [[nodiscard]] uint64_t descriptor_address() const { return descriptor_address_; }
+  const KernelInfo& info() const { return info_; }
+  const Module& module() const { return *module_; }
+  std::uint64_t descriptor_address() const { return descriptor_address_; }
 
  private:
   friend class Module;
   friend class Device;
   KernelInfo info_;
   const Module* module_ = nullptr;
-  uint64_t descriptor_address_ = 0;
+  std::uint64_t descriptor_address_ = 0;
   std::unique_ptr<KernelCode> code_;  // decoded at the first launch
 
  public:
@@ -94,26 +94,26 @@ class Kernel {
 };
 
 struct GlobalSymbol {
-  uint64_t address = 0;
-  uint64_t bytes = 0;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
 };
 
 class Device;
 
-/// A code object in the memory of one device. Freed when the last owner lets go; kernels live as long as their module.
+// A code object in the memory of one device. Freed when the last owner lets go; kernels live as long as their module.
 class Module {
  public:
   ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
-  /// Null when there is no such kernel. "name" and "name.kd" are the same.
-  [[nodiscard]] const Kernel* find_kernel(std::string_view name) const;
-  [[nodiscard]] std::vector<const Kernel*> kernels() const;
-  /// A __device__ or __constant__ variable; `address` 0 when there is none.
-  [[nodiscard]] GlobalSymbol find_global(std::string_view name) const;
-  [[nodiscard]] Device& device() const { return *device_; }
-  /// "gfx950" or with features, as the code object states it.
-  [[nodiscard]] const std::string& target_id() const;
+  // Null when there is no such kernel. "name" and "name.kd" are the same.
+  const Kernel* find_kernel(std::string_view name) const;
+  std::vector<const Kernel*> kernels() const;
+  // A __device__ or __constant__ variable; `address` 0 when there is none.
+  GlobalSymbol find_global(std::string_view name) const;
+  Device& device() const { return *device_; }
+  // "gfx950" or with features, as the code object states it.
+  const std::string& target_id() const;
 
  private:
   friend class Device;
@@ -123,42 +123,42 @@ class Module {
   std::vector<std::unique_ptr<Kernel>> kernels_;
 };
 
-/// Sees every instruction just before a wave executes it: for analyses that want addresses or paths. Called from the
-/// threads that run workgroups, so an observer of several workgroups locks.
+// Sees every instruction just before a wave executes it: for analyses that want addresses or paths. Called from the
+// threads that run workgroups, so an observer of several workgroups locks.
 class Observer {
  public:
   virtual ~Observer() = default;
-  /// Whether it looks at this workgroup (linear id); the others run unobserved.
-  [[nodiscard]] virtual bool wants(uint64_t /*workgroup*/) const { return true; }
+  // Whether it looks at this workgroup (linear id); the others run unobserved.
+  virtual bool wants(std::uint64_t /*workgroup*/) const { return true; }
   virtual void before(const Wave& wave, const Instruction& instruction) = 0;
 };
 
 struct LaunchRequest {
   const Kernel* kernel = nullptr;
-  std::array<uint32_t, 3> workgroups = {1, 1, 1};      ///< HIP's grid: number of blocks
-  std::array<uint32_t, 3> workgroup_size = {1, 1, 1};  ///< HIP's block: threads
-  uint32_t dynamic_lds_bytes = 0;
-  /// The explicit arguments laid out by their offsets. Hidden ones are written by the launch. Shorter than the kernel's
-  /// explicit size is an error; longer is allowed (HIP programs pass padded buffers).
+  std::array<std::uint32_t, 3> workgroups = {1, 1, 1};      // HIP's grid: number of blocks
+  std::array<std::uint32_t, 3> workgroup_size = {1, 1, 1};  // HIP's block: threads
+  std::uint32_t dynamic_lds_bytes = 0;
+  // The explicit arguments laid out by their offsets. Hidden ones are written by the launch. Shorter than the kernel's
+  // explicit size is an error; longer is allowed (HIP programs pass padded buffers).
   std::span<const std::byte> kernarg;
   Observer* observer = nullptr;
 };
 
 class Device {
  public:
-  /// The device with this ordinal, or null. Ordinals are those of open_devices (launch/devices.h order).
+  // The device with this ordinal, or null. Ordinals are those of open_devices (launch/devices.h order).
   static Device* find(int ordinal);
   static int count();
-  /// Makes sure that `count` devices of `target` exist; their ordinals in order, or an error naming the targets known.
+  // Makes sure that `count` devices of `target` exist; their ordinals in order, or an error naming the targets known.
   static std::expected<std::vector<int>, Status> open(std::string_view target, int count);
 
-  [[nodiscard]] int ordinal() const { return ordinal_; }
-  [[nodiscard]] const targets::Target& target() const { return *target_; }
+  int ordinal() const { return ordinal_; }
+  const targets::Target& target() const { return *target_; }
 
-  /// `image` is a bare ELF code object (the HIP front takes bundles apart). Nothing keeps pointing to `image`.
+  // `image` is a bare ELF code object (the HIP front takes bundles apart). Nothing keeps pointing to `image`.
   std::expected<std::shared_ptr<Module>, Status> load(std::span<const std::byte> image);
 
-  /// Runs the whole grid. Faults found are reported (simgpu.h: wavejit_simgpu_take_reports) and returned in `text`.
+  // Runs the whole grid. Faults found are reported (simgpu.h: wavejit_simgpu_take_reports) and returned in `text`.
   Status launch(const LaunchRequest& request);
 
   Device(int ordinal, const targets::Target& target);
@@ -173,10 +173,10 @@ class Device {
   std::unique_ptr<State> state_;
 };
 
-/// Processor ("gfx950") named by an ELF code object's header; empty when `image` is not one. For choosing from a
-/// bundle.
+// Processor ("gfx950") named by an ELF code object's header; empty when `image` is not one. For choosing from a
+// bundle.
 std::string code_object_processor(std::span<const std::byte> image);
-/// What is wrong with a code object's bytes; empty when nothing is.
+// What is wrong with a code object's bytes; empty when nothing is.
 std::string code_object_problem(std::span<const std::byte> image);
 
 }  // namespace wavejit::simgpu

@@ -10,24 +10,24 @@
 namespace wavejit::simgpu {
 namespace {
 
-constexpr uint64_t page = 4096;
+constexpr std::uint64_t page = 4096;
 // Between neighbours, so that a small overrun never lands in another allocation.
-constexpr uint64_t guard_gap = 2 * page;
+constexpr std::uint64_t guard_gap = 2 * page;
 
-uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
+std::uint64_t round_up(std::uint64_t value, std::uint64_t to) { return (value + to - 1) / to * to; }
 
 }  // namespace
 
-const Allocation* MemoryView::find(uint64_t address) const {
+const Allocation* MemoryView::find(std::uint64_t address) const {
   const auto after = std::ranges::upper_bound(allocations_, address, {}, &Allocation::base);
   if (after == allocations_.begin()) return nullptr;
   const Allocation& candidate = *std::prev(after);
   return address - candidate.base < candidate.bytes ? &candidate : nullptr;
 }
 
-std::string MemoryView::describe(uint64_t address) const {
+std::string MemoryView::describe(std::uint64_t address) const {
   const Allocation* nearest = nullptr;
-  uint64_t distance = ~uint64_t{0};
+  std::uint64_t distance = ~std::uint64_t{0};
   bool behind = false;
   for (const Allocation& allocation : allocations_) {
     if (address - allocation.base < allocation.bytes) {
@@ -35,7 +35,7 @@ std::string MemoryView::describe(uint64_t address) const {
                          allocation.end());
     }
     const bool is_behind = address >= allocation.end();
-    const uint64_t away = is_behind ? address - allocation.end() : allocation.base - address;
+    const std::uint64_t away = is_behind ? address - allocation.end() : allocation.base - address;
     if (away >= distance) continue;
     distance = away;
     behind = is_behind;
@@ -54,13 +54,13 @@ DeviceMemory& DeviceMemory::instance() {
 
 DeviceMemory::DeviceMemory() {
   // As much address space as the host gives; pages cost nothing until they are touched.
-  for (uint64_t bytes = uint64_t{1} << 42; bytes >= uint64_t{1} << 30; bytes /= 2) {
+  for (std::uint64_t bytes = std::uint64_t{1} << 42; bytes >= std::uint64_t{1} << 30; bytes /= 2) {
     void* range = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) continue;
     // A kernel that touches one element a page must not cost a huge page each.
     static_cast<void>(madvise(range, bytes, MADV_NOHUGEPAGE));
     static_cast<void>(madvise(range, bytes, MADV_DONTDUMP));
-    arena_ = reinterpret_cast<uint64_t>(range);
+    arena_ = reinterpret_cast<std::uint64_t>(range);
     arena_bytes_ = bytes;
     holes_.emplace_back(arena_ + guard_gap, arena_bytes_ - guard_gap);
     break;
@@ -68,16 +68,16 @@ DeviceMemory::DeviceMemory() {
   changed();
 }
 
-void* DeviceMemory::allocate(size_t bytes, MemoryKind kind, int device, size_t alignment) {
+void* DeviceMemory::allocate(std::size_t bytes, MemoryKind kind, int device, std::size_t alignment) {
   const std::scoped_lock lock(mutex_);
   if (bytes > arena_bytes_) return nullptr;
-  const uint64_t granule = std::max<uint64_t>(page, alignment);
-  const uint64_t wanted = round_up(std::max<uint64_t>(bytes, 1), page) + guard_gap;
+  const std::uint64_t granule = std::max<std::uint64_t>(page, alignment);
+  const std::uint64_t wanted = round_up(std::max<std::uint64_t>(bytes, 1), page) + guard_gap;
   for (auto hole = holes_.begin(); hole != holes_.end(); ++hole) {
-    const uint64_t start = round_up(hole->first, granule);
-    const uint64_t skipped = start - hole->first;
+    const std::uint64_t start = round_up(hole->first, granule);
+    const std::uint64_t skipped = start - hole->first;
     if (hole->second < skipped || hole->second - skipped < wanted) continue;
-    const uint64_t rest = hole->second - skipped - wanted;
+    const std::uint64_t rest = hole->second - skipped - wanted;
     if (skipped != 0) {
       hole->second = skipped;
       if (rest != 0) holes_.emplace(std::next(hole), start + wanted, rest);
@@ -100,11 +100,12 @@ void* DeviceMemory::allocate(size_t bytes, MemoryKind kind, int device, size_t a
 
 bool DeviceMemory::free(void* pointer) {
   const std::scoped_lock lock(mutex_);
-  const auto base = reinterpret_cast<uint64_t>(pointer);
+  const auto base = reinterpret_cast<std::uint64_t>(pointer);
   const auto found = std::ranges::lower_bound(table_, base, {}, &Allocation::base);
   if (found == table_.end() || found->base != base || base - arena_ >= arena_bytes_) return false;
-  const uint64_t bytes = round_up(std::max<uint64_t>(found->bytes, 1), page);
-  if (const auto bits = std::ranges::find(bits_, base, &std::pair<uint64_t, uint8_t*>::first); bits != bits_.end()) {
+  const std::uint64_t bytes = round_up(std::max<std::uint64_t>(found->bytes, 1), page);
+  if (const auto bits = std::ranges::find(bits_, base, &std::pair<std::uint64_t, std::uint8_t*>::first);
+      bits != bits_.end()) {
     free_defined_bits(bits->second, found->bytes);
     bits_.erase(bits);
   }
@@ -128,9 +129,9 @@ bool DeviceMemory::free(void* pointer) {
   return true;
 }
 
-bool DeviceMemory::adopt(void* pointer, size_t bytes, MemoryKind kind, int device) {
+bool DeviceMemory::adopt(void* pointer, std::size_t bytes, MemoryKind kind, int device) {
   const std::scoped_lock lock(mutex_);
-  const auto base = reinterpret_cast<uint64_t>(pointer);
+  const auto base = reinterpret_cast<std::uint64_t>(pointer);
   if (pointer == nullptr || bytes == 0 || base + bytes < base) return false;
   const auto place = std::ranges::upper_bound(table_, base, {}, &Allocation::base);
   if (place != table_.end() && place->base < base + bytes) return false;
@@ -142,7 +143,7 @@ bool DeviceMemory::adopt(void* pointer, size_t bytes, MemoryKind kind, int devic
 
 bool DeviceMemory::forget(void* pointer) {
   const std::scoped_lock lock(mutex_);
-  const auto base = reinterpret_cast<uint64_t>(pointer);
+  const auto base = reinterpret_cast<std::uint64_t>(pointer);
   const auto found = std::ranges::lower_bound(table_, base, {}, &Allocation::base);
   if (found == table_.end() || found->base != base || base - arena_ < arena_bytes_) return false;
   table_.erase(found);
@@ -152,12 +153,12 @@ bool DeviceMemory::forget(void* pointer) {
 
 Allocation DeviceMemory::lookup(const void* pointer) const {
   const std::scoped_lock lock(mutex_);
-  const auto address = reinterpret_cast<uint64_t>(pointer);
+  const auto address = reinterpret_cast<std::uint64_t>(pointer);
   const auto after = std::ranges::upper_bound(table_, address, {}, &Allocation::base);
   if (after == table_.begin()) return {};
   const Allocation& candidate = *std::prev(after);
   // The start of an empty allocation is still that allocation.
-  return address - candidate.base < std::max<uint64_t>(candidate.bytes, 1) ? candidate : Allocation{};
+  return address - candidate.base < std::max<std::uint64_t>(candidate.bytes, 1) ? candidate : Allocation{};
 }
 
 void DeviceMemory::follow_definedness(bool on) {
@@ -170,29 +171,29 @@ void DeviceMemory::follow_definedness(bool on) {
   changed();
 }
 
-void DeviceMemory::define(const void* pointer, uint64_t bytes) {
+void DeviceMemory::define(const void* pointer, std::uint64_t bytes) {
   if (!follows_) return;
   const Allocation allocation = lookup(pointer);
   if (allocation.defined == nullptr) return;
-  const uint64_t offset = reinterpret_cast<uint64_t>(pointer) - allocation.base;
+  const std::uint64_t offset = reinterpret_cast<std::uint64_t>(pointer) - allocation.base;
   define_bytes(allocation.defined, offset, std::min(bytes, allocation.bytes - offset));
 }
 
-void DeviceMemory::define_copy(const void* to, const void* from, uint64_t bytes) {
+void DeviceMemory::define_copy(const void* to, const void* from, std::uint64_t bytes) {
   if (!follows_) return;
   const Allocation target = lookup(to);
   if (target.defined == nullptr) return;
   const Allocation source = lookup(from);
   if (source.defined == nullptr) return define(to, bytes);
-  const uint64_t to_offset = reinterpret_cast<uint64_t>(to) - target.base;
-  const uint64_t from_offset = reinterpret_cast<uint64_t>(from) - source.base;
+  const std::uint64_t to_offset = reinterpret_cast<std::uint64_t>(to) - target.base;
+  const std::uint64_t from_offset = reinterpret_cast<std::uint64_t>(from) - source.base;
   copy_defined(target.defined, to_offset, source.defined, from_offset,
                std::min({bytes, target.bytes - to_offset, source.bytes - from_offset}));
 }
 
-uint64_t DeviceMemory::allocated_bytes(int device) const {
+std::uint64_t DeviceMemory::allocated_bytes(int device) const {
   const std::scoped_lock lock(mutex_);
-  uint64_t total = 0;
+  std::uint64_t total = 0;
   for (const Allocation& allocation : table_) {
     if (allocation.device == device && allocation.kind == MemoryKind::device) total += allocation.bytes;
   }

@@ -1,7 +1,7 @@
-#pragma once
 // Device memory: one address range of the process, reserved once and touched lazily, plus a table of what is allocated.
 // Device addresses are host addresses, as on a HIP system with unified addressing; every access of a kernel is checked
 // against the table, not against what the host's pages would allow.
+#pragma once
 
 #include <atomic>
 #include <bit>
@@ -15,37 +15,37 @@
 
 namespace wavejit::simgpu {
 
-enum class MemoryKind : uint8_t { device, host_pinned, host_registered, managed, code, kernarg, internal };
+enum class MemoryKind : std::uint8_t { device, host_pinned, host_registered, managed, code, kernarg, internal };
 
-/// Device addresses are host addresses; this is where one becomes the other.
-template <typename T = uint8_t>
-inline T* host_pointer(uint64_t address) {
+// Device addresses are host addresses; this is where one becomes the other.
+template <typename T = std::uint8_t>
+inline T* host_pointer(std::uint64_t address) {
   return std::bit_cast<T*>(address);
 }
 
 struct Allocation {
-  uint64_t base = 0;
-  uint64_t bytes = 0;
+  std::uint64_t base = 0;
+  std::uint64_t bytes = 0;
   int device = 0;
   MemoryKind kind = MemoryKind::device;
   bool writable = true;
-  uint8_t* defined = nullptr;  ///< a bit a byte that was written (checks/defined_memory.h); null: not followed
+  std::uint8_t* defined = nullptr;  // a bit a byte that was written (checks/defined_memory.h); null: not followed
 
-  [[nodiscard]] uint64_t end() const { return base + bytes; }
-  [[nodiscard]] bool holds(uint64_t address, uint64_t size) const {
+  std::uint64_t end() const { return base + bytes; }
+  bool holds(std::uint64_t address, std::uint64_t size) const {
     return address - base < bytes && bytes - (address - base) >= size;
   }
 };
 
-/// What was allocated at one moment, sorted by address. Immutable: launches keep one while they run.
+// What was allocated at one moment, sorted by address. Immutable: launches keep one while they run.
 class MemoryView {
  public:
   explicit MemoryView(std::vector<Allocation> allocations) : allocations_(std::move(allocations)) {}
-  /// The allocation that `address` lies in, or null.
-  [[nodiscard]] const Allocation* find(uint64_t address) const;
-  /// "inside/behind/before the allocation [base, end) of n bytes": for reports.
-  [[nodiscard]] std::string describe(uint64_t address) const;
-  [[nodiscard]] std::span<const Allocation> allocations() const { return allocations_; }
+  // The allocation that `address` lies in, or null.
+  const Allocation* find(std::uint64_t address) const;
+  // "inside/behind/before the allocation [base, end) of n bytes": for reports.
+  std::string describe(std::uint64_t address) const;
+  std::span<const Allocation> allocations() const { return allocations_; }
 
  private:
   std::vector<Allocation> allocations_;
@@ -53,31 +53,31 @@ class MemoryView {
 
 class DeviceMemory {
  public:
-  /// The one of this process (HIP has one address space for all devices).
+  // The one of this process (HIP has one address space for all devices).
   static DeviceMemory& instance();
 
-  /// Zero bytes are allowed and give an address that nothing may be read from. Null when the range is used up.
-  /// Fresh memory reads as zero (the pages of the host); what is freed is forgotten.
-  void* allocate(size_t bytes, MemoryKind kind, int device, size_t alignment = 256);
-  /// False when `pointer` is not the start of an allocation made by `allocate`.
+  // Zero bytes are allowed and give an address that nothing may be read from. Null when the range is used up.
+  // Fresh memory reads as zero (the pages of the host); what is freed is forgotten.
+  void* allocate(std::size_t bytes, MemoryKind kind, int device, std::size_t alignment = 256);
+  // False when `pointer` is not the start of an allocation made by `allocate`.
   bool free(void* pointer);
 
-  /// Host memory that belongs to the program (hipHostRegister). False when it overlaps something known.
-  bool adopt(void* pointer, size_t bytes, MemoryKind kind, int device);
+  // Host memory that belongs to the program (hipHostRegister). False when it overlaps something known.
+  bool adopt(void* pointer, std::size_t bytes, MemoryKind kind, int device);
   bool forget(void* pointer);
 
-  /// The allocation that holds `pointer`; `base` of 0 when there is none.
-  [[nodiscard]] Allocation lookup(const void* pointer) const;
-  /// Whether allocations of device memory from now on are followed byte by byte. Switching it off forgets what is
-  /// known.
+  // The allocation that holds `pointer`; `base` of 0 when there is none.
+  Allocation lookup(const void* pointer) const;
+  // Whether allocations of device memory from now on are followed byte by byte. Switching it off forgets what is
+  // known.
   void follow_definedness(bool on);
-  /// The host wrote a range.
-  void define(const void* pointer, uint64_t bytes);
-  /// The host copied a range: what held nothing still does.
-  void define_copy(const void* to, const void* from, uint64_t bytes);
+  // The host wrote a range.
+  void define(const void* pointer, std::uint64_t bytes);
+  // The host copied a range: what held nothing still does.
+  void define_copy(const void* to, const void* from, std::uint64_t bytes);
 
-  [[nodiscard]] uint64_t allocated_bytes(int device) const;
-  [[nodiscard]] std::shared_ptr<const MemoryView> view() const;
+  std::uint64_t allocated_bytes(int device) const;
+  std::shared_ptr<const MemoryView> view() const;
 
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
@@ -88,13 +88,13 @@ class DeviceMemory {
   void changed();
 
   mutable std::mutex mutex_;
-  std::vector<Allocation> table_;                    // sorted by base
-  std::vector<std::pair<uint64_t, uint8_t*>> bits_;  // base of an allocation, its defined bits
+  std::vector<Allocation> table_;                              // sorted by base
+  std::vector<std::pair<std::uint64_t, std::uint8_t*>> bits_;  // base of an allocation, its defined bits
   std::atomic<bool> follows_{false};
   mutable std::shared_ptr<const MemoryView> view_;
-  uint64_t arena_ = 0;
-  uint64_t arena_bytes_ = 0;
-  std::vector<std::pair<uint64_t, uint64_t>> holes_;  // free ranges of the arena: base, bytes; sorted
+  std::uint64_t arena_ = 0;
+  std::uint64_t arena_bytes_ = 0;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> holes_;  // free ranges of the arena: base, bytes; sorted
 };
 
 }  // namespace wavejit::simgpu

@@ -1,10 +1,11 @@
+// Every room that knows instructions, in one place.
 #pragma once
 
 namespace wavejit::simgpu {
 
 class Registry;
 
-/// Fills the registry of one target from every room that knows instructions.
+// Fills the registry of one target.
 void register_rooms(Registry& registry);
 
 }  // namespace wavejit::simgpu

@@ -1,5 +1,5 @@
-#pragma once
 // What device.h hides from the HIP front.
+#pragma once
 
 #include <memory>
 
@@ -14,7 +14,7 @@ class Disassembler;
 struct KernelCode {
   KernelDescriptor descriptor;
   LoadedCode* code = nullptr;
-  uint64_t entry = 0;
+  std::uint64_t entry = 0;
 };
 
 struct Device::State {

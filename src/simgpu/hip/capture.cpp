@@ -13,7 +13,7 @@ namespace wavejit::simgpu::hip_front {
 
 using namespace hip_abi;
 
-/// One sequence: the stream that began it, those that joined it, and the graph that it fills. Under graph_mutex().
+// One sequence: the stream that began it, those that joined it, and the graph that it fills. Under graph_mutex().
 class Capture {
  public:
   struct Member {
@@ -21,27 +21,27 @@ class Capture {
     std::vector<GraphNode*> last;  // what the stream's next node depends on
   };
 
-  Capture(std::shared_ptr<Stream> origin, hipStreamCaptureMode mode, uint64_t thread, uint64_t id)
+  Capture(std::shared_ptr<Stream> origin, hipStreamCaptureMode mode, std::uint64_t thread, std::uint64_t id)
       : mode(mode), thread(thread), id(id), graph(std::make_shared<Graph>()) {
     members.push_back(std::make_unique<Member>(Member{std::move(origin), {}}));
   }
 
-  [[nodiscard]] const std::shared_ptr<Stream>& origin() const { return members.front()->stream; }
-  [[nodiscard]] Member* member(const std::shared_ptr<Stream>& stream) {
+  const std::shared_ptr<Stream>& origin() const { return members.front()->stream; }
+  Member* member(const std::shared_ptr<Stream>& stream) {
     for (const auto& one : members)
       if (one->stream == stream) return one.get();
     return nullptr;
   }
-  /// A fork whose work nobody waits for would be lost with the capture.
-  [[nodiscard]] bool joined() const {
+  // A fork whose work nobody waits for would be lost with the capture.
+  bool joined() const {
     const auto& last = members.front()->last;
     return std::ranges::all_of(graph->leaves(),
                                [&](GraphNode* leaf) { return std::ranges::find(last, leaf) != last.end(); });
   }
 
   hipStreamCaptureMode mode;
-  uint64_t thread;
-  uint64_t id;
+  std::uint64_t thread;
+  std::uint64_t id;
   std::shared_ptr<Graph> graph;
   bool invalidated = false;
   std::vector<std::unique_ptr<Member>> members;  // the origin first; unique: addresses are handed out
@@ -53,7 +53,7 @@ namespace {
 struct Captures {
   std::atomic<int> count = 0;
   std::vector<std::shared_ptr<Capture>> open;
-  uint64_t last_id = 0;
+  std::uint64_t last_id = 0;
 };
 Captures& captures() {
   static auto* instance = new Captures;
@@ -62,9 +62,9 @@ Captures& captures() {
 
 bool nobody_captures() { return captures().count.load(std::memory_order_acquire) == 0; }
 
-uint64_t this_thread() {
-  static std::atomic<uint64_t> last = 0;
-  thread_local const uint64_t mine = ++last;
+std::uint64_t this_thread() {
+  static std::atomic<std::uint64_t> last = 0;
+  thread_local const std::uint64_t mine = ++last;
   return mine;
 }
 
@@ -156,10 +156,10 @@ hipError_t end(hipStream_t handle, hipGraph_t* graph) {
 
 struct CaptureInfo {
   hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
-  uint64_t id = 0;
+  std::uint64_t id = 0;
   hipGraph_t graph = nullptr;
   const hipGraphNode_t* dependencies = nullptr;
-  size_t dependency_count = 0;
+  std::size_t dependency_count = 0;
 };
 
 hipError_t info(hipStream_t handle, CaptureInfo& info) {
@@ -332,7 +332,7 @@ hipError_t hipStreamGetCaptureInfo(hipStream_t stream, hipStreamCaptureStatus* s
 
 hipError_t hipStreamGetCaptureInfo_v2(hipStream_t stream, hipStreamCaptureStatus* status, unsigned long long* id,
                                       hipGraph_t* graph, const hipGraphNode_t** dependencies,
-                                      size_t* dependency_count) {
+                                      std::size_t* dependency_count) {
   if (status == nullptr) return finish(hipErrorInvalidValue);
   CaptureInfo found;
   const hipError_t error = info(stream, found);

@@ -1,9 +1,8 @@
 #include "simgpu/hip/device_properties.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
+#include <format>
 #include <limits>
 
 #include "targets/targets.h"
@@ -21,26 +20,26 @@ constexpr int first_pci_bus = 3;
 constexpr int major_version = 9;
 int minor_version(const targets::Target& target) { return target.id[4] - '0'; }
 
-template <size_t size>
+template <std::size_t size>
 void copy_text(char (&to)[size], std::string_view text) {
-  const size_t length = std::min(text.size(), size - 1);
+  const std::size_t length = std::min(text.size(), size - 1);
   std::ranges::copy(text.substr(0, length), to);
   to[length] = 0;
 }
 
 }  // namespace
 
-std::string target_id(const Device& device) { return fmt::format("{}:sramecc+:xnack-", device.target().id); }
+std::string target_id(const Device& device) { return std::format("{}:sramecc+:xnack-", device.target().id); }
 
-std::string pci_bus_id(int ordinal) { return fmt::format("0000:{:02x}:00.0", first_pci_bus + ordinal); }
+std::string pci_bus_id(int ordinal) { return std::format("0000:{:02x}:00.0", first_pci_bus + ordinal); }
 
 hipDeviceProp_tR0600 device_properties(const Device& device) {
   const targets::Target& target = device.target();
   hipDeviceProp_tR0600 all = {};
-  copy_text(all.name, fmt::format("{} (simulated {})", target.product, target.id));
-  copy_text(all.uuid.bytes, fmt::format("simgpu{:08}", device.ordinal()));
+  copy_text(all.name, std::format("{} (simulated {})", target.product, target.id));
+  copy_text(all.uuid.bytes, std::format("simgpu{:08}", device.ordinal()));
   all.totalGlobalMem = target.memory_bytes;
-  all.sharedMemPerBlock = static_cast<size_t>(target.lds_bytes_per_workgroup);
+  all.sharedMemPerBlock = static_cast<std::size_t>(target.lds_bytes_per_workgroup);
   // HIP counts 32-bit registers of a compute unit over all lanes.
   all.regsPerBlock = target.vgprs_per_simd_lane * target.wave_size * target.simds_per_compute_unit;
   all.warpSize = target.wave_size;
@@ -71,7 +70,7 @@ hipDeviceProp_tR0600 device_properties(const Device& device) {
   all.streamPrioritiesSupported = 1;
   all.globalL1CacheSupported = 1;
   all.localL1CacheSupported = 1;
-  all.sharedMemPerMultiprocessor = static_cast<size_t>(target.lds_bytes);
+  all.sharedMemPerMultiprocessor = static_cast<std::size_t>(target.lds_bytes);
   all.regsPerMultiprocessor = all.regsPerBlock;
   all.managedMemory = 1;
   all.hostNativeAtomicSupported = 1;
@@ -82,7 +81,7 @@ hipDeviceProp_tR0600 device_properties(const Device& device) {
   all.maxBlocksPerMultiProcessor = target.waves_per_simd * target.simds_per_compute_unit;
   all.hostRegisterSupported = 1;
   copy_text(all.gcnArchName, target_id(device));
-  all.maxSharedMemoryPerMultiProcessor = static_cast<size_t>(target.lds_bytes);
+  all.maxSharedMemoryPerMultiProcessor = static_cast<std::size_t>(target.lds_bytes);
   all.clockInstructionRate = 100'000;  // s_memrealtime counts at 100 MHz
   all.arch.hasGlobalInt32Atomics = 1;
   all.arch.hasGlobalFloatAtomicExch = 1;
@@ -145,7 +144,7 @@ hipDeviceProp_tR0000 to_old_layout(const hipDeviceProp_tR0600& properties) {
 std::optional<int> device_attribute(const Device& device, hipDeviceAttribute_t attribute) {
   const hipDeviceProp_tR0600 all = device_properties(device);
   const targets::Target& target = device.target();
-  const auto clamped = [](size_t value) { return static_cast<int>(std::min<size_t>(value, int_max)); };
+  const auto clamped = [](std::size_t value) { return static_cast<int>(std::min<std::size_t>(value, int_max)); };
   switch (attribute) {
     case hipDeviceAttributeEccEnabled:
       return all.ECCEnabled;

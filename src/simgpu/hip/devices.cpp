@@ -26,10 +26,10 @@ constexpr int hip_version = 70253211;
 constexpr int hip_version_with_r0600_properties = 600;
 
 // Limits that HIP lets a program set; nothing depends on them here.
-constexpr size_t default_stack_bytes = 1024;
-constexpr size_t default_heap_bytes = size_t{8} << 20;
-std::atomic<size_t> stack_limit = default_stack_bytes;
-std::atomic<size_t> heap_limit = default_heap_bytes;
+constexpr std::size_t default_stack_bytes = 1024;
+constexpr std::size_t default_heap_bytes = std::size_t{8} << 20;
+std::atomic<std::size_t> stack_limit = default_stack_bytes;
+std::atomic<std::size_t> heap_limit = default_heap_bytes;
 
 constexpr unsigned all_device_flags = hipDeviceScheduleMask | hipDeviceMapHost | hipDeviceLmemResizeToMax;
 
@@ -65,7 +65,7 @@ hipError_t hipRuntimeGetVersion(int* version) { return hipDriverGetVersion(versi
 hipError_t hipProfilerStart() { return finish(hipErrorNotSupported); }
 hipError_t hipProfilerStop() { return finish(hipErrorNotSupported); }
 
-hipError_t hipGetProcAddress(const char* symbol, void** function, int hip_version_wanted, uint64_t /*flags*/,
+hipError_t hipGetProcAddress(const char* symbol, void** function, int hip_version_wanted, std::uint64_t /*flags*/,
                              hipDriverProcAddressQueryResult* status) {
   if (symbol == nullptr || *symbol == 0 || function == nullptr) return finish(hipErrorInvalidValue);
   *function = nullptr;
@@ -122,13 +122,13 @@ hipError_t hipDeviceGetName(char* name, int length, hipDevice_t device) {
   const DeviceContext* context = find_context(device);
   if (context == nullptr) return finish(no_device_or(hipErrorInvalidDevice));
   const hipDeviceProp_tR0600 properties = device_properties(context->device());
-  const size_t copied = std::min<size_t>(std::strlen(properties.name), static_cast<size_t>(length) - 1);
+  const std::size_t copied = std::min<std::size_t>(std::strlen(properties.name), static_cast<std::size_t>(length) - 1);
   std::memcpy(name, properties.name, copied);
   name[copied] = 0;
   return finish(hipSuccess);
 }
 
-hipError_t hipDeviceTotalMem(size_t* bytes, hipDevice_t device) {
+hipError_t hipDeviceTotalMem(std::size_t* bytes, hipDevice_t device) {
   if (bytes == nullptr) return finish(hipErrorInvalidValue);
   const DeviceContext* context = find_context(device);
   if (context == nullptr) return finish(no_device_or(hipErrorInvalidDevice));
@@ -188,7 +188,7 @@ hipError_t hipDeviceGetPCIBusId(char* bus_id, int length, int device) {
   if (bus_id == nullptr || length < 0) return finish(hipErrorInvalidValue);
   if (find_context(device) == nullptr) return finish(no_device_or(hipErrorInvalidDevice));
   const std::string text = pci_bus_id(device);
-  if (static_cast<size_t>(length) <= text.size()) return finish(hipErrorInvalidValue);
+  if (static_cast<std::size_t>(length) <= text.size()) return finish(hipErrorInvalidValue);
   std::memcpy(bus_id, text.c_str(), text.size() + 1);
   return finish(hipSuccess);
 }
@@ -228,7 +228,7 @@ hipError_t hipDeviceReset() {
   return finish(hipSuccess);
 }
 
-hipError_t hipDeviceGetLimit(size_t* value, hipLimit_t limit) {
+hipError_t hipDeviceGetLimit(std::size_t* value, hipLimit_t limit) {
   if (value == nullptr) return finish(hipErrorInvalidValue);
   if (Device::count() == 0) return finish(hipErrorNoDevice);
   switch (limit) {
@@ -251,7 +251,7 @@ hipError_t hipDeviceGetLimit(size_t* value, hipLimit_t limit) {
   return finish(hipSuccess);
 }
 
-hipError_t hipDeviceSetLimit(hipLimit_t limit, size_t value) {
+hipError_t hipDeviceSetLimit(hipLimit_t limit, std::size_t value) {
   if (Device::count() == 0) return finish(hipErrorNoDevice);
   switch (limit) {
     case hipLimitStackSize:

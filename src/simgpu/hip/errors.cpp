@@ -1,8 +1,7 @@
 #include "simgpu/hip/errors.h"
 
-#include <fmt/format.h>
-
 #include <cstdio>
+#include <format>
 
 #include "hip_abi/hip_functions.h"
 
@@ -24,7 +23,7 @@ hip_abi::hipError_t finish(hip_abi::hipError_t error) {
 }
 
 hip_abi::hipError_t refuse(hip_abi::hipError_t error, std::string_view why) {
-  fmt::print(stderr, "wavejit simulated GPU: {}: {}\n", hip_abi::hipGetErrorName(error), why);
+  std::fputs(std::format("wavejit simulated GPU: {}: {}\n", hip_abi::hipGetErrorName(error), why).c_str(), stderr);
   return error;
 }
 

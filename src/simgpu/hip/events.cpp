@@ -31,13 +31,13 @@ struct Event {
   std::mutex mutex;
   std::shared_ptr<Stream> stream;  // null until recorded
   Stream::Ticket ticket = 0;
-  std::shared_ptr<std::atomic<int64_t>> nanoseconds;
+  std::shared_ptr<std::atomic<std::int64_t>> nanoseconds;
   std::optional<CapturedPlace> captured;  // last recorded in a capture
 
   struct Record {
     std::shared_ptr<Stream> stream;
     Stream::Ticket ticket = 0;
-    std::shared_ptr<std::atomic<int64_t>> nanoseconds;
+    std::shared_ptr<std::atomic<std::int64_t>> nanoseconds;
     std::optional<CapturedPlace> captured;
   };
   Record record() {
@@ -117,7 +117,7 @@ hipError_t record_event(hipEvent_t handle, const std::shared_ptr<Stream>& stream
     return hipSuccess;
   }
   if (const hipError_t refused = refuse_in_capture(stream); refused != hipSuccess) return refused;
-  auto nanoseconds = std::make_shared<std::atomic<int64_t>>(0);
+  auto nanoseconds = std::make_shared<std::atomic<std::int64_t>>(0);
   const Stream::Ticket ticket = stream->context().submit(
       stream, [nanoseconds] { nanoseconds->store(std::chrono::steady_clock::now().time_since_epoch().count()); },
       Stream::AfterError::run);

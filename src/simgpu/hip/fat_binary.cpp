@@ -1,12 +1,11 @@
 // What clang's constructors call for a HIP program (CodeGen of "-x hip"): one fat binary per translation unit or per
 // program, its kernels, its device variables, its managed variables.
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <format>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -28,13 +27,13 @@ namespace {
 
 // The wrapper that clang emits into .hipFatBinSegment.
 struct FatBinaryWrapper {
-  uint32_t magic;
-  uint32_t version;
+  std::uint32_t magic;
+  std::uint32_t version;
   const void* binary;
   void* unused;
 };
-constexpr uint32_t wrapper_magic = 0x48495046;  // "HIPF"
-constexpr uint32_t wrapper_version = 1;
+constexpr std::uint32_t wrapper_magic = 0x48495046;  // "HIPF"
+constexpr std::uint32_t wrapper_version = 1;
 
 struct ManagedVariable {
   std::string name;
@@ -84,7 +83,7 @@ LoadResult load_on(FatBinary& binary, int ordinal) {
   DeviceContext* context = find_context(ordinal);
   if (context == nullptr) return std::unexpected(hipErrorNoDevice);
   if (registered().ending) return std::unexpected(hipErrorDeinitialized);
-  const size_t bytes = binary.image == nullptr ? 0 : image_size(binary.image);
+  const std::size_t bytes = binary.image == nullptr ? 0 : image_size(binary.image);
   LoadResult result = std::unexpected(hipErrorInvalidImage);
   if (bytes != 0) result = load_image(*context, {static_cast<const std::byte*>(binary.image), bytes});
   if (result) {
@@ -123,7 +122,7 @@ std::expected<std::shared_ptr<Function>, hipError_t> find_registered_function(co
   return function;
 }
 
-hipError_t find_variable(const void* host_variable, void** address, size_t* bytes) {
+hipError_t find_variable(const void* host_variable, void** address, std::size_t* bytes) {
   if (host_variable == nullptr) return hipErrorInvalidSymbol;
   if (current_context() == nullptr) return hipErrorNoDevice;
   const std::scoped_lock lock(registered().mutex);
@@ -164,8 +163,11 @@ void** __hipRegisterFatBinary(const void* data) {
   if (wrapper.magic == wrapper_magic && wrapper.version == wrapper_version) {
     binary->image = wrapper.binary;
   } else {
-    fmt::print(stderr, "wavejit simulated GPU: a fat binary has magic {:#x} and version {}, expected {:#x} and {}\n",
-               wrapper.magic, wrapper.version, wrapper_magic, wrapper_version);
+    std::fputs(
+        std::format("wavejit simulated GPU: a fat binary has magic {:#x} and version {}, expected {:#x} and {}\n",
+                    wrapper.magic, wrapper.version, wrapper_magic, wrapper_version)
+            .c_str(),
+        stderr);
   }
   auto** handle = reinterpret_cast<void**>(binary.get());
   const std::scoped_lock lock(registered().mutex);
@@ -199,7 +201,7 @@ void __hipRegisterFunction(void** handle, const void* host_function, char* /*dev
 }
 
 void __hipRegisterVar(void** handle, void* host_variable, char* /*host_name*/, char* device_name, int /*external*/,
-                      size_t /*bytes*/, int /*constant*/, int /*global*/) {
+                      std::size_t /*bytes*/, int /*constant*/, int /*global*/) {
   const std::scoped_lock lock(registered().mutex);
   FatBinary* binary = binary_of(handle);
   if (binary == nullptr || device_name == nullptr) return;
@@ -207,10 +209,11 @@ void __hipRegisterVar(void** handle, void* host_variable, char* /*host_name*/, c
                                           RegisteredVariable{.binary = binary, .device_name = device_name});
 }
 
-void __hipRegisterManagedVar(void** handle, void** pointer, void* initial_value, const char* name, size_t bytes,
+void __hipRegisterManagedVar(void** handle, void** pointer, void* initial_value, const char* name, std::size_t bytes,
                              unsigned alignment) {
   if (pointer == nullptr || name == nullptr || bytes == 0) return;
-  void* memory = DeviceMemory::instance().allocate(bytes, MemoryKind::managed, 0, std::max<size_t>(alignment, 256));
+  void* memory =
+      DeviceMemory::instance().allocate(bytes, MemoryKind::managed, 0, std::max<std::size_t>(alignment, 256));
   if (memory == nullptr) return;
   if (initial_value != nullptr) std::memcpy(memory, initial_value, bytes);
   *pointer = memory;

@@ -101,7 +101,7 @@ void DeviceContext::synchronize() {
 DeviceContext* find_context(int ordinal) {
   if (ordinal < 0) return nullptr;
   Registry& all = registry();
-  const auto index = static_cast<size_t>(ordinal);
+  const auto index = static_cast<std::size_t>(ordinal);
   {
     const std::shared_lock lock(all.mutex);
     if (index < all.contexts.size()) return all.contexts[index].get();

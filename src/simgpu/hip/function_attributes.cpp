@@ -72,7 +72,7 @@ constexpr int round_up(int value, int granule) { return (value + granule - 1) / 
 
 // Workgroups of `block_size` threads that a compute unit holds at once: registers allow so many waves a SIMD, LDS so
 // many workgroups. 0 when one does not fit.
-int workgroups_per_compute_unit(const Function& function, int block_size, size_t dynamic_lds_bytes) {
+int workgroups_per_compute_unit(const Function& function, int block_size, std::size_t dynamic_lds_bytes) {
   const targets::Target& target = function.context->device().target();
   const KernelInfo& info = function.info();
   if (std::cmp_greater(block_size, info.max_threads_per_workgroup)) return 0;
@@ -80,13 +80,13 @@ int workgroups_per_compute_unit(const Function& function, int block_size, size_t
   const int waves_per_simd = std::min(target.waves_per_simd, target.vgprs_per_simd_lane / registers);
   const int waves_per_workgroup = (block_size + target.wave_size - 1) / target.wave_size;
   const int by_waves = waves_per_simd * target.simds_per_compute_unit / waves_per_workgroup;
-  const size_t lds = info.static_lds_bytes + dynamic_lds_bytes;
+  const std::size_t lds = info.static_lds_bytes + dynamic_lds_bytes;
   if (std::cmp_greater(lds, target.lds_bytes_per_workgroup)) return 0;
   if (lds == 0) return by_waves;
-  return std::min(by_waves, static_cast<int>(static_cast<size_t>(target.lds_bytes) / lds));
+  return std::min(by_waves, static_cast<int>(static_cast<std::size_t>(target.lds_bytes) / lds));
 }
 
-hipError_t max_active(int* blocks, const Function& function, int block_size, size_t dynamic_lds_bytes) {
+hipError_t max_active(int* blocks, const Function& function, int block_size, std::size_t dynamic_lds_bytes) {
   if (blocks == nullptr || block_size <= 0) return hipErrorInvalidValue;
   if (std::cmp_greater(block_size, function.context->device().target().max_threads_per_workgroup)) {
     return hipErrorInvalidValue;
@@ -96,7 +96,8 @@ hipError_t max_active(int* blocks, const Function& function, int block_size, siz
 }
 
 // The block size with the most threads on a compute unit; of equals the largest, so that fewer blocks do the work.
-hipError_t best_block(int* grid_size, int* block_size, const Function& function, size_t dynamic_lds_bytes, int limit) {
+hipError_t best_block(int* grid_size, int* block_size, const Function& function, std::size_t dynamic_lds_bytes,
+                      int limit) {
   if (grid_size == nullptr || block_size == nullptr || limit < 0) return hipErrorInvalidValue;
   const targets::Target& target = function.context->device().target();
   const int largest = static_cast<int>(function.info().max_threads_per_workgroup);
@@ -168,20 +169,20 @@ hipError_t hipFuncSetSharedMemConfig(const void* function, hipSharedMemConfig co
 }
 
 hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, hipFunction_t handle, int block_size,
-                                                              size_t dynamic_lds_bytes) {
+                                                              std::size_t dynamic_lds_bytes) {
   const auto function = find_function(handle);
   return finish(function == nullptr ? handle_error() : max_active(blocks, *function, block_size, dynamic_lds_bytes));
 }
 
 hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, hipFunction_t handle,
-                                                                       int block_size, size_t dynamic_lds_bytes,
+                                                                       int block_size, std::size_t dynamic_lds_bytes,
                                                                        unsigned flags) {
   if (flags > hipOccupancyDisableCachingOverride) return finish(hipErrorInvalidValue);
   return hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(blocks, handle, block_size, dynamic_lds_bytes);
 }
 
 hipError_t hipModuleOccupancyMaxPotentialBlockSize(int* grid_size, int* block_size, hipFunction_t handle,
-                                                   size_t dynamic_lds_bytes, int block_size_limit) {
+                                                   std::size_t dynamic_lds_bytes, int block_size_limit) {
   const auto function = find_function(handle);
   return finish(function == nullptr
                     ? handle_error()
@@ -189,26 +190,26 @@ hipError_t hipModuleOccupancyMaxPotentialBlockSize(int* grid_size, int* block_si
 }
 
 hipError_t hipModuleOccupancyMaxPotentialBlockSizeWithFlags(int* grid_size, int* block_size, hipFunction_t handle,
-                                                            size_t dynamic_lds_bytes, int block_size_limit,
+                                                            std::size_t dynamic_lds_bytes, int block_size_limit,
                                                             unsigned flags) {
   if (flags > hipOccupancyDisableCachingOverride) return finish(hipErrorInvalidValue);
   return hipModuleOccupancyMaxPotentialBlockSize(grid_size, block_size, handle, dynamic_lds_bytes, block_size_limit);
 }
 
 hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* any_function, int block_size,
-                                                        size_t dynamic_lds_bytes) {
+                                                        std::size_t dynamic_lds_bytes) {
   const auto function = find_any_function(any_function);
   return finish(function ? max_active(blocks, **function, block_size, dynamic_lds_bytes) : function.error());
 }
 
 hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* any_function, int block_size,
-                                                                 size_t dynamic_lds_bytes, unsigned flags) {
+                                                                 std::size_t dynamic_lds_bytes, unsigned flags) {
   if (flags > hipOccupancyDisableCachingOverride) return finish(hipErrorInvalidValue);
   return hipOccupancyMaxActiveBlocksPerMultiprocessor(blocks, any_function, block_size, dynamic_lds_bytes);
 }
 
 hipError_t hipOccupancyMaxPotentialBlockSize(int* grid_size, int* block_size, const void* any_function,
-                                             size_t dynamic_lds_bytes, int block_size_limit) {
+                                             std::size_t dynamic_lds_bytes, int block_size_limit) {
   const auto function = find_any_function(any_function);
   return finish(function ? best_block(grid_size, block_size, **function, dynamic_lds_bytes, block_size_limit)
                          : function.error());

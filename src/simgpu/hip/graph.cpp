@@ -14,8 +14,8 @@ using namespace hip_abi;
 
 namespace {
 
-/// A graph made ready to launch: independent of the graph that it was made from. Launches of one executable never
-/// overlap.
+// A graph made ready to launch: independent of the graph that it was made from. Launches of one executable never
+// overlap.
 struct Executable {
   struct Step {
     DeviceContext* context = nullptr;
@@ -54,12 +54,12 @@ std::shared_ptr<Graph> graph_of(hipGraphNode_t handle) {
 
 // HIP's way of handing out lists: without a place for them only their number; with one as many as fit, the rest null.
 template <typename Nodes>
-void hand_out(const Nodes& nodes, hipGraphNode_t* to, size_t* count) {
+void hand_out(const Nodes& nodes, hipGraphNode_t* to, std::size_t* count) {
   if (to == nullptr) {
     *count = nodes.size();
     return;
   }
-  for (size_t i = 0; i < *count; ++i) to[i] = i < nodes.size() ? nodes[i]->handle() : nullptr;
+  for (std::size_t i = 0; i < *count; ++i) to[i] = i < nodes.size() ? nodes[i]->handle() : nullptr;
   *count = std::min(*count, nodes.size());
 }
 
@@ -137,7 +137,7 @@ std::vector<GraphNode*> Graph::leaves() const {
 }
 
 std::vector<GraphNode*> Graph::order() const {
-  std::unordered_map<const GraphNode*, size_t> missing;
+  std::unordered_map<const GraphNode*, std::size_t> missing;
   std::unordered_map<const GraphNode*, std::vector<GraphNode*>> dependents;
   std::vector<GraphNode*> ready;
   for (const auto& node : nodes_) {
@@ -145,7 +145,7 @@ std::vector<GraphNode*> Graph::order() const {
     if (node->dependencies.empty()) ready.push_back(node.get());
     for (const GraphNode* dependency : node->dependencies) dependents[dependency].push_back(node.get());
   }
-  for (size_t i = 0; i < ready.size(); ++i) {
+  for (std::size_t i = 0; i < ready.size(); ++i) {
     for (GraphNode* next : dependents[ready[i]])
       if (--missing[next] == 0) ready.push_back(next);
   }
@@ -160,13 +160,13 @@ std::shared_ptr<Graph> find_graph(hipGraph_t handle) {
 }
 
 hipError_t add_node(hipGraphNode_t* node, hipGraph_t handle, const hipGraphNode_t* dependencies,
-                    size_t dependency_count, NodeWork work) {
+                    std::size_t dependency_count, NodeWork work) {
   if (node == nullptr || (dependency_count > 0 && dependencies == nullptr)) return hipErrorInvalidValue;
   const std::scoped_lock lock(graph_mutex());
   const auto graph = find_graph(handle);
   if (graph == nullptr) return hipErrorInvalidValue;
   std::vector<GraphNode*> before;
-  for (size_t i = 0; i < dependency_count; ++i) {
+  for (std::size_t i = 0; i < dependency_count; ++i) {
     GraphNode* dependency = node_of(dependencies[i]);
     const bool twice = std::ranges::find(before, dependency) != before.end();
     if (twice || !graph->holds(dependency)) return hipErrorInvalidValue;
@@ -199,7 +199,7 @@ hipError_t hipGraphDestroy(hipGraph_t handle) {
   return finish(hipSuccess);
 }
 
-hipError_t hipGraphGetNodes(hipGraph_t handle, hipGraphNode_t* nodes, size_t* count) {
+hipError_t hipGraphGetNodes(hipGraph_t handle, hipGraphNode_t* nodes, std::size_t* count) {
   const std::scoped_lock lock(graph_mutex());
   const auto graph = find_graph(handle);
   if (graph == nullptr || count == nullptr) return finish(hipErrorInvalidValue);
@@ -207,7 +207,7 @@ hipError_t hipGraphGetNodes(hipGraph_t handle, hipGraphNode_t* nodes, size_t* co
   return finish(hipSuccess);
 }
 
-hipError_t hipGraphGetRootNodes(hipGraph_t handle, hipGraphNode_t* nodes, size_t* count) {
+hipError_t hipGraphGetRootNodes(hipGraph_t handle, hipGraphNode_t* nodes, std::size_t* count) {
   const std::scoped_lock lock(graph_mutex());
   const auto graph = find_graph(handle);
   if (graph == nullptr || count == nullptr) return finish(hipErrorInvalidValue);
@@ -219,13 +219,13 @@ hipError_t hipGraphGetRootNodes(hipGraph_t handle, hipGraphNode_t* nodes, size_t
 }
 
 hipError_t hipGraphAddDependencies(hipGraph_t handle, const hipGraphNode_t* from, const hipGraphNode_t* to,
-                                   size_t count) {
+                                   std::size_t count) {
   const std::scoped_lock lock(graph_mutex());
   const auto graph = find_graph(handle);
   if (graph == nullptr) return finish(hipErrorInvalidValue);
   if (count == 0) return finish(hipSuccess);
   if (from == nullptr || to == nullptr) return finish(hipErrorInvalidValue);
-  for (size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     GraphNode* before = node_of(from[i]);
     GraphNode* after = node_of(to[i]);
     if (before == after || !graph->holds(before) || !graph->holds(after)) return finish(hipErrorInvalidValue);
@@ -243,7 +243,7 @@ hipError_t hipGraphNodeGetType(hipGraphNode_t node, hipGraphNodeType* type) {
   return finish(hipSuccess);
 }
 
-hipError_t hipGraphNodeGetDependencies(hipGraphNode_t node, hipGraphNode_t* dependencies, size_t* count) {
+hipError_t hipGraphNodeGetDependencies(hipGraphNode_t node, hipGraphNode_t* dependencies, std::size_t* count) {
   const std::scoped_lock lock(graph_mutex());
   if (count == nullptr || graph_of(node) == nullptr) return finish(hipErrorInvalidValue);
   hand_out(node_of(node)->dependencies, dependencies, count);
@@ -251,19 +251,19 @@ hipError_t hipGraphNodeGetDependencies(hipGraphNode_t node, hipGraphNode_t* depe
 }
 
 hipError_t hipGraphAddEmptyNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* dependencies,
-                                size_t dependency_count) {
+                                std::size_t dependency_count) {
   return finish(add_node(node, graph, dependencies, dependency_count, {}));
 }
 
 hipError_t hipGraphAddHostNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* dependencies,
-                               size_t dependency_count, const hipHostNodeParams* parameters) {
+                               std::size_t dependency_count, const hipHostNodeParams* parameters) {
   if (parameters == nullptr || parameters->fn == nullptr) return finish(hipErrorInvalidValue);
   return finish(add_node(node, graph, dependencies, dependency_count,
                          {hipGraphNodeTypeHost, nullptr, [host = *parameters] { host.fn(host.userData); }}));
 }
 
 hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph, hipGraphNode_t* error_node, char* log,
-                               size_t log_bytes) {
+                               std::size_t log_bytes) {
   if (error_node != nullptr) *error_node = nullptr;
   if (log != nullptr && log_bytes > 0) *log = 0;
   return finish(instantiate(executable, graph));

@@ -1,15 +1,13 @@
 // Launches: what HIP checks before a kernel is queued, and how arguments become a kernarg buffer. The hidden arguments
 // behind the explicit ones are written by the engine, which knows where the metadata puts them.
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <expected>
+#include <format>
 #include <limits>
 #include <memory>
 #include <string>
@@ -33,9 +31,9 @@ using namespace simgpu::hip_front;
 namespace {
 
 struct LaunchShape {
-  std::array<uint64_t, 3> threads;  // of the whole grid
-  std::array<uint64_t, 3> block;
-  uint64_t dynamic_lds_bytes = 0;
+  std::array<std::uint64_t, 3> threads;  // of the whole grid
+  std::array<std::uint64_t, 3> block;
+  std::uint64_t dynamic_lds_bytes = 0;
 };
 
 struct LaunchArguments {
@@ -50,32 +48,33 @@ struct LaunchEvents {
 
 using Kernarg = std::vector<std::byte>;
 
-constexpr uint64_t grid_limit_x = std::numeric_limits<int32_t>::max();
-constexpr uint64_t grid_limit_yz = 65536;
+constexpr std::uint64_t grid_limit_x = std::numeric_limits<std::int32_t>::max();
+constexpr std::uint64_t grid_limit_yz = 65536;
 
-uint64_t product(const std::array<uint64_t, 3>& sizes) { return sizes[0] * sizes[1] * sizes[2]; }
+std::uint64_t product(const std::array<std::uint64_t, 3>& sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 
-bool has_zero(const std::array<uint64_t, 3>& sizes) { return sizes[0] == 0 || sizes[1] == 0 || sizes[2] == 0; }
+bool has_zero(const std::array<std::uint64_t, 3>& sizes) { return sizes[0] == 0 || sizes[1] == 0 || sizes[2] == 0; }
 
 // A dispatch packet holds the grid in threads in 32 bits a dimension. Block sizes are checked one by one before their
 // product is, which could wrap.
 bool fits_a_packet(const LaunchShape& shape, int max_threads) {
-  for (size_t i = 0; i < 3; ++i) {
-    if (shape.threads[i] > std::numeric_limits<uint32_t>::max()) return false;
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (shape.threads[i] > std::numeric_limits<std::uint32_t>::max()) return false;
     if (std::cmp_greater(shape.block[i], max_threads)) return false;
   }
   return std::cmp_less_equal(product(shape.block), max_threads);
 }
 
 std::string wrong_shape(const LaunchShape& shape, int max_threads) {
-  return fmt::format(
-      "a grid of ({}) threads in blocks of ({}); neither may have a zero, a block has up to {} threads "
+  return std::format(
+      "a grid of ({}, {}, {}) threads in blocks of ({}, {}, {}); neither may have a zero, a block has up to {} threads "
       "and the grid less than 2^32 in each dimension",
-      fmt::join(shape.threads, ", "), fmt::join(shape.block, ", "), max_threads);
+      shape.threads[0], shape.threads[1], shape.threads[2], shape.block[0], shape.block[1], shape.block[2],
+      max_threads);
 }
 
 hipError_t from_kernel_params(const KernelInfo& info, void** parameters, Kernarg& kernarg) {
-  size_t index = 0;
+  std::size_t index = 0;
   for (const KernelArgument& argument : info.arguments) {
     if (argument.hidden()) continue;
     if (parameters == nullptr || parameters[index] == nullptr) return hipErrorInvalidValue;
@@ -93,7 +92,7 @@ hipError_t from_extra(const KernelInfo& info, void** extra, Kernarg& kernarg) {
     return hipErrorInvalidValue;
   }
   const auto* buffer = static_cast<const std::byte*>(extra[1]);
-  const size_t bytes = *static_cast<const size_t*>(extra[3]);
+  const std::size_t bytes = *static_cast<const std::size_t*>(extra[3]);
   if (kernarg.empty()) return bytes == 0 ? hipSuccess : hipErrorLaunchOutOfResources;
   // HIP would leave the parameters behind a short buffer undefined; here that is an error.
   if (buffer == nullptr || bytes < info.explicit_kernarg_bytes) return hipErrorInvalidValue;
@@ -110,52 +109,53 @@ std::expected<GraphWork, hipError_t> checked(const std::shared_ptr<Function>& fu
   const KernelInfo& info = function->info();
   const targets::Target& target = context.device().target();
   const auto refused = [&](hipError_t error, std::string_view why) {
-    return std::unexpected(refuse(error, fmt::format("launch of {}: {}", info.name, why)));
+    return std::unexpected(refuse(error, std::format("launch of {}: {}", info.name, why)));
   };
   if (has_zero(shape.threads) || has_zero(shape.block) || !fits_a_packet(shape, target.max_threads_per_workgroup)) {
     return refused(hipErrorInvalidConfiguration, wrong_shape(shape, target.max_threads_per_workgroup));
   }
-  const auto lds_limit = static_cast<uint64_t>(target.lds_bytes_per_workgroup);
+  const auto lds_limit = static_cast<std::uint64_t>(target.lds_bytes_per_workgroup);
   if (info.static_lds_bytes + shape.dynamic_lds_bytes > lds_limit) {
     return refused(
         shape.dynamic_lds_bytes > lds_limit ? hipErrorInvalidValue : hipErrorLaunchOutOfResources,
-        fmt::format("{} bytes of LDS, {} of them the kernel's own and {} the launch's; a workgroup on {} has {}",
+        std::format("{} bytes of LDS, {} of them the kernel's own and {} the launch's; a workgroup on {} has {}",
                     info.static_lds_bytes + shape.dynamic_lds_bytes, info.static_lds_bytes, shape.dynamic_lds_bytes,
                     target.id, lds_limit));
   }
   if (product(shape.block) > info.max_threads_per_workgroup) {
-    return refused(hipErrorLaunchFailure, fmt::format("{} threads a block; the kernel was compiled for at most {}",
+    return refused(hipErrorLaunchFailure, std::format("{} threads a block; the kernel was compiled for at most {}",
                                                       product(shape.block), info.max_threads_per_workgroup));
   }
   // A workgroup whose waves find no room together would never start.
   const auto waves = (product(shape.block) + target.wave_size - 1) / target.wave_size;
   const auto waves_of_simd = (waves + target.simds_per_compute_unit - 1) / target.simds_per_compute_unit;
-  const uint64_t registers =
+  const std::uint64_t registers =
       (std::max(info.vgprs, 1U) + target.vgpr_granule - 1) / target.vgpr_granule * target.vgpr_granule;
   if (std::cmp_greater(waves_of_simd * registers, target.vgprs_per_simd_lane)) {
     return refused(hipErrorLaunchOutOfResources,
-                   fmt::format("{} waves of {} vector registers on a SIMD; {} has {} for all of them", waves_of_simd,
+                   std::format("{} waves of {} vector registers on a SIMD; {} has {} for all of them", waves_of_simd,
                                registers, target.id, target.vgprs_per_simd_lane));
   }
 
-  LaunchRequest request{
-      .kernel = function->kernel, .dynamic_lds_bytes = static_cast<uint32_t>(shape.dynamic_lds_bytes), .kernarg = {}};
-  for (size_t i = 0; i < 3; ++i) {
+  LaunchRequest request{.kernel = function->kernel,
+                        .dynamic_lds_bytes = static_cast<std::uint32_t>(shape.dynamic_lds_bytes),
+                        .kernarg = {}};
+  for (std::size_t i = 0; i < 3; ++i) {
     shape.block[i] = std::min(shape.block[i], shape.threads[i]);
     // Kernels compiled for HIP state that all workgroups have the same size; the engine runs no others.
     if (shape.threads[i] % shape.block[i] != 0) {
-      return refused(hipErrorInvalidValue, fmt::format("{} threads in dimension {} are no multiple of the block's {}",
+      return refused(hipErrorInvalidValue, std::format("{} threads in dimension {} are no multiple of the block's {}",
                                                        shape.threads[i], i, shape.block[i]));
     }
-    request.workgroups[i] = static_cast<uint32_t>(shape.threads[i] / shape.block[i]);
-    request.workgroup_size[i] = static_cast<uint32_t>(shape.block[i]);
+    request.workgroups[i] = static_cast<std::uint32_t>(shape.threads[i] / shape.block[i]);
+    request.workgroup_size[i] = static_cast<std::uint32_t>(shape.block[i]);
   }
 
   Kernarg kernarg(info.explicit_kernarg_bytes);
   const hipError_t error = arguments.extra != nullptr ? from_extra(info, arguments.extra, kernarg)
                                                       : from_kernel_params(info, arguments.kernel_params, kernarg);
   if (error != hipSuccess) {
-    return refused(error, fmt::format("its arguments are missing, of another size, or handed over in no form that HIP "
+    return refused(error, std::format("its arguments are missing, of another size, or handed over in no form that HIP "
                                       "knows; the kernel takes {} bytes of them",
                                       info.explicit_kernarg_bytes));
   }
@@ -164,7 +164,7 @@ std::expected<GraphWork, hipError_t> checked(const std::shared_ptr<Function>& fu
     launched.kernarg = kernarg;
     const Status status = context.device().launch(launched);
     if (status.ok()) return;
-    fmt::print(stderr, "wavejit simulated GPU: {}\n", status.text);
+    std::fputs(std::format("wavejit simulated GPU: {}\n", status.text).c_str(), stderr);
     context.fail(to_hip(status.code));
   };
 }
@@ -190,15 +190,15 @@ hipError_t launch(const std::shared_ptr<Function>& function, const LaunchShape& 
   return events.stop != nullptr ? record_event(events.stop, stream) : hipSuccess;
 }
 
-LaunchShape shape_of(const std::array<uint64_t, 3>& grid, const std::array<uint64_t, 3>& block,
-                     uint64_t dynamic_lds_bytes) {
+LaunchShape shape_of(const std::array<std::uint64_t, 3>& grid, const std::array<std::uint64_t, 3>& block,
+                     std::uint64_t dynamic_lds_bytes) {
   return {.threads = {grid[0] * block[0], grid[1] * block[1], grid[2] * block[2]},
           .block = block,
           .dynamic_lds_bytes = dynamic_lds_bytes};
 }
 
 hipError_t launch_host_function(const void* host_function, dim3 grid, dim3 block, const LaunchArguments& arguments,
-                                size_t dynamic_lds_bytes, hipStream_t stream, const LaunchEvents& events = {}) {
+                                std::size_t dynamic_lds_bytes, hipStream_t stream, const LaunchEvents& events = {}) {
   if (host_function == nullptr) return hipErrorInvalidDeviceFunction;
   if (current_context() == nullptr) return hipErrorNoDevice;
   const auto function = find_any_function(host_function);
@@ -210,7 +210,7 @@ hipError_t launch_host_function(const void* host_function, dim3 grid, dim3 block
 struct CallConfiguration {
   dim3 grid;
   dim3 block;
-  size_t dynamic_lds_bytes = 0;
+  std::size_t dynamic_lds_bytes = 0;
   hipStream_t stream = nullptr;
 };
 thread_local std::vector<CallConfiguration> call_configurations;
@@ -227,7 +227,7 @@ hipError_t hipModuleLaunchKernel(hipFunction_t handle, unsigned grid_x, unsigned
   const int max_threads = context->device().target().max_threads_per_workgroup;
   if (grid_x > grid_limit_x || grid_y > grid_limit_yz || grid_z > grid_limit_yz) {
     return finish(
-        refuse(hipErrorInvalidValue, fmt::format("a grid of ({}, {}, {}) blocks; it takes up to {}, {} and {}", grid_x,
+        refuse(hipErrorInvalidValue, std::format("a grid of ({}, {}, {}) blocks; it takes up to {}, {} and {}", grid_x,
                                                  grid_y, grid_z, grid_limit_x, grid_limit_yz, grid_limit_yz)));
   }
   if (has_zero(shape.threads) || has_zero(shape.block) || !fits_a_packet(shape, max_threads)) {
@@ -238,10 +238,11 @@ hipError_t hipModuleLaunchKernel(hipFunction_t handle, unsigned grid_x, unsigned
   return finish(launch(function, shape, stream, {.kernel_params = kernel_params, .extra = extra}));
 }
 
-hipError_t hipExtModuleLaunchKernel(hipFunction_t handle, uint32_t work_size_x, uint32_t work_size_y,
-                                    uint32_t work_size_z, uint32_t block_x, uint32_t block_y, uint32_t block_z,
-                                    size_t dynamic_lds_bytes, hipStream_t stream, void** kernel_params, void** extra,
-                                    hipEvent_t start_event, hipEvent_t stop_event, uint32_t /*flags*/) {
+hipError_t hipExtModuleLaunchKernel(hipFunction_t handle, std::uint32_t work_size_x, std::uint32_t work_size_y,
+                                    std::uint32_t work_size_z, std::uint32_t block_x, std::uint32_t block_y,
+                                    std::uint32_t block_z, std::size_t dynamic_lds_bytes, hipStream_t stream,
+                                    void** kernel_params, void** extra, hipEvent_t start_event, hipEvent_t stop_event,
+                                    std::uint32_t /*flags*/) {
   if (current_context() == nullptr) return finish(hipErrorNoDevice);
   const auto function = find_function(handle);
   if (function == nullptr) return finish(hipErrorInvalidHandle);
@@ -253,20 +254,20 @@ hipError_t hipExtModuleLaunchKernel(hipFunction_t handle, uint32_t work_size_x, 
                        {.start = start_event, .stop = stop_event}));
 }
 
-hipError_t hipLaunchKernel(const void* host_function, dim3 grid, dim3 block, void** arguments, size_t dynamic_lds_bytes,
-                           hipStream_t stream) {
+hipError_t hipLaunchKernel(const void* host_function, dim3 grid, dim3 block, void** arguments,
+                           std::size_t dynamic_lds_bytes, hipStream_t stream) {
   return finish(
       launch_host_function(host_function, grid, block, {.kernel_params = arguments}, dynamic_lds_bytes, stream));
 }
 
 hipError_t hipLaunchKernel_spt(const void* host_function, dim3 grid, dim3 block, void** arguments,
-                               size_t dynamic_lds_bytes, hipStream_t stream) {
+                               std::size_t dynamic_lds_bytes, hipStream_t stream) {
   return finish(launch_host_function(host_function, grid, block, {.kernel_params = arguments}, dynamic_lds_bytes,
                                      per_thread_default(stream)));
 }
 
 hipError_t hipExtLaunchKernel(const void* host_function, dim3 grid, dim3 block, void** arguments,
-                              size_t dynamic_lds_bytes, hipStream_t stream, hipEvent_t start_event,
+                              std::size_t dynamic_lds_bytes, hipStream_t stream, hipEvent_t start_event,
                               hipEvent_t stop_event, int /*flags*/) {
   return finish(launch_host_function(host_function, grid, block, {.kernel_params = arguments}, dynamic_lds_bytes,
                                      stream, {.start = start_event, .stop = stop_event}));
@@ -283,7 +284,7 @@ hipError_t hipLaunchCooperativeKernel(const void*, dim3, dim3, void**, unsigned,
 }
 
 hipError_t hipGraphAddKernelNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* dependencies,
-                                 size_t dependency_count, const hipKernelNodeParams* parameters) {
+                                 std::size_t dependency_count, const hipKernelNodeParams* parameters) {
   if (parameters == nullptr || parameters->func == nullptr) return finish(hipErrorInvalidValue);
   const auto function = find_any_function(parameters->func);
   if (!function) return finish(function.error());
@@ -295,12 +296,12 @@ hipError_t hipGraphAddKernelNode(hipGraphNode_t* node, hipGraph_t graph, const h
                          {hipGraphNodeTypeKernel, (*function)->context, *std::move(work)}));
 }
 
-hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, size_t dynamic_lds_bytes, hipStream_t stream) {
+hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, std::size_t dynamic_lds_bytes, hipStream_t stream) {
   call_configurations.push_back({grid, block, dynamic_lds_bytes, stream});
   return hipSuccess;
 }
 
-hipError_t __hipPopCallConfiguration(dim3* grid, dim3* block, size_t* dynamic_lds_bytes, hipStream_t* stream) {
+hipError_t __hipPopCallConfiguration(dim3* grid, dim3* block, std::size_t* dynamic_lds_bytes, hipStream_t* stream) {
   if (call_configurations.empty()) return finish(hipErrorMissingConfiguration);
   const CallConfiguration top = call_configurations.back();
   call_configurations.pop_back();
@@ -313,7 +314,9 @@ hipError_t __hipPopCallConfiguration(dim3* grid, dim3* block, size_t* dynamic_ld
 
 // HIP's library exports this one under its C++ name as well, for programs built when the header declared it so.
 extern "C" __attribute__((visibility("default"), alias("hipExtModuleLaunchKernel"))) hipError_t
-ext_module_launch_kernel_by_cxx_name(hipFunction_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, size_t, hipStream_t, void**, void**, hipEvent_t, hipEvent_t, uint32_t) __asm__(
+ext_module_launch_kernel_by_cxx_name(hipFunction_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,
+                                     std::uint32_t, std::uint32_t, std::size_t, hipStream_t, void**, void**, hipEvent_t,
+                                     hipEvent_t, std::uint32_t) __asm__(
     "_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j");
 
 }  // namespace wavejit::hip_abi

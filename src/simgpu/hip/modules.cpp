@@ -1,9 +1,8 @@
 #include "simgpu/hip/modules.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
+#include <format>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -70,7 +69,7 @@ hipError_t load(hipModule_t* handle, std::span<const std::byte> image) {
 hipError_t load_from_memory(hipModule_t* handle, const void* image) {
   if (handle == nullptr || image == nullptr) return hipErrorInvalidValue;
   if (current_context() == nullptr) return hipErrorNoDevice;
-  const size_t bytes = image_size(image);
+  const std::size_t bytes = image_size(image);
   if (bytes == 0) {
     return refuse(hipErrorInvalidImage, "the image is no ELF code object, offload bundle or compressed bundle");
   }
@@ -84,7 +83,7 @@ hipError_t load_from_file(hipModule_t* handle, const char* path) {
   if (!std::filesystem::is_regular_file(path, error)) return hipErrorFileNotFound;
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return hipErrorFileNotFound;
-  std::vector<std::byte> bytes(static_cast<size_t>(file.tellg()));
+  std::vector<std::byte> bytes(static_cast<std::size_t>(file.tellg()));
   file.seekg(0);
   file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   if (!file) return hipErrorInvalidImage;
@@ -93,13 +92,13 @@ hipError_t load_from_file(hipModule_t* handle, const char* path) {
 
 // For messages: libraries have thousands.
 std::string names_of(const Module& module) {
-  constexpr size_t most = 8;
+  constexpr std::size_t most = 8;
   const std::vector<const Kernel*> kernels = module.kernels();
   std::string names;
-  for (size_t i = 0; i < std::min(most, kernels.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(most, kernels.size()); ++i) {
     names += (i == 0 ? "" : ", ") + kernels[i]->info().name;
   }
-  if (kernels.size() > most) names += fmt::format(" and {} more", kernels.size() - most);
+  if (kernels.size() > most) names += std::format(" and {} more", kernels.size() - most);
   return kernels.empty() ? "none" : names;
 }
 
@@ -114,7 +113,7 @@ hipError_t get_function(hipFunction_t* handle, hipModule_t module_handle, const 
     if (kernel == nullptr) {
       loaded->functions.erase(name);
       return refuse(hipErrorNotFound,
-                    fmt::format("no kernel '{}'; the code object has {}", name, names_of(*loaded->module)));
+                    std::format("no kernel '{}'; the code object has {}", name, names_of(*loaded->module)));
     }
     function = std::make_shared<Function>();
     function->module = loaded->module;
@@ -203,7 +202,7 @@ hipError_t hipModuleGetFunctionCount(unsigned* count, hipModule_t handle) {
   return finish(hipSuccess);
 }
 
-hipError_t hipModuleGetGlobal(hipDeviceptr_t* pointer, size_t* bytes, hipModule_t handle, const char* name) {
+hipError_t hipModuleGetGlobal(hipDeviceptr_t* pointer, std::size_t* bytes, hipModule_t handle, const char* name) {
   if ((pointer == nullptr && bytes == nullptr) || name == nullptr || *name == 0) return finish(hipErrorInvalidValue);
   const auto loaded = find_module(handle);
   if (loaded == nullptr) return finish(hipErrorInvalidHandle);

@@ -1,5 +1,5 @@
-#pragma once
 // What hipModule_t and hipFunction_t point to.
+#pragma once
 
 #include <atomic>
 #include <expected>
@@ -17,23 +17,23 @@ struct Function {
   DeviceContext* context = nullptr;
   std::atomic<int> max_dynamic_lds_bytes = -1;  // −1: not set by the program
 
-  [[nodiscard]] const KernelInfo& info() const { return kernel->info(); }
-  [[nodiscard]] hip_abi::hipFunction_t handle() const {
+  const KernelInfo& info() const { return kernel->info(); }
+  hip_abi::hipFunction_t handle() const {
     return reinterpret_cast<hip_abi::hipFunction_t>(const_cast<Function*>(this));
   }
 };
 
-/// From whatever an image can be (bare ELF, bundle, compressed bundle) to a module on the device.
+// From whatever an image can be (bare ELF, bundle, compressed bundle) to a module on the device.
 std::expected<std::shared_ptr<Module>, hip_abi::hipError_t> load_image(DeviceContext& context,
                                                                        std::span<const std::byte> image);
 
-/// Makes `function` known by its handle until forget_function.
+// Makes `function` known by its handle until forget_function.
 void remember_function(const std::shared_ptr<Function>& function);
 void forget_function(hip_abi::hipFunction_t handle);
-/// Null for a handle that was never given out or whose module was unloaded.
+// Null for a handle that was never given out or whose module was unloaded.
 std::shared_ptr<Function> find_function(hip_abi::hipFunction_t handle);
 
-/// Where HIP takes "a function": a host stub's address or a hipFunction_t.
+// Where HIP takes "a function": a host stub's address or a hipFunction_t.
 std::expected<std::shared_ptr<Function>, hip_abi::hipError_t> find_any_function(const void* function);
 
 }  // namespace wavejit::simgpu::hip_front

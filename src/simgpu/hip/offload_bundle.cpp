@@ -1,8 +1,6 @@
 #include "simgpu/hip/offload_bundle.h"
 
 #include <elf.h>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -10,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <format>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,18 +23,18 @@ using Bytes = std::span<const std::byte>;
 
 constexpr std::string_view bundle_magic = "__CLANG_OFFLOAD_BUNDLE__";
 constexpr std::string_view compressed_magic = "CCOB";
-constexpr size_t max_bundle_entries = 4096;  // far more than there are processors
-constexpr size_t max_entry_id_bytes = 4096;
-constexpr size_t max_unpacked_bytes = size_t{4} << 30;  // a guess at "certainly damaged"
+constexpr std::size_t max_bundle_entries = 4096;  // far more than there are processors
+constexpr std::size_t max_entry_id_bytes = 4096;
+constexpr std::size_t max_unpacked_bytes = std::size_t{4} << 30;  // a guess at "certainly damaged"
 
 // EF_AMDGPU_FEATURE_* of code object version 4 and later (LLVM's AMDGPU usage document, "e_flags").
-constexpr uint32_t xnack_mask = 0x300;
-constexpr uint32_t xnack_on = 0x300;
-constexpr uint32_t sramecc_mask = 0xc00;
-constexpr uint32_t sramecc_off = 0x800;
+constexpr std::uint32_t xnack_mask = 0x300;
+constexpr std::uint32_t xnack_on = 0x300;
+constexpr std::uint32_t sramecc_mask = 0xc00;
+constexpr std::uint32_t sramecc_off = 0x800;
 
 template <typename Value>
-std::optional<Value> read(Bytes bytes, size_t offset) {
+std::optional<Value> read(Bytes bytes, std::size_t offset) {
   if (offset > bytes.size() || bytes.size() - offset < sizeof(Value)) return std::nullopt;
   Value value;
   std::memcpy(&value, bytes.data() + offset, sizeof value);
@@ -49,40 +48,40 @@ bool starts_with(Bytes bytes, std::string_view magic) {
 bool is_elf(Bytes bytes) { return starts_with(bytes, {ELFMAG, SELFMAG}); }
 
 // mincore answers ENOMEM for pages that are not mapped, without touching them.
-bool is_mapped(const void* start, size_t bytes) {
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto first = reinterpret_cast<uintptr_t>(start) / page * page;
-  if (bytes > UINTPTR_MAX - reinterpret_cast<uintptr_t>(start) - page) return false;
-  const uintptr_t last = (reinterpret_cast<uintptr_t>(start) + bytes + page - 1) / page * page;
-  std::vector<unsigned char> residence(std::min<size_t>((last - first) / page, 4096));
-  for (uintptr_t at = first; at < last;) {
-    const size_t pages = std::min<size_t>((last - at) / page, residence.size());
+bool is_mapped(const void* start, std::size_t bytes) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<std::uintptr_t>(start) / page * page;
+  if (bytes > UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(start) - page) return false;
+  const std::uintptr_t last = (reinterpret_cast<std::uintptr_t>(start) + bytes + page - 1) / page * page;
+  std::vector<unsigned char> residence(std::min<std::size_t>((last - first) / page, 4096));
+  for (std::uintptr_t at = first; at < last;) {
+    const std::size_t pages = std::min<std::size_t>((last - at) / page, residence.size());
     if (mincore(host_pointer<void>(at), pages * page, residence.data()) != 0) return false;
     at += pages * page;
   }
   return true;
 }
 
-Bytes mapped_prefix(const void* image, size_t bytes) {
+Bytes mapped_prefix(const void* image, std::size_t bytes) {
   return is_mapped(image, bytes) ? Bytes(static_cast<const std::byte*>(image), bytes) : Bytes();
 }
 
-size_t elf_size(const void* image) {
+std::size_t elf_size(const void* image) {
   const auto header = read<Elf64_Ehdr>(mapped_prefix(image, sizeof(Elf64_Ehdr)), 0);
   if (!header || header->e_ident[EI_CLASS] != ELFCLASS64) return 0;
-  size_t end = sizeof(Elf64_Ehdr);
-  const auto include = [&](uint64_t offset, uint64_t bytes) {
-    if (offset <= max_unpacked_bytes && bytes <= max_unpacked_bytes) end = std::max<size_t>(end, offset + bytes);
+  std::size_t end = sizeof(Elf64_Ehdr);
+  const auto include = [&](std::uint64_t offset, std::uint64_t bytes) {
+    if (offset <= max_unpacked_bytes && bytes <= max_unpacked_bytes) end = std::max<std::size_t>(end, offset + bytes);
   };
-  include(header->e_shoff, static_cast<uint64_t>(header->e_shnum) * sizeof(Elf64_Shdr));
-  include(header->e_phoff, static_cast<uint64_t>(header->e_phnum) * sizeof(Elf64_Phdr));
+  include(header->e_shoff, static_cast<std::uint64_t>(header->e_shnum) * sizeof(Elf64_Shdr));
+  include(header->e_phoff, static_cast<std::uint64_t>(header->e_phnum) * sizeof(Elf64_Phdr));
   const Bytes tables = mapped_prefix(image, end);
-  for (size_t i = 0; i < header->e_phnum; ++i) {
+  for (std::size_t i = 0; i < header->e_phnum; ++i) {
     const auto segment = read<Elf64_Phdr>(tables, header->e_phoff + i * sizeof(Elf64_Phdr));
     if (!segment) return 0;
     include(segment->p_offset, segment->p_filesz);
   }
-  for (size_t i = 0; i < header->e_shnum; ++i) {
+  for (std::size_t i = 0; i < header->e_shnum; ++i) {
     const auto section = read<Elf64_Shdr>(tables, header->e_shoff + i * sizeof(Elf64_Shdr));
     if (!section) return 0;
     if (section->sh_type != SHT_NOBITS) include(section->sh_offset, section->sh_size);
@@ -91,71 +90,71 @@ size_t elf_size(const void* image) {
 }
 
 struct Entry {
-  uint64_t offset = 0;
-  uint64_t bytes = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
   std::string id;  // "hipv4-amdgcn-amd-amdhsa--gfx942:xnack-"
-  size_t header_end = 0;
+  std::size_t header_end = 0;
 };
 
 // Entry `index` whose header starts at `at`; nothing when the blob ends before it does.
-std::optional<Entry> read_entry(Bytes bytes, size_t at) {
-  const auto offset = read<uint64_t>(bytes, at);
-  const auto size = read<uint64_t>(bytes, at + 8);
-  const auto id_bytes = read<uint64_t>(bytes, at + 16);
+std::optional<Entry> read_entry(Bytes bytes, std::size_t at) {
+  const auto offset = read<std::uint64_t>(bytes, at);
+  const auto size = read<std::uint64_t>(bytes, at + 8);
+  const auto id_bytes = read<std::uint64_t>(bytes, at + 16);
   if (!offset || !size || !id_bytes || *id_bytes > max_entry_id_bytes) return std::nullopt;
-  const size_t id_start = at + 24;
+  const std::size_t id_start = at + 24;
   if (bytes.size() < id_start || bytes.size() - id_start < *id_bytes) return std::nullopt;
   return Entry{.offset = *offset,
                .bytes = *size,
                .id = std::string(reinterpret_cast<const char*>(bytes.data()) + id_start, *id_bytes),
-               .header_end = id_start + static_cast<size_t>(*id_bytes)};
+               .header_end = id_start + static_cast<std::size_t>(*id_bytes)};
 }
 
-size_t bundle_size(const void* image) {
-  size_t known = bundle_magic.size() + 8;
-  const auto count = read<uint64_t>(mapped_prefix(image, known), bundle_magic.size());
+std::size_t bundle_size(const void* image) {
+  std::size_t known = bundle_magic.size() + 8;
+  const auto count = read<std::uint64_t>(mapped_prefix(image, known), bundle_magic.size());
   if (!count || *count > max_bundle_entries) return 0;
-  size_t at = known;
-  size_t end = known;
-  for (uint64_t i = 0; i < *count; ++i) {
-    const auto id_bytes = read<uint64_t>(mapped_prefix(image, at + 24), at + 16);
+  std::size_t at = known;
+  std::size_t end = known;
+  for (std::uint64_t i = 0; i < *count; ++i) {
+    const auto id_bytes = read<std::uint64_t>(mapped_prefix(image, at + 24), at + 16);
     if (!id_bytes || *id_bytes > max_entry_id_bytes) return 0;
-    const auto entry = read_entry(mapped_prefix(image, at + 24 + static_cast<size_t>(*id_bytes)), at);
+    const auto entry = read_entry(mapped_prefix(image, at + 24 + static_cast<std::size_t>(*id_bytes)), at);
     if (!entry || entry->offset > max_unpacked_bytes || entry->bytes > max_unpacked_bytes) return 0;
     at = entry->header_end;
-    end = std::max<size_t>({end, at, entry->offset + entry->bytes});
+    end = std::max<std::size_t>({end, at, entry->offset + entry->bytes});
   }
   return is_mapped(image, end) ? end : 0;
 }
 
 struct CompressedHeader {
-  uint64_t file_bytes = 0;
-  uint64_t unpacked_bytes = 0;
-  uint16_t method = 0;  // 0 zlib, 1 zstd
-  size_t header_bytes = 0;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t unpacked_bytes = 0;
+  std::uint16_t method = 0;  // 0 zlib, 1 zstd
+  std::size_t header_bytes = 0;
 };
 
 std::optional<CompressedHeader> read_compressed_header(Bytes bytes) {
-  const auto version = read<uint16_t>(bytes, 4);
-  const auto method = read<uint16_t>(bytes, 6);
+  const auto version = read<std::uint16_t>(bytes, 4);
+  const auto method = read<std::uint16_t>(bytes, 6);
   if (!version || !method) return std::nullopt;
   if (*version == 2) {
-    const auto file_bytes = read<uint32_t>(bytes, 8);
-    const auto unpacked = read<uint32_t>(bytes, 12);
+    const auto file_bytes = read<std::uint32_t>(bytes, 8);
+    const auto unpacked = read<std::uint32_t>(bytes, 12);
     if (!file_bytes || !unpacked) return std::nullopt;
     return CompressedHeader{*file_bytes, *unpacked, *method, 24};
   }
   if (*version == 3) {
-    const auto file_bytes = read<uint64_t>(bytes, 8);
-    const auto unpacked = read<uint64_t>(bytes, 16);
+    const auto file_bytes = read<std::uint64_t>(bytes, 8);
+    const auto unpacked = read<std::uint64_t>(bytes, 16);
     if (!file_bytes || !unpacked) return std::nullopt;
     return CompressedHeader{*file_bytes, *unpacked, *method, 32};
   }
   return std::nullopt;  // version 1 does not say how long it is
 }
 
-constexpr size_t longest_compressed_header = 32;
-constexpr size_t most_deflate_ratio = 1032;  // zlib's own bound on what deflate can reach
+constexpr std::size_t longest_compressed_header = 32;
+constexpr std::size_t most_deflate_ratio = 1032;  // zlib's own bound on what deflate can reach
 
 std::optional<std::vector<std::byte>> decompress(Bytes bytes) {
   const auto header = read_compressed_header(bytes);
@@ -172,7 +171,7 @@ std::optional<std::vector<std::byte>> decompress(Bytes bytes) {
   }
   std::vector<std::byte> unpacked(header->unpacked_bytes);
   if (header->method == 1) {
-    const size_t written = ZSTD_decompress(unpacked.data(), unpacked.size(), packed.data(), packed.size());
+    const std::size_t written = ZSTD_decompress(unpacked.data(), unpacked.size(), packed.data(), packed.size());
     if (ZSTD_isError(written) != 0 || written != unpacked.size()) return std::nullopt;
   } else if (header->method == 0) {
     auto written = static_cast<uLongf>(unpacked.size());
@@ -186,14 +185,14 @@ std::optional<std::vector<std::byte>> decompress(Bytes bytes) {
 }
 
 BundleError no_binary(const std::vector<std::string>& made_for, std::string_view device_target) {
-  return {hip_abi::hipErrorNoBinaryForGpu,
-          fmt::format("the image has code for {}; the device is {}",
-                      made_for.empty() ? std::string("no AMD GPU") : fmt::format("{}", fmt::join(made_for, ", ")),
-                      device_target)};
+  std::string targets;
+  for (const std::string& target : made_for) targets += (targets.empty() ? "" : ", ") + target;
+  return {hip_abi::hipErrorNoBinaryForGpu, std::format("the image has code for {}; the device is {}",
+                                                       targets.empty() ? "no AMD GPU" : targets, device_target)};
 }
 
 BundleError damaged(std::string_view what) {
-  return {hip_abi::hipErrorInvalidImage, fmt::format("the image is damaged: {}", what)};
+  return {hip_abi::hipErrorInvalidImage, std::format("the image is damaged: {}", what)};
 }
 
 std::expected<std::vector<std::byte>, BundleError> select_elf(Bytes image, std::string_view device_target) {
@@ -214,21 +213,21 @@ std::expected<std::vector<std::byte>, BundleError> select_elf(Bytes image, std::
 }
 
 std::expected<std::vector<std::byte>, BundleError> select_entry(Bytes bundle, std::string_view device_target) {
-  const auto count = read<uint64_t>(bundle, bundle_magic.size());
+  const auto count = read<std::uint64_t>(bundle, bundle_magic.size());
   if (!count || *count > max_bundle_entries) return std::unexpected(damaged("a bundle without a number of entries"));
   std::vector<std::string> made_for;
   int best = -1;
   Bytes chosen;
-  size_t at = bundle_magic.size() + 8;
-  for (uint64_t i = 0; i < *count; ++i) {
+  std::size_t at = bundle_magic.size() + 8;
+  for (std::uint64_t i = 0; i < *count; ++i) {
     const auto entry = read_entry(bundle, at);
     if (!entry || entry->offset > bundle.size() || bundle.size() - entry->offset < entry->bytes) {
-      return std::unexpected(damaged(fmt::format("entry {} of {} of a bundle reaches beyond it", i, *count)));
+      return std::unexpected(damaged(std::format("entry {} of {} of a bundle reaches beyond it", i, *count)));
     }
     at = entry->header_end;
     // "<kind>-<four parts of the triple>-<target id>", the kind being hip or hipv4; features contain '-' too.
     const std::string_view id = entry->id;
-    const size_t processor = id.find("gfx");
+    const std::size_t processor = id.find("gfx");
     if (!id.starts_with("hip") || id.find("amdgcn") == id.npos || processor == id.npos) continue;
     made_for.emplace_back(id.substr(processor));
     const int match = target_match(id.substr(processor), device_target);
@@ -243,7 +242,7 @@ std::expected<std::vector<std::byte>, BundleError> select_entry(Bytes bundle, st
 
 // "name" without its ':feature±' parts, and those parts.
 std::pair<std::string_view, std::vector<std::string_view>> split_target(std::string_view id) {
-  const size_t colon = id.find(':');
+  const std::size_t colon = id.find(':');
   std::pair<std::string_view, std::vector<std::string_view>> parts{id.substr(0, colon), {}};
   while (id.find(':') != id.npos) {
     id.remove_prefix(id.find(':') + 1);
@@ -264,7 +263,7 @@ int target_match(std::string_view wanted, std::string_view device) {
   return static_cast<int>(wanted_features.size());
 }
 
-size_t image_size(const void* image) {
+std::size_t image_size(const void* image) {
   if (image == nullptr) return 0;
   if (is_elf(mapped_prefix(image, SELFMAG))) return elf_size(image);
   if (starts_with(mapped_prefix(image, compressed_magic.size()), compressed_magic)) {

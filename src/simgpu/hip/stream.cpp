@@ -8,8 +8,8 @@
 namespace wavejit::simgpu::hip_front {
 namespace {
 
-uint64_t next_id() {
-  static std::atomic<uint64_t> id = 0;
+std::uint64_t next_id() {
+  static std::atomic<std::uint64_t> id = 0;
   return ++id;
 }
 

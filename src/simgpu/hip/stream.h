@@ -1,6 +1,6 @@
-#pragma once
 // A stream: a queue and one worker thread that empties it in order. HIP's asynchrony is real here: a call that HIP lets
 // return early returns early, and errors of kernels show up at the next call that looks.
+#pragma once
 
 #include <chrono>
 #include <condition_variable>
@@ -20,16 +20,16 @@ class DeviceContext;
 
 class Stream {
  public:
-  /// Counts what was submitted; work is done when the counter of finished work has reached its ticket.
-  using Ticket = uint64_t;
+  // Counts what was submitted; work is done when the counter of finished work has reached its ticket.
+  using Ticket = std::uint64_t;
 
-  /// Work that must be done before: the stream it was given to, and its ticket there.
+  // Work that must be done before: the stream it was given to, and its ticket there.
   struct Dependency {
     std::shared_ptr<Stream> stream;
     Ticket ticket;
   };
 
-  enum class AfterError : uint8_t { skip, run };
+  enum class AfterError : std::uint8_t { skip, run };
 
   Stream(DeviceContext& context, unsigned flags, int priority);
   ~Stream();
@@ -38,20 +38,20 @@ class Stream {
 
   Ticket submit(std::function<void()> work, std::vector<Dependency> dependencies, AfterError after_error);
   void wait(Ticket ticket);
-  [[nodiscard]] bool done(Ticket ticket) const;
-  [[nodiscard]] Ticket last_ticket() const;
+  bool done(Ticket ticket) const;
+  Ticket last_ticket() const;
   void wait_all() { wait(last_ticket()); }
-  /// Takes no more work, does what was submitted, ends the worker.
+  // Takes no more work, does what was submitted, ends the worker.
   void close();
-  /// Forgets what has not begun; whoever waits for it is let go. For the end of the process; close() follows.
+  // Forgets what has not begun; whoever waits for it is let go. For the end of the process; close() follows.
   void abandon();
 
-  [[nodiscard]] DeviceContext& context() const { return context_; }
-  [[nodiscard]] unsigned flags() const { return flags_; }
-  [[nodiscard]] int priority() const { return priority_; }
-  [[nodiscard]] uint64_t id() const { return id_; }
-  /// Waits for, and is waited for by, the null stream of its device.
-  [[nodiscard]] bool blocking() const { return (flags_ & hip_abi::hipStreamNonBlocking) == 0; }
+  DeviceContext& context() const { return context_; }
+  unsigned flags() const { return flags_; }
+  int priority() const { return priority_; }
+  std::uint64_t id() const { return id_; }
+  // Waits for, and is waited for by, the null stream of its device.
+  bool blocking() const { return (flags_ & hip_abi::hipStreamNonBlocking) == 0; }
 
  private:
   struct Work {
@@ -64,7 +64,7 @@ class Stream {
   DeviceContext& context_;
   unsigned flags_;
   int priority_;
-  uint64_t id_;
+  std::uint64_t id_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

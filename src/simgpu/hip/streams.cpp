@@ -64,7 +64,7 @@ hipError_t write_value(hipStream_t handle, void* pointer, Value value, unsigned 
   if (stream == nullptr) return no_stream();
   if (pointer == nullptr || flags != 0) return hipErrorInvalidValue;
   const Allocation allocation = DeviceMemory::instance().lookup(pointer);
-  const auto address = reinterpret_cast<uint64_t>(pointer);
+  const auto address = reinterpret_cast<std::uint64_t>(pointer);
   if (address % sizeof(Value) != 0 || !allocation.holds(address, sizeof(Value))) return hipErrorInvalidValue;
   if (const hipError_t refused = refuse_in_capture(stream); refused != hipSuccess) return refused;
   stream->context().submit(
@@ -154,10 +154,10 @@ hipError_t hipLaunchHostFunc(hipStream_t handle, hipHostFn_t function, void* use
   return finish(hipSuccess);
 }
 
-hipError_t hipStreamWriteValue32(hipStream_t stream, void* pointer, uint32_t value, unsigned flags) {
+hipError_t hipStreamWriteValue32(hipStream_t stream, void* pointer, std::uint32_t value, unsigned flags) {
   return finish(write_value(stream, pointer, value, flags));
 }
-hipError_t hipStreamWriteValue64(hipStream_t stream, void* pointer, uint64_t value, unsigned flags) {
+hipError_t hipStreamWriteValue64(hipStream_t stream, void* pointer, std::uint64_t value, unsigned flags) {
   return finish(write_value(stream, pointer, value, flags));
 }
 

@@ -9,12 +9,12 @@ namespace wavejit::simgpu {
 namespace {
 
 // Enough to see a pattern; a kernel that is wrong everywhere must not fill the memory.
-constexpr size_t most_kept = 4096;
-constexpr size_t most_reported = 64;
+constexpr std::size_t most_kept = 4096;
+constexpr std::size_t most_reported = 64;
 
 }  // namespace
 
-void Launch::fail(uint64_t workgroup, int code, std::string text, std::string json) {
+void Launch::fail(std::uint64_t workgroup, int code, std::string text, std::string json) {
   const std::scoped_lock lock(mutex);
   // Workgroups are handed out in order and all before this one run to their end: the lowest one that fails is the same
   // whatever the number of threads.
@@ -25,7 +25,7 @@ void Launch::fail(uint64_t workgroup, int code, std::string text, std::string js
   failure_json = std::move(json);
 }
 
-bool Launch::wants(uint64_t workgroup, Check check, const Instruction* place, const Instruction* source) {
+bool Launch::wants(std::uint64_t workgroup, Check check, const Instruction* place, const Instruction* source) {
   const std::scoped_lock lock(mutex);
   if (findings.size() >= most_kept) return false;
   return std::ranges::none_of(findings, [&](const Finding& finding) {

@@ -18,24 +18,24 @@ namespace {
 
 // What recursive or indirect calls may use per lane when the compiler could not bound it (HIP's default stack limit is
 // 1 KiB; the runtime rounds up generously, and so do we).
-constexpr uint32_t dynamic_stack_bytes = 16 * 1024;
+constexpr std::uint32_t dynamic_stack_bytes = 16 * 1024;
 
 class Words {
  public:
-  explicit Words(std::vector<uint64_t>& storage) : storage_(storage) {}
-  void write(uint32_t offset, uint32_t size, uint64_t value) {
-    if (uint64_t{offset} + size > storage_.size() * 8) return;
-    std::memcpy(reinterpret_cast<std::byte*>(storage_.data()) + offset, &value, std::min<size_t>(size, 8));
+  explicit Words(std::vector<std::uint64_t>& storage) : storage_(storage) {}
+  void write(std::uint32_t offset, std::uint32_t size, std::uint64_t value) {
+    if (std::uint64_t{offset} + size > storage_.size() * 8) return;
+    std::memcpy(reinterpret_cast<std::byte*>(storage_.data()) + offset, &value, std::min<std::size_t>(size, 8));
   }
 
  private:
-  std::vector<uint64_t>& storage_;
+  std::vector<std::uint64_t>& storage_;
 };
 
-/// Values of hidden arguments (LLVM's AMDGPU usage document, "Code Object V5 Metadata"). Those not listed are zero:
-/// printf and hostcall buffers, heap, default queue.
-uint64_t hidden_value(std::string_view kind, const LaunchRequest& request, const Launch& launch) {
-  const auto dimension = static_cast<size_t>(kind.empty() ? 0 : std::clamp(kind.back() - 'x', 0, 2));
+// Values of hidden arguments (LLVM's AMDGPU usage document, "Code Object V5 Metadata"). Those not listed are zero:
+// printf and hostcall buffers, heap, default queue.
+std::uint64_t hidden_value(std::string_view kind, const LaunchRequest& request, const Launch& launch) {
+  const auto dimension = static_cast<std::size_t>(kind.empty() ? 0 : std::clamp(kind.back() - 'x', 0, 2));
   if (kind.starts_with("hidden_block_count_")) return request.workgroups[dimension];
   if (kind.starts_with("hidden_group_size_")) return request.workgroup_size[dimension];
   if (kind == "hidden_dynamic_lds_size") return request.dynamic_lds_bytes;
@@ -54,21 +54,21 @@ void fill_own_memory(Launch& launch, const LaunchRequest& request) {
   // Compilers load four dwords where they want three. The segment is allocated in units of 16 bytes at least (LLVM's
   // AMDGPU usage document, "Kernel Dispatch": its alignment), so that what follows the last argument up to there can be
   // read, and means nothing.
-  const uint64_t kernarg_bytes = (uint64_t{info.kernarg_bytes} + 15) / 16 * 16;
-  constexpr uint64_t nothing = 0xa5a5a5a5a5a5a5a5;
+  const std::uint64_t kernarg_bytes = (std::uint64_t{info.kernarg_bytes} + 15) / 16 * 16;
+  constexpr std::uint64_t nothing = 0xa5a5a5a5a5a5a5a5;
   launch.kernarg.assign((kernarg_bytes / 8) + 1, nothing);
   std::memset(launch.kernarg.data(), 0, info.kernarg_bytes);
-  std::ranges::copy(request.kernarg.first(std::min<size_t>(request.kernarg.size(), info.kernarg_bytes)),
+  std::ranges::copy(request.kernarg.first(std::min<std::size_t>(request.kernarg.size(), info.kernarg_bytes)),
                     reinterpret_cast<std::byte*>(launch.kernarg.data()));
-  launch.own_memory[0] = {.base = reinterpret_cast<uint64_t>(launch.kernarg.data()),
+  launch.own_memory[0] = {.base = reinterpret_cast<std::uint64_t>(launch.kernarg.data()),
                           .bytes = kernarg_bytes,
                           .kind = MemoryKind::kernarg,
                           .writable = false};
-  launch.own_memory[1] = {.base = reinterpret_cast<uint64_t>(launch.dispatch_packet.data()),
+  launch.own_memory[1] = {.base = reinterpret_cast<std::uint64_t>(launch.dispatch_packet.data()),
                           .bytes = sizeof(launch.dispatch_packet),
                           .kind = MemoryKind::internal,
                           .writable = false};
-  launch.own_memory[2] = {.base = reinterpret_cast<uint64_t>(launch.queue.data()),
+  launch.own_memory[2] = {.base = reinterpret_cast<std::uint64_t>(launch.queue.data()),
                           .bytes = sizeof(launch.queue),
                           .kind = MemoryKind::internal,
                           .writable = false};
@@ -81,14 +81,14 @@ void fill_own_memory(Launch& launch, const LaunchRequest& request) {
   // hsa_kernel_dispatch_packet_t (HSA runtime specification 1.2, section 2.9.6).
   const auto& groups = request.workgroups;
   const auto& size = request.workgroup_size;
-  const uint64_t dimensions = hidden_value("hidden_grid_dims", request, launch);
-  const std::array<uint32_t, 3> grid = {groups[0] * size[0], groups[1] * size[1], groups[2] * size[2]};
-  constexpr uint64_t packet_type_dispatch = 2;
+  const std::uint64_t dimensions = hidden_value("hidden_grid_dims", request, launch);
+  const std::array<std::uint32_t, 3> grid = {groups[0] * size[0], groups[1] * size[1], groups[2] * size[2]};
+  constexpr std::uint64_t packet_type_dispatch = 2;
   launch.dispatch_packet = {
-      packet_type_dispatch | (dimensions << 16) | (uint64_t{size[0]} << 32) | (uint64_t{size[1]} << 48),
-      size[2] | (uint64_t{grid[0]} << 32),
-      grid[1] | (uint64_t{grid[2]} << 32),
-      launch.scratch_bytes_per_lane | (uint64_t{launch.lds_bytes} << 32),
+      packet_type_dispatch | (dimensions << 16) | (std::uint64_t{size[0]} << 32) | (std::uint64_t{size[1]} << 48),
+      size[2] | (std::uint64_t{grid[0]} << 32),
+      grid[1] | (std::uint64_t{grid[2]} << 32),
+      launch.scratch_bytes_per_lane | (std::uint64_t{launch.lds_bytes} << 32),
       launch.kernel->descriptor_address(),
       launch.own_memory[0].base,
       0,
@@ -100,7 +100,7 @@ Status check(const LaunchRequest& request, const targets::Target& target) {
   const auto& size = request.workgroup_size;
   if (request.kernel == nullptr) return {hip_error_invalid_value, "launch: no kernel"};
   const KernelInfo& info = request.kernel->info();
-  const uint64_t threads = uint64_t{size[0]} * size[1] * size[2];
+  const std::uint64_t threads = std::uint64_t{size[0]} * size[1] * size[2];
   const auto wrong = [&](int code, std::string text) {
     return Status{code, std::format("launch of {}: {}", info.name, text)};
   };
@@ -111,7 +111,7 @@ Status check(const LaunchRequest& request, const targets::Target& target) {
   }
   for (unsigned i = 0; i < 3; ++i) {
     // Sizes in work-items are 32-bit in the dispatch packet.
-    if (size[i] > 1024 || uint64_t{groups[i]} * size[i] > 0xffffffffULL) {
+    if (size[i] > 1024 || std::uint64_t{groups[i]} * size[i] > 0xffffffffULL) {
       return wrong(
           hip_error_invalid_configuration,
           std::format("dimension {}: {} blocks of {}; a block takes up to 1024 and the grid below 2^32 threads", i,
@@ -123,13 +123,13 @@ Status check(const LaunchRequest& request, const targets::Target& target) {
                                info.required_workgroup[i]));
     }
   }
-  const uint64_t most = std::min<uint64_t>(info.max_threads_per_workgroup, target.max_threads_per_workgroup);
+  const std::uint64_t most = std::min<std::uint64_t>(info.max_threads_per_workgroup, target.max_threads_per_workgroup);
   if (threads > most) {
     return wrong(hip_error_invalid_configuration,
                  std::format("{} threads a block; the kernel was compiled for at most {}", threads, most));
   }
-  const uint64_t lds = uint64_t{info.static_lds_bytes} + request.dynamic_lds_bytes;
-  if (lds > static_cast<uint64_t>(target.lds_bytes_per_workgroup)) {
+  const std::uint64_t lds = std::uint64_t{info.static_lds_bytes} + request.dynamic_lds_bytes;
+  if (lds > static_cast<std::uint64_t>(target.lds_bytes_per_workgroup)) {
     return wrong(hip_error_invalid_value, std::format("{} bytes of LDS (static {}, dynamic {}); {} has {} a workgroup",
                                                       lds, info.static_lds_bytes, request.dynamic_lds_bytes, target.id,
                                                       target.lds_bytes_per_workgroup));
@@ -161,16 +161,16 @@ Status Device::launch(const LaunchRequest& request) {
   launch.memory = DeviceMemory::instance().view();
   fill_own_memory(launch, request);
   // Firmware that knows kernarg preloading starts such kernels behind their compatibility prologue of 256 bytes.
-  const uint64_t entry = request.kernel->code_->entry + (launch.descriptor->preload_dwords() != 0 ? 256 : 0);
+  const std::uint64_t entry = request.kernel->code_->entry + (launch.descriptor->preload_dwords() != 0 ? 256 : 0);
   launch.entry = launch.code->instruction_at(entry);
   if (launch.entry == nullptr) {
     return {hip_error_invalid_image, std::format("launch of {}: no instruction at its entry {:#x}", info.name, entry)};
   }
 
   const Settings& settings = launch.settings;
-  const uint64_t all = uint64_t{request.workgroups[0]} * request.workgroups[1] * request.workgroups[2];
-  const uint64_t step = std::max<uint64_t>(settings.workgroup_step, 1);
-  uint64_t count = settings.workgroup_first >= all ? 0 : ((all - settings.workgroup_first - 1) / step) + 1;
+  const std::uint64_t all = std::uint64_t{request.workgroups[0]} * request.workgroups[1] * request.workgroups[2];
+  const std::uint64_t step = std::max<std::uint64_t>(settings.workgroup_step, 1);
+  std::uint64_t count = settings.workgroup_first >= all ? 0 : ((all - settings.workgroup_first - 1) / step) + 1;
   if (settings.workgroup_count != 0) count = std::min(count, settings.workgroup_count);
   const unsigned threads = settings.threads != 0 ? settings.threads : std::max(1u, std::thread::hardware_concurrency());
   if (includes(launch.settings.checks, Check::races)) {
@@ -180,11 +180,11 @@ Status Device::launch(const LaunchRequest& request) {
   if (keeper != nullptr && keeper->recorder() != nullptr) launch.observer = keeper->recorder();
   Counters& counters = Process::instance().counters();
   counters.launches.fetch_add(1, std::memory_order_relaxed);
-  const std::span<const uint64_t> sampled =
-      settings.sampled_only && keeper != nullptr ? keeper->sample() : std::span<const uint64_t>();
+  const std::span<const std::uint64_t> sampled =
+      settings.sampled_only && keeper != nullptr ? keeper->sample() : std::span<const std::uint64_t>();
   WorkerPool::instance().run(
-      sampled.empty() ? count : sampled.size(), threads, [&](WorkgroupRunner& runner, uint64_t i) {
-        const uint64_t workgroup = sampled.empty() ? settings.workgroup_first + (i * step) : sampled[i];
+      sampled.empty() ? count : sampled.size(), threads, [&](WorkgroupRunner& runner, std::uint64_t i) {
+        const std::uint64_t workgroup = sampled.empty() ? settings.workgroup_first + (i * step) : sampled[i];
         if (!launch.runs(workgroup)) return false;
         runner.run(launch, workgroup);
         return true;

@@ -1,5 +1,5 @@
-#pragma once
 // One launch while it runs: what all its workgroups share, and what one workgroup owns.
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -28,56 +28,54 @@ struct Launch {
   const KernelDescriptor* descriptor = nullptr;
   LoadedCode* code = nullptr;
   const targets::Target* target = nullptr;
-  std::array<uint32_t, 3> workgroups{};
-  std::array<uint32_t, 3> workgroup_size{};
-  uint32_t lds_bytes = 0;
-  uint32_t scratch_bytes_per_lane = 0;
+  std::array<std::uint32_t, 3> workgroups{};
+  std::array<std::uint32_t, 3> workgroup_size{};
+  std::uint32_t lds_bytes = 0;
+  std::uint32_t scratch_bytes_per_lane = 0;
   const Instruction* entry = nullptr;
   Settings settings;
   Observer* observer = nullptr;
 
   // Memory that exists for this launch only; kept out of the table of allocations so that launches do not serialise on
   // it.
-  std::vector<uint64_t> kernarg;  ///< rounded up to whole words
-  std::array<uint64_t, 8> dispatch_packet{};
-  std::array<uint64_t, 32> queue{};        ///< amd_queue_t: zeros but for the apertures
-  std::array<Allocation, 3> own_memory{};  ///< kernarg, dispatch packet, queue
+  std::vector<std::uint64_t> kernarg;  // rounded up to whole words
+  std::array<std::uint64_t, 8> dispatch_packet{};
+  std::array<std::uint64_t, 32> queue{};   // amd_queue_t: zeros but for the apertures
+  std::array<Allocation, 3> own_memory{};  // kernarg, dispatch packet, queue
   std::shared_ptr<const MemoryView> memory;
-  std::shared_ptr<checks::MemoryShadow> memory_shadow;  ///< who touched what; null unless races are checked
+  std::shared_ptr<checks::MemoryShadow> memory_shadow;  // who touched what; null unless races are checked
 
   std::mutex mutex;
-  static constexpr uint64_t no_workgroup = ~uint64_t{0};
-  std::atomic<uint64_t> failed_workgroup{no_workgroup};  ///< the lowest; what is kept of it is guarded by `mutex`
+  static constexpr std::uint64_t no_workgroup = ~std::uint64_t{0};
+  std::atomic<std::uint64_t> failed_workgroup{no_workgroup};  // the lowest; what is kept of it is guarded by `mutex`
   int failure_code = 0;
   std::string failure;
   std::string failure_json;
-  std::vector<Finding> findings;  ///< of the checks, in the order of discovery; guarded by `mutex`
+  std::vector<Finding> findings;  // of the checks, in the order of discovery; guarded by `mutex`
 
-  /// Where an address lies; null when nowhere.
-  [[nodiscard]] const Allocation* find(uint64_t address) const {
+  // Where an address lies; null when nowhere.
+  const Allocation* find(std::uint64_t address) const {
     for (const Allocation& own : own_memory) {
       if (address - own.base < own.bytes) return &own;
     }
     return memory->find(address);
   }
-  void fail(uint64_t workgroup, int code, std::string text, std::string json = {});
-  [[nodiscard]] bool failed() const { return failed_workgroup.load(std::memory_order_relaxed) != no_workgroup; }
-  /// Whether a workgroup is still to run. One before the failed one is, whoever is faster: it may fail as well.
-  [[nodiscard]] bool runs(uint64_t workgroup) const {
-    return workgroup <= failed_workgroup.load(std::memory_order_relaxed);
-  }
+  void fail(std::uint64_t workgroup, int code, std::string text, std::string json = {});
+  bool failed() const { return failed_workgroup.load(std::memory_order_relaxed) != no_workgroup; }
+  // Whether a workgroup is still to run. One before the failed one is, whoever is faster: it may fail as well.
+  bool runs(std::uint64_t workgroup) const { return workgroup <= failed_workgroup.load(std::memory_order_relaxed); }
 
-  /// Whether a finding like this one is worth its words: each pair of places once a workgroup, and an end to it all.
-  bool wants(uint64_t workgroup, Check check, const Instruction* place, const Instruction* source);
+  // Whether a finding like this one is worth its words: each pair of places once a workgroup, and an end to it all.
+  bool wants(std::uint64_t workgroup, Check check, const Instruction* place, const Instruction* source);
   void add(Finding finding);
-  /// What is reported: the findings of the lowest workgroups, each pair of places once. Call when all have run.
-  [[nodiscard]] std::vector<Finding> chosen_findings();
+  // What is reported: the findings of the lowest workgroups, each pair of places once. Call when all have run.
+  std::vector<Finding> chosen_findings();
 };
 
 struct Workgroup {
   Launch* launch = nullptr;
-  std::array<uint32_t, 3> id{};
-  uint64_t linear_id = 0;
+  std::array<std::uint32_t, 3> id{};
+  std::uint64_t linear_id = 0;
   std::span<Wave* const> waves;
 };
 
@@ -85,14 +83,14 @@ namespace checks {
 class WorkgroupChecks;
 }
 
-/// Buffers that one host thread uses for one workgroup after another.
+// Buffers that one host thread uses for one workgroup after another.
 class WorkgroupRunner {
  public:
   WorkgroupRunner();
   ~WorkgroupRunner();
   WorkgroupRunner(const WorkgroupRunner&) = delete;
   WorkgroupRunner& operator=(const WorkgroupRunner&) = delete;
-  void run(Launch& launch, uint64_t linear_id);
+  void run(Launch& launch, std::uint64_t linear_id);
 
  private:
   void prepare(Launch& launch, Workgroup& workgroup);
@@ -101,15 +99,15 @@ class WorkgroupRunner {
 
   WaveBlock storage_;
   std::vector<Wave*> waves_;
-  std::vector<uint64_t> lds_;
-  std::vector<uint64_t> scratch_;
-  std::unique_ptr<checks::WorkgroupChecks> checks_;  ///< made at the first launch that asks for checks
+  std::vector<std::uint64_t> lds_;
+  std::vector<std::uint64_t> scratch_;
+  std::unique_ptr<checks::WorkgroupChecks> checks_;  // made at the first launch that asks for checks
 };
 
-/// The apertures through which flat instructions reach LDS and private memory: bits 63..32 of an address (what the
-/// Linux driver programs on gfx9: bases 0x1'0000'0000'0000 and 0x2'0000'0000'0000, beyond any host address).
-inline constexpr uint64_t shared_aperture = 0x1'0000'0000'0000;
-inline constexpr uint64_t private_aperture = 0x2'0000'0000'0000;
-inline constexpr uint64_t aperture_bytes = 0x1'0000'0000;
+// The apertures through which flat instructions reach LDS and private memory: bits 63..32 of an address (what the
+// Linux driver programs on gfx9: bases 0x1'0000'0000'0000 and 0x2'0000'0000'0000, beyond any host address).
+inline constexpr std::uint64_t shared_aperture = 0x1'0000'0000'0000;
+inline constexpr std::uint64_t private_aperture = 0x2'0000'0000'0000;
+inline constexpr std::uint64_t aperture_bytes = 0x1'0000'0000;
 
 }  // namespace wavejit::simgpu

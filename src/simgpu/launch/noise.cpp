@@ -3,9 +3,9 @@
 namespace wavejit::simgpu {
 namespace {
 
-[[gnu::always_inline]] inline void fill(uint32_t* words, size_t count, uint32_t start) {
-  for (size_t i = 0; i < count; ++i) {
-    uint32_t value = start + (static_cast<uint32_t>(i) * 0x9e3779b9u);
+[[gnu::always_inline]] inline void fill(std::uint32_t* words, std::size_t count, std::uint32_t start) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint32_t value = start + (static_cast<std::uint32_t>(i) * 0x9e3779b9u);
     value ^= value >> 16;
     value *= 0x85ebca6bu;
     value ^= value >> 13;
@@ -16,12 +16,14 @@ namespace {
 }
 
 // Every wave starts with 64 KiB or more of it, and 32-bit products are slow without these.
-[[gnu::target("avx2")]] void fill_wide(uint32_t* words, size_t count, uint32_t start) { fill(words, count, start); }
+[[gnu::target("avx2")]] void fill_wide(std::uint32_t* words, std::size_t count, std::uint32_t start) {
+  fill(words, count, start);
+}
 
 }  // namespace
 
-void fill_noise(uint32_t* words, size_t count, uint64_t seed) {
-  const auto start = static_cast<uint32_t>(mix(seed));
+void fill_noise(std::uint32_t* words, std::size_t count, std::uint64_t seed) {
+  const auto start = static_cast<std::uint32_t>(mix(seed));
   static const bool wide = __builtin_cpu_supports("avx2") != 0;
   wide ? fill_wide(words, count, start) : fill(words, count, start);
 }

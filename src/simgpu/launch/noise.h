@@ -1,14 +1,14 @@
-#pragma once
 // What registers, LDS and private memory hold before anything is written: bits that look random, the same for the same
 // seed on every host and with any number of threads.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 namespace wavejit::simgpu {
 
-/// Mixes well enough that neighbours share nothing (the finaliser of MurmurHash3, public domain).
-constexpr uint64_t mix(uint64_t value) {
+// Mixes well enough that neighbours share nothing (the finaliser of MurmurHash3, public domain).
+constexpr std::uint64_t mix(std::uint64_t value) {
   value ^= value >> 33;
   value *= 0xff51afd7ed558ccd;
   value ^= value >> 33;
@@ -17,19 +17,19 @@ constexpr uint64_t mix(uint64_t value) {
   return value;
 }
 
-void fill_noise(uint32_t* words, size_t count, uint64_t seed);
+void fill_noise(std::uint32_t* words, std::size_t count, std::uint64_t seed);
 
-/// A small generator for schedules.
+// A small generator for schedules.
 class Random {
  public:
-  explicit Random(uint64_t seed) : state_(mix(seed)) {}
-  uint32_t below(uint32_t limit) {
+  explicit Random(std::uint64_t seed) : state_(mix(seed)) {}
+  std::uint32_t below(std::uint32_t limit) {
     state_ = mix(state_ + 0x9e3779b97f4a7c15);
-    return static_cast<uint32_t>(((state_ >> 32) * limit) >> 32);
+    return static_cast<std::uint32_t>(((state_ >> 32) * limit) >> 32);
   }
 
  private:
-  uint64_t state_;
+  std::uint64_t state_;
 };
 
 }  // namespace wavejit::simgpu

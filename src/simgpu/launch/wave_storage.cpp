@@ -8,16 +8,16 @@
 namespace wavejit::simgpu {
 namespace {
 
-constexpr size_t large_page = size_t{1} << 21;
+constexpr std::size_t large_page = std::size_t{1} << 21;
 
 }  // namespace
 
 void FreeWaves::operator()(Wave* waves) const { ::operator delete(waves, std::align_val_t{large_page}); }
 
-WaveBlock make_waves(size_t count) {
+WaveBlock make_waves(std::size_t count) {
   static_assert(std::is_trivially_destructible_v<Wave>);
   // Whole pages: the host gives none that is not altogether within what was asked for.
-  const size_t bytes = (count * sizeof(Wave) + large_page - 1) / large_page * large_page;
+  const std::size_t bytes = (count * sizeof(Wave) + large_page - 1) / large_page * large_page;
   void* const memory = ::operator new(bytes, std::align_val_t{large_page});
   static_cast<void>(madvise(memory, bytes, MADV_HUGEPAGE));
   auto* const waves = static_cast<Wave*>(memory);

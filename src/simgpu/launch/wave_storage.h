@@ -1,5 +1,5 @@
-#pragma once
 // Where the waves of a workgroup are kept.
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -13,8 +13,8 @@ struct FreeWaves {
 };
 using WaveBlock = std::unique_ptr<Wave[], FreeWaves>;
 
-/// Waves, one behind the other, in large pages of the host where it has them: a workgroup's registers are hundreds of
-/// ordinary pages.
-WaveBlock make_waves(size_t count);
+// Waves, one behind the other, in large pages of the host where it has them: a workgroup's registers are hundreds of
+// ordinary pages.
+WaveBlock make_waves(std::size_t count);
 
 }  // namespace wavejit::simgpu

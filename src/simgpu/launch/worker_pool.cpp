@@ -9,15 +9,15 @@
 namespace wavejit::simgpu {
 
 struct WorkerPool::Job {
-  const std::function<bool(WorkgroupRunner&, uint64_t)>* body = nullptr;
-  uint64_t count = 0;
-  std::atomic<uint64_t> next{0};
+  const std::function<bool(WorkgroupRunner&, std::uint64_t)>* body = nullptr;
+  std::uint64_t count = 0;
+  std::atomic<std::uint64_t> next{0};
   unsigned places = 0;  // for workers beside the caller; guarded by the pool's mutex
   unsigned active = 0;  // likewise
   std::condition_variable done;
 
   void work(WorkgroupRunner& runner) {
-    for (uint64_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) {
+    for (std::uint64_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) {
       if (!(*body)(runner, i)) {
         next.store(count);
         return;
@@ -32,12 +32,14 @@ WorkerPool& WorkerPool::instance() {
   return *pool;
 }
 
-void WorkerPool::run(uint64_t count, unsigned threads, const std::function<bool(WorkgroupRunner&, uint64_t)>& body) {
+void WorkerPool::run(std::uint64_t count, unsigned threads,
+                     const std::function<bool(WorkgroupRunner&, std::uint64_t)>& body) {
   thread_local WorkgroupRunner own;
   auto job = std::make_shared<Job>();
   job->body = &body;
   job->count = count;
-  const auto helpers = static_cast<unsigned>(std::min<uint64_t>(std::max(threads, 1u) - 1, count == 0 ? 0 : count - 1));
+  const auto helpers =
+      static_cast<unsigned>(std::min<std::uint64_t>(std::max(threads, 1u) - 1, count == 0 ? 0 : count - 1));
   if (helpers != 0) {
     const std::scoped_lock lock(mutex_);
     job->places = helpers;

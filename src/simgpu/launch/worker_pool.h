@@ -1,5 +1,5 @@
-#pragma once
 // Host threads that run workgroups. Kept between launches: a thread costs more to start than a small launch to run.
+#pragma once
 
 #include <condition_variable>
 #include <cstdint>
@@ -16,9 +16,9 @@ class WorkerPool {
  public:
   static WorkerPool& instance();
 
-  /// Calls `body(runner, i)` for every i below `count`, lowest first, on up to `threads` threads (the caller is one of
-  /// them); returns when all have returned. A body that returns false stops handing out more.
-  void run(uint64_t count, unsigned threads, const std::function<bool(WorkgroupRunner&, uint64_t)>& body);
+  // Calls `body(runner, i)` for every i below `count`, lowest first, on up to `threads` threads (the caller is one of
+  // them); returns when all have returned. A body that returns false stops handing out more.
+  void run(std::uint64_t count, unsigned threads, const std::function<bool(WorkgroupRunner&, std::uint64_t)>& body);
 
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;

@@ -19,17 +19,17 @@ namespace wavejit::simgpu {
 namespace {
 
 // A slice of the in-order schedules: a wave that spins on another wave's progress gives way after so many instructions.
-constexpr int64_t long_slice = 1'000'000;
+constexpr std::int64_t long_slice = 1'000'000;
 
-enum NoiseStream : uint8_t { noise_vector, noise_scalar, noise_lds, noise_scratch, noise_schedule, noise_arrival };
+enum NoiseStream : std::uint8_t { noise_vector, noise_scalar, noise_lds, noise_scratch, noise_schedule, noise_arrival };
 
-uint64_t noise_seed(const Launch& launch, uint64_t workgroup, unsigned wave, NoiseStream stream) {
-  return mix(launch.settings.seed ^ mix(workgroup + 1)) + (uint64_t{wave} << 8) + stream;
+std::uint64_t noise_seed(const Launch& launch, std::uint64_t workgroup, unsigned wave, NoiseStream stream) {
+  return mix(launch.settings.seed ^ mix(workgroup + 1)) + (std::uint64_t{wave} << 8) + stream;
 }
 
-void run_slice(Wave& wave, int64_t instructions) {
+void run_slice(Wave& wave, std::int64_t instructions) {
   wave.budget = instructions;
-  wave.executed += static_cast<uint64_t>(instructions);
+  wave.executed += static_cast<std::uint64_t>(instructions);
   while (wave.budget > 0) {
     --wave.budget;
     const Instruction& instruction = *wave.next;
@@ -39,9 +39,9 @@ void run_slice(Wave& wave, int64_t instructions) {
 }
 
 // The same under somebody's eyes; apart, so that nobody else pays for it.
-void run_observed_slice(Wave& wave, int64_t instructions, Observer& observer) {
+void run_observed_slice(Wave& wave, std::int64_t instructions, Observer& observer) {
   wave.budget = instructions;
-  wave.executed += static_cast<uint64_t>(instructions);
+  wave.executed += static_cast<std::uint64_t>(instructions);
   while (wave.budget > 0) {
     --wave.budget;
     const Instruction& instruction = *wave.next;
@@ -68,7 +68,7 @@ void fault(Wave& wave, const Instruction& instruction, const std::string& text, 
   wave.stop(WaveState::faulted);
 }
 
-uint32_t Wave::scalar_special(unsigned source) const {
+std::uint32_t Wave::scalar_special(unsigned source) const {
   switch (source) {
     case source_vccz:
       return vcc() == 0 ? 1 : 0;
@@ -82,7 +82,7 @@ uint32_t Wave::scalar_special(unsigned source) const {
   }
 }
 
-uint64_t Wave::scalar_special64(unsigned source) const {
+std::uint64_t Wave::scalar_special64(unsigned source) const {
   switch (source) {
     case source_shared_base:
       return shared_aperture;
@@ -100,20 +100,20 @@ uint64_t Wave::scalar_special64(unsigned source) const {
 WorkgroupRunner::WorkgroupRunner() = default;
 WorkgroupRunner::~WorkgroupRunner() = default;
 
-void WorkgroupRunner::run(Launch& launch, uint64_t linear_id) {
+void WorkgroupRunner::run(Launch& launch, std::uint64_t linear_id) {
   Workgroup workgroup;
   workgroup.launch = &launch;
   workgroup.linear_id = linear_id;
-  uint64_t rest = linear_id;
+  std::uint64_t rest = linear_id;
   for (unsigned i = 0; i < 3; ++i) {
-    workgroup.id[i] = static_cast<uint32_t>(rest % launch.workgroups[i]);
+    workgroup.id[i] = static_cast<std::uint32_t>(rest % launch.workgroups[i]);
     rest /= launch.workgroups[i];
   }
   prepare(launch, workgroup);
   run_waves(launch, workgroup);
-  uint64_t executed = 0;
-  uint64_t matrix = 0;
-  uint64_t matrix_nanoseconds = 0;
+  std::uint64_t executed = 0;
+  std::uint64_t matrix = 0;
+  std::uint64_t matrix_nanoseconds = 0;
   for (const Wave* wave : workgroup.waves) {
     executed += wave->executed;
     matrix += wave->matrix_instructions;
@@ -127,7 +127,7 @@ void WorkgroupRunner::run(Launch& launch, uint64_t linear_id) {
 }
 
 void WorkgroupRunner::prepare(Launch& launch, Workgroup& workgroup) {
-  const uint32_t threads = launch.workgroup_size[0] * launch.workgroup_size[1] * launch.workgroup_size[2];
+  const std::uint32_t threads = launch.workgroup_size[0] * launch.workgroup_size[1] * launch.workgroup_size[2];
   const unsigned count = (threads + wave_lanes - 1) / wave_lanes;
   if (waves_.size() < count) {
     WaveBlock more = make_waves(count);
@@ -137,22 +137,22 @@ void WorkgroupRunner::prepare(Launch& launch, Workgroup& workgroup) {
   }
   workgroup.waves = std::span(waves_).first(count);
 
-  const size_t lds_words = (launch.lds_bytes + 7) / 8;
+  const std::size_t lds_words = (launch.lds_bytes + 7) / 8;
   // The widest access beyond the last byte stays inside the buffer even before it is checked.
   if (lds_.size() < lds_words + 8) lds_.resize(lds_words + 8);
-  fill_noise(reinterpret_cast<uint32_t*>(lds_.data()), lds_words * 2,
+  fill_noise(reinterpret_cast<std::uint32_t*>(lds_.data()), lds_words * 2,
              noise_seed(launch, workgroup.linear_id, 0, noise_lds));
-  const size_t scratch_words = size_t{launch.scratch_bytes_per_lane} * wave_lanes * count / 8;
+  const std::size_t scratch_words = std::size_t{launch.scratch_bytes_per_lane} * wave_lanes * count / 8;
   if (scratch_.size() < scratch_words) scratch_.resize(scratch_words);
-  fill_noise(reinterpret_cast<uint32_t*>(scratch_.data()), scratch_words * 2,
+  fill_noise(reinterpret_cast<std::uint32_t*>(scratch_.data()), scratch_words * 2,
              noise_seed(launch, workgroup.linear_id, 0, noise_scratch));
   for (unsigned i = 0; i < count; ++i) {
     Wave& wave = *waves_[i];
     wave.workgroup = &workgroup;
-    wave.lds = reinterpret_cast<uint8_t*>(lds_.data());
+    wave.lds = reinterpret_cast<std::uint8_t*>(lds_.data());
     wave.lds_bytes = launch.lds_bytes;
-    wave.scratch =
-        reinterpret_cast<uint8_t*>(scratch_.data()) + (size_t{launch.scratch_bytes_per_lane} * wave_lanes * i);
+    wave.scratch = reinterpret_cast<std::uint8_t*>(scratch_.data()) +
+                   (std::size_t{launch.scratch_bytes_per_lane} * wave_lanes * i);
     wave.scratch_bytes_per_lane = launch.scratch_bytes_per_lane;
     prepare_wave(launch, workgroup, wave, i);
   }
@@ -164,14 +164,14 @@ void WorkgroupRunner::prepare_wave(const Launch& launch, const Workgroup& workgr
   const unsigned total = descriptor.vgprs();
   const unsigned architectural = std::min({descriptor.accumulation_offset(), total, 256u});
   const unsigned accumulation = std::min(total - architectural, 256u);
-  const uint64_t vector_seed = noise_seed(launch, workgroup.linear_id, index, noise_vector);
-  fill_noise(wave.vgpr[0], size_t{architectural} * wave_lanes, vector_seed);
-  fill_noise(wave.vgpr[accumulation_base], size_t{accumulation} * wave_lanes, ~vector_seed);
+  const std::uint64_t vector_seed = noise_seed(launch, workgroup.linear_id, index, noise_vector);
+  fill_noise(wave.vgpr[0], std::size_t{architectural} * wave_lanes, vector_seed);
+  fill_noise(wave.vgpr[accumulation_base], std::size_t{accumulation} * wave_lanes, ~vector_seed);
   fill_noise(wave.sgpr, sgpr_count, noise_seed(launch, workgroup.linear_id, index, noise_scalar));
 
-  wave.index = static_cast<uint16_t>(index);
+  wave.index = static_cast<std::uint16_t>(index);
   wave.state = WaveState::ready;
-  wave.scc = static_cast<uint32_t>(vector_seed & 1);
+  wave.scc = static_cast<std::uint32_t>(vector_seed & 1);
   wave.mode = descriptor.initial_mode();
   wave.priority = 0;
   wave.executed = 0;
@@ -183,26 +183,26 @@ void WorkgroupRunner::prepare_wave(const Launch& launch, const Workgroup& workgr
   wave.next = launch.entry;
 
   const auto& size = launch.workgroup_size;
-  const uint32_t threads = size[0] * size[1] * size[2];
-  const uint32_t first = index * wave_lanes;
-  const uint32_t active = std::min(threads - first, wave_lanes);
-  wave.set_exec(active == wave_lanes ? all_lanes : (uint64_t{1} << active) - 1);
+  const std::uint32_t threads = size[0] * size[1] * size[2];
+  const std::uint32_t first = index * wave_lanes;
+  const std::uint32_t active = std::min(threads - first, wave_lanes);
+  wave.set_exec(active == wave_lanes ? all_lanes : (std::uint64_t{1} << active) - 1);
   const unsigned dimensions = descriptor.workitem_id();
-  for (uint32_t lane = 0; lane < active; ++lane) {
-    const uint32_t thread = first + lane;
-    uint32_t id = thread % size[0];
+  for (std::uint32_t lane = 0; lane < active; ++lane) {
+    const std::uint32_t thread = first + lane;
+    std::uint32_t id = thread % size[0];
     if (dimensions >= 1) id |= (thread / size[0] % size[1]) << 10;
     if (dimensions >= 2) id |= (thread / size[0] / size[1]) << 20;
     wave.vgpr[0][lane] = id;
   }
 
   unsigned next = 0;
-  const auto give = [&](uint32_t value) {
+  const auto give = [&](std::uint32_t value) {
     if (next < sgpr_flat_scratch) wave.sgpr[next++] = value;
   };
-  const auto give_pointer = [&](uint64_t value) {
-    give(static_cast<uint32_t>(value));
-    give(static_cast<uint32_t>(value >> 32));
+  const auto give_pointer = [&](std::uint64_t value) {
+    give(static_cast<std::uint32_t>(value));
+    give(static_cast<std::uint32_t>(value >> 32));
   };
   if (descriptor.property(property_private_segment_buffer)) {
     give_pointer(0);
@@ -214,10 +214,10 @@ void WorkgroupRunner::prepare_wave(const Launch& launch, const Workgroup& workgr
   if (descriptor.property(property_dispatch_id)) give_pointer(0);
   if (descriptor.property(property_flat_scratch_init)) give_pointer(0);
   if (descriptor.property(property_private_segment_size)) give(launch.scratch_bytes_per_lane);
-  const auto* arguments = reinterpret_cast<const uint32_t*>(launch.kernarg.data());
-  const size_t argument_words = launch.kernarg.size() * 2;
+  const auto* arguments = reinterpret_cast<const std::uint32_t*>(launch.kernarg.data());
+  const std::size_t argument_words = launch.kernarg.size() * 2;
   for (unsigned i = 0; i < descriptor.preload_dwords(); ++i) {
-    const size_t word = descriptor.preload_offset() + i;
+    const std::size_t word = descriptor.preload_offset() + i;
     give(word < argument_words ? arguments[word] : 0);
   }
   next = std::max(next, descriptor.user_sgprs());
@@ -231,7 +231,7 @@ void WorkgroupRunner::run_waves(Launch& launch, Workgroup& workgroup) {
   const auto waves = workgroup.waves;
   const Schedule schedule = launch.settings.schedule;
   Random random(noise_seed(launch, workgroup.linear_id, 0, noise_schedule));
-  const uint64_t limit = launch.settings.instruction_limit;
+  const std::uint64_t limit = launch.settings.instruction_limit;
   Observer* const observer =
       launch.observer != nullptr && launch.observer->wants(workgroup.linear_id) ? launch.observer : nullptr;
   checks::WorkgroupChecks* checks = nullptr;
@@ -240,8 +240,8 @@ void WorkgroupRunner::run_waves(Launch& launch, Workgroup& workgroup) {
     checks = checks_.get();
     checks->prepare(launch, workgroup, noise_seed(launch, workgroup.linear_id, 0, noise_arrival), observer);
   }
-  size_t ended = 0;
-  size_t turn = 0;
+  std::size_t ended = 0;
+  std::size_t turn = 0;
   std::vector<Wave*> ready(waves.begin(), waves.end());
   if (schedule == Schedule::reverse) std::ranges::reverse(ready);
   bool stopped = false;
@@ -257,15 +257,15 @@ void WorkgroupRunner::run_waves(Launch& launch, Workgroup& workgroup) {
       if (schedule == Schedule::reverse) std::ranges::reverse(ready);
       turn = 0;
     }
-    size_t choice = turn % ready.size();
-    int64_t slice = long_slice;
+    std::size_t choice = turn % ready.size();
+    std::int64_t slice = long_slice;
     if (schedule == Schedule::random) {
-      choice = random.below(static_cast<uint32_t>(ready.size()));
+      choice = random.below(static_cast<std::uint32_t>(ready.size()));
       // Mostly short turns, sometimes a long lead of one wave over the others.
       slice = random.below(16) == 0 ? 1 + random.below(4096) : 1 + random.below(64);
     }
     Wave& wave = *ready[choice];
-    slice = std::min<int64_t>(slice, static_cast<int64_t>(limit - wave.executed));
+    slice = std::min<std::int64_t>(slice, static_cast<std::int64_t>(limit - wave.executed));
     wave.state = WaveState::ready;
     if (checks != nullptr) {
       checks->run_slice(wave, slice);

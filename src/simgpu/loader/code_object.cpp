@@ -12,78 +12,78 @@ namespace {
 
 // ELF-64, as in the gABI; EM_AMDGPU and the note from LLVM's AMDGPU usage document.
 struct ElfHeader {
-  uint8_t ident[16];
-  uint16_t type;
-  uint16_t machine;
-  uint32_t version;
-  uint64_t entry;
-  uint64_t program_headers;
-  uint64_t section_headers;
-  uint32_t flags;
-  uint16_t header_bytes;
-  uint16_t program_header_bytes;
-  uint16_t program_header_count;
-  uint16_t section_header_bytes;
-  uint16_t section_header_count;
-  uint16_t section_names;
+  std::uint8_t ident[16];
+  std::uint16_t type;
+  std::uint16_t machine;
+  std::uint32_t version;
+  std::uint64_t entry;
+  std::uint64_t program_headers;
+  std::uint64_t section_headers;
+  std::uint32_t flags;
+  std::uint16_t header_bytes;
+  std::uint16_t program_header_bytes;
+  std::uint16_t program_header_count;
+  std::uint16_t section_header_bytes;
+  std::uint16_t section_header_count;
+  std::uint16_t section_names;
 };
 struct ProgramHeader {
-  uint32_t type;
-  uint32_t flags;
-  uint64_t offset;
-  uint64_t address;
-  uint64_t physical;
-  uint64_t file_bytes;
-  uint64_t memory_bytes;
-  uint64_t alignment;
+  std::uint32_t type;
+  std::uint32_t flags;
+  std::uint64_t offset;
+  std::uint64_t address;
+  std::uint64_t physical;
+  std::uint64_t file_bytes;
+  std::uint64_t memory_bytes;
+  std::uint64_t alignment;
 };
 struct SectionHeader {
-  uint32_t name;
-  uint32_t type;
-  uint64_t flags;
-  uint64_t address;
-  uint64_t offset;
-  uint64_t bytes;
-  uint32_t link;
-  uint32_t info;
-  uint64_t alignment;
-  uint64_t entry_bytes;
+  std::uint32_t name;
+  std::uint32_t type;
+  std::uint64_t flags;
+  std::uint64_t address;
+  std::uint64_t offset;
+  std::uint64_t bytes;
+  std::uint32_t link;
+  std::uint32_t info;
+  std::uint64_t alignment;
+  std::uint64_t entry_bytes;
 };
 struct ElfSymbol {
-  uint32_t name;
-  uint8_t info;
-  uint8_t other;
-  uint16_t section;
-  uint64_t value;
-  uint64_t bytes;
+  std::uint32_t name;
+  std::uint8_t info;
+  std::uint8_t other;
+  std::uint16_t section;
+  std::uint64_t value;
+  std::uint64_t bytes;
 };
 struct ElfRelocation {
-  uint64_t offset;
-  uint64_t info;
-  int64_t addend;
+  std::uint64_t offset;
+  std::uint64_t info;
+  std::int64_t addend;
 };
 
-constexpr uint16_t elf_type_shared = 3;
-constexpr uint16_t machine_amdgpu = 224;
-constexpr uint8_t os_abi_amdhsa = 64;
-constexpr uint32_t program_load = 1;
-constexpr uint32_t program_dynamic = 2;
-constexpr uint32_t program_note = 4;
-constexpr uint32_t section_symbols = 2;
-constexpr uint32_t note_metadata = 32;
+constexpr std::uint16_t elf_type_shared = 3;
+constexpr std::uint16_t machine_amdgpu = 224;
+constexpr std::uint8_t os_abi_amdhsa = 64;
+constexpr std::uint32_t program_load = 1;
+constexpr std::uint32_t program_dynamic = 2;
+constexpr std::uint32_t program_note = 4;
+constexpr std::uint32_t section_symbols = 2;
+constexpr std::uint32_t note_metadata = 32;
 // A code object larger than this in memory is damage: LDS arrays do not count, and gigabyte tables belong in buffers.
-constexpr uint64_t largest_image = 1ULL << 32;
+constexpr std::uint64_t largest_image = 1ULL << 32;
 // Linkers write four or five; names of all symbols together are a few megabytes in the largest libraries.
-constexpr size_t most_segments = 64;
-constexpr uint64_t most_name_bytes = 256ULL << 20;
+constexpr std::size_t most_segments = 64;
+constexpr std::uint64_t most_name_bytes = 256ULL << 20;
 // What a wave's scratch can be on gfx9: 8 MiB for 64 lanes (LLVM refuses larger frames).
-constexpr uint32_t most_private_bytes = 128 * 1024;
+constexpr std::uint32_t most_private_bytes = 128 * 1024;
 
-/// What metadata and descriptor both state.
+// What metadata and descriptor both state.
 struct Contradiction {
   std::string_view what;
-  std::optional<uint64_t> said;
-  uint64_t described;
+  std::optional<std::uint64_t> said;
+  std::uint64_t described;
 };
 
 std::unexpected<std::string> wrong(std::string text) { return std::unexpected("code object: " + std::move(text)); }
@@ -107,7 +107,7 @@ class CodeObjectReader {
     const auto header = file_.read<ElfHeader>(0);
     if (!header) return wrong(std::format("{} bytes are too short for an ELF header (64)", file_.size()));
     header_ = *header;
-    constexpr uint8_t magic[4] = {0x7f, 'E', 'L', 'F'};
+    constexpr std::uint8_t magic[4] = {0x7f, 'E', 'L', 'F'};
     if (!std::equal(std::begin(magic), std::end(magic), header_.ident)) return wrong("no ELF magic at the start");
     if (header_.ident[4] != 2 || header_.ident[5] != 1) return wrong("not a 64-bit little-endian ELF file");
     if (header_.machine != machine_amdgpu)
@@ -161,7 +161,7 @@ class CodeObjectReader {
       return wrong(std::format("{} loadable segments; it takes up to {}", object_.segments.size(), most_segments));
     }
     std::ranges::sort(object_.segments, {}, &Segment::address);
-    for (size_t i = 1; i < object_.segments.size(); ++i) {
+    for (std::size_t i = 1; i < object_.segments.size(); ++i) {
       const Segment& before = object_.segments[i - 1];
       if (before.address + before.memory_bytes > object_.segments[i].address) return wrong("segments overlap");
     }
@@ -169,7 +169,7 @@ class CodeObjectReader {
   }
 
   // File bytes behind an address of the loaded image.
-  std::optional<Bytes> at_address(uint64_t address, uint64_t bytes) const {
+  std::optional<Bytes> at_address(std::uint64_t address, std::uint64_t bytes) const {
     for (const Segment& segment : object_.segments) {
       if (address < segment.address || address - segment.address > segment.file_bytes) continue;
       if (bytes > segment.file_bytes - (address - segment.address)) continue;
@@ -180,28 +180,28 @@ class CodeObjectReader {
 
   Step dynamic() {
     if (!dynamic_) return wrong("no dynamic segment (not linked?)");
-    std::unordered_map<int64_t, uint64_t> tags;
-    for (uint64_t at = 0;; at += 16) {
-      const auto tag = dynamic_->read<int64_t>(at);
-      const auto value = dynamic_->read<uint64_t>(at + 8);
+    std::unordered_map<std::int64_t, std::uint64_t> tags;
+    for (std::uint64_t at = 0;; at += 16) {
+      const auto tag = dynamic_->read<std::int64_t>(at);
+      const auto value = dynamic_->read<std::uint64_t>(at + 8);
       if (!tag || !value || *tag == 0) break;
       tags[*tag] = *value;
     }
-    constexpr int64_t tag_hash = 4;
-    constexpr int64_t tag_strings = 5;
-    constexpr int64_t tag_symbols = 6;
-    constexpr int64_t tag_relocations = 7;
-    constexpr int64_t tag_relocation_bytes = 8;
-    constexpr int64_t tag_string_bytes = 10;
-    constexpr int64_t tag_plt_relocations = 23;
-    constexpr int64_t tag_plt_relocation_bytes = 2;
+    constexpr std::int64_t tag_hash = 4;
+    constexpr std::int64_t tag_strings = 5;
+    constexpr std::int64_t tag_symbols = 6;
+    constexpr std::int64_t tag_relocations = 7;
+    constexpr std::int64_t tag_relocation_bytes = 8;
+    constexpr std::int64_t tag_string_bytes = 10;
+    constexpr std::int64_t tag_plt_relocations = 23;
+    constexpr std::int64_t tag_plt_relocation_bytes = 2;
     if (!tags.contains(tag_strings) || !tags.contains(tag_symbols) || !tags.contains(tag_hash)) {
       return wrong("dynamic segment without symbol table, string table or hash");
     }
     const auto strings = at_address(tags[tag_strings], tags[tag_string_bytes]);
     const auto hash = at_address(tags[tag_hash], 8);
     if (!strings || !hash) return wrong("dynamic string table or hash lies outside the file");
-    const uint64_t count = hash->read<uint32_t>(4).value_or(0);
+    const std::uint64_t count = hash->read<std::uint32_t>(4).value_or(0);
     const auto table = at_address(tags[tag_symbols], count * sizeof(ElfSymbol));
     if (!table) return wrong(std::format("dynamic symbol table of {} entries lies outside the file", count));
     if (auto done = read_symbols(*table, *strings, object_.dynamic_symbols); !done) return done;
@@ -211,14 +211,14 @@ class CodeObjectReader {
       if (!tags.contains(start) || !tags.contains(size)) continue;
       const auto entries = at_address(tags[start], tags[size]);
       if (!entries) return wrong("relocations lie outside the file");
-      for (uint64_t at = 0; at + sizeof(ElfRelocation) <= entries->size(); at += sizeof(ElfRelocation)) {
+      for (std::uint64_t at = 0; at + sizeof(ElfRelocation) <= entries->size(); at += sizeof(ElfRelocation)) {
         const auto entry = entries->read<ElfRelocation>(at);
-        const auto symbol = static_cast<uint32_t>(entry->info >> 32);
+        const auto symbol = static_cast<std::uint32_t>(entry->info >> 32);
         if (symbol >= object_.dynamic_symbols.size()) {
           return wrong(std::format("relocation names symbol {} of {}", symbol, object_.dynamic_symbols.size()));
         }
         object_.relocations.push_back({.offset = entry->offset,
-                                       .type = static_cast<uint32_t>(entry->info),
+                                       .type = static_cast<std::uint32_t>(entry->info),
                                        .symbol = symbol,
                                        .addend = entry->addend});
       }
@@ -227,7 +227,7 @@ class CodeObjectReader {
   }
 
   Step read_symbols(const Bytes& table, const Bytes& strings, std::vector<Symbol>& symbols) {
-    for (uint64_t at = 0; at + sizeof(ElfSymbol) <= table.size(); at += sizeof(ElfSymbol)) {
+    for (std::uint64_t at = 0; at + sizeof(ElfSymbol) <= table.size(); at += sizeof(ElfSymbol)) {
       const auto entry = table.read<ElfSymbol>(at);
       const auto name = entry->name == 0 && strings.size() == 0 ? std::string_view() : strings.text(entry->name);
       if (!name) return wrong(std::format("symbol {} has a name outside the string table", at / sizeof(ElfSymbol)));
@@ -236,8 +236,8 @@ class CodeObjectReader {
       symbols.push_back({.name = std::string(*name),
                          .value = entry->value,
                          .bytes = entry->bytes,
-                         .type = static_cast<uint8_t>(entry->info & 0xf),
-                         .binding = static_cast<uint8_t>(entry->info >> 4),
+                         .type = static_cast<std::uint8_t>(entry->info & 0xf),
+                         .binding = static_cast<std::uint8_t>(entry->info >> 4),
                          .defined = entry->section != 0});
     }
     return {};
@@ -263,24 +263,24 @@ class CodeObjectReader {
     return {};
   }
 
-  [[nodiscard]] std::optional<SectionHeader> section_header(uint64_t index) const {
+  std::optional<SectionHeader> section_header(std::uint64_t index) const {
     if (index >= header_.section_header_count || header_.section_headers > file_.size()) return std::nullopt;
     return file_.read<SectionHeader>(header_.section_headers + (index * sizeof(SectionHeader)));
   }
 
   Step metadata() {
     for (const Bytes& notes : notes_) {
-      for (uint64_t at = 0; notes.holds(at, 12);) {
-        const uint64_t name_bytes = *notes.read<uint32_t>(at);
-        const uint64_t content_bytes = *notes.read<uint32_t>(at + 4);
-        const uint32_t type = *notes.read<uint32_t>(at + 8);
-        const uint64_t name_at = at + 12;
-        const uint64_t content_at = name_at + ((name_bytes + 3) & ~uint64_t{3});
+      for (std::uint64_t at = 0; notes.holds(at, 12);) {
+        const std::uint64_t name_bytes = *notes.read<std::uint32_t>(at);
+        const std::uint64_t content_bytes = *notes.read<std::uint32_t>(at + 4);
+        const std::uint32_t type = *notes.read<std::uint32_t>(at + 8);
+        const std::uint64_t name_at = at + 12;
+        const std::uint64_t content_at = name_at + ((name_bytes + 3) & ~std::uint64_t{3});
         const auto name = notes.text(name_at);
         const auto content = notes.part(content_at, content_bytes);
         if (!content) return wrong("a note reaches beyond its segment");
         if (type == note_metadata && name && *name == "AMDGPU") return read_metadata(*content);
-        at = content_at + ((content_bytes + 3) & ~uint64_t{3});
+        at = content_at + ((content_bytes + 3) & ~std::uint64_t{3});
       }
     }
     return wrong("no AMDGPU metadata note");
@@ -291,7 +291,7 @@ class CodeObjectReader {
     if (!root) return wrong("the metadata note is not valid MessagePack");
     const std::string_view target = root->text_of("amdhsa.target");
     // Behind four parts of a triple: "amdgcn-amd-amdhsa--gfx950:xnack-", "amdgpu9.42-amd-amdhsa-unknown-gfx942".
-    size_t processor = 0;
+    std::size_t processor = 0;
     for (int part = 0; part < 4 && processor != target.npos; ++part)
       processor = target.find('-', processor + (part != 0));
     object_.target_id = processor == target.npos ? target : target.substr(processor + 1);
@@ -305,21 +305,21 @@ class CodeObjectReader {
         return wrong(std::format("kernel symbol '{}'; it takes a name that ends in .kd", info.name));
       }
       info.name.resize(info.name.size() - 3);
-      info.kernarg_bytes = static_cast<uint32_t>(entry.number_of(".kernarg_segment_size"));
-      info.max_threads_per_workgroup = static_cast<uint32_t>(entry.number_of(".max_flat_workgroup_size", 1024));
-      info.vgprs = static_cast<uint32_t>(entry.number_of(".vgpr_count"));
-      info.agprs = static_cast<uint32_t>(entry.number_of(".agpr_count"));
-      info.sgprs = static_cast<uint32_t>(entry.number_of(".sgpr_count"));
+      info.kernarg_bytes = static_cast<std::uint32_t>(entry.number_of(".kernarg_segment_size"));
+      info.max_threads_per_workgroup = static_cast<std::uint32_t>(entry.number_of(".max_flat_workgroup_size", 1024));
+      info.vgprs = static_cast<std::uint32_t>(entry.number_of(".vgpr_count"));
+      info.agprs = static_cast<std::uint32_t>(entry.number_of(".agpr_count"));
+      info.sgprs = static_cast<std::uint32_t>(entry.number_of(".sgpr_count"));
       const auto stated = [&](std::string_view key) {
-        return entry.find(key) == nullptr ? std::nullopt : std::optional<uint64_t>(entry.number_of(key));
+        return entry.find(key) == nullptr ? std::nullopt : std::optional<std::uint64_t>(entry.number_of(key));
       };
       kernel.stated_lds_bytes = stated(".group_segment_fixed_size");
       kernel.stated_private_bytes = stated(".private_segment_fixed_size");
       kernel.stated_wavefront_size = stated(".wavefront_size");
       info.uses_dynamic_stack = entry.number_of(".uses_dynamic_stack") != 0;
       if (const MessageValue* required = entry.find(".reqd_workgroup_size")) {
-        for (size_t i = 0; i < std::min<size_t>(3, required->elements.size()); ++i) {
-          info.required_workgroup[i] = static_cast<uint32_t>(required->elements[i].integer);
+        for (std::size_t i = 0; i < std::min<std::size_t>(3, required->elements.size()); ++i) {
+          info.required_workgroup[i] = static_cast<std::uint32_t>(required->elements[i].integer);
         }
       }
       if (auto done = read_arguments(entry, info); !done) return done;
@@ -334,15 +334,15 @@ class CodeObjectReader {
     for (const MessageValue& value : arguments->elements) {
       KernelArgument argument{.name = std::string(value.text_of(".name")),
                               .value_kind = std::string(value.text_of(".value_kind")),
-                              .offset = static_cast<uint32_t>(value.number_of(".offset")),
-                              .size = static_cast<uint32_t>(value.number_of(".size"))};
-      const uint64_t end = uint64_t{argument.offset} + argument.size;
+                              .offset = static_cast<std::uint32_t>(value.number_of(".offset")),
+                              .size = static_cast<std::uint32_t>(value.number_of(".size"))};
+      const std::uint64_t end = std::uint64_t{argument.offset} + argument.size;
       if (end > info.kernarg_bytes) {
         return wrong(std::format("kernel {}: argument at {} of {} bytes ends beyond its kernarg segment of {}",
                                  info.name, argument.offset, argument.size, info.kernarg_bytes));
       }
       if (!argument.hidden())
-        info.explicit_kernarg_bytes = std::max(info.explicit_kernarg_bytes, static_cast<uint32_t>(end));
+        info.explicit_kernarg_bytes = std::max(info.explicit_kernarg_bytes, static_cast<std::uint32_t>(end));
       info.arguments.push_back(std::move(argument));
     }
     std::ranges::stable_sort(info.arguments, {}, &KernelArgument::offset);
@@ -363,15 +363,15 @@ class CodeObjectReader {
       }
       kernel.descriptor_address = found->value;
       KernelDescriptor& descriptor = kernel.descriptor;
-      descriptor.group_segment_fixed_size = *bytes->read<uint32_t>(0);
-      descriptor.private_segment_fixed_size = *bytes->read<uint32_t>(4);
-      descriptor.kernarg_size = *bytes->read<uint32_t>(8);
-      descriptor.entry_offset = *bytes->read<int64_t>(16);
-      descriptor.resource3 = *bytes->read<uint32_t>(44);
-      descriptor.resource1 = *bytes->read<uint32_t>(48);
-      descriptor.resource2 = *bytes->read<uint32_t>(52);
-      descriptor.properties = *bytes->read<uint16_t>(56);
-      descriptor.kernarg_preload = *bytes->read<uint16_t>(58);
+      descriptor.group_segment_fixed_size = *bytes->read<std::uint32_t>(0);
+      descriptor.private_segment_fixed_size = *bytes->read<std::uint32_t>(4);
+      descriptor.kernarg_size = *bytes->read<std::uint32_t>(8);
+      descriptor.entry_offset = *bytes->read<std::int64_t>(16);
+      descriptor.resource3 = *bytes->read<std::uint32_t>(44);
+      descriptor.resource1 = *bytes->read<std::uint32_t>(48);
+      descriptor.resource2 = *bytes->read<std::uint32_t>(52);
+      descriptor.properties = *bytes->read<std::uint16_t>(56);
+      descriptor.kernarg_preload = *bytes->read<std::uint16_t>(58);
       if (auto done = check_descriptor(kernel); !done) return done;
       kernel.info.static_lds_bytes = descriptor.group_segment_fixed_size;
       kernel.info.private_bytes = descriptor.private_segment_fixed_size;
@@ -383,7 +383,7 @@ class CodeObjectReader {
   Step check_descriptor(const KernelDescription& kernel) const {
     const KernelDescriptor& descriptor = kernel.descriptor;
     const std::string& name = kernel.info.name;
-    const uint64_t entry = kernel.descriptor_address + static_cast<uint64_t>(descriptor.entry_offset);
+    const std::uint64_t entry = kernel.descriptor_address + static_cast<std::uint64_t>(descriptor.entry_offset);
     const auto segment = std::ranges::find_if(object_.segments, [&](const Segment& candidate) {
       return candidate.executable && entry >= candidate.address && entry - candidate.address < candidate.file_bytes;
     });
@@ -426,7 +426,7 @@ class CodeObjectReader {
   std::optional<Bytes> dynamic_;
   std::vector<Bytes> notes_;
   CodeObject object_;
-  uint64_t name_bytes_ = 0;
+  std::uint64_t name_bytes_ = 0;
 };
 
 }  // namespace

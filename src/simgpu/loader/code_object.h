@@ -1,7 +1,7 @@
-#pragma once
 // What an AMDGPU code object says, read from its bytes with every offset and size checked. Nothing is loaded here.
 // Formats: ELF-64 gABI; LLVM's "User Guide for AMDGPU Backend", sections "Code Object", "Kernel Descriptor", "Code
 // Object Metadata".
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -16,64 +16,64 @@
 namespace wavejit::simgpu {
 
 struct Segment {
-  uint64_t file_offset = 0;
-  uint64_t file_bytes = 0;
-  uint64_t address = 0;  ///< relative to the load address
-  uint64_t memory_bytes = 0;
+  std::uint64_t file_offset = 0;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t address = 0;  // relative to the load address
+  std::uint64_t memory_bytes = 0;
   bool executable = false;
   bool writable = false;
 };
 
 struct Symbol {
   std::string name;
-  uint64_t value = 0;
-  uint64_t bytes = 0;
-  uint8_t type = 0;     ///< STT_OBJECT, STT_FUNC, …
-  uint8_t binding = 0;  ///< STB_LOCAL, STB_GLOBAL, STB_WEAK
+  std::uint64_t value = 0;
+  std::uint64_t bytes = 0;
+  std::uint8_t type = 0;     // STT_OBJECT, STT_FUNC, …
+  std::uint8_t binding = 0;  // STB_LOCAL, STB_GLOBAL, STB_WEAK
   bool defined = false;
 };
 
 struct Relocation {
-  uint64_t offset = 0;
-  uint32_t type = 0;
-  uint32_t symbol = 0;  ///< in dynamic_symbols
-  int64_t addend = 0;
+  std::uint64_t offset = 0;
+  std::uint32_t type = 0;
+  std::uint32_t symbol = 0;  // in dynamic_symbols
+  std::int64_t addend = 0;
 };
 
-/// The 64 bytes of a kernel descriptor, taken apart.
+// The 64 bytes of a kernel descriptor, taken apart.
 struct KernelDescriptor {
-  uint32_t group_segment_fixed_size = 0;
-  uint32_t private_segment_fixed_size = 0;
-  uint32_t kernarg_size = 0;
-  int64_t entry_offset = 0;
-  uint32_t resource1 = 0;
-  uint32_t resource2 = 0;
-  uint32_t resource3 = 0;
-  uint16_t properties = 0;
-  uint16_t kernarg_preload = 0;
+  std::uint32_t group_segment_fixed_size = 0;
+  std::uint32_t private_segment_fixed_size = 0;
+  std::uint32_t kernarg_size = 0;
+  std::int64_t entry_offset = 0;
+  std::uint32_t resource1 = 0;
+  std::uint32_t resource2 = 0;
+  std::uint32_t resource3 = 0;
+  std::uint16_t properties = 0;
+  std::uint16_t kernarg_preload = 0;
 
   // compute_pgm_rsrc1
-  [[nodiscard]] unsigned vgprs() const { return ((resource1 & 0x3f) + 1) * 8; }
-  /// MODE as the wave starts with it: rounding and denormal fields, DX10_CLAMP, IEEE.
-  [[nodiscard]] uint32_t initial_mode() const {
+  unsigned vgprs() const { return ((resource1 & 0x3f) + 1) * 8; }
+  // MODE as the wave starts with it: rounding and denormal fields, DX10_CLAMP, IEEE.
+  std::uint32_t initial_mode() const {
     return ((resource1 >> 12) & 0xff) | (((resource1 >> 21) & 1) << 8) | (((resource1 >> 23) & 1) << 9) |
            (((resource1 >> 26) & 1) << 23);
   }
   // compute_pgm_rsrc2
-  [[nodiscard]] bool private_segment() const { return (resource2 & 1) != 0; }
-  [[nodiscard]] unsigned user_sgprs() const { return (resource2 >> 1) & 0x1f; }
-  [[nodiscard]] bool workgroup_id(unsigned dimension) const { return ((resource2 >> (7 + dimension)) & 1) != 0; }
-  [[nodiscard]] bool workgroup_info() const { return ((resource2 >> 10) & 1) != 0; }
-  [[nodiscard]] unsigned workitem_id() const { return (resource2 >> 11) & 3; }
+  bool private_segment() const { return (resource2 & 1) != 0; }
+  unsigned user_sgprs() const { return (resource2 >> 1) & 0x1f; }
+  bool workgroup_id(unsigned dimension) const { return ((resource2 >> (7 + dimension)) & 1) != 0; }
+  bool workgroup_info() const { return ((resource2 >> 10) & 1) != 0; }
+  unsigned workitem_id() const { return (resource2 >> 11) & 3; }
   // compute_pgm_rsrc3 (gfx90a and later of this line)
-  [[nodiscard]] unsigned accumulation_offset() const { return ((resource3 & 0x3f) + 1) * 4; }
+  unsigned accumulation_offset() const { return ((resource3 & 0x3f) + 1) * 4; }
   // kernel_code_properties
-  [[nodiscard]] bool property(unsigned bit) const { return ((properties >> bit) & 1) != 0; }
-  [[nodiscard]] unsigned preload_dwords() const { return kernarg_preload & 0x7f; }
-  [[nodiscard]] unsigned preload_offset() const { return kernarg_preload >> 7; }
+  bool property(unsigned bit) const { return ((properties >> bit) & 1) != 0; }
+  unsigned preload_dwords() const { return kernarg_preload & 0x7f; }
+  unsigned preload_offset() const { return kernarg_preload >> 7; }
 };
 
-enum KernelProperty : uint8_t {
+enum KernelProperty : std::uint8_t {
   property_private_segment_buffer = 0,
   property_dispatch_ptr = 1,
   property_queue_ptr = 2,
@@ -88,26 +88,26 @@ enum KernelProperty : uint8_t {
 struct KernelDescription {
   KernelInfo info;
   KernelDescriptor descriptor;
-  uint64_t descriptor_address = 0;  ///< relative to the load address
+  std::uint64_t descriptor_address = 0;  // relative to the load address
   // What the metadata says of what the descriptor decides, where it says it.
-  std::optional<uint64_t> stated_lds_bytes;
-  std::optional<uint64_t> stated_private_bytes;
-  std::optional<uint64_t> stated_wavefront_size;
+  std::optional<std::uint64_t> stated_lds_bytes;
+  std::optional<std::uint64_t> stated_private_bytes;
+  std::optional<std::uint64_t> stated_wavefront_size;
 };
 
 struct CodeObject {
-  std::string target_id;  ///< "amdgcn-amd-amdhsa--gfx950" without its triple: "gfx950:xnack-"
-  uint32_t machine = 0;   ///< EF_AMDGPU_MACH
+  std::string target_id;      // "amdgcn-amd-amdhsa--gfx950" without its triple: "gfx950:xnack-"
+  std::uint32_t machine = 0;  // EF_AMDGPU_MACH
   unsigned abi_version = 0;
   std::vector<Segment> segments;
   std::vector<Symbol> dynamic_symbols;
-  std::vector<Symbol> symbols;  ///< dynamic ones and, where the file has them, local ones
+  std::vector<Symbol> symbols;  // dynamic ones and, where the file has them, local ones
   std::vector<Relocation> relocations;
   std::vector<KernelDescription> kernels;
-  uint64_t memory_bytes = 0;  ///< from the lowest to the end of the highest segment, from 0
+  std::uint64_t memory_bytes = 0;  // from the lowest to the end of the highest segment, from 0
 };
 
-/// The text names the field, its value and what is accepted.
+// The text names the field, its value and what is accepted.
 std::expected<CodeObject, std::string> read_code_object(std::span<const std::byte> image);
 
 }  // namespace wavejit::simgpu

@@ -10,12 +10,12 @@ namespace wavejit::simgpu {
 namespace {
 
 // Relocation types (LLVM's AMDGPU usage document, "Relocation Records").
-constexpr uint32_t relocation_none = 0;
-constexpr uint32_t relocation_abs32_lo = 1;
-constexpr uint32_t relocation_abs32_hi = 2;
-constexpr uint32_t relocation_abs64 = 3;
-constexpr uint32_t relocation_abs32 = 6;
-constexpr uint32_t relocation_relative64 = 13;
+constexpr std::uint32_t relocation_none = 0;
+constexpr std::uint32_t relocation_abs32_lo = 1;
+constexpr std::uint32_t relocation_abs32_hi = 2;
+constexpr std::uint32_t relocation_abs64 = 3;
+constexpr std::uint32_t relocation_abs32 = 6;
+constexpr std::uint32_t relocation_relative64 = 13;
 
 }  // namespace
 
@@ -29,15 +29,15 @@ std::expected<std::unique_ptr<LoadedCode>, Status> LoadedCode::load(std::span<co
     return std::unexpected(Status{hip_error_out_of_memory,
                                   std::format("no device memory for a code object of {} bytes", read.memory_bytes)});
   }
-  loaded->base_ = reinterpret_cast<uint64_t>(memory);
+  loaded->base_ = reinterpret_cast<std::uint64_t>(memory);
   for (const Segment& segment : read.segments) {
     std::memcpy(host_pointer(loaded->base_ + segment.address), image.data() + segment.file_offset, segment.file_bytes);
   }
   if (Status status = loaded->relocate(); !status.ok()) return std::unexpected(std::move(status));
   for (const Segment& segment : read.segments) {
-    std::vector<uint8_t>& copy = loaded->code_.emplace_back();
+    std::vector<std::uint8_t>& copy = loaded->code_.emplace_back();
     if (!segment.executable) continue;
-    const uint8_t* start = host_pointer(loaded->base_ + segment.address);
+    const std::uint8_t* start = host_pointer(loaded->base_ + segment.address);
     copy.assign(start, start + segment.file_bytes);
   }
   return loaded;
@@ -51,22 +51,22 @@ Status LoadedCode::relocate() {
   for (const Relocation& relocation : object_.relocations) {
     const Symbol& symbol = object_.dynamic_symbols[relocation.symbol];
     const bool wide = relocation.type == relocation_abs64 || relocation.type == relocation_relative64;
-    const uint64_t bytes = wide ? 8 : 4;
+    const std::uint64_t bytes = wide ? 8 : 4;
     if (relocation.offset > object_.memory_bytes || object_.memory_bytes - relocation.offset < bytes) {
       return {hip_error_invalid_image, std::format("code object: a relocation writes to {:#x}, beyond its {} bytes",
                                                    relocation.offset, object_.memory_bytes)};
     }
     if (relocation.type == relocation_none) continue;
-    uint64_t value = base_ + static_cast<uint64_t>(relocation.addend);
+    std::uint64_t value = base_ + static_cast<std::uint64_t>(relocation.addend);
     if (relocation.type != relocation_relative64) {
-      constexpr uint8_t weak = 2;
+      constexpr std::uint8_t weak = 2;
       if (!symbol.defined && symbol.binding != weak) {
         return {hip_error_shared_object_init_failed,
                 std::format("code object: symbol {} is undefined, and nothing else is linked to it", symbol.name)};
       }
-      value = static_cast<uint64_t>(relocation.addend) + (symbol.defined ? base_ + symbol.value : 0);
+      value = static_cast<std::uint64_t>(relocation.addend) + (symbol.defined ? base_ + symbol.value : 0);
     }
-    uint8_t* place = host_pointer(base_ + relocation.offset);
+    std::uint8_t* place = host_pointer(base_ + relocation.offset);
     if (relocation.type == relocation_abs32_hi) value >>= 32;
     switch (relocation.type) {
       case relocation_abs64:
@@ -76,7 +76,7 @@ Status LoadedCode::relocate() {
       case relocation_abs32:
       case relocation_abs32_lo:
       case relocation_abs32_hi: {
-        const auto half = static_cast<uint32_t>(value);
+        const auto half = static_cast<std::uint32_t>(value);
         std::memcpy(place, &half, 4);
         break;
       }
@@ -88,24 +88,24 @@ Status LoadedCode::relocate() {
   return {};
 }
 
-Function* LoadedCode::function_at(uint64_t address) {
+Function* LoadedCode::function_at(std::uint64_t address) {
   const auto after =
       std::ranges::upper_bound(functions_, address, {}, [](const auto& function) { return function->address; });
   if (after != functions_.begin()) {
     Function* candidate = std::prev(after)->get();
     if (address - candidate->address < candidate->bytes) return candidate;
   }
-  const uint64_t place = address - base_;
+  const std::uint64_t place = address - base_;
   const auto segment = std::ranges::find_if(object_.segments, [&](const Segment& candidate) {
     return candidate.executable && place >= candidate.address && place - candidate.address < candidate.file_bytes;
   });
   if (address < base_ || segment == object_.segments.end()) return nullptr;
   // From the symbol that covers the place; where none does, from the place to the next symbol.
-  constexpr uint8_t type_function = 2;
+  constexpr std::uint8_t type_function = 2;
   std::string name = std::format("code at {:#x}", place);
-  uint64_t first = place;
-  uint64_t end = segment->address + segment->file_bytes;
-  const uint64_t segment_end = end;
+  std::uint64_t first = place;
+  std::uint64_t end = segment->address + segment->file_bytes;
+  const std::uint64_t segment_end = end;
   for (const Symbol& symbol : object_.symbols) {
     if (!symbol.defined || symbol.type != type_function) continue;
     if (symbol.value > place) {
@@ -117,7 +117,7 @@ Function* LoadedCode::function_at(uint64_t address) {
       break;
     }
   }
-  const std::vector<uint8_t>& code = code_[static_cast<size_t>(segment - object_.segments.begin())];
+  const std::vector<std::uint8_t>& code = code_[static_cast<std::size_t>(segment - object_.segments.begin())];
   auto function = decode_function(std::move(name), std::span(code).subspan(first - segment->address, end - first),
                                   base_ + first, *disassembler_, *registry_);
   const auto position =
@@ -125,7 +125,7 @@ Function* LoadedCode::function_at(uint64_t address) {
   return functions_.insert(position, std::move(function))->get();
 }
 
-const Instruction* LoadedCode::instruction_at(uint64_t address) {
+const Instruction* LoadedCode::instruction_at(std::uint64_t address) {
   const std::scoped_lock lock(mutex_);
   Function* function = function_at(address);
   return function == nullptr ? nullptr : function->at(address);

@@ -1,5 +1,5 @@
-#pragma once
 // A code object in device memory: segments copied, relocations applied, functions decoded when first reached.
+#pragma once
 
 #include <cstdint>
 #include <expected>
@@ -25,25 +25,25 @@ struct LoadedCode {
   LoadedCode(const LoadedCode&) = delete;
   LoadedCode& operator=(const LoadedCode&) = delete;
 
-  [[nodiscard]] const CodeObject& object() const { return object_; }
-  [[nodiscard]] uint64_t base() const { return base_; }
+  const CodeObject& object() const { return object_; }
+  std::uint64_t base() const { return base_; }
 
-  /// The instruction at a device address, decoding its function at the first visit. Null outside executable code.
-  const Instruction* instruction_at(uint64_t address);
+  // The instruction at a device address, decoding its function at the first visit. Null outside executable code.
+  const Instruction* instruction_at(std::uint64_t address);
 
  private:
   LoadedCode(CodeObject object, Disassembler& disassembler, const Registry& registry)
       : object_(std::move(object)), disassembler_(&disassembler), registry_(&registry) {}
   Status relocate();
-  Function* function_at(uint64_t address);
+  Function* function_at(std::uint64_t address);
 
   CodeObject object_;
   Disassembler* disassembler_;
   const Registry* registry_;
-  uint64_t base_ = 0;
-  /// Executable segments as loaded, in the order of object_.segments: kernels that write to their own code do not
-  /// change what runs.
-  std::vector<std::vector<uint8_t>> code_;
+  std::uint64_t base_ = 0;
+  // Executable segments as loaded, in the order of object_.segments: kernels that write to their own code do not
+  // change what runs.
+  std::vector<std::vector<std::uint8_t>> code_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Function>> functions_;  // sorted by address
 };

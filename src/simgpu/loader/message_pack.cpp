@@ -14,15 +14,15 @@ class Reader {
 
   bool value(MessageValue& out, int depth) {
     if (depth > deepest) return false;
-    const auto tag = bytes_.read<uint8_t>(at_++);
+    const auto tag = bytes_.read<std::uint8_t>(at_++);
     if (!tag) return false;
-    const uint8_t first = *tag;
+    const std::uint8_t first = *tag;
     if (first < 0x80) return integer(out, first);
-    if (first >= 0xe0) return integer(out, static_cast<int8_t>(first));
+    if (first >= 0xe0) return integer(out, static_cast<std::int8_t>(first));
     if (first < 0x90) return map(out, first & 0x0f, depth);
     if (first < 0xa0) return array(out, first & 0x0f, depth);
     if (first < 0xc0) return text(out, first & 0x1f);
-    uint64_t number = 0;
+    std::uint64_t number = 0;
     switch (first) {
       case 0xc0:
         return true;
@@ -43,7 +43,7 @@ class Reader {
       case 0xca:
         if (!big_endian(4, number)) return false;
         out.kind = MessageValue::Kind::real;
-        out.real = std::bit_cast<float>(static_cast<uint32_t>(number));
+        out.real = std::bit_cast<float>(static_cast<std::uint32_t>(number));
         return true;
       case 0xcb:
         if (!big_endian(8, number)) return false;
@@ -51,21 +51,21 @@ class Reader {
         out.real = std::bit_cast<double>(number);
         return true;
       case 0xcc:
-        return big_endian(1, number) && integer(out, static_cast<int64_t>(number));
+        return big_endian(1, number) && integer(out, static_cast<std::int64_t>(number));
       case 0xcd:
-        return big_endian(2, number) && integer(out, static_cast<int64_t>(number));
+        return big_endian(2, number) && integer(out, static_cast<std::int64_t>(number));
       case 0xce:
-        return big_endian(4, number) && integer(out, static_cast<int64_t>(number));
+        return big_endian(4, number) && integer(out, static_cast<std::int64_t>(number));
       case 0xcf:
-        return big_endian(8, number) && integer(out, static_cast<int64_t>(number));
+        return big_endian(8, number) && integer(out, static_cast<std::int64_t>(number));
       case 0xd0:
-        return big_endian(1, number) && integer(out, static_cast<int8_t>(number));
+        return big_endian(1, number) && integer(out, static_cast<std::int8_t>(number));
       case 0xd1:
-        return big_endian(2, number) && integer(out, static_cast<int16_t>(number));
+        return big_endian(2, number) && integer(out, static_cast<std::int16_t>(number));
       case 0xd2:
-        return big_endian(4, number) && integer(out, static_cast<int32_t>(number));
+        return big_endian(4, number) && integer(out, static_cast<std::int32_t>(number));
       case 0xd3:
-        return big_endian(8, number) && integer(out, static_cast<int64_t>(number));
+        return big_endian(8, number) && integer(out, static_cast<std::int64_t>(number));
       case 0xdc:
         return big_endian(2, number) && array(out, number, depth);
       case 0xdd:
@@ -80,23 +80,23 @@ class Reader {
   }
 
  private:
-  static bool integer(MessageValue& out, int64_t number) {
+  static bool integer(MessageValue& out, std::int64_t number) {
     out.kind = MessageValue::Kind::integer;
     out.integer = number;
     return true;
   }
 
-  bool big_endian(unsigned count, uint64_t& number) {
+  bool big_endian(unsigned count, std::uint64_t& number) {
     number = 0;
     for (unsigned i = 0; i < count; ++i) {
-      const auto byte = bytes_.read<uint8_t>(at_++);
+      const auto byte = bytes_.read<std::uint8_t>(at_++);
       if (!byte) return false;
       number = (number << 8) | *byte;
     }
     return true;
   }
 
-  bool text(MessageValue& out, uint64_t length) {
+  bool text(MessageValue& out, std::uint64_t length) {
     const auto part = bytes_.part(at_, length);
     if (!part) return false;
     out.kind = MessageValue::Kind::text;
@@ -106,19 +106,19 @@ class Reader {
   }
 
   // Every element takes at least one byte: a count beyond what is left is damage, found before anything is allocated.
-  bool array(MessageValue& out, uint64_t count, int depth) {
+  bool array(MessageValue& out, std::uint64_t count, int depth) {
     if (!bytes_.holds(at_, count)) return false;
     out.kind = MessageValue::Kind::array;
-    for (uint64_t i = 0; i < count; ++i) {
+    for (std::uint64_t i = 0; i < count; ++i) {
       if (!value(out.elements.emplace_back(), depth + 1)) return false;
     }
     return true;
   }
 
-  bool map(MessageValue& out, uint64_t count, int depth) {
+  bool map(MessageValue& out, std::uint64_t count, int depth) {
     if (!bytes_.holds(at_, count)) return false;
     out.kind = MessageValue::Kind::map;
-    for (uint64_t i = 0; i < count; ++i) {
+    for (std::uint64_t i = 0; i < count; ++i) {
       MessageValue key;
       if (!value(key, depth + 1) || key.kind != MessageValue::Kind::text) return false;
       out.keys.push_back(std::move(key.text));
@@ -128,13 +128,13 @@ class Reader {
   }
 
   const Bytes& bytes_;
-  uint64_t at_ = 0;
+  std::uint64_t at_ = 0;
 };
 
 }  // namespace
 
 const MessageValue* MessageValue::find(std::string_view key) const {
-  for (size_t i = 0; i < keys.size(); ++i) {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
     if (keys[i] == key) return &elements[i];
   }
   return nullptr;
@@ -145,10 +145,10 @@ std::string_view MessageValue::text_of(std::string_view key, std::string_view ot
   return value != nullptr && value->kind == Kind::text ? std::string_view(value->text) : otherwise;
 }
 
-uint64_t MessageValue::number_of(std::string_view key, uint64_t otherwise) const {
+std::uint64_t MessageValue::number_of(std::string_view key, std::uint64_t otherwise) const {
   const MessageValue* value = find(key);
   const bool counts = value != nullptr && (value->kind == Kind::integer || value->kind == Kind::boolean);
-  return counts ? static_cast<uint64_t>(value->integer) : otherwise;
+  return counts ? static_cast<std::uint64_t>(value->integer) : otherwise;
 }
 
 std::optional<MessageValue> read_message_pack(const Bytes& bytes) {

@@ -1,5 +1,5 @@
-#pragma once
 // The subset of MessagePack that code object metadata uses, read into a tree. Depth and size are bounded.
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -12,18 +12,18 @@
 namespace wavejit::simgpu {
 
 struct MessageValue {
-  enum class Kind : uint8_t { nil, boolean, integer, real, text, array, map };
+  enum class Kind : std::uint8_t { nil, boolean, integer, real, text, array, map };
   Kind kind = Kind::nil;
-  int64_t integer = 0;  ///< also booleans; unsigned values above 2⁶³ wrap
+  std::int64_t integer = 0;  // also booleans; unsigned values above 2⁶³ wrap
   double real = 0;
-  std::string text;                    ///< strings and binary
-  std::vector<MessageValue> elements;  ///< of an array, or the values of a map
-  std::vector<std::string> keys;       ///< of a map, as many as elements
+  std::string text;                    // strings and binary
+  std::vector<MessageValue> elements;  // of an array, or the values of a map
+  std::vector<std::string> keys;       // of a map, as many as elements
 
-  /// The entry of a map, or null.
-  [[nodiscard]] const MessageValue* find(std::string_view key) const;
-  [[nodiscard]] std::string_view text_of(std::string_view key, std::string_view otherwise = {}) const;
-  [[nodiscard]] uint64_t number_of(std::string_view key, uint64_t otherwise = 0) const;
+  // The entry of a map, or null.
+  const MessageValue* find(std::string_view key) const;
+  std::string_view text_of(std::string_view key, std::string_view otherwise = {}) const;
+  std::uint64_t number_of(std::string_view key, std::uint64_t otherwise = 0) const;
 };
 
 std::optional<MessageValue> read_message_pack(const Bytes& bytes);

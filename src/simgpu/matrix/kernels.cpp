@@ -18,10 +18,10 @@ namespace {
 
 using namespace numerics;
 
-constexpr unsigned run = 16;  ///< lanes of one accumulator vector
+constexpr unsigned run = 16;  // lanes of one accumulator vector
 
 using FloatRun = float __attribute__((vector_size(run * sizeof(float))));
-using IntRun = int32_t __attribute__((vector_size(run * sizeof(int32_t))));
+using IntRun = std::int32_t __attribute__((vector_size(run * sizeof(std::int32_t))));
 
 [[gnu::always_inline]] inline FloatRun multiply_add(FloatRun a, FloatRun b, FloatRun c) {
 #if defined(__clang__)
@@ -33,7 +33,7 @@ using IntRun = int32_t __attribute__((vector_size(run * sizeof(int32_t))));
 #endif
 }
 [[gnu::always_inline]] inline IntRun multiply_add(IntRun a, IntRun b, IntRun c) {
-  using Unsigned = uint32_t __attribute__((vector_size(run * sizeof(uint32_t))));
+  using Unsigned = std::uint32_t __attribute__((vector_size(run * sizeof(std::uint32_t))));
   return reinterpret_cast<IntRun>(reinterpret_cast<Unsigned>(a) * reinterpret_cast<Unsigned>(b) +
                                   reinterpret_cast<Unsigned>(c));
 }
@@ -50,23 +50,24 @@ template <typename Run>
   return value;
 }
 
-/// float32 with the mantissa rounded to 10 bits, to nearest even. (How the hardware narrows is not documented: a
-/// guess.)
+// float32 with the mantissa rounded to 10 bits, to nearest even. (How the hardware narrows is not documented: a
+// guess.)
 WAVEJIT_LANE_FUNCTION float narrowed_to_xf32(float value) {
-  const uint32_t bits = numerics::bits_of(value);
-  const uint32_t rounded = (bits + 0xfffu + ((bits >> 13) & 1u)) & 0xffffe000u;
+  const std::uint32_t bits = numerics::bits_of(value);
+  const std::uint32_t rounded = (bits + 0xfffu + ((bits >> 13) & 1u)) & 0xffffe000u;
   return (bits & 0x7f800000u) == 0x7f800000u ? value : float_of(rounded);
 }
 
-WAVEJIT_LANE_FUNCTION uint32_t small_bits(const uint32_t* registers, unsigned lane, unsigned bit, unsigned width) {
-  uint64_t window = registers[(bit / 32) * lane_count + lane];
-  if (bit % 32 + width > 32) window |= static_cast<uint64_t>(registers[(bit / 32 + 1) * lane_count + lane]) << 32;
-  return static_cast<uint32_t>(window >> (bit % 32)) & ((1u << width) - 1);
+WAVEJIT_LANE_FUNCTION std::uint32_t small_bits(const std::uint32_t* registers, unsigned lane, unsigned bit,
+                                               unsigned width) {
+  std::uint64_t window = registers[(bit / 32) * lane_count + lane];
+  if (bit % 32 + width > 32) window |= static_cast<std::uint64_t>(registers[(bit / 32 + 1) * lane_count + lane]) << 32;
+  return static_cast<std::uint32_t>(window >> (bit % 32)) & ((1u << width) - 1);
 }
 
 template <typename Format>
 void decode_table(float* table) {
-  for (uint32_t i = 0; i < (1u << Format::bits); ++i) table[i] = small_to_f32<Format>(i);
+  for (std::uint32_t i = 0; i < (1u << Format::bits); ++i) table[i] = small_to_f32<Format>(i);
 }
 const float* table_of(Element element) {
   struct Tables {
@@ -85,29 +86,30 @@ const float* table_of(Element element) {
   return tables.values[static_cast<unsigned>(element) - static_cast<unsigned>(Element::fp8_fnuz)];
 }
 
-/// Element `i` of all lanes, as the arithmetic sees it.
+// Element `i` of all lanes, as the arithmetic sees it.
 template <typename Value>
-[[gnu::always_inline]] inline void unpack(Element element, const uint32_t* registers, unsigned i, Value* lanes) {
+[[gnu::always_inline]] inline void unpack(Element element, const std::uint32_t* registers, unsigned i, Value* lanes) {
   if constexpr (sizeof(Value) == 8) {
-    const uint32_t* low = registers + 2 * i * lane_count;
+    const std::uint32_t* low = registers + 2 * i * lane_count;
     for (unsigned lane = 0; lane < lane_count; ++lane) {
-      lanes[lane] = double_of(low[lane] | (static_cast<uint64_t>(low[lane + lane_count]) << 32));
+      lanes[lane] = double_of(low[lane] | (static_cast<std::uint64_t>(low[lane + lane_count]) << 32));
     }
   } else if constexpr (static_cast<Value>(0.5f) == Value{0}) {
-    const uint32_t* words = registers + (i / 4) * lane_count;
+    const std::uint32_t* words = registers + (i / 4) * lane_count;
     const unsigned shift = 24 - 8 * (i % 4);
-    for (unsigned lane = 0; lane < lane_count; ++lane) lanes[lane] = static_cast<int32_t>(words[lane] << shift) >> 24;
+    for (unsigned lane = 0; lane < lane_count; ++lane)
+      lanes[lane] = static_cast<std::int32_t>(words[lane] << shift) >> 24;
   } else {
     switch (element) {
       case Element::f16: {
-        const uint32_t* words = registers + (i / 2) * lane_count;
+        const std::uint32_t* words = registers + (i / 2) * lane_count;
         const unsigned shift = 16 * (i & 1);
 #if defined(__F16C__)
         // The host's conversion differs only in what it makes of NaN, which no result shows.
         for (unsigned lane = 0; lane < lane_count; lane += run) {
           const IntRun some = load_run<IntRun>(words + lane) >> static_cast<int>(shift);
           using Halves = _Float16 __attribute__((vector_size(run * sizeof(_Float16))));
-          using Shorts = int16_t __attribute__((vector_size(run * sizeof(int16_t))));
+          using Shorts = std::int16_t __attribute__((vector_size(run * sizeof(std::int16_t))));
           const auto halves = reinterpret_cast<Halves>(__builtin_convertvector(some, Shorts));
           const FloatRun wide = __builtin_convertvector(halves, FloatRun);
           __builtin_memcpy(lanes + lane, &wide, sizeof(wide));
@@ -118,7 +120,7 @@ template <typename Value>
         break;
       }
       case Element::bf16: {
-        const uint32_t* words = registers + (i / 2) * lane_count;
+        const std::uint32_t* words = registers + (i / 2) * lane_count;
         const unsigned shift = 16 * (i & 1);
         for (unsigned lane = 0; lane < lane_count; ++lane) lanes[lane] = bf16_to_f32((words[lane] >> shift) & 0xffffu);
         break;
@@ -143,7 +145,7 @@ template <typename Value>
   }
 }
 
-/// BLGP: which lane of B each lane gets (CDNA3 ISA, "MFMA broadcast").
+// BLGP: which lane of B each lane gets (CDNA3 ISA, "MFMA broadcast").
 unsigned blgp_source(unsigned pattern, unsigned lane) {
   switch (pattern) {
     case 1:
@@ -173,8 +175,8 @@ template <unsigned M, typename Value>
 void spread(const MatrixCall& call, bool is_a, Value* out) {
   const Shape& shape = *call.shape;
   const Element element = is_a ? call.a : call.b;
-  const uint32_t* registers = is_a ? call.a_registers : call.b_registers;
-  const uint8_t* scale = is_a ? call.a_scale : call.b_scale;
+  const std::uint32_t* registers = is_a ? call.a_registers : call.b_registers;
+  const std::uint8_t* scale = is_a ? call.a_scale : call.b_scale;
   const unsigned per_lane = shape.k_per_lane();
   const bool two_runs = per_lane == 32 && bits_of(element) == 8;
   unsigned positions[largest_k];
@@ -195,8 +197,8 @@ void spread(const MatrixCall& call, bool is_a, Value* out) {
           // The scale of 32 consecutive k stands in the lane group of that number. e8m0: 2^(e - 127), 255 is NaN. Exact
           // unless it leaves float32's range.
           const Place place = source_place(shape, lane, i, two_runs);
-          const uint8_t exponent = scale[place.index + shape.m * (place.k / 32)];
-          const double factor = double_of(static_cast<uint64_t>(exponent + 896) << 52);
+          const std::uint8_t exponent = scale[place.index + shape.m * (place.k / 32)];
+          const double factor = double_of(static_cast<std::uint64_t>(exponent + 896) << 52);
           lanes[lane] = exponent == 255 ? float_of(default_nan_f32)
                                         : static_cast<float>(static_cast<double>(lanes[lane]) * factor);
         }
@@ -215,18 +217,18 @@ void spread(const MatrixCall& call, bool is_a, Value* out) {
   }
 }
 
-/// The two halves of 16 words as float32.
+// The two halves of 16 words as float32.
 template <Element element>
-[[gnu::always_inline]] inline void widen_pairs(const uint32_t* words, FloatRun& low, FloatRun& high) {
+[[gnu::always_inline]] inline void widen_pairs(const std::uint32_t* words, FloatRun& low, FloatRun& high) {
   if constexpr (element == Element::bf16) {
     const auto pairs = load_run<IntRun>(words);
     low = reinterpret_cast<FloatRun>(pairs << 16);
-    high = reinterpret_cast<FloatRun>(pairs & static_cast<int32_t>(0xffff0000));
+    high = reinterpret_cast<FloatRun>(pairs & static_cast<std::int32_t>(0xffff0000));
   } else {
 #if defined(__F16C__)
     // The host's conversion differs only in what it makes of NaN, which no result shows.
     using Halves = _Float16 __attribute__((vector_size(run * sizeof(_Float16))));
-    using Shorts = int16_t __attribute__((vector_size(run * sizeof(int16_t))));
+    using Shorts = std::int16_t __attribute__((vector_size(run * sizeof(std::int16_t))));
     const auto pairs = load_run<IntRun>(words);
     low = __builtin_convertvector(reinterpret_cast<Halves>(__builtin_convertvector(pairs, Shorts)), FloatRun);
     high = __builtin_convertvector(reinterpret_cast<Halves>(__builtin_convertvector(pairs >> 16, Shorts)), FloatRun);
@@ -239,9 +241,9 @@ template <Element element>
   }
 }
 
-/// `spread` for 16-bit floats of which nothing is moved, scaled or reordered: each word goes straight to its two k.
+// `spread` for 16-bit floats of which nothing is moved, scaled or reordered: each word goes straight to its two k.
 template <unsigned M, Element element>
-[[gnu::always_inline]] inline void spread_pairs(const Shape& shape, const uint32_t* registers, float* out) {
+[[gnu::always_inline]] inline void spread_pairs(const Shape& shape, const std::uint32_t* registers, float* out) {
   const unsigned per_lane = shape.k_per_lane();
   for (unsigned lane = 0; lane < lane_count; lane += run) {
     const Place place = source_place(shape, lane, 0, false);
@@ -256,13 +258,13 @@ template <unsigned M, Element element>
   }
 }
 
-/// CBSZ, ABID: within groups of 2^cbsz blocks all use A of block `abid` of their group.
+// CBSZ, ABID: within groups of 2^cbsz blocks all use A of block `abid` of their group.
 unsigned a_block(const MatrixCall& call, unsigned block) {
   const unsigned group = 1u << call.cbsz;
   return call.shape->blocks == 1 || call.cbsz == 0 ? block : block / group * group + call.abid % group;
 }
 
-/// m = 32 and 16: `Registers` accumulator registers at a time, each four runs of 16 lanes.
+// m = 32 and 16: `Registers` accumulator registers at a time, each four runs of 16 lanes.
 template <typename Run, typename Value, unsigned M, unsigned Registers>
 [[gnu::always_inline]] inline void accumulate(const MatrixCall& call, const Operands<Value>& operands) {
   const Shape& shape = *call.shape;
@@ -300,14 +302,17 @@ template <typename Run, typename Value, unsigned M, unsigned Registers>
 }
 
 WAVEJIT_LANE_FUNCTION float step_of(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-WAVEJIT_LANE_FUNCTION int32_t step_of(int32_t a, int32_t b, int32_t c) {
-  return static_cast<int32_t>(static_cast<uint32_t>(a) * static_cast<uint32_t>(b) + static_cast<uint32_t>(c));
+WAVEJIT_LANE_FUNCTION std::int32_t step_of(std::int32_t a, std::int32_t b, std::int32_t c) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) * static_cast<std::uint32_t>(b) +
+                                   static_cast<std::uint32_t>(c));
 }
 
-WAVEJIT_LANE_FUNCTION uint32_t result_bits(float sum) { return is_nan(sum) ? default_nan_f32 : numerics::bits_of(sum); }
-WAVEJIT_LANE_FUNCTION uint32_t result_bits(int32_t sum) { return static_cast<uint32_t>(sum); }
+WAVEJIT_LANE_FUNCTION std::uint32_t result_bits(float sum) {
+  return is_nan(sum) ? default_nan_f32 : numerics::bits_of(sum);
+}
+WAVEJIT_LANE_FUNCTION std::uint32_t result_bits(std::int32_t sum) { return static_cast<std::uint32_t>(sum); }
 
-/// m = 4: 16 blocks, one a group of four lanes.
+// m = 4: 16 blocks, one a group of four lanes.
 template <typename Value>
 void accumulate_small(const MatrixCall& call, const Operands<Value>& operands) {
   const Shape& shape = *call.shape;
@@ -333,19 +338,19 @@ void multiply_f64(const MatrixCall& call) {
   };
   shape.m == 16 ? spread_all.template operator()<16>() : spread_all.template operator()<4>();
   for (unsigned r = 0; r < shape.results_per_lane(); ++r) {
-    const uint32_t* c = call.c_registers + 2 * r * call.c_stride;
-    const uint32_t* c_high = call.c_stride == 0 ? c + lane_count : c + call.c_stride;
-    uint32_t* d = call.d_registers + 2 * r * lane_count;
+    const std::uint32_t* c = call.c_registers + 2 * r * call.c_stride;
+    const std::uint32_t* c_high = call.c_stride == 0 ? c + lane_count : c + call.c_stride;
+    std::uint32_t* d = call.d_registers + 2 * r * lane_count;
     for (unsigned lane = 0; lane < lane_count; ++lane) {
       const ResultPlace place = result_place(shape, lane, r);
       const double* a = operands.a + a_block(call, place.block) * shape.k * shape.m + place.row;
       const double* b = operands.b + place.block * shape.k * shape.m + place.column;
-      double sum = double_of(c[lane] | (static_cast<uint64_t>(c_high[lane]) << 32));
+      double sum = double_of(c[lane] | (static_cast<std::uint64_t>(c_high[lane]) << 32));
       if (call.negate[2]) sum = negated(sum);
       for (unsigned step = 0; step < shape.k; ++step) sum = __builtin_fma(a[step * shape.m], b[step * shape.m], sum);
-      const uint64_t bits = is_nan(sum) ? default_nan_f64 : numerics::bits_of(sum);
-      d[lane] = static_cast<uint32_t>(bits);
-      d[lane + lane_count] = static_cast<uint32_t>(bits >> 32);
+      const std::uint64_t bits = is_nan(sum) ? default_nan_f64 : numerics::bits_of(sum);
+      d[lane] = static_cast<std::uint32_t>(bits);
+      d[lane + lane_count] = static_cast<std::uint32_t>(bits >> 32);
     }
   }
 }
@@ -374,18 +379,18 @@ void spread_both(const MatrixCall& call, Operands<Value>& operands) {
   spread<M>(call, false, operands.b);
 }
 
-/// A wave's registers are more than the nearest cache holds: the accumulators are on their way while the operands are
-/// being converted.
+// A wave's registers are more than the nearest cache holds: the accumulators are on their way while the operands are
+// being converted.
 [[maybe_unused]] inline void ask_for_accumulators(const MatrixCall& call) {
-  constexpr size_t words_of_line = 16;
+  constexpr std::size_t words_of_line = 16;
   if (call.c_stride == 0) return;
-  const size_t words = call.shape->results_per_lane() * lane_count;
-  for (size_t i = 0; i < words; i += words_of_line) __builtin_prefetch(call.c_registers + i);
+  const std::size_t words = call.shape->results_per_lane() * lane_count;
+  for (std::size_t i = 0; i < words; i += words_of_line) __builtin_prefetch(call.c_registers + i);
 }
 
 template <typename Run, typename Value>
 void multiply_as(const MatrixCall& call) {
-  //ask_for_accumulators(call);
+  // ask_for_accumulators(call);
   Operands<Value> operands;
   switch (call.shape->m) {
     case 32:
@@ -408,7 +413,7 @@ void multiply_as(const MatrixCall& call) {
 namespace WAVEJIT_HOST_SET {
 void multiply(const MatrixCall& call) {
   if (call.a == Element::f64) return multiply_f64(call);
-  if (call.a == Element::i8) return multiply_as<IntRun, int32_t>(call);
+  if (call.a == Element::i8) return multiply_as<IntRun, std::int32_t>(call);
   multiply_as<FloatRun, float>(call);
 }
 }  // namespace WAVEJIT_HOST_SET

@@ -1,4 +1,3 @@
-#pragma once
 // Which lane and register holds which element (isa.md; AMD's matrix instruction calculator describes the same layouts).
 //
 //   A and B: row of A = column of B = lane % m, block = lane / m % blocks, k = k_per_lane * (lane / m / blocks) + i.
@@ -7,13 +6,14 @@
 //            m = 32: row = 8*(r/4 % 4) + 4*(lane/32) + r%4, block = r/16
 //            m = 16: row = 4*(lane/16) + r%4, block = r/4          (float64: row = 4*r + lane/16)
 //            m =  4: row = r, block = lane/4                       (float64: row = lane/16, block = lane/4 % 4)
+#pragma once
 
 #include "simgpu/matrix/matrix_kernel.h"
 
 namespace wavejit::simgpu::matrix {
 
 struct Place {
-  unsigned index;  ///< row of A, column of B
+  unsigned index;  // row of A, column of B
   unsigned block;
   unsigned k;
 };
@@ -23,8 +23,8 @@ struct ResultPlace {
   unsigned block;
 };
 
-/// Element `i` of a lane's A or B registers.
-[[nodiscard]] constexpr Place source_place(const Shape& shape, unsigned lane, unsigned i, bool two_runs) {
+// Element `i` of a lane's A or B registers.
+constexpr Place source_place(const Shape& shape, unsigned lane, unsigned i, bool two_runs) {
   const unsigned group = lane / shape.m / shape.blocks;
   const unsigned per_lane = shape.k_per_lane();
   unsigned k = per_lane * group + i;
@@ -32,7 +32,7 @@ struct ResultPlace {
   return {lane % shape.m, lane / shape.m % shape.blocks, k};
 }
 
-[[nodiscard]] constexpr ResultPlace result_place(const Shape& shape, unsigned lane, unsigned r) {
+constexpr ResultPlace result_place(const Shape& shape, unsigned lane, unsigned r) {
   const unsigned column = lane % shape.m;
   if (shape.a == Element::f64) {
     if (shape.m == 16) return {4 * r + lane / 16, column, 0};

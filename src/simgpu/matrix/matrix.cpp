@@ -70,27 +70,27 @@ Element flavoured(Element element, bool ocp) {
 void (*const multiply)(const MatrixCall&) = for_this_host(&x86_64_v2::multiply, &x86_64_v3::multiply,
                                                           &x86_64_v4::multiply);
 
-/// One permutation per k that occurs, from the seed; null entries while the seed is 0.
+// One permutation per k that occurs, from the seed; null entries while the seed is 0.
 struct SummationOrders {
   bool ascending = true;
-  std::array<std::array<uint8_t, largest_k>, 8> orders{};  ///< by log2 of k
+  std::array<std::array<std::uint8_t, largest_k>, 8> orders{};  // by log2 of k
 };
 SummationOrders& summation_orders() {
   static SummationOrders instance;
   return instance;
 }
 
-const uint8_t* order_for(unsigned k) {
+const std::uint8_t* order_for(unsigned k) {
   const SummationOrders& all = summation_orders();
   return all.ascending ? nullptr : all.orders[static_cast<unsigned>(std::countr_zero(k))].data();
 }
 
-/// What a decoded instruction needs to know, packed into Instruction::payload: shape index and the two formats.
-uint64_t pack(size_t shape, Element a, Element b) {
-  return shape | (static_cast<uint64_t>(a) << 8) | (static_cast<uint64_t>(b) << 16);
+// What a decoded instruction needs to know, packed into Instruction::payload: shape index and the two formats.
+std::uint64_t pack(std::size_t shape, Element a, Element b) {
+  return shape | (static_cast<std::uint64_t>(a) << 8) | (static_cast<std::uint64_t>(b) << 16);
 }
 
-void prepare(MatrixCall& call, Wave& wave, const Instruction& instruction, uint32_t (&constant)[2 * wave_lanes]) {
+void prepare(MatrixCall& call, Wave& wave, const Instruction& instruction, std::uint32_t (&constant)[2 * wave_lanes]) {
   call.shape = &all_shapes[instruction.payload & 0xff];
   call.a = static_cast<Element>((instruction.payload >> 8) & 0xff);
   call.b = static_cast<Element>((instruction.payload >> 16) & 0xff);
@@ -102,10 +102,10 @@ void prepare(MatrixCall& call, Wave& wave, const Instruction& instruction, uint3
     call.c_registers = wave.vgpr[c.index];
   } else {
     const bool wide = call.a == f64;
-    const uint64_t bits = wide ? c.constant_f64() : c.bits;
+    const std::uint64_t bits = wide ? c.constant_f64() : c.bits;
     for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-      constant[lane] = static_cast<uint32_t>(bits);
-      constant[lane + wave_lanes] = static_cast<uint32_t>(bits >> 32);
+      constant[lane] = static_cast<std::uint32_t>(bits);
+      constant[lane + wave_lanes] = static_cast<std::uint32_t>(bits >> 32);
     }
     call.c_registers = constant;
     call.c_stride = 0;
@@ -116,7 +116,7 @@ void prepare(MatrixCall& call, Wave& wave, const Instruction& instruction, uint3
 // EXEC is ignored by matrix instructions (CDNA3 ISA, "Matrix arithmetic instructions").
 void execute(Wave& wave, const Instruction& instruction) {
   MatrixCall call;
-  alignas(64) uint32_t constant[2 * wave_lanes];
+  alignas(64) std::uint32_t constant[2 * wave_lanes];
   prepare(call, wave, instruction, constant);
   call.cbsz = instruction.cbsz;
   call.abid = instruction.abid;
@@ -125,34 +125,34 @@ void execute(Wave& wave, const Instruction& instruction) {
   multiply(call);
 }
 
-/// f8f6f4: CBSZ and BLGP were used when the instruction was chosen.
+// f8f6f4: CBSZ and BLGP were used when the instruction was chosen.
 void execute_formats(Wave& wave, const Instruction& instruction) {
   MatrixCall call;
-  alignas(64) uint32_t constant[2 * wave_lanes];
+  alignas(64) std::uint32_t constant[2 * wave_lanes];
   prepare(call, wave, instruction, constant);
   multiply(call);
 }
 
-/// v_mfma_scale_*: sources 3 and 4 hold four e8m0 exponents a lane; two op_sel bits choose the byte.
+// v_mfma_scale_*: sources 3 and 4 hold four e8m0 exponents a lane; two op_sel bits choose the byte.
 void execute_scaled(Wave& wave, const Instruction& instruction) {
   MatrixCall call;
-  alignas(64) uint32_t constant[2 * wave_lanes];
+  alignas(64) std::uint32_t constant[2 * wave_lanes];
   prepare(call, wave, instruction, constant);
-  uint8_t scales[2][wave_lanes];
+  std::uint8_t scales[2][wave_lanes];
   for (unsigned i = 0; i < 2; ++i) {
-    uint32_t copies[wave_lanes];
-    const uint32_t* words = wave.lanes(instruction.source[3 + i], copies);
+    std::uint32_t copies[wave_lanes];
+    const std::uint32_t* words = wave.lanes(instruction.source[3 + i], copies);
     const unsigned byte = ((instruction.op_sel >> i) & 1) | (((instruction.op_sel_hi >> i) & 1) << 1);
     for (unsigned lane = 0; lane < wave_lanes; ++lane)
-      scales[i][lane] = static_cast<uint8_t>(words[lane] >> (8 * byte));
+      scales[i][lane] = static_cast<std::uint8_t>(words[lane] >> (8 * byte));
   }
   call.a_scale = scales[0];
   call.b_scale = scales[1];
   multiply(call);
 }
 
-size_t find_shape(std::string_view mnemonic) {
-  for (size_t i = 0; i < all_shapes.size(); ++i) {
+std::size_t find_shape(std::string_view mnemonic) {
+  for (std::size_t i = 0; i < all_shapes.size(); ++i) {
     if (mnemonic == all_shapes[i].name) return i;
   }
   return all_shapes.size();
@@ -160,7 +160,7 @@ size_t find_shape(std::string_view mnemonic) {
 
 template <bool Ocp>
 Handler select(Instruction& instruction) {
-  const size_t index = find_shape(instruction.mnemonic);
+  const std::size_t index = find_shape(instruction.mnemonic);
   if (index == all_shapes.size() || instruction.source_count != 3) return nullptr;
   const Shape& shape = all_shapes[index];
   // BLGP is three negations for float64, and must leave whole blocks together where it moves lanes.
@@ -176,7 +176,7 @@ Handler select_formats(Instruction& instruction) {
   constexpr std::array<Element, 5> formats = {fp8_ocp, bf8_ocp, fp6, bf6, fp4};
   std::string name(instruction.mnemonic);
   if (Scaled) name.erase(name.find("scale_"), 6);
-  const size_t index = find_shape(name);
+  const std::size_t index = find_shape(name);
   if (index == all_shapes.size() || instruction.cbsz >= formats.size() || instruction.blgp >= formats.size() ||
       instruction.source_count != (Scaled ? 5 : 3)) {
     return nullptr;
@@ -189,18 +189,18 @@ Handler select_formats(Instruction& instruction) {
 
 std::span<const Shape> shapes() { return all_shapes; }
 
-void set_summation_seed(uint64_t seed) {
+void set_summation_seed(std::uint64_t seed) {
   SummationOrders& all = summation_orders();
   all.ascending = seed == 0;
-  uint64_t state = seed;
+  std::uint64_t state = seed;
   for (unsigned log = 0; log < all.orders.size(); ++log) {
     auto& order = all.orders[log];
     const unsigned k = 1u << log;
-    std::iota(order.begin(), order.end(), uint8_t{0});
+    std::iota(order.begin(), order.end(), std::uint8_t{0});
     for (unsigned i = k - 1; i > 0; --i) {
       // splitmix64
       state += 0x9e3779b97f4a7c15u;
-      uint64_t mixed = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9u;
+      std::uint64_t mixed = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9u;
       mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
       std::swap(order[i], order[(mixed ^ (mixed >> 31)) % (i + 1)]);
     }

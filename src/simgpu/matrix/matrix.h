@@ -1,5 +1,5 @@
-#pragma once
 // Matrix instructions (v_mfma_*), README.md.
+#pragma once
 
 #include <cstdint>
 #include <span>
@@ -9,17 +9,17 @@
 
 namespace wavejit::simgpu {
 
-/// All dense matrix instructions; which of them a target has is the decoder's business.
+// All dense matrix instructions; which of them a target has is the decoder's business.
 void register_matrix(Registry& registry);
 
 namespace matrix {
 
-/// 0: products are added with k ascending. Anything else: one fixed permutation of k per seed, for all instructions of
-/// the process from now on, to show that a result does not hang on the order. Set it while nothing is running.
-void set_summation_seed(uint64_t seed);
+// 0: products are added with k ascending. Anything else: one fixed permutation of k per seed, for all instructions of
+// the process from now on, to show that a result does not hang on the order. Set it while nothing is running.
+void set_summation_seed(std::uint64_t seed);
 
-/// The shapes that are registered, float64 and f8f6f4 ones included.
-[[nodiscard]] std::span<const Shape> shapes();
+// The shapes that are registered, float64 and f8f6f4 ones included.
+std::span<const Shape> shapes();
 
 }  // namespace matrix
 }  // namespace wavejit::simgpu

@@ -1,5 +1,5 @@
-#pragma once
 // One matrix instruction as the kernels see it: a shape, register blocks, and the order of summation.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -9,11 +9,11 @@ namespace wavejit::simgpu::matrix {
 inline constexpr unsigned lane_count = 64;
 inline constexpr unsigned largest_k = 128;
 
-enum class Element : uint8_t {
+enum class Element : std::uint8_t {
   f16,
   bf16,
   f32,
-  xf32,  ///< float32 with a 10-bit mantissa
+  xf32,  // float32 with a 10-bit mantissa
   f64,
   i8,
   fp8_fnuz,
@@ -25,7 +25,7 @@ enum class Element : uint8_t {
   fp4,
 };
 
-[[nodiscard]] constexpr unsigned bits_of(Element element) {
+constexpr unsigned bits_of(Element element) {
   switch (element) {
     case Element::f64:
       return 64;
@@ -45,42 +45,40 @@ enum class Element : uint8_t {
   }
 }
 
-/// D[m×m] = A[m×k]·B[k×m] + C, for each of `blocks` independent blocks.
+// D[m×m] = A[m×k]·B[k×m] + C, for each of `blocks` independent blocks.
 struct Shape {
   const char* name;
-  uint8_t m;
-  uint8_t k;
-  uint8_t blocks;
+  std::uint8_t m;
+  std::uint8_t k;
+  std::uint8_t blocks;
   Element a;
   Element b;
 
-  /// Consecutive k that one lane holds.
-  [[nodiscard]] constexpr unsigned k_per_lane() const { return static_cast<unsigned>(m) * k * blocks / lane_count; }
-  [[nodiscard]] constexpr unsigned results_per_lane() const {
-    return static_cast<unsigned>(m) * m * blocks / lane_count;
-  }
+  // Consecutive k that one lane holds.
+  constexpr unsigned k_per_lane() const { return static_cast<unsigned>(m) * k * blocks / lane_count; }
+  constexpr unsigned results_per_lane() const { return static_cast<unsigned>(m) * m * blocks / lane_count; }
 };
 
 struct MatrixCall {
   const Shape* shape = nullptr;
   Element a = Element::f16;
   Element b = Element::f16;
-  const uint32_t* a_registers = nullptr;
-  const uint32_t* b_registers = nullptr;
-  const uint32_t* c_registers = nullptr;
-  /// 0 repeats one register block for all of C (a constant).
-  size_t c_stride = lane_count;
-  uint32_t* d_registers = nullptr;
-  uint8_t cbsz = 0;
-  uint8_t abid = 0;
-  uint8_t blgp = 0;
-  bool negate[3] = {};  ///< A, B, C of float64 instructions
-  /// order[position] = k: which product is added at `position`. Null: ascending.
-  const uint8_t* order = nullptr;
-  /// Scaled instructions: one e8m0 exponent a lane: lane g*m + i is for row or column i and k = 32*g … 32*g + 31. Null:
-  /// no scaling.
-  const uint8_t* a_scale = nullptr;
-  const uint8_t* b_scale = nullptr;
+  const std::uint32_t* a_registers = nullptr;
+  const std::uint32_t* b_registers = nullptr;
+  const std::uint32_t* c_registers = nullptr;
+  // 0 repeats one register block for all of C (a constant).
+  std::size_t c_stride = lane_count;
+  std::uint32_t* d_registers = nullptr;
+  std::uint8_t cbsz = 0;
+  std::uint8_t abid = 0;
+  std::uint8_t blgp = 0;
+  bool negate[3] = {};  // A, B, C of float64 instructions
+  // order[position] = k: which product is added at `position`. Null: ascending.
+  const std::uint8_t* order = nullptr;
+  // Scaled instructions: one e8m0 exponent a lane: lane g*m + i is for row or column i and k = 32*g … 32*g + 31. Null:
+  // no scaling.
+  const std::uint8_t* a_scale = nullptr;
+  const std::uint8_t* b_scale = nullptr;
 };
 
 #define WAVEJIT_DECLARE_MATRIX_KERNELS(set) \

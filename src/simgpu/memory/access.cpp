@@ -6,7 +6,7 @@
 
 namespace wavejit::simgpu {
 
-const Allocation* allocation_of(Wave& wave, uint64_t address, uint64_t bytes) {
+const Allocation* allocation_of(Wave& wave, std::uint64_t address, std::uint64_t bytes) {
   auto& recent = wave.recent_allocation;
   for (const Allocation*& one : recent) {
     if (one == nullptr || !one->holds(address, bytes)) continue;
@@ -19,8 +19,8 @@ const Allocation* allocation_of(Wave& wave, uint64_t address, uint64_t bytes) {
   return recent[0] = holder;
 }
 
-uint8_t* resolve_slowly(Wave& wave, const Instruction& instruction, uint64_t address, uint32_t bytes, bool write,
-                        int lane) {
+std::uint8_t* resolve_slowly(Wave& wave, const Instruction& instruction, std::uint64_t address, std::uint32_t bytes,
+                             bool write, int lane) {
   const Allocation* const found = allocation_of(wave, address, bytes);
   if (found != nullptr && (!write || found->writable)) return host_pointer(address);
 
@@ -44,20 +44,21 @@ uint8_t* resolve_slowly(Wave& wave, const Instruction& instruction, uint64_t add
   return nullptr;
 }
 
-void report_lds(Wave& wave, const Instruction& instruction, uint64_t offset, uint32_t bytes, int lane) {
+void report_lds(Wave& wave, const Instruction& instruction, std::uint64_t offset, std::uint32_t bytes, int lane) {
   fault(wave, instruction,
         std::format("{} bytes at LDS address {:#x}; the workgroup has {} bytes of LDS", bytes, offset, wave.lds_bytes),
         lane, hip_error_illegal_address);
 }
 
-void report_scratch(Wave& wave, const Instruction& instruction, uint64_t offset, uint32_t bytes, int lane) {
+void report_scratch(Wave& wave, const Instruction& instruction, std::uint64_t offset, std::uint32_t bytes, int lane) {
   fault(wave, instruction,
         std::format("{} bytes at private address {:#x}; a lane has {} bytes of private memory", bytes, offset,
                     wave.scratch_bytes_per_lane),
         lane, hip_error_illegal_address);
 }
 
-void report_unaligned(Wave& wave, const Instruction& instruction, uint64_t address, uint32_t bytes, int lane) {
+void report_unaligned(Wave& wave, const Instruction& instruction, std::uint64_t address, std::uint32_t bytes,
+                      int lane) {
   fault(wave, instruction,
         std::format("address {:#x} is not a multiple of {}, which this instruction needs", address, bytes), lane,
         hip_error_illegal_address);

@@ -1,6 +1,6 @@
-#pragma once
 // What the atomic instructions compute, shared by flat, global, buffer and LDS forms. Semantics: CDNA3 ISA, chapter 12
 // (FLAT, MUBUF and DS opcodes).
+#pragma once
 
 #include <bit>
 #include <cmath>
@@ -53,7 +53,7 @@ T decrement(T old, T data) {
   return old == 0 || old > data ? data : old - 1;
 }
 
-/// Floating minimum and maximum that prefer a number to a NaN and order −0 below +0.
+// Floating minimum and maximum that prefer a number to a NaN and order −0 below +0.
 template <typename Float>
 Float minimum_number(Float old, Float data) {
   if (std::isnan(data)) return old;
@@ -69,18 +69,18 @@ Float maximum_number(Float old, Float data) {
   return data > old ? data : old;
 }
 
-/// Applies a floating operation to memory that holds the float's bits.
+// Applies a floating operation to memory that holds the float's bits.
 template <typename Bits, typename Float, Float (*function)(Float, Float)>
 Bits as_float(Bits old, Bits data) {
   return std::bit_cast<Bits>(function(std::bit_cast<Float>(old), std::bit_cast<Float>(data)));
 }
 
-uint32_t add_packed_f16(uint32_t old, uint32_t data);
-uint32_t add_packed_bf16(uint32_t old, uint32_t data);
+std::uint32_t add_packed_f16(std::uint32_t old, std::uint32_t data);
+std::uint32_t add_packed_bf16(std::uint32_t old, std::uint32_t data);
 
-/// One read-modify-write of the host, so that workgroups on other threads see it whole.
+// One read-modify-write of the host, so that workgroups on other threads see it whole.
 template <typename T, T (*function)(T, T)>
-T update(uint8_t* at, T data) {
+T update(std::uint8_t* at, T data) {
   auto* place = reinterpret_cast<T*>(at);
   T old = __atomic_load_n(place, __ATOMIC_RELAXED);
   while (!__atomic_compare_exchange_n(place, &old, function(old, data), true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
@@ -88,7 +88,7 @@ T update(uint8_t* at, T data) {
   return old;
 }
 template <typename T>
-T compare_and_swap(uint8_t* at, T expected, T desired) {
+T compare_and_swap(std::uint8_t* at, T expected, T desired) {
   auto* place = reinterpret_cast<T*>(at);
   T old = expected;
   __atomic_compare_exchange_n(place, &old, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);

@@ -19,11 +19,11 @@ namespace {
 template <unsigned bytes>
 inline constexpr unsigned component = bytes < 4 ? bytes : 4;
 
-enum class Way : uint8_t { lane_by_lane, all_lanes, nothing };
+enum class Way : std::uint8_t { lane_by_lane, all_lanes, nothing };
 
-/// `all_lanes`: all of them are active, inside the buffer and inside one allocation, so that nothing about a single
-/// lane is left to find out. `nothing`: all are active and outside the buffer, as those that fetch the tile behind the
-/// last one.
+// `all_lanes`: all of them are active, inside the buffer and inside one allocation, so that nothing about a single
+// lane is left to find out. `nothing`: all are active and outside the buffer, as those that fetch the tile behind the
+// last one.
 Way way_of(Wave& wave, const BufferAddress& address, unsigned bytes, bool write) {
   if (wave.exec() != all_lanes) return Way::lane_by_lane;
   const BufferAddress::Range range = address.all_lanes_of(bytes);
@@ -52,20 +52,20 @@ void load(Wave& wave, const Instruction& instruction) {
         break;
     }
   }
-  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+  for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const BufferAddress::Place place = address.at(lane);
     if (place.available >= kind.bytes) {
-      const uint8_t* from = resolve(wave, instruction, place.address, kind.bytes, false, static_cast<int>(lane));
+      const std::uint8_t* from = resolve(wave, instruction, place.address, kind.bytes, false, static_cast<int>(lane));
       if (from == nullptr) return;
       load_lane<kind>(wave, destination, lane, from);
       continue;
     }
-    alignas(4) uint8_t bytes[kind.bytes] = {};
+    alignas(4) std::uint8_t bytes[kind.bytes] = {};
     for (unsigned at = 0; at < kind.bytes; at += component<kind.bytes>) {
       const BufferAddress::Place part = address.at(lane, at);
       if (part.available < component<kind.bytes>) continue;
-      const uint8_t* from =
+      const std::uint8_t* from =
           resolve(wave, instruction, part.address, component<kind.bytes>, false, static_cast<int>(lane));
       if (from == nullptr) return;
       copy_from_device<component<kind.bytes>>(bytes + at, from);
@@ -86,17 +86,17 @@ void store(Wave& wave, const Instruction& instruction) {
         return lanes::kernels().store_4(&wave.vgpr[source], host_pointer(address.fixed()), address.offsets());
       }
       for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-        uint8_t* to = host_pointer(address.plain_address(lane));
+        std::uint8_t* to = host_pointer(address.plain_address(lane));
         for (unsigned i = 0; i < kind.bytes / 4; ++i) store_aligned(to + (4 * i), wave.vgpr[source + i][lane]);
       }
       return;
     }
   }
-  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+  for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const BufferAddress::Place place = address.at(lane);
     if (place.available >= kind.bytes) {
-      uint8_t* to = resolve(wave, instruction, place.address, kind.bytes, true, static_cast<int>(lane));
+      std::uint8_t* to = resolve(wave, instruction, place.address, kind.bytes, true, static_cast<int>(lane));
       if (to == nullptr) return;
       store_lane<kind>(wave, source, lane, to);
       continue;
@@ -105,7 +105,7 @@ void store(Wave& wave, const Instruction& instruction) {
       for (unsigned at = 0; at < kind.bytes; at += 4) {
         const BufferAddress::Place part = address.at(lane, at);
         if (part.available < 4) continue;
-        uint8_t* to = resolve(wave, instruction, part.address, 4, true, static_cast<int>(lane));
+        std::uint8_t* to = resolve(wave, instruction, part.address, 4, true, static_cast<int>(lane));
         if (to == nullptr) return;
         store_device(to, wave.vgpr[source + (at / 4)][lane]);
       }
@@ -113,22 +113,22 @@ void store(Wave& wave, const Instruction& instruction) {
   }
 }
 
-/// `… lds`: no data register. Out-of-range components write zero to LDS, as they would to a register.
+// `… lds`: no data register. Out-of-range components write zero to LDS, as they would to a register.
 template <LoadKind kind>
 void load_to_lds(Wave& wave, const Instruction& instruction) {
   const BufferAddress address(wave, instruction, instruction.source[0], instruction.source[1], instruction.source[2]);
   if constexpr (kind.bytes % 4 == 0) {
     // LDS bytes follow lane by lane.
-    const uint64_t first = lds_dma_address(wave, instruction, 0, kind.bytes);
-    constexpr uint64_t all = uint64_t{wave_lanes} * kind.bytes;
+    const std::uint64_t first = lds_dma_address(wave, instruction, 0, kind.bytes);
+    constexpr std::uint64_t all = std::uint64_t{wave_lanes} * kind.bytes;
     const Way way = first + all <= wave.lds_bytes ? way_of(wave, address, kind.bytes, false) : Way::lane_by_lane;
     if (way == Way::nothing) {
       std::memset(wave.lds + first, 0, all);
       return;
     }
     if (way == Way::all_lanes) {
-      uint8_t* to = wave.lds + first;
-      const uint8_t* const base = host_pointer(address.fixed());
+      std::uint8_t* to = wave.lds + first;
+      const std::uint8_t* const base = host_pointer(address.fixed());
       if constexpr (kind.bytes == 16) return lanes::kernels().copy_4(to, base, address.offsets());
       for (unsigned lane = 0; lane < wave_lanes; ++lane, to += kind.bytes) {
         copy_from_device<kind.bytes>(to, base + address.offsets()[lane]);
@@ -136,11 +136,11 @@ void load_to_lds(Wave& wave, const Instruction& instruction) {
       return;
     }
   }
-  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+  for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const BufferAddress::Place place = address.at(lane);
-    alignas(4) uint8_t bytes[kind.bytes] = {};
-    const uint8_t* from = bytes;
+    alignas(4) std::uint8_t bytes[kind.bytes] = {};
+    const std::uint8_t* from = bytes;
     if (place.available >= kind.bytes) {
       from = resolve(wave, instruction, place.address, kind.bytes, false, static_cast<int>(lane));
       if (from == nullptr) return;
@@ -148,7 +148,7 @@ void load_to_lds(Wave& wave, const Instruction& instruction) {
       for (unsigned at = 0; at < kind.bytes; at += component<kind.bytes>) {
         const BufferAddress::Place part = address.at(lane, at);
         if (part.available < component<kind.bytes>) continue;
-        const uint8_t* piece =
+        const std::uint8_t* piece =
             resolve(wave, instruction, part.address, component<kind.bytes>, false, static_cast<int>(lane));
         if (piece == nullptr) return;
         copy_from_device<component<kind.bytes>>(bytes + at, piece);

@@ -14,13 +14,13 @@ namespace {
 template <typename T>
 T data_of(const Wave& wave, unsigned vgpr, unsigned lane) {
   if constexpr (sizeof(T) == 8) {
-    return static_cast<T>(wave.vgpr[vgpr][lane] | (uint64_t{wave.vgpr[vgpr + 1][lane]} << 32));
+    return static_cast<T>(wave.vgpr[vgpr][lane] | (std::uint64_t{wave.vgpr[vgpr + 1][lane]} << 32));
   } else {
     return static_cast<T>(wave.vgpr[vgpr][lane]);
   }
 }
 
-/// With a result the data register is the (tied) destination; without, it is the first source.
+// With a result the data register is the (tied) destination; without, it is the first source.
 template <typename T, typename Body>
 void for_each_place(Wave& wave, const Instruction& instruction, Body&& body) {
   const bool returns = instruction.destination_count != 0;
@@ -28,34 +28,34 @@ void for_each_place(Wave& wave, const Instruction& instruction, Body&& body) {
   const unsigned data = returns ? instruction.destination[0].index : instruction.source[0].index;
   const BufferAddress address(wave, instruction, instruction.source[first], instruction.source[first + 1],
                               instruction.source[first + 2]);
-  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+  for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const BufferAddress::Place place = address.at(lane);
-    uint64_t old = 0;
+    std::uint64_t old = 0;
     if (place.available >= sizeof(T)) {
       if (place.address % sizeof(T) != 0) {
         return report_unaligned(wave, instruction, place.address, sizeof(T), static_cast<int>(lane));
       }
-      uint8_t* at = resolve(wave, instruction, place.address, sizeof(T), true, static_cast<int>(lane));
+      std::uint8_t* at = resolve(wave, instruction, place.address, sizeof(T), true, static_cast<int>(lane));
       if (at == nullptr) return;
-      old = static_cast<uint64_t>(static_cast<std::make_unsigned_t<T>>(body(at, data, lane)));
+      old = static_cast<std::uint64_t>(static_cast<std::make_unsigned_t<T>>(body(at, data, lane)));
     }
     if (!returns) continue;
-    wave.vgpr[data][lane] = static_cast<uint32_t>(old);
-    if constexpr (sizeof(T) == 8) wave.vgpr[data + 1][lane] = static_cast<uint32_t>(old >> 32);
+    wave.vgpr[data][lane] = static_cast<std::uint32_t>(old);
+    if constexpr (sizeof(T) == 8) wave.vgpr[data + 1][lane] = static_cast<std::uint32_t>(old >> 32);
   }
 }
 
 template <typename T, T (*function)(T, T)>
 void atomic(Wave& wave, const Instruction& instruction) {
-  for_each_place<T>(wave, instruction, [&](uint8_t* at, unsigned data, unsigned lane) {
+  for_each_place<T>(wave, instruction, [&](std::uint8_t* at, unsigned data, unsigned lane) {
     return atomics::update<T, function>(at, data_of<T>(wave, data, lane));
   });
 }
 
 template <typename T>
 void compare_and_swap(Wave& wave, const Instruction& instruction) {
-  for_each_place<T>(wave, instruction, [&](uint8_t* at, unsigned data, unsigned lane) {
+  for_each_place<T>(wave, instruction, [&](std::uint8_t* at, unsigned data, unsigned lane) {
     const T desired = data_of<T>(wave, data, lane);
     const T expected = data_of<T>(wave, data + (sizeof(T) / 4), lane);
     return atomics::compare_and_swap<T>(at, expected, desired);
@@ -65,10 +65,10 @@ void compare_and_swap(Wave& wave, const Instruction& instruction) {
 }  // namespace
 
 void register_buffer_atomics(Registry& registry) {
-  using u32 = uint32_t;
-  using i32 = int32_t;
-  using u64 = uint64_t;
-  using i64 = int64_t;
+  using u32 = std::uint32_t;
+  using i32 = std::int32_t;
+  using u64 = std::uint64_t;
+  using i64 = std::int64_t;
   const auto add = [&](std::string_view name, Handler handler) {
     registry.add(name, handler, InstructionClass::memory);
   };

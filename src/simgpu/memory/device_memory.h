@@ -1,28 +1,28 @@
-#pragma once
 // Device memory is shared by workgroups that run at the same time. A kernel that races there is a finding of the
 // simulator's, never undefined behaviour of the program that simulates it: every access is atomic for the host.
+#pragma once
 
 #include <cstdint>
 
 namespace wavejit::simgpu {
 
-/// One access, as on the device: for who knows that the place is aligned. Instructions marked with a scope order what
-/// surrounds them, so relaxed is enough here. Inlined always: lane_kernels.cpp is compiled for hosts that others are
-/// not.
+// One access, as on the device: for who knows that the place is aligned. Instructions marked with a scope order what
+// surrounds them, so relaxed is enough here. Inlined always: lane_kernels.cpp is compiled for hosts that others are
+// not.
 template <typename T>
-[[gnu::always_inline]] inline T load_aligned(const uint8_t* from) {
+[[gnu::always_inline]] inline T load_aligned(const std::uint8_t* from) {
   return __atomic_load_n(reinterpret_cast<const T*>(from), __ATOMIC_RELAXED);
 }
 
 template <typename T>
-[[gnu::always_inline]] inline void store_aligned(uint8_t* to, T value) {
+[[gnu::always_inline]] inline void store_aligned(std::uint8_t* to, T value) {
   __atomic_store_n(reinterpret_cast<T*>(to), value, __ATOMIC_RELAXED);
 }
 
-/// Aligned values move as one access, others byte by byte.
+// Aligned values move as one access, others byte by byte.
 template <typename T>
-inline T load_device(const uint8_t* from) {
-  if (reinterpret_cast<uintptr_t>(from) % sizeof(T) == 0) return load_aligned<T>(from);
+inline T load_device(const std::uint8_t* from) {
+  if (reinterpret_cast<std::uintptr_t>(from) % sizeof(T) == 0) return load_aligned<T>(from);
   T value = 0;
   for (unsigned i = 0; i < sizeof(T); ++i) {
     value |= static_cast<T>(T{__atomic_load_n(from + i, __ATOMIC_RELAXED)} << (8 * i));
@@ -31,28 +31,28 @@ inline T load_device(const uint8_t* from) {
 }
 
 template <typename T>
-inline void store_device(uint8_t* to, T value) {
-  if (reinterpret_cast<uintptr_t>(to) % sizeof(T) == 0) {
+inline void store_device(std::uint8_t* to, T value) {
+  if (reinterpret_cast<std::uintptr_t>(to) % sizeof(T) == 0) {
     store_aligned(to, value);
     return;
   }
   for (unsigned i = 0; i < sizeof(T); ++i) {
-    __atomic_store_n(to + i, static_cast<uint8_t>(value >> (8 * i)), __ATOMIC_RELAXED);
+    __atomic_store_n(to + i, static_cast<std::uint8_t>(value >> (8 * i)), __ATOMIC_RELAXED);
   }
 }
 
-/// One access's bytes to somewhere of the reader's own: `bytes` is 1, 2 or a multiple of 4.
+// One access's bytes to somewhere of the reader's own: `bytes` is 1, 2 or a multiple of 4.
 template <unsigned bytes>
-inline void copy_from_device(uint8_t* to, const uint8_t* from) {
+inline void copy_from_device(std::uint8_t* to, const std::uint8_t* from) {
   static_assert(bytes == 1 || bytes == 2 || bytes % 4 == 0);
   if constexpr (bytes == 1) {
-    *to = load_device<uint8_t>(from);
+    *to = load_device<std::uint8_t>(from);
   } else if constexpr (bytes == 2) {
-    const auto value = load_device<uint16_t>(from);
+    const auto value = load_device<std::uint16_t>(from);
     __builtin_memcpy(to, &value, 2);
   } else {
     for (unsigned at = 0; at < bytes; at += 4) {
-      const auto value = load_device<uint32_t>(from + at);
+      const auto value = load_device<std::uint32_t>(from + at);
       __builtin_memcpy(to + at, &value, 4);
     }
   }

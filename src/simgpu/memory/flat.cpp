@@ -16,9 +16,9 @@ template <FlatSpace space, LoadKind kind>
 void load(Wave& wave, const Instruction& instruction) {
   const FlatAddress<space> address(wave, instruction, instruction.source[0], instruction.source[1]);
   const unsigned destination = instruction.destination[0].index;
-  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+  for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const uint8_t* from = address.resolve_lane(wave, instruction, lane, kind.bytes, false);
+    const std::uint8_t* from = address.resolve_lane(wave, instruction, lane, kind.bytes, false);
     if (from == nullptr) return;
     load_lane<kind>(wave, destination, lane, from);
   }
@@ -31,21 +31,21 @@ void store(Wave& wave, const Instruction& instruction) {
   const FlatAddress<space> address(wave, instruction, instruction.source[0], instruction.source[2]);
   const unsigned source = instruction.source[1].index;
   if (instruction.sc0 || instruction.sc1) std::atomic_thread_fence(std::memory_order_release);
-  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+  for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    uint8_t* to = address.resolve_lane(wave, instruction, lane, kind.bytes, true);
+    std::uint8_t* to = address.resolve_lane(wave, instruction, lane, kind.bytes, true);
     if (to == nullptr) return;
     store_lane<kind>(wave, source, lane, to);
   }
 }
 
-/// global_load_lds_*: no data register; the printed operands are the address and the scalar base.
+// global_load_lds_*: no data register; the printed operands are the address and the scalar base.
 template <FlatSpace space, LoadKind kind>
 void load_to_lds(Wave& wave, const Instruction& instruction) {
   const FlatAddress<space> address(wave, instruction, instruction.source[0], instruction.source[1]);
-  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+  for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const uint8_t* from = address.resolve_lane(wave, instruction, lane, kind.bytes, false);
+    const std::uint8_t* from = address.resolve_lane(wave, instruction, lane, kind.bytes, false);
     if (from == nullptr) return;
     transfer_to_lds<kind>(wave, instruction, lane, from);
     if (wave.state == WaveState::faulted) return;

@@ -1,13 +1,13 @@
-#pragma once
 // Address computation of FLAT, GLOBAL and SCRATCH instructions.
+#pragma once
 
 #include "simgpu/memory/access.h"
 
 namespace wavejit::simgpu {
 
-enum class FlatSpace : uint8_t { flat, global, scratch };
+enum class FlatSpace : std::uint8_t { flat, global, scratch };
 
-/// Where lane addresses come from: `address` and `base` are the printed vector and scalar address operands.
+// Where lane addresses come from: `address` and `base` are the printed vector and scalar address operands.
 template <FlatSpace space>
 class FlatAddress {
  public:
@@ -18,20 +18,21 @@ class FlatAddress {
     if (base.is_present()) {
       base_ = space == FlatSpace::scratch ? wave.scalar(base) : wave.scalar64(base);
     }
-    base_ += static_cast<uint64_t>(static_cast<int64_t>(instruction.offset));
+    base_ += static_cast<std::uint64_t>(static_cast<std::int64_t>(instruction.offset));
   }
 
-  [[nodiscard]] uint64_t at(unsigned lane) const {
-    uint64_t address = base_;
+  std::uint64_t at(unsigned lane) const {
+    std::uint64_t address = base_;
     if (low_ != nullptr) address += low_[lane];
-    if (high_ != nullptr) address += uint64_t{high_[lane]} << 32;
+    if (high_ != nullptr) address += std::uint64_t{high_[lane]} << 32;
     return address;
   }
 
-  uint8_t* resolve_lane(Wave& wave, const Instruction& instruction, unsigned lane, uint32_t bytes, bool write) const {
-    const uint64_t address = at(lane);
+  std::uint8_t* resolve_lane(Wave& wave, const Instruction& instruction, unsigned lane, std::uint32_t bytes,
+                             bool write) const {
+    const std::uint64_t address = at(lane);
     if constexpr (space == FlatSpace::scratch) {
-      return resolve_scratch(wave, instruction, static_cast<uint32_t>(address), bytes, static_cast<int>(lane));
+      return resolve_scratch(wave, instruction, static_cast<std::uint32_t>(address), bytes, static_cast<int>(lane));
     } else if constexpr (space == FlatSpace::flat) {
       return resolve_flat(wave, instruction, address, bytes, write, static_cast<int>(lane));
     } else {
@@ -40,9 +41,9 @@ class FlatAddress {
   }
 
  private:
-  const uint32_t* low_;
-  const uint32_t* high_;
-  uint64_t base_;
+  const std::uint32_t* low_;
+  const std::uint32_t* high_;
+  std::uint64_t base_;
 };
 
 }  // namespace wavejit::simgpu

@@ -13,44 +13,44 @@ namespace {
 template <typename T>
 T data_of(const Wave& wave, unsigned vgpr, unsigned lane) {
   if constexpr (sizeof(T) == 8) {
-    return static_cast<T>(wave.vgpr[vgpr][lane] | (uint64_t{wave.vgpr[vgpr + 1][lane]} << 32));
+    return static_cast<T>(wave.vgpr[vgpr][lane] | (std::uint64_t{wave.vgpr[vgpr + 1][lane]} << 32));
   } else {
     return static_cast<T>(wave.vgpr[vgpr][lane]);
   }
 }
 
-/// Calls `body(place, data register, lane)` → old value for each active lane and returns it where the instruction asks
-/// for it.
+// Calls `body(place, data register, lane)` → old value for each active lane and returns it where the instruction asks
+// for it.
 template <FlatSpace space, typename T, typename Body>
 void for_each_place(Wave& wave, const Instruction& instruction, Body&& body) {
   const FlatAddress<space> address(wave, instruction, instruction.source[0], instruction.source[2]);
   const unsigned source = instruction.source[1].index;
   const bool returns = instruction.destination_count != 0;
   const unsigned destination = instruction.destination[0].index;
-  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+  for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const uint64_t place = address.at(lane);
+    const std::uint64_t place = address.at(lane);
     if (place % sizeof(T) != 0) return report_unaligned(wave, instruction, place, sizeof(T), static_cast<int>(lane));
-    uint8_t* at = address.resolve_lane(wave, instruction, lane, sizeof(T), true);
+    std::uint8_t* at = address.resolve_lane(wave, instruction, lane, sizeof(T), true);
     if (at == nullptr) return;
-    const auto old = static_cast<uint64_t>(static_cast<std::make_unsigned_t<T>>(body(at, source, lane)));
+    const auto old = static_cast<std::uint64_t>(static_cast<std::make_unsigned_t<T>>(body(at, source, lane)));
     if (!returns) continue;
-    wave.vgpr[destination][lane] = static_cast<uint32_t>(old);
-    if constexpr (sizeof(T) == 8) wave.vgpr[destination + 1][lane] = static_cast<uint32_t>(old >> 32);
+    wave.vgpr[destination][lane] = static_cast<std::uint32_t>(old);
+    if constexpr (sizeof(T) == 8) wave.vgpr[destination + 1][lane] = static_cast<std::uint32_t>(old >> 32);
   }
 }
 
 template <FlatSpace space, typename T, T (*function)(T, T)>
 void atomic(Wave& wave, const Instruction& instruction) {
-  for_each_place<space, T>(wave, instruction, [&](uint8_t* at, unsigned source, unsigned lane) {
+  for_each_place<space, T>(wave, instruction, [&](std::uint8_t* at, unsigned source, unsigned lane) {
     return atomics::update<T, function>(at, data_of<T>(wave, source, lane));
   });
 }
 
-/// The data registers hold the new value, then the expected one.
+// The data registers hold the new value, then the expected one.
 template <FlatSpace space, typename T>
 void compare_and_swap(Wave& wave, const Instruction& instruction) {
-  for_each_place<space, T>(wave, instruction, [&](uint8_t* at, unsigned source, unsigned lane) {
+  for_each_place<space, T>(wave, instruction, [&](std::uint8_t* at, unsigned source, unsigned lane) {
     const T desired = data_of<T>(wave, source, lane);
     const T expected = data_of<T>(wave, source + (sizeof(T) / 4), lane);
     return atomics::compare_and_swap<T>(at, expected, desired);
@@ -59,10 +59,10 @@ void compare_and_swap(Wave& wave, const Instruction& instruction) {
 
 template <FlatSpace space>
 void register_space(Registry& registry, const std::string& prefix) {
-  using u32 = uint32_t;
-  using i32 = int32_t;
-  using u64 = uint64_t;
-  using i64 = int64_t;
+  using u32 = std::uint32_t;
+  using i32 = std::int32_t;
+  using u64 = std::uint64_t;
+  using i64 = std::int64_t;
   const auto add = [&](std::string_view name, Handler handler) {
     registry.add(prefix + std::string(name), handler, InstructionClass::memory);
   };

@@ -9,10 +9,10 @@
 namespace wavejit::simgpu::lanes {
 namespace {
 
-using FourWords = uint32_t __attribute__((vector_size(16)));
-using EightWords = uint32_t __attribute__((vector_size(32)));
-using TwoLongs = uint64_t __attribute__((vector_size(16)));
-using EightHalves = uint16_t __attribute__((vector_size(16)));
+using FourWords = std::uint32_t __attribute__((vector_size(16)));
+using EightWords = std::uint32_t __attribute__((vector_size(32)));
+using TwoLongs = std::uint64_t __attribute__((vector_size(16)));
+using EightHalves = std::uint16_t __attribute__((vector_size(16)));
 
 template <typename T>
 [[gnu::always_inline]] inline T load_as(const void* from) {
@@ -25,7 +25,7 @@ template <typename T>
   __builtin_memcpy(to, &value, sizeof(value));
 }
 
-Span span_of(const uint32_t* offset) {
+Span span_of(const std::uint32_t* offset) {
   Span span{.lowest = ~0U, .highest = 0, .bits = 0};
   for (unsigned lane = 0; lane < wave_lanes; ++lane) {
     span.lowest = offset[lane] < span.lowest ? offset[lane] : span.lowest;
@@ -35,9 +35,9 @@ Span span_of(const uint32_t* offset) {
   return span;
 }
 
-bool none_above(const uint32_t* offset, uint32_t last) {
+bool none_above(const std::uint32_t* offset, std::uint32_t last) {
   // The uppermost bit says it: of an offset that is far too large, or of what is left up to the last place.
-  uint32_t above = 0;
+  std::uint32_t above = 0;
   for (unsigned lane = 0; lane < wave_lanes; ++lane) above |= offset[lane] | (last - offset[lane]);
   return (above >> 31) == 0;
 }
@@ -48,7 +48,7 @@ bool none_above(const uint32_t* offset, uint32_t last) {
   return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
 }
 
-/// Rows of four words become columns, in both halves.
+// Rows of four words become columns, in both halves.
 [[gnu::always_inline]] inline void transpose(EightWords (&rows)[4]) {
   const EightWords a = __builtin_shufflevector(rows[0], rows[1], 0, 8, 1, 9, 4, 12, 5, 13);
   const EightWords b = __builtin_shufflevector(rows[2], rows[3], 0, 8, 1, 9, 4, 12, 5, 13);
@@ -70,8 +70,8 @@ template <typename Fetch>
   }
 }
 
-void read_1(Row* registers, const uint8_t* base, const uint32_t* offset) {
-  for (unsigned lane = 0; lane < wave_lanes; ++lane) registers[0][lane] = load_as<uint32_t>(base + offset[lane]);
+void read_1(Row* registers, const std::uint8_t* base, const std::uint32_t* offset) {
+  for (unsigned lane = 0; lane < wave_lanes; ++lane) registers[0][lane] = load_as<std::uint32_t>(base + offset[lane]);
 }
 
 template <typename Fetch>
@@ -85,17 +85,17 @@ template <typename Fetch>
   }
 }
 
-void read_2(Row* registers, const uint8_t* base, const uint32_t* offset) {
-  two_words_of_all_lanes(registers, [&](unsigned lane) { return load_as<uint64_t>(base + offset[lane]); });
+void read_2(Row* registers, const std::uint8_t* base, const std::uint32_t* offset) {
+  two_words_of_all_lanes(registers, [&](unsigned lane) { return load_as<std::uint64_t>(base + offset[lane]); });
 }
 
-void read_4(Row* registers, const uint8_t* base, const uint32_t* offset) {
+void read_4(Row* registers, const std::uint8_t* base, const std::uint32_t* offset) {
   four_words_of_all_lanes(registers, [&](unsigned lane) { return load_as<FourWords>(base + offset[lane]); });
 }
 
-void read_transposed_halves(Row* registers, const uint8_t* base, const uint32_t* offset) {
+void read_transposed_halves(Row* registers, const std::uint8_t* base, const std::uint32_t* offset) {
   const auto elements = [&](unsigned lane) {
-    return reinterpret_cast<EightHalves>(TwoLongs{load_as<uint64_t>(base + offset[lane]), 0});
+    return reinterpret_cast<EightHalves>(TwoLongs{load_as<std::uint64_t>(base + offset[lane]), 0});
   };
   for (unsigned first = 0; first < wave_lanes; first += 16) {
     // A group's results go to lanes whose own offsets are needed until its end.
@@ -108,11 +108,11 @@ void read_transposed_halves(Row* registers, const uint8_t* base, const uint32_t*
   }
 }
 
-void write_1(const Row* registers, uint8_t* base, const uint32_t* offset) {
+void write_1(const Row* registers, std::uint8_t* base, const std::uint32_t* offset) {
   for (unsigned lane = 0; lane < wave_lanes; ++lane) store_as(base + offset[lane], registers[0][lane]);
 }
 
-void write_2(const Row* registers, uint8_t* base, const uint32_t* offset) {
+void write_2(const Row* registers, std::uint8_t* base, const std::uint32_t* offset) {
   for (unsigned lane = 0; lane < wave_lanes; lane += 4) {
     const auto low = load_as<FourWords>(&registers[0][lane]);
     const auto high = load_as<FourWords>(&registers[1][lane]);
@@ -136,56 +136,57 @@ template <typename Put>
   }
 }
 
-void write_4(const Row* registers, uint8_t* base, const uint32_t* offset) {
+void write_4(const Row* registers, std::uint8_t* base, const std::uint32_t* offset) {
   four_words_to_all_lanes(registers, [&](unsigned lane, FourWords words) { store_as(base + offset[lane], words); });
 }
 
 // --- Device memory: seldom in a near cache, so that all its lines are asked for before the first is waited for.
 
-[[gnu::always_inline]] inline void ask_for(const uint8_t* base, const uint32_t* offset) {
+[[gnu::always_inline]] inline void ask_for(const std::uint8_t* base, const std::uint32_t* offset) {
   for (unsigned lane = 0; lane < wave_lanes; ++lane) __builtin_prefetch(base + offset[lane]);
 }
 
-/// Two accesses where they can be, four elsewhere.
-[[gnu::always_inline]] inline FourWords four_from_device(const uint8_t* from) {
-  if (reinterpret_cast<uintptr_t>(from) % sizeof(uint64_t) == 0) {
-    return reinterpret_cast<FourWords>(TwoLongs{load_aligned<uint64_t>(from), load_aligned<uint64_t>(from + 8)});
+// Two accesses where they can be, four elsewhere.
+[[gnu::always_inline]] inline FourWords four_from_device(const std::uint8_t* from) {
+  if (reinterpret_cast<std::uintptr_t>(from) % sizeof(std::uint64_t) == 0) {
+    return reinterpret_cast<FourWords>(
+        TwoLongs{load_aligned<std::uint64_t>(from), load_aligned<std::uint64_t>(from + 8)});
   }
-  return FourWords{load_aligned<uint32_t>(from), load_aligned<uint32_t>(from + 4), load_aligned<uint32_t>(from + 8),
-                   load_aligned<uint32_t>(from + 12)};
+  return FourWords{load_aligned<std::uint32_t>(from), load_aligned<std::uint32_t>(from + 4),
+                   load_aligned<std::uint32_t>(from + 8), load_aligned<std::uint32_t>(from + 12)};
 }
 
-void load_2(Row* registers, const uint8_t* base, const uint32_t* offset) {
+void load_2(Row* registers, const std::uint8_t* base, const std::uint32_t* offset) {
   ask_for(base, offset);
-  two_words_of_all_lanes(registers, [&](unsigned lane) -> uint64_t {
-    const uint8_t* const from = base + offset[lane];
-    if (reinterpret_cast<uintptr_t>(from) % sizeof(uint64_t) == 0) return load_aligned<uint64_t>(from);
-    return load_aligned<uint32_t>(from) | (uint64_t{load_aligned<uint32_t>(from + 4)} << 32);
+  two_words_of_all_lanes(registers, [&](unsigned lane) -> std::uint64_t {
+    const std::uint8_t* const from = base + offset[lane];
+    if (reinterpret_cast<std::uintptr_t>(from) % sizeof(std::uint64_t) == 0) return load_aligned<std::uint64_t>(from);
+    return load_aligned<std::uint32_t>(from) | (std::uint64_t{load_aligned<std::uint32_t>(from + 4)} << 32);
   });
 }
 
-void load_4(Row* registers, const uint8_t* base, const uint32_t* offset) {
+void load_4(Row* registers, const std::uint8_t* base, const std::uint32_t* offset) {
   ask_for(base, offset);
   four_words_of_all_lanes(registers, [&](unsigned lane) { return four_from_device(base + offset[lane]); });
 }
 
-[[gnu::always_inline]] inline void four_to_device(uint8_t* to, FourWords words) {
-  if (reinterpret_cast<uintptr_t>(to) % sizeof(uint64_t) == 0) {
+[[gnu::always_inline]] inline void four_to_device(std::uint8_t* to, FourWords words) {
+  if (reinterpret_cast<std::uintptr_t>(to) % sizeof(std::uint64_t) == 0) {
     const auto longs = reinterpret_cast<TwoLongs>(words);
-    store_aligned<uint64_t>(to, longs[0]);
-    store_aligned<uint64_t>(to + 8, longs[1]);
+    store_aligned<std::uint64_t>(to, longs[0]);
+    store_aligned<std::uint64_t>(to + 8, longs[1]);
     return;
   }
-  for (unsigned i = 0; i < 4; ++i) store_aligned<uint32_t>(to + (4 * i), words[i]);
+  for (unsigned i = 0; i < 4; ++i) store_aligned<std::uint32_t>(to + (4 * i), words[i]);
 }
 
-void store_4(const Row* registers, uint8_t* base, const uint32_t* offset) {
+void store_4(const Row* registers, std::uint8_t* base, const std::uint32_t* offset) {
   for (unsigned lane = 0; lane < wave_lanes; ++lane) __builtin_prefetch(base + offset[lane], 1);
   four_words_to_all_lanes(registers,
                           [&](unsigned lane, FourWords words) { four_to_device(base + offset[lane], words); });
 }
 
-void copy_4(uint8_t* to, const uint8_t* base, const uint32_t* offset) {
+void copy_4(std::uint8_t* to, const std::uint8_t* base, const std::uint32_t* offset) {
   ask_for(base, offset);
   for (unsigned lane = 0; lane < wave_lanes; ++lane) store_as(to + (16 * lane), four_from_device(base + offset[lane]));
 }

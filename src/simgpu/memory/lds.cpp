@@ -12,14 +12,14 @@ namespace wavejit::simgpu {
 namespace {
 
 template <unsigned bytes>
-void read_words(Wave& wave, unsigned destination, unsigned lane, const uint8_t* from) {
-  uint32_t words[bytes / 4];
+void read_words(Wave& wave, unsigned destination, unsigned lane, const std::uint8_t* from) {
+  std::uint32_t words[bytes / 4];
   std::memcpy(words, from, bytes);
   for (unsigned i = 0; i < bytes / 4; ++i) wave.vgpr[destination + i][lane] = words[i];
 }
 template <unsigned bytes>
-void write_words(const Wave& wave, unsigned source, unsigned lane, uint8_t* to) {
-  uint32_t words[bytes / 4];
+void write_words(const Wave& wave, unsigned source, unsigned lane, std::uint8_t* to) {
+  std::uint32_t words[bytes / 4];
   for (unsigned i = 0; i < bytes / 4; ++i) words[i] = wave.vgpr[source + i][lane];
   std::memcpy(to, words, bytes);
 }
@@ -28,9 +28,9 @@ constexpr bool has_lane_kernel(unsigned bytes) { return bytes == 4 || bytes == 8
 
 template <LoadKind kind>
 void read(Wave& wave, const Instruction& instruction) {
-  const uint32_t* address = wave.vgpr[instruction.source[0].index];
+  const std::uint32_t* address = wave.vgpr[instruction.source[0].index];
   const unsigned destination = instruction.destination[0].index;
-  const auto offset = static_cast<uint32_t>(instruction.offset);
+  const auto offset = static_cast<std::uint32_t>(instruction.offset);
   // The destination may be the address register: lanes read their own address before they write.
   if constexpr (has_lane_kernel(kind.bytes)) {
     if (all_inside_lds(wave, address, offset, kind.bytes)) {
@@ -41,9 +41,10 @@ void read(Wave& wave, const Instruction& instruction) {
       return;
     }
   }
-  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+  for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const uint8_t* from = resolve_lds(wave, instruction, address[lane] + offset, kind.bytes, static_cast<int>(lane));
+    const std::uint8_t* from =
+        resolve_lds(wave, instruction, address[lane] + offset, kind.bytes, static_cast<int>(lane));
     if (from == nullptr) return;
     if constexpr (kind.bytes >= 4) {
       read_words<kind.bytes>(wave, destination, lane, from);
@@ -55,9 +56,9 @@ void read(Wave& wave, const Instruction& instruction) {
 
 template <StoreKind kind>
 void write(Wave& wave, const Instruction& instruction) {
-  const uint32_t* address = wave.vgpr[instruction.source[0].index];
+  const std::uint32_t* address = wave.vgpr[instruction.source[0].index];
   const unsigned source = instruction.source[1].index;
-  const auto offset = static_cast<uint32_t>(instruction.offset);
+  const auto offset = static_cast<std::uint32_t>(instruction.offset);
   if constexpr (has_lane_kernel(kind.bytes)) {
     if (all_inside_lds(wave, address, offset, kind.bytes)) {
       const lanes::Kernels& kernels = lanes::kernels();
@@ -67,9 +68,9 @@ void write(Wave& wave, const Instruction& instruction) {
       return;
     }
   }
-  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+  for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    uint8_t* to = resolve_lds(wave, instruction, address[lane] + offset, kind.bytes, static_cast<int>(lane));
+    std::uint8_t* to = resolve_lds(wave, instruction, address[lane] + offset, kind.bytes, static_cast<int>(lane));
     if (to == nullptr) return;
     if constexpr (kind.bytes >= 4) {
       write_words<kind.bytes>(wave, source, lane, to);
@@ -79,19 +80,19 @@ void write(Wave& wave, const Instruction& instruction) {
   }
 }
 
-/// Two elements of `bytes` at offset0 and offset1, counted in elements (times 64 for the st64 forms).
+// Two elements of `bytes` at offset0 and offset1, counted in elements (times 64 for the st64 forms).
 template <unsigned bytes, unsigned scale>
 void read2(Wave& wave, const Instruction& instruction) {
-  const uint32_t* address = wave.vgpr[instruction.source[0].index];
+  const std::uint32_t* address = wave.vgpr[instruction.source[0].index];
   const unsigned destination = instruction.destination[0].index;
-  const auto first = static_cast<uint32_t>(instruction.offset) * bytes * scale;
-  const auto second = static_cast<uint32_t>(instruction.offset1) * bytes * scale;
-  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+  const auto first = static_cast<std::uint32_t>(instruction.offset) * bytes * scale;
+  const auto second = static_cast<std::uint32_t>(instruction.offset1) * bytes * scale;
+  for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const uint32_t base = address[lane];
-    const uint8_t* from0 = resolve_lds(wave, instruction, base + first, bytes, static_cast<int>(lane));
+    const std::uint32_t base = address[lane];
+    const std::uint8_t* from0 = resolve_lds(wave, instruction, base + first, bytes, static_cast<int>(lane));
     if (from0 == nullptr) return;
-    const uint8_t* from1 = resolve_lds(wave, instruction, base + second, bytes, static_cast<int>(lane));
+    const std::uint8_t* from1 = resolve_lds(wave, instruction, base + second, bytes, static_cast<int>(lane));
     if (from1 == nullptr) return;
     read_words<bytes>(wave, destination, lane, from0);
     read_words<bytes>(wave, destination + (bytes / 4), lane, from1);
@@ -100,41 +101,41 @@ void read2(Wave& wave, const Instruction& instruction) {
 
 template <unsigned bytes, unsigned scale>
 void write2(Wave& wave, const Instruction& instruction) {
-  const uint32_t* address = wave.vgpr[instruction.source[0].index];
-  const auto first = static_cast<uint32_t>(instruction.offset) * bytes * scale;
-  const auto second = static_cast<uint32_t>(instruction.offset1) * bytes * scale;
-  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+  const std::uint32_t* address = wave.vgpr[instruction.source[0].index];
+  const auto first = static_cast<std::uint32_t>(instruction.offset) * bytes * scale;
+  const auto second = static_cast<std::uint32_t>(instruction.offset1) * bytes * scale;
+  for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    uint8_t* to0 = resolve_lds(wave, instruction, address[lane] + first, bytes, static_cast<int>(lane));
+    std::uint8_t* to0 = resolve_lds(wave, instruction, address[lane] + first, bytes, static_cast<int>(lane));
     if (to0 == nullptr) return;
-    uint8_t* to1 = resolve_lds(wave, instruction, address[lane] + second, bytes, static_cast<int>(lane));
+    std::uint8_t* to1 = resolve_lds(wave, instruction, address[lane] + second, bytes, static_cast<int>(lane));
     if (to1 == nullptr) return;
     write_words<bytes>(wave, instruction.source[1].index, lane, to0);
     write_words<bytes>(wave, instruction.source[2].index, lane, to1);
   }
 }
 
-/// The lane's number takes the place of an address register: M0[15:0] + offset + 4·lane.
+// The lane's number takes the place of an address register: M0[15:0] + offset + 4·lane.
 void read_addtid(Wave& wave, const Instruction& instruction) {
-  const uint32_t base = (wave.m0() & 0xffff) + static_cast<uint32_t>(instruction.offset);
-  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+  const std::uint32_t base = (wave.m0() & 0xffff) + static_cast<std::uint32_t>(instruction.offset);
+  for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const uint8_t* from = resolve_lds(wave, instruction, base + (4 * lane), 4, static_cast<int>(lane));
+    const std::uint8_t* from = resolve_lds(wave, instruction, base + (4 * lane), 4, static_cast<int>(lane));
     if (from == nullptr) return;
     read_words<4>(wave, instruction.destination[0].index, lane, from);
   }
 }
 void write_addtid(Wave& wave, const Instruction& instruction) {
-  const uint32_t base = (wave.m0() & 0xffff) + static_cast<uint32_t>(instruction.offset);
-  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+  const std::uint32_t base = (wave.m0() & 0xffff) + static_cast<std::uint32_t>(instruction.offset);
+  for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    uint8_t* to = resolve_lds(wave, instruction, base + (4 * lane), 4, static_cast<int>(lane));
+    std::uint8_t* to = resolve_lds(wave, instruction, base + (4 * lane), 4, static_cast<int>(lane));
     if (to == nullptr) return;
     write_words<4>(wave, instruction.source[0].index, lane, to);
   }
 }
 
-/// No global data share on these targets.
+// No global data share on these targets.
 template <Handler handler>
 Handler local_only(Instruction& instruction) {
   return instruction.gds ? nullptr : handler;

@@ -17,7 +17,7 @@ template <typename T>
 T data_of(const Wave& wave, const Operand& operand, unsigned lane) {
   const unsigned vgpr = operand.index;
   if constexpr (sizeof(T) == 8) {
-    return static_cast<T>(wave.vgpr[vgpr][lane] | (uint64_t{wave.vgpr[vgpr + 1][lane]} << 32));
+    return static_cast<T>(wave.vgpr[vgpr][lane] | (std::uint64_t{wave.vgpr[vgpr + 1][lane]} << 32));
   } else {
     return static_cast<T>(wave.vgpr[vgpr][lane]);
   }
@@ -26,24 +26,24 @@ T data_of(const Wave& wave, const Operand& operand, unsigned lane) {
 template <typename T, typename Body>
 void for_each_place(Wave& wave, const Instruction& instruction, Body&& body) {
   const bool returns = instruction.destination_count != 0;
-  const uint32_t* address = wave.vgpr[instruction.source[0].index];
+  const std::uint32_t* address = wave.vgpr[instruction.source[0].index];
   const unsigned destination = instruction.destination[0].index;
-  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+  for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const uint32_t offset = address[lane] + static_cast<uint32_t>(instruction.offset);
+    const std::uint32_t offset = address[lane] + static_cast<std::uint32_t>(instruction.offset);
     if (offset % sizeof(T) != 0) {
       return report_unaligned(wave, instruction, offset, sizeof(T), static_cast<int>(lane));
     }
-    uint8_t* at = resolve_lds(wave, instruction, offset, sizeof(T), static_cast<int>(lane));
+    std::uint8_t* at = resolve_lds(wave, instruction, offset, sizeof(T), static_cast<int>(lane));
     if (at == nullptr) return;
     T old{};
     std::memcpy(&old, at, sizeof(T));
     const T next = body(old, lane);
     std::memcpy(at, &next, sizeof(T));
     if (!returns) continue;
-    const auto bits = static_cast<uint64_t>(static_cast<std::make_unsigned_t<T>>(old));
-    wave.vgpr[destination][lane] = static_cast<uint32_t>(bits);
-    if constexpr (sizeof(T) == 8) wave.vgpr[destination + 1][lane] = static_cast<uint32_t>(bits >> 32);
+    const auto bits = static_cast<std::uint64_t>(static_cast<std::make_unsigned_t<T>>(old));
+    wave.vgpr[destination][lane] = static_cast<std::uint32_t>(bits);
+    if constexpr (sizeof(T) == 8) wave.vgpr[destination + 1][lane] = static_cast<std::uint32_t>(bits >> 32);
   }
 }
 
@@ -61,7 +61,7 @@ void compare_and_store(Wave& wave, const Instruction& instruction) {
   });
 }
 
-/// Masked or: clears the bits of the first data operand, then sets those of the second.
+// Masked or: clears the bits of the first data operand, then sets those of the second.
 template <typename T>
 void masked_or(Wave& wave, const Instruction& instruction) {
   for_each_place<T>(wave, instruction, [&](T old, unsigned lane) {
@@ -72,10 +72,10 @@ void masked_or(Wave& wave, const Instruction& instruction) {
 }  // namespace
 
 void register_lds_atomics(Registry& registry) {
-  using u32 = uint32_t;
-  using i32 = int32_t;
-  using u64 = uint64_t;
-  using i64 = int64_t;
+  using u32 = std::uint32_t;
+  using i32 = std::int32_t;
+  using u64 = std::uint64_t;
+  using i64 = std::int64_t;
   // "ds_add" → ds_add_u32 and ds_add_rtn_u32.
   const auto add = [&](const std::string& name, const std::string& type, Handler handler) {
     registry.add(name + "_" + type, handler, InstructionClass::lds);

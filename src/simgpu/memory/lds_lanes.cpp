@@ -15,7 +15,7 @@
 namespace wavejit::simgpu {
 namespace {
 
-using Lanes = std::array<uint32_t, wave_lanes>;
+using Lanes = std::array<std::uint32_t, wave_lanes>;
 
 Lanes copy_lanes(const Wave& wave, const Operand& operand) {
   Lanes values;
@@ -24,38 +24,38 @@ Lanes copy_lanes(const Wave& wave, const Operand& operand) {
 }
 
 void write_active(Wave& wave, const Operand& destination, const Lanes& values) {
-  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+  for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     wave.vgpr[destination.index][lane] = values[lane];
   }
 }
 
-/// Every lane fetches from the lane that its address names; inactive lanes give zero.
+// Every lane fetches from the lane that its address names; inactive lanes give zero.
 void bpermute(Wave& wave, const Instruction& instruction) {
   const Lanes address = copy_lanes(wave, instruction.source[0]);
   const Lanes data = copy_lanes(wave, instruction.source[1]);
   Lanes result{};
-  const uint64_t exec = wave.exec();
+  const std::uint64_t exec = wave.exec();
   for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-    const unsigned from = ((address[lane] + static_cast<uint32_t>(instruction.offset)) / 4) % wave_lanes;
+    const unsigned from = ((address[lane] + static_cast<std::uint32_t>(instruction.offset)) / 4) % wave_lanes;
     result[lane] = ((exec >> from) & 1) != 0 ? data[from] : 0;
   }
   write_active(wave, instruction.destination[0], result);
 }
 
-/// Every active lane sends to the lane that its address names; the highest sender wins, nobody's target gets zero.
+// Every active lane sends to the lane that its address names; the highest sender wins, nobody's target gets zero.
 void permute(Wave& wave, const Instruction& instruction) {
   const Lanes address = copy_lanes(wave, instruction.source[0]);
   const Lanes data = copy_lanes(wave, instruction.source[1]);
   Lanes result{};
-  for (uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
+  for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    result[((address[lane] + static_cast<uint32_t>(instruction.offset)) / 4) % wave_lanes] = data[lane];
+    result[((address[lane] + static_cast<std::uint32_t>(instruction.offset)) / 4) % wave_lanes] = data[lane];
   }
   write_active(wave, instruction.destination[0], result);
 }
 
-unsigned swizzle_source(uint32_t pattern, unsigned lane) {
+unsigned swizzle_source(std::uint32_t pattern, unsigned lane) {
   if (pattern >= 0xc000) {
     // Rotation inside 32 lanes: bit 10 is the direction, bits 9:5 the distance, bits 4:0 the lane bits that stay.
     const unsigned keep = pattern & 0x1f;
@@ -72,11 +72,11 @@ unsigned swizzle_source(uint32_t pattern, unsigned lane) {
 }
 
 void swizzle(Wave& wave, const Instruction& instruction) {
-  const uint32_t pattern = instruction.immediate;
+  const std::uint32_t pattern = instruction.immediate;
   if (pattern >= 0xe000) return fault(wave, instruction, std::format("FFT swizzle {:#x} is not simulated", pattern));
   const Lanes data = copy_lanes(wave, instruction.source[0]);
   Lanes result{};
-  const uint64_t exec = wave.exec();
+  const std::uint64_t exec = wave.exec();
   for (unsigned lane = 0; lane < wave_lanes; ++lane) {
     const unsigned from = swizzle_source(pattern, lane);
     result[lane] = ((exec >> from) & 1) != 0 ? data[from] : 0;
@@ -84,40 +84,40 @@ void swizzle(Wave& wave, const Instruction& instruction) {
   write_active(wave, instruction.destination[0], result);
 }
 
-/// Elements of `bits` bits, `dwords` registers a lane. What 16 lanes read, one after the other, is a matrix of 16
-/// columns in row order.
+// Elements of `bits` bits, `dwords` registers a lane. What 16 lanes read, one after the other, is a matrix of 16
+// columns in row order.
 template <unsigned bits, unsigned dwords>
 class TransposeGroup {
  public:
-  void read(unsigned lane, const uint8_t* from) {
-    std::memcpy(&words_[static_cast<size_t>(lane) * dwords], from, dwords * 4);
+  void read(unsigned lane, const std::uint8_t* from) {
+    std::memcpy(&words_[static_cast<std::size_t>(lane) * dwords], from, dwords * 4);
   }
 
   void write(Wave& wave, unsigned destination, unsigned first_lane) const {
     if constexpr (bits == 16 || bits == 8) {
       // Whole elements: rows interleave into registers, lane by lane.
-      using Element = std::conditional_t<bits == 16, uint16_t, uint8_t>;
+      using Element = std::conditional_t<bits == 16, std::uint16_t, std::uint8_t>;
       std::array<std::array<Element, 16>, elements> rows;
       static_assert(sizeof(rows) == sizeof(words_));
       std::memcpy(rows.data(), words_.data(), sizeof(rows));
       constexpr unsigned per_register = 32 / bits;
       for (unsigned i = 0; i < dwords; ++i) {
-        uint32_t* registers = wave.vgpr[destination + i] + first_lane;
+        std::uint32_t* registers = wave.vgpr[destination + i] + first_lane;
         for (unsigned lane = 0; lane < 16; ++lane) {
-          uint32_t value = 0;
+          std::uint32_t value = 0;
           for (unsigned part = 0; part < per_register; ++part) {
-            value |= uint32_t{rows[(i * per_register) + part][lane]} << (part * bits);
+            value |= std::uint32_t{rows[(i * per_register) + part][lane]} << (part * bits);
           }
           registers[lane] = value;
         }
       }
     } else {
       for (unsigned lane = 0; lane < 16; ++lane) {
-        std::array<uint32_t, dwords + 1> result{};
+        std::array<std::uint32_t, dwords + 1> result{};
         for (unsigned row = 0; row < elements; ++row) {
-          const uint64_t placed = uint64_t{element((16 * row) + lane)} << ((row * bits) % 32);
-          result[row * bits / 32] |= static_cast<uint32_t>(placed);
-          result[(row * bits / 32) + 1] |= static_cast<uint32_t>(placed >> 32);
+          const std::uint64_t placed = std::uint64_t{element((16 * row) + lane)} << ((row * bits) % 32);
+          result[row * bits / 32] |= static_cast<std::uint32_t>(placed);
+          result[(row * bits / 32) + 1] |= static_cast<std::uint32_t>(placed >> 32);
         }
         for (unsigned i = 0; i < dwords; ++i) wave.vgpr[destination + i][first_lane + lane] = result[i];
       }
@@ -126,13 +126,13 @@ class TransposeGroup {
 
  private:
   static constexpr unsigned elements = 32 * dwords / bits;  // a lane's, before and after; also the number of rows
-  [[nodiscard]] uint32_t element(unsigned index) const {
+  std::uint32_t element(unsigned index) const {
     const unsigned bit = index * bits;
-    uint64_t window = words_[bit / 32];
-    if ((bit / 32) + 1 < words_.size()) window |= uint64_t{words_[(bit / 32) + 1]} << 32;
-    return static_cast<uint32_t>(window >> (bit % 32)) & ((1u << bits) - 1);
+    std::uint64_t window = words_[bit / 32];
+    if ((bit / 32) + 1 < words_.size()) window |= std::uint64_t{words_[(bit / 32) + 1]} << 32;
+    return static_cast<std::uint32_t>(window >> (bit % 32)) & ((1u << bits) - 1);
   }
-  std::array<uint32_t, size_t{16} * dwords> words_;
+  std::array<std::uint32_t, std::size_t{16} * dwords> words_;
 };
 
 template <unsigned bits, unsigned dwords>
@@ -142,8 +142,8 @@ void transpose_read(Wave& wave, const Instruction& instruction) {
   }
   const unsigned destination = instruction.destination[0].index;
   if constexpr (bits == 16) {
-    const uint32_t* const address = wave.vgpr[instruction.source[0].index];
-    const auto offset = static_cast<uint32_t>(instruction.offset);
+    const std::uint32_t* const address = wave.vgpr[instruction.source[0].index];
+    const auto offset = static_cast<std::uint32_t>(instruction.offset);
     if (all_inside_lds(wave, address, offset, dwords * 4)) {
       return lanes::kernels().read_transposed_halves(&wave.vgpr[destination], wave.lds + offset, address);
     }
@@ -153,9 +153,9 @@ void transpose_read(Wave& wave, const Instruction& instruction) {
   for (unsigned first = 0; first < wave_lanes; first += 16) {
     TransposeGroup<bits, dwords> group;
     for (unsigned lane = 0; lane < 16; ++lane) {
-      const uint8_t* from =
-          resolve_lds(wave, instruction, address[first + lane] + static_cast<uint32_t>(instruction.offset), dwords * 4,
-                      static_cast<int>(first + lane));
+      const std::uint8_t* from =
+          resolve_lds(wave, instruction, address[first + lane] + static_cast<std::uint32_t>(instruction.offset),
+                      dwords * 4, static_cast<int>(first + lane));
       if (from == nullptr) return;
       group.read(lane, from);
     }

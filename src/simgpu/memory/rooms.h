@@ -1,5 +1,5 @@
-#pragma once
 // The parts of register_memory, one file each.
+#pragma once
 
 namespace wavejit::simgpu {
 

@@ -11,39 +11,39 @@ namespace wavejit::simgpu {
 namespace {
 
 // Printed as "base, 0x10", "base, s3" or "base, s3 offset:0x10".
-int64_t offset_of(const Wave& wave, const Instruction& instruction) {
+std::int64_t offset_of(const Wave& wave, const Instruction& instruction) {
   const Operand& operand = instruction.source[1];
-  const int64_t first = operand.is_constant() ? static_cast<int64_t>(static_cast<int32_t>(operand.bits))
-                                              : static_cast<int64_t>(wave.scalar(operand));
+  const std::int64_t first = operand.is_constant() ? static_cast<std::int64_t>(static_cast<std::int32_t>(operand.bits))
+                                                   : static_cast<std::int64_t>(wave.scalar(operand));
   return first + instruction.offset;
 }
 
 template <unsigned dwords>
 void load(Wave& wave, const Instruction& instruction) {
-  const uint64_t base = wave.scalar64(instruction.source[0]);
+  const std::uint64_t base = wave.scalar64(instruction.source[0]);
   // The two low bits of the sum are ignored: scalar memory reads whole dwords.
-  const uint64_t address = (base + static_cast<uint64_t>(offset_of(wave, instruction))) & ~uint64_t{3};
-  const uint8_t* from = resolve(wave, instruction, address, dwords * 4, false, -1);
+  const std::uint64_t address = (base + static_cast<std::uint64_t>(offset_of(wave, instruction))) & ~std::uint64_t{3};
+  const std::uint8_t* from = resolve(wave, instruction, address, dwords * 4, false, -1);
   if (from == nullptr) return;
   for (unsigned i = 0; i < dwords; ++i)
-    wave.sgpr[instruction.destination[0].index + i] = load_device<uint32_t>(from + (4 * i));
+    wave.sgpr[instruction.destination[0].index + i] = load_device<std::uint32_t>(from + (4 * i));
 }
 
 // Out of range dwords read as zero; the range is NUM_RECORDS bytes, times the stride when there is one.
 template <unsigned dwords>
 void buffer_load(Wave& wave, const Instruction& instruction) {
-  const uint32_t* descriptor = &wave.sgpr[instruction.source[0].index];
-  const uint64_t base = descriptor[0] | (uint64_t{descriptor[1] & 0xffff} << 32);
-  const uint32_t stride = (descriptor[1] >> 16) & 0x3fff;
-  const uint64_t range = uint64_t{descriptor[2]} * std::max(stride, 1u);
-  const auto offset = static_cast<uint64_t>(offset_of(wave, instruction)) & ~uint64_t{3};
+  const std::uint32_t* descriptor = &wave.sgpr[instruction.source[0].index];
+  const std::uint64_t base = descriptor[0] | (std::uint64_t{descriptor[1] & 0xffff} << 32);
+  const std::uint32_t stride = (descriptor[1] >> 16) & 0x3fff;
+  const std::uint64_t range = std::uint64_t{descriptor[2]} * std::max(stride, 1u);
+  const auto offset = static_cast<std::uint64_t>(offset_of(wave, instruction)) & ~std::uint64_t{3};
   for (unsigned i = 0; i < dwords; ++i) {
-    const uint64_t at = offset + (4 * i);
-    uint32_t value = 0;
+    const std::uint64_t at = offset + (4 * i);
+    std::uint32_t value = 0;
     if (at + 4 <= range) {
-      const uint8_t* from = resolve(wave, instruction, base + at, 4, false, -1);
+      const std::uint8_t* from = resolve(wave, instruction, base + at, 4, false, -1);
       if (from == nullptr) return;
-      value = load_device<uint32_t>(from);
+      value = load_device<std::uint32_t>(from);
     }
     wave.sgpr[instruction.destination[0].index + i] = value;
   }

@@ -1,5 +1,5 @@
-#pragma once
 // How a lane's registers and bytes of memory correspond, for every width that loads and stores come in.
+#pragma once
 
 #include <cstdint>
 #include <cstring>
@@ -10,33 +10,33 @@
 
 namespace wavejit::simgpu {
 
-/// What a load does with the bytes it got.
+// What a load does with the bytes it got.
 struct LoadKind {
   unsigned bytes = 4;
   bool sign_extend = false;
-  /// −1: writes whole registers; 0 or 1: writes that half of the register and keeps the other (…_d16, …_d16_hi).
+  // −1: writes whole registers; 0 or 1: writes that half of the register and keeps the other (…_d16, …_d16_hi).
   int half = -1;
 };
 struct StoreKind {
   unsigned bytes = 4;
-  bool high_half = false;  ///< …_d16_hi: the data is the upper half of the register
+  bool high_half = false;  // …_d16_hi: the data is the upper half of the register
 };
 
 template <LoadKind kind>
-inline void load_lane(Wave& wave, unsigned destination, unsigned lane, const uint8_t* from) {
+inline void load_lane(Wave& wave, unsigned destination, unsigned lane, const std::uint8_t* from) {
   if constexpr (kind.bytes >= 4) {
     for (unsigned i = 0; i < kind.bytes / 4; ++i)
-      wave.vgpr[destination + i][lane] = load_device<uint32_t>(from + (4 * i));
+      wave.vgpr[destination + i][lane] = load_device<std::uint32_t>(from + (4 * i));
   } else {
-    uint32_t value = 0;
+    std::uint32_t value = 0;
     if constexpr (kind.bytes == 1) {
-      const auto byte = load_device<uint8_t>(from);
-      value = kind.sign_extend ? static_cast<uint32_t>(static_cast<int8_t>(byte)) : byte;
+      const auto byte = load_device<std::uint8_t>(from);
+      value = kind.sign_extend ? static_cast<std::uint32_t>(static_cast<std::int8_t>(byte)) : byte;
     } else {
-      const auto half = load_device<uint16_t>(from);
-      value = kind.sign_extend ? static_cast<uint32_t>(static_cast<int16_t>(half)) : half;
+      const auto half = load_device<std::uint16_t>(from);
+      value = kind.sign_extend ? static_cast<std::uint32_t>(static_cast<std::int16_t>(half)) : half;
     }
-    uint32_t& target = wave.vgpr[destination][lane];
+    std::uint32_t& target = wave.vgpr[destination][lane];
     if constexpr (kind.half < 0) {
       target = value;
     } else if constexpr (kind.half == 0) {
@@ -48,15 +48,16 @@ inline void load_lane(Wave& wave, unsigned destination, unsigned lane, const uin
 }
 
 template <StoreKind kind>
-inline void store_lane(const Wave& wave, unsigned source, unsigned lane, uint8_t* to) {
+inline void store_lane(const Wave& wave, unsigned source, unsigned lane, std::uint8_t* to) {
   if constexpr (kind.bytes >= 4) {
-    for (unsigned i = 0; i < kind.bytes / 4; ++i) store_device<uint32_t>(to + (4 * i), wave.vgpr[source + i][lane]);
+    for (unsigned i = 0; i < kind.bytes / 4; ++i)
+      store_device<std::uint32_t>(to + (4 * i), wave.vgpr[source + i][lane]);
   } else {
-    const uint32_t value = wave.vgpr[source][lane] >> (kind.high_half ? 16 : 0);
+    const std::uint32_t value = wave.vgpr[source][lane] >> (kind.high_half ? 16 : 0);
     if constexpr (kind.bytes == 1) {
-      store_device(to, static_cast<uint8_t>(value));
+      store_device(to, static_cast<std::uint8_t>(value));
     } else {
-      store_device(to, static_cast<uint16_t>(value));
+      store_device(to, static_cast<std::uint16_t>(value));
     }
   }
 }
@@ -85,26 +86,27 @@ inline constexpr StoreKind store_dwordx2{.bytes = 8};
 inline constexpr StoreKind store_dwordx3{.bytes = 12};
 inline constexpr StoreKind store_dwordx4{.bytes = 16};
 
-/// Where the data of an LDS DMA goes (CDNA3 ISA, "Memory buffer load to LDS"; isa.md): M0 plus the instruction's offset
-/// plus the lane's place. Bytes and shorts fill whole dwords.
-inline uint32_t lds_dma_address(const Wave& wave, const Instruction& instruction, unsigned lane, unsigned bytes) {
+// Where the data of an LDS DMA goes (CDNA3 ISA, "Memory buffer load to LDS"; isa.md): M0 plus the instruction's offset
+// plus the lane's place. Bytes and shorts fill whole dwords.
+inline std::uint32_t lds_dma_address(const Wave& wave, const Instruction& instruction, unsigned lane, unsigned bytes) {
   const unsigned stride = bytes < 4 ? 4 : bytes;
-  return wave.m0() + static_cast<uint32_t>(instruction.offset) + (lane * stride);
+  return wave.m0() + static_cast<std::uint32_t>(instruction.offset) + (lane * stride);
 }
 
 template <LoadKind kind>
-inline void transfer_to_lds(Wave& wave, const Instruction& instruction, unsigned lane, const uint8_t* from) {
+inline void transfer_to_lds(Wave& wave, const Instruction& instruction, unsigned lane, const std::uint8_t* from) {
   constexpr unsigned written = kind.bytes < 4 ? 4 : kind.bytes;
-  uint8_t* to = resolve_lds(wave, instruction, lds_dma_address(wave, instruction, lane, kind.bytes), written,
-                            static_cast<int>(lane));
+  std::uint8_t* to = resolve_lds(wave, instruction, lds_dma_address(wave, instruction, lane, kind.bytes), written,
+                                 static_cast<int>(lane));
   if (to == nullptr) return;
   if constexpr (kind.bytes >= 4) {
     copy_from_device<kind.bytes>(to, from);
   } else {
-    uint32_t value = 0;
-    copy_from_device<kind.bytes>(reinterpret_cast<uint8_t*>(&value), from);
+    std::uint32_t value = 0;
+    copy_from_device<kind.bytes>(reinterpret_cast<std::uint8_t*>(&value), from);
     constexpr unsigned shift = 32 - (8 * kind.bytes);
-    if constexpr (kind.sign_extend) value = static_cast<uint32_t>(static_cast<int32_t>(value << shift) >> shift);
+    if constexpr (kind.sign_extend)
+      value = static_cast<std::uint32_t>(static_cast<std::int32_t>(value << shift) >> shift);
     std::memcpy(to, &value, 4);
   }
 }

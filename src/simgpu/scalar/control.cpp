@@ -11,7 +11,7 @@
 namespace wavejit::simgpu {
 namespace {
 
-void jump(Wave& wave, const Instruction& instruction, uint64_t address) {
+void jump(Wave& wave, const Instruction& instruction, std::uint64_t address) {
   const Instruction* target = instruction.function->at(address);
   if (target == nullptr) target = wave.workgroup->launch->code->instruction_at(address);
   if (target == nullptr) {
@@ -25,8 +25,8 @@ void take(Wave& wave, const Instruction& instruction) {
     wave.next = instruction.target;
     return;
   }
-  const int64_t distance = static_cast<int16_t>(instruction.immediate) * int64_t{4};
-  jump(wave, instruction, instruction.address + 4 + static_cast<uint64_t>(distance));
+  const std::int64_t distance = static_cast<std::int16_t>(instruction.immediate) * std::int64_t{4};
+  jump(wave, instruction, instruction.address + 4 + static_cast<std::uint64_t>(distance));
 }
 
 void branch(Wave& wave, const Instruction& instruction) { take(wave, instruction); }
@@ -55,7 +55,7 @@ void setpc(Wave& wave, const Instruction& instruction) {
   jump(wave, instruction, wave.scalar64(instruction.source[0]));
 }
 void swappc(Wave& wave, const Instruction& instruction) {
-  const uint64_t target = wave.scalar64(instruction.source[0]);
+  const std::uint64_t target = wave.scalar64(instruction.source[0]);
   wave.set_scalar64(instruction.destination[0], instruction.address + 4);
   jump(wave, instruction, target);
 }
@@ -72,7 +72,7 @@ void barrier(Wave& wave, const Instruction&) {
 }
 void sleep(Wave& wave, const Instruction&) { wave.stop(WaveState::sleeping); }
 void setprio(Wave& wave, const Instruction& instruction) {
-  wave.priority = static_cast<uint8_t>(instruction.immediate & 3);
+  wave.priority = static_cast<std::uint8_t>(instruction.immediate & 3);
 }
 void trap(Wave& wave, const Instruction& instruction) {
   // The trap handler ABI: 2 is llvm.trap (abort), 3 is llvm.debugtrap, which does nothing without a debugger.
@@ -85,7 +85,7 @@ void sethalt(Wave& wave, const Instruction& instruction) {
 }
 
 // Hardware registers (LLVM's AMDGPU operand syntax document, "hwreg"; CDNA3 ISA, "Hardware registers").
-enum HardwareRegister : uint8_t {
+enum HardwareRegister : std::uint8_t {
   register_mode = 1,
   register_status = 2,
   register_trapsts = 3,
@@ -97,12 +97,12 @@ enum HardwareRegister : uint8_t {
   register_xcc_id = 20,
 };
 
-uint32_t status_register(const Wave& wave) {
+std::uint32_t status_register(const Wave& wave) {
   return wave.scc | (wave.exec() == 0 ? 1u << 9 : 0) | (wave.vcc() == 0 ? 1u << 10 : 0) |
          (wave.workgroup->waves.size() > 1 ? 1u << 11 : 0) | (1u << 16);
 }
 
-bool read_hardware(const Wave& wave, unsigned id, uint32_t& value) {
+bool read_hardware(const Wave& wave, unsigned id, std::uint32_t& value) {
   switch (id) {
     case register_mode:
       value = wave.mode;
@@ -125,7 +125,7 @@ bool read_hardware(const Wave& wave, unsigned id, uint32_t& value) {
       value = ((wave.lds_bytes + 511) / 512) << 12;
       return true;
     case register_sh_mem_bases:
-      value = static_cast<uint32_t>((shared_aperture >> 48) << 16 | (private_aperture >> 48));
+      value = static_cast<std::uint32_t>((shared_aperture >> 48) << 16 | (private_aperture >> 48));
       return true;
     case register_xcc_id:
       value = 0;
@@ -135,7 +135,7 @@ bool read_hardware(const Wave& wave, unsigned id, uint32_t& value) {
   }
 }
 
-uint32_t field_of(const Instruction& instruction, unsigned& id, unsigned& offset) {
+std::uint32_t field_of(const Instruction& instruction, unsigned& id, unsigned& offset) {
   id = instruction.immediate & 0x3f;
   offset = (instruction.immediate >> 6) & 0x1f;
   const unsigned size = ((instruction.immediate >> 11) & 0x1f) + 1;
@@ -145,8 +145,8 @@ uint32_t field_of(const Instruction& instruction, unsigned& id, unsigned& offset
 void getreg(Wave& wave, const Instruction& instruction) {
   unsigned id = 0;
   unsigned offset = 0;
-  const uint32_t mask = field_of(instruction, id, offset);
-  uint32_t value = 0;
+  const std::uint32_t mask = field_of(instruction, id, offset);
+  std::uint32_t value = 0;
   if (!read_hardware(wave, id, value))
     return fault(wave, instruction, std::format("hardware register {} is not simulated", id));
   wave.set_scalar(instruction.destination[0], (value >> offset) & mask);
@@ -154,8 +154,8 @@ void getreg(Wave& wave, const Instruction& instruction) {
 void setreg(Wave& wave, const Instruction& instruction) {
   unsigned id = 0;
   unsigned offset = 0;
-  const uint32_t mask = field_of(instruction, id, offset);
-  const uint32_t value = wave.scalar(instruction.source[1]);
+  const std::uint32_t mask = field_of(instruction, id, offset);
+  const std::uint32_t value = wave.scalar(instruction.source[1]);
   if (id == register_mode) {
     wave.mode = (wave.mode & ~(mask << offset)) | ((value & mask) << offset);
   } else if (id != register_trapsts) {
@@ -165,22 +165,22 @@ void setreg(Wave& wave, const Instruction& instruction) {
 
 void memtime(Wave& wave, const Instruction& instruction) {
   // Instructions executed stand for cycles: monotonic within a wave and the same on every run.
-  wave.set_scalar64(instruction.destination[0], (wave.executed - static_cast<uint64_t>(wave.budget)) * 4);
+  wave.set_scalar64(instruction.destination[0], (wave.executed - static_cast<std::uint64_t>(wave.budget)) * 4);
 }
 void memrealtime(Wave& wave, const Instruction& instruction) {
   // 100 MHz, as the real counter.
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   wave.set_scalar64(instruction.destination[0],
-                    static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()) / 10);
+                    static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()) / 10);
 }
 
 // Relative vector register addressing (CDNA3 ISA, "VGPR indexing"): between _on and _off, register numbers of vector
 // instructions are moved by M0[7:0]. The wave keeps the operands it applies to; decode/function.cpp wraps the
 // instructions.
 void set_gpr_idx_on(Wave& wave, const Instruction& instruction) {
-  const uint32_t index = wave.scalar(instruction.source[0]) & 0xff;
+  const std::uint32_t index = wave.scalar(instruction.source[0]) & 0xff;
   // The operand mask is encoded in the place of S1: bits 15:12 of M0 keep it.
-  const uint32_t enabled = instruction.source[1].is_present() ? (instruction.immediate >> 8) & 0xf : 0;
+  const std::uint32_t enabled = instruction.source[1].is_present() ? (instruction.immediate >> 8) & 0xf : 0;
   wave.sgpr[sgpr_m0] = (wave.m0() & 0xffff0f00) | index | (enabled << 12);
 }
 void set_gpr_idx_idx(Wave& wave, const Instruction& instruction) {

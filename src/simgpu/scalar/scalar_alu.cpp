@@ -10,10 +10,10 @@
 namespace wavejit::simgpu {
 namespace {
 
-using u32 = uint32_t;
-using i32 = int32_t;
-using u64 = uint64_t;
-using i64 = int64_t;
+using u32 = std::uint32_t;
+using i32 = std::int32_t;
+using u64 = std::uint64_t;
+using i64 = std::int64_t;
 
 template <typename T>
 T read(const Wave& wave, const Operand& operand) {
@@ -34,9 +34,9 @@ void write(Wave& wave, const Instruction& instruction, T value) {
   }
 }
 
-enum class Scc : uint8_t { keep, non_zero };
+enum class Scc : std::uint8_t { keep, non_zero };
 
-/// D = f(S0, S1); SCC as `scc` says.
+// D = f(S0, S1); SCC as `scc` says.
 template <typename Result, typename First, typename Second, Scc scc, Result (*function)(First, Second)>
 void binary(Wave& wave, const Instruction& instruction) {
   const Result result = function(read<First>(wave, instruction.source[0]), read<Second>(wave, instruction.source[1]));
@@ -44,7 +44,7 @@ void binary(Wave& wave, const Instruction& instruction) {
   if constexpr (scc == Scc::non_zero) wave.scc = result != 0 ? 1 : 0;
 }
 
-/// D = f(S0)
+// D = f(S0)
 template <typename Result, typename First, Scc scc, Result (*function)(First)>
 void unary(Wave& wave, const Instruction& instruction) {
   const Result result = function(read<First>(wave, instruction.source[0]));
@@ -52,7 +52,7 @@ void unary(Wave& wave, const Instruction& instruction) {
   if constexpr (scc == Scc::non_zero) wave.scc = result != 0 ? 1 : 0;
 }
 
-/// SCC = f(S0, S1)
+// SCC = f(S0, S1)
 template <typename First, typename Second, bool (*function)(First, Second)>
 void compare(Wave& wave, const Instruction& instruction) {
   wave.scc = function(read<First>(wave, instruction.source[0]), read<Second>(wave, instruction.source[1])) ? 1 : 0;
@@ -114,7 +114,7 @@ T field_mask(u32 size, u32 offset) {
   return static_cast<T>(((T{1} << (size & top)) - 1) << (offset & top));
 }
 
-/// S1 holds the offset in its low bits and the size in bits 22:16.
+// S1 holds the offset in its low bits and the size in bits 22:16.
 template <typename T>
 T extract_field(T value, u32 control) {
   using Unsigned = std::make_unsigned_t<T>;
@@ -172,7 +172,7 @@ void absdiff_i32(Wave& wave, const Instruction& instruction) {
   wave.scc = result != 0 ? 1 : 0;
 }
 
-/// SCC says whether S0 was chosen.
+// SCC says whether S0 was chosen.
 template <typename T, bool maximum>
 void choose(Wave& wave, const Instruction& instruction) {
   const T a = read<T>(wave, instruction.source[0]);
@@ -247,7 +247,7 @@ template <typename T>
 i32 leading_zeros(T value) {
   return value == 0 ? -1 : std::countl_zero(value);
 }
-/// Bits from the top that equal the sign bit; −1 when all do.
+// Bits from the top that equal the sign bit; −1 when all do.
 template <typename T>
 i32 leading_signs(T value) {
   using Unsigned = std::make_unsigned_t<T>;
@@ -283,18 +283,18 @@ void bitreplicate(Wave& wave, const Instruction& instruction) {
   for (unsigned i = 0; i < 32; ++i) result |= u64{((value >> i) & 1) * 3} << (2 * i);
   write<u64>(wave, instruction, result);
 }
-/// S_MOVREL: the register number is relative to M0.
+// S_MOVREL: the register number is relative to M0.
 template <typename T, bool source_is_relative>
 void movrel(Wave& wave, const Instruction& instruction) {
   Instruction moved = instruction;
   Operand& operand = source_is_relative ? moved.source[0] : moved.destination[0];
   const u32 index = operand.index + wave.m0();
   if (index + sizeof(T) / 4 > sgpr_flat_scratch) return fault(wave, instruction, "M0 moves the register beyond s101");
-  operand.index = static_cast<uint16_t>(index);
+  operand.index = static_cast<std::uint16_t>(index);
   write<T>(wave, moved, read<T>(wave, moved.source[0]));
 }
 
-i32 immediate_signed(const Instruction& instruction) { return static_cast<int16_t>(instruction.immediate); }
+i32 immediate_signed(const Instruction& instruction) { return static_cast<std::int16_t>(instruction.immediate); }
 void movk(Wave& wave, const Instruction& instruction) { write<i32>(wave, instruction, immediate_signed(instruction)); }
 void cmovk(Wave& wave, const Instruction& instruction) {
   if (wave.scc != 0) movk(wave, instruction);
@@ -352,8 +352,8 @@ u32 multiply_high_i32(i32 a, i32 b) { return static_cast<u32>((i64{a} * b) >> 32
 u32 pack_ll(u32 a, u32 b) { return (a & 0xffff) | (b << 16); }
 u32 pack_lh(u32 a, u32 b) { return (a & 0xffff) | (b & 0xffff0000); }
 u32 pack_hh(u32 a, u32 b) { return (a >> 16) | (b & 0xffff0000); }
-i32 sign_extend_8(u32 value) { return static_cast<int8_t>(value); }
-i32 sign_extend_16(u32 value) { return static_cast<int16_t>(value); }
+i32 sign_extend_8(u32 value) { return static_cast<std::int8_t>(value); }
+i32 sign_extend_16(u32 value) { return static_cast<std::int16_t>(value); }
 u32 absolute(i32 value) { return value < 0 ? 0u - static_cast<u32>(value) : static_cast<u32>(value); }
 
 class Adder {

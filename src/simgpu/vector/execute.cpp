@@ -15,8 +15,8 @@ namespace {
 
 bool is_packed16(Kind kind) { return kind == Kind::pk_f16 || kind == Kind::pk_b16 || kind == Kind::pk_bf16; }
 
-/// MODE bits 0..1 round float32, 2..3 float16 and float64; 4..5 and 6..7 say which denormals are kept.
-uint32_t rounding_bits(Kind kind) {
+// MODE bits 0..1 round float32, 2..3 float16 and float64; 4..5 and 6..7 say which denormals are kept.
+std::uint32_t rounding_bits(Kind kind) {
   switch (kind) {
     case Kind::f32:
     case Kind::pk_f32:
@@ -29,7 +29,7 @@ uint32_t rounding_bits(Kind kind) {
       return 0;
   }
 }
-uint32_t denormal_bits(Kind kind) {
+std::uint32_t denormal_bits(Kind kind) {
   switch (kind) {
     case Kind::f32:
     case Kind::pk_f32:
@@ -45,10 +45,10 @@ uint32_t denormal_bits(Kind kind) {
   }
 }
 
-/// As broadcast_constant, for 64-bit operands: 64 low words, then 64 high words.
-const uint32_t* broadcast_pair(uint32_t low, uint32_t high) {
+// As broadcast_constant, for 64-bit operands: 64 low words, then 64 high words.
+const std::uint32_t* broadcast_pair(std::uint32_t low, std::uint32_t high) {
   static std::mutex mutex;
-  static std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<LaneBlock>> pool;
+  static std::map<std::pair<std::uint32_t, std::uint32_t>, std::unique_ptr<LaneBlock>> pool;
   const std::scoped_lock lock(mutex);
   auto& entry = pool[{low, high}];
   if (entry == nullptr) {
@@ -76,8 +76,8 @@ void rewrite_constant(Operand& operand, Kind kind) {
     case Kind::f64:
     case Kind::b64:
     case Kind::i64: {
-      const uint64_t bits = kind == Kind::f64 ? operand.constant_f64() : operand.constant_b64(kind == Kind::i64);
-      operand.lanes = broadcast_pair(static_cast<uint32_t>(bits), static_cast<uint32_t>(bits >> 32));
+      const std::uint64_t bits = kind == Kind::f64 ? operand.constant_f64() : operand.constant_b64(kind == Kind::i64);
+      operand.lanes = broadcast_pair(static_cast<std::uint32_t>(bits), static_cast<std::uint32_t>(bits >> 32));
       break;
     }
     // The constant is the low half; op_sel_hi:0 makes it both (LLVM's code for a splat 1.0 and for <1.0, 0.0>).
@@ -94,27 +94,28 @@ struct ScalarBlocks {
   LaneBlock block[3];
 };
 
-/// An unmodified source: the registers themselves, or copies of a scalar.
-const uint32_t* plain_source(const Wave& wave, const Operand& operand, Kind kind, LaneBlock& block) {
+// An unmodified source: the registers themselves, or copies of a scalar.
+const std::uint32_t* plain_source(const Wave& wave, const Operand& operand, Kind kind, LaneBlock& block) {
   if (operand.is_vector()) return wave.vgpr[operand.index];
   if (operand.lanes != nullptr) return operand.lanes;
-  uint64_t value = 0;
+  std::uint64_t value = 0;
   const bool pair = dwords_of(kind) == 2;
   if (pair) {
     value = wave.scalar64(operand);
   } else {
     value = wave.scalar(operand);
   }
-  const auto low = static_cast<uint32_t>(value);
+  const auto low = static_cast<std::uint32_t>(value);
   for (unsigned lane = 0; lane < wave_lanes; ++lane) block.words[lane] = low;
   if (pair) {
-    const auto high = static_cast<uint32_t>(value >> 32);
+    const auto high = static_cast<std::uint32_t>(value >> 32);
     for (unsigned lane = wave_lanes; lane < 2 * wave_lanes; ++lane) block.words[lane] = high;
   }
   return block.words;
 }
 
-void write_masks(Wave& wave, const Instruction& instruction, const Bound& bound, uint64_t exec, uint64_t mask) {
+void write_masks(Wave& wave, const Instruction& instruction, const Bound& bound, std::uint64_t exec,
+                 std::uint64_t mask) {
   if ((bound.flags & flag_mask_result) != 0) {
     wave.set_scalar64(instruction.destination[0], mask & exec);
     if ((bound.flags & flag_writes_exec) != 0) wave.set_exec(mask & exec);
@@ -123,7 +124,7 @@ void write_masks(Wave& wave, const Instruction& instruction, const Bound& bound,
   }
 }
 
-uint64_t mask_source(const Wave& wave, const Instruction& instruction, const Bound& bound) {
+std::uint64_t mask_source(const Wave& wave, const Instruction& instruction, const Bound& bound) {
   if ((bound.flags & flag_implicit_vcc) != 0) return wave.vcc();
   return wave.scalar64(instruction.source[bound.operation->source_count - 1u]);
 }
@@ -136,7 +137,7 @@ void fill_call(Call& call, const Wave& wave, const Instruction& instruction) {
 
 void execute_general(Wave& wave, const Instruction& instruction);
 
-/// No modifiers: kernels read registers directly and, with all lanes active, write them directly.
+// No modifiers: kernels read registers directly and, with all lanes active, write them directly.
 void execute_plain(Wave& wave, const Instruction& instruction) {
   const auto& bound = *std::bit_cast<const Bound*>(instruction.payload);
   if ((wave.mode & bound.mode_mask) != bound.mode_value) return execute_general(wave, instruction);
@@ -154,18 +155,18 @@ void execute_plain(Wave& wave, const Instruction& instruction) {
       call.source[i] = wave.vgpr[instruction.destination[0].index];
     }
   }
-  const uint64_t exec = wave.exec();
+  const std::uint64_t exec = wave.exec();
   if ((bound.flags & flag_mask_result) != 0) {
     bound.kernel(call);
     write_masks(wave, instruction, bound, exec, call.mask_out);
     return;
   }
-  uint32_t* destination = wave.vgpr[instruction.destination[0].index];
+  std::uint32_t* destination = wave.vgpr[instruction.destination[0].index];
   if (exec == all_lanes) {
     call.result = destination;
     bound.kernel(call);
   } else {
-    alignas(64) uint32_t result[4 * wave_lanes];
+    alignas(64) std::uint32_t result[4 * wave_lanes];
     call.result = result;
     bound.kernel(call);
     blend(destination, result, exec, dwords_of(operation.result));
@@ -173,7 +174,7 @@ void execute_plain(Wave& wave, const Instruction& instruction) {
   if (instruction.destination_count == 2) write_masks(wave, instruction, bound, exec, call.mask_out);
 }
 
-/// Wide conversions: register blocks of many dwords, no modifiers.
+// Wide conversions: register blocks of many dwords, no modifiers.
 void execute_wide(Wave& wave, const Instruction& instruction) {
   const auto& bound = *std::bit_cast<const Bound*>(instruction.payload);
   const Operation& operation = *bound.operation;
@@ -184,14 +185,14 @@ void execute_wide(Wave& wave, const Instruction& instruction) {
     call.source[i] = plain_source(wave, instruction.source[i], operation.source[i], scalars.block[i]);
   }
   const unsigned dwords = instruction.destination[0].dwords;
-  const auto result = std::make_unique<uint32_t[]>(32 * wave_lanes);
+  const auto result = std::make_unique<std::uint32_t[]>(32 * wave_lanes);
   call.result = result.get();
   bound.kernel(call);
   blend(wave.vgpr[instruction.destination[0].index], result.get(), wave.exec(), dwords);
 }
 
-/// Runs a kernel under another rounding mode of the host. MODE counts nearest, up, down, zero; MXCSR nearest, down, up,
-/// zero.
+// Runs a kernel under another rounding mode of the host. MODE counts nearest, up, down, zero; MXCSR nearest, down, up,
+// zero.
 void run_rounded(Kernel kernel, Call& call, unsigned mode) {
   constexpr unsigned host_modes[4] = {_MM_ROUND_NEAREST, _MM_ROUND_UP, _MM_ROUND_DOWN, _MM_ROUND_TOWARD_ZERO};
   const unsigned saved = _mm_getcsr();
@@ -206,7 +207,7 @@ void execute_general(Wave& wave, const Instruction& instruction) {
   Call call;
   fill_call(call, wave, instruction);
   LaneBlock blocks[4];
-  uint64_t unwritten = 0;
+  std::uint64_t unwritten = 0;
   for (unsigned i = 0; i < operation.source_count; ++i) {
     if (operation.source[i] == Kind::mask) {
       call.mask_in = mask_source(wave, instruction, bound);
@@ -220,26 +221,26 @@ void execute_general(Wave& wave, const Instruction& instruction) {
     fetch_modified(wave, instruction, operation, i, operand, blocks[i], unwritten);
     call.source[i] = blocks[i].words;
   }
-  alignas(64) uint32_t result[4 * wave_lanes];
+  alignas(64) std::uint32_t result[4 * wave_lanes];
   call.result = result;
-  const uint32_t rounding = rounding_bits(operation.result);
+  const std::uint32_t rounding = rounding_bits(operation.result);
   unsigned mode = 0;
   if ((operation.flags & (flag_own_rounding | flag_moves_bits)) == 0) {
     mode = rounding == 0x03 ? wave.round_f32() : (rounding == 0x0c ? wave.round_f16_f64() : 0);
   }
-  call.rounding = rounding == 0x0c ? static_cast<uint8_t>(mode) : 0;
+  call.rounding = rounding == 0x0c ? static_cast<std::uint8_t>(mode) : 0;
   if (mode == 0) {
     bound.kernel(call);
   } else {
     run_rounded(bound.kernel, call, mode);
   }
-  const uint64_t exec = wave.exec();
+  const std::uint64_t exec = wave.exec();
   if ((bound.flags & flag_mask_result) != 0) {
     write_masks(wave, instruction, bound, exec, call.mask_out);
     return;
   }
   finish_result(wave, instruction, operation, result);
-  uint32_t* destination = wave.vgpr[instruction.destination[0].index];
+  std::uint32_t* destination = wave.vgpr[instruction.destination[0].index];
   merge_partial(instruction, operation, bound.flags, destination, result);
   blend(destination, result, exec & ~unwritten, dwords_of(operation.result));
   if (instruction.destination_count == 2) write_masks(wave, instruction, bound, exec, call.mask_out);
@@ -272,14 +273,14 @@ bool is_plain(const Instruction& instruction, const Bound& bound) {
 
 }  // namespace
 
-void (*const blend)(uint32_t*, const uint32_t*, uint64_t, unsigned) = for_this_host(&x86_64_v2::blend_lanes,
-                                                                                    &x86_64_v3::blend_lanes,
-                                                                                    &x86_64_v4::blend_lanes);
+void (*const blend)(std::uint32_t*, const std::uint32_t*, std::uint64_t,
+                    unsigned) = for_this_host(&x86_64_v2::blend_lanes, &x86_64_v3::blend_lanes,
+                                              &x86_64_v4::blend_lanes);
 
 Bound bind(const Operation& operation, unsigned extra_flags, bool saturating) {
   Bound bound{.operation = &operation,
               .kernel = saturating ? operation.saturating : operation.kernel,
-              .flags = static_cast<uint16_t>(operation.flags | extra_flags)};
+              .flags = static_cast<std::uint16_t>(operation.flags | extra_flags)};
   if ((operation.flags & flag_moves_bits) == 0) {
     bound.mode_mask |= denormal_bits(operation.result);
     for (unsigned i = 0; i < operation.source_count; ++i) bound.mode_mask |= denormal_bits(operation.source[i]);

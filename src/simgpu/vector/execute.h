@@ -1,5 +1,5 @@
-#pragma once
 // Between the wave and the kernels: fetching operands, applying modifiers, writing results.
+#pragma once
 
 #include "simgpu/decode/registry.h"
 #include "simgpu/vector/operation.h"
@@ -7,36 +7,37 @@
 
 namespace wavejit::simgpu::vector {
 
-/// An operation as decoded instructions refer to it (Instruction::payload).
+// An operation as decoded instructions refer to it (Instruction::payload).
 struct Bound {
   const Operation* operation = nullptr;
   Kernel kernel = nullptr;
-  uint16_t flags = 0;
-  /// Which MODE bits matter, and their values when nothing has to be done about them: denormals kept, nearest even.
-  uint32_t mode_mask = 0;
-  uint32_t mode_value = 0;
+  std::uint16_t flags = 0;
+  // Which MODE bits matter, and their values when nothing has to be done about them: denormals kept, nearest even.
+  std::uint32_t mode_mask = 0;
+  std::uint32_t mode_value = 0;
 };
 
-[[nodiscard]] Bound bind(const Operation& operation, unsigned extra_flags, bool saturating);
+Bound bind(const Operation& operation, unsigned extra_flags, bool saturating);
 
-/// Rewrites the constants of `instruction` for the operand types, and chooses the handler.
-[[nodiscard]] Handler choose_handler(Instruction& instruction, const Bound& bound);
+// Rewrites the constants of `instruction` for the operand types, and chooses the handler.
+Handler choose_handler(Instruction& instruction, const Bound& bound);
 
 // modifiers.cpp: the ways in which a source differs from its register.
 struct LaneBlock {
-  alignas(64) uint32_t words[2 * wave_lanes];
+  alignas(64) std::uint32_t words[2 * wave_lanes];
 };
 
-/// Fills `block` with a source as the instruction sees it. Returns the lanes that DPP leaves unwritten in `unwritten`.
+// Fills `block` with a source as the instruction sees it. Returns the lanes that DPP leaves unwritten in `unwritten`.
 void fetch_modified(const Wave& wave, const Instruction& instruction, const Operation& operation, unsigned index,
-                    const Operand& operand, LaneBlock& block, uint64_t& unwritten);
-/// Denormal flush, output modifier and clamp on a result.
-void finish_result(const Wave& wave, const Instruction& instruction, const Operation& operation, uint32_t* result);
-/// Merges a result into what the destination register keeps (SDWA, 16-bit halves).
-void merge_partial(const Instruction& instruction, const Operation& operation, unsigned flags, const uint32_t* old,
-                   uint32_t* result);
+                    const Operand& operand, LaneBlock& block, std::uint64_t& unwritten);
+// Denormal flush, output modifier and clamp on a result.
+void finish_result(const Wave& wave, const Instruction& instruction, const Operation& operation, std::uint32_t* result);
+// Merges a result into what the destination register keeps (SDWA, 16-bit halves).
+void merge_partial(const Instruction& instruction, const Operation& operation, unsigned flags, const std::uint32_t* old,
+                   std::uint32_t* result);
 
-extern void (*const blend)(uint32_t* destination, const uint32_t* source, uint64_t mask, unsigned dwords);
+extern void (*const blend)(std::uint32_t* destination, const std::uint32_t* source, std::uint64_t mask,
+                           unsigned dwords);
 
 void register_lane_instructions(Registry& registry);
 

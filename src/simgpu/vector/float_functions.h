@@ -1,6 +1,6 @@
-#pragma once
 // The parts of float32 and float64 instructions that have rules of their own: NaN handling of minimum and maximum,
 // frexp and ldexp, and the helpers of the division sequence. From the pseudo-code of the CDNA3 ISA unless noted.
+#pragma once
 
 #include "simgpu/numerics/bits.h"
 #include "simgpu/numerics/transcendental.h"
@@ -35,7 +35,7 @@ WAVEJIT_LANE_FUNCTION Float median_of(bool ieee, Float x, Float y, Float z) {
   return any_nan ? minimum_of(ieee, minimum_of(ieee, x, y), z) : rest;
 }
 
-/// IEEE 754-2019 minimum and maximum: NaN wins, -0 is below +0.
+// IEEE 754-2019 minimum and maximum: NaN wins, -0 is below +0.
 template <typename Float>
 WAVEJIT_LANE_FUNCTION Float ieee_minimum(Float a, Float b) {
   const bool zeros = a == Float{0} && b == Float{0};
@@ -61,13 +61,13 @@ WAVEJIT_LANE_FUNCTION double fraction_of(double a) {
 
 WAVEJIT_LANE_FUNCTION float mantissa_of(float a) {
   const bool denormal = exponent_field(a) == 0;
-  const uint32_t bits = bits_of(denormal ? a * 0x1p32f : a);
+  const std::uint32_t bits = bits_of(denormal ? a * 0x1p32f : a);
   const float result = float_of((bits & 0x807fffffu) | 0x3f000000u);
   return is_nan(a) ? quiet(a) : (a == 0.0f || exponent_field(a) == 255 ? a : result);
 }
 WAVEJIT_LANE_FUNCTION double mantissa_of(double a) {
   const bool denormal = exponent_field(a) == 0;
-  const uint64_t bits = bits_of(denormal ? a * 0x1p64 : a);
+  const std::uint64_t bits = bits_of(denormal ? a * 0x1p64 : a);
   const double result = double_of((bits & 0x800fffffffffffffu) | 0x3fe0000000000000u);
   return is_nan(a) ? quiet(a) : (a == 0.0 || exponent_field(a) == 2047 ? a : result);
 }
@@ -82,7 +82,7 @@ WAVEJIT_LANE_FUNCTION int exponent_of(double a) {
   return a == 0.0 || exponent_field(a) == 2047 ? 0 : exponent;
 }
 
-/// a * 2^power, rounded once.
+// a * 2^power, rounded once.
 WAVEJIT_LANE_FUNCTION float scaled_by(float a, int power) {
   const int bounded = power > 300 ? 300 : (power < -300 ? -300 : power);
   const auto result = static_cast<float>(static_cast<double>(a) * power_of_two(bounded));
@@ -115,7 +115,7 @@ struct ScaledOperand {
 
 WAVEJIT_LANE_FUNCTION bool is_denormal(float a) { return exponent_field(a) == 0 && a != 0.0f; }
 WAVEJIT_LANE_FUNCTION bool is_denormal(double a) { return exponent_field(a) == 0 && a != 0.0; }
-/// 1/d is denormal: |d| above 2^126 or 2^1022.
+// 1/d is denormal: |d| above 2^126 or 2^1022.
 WAVEJIT_LANE_FUNCTION bool reciprocal_is_denormal(float d) { return magnitude(d) > 0x1p126f && magnitude(d) < 0x1p128; }
 WAVEJIT_LANE_FUNCTION bool reciprocal_is_denormal(double d) {
   return magnitude(d) > 0x1p1022 && exponent_field(d) != 2047;
@@ -126,8 +126,8 @@ WAVEJIT_LANE_FUNCTION bool quotient_is_denormal(float n, float d) {
 }
 WAVEJIT_LANE_FUNCTION bool quotient_is_denormal(double n, double d) { return is_denormal(n / d); }
 
-/// v_div_scale: s0 is the operand to scale (denominator or numerator), s1 the denominator, s2 the numerator. The bit
-/// says that v_div_fmas must scale back.
+// v_div_scale: s0 is the operand to scale (denominator or numerator), s1 the denominator, s2 the numerator. The bit
+// says that v_div_fmas must scale back.
 template <typename Float>
 WAVEJIT_LANE_FUNCTION ScaledOperand<Float> division_scale(Float s0, Float s1, Float s2) {
   constexpr bool wide = sizeof(Float) == 8;
@@ -171,7 +171,7 @@ WAVEJIT_LANE_FUNCTION Float division_fmas(Float a, Float b, Float c, bool scale)
   return with_nan_of(result, a, b, c);
 }
 
-/// v_div_fixup: s0 is the quotient, s1 the denominator, s2 the numerator.
+// v_div_fixup: s0 is the quotient, s1 the denominator, s2 the numerator.
 template <typename Float>
 WAVEJIT_LANE_FUNCTION Float division_fixup(Float s0, Float s1, Float s2) {
   constexpr bool wide = sizeof(Float) == 8;

@@ -1,19 +1,19 @@
-#pragma once
 // The tables that kernels_*.cpp export, once per host instruction set (namespaces x86_64_v2, v3 and v4).
+#pragma once
 
 #include "simgpu/vector/operation.h"
 
-#define WAVEJIT_DECLARE_KERNEL_LISTS(set)                                                          \
-  namespace set {                                                                                  \
-  OperationList float32_operations();                                                              \
-  OperationList float64_operations();                                                              \
-  OperationList float16_operations();                                                              \
-  OperationList integer_operations();                                                              \
-  OperationList packed_operations();                                                               \
-  OperationList convert_operations();                                                              \
-  OperationList small_float_operations();                                                          \
-  OperationList compare_operations();                                                              \
-  void blend_lanes(uint32_t* destination, const uint32_t* source, uint64_t mask, unsigned dwords); \
+#define WAVEJIT_DECLARE_KERNEL_LISTS(set)                                                                         \
+  namespace set {                                                                                                 \
+  OperationList float32_operations();                                                                             \
+  OperationList float64_operations();                                                                             \
+  OperationList float16_operations();                                                                             \
+  OperationList integer_operations();                                                                             \
+  OperationList packed_operations();                                                                              \
+  OperationList convert_operations();                                                                             \
+  OperationList small_float_operations();                                                                         \
+  OperationList compare_operations();                                                                             \
+  void blend_lanes(std::uint32_t* destination, const std::uint32_t* source, std::uint64_t mask, unsigned dwords); \
   }
 
 namespace wavejit::simgpu::vector {

@@ -5,26 +5,26 @@
 namespace wavejit::simgpu::vector {
 namespace {
 
-/// v_cmp_class (CDNA3 ISA): bit 0 signalling NaN, 1 quiet NaN, 2..5 negative infinity, normal, denormal, zero, 6..9
-/// positive zero, denormal, normal, infinity.
+// v_cmp_class (CDNA3 ISA): bit 0 signalling NaN, 1 quiet NaN, 2..5 negative infinity, normal, denormal, zero, 6..9
+// positive zero, denormal, normal, infinity.
 WAVEJIT_LANE_FUNCTION unsigned class_bit(bool nan, bool quiet_nan, bool negative, bool infinite, bool normal,
                                          bool zero) {
   const unsigned positive = infinite ? 9u : (normal ? 8u : (zero ? 6u : 7u));
   const unsigned opposite = infinite ? 2u : (normal ? 3u : (zero ? 5u : 4u));
   return nan ? (quiet_nan ? 1u : 0u) : (negative ? opposite : positive);
 }
-WAVEJIT_LANE_FUNCTION bool in_class(float a, uint32_t mask) {
+WAVEJIT_LANE_FUNCTION bool in_class(float a, u32 mask) {
   const int exponent = exponent_field(a);
   return ((mask >> class_bit(is_nan(a), !is_signalling(a), is_negative(a), exponent == 255, exponent > 0, a == 0.0f)) &
           1u) != 0;
 }
-WAVEJIT_LANE_FUNCTION bool in_class(double a, uint32_t mask) {
+WAVEJIT_LANE_FUNCTION bool in_class(double a, u32 mask) {
   const int exponent = exponent_field(a);
   return ((mask >> class_bit(is_nan(a), !is_signalling(a), is_negative(a), exponent == 2047, exponent > 0, a == 0.0)) &
           1u) != 0;
 }
-WAVEJIT_LANE_FUNCTION bool in_class_f16(uint32_t a, uint32_t mask) {
-  const uint32_t exponent = (a >> 10) & 31;
+WAVEJIT_LANE_FUNCTION bool in_class_f16(u32 a, u32 mask) {
+  const u32 exponent = (a >> 10) & 31;
   return ((mask >> class_bit(is_nan_f16(a), !is_signalling_f16(a), (a & 0x8000u) != 0, exponent == 31, exponent > 0,
                              (a & 0x7fffu) == 0)) &
           1u) != 0;
@@ -62,19 +62,18 @@ constexpr Operation operations[] = {
     WAVEJIT_FLOAT_COMPARES("f32", F32, float),
     WAVEJIT_FLOAT_COMPARES("f64", F64, double),
     WAVEJIT_FLOAT_COMPARES("f16", F16, float),
-    WAVEJIT_INTEGER_COMPARES("i32", I32, int32_t),
-    WAVEJIT_INTEGER_COMPARES("u32", U32, uint32_t),
-    WAVEJIT_INTEGER_COMPARES("i16", I16, int32_t),
-    WAVEJIT_INTEGER_COMPARES("u16", U16, int32_t),
-    WAVEJIT_INTEGER_COMPARES("i64", I64, int64_t),
-    WAVEJIT_INTEGER_COMPARES("u64", U64, uint64_t),
+    WAVEJIT_INTEGER_COMPARES("i32", I32, i32),
+    WAVEJIT_INTEGER_COMPARES("u32", U32, u32),
+    WAVEJIT_INTEGER_COMPARES("i16", I16, i32),
+    WAVEJIT_INTEGER_COMPARES("u16", U16, i32),
+    WAVEJIT_INTEGER_COMPARES("i64", I64, i64),
+    WAVEJIT_INTEGER_COMPARES("u64", U64, u64),
     op<bool(F32, U32)>(
-        "v_cmp_class_f32", [](float a, uint32_t mask) { return in_class(a, mask); }, flag_moves_bits),
+        "v_cmp_class_f32", [](float a, u32 mask) { return in_class(a, mask); }, flag_moves_bits),
     op<bool(F64, U32)>(
-        "v_cmp_class_f64", [](double a, uint32_t mask) { return in_class(a, mask); }, flag_moves_bits),
+        "v_cmp_class_f64", [](double a, u32 mask) { return in_class(a, mask); }, flag_moves_bits),
     op<bool(Half, U16)>(
-        "v_cmp_class_f16", [](uint32_t a, int32_t mask) { return in_class_f16(a, static_cast<uint32_t>(mask)); },
-        flag_moves_bits),
+        "v_cmp_class_f16", [](u32 a, i32 mask) { return in_class_f16(a, static_cast<u32>(mask)); }, flag_moves_bits),
 };
 
 }  // namespace

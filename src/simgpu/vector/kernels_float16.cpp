@@ -11,17 +11,17 @@ WAVEJIT_LANE_FUNCTION float fused_f16(float a, float b, float c) {
   const double sum = static_cast<double>(a) * static_cast<double>(b) + static_cast<double>(c);
   return with_nan_of(narrowed_to_odd(sum), a, b, c);
 }
-/// v_mad and v_mac round the product, too.
+// v_mad and v_mac round the product, too.
 WAVEJIT_LANE_FUNCTION float multiply_add_f16(float a, float b, float c) {
   const float product = f16_to_f32(f32_to_f16(a * b));
   return with_nan_of(product + c, a, b, c);
 }
-/// Round to nearest even, saturate, NaN gives 0.
-WAVEJIT_LANE_FUNCTION int32_t to_integer(float value, float low, float high) {
+// Round to nearest even, saturate, NaN gives 0.
+WAVEJIT_LANE_FUNCTION i32 to_integer(float value, float low, float high) {
   const float bounded = value < low ? low : (value > high ? high : value);
-  return is_nan(value) ? 0 : static_cast<int32_t>(bounded);
+  return is_nan(value) ? 0 : static_cast<i32>(bounded);
 }
-WAVEJIT_LANE_FUNCTION uint32_t exact_half(float value) { return f32_to_f16(value); }
+WAVEJIT_LANE_FUNCTION u32 exact_half(float value) { return f32_to_f16(value); }
 
 constexpr unsigned keeps = flag_keeps_high_half;
 
@@ -84,13 +84,13 @@ constexpr Operation operations[] = {
     op<F16(F16)>("v_cos_f16", [](float a) { return cosine_f32(a); }),
     op<Half(F16)>("v_frexp_mant_f16", [](float a) { return exact_half(mantissa_of(a)); }),
     op<I16(F16)>("v_frexp_exp_i16_f16", [](float a) { return exponent_of(a); }),
-    op<F16(F16, I16)>("v_ldexp_f16", [](float a, int32_t power) { return scaled_by(a, power); }),
+    op<F16(F16, I16)>("v_ldexp_f16", [](float a, i32 power) { return scaled_by(a, power); }),
     op<F16(F16, F16, F16)>(
         "v_div_fixup_f16", [](float a, float b, float c) { return division_fixup(a, b, c); }, keeps),
     op<F16(F16, F16, F16)>("v_div_fixup_legacy_f16",
                            [](float a, float b, float c) { return division_fixup(a, b, c); }),
-    op<F16(U16)>("v_cvt_f16_u16", [](int32_t a) { return static_cast<float>(a); }),
-    op<F16(I16)>("v_cvt_f16_i16", [](int32_t a) { return static_cast<float>(a); }),
+    op<F16(U16)>("v_cvt_f16_u16", [](i32 a) { return static_cast<float>(a); }),
+    op<F16(I16)>("v_cvt_f16_i16", [](i32 a) { return static_cast<float>(a); }),
     op<U16(F16)>("v_cvt_u16_f16", [](float a) { return to_integer(a, 0.0f, 65535.0f); }),
     op<I16(F16)>("v_cvt_i16_f16", [](float a) { return to_integer(a, -32768.0f, 32767.0f); }),
     op<I16(F16)>("v_cvt_norm_i16_f16",
@@ -98,7 +98,7 @@ constexpr Operation operations[] = {
     op<U16(F16)>("v_cvt_norm_u16_f16",
                  [](float a) { return to_integer(__builtin_roundevenf(a * 65535.0f), 0.0f, 65535.0f); }),
     op<U32(Half, Half)>(
-        "v_pack_b32_f16", [](uint32_t a, uint32_t b) { return a | (b << 16); }, flag_moves_bits),
+        "v_pack_b32_f16", [](u32 a, u32 b) { return a | (b << 16); }, flag_moves_bits),
 
     op<F32(Mixed, Mixed, Mixed)>("v_fma_mix_f32",
                                  [](float a, float b, float c) { return with_nan_of(fused(a, b, c), a, b, c); }),

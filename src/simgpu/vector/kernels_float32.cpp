@@ -82,7 +82,7 @@ constexpr Operation operations[] = {
         "v_frexp_mant_f32", [](float a) { return mantissa_of(a); }, flag_own_rounding),
     op<I32(F32)>(
         "v_frexp_exp_i32_f32", [](float a) { return exponent_of(a); }, flag_own_rounding),
-    op<F32(F32, I32)>("v_ldexp_f32", [](float a, int32_t power) { return scaled_by(a, power); }),
+    op<F32(F32, I32)>("v_ldexp_f32", [](float a, i32 power) { return scaled_by(a, power); }),
     op<WithCarry<F32>(F32, F32, F32)>(
         "v_div_scale_f32", [](float a, float b, float c) { return division_scale(a, b, c); }, flag_own_rounding),
     op<F32(F32, F32, F32, Mask)>(

@@ -7,23 +7,23 @@ namespace wavejit::simgpu::vector {
 namespace {
 
 // The first 1216 fractional bits of 2/pi, most significant first.
-constexpr uint64_t two_over_pi[19] = {
-    0xa2f9836e4e441529u, 0xfc2757d1f534ddc0u, 0xdb6295993c439041u, 0xfe5163abdebbc561u, 0xb7246e3a424dd2e0u,
-    0x06492eea09d1921cu, 0xfe1deb1cb129a73eu, 0xe88235f52ebb4484u, 0xe99c7026b45f7e41u, 0x3991d639835339f4u,
-    0x9c845f8bbdf9283bu, 0x1ff897ffde05980fu, 0xef2f118b5a0a6d1fu, 0x6d367ecf27cb09b7u, 0x4f463f669e5fea2du,
-    0x7527bac7ebe5f17bu, 0x3d0739f78a5292eau, 0x6bfb5fb11f8d5d08u, 0x56033046fc7b6babu};
+constexpr u64 two_over_pi[19] = {0xa2f9836e4e441529u, 0xfc2757d1f534ddc0u, 0xdb6295993c439041u, 0xfe5163abdebbc561u,
+                                 0xb7246e3a424dd2e0u, 0x06492eea09d1921cu, 0xfe1deb1cb129a73eu, 0xe88235f52ebb4484u,
+                                 0xe99c7026b45f7e41u, 0x3991d639835339f4u, 0x9c845f8bbdf9283bu, 0x1ff897ffde05980fu,
+                                 0xef2f118b5a0a6d1fu, 0x6d367ecf27cb09b7u, 0x4f463f669e5fea2du, 0x7527bac7ebe5f17bu,
+                                 0x3d0739f78a5292eau, 0x6bfb5fb11f8d5d08u, 0x56033046fc7b6babu};
 
-/// 53 bits of 2/pi from bit `shift` on, as an integer.
-uint64_t two_over_pi_bits(unsigned shift) {
+// 53 bits of 2/pi from bit `shift` on, as an integer.
+u64 two_over_pi_bits(unsigned shift) {
   const unsigned word = shift / 64;
   const unsigned bit = shift % 64;
   if (word >= 18) return 0;
-  const uint64_t high = two_over_pi[word] << bit;
-  const uint64_t low = bit == 0 ? 0 : two_over_pi[word + 1] >> (64 - bit);
+  const u64 high = two_over_pi[word] << bit;
+  const u64 low = bit == 0 ? 0 : two_over_pi[word + 1] >> (64 - bit);
   return (high | low) >> 11;
 }
 
-double trig_preop(double a, uint32_t segment) {
+double trig_preop(double a, u32 segment) {
   int shift = static_cast<int>(segment & 31) * 53;
   const int exponent = exponent_field(a);
   if (exponent > 1077) shift += exponent - 1077;
@@ -61,7 +61,7 @@ constexpr Operation operations[] = {
         "v_frexp_mant_f64", [](double a) { return mantissa_of(a); }, flag_own_rounding),
     op<I32(F64)>(
         "v_frexp_exp_i32_f64", [](double a) { return exponent_of(a); }, flag_own_rounding),
-    op<F64(F64, I32)>("v_ldexp_f64", [](double a, int32_t power) { return scaled_by(a, power); }),
+    op<F64(F64, I32)>("v_ldexp_f64", [](double a, i32 power) { return scaled_by(a, power); }),
     op<WithCarry<F64>(F64, F64, F64)>(
         "v_div_scale_f64", [](double a, double b, double c) { return division_scale(a, b, c); }, flag_own_rounding),
     op<F64(F64, F64, F64, Mask)>(
@@ -69,7 +69,7 @@ constexpr Operation operations[] = {
         flag_implicit_vcc),
     op<F64(F64, F64, F64)>("v_div_fixup_f64", [](double a, double b, double c) { return division_fixup(a, b, c); }),
     op<F64(F64, U32)>(
-        "v_trig_preop_f64", [](double a, uint32_t segment) { return trig_preop(a, segment); }, flag_own_rounding),
+        "v_trig_preop_f64", [](double a, u32 segment) { return trig_preop(a, segment); }, flag_own_rounding),
 };
 
 }  // namespace

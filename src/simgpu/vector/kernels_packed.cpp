@@ -5,15 +5,13 @@
 namespace wavejit::simgpu::vector {
 namespace {
 
-WAVEJIT_LANE_FUNCTION int32_t sign16(uint32_t a) { return static_cast<int16_t>(a); }
-WAVEJIT_LANE_FUNCTION uint32_t clamp_signed(int64_t a) {
-  return static_cast<uint32_t>(static_cast<int32_t>(a > 32767 ? 32767 : (a < -32768 ? -32768 : a)));
+WAVEJIT_LANE_FUNCTION i32 sign16(u32 a) { return static_cast<std::int16_t>(a); }
+WAVEJIT_LANE_FUNCTION u32 clamp_signed(i64 a) {
+  return static_cast<u32>(static_cast<i32>(a > 32767 ? 32767 : (a < -32768 ? -32768 : a)));
 }
-WAVEJIT_LANE_FUNCTION uint32_t clamp_unsigned(int64_t a) {
-  return static_cast<uint32_t>(a > 65535 ? 65535 : (a < 0 ? 0 : a));
-}
+WAVEJIT_LANE_FUNCTION u32 clamp_unsigned(i64 a) { return static_cast<u32>(a > 65535 ? 65535 : (a < 0 ? 0 : a)); }
 
-/// Applies a lambda of 16-bit halves to both.
+// Applies a lambda of 16-bit halves to both.
 template <typename Lambda>
 struct Both {
   constexpr Pair16 operator()(Pair16 a, Pair16 b) const { return {Lambda{}(a.lo, b.lo), Lambda{}(a.hi, b.hi)}; }
@@ -34,69 +32,67 @@ constexpr BothOfThree<Lambda> both3(Lambda /*body*/) {
 }
 
 template <unsigned Width, bool Signed>
-WAVEJIT_LANE_FUNCTION int64_t field_of(uint32_t word, unsigned index) {
-  const uint32_t field = (word >> (index * Width)) & ((1u << Width) - 1);
+WAVEJIT_LANE_FUNCTION i64 field_of(u32 word, unsigned index) {
+  const u32 field = (word >> (index * Width)) & ((1u << Width) - 1);
   if constexpr (!Signed) return field;
-  constexpr uint32_t sign = 1u << (Width - 1);
-  return static_cast<int64_t>(static_cast<int32_t>((field ^ sign) - sign));
+  constexpr u32 sign = 1u << (Width - 1);
+  return static_cast<i64>(static_cast<i32>((field ^ sign) - sign));
 }
 template <unsigned Width, bool Signed>
-WAVEJIT_LANE_FUNCTION int64_t dot_of(uint32_t a, uint32_t b) {
-  int64_t sum = 0;
+WAVEJIT_LANE_FUNCTION i64 dot_of(u32 a, u32 b) {
+  i64 sum = 0;
   for (unsigned i = 0; i < 32 / Width; ++i) sum += field_of<Width, Signed>(a, i) * field_of<Width, Signed>(b, i);
   return sum;
 }
 template <unsigned Width, bool Signed>
 struct Dot {
-  constexpr uint32_t operator()(uint32_t a, uint32_t b, uint32_t c) const {
-    return static_cast<uint32_t>(dot_of<Width, Signed>(a, b)) + c;
-  }
+  constexpr u32 operator()(u32 a, u32 b, u32 c) const { return static_cast<u32>(dot_of<Width, Signed>(a, b)) + c; }
 };
 template <unsigned Width, bool Signed>
 struct DotClamped {
-  constexpr uint32_t operator()(uint32_t a, uint32_t b, uint32_t c) const {
+  constexpr u32 operator()(u32 a, u32 b, u32 c) const {
     if constexpr (Signed) {
-      const int64_t sum = dot_of<Width, true>(a, b) + static_cast<int32_t>(c);
-      return static_cast<uint32_t>(
-          static_cast<int32_t>(sum > 0x7fffffff ? 0x7fffffff : (sum < -0x80000000LL ? -0x80000000LL : sum)));
+      const i64 sum = dot_of<Width, true>(a, b) + static_cast<i32>(c);
+      return static_cast<u32>(
+          static_cast<i32>(sum > 0x7fffffff ? 0x7fffffff : (sum < -0x80000000LL ? -0x80000000LL : sum)));
     } else {
-      const int64_t sum = dot_of<Width, false>(a, b) + c;
-      return sum > 0xffffffffLL ? 0xffffffffu : static_cast<uint32_t>(sum);
+      const i64 sum = dot_of<Width, false>(a, b) + c;
+      return sum > 0xffffffffLL ? 0xffffffffu : static_cast<u32>(sum);
     }
   }
 };
 
 constexpr Operation operations[] = {
-    op<PairU16(PairU16, PairU16)>("v_pk_add_u16", both([](uint32_t a, uint32_t b) { return a + b; }),
-                                  both([](uint32_t a, uint32_t b) { return clamp_unsigned(int64_t{a} + b); })),
-    op<PairU16(PairU16, PairU16)>("v_pk_sub_u16", both([](uint32_t a, uint32_t b) { return a - b; }),
-                                  both([](uint32_t a, uint32_t b) { return clamp_unsigned(int64_t{a} - b); })),
+    op<PairU16(PairU16, PairU16)>("v_pk_add_u16", both([](u32 a, u32 b) { return a + b; }),
+                                  both([](u32 a, u32 b) { return clamp_unsigned(i64{a} + b); })),
+    op<PairU16(PairU16, PairU16)>("v_pk_sub_u16", both([](u32 a, u32 b) { return a - b; }),
+                                  both([](u32 a, u32 b) { return clamp_unsigned(i64{a} - b); })),
     op<PairU16(PairU16, PairU16)>(
-        "v_pk_add_i16", both([](uint32_t a, uint32_t b) { return a + b; }),
-        both([](uint32_t a, uint32_t b) { return clamp_signed(int64_t{sign16(a)} + sign16(b)); })),
+        "v_pk_add_i16", both([](u32 a, u32 b) { return a + b; }),
+        both([](u32 a, u32 b) { return clamp_signed(i64{sign16(a)} + sign16(b)); })),
     op<PairU16(PairU16, PairU16)>(
-        "v_pk_sub_i16", both([](uint32_t a, uint32_t b) { return a - b; }),
-        both([](uint32_t a, uint32_t b) { return clamp_signed(int64_t{sign16(a)} - sign16(b)); })),
-    op<PairU16(PairU16, PairU16)>("v_pk_mul_lo_u16", both([](uint32_t a, uint32_t b) { return a * b; })),
+        "v_pk_sub_i16", both([](u32 a, u32 b) { return a - b; }),
+        both([](u32 a, u32 b) { return clamp_signed(i64{sign16(a)} - sign16(b)); })),
+    op<PairU16(PairU16, PairU16)>("v_pk_mul_lo_u16", both([](u32 a, u32 b) { return a * b; })),
     op<PairU16(PairU16, PairU16, PairU16)>(
-        "v_pk_mad_u16", both3([](uint32_t a, uint32_t b, uint32_t c) { return a * b + c; }),
-        both3([](uint32_t a, uint32_t b, uint32_t c) { return clamp_unsigned(int64_t{a} * b + c); })),
+        "v_pk_mad_u16", both3([](u32 a, u32 b, u32 c) { return a * b + c; }),
+        both3([](u32 a, u32 b, u32 c) { return clamp_unsigned(i64{a} * b + c); })),
     op<PairU16(PairU16, PairU16, PairU16)>(
-        "v_pk_mad_i16", both3([](uint32_t a, uint32_t b, uint32_t c) { return a * b + c; }),
-        both3([](uint32_t a, uint32_t b, uint32_t c) {
-          return clamp_signed(int64_t{sign16(a)} * sign16(b) + sign16(c));
+        "v_pk_mad_i16", both3([](u32 a, u32 b, u32 c) { return a * b + c; }),
+        both3([](u32 a, u32 b, u32 c) {
+          return clamp_signed(i64{sign16(a)} * sign16(b) + sign16(c));
         })),
-    op<PairU16(PairU16, PairU16)>("v_pk_lshlrev_b16", both([](uint32_t a, uint32_t b) { return b << (a & 15); })),
-    op<PairU16(PairU16, PairU16)>("v_pk_lshrrev_b16", both([](uint32_t a, uint32_t b) { return b >> (a & 15); })),
+    op<PairU16(PairU16, PairU16)>("v_pk_lshlrev_b16", both([](u32 a, u32 b) { return b << (a & 15); })),
+    op<PairU16(PairU16, PairU16)>("v_pk_lshrrev_b16", both([](u32 a, u32 b) { return b >> (a & 15); })),
     op<PairU16(PairU16, PairU16)>(
         "v_pk_ashrrev_i16",
-        both([](uint32_t a, uint32_t b) { return static_cast<uint32_t>(sign16(b) >> (a & 15)); })),
-    op<PairU16(PairU16, PairU16)>("v_pk_max_u16", both([](uint32_t a, uint32_t b) { return a > b ? a : b; })),
-    op<PairU16(PairU16, PairU16)>("v_pk_min_u16", both([](uint32_t a, uint32_t b) { return a < b ? a : b; })),
+        both([](u32 a, u32 b) { return static_cast<u32>(sign16(b) >> (a & 15)); })),
+    op<PairU16(PairU16, PairU16)>("v_pk_max_u16", both([](u32 a, u32 b) { return a > b ? a : b; })),
+    op<PairU16(PairU16, PairU16)>("v_pk_min_u16", both([](u32 a, u32 b) { return a < b ? a : b; })),
     op<PairU16(PairU16, PairU16)>("v_pk_max_i16",
-                                  both([](uint32_t a, uint32_t b) { return sign16(a) > sign16(b) ? a : b; })),
+                                  both([](u32 a, u32 b) { return sign16(a) > sign16(b) ? a : b; })),
     op<PairU16(PairU16, PairU16)>("v_pk_min_i16",
-                                  both([](uint32_t a, uint32_t b) { return sign16(a) < sign16(b) ? a : b; })),
+                                  both([](u32 a, u32 b) { return sign16(a) < sign16(b) ? a : b; })),
 
     // Products of float16 and bfloat16 values are exact in float32; each is added with one rounding, low half first.
     op<F32(PairF16, PairF16, F32)>("v_dot2_f32_f16",
@@ -140,15 +136,15 @@ constexpr Operation operations[] = {
     op<U32(U32, U32, U32)>("v_dot8_u32_u4", Dot<4, false>{}, DotClamped<4, false>{}),
     op<U32(PairU16, PairU16, U32)>(
         "v_dot2_i32_i16",
-        [](Pair16 a, Pair16 b, uint32_t c) {
-          return static_cast<uint32_t>(int64_t{sign16(a.lo)} * sign16(b.lo) + int64_t{sign16(a.hi)} * sign16(b.hi)) + c;
+        [](Pair16 a, Pair16 b, u32 c) {
+          return static_cast<u32>(i64{sign16(a.lo)} * sign16(b.lo) + i64{sign16(a.hi)} * sign16(b.hi)) + c;
         },
-        [](Pair16 a, Pair16 b, uint32_t c) {
+        [](Pair16 a, Pair16 b, u32 c) {
           return DotClamped<16, true>{}(a.lo | (a.hi << 16), b.lo | (b.hi << 16), c);
         }),
     op<U32(PairU16, PairU16, U32)>(
-        "v_dot2_u32_u16", [](Pair16 a, Pair16 b, uint32_t c) { return a.lo * b.lo + a.hi * b.hi + c; },
-        [](Pair16 a, Pair16 b, uint32_t c) {
+        "v_dot2_u32_u16", [](Pair16 a, Pair16 b, u32 c) { return a.lo * b.lo + a.hi * b.hi + c; },
+        [](Pair16 a, Pair16 b, u32 c) {
           return DotClamped<16, false>{}(a.lo | (a.hi << 16), b.lo | (b.hi << 16), c);
         }),
     op<U32(U32, U32, U32)>("v_dot2c_i32_i16", Dot<16, true>{}, DotClamped<16, true>{}, flag_accumulates),

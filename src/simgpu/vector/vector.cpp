@@ -25,10 +25,10 @@ using Lists = std::array<OperationList, 8>;
 const Lists& lists_of(HostSet set) {
   static const std::array<Lists, host_set_count> all = {
       Lists WAVEJIT_ALL_LISTS(x86_64_v2), Lists WAVEJIT_ALL_LISTS(x86_64_v3), Lists WAVEJIT_ALL_LISTS(x86_64_v4)};
-  return all[static_cast<size_t>(set)];
+  return all[static_cast<std::size_t>(set)];
 }
 
-/// All operations of one flavour of target, bound and findable by mnemonic. Never freed: instructions point into it.
+// All operations of one flavour of target, bound and findable by mnemonic. Never freed: instructions point into it.
 struct Table {
   struct Entry {
     Bound plain;
@@ -69,7 +69,7 @@ Handler select(Instruction& instruction) {
   if (found == table<Ocp>().by_name.end()) return nullptr;
   const bool saturating = instruction.clamp && found->second->saturating.kernel != nullptr;
   const Bound& bound = saturating ? found->second->saturating : found->second->plain;
-  instruction.payload = std::bit_cast<uint64_t>(&bound);
+  instruction.payload = std::bit_cast<std::uint64_t>(&bound);
   return choose_handler(instruction, bound);
 }
 

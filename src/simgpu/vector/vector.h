@@ -1,5 +1,5 @@
-#pragma once
 // The vector ALU: registers handlers for VOP1, VOP2, VOP3, VOP3P and VOPC in all their encodings (README.md).
+#pragma once
 
 #include <span>
 #include <string_view>
@@ -10,13 +10,13 @@
 
 namespace wavejit::simgpu {
 
-/// Everything with a `v_` mnemonic except matrix instructions, for the registry's target.
+// Everything with a `v_` mnemonic except matrix instructions, for the registry's target.
 void register_vector(Registry& registry);
 
 namespace vector {
 
-/// The kernels as compiled for `set`; the order is the same in every set.
-[[nodiscard]] std::span<const OperationList> operation_lists(HostSet set);
+// The kernels as compiled for `set`; the order is the same in every set.
+std::span<const OperationList> operation_lists(HostSet set);
 
 }  // namespace vector
 }  // namespace wavejit::simgpu

@@ -15,7 +15,8 @@ TEST(Barriers, AWaveThatEndsWhileTheOthersWait) {
   s_cbranch_scc0 over
   s_barrier
 over:)");
-  const Checked checked = run_checked(kernel, {0}, {.checks = static_cast<uint32_t>(Check::barriers), .threads = 192});
+  const Checked checked =
+      run_checked(kernel, {0}, {.checks = static_cast<std::uint32_t>(Check::barriers), .threads = 192});
   ASSERT_THAT(checked.names(), ElementsAre("barriers"));
   EXPECT_THAT(checked.findings[0].text, HasSubstr("wave 1 ended without reaching this barrier"));
 }

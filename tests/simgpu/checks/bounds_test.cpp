@@ -28,16 +28,16 @@ class Bounds : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Bounds, AnotherAllocationIsReported) {
   const Assembled kernel(KernelSource{.body = GetParam(), .kernarg_bytes = 16});
-  Buffer<uint32_t> first(64);
-  Buffer<uint32_t> second(64);
-  const uint64_t distance = second.address() - first.address();
+  Buffer<std::uint32_t> first(64);
+  Buffer<std::uint32_t> second(64);
+  const std::uint64_t distance = second.address() - first.address();
   const Checked checked = run_checked(kernel, {first.address(), distance});
   ASSERT_THAT(checked.names(), ElementsAre("bounds"));
   EXPECT_THAT(checked.text(), HasSubstr("from the base"));
 }
 TEST_P(Bounds, TheSameAllocationIsFine) {
   const Assembled kernel(KernelSource{.body = GetParam(), .kernarg_bytes = 16});
-  Buffer<uint32_t> first(128);
+  Buffer<std::uint32_t> first(128);
   EXPECT_THAT(run_checked(kernel, {first.address(), 256}).findings, IsEmpty());
 }
 

@@ -14,11 +14,11 @@ std::string words_of(const json& finding, const char* name) {
   EXPECT_FALSE(words.empty()) << name << ": " << finding;
   return words;
 }
-std::array<uint32_t, 3> workgroup_of(const json& finding) {
+std::array<std::uint32_t, 3> workgroup_of(const json& finding) {
   EXPECT_EQ(finding.at("workgroup").size(), 3U) << finding;
   return finding.at("workgroup");
 }
-uint64_t offset_of(const json& finding) {
+std::uint64_t offset_of(const json& finding) {
   EXPECT_TRUE(finding.at("offset").is_number_unsigned()) << finding;
   return finding.at("offset");
 }
@@ -51,7 +51,7 @@ ReportedFinding read(const std::string& line) {
 
 std::ostream& operator<<(std::ostream& to, const ReportedFinding& finding) { return to << finding.line; }
 
-Checked run_checked(const Assembled& kernel, const std::vector<uint64_t>& arguments, CheckedRun how) {
+Checked run_checked(const Assembled& kernel, const std::vector<std::uint64_t>& arguments, CheckedRun how) {
   const ScopedSettings scope;
   Settings settings = scope.before();
   settings.checks = how.checks;
@@ -71,10 +71,10 @@ Checked run_checked(const Assembled& kernel, const std::vector<uint64_t>& argume
 }
 
 void expect_race(const Assembled& kernel, CheckedRun how, bool race, const std::string& text) {
-  how.checks = static_cast<uint32_t>(Check::races);
+  how.checks = static_cast<std::uint32_t>(Check::races);
   for (const Schedule schedule : {Schedule::in_order, Schedule::reverse, Schedule::random}) {
     for (const Arrival arrival : {Arrival::early, Arrival::late}) {
-      Buffer<uint32_t> memory(1024, 7);
+      Buffer<std::uint32_t> memory(1024, 7);
       how.schedule = schedule;
       how.arrival = arrival;
       const Checked checked = run_checked(kernel, {memory.address()}, how);

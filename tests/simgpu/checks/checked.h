@@ -15,13 +15,13 @@
 
 namespace wavejit::simgpu::testing {
 
-/// What one line of JSON said about a finding. Lines that lack something that every finding says fail the test.
+// What one line of JSON said about a finding. Lines that lack something that every finding says fail the test.
 struct ReportedFinding {
   struct Source {
     std::string instruction;
-    uint64_t offset = 0;
+    std::uint64_t offset = 0;
     int wave = -1;
-    std::optional<std::array<uint32_t, 3>> workgroup;  ///< where it is another one
+    std::optional<std::array<std::uint32_t, 3>> workgroup;  // where it is another one
   };
   std::string line;
   std::string check;
@@ -29,10 +29,10 @@ struct ReportedFinding {
   std::string function;
   std::string instruction;
   std::string text;
-  uint64_t offset = 0;
-  std::array<uint32_t, 3> workgroup{};
+  std::uint64_t offset = 0;
+  std::array<std::uint32_t, 3> workgroup{};
   int wave = -1;
-  int lane = -1;  ///< below zero: the whole wave
+  int lane = -1;  // below zero: the whole wave
   Source source;
 };
 std::ostream& operator<<(std::ostream& to, const ReportedFinding& finding);
@@ -41,30 +41,30 @@ struct Checked {
   Status status;
   std::vector<ReportedFinding> findings;
 
-  [[nodiscard]] std::vector<std::string> names() const {
+  std::vector<std::string> names() const {
     std::vector<std::string> all;
     for (const ReportedFinding& finding : findings) all.push_back(finding.check);
     return all;
   }
-  [[nodiscard]] std::string text() const { return findings.empty() ? "" : findings.front().text; }
+  std::string text() const { return findings.empty() ? "" : findings.front().text; }
 };
 
 struct CheckedRun {
-  uint32_t checks = all_checks;
+  std::uint32_t checks = all_checks;
   Arrival arrival = Arrival::late;
   Schedule schedule = Schedule::in_order;
-  uint64_t seed = 1;
-  std::array<uint32_t, 3> workgroups = {1, 1, 1};
-  uint32_t threads = 64;      ///< of a workgroup
-  uint32_t host_threads = 0;  ///< that run workgroups; 0: one a core
+  std::uint64_t seed = 1;
+  std::array<std::uint32_t, 3> workgroups = {1, 1, 1};
+  std::uint32_t threads = 64;      // of a workgroup
+  std::uint32_t host_threads = 0;  // that run workgroups; 0: one a core
 };
 
-Checked run_checked(const Assembled& kernel, const std::vector<uint64_t>& arguments, CheckedRun how = {});
+Checked run_checked(const Assembled& kernel, const std::vector<std::uint64_t>& arguments, CheckedRun how = {});
 
-/// In every schedule and order of arrival: who is first must not decide whether a race is seen. The kernel gets 4 KiB.
+// In every schedule and order of arrival: who is first must not decide whether a race is seen. The kernel gets 4 KiB.
 void expect_race(const Assembled& kernel, CheckedRun how, bool race, const std::string& text = "");
 
-/// The output pointer in s[6:7] and 4 times the thread's number in v1.
+// The output pointer in s[6:7] and 4 times the thread's number in v1.
 inline constexpr const char* prologue = R"(
   s_load_dwordx2 s[6:7], s[0:1], 0x0
   v_lshlrev_b32 v1, 2, v0

@@ -183,8 +183,8 @@ Checked run(const Case& c, int states) {
   for (; states > 0; states -= std::min(states, 8)) body += std::format("s_nop {}\n", std::min(states, 8) - 1);
   body += c.consumer + "\ns_nop 7\ns_nop 7\ns_nop 7\n";
   const Assembled kernel(KernelSource{.body = body, .target = c.target, .lds_bytes = 256});
-  Buffer<uint32_t> memory(256, 7);
-  return run_checked(kernel, {memory.address()}, {.checks = static_cast<uint32_t>(Check::hazards)});
+  Buffer<std::uint32_t> memory(256, 7);
+  return run_checked(kernel, {memory.address()}, {.checks = static_cast<std::uint32_t>(Check::hazards)});
 }
 
 TEST_P(Hazard, OneWaitStateTooFewIsReported) {
@@ -201,7 +201,7 @@ TEST_P(Hazard, EnoughOfThemAreSilent) {
 // v8 → $vgpr8, v[8:9] → $vgpr8_vgpr9, likewise s.
 std::string machine_ir(std::string text) {
   const auto replace = [&](const std::string& from, const std::string& to) {
-    if (const size_t at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);
+    if (const std::size_t at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);
   };
   replace(" +lanes", ", implicit $exec");
   replace(" +float", ", implicit $mode, implicit $exec");
@@ -228,7 +228,7 @@ TEST_P(Hazard, TheCompilerInsertsAsMany) {
   FILE* pipe = popen(command.c_str(), "r");
   ASSERT_NE(pipe, nullptr);
   std::string output;
-  for (std::array<char, 4096> part{}; const size_t got = fread(part.data(), 1, part.size(), pipe);)
+  for (std::array<char, 4096> part{}; const std::size_t got = fread(part.data(), 1, part.size(), pipe);)
     output.append(part.data(), got);
   const int status = pclose(pipe);
   unlink(file.c_str());

@@ -8,7 +8,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr uint32_t lane_checks = static_cast<uint32_t>(Check::exec) | static_cast<uint32_t>(Check::uniform);
+constexpr std::uint32_t lane_checks =
+    static_cast<std::uint32_t>(Check::exec) | static_cast<std::uint32_t>(Check::uniform);
 
 TEST(Exec, MatrixInstructionsWithLanesOff) {
   const std::string body = "v_mfma_f32_16x16x16_f16 v[4:7], v[8:9], v[10:11], 0";

@@ -132,7 +132,7 @@ TEST(MemoryRaces, LaunchesAreInOrder) {
   // What one wave of the first launch stores, the other wave of the second one stores again.
   const Assembled first = kernel("global_store_dword v1, v0, s[6:7]");
   const Assembled second = kernel("global_store_dword v2, v0, s[6:7]");
-  Buffer<uint32_t> memory(1024, 7);
+  Buffer<std::uint32_t> memory(1024, 7);
   for (const Assembled* each : {&first, &second}) {
     const Checked checked = run_checked(*each, {memory.address()}, two_waves);
     EXPECT_THAT(checked.findings, IsEmpty()) << checked.text();
@@ -168,13 +168,13 @@ TEST(MemoryRaces, OfTheSameMomentAreSeen) {
   for (const std::string& body : {writers, one_reads}) {
     const Assembled both = kernel(body);
     for (int launch = 0; launch < 20; ++launch) {
-      Buffer<uint32_t> memory(1024, 0);
+      Buffer<std::uint32_t> memory(1024, 0);
       const Checked checked = run_checked(both, {memory.address()},
-                                          {.checks = static_cast<uint32_t>(Check::races),
+                                          {.checks = static_cast<std::uint32_t>(Check::races),
                                            .arrival = Arrival::early,
                                            .workgroups = {2, 1, 1},
                                            .host_threads = 2});
-      std::set<uint64_t> seen;
+      std::set<std::uint64_t> seen;
       for (const ReportedFinding& finding : checked.findings) {
         const std::string text = finding.text;
         seen.insert(std::stoull(text.substr(text.find("0x")), nullptr, 16) - memory.address());
@@ -185,10 +185,10 @@ TEST(MemoryRaces, OfTheSameMomentAreSeen) {
 }
 
 TEST(MemoryRaces, BothSidesAreNamed) {
-  Buffer<uint32_t> memory(1024, 7);
+  Buffer<std::uint32_t> memory(1024, 7);
   const Checked checked =
       run_checked(kernel("s_add_u32 s6, s6, 16\ns_addc_u32 s7, s7, 0\nglobal_store_dword v1, v0, s[6:7]"),
-                  {memory.address()}, {.checks = static_cast<uint32_t>(Check::races), .workgroups = {1, 2, 1}});
+                  {memory.address()}, {.checks = static_cast<std::uint32_t>(Check::races), .workgroups = {1, 2, 1}});
   ASSERT_EQ(checked.findings.size(), 1U);
   const ReportedFinding& finding = checked.findings.front();
   EXPECT_EQ(finding.instruction, "global_store_dword v1, v0, s[6:7]");
@@ -196,22 +196,23 @@ TEST(MemoryRaces, BothSidesAreNamed) {
   EXPECT_EQ(finding.source.wave, 0);
   // Either may have been first, and the other may overtake it in any lane; the two are told apart.
   EXPECT_NE(finding.source.workgroup, finding.workgroup);
-  EXPECT_THAT(checked.text(), HasSubstr(std::format("writes byte {:#x} of device memory",
-                                                    memory.address() + 16 + 4 * static_cast<uint64_t>(finding.lane))));
+  EXPECT_THAT(checked.text(),
+              HasSubstr(std::format("writes byte {:#x} of device memory",
+                                    memory.address() + 16 + 4 * static_cast<std::uint64_t>(finding.lane))));
 }
 
 // Lanes that read one behind the other, whole lines of memory and pieces of some: the one dword that another workgroup
 // writes is found, and the lane that reads it.
 TEST(MemoryRaces, OneDwordOfWhatAWaveReadsTogether) {
   const auto run = [](int begin, int written, bool reader_first) {
-    Buffer<uint32_t> memory(1024, 7);
+    Buffer<std::uint32_t> memory(1024, 7);
     const Checked checked = run_checked(
         kernel(std::format("v_lshlrev_b32 v4, 4, v0\ns_cmp_eq_u32 s2, {}\ns_cbranch_scc1 read\nv_mov_b32 v5, {}\n"
                            "s_mov_b64 exec, 1\nglobal_store_dword v5, v0, s[6:7]\ns_endpgm\nread:\n"
                            "global_load_dwordx4 v[8:11], v4, s[6:7] offset:{}\ns_waitcnt vmcnt(0)",
                            reader_first ? 0 : 1, written, begin)),
         {memory.address()},
-        {.checks = static_cast<uint32_t>(Check::races), .workgroups = {2, 1, 1}, .host_threads = 1});
+        {.checks = static_cast<std::uint32_t>(Check::races), .workgroups = {2, 1, 1}, .host_threads = 1});
     const std::string place = std::format("byte {:#x} of device memory, which workgroup ({}, 0, 0)",
                                           memory.address() + static_cast<unsigned>(written), 0);
     return std::pair(checked, place);

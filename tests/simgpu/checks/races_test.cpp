@@ -100,11 +100,11 @@ TEST(Races, OneDwordOfWhatAWaveTouchesTogether) {
     const std::string read = "ds_read_" + name + " " + data + ", v4\ns_waitcnt lgkmcnt(0)\n";
     const std::string write_all = "ds_write_" + name + " v4, " + data + "\ns_waitcnt lgkmcnt(0)\n";
     const auto run = [&](const std::string& one, const std::string& together) {
-      Buffer<uint32_t> memory(1024, 7);
+      Buffer<std::uint32_t> memory(1024, 7);
       return run_checked(Assembled(KernelSource{.body = std::string(prologue) + head + "s_cbranch_scc1 one\n" +
                                                         together + "s_endpgm\none:\n" + one,
                                                 .lds_bytes = 1024}),
-                         {memory.address()}, {.checks = static_cast<uint32_t>(Check::races), .threads = 128});
+                         {memory.address()}, {.checks = static_cast<std::uint32_t>(Check::races), .threads = 128});
     };
     // Wave 0 comes first and has the one dword.
     for (const std::string& together : {read, write_all}) {
@@ -118,10 +118,10 @@ TEST(Races, OneDwordOfWhatAWaveTouchesTogether) {
 }
 
 TEST(Races, BothSidesAreNamed) {
-  Buffer<uint32_t> memory(128, 7);
+  Buffer<std::uint32_t> memory(128, 7);
   const Checked checked =
       run_checked(kernel("ds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)\nds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)"),
-                  {memory.address()}, {.checks = static_cast<uint32_t>(Check::races), .threads = 128});
+                  {memory.address()}, {.checks = static_cast<std::uint32_t>(Check::races), .threads = 128});
   ASSERT_FALSE(checked.findings.empty());
   const ReportedFinding& finding = checked.findings.front();
   // Wave 0 ran first and read what wave 1 then writes.

@@ -17,7 +17,7 @@ using ::testing::SizeIs;
 const std::string missing_wait = std::string(prologue) + "global_load_dword v2, v1, s[6:7]\nv_add_u32 v3, 1, v2";
 
 TEST(Reports, EverythingThatIsKnown) {
-  Buffer<uint32_t> memory(64);
+  Buffer<std::uint32_t> memory(64);
   Process::instance().take_reports(SIZE_MAX);
   const Checked checked = run_checked(Assembled(missing_wait), {memory.address()}, {.workgroups = {3, 1, 1}});
   ASSERT_THAT(checked.findings, SizeIs(1));  // once, not once a workgroup
@@ -27,7 +27,7 @@ TEST(Reports, EverythingThatIsKnown) {
   EXPECT_EQ(finding.function, "k");
   EXPECT_EQ(finding.instruction, "v_add_u32_e32 v3, 1, v2");
   EXPECT_EQ(finding.offset, 0x18);
-  EXPECT_EQ(finding.workgroup, (std::array<uint32_t, 3>{0, 0, 0}));
+  EXPECT_EQ(finding.workgroup, (std::array<std::uint32_t, 3>{0, 0, 0}));
   EXPECT_EQ(finding.wave, 0);
   EXPECT_EQ(finding.lane, 0);
   EXPECT_EQ(finding.source.instruction, "global_load_dword v2, v1, s[6:7]");
@@ -46,7 +46,7 @@ TEST(Reports, FaultsAreFindingsToo) {
 }
 
 TEST(Reports, TheLaunchGoesOnAndFailsAtTheEnd) {
-  Buffer<uint32_t> memory(64, 3);
+  Buffer<std::uint32_t> memory(64, 3);
   const Checked checked = run_checked(
       Assembled(missing_wait + "\ns_waitcnt vmcnt(0)\nglobal_store_dword v1, v0, s[6:7]"), {memory.address()});
   EXPECT_EQ(checked.status.code, hip_error_launch_failure);
@@ -56,9 +56,9 @@ TEST(Reports, TheLaunchGoesOnAndFailsAtTheEnd) {
 TEST(Reports, ObserversSeeTheWorkgroupsThatTheyWant) {
   class Second : public Observer {
    public:
-    bool wants(uint64_t workgroup) const override { return workgroup == 1; }
+    bool wants(std::uint64_t workgroup) const override { return workgroup == 1; }
     void before(const Wave& wave, const Instruction&) override { seen.insert(wave.workgroup->linear_id); }
-    std::set<uint64_t> seen;
+    std::set<std::uint64_t> seen;
   };
   const Assembled kernel{std::string(prologue)};
   const ScopedSettings scope;
@@ -66,7 +66,7 @@ TEST(Reports, ObserversSeeTheWorkgroupsThatTheyWant) {
   settings.checks = all_checks;
   settings.threads = 1;
   scope.set(settings);
-  const std::array<uint64_t, 1> arguments = {0};
+  const std::array<std::uint64_t, 1> arguments = {0};
   Second observer;
   const Status status = kernel.device().launch({.kernel = &kernel.kernel(),
                                                 .workgroups = {3, 1, 1},
@@ -74,7 +74,7 @@ TEST(Reports, ObserversSeeTheWorkgroupsThatTheyWant) {
                                                 .kernarg = std::as_bytes(std::span(arguments)),
                                                 .observer = &observer});
   ASSERT_TRUE(status.ok()) << status.text;
-  EXPECT_EQ(observer.seen, std::set<uint64_t>{1});
+  EXPECT_EQ(observer.seen, std::set<std::uint64_t>{1});
 }
 
 }  // namespace

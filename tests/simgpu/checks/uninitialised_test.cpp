@@ -10,12 +10,12 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr uint32_t only = static_cast<uint32_t>(Check::uninitialised);
+constexpr std::uint32_t only = static_cast<std::uint32_t>(Check::uninitialised);
 
 struct Case {
   std::string name;
   std::string body;
-  std::string text;  ///< part of the report; empty: there must be none
+  std::string text;  // part of the report; empty: there must be none
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
@@ -172,7 +172,7 @@ const Case cases[] = {
 
 TEST_P(Uninitialised, IsReportedWhereItDecides) {
   const Assembled kernel(KernelSource{.body = std::string(prologue) + GetParam().body, .lds_bytes = 256});
-  Buffer<uint32_t> memory(64, 7);
+  Buffer<std::uint32_t> memory(64, 7);
   const Checked checked = run_checked(kernel, {memory.address()}, {.checks = only});
   if (GetParam().text.empty()) {
     EXPECT_THAT(checked.findings, IsEmpty()) << checked.text();
@@ -194,8 +194,8 @@ TEST(UninitialisedMemory, FromTheDevicesAllocator) {
   settings.checks = only;
   scope.set(settings);
   DeviceMemory& memory = DeviceMemory::instance();
-  auto* in = static_cast<uint32_t*>(memory.allocate(256, MemoryKind::device, 0));
-  auto* out = static_cast<uint32_t*>(memory.allocate(256, MemoryKind::device, 0));
+  auto* in = static_cast<std::uint32_t*>(memory.allocate(256, MemoryKind::device, 0));
+  auto* out = static_cast<std::uint32_t*>(memory.allocate(256, MemoryKind::device, 0));
   const Assembled kernel(KernelSource{.body = R"(
   s_load_dwordx4 s[4:7], s[0:1], 0x0
   v_lshlrev_b32 v1, 2, v0
@@ -204,7 +204,8 @@ TEST(UninitialisedMemory, FromTheDevicesAllocator) {
   s_waitcnt vmcnt(0)
   global_store_dword v1, v2, s[6:7])",
                                       .kernarg_bytes = 16});
-  const std::vector<uint64_t> arguments = {reinterpret_cast<uint64_t>(in), reinterpret_cast<uint64_t>(out)};
+  const std::vector<std::uint64_t> arguments = {reinterpret_cast<std::uint64_t>(in),
+                                                reinterpret_cast<std::uint64_t>(out)};
   memory.define(in, 255);
   const Checked almost = run_checked(kernel, arguments, {.checks = only});
   ASSERT_THAT(almost.names(), ElementsAre("uninitialised"));
@@ -213,7 +214,7 @@ TEST(UninitialisedMemory, FromTheDevicesAllocator) {
   memory.define(in, 256);
   EXPECT_THAT(run_checked(kernel, arguments, {.checks = only}).findings, IsEmpty());
   // What a kernel stored is written; a copy of what was not is not.
-  const std::vector<uint64_t> back = {arguments[1], arguments[0]};
+  const std::vector<std::uint64_t> back = {arguments[1], arguments[0]};
   EXPECT_THAT(run_checked(kernel, back, {.checks = only}).findings, IsEmpty());
   memory.free(in);
   memory.free(out);
@@ -228,8 +229,8 @@ TEST(UninitialisedMemory, OneByteOfWhatAWaveLoadsTogether) {
   DeviceMemory& memory = DeviceMemory::instance();
   for (const unsigned begin : {0U, 4U, 6U, 252U}) {
     for (const unsigned missing : {begin, begin + 9, begin + 511, begin + 1023, begin + 1024}) {
-      auto* in = static_cast<uint8_t*>(memory.allocate(4096, MemoryKind::device, 0));
-      auto* out = static_cast<uint8_t*>(memory.allocate(4096, MemoryKind::device, 0));
+      auto* in = static_cast<std::uint8_t*>(memory.allocate(4096, MemoryKind::device, 0));
+      auto* out = static_cast<std::uint8_t*>(memory.allocate(4096, MemoryKind::device, 0));
       memory.define(in, missing);
       memory.define(in + missing + 1, 4096 - missing - 1);
       const Assembled kernel(KernelSource{.body = R"(
@@ -240,8 +241,8 @@ TEST(UninitialisedMemory, OneByteOfWhatAWaveLoadsTogether) {
                                                   std::to_string(begin) +
                                                   "\ns_waitcnt vmcnt(0)\nglobal_store_dwordx4 v1, v[4:7], s[6:7]",
                                           .kernarg_bytes = 16});
-      const Checked checked =
-          run_checked(kernel, {reinterpret_cast<uint64_t>(in), reinterpret_cast<uint64_t>(out)}, {.checks = only});
+      const Checked checked = run_checked(
+          kernel, {reinterpret_cast<std::uint64_t>(in), reinterpret_cast<std::uint64_t>(out)}, {.checks = only});
       if (missing == begin + 1024) {
         EXPECT_THAT(checked.findings, IsEmpty()) << checked.text();
       } else {

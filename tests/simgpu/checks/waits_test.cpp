@@ -13,10 +13,10 @@ using ::testing::IsEmpty;
 
 struct Case {
   std::string name;
-  std::string before;  ///< the operation
+  std::string before;  // the operation
   std::string wait;
-  std::string after;  ///< what needs its result; ends with the answer in v3
-  std::string text;   ///< part of the report
+  std::string after;  // what needs its result; ends with the answer in v3
+  std::string text;   // part of the report
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
@@ -95,7 +95,7 @@ Assembled kernel_of(const Case& c, bool with_wait) {
 }
 
 TEST_P(Waits, TheMissingOneIsReported) {
-  Buffer<uint32_t> memory(64, 7);
+  Buffer<std::uint32_t> memory(64, 7);
   const Checked checked = run_checked(kernel_of(GetParam(), false), {memory.address(), 0});
   ASSERT_THAT(checked.names(), ElementsAre("waits"));
   EXPECT_THAT(checked.text(), HasSubstr(GetParam().text));
@@ -105,7 +105,7 @@ TEST_P(Waits, TheMissingOneIsReported) {
 
 TEST_P(Waits, WithItThereIsSilence) {
   for (const Arrival arrival : {Arrival::early, Arrival::late, Arrival::random}) {
-    Buffer<uint32_t> memory(64, 7);
+    Buffer<std::uint32_t> memory(64, 7);
     const Checked checked = run_checked(kernel_of(GetParam(), true), {memory.address(), 0}, {.arrival = arrival});
     EXPECT_THAT(checked.findings, IsEmpty()) << checked.text();
     EXPECT_TRUE(checked.status.ok());
@@ -117,17 +117,17 @@ INSTANTIATE_TEST_SUITE_P(Each, Waits, ::testing::ValuesIn(cases), [](const auto&
 TEST(LateArrival, GivesOldDataWhenNobodyWaits) {
   const Assembled kernel(std::string(prologue) +
                          "v_mov_b32 v2, 99\nglobal_load_dword v2, v1, s[6:7]\nv_mov_b32 v3, v2" + end);
-  Buffer<uint32_t> memory(64, 7);
+  Buffer<std::uint32_t> memory(64, 7);
   EXPECT_TRUE(run_checked(kernel, {memory.address()}, {.checks = 0, .arrival = Arrival::late}).status.ok());
   EXPECT_EQ(memory[5], 99u);
-  Buffer<uint32_t> again(64, 7);
+  Buffer<std::uint32_t> again(64, 7);
   EXPECT_TRUE(run_checked(kernel, {again.address()}, {.checks = 0, .arrival = Arrival::early}).status.ok());
   EXPECT_EQ(again[5], 7u);
 }
 
 TEST(LateArrival, TheEndOfTheWaveCompletesEverything) {
   const Assembled kernel(std::string(prologue) + "global_store_dword v1, v0, s[6:7]");
-  Buffer<uint32_t> memory(64, 7);
+  Buffer<std::uint32_t> memory(64, 7);
   EXPECT_TRUE(run_checked(kernel, {memory.address()}).status.ok());
   EXPECT_EQ(memory[63], 63u);
 }
@@ -143,7 +143,7 @@ TEST(LateArrival, OperationsRememberTheirRegisters) {
   v_mov_b32 v2, 0
   v_mov_b32 v3, 77
   s_waitcnt vmcnt(0))");
-  Buffer<uint32_t> memory(64, 5);
+  Buffer<std::uint32_t> memory(64, 5);
   EXPECT_TRUE(run_checked(kernel, {memory.address()}).status.ok());
   for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(memory[i], i < 8 ? i : 5u);
 }
@@ -157,7 +157,7 @@ TEST(LateArrival, OneRegisterTwice) {
   v_mov_b32 v2, 1
   s_mov_b64 exec, 1
   global_store_dword v1, v2, s[6:7])");
-  Buffer<uint32_t> memory(65, 1000);
+  Buffer<std::uint32_t> memory(65, 1000);
   EXPECT_TRUE(run_checked(kernel, {memory.address()}).status.ok());
   for (unsigned i = 0; i < 65; ++i) EXPECT_EQ(memory[i], i < 64 ? 4 * i : 1U);
 }
@@ -171,7 +171,7 @@ TEST(LateArrival, LoadsOverTheirOwnAddress) {
   s_waitcnt vmcnt(0)
   v_lshlrev_b32 v2, 2, v0
   global_store_dword v2, v1, s[6:7])");
-  Buffer<uint32_t> memory(64, 1000);
+  Buffer<std::uint32_t> memory(64, 1000);
   EXPECT_TRUE(run_checked(kernel, {memory.address()}).status.ok());
   for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(memory[i], i < 16 && i % 8 >= 4 ? 1000u : 4 * i);
 }
@@ -185,13 +185,13 @@ TEST(LateArrival, RandomArrivalsFollowTheSeed) {
   global_load_dword v4, v1, s[6:7]
   v_add_u32 v3, v3, v2)" +
                          end);
-  std::vector<uint32_t> seen;
-  for (uint64_t seed = 1; seed <= 16; ++seed) {
-    Buffer<uint32_t> memory(64, 7);
+  std::vector<std::uint32_t> seen;
+  for (std::uint64_t seed = 1; seed <= 16; ++seed) {
+    Buffer<std::uint32_t> memory(64, 7);
     EXPECT_TRUE(
         run_checked(kernel, {memory.address()}, {.checks = 0, .arrival = Arrival::random, .seed = seed}).status.ok());
     seen.push_back(memory[0]);
-    Buffer<uint32_t> again(64, 7);
+    Buffer<std::uint32_t> again(64, 7);
     run_checked(kernel, {again.address()}, {.checks = 0, .arrival = Arrival::random, .seed = seed});
     EXPECT_EQ(again[0], memory[0]);
   }

@@ -135,7 +135,7 @@ std::string product_step(unsigned matrix, unsigned others, Order order) {
   // Work for the next step evenly between the products of this one.
   for (unsigned i = 0; i < matrix; ++i) {
     body += matrix16_gfx950;
-    for (size_t k = i * work.size() / matrix; k < (i + 1) * work.size() / matrix; ++k) body += work[k];
+    for (std::size_t k = i * work.size() / matrix; k < (i + 1) * work.size() / matrix; ++k) body += work[k];
   }
   return body + "s_waitcnt lgkmcnt(0)\n";
 }
@@ -149,7 +149,7 @@ Anchor duty(double n, double published, Order order) {
           .source = "[M] counters of products and attention, MI355X",
           .predict =
               [n, order] {
-                const Buffer<uint32_t> memory(65536);
+                const Buffer<std::uint32_t> memory(65536);
                 constexpr unsigned matrix = 64;
                 const auto others = static_cast<unsigned>((n * matrix) + 0.5);
                 const StreamTime time =

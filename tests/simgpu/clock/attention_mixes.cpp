@@ -30,9 +30,9 @@ std::string ordered(const std::vector<std::string>& products, const std::vector<
   for (const Work& each : work) all += each.cost;
   std::string text;
   double done = 0;
-  size_t next = 0;
+  std::size_t next = 0;
   for (; !woven && next < work.size(); ++next) text += work[next].text;
-  for (size_t i = 0; i < products.size(); ++i) {
+  for (std::size_t i = 0; i < products.size(); ++i) {
     text += products[i];
     const double wanted = all * static_cast<double>(i + 1) / static_cast<double>(products.size());
     for (; next < work.size() && done + (work[next].cost / 2.0) <= wanted; ++next) {
@@ -102,7 +102,7 @@ MixTime time_of(const Stream& stream) {
 }  // namespace
 
 MixTime time_mix(const FixedMaximumMix& mix) {
-  const Buffer<uint32_t> memory(65536);
+  const Buffer<std::uint32_t> memory(65536);
   const std::string tile = fixed_maximum_tile(mix);
   return time_of({.before = std::string(dma_descriptor) + (mix.stagger ? stagger_opens : ""),
                   .body = tile + tile,
@@ -115,7 +115,7 @@ MixTime time_mix(const FixedMaximumMix& mix) {
 
 MixTime time_rounding_mix(bool woven) {
   constexpr const char* name = "v_mfma_f32_32x32x8_bf16";
-  const Buffer<uint32_t> memory(65536);
+  const Buffer<std::uint32_t> memory(65536);
   std::string tile;
   for (unsigned i = 0; i < 8; ++i) tile += "buffer_load_dword v1, s[20:23], 0 offen lds\n";
   for (unsigned i = 0; i < 8; ++i) tile += std::format("ds_read_b128 v[42:45], v1 offset:{}\n", i * 1024);

@@ -29,8 +29,8 @@ KernelSource source_of(const Stream& stream, unsigned copies) {
           .vgprs = stream.vgprs};
 }
 
-uint64_t matrix_cycles(const clock::ComputeUnitResult& result) {
-  uint64_t busy = 0;
+std::uint64_t matrix_cycles(const clock::ComputeUnitResult& result) {
+  std::uint64_t busy = 0;
   for (const clock::SimdResult& simd : result.simds) busy += simd.matrix_busy;
   return busy;
 }
@@ -41,7 +41,7 @@ Clocked run_clocked(const ClockedKernel& kernel) {
   const Assembled assembled(kernel.source);
   const timing::Timing* timing = timing::find_timing(assembled.device().target());
   if (timing == nullptr) return {.error = "no timing for the target", .result = {}};
-  std::vector<uint64_t> ids(kernel.workgroups);
+  std::vector<std::uint64_t> ids(kernel.workgroups);
   std::iota(ids.begin(), ids.end(), 0);
   clock::TraceRecorder recorder(*timing, ids);
   const Status status = assembled.device().launch({.kernel = &assembled.kernel(),
@@ -86,7 +86,7 @@ std::string repeated(const std::string& text, unsigned count, unsigned first, un
   for (unsigned i = 0; i < count; ++i) {
     std::string line = text;
     const std::string number = std::to_string(first + (i * stride));
-    for (size_t place = line.find("{}"); place != std::string::npos; place = line.find("{}", place)) {
+    for (std::size_t place = line.find("{}"); place != std::string::npos; place = line.find("{}", place)) {
       line.replace(place, 2, number);
     }
     all += line + "\n";

@@ -1,5 +1,5 @@
-#pragma once
 // One kernel assembled on the spot and timed: what a compute unit makes of it.
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -12,10 +12,10 @@ namespace wavejit::simgpu::testing {
 
 struct ClockedKernel {
   KernelSource source;
-  unsigned waves = 1;       ///< of a workgroup
-  unsigned workgroups = 1;  ///< all at once on one compute unit
-  std::vector<uint64_t> arguments = {0};
-  uint64_t timeline_last = 0;  ///< timeline events of cycles before it
+  unsigned waves = 1;       // of a workgroup
+  unsigned workgroups = 1;  // all at once on one compute unit
+  std::vector<std::uint64_t> arguments = {0};
+  std::uint64_t timeline_last = 0;  // timeline events of cycles before it
 };
 
 struct Clocked {
@@ -23,32 +23,32 @@ struct Clocked {
   clock::ComputeUnitResult result;
 };
 
-/// Runs the kernel on the simulated GPU and its traces through the clock.
+// Runs the kernel on the simulated GPU and its traces through the clock.
 Clocked run_clocked(const ClockedKernel& kernel);
 
-/// Instructions that stand one after the other many times.
+// Instructions that stand one after the other many times.
 struct Stream {
   std::string target = "gfx950";
-  std::string before = {};  ///< once, at the start
+  std::string before = {};  // once, at the start
   std::string body;
   unsigned waves = 1;
   unsigned workgroups = 1;
   unsigned lds_bytes = 0;
-  unsigned vgprs = 128;  ///< v2 … are zeros; v1 is 16 times the lane's number
-  std::vector<uint64_t> arguments = {0};
-  /// Copies are turns of a loop, as a kernel's are, and not longer code: for bodies that the instruction cache could
-  /// not hold many of. s60 counts.
+  unsigned vgprs = 128;  // v2 … are zeros; v1 is 16 times the lane's number
+  std::vector<std::uint64_t> arguments = {0};
+  // Copies are turns of a loop, as a kernel's are, and not longer code: for bodies that the instruction cache could
+  // not hold many of. s60 counts.
   bool loop = false;
 };
 struct StreamTime {
   std::string error;
-  double cycles = 0;       ///< that one copy of the body takes: the difference of two runs that differ in copies only
-  double matrix_busy = 0;  ///< of the difference, over the SIMDs that have waves
-  clock::ComputeUnitResult result;  ///< of the longer run
+  double cycles = 0;       // that one copy of the body takes: the difference of two runs that differ in copies only
+  double matrix_busy = 0;  // of the difference, over the SIMDs that have waves
+  clock::ComputeUnitResult result;  // of the longer run
 };
 StreamTime time_stream(const Stream& stream);
 
-/// `text`, so many times, a line each; every "{}" is replaced by the number of the copy times `stride` plus `first`.
+// `text`, so many times, a line each; every "{}" is replaced by the number of the copy times `stride` plus `first`.
 std::string repeated(const std::string& text, unsigned count, unsigned first = 0, unsigned stride = 1);
 
 }  // namespace wavejit::simgpu::testing

@@ -19,9 +19,9 @@ double cycles_of(const Stream& stream) {
   return time.cycles;
 }
 
-uint64_t waited(const clock::ComputeUnitResult& result, Cause cause) {
-  uint64_t all = 0;
-  for (const clock::WaveResult& wave : result.waves) all += wave.waited[static_cast<size_t>(cause)];
+std::uint64_t waited(const clock::ComputeUnitResult& result, Cause cause) {
+  std::uint64_t all = 0;
+  for (const clock::WaveResult& wave : result.waves) all += wave.waited[static_cast<std::size_t>(cause)];
   return all;
 }
 
@@ -73,13 +73,13 @@ TEST(ComputeUnit, PriorityGoesBeforeAge) {
   ASSERT_EQ(waves.size(), 8U);
   EXPECT_EQ(waves[0].simd, waves[4].simd);
   EXPECT_LT(waves[4].end + 1000, waves[0].end);
-  EXPECT_GT(waves[0].waited[static_cast<size_t>(Cause::vector_port)] +
-                waves[0].waited[static_cast<size_t>(Cause::other_wave)],
+  EXPECT_GT(waves[0].waited[static_cast<std::size_t>(Cause::vector_port)] +
+                waves[0].waited[static_cast<std::size_t>(Cause::other_wave)],
             4000U);
 }
 
 TEST(ComputeUnit, WaitsCountWhatIsOutstanding) {
-  const Buffer<uint32_t> memory(4096);
+  const Buffer<std::uint32_t> memory(4096);
   const std::string load = R"(
   s_load_dwordx2 s[6:7], s[0:1], 0x0
   v_lshlrev_b32 v1, 2, v0
@@ -118,7 +118,7 @@ TEST(ComputeUnit, BankConflictsCostTheirTurns) {
 }
 
 TEST(ComputeUnit, DirectCopiesFillLdsBehindTheCounter) {
-  const Buffer<uint32_t> memory(65536);
+  const Buffer<std::uint32_t> memory(65536);
   const std::string copy = R"(
   s_load_dwordx2 s[20:21], s[0:1], 0
   v_lshlrev_b32 v1, 4, v0
@@ -145,8 +145,9 @@ TEST(ComputeUnit, BarriersHoldEverybodyUntilTheLast) {
                                        .waves = 4});
   ASSERT_EQ(clocked.error, "");
   const auto& waves = clocked.result.waves;
-  EXPECT_LT(waves[0].waited[static_cast<size_t>(Cause::barrier)], 100U);
-  for (size_t i = 1; i < waves.size(); ++i) EXPECT_GT(waves[i].waited[static_cast<size_t>(Cause::barrier)], 1400U) << i;
+  EXPECT_LT(waves[0].waited[static_cast<std::size_t>(Cause::barrier)], 100U);
+  for (std::size_t i = 1; i < waves.size(); ++i)
+    EXPECT_GT(waves[i].waited[static_cast<std::size_t>(Cause::barrier)], 1400U) << i;
   for (const auto& wave : waves) EXPECT_NEAR(static_cast<double>(wave.end), static_cast<double>(waves[0].end), 8);
 }
 
@@ -162,8 +163,8 @@ TEST(ComputeUnit, EveryCycleOfAWaveIsAccountedFor) {
                    .lds_bytes = 65536});
   ASSERT_EQ(time.error, "");
   for (const clock::WaveResult& wave : time.result.waves) {
-    uint64_t waits = 0;
-    for (const uint64_t cycles : wave.waited) waits += cycles;
+    std::uint64_t waits = 0;
+    for (const std::uint64_t cycles : wave.waited) waits += cycles;
     const double looks = static_cast<double>(wave.end - wave.start);
     // Looks at which it issued, and looks at which it did not; waves wait for their start as well.
     EXPECT_NEAR(static_cast<double>(waits + (4 * wave.issued)), looks + static_cast<double>(wave.start), 12);
@@ -210,15 +211,15 @@ TEST(ComputeUnit, ATimelineTellsEachCauseOfAWait) {
   ASSERT_EQ(clocked.error, "");
   // One event after the other, and together what the wave waited for, cause by cause.
   clock::CyclesByCause waits{};
-  uint64_t last = 0;
+  std::uint64_t last = 0;
   for (const auto& event : clocked.result.timeline) {
     if (event.waited_for == Cause::count) continue;
     EXPECT_GE(event.start, last);
     last = event.start + event.cycles;
-    waits[static_cast<size_t>(event.waited_for)] += event.cycles;
+    waits[static_cast<std::size_t>(event.waited_for)] += event.cycles;
   }
   EXPECT_EQ(waits, clocked.result.waves.front().waited);
-  EXPECT_GT(std::ranges::count_if(waits, [](uint64_t cycles) { return cycles != 0; }), 1);
+  EXPECT_GT(std::ranges::count_if(waits, [](std::uint64_t cycles) { return cycles != 0; }), 1);
 }
 
 }  // namespace

@@ -16,13 +16,13 @@ struct Sampled {
 };
 
 // Runs the kernel in workgroups of one wave and times those of `seeds`.
-Sampled time_sample(const KernelSource& source, const std::array<uint32_t, 3>& workgroups,
-                    const std::vector<clock::Seed>& seeds, const std::vector<uint64_t>& arguments) {
+Sampled time_sample(const KernelSource& source, const std::array<std::uint32_t, 3>& workgroups,
+                    const std::vector<clock::Seed>& seeds, const std::vector<std::uint64_t>& arguments) {
   const Assembled assembled(source);
   const targets::Target& target = assembled.device().target();
   const timing::Timing* timing = timing::find_timing(target);
   if (timing == nullptr) return {.grid = {}, .error = "no timing for the target"};
-  const std::vector<uint64_t> ids = clock::workgroups_of(seeds);
+  const std::vector<std::uint64_t> ids = clock::workgroups_of(seeds);
   clock::TraceRecorder recorder(*timing, ids);
   const Status status = assembled.device().launch({.kernel = &assembled.kernel(),
                                                    .workgroups = workgroups,
@@ -45,12 +45,12 @@ std::string reads_lines_after(const std::string& body) {
   global_load_dword v2, v1, s[6:7]
   s_waitcnt vmcnt(0))";
 }
-constexpr size_t lines_of_workgroup = 64;
-constexpr size_t words_of_workgroup = lines_of_workgroup * 128 / sizeof(uint32_t);
+constexpr std::size_t lines_of_workgroup = 64;
+constexpr std::size_t words_of_workgroup = lines_of_workgroup * 128 / sizeof(std::uint32_t);
 
 TEST(Grid, NeighboursOfADieAreFoundWithOthersBetweenThem) {
   // 24 workgroups on eight dies: pairs eight apart, which do not stand side by side in the sample.
-  Buffer<uint32_t> memory(words_of_workgroup);
+  Buffer<std::uint32_t> memory(words_of_workgroup);
   const Sampled sampled = time_sample({.body = reads_lines_after("v_mov_b32 v1, 0")}, {24, 1, 1},
                                       {{.workgroup = 3, .next = 11, .row = {}},
                                        {.workgroup = 9, .next = 17, .row = {}},
@@ -58,16 +58,16 @@ TEST(Grid, NeighboursOfADieAreFoundWithOthersBetweenThem) {
                                        {.workgroup = 21, .next = {}, .row = {}}},
                                       {memory.address()});
   ASSERT_EQ(sampled.error, "");
-  std::vector<uint64_t> timed;
+  std::vector<std::uint64_t> timed;
   for (const clock::SampledTime& time : sampled.grid.sample) timed.push_back(time.workgroup);
-  EXPECT_EQ(timed, (std::vector<uint64_t>{3, 9, 15, 21}));
+  EXPECT_EQ(timed, (std::vector<std::uint64_t>{3, 9, 15, 21}));
   EXPECT_EQ(sampled.grid.units.size(), 4U);
   EXPECT_EQ(sampled.grid.shared_lines, 1);  // all read the same
 }
 
 // Times a whole launch of 16 x, four rows and 16 planes as the hook in a launch would.
-clock::GridResult time_rows(const std::string& body, const Buffer<uint32_t>& memory) {
-  const std::array<uint32_t, 3> grid = {16, 4, 16};
+clock::GridResult time_rows(const std::string& body, const Buffer<std::uint32_t>& memory) {
+  const std::array<std::uint32_t, 3> grid = {16, 4, 16};
   const auto seeds = clock::choose_sample(grid, 12, *targets::find_target("gfx950"));
   Sampled sampled = time_sample({.body = reads_lines_after(body)}, grid, seeds, {memory.address()});
   EXPECT_EQ(sampled.error, "");
@@ -77,7 +77,7 @@ clock::GridResult time_rows(const std::string& body, const Buffer<uint32_t>& mem
 // As in attention without groups of heads: x is a head with its own keys, and a die has two of them in turns. Its
 // neighbour shares nothing with a workgroup, but the three other rows of its head and sequence do.
 TEST(Grid, WorkgroupsThatTakeTurnsOnADieShareWithTheirOwnRowsOnly) {
-  Buffer<uint32_t> memory(words_of_workgroup * 16 * 16);
+  Buffer<std::uint32_t> memory(words_of_workgroup * 16 * 16);
   // x + 16 z, of 64 lines each.
   const clock::GridResult grid = time_rows(
       "s_lshl_b32 s5, s4, 4\ns_add_u32 s5, s5, s2\nv_mov_b32 v1, s5\n"
@@ -90,7 +90,7 @@ TEST(Grid, WorkgroupsThatTakeTurnsOnADieShareWithTheirOwnRowsOnly) {
 
 // As with groups of heads: all of a die's workgroups of one plane have the same keys.
 TEST(Grid, WorkgroupsOfAPlaneShareWhatBothNeighboursRead) {
-  Buffer<uint32_t> memory(words_of_workgroup * 16);
+  Buffer<std::uint32_t> memory(words_of_workgroup * 16);
   const clock::GridResult grid = time_rows("v_mov_b32 v1, s4\nv_lshlrev_b32 v1, 13, v1", memory);
   EXPECT_EQ(grid.shared_lines, 1);
   ASSERT_EQ(grid.units.size(), 4U);
@@ -98,7 +98,7 @@ TEST(Grid, WorkgroupsOfAPlaneShareWhatBothNeighboursRead) {
 }
 
 TEST(Grid, WorkgroupsWithLinesOfTheirOwnPayForAllOfThem) {
-  Buffer<uint32_t> memory(words_of_workgroup * 16 * 4 * 16);
+  Buffer<std::uint32_t> memory(words_of_workgroup * 16 * 4 * 16);
   const clock::GridResult grid = time_rows(
       "s_lshl_b32 s5, s4, 2\ns_add_u32 s5, s5, s3\ns_lshl_b32 s5, s5, 4\n"
       "s_add_u32 s5, s5, s2\nv_mov_b32 v1, s5\nv_lshlrev_b32 v1, 13, v1",

@@ -16,7 +16,7 @@ const timing::MemoryRules& rules() { return timing::find_timing(*targets::find_t
 TEST(MemoryPath, LatencyIsThatOfTheLevelThatHasTheLine) {
   const Neighbours alone;
   MemoryPath path(rules(), alone);
-  const std::array<uint64_t, 1> line = {77};
+  const std::array<std::uint64_t, 1> line = {77};
   const double memory = path.load(0, line, 0);
   EXPECT_NEAR(memory, 730, 10);  // pointer chase, MI300X
   EXPECT_NEAR(path.load(10000, line, 0) - 10000, 125, 10);
@@ -26,7 +26,7 @@ TEST(MemoryPath, LatencyIsThatOfTheLevelThatHasTheLine) {
   EXPECT_EQ(path.counts().l1_hits, 1U);
   EXPECT_EQ(path.counts().l2_hits, 1U);
   // Out of L2, but in the last level cache.
-  for (uint64_t each = 1000; each < 1000 + (3 * 32768); ++each) path.load(30000, std::array{each}, 0);
+  for (std::uint64_t each = 1000; each < 1000 + (3 * 32768); ++each) path.load(30000, std::array{each}, 0);
   const double later = 10'000'000;
   EXPECT_NEAR(path.load(later, line, 0) - later, 545, 10);
 }
@@ -36,7 +36,7 @@ TEST(MemoryPath, RatesAreSharedWithTheOtherComputeUnits) {
     const Neighbours neighbours{.compute_units = units, .compute_units_of_die = of_die, .sharers = {}};
     MemoryPath path(rules(), neighbours);
     double done = 0;
-    for (uint64_t line = 0; line < 4096; ++line) done = path.load(0, std::array{line * 3}, 0);
+    for (std::uint64_t line = 0; line < 4096; ++line) done = path.load(0, std::array{line * 3}, 0);
     return done;
   };
   // 512 KiB through one compute unit's part of 1952 bytes a clock.
@@ -46,9 +46,9 @@ TEST(MemoryPath, RatesAreSharedWithTheOtherComputeUnits) {
 
 TEST(MemoryPath, WhatNeighboursReadTooIsFetchedOnceForAll) {
   Neighbours neighbours{.compute_units = 304, .compute_units_of_die = 38, .sharers = {}};
-  for (uint64_t line = 0; line < 800; ++line) neighbours.sharers[line] = 8;
+  for (std::uint64_t line = 0; line < 800; ++line) neighbours.sharers[line] = 8;
   MemoryPath path(rules(), neighbours);
-  for (uint64_t line = 0; line < 800; ++line) path.load(0, std::array{line}, 0);
+  for (std::uint64_t line = 0; line < 800; ++line) path.load(0, std::array{line}, 0);
   EXPECT_EQ(path.counts().memory, 100U);
   EXPECT_EQ(path.counts().l2_hits, 700U);
 }
@@ -69,9 +69,9 @@ TEST(Occupancy, IsLimitedByWhatRunsOutFirst) {
 
 TEST(Sample, IsSpreadAndComesInPairsOfOneDie) {
   const targets::Target& target = *targets::find_target("gfx950");
-  EXPECT_EQ(workgroups_of(choose_sample(0, 1, 1000, 4, target)), (std::vector<uint64_t>{250, 258, 750, 758}));
-  EXPECT_EQ(workgroups_of(choose_sample(0, 1, 1, 8, target)), std::vector<uint64_t>{0});
-  EXPECT_EQ(workgroups_of(choose_sample(5, 10, 3, 2, target)), std::vector<uint64_t>{15});
+  EXPECT_EQ(workgroups_of(choose_sample(0, 1, 1000, 4, target)), (std::vector<std::uint64_t>{250, 258, 750, 758}));
+  EXPECT_EQ(workgroups_of(choose_sample(0, 1, 1, 8, target)), std::vector<std::uint64_t>{0});
+  EXPECT_EQ(workgroups_of(choose_sample(5, 10, 3, 2, target)), std::vector<std::uint64_t>{15});
   EXPECT_TRUE(choose_sample(0, 1, 0, 8, target).empty());
 }
 

@@ -17,28 +17,29 @@ const targets::Target& gfx950() { return *targets::find_target("gfx950"); }
 
 // 16 heads, 32 query blocks, 16 sequences: ids an eighth of the launch apart all have query block 0.
 TEST(Sample, SeesEveryPartOfTheQueryBlocksInABatch) {
-  const std::array<uint32_t, 3> grid = {16, 32, 16};
-  std::set<uint64_t> quarters;
+  const std::array<std::uint32_t, 3> grid = {16, 32, 16};
+  std::set<std::uint64_t> quarters;
   for (const Seed& seed : choose_sample(grid, 12, gfx950())) quarters.insert(seed.workgroup / 16 % 32 / 8);
   EXPECT_EQ(quarters.size(), 4U);
 }
 
 TEST(Sample, SeesEveryPartOfAGridOfOneDimension) {
-  std::set<uint64_t> quarters;
-  const std::vector<uint64_t> chosen = workgroups_of(choose_sample({1024, 1, 1}, 8, gfx950()));
-  for (const uint64_t id : chosen) quarters.insert(id / 256);
+  std::set<std::uint64_t> quarters;
+  const std::vector<std::uint64_t> chosen = workgroups_of(choose_sample({1024, 1, 1}, 8, gfx950()));
+  for (const std::uint64_t id : chosen) quarters.insert(id / 256);
   EXPECT_EQ(quarters.size(), 4U);
   EXPECT_EQ(chosen.size(), 8U);
 }
 
 TEST(Sample, HoldsNoIdBeyondTheGridAndNoneTwice) {
-  for (const std::array<uint32_t, 3>& grid : {std::array<uint32_t, 3>{1, 1, 1}, {3, 1, 1}, {1, 5, 2}, {7, 3, 2}}) {
-    const uint64_t all = uint64_t{grid[0]} * grid[1] * grid[2];
-    for (const uint64_t most : {1, 2, 7, 8, 1000}) {
-      const std::vector<uint64_t> chosen = workgroups_of(choose_sample(grid, most, gfx950()));
-      EXPECT_EQ(std::set<uint64_t>(chosen.begin(), chosen.end()).size(), chosen.size());
+  for (const std::array<std::uint32_t, 3>& grid :
+       {std::array<std::uint32_t, 3>{1, 1, 1}, {3, 1, 1}, {1, 5, 2}, {7, 3, 2}}) {
+    const std::uint64_t all = std::uint64_t{grid[0]} * grid[1] * grid[2];
+    for (const std::uint64_t most : {1, 2, 7, 8, 1000}) {
+      const std::vector<std::uint64_t> chosen = workgroups_of(choose_sample(grid, most, gfx950()));
+      EXPECT_EQ(std::set<std::uint64_t>(chosen.begin(), chosen.end()).size(), chosen.size());
       ASSERT_FALSE(chosen.empty());
-      EXPECT_LE(chosen.size(), std::max<uint64_t>(most, 2));
+      EXPECT_LE(chosen.size(), std::max<std::uint64_t>(most, 2));
       EXPECT_LT(chosen.back(), all);
     }
   }
@@ -46,7 +47,7 @@ TEST(Sample, HoldsNoIdBeyondTheGridAndNoneTwice) {
 
 // 16 heads on eight dies: a die has two of them in turns, and what has the same keys is two of its turns away.
 TEST(Sample, KnowsTheNextRowOfTheSameHead) {
-  const std::array<uint32_t, 3> grid = {16, 4, 16};
+  const std::array<std::uint32_t, 3> grid = {16, 4, 16};
   EXPECT_EQ(turns_of_row(grid, gfx950()), 2U);
   for (const Seed& seed : choose_sample(grid, 12, gfx950())) {
     ASSERT_TRUE(seed.row.has_value());
@@ -66,16 +67,16 @@ TEST(Sample, KnowsTheNextRowOfTheSameHead) {
 
 // A causal launch: block y takes 100 + 10 y.
 TEST(Durations, FollowWorkThatGrowsAlongOneDimension) {
-  const std::array<uint32_t, 3> grid = {4, 64, 2};
-  const auto cycles = [](uint64_t id) { return 100 + (10 * (id / 4 % 64)); };
+  const std::array<std::uint32_t, 3> grid = {4, 64, 2};
+  const auto cycles = [](std::uint64_t id) { return 100 + (10 * (id / 4 % 64)); };
   std::vector<SampledTime> sample;
   for (const Seed& seed : choose_sample(grid, 8, gfx950())) sample.push_back({seed.workgroup, cycles(seed.workgroup)});
   const Durations durations(sample, grid);
-  for (uint64_t id = 0; id < 512; ++id) EXPECT_NEAR(double(durations.of(id)), double(cycles(id)), 1) << id;
+  for (std::uint64_t id = 0; id < 512; ++id) EXPECT_NEAR(double(durations.of(id)), double(cycles(id)), 1) << id;
 }
 
 TEST(Durations, AreThoseOfTheNearestWhereNothingGrows) {
-  const std::array<uint32_t, 3> grid = {100, 1, 1};
+  const std::array<std::uint32_t, 3> grid = {100, 1, 1};
   const std::vector<SampledTime> sample = {{10, 500}, {50, 900}, {90, 500}};
   const Durations durations(sample, grid);
   EXPECT_EQ(durations.of(0), 500U);
@@ -94,13 +95,13 @@ TEST(SampledOnly, RunsTheSampleAndPredictsTheSame) {
   const testing::Assembled kernel("v_mov_b32 v1, 1\nv_exp_f32 v2, v1\nv_exp_f32 v3, v1");
   const Settings before = Process::instance().settings();
   ClockLog::instance().set_sample(8);
-  const auto time_of = [&](bool sampled_only, uint32_t workgroups) {
+  const auto time_of = [&](bool sampled_only, std::uint32_t workgroups) {
     Settings settings = before;
     settings.sampled_only = sampled_only;
     Process::instance().set_settings(settings);
-    const uint64_t ran = Process::instance().counters().workgroups.load();
+    const std::uint64_t ran = Process::instance().counters().workgroups.load();
     EXPECT_EQ(kernel.run({0}, {workgroups, 1, 1}).text, "");
-    const std::string json = ClockLog::instance().take(std::numeric_limits<size_t>::max());
+    const std::string json = ClockLog::instance().take(std::numeric_limits<std::size_t>::max());
     return std::pair(Process::instance().counters().workgroups.load() - ran, json);
   };
   const auto [all, whole] = time_of(false, 4096);

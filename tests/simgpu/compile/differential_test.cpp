@@ -20,8 +20,8 @@ namespace wavejit::simgpu::test {
 namespace {
 
 // The helpers that the engine uses, and how often groups of lanes had to be interpreted.
-uint64_t odd_groups = 0;
-void count_odd_group(Wave* wave, const compile::Run* run, uint64_t lanes, uint64_t* masks) {
+std::uint64_t odd_groups = 0;
+void count_odd_group(Wave* wave, const compile::Run* run, std::uint64_t lanes, std::uint64_t* masks) {
   ++odd_groups;
   compile::helpers().interpret_lanes(wave, run, lanes, masks);
 }
@@ -56,8 +56,8 @@ void expect_same(const Wave& expected, const Wave& got, const std::string& progr
   ASSERT_EQ(expected.next, got.next);
 }
 
-void compare_engines(std::string_view target, uint64_t seed, Mixture mixture, unsigned blocks, unsigned block_length,
-                     bool narrow = false) {
+void compare_engines(std::string_view target, std::uint64_t seed, Mixture mixture, unsigned blocks,
+                     unsigned block_length, bool narrow = false) {
   std::mt19937_64 random = random_from(seed);
   const bool gfx950 = targets::find_target(target)->packed_bf16_convert;
   std::vector<std::string> programs;
@@ -65,7 +65,7 @@ void compare_engines(std::string_view target, uint64_t seed, Mixture mixture, un
   for (unsigned i = 0; i < blocks; ++i)
     text += programs.emplace_back(random_program(random, block_length, gfx950, mixture));
   std::string error;
-  const std::vector<uint8_t> code = assemble(target, text, error);
+  const std::vector<std::uint8_t> code = assemble(target, text, error);
   ASSERT_FALSE(code.empty()) << error;
   Registry registry(*targets::find_target(target));
   register_rooms(registry);
@@ -107,7 +107,7 @@ TEST(Differential, RandomProgramsGfx950) { compare_engines("gfx950", 1, Mixture:
 TEST(Differential, RandomProgramsGfx942) { compare_engines("gfx942", 2, Mixture::everything, 40, 40); }
 
 // A random program for gfx950, decoded; null, and why on record, when it does not assemble.
-auto random_function(Registry& registry, uint64_t seed, unsigned instructions) {
+auto random_function(Registry& registry, std::uint64_t seed, unsigned instructions) {
   std::mt19937_64 random = random_from(seed);
   std::string error;
   const auto code = assemble("gfx950", random_program(random, instructions, true, Mixture::everything), error);
@@ -129,7 +129,7 @@ TEST(Differential, ManyThreadsTranslateAtOnce) {
     threads.emplace_back([&] {
       for (int round = 0; round < 4; ++round) {
         std::vector<compile::Block> blocks(3);
-        for (size_t i = 0; i < blocks.size(); ++i)
+        for (std::size_t i = 0; i < blocks.size(); ++i)
           blocks[i] = {.first = &function->instructions[20 * i], .count = 20, .code = nullptr};
         std::string why;
         compile::Translation* const translation = table->translate(blocks, compile::helpers(), false, why);

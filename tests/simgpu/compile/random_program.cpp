@@ -186,7 +186,7 @@ class Writer {
   std::string line(const Shape& shape) {
     std::string text(shape.mnemonic);
     const char* separator = " ";
-    for (size_t i = 0; i < shape.operands.size(); ++i) {
+    for (std::size_t i = 0; i < shape.operands.size(); ++i) {
       const char letter = shape.operands[i];
       if (letter == ' ' || letter == ',') return text + std::string(shape.operands.substr(i));
       text += separator + operand(letter);
@@ -221,7 +221,7 @@ class Writer {
         const std::string name = std::format("v{}", below(registers));
         constexpr std::array<std::string_view, 4> forms = {"{}", "-{}", "|{}|", "-|{}|"};
         const std::string_view form = forms[below(forms.size())];
-        const size_t at = form.find('{');
+        const std::size_t at = form.find('{');
         return std::string(form.substr(0, at)) + name + std::string(form.substr(at + 2));
       }
       case 'm':
@@ -249,7 +249,7 @@ std::string random_program(std::mt19937_64& random, unsigned count, bool gfx950,
     std::string line = writer.line(shape);
     // "x" that is no constant is a register of the kind that the instruction works on.
     const char kind = shape.mnemonic.starts_with("s_") ? 's' : 'v';
-    for (size_t at = line.find(", ,"); at != std::string::npos; at = line.find(", ,")) {
+    for (std::size_t at = line.find(", ,"); at != std::string::npos; at = line.find(", ,")) {
       line.replace(at, 3, std::format(", {}{},", kind, writer.below(registers)));
     }
     if (line.ends_with(", ")) line += std::format("{}{}", kind, writer.below(registers));
@@ -260,46 +260,47 @@ std::string random_program(std::mt19937_64& random, unsigned count, bool gfx950,
 }
 
 void fill_with_hard_values(Wave& wave, std::mt19937_64& random, bool with_nan) {
-  constexpr std::array<uint32_t, 14> hard = {0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x7f800000,
-                                             0xff800000, 0x3f800000, 0xbf800000, 0x7f7fffff, 0x00800000,
-                                             0x3f800001, 0x33800000, 0x42c80000, 0xc2fc0000};
-  constexpr std::array<uint32_t, 4> nan = {0x7fc00000, 0xffc12345, 0x7f800001, 0xffa00000};
-  const auto word = [&]() -> uint32_t {
+  constexpr std::array<std::uint32_t, 14> hard = {0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x7f800000,
+                                                  0xff800000, 0x3f800000, 0xbf800000, 0x7f7fffff, 0x00800000,
+                                                  0x3f800001, 0x33800000, 0x42c80000, 0xc2fc0000};
+  constexpr std::array<std::uint32_t, 4> nan = {0x7fc00000, 0xffc12345, 0x7f800001, 0xffa00000};
+  const auto word = [&]() -> std::uint32_t {
     switch (random() % 4) {
       case 0:
         return hard[random() % hard.size()];
       case 1:
-        return static_cast<uint32_t>(random());
+        return static_cast<std::uint32_t>(random());
       default:
-        return std::bit_cast<uint32_t>((static_cast<float>(random() % 20001) - 10000.0F) * 0.001F);
+        return std::bit_cast<std::uint32_t>((static_cast<float>(random() % 20001) - 10000.0F) * 0.001F);
     }
   };
   const bool nan_here = with_nan;
   for (unsigned i = 0; i < 2 * accumulation_base; ++i) {
     for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-      uint32_t value = word();
+      std::uint32_t value = word();
       const bool is_nan = (value & 0x7fffffffU) > 0x7f800000U;
       if (is_nan && !nan_here) value = 0x40490fdb;
       if (nan_here && random() % 200 == 0) value = nan[random() % nan.size()];
       wave.vgpr[i][lane] = value;
     }
   }
-  for (uint32_t& scalar : wave.sgpr)
-    scalar = random() % 3 == 0 ? 0x07060302U & static_cast<uint32_t>(random()) : word();
-  wave.scc = static_cast<uint32_t>(random() & 1);
+  for (std::uint32_t& scalar : wave.sgpr)
+    scalar = random() % 3 == 0 ? 0x07060302U & static_cast<std::uint32_t>(random()) : word();
+  wave.scc = static_cast<std::uint32_t>(random() & 1);
 }
 
 void fill_with_numbers(Wave& wave, std::mt19937_64& random) {
-  constexpr std::array<uint32_t, 6> hard = {0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x3f800001, 0x00800000};
-  const auto word = [&]() -> uint32_t {
+  constexpr std::array<std::uint32_t, 6> hard = {0x00000000, 0x80000000, 0x00000001,
+                                                 0x807fffff, 0x3f800001, 0x00800000};
+  const auto word = [&]() -> std::uint32_t {
     if (random() % 4 == 0) return hard[random() % hard.size()];
-    return std::bit_cast<uint32_t>((static_cast<float>(random() % 20001) - 10000.0F) * 0.0003F);
+    return std::bit_cast<std::uint32_t>((static_cast<float>(random() % 20001) - 10000.0F) * 0.0003F);
   };
   for (auto& row : wave.vgpr) {
-    for (uint32_t& value : row) value = word();
+    for (std::uint32_t& value : row) value = word();
   }
-  for (uint32_t& scalar : wave.sgpr) scalar = word();
-  wave.scc = static_cast<uint32_t>(random() & 1);
+  for (std::uint32_t& scalar : wave.sgpr) scalar = word();
+  wave.scc = static_cast<std::uint32_t>(random() & 1);
 }
 
 }  // namespace wavejit::simgpu::test

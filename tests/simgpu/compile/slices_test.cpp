@@ -21,7 +21,7 @@ struct Program {
     register_rooms(registry);
     function = decode_function("loop", code, 0, *Disassembler::for_processor("gfx950"), registry);
   }
-  [[nodiscard]] std::unique_ptr<Wave> start() const {
+  std::unique_ptr<Wave> start() const {
     auto wave = std::make_unique<Wave>();
     wave->set_exec(all_lanes);
     wave->mode = 0xf0;
@@ -29,7 +29,7 @@ struct Program {
     return wave;
   }
   Registry registry;
-  std::vector<uint8_t> code;
+  std::vector<std::uint8_t> code;
   std::unique_ptr<Function> function;
 };
 
@@ -46,7 +46,7 @@ start:
 
 TEST(Slices, EndWhereTheInterpretersEnd) {
   const Program program(loop);
-  for (const int64_t length : {1, 2, 3, 7, 50, 1000}) {
+  for (const std::int64_t length : {1, 2, 3, 7, 50, 1000}) {
     const auto compiled = program.start();
     const auto interpreted = program.start();
     for (unsigned turn = 0; turn < 600 && interpreted->state != WaveState::ended; ++turn) {

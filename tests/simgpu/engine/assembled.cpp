@@ -125,8 +125,8 @@ Assembled::Assembled(const KernelSource& source) {
   EXPECT_NE(kernel_, nullptr);
 }
 
-Status Assembled::run(const std::vector<uint64_t>& arguments, std::array<uint32_t, 3> workgroups,
-                      std::array<uint32_t, 3> workgroup_size, uint32_t dynamic_lds) const {
+Status Assembled::run(const std::vector<std::uint64_t>& arguments, std::array<std::uint32_t, 3> workgroups,
+                      std::array<std::uint32_t, 3> workgroup_size, std::uint32_t dynamic_lds) const {
   if (kernel_ == nullptr) return {.code = -1, .text = "not loaded"};
   return device_->launch({.kernel = kernel_,
                           .workgroups = workgroups,

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Stores v1 of every work-item at out[linear work-item], for workgroups of x·y·z work-items with packed ids in v0.
+// Stores v1 of every work-item at out[linear work-item], for workgroups of x·y·z work-items with packed ids in v0.
 constexpr const char* store_by_wave = R"(
   s_load_dwordx2 s[6:7], s[0:1], 0x0
   v_mbcnt_lo_u32_b32 v10, -1, 0
@@ -27,10 +27,10 @@ constexpr const char* store_by_wave = R"(
 TEST(Launch, WorkItemIdsArePackedInV0) {
   const Assembled kernel(KernelSource{.body = std::string("v_mov_b32 v1, v0\n") + store_by_wave,
                                       .directives = ".amdhsa_system_vgpr_workitem_id 2"});
-  Buffer<uint32_t> out(64, 0xdead);
+  Buffer<std::uint32_t> out(64, 0xdead);
   ASSERT_TRUE(kernel.run({out.address()}, {1, 1, 1}, {5, 3, 2}).ok());
-  for (uint32_t i = 0; i < 64; ++i) {
-    const uint32_t expected = i < 30 ? (i % 5) | ((i / 5 % 3) << 10) | ((i / 15) << 20) : 0xdead;
+  for (std::uint32_t i = 0; i < 64; ++i) {
+    const std::uint32_t expected = i < 30 ? (i % 5) | ((i / 5 % 3) << 10) | ((i / 15) << 20) : 0xdead;
     EXPECT_EQ(out[i], expected) << i;
   }
 }
@@ -38,9 +38,9 @@ TEST(Launch, WorkItemIdsArePackedInV0) {
 TEST(Launch, OnlyXWithoutFurtherIds) {
   const Assembled kernel(KernelSource{.body = std::string("v_mov_b32 v1, v0\n") + store_by_wave,
                                       .directives = ".amdhsa_system_vgpr_workitem_id 0"});
-  Buffer<uint32_t> out(64);
+  Buffer<std::uint32_t> out(64);
   ASSERT_TRUE(kernel.run({out.address()}, {1, 1, 1}, {8, 8, 1}).ok());
-  for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], i % 8);
+  for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], i % 8);
 }
 
 TEST(Launch, WorkgroupIdsFollowTheUserRegisters) {
@@ -59,9 +59,9 @@ TEST(Launch, WorkgroupIdsFollowTheUserRegisters) {
   v_mov_b32 v2, s9
   s_waitcnt lgkmcnt(0)
   global_store_dword v1, v2, s[6:7])");
-  Buffer<uint32_t> out(30, ~0u);
+  Buffer<std::uint32_t> out(30, ~0u);
   ASSERT_TRUE(kernel.run({out.address()}, {5, 3, 2}, {1, 1, 1}).ok());
-  for (uint32_t i = 0; i < 30; ++i) EXPECT_EQ(out[i], (i % 5) | ((i / 5 % 3) << 8) | ((i / 15) << 16));
+  for (std::uint32_t i = 0; i < 30; ++i) EXPECT_EQ(out[i], (i % 5) | ((i / 5 % 3) << 8) | ((i / 15) << 16));
 }
 
 TEST(Launch, DispatchPacketSaysTheSizes) {
@@ -77,7 +77,7 @@ TEST(Launch, DispatchPacketSaysTheSizes) {
   v_mov_b32 v16, 0
   global_store_dwordx4 v16, v[12:15], s[20:21])",
                                       .directives = ".amdhsa_user_sgpr_dispatch_ptr 1"});
-  Buffer<uint32_t> out(4);
+  Buffer<std::uint32_t> out(4);
   ASSERT_TRUE(kernel.run({out.address()}, {7, 2, 1}, {32, 4, 2}).ok());
   EXPECT_EQ(out[0], 32u | (4u << 16));
   EXPECT_EQ(out[1] & 0xffff, 2u);
@@ -97,7 +97,7 @@ TEST(Launch, PreloadedArgumentsSkipThePrologue) {
                                       .kernarg_bytes = 16,
                                       .directives = ".amdhsa_user_sgpr_kernarg_preload_length 4\n"
                                                     ".amdhsa_user_sgpr_kernarg_preload_offset 0\n"});
-  Buffer<uint64_t> out(1);
+  Buffer<std::uint64_t> out(1);
   ASSERT_TRUE(kernel.run({out.address(), 0x1122334455667788}).ok());
   EXPECT_EQ(out[0], 0x1122334455667788u);
 }
@@ -113,7 +113,7 @@ TEST(Launch, TheKernargSegmentCanBeReadInUnitsOf16Bytes) {
                                       .kernarg_bytes = 12,
                                       .arguments = "      - {.offset: 0, .size: 8, .value_kind: global_buffer}\n"
                                                    "      - {.offset: 8, .size: 4, .value_kind: by_value}\n"});
-  Buffer<uint32_t> out(1);
+  Buffer<std::uint32_t> out(1);
   const Status status = kernel.run({out.address(), 77});
   EXPECT_TRUE(status.ok()) << status.text;
   EXPECT_EQ(out[0], 77U);
@@ -138,12 +138,12 @@ TEST(Launch, HiddenArgumentsAreFilledIn) {
                                           "      - {.offset: 16, .size: 2, .value_kind: hidden_group_size_x}\n"
                                           "      - {.offset: 18, .size: 2, .value_kind: hidden_grid_dims}\n"
                                           "      - {.offset: 20, .size: 4, .value_kind: hidden_dynamic_lds_size}\n"});
-  Buffer<uint32_t> out(4);
+  Buffer<std::uint32_t> out(4);
   ASSERT_TRUE(kernel.run({out.address()}, {9, 4, 1}, {64, 1, 1}, 1024).ok());
   EXPECT_THAT(out.copy(), ::testing::ElementsAre(9u, 4u, 64u | (2u << 16), 1024u));
 }
 
-std::vector<uint32_t> noise(uint64_t seed) {
+std::vector<std::uint32_t> noise(std::uint64_t seed) {
   const ScopedSettings scope;
   Settings settings = scope.before();
   settings.seed = seed;
@@ -155,19 +155,19 @@ std::vector<uint32_t> noise(uint64_t seed) {
   v_xor_b32 v1, s50, v1
 )") + store_by_wave,
                                       .lds_bytes = 64});
-  Buffer<uint32_t> out(64);
+  Buffer<std::uint32_t> out(64);
   EXPECT_TRUE(kernel.run({out.address()}).ok());
   return out.copy();
 }
 
 TEST(Launch, RegistersAndLdsStartAsSeededNoise) {
-  const std::vector<uint32_t> first = noise(7);
+  const std::vector<std::uint32_t> first = noise(7);
   EXPECT_EQ(first, noise(7));
   EXPECT_NE(first, noise(8));
-  EXPECT_GT(std::set<uint32_t>(first.begin(), first.end()).size(), 60u);
+  EXPECT_GT(std::set<std::uint32_t>(first.begin(), first.end()).size(), 60u);
 }
 
-/// Every wave adds 1 to a counter in LDS and stores what it found.
+// Every wave adds 1 to a counter in LDS and stores what it found.
 constexpr const char* arrival_order = R"(
   s_load_dwordx2 s[6:7], s[0:1], 0x0
   v_lshrrev_b32 v2, 6, v0
@@ -183,33 +183,33 @@ constexpr const char* arrival_order = R"(
   global_store_dword v6, v5, s[6:7]
 )";
 
-std::vector<uint32_t> arrivals(Schedule schedule, uint64_t seed) {
+std::vector<std::uint32_t> arrivals(Schedule schedule, std::uint64_t seed) {
   const ScopedSettings scope;
   Settings settings = scope.before();
   settings.schedule = schedule;
   settings.seed = seed;
   scope.set(settings);
   const Assembled kernel(KernelSource{.body = arrival_order, .lds_bytes = 16});
-  Buffer<uint32_t> out(8);
+  Buffer<std::uint32_t> out(8);
   EXPECT_TRUE(kernel.run({out.address()}, {1, 1, 1}, {512, 1, 1}).ok());
-  std::vector<uint32_t> order = out.copy();
-  const uint32_t first = *std::ranges::min_element(order);  // LDS started as noise
-  for (uint32_t& place : order) place -= first;
+  std::vector<std::uint32_t> order = out.copy();
+  const std::uint32_t first = *std::ranges::min_element(order);  // LDS started as noise
+  for (std::uint32_t& place : order) place -= first;
   return order;
 }
 
 TEST(Schedule, WavesArriveAsAskedFor) {
   EXPECT_THAT(arrivals(Schedule::in_order, 1), ::testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
   EXPECT_THAT(arrivals(Schedule::reverse, 1), ::testing::ElementsAre(7, 6, 5, 4, 3, 2, 1, 0));
-  const std::vector<uint32_t> random = arrivals(Schedule::random, 1);
+  const std::vector<std::uint32_t> random = arrivals(Schedule::random, 1);
   EXPECT_EQ(random, arrivals(Schedule::random, 1));
   EXPECT_THAT(random, ::testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
-  std::set<std::vector<uint32_t>> orders;
-  for (uint64_t seed = 1; seed <= 5; ++seed) orders.insert(arrivals(Schedule::random, seed));
+  std::set<std::vector<std::uint32_t>> orders;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) orders.insert(arrivals(Schedule::random, seed));
   EXPECT_GT(orders.size(), 3u);
 }
 
-/// Wave w writes to LDS, meets the others, reads what wave w+1 wrote. Twice.
+// Wave w writes to LDS, meets the others, reads what wave w+1 wrote. Twice.
 TEST(Schedule, BarriersOrderWavesUnderEverySchedule) {
   const Assembled kernel(KernelSource{.body = R"(
   s_load_dwordx2 s[6:7], s[0:1], 0x0
@@ -231,15 +231,15 @@ loop:
   global_store_dword v1, v3, s[6:7])",
                                       .lds_bytes = 2048});
   for (const Schedule schedule : {Schedule::in_order, Schedule::reverse, Schedule::random}) {
-    for (uint64_t seed = 1; seed <= 4; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
       const ScopedSettings scope;
       Settings settings = scope.before();
       settings.schedule = schedule;
       settings.seed = seed;
       scope.set(settings);
-      Buffer<uint32_t> out(512);
+      Buffer<std::uint32_t> out(512);
       ASSERT_TRUE(kernel.run({out.address()}, {1, 1, 1}, {512, 1, 1}).ok());
-      for (uint32_t i = 0; i < 512; ++i) ASSERT_EQ(out[i], (i + 128) % 512);
+      for (std::uint32_t i = 0; i < 512; ++i) ASSERT_EQ(out[i], (i + 128) % 512);
     }
   }
 }
@@ -256,12 +256,12 @@ TEST(Schedule, WavesThatEndedAreNotWaitedFor) {
   s_waitcnt lgkmcnt(0)
   global_store_dword v1, v0, s[6:7]
 early:)"});
-  Buffer<uint32_t> out(256, 0xffff);
+  Buffer<std::uint32_t> out(256, 0xffff);
   ASSERT_TRUE(kernel.run({out.address()}, {1, 1, 1}, {256, 1, 1}).ok());
-  for (uint32_t i = 0; i < 256; ++i) EXPECT_EQ(out[i], i < 128 ? 0xffff : i);
+  for (std::uint32_t i = 0; i < 256; ++i) EXPECT_EQ(out[i], i < 128 ? 0xffff : i);
 }
 
-/// Wave 0 spins until wave 1 has set a flag in LDS: in order, wave 1 only runs when wave 0 gives way.
+// Wave 0 spins until wave 1 has set a flag in LDS: in order, wave 1 only runs when wave 0 gives way.
 TEST(Schedule, ASpinningWaveGivesWay) {
   const Assembled kernel(KernelSource{.body = R"(
   v_mov_b32 v1, 0
@@ -332,7 +332,7 @@ triple:
 .Lend1:
 .size triple, .Lend1-triple
 )"});
-  Buffer<uint32_t> out(1);
+  Buffer<std::uint32_t> out(1);
   const Status status = kernel.run({out.address()}, {1, 1, 1}, {1, 1, 1});
   ASSERT_TRUE(status.ok()) << status.text;
   EXPECT_EQ(out[0], 14u * 9);
@@ -356,7 +356,7 @@ TEST(Launch, RelativeVectorRegisters) {
   s_waitcnt lgkmcnt(0)
   global_store_dword v4, v1, s[6:7]
   global_store_dword v4, v3, s[6:7] offset:4)");
-  Buffer<uint32_t> out(2);
+  Buffer<std::uint32_t> out(2);
   ASSERT_TRUE(kernel.run({out.address()}).ok());
   EXPECT_EQ(out[0], 102u);
   EXPECT_EQ(out[1], 101u);
@@ -370,13 +370,13 @@ TEST(Launch, ResultsDoNotDependOnTheNumberOfThreads) {
   v_mul_lo_u32 v2, v7, v1
   s_waitcnt lgkmcnt(0)
   global_store_dword v1, v2, s[6:7])"});
-  std::vector<std::vector<uint32_t>> results;
-  for (const uint32_t threads : {1u, 2u, 7u}) {
+  std::vector<std::vector<std::uint32_t>> results;
+  for (const std::uint32_t threads : {1u, 2u, 7u}) {
     const ScopedSettings scope;
     Settings settings = scope.before();
     settings.threads = threads;
     scope.set(settings);
-    Buffer<uint32_t> out(64 * 100);
+    Buffer<std::uint32_t> out(64 * 100);
     ASSERT_TRUE(kernel.run({out.address()}, {100, 1, 1}).ok());
     results.push_back(out.copy());
   }
@@ -398,7 +398,7 @@ TEST(Launch, OnlyChosenWorkgroupsRun) {
   settings.workgroup_step = 3;
   settings.workgroup_count = 2;
   scope.set(settings);
-  Buffer<uint32_t> out(10);
+  Buffer<std::uint32_t> out(10);
   ASSERT_TRUE(kernel.run({out.address()}, {10, 1, 1}).ok());
   EXPECT_THAT(out.copy(), ::testing::ElementsAre(0, 1, 0, 0, 1, 0, 0, 0, 0, 0));
 }
@@ -412,13 +412,13 @@ TEST(Launch, RefusesWhatTheDeviceCannotRun) {
   EXPECT_TRUE(kernel.run({0}, {1, 1, 1}, {256, 1, 1}, 159 * 1024).ok());
 }
 
-/// Takes down what every wave is about to run, and v0 of its first lane.
+// Takes down what every wave is about to run, and v0 of its first lane.
 class Listener : public Observer {
  public:
   struct Seen {
     unsigned wave;
     std::string mnemonic;
-    uint32_t v1;
+    std::uint32_t v1;
     bool operator==(const Seen&) const = default;
   };
   void before(const Wave& wave, const Instruction& instruction) override {
@@ -433,7 +433,7 @@ TEST(Launch, AnObserverSeesEveryInstructionBeforeItRuns) {
   s_barrier
   v_mov_b32 v1, 9)");
   Listener listener;
-  const std::array<uint64_t, 1> arguments = {0};
+  const std::array<std::uint64_t, 1> arguments = {0};
   ASSERT_TRUE(kernel.device()
                   .launch({.kernel = &kernel.kernel(),
                            .workgroup_size = {128, 1, 1},

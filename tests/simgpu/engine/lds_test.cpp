@@ -11,8 +11,8 @@
 namespace wavejit::simgpu::testing {
 namespace {
 
-/// Copies `bytes` of the buffer (a multiple of 256) to LDS address 0, runs `body` and copies LDS back behind the input.
-/// v0 is the lane, v1 is 4·lane; s[6:7] is the buffer.
+// Copies `bytes` of the buffer (a multiple of 256) to LDS address 0, runs `body` and copies LDS back behind the input.
+// v0 is the lane, v1 is 4·lane; s[6:7] is the buffer.
 KernelSource with_lds(const std::string& body, unsigned bytes = 2048, const std::string& target = "gfx950") {
   std::string text = "s_load_dwordx2 s[6:7], s[0:1], 0x0\nv_lshlrev_b32 v1, 2, v0\ns_waitcnt lgkmcnt(0)\n";
   for (unsigned at = 0; at < bytes; at += 256) {
@@ -26,22 +26,22 @@ KernelSource with_lds(const std::string& body, unsigned bytes = 2048, const std:
   return {.body = text, .target = target, .lds_bytes = bytes};
 }
 
-/// Input: words 0, 1, 2, …; returns LDS as the kernel left it.
-std::vector<uint32_t> run_lds(const std::string& body, const std::string& target = "gfx950") {
-  constexpr size_t words = 512;
+// Input: words 0, 1, 2, …; returns LDS as the kernel left it.
+std::vector<std::uint32_t> run_lds(const std::string& body, const std::string& target = "gfx950") {
+  constexpr std::size_t words = 512;
   const Assembled kernel(with_lds(body, words * 4, target));
-  Buffer<uint32_t> memory(2 * words);
-  for (uint32_t i = 0; i < words; ++i) memory[i] = i;
+  Buffer<std::uint32_t> memory(2 * words);
+  for (std::uint32_t i = 0; i < words; ++i) memory[i] = i;
   const Status status = kernel.run({memory.address()});
   EXPECT_TRUE(status.ok()) << status.text;
-  const std::vector<uint32_t> all = memory.copy();
+  const std::vector<std::uint32_t> all = memory.copy();
   return {all.begin() + words, all.end()};
 }
 
 TEST(Lds, TwoAddressesCountElements) {
   const auto lds =
       run_lds("ds_read2_b32 v[10:11], v1 offset0:1 offset1:3\nds_write2_b32 v1, v10, v11 offset0:128 offset1:192");
-  for (uint32_t i = 0; i < 64; ++i) {
+  for (std::uint32_t i = 0; i < 64; ++i) {
     EXPECT_EQ(lds[128 + i], i + 1);
     EXPECT_EQ(lds[192 + i], i + 3);
   }
@@ -52,7 +52,7 @@ TEST(Lds, StridedTwoAddressesCountSixtyFours) {
   v_lshlrev_b32 v3, 3, v0
   ds_read2st64_b64 v[10:13], v3 offset0:0 offset1:1
   ds_write2st64_b32 v1, v10, v13 offset0:6 offset1:7)");
-  for (uint32_t i = 0; i < 64; ++i) {
+  for (std::uint32_t i = 0; i < 64; ++i) {
     EXPECT_EQ(lds[384 + i], 2 * i);
     EXPECT_EQ(lds[448 + i], 128 + (2 * i) + 1);
   }
@@ -68,11 +68,11 @@ TEST(Lds, WideAccessesAndHalves) {
   ds_read_u8_d16_hi v15, v3 offset:4
   ds_read_i8 v16, v3 offset:8
   ds_write_b96 v3, v[14:16] offset:1024)");
-  for (uint32_t i = 0; i < 64; ++i) {
+  for (std::uint32_t i = 0; i < 64; ++i) {
     if (1024 + (16 * i) + 12 > 2048) break;
     EXPECT_EQ(lds[256 + (4 * i)], 0x55550000u | (4 * i));
     EXPECT_EQ(lds[256 + (4 * i) + 1], 0x5555u | (((4 * i) + 1) & 0xff) << 16);
-    EXPECT_EQ(lds[256 + (4 * i) + 2], static_cast<uint32_t>(static_cast<int8_t>((4 * i) + 2)));
+    EXPECT_EQ(lds[256 + (4 * i) + 2], static_cast<std::uint32_t>(static_cast<std::int8_t>((4 * i) + 2)));
     EXPECT_EQ(lds[256 + (4 * i) + 3], 256 + (4 * i) + 3);
   }
 }
@@ -91,9 +91,9 @@ TEST(Lds, ResultsMayOverwriteTheirAddresses) {
   ds_read_b64 v[2:3], v3
   v_lshlrev_b32 v6, 3, v0
   ds_write_b64 v6, v[2:3] offset:1024)");
-  for (uint32_t lane = 0; lane < 64; ++lane) {
-    for (uint32_t i = 0; i < 4; ++i) EXPECT_EQ(quads[256 + (4 * lane) + i], (2 * (63 - lane)) + i) << lane;
-    for (uint32_t i = 0; i < 2; ++i) EXPECT_EQ(pairs[256 + (2 * lane) + i], 63 - lane + i) << lane;
+  for (std::uint32_t lane = 0; lane < 64; ++lane) {
+    for (std::uint32_t i = 0; i < 4; ++i) EXPECT_EQ(quads[256 + (4 * lane) + i], (2 * (63 - lane)) + i) << lane;
+    for (std::uint32_t i = 0; i < 2; ++i) EXPECT_EQ(pairs[256 + (2 * lane) + i], 63 - lane + i) << lane;
   }
 }
 
@@ -107,8 +107,8 @@ TEST(Lds, OfWritesToOnePlaceTheHighestLanesStays) {
   ds_write_b128 v3, v[10:13]
   ds_write_b64 v3, v[10:11] offset:16
   ds_write_b32 v3, v10 offset:24)");
-  const std::vector<uint32_t> start(lds.begin(), lds.begin() + 8);
-  EXPECT_EQ(start, (std::vector<uint32_t>{63, 163, 263, 363, 63, 163, 63, 7}));
+  const std::vector<std::uint32_t> start(lds.begin(), lds.begin() + 8);
+  EXPECT_EQ(start, (std::vector<std::uint32_t>{63, 163, 263, 363, 63, 163, 63, 7}));
 }
 
 TEST(BufferMemory, AllLanesInRange) {
@@ -127,15 +127,15 @@ TEST(BufferMemory, AllLanesInRange) {
   buffer_load_dwordx4 v[10:13], v6, s[8:11], 0 offen offset:1024
   s_waitcnt vmcnt(0)
   ds_write_b128 v6, v[10:13] offset:1024)");
-  for (uint32_t lane = 0; lane < 64; ++lane) {
-    for (uint32_t i = 0; i < 4; ++i) EXPECT_EQ(lds[256 + (4 * lane) + i], (4 * (63 - lane)) + 4 + i) << lane;
+  for (std::uint32_t lane = 0; lane < 64; ++lane) {
+    for (std::uint32_t i = 0; i < 4; ++i) EXPECT_EQ(lds[256 + (4 * lane) + i], (4 * (63 - lane)) + 4 + i) << lane;
   }
 }
 
 // K and V take turns: what is known of one allocation must not be taken for the other's. From an address that is a
 // multiple of four alone, too.
 TEST(BufferMemory, TwoBuffersTakeTurns) {
-  constexpr size_t words = 512;
+  constexpr std::size_t words = 512;
   KernelSource source = with_lds(R"(
   s_load_dwordx2 s[12:13], s[0:1], 0x8
   s_mov_b64 s[8:9], s[6:7]
@@ -164,17 +164,17 @@ TEST(BufferMemory, TwoBuffersTakeTurns) {
                                  words * 4);
   source.kernarg_bytes = 16;
   const Assembled kernel(source);
-  Buffer<uint32_t> first(2 * words);
-  Buffer<uint32_t> second(2 * words);
-  for (uint32_t i = 0; i < words; ++i) {
+  Buffer<std::uint32_t> first(2 * words);
+  Buffer<std::uint32_t> second(2 * words);
+  for (std::uint32_t i = 0; i < words; ++i) {
     first[i] = i;
     second[i] = 1000 * i;
   }
   const Status status = kernel.run({first.address(), second.address()});
   ASSERT_TRUE(status.ok()) << status.text;
-  const std::vector<uint32_t> lds = first.copy();
-  const std::vector<uint32_t> sums = second.copy();
-  for (uint32_t i = 0; i < 256; ++i) {
+  const std::vector<std::uint32_t> lds = first.copy();
+  const std::vector<std::uint32_t> sums = second.copy();
+  for (std::uint32_t i = 0; i < 256; ++i) {
     ASSERT_EQ(lds[words + i], 1000 * i);
     ASSERT_EQ(lds[words + 256 + i], i + 1);
     ASSERT_EQ(sums[512 + i], i + 1 + (1000 * i));
@@ -194,8 +194,8 @@ TEST(Lds, AddressesMayBeBelowZeroBeforeTheirOffset) {
   v_or_b32 v8, v8, v9
   ds_write_b64 v4, v[6:7] offset:1056
   ds_write_b32 v1, v8 offset:1536)");
-  for (uint32_t i = 0; i < 128; ++i) EXPECT_EQ(lds[256 + i], i);
-  for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(lds[384 + i], 0U);
+  for (std::uint32_t i = 0; i < 128; ++i) EXPECT_EQ(lds[256 + i], i);
+  for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(lds[384 + i], 0U);
 }
 
 TEST(Lds, HighHalvesAreStored) {
@@ -206,7 +206,7 @@ TEST(Lds, HighHalvesAreStored) {
 TEST(Lds, LaneAddressing) {
   const auto lds =
       run_lds("s_mov_b32 m0, 256\nds_read_addtid_b32 v3 offset:4\ns_mov_b32 m0, 0\nds_write_addtid_b32 v3 offset:1024");
-  for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(lds[256 + i], 65 + i);
+  for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(lds[256 + i], 65 + i);
 }
 
 TEST(Lds, AtomicsReturnWhatWasThere) {
@@ -229,7 +229,7 @@ TEST(Lds, AtomicsReturnWhatWasThere) {
   v_mov_b32 v12, 24
   ds_max_u32 v12, v11)");
   EXPECT_EQ(std::bit_cast<float>(lds[0]), 96.0F);
-  for (uint32_t i = 0; i < 64; ++i) {
+  for (std::uint32_t i = 0; i < 64; ++i) {
     EXPECT_EQ(std::bit_cast<float>(lds[128 + i]), 1.5F * static_cast<float>(i));
     EXPECT_EQ(lds[256 + i], (i + 5) % 6);
   }
@@ -246,7 +246,7 @@ TEST(Lds, CompareAndStoreTakesTheExpectedValueFirst) {
   ds_write_b32 v1, v6 offset:512)");
   EXPECT_EQ(lds[3], 77u);
   EXPECT_EQ(lds[128], 3u);
-  for (uint32_t i = 1; i < 64; ++i) EXPECT_EQ(lds[128 + i], 77u);
+  for (std::uint32_t i = 1; i < 64; ++i) EXPECT_EQ(lds[128 + i], 77u);
 }
 
 TEST(LdsLanes, PermutesReadAndWriteByLane) {
@@ -260,7 +260,7 @@ TEST(LdsLanes, PermutesReadAndWriteByLane) {
   v_mov_b32 v7, 0
   ds_permute_b32 v8, v7, v4
   ds_write_b32 v1, v8 offset:768)");
-  for (uint32_t i = 0; i < 64; ++i) {
+  for (std::uint32_t i = 0; i < 64; ++i) {
     EXPECT_EQ(lds[64 + i], 3 * ((i + 1) % 64));
     EXPECT_EQ(lds[128 + i], 3 * ((i + 63) % 64));
     EXPECT_EQ(lds[192 + i], i == 0 ? 189u : 0u);
@@ -276,7 +276,7 @@ TEST(LdsLanes, InactiveLanesGiveZero) {
   ds_bpermute_b32 v5, v3, v0
   s_mov_b64 exec, s[8:9]
   ds_write_b32 v1, v5 offset:256)");
-  for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(lds[64 + i], i >= 16 ? 9 : i < 8 ? i + 8 : 0);
+  for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(lds[64 + i], i >= 16 ? 9 : i < 8 ? i + 8 : 0);
 }
 
 TEST(LdsLanes, Swizzles) {
@@ -289,7 +289,7 @@ TEST(LdsLanes, Swizzles) {
   ds_write_b32 v1, v3 offset:768
   ds_swizzle_b32 v3, v0 offset:swizzle(BROADCAST, 8, 2)
   ds_write_b32 v1, v3 offset:1024)");
-  for (uint32_t i = 0; i < 64; ++i) {
+  for (std::uint32_t i = 0; i < 64; ++i) {
     EXPECT_EQ(lds[64 + i], i ^ 3);
     EXPECT_EQ(lds[128 + i], (i & 32) | 6 | (i & 1));
     EXPECT_EQ(lds[192 + i], i ^ 16);
@@ -297,15 +297,15 @@ TEST(LdsLanes, Swizzles) {
   }
 }
 
-/// Element `index` of `bits` bits in little-endian words.
-uint32_t element(const std::vector<uint32_t>& words, size_t index, unsigned bits) {
-  const size_t at = index * bits;
-  uint64_t window = words[at / 32];
-  if ((at / 32) + 1 < words.size()) window |= uint64_t{words[(at / 32) + 1]} << 32;
-  return static_cast<uint32_t>((window >> (at % 32)) & ((1u << bits) - 1));
+// Element `index` of `bits` bits in little-endian words.
+std::uint32_t element(const std::vector<std::uint32_t>& words, std::size_t index, unsigned bits) {
+  const std::size_t at = index * bits;
+  std::uint64_t window = words[at / 32];
+  if ((at / 32) + 1 < words.size()) window |= std::uint64_t{words[(at / 32) + 1]} << 32;
+  return static_cast<std::uint32_t>((window >> (at % 32)) & ((1u << bits) - 1));
 }
 
-/// Lane i of each group of 16 reads `dwords` at its own address; rows of 16 elements are transposed within the group.
+// Lane i of each group of 16 reads `dwords` at its own address; rows of 16 elements are transposed within the group.
 void check_transpose(const std::string& mnemonic, unsigned bits, unsigned dwords) {
   SCOPED_TRACE(mnemonic);
   const unsigned lane_bytes = dwords * 4;
@@ -320,20 +320,20 @@ void check_transpose(const std::string& mnemonic, unsigned bits, unsigned dwords
   global_store_dwordx{1} v1, v[10:{5}], s[6:7] offset:{6})",
                           lane_bytes, dwords, 3 + dwords, 32 * dwords, mnemonic, 9 + dwords, 64 * lane_bytes),
       .lds_bytes = 64 * lane_bytes});
-  Buffer<uint32_t> memory(size_t{2} * 64 * dwords);
-  for (uint32_t i = 0; i < 64 * dwords; ++i) memory[i] = (i * 0x9e3779b9u) ^ (i << 13);
+  Buffer<std::uint32_t> memory(std::size_t{2} * 64 * dwords);
+  for (std::uint32_t i = 0; i < 64 * dwords; ++i) memory[i] = (i * 0x9e3779b9u) ^ (i << 13);
   const Status status = kernel.run({memory.address()});
   ASSERT_TRUE(status.ok()) << status.text;
   const auto all = memory.copy();
-  const std::vector<uint32_t> before(all.begin(), all.begin() + 64 * dwords);
-  const std::vector<uint32_t> after(all.begin() + 64 * dwords, all.end());
+  const std::vector<std::uint32_t> before(all.begin(), all.begin() + 64 * dwords);
+  const std::vector<std::uint32_t> after(all.begin() + 64 * dwords, all.end());
   const unsigned rows = 32 * dwords / bits;  // and elements a lane
   for (unsigned group = 0; group < 4; ++group) {
     for (unsigned lane = 0; lane < 16; ++lane) {
       for (unsigned row = 0; row < rows; ++row) {
         // Addresses are contiguous here, so a row of 16 elements is contiguous too.
-        const size_t from = (size_t{group} * 16 * rows) + (size_t{row} * 16) + lane;
-        const size_t to = ((size_t{group} * 16 + lane) * rows) + row;
+        const std::size_t from = (std::size_t{group} * 16 * rows) + (std::size_t{row} * 16) + lane;
+        const std::size_t to = ((std::size_t{group} * 16 + lane) * rows) + row;
         ASSERT_EQ(element(after, to, bits), element(before, from, bits)) << "lane " << lane << " row " << row;
       }
     }
@@ -357,11 +357,11 @@ TEST(LdsLanes, TransposeReadTakesEachLanesOwnAddress) {
   ds_read_b64_tr_b16 v[6:7], v3
   v_lshlrev_b32 v5, 3, v0
   ds_write_b64 v5, v[6:7] offset:1024)");
-  for (uint32_t lane = 0; lane < 16; ++lane) {
-    for (uint32_t row = 0; row < 4; ++row) {
-      const uint32_t word = (64 * row) + (lane / 2);  // LDS word w holds the number w
-      const uint32_t expected = (lane & 1) != 0 ? word >> 16 : word & 0xffff;
-      const uint32_t got = (lds[256 + (2 * lane) + (row / 2)] >> (16 * (row & 1))) & 0xffff;
+  for (std::uint32_t lane = 0; lane < 16; ++lane) {
+    for (std::uint32_t row = 0; row < 4; ++row) {
+      const std::uint32_t word = (64 * row) + (lane / 2);  // LDS word w holds the number w
+      const std::uint32_t expected = (lane & 1) != 0 ? word >> 16 : word & 0xffff;
+      const std::uint32_t got = (lds[256 + (2 * lane) + (row / 2)] >> (16 * (row & 1))) & 0xffff;
       EXPECT_EQ(got, expected) << lane << " " << row;
     }
   }
@@ -381,12 +381,12 @@ TEST(LdsDma, DwordsLandLaneAfterLaneBehindM0) {
   buffer_load_dword v3, s[8:11], s12 offen offset:16 lds)",
                              target);
     // The global address and the LDS address both take the instruction's offset.
-    for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(lds[256 + 4 + i], (63 - i) + 2 + 4) << target;
+    for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(lds[256 + 4 + i], (63 - i) + 2 + 4) << target;
   }
 }
 
 // 16 bytes a lane from a buffer of 512 bytes, beginning `skipped` bytes into it.
-std::vector<uint32_t> run_wide_dma(unsigned skipped, unsigned to) {
+std::vector<std::uint32_t> run_wide_dma(unsigned skipped, unsigned to) {
   return run_lds(std::format(R"(
   s_mov_b32 s8, s6
   s_mov_b32 s9, s7
@@ -402,13 +402,13 @@ std::vector<uint32_t> run_wide_dma(unsigned skipped, unsigned to) {
 TEST(LdsDma, SixteenBytesALane) {
   const auto lds = run_wide_dma(0, 512);
   // The first 512 bytes are inside the buffer; lanes beyond write zeros.
-  for (uint32_t i = 0; i < 256; ++i) EXPECT_EQ(lds[128 + i], i < 128 ? i : 0) << i;
+  for (std::uint32_t i = 0; i < 256; ++i) EXPECT_EQ(lds[128 + i], i < 128 ? i : 0) << i;
 }
 
 // The tile behind the last one: nothing but zeros, and only where the lanes' places are.
 TEST(LdsDma, WavesOutsideTheBufferWriteZeros) {
   const auto lds = run_wide_dma(512, 256);
-  for (uint32_t i = 0; i < 512; ++i) EXPECT_EQ(lds[i], i >= 64 && i < 320 ? 0 : i) << i;
+  for (std::uint32_t i = 0; i < 512; ++i) EXPECT_EQ(lds[i], i >= 64 && i < 320 ? 0 : i) << i;
 }
 
 TEST(LdsDma, GlobalLoadsAndSmallElements) {
@@ -418,8 +418,8 @@ TEST(LdsDma, GlobalLoadsAndSmallElements) {
   global_load_lds_dwordx4 v3, s[6:7] offset:256
   s_mov_b32 m0, 1536
   global_load_lds_ubyte v3, s[6:7])");
-  for (uint32_t i = 0; i < 256; ++i) EXPECT_EQ(lds[64 + i], 64 + i);
-  for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(lds[384 + i], (4 * i) & 0xff);
+  for (std::uint32_t i = 0; i < 256; ++i) EXPECT_EQ(lds[64 + i], 64 + i);
+  for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(lds[384 + i], (4 * i) & 0xff);
 }
 
 TEST(LdsDma, InactiveLanesWriteNothing) {
@@ -430,7 +430,7 @@ TEST(LdsDma, InactiveLanesWriteNothing) {
   s_mov_b32 exec_hi, 0
   global_load_lds_dword v1, s[6:7]
   s_mov_b64 exec, s[10:11])");
-  for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(lds[256 + i], i >= 4 && i < 8 ? i : 256 + i);
+  for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(lds[256 + i], i >= 4 && i < 8 ? i : 256 + i);
 }
 
 }  // namespace

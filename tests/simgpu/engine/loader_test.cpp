@@ -62,7 +62,7 @@ TEST(Loader, GlobalsAreRelocatedAndFound) {
   const GlobalSymbol table = (*module)->find_global("table");
   ASSERT_NE(table.address, 0u);
   EXPECT_EQ(table.bytes, 16u);
-  const auto* words = reinterpret_cast<const uint64_t*>(table.address);
+  const auto* words = reinterpret_cast<const std::uint64_t*>(table.address);
   EXPECT_EQ(words[0], 0x1234u);
   EXPECT_EQ(words[1], table.address);
   EXPECT_EQ((*module)->find_global("no such thing").address, 0u);
@@ -82,11 +82,11 @@ TEST(Loader, OtherTargetsAreRefused) {
   EXPECT_EQ(device_of("gfx950").load(assemble(source)).error().code, hip_error_no_binary_for_gpu);
 }
 
-/// The kernel descriptor among a code object's bytes.
+// The kernel descriptor among a code object's bytes.
 std::byte* descriptor_in(std::vector<std::byte>& image) {
   const auto object = read_code_object(image);
   if (!object) return nullptr;
-  const uint64_t address = object->kernels[0].descriptor_address;
+  const std::uint64_t address = object->kernels[0].descriptor_address;
   for (const Segment& segment : object->segments) {
     if (address >= segment.address && address - segment.address < segment.file_bytes) {
       return image.data() + segment.file_offset + (address - segment.address);
@@ -97,8 +97,8 @@ std::byte* descriptor_in(std::vector<std::byte>& image) {
 
 TEST(Loader, MetadataThatContradictsTheDescriptorIsRefused) {
   struct Case {
-    size_t offset;
-    uint32_t value;
+    std::size_t offset;
+    std::uint32_t value;
     const char* text;
   };
   // Fields of the descriptor: LDS, private memory, kernarg size, COMPUTE_PGM_RSRC1 with the registers in its low bits.
@@ -124,10 +124,10 @@ TEST(Loader, UndefinedSymbolsAreNamed) {
   Elf64_Ehdr header;
   std::memcpy(&header, image.data(), sizeof header);
   bool changed = false;
-  for (size_t i = 0; i < header.e_shnum; ++i) {
+  for (std::size_t i = 0; i < header.e_shnum; ++i) {
     Elf64_Shdr section;
     std::memcpy(&section, image.data() + header.e_shoff + (i * sizeof section), sizeof section);
-    for (uint64_t at = 0; section.sh_type == SHT_DYNSYM && at < section.sh_size; at += sizeof(Elf64_Sym)) {
+    for (std::uint64_t at = 0; section.sh_type == SHT_DYNSYM && at < section.sh_size; at += sizeof(Elf64_Sym)) {
       Elf64_Sym symbol;
       std::memcpy(&symbol, image.data() + section.sh_offset + at, sizeof symbol);
       if (symbol.st_size != 16) continue;
@@ -150,15 +150,15 @@ TEST(Loader, ForeignFilesAreRefusedWithTheReason) {
   EXPECT_EQ(device_of("gfx950").load({}).error().code, hip_error_invalid_image);
 }
 
-/// Whatever the bytes are: an error, or a module that launches or reports. Never a crash, a hang or a huge allocation.
-void load_and_launch(Device& device, const std::vector<std::byte>& image, uint64_t argument) {
+// Whatever the bytes are: an error, or a module that launches or reports. Never a crash, a hang or a huge allocation.
+void load_and_launch(Device& device, const std::vector<std::byte>& image, std::uint64_t argument) {
   const auto module = device.load(image);
   if (!module) {
     EXPECT_FALSE(module.error().text.empty());
     return;
   }
   for (const Kernel* kernel : (*module)->kernels()) {
-    const std::vector<std::byte> arguments(std::max<size_t>(8, kernel->info().explicit_kernarg_bytes));
+    const std::vector<std::byte> arguments(std::max<std::size_t>(8, kernel->info().explicit_kernarg_bytes));
     std::vector<std::byte> words = arguments;
     std::memcpy(words.data(), &argument, 8);
     static_cast<void>(device.launch({.kernel = kernel, .workgroup_size = {64, 1, 1}, .kernarg = words}));
@@ -168,7 +168,7 @@ void load_and_launch(Device& device, const std::vector<std::byte>& image, uint64
 TEST(DamagedCodeObjects, TruncationAnywhere) {
   const std::vector<std::byte> image = assemble(plain());
   Device& device = device_of("gfx950");
-  for (size_t size = 0; size < image.size(); size += size < 1024 ? 1 : 37) {
+  for (std::size_t size = 0; size < image.size(); size += size < 1024 ? 1 : 37) {
     const auto module = device.load(std::span(image).first(size));
     if (module.has_value()) {
       // Section headers at the end are not needed to run.
@@ -184,8 +184,8 @@ TEST(DamagedCodeObjects, FlippedBytesAnywhere) {
   Settings settings = scope.before();
   settings.instruction_limit = 1000;
   scope.set(settings);
-  Buffer<uint32_t> out(64);
-  for (size_t at = 0; at < image.size(); ++at) {
+  Buffer<std::uint32_t> out(64);
+  for (std::size_t at = 0; at < image.size(); ++at) {
     std::vector<std::byte> damaged = image;
     damaged[at] ^= std::byte{0xff};
     load_and_launch(device, damaged, out.address());
@@ -199,7 +199,7 @@ TEST(DamagedCodeObjects, RandomDamage) {
   Settings settings = scope.before();
   settings.instruction_limit = 1000;
   scope.set(settings);
-  Buffer<uint32_t> out(64);
+  Buffer<std::uint32_t> out(64);
   std::mt19937 random(1);
   for (int round = 0; round < 2000; ++round) {
     std::vector<std::byte> damaged = image;
@@ -209,7 +209,7 @@ TEST(DamagedCodeObjects, RandomDamage) {
 }
 
 TEST(MessagePack, ReadsAndRefuses) {
-  const auto read = [](std::vector<uint8_t> bytes) {
+  const auto read = [](std::vector<std::uint8_t> bytes) {
     return read_message_pack(Bytes(std::as_bytes(std::span(bytes))));
   };
   const auto map = read({0x82, 0xa1, 'a', 0xcd, 0x12, 0x34, 0xa1, 'b', 0x93, 0xff, 0xc3, 0xd9, 2, 'h', 'i'});
@@ -224,7 +224,7 @@ TEST(MessagePack, ReadsAndRefuses) {
   EXPECT_FALSE(read({0x82, 0xa1, 'a'}).has_value());
   EXPECT_FALSE(read({0xdd, 0xff, 0xff, 0xff, 0xff}).has_value());
   EXPECT_FALSE(read({0xdb, 0xff, 0xff, 0xff, 0xff, 'x'}).has_value());
-  EXPECT_FALSE(read(std::vector<uint8_t>(100'000, 0x91)).has_value());  // nesting without end
+  EXPECT_FALSE(read(std::vector<std::uint8_t>(100'000, 0x91)).has_value());  // nesting without end
 }
 
 }  // namespace

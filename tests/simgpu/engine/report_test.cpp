@@ -22,7 +22,7 @@ constexpr const char* store_v0 = R"(
 
 TEST(Report, StoresBehindAnAllocationNameEverything) {
   const Assembled kernel{std::string(store_v0)};
-  Buffer<uint32_t> out(40, 7);
+  Buffer<std::uint32_t> out(40, 7);
   const Status status = kernel.run({out.address()});
   EXPECT_EQ(status.code, hip_error_illegal_address);
   EXPECT_THAT(
@@ -35,9 +35,9 @@ TEST(Report, StoresBehindAnAllocationNameEverything) {
 
 TEST(Report, FreedMemoryIsGone) {
   const Assembled kernel{std::string(store_v0)};
-  uint64_t address = 0;
+  std::uint64_t address = 0;
   {
-    Buffer<uint32_t> out(64);
+    Buffer<std::uint32_t> out(64);
     address = out.address();
     ASSERT_TRUE(kernel.run({address}).ok());
   }
@@ -65,12 +65,12 @@ TEST(Report, TheLowestFailingWorkgroupWhateverTheThreads) {
   v_mov_b32 v1, s8
   s_waitcnt lgkmcnt(0)
   global_store_dword v1, v0, s[6:7])");
-  for (const uint32_t threads : {1u, 4u}) {
+  for (const std::uint32_t threads : {1u, 4u}) {
     const ScopedSettings scope;
     Settings settings = scope.before();
     settings.threads = threads;
     scope.set(settings);
-    Buffer<uint32_t> out(23);
+    Buffer<std::uint32_t> out(23);
     const Status status = kernel.run({out.address()}, {1000, 1, 1});
     EXPECT_THAT(status.text, HasSubstr("workgroup (23, 0, 0)"));
   }
@@ -155,7 +155,7 @@ TEST(Report, UnalignedAtomics) {
   v_mov_b32 v1, 2
   s_waitcnt lgkmcnt(0)
   global_atomic_add v1, v0, s[6:7])");
-  Buffer<uint32_t> out(4);
+  Buffer<std::uint32_t> out(4);
   const Status status = kernel.run({out.address()});
   EXPECT_EQ(status.code, hip_error_illegal_address);
   EXPECT_THAT(status.text, HasSubstr("not a multiple of 4"));
@@ -169,7 +169,7 @@ TEST(Report, BuffersThatPromiseMoreThanWasAllocated) {
   s_mov_b32 s6, 512
   s_waitcnt lgkmcnt(0)
   buffer_load_dword v1, off, s[8:11], s6)");
-  Buffer<uint32_t> out(64);
+  Buffer<std::uint32_t> out(64);
   const Status status = kernel.run({out.address()});
   EXPECT_EQ(status.code, hip_error_illegal_address);
   EXPECT_THAT(status.text, HasSubstr("reads 4 bytes"));
@@ -184,7 +184,7 @@ TEST(Report, TransposeReadsNeedAllLanes) {
 TEST(Report, ALaunchAfterAFaultIsAFreshStart) {
   const Assembled kernel{std::string(store_v0)};
   EXPECT_FALSE(kernel.run({16}).ok());
-  Buffer<uint32_t> out(64);
+  Buffer<std::uint32_t> out(64);
   EXPECT_TRUE(kernel.run({out.address()}).ok());
   EXPECT_EQ(out[63], 63u);
 }

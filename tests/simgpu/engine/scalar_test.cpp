@@ -10,12 +10,12 @@ namespace wavejit::simgpu::testing {
 namespace {
 
 struct ScalarCase {
-  const char* code;  ///< result in s[20:21] (32-bit results leave s21 = 0xabcd)
-  uint64_t result;
-  int scc;  ///< −1: whatever was there (1)
+  const char* code;  // result in s[20:21] (32-bit results leave s21 = 0xabcd)
+  std::uint64_t result;
+  int scc;  // −1: whatever was there (1)
 };
 
-constexpr uint64_t narrow(uint32_t value) { return value | (uint64_t{0xabcd} << 32); }
+constexpr std::uint64_t narrow(std::uint32_t value) { return value | (std::uint64_t{0xabcd} << 32); }
 
 const std::vector<ScalarCase>& cases() {
   static const std::vector<ScalarCase> all = {
@@ -42,13 +42,13 @@ const std::vector<ScalarCase>& cases() {
       {"s_orn2_b32 s20, 0, -16", narrow(15), 1},
       {"s_nand_b32 s20, -1, -1", narrow(0), 0},
       {"s_nor_b32 s20, 0, 0", narrow(0xffffffff), 1},
-      {"s_xnor_b64 s[20:21], 5, 5", ~uint64_t{0}, 1},
+      {"s_xnor_b64 s[20:21], 5, 5", ~std::uint64_t{0}, 1},
       {"s_lshl_b32 s20, 1, 33", narrow(2), 1},
-      {"s_lshl_b64 s[20:21], 1, 33", uint64_t{1} << 33, 1},
+      {"s_lshl_b64 s[20:21], 1, 33", std::uint64_t{1} << 33, 1},
       {"s_lshr_b32 s20, -1, 28", narrow(15), 1},
       {"s_lshr_b64 s[20:21], -1, 60", 15, 1},
       {"s_ashr_i32 s20, -16, 2", narrow(0xfffffffc), 1},
-      {"s_ashr_i64 s[20:21], -16, 4", ~uint64_t{0}, 1},
+      {"s_ashr_i64 s[20:21], -16, 4", ~std::uint64_t{0}, 1},
       {"s_bfm_b32 s20, 4, 8", narrow(0xf00), -1},
       {"s_bfm_b64 s[20:21], 40, 8", 0xffffffffff00, -1},
       {"s_mov_b32 s28, 0x12345678\n s_bfe_u32 s20, s28, 0x80008", narrow(0x56), 1},
@@ -143,14 +143,14 @@ std::string kernel_of_all_cases() {
 
 TEST(ScalarInstructions, GiveWhatTheIsaSays) {
   const Assembled kernel(kernel_of_all_cases());
-  Buffer<uint32_t> out(3 * cases().size());
+  Buffer<std::uint32_t> out(3 * cases().size());
   const Status status = kernel.run({out.address()}, {1, 1, 1}, {1, 1, 1});
   ASSERT_TRUE(status.ok()) << status.text;
-  for (size_t i = 0; i < cases().size(); ++i) {
+  for (std::size_t i = 0; i < cases().size(); ++i) {
     const ScalarCase& wanted = cases()[i];
-    const uint64_t result = out[3 * i] | (uint64_t{out[(3 * i) + 1]} << 32);
+    const std::uint64_t result = out[3 * i] | (std::uint64_t{out[(3 * i) + 1]} << 32);
     EXPECT_EQ(result, wanted.result) << wanted.code << std::format(": {:#x}, not {:#x}", result, wanted.result);
-    EXPECT_EQ(out[(3 * i) + 2], wanted.scc < 0 ? 1u : static_cast<uint32_t>(wanted.scc)) << wanted.code;
+    EXPECT_EQ(out[(3 * i) + 2], wanted.scc < 0 ? 1u : static_cast<std::uint32_t>(wanted.scc)) << wanted.code;
   }
 }
 

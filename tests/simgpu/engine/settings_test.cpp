@@ -85,9 +85,9 @@ TEST_F(Environment, UnknownValuesWarnOnceAndKeepTheDefault) {
 TEST(Counters, CountInstructionsOfWaves) {
   const Assembled kernel("s_nop 0\ns_nop 0");
   Counters& counters = Process::instance().counters();
-  const uint64_t launches = counters.launches;
-  const uint64_t workgroups = counters.workgroups;
-  const uint64_t instructions = counters.wave_instructions;
+  const std::uint64_t launches = counters.launches;
+  const std::uint64_t workgroups = counters.workgroups;
+  const std::uint64_t instructions = counters.wave_instructions;
   ASSERT_TRUE(kernel.run({0}, {5, 1, 1}, {128, 1, 1}).ok());
   EXPECT_EQ(counters.launches - launches, 1u);
   EXPECT_EQ(counters.workgroups - workgroups, 5u);
@@ -97,7 +97,7 @@ TEST(Counters, CountInstructionsOfWaves) {
 TEST(Counters, CountMatrixInstructions) {
   const Assembled kernel(KernelSource{.body = "v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], v[0:3]\ns_nop 0"});
   Counters& counters = Process::instance().counters();
-  const uint64_t matrix = counters.matrix_instructions;
+  const std::uint64_t matrix = counters.matrix_instructions;
   ASSERT_TRUE(kernel.run({0}, {1, 1, 1}, {256, 1, 1}).ok());
   EXPECT_EQ(counters.matrix_instructions - matrix, 4u);
 }
@@ -107,7 +107,7 @@ TEST(Counters, TimeMatrixInstructionsWhenAsked) {
   const ScopedSettings scope;
   Settings settings = scope.before();
   const auto& counted = Process::instance().counters().matrix_nanoseconds;
-  const uint64_t before = counted;
+  const std::uint64_t before = counted;
   ASSERT_TRUE(kernel.run({0}).ok());
   EXPECT_EQ(counted, before);
   settings.time_matrix = true;

@@ -15,7 +15,7 @@
 namespace wavejit::simgpu::test {
 namespace {
 
-/// Distance of `got` from `exact` in units of float32's last place at `exact`.
+// Distance of `got` from `exact` in units of float32's last place at `exact`.
 double ulps(float got, double exact) {
   if (std::isnan(exact)) return std::isnan(got) ? 0 : 1e9;
   if (std::abs(exact) >= 0x1.ffffffp127) return std::isinf(got) ? 0 : 1e9;
@@ -29,7 +29,7 @@ struct Row {
   const char* mnemonic;
   double (*exact)(double);
   float low, high;
-  double bound;  ///< the ISA says one ulp; ours is half a ulp and a little
+  double bound;  // the ISA says one ulp; ours is half a ulp and a little
 };
 
 double sine_of_turns(double x) { return std::sin(2 * M_PI * (x - std::nearbyint(x))); }
@@ -65,7 +65,7 @@ TEST(Accuracy, TranscendentalFloat32WithinOneUlp) {
           std::uniform_real_distribution<double> logarithm(std::log2(row.low), std::log2(row.high));
           x = static_cast<float>(std::exp2(logarithm(random)));
         }
-        machine.v(1)[lane] = std::bit_cast<uint32_t>(x);
+        machine.v(1)[lane] = std::bit_cast<std::uint32_t>(x);
       }
       instruction->execute(machine.wave(), *instruction);
       for (unsigned lane = 0; lane < 64; ++lane) {
@@ -107,14 +107,14 @@ TEST(Accuracy, ExpAtTheEndsOfItsRange) {
   const Instruction* instruction = machine.decode("v_exp_f32 v0, v1");
   ASSERT_NE(instruction, nullptr);
   for (const auto& [x, expected] : rows) {
-    for (unsigned lane = 0; lane < 64; ++lane) machine.v(1)[lane] = std::bit_cast<uint32_t>(x);
+    for (unsigned lane = 0; lane < 64; ++lane) machine.v(1)[lane] = std::bit_cast<std::uint32_t>(x);
     instruction->execute(machine.wave(), *instruction);
     for (unsigned lane = 0; lane < 64; ++lane) {
-      ASSERT_EQ(machine.at(0, lane), std::bit_cast<uint32_t>(expected)) << "2^" << x;
+      ASSERT_EQ(machine.at(0, lane), std::bit_cast<std::uint32_t>(expected)) << "2^" << x;
     }
   }
   for (int power = -126; power < 128; ++power) {
-    machine.v(1)[0] = std::bit_cast<uint32_t>(static_cast<float>(power));
+    machine.v(1)[0] = std::bit_cast<std::uint32_t>(static_cast<float>(power));
     instruction->execute(machine.wave(), *instruction);
     ASSERT_EQ(machine.float_at(0, 0), std::ldexp(1.0F, power));
   }
@@ -132,13 +132,13 @@ TEST(Accuracy, Float16FunctionsOfEveryInput) {
   for (const Row& row : rows) {
     const Instruction* instruction = machine.decode(std::string(row.mnemonic) + " v0, v1");
     ASSERT_NE(instruction, nullptr);
-    for (uint32_t first = 0; first < 0x10000; first += 64) {
+    for (std::uint32_t first = 0; first < 0x10000; first += 64) {
       for (unsigned lane = 0; lane < 64; ++lane) machine.v(1)[lane] = first + lane;
       instruction->execute(machine.wave(), *instruction);
       for (unsigned lane = 0; lane < 64; ++lane) {
-        const double x = std::bit_cast<_Float16>(static_cast<uint16_t>(first + lane));
+        const double x = std::bit_cast<_Float16>(static_cast<std::uint16_t>(first + lane));
         const double exact = row.exact(x);
-        const double got = std::bit_cast<_Float16>(static_cast<uint16_t>(machine.at(0, lane)));
+        const double got = std::bit_cast<_Float16>(static_cast<std::uint16_t>(machine.at(0, lane)));
         if (std::isnan(exact)) {
           ASSERT_TRUE(std::isnan(got)) << row.mnemonic << " of " << x;
           continue;
@@ -156,13 +156,13 @@ TEST(Accuracy, Float16FunctionsOfEveryInput) {
   }
 }
 
-uint32_t random_float_bits(std::mt19937_64& random) {
+std::uint32_t random_float_bits(std::mt19937_64& random) {
   // Every exponent as likely as any other, the ends more often.
-  const uint64_t bits = random();
-  uint32_t exponent = static_cast<uint32_t>(bits >> 32) & 0xff;
-  if ((bits & 0x700) == 0) exponent = static_cast<uint32_t>(bits >> 40) % 3;
-  if ((bits & 0x700) == 0x100) exponent = 252 + static_cast<uint32_t>(bits >> 40) % 3;
-  return (static_cast<uint32_t>(bits) & 0x807fffffu) | (exponent << 23);
+  const std::uint64_t bits = random();
+  std::uint32_t exponent = static_cast<std::uint32_t>(bits >> 32) & 0xff;
+  if ((bits & 0x700) == 0) exponent = static_cast<std::uint32_t>(bits >> 40) % 3;
+  if ((bits & 0x700) == 0x100) exponent = 252 + static_cast<std::uint32_t>(bits >> 40) % 3;
+  return (static_cast<std::uint32_t>(bits) & 0x807fffffu) | (exponent << 23);
 }
 
 // The code of `fdiv float` as llc-22 emits it for a kernel with denormals kept.
@@ -190,7 +190,7 @@ TEST(Accuracy, DivisionOfFloat32IsCorrectlyRounded) {
       machine.v(2)[lane] = random_float_bits(random);
       if (lane % 4 == 0) {
         // Quotients that are denormal or next to overflow.
-        const uint32_t exponent = 1 + static_cast<uint32_t>(random() % 30);
+        const std::uint32_t exponent = 1 + static_cast<std::uint32_t>(random() % 30);
         machine.v(1)[lane] = (machine.v(1)[lane] & 0x807fffffu) | (exponent << 23);
         machine.v(2)[lane] = (machine.v(2)[lane] & 0x807fffffu) | ((exponent + 120) << 23);
       }
@@ -201,7 +201,7 @@ TEST(Accuracy, DivisionOfFloat32IsCorrectlyRounded) {
       const float d = machine.float_at(2, lane);
       const float exact = n / d;
       const float got = machine.float_at(0, lane);
-      ASSERT_TRUE(std::bit_cast<uint32_t>(exact) == std::bit_cast<uint32_t>(got) ||
+      ASSERT_TRUE(std::bit_cast<std::uint32_t>(exact) == std::bit_cast<std::uint32_t>(got) ||
                   (std::isnan(exact) && std::isnan(got)))
           << std::hexfloat << n << " / " << d << " = " << exact << ", not " << got;
     }
@@ -226,13 +226,13 @@ TEST(Accuracy, DivisionOfFloat64IsCorrectlyRounded) {
   std::mt19937_64 random = random_from(4);
   const Instruction* program = machine.decode(divide_f64);
   ASSERT_NE(program, nullptr);
-  const auto number = [&](uint64_t exponent) { return (random() & 0x800fffffffffffffu) | (exponent << 52); };
+  const auto number = [&](std::uint64_t exponent) { return (random() & 0x800fffffffffffffu) | (exponent << 52); };
   for (int round = 0; round < 4000; ++round) {
     for (unsigned lane = 0; lane < 64; ++lane) {
-      uint64_t n = number(random() % 2048);
-      uint64_t d = number(random() % 2048);
+      std::uint64_t n = number(random() % 2048);
+      std::uint64_t d = number(random() % 2048);
       if (lane % 4 == 0) {
-        const uint64_t exponent = 1 + random() % 100;
+        const std::uint64_t exponent = 1 + random() % 100;
         n = number(exponent);
         d = number(exponent + 1010 + random() % 20);
       }
@@ -240,10 +240,10 @@ TEST(Accuracy, DivisionOfFloat64IsCorrectlyRounded) {
         n = number(1);
         d = number(random() % 3);
       }
-      machine.v(2)[lane] = static_cast<uint32_t>(n);
-      machine.v(3)[lane] = static_cast<uint32_t>(n >> 32);
-      machine.v(4)[lane] = static_cast<uint32_t>(d);
-      machine.v(5)[lane] = static_cast<uint32_t>(d >> 32);
+      machine.v(2)[lane] = static_cast<std::uint32_t>(n);
+      machine.v(3)[lane] = static_cast<std::uint32_t>(n >> 32);
+      machine.v(4)[lane] = static_cast<std::uint32_t>(d);
+      machine.v(5)[lane] = static_cast<std::uint32_t>(d >> 32);
     }
     for (int i = 0; i < 11; ++i) program[i].execute(machine.wave(), program[i]);
     for (unsigned lane = 0; lane < 64; ++lane) {
@@ -251,7 +251,7 @@ TEST(Accuracy, DivisionOfFloat64IsCorrectlyRounded) {
       const double d = machine.double_at(4, lane);
       const double exact = n / d;
       const double got = machine.double_at(0, lane);
-      ASSERT_TRUE(std::bit_cast<uint64_t>(exact) == std::bit_cast<uint64_t>(got) ||
+      ASSERT_TRUE(std::bit_cast<std::uint64_t>(exact) == std::bit_cast<std::uint64_t>(got) ||
                   (std::isnan(exact) && std::isnan(got)))
           << std::hexfloat << n << " / " << d << " = " << exact << ", not " << got;
     }

@@ -27,7 +27,7 @@ void LLVMInitializeAMDGPUAsmParser();
 
 namespace wavejit::simgpu::test {
 
-std::vector<uint8_t> assemble(std::string_view processor, std::string_view text, std::string& error) {
+std::vector<std::uint8_t> assemble(std::string_view processor, std::string_view text, std::string& error) {
   static const bool ready = [] {
     LLVMInitializeAMDGPUTargetInfo();
     LLVMInitializeAMDGPUTargetMC();

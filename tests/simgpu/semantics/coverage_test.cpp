@@ -14,13 +14,13 @@
 namespace wavejit::simgpu::test {
 namespace {
 
-/// All vector mnemonics that LLVM decodes for a processor, found by walking the opcode fields of every vector encoding.
+// All vector mnemonics that LLVM decodes for a processor, found by walking the opcode fields of every vector encoding.
 std::set<std::string> vector_mnemonics(const std::string& processor) {
   Disassembler& disassembler = *Disassembler::for_processor(processor);
   std::set<std::string> found;
-  const auto look = [&](std::array<uint32_t, 4> words) {
-    std::array<uint8_t, 16> bytes{};
-    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(words[i / 4] >> (8 * (i % 4)));
+  const auto look = [&](std::array<std::uint32_t, 4> words) {
+    std::array<std::uint8_t, 16> bytes{};
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(words[i / 4] >> (8 * (i % 4)));
     const Disassembled result = disassembler.decode(bytes, 0);
     if (result.bytes == 0 || !result.mnemonic.starts_with("v_")) return;
     std::string name = result.mnemonic;
@@ -29,29 +29,29 @@ std::set<std::string> vector_mnemonics(const std::string& processor) {
     }
     found.insert(name);
   };
-  constexpr uint32_t v2 = 258;
-  for (uint32_t op = 0; op < 256; ++op) {
-    const uint32_t vop1 = (0x3fu << 25) | (4u << 17) | (op << 9);
-    const uint32_t vopc = (0x3eu << 25) | (op << 17) | (6u << 9);
+  constexpr std::uint32_t v2 = 258;
+  for (std::uint32_t op = 0; op < 256; ++op) {
+    const std::uint32_t vop1 = (0x3fu << 25) | (4u << 17) | (op << 9);
+    const std::uint32_t vopc = (0x3eu << 25) | (op << 17) | (6u << 9);
     look({vop1 | v2});
     look({vop1 | 249, 0x06060602});
     look({vop1 | 250, 0xff00e402});
     look({vopc | v2});
     look({vopc | 249, 0x06060002});
   }
-  for (uint32_t op = 0; op < 62; ++op) {
-    const uint32_t vop2 = (op << 25) | (4u << 17) | (6u << 9);
+  for (std::uint32_t op = 0; op < 62; ++op) {
+    const std::uint32_t vop2 = (op << 25) | (4u << 17) | (6u << 9);
     look({vop2 | v2, 0x3f800000});
     look({vop2 | 249, 0x06060602});
     look({vop2 | 250, 0xff00e402});
   }
   // VOP3 and VOP3P, with several kinds of operands since not all suit all.
-  constexpr std::array<std::array<uint32_t, 3>, 5> operands = {
+  constexpr std::array<std::array<std::uint32_t, 3>, 5> operands = {
       {{258, 262, 266}, {258, 262, 104}, {258, 2, 266}, {258, 12, 0}, {256, 288, 320}}};
-  for (uint32_t op = 0; op < 1024; ++op) {
+  for (std::uint32_t op = 0; op < 1024; ++op) {
     for (const auto& o : operands) {
-      for (const uint32_t extra : {0u, 106u << 8, 4u << 12}) {
-        const uint32_t low = (0x34u << 26) | (op << 16) | 4u | extra;
+      for (const std::uint32_t extra : {0u, 106u << 8, 4u << 12}) {
+        const std::uint32_t low = (0x34u << 26) | (op << 16) | 4u | extra;
         look({low, o[0] | (o[1] << 9) | (o[2] << 18)});
         look({low, o[0] | (o[1] << 9) | (o[2] << 18) | (3u << 27)});
       }
@@ -60,7 +60,7 @@ std::set<std::string> vector_mnemonics(const std::string& processor) {
   return found;
 }
 
-/// Why an instruction may be missing.
+// Why an instruction may be missing.
 bool is_left_out(const std::string& name) {
   if (name.starts_with("v_smfmac_")) return true;         // sparse matrix instructions
   if (name == "v_mfma_ld_scale_b32") return true;         // half of v_mfma_scale_*, never alone

@@ -11,21 +11,21 @@
 namespace wavejit::simgpu::test {
 namespace {
 
-/// v1, v2, v3 hold the inputs, v0 the old destination; `text` writes v0.
+// v1, v2, v3 hold the inputs, v0 the old destination; `text` writes v0.
 struct Fact {
   const char* text;
-  uint32_t a, b, c;
-  uint32_t expected;
-  uint32_t old = 0xdeadbeef;
+  std::uint32_t a, b, c;
+  std::uint32_t expected;
+  std::uint32_t old = 0xdeadbeef;
   const char* processors = "gfx942 gfx950";
 };
 
-constexpr uint32_t one = 0x3f800000;
-constexpr uint32_t two = 0x40000000;
-constexpr uint32_t infinity = 0x7f800000;
-constexpr uint32_t minus = 0x80000000;
-constexpr uint32_t nan = 0x7fc00000;
-constexpr uint32_t signalling = 0x7f800001;
+constexpr std::uint32_t one = 0x3f800000;
+constexpr std::uint32_t two = 0x40000000;
+constexpr std::uint32_t infinity = 0x7f800000;
+constexpr std::uint32_t minus = 0x80000000;
+constexpr std::uint32_t nan = 0x7fc00000;
+constexpr std::uint32_t signalling = 0x7f800001;
 
 void expect_all(const std::vector<Fact>& facts) {
   for (const std::string processor : {"gfx942", "gfx950"}) {
@@ -179,15 +179,15 @@ TEST(Facts, RoundingAndParts) {
       {"v_fract_f32 v0, v1", 0xb0000000, 0, 0, 0x3f7fffff},  // stays below one
       {"v_frexp_mant_f32 v0, v1", 0xc1200000, 0, 0, 0xbf200000},
       {"v_frexp_exp_i32_f32 v0, v1", 0xc1200000, 0, 0, 4},
-      {"v_frexp_exp_i32_f32 v0, v1", 1, 0, 0, static_cast<uint32_t>(-148)},
+      {"v_frexp_exp_i32_f32 v0, v1", 1, 0, 0, static_cast<std::uint32_t>(-148)},
       {"v_frexp_mant_f32 v0, v1", 1, 0, 0, 0x3f000000},
       {"v_frexp_exp_i32_f32 v0, v1", infinity, 0, 0, 0},
       {"v_frexp_mant_f32 v0, v1", infinity, 0, 0, infinity},
       {"v_frexp_exp_i32_f32 v0, v1", 0, 0, 0, 0},
       {"v_ldexp_f32 v0, v1, v2", one, 3, 0, 0x41000000},
-      {"v_ldexp_f32 v0, v1, v2", one, static_cast<uint32_t>(-149), 0, 1},
-      {"v_ldexp_f32 v0, v1, v2", one, static_cast<uint32_t>(-150), 0, 0},         // tie to even
-      {"v_ldexp_f32 v0, v1, v2", 0x3fc00000, static_cast<uint32_t>(-150), 0, 1},  // 0.75 of the smallest
+      {"v_ldexp_f32 v0, v1, v2", one, static_cast<std::uint32_t>(-149), 0, 1},
+      {"v_ldexp_f32 v0, v1, v2", one, static_cast<std::uint32_t>(-150), 0, 0},         // tie to even
+      {"v_ldexp_f32 v0, v1, v2", 0x3fc00000, static_cast<std::uint32_t>(-150), 0, 1},  // 0.75 of the smallest
       {"v_ldexp_f32 v0, v1, v2", one, 0x7fffffff, 0, infinity},
       {"v_ldexp_f32 v0, v1, v2", 1, 149, 0, one},
       {"v_frexp_exp_i16_f16 v0, v1", 0x4900, 0, 0, 4},
@@ -428,7 +428,7 @@ TEST(Facts, Packed) {
       {"v_dot4_u32_u8 v0, v1, v2, v3", 0xff000001, 0x02000003, 1, 514},
       {"v_dot4_u32_u8 v0, v1, v2, v3 clamp", 0xffffffff, 0xffffffff, 0xfffffff0, 0xffffffff},
       {"v_dot4c_i32_i8 v0, v1, v2", 0x00000001, 0x000000ff, 0, 4, 5},
-      {"v_dot8_i32_i4 v0, v1, v2, v3", 0x0000008f, 0x00000022, 0, static_cast<uint32_t>(-2 - 16)},
+      {"v_dot8_i32_i4 v0, v1, v2, v3", 0x0000008f, 0x00000022, 0, static_cast<std::uint32_t>(-2 - 16)},
       {"v_dot8_u32_u4 v0, v1, v2, v3", 0x0000008f, 0x00000022, 0, 30 + 16},
       {"v_dot2_i32_i16 v0, v1, v2, v3", 0xffff0002, 0x00030004, 1, 6},
       {"v_dot2_u32_u16 v0, v1, v2, v3", 0xffff0002, 0x00030004, 1, 9 + 3 * 0xffff},
@@ -466,7 +466,7 @@ TEST(Facts, ModeRoundsAndFlushes) {
   machine.set(1, 1.0f);
   machine.set(2, 0x33000000u);  // 2^-25
   machine.set(3, 0x00000001u);
-  const auto add = [&](uint32_t mode) {
+  const auto add = [&](std::uint32_t mode) {
     machine.wave().mode = mode;
     EXPECT_TRUE(machine.run("v_add_f32 v0, v1, v2"));
     return machine.at(0);

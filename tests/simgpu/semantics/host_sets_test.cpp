@@ -20,30 +20,30 @@ using vector::Call;
 using vector::Operation;
 
 constexpr unsigned wide_dwords = 32;
-using Block = std::array<uint32_t, wide_dwords * 64>;
+using Block = std::array<std::uint32_t, wide_dwords * 64>;
 
-/// Noise, with plenty of the values that are special in some format.
+// Noise, with plenty of the values that are special in some format.
 void fill(Block& block, std::mt19937_64& random) {
-  constexpr std::array<uint32_t, 24> special = {0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000,
-                                                0x7fc00000, 0x7f800001, 0xffc12345, 0x00000001, 0x807fffff, 0x00800000,
-                                                0x7f7fffff, 0x42fe0000, 0xc3160000, 0x3c003c00, 0x7c00fc00, 0x7e017c01,
-                                                0x00018001, 0x7bff0400, 0x7ff00000, 0xfff80001, 0x0000ffff, 0x7fffffff};
-  for (uint32_t& word : block) {
-    const uint64_t bits = random();
+  constexpr std::array<std::uint32_t, 24> special = {
+      0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f800001,
+      0xffc12345, 0x00000001, 0x807fffff, 0x00800000, 0x7f7fffff, 0x42fe0000, 0xc3160000, 0x3c003c00,
+      0x7c00fc00, 0x7e017c01, 0x00018001, 0x7bff0400, 0x7ff00000, 0xfff80001, 0x0000ffff, 0x7fffffff};
+  for (std::uint32_t& word : block) {
+    const std::uint64_t bits = random();
     switch (bits & 7) {
       case 0:
       case 1:
         word = special[(bits >> 8) % special.size()];
         break;
       case 2:
-        word = static_cast<uint32_t>(bits >> 40) & 63;
+        word = static_cast<std::uint32_t>(bits >> 40) & 63;
         break;
       // Floats near one, where most of the arithmetic is.
       case 3:
-        word = (static_cast<uint32_t>(bits >> 32) & 0x81ffffffu) | 0x3e000000u;
+        word = (static_cast<std::uint32_t>(bits >> 32) & 0x81ffffffu) | 0x3e000000u;
         break;
       default:
-        word = static_cast<uint32_t>(bits >> 32);
+        word = static_cast<std::uint32_t>(bits >> 32);
         break;
     }
   }
@@ -59,21 +59,21 @@ TEST(HostSets, GiveTheSameBits) {
     ASSERT_EQ(lists.size(), reference.size());
     auto sources = std::make_unique<std::array<Block, 4>>();
     auto results = std::make_unique<std::array<Block, 2>>();
-    for (size_t l = 0; l < lists.size(); ++l) {
+    for (std::size_t l = 0; l < lists.size(); ++l) {
       ASSERT_EQ(lists[l].count, reference[l].count);
-      for (size_t i = 0; i < lists[l].count; ++i) {
+      for (std::size_t i = 0; i < lists[l].count; ++i) {
         const Operation& one = reference[l].first[i];
         const Operation& other = lists[l].first[i];
         ASSERT_STREQ(one.name, other.name);
         std::mt19937_64 random(l * 1000 + i);
         for (int round = 0; round < 24; ++round) {
           for (Block& block : *sources) fill(block, random);
-          const uint64_t mask = random();
-          const auto op_sel = static_cast<uint8_t>(random() & 15);
-          const auto table = static_cast<uint8_t>(random());
+          const std::uint64_t mask = random();
+          const auto op_sel = static_cast<std::uint8_t>(random() & 15);
+          const auto table = static_cast<std::uint8_t>(random());
           for (const bool saturating : {false, true}) {
             if (saturating && one.saturating == nullptr) continue;
-            uint64_t masks[2] = {};
+            std::uint64_t masks[2] = {};
             for (int which = 0; which < 2; ++which) {
               Call call;
               for (int s = 0; s < 4; ++s) call.source[s] = (*sources)[s].data();
@@ -83,7 +83,7 @@ TEST(HostSets, GiveTheSameBits) {
               call.op_sel = op_sel;
               call.truth_table = table;
               call.mode = round % 2 == 0 ? 0x2f0 : 0xf0;
-              call.rounding = static_cast<uint8_t>(round % 4 == 3 ? random() & 3 : 0);
+              call.rounding = static_cast<std::uint8_t>(round % 4 == 3 ? random() & 3 : 0);
               const Operation& operation = which == 0 ? one : other;
               (saturating ? operation.saturating : operation.kernel)(call);
               masks[which] = call.mask_out;
@@ -91,7 +91,7 @@ TEST(HostSets, GiveTheSameBits) {
             }
             if (round % 4 == 3) continue;
             ASSERT_EQ(masks[0], masks[1]) << one.name;
-            for (size_t at = 0; at < (*results)[0].size(); ++at) {
+            for (std::size_t at = 0; at < (*results)[0].size(); ++at) {
               ASSERT_EQ((*results)[0][at], (*results)[1][at])
                   << one.name << " at " << at << " of " << (*sources)[0][at % 64] << " " << (*sources)[1][at % 64]
                   << " " << (*sources)[2][at % 64];
@@ -149,8 +149,8 @@ TEST(HostSets, TheShortWayThroughOperandsChangesNothing) {
   const std::array<std::pair<HostSet, Multiply>, 3> all = {{{HostSet::x86_64_v2, &matrix::x86_64_v2::multiply},
                                                             {HostSet::x86_64_v3, &matrix::x86_64_v3::multiply},
                                                             {HostSet::x86_64_v4, &matrix::x86_64_v4::multiply}}};
-  std::array<uint8_t, matrix::largest_k> ascending{};
-  std::iota(ascending.begin(), ascending.end(), uint8_t{0});
+  std::array<std::uint8_t, matrix::largest_k> ascending{};
+  std::iota(ascending.begin(), ascending.end(), std::uint8_t{0});
   for (const auto& [set, multiply] : all) {
     if (!host_supports(set)) continue;
     for (const matrix::Shape& shape : matrix::shapes()) {
@@ -162,8 +162,8 @@ TEST(HostSets, TheShortWayThroughOperandsChangesNothing) {
           matrix::MatrixCall call = operands.call(shape, results[which]);
           call.order = which == 0 ? nullptr : ascending.data();
           if (shape.blocks > 1) {
-            call.cbsz = static_cast<uint8_t>(round % 2);
-            call.abid = static_cast<uint8_t>(round / 2);
+            call.cbsz = static_cast<std::uint8_t>(round % 2);
+            call.abid = static_cast<std::uint8_t>(round / 2);
           }
           multiply(call);
         }

@@ -27,27 +27,28 @@ void on_every_set(const std::function<void(const Kernels&)>& body) {
   for (const HostSet set : {HostSet::x86_64_v2, HostSet::x86_64_v3, HostSet::x86_64_v4}) {
     if (!host_supports(set)) continue;
     SCOPED_TRACE(std::string(name_of(set)));
-    body(*all_kernels.at(static_cast<size_t>(set)));
+    body(*all_kernels.at(static_cast<std::size_t>(set)));
   }
 }
 
-constexpr size_t places = 1024;  // bytes
+constexpr std::size_t places = 1024;  // bytes
 struct State {
   explicit State(std::mt19937& random) {
     for (Row& row : registers) std::ranges::generate(row, std::ref(random));
-    std::ranges::generate(memory, [&] { return static_cast<uint8_t>(random()); });
+    std::ranges::generate(memory, [&] { return static_cast<std::uint8_t>(random()); });
   }
   bool operator==(const State& other) const {
     return memory == other.memory && std::memcmp(registers, other.registers, sizeof(registers)) == 0;
   }
   // Row 4 lies behind the four that are read or written at most.
   alignas(64) Row registers[5] = {};
-  alignas(64) std::array<uint8_t, places> memory{};
+  alignas(64) std::array<std::uint8_t, places> memory{};
 };
 
 // Offsets of `bytes` each that are multiples of `step`; some lanes share theirs.
-void draw_offsets(Row& offsets, std::mt19937& random, uint32_t bytes, uint32_t step) {
-  for (uint32_t& offset : offsets) offset = static_cast<uint32_t>(random() % ((places - bytes) / step + 1)) * step;
+void draw_offsets(Row& offsets, std::mt19937& random, std::uint32_t bytes, std::uint32_t step) {
+  for (std::uint32_t& offset : offsets)
+    offset = static_cast<std::uint32_t>(random() % ((places - bytes) / step + 1)) * step;
   offsets[random() % 64] = offsets[random() % 64];
 }
 
@@ -59,14 +60,14 @@ void read_words(State& state, const Row& offsets, unsigned words) {
   }
 }
 
-using Read = void (*)(Row*, const uint8_t*, const uint32_t*);
-using Write = void (*)(const Row*, uint8_t*, const uint32_t*);
+using Read = void (*)(Row*, const std::uint8_t*, const std::uint32_t*);
+using Write = void (*)(const Row*, std::uint8_t*, const std::uint32_t*);
 
 template <typename Kernel>
 struct Case {
   Kernel kernel;
   unsigned words;
-  uint32_t step;  ///< that offsets are multiples of
+  std::uint32_t step;  // that offsets are multiples of
 };
 
 TEST(LaneKernels, ReadWordsOfEveryLane) {
@@ -124,14 +125,14 @@ TEST(LaneKernels, TransposedHalvesAreColumnsOfWhatSixteenLanesRead) {
       State expected = state;
       for (unsigned first = 0; first < 64; first += 16) {
         // What the group reads, lane after lane: four rows of 16 halves.
-        std::array<uint16_t, 64> halves{};
+        std::array<std::uint16_t, 64> halves{};
         for (unsigned lane = 0; lane < 16; ++lane) {
-          std::memcpy(&halves[size_t{4} * lane], &state.memory[state.registers[where][first + lane]], 8);
+          std::memcpy(&halves[std::size_t{4} * lane], &state.memory[state.registers[where][first + lane]], 8);
         }
         for (unsigned lane = 0; lane < 16; ++lane) {
           for (unsigned i = 0; i < 2; ++i) {
             expected.registers[i][first + lane] =
-                halves[(32 * i) + lane] | (uint32_t{halves[(32 * i) + 16 + lane]} << 16);
+                halves[(32 * i) + lane] | (std::uint32_t{halves[(32 * i) + 16 + lane]} << 16);
           }
         }
       }
@@ -147,9 +148,9 @@ TEST(LaneKernels, CopiesFollowLaneByLane) {
     for (int round = 0; round < 50; ++round) {
       State state(random);
       draw_offsets(state.registers[4], random, 16, round % 2 == 0 ? 4 : 8);
-      std::array<uint8_t, 1025> to{};
-      std::array<uint8_t, 1025> expected{};
-      for (size_t lane = 0; lane < 64; ++lane) {
+      std::array<std::uint8_t, 1025> to{};
+      std::array<std::uint8_t, 1025> expected{};
+      for (std::size_t lane = 0; lane < 64; ++lane) {
         std::memcpy(&expected[1 + (16 * lane)], &state.memory[state.registers[4][lane]], 16);
       }
       kernels.copy_4(&to[1], state.memory.data(), state.registers[4]);
@@ -164,12 +165,12 @@ TEST(LaneKernels, SpansAndLimits) {
     for (int round = 0; round < 200; ++round) {
       alignas(64) Row offsets;
       const unsigned shift = random() % 32;
-      for (uint32_t& offset : offsets) offset = static_cast<uint32_t>(random()) >> shift;
+      for (std::uint32_t& offset : offsets) offset = static_cast<std::uint32_t>(random()) >> shift;
       const lanes::Span span = kernels.span_of(offsets);
       EXPECT_EQ(span.lowest, *std::ranges::min_element(offsets));
       EXPECT_EQ(span.highest, *std::ranges::max_element(offsets));
-      uint32_t bits = 0;
-      for (const uint32_t offset : offsets) bits |= offset;
+      std::uint32_t bits = 0;
+      for (const std::uint32_t offset : offsets) bits |= offset;
       EXPECT_EQ(span.bits, bits);
       if (span.highest >= 0x80000000U) {
         EXPECT_FALSE(kernels.none_above(offsets, 0x7fffffffU));
@@ -182,7 +183,7 @@ TEST(LaneKernels, SpansAndLimits) {
 }
 
 TEST(LaneKernels, ThisHostsAreOfItsBestSet) {
-  EXPECT_EQ(&lanes::kernels(), all_kernels.at(static_cast<size_t>(best_host_set())));
+  EXPECT_EQ(&lanes::kernels(), all_kernels.at(static_cast<std::size_t>(best_host_set())));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace wavejit::simgpu::test {
 namespace {
 
-void set_lane_numbers(Machine& machine, unsigned index, uint32_t offset = 0) {
+void set_lane_numbers(Machine& machine, unsigned index, std::uint32_t offset = 0) {
   for (unsigned lane = 0; lane < 64; ++lane) machine.v(index)[lane] = lane + offset;
 }
 
@@ -43,21 +43,21 @@ TEST(Lanes, ComparesGiveMasks) {
 
 TEST(Lanes, FloatComparesTreatNanAsUnordered) {
   Machine machine("gfx942");
-  constexpr uint32_t nan = 0x7fc00000;
+  constexpr std::uint32_t nan = 0x7fc00000;
   // Lane 0: 1 and 2; lane 1: equal; lane 2: 2 and 1; lane 3: NaN and 1; lane 4: -0 and 0.
-  const uint32_t a[5] = {0x3f800000, 0x3f800000, 0x40000000, nan, 0x80000000};
-  const uint32_t b[5] = {0x40000000, 0x3f800000, 0x3f800000, 0x3f800000, 0};
+  const std::uint32_t a[5] = {0x3f800000, 0x3f800000, 0x40000000, nan, 0x80000000};
+  const std::uint32_t b[5] = {0x40000000, 0x3f800000, 0x3f800000, 0x3f800000, 0};
   for (unsigned lane = 0; lane < 5; ++lane) {
     machine.v(1)[lane] = a[lane];
     machine.v(2)[lane] = b[lane];
-    const auto wide = [](uint32_t bits) {
-      return std::bit_cast<uint64_t>(static_cast<double>(std::bit_cast<float>(bits)));
+    const auto wide = [](std::uint32_t bits) {
+      return std::bit_cast<std::uint64_t>(static_cast<double>(std::bit_cast<float>(bits)));
     };
-    machine.v(4)[lane] = static_cast<uint32_t>(wide(a[lane]));
-    machine.v(5)[lane] = static_cast<uint32_t>(wide(a[lane]) >> 32);
-    machine.v(6)[lane] = static_cast<uint32_t>(wide(b[lane]));
-    machine.v(7)[lane] = static_cast<uint32_t>(wide(b[lane]) >> 32);
-    const auto half = [](uint32_t bits) {
+    machine.v(4)[lane] = static_cast<std::uint32_t>(wide(a[lane]));
+    machine.v(5)[lane] = static_cast<std::uint32_t>(wide(a[lane]) >> 32);
+    machine.v(6)[lane] = static_cast<std::uint32_t>(wide(b[lane]));
+    machine.v(7)[lane] = static_cast<std::uint32_t>(wide(b[lane]) >> 32);
+    const auto half = [](std::uint32_t bits) {
       return bits == nan ? 0x7e00u
                          : ((bits >> 16) & 0x8000u) | (bits == 0x3f800000   ? 0x3c00u
                                                        : bits == 0x40000000 ? 0x4000u
@@ -67,10 +67,10 @@ TEST(Lanes, FloatComparesTreatNanAsUnordered) {
     machine.v(9)[lane] = half(b[lane]);
   }
   machine.wave().set_exec(0x1f);
-  const std::pair<const char*, uint64_t> expected[] = {{"f", 0x00},   {"lt", 0x01},  {"eq", 0x12},  {"le", 0x13},
-                                                       {"gt", 0x04},  {"lg", 0x05},  {"ge", 0x16},  {"o", 0x17},
-                                                       {"u", 0x08},   {"nge", 0x09}, {"nlg", 0x1a}, {"ngt", 0x1b},
-                                                       {"nle", 0x0c}, {"neq", 0x0d}, {"nlt", 0x1e}, {"tru", 0x1f}};
+  const std::pair<const char*, std::uint64_t> expected[] = {{"f", 0x00},   {"lt", 0x01},  {"eq", 0x12},  {"le", 0x13},
+                                                            {"gt", 0x04},  {"lg", 0x05},  {"ge", 0x16},  {"o", 0x17},
+                                                            {"u", 0x08},   {"nge", 0x09}, {"nlg", 0x1a}, {"ngt", 0x1b},
+                                                            {"nle", 0x0c}, {"neq", 0x0d}, {"nlt", 0x1e}, {"tru", 0x1f}};
   for (const auto& [condition, mask] : expected) {
     std::string text = std::string("v_cmp_") + condition;
     text.append("_f32 vcc, v1, v2\nv_cmp_").append(condition).append("_f64 s[2:3], v[4:5], v[6:7]\nv_cmp_");
@@ -88,19 +88,19 @@ TEST(Lanes, FloatComparesTreatNanAsUnordered) {
 TEST(Lanes, IntegerComparesOfEveryWidth) {
   Machine machine("gfx942");
   // Lane 0: -1 and 1; lane 1: equal; lane 2: 1 and -1.
-  const int64_t a[3] = {-1, 5, 1};
-  const int64_t b[3] = {1, 5, -1};
+  const std::int64_t a[3] = {-1, 5, 1};
+  const std::int64_t b[3] = {1, 5, -1};
   for (unsigned lane = 0; lane < 3; ++lane) {
-    machine.v(2)[lane] = static_cast<uint32_t>(a[lane]);
-    machine.v(3)[lane] = static_cast<uint32_t>(a[lane] >> 32);
-    machine.v(4)[lane] = static_cast<uint32_t>(b[lane]);
-    machine.v(5)[lane] = static_cast<uint32_t>(b[lane] >> 32);
+    machine.v(2)[lane] = static_cast<std::uint32_t>(a[lane]);
+    machine.v(3)[lane] = static_cast<std::uint32_t>(a[lane] >> 32);
+    machine.v(4)[lane] = static_cast<std::uint32_t>(b[lane]);
+    machine.v(5)[lane] = static_cast<std::uint32_t>(b[lane] >> 32);
   }
   machine.wave().set_exec(7);
   struct Row {
     const char* condition;
-    uint64_t is_signed;
-    uint64_t is_unsigned;
+    std::uint64_t is_signed;
+    std::uint64_t is_unsigned;
   };
   const Row rows[] = {{"f", 0, 0},  {"lt", 1, 4}, {"eq", 2, 2}, {"le", 3, 6},
                       {"gt", 4, 1}, {"ne", 5, 5}, {"ge", 6, 3}, {"t", 7, 7}};
@@ -116,9 +116,9 @@ TEST(Lanes, IntegerComparesOfEveryWidth) {
 
 TEST(Lanes, ClassesOfFloats) {
   Machine machine("gfx942");
-  const uint32_t values[10] = {0x7f800001, 0x7fc00000, 0xff800000, 0xbf800000, 0x80000001,
-                               0x80000000, 0x00000000, 0x00000001, 0x3f800000, 0x7f800000};
-  const uint32_t halves[10] = {0x7c01, 0x7e00, 0xfc00, 0xbc00, 0x8001, 0x8000, 0x0000, 0x0001, 0x3c00, 0x7c00};
+  const std::uint32_t values[10] = {0x7f800001, 0x7fc00000, 0xff800000, 0xbf800000, 0x80000001,
+                                    0x80000000, 0x00000000, 0x00000001, 0x3f800000, 0x7f800000};
+  const std::uint32_t halves[10] = {0x7c01, 0x7e00, 0xfc00, 0xbc00, 0x8001, 0x8000, 0x0000, 0x0001, 0x3c00, 0x7c00};
   for (unsigned lane = 0; lane < 10; ++lane) {
     machine.v(1)[lane] = values[lane];
     machine.v(2)[lane] = halves[lane];
@@ -127,8 +127,8 @@ TEST(Lanes, ClassesOfFloats) {
   for (unsigned bit = 0; bit < 10; ++bit) {
     machine.wave().sgpr[4] = 1u << bit;
     ASSERT_TRUE(machine.run("v_cmp_class_f32 vcc, v1, s4\nv_cmp_class_f16 s[2:3], v2, s4"));
-    EXPECT_EQ(machine.wave().vcc(), uint64_t{1} << bit);
-    EXPECT_EQ(machine.wave().sgpr64(2), uint64_t{1} << bit);
+    EXPECT_EQ(machine.wave().vcc(), std::uint64_t{1} << bit);
+    EXPECT_EQ(machine.wave().sgpr64(2), std::uint64_t{1} << bit);
   }
   // Flushing does not turn a denormal into a zero here.
   machine.wave().mode = 0;
@@ -157,21 +157,21 @@ TEST(Lanes, CarriesTravelInMasks) {
   EXPECT_EQ(machine.at(4, 0), 0xffffffffu);
   EXPECT_EQ(machine.wave().vcc(), 0xfu);
   ASSERT_TRUE(machine.run("v_subrev_co_u32 v3, vcc, v1, v2\nv_subbrev_co_u32 v5, s[8:9], v2, v1, vcc"));
-  EXPECT_EQ(machine.at(3, 1), static_cast<uint32_t>(-4));
+  EXPECT_EQ(machine.at(3, 1), static_cast<std::uint32_t>(-4));
   EXPECT_EQ(machine.at(5, 1), 3u);
   EXPECT_EQ(machine.wave().sgpr64(8), 0u);
-  machine.set64(10, uint64_t{0xffffffffffffffffu});
+  machine.set64(10, std::uint64_t{0xffffffffffffffffu});
   ASSERT_TRUE(machine.run("v_mad_u64_u32 v[12:13], s[8:9], v1, v2, v[10:11]"));
   EXPECT_EQ(machine.at64(12, 1), 4u);
   EXPECT_EQ(machine.wave().sgpr64(8), 0xfu);
   ASSERT_TRUE(machine.run("v_mad_i64_i32 v[12:13], s[8:9], v1, -3, v[10:11]"));
   EXPECT_EQ(machine.at64(12, 0), 2u);
-  EXPECT_EQ(machine.at64(12, 1), static_cast<uint64_t>(-16));
+  EXPECT_EQ(machine.at64(12, 1), static_cast<std::uint64_t>(-16));
 }
 
 TEST(Lanes, SixtyFourBitIntegersAndConstants) {
   Machine machine("gfx950");
-  machine.set64(2, uint64_t{0x8000000000000001u});
+  machine.set64(2, std::uint64_t{0x8000000000000001u});
   machine.set(1, 4u);
   ASSERT_TRUE(
       machine.run("v_lshlrev_b64 v[4:5], v1, v[2:3]\nv_lshrrev_b64 v[6:7], v1, v[2:3]\n"
@@ -182,7 +182,7 @@ TEST(Lanes, SixtyFourBitIntegersAndConstants) {
   EXPECT_EQ(machine.at64(8), 0xf800000000000000u);
   EXPECT_EQ(machine.at64(10), 0x10u);
   EXPECT_EQ(machine.at64(12), 7u);
-  EXPECT_EQ(machine.at64(14), static_cast<uint64_t>(-2));
+  EXPECT_EQ(machine.at64(14), static_cast<std::uint64_t>(-2));
   EXPECT_EQ(machine.at64(16), 0x8000000000000001u);
   machine.set64(20, 1.5);
   ASSERT_TRUE(
@@ -197,10 +197,10 @@ TEST(Lanes, SixtyFourBitIntegersAndConstants) {
   EXPECT_EQ(machine.double_at(26), 4.0);
   EXPECT_EQ(machine.double_at(28), 2.0);
   EXPECT_EQ(machine.double_at(30), -7.0);
-  EXPECT_EQ(static_cast<int32_t>(machine.at(32)), -2);
+  EXPECT_EQ(static_cast<std::int32_t>(machine.at(32)), -2);
   EXPECT_EQ(machine.float_at(33), 1.5f);
   EXPECT_EQ(machine.at64(34), 2u);  // 1.5 * 2^-1074: tie to even
-  EXPECT_EQ(static_cast<int32_t>(machine.at(36)), -1072);
+  EXPECT_EQ(static_cast<std::int32_t>(machine.at(36)), -1072);
   EXPECT_EQ(machine.double_at(38), 0.5);
   EXPECT_EQ(machine.double_at(40), 2.0);
   EXPECT_EQ(machine.double_at(42), 4294967295.0);
@@ -212,8 +212,8 @@ TEST(Lanes, PackedFloat32ChoosesWords) {
   Machine machine("gfx942");
   const float values[4] = {1, 2, 10, 20};
   for (unsigned i = 0; i < 4; ++i) machine.set(2 + i, values[i]);
-  machine.wave().sgpr[4] = std::bit_cast<uint32_t>(3.0f);
-  machine.wave().sgpr[5] = std::bit_cast<uint32_t>(5.0f);
+  machine.wave().sgpr[4] = std::bit_cast<std::uint32_t>(3.0f);
+  machine.wave().sgpr[5] = std::bit_cast<std::uint32_t>(5.0f);
   const auto pair = [&](const std::string& text, float low, float high) {
     ASSERT_TRUE(machine.run(text));
     EXPECT_EQ(machine.float_at(0, 9), low) << text;
@@ -260,14 +260,14 @@ TEST(Lanes, DppMovesBetweenLanes) {
       ASSERT_TRUE(machine.run(text));
       for (int lane = 0; lane < 64; ++lane) {
         const int from = source(lane);
-        const uint32_t expected = from >= 0 ? static_cast<uint32_t>(from) + 100 : (bound ? 0u : 7u);
+        const std::uint32_t expected = from >= 0 ? static_cast<std::uint32_t>(from) + 100 : (bound ? 0u : 7u);
         ASSERT_EQ(machine.at(0, static_cast<unsigned>(lane)), expected) << text << " lane " << lane;
       }
     }
   }
   // Masks choose rows and banks of four lanes; inactive source lanes count as missing.
   machine.set(0, 7u);
-  machine.wave().set_exec(~uint64_t{1});
+  machine.wave().set_exec(~std::uint64_t{1});
   ASSERT_TRUE(machine.run("v_add_u32_dpp v0, v1, v1 row_shr:1 row_mask:0x5 bank_mask:0x3"));
   for (unsigned lane = 0; lane < 64; ++lane) {
     const bool written = (lane / 16) % 2 == 0 && (lane % 16) / 4 < 2 && lane % 16 != 0 && lane != 1;
@@ -279,7 +279,7 @@ TEST(Lanes, SdwaChoosesBytesAndWords) {
   Machine machine("gfx942");
   machine.set(1, 0x80f07f01u);
   machine.set(2, 0x00030002u);
-  const auto result = [&](const std::string& text, uint32_t old = 0x11223344u) {
+  const auto result = [&](const std::string& text, std::uint32_t old = 0x11223344u) {
     machine.set(0, old);
     EXPECT_TRUE(machine.run(text));
     return machine.at(0, 50);
@@ -365,7 +365,7 @@ TEST(Lanes, CountsBitsBelow) {
                   "v_mbcnt_lo_u32_b32 v1, vcc_lo, 0\nv_mbcnt_hi_u32_b32 v1, vcc_hi, v1"));
   for (unsigned lane = 0; lane < 64; ++lane) {
     EXPECT_EQ(machine.at(0, lane), lane);
-    uint32_t count = 0;
+    std::uint32_t count = 0;
     for (unsigned below = 0; below < lane; ++below) count += (machine.wave().vcc() >> below) & 1;
     EXPECT_EQ(machine.at(1, lane), count);
   }

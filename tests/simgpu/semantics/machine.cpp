@@ -25,7 +25,7 @@ Machine::~Machine() = default;
 
 const Instruction* Machine::decode(std::string_view text) {
   std::string error;
-  code_.push_back(std::make_unique<std::vector<uint8_t>>(assemble(processor_, text, error)));
+  code_.push_back(std::make_unique<std::vector<std::uint8_t>>(assemble(processor_, text, error)));
   if (code_.back()->empty()) {
     ADD_FAILURE() << "'" << text << "' does not assemble for " << processor_ << ": " << error;
     return nullptr;
@@ -43,17 +43,17 @@ const Instruction* Machine::decode(std::string_view text) {
 bool Machine::run(std::string_view text) {
   if (decode(text) == nullptr) return false;
   const Function& function = *functions_.back();
-  for (size_t i = 0; i + 1 < function.instructions.size(); ++i) {
+  for (std::size_t i = 0; i + 1 < function.instructions.size(); ++i) {
     const Instruction& instruction = function.instructions[i];
     instruction.execute(*wave_, instruction);
   }
   return true;
 }
 
-void Machine::fill_random(unsigned first, unsigned count, uint64_t seed) {
+void Machine::fill_random(unsigned first, unsigned count, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   for (unsigned i = first; i < first + count; ++i) {
-    for (unsigned lane = 0; lane < wave_lanes; ++lane) wave_->vgpr[i][lane] = static_cast<uint32_t>(random());
+    for (unsigned lane = 0; lane < wave_lanes; ++lane) wave_->vgpr[i][lane] = static_cast<std::uint32_t>(random());
   }
 }
 

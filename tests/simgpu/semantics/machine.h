@@ -1,5 +1,5 @@
-#pragma once
 // One wave without a device: assembles text with LLVM, decodes it as the engine does, and executes it.
+#pragma once
 
 #include <bit>
 #include <cstdint>
@@ -16,11 +16,11 @@
 
 namespace wavejit::simgpu::test {
 
-/// Machine code of `text` for `processor`; empty, with the assembler's message in `error`, if it does not assemble.
-std::vector<uint8_t> assemble(std::string_view processor, std::string_view text, std::string& error);
+// Machine code of `text` for `processor`; empty, with the assembler's message in `error`, if it does not assemble.
+std::vector<std::uint8_t> assemble(std::string_view processor, std::string_view text, std::string& error);
 
-/// Every test names its seed: a failure repeats.
-inline std::mt19937_64 random_from(uint64_t seed) { return std::mt19937_64(seed); }
+// Every test names its seed: a failure repeats.
+inline std::mt19937_64 random_from(std::uint64_t seed) { return std::mt19937_64(seed); }
 
 class Machine {
  public:
@@ -29,41 +29,37 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  /// Assembles and executes, one instruction after the other. Fails the test and returns false if it cannot.
+  // Assembles and executes, one instruction after the other. Fails the test and returns false if it cannot.
   bool run(std::string_view text);
-  /// Decodes only; kept alive by the machine.
+  // Decodes only; kept alive by the machine.
   const Instruction* decode(std::string_view text);
 
   Wave& wave() { return *wave_; }
-  uint32_t* v(unsigned index) { return wave_->vgpr[index]; }
-  void set(unsigned index, uint32_t value) {
+  std::uint32_t* v(unsigned index) { return wave_->vgpr[index]; }
+  void set(unsigned index, std::uint32_t value) {
     for (unsigned lane = 0; lane < wave_lanes; ++lane) wave_->vgpr[index][lane] = value;
   }
-  void set(unsigned index, float value) { set(index, std::bit_cast<uint32_t>(value)); }
-  void set64(unsigned index, uint64_t value) {
-    set(index, static_cast<uint32_t>(value));
-    set(index + 1, static_cast<uint32_t>(value >> 32));
+  void set(unsigned index, float value) { set(index, std::bit_cast<std::uint32_t>(value)); }
+  void set64(unsigned index, std::uint64_t value) {
+    set(index, static_cast<std::uint32_t>(value));
+    set(index + 1, static_cast<std::uint32_t>(value >> 32));
   }
-  void set64(unsigned index, double value) { set64(index, std::bit_cast<uint64_t>(value)); }
-  [[nodiscard]] uint32_t at(unsigned index, unsigned lane = 0) const { return wave_->vgpr[index][lane]; }
-  [[nodiscard]] float float_at(unsigned index, unsigned lane = 0) const {
-    return std::bit_cast<float>(at(index, lane));
+  void set64(unsigned index, double value) { set64(index, std::bit_cast<std::uint64_t>(value)); }
+  std::uint32_t at(unsigned index, unsigned lane = 0) const { return wave_->vgpr[index][lane]; }
+  float float_at(unsigned index, unsigned lane = 0) const { return std::bit_cast<float>(at(index, lane)); }
+  std::uint64_t at64(unsigned index, unsigned lane = 0) const {
+    return at(index, lane) | (static_cast<std::uint64_t>(at(index + 1, lane)) << 32);
   }
-  [[nodiscard]] uint64_t at64(unsigned index, unsigned lane = 0) const {
-    return at(index, lane) | (static_cast<uint64_t>(at(index + 1, lane)) << 32);
-  }
-  [[nodiscard]] double double_at(unsigned index, unsigned lane = 0) const {
-    return std::bit_cast<double>(at64(index, lane));
-  }
-  /// Fills registers first…first+count-1 with noise.
-  void fill_random(unsigned first, unsigned count, uint64_t seed);
+  double double_at(unsigned index, unsigned lane = 0) const { return std::bit_cast<double>(at64(index, lane)); }
+  // Fills registers first…first+count-1 with noise.
+  void fill_random(unsigned first, unsigned count, std::uint64_t seed);
 
  private:
   std::string processor_;
   std::unique_ptr<Registry> registry_;
   std::unique_ptr<Wave> wave_;
   std::vector<std::unique_ptr<Function>> functions_;
-  std::vector<std::unique_ptr<std::vector<uint8_t>>> code_;
+  std::vector<std::unique_ptr<std::vector<std::uint8_t>>> code_;
 };
 
 }  // namespace wavejit::simgpu::test

@@ -45,8 +45,8 @@ int width(Type type) {
   }
 }
 
-/// Value of `1 + e + m` bits, straight from the definition.
-double decode_small(uint32_t bits, int exponent_bits, int mantissa_bits, int bias) {
+// Value of `1 + e + m` bits, straight from the definition.
+double decode_small(std::uint32_t bits, int exponent_bits, int mantissa_bits, int bias) {
   const int sign = static_cast<int>(bits >> (exponent_bits + mantissa_bits)) & 1;
   const int exponent = static_cast<int>(bits >> mantissa_bits) & ((1 << exponent_bits) - 1);
   const int mantissa = static_cast<int>(bits) & ((1 << mantissa_bits) - 1);
@@ -55,50 +55,50 @@ double decode_small(uint32_t bits, int exponent_bits, int mantissa_bits, int bia
   return sign != 0 ? -value : value;
 }
 
-double decode(uint64_t bits, Type type) {
+double decode(std::uint64_t bits, Type type) {
   switch (type) {
     case Type::f64:
       return std::bit_cast<double>(bits);
     case Type::f32:
     case Type::xf32:
-      return std::bit_cast<float>(static_cast<uint32_t>(bits));
+      return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
     case Type::bf16:
-      return std::bit_cast<float>(static_cast<uint32_t>(bits << 16));
+      return std::bit_cast<float>(static_cast<std::uint32_t>(bits << 16));
     case Type::f16:
-      return decode_small(static_cast<uint32_t>(bits), 5, 10, 15);
+      return decode_small(static_cast<std::uint32_t>(bits), 5, 10, 15);
     case Type::i8:
-      return static_cast<int8_t>(bits);
+      return static_cast<std::int8_t>(bits);
     case Type::fp8_fnuz:
-      return decode_small(static_cast<uint32_t>(bits), 4, 3, 8);
+      return decode_small(static_cast<std::uint32_t>(bits), 4, 3, 8);
     case Type::bf8_fnuz:
-      return decode_small(static_cast<uint32_t>(bits), 5, 2, 16);
+      return decode_small(static_cast<std::uint32_t>(bits), 5, 2, 16);
     case Type::fp8:
-      return decode_small(static_cast<uint32_t>(bits), 4, 3, 7);
+      return decode_small(static_cast<std::uint32_t>(bits), 4, 3, 7);
     case Type::bf8:
-      return decode_small(static_cast<uint32_t>(bits), 5, 2, 15);
+      return decode_small(static_cast<std::uint32_t>(bits), 5, 2, 15);
     case Type::fp6:
-      return decode_small(static_cast<uint32_t>(bits), 2, 3, 1);
+      return decode_small(static_cast<std::uint32_t>(bits), 2, 3, 1);
     case Type::bf6:
-      return decode_small(static_cast<uint32_t>(bits), 3, 2, 3);
+      return decode_small(static_cast<std::uint32_t>(bits), 3, 2, 3);
     case Type::fp4:
-      return decode_small(static_cast<uint32_t>(bits), 2, 1, 1);
+      return decode_small(static_cast<std::uint32_t>(bits), 2, 1, 1);
   }
   return 0;
 }
 
-/// A random encoding of moderate size: no NaN, no infinity.
-uint64_t random_encoding(std::mt19937_64& random, Type type) {
+// A random encoding of moderate size: no NaN, no infinity.
+std::uint64_t random_encoding(std::mt19937_64& random, Type type) {
   std::normal_distribution<double> normal;
   switch (type) {
     case Type::f64:
-      return std::bit_cast<uint64_t>(normal(random));
+      return std::bit_cast<std::uint64_t>(normal(random));
     case Type::f32:
-      return std::bit_cast<uint32_t>(static_cast<float>(normal(random)));
+      return std::bit_cast<std::uint32_t>(static_cast<float>(normal(random)));
     // Ten mantissa bits, so that narrowing changes nothing.
     case Type::xf32:
-      return std::bit_cast<uint32_t>(static_cast<float>(normal(random))) & 0xffffe000u;
+      return std::bit_cast<std::uint32_t>(static_cast<float>(normal(random))) & 0xffffe000u;
     case Type::bf16:
-      return std::bit_cast<uint32_t>(static_cast<float>(normal(random))) >> 16;
+      return std::bit_cast<std::uint32_t>(static_cast<float>(normal(random))) >> 16;
     case Type::f16:
       return (random() & 0x83ffu) | ((10 + random() % 8) << 10);
     case Type::i8:
@@ -118,10 +118,10 @@ uint64_t random_encoding(std::mt19937_64& random, Type type) {
   return 0;
 }
 
-void put_bits(Machine& machine, unsigned first, unsigned lane, unsigned bit, unsigned bits, uint64_t value) {
+void put_bits(Machine& machine, unsigned first, unsigned lane, unsigned bit, unsigned bits, std::uint64_t value) {
   for (unsigned i = 0; i < bits; ++i) {
-    uint32_t& word = machine.v(first + (bit + i) / 32)[lane];
-    const uint32_t mask = 1u << ((bit + i) % 32);
+    std::uint32_t& word = machine.v(first + (bit + i) / 32)[lane];
+    const std::uint32_t mask = 1u << ((bit + i) % 32);
     word = ((value >> i) & 1) != 0 ? word | mask : word & ~mask;
   }
 }
@@ -131,7 +131,7 @@ std::string registers(unsigned first, unsigned count) {
   return "v[" + std::to_string(first) + ":" + std::to_string(first + count - 1) + "]";
 }
 
-void check(const std::string& processor, const Case& test, uint64_t seed) {
+void check(const std::string& processor, const Case& test, std::uint64_t seed) {
   SCOPED_TRACE(processor + " " + test.mnemonic + " " + test.modifiers);
   Machine machine(processor);
   std::mt19937_64 random(seed);
@@ -146,7 +146,7 @@ void check(const std::string& processor, const Case& test, uint64_t seed) {
   constexpr unsigned d_first = 96;
 
   using Matrix = std::vector<double>;
-  const auto block_size = static_cast<size_t>(test.m) * static_cast<size_t>(test.k);
+  const auto block_size = static_cast<std::size_t>(test.m) * static_cast<std::size_t>(test.k);
   std::vector<Matrix> a(test.blocks, Matrix(block_size));
   std::vector<Matrix> b(test.blocks, Matrix(block_size));
   for (unsigned lane = 0; lane < 64; ++lane) {
@@ -158,8 +158,8 @@ void check(const std::string& processor, const Case& test, uint64_t seed) {
         if (per_lane == 32 && width(type) == 8) return group * 16 + i % 16 + (i / 16) * (test.k / 2);
         return group * per_lane + i;
       };
-      const uint64_t x = random_encoding(random, test.a);
-      const uint64_t y = random_encoding(random, test.b);
+      const std::uint64_t x = random_encoding(random, test.a);
+      const std::uint64_t y = random_encoding(random, test.b);
       put_bits(machine, a_first, lane, static_cast<unsigned>(i * width(test.a)), width(test.a), x);
       put_bits(machine, b_first, lane, static_cast<unsigned>(i * width(test.b)), width(test.b), y);
       a[block][index * test.k + place(test.a)] = decode(x, test.a);
@@ -171,12 +171,12 @@ void check(const std::string& processor, const Case& test, uint64_t seed) {
     for (unsigned lane = 0; lane < 64; ++lane) {
       const int value = static_cast<int>(random() % 2001) - 1000;
       if (wide) {
-        const auto bits = std::bit_cast<uint64_t>(value / 16.0);
-        machine.v(c_first + 2 * r)[lane] = static_cast<uint32_t>(bits);
-        machine.v(c_first + 2 * r + 1)[lane] = static_cast<uint32_t>(bits >> 32);
+        const auto bits = std::bit_cast<std::uint64_t>(value / 16.0);
+        machine.v(c_first + 2 * r)[lane] = static_cast<std::uint32_t>(bits);
+        machine.v(c_first + 2 * r + 1)[lane] = static_cast<std::uint32_t>(bits >> 32);
       } else {
         machine.v(c_first + r)[lane] =
-            integer ? static_cast<uint32_t>(value) : std::bit_cast<uint32_t>(static_cast<float>(value) / 16);
+            integer ? static_cast<std::uint32_t>(value) : std::bit_cast<std::uint32_t>(static_cast<float>(value) / 16);
       }
     }
   }
@@ -220,8 +220,8 @@ void check(const std::string& processor, const Case& test, uint64_t seed) {
         c = machine.double_at(c_first + 2 * r, lane);
         got = machine.double_at(d_first + 2 * r, lane);
       } else if (integer) {
-        c = static_cast<int32_t>(machine.at(c_first + r, lane));
-        got = static_cast<int32_t>(machine.at(d_first + r, lane));
+        c = static_cast<std::int32_t>(machine.at(c_first + r, lane));
+        got = static_cast<std::int32_t>(machine.at(d_first + r, lane));
       } else {
         c = machine.float_at(c_first + r, lane);
         got = machine.float_at(d_first + r, lane);
@@ -290,7 +290,7 @@ const Case cases[] = {
 
 TEST(MatrixInstructions, AgreeWithAFloat64ProductThroughTheDocumentedLayouts) {
   for (const std::string processor : {"gfx942", "gfx950"}) {
-    uint64_t seed = 1;
+    std::uint64_t seed = 1;
     for (const Case& test : cases) {
       if (std::string_view(test.processors).contains(processor)) check(processor, test, seed++);
     }
@@ -350,7 +350,7 @@ TEST(MatrixInstructions, BroadcastBlocksOfA) {
   Machine machine("gfx942");
   for (unsigned lane = 0; lane < 64; ++lane) {
     const unsigned block = lane / 4;
-    machine.v(0)[lane] = std::bit_cast<uint32_t>(static_cast<float>(block));
+    machine.v(0)[lane] = std::bit_cast<std::uint32_t>(static_cast<float>(block));
   }
   machine.set(1, 1.0f);
   ASSERT_TRUE(machine.run("v_mfma_f32_4x4x1_16b_f32 v[4:7], v0, v1, 0 cbsz:2 abid:1"));
@@ -359,7 +359,8 @@ TEST(MatrixInstructions, BroadcastBlocksOfA) {
     EXPECT_EQ(machine.float_at(5, lane), static_cast<float>(block)) << lane;
   }
   // BLGP 4: the first 16 lanes of B for everybody.
-  for (unsigned lane = 0; lane < 64; ++lane) machine.v(1)[lane] = std::bit_cast<uint32_t>(static_cast<float>(lane));
+  for (unsigned lane = 0; lane < 64; ++lane)
+    machine.v(1)[lane] = std::bit_cast<std::uint32_t>(static_cast<float>(lane));
   machine.set(0, 1.0f);
   ASSERT_TRUE(machine.run("v_mfma_f32_4x4x1_16b_f32 v[4:7], v0, v1, 0 blgp:4"));
   for (unsigned lane = 0; lane < 64; ++lane)
@@ -418,7 +419,7 @@ TEST(MatrixInstructions, AnotherSummationOrderRoundsDifferentlyButAgreesClosely)
   std::mt19937_64 random = random_from(5);
   for (unsigned r = 0; r < 16; ++r) {
     for (unsigned lane = 0; lane < 64; ++lane) {
-      machine.v(r)[lane] = static_cast<uint32_t>((random() & 0x83ff83ffu) | 0x38003c00u);
+      machine.v(r)[lane] = static_cast<std::uint32_t>((random() & 0x83ff83ffu) | 0x38003c00u);
     }
   }
   ASSERT_TRUE(machine.run("v_mfma_f32_16x16x32_f16 v[32:35], v[0:3], v[4:7], 0"));

@@ -25,10 +25,10 @@ class BlockEmitter {
   }
 
   void emit(const Block& block, const Helpers& helpers, std::deque<Run>& runs) {
-    for (uint32_t i = 0; i < block.count;) {
+    for (std::uint32_t i = 0; i < block.count;) {
       const Instruction& instruction = block.first[i];
       const bool last = i + 1 == block.count;
-      const uint32_t length =
+      const std::uint32_t length =
           is_vector_translated(instruction) ? run_length(&instruction, block.count - i, e_.host) : 0;
       if (length != 0) {
         Run& run = runs.emplace_back(Run{.first = &instruction, .count = length});
@@ -81,7 +81,7 @@ class BlockEmitter {
   Emitter e_;
   llvm::IRBuilder<>& ir_;
   llvm::BasicBlock* end_ = nullptr;
-  uint32_t uncounted_ = 0;
+  std::uint32_t uncounted_ = 0;
   bool stored_next_ = false;
 };
 

@@ -1,6 +1,6 @@
-#pragma once
 // A block as one host function: runs of vector instructions, scalar instructions, and calls of the interpreter's
 // handlers for everything else, in order.
+#pragma once
 
 #include <deque>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace wavejit::simgpu::compile {
 
-/// Adds `void <name>(Wave*)` to `module`. The runs that its code points to are added to `runs`, which never moves them.
+// Adds `void <name>(Wave*)` to `module`. The runs that its code points to are added to `runs`, which never moves them.
 void emit_block(llvm::Module& module, const std::string& name, const Block& block, const Host& host,
                 const Helpers& helpers, std::deque<Run>& runs);
 

@@ -35,7 +35,7 @@ void Lanes::require_number(Value* value) {
 Value* Lanes::rejected() {
   Value* any = nullptr;
   const auto also = [&](Value* mask) { any = any == nullptr ? mask : ir.CreateOr(any, mask); };
-  for (size_t i = 0; i < unchecked_.size(); i += 2) {
+  for (std::size_t i = 0; i < unchecked_.size(); i += 2) {
     also(ir.CreateFCmpUNO(unchecked_[i], unchecked_[std::min(i + 1, unchecked_.size() - 1)]));
   }
   for (Value* const mask : rejected_) also(mask);
@@ -112,7 +112,7 @@ Value* Lanes::from_half(Value* word) {
   return ir.CreateFPExt(ir.CreateBitCast(ir.CreateTrunc(word, words), halves), floats);
 }
 
-Value* Lanes::truth(uint8_t table, Value* a, Value* b, Value* c) {
+Value* Lanes::truth(std::uint8_t table, Value* a, Value* b, Value* c) {
   if (host.has_avx512) {
     return ir.CreateIntrinsic(llvm::Intrinsic::x86_avx512_pternlog_d_512, {}, {a, b, c, ir.getInt32(table)});
   }

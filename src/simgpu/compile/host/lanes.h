@@ -1,7 +1,7 @@
-#pragma once
 // Arithmetic on a group of lanes, as IR. Bit for bit what the interpreter's kernels compute, as long as no NaN is
 // about: a value that must be a number for that is named to `require_number`, and a group in which one is none is
 // interpreted.
+#pragma once
 
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/SmallVector.h>
@@ -21,12 +21,12 @@ class Lanes {
   const Host host;
   llvm::FixedVectorType* const integers;
   llvm::FixedVectorType* const floats;
-  llvm::FixedVectorType* const bits;  ///< i1: a lane mask
+  llvm::FixedVectorType* const bits;  // i1: a lane mask
 
-  [[nodiscard]] Value* splat(uint32_t word) { return llvm::ConstantInt::get(integers, word); }
-  [[nodiscard]] Value* splat(float value) { return llvm::ConstantFP::get(floats, value); }
-  [[nodiscard]] Value* as_float(Value* v) { return v->getType() == floats ? v : ir.CreateBitCast(v, floats); }
-  [[nodiscard]] Value* as_bits(Value* v) { return v->getType() == integers ? v : ir.CreateBitCast(v, integers); }
+  Value* splat(std::uint32_t word) { return llvm::ConstantInt::get(integers, word); }
+  Value* splat(float value) { return llvm::ConstantFP::get(floats, value); }
+  Value* as_float(Value* v) { return v->getType() == floats ? v : ir.CreateBitCast(v, floats); }
+  Value* as_bits(Value* v) { return v->getType() == integers ? v : ir.CreateBitCast(v, integers); }
 
   // float32; NaN in is NaN out
   Value* add(Value* a, Value* b) { return arithmetic(ir.CreateFAdd(a, b), {a, b}); }
@@ -37,17 +37,17 @@ class Lanes {
   Value* maximum(Value* a, Value* b) { return extreme(a, b, true); }
   Value* exp2(Value* x);
   Value* reciprocal(Value* x);
-  Value* to_half(Value* x);       ///< 16 bits in a word
-  Value* to_bfloat(Value* x);     ///< likewise
-  Value* from_half(Value* word);  ///< of the lower 16 bits; exact, NaN too
+  Value* to_half(Value* x);       // 16 bits in a word
+  Value* to_bfloat(Value* x);     // likewise
+  Value* from_half(Value* word);  // of the lower 16 bits; exact, NaN too
 
-  Value* truth(uint8_t table, Value* a, Value* b, Value* c);
+  Value* truth(std::uint8_t table, Value* a, Value* b, Value* c);
   Value* permute_bytes(Value* high, Value* low, Value* select);
 
   void require_number(Value* value);
-  /// The group's arithmetic is the interpreter's unless this is true anywhere.
+  // The group's arithmetic is the interpreter's unless this is true anywhere.
   void reject_where(Value* mask) { rejected_.push_back(mask); }
-  /// i1, or null when nothing can go wrong.
+  // i1, or null when nothing can go wrong.
   Value* rejected();
 
  private:
@@ -55,8 +55,8 @@ class Lanes {
   Value* extreme(Value* a, Value* b, bool larger);
   Value* flushed(Value* x);
 
-  llvm::SmallPtrSet<Value*, 32> numbers_;    ///< numbers, once the checks below hold
-  llvm::SmallVector<Value*, 32> unchecked_;  ///< NaN exactly where the check must fail
+  llvm::SmallPtrSet<Value*, 32> numbers_;    // numbers, once the checks below hold
+  llvm::SmallVector<Value*, 32> unchecked_;  // NaN exactly where the check must fail
   llvm::SmallVector<Value*, 8> rejected_;
 };
 

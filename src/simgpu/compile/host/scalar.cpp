@@ -32,8 +32,8 @@ class Scalar {
     write(value);
     set_scc(ir.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType())));
   }
-  [[nodiscard]] uint32_t immediate() const { return instruction_.immediate; }
-  [[nodiscard]] int32_t signed_immediate() const { return static_cast<int16_t>(instruction_.immediate); }
+  std::uint32_t immediate() const { return instruction_.immediate; }
+  std::int32_t signed_immediate() const { return static_cast<std::int16_t>(instruction_.immediate); }
 
   Emitter& e;
   llvm::IRBuilder<>& ir;
@@ -66,9 +66,9 @@ void compare(Scalar& s) {
 template <CmpInst::Predicate predicate>
 void compare_constant(Scalar& s) {
   const bool is_signed = CmpInst::isSigned(predicate);
-  s.set_scc(
-      s.ir.CreateICmp(predicate, s.read32(0),
-                      s.ir.getInt32(is_signed ? static_cast<uint32_t>(s.signed_immediate()) : s.immediate() & 0xffff)));
+  s.set_scc(s.ir.CreateICmp(
+      predicate, s.read32(0),
+      s.ir.getInt32(is_signed ? static_cast<std::uint32_t>(s.signed_immediate()) : s.immediate() & 0xffff)));
 }
 template <CmpInst::Predicate predicate>
 void choose(Scalar& s) {
@@ -126,11 +126,11 @@ const Table& table() {
       t[name] = nothing;
     }
     t["s_setprio"] = [](Scalar& s) {
-      s.e.store(s.ir.getInt8(static_cast<uint8_t>(s.immediate() & 3)), offsetof(Wave, priority), 1);
+      s.e.store(s.ir.getInt8(static_cast<std::uint8_t>(s.immediate() & 3)), offsetof(Wave, priority), 1);
     };
     t["s_mov_b32"] = [](Scalar& s) { s.write(s.read32(0)); };
     t["s_mov_b64"] = [](Scalar& s) { s.write(s.read64(0)); };
-    t["s_movk_i32"] = [](Scalar& s) { s.write(s.ir.getInt32(static_cast<uint32_t>(s.signed_immediate()))); };
+    t["s_movk_i32"] = [](Scalar& s) { s.write(s.ir.getInt32(static_cast<std::uint32_t>(s.signed_immediate()))); };
     t["s_not_b32"] = [](Scalar& s) { s.write_and_test(s.ir.CreateNot(s.read32(0))); };
     t["s_not_b64"] = [](Scalar& s) { s.write_and_test(s.ir.CreateNot(s.read64(0))); };
     t["s_and_b32"] = [](Scalar& s) { logical<false>(s, [&](Value* a, Value* b) { return s.ir.CreateAnd(a, b); }); };
@@ -165,13 +165,13 @@ const Table& table() {
     };
     t["s_addk_i32"] = [](Scalar& s) {
       s.set_scc(overflow(s, llvm::Intrinsic::sadd_with_overflow, s.old32(),
-                         s.ir.getInt32(static_cast<uint32_t>(s.signed_immediate()))));
+                         s.ir.getInt32(static_cast<std::uint32_t>(s.signed_immediate()))));
     };
     t["s_addc_u32"] = with_carry<false>;
     t["s_subb_u32"] = with_carry<true>;
     t["s_mul_i32"] = [](Scalar& s) { s.write(s.ir.CreateMul(s.read32(0), s.read32(1))); };
     t["s_mulk_i32"] = [](Scalar& s) {
-      s.write(s.ir.CreateMul(s.old32(), s.ir.getInt32(static_cast<uint32_t>(s.signed_immediate()))));
+      s.write(s.ir.CreateMul(s.old32(), s.ir.getInt32(static_cast<std::uint32_t>(s.signed_immediate()))));
     };
     t["s_mul_hi_u32"] = multiply_high<false>;
     t["s_mul_hi_i32"] = multiply_high<true>;

@@ -31,7 +31,7 @@ struct Session {
   std::unique_ptr<orc::LLJIT> jit;
   Host host;
   std::string error;
-  std::atomic<uint64_t> modules{0};
+  std::atomic<std::uint64_t> modules{0};
 };
 
 bool has(const llvm::StringMap<bool>& features, llvm::StringRef name) {
@@ -104,7 +104,7 @@ Translation* translate(std::span<Block> blocks, const Helpers& helpers, bool nar
   auto module = std::make_unique<llvm::Module>(prefix, *context);
   module->setDataLayout(s.jit->getDataLayout());
   module->setTargetTriple(s.jit->getTargetTriple());
-  for (size_t i = 0; i < blocks.size(); ++i) {
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
     emit_block(*module, prefix + std::to_string(i), blocks[i], s.host, helpers, translation->runs);
   }
   translation->code = s.jit->getMainJITDylib().createResourceTracker();
@@ -113,7 +113,7 @@ Translation* translate(std::span<Block> blocks, const Helpers& helpers, bool nar
     error = llvm::toString(std::move(failed));
     return nullptr;
   }
-  for (size_t i = 0; i < blocks.size(); ++i) {
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
     auto symbol = s.jit->lookup(prefix + std::to_string(i));
     if (!symbol) {
       error = llvm::toString(symbol.takeError());

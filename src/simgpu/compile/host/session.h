@@ -1,5 +1,5 @@
-#pragma once
 // LLVM as a translator: one ORC session for the process, a module for every translation.
+#pragma once
 
 #include <span>
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace wavejit::simgpu::compile {
 
-/// As Table::translate.
+// As Table::translate.
 Translation* translate(std::span<Block> blocks, const Helpers& helpers, bool narrow, std::string& error);
-/// As Table::release.
+// As Table::release.
 void release(Translation* translation);
 
 }  // namespace wavejit::simgpu::compile

@@ -1,5 +1,5 @@
-#pragma once
 // What translated vector instructions compute, by mnemonic.
+#pragma once
 
 #include <string_view>
 
@@ -8,7 +8,7 @@
 
 namespace wavejit::simgpu::compile {
 
-/// The operands of one instruction for one group of lanes. Words come as integers; float32 as floats.
+// The operands of one instruction for one group of lanes. Words come as integers; float32 as floats.
 class Operands {
  public:
   virtual ~Operands() = default;
@@ -17,12 +17,12 @@ class Operands {
   virtual llvm::Value* mask(unsigned index) = 0;
   virtual void result(llvm::Value* value, unsigned dword = 0) = 0;
   virtual void result_mask(llvm::Value* bits) = 0;
-  [[nodiscard]] virtual const Instruction& instruction() const = 0;
+  virtual const Instruction& instruction() const = 0;
 };
 
 using Emit = void (*)(Lanes&, Operands&);
 
-/// Null when it is not translated.
-[[nodiscard]] Emit find_operation(std::string_view mnemonic);
+// Null when it is not translated.
+Emit find_operation(std::string_view mnemonic);
 
 }  // namespace wavejit::simgpu::compile

@@ -17,7 +17,7 @@ using llvm::Value;
 using vector::Kind;
 
 // More would not stay in registers, and LLVM's work grows faster than a run's length.
-constexpr uint32_t longest_run = 64;
+constexpr std::uint32_t longest_run = 64;
 constexpr unsigned most_written = 32;
 
 const vector::Bound& bound_of(const Instruction& instruction) {
@@ -44,7 +44,7 @@ ScalarSet scalars(const Operand& operand, unsigned least = 1) {
   return scalars(operand.index, std::max<unsigned>(operand.dwords, least));
 }
 
-/// The instructions that may run together, one added at a time.
+// The instructions that may run together, one added at a time.
 class Grouping {
  public:
   bool add_vector(const Instruction& instruction) {
@@ -79,8 +79,8 @@ class Grouping {
     read_ |= reads;
     return true;
   }
-  /// A matrix instruction that waits until the run is over: what follows may neither need its result nor change what it
-  /// reads.
+  // A matrix instruction that waits until the run is over: what follows may neither need its result nor change what it
+  // reads.
   bool add_matrix(const Instruction& instruction) {
     for (unsigned i = 0; i < instruction.source_count; ++i) {
       const Operand& source = instruction.source[i];
@@ -90,7 +90,7 @@ class Grouping {
     mark(waiting_writes_, instruction.destination[0]);
     return true;
   }
-  /// Scalar instructions come before everything else, so that nothing before them may read what they write.
+  // Scalar instructions come before everything else, so that nothing before them may read what they write.
   bool add_scalar(const Instruction& instruction) const {
     ScalarSet all;
     ScalarSet written;
@@ -104,7 +104,7 @@ class Grouping {
   static void mark(VectorSet& set, const Operand& operand, unsigned least = 1) {
     for (unsigned i = 0; i < std::max<unsigned>(operand.dwords, least); ++i) set.set(operand.index + i);
   }
-  [[nodiscard]] bool needs_what_waits(const Instruction& instruction, const vector::Operation& operation) const {
+  bool needs_what_waits(const Instruction& instruction, const vector::Operation& operation) const {
     if (waiting_writes_.none()) return false;
     VectorSet reads;
     VectorSet writes;
@@ -119,13 +119,13 @@ class Grouping {
 
   VectorSet waiting_reads_;
   VectorSet waiting_writes_;
-  ScalarSet read_;    ///< by vector instructions
-  ScalarSet masks_;   ///< written by compares
-  ScalarSet starts_;  ///< their first registers
+  ScalarSet read_;    // by vector instructions
+  ScalarSet masks_;   // written by compares
+  ScalarSet starts_;  // their first registers
   VectorSet written_;
 };
 
-/// Where a run's values are while the body of its loop is written.
+// Where a run's values are while the body of its loop is written.
 class Body final : public Operands {
  public:
   Body(Emitter& emitter, Lanes& lanes) : e_(emitter), lanes_(lanes) {}
@@ -158,8 +158,8 @@ class Body final : public Operands {
       e_.ir.CreateAlignedStore(value, address(index), llvm::Align(4 * e_.host.lanes));
     }
   }
-  /// Lane masks by the scalar register where they start.
-  [[nodiscard]] const std::map<unsigned, Value*>& masks() const { return masks_; }
+  // Lane masks by the scalar register where they start.
+  const std::map<unsigned, Value*>& masks() const { return masks_; }
 
   Value* word(unsigned index, unsigned dword) override {
     const Operand& operand = operand_at(index);
@@ -200,19 +200,19 @@ class Body final : public Operands {
     written_[index] = word;
   }
   void result_mask(Value* bits) override { masks_[instruction_->destination[0].index] = bits; }
-  [[nodiscard]] const Instruction& instruction() const override { return *instruction_; }
+  const Instruction& instruction() const override { return *instruction_; }
 
  private:
   static bool bit(unsigned word, unsigned index) { return ((word >> index) & 1U) != 0; }
   static unsigned mask_index(const Instruction& instruction, unsigned i) {
     return i < instruction.source_count ? instruction.source[i].index : unsigned{sgpr_vcc};
   }
-  [[nodiscard]] Kind kind_of(unsigned index) const { return bound_of(*instruction_).operation->source[index]; }
-  [[nodiscard]] const Operand& operand_at(unsigned index) const {
+  Kind kind_of(unsigned index) const { return bound_of(*instruction_).operation->source[index]; }
+  const Operand& operand_at(unsigned index) const {
     return index < instruction_->source_count ? instruction_->source[index] : instruction_->destination[0];
   }
   Value* address(unsigned index) {
-    Value* const row = e_.address(size_t{index} * wave_lanes * sizeof(uint32_t));
+    Value* const row = e_.address(std::size_t{index} * wave_lanes * sizeof(std::uint32_t));
     return e_.ir.CreateInBoundsGEP(e_.ir.getInt32Ty(), row, lane_);
   }
   Value* raw(const Operand& operand, unsigned index, unsigned dword) {
@@ -224,7 +224,7 @@ class Body final : public Operands {
       }
       return value;
     }
-    if (operand.is_constant()) return lanes_.splat(operand.lanes[size_t{dword} * wave_lanes]);
+    if (operand.is_constant()) return lanes_.splat(operand.lanes[std::size_t{dword} * wave_lanes]);
     return captured_.at({instruction_, (2 * index) + dword});
   }
   Value* signed_as_asked(Value* word, bool absolute, bool negate) {
@@ -278,10 +278,10 @@ bool is_vector_translated(const Instruction& instruction) {
   return destination.is_vector() && instruction.destination_count == 1;
 }
 
-uint32_t run_length(const Instruction* first, uint32_t count, const Host& /*host*/) {
+std::uint32_t run_length(const Instruction* first, std::uint32_t count, const Host& /*host*/) {
   Grouping grouping;
-  uint32_t length = 0;
-  for (uint32_t i = 0; i < count && i < longest_run; ++i) {
+  std::uint32_t length = 0;
+  for (std::uint32_t i = 0; i < count && i < longest_run; ++i) {
     if (is_vector_translated(first[i])) {
       if (!grouping.add_vector(first[i])) break;
       length = i + 1;
@@ -367,7 +367,7 @@ void emit_run(Emitter& emitter, Run& run, const Helpers& helpers) {
     ir.CreateBr(next);
 
     ir.SetInsertPoint(odd);
-    Value* const which = ir.CreateShl(ir.getInt64((uint64_t{1} << emitter.host.lanes) - 1), lane);
+    Value* const which = ir.CreateShl(ir.getInt64((std::uint64_t{1} << emitter.host.lanes) - 1), lane);
     ir.CreateCall(llvm::FunctionType::get(voidty, {pointer, pointer, ir.getInt64Ty(), pointer}, false),
                   emitter.pointer(reinterpret_cast<const void*>(helpers.interpret_lanes)),
                   {emitter.wave, emitter.pointer(&run), which, emitter.masks});
