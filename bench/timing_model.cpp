@@ -98,8 +98,6 @@ occupies it), `matrix result`, `operand`, `matrix pipe`, `vector port`, `other w
 A cluster is a run of instructions between jumps, their targets and barriers.
 )";
 
-std::string number(double value) { return fmt::format("{:.4g}", value); }
-
 std::string constants() {
   std::string text = "\n## Constants\n";
   for (const auto& target : wavejit::targets::all_targets()) {

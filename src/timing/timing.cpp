@@ -262,11 +262,13 @@ constexpr MemoryRules cdna4_memory = [] {
   rules.queue = measured(12, "thread traces of MI355X, gfx950-gluon-tutorials: products of matrices");
   rules.in_flight = measured(32768, "gfx950-gluon-tutorials: the size of L1 bounds loops of products");
   rules.l1_rate = measured(64, "thread traces of MI350, tinygrad: never above");
-  rules.l2_latency = guessed(500, "as loaded");
+  rules.l2_latency =
+      measured(452, "thread traces of MI350, tinygrad: the least of 128 loads that miss L1, GPU otherwise idle");
   rules.mall_rate = documented(8192, "CDNA4 white paper");
-  rules.mall_latency = guessed(800, "as loaded");
+  rules.mall_latency = guessed(800, "between L2 and memory");
   rules.memory_rate = measured(2500, "6.0 TB/s at 2.4 GHz: what the fastest published decode kernels reach, MI355X");
-  rules.memory_latency = guessed(1200, "as loaded");
+  rules.memory_latency =
+      measured(994, "thread traces of MI350, tinygrad: the median of 128 loads, cold caches, GPU otherwise idle");
   rules.cold_arguments = measured(740, "thread traces of MI350, tinygrad: 600 to 1,100");
   return rules;
 }();
