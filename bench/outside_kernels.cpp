@@ -39,7 +39,7 @@ void read_file(const char* path, const std::string& name, std::vector<OutsideKer
 
 }  // namespace
 
-std::optional<double> clock_at_cap(const std::string& target, double matrix_busy) {
+std::optional<double> clock_at_cap(std::string_view target, double matrix_busy) {
   const targets::Target& row = *targets::find_target(target);
   const timing::Timing* const timing = timing::find_timing(row);
   if (timing == nullptr || !timing->power.known()) return std::nullopt;

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace wavejit::bench {
@@ -31,6 +32,6 @@ const OutsideKernel* find_outside(const std::string& name, const std::string& ta
 
 // The engine clock of a GPU at its power limit in GHz, by its busy matrix pipes (0 to 1), never above its peak. Nothing
 // where that is not known.
-std::optional<double> clock_at_cap(const std::string& target, double matrix_busy);
+std::optional<double> clock_at_cap(std::string_view target, double matrix_busy);
 
 }  // namespace wavejit::bench

@@ -193,7 +193,7 @@ std::string row_text(const Task& task, const Prediction& prediction) {
                   shape.head_dim, shape.causal ? "causal" : "full", shape.keys, prediction.kernel, prediction.cycles,
                   100 * prediction.busy, 100 * error.low_end(prediction.busy), 100 * error.high_end(prediction.busy),
                   100 * shape.flops() / cycles / flops_of_cycle(*task.target));
-  const auto cap = bench::clock_at_cap(std::string(task.target->id), prediction.busy);
+  const auto cap = bench::clock_at_cap(task.target->id, prediction.busy);
   const std::string at_cap = cap ? fmt::format(" {:.0f} |", shape.flops() / cycles * *cap / 1e3) : std::string();
   double best = 0;
   std::string published;
@@ -222,7 +222,7 @@ std::string page(const std::vector<Task>& tasks, const std::vector<Prediction>& 
       std::string names =
           "| batch | heads | dim | mask | keys | kernel | cycles | busy | range | of peak | GHz to equal |";
       std::string rule = "|---|---|---|---|---|---|---|---|---|---|---|";
-      if (bench::clock_at_cap(std::string(task.target->id), 1)) {
+      if (bench::clock_at_cap(task.target->id, 1)) {
         names += " at the cap |";
         rule += "---|";
       }

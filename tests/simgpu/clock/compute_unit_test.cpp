@@ -94,10 +94,10 @@ TEST(ComputeUnit, WaitsCountWhatIsOutstanding) {
   const Clocked one = run("s_waitcnt vmcnt(1)\n");
   const Clocked all = run("s_waitcnt vmcnt(0)\n");
   ASSERT_EQ(none.error + one.error + all.error, "");
-  EXPECT_LT(none.result.cycles + 1000, one.result.cycles);  // memory's latency on gfx950 is 1200
+  EXPECT_LT(none.result.cycles + 900, one.result.cycles);  // memory's latency on gfx950 is 994
   EXPECT_LT(one.result.cycles, all.result.cycles);
   EXPECT_EQ(waited(none.result, Cause::vector_memory), 0U);
-  EXPECT_GT(waited(one.result, Cause::vector_memory), 1000U);
+  EXPECT_GT(waited(one.result, Cause::vector_memory), 900U);
   EXPECT_GT(waited(one.result, Cause::scalar_memory), 100U);
 }
 
