@@ -1,19 +1,12 @@
 #include "tools/attention_reference.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cmath>
-#include <limits>
 #include <thread>
 
 namespace wavejit::tools {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 struct Sizes {
   std::size_t batch, queries, keys, heads, kv_heads, head_dim;
@@ -84,7 +77,10 @@ void attend_head(const AttentionProblem& problem, std::size_t batch, std::size_t
     };
   }
   const ExactRows answer = exact_rows(wanted);
-  std::ranges::copy(answer.lse, &exact.lse[(batch * s.heads + head) * s.queries]);
+  const std::size_t first_row = (batch * s.heads + head) * s.queries;
+  std::ranges::copy(answer.lse, &exact.lse[first_row]);
+  std::ranges::copy(answer.spread, &exact.spread[first_row]);
+  std::ranges::copy(answer.score, &exact.score[first_row]);
   for (std::size_t row = 0; row < s.queries; ++row) {
     const std::size_t to = ((batch * s.queries + row) * s.heads + head) * s.head_dim;
     std::copy_n(&answer.output[row * s.head_dim], s.head_dim, &exact.output[to]);
@@ -93,17 +89,6 @@ void attend_head(const AttentionProblem& problem, std::size_t batch, std::size_t
 }
 
 }  // namespace
-
-double error_between(double exact, float got) {
-  if (std::isnan(exact) && std::isnan(got)) return 0;
-  if (std::isfinite(exact) && std::isfinite(got)) return std::fabs(exact - static_cast<double>(got));
-  return exact == static_cast<double>(got) ? 0 : infinity;
-}
-
-double allowed_by_roundings(HalfType type, double exact, double magnitude) {
-  const double of_weights = half_ulp(type, 1.0) * magnitude;
-  return of_weights + half_ulp(type, std::fabs(exact) + of_weights) + 1e-5;
-}
 
 void on_all_cores(std::size_t count, const std::function<void(std::size_t)>& task) {
   std::atomic<std::size_t> next{0};
@@ -122,65 +107,37 @@ ExactAttention exact_attention(const AttentionProblem& problem) {
   exact.output.resize(s.batch * s.queries * s.heads * s.head_dim);
   exact.lse.resize(s.batch * s.heads * s.queries);
   exact.magnitude.resize(exact.output.size());
+  exact.spread.resize(exact.lse.size());
+  exact.score.resize(exact.lse.size());
   on_all_cores(s.batch * s.heads, [&](std::size_t i) { attend_head(problem, i / s.heads, i % s.heads, exact); });
   return exact;
 }
 
-Accuracy compare_output(const AttentionProblem& problem, const ExactAttention& exact,
-                        const std::vector<float>& output) {
-  const Sizes s(problem);
-  Accuracy accuracy;
-  double largest = 0;
-  std::size_t worst = 0;
-  for (std::size_t i = 0; i < output.size(); ++i) {
-    const double error = error_between(exact.output[i], output[i]);
-    if (error > accuracy.max_error) {
-      accuracy.max_error = error;
-      worst = i;
-    }
-    if (std::isfinite(exact.output[i])) {
-      largest = std::max(largest, std::fabs(exact.output[i]));
-      const double nearest = rounded(problem.type, exact.output[i]);
-      if (std::isfinite(nearest))
-        accuracy.rounding_error = std::max(accuracy.rounding_error, std::fabs(nearest - exact.output[i]));
-    }
-  }
-  const double usual = 2 * std::max(accuracy.rounding_error, half_ulp(problem.type, largest)) + 1e-5;
-  const auto allowed = [&](std::size_t i) {
-    const double roundings = allowed_by_roundings(problem.type, exact.output[i], exact.magnitude[i]);
-    return std::max(usual, std::isfinite(roundings) ? roundings : 0.0);
-  };
-  accuracy.passed = true;
-  for (std::size_t i = 0; i < output.size(); ++i) {
-    if (!(error_between(exact.output[i], output[i]) <= allowed(i))) accuracy.passed = false;
-  }
-  accuracy.bound = output.empty() ? usual : allowed(worst);
-  const std::size_t row = worst / s.head_dim;
-  accuracy.where = fmt::format("[{}, {}, {}, {}]", row / s.heads / s.queries, row / s.heads % s.queries, row % s.heads,
-                               worst % s.head_dim);
-  return accuracy;
-}
+StorageFormat storage_format(HalfType type) { return type == HalfType::fp16 ? fp16_format : bf16_format; }
 
-Accuracy compare_lse(const AttentionProblem& problem, const ExactAttention& exact, const std::vector<float>& lse) {
+Judgement judge(const AttentionProblem& problem, const ExactAttention& exact, std::span<const float> output,
+                std::span<const float> lse) {
   const Sizes s(problem);
-  Accuracy accuracy;
-  accuracy.bound = 1e-4;
-  std::size_t worst = 0;
-  for (std::size_t i = 0; i < lse.size(); ++i) {
-    const double error = error_between(exact.lse[i], lse[i]);
-    if (error > accuracy.max_error) {
-      accuracy.max_error = error;
-      worst = i;
-    }
-    if (std::isfinite(exact.lse[i])) {
-      accuracy.rounding_error = std::max(
-          accuracy.rounding_error, std::fabs(static_cast<double>(static_cast<float>(exact.lse[i])) - exact.lse[i]));
+  Judge judge(storage_format(problem.type));
+  for (std::size_t batch = 0; batch < s.batch; ++batch) {
+    for (std::size_t query = 0; query < s.queries; ++query) {
+      for (std::size_t head = 0; head < s.heads; ++head) {
+        const std::size_t at = ((batch * s.queries + query) * s.heads + head) * s.head_dim;
+        const std::size_t row = (batch * s.heads + head) * s.queries + query;
+        judge.row(
+            {.sequence = static_cast<std::int64_t>(batch),
+             .token = static_cast<std::int64_t>(query),
+             .head = static_cast<std::int64_t>(head)},
+            {.output = std::span(exact.output).subspan(at, s.head_dim),
+             .magnitude = std::span(exact.magnitude).subspan(at, s.head_dim),
+             .spread = exact.spread[row],
+             .score = exact.score[row],
+             .lse = exact.lse[row]},
+            {.output = output.subspan(at, s.head_dim), .lse = lse.empty() ? std::nullopt : std::optional(lse[row])});
+      }
     }
   }
-  accuracy.passed = accuracy.max_error <= accuracy.bound;
-  accuracy.where =
-      fmt::format("[{}, {}, {}]", worst / s.queries / s.heads, worst / s.queries % s.heads, worst % s.queries);
-  return accuracy;
+  return judge.judgement();
 }
 
 }  // namespace wavejit::tools

@@ -6,10 +6,10 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "tools/half.h"
+#include "tools/judge.h"
 #include "tools/npy.h"
 
 namespace wavejit::tools {
@@ -43,9 +43,12 @@ struct HeadRows {
   std::function<double(std::int64_t row, std::int64_t key)> bias;
 };
 
+// As the judge wants them (tools/judge.h).
 struct ExactRows {
   std::vector<double> output;     // [rows][head dim of v]
   std::vector<double> magnitude;  // Σ p·|v| / Σ p, as output
+  std::vector<double> spread;     // [rows]; Σ p²·|v|² / (Σ p)²
+  std::vector<double> score;      // [rows]; Σ p·|score| / Σ p
   std::vector<double> lse;        // [rows]
 };
 
@@ -82,34 +85,22 @@ struct AttentionProblem {
 };
 
 struct ExactAttention {
-  std::vector<double> output;  // [B, Sq, Hq, D]
-  std::vector<double> lse;     // [B, Hq, Sq]
-  // Σ p·|v| / Σ p, as output: what a relative error of the weights P amounts to.
-  std::vector<double> magnitude;
+  std::vector<double> output;     // [B, Sq, Hq, D]
+  std::vector<double> magnitude;  // as output
+  std::vector<double> spread;     // [B, Hq, Sq], as the next two
+  std::vector<double> score;
+  std::vector<double> lse;
 };
 
 // On all cores.
 ExactAttention exact_attention(const AttentionProblem& problem);
 
-struct Accuracy {
-  double max_error = 0;       // infinite where one of the two is not finite and the other differs
-  double rounding_error = 0;  // what rounding the exact answer to the storage type costs by itself
-  double bound = 0;
-  bool passed = false;
-  std::string where;  // the element with the largest error
-};
+// Of the whole result; `lse` is empty where none was asked for.
+Judgement judge(const AttentionProblem& problem, const ExactAttention& exact, std::span<const float> output,
+                std::span<const float> lse);
 
-// 0 for equal infinities and for two NaNs; infinite where one of the two is not finite and the other differs.
-double error_between(double exact, float got);
-// What the roundings of one element can amount to: P rounded to the storage type weighs Σ p·|v|, and O is rounded once.
-double allowed_by_roundings(HalfType type, double exact, double magnitude);
-
-// Every element within 2 × max(rounding error of the exact answer, half an ulp at its largest magnitude) + 1e-5, or
-// within what its own roundings can amount to (docs/canonical-arithmetic.md). `bound` is what the element with the
-// largest error may have.
-Accuracy compare_output(const AttentionProblem& problem, const ExactAttention& exact, const std::vector<float>& output);
-// LSE: within 1e-4; rows without keys must be −inf.
-Accuracy compare_lse(const AttentionProblem& problem, const ExactAttention& exact, const std::vector<float>& lse);
+// What the kernels of a type round to.
+StorageFormat storage_format(HalfType type);
 
 // Calls task(0) … task(count − 1) on all cores.
 void on_all_cores(std::size_t count, const std::function<void(std::size_t)>& task);

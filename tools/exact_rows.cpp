@@ -86,6 +86,7 @@ class RowBlock {
         q_(row_block * head.head_dim_qk),
         scores_(row_block * stride_),
         block_(key_block * std::max(head.head_dim_qk, padded_dim_)),
+        lengths_(key_block),
         output_(row_block * padded_dim_),
         magnitude_(row_block * padded_dim_) {}
 
@@ -100,12 +101,15 @@ class RowBlock {
     compute_scores(first);
     std::ranges::fill(output_, 0.0);
     std::ranges::fill(magnitude_, 0.0);
+    squares_.fill(0);
     std::array<double, row_block> totals{};
-    for (std::size_t r = 0; r < count_; ++r) totals[r] = weigh(r, first + r, exact.lse[first + r]);
+    for (std::size_t r = 0; r < count_; ++r)
+      totals[r] = weigh(r, first + r, exact.lse[first + r], exact.score[first + r]);
     sum_values();
     for (std::size_t r = 0; r < count_; ++r) {
+      const bool empty = visible_[r].first == visible_[r].end;
+      exact.spread[first + r] = empty ? 0 : squares_[r] / (totals[r] * totals[r]);
       for (std::size_t d = 0; d < head_.head_dim_v; ++d) {
-        const bool empty = visible_[r].first == visible_[r].end;
         const std::size_t to = (first + r) * head_.head_dim_v + d;
         exact.output[to] = empty ? 0 : output_[r * padded_dim_ + d] / totals[r];
         exact.magnitude[to] = empty ? 0 : magnitude_[r * padded_dim_ + d] / totals[r];
@@ -134,8 +138,9 @@ class RowBlock {
     }
   }
 
-  // Raw scores → weights; what the row does not see weighs 0. Returns their sum.
-  double weigh(std::size_t r, std::size_t index, double& lse) {
+  // Raw scores → weights; what the row does not see weighs 0. Returns their sum, and Σ p·|score| as `mean`.
+  double weigh(std::size_t r, std::size_t index, double& lse, double& mean) {
+    mean = 0;
     double* scores = &scores_[r * stride_];
     const auto [first, last] = visible_[r];
     const ScoreRules& rules = head_.rules;
@@ -164,10 +169,14 @@ class RowBlock {
       return 1;
     }
     double total = rules.sink ? std::exp(*rules.sink - maximum) : 0;
+    if (total > 0) mean = total * std::fabs(*rules.sink);
     for (std::int64_t key = first; key < last; ++key) {
-      scores[key] = std::exp(scores[key] - maximum);
+      const double score = scores[key];
+      scores[key] = std::exp(score - maximum);
       total += scores[key];
+      if (scores[key] > 0) mean += scores[key] * std::fabs(score);
     }
+    mean /= total;
     lse = maximum + std::log(total);
     return total;
   }
@@ -191,6 +200,8 @@ class RowBlock {
         add_seen_only(key, keys);
         continue;
       }
+      measure_values(keys);
+      for (std::size_t r = 0; r < count_; ++r) add_squares(r, key, keys);
       for (std::size_t r = 0; r < count_; r += register_rows) {
         add_weighted(&scores_[r * stride_ + key], stride_, block_.data(), keys, padded_dim_, &output_[r * padded_dim_],
                      &magnitude_[r * padded_dim_]);
@@ -198,13 +209,32 @@ class RowBlock {
     }
   }
 
+  // The squared length of each key's value row.
+  void measure_values(std::size_t keys) {
+    for (std::size_t j = 0; j < keys; ++j) {
+      const double* v = &block_[j * padded_dim_];
+      double sum = 0;
+      for (std::size_t d = 0; d < padded_dim_; ++d) sum += v[d] * v[d];
+      lengths_[j] = sum;
+    }
+  }
+
+  void add_squares(std::size_t r, std::size_t block, std::size_t keys) {
+    const double* weights = &scores_[r * stride_ + block];
+    double sum = 0;
+    for (std::size_t j = 0; j < keys; ++j) sum += weights[j] * weights[j] * lengths_[j];
+    squares_[r] += sum;
+  }
+
   // 0 · NaN is NaN, and a key that is not seen gives nothing.
   void add_seen_only(std::size_t block, std::size_t keys) {
+    measure_values(keys);
     for (std::size_t r = 0; r < count_; ++r) {
       for (std::size_t j = 0; j < keys; ++j) {
         const auto key = static_cast<std::int64_t>(block + j);
         if (key < visible_[r].first || key >= visible_[r].end) continue;
         const double weight = scores_[r * stride_ + block + j];
+        squares_[r] += weight * weight * lengths_[j];
         for (std::size_t d = 0; d < head_.head_dim_v; ++d) {
           output_[r * padded_dim_ + d] += weight * block_[j * padded_dim_ + d];
           magnitude_[r * padded_dim_ + d] += weight * std::fabs(block_[j * padded_dim_ + d]);
@@ -222,6 +252,8 @@ class RowBlock {
   std::vector<double> q_;
   std::vector<double> scores_;
   std::vector<double> block_;
+  std::vector<double> lengths_;
+  std::array<double, row_block> squares_{};
   std::vector<double> output_;
   std::vector<double> magnitude_;
 };
@@ -243,6 +275,8 @@ ExactRows exact_rows(const HeadRows& head) {
   exact.output.resize(head.rows.size() * head.head_dim_v);
   exact.magnitude.resize(exact.output.size());
   exact.lse.resize(head.rows.size());
+  exact.spread.resize(head.rows.size());
+  exact.score.resize(head.rows.size());
   if (head.rows.empty()) return exact;
   RowBlock block(head);
   for (std::size_t row = 0; row < head.rows.size(); row += row_block) block.attend(row, exact);

@@ -7,7 +7,8 @@
  * A program that does not know this header configures the same things by environment variables, read once at the first
  * call into the library: WAVEJIT_DEVICE=sim:<target>[xN[:<ordinal>]], WAVEJIT_SIM_SCHEDULE, WAVEJIT_SIM_SEED,
  * WAVEJIT_SIM_THREADS, WAVEJIT_SIM_CHECK=all|none|<list>, WAVEJIT_SIM_ARRIVAL=early|late|random,
- * WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER, WAVEJIT_SIM_INSTRUCTION_LIMIT.
+ * WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER, WAVEJIT_SIM_INSTRUCTION_LIMIT. A value that is not
+ * understood is said on stderr and ignored; a check of an unknown name ends the program with exit code 2.
  *
  * Thread safety: every function may be called from any thread. Settings apply to launches that begin afterwards.
  */

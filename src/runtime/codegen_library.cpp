@@ -26,11 +26,14 @@ Result<const CodegenTable*> open_table() {
                                          " of our interface; accepted: the one installed with this libwavejit.so");
   }
   // Keys promise a generator: another one would publish its kernels under our name.
-  if (codegen::generator_id() != table->generator_id || codegen::llvm_version() != table->llvm_version) {
+  for (const codegen::FamilyGenerator& ours : codegen::family_generators()) {
+    const char* theirs = table->generator_id(ours.family.data());  // NOLINT(bugprone-suspicious-stringview-data-usage)
+    if (theirs != nullptr && ours.id == theirs && codegen::llvm_version() == table->llvm_version) continue;
     return fail(WAVEJIT_NO_COMPILER,
-                std::string(library_name) + " is generator " + table->generator_id + " with LLVM " +
-                    table->llvm_version + "; accepted: generator " + std::string(codegen::generator_id()) +
-                    " with LLVM " + std::string(codegen::llvm_version()) + ", as installed with this libwavejit.so");
+                std::string(library_name) + " is generator " + (theirs != nullptr ? theirs : "(none)") + " of " +
+                    std::string(ours.family) + " with LLVM " + table->llvm_version + "; accepted: generator " +
+                    std::string(ours.id) + " with LLVM " + std::string(codegen::llvm_version()) +
+                    ", as installed with this libwavejit.so");
   }
   return table;
 }
@@ -104,8 +107,8 @@ Result<CompileResult> CodegenLibrary::compile(const std::string& spec_text, Comp
   return result;
 }
 
-Result<std::string> CodegenLibrary::lowering_identity(attention_forward::Lowering lowering) {
-  if (lowering == attention_forward::Lowering::llvm) return "llvm=" + std::string(codegen::llvm_version());
+Result<std::string> CodegenLibrary::lowering_identity(families::Lowering lowering) {
+  if (lowering == families::Lowering::llvm) return "llvm=" + std::string(codegen::llvm_version());
   auto opened = table();
   if (!opened) return std::unexpected(std::move(opened.error()));
   const std::string name(to_text(lowering));

@@ -12,7 +12,7 @@
 #include "codegen/codegen_api.h"
 #include "runtime/config.h"
 #include "runtime/failure.h"
-#include "templates/attention_forward/call/spec.h"
+#include "templates/families/call/toggles.h"
 
 namespace wavejit::runtime {
 
@@ -59,7 +59,7 @@ class CodegenLibrary {
   // what the compiler said.
   Result<CompileResult> compile(const std::string& spec_text, CompileMode mode);
   // "llvm=22.1.8" without opening anything; comgr's identity is the code generator's to say.
-  Result<std::string> lowering_identity(attention_forward::Lowering lowering);
+  Result<std::string> lowering_identity(families::Lowering lowering);
 
  private:
   Result<const CodegenTable*> table();

@@ -8,7 +8,6 @@
 
 #include "runtime/codegen_library.h"
 #include "runtime/config.h"
-#include "runtime/descriptor.h"
 #include "runtime/failure.h"
 
 namespace wavejit::runtime {

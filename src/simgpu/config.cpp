@@ -18,6 +18,17 @@ namespace {
 constexpr std::string_view default_target = "gfx950";
 constexpr int most_devices = 64;
 
+// For values without which a program's good end would mean nothing. No destructors run: those of the program may call
+// this library, which is still being made.
+[[noreturn]] void refuse(std::string_view variable, std::string_view value, std::string_view accepted) {
+  const std::string line =
+      std::format("wavejit_simgpu: {}='{}' is not understood; it takes {}\n", variable, value, accepted);
+  static_cast<void>(std::fwrite(line.data(), 1, line.size(), stderr));
+  static_cast<void>(std::fflush(nullptr));
+  constexpr int usage_error = 2;
+  std::_Exit(usage_error);
+}
+
 void warn(std::string_view variable, std::string_view value, std::string_view accepted, std::string_view kept) {
   const std::string line = std::format("wavejit_simgpu: {}='{}' is not understood; it takes {}; using {}\n", variable,
                                        value, accepted, kept);
@@ -111,8 +122,12 @@ void read_checks(Settings& settings) {
       settings.checks = *checks;
     } else {
       std::string accepted = "all, none or a list of";
-      for (const NamedCheck& named : named_checks) accepted += std::format(" {}", named.name);
-      warn("WAVEJIT_SIM_CHECK", text, accepted, "none");
+      std::string_view separator = " ";
+      for (const NamedCheck& named : named_checks) {
+        accepted += std::format("{}{}", separator, named.name);
+        separator = ", ";
+      }
+      refuse("WAVEJIT_SIM_CHECK", text, accepted + " with commas between them");
     }
   }
   // A missing wait shows best when results come as late as they may.

@@ -44,7 +44,7 @@ struct Config {
 // WAVEJIT_DEVICE=sim:<target>[xN], WAVEJIT_SIM_SCHEDULE=in_order|reverse|random, WAVEJIT_SIM_SEED,
 // WAVEJIT_SIM_THREADS, WAVEJIT_SIM_INSTRUCTION_LIMIT, WAVEJIT_SIM_CHECK, WAVEJIT_SIM_ARRIVAL,
 // WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER. A value that is not
-// understood: one warning on stderr, default kept.
+// understood: one warning on stderr, default kept; a check's name: one line, and the program ends (exit code 2).
 Config read_config();
 
 }  // namespace wavejit::simgpu

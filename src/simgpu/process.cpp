@@ -15,9 +15,7 @@ Process& Process::instance() {
   return *process;
 }
 
-Process::Process() : config_(read_config()), settings_(config_.settings) {
-  DeviceMemory::instance().follow_definedness(includes(settings_.checks, Check::uninitialised));
-}
+Process::Process() : config_(read_config()), settings_(config_.settings) {}
 
 Settings Process::settings() const {
   const std::scoped_lock lock(mutex_);
@@ -25,8 +23,11 @@ Settings Process::settings() const {
 }
 
 void Process::set_settings(const Settings& settings) {
-  const std::scoped_lock lock(mutex_);
-  settings_ = settings;
+  {
+    const std::scoped_lock lock(mutex_);
+    settings_ = settings;
+  }
+  // Not under the lock: where there is no memory yet, it is made now and asks for the settings.
   DeviceMemory::instance().follow_definedness(includes(settings.checks, Check::uninitialised));
 }
 

@@ -373,8 +373,7 @@ Result<ExitCode> run(Arguments& arguments) {
     problem.scale = scale;
     arguments.modifiers.describe(problem);
     const ExactAttention exact = exact_attention(problem);
-    report.output_accuracy = compare_output(problem, exact, output);
-    if (with_lse) report.lse_accuracy = compare_lse(problem, exact, lse);
+    report.judgement = judge(problem, exact, output, lse);
     steps.ended("check");
   }
 

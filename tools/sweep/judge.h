@@ -1,17 +1,16 @@
-// Error figures of some rows against the exact answer, and whether they pass.
+// What the device wrote, and whether it is right: every row against the exact answer.
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
+#include "tools/judge.h"
 #include "tools/sweep/problem.h"
 #include "tools/sweep/reference.h"
 #include "tools/sweep/rows.h"
 
 namespace wavejit::tools::sweep {
 
-// What the device wrote.
 struct WrittenRow {
   std::vector<std::uint16_t> output;
   float lse = 0;
@@ -20,33 +19,7 @@ struct WrittenRow {
 };
 using WrittenRows = std::map<HeadOfSequence, std::map<std::int64_t, WrittenRow>>;
 
-// The relative RMS that is accepted: the verifier's default of 0.001, or a named regime's with its reason.
-struct Band {
-  double limit = 0.001;
-  std::string regime;  // empty: the default
-  std::string reason;
-};
-Band band_of(const Problem& problem);
-
-inline constexpr double least_cosine = 0.999;
-inline constexpr double most_lse_error = 1e-4;
-
-struct Figures {
-  std::int64_t rows = 0;
-  double max_abs = 0;                 // infinite where one of the two is not finite and the other differs
-  std::string where;                  // [sequence, row, head, column] of max_abs
-  double bound = 0;                   // what that element may have
-  std::int64_t out_of_bound = 0;      // elements
-  double relative_rms = 0;            // √(Σ error² / Σ exact²)
-  double least_cosine = 1;            // of a row with its exact row; rows that are exactly 0 count as 1
-  double lse_error = 0;               // over finite rows
-  std::int64_t wrong_infinities = 0;  // rows whose LSE is −inf, or is not, against the exact one
-
-  // Empty: passed; else what did not.
-  std::string verdict(const Band& band) const;
-};
-
 // Every row of `rows` must be among `written` and be known to the reference.
-Figures judge(const Problem& problem, const Reference& reference, const Rows& rows, const WrittenRows& written);
+Judgement judge(const Problem& problem, const Reference& reference, const Rows& rows, const WrittenRows& written);
 
 }  // namespace wavejit::tools::sweep

@@ -92,6 +92,8 @@ void Reference::compute(std::int64_t sequence, std::int64_t kv_head, const Rows&
       const auto at = static_cast<std::ptrdiff_t>(i) * dim;
       row.output.assign(answer.output.begin() + at, answer.output.begin() + at + dim);
       row.magnitude.assign(answer.magnitude.begin() + at, answer.magnitude.begin() + at + dim);
+      row.spread = answer.spread[i];
+      row.score = answer.score[i];
       row.lse = answer.lse[i];
     }
   };

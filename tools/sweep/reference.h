@@ -12,9 +12,12 @@
 
 namespace wavejit::tools::sweep {
 
+// As ExactRows has them.
 struct ExactRow {
   std::vector<double> output;
-  std::vector<double> magnitude;  // Σ p·|v| / Σ p
+  std::vector<double> magnitude;
+  double spread = 0;
+  double score = 0;
   double lse = 0;
 };
 

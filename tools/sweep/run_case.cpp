@@ -56,7 +56,6 @@ class CaseRun {
         work_(multiplications(problem_)) {
     blank_.line = which.line;
     blank_.descriptor = problem_.text;
-    blank_.band = band_of(problem_);
     blank_.rows_of_problem = queries_of(problem_).rows();
   }
 
@@ -293,8 +292,9 @@ class CaseRun {
     const Rows compared = choose_rows(problem_, numbers_of(first), settings_.sample);
     reference_->want(compared);
     outcome.reference_ms = milliseconds_since(started);
-    outcome.figures = judge(problem_, *reference_, compared, first);
-    if (wrong.empty()) wrong = outcome.figures.verdict(outcome.band);
+    outcome.judgement = judge(problem_, *reference_, compared, first);
+    if (wrong.empty() && compared.empty()) wrong = "no row was written";
+    if (wrong.empty()) wrong = outcome.judgement.wrong();
     if (wrong.empty() && !by_first_pipeline_.empty() && bits_are_shared(outcome)) {
       if (const std::string where = difference(first, by_first_pipeline_); !where.empty())
         wrong = fmt::format("other bits than pipeline {}: {}", first_pipeline_, where);

@@ -49,8 +49,7 @@ struct Outcome {
   Verdict verdict = Verdict::set_aside;
   std::string reason;        // what did not pass, or why it was set aside
   std::string reason_class;  // of what was set aside: few words, for counting
-  Band band;
-  Figures figures;
+  Judgement judgement;
   std::int64_t rows_of_problem = 0;
   std::string ran;        // "whole", "5 of 65536 workgroups", "1 of 1151 runs of 256 rows"
   std::string schedules;  // blank-separated

@@ -39,6 +39,21 @@ Runs::Runs(const LaneAddresses& addresses, std::uint32_t bytes) {
   });
 }
 
+std::uint64_t split_flat(LaneAddresses& device, LocalAddresses& local) {
+  std::uint64_t others = 0;
+  local.lanes = 0;
+  for_active_lanes(device.lanes, [&](unsigned lane) {
+    const std::uint64_t aperture = device.first[lane] & ~(aperture_bytes - 1);
+    if (aperture == private_aperture) others |= std::uint64_t{1} << lane;
+    if (aperture != shared_aperture) return;
+    others |= std::uint64_t{1} << lane;
+    local.lanes |= std::uint64_t{1} << lane;
+    local.first[lane] = static_cast<std::uint32_t>(device.first[lane]);
+  });
+  device.lanes &= ~others;
+  return others;
+}
+
 void local_addresses(const Wave& wave, const Instruction& instruction, const Effects& effects, LocalAddresses& to) {
   to.lanes = wave.exec();
   if (effects.lds_dma) {
@@ -47,7 +62,7 @@ void local_addresses(const Wave& wave, const Instruction& instruction, const Eff
     return;
   }
   const auto offset = static_cast<std::uint32_t>(instruction.offset);
-  if (instruction.mnemonic.ends_with("addtid_b32")) {
+  if (instruction.record->reads_m0) {
     for_active_lanes(to.lanes, [&](unsigned lane) { to.first[lane] = (wave.m0() & 0xffff) + offset + (4 * lane); });
     return;
   }

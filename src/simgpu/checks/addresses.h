@@ -54,6 +54,10 @@ class Runs {
   Run runs_[wave_lanes];
 };
 
+// Takes the lanes of a flat instruction that point to LDS or to private memory out of `device`; `local` are those of
+// LDS. Returns the lanes of either.
+std::uint64_t split_flat(LaneAddresses& device, LocalAddresses& local);
+
 // LDS instructions and the LDS side of LDS DMA.
 void local_addresses(const Wave& wave, const Instruction& instruction, const Effects& effects, LocalAddresses& to);
 // Vector memory instructions: the device memory side.

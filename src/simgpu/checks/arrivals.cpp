@@ -331,15 +331,21 @@ void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& 
 }
 
 AccessId Arrivals::oldest_local() const {
-  for (const auto& operation : local_queue_) {
-    if (operation->lds_access != no_access) return operation->lds_access;
+  AccessId oldest = no_access;
+  // Flat instructions that went to LDS stand among those of vector memory.
+  for (const Queue* queue : {&local_queue_, &vector_queue_}) {
+    for (const auto& operation : *queue) {
+      if (operation->lds_access == no_access || (queue == &vector_queue_ && !operation->flat)) continue;
+      if (oldest == no_access || operation->lds_access < oldest) oldest = operation->lds_access;
+      break;
+    }
   }
-  return no_access;
+  return oldest;
 }
 
 AccessId Arrivals::oldest_dma() const {
   for (const auto& operation : vector_queue_) {
-    if (operation->lds_access != no_access) return operation->lds_access;
+    if (operation->lds_access != no_access && !operation->flat) return operation->lds_access;
   }
   return no_access;
 }

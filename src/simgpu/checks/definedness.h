@@ -35,9 +35,13 @@ class Definedness {
 
   // Memory instructions: addresses and the data of stores. Reports addresses that hold nothing; `data` receives the
   // undefined bytes that an LDS store would write, and stores to device memory report theirs.
-  void before_memory(Wave& wave, const Instruction& instruction, const Effects& effects, UndefinedLanes& data);
+  // `not_device`: the lanes of a flat instruction that store to LDS or to private memory.
+  void before_memory(Wave& wave, const Instruction& instruction, const Effects& effects, std::uint64_t not_device,
+                     UndefinedLanes& data);
   // The destination of a load: defined, but for `loaded`.
   void after_memory(Wave& wave, const Instruction& instruction, const Effects& effects, const UndefinedLanes& loaded);
+  // After that: dwords that a scalar load got and that hold nothing, a bit each.
+  void after_scalar_load(const Instruction& instruction, const Effects& effects, std::uint32_t undefined);
 
  private:
   enum class Origin : std::uint8_t { never_written, memory };

@@ -4,16 +4,31 @@
 #include <nlohmann/json.hpp>
 
 #include "simgpu/decode/function.h"
+#include "simgpu/decode/symbol_names.h"
 #include "simgpu/launch/launch.h"
 #include "simgpu/wave/wave.h"
 
 namespace wavejit::simgpu {
+namespace {
+
+std::string place_of(const std::string& instruction, std::uint64_t offset, const std::string& function,
+                     const std::optional<SourceLine>& line) {
+  return std::format("{} at offset {:#x} of {}{}", instruction.empty() ? "unknown bytes" : "'" + instruction + "'",
+                     offset, short_name(function), line ? " (" + line->text() + ")" : "");
+}
+
+void add_line(nlohmann::ordered_json& object, const std::optional<SourceLine>& line) {
+  if (!line) return;
+  object["file"] = line->file;
+  object["line"] = line->line;
+}
+
+}  // namespace
 
 std::string name_instruction(const Instruction& instruction) {
   const Function& function = *instruction.function;
-  const std::string text = function.text(instruction);
-  return std::format("{} at offset {:#x} of {}", text.empty() ? "unknown bytes" : "'" + text + "'",
-                     instruction.offset_in_function, function.name);
+  return place_of(function.text(instruction), instruction.offset_in_function, function.name,
+                  function.line(instruction));
 }
 
 Finding finding_at(const Wave& wave, const Instruction& instruction, int lane) {
@@ -25,6 +40,7 @@ Finding finding_at(const Wave& wave, const Instruction& instruction, int lane) {
   finding.instruction = instruction.function->text(instruction);
   finding.encoding = instruction.function->encoding(instruction);
   finding.offset = instruction.offset_in_function;
+  finding.written_at = instruction.function->line(instruction);
   finding.workgroup = workgroup.id;
   finding.linear_workgroup = workgroup.linear_id;
   finding.wave = wave.index;
@@ -34,9 +50,9 @@ Finding finding_at(const Wave& wave, const Instruction& instruction, int lane) {
 }
 
 std::string Finding::line() const {
-  std::string result = std::format("kernel {}: {} at offset {:#x} of {} [{}], workgroup ({}, {}, {}), wave {}", kernel,
-                                   instruction.empty() ? "unknown bytes" : "'" + instruction + "'", offset, function,
-                                   encoding, workgroup[0], workgroup[1], workgroup[2], wave);
+  std::string result = std::format("kernel {}: {} [{}], workgroup ({}, {}, {}), wave {}", demangled(kernel),
+                                   place_of(instruction, offset, function, written_at), encoding, workgroup[0],
+                                   workgroup[1], workgroup[2], wave);
   if (lane >= 0) result += std::format(", lane {}", lane);
   result += ": ";
   if (check != "fault") result += check + ": ";
@@ -47,9 +63,11 @@ std::string Finding::json() const {
   nlohmann::ordered_json object = {
       {"check", check},   {"kernel", kernel},       {"function", function}, {"instruction", instruction},
       {"offset", offset}, {"workgroup", workgroup}, {"wave", wave},         {"text", text}};
+  add_line(object, written_at);
   if (lane >= 0) object["lane"] = lane;
   if (!source_instruction.empty()) {
     object["source"] = {{"instruction", source_instruction}, {"offset", source_offset}};
+    add_line(object["source"], source_written_at);
     if (source_wave >= 0) object["source"]["wave"] = source_wave;
     if (source_workgroup) object["source"]["workgroup"] = *source_workgroup;
   }
@@ -68,6 +86,7 @@ void report(Wave& wave, const Instruction& instruction, Check check, int lane, s
     finding.source = source.instruction;
     finding.source_instruction = source.instruction->function->text(*source.instruction);
     finding.source_offset = source.instruction->offset_in_function;
+    finding.source_written_at = source.instruction->function->line(*source.instruction);
     finding.source_wave = source.wave;
     finding.source_workgroup = source.workgroup;
   }

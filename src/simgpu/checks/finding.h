@@ -8,6 +8,7 @@
 
 #include "simgpu/checks/check.h"
 #include "simgpu/decode/instruction.h"
+#include "simgpu/decode/source_lines.h"
 
 namespace wavejit::simgpu {
 
@@ -25,8 +26,9 @@ struct Finding {
   std::string check;  // name of the check; "fault" for what ends a launch at once
   std::string kernel;
   std::string function;
-  std::string instruction;   // as the assembler writes it
-  std::uint64_t offset = 0;  // in the function
+  std::string instruction;               // as the assembler writes it
+  std::uint64_t offset = 0;              // in the function
+  std::optional<SourceLine> written_at;  // what it was compiled from, where the code object says
   std::array<std::uint32_t, 3> workgroup{};
   std::uint64_t linear_workgroup = 0;
   int wave = -1;
@@ -34,12 +36,13 @@ struct Finding {
   std::string text;                // what is wrong
   std::string source_instruction;  // empty: none is known
   std::uint64_t source_offset = 0;
+  std::optional<SourceLine> source_written_at;
   int source_wave = -1;
   std::optional<std::array<std::uint32_t, 3>> source_workgroup;
   const Instruction* place = nullptr;  // for telling findings apart while the launch runs
   const Instruction* source = nullptr;
 
-  // "kernel k: 'v_add…' at offset 0x40 of k [02…], workgroup (0, 0, 0), wave 3, lane 7: waits: …"
+  // "kernel k: 'v_add…' at offset 0x40 of k (k.hip:12) [02…], workgroup (0, 0, 0), wave 3, lane 7: waits: …"
   std::string line() const;
   // One JSON object without line breaks (docs/simulated-gpu.md lists the fields).
   std::string json() const;
@@ -49,7 +52,7 @@ struct Finding {
 // Everything but check, text and source, from where the wave stands.
 Finding finding_at(const Wave& wave, const Instruction& instruction, int lane);
 
-// "'buffer_load_dwordx4 …' at offset 0x88 of k"
+// "'buffer_load_dwordx4 …' at offset 0x88 of k (k.hip:9)"
 std::string name_instruction(const Instruction& instruction);
 
 // False when the launch has this finding already: its words need not be put together.

@@ -79,6 +79,7 @@ constexpr std::array rules = {
     HazardRule{P::exec_by_vector, U::exec_by_dpp, 5, 0, false, "EXEC written by a vector instruction",
                "LLVM checkDPPHazards"},
     HazardRule{P::exec_by_vector, U::exec_by_lane, 4, 0, false, "EXEC written by a vector instruction", valu},
+    // LLVM asks for this one; AMD's own assembly for gfx950 writes M0 directly before an LDS DMA and has it reported.
     HazardRule{P::m0_by_scalar, U::m0_by_memory, 1, 0, false, "M0 written by a scalar instruction",
                "LLVM checkReadM0Hazards"},
     HazardRule{P::mode, U::mode_read, 2, 0, false, "a hardware register written by s_setreg",
@@ -90,7 +91,7 @@ constexpr std::array rules = {
 std::span<const HazardRule> hazard_rules() { return rules; }
 
 Product matrix_product(const Instruction& instruction) {
-  const matrix::Shape& shape = matrix::shapes()[instruction.payload & 0xff];
+  const matrix::Shape& shape = *instruction.record->shape;
   if (shape.a == matrix::Element::f64) return shape.m == 4 ? Product::matrix_f64_small : Product::matrix_f64;
   return shape.a == matrix::Element::f32 ? Product::matrix_f32 : Product::matrix;
 }
@@ -102,7 +103,7 @@ bool has_wide_matrix_pipe(const targets::Target& target) {
 
 unsigned matrix_passes(const Instruction& instruction, const targets::Target& target) {
   using matrix::Element;
-  const matrix::Shape& shape = matrix::shapes()[instruction.payload & 0xff];
+  const matrix::Shape& shape = *instruction.record->shape;
   if (shape.a == Element::f64) {
     if (shape.m == 4) return 4;
     return has_wide_matrix_pipe(target) ? 16 : 8;
@@ -110,7 +111,7 @@ unsigned matrix_passes(const Instruction& instruction, const targets::Target& ta
   const bool single = shape.a == Element::f32;
   unsigned passes = shape.m == 32 ? 8 : (shape.m == 16 ? 4 : 2);
   if ((single || shape.blocks > 1) && shape.m != 4) passes *= 2;
-  if (shape.k >= 64 && instruction.mnemonic.ends_with("f8f6f4")) {
+  if (shape.k >= 64 && shape.formats_in_modifiers) {
     // Eight-bit elements on either side take twice as long as six and four bits on both.
     constexpr unsigned first_small_format = 2;
     if (instruction.cbsz < first_small_format || instruction.blgp < first_small_format) passes *= 2;

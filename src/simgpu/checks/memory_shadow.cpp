@@ -229,8 +229,8 @@ std::uint64_t WorkgroupMemory::read_line(Wave& wave, const Instruction& instruct
   return offset + MemoryShadow::line_bytes;
 }
 
-// Whether the run lies in one allocation of which something is remembered. Others: LDS through flat, a fault, memory
-// that only this launch has.
+// Whether the run lies in one allocation of which something is remembered. Others: a fault, what
+// lies behind the size that was asked for, memory that only this launch has.
 bool WorkgroupMemory::enter(const Run& run) {
   if (allocation_ == nullptr || !allocation_->holds(run.first, run.bytes)) {
     const Allocation* found = launch_->find(run.first);

@@ -9,6 +9,7 @@
 #include "simgpu/checks/finding.h"
 #include "simgpu/launch/launch.h"
 #include "simgpu/launch/noise.h"
+#include "simgpu/memory/scalar_address.h"
 
 namespace wavejit::simgpu::checks {
 namespace {
@@ -32,7 +33,7 @@ bool begins_waterfall(const Instruction& instruction) {
   const Operand& scalar = instruction.destination[0];
   const Operand& vector = instruction.source[0];
   for (unsigned i = 0; i < distance && next < end; ++i, ++next) {
-    if (!next->mnemonic.starts_with("v_cmp_eq") && !next->mnemonic.starts_with("v_cmpx_eq")) continue;
+    if (!next->record->compares_equal) continue;
     const auto covers = [](const Operand& operand, const Operand& part) {
       return operand.kind == part.kind && part.index >= operand.index && part.index < operand.index + operand.dwords;
     };
@@ -62,15 +63,19 @@ std::uint32_t bits_looked_at(const Instruction& instruction) {
       const bool is_first = next.source_count == 2 && next.source[0].is_scalar() && next.source[0].index == result &&
                             next.source[0].dwords == 1 && other.is_constant();
       const auto constant = static_cast<std::uint32_t>(other.bits);
-      if (is_first && (next.mnemonic == "s_lshr_b32" || next.mnemonic == "s_ashr_i32")) {
-        bits |= ~0U << (constant & 31);
-      } else if (is_first && next.mnemonic == "s_and_b32") {
-        bits |= constant;
-      } else if (is_first && (next.mnemonic == "s_bfe_u32" || next.mnemonic == "s_bfe_i32")) {
-        const unsigned width = std::min((constant >> 16) & 0x7f, 32U);
-        bits |= static_cast<std::uint32_t>(((std::uint64_t{1} << width) - 1) << (constant & 31));
-      } else {
-        return ~0U;
+      const unsigned width = std::min((constant >> 16) & 0x7f, 32U);  // of a field
+      switch (is_first ? next.record->window : Window::all) {
+        case Window::above_shift:
+          bits |= ~0U << (constant & 31);
+          break;
+        case Window::in_mask:
+          bits |= constant;
+          break;
+        case Window::in_field:
+          bits |= static_cast<std::uint32_t>(((std::uint64_t{1} << width) - 1) << (constant & 31));
+          break;
+        case Window::all:
+          return ~0U;
       }
     }
     if (std::any_of(of.writes.begin(), of.writes.begin() + of.write_count, includes_result)) break;
@@ -181,9 +186,9 @@ void WorkgroupChecks::check_memory_definedness(WaveChecks& checks, const Effects
   if (effects.space == Space::scratch) return;
   const Allocation*& allocation = checks.data_allocation;
   const auto enter = [&](const Run& run) {
-    if (allocation != nullptr && allocation->holds(run.first, run.bytes)) return true;
-    const Allocation* found = launch_->find(run.first);
-    if (found == nullptr || !found->holds(run.first, run.bytes)) return false;  // LDS through flat, or a fault
+    if (allocation != nullptr && allocation->lets_read(run.first, run.bytes)) return true;
+    const Allocation* found = launch_->memory->find_readable(run.first);
+    if (found == nullptr || !found->lets_read(run.first, run.bytes)) return false;  // not followed, or a fault
     allocation = found;
     return true;
   };
@@ -197,7 +202,9 @@ void WorkgroupChecks::check_memory_definedness(WaveChecks& checks, const Effects
     if (allocation->defined == nullptr) return;
     const std::uint64_t offset = run.first - allocation->base;
     if (effects.loads && !all_bytes_defined(allocation->defined, offset, run.bytes)) run.each_lane(load_lane);
-    if (effects.stores) define_bytes(allocation->defined, offset, run.bytes);
+    if (effects.stores && allocation->holds(run.first, run.bytes)) {
+      define_bytes(allocation->defined, offset, run.bytes);
+    }
   };
   for (const Run& run : runs) {
     if (enter(run)) {
@@ -208,6 +215,22 @@ void WorkgroupChecks::check_memory_definedness(WaveChecks& checks, const Effects
       if (enter(lane)) touch(lane);
     });
   }
+}
+
+// By whole dwords: of one that holds something a program may want just that, and scalar instructions that take dwords
+// apart are not followed by bits.
+std::uint32_t WorkgroupChecks::undefined_scalars(const Wave& wave, const Instruction& instruction,
+                                                 const Effects& effects) const {
+  const std::uint64_t address = scalar_address(wave, instruction);
+  const Allocation* allocation = launch_->memory->find_readable(address);
+  if (allocation == nullptr || allocation->defined == nullptr) return 0;
+  std::uint32_t undefined = 0;
+  for (unsigned i = 0; 4 * i < effects.bytes && allocation->lets_read(address + (4 * i), 4); ++i) {
+    constexpr std::uint32_t all_four = 15;
+    const std::uint64_t offset = address - allocation->base + (4 * i);
+    undefined |= std::uint32_t{undefined_bytes(allocation->defined, offset, 4) == all_four} << i;
+  }
+  return undefined;
 }
 
 // Lanes speak for others only where these were given a value along with them: a compiler that lets one lane do an
@@ -242,28 +265,39 @@ void WorkgroupChecks::memory(Wave& wave, WaveChecks& checks, const Instruction& 
   UndefinedLanes data;
   UndefinedLanes loaded;
   const bool definedness = on(Check::uninitialised);
-  if (definedness) checks.definedness.before_memory(wave, instruction, effects, data);
-  AccessId lds_access = no_access;
-  AccessId memory_access = no_access;
   const bool shadows_lds = on(Check::races) || on(Check::waits) || on(Check::uninitialised);
   const bool is_local = effects.space == Space::lds;
-  if (!is_local && effects.space != Space::none && !is_scalar_memory(effects)) {
-    LaneAddresses addresses;
-    device_addresses(wave, instruction, effects, addresses);
-    const Runs runs(addresses, effects.bytes);
+  const bool is_vector_memory = !is_local && effects.space != Space::none && !is_scalar_memory(effects);
+  LaneAddresses device;
+  LocalAddresses local;
+  std::uint64_t not_device = 0;
+  if (is_vector_memory) {
+    device_addresses(wave, instruction, effects, device);
+    if (effects.space == Space::flat) not_device = split_flat(device, local);
+  }
+  if (definedness) checks.definedness.before_memory(wave, instruction, effects, not_device, data);
+  AccessId lds_access = no_access;
+  AccessId memory_access = no_access;
+  if (is_vector_memory && device.lanes != 0) {
+    const Runs runs(device, effects.bytes);
     if (on(Check::bounds)) check_bounds(wave, checks, instruction, effects, runs);
     if (definedness) check_memory_definedness(checks, effects, runs, loaded);
     if (on(Check::races) && (effects.loads || effects.stores)) {
       memory_access = memory_.access(wave, instruction, effects, runs);
     }
   }
-  if ((is_local || effects.lds_dma) && shadows_lds) {
-    LocalAddresses addresses;
-    local_addresses(wave, instruction, effects, addresses);
+  if (is_local || effects.lds_dma) local_addresses(wave, instruction, effects, local);
+  const bool flat_into_lds = not_device != 0 && local.lanes != 0;
+  if (shadows_lds && (is_local || effects.lds_dma || flat_into_lds)) {
     lds_access =
-        lds_.access(wave, instruction, effects, addresses, kind_of(effects), effects.lds_dma ? loaded : data, loaded);
+        lds_.access(wave, instruction, effects, local, kind_of(effects), effects.lds_dma ? loaded : data, loaded);
+  }
+  std::uint32_t undefined = 0;
+  if (definedness && effects.space == Space::scalar && effects.loads) {
+    undefined = undefined_scalars(wave, instruction, effects);
   }
   if (definedness) checks.definedness.after_memory(wave, instruction, effects, loaded);
+  if (undefined != 0) checks.definedness.after_scalar_load(instruction, effects, undefined);
   checks.arrivals.issue(wave, instruction, effects, lds_access, memory_access);
 }
 

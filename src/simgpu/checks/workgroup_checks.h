@@ -62,6 +62,8 @@ class WorkgroupChecks {
   void check_bounds(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects,
                     const Runs& runs);
   void check_memory_definedness(WaveChecks& checks, const Effects& effects, const Runs& runs, UndefinedLanes& loaded);
+  // Of what a scalar load is about to get: dwords that hold nothing, a bit each.
+  std::uint32_t undefined_scalars(const Wave& wave, const Instruction& instruction, const Effects& effects) const;
   static void check_uniform(Wave& wave, const WaveChecks& checks, const Instruction& instruction);
 
   bool on(Check check) const { return includes(checks_, check); }

@@ -127,7 +127,7 @@ Cause ComputeUnit::obstacle(RunningWave& wave, const Step& step, const Simd& sim
   if (wave.at_barrier) return Cause::barrier;
   if (wave.next_issue > now + slack) return wave.next_cause;
   if (!fetch(wave, step, now)) return Cause::fetch;
-  if (step.effects.action == checks::Action::wait) return wait_obstacle(wave, step, now);
+  if (step.effects.action == Action::wait) return wait_obstacle(wave, step, now);
   if (step.ends_wave && wave.has_stored) {
     // Registers and LDS are free only when stores have arrived.
     wave.vector_counter.retire(now);
@@ -199,7 +199,7 @@ void ComputeUnit::issue_lds(RunningWave& wave, const Step& step, const Record& r
 void ComputeUnit::branch(RunningWave& wave, const Step& step, double now) const {
   const bool taken =
       wave.position + 1 < wave.steps.size() && wave.steps[wave.position + 1] != wave.steps[wave.position] + 1;
-  if (!taken && step.effects.action != checks::Action::branch_scc) return;
+  if (!taken && step.effects.action != Action::branch_scc) return;
   wave.next_issue = now + (taken ? timing_->wave.taken_branch : timing_->wave.passed_scc_branch).value;
   wave.next_cause = Cause::branch;
 }
@@ -263,10 +263,10 @@ void ComputeUnit::issue(RunningWave& wave, const Step& step, std::size_t simd_in
     default:
       break;
   }
-  if (step.instruction->mnemonic == "s_setprio") wave.priority = step.instruction->immediate & 3;
+  if (step.effects.action == Action::set_priority) wave.priority = step.instruction->immediate & 3;
   if (step.interval > timing_->wave.look.cycles() && step.unit == Unit::internal) wave.next_cause = Cause::pause;
   ++wave.position;
-  if (step.effects.action == checks::Action::barrier) barrier(wave, now);
+  if (step.effects.action == Action::barrier) barrier(wave, now);
   if (wave.position == wave.steps.size()) end_wave(wave, cycle);
 }
 

@@ -47,8 +47,8 @@ int interval_of(const Step& step, const timing::Timing& timing) {
     default:
       break;
   }
-  if (step.effects.action == checks::Action::nop) return step.effects.wait_states * rules.nop.cycles();
-  if (step.instruction->mnemonic == "s_sleep") {
+  if (step.effects.action == Action::nop) return step.effects.wait_states * rules.nop.cycles();
+  if (step.effects.action == Action::sleep) {
     constexpr std::uint32_t count_bits = 0x7f;
     return rules.look.cycles() + (rules.sleep.cycles() * static_cast<int>(step.instruction->immediate & count_bits));
   }
@@ -92,7 +92,7 @@ Step describe_step(const Instruction& instruction, const timing::Timing& timing,
   step.writes_scalars =
       step.unit == Unit::vector && std::ranges::any_of(std::span(step.effects.writes).first(step.effects.write_count),
                                                        [](const checks::Registers& range) { return range.scalar; });
-  step.ends_wave = step.effects.action == checks::Action::end;
+  step.ends_wave = step.effects.action == Action::end;
   return step;
 }
 

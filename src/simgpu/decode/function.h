@@ -5,12 +5,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "simgpu/decode/instruction.h"
 #include "simgpu/decode/registry.h"
+#include "simgpu/decode/source_lines.h"
 
 namespace wavejit::simgpu {
 
@@ -34,6 +36,9 @@ struct Function {
   std::map<const Instruction*, std::string> problems;
   std::span<const std::uint8_t> code;
   Disassembler* disassembler = nullptr;
+  // Null without a line table. It counts from the code object's begin, which lies at `load_address`.
+  SourceLines* lines = nullptr;
+  std::uint64_t load_address = 0;
   // What the instructions touch; made when the function first runs under checks (checks/effects.h).
   mutable std::once_flag effects_once;
   mutable std::shared_ptr<const checks::FunctionEffects> effects;
@@ -49,6 +54,8 @@ struct Function {
   }
   // "v_add_f32_e32 v0, v1, s2"
   std::string text(const Instruction& instruction) const;
+  // Nothing where the code object says nothing.
+  std::optional<SourceLine> line(const Instruction& instruction) const;
   // "0200027e 0a0b0c0d"
   std::string encoding(const Instruction& instruction) const;
 };

@@ -30,6 +30,7 @@ struct Instruction;
 struct Status {
   int code = 0;
   std::string text;
+  std::vector<std::string> others = {};  // further lines: what else a launch's checks found
   bool ok() const { return code == 0; }
 };
 

@@ -3,26 +3,50 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <format>
 
+#include "simgpu/checks/check.h"
 #include "simgpu/checks/defined_memory.h"
+#include "simgpu/launch/noise.h"
+#include "simgpu/process.h"
 
 namespace wavejit::simgpu {
 namespace {
 
 constexpr std::uint64_t page = 4096;
-// Between neighbours, so that a small overrun never lands in another allocation.
-constexpr std::uint64_t guard_gap = 2 * page;
+// Between neighbours, so that overruns land in no other allocation: much where the arena has room for very many of
+// them.
+constexpr std::uint64_t least_gap = 2 * page;
+constexpr std::uint64_t most_gap = std::uint64_t{16} << 20;
+constexpr std::uint64_t allocations_expected = std::uint64_t{1} << 18;
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t to) { return (value + to - 1) / to * to; }
 
+// The rest of the last page, which nobody asked for, holds what never is what anybody hopes for.
+void fill_behind(const Allocation& allocation) {
+  const std::uint64_t rest = allocation.readable - allocation.bytes;
+  std::array<std::uint32_t, page / sizeof(std::uint32_t)> noise;
+  fill_noise(noise.data(), noise.size(), mix(allocation.bytes));
+  std::memcpy(host_pointer(allocation.base + allocation.bytes), noise.data(), rest);
+}
+
 }  // namespace
 
-const Allocation* MemoryView::find(std::uint64_t address) const {
+const Allocation* MemoryView::last_before(std::uint64_t address) const {
   const auto after = std::ranges::upper_bound(allocations_, address, {}, &Allocation::base);
-  if (after == allocations_.begin()) return nullptr;
-  const Allocation& candidate = *std::prev(after);
-  return address - candidate.base < candidate.bytes ? &candidate : nullptr;
+  return after == allocations_.begin() ? nullptr : &*std::prev(after);
+}
+
+const Allocation* MemoryView::find(std::uint64_t address) const {
+  const Allocation* candidate = last_before(address);
+  return candidate != nullptr && candidate->holds(address, 1) ? candidate : nullptr;
+}
+
+const Allocation* MemoryView::find_readable(std::uint64_t address) const {
+  const Allocation* candidate = last_before(address);
+  return candidate != nullptr && candidate->lets_read(address, 1) ? candidate : nullptr;
 }
 
 std::string MemoryView::describe(std::uint64_t address) const {
@@ -52,7 +76,7 @@ DeviceMemory& DeviceMemory::instance() {
   return *memory;
 }
 
-DeviceMemory::DeviceMemory() {
+DeviceMemory::DeviceMemory() : follows_(includes(Process::instance().settings().checks, Check::uninitialised)) {
   // As much address space as the host gives; pages cost nothing until they are touched.
   for (std::uint64_t bytes = std::uint64_t{1} << 42; bytes >= std::uint64_t{1} << 30; bytes /= 2) {
     void* range = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -62,40 +86,56 @@ DeviceMemory::DeviceMemory() {
     static_cast<void>(madvise(range, bytes, MADV_DONTDUMP));
     arena_ = reinterpret_cast<std::uint64_t>(range);
     arena_bytes_ = bytes;
-    holes_.emplace_back(arena_ + guard_gap, arena_bytes_ - guard_gap);
+    gap_ = round_up(std::clamp(bytes / allocations_expected, least_gap, most_gap), page);
+    holes_.emplace_back(arena_ + gap_, arena_bytes_ - gap_);
     break;
   }
   changed();
 }
 
-void* DeviceMemory::allocate(std::size_t bytes, MemoryKind kind, int device, std::size_t alignment) {
-  const std::scoped_lock lock(mutex_);
-  if (bytes > arena_bytes_) return nullptr;
-  const std::uint64_t granule = std::max<std::uint64_t>(page, alignment);
-  const std::uint64_t wanted = round_up(std::max<std::uint64_t>(bytes, 1), page) + guard_gap;
+std::uint64_t DeviceMemory::take(std::uint64_t bytes, std::uint64_t alignment) {
   for (auto hole = holes_.begin(); hole != holes_.end(); ++hole) {
-    const std::uint64_t start = round_up(hole->first, granule);
+    const std::uint64_t start = round_up(hole->first, alignment);
     const std::uint64_t skipped = start - hole->first;
-    if (hole->second < skipped || hole->second - skipped < wanted) continue;
-    const std::uint64_t rest = hole->second - skipped - wanted;
+    if (hole->second < skipped || hole->second - skipped < bytes) continue;
+    const std::uint64_t rest = hole->second - skipped - bytes;
     if (skipped != 0) {
       hole->second = skipped;
-      if (rest != 0) holes_.emplace(std::next(hole), start + wanted, rest);
+      if (rest != 0) holes_.emplace(std::next(hole), start + bytes, rest);
     } else if (rest != 0) {
-      *hole = {start + wanted, rest};
+      *hole = {start + bytes, rest};
     } else {
       holes_.erase(hole);
     }
-    Allocation allocation{.base = start, .bytes = bytes, .device = device, .kind = kind};
-    if (follows_ && kind == MemoryKind::device) {
-      allocation.defined = make_defined_bits(bytes);
-      if (allocation.defined != nullptr) bits_.emplace_back(start, allocation.defined);
-    }
-    table_.insert(std::ranges::upper_bound(table_, start, {}, &Allocation::base), allocation);
-    changed();
-    return host_pointer(start);
+    return start;
   }
-  return nullptr;
+  return 0;
+}
+
+void* DeviceMemory::allocate(std::size_t bytes, MemoryKind kind, int device, std::size_t alignment) {
+  const std::scoped_lock lock(mutex_);
+  if (bytes > arena_bytes_) return nullptr;
+  const std::uint64_t pages = round_up(std::max<std::uint64_t>(bytes, 1), page);
+  Allocation allocation{.bytes = bytes, .device = device, .kind = kind};
+  for (const std::uint64_t gap : {gap_, least_gap}) {
+    allocation.reserved = pages + gap;
+    allocation.base = take(allocation.reserved, std::max<std::uint64_t>(page, alignment));
+    if (allocation.base != 0) break;
+  }
+  if (allocation.base == 0) return nullptr;
+  const bool hip_made_it = kind == MemoryKind::device || kind == MemoryKind::managed || kind == MemoryKind::host_pinned;
+  if (hip_made_it && bytes != 0) {
+    allocation.readable = pages;
+    fill_behind(allocation);
+  }
+  if (follows_ && kind == MemoryKind::device) {
+    // What lies behind the size is never written.
+    allocation.defined = make_defined_bits(pages);
+    if (allocation.defined != nullptr) bits_.emplace_back(allocation.base, allocation.defined);
+  }
+  table_.insert(std::ranges::upper_bound(table_, allocation.base, {}, &Allocation::base), allocation);
+  changed();
+  return host_pointer(allocation.base);
 }
 
 bool DeviceMemory::free(void* pointer) {
@@ -104,15 +144,16 @@ bool DeviceMemory::free(void* pointer) {
   const auto found = std::ranges::lower_bound(table_, base, {}, &Allocation::base);
   if (found == table_.end() || found->base != base || base - arena_ >= arena_bytes_) return false;
   const std::uint64_t bytes = round_up(std::max<std::uint64_t>(found->bytes, 1), page);
+  const std::uint64_t reserved = found->reserved;
   if (const auto bits = std::ranges::find(bits_, base, &std::pair<std::uint64_t, std::uint8_t*>::first);
       bits != bits_.end()) {
-    free_defined_bits(bits->second, found->bytes);
+    free_defined_bits(bits->second, bytes);
     bits_.erase(bits);
   }
   table_.erase(found);
   static_cast<void>(madvise(pointer, bytes, MADV_DONTNEED));
   auto next = std::ranges::lower_bound(holes_, base, {}, [](const auto& hole) { return hole.first; });
-  next = holes_.emplace(next, base, bytes + guard_gap);
+  next = holes_.emplace(next, base, reserved);
   // Join neighbours.
   if (const auto after = std::next(next); after != holes_.end() && next->first + next->second == after->first) {
     next->second += after->second;

@@ -25,7 +25,9 @@ inline T* host_pointer(std::uint64_t address) {
 
 struct Allocation {
   std::uint64_t base = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;     // as asked for
+  std::uint64_t readable = 0;  // bytes, the rest of the last page included; 0: just those asked for
+  std::uint64_t reserved = 0;  // bytes of the arena, the gap behind it included
   int device = 0;
   MemoryKind kind = MemoryKind::device;
   bool writable = true;
@@ -35,6 +37,10 @@ struct Allocation {
   bool holds(std::uint64_t address, std::uint64_t size) const {
     return address - base < bytes && bytes - (address - base) >= size;
   }
+  // Behind what was asked for lies something, as HIP hands out whole pages. Loads that a compiler widens get it.
+  bool lets_read(std::uint64_t address, std::uint64_t size) const {
+    return address - base < readable && readable - (address - base) >= size;
+  }
 };
 
 // What was allocated at one moment, sorted by address. Immutable: launches keep one while they run.
@@ -43,21 +49,27 @@ class MemoryView {
   explicit MemoryView(std::vector<Allocation> allocations) : allocations_(std::move(allocations)) {}
   // The allocation that `address` lies in, or null.
   const Allocation* find(std::uint64_t address) const;
+  // The one that lets this place be read, or null.
+  const Allocation* find_readable(std::uint64_t address) const;
   // "inside/behind/before the allocation [base, end) of n bytes": for reports.
   std::string describe(std::uint64_t address) const;
   std::span<const Allocation> allocations() const { return allocations_; }
 
  private:
+  const Allocation* last_before(std::uint64_t address) const;
+
   std::vector<Allocation> allocations_;
 };
 
 class DeviceMemory {
  public:
-  // The one of this process (HIP has one address space for all devices).
+  // The one of this process (HIP has one address space for all devices). Made at the first call, with the checks that
+  // the process has then: what is allocated before the first launch is followed as well.
   static DeviceMemory& instance();
 
   // Zero bytes are allowed and give an address that nothing may be read from. Null when the range is used up.
-  // Fresh memory reads as zero (the pages of the host); what is freed is forgotten.
+  // Fresh memory reads as zero (the pages of the host), and as noise from there to the end of the page; what is freed
+  // is forgotten. Megabytes lie between neighbours, so that an overrun lands nowhere; they are address space alone.
   void* allocate(std::size_t bytes, MemoryKind kind, int device, std::size_t alignment = 256);
   // False when `pointer` is not the start of an allocation made by `allocate`.
   bool free(void* pointer);
@@ -86,6 +98,8 @@ class DeviceMemory {
   DeviceMemory();
   ~DeviceMemory() = default;
   void changed();
+  // The start of a free range, or 0.
+  std::uint64_t take(std::uint64_t bytes, std::uint64_t alignment);
 
   mutable std::mutex mutex_;
   std::vector<Allocation> table_;                              // sorted by base
@@ -94,6 +108,7 @@ class DeviceMemory {
   mutable std::shared_ptr<const MemoryView> view_;
   std::uint64_t arena_ = 0;
   std::uint64_t arena_bytes_ = 0;
+  std::uint64_t gap_ = 0;                                       // between neighbours, while there is room
   std::vector<std::pair<std::uint64_t, std::uint64_t>> holes_;  // free ranges of the arena: base, bytes; sorted
 };
 

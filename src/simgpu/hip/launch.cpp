@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "hip_abi/hip_functions.h"
+#include "simgpu/decode/symbol_names.h"
 #include "simgpu/hip/capture.h"
 #include "simgpu/hip/event.h"
 #include "simgpu/hip/front.h"
@@ -109,7 +110,7 @@ std::expected<GraphWork, hipError_t> checked(const std::shared_ptr<Function>& fu
   const KernelInfo& info = function->info();
   const targets::Target& target = context.device().target();
   const auto refused = [&](hipError_t error, std::string_view why) {
-    return std::unexpected(refuse(error, std::format("launch of {}: {}", info.name, why)));
+    return std::unexpected(refuse(error, std::format("launch of {}: {}", demangled(info.name), why)));
   };
   if (has_zero(shape.threads) || has_zero(shape.block) || !fits_a_packet(shape, target.max_threads_per_workgroup)) {
     return refused(hipErrorInvalidConfiguration, wrong_shape(shape, target.max_threads_per_workgroup));
@@ -164,7 +165,9 @@ std::expected<GraphWork, hipError_t> checked(const std::shared_ptr<Function>& fu
     launched.kernarg = kernarg;
     const Status status = context.device().launch(launched);
     if (status.ok()) return;
-    std::fputs(std::format("wavejit simulated GPU: {}\n", status.text).c_str(), stderr);
+    std::string lines = std::format("wavejit simulated GPU: {}\n", status.text);
+    for (const std::string& line : status.others) lines += std::format("wavejit simulated GPU: {}\n", line);
+    std::fputs(lines.c_str(), stderr);
     context.fail(to_hip(status.code));
   };
 }
@@ -314,9 +317,7 @@ hipError_t __hipPopCallConfiguration(dim3* grid, dim3* block, std::size_t* dynam
 
 // HIP's library exports this one under its C++ name as well, for programs built when the header declared it so.
 extern "C" __attribute__((visibility("default"), alias("hipExtModuleLaunchKernel"))) hipError_t
-ext_module_launch_kernel_by_cxx_name(hipFunction_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,
-                                     std::uint32_t, std::uint32_t, std::size_t, hipStream_t, void**, void**, hipEvent_t,
-                                     hipEvent_t, std::uint32_t) __asm__(
+ext_module_launch_kernel_by_cxx_name(hipFunction_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::size_t, hipStream_t, void**, void**, hipEvent_t, hipEvent_t, std::uint32_t) __asm__(
     "_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j");
 
 }  // namespace wavejit::hip_abi

@@ -8,6 +8,7 @@
 
 #include "simgpu/checks/memory_shadow.h"
 #include "simgpu/clock/launch_clock.h"
+#include "simgpu/decode/symbol_names.h"
 #include "simgpu/device/state.h"
 #include "simgpu/launch/worker_pool.h"
 #include "simgpu/process.h"
@@ -102,7 +103,7 @@ Status check(const LaunchRequest& request, const targets::Target& target) {
   const KernelInfo& info = request.kernel->info();
   const std::uint64_t threads = std::uint64_t{size[0]} * size[1] * size[2];
   const auto wrong = [&](int code, std::string text) {
-    return Status{code, std::format("launch of {}: {}", info.name, text)};
+    return Status{code, std::format("launch of {}: {}", demangled(info.name), text)};
   };
   if (groups[0] == 0 || groups[1] == 0 || groups[2] == 0 || threads == 0) {
     return wrong(hip_error_invalid_configuration,
@@ -164,7 +165,8 @@ Status Device::launch(const LaunchRequest& request) {
   const std::uint64_t entry = request.kernel->code_->entry + (launch.descriptor->preload_dwords() != 0 ? 256 : 0);
   launch.entry = launch.code->instruction_at(entry);
   if (launch.entry == nullptr) {
-    return {hip_error_invalid_image, std::format("launch of {}: no instruction at its entry {:#x}", info.name, entry)};
+    return {hip_error_invalid_image,
+            std::format("launch of {}: no instruction at its entry {:#x}", demangled(info.name), entry)};
   }
 
   const Settings& settings = launch.settings;
@@ -190,14 +192,20 @@ Status Device::launch(const LaunchRequest& request) {
         return true;
       });
   const std::vector<Finding> findings = launch.chosen_findings();
-  for (const Finding& finding : findings) Process::instance().report(finding.line(), finding.json());
+  std::vector<std::string> lines;
+  for (const Finding& finding : findings) {
+    lines.push_back(finding.line());
+    Process::instance().report(lines.back(), finding.json());
+  }
   if (launch.failed()) {
     Process::instance().report(launch.failure, launch.failure_json);
-    return {launch.failure_code, launch.failure};
+    return {launch.failure_code, launch.failure, std::move(lines)};
   }
   if (keeper != nullptr) keeper->finish();
   if (findings.empty()) return {};
-  return {hip_error_launch_failure, findings.front().line()};
+  std::string first = std::move(lines.front());
+  lines.erase(lines.begin());
+  return {hip_error_launch_failure, std::move(first), std::move(lines)};
 }
 
 }  // namespace wavejit::simgpu

@@ -10,6 +10,7 @@
 #include "simgpu/checks/workgroup_checks.h"
 #include "simgpu/compile/slice.h"
 #include "simgpu/decode/function.h"
+#include "simgpu/decode/symbol_names.h"
 #include "simgpu/launch/launch.h"
 #include "simgpu/launch/noise.h"
 #include "simgpu/process.h"
@@ -53,7 +54,7 @@ void run_observed_slice(Wave& wave, std::int64_t instructions, Observer& observe
 
 std::string where(const Wave& wave) {
   const Instruction& instruction = *wave.next;
-  return std::format("wave {} at {}+{:#x} ({}{})", wave.index, instruction.function->name,
+  return std::format("wave {} at {}+{:#x} ({}{})", wave.index, short_name(instruction.function->name),
                      instruction.offset_in_function, instruction.function->text(instruction),
                      wave.state == WaveState::at_barrier ? ", waiting at the barrier before it" : "");
 }
@@ -280,7 +281,7 @@ void WorkgroupRunner::run_waves(Launch& launch, Workgroup& workgroup) {
       std::string text = std::format(
           "kernel {}: workgroup ({}, {}, {}): no end after {} instructions of a wave (an endless "
           "loop or waves that wait for each other):",
-          launch.kernel->info().name, workgroup.id[0], workgroup.id[1], workgroup.id[2], limit);
+          demangled(launch.kernel->info().name), workgroup.id[0], workgroup.id[1], workgroup.id[2], limit);
       for (const Wave* other : waves) {
         if (other->state != WaveState::ended) text += " " + where(*other) + ";";
       }

@@ -30,6 +30,7 @@ std::expected<std::unique_ptr<LoadedCode>, Status> LoadedCode::load(std::span<co
                                   std::format("no device memory for a code object of {} bytes", read.memory_bytes)});
   }
   loaded->base_ = reinterpret_cast<std::uint64_t>(memory);
+  loaded->lines_ = SourceLines::read(image);
   for (const Segment& segment : read.segments) {
     std::memcpy(host_pointer(loaded->base_ + segment.address), image.data() + segment.file_offset, segment.file_bytes);
   }
@@ -120,6 +121,8 @@ Function* LoadedCode::function_at(std::uint64_t address) {
   const std::vector<std::uint8_t>& code = code_[static_cast<std::size_t>(segment - object_.segments.begin())];
   auto function = decode_function(std::move(name), std::span(code).subspan(first - segment->address, end - first),
                                   base_ + first, *disassembler_, *registry_);
+  function->lines = lines_.get();
+  function->load_address = base_;
   const auto position =
       std::ranges::upper_bound(functions_, function->address, {}, [](const auto& known) { return known->address; });
   return functions_.insert(position, std::move(function))->get();

@@ -40,6 +40,7 @@ struct LoadedCode {
   CodeObject object_;
   Disassembler* disassembler_;
   const Registry* registry_;
+  std::unique_ptr<SourceLines> lines_;  // null without a line table
   std::uint64_t base_ = 0;
   // Executable segments as loaded, in the order of object_.segments: kernels that write to their own code do not
   // change what runs.

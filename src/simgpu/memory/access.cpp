@@ -19,10 +19,27 @@ const Allocation* allocation_of(Wave& wave, std::uint64_t address, std::uint64_t
   return recent[0] = holder;
 }
 
+namespace {
+
+// Behind the size that was asked for, and before the end of its page. The check `bounds` lets pass what a compiler may
+// make of a load that is right: LLVM widens scalar loads up to the next power of two where the address is a multiple of
+// it (three dwords come by s_load_dwordx4), since such a load leaves no page.
+bool reads_on(const Wave& wave, std::uint64_t address, std::uint32_t bytes, int lane) {
+  const Launch& launch = *wave.workgroup->launch;
+  const Allocation* holder = launch.memory->find_readable(address);
+  if (holder == nullptr || !holder->lets_read(address, bytes)) return false;
+  if (!includes(launch.settings.checks, Check::bounds)) return true;
+  const bool is_scalar_load = lane < 0;
+  return is_scalar_load && address % bytes == 0 && holder->holds(address, 1);
+}
+
+}  // namespace
+
 std::uint8_t* resolve_slowly(Wave& wave, const Instruction& instruction, std::uint64_t address, std::uint32_t bytes,
                              bool write, int lane) {
   const Allocation* const found = allocation_of(wave, address, bytes);
   if (found != nullptr && (!write || found->writable)) return host_pointer(address);
+  if (!write && reads_on(wave, address, bytes, lane)) return host_pointer(address);
 
   const Launch& launch = *wave.workgroup->launch;
   std::string text = std::format("{} {} bytes at {:#x}", write ? "writes" : "reads", bytes, address);
@@ -31,6 +48,9 @@ std::uint8_t* resolve_slowly(Wave& wave, const Instruction& instruction, std::ui
     text += ", which may only be read";
   } else if (holder != nullptr && holder->kind == MemoryKind::kernarg) {
     text += std::format(": {} bytes into the kernarg segment of {}", address - holder->base, holder->bytes);
+  } else if (holder != nullptr) {
+    text += std::format(": the last {} lie behind the end of the allocation [{:#x}, {:#x}) of {} bytes",
+                        address + bytes - holder->end(), holder->base, holder->end(), holder->bytes);
   } else {
     const Allocation& kernarg = launch.own_memory[0];
     if (address >= kernarg.end() && address - kernarg.end() < 4096) {

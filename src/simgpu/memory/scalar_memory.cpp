@@ -6,23 +6,14 @@
 #include "simgpu/memory/access.h"
 #include "simgpu/memory/device_memory.h"
 #include "simgpu/memory/rooms.h"
+#include "simgpu/memory/scalar_address.h"
 
 namespace wavejit::simgpu {
 namespace {
 
-// Printed as "base, 0x10", "base, s3" or "base, s3 offset:0x10".
-std::int64_t offset_of(const Wave& wave, const Instruction& instruction) {
-  const Operand& operand = instruction.source[1];
-  const std::int64_t first = operand.is_constant() ? static_cast<std::int64_t>(static_cast<std::int32_t>(operand.bits))
-                                                   : static_cast<std::int64_t>(wave.scalar(operand));
-  return first + instruction.offset;
-}
-
 template <unsigned dwords>
 void load(Wave& wave, const Instruction& instruction) {
-  const std::uint64_t base = wave.scalar64(instruction.source[0]);
-  // The two low bits of the sum are ignored: scalar memory reads whole dwords.
-  const std::uint64_t address = (base + static_cast<std::uint64_t>(offset_of(wave, instruction))) & ~std::uint64_t{3};
+  const std::uint64_t address = scalar_address(wave, instruction);
   const std::uint8_t* from = resolve(wave, instruction, address, dwords * 4, false, -1);
   if (from == nullptr) return;
   for (unsigned i = 0; i < dwords; ++i)
@@ -36,7 +27,7 @@ void buffer_load(Wave& wave, const Instruction& instruction) {
   const std::uint64_t base = descriptor[0] | (std::uint64_t{descriptor[1] & 0xffff} << 32);
   const std::uint32_t stride = (descriptor[1] >> 16) & 0x3fff;
   const std::uint64_t range = std::uint64_t{descriptor[2]} * std::max(stride, 1u);
-  const auto offset = static_cast<std::uint64_t>(offset_of(wave, instruction)) & ~std::uint64_t{3};
+  const auto offset = static_cast<std::uint64_t>(scalar_offset(wave, instruction)) & ~std::uint64_t{3};
   for (unsigned i = 0; i < dwords; ++i) {
     const std::uint64_t at = offset + (4 * i);
     std::uint32_t value = 0;
@@ -52,19 +43,25 @@ void buffer_load(Wave& wave, const Instruction& instruction) {
 }  // namespace
 
 void register_scalar_memory(Registry& registry) {
-  const auto add = [&](std::string_view name, Handler handler) {
-    registry.add(name, handler, InstructionClass::memory);
+  const auto add = [&](std::string_view name, Handler handler, Space space, unsigned dwords) {
+    registry.add(name, handler,
+                 {.instruction_class = InstructionClass::memory,
+                  .kind = IssueKind::scalar_load,
+                  .space = space,
+                  .loads = true,
+                  .counts_local = true,
+                  .bytes = static_cast<std::uint8_t>(4 * dwords)});
   };
-  add("s_load_dword", load<1>);
-  add("s_load_dwordx2", load<2>);
-  add("s_load_dwordx4", load<4>);
-  add("s_load_dwordx8", load<8>);
-  add("s_load_dwordx16", load<16>);
-  add("s_buffer_load_dword", buffer_load<1>);
-  add("s_buffer_load_dwordx2", buffer_load<2>);
-  add("s_buffer_load_dwordx4", buffer_load<4>);
-  add("s_buffer_load_dwordx8", buffer_load<8>);
-  add("s_buffer_load_dwordx16", buffer_load<16>);
+  add("s_load_dword", load<1>, Space::scalar, 1);
+  add("s_load_dwordx2", load<2>, Space::scalar, 2);
+  add("s_load_dwordx4", load<4>, Space::scalar, 4);
+  add("s_load_dwordx8", load<8>, Space::scalar, 8);
+  add("s_load_dwordx16", load<16>, Space::scalar, 16);
+  add("s_buffer_load_dword", buffer_load<1>, Space::scalar_buffer, 1);
+  add("s_buffer_load_dwordx2", buffer_load<2>, Space::scalar_buffer, 2);
+  add("s_buffer_load_dwordx4", buffer_load<4>, Space::scalar_buffer, 4);
+  add("s_buffer_load_dwordx8", buffer_load<8>, Space::scalar_buffer, 8);
+  add("s_buffer_load_dwordx16", buffer_load<16>, Space::scalar_buffer, 16);
 }
 
 }  // namespace wavejit::simgpu

@@ -224,11 +224,6 @@ TEST(BufferMemory, TheScalarOffsetShrinksTheRange) {
   for (std::uint32_t i = 0; i < 256; ++i) EXPECT_EQ(out[i], i < 16 ? 1010 + i : 0) << i;
 }
 
-TEST(BufferMemory, HugeOffsetsDoNotWrapAround) {
-  const auto out = run_buffer(104, "v_mov_b32 v2, -16\nbuffer_load_dwordx4 v[10:13], v2, s[8:11], 0 offen offset:16");
-  for (std::uint32_t i = 0; i < 256; ++i) EXPECT_EQ(out[i], 0u);
-}
-
 // All lanes at once where none has anything to read: beyond the range, and where the scalar offset leaves no range.
 TEST(BufferMemory, WavesOutsideTheRangeReadZerosAndStoreNothing) {
   for (const char* offset : {"s_movk_i32 s12, 0x68", "s_movk_i32 s12, 0x7000", "s_mov_b32 s12, -1"}) {

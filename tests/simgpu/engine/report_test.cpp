@@ -164,9 +164,9 @@ TEST(Report, UnalignedAtomics) {
 TEST(Report, BuffersThatPromiseMoreThanWasAllocated) {
   const Assembled kernel(R"(
   s_load_dwordx2 s[8:9], s[0:1], 0x0
-  s_mov_b32 s10, 0x1000
+  s_mov_b32 s10, 0x2000
   s_mov_b32 s11, 0x27000
-  s_mov_b32 s6, 512
+  s_mov_b32 s6, 0x1000
   s_waitcnt lgkmcnt(0)
   buffer_load_dword v1, off, s[8:11], s6)");
   Buffer<std::uint32_t> out(64);

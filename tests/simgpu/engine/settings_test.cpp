@@ -5,6 +5,7 @@
 #include "assembled.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "simgpu/checks/check.h"
 #include "simgpu/process.h"
 
 namespace wavejit::simgpu::testing {
@@ -17,8 +18,9 @@ class Environment : public ::testing::Test {
   void SetUp() override { clear(); }
   void TearDown() override { clear(); }
   static void clear() {
-    for (const char* name : {"WAVEJIT_DEVICE", "WAVEJIT_SIM_SCHEDULE", "WAVEJIT_SIM_SEED", "WAVEJIT_SIM_THREADS",
-                             "WAVEJIT_SIM_INSTRUCTION_LIMIT", "WAVEJIT_SIM_ENGINE", "WAVEJIT_SIM_TRANSLATE_AFTER"}) {
+    for (const char* name :
+         {"WAVEJIT_DEVICE", "WAVEJIT_SIM_SCHEDULE", "WAVEJIT_SIM_SEED", "WAVEJIT_SIM_THREADS",
+          "WAVEJIT_SIM_INSTRUCTION_LIMIT", "WAVEJIT_SIM_ENGINE", "WAVEJIT_SIM_TRANSLATE_AFTER", "WAVEJIT_SIM_CHECK"}) {
       unsetenv(name);
     }
   }
@@ -79,6 +81,27 @@ TEST_F(Environment, UnknownValuesWarnOnceAndKeepTheDefault) {
     EXPECT_EQ(config.settings.seed, 1u);
     EXPECT_EQ(config.settings.threads, 0u);
     EXPECT_EQ(config.settings.engine, Engine::interpret);
+  }
+}
+
+TEST_F(Environment, ChecksAreRead) {
+  const std::pair<const char*, std::uint32_t> lists[] = {
+      {"none", 0}, {"all", all_checks}, {"races,waits", 3}, {"bounds", static_cast<std::uint32_t>(Check::bounds)}};
+  for (const auto& [list, checks] : lists) {
+    setenv("WAVEJIT_SIM_CHECK", list, 1);
+    std::string warnings;
+    EXPECT_EQ(read(warnings).settings.checks, checks) << list;
+    EXPECT_EQ(warnings, "");
+  }
+}
+
+// A program that was to be checked must not end well because it was not.
+TEST_F(Environment, AWrongNameOfACheckEndsTheProgram) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (const char* list : {"race", "waits,race", "waits,", "All"}) {
+    setenv("WAVEJIT_SIM_CHECK", list, 1);
+    EXPECT_EXIT(read_config(), ::testing::ExitedWithCode(2),
+                std::string("WAVEJIT_SIM_CHECK='") + list + "'.*all, none or a list of waits, races, ");
   }
 }
 
