@@ -1,68 +1,95 @@
 #include "anchor_error.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
 
-#include "anchors.h"
+#include "outside_kernels.h"
 
 namespace wavejit::bench {
 namespace {
 
-std::vector<TritonAnchor> read_triton_anchors() {
-  std::vector<TritonAnchor> all;
-  try {
-    for (const nlohmann::json& row : nlohmann::json::parse(std::ifstream(WAVEJIT_TRITON_ANCHORS))) {
-      all.push_back({.target = row.at("target"),
-                     .head_dim = row.at("head_dim"),
-                     .mask = row.at("mask"),
-                     .keys = row.at("keys"),
-                     .unit = row.at("unit"),
-                     .published = row.at("published"),
-                     .source = row.at("source"),
-                     .matrix_busy = row.at("matrix_busy"),
-                     .useful = row.at("useful"),
-                     .tile = row.at("tile"),
-                     .triton = row.at("triton")});
-    }
-  } catch (const nlohmann::json::exception& error) {
-    std::fprintf(stderr, "%s: %s; bench/triton_clock.py writes it anew\n", WAVEJIT_TRITON_ANCHORS, error.what());
-    std::exit(1);
+using simgpu::testing::Anchor;
+
+// "aiter gfx942 causal 1024" and "triton gfx942 128 causal 16384": matrix-busy percent. "triton gfx950 128" (16384
+// keys) and "aiter gfx950 2048": causal beside full, at the power limit.
+std::optional<double> predict_outside(const Anchor& anchor) {
+  std::istringstream words(anchor.id);
+  std::string name;
+  std::string target;
+  words >> name >> target;
+  const auto number = [&] {
+    int value = 0;
+    words >> value;
+    return value;
+  };
+  if (anchor.unit == "ratio") {
+    constexpr int longest = 16384;
+    const int value = number();
+    const int head_dim = name == "triton" ? value : 128;
+    const int keys = name == "triton" ? longest : value;
+    const OutsideKernel* const causal = find_outside(name, target, head_dim, "causal", keys);
+    const OutsideKernel* const full = find_outside(name, target, head_dim, "full", keys);
+    if (causal == nullptr || full == nullptr) return std::nullopt;
+    return causal->throughput_at_cap().value_or(causal->useful) / full->throughput_at_cap().value_or(full->useful);
   }
-  return all;
+  const int head_dim = name == "triton" ? number() : 128;
+  std::string mask;
+  words >> mask;
+  const OutsideKernel* const kernel = find_outside(name, target, head_dim, mask, number());
+  return kernel == nullptr ? std::nullopt : std::optional(100 * kernel->matrix_busy);
+}
+
+std::vector<JudgedAnchor> judge() {
+  std::vector<JudgedAnchor> judged;
+  for (const Anchor& anchor : simgpu::testing::anchors()) {
+    auto predicted = simgpu::testing::predict_loop(anchor.id);
+    if (!predicted) predicted = predict_outside(anchor);
+    if (!predicted) {
+      fmt::print(stderr, "anchors.json: nothing predicts '{}'\n", anchor.id);
+      std::exit(1);
+    }
+    judged.push_back({.anchor = &anchor, .predicted = *predicted, .error = anchor.error(*predicted)});
+  }
+  return judged;
+}
+
+std::string key_of(std::string kind) {
+  std::ranges::replace(kind, ' ', '_');
+  std::ranges::replace(kind, '-', '_');
+  return kind;
 }
 
 }  // namespace
 
-const std::vector<TritonAnchor>& triton_anchors() {
-  static const std::vector<TritonAnchor> all = read_triton_anchors();
-  return all;
+const std::vector<JudgedAnchor>& judged_anchors() {
+  static const std::vector<JudgedAnchor> judged = judge();
+  return judged;
 }
 
-ModelError anchor_error() {
-  std::vector<double> off;  // predicted ÷ published − 1
-  for (const TritonAnchor& anchor : triton_anchors()) {
-    if (anchor.unit == "% matrix busy") off.push_back((100 * anchor.matrix_busy / anchor.published) - 1);
+ModelErrors errors_of(const std::vector<JudgedAnchor>& judged) {
+  ModelErrors errors;
+  for (const JudgedAnchor& each : judged) {
+    for (const std::string& kind : {key_of(each.anchor->kind), std::string("all")}) {
+      ModelError& error = errors[kind];
+      ++error.anchors;
+      error.too_low = std::max(error.too_low, -each.error);
+      error.too_high = std::max(error.too_high, each.error);
+      error.root_mean_square += each.error * each.error;
+    }
   }
-  for (const auto& anchor : simgpu::testing::held_out_anchors()) {
-    if (anchor.unit == "% matrix busy" && !anchor.bound) off.push_back((anchor.predict() / anchor.published) - 1);
+  const auto tenths = [](double percent) { return std::round(10 * percent) / 10; };
+  for (auto& [kind, error] : errors) {
+    error.root_mean_square = tenths(std::sqrt(error.root_mean_square / error.anchors));
+    error.too_low = tenths(error.too_low);
+    error.too_high = tenths(error.too_high);
   }
-  const auto tenths = [](double part) { return std::round(1000 * part) / 10; };
-  double lowest = 0;
-  double highest = 0;
-  double squares = 0;
-  for (const double each : off) {
-    lowest = std::min(lowest, each);
-    highest = std::max(highest, each);
-    squares += each * each;
-  }
-  return {.kernels = static_cast<int>(off.size()),
-          .too_low = tenths(-lowest),
-          .too_high = tenths(highest),
-          .root_mean_square = off.empty() ? 0 : tenths(std::sqrt(squares / static_cast<double>(off.size())))};
+  return errors;
 }
 
 }  // namespace wavejit::bench

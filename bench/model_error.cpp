@@ -10,31 +10,42 @@
 namespace wavejit::bench {
 namespace {
 
-ModelError read_error() {
+ModelErrors read_errors() {
+  ModelErrors errors;
   try {
     const auto json = nlohmann::json::parse(std::ifstream(WAVEJIT_MODEL_ERROR));
-    return {.kernels = json.at("kernels"),
-            .too_low = json.at("too_low_percent"),
-            .too_high = json.at("too_high_percent"),
-            .root_mean_square = json.at("root_mean_square_percent")};
-  } catch (const nlohmann::json::exception& error) {
+    for (const auto& [kind, row] : json.items()) {
+      errors[kind] = {.anchors = row.at("anchors"),
+                      .too_low = row.at("too_low_percent"),
+                      .too_high = row.at("too_high_percent"),
+                      .root_mean_square = row.at("root_mean_square_percent")};
+    }
+    static_cast<void>(errors.at("whole_kernels"));
+  } catch (const std::exception& error) {
     fmt::print(stderr, "{}: {}; ./dev bench timing-model writes it anew\n", WAVEJIT_MODEL_ERROR, error.what());
     std::exit(1);
   }
+  return errors;
 }
 
 }  // namespace
 
-std::string ModelError::to_json() const {
-  return fmt::format(
-      "{{\n  \"kernels\": {},\n  \"too_low_percent\": {:.1f},\n  \"too_high_percent\": {:.1f},\n"
-      "  \"root_mean_square_percent\": {:.1f}\n}}\n",
-      kernels, too_low, too_high, root_mean_square);
+std::string to_json(const ModelErrors& errors) {
+  std::string text;
+  for (const auto& [kind, error] : errors) {
+    text += fmt::format(
+        "{}  \"{}\": {{\n    \"anchors\": {},\n    \"too_low_percent\": {:.1f},\n    \"too_high_percent\": {:.1f},\n"
+        "    \"root_mean_square_percent\": {:.1f}\n  }}",
+        text.empty() ? "" : ",\n", kind, error.anchors, error.too_low, error.too_high, error.root_mean_square);
+  }
+  return "{\n" + text + "\n}\n";
 }
 
-const ModelError& model_error() {
-  static const ModelError error = read_error();
-  return error;
+const ModelErrors& model_errors() {
+  static const ModelErrors errors = read_errors();
+  return errors;
 }
+
+const ModelError& model_error() { return model_errors().at("whole_kernels"); }
 
 }  // namespace wavejit::bench

@@ -1,14 +1,15 @@
-// How far off the clock was for whole kernels that no constant was taken from: what stands beside its predictions.
-// src/simgpu/clock/model_error.json keeps it, for this and for what `wavejit profile` says.
+// How far off the clock was for published figures that no constant was taken from: what stands beside its predictions.
+// src/simgpu/clock/model_error.json keeps it by kind, for this and for what programs say.
 #pragma once
 
+#include <map>
 #include <string>
 
 namespace wavejit::bench {
 
 // Percent, to a tenth: as it is written and read.
 struct ModelError {
-  int kernels = 0;
+  int anchors = 0;
   double too_low = 0;
   double too_high = 0;
   double root_mean_square = 0;
@@ -18,11 +19,15 @@ struct ModelError {
     const double end = predicted / (1 - (too_low / 100));
     return end < 1 ? end : 1;
   }
-  // The file's text.
-  std::string to_json() const;
 };
+// By kind, as "whole_kernels", and "all".
+using ModelErrors = std::map<std::string, ModelError>;
+// The file's text.
+std::string to_json(const ModelErrors& errors);
 
 // What the file says. Ends the program with a line when it cannot be read.
+const ModelErrors& model_errors();
+// Of whole kernels: what stands beside a predicted share of busy cycles.
 const ModelError& model_error();
 
 }  // namespace wavejit::bench

@@ -26,6 +26,7 @@
 
 #include "check_or_print.h"
 #include "model_error.h"
+#include "outside_kernels.h"
 #include "published_forward.h"
 #include "targets/targets.h"
 #include "templates/attention_forward/program/device_case.h"
@@ -59,11 +60,12 @@ do: with few query blocks cycles come out some percent short, and "of peak" can 
 
 | column | what it says |
 |---|---|
-| cycles | predicted, of all launches of the call |
+| cycles | predicted, of all launches of the call, and what each that waits for another loses |
 | busy | predicted: matrix pipes of all compute units, whole launch |
 | range | where busy lies on a GPU if the clock is off by as much as it was, one way or the other, for kernels that others measured |
 | of peak | predicted: FLOPs (4 B H S² D, half of it when causal) over what the matrix pipes could do in those cycles at 2 m n k FLOPs an instruction. No clock is in it. Causal kernels multiply what the mask hides too, so busy is more |
-| GHz to equal | the engine clock at which the predicted cycles would take as long as the best published kernel of the row did. **Not a clock that anybody saw**, and no throughput of ours: what a GPU at its power limit clocks at is not predicted. Above the GPU's peak (marked !) the published kernel is faster at any clock |
+| GHz to equal | the engine clock at which the predicted cycles would take as long as the best published kernel of the row did. **Not a clock that anybody saw**, and no throughput of ours. Above the GPU's peak (marked !) the published kernel is faster at any clock |
+| at the cap | gfx950: predicted TFLOPS of an MI355X at its power limit, by MHz = 2,714 − 12.4 × busy % (measured by others, 17 builds of two attention kernels, within 1.7 %), never above its peak clock. Stands beside the published columns. The densest published loop is 93.7 to 95.3 % busy by thread traces (AMD's fmha_v4); ours stand in [predicted_table.md](predicted_table.md) |
 | the others | TFLOPS as their authors published them ([published_forward.json](published_forward.json)); – where there is none for the target |
 )";
 
@@ -130,6 +132,7 @@ Result<Prediction> predict(const Task& task) {
   for (const Json& launch : timed.take()) {
     if (launch.contains("refused")) return failed(ExitCode::device, launch["refused"].get<std::string>());
     const auto cycles = launch.at("cycles").get<std::uint64_t>();
+    if (prediction.cycles != 0) prediction.cycles += launch.at("dependent_launch_cycles").get<std::uint64_t>();
     prediction.cycles += cycles;
     prediction.busy += launch.at("matrix_busy").get<double>() * static_cast<double>(cycles);
   }
@@ -190,15 +193,18 @@ std::string row_text(const Task& task, const Prediction& prediction) {
                   shape.head_dim, shape.causal ? "causal" : "full", shape.keys, prediction.kernel, prediction.cycles,
                   100 * prediction.busy, 100 * error.low_end(prediction.busy), 100 * error.high_end(prediction.busy),
                   100 * shape.flops() / cycles / flops_of_cycle(*task.target));
+  const auto cap = bench::clock_at_cap(task.target->id, prediction.busy);
+  const std::string at_cap = cap ? fmt::format(" {:.0f} |", shape.flops() / cycles * *cap / 1e3) : std::string();
   double best = 0;
   std::string published;
   for (const std::size_t i : kernels_on(*task.block, *task.target)) {
     best = std::max(best, tflops[i]);
     published += fmt::format(" {} |", tflops[i]);
   }
-  if (best == 0) return text + " – |\n";
+  if (best == 0) return text + " – |" + at_cap + "\n";
   const double ghz = best * 1e3 * cycles / shape.flops();
-  return text + fmt::format(" {:.2f}{} |{}\n", ghz, ghz * 1e6 > task.target->clock_khz ? " !" : "", published);
+  return text +
+         fmt::format(" {:.2f}{} |{}{}\n", ghz, ghz * 1e6 > task.target->clock_khz ? " !" : "", at_cap, published);
 }
 
 std::string page(const std::vector<Task>& tasks, const std::vector<Prediction>& predictions) {
@@ -216,6 +222,10 @@ std::string page(const std::vector<Task>& tasks, const std::vector<Prediction>& 
       std::string names =
           "| batch | heads | dim | mask | keys | kernel | cycles | busy | range | of peak | GHz to equal |";
       std::string rule = "|---|---|---|---|---|---|---|---|---|---|---|";
+      if (bench::clock_at_cap(task.target->id, 1)) {
+        names += " at the cap |";
+        rule += "---|";
+      }
       for (const std::size_t column : kernels_on(*task.block, *task.target)) {
         names += fmt::format(" {} |", task.block->kernels[column].name);
         rule += "---|";

@@ -57,7 +57,7 @@ Weight weight_of(const Block& block, const KernelCode& code, const timing::Timin
     weight.matrix += kind == Kind::matrix ? 1 : 0;
     weight.moved +=
         kind == Kind::lds_read || kind == Kind::lds_write || kind == Kind::lds_dma || kind == Kind::load ? 1 : 0;
-    weight.port += port_cycles(kind, timing.issue);
+    weight.port += port_cycles(kind, instruction, timing.issue);
     ++weight.instructions;
   }
   return weight;
@@ -138,7 +138,7 @@ std::expected<SteadyState, std::string> find_steady_state(const KernelCode& code
       ++steady.counts.of[kind];
       const bool is_vector = instruction.instruction_class == simgpu::InstructionClass::vector;
       if (is_vector || kind == Kind::matrix) ++steady.counts.of_mnemonic[instruction.mnemonic];
-      steady.counts.port_cycles += port_cycles(kind, timing.issue);
+      steady.counts.port_cycles += port_cycles(kind, instruction, timing.issue);
       steady.branches_passed += is_conditional_branch(instruction) ? 1 : 0;
       if (kind != Kind::matrix) continue;
       const targets::MatrixInstruction* row = matrix_row(instruction, code.target());

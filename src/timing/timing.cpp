@@ -56,6 +56,13 @@ constexpr std::string_view ck = "Composable Kernel's LDS notes";
 constexpr std::string_view bus = "128 bytes a clock";
 constexpr std::string_view write_side = "the write side takes 128 bytes a clock, by the phases of writes";
 constexpr std::string_view half_port = "64 bytes a clock for each pair of SIMDs";
+// ROCm/gfx950-gluon-tutorials: AMD's engineers read thread traces of an MI355X. tinygrad/tinygrad, extra/sqtt: traces
+// of an MI350 series GPU that anybody can read.
+constexpr std::string_view lds_traces = "thread traces of MI355X, gfx950-gluon-tutorials: LDS throughput, ten cells";
+constexpr std::string_view attention_traces = "thread traces of MI355X, gfx950-gluon-tutorials: attention notes";
+constexpr std::string_view open_traces = "thread traces of MI350, tinygrad";
+constexpr std::string_view as_gfx950 = "as traces show on gfx950";
+constexpr std::string_view wide_bus = "256 bytes a clock: AMD's traces of ds_read_b128";
 
 constexpr std::array<LdsAccess, 7> cdna3_lds = {{
     {.name = "ds_read_b32",
@@ -114,29 +121,29 @@ constexpr std::array<LdsAccess, 9> cdna4_lds = {{
      .bytes = 4,
      .banks = 64,
      .phases = whole_wave,
-     .cycles = guessed(1.57, "as efficient as transpose reads"),
+     .cycles = guessed(1, wide_bus),
      .port = guessed(4, "half of gfx942's"),
      .phase_source = "guessed: the whole wave over 64 banks"},
     {.name = "ds_read_b64",
      .bytes = 8,
      .banks = 64,
      .phases = halves,
-     .cycles = guessed(3.14, "as transpose reads of 8 bytes"),
-     .port = guessed(4, "twice gfx942's width"),
+     .cycles = documented(2, "gfx950-gluon-tutorials: 8 cycles for four SIMDs"),
+     .port = guessed(4, "half of ds_read_b128's"),
      .phase_source = "measured by others: HipKittens"},
     {.name = "ds_read_b128",
      .bytes = 16,
      .banks = 64,
      .phases = crossed_sixteens,
-     .cycles = measured(5.33, "192 bytes a clock of a compute unit, MI355X"),
-     .port = guessed(8, "twice gfx942's width"),
+     .cycles = measured(4, lds_traces),
+     .port = measured(8, lds_traces),
      .phase_source = "measured by others: HipKittens"},
     {.name = "ds_read_b64_tr_b16",
      .bytes = 8,
      .banks = 64,
      .phases = halves,
-     .cycles = measured(3.14, "163 bytes a clock of a compute unit, MI355X (tr_b8)"),
-     .port = guessed(4, "twice gfx942's width"),
+     .cycles = documented(2, "gfx950-gluon-tutorials: transpose reads as others of their width"),
+     .port = guessed(4, "half of ds_read_b128's"),
      .phase_source =
          "measured by others: half a wave over 64 banks predicted a counted number of conflicts within 2 %"},
     {.name = "ds_write_b32",
@@ -165,19 +172,18 @@ constexpr std::array<LdsAccess, 9> cdna4_lds = {{
      .banks = 32,
      .phases = halves,
      .cycles = derived(2, write_side),
-     .port = guessed(0, "data comes from memory"),
+     .port = derived(0, "a request in the queue of its pair of SIMDs, as long as the banks take"),
      .phase_source = "guessed, as ds_write_b32"},
     {.name = "lds_dma_b128",
      .bytes = 16,
      .banks = 32,
      .phases = eights,
      .cycles = derived(8, write_side),
-     .port = guessed(0, "data comes from memory"),
+     .port = derived(0, "a request in the queue of its pair of SIMDs, as long as the banks take"),
      .phase_source = "derived: 8 lanes of 16 bytes over 32 banks"},
 }};
 
 constexpr std::string_view microbenchmark = "microbenchmark of one wave, MI300X (pyhip)";
-constexpr std::string_view prices = "prices fitted to performance counters within 1 %, MI355X";
 constexpr std::string_view llvm_hazards = "LLVM, GCNHazardRecognizer: passes and so many wait states";
 constexpr std::string_view isa = "CDNA3 instruction set architecture";
 constexpr std::string_view cdna3_paper = "CDNA3 white paper";
@@ -185,37 +191,54 @@ constexpr std::string_view latency_kit = "pointer chase, MI300X";
 
 constexpr WaveRules cdna3_waves = {
     .look = documented(4, profiler),
-    .lds_wide_issue = guessed(8, "as others measured on gfx950"),
-    .lds_issue = guessed(5, "as others measured on gfx950"),
-    .memory_issue = guessed(6, "as others measured on gfx950"),
+    .lds_issue = guessed(4, as_gfx950),
+    .memory_issue = guessed(4, as_gfx950),
+    .vector_to_memory = guessed(12, as_gfx950),
     .pass = documented(4, "AMD matrix instruction calculator; LLVM's scheduling model"),
     .result_states = documented(3, llvm_hazards),
-    .vector_to_scalar = guessed(8, "two looks"),
-    .taken_branch = guessed(16, "four looks: a jump empties the wave's instruction buffer"),
+    .vector_to_scalar = guessed(20, as_gfx950),
+    .taken_branch = guessed(20, as_gfx950),
+    .passed_scc_branch = guessed(20, as_gfx950),
     .barrier_release = guessed(30, "between 20 and 40; others measured 6 on RDNA3"),
     .nop = documented(4, isa),
     .sleep = documented(64, isa),
     .instruction_cache = documented(65536, "shared by two compute units, which run the same kernel"),
     .instruction_miss = guessed(200, "about L2's latency"),
-    .wave_start = guessed(8, "two looks"),
+    .wave_start = guessed(4, as_gfx950),
+    .cold_code = guessed(400, as_gfx950),
 };
 
 constexpr WaveRules cdna4_waves = [] {
   WaveRules rules = cdna3_waves;
-  rules.lds_wide_issue = measured(8, prices);
-  rules.lds_issue = measured(5, prices);
-  rules.memory_issue = measured(6, prices);
+  rules.lds_issue = measured(4, open_traces);
+  rules.memory_issue = measured(4, open_traces);
+  rules.vector_to_memory = measured(12, open_traces);
+  rules.vector_to_scalar = measured(20, "thread traces of MI350, tinygrad: seven samples of one program");
+  rules.taken_branch = measured(20, open_traces);
+  rules.passed_scc_branch = measured(20, "thread traces of MI350, tinygrad: seven samples of one program");
+  rules.wave_start = measured(4, open_traces);
+  rules.cold_code = measured(400, "thread traces of MI350, tinygrad: 372 to 772");
   rules.result_states = documented(4, llvm_hazards);
   return rules;
 }();
 
-constexpr LdsRules lds_unit = {
-    .latency = guessed(64, "unloaded; a guide says 20 to 40 without a source, others measured 31 on RDNA3"),
+constexpr LdsRules cdna3_lds_unit = {
+    .latency = guessed(44, as_gfx950),
     .ports = documented(2, "one for each pair of SIMDs"),
+    .queue = guessed(8, as_gfx950),
+};
+
+constexpr LdsRules cdna4_lds_unit = {
+    .latency = measured(44, "thread traces of MI350, tinygrad: 48 to 52 from issue to use, idle"),
+    .ports = measured(2, lds_traces),
+    .queue = measured(8, lds_traces),
 };
 
 constexpr MemoryRules cdna3_memory = {
-    .address_rate = guessed(64, "64 lanes of 16 bytes in 16 cycles"),
+    .lanes_narrow = guessed(16, as_gfx950),
+    .lanes_wide = guessed(4, as_gfx950),
+    .queue = guessed(12, as_gfx950),
+    .in_flight = guessed(32768, "as on gfx950: the size of L1"),
     .l1_bytes = documented(32768, cdna3_paper),
     .line = documented(128, cdna3_paper),
     .l1_rate = documented(64, cdna3_paper),
@@ -225,21 +248,39 @@ constexpr MemoryRules cdna3_memory = {
     .l2_latency = measured(175, latency_kit),
     .mall_rate = measured(5667, "11.9 TB/s at 2.1 GHz, MI300X"),
     .mall_latency = measured(545, latency_kit),
-    .memory_rate = measured(1952, "4.1 TB/s at 2.1 GHz, BabelStream, MI300X"),
+    .memory_rate = measured(1952, "4.1 TB/s at 2.1 GHz: what BabelStream reaches, MI300X"),
     .memory_latency = measured(730, latency_kit),
     .scalar_latency = guessed(200, "others measured it on RDNA3"),
+    .cold_arguments = guessed(740, as_gfx950),
 };
 
 constexpr MemoryRules cdna4_memory = [] {
   MemoryRules rules = cdna3_memory;
-  rules.l1_rate = documented(128, "rocprofiler-compute's formula of the peak");
-  rules.l2_latency = guessed(500, "as loaded");
+  rules.lanes_narrow = measured(16, "thread traces of MI355X, gfx950-gluon-tutorials: a dword takes 4 cycles");
+  rules.lanes_wide =
+      measured(4, "thread traces of MI350, tinygrad: dwordx4 16 cycles, 64 where four lanes have four lines");
+  rules.queue = measured(12, "thread traces of MI355X, gfx950-gluon-tutorials: products of matrices");
+  rules.in_flight = measured(32768, "gfx950-gluon-tutorials: the size of L1 bounds loops of products");
+  rules.l1_rate = measured(64, "thread traces of MI350, tinygrad: never above");
+  rules.l2_latency =
+      measured(452, "thread traces of MI350, tinygrad: the least of 128 loads that miss L1, GPU otherwise idle");
   rules.mall_rate = documented(8192, "CDNA4 white paper");
-  rules.mall_latency = guessed(800, "as loaded");
-  rules.memory_rate = documented(3333, "8 TB/s at 2.4 GHz");
-  rules.memory_latency = guessed(1200, "as loaded");
+  rules.mall_latency = guessed(800, "between L2 and memory");
+  rules.memory_rate = measured(2500, "6.0 TB/s at 2.4 GHz: what the fastest published decode kernels reach, MI355X");
+  rules.memory_latency =
+      measured(994, "thread traces of MI350, tinygrad: the median of 128 loads, cold caches, GPU otherwise idle");
+  rules.cold_arguments = measured(740, "thread traces of MI350, tinygrad: 600 to 1,100");
   return rules;
 }();
+
+constexpr LaunchRules stream = {
+    .dependent = guessed(7200, "3 µs at 2.4 GHz between launches that wait for each other"),
+};
+
+constexpr PowerRules cdna4_power = {
+    .idle = measured(2714, "MHz of 17 builds of two attention kernels, MI355X, within 1.7 %: gfx950-gluon-tutorials"),
+    .slope = measured(12.4, "MHz of 17 builds of two attention kernels, MI355X, within 1.7 %: gfx950-gluon-tutorials"),
+};
 
 constexpr std::array<Timing, 2> table = {{
     {.target = "gfx942",
@@ -247,24 +288,32 @@ constexpr std::array<Timing, 2> table = {{
                .three_source = measured(5, microbenchmark),
                .packed = measured(5, microbenchmark),
                .transcendental = measured(16, microbenchmark),
-               .lane_swap = guessed(8, "between 4 and 8; the target has none"),
+               .lane_swap = guessed(20, "as gfx950; the target has none"),
                .double_precision = documented(4, "CDNA3 white paper: vector rate of f64"),
-               .matrix_issue = measured(4, microbenchmark)},
+               .matrix_issue = measured(4, microbenchmark),
+               .matrix_issue_wide = guessed(8, "as gfx950"),
+               .packed_after_matrix = measured(0, microbenchmark)},
      .wave = cdna3_waves,
-     .lds_unit = lds_unit,
+     .lds_unit = cdna3_lds_unit,
      .memory = cdna3_memory,
+     .launch = stream,
+     .power = {},
      .lds = cdna3_lds},
     {.target = "gfx950",
-     .issue = {.plain = measured(4, prices),
-               .three_source = derived(4, "AMD's own loops put six v_fma_f32 behind each 32-cycle matrix instruction"),
-               .packed = guessed(5, "as gfx942; that it never runs beside the matrix pipe others measured"),
-               .transcendental = measured(8, prices),
-               .lane_swap = guessed(8, "between 4 and 8"),
+     .issue = {.plain = measured(4, open_traces),
+               .three_source = measured(4, open_traces),
+               .packed = measured(8, attention_traces),
+               .transcendental = measured(8, attention_traces),
+               .lane_swap = guessed(20, "five slots, as AMD's scheduler of attention prices it; nobody measured it"),
                .double_precision = documented(4, "CDNA4 white paper: vector rate of f64"),
-               .matrix_issue = measured(4, prices)},
+               .matrix_issue = guessed(4, "as gfx942"),
+               .matrix_issue_wide = measured(8, attention_traces),
+               .packed_after_matrix = measured(12, attention_traces)},
      .wave = cdna4_waves,
-     .lds_unit = lds_unit,
+     .lds_unit = cdna4_lds_unit,
      .memory = cdna4_memory,
+     .launch = stream,
+     .power = cdna4_power,
      .lds = cdna4_lds},
 }};
 
@@ -304,30 +353,38 @@ void for_each_figure(const Timing& timing,
   visit("issue.lane_swap", "cycles", issue.lane_swap);
   visit("issue.double_precision", "cycles", issue.double_precision);
   visit("issue.matrix_issue", "cycles", issue.matrix_issue);
+  visit("issue.matrix_issue_wide", "cycles", issue.matrix_issue_wide);
+  visit("issue.packed_after_matrix", "cycles", issue.packed_after_matrix);
   const WaveRules& wave = timing.wave;
   visit("wave.look", "cycles", wave.look);
-  visit("wave.lds_wide_issue", "cycles", wave.lds_wide_issue);
   visit("wave.lds_issue", "cycles", wave.lds_issue);
   visit("wave.memory_issue", "cycles", wave.memory_issue);
+  visit("wave.vector_to_memory", "cycles", wave.vector_to_memory);
   visit("wave.pass", "cycles", wave.pass);
   visit("wave.result_states", "wait states", wave.result_states);
   visit("wave.vector_to_scalar", "cycles", wave.vector_to_scalar);
   visit("wave.taken_branch", "cycles", wave.taken_branch);
+  visit("wave.passed_scc_branch", "cycles", wave.passed_scc_branch);
   visit("wave.barrier_release", "cycles", wave.barrier_release);
   visit("wave.nop", "cycles", wave.nop);
   visit("wave.sleep", "cycles", wave.sleep);
   visit("wave.instruction_cache", "bytes", wave.instruction_cache);
   visit("wave.instruction_miss", "cycles", wave.instruction_miss);
   visit("wave.wave_start", "cycles", wave.wave_start);
+  visit("wave.cold_code", "cycles", wave.cold_code);
   visit("lds.latency", "cycles", timing.lds_unit.latency);
   visit("lds.ports", "", timing.lds_unit.ports);
+  visit("lds.queue", "requests", timing.lds_unit.queue);
   for (const LdsAccess& access : timing.lds) {
     const std::string name = "lds." + std::string(access.name);
     visit(name + ".cycles", "cycles", access.cycles);
     visit(name + ".port", "cycles", access.port);
   }
   const MemoryRules& memory = timing.memory;
-  visit("memory.address_rate", "bytes a clock", memory.address_rate);
+  visit("memory.lanes_narrow", "lanes", memory.lanes_narrow);
+  visit("memory.lanes_wide", "lanes", memory.lanes_wide);
+  visit("memory.queue", "requests", memory.queue);
+  visit("memory.in_flight", "bytes", memory.in_flight);
   visit("memory.l1_bytes", "bytes", memory.l1_bytes);
   visit("memory.line", "bytes", memory.line);
   visit("memory.l1_rate", "bytes a clock", memory.l1_rate);
@@ -340,6 +397,11 @@ void for_each_figure(const Timing& timing,
   visit("memory.memory_rate", "bytes a clock", memory.memory_rate);
   visit("memory.memory_latency", "cycles", memory.memory_latency);
   visit("memory.scalar_latency", "cycles", memory.scalar_latency);
+  visit("memory.cold_arguments", "cycles", memory.cold_arguments);
+  visit("launch.dependent", "cycles", timing.launch.dependent);
+  if (!timing.power.known()) return;
+  visit("power.idle", "MHz", timing.power.idle);
+  visit("power.slope", "MHz a percent", timing.power.slope);
 }
 
 }  // namespace wavejit::timing

@@ -3,7 +3,7 @@
 // and with how far it can be trusted; docs/timing-model.md prints them all.
 //
 // The model that the figures belong to: every SIMD has one issue port for vector instructions and one matrix pipe. A
-// matrix instruction holds the port for `matrix_issue` cycles and the pipe for passes × 4; everything else that a
+// matrix instruction holds the port while it reads its operands and the pipe for passes × 4; everything else that a
 // vector instruction does happens on the port, in the shadow of the pipe. So a loop takes max(pipe, port) cycles when
 // its waves overlap perfectly, and pipe ÷ port says how much room there is.
 //
@@ -43,35 +43,43 @@ struct IssueCosts {
   Figure transcendental;  // v_exp_f32, v_rcp_f32, …
   Figure lane_swap;       // v_permlane32_swap_b32 and v_permlane16_swap_b32
   Figure double_precision;
-  Figure matrix_issue;
+  Figure matrix_issue;         // a matrix instruction whose A and B have up to two registers
+  Figure matrix_issue_wide;    // with more: they take longer to read
+  Figure packed_after_matrix;  // cycles after the end of a matrix instruction before a packed one may issue
 };
 
 // How a SIMD chooses what to issue, and what holds a wave up by itself.
 struct WaveRules {
   Figure look;               // cycles from one look at a SIMD to the next
-  Figure lds_wide_issue;     // cycles until a wave that issued an LDS access of 16 bytes a lane issues again
-  Figure lds_issue;          // of any other LDS instruction
+  Figure lds_issue;          // cycles until a wave that issued an LDS instruction issues again
   Figure memory_issue;       // of a vector memory instruction
+  Figure vector_to_memory;   // from a vector instruction (no matrix one) to the wave's next LDS or memory instruction
   Figure pass;               // cycles of one pass of the matrix pipe
   Figure result_states;      // a matrix result is readable after its passes and so many more, 4 cycles each
-  Figure vector_to_scalar;   // cycles until a scalar instruction may read what a vector instruction wrote
+  Figure vector_to_scalar;   // from a vector instruction that writes scalars to the wave's next scalar instruction
   Figure taken_branch;       // cycles until a wave that jumped issues again
+  Figure passed_scc_branch;  // until a wave that passed a branch on SCC issues again; other branches take one look
   Figure barrier_release;    // cycles from the last arrival at a barrier to the next instruction
   Figure nop;                // cycles of one wait state
   Figure sleep;              // cycles of s_sleep 1
   Figure instruction_cache;  // bytes
   Figure instruction_miss;   // cycles
   Figure wave_start;         // cycles between two waves that a die starts
+  Figure cold_code;          // cycles before the first instruction of a launch
 };
 
 struct LdsRules {
   Figure latency;  // from the end of an access to its data in registers, unloaded
   Figure ports;    // SIMDs are served by so many, in equal groups
+  Figure queue;    // requests that wait at a port; while it is full no wave of its SIMDs issues an LDS instruction
 };
 
 // Vector and scalar memory, seen from one compute unit.
 struct MemoryRules {
-  Figure address_rate;    // bytes a clock that the address unit of a compute unit works through
+  Figure lanes_narrow;    // lanes that the address unit takes at a time when each wants up to 4 bytes …
+  Figure lanes_wide;      // … and more; a group takes a cycle for each line that it touches
+  Figure queue;           // requests that wait for the address unit of a compute unit; while it is full none issues
+  Figure in_flight;       // bytes of lines on their way to a compute unit, at most
   Figure l1_bytes;        // of a compute unit
   Figure line;            // bytes
   Figure l1_rate;         // bytes a clock
@@ -84,6 +92,21 @@ struct MemoryRules {
   Figure memory_rate;     // bytes a clock, whole GPU
   Figure memory_latency;  // cycles
   Figure scalar_latency;  // cycles of a scalar load
+  Figure cold_arguments;  // the same, of the first that reads a launch's arguments
+};
+
+// Launches of one stream.
+struct LaunchRules {
+  Figure dependent;  // cycles between the end of a launch and the beginning of one that waits for it
+};
+
+// The engine clock of a GPU at its power limit while it runs attention: MHz = idle − slope × percent of matrix-busy
+// cycles. No figures: not known for the target.
+struct PowerRules {
+  Figure idle;
+  Figure slope;
+  constexpr bool known() const { return idle.value > 0; }
+  constexpr double ghz(double matrix_busy) const { return (idle.value - (slope.value * 100 * matrix_busy)) / 1000; }
 };
 
 // One kind of LDS access: which lanes are served together, and over how many banks of 4 bytes. Lanes of one phase that
@@ -104,6 +127,8 @@ struct Timing {
   WaveRules wave;
   LdsRules lds_unit;
   MemoryRules memory;
+  LaunchRules launch;
+  PowerRules power;
   std::span<const LdsAccess> lds;
 };
 

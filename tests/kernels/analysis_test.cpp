@@ -67,6 +67,16 @@ TEST(LdsBanks, LanesThatWantTheSameShareIt) {
   EXPECT_EQ(timing::bank_use(access("gfx950", "ds_read_b128"), Addresses{}, all_lanes).extra, 0);
 }
 
+// AMD's traces: rows off by 4 bytes take a cycle a lane. Rows at multiples of 8 were measured at half the rate.
+TEST(LdsBanks, WideReadsOffTheirAlignmentAreSplit) {
+  const timing::LdsAccess& row = access("gfx950", "ds_read_b128");
+  Addresses addresses = strided(16);
+  for (std::uint32_t& address : addresses) address += 4;
+  EXPECT_EQ(timing::bank_use(row, addresses, all_lanes).extra + 4, 64);
+  for (std::uint32_t& address : addresses) address += 4;
+  EXPECT_EQ(timing::bank_use(row, addresses, all_lanes).extra, 4);
+}
+
 TEST(LdsBanks, OnlyActiveLanesCount) {
   const timing::BankUse use = timing::bank_use(access("gfx942", "ds_read_b32"), strided(128), 0b111);
   EXPECT_EQ(use.extra, 2);

@@ -17,6 +17,7 @@
 #include "tools/engine_options.h"
 #include "tools/families.h"
 #include "tools/output_file.h"
+#include "tools/profile/model_error.h"
 #include "tools/progress.h"
 #include "tools/row_file.h"
 #include "tools/targets.h"
@@ -38,7 +39,7 @@ struct Arguments {
   std::string rows;
   std::string check;
   // How far the clock was off, root mean square (docs/timing-model.md).
-  double margin = 15;
+  double margin = error_of_toggles.root_mean_square;
   int jobs = 0;
   bool json = false;
   bool list_parameters = false;

@@ -142,15 +142,24 @@ std::vector<Json> launches_of(const std::string& lines) {
 std::string model_error_text() {
   return fmt::format(
       "predicted, not measured: for {} whole kernels that no constant was taken from the clock was between {:.1f} % "
-      "too "
-      "low and {:.1f} % too high (docs/timing-model.md)",
-      model_error_kernels, model_error_too_low, model_error_too_high);
+      "too low and {:.1f} % too high, root mean square {:.1f} % (docs/timing-model.md)",
+      error_of_whole_kernels.anchors, error_of_whole_kernels.too_low, error_of_whole_kernels.too_high,
+      error_of_whole_kernels.root_mean_square);
+}
+
+std::string change_error_text() {
+  return fmt::format(
+      "predicted, not measured: what {} changes to kernels add or save was between {:.1f} and {:.1f} points off, root "
+      "mean square {:.1f} (docs/timing-model.md)",
+      error_of_toggles.anchors, -error_of_toggles.too_low, error_of_toggles.too_high,
+      error_of_toggles.root_mean_square);
 }
 
 Json model_error_json() {
-  return {{"kernels", model_error_kernels},
-          {"too_low_percent", model_error_too_low},
-          {"too_high_percent", model_error_too_high},
+  return {{"kernels", error_of_whole_kernels.anchors},
+          {"too_low_percent", error_of_whole_kernels.too_low},
+          {"too_high_percent", error_of_whole_kernels.too_high},
+          {"root_mean_square_percent", error_of_whole_kernels.root_mean_square},
           {"text", model_error_text()}};
 }
 

@@ -28,6 +28,8 @@ std::string shares(const nlohmann::json& cycles, double whole);
 // What must be said beside every prediction: that it is one, and how far it was off where nothing was taken from what
 // it is compared with.
 std::string model_error_text();
+// Of differences between two kernels.
+std::string change_error_text();
 nlohmann::json model_error_json();
 
 }  // namespace wavejit::tools

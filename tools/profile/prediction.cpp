@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <utility>
 
 #include "tools/device_array.h"
 #include "tools/profile/launch_text.h"
+#include "tools/profile/predicted_cycles.h"
 #include "tools/profile/timed_launches.h"
 #include "tools/simulated_gpu.h"
 
@@ -52,11 +52,7 @@ const Json* Prediction::longest() const {
   return longest == launches.end() ? nullptr : &*longest;
 }
 
-std::uint64_t Prediction::cycles() const {
-  return std::accumulate(launches.begin(), launches.end(), std::uint64_t{0}, [](std::uint64_t sum, const Json& launch) {
-    return sum + launch.at("cycles").get<std::uint64_t>();
-  });
-}
+std::uint64_t Prediction::cycles() const { return predicted_cycles(launches).total(); }
 
 Result<Prediction> predict(const Subject& subject, std::uint64_t timeline_cycles) {
   const wavejit_engine_options options = subject.engine.options();
@@ -106,6 +102,7 @@ std::string prediction_text(const Prediction& prediction) {
                   ? fmt::format("{} of {} workgroups; the results of the others were not computed",
                                 prediction.workgroups_run, prediction.workgroups)
                   : fmt::format("all {} workgroups", prediction.workgroups));
+  if (const std::string parts = parts_text(prediction.launches); !parts.empty()) line("total", parts);
   for (const Json& launch : prediction.launches) {
     if (prediction.launches.size() > 1) line("launch", launch.at("kernel").get<std::string>());
     text += launch_text(launch, Detail::full);
@@ -123,6 +120,7 @@ Json prediction_json(const Prediction& prediction) {
           {"key", prediction.key},
           {"workgroups", {{"run", prediction.workgroups_run}, {"of", prediction.workgroups}}},
           {"predicted_cycles", prediction.cycles()},
+          {"predicted_cycles_parts", parts_json(prediction.launches)},
           {"launches", prediction.launches},
           {"model_error", model_error_json()}};
 }

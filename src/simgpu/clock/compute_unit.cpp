@@ -1,87 +1,22 @@
 #include "simgpu/clock/compute_unit.h"
 
 #include <algorithm>
-#include <deque>
+#include <array>
+#include <cstddef>
 #include <format>
-#include <limits>
 #include <memory>
-#include <queue>
+#include <span>
+#include <unordered_set>
+#include <utility>
 
-#include "simgpu/wave/wave.h"
+#include "simgpu/clock/lds_unit.h"
+#include "simgpu/clock/memory_unit.h"
+#include "simgpu/clock/timeline_notes.h"
+#include "simgpu/clock/wave_state.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu::clock {
 namespace {
-
-constexpr double not_yet = std::numeric_limits<double>::infinity();
-// What a look grants beyond its own cycle: a resource that gets free before the next look.
-constexpr double slack = 3;
-
-// What a wave has issued and a counter still counts.
-struct Outstanding {
-  double done = not_yet;
-  Cause cause = Cause::vector_memory;
-};
-
-// A counter: results arrive in order.
-class Counter {
- public:
-  std::uint64_t issue(Outstanding entry) {
-    entries_.push_back(entry);
-    return retired_ + entries_.size() - 1;
-  }
-  void finish(std::uint64_t number, double done) { entries_[number - retired_].done = done; }
-  void retire(double now) {
-    while (!entries_.empty() && entries_.front().done <= now) {
-      entries_.pop_front();
-      ++retired_;
-    }
-  }
-  std::size_t pending() const { return entries_.size(); }
-  Cause cause() const { return entries_.front().cause; }
-
- private:
-  std::deque<Outstanding> entries_;
-  std::uint64_t retired_ = 0;
-};
-
-struct Slot;
-
-struct RunningWave {
-  const WaveTrace* trace = nullptr;
-  std::vector<std::uint32_t> steps;  // of the trace's records
-  Slot* slot = nullptr;
-  std::size_t position = 0;
-  std::size_t result = 0;  // in ComputeUnitResult::waves
-  unsigned simd = 0;
-  unsigned priority = 0;
-  double next_issue = 0;
-  Cause next_cause = Cause::own_interval;
-  bool at_barrier = false;
-  bool ended = false;
-  Counter vector_counter;
-  Counter local_counter;
-  std::array<double, 512> ready{};  // vector registers
-  std::array<bool, 512> from_matrix{};
-  std::array<double, sgpr_count> scalar_ready{};
-  // The wait that is being counted, for the timeline.
-  Cause waiting_for = Cause::count;
-  std::uint64_t waiting_since = 0;
-};
-
-// A place for a workgroup.
-struct Slot {
-  std::vector<std::unique_ptr<RunningWave>> waves;
-  std::uint64_t instance = 0;  // how many workgroups started before
-  std::size_t alive = 0;
-  std::size_t at_barrier = 0;
-};
-
-struct Simd {
-  std::vector<RunningWave*> waves;  // oldest first
-  double port_free = 0;
-  double pipe_free = 0;
-};
 
 class ComputeUnit {
  public:
@@ -92,7 +27,8 @@ class ComputeUnit {
         memory_(program.timing().memory, request.neighbours),
         instructions_(static_cast<std::uint64_t>(program.timing().wave.instruction_cache.cycles()) / code_line, 8),
         simds_(static_cast<std::size_t>(program.target().simds_per_compute_unit)),
-        lds_ports_(static_cast<std::size_t>(program.timing().lds_unit.ports.cycles())) {
+        lds_(program.timing().lds_unit, simds_.size()),
+        notes_(request.timeline_first, request.timeline_last) {
     result_.simds.resize(simds_.size());
   }
 
@@ -102,50 +38,32 @@ class ComputeUnit {
   static constexpr std::uint64_t code_line = 64;
   static constexpr std::uint64_t patience = 50'000'000;  // cycles without an instruction: nobody will issue again
 
-  struct Arrival {
-    double at = 0;
-    std::uint64_t number = 0;
-    RunningWave* wave = nullptr;
-    std::uint64_t entry = 0;
-    double cycles = 0;
-    bool operator>(const Arrival& other) const { return at > other.at || (at == other.at && number > other.number); }
-  };
-
   void start_workgroup(Slot& slot, double earliest);
-  void arrive(double now);
-  void look(std::uint64_t now, std::size_t index);
+  void look(std::uint64_t cycle, std::size_t index);
   // Why the wave cannot issue now; `Cause::count` when it can.
   Cause obstacle(RunningWave& wave, const Step& step, const Simd& simd, double now);
-  Cause wait_obstacle(RunningWave& wave, const Step& step, double now);
-  static Cause operand_obstacle(const RunningWave& wave, const Step& step, double now);
+  Cause counter_obstacle(RunningWave& wave, const Step& step, double now) const;
   bool fetch(RunningWave& wave, const Step& step, double now);
-  void issue(RunningWave& wave, const Step& step, std::size_t simd_index, std::uint64_t now);
+  void issue(RunningWave& wave, const Step& step, std::size_t simd_index, std::uint64_t cycle);
   void issue_vector(RunningWave& wave, const Step& step, std::size_t simd_index, double now);
   void issue_memory(RunningWave& wave, const Step& step, const Record& record, double now);
   void issue_lds(RunningWave& wave, const Step& step, const Record& record, double now);
-  double lds_service(const Step& step, const Record& record);
-  double take_lds(double now, double cycles) {
-    lds_free_ = std::max(lds_free_, now) + cycles;
-    return lds_free_;
-  }
+  void branch(RunningWave& wave, const Step& step, double now) const;
   void barrier(RunningWave& wave, double now);
-  void release(Slot& slot, double now);
+  void release(Slot& slot, double now) const;
   void end_wave(RunningWave& wave, std::uint64_t now);
-  void note(RunningWave& wave, std::uint32_t step, Cause cause, std::uint64_t now);
-  void add_matrix_busy(double from, int cycles);
 
   Program* program_;
   const timing::Timing* timing_;
   const ComputeUnitRequest* request_;
-  MemoryPath memory_;
+  MemoryUnit memory_;
   Cache instructions_;
   std::unordered_set<std::uint64_t> fetched_;
   std::vector<Simd> simds_;
-  std::vector<double> lds_ports_;
-  double lds_free_ = 0;
+  LdsUnit lds_;
+  TimelineNotes notes_;
   std::vector<std::unique_ptr<Slot>> slots_;
-  std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
-  std::uint64_t arrival_number_ = 0;
+  std::vector<std::unique_ptr<RunningWave>> waves_;  // all that ever ran: accesses may outlive their wave
   std::size_t next_workgroup_ = 0;
   std::size_t alive_ = 0;  // workgroups
   std::uint64_t last_issue_ = 0;
@@ -178,45 +96,10 @@ void ComputeUnit::start_workgroup(Slot& slot, double earliest) {
                              .simd = wave->simd,
                              .start = static_cast<std::uint64_t>(wave->next_issue)});
     least->waves.push_back(wave.get());
-    slot.waves.push_back(std::move(wave));
+    slot.waves.push_back(wave.get());
+    waves_.push_back(std::move(wave));
   }
   result_.steps.resize(program_->steps().size());
-}
-
-void ComputeUnit::arrive(double now) {
-  while (!arrivals_.empty() && arrivals_.top().at <= now) {
-    const Arrival arrival = arrivals_.top();
-    arrivals_.pop();
-    arrival.wave->vector_counter.finish(arrival.entry, take_lds(arrival.at, arrival.cycles));
-  }
-}
-
-Cause ComputeUnit::wait_obstacle(RunningWave& wave, const Step& step, double now) {
-  wave.vector_counter.retire(now);
-  wave.local_counter.retire(now);
-  if (wave.vector_counter.pending() > step.effects.wait.vector) return wave.vector_counter.cause();
-  if (wave.local_counter.pending() > step.effects.wait.local) return wave.local_counter.cause();
-  return Cause::count;
-}
-
-Cause ComputeUnit::operand_obstacle(const RunningWave& wave, const Step& step, double now) {
-  for (unsigned i = 0; i < step.effects.read_count; ++i) {
-    const checks::Registers& range = step.effects.reads[i];
-    if (range.scalar) {
-      for (unsigned r = 0; r < range.count && range.first + r < sgpr_count; ++r) {
-        if (wave.scalar_ready[range.first + r] > now) return Cause::operand;
-      }
-      continue;
-    }
-    // The pipe adds to what it has just accumulated without waiting for it.
-    const bool is_accumulator = step.accumulator.count != 0 && range.first == step.accumulator.first;
-    for (unsigned r = 0; r < range.count && range.first + r < wave.ready.size(); ++r) {
-      const unsigned place = range.first + r;
-      if (wave.ready[place] <= now || (is_accumulator && wave.from_matrix[place])) continue;
-      return wave.from_matrix[place] ? Cause::matrix_result : Cause::operand;
-    }
-  }
-  return Cause::count;
 }
 
 bool ComputeUnit::fetch(RunningWave& wave, const Step& step, double now) {
@@ -229,36 +112,33 @@ bool ComputeUnit::fetch(RunningWave& wave, const Step& step, double now) {
   return false;
 }
 
+Cause ComputeUnit::counter_obstacle(RunningWave& wave, const Step& step, double now) const {
+  constexpr checks::Counts most;  // what the counters can hold
+  wave.vector_counter.retire(now);
+  wave.local_counter.retire(now);
+  if (step.effects.counts_vector && wave.vector_counter.pending() >= most.vector) return Cause::counter;
+  if (step.effects.counts_local && wave.local_counter.pending() >= most.local) return Cause::counter;
+  if (step.unit == Unit::lds && lds_.full(lds_.port_of(wave.simd))) return Cause::queue;
+  if (step.unit == Unit::memory && memory_.full()) return Cause::queue;
+  return Cause::count;
+}
+
 Cause ComputeUnit::obstacle(RunningWave& wave, const Step& step, const Simd& simd, double now) {
   if (wave.at_barrier) return Cause::barrier;
   if (wave.next_issue > now + slack) return wave.next_cause;
   if (!fetch(wave, step, now)) return Cause::fetch;
   if (step.effects.action == Action::wait) return wait_obstacle(wave, step, now);
-  if (const Cause cause = operand_obstacle(wave, step, now); cause != Cause::count) return cause;
-  if (step.effects.counts_vector || step.effects.counts_local) {
-    constexpr checks::Counts most;  // what the counters can hold
+  if (step.ends_wave && wave.has_stored) {
+    // Registers and LDS are free only when stores have arrived.
     wave.vector_counter.retire(now);
-    wave.local_counter.retire(now);
-    if (step.effects.counts_vector && wave.vector_counter.pending() >= most.vector) return Cause::counter;
-    if (step.effects.counts_local && wave.local_counter.pending() >= most.local) return Cause::counter;
+    return wave.vector_counter.has_retired(wave.last_store) ? Cause::count : Cause::vector_memory;
   }
-  if (step.unit == Unit::vector) {
-    if ((step.kind == Kind::matrix || step.no_overlap) && simd.pipe_free > now) return Cause::matrix_pipe;
-    if (simd.port_free > now + slack) return Cause::vector_port;
-  }
-  return Cause::count;
-}
-
-void ComputeUnit::add_matrix_busy(double from, int cycles) {
-  auto at = static_cast<std::uint64_t>(from);
-  const std::uint64_t end = at + static_cast<std::uint64_t>(cycles);
-  while (at < end) {
-    const std::uint64_t bucket = at / ComputeUnitResult::bucket_cycles;
-    if (result_.matrix_buckets.size() <= bucket) result_.matrix_buckets.resize(bucket + 1);
-    const std::uint64_t next = std::min(end, (bucket + 1) * ComputeUnitResult::bucket_cycles);
-    result_.matrix_buckets[bucket] += next - at;
-    at = next;
-  }
+  const bool goes_to_memory = step.unit == Unit::lds || step.unit == Unit::memory;
+  if (goes_to_memory && wave.memory_from > now + slack) return Cause::own_interval;
+  if ((step.unit == Unit::scalar || step.unit == Unit::branch) && wave.scalar_from > now + slack) return Cause::operand;
+  if (const Cause cause = operand_obstacle(wave, step, now); cause != Cause::count) return cause;
+  if (goes_to_memory || step.effects.counts_local) return counter_obstacle(wave, step, now);
+  return step.unit == Unit::vector ? port_obstacle(simd, step, timing_->issue, now) : Cause::count;
 }
 
 void ComputeUnit::issue_vector(RunningWave& wave, const Step& step, std::size_t simd_index, double now) {
@@ -273,66 +153,61 @@ void ComputeUnit::issue_vector(RunningWave& wave, const Step& step, std::size_t 
   if (step.kind == Kind::matrix) {
     simd.pipe_free = now + step.pipe_cycles;
     counts.matrix_busy += static_cast<std::uint64_t>(step.pipe_cycles);
-    add_matrix_busy(now, step.pipe_cycles);
+    result_.add_matrix_busy(static_cast<std::uint64_t>(now), step.pipe_cycles);
+  } else {
+    wave.memory_from = now + timing_->wave.vector_to_memory.value;
   }
-  for (unsigned i = 0; i < step.effects.write_count; ++i) {
-    const checks::Registers& range = step.effects.writes[i];
-    for (unsigned r = 0; r < range.count; ++r) {
-      const unsigned place = range.first + r;
-      if (range.scalar) {
-        if (place < sgpr_count) wave.scalar_ready[place] = now + timing_->wave.vector_to_scalar.value;
-      } else if (place < wave.ready.size()) {
-        // Vector results are forwarded: the wave's own interval is all it waits for.
-        wave.ready[place] = step.kind == Kind::matrix ? now + step.result_cycles : now;
-        wave.from_matrix[place] = step.kind == Kind::matrix;
-      }
-    }
-  }
+  write_results(wave, step, timing_->wave, now);
 }
 
 void ComputeUnit::issue_memory(RunningWave& wave, const Step& step, const Record& record, double now) {
-  const auto lines = std::span(wave.trace->lines).subspan(record.first, record.count);
-  if (step.kind == Kind::store) {
-    wave.vector_counter.issue({.done = memory_.store(now, step.address_cycles, lines)});
-  } else {
-    const double there = memory_.load(now, step.address_cycles, lines, wave.slot->instance);
-    if (step.kind == Kind::lds_dma && step.access != nullptr) {
-      const std::uint64_t entry = wave.vector_counter.issue({});
-      arrivals_.push({.at = there,
-                      .number = arrival_number_++,
-                      .wave = &wave,
-                      .entry = entry,
-                      .cycles = step.access->cycles.value});
-    } else {
-      wave.vector_counter.issue({.done = there});
-    }
+  MemoryRequest request{.at = now,
+                        .turns = std::max<double>(record.turns, timing_->wave.look.value),
+                        .lines = std::span(wave.trace->lines).subspan(record.first, record.count),
+                        .instance = wave.slot->instance,
+                        .store = step.kind == Kind::store,
+                        .ticket = {.counter = &wave.vector_counter, .entry = wave.vector_counter.issue({})}};
+  if (request.store) {
+    wave.has_stored = true;
+    wave.last_store = request.ticket.entry;
   }
+  if (step.kind == Kind::lds_dma && step.access != nullptr) {
+    request.lds_cycles = step.access->cycles.value;
+    request.lds_port = lds_.port_of(wave.simd);
+  }
+  memory_.issue(request);
   if (step.effects.counts_local) wave.local_counter.issue({.done = now, .cause = Cause::lds});
 }
 
-double ComputeUnit::lds_service(const Step& step, const Record& record) {
-  if (step.kind == Kind::lds_lanes || step.access == nullptr)
-    return step.access == nullptr ? 1 : step.access->cycles.value;
-  const double turn = step.access->cycles.value / static_cast<double>(step.access->phases.size());
-  result_.lds_lost += record.first;
-  return (turn * record.count) + record.first;
-}
-
 void ComputeUnit::issue_lds(RunningWave& wave, const Step& step, const Record& record, double now) {
-  const double cycles = lds_service(step, record);
-  double& port = lds_ports_[wave.simd * lds_ports_.size() / simds_.size()];
-  // Banks and ports queue on their own: an access that waits for one port does not hold up the other's.
-  const double done = take_lds(now, cycles);
-  const double port_cycles = step.access == nullptr ? 0 : step.access->port.value * step.effects.elements;
-  port = std::max(port, now) + std::max(cycles, port_cycles);
-  result_.lds_busy += static_cast<std::uint64_t>(cycles);
-  wave.local_counter.issue({.done = std::max(done, port) + timing_->lds_unit.latency.value, .cause = Cause::lds});
+  LdsRequest request{
+      .at = now,
+      .bank_cycles = 1,
+      .latency = timing_->lds_unit.latency.value,
+      .ticket = {.counter = &wave.local_counter, .entry = wave.local_counter.issue({.cause = Cause::lds})}};
+  if (step.access != nullptr) {
+    const auto phases = static_cast<double>(step.access->phases.size());
+    // Lanes that exchange registers use the ports and the crossbar as an access of all lanes does.
+    const double part = step.kind == Kind::lds_lanes ? 1 : record.count / phases;
+    request.bank_cycles = (step.access->cycles.value * part) + record.first;
+    request.port_cycles = step.access->port.value * part;
+    result_.lds_lost += record.first;
+  }
+  lds_.issue(lds_.port_of(wave.simd), request);
 }
 
-void ComputeUnit::release(Slot& slot, double now) {
+void ComputeUnit::branch(RunningWave& wave, const Step& step, double now) const {
+  const bool taken =
+      wave.position + 1 < wave.steps.size() && wave.steps[wave.position + 1] != wave.steps[wave.position] + 1;
+  if (!taken && step.effects.action != Action::branch_scc) return;
+  wave.next_issue = now + (taken ? timing_->wave.taken_branch : timing_->wave.passed_scc_branch).value;
+  wave.next_cause = Cause::branch;
+}
+
+void ComputeUnit::release(Slot& slot, double now) const {
   if (slot.alive == 0 || slot.at_barrier < slot.alive) return;
   slot.at_barrier = 0;
-  for (const auto& wave : slot.waves) {
+  for (RunningWave* const wave : slot.waves) {
     if (!wave->at_barrier) continue;
     wave->at_barrier = false;
     wave->next_issue = now + timing_->wave.barrier_release.value;
@@ -348,6 +223,7 @@ void ComputeUnit::barrier(RunningWave& wave, double now) {
 
 void ComputeUnit::end_wave(RunningWave& wave, std::uint64_t now) {
   wave.ended = true;
+  wave.steps = {};
   result_.waves[wave.result].end = now;
   result_.cycles = std::max(result_.cycles, now);
   Slot& slot = *wave.slot;
@@ -356,38 +232,7 @@ void ComputeUnit::end_wave(RunningWave& wave, std::uint64_t now) {
   if (slot.alive != 0) return;
   --alive_;
   for (Simd& simd : simds_) std::erase_if(simd.waves, [&](const RunningWave* each) { return each->slot == &slot; });
-  // DMA that nobody waited for.
-  std::vector<Arrival> kept;
-  for (; !arrivals_.empty(); arrivals_.pop()) {
-    if (arrivals_.top().wave->slot != &slot) kept.push_back(arrivals_.top());
-  }
-  for (const Arrival& arrival : kept) arrivals_.push(arrival);
   if (next_workgroup_ < request_->workgroups.size()) start_workgroup(slot, static_cast<double>(now) + slack + 1);
-}
-
-void ComputeUnit::note(RunningWave& wave, std::uint32_t step, Cause cause, std::uint64_t now) {
-  if (request_->timeline_first == request_->timeline_last) return;
-  const auto inside = [&](std::uint64_t at) { return at >= request_->timeline_first && at < request_->timeline_last; };
-  if (cause == wave.waiting_for && cause != Cause::count) return;
-  const auto index = static_cast<std::uint16_t>(wave.result);
-  if (wave.waiting_for != Cause::count && inside(wave.waiting_since)) {
-    result_.timeline.push_back({.start = wave.waiting_since,
-                                .cycles = static_cast<std::uint32_t>(now - wave.waiting_since),
-                                .step = step,
-                                .wave = index,
-                                .waited_for = wave.waiting_for});
-  }
-  wave.waiting_for = cause;
-  wave.waiting_since = now;
-  if (cause != Cause::count) return;
-  const Step& what = program_->steps()[step];
-  if (inside(now)) {
-    result_.timeline.push_back(
-        {.start = now,
-         .cycles = static_cast<std::uint32_t>(what.kind == Kind::matrix ? what.pipe_cycles : what.interval),
-         .step = step,
-         .wave = index});
-  }
 }
 
 void ComputeUnit::issue(RunningWave& wave, const Step& step, std::size_t simd_index, std::uint64_t cycle) {
@@ -413,10 +258,7 @@ void ComputeUnit::issue(RunningWave& wave, const Step& step, std::size_t simd_in
       }
       break;
     case Unit::branch:
-      if (wave.position + 1 < wave.steps.size() && wave.steps[wave.position + 1] != wave.steps[wave.position] + 1) {
-        wave.next_issue = now + timing_->wave.taken_branch.value;
-        wave.next_cause = Cause::branch;
-      }
+      branch(wave, step, now);
       break;
     default:
       break;
@@ -449,15 +291,15 @@ void ComputeUnit::look(std::uint64_t cycle, std::size_t index) {
   std::array<bool, static_cast<std::size_t>(Unit::count)> taken{};
   Cause foremost = Cause::count;
   bool vector_issued = false;
-  for (std::size_t i = 0; i < waves; ++i) {
-    RunningWave& wave = *order[i];
+  for (RunningWave* const each : std::span(order).first(waves)) {
+    RunningWave& wave = *each;
     const std::uint32_t place = wave.steps[wave.position];
     const Step& step = program_->steps()[place];
     Cause cause = obstacle(wave, step, simd, now);
     bool& unit = taken[static_cast<std::size_t>(step.unit)];
     if (cause == Cause::count && unit && step.unit != Unit::internal) cause = Cause::other_wave;
     StepCount& at_step = result_.steps[place];
-    note(wave, place, cause, cycle);
+    notes_.note(wave, place, step, cause, cycle);
     if (cause == Cause::count) {
       unit = true;
       vector_issued = vector_issued || step.unit == Unit::vector;
@@ -484,39 +326,22 @@ std::expected<ComputeUnitResult, std::string> ComputeUnit::run() {
     start += timing_->wave.wave_start.value * static_cast<double>(waves) * request_->neighbours.compute_units_of_die;
   }
   for (std::uint64_t cycle = 0; alive_ != 0; ++cycle) {
-    arrive(static_cast<double>(cycle));
+    const auto now = static_cast<double>(cycle);
+    memory_.serve(now, lds_);
+    lds_.serve(now);
     if (cycle % period < simds_.size()) look(cycle, cycle % period);
     if (cycle - last_issue_ > patience) {
       return std::unexpected(std::format("no wave has issued an instruction for {} cycles", patience));
     }
   }
   result_.memory = memory_.counts();
+  result_.lds_busy = lds_.busy();
+  result_.address_busy = memory_.address_busy();
+  result_.timeline = notes_.take();
   return std::move(result_);
 }
 
 }  // namespace
-
-std::string_view to_text(Cause cause) {
-  constexpr std::array<std::string_view, cause_count> names = {
-      "own interval", "matrix result", "operand",      "matrix pipe", "vector port", "other wave", "vector memory",
-      "LDS",          "scalar memory", "full counter", "barrier",     "branch",      "pause",      "fetch"};
-  return cause == Cause::count ? "nothing" : names[static_cast<std::size_t>(cause)];
-}
-
-double ComputeUnitResult::matrix_busy() const {
-  std::uint64_t busy = 0;
-  for (const SimdResult& simd : simds) busy += simd.matrix_busy;
-  return cycles == 0 ? 0 : static_cast<double>(busy) / static_cast<double>(cycles * simds.size());
-}
-
-double ComputeUnitResult::steady_matrix_busy() const {
-  const std::uint64_t first = cycles / 4 / bucket_cycles;
-  const std::uint64_t last = std::min<std::uint64_t>(cycles * 3 / 4 / bucket_cycles, matrix_buckets.size());
-  if (last <= first) return matrix_busy();
-  std::uint64_t busy = 0;
-  for (std::uint64_t bucket = first; bucket < last; ++bucket) busy += matrix_buckets[bucket];
-  return static_cast<double>(busy) / static_cast<double>((last - first) * bucket_cycles * simds.size());
-}
 
 std::expected<ComputeUnitResult, std::string> run_compute_unit(Program& program, const ComputeUnitRequest& request) {
   return ComputeUnit(program, request).run();

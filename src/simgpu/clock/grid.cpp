@@ -188,8 +188,11 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   grid.shared_lines = with_neighbours == 0 ? 0 : shared_lines / static_cast<double>(with_neighbours);
   grid.steady_matrix_busy = steady / timed;
   const Dispatch all = dispatch(target, shape, grid.resident, grid.sample);
-  grid.cycles = all.cycles;
-  const double places = static_cast<double>(units) * grid.resident * static_cast<double>(all.cycles);
+  const timing::Timing& timing = program.timing();
+  grid.cold_cycles = static_cast<std::uint64_t>(std::max(
+      timing.wave.cold_code.value + timing.memory.cold_arguments.value - timing.memory.scalar_latency.value, 0.0));
+  grid.cycles = all.cycles + grid.cold_cycles;
+  const double places = static_cast<double>(units) * grid.resident * static_cast<double>(grid.cycles);
   grid.busy = places == 0 ? 0 : static_cast<double>(all.taken) / places;
   // While a workgroup is there it keeps the pipes of its compute unit busy by so much.
   const double of_workgroup = workgroup_cycles == 0 ? 0 : matrix_cycles / workgroup_cycles;

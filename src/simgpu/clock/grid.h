@@ -28,6 +28,7 @@ struct GridResult {
   unsigned resident = 0;  // workgroups a compute unit: occupancy, or fewer when there are not enough
   std::uint64_t workgroups = 0;
   std::uint64_t cycles = 0;       // of the whole launch
+  std::uint64_t cold_cycles = 0;  // of those: before the first instruction, and until arguments are there
   double busy = 0;                // part of the time that places for workgroups were taken: the rest is tail
   double matrix_busy = 0;         // all SIMDs, whole launch
   double steady_matrix_busy = 0;  // middle half of the compute units timed

@@ -32,10 +32,13 @@ std::string_view to_text(Kind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-int port_cycles(Kind kind, const timing::IssueCosts& costs) {
+int port_cycles(Kind kind, const Instruction& instruction, const timing::IssueCosts& costs) {
+  constexpr std::uint8_t narrow = 2;  // registers of A or B
   switch (kind) {
     case Kind::matrix:
-      return costs.matrix_issue.cycles();
+      return std::max(instruction.source[0].dwords, instruction.source[1].dwords) > narrow
+                 ? costs.matrix_issue_wide.cycles()
+                 : costs.matrix_issue.cycles();
     case Kind::plain:
       return costs.plain.cycles();
     case Kind::three_source:

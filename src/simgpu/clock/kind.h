@@ -16,7 +16,7 @@ Kind kind_of(const Instruction& instruction);
 std::string_view to_text(Kind kind);
 
 // Cycles of the vector issue port; 0 for what does not pass it.
-int port_cycles(Kind kind, const timing::IssueCosts& costs);
+int port_cycles(Kind kind, const Instruction& instruction, const timing::IssueCosts& costs);
 
 // Name of an LDS access in the table of timing; empty for what is none.
 std::string lds_access_name(const Instruction& instruction);

@@ -71,9 +71,7 @@ double MemoryPath::fill(double now, std::uint64_t line) {
   return memory_rate_.take(at_mall) + rules_->memory_latency.value;
 }
 
-double MemoryPath::load(double now, int address_cycles, std::span<const std::uint64_t> lines, std::uint64_t instance) {
-  const double start = std::max(address_free_, now);
-  address_free_ = start + address_cycles;
+double MemoryPath::load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance) {
   double done = start + rules_->l1_latency.value;
   for (const std::uint64_t line : lines) {
     ++counts_.lines;
@@ -89,9 +87,7 @@ double MemoryPath::load(double now, int address_cycles, std::span<const std::uin
   return done;
 }
 
-double MemoryPath::store(double now, int address_cycles, std::span<const std::uint64_t> lines) {
-  const double start = std::max(address_free_, now);
-  address_free_ = start + address_cycles;
+double MemoryPath::store(double start, std::span<const std::uint64_t> lines) {
   double done = start;
   for (const std::uint64_t line : lines) {
     ++counts_.lines;

@@ -1,4 +1,4 @@
-// Vector memory as one compute unit sees it: address unit, L1, its share of L2, of the last level cache and of memory.
+// Vector memory as one compute unit sees it: L1, its share of L2, of the last level cache and of memory.
 #pragma once
 
 #include <cstdint>
@@ -50,10 +50,11 @@ class MemoryPath {
  public:
   MemoryPath(const timing::MemoryRules& rules, const Neighbours& neighbours);
 
-  // When the data of an access issued at `now` is there. `instance` tells workgroups apart that replay one trace.
-  double load(double now, int address_cycles, std::span<const std::uint64_t> lines, std::uint64_t instance);
+  // When the data of an access is there that the address unit began at `start`. `instance` tells workgroups apart that
+  // replay one trace.
+  double load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance);
   // When a store counts as done.
-  double store(double now, int address_cycles, std::span<const std::uint64_t> lines);
+  double store(double start, std::span<const std::uint64_t> lines);
   const MemoryCounts& counts() const { return counts_; }
 
  private:
@@ -74,7 +75,6 @@ class MemoryPath {
   Cache l1_;
   Cache l2_;
   std::unordered_set<std::uint64_t> seen_;  // lines that were fetched from memory before
-  double address_free_ = 0;
   Rate l1_rate_;
   Rate l2_rate_;
   Rate mall_rate_;

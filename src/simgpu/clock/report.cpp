@@ -78,14 +78,6 @@ Json clusters_json(const std::vector<StepCount>& steps, const Program& program) 
   return json;
 }
 
-// Cycles in which the address unit of vector memory worked.
-std::uint64_t address_busy(const std::vector<StepCount>& steps, const Program& program) {
-  std::uint64_t cycles = 0;
-  for (std::size_t i = 0; i < steps.size(); ++i)
-    cycles += steps[i].issued * static_cast<std::uint64_t>(program.steps()[i].address_cycles);
-  return cycles;
-}
-
 // Cycles in which the SIMDs issued scalar instructions.
 std::uint64_t scalar_busy(const std::vector<StepCount>& steps, const Program& program) {
   std::uint64_t issued = 0;
@@ -171,12 +163,14 @@ std::string grid_json(const KernelInfo& kernel, const GridShape& shape, const Gr
   std::uint64_t unit_cycles = 0;
   std::uint64_t lds_busy = 0;
   std::uint64_t lds_lost = 0;
+  std::uint64_t address_busy = 0;
   std::uint64_t wave_cycles = 0;
   std::uint64_t issued = 0;
   for (const ComputeUnitResult& unit : grid.units) {
     unit_cycles += unit.cycles;
     lds_busy += unit.lds_busy;
     lds_lost += unit.lds_lost;
+    address_busy += unit.address_busy;
     for (const WaveResult& wave : unit.waves) {
       add(waited, wave.waited);
       wave_cycles += wave.end - wave.start;
@@ -211,6 +205,8 @@ std::string grid_json(const KernelInfo& kernel, const GridShape& shape, const Gr
       {"occupancy",
        {{"workgroups", grid.occupancy.workgroups}, {"limited_by", grid.occupancy.limit}, {"resident", grid.resident}}},
       {"cycles", grid.cycles},
+      {"cold_cycles", grid.cold_cycles},
+      {"dependent_launch_cycles", program.timing().launch.dependent.cycles()},
       {"matrix_busy", grid.matrix_busy},
       {"steady_matrix_busy", grid.steady_matrix_busy},
       {"places_taken", grid.busy},
@@ -225,7 +221,7 @@ std::string grid_json(const KernelInfo& kernel, const GridShape& shape, const Gr
         {"idle", by_cause(idle)},
         {"lds_busy", lds_busy},
         {"lds_lost", lds_lost},
-        {"address_busy", address_busy(steps, program)},
+        {"address_busy", address_busy},
         {"scalar_busy", scalar_busy(steps, program)},
         {"simds", program.target().simds_per_compute_unit}}},
       {"waves", {{"cycles", wave_cycles}, {"issued", issued}, {"waited", by_cause(waited)}}},

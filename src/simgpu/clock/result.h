@@ -23,6 +23,7 @@ enum class Cause : std::uint8_t {
   lds,            // s_waitcnt lgkmcnt, LDS
   scalar_memory,  // s_waitcnt lgkmcnt, scalar loads
   counter,        // a counter is full
+  queue,          // the queue of LDS or of vector memory is full
   barrier,
   branch,
   pause,  // s_nop, s_sleep
@@ -76,10 +77,12 @@ struct ComputeUnitResult {
   static constexpr std::uint64_t bucket_cycles = 256;
   std::vector<std::uint64_t> matrix_buckets;
   std::uint64_t lds_busy = 0;
-  std::uint64_t lds_lost = 0;  // of those, to bank conflicts
+  std::uint64_t lds_lost = 0;      // of those, to bank conflicts
+  std::uint64_t address_busy = 0;  // cycles of vector memory's address unit
   MemoryCounts memory;
   std::vector<TimelineEvent> timeline;
 
+  void add_matrix_busy(std::uint64_t from, int cycles);
   double matrix_busy() const;
   // In the middle half of the run: without what begins and ends a workgroup.
   double steady_matrix_busy() const;

@@ -1,6 +1,8 @@
 #include "simgpu/clock/step.h"
 
+#include <algorithm>
 #include <format>
+#include <span>
 
 #include "simgpu/checks/hazard_rules.h"
 #include "simgpu/wave/wave.h"
@@ -39,7 +41,7 @@ int interval_of(const Step& step, const timing::Timing& timing) {
     case Unit::vector:
       return step.port_cycles;
     case Unit::lds:
-      return step.effects.bytes >= 16 ? rules.lds_wide_issue.cycles() : rules.lds_issue.cycles();
+      return rules.lds_issue.cycles();
     case Unit::memory:
       return rules.memory_issue.cycles();
     default:
@@ -71,7 +73,7 @@ Step describe_step(const Instruction& instruction, const timing::Timing& timing,
   step.effects = checks::describe(instruction);
   step.kind = kind_of(instruction);
   step.unit = unit_of(step);
-  step.port_cycles = port_cycles(step.kind, timing.issue);
+  step.port_cycles = port_cycles(step.kind, instruction, timing.issue);
   step.interval = interval_of(step, timing);
   step.no_overlap = step.kind == Kind::packed;
   if (step.kind == Kind::matrix) {
@@ -87,10 +89,10 @@ Step describe_step(const Instruction& instruction, const timing::Timing& timing,
   if (step.unit == Unit::lds || step.effects.lds_dma) {
     step.access = nearest_access(timing, instruction, step.effects);
   }
-  if (step.unit == Unit::memory) {
-    const int bytes = static_cast<int>(wave_lanes) * step.effects.bytes;
-    step.address_cycles = std::max(bytes / timing.memory.address_rate.cycles(), timing.wave.look.cycles());
-  }
+  step.writes_scalars =
+      step.unit == Unit::vector && std::ranges::any_of(std::span(step.effects.writes).first(step.effects.write_count),
+                                                       [](const checks::Registers& range) { return range.scalar; });
+  step.ends_wave = step.effects.action == Action::end;
   return step;
 }
 

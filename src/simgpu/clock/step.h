@@ -32,7 +32,8 @@ struct Step {
   bool no_overlap = false;        // never runs beside the matrix pipe
   checks::Registers accumulator;  // C of a matrix instruction
   const timing::LdsAccess* access = nullptr;
-  int address_cycles = 0;  // of the address unit, all lanes active
+  bool writes_scalars = false;  // of vector instructions
+  bool ends_wave = false;
 };
 
 Step describe_step(const Instruction& instruction, const timing::Timing& timing, const targets::Target& target);

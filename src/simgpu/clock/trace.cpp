@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <utility>
 
 #include "simgpu/checks/addresses.h"
 #include "simgpu/checks/effects.h"
@@ -25,9 +26,23 @@ void record_lds(const timing::Timing& timing, const Wave& wave, const Instructio
     for_active_lanes(lanes.lanes, [&](unsigned lane) { addresses[lane] = from[lane]; });
     const timing::BankUse use = timing::bank_use(*access, addresses, lanes.lanes);
     record.first += static_cast<std::uint32_t>(use.extra);
-    record.count += static_cast<std::uint32_t>(use.phases);
+    record.count += static_cast<std::uint16_t>(use.phases);
   }
 }
+
+// Distinct lines of a few lanes.
+class LinesOfGroup {
+ public:
+  void add(std::uint64_t line) {
+    if (std::find(lines_.begin(), lines_.begin() + count_, line) == lines_.begin() + count_) lines_[count_++] = line;
+  }
+  // How many, at least one; none afterwards.
+  unsigned take() { return std::max(static_cast<unsigned>(std::exchange(count_, 0)), 1U); }
+
+ private:
+  std::array<std::uint64_t, std::size_t{2} * wave_lanes> lines_{};  // a lane's bytes lie in two lines at most
+  std::ptrdiff_t count_ = 0;
+};
 
 void record_memory(const timing::Timing& timing, const Wave& wave, const Instruction& instruction,
                    const checks::Effects& effects, WaveTrace& trace, Record& record) {
@@ -35,19 +50,34 @@ void record_memory(const timing::Timing& timing, const Wave& wave, const Instruc
   checks::device_addresses(wave, instruction, effects, lanes);
   const auto line = static_cast<std::uint64_t>(timing.memory.line.cycles());
   record.first = static_cast<std::uint32_t>(trace.lines.size());
+  constexpr int narrow = 4;  // bytes a lane
+  const timing::Figure& together = effects.bytes > narrow ? timing.memory.lanes_wide : timing.memory.lanes_narrow;
+  const auto lanes_of_group = static_cast<unsigned>(together.cycles());
+  LinesOfGroup group;
+  unsigned group_number = 0;
+  bool group_open = false;
+  const auto close_group = [&] {
+    if (group_open) record.turns += static_cast<std::uint16_t>(group.take());
+    group_open = false;
+  };
   for (std::uint64_t rest = lanes.lanes; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    if (lane / lanes_of_group != group_number) close_group();
+    group_number = lane / lanes_of_group;
+    group_open = true;
     if (lanes.available[lane] == 0) continue;
     const std::uint64_t first = lanes.first[lane] / line;
     const std::uint64_t last = (lanes.first[lane] + lanes.available[lane] - 1) / line;
     for (std::uint64_t each = first; each <= last; ++each) {
+      group.add(each);
       const auto begin = trace.lines.begin() + record.first;
       // Lanes side by side mostly share a line: the last one is looked at first.
       if (begin != trace.lines.end() && trace.lines.back() == each) continue;
       if (std::find(begin, trace.lines.end(), each) == trace.lines.end()) trace.lines.push_back(each);
     }
   }
-  record.count = static_cast<std::uint32_t>(trace.lines.size()) - record.first;
+  close_group();
+  record.count = static_cast<std::uint16_t>(trace.lines.size() - record.first);
 }
 
 }  // namespace

@@ -14,13 +14,14 @@ namespace wavejit::simgpu::clock {
 struct Record {
   const Instruction* instruction = nullptr;
   std::uint32_t first = 0;  // vector memory: of its lines in WaveTrace::lines; LDS: turns lost to bank conflicts
-  std::uint32_t count = 0;  // vector memory: lines; LDS: turns without conflicts
+  std::uint16_t count = 0;  // vector memory: lines; LDS: turns without conflicts
+  std::uint16_t turns = 0;  // vector memory: of the address unit
 };
 
 struct WaveTrace {
   std::vector<Record> records;
-  std::vector<std::uint64_t>
-      lines;  // numbers of the lines touched, one run per memory instruction, no line twice in it
+  // Numbers of the lines touched, one run per memory instruction, no line twice in it.
+  std::vector<std::uint64_t> lines;
 };
 
 struct WorkgroupTrace {

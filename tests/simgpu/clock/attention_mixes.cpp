@@ -113,6 +113,66 @@ MixTime time_mix(const FixedMaximumMix& mix) {
                   .loop = true});
 }
 
+namespace {
+
+std::string copies_of(const std::string& text, unsigned count) { return repeated(text, count); }
+
+std::string dualwave_tile(const DualwaveMix& mix) {
+  constexpr const char* name = "v_mfma_f32_32x32x16_bf16";
+  constexpr const char* copies =
+      "s_nop 7\nbuffer_load_dwordx4 v1, s[20:23], 0 offen lds\nbuffer_load_dwordx4 v1, s[20:23], 0 offen lds\n";
+  constexpr const char* ends = "s_waitcnt lgkmcnt(0)\ns_waitcnt vmcnt(4)\ns_barrier\n";
+  const std::string pause = mix.pacing ? copies_of("s_nop 1", 3) : "";
+  const Work exponential = {"v_exp_f32 v41, v2\n", 8};
+  const Work addition = {"v_add_f32 v40, v2, v3\n", 4};
+  std::string text = copies;
+  for (unsigned i = 0; i < 16; ++i) text += std::format("ds_read_b128 v[42:45], v1 offset:{}\n", i * 1024);
+  text += ends;
+  // K Qᵀ, and the end of the softmax of the tile before.
+  std::vector<std::string> products;
+  std::vector<Work> work;
+  for (unsigned step = 0; step < 8; ++step)
+    for (const unsigned accumulator : {64U, 80U}) products.push_back(product(name, 4, accumulator));
+  for (unsigned i = 0; i < 16; ++i) {
+    work.insert(work.end(), {exponential, addition, addition});
+    work.push_back({"v_cvt_pk_bf16_f32 v40, v2, v3\n", 4});
+  }
+  text += ordered(products, work, true) + pause + "s_nop 1\ns_barrier\n" + copies;
+  for (unsigned i = 0; i < 32; ++i) text += std::format("ds_read_b64_tr_b16 v[42:43], v63 offset:{}\n", i * 512);
+  text += ends;
+  // The first quarter of Vᵀ Pᵀ, the maximum, the rescale if there is one, the rest with the beginning of the softmax.
+  const auto outputs = [&](unsigned steps) {
+    products.clear();
+    for (unsigned step = 0; step < steps; ++step)
+      for (const unsigned accumulator : {96U, 112U, 128U, 144U}) products.push_back(product(name, 4, accumulator));
+  };
+  if (mix.raised_priority) text += "s_setprio 1\n";
+  outputs(1);
+  work.assign(17, {"v_max_f32 v40, v2, v3\n", 4});
+  text += ordered(products, work, true);
+  if (!mix.lazy) text += repeated("v_mul_f32 v{}, v2, v{}", 64, 96);
+  outputs(3);
+  work.assign(35, addition);
+  work.insert(work.end(), 16, exponential);
+  text += ordered(products, work, true) + "s_nop 1\ns_nop 1\n";
+  if (mix.raised_priority) text += "s_setprio 0\n";
+  return text + "s_barrier\n";
+}
+
+}  // namespace
+
+MixTime time_dualwave_mix(const DualwaveMix& mix) {
+  const Buffer<std::uint32_t> memory(65536);
+  const std::string tile = dualwave_tile(mix);
+  return time_of({.before = std::string(dma_descriptor) + (mix.stagger ? stagger_opens : ""),
+                  .body = tile + tile,
+                  .waves = 8,
+                  .lds_bytes = 65536,
+                  .vgprs = 256,
+                  .arguments = {memory.address()},
+                  .loop = true});
+}
+
 MixTime time_rounding_mix(bool woven) {
   constexpr const char* name = "v_mfma_f32_32x32x8_bf16";
   const Buffer<std::uint32_t> memory(65536);

@@ -24,6 +24,18 @@ struct MixTime {
 };
 MixTime time_mix(const FixedMaximumMix& mix);
 
+// gfx950, head dim 128: FlyDSL's dual-wave kernel, of which thread traces are published. Two groups of four waves take
+// turns at memory and at matrix work, one workgroup a compute unit. One turn is two tiles of 64 keys: 64 matrix
+// instructions a wave, 64 exponentials, 134 additions, 34 maxima, 32 conversions, 96 reads of LDS, 8 DMA, 8 barriers,
+// 16 no-ops. The order of its clusters is public, that within one is not.
+struct DualwaveMix {
+  bool stagger = true;
+  bool raised_priority = true;  // around the second product
+  bool lazy = true;             // no rescale of O; else one for every tile
+  bool pacing = true;           // six of the no-ops
+};
+MixTime time_dualwave_mix(const DualwaveMix& mix);
+
 // gfx942, head dim 128, bf16 rounded to nearest: AMD's assembly. One turn is two tiles of 32 keys, eight waves.
 MixTime time_rounding_mix(bool woven);
 

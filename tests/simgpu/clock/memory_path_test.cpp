@@ -17,18 +17,18 @@ TEST(MemoryPath, LatencyIsThatOfTheLevelThatHasTheLine) {
   const Neighbours alone;
   MemoryPath path(rules(), alone);
   const std::array<std::uint64_t, 1> line = {77};
-  const double memory = path.load(0, 4, line, 0);
+  const double memory = path.load(0, line, 0);
   EXPECT_NEAR(memory, 730, 10);  // pointer chase, MI300X
-  EXPECT_NEAR(path.load(10000, 4, line, 0) - 10000, 125, 10);
+  EXPECT_NEAR(path.load(10000, line, 0) - 10000, 125, 10);
   // Another workgroup that replays the trace finds it in L2, not in L1.
-  EXPECT_NEAR(path.load(20000, 4, line, 1) - 20000, 175, 10);
+  EXPECT_NEAR(path.load(20000, line, 1) - 20000, 175, 10);
   EXPECT_EQ(path.counts().memory, 1U);
   EXPECT_EQ(path.counts().l1_hits, 1U);
   EXPECT_EQ(path.counts().l2_hits, 1U);
   // Out of L2, but in the last level cache.
-  for (std::uint64_t each = 1000; each < 1000 + (3 * 32768); ++each) path.load(30000, 4, std::array{each}, 0);
+  for (std::uint64_t each = 1000; each < 1000 + (3 * 32768); ++each) path.load(30000, std::array{each}, 0);
   const double later = 10'000'000;
-  EXPECT_NEAR(path.load(later, 4, line, 0) - later, 545, 10);
+  EXPECT_NEAR(path.load(later, line, 0) - later, 545, 10);
 }
 
 TEST(MemoryPath, RatesAreSharedWithTheOtherComputeUnits) {
@@ -36,7 +36,7 @@ TEST(MemoryPath, RatesAreSharedWithTheOtherComputeUnits) {
     const Neighbours neighbours{.compute_units = units, .compute_units_of_die = of_die, .sharers = {}};
     MemoryPath path(rules(), neighbours);
     double done = 0;
-    for (std::uint64_t line = 0; line < 4096; ++line) done = path.load(0, 4, std::array{line * 3}, 0);
+    for (std::uint64_t line = 0; line < 4096; ++line) done = path.load(0, std::array{line * 3}, 0);
     return done;
   };
   // 512 KiB through one compute unit's part of 1952 bytes a clock.
@@ -48,7 +48,7 @@ TEST(MemoryPath, WhatNeighboursReadTooIsFetchedOnceForAll) {
   Neighbours neighbours{.compute_units = 304, .compute_units_of_die = 38, .sharers = {}};
   for (std::uint64_t line = 0; line < 800; ++line) neighbours.sharers[line] = 8;
   MemoryPath path(rules(), neighbours);
-  for (std::uint64_t line = 0; line < 800; ++line) path.load(0, 4, std::array{line}, 0);
+  for (std::uint64_t line = 0; line < 800; ++line) path.load(0, std::array{line}, 0);
   EXPECT_EQ(path.counts().memory, 100U);
   EXPECT_EQ(path.counts().l2_hits, 700U);
 }

@@ -1,0 +1,24 @@
+// What the launches of one call take together. Each waits for the one before, which costs time of its own: a guess that
+// src/timing names (launch.dependent).
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+
+namespace wavejit::tools {
+
+struct PredictedCycles {
+  std::uint64_t of_launches = 0;
+  std::uint64_t of_waits = 0;  // between them
+  std::uint64_t total() const { return of_launches + of_waits; }
+};
+
+// Of launches as the simulated GPU tells them, none refused.
+PredictedCycles predicted_cycles(std::span<const nlohmann::json> launches);
+// "31200: 18000 + 6000, and 7200 (guessed) for each launch that waits for the one before"; empty for one launch.
+std::string parts_text(std::span<const nlohmann::json> launches);
+nlohmann::json parts_json(std::span<const nlohmann::json> launches);
+
+}  // namespace wavejit::tools
