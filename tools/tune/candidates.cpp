@@ -141,7 +141,7 @@ std::vector<Candidate> candidates(const std::vector<std::string>& parameters, co
   const auto add = [&](const std::string& name, Pipeline pipeline) {
     std::vector<Candidate> some = {{}};
     some.front().pipeline = name;
-    if (missing_for(pipeline, target).empty()) {
+    if (attention_forward::missing_for(pipeline, target).empty()) {
       for (const Parameter& parameter : all_parameters) {
         if (parameter.member != &Candidate::pipeline && varies(parameter.name))
           vary(parameter, target, pipeline, rows, some);
@@ -167,7 +167,7 @@ std::string list_parameters(const std::vector<std::string>& names) {
       const Target* target = targets::find_target(name);
       for (const Pipeline pipeline : attention_forward::all_pipelines) {
         const Values values = parameter.values(*target, pipeline);
-        if (!missing_for(pipeline, *target).empty() || values.empty()) continue;
+        if (!attention_forward::missing_for(pipeline, *target).empty() || values.empty()) continue;
         const std::string where = fmt::format("  {} {}", target->id, to_text(pipeline));
         if (parameter.member == &Candidate::pipeline) {
           text += where + "\n";
