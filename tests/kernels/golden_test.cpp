@@ -45,7 +45,7 @@ TEST(GoldenSplits, AreThoseOfTheTable) {
     ASSERT_NE(line, golden.end()) << spec.text();
     // A change on purpose: bin/kernel_facts splits > tests/kernels/golden_splits.txt
     EXPECT_EQ(facts_line(spec), line->second);
-    const std::string kernarg = " kernarg=" + std::to_string(families::argument_bytes(spec)) + " ";
+    const std::string kernarg = " kernarg=" + std::to_string(spec.argument_bytes()) + " ";
     for (const char* must : {" spills=0 ", " private=0 ", kernarg.c_str()})
       EXPECT_NE(line->second.find(must), std::string::npos) << must;
     const auto* split = spec.get_if<attention_forward::KernelSpec>();

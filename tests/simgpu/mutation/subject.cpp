@@ -326,7 +326,7 @@ Subject::Ran Subject::run_problem(const Data& data, const Replacement* replaceme
     } else {
       combine = data.combine_arguments();
       kernarg = std::as_bytes(std::span(&combine, 1));
-      geometry = attention_combine::launch_geometry(*kernels_[i].get_if<CombineSpec>(), batch, heads, queries);
+      geometry = attention_combine::launch_geometry(kernels_[i].get<CombineSpec>(), batch, heads, queries);
     }
     std::optional<Visits> observer;
     if (visited != nullptr) observer.emplace((*visited)[i]);
@@ -369,7 +369,7 @@ Subject::Subject(std::vector<families::KernelSpec> kernels, std::vector<SubjectP
   settings.instruction_limit = most_instructions;
   simgpu::Process::instance().set_settings(settings);
   for (const SubjectProblem& size : problems) {
-    data_.push_back(std::make_unique<Data>(*kernels_.front().get_if<ForwardSpec>(), size));
+    data_.push_back(std::make_unique<Data>(kernels_.front().get<ForwardSpec>(), size));
     Data& data = *data_.back();
     data.whole = run_problem(data, nullptr, &visited_);
     problem_ = data.whole.first;
