@@ -18,7 +18,7 @@ import tempfile
 HEADS = 256  # 16 sequences of 16 heads, as published
 MATRIX_FLOPS = {"gfx942": 2048, "gfx950": 4096}  # a compute unit and cycle, 16-bit
 COMPUTE_UNITS = {"gfx942": 304, "gfx950": 256}
-SAMPLE = 12  # four and two neighbours each, as tools/sweep/simulated_gpu.h
+SAMPLE = 12  # four and two neighbours each, as tools/simulated_gpu.h
 
 COUNTERS = "[M] MfmaUtil, attn-dsl-bench, MI300X"
 THROUGHPUT = "[M] HipKittens' benchmark, MI355X"

@@ -21,7 +21,7 @@ set(wavejit_llvm_headers ${wavejit_standard_headers}
   <llvm/IR/IRBuilder.h> <llvm/IR/IntrinsicsAMDGPU.h> <llvm/IR/LegacyPassManager.h> <llvm/IR/Module.h>
   <llvm/MC/MCContext.h> <llvm/MC/MCDisassembler/MCDisassembler.h> <llvm/MC/MCInst.h> <llvm/MC/TargetRegistry.h>
   <llvm/Object/ELFObjectFile.h> <llvm/Support/raw_ostream.h> <llvm/Target/TargetMachine.h>)
-set(wavejit_test_headers ${wavejit_standard_headers} <gmock/gmock.h> <gtest/gtest.h>)
+set(wavejit_test_headers ${wavejit_json_headers} <gmock/gmock.h> <gtest/gtest.h>)
 
 # The holders stand here, and so must what they look for.
 find_package(nlohmann_json REQUIRED GLOBAL)
@@ -30,7 +30,7 @@ find_package(nlohmann_json REQUIRED GLOBAL)
 set(wavejit_standard_needs "")
 set(wavejit_json_needs nlohmann_json::nlohmann_json)
 set(wavejit_tool_needs nlohmann_json::nlohmann_json wavejit_cli11 wavejit_fmt)
-set(wavejit_test_needs GTest::gmock GTest::gtest)
+set(wavejit_test_needs nlohmann_json::nlohmann_json GTest::gmock GTest::gtest)
 
 # wavejit_precompile(<family> [OPTIMISED | OWN] <target>…): the targets are compiled with the headers of the family.
 # OPTIMISED ones are compiled with -O2 in every preset, OWN ones with flags that nobody else has.
@@ -45,6 +45,9 @@ function(wavejit_precompile family)
     set(kind library)
     if(type STREQUAL "EXECUTABLE")
       set(kind program)  # -fPIE: what was compiled with -fPIC does not fit
+      if(ARG_OPTIMISED)
+        set(kind optimised_program)
+      endif()
     elseif(ARG_OPTIMISED)
       set(kind optimised_library)
     endif()
@@ -56,14 +59,14 @@ function(wavejit_precompile family)
       if(family STREQUAL "llvm")
         wavejit_use_llvm(${holder})
       endif()
-      if(kind STREQUAL "program")
+      if(kind MATCHES "program")
         set_target_properties(${holder} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
         target_compile_options(${holder} PRIVATE -fPIE)
-        if(family STREQUAL "test")
-          target_compile_options(${holder} PRIVATE ${WAVEJIT_TEST_OPTIMISATION})
-        endif()
-      elseif(kind STREQUAL "optimised_library")
+      endif()
+      if(kind MATCHES "optimised")
         target_compile_options(${holder} PRIVATE -O2)
+      elseif(family STREQUAL "test" AND kind STREQUAL "program")
+        target_compile_options(${holder} PRIVATE ${WAVEJIT_TEST_OPTIMISATION})
       endif()
       target_precompile_headers(${holder} PRIVATE ${wavejit_${family}_headers})
       add_dependencies(wavejit_lint_inputs ${holder})

@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
-# Installs what wavejit builds with, by package name, on Debian 12 or Debian 13.
+# Installs what wavejit builds with, by package name, on Debian 13.
 #
-# Debian 12 has LLVM 22 in its own security suite; g++ 14 and the newer C library that ROCm's packages need come from
-# Debian 13 (trixie). ROCm itself (HIP headers, the real HIP library, comgr) is in Debian experimental on both. The
-# extra suites are read from the mirror that this machine already uses; they are pinned below the machine's own suites,
-# in files named wavejit.*: removing those two files undoes everything but the installed packages.
+#   install_toolchain.sh                        on Debian 13: packages are only added; exit code 3 if that does not do
+#   install_toolchain.sh --host                 on Debian 12 too: its C library and Python become Debian 13's
+#   install_toolchain.sh --is-installed [root]  exit code 0 if it has run here, or in that root
 #
-# Running it twice changes nothing: a stamp with the list of packages makes the second run a few milliseconds.
+# g++ 14 and the C library that ROCm's packages need come from Debian 13 (trixie), LLVM 22 too. ROCm itself (HIP headers,
+# the real HIP library, comgr) is in Debian experimental. The suites are read from the mirror that this machine already
+# uses; experimental is pinned below the machine's own suites, in files named wavejit.*: removing those two files undoes
+# everything but the installed packages.
+#
+# Running it twice changes nothing: a stamp named by this list makes the second run a few milliseconds.
 set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 required=(
   # compilers and build
@@ -28,52 +33,53 @@ required=(
   # ./dev bench peers: Triton in an environment of its own
   python3-venv python3-pip
 )
-# ROCm's parts are wanted, not required: without them HIP C++ kernels are not compiled by the tests and the comgr
-# lowering is not tested, and configuring says so.
+# ROCm's parts. Where they cannot be had, their tests fail, unless WAVEJIT_WITHOUT_ROCM=1 leaves them out.
 rocm=(libamdhip64-dev libamd-comgr-dev rocm-device-libs-22)
 
+. scripts/host/settings.sh
 say() { printf '[toolchain] %s\n' "$*"; }
 
-stamp=/var/lib/wavejit/toolchain.stamp
-wanted=$( (cat "${BASH_SOURCE[0]}"; . /etc/os-release; echo "$VERSION_CODENAME") | sha256sum | cut -d' ' -f1)
-if [[ -f $stamp && $(cat "$stamp") == "$wanted" ]]; then exit 0; fi
+if [[ ${WAVEJIT_WITHOUT_ROCM:-0} == 1 ]]; then rocm=(); fi
+stamps=/var/lib/wavejit/toolchain
+stamp=$(printf '%s\n' "${required[@]}" "${rocm[@]}" | sha256sum | cut -c1-32)
+if [[ ${1:-} == --is-installed ]]; then
+  [[ -e ${2:-}$stamps/$stamp ]]
+  exit
+fi
+if [[ ${1:-} != --again && -e $stamps/$stamp ]]; then exit 0; fi
 
-. /etc/os-release
-if [[ ${ID:-} != debian || ( ${VERSION_CODENAME:-} != bookworm && ${VERSION_CODENAME:-} != trixie ) ]]; then
-  say "this is ${PRETTY_NAME:-an unknown system}; the script knows Debian 12 (bookworm) and Debian 13 (trixie)."
+is_debian_12() ( . /etc/os-release && [[ ${ID:-} == debian && ${VERSION_CODENAME:-} == bookworm ]] )
+if ! is_debian_13 && ! { [[ ${1:-} == --host ]] && is_debian_12; }; then
+  say "this is $(host_name); the script knows Debian 13, and Debian 12 with --host"
   say "install the equivalents of these packages by hand, then run ./dev with WAVEJIT_SKIP_INSTALL=1:"
   printf '  %s\n' "${required[@]}" "${rocm[@]}"
   exit 1
 fi
 if [[ $(id -u) != 0 ]]; then
-  say "installing packages needs root: run ./dev once as root, or install them yourself and set WAVEJIT_SKIP_INSTALL=1"
+  say "installing packages here needs root"
   exit 1
 fi
 
-# The mirror of the machine's own suite, in either of apt's two notations; a file that is not there is no error.
-mirror=$(sed -n 's/^URIs:[[:space:]]*\([^[:space:]]*\).*/\1/p' /etc/apt/sources.list.d/debian.sources 2>/dev/null | head -n 1 || true)
-if [[ -z $mirror ]]; then
-  mirror=$(sed -n 's/^deb[[:space:]]\+\(\[[^]]*\][[:space:]]*\)\?\([^[:space:]]\+\)[[:space:]].*/\2/p' /etc/apt/sources.list 2>/dev/null | head -n 1 || true)
-fi
-if [[ -z $mirror ]]; then say "found no Debian mirror in /etc/apt/sources.list or debian.sources"; exit 1; fi
-
-# Mirrors refresh experimental's index late; its signature is checked all the same, only its date is not.
+# The host's own lists are read beside ours; what they name is not named twice.
+mirror=$(debian_mirror)
+sources=/etc/apt/sources.list.d/wavejit.sources
+pins=/etc/apt/preferences.d/wavejit
+key=/usr/share/keyrings/debian-archive-keyring.gpg
 {
   # Not by the release's name: once packages of trixie are on a Debian 12, it calls itself trixie.
   if ! grep -rqsw --exclude=wavejit.sources trixie /etc/apt/sources.list /etc/apt/sources.list.d; then
-    printf 'Types: deb\nURIs: %s\nSuites: trixie\nComponents: main\nSigned-By: %s\n\n' "$mirror" /usr/share/keyrings/debian-archive-keyring.gpg
+    printf 'Types: deb\nURIs: %s\nSuites: trixie\nComponents: main\nSigned-By: %s\n\n' "$mirror" "$key"
   fi
-  printf 'Types: deb\nURIs: %s\nSuites: experimental\nComponents: main\nSigned-By: %s\nCheck-Valid-Until: no\n' "$mirror" /usr/share/keyrings/debian-archive-keyring.gpg
-} > /etc/apt/sources.list.d/wavejit.sources
-cat > /etc/apt/preferences.d/wavejit <<PINS
-Package: *
-Pin: release n=trixie
-Pin-Priority: 900
-
-Package: *
-Pin: release n=bookworm
-Pin-Priority: 100
-
+  # Mirrors refresh experimental's index late; its signature is checked all the same, only its date is not.
+  if [[ ${#rocm[@]} -gt 0 ]]; then
+    printf 'Types: deb\nURIs: %s\nSuites: experimental\nComponents: main\nSigned-By: %s\nCheck-Valid-Until: no\n' "$mirror" "$key"
+  fi
+} >"$sources"
+{
+  if [[ ${1:-} == --host ]]; then
+    printf 'Package: *\nPin: release n=trixie\nPin-Priority: 900\n\nPackage: *\nPin: release n=bookworm\nPin-Priority: 100\n\n'
+  fi
+  cat <<'PINS'
 Package: *
 Pin: release a=experimental
 Pin-Priority: 1
@@ -82,29 +88,55 @@ Package: libamdhip64-dev libamdhip64-7 libamd-comgr-dev libamd-comgr3 libhsa-run
 Pin: release a=experimental
 Pin-Priority: 910
 PINS
+} >"$pins"
 
 export DEBIAN_FRONTEND=noninteractive
-apt_options=(-y -q -o Dpkg::Options::=--force-confold -o Dpkg::Use-Pty=0)
+apt_options=(-y -q -o Dpkg::Options::=--force-confold -o Dpkg::Use-Pty=0 --no-install-recommends)
+# other_changes <package…>: what installing them would do beside adding packages.
+other_changes() { apt-get "${apt_options[@]}" --simulate install "$@" 2>/dev/null | awk '/^Remv / || (/^Inst / && $3 ~ /^\[/) { print $2 }'; }
+
+log=$(mktemp)
 say "reading package lists"
 apt-get "${apt_options[@]}" update >/dev/null
+if inside_root; then
+  dpkg --configure -a  # goes on with what was interrupted
+elif [[ ${1:-} != --host ]]; then
+  changes=$(other_changes "${required[@]}") || changes="apt finds no way to add what is missing"
+  if [[ -n $changes ]]; then
+    rm -f "$sources" "$pins"
+    say "adding packages does not do; these would have to change: $(echo "$changes" | head -n 8 | tr '\n' ' ')"
+    exit 3
+  fi
+fi
 say "installing ${#required[@]} packages (about a minute on a fresh machine)"
 # The tests start a valkey server of their own: one that this script brings is neither started nor left to the next boot.
 server_is_ours=1
 if dpkg-query -W -f '${db:Status-Status}' valkey-server 2>/dev/null | grep -qx installed; then server_is_ours=0; fi
 if [[ ! -e /usr/sbin/policy-rc.d ]]; then
-  printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d
+  printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
   chmod 755 /usr/sbin/policy-rc.d
   trap 'rm -f /usr/sbin/policy-rc.d' EXIT
 fi
-apt-get "${apt_options[@]}" --no-install-recommends install "${required[@]}" | awk '/^(Setting up|Unpacking)/ { n++; if (n % 20 == 0) printf "[toolchain]   %d steps\n", n }'
-if [[ $server_is_ours == 1 ]]; then
+if ! apt-get "${apt_options[@]}" install "${required[@]}" 2>"$log" |
+  awk '/^(Setting up|Unpacking)/ { n++; if (n % 100 == 0) printf "[toolchain]   %d steps\n", n }'; then
+  cat "$log"
+  exit 1
+fi
+if [[ $server_is_ours == 1 ]] && ! inside_root; then
   if command -v systemctl >/dev/null; then systemctl disable valkey-server >/dev/null 2>&1 || true; fi
   if command -v update-rc.d >/dev/null; then update-rc.d valkey-server disable >/dev/null 2>&1 || true; fi
 fi
-say "installing ROCm's HIP and comgr"
-if ! apt-get "${apt_options[@]}" --no-install-recommends install "${rocm[@]}" >/tmp/wavejit-rocm-install.log 2>&1; then
-  say "HIP and comgr are not to be had from this mirror; going on without them (see /tmp/wavejit-rocm-install.log)"
+if [[ ${#rocm[@]} -gt 0 ]]; then
+  say "installing ROCm's HIP and comgr"
+  changes=
+  if ! inside_root && [[ ${1:-} != --host ]]; then changes=$(other_changes "${rocm[@]}") || changes=unknown; fi
+  if [[ -n $changes ]] || ! apt-get "${apt_options[@]}" install "${rocm[@]}" >"$log" 2>&1; then
+    tail -n 3 "$log"
+    say "HIP and comgr are not to be had: their tests will fail. './dev install' tries again; WAVEJIT_WITHOUT_ROCM=1 leaves the tests out"
+  fi
 fi
-mkdir -p "$(dirname "$stamp")"
-echo "$wanted" > "$stamp"
+rm -f "$log"
+if inside_root; then apt-get clean; fi
+mkdir -p "$stamps"
+: >"$stamps/$stamp"
 say "done"

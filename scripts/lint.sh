@@ -1,5 +1,9 @@
 #!/usr/bin/env bash
-# clang-format over every file of ours, clang-tidy over what the lint preset would compile. --fix rewrites the format.
+# clang-format over every file of ours, clang-tidy over what the lint preset would compile.
+#
+#   lint.sh            every file that clang-tidy has not read as it is now
+#   lint.sh --part     of these, a part: what the last commits touched, and an eighth that goes round (./dev test)
+#   lint.sh --fix      rewrites the format, and nothing else
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 say() { printf '[lint] %s\n' "$*"; }
@@ -11,21 +15,14 @@ if [[ ${1:-} == --fix ]]; then
   exit 0
 fi
 say "format of ${#sources[@]} files"
-clang-format-22 --dry-run --Werror "${sources[@]}"
+printf '%s\n' "${sources[@]}" | xargs -P "$(nproc)" -n 64 clang-format-22 --dry-run --Werror
 
-# A translation unit whose preprocessed inputs have not changed since it was last clean is not read again: the stamp is
-# named by the contents of every header and of the file, so it is right on any checkout and merely absent on a new one.
-mapfile -t units < <(git ls-files 'src/*.cpp' 'templates/*.cpp' 'tools/*.cpp' 'examples/*.cpp' | sort)
-stamps=build/tidy
+# One line a file that clang-tidy has still to read: "<file>|<stamp>". Stamps lie beside the compiler's cache, so that
+# clones of this tree share them.
+stamps=${WAVEJIT_TIDY_STAMPS:-${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/ccache}/wavejit-tidy}
 mkdir -p "$stamps"
-headers=$(git ls-files '*.h' '*.hpp' .clang-tidy | sort | xargs cat | sha256sum | cut -c1-16)
-todo=()
-for unit in "${units[@]}"; do
-  grep -q "\"[^\"]*/$unit\"" build/lint/compile_commands.json || continue
-  stamp=$stamps/$(cat "$unit" | sha256sum | cut -c1-32)-$headers
-  [[ -f $stamp ]] || todo+=("$unit|$stamp")
-done
-say "tidy of ${#todo[@]} of ${#units[@]} files"
+mapfile -t todo < <(scripts/tidy_units.py --stamps "$stamps" --commands build/lint/compile_commands.json "$@")
+say "tidy of ${#todo[@]} files"
 if [[ ${#todo[@]} -gt 0 ]]; then
   printf '%s\n' "${todo[@]}" | xargs -P "$(nproc)" -I{} scripts/tidy_one.sh {}
 fi

@@ -32,22 +32,41 @@ std::string time_text(std::uint64_t nanoseconds) {
   return fmt::format("{:.1f} s", value / 1e9);
 }
 
-std::string accuracy_text(const Accuracy& accuracy) {
-  std::string text = fmt::format("max {:.3g}", accuracy.max_error);
-  if (accuracy.max_error > 0) text += " at " + accuracy.where;
-  return text + fmt::format("; rounding the exact answer alone costs {:.3g}; bound {:.3g}: {}", accuracy.rounding_error,
-                            accuracy.bound, accuracy.passed ? "passed" : "FAILED");
+std::string error_text(const Judgement& judgement) {
+  return fmt::format("max {:.3g}, {:.0f} % of its bound; row RMS {:.2f} of the expected, limit {}; 1 - cosine {:.2g}",
+                     judgement.max_error, 100 * judgement.of_bound, judgement.rms, row_rms_limit,
+                     1 - judgement.least_cosine);
 }
 
-nlohmann::json accuracy_json(const std::optional<Accuracy>& accuracy) {
-  if (!accuracy) return {};
-  nlohmann::json json = {{"rounding_error", accuracy->rounding_error},
-                         {"bound", accuracy->bound},
-                         {"passed", accuracy->passed},
-                         {"where", accuracy->where}};
-  // JSON knows no infinity.
-  json["max_error"] = std::isfinite(accuracy->max_error) ? nlohmann::json(accuracy->max_error) : nlohmann::json("inf");
-  return json;
+std::string lse_text(const Judgement& judgement) {
+  return fmt::format("max {:.3g}, {:.0f} % of its bound", judgement.lse_error, 100 * judgement.lse_of_bound);
+}
+
+// Never "passed" alone where something was not finite.
+std::string verdict_text(const Judgement& judgement) {
+  if (!judgement.passed()) return "FAILED: " + judgement.wrong();
+  if (judgement.not_finite_exact == 0) return "passed";
+  return fmt::format("passed; not finite, as in the exact answer: {} numbers", judgement.not_finite_exact);
+}
+
+// JSON knows no infinity.
+nlohmann::json number(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(std::isnan(value) ? "nan" : "inf");
+}
+
+nlohmann::json judgement_json(const std::optional<Judgement>& judgement) {
+  if (!judgement) return {};
+  return {{"passed", judgement->passed()},
+          {"wrong", judgement->wrong()},
+          {"max_error", number(judgement->max_error)},
+          {"error_of_bound", number(judgement->of_bound)},
+          {"row_rms_of_expected", number(judgement->rms)},
+          {"row_rms_limit", row_rms_limit},
+          {"least_row_cosine", number(judgement->least_cosine)},
+          {"lse_error", number(judgement->lse_error)},
+          {"lse_error_of_bound", number(judgement->lse_of_bound)},
+          {"not_finite_exact", judgement->not_finite_exact},
+          {"not_finite_result", judgement->not_finite_result}};
 }
 
 }  // namespace
@@ -91,8 +110,11 @@ std::string to_text(const RunReport& report) {
                                 report.repeats_identical ? "the same bits each time" : "DIFFERENT BITS"));
   }
   for (const std::string& note : report.notes) line("note", note);
-  if (report.output_accuracy) line("error", accuracy_text(*report.output_accuracy));
-  if (report.lse_accuracy) line("lse", accuracy_text(*report.lse_accuracy));
+  if (report.judgement) {
+    line("error", error_text(*report.judgement));
+    if (report.judgement->worst_lse) line("lse", lse_text(*report.judgement));
+    line("check", verdict_text(*report.judgement));
+  }
   for (const nlohmann::json& launch : launches_of(report.cycles)) text += launch_text(launch, Detail::brief);
   if (!report.cycles.empty()) line("trust", model_error_text());
   for (const std::string& written : report.written) line("wrote", written);
@@ -114,8 +136,7 @@ std::string to_json(const RunReport& report) {
                          {"steps_ns", steps},
                          {"notes", report.notes},
                          {"written", report.written},
-                         {"error", accuracy_json(report.output_accuracy)},
-                         {"lse_error", accuracy_json(report.lse_accuracy)},
+                         {"check", judgement_json(report.judgement)},
                          {"passed", report.passed()}};
   if (report.repeats > 0) {
     json["repeats"] = {{"count", report.repeats},

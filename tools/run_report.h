@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/attention_reference.h"
+#include "tools/judge.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::tools {
@@ -23,16 +23,12 @@ struct RunReport {
   std::uint64_t median_repeat_ns = 0;  // entry of the call to its return
   std::string last_origin;
   bool repeats_identical = true;
-  std::optional<Accuracy> output_accuracy;
-  std::optional<Accuracy> lse_accuracy;
+  std::optional<Judgement> judgement;
   std::string cycles;  // of the first call, if asked for: one JSON object a launch and line
   std::vector<std::string> notes;
   std::vector<std::string> written;
 
-  bool passed() const {
-    return repeats_identical && (!output_accuracy || output_accuracy->passed) &&
-           (!lse_accuracy || lse_accuracy->passed);
-  }
+  bool passed() const { return repeats_identical && (!judgement || judgement->passed()); }
 };
 
 // "compiled", "on disk", "in memory"

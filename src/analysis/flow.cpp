@@ -8,15 +8,18 @@
 namespace wavejit::analysis {
 namespace {
 
+using simgpu::Action;
 using simgpu::Instruction;
 
+bool jumps_always(const Instruction& instruction) { return instruction.record->action == Action::branch; }
 bool jumps(const Instruction& instruction) {
-  return instruction.mnemonic == "s_branch" || instruction.mnemonic.starts_with("s_cbranch_");
+  const Action action = instruction.record->action;
+  return jumps_always(instruction) || action == Action::branch_scc || action == Action::branch_vcc ||
+         action == Action::branch_exec;
 }
-bool ends(const Instruction& instruction) { return instruction.mnemonic.starts_with("s_endpgm"); }
+bool ends(const Instruction& instruction) { return instruction.record->action == Action::end; }
 bool is_indirect(const Instruction& instruction) {
-  return instruction.mnemonic.starts_with("s_setpc") || instruction.mnemonic.starts_with("s_swappc") ||
-         instruction.mnemonic.starts_with("s_call");
+  return instruction.record->action == Action::jump || instruction.record->action == Action::call;
 }
 
 // dominators[b]: every block that all ways from the entry to b pass. Small graphs: plain iteration over sets.
@@ -69,7 +72,7 @@ std::expected<std::vector<Block>, std::string> blocks_of(const KernelCode& code)
   for (Block& block : blocks) {
     const Instruction& last = instructions[block.end - 1];
     if (jumps(last)) block.successors.push_back(block_at.at(place_of(last.target)));
-    if (last.mnemonic != "s_branch" && !ends(last) && block.end < instructions.size())
+    if (!jumps_always(last) && !ends(last) && block.end < instructions.size())
       block.successors.push_back(block_at.at(block.end));
   }
   return blocks;

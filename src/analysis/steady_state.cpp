@@ -7,8 +7,10 @@
 #include <format>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "analysis/flow.h"
+#include "simgpu/matrix/matrix_kernel.h"
 
 namespace wavejit::analysis {
 namespace {
@@ -16,13 +18,20 @@ namespace {
 using simgpu::Instruction;
 using simgpu::clock::port_cycles;
 
-// "v_mfma_f32_32x32x16_bf16" → its row of the target table.
-const targets::MatrixInstruction* matrix_row(std::string_view mnemonic, const targets::Target& target) {
+// v_mfma_f32_32x32x16_bf16 → its row of the target table, whose rows are those with 16-bit inputs.
+const targets::MatrixInstruction* matrix_row(const Instruction& instruction, const targets::Target& target) {
+  using simgpu::matrix::Element;
+  const simgpu::matrix::Shape& shape = *instruction.record->shape;
+  if (shape.a != Element::f16 && shape.a != Element::bf16) return nullptr;
   for (const targets::MatrixInstruction& row : target.matrix)
-    if (mnemonic.contains(std::format("_{}x{}x{}", row.m, row.n, row.k)) &&
-        (mnemonic.contains("f16")))  // bf16 and f16: the table's rows are those with 16-bit inputs
-      return &row;
+    if (std::cmp_equal(row.m, shape.m) && std::cmp_equal(row.n, shape.m) && std::cmp_equal(row.k, shape.k)) return &row;
   return nullptr;
+}
+
+bool is_conditional_branch(const Instruction& instruction) {
+  using simgpu::Action;
+  const Action action = instruction.record->action;
+  return action == Action::branch_scc || action == Action::branch_vcc || action == Action::branch_exec;
 }
 
 struct Weight {
@@ -127,11 +136,12 @@ std::expected<SteadyState, std::string> find_steady_state(const KernelCode& code
       steady.path.push_back(&instruction);
       const Kind kind = kind_of(instruction);
       ++steady.counts.of[kind];
-      if (instruction.mnemonic.starts_with("v_")) ++steady.counts.of_mnemonic[instruction.mnemonic];
+      const bool is_vector = instruction.instruction_class == simgpu::InstructionClass::vector;
+      if (is_vector || kind == Kind::matrix) ++steady.counts.of_mnemonic[instruction.mnemonic];
       steady.counts.port_cycles += port_cycles(kind, timing.issue);
-      steady.branches_passed += instruction.mnemonic.starts_with("s_cbranch_") ? 1 : 0;
+      steady.branches_passed += is_conditional_branch(instruction) ? 1 : 0;
       if (kind != Kind::matrix) continue;
-      const targets::MatrixInstruction* row = matrix_row(instruction.mnemonic, code.target());
+      const targets::MatrixInstruction* row = matrix_row(instruction, code.target());
       if (row == nullptr)
         return std::unexpected(
             std::format("{} is not in the target table of {}", instruction.mnemonic, code.target().id));

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define WAVEJIT_CODEGEN_ABI 1
+#define WAVEJIT_CODEGEN_ABI 2
 
 typedef struct wavejit_codegen_service wavejit_codegen_service;
 
@@ -81,12 +81,14 @@ struct wavejit_codegen_result {
 struct wavejit_codegen_table {
   uint32_t abi;
   uint32_t reserved;
-  const char* generator_id; /* hash over the generator's sources, part of every key */
+  /* Hash over the sources that kernels of a family come from ("attention_forward"), part of their keys; null for a
+   * family that this library does not have. */
+  const char* (*generator_id)(const char* family);
   const char* llvm_version; /* "22.1.8" */
   /* Null on failure, with the reason in `error` (cut to error_capacity). */
   wavejit_codegen_service* (*create)(const struct wavejit_codegen_options* options, char* error, size_t error_capacity);
   void (*destroy)(wavejit_codegen_service* service);
-  /* Compiles the kernel that `spec_text` names (families::to_text). Always fills *result, which the caller
+  /* Compiles the kernel that `spec_text` names (families::KernelSpec::text). Always fills *result, which the caller
    * hands to release() when done with its bytes. */
   void (*compile)(wavejit_codegen_service* service, const char* spec_text, struct wavejit_codegen_result* result);
   void (*release)(struct wavejit_codegen_result* result);

@@ -9,7 +9,7 @@
 
 #include "codegen/codegen_api.h"
 #include "targets/targets.h"
-#include "templates/families/spec.h"
+#include "templates/families/call/kernel_spec.h"
 
 namespace wavejit::codegen {
 

@@ -4,13 +4,25 @@
 // into libwavejit_codegen.so (which the runtime asks whether it is the one that the key promised).
 #pragma once
 
+#include <span>
 #include <string_view>
 
 namespace wavejit::codegen {
 
-// Hash over the contents of src/codegen, src/targets and templates, computed when the project is built. Both strings
-// are zero-terminated.
-std::string_view generator_id();
+// All strings are zero-terminated.
+struct FamilyGenerator {
+  std::string_view family;
+  std::string_view id;
+};
+
+// One of each family, so that a new family, or a change to one, leaves the kernels of the others where they are: a hash
+// over src/codegen, src/targets and what of the family's folder changes code, computed when the project is built.
+std::span<const FamilyGenerator> family_generators();
+// Empty for a family that is not registered.
+std::string_view generator_id(std::string_view family);
+
+// Of all of them: whether two programs come from one build.
+std::string_view build_id();
 
 // "22.1.8": the LLVM that lowers.
 std::string_view llvm_version();

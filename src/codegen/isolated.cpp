@@ -224,7 +224,7 @@ Compiled compile(const Request& request, const Options& options) {
   std::vector<std::string> arguments = {"--time-limit", seconds};
   if (request.source == Request::Source::ir) {
     arguments.insert(arguments.end(),
-                     {"--ir", request.target, std::string(attention_forward::to_text(request.lowering))});
+                     {"--ir", request.target, std::string(families::to_text(request.lowering))});
   }
   const auto ended = run(arguments, request.text, options);
   if (!ended) return from(ended.error());

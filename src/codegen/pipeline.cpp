@@ -12,7 +12,7 @@
 
 #include "codegen/comgr.h"
 #include "codegen/link.h"
-#include "templates/families/emit.h"
+#include "templates/families/emit/emit.h"
 
 namespace wavejit::codegen {
 namespace {
@@ -49,13 +49,13 @@ std::expected<Plan, Failure> plan(const Request& request) {
   auto spec = families::parse_spec(request.text);
   if (!spec) return fail(Status::invalid, spec.error());
   plan.spec = std::move(*spec);
-  plan.lowering = families::lowering_of(plan.spec);
-  plan.target = targets::find_target(families::target_of(plan.spec));
+  plan.lowering = plan.spec.lowering();
+  plan.target = targets::find_target(plan.spec.target());
   if (!plan.target) {
     return fail(Status::unsupported, std::format("target '{}' is not known; accepted: {}",
-                                                 families::target_of(plan.spec), targets::known_targets()));
+                                                 plan.spec.target(), targets::known_targets()));
   }
-  if (auto reason = families::refusal(plan.spec)) return fail(Status::unsupported, *std::move(reason));
+  if (auto reason = plan.spec.refusal()) return fail(Status::unsupported, *std::move(reason));
   return plan;
 }
 

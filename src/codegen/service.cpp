@@ -391,8 +391,8 @@ std::shared_ptr<const Compiled> Service::compile(const Request& request) {
   // Canonical text: words in another order are the same kernel.
   const std::string key =
       request.source == Request::Source::spec
-          ? families::to_text(planned->spec)
-          : std::format("{} {} {}", attention_forward::to_text(request.lowering), planned->target->id, request.text);
+          ? planned->spec.text()
+          : std::format("{} {} {}", families::to_text(request.lowering), planned->target->id, request.text);
   std::shared_ptr<Job> job;
   bool leader = false;
   {

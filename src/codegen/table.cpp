@@ -194,14 +194,20 @@ const char* lowering_identity(const char* lowering) {
   }
 }
 
+const char* generator_of(const char* family) {
+  if (!family) return nullptr;
+  const std::string_view id = generator_id(family);
+  return id.empty() ? nullptr : id.data();  // NOLINT(bugprone-suspicious-stringview-data-usage): a literal
+}
+
 }  // namespace
 
 const struct wavejit_codegen_table* table(std::uint32_t abi) {
   static const struct wavejit_codegen_table functions = {
       .abi = WAVEJIT_CODEGEN_ABI,
       .reserved = 0,
-      // Both are literals (generator_id.h).
-      .generator_id = generator_id().data(),  // NOLINT(bugprone-suspicious-stringview-data-usage)
+      .generator_id = generator_of,
+      // A literal (generator_id.h).
       .llvm_version = llvm_version().data(),  // NOLINT(bugprone-suspicious-stringview-data-usage)
       .create = create,
       .destroy = destroy,

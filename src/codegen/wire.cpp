@@ -21,7 +21,7 @@ struct Header {
 
 std::array<char, 16> generator() {
   std::array<char, 16> id = {};
-  std::memcpy(id.data(), generator_id().data(), std::min(id.size(), generator_id().size()));
+  std::memcpy(id.data(), build_id().data(), std::min(id.size(), build_id().size()));
   return id;
 }
 

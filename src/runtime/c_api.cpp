@@ -1,4 +1,5 @@
-// The C ABI over the rooms below: structs checked, exceptions stopped, the last detail kept. Nothing is decided here.
+// The C ABI over the rooms below: structs checked, nothing decided. The calls of each family stand in its own folder
+// (templates/<family>/api/c_api.cpp).
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -12,59 +13,24 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/c_call.h"
 #include "runtime/cache_commands.h"
 #include "runtime/config.h"
 #include "runtime/engine.h"
 #include "runtime/explain.h"
-#include "runtime/parsed_problem.h"
+#include "runtime/kernel_text.h"
 #include "runtime/prebuild.h"
-#include "runtime/struct_size.h"
+#include "targets/targets.h"
+#include "templates/families/call/family.h"
+#include "templates/families/call/struct_size.h"
 #include "wavejit/prebuild.h"
 #include "wavejit/wavejit.h"
-
-struct wavejit_engine {
-  std::unique_ptr<wavejit::runtime::Engine> engine;
-};
 
 namespace wavejit::runtime {
 namespace {
 
-// Per thread and without an allocation: also "out of memory" must be sayable.
-constexpr std::size_t detail_bytes = 2048;
-thread_local std::array<char, detail_bytes> last_detail{};
-
-[[gnu::cold, gnu::noinline]] wavejit_status keep_detail(wavejit_status status, std::string_view detail) noexcept {
-  const std::size_t length = std::min(detail.size(), detail_bytes - 1);
-  // One line, whatever a caller's string held.
-  std::transform(detail.begin(), detail.begin() + static_cast<std::ptrdiff_t>(length), last_detail.begin(),
-                 [](char c) { return static_cast<unsigned char>(c) < 0x20 ? '?' : c; });
-  last_detail[length] = '\0';
-  return status;
-}
-
-// No exception crosses the ABI.
-template <typename Call>
-wavejit_status guarded(Call call) noexcept {
-  try {
-    Result<void> result = call();
-    if (result) [[likely]]
-      return WAVEJIT_OK;
-    return keep_detail(result.error().status, result.error().detail.empty() ? wavejit_status_text(result.error().status)
-                                                                            : std::string_view(result.error().detail));
-  } catch (const std::bad_alloc&) {
-    return keep_detail(WAVEJIT_OUT_OF_MEMORY, "out of host memory");
-  } catch (const std::exception& error) {
-    return keep_detail(WAVEJIT_INTERNAL, error.what());
-  } catch (...) {
-    return keep_detail(WAVEJIT_INTERNAL, "an exception of unknown type");
-  }
-}
-
-template <typename Pointer>
-Result<void> require(Pointer pointer, const char* name, const char* accepted) {
-  if (pointer != nullptr) return {};
-  return fail(WAVEJIT_INVALID_ARGUMENT, std::string(name) + " = null; accepted: " + accepted);
-}
+using families::check_output_size;
+using families::check_struct_size;
 
 // A variable that was not understood is told once a process, however many engines are made.
 void tell_warnings(const Config& config) {
@@ -193,7 +159,7 @@ const char* wavejit_status_text(wavejit_status status) {
   return "unknown status";
 }
 
-const char* wavejit_last_detail(void) { return last_detail.data(); }
+const char* wavejit_last_detail(void) { return last_detail(); }
 
 const char* wavejit_version(void) { return WAVEJIT_VERSION_TEXT; }
 
@@ -218,28 +184,6 @@ const char* wavejit_engine_target(const wavejit_engine* engine) {
 
 const char* wavejit_engine_device_name(const wavejit_engine* engine) {
   return engine != nullptr ? engine->engine->device_name() : "";
-}
-
-wavejit_status wavejit_attention_forward(wavejit_engine* engine, const wavejit_attention_forward_arguments* arguments,
-                                         ihipStream_t* stream) {
-  return guarded([&]() -> Result<void> {
-    if (engine == nullptr) [[unlikely]]
-      return require(engine, "engine", "an engine of wavejit_engine_create");
-    return engine->engine->attention_forward(arguments, stream);
-  });
-}
-
-wavejit_status wavejit_attention_forward_workspace(wavejit_engine* engine,
-                                                   const wavejit_attention_forward_arguments* arguments,
-                                                   size_t* bytes) {
-  return guarded([&]() -> Result<void> {
-    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
-    if (auto given = require(bytes, "bytes", "where to store the size"); !given) return given;
-    const auto needed = engine->engine->attention_forward_workspace(arguments);
-    if (!needed) return std::unexpected(needed.error());
-    *bytes = *needed;
-    return {};
-  });
 }
 
 wavejit_status wavejit_prepare(wavejit_engine* engine, const char* const* descriptors, size_t count, int32_t jobs,
@@ -340,14 +284,41 @@ wavejit_status wavejit_explain(const wavejit_engine_options* options, const char
   });
 }
 
+wavejit_status wavejit_kernel_texts(const wavejit_engine_options* options,
+                                    const wavejit_kernel_text_arguments* arguments, wavejit_kernel_text_callback kernel,
+                                    void* context) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(arguments, "arguments", "a struct wavejit_kernel_text_arguments"); !given) return given;
+    if (auto size = check_struct_size(arguments, "arguments", sizeof *arguments); !size) return size;
+    if (auto given = require(arguments->descriptor, "arguments.descriptor", "a problem descriptor"); !given)
+      return given;
+    if (auto given = require(kernel, "kernel", "a function that takes the texts"); !given) return given;
+    if (arguments->form != WAVEJIT_KERNEL_IR && arguments->form != WAVEJIT_KERNEL_ISA) {
+      return fail(WAVEJIT_INVALID_ARGUMENT, "arguments.form = " + std::to_string(arguments->form) +
+                                                "; accepted: 0 and 1, enum wavejit_kernel_form");
+    }
+    auto config = configuration(options);
+    if (!config) return std::unexpected(std::move(config.error()));
+    auto texts = kernel_texts(*config, arguments->descriptor, arguments->target != nullptr ? arguments->target : "",
+                              static_cast<wavejit_kernel_form>(arguments->form), process_codegen());
+    if (!texts) return std::unexpected(std::move(texts.error()));
+    for (const KernelText& each : *texts) {
+      const wavejit_kernel_text told = {
+          .size = sizeof told, .kernel_spec = each.spec.c_str(), .text = each.text.c_str()};
+      kernel(context, &told);
+    }
+    return {};
+  });
+}
+
 wavejit_status wavejit_problem_parse(const char* descriptor, wavejit_problem_callback problem, void* context) {
   return guarded([&]() -> Result<void> {
     if (auto given = require(descriptor, "descriptor", "a problem descriptor"); !given) return given;
     if (auto given = require(problem, "problem", "a function that takes the problem"); !given) return given;
-    auto parsed = parse_descriptor(descriptor);
+    auto parsed = wavejit::families::parse_problem(descriptor);
     if (!parsed) return std::unexpected(std::move(parsed.error()));
-    const std::string text = to_text(*parsed);
-    const wavejit_problem told = parsed_problem(*parsed, text);
+    const std::string text = (*parsed)->text();
+    const wavejit_problem told = (*parsed)->told(text);
     problem(context, &told);
     return {};
   });
@@ -357,6 +328,15 @@ wavejit_status wavejit_supported(wavejit_line_callback line, void* context) {
   return guarded([&]() -> Result<void> {
     if (auto given = require(line, "line", "a function that takes the lines"); !given) return given;
     for (const std::string& text : supported()) line(context, text.c_str());
+    return {};
+  });
+}
+
+wavejit_status wavejit_targets(wavejit_line_callback line, void* context) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(line, "line", "a function that takes the lines"); !given) return given;
+    for (const wavejit::targets::Target& target : wavejit::targets::all_targets())
+      line(context, std::string(target.id).c_str());
     return {};
   });
 }

@@ -26,11 +26,14 @@ Result<const CodegenTable*> open_table() {
                                          " of our interface; accepted: the one installed with this libwavejit.so");
   }
   // Keys promise a generator: another one would publish its kernels under our name.
-  if (codegen::generator_id() != table->generator_id || codegen::llvm_version() != table->llvm_version) {
+  for (const codegen::FamilyGenerator& ours : codegen::family_generators()) {
+    const char* theirs = table->generator_id(ours.family.data());  // NOLINT(bugprone-suspicious-stringview-data-usage)
+    if (theirs != nullptr && ours.id == theirs && codegen::llvm_version() == table->llvm_version) continue;
     return fail(WAVEJIT_NO_COMPILER,
-                std::string(library_name) + " is generator " + table->generator_id + " with LLVM " +
-                    table->llvm_version + "; accepted: generator " + std::string(codegen::generator_id()) +
-                    " with LLVM " + std::string(codegen::llvm_version()) + ", as installed with this libwavejit.so");
+                std::string(library_name) + " is generator " + (theirs != nullptr ? theirs : "(none)") + " of " +
+                    std::string(ours.family) + " with LLVM " + table->llvm_version + "; accepted: generator " +
+                    std::string(ours.id) + " with LLVM " + std::string(codegen::llvm_version()) +
+                    ", as installed with this libwavejit.so");
   }
   return table;
 }
@@ -49,6 +52,18 @@ wavejit_status status_of(std::int32_t status) {
     default:
       return WAVEJIT_INTERNAL;
   }
+}
+
+wavejit_codegen_result blank_result() {
+  wavejit_codegen_result raw{};
+  raw.size = sizeof raw;
+  raw.facts.size = sizeof raw.facts;
+  return raw;
+}
+
+std::string text_of(const CompileResult& result) {
+  const auto bytes = result.code_object();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 }  // namespace
@@ -90,22 +105,40 @@ Result<wavejit_codegen_service*> CodegenLibrary::service(CompileMode mode) {
   return service;
 }
 
-Result<CompileResult> CodegenLibrary::compile(const std::string& spec_text, CompileMode mode) {
-  auto ready = service(mode);
-  if (!ready) return std::unexpected(std::move(ready.error()));
-  wavejit_codegen_result raw{};
-  raw.size = sizeof raw;
-  raw.facts.size = sizeof raw.facts;
-  table_->compile(*ready, spec_text.c_str(), &raw);
+// Takes the result over; a failure names `what` it was about.
+Result<CompileResult> CodegenLibrary::judged(const wavejit_codegen_result& raw, const std::string& what) {
   CompileResult result(table_, raw);
-  if (raw.status != WAVEJIT_CODEGEN_OK) {
-    return fail(status_of(raw.status), spec_text + ": " + (raw.detail != nullptr ? raw.detail : "no detail"));
-  }
+  if (raw.status != WAVEJIT_CODEGEN_OK)
+    return fail(status_of(raw.status), what + ": " + (raw.detail != nullptr ? raw.detail : "no detail"));
   return result;
 }
 
-Result<std::string> CodegenLibrary::lowering_identity(attention_forward::Lowering lowering) {
-  if (lowering == attention_forward::Lowering::llvm) return "llvm=" + std::string(codegen::llvm_version());
+Result<CompileResult> CodegenLibrary::compile(const std::string& spec_text, CompileMode mode) {
+  auto ready = service(mode);
+  if (!ready) return std::unexpected(std::move(ready.error()));
+  wavejit_codegen_result raw = blank_result();
+  table_->compile(*ready, spec_text.c_str(), &raw);
+  return judged(raw, spec_text);
+}
+
+Result<std::string> CodegenLibrary::emit_ir(const std::string& spec_text) {
+  auto ready = service(CompileMode::in_process);
+  if (!ready) return std::unexpected(std::move(ready.error()));
+  wavejit_codegen_result raw = blank_result();
+  table_->emit_ir(*ready, spec_text.c_str(), &raw);
+  return judged(raw, spec_text).transform(text_of);
+}
+
+Result<std::string> CodegenLibrary::disassemble(std::span<const std::byte> code_object) {
+  auto ready = service(CompileMode::in_process);
+  if (!ready) return std::unexpected(std::move(ready.error()));
+  wavejit_codegen_result raw = blank_result();
+  table_->disassemble(*ready, reinterpret_cast<const unsigned char*>(code_object.data()), code_object.size(), &raw);
+  return judged(raw, "the disassembly").transform(text_of);
+}
+
+Result<std::string> CodegenLibrary::lowering_identity(families::Lowering lowering) {
+  if (lowering == families::Lowering::llvm) return "llvm=" + std::string(codegen::llvm_version());
   auto opened = table();
   if (!opened) return std::unexpected(std::move(opened.error()));
   const std::string name(to_text(lowering));

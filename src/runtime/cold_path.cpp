@@ -1,86 +1,80 @@
-// The part of an engine that a hot call never sees: a kernel that is not loaded is refused, or made and told about.
+// The part of an engine that a hot call never sees: kernels that are not loaded are refused, or resolved and told about.
 #include <unistd.h>
 
 #include <string>
 #include <utility>
 
-#include "runtime/call_descriptor.h"
 #include "runtime/engine.h"
 #include "runtime/guarded_tell.h"
 
 namespace wavejit::runtime {
-namespace {
 
-std::string line_for(const AttentionProblem& problem, const wavejit_attention_forward_arguments& call) {
-  ProblemDescriptor descriptor = describe_call(problem, call);
-  descriptor.scale.clear();  // no part of a kernel
-  return to_text(descriptor);
-}
-
-}  // namespace
-
-[[gnu::cold, gnu::noinline]] Result<Resolved> Engine::miss(const AttentionShape& shape, const AttentionProblem& problem,
-                                                           const wavejit_attention_forward_arguments& call,
-                                                           hip_abi::hipStream_t stream, Phases& phases) {
-  const std::string line = line_for(problem, call);
+[[gnu::cold, gnu::noinline]] Resolution Engine::miss(const families::Call& call, hip_abi::hipStream_t stream,
+                                                     Phases& phases) {
+  const families::Shape& shape = call.shape();
+  const std::string line = call.descriptor(families::Call::Line::of_kernels);
+  const auto refused = [&](std::atomic<std::uint64_t>& count, wavejit_status status, const std::string& why) {
+    count.fetch_add(1);
+    miss_log_.note(shape, line);
+    return Resolution{.kernels = fail(status, why)};
+  };
   // What no kernel does is told as such, in captures and sealed engines too: preparing it would not help.
-  if (!choose_route(shape, target_, toggles_)) return obtain(shape, line, phases);
+  if (!shape.family->route(shape, target_, toggles_)) return resolve_and_tell(shape, line, phases);
   if (sealed()) {
-    statistics_.refused_sealed.fetch_add(1);
-    miss_log_.note(shape.code(), line);
-    return fail(WAVEJIT_SEALED, "the engine is sealed and no kernel is loaded for \"" + line +
-                                    "\"; accepted: calls that wavejit_prepare was given such a line for before");
+    return refused(statistics_.refused_sealed, WAVEJIT_SEALED,
+                   "the engine is sealed and no kernel is loaded for \"" + line +
+                       "\"; accepted: calls that wavejit_prepare was given such a line for before");
   }
   if (is_capturing(device_, stream)) {
-    statistics_.refused_capturing.fetch_add(1);
-    miss_log_.note(shape.code(), line);
-    return fail(WAVEJIT_NOT_READY, "the stream is being captured and no kernel is loaded for \"" + line +
-                                       "\"; accepted: calls that wavejit_prepare was given such a line for before, or "
-                                       "that were made once outside a capture");
+    return refused(statistics_.refused_capturing, WAVEJIT_NOT_READY,
+                   "the stream is being captured and no kernel is loaded for \"" + line +
+                       "\"; accepted: calls that wavejit_prepare was given such a line for before, or "
+                       "that were made once outside a capture");
   }
-  return obtain(shape, line, phases);
+  return resolve_and_tell(shape, line, phases);
 }
 
-Result<Resolved> Engine::obtain(const AttentionShape& shape, const std::string& line, Phases& phases) {
-  const std::uint64_t routed = phases.route_ns;
-  Result<Resolved> resolved = resolver_.resolve(shape, phases);
-  // Only the thread that did the work has times to show; others waited for it, or the failure was known.
-  if (phases.route_ns == routed) return resolved;
+Resolution Engine::resolve_and_tell(const families::Shape& shape, const std::string& line, Phases& phases) {
+  Resolution resolution = resolver_.resolve(shape, phases);
+  if (!resolution.worked) return resolution;
   statistics_.compile_ns.fetch_add(phases.emit_ns + phases.lower_ns + phases.link_ns + phases.inspect_ns);
   statistics_.load_ns.fetch_add(phases.load_ns);
-  if (resolved ? resolved->origin == WAVEJIT_ORIGIN_COMPILED : resolved.error().status == WAVEJIT_NO_COMPILER)
-    miss_log_.note(shape.code(), line);
-  if (resolved) {
-    records_.add({.spec_text = resolved->kernel->spec_text,
-                  .key = resolved->kernel->key,
+  const auto& kernels = resolution.kernels;
+  if (kernels ? resolution.origin == WAVEJIT_ORIGIN_COMPILED : kernels.error().status == WAVEJIT_NO_COMPILER)
+    miss_log_.note(shape, line);
+  if (kernels) {
+    records_.add({.spec_text = (*kernels)->first().spec_text,
+                  .key = (*kernels)->first().key,
                   .descriptor = line,
-                  .origin = resolved->origin,
+                  .origin = resolution.origin,
                   .thread = static_cast<std::uint64_t>(::gettid()),
                   .phases = phases});
   }
-  if (hooks_.on_compile != nullptr) tell_compile(shape, line, resolved, phases);
-  return resolved;
+  if (hooks_.on_compile != nullptr) tell_compile(shape, line, resolution, phases);
+  return resolution;
 }
 
-void Engine::tell_compile(const AttentionShape& shape, const std::string& line, const Result<Resolved>& resolved,
+void Engine::tell_compile(const families::Shape& shape, const std::string& line, const Resolution& resolution,
                           const Phases& phases) {
+  const auto& kernels = resolution.kernels;
   std::string spec_text;
   std::string key;
-  if (resolved) {
-    spec_text = resolved->kernel->spec_text;
-    key = resolved->kernel->key;
-  } else if (const auto route = choose_route(shape, target_, toggles_)) {
-    spec_text = to_text(route->spec);
-    if (const auto found = source_.key_of(route->spec)) key = found->hex();
+  if (kernels) {
+    spec_text = (*kernels)->first().spec_text;
+    key = (*kernels)->first().key;
+  } else if (const auto route = shape.family->route(shape, target_, toggles_)) {
+    const families::KernelSpec& spec = route->kernels.front().spec;
+    spec_text = spec.text();
+    if (const auto found = source_.key_of(spec)) key = found->hex();
   }
   wavejit_compile_event event{};
   event.size = sizeof event;
   event.descriptor = line.c_str();
   event.kernel_spec = spec_text.c_str();
   event.key = key.c_str();
-  event.origin = resolved ? resolved->origin : WAVEJIT_ORIGIN_NONE;
-  event.status = resolved ? WAVEJIT_OK : resolved.error().status;
-  event.detail = resolved ? nullptr : resolved.error().detail.c_str();
+  event.origin = kernels ? resolution.origin : WAVEJIT_ORIGIN_NONE;
+  event.status = kernels ? WAVEJIT_OK : kernels.error().status;
+  event.detail = kernels ? nullptr : kernels.error().detail.c_str();
   event.thread = static_cast<std::uint64_t>(::gettid());
   event.route_ns = phases.route_ns;
   event.lookup_ns = phases.lookup_ns;

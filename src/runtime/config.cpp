@@ -9,16 +9,16 @@
 #include <utility>
 
 #include "cache/directory.h"
-#include "runtime/problem.h"
-#include "runtime/struct_size.h"
+#include "templates/families/call/struct_size.h"
 #include "targets/targets.h"
 
 namespace wavejit::runtime {
 namespace {
 
-using attention_forward::Lowering;
-using attention_forward::OutputStore;
-using attention_forward::Pipeline;
+using families::Lowering;
+using families::max_splits;
+using families::OutputStore;
+using families::Pipeline;
 
 std::optional<int> small_number(std::string_view text) {
   int value = 0;
@@ -66,9 +66,7 @@ Result<void> choose(Setting<T>& setting, const char* option, const char* variabl
 }
 
 std::optional<Lowering> parse_lowering(std::string_view text) {
-  for (const Lowering lowering : {Lowering::llvm, Lowering::comgr})
-    if (text == to_text(lowering)) return lowering;
-  return std::nullopt;
+  return families::value_in(families::lowerings, text);
 }
 
 std::optional<CompileMode> parse_compile(std::string_view text) {
@@ -79,8 +77,7 @@ std::optional<CompileMode> parse_compile(std::string_view text) {
 
 std::optional<std::optional<OutputStore>> parse_output_store(std::string_view text) {
   if (text == "auto") return std::optional<OutputStore>{};
-  for (const OutputStore store : {OutputStore::permlane, OutputStore::scalar})
-    if (text == to_text(store)) return std::optional{store};
+  if (const auto store = families::value_in(families::output_stores, text)) return store;
   return std::nullopt;
 }
 
@@ -88,8 +85,7 @@ constexpr const char* accepted_pipelines = "auto, generic, dualwave, interleaved
 
 std::optional<std::optional<Pipeline>> parse_pipeline(std::string_view text) {
   if (text == "auto") return std::optional<Pipeline>{};
-  for (const Pipeline pipeline : attention_forward::all_pipelines)
-    if (text == to_text(pipeline)) return std::optional{pipeline};
+  if (const auto pipeline = families::value_in(families::pipelines, text)) return pipeline;
   return std::nullopt;
 }
 
@@ -302,7 +298,7 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
         offsetof(wavejit_engine_options, cache_layers), offsetof(wavejit_engine_options, cache_remote)};
     const bool is_earlier = std::ranges::find(earlier, options->size) != earlier.end();
     const std::size_t known = is_earlier ? options->size : sizeof(wavejit_engine_options);
-    if (auto size = check_struct_size(options, "options", known); !size)
+    if (auto size = families::check_struct_size(options, "options", known); !size)
       return std::unexpected(std::move(size.error()));
     std::memcpy(&given, options, known);
   }
@@ -366,6 +362,19 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
   if (step) step = choose_cache_directory(config, given.cache_directory, environment);
   if (!step) return std::unexpected(std::move(step.error()));
   return config;
+}
+
+families::Toggles toggles_of(const Config& config) {
+  return {.output_store = config.output_store.value,
+          .lowering = config.lowering.value,
+          .pipeline = config.pipeline.value,
+          .stagger = config.stagger.value,
+          .raised_priority = config.setprio.value,
+          .tile_queries = config.pinned.tile_queries,
+          .ladder = config.pinned.ladder,
+          .lazy_rescale = config.lazy_rescale.value,
+          .xcd_swizzle = config.xcd_swizzle.value,
+          .kv_splits = config.kv_splits.value};
 }
 
 std::vector<std::string> describe(const Config& config) {

@@ -17,7 +17,7 @@
 #include "cache/settings.h"
 #include "runtime/failure.h"
 #include "runtime/logging.h"
-#include "templates/attention_forward/call/spec.h"
+#include "templates/families/call/toggles.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::runtime {
@@ -75,10 +75,10 @@ struct Config {
   Setting<std::int64_t> cache_remote_connect_timeout{.value = cache::standard_remote_connect_nanoseconds};
   Setting<std::int64_t> cache_remote_timeout{.value = cache::standard_remote_answer_nanoseconds};
   cache::MemoryLayer* cache_memory = nullptr;  // what engines of a process share when there is no disk
-  Setting<attention_forward::Lowering> lowering{.value = attention_forward::Lowering::llvm};
+  Setting<families::Lowering> lowering{.value = families::Lowering::llvm};
   Setting<CompileMode> compile{.value = CompileMode::in_process};
-  Setting<std::optional<attention_forward::OutputStore>> output_store;  // nothing: auto
-  Setting<std::optional<attention_forward::Pipeline>> pipeline;         // nothing: auto
+  Setting<std::optional<families::OutputStore>> output_store;  // nothing: auto
+  Setting<std::optional<families::Pipeline>> pipeline;         // nothing: auto
   Pinned pinned;
   Setting<bool> stagger{.value = true};
   Setting<bool> setprio{.value = true};
@@ -123,6 +123,9 @@ const Environment& process_environment();
 
 // `options` may be null. Checks the struct's size before it reads anything else.
 Result<Config> make_config(const wavejit_engine_options* options, const Environment& environment);
+
+// What of it families are asked with.
+families::Toggles toggles_of(const Config& config);
 
 // "device=sim:gfx950 (WAVEJIT_DEVICE)", one for each setting.
 std::vector<std::string> describe(const Config& config);

@@ -4,9 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/call_descriptor.h"
-#include "runtime/descriptor.h"
-#include "runtime/device_lengths.h"
+#include "runtime/launch.h"
 #include "targets/targets.h"
 
 namespace wavejit::runtime {
@@ -21,10 +19,11 @@ void copy_text(char* to, std::size_t capacity, const std::string& text) {
   to[length] = '\0';
 }
 
-void fill_report(wavejit_call_report& report, const Resolved& resolved, const Phases& phases) {
-  copy_text(report.kernel_spec, sizeof report.kernel_spec, resolved.kernel->spec_text);
-  copy_text(report.key, sizeof report.key, resolved.kernel->key);
-  report.origin = resolved.origin;
+void fill_report(wavejit_call_report& report, const LoadedKernels& kernels, wavejit_origin origin,
+                 const Phases& phases) {
+  copy_text(report.kernel_spec, sizeof report.kernel_spec, kernels.first().spec_text);
+  copy_text(report.key, sizeof report.key, kernels.first().key);
+  report.origin = origin;
   report.route_ns = phases.route_ns;
   report.lookup_ns = phases.lookup_ns;
   report.emit_ns = phases.emit_ns;
@@ -36,21 +35,21 @@ void fill_report(wavejit_call_report& report, const Resolved& resolved, const Ph
   report.launch_ns = phases.launch_ns;
 }
 
+// What a family reads of a call's device memory, when the stream has come to rest.
+class Reader final : public families::DeviceMemory {
+ public:
+  explicit Reader(const HipDevice& device) : device_(device) {}
+  std::expected<void, std::string> read(void* host, const void* memory, std::size_t bytes) override {
+    const hipError_t error = device_.hip.hipMemcpy(host, memory, bytes, hip_abi::hipMemcpyDeviceToHost);
+    if (error != hipSuccess) return std::unexpected(error_text(device_.hip, error));
+    return {};
+  }
+
+ private:
+  const HipDevice& device_;
+};
+
 }  // namespace
-
-Toggles toggles_of(const Config& config) {
-  return {.output_store = config.output_store.value,
-          .lowering = config.lowering.value,
-          .pipeline = config.pipeline.value,
-          .stagger = config.stagger.value,
-          .raised_priority = config.setprio.value,
-          .tile_queries = config.pinned.tile_queries,
-          .ladder = config.pinned.ladder};
-}
-
-LaunchToggles launch_toggles_of(const Config& config) {
-  return {.lazy_rescale = config.lazy_rescale.value, .xcd_swizzle = config.xcd_swizzle.value};
-}
 
 Result<std::unique_ptr<Engine>> Engine::open(const Config& config) {
   auto device = open_device(config.device.value);
@@ -74,8 +73,6 @@ Engine::Engine(const Config& config, HipDevice device, const targets::Target& ta
       target_(target),
       target_id_(target.id),
       toggles_(toggles_of(config)),
-      launch_toggles_(launch_toggles_of(config)),
-      kv_splits_(config.kv_splits.value),
       hooks_(config.hooks),
       logger_(std::move(logger)),
       miss_log_(config.miss_log.value, *logger_),
@@ -83,107 +80,87 @@ Engine::Engine(const Config& config, HipDevice device, const targets::Target& ta
       source_(config, codegen, *logger_),
       resolver_(device_, target, toggles_, source_, *logger_, statistics_) {}
 
-Result<void> Engine::attention_forward(const wavejit_attention_forward_arguments* arguments,
-                                       hip_abi::hipStream_t stream) {
-  // A caller compiled against an earlier version: what its struct does not have, it does not ask for.
-  constexpr std::size_t earlier = offsetof(wavejit_attention_forward_arguments, window_left);
-  if (arguments != nullptr && arguments->size == earlier) [[unlikely]] {
-    wavejit_attention_forward_arguments grown = {};
-    std::memcpy(&grown, arguments, earlier);
-    grown.size = sizeof grown;
-    return attention_forward(&grown, stream);
-  }
-  const Result<AttentionProblem> problem = check_attention_forward(arguments);
-  if (!problem) return std::unexpected(problem.error());
-  if ((arguments->flags & WAVEJIT_CHECK_LENGTHS) != 0) [[unlikely]] {
-    if (is_capturing(device_, stream)) {
-      return fail(WAVEJIT_INVALID_ARGUMENT,
-                  "flags = WAVEJIT_CHECK_LENGTHS waits for the stream, which is being captured; accepted there: 0");
-    }
-    if (auto lengths = check_device_lengths(device_, *problem, *arguments, stream); !lengths) return lengths;
+Result<void> Engine::run(families::Call& call, hip_abi::hipStream_t stream) {
+  if (call.judges_device_memory) [[unlikely]] {
+    if (auto good = judge_memory(call, stream); !good) return good;
   }
   if (logger_->wants(LogLevel::debug)) [[unlikely]]
-    logger_->write(LogLevel::debug, "call " + to_text(describe_call(*problem, *arguments)));
-  const Result<SplitPlan> plan = plan_call(*problem, *arguments);
-  if (!plan) return std::unexpected(plan.error());
-  if (arguments->report != nullptr) return reported_call(*problem, *arguments, *plan, stream);
+    logger_->write(LogLevel::debug, "call " + call.descriptor(families::Call::Line::whole));
+  if (call.workspace_bytes != 0) [[unlikely]] {
+    if (auto room = check_room(call); !room) return room;
+  }
+  if (call.report != nullptr) [[unlikely]]
+    return reported_call(call, stream);
   statistics_.count_call();
-  const AttentionShape shape = kernel_shape(*problem, *plan);
-  const LoadedKernel* kernel = resolver_.find(shape.code());
-  if (kernel == nullptr) {
+  const LoadedKernels* kernels = resolver_.find(call.shape());
+  if (kernels == nullptr) [[unlikely]] {
     Phases phases;
-    const Result<Resolved> resolved = miss(shape, *problem, *arguments, stream, phases);
-    if (!resolved) return std::unexpected(resolved.error());
-    kernel = resolved->kernel;
+    const Resolution resolution = miss(call, stream, phases);
+    if (!resolution.kernels) return std::unexpected(resolution.kernels.error());
+    kernels = *resolution.kernels;
   }
-  return launch_call(*kernel, *problem, *arguments, *plan, stream);
+  return launch_call(*kernels, call, stream);
 }
 
-Result<SplitPlan> Engine::plan_call(const AttentionProblem& problem,
-                                    const wavejit_attention_forward_arguments& call) const {
-  Result<SplitPlan> plan = plan_splits(problem, target_, kv_splits_);
-  if (!plan || plan->splits == 1) [[likely]]
-    return plan;
-  if (call.workspace != nullptr) {
-    if (auto workspace = check_workspace(call, plan->workspace_bytes); !workspace)
-      return std::unexpected(workspace.error());
-  } else if (device_.memory_bytes != 0 && plan->workspace_bytes > device_.memory_bytes) {
-    return fail(WAVEJIT_OUT_OF_MEMORY, "splits = " + std::to_string(plan->splits) + " needs a workspace of " +
-                                           std::to_string(plan->workspace_bytes) + " bytes; " + device_.name + " has " +
-                                           std::to_string(device_.memory_bytes) + " in all; accepted: fewer splits");
+[[gnu::cold, gnu::noinline]] Result<void> Engine::judge_memory(const families::Call& call,
+                                                               hip_abi::hipStream_t stream) {
+  if (is_capturing(device_, stream)) {
+    return fail(WAVEJIT_INVALID_ARGUMENT,
+                "flags = WAVEJIT_CHECK_LENGTHS waits for the stream, which is being captured; accepted there: 0");
   }
-  return plan;
+  const CurrentDevice current(device_.hip, device_.ordinal);
+  hipError_t error = current.error();
+  // What writes the arrays may be on it.
+  if (error == hipSuccess) error = device_.hip.hipStreamSynchronize(stream);
+  if (error != hipSuccess) {
+    return fail(WAVEJIT_DEVICE_ERROR,
+                "waiting for the stream to check lengths on " + device_.name + ": " + error_text(device_.hip, error));
+  }
+  Reader reader(device_);
+  return call.judge(reader);
 }
 
-Result<void> Engine::launch_call(const LoadedKernel& kernel, const AttentionProblem& problem,
-                                 const wavejit_attention_forward_arguments& call, const SplitPlan& plan,
-                                 hip_abi::hipStream_t stream) {
-  if (plan.splits == 1) [[likely]]
-    return launch(device_, target_, launch_toggles_, kernel, problem, call, {}, stream);
-  SplitLaunch split = {.splits = plan.splits, .workspace = call.workspace};
-  if (split.workspace != nullptr)
-    return launch(device_, target_, launch_toggles_, kernel, problem, call, split, stream);
+Result<void> Engine::check_room(const families::Call& call) const {
+  if (call.workspace != nullptr || device_.memory_bytes == 0 || call.workspace_bytes <= device_.memory_bytes)
+    return {};
+  const families::WorkspaceWords words = call.workspace_words();
+  return fail(WAVEJIT_OUT_OF_MEMORY, words.reason + " needs a workspace of " + std::to_string(call.workspace_bytes) +
+                                         " bytes; " + device_.name + " has " + std::to_string(device_.memory_bytes) +
+                                         " in all; accepted: " + words.instead);
+}
+
+Result<void> Engine::launch_call(const LoadedKernels& kernels, families::Call& call, hip_abi::hipStream_t stream) {
+  if (call.workspace_bytes == 0 || call.workspace != nullptr) [[likely]]
+    return launch(device_, kernels, call, call.workspace, stream);
   // A replay may run on any stream, beside calls that borrow the same memory.
   if (is_capturing(device_, stream)) {
-    return fail(WAVEJIT_INVALID_ARGUMENT, "workspace = null while the stream is being captured and keys are split (" +
-                                              std::to_string(plan.splits) + " splits); accepted there: " +
-                                              std::to_string(plan.workspace_bytes) + " bytes of the caller's");
+    return fail(WAVEJIT_INVALID_ARGUMENT, "workspace = null while the stream is being captured and " +
+                                              call.workspace_words().captured + "; accepted there: " +
+                                              std::to_string(call.workspace_bytes) + " bytes of the caller's");
   }
-  const auto loan = workspaces_.borrow(stream, plan.workspace_bytes);
+  const auto loan = workspaces_.borrow(stream, call.workspace_bytes);
   if (!loan) return std::unexpected(loan.error());
-  split.workspace = loan->memory();
-  return launch(device_, target_, launch_toggles_, kernel, problem, call, split, stream);
+  return launch(device_, kernels, call, loan->memory(), stream);
 }
 
-Result<std::size_t> Engine::attention_forward_workspace(const wavejit_attention_forward_arguments* arguments) {
-  const Result<AttentionProblem> problem = check_attention_forward(arguments);
-  if (!problem) return std::unexpected(problem.error());
-  // Whoever asks for the size has no workspace yet.
-  wavejit_attention_forward_arguments call = *arguments;
-  call.workspace = nullptr;
-  const Result<SplitPlan> plan = plan_call(*problem, call);
-  if (!plan) return std::unexpected(plan.error());
-  return plan->workspace_bytes;
-}
-
-Result<void> Engine::reported_call(const AttentionProblem& problem, const wavejit_attention_forward_arguments& call,
-                                   const SplitPlan& plan, hip_abi::hipStream_t stream) {
+Result<void> Engine::reported_call(families::Call& call, hip_abi::hipStream_t stream) {
   statistics_.count_call();
   Phases phases;
   Stopwatch watch;
-  const AttentionShape shape = kernel_shape(problem, plan);
-  Resolved resolved{resolver_.find(shape.code()), WAVEJIT_ORIGIN_MEMORY};
+  const LoadedKernels* kernels = resolver_.find(call.shape());
+  wavejit_origin origin = WAVEJIT_ORIGIN_MEMORY;
   phases.route_ns = watch.lap();
-  if (resolved.kernel == nullptr) {
-    const Result<Resolved> found = miss(shape, problem, call, stream, phases);
-    if (!found) return std::unexpected(found.error());
-    resolved = *found;
+  if (kernels == nullptr) {
+    const Resolution resolution = miss(call, stream, phases);
+    if (!resolution.kernels) return std::unexpected(resolution.kernels.error());
+    kernels = *resolution.kernels;
+    origin = resolution.origin;
   }
   watch.lap();
-  auto launched = launch_call(*resolved.kernel, problem, call, plan, stream);
+  auto launched = launch_call(*kernels, call, stream);
   if (!launched) return launched;
   phases.launch_ns = watch.lap();
-  fill_report(*call.report, resolved, phases);
+  fill_report(*call.report, *kernels, origin, phases);
   return {};
 }
 

@@ -13,19 +13,14 @@
 #include "runtime/hip_library.h"
 #include "runtime/kernel_records.h"
 #include "runtime/kernel_source.h"
-#include "runtime/launch.h"
 #include "runtime/logging.h"
 #include "runtime/miss_log.h"
-#include "runtime/problem.h"
 #include "runtime/resolver.h"
-#include "runtime/splits.h"
 #include "runtime/statistics.h"
 #include "runtime/workspace.h"
+#include "templates/families/call/family.h"
 
 namespace wavejit::runtime {
-
-Toggles toggles_of(const Config& config);
-LaunchToggles launch_toggles_of(const Config& config);
 
 struct PrepareProgress {
   std::uint64_t done = 0;
@@ -50,9 +45,12 @@ class Engine {
   static Result<std::unique_ptr<Engine>> assemble(const Config& config, const HipDevice& device,
                                                   CodegenLibrary& codegen, std::unique_ptr<Logger> logger);
 
-  Result<void> attention_forward(const wavejit_attention_forward_arguments* arguments, hip_abi::hipStream_t stream);
-  // Bytes of device memory that the call would use beside its tensors.
-  Result<std::size_t> attention_forward_workspace(const wavejit_attention_forward_arguments* arguments);
+  // Launches a checked call, whose family asked target_row() and toggles() about it.
+  Result<void> run(families::Call& call, hip_abi::hipStream_t stream);
+  // Whether the device has so much memory as the call needs beside its tensors and brings not itself.
+  Result<void> check_room(const families::Call& call) const;
+  const targets::Target& target_row() const noexcept { return target_; }
+  const families::Toggles& toggles() const noexcept { return toggles_; }
 
   // prepare.cpp. Loads what the lines need, `jobs` at a time; the answer of each line goes into `statuses` (as many, or
   // none). `tell` is called from worker threads, one call at a time. Fails with the first line that failed.
@@ -77,19 +75,14 @@ class Engine {
   Engine(const Config& config, HipDevice device, const targets::Target& target, CodegenLibrary& codegen,
          std::unique_ptr<Logger> logger);
 
-  // How many runs, and whether there is room for what they leave.
-  Result<SplitPlan> plan_call(const AttentionProblem& problem, const wavejit_attention_forward_arguments& call) const;
-  Result<void> launch_call(const LoadedKernel& kernel, const AttentionProblem& problem,
-                           const wavejit_attention_forward_arguments& call, const SplitPlan& plan,
-                           hip_abi::hipStream_t stream);
-  Result<void> reported_call(const AttentionProblem& problem, const wavejit_attention_forward_arguments& call,
-                             const SplitPlan& plan, hip_abi::hipStream_t stream);
-  // cold_path.cpp. A call whose kernel is not in the table: refused, or made and told to who wants to know.
-  // `shape`: the kernel's, which the problem and its splits lead to.
-  Result<Resolved> miss(const AttentionShape& shape, const AttentionProblem& problem,
-                        const wavejit_attention_forward_arguments& call, hip_abi::hipStream_t stream, Phases& phases);
-  Result<Resolved> obtain(const AttentionShape& shape, const std::string& line, Phases& phases);
-  void tell_compile(const AttentionShape& shape, const std::string& line, const Result<Resolved>& resolved,
+  Result<void> judge_memory(const families::Call& call, hip_abi::hipStream_t stream);
+  Result<void> launch_call(const LoadedKernels& kernels, families::Call& call, hip_abi::hipStream_t stream);
+  Result<void> reported_call(families::Call& call, hip_abi::hipStream_t stream);
+  // cold_path.cpp. A call whose kernels are not in the table: refused, or they are resolved.
+  Resolution miss(const families::Call& call, hip_abi::hipStream_t stream, Phases& phases);
+  // Resolves, counts times, notes and tells what this thread worked for. `line`: a problem that needs the shape.
+  Resolution resolve_and_tell(const families::Shape& shape, const std::string& line, Phases& phases);
+  void tell_compile(const families::Shape& shape, const std::string& line, const Resolution& resolution,
                     const Phases& phases);
   Failure device_failure(const char* what, hip_abi::hipError_t error) const;
   template <typename Call>
@@ -99,9 +92,7 @@ class Engine {
   HipDevice device_;
   const targets::Target& target_;
   std::string target_id_;
-  Toggles toggles_;
-  LaunchToggles launch_toggles_;
-  std::optional<std::int32_t> kv_splits_;  // of calls that do not say; nothing: auto
+  families::Toggles toggles_;
   Hooks hooks_;
   std::atomic<bool> sealed_{false};
   std::unique_ptr<Logger> logger_;

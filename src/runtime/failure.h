@@ -1,24 +1,12 @@
-// What a call of the C ABI answers when it does not do what was asked: a status and one line for people that names the
-// field, the value and what would be accepted.
+// Failures of this room are those of the families: a status and one line for people.
 #pragma once
 
-#include <expected>
-#include <string>
-
-#include "wavejit/wavejit.h"
+#include "templates/families/call/failure.h"
 
 namespace wavejit::runtime {
 
-struct Failure {
-  wavejit_status status = WAVEJIT_INTERNAL;
-  std::string detail;
-};
-
-template <typename T>
-using Result = std::expected<T, Failure>;
-
-inline std::unexpected<Failure> fail(wavejit_status status, std::string detail) {
-  return std::unexpected(Failure{status, std::move(detail)});
-}
+using families::fail;
+using families::Failure;
+using families::Result;
 
 }  // namespace wavejit::runtime

@@ -57,10 +57,10 @@ KernelSource::KernelSource(const Config& config, CodegenLibrary& codegen, Logger
     : codegen_(codegen), logger_(logger), mode_(config.compile.value), cache_(all_options(config, logger)) {}
 
 Result<cache::Key> KernelSource::key_of(const families::KernelSpec& spec) {
-  auto lowering = codegen_.lowering_identity(families::lowering_of(spec));
+  auto lowering = codegen_.lowering_identity(spec.lowering());
   if (!lowering) return std::unexpected(std::move(lowering.error()));
-  return cache::Key(families::to_text(spec) + " generator=" + std::string(codegen::generator_id()) + " " + *lowering,
-                    families::target_of(spec));
+  return cache::Key(spec.text() + " generator=" + std::string(codegen::generator_id(spec.family())) + " " + *lowering,
+                    spec.target());
 }
 
 namespace {
@@ -99,7 +99,7 @@ Result<KernelSource::Compiled> KernelSource::compile(const families::KernelSpec&
   }
   phases.lookup_ns += watch.lap();
 
-  const std::string text = families::to_text(spec);
+  const std::string text = spec.text();
   if (logger_.wants(LogLevel::info)) logger_.write(LogLevel::info, "compile " + text);
   auto result = codegen_.compile(text, mode_);
   if (!result) return std::unexpected(std::move(result.error()));

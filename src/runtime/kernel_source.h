@@ -15,7 +15,7 @@
 #include "runtime/config.h"
 #include "runtime/failure.h"
 #include "runtime/logging.h"
-#include "templates/families/spec.h"
+#include "templates/families/call/kernel_spec.h"
 
 namespace wavejit::runtime {
 

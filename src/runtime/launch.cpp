@@ -1,14 +1,8 @@
 #include "runtime/launch.h"
 
 #include <array>
-#include <bit>
-#include <cmath>
-#include <numbers>
+#include <cstdint>
 #include <string>
-#include <variant>
-
-#include "templates/attention_combine/call/parameters.h"
-#include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::runtime {
 namespace {
@@ -17,61 +11,15 @@ using hip_abi::hipError_t;
 using hip_abi::hipStream_t;
 using hip_abi::hipSuccess;
 
-constexpr std::uint64_t element_bytes = 2;
-constexpr std::uint64_t lse_element_bytes = 4;
-// HIP's limit for y and z of a grid.
-constexpr std::uint32_t max_grid_yz = 0xFFFF;
-
 std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
-// A dimension with one element has no stride, a tensor without rows has none at all: whatever the caller left there
-// must not reach address arithmetic.
-std::uint64_t stride(const wavejit_tensor& tensor, int dimension, std::uint64_t bytes) {
-  return tensor.sizes[dimension] > 1 && tensor.sizes[1] > 0
-             ? static_cast<std::uint64_t>(tensor.strides[dimension]) * bytes
-             : 0;
-}
-
-// A dimension with one element counts for every index.
-std::uint64_t broadcast_stride(const wavejit_tensor& tensor, int dimension, std::uint64_t bytes) {
-  return tensor.sizes[dimension] > 1 ? static_cast<std::uint64_t>(tensor.strides[dimension]) * bytes : 0;
-}
-
-std::uint32_t row_bytes(const wavejit_tensor& tensor) {
-  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(row_stride(tensor)) * element_bytes);
-}
-
-void set_modifiers(attention_forward::Arguments& arguments, const AttentionProblem& problem,
-                   const wavejit_attention_forward_arguments& call) {
-  const AttentionShape& shape = problem.shape;
-  if (shape.bias) {
-    constexpr std::int64_t granule = 8;
-    const std::int64_t padded = (call.bias.sizes[3] + granule - 1) / granule * granule;
-    arguments.bias = address(call.bias.data);
-    arguments.bias_batch_stride = broadcast_stride(call.bias, 0, element_bytes);
-    arguments.bias_head_stride = broadcast_stride(call.bias, 1, element_bytes);
-    arguments.bias_row_stride =
-        static_cast<std::uint32_t>((call.bias.sizes[2] > 1 ? call.bias.strides[2] : padded) * element_bytes);
-  }
-  if (shape.alibi) {
-    arguments.alibi = address(call.alibi.data);
-    arguments.alibi_batch_stride = broadcast_stride(call.alibi, 0, sizeof(float));
-  }
-  if (shape.softcap) {
-    arguments.softcap_log2e = call.softcap * std::numbers::log2e_v<float>;
-    arguments.softcap_rate = 2 * std::abs(problem.scale_log2e) / call.softcap;
-  }
-}
-
-template <typename Arguments>
-hipError_t launch_here(const HipDevice& device, const LoadedKernel& kernel,
-                       const attention_forward::LaunchGeometry& geometry, Arguments& arguments, hipStream_t stream) {
-  std::size_t bytes = sizeof arguments;
-  std::array<void*, 5> extra = {hip_abi::launch_param_buffer_pointer(), &arguments, hip_abi::launch_param_buffer_size(),
-                                &bytes, hip_abi::launch_param_end()};
-  return device.hip.hipModuleLaunchKernel(kernel.function, geometry.grid_x, geometry.grid_y, geometry.grid_z,
-                                          geometry.threads, 1, 1, geometry.dynamic_lds_bytes, stream, nullptr,
-                                          extra.data());
+hipError_t launch_here(const HipDevice& device, const LoadedKernel& kernel, const families::Launch& launch,
+                       hipStream_t stream) {
+  std::size_t bytes = launch.argument_bytes;
+  std::array<void*, 5> extra = {hip_abi::launch_param_buffer_pointer(), launch.arguments,
+                                hip_abi::launch_param_buffer_size(), &bytes, hip_abi::launch_param_end()};
+  return device.hip.hipModuleLaunchKernel(kernel.function, launch.grid_x, launch.grid_y, launch.grid_z, launch.threads,
+                                          1, 1, launch.dynamic_lds_bytes, stream, nullptr, extra.data());
 }
 
 [[gnu::cold, gnu::noinline]] std::unexpected<Failure> launch_failure(const HipDevice& device,
@@ -80,106 +28,22 @@ hipError_t launch_here(const HipDevice& device, const LoadedKernel& kernel,
               "HIP does not launch " + kernel.spec_text + " on " + device.name + ": " + error_text(device.hip, error));
 }
 
-attention_combine::Arguments combine_arguments(const attention_forward::Arguments& split, bool modified) {
-  return {.workspace = split.workspace,
-          .o = split.o,
-          .o_batch_stride = split.o_batch_stride,
-          .o_head_stride = split.o_head_stride,
-          .lse = split.lse,
-          .lse_batch_stride = split.lse_batch_stride,
-          .lse_head_stride = split.lse_head_stride,
-          .sink = split.sink,
-          .query_starts = split.query_starts,
-          .query_rows = split.query_rows,
-          .query_length = split.query_length,
-          .query_heads = split.query_heads,
-          .o_row_stride = split.o_row_stride,
-          .splits = split.splits,
-          // Modified scores are powers of two already (docs/canonical-arithmetic.md).
-          .scale_log2e = modified ? 1.0F : split.scale_log2e};
-}
-
 }  // namespace
 
-attention_forward::Arguments kernel_arguments(const AttentionProblem& problem,
-                                              const wavejit_attention_forward_arguments& call,
-                                              const targets::Target& target, const LaunchToggles& toggles) {
-  attention_forward::Arguments arguments;
-  arguments.q = address(call.q.data);
-  arguments.k = address(call.k.data);
-  arguments.v = address(call.v.data);
-  arguments.o = address(call.o.data);
-  arguments.q_batch_stride = stride(call.q, 0, element_bytes);
-  arguments.k_batch_stride = stride(call.k, 0, element_bytes);
-  arguments.v_batch_stride = stride(call.v, 0, element_bytes);
-  arguments.o_batch_stride = stride(call.o, 0, element_bytes);
-  arguments.q_head_stride = stride(call.q, 2, element_bytes);
-  arguments.k_head_stride = stride(call.k, 2, element_bytes);
-  arguments.v_head_stride = stride(call.v, 2, element_bytes);
-  arguments.o_head_stride = stride(call.o, 2, element_bytes);
-  arguments.q_row_stride = row_bytes(call.q);
-  arguments.k_row_stride = row_bytes(call.k);
-  arguments.v_row_stride = row_bytes(call.v);
-  arguments.o_row_stride = row_bytes(call.o);
-  if (problem.shape.lse) {
-    arguments.lse = address(call.lse.data);
-    arguments.lse_batch_stride = stride(call.lse, 0, lse_element_bytes);
-    arguments.lse_head_stride = stride(call.lse, 1, lse_element_bytes);
-  }
-  arguments.query_length = problem.query_length;
-  arguments.key_length = problem.key_length;
-  arguments.causal_offset = problem.causal_prefix;
-  arguments.bottom_right_mask = problem.bottom_right ? ~std::uint32_t{0} : 0;
-  arguments.kv_head_multiplier = attention_forward::kv_head_multiplier(problem.query_heads, problem.kv_heads);
-  arguments.scale_log2e = problem.scale_log2e;
-  arguments.window_left = problem.window_left;
-  arguments.window_right = problem.window_right;
-  arguments.query_starts = address(call.query_starts);
-  arguments.key_starts = address(call.key_starts);
-  arguments.key_lengths = address(call.key_lengths);
-  arguments.query_rows = static_cast<std::uint32_t>(call.q.sizes[1]);
-  arguments.key_rows = static_cast<std::uint32_t>(call.k.sizes[1]);
-  arguments.rescale_threshold = toggles.lazy_rescale ? attention_forward::lazy_rescale_threshold : 0;
-  arguments.sink = address(call.sink.data);
-  arguments.query_heads = problem.query_heads;
-  if (toggles.xcd_swizzle.value_or(problem.kv_heads < problem.query_heads) && target.xcds > 1 &&
-      std::has_single_bit(static_cast<std::uint32_t>(target.xcds)) &&  // the kernel shifts and masks
-      problem.query_heads % static_cast<std::uint32_t>(target.xcds) == 0) {
-    arguments.dies = static_cast<std::uint32_t>(target.xcds);
-    arguments.heads_per_die = problem.query_heads / arguments.dies;
-  }
-  if (problem.shape.modified()) [[unlikely]]
-    set_modifiers(arguments, problem, call);
-  return arguments;
-}
-
-Result<void> launch(const HipDevice& device, const targets::Target& target, const LaunchToggles& toggles,
-                    const LoadedKernel& kernel, const AttentionProblem& problem,
-                    const wavejit_attention_forward_arguments& call, const SplitLaunch& split, hipStream_t stream) {
-  const auto& spec = *std::get_if<attention_forward::KernelSpec>(&kernel.spec);
-  const attention_forward::LaunchGeometry geometry =
-      attention_forward::launch_geometry(spec, problem.batch, problem.query_heads, problem.query_length, split.splits);
-  if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) {
-    return fail(WAVEJIT_INVALID_ARGUMENT, "q.sizes[1] (length) = " + std::to_string(problem.query_length) + " needs " +
-                                              std::to_string(geometry.grid_y) + " query tiles; accepted: up to " +
-                                              std::to_string(max_grid_yz));
-  }
-  attention_forward::Arguments arguments = kernel_arguments(problem, call, target, toggles);
-  arguments.workspace = address(split.workspace);
-  arguments.splits = split.splits;
-  arguments.query_head_multiplier = attention_forward::division_multiplier(problem.query_heads);
-  arguments.split_multiplier = attention_forward::division_multiplier(split.splits);
-  const LoadedKernel* failed = &kernel;
+Result<void> launch(const HipDevice& device, const LoadedKernels& kernels, families::Call& call, const void* memory,
+                    hipStream_t stream) {
+  families::LaunchPlan plan;
+  if (auto planned = call.plan(kernels.specs, memory, plan); !planned) [[unlikely]]
+    return planned;
+  const LoadedKernel* failed = nullptr;
   const auto launch_all = [&] {
-    const hipError_t error = launch_here(device, kernel, geometry, arguments, stream);
-    if (error != hipSuccess || kernel.combine == nullptr) return error;
-    failed = kernel.combine;
-    const auto& combine = *std::get_if<attention_combine::KernelSpec>(&failed->spec);
-    attention_combine::Arguments merged = combine_arguments(arguments, problem.shape.modified());
-    return launch_here(
-        device, *failed,
-        attention_combine::launch_geometry(combine, problem.batch, problem.query_heads, problem.query_length), merged,
-        stream);
+    for (std::size_t i = 0; i < plan.count; ++i) {
+      failed = kernels.kernels[i];
+      const hipError_t error = launch_here(device, *failed, plan.launches[i], stream);
+      if (error != hipSuccess) [[unlikely]]
+        return error;
+    }
+    return hipSuccess;
   };
   hipError_t error = hipSuccess;
   // A stream that was created carries its device. The default streams (null, legacy, per thread) are those of whatever
@@ -196,11 +60,13 @@ Result<void> launch(const HipDevice& device, const targets::Target& target, cons
       }
     }
   } else {
+    failed = kernels.kernels.front();
     const CurrentDevice current(device.hip, device.ordinal);
     error = current.error();
     if (error == hipSuccess) error = launch_all();
   }
-  if (error != hipSuccess) return launch_failure(device, *failed, error);
+  if (error != hipSuccess) [[unlikely]]
+    return launch_failure(device, *failed, error);
   return {};
 }
 

@@ -9,11 +9,11 @@
 
 namespace wavejit::runtime {
 
-void MissLog::note(std::uint64_t code, std::string_view line) noexcept {
+void MissLog::note(const families::Shape& shape, std::string_view line) noexcept {
   if (path_.empty()) return;
   try {
     const std::scoped_lock lock(mutex_);
-    if (noted_.insert(code).second) append(std::string(line) + '\n');
+    if (noted_.emplace(shape.family, shape.code).second) append(std::string(line) + '\n');
   } catch (...) {  // no memory for a line of a log
     return;
   }

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <utility>
 
 #include "runtime/logging.h"
+#include "templates/families/call/family.h"
 
 namespace wavejit::runtime {
 
@@ -18,8 +20,8 @@ class MissLog {
  public:
   MissLog(std::string path, Logger& logger) : path_(std::move(path)), logger_(logger) {}
 
-  // A line a shape; `code` is the shape's (AttentionShape::code).
-  void note(std::uint64_t code, std::string_view line) noexcept;
+  // A line a shape.
+  void note(const families::Shape& shape, std::string_view line) noexcept;
 
  private:
   void append(std::string line);
@@ -27,7 +29,7 @@ class MissLog {
   std::string path_;  // empty: none
   Logger& logger_;
   std::mutex mutex_;
-  std::unordered_set<std::uint64_t> noted_;
+  std::set<std::pair<const families::Family*, std::uint64_t>> noted_;
   bool warned_ = false;
 };
 

@@ -58,7 +58,7 @@ class Board {
                                        : progress_.compiled);
     }
     tell([&] {
-      const std::string text = families::to_text(spec);
+      const std::string text = spec.text();
       PrebuildProgress told = progress_;
       told.kernel_spec = &text;
       told.failure = outcome ? nullptr : &outcome.error().detail;
@@ -102,7 +102,7 @@ class Destination {
     auto made = make_in_cache(spec, *key);
     if (!made || !folder_) return made;
     const auto hit = source_.cache().lookup(*key);
-    if (!hit) return fail(WAVEJIT_IO_ERROR, families::to_text(spec) + ": not in the cache (any more)");
+    if (!hit) return fail(WAVEJIT_IO_ERROR, spec.text() + ": not in the cache (any more)");
     const cache::Entry& entry = hit->entry();
     const auto copied = folder_->publish(*key, {.kernels = entry.kernels, .code_object = entry.code_object});
     if (!copied.published) return std::unexpected(unpublished(spec, copied));
@@ -133,7 +133,7 @@ class Destination {
   }
 
   static Failure unpublished(const KernelSpec& spec, const cache::PublishResult& publish) {
-    return {WAVEJIT_IO_ERROR, families::to_text(spec) + ": not published: " + publish.reason};
+    return {WAVEJIT_IO_ERROR, spec.text() + ": not published: " + publish.reason};
   }
 
   Result<Outcome> make_in_cache(const KernelSpec& spec, const cache::Key& key) {

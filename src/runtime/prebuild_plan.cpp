@@ -1,17 +1,15 @@
 #include "runtime/prebuild_plan.h"
 
 #include <algorithm>
+#include <memory>
+#include <ranges>
 #include <set>
 #include <span>
 #include <utility>
 
 #include "cache/digest.h"
-#include "runtime/descriptor.h"
-#include "runtime/engine.h"
-#include "runtime/route.h"
-#include "runtime/splits.h"
 #include "targets/targets.h"
-#include "templates/attention_combine/call/spec.h"
+#include "templates/families/call/family.h"
 
 namespace wavejit::runtime {
 namespace {
@@ -36,47 +34,33 @@ Result<std::vector<const targets::Target*>> parse_targets(std::string_view text)
   }
 }
 
-// What calls without modifiers can reach: short queries and long ones, and split keys where the engine's own number of
-// splits says so.
-std::vector<AttentionShape> everything(const targets::Target& target, const Config& config) {
-  std::vector<AttentionShape> shapes;
-  for (AttentionShape shape : supported_shapes(target, toggles_of(config))) {
-    // What queries of every length lead to.
-    for (const auto rows : attention_forward::all_query_rows) {
-      shape.query_rows = rows;
-      shapes.push_back(shape);
-      if (config.kv_splits.value.value_or(1) > 1) shapes.push_back(shape.of_split_kernel());
-    }
-  }
-  return shapes;
-}
-
 // The kernels of one list, each once.
 class Gatherer {
  public:
   Gatherer(const Config& config, const PrebuildRequest& request)
-      : config_(config), toggles_(toggles_of(config)), shard_(request.shard), shards_(request.shards) {}
+      : toggles_(toggles_of(config)), shard_(request.shard), shards_(request.shards) {}
 
-  Result<void> add(const AttentionShape& shape, const targets::Target& target) {
-    auto route = choose_route(shape, target, toggles_);
+  Result<void> add(const families::Shape& shape, const targets::Target& target) {
+    auto route = shape.family->route(shape, target, toggles_);
     if (!route) return std::unexpected(std::move(route.error()));
-    if (shape.split) add(attention_combine::combine_of(route->spec));
-    add(std::move(route->spec));
+    // The first kernel last: who finds it finds the others, too.
+    for (const families::RoutedKernel& kernel : route->kernels | std::views::reverse) add(kernel.spec);
     return {};
   }
 
-  Result<void> add(const AttentionProblem& problem, const targets::Target& target) {
-    const auto plan = plan_splits(problem, target, config_.kv_splits.value);
-    if (!plan) return std::unexpected(plan.error());
-    return add(kernel_shape(problem, *plan), target);
+  Result<void> add(const families::Problem& problem, const targets::Target& target) {
+    const auto shape = problem.shape(target, toggles_);
+    if (!shape) return std::unexpected(shape.error());
+    return add(*shape, target);
   }
 
+  const families::Toggles& toggles() const { return toggles_; }
   std::vector<KernelSpec> take() { return std::move(specs_); }
   bool found() const { return !seen_.empty(); }
 
  private:
   void add(KernelSpec spec) {
-    const std::string text = families::to_text(spec);
+    const std::string text = spec.text();
     if (seen_.insert(text).second && is_ours(text)) specs_.push_back(std::move(spec));
   }
 
@@ -88,8 +72,7 @@ class Gatherer {
     return number % static_cast<std::uint64_t>(shards_) == static_cast<std::uint64_t>(shard_ - 1);
   }
 
-  const Config& config_;
-  Toggles toggles_;
+  families::Toggles toggles_;
   int shard_;
   int shards_;
   std::vector<KernelSpec> specs_;
@@ -107,23 +90,25 @@ Result<PrebuildPlan> plan_prebuild(const Config& config, const PrebuildRequest& 
                                               "; accepted: 1 to shards, of up to " + std::to_string(max_shards));
   }
   PrebuildPlan plan;
-  std::vector<std::pair<std::size_t, AttentionProblem>> problems;
+  std::vector<std::pair<std::size_t, std::unique_ptr<families::Problem>>> problems;
   for (std::size_t i = 0; i < request.descriptors.size(); ++i) {
-    if (auto descriptor = parse_descriptor(request.descriptors[i])) {
-      problems.emplace_back(i, problem_of(*descriptor));
+    if (auto problem = families::parse_problem(request.descriptors[i])) {
+      problems.emplace_back(i, *std::move(problem));
     } else {
-      plan.refused.push_back({.line = i, .target = {}, .why = std::move(descriptor.error())});
+      plan.refused.push_back({.line = i, .target = {}, .why = std::move(problem.error())});
     }
   }
   Gatherer gatherer(config, request);
   for (const targets::Target* target : *chosen) {
     if (request.everything) {
-      for (const AttentionShape& shape : everything(*target, config)) {
-        if (auto added = gatherer.add(shape, *target); !added) return std::unexpected(std::move(added.error()));
+      for (const families::Family* family : families::registered()) {
+        for (const families::Shape& shape : family->every_shape(*target, gatherer.toggles())) {
+          if (auto added = gatherer.add(shape, *target); !added) return std::unexpected(std::move(added.error()));
+        }
       }
     }
     for (const auto& [line, problem] : problems) {
-      auto added = gatherer.add(problem, *target);
+      auto added = gatherer.add(*problem, *target);
       if (!added)
         plan.refused.push_back({.line = line, .target = std::string(target->id), .why = std::move(added.error())});
     }

@@ -49,7 +49,7 @@ PrebuildVerifier::PrebuildVerifier(const Config& config, const PrebuildRequest& 
 Result<void> PrebuildVerifier::check(const families::KernelSpec& spec) {
   const auto key = keys_.key_of(spec);
   if (!key) return std::unexpected(key.error());
-  const std::string name = families::to_text(spec) + ", key " + key->hex() + ": ";
+  const std::string name = spec.text() + ", key " + key->hex() + ": ";
   trouble_.clear();
   const auto hit = cache_->lookup(*key);
   if (!hit) {
@@ -62,11 +62,11 @@ Result<void> PrebuildVerifier::check(const families::KernelSpec& spec) {
   const cache::Entry& entry = hit->entry();
   if (entry.kernels.empty()) return broken("the entry names no kernel");
   const cache::KernelFacts& kernel = entry.kernels.front();
-  if (kernel.kernarg_bytes > families::argument_bytes(spec)) {
+  if (kernel.kernarg_bytes > spec.argument_bytes()) {
     return broken("the kernel reads " + std::to_string(kernel.kernarg_bytes) + " bytes of arguments; a launch gives " +
-                  std::to_string(families::argument_bytes(spec)));
+                  std::to_string(spec.argument_bytes()));
   }
-  if (const auto damage = code_object_damage(entry.code_object, families::target_of(spec), kernel.name))
+  if (const auto damage = code_object_damage(entry.code_object, spec.target(), kernel.name))
     return broken("code object: " + *damage);
   if (device_ == nullptr) return {};
   const auto error = try_to_load(*device_, entry);
@@ -77,7 +77,7 @@ Result<void> PrebuildVerifier::check(const families::KernelSpec& spec) {
 Result<void> check_device_of(std::span<const families::KernelSpec> specs, const HipDevice& device) {
   const targets::Target* target = targets::find_target(device.architecture);
   for (const families::KernelSpec& spec : specs) {
-    const std::string wanted = families::target_of(spec);
+    const std::string wanted = spec.target();
     if (target == nullptr || target->id != wanted) {
       return fail(WAVEJIT_INVALID_ARGUMENT, "targets: " + wanted + " does not run on " + device.name + ", which is " +
                                                 device.architecture + "; accepted: the device's own target alone");

@@ -1,11 +1,11 @@
 // Engine::prepare: everything that a call's first time would do, for many problems at once, before any call.
+#include <algorithm>
 #include <mutex>
 #include <new>
-#include <unordered_map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "runtime/descriptor.h"
 #include "runtime/engine.h"
 #include "runtime/guarded_tell.h"
 #include "runtime/workers.h"
@@ -13,11 +13,18 @@
 namespace wavejit::runtime {
 namespace {
 
-// Lines that lead to one kernel.
+// Lines that lead to the same kernels.
 struct Wanted {
-  AttentionShape shape;
+  families::Shape shape;
   std::vector<std::size_t> lines;
 };
+
+Result<families::Shape> shape_of(std::string_view line, const targets::Target& target,
+                                 const families::Toggles& toggles) {
+  const auto problem = families::parse_problem(line);
+  if (!problem) return std::unexpected(problem.error());
+  return (*problem)->shape(target, toggles);
+}
 
 // Shared by the workers.
 class Board {
@@ -81,51 +88,44 @@ Result<void> Engine::prepare(std::span<const char* const> lines, int jobs, std::
   if (auto good = check_jobs(jobs); !good) return good;
   Board board(lines, statuses, tell, *logger_);
   std::vector<Wanted> wanted;
-  std::unordered_map<std::uint64_t, std::size_t> by_code;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines[i] == nullptr) {
       const Failure failure{WAVEJIT_INVALID_ARGUMENT, "null; accepted: a problem descriptor"};
       board.finished(i, &failure, WAVEJIT_ORIGIN_NONE);
       continue;
     }
-    const auto descriptor = parse_descriptor(lines[i]);
-    if (!descriptor) {
-      board.finished(i, &descriptor.error(), WAVEJIT_ORIGIN_NONE);
+    const auto shape = shape_of(lines[i], target_, toggles_);
+    if (!shape) {
+      board.finished(i, &shape.error(), WAVEJIT_ORIGIN_NONE);
       continue;
     }
-    const AttentionProblem problem = problem_of(*descriptor);
-    const auto plan = plan_splits(problem, target_, kv_splits_);
-    if (!plan) {
-      board.finished(i, &plan.error(), WAVEJIT_ORIGIN_NONE);
-      continue;
-    }
-    const AttentionShape shape = kernel_shape(problem, *plan);
-    const auto [place, fresh] = by_code.emplace(shape.code(), wanted.size());
-    if (fresh) wanted.push_back({shape, {}});
-    wanted[place->second].lines.push_back(i);
+    auto one = std::ranges::find(wanted, *shape, &Wanted::shape);
+    if (one == wanted.end()) one = wanted.insert(wanted.end(), {.shape = *shape, .lines = {}});
+    one->lines.push_back(i);
   }
 
-  const auto make = [&](const Wanted& one) -> Result<Resolved> {
+  const auto make = [&](const Wanted& one) -> Resolution {
     statistics_.prepared.fetch_add(1);
-    if (const LoadedKernel* kernel = resolver_.find(one.shape.code())) return Resolved{kernel, WAVEJIT_ORIGIN_MEMORY};
+    if (const LoadedKernels* kernels = resolver_.find(one.shape))
+      return {.kernels = kernels, .origin = WAVEJIT_ORIGIN_MEMORY};
     if (sealed()) {
       statistics_.refused_sealed.fetch_add(1);
-      return fail(WAVEJIT_SEALED, "the engine is sealed; accepted: wavejit_engine_unseal first");
+      return {.kernels = fail(WAVEJIT_SEALED, "the engine is sealed; accepted: wavejit_engine_unseal first")};
     }
     Phases phases;
-    return obtain(one.shape, lines[one.lines.front()], phases);
+    return resolve_and_tell(one.shape, lines[one.lines.front()], phases);
   };
   work_off(wanted.size(), jobs, [&](std::size_t i) {
-    Result<Resolved> outcome = fail(WAVEJIT_OUT_OF_MEMORY, "out of memory");
+    Resolution outcome{.kernels = fail(WAVEJIT_OUT_OF_MEMORY, "out of memory")};
     try {
       outcome = make(wanted[i]);
     } catch (const std::bad_alloc&) {
-      outcome = fail(WAVEJIT_OUT_OF_MEMORY, "out of memory");
+      outcome.kernels = fail(WAVEJIT_OUT_OF_MEMORY, "out of memory");
     }
     for (const std::size_t line : wanted[i].lines) {
       const bool first = line == wanted[i].lines.front();
-      board.finished(line, outcome ? nullptr : &outcome.error(),
-                     outcome && first ? outcome->origin : WAVEJIT_ORIGIN_MEMORY);
+      board.finished(line, outcome.kernels ? nullptr : &outcome.kernels.error(),
+                     outcome.kernels && first ? outcome.origin : WAVEJIT_ORIGIN_MEMORY);
     }
   });
   return board.result();

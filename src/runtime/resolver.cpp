@@ -4,8 +4,6 @@
 #include <new>
 #include <utility>
 
-#include "templates/attention_combine/call/spec.h"
-
 namespace wavejit::runtime {
 namespace {
 
@@ -24,15 +22,15 @@ bool is_final(const Failure& failure) {
 }  // namespace
 
 // Whatever happens to the one who works, memory running out included, those who wait are told.
-template <typename Name>
+template <typename Where, typename Name, typename Outcome>
 class Resolver::Landing {
  public:
-  Landing(Resolver& resolver, Flights<Name>& flights, const Name& name, Flight& flight)
+  Landing(Resolver& resolver, Where& flights, const Name& name, Flight<Outcome>& flight)
       : resolver_(resolver), flights_(flights), name_(name), flight_(flight) {}
   ~Landing() {
     const std::scoped_lock lock(resolver_.mutex_);
     flight_.done = true;
-    flights_.erase(name_);
+    flights_.under_way.erase(name_);
     resolver_.landed_.notify_all();
   }
   Landing(const Landing&) = delete;
@@ -40,21 +38,13 @@ class Resolver::Landing {
 
  private:
   Resolver& resolver_;
-  Flights<Name>& flights_;
+  Where& flights_;
   const Name& name_;
-  Flight& flight_;
+  Flight<Outcome>& flight_;
 };
 
-// The template speaks of head dims; the caller of the C ABI needs to know which field that was.
-Failure Resolver::name_field(const AttentionShape& shape, Failure failure) const {
-  // Without anything forced, only the head dim can stand in the way.
-  if (!choose_route(shape, target_, {}))
-    failure.detail = "q.sizes[3] (head dim) = " + std::to_string(shape.head_dim_qk) + ": " + failure.detail;
-  return failure;
-}
-
-Resolver::Resolver(const HipDevice& device, const targets::Target& target, const Toggles& toggles, KernelSource& source,
-                   Logger& logger, Statistics& statistics)
+Resolver::Resolver(const HipDevice& device, const targets::Target& target, const families::Toggles& toggles,
+                   KernelSource& source, Logger& logger, Statistics& statistics)
     : device_(device), target_(target), toggles_(toggles), source_(source), logger_(logger), statistics_(statistics) {}
 
 Resolver::~Resolver() {
@@ -63,118 +53,146 @@ Resolver::~Resolver() {
   for (const auto& kernel : kernels_) (void)device_.hip.hipModuleUnload(kernel->module);
 }
 
-template <typename Name, typename Make>
-Result<Resolved> Resolver::together(std::unique_lock<std::mutex> lock, Flights<Name>& flights, const Name& name,
-                                    Part part, Make make) {
-  std::shared_ptr<Flight>& slot = flights[name];
+// What an outcome is to a thread that others worked for.
+Resolver::KernelOutcome Resolver::without_work(KernelOutcome outcome) {
+  outcome.counted = outcome.kernel ? Counted::memory : Counted::failed;
+  outcome.worked = false;
+  return outcome;
+}
+
+Resolver::ShapeOutcome Resolver::without_work(ShapeOutcome outcome) {
+  Resolution& resolution = outcome.resolution;
+  outcome.counted = resolution.kernels ? Counted::memory : Counted::failed;
+  resolution.origin = resolution.kernels ? WAVEJIT_ORIGIN_MEMORY : WAVEJIT_ORIGIN_NONE;
+  resolution.worked = false;
+  return outcome;
+}
+
+template <typename Outcome, typename Where, typename Name, typename Work>
+Outcome Resolver::work_once(std::unique_lock<std::mutex> lock, Where& flights, const Name& name, Work work) {
+  auto& slot = flights.under_way[name];
   // Ours: the slot is gone when the work is done.
-  std::shared_ptr<Flight> flight = slot;
+  std::shared_ptr<Flight<Outcome>> flight = slot;
   if (flight) {
     landed_.wait(lock, [&] { return flight->done; });
-    if (flight->outcome) return Resolved{flight->outcome->kernel, WAVEJIT_ORIGIN_MEMORY};
-    count(statistics_.compile_failures, part);
-    return flight->outcome;
+    return without_work(flight->outcome);
   }
-  flight = slot = std::make_shared<Flight>();
+  flight = slot = std::make_shared<Flight<Outcome>>();
   lock.unlock();
-  const Landing<Name> landing(*this, flights, name, *flight);
-  Result<Resolved> outcome = flight->outcome;
+  const Landing<Where, Name, Outcome> landing(*this, flights, name, *flight);
+  Outcome outcome = flight->outcome;
   try {
-    outcome = make();
+    outcome = work();
   } catch (const std::bad_alloc&) {
-    count(statistics_.compile_failures, part);
+    return outcome;
   }
   const std::scoped_lock again(mutex_);
   flight->outcome = outcome;
   return outcome;
 }
 
-template <typename Make>
-Result<Resolved> Resolver::once(std::uint64_t code, Part part, Make make) {
-  std::unique_lock lock(mutex_);
-  if (const auto failed = failures_.find(code); failed != failures_.end()) {
-    count(statistics_.compile_failures, part);
-    return std::unexpected(failed->second);
+Resolution Resolver::resolve(const families::Shape& shape, Phases& phases) {
+  const auto outcome = [&]() -> ShapeOutcome {
+    std::unique_lock lock(mutex_);
+    if (const auto failed = shapes_.failures.find(shape); failed != shapes_.failures.end())
+      return {.resolution = {.kernels = std::unexpected(failed->second)}};
+    if (const LoadedKernels* kernels = table_.find(shape))
+      return {.resolution = {.kernels = kernels, .origin = WAVEJIT_ORIGIN_MEMORY}, .counted = Counted::memory};
+    return work_once<ShapeOutcome>(std::move(lock), shapes_, shape, [&] { return route_and_load(shape, phases); });
+  }();
+  count(outcome.counted);
+  return outcome.resolution;
+}
+
+void Resolver::count(Counted counted) {
+  switch (counted) {
+    case Counted::memory:
+      return;  // what is left of all calls
+    case Counted::disk:
+      statistics_.disk_hits.fetch_add(1);
+      return;
+    case Counted::compiled:
+      statistics_.compiled.fetch_add(1);
+      return;
+    case Counted::failed:
+      statistics_.compile_failures.fetch_add(1);
+      return;
   }
-  if (const LoadedKernel* kernel = table_.find(code)) return Resolved{kernel, WAVEJIT_ORIGIN_MEMORY};
-  return together(std::move(lock), flights_, code, part, [&]() -> Result<Resolved> {
-    Result<Resolved> outcome = make();
-    const std::scoped_lock keeping(mutex_);
-    if (outcome) {
-      table_.insert(code, outcome->kernel);
-    } else if (is_final(outcome.error()) && failures_.size() < max_remembered_failures) {
-      failures_.emplace(code, outcome.error());
+}
+
+Resolver::ShapeOutcome Resolver::route_and_load(const families::Shape& shape, Phases& phases) {
+  const auto refused = [&](Failure failure) {
+    const std::scoped_lock lock(mutex_);
+    if (is_final(failure) && shapes_.failures.size() < max_remembered_failures)
+      shapes_.failures.emplace(shape, failure);
+    return std::unexpected(std::move(failure));
+  };
+  Stopwatch watch;
+  ShapeOutcome all;
+  auto route = shape.family->route(shape, target_, toggles_);
+  if (!route) {
+    all.resolution.kernels = refused(shape.family->name_field(shape, target_, std::move(route.error())));
+    return all;
+  }
+  const std::uint64_t routed = watch.lap();
+  auto loaded = std::make_unique<LoadedKernels>();
+  loaded->shape = shape;
+  loaded->kernels.resize(route->kernels.size());
+  loaded->specs.resize(route->kernels.size());
+  Counted took_most = Counted::memory;
+  // The first kernel last: a process that finds it on disk finds the others, too.
+  for (std::size_t i = route->kernels.size(); i-- > 0;) {
+    KernelOutcome one = load_once(route->kernels[i].spec, phases);
+    all.resolution.worked |= one.worked;
+    if (!one.kernel) {
+      if (all.resolution.worked) phases.route_ns += routed;
+      // A call that launches nothing has failed, whatever became of the kernels behind its first.
+      all.counted = i == 0 ? one.counted : Counted::failed;
+      all.resolution.kernels = refused(std::move(one.kernel.error()));
+      return all;
+    }
+    loaded->kernels[i] = *one.kernel;
+    loaded->specs[i] = &(*one.kernel)->spec;
+    took_most = std::max(took_most, one.counted);
+    all.counted = one.counted;
+  }
+  // Whose kernels were there, or were made by another thread, has no times to show.
+  if (all.resolution.worked) phases.route_ns += routed;
+  all.resolution.origin = took_most == Counted::compiled ? WAVEJIT_ORIGIN_COMPILED
+                          : took_most == Counted::disk   ? WAVEJIT_ORIGIN_DISK
+                                                         : WAVEJIT_ORIGIN_MEMORY;
+  const std::scoped_lock lock(mutex_);
+  resolved_.push_back(std::move(loaded));
+  table_.insert(shape, resolved_.back().get());
+  all.resolution.kernels = resolved_.back().get();
+  return all;
+}
+
+Resolver::KernelOutcome Resolver::load_once(const families::KernelSpec& spec, Phases& phases) {
+  const std::string text = spec.text();
+  std::unique_lock lock(mutex_);
+  if (const auto failed = specs_.failures.find(text); failed != specs_.failures.end())
+    return {.kernel = std::unexpected(failed->second)};
+  for (const auto& loaded : kernels_)
+    if (loaded->spec_text == text) return {.kernel = loaded.get(), .counted = Counted::memory};
+  return work_once<KernelOutcome>(std::move(lock), specs_, text, [&] {
+    KernelOutcome outcome = fetch_or_compile(spec, phases);
+    outcome.worked = true;
+    if (!outcome.kernel && is_final(outcome.kernel.error())) {
+      const std::scoped_lock keeping(mutex_);
+      if (specs_.failures.size() < max_remembered_failures) specs_.failures.emplace(text, outcome.kernel.error());
     }
     return outcome;
   });
 }
 
-Result<Resolved> Resolver::resolve(const AttentionShape& shape, Phases& phases) {
-  return once(shape.code(), Part::main, [&] { return make(shape, phases); });
-}
-
-Result<Resolved> Resolver::make(const AttentionShape& shape, Phases& phases) {
-  Stopwatch watch;
-  auto route = choose_route(shape, target_, toggles_);
-  if (!route) {
-    statistics_.compile_failures.fetch_add(1);
-    return std::unexpected(name_field(shape, std::move(route.error())));
-  }
-  const std::uint64_t before = phases.route_ns;
-  phases.route_ns += watch.lap();
-  bool worked = false;
-  auto resolved = make_kernels(std::move(route->spec), phases, worked);
-  // Whose kernel was there, or was made by another thread, has no times to show.
-  if (!worked) phases.route_ns = before;
-  return resolved;
-}
-
-Result<Resolved> Resolver::make_kernels(attention_forward::KernelSpec spec, Phases& phases, bool& worked) {
-  if (spec.split_keys == 0) return obtain_once(std::move(spec), nullptr, phases, worked);
-  const auto combine = make_combine(spec, phases, worked);
-  if (!combine) {
-    statistics_.compile_failures.fetch_add(1);
-    return combine;
-  }
-  auto resolved = obtain_once(std::move(spec), combine->kernel, phases, worked);
-  if (resolved) resolved->origin = std::max(resolved->origin, combine->origin);
-  return resolved;
-}
-
-// Queries of another length lead to another shape and perhaps to the same kernel.
-Result<Resolved> Resolver::obtain_once(families::KernelSpec spec, const LoadedKernel* combine, Phases& phases,
-                                       bool& worked) {
-  const std::string text = families::to_text(spec);
-  std::unique_lock lock(mutex_);
-  for (const auto& loaded : kernels_)
-    if (loaded->spec == spec) return Resolved{loaded.get(), WAVEJIT_ORIGIN_MEMORY};
-  return together(std::move(lock), spec_flights_, text, Part::main, [&] {
-    worked = true;
-    return obtain(std::move(spec), combine, Part::main, phases);
-  });
-}
-
-// One for all split kernels of a data type and head dim, whatever their masks and pipelines.
-Result<Resolved> Resolver::make_combine(const attention_forward::KernelSpec& split, Phases& phases, bool& worked) {
-  const attention_combine::KernelSpec spec = attention_combine::combine_of(split);
-  const std::uint64_t code = AttentionShape::combine_code(spec.dtype, spec.head_dim);
-  return once(code, Part::combine, [&] {
-    worked = true;
-    return obtain(spec, nullptr, Part::combine, phases);
-  });
-}
-
-Result<Resolved> Resolver::obtain(families::KernelSpec spec, const LoadedKernel* combine, Part part, Phases& phases) {
+Resolver::KernelOutcome Resolver::fetch_or_compile(const families::KernelSpec& spec, Phases& phases) {
   Stopwatch watch;
   auto kernel = std::make_unique<LoadedKernel>();
-  kernel->spec = std::move(spec);
-  kernel->spec_text = families::to_text(kernel->spec);
-  kernel->combine = combine;
-  const auto key = source_.key_of(kernel->spec);
-  if (!key) {
-    count(statistics_.compile_failures, part);
-    return std::unexpected(key.error());
-  }
+  kernel->spec = spec;
+  kernel->spec_text = spec.text();
+  const auto key = source_.key_of(spec);
+  if (!key) return {.kernel = std::unexpected(key.error())};
   kernel->key = key->hex();
   phases.route_ns += watch.lap();
 
@@ -184,26 +202,20 @@ Result<Resolved> Resolver::obtain(families::KernelSpec spec, const LoadedKernel*
   for (auto binary = source_.from_disk(*key, phases); binary;) {
     const std::size_t next_layer = binary->layer_index + 1;
     const hipError_t error = load(*kernel, *std::move(binary), phases);
-    if (error == hipSuccess) {
-      count(statistics_.disk_hits, part);
-      return keep(std::move(kernel), WAVEJIT_ORIGIN_DISK);
-    }
-    if (error == hip_abi::hipErrorOutOfMemory) {
-      count(statistics_.disk_hits, part);
-      return std::unexpected(load_failure(*kernel, error));
-    }
+    if (error == hipSuccess) return {.kernel = keep(std::move(kernel), Counted::disk), .counted = Counted::disk};
+    if (error == hip_abi::hipErrorOutOfMemory)
+      return {.kernel = std::unexpected(load_failure(*kernel, error)), .counted = Counted::disk};
     reject(*kernel, *key, next_layer - 1, error);
     wanted = KernelSource::Wanted::fresh;
     binary = source_.from_disk(*key, phases, next_layer);
   }
 
   for (;;) {
-    auto compiled = source_.compile(kernel->spec, *key, phases, wanted);
+    auto compiled = source_.compile(spec, *key, phases, wanted);
     if (!compiled) {
-      count(statistics_.compile_failures, part);
       // Not an error line: the caller gets the sentence with the status and decides what to do with it.
       logger_.write(LogLevel::info, compiled.error().detail);
-      return std::unexpected(std::move(compiled.error()));
+      return {.kernel = std::unexpected(std::move(compiled.error()))};
     }
     const bool by_others = compiled->by_others;
     const std::size_t layer = compiled->binary.layer_index;
@@ -213,9 +225,9 @@ Result<Resolved> Resolver::obtain(families::KernelSpec spec, const LoadedKernel*
       wanted = KernelSource::Wanted::fresh;
       continue;
     }
-    count(by_others ? statistics_.disk_hits : statistics_.compiled, part);
-    if (error != hipSuccess) return std::unexpected(load_failure(*kernel, error));
-    return keep(std::move(kernel), by_others ? WAVEJIT_ORIGIN_DISK : WAVEJIT_ORIGIN_COMPILED);
+    const Counted from = by_others ? Counted::disk : Counted::compiled;
+    if (error != hipSuccess) return {.kernel = std::unexpected(load_failure(*kernel, error)), .counted = from};
+    return {.kernel = keep(std::move(kernel), from), .counted = from};
   }
 }
 
@@ -229,7 +241,7 @@ void Resolver::reject(const LoadedKernel& kernel, const cache::Key& key, std::si
 hipError_t Resolver::load(LoadedKernel& kernel, KernelBinary binary, Phases& phases) {
   Stopwatch watch;
   // The launch hands over exactly the struct of arguments; a kernel that reads more is not one of ours.
-  if (binary.kernarg_bytes > families::argument_bytes(kernel.spec)) return hip_abi::hipErrorInvalidImage;
+  if (binary.kernarg_bytes > kernel.spec.argument_bytes()) return hip_abi::hipErrorInvalidImage;
   kernel.code_object = std::move(binary.code_object);
   const hipError_t error =
       load_module(device_, kernel.code_object.data(), binary.kernel_name, &kernel.module, &kernel.function);
@@ -242,14 +254,14 @@ Failure Resolver::load_failure(const LoadedKernel& kernel, hipError_t error) con
           "HIP does not load " + kernel.spec_text + " on " + device_.name + ": " + error_text(device_.hip, error)};
 }
 
-Resolved Resolver::keep(std::unique_ptr<LoadedKernel> kernel, wavejit_origin origin) {
+const LoadedKernel* Resolver::keep(std::unique_ptr<LoadedKernel> kernel, Counted from) {
   if (logger_.wants(LogLevel::info)) {
-    logger_.write(LogLevel::info, std::string(origin == WAVEJIT_ORIGIN_DISK ? "loaded from disk " : "compiled ") +
+    logger_.write(LogLevel::info, std::string(from == Counted::disk ? "loaded from disk " : "compiled ") +
                                       kernel->spec_text + " key " + kernel->key);
   }
   const std::scoped_lock lock(mutex_);
   kernels_.push_back(std::move(kernel));
-  return {kernels_.back().get(), origin};
+  return kernels_.back().get();
 }
 
 }  // namespace wavejit::runtime

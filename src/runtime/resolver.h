@@ -1,10 +1,13 @@
-// The cold and the warm path: from a shape that the kernel table does not have to a kernel that it has.
+// The cold and the warm path: from a shape that the kernel table does not have to kernels that it has.
 //
-// One thread does the work of a kernel while others that need it wait; different kernels proceed in parallel. A compile
-// that failed is remembered: the same call fails at once instead of compiling again.
+// The verbs, from outside in: resolve makes a shape's kernels be there and counts what it took; route_and_load asks the
+// family which they are; load_once gets one of them, whoever asks; fetch_or_compile does that work. For a shape and for
+// a kernel alike one thread works while others that need it wait (work_once); different ones proceed in parallel. A
+// compile that failed is remembered: the same call fails at once instead of compiling again.
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,12 +17,12 @@
 #include "runtime/hip_library.h"
 #include "runtime/kernel_source.h"
 #include "runtime/kernel_table.h"
-#include "runtime/route.h"
 #include "runtime/statistics.h"
+#include "templates/families/call/family.h"
 
 namespace wavejit::runtime {
 
-// Never changes once it stands in the table.
+// Never changes once it is loaded.
 struct LoadedKernel {
   families::KernelSpec spec;
   std::string spec_text;
@@ -28,66 +31,92 @@ struct LoadedKernel {
   hip_abi::hipModule_t module = nullptr;
   // HIP may keep pointing into the image that a module was loaded from.
   std::vector<std::byte> code_object;
-  // Of a kernel that splits keys: the one that merges its partial results.
-  const LoadedKernel* combine = nullptr;
 };
 
-struct Resolved {
-  const LoadedKernel* kernel = nullptr;
-  wavejit_origin origin = WAVEJIT_ORIGIN_MEMORY;  // of two kernels: of the one that took more
+// Those of a shape, in the order in which a call launches them. Never changes once it stands in the table.
+struct LoadedKernels {
+  families::Shape shape;
+  std::vector<const LoadedKernel*> kernels;
+  std::vector<const families::KernelSpec*> specs;  // theirs, as a call's plan takes them
+
+  // What the call is counted by and reported with.
+  const LoadedKernel& first() const { return *kernels.front(); }
+};
+
+// How a shape came to have its kernels, or why it has none.
+struct Resolution {
+  Result<const LoadedKernels*> kernels = fail(WAVEJIT_OUT_OF_MEMORY, {});
+  // Of several kernels: of the one that took most. WAVEJIT_ORIGIN_MEMORY if another thread did the work.
+  wavejit_origin origin = WAVEJIT_ORIGIN_NONE;
+  // This thread looked on disk or compiled, whatever came of it: the phases have times, and there is something to tell.
+  bool worked = false;
 };
 
 class Resolver {
  public:
-  Resolver(const HipDevice& device, const targets::Target& target, const Toggles& toggles, KernelSource& source,
-           Logger& logger, Statistics& statistics);
+  Resolver(const HipDevice& device, const targets::Target& target, const families::Toggles& toggles,
+           KernelSource& source, Logger& logger, Statistics& statistics);
   ~Resolver();  // unloads the modules
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
-  const LoadedKernel* find(std::uint64_t code) const noexcept { return table_.find(code); }
-  Result<Resolved> resolve(const AttentionShape& shape, Phases& phases);
+  const LoadedKernels* find(const families::Shape& shape) const noexcept { return table_.find(shape); }
+  Resolution resolve(const families::Shape& shape, Phases& phases);
 
  private:
+  // One kernel on its way. `counted`: what a call is counted as for it; a kernel that HIP does not load was found all
+  // the same.
+  enum class Counted : std::uint8_t { memory, disk, compiled, failed };
+  struct KernelOutcome {
+    Result<const LoadedKernel*> kernel = fail(WAVEJIT_OUT_OF_MEMORY, {});
+    Counted counted = Counted::failed;
+    bool worked = false;
+  };
+  // All kernels of a shape; `counted` by the first of them.
+  struct ShapeOutcome {
+    Resolution resolution;
+    Counted counted = Counted::failed;
+  };
+  static KernelOutcome without_work(KernelOutcome outcome);
+  static ShapeOutcome without_work(ShapeOutcome outcome);
+
+  template <typename Outcome>
   struct Flight {
     bool done = false;
-    // Stands unless the work comes to an end.
-    Result<Resolved> outcome = fail(WAVEJIT_OUT_OF_MEMORY, {});
+    Outcome outcome;  // that of work which does not come to an end, until it has
   };
-  // What is being made: by table code, and by spec, because several codes may lead to one.
-  template <typename Name>
-  using Flights = std::unordered_map<Name, std::shared_ptr<Flight>>;
-  template <typename Name>
+  struct ShapeHash {
+    std::size_t operator()(const families::Shape& shape) const {
+      return std::hash<std::uint64_t>()(shape.code) ^ std::hash<const void*>()(shape.family);
+    }
+  };
+  // What is under way, by name.
+  template <typename Name, typename Outcome, typename Hash = std::hash<Name>>
+  struct Flights {
+    std::unordered_map<Name, std::shared_ptr<Flight<Outcome>>, Hash> under_way;
+    std::unordered_map<Name, Failure, Hash> failures;  // that would come again
+  };
+  template <typename Where, typename Name, typename Outcome>
   class Landing;
-  // Statistics count calls, and a call by its main kernel.
-  enum class Part : std::uint8_t { main, combine };
 
-  // Makes what nobody makes, or waits for who does. `lock` is that of mutex_.
-  template <typename Name, typename Make>
-  Result<Resolved> together(std::unique_lock<std::mutex> lock, Flights<Name>& flights, const Name& name, Part part,
-                            Make make);
-  // The kernel of a table code, made once whoever asks for it.
-  template <typename Make>
-  Result<Resolved> once(std::uint64_t code, Part part, Make make);
-  Result<Resolved> make(const AttentionShape& shape, Phases& phases);
-  // `worked` becomes true when this thread fetched or compiled something.
-  Result<Resolved> make_kernels(attention_forward::KernelSpec spec, Phases& phases, bool& worked);
-  Result<Resolved> make_combine(const attention_forward::KernelSpec& split, Phases& phases, bool& worked);
-  Result<Resolved> obtain_once(families::KernelSpec spec, const LoadedKernel* combine, Phases& phases, bool& worked);
-  Result<Resolved> obtain(families::KernelSpec spec, const LoadedKernel* combine, Part part, Phases& phases);
-  static void count(std::atomic<std::uint64_t>& counter, Part part) {
-    if (part == Part::main) counter.fetch_add(1);
-  }
+  // Does `work` unless it failed before or another thread does it, which is waited for. `lock` is that of mutex_.
+  template <typename Outcome, typename Where, typename Name, typename Work>
+  Outcome work_once(std::unique_lock<std::mutex> lock, Where& flights, const Name& name, Work work);
+
+  ShapeOutcome route_and_load(const families::Shape& shape, Phases& phases);
+  KernelOutcome load_once(const families::KernelSpec& spec, Phases& phases);
+  KernelOutcome fetch_or_compile(const families::KernelSpec& spec, Phases& phases);
+
   // The error of HIP, if it refused.
   hip_abi::hipError_t load(LoadedKernel& kernel, KernelBinary binary, Phases& phases);
   void reject(const LoadedKernel& kernel, const cache::Key& key, std::size_t layer, hip_abi::hipError_t error);
-  Failure name_field(const AttentionShape& shape, Failure failure) const;
   Failure load_failure(const LoadedKernel& kernel, hip_abi::hipError_t error) const;
-  Resolved keep(std::unique_ptr<LoadedKernel> kernel, wavejit_origin origin);
+  const LoadedKernel* keep(std::unique_ptr<LoadedKernel> kernel, Counted from);
+  void count(Counted counted);
 
   const HipDevice& device_;
   const targets::Target& target_;
-  Toggles toggles_;
+  const families::Toggles& toggles_;
   KernelSource& source_;
   Logger& logger_;
   Statistics& statistics_;
@@ -95,10 +124,11 @@ class Resolver {
   KernelTable table_;
   std::mutex mutex_;
   std::condition_variable landed_;
-  Flights<std::uint64_t> flights_;
-  Flights<std::string> spec_flights_;
-  std::unordered_map<std::uint64_t, Failure> failures_;  // compiles that failed
+  // Several shapes may lead to one kernel.
+  Flights<families::Shape, ShapeOutcome, ShapeHash> shapes_;
+  Flights<std::string, KernelOutcome> specs_;
   std::vector<std::unique_ptr<LoadedKernel>> kernels_;
+  std::vector<std::unique_ptr<LoadedKernels>> resolved_;
 };
 
 }  // namespace wavejit::runtime

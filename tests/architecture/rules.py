@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks the rules of the tree that a compiler does not: who may include whom, where the environment is read, where
-architecture names may stand, which files know LLVM, and words of another dialect than the tree's. Prints one line a violation and exits 1 if there is any.
+architecture names may stand, which files know LLVM, which know a kernel family by name, and words of another dialect than
+the tree's. Prints one line a violation and exits 1 if there is any.
 
     rules.py <source root>            check the tree
     rules.py --self-test              show that each rule can fail
@@ -20,14 +21,17 @@ ALLOWED = {
     "src/cache": {"src/system"},
     "src/remote": {"src/system"},
     "src/simgpu": {"src/targets", "src/timing", "src/hip_abi", "include"},
-    "templates/parameters": {"src/targets"},
+    # a family's call/: what a kernel and a call are. No LLVM, no HIP
+    "templates/parameters": {"src/targets", "include"},
     "templates/emit": {"templates/parameters", "src/codegen", "src/targets"},
+    # a family's api/: its C functions, on top of the engine
+    "templates/api": {"templates/parameters", "src/runtime", "src/hip_abi", "include"},
     "src/codegen": {"src/system", "src/targets", "templates/parameters", "templates/emit"},
     "src/codegen/language": {"src/targets"},
     "src/runtime": {"src/cache", "src/targets", "templates/parameters", "src/hip_abi", "include"},
-    "tools": {"include", "tools/tune"},
-    # it searches the templates' parameters and writes their defaults: it must know which there are
-    "tools/tune": {"include", "tools", "templates/parameters", "src/targets"},
+    "tools": {"include"},
+    # a family's half of the program, behind tools/family.h
+    "templates/program": {"include", "tools", "templates/parameters", "src/targets"},
     "examples": {"include"},
 }
 # single headers that may be included from outside their room's rule: plain C interfaces between two libraries
@@ -36,13 +40,27 @@ INTERFACES = {
     "src/codegen/generator_id.h": {"src/runtime"},
     "src/remote/remote_api.h": {"src/runtime"},
 }
+# schedules are data, without LLVM: a family's half of the program may print them
+SCHEDULES = re.compile(r"^templates/[a-z_]+/emit/[a-z_]*schedule\.h$")
 # files that may read the environment: one a library; and the one that hands it on to a child process
 ENVIRONMENT_FILES = re.compile(r"^(src/(runtime|simgpu)/config\.cpp|src/codegen/isolated\.cpp|tests/.*|bench/.*)$")
 ENVIRONMENT = re.compile(r"\b(getenv|secure_getenv|environ)\b")
 ARCHITECTURE_NAME = re.compile(r"\"gfx[0-9a-f]+\"")
 ARCHITECTURE_COMPARE = re.compile(r"([!=]=\s*\"gfx[0-9a-f]+)|(\"gfx[0-9a-f]+[a-z:+-]*\"\s*[!=]=)|(starts_with\(\"gfx)")
 LLVM_INCLUDE = re.compile(r'#include\s+["<](llvm|lld|llvm-c|clang)/')
-LLVM_ROOMS = re.compile(r"^(src/codegen/|src/simgpu/decode/|src/simgpu/code_object/|src/simgpu/compile/host/|templates/[a-z_]+/(emit/|emit\.)|tests/)")
+LLVM_ROOMS = re.compile(r"^(src/codegen/|src/simgpu/decode/|src/simgpu/code_object/|src/simgpu/compile/host/|templates/[a-z_]+/emit/|tests/)")
+# what an instruction is stands in its record (src/simgpu/decode/record.h): nobody else reads how it is spelled
+SPELLING = re.compile(
+    r"\bmnemonic\s*(\.(starts_with|ends_with|contains|find|substr|remove_prefix|remove_suffix)\b|[!=]=)"
+    r"|\.(starts_with|ends_with|contains)\(\"(v|s|ds|buffer|global|flat|scratch)_"
+    r"|[!=]=\s*\"(v|s|ds|buffer|global|flat|scratch)_[a-z0-9]")
+SPELLING_ROOMS = re.compile(r"^src/(simgpu|analysis)/")
+# splits the encoding's suffix off, and looks the rest up
+SPELLING_READERS = re.compile(r"^src/simgpu/decode/(function|disassembler)\.cpp$")
+HIP_INCLUDE = re.compile(r'#include\s+["<]hip_abi/')
+# Rooms that know families only through templates/families or tools/family.h: none of them has a family's name, nor a
+# header of its folder.
+ROOMS_WITHOUT_FAMILIES = ["src/runtime/", "src/codegen/", "templates/families/", "tools/"]
 # the tree's one dialect; C interfaces (read by C compilers, or implementing what one declares) and device code keep theirs
 DIALECT = {
     "an integer type without std::": re.compile(r"(?<![:\w.])(u?int(8|16|32|64|ptr)_t|size_t|ptrdiff_t)\b"),
@@ -50,7 +68,7 @@ DIALECT = {
 }
 DOC_COMMENT = re.compile(r"^[^\n\"]*///", re.M)
 C_FILES = re.compile(
-    r"^(include/|src/hip_abi/|src/[a-z_]+/[a-z_]+_api\.(h|cpp)$|tests/hip_kernels/kernels/|tests/hip_program/"
+    r"^(include/|src/hip_abi/|src/[a-z_]+/[a-z_]+_api\.(h|cpp)$|templates/[a-z_]+/api/c_api\.cpp$|tests/example_family/[a-z_]+/api/|tests/hip_kernels/kernels/|tests/hip_program/"
     r"|tests/runtime/fake_codegen\.cpp$|bench/empty_hip\.cpp$)")
 STRINGS = re.compile(r'R"(?P<d>[^()\s]*)\(.*?\)(?P=d)"|"(?:\\.|[^"\\\n])*"', re.S)
 INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.M)
@@ -59,11 +77,16 @@ INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.M)
 def room_of(path: str) -> str | None:
     if path.startswith("include/"):
         return "include"
+    if re.match(r"templates/[a-z_]+/program/", path):
+        return "templates/program"
     if path.startswith("templates/"):
-        return "templates/parameters" if "/call/" in path or "families/spec." in path else "templates/emit"
+        for half, room in (("/call/", "templates/parameters"), ("/emit/", "templates/emit"), ("/api/", "templates/api")):
+            if half in path:
+                return room
+        return None
     if path.startswith("src/codegen/language/"):
         return "src/codegen/language"
-    match = re.match(r"(src/[a-z_]+|tools/tune|tools|examples)/", path)
+    match = re.match(r"(src/[a-z_]+|tools|examples)/", path)
     return match.group(1) if match else None
 
 
@@ -75,9 +98,23 @@ def resolve(include: str, sources: set[str], path: str) -> str | None:
     return None
 
 
+def family_names(files: dict[str, str]) -> set[str]:
+    """The folders of templates/, and the kernels that they have beside the one of their own name."""
+    names = set()
+    for path, text in files.items():
+        match = re.match(r"templates/([a-z_0-9]+)/(call|emit|api|program)/", path)
+        if not match or match.group(1) == "families":
+            continue
+        names.add(match.group(1))
+        names.update(re.findall(r'string_view kernel = "([a-z_0-9]+)"', text))
+    return names
+
+
 def violations(files: dict[str, str]) -> list[str]:
     found = []
     sources = set(files)
+    families = family_names(files)
+    family_word = re.compile(r"\b\w*(" + "|".join(sorted(families)) + r")\w*") if families else None
     for path, text in sorted(files.items()):
         room = room_of(path)
         if room is not None:
@@ -90,6 +127,8 @@ def violations(files: dict[str, str]) -> list[str]:
                     continue
                 if room in INTERFACES.get(target, set()):
                     continue
+                if room == "templates/program" and SCHEDULES.match(target):
+                    continue
                 # the kernel language is the lower half of src/codegen
                 if other == "src/codegen/language" and room in ("src/codegen", "templates/emit"):
                     continue
@@ -98,6 +137,11 @@ def violations(files: dict[str, str]) -> list[str]:
                     continue
                 if other not in ALLOWED[room]:
                     found.append(f"{path}: {room} may not include {target} ({other})")
+        if family_word is not None and any(path.startswith(without) for without in ROOMS_WITHOUT_FAMILIES):
+            for word in sorted({match.group(0) for match in family_word.finditer(strip_comments(text))}):
+                found.append(f"{path}: knows a family by name ({word}); what it needs stands behind templates/families or tools/family.h")
+        if room == "templates/parameters" and HIP_INCLUDE.search(text):
+            found.append(f"{path}: what a call is may not know HIP")
         if not path.startswith("tests/") and not path.startswith("bench/"):
             if ENVIRONMENT.search(strip_comments(text)) and not ENVIRONMENT_FILES.match(path):
                 found.append(f"{path}: reads the environment; only a library's config.cpp may")
@@ -107,6 +151,8 @@ def violations(files: dict[str, str]) -> list[str]:
                 found.append(f"{path}: includes LLVM outside the rooms that may")
             if room == "templates/parameters" and LLVM_INCLUDE.search(text):
                 found.append(f"{path}: parameters may not know LLVM")
+        if SPELLING_ROOMS.match(path) and not SPELLING_READERS.match(path) and SPELLING.search(strip_comments(text)):
+            found.append(f"{path}: reads how a mnemonic is spelled; its record says what it is (src/simgpu/decode/record.h)")
         if not C_FILES.match(path) and not path.endswith(".c"):
             code = STRINGS.sub('""', strip_comments(text))
             found += [f"{path}: {what}; the tree's style has it otherwise" for what, word in DIALECT.items() if word.search(code)]
@@ -137,11 +183,25 @@ def self_test() -> int:
         "src/runtime/route.cpp": 'if (target.id == "gfx950") {}\n',
         "src/runtime/llvm.cpp": '#include <llvm/IR/Module.h>\n',
         "tools/run.cpp": '#include "runtime/engine.h"\n',
-        "tools/tune/trial.cpp": '#include "runtime/engine.h"\n',
-        "tools/sweep/case.cpp": '#include "templates/x/call/parameters.h"\n',
+        "tools/tune/trial.cpp": '#include "templates/tested_family/program/case.h"\n',
+        "tools/sweep/case.cpp": '#include "templates/tested_family/call/parameters.h"\n',
+        "tools/sweep/name.cpp": 'auto name = "second_name";\n',
+        "templates/tested_family/program/case.h": '#include "runtime/engine.h"\n',
+        "templates/tested_family/program/emit.cpp": '#include "templates/tested_family/emit/emit.h"\n',
+        "templates/tested_family/program/llvm.cpp": '#include <llvm/IR/Module.h>\n',
+        "templates/tested_family/emit/emit.h": '#include "codegen/service.h"\n',
         "examples/engine/main.cpp": '#include "runtime/engine.h"\n',
-        "templates/x/call/parameters.h": '#include "llvm/IR/Module.h"\n',
-        "templates/x/emit/emit.cpp": '#include "codegen/service.h"\n',
+        "templates/tested_family/call/parameters.h": '#include "llvm/IR/Module.h"\n',
+        "templates/tested_family/emit/emit.cpp": '#include "codegen/service.h"\n',
+        "templates/tested_family/call/plan.cpp": '#include "hip_abi/hip_functions.h"\n',
+        "templates/tested_family/call/run.cpp": '#include "runtime/engine.h"\n',
+        "templates/long_name/call/spec.h": 'static constexpr std::string_view kernel = "second_name";\n#include "runtime/engine.h"\n',
+        "src/runtime/call.cpp": "wavejit_long_name(engine);\n",
+        "src/codegen/emit.cpp": 'if (word == "second_name") {}\n',
+        "templates/families/call/list.cpp": '#include "templates/long_name/call/spec.h"\n',
+        "src/simgpu/spelling_a.cpp": 'if (instruction.mnemonic.starts_with(head)) {}\n',
+        "src/simgpu/spelling_b.cpp": 'if (name.starts_with("v_cvt_pk_")) {}\n',
+        "src/analysis/spelling_c.cpp": 'if (name == "s_waitcnt") {}\n',
         "src/simgpu/dialect_a.h": "uint32_t bits = 0;\n",
         "src/simgpu/dialect_b.h": "[[nodiscard]] int bits();\n",
         "src/simgpu/dialect_c.h": "int bits;  ///< how many\n",
@@ -151,9 +211,17 @@ def self_test() -> int:
         if not any(line.startswith(path + ":") for line in found):
             print(f"self-test: no rule fires on {path}")
             return 1
-    if violations({"src/runtime/a.cpp": '#include "cache/entry.h"\n// getenv is read in config\n', "src/cache/entry.h": "",
-                   "src/simgpu/a.cpp": 'std::uint32_t bits;  // not uint32_t\nauto text = R"(size_t)";\n',
-                   "src/codegen/codegen_api.h": "uint32_t abi;\n"}):
+    good = {
+        "src/runtime/a.cpp": '#include "cache/entry.h"\n// getenv is read in config; long_name is a family\n',
+        "src/cache/entry.h": "",
+        "templates/long_name/call/spec.h": "",
+        "templates/long_name/api/c_api.cpp": '#include "runtime/engine.h"\n#include "templates/long_name/call/spec.h"\n',
+        "src/runtime/engine.h": "",
+        "src/simgpu/a.cpp": 'std::uint32_t bits;  // not uint32_t\nauto text = R"(size_t)";\n',
+        "src/simgpu/scalar/b.cpp": 'add("s_waitcnt", nothing, acts(Action::wait));  // mnemonic == "s_nop"\n',
+        "src/codegen/codegen_api.h": "uint32_t abi;\n",
+    }
+    if violations(good):
         print("self-test: a rule fires on a tree that keeps them all")
         return 1
     return 0

@@ -18,8 +18,10 @@ using ::testing::Not;
 class SharedLibrary {
  public:
   explicit SharedLibrary(const char* path) {
-    std::ifstream file(path, std::ios::binary);
-    bytes_.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    std::ifstream file(path, std::ios::binary | std::ios::ate);
+    bytes_.resize(static_cast<std::size_t>(file.tellg()));
+    file.seekg(0);
+    file.read(bytes_.data(), static_cast<std::streamsize>(bytes_.size()));
     std::memcpy(&header_, bytes_.data(), sizeof header_);
     sections_ = table<Elf64_Shdr>(header_.e_shoff, header_.e_shnum);
   }

@@ -1,21 +1,29 @@
-# The generator id follows contents and names, not time stamps or the place of the checkout.
+# A generator id follows contents and names, not time stamps or the place of the checkout; and a family's follows what all
+# share and its own folder, not another family's.
 string(RANDOM LENGTH 8 suffix)
 set(work ${PARENT}/generator_id_${suffix})
 
-# hash_of(<result> <root>): runs the script over every file below root.
+# hash_of(<result> <root> [<family>]): runs the script over the files below root; the id of a family, of "one" if none is named.
 function(hash_of result root)
-  file(GLOB_RECURSE files ${root}/*.cpp)
-  list(JOIN files "\n" lines)
-  file(WRITE ${work}/list.txt "${lines}\n")
-  execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${root} -DFILES=${work}/list.txt -DOUTPUT=${work}/id.h -DLLVM_VERSION=1.2.3 -P ${SCRIPT}
+  set(family one)
+  if(ARGC GREATER 2)
+    set(family ${ARGV2})
+  endif()
+  foreach(list engine one two)
+    set(folder ${list})
+    file(GLOB_RECURSE files ${root}/${folder}/*.cpp)
+    list(JOIN files "\n" lines)
+    file(WRITE ${work}/lists/${list}.txt "${lines}\n")
+  endforeach()
+  execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${root} "-DFAMILIES=one two" -DLISTS=${work}/lists -DOUTPUT=${work}/id.h -DLLVM_VERSION=1.2.3 -P ${SCRIPT}
                   COMMAND_ERROR_IS_FATAL ANY)
   file(READ ${work}/id.h text)
-  if(NOT text MATCHES "WAVEJIT_GENERATOR_ID \"([0-9a-f]+)\"")
-    message(FATAL_ERROR "no id in: ${text}")
+  if(NOT text MATCHES "WAVEJIT_FAMILY_GENERATOR\\(\"${family}\", \"([0-9a-f]+)\"\\)")
+    message(FATAL_ERROR "no id of ${family} in: ${text}")
   endif()
   set(id ${CMAKE_MATCH_1})
-  if(NOT text MATCHES "WAVEJIT_LLVM_VERSION \"1.2.3\"")
-    message(FATAL_ERROR "no LLVM version in: ${text}")
+  if(NOT text MATCHES "WAVEJIT_BUILD_ID \"[0-9a-f]+\"" OR NOT text MATCHES "WAVEJIT_LLVM_VERSION \"1.2.3\"")
+    message(FATAL_ERROR "no build id or LLVM version in: ${text}")
   endif()
   set(${result} ${id} PARENT_SCOPE)
 endfunction()
@@ -34,27 +42,35 @@ function(expect_different a b why)
 endfunction()
 
 foreach(root one two)
-  file(WRITE ${work}/${root}/a/first.cpp "int first;\n")
-  file(WRITE ${work}/${root}/b/second.cpp "int second;\n")
+  file(WRITE ${work}/${root}/engine/first.cpp "int first;\n")
+  file(WRITE ${work}/${root}/one/second.cpp "int second;\n")
 endforeach()
 hash_of(one ${work}/one)
 hash_of(two ${work}/two)
 expect_equal(${one} ${two} "the same sources in two places")
 
-file(TOUCH ${work}/one/a/first.cpp)
+file(TOUCH ${work}/one/engine/first.cpp)
 hash_of(touched ${work}/one)
 expect_equal(${one} ${touched} "a touched file")
 
-file(WRITE ${work}/one/a/first.cpp "int third;\n")
+file(WRITE ${work}/one/engine/first.cpp "int third;\n")
 hash_of(changed ${work}/one)
 expect_different(${one} ${changed} "a changed file")
 
-file(RENAME ${work}/two/b/second.cpp ${work}/two/b/renamed.cpp)
+file(RENAME ${work}/two/one/second.cpp ${work}/two/one/renamed.cpp)
 hash_of(renamed ${work}/two)
 expect_different(${two} ${renamed} "a renamed file")
 
-file(WRITE ${work}/two/b/renamed.cpp "int first;\n")
-file(WRITE ${work}/two/a/first.cpp "int second;\n")
+file(WRITE ${work}/two/one/renamed.cpp "int first;\n")
+file(WRITE ${work}/two/engine/first.cpp "int second;\n")
 hash_of(swapped ${work}/two)
 expect_different(${renamed} ${swapped} "swapped contents")
+
+# A second family: the first one's id stays, and its own is another.
+hash_of(before ${work}/two)
+file(WRITE ${work}/two/two/new.cpp "int new;\n")
+hash_of(after ${work}/two)
+expect_equal(${before} ${after} "another family's file")
+hash_of(second ${work}/two two)
+expect_different(${after} ${second} "two families")
 file(REMOVE_RECURSE ${work})

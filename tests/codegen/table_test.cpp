@@ -18,7 +18,9 @@ const char* const small_spec =
 
 TEST(Table, SpeaksOneVersion) {
   EXPECT_EQ(library().abi, static_cast<std::uint32_t>(WAVEJIT_CODEGEN_ABI));
-  EXPECT_THAT(library().generator_id, MatchesRegex("[0-9a-f]{16}"));
+  EXPECT_THAT(library().generator_id("attention_forward"), MatchesRegex("[0-9a-f]{16}"));
+  EXPECT_EQ(library().generator_id("attention_combine"), nullptr) << "a kernel, not a family";
+  EXPECT_EQ(library().generator_id(nullptr), nullptr);
   EXPECT_THAT(library().llvm_version, MatchesRegex("22\\.[0-9]+\\.[0-9]+"));
 }
 

@@ -8,7 +8,7 @@
 
 #include "cache/transfer.h"
 #include "forge.h"
-#include "runtime/descriptor.h"
+#include "templates/attention_forward/call/problem/descriptor.h"
 #include "templates/attention_forward/call/spec.h"
 
 namespace {
@@ -44,7 +44,7 @@ std::vector<std::string> specs() {
       spec.mask = odd ? Mask::causal : Mask::none;
       spec.pipeline = odd ? Pipeline::dualwave : Pipeline::generic;
       spec.output_store = odd ? OutputStore::permlane : OutputStore::scalar;
-      spec.softcap = odd;
+      spec.modifiers.set(Modifier::softcap, odd);
       spec.stagger = !odd;
       texts.push_back(to_text(spec));
     }

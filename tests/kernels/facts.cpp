@@ -10,8 +10,17 @@ namespace wavejit::tests {
 using attention_forward::DataType;
 using attention_forward::KernelSpec;
 using attention_forward::Mask;
+using attention_forward::Modifier;
+using attention_forward::Modifiers;
 using attention_forward::OutputStore;
 using attention_forward::Pipeline;
+
+attention_forward::Modifiers all_code_modifiers() {
+  Modifiers all;
+  for (const auto& row : attention_forward::modifier_rows)
+    if (row.in_code) all.add(row.modifier);
+  return all;
+}
 
 namespace {
 
@@ -20,16 +29,14 @@ void add_modified_kernels(std::vector<KernelSpec>& specs) {
   struct Variant {
     Mask mask = Mask::none;
     bool lse = false;
-    bool softcap = false;
-    bool bias = false;
-    bool alibi = false;
+    Modifiers modifiers = {};
   };
-  constexpr Variant variants[] = {
-      {.mask = Mask::window, .lse = true},
-      {.softcap = true},
-      {.bias = true},
-      {.mask = Mask::causal, .lse = true, .alibi = true},
-      {.mask = Mask::window, .lse = true, .softcap = true, .bias = true, .alibi = true},
+  const Variant variants[] = {
+      {.mask = Mask::window, .lse = true, .modifiers = {}},
+      {.modifiers = {Modifier::softcap}},
+      {.modifiers = {Modifier::bias}},
+      {.mask = Mask::causal, .lse = true, .modifiers = {Modifier::alibi}},
+      {.mask = Mask::window, .lse = true, .modifiers = all_code_modifiers()},
   };
   for (const targets::Target& target : targets::all_targets())
     for (const Pipeline pipeline : attention_forward::all_pipelines)
@@ -41,9 +48,7 @@ void add_modified_kernels(std::vector<KernelSpec>& specs) {
                                   .head_dim_v = head_dim,
                                   .mask = variant.mask,
                                   .lse = variant.lse,
-                                  .softcap = variant.softcap,
-                                  .bias = variant.bias,
-                                  .alibi = variant.alibi,
+                                  .modifiers = variant.modifiers,
                                   .pipeline = pipeline,
                                   .tile_queries = rows,
                                   .output_store = attention_forward::default_output_store(target),
@@ -94,9 +99,7 @@ std::vector<families::KernelSpec> split_kernel_specs() {
                                   .head_dim_qk = dims.qk,
                                   .head_dim_v = dims.v,
                                   .mask = mask,
-                                  .softcap = modified,
-                                  .bias = modified,
-                                  .alibi = modified,
+                                  .modifiers = modified ? all_code_modifiers() : Modifiers{},
                                   .split_keys = attention_forward::split_keys,
                                   .pipeline = pipeline,
                                   .tile_queries = attention_forward::default_tile_queries(

@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "codegen/codegen_api.h"
-#include "templates/families/spec.h"
+#include "templates/families/call/kernel_spec.h"
 
 namespace wavejit::tests {
+
+// Those that change code.
+attention_forward::Modifiers all_code_modifiers();
 
 // Every kernel that can be built without modifiers and windows: target × pipeline × query rows of a
 // workgroup × O store × data type × head dim × mask × LSE.

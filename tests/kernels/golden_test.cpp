@@ -48,7 +48,7 @@ TEST(GoldenSplits, AreThoseOfTheTable) {
     const std::string kernarg = " kernarg=" + std::to_string(families::argument_bytes(spec)) + " ";
     for (const char* must : {" spills=0 ", " private=0 ", kernarg.c_str()})
       EXPECT_NE(line->second.find(must), std::string::npos) << must;
-    const auto* split = std::get_if<attention_forward::KernelSpec>(&spec);
+    const auto* split = spec.get_if<attention_forward::KernelSpec>();
     if (split == nullptr || split->head_dim_v <= 128) {
       EXPECT_NE(line->second.find(" agprs=0 "), std::string::npos);
     }
@@ -61,9 +61,8 @@ std::string test_name(const ::testing::TestParamInfo<attention_forward::KernelSp
   if (spec.mask == attention_forward::Mask::causal) name += "_causal";
   if (spec.mask == attention_forward::Mask::window) name += "_window";
   if (spec.lse) name += "_lse";
-  if (spec.softcap) name += "_softcap";
-  if (spec.bias) name += "_bias";
-  if (spec.alibi) name += "_alibi";
+  for (const auto& row : attention_forward::modifier_rows)
+    if (spec.has(row.modifier)) name += "_" + std::string(row.word);
   name += "_" + std::string(to_text(spec.pipeline)) + "_" + std::to_string(spec.tile_queries) + "rows";
   return name + "_" + std::string(to_text(spec.output_store));
 }

@@ -35,7 +35,7 @@ TEST_P(LadderCode, FitsInRegistersAndLds) {
     // LSE and the O store stand behind the loop: one of each. What takes the most registers: plain and with all
     // modifiers.
     const bool plain = standard.mask == attention_forward::Mask::none;
-    const bool all_modifiers = standard.softcap && standard.bias && standard.alibi;
+    const bool all_modifiers = standard.modifiers == all_code_modifiers();
     if (standard.pipeline != GetParam().pipeline || !standard.lse || (!plain && !all_modifiers) ||
         standard.output_store != attention_forward::default_output_store(*targets::find_target(standard.target)))
       continue;

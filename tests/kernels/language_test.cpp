@@ -10,8 +10,9 @@
 #include "codegen/language/cross_lane.h"
 #include "codegen/language/lds.h"
 #include "codegen/language/matrix.h"
-#include "templates/attention_forward/emit/emit.h"
+#include "codegen/language/softmax.h"
 #include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/emit/emit.h"
 
 namespace wavejit::language {
 namespace {
@@ -159,6 +160,22 @@ TEST_F(Language, LdsAccessesCarryTheirRegion) {
                     ::testing::Not(::testing::Contains(own->getOperand(0).get())));
       }
   EXPECT_EQ(marked, 4);
+}
+
+// docs/canonical-arithmetic.md, step 5: accumulators register by register, then the upper half of the registers onto
+// the lower half. Every term of a level meets one other, and the sum ends in term 0.
+TEST(SumTree, IsTheCanonicalOne) {
+  const auto levels = sum_tree(32);
+  ASSERT_EQ(levels.size(), 5U);
+  int width = 32;
+  for (const std::vector<Addition>& level : levels) {
+    width /= 2;
+    ASSERT_EQ(std::ssize(level), width);
+    for (int term = 0; term < width; ++term) {
+      EXPECT_EQ(level[static_cast<std::size_t>(term)].into, term);
+      EXPECT_EQ(level[static_cast<std::size_t>(term)].other, term + width);
+    }
+  }
 }
 
 std::string text_of(const llvm::Module& module) {

@@ -1,16 +1,67 @@
 // Prints a table of facts: `build/dev/bin/kernel_facts > tests/kernels/golden.txt`, `kernel_facts splits >
 // tests/kernels/golden_splits.txt`, or of the specs that are named.
+//
+// `kernel_facts digests` prints one digest of the code object for every kernel of both tables and every ladder. Compare
+// its output before and after a change that must not touch the code.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <span>
 #include <string_view>
 
 #include "kernels/facts.h"
+#include "templates/attention_forward/call/ladders.h"
 
 namespace families = wavejit::families;
+namespace attention_forward = wavejit::attention_forward;
+
+namespace {
+
+// 64-bit FNV-1a: it must tell changed code from unchanged, nothing more.
+std::uint64_t digest_of(std::span<const std::byte> bytes) {
+  std::uint64_t digest = 0xCBF29CE484222325;
+  for (const std::byte byte : bytes) digest = (digest ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001B3;
+  return digest;
+}
+
+std::vector<families::KernelSpec> every_spec() {
+  std::vector<families::KernelSpec> specs;
+  for (const attention_forward::KernelSpec& spec : wavejit::tests::all_kernel_specs()) {
+    specs.emplace_back(spec);
+    if (!spec.lse || spec.dtype != attention_forward::DataType::bf16) continue;
+    for (const attention_forward::Ladder& ladder : attention_forward::ladders(spec.pipeline)) {
+      if (ladder.name == attention_forward::standard_ladder) continue;
+      attention_forward::KernelSpec other = spec;
+      other.ladder = ladder.name;
+      specs.emplace_back(other);
+    }
+  }
+  std::ranges::copy(wavejit::tests::split_kernel_specs(), std::back_inserter(specs));
+  return specs;
+}
+
+int print_digests() {
+  int failed = 0;
+  for (const families::KernelSpec& spec : every_spec()) {
+    const wavejit::tests::CompiledKernel kernel = wavejit::tests::compile_kernel(spec);
+    if (kernel.error.empty()) {
+      std::printf("%s: %016llx %zu bytes\n", families::to_text(spec).c_str(),
+                  static_cast<unsigned long long>(digest_of(kernel.code_object)), kernel.code_object.size());
+    } else {
+      std::printf("%s: %s\n", families::to_text(spec).c_str(), kernel.error.c_str());
+      failed = 1;
+    }
+  }
+  return failed;
+}
+
+}  // namespace
 
 int main(int count, char** arguments) {
   std::vector<families::KernelSpec> specs;
   for (const char* text : std::span(arguments, static_cast<std::size_t>(count)).subspan(1)) {
+    if (std::string_view(text) == "digests") return print_digests();
     if (std::string_view(text) == "splits") {
       specs = wavejit::tests::split_kernel_specs();
       continue;

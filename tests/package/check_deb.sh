@@ -25,7 +25,7 @@ lacks() { ! grep -qE "$2" "$1.contents" || complain "$(basename "$1") has $2, wh
 depends() { field "$1" Depends | grep -E "(^|, )$2(,|$)" >/dev/null || complain "$(basename "$1") depends on '$(field "$1" Depends)', not on $2"; }
 
 for deb in "$runtime" "$program" "$development"; do
-  field "$deb" Maintainer | grep -E '^[^<]+ <[^@ ]+@[^@ ]+>$' >/dev/null || complain "maintainer of $(basename "$deb"): '$(field "$deb" Maintainer)'"
+  field "$deb" Maintainer | grep -E '^The wavejit authors <[^@ ]+@[^@ ]+>$' >/dev/null || complain "maintainer of $(basename "$deb"): '$(field "$deb" Maintainer)'"
   [[ $(field "$deb" Description | wc -l) -ge 3 ]] || complain "$(basename "$deb") has no description beyond a line"
   has "$deb" "/usr/share/doc/$(field "$deb" Package)/copyright"
   awk '{ print $2 }' "$deb.contents" | grep -vx root/root && complain "$(basename "$deb") has files that are not root's"
@@ -49,8 +49,11 @@ lacks "$program" 'libwavejit\.so|include'
 depends "$program" "libwavejit0 \(= $version\)"
 depends "$program" 'zlib1g \(>= .*\)'
 depends "$program" 'libzstd1 \(>= .*\)'
-dpkg-deb --fsys-tarfile "$program" | tar -xO ./usr/share/doc/wavejit/copyright | grep 'LLVM Exceptions' >/dev/null ||
-  complain "the notice of LLVM, which is inside, is not in the package"
+dpkg-deb --fsys-tarfile "$program" | tar -xO ./usr/share/doc/wavejit/copyright >"$work/copyright"
+for inside in llvm-22-dev libfmt-dev libssl-dev; do
+  grep -q "^==== Inside: $inside ====" "$work/copyright" || complain "the notice of $inside, which is inside, is not in the package"
+done
+grep -q 'LLVM Exceptions to the Apache 2.0 License' <(head -n 230 "$work/copyright") || complain "our own licence is not in the package"
 has "$development" '/usr/include/wavejit/wavejit\.h'
 has "$development" '/usr/include/wavejit/wavejit\.hpp'
 has "$development" '/usr/lib/.*cmake/wavejit/wavejit-config\.cmake'

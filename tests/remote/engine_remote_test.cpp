@@ -38,7 +38,7 @@ class EngineRemoteTest : public RuntimeTest {
     report.size = sizeof report;
     auto call = good_call();
     call.report = &report;
-    const auto done = engine.attention_forward(&call, nullptr);
+    const auto done = attention_forward::run(engine, &call, nullptr);
     EXPECT_TRUE(done) << done.error().detail;
     return report;
   }
@@ -165,7 +165,7 @@ TEST_F(EngineRemoteTest, DownAtTheStartAndDownInTheMiddleFailNoCall) {
   server.stop();
   auto other = good_call();
   other.mask = WAVEJIT_MASK_CAUSAL;
-  EXPECT_TRUE(engine->attention_forward(&other, nullptr));
+  EXPECT_TRUE(attention_forward::run(*engine, &other, nullptr));
   EXPECT_EQ(summed(*engine).compiled, 2U);
   EXPECT_EQ(summed(*engine).remote_faults, 1U);
   move_to("two");
@@ -185,7 +185,7 @@ TEST_F(EngineRemoteTest, ASlowServerDelaysACallByItsTimesAtMost) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
   auto other = good_call();
   other.mask = WAVEJIT_MASK_CAUSAL;
-  EXPECT_TRUE(engine->attention_forward(&other, nullptr));
+  EXPECT_TRUE(attention_forward::run(*engine, &other, nullptr));
   EXPECT_EQ(summed(*engine).remote_faults, 1U);
   EXPECT_EQ(summed(*engine).remote_skipped, 1U) << "the next call does not wait";
 }

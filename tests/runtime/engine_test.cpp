@@ -19,7 +19,7 @@ class EngineTest : public RuntimeTest {
     wavejit_call_report report{};
     report.size = sizeof report;
     call.report = &report;
-    const auto outcome = engine.attention_forward(&call, nullptr);
+    const auto outcome = attention_forward::run(engine, &call, nullptr);
     if (!outcome) throw std::runtime_error(outcome.error().detail);
     return report;
   }
@@ -84,7 +84,7 @@ TEST_F(EngineTest, ShapesWithoutKernelsDoNotFillMemory) {
   const auto engine = make_engine();
   for (std::int64_t head_dim = 300; head_dim < 700; ++head_dim) {
     auto call = good_call(1, 1, 1, 1, 1, head_dim);
-    const auto outcome = engine->attention_forward(&call, nullptr);
+    const auto outcome = attention_forward::run(*engine, &call, nullptr);
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().status, WAVEJIT_UNSUPPORTED);
   }
@@ -148,7 +148,7 @@ TEST_F(EngineTest, ManyThreadsCompileOnce) {
       threads.emplace_back([&] {
         auto call = good_call();
         start.arrive_and_wait();
-        if (!engine->attention_forward(&call, nullptr)) ++failed;
+        if (!attention_forward::run(*engine, &call, nullptr)) ++failed;
       });
     }
   }
@@ -171,7 +171,7 @@ TEST_F(EngineTest, DifferentShapesCompileAtOnce) {
         threads.emplace_back([&, head_dim, causal] {
           auto call = good_call(1, 128, 128, 4, 4, head_dim);
           call.mask = causal ? WAVEJIT_MASK_CAUSAL : WAVEJIT_MASK_NONE;
-          EXPECT_TRUE(engine->attention_forward(&call, nullptr));
+          EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
         });
       }
     }
@@ -200,7 +200,7 @@ TEST_F(EngineTest, ShapesThatLeadToOneKernelCompileOnce) {
     for (const std::int64_t queries : {64, 255}) {
       threads.emplace_back([&, queries] {
         auto call = good_call(1, queries, 512);
-        EXPECT_TRUE(engine->attention_forward(&call, nullptr));
+        EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
       });
     }
   }
@@ -224,7 +224,7 @@ TEST_F(EngineTest, ShapesThatLeadToOneKernelFailTogether) {
     for (const std::int64_t queries : {64, 255}) {
       threads.emplace_back([&, queries] {
         auto call = good_call(1, queries, 512);
-        const auto outcome = engine->attention_forward(&call, nullptr);
+        const auto outcome = attention_forward::run(*engine, &call, nullptr);
         if (!outcome && outcome.error().status == WAVEJIT_COMPILE_FAILED) ++failed;
       });
     }
@@ -246,7 +246,7 @@ TEST_F(EngineTest, ThreadsThatWaitForAFailedCompileFailToo) {
     for (int i = 0; i < count; ++i) {
       threads.emplace_back([&] {
         auto call = good_call();
-        const auto outcome = engine->attention_forward(&call, nullptr);
+        const auto outcome = attention_forward::run(*engine, &call, nullptr);
         if (!outcome && outcome.error().status == WAVEJIT_COMPILE_FAILED) ++failed;
       });
     }
@@ -269,7 +269,7 @@ TEST_P(CompilerAnswers, BecomeStatuses) {
   const auto engine = make_engine();
   auto call = good_call();
   for (int round = 1; round <= 2; ++round) {
-    const auto outcome = engine->attention_forward(&call, nullptr);
+    const auto outcome = attention_forward::run(*engine, &call, nullptr);
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().status, GetParam().status);
     EXPECT_THAT(outcome.error().detail, HasSubstr("told to fail"));
@@ -339,7 +339,7 @@ TEST_F(EngineTest, AFreshKernelThatTheLoaderRefusesIsAnErrorAfterOneCompile) {
   fake_hip().loads_to_refuse = 100;
   const auto engine = make_engine();
   auto call = good_call();
-  const auto outcome = engine->attention_forward(&call, nullptr);
+  const auto outcome = attention_forward::run(*engine, &call, nullptr);
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().status, WAVEJIT_LAUNCH_FAILED);
   EXPECT_THAT(outcome.error().detail, HasSubstr("hipErrorInvalidImage (200)"));
@@ -354,12 +354,12 @@ TEST_F(EngineTest, ADeviceOutOfMemoryIsNoReasonToDropAnEntry) {
   fake_hip().loads_to_refuse = 1;
   const auto engine = make_engine();
   auto call = good_call();
-  const auto outcome = engine->attention_forward(&call, nullptr);
+  const auto outcome = attention_forward::run(*engine, &call, nullptr);
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().status, WAVEJIT_OUT_OF_MEMORY);
   EXPECT_EQ(statistics_of(*engine).loader_rejections, 0U);
   EXPECT_EQ(cache_files().size(), 1U);
-  EXPECT_TRUE(engine->attention_forward(&call, nullptr)) << "and the next call may succeed";
+  EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr)) << "and the next call may succeed";
   EXPECT_EQ(fake_codegen().compiles, 1U);
 }
 
@@ -367,7 +367,7 @@ TEST_F(EngineTest, AKernelThatReadsMoreArgumentsThanWeGiveIsNotLaunched) {
   fake_codegen().kernarg_bytes = sizeof(attention_forward::Arguments) + 8;
   const auto engine = make_engine();
   auto call = good_call();
-  const auto outcome = engine->attention_forward(&call, nullptr);
+  const auto outcome = attention_forward::run(*engine, &call, nullptr);
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().status, WAVEJIT_LAUNCH_FAILED);
   EXPECT_EQ(fake_hip().launches, 0U);
@@ -377,12 +377,12 @@ TEST_F(EngineTest, ALaunchErrorIsToldWithHipsWords) {
   const auto engine = make_engine();
   fake_hip().launch_error = hip_abi::hipErrorInvalidValue;
   auto call = good_call();
-  const auto outcome = engine->attention_forward(&call, nullptr);
+  const auto outcome = attention_forward::run(*engine, &call, nullptr);
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().status, WAVEJIT_LAUNCH_FAILED);
   EXPECT_THAT(outcome.error().detail, HasSubstr("hipErrorInvalidValue"));
   fake_hip().launch_error = hip_abi::hipSuccess;
-  EXPECT_TRUE(engine->attention_forward(&call, nullptr));
+  EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
 }
 
 TEST_F(EngineTest, CacheModesDoWhatTheySay) {
@@ -462,14 +462,14 @@ TEST_F(EngineTest, TheCallersCurrentDeviceSurvives) {
   const auto engine = make_engine();  // on device 1
   set_current_device(0);
   auto call = good_call();
-  ASSERT_TRUE(engine->attention_forward(&call, nullptr));
+  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
   EXPECT_EQ(fake_hip().last.current_device, 1) << "the null stream is the current device's";
   EXPECT_EQ(current_device(), 0);
   const std::uint64_t switches = fake_hip().device_switches;
-  ASSERT_TRUE(engine->attention_forward(&call, reinterpret_cast<ihipStream_t*>(0x1000)));
+  ASSERT_TRUE(attention_forward::run(*engine, &call, reinterpret_cast<ihipStream_t*>(0x1000)));
   EXPECT_EQ(fake_hip().device_switches, switches) << "a created stream knows its device";
   set_current_device(1);
-  ASSERT_TRUE(engine->attention_forward(&call, nullptr));
+  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
   EXPECT_EQ(fake_hip().device_switches, switches);
   EXPECT_TRUE(engine->synchronize());
 }

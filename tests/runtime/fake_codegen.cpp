@@ -66,7 +66,7 @@ const runtime::CodegenTable* fake_codegen_table() {
   static const runtime::CodegenTable table = [] {
     runtime::CodegenTable t{};
     t.abi = WAVEJIT_CODEGEN_ABI;
-    t.generator_id = "fake";
+    t.generator_id = [](const char*) { return "fake"; };
     t.llvm_version = "fake";
     t.create = create;
     t.destroy = destroy;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/hip_library.h"
-#include "templates/attention_combine/call/arguments.h"
+#include "templates/attention_forward/call/combine/arguments.h"
 #include "templates/attention_forward/call/arguments.h"
 
 namespace wavejit::tests {

@@ -94,12 +94,12 @@ class HotPath : public RuntimeTest {
     call_ = good_call();
     call_.lse = good_lse(call_);
     set_current_device(1);
-    ASSERT_TRUE(engine_->attention_forward(&call_, nullptr));
+    ASSERT_TRUE(attention_forward::run(*engine_, &call_, nullptr));
   }
 
   bool make_calls() {
     bool good = true;
-    for (int i = 0; i < calls; ++i) good = good && engine_->attention_forward(&call_, nullptr).has_value();
+    for (int i = 0; i < calls; ++i) good = good && attention_forward::run(*engine_, &call_, nullptr).has_value();
     return good;
   }
 

@@ -12,28 +12,48 @@ namespace wavejit::tests {
 namespace {
 
 using runtime::KernelTable;
-using runtime::LoadedKernel;
+using runtime::LoadedKernels;
 
-std::uint64_t code_of(std::size_t number) { return std::uint64_t{1} << 63U | number << 16U | number; }
+// Of no family in particular: the table only compares it.
+families::Shape shape_of(std::size_t number, const families::Family* family = nullptr) {
+  return {.family = family, .code = std::uint64_t{1} << 63U | number << 16U | number};
+}
 
 TEST(KernelTable, FindsWhatWasInsertedAlsoAfterGrowing) {
   KernelTable table;
   constexpr std::size_t count = 3000;
-  std::vector<LoadedKernel> kernels(count);
+  std::vector<LoadedKernels> kernels(count);
   for (std::size_t i = 0; i < count; ++i) {
-    EXPECT_EQ(table.find(code_of(i)), nullptr);
-    table.insert(code_of(i), &kernels[i]);
-    ASSERT_EQ(table.find(code_of(i)), &kernels[i]);
+    EXPECT_EQ(table.find(shape_of(i)), nullptr);
+    table.insert(shape_of(i), &kernels[i]);
+    ASSERT_EQ(table.find(shape_of(i)), &kernels[i]);
   }
-  for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(table.find(code_of(i)), &kernels[i]);
-  EXPECT_EQ(table.find(code_of(count)), nullptr);
+  for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(table.find(shape_of(i)), &kernels[i]);
+  EXPECT_EQ(table.find(shape_of(count)), nullptr);
+}
+
+TEST(KernelTable, FamiliesMayHaveTheSameCodes) {
+  KernelTable table;
+  const auto* const first = reinterpret_cast<const families::Family*>(0x1000);
+  const auto* const second = reinterpret_cast<const families::Family*>(0x2000);
+  constexpr std::size_t count = 200;
+  std::vector<LoadedKernels> kernels(2 * count);
+  for (std::size_t i = 0; i < count; ++i) {
+    table.insert(shape_of(i, first), &kernels[i]);
+    EXPECT_EQ(table.find(shape_of(i, second)), nullptr);
+    table.insert(shape_of(i, second), &kernels[count + i]);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    ASSERT_EQ(table.find(shape_of(i, first)), &kernels[i]);
+    ASSERT_EQ(table.find(shape_of(i, second)), &kernels[count + i]);
+  }
 }
 
 TEST(KernelTable, EightThreadsReadWhileItGrows) {
   KernelTable table;
   constexpr std::size_t count = 600;
-  std::vector<LoadedKernel> kernels(count);
-  for (std::size_t i = 0; i < count; ++i) kernels[i].key = std::to_string(i);
+  std::vector<LoadedKernels> kernels(count);
+  for (std::size_t i = 0; i < count; ++i) kernels[i].shape = shape_of(i);
   std::atomic<std::size_t> published{0};
   std::atomic<std::size_t> wrong{0};
   std::atomic<std::size_t> lost{0};
@@ -44,17 +64,17 @@ TEST(KernelTable, EightThreadsReadWhileItGrows) {
       while (published.load() < count) {
         const std::size_t known = published.load();
         i = (i + 7919) % count;
-        const LoadedKernel* kernel = table.find(code_of(i));
+        const LoadedKernels* kernel = table.find(shape_of(i));
         if (kernel == nullptr) {
           if (i < known) ++lost;
-        } else if (kernel != &kernels[i] || kernel->key != std::to_string(i)) {
+        } else if (kernel != &kernels[i] || kernel->shape != shape_of(i)) {
           ++wrong;
         }
       }
     });
   }
   for (std::size_t i = 0; i < count; ++i) {
-    table.insert(code_of(i), &kernels[i]);
+    table.insert(shape_of(i), &kernels[i]);
     published.store(i + 1);
     if (i % 64 == 0) std::this_thread::yield();
   }

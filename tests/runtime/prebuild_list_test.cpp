@@ -46,7 +46,7 @@ class PrebuildListTest : public RuntimeTest {
                 wavejit_call_report report{};
                 report.size = sizeof report;
                 call.report = &report;
-                const auto outcome = engine->attention_forward(&call, nullptr);
+                const auto outcome = attention_forward::run(*engine, &call, nullptr);
                 if (outcome) {
                   specs.insert(report.kernel_spec);
                 } else {

@@ -8,7 +8,7 @@
 #include <set>
 #include <thread>
 
-#include "runtime/call_descriptor.h"
+#include "templates/attention_forward/call/problem/call_descriptor.h"
 #include "runtime/prebuild.h"
 #include "runtime_fixture.h"
 
@@ -45,7 +45,7 @@ class Serving : public RuntimeTest {
   }
   static runtime::Failure failure_of(runtime::Engine& engine, const wavejit_attention_forward_arguments& call,
                                      ihipStream_t* stream = nullptr) {
-    auto outcome = engine.attention_forward(&call, stream);
+    auto outcome = attention_forward::run(engine, &call, stream);
     if (outcome) throw std::runtime_error("the call succeeded");
     return outcome.error();
   }
@@ -87,7 +87,7 @@ TEST_F(Serving, PreparedCallsFindTheirKernels) {
   EXPECT_EQ(fake_codegen().compiles, 3U) << "two lines share a kernel";
   EXPECT_EQ(fake_hip().module_loads, 3U);
   auto call = good_call();
-  ASSERT_TRUE(engine->attention_forward(&call, nullptr));
+  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
   EXPECT_EQ(fake_hip().module_loads, 3U);
   const auto statistics = statistics_of(*engine);
   EXPECT_EQ(statistics.prepared, 3U);
@@ -168,7 +168,7 @@ TEST_F(Serving, ASealedEngineRefusesAndNamesTheLine) {
   ASSERT_TRUE(prepare(*engine, {decode}));
   engine->seal(true);
   auto warm = good_call(64, 1, 512);
-  EXPECT_TRUE(engine->attention_forward(&warm, nullptr));
+  EXPECT_TRUE(attention_forward::run(*engine, &warm, nullptr));
   auto cold = good_call();
   cold.mask = WAVEJIT_MASK_CAUSAL;
   const std::uint64_t launches = fake_hip().launches;
@@ -189,7 +189,7 @@ TEST_F(Serving, ASealedEngineRefusesAndNamesTheLine) {
   engine->seal(false);
   ASSERT_TRUE(prepare(*engine, {(std::string(good_line) + " causal").c_str()}));
   engine->seal(true);
-  EXPECT_TRUE(engine->attention_forward(&cold, nullptr));
+  EXPECT_TRUE(attention_forward::run(*engine, &cold, nullptr));
 }
 
 TEST_F(Serving, WhatNoKernelDoesIsToldAsSuch) {
@@ -228,7 +228,7 @@ TEST_F(Serving, AColdCallInACaptureIsRefusedBeforeAnythingHappens) {
   ASSERT_TRUE(prepare(*engine, {good_line}));
   const std::uint64_t questions = fake_hip().capture_questions;
   auto call = good_call();
-  EXPECT_TRUE(engine->attention_forward(&call, created_stream()));
+  EXPECT_TRUE(attention_forward::run(*engine, &call, created_stream()));
   EXPECT_EQ(fake_hip().launches, 1U);
   EXPECT_EQ(fake_hip().capture_questions, questions);
 }
@@ -247,7 +247,7 @@ TEST_F(Serving, TheNullStreamIsNeverCaptured) {
   fake_hip().capturing = hip_abi::hipStreamCaptureStatusActive;
   const auto engine = make_engine();
   auto call = good_call();
-  EXPECT_TRUE(engine->attention_forward(&call, nullptr));
+  EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
   EXPECT_EQ(fake_hip().capture_questions, 0U);
 }
 
@@ -264,7 +264,7 @@ TEST_F(Serving, CheckingLengthsWouldWaitForTheStream) {
 TEST_F(Serving, LoadingBreaksNobodysCapture) {
   const auto engine = make_engine();
   auto call = good_call();
-  ASSERT_TRUE(engine->attention_forward(&call, created_stream()));
+  ASSERT_TRUE(attention_forward::run(*engine, &call, created_stream()));
   EXPECT_EQ(fake_hip().module_loads, 1U);
   EXPECT_EQ(fake_hip().strict_loads, 0U) << "the thread's capture mode was relaxed";
   hip_abi::hipStreamCaptureMode mode = hip_abi::hipStreamCaptureModeGlobal;
@@ -278,7 +278,7 @@ TEST_F(Serving, TheHookHearsOfEachKernelOnTheThreadThatMadeIt) {
   listen();
   auto engine = make_engine();
   auto call = good_call();
-  for (int round = 0; round < 2; ++round) ASSERT_TRUE(engine->attention_forward(&call, nullptr));
+  for (int round = 0; round < 2; ++round) ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
   ASSERT_EQ(events_.size(), 1U) << "hot calls are no events";
   EXPECT_EQ(events_[0].descriptor, good_line);
   EXPECT_THAT(events_[0].kernel_spec, HasSubstr("attention_forward fp16 d128"));
@@ -292,7 +292,7 @@ TEST_F(Serving, TheHookHearsOfEachKernelOnTheThreadThatMadeIt) {
   std::uint64_t other = 0;
   std::thread([&] {
     other = static_cast<std::uint64_t>(gettid());
-    EXPECT_TRUE(engine->attention_forward(&call, nullptr));
+    EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
   }).join();
   ASSERT_EQ(events_.size(), 2U);
   EXPECT_EQ(events_[1].raw.origin, WAVEJIT_ORIGIN_DISK);
@@ -317,7 +317,7 @@ TEST_F(Serving, AShapeWhoseKernelAnotherShapeLoadedIsNoEvent) {
   const auto engine = make_engine();
   for (const std::int64_t queries : {64, 255}) {
     auto call = good_call(1, queries, 512);
-    ASSERT_TRUE(engine->attention_forward(&call, nullptr));
+    ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
   }
   ASSERT_EQ(events_.size(), 1U);
   EXPECT_EQ(events_.front().raw.origin, WAVEJIT_ORIGIN_COMPILED);
@@ -336,16 +336,16 @@ TEST_F(Serving, AHookMayCallTheEngineThatCallsIt) {
     EXPECT_LT(++self.depth, 3);
     // The same kernel is there by now; another is a miss of its own, with an event of its own.
     auto same = good_call();
-    EXPECT_TRUE(self.engine->attention_forward(&same, nullptr));
+    EXPECT_TRUE(attention_forward::run(*self.engine, &same, nullptr));
     auto other = good_call(1, 1, 1, 1, 1, 64);
-    EXPECT_TRUE(self.engine->attention_forward(&other, nullptr));
+    EXPECT_TRUE(attention_forward::run(*self.engine, &other, nullptr));
     wavejit_statistics statistics{};
     self.engine->fill(statistics);
   };
   const auto engine = make_engine();
   nested.engine = engine.get();
   auto call = good_call();
-  ASSERT_TRUE(engine->attention_forward(&call, nullptr));
+  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
   EXPECT_EQ(nested.depth, 2);
   EXPECT_EQ(nested.keys.size(), 2U);
 }
@@ -354,7 +354,7 @@ TEST_F(Serving, AHookThatThrowsHarmsNothing) {
   config_.hooks.on_compile = [](void*, const wavejit_compile_event*) { throw std::runtime_error("contained"); };
   const auto engine = make_engine();
   auto call = good_call();
-  EXPECT_TRUE(engine->attention_forward(&call, nullptr));
+  EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
   EXPECT_THAT(log_, Contains(HasSubstr("warning: options.on_compile threw")));
 }
 
@@ -416,18 +416,18 @@ TEST_F(Serving, MissesBecomeALineEachThatPrebuildReads) {
   const std::string log = miss_log();
   const auto engine = make_engine();
   auto call = good_call();
-  ASSERT_TRUE(engine->attention_forward(&call, nullptr));
+  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
   auto other_sizes = good_call(1, 3, 5, 4, 4);
-  ASSERT_TRUE(engine->attention_forward(&other_sizes, nullptr));
+  ASSERT_TRUE(attention_forward::run(*engine, &other_sizes, nullptr));
   auto lse = good_call(1, 3, 5, 4, 4);
   lse.lse = good_lse(lse);
-  ASSERT_TRUE(engine->attention_forward(&lse, nullptr));
+  ASSERT_TRUE(attention_forward::run(*engine, &lse, nullptr));
   EXPECT_THAT(lines_of(log), ElementsAre(good_line, "attention_forward fp16 b1 q3 k5 h4 d128",
                                          "attention_forward fp16 b1 q3 k5 h4 d128 lse"))
       << "queries of three rows have a kernel of their own";
   // A second engine finds them on disk: nothing was missing.
   const auto warm = make_engine();
-  ASSERT_TRUE(warm->attention_forward(&call, nullptr));
+  ASSERT_TRUE(attention_forward::run(*warm, &call, nullptr));
   EXPECT_EQ(lines_of(log).size(), 3U);
   // An empty cache and the log give the same kernels.
   ScratchDirectory elsewhere;
@@ -437,8 +437,8 @@ TEST_F(Serving, MissesBecomeALineEachThatPrebuildReads) {
   ASSERT_TRUE(built) << built.error().detail;
   const std::uint64_t compiles = fake_codegen().compiles;
   const auto again = make_engine();
-  ASSERT_TRUE(again->attention_forward(&call, nullptr));
-  ASSERT_TRUE(again->attention_forward(&lse, nullptr));
+  ASSERT_TRUE(attention_forward::run(*again, &call, nullptr));
+  ASSERT_TRUE(attention_forward::run(*again, &lse, nullptr));
   EXPECT_EQ(fake_codegen().compiles, compiles);
 }
 
@@ -449,9 +449,9 @@ TEST_F(Serving, AMissLogThatCannotBeWrittenFailsNoCall) {
     config_.cache_mode.value = cache::Mode::off;
     const auto engine = make_engine();
     auto call = good_call();
-    EXPECT_TRUE(engine->attention_forward(&call, nullptr));
+    EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
     auto other = good_call(1, 1, 1, 1, 1, 64);
-    EXPECT_TRUE(engine->attention_forward(&other, nullptr));
+    EXPECT_TRUE(attention_forward::run(*engine, &other, nullptr));
     EXPECT_EQ(std::ranges::count_if(log_, [](const std::string& line) { return line.contains("miss_log"); }), 1)
         << path << ": one warning";
   }
@@ -469,7 +469,7 @@ TEST_F(Serving, ManyThreadsNoteWholeLines) {
             auto call = good_call(1, 128, 128, 4, 4, head_dim);
             for (wavejit_tensor* t : {&call.q, &call.k, &call.v, &call.o}) t->dtype = dtype;
             call.mask = causal ? WAVEJIT_MASK_CAUSAL : WAVEJIT_MASK_NONE;
-            EXPECT_TRUE(engine->attention_forward(&call, nullptr));
+            EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
           });
         }
       }
@@ -477,7 +477,7 @@ TEST_F(Serving, ManyThreadsNoteWholeLines) {
   }
   const auto lines = lines_of(log);
   EXPECT_EQ(std::set<std::string>(lines.begin(), lines.end()).size(), 8U);
-  for (const std::string& line : lines) EXPECT_TRUE(runtime::parse_descriptor(line)) << line;
+  for (const std::string& line : lines) EXPECT_TRUE(attention_forward::parse_descriptor(line)) << line;
 }
 
 // ---- statistics ----------------------------------------------------------------------------------------------------
@@ -485,7 +485,7 @@ TEST_F(Serving, ManyThreadsNoteWholeLines) {
 TEST_F(Serving, StatisticsAsJsonSayTheSame) {
   const auto engine = make_engine();
   auto call = good_call();
-  for (int round = 0; round < 3; ++round) ASSERT_TRUE(engine->attention_forward(&call, nullptr));
+  for (int round = 0; round < 3; ++round) ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
   engine->seal(true);
   EXPECT_EQ(failure_of(*engine, good_call(1, 1, 1, 1, 1, 64)).status, WAVEJIT_SEALED);
   const auto json = nlohmann::json::parse(engine->statistics_json());
@@ -509,7 +509,7 @@ TEST_F(Serving, AProcessMayForkBeforeItsFirstEngine) {
   const auto use = [this] {
     const auto engine = make_engine();
     auto call = good_call();
-    return engine->attention_forward(&call, nullptr).has_value() && prepare(*engine, {prefill, decode}).has_value();
+    return attention_forward::run(*engine, &call, nullptr).has_value() && prepare(*engine, {prefill, decode}).has_value();
   };
   const pid_t child = fork();
   if (child == 0) _exit(use() ? 0 : 1);

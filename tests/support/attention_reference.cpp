@@ -52,6 +52,9 @@ double dot(const float* a, const float* b, std::size_t count) {
   return sum;
 }
 
+// A weight of 0 makes nothing of an infinite score.
+double weighted(double p, double score) { return p == 0 ? 0 : p * std::fabs(score); }
+
 }  // namespace
 
 int AttentionInputs::keys(int b) const {
@@ -59,55 +62,74 @@ int AttentionInputs::keys(int b) const {
   return key_lengths.empty() ? all : std::min<int>(all, key_lengths[b]);
 }
 
-AttentionAnswer attention_reference(const AttentionInputs& in) {
+std::size_t AttentionInputs::row_of_lse(int b, int i, int h) const {
+  const int row = packed_queries() ? query_starts[b] + i : i;
+  return (std::size_t(packed_queries() ? 0 : b) * query_heads + h) * query_rows() + row;
+}
+
+std::size_t AttentionInputs::row_of_output(int b, int i, int h) const {
+  return std::size_t(first_query(b) + i) * query_heads + h;
+}
+
+std::size_t AttentionInputs::row_of_key(int b, int j, int h) const {
+  return std::size_t(first_key(b) + j) * kv_heads + h / (query_heads / kv_heads);
+}
+
+std::vector<double> attention_scores(const AttentionInputs& in, int b, int i, int h) {
   const std::size_t d = in.head_dim;
+  const int keys = in.keys(b);
+  const Row row{.batch = b,
+                .head = h,
+                .in_tensor = in.packed_queries() ? in.first_query(b) + i : i,
+                .diagonal = i + in.prefix.value_or(keys - in.queries(b))};
+  const float* q = &in.q[in.row_of_output(b, i, h) * d];
+  std::vector<double> score(keys, minus_infinity);
+  for (int j = 0; j < keys; ++j) {
+    if (sees(in, row, j)) score[j] = modified(in, row, j, dot(q, &in.k[in.row_of_key(b, j, h) * d], d) * in.scale);
+  }
+  return score;
+}
+
+AttentionAnswer attention_reference(const AttentionInputs& in) {
   const std::size_t dv = in.value_dim();
   AttentionAnswer out;
   const std::size_t all_rows = std::size_t(in.query_batches()) * in.query_rows();
   out.o.assign(all_rows * in.query_heads * dv, 0.0);
   out.lse.assign(all_rows * in.query_heads, minus_infinity);
   out.magnitude.assign(out.o.size(), 0.0);
-  const int group = in.query_heads / in.kv_heads;
-  std::vector<double> score(in.key_length);
+  out.spread.assign(out.lse.size(), 0.0);
+  out.score.assign(out.lse.size(), 0.0);
   std::vector<double> sum(dv);
   std::vector<double> magnitude(dv);
   for (int b = 0; b < in.batch; ++b) {
     for (int h = 0; h < in.query_heads; ++h) {
       for (int i = 0; i < in.queries(b); ++i) {
-        const int global = in.first_query(b) + i;
-        const int keys = in.keys(b);
-        const Row row{.batch = b,
-                      .head = h,
-                      .in_tensor = in.packed_queries() ? global : i,
-                      .diagonal = i + in.prefix.value_or(keys - in.queries(b))};
-        const std::size_t at = std::size_t(global) * in.query_heads + h;
-        const std::size_t batch_of_q = in.packed_queries() ? 0 : b;
-        double& lse = out.lse[(batch_of_q * in.query_heads + h) * in.query_rows() + row.in_tensor];
-        const float* q = &in.q[at * d];
-        const auto kv_row = [&](int j) { return std::size_t(in.first_key(b) + j) * in.kv_heads + h / group; };
-        double largest = in.sink.empty() ? minus_infinity : in.sink[h];
-        for (int j = 0; j < keys; ++j) {
-          score[j] = minus_infinity;
-          if (!sees(in, row, j)) continue;
-          const float* k = &in.k[kv_row(j) * d];
-          score[j] = modified(in, row, j, dot(q, k, d) * in.scale);
-          largest = std::max(largest, score[j]);
-        }
+        const std::vector<double> score = attention_scores(in, b, i, h);
+        const double sink = in.sink.empty() ? minus_infinity : in.sink[h];
+        const double largest = std::ranges::fold_left(score, sink, [](double x, double y) { return std::max(x, y); });
         if (largest == minus_infinity) continue;
-        double total = in.sink.empty() ? 0 : std::exp(in.sink[h] - largest);
+        double total = std::exp(sink - largest);
+        double scores = weighted(total, sink);
+        double squares = 0;
         std::ranges::fill(sum, 0.0);
         std::ranges::fill(magnitude, 0.0);
-        for (int j = 0; j < keys; ++j) {
+        for (int j = 0; j < std::ssize(score); ++j) {
           if (score[j] == minus_infinity) continue;
           const double p = std::exp(score[j] - largest);
           total += p;
-          const float* v = &in.v[kv_row(j) * dv];
+          scores += weighted(p, score[j]);
+          const float* v = &in.v[in.row_of_key(b, j, h) * dv];
           for (std::size_t c = 0; c < dv; ++c) sum[c] += p * double(v[c]);
           for (std::size_t c = 0; c < dv; ++c) magnitude[c] += p * std::fabs(double(v[c]));
+          squares += p * p * dot(v, v, dv);
         }
-        for (std::size_t c = 0; c < dv; ++c) out.o[at * dv + c] = sum[c] / total;
-        for (std::size_t c = 0; c < dv; ++c) out.magnitude[at * dv + c] = magnitude[c] / total;
-        lse = largest + std::log(total);
+        const std::size_t at = in.row_of_output(b, i, h) * dv;
+        const std::size_t at_lse = in.row_of_lse(b, i, h);
+        for (std::size_t c = 0; c < dv; ++c) out.o[at + c] = sum[c] / total;
+        for (std::size_t c = 0; c < dv; ++c) out.magnitude[at + c] = magnitude[c] / total;
+        out.lse[at_lse] = largest + std::log(total);
+        out.spread[at_lse] = squares / (total * total);
+        out.score[at_lse] = scores / total;
       }
     }
   }

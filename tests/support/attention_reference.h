@@ -57,6 +57,11 @@ struct AttentionInputs {
   int queries(int b) const { return packed_queries() ? query_starts[b + 1] - query_starts[b] : query_length; }
   int first_key(int b) const { return packed_keys() ? key_starts[b] : b * key_length; }
   int keys(int b) const;
+
+  // Where row i (key j) of sequence b stands for query head h, among all rows of O (of K), and in LSE.
+  std::size_t row_of_output(int b, int i, int h) const;
+  std::size_t row_of_lse(int b, int i, int h) const;
+  std::size_t row_of_key(int b, int j, int h) const;
 };
 
 struct AttentionAnswer {
@@ -64,7 +69,12 @@ struct AttentionAnswer {
   std::vector<double> lse;  // [query batches][query heads][query rows]
   // Σ p·|v| / Σ p, as o: what relative errors of the weights P are multiplied with.
   std::vector<double> magnitude;
+  std::vector<double> spread;  // Σ p²·|v|² / (Σ p)², as lse
+  std::vector<double> score;   // Σ p·|score| / Σ p, as lse
 };
+
+// Of one row, what the softmax sees of each key: −∞ where it is hidden.
+std::vector<double> attention_scores(const AttentionInputs& inputs, int sequence, int row, int head);
 
 AttentionAnswer attention_reference(const AttentionInputs& inputs);
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "support/judged_rows.h"
 #include "support/normal_numbers.h"
 
 namespace wavejit::tests {
@@ -350,43 +351,9 @@ void leave_out(wavejit_simgpu_check check) {
   if (wavejit_simgpu_set_settings(&settings) != 0) throw std::runtime_error("the simulated GPU refused its settings");
 }
 
-std::string Verdict::text() const {
-  return std::format("max error {:.3g} (rounding alone {:.3g}, bound {:.3g}), LSE error {:.3g}{}{}", error,
-                     rounding_error, bound, lse_error, lse_pattern ? "" : ", -inf pattern differs",
-                     finite ? "" : ", not finite");
-}
-
-Verdict judge(const AttentionCase& which, const AttentionAnswer& exact, const AttentionOutput& output) {
-  Verdict verdict;
-  double largest = 0;
-  for (std::size_t i = 0; i < exact.o.size(); ++i) {
-    const double rounded = from_storage(which.storage, to_storage(which.storage, exact.o[i]));
-    verdict.rounding_error = std::max(verdict.rounding_error, std::fabs(rounded - exact.o[i]));
-    largest = std::max(largest, std::fabs(exact.o[i]));
-  }
-  verdict.bound = 2 * std::max(verdict.rounding_error, half_ulp(which.storage, largest)) + 1e-5;
-  const double unit_roundoff = which.storage == Storage::fp16 ? 0x1p-11 : 0x1p-8;
-  for (std::size_t i = 0; i < exact.o.size(); ++i) {
-    const double got = from_storage(which.storage, output.o[i]);
-    if (!std::isfinite(got)) verdict.finite = false;
-    const double error = std::fabs(got - exact.o[i]);
-    verdict.error = std::max(verdict.error, error);
-    const double of_weights = unit_roundoff * exact.magnitude[i];
-    const double roundings = of_weights + half_ulp(which.storage, std::fabs(exact.o[i]) + of_weights) + 1e-5;
-    if (!(error <= std::max(verdict.bound, roundings))) ++verdict.elements_out_of_bound;
-  }
-  if (which.lse) {
-    for (std::size_t i = 0; i < exact.lse.size(); ++i) {
-      if (std::isinf(exact.lse[i])) {
-        if (output.lse[i] != -std::numeric_limits<float>::infinity()) verdict.lse_pattern = false;
-      } else if (!std::isfinite(output.lse[i])) {
-        verdict.lse_pattern = false;
-      } else {
-        verdict.lse_error = std::max(verdict.lse_error, std::fabs(output.lse[i] - exact.lse[i]));
-      }
-    }
-  }
-  return verdict;
+tools::Judgement judge(const AttentionCase& which, const AttentionAnswer& exact, const AttentionOutput& output) {
+  return judge(which.storage, which.inputs, exact, output.o,
+               which.lse ? std::span<const float>(output.lse) : std::span<const float>());
 }
 
 }  // namespace wavejit::tests

@@ -12,6 +12,7 @@
 
 #include "support/attention_reference.h"
 #include "support/storage_types.h"
+#include "tools/judge.h"
 #include "wavejit/simgpu.h"
 #include "wavejit/wavejit.h"
 
@@ -73,22 +74,7 @@ void set_schedule(wavejit_simgpu_schedule schedule, std::uint64_t seed);
 // Of the checks that are on, all but this one from now on.
 void leave_out(wavejit_simgpu_check check);
 
-// Errors of an output against the exact answer, beside what is allowed (docs/canonical-arithmetic.md, "Numbers"). Every
-// element must be within the usual bound, or within what its own roundings can amount to: P rounded to the storage type
-// weighs Σ p·|v| of that element, and O is rounded once. No kernel that rounds P stays below that on unlucky data.
-struct Verdict {
-  double error = 0;           // max |O − exact|
-  double rounding_error = 0;  // the same for the exact answer rounded to the storage type
-  double bound = 0;           // the usual: 2 · max(rounding error, half an ulp at max |O|) + 1e-5
-  std::size_t elements_out_of_bound = 0;
-  double lse_error = 0;     // max |LSE − exact| over finite rows
-  bool lse_pattern = true;  // −inf exactly where the exact LSE is −inf
-  bool finite = true;
-  bool good(double lse_bound = 1e-4) const {
-    return finite && elements_out_of_bound == 0 && lse_error <= lse_bound && lse_pattern;
-  }
-  std::string text() const;
-};
-Verdict judge(const AttentionCase& which, const AttentionAnswer& exact, const AttentionOutput& output);
+// What the program's commands ask, over every row of the case.
+tools::Judgement judge(const AttentionCase& which, const AttentionAnswer& exact, const AttentionOutput& output);
 
 }  // namespace wavejit::tests

@@ -1,131 +1,144 @@
-// The interleaved schedule as a model: all waves may stand anywhere between two barriers, so within one step nothing
-// may read what the step writes; loads leave and reach their registers in order; each tile's arithmetic comes in order.
+// The model of the interleaved schedule, asked about more than it is when it is compiled: what stands where, and
+// whether it sees a table that is wrong.
 #include "templates/attention_forward/emit/interleaved_schedule.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
-#include <span>
+#include <set>
 #include <string>
-#include <utility>
+#include <string_view>
+#include <variant>
 #include <vector>
+
+#include "templates/attention_forward/emit/interleaved_model.h"
 
 namespace wavejit::attention_forward::interleaved {
 namespace {
 
-struct At {
-  Step step;
-  int tile = 0;
-};
+constexpr std::array orders = {Order::usual, Order::fetch_last, Order::modify_before};
 
-std::vector<At> walk_of(int tiles) {
-  std::vector<At> walk;
-  const auto add = [&](std::span<const Step> steps, int tile) {
-    for (const Step& step : steps) walk.push_back({step, tile});
-  };
-  add(start(), 0);
-  add(prologue(), -1);
-  for (int tile = 0; tile < tiles - 1; ++tile) add(steady(), tile);
-  add(drain(), tiles - 1);
-  return walk;
+std::string text_of(const schedule::Fault& fault) {
+  if (!fault) return "";
+  return std::string(fault.row) + " of tile " + std::to_string(fault.tile) + ": " + std::string(fault.what);
 }
 
-constexpr int nothing = -1;
-
-class Model {
- public:
-  explicit Model(int tiles) : tiles_(tiles) {}
-
-  // Empty, or the first thing that goes wrong.
-  std::string run(const std::vector<At>& walk) {
-    for (const auto& [step, tile] : walk) {
-      where_ = std::string(step.name) + " of tile " + std::to_string(tile);
-      take(step, tile);
-      if (!fault_.empty()) return fault_;
-    }
-    where_ = "the end";
-    require(outputs_ == tiles_, "tiles are missing in O");
-    return fault_;
-  }
-
- private:
-  void require(bool holds, const std::string& what) {
-    if (!holds && fault_.empty()) fault_ = where_ + ": " + what;
-  }
-  static std::size_t of(Stream stream) { return stream == Stream::keys ? 0 : 1; }
-
-  void take(const Step& step, int tile) {
-    const Stream read = step.product == Product::scores   ? Stream::keys
-                        : step.product == Product::output ? Stream::values
-                                                          : Stream::none;
-    if (step.fetch.stream != Stream::none) {
-      const int wanted = tile + step.fetch.ahead;
-      require(wanted < tiles_ || step.fetch.may_be_past_the_end, "fetches a tile past the end");
-      require(registers_[of(step.fetch.stream)] == nothing, "fetches into registers that are not written yet");
-      registers_[of(step.fetch.stream)] = wanted;
-    }
-    if (step.write.stream != Stream::none) {
-      require(step.write.stream != read, "writes what other waves still read");
-      require(registers_[of(step.write.stream)] == tile + step.write.ahead, "writes another tile than it fetched");
-      registers_[of(step.write.stream)] = nothing;
-    }
-    if (step.product == Product::scores) {
-      require(lds_[0] == tile + 1, "multiplies other keys");
-      require(scores_ == tile && begun_ == tile, "scores of the tile before are still needed");
-    }
-    if (step.softmax == Softmax::finish) {
-      require(begun_ == tile && finished_ == tile - 1, "finishes weights that are not begun");
-      finished_ = tile;
-    }
-    if (step.product == Product::output) {
-      require(lds_[1] == tile, "multiplies other values");
-      require(finished_ == tile && outputs_ == tile, "weights are not packed, or O is not at this tile");
-      outputs_ = tile + 1;
-    }
-    if (step.softmax == Softmax::begin) {
-      require(scores_ == tile + 1 && begun_ == tile, "begins without scores");
-      require(outputs_ == tile + 1 && finished_ == tile, "rescales O or l before they hold the tile before");
-      begun_ = tile + 1;
-    }
-    if (step.product == Product::scores) scores_ = tile + 1;
-    // The barrier.
-    if (step.write.stream != Stream::none) lds_[of(step.write.stream)] = tile + step.write.ahead;
-  }
-
-  int tiles_;
-  std::string where_;
-  std::string fault_;
-  std::array<int, 2> registers_ = {nothing, nothing};  // K, V
-  std::array<int, 2> lds_ = {nothing, nothing};
-  int scores_ = -1;
-  int begun_ = -1;
-  int finished_ = -1;
-  int outputs_ = 0;
-};
+constexpr std::string_view name_of(const Act& act) {
+  constexpr std::array<std::string_view, 6> names = {"Fetch", "Read", "Modify", "Overlap", "LoadModifiers", "Rescale"};
+  return names[act.index()];
+}
 
 TEST(InterleavedSchedule, ReadsWholeTilesAndOverwritesNoneThatIsRead) {
-  for (int tiles = 1; tiles <= 12; ++tiles) EXPECT_EQ(Model(tiles).run(walk_of(tiles)), "") << tiles << " tiles";
+  for (const Order order : orders) EXPECT_EQ(text_of(fault_of(schedule_in(order), 12)), "") << static_cast<int>(order);
+}
+
+TEST(InterleavedSchedule, KernelsHaveTheOrderOfTheirLadderUnlessRegistersAreShort) {
+  const KernelSpec plain{.pipeline = Pipeline::interleaved, .target = "gfx942"};
+  EXPECT_EQ(order_of(plain), Order::usual);
+  KernelSpec spec = plain;
+  spec.ladder = "fetch_last";
+  EXPECT_EQ(order_of(spec), Order::fetch_last);
+  spec.modifiers.set(attention_forward::Modifier::bias, true);
+  spec.head_dim_qk = spec.head_dim_v = 64;
+  EXPECT_EQ(order_of(spec), Order::fetch_last);
+  spec.head_dim_qk = spec.head_dim_v = 128;
+  EXPECT_EQ(order_of(spec), Order::modify_before);
+}
+
+// "K1 V0 | 2 -": LDS holds keys of tile 1 and values of tile 0; keys of tile 2 are in registers or on the way there.
+std::vector<std::string> states_of(Order order, int tiles) {
+  Model model(tiles);
+  EXPECT_EQ(text_of(model.run(schedule_in(order))), "");
+  const auto text = [](int tile) { return tile == no_tile ? "-" : std::to_string(tile); };
+  std::vector<std::string> states;
+  for (const RowState& row : model.rows()) {
+    states.push_back(std::string(row.row) + " K" + text(row.keys.lds) + " V" + text(row.values.lds) + " | " +
+                     text(row.keys.in_flight) + " " + text(row.values.in_flight));
+  }
+  return states;
+}
+
+TEST(InterleavedSchedule, SaysWhatIsWhereAfterEachRow) {
+  const std::vector<std::string> usual = {
+      "fill K0 V- | - -",                           //
+      "scores K0 V- | 1 -",  "output K1 V- | - 0",  //
+      "scores K1 V0 | 2 -",  "output K2 V0 | - 1",  //
+      "weights K2 V1 | - -", "output K2 V1 | - -",
+  };
+  EXPECT_EQ(states_of(Order::usual, 2), usual);
+  EXPECT_EQ(states_of(Order::fetch_last, 2), usual) << "a step's end is the same";
+  // No tile of K waits in registers through the scores of the tile before.
+  EXPECT_EQ(
+      states_of(Order::modify_before, 2),
+      (std::vector<std::string>{"fill K0 V- | - -", "scores K0 V- | - -", "output K1 V- | - 0", "scores K1 V0 | - -",
+                                "output K2 V0 | - 1", "weights K2 V1 | - -", "output K2 V1 | - -"}));
+}
+
+// Swaps two neighbours of each row of prologue, steady and drain; names those pairs whose order is free.
+std::set<std::string> free_pairs(Order order) {
+  std::set<std::string> found;
+  const auto try_row = [&](auto rows_of, std::size_t row, const std::string& where) {
+    const Schedule& right = schedule_in(order);
+    const std::size_t acts = (right.*rows_of).begin()[row].acts.size();
+    for (std::size_t at = 0; at + 1 < acts; ++at) {
+      Schedule wrong = right;
+      Act* pair = (wrong.*rows_of).begin()[row].acts.begin() + at;
+      std::swap(pair[0], pair[1]);
+      if (!fault_of(wrong, 5))
+        found.insert(where + ": " + std::string(name_of(pair[1])) + " " + std::string(name_of(pair[0])));
+    }
+  };
+  for (const std::size_t row : {0, 1}) {
+    const std::string name = row == 0 ? "0" : "1";
+    try_row(&Schedule::prologue, row, "prologue " + name);
+    try_row(&Schedule::steady, row, "steady " + name);
+    try_row(&Schedule::drain, row, "drain " + name);
+  }
+  return found;
+}
+
+// Everything else in a row has one place only. A pair that is free is a choice of registers and time, not of results.
+TEST(InterleavedSchedule, TheModelSeesTheOrderWithinARow) {
+  EXPECT_EQ(
+      free_pairs(Order::usual),
+      (std::set<std::string>{"prologue 0: Fetch Read", "prologue 0: Overlap LoadModifiers", "prologue 1: Fetch Modify",
+                             "steady 0: Fetch Read", "steady 0: Overlap LoadModifiers", "steady 1: Fetch Read",
+                             "steady 1: Read Modify"}));
 }
 
 // The model must see what it is there for.
 TEST(InterleavedSchedule, AnEarlierWriteOrFetchIsSeen) {
-  constexpr int tiles = 5;
-  const auto changed = [&](auto change) {
-    std::vector<At> walk = walk_of(tiles);
-    for (At& at : walk) change(at.step);
-    return Model(tiles).run(walk);
+  const auto changed = [](auto change) {
+    Schedule schedule = schedule_in(Order::usual);
+    const auto change_rows = [&](auto& rows) {
+      for (Step& step : rows)
+        for (Act& act : step.acts) change(act);
+    };
+    change_rows(schedule.prologue);
+    change_rows(schedule.steady);
+    change_rows(schedule.drain);
+    return text_of(fault_of(schedule, 5));
   };
   // K(t + 2) while K(t + 1) is read.
-  EXPECT_NE(changed([](Step& step) {
-              if (step.product == Product::scores) std::swap(step.write, step.fetch);
+  EXPECT_EQ(changed([](Act& act) {
+              if (auto* overlap = std::get_if<Overlap>(&act); overlap && overlap->product == Product::scores)
+                overlap->write = schedule::keys(2);
             }),
-            "");
-  EXPECT_NE(changed([](Step& step) { step.fetch.may_be_past_the_end = false; }), "");
-  EXPECT_NE(changed([](Step& step) {
-              if (step.product == Product::output) step.fetch.ahead += 1;
+            "scores of tile -1: writes what other waves still read");
+  EXPECT_EQ(changed([](Act& act) {
+              if (auto* fetch = std::get_if<Fetch>(&act)) fetch->may_be_past_the_end = false;
             }),
-            "");
+            "scores of tile -1: fetches a tile past the end");
+  EXPECT_EQ(changed([](Act& act) {
+              if (auto* fetch = std::get_if<Fetch>(&act); fetch && fetch->tile.stream == Stream::values)
+                fetch->tile.ahead += 1;
+            }),
+            "output of tile -1: fetches a tile past the end");
+  EXPECT_EQ(changed([](Act& act) {
+              if (auto* read = std::get_if<Read>(&act)) read->tile.ahead += 1;
+            }),
+            "scores of tile -1: reads another tile than stands in LDS");
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ nlohmann::json number(double value) {
 using Fields = std::vector<std::pair<const char*, nlohmann::json>>;
 
 Fields fields_of(const Outcome& outcome) {
-  const Figures& figures = outcome.figures;
+  const Judgement& judgement = outcome.judgement;
   return {{"line", outcome.line},
           {"descriptor", outcome.descriptor},
           {"pipeline", outcome.pipeline},
@@ -56,17 +56,19 @@ Fields fields_of(const Outcome& outcome) {
           {"ran", outcome.ran},
           {"schedules", outcome.schedules},
           {"rows", outcome.rows_of_problem},
-          {"rows_compared", figures.rows},
-          {"max_abs_error", number(figures.max_abs)},
-          {"max_abs_error_at", figures.where},
-          {"bound_there", number(figures.bound)},
-          {"elements_out_of_bound", figures.out_of_bound},
-          {"relative_rms", number(figures.relative_rms)},
-          {"relative_rms_limit", number(outcome.band.limit)},
-          {"regime", outcome.band.regime},
-          {"least_row_cosine", number(figures.least_cosine)},
-          {"lse_error", number(figures.lse_error)},
-          {"lse_wrong_infinities", figures.wrong_infinities},
+          {"rows_compared", judgement.rows},
+          {"max_error", number(judgement.max_error)},
+          {"error_of_bound", number(judgement.of_bound)},
+          {"error_of_bound_at", judgement.worst ? judgement.worst->text() : std::string()},
+          {"elements_out_of_bound", judgement.elements_beyond},
+          {"row_rms_of_expected", number(judgement.rms)},
+          {"least_row_cosine", number(judgement.least_cosine)},
+          {"rows_out_of_bound", judgement.rows_beyond},
+          {"lse_error", number(judgement.lse_error)},
+          {"lse_error_of_bound", number(judgement.lse_of_bound)},
+          {"lse_out_of_bound", judgement.lse_beyond},
+          {"not_finite_exact", judgement.not_finite_exact},
+          {"not_finite_result", judgement.not_finite_result},
           {"compile_ms", number(outcome.compile_ms)},
           {"run_ms", number(outcome.run_ms)},
           {"reference_ms", number(outcome.reference_ms)}};
@@ -88,26 +90,25 @@ std::map<std::string, std::size_t> Report::set_aside() const {
 }
 
 std::string table_header() {
-  return fmt::format("{:<6} {:<8} {:>9} {:>9} {:>9} {:>10} {:>8} {:>8} {:>8}  {:<8}  {}", "", "pipeline", "max abs",
-                     "of bound", "rel. RMS", "1 - cosine", "LSE", "compile", "run", "key", "problem");
+  return fmt::format("{:<6} {:<8} {:>9} {:>9} {:>9} {:>10} {:>8} {:>8} {:>8}  {:<8}  {}", "", "pipeline", "max error",
+                     "of bound", "row RMS", "1 - cosine", "LSE", "compile", "run", "key", "problem");
 }
 
 std::string table_row(const Outcome& outcome) {
   // Nothing ran, or nothing came back.
-  if (outcome.verdict == Verdict::set_aside || outcome.figures.rows == 0) {
+  if (outcome.verdict == Verdict::set_aside || outcome.judgement.rows == 0) {
     return fmt::format("{:<6} {:<8} {}: {}", to_text(outcome.verdict), outcome.pipeline, outcome.descriptor,
                        outcome.reason);
   }
-  const Figures& figures = outcome.figures;
-  std::string text =
-      fmt::format("{:<6} {:<8} {:>9.3g} {:>9} {:>9.3g} {:>10.2g} {:>8.2g} {:>8} {:>8}  {:<8}  {}",
-                  to_text(outcome.verdict), outcome.pipeline, figures.max_abs,
-                  fmt::format("{:.0f} %", figures.bound > 0 ? 100 * figures.max_abs / figures.bound : 0),
-                  figures.relative_rms, 1 - figures.least_cosine, figures.lse_error, duration_text(outcome.compile_ms),
-                  duration_text(outcome.run_ms), outcome.key.substr(0, 8), outcome.descriptor);
+  const Judgement& judgement = outcome.judgement;
+  std::string text = fmt::format("{:<6} {:<8} {:>9.3g} {:>9} {:>9.2f} {:>10.2g} {:>8.2g} {:>8} {:>8}  {:<8}  {}",
+                                 to_text(outcome.verdict), outcome.pipeline, judgement.max_error,
+                                 fmt::format("{:.0f} %", 100 * judgement.of_bound), judgement.rms,
+                                 1 - judgement.least_cosine, judgement.lse_error, duration_text(outcome.compile_ms),
+                                 duration_text(outcome.run_ms), outcome.key.substr(0, 8), outcome.descriptor);
   if (outcome.ran != "whole") text += fmt::format("  [{}]", outcome.ran);
-  if (figures.rows != outcome.rows_of_problem)
-    text += fmt::format("  [{} of {} rows compared]", figures.rows, outcome.rows_of_problem);
+  if (judgement.rows != outcome.rows_of_problem)
+    text += fmt::format("  [{} of {} rows compared]", judgement.rows, outcome.rows_of_problem);
   if (!outcome.reason.empty()) text += ": " + outcome.reason;
   return text;
 }
@@ -117,22 +118,27 @@ std::string summary(const Report& report) {
                                  report.device_name, report.count(Verdict::passed), report.count(Verdict::failed),
                                  report.count(Verdict::set_aside), report.bad.size(), report.seconds);
   for (const auto& [reason, count] : report.set_aside()) text += fmt::format("set aside  {} {}\n", count, reason);
-  std::map<std::string, const Band*> bands;
-  const Outcome* worst = nullptr;
+  const Outcome* by_element = nullptr;
+  const Outcome* by_row = nullptr;
+  const Outcome* by_lse = nullptr;
+  const auto larger = [](const Outcome*& worst, const Outcome& one, double Judgement::* figure) {
+    if (worst == nullptr || one.judgement.*figure > worst->judgement.*figure) worst = &one;
+  };
   for (const Outcome& outcome : report.outcomes) {
-    if (outcome.verdict == Verdict::set_aside || outcome.figures.rows == 0) continue;
-    bands[outcome.band.regime] = &outcome.band;
-    const auto part = [](const Outcome& o) { return o.figures.bound > 0 ? o.figures.max_abs / o.figures.bound : 0; };
-    if (worst == nullptr || part(outcome) > part(*worst)) worst = &outcome;
+    if (outcome.verdict == Verdict::set_aside || outcome.judgement.rows == 0) continue;
+    larger(by_element, outcome, &Judgement::of_bound);
+    larger(by_row, outcome, &Judgement::rms);
+    larger(by_lse, outcome, &Judgement::lse_of_bound);
   }
-  for (const auto& [regime, band] : bands) {
-    text += regime.empty() ? fmt::format("relative RMS limit {}\n", band->limit)
-                           : fmt::format("relative RMS limit {} for {}: {}\n", band->limit, regime, band->reason);
+  const auto of = [](const Outcome& outcome) { return fmt::format("{} on {}", outcome.descriptor, outcome.pipeline); };
+  if (by_element != nullptr && by_element->judgement.worst)
+    text += fmt::format("closest to its bound: {}, {}\n", by_element->judgement.worst->text(), of(*by_element));
+  if (by_row != nullptr) {
+    text += fmt::format("largest row RMS: {:.2f} of the expected, limit {}, {}\n", by_row->judgement.rms, row_rms_limit,
+                        of(*by_row));
   }
-  if (worst != nullptr) {
-    text += fmt::format("closest to its bound: {:.3g} of {:.3g} at {}, {} on {}\n", worst->figures.max_abs,
-                        worst->figures.bound, worst->figures.where, worst->descriptor, worst->pipeline);
-  }
+  if (by_lse != nullptr && by_lse->judgement.worst_lse)
+    text += fmt::format("LSE closest to its bound: {}, {}\n", by_lse->judgement.worst_lse->text(), of(*by_lse));
   for (const Refused& line : report.bad) text += fmt::format("line {}: {}\n", line.line, line.why.what);
   return text;
 }

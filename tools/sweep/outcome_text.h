@@ -25,7 +25,7 @@ struct Report {
 
 std::string table_header();
 std::string table_row(const Outcome& outcome);
-// Counts, reasons, bands that were used.
+// Counts, reasons, what came closest to its bound.
 std::string summary(const Report& report);
 std::string to_json(const Report& report);
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/sweep/judge.h"
+#include "tools/judge.h"
+#include "tools/simulated_gpu.h"
 #include "tools/sweep/list.h"
-#include "tools/sweep/simulated_gpu.h"
 
 namespace wavejit::tools::sweep {
 
@@ -49,8 +49,7 @@ struct Outcome {
   Verdict verdict = Verdict::set_aside;
   std::string reason;        // what did not pass, or why it was set aside
   std::string reason_class;  // of what was set aside: few words, for counting
-  Band band;
-  Figures figures;
+  Judgement judgement;
   std::int64_t rows_of_problem = 0;
   std::string ran;        // "whole", "5 of 65536 workgroups", "1 of 1151 runs of 256 rows"
   std::string schedules;  // blank-separated
@@ -63,6 +62,6 @@ struct Outcome {
 Outcome refused_outcome(const Refused& line);
 
 // Hands each outcome over as it is known. A failure is one that no other case could survive.
-Result<void> run_case(const Case& which, const Settings& settings, const std::function<void(Outcome)>& take);
+Result<void> run_case(const Entry& entry, const Settings& settings, const std::function<void(Outcome)>& take);
 
 }  // namespace wavejit::tools::sweep

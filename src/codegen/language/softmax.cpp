@@ -13,7 +13,32 @@ namespace {
 
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
+// Neighbouring terms of vectors that are equally long, as one value: a whole vector, a part of one, or one element.
+Value* neighbours(Kernel& kernel, const Values& vectors, int first, int count) {
+  Value* vector = vectors.front();
+  if (vectors.size() > 1) {
+    const auto length = static_cast<int>(llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
+    vector = vectors[static_cast<std::size_t>(first / length)];
+    if (count == length) return vector;
+    first %= length;
+  }
+  if (count == 1) return kernel.ir().CreateExtractElement(vector, static_cast<std::uint64_t>(first));
+  llvm::SmallVector<int, 16> elements;
+  for (int term = 0; term < count; ++term) elements.push_back(first + term);
+  return kernel.ir().CreateShuffleVector(vector, elements);
+}
+
 }  // namespace
+
+// The upper half onto the lower half, until one is left.
+std::vector<std::vector<Addition>> sum_tree(int terms) {
+  std::vector<std::vector<Addition>> levels;
+  for (int width = terms / 2; width >= 1; width /= 2) {
+    std::vector<Addition>& level = levels.emplace_back();
+    for (int term = 0; term < width; ++term) level.push_back({.into = term, .other = term + width});
+  }
+  return levels;
+}
 
 SoftmaxState Softmax::initial() const {
   return {
@@ -71,6 +96,16 @@ Value* Softmax::rescale_factor(Value* maximum, Value* raised, Value* grows) cons
   return ir.CreateSelect(grows, exp2(difference), kernel_.constant(1.0F));
 }
 
+Value* Softmax::rescaled(Value* value, Value* factor) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+  return ir.CreateFMul(value, vector ? ir.CreateVectorSplat(vector->getNumElements(), factor) : factor);
+}
+
+Value* Softmax::accumulated(Value* half_sum, Value* tile_sum) const {
+  return kernel_.ir().CreateFAdd(half_sum, tile_sum);
+}
+
 SoftmaxState Softmax::raise_maximum(const SoftmaxState& state, std::span<const Accumulator> scores,
                                     std::span<Accumulator> outputs) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
@@ -82,12 +117,8 @@ SoftmaxState Softmax::raise_maximum(const SoftmaxState& state, std::span<const A
   values = if_uniform(kernel_, any_lane(kernel_, grows), Likelihood::rarely, values, [&](const Values& before) {
     Value* maximum = ir.CreateSelect(grows, raised_maximum, before[0]);
     Value* factor = rescale_factor(before[0], raised_maximum, grows);
-    Values after = {maximum, ir.CreateSelect(grows, new_shift(raised_maximum), before[1]),
-                    ir.CreateFMul(before[2], factor)};
-    for (std::size_t index = 3; index < before.size(); ++index) {
-      const unsigned count = llvm::cast<llvm::FixedVectorType>(before[index]->getType())->getNumElements();
-      after.push_back(ir.CreateFMul(before[index], ir.CreateVectorSplat(count, factor)));
-    }
+    Values after = {maximum, ir.CreateSelect(grows, new_shift(raised_maximum), before[1]), rescaled(before[2], factor)};
+    for (std::size_t index = 3; index < before.size(); ++index) after.push_back(rescaled(before[index], factor));
     return after;
   });
   for (std::size_t index = 0; index < outputs.size(); ++index) outputs[index].value = values[index + 3];
@@ -113,26 +144,18 @@ SoftmaxState Softmax::weigh(const SoftmaxState& state, std::span<Accumulator> sc
     }
     part.value = weights;
   }
-  // The fixed tree: the accumulators of the tile are added register by register, then the upper half of the registers
-  // onto the lower half until one is left.
-  Value* sum = scores.front().value;
-  for (const Accumulator& part : scores.subspan(1)) sum = ir.CreateFAdd(sum, part.value);
-  for (int width = scores.front().layout.registers() / 2; width >= 1; width /= 2) {
-    if (width == 1) {
-      sum =
-          ir.CreateFAdd(ir.CreateExtractElement(sum, std::uint64_t{0}), ir.CreateExtractElement(sum, std::uint64_t{1}));
-      break;
-    }
-    llvm::SmallVector<int, 16> lower;
-    llvm::SmallVector<int, 16> upper;
-    for (int r = 0; r < width; ++r) {
-      lower.push_back(r);
-      upper.push_back(r + width);
-    }
-    sum = ir.CreateFAdd(ir.CreateShuffleVector(sum, lower), ir.CreateShuffleVector(sum, upper));
+  // A level's additions are neighbours, so that they can be written as one addition of vectors.
+  Values terms;
+  for (const Accumulator& part : scores) terms.push_back(part.value);
+  for (const std::vector<Addition>& level :
+       sum_tree(static_cast<int>(scores.size()) * scores.front().layout.registers())) {
+    const auto count = static_cast<int>(level.size());
+    Value* into = neighbours(kernel_, terms, level.front().into, count);
+    Value* other = neighbours(kernel_, terms, level.front().other, count);
+    terms = {ir.CreateFAdd(into, other)};
   }
   SoftmaxState next = state;
-  next.half_sum = ir.CreateFAdd(state.half_sum, sum);
+  next.half_sum = accumulated(state.half_sum, terms.front());
   return next;
 }
 

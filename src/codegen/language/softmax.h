@@ -1,11 +1,13 @@
 // Online softmax over score accumulators in which a lane owns one column (a query row), in canonical arithmetic
-// (docs/canonical-arithmetic.md). Everything that decides a bit of the result stands in this file.
+// (docs/canonical-arithmetic.md). Every operation of the softmax that decides a bit stands in softmax.cpp, and which of
+// them meet. Pipelines choose when they run.
 //
-// Lanes l and l + 32 share a row: each holds half of the keys of a tile. The running maximum is the same in both; the
+// Lanes n and n + 32 share a row: each holds half of the keys of a tile. The running maximum is the same in both; the
 // running sum is kept per half and joined once at the end.
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "codegen/language/fragment.h"
 
@@ -17,6 +19,16 @@ struct SoftmaxState {
   Value* shift = nullptr;     // −m · c, 0 while m is −inf (so that a masked score stays −inf)
   Value* half_sum = nullptr;  // l of this lane's half
 };
+
+// One addition of a tile's sum: term `into` becomes itself plus term `other`.
+struct Addition {
+  int into;
+  int other;
+};
+// Which weights of a lane meet when a tile's are added up: the canonical tree, level by level; the sum ends in term 0.
+// Terms are the registers of the tile's accumulators in a row, all of the first before those of the second. `terms` is
+// a power of two. Additions of one level may be written in any order, and each as soon as its two terms are there.
+std::vector<std::vector<Addition>> sum_tree(int terms);
 
 class Softmax {
  public:
@@ -34,8 +46,8 @@ class Softmax {
   // scores ← P = exp2(score · c − m · c), and their sum into the state.
   SoftmaxState weigh(const SoftmaxState& state, std::span<Accumulator> scores) const;
 
-  // The same in single operations, for pipelines that string them between matrix instructions. What they must keep of
-  // raise_maximum and weigh: the sum is rescaled after the last addition to it and before the next, O likewise.
+  // The same in single operations, for pipelines that string them between matrix instructions. They add up weights
+  // along sum_tree. They rescale the running sum after one tile's addition to it and before the next one's, O likewise.
   Value* exp2(Value* value) const;
   Value* larger(Value* a, Value* b, Value* c) const;            // one instruction
   Value* whole_row(Value* tile_maximum, Value* maximum) const;  // over both halves, and the maximum so far
@@ -44,6 +56,10 @@ class Softmax {
   Value* exponent(Value* score, Value* shift) const;
   // 1 exactly for rows that do not grow.
   Value* rescale_factor(Value* maximum, Value* raised, Value* grows) const;
+  // A running sum or a part of O, on the new maximum.
+  Value* rescaled(Value* value, Value* factor) const;
+  // The running sum with a tile's.
+  Value* accumulated(Value* half_sum, Value* tile_sum) const;
 
   // l of the whole row, the same bits in both halves.
   Value* row_sum(const SoftmaxState& state) const;
@@ -67,8 +83,9 @@ struct RowEnd {
   Value* factor;
   Value* log_sum_exp;
 };
-// `scaled_maximum` in powers of two and the whole row's `row_sum` on it, −inf and 0 where it saw no key; `sink` in
-// natural units. Counts the sink once: also of a row that was put together from parts.
+// `scaled_maximum` is the row's maximum in powers of two, −inf where it saw no key. `row_sum` is the sum of the whole
+// row's weights relative to that maximum, 0 where it saw no key. `sink` is in natural units. Called once a row, also
+// for a row that was put together from parts: it counts the sink.
 RowEnd end_with_sink(Kernel& kernel, Value* scaled_maximum, Value* row_sum, Value* sink);
 
 }  // namespace wavejit::language

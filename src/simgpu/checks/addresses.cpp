@@ -62,7 +62,7 @@ void local_addresses(const Wave& wave, const Instruction& instruction, const Eff
     return;
   }
   const auto offset = static_cast<std::uint32_t>(instruction.offset);
-  if (instruction.mnemonic.ends_with("addtid_b32")) {
+  if (instruction.record->reads_m0) {
     for_active_lanes(to.lanes, [&](unsigned lane) { to.first[lane] = (wave.m0() & 0xffff) + offset + (4 * lane); });
     return;
   }

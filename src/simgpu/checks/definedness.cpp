@@ -157,7 +157,7 @@ void Definedness::follow_relative(const Wave& wave, const Instruction& instructi
   const unsigned destination = moved(effects.writes[0].first, destination_bit);
   if (destination + effects.writes[0].count > vectors_.size()) return;  // the instruction itself says so
   const Operand& source = instruction.source[0];
-  if (instruction.mnemonic == "v_mov_b32" && source.is_vector()) {
+  if (instruction.record->flow == Flow::copy && source.is_vector()) {
     const unsigned from = moved(source.index, source_bit);
     if (from < vectors_.size()) set(destination, planes(from), wave.exec(), {vector_sources_[from]});
     return;
@@ -167,38 +167,49 @@ void Definedness::follow_relative(const Wave& wave, const Instruction& instructi
 
 void Definedness::follow_scalar(Wave& wave, const Instruction& instruction, const Effects& effects) {
   const Source source = source_of(effects);
-  const std::string_view name = instruction.mnemonic;
+  const Flow flow = instruction.record->flow;
   const Operand& destination = instruction.destination[0];
   const bool wide = destination.dwords == 2;
   const std::uint64_t first = undefined_bits(instruction.source[0]);
   const std::uint64_t second = instruction.source_count > 1 ? undefined_bits(instruction.source[1]) : 0;
   const auto value = [&](unsigned i) { return wave.scalar64(instruction.source[i]); };
-  std::uint64_t result = ~std::uint64_t{0};
-  if (name.starts_with("s_mov_") || name.starts_with("s_not_")) {
-    result = first;
-  } else if (name.starts_with("s_and_b")) {
-    // A zero that is known decides.
-    result = (first & second) | (first & value(1)) | (second & value(0));
-  } else if (name.starts_with("s_or_b")) {
-    result = (first & second) | (first & ~value(1)) | (second & ~value(0));
-  } else if (name.starts_with("s_andn2_b")) {
-    result = (first & second) | (first & ~value(1)) | (second & value(0));
-  } else if (name.starts_with("s_orn2_b")) {
-    result = (first & second) | (first & value(1)) | (second & ~value(0));
-  } else if (name.starts_with("s_xor_b")) {
-    result = first | second;
-  } else if (name.starts_with("s_cselect") && !scc_undefined_) {
-    result = wave.scc != 0 ? first : second;
-  } else if (name.contains("saveexec") || name.contains("wrexec")) {
+  if (instruction.record->changes_exec) {
     // The destination receives EXEC, which is defined. A lane that is off stays off whatever the mask says, or the
     // other way round: bits that EXEC decides need not be known.
     std::uint64_t unknown = first;
-    if (name.starts_with("s_and_saveexec")) unknown &= wave.exec();
-    if (name.starts_with("s_or_saveexec") || name.starts_with("s_andn2_saveexec")) unknown &= ~wave.exec();
+    if (flow == Flow::bits_and) unknown &= wave.exec();
+    if (flow == Flow::bits_or || flow == Flow::bits_and_not) unknown &= ~wave.exec();
     define_writes(wave, effects);
     set_scalar(sgpr_exec, static_cast<std::uint32_t>(unknown), source);
     set_scalar(sgpr_exec + 1, static_cast<std::uint32_t>(unknown >> 32), source);
     return check_exec(wave, instruction, source);
+  }
+  std::uint64_t result = ~std::uint64_t{0};
+  switch (flow) {
+    case Flow::bits_copied:
+      result = first;
+      break;
+    case Flow::bits_and:
+      // A zero that is known decides.
+      result = (first & second) | (first & value(1)) | (second & value(0));
+      break;
+    case Flow::bits_or:
+      result = (first & second) | (first & ~value(1)) | (second & ~value(0));
+      break;
+    case Flow::bits_and_not:
+      result = (first & second) | (first & ~value(1)) | (second & value(0));
+      break;
+    case Flow::bits_or_not:
+      result = (first & second) | (first & value(1)) | (second & ~value(0));
+      break;
+    case Flow::bits_xor:
+      result = first | second;
+      break;
+    case Flow::bits_chosen:
+      if (!scc_undefined_) result = wave.scc != 0 ? first : second;
+      break;
+    default:
+      break;
   }
   for (unsigned i = 0; i < effects.write_count; ++i) {
     const Registers& range = effects.writes[i];
@@ -256,7 +267,7 @@ void Definedness::before_memory(Wave& wave, const Instruction& instruction, cons
                                  ? instruction.destination[0]
                                  : instruction.source[effects.data_operand + element];
     if (!operand.is_vector()) continue;
-    const bool high_half = instruction.mnemonic.ends_with("d16_hi");
+    const bool high_half = instruction.record->half == RegisterHalf::high;
     for (unsigned byte = 0; byte < effects.bytes; ++byte) {
       const unsigned place = byte + (high_half ? 2 : 0);
       std::uint64_t lanes = vectors_[operand.index + (place / 4)][place % 4] & exec;
@@ -297,9 +308,9 @@ void Definedness::after_memory(Wave& wave, const Instruction& instruction, const
   }
   if (!loaded.any || effects.write_count == 0) {
     // Halves leave the other half as it was.
-    if (effects.keeps_destination && effects.write_count != 0 && instruction.mnemonic.contains("_d16")) {
+    if (effects.keeps_destination && effects.write_count != 0 && instruction.record->half != RegisterHalf::whole) {
       Planes planes = vectors_[effects.writes[0].first];
-      const unsigned half = instruction.mnemonic.ends_with("_hi") ? 2 : 0;
+      const unsigned half = instruction.record->half == RegisterHalf::high ? 2 : 0;
       planes[half] = planes[half + 1] = 0;
       return set(effects.writes[0].first, planes, wave.exec(), {vector_sources_[effects.writes[0].first]});
     }

@@ -13,24 +13,6 @@ namespace {
 
 using vector::Kind;
 
-// Instructions whose results are bytes of their sources, and which sources say where these go.
-struct Mover {
-  std::string_view name;
-  unsigned controls;  // a bit for each source that moves nothing itself
-};
-constexpr std::array<Mover, 20> movers = {{
-    {"v_mov_b32", 0},         {"v_mov_b64", 0},     {"v_accvgpr_read", 0},  {"v_accvgpr_write", 0},
-    {"v_accvgpr_mov", 0},     {"v_perm_b32", 4},    {"v_alignbit_b32", 4},  {"v_alignbyte_b32", 4},
-    {"v_pack_b32_f16", 0},    {"v_pk_mov_b32", 0},  {"v_swap_b32", 0},      {"v_permlane16_swap", 0},
-    {"v_permlane32_swap", 0}, {"v_lshlrev_b32", 1}, {"v_lshrrev_b32", 1},   {"v_lshlrev_b64", 1},
-    {"v_lshrrev_b64", 1},     {"v_lshl_or_b32", 2}, {"ds_bpermute_b32", 1}, {"ds_permute_b32", 1},
-}};
-
-const Mover* mover_of(std::string_view name) {
-  const auto* found = std::ranges::find_if(movers, [&](const Mover& mover) { return name.starts_with(mover.name); });
-  return found == movers.end() ? nullptr : found;
-}
-
 // Which half-words of a source a kind reads for the lower and the upper part of the result: masks of bytes.
 struct Parts {
   unsigned low = 15;
@@ -77,20 +59,23 @@ unsigned selected_bytes(SubDword select) {
   return 15;
 }
 
+bool has_wide_result(const Effects& effects) {
+  return effects.bound != nullptr && vector::dwords_of(effects.bound->operation->result) == 2;
+}
+
 }  // namespace
 
 // Runs the instruction once more on registers that hold ones where nothing is known and zeros elsewhere. False: it is
-// none of the movers, or what steers it is not known.
+// none that moves bytes, or what steers it is not known.
 bool Definedness::follow_move(Wave& wave, const Instruction& instruction, const Effects& effects) {
-  const Mover* mover = mover_of(instruction.mnemonic);
-  if (mover == nullptr && !instruction.mnemonic.starts_with("ds_swizzle")) return false;
-  const unsigned controls = mover == nullptr ? 0 : mover->controls;
+  const Record& record = *instruction.record;
+  if (record.flow != Flow::move && record.flow != Flow::copy) return false;
   for (unsigned i = 0; i < instruction.source_count; ++i) {
     const Operand& operand = instruction.source[i];
-    if (((controls >> i) & 1) != 0 && undefined_lanes(operand) != 0) return false;
+    if (((record.steering >> i) & 1) != 0 && undefined_lanes(operand) != 0) return false;
     // A register that steers and is moved cannot be replaced by its shadow.
     for (unsigned j = 0; j < instruction.source_count; ++j) {
-      if (i != j && ((controls >> i) & 1) != 0 && operand.is_vector() && instruction.source[j].is_vector() &&
+      if (i != j && ((record.steering >> i) & 1) != 0 && operand.is_vector() && instruction.source[j].is_vector() &&
           instruction.source[j].index == operand.index) {
         return false;
       }
@@ -125,7 +110,7 @@ bool Definedness::follow_move(Wave& wave, const Instruction& instruction, const 
   std::memcpy(scalars_then.data(), wave.sgpr, sizeof(wave.sgpr));
   for (unsigned i = 0; i < instruction.source_count; ++i) {
     const Operand& operand = instruction.source[i];
-    if (((controls >> i) & 1) != 0) continue;
+    if (((record.steering >> i) & 1) != 0) continue;
     if (operand.is_vector()) {
       for (unsigned j = 0; j < operand.dwords; ++j) save(operand.index + j, true);
     } else if (operand.is_scalar() && operand.index + unsigned{operand.dwords} <= sgpr_m0) {
@@ -133,7 +118,7 @@ bool Definedness::follow_move(Wave& wave, const Instruction& instruction, const 
     } else if (operand.is_constant()) {
       shadow.source[i].bits = 0;
       shadow.source[i].lanes = broadcast_constant(0);
-      if (operand.dwords == 2 || instruction.mnemonic.ends_with("b64")) return false;
+      if (operand.dwords == 2 || has_wide_result(effects)) return false;
     }
   }
   for (unsigned i = 0; i < effects.write_count; ++i) {
@@ -198,7 +183,7 @@ bool Definedness::follow_insertion(Wave& wave, const Instruction& instruction, c
 }
 
 void Definedness::follow_vector(Wave& wave, const Instruction& instruction, const Effects& effects) {
-  const std::string_view name = instruction.mnemonic;
+  const Flow flow = instruction.record->flow;
   const Source source = source_of(effects);
   if (effects.action == Action::read_first_lane || effects.action == Action::read_lane) {
     const std::uint64_t exec = wave.exec();
@@ -230,11 +215,11 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
     }
     return set(effects.writes[0].first, {undefined, undefined, undefined, undefined}, there, source);
   }
-  if (name.starts_with("v_cndmask_b32") && instruction.encoding != Encoding::sdwa &&
-      instruction.encoding != Encoding::dpp && instruction.source_count == 3) {
+  if (flow == Flow::select && instruction.encoding != Encoding::sdwa && instruction.encoding != Encoding::dpp &&
+      instruction.source_count == 3) {
     return follow_select(wave, instruction, effects);
   }
-  if (name.starts_with("v_bfi_b32") && follow_insertion(wave, instruction, effects)) return;
+  if (flow == Flow::insert && follow_insertion(wave, instruction, effects)) return;
   if (follow_move(wave, instruction, effects)) return;
 
   // Arithmetic: a lane with anything undefined among what it reads gives nothing.
@@ -242,9 +227,8 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
   std::uint64_t high = 0;
   // Two dwords of which not everything comes from everything. Sums of 64 bits carry upwards only; each half of a packed
   // pair of floats reads the dword that op_sel and op_sel_hi name.
-  const bool carries_upwards =
-      name.starts_with("v_mad_u64_u32") || name.starts_with("v_mad_i64_i32") || name.starts_with("v_lshl_add_u64");
-  const bool is_pair = name.starts_with("v_pk_") && name.contains("_f32");
+  const bool carries_upwards = flow == Flow::sum;
+  const bool is_pair = instruction.record->kind == IssueKind::packed;
   std::array<std::uint64_t, 2> of_dword{};
   const auto dword_read_for = [&](unsigned source, unsigned result, const Operand& operand) {
     if (!is_pair) return 0U;
@@ -285,7 +269,7 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
       parts.low = parts.high = selected_bytes(operand.select);
     }
     // What a constant masks away does not matter.
-    if (name.starts_with("v_and_b32") && instruction.source_count == 2) {
+    if (flow == Flow::mask && instruction.source_count == 2) {
       const Operand& other = instruction.source[1 - i];
       if (other.is_constant()) {
         for (unsigned byte = 0; byte < 4; ++byte) {
@@ -293,7 +277,7 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
         }
       }
     }
-    if (name.starts_with("v_bfe_") && i == 0 && instruction.source[1].is_constant() &&
+    if (flow == Flow::field && i == 0 && instruction.source[1].is_constant() &&
         instruction.source[2].is_constant()) {
       const unsigned first = instruction.source[1].bits & 31;
       const unsigned count = instruction.source[2].bits & 31;
@@ -318,7 +302,7 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
       reads_low = reads_high = all_lanes;
     }
     // Packing conversions give each source half of the result.
-    if (name.starts_with("v_cvt_pk_") || name.starts_with("v_cvt_pkrtz") || name.starts_with("v_cvt_pknorm")) {
+    if (flow == Flow::pack) {
       if (i == 0) {
         low |= reads_low;
       } else {
@@ -331,7 +315,7 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
   }
   const bool packs =
       bound != nullptr && (bound->operation->result == Kind::pk_f16 || bound->operation->result == Kind::pk_b16 ||
-                           bound->operation->result == Kind::pk_bf16 || name.starts_with("v_cvt_pk"));
+                           bound->operation->result == Kind::pk_bf16 || flow == Flow::pack);
   if (!packs) low = high = low | high;
   const std::uint64_t exec = wave.exec();
   for (unsigned i = 0; i < effects.write_count; ++i) {
@@ -372,7 +356,7 @@ void Definedness::follow_matrix(Wave& wave, const Instruction& instruction, cons
   const std::uint64_t a = undefined_lanes(instruction.source[0]);
   const std::uint64_t b = undefined_lanes(instruction.source[1]);
   const Operand& c = instruction.source[2];
-  const matrix::Shape& shape = matrix::shapes()[instruction.payload & 0xff];
+  const matrix::Shape& shape = *instruction.record->shape;
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;
   for (unsigned lane = 0; lane < wave_lanes; ++lane) {

@@ -1,5 +1,5 @@
-// What an instruction touches, apart from what it computes: registers, memory, counters. Worked out once per decoded
-// instruction, the first time that its function runs under checks; the handlers know nothing of it.
+// What an instruction touches, apart from what it computes: registers, memory, counters. Worked out from its record
+// (decode/record.h), operands and modifiers, once per decoded instruction, the first time that its function runs under checks; the handlers know nothing of it.
 #pragma once
 
 #include <array>
@@ -14,27 +14,6 @@
 #include "simgpu/vector/execute.h"
 
 namespace wavejit::simgpu::checks {
-
-enum class Space : std::uint8_t { none, buffer, global, flat, scratch, lds, scalar, scalar_buffer };
-
-// Instructions that the step loop or a check treats in a way of their own.
-enum class Action : std::uint8_t {
-  none,
-  wait,  // s_waitcnt: the counts stand in `wait`
-  nop,   // s_nop: `wait_states`
-  barrier,
-  end,
-  matrix,
-  branch_scc,
-  branch_vcc,
-  branch_exec,
-  jump,  // to an address in registers
-  read_first_lane,
-  read_lane,
-  write_lane,
-  lane_swap,  // v_permlane16/32_swap: works on all lanes
-  transpose_read,
-};
 
 struct Counts {
   std::uint8_t vector = 63;  // vmcnt

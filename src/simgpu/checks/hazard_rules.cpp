@@ -91,7 +91,7 @@ constexpr std::array rules = {
 std::span<const HazardRule> hazard_rules() { return rules; }
 
 Product matrix_product(const Instruction& instruction) {
-  const matrix::Shape& shape = matrix::shapes()[instruction.payload & 0xff];
+  const matrix::Shape& shape = *instruction.record->shape;
   if (shape.a == matrix::Element::f64) return shape.m == 4 ? Product::matrix_f64_small : Product::matrix_f64;
   return shape.a == matrix::Element::f32 ? Product::matrix_f32 : Product::matrix;
 }
@@ -103,7 +103,7 @@ bool has_wide_matrix_pipe(const targets::Target& target) {
 
 unsigned matrix_passes(const Instruction& instruction, const targets::Target& target) {
   using matrix::Element;
-  const matrix::Shape& shape = matrix::shapes()[instruction.payload & 0xff];
+  const matrix::Shape& shape = *instruction.record->shape;
   if (shape.a == Element::f64) {
     if (shape.m == 4) return 4;
     return has_wide_matrix_pipe(target) ? 16 : 8;
@@ -111,7 +111,7 @@ unsigned matrix_passes(const Instruction& instruction, const targets::Target& ta
   const bool single = shape.a == Element::f32;
   unsigned passes = shape.m == 32 ? 8 : (shape.m == 16 ? 4 : 2);
   if ((single || shape.blocks > 1) && shape.m != 4) passes *= 2;
-  if (shape.k >= 64 && instruction.mnemonic.ends_with("f8f6f4")) {
+  if (shape.k >= 64 && shape.formats_in_modifiers) {
     // Eight-bit elements on either side take twice as long as six and four bits on both.
     constexpr unsigned first_small_format = 2;
     if (instruction.cbsz < first_small_format || instruction.blgp < first_small_format) passes *= 2;

@@ -145,7 +145,7 @@ void Hazards::look(Wave& wave, const Instruction& instruction, const Effects& ef
         if (is_matrix || instruction.instruction_class == InstructionClass::lds) continue;
         Use use = is_memory ? Use::scalar_read_by_memory : Use::scalar_read_by_vector;
         if (select != nullptr && select->is_scalar() && select->index == range.first) use = Use::lane_select;
-        if (range.first == sgpr_vcc && instruction.mnemonic.starts_with("v_div_fmas")) use = Use::div_fmas;
+        if (range.first == sgpr_vcc && instruction.record->divides) use = Use::div_fmas;
         check_scalar(wave, instruction, range, use);
         continue;
       }
@@ -184,10 +184,10 @@ void Hazards::look(Wave& wave, const Instruction& instruction, const Effects& ef
         check_mark(wave, instruction, exec_written_, Use::exec_by_lane, sgpr_exec);
       }
     }
-    if (clock_ < m0_written_.safe && is_memory && (effects.lds_dma || instruction.mnemonic.contains("addtid"))) {
+    if (clock_ < m0_written_.safe && is_memory && (effects.lds_dma || instruction.record->reads_m0)) {
       check_mark(wave, instruction, m0_written_, Use::m0_by_memory, sgpr_m0);
     }
-  } else if (clock_ < mode_written_.safe && instruction.mnemonic == "s_getreg_b32") {
+  } else if (clock_ < mode_written_.safe && effects.action == Action::get_register) {
     const Event& made = events_[mode_written_.event];
     // The same hardware register: the low six bits of the immediate.
     if (((made.instruction->immediate ^ instruction.immediate) & 0x3f) == 0) {

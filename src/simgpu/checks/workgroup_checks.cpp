@@ -33,7 +33,7 @@ bool begins_waterfall(const Instruction& instruction) {
   const Operand& scalar = instruction.destination[0];
   const Operand& vector = instruction.source[0];
   for (unsigned i = 0; i < distance && next < end; ++i, ++next) {
-    if (!next->mnemonic.starts_with("v_cmp_eq") && !next->mnemonic.starts_with("v_cmpx_eq")) continue;
+    if (!next->record->compares_equal) continue;
     const auto covers = [](const Operand& operand, const Operand& part) {
       return operand.kind == part.kind && part.index >= operand.index && part.index < operand.index + operand.dwords;
     };
@@ -63,15 +63,19 @@ std::uint32_t bits_looked_at(const Instruction& instruction) {
       const bool is_first = next.source_count == 2 && next.source[0].is_scalar() && next.source[0].index == result &&
                             next.source[0].dwords == 1 && other.is_constant();
       const auto constant = static_cast<std::uint32_t>(other.bits);
-      if (is_first && (next.mnemonic == "s_lshr_b32" || next.mnemonic == "s_ashr_i32")) {
-        bits |= ~0U << (constant & 31);
-      } else if (is_first && next.mnemonic == "s_and_b32") {
-        bits |= constant;
-      } else if (is_first && (next.mnemonic == "s_bfe_u32" || next.mnemonic == "s_bfe_i32")) {
-        const unsigned width = std::min((constant >> 16) & 0x7f, 32U);
-        bits |= static_cast<std::uint32_t>(((std::uint64_t{1} << width) - 1) << (constant & 31));
-      } else {
-        return ~0U;
+      const unsigned width = std::min((constant >> 16) & 0x7f, 32U);  // of a field
+      switch (is_first ? next.record->window : Window::all) {
+        case Window::above_shift:
+          bits |= ~0U << (constant & 31);
+          break;
+        case Window::in_mask:
+          bits |= constant;
+          break;
+        case Window::in_field:
+          bits |= static_cast<std::uint32_t>(((std::uint64_t{1} << width) - 1) << (constant & 31));
+          break;
+        case Window::all:
+          return ~0U;
       }
     }
     if (std::any_of(of.writes.begin(), of.writes.begin() + of.write_count, includes_result)) break;

@@ -233,7 +233,7 @@ Cause ComputeUnit::obstacle(RunningWave& wave, const Step& step, const Simd& sim
   if (wave.at_barrier) return Cause::barrier;
   if (wave.next_issue > now + slack) return wave.next_cause;
   if (!fetch(wave, step, now)) return Cause::fetch;
-  if (step.effects.action == checks::Action::wait) return wait_obstacle(wave, step, now);
+  if (step.effects.action == Action::wait) return wait_obstacle(wave, step, now);
   if (const Cause cause = operand_obstacle(wave, step, now); cause != Cause::count) return cause;
   if (step.effects.counts_vector || step.effects.counts_local) {
     constexpr checks::Counts most;  // what the counters can hold
@@ -421,10 +421,10 @@ void ComputeUnit::issue(RunningWave& wave, const Step& step, std::size_t simd_in
     default:
       break;
   }
-  if (step.instruction->mnemonic == "s_setprio") wave.priority = step.instruction->immediate & 3;
+  if (step.effects.action == Action::set_priority) wave.priority = step.instruction->immediate & 3;
   if (step.interval > timing_->wave.look.cycles() && step.unit == Unit::internal) wave.next_cause = Cause::pause;
   ++wave.position;
-  if (step.effects.action == checks::Action::barrier) barrier(wave, now);
+  if (step.effects.action == Action::barrier) barrier(wave, now);
   if (wave.position == wave.steps.size()) end_wave(wave, cycle);
 }
 

@@ -2,44 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
+#include "simgpu/matrix/matrix_kernel.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu::clock {
 namespace {
 
 using Json = nlohmann::json;
-
-// "32x32x16" as its product.
-std::optional<std::uint64_t> product_of(std::string_view word) {
-  std::uint64_t product = 1;
-  unsigned factors = 0;
-  const char* at = word.data();
-  const char* const end = at + word.size();
-  while (true) {
-    std::uint64_t factor = 0;
-    const auto [stop, error] = std::from_chars(at, end, factor);
-    if (error != std::errc()) return std::nullopt;
-    product *= factor;
-    ++factors;
-    if (stop == end) break;
-    if (*stop != 'x') return std::nullopt;
-    at = stop + 1;
-  }
-  return factors == 3 ? std::optional(product) : std::nullopt;
-}
-
-// "16b" as 16.
-std::optional<std::uint64_t> blocks_of(std::string_view word) {
-  std::uint64_t blocks = 0;
-  const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), blocks);
-  return error == std::errc() && stop + 1 == word.data() + word.size() && *stop == 'b' ? std::optional(blocks)
-                                                                                       : std::nullopt;
-}
 
 Json level_json(std::string_view name, std::uint64_t lines, double rate, const timing::Figure& figure,
                 const timing::Timing& timing) {
@@ -52,17 +24,9 @@ Json level_json(std::string_view name, std::uint64_t lines, double rate, const t
 
 }  // namespace
 
-std::uint64_t matrix_operations(std::string_view mnemonic) {
-  std::uint64_t product = 0;
-  std::uint64_t blocks = 1;
-  while (!mnemonic.empty()) {
-    const std::size_t end = std::min(mnemonic.find('_'), mnemonic.size());
-    const std::string_view word = mnemonic.substr(0, end);
-    if (const auto shape = product_of(word)) product = *shape;
-    if (const auto count = blocks_of(word)) blocks = *count;
-    mnemonic.remove_prefix(std::min(end + 1, mnemonic.size()));
-  }
-  return 2 * product * blocks;
+std::uint64_t matrix_operations(const Instruction& instruction) {
+  const matrix::Shape* shape = instruction.record->shape;
+  return shape == nullptr ? 0 : std::uint64_t{2} * shape->m * shape->m * shape->k * shape->blocks;
 }
 
 Json roofline_json(const GridResult& grid, std::span<const StepCount> steps, const Program& program) {
@@ -74,7 +38,7 @@ Json roofline_json(const GridResult& grid, std::span<const StepCount> steps, con
     const Step& step = program.steps()[i];
     if (step.kind != Kind::matrix) continue;
     const auto issued = static_cast<double>(steps[i].issued);
-    operations += issued * static_cast<double>(matrix_operations(step.instruction->mnemonic));
+    operations += issued * static_cast<double>(matrix_operations(*step.instruction));
     pipe_cycles += issued * step.pipe_cycles;
   }
   std::uint64_t cycles = 0;

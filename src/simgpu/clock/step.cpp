@@ -45,8 +45,8 @@ int interval_of(const Step& step, const timing::Timing& timing) {
     default:
       break;
   }
-  if (step.effects.action == checks::Action::nop) return step.effects.wait_states * rules.nop.cycles();
-  if (step.instruction->mnemonic == "s_sleep") {
+  if (step.effects.action == Action::nop) return step.effects.wait_states * rules.nop.cycles();
+  if (step.effects.action == Action::sleep) {
     constexpr std::uint32_t count_bits = 0x7f;
     return rules.look.cycles() + (rules.sleep.cycles() * static_cast<int>(step.instruction->immediate & count_bits));
   }

@@ -77,10 +77,9 @@ void TraceRecorder::before(const Wave& wave, const Instruction& instruction) {
       instruction.instruction_class == InstructionClass::lds) {
     const checks::Effects& effects = checks::effects_of(
         *instruction.function)[static_cast<std::size_t>(&instruction - instruction.function->instructions.data())];
-    if (effects.space == checks::Space::lds) {
+    if (effects.space == Space::lds) {
       record_lds(*timing_, wave, instruction, effects, record);
-    } else if (effects.counts_vector && effects.space != checks::Space::none &&
-               effects.space != checks::Space::scratch) {
+    } else if (effects.counts_vector && effects.space != Space::none && effects.space != Space::scratch) {
       record_memory(*timing_, wave, instruction, effects, trace, record);
     }
   }

@@ -1,9 +1,6 @@
 #include "simgpu/compile/function_code.h"
 
-#include <algorithm>
-#include <array>
 #include <ctime>
-#include <string_view>
 
 #include "simgpu/compile/helpers.h"
 #include "simgpu/compile/library.h"
@@ -14,15 +11,6 @@ namespace {
 
 // LLVM's work grows faster than a block's length, and a slice of a wave must have room for the whole block.
 constexpr std::uint32_t longest_block = 256;
-
-// After these the next instruction is another one than the next in memory, or the wave gives way.
-bool ends_block(const Instruction& instruction) {
-  const std::string_view name = instruction.mnemonic;
-  constexpr std::array<std::string_view, 9> ends = {"s_branch",   "s_setpc_b64", "s_swappc_b64",
-                                                    "s_call_b64", "s_endpgm",    "s_endpgm_saved",
-                                                    "s_barrier",  "s_sleep",     "s_sethalt"};
-  return name.empty() || name.starts_with("s_cbranch_") || std::ranges::find(ends, name) != ends.end();
-}
 
 // Of this thread: what it costs, whoever else wants the processor.
 std::uint64_t processor_nanoseconds() {
@@ -39,7 +27,7 @@ FunctionCode::FunctionCode(const Function& function)
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const Instruction& instruction = function.instructions[i];
     if (instruction.target != nullptr) at(*instruction.target).starts_block = true;
-    if (ends_block(instruction) && i + 1 < places_.size()) places_[i + 1].starts_block = true;
+    if (instruction.record->ends_block && i + 1 < places_.size()) places_[i + 1].starts_block = true;
   }
   std::uint32_t length = 0;
   for (Place& place : places_) {

@@ -62,8 +62,18 @@ std::string_view base_mnemonic(std::string_view mnemonic, Encoding& encoding) {
   return mnemonic;
 }
 
-bool is_branch(std::string_view mnemonic) {
-  return mnemonic == "s_branch" || mnemonic.starts_with("s_cbranch_") || mnemonic == "s_call_b64";
+// To a place that the instruction names as a distance.
+bool is_branch(const Instruction& instruction) {
+  switch (instruction.record->action) {
+    case Action::branch:
+    case Action::branch_scc:
+    case Action::branch_vcc:
+    case Action::branch_exec:
+    case Action::call:
+      return true;
+    default:
+      return false;
+  }
 }
 
 // What stands in the way of running it; empty when nothing does.
@@ -73,14 +83,16 @@ std::string prepare(Instruction& instruction, const Disassembled& decoded, const
   if (entry == nullptr) return "the simulated GPU does not know this instruction";
   instruction.mnemonic = entry->mnemonic;
   instruction.id = entry->id;
-  instruction.instruction_class = entry->instruction_class;
-  const unsigned destinations = printed_destinations(base, decoded.destinations);
+  instruction.record = &entry->record;
+  instruction.instruction_class = entry->record.instruction_class;
+  const unsigned destinations =
+      entry->record.destinations != 0 ? entry->record.destinations : unsigned{decoded.destinations};
   if (auto read = read_operands(decoded.operands, destinations, instruction); !read) return read.error();
   instruction.execute = entry->select != nullptr ? entry->select(instruction) : entry->handler;
   if (instruction.execute == nullptr) {
     return "the simulated GPU does not know this instruction with these operands or modifiers";
   }
-  if (entry->instruction_class == InstructionClass::matrix) {
+  if (entry->record.instruction_class == InstructionClass::matrix) {
     instruction.inner = instruction.execute;
     instruction.execute = execute_counted;
   }
@@ -143,8 +155,8 @@ std::unique_ptr<Function> decode_function(std::string name, std::span<const std:
       instruction.inner = instruction.execute;
       instruction.execute = execute_indexed;
     }
-    if (instruction.mnemonic == "s_set_gpr_idx_on") indexed = true;
-    if (instruction.mnemonic == "s_set_gpr_idx_off") indexed = false;
+    if (instruction.record->action == Action::index_on) indexed = true;
+    if (instruction.record->action == Action::index_off) indexed = false;
     function->index[offset / 4] = static_cast<std::uint32_t>(function->instructions.size() - 1);
     offset += instruction.bytes;
   }
@@ -157,7 +169,7 @@ std::unique_ptr<Function> decode_function(std::string name, std::span<const std:
   function->problems[&guard] = "the wave ran off the end of the function";
 
   for (Instruction& instruction : function->instructions) {
-    if (!is_branch(instruction.mnemonic)) continue;
+    if (!is_branch(instruction)) continue;
     const std::int64_t distance = static_cast<std::int16_t>(instruction.immediate) * std::int64_t{4};
     instruction.target = function->at(instruction.address + 4 + static_cast<std::uint64_t>(distance));
   }

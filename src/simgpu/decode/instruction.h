@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "simgpu/decode/record.h"
+
 namespace wavejit::simgpu {
 
 struct Wave;
@@ -80,9 +82,6 @@ struct Operand {
 
 enum class Encoding : std::uint8_t { plain, e32, e64, dpp, sdwa };
 
-// What a class of instructions is counted as.
-enum class InstructionClass : std::uint8_t { scalar, vector, matrix, memory, lds, control };
-
 // DPP_CTRL values (CDNA3 ISA, "DPP"): quad_perm is 0x00..0xff, the others carry their count in the low bits.
 enum DppControl : std::uint16_t {
   dpp_quad_perm = 0x000,
@@ -101,6 +100,10 @@ enum DppControl : std::uint16_t {
 };
 
 enum class OutputModifier : std::uint8_t { none, multiply2, multiply4, divide2 };
+
+// Of what is no instruction that the registry knows.
+inline constexpr Record unknown_record{
+    .instruction_class = InstructionClass::scalar, .kind = IssueKind::scalar, .ends_block = true, .writes_scc = true};
 
 struct Instruction {
   Handler execute = nullptr;
@@ -165,6 +168,8 @@ struct Instruction {
   // Branches: the instruction that runs when taken; null if it is not in this function.
   const Instruction* target = nullptr;
   const Function* function = nullptr;
+  // What the mnemonic says of it, in the registry of the device's target.
+  const Record* record = &unknown_record;
 
   std::uint64_t address = 0;  // device address of the first byte
   std::uint32_t offset_in_function = 0;

@@ -376,19 +376,8 @@ bool is_immediate_word(std::string_view token) {
 
 }  // namespace
 
-unsigned printed_destinations(std::string_view mnemonic, unsigned described) {
-  if (mnemonic.starts_with("v_cmp")) return 1;
-  for (const std::string_view carry : {"v_add_co_", "v_sub_co_", "v_subrev_co_", "v_addc_co_", "v_subb_co_",
-                                       "v_subbrev_co_", "v_div_scale_", "v_mad_u64_u32", "v_mad_i64_i32"}) {
-    if (mnemonic.starts_with(carry)) return 2;
-  }
-  return described;
-}
-
 Result read_operands(std::string_view text, unsigned destinations, Instruction& instruction) {
-  if (instruction.mnemonic.contains("_mix") || instruction.mnemonic.starts_with("v_mfma_scale")) {
-    instruction.op_sel_hi = 0;
-  }
+  if (instruction.record->op_sel_hi_is_zero) instruction.op_sel_hi = 0;
   // The last comma-separated part carries the modifiers, and is nothing but modifiers when there are no operands.
   std::vector<Operand> operands;
   std::vector<std::string_view> modifiers;

@@ -11,11 +11,8 @@
 
 namespace wavejit::simgpu {
 
-// `instruction.mnemonic` must be set. `destinations` is how many leading operands are results. Strict: an operand or
+// `instruction.record` must be set. `destinations` is how many leading operands are results. Strict: an operand or
 // modifier that is not understood is an error naming it.
 std::expected<void, std::string> read_operands(std::string_view text, unsigned destinations, Instruction& instruction);
-
-// How many leading printed operands are results, given LLVM's count (compares and carries print implicit masks).
-unsigned printed_destinations(std::string_view mnemonic, unsigned described);
 
 }  // namespace wavejit::simgpu

@@ -6,7 +6,7 @@
 
 namespace wavejit::simgpu {
 
-Registry::Entry& Registry::insert(std::string_view mnemonic) {
+Registry::Entry& Registry::insert(std::string_view mnemonic, const Record& record) {
   const auto [place, is_new] = entries_.try_emplace(std::string(mnemonic));
   if (!is_new) {
     std::fprintf(stderr, "wavejit_simgpu: two handlers for %s\n", place->first.c_str());
@@ -14,19 +14,16 @@ Registry::Entry& Registry::insert(std::string_view mnemonic) {
   }
   place->second.id = static_cast<std::uint16_t>(entries_.size());
   place->second.mnemonic = place->first;
+  place->second.record = record;
   return place->second;
 }
 
-void Registry::add(std::string_view mnemonic, Handler handler, InstructionClass instruction_class) {
-  Entry& entry = insert(mnemonic);
-  entry.handler = handler;
-  entry.instruction_class = instruction_class;
+void Registry::add(std::string_view mnemonic, Handler handler, const Record& record) {
+  insert(mnemonic, record).handler = handler;
 }
 
-void Registry::add_select(std::string_view mnemonic, Select select, InstructionClass instruction_class) {
-  Entry& entry = insert(mnemonic);
-  entry.select = select;
-  entry.instruction_class = instruction_class;
+void Registry::add_select(std::string_view mnemonic, Select select, const Record& record) {
+  insert(mnemonic, record).select = select;
 }
 
 const Registry::Entry* Registry::find(std::string_view mnemonic) const {

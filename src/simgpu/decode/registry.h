@@ -1,4 +1,5 @@
-// Which handler executes a mnemonic. Filled once per target by the rooms that know the semantics.
+// Which handler executes a mnemonic, and what is known of it (record.h). Filled once per target by the rooms that know
+// the semantics.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +27,13 @@ class Registry {
 
   // A mnemonic without encoding suffix. Registering one twice is a programming error: it aborts, at the first use of
   // the library.
-  void add(std::string_view mnemonic, Handler handler, InstructionClass instruction_class = InstructionClass::vector);
-  void add_select(std::string_view mnemonic, Select select,
-                  InstructionClass instruction_class = InstructionClass::vector);
+  void add(std::string_view mnemonic, Handler handler, const Record& record);
+  void add_select(std::string_view mnemonic, Select select, const Record& record);
 
   struct Entry {
     Handler handler = nullptr;
     Select select = nullptr;
-    InstructionClass instruction_class = InstructionClass::vector;
+    Record record;
     std::uint16_t id = 0;
     std::string_view mnemonic;  // lives as long as the registry
   };
@@ -44,7 +44,7 @@ class Registry {
   std::vector<std::string_view> mnemonics() const;
 
  private:
-  Entry& insert(std::string_view mnemonic);
+  Entry& insert(std::string_view mnemonic, const Record& record);
 
   struct Hash {
     using is_transparent = void;

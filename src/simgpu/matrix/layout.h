@@ -1,4 +1,5 @@
-// Which lane and register holds which element (isa.md; AMD's matrix instruction calculator describes the same layouts).
+// Which lane and register holds which element (docs/isa.md; AMD's matrix instruction calculator describes the same
+// layouts).
 //
 //   A and B: row of A = column of B = lane % m, block = lane / m % blocks, k = k_per_lane * (lane / m / blocks) + i.
 //            8-bit operands of the f8f6f4 instructions come in two runs of 16 k, half the instruction's k apart.

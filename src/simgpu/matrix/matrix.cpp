@@ -57,8 +57,8 @@ constexpr std::array all_shapes = {
     Shape{"v_mfma_f32_16x16x32_bf8_fp8", 16, 32, 1, bf8_fnuz, fp8_fnuz},
     Shape{"v_mfma_f32_16x16x32_bf8_bf8", 16, 32, 1, bf8_fnuz, bf8_fnuz},
     // CBSZ and BLGP choose the formats of A and B.
-    Shape{"v_mfma_f32_32x32x64_f8f6f4", 32, 64, 1, fp8_ocp, fp8_ocp},
-    Shape{"v_mfma_f32_16x16x128_f8f6f4", 16, 128, 1, fp8_ocp, fp8_ocp},
+    Shape{"v_mfma_f32_32x32x64_f8f6f4", 32, 64, 1, fp8_ocp, fp8_ocp, true, "v_mfma_scale_f32_32x32x64_f8f6f4"},
+    Shape{"v_mfma_f32_16x16x128_f8f6f4", 16, 128, 1, fp8_ocp, fp8_ocp, true, "v_mfma_scale_f32_16x16x128_f8f6f4"},
 };
 
 Element flavoured(Element element, bool ocp) {
@@ -151,21 +151,15 @@ void execute_scaled(Wave& wave, const Instruction& instruction) {
   multiply(call);
 }
 
-std::size_t find_shape(std::string_view mnemonic) {
-  for (std::size_t i = 0; i < all_shapes.size(); ++i) {
-    if (mnemonic == all_shapes[i].name) return i;
-  }
-  return all_shapes.size();
-}
+std::size_t index_of(const Shape& shape) { return static_cast<std::size_t>(&shape - all_shapes.data()); }
 
 template <bool Ocp>
 Handler select(Instruction& instruction) {
-  const std::size_t index = find_shape(instruction.mnemonic);
-  if (index == all_shapes.size() || instruction.source_count != 3) return nullptr;
-  const Shape& shape = all_shapes[index];
+  if (instruction.source_count != 3) return nullptr;
+  const Shape& shape = *instruction.record->shape;
   // BLGP is three negations for float64, and must leave whole blocks together where it moves lanes.
   if (instruction.cbsz > 4 || (1u << instruction.cbsz) > shape.blocks) return nullptr;
-  instruction.payload = pack(index, flavoured(shape.a, Ocp), flavoured(shape.b, Ocp));
+  instruction.payload = pack(index_of(shape), flavoured(shape.a, Ocp), flavoured(shape.b, Ocp));
   Operand& c = instruction.source[2];
   if (!c.is_vector() && !c.is_constant()) return nullptr;
   return &execute;
@@ -174,14 +168,12 @@ Handler select(Instruction& instruction) {
 template <bool Scaled>
 Handler select_formats(Instruction& instruction) {
   constexpr std::array<Element, 5> formats = {fp8_ocp, bf8_ocp, fp6, bf6, fp4};
-  std::string name(instruction.mnemonic);
-  if (Scaled) name.erase(name.find("scale_"), 6);
-  const std::size_t index = find_shape(name);
-  if (index == all_shapes.size() || instruction.cbsz >= formats.size() || instruction.blgp >= formats.size() ||
+  if (instruction.cbsz >= formats.size() || instruction.blgp >= formats.size() ||
       instruction.source_count != (Scaled ? 5 : 3)) {
     return nullptr;
   }
-  instruction.payload = pack(index, formats[instruction.cbsz], formats[instruction.blgp]);
+  instruction.payload =
+      pack(index_of(*instruction.record->shape), formats[instruction.cbsz], formats[instruction.blgp]);
   return Scaled ? &execute_scaled : &execute_formats;
 }
 
@@ -212,14 +204,19 @@ void set_summation_seed(std::uint64_t seed) {
 void register_matrix(Registry& registry) {
   const bool ocp = registry.target().fp8 == targets::Fp8::ocp;
   for (const matrix::Shape& shape : matrix::shapes()) {
-    const std::string_view name = shape.name;
-    if (name.ends_with("f8f6f4")) {
-      registry.add_select(name, &matrix::select_formats<false>, InstructionClass::matrix);
-      registry.add_select("v_mfma_scale_" + std::string(name.substr(7)), &matrix::select_formats<true>,
-                          InstructionClass::matrix);
-    } else {
-      registry.add_select(name, ocp ? &matrix::select<true> : &matrix::select<false>, InstructionClass::matrix);
+    Record record{.instruction_class = InstructionClass::matrix,
+                  .kind = IssueKind::matrix,
+                  .action = Action::matrix,
+                  .all_lanes = true,
+                  .shape = &shape,
+                  .formats_in_modifiers = shape.formats_in_modifiers};
+    if (!shape.formats_in_modifiers) {
+      registry.add_select(shape.name, ocp ? &matrix::select<true> : &matrix::select<false>, record);
+      continue;
     }
+    registry.add_select(shape.name, &matrix::select_formats<false>, record);
+    record.op_sel_hi_is_zero = true;
+    registry.add_select(shape.scaled_name, &matrix::select_formats<true>, record);
   }
 }
 

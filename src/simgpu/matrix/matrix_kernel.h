@@ -53,6 +53,8 @@ struct Shape {
   std::uint8_t blocks;
   Element a;
   Element b;
+  bool formats_in_modifiers = false;  // CBSZ and BLGP choose the formats of A and B
+  const char* scaled_name = nullptr;  // the same with a scale for 32 elements
 
   // Consecutive k that one lane holds.
   constexpr unsigned k_per_lane() const { return static_cast<unsigned>(m) * k * blocks / lane_count; }

@@ -9,6 +9,7 @@
 #include "simgpu/decode/registry.h"
 #include "simgpu/memory/device_memory.h"
 #include "simgpu/memory/lane_kernels.h"
+#include "simgpu/memory/records.h"
 #include "simgpu/memory/rooms.h"
 #include "simgpu/memory/transfer.h"
 
@@ -169,34 +170,34 @@ Handler select_load(Instruction& instruction) {
 }  // namespace
 
 void register_buffer(Registry& registry) {
-  const auto add_load = [&](std::string_view name, Select select) {
-    registry.add_select(name, select, InstructionClass::memory);
+  const auto add_load = [&](std::string_view name, Select select, const Record& record) {
+    registry.add_select(name, select, in_space(Space::buffer, record));
   };
-  const auto add = [&](std::string_view name, Handler handler) {
-    registry.add(name, handler, InstructionClass::memory);
+  const auto add = [&](std::string_view name, Handler handler, const Record& record) {
+    registry.add(name, handler, in_space(Space::buffer, record));
   };
-  add_load("buffer_load_ubyte", select_load<load_ubyte>);
-  add_load("buffer_load_sbyte", select_load<load_sbyte>);
-  add_load("buffer_load_ushort", select_load<load_ushort>);
-  add_load("buffer_load_sshort", select_load<load_sshort>);
-  add_load("buffer_load_dword", select_load<load_dword>);
-  add_load("buffer_load_dwordx2", select_load<load_dwordx2>);
-  add_load("buffer_load_dwordx3", select_load<load_dwordx3>);
-  add_load("buffer_load_dwordx4", select_load<load_dwordx4>);
-  add_load("buffer_load_ubyte_d16", select_load<load_ubyte_d16>);
-  add_load("buffer_load_ubyte_d16_hi", select_load<load_ubyte_d16_hi>);
-  add_load("buffer_load_sbyte_d16", select_load<load_sbyte_d16>);
-  add_load("buffer_load_sbyte_d16_hi", select_load<load_sbyte_d16_hi>);
-  add_load("buffer_load_short_d16", select_load<load_short_d16>);
-  add_load("buffer_load_short_d16_hi", select_load<load_short_d16_hi>);
-  add("buffer_store_byte", store<store_byte>);
-  add("buffer_store_byte_d16_hi", store<store_byte_d16_hi>);
-  add("buffer_store_short", store<store_short>);
-  add("buffer_store_short_d16_hi", store<store_short_d16_hi>);
-  add("buffer_store_dword", store<store_dword>);
-  add("buffer_store_dwordx2", store<store_dwordx2>);
-  add("buffer_store_dwordx3", store<store_dwordx3>);
-  add("buffer_store_dwordx4", store<store_dwordx4>);
+  add_load("buffer_load_ubyte", select_load<load_ubyte>, loads(load_ubyte));
+  add_load("buffer_load_sbyte", select_load<load_sbyte>, loads(load_sbyte));
+  add_load("buffer_load_ushort", select_load<load_ushort>, loads(load_ushort));
+  add_load("buffer_load_sshort", select_load<load_sshort>, loads(load_sshort));
+  add_load("buffer_load_dword", select_load<load_dword>, loads(load_dword));
+  add_load("buffer_load_dwordx2", select_load<load_dwordx2>, loads(load_dwordx2));
+  add_load("buffer_load_dwordx3", select_load<load_dwordx3>, loads(load_dwordx3));
+  add_load("buffer_load_dwordx4", select_load<load_dwordx4>, loads(load_dwordx4));
+  add_load("buffer_load_ubyte_d16", select_load<load_ubyte_d16>, loads(load_ubyte_d16));
+  add_load("buffer_load_ubyte_d16_hi", select_load<load_ubyte_d16_hi>, loads(load_ubyte_d16_hi));
+  add_load("buffer_load_sbyte_d16", select_load<load_sbyte_d16>, loads(load_sbyte_d16));
+  add_load("buffer_load_sbyte_d16_hi", select_load<load_sbyte_d16_hi>, loads(load_sbyte_d16_hi));
+  add_load("buffer_load_short_d16", select_load<load_short_d16>, loads(load_short_d16));
+  add_load("buffer_load_short_d16_hi", select_load<load_short_d16_hi>, loads(load_short_d16_hi));
+  add("buffer_store_byte", store<store_byte>, stores(store_byte));
+  add("buffer_store_byte_d16_hi", store<store_byte_d16_hi>, stores(store_byte_d16_hi));
+  add("buffer_store_short", store<store_short>, stores(store_short));
+  add("buffer_store_short_d16_hi", store<store_short_d16_hi>, stores(store_short_d16_hi));
+  add("buffer_store_dword", store<store_dword>, stores(store_dword));
+  add("buffer_store_dwordx2", store<store_dwordx2>, stores(store_dwordx2));
+  add("buffer_store_dwordx3", store<store_dwordx3>, stores(store_dwordx3));
+  add("buffer_store_dwordx4", store<store_dwordx4>, stores(store_dwordx4));
 }
 
 }  // namespace wavejit::simgpu

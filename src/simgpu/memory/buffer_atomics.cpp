@@ -6,6 +6,7 @@
 #include "simgpu/decode/registry.h"
 #include "simgpu/memory/atomic_operations.h"
 #include "simgpu/memory/buffer.h"
+#include "simgpu/memory/records.h"
 #include "simgpu/memory/rooms.h"
 
 namespace wavejit::simgpu {
@@ -69,41 +70,43 @@ void register_buffer_atomics(Registry& registry) {
   using i32 = std::int32_t;
   using u64 = std::uint64_t;
   using i64 = std::int64_t;
-  const auto add = [&](std::string_view name, Handler handler) {
-    registry.add(name, handler, InstructionClass::memory);
+  const auto add = [&](std::string_view name, Handler handler, const Record& record) {
+    registry.add(name, handler, in_space(Space::buffer, record));
   };
-  add("buffer_atomic_swap", atomic<u32, atomics::swap<u32>>);
-  add("buffer_atomic_cmpswap", compare_and_swap<u32>);
-  add("buffer_atomic_add", atomic<u32, atomics::add<u32>>);
-  add("buffer_atomic_sub", atomic<u32, atomics::sub<u32>>);
-  add("buffer_atomic_smin", atomic<i32, atomics::minimum<i32>>);
-  add("buffer_atomic_umin", atomic<u32, atomics::minimum<u32>>);
-  add("buffer_atomic_smax", atomic<i32, atomics::maximum<i32>>);
-  add("buffer_atomic_umax", atomic<u32, atomics::maximum<u32>>);
-  add("buffer_atomic_and", atomic<u32, atomics::bitwise_and<u32>>);
-  add("buffer_atomic_or", atomic<u32, atomics::bitwise_or<u32>>);
-  add("buffer_atomic_xor", atomic<u32, atomics::bitwise_xor<u32>>);
-  add("buffer_atomic_inc", atomic<u32, atomics::increment<u32>>);
-  add("buffer_atomic_dec", atomic<u32, atomics::decrement<u32>>);
-  add("buffer_atomic_swap_x2", atomic<u64, atomics::swap<u64>>);
-  add("buffer_atomic_cmpswap_x2", compare_and_swap<u64>);
-  add("buffer_atomic_add_x2", atomic<u64, atomics::add<u64>>);
-  add("buffer_atomic_sub_x2", atomic<u64, atomics::sub<u64>>);
-  add("buffer_atomic_smin_x2", atomic<i64, atomics::minimum<i64>>);
-  add("buffer_atomic_umin_x2", atomic<u64, atomics::minimum<u64>>);
-  add("buffer_atomic_smax_x2", atomic<i64, atomics::maximum<i64>>);
-  add("buffer_atomic_umax_x2", atomic<u64, atomics::maximum<u64>>);
-  add("buffer_atomic_and_x2", atomic<u64, atomics::bitwise_and<u64>>);
-  add("buffer_atomic_or_x2", atomic<u64, atomics::bitwise_or<u64>>);
-  add("buffer_atomic_xor_x2", atomic<u64, atomics::bitwise_xor<u64>>);
-  add("buffer_atomic_inc_x2", atomic<u64, atomics::increment<u64>>);
-  add("buffer_atomic_dec_x2", atomic<u64, atomics::decrement<u64>>);
-  add("buffer_atomic_add_f32", atomic<u32, atomics::as_float<u32, float, atomics::add<float>>>);
-  add("buffer_atomic_add_f64", atomic<u64, atomics::as_float<u64, double, atomics::add<double>>>);
-  add("buffer_atomic_min_f64", atomic<u64, atomics::as_float<u64, double, atomics::minimum_number<double>>>);
-  add("buffer_atomic_max_f64", atomic<u64, atomics::as_float<u64, double, atomics::maximum_number<double>>>);
-  add("buffer_atomic_pk_add_f16", atomic<u32, atomics::add_packed_f16>);
-  add("buffer_atomic_pk_add_bf16", atomic<u32, atomics::add_packed_bf16>);
+  add("buffer_atomic_swap", atomic<u32, atomics::swap<u32>>, changes<u32>());
+  add("buffer_atomic_cmpswap", compare_and_swap<u32>, changes<u32>());
+  add("buffer_atomic_add", atomic<u32, atomics::add<u32>>, changes<u32>());
+  add("buffer_atomic_sub", atomic<u32, atomics::sub<u32>>, changes<u32>());
+  add("buffer_atomic_smin", atomic<i32, atomics::minimum<i32>>, changes<i32>());
+  add("buffer_atomic_umin", atomic<u32, atomics::minimum<u32>>, changes<u32>());
+  add("buffer_atomic_smax", atomic<i32, atomics::maximum<i32>>, changes<i32>());
+  add("buffer_atomic_umax", atomic<u32, atomics::maximum<u32>>, changes<u32>());
+  add("buffer_atomic_and", atomic<u32, atomics::bitwise_and<u32>>, changes<u32>());
+  add("buffer_atomic_or", atomic<u32, atomics::bitwise_or<u32>>, changes<u32>());
+  add("buffer_atomic_xor", atomic<u32, atomics::bitwise_xor<u32>>, changes<u32>());
+  add("buffer_atomic_inc", atomic<u32, atomics::increment<u32>>, changes<u32>());
+  add("buffer_atomic_dec", atomic<u32, atomics::decrement<u32>>, changes<u32>());
+  add("buffer_atomic_swap_x2", atomic<u64, atomics::swap<u64>>, changes<u64>());
+  add("buffer_atomic_cmpswap_x2", compare_and_swap<u64>, changes<u64>());
+  add("buffer_atomic_add_x2", atomic<u64, atomics::add<u64>>, changes<u64>());
+  add("buffer_atomic_sub_x2", atomic<u64, atomics::sub<u64>>, changes<u64>());
+  add("buffer_atomic_smin_x2", atomic<i64, atomics::minimum<i64>>, changes<i64>());
+  add("buffer_atomic_umin_x2", atomic<u64, atomics::minimum<u64>>, changes<u64>());
+  add("buffer_atomic_smax_x2", atomic<i64, atomics::maximum<i64>>, changes<i64>());
+  add("buffer_atomic_umax_x2", atomic<u64, atomics::maximum<u64>>, changes<u64>());
+  add("buffer_atomic_and_x2", atomic<u64, atomics::bitwise_and<u64>>, changes<u64>());
+  add("buffer_atomic_or_x2", atomic<u64, atomics::bitwise_or<u64>>, changes<u64>());
+  add("buffer_atomic_xor_x2", atomic<u64, atomics::bitwise_xor<u64>>, changes<u64>());
+  add("buffer_atomic_inc_x2", atomic<u64, atomics::increment<u64>>, changes<u64>());
+  add("buffer_atomic_dec_x2", atomic<u64, atomics::decrement<u64>>, changes<u64>());
+  add("buffer_atomic_add_f32", atomic<u32, atomics::as_float<u32, float, atomics::add<float>>>, changes<u32>());
+  add("buffer_atomic_add_f64", atomic<u64, atomics::as_float<u64, double, atomics::add<double>>>, changes<u64>());
+  add("buffer_atomic_min_f64", atomic<u64, atomics::as_float<u64, double, atomics::minimum_number<double>>>,
+      changes<u64>());
+  add("buffer_atomic_max_f64", atomic<u64, atomics::as_float<u64, double, atomics::maximum_number<double>>>,
+      changes<u64>());
+  add("buffer_atomic_pk_add_f16", atomic<u32, atomics::add_packed_f16>, changes<u32>());
+  add("buffer_atomic_pk_add_bf16", atomic<u32, atomics::add_packed_bf16>, changes<u32>());
 }
 
 }  // namespace wavejit::simgpu

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "simgpu/decode/registry.h"
+#include "simgpu/memory/records.h"
 #include "simgpu/memory/rooms.h"
 #include "simgpu/memory/transfer.h"
 
@@ -54,58 +55,60 @@ void load_to_lds(Wave& wave, const Instruction& instruction) {
 
 class Adder {
  public:
-  Adder(Registry& registry, std::string prefix) : registry_(&registry), prefix_(std::move(prefix)) {}
-  void operator()(std::string_view name, Handler handler) const {
-    registry_->add(prefix_ + std::string(name), handler, InstructionClass::memory);
+  Adder(Registry& registry, Space space, std::string prefix)
+      : registry_(&registry), space_(space), prefix_(std::move(prefix)) {}
+  void operator()(std::string_view name, Handler handler, const Record& record) const {
+    registry_->add(prefix_ + std::string(name), handler, in_space(space_, record));
   }
 
  private:
   Registry* registry_;
+  Space space_;
   std::string prefix_;
 };
 
 template <FlatSpace space>
-void register_space(Registry& registry, const char* prefix) {
-  const Adder add(registry, prefix);
-  add("_load_ubyte", load<space, load_ubyte>);
-  add("_load_sbyte", load<space, load_sbyte>);
-  add("_load_ushort", load<space, load_ushort>);
-  add("_load_sshort", load<space, load_sshort>);
-  add("_load_dword", load<space, load_dword>);
-  add("_load_dwordx2", load<space, load_dwordx2>);
-  add("_load_dwordx3", load<space, load_dwordx3>);
-  add("_load_dwordx4", load<space, load_dwordx4>);
-  add("_load_ubyte_d16", load<space, load_ubyte_d16>);
-  add("_load_ubyte_d16_hi", load<space, load_ubyte_d16_hi>);
-  add("_load_sbyte_d16", load<space, load_sbyte_d16>);
-  add("_load_sbyte_d16_hi", load<space, load_sbyte_d16_hi>);
-  add("_load_short_d16", load<space, load_short_d16>);
-  add("_load_short_d16_hi", load<space, load_short_d16_hi>);
-  add("_store_byte", store<space, store_byte>);
-  add("_store_byte_d16_hi", store<space, store_byte_d16_hi>);
-  add("_store_short", store<space, store_short>);
-  add("_store_short_d16_hi", store<space, store_short_d16_hi>);
-  add("_store_dword", store<space, store_dword>);
-  add("_store_dwordx2", store<space, store_dwordx2>);
-  add("_store_dwordx3", store<space, store_dwordx3>);
-  add("_store_dwordx4", store<space, store_dwordx4>);
+void register_space(Registry& registry, Space where, const char* prefix) {
+  const Adder add(registry, where, prefix);
+  add("_load_ubyte", load<space, load_ubyte>, loads(load_ubyte));
+  add("_load_sbyte", load<space, load_sbyte>, loads(load_sbyte));
+  add("_load_ushort", load<space, load_ushort>, loads(load_ushort));
+  add("_load_sshort", load<space, load_sshort>, loads(load_sshort));
+  add("_load_dword", load<space, load_dword>, loads(load_dword));
+  add("_load_dwordx2", load<space, load_dwordx2>, loads(load_dwordx2));
+  add("_load_dwordx3", load<space, load_dwordx3>, loads(load_dwordx3));
+  add("_load_dwordx4", load<space, load_dwordx4>, loads(load_dwordx4));
+  add("_load_ubyte_d16", load<space, load_ubyte_d16>, loads(load_ubyte_d16));
+  add("_load_ubyte_d16_hi", load<space, load_ubyte_d16_hi>, loads(load_ubyte_d16_hi));
+  add("_load_sbyte_d16", load<space, load_sbyte_d16>, loads(load_sbyte_d16));
+  add("_load_sbyte_d16_hi", load<space, load_sbyte_d16_hi>, loads(load_sbyte_d16_hi));
+  add("_load_short_d16", load<space, load_short_d16>, loads(load_short_d16));
+  add("_load_short_d16_hi", load<space, load_short_d16_hi>, loads(load_short_d16_hi));
+  add("_store_byte", store<space, store_byte>, stores(store_byte));
+  add("_store_byte_d16_hi", store<space, store_byte_d16_hi>, stores(store_byte_d16_hi));
+  add("_store_short", store<space, store_short>, stores(store_short));
+  add("_store_short_d16_hi", store<space, store_short_d16_hi>, stores(store_short_d16_hi));
+  add("_store_dword", store<space, store_dword>, stores(store_dword));
+  add("_store_dwordx2", store<space, store_dwordx2>, stores(store_dwordx2));
+  add("_store_dwordx3", store<space, store_dwordx3>, stores(store_dwordx3));
+  add("_store_dwordx4", store<space, store_dwordx4>, stores(store_dwordx4));
   if constexpr (space != FlatSpace::flat) {
-    add("_load_lds_ubyte", load_to_lds<space, load_ubyte>);
-    add("_load_lds_sbyte", load_to_lds<space, load_sbyte>);
-    add("_load_lds_ushort", load_to_lds<space, load_ushort>);
-    add("_load_lds_sshort", load_to_lds<space, load_sshort>);
-    add("_load_lds_dword", load_to_lds<space, load_dword>);
-    add("_load_lds_dwordx3", load_to_lds<space, load_dwordx3>);
-    add("_load_lds_dwordx4", load_to_lds<space, load_dwordx4>);
+    add("_load_lds_ubyte", load_to_lds<space, load_ubyte>, loads_to_lds(load_ubyte));
+    add("_load_lds_sbyte", load_to_lds<space, load_sbyte>, loads_to_lds(load_sbyte));
+    add("_load_lds_ushort", load_to_lds<space, load_ushort>, loads_to_lds(load_ushort));
+    add("_load_lds_sshort", load_to_lds<space, load_sshort>, loads_to_lds(load_sshort));
+    add("_load_lds_dword", load_to_lds<space, load_dword>, loads_to_lds(load_dword));
+    add("_load_lds_dwordx3", load_to_lds<space, load_dwordx3>, loads_to_lds(load_dwordx3));
+    add("_load_lds_dwordx4", load_to_lds<space, load_dwordx4>, loads_to_lds(load_dwordx4));
   }
 }
 
 }  // namespace
 
 void register_flat(Registry& registry) {
-  register_space<FlatSpace::flat>(registry, "flat");
-  register_space<FlatSpace::global>(registry, "global");
-  register_space<FlatSpace::scratch>(registry, "scratch");
+  register_space<FlatSpace::flat>(registry, Space::flat, "flat");
+  register_space<FlatSpace::global>(registry, Space::global, "global");
+  register_space<FlatSpace::scratch>(registry, Space::scratch, "scratch");
 }
 
 }  // namespace wavejit::simgpu

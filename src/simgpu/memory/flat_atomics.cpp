@@ -5,6 +5,7 @@
 #include "simgpu/decode/registry.h"
 #include "simgpu/memory/atomic_operations.h"
 #include "simgpu/memory/flat.h"
+#include "simgpu/memory/records.h"
 #include "simgpu/memory/rooms.h"
 
 namespace wavejit::simgpu {
@@ -58,53 +59,55 @@ void compare_and_swap(Wave& wave, const Instruction& instruction) {
 }
 
 template <FlatSpace space>
-void register_space(Registry& registry, const std::string& prefix) {
+void register_space(Registry& registry, Space where, const std::string& prefix) {
   using u32 = std::uint32_t;
   using i32 = std::int32_t;
   using u64 = std::uint64_t;
   using i64 = std::int64_t;
-  const auto add = [&](std::string_view name, Handler handler) {
-    registry.add(prefix + std::string(name), handler, InstructionClass::memory);
+  const auto add = [&](std::string_view name, Handler handler, const Record& record) {
+    registry.add(prefix + std::string(name), handler, in_space(where, record));
   };
-  add("_atomic_swap", atomic<space, u32, atomics::swap<u32>>);
-  add("_atomic_cmpswap", compare_and_swap<space, u32>);
-  add("_atomic_add", atomic<space, u32, atomics::add<u32>>);
-  add("_atomic_sub", atomic<space, u32, atomics::sub<u32>>);
-  add("_atomic_smin", atomic<space, i32, atomics::minimum<i32>>);
-  add("_atomic_umin", atomic<space, u32, atomics::minimum<u32>>);
-  add("_atomic_smax", atomic<space, i32, atomics::maximum<i32>>);
-  add("_atomic_umax", atomic<space, u32, atomics::maximum<u32>>);
-  add("_atomic_and", atomic<space, u32, atomics::bitwise_and<u32>>);
-  add("_atomic_or", atomic<space, u32, atomics::bitwise_or<u32>>);
-  add("_atomic_xor", atomic<space, u32, atomics::bitwise_xor<u32>>);
-  add("_atomic_inc", atomic<space, u32, atomics::increment<u32>>);
-  add("_atomic_dec", atomic<space, u32, atomics::decrement<u32>>);
-  add("_atomic_swap_x2", atomic<space, u64, atomics::swap<u64>>);
-  add("_atomic_cmpswap_x2", compare_and_swap<space, u64>);
-  add("_atomic_add_x2", atomic<space, u64, atomics::add<u64>>);
-  add("_atomic_sub_x2", atomic<space, u64, atomics::sub<u64>>);
-  add("_atomic_smin_x2", atomic<space, i64, atomics::minimum<i64>>);
-  add("_atomic_umin_x2", atomic<space, u64, atomics::minimum<u64>>);
-  add("_atomic_smax_x2", atomic<space, i64, atomics::maximum<i64>>);
-  add("_atomic_umax_x2", atomic<space, u64, atomics::maximum<u64>>);
-  add("_atomic_and_x2", atomic<space, u64, atomics::bitwise_and<u64>>);
-  add("_atomic_or_x2", atomic<space, u64, atomics::bitwise_or<u64>>);
-  add("_atomic_xor_x2", atomic<space, u64, atomics::bitwise_xor<u64>>);
-  add("_atomic_inc_x2", atomic<space, u64, atomics::increment<u64>>);
-  add("_atomic_dec_x2", atomic<space, u64, atomics::decrement<u64>>);
-  add("_atomic_add_f32", atomic<space, u32, atomics::as_float<u32, float, atomics::add<float>>>);
-  add("_atomic_add_f64", atomic<space, u64, atomics::as_float<u64, double, atomics::add<double>>>);
-  add("_atomic_min_f64", atomic<space, u64, atomics::as_float<u64, double, atomics::minimum_number<double>>>);
-  add("_atomic_max_f64", atomic<space, u64, atomics::as_float<u64, double, atomics::maximum_number<double>>>);
-  add("_atomic_pk_add_f16", atomic<space, u32, atomics::add_packed_f16>);
-  add("_atomic_pk_add_bf16", atomic<space, u32, atomics::add_packed_bf16>);
+  add("_atomic_swap", atomic<space, u32, atomics::swap<u32>>, changes<u32>());
+  add("_atomic_cmpswap", compare_and_swap<space, u32>, changes<u32>());
+  add("_atomic_add", atomic<space, u32, atomics::add<u32>>, changes<u32>());
+  add("_atomic_sub", atomic<space, u32, atomics::sub<u32>>, changes<u32>());
+  add("_atomic_smin", atomic<space, i32, atomics::minimum<i32>>, changes<i32>());
+  add("_atomic_umin", atomic<space, u32, atomics::minimum<u32>>, changes<u32>());
+  add("_atomic_smax", atomic<space, i32, atomics::maximum<i32>>, changes<i32>());
+  add("_atomic_umax", atomic<space, u32, atomics::maximum<u32>>, changes<u32>());
+  add("_atomic_and", atomic<space, u32, atomics::bitwise_and<u32>>, changes<u32>());
+  add("_atomic_or", atomic<space, u32, atomics::bitwise_or<u32>>, changes<u32>());
+  add("_atomic_xor", atomic<space, u32, atomics::bitwise_xor<u32>>, changes<u32>());
+  add("_atomic_inc", atomic<space, u32, atomics::increment<u32>>, changes<u32>());
+  add("_atomic_dec", atomic<space, u32, atomics::decrement<u32>>, changes<u32>());
+  add("_atomic_swap_x2", atomic<space, u64, atomics::swap<u64>>, changes<u64>());
+  add("_atomic_cmpswap_x2", compare_and_swap<space, u64>, changes<u64>());
+  add("_atomic_add_x2", atomic<space, u64, atomics::add<u64>>, changes<u64>());
+  add("_atomic_sub_x2", atomic<space, u64, atomics::sub<u64>>, changes<u64>());
+  add("_atomic_smin_x2", atomic<space, i64, atomics::minimum<i64>>, changes<i64>());
+  add("_atomic_umin_x2", atomic<space, u64, atomics::minimum<u64>>, changes<u64>());
+  add("_atomic_smax_x2", atomic<space, i64, atomics::maximum<i64>>, changes<i64>());
+  add("_atomic_umax_x2", atomic<space, u64, atomics::maximum<u64>>, changes<u64>());
+  add("_atomic_and_x2", atomic<space, u64, atomics::bitwise_and<u64>>, changes<u64>());
+  add("_atomic_or_x2", atomic<space, u64, atomics::bitwise_or<u64>>, changes<u64>());
+  add("_atomic_xor_x2", atomic<space, u64, atomics::bitwise_xor<u64>>, changes<u64>());
+  add("_atomic_inc_x2", atomic<space, u64, atomics::increment<u64>>, changes<u64>());
+  add("_atomic_dec_x2", atomic<space, u64, atomics::decrement<u64>>, changes<u64>());
+  add("_atomic_add_f32", atomic<space, u32, atomics::as_float<u32, float, atomics::add<float>>>, changes<u32>());
+  add("_atomic_add_f64", atomic<space, u64, atomics::as_float<u64, double, atomics::add<double>>>, changes<u64>());
+  add("_atomic_min_f64", atomic<space, u64, atomics::as_float<u64, double, atomics::minimum_number<double>>>,
+      changes<u64>());
+  add("_atomic_max_f64", atomic<space, u64, atomics::as_float<u64, double, atomics::maximum_number<double>>>,
+      changes<u64>());
+  add("_atomic_pk_add_f16", atomic<space, u32, atomics::add_packed_f16>, changes<u32>());
+  add("_atomic_pk_add_bf16", atomic<space, u32, atomics::add_packed_bf16>, changes<u32>());
 }
 
 }  // namespace
 
 void register_flat_atomics(Registry& registry) {
-  register_space<FlatSpace::flat>(registry, "flat");
-  register_space<FlatSpace::global>(registry, "global");
+  register_space<FlatSpace::flat>(registry, Space::flat, "flat");
+  register_space<FlatSpace::global>(registry, Space::global, "global");
 }
 
 }  // namespace wavejit::simgpu

@@ -5,6 +5,7 @@
 #include "simgpu/decode/registry.h"
 #include "simgpu/memory/access.h"
 #include "simgpu/memory/lane_kernels.h"
+#include "simgpu/memory/records.h"
 #include "simgpu/memory/rooms.h"
 #include "simgpu/memory/transfer.h"
 
@@ -141,44 +142,49 @@ Handler local_only(Instruction& instruction) {
   return instruction.gds ? nullptr : handler;
 }
 
+constexpr Record from_m0(Record record) {
+  record.reads_m0 = true;
+  return record;
+}
+
 }  // namespace
 
 void register_lds(Registry& registry) {
-  const auto add = [&](std::string_view name, Select select) {
-    registry.add_select(name, select, InstructionClass::lds);
+  const auto add = [&](std::string_view name, Select select, const Record& record) {
+    registry.add_select(name, select, in_lds(record));
   };
-  add("ds_read_u8", local_only<read<load_ubyte>>);
-  add("ds_read_i8", local_only<read<load_sbyte>>);
-  add("ds_read_u16", local_only<read<load_ushort>>);
-  add("ds_read_i16", local_only<read<load_sshort>>);
-  add("ds_read_b32", local_only<read<load_dword>>);
-  add("ds_read_b64", local_only<read<load_dwordx2>>);
-  add("ds_read_b96", local_only<read<load_dwordx3>>);
-  add("ds_read_b128", local_only<read<load_dwordx4>>);
-  add("ds_read_u8_d16", local_only<read<load_ubyte_d16>>);
-  add("ds_read_u8_d16_hi", local_only<read<load_ubyte_d16_hi>>);
-  add("ds_read_i8_d16", local_only<read<load_sbyte_d16>>);
-  add("ds_read_i8_d16_hi", local_only<read<load_sbyte_d16_hi>>);
-  add("ds_read_u16_d16", local_only<read<load_short_d16>>);
-  add("ds_read_u16_d16_hi", local_only<read<load_short_d16_hi>>);
-  add("ds_write_b8", local_only<write<store_byte>>);
-  add("ds_write_b8_d16_hi", local_only<write<store_byte_d16_hi>>);
-  add("ds_write_b16", local_only<write<store_short>>);
-  add("ds_write_b16_d16_hi", local_only<write<store_short_d16_hi>>);
-  add("ds_write_b32", local_only<write<store_dword>>);
-  add("ds_write_b64", local_only<write<store_dwordx2>>);
-  add("ds_write_b96", local_only<write<store_dwordx3>>);
-  add("ds_write_b128", local_only<write<store_dwordx4>>);
-  add("ds_read2_b32", local_only<read2<4, 1>>);
-  add("ds_read2_b64", local_only<read2<8, 1>>);
-  add("ds_read2st64_b32", local_only<read2<4, 64>>);
-  add("ds_read2st64_b64", local_only<read2<8, 64>>);
-  add("ds_write2_b32", local_only<write2<4, 1>>);
-  add("ds_write2_b64", local_only<write2<8, 1>>);
-  add("ds_write2st64_b32", local_only<write2<4, 64>>);
-  add("ds_write2st64_b64", local_only<write2<8, 64>>);
-  add("ds_read_addtid_b32", local_only<read_addtid>);
-  add("ds_write_addtid_b32", local_only<write_addtid>);
+  add("ds_read_u8", local_only<read<load_ubyte>>, loads(load_ubyte));
+  add("ds_read_i8", local_only<read<load_sbyte>>, loads(load_sbyte));
+  add("ds_read_u16", local_only<read<load_ushort>>, loads(load_ushort));
+  add("ds_read_i16", local_only<read<load_sshort>>, loads(load_sshort));
+  add("ds_read_b32", local_only<read<load_dword>>, loads(load_dword));
+  add("ds_read_b64", local_only<read<load_dwordx2>>, loads(load_dwordx2));
+  add("ds_read_b96", local_only<read<load_dwordx3>>, loads(load_dwordx3));
+  add("ds_read_b128", local_only<read<load_dwordx4>>, loads(load_dwordx4));
+  add("ds_read_u8_d16", local_only<read<load_ubyte_d16>>, loads(load_ubyte_d16));
+  add("ds_read_u8_d16_hi", local_only<read<load_ubyte_d16_hi>>, loads(load_ubyte_d16_hi));
+  add("ds_read_i8_d16", local_only<read<load_sbyte_d16>>, loads(load_sbyte_d16));
+  add("ds_read_i8_d16_hi", local_only<read<load_sbyte_d16_hi>>, loads(load_sbyte_d16_hi));
+  add("ds_read_u16_d16", local_only<read<load_short_d16>>, loads(load_short_d16));
+  add("ds_read_u16_d16_hi", local_only<read<load_short_d16_hi>>, loads(load_short_d16_hi));
+  add("ds_write_b8", local_only<write<store_byte>>, stores(store_byte));
+  add("ds_write_b8_d16_hi", local_only<write<store_byte_d16_hi>>, stores(store_byte_d16_hi));
+  add("ds_write_b16", local_only<write<store_short>>, stores(store_short));
+  add("ds_write_b16_d16_hi", local_only<write<store_short_d16_hi>>, stores(store_short_d16_hi));
+  add("ds_write_b32", local_only<write<store_dword>>, stores(store_dword));
+  add("ds_write_b64", local_only<write<store_dwordx2>>, stores(store_dwordx2));
+  add("ds_write_b96", local_only<write<store_dwordx3>>, stores(store_dwordx3));
+  add("ds_write_b128", local_only<write<store_dwordx4>>, stores(store_dwordx4));
+  add("ds_read2_b32", local_only<read2<4, 1>>, two_of(loads({}), 4, 1));
+  add("ds_read2_b64", local_only<read2<8, 1>>, two_of(loads({}), 8, 1));
+  add("ds_read2st64_b32", local_only<read2<4, 64>>, two_of(loads({}), 4, 64));
+  add("ds_read2st64_b64", local_only<read2<8, 64>>, two_of(loads({}), 8, 64));
+  add("ds_write2_b32", local_only<write2<4, 1>>, two_of(stores({}), 4, 1));
+  add("ds_write2_b64", local_only<write2<8, 1>>, two_of(stores({}), 8, 1));
+  add("ds_write2st64_b32", local_only<write2<4, 64>>, two_of(stores({}), 4, 64));
+  add("ds_write2st64_b64", local_only<write2<8, 64>>, two_of(stores({}), 8, 64));
+  add("ds_read_addtid_b32", local_only<read_addtid>, from_m0(loads(load_dword)));
+  add("ds_write_addtid_b32", local_only<write_addtid>, from_m0(stores(store_dword)));
 }
 
 }  // namespace wavejit::simgpu

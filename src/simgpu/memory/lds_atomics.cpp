@@ -8,6 +8,7 @@
 #include "simgpu/decode/registry.h"
 #include "simgpu/memory/access.h"
 #include "simgpu/memory/atomic_operations.h"
+#include "simgpu/memory/records.h"
 #include "simgpu/memory/rooms.h"
 
 namespace wavejit::simgpu {
@@ -77,50 +78,50 @@ void register_lds_atomics(Registry& registry) {
   using u64 = std::uint64_t;
   using i64 = std::int64_t;
   // "ds_add" → ds_add_u32 and ds_add_rtn_u32.
-  const auto add = [&](const std::string& name, const std::string& type, Handler handler) {
-    registry.add(name + "_" + type, handler, InstructionClass::lds);
-    registry.add(name + "_rtn_" + type, handler, InstructionClass::lds);
+  const auto add = [&](const std::string& name, const std::string& type, Handler handler, const Record& record) {
+    registry.add(name + "_" + type, handler, in_lds(record));
+    registry.add(name + "_rtn_" + type, handler, in_lds(record));
   };
-  add("ds_add", "u32", atomic<u32, atomics::add<u32>>);
-  add("ds_sub", "u32", atomic<u32, atomics::sub<u32>>);
-  add("ds_rsub", "u32", atomic<u32, atomics::reverse_sub<u32>>);
-  add("ds_inc", "u32", atomic<u32, atomics::increment<u32>>);
-  add("ds_dec", "u32", atomic<u32, atomics::decrement<u32>>);
-  add("ds_min", "i32", atomic<i32, atomics::minimum<i32>>);
-  add("ds_max", "i32", atomic<i32, atomics::maximum<i32>>);
-  add("ds_min", "u32", atomic<u32, atomics::minimum<u32>>);
-  add("ds_max", "u32", atomic<u32, atomics::maximum<u32>>);
-  add("ds_and", "b32", atomic<u32, atomics::bitwise_and<u32>>);
-  add("ds_or", "b32", atomic<u32, atomics::bitwise_or<u32>>);
-  add("ds_xor", "b32", atomic<u32, atomics::bitwise_xor<u32>>);
-  add("ds_mskor", "b32", masked_or<u32>);
-  add("ds_cmpst", "b32", compare_and_store<u32>);
-  add("ds_cmpst", "f32", compare_and_store<u32>);
-  add("ds_min", "f32", atomic<u32, atomics::as_float<u32, float, atomics::minimum_number<float>>>);
-  add("ds_max", "f32", atomic<u32, atomics::as_float<u32, float, atomics::maximum_number<float>>>);
-  add("ds_add", "f32", atomic<u32, atomics::as_float<u32, float, atomics::add<float>>>);
-  add("ds_add", "u64", atomic<u64, atomics::add<u64>>);
-  add("ds_sub", "u64", atomic<u64, atomics::sub<u64>>);
-  add("ds_rsub", "u64", atomic<u64, atomics::reverse_sub<u64>>);
-  add("ds_inc", "u64", atomic<u64, atomics::increment<u64>>);
-  add("ds_dec", "u64", atomic<u64, atomics::decrement<u64>>);
-  add("ds_min", "i64", atomic<i64, atomics::minimum<i64>>);
-  add("ds_max", "i64", atomic<i64, atomics::maximum<i64>>);
-  add("ds_min", "u64", atomic<u64, atomics::minimum<u64>>);
-  add("ds_max", "u64", atomic<u64, atomics::maximum<u64>>);
-  add("ds_and", "b64", atomic<u64, atomics::bitwise_and<u64>>);
-  add("ds_or", "b64", atomic<u64, atomics::bitwise_or<u64>>);
-  add("ds_xor", "b64", atomic<u64, atomics::bitwise_xor<u64>>);
-  add("ds_mskor", "b64", masked_or<u64>);
-  add("ds_cmpst", "b64", compare_and_store<u64>);
-  add("ds_cmpst", "f64", compare_and_store<u64>);
-  add("ds_min", "f64", atomic<u64, atomics::as_float<u64, double, atomics::minimum_number<double>>>);
-  add("ds_max", "f64", atomic<u64, atomics::as_float<u64, double, atomics::maximum_number<double>>>);
-  add("ds_add", "f64", atomic<u64, atomics::as_float<u64, double, atomics::add<double>>>);
-  add("ds_pk_add", "f16", atomic<u32, atomics::add_packed_f16>);
-  add("ds_pk_add", "bf16", atomic<u32, atomics::add_packed_bf16>);
-  registry.add("ds_wrxchg_rtn_b32", atomic<u32, atomics::swap<u32>>, InstructionClass::lds);
-  registry.add("ds_wrxchg_rtn_b64", atomic<u64, atomics::swap<u64>>, InstructionClass::lds);
+  add("ds_add", "u32", atomic<u32, atomics::add<u32>>, changes<u32>());
+  add("ds_sub", "u32", atomic<u32, atomics::sub<u32>>, changes<u32>());
+  add("ds_rsub", "u32", atomic<u32, atomics::reverse_sub<u32>>, changes<u32>());
+  add("ds_inc", "u32", atomic<u32, atomics::increment<u32>>, changes<u32>());
+  add("ds_dec", "u32", atomic<u32, atomics::decrement<u32>>, changes<u32>());
+  add("ds_min", "i32", atomic<i32, atomics::minimum<i32>>, changes<i32>());
+  add("ds_max", "i32", atomic<i32, atomics::maximum<i32>>, changes<i32>());
+  add("ds_min", "u32", atomic<u32, atomics::minimum<u32>>, changes<u32>());
+  add("ds_max", "u32", atomic<u32, atomics::maximum<u32>>, changes<u32>());
+  add("ds_and", "b32", atomic<u32, atomics::bitwise_and<u32>>, changes<u32>());
+  add("ds_or", "b32", atomic<u32, atomics::bitwise_or<u32>>, changes<u32>());
+  add("ds_xor", "b32", atomic<u32, atomics::bitwise_xor<u32>>, changes<u32>());
+  add("ds_mskor", "b32", masked_or<u32>, changes<u32>());
+  add("ds_cmpst", "b32", compare_and_store<u32>, changes<u32>());
+  add("ds_cmpst", "f32", compare_and_store<u32>, changes<u32>());
+  add("ds_min", "f32", atomic<u32, atomics::as_float<u32, float, atomics::minimum_number<float>>>, changes<u32>());
+  add("ds_max", "f32", atomic<u32, atomics::as_float<u32, float, atomics::maximum_number<float>>>, changes<u32>());
+  add("ds_add", "f32", atomic<u32, atomics::as_float<u32, float, atomics::add<float>>>, changes<u32>());
+  add("ds_add", "u64", atomic<u64, atomics::add<u64>>, changes<u64>());
+  add("ds_sub", "u64", atomic<u64, atomics::sub<u64>>, changes<u64>());
+  add("ds_rsub", "u64", atomic<u64, atomics::reverse_sub<u64>>, changes<u64>());
+  add("ds_inc", "u64", atomic<u64, atomics::increment<u64>>, changes<u64>());
+  add("ds_dec", "u64", atomic<u64, atomics::decrement<u64>>, changes<u64>());
+  add("ds_min", "i64", atomic<i64, atomics::minimum<i64>>, changes<i64>());
+  add("ds_max", "i64", atomic<i64, atomics::maximum<i64>>, changes<i64>());
+  add("ds_min", "u64", atomic<u64, atomics::minimum<u64>>, changes<u64>());
+  add("ds_max", "u64", atomic<u64, atomics::maximum<u64>>, changes<u64>());
+  add("ds_and", "b64", atomic<u64, atomics::bitwise_and<u64>>, changes<u64>());
+  add("ds_or", "b64", atomic<u64, atomics::bitwise_or<u64>>, changes<u64>());
+  add("ds_xor", "b64", atomic<u64, atomics::bitwise_xor<u64>>, changes<u64>());
+  add("ds_mskor", "b64", masked_or<u64>, changes<u64>());
+  add("ds_cmpst", "b64", compare_and_store<u64>, changes<u64>());
+  add("ds_cmpst", "f64", compare_and_store<u64>, changes<u64>());
+  add("ds_min", "f64", atomic<u64, atomics::as_float<u64, double, atomics::minimum_number<double>>>, changes<u64>());
+  add("ds_max", "f64", atomic<u64, atomics::as_float<u64, double, atomics::maximum_number<double>>>, changes<u64>());
+  add("ds_add", "f64", atomic<u64, atomics::as_float<u64, double, atomics::add<double>>>, changes<u64>());
+  add("ds_pk_add", "f16", atomic<u32, atomics::add_packed_f16>, changes<u32>());
+  add("ds_pk_add", "bf16", atomic<u32, atomics::add_packed_bf16>, changes<u32>());
+  registry.add("ds_wrxchg_rtn_b32", atomic<u32, atomics::swap<u32>>, in_lds(changes<u32>()));
+  registry.add("ds_wrxchg_rtn_b64", atomic<u64, atomics::swap<u64>>, in_lds(changes<u64>()));
 }
 
 }  // namespace wavejit::simgpu

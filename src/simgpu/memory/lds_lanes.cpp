@@ -1,7 +1,7 @@
 // LDS instructions that move data between lanes: permutes, swizzles and transpose reads.
-// Semantics: CDNA3 ISA, chapter 12.12 and 12.1 (ds_swizzle patterns); transpose reads: isa.md's confirmed 16-bit form,
-// and the 8, 6 and 4-bit forms by the same rule (a group of 16 lanes reads a matrix of 16 columns row by row; lane j
-// receives column j).
+// Semantics: CDNA3 ISA, chapter 12.12 and 12.1 (ds_swizzle patterns); transpose reads: docs/isa.md's confirmed 16-bit
+// form, and the 8, 6 and 4-bit forms by the same rule (a group of 16 lanes reads a matrix of 16 columns row by row;
+// lane j receives column j).
 #include <array>
 #include <bit>
 #include <format>
@@ -10,6 +10,7 @@
 #include "simgpu/decode/registry.h"
 #include "simgpu/memory/access.h"
 #include "simgpu/memory/lane_kernels.h"
+#include "simgpu/memory/records.h"
 #include "simgpu/memory/rooms.h"
 
 namespace wavejit::simgpu {
@@ -166,14 +167,28 @@ void transpose_read(Wave& wave, const Instruction& instruction) {
 }  // namespace
 
 void register_lds_lanes(Registry& registry) {
-  const auto add = [&](std::string_view name, Handler handler) { registry.add(name, handler, InstructionClass::lds); };
-  add("ds_bpermute_b32", bpermute);
-  add("ds_permute_b32", permute);
-  add("ds_swizzle_b32", swizzle);
-  add("ds_read_b64_tr_b16", transpose_read<16, 2>);
-  add("ds_read_b64_tr_b8", transpose_read<8, 2>);
-  add("ds_read_b64_tr_b4", transpose_read<4, 2>);
-  add("ds_read_b96_tr_b6", transpose_read<6, 3>);
+  // The crossbar alone, no memory.
+  const auto crossbar = [&](std::string_view name, Handler handler, std::uint8_t steering) {
+    registry.add(name, handler,
+                 {.instruction_class = InstructionClass::lds,
+                  .kind = IssueKind::lds_lanes,
+                  .flow = Flow::move,
+                  .steering = steering,
+                  .counts_local = true});
+  };
+  crossbar("ds_bpermute_b32", bpermute, 1);
+  crossbar("ds_permute_b32", permute, 1);
+  crossbar("ds_swizzle_b32", swizzle, 0);
+  const auto transpose = [&](std::string_view name, Handler handler, const LoadKind& kind) {
+    Record record = in_lds(loads(kind));
+    record.action = Action::transpose_read;
+    record.all_lanes = true;
+    registry.add(name, handler, record);
+  };
+  transpose("ds_read_b64_tr_b16", transpose_read<16, 2>, load_dwordx2);
+  transpose("ds_read_b64_tr_b8", transpose_read<8, 2>, load_dwordx2);
+  transpose("ds_read_b64_tr_b4", transpose_read<4, 2>, load_dwordx2);
+  transpose("ds_read_b96_tr_b6", transpose_read<6, 3>, load_dwordx3);
 }
 
 }  // namespace wavejit::simgpu

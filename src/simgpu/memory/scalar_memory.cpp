@@ -43,19 +43,25 @@ void buffer_load(Wave& wave, const Instruction& instruction) {
 }  // namespace
 
 void register_scalar_memory(Registry& registry) {
-  const auto add = [&](std::string_view name, Handler handler) {
-    registry.add(name, handler, InstructionClass::memory);
+  const auto add = [&](std::string_view name, Handler handler, Space space, unsigned dwords) {
+    registry.add(name, handler,
+                 {.instruction_class = InstructionClass::memory,
+                  .kind = IssueKind::scalar_load,
+                  .space = space,
+                  .loads = true,
+                  .counts_local = true,
+                  .bytes = static_cast<std::uint8_t>(4 * dwords)});
   };
-  add("s_load_dword", load<1>);
-  add("s_load_dwordx2", load<2>);
-  add("s_load_dwordx4", load<4>);
-  add("s_load_dwordx8", load<8>);
-  add("s_load_dwordx16", load<16>);
-  add("s_buffer_load_dword", buffer_load<1>);
-  add("s_buffer_load_dwordx2", buffer_load<2>);
-  add("s_buffer_load_dwordx4", buffer_load<4>);
-  add("s_buffer_load_dwordx8", buffer_load<8>);
-  add("s_buffer_load_dwordx16", buffer_load<16>);
+  add("s_load_dword", load<1>, Space::scalar, 1);
+  add("s_load_dwordx2", load<2>, Space::scalar, 2);
+  add("s_load_dwordx4", load<4>, Space::scalar, 4);
+  add("s_load_dwordx8", load<8>, Space::scalar, 8);
+  add("s_load_dwordx16", load<16>, Space::scalar, 16);
+  add("s_buffer_load_dword", buffer_load<1>, Space::scalar_buffer, 1);
+  add("s_buffer_load_dwordx2", buffer_load<2>, Space::scalar_buffer, 2);
+  add("s_buffer_load_dwordx4", buffer_load<4>, Space::scalar_buffer, 4);
+  add("s_buffer_load_dwordx8", buffer_load<8>, Space::scalar_buffer, 8);
+  add("s_buffer_load_dwordx16", buffer_load<16>, Space::scalar_buffer, 16);
 }
 
 }  // namespace wavejit::simgpu

@@ -86,9 +86,9 @@ inline constexpr StoreKind store_dwordx2{.bytes = 8};
 inline constexpr StoreKind store_dwordx3{.bytes = 12};
 inline constexpr StoreKind store_dwordx4{.bytes = 16};
 
-// Where the data of an LDS DMA goes (CDNA3 ISA, "Memory buffer load to LDS"; isa.md): M0 plus the instruction's offset
-// plus the lane's place. Bytes and shorts fill whole dwords. The chapter gives M0 16 bits; on gfx950, whose workgroups
-// have up to 160 KiB, AMD's own attention kernel goes up to 0x105C0, in an image of 68,096 bytes.
+// Where the data of an LDS DMA goes (CDNA3 ISA, "Memory buffer load to LDS"; docs/isa.md): M0 plus the instruction's
+// offset plus the lane's place. Bytes and shorts fill whole dwords. The chapter gives M0 16 bits; on gfx950, whose
+// workgroups have up to 160 KiB, AMD's own attention kernel goes up to 0x105C0, in an image of 68,096 bytes.
 inline std::uint32_t lds_dma_address(const Wave& wave, const Instruction& instruction, unsigned lane, unsigned bytes) {
   const unsigned stride = bytes < 4 ? 4 : bytes;
   return wave.m0() + static_cast<std::uint32_t>(instruction.offset) + (lane * stride);

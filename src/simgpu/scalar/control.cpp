@@ -193,44 +193,65 @@ void set_gpr_idx_mode(Wave& wave, const Instruction& instruction) {
 }  // namespace
 
 void register_control(Registry& registry) {
-  const auto add = [&](std::string_view name, Handler handler) {
-    registry.add(name, handler, InstructionClass::control);
+  const auto add = [&](std::string_view name, Handler handler, Record record) {
+    record.instruction_class = InstructionClass::control;
+    registry.add(name, handler, record);
   };
-  add("s_branch", branch);
-  add("s_cbranch_scc0", cbranch_scc0);
-  add("s_cbranch_scc1", cbranch_scc1);
-  add("s_cbranch_vccz", cbranch_vccz);
-  add("s_cbranch_vccnz", cbranch_vccnz);
-  add("s_cbranch_execz", cbranch_execz);
-  add("s_cbranch_execnz", cbranch_execnz);
-  add("s_getpc_b64", getpc);
-  add("s_setpc_b64", setpc);
-  add("s_swappc_b64", swappc);
-  add("s_call_b64", call);
-  add("s_endpgm", endpgm);
-  add("s_endpgm_saved", endpgm);
-  add("s_barrier", barrier);
-  add("s_sleep", sleep);
-  add("s_setprio", setprio);
-  add("s_trap", trap);
-  add("s_sethalt", sethalt);
-  add("s_getreg_b32", getreg);
-  add("s_setreg_b32", setreg);
-  add("s_setreg_imm32_b32", setreg);
-  add("s_memtime", memtime);
-  add("s_memrealtime", memrealtime);
-  add("s_set_gpr_idx_on", set_gpr_idx_on);
-  add("s_set_gpr_idx_off", nothing);
-  add("s_set_gpr_idx_idx", set_gpr_idx_idx);
-  add("s_set_gpr_idx_mode", set_gpr_idx_mode);
+  const auto branches = [](Action action) {
+    return Record{.kind = IssueKind::branch, .action = action, .ends_block = true};
+  };
+  constexpr Record internal{.kind = IssueKind::scalar};
+  const auto acts = [](Action action) { return Record{.kind = IssueKind::scalar, .action = action}; };
+  const auto gives_way = [](IssueKind kind, Action action) {
+    return Record{.kind = kind, .action = action, .ends_block = true};
+  };
+  const auto indexes = [](Action action) {
+    return Record{.kind = IssueKind::scalar, .action = action, .writes_m0 = true};
+  };
+  constexpr Record reads_clock{.kind = IssueKind::scalar_load, .space = Space::scalar, .counts_local = true};
+  constexpr Record cache_control{.kind = IssueKind::store};
+
+  add("s_branch", branch, branches(Action::branch));
+  add("s_cbranch_scc0", cbranch_scc0, branches(Action::branch_scc));
+  add("s_cbranch_scc1", cbranch_scc1, branches(Action::branch_scc));
+  add("s_cbranch_vccz", cbranch_vccz, branches(Action::branch_vcc));
+  add("s_cbranch_vccnz", cbranch_vccnz, branches(Action::branch_vcc));
+  add("s_cbranch_execz", cbranch_execz, branches(Action::branch_exec));
+  add("s_cbranch_execnz", cbranch_execnz, branches(Action::branch_exec));
+  add("s_getpc_b64", getpc, internal);
+  add("s_setpc_b64", setpc, branches(Action::jump));
+  add("s_swappc_b64", swappc, branches(Action::jump));
+  add("s_call_b64", call, gives_way(IssueKind::scalar, Action::call));
+  add("s_endpgm", endpgm, gives_way(IssueKind::scalar, Action::end));
+  add("s_endpgm_saved", endpgm, gives_way(IssueKind::scalar, Action::end));
+  add("s_barrier", barrier, gives_way(IssueKind::barrier, Action::barrier));
+  add("s_sleep", sleep, gives_way(IssueKind::scalar, Action::sleep));
+  add("s_setprio", setprio, acts(Action::set_priority));
+  add("s_trap", trap, internal);
+  add("s_sethalt", sethalt, gives_way(IssueKind::scalar, Action::halt));
+  add("s_getreg_b32", getreg, acts(Action::get_register));
+  add("s_setreg_b32", setreg, acts(Action::set_register));
+  add("s_setreg_imm32_b32", setreg, acts(Action::set_register));
+  add("s_memtime", memtime, reads_clock);
+  add("s_memrealtime", memrealtime, reads_clock);
+  add("s_set_gpr_idx_on", set_gpr_idx_on, indexes(Action::index_on));
+  add("s_set_gpr_idx_off", nothing, indexes(Action::index_off));
+  add("s_set_gpr_idx_idx", set_gpr_idx_idx, indexes(Action::index));
+  add("s_set_gpr_idx_mode", set_gpr_idx_mode, indexes(Action::index));
   // Memory results arrive at once here, so waits and cache maintenance have nothing to do; hints and profiling have
   // none ever.
+  add("s_nop", nothing, acts(Action::nop));
+  add("s_waitcnt", nothing, {.kind = IssueKind::wait, .action = Action::wait});
   for (const std::string_view name :
-       {"s_nop", "s_waitcnt", "s_wakeup", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_dcache_inv_vol",
-        "s_dcache_wb_vol", "s_incperflevel", "s_decperflevel", "s_ttracedata", "s_setkill", "s_sendmsg", "s_code_end",
-        "buffer_wbl2", "buffer_inv", "buffer_wbinvl1", "buffer_wbinvl1_vol", "ds_nop"}) {
-    add(name, nothing);
+       {"s_wakeup", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_dcache_inv_vol", "s_dcache_wb_vol",
+        "s_incperflevel", "s_decperflevel", "s_ttracedata", "s_setkill", "s_sendmsg", "s_code_end"}) {
+    add(name, nothing, internal);
   }
+  add("buffer_wbl2", nothing, {.kind = IssueKind::store, .counts_vector = true});
+  for (const std::string_view name : {"buffer_inv", "buffer_wbinvl1", "buffer_wbinvl1_vol"}) {
+    add(name, nothing, cache_control);
+  }
+  add("ds_nop", nothing, {.kind = IssueKind::lds_write});
 }
 
 }  // namespace wavejit::simgpu

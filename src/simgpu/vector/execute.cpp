@@ -280,7 +280,7 @@ void (*const blend)(std::uint32_t*, const std::uint32_t*, std::uint64_t,
 Bound bind(const Operation& operation, unsigned extra_flags, bool saturating) {
   Bound bound{.operation = &operation,
               .kernel = saturating ? operation.saturating : operation.kernel,
-              .flags = static_cast<std::uint16_t>(operation.flags | extra_flags)};
+              .flags = operation.flags | extra_flags};
   if ((operation.flags & flag_moves_bits) == 0) {
     bound.mode_mask |= denormal_bits(operation.result);
     for (unsigned i = 0; i < operation.source_count; ++i) bound.mode_mask |= denormal_bits(operation.source[i]);

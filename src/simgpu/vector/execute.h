@@ -11,7 +11,7 @@ namespace wavejit::simgpu::vector {
 struct Bound {
   const Operation* operation = nullptr;
   Kernel kernel = nullptr;
-  std::uint16_t flags = 0;
+  std::uint32_t flags = 0;
   // Which MODE bits matter, and their values when nothing has to be done about them: denormals kept, nearest even.
   std::uint32_t mode_mask = 0;
   std::uint32_t mode_value = 0;

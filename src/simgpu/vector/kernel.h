@@ -302,7 +302,7 @@ struct Make<R(Sources...)> {
             kind_of<R>,
             {Sources::kind...},
             static_cast<std::uint8_t>(sizeof...(Sources)),
-            static_cast<std::uint16_t>(flags | (same<R, bool> ? static_cast<unsigned>(flag_mask_result) : 0u))};
+            flags | (same<R, bool> ? unsigned{flag_mask_result} : 0u) | (is_carrying<R> ? unsigned{flag_carries} : 0u)};
   }
   template <typename Lambda, typename Saturating>
   static constexpr Operation entry(const char* name, Lambda body, Saturating /*clamped*/, unsigned flags) {
@@ -325,7 +325,7 @@ constexpr Operation op(const char* name, Lambda body, Saturating clamped, unsign
 // A kernel written as a whole loop.
 constexpr Operation whole(const char* name, Kernel kernel, Kind result, Kind a, Kind b, Kind c, std::uint8_t count,
                           unsigned flags) {
-  return {name, kernel, nullptr, result, {a, b, c, Kind::none}, count, static_cast<std::uint16_t>(flags)};
+  return {name, kernel, nullptr, result, {a, b, c, Kind::none}, count, flags};
 }
 
 template <std::size_t Count>

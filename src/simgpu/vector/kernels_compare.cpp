@@ -33,7 +33,8 @@ WAVEJIT_LANE_FUNCTION bool in_class_f16(u32 a, u32 mask) {
 #define WAVEJIT_FLOAT_COMPARES(suffix, Type, type)                                                      \
   op<bool(Type, Type)>("v_cmp_f_" suffix, [](type /*a*/, type /*b*/) { return false; }),                \
       op<bool(Type, Type)>("v_cmp_lt_" suffix, [](type a, type b) { return a < b; }),                   \
-      op<bool(Type, Type)>("v_cmp_eq_" suffix, [](type a, type b) { return a == b; }),                  \
+      op<bool(Type, Type)>(                                                                             \
+          "v_cmp_eq_" suffix, [](type a, type b) { return a == b; }, flag_compares_equal),              \
       op<bool(Type, Type)>("v_cmp_le_" suffix, [](type a, type b) { return a <= b; }),                  \
       op<bool(Type, Type)>("v_cmp_gt_" suffix, [](type a, type b) { return a > b; }),                   \
       op<bool(Type, Type)>("v_cmp_lg_" suffix, [](type a, type b) { return a < b || a > b; }),          \
@@ -48,14 +49,15 @@ WAVEJIT_LANE_FUNCTION bool in_class_f16(u32 a, u32 mask) {
       op<bool(Type, Type)>("v_cmp_nlt_" suffix, [](type a, type b) { return !(a < b); }),               \
       op<bool(Type, Type)>("v_cmp_tru_" suffix, [](type /*a*/, type /*b*/) { return true; })
 
-#define WAVEJIT_INTEGER_COMPARES(suffix, Type, type)                                     \
-  op<bool(Type, Type)>("v_cmp_f_" suffix, [](type /*a*/, type /*b*/) { return false; }), \
-      op<bool(Type, Type)>("v_cmp_lt_" suffix, [](type a, type b) { return a < b; }),    \
-      op<bool(Type, Type)>("v_cmp_eq_" suffix, [](type a, type b) { return a == b; }),   \
-      op<bool(Type, Type)>("v_cmp_le_" suffix, [](type a, type b) { return a <= b; }),   \
-      op<bool(Type, Type)>("v_cmp_gt_" suffix, [](type a, type b) { return a > b; }),    \
-      op<bool(Type, Type)>("v_cmp_ne_" suffix, [](type a, type b) { return a != b; }),   \
-      op<bool(Type, Type)>("v_cmp_ge_" suffix, [](type a, type b) { return a >= b; }),   \
+#define WAVEJIT_INTEGER_COMPARES(suffix, Type, type)                                       \
+  op<bool(Type, Type)>("v_cmp_f_" suffix, [](type /*a*/, type /*b*/) { return false; }),   \
+      op<bool(Type, Type)>("v_cmp_lt_" suffix, [](type a, type b) { return a < b; }),      \
+      op<bool(Type, Type)>(                                                                \
+          "v_cmp_eq_" suffix, [](type a, type b) { return a == b; }, flag_compares_equal), \
+      op<bool(Type, Type)>("v_cmp_le_" suffix, [](type a, type b) { return a <= b; }),     \
+      op<bool(Type, Type)>("v_cmp_gt_" suffix, [](type a, type b) { return a > b; }),      \
+      op<bool(Type, Type)>("v_cmp_ne_" suffix, [](type a, type b) { return a != b; }),     \
+      op<bool(Type, Type)>("v_cmp_ge_" suffix, [](type a, type b) { return a >= b; }),     \
       op<bool(Type, Type)>("v_cmp_t_" suffix, [](type /*a*/, type /*b*/) { return true; })
 
 constexpr Operation operations[] = {

@@ -100,7 +100,8 @@ constexpr Operation operations[] = {
     op<F32(U32)>("v_cvt_f32_ubyte2", [](u32 a) { return static_cast<float>(static_cast<i32>((a >> 16) & 0xffu)); }),
     op<F32(U32)>("v_cvt_f32_ubyte3", [](u32 a) { return static_cast<float>(static_cast<i32>(a >> 24)); }),
     op<U32(F32, U32, U32)>(
-        "v_cvt_pk_u8_f32", [](float a, u32 index, u32 word) { return with_byte(word, index, to_u8(a)); }, exactly),
+        "v_cvt_pk_u8_f32", [](float a, u32 index, u32 word) { return with_byte(word, index, to_u8(a)); },
+        exactly | flows(Flow::pack)),
     op<U32(F32, U32, U32)>(
         "v_cvt_pkaccum_u8_f32", [](float a, u32 index, u32 word) { return with_byte(word, index, to_u8(a)); },
         exactly | flag_accumulates),
@@ -109,24 +110,32 @@ constexpr Operation operations[] = {
         [](float a, float b) {
           return f32_to_f16(a, Rounding::toward_zero) | (f32_to_f16(b, Rounding::toward_zero) << 16);
         },
-        exactly),
+        exactly | flows(Flow::pack)),
     op<PairHalf(F32, F32)>(
         "v_cvt_pk_f16_f32", [](float a, float b) { return Pair16{f32_to_f16(a), f32_to_f16(b)}; },
-        exactly | flag_ocp_only),
+        exactly | flag_ocp_only | flows(Flow::pack)),
     op<PairBf16(F32, F32)>(
         "v_cvt_pk_bf16_f32", [](float a, float b) { return Pair16{f32_to_bf16(a), f32_to_bf16(b)}; },
-        exactly | flag_ocp_only),
+        exactly | flag_ocp_only | flows(Flow::pack)),
     op<U32(F32, F32)>(
-        "v_cvt_pknorm_i16_f32", [](float a, float b) { return to_snorm(a) | (to_snorm(b) << 16); }, exactly),
+        "v_cvt_pknorm_i16_f32", [](float a, float b) { return to_snorm(a) | (to_snorm(b) << 16); },
+        exactly | flows(Flow::pack)),
     op<U32(F32, F32)>(
-        "v_cvt_pknorm_u16_f32", [](float a, float b) { return to_unorm(a) | (to_unorm(b) << 16); }, exactly),
+        "v_cvt_pknorm_u16_f32", [](float a, float b) { return to_unorm(a) | (to_unorm(b) << 16); },
+        exactly | flows(Flow::pack)),
     op<U32(F16, F16)>(
-        "v_cvt_pknorm_i16_f16", [](float a, float b) { return to_snorm(a) | (to_snorm(b) << 16); }, exactly),
+        "v_cvt_pknorm_i16_f16", [](float a, float b) { return to_snorm(a) | (to_snorm(b) << 16); },
+        exactly | flows(Flow::pack)),
     op<U32(F16, F16)>(
-        "v_cvt_pknorm_u16_f16", [](float a, float b) { return to_unorm(a) | (to_unorm(b) << 16); }, exactly),
-    op<U32(U32, U32)>("v_cvt_pk_u16_u32",
-                      [](u32 a, u32 b) { return (a > 0xffffu ? 0xffffu : a) | ((b > 0xffffu ? 0xffffu : b) << 16); }),
-    op<U32(I32, I32)>("v_cvt_pk_i16_i32", [](i32 a, i32 b) { return saturated_i16(a) | (saturated_i16(b) << 16); }),
+        "v_cvt_pknorm_u16_f16", [](float a, float b) { return to_unorm(a) | (to_unorm(b) << 16); },
+        exactly | flows(Flow::pack)),
+    op<U32(U32, U32)>(
+        "v_cvt_pk_u16_u32",
+        [](u32 a, u32 b) { return (a > 0xffffu ? 0xffffu : a) | ((b > 0xffffu ? 0xffffu : b) << 16); },
+        flows(Flow::pack)),
+    op<U32(I32, I32)>(
+        "v_cvt_pk_i16_i32", [](i32 a, i32 b) { return saturated_i16(a) | (saturated_i16(b) << 16); },
+        flows(Flow::pack)),
     op<U16(U32)>("v_sat_pk_u8_i16",
                  [](u32 a) {
                    const u32 low = saturated_u8(static_cast<std::int16_t>(a));

@@ -69,19 +69,20 @@ constexpr Operation operations[] = {
                     const float r = fraction_of(a);
                     return exact_half(r > 0x1.ffcp-1f ? 0x1.ffcp-1f : r);
                   }),
-    op<F16(F16)>("v_rcp_f16", [](float a) { return with_nan_of(1.0f / a, a, a); }),
+    op<F16(F16)>("v_rcp_f16", [](float a) { return with_nan_of(1.0f / a, a, a); }, flag_transcendental),
     op<F16(F16)>("v_sqrt_f16",
-                 [](float a) { return with_nan_of(__builtin_sqrtf(a < 0.0f ? default_nan(a) : a), a, a); }),
+                 [](float a) { return with_nan_of(__builtin_sqrtf(a < 0.0f ? default_nan(a) : a), a, a); },
+                 flag_transcendental),
     op<F16(F16)>("v_rsq_f16",
                  [](float a) {
                    const double root = __builtin_sqrt(a < 0.0f ? 1.0 : static_cast<double>(a));
                    const auto r = narrowed_to_odd(1.0 / root);
                    return with_nan_of(a < 0.0f ? default_nan(a) : r, a, a);
-                 }),
-    op<F16(F16)>("v_log_f16", [](float a) { return log2_f32(a); }),
-    op<F16(F16)>("v_exp_f16", [](float a) { return exp2_f32(a); }),
-    op<F16(F16)>("v_sin_f16", [](float a) { return sine_f32(a); }),
-    op<F16(F16)>("v_cos_f16", [](float a) { return cosine_f32(a); }),
+                 }, flag_transcendental),
+    op<F16(F16)>("v_log_f16", [](float a) { return log2_f32(a); }, flag_transcendental),
+    op<F16(F16)>("v_exp_f16", [](float a) { return exp2_f32(a); }, flag_transcendental),
+    op<F16(F16)>("v_sin_f16", [](float a) { return sine_f32(a); }, flag_transcendental),
+    op<F16(F16)>("v_cos_f16", [](float a) { return cosine_f32(a); }, flag_transcendental),
     op<Half(F16)>("v_frexp_mant_f16", [](float a) { return exact_half(mantissa_of(a)); }),
     op<I16(F16)>("v_frexp_exp_i16_f16", [](float a) { return exponent_of(a); }),
     op<F16(F16, I16)>("v_ldexp_f16", [](float a, i32 power) { return scaled_by(a, power); }),
@@ -98,7 +99,7 @@ constexpr Operation operations[] = {
     op<U16(F16)>("v_cvt_norm_u16_f16",
                  [](float a) { return to_integer(__builtin_roundevenf(a * 65535.0f), 0.0f, 65535.0f); }),
     op<U32(Half, Half)>(
-        "v_pack_b32_f16", [](u32 a, u32 b) { return a | (b << 16); }, flag_moves_bits),
+        "v_pack_b32_f16", [](u32 a, u32 b) { return a | (b << 16); }, flag_moves_bits | flows(Flow::move)),
 
     op<F32(Mixed, Mixed, Mixed)>("v_fma_mix_f32",
                                  [](float a, float b, float c) { return with_nan_of(fused(a, b, c), a, b, c); }),

@@ -58,25 +58,25 @@ constexpr Operation operations[] = {
     op<F32(F32)>("v_fract_f32", [](float a) { return fraction_of(a); }),
 
     op<F32(F32)>(
-        "v_exp_f32", [](float a) { return exp2_f32(a); }, flag_own_rounding),
+        "v_exp_f32", [](float a) { return exp2_f32(a); }, flag_own_rounding | flag_transcendental),
     op<F32(F32)>(
-        "v_exp_legacy_f32", [](float a) { return exp2_f32(a); }, flag_own_rounding),
+        "v_exp_legacy_f32", [](float a) { return exp2_f32(a); }, flag_own_rounding | flag_transcendental),
     op<F32(F32)>(
-        "v_log_f32", [](float a) { return log2_f32(a); }, flag_own_rounding),
+        "v_log_f32", [](float a) { return log2_f32(a); }, flag_own_rounding | flag_transcendental),
     op<F32(F32)>(
-        "v_log_legacy_f32", [](float a) { return log2_f32(a); }, flag_own_rounding),
+        "v_log_legacy_f32", [](float a) { return log2_f32(a); }, flag_own_rounding | flag_transcendental),
     op<F32(F32)>(
-        "v_rcp_f32", [](float a) { return reciprocal_f32(a); }, flag_own_rounding),
+        "v_rcp_f32", [](float a) { return reciprocal_f32(a); }, flag_own_rounding | flag_transcendental),
     op<F32(F32)>(
-        "v_rcp_iflag_f32", [](float a) { return reciprocal_f32(a); }, flag_own_rounding),
+        "v_rcp_iflag_f32", [](float a) { return reciprocal_f32(a); }, flag_own_rounding | flag_transcendental),
     op<F32(F32)>(
-        "v_rsq_f32", [](float a) { return reciprocal_square_root_f32(a); }, flag_own_rounding),
+        "v_rsq_f32", [](float a) { return reciprocal_square_root_f32(a); }, flag_own_rounding | flag_transcendental),
     op<F32(F32)>(
-        "v_sqrt_f32", [](float a) { return square_root_f32(a); }, flag_own_rounding),
+        "v_sqrt_f32", [](float a) { return square_root_f32(a); }, flag_own_rounding | flag_transcendental),
     op<F32(F32)>(
-        "v_sin_f32", [](float a) { return sine_f32(a); }, flag_own_rounding),
+        "v_sin_f32", [](float a) { return sine_f32(a); }, flag_own_rounding | flag_transcendental),
     op<F32(F32)>(
-        "v_cos_f32", [](float a) { return cosine_f32(a); }, flag_own_rounding),
+        "v_cos_f32", [](float a) { return cosine_f32(a); }, flag_own_rounding | flag_transcendental),
 
     op<F32(F32)>(
         "v_frexp_mant_f32", [](float a) { return mantissa_of(a); }, flag_own_rounding),
@@ -87,7 +87,7 @@ constexpr Operation operations[] = {
         "v_div_scale_f32", [](float a, float b, float c) { return division_scale(a, b, c); }, flag_own_rounding),
     op<F32(F32, F32, F32, Mask)>(
         "v_div_fmas_f32", [](float a, float b, float c, bool scale) { return division_fmas(a, b, c, scale); },
-        flag_implicit_vcc),
+        flag_implicit_vcc | flag_divides),
     op<F32(F32, F32, F32)>("v_div_fixup_f32", [](float a, float b, float c) { return division_fixup(a, b, c); }),
 
     op<F32(F32, F32, F32)>("v_cubeid_f32",

@@ -50,13 +50,13 @@ constexpr Operation operations[] = {
     op<F64(F64)>("v_fract_f64", [](double a) { return fraction_of(a); }),
     // The hardware gives about 28 good bits here and compiled code refines them; the exact quotient is within that.
     op<F64(F64)>(
-        "v_rcp_f64", [](double a) { return with_nan_of(1.0 / a, a, a); }, flag_own_rounding),
+        "v_rcp_f64", [](double a) { return with_nan_of(1.0 / a, a, a); }, flag_own_rounding | flag_transcendental),
     op<F64(F64)>(
         "v_rsq_f64", [](double a) { return with_nan_of(1.0 / __builtin_sqrt(a < 0.0 ? default_nan(a) : a), a, a); },
-        flag_own_rounding),
+        flag_own_rounding | flag_transcendental),
     op<F64(F64)>(
         "v_sqrt_f64", [](double a) { return with_nan_of(__builtin_sqrt(a < 0.0 ? default_nan(a) : a), a, a); },
-        flag_own_rounding),
+        flag_own_rounding | flag_transcendental),
     op<F64(F64)>(
         "v_frexp_mant_f64", [](double a) { return mantissa_of(a); }, flag_own_rounding),
     op<I32(F64)>(
@@ -66,7 +66,7 @@ constexpr Operation operations[] = {
         "v_div_scale_f64", [](double a, double b, double c) { return division_scale(a, b, c); }, flag_own_rounding),
     op<F64(F64, F64, F64, Mask)>(
         "v_div_fmas_f64", [](double a, double b, double c, bool scale) { return division_fmas(a, b, c, scale); },
-        flag_implicit_vcc),
+        flag_implicit_vcc | flag_divides),
     op<F64(F64, F64, F64)>("v_div_fixup_f64", [](double a, double b, double c) { return division_fixup(a, b, c); }),
     op<F64(F64, U32)>(
         "v_trig_preop_f64", [](double a, u32 segment) { return trig_preop(a, segment); }, flag_own_rounding),

@@ -73,23 +73,24 @@ WAVEJIT_LANE_FUNCTION u32 truth(u32 table, u32 a, u32 b, u32 c) {
 constexpr unsigned moves = flag_moves_bits;
 
 constexpr Operation operations[] = {
-    op<Bits32(Bits32)>("v_mov_b32", [](u32 a) { return a; }, moves),
-    op<U64(U64)>("v_mov_b64", [](u64 a) { return a; }, moves),
-    op<U32(U32)>("v_accvgpr_read_b32", [](u32 a) { return a; }, moves),
-    op<U32(U32)>("v_accvgpr_write_b32", [](u32 a) { return a; }, moves),
-    op<U32(U32)>("v_accvgpr_mov_b32", [](u32 a) { return a; }, moves),
+    op<Bits32(Bits32)>("v_mov_b32", [](u32 a) { return a; }, moves | flows(Flow::copy)),
+    op<U64(U64)>("v_mov_b64", [](u64 a) { return a; }, moves | flows(Flow::move)),
+    op<U32(U32)>("v_accvgpr_read_b32", [](u32 a) { return a; }, moves | flows(Flow::move)),
+    op<U32(U32)>("v_accvgpr_write_b32", [](u32 a) { return a; }, moves | flows(Flow::move)),
+    op<U32(U32)>("v_accvgpr_mov_b32", [](u32 a) { return a; }, moves | flows(Flow::move)),
     op<Bits32(Bits32, Bits32, Mask)>(
-        "v_cndmask_b32", [](u32 a, u32 b, bool choose) { return choose ? b : a; }, moves),
+        "v_cndmask_b32", [](u32 a, u32 b, bool choose) { return choose ? b : a; },
+        moves | flag_plain_rate | flows(Flow::select)),
 
     op<U32(U32)>("v_not_b32", [](u32 a) { return ~a; }),
-    op<U32(U32, U32)>("v_and_b32", [](u32 a, u32 b) { return a & b; }),
+    op<U32(U32, U32)>("v_and_b32", [](u32 a, u32 b) { return a & b; }, flows(Flow::mask)),
     op<U32(U32, U32)>("v_or_b32", [](u32 a, u32 b) { return a | b; }),
     op<U32(U32, U32)>("v_xor_b32", [](u32 a, u32 b) { return a ^ b; }),
     op<U32(U32, U32)>("v_xnor_b32", [](u32 a, u32 b) { return ~(a ^ b); }),
     op<U32(U32, U32, U32)>("v_and_or_b32", [](u32 a, u32 b, u32 c) { return (a & b) | c; }),
     op<U32(U32, U32, U32)>("v_or3_b32", [](u32 a, u32 b, u32 c) { return a | b | c; }),
     op<U32(U32, U32, U32)>("v_xad_u32", [](u32 a, u32 b, u32 c) { return (a ^ b) + c; }),
-    op<U32(U32, U32, U32)>("v_bfi_b32", [](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); }),
+    op<U32(U32, U32, U32)>("v_bfi_b32", [](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); }, flows(Flow::insert)),
     op<U32(U32, U32, U32)>(
         "v_bitop3_b32",
         [](const Call& call, u32 a, u32 b, u32 c) { return truth(call.truth_table, a, b, c); },
@@ -103,36 +104,38 @@ constexpr Operation operations[] = {
         },
         flag_ocp_only | flag_keeps_high_half),
 
-    op<U32(U32, U32)>("v_lshlrev_b32", [](u32 a, u32 b) { return b << (a & 31); }),
-    op<U32(U32, U32)>("v_lshrrev_b32", [](u32 a, u32 b) { return b >> (a & 31); }),
+    op<U32(U32, U32)>("v_lshlrev_b32", [](u32 a, u32 b) { return b << (a & 31); }, flows(Flow::move, 1)),
+    op<U32(U32, U32)>("v_lshrrev_b32", [](u32 a, u32 b) { return b >> (a & 31); }, flows(Flow::move, 1)),
     op<I32(U32, I32)>("v_ashrrev_i32", [](u32 a, i32 b) { return b >> (a & 31); }),
-    op<U64(U32, U64)>("v_lshlrev_b64", [](u32 a, u64 b) { return b << (a & 63); }),
-    op<U64(U32, U64)>("v_lshrrev_b64", [](u32 a, u64 b) { return b >> (a & 63); }),
+    op<U64(U32, U64)>("v_lshlrev_b64", [](u32 a, u64 b) { return b << (a & 63); }, flows(Flow::move, 1)),
+    op<U64(U32, U64)>("v_lshrrev_b64", [](u32 a, u64 b) { return b >> (a & 63); }, flows(Flow::move, 1)),
     op<I64(U32, I64)>("v_ashrrev_i64", [](u32 a, i64 b) { return b >> (a & 63); }),
     op<U16(U16, U16)>("v_lshlrev_b16", [](i32 a, i32 b) { return b << (a & 15); }),
     op<U16(U16, U16)>("v_lshrrev_b16", [](i32 a, i32 b) { return b >> (a & 15); }),
     op<I16(U16, I16)>("v_ashrrev_i16", [](i32 a, i32 b) { return b >> (a & 15); }),
-    op<U32(U32, U32, U32)>("v_lshl_or_b32", [](u32 a, u32 b, u32 c) { return (a << (b & 31)) | c; }),
+    op<U32(U32, U32, U32)>(
+        "v_lshl_or_b32", [](u32 a, u32 b, u32 c) { return (a << (b & 31)) | c; }, flows(Flow::move, 2)),
     op<U32(U32, U32, U32)>("v_lshl_add_u32", [](u32 a, u32 b, u32 c) { return (a << (b & 31)) + c; }),
     op<U32(U32, U32, U32)>("v_add_lshl_u32", [](u32 a, u32 b, u32 c) { return (a + b) << (c & 31); }),
-    op<U64(U64, U32, U64)>("v_lshl_add_u64", [](u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; }),
+    op<U64(U64, U32, U64)>(
+        "v_lshl_add_u64", [](u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; }, flows(Flow::sum)),
     op<U32(U32, U32, U32)>("v_alignbit_b32",
                            [](u32 a, u32 b, u32 c) {
                              return static_cast<u32>(((static_cast<u64>(a) << 32) | b) >> (c & 31));
-                           }),
+                           }, flows(Flow::move, 4)),
     op<U32(U32, U32, U32)>("v_alignbyte_b32",
                            [](u32 a, u32 b, u32 c) {
                              return static_cast<u32>(((static_cast<u64>(a) << 32) | b) >> (8 * (c & 3)));
-                           }),
-    op<U32(U32, U32, U32)>("v_bfe_u32",
-                           [](u32 a, u32 b, u32 c) { return (a >> (b & 31)) & ((1u << (c & 31)) - 1); }),
+                           }, flows(Flow::move, 4)),
+    op<U32(U32, U32, U32)>(
+        "v_bfe_u32", [](u32 a, u32 b, u32 c) { return (a >> (b & 31)) & ((1u << (c & 31)) - 1); }, flows(Flow::field)),
     op<I32(I32, U32, U32)>("v_bfe_i32",
                            [](i32 a, u32 b, u32 c) {
                              const u32 width = c & 31;
                              const auto field = static_cast<u32>(a >> (b & 31)) & ((1u << width) - 1);
                              const u32 sign = width == 0 ? 0u : 1u << ((width - 1) & 31);
                              return static_cast<i32>((field ^ sign) - sign);
-                           }),
+                           }, flows(Flow::field)),
     op<U32(U32, U32)>("v_bfm_b32", [](u32 a, u32 b) { return ((1u << (a & 31)) - 1) << (b & 31); }),
     op<U32(U32)>("v_bfrev_b32", [](u32 a) { return reversed(a); }),
     op<U32(U32, U32)>("v_bcnt_u32_b32", [](u32 a, u32 b) { return population(a) + b; }),
@@ -152,7 +155,7 @@ constexpr Operation operations[] = {
                                result |= permuted_byte(a, b, byte_of(select, i)) << (8 * i);
                              }
                              return result;
-                           }),
+                           }, flag_plain_rate | flows(Flow::move, 4)),
 
     op<U32(U32, U32)>(
         "v_add_u32", [](u32 a, u32 b) { return a + b; },
@@ -226,7 +229,7 @@ constexpr Operation operations[] = {
                                       [](u32 a, u32 b, u64 c) {
                                         const u64 sum = u64{a} * b + c;
                                         return Carrying<u64>{sum, sum < c};
-                                      }),
+                                      }, flows(Flow::sum)),
     op<WithCarry<I64>(I32, I32, I64)>(
         "v_mad_i64_i32",
         [](i32 a, i32 b, i64 c) {
@@ -235,7 +238,7 @@ constexpr Operation operations[] = {
           const auto sum = static_cast<i64>(static_cast<u64>(product) + static_cast<u64>(c));
           const bool overflow = ((product ^ sum) & (c ^ sum)) < 0;
           return Carrying<i64>{sum, (sum < 0) != overflow};
-        }),
+        }, flows(Flow::sum)),
 
     op<U32(U32, U32)>("v_min_u32", [](u32 a, u32 b) { return min_of(a, b); }),
     op<U32(U32, U32)>("v_max_u32", [](u32 a, u32 b) { return max_of(a, b); }),

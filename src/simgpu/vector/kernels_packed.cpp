@@ -99,14 +99,14 @@ constexpr Operation operations[] = {
                                    [](Pair32 a, Pair32 b, float c) {
                                      const float first = with_nan_of(fused(a.lo, b.lo, c), a.lo, b.lo, c);
                                      return with_nan_of(fused(a.hi, b.hi, first), a.hi, b.hi, first);
-                                   }),
+                                   }, flag_dot_product),
     op<F32(PairF16, PairF16, F32)>(
         "v_dot2c_f32_f16",
         [](Pair32 a, Pair32 b, float c) {
           const float first = with_nan_of(fused(a.lo, b.lo, c), a.lo, b.lo, c);
           return with_nan_of(fused(a.hi, b.hi, first), a.hi, b.hi, first);
         },
-        flag_accumulates),
+        flag_accumulates | flag_dot_product),
     op<F32(PairBf16, PairBf16, F32)>(
         "v_dot2_f32_bf16",
         [](Pair16 a, Pair16 b, float c) {
@@ -118,7 +118,7 @@ constexpr Operation operations[] = {
           const float both_products = with_nan_of(fused(ah, bh, low), low, ah, bh);
           return with_nan_of(both_products + c, both_products, c);
         },
-        flag_ocp_only),
+        flag_ocp_only | flag_dot_product),
     op<F32(PairBf16, PairBf16, F32)>(
         "v_dot2c_f32_bf16",
         [](Pair16 a, Pair16 b, float c) {
@@ -129,11 +129,11 @@ constexpr Operation operations[] = {
           const float first = with_nan_of(fused(al, bl, c), al, bl, c);
           return with_nan_of(fused(ah, bh, first), ah, bh, first);
         },
-        flag_ocp_only | flag_accumulates),
-    op<U32(U32, U32, U32)>("v_dot4_i32_i8", Dot<8, true>{}, DotClamped<8, true>{}),
-    op<U32(U32, U32, U32)>("v_dot4_u32_u8", Dot<8, false>{}, DotClamped<8, false>{}),
-    op<U32(U32, U32, U32)>("v_dot8_i32_i4", Dot<4, true>{}, DotClamped<4, true>{}),
-    op<U32(U32, U32, U32)>("v_dot8_u32_u4", Dot<4, false>{}, DotClamped<4, false>{}),
+        flag_ocp_only | flag_accumulates | flag_dot_product),
+    op<U32(U32, U32, U32)>("v_dot4_i32_i8", Dot<8, true>{}, DotClamped<8, true>{}, flag_dot_product),
+    op<U32(U32, U32, U32)>("v_dot4_u32_u8", Dot<8, false>{}, DotClamped<8, false>{}, flag_dot_product),
+    op<U32(U32, U32, U32)>("v_dot8_i32_i4", Dot<4, true>{}, DotClamped<4, true>{}, flag_dot_product),
+    op<U32(U32, U32, U32)>("v_dot8_u32_u4", Dot<4, false>{}, DotClamped<4, false>{}, flag_dot_product),
     op<U32(PairU16, PairU16, U32)>(
         "v_dot2_i32_i16",
         [](Pair16 a, Pair16 b, u32 c) {
@@ -141,15 +141,18 @@ constexpr Operation operations[] = {
         },
         [](Pair16 a, Pair16 b, u32 c) {
           return DotClamped<16, true>{}(a.lo | (a.hi << 16), b.lo | (b.hi << 16), c);
-        }),
+        }, flag_dot_product),
     op<U32(PairU16, PairU16, U32)>(
         "v_dot2_u32_u16", [](Pair16 a, Pair16 b, u32 c) { return a.lo * b.lo + a.hi * b.hi + c; },
         [](Pair16 a, Pair16 b, u32 c) {
           return DotClamped<16, false>{}(a.lo | (a.hi << 16), b.lo | (b.hi << 16), c);
-        }),
-    op<U32(U32, U32, U32)>("v_dot2c_i32_i16", Dot<16, true>{}, DotClamped<16, true>{}, flag_accumulates),
-    op<U32(U32, U32, U32)>("v_dot4c_i32_i8", Dot<8, true>{}, DotClamped<8, true>{}, flag_accumulates),
-    op<U32(U32, U32, U32)>("v_dot8c_i32_i4", Dot<4, true>{}, DotClamped<4, true>{}, flag_accumulates),
+        }, flag_dot_product),
+    op<U32(U32, U32, U32)>("v_dot2c_i32_i16", Dot<16, true>{}, DotClamped<16, true>{},
+                           flag_accumulates | flag_dot_product),
+    op<U32(U32, U32, U32)>("v_dot4c_i32_i8", Dot<8, true>{}, DotClamped<8, true>{},
+                           flag_accumulates | flag_dot_product),
+    op<U32(U32, U32, U32)>("v_dot8c_i32_i4", Dot<4, true>{}, DotClamped<4, true>{},
+                           flag_accumulates | flag_dot_product),
 };
 
 }  // namespace

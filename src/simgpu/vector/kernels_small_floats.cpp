@@ -201,7 +201,7 @@ void narrow_twice_16(Call& call) {
   }
 }
 
-constexpr unsigned scaled = flag_ocp_only | flag_own_rounding | flag_kernel_op_sel | flag_moves_bits;
+constexpr unsigned scaled = flag_partial | flag_ocp_only | flag_own_rounding | flag_kernel_op_sel | flag_moves_bits;
 constexpr unsigned merging = scaled | flag_accumulates;
 constexpr Kind raw = Kind::raw;
 
@@ -214,11 +214,11 @@ constexpr Kind raw = Kind::raw;
       op<PairF32(Raw)>(                                                                                            \
           "v_cvt_pk_f32_fp8",                                                                                      \
           [](u32 a) { return Pair32{small_to_f32<Fp8Type>(a & 0xffu), small_to_f32<Fp8Type>((a >> 8) & 0xffu)}; }, \
-          (flavour) | flag_own_rounding),                                                                          \
+          (flavour) | flag_own_rounding | flows(Flow::pack)),                                                      \
       op<PairF32(Raw)>(                                                                                            \
           "v_cvt_pk_f32_bf8",                                                                                      \
           [](u32 a) { return Pair32{small_to_f32<Bf8Type>(a & 0xffu), small_to_f32<Bf8Type>((a >> 8) & 0xffu)}; }, \
-          (flavour) | flag_own_rounding),                                                                          \
+          (flavour) | flag_own_rounding | flows(Flow::pack)),                                                      \
       op<U16(F32, F32)>(                                                                                           \
           "v_cvt_pk_fp8_f32",                                                                                      \
           [](const Call& call, float a, float b) {                                                                 \
@@ -226,7 +226,7 @@ constexpr Kind raw = Kind::raw;
             return static_cast<i32>(f32_to_small<Fp8Type>(static_cast<double>(a), saturate) |                      \
                                     (f32_to_small<Fp8Type>(static_cast<double>(b), saturate) << 8));               \
           },                                                                                                       \
-          (flavour) | flag_own_rounding | flag_keeps_high_half),                                                   \
+          (flavour) | flag_own_rounding | flag_keeps_high_half | flows(Flow::pack)),                               \
       op<U16(F32, F32)>(                                                                                           \
           "v_cvt_pk_bf8_f32",                                                                                      \
           [](const Call& call, float a, float b) {                                                                 \
@@ -234,7 +234,7 @@ constexpr Kind raw = Kind::raw;
             return static_cast<i32>(f32_to_small<Bf8Type>(static_cast<double>(a), saturate) |                      \
                                     (f32_to_small<Bf8Type>(static_cast<double>(b), saturate) << 8));               \
           },                                                                                                       \
-          (flavour) | flag_own_rounding | flag_keeps_high_half),                                                   \
+          (flavour) | flag_own_rounding | flag_keeps_high_half | flows(Flow::pack)),                               \
       whole("v_cvt_sr_fp8_f32", &narrow_unscaled_randomly<Fp8Type>, Kind::b32, Kind::f32, raw, raw, 3,             \
             (flavour) | flag_own_rounding | flag_kernel_op_sel | flag_accumulates),                                \
       whole("v_cvt_sr_bf8_f32", &narrow_unscaled_randomly<Bf8Type>, Kind::b32, Kind::f32, raw, raw, 3,             \

@@ -90,17 +90,20 @@ void execute_pk_mov(Wave& wave, const Instruction& instruction) {
 }  // namespace
 
 void register_lane_instructions(Registry& registry) {
-  registry.add("v_readlane_b32", &execute_readlane);
-  registry.add("v_readfirstlane_b32", &execute_readfirstlane);
-  registry.add("v_writelane_b32", &execute_writelane);
-  registry.add("v_swap_b32", &execute_swap);
-  registry.add("v_permlane16_swap_b32", &execute_permlane_swap<16>);
-  registry.add("v_permlane32_swap_b32", &execute_permlane_swap<32>);
-  registry.add("v_mbcnt_lo_u32_b32", &execute_mbcnt<false>);
-  registry.add("v_mbcnt_hi_u32_b32", &execute_mbcnt<true>);
-  registry.add("v_pk_mov_b32", &execute_pk_mov);
-  registry.add("v_nop", &execute_nothing);
-  registry.add("v_clrexcp", &execute_nothing);
+  registry.add("v_readlane_b32", &execute_readlane, {.action = Action::read_lane, .all_lanes = true});
+  registry.add("v_readfirstlane_b32", &execute_readfirstlane, {.action = Action::read_first_lane});
+  registry.add("v_writelane_b32", &execute_writelane,
+               {.action = Action::write_lane, .keeps_destination = true, .all_lanes = true});
+  registry.add("v_swap_b32", &execute_swap, {.action = Action::swap, .flow = Flow::move});
+  constexpr Record swaps_lanes{
+      .kind = IssueKind::lane_swap, .action = Action::lane_swap, .flow = Flow::move, .all_lanes = true};
+  registry.add("v_permlane16_swap_b32", &execute_permlane_swap<16>, swaps_lanes);
+  registry.add("v_permlane32_swap_b32", &execute_permlane_swap<32>, swaps_lanes);
+  registry.add("v_mbcnt_lo_u32_b32", &execute_mbcnt<false>, {});
+  registry.add("v_mbcnt_hi_u32_b32", &execute_mbcnt<true>, {});
+  registry.add("v_pk_mov_b32", &execute_pk_mov, {.flow = Flow::move});
+  registry.add("v_nop", &execute_nothing, {});
+  registry.add("v_clrexcp", &execute_nothing, {});
 }
 
 }  // namespace wavejit::simgpu::vector

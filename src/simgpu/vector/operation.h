@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "simgpu/decode/record.h"
+
 namespace wavejit::simgpu::vector {
 
 inline constexpr unsigned lane_count = 64;
@@ -70,7 +72,7 @@ struct Call {
 
 using Kernel = void (*)(Call&);
 
-enum Flag : std::uint16_t {
+enum Flag : std::uint32_t {
   flag_accumulates = 1,      // the destination's old value is the last source
   flag_implicit_vcc = 2,     // reads VCC without naming it
   flag_keeps_high_half = 4,  // a 16-bit result leaves the other half of the register alone
@@ -82,7 +84,24 @@ enum Flag : std::uint16_t {
   flag_kernel_op_sel = 256,  // op_sel means something of this instruction's own
   flag_ocp_only = 512,       // only for targets whose 8-bit floats are OCP, and their newer instructions
   flag_fnuz_only = 1024,     // only for targets whose 8-bit floats are FNUZ
+  // Facts for the instruction's record (decode/record.h).
+  flag_transcendental = 1 << 11,
+  flag_dot_product = 1 << 12,
+  flag_partial = 1 << 13,     // a result that wait states are counted from as from part of a register
+  flag_plain_rate = 1 << 14,  // three sources are as fast as two
+  flag_divides = 1 << 15,     // v_div_fmas
+  flag_compares_equal = 1 << 16,
+  flag_carries = 1 << 17,  // a lane mask beside the result
 };
+inline constexpr unsigned flow_shift = 20;
+inline constexpr unsigned steering_shift = 24;
+
+// How bytes that hold nothing travel; `steering` has a bit for each source that moves nothing itself.
+constexpr unsigned flows(Flow flow, unsigned steering = 0) {
+  return (static_cast<unsigned>(flow) << flow_shift) | (steering << steering_shift);
+}
+constexpr Flow flow_of(unsigned flags) { return static_cast<Flow>((flags >> flow_shift) & 15); }
+constexpr unsigned steering_of(unsigned flags) { return flags >> steering_shift; }
 
 struct Operation {
   const char* name;
@@ -91,7 +110,7 @@ struct Operation {
   Kind result;
   Kind source[4];
   std::uint8_t source_count;
-  std::uint16_t flags;
+  std::uint32_t flags;
 };
 
 struct OperationList {

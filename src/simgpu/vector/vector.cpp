@@ -1,5 +1,6 @@
 #include "simgpu/vector/vector.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cassert>
@@ -43,8 +44,11 @@ struct Table {
       for (const Operation& operation : std::span(list.first, list.count)) {
         if ((operation.flags & (ocp ? flag_fnuz_only : flag_ocp_only)) != 0) continue;
         add(operation.name, operation, 0);
+        // "v_cmp_lt_f32" → "v_cmpx_lt_f32"
         const std::string_view name = operation.name;
-        if (name.starts_with("v_cmp_")) add("v_cmpx_" + std::string(name.substr(6)), operation, flag_writes_exec);
+        if ((operation.flags & flag_mask_result) != 0) {
+          add("v_cmpx_" + std::string(name.substr(6)), operation, flag_writes_exec);
+        }
       }
     }
   }
@@ -73,6 +77,34 @@ Handler select(Instruction& instruction) {
   return choose_handler(instruction, bound);
 }
 
+// What the registry keeps of an operation.
+Record record_of(const Bound& bound) {
+  const Operation& operation = *bound.operation;
+  const auto has = [&](unsigned flag) { return (bound.flags & flag) != 0; };
+  const auto reads = [&](Kind kind) {
+    return std::any_of(operation.source, operation.source + operation.source_count,
+                       [&](Kind source) { return source == kind; });
+  };
+  Record record{.flow = flow_of(bound.flags), .steering = static_cast<std::uint8_t>(steering_of(bound.flags))};
+  if (has(flag_transcendental)) {
+    record.kind = IssueKind::transcendental;
+  } else if (operation.result == Kind::f64 || reads(Kind::f64)) {
+    record.kind = IssueKind::double_precision;
+  } else if (operation.result == Kind::pk_f32 && reads(Kind::pk_f32)) {
+    record.kind = IssueKind::packed;
+  }
+  // Masks and carries are printed, and no results to LLVM.
+  if (has(flag_mask_result)) record.destinations = 1;
+  if (has(flag_carries)) record.destinations = 2;
+  record.op_sel_hi_is_zero = reads(Kind::mixed);
+  if (has(flag_partial)) record.result = ResultKind::partial;
+  if (has(flag_dot_product)) record.result = ResultKind::dot_product;
+  record.three_sources_are_plain = has(flag_plain_rate);
+  record.divides = has(flag_divides);
+  record.compares_equal = has(flag_compares_equal);
+  return record;
+}
+
 }  // namespace
 
 std::span<const OperationList> operation_lists(HostSet set) { return lists_of(set); }
@@ -83,7 +115,7 @@ void register_vector(Registry& registry) {
   const bool ocp = registry.target().fp8 == targets::Fp8::ocp;
   const vector::Table& table = ocp ? vector::table<true>() : vector::table<false>();
   for (const auto& [name, entry] : table.by_name) {
-    registry.add_select(name, ocp ? &vector::select<true> : &vector::select<false>);
+    registry.add_select(name, ocp ? &vector::select<true> : &vector::select<false>, vector::record_of(entry->plain));
   }
   vector::register_lane_instructions(registry);
 }

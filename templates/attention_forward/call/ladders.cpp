@@ -13,9 +13,9 @@ using Rungs = std::array<Rung, count>;
 
 namespace dualwave {
 
-// Operations behind each matrix instruction. A matrix instruction takes 8 issue slots of 4 cycles, its own included; a
-// plain operation takes one, exp2 two; a rung counts operations. With 16 weights in `begin`, `finish` is 16 exp2 and 48
-// plain ones, `begin` 19 plain ones up to the new maximum and then 32 plain ones with 16 exp2.
+// Slots behind each matrix instruction; every operation takes one. With 16 weights in `begin`, `finish` is 16 exp2 and
+// 48 plain operations, `begin` 19 plain ones up to the new maximum and then 32 plain ones with 16 exp2. In time: a
+// matrix instruction takes 32 cycles, its own 4 included, a plain operation 4, exp2 8.
 constexpr Rungs<1> finish_64 = {{{.matrix = 8, .vector = 8}}};
 constexpr Rungs<1> finish_128 = {{{.matrix = 16, .vector = 4}}};
 constexpr Rungs<2> begin_64 = {{{.matrix = 3, .vector = 8}, {.matrix = 5, .vector = 10}}};
@@ -52,10 +52,10 @@ constexpr Ladder usual = {.pipeline = Pipeline::dualwave,
 
 namespace interleaved {
 
-// Slots behind each matrix instruction, which takes 8 of 4 cycles, its own included; up to 7 are free. bf16: `finish`
-// is 6 exp2, 33 plain ones and 16 roundings, 137 slots, with 24 of V's writes (12 for head dim 64); `begin` is 20 plain
-// ones, an exchange, 32 plain ones and 26 exp2, 156 slots. With all modifiers at head dim 128 no register is free: one
-// slot more behind every instruction spills 5, everything a fragment later spills 1.
+// Slots behind each matrix instruction. A slot is 4 cycles; a matrix instruction takes 8, its own included, so up to 7
+// are free. bf16: `finish` is 6 exp2, 33 plain ones and 16 roundings, 137 slots, with 24 of V's writes (12 for head dim
+// 64); `begin` is 20 plain ones, an exchange, 32 plain ones and 26 exp2, 156 slots. With all modifiers at head dim 128
+// no register is free: one slot more behind every instruction spills 5, everything a fragment later spills 1.
 constexpr Rungs<1> finish_64 = {{{.matrix = 16, .vector = 9}}};
 constexpr Rungs<1> finish_128 = {{{.matrix = 32, .vector = 5}}};
 constexpr Rungs<2> begin_64 = {{{.matrix = 4, .vector = 8}, {.matrix = 12, .vector = 12}}};

@@ -4,9 +4,12 @@
 //
 // Every ladder is a valid order by construction: it places operations of strands that keep their own order, among
 // matrix instructions that keep theirs, inside one step of the pipeline's schedule. What a step reads, writes, fetches
-// and waits for is the schedule's (dualwave_schedule.h, interleaved_schedule.h) and the same for all of them, and so
-// are the results, bit by bit. To add one, add a row to ladders.cpp; tests compile it for every kernel of the pipeline
-// and compare bits.
+// and waits for is the schedule's (dualwave_schedule.h, interleaved_schedule.h); `fetch_last` chooses one of its tables.
+// Results are the same, bit by bit. To add one, add a row to ladders.cpp; tests compile it for every kernel of the
+// pipeline and compare bits.
+//
+// A ladder counts in slots. How many slots an operation takes is its pipeline's business: in dualwave each takes one,
+// however long it runs; in interleaved its issue time in units of 4 cycles (interleaved_schedule.h).
 #pragma once
 
 #include <span>
@@ -17,7 +20,7 @@
 
 namespace wavejit::attention_forward {
 
-// `matrix` matrix instructions, each followed by operations of `vector` issue slots.
+// `matrix` matrix instructions, each followed by operations of `vector` slots.
 struct Rung {
   int matrix = 0;
   int vector = 0;

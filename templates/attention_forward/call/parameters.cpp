@@ -18,12 +18,12 @@ namespace {
 int vgpr_budget(const KernelSpec& spec, const LdsPlan& plan) {
   if (spec.head_dim_v > 128) return 512;  // 1 wave; O alone takes 128, and accumulation registers help out
   // A tile that waits in registers, Q's 48 and a tile's bias: a few more than two waves leave.
-  if (spec.bias && spec.head_dim_qk > 128 && plan.layout == LdsLayout::swizzled) return 512;
+  if (spec.has(Modifier::bias) && spec.head_dim_qk > 128 && plan.layout == LdsLayout::swizzled) return 512;
   if (spec.pipeline == Pipeline::dualwave) return 256;              // 2 waves: one of each group
   if (spec.pipeline == Pipeline::interleaved) return 256;           // 2 waves: of two workgroups
   if (spec.head_dim_v > 64 || spec.tile_queries < 128) return 256;  // 2 waves; LDS leaves small workgroups no more
   // A tile's bias takes 16, other modifiers a few, and the kernels without them are at their limit.
-  if (spec.modified()) return spec.bias && plan.layout == LdsLayout::swizzled ? 256 : 168;
+  if (spec.modified()) return spec.has(Modifier::bias) && plan.layout == LdsLayout::swizzled ? 256 : 168;
   return plan.layout == LdsLayout::lines ? 128 : 168;  // 4 or 3 waves
 }
 
@@ -123,7 +123,7 @@ bool small_tiles_fit(const HeadDims& dims) { return dims.qk <= 128 && dims.v <= 
 std::span<const int> tile_queries(const targets::Target& target, Pipeline pipeline) {
   static constexpr std::array<int, 1> dualwave = {256};
   static constexpr std::array<int, 3> lines = {32, 64, 128};
-  // A tile on its way through the registers of fewer waves would take more of them than there are.
+  // The waves of a workgroup share the registers of the tile that is in flight. Fewer waves have too few for it.
   static constexpr std::array<int, 1> swizzled = {128};
   if (pipeline == Pipeline::dualwave) return dualwave;
   return lds_layout(target) == LdsLayout::lines ? std::span<const int>(lines) : swizzled;
@@ -229,6 +229,14 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
       std::min(target->lds_bytes / resources.lds_bytes, waves_by_registers / resources.waves);
   return resources;
 }
+
+std::optional<std::string> refusal_of(const KernelSpec& spec) {
+  auto resources = resources_of(spec);
+  if (resources) return std::nullopt;
+  return std::move(resources.error());
+}
+
+std::size_t argument_bytes(const KernelSpec&) { return sizeof(Arguments); }
 
 OutputStore default_output_store(const targets::Target& target) {
   return target.permlane32_swap ? OutputStore::permlane : OutputStore::scalar;

@@ -6,44 +6,16 @@
 #include <tuple>
 #include <utility>
 
+#include "templates/families/call/names.h"
+
 namespace wavejit::attention_forward {
 namespace {
 
-constexpr std::string_view family = "attention_forward";
-
-template <typename Enum, std::size_t count>
-using Names = std::array<std::pair<Enum, std::string_view>, count>;
+using families::all_of;
+using families::Names;
+using families::value_in;
 
 constexpr Names<DataType, 2> data_types = {{{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}}};
-constexpr Names<OutputStore, 2> output_stores = {
-    {{OutputStore::permlane, "permlane"}, {OutputStore::scalar, "scalar"}}};
-constexpr Names<Pipeline, 3> pipelines = {
-    {{Pipeline::generic, "generic"}, {Pipeline::dualwave, "dualwave"}, {Pipeline::interleaved, "interleaved"}}};
-constexpr Names<Lowering, 2> lowerings = {{{Lowering::llvm, "llvm"}, {Lowering::comgr, "comgr"}}};
-
-template <typename Enum, std::size_t count>
-std::string_view name_in(const Names<Enum, count>& names, Enum value) {
-  for (const auto& [candidate, name] : names)
-    if (candidate == value) return name;
-  return "?";
-}
-
-template <typename Enum, std::size_t count>
-std::optional<Enum> value_in(const Names<Enum, count>& names, std::string_view text) {
-  for (const auto& [value, name] : names)
-    if (name == text) return value;
-  return std::nullopt;
-}
-
-template <typename Enum, std::size_t count>
-std::string all_of(const Names<Enum, count>& names) {
-  std::string list;
-  for (const auto& [value, name] : names) {
-    if (!list.empty()) list += ", ";
-    list += name;
-  }
-  return list;
-}
 
 // A positive decimal without sign, leading zeros or anything after it: what to_text prints, so that one spec has one
 // text.
@@ -72,10 +44,8 @@ enum class Field : std::uint8_t {
   head_dims,
   mask,
   lse,
-  softcap,
-  bias,
-  alibi,
-  split,
+  modifiers,  // and so many more as there are rows
+  split = modifiers + modifier_count,
   pipeline,
   tile,
   o_store,
@@ -85,6 +55,9 @@ enum class Field : std::uint8_t {
   setprio,
   ladder
 };
+constexpr Field field_of(Modifier modifier) {
+  return static_cast<Field>(static_cast<std::size_t>(Field::modifiers) + static_cast<std::size_t>(modifier));
+}
 constexpr std::array<std::pair<Field, std::string_view>, 7> required_fields = {{
     {Field::dtype, "data type (bf16 or fp16)"},
     {Field::head_dims, "head dim (d<n>)"},
@@ -111,21 +84,24 @@ struct Parser {
       spec.mask = word == "causal" ? Mask::causal : Mask::window;
       return Field::mask;
     }
-    for (const auto& [name, field, flag] : {std::tuple{"lse", Field::lse, &KernelSpec::lse},
-                                            {"softcap", Field::softcap, &KernelSpec::softcap},
-                                            {"bias", Field::bias, &KernelSpec::bias},
-                                            {"alibi", Field::alibi, &KernelSpec::alibi}}) {
-      if (word != name) continue;
-      spec.*flag = true;
-      return field;
+    if (word == "lse") {
+      spec.lse = true;
+      return Field::lse;
+    }
+    for (const ModifierRow& row : modifier_rows) {
+      if (!row.in_code || word != row.word) continue;
+      spec.modifiers.add(row.modifier);
+      return field_of(row.modifier);
     }
     if (const std::size_t equals = word.find('='); equals != std::string_view::npos)
       return take_assignment(word.substr(0, equals), word.substr(equals + 1));
     if (word.size() > 1 && word.front() == 'd' && word[1] >= '0' && word[1] <= '9') return take_head_dims(word);
-    return std::unexpected(
-        "accepted: bf16, fp16, d<n>[/<n>], causal, window, lse, softcap, bias, alibi, split=, pipeline=, tile=, "
-        "o_store=, "
-        "stagger=off, setprio=off, ladder=, target=, lowering=");
+    std::string accepted = "accepted: bf16, fp16, d<n>[/<n>], causal, window, lse, ";
+    for (const ModifierRow& row : modifier_rows)
+      if (row.in_code) accepted += std::string(row.word) + ", ";
+    return std::unexpected(accepted +
+                           "split=, pipeline=, tile=, o_store=, stagger=off, setprio=off, ladder=, target=, "
+                           "lowering=");
   }
 
   std::expected<Field, std::string> take_head_dims(std::string_view word) {
@@ -141,9 +117,9 @@ struct Parser {
   }
 
   std::expected<Field, std::string> take_assignment(std::string_view key, std::string_view value) {
-    if (key == "pipeline") return take_name(pipelines, value, spec.pipeline, Field::pipeline);
-    if (key == "o_store") return take_name(output_stores, value, spec.output_store, Field::o_store);
-    if (key == "lowering") return take_name(lowerings, value, spec.lowering, Field::lowering);
+    if (key == "pipeline") return take_name(families::pipelines, value, spec.pipeline, Field::pipeline);
+    if (key == "o_store") return take_name(families::output_stores, value, spec.output_store, Field::o_store);
+    if (key == "lowering") return take_name(families::lowerings, value, spec.lowering, Field::lowering);
     // On is what a spec without the word says, so that one spec has one text.
     if (key == "stagger" || key == "setprio") {
       if (value != "off") return std::unexpected("accepted after '=': off (on has no word)");
@@ -198,13 +174,10 @@ std::string_view next_word(std::string_view text, std::size_t& position) {
 
 }  // namespace
 
-std::string_view to_text(DataType dtype) { return name_in(data_types, dtype); }
-std::string_view to_text(OutputStore store) { return name_in(output_stores, store); }
-std::string_view to_text(Pipeline pipeline) { return name_in(pipelines, pipeline); }
-std::string_view to_text(Lowering lowering) { return name_in(lowerings, lowering); }
+std::string_view to_text(DataType dtype) { return families::name_in(data_types, dtype); }
 
 std::string to_text(const KernelSpec& spec) {
-  std::string text{family};
+  std::string text{KernelSpec::kernel};
   text += ' ';
   text += to_text(spec.dtype);
   text += " d" + std::to_string(spec.head_dim_qk);
@@ -212,9 +185,8 @@ std::string to_text(const KernelSpec& spec) {
   if (spec.mask == Mask::causal) text += " causal";
   if (spec.mask == Mask::window) text += " window";
   if (spec.lse) text += " lse";
-  if (spec.softcap) text += " softcap";
-  if (spec.bias) text += " bias";
-  if (spec.alibi) text += " alibi";
+  for (const ModifierRow& row : modifier_rows)
+    if (spec.has(row.modifier)) text += " " + std::string(row.word);
   if (spec.split_keys != 0) text += " split=" + std::to_string(spec.split_keys);
   text += " pipeline=";
   text += to_text(spec.pipeline);
@@ -236,8 +208,8 @@ std::expected<KernelSpec, std::string> parse_spec(std::string_view text) {
   };
   std::size_t position = 0;
   std::size_t number = 1;
-  if (const std::string_view first = next_word(text, position); first != family)
-    return refuse(first, number, "accepted: " + std::string(family));
+  if (const std::string_view first = next_word(text, position); first != KernelSpec::kernel)
+    return refuse(first, number, "accepted: " + std::string(KernelSpec::kernel));
   Parser parser;
   for (;;) {
     const std::string_view word = next_word(text, position);

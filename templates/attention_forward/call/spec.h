@@ -9,10 +9,15 @@
 // and never stand here. No LLVM in this header: the runtime and the code generator share it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "templates/attention_forward/call/modifiers.h"
+#include "templates/families/call/kernel_spec.h"
 
 namespace wavejit::attention_forward {
 
@@ -20,25 +25,23 @@ enum class DataType : std::uint8_t { bf16, fp16 };
 // causal: keys up to the row's diagonal. window: keys between two distances from it, either of which may be unlimited
 // (a causal window is one with no keys beyond the diagonal).
 enum class Mask : std::uint8_t { none, causal, window };
-// How O leaves the registers: lane halves swapped so that each lane stores 16 contiguous bytes, or 8-byte pieces.
-enum class OutputStore : std::uint8_t { permlane, scalar };
-// generic: 4 waves in step, or 1 or 2 for few query rows. dualwave: 8 waves in two groups, one computing while the
-// other moves data. interleaved: 4 waves, each with its softmax in the shadow of its own matrix instructions.
-enum class Pipeline : std::uint8_t { generic, dualwave, interleaved };
-inline constexpr Pipeline all_pipelines[] = {Pipeline::generic, Pipeline::dualwave, Pipeline::interleaved};
-// Who turns the IR into machine code: the LLVM inside libwavejit_codegen.so, or the installed ROCm's comgr.
-enum class Lowering : std::uint8_t { llvm, comgr };
+using families::all_pipelines;
+using families::Lowering;
+using families::OutputStore;
+using families::Pipeline;
+using families::to_text;
 
 struct KernelSpec {
+  static constexpr std::string_view kernel = "attention_forward";
+  static constexpr std::string_view family = "attention_forward";
+
   DataType dtype = DataType::fp16;
   int head_dim_qk = 128;
   int head_dim_v = 128;
   Mask mask = Mask::none;
   bool lse = false;
-  // What scores pass through before the mask, in this order.
-  bool softcap = false;
-  bool bias = false;   // a tensor of the storage type, one element a score
-  bool alibi = false;  // −slope · distance from the diagonal
+  // What scores pass through before the mask: rows of modifiers.h that change code.
+  Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
   // 0, or: keys are cut at multiples of so many keys, counted from key 0, and a workgroup leaves partial results in the
   // workspace (attention_combine merges them). A multiple of tile_keys.
   int split_keys = 0;
@@ -56,7 +59,8 @@ struct KernelSpec {
   std::string ladder = {};
 
   // Scores are modified: softmax then works on s · c + modifiers instead of raw scores (docs/canonical-arithmetic.md).
-  bool modified() const { return softcap || bias || alibi; }
+  bool modified() const { return modifiers.any(); }
+  bool has(Modifier modifier) const { return modifiers.has(modifier); }
 
   bool operator==(const KernelSpec&) const = default;
 };
@@ -67,9 +71,11 @@ std::string to_text(const KernelSpec& spec);
 // twice.
 std::expected<KernelSpec, std::string> parse_spec(std::string_view text);
 
+// Why there is no such kernel, in one sentence, or nothing (parameters.h says what there is).
+std::optional<std::string> refusal_of(const KernelSpec& spec);
+// Of the argument struct that a launch hands over (arguments.h).
+std::size_t argument_bytes(const KernelSpec& spec);
+
 std::string_view to_text(DataType dtype);
-std::string_view to_text(OutputStore store);
-std::string_view to_text(Pipeline pipeline);
-std::string_view to_text(Lowering lowering);
 
 }  // namespace wavejit::attention_forward

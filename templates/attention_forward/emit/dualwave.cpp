@@ -2,10 +2,12 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
+#include <variant>
+
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
-#include "templates/attention_forward/emit/dualwave_schedule.h"
 #include "templates/attention_forward/call/ladders.h"
+#include "templates/attention_forward/emit/dualwave_schedule.h"
 #include "templates/attention_forward/emit/modifiers.h"
 #include "templates/attention_forward/emit/output.h"
 #include "templates/attention_forward/emit/query.h"
@@ -38,6 +40,7 @@ class Walker {
         tiles_(kernel, spec, plan, workgroup_, matrix_),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
         ladder_(*find_ladder(Pipeline::dualwave, spec.ladder)),
+        schedule_(schedule_in(order_of(spec))),
         tile_softmax_(kernel, softmax_, matrix_, ladder_.weighed) {}
 
   void emit() {
@@ -45,11 +48,11 @@ class Walker {
     state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / 32), matrix_.zeros());
 
     const Values loaded = load_query(kernel_, spec_, workgroup_);
-    walk(start(), state, workgroup_.first_tile, 0);
+    walk(schedule_.start, state, workgroup_.first_tile, 0);
     query_ = query_operands(kernel_, workgroup_, matrix_, loaded);
     // From here on the second group is one barrier short: it runs one cluster behind.
     if (spec_.stagger) barrier_of_group(1);
-    walk(prologue(), state, kernel_.ir().CreateSub(workgroup_.first_tile, kernel_.constant(1)), 1);
+    walk(schedule_.prologue, state, kernel_.ir().CreateSub(workgroup_.first_tile, kernel_.constant(1)), 1);
     state = walk_tiles(state);
     // The first group makes up for it; both have met at as many barriers then.
     if (spec_.stagger) barrier_of_group(0);
@@ -64,12 +67,18 @@ class Walker {
     std::vector<Accumulator> outputs;  // Oᵀ, 32 dims each
     TileWeights weights;               // of tile t, half done
   };
-  // What lives from one cluster to the next.
+  // What lives from one act to a later one.
   struct Hand {
     std::vector<OperandA> read;
     std::vector<Accumulator> scores;
     Values modifiers;  // what those of the scores read from memory, on its way
     std::vector<OperandB> packed;
+    Growth growth;
+  };
+  // Where the walk is: tile t and its buffer.
+  struct Place {
+    Value* tile;
+    int buffer;
   };
 
   static Values to_values(const State& state) {
@@ -106,8 +115,8 @@ class Walker {
             // Opaque to loop strength reduction, which would carry byte offsets round the loop in vector registers.
             Value* tile = kernel_.uniform(at[0]);
             State state = state_of(at);
-            walk(steady(), state, tile, 0);
-            walk(steady(), state, ir.CreateAdd(tile, kernel_.constant(1)), 1);
+            walk(schedule_.steady, state, tile, 0);
+            walk(schedule_.steady, state, ir.CreateAdd(tile, kernel_.constant(1)), 1);
             Values next = to_values(state);
             next.insert(next.begin(), ir.CreateAdd(tile, kernel_.constant(2)));
             return next;
@@ -119,73 +128,71 @@ class Walker {
     Value* one_more = tiles_follow(tile, 1);
     values = language::if_uniform(kernel_, one_more, Likelihood::even, values, [&](const Values& at) {
       State state = state_of(at);
-      walk(steady(), state, tile, 0);
+      walk(schedule_.steady, state, tile, 0);
       Values next = to_values(state);
       next.insert(next.begin(), at[0]);
       return next;
     });
     State end = state_of(values);
     last_buffer_ = ir.CreateZExt(one_more, kernel_.i32());
-    walk(drain(), end, tile, 0);
+    walk(schedule_.drain, end, tile, 0);
     return end;
   }
 
   // `buffer`: that of tile t.
-  void walk(std::span<const Cluster> clusters, State& state, Value* tile, int buffer) {
-    for (const Cluster& cluster : clusters) {
-      if (cluster.is_memory()) {
-        memory(cluster, tile, buffer);
-      } else {
-        compute(cluster, state, tile);
-      }
+  template <typename Rows>
+  void walk(const Rows& rows, State& state, Value* tile, int buffer) {
+    for (const Cluster& cluster : rows) {
+      std::visit([&](const auto& row) { take(row, state, {tile, buffer}); }, cluster);
       language::barrier(kernel_);
     }
   }
 
-  void memory(const Cluster& cluster, Value* tile, int buffer) {
+  void take(const Memory& cluster, State& /*state*/, const Place& place) {
+    for (const MemoryAct& act : cluster.acts) std::visit([&](const auto& each) { perform(each, place); }, act);
+  }
+
+  void take(const Compute& cluster, State& state, const Place& place) {
+    const bool raises = cluster.raised_priority && spec_.raised_priority;
+    if (raises) language::set_priority(kernel_, 1);
+    for (const ComputeAct& act : cluster.acts) std::visit([&](const auto& each) { perform(each, state, place); }, act);
+    if (raises) language::set_priority(kernel_, 0);
+  }
+
+  void perform(const Fetch& fetch, const Place& place) {
     llvm::IRBuilder<>& ir = kernel_.ir();
-    if (!ladder_.fetch_last) fetch_all(cluster, tile, buffer);
-    // The registers of 128 dims of values and those of a bias are too many at once.
-    const bool scores_first = cluster.mask && spec_.bias && spec_.head_dim_v > 64;
-    const auto modify_scores = [&] {
-      modifiers_.apply(ir.CreateAdd(tile, kernel_.constant(1)), hand_.modifiers, hand_.scores);
-    };
-    if (scores_first) modify_scores();
-    if (cluster.read.stream == Stream::keys) read_keys((buffer + cluster.read.ahead) % 2);
-    if (cluster.read.stream == Stream::values) {
-      if (last_buffer_ == nullptr) {
-        read_values((buffer + cluster.read.ahead) % 2);
-      } else {
-        read_last_values();
-      }
+    Value* wanted = ir.CreateAdd(place.tile, kernel_.constant(fetch.tile.ahead));
+    if (fetch.may_be_past_the_end)
+      wanted =
+          ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, wanted, ir.CreateSub(workgroup_.tiles, kernel_.constant(1)));
+    const int into = (place.buffer + fetch.tile.ahead) % 2;
+    if (fetch.tile.stream == Stream::keys) {
+      tiles_.fetch_keys(into, wanted);
+    } else {
+      tiles_.fetch_values(into, wanted);
     }
-    if (ladder_.fetch_last) fetch_all(cluster, tile, buffer);
-    if (cluster.mask && !scores_first) modify_scores();
-    if (cluster.batches_in_flight < 0) {
+  }
+
+  void perform(const Read& read, const Place& place) {
+    const int buffer = (place.buffer + read.tile.ahead) % 2;
+    if (read.tile.stream == Stream::keys) {
+      read_keys(buffer);
+    } else if (last_buffer_ == nullptr) {
+      read_values(buffer);
+    } else {
+      read_last_values();
+    }
+  }
+
+  void perform(const Modify& modify, const Place& place) {
+    modifiers_.apply(kernel_.ir().CreateAdd(place.tile, kernel_.constant(modify.ahead)), hand_.modifiers, hand_.scores);
+  }
+
+  void perform(const Wait& wait, const Place& /*place*/) {
+    if (wait.fetches_left == Wait::all) {
       language::wait_for_lds(kernel_);
     } else {
-      language::wait_for_lds_and_fills(kernel_, cluster.batches_in_flight * tiles_.k_transfers());
-    }
-  }
-
-  void fetch_all(const Cluster& cluster, Value* tile, int buffer) {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    for (const Tile& fetched : cluster.fetch) {
-      if (fetched.stream == Stream::none) continue;
-      Value* which = ir.CreateAdd(tile, kernel_.constant(fetched.ahead));
-      if (fetched.may_be_past_the_end)
-        which =
-            ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, which, ir.CreateSub(workgroup_.tiles, kernel_.constant(1)));
-      fetch(fetched, which, buffer);
-    }
-  }
-
-  void fetch(const Tile& tile, Value* which, int buffer) {
-    const int into = (buffer + tile.ahead) % 2;
-    if (tile.stream == Stream::keys) {
-      tiles_.fetch_keys(into, which);
-    } else {
-      tiles_.fetch_values(into, which);
+      language::wait_for_lds_and_fills(kernel_, wait.fetches_left * tiles_.k_transfers());
     }
   }
 
@@ -210,46 +217,43 @@ class Walker {
         hand_.read.push_back(tiles_.values_transposed(from, dims, keys));
   }
 
-  void compute(const Cluster& cluster, State& state, Value* tile) {
-    const bool raises = cluster.raised_priority && spec_.raised_priority;
-    if (raises) language::set_priority(kernel_, 1);
-    const std::vector<Accumulator> scores = hand_.scores;  // those that `begin` takes
+  void perform(const Overlap& overlap, State& state, const Place& /*place*/) {
     Strand matrix;
-    if (cluster.product == Product::scores) matrix = multiply_keys();
-    if (cluster.product == Product::output) matrix = multiply_values(state.outputs);
-    Growth growth;
+    if (overlap.product == Product::scores) matrix = multiply_keys();
+    if (overlap.product == Product::output) matrix = multiply_values(state.outputs);
     Strand vector;
-    if (cluster.softmax == Softmax::begin) vector = tile_softmax_.begin(scores, state.softmax, state.weights, growth);
-    if (cluster.softmax == Softmax::finish) vector = tile_softmax_.finish(state.weights, state.softmax, hand_.packed);
+    if (overlap.softmax == Softmax::begin)
+      vector = tile_softmax_.begin(hand_.scores, state.softmax, state.weights, hand_.growth);
+    if (overlap.softmax == Softmax::finish) vector = tile_softmax_.finish(state.weights, state.softmax, hand_.packed);
     // Without a product there is nothing to stand between.
-    if (cluster.product != Product::none) {
-      const Shadow& shadow = cluster.softmax == Softmax::begin ? ladder_.begin : ladder_.finish;
+    if (overlap.product != Product::none) {
+      const Shadow& shadow = overlap.softmax == Softmax::begin ? ladder_.begin : ladder_.finish;
       vector.write(shadow.lead);
       language::interleave(matrix, vector, spec_.head_dim_v == 64 ? shadow.rungs_64 : shadow.rungs_128);
     }
     vector.write_rest();
-    pin(cluster, state);
-    // Here and not sooner: the registers of the keys are free again, those of the values are not taken yet. The next
-    // memory cluster takes these values and so waits for the fetches before them, too.
-    if (cluster.product == Product::scores)
-      hand_.modifiers = modifiers_.fetch(kernel_.ir().CreateAdd(tile, kernel_.constant(1)));
-    // Before the first tile there is nothing to rescale: O and l are 0.
-    if (cluster.softmax == Softmax::begin && cluster.product == Product::output)
-      tile_softmax_.rescale(growth, state.softmax, state.outputs);
-    if (raises) language::set_priority(kernel_, 0);
+    pin(overlap, state);
   }
 
-  // What the cluster made stays in it: without a use here the backend would sink operations towards their first one,
+  void perform(const LoadModifiers& load, State& /*state*/, const Place& place) {
+    hand_.modifiers = modifiers_.fetch(kernel_.ir().CreateAdd(place.tile, kernel_.constant(load.ahead)));
+  }
+
+  void perform(const Rescale& /*act*/, State& state, const Place& /*place*/) {
+    tile_softmax_.rescale(hand_.growth, state.softmax, state.outputs);
+  }
+
+  // What an Overlap made stays in it: without a use here the backend would sink operations towards their first one,
   // behind barriers and branches and away from the matrix instructions that were to hide them.
-  void pin(const Cluster& cluster, const State& state) {
+  void pin(const Overlap& overlap, const State& state) {
     Values made;
-    if (cluster.product == Product::scores)
+    if (overlap.product == Product::scores)
       for (const Accumulator& part : hand_.scores) made.push_back(part.value);
-    if (cluster.softmax == Softmax::finish) {
+    if (overlap.softmax == Softmax::finish) {
       for (const OperandB& part : hand_.packed) made.push_back(part.value);
       made.push_back(state.softmax.half_sum);
     }
-    if (cluster.softmax == Softmax::begin) {
+    if (overlap.softmax == Softmax::begin) {
       made.insert(made.end(), state.weights.values.begin(), state.weights.values.end());
       made.insert(made.end(), {state.softmax.maximum, state.softmax.shift});
     }
@@ -297,6 +301,7 @@ class Walker {
   LineTiles tiles_;
   language::Softmax softmax_;
   const Ladder& ladder_;
+  const Schedule& schedule_;
   TileSoftmax tile_softmax_;
   std::vector<OperandB> query_;
   Hand hand_;

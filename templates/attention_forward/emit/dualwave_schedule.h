@@ -1,5 +1,6 @@
 // The dual-wave pipeline as data: who fetches, reads, multiplies and waits when. dualwave.cpp walks it; to move work in
-// time, change a row here, or within a cluster a ladder (ladders.h).
+// time, change a row in dualwave_schedule.cpp, or within an Overlap a ladder (ladders.h). dualwave_model.h says whether
+// the tables are right.
 //
 // A workgroup is two groups of four waves, each SIMD hosting one wave of each. Work is cut into clusters, every one of
 // which ends in a barrier of the whole workgroup; memory and compute clusters alternate, and the second group runs one
@@ -25,48 +26,84 @@
 //                 with t + 3 two clusters later, in `values`. V: tile t − 1 is read in `values` of t − 1, its buffer is
 //                 filled with t + 1 two clusters later, in `keys` of t.
 //   reading       What is read in cluster n was waited for in memory cluster n − 2 by every wave that fetched part of
-//                 it: by (1) all parts are there. `batches_in_flight` is what may still be missing then: V(t), awaited
+//                 it: by (1) all parts are there. Its Wait says what may still be missing then: V(t), awaited
 //                 in `keys` of t, was fetched before K(t + 2) and V(t + 1): 2. K(t + 2), awaited in `values` of t, was
 //                 fetched before V(t + 1) and K(t + 3): 2.
 //   the end       Past the last tile the last one is fetched once more, into a buffer that nobody reads again: counting
-//                 batches then works up to the end, without a branch, at the price of two tiles of K a workgroup. The
+//                 fetches then works up to the end, without a branch, at the price of two tiles of K a workgroup. The
 //                 drain waits for V(T − 1), fetched before the last K, in `arrival`, two clusters before it is read,
 //                 and for that last K too, so that nothing is on its way when the kernel ends.
 #pragma once
 
-#include <array>
-#include <span>
+#include <limits>
 #include <string_view>
+#include <variant>
 
+#include "templates/attention_forward/call/spec.h"
 #include "templates/attention_forward/emit/schedule.h"
 
 namespace wavejit::attention_forward::dualwave {
 
+using schedule::Fetch;
+using schedule::LoadModifiers;
+using schedule::Modify;
 using schedule::Product;
+using schedule::Rescale;
 using schedule::Softmax;
 using schedule::Stream;
 using schedule::Tile;
 
-struct Cluster {
+// All fragments of a tile from LDS into registers, for the product of the compute cluster that follows.
+struct Read {
+  Tile tile;
+};
+// For this wave's LDS reads, and for its fetches up to the `fetches_left` youngest. Each fetch is one tile's.
+struct Wait {
+  static constexpr int all = std::numeric_limits<int>::max();  // no fetch is waited for
+  int fetches_left = all;
+};
+using MemoryAct = std::variant<Fetch, Read, Modify, Wait>;
+
+// Moves data while the partner wave computes.
+struct Memory {
   std::string_view name;
-
-  // Memory: fetches, reads into registers, modifiers and mask of tile t + 1's scores, waits.
-  std::array<Tile, 3> fetch = {};
-  Tile read = {};
-  bool mask = false;
-  int batches_in_flight = -1;  // fetches of one tile that the wait leaves; −1: no fetch is waited for
-
-  // Compute: matrix instructions with softmax in their shadow, along a ladder (ladders.h).
-  Product product = Product::none;
-  Softmax softmax = Softmax::none;
-  bool raised_priority = false;  // the computing wave issues before its partner
-
-  constexpr bool is_memory() const { return product == Product::none && softmax == Softmax::none; }
+  schedule::List<MemoryAct, 6> acts;
 };
 
-std::span<const Cluster> start();
-std::span<const Cluster> prologue();
-std::span<const Cluster> steady();
-std::span<const Cluster> drain();
+// Matrix instructions with a softmax in their shadow, along a ladder.
+struct Overlap {
+  Product product = Product::none;
+  Softmax softmax = Softmax::none;
+};
+using ComputeAct = std::variant<Overlap, LoadModifiers, Rescale>;
+
+struct Compute {
+  std::string_view name;
+  schedule::List<ComputeAct, 2> acts;
+  bool raised_priority = false;  // the computing wave issues before its partner
+};
+
+// What stands between two barriers.
+using Cluster = std::variant<Memory, Compute>;
+constexpr std::string_view name_of(const Cluster& cluster) {
+  return std::visit([](const auto& row) { return row.name; }, cluster);
+}
+
+struct Schedule {
+  schedule::List<Cluster, 1> start;
+  schedule::List<Cluster, 4> prologue;
+  schedule::List<Cluster, 4> steady;
+  schedule::List<Cluster, 4> drain;
+};
+
+// Orders that kernels have: of a memory cluster's acts.
+enum class Order : std::uint8_t {
+  usual,
+  fetch_last,               // a ladder's wish: DMA behind the LDS reads
+  modify_first,             // scores are modified before values are read: registers are short
+  modify_first_fetch_last,  // both
+};
+Order order_of(const KernelSpec& spec);
+const Schedule& schedule_in(Order order);
 
 }  // namespace wavejit::attention_forward::dualwave

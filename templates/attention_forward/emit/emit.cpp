@@ -9,11 +9,11 @@
 #include "codegen/language/matrix.h"
 #include "codegen/language/softmax.h"
 #include "templates/attention_forward/call/arguments.h"
+#include "templates/attention_forward/call/parameters.h"
 #include "templates/attention_forward/emit/dualwave.h"
 #include "templates/attention_forward/emit/interleaved.h"
 #include "templates/attention_forward/emit/modifiers.h"
 #include "templates/attention_forward/emit/output.h"
-#include "templates/attention_forward/call/parameters.h"
 #include "templates/attention_forward/emit/query.h"
 #include "templates/attention_forward/emit/tiles.h"
 #include "templates/attention_forward/emit/workgroup.h"
@@ -218,9 +218,8 @@ std::string kernel_name(const KernelSpec& spec) {
   if (spec.mask == Mask::causal) name += "_causal";
   if (spec.mask == Mask::window) name += "_window";
   if (spec.lse) name += "_lse";
-  if (spec.softcap) name += "_softcap";
-  if (spec.bias) name += "_bias";
-  if (spec.alibi) name += "_alibi";
+  for (const ModifierRow& row : modifier_rows)
+    if (spec.has(row.modifier)) name += "_" + std::string(row.word);
   if (spec.split_keys != 0) name += "_split" + std::to_string(spec.split_keys);
   if (spec.pipeline != Pipeline::generic) name += "_" + std::string(to_text(spec.pipeline));
   name += "_" + std::to_string(spec.tile_queries) + "x" + std::to_string(spec.tile_keys);

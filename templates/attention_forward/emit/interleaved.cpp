@@ -1,11 +1,12 @@
 #include "templates/attention_forward/emit/interleaved.h"
 
-#include <utility>
+#include <algorithm>
+#include <variant>
 
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
-#include "templates/attention_forward/emit/interleaved_schedule.h"
 #include "templates/attention_forward/call/ladders.h"
+#include "templates/attention_forward/emit/interleaved_schedule.h"
 #include "templates/attention_forward/emit/modifiers.h"
 #include "templates/attention_forward/emit/output.h"
 #include "templates/attention_forward/emit/query.h"
@@ -44,6 +45,7 @@ class Walker {
         tiles_(kernel, spec, plan, workgroup_, matrix_),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
         ladder_(*find_ladder(Pipeline::interleaved, spec.ladder)),
+        schedule_(schedule_in(order_of(spec))),
         tile_softmax_(kernel, softmax_, matrix_, ladder_.weighed, slots_of(spec)) {}
 
   void emit() {
@@ -51,11 +53,11 @@ class Walker {
     state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / 32), matrix_.zeros());
 
     const Values loaded = load_query(kernel_, spec_, workgroup_);
-    walk(start(), state, workgroup_.first_tile);
+    walk(schedule_.start, state, workgroup_.first_tile);
     query_ = query_operands(kernel_, workgroup_, matrix_, loaded);
-    walk(prologue(), state, kernel_.ir().CreateSub(workgroup_.first_tile, kernel_.constant(1)));
+    walk(schedule_.prologue, state, kernel_.ir().CreateSub(workgroup_.first_tile, kernel_.constant(1)));
     state = walk_tiles(state);
-    walk(drain(), state, nullptr);
+    walk(schedule_.drain, state, nullptr);
 
     finish_rows(kernel_, spec_, workgroup_, softmax_, state.softmax, matrix_.element(), state.outputs);
   }
@@ -103,7 +105,7 @@ class Walker {
             // Opaque to loop strength reduction, which would carry byte offsets round the loop in vector registers.
             Value* tile = kernel_.uniform(at[0]);
             State state = state_of(at);
-            walk(steady(), state, tile);
+            walk(schedule_.steady, state, tile);
             Values next = to_values(state);
             next.insert(next.begin(), ir.CreateAdd(tile, kernel_.constant(1)));
             return next;
@@ -113,66 +115,60 @@ class Walker {
     return state_of(values);
   }
 
-  void walk(std::span<const Step> steps, State& state, Value* tile) {
-    for (const Step& step : steps) {
-      take(step, state, tile);
+  template <typename Rows>
+  void walk(const Rows& rows, State& state, Value* tile) {
+    for (const Step& step : rows) {
+      for (const Act& act : step.acts) std::visit([&](const auto& each) { perform(each, state, tile); }, act);
       language::wait_for_lds(kernel_);
       language::barrier(kernel_);
     }
   }
 
-  void take(const Step& step, State& state, Value* tile) {
+  void perform(const Fetch& fetch, State& state, Value* tile) {
     llvm::IRBuilder<>& ir = kernel_.ir();
-    Strand write;
-    if (step.write.stream == Stream::values) write = tiles_.write_values(state.values_in_flight);
-    // A bias and the next tile are too many registers at once beside 128 dims: what would set out before the scores are
-    // modified then sets out after.
-    const bool waits = spec_.bias && spec_.head_dim_v > 64 && step.product != Product::none;
-    if (waits && step.fetch.stream != Stream::none) held_.push_back({step.fetch, tile});
-    const bool sets_out_last = ladder_.fetch_last && step.product != Product::none;
-    if (!waits && !sets_out_last && step.fetch.stream != Stream::none) fetch(step.fetch, state, tile);
-
-    Strand matrix;
-    if (step.product == Product::scores) matrix = multiply_keys();
-    if (step.product == Product::output) matrix = multiply_values(state.outputs);
-    Growth growth;
-    Strand vector;
-    if (step.softmax == Softmax::begin) {
-      modifiers_.apply(ir.CreateAdd(tile, kernel_.constant(1)), modifiers_in_flight_, scores_);
-      for (const auto& [held, of] : held_) fetch(held, state, of);
-      held_.clear();
-      vector = tile_softmax_.begin(scores_, state.softmax, state.weights, growth);
-    }
-    if (step.softmax == Softmax::finish) vector = tile_softmax_.finish(state.weights, state.softmax, packed_);
-    if (step.write.stream == Stream::keys) write = tiles_.write_keys(keys_in_flight_);
-    // Without a product there is nothing to stand between.
-    const Shadow shadow = step.product == Product::none    ? Shadow{}
-                          : step.softmax == Softmax::begin ? ladder_.begin
-                                                           : ladder_.finish;
-    vector.insert(shadow.write_after, std::move(write));
-    vector.write(shadow.lead);
-    language::interleave(matrix, vector, spec_.head_dim_v == 64 ? shadow.rungs_64 : shadow.rungs_128);
-    pin(step, state);
-    if (!waits && sets_out_last && step.fetch.stream != Stream::none) fetch(step.fetch, state, tile);
-    // Here and not sooner: V's values have gone to LDS, and registers are free.
-    if (step.product == Product::scores)
-      modifiers_in_flight_ = modifiers_.fetch(ir.CreateAdd(tile, kernel_.constant(1)));
-    // Before the first tile there is nothing to rescale: O and l are 0.
-    if (step.softmax == Softmax::begin && step.product == Product::output)
-      tile_softmax_.rescale(growth, state.softmax, state.outputs);
-  }
-
-  void fetch(const Tile& which, State& state, Value* tile) {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    Value* wanted = ir.CreateAdd(tile, kernel_.constant(which.ahead));
-    if (which.may_be_past_the_end)
+    Value* wanted = ir.CreateAdd(tile, kernel_.constant(fetch.tile.ahead));
+    if (fetch.may_be_past_the_end)
       wanted =
           ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, wanted, ir.CreateSub(workgroup_.tiles, kernel_.constant(1)));
-    if (which.stream == Stream::keys) {
+    if (fetch.tile.stream == Stream::keys) {
       keys_in_flight_ = tiles_.load_keys(wanted);
     } else {
       state.values_in_flight = tiles_.load_values(wanted);
     }
+  }
+
+  void perform(const Read& read, State& state, Value* /*tile*/) {
+    products_ = read.tile.stream == Stream::keys ? multiply_keys() : multiply_values(state.outputs);
+  }
+
+  void perform(const Modify& modify, State& /*state*/, Value* tile) {
+    modifiers_.apply(kernel_.ir().CreateAdd(tile, kernel_.constant(modify.ahead)), modifiers_in_flight_, scores_);
+  }
+
+  void perform(const Overlap& overlap, State& state, Value* /*tile*/) {
+    Strand vector;
+    if (overlap.softmax == Softmax::begin) vector = tile_softmax_.begin(scores_, state.softmax, state.weights, growth_);
+    if (overlap.softmax == Softmax::finish) vector = tile_softmax_.finish(state.weights, state.softmax, packed_);
+    // Without a product there is nothing to stand between.
+    const Shadow shadow = overlap.product == Product::none    ? Shadow{}
+                          : overlap.softmax == Softmax::begin ? ladder_.begin
+                                                              : ladder_.finish;
+    if (overlap.write) {
+      vector.insert(shadow.write_after, overlap.write->stream == Stream::keys
+                                            ? tiles_.write_keys(keys_in_flight_)
+                                            : tiles_.write_values(state.values_in_flight));
+    }
+    vector.write(shadow.lead);
+    language::interleave(products_, vector, spec_.head_dim_v == 64 ? shadow.rungs_64 : shadow.rungs_128);
+    pin(overlap, state);
+  }
+
+  void perform(const LoadModifiers& load, State& /*state*/, Value* tile) {
+    modifiers_in_flight_ = modifiers_.fetch(kernel_.ir().CreateAdd(tile, kernel_.constant(load.ahead)));
+  }
+
+  void perform(const Rescale& /*act*/, State& state, Value* /*tile*/) {
+    tile_softmax_.rescale(growth_, state.softmax, state.outputs);
   }
 
   // Products in order, each with its fragment, which is read some fragments earlier. The first are read at
@@ -225,17 +221,17 @@ class Walker {
         });
   }
 
-  // What a step made stays in it: without a use here the backend would sink operations towards their first one, behind
-  // barriers and branches and away from the matrix instructions that were to hide them.
-  void pin(const Step& step, const State& state) {
+  // What an Overlap made stays in it: without a use here the backend would sink operations towards their first one,
+  // behind barriers and branches and away from the matrix instructions that were to hide them.
+  void pin(const Overlap& overlap, const State& state) {
     Values made;
-    if (step.product == Product::scores)
+    if (overlap.product == Product::scores)
       for (const Accumulator& part : scores_) made.push_back(part.value);
-    if (step.softmax == Softmax::finish) {
+    if (overlap.softmax == Softmax::finish) {
       for (const OperandB& part : packed_) made.push_back(part.value);
       made.push_back(state.softmax.half_sum);
     }
-    if (step.softmax == Softmax::begin) {
+    if (overlap.softmax == Softmax::begin) {
       made.insert(made.end(), state.weights.values.begin(), state.weights.values.end());
       made.insert(made.end(), {state.softmax.maximum, state.softmax.shift});
     }
@@ -250,10 +246,12 @@ class Walker {
   SwizzledTiles tiles_;
   language::Softmax softmax_;
   const Ladder& ladder_;
+  const Schedule& schedule_;
   TileSoftmax tile_softmax_;
   std::vector<OperandB> query_;
-  // What lives from one step to the next.
-  std::vector<std::pair<Tile, Value*>> held_;  // fetches that wait, with the tile that they count from
+  // What lives from one act to a later one.
+  Strand products_;  // begun by a Read
+  Growth growth_;
   Values keys_in_flight_;
   Values modifiers_in_flight_;  // what those of scores_ read from memory
   std::vector<OperandA> fragments_;

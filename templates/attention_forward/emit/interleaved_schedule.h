@@ -1,5 +1,6 @@
 // The interleaved pipeline as data: which products are multiplied with which softmax, LDS writes and loads under them.
-// interleaved.cpp walks it; to move work in time, change a row here, or within a step a ladder (ladders.h).
+// interleaved.cpp walks it; to move work in time, change a row in interleaved_schedule.cpp, or within an Overlap a
+// ladder (ladders.h). interleaved_model.h says whether the tables are right.
 //
 // For targets whose tiles pass through registers (lds_layout.h, swizzled). Every wave overlaps itself: while the matrix
 // unit multiplies scores of tile t + 1, the wave finishes the weights of tile t; while it multiplies values of tile t,
@@ -22,32 +23,59 @@
 // Past the last tile the last one's K is loaded once more (nobody reads it), so that steady has no branch.
 #pragma once
 
-#include <array>
-#include <span>
+#include <optional>
 #include <string_view>
+#include <variant>
 
+#include "templates/attention_forward/call/spec.h"
 #include "templates/attention_forward/emit/schedule.h"
 
 namespace wavejit::attention_forward::interleaved {
 
+using schedule::Fetch;
+using schedule::LoadModifiers;
+using schedule::Modify;
 using schedule::Product;
+using schedule::Rescale;
 using schedule::Softmax;
 using schedule::Stream;
 using schedule::Tile;
 
-// One step, in the order in which its fields take effect; product, softmax and writes along a ladder (ladders.h).
-struct Step {
-  std::string_view name;
-  Tile fetch = {};  // from memory into registers, as the step begins
+// The first fragments of a product's tile are read from LDS. The others are read along the ladder of the Overlap that
+// follows, which has this product.
+struct Read {
+  Tile tile;
+};
+// Matrix instructions with a softmax and a tile's way from registers into LDS in their shadow, along a ladder.
+struct Overlap {
   Product product = Product::none;
   Softmax softmax = Softmax::none;
-  Tile write = {};  // from registers, where it was fetched, into LDS
+  std::optional<Tile> write = {};
 };
 
-std::span<const Step> start();
-std::span<const Step> prologue();
-std::span<const Step> steady();
-std::span<const Step> drain();
+using Act = std::variant<Fetch, Read, Modify, Overlap, LoadModifiers, Rescale>;
+
+// What stands between two barriers.
+struct Step {
+  std::string_view name;
+  schedule::List<Act, 6> acts;
+};
+
+struct Schedule {
+  schedule::List<Step, 1> start;
+  schedule::List<Step, 2> prologue;
+  schedule::List<Step, 2> steady;
+  schedule::List<Step, 2> drain;
+};
+
+// Orders that kernels have.
+enum class Order : std::uint8_t {
+  usual,
+  fetch_last,     // a ladder's wish: fetches set out behind the products of their step
+  modify_before,  // fetches wait until the scores are modified: registers are short
+};
+Order order_of(const KernelSpec& spec);
+const Schedule& schedule_in(Order order);
 
 // Issue slots of 4 cycles (research figures for CDNA3: exp2 16 cycles; a pair of bf16 is rounded in five instructions,
 // one of fp16 in three; the other half of a wave is an LDS permute away).

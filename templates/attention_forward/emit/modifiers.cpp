@@ -48,7 +48,7 @@ language::Buffer bias_buffer(Kernel& kernel, const Workgroup& workgroup, Value* 
 ScoreModifiers::ScoreModifiers(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup)
     : kernel_(kernel), spec_(spec), workgroup_(workgroup) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  if (spec.softcap) {
+  if (spec.has(Modifier::softcap)) {
     // The magnitude of the rate, whatever its sign: scores carry the sign of the scale (query_sign). Finite, so that a
     // score of 0 gives 0.
     Value* rate = ir.CreateAnd(kernel.argument_i32(offsetof(Arguments, softcap_rate)), ir.getInt32(0x7FFFFFFF));
@@ -57,14 +57,14 @@ ScoreModifiers::ScoreModifiers(Kernel& kernel, const KernelSpec& spec, const Wor
     cap_ = kernel.argument_f32(offsetof(Arguments, softcap_log2e));
     minus_two_cap_ = ir.CreateFMul(cap_, kernel.constant(-2.0F));
   }
-  if (spec.alibi) {
+  if (spec.has(Modifier::alibi)) {
     Value* slope = kernel.argument_i64(offsetof(Arguments, alibi));
     slope = ir.CreateAdd(slope, ir.CreateMul(wide(kernel, workgroup.batch),
                                              kernel.argument_i64(offsetof(Arguments, alibi_batch_stride))));
     slope = ir.CreateAdd(slope, ir.CreateShl(wide(kernel, workgroup.query_head), 2));
     minus_slope_ = kernel.uniform(ir.CreateFMul(kernel.load_scalar(slope, kernel.f32()), kernel.constant(-log2e)));
   }
-  if (spec.bias) {
+  if (spec.has(Modifier::bias)) {
     Value* row_stride = kernel.argument_i32(offsetof(Arguments, bias_row_stride));
     bias_ = std::make_unique<language::Buffer>(bias_buffer(kernel, workgroup, row_stride));
     constexpr int group_keys = 4;
@@ -113,7 +113,7 @@ void ScoreModifiers::apply(Value* tile, const Values& fetched, std::span<Accumul
   const AccumulatorLayout& layout = scores.front().layout;
   // How far the first key of the lane's group stands from the diagonal; exact as a float below 2²⁴.
   Value* distance = nullptr;
-  if (spec_.alibi) {
+  if (spec_.has(Modifier::alibi)) {
     Value* key = ir.CreateAdd(ir.CreateMul(tile, kernel_.constant(spec_.tile_keys)),
                               ir.CreateMul(workgroup_.lane_group, kernel_.constant(layout.row_block)));
     distance = ir.CreateSIToFP(ir.CreateSub(key, workgroup_.row_diagonal), kernel_.f32());
@@ -122,7 +122,7 @@ void ScoreModifiers::apply(Value* tile, const Values& fetched, std::span<Accumul
     Value* modified = scores[part].value;
     for (int r = 0; r < layout.registers(); ++r) {
       Value* x = ir.CreateExtractElement(scores[part].value, r);
-      if (spec_.softcap) {
+      if (spec_.has(Modifier::softcap)) {
         Value* power = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_exp2, {kernel_.f32()}, {ir.CreateFMul(x, cap_rate_)});
         Value* reciprocal = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_rcp, {kernel_.f32()},
                                                {ir.CreateFAdd(power, kernel_.constant(1.0F))});
@@ -130,8 +130,8 @@ void ScoreModifiers::apply(Value* tile, const Values& fetched, std::span<Accumul
       } else {
         x = ir.CreateFMul(x, workgroup_.scale_log2e);
       }
-      if (spec_.bias) x = fused(kernel_, bias_of(fetched, part, r), kernel_.constant(log2e), x);
-      if (spec_.alibi) {
+      if (spec_.has(Modifier::bias)) x = fused(kernel_, bias_of(fetched, part, r), kernel_.constant(log2e), x);
+      if (spec_.has(Modifier::alibi)) {
         const int key = static_cast<int>(part) * layout.rows + layout.row_of_register(r);
         Value* keys = key == 0 ? distance : ir.CreateFAdd(distance, kernel_.constant(static_cast<float>(key)));
         x = fused(kernel_, ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, keys), minus_slope_, x);

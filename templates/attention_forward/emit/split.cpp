@@ -2,8 +2,8 @@
 
 #include "codegen/language/buffer.h"
 #include "codegen/language/convert.h"
-#include "templates/attention_combine/call/parameters.h"
-#include "templates/attention_combine/emit/workspace.h"
+#include "templates/attention_forward/call/combine/parameters.h"
+#include "templates/attention_forward/emit/combine/workspace.h"
 #include "templates/attention_forward/call/arguments.h"
 
 namespace wavejit::attention_forward {

@@ -77,27 +77,22 @@ Strand TileSoftmax::begin(std::span<const Accumulator> scores, SoftmaxState& sta
 }
 
 void TileSoftmax::rescale(const Growth& growth, SoftmaxState& state, std::span<Accumulator> outputs) const {
-  llvm::IRBuilder<>& ir = kernel_.ir();
   Values values = {state.half_sum};
   for (const Accumulator& output : outputs) values.push_back(output.value);
-  values = language::if_uniform(
-      kernel_, language::any_lane(kernel_, growth.grows), language::Likelihood::rarely, values,
-      [&](const Values& before) {
-        Value* factor = softmax_.rescale_factor(growth.before, growth.raised, growth.grows);
-        Values after = {ir.CreateFMul(before.front(), factor)};
-        for (const Accumulator& output : outputs) {
-          const auto count = static_cast<unsigned>(output.layout.registers());
-          after.push_back(ir.CreateFMul(before[after.size()], ir.CreateVectorSplat(count, factor)));
-        }
-        return after;
-      });
+  values = language::if_uniform(kernel_, language::any_lane(kernel_, growth.grows), language::Likelihood::rarely,
+                                values, [&](const Values& before) {
+                                  Value* factor = softmax_.rescale_factor(growth.before, growth.raised, growth.grows);
+                                  Values after;
+                                  for (Value* value : before) after.push_back(softmax_.rescaled(value, factor));
+                                  return after;
+                                });
   state.half_sum = values.front();
   for (std::size_t index = 0; index < outputs.size(); ++index) outputs[index].value = values[index + 1];
 }
 
 Strand TileSoftmax::finish(TileWeights& weights, SoftmaxState& state, std::vector<language::OperandB>& packed) const {
   struct Progress {
-    Values sums = Values(registers);
+    Values sums = Values(registers);    // of weights: terms of the tree behind its first level
     Values dwords = Values(registers);  // two weights each, in key order
   };
   auto progress = std::make_shared<Progress>();
@@ -107,11 +102,14 @@ Strand TileSoftmax::finish(TileWeights& weights, SoftmaxState& state, std::vecto
   const auto weight = [&weights](int part, int r) -> Value*& {
     return weights.values[static_cast<std::size_t>(part) * registers + static_cast<std::size_t>(r)];
   };
-  const auto add_sum = [=, &ir](Strand& to, int into, int other) {
-    to.add([=, &ir] {
-      Values& sums = progress->sums;
-      sums[static_cast<std::size_t>(into)] =
-          ir.CreateFAdd(sums[static_cast<std::size_t>(into)], sums[static_cast<std::size_t>(other)]);
+  const std::vector<std::vector<language::Addition>> tree = language::sum_tree(2 * registers);
+  const auto add_sum = [=, &ir, &weights](Strand& to, std::size_t level, int index) {
+    const language::Addition addition = tree[level][static_cast<std::size_t>(index)];
+    const auto into = static_cast<std::size_t>(addition.into);
+    const auto other = static_cast<std::size_t>(addition.other);
+    to.add([=, &ir, &weights] {
+      const Values& terms = level == 0 ? weights.values : progress->sums;
+      progress->sums[into] = ir.CreateFAdd(terms[into], terms[other]);
     });
   };
   const auto add_pack = [=, this, &ir](Strand& to, int part, int r) {
@@ -132,19 +130,17 @@ Strand TileSoftmax::finish(TileWeights& weights, SoftmaxState& state, std::vecto
     }
     const int ready = r - lag;
     if (ready < 0) continue;
-    strand.add([=, &ir] {
-      progress->sums[static_cast<std::size_t>(ready)] = ir.CreateFAdd(weight(0, ready), weight(1, ready));
-    });
+    add_sum(strand, 0, ready);
     if (ready % 2 == 1) {
       add_pack(strand, 0, ready - 1);
       add_pack(strand, 1, ready - 1);
     }
-    if (ready >= registers / 2) add_sum(strand, ready - registers / 2, ready);
+    if (ready >= registers / 2) add_sum(strand, 1, ready - registers / 2);
   }
-  for (int width = registers / 4; width >= 1; width /= 2)
-    for (int r = 0; r < width; ++r) add_sum(strand, r, r + width);
-  strand.add([=, this, &ir, &state, &packed] {
-    state.half_sum = ir.CreateFAdd(state.half_sum, progress->sums.front());
+  for (std::size_t level = 2; level < tree.size(); ++level)
+    for (int index = 0; index < std::ssize(tree[level]); ++index) add_sum(strand, level, index);
+  strand.add([=, this, &state, &packed] {
+    state.half_sum = softmax_.accumulated(state.half_sum, progress->sums.front());
     packed.clear();
     constexpr std::size_t dwords = language::OperandLayout::dwords;
     for (std::size_t at = 0; at < progress->dwords.size(); at += dwords) {

@@ -1,12 +1,13 @@
 // The online softmax of one tile, cut into single operations that a ladder strings between matrix instructions.
-// Every operation is language::Softmax's; what stands here is their order (docs/canonical-arithmetic.md, steps 1 to 6).
+// Every operation, and which weights meet in which addition, is language::Softmax's. What stands here is when each is
+// written (docs/canonical-arithmetic.md, steps 1 to 6).
 #pragma once
 
 #include <span>
 
-#include "codegen/language/ladder.h"
 #include "codegen/language/matrix.h"
 #include "codegen/language/softmax.h"
+#include "codegen/language/strand.h"
 
 namespace wavejit::attention_forward {
 
@@ -15,7 +16,7 @@ struct TileWeights {
   language::Values values;  // weights; of the last ones only exponents, until `finish`
 };
 
-// Issue slots on a ladder, where they are not one.
+// Slots of a ladder that operations take, where it is not one each.
 struct OperationSlots {
   int exp2 = 1;
   int convert = 1;   // two weights, rounded and packed

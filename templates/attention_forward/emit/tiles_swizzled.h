@@ -8,7 +8,7 @@
 
 #include <utility>
 
-#include "codegen/language/ladder.h"
+#include "codegen/language/strand.h"
 #include "templates/attention_forward/emit/tiles.h"
 
 namespace wavejit::attention_forward {

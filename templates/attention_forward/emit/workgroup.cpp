@@ -104,7 +104,7 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
   // row has at least 128 bytes), so an offset cut to ±2²⁹ hides and shows the same keys as the whole one, and nothing
   // below overflows: window limits are at most unlimited_window.
   Value* offset = nullptr;
-  if (spec.mask != Mask::none || spec.alibi) {
+  if (spec.mask != Mask::none || spec.has(Modifier::alibi)) {
     constexpr int far = 1 << 29;
     Value* bottom_right = kernel.argument_i32(offsetof(Arguments, bottom_right_mask));
     offset = ir.CreateAdd(kernel.argument_i32(offsetof(Arguments, causal_offset)),
@@ -182,7 +182,7 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
       .wave_begin =
           to_begin ? ir.CreateAdd(ir.CreateAdd(first_row_of_wave, constant(Workgroup::rows_per_wave - 1)), to_begin)
                    : nullptr,
-      .row_diagonal = spec.alibi ? ir.CreateAdd(row, offset) : nullptr,
+      .row_diagonal = spec.has(Modifier::alibi) ? ir.CreateAdd(row, offset) : nullptr,
   };
 }
 

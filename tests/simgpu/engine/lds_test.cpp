@@ -348,7 +348,7 @@ TEST(LdsLanes, TransposeReads) {
 }
 
 TEST(LdsLanes, TransposeReadTakesEachLanesOwnAddress) {
-  // isa.md: lanes 4k..4k+3 supply row k. Rows 256 bytes apart, as in a tile of keys.
+  // docs/isa.md: lanes 4k..4k+3 supply row k. Rows 256 bytes apart, as in a tile of keys.
   const auto lds = run_lds(R"(
   v_and_b32 v3, 3, v0
   v_bfe_u32 v4, v0, 2, 2

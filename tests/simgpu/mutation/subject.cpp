@@ -18,8 +18,9 @@
 #include "simgpu/device/memory.h"
 #include "simgpu/process.h"
 #include "support/attention_reference.h"
+#include "support/judged_rows.h"
 #include "support/storage_types.h"
-#include "templates/attention_combine/call/parameters.h"
+#include "templates/attention_forward/call/combine/parameters.h"
 #include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::tests {
@@ -234,7 +235,7 @@ struct Subject::Data {
   double scale() const { return size.zero_scale ? 0 : 1 / std::sqrt(static_cast<double>(spec.head_dim_qk)); }
   bool has_lse() const { return spec.lse || (spec.split_keys != 0 && size.wants_lse); }
 
-  // Empty, or how far the result is from float64: O rounded once, and P to the storage type.
+  // Empty, or how far the result is from float64.
   std::string error_of(const Ran& ran) const {
     if (size.wrong) return {};
     AttentionInputs inputs{.batch = size.batch(),
@@ -260,19 +261,8 @@ struct Subject::Data {
       inputs.sink.resize(static_cast<std::size_t>(size.query_heads));
     }
     const AttentionAnswer exact = attention_reference(inputs);
-    const double unit_roundoff = storage == Storage::fp16 ? 0x1p-11 : 0x1p-8;
-    for (std::size_t i = 0; i < exact.o.size(); ++i) {
-      const double got = from_storage(storage, ran.o[i]);
-      const double bound = 2 * unit_roundoff * (exact.magnitude[i] + std::fabs(exact.o[i])) + 1e-5;
-      if (!(std::fabs(got - exact.o[i]) <= bound))
-        return std::format("O[{}] is {}; float64 gives {}", i, got, exact.o[i]);
-    }
-    for (std::size_t i = 0; has_lse() && i < exact.lse.size(); ++i) {
-      const bool same = std::isinf(exact.lse[i]) ? ran.lse[i] == static_cast<float>(exact.lse[i])
-                                                 : std::fabs(ran.lse[i] - exact.lse[i]) < 1e-3;
-      if (!same) return std::format("LSE[{}] is {}; float64 gives {}", i, ran.lse[i], exact.lse[i]);
-    }
-    return {};
+    return judge(storage, inputs, exact, ran.o, has_lse() ? std::span<const float>(ran.lse) : std::span<const float>())
+        .wrong();
   }
 
   ForwardSpec spec;

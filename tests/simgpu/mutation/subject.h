@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "templates/families/spec.h"
+#include "templates/families/call/kernel_spec.h"
 
 namespace wavejit::tests {
 

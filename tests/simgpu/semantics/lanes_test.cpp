@@ -332,7 +332,7 @@ TEST(Lanes, ReadsWritesAndSwaps) {
 }
 
 TEST(Lanes, PermlaneSwaps) {
-  // isa.md: lanes 32–63 of the first with lanes 0–31 of the second; 16: the same within each half. EXEC is ignored.
+  // docs/isa.md: lanes 32–63 of the first with lanes 0–31 of the second; 16: the same within each half. EXEC is ignored.
   Machine machine("gfx950");
   machine.wave().set_exec(1);
   set_lane_numbers(machine, 1, 100);

@@ -1,4 +1,4 @@
-// Matrix instructions against a float64 product through the lane layouts of isa.md and AMD's matrix instruction
+// Matrix instructions against a float64 product through the lane layouts of docs/isa.md and AMD's matrix instruction
 // calculator, written down here independently of the code under test.
 #include "simgpu/matrix/matrix.h"
 

@@ -1,0 +1,87 @@
+# Kernel families: a folder each (templates/README.md), a list of names, and what is made of the list.
+
+# wavejit_add_family(<name> <folder>): the folder's own CMakeLists.txt defines
+#   wavejit_<name>_parameters   what a kernel is: specs, costs                      (no LLVM, no HIP)
+#   wavejit_<name>_call         what a call is: checks, descriptors, routes, plans  (no LLVM, no HIP)
+#   wavejit_<name>_emit         spec → IR                                           (LLVM)
+#   wavejit_<name>_api          a call on an engine; api/c_api.cpp has its functions of the C ABI
+function(wavejit_add_family name folder)
+  set_property(GLOBAL PROPERTY WAVEJIT_FAMILY_FOLDER_${name} ${folder})
+  add_subdirectory(${folder} ${CMAKE_BINARY_DIR}/families/${name})
+endfunction()
+
+# wavejit_register_families(<suffix> <name>…): what knows all families of one build, and nothing else does:
+#   wavejit_generator_id<suffix>, wavejit_families_parameters<suffix>, wavejit_families_call<suffix>,
+#   wavejit_families_emit<suffix>, wavejit_families_api<suffix>.
+# The product has the suffix ""; a test that brings a family of its own has another.
+function(wavejit_register_families suffix)
+  set(generated ${CMAKE_BINARY_DIR}/generated/families${suffix})
+  set(lines "")
+  foreach(family ${ARGN})
+    string(APPEND lines "WAVEJIT_FAMILY(${family})\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${generated}/registered_families.inc CONTENT "${lines}" @ONLY)
+
+  # --- Which generator this is: hashes over sources, looked at again by every build (CONFIGURE_DEPENDS).
+  file(GLOB_RECURSE engine_sources CONFIGURE_DEPENDS
+       ${PROJECT_SOURCE_DIR}/src/codegen/*.h ${PROJECT_SOURCE_DIR}/src/codegen/*.cpp
+       ${PROJECT_SOURCE_DIR}/src/targets/*.h ${PROJECT_SOURCE_DIR}/src/targets/*.cpp)
+  set(sources ${engine_sources})
+  list(JOIN engine_sources "\n" list)
+  file(CONFIGURE OUTPUT ${generated}/generator/engine.txt CONTENT "${list}\n" @ONLY)
+  foreach(family ${ARGN})
+    get_property(folder GLOBAL PROPERTY WAVEJIT_FAMILY_FOLDER_${family})
+    file(GLOB_RECURSE family_sources CONFIGURE_DEPENDS ${folder}/call/*.h ${folder}/call/*.cpp ${folder}/emit/*.h ${folder}/emit/*.cpp)
+    # What a call is changes no kernel.
+    list(FILTER family_sources EXCLUDE REGEX "/call/problem/")
+    list(APPEND sources ${family_sources})
+    list(JOIN family_sources "\n" list)
+    file(CONFIGURE OUTPUT ${generated}/generator/${family}.txt CONTENT "${list}\n" @ONLY)
+  endforeach()
+  list(JOIN ARGN " " names)
+  set(script ${PROJECT_SOURCE_DIR}/src/codegen/generator_id.cmake)
+  add_custom_command(
+    OUTPUT ${generated}/generator_id.stamp
+    BYPRODUCTS ${generated}/generator_id_generated.h
+    COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DFAMILIES=${names} -DLISTS=${generated}/generator
+            -DOUTPUT=${generated}/generator_id_generated.h -DLLVM_VERSION=${WAVEJIT_LLVM_VERSION} -P ${script}
+    COMMAND ${CMAKE_COMMAND} -E touch ${generated}/generator_id.stamp
+    DEPENDS ${sources} ${generated}/generator/engine.txt ${script}
+    COMMENT "Hashing the generators' sources"
+    VERBATIM)
+  add_custom_target(wavejit_generator_id_header${suffix} DEPENDS ${generated}/generator_id.stamp)
+  add_dependencies(wavejit_lint_inputs wavejit_generator_id_header${suffix})
+  add_library(wavejit_generator_id${suffix} STATIC ${PROJECT_SOURCE_DIR}/src/codegen/generator_id.cpp)
+  add_dependencies(wavejit_generator_id${suffix} wavejit_generator_id_header${suffix})
+
+  # --- The lists of families.
+  set(call ${PROJECT_SOURCE_DIR}/templates/families/call)
+  add_library(wavejit_families_parameters${suffix} STATIC ${call}/kernel_spec.cpp)
+  add_library(wavejit_families_call${suffix} STATIC ${call}/registry.cpp)
+  add_library(wavejit_families_emit${suffix} STATIC ${PROJECT_SOURCE_DIR}/templates/families/emit/emit.cpp)
+  wavejit_use_llvm(wavejit_families_emit${suffix})
+  add_library(wavejit_families_api${suffix} INTERFACE)
+  foreach(half generator_id families_parameters families_call families_emit)
+    target_include_directories(wavejit_${half}${suffix} PRIVATE ${generated})
+    target_link_libraries(wavejit_${half}${suffix} PUBLIC wavejit_build_flags)
+  endforeach()
+  target_link_libraries(wavejit_families_call${suffix} PUBLIC wavejit_families_parameters${suffix} wavejit_generator_id${suffix})
+  target_link_libraries(wavejit_families_emit${suffix} PUBLIC wavejit_families_parameters${suffix} wavejit_generator_id${suffix})
+  foreach(family ${ARGN})
+    target_link_libraries(wavejit_families_parameters${suffix} PUBLIC wavejit_${family}_parameters)
+    target_link_libraries(wavejit_families_call${suffix} PUBLIC wavejit_${family}_call)
+    target_link_libraries(wavejit_families_emit${suffix} PUBLIC wavejit_${family}_emit)
+    target_link_libraries(wavejit_families_api${suffix} INTERFACE wavejit_${family}_api)
+  endforeach()
+endfunction()
+
+# wavejit_family_c_apis(<result> <name>…): the sources of their C functions. They are compiled into the library itself:
+# what comes from archives stays hidden.
+function(wavejit_family_c_apis result)
+  set(sources "")
+  foreach(family ${ARGN})
+    get_property(folder GLOBAL PROPERTY WAVEJIT_FAMILY_FOLDER_${family})
+    list(APPEND sources ${folder}/api/c_api.cpp)
+  endforeach()
+  set(${result} ${sources} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,156 @@
+// What is known of an instruction from its mnemonic alone: one record each, written in the row that registers it.
+//
+//   registry.add("v_readfirstlane_b32", &execute_readfirstlane, {.action = Action::read_first_lane});
+//
+// Execution, checks, clock and translator read the record. None of them looks at how a mnemonic is spelled
+// (tests/architecture/rules.py). What depends on operands and modifiers is worked out from both: checks/effects.cpp,
+// clock/kind.cpp.
+//
+// A registry belongs to one target, so that another target may give the same mnemonic another record.
+#pragma once
+
+#include <cstdint>
+
+namespace wavejit::simgpu {
+
+namespace matrix {
+struct Shape;
+}
+
+// What a class of instructions is counted as.
+enum class InstructionClass : std::uint8_t { scalar, vector, matrix, memory, lds, control };
+
+// How an instruction uses the machine: what decides its cost and which unit takes it.
+enum class IssueKind : std::uint8_t {
+  matrix,
+  plain,
+  three_source,
+  packed,
+  transcendental,
+  lane_swap,
+  double_precision,
+  lds_read,
+  lds_write,  // and atomics
+  lds_dma,
+  lds_lanes,  // ds_bpermute_b32 and its kind: the LDS crossbar without its memory
+  load,       // and atomics that return something
+  store,
+  scalar_load,
+  wait,
+  barrier,
+  branch,
+  scalar,  // everything else that does not touch the vector port: scalar ALU, priority, no-ops
+  count
+};
+
+enum class Space : std::uint8_t { none, buffer, global, flat, scratch, lds, scalar, scalar_buffer };
+
+// Instructions that somebody treats in a way of their own.
+enum class Action : std::uint8_t {
+  none,
+  wait,  // s_waitcnt
+  nop,   // s_nop
+  sleep,
+  set_priority,
+  barrier,
+  end,
+  halt,
+  matrix,
+  branch,  // to a place in the function, always
+  branch_scc,
+  branch_vcc,
+  branch_exec,
+  call,  // as branch, keeping where it came from
+  jump,  // to an address in registers
+  set_register,
+  get_register,
+  index_on,  // vector registers are relative to M0 from here
+  index_off,
+  index,  // changes how
+  read_first_lane,
+  read_lane,
+  write_lane,
+  swap,
+  lane_swap,  // v_permlane16/32_swap: works on all lanes
+  transpose_read,
+};
+
+// How bytes that hold nothing travel from sources to results (checks/definedness*.cpp).
+enum class Flow : std::uint8_t {
+  arithmetic,  // anything unknown that is read makes the whole result unknown
+  copy,        // one dword as it is
+  move,        // bytes of the sources, put where the sources in `steering` say
+  select,      // a lane takes one of two, and its bit says which
+  insert,      // each bit comes from one of two, and a mask says which
+  mask,        // what a constant masks away does not matter
+  field,       // bits of the first source that two constants name
+  sum,         // two dwords whose carry goes upwards only
+  pack,        // each source gives half of the result
+  // Bit by bit, of scalar instructions. Those that write EXEC as well combine a source with it.
+  bits_copied,
+  bits_and,
+  bits_or,
+  bits_and_not,  // the second one inverted
+  bits_or_not,
+  bits_xor,
+  bits_chosen,  // SCC says which
+};
+
+// Which bits of its first source a scalar instruction with a constant as second looks at.
+enum class Window : std::uint8_t { all, above_shift, in_mask, in_field };
+
+// Which half of a register a load fills and keeps the other of, or a store takes.
+enum class RegisterHalf : std::uint8_t { whole, low, high };
+
+// A result that wait states are counted from in a way of its own (checks/hazard_rules.h).
+enum class ResultKind : std::uint8_t { plain, partial, dot_product };
+
+struct Record {
+  InstructionClass instruction_class = InstructionClass::vector;
+  IssueKind kind = IssueKind::plain;
+  Action action = Action::none;
+  Flow flow = Flow::arithmetic;
+  std::uint8_t steering = 0;  // Flow::move: a bit for each source that moves nothing itself
+
+  // Leading printed operands that are results. 0: as many as LLVM's description has, which leaves out masks and carries
+  // that stand among the operands.
+  std::uint8_t destinations = 0;
+  bool op_sel_hi_is_zero = false;  // where it is not printed
+  bool ends_block = false;         // the next instruction is another than the next in memory, or the wave gives way
+  bool relative = false;           // registers chosen at run time
+  bool keeps_destination = false;  // the destination's old value matters
+  bool all_lanes = false;          // works on all lanes whatever EXEC says
+  bool reads_m0 = false;
+  bool writes_m0 = false;
+  bool changes_exec = false;  // reads and writes EXEC without naming it
+
+  // Scalar.
+  bool reads_scc = false;
+  bool writes_scc = false;
+  Window window = Window::all;
+
+  // Vector.
+  ResultKind result = ResultKind::plain;
+  bool three_sources_are_plain = false;  // as fast as two
+  bool divides = false;                  // reads VCC as v_div_fmas does
+  bool compares_equal = false;
+
+  // Matrix. The shape's elements decide passes and hazards.
+  const matrix::Shape* shape = nullptr;
+  bool formats_in_modifiers = false;  // cbsz and blgp name the formats
+
+  // Memory.
+  Space space = Space::none;
+  RegisterHalf half = RegisterHalf::whole;
+  bool loads = false;
+  bool stores = false;
+  bool atomic = false;
+  bool to_lds = false;         // a load whose data goes to LDS, whatever its modifiers
+  bool counts_vector = false;  // raises vmcnt
+  bool counts_local = false;   // raises lgkmcnt
+  std::uint8_t bytes = 0;      // of one element, a lane
+  std::uint8_t elements = 1;   // 2 for ds_read2 and its kind
+  std::uint16_t stride = 0;    // what the offsets of two-address LDS instructions count
+};
+
+}  // namespace wavejit::simgpu

@@ -1,0 +1,31 @@
+// The functions of the C ABI that are attention_forward's.
+#include "runtime/c_call.h"
+#include "templates/attention_forward/api/run.h"
+
+using namespace wavejit::runtime;  // this file is the two worlds' seam
+
+extern "C" {
+
+wavejit_status wavejit_attention_forward(wavejit_engine* engine, const wavejit_attention_forward_arguments* arguments,
+                                         ihipStream_t* stream) {
+  return guarded([&]() -> Result<void> {
+    if (engine == nullptr) [[unlikely]]
+      return require(engine, "engine", "an engine of wavejit_engine_create");
+    return wavejit::attention_forward::run(*engine->engine, arguments, stream);
+  });
+}
+
+wavejit_status wavejit_attention_forward_workspace(wavejit_engine* engine,
+                                                   const wavejit_attention_forward_arguments* arguments,
+                                                   size_t* bytes) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    if (auto given = require(bytes, "bytes", "where to store the size"); !given) return given;
+    const auto needed = wavejit::attention_forward::workspace_of(*engine->engine, arguments);
+    if (!needed) return std::unexpected(needed.error());
+    *bytes = *needed;
+    return {};
+  });
+}
+
+}  // extern "C"

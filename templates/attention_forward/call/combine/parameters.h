@@ -1,0 +1,39 @@
+// Constraints and sizes of the attention_combine kernels, and of the workspace that lies between them and the split
+// kernels. Pure functions; no LLVM, no environment.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+
+#include "templates/attention_forward/call/combine/arguments.h"
+#include "templates/attention_forward/call/combine/spec.h"
+#include "templates/attention_forward/call/arguments.h"
+
+namespace wavejit::attention_combine {
+
+// A record is what one split leaves of one row, in f32: O [head dim], m, l, and nothing up to the next 16 bytes.
+constexpr int record_bytes(int head_dim) { return (head_dim + 4) * 4; }
+
+// Records stand row by row: [batch][query head][row][split] (packed: [query head][row of all sequences][split]).
+// `rows` counts a head's: batch · query length, or the rows of the packed tensor. Nothing if it does not fit 64 bits.
+std::optional<std::uint64_t> workspace_bytes(std::uint64_t rows, std::uint64_t query_heads, std::uint64_t splits,
+                                             int head_dim);
+inline constexpr std::uint64_t workspace_alignment = 256;
+
+// Half a million keys in chunks of 256. The records of a query tile then stay far below the 4 GiB of a
+// descriptor, and the divisions of a split kernel by multiplication (attention_forward/split.cpp) are exact.
+inline constexpr std::uint32_t max_splits = 2048;
+
+// Threads that share a row, and rows that a workgroup takes.
+constexpr int threads = 256;
+constexpr int dims_per_lane = 4;
+int lanes_per_row(const KernelSpec& spec);
+int rows_per_workgroup(const KernelSpec& spec);
+
+// Workgroups: x = block of rows of one head of one sequence, y = query head, z = batch or sequence.
+attention_forward::LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch,
+                                                  std::uint32_t query_heads, std::uint32_t query_length);
+
+}  // namespace wavejit::attention_combine

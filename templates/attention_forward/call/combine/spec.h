@@ -1,0 +1,48 @@
+// What one compiled attention_combine kernel is, and its text (the cache key):
+//
+//   attention_combine fp16 d128 target=gfx950 lowering=llvm
+//
+// It merges the partial results of a split attention_forward kernel, whatever that kernel's mask, pipeline or modifiers
+// were; LSE and sinks are arguments that may be null. No LLVM in this header.
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "templates/attention_forward/call/spec.h"
+
+namespace wavejit::attention_combine {
+
+using attention_forward::DataType;
+using attention_forward::Lowering;
+
+struct KernelSpec {
+  static constexpr std::string_view kernel = "attention_combine";
+  static constexpr std::string_view family = attention_forward::KernelSpec::family;
+
+  DataType dtype = DataType::fp16;  // of O
+  int head_dim = 128;               // of V and O
+  std::string target;               // processor name: a row of the target table
+  Lowering lowering = Lowering::llvm;
+
+  bool operator==(const KernelSpec&) const = default;
+};
+
+// Canonical text. parse_spec(to_text(spec)) == spec.
+std::string to_text(const KernelSpec& spec);
+// The error names the word, its position and what is accepted. Words may come in any order; none may be missing or
+// twice.
+std::expected<KernelSpec, std::string> parse_spec(std::string_view text);
+
+// The reason why there is no such kernel, in one sentence, or nothing.
+std::optional<std::string> refusal_of(const KernelSpec& spec);
+// Of the argument struct that a launch hands over (arguments.h).
+std::size_t argument_bytes(const KernelSpec& spec);
+
+// The kernel that merges what a split kernel leaves.
+KernelSpec combine_of(const attention_forward::KernelSpec& split);
+
+}  // namespace wavejit::attention_combine

@@ -1,0 +1,18 @@
+// The kernels of this family, by the first word of their specs.
+#include <array>
+#include <span>
+
+#include "templates/attention_forward/call/combine/spec.h"
+#include "templates/attention_forward/call/spec.h"
+
+namespace wavejit::attention_forward {
+
+std::span<const families::KernelKind> own_kernel_kinds() {
+  static constexpr std::array kinds = {
+      families::kind_of<KernelSpec, static_cast<std::expected<KernelSpec, std::string> (*)(std::string_view)>(parse_spec)>,
+      families::kind_of<attention_combine::KernelSpec, attention_combine::parse_spec>,
+  };
+  return kinds;
+}
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,37 @@
+// A checked call of attention_forward as the engine sees it: its kernels, their launches, its workspace, its lines.
+#pragma once
+
+#include "templates/attention_forward/call/arguments.h"
+#include "templates/attention_forward/call/combine/arguments.h"
+#include "templates/attention_forward/call/problem/problem.h"
+#include "templates/attention_forward/call/problem/splits.h"
+#include "templates/families/call/family.h"
+
+namespace wavejit::attention_forward {
+
+const families::Family& family();
+
+// On the caller's stack. What it is given must outlive it.
+class AttentionCall final : public families::Call {
+ public:
+  AttentionCall(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,
+                const SplitPlan& splits, const targets::Target& target, const families::Toggles& toggles);
+
+  Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
+                    families::LaunchPlan& plan) override;
+  std::string descriptor(Line line) const override;
+  Result<void> judge(families::DeviceMemory& memory) const override;
+  families::WorkspaceWords workspace_words() const override;
+
+ private:
+  const wavejit_attention_forward_arguments& call_;
+  const AttentionProblem& problem_;
+  const SplitPlan& splits_;
+  const targets::Target& target_;
+  const families::Toggles& toggles_;
+  // What launches point to.
+  Arguments arguments_;
+  attention_combine::Arguments combine_;
+};
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,29 @@
+// The parts of check_attention_forward (problem.h), one file each.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "templates/families/call/failure.h"
+#include "templates/attention_forward/call/problem/problem.h"
+
+namespace wavejit::attention_forward {
+
+// What the call's tensors must measure, once packed lengths are known.
+struct Extents {
+  std::int64_t sequences = 0;
+  std::int64_t query_length = 0;  // the longest
+  std::int64_t key_length = 0;
+  const char* sequences_from = nullptr;  // the field that says so
+};
+
+// sequences.cpp: dense or packed, device arrays of lengths. Needs q and k with sizes in range.
+Result<Extents> check_sequences(const wavejit_attention_forward_arguments& call);
+
+// modifiers.cpp: mask, window, prefix, bias, alibi, sink, softcap, splits. Fills the problem's fields; lengths,
+// dtype and scale stand in it already.
+Result<void> check_mask(const wavejit_attention_forward_arguments& call, AttentionProblem& problem);
+Result<void> check_modifiers(const wavejit_attention_forward_arguments& call, const Extents& extents,
+                             AttentionProblem& problem);
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,68 @@
+// Problem descriptors: one line of text says what a call is (docs/problem-descriptors.md). Logs print them, prebuild
+// lists, benchmarks, bug reports and tests read them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "templates/families/call/failure.h"
+#include "templates/attention_forward/call/problem/problem.h"
+
+namespace wavejit::attention_forward {
+
+enum class Layout : std::uint8_t { bshd, bhsd, packed };
+// What the words said of one modifier (modifiers.h).
+struct DescribedModifier {
+  bool there = false;
+  Extent extent = Extent::none;
+  std::string number;  // as written
+  bool operator==(const DescribedModifier&) const = default;
+};
+
+struct ProblemDescriptor {
+  AttentionShape shape;
+  std::int64_t batch = 1;
+  std::int64_t query_length = 1;
+  std::int64_t key_length = 1;
+  std::int64_t query_heads = 1;
+  std::int64_t kv_heads = 1;
+  Layout layout = Layout::bshd;
+  // One length a sequence; empty: all alike. Packed queries; packed keys, or how many of dense keys count.
+  std::vector<std::int64_t> query_lengths;
+  std::vector<std::int64_t> key_lengths;
+  // What the words said of the mask; shape.mask is what they amount to. Limits: −1 is none.
+  bool causal = false;
+  std::optional<std::int64_t> causal_prefix;
+  std::optional<std::pair<std::int64_t, std::int64_t>> window;
+  std::array<DescribedModifier, modifier_count> modifiers;
+  std::int64_t splits = -1;  // −1: not said, 0: auto
+  std::string scale;         // as written: one text, one problem; empty: 1 / sqrt(head dim)
+  std::string seed;
+  std::string inputs;      // "normal", "uniform", "adversarial:<name>"; empty: not said
+  std::string invariance;  // "batch", "none"; empty: not said
+
+  DescribedModifier& of(Modifier one) { return modifiers[static_cast<std::size_t>(one)]; }
+  const DescribedModifier& of(Modifier one) const {
+    return modifiers[static_cast<std::size_t>(one)];
+  }
+  // There, with this extent or number; also in the shape if it changes code.
+  void add(Modifier one, Extent extent, std::string number = {});
+
+  bool operator==(const ProblemDescriptor&) const = default;
+};
+
+// WAVEJIT_INVALID_ARGUMENT for what is no descriptor, WAVEJIT_UNSUPPORTED for words of the grammar that this version
+// does not do; both with the word, its position and what is accepted.
+Result<ProblemDescriptor> parse_descriptor(std::string_view text);
+// Canonical: words in the grammar's order, defaults left out. parse(to_text(x)) == x.
+std::string to_text(const ProblemDescriptor& descriptor);
+
+// What a number of splits is chosen by; nothing of the mask and the modifiers but the shape's words.
+AttentionProblem problem_of(const ProblemDescriptor& descriptor);
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,156 @@
+// attention_forward as the runtime and its tools know it: descriptors, routes, what is supported.
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "templates/attention_forward/call/combine/spec.h"
+#include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/call/problem/call.h"
+#include "templates/attention_forward/call/problem/descriptor.h"
+#include "templates/attention_forward/call/problem/parsed_problem.h"
+#include "templates/attention_forward/call/problem/route.h"
+#include "templates/attention_forward/call/problem/splits.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+families::Shape shape_of(const AttentionShape& shape) { return {.family = &family(), .code = shape.code()}; }
+
+class DescribedProblem final : public families::Problem {
+ public:
+  explicit DescribedProblem(ProblemDescriptor descriptor)
+      : descriptor_(std::move(descriptor)), problem_(problem_of(descriptor_)) {}
+
+  std::string text() const override { return to_text(descriptor_); }
+
+  Result<families::Shape> shape(const targets::Target& target, const Toggles& toggles) const override {
+    const auto plan = plan_splits(problem_, target, toggles.kv_splits);
+    if (!plan) return std::unexpected(plan.error());
+    return shape_of(kernel_shape(problem_, *plan));
+  }
+
+  std::vector<families::Note> notes(const targets::Target& target, const Toggles& toggles) const override {
+    const auto plan = plan_splits(problem_, target, toggles.kv_splits);
+    if (!plan) return {};  // shape() says why
+    return {{.label = "splits", .text = describe(*plan, problem_)}};
+  }
+
+  wavejit_problem told(const std::string& text) const override { return parsed_problem(descriptor_, text); }
+
+ private:
+  ProblemDescriptor descriptor_;
+  AttentionProblem problem_;
+};
+
+// What a target's line of `supported` lists, asked shape by shape.
+std::string list_supported(const targets::Target& target) {
+  std::string line;
+  std::set<std::string> dtypes;
+  std::set<std::pair<int, int>> head_dims;
+  bool causal = false;
+  bool lse = false;
+  AttentionShape plain;
+  for (const AttentionShape& shape : supported_shapes(target, {})) {
+    dtypes.emplace(to_text(shape.dtype));
+    head_dims.emplace(shape.head_dim_qk, shape.head_dim_v);
+    causal |= shape.mask == Mask::causal;
+    lse |= shape.lse;
+    if (shape.mask == Mask::none) plain = shape;
+  }
+  const auto list = [&](std::string_view label, const auto& items, auto text) {
+    line += "; ";
+    line += label;
+    for (const auto& item : items) line += " " + text(item);
+  };
+  list("dtypes", dtypes, [](const std::string& name) { return name; });
+  list("head dims", head_dims,
+       [](const std::pair<int, int>& dims) { return to_text(HeadDims{dims.first, dims.second}); });
+  line += std::string("; masks none") + (causal ? " causal" : "");
+  // What multiplies shapes is asked for one by one, on top of one that has a kernel.
+  const auto possible = [&](const auto& change) {
+    AttentionShape shape = plain;
+    change(shape);
+    return choose_route(shape, target, {}).has_value();
+  };
+  if (possible([](AttentionShape& shape) { shape.mask = Mask::window; })) line += " window";
+  std::set<std::string> modifiers;
+  for (const ModifierRow& row : modifier_rows)
+    if (!row.in_code || possible([&](AttentionShape& shape) { shape.modifiers.add(row.modifier); }))
+      modifiers.emplace(row.word);
+  list("modifiers", modifiers, [](const std::string& word) { return word; });
+  if (lse) line += "; LSE on request";
+  line += "; pipelines";
+  for (const auto pipeline : all_pipelines)
+    if (!supported_shapes(target, {.pipeline = pipeline}).empty()) line += " " + std::string(to_text(pipeline));
+  line += "; O store";
+  for (const auto store : {OutputStore::permlane, OutputStore::scalar})
+    if (!supported_shapes(target, {.output_store = store}).empty()) line += " " + std::string(to_text(store));
+  return line;
+}
+
+class AttentionForward final : public families::Family {
+ public:
+  std::string_view name() const override { return KernelSpec::family; }
+
+  Result<std::unique_ptr<families::Problem>> parse(std::string_view text) const override {
+    auto descriptor = parse_descriptor(text);
+    if (!descriptor) return std::unexpected(std::move(descriptor.error()));
+    return std::make_unique<DescribedProblem>(*std::move(descriptor));
+  }
+
+  Result<families::Route> route(const families::Shape& asked, const targets::Target& target,
+                                const Toggles& toggles) const override {
+    auto chosen = choose_route(AttentionShape::of_code(asked.code), target, toggles);
+    if (!chosen) return std::unexpected(std::move(chosen.error()));
+    families::Route route = {.kernels = {},
+                             .description = describe(*chosen),
+                             .cost = cost_of(*chosen),
+                             .refused = std::move(chosen->refused)};
+    route.kernels.push_back({.label = "spec", .spec = chosen->spec});
+    // One for all split kernels of a data type and head dim, whatever their masks and pipelines.
+    if (chosen->spec.split_keys != 0)
+      route.kernels.push_back({.label = "combine", .spec = attention_combine::combine_of(chosen->spec)});
+    return route;
+  }
+
+  Failure name_field(const families::Shape& asked, const targets::Target& target, Failure failure) const override {
+    const AttentionShape shape = AttentionShape::of_code(asked.code);
+    // Without anything forced, only the head dim can stand in the way.
+    if (!choose_route(shape, target, {}))
+      failure.detail = "q.sizes[3] (head dim) = " + std::to_string(shape.head_dim_qk) + ": " + failure.detail;
+    return failure;
+  }
+
+  // What calls without modifiers can reach: short queries and long ones, and split keys where the engine's own number
+  // of splits says so.
+  std::vector<families::Shape> every_shape(const targets::Target& target, const Toggles& toggles) const override {
+    std::vector<families::Shape> shapes;
+    for (AttentionShape shape : supported_shapes(target, toggles)) {
+      // What queries of every length lead to.
+      for (const auto rows : all_query_rows) {
+        shape.query_rows = rows;
+        shapes.push_back(shape_of(shape));
+        if (toggles.kv_splits.value_or(1) > 1) shapes.push_back(shape_of(shape.of_split_kernel()));
+      }
+    }
+    return shapes;
+  }
+
+  std::string supported(const targets::Target& target) const override { return list_supported(target); }
+
+  std::vector<std::string> supported_everywhere() const override {
+    return {
+        "lengths: queries 1 or more, keys 0 or more, equal or not, dense or packed, key lengths in device memory; "
+        "heads MHA, GQA, MQA; strides positive multiples of 8 (BSHD, BHSD and between); batch slices below 4 GiB"};
+  }
+};
+
+}  // namespace
+
+const families::Family& family() {
+  static const AttentionForward one;
+  return one;
+}
+
+}  // namespace wavejit::attention_forward

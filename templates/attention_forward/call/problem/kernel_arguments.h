@@ -1,0 +1,20 @@
+// From a checked call to the arguments of its kernels. Pure arithmetic, on the hot path.
+#pragma once
+
+#include "targets/targets.h"
+#include "templates/attention_forward/call/arguments.h"
+#include "templates/attention_forward/call/combine/arguments.h"
+#include "templates/attention_forward/call/problem/problem.h"
+#include "templates/families/call/toggles.h"
+
+namespace wavejit::attention_forward {
+
+// All but what splitting keys asks for. `arguments` is as constructed.
+void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
+                    const wavejit_attention_forward_arguments& call, const targets::Target& target,
+                    const families::Toggles& toggles);
+
+// What the kernel is given that merges the partial results of one with these arguments. `modified`: its scores are.
+attention_combine::Arguments combine_arguments(const Arguments& split, bool modified);
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,119 @@
+// What one call asks for, checked once, every field: after this nothing in the runtime doubts a size or a stride.
+#pragma once
+
+#include <cstdint>
+
+#include "templates/families/call/failure.h"
+#include "templates/families/call/refusal.h"
+#include "templates/attention_forward/call/arguments.h"
+#include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/call/spec.h"
+#include "wavejit/wavejit.h"
+
+namespace wavejit::attention_forward {
+
+using families::fail;
+using families::Failure;
+using families::Result;
+namespace refusal = families::refusal;
+
+// The words of a problem that change code, and only those: what a route is chosen for.
+struct AttentionShape {
+  DataType dtype = DataType::fp16;
+  Mask mask = Mask::none;
+  bool lse = false;
+  int head_dim_qk = 0;  // 1 … max_head_dim
+  int head_dim_v = 0;
+  // What scores pass through before the mask: those that change code.
+  Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
+  // Of the query, or of the longest of packed ones.
+  QueryRows query_rows = QueryRows::up_to_255;
+  // Keys are cut into runs (splits.h); LSE and O then are the combine kernel's.
+  bool split = false;
+
+  bool modified() const { return modifiers.any(); }
+  bool has(Modifier modifier) const { return modifiers.has(modifier); }
+  bool operator==(const AttentionShape&) const = default;
+  // One number for all of it, never 0: what the kernel table is asked with. of_code is the way back.
+  std::uint64_t code() const {
+    return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(modifiers.bits()) << 50 |
+           static_cast<std::uint64_t>(dtype) << 48 | static_cast<std::uint64_t>(mask) << 40 |
+           static_cast<std::uint64_t>(split) << 39 | static_cast<std::uint64_t>(query_rows) << 33 |
+           static_cast<std::uint64_t>(lse) << 32 | static_cast<std::uint64_t>(head_dim_qk) << 16 |
+           static_cast<std::uint64_t>(head_dim_v);
+  }
+  static AttentionShape of_code(std::uint64_t code) {
+    const auto bits = [&](int from, int count) { return code >> from & ((std::uint64_t{1} << count) - 1); };
+    AttentionShape shape;
+    shape.modifiers = Modifiers::from_bits(static_cast<std::uint8_t>(bits(50, 8)));
+    shape.dtype = static_cast<DataType>(bits(48, 2));
+    shape.mask = static_cast<Mask>(bits(40, 8));
+    shape.split = bits(39, 1) != 0;
+    shape.query_rows = static_cast<QueryRows>(bits(33, 6));
+    shape.lse = bits(32, 1) != 0;
+    shape.head_dim_qk = static_cast<int>(bits(16, 16));
+    shape.head_dim_v = static_cast<int>(bits(0, 16));
+    return shape;
+  }
+  // What the kernel that walks the keys is asked for when they are split.
+  AttentionShape of_split_kernel() const {
+    AttentionShape shape = *this;
+    shape.split = true;
+    shape.lse = false;
+    return shape;
+  }
+};
+
+// Pointers and strides stay where the caller put them; here is what follows from them.
+struct AttentionProblem {
+  AttentionShape shape;
+  std::uint32_t batch = 0;         // sequences
+  std::uint32_t query_length = 0;  // of packed queries: the longest
+  std::uint32_t key_length = 0;    // of packed keys: the longest
+  std::uint32_t query_heads = 0;
+  std::uint32_t kv_heads = 0;
+  float scale_log2e = 0;
+  // The diagonal of row 0: key causal_prefix, or aligned bottom-right.
+  bool bottom_right = true;
+  std::int32_t causal_prefix = 0;
+  std::int32_t window_left = unlimited_window;  // with Mask::window only
+  std::int32_t window_right = unlimited_window;
+  std::uint64_t query_rows = 0;  // of one head, of all sequences
+  std::uint32_t splits = 0;      // 0: the caller did not say
+  bool any_bits = false;         // results may depend on the batch (invariance=none)
+};
+
+inline constexpr std::int64_t max_head_dim = 0xFFFF;
+// Heads are the x, batches the z dimension of the grid: HIP takes 65,535 in z, and kv_head_multiplier is exact below
+// 65,536 heads.
+inline constexpr std::int64_t max_heads = 0xFFFF;
+inline constexpr std::int64_t max_batch = 0xFFFF;
+// Row numbers are 32-bit signed in the kernel, and a tile may count past the end.
+inline constexpr std::int64_t max_length = 0x7FFFFFFF - 4096;
+// A buffer descriptor spans less than 4 GiB.
+inline constexpr std::uint64_t slice_limit_bytes = std::uint64_t{1} << 32;
+// The most rows by which a tile, or a tile fetched ahead, stands beyond the last row.
+inline constexpr std::uint64_t tile_overrun_rows = 256;
+using families::max_splits;
+
+// A mask as kernels know it: what the bits of wavejit_mask and the two limits (negative: none) amount to.
+struct MaskChoice {
+  Mask mask = Mask::none;
+  std::int32_t left = unlimited_window;
+  std::int32_t right = unlimited_window;
+};
+MaskChoice choose_mask(bool causal, bool window, std::int64_t left, std::int64_t right);
+
+// The workspace of a call that brings one: large enough for `bytes`, and no tensor's.
+Result<void> check_workspace(const wavejit_attention_forward_arguments& call, std::uint64_t bytes);
+
+// Reads the struct only as far as its size allows. Does not touch what the tensors point to.
+Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward_arguments* arguments);
+
+// The stride of dimension 1 as kernels use it: a dimension of one row has no stride of its own, and rows of a tile
+// beyond it must not fall back onto it.
+inline std::int64_t row_stride(const wavejit_tensor& tensor) {
+  return tensor.sizes[1] > 1 ? tensor.strides[1] : tensor.sizes[3];
+}
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,23 @@
+// KernelSpec → LLVM IR of one attention_combine kernel.
+#pragma once
+
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+
+#include <expected>
+#include <memory>
+#include <string>
+
+#include "targets/targets.h"
+#include "templates/attention_forward/call/combine/spec.h"
+
+namespace wavejit::attention_combine {
+
+// The symbol of the kernel: attention_combine_fp16_d128_gfx950.
+std::string kernel_name(const KernelSpec& spec);
+
+// Refuses what parameters.h refuses, in the same words. The same spec gives the same module.
+std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const KernelSpec& spec, const targets::Target& target,
+                                                               llvm::LLVMContext& context);
+
+}  // namespace wavejit::attention_combine

@@ -1,0 +1,23 @@
+#include "templates/attention_forward/emit/combine/workspace.h"
+
+#include "templates/attention_forward/call/combine/parameters.h"
+
+namespace wavejit::attention_combine {
+
+using language::Value;
+
+Value* row_bytes(language::Kernel& kernel, const WorkspacePlace& place, int head_dim) {
+  return kernel.ir().CreateMul(place.splits, kernel.constant(record_bytes(head_dim)));
+}
+
+Value* record_address(language::Kernel& kernel, const WorkspacePlace& place, int head_dim, Value* split) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const auto wide = [&](Value* value) { return ir.CreateZExt(value, kernel.i64()); };
+  Value* heads = ir.CreateAdd(ir.CreateMul(wide(place.batch), wide(place.query_heads)), wide(place.query_head));
+  Value* rows = ir.CreateAdd(ir.CreateMul(heads, wide(place.rows_of_head)), wide(place.first_row));
+  Value* records = ir.CreateAdd(ir.CreateMul(rows, wide(place.splits)), wide(split));
+  return ir.CreateAdd(place.workspace,
+                      ir.CreateMul(records, ir.getInt64(static_cast<std::uint64_t>(record_bytes(head_dim)))));
+}
+
+}  // namespace wavejit::attention_combine

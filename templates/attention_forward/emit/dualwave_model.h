@@ -1,0 +1,231 @@
+// The dual-wave schedule as a model: two groups of waves walk the table one cluster apart, DMA lands as late as the
+// waits allow, and every read must find its tile whole, every DMA a buffer that nobody still reads.
+//
+// It replays a table act by act and keeps what each LDS buffer holds after each row. dualwave_schedule.cpp asks it when
+// it is compiled, tests/templates/dualwave_schedule_test.cpp with tables that are wrong.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "templates/attention_forward/emit/dualwave_schedule.h"
+
+namespace wavejit::attention_forward::dualwave {
+
+enum class Arrival : std::uint8_t {
+  nothing,    // never filled
+  in_flight,  // parts of it may still be on their way
+  awaited,    // this wave's part is there
+  ready,      // all parts are: any wave may read it in the next cluster
+};
+
+inline constexpr int no_tile = -1;
+
+struct BufferState {
+  int tile = no_tile;
+  Arrival arrival = Arrival::nothing;
+
+  constexpr bool operator==(const BufferState&) const = default;
+};
+
+// Behind a row's barrier, as a wave of the first group sees it.
+struct RowState {
+  std::string_view row;
+  int tile = 0;
+  std::array<BufferState, 2> keys;  // tile t in buffer t mod 2
+  std::array<BufferState, 2> values;
+  int fetches_in_flight = 0;
+};
+
+class Model {
+ public:
+  constexpr Model(int tiles, bool stagger) : tiles_(tiles), stagger_(stagger) {}
+
+  constexpr schedule::Fault run(const Schedule& schedule) {
+    schedule::for_each_row(schedule, tiles_, [&](const Cluster& cluster, int tile) {
+      if (fault_) return;
+      row_ = name_of(cluster);
+      tile_ = tile;
+      std::visit([&](const auto& row) { take(row); }, cluster);
+      keep_state();
+      ++now_;
+    });
+    row_ = "the end";
+    require(in_flight() == 0, "a DMA is still on its way");
+    require(outputs_ == tiles_, "tiles are missing in O");
+    require(!modifiers_, "a tile's modifiers were read for nothing");
+    return fault_;
+  }
+  constexpr const std::vector<RowState>& rows() const { return rows_; }
+
+ private:
+  static constexpr int never = -1;
+
+  // A fetch of one tile.
+  struct Batch {
+    int tile = 0;
+    int awaited = never;  // the cluster whose wait retires it
+  };
+  // What stands in one LDS buffer.
+  struct Contents {
+    int batch = never;      // the last that went there
+    int last_read = never;  // cluster
+  };
+
+  constexpr void require(bool holds, std::string_view what) {
+    if (!holds && !fault_) fault_ = {.row = row_, .tile = tile_, .what = what};
+  }
+  static constexpr std::size_t index_of(int number) { return static_cast<std::size_t>(number); }
+  constexpr Contents& buffer(Stream stream, int tile) {
+    return contents_[stream == Stream::keys ? 0 : 1][index_of(tile) % 2];
+  }
+  constexpr int in_flight() const { return static_cast<int>(batches_.size()) - retired_; }
+
+  // The latest cluster that all waves, of either group, have left when some wave is in cluster `n`. Cluster 0 is
+  // `start`, before the stagger opens.
+  constexpr int left_by_all(int n) const { return stagger_ ? std::max(n - 2, 0) : n - 1; }
+  constexpr bool ready_in(const Batch& batch, int n) const {
+    return batch.awaited != never && batch.awaited <= left_by_all(n);
+  }
+
+  constexpr void take(const Memory& cluster) {
+    waited_ = false;
+    for (const MemoryAct& act : cluster.acts) {
+      require(!waited_, "does more after its wait");
+      std::visit([&](const auto& each) { perform(each); }, act);
+    }
+    require(waited_, "does not wait for its LDS reads");
+  }
+
+  constexpr void perform(const Fetch& fetch) {
+    const int wanted = tile_ + fetch.tile.ahead;
+    require(wanted < tiles_ || fetch.may_be_past_the_end, "fetches a tile past the end");
+    Contents& into = buffer(fetch.tile.stream, wanted);
+    require(into.last_read <= left_by_all(now_), "overwrites what another wave may still read");
+    into.batch = static_cast<int>(batches_.size());
+    batches_.push_back({.tile = std::min(wanted, tiles_ - 1)});
+  }
+
+  constexpr void perform(const Read& read) {
+    const int wanted = tile_ + read.tile.ahead;
+    Contents& from = buffer(read.tile.stream, wanted);
+    require(from.batch != never, "reads a buffer that was never filled");
+    if (fault_) return;
+    const Batch& batch = batches_[index_of(from.batch)];
+    require(batch.tile == wanted, "reads another tile than the buffer holds");
+    require(ready_in(batch, now_), "reads what another wave may not have waited for");
+    require(!read_, "reads over fragments that are still needed");
+    from.last_read = now_;
+    read_ = read.tile;
+  }
+
+  constexpr void perform(const Modify& modify) {
+    require(scores_ == tile_ + modify.ahead && modified_ == scores_ - 1, "modifies scores that are not there");
+    require(modifiers_ == tile_ + modify.ahead, "modifies with what was not read");
+    modifiers_.reset();
+    modified_ = scores_;
+  }
+
+  constexpr void perform(const Wait& wait) {
+    waited_ = true;
+    if (wait.fetches_left == Wait::all) return;
+    // One counter has them all; a Modify before this has waited for its own.
+    require(!modifiers_, "counts modifiers that are on their way as a fetch");
+    for (; in_flight() > wait.fetches_left; ++retired_) batches_[index_of(retired_)].awaited = now_;
+  }
+
+  constexpr void take(const Compute& cluster) {
+    for (const ComputeAct& act : cluster.acts) std::visit([&](const auto& each) { perform(each); }, act);
+    require(!read_, "leaves fragments that were read");
+    require(!grown_ || tile_ < 0, "leaves O and l on the old maximum");
+    grown_ = false;
+  }
+
+  constexpr void perform(const Overlap& overlap) {
+    if (overlap.softmax == Softmax::finish) {
+      require(begun_ == tile_ && finished_ == tile_ - 1, "finishes weights that are not begun");
+      finished_ = tile_;
+    }
+    if (overlap.product == Product::output) {
+      require(read_ && read_->stream == Stream::values && read_->ahead == 0, "multiplies other values");
+      require(finished_ == tile_ && outputs_ == tile_, "weights are not packed, or O is not at this tile");
+      outputs_ = tile_ + 1;
+      read_.reset();
+    }
+    if (overlap.softmax == Softmax::begin) {
+      require(modified_ == tile_ + 1 && begun_ == tile_, "begins without modified scores");
+      require(outputs_ == tile_ + 1 && finished_ == tile_, "begins before O and l hold the tile before");
+      begun_ = tile_ + 1;
+      grown_ = true;
+    }
+    if (overlap.product == Product::scores) {
+      require(read_ && read_->stream == Stream::keys && read_->ahead == 1, "multiplies other keys");
+      require(scores_ == tile_ && begun_ == tile_, "scores of the tile before are still needed");
+      scores_ = tile_ + 1;
+      read_.reset();
+    }
+  }
+
+  constexpr void perform(const LoadModifiers& load) {
+    require(!modifiers_, "reads modifiers over those that are still needed");
+    modifiers_ = tile_ + load.ahead;
+  }
+
+  constexpr void perform(const Rescale&) {
+    require(grown_, "rescales without a new maximum");
+    grown_ = false;
+  }
+
+  constexpr BufferState state_of(const Contents& contents) const {
+    if (contents.batch == never) return {};
+    const Batch& batch = batches_[index_of(contents.batch)];
+    return {.tile = batch.tile,
+            .arrival = ready_in(batch, now_ + 1) ? Arrival::ready
+                       : batch.awaited != never  ? Arrival::awaited
+                                                 : Arrival::in_flight};
+  }
+  constexpr void keep_state() {
+    RowState state{.row = row_, .tile = tile_, .keys = {}, .values = {}, .fetches_in_flight = in_flight()};
+    for (std::size_t each = 0; each < 2; ++each) {
+      state.keys[each] = state_of(contents_[0][each]);
+      state.values[each] = state_of(contents_[1][each]);
+    }
+    rows_.push_back(state);
+  }
+
+  int tiles_;
+  bool stagger_;
+  schedule::Fault fault_;
+  std::vector<RowState> rows_;
+  int now_ = 0;  // cluster
+  std::string_view row_;
+  int tile_ = 0;
+  std::vector<Batch> batches_;  // in order; the first `retired_` have landed
+  int retired_ = 0;
+  std::array<std::array<Contents, 2>, 2> contents_{};  // K, V
+  bool waited_ = false;
+  std::optional<Tile> read_;
+  std::optional<int> modifiers_;  // of which tile's scores they are on their way
+  // The arithmetic: the last tile that has come so far.
+  int scores_ = -1;
+  int modified_ = -1;
+  int begun_ = -1;
+  int finished_ = -1;
+  int outputs_ = 0;  // tiles in O
+  bool grown_ = false;
+};
+
+// The first fault at 1 to `most` tiles, with the stagger and without.
+constexpr schedule::Fault fault_of(const Schedule& schedule, int most) {
+  for (int tiles = 1; tiles <= most; ++tiles)
+    for (const bool stagger : {true, false})
+      if (const schedule::Fault fault = Model(tiles, stagger).run(schedule)) return fault;
+  return {};
+}
+
+}  // namespace wavejit::attention_forward::dualwave

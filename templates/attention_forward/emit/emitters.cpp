@@ -1,0 +1,17 @@
+// How the kernels of this family are emitted.
+#include <array>
+#include <span>
+
+#include "templates/attention_forward/emit/combine/emit.h"
+#include "templates/attention_forward/emit/emit.h"
+#include "templates/families/emit/emit.h"
+
+namespace wavejit::attention_forward {
+
+std::span<const families::KernelEmitter> emitters() {
+  static constexpr std::array all = {families::emitter_of<KernelSpec>,
+                                     families::emitter_of<attention_combine::KernelSpec>};
+  return all;
+}
+
+}  // namespace wavejit::attention_forward

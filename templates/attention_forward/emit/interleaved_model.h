@@ -1,0 +1,164 @@
+// The interleaved schedule as a model. All waves may stand anywhere between two barriers, so within one step nothing
+// may read what the step writes; loads leave and reach their registers in order; each tile's arithmetic comes in order.
+//
+// It replays a table act by act and keeps what stands where after each row. interleaved_schedule.cpp asks it when it is
+// compiled, tests/templates/interleaved_schedule_test.cpp with tables that are wrong.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "templates/attention_forward/emit/interleaved_schedule.h"
+
+namespace wavejit::attention_forward::interleaved {
+
+inline constexpr int no_tile = -1;
+
+// Which tile is where.
+struct Places {
+  int in_flight = no_tile;  // in registers, or on the way there
+  int lds = no_tile;        // whole, for all waves, once the row is over
+
+  constexpr bool operator==(const Places&) const = default;
+};
+
+// Behind a row's barrier.
+struct RowState {
+  std::string_view row;
+  int tile = 0;
+  Places keys;
+  Places values;
+};
+
+class Model {
+ public:
+  constexpr explicit Model(int tiles) : tiles_(tiles) {}
+
+  constexpr schedule::Fault run(const Schedule& schedule) {
+    schedule::for_each_row(schedule, tiles_, [&](const Step& step, int tile) {
+      if (fault_) return;
+      take(step, tile);
+      rows_.push_back({.row = step.name, .tile = tile, .keys = places_[0], .values = places_[1]});
+    });
+    row_ = "the end";
+    require(outputs_ == tiles_, "tiles are missing in O");
+    require(!modifiers_, "a tile's modifiers were read for nothing");
+    return fault_;
+  }
+  constexpr const std::vector<RowState>& rows() const { return rows_; }
+
+ private:
+  constexpr void require(bool holds, std::string_view what) {
+    if (!holds && !fault_) fault_ = {.row = row_, .tile = tile_, .what = what};
+  }
+  constexpr Places& places(Stream stream) { return places_[stream == Stream::keys ? 0 : 1]; }
+
+  constexpr void take(const Step& step, int tile) {
+    row_ = step.name;
+    tile_ = tile;
+    written_.reset();
+    read_.reset();
+    overlapped_ = false;
+    for (const Act& act : step.acts) std::visit([&](const auto& each) { perform(each); }, act);
+    require(overlapped_, "does nothing");
+    require(!grown_ || tile < 0, "leaves O and l on the old maximum");
+    grown_ = false;
+    // The barrier.
+    if (written_) places(written_->stream).lds = tile + written_->ahead;
+  }
+
+  constexpr void perform(const Fetch& fetch) {
+    const int wanted = tile_ + fetch.tile.ahead;
+    require(wanted < tiles_ || fetch.may_be_past_the_end, "fetches a tile past the end");
+    require(places(fetch.tile.stream).in_flight == no_tile, "fetches into registers that are not written yet");
+    places(fetch.tile.stream).in_flight = wanted;
+  }
+
+  constexpr void perform(const Read& read) {
+    require(places(read.tile.stream).lds == tile_ + read.tile.ahead, "reads another tile than stands in LDS");
+    require(!read_ && !overlapped_, "reads for no product");
+    read_ = read.tile;
+  }
+
+  constexpr void perform(const Modify& modify) {
+    require(scores_ == tile_ + modify.ahead && modified_ == scores_ - 1, "modifies scores that are not there");
+    require(modifiers_ == tile_ + modify.ahead, "modifies with what was not read");
+    modifiers_.reset();
+    modified_ = scores_;
+  }
+
+  constexpr void perform(const LoadModifiers& load) {
+    require(!modifiers_, "reads modifiers over those that are still needed");
+    modifiers_ = tile_ + load.ahead;
+  }
+
+  constexpr void perform(const Overlap& overlap) {
+    require(!overlapped_, "overlaps twice");
+    overlapped_ = true;
+    if (overlap.write) {
+      require(!read_ || read_->stream != overlap.write->stream, "writes what other waves still read");
+      int& in_flight = places(overlap.write->stream).in_flight;
+      require(in_flight == tile_ + overlap.write->ahead, "writes another tile than it fetched");
+      in_flight = no_tile;
+      written_ = overlap.write;
+    }
+    if (overlap.product == Product::none) require(!read_, "reads for no product");
+    if (overlap.product == Product::scores) {
+      require(read_ && read_->stream == Stream::keys && read_->ahead == 1, "multiplies other keys");
+      require(scores_ == tile_ && begun_ == tile_, "scores of the tile before are still needed");
+    }
+    if (overlap.softmax == Softmax::finish) {
+      require(begun_ == tile_ && finished_ == tile_ - 1, "finishes weights that are not begun");
+      finished_ = tile_;
+    }
+    if (overlap.product == Product::output) {
+      require(read_ && read_->stream == Stream::values && read_->ahead == 0, "multiplies other values");
+      require(finished_ == tile_ && outputs_ == tile_, "weights are not packed, or O is not at this tile");
+      outputs_ = tile_ + 1;
+    }
+    if (overlap.softmax == Softmax::begin) {
+      require(modified_ == tile_ + 1 && begun_ == tile_, "begins without modified scores");
+      require(outputs_ == tile_ + 1 && finished_ == tile_, "begins before O and l hold the tile before");
+      begun_ = tile_ + 1;
+      grown_ = true;
+    }
+    if (overlap.product == Product::scores) scores_ = tile_ + 1;
+  }
+
+  constexpr void perform(const Rescale&) {
+    require(grown_, "rescales without a new maximum");
+    grown_ = false;
+  }
+
+  int tiles_;
+  schedule::Fault fault_;
+  std::vector<RowState> rows_;
+  std::array<Places, 2> places_{};  // K, V
+  std::optional<int> modifiers_;    // of which tile's scores they are on their way
+  // The arithmetic: the last tile that has come so far.
+  int scores_ = -1;
+  int modified_ = -1;
+  int begun_ = -1;
+  int finished_ = -1;
+  int outputs_ = 0;  // tiles in O
+  bool grown_ = false;
+  // Within a row.
+  std::string_view row_;
+  int tile_ = 0;
+  std::optional<Tile> read_;
+  std::optional<Tile> written_;
+  bool overlapped_ = false;
+};
+
+// The first fault at 1 to `most` tiles.
+constexpr schedule::Fault fault_of(const Schedule& schedule, int most) {
+  for (int tiles = 1; tiles <= most; ++tiles)
+    if (const schedule::Fault fault = Model(tiles).run(schedule)) return fault;
+  return {};
+}
+
+}  // namespace wavejit::attention_forward::interleaved

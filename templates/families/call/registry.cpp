@@ -1,0 +1,41 @@
+#include <array>
+#include <string>
+
+#include "templates/families/call/family.h"
+#include "templates/families/call/words.h"
+
+// One line a family, from WAVEJIT_FAMILIES in CMakeLists.txt.
+#define WAVEJIT_FAMILY(name)        \
+  namespace wavejit::name {         \
+  const families::Family& family(); \
+  }
+#include "registered_families.inc"
+#undef WAVEJIT_FAMILY
+
+namespace wavejit::families {
+
+std::span<const Family* const> registered() {
+#define WAVEJIT_FAMILY(name) &name::family(),
+  static const std::array all = {
+#include "registered_families.inc"
+  };
+#undef WAVEJIT_FAMILY
+  return all;
+}
+
+Result<std::unique_ptr<Problem>> parse_problem(std::string_view descriptor) {
+  if (descriptor.size() > max_descriptor_bytes) {
+    return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: " + std::to_string(descriptor.size()) +
+                                              " bytes; accepted: up to " + std::to_string(max_descriptor_bytes));
+  }
+  const std::vector<Word> words = words_of(descriptor);
+  std::string accepted;
+  for (const Family* family : registered()) {
+    if (!words.empty() && words.front().text == family->name()) return family->parse(descriptor);
+    accepted += (accepted.empty() ? "" : ", ") + std::string(family->name());
+  }
+  return fail(WAVEJIT_INVALID_ARGUMENT, (words.empty() ? std::string("descriptor: empty") : place(words.front())) +
+                                            "; accepted first word: " + accepted);
+}
+
+}  // namespace wavejit::families

@@ -1,0 +1,70 @@
+// Which bytes a tensor's elements stand on: whether two elements, or two tensors, share memory.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "wavejit/wavejit.h"
+
+namespace wavejit::families {
+
+struct Dimension {
+  std::uint64_t size;
+  std::uint64_t stride;
+};
+
+// Sorted by stride, each stride must pass what the dimensions inside it span: then no two elements share an address.
+inline bool elements_overlap(std::array<Dimension, 3> dimensions, std::uint64_t inner) {
+  const auto order = [&](int a, int b) {
+    if (dimensions[a].stride > dimensions[b].stride) std::swap(dimensions[a], dimensions[b]);
+  };
+  order(0, 1);
+  order(1, 2);
+  order(0, 1);
+  std::uint64_t span = inner;
+  for (const Dimension& dimension : dimensions) {
+    if (dimension.size <= 1) continue;
+    if (dimension.stride < span) return true;
+    span += (dimension.size - 1) * dimension.stride;
+  }
+  return false;
+}
+
+inline bool elements_overlap(const wavejit_tensor& t, int rows, std::uint64_t inner) {
+  std::array<Dimension, 3> dimensions{};
+  for (int d = 0; d < 3; ++d) {
+    const bool counts = d != rows && t.sizes[d] > 1;
+    dimensions[d] = {counts ? static_cast<std::uint64_t>(t.sizes[d]) : 1,
+                     counts ? static_cast<std::uint64_t>(t.strides[d]) : 0};
+  }
+  return elements_overlap(dimensions, inner);
+}
+
+// A tensor's bytes, first to last. `dense`: every byte between belongs to it.
+struct Range {
+  std::uint64_t begin;
+  std::uint64_t end;
+  bool dense;
+};
+
+inline Range range_of(const wavejit_tensor& t, std::uint64_t element_bytes) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(t.data);
+  std::uint64_t span = 1;
+  std::uint64_t count = 1;
+  for (int d = 0; d < 4; ++d) {
+    if (t.sizes[d] == 0) return {begin, begin, false};
+    count *= static_cast<std::uint64_t>(t.sizes[d]);
+    if (t.sizes[d] > 1) span += static_cast<std::uint64_t>(t.sizes[d] - 1) * static_cast<std::uint64_t>(t.strides[d]);
+  }
+  return {begin, begin + span * element_bytes, count == span};
+}
+
+// Two tensors may interleave in one buffer, so ranges that meet prove nothing. It is certain that they share memory
+// when they begin together, or when one begins inside the other and that one has no gaps.
+inline bool surely_share(const Range& a, const Range& b) {
+  if (a.begin >= b.end || b.begin >= a.end) return false;
+  return a.begin == b.begin || (a.begin > b.begin ? b.dense : a.dense);
+}
+
+}  // namespace wavejit::families

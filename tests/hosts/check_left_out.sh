@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Tests of what is missing fail, unless the user says so.   check_left_out.sh <source dir>
+set -uo pipefail
+cd "$1/tests/left_out" || exit 1
+failed=0
+# expect <exit code> <part of the output> <command…>
+expect() {
+  local code=$1 part=$2 output
+  shift 2
+  output=$("$@" 2>&1)
+  local status=$?
+  if [[ $status != "$code" || $output != *"$part"* ]]; then
+    echo "FAIL: $*: exit code $status instead of $code, or no '$part' in '$output'"
+    failed=1
+  fi
+}
+unset WAVEJIT_WITHOUT_ROCM WAVEJIT_WITHOUT_TRITON
+expect 1 "WAVEJIT_WITHOUT_ROCM=1 leaves this test out" bash missing.sh ROCM "HIP"
+expect 77 "left out: HIP (WAVEJIT_WITHOUT_ROCM=1)" env WAVEJIT_WITHOUT_ROCM=1 bash missing.sh ROCM "HIP"
+expect 1 "HIP" env WAVEJIT_WITHOUT_TRITON=1 bash missing.sh ROCM "HIP"
+expect 5 "ran" bash missing.sh TRITON "Triton" sh -c 'echo ran; exit 5'
+expect 77 "left out: Triton" env WAVEJIT_WITHOUT_TRITON=1 bash missing.sh TRITON "Triton" sh -c 'echo ran; exit 5'
+expect 0 "ran" bash tried.sh "HIP 9" sh -c 'echo ran'
+expect 77 "left out: HIP 9" bash tried.sh "HIP 9" sh -c 'exit 5'
+[[ $failed == 0 ]] && echo "missing tools are failures until they are left out by name"
+exit "$failed"

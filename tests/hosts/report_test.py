@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""The closing table of ./dev test, from reports as ctest writes them.   report_test.py <source dir>"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(sys.argv.pop(1))
+
+
+def case(name: str, status: str = "run", labels: str = "", inside: str = "", seconds: float = 0.1) -> str:
+    return (f'<testcase name="{name}" classname="{name}" time="{seconds}" status="{status}">{inside}'
+            f'<properties><property name="cmake_labels" value="{labels}"/></properties></testcase>')
+
+
+class Report(unittest.TestCase):
+    def run_report(self, stages: str, **files: list[str]) -> tuple[int, list[str]]:
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "stages.tsv").write_text(stages, encoding="utf-8")
+            for preset, cases in files.items():
+                text = f'<?xml version="1.0"?><testsuite>{"".join(cases)}</testsuite>'
+                pathlib.Path(folder, f"{preset}.xml").write_text(text, encoding="utf-8")
+            done = subprocess.run([sys.executable, SOURCE / "scripts" / "test_report.py", folder], stdout=subprocess.PIPE, text=True)
+        return done.returncode, done.stdout.splitlines()
+
+    def test_counts_by_room_and_preset(self):
+        status, lines = self.run_report(
+            "build dev\t60\t100\t0\n",
+            dev=[case("A.x", labels="cache-sanitize-threads"), case("A.y", labels="cache"), case("B.z", labels="tools")],
+            asan=[case("A.x", labels="cache-sanitize-threads")])
+        self.assertEqual(status, 0)
+        rows = [line.split() for line in lines]
+        self.assertIn(["cache", "2", "1"], rows)
+        self.assertIn(["tools", "1", "-"], rows)
+        self.assertIn(["all", "3", "1"], rows)
+        self.assertIn(["build", "dev", "1:00", "1:40"], rows)
+        self.assertEqual(lines[-1], "4 passed, 0 failed")
+
+    def test_left_out_by_name_with_the_reason(self):
+        status, lines = self.run_report("", dev=[
+            case("A.x"),
+            case("hip.one", "notrun", "hip_kernels", '<skipped message="SKIP_RETURN_CODE=77"/><system-out>left out: HIP\n</system-out>'),
+            case("Comgr.two", "notrun", "codegen", '<skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>'
+                 "<system-out>isolated_test.cpp:180: Skipped\ncomgr is not installed\n</system-out>")])
+        self.assertEqual(status, 0)
+        text = "\n".join(lines)
+        self.assertIn("hip.one: HIP", text)
+        self.assertIn("Comgr.two: comgr is not installed", text)
+        self.assertEqual(lines[-1], "1 passed, 0 failed, 2 skipped")
+
+    def test_failures_are_named(self):
+        status, lines = self.run_report("test dev\t1\t1\t8\n", dev=[case("A.x"), case("A.y", "fail", inside='<failure message="Failed"/>')])
+        self.assertEqual(status, 1)
+        self.assertIn("  dev   A.y", lines)
+        self.assertEqual(lines[-1], "1 passed, 1 failed")
+
+    def test_a_test_whose_fixture_failed_is_no_skip(self):
+        status, lines = self.run_report("", dev=[case("A.x", "notrun", inside="<skipped message=\"\"/>")])
+        self.assertEqual((status, lines[-1]), (1, "0 passed, 1 failed"))
+
+    def test_a_failed_stage_is_a_failure(self):
+        status, lines = self.run_report("lint\t1\t1\t1\n", dev=[case("A.x")])
+        self.assertEqual((status, lines[-1]), (1, "1 passed, 1 failed"))
+        self.assertIn("  stage lint", lines)
+
+    def test_no_tests_are_no_success(self):
+        status, lines = self.run_report("")
+        self.assertEqual((status, lines[-1]), (1, "0 passed, 1 failed"))
+
+    def test_the_slowest_thirty(self):
+        _, lines = self.run_report("", dev=[case(f"A.t{i}", seconds=i) for i in range(40)])
+        start = lines.index("slowest 30 tests")
+        self.assertTrue(lines[start + 1].endswith("A.t39"))
+        self.assertTrue(lines[start + 30].endswith("A.t10"))
+        self.assertEqual(lines[start + 31], "")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,295 @@
+// The machine code of the pipelines against the tables that it was emitted from: every act of every row, in order, and
+// nothing besides. A wait that no table has would mean that a table waits too late for its own wave, and then for
+// others, too.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "codegen/codegen_api.h"
+#include "kernels/facts.h"
+#include "targets/targets.h"
+#include "templates/attention_forward/call/ladders.h"
+#include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/emit/dualwave_schedule.h"
+#include "templates/attention_forward/emit/interleaved_schedule.h"
+
+namespace wavejit::tests {
+namespace {
+
+namespace dualwave = attention_forward::dualwave;
+namespace interleaved = attention_forward::interleaved;
+namespace schedule = attention_forward::schedule;
+using attention_forward::KernelSpec;
+using attention_forward::Pipeline;
+using Events = std::vector<std::string>;
+
+std::string machine_code(const KernelSpec& spec) {
+  const struct wavejit_codegen_table* table = wavejit_codegen_table(WAVEJIT_CODEGEN_ABI);
+  wavejit_codegen_options options{};
+  options.size = sizeof options;
+  std::array<char, 256> error{};
+  wavejit_codegen_service* service = table->create(&options, error.data(), error.size());
+  if (service == nullptr) return error.data();
+  wavejit_codegen_result kernel{};
+  kernel.size = sizeof kernel;
+  kernel.facts.size = sizeof kernel.facts;
+  table->compile(service, to_text(spec).c_str(), &kernel);
+  wavejit_codegen_result listing{};
+  listing.size = sizeof listing;
+  listing.facts.size = sizeof listing.facts;
+  table->disassemble(service, kernel.code_object, kernel.code_object_bytes, &listing);
+  std::string text(reinterpret_cast<const char*>(listing.code_object), listing.code_object_bytes);
+  table->release(&kernel);
+  table->release(&listing);
+  table->destroy(service);
+  return text;
+}
+
+// What an instruction shows of an act; empty: nothing.
+std::string event_of(const std::string& line, Pipeline pipeline) {
+  static const std::regex counted(R"(vmcnt\((\d+)\))");
+  std::istringstream words(line);
+  std::string address;
+  std::string name;
+  words >> address >> name;
+  std::smatch match;
+  if (name == "s_waitcnt" && std::regex_search(line, match, counted)) {
+    // Tables wait for LDS, too. Interleaved ones leave waits for loads to the compiler.
+    if (pipeline == Pipeline::interleaved) return "";
+    return line.contains("lgkmcnt(0)") ? "wait " + match[1].str() : "automatic wait";
+  }
+  if (name.starts_with("buffer_load")) {
+    if (line.ends_with(" lds")) return "fetch";
+    return name == "buffer_load_dwordx2" ? "load 8 bytes" : "load 16 bytes";
+  }
+  if (name.starts_with("ds_read")) return "read";
+  if (name.starts_with("ds_write")) return "write";
+  if (name.starts_with("v_mfma")) return "multiply";
+  if (name == "s_barrier") return "barrier";
+  if (name == "s_setprio") return "priority";
+  if (name.starts_with("s_cbranch_scc")) return "scalar branch";
+  if (name.starts_with("s_cbranch_vcc")) return "vector branch";
+  return "";
+}
+
+bool is_transfer(std::string_view event) { return event == "fetch" || event.starts_with("load"); }
+
+// Events that an act has many of are one, but for those that must not be too few. An Overlap is the run of its
+// products, LDS reads and writes.
+Events events_in(const std::string& code, Pipeline pipeline) {
+  static const std::set<std::string, std::less<>> overlapped = {"read", "write", "multiply"};
+  Events events;
+  std::istringstream lines(code);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string event = event_of(line, pipeline);
+    if (event.empty()) continue;
+    const std::string last = events.empty() ? "barrier" : events.back();
+    // A branch between rows chooses which comes next; within a row it is the mask's.
+    if (event.ends_with("branch") && last == "barrier") continue;
+    if (event == last && !is_transfer(event) && event != "barrier" && event != "priority") continue;
+    if (overlapped.contains(event) && overlapped.contains(last)) {
+      if (event == "multiply" || (event == "write" && last == "read")) events.back() = event;
+      continue;
+    }
+    events.push_back(event);
+  }
+  return events;
+}
+
+// The same of a table.
+class Expected {
+ public:
+  explicit Expected(const KernelSpec& spec) : spec_(spec) {}
+
+  // Whatever a row's acts are.
+  template <typename Rows>
+  void add_rows(const Rows& rows) {
+    for (const auto& row : rows) {
+      add_row(row);
+      events_.emplace_back("barrier");
+    }
+  }
+  void add(const std::string& event, int count = 1) {
+    for (int index = 0; index < count; ++index) events_.push_back(event);
+  }
+  const Events& events() const { return events_; }
+
+ private:
+  void add_row(const dualwave::Cluster& cluster) {
+    if (const auto* memory = std::get_if<dualwave::Memory>(&cluster)) {
+      for (const dualwave::MemoryAct& act : memory->acts) std::visit([&](const auto& each) { add_act(each); }, act);
+      return;
+    }
+    const auto& compute = std::get<dualwave::Compute>(cluster);
+    if (compute.raised_priority) add("priority");
+    for (const dualwave::ComputeAct& act : compute.acts) std::visit([&](const auto& each) { add_act(each); }, act);
+    if (compute.raised_priority) add("priority");
+  }
+  void add_row(const interleaved::Step& step) {
+    for (const interleaved::Act& act : step.acts) std::visit([&](const auto& each) { add_act(each); }, act);
+  }
+
+  int head_dim(const schedule::Tile& tile) const {
+    return tile.stream == schedule::Stream::keys ? spec_.head_dim_qk : spec_.head_dim_v;
+  }
+  void add_act(const schedule::Fetch& fetch) {
+    if (spec_.pipeline == Pipeline::dualwave) {
+      add("fetch", head_dim(fetch.tile) / 64);
+    } else if (fetch.tile.stream == schedule::Stream::keys) {
+      add("load 16 bytes", head_dim(fetch.tile) / 32);
+    } else {
+      add(head_dim(fetch.tile) == 64 ? "load 8 bytes" : "load 16 bytes", 4);
+    }
+  }
+  void add_act(const schedule::LoadModifiers&) {
+    if (spec_.bias) add("load 8 bytes", 8);
+  }
+  void add_act(const schedule::Modify&) {
+    if (spec_.bias && spec_.pipeline == Pipeline::dualwave) add("automatic wait");
+    add("scalar branch");
+  }
+  void add_act(const schedule::Rescale&) { add("vector branch"); }
+  void add_act(const dualwave::Read&) { add("read"); }
+  void add_act(const interleaved::Read&) { add("read"); }
+  void add_act(const dualwave::Wait& wait) {
+    if (wait.fetches_left != dualwave::Wait::all)
+      add("wait " + std::to_string(wait.fetches_left * spec_.head_dim_qk / 64));
+  }
+  void add_act(const dualwave::Overlap& overlap) {
+    if (overlap.product != schedule::Product::none) add("multiply");
+  }
+  void add_act(const interleaved::Overlap& overlap) {
+    const bool multiplies = overlap.product != schedule::Product::none;
+    if (!events_.empty() && events_.back() == "read") events_.pop_back();  // one run
+    if (multiplies || overlap.write) add(multiplies ? "multiply" : "write");
+  }
+
+  const KernelSpec& spec_;
+  Events events_;
+};
+
+// Rows as they stand in the code: the steady state twice in the loop and once behind it.
+Events expected_of_dualwave(const KernelSpec& spec) {
+  const dualwave::Schedule& table = dualwave::schedule_in(dualwave::order_of(spec));
+  Expected expected(spec);
+  expected.add_rows(table.start);
+  if (spec.stagger) expected.add("barrier");  // opens the stagger
+  expected.add_rows(table.prologue);
+  for (int copy = 0; copy < 3; ++copy) expected.add_rows(table.steady);
+  expected.add_rows(table.drain);
+  if (spec.stagger) expected.add("barrier");
+  Events events = expected.events();
+  // The drain reads a buffer that is known at run time only; before that the compiler waits for every transfer.
+  const auto last_read = std::find(events.rbegin(), events.rend(), "read").base() - 1;
+  events.insert(last_read, "automatic wait");
+  return events;
+}
+
+Events expected_of_interleaved(const KernelSpec& spec) {
+  const interleaved::Schedule& table = interleaved::schedule_in(interleaved::order_of(spec));
+  Expected expected(spec);
+  expected.add_rows(table.start);
+  expected.add_rows(table.prologue);
+  expected.add_rows(table.steady);
+  expected.add_rows(table.drain);
+  return expected.events();
+}
+
+// Every head dim, plain, with a bias and with everything; every ladder, those that fetch last with a bias, too. Data
+// type and O store stand beside the rows.
+std::vector<KernelSpec> specs_of(Pipeline pipeline) {
+  std::vector<KernelSpec> specs;
+  const KernelSpec* with_bias = nullptr;
+  const std::vector<KernelSpec> all = all_kernel_specs();
+  for (const KernelSpec& spec : all) {
+    const targets::Target& target = *targets::find_target(spec.target);
+    if (spec.pipeline != pipeline || spec.dtype != attention_forward::DataType::bf16) continue;
+    if (spec.output_store != attention_forward::default_output_store(target)) continue;
+    const bool plain = spec.lse && spec.mask == attention_forward::Mask::causal && !spec.modified();
+    if (!plain && !spec.bias) continue;
+    specs.push_back(spec);
+    if (spec.bias && spec.head_dim_v == 128) with_bias = &spec;
+  }
+  if (with_bias == nullptr) return {};
+  for (const attention_forward::Ladder& ladder : attention_forward::ladders(pipeline)) {
+    if (ladder.name == attention_forward::standard_ladder) continue;
+    KernelSpec spec = *with_bias;
+    spec.ladder = ladder.name;
+    if (ladder.fetch_last) specs.push_back(spec);
+    spec.softcap = spec.bias = spec.alibi = false;
+    specs.push_back(spec);
+  }
+  return specs;
+}
+
+// What the code does before its first row, it does for the query: loads of 16 bytes.
+Events without_query(Events events, int query_loads) {
+  const auto from = std::ranges::find_if(events, is_transfer);
+  events.erase(events.begin(), from);
+  if (std::ssize(events) < query_loads) return events;
+  events.erase(events.begin(), events.begin() + query_loads);
+  return events;
+}
+
+void expect_code_of_table(const KernelSpec& spec, const Events& expected) {
+  SCOPED_TRACE(to_text(spec));
+  // A lane's row and half of a block of 16 dims.
+  const Events seen = without_query(events_in(machine_code(spec), spec.pipeline), spec.head_dim_qk / 16);
+  // Behind the last row stand the stores and what they branch over.
+  ASSERT_GE(seen.size(), expected.size());
+  EXPECT_EQ(Events(seen.begin(), seen.begin() + std::ssize(expected)), expected);
+  for (std::size_t at = expected.size(); at < seen.size(); ++at)
+    EXPECT_THAT(seen[at], testing::EndsWith("branch")) << "event " << at;
+}
+
+TEST(ScheduleCode, DualWaveDoesWhatItsTableSaysInItsOrder) {
+  const std::vector<KernelSpec> specs = specs_of(Pipeline::dualwave);
+  std::set<dualwave::Order> orders;
+  for (const KernelSpec& spec : specs) {
+    expect_code_of_table(spec, expected_of_dualwave(spec));
+    orders.insert(dualwave::order_of(spec));
+  }
+  EXPECT_EQ(orders.size(), 4U);
+}
+
+TEST(ScheduleCode, InterleavedDoesWhatItsTableSaysInItsOrder) {
+  const std::vector<KernelSpec> specs = specs_of(Pipeline::interleaved);
+  std::set<interleaved::Order> orders;
+  for (const KernelSpec& spec : specs) {
+    expect_code_of_table(spec, expected_of_interleaved(spec));
+    orders.insert(interleaved::order_of(spec));
+  }
+  EXPECT_EQ(orders.size(), 3U);
+}
+
+// The comparison must see what it is there for: each order's code is another table's fault.
+TEST(ScheduleCode, NoOrderPassesForAnother) {
+  KernelSpec usual{.head_dim_qk = 128, .head_dim_v = 128, .pipeline = Pipeline::interleaved, .target = "gfx942"};
+  KernelSpec last = usual;
+  last.ladder = "fetch_last";
+  EXPECT_NE(expected_of_interleaved(usual), expected_of_interleaved(last));
+  usual = {.pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950"};
+  last = usual;
+  last.ladder = "fetch_last";
+  KernelSpec first = usual;
+  first.bias = true;
+  const Events of_last = expected_of_dualwave(last);
+  EXPECT_NE(expected_of_dualwave(usual), of_last);
+  const auto without = [](Events events, const std::string& event) {
+    std::erase(events, event);
+    return events;
+  };
+  EXPECT_NE(without(expected_of_dualwave(first), "load 8 bytes"), without(expected_of_dualwave(usual), "load 8 bytes"));
+}
+
+}  // namespace
+}  // namespace wavejit::tests

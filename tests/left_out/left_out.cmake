@@ -1,0 +1,21 @@
+# Tests that need what a machine may not have: ROCm, or Triton from PyPI. None of them vanishes: it runs, it fails and says
+# what is missing, or it is left out by name and counted so.
+#
+#   WAVEJIT_WITHOUT_ROCM=1, WAVEJIT_WITHOUT_TRITON=1, in the environment of the test run, leave tests out.
+set(wavejit_left_out_folder ${CMAKE_CURRENT_LIST_DIR})
+
+# wavejit_missing(<WORD> <what is missing> <test>…): tests that cannot be built here.
+function(wavejit_missing word what)
+  foreach(test ${ARGN})
+    add_test(NAME ${test} COMMAND bash ${wavejit_left_out_folder}/missing.sh ${word} ${what})
+    set_tests_properties(${test} PROPERTIES SKIP_RETURN_CODE 77)
+  endforeach()
+endfunction()
+
+# wavejit_unknown(<what was tried> <test>…): tests that were tried with a version that is not known, and do not build with it.
+function(wavejit_unknown what)
+  foreach(test ${ARGN})
+    add_test(NAME ${test} COMMAND bash ${wavejit_left_out_folder}/tried.sh ${what} false)
+    set_tests_properties(${test} PROPERTIES SKIP_RETURN_CODE 77)
+  endforeach()
+endfunction()

@@ -1,0 +1,257 @@
+// Problem descriptors: what is printed parses back to the same, and every wrong or later word is refused by place.
+#include "templates/attention_forward/call/problem/descriptor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace wavejit::tests {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace attention_forward;
+
+constexpr const char* base = "attention_forward bf16 b2 q1024 k8192 h64/8 d128";
+
+TEST(Descriptor, ReadsEveryWordOfThisVersion) {
+  const auto parsed = parse_descriptor(
+      "attention_forward fp16 b3 q5 k0 h8/2 d64 causal lse layout=bhsd scale=0.25 invariance=batch seed=7 "
+      "inputs=adversarial:one_hot");
+  ASSERT_TRUE(parsed) << parsed.error().detail;
+  AttentionShape shape = {attention_forward::DataType::fp16, attention_forward::Mask::causal, true, 64, 64};
+  shape.query_rows = attention_forward::QueryRows::up_to_32;
+  EXPECT_EQ(parsed->shape, shape);
+  EXPECT_EQ(parsed->batch, 3);
+  EXPECT_EQ(parsed->query_length, 5);
+  EXPECT_EQ(parsed->key_length, 0);
+  EXPECT_EQ(parsed->query_heads, 8);
+  EXPECT_EQ(parsed->kv_heads, 2);
+  EXPECT_EQ(parsed->layout, Layout::bhsd);
+  EXPECT_EQ(parsed->scale, "0.25");
+  EXPECT_EQ(parsed->seed, "7");
+  EXPECT_EQ(parsed->inputs, "adversarial:one_hot");
+  EXPECT_EQ(parsed->invariance, "batch");
+}
+
+TEST(Descriptor, WordsMayComeInAnyOrderAndPrintInOne) {
+  std::vector<std::string> words = {"bf16",
+                                    "b2",
+                                    "q1024",
+                                    "k8192",
+                                    "h64/8",
+                                    "d128/64",
+                                    "causal=5",
+                                    "window=128,-1",
+                                    "lse",
+                                    "layout=packed",
+                                    "q_lengths=1024,7",
+                                    "k_lengths=0,8192",
+                                    "scale=1.5e-1",
+                                    "bias=bh",
+                                    "alibi=h",
+                                    "sink",
+                                    "softcap=30",
+                                    "splits=auto",
+                                    "invariance=none",
+                                    "seed=3",
+                                    "inputs=uniform"};
+  std::string canonical = "attention_forward";
+  for (const std::string& word : words) canonical += " " + word;
+  std::mt19937 random(1);
+  for (int round = 0; round < 100; ++round) {
+    std::ranges::shuffle(words, random);
+    std::string shuffled = "attention_forward";
+    for (const std::string& word : words) shuffled += (round % 2 == 0 ? " " : "  \t") + word;
+    const auto parsed = parse_descriptor(shuffled);
+    ASSERT_TRUE(parsed) << parsed.error().detail;
+    ASSERT_EQ(to_text(*parsed), canonical);
+  }
+}
+
+TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
+  std::mt19937_64 random(2);
+  const auto up_to = [&](std::int64_t most) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most)) + 1;
+  };
+  for (int round = 0; round < 500; ++round) {
+    ProblemDescriptor d;
+    d.shape = {random() % 2 == 0 ? attention_forward::DataType::bf16 : attention_forward::DataType::fp16,
+               random() % 2 == 0 ? attention_forward::Mask::none : attention_forward::Mask::causal, random() % 2 == 0,
+               static_cast<int>(up_to(max_head_dim)), static_cast<int>(up_to(max_head_dim))};
+    d.batch = up_to(max_batch);
+    d.query_length = up_to(round % 2 == 0 ? max_length : 300);
+    d.shape.query_rows = attention_forward::query_rows(static_cast<std::uint64_t>(d.query_length));
+    d.key_length = up_to(max_length) - 1;
+    d.kv_heads = up_to(255);
+    d.query_heads = d.kv_heads * up_to(256);
+    d.causal = d.shape.mask == attention_forward::Mask::causal;
+    if (d.causal && random() % 2 == 0) d.causal_prefix = static_cast<std::int64_t>(random() % 2) * d.key_length;
+    if (random() % 4 == 0) {
+      d.window = {static_cast<std::int64_t>(random() % 9) - 1, static_cast<std::int64_t>(random() % 9) - 1};
+      d.shape.mask = choose_mask(d.causal, true, d.window->first, d.window->second).mask;
+    }
+    d.layout = std::array{Layout::bshd, Layout::bhsd, Layout::packed}[random() % 3];
+    if (random() % 3 == 0) {
+      d.batch = up_to(5);
+      d.key_lengths.assign(static_cast<std::size_t>(d.batch), 0);
+      d.key_lengths.back() = d.key_length;
+      if (d.layout == Layout::packed) {
+        d.query_lengths.assign(static_cast<std::size_t>(d.batch), 0);
+        d.query_lengths.front() = d.query_length;
+      }
+    }
+    for (const auto& row : attention_forward::modifier_rows) {
+      using attention_forward::Extent;
+      if (random() % 2 == 0) continue;
+      const Extent extent = row.number != nullptr ? Extent::none
+                            : row.extents.empty() ? Extent::one
+                                                  : row.extents[random() % row.extents.size()].extent;
+      if (row.number != nullptr || extent != Extent::none) d.add(row.modifier, extent, row.number ? "30.5" : "");
+    }
+    d.splits = static_cast<std::int64_t>(random() % 4) - 1;
+    if (random() % 2 == 0) d.scale = std::to_string(static_cast<double>(random() % 1000) / 512);
+    if (random() % 2 == 0) d.seed = std::to_string(random() >> 1U);
+    if (random() % 2 == 0) d.inputs = random() % 2 == 0 ? "normal" : "adversarial:nan-tails";
+    if (random() % 2 == 0) d.invariance = "none";
+    const auto parsed = parse_descriptor(to_text(d));
+    ASSERT_TRUE(parsed) << parsed.error().detail;
+    ASSERT_EQ(*parsed, d) << to_text(d);
+  }
+}
+
+struct Refused {
+  const char* word;
+  wavejit_status status;
+  const char* accepted;
+};
+
+class RefusedWords : public ::testing::TestWithParam<Refused> {};
+
+TEST_P(RefusedWords, AreToldWithTheirPlaceAndWhatIsAccepted) {
+  const auto parsed = parse_descriptor(std::string(base) + " " + GetParam().word + " lse");
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().status, GetParam().status) << parsed.error().detail;
+  EXPECT_THAT(parsed.error().detail, HasSubstr("word 8 '" + std::string(GetParam().word) + "' (column 50)"));
+  EXPECT_THAT(parsed.error().detail, HasSubstr("accepted"));
+  EXPECT_THAT(parsed.error().detail, HasSubstr(GetParam().accepted));
+}
+
+constexpr auto unsupported = WAVEJIT_UNSUPPORTED;
+constexpr auto invalid = WAVEJIT_INVALID_ARGUMENT;
+INSTANTIATE_TEST_SUITE_P(
+    Words, RefusedWords,
+    ::testing::Values(
+        // of the grammar, not of this version
+        Refused{"layout=paged:16", unsupported, "layout=bshd"},
+        Refused{"layout=paged:16:vectorised", unsupported, "layout=bshd"}, Refused{"fp8", unsupported, "fp16, bf16"},
+        Refused{"fp32", unsupported, "fp16, bf16"},
+        // of no grammar
+        Refused{"causal=", invalid, "causal=<keys"}, Refused{"causal=-1", invalid, "causal=<keys"},
+        Refused{"window=", invalid, "window=<left>,<right>"}, Refused{"window=4", invalid, "window=<left>,<right>"},
+        Refused{"window=-2,0", invalid, "-1 for no limit"}, Refused{"window=1,2,3", invalid, "window=<left>,<right>"},
+        Refused{"q_lengths=", invalid, "separated by commas"},
+        Refused{"q_lengths=1,,2", invalid, "separated by commas"},
+        Refused{"k_lengths=1,-2", invalid, "separated by commas"}, Refused{"bias=x", invalid, "bias=bh"},
+        Refused{"bias=", invalid, "bias=1"}, Refused{"alibi=b", invalid, "alibi=bh"}, Refused{"sinks", invalid, "sink"},
+        Refused{"softcap=0", invalid, "positive"}, Refused{"softcap=-1", invalid, "positive"},
+        Refused{"softcap=inf", invalid, "positive"}, Refused{"splits=0", invalid, "splits=auto"},
+        Refused{"splits=65536", invalid, "splits=65535"}, Refused{"casual", invalid, "causal"},
+        Refused{"x5", invalid, "fp16"}, Refused{"bf17", invalid, "bf16"}, Refused{"LSE", invalid, "lse"},
+        Refused{"color=red", invalid, "layout="}, Refused{"=", invalid, "layout="},
+        Refused{"layout=", invalid, "layout=bshd"}, Refused{"layout=sbhd", invalid, "layout=bshd"},
+        Refused{"scale=", invalid, "scale="}, Refused{"scale=nan", invalid, "scale="},
+        Refused{"scale=inf", invalid, "scale="}, Refused{"scale=1x", invalid, "scale="},
+        Refused{"seed=-1", invalid, "seed="}, Refused{"seed=1e3", invalid, "seed="},
+        Refused{"inputs=random", invalid, "inputs=normal"}, Refused{"inputs=adversarial:", invalid, "inputs=normal"},
+        Refused{"inputs=adversarial:../x", invalid, "inputs=normal"},
+        Refused{"invariance=all", invalid, "invariance=batch"},
+        // said twice
+        Refused{"bf16", invalid, "each once"}, Refused{"fp16", invalid, "each once"},
+        Refused{"b2", invalid, "each once"}, Refused{"q1", invalid, "each once"}, Refused{"k1", invalid, "each once"},
+        Refused{"h8", invalid, "each once"}, Refused{"d64", invalid, "each once"},
+        // out of range
+        Refused{"b0", invalid, "b1 to b65535"}, Refused{"b65536", invalid, "b1 to b65535"},
+        Refused{"b-1", invalid, "accepted"}, Refused{"q0", invalid, "q1 to q"}, Refused{"q07", invalid, "q1 to q"},
+        Refused{"k99999999999999999999", invalid, "k0 to k"}, Refused{"h0", invalid, "h1 to h65535"},
+        Refused{"h8/", invalid, "h1 to h"}, Refused{"h8/0", invalid, "h1 to h"}, Refused{"h8/2/1", invalid, "h1 to h"},
+        Refused{"d0", invalid, "d1 to d"}, Refused{"d128/x", invalid, "d1 to d"}, Refused{"d1.5", invalid, "d1 to d"}));
+
+TEST(Descriptor, EveryRequiredWordIsMissed) {
+  const std::vector<std::string> words = {"bf16", "b2", "q1024", "k8192", "h64/8", "d128"};
+  for (const std::string& missing : words) {
+    std::string text = "attention_forward";
+    for (const std::string& word : words)
+      if (word != missing) text += " " + word;
+    const auto parsed = parse_descriptor(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_THAT(parsed.error().detail, HasSubstr("missing"));
+  }
+}
+
+TEST(Descriptor, ListsOfLengthsFitTheirWords) {
+  struct Wrong {
+    const char* words;
+    const char* accepted;
+  };
+  for (const Wrong& wrong : {Wrong{"q_lengths=1,1024", "layout=packed"},
+                             {"layout=packed q_lengths=1024", "2, one for each sequence"},
+                             {"layout=packed q_lengths=1024,1,1", "2, one for each sequence"},
+                             {"layout=packed q_lengths=1023,1", "1024, as q1024 says"},
+                             {"layout=packed k_lengths=8191,1", "8192, as k8192 says"},
+                             {"k_lengths=8193,1", "up to 8192"},
+                             {"causal=8193", "0 to 8192, the keys"}}) {
+    const auto parsed = parse_descriptor(std::string(base) + " " + wrong.words);
+    ASSERT_FALSE(parsed) << wrong.words;
+    EXPECT_EQ(parsed.error().status, invalid);
+    EXPECT_THAT(parsed.error().detail, HasSubstr(wrong.accepted));
+  }
+}
+
+TEST(Descriptor, MasksAreWhatTheirWordsAmountTo) {
+  using attention_forward::Mask;
+  for (const auto& [words, mask] : {std::pair{"", Mask::none},
+                                    {"causal", Mask::causal},
+                                    {"causal=3", Mask::causal},
+                                    {"window=-1,-1", Mask::none},
+                                    {"window=-1,0", Mask::causal},
+                                    {"causal window=-1,5", Mask::causal},
+                                    {"causal window=5,-1", Mask::window},
+                                    {"window=0,0", Mask::window},
+                                    {"window=-1,1", Mask::window}}) {
+    const auto parsed = parse_descriptor(std::string(base) + " " + words);
+    ASSERT_TRUE(parsed) << parsed.error().detail;
+    EXPECT_EQ(parsed->shape.mask, mask) << words;
+  }
+}
+
+TEST(Descriptor, TheFamilyComesFirst) {
+  for (const char* text : {"", "   ", "attention bf16", "bf16 attention_forward", "attention_backward bf16"}) {
+    const auto parsed = parse_descriptor(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_THAT(parsed.error().detail, HasSubstr("attention_forward"));
+  }
+}
+
+TEST(Descriptor, HeadsDivide) {
+  const auto parsed = parse_descriptor("attention_forward bf16 b2 q1024 k8192 h8/3 d128");
+  ASSERT_FALSE(parsed);
+  EXPECT_THAT(parsed.error().detail, HasSubstr("h8/3"));
+}
+
+TEST(Descriptor, NoBytesCrashIt) {
+  std::mt19937 random(3);
+  const std::string alphabet = "attention_forward bf16 b2 q1 k= h/8 d12\n\t\0\xff:,x";
+  for (int round = 0; round < 20000; ++round) {
+    std::string text = round % 2 == 0 ? "attention_forward " : "";
+    for (std::size_t length = random() % 60; length > 0; --length) text += alphabet[random() % alphabet.size()];
+    const auto parsed = parse_descriptor(text);
+    if (parsed) {
+      ASSERT_EQ(*parse_descriptor(to_text(*parsed)), *parsed) << text;
+    }
+  }
+  EXPECT_FALSE(parse_descriptor(std::string(100000, 'x')));
+}
+
+}  // namespace
+}  // namespace wavejit::tests

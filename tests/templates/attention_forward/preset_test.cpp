@@ -1,0 +1,166 @@
+// The presets that come with the program lead to the very kernels that calls of their kind need: prepared from them, a
+// sealed engine refuses nothing, and what such calls miss is what prebuild builds.
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include "templates/attention_forward/call/problem/descriptor.h"
+#include "runtime/prebuild.h"
+#include "runtime_fixture.h"
+
+namespace wavejit::tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Preset {
+  std::string name;
+  std::vector<std::string> lines;
+};
+
+std::vector<std::string> lines_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    line.resize(std::min(line.find('#'), line.size()));
+    while (line.ends_with(' ')) line.pop_back();
+    if (!line.empty()) lines.push_back(line);
+  }
+  return lines;
+}
+
+std::vector<Preset> all_presets() {
+  std::vector<Preset> presets;
+  for (const auto& file : std::filesystem::directory_iterator(WAVEJIT_PRESETS))
+    presets.push_back({file.path().stem().string(), lines_of(file.path())});
+  std::ranges::sort(presets, {}, &Preset::name);
+  return presets;
+}
+
+// The call that a line describes, as a server makes it.
+wavejit_attention_forward_arguments call_of(const std::string& line) {
+  const auto parsed = attention_forward::parse_descriptor(line);
+  if (!parsed) throw std::runtime_error(parsed.error().detail);
+  const attention_forward::ProblemDescriptor& d = *parsed;
+  if (d.layout != attention_forward::Layout::bshd || !d.query_lengths.empty() || !d.key_lengths.empty() || d.causal_prefix ||
+      d.of(attention_forward::Modifier::bias).there || d.of(attention_forward::Modifier::alibi).there)
+    throw std::runtime_error(line + ": call_of does not do this yet");
+  auto call = good_call(d.batch, d.query_length, d.key_length, d.query_heads, d.kv_heads, d.shape.head_dim_qk);
+  for (auto* tensor : {&call.v, &call.o}) {
+    *tensor = wavejit_dense_tensor(tensor->data, WAVEJIT_FP16, d.batch, tensor->sizes[1], tensor->sizes[2],
+                                   d.shape.head_dim_v);
+  }
+  const auto dtype = d.shape.dtype == attention_forward::DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
+  for (auto* tensor : {&call.q, &call.k, &call.v, &call.o}) tensor->dtype = dtype;
+  if (d.shape.lse) call.lse = good_lse(call);
+  if (d.causal) call.mask |= WAVEJIT_MASK_CAUSAL;
+  if (d.window) {
+    call.mask |= WAVEJIT_MASK_WINDOW;
+    call.window_left = static_cast<std::int32_t>(d.window->first);
+    call.window_right = static_cast<std::int32_t>(d.window->second);
+  }
+  if (d.of(attention_forward::Modifier::sink).there) {
+    call.sink = {.data = fake_address(6),
+                 .dtype = WAVEJIT_FP32,
+                 .reserved = 0,
+                 .sizes = {1, d.query_heads, 1, 1},
+                 .strides = {d.query_heads, 1, 1, 1}};
+  }
+  if (const auto& softcap = d.of(attention_forward::Modifier::softcap); softcap.there)
+    call.softcap = std::stof(softcap.number);
+  if (d.splits > 0) call.splits = static_cast<std::int32_t>(d.splits);
+  return call;
+}
+
+class PresetTest : public RuntimeTest {
+ protected:
+  // The kernels of a list; lines without one are told to `refused`.
+  std::set<std::string> prebuild(const std::vector<std::string>& lines, std::string_view target,
+                                 std::set<std::size_t>* refused = nullptr) {
+    std::set<std::string> specs;
+    const auto outcome = runtime::prebuild(config_, {.descriptors = lines, .targets = target, .whole = false},
+                                           *codegen_, [&](const runtime::PrebuildProgress& progress) {
+                                             if (progress.kernel_spec != nullptr) specs.insert(*progress.kernel_spec);
+                                             if (progress.descriptor != nullptr && refused != nullptr)
+                                               refused->insert(progress.line);
+                                           });
+    EXPECT_TRUE(outcome || (refused != nullptr && !refused->empty())) << outcome.error().detail;
+    return specs;
+  }
+};
+
+TEST_F(PresetTest, SealedEnginesFindEverythingThatCallsOfAPresetNeed) {
+  const auto presets = all_presets();
+  ASSERT_GE(presets.size(), 8U);
+  for (const targets::Target& target : targets::all_targets()) {
+    for (const Preset& preset : presets) {
+      SCOPED_TRACE(preset.name + " on " + std::string(target.id));
+      ASSERT_GE(preset.lines.size(), 8U);
+      std::set<std::size_t> refused;
+      prebuild(preset.lines, target.id, &refused);
+      std::vector<std::string> lines;
+      for (std::size_t i = 0; i < preset.lines.size(); ++i)
+        if (!refused.contains(i)) lines.push_back(preset.lines[i]);
+      // A preset is of a model, and a target does all of it or nothing.
+      EXPECT_TRUE(refused.empty() || lines.empty()) << refused.size();
+
+      const std::uint64_t compiles = fake_codegen().compiles;
+      const auto called = make_engine(std::string(target.id).c_str());
+      for (const std::string& line : lines) {
+        const auto call = call_of(line);
+        const auto outcome = attention_forward::run(*called, &call, nullptr);
+        ASSERT_TRUE(outcome) << line << ": " << outcome.error().detail;
+      }
+      EXPECT_EQ(statistics_of(*called).compiled, 0U);
+
+      const auto sealed = make_engine(std::string(target.id).c_str());
+      std::vector<const char*> texts;
+      for (const std::string& line : lines) texts.push_back(line.c_str());
+      ASSERT_TRUE(sealed->prepare(texts, 1, {}, [](const auto&) {}));
+      sealed->seal(true);
+      for (const std::string& line : lines) {
+        const auto call = call_of(line);
+        const auto outcome = sealed->attention_forward(&call, nullptr);
+        ASSERT_TRUE(outcome) << line << ": " << outcome.error().detail;
+      }
+      EXPECT_EQ(fake_codegen().compiles, compiles) << "nothing was left to compile";
+    }
+  }
+}
+
+// Every preset has a target that does it.
+TEST_F(PresetTest, EveryPresetHasKernelsOnTheLatestTarget) {
+  for (const Preset& preset : all_presets()) {
+    SCOPED_TRACE(preset.name);
+    std::set<std::size_t> refused;
+    EXPECT_FALSE(prebuild(preset.lines, "gfx950", &refused).empty());
+    EXPECT_TRUE(refused.empty());
+  }
+}
+
+// The log of an engine that met a preset's calls cold is a list for the same kernels, however often it says them.
+TEST_F(PresetTest, WhatAnEngineMissedIsWhatPrebuildBuilds) {
+  for (const Preset& preset : all_presets()) {
+    SCOPED_TRACE(preset.name);
+    const ScratchDirectory cold;
+    config_.cache_directory.value = cold.path();
+    config_.miss_log.value = cold.path() + "/misses";
+    for (int engines = 0; engines < 2; ++engines) {
+      config_.cache_mode.value = cache::Mode::off;  // both miss everything
+      const auto engine = make_engine("gfx950");
+      for (const std::string& line : preset.lines) {
+        const auto call = call_of(line);
+        const auto outcome = attention_forward::run(*engine, &call, nullptr);
+        ASSERT_TRUE(outcome) << line << ": " << outcome.error().detail;
+      }
+    }
+    config_.cache_mode.value = cache::Mode::read_write;
+    const auto misses = lines_of(config_.miss_log.value);
+    const std::set<std::string> different(misses.begin(), misses.end());
+    EXPECT_EQ(misses.size(), 2 * different.size()) << "two engines noted the same";
+    EXPECT_EQ(prebuild(misses, "gfx950"), prebuild(preset.lines, "gfx950"));
+  }
+}
+
+}  // namespace
+}  // namespace wavejit::tests

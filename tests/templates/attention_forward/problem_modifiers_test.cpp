@@ -1,0 +1,190 @@
+// Packed lengths, masks and modifiers of a call: every field wrong in every way is refused by name, and right ones
+// become what kernels read.
+#include <functional>
+#include <limits>
+
+#include "runtime_fixture.h"
+
+namespace wavejit::tests {
+namespace {
+
+using Call = wavejit_attention_forward_arguments;
+
+wavejit_tensor bias_of(const Call& call, bool by_batch = true, bool by_head = true) {
+  const std::int64_t rows = call.q.sizes[1];
+  const std::int64_t keys = call.k.sizes[1];
+  const std::int64_t padded = (keys + 7) / 8 * 8;
+  const std::int64_t heads = by_head ? call.q.sizes[2] : 1;
+  return {.data = fake_address(6),
+          .dtype = call.q.dtype,
+          .reserved = 0,
+          .sizes = {by_batch ? call.q.sizes[0] : 1, heads, rows, keys},
+          .strides = {heads * rows * padded, rows * padded, padded, 1}};
+}
+
+wavejit_tensor per_head(const Call& call, std::uint64_t address, std::int64_t batch) {
+  const std::int64_t heads = call.q.sizes[2];
+  return {.data = fake_address(address),
+          .dtype = WAVEJIT_FP32,
+          .reserved = 0,
+          .sizes = {batch, heads, 1, 1},
+          .strides = {heads, 1, 1, 1}};
+}
+
+// Everything at once.
+Call full_call() {
+  Call call = good_call();
+  call.lse = good_lse(call);
+  call.mask = WAVEJIT_MASK_WINDOW | WAVEJIT_MASK_PREFIX;
+  call.window_left = 100;
+  call.window_right = 3;
+  call.causal_prefix = 200;
+  call.bias = bias_of(call);
+  call.alibi = per_head(call, 7, call.q.sizes[0]);
+  call.sink = per_head(call, 8, 1);
+  call.softcap = 30;
+  call.splits = 1;
+  return call;
+}
+
+Call packed_call() {
+  Call call = good_call(1, 1000, 3000);
+  call.query_starts = static_cast<const std::int32_t*>(fake_address(9));
+  call.key_starts = static_cast<const std::int32_t*>(fake_address(10));
+  call.sequences = 5;
+  call.max_query_length = 300;
+  call.max_key_length = 3000;
+  return call;
+}
+
+struct BadField {
+  std::string name;
+  Call (*base)();
+  std::function<void(Call&)> spoil;
+  std::string detail;
+};
+
+class BadFields : public ::testing::TestWithParam<BadField> {};
+
+TEST_P(BadFields, AreRefusedByName) {
+  Call call = GetParam().base();
+  const auto good = attention_forward::check_attention_forward(&call);
+  ASSERT_TRUE(good || good.error().status == WAVEJIT_UNSUPPORTED) << good.error().detail;
+  GetParam().spoil(call);
+  const auto problem = attention_forward::check_attention_forward(&call);
+  ASSERT_FALSE(problem);
+  EXPECT_EQ(problem.error().status, WAVEJIT_INVALID_ARGUMENT) << problem.error().detail;
+  EXPECT_THAT(problem.error().detail, ::testing::HasSubstr(GetParam().detail));
+  EXPECT_THAT(problem.error().detail, ::testing::HasSubstr("accepted"));
+}
+
+std::vector<BadField> bad_fields() {
+  std::vector<BadField> list;
+  const auto add = [&](std::string name, auto spoil, std::string detail) {
+    list.push_back({std::move(name), full_call, spoil, std::move(detail)});
+  };
+  const auto add_packed = [&](std::string name, auto spoil, std::string detail) {
+    list.push_back({"packed_" + std::move(name), packed_call, spoil, std::move(detail)});
+  };
+  add("mask_bits", [](Call& c) { c.mask = 8; }, "mask = 8");
+  add("window_left", [](Call& c) { c.window_left = -2; }, "window_left = -2");
+  add("window_right", [](Call& c) { c.window_right = std::numeric_limits<int>::min(); }, "window_right = -2147483648");
+  add("window_unasked", [](Call& c) { c.mask = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_PREFIX; }, "window_left = 100");
+  add("prefix_negative", [](Call& c) { c.causal_prefix = -1; }, "causal_prefix = -1");
+  add("prefix_beyond_keys", [](Call& c) { c.causal_prefix = 513; }, "causal_prefix = 513; accepted: 0 to 512");
+  add("prefix_unasked", [](Call& c) { c.mask = WAVEJIT_MASK_WINDOW; }, "causal_prefix = 200; accepted: 0 unless");
+  add(
+      "prefix_without_diagonal",
+      [](Call& c) {
+        c.mask = WAVEJIT_MASK_PREFIX;
+        c.window_left = c.window_right = 0;
+        c.alibi.data = nullptr;
+      },
+      "mask = 4");
+  add("bias_dtype", [](Call& c) { c.bias.dtype = WAVEJIT_FP32; }, "bias.dtype = 3 (fp32); accepted: 1 (fp16)");
+  add("bias_misaligned", [](Call& c) { c.bias.data = reinterpret_cast<void*>(0x10008); }, "bias.data = 0x10008");
+  add("bias_reserved", [](Call& c) { c.bias.reserved = 1; }, "bias.reserved = 1");
+  add("bias_batch", [](Call& c) { c.bias.sizes[0] = 3; }, "bias.sizes[0] = 3; accepted: 1 or 2");
+  add("bias_heads", [](Call& c) { c.bias.sizes[1] = 2; }, "bias.sizes[1] = 2; accepted: 1 or 8");
+  add("bias_rows", [](Call& c) { c.bias.sizes[2] = 1; }, "bias.sizes[2] = 1; accepted: 255");
+  add("bias_keys", [](Call& c) { c.bias.sizes[3] = 511; }, "bias.sizes[3] = 511; accepted: 512");
+  add("bias_row_stride_odd", [](Call& c) { c.bias.strides[2] = 513; }, "bias.strides[2] = 513");
+  add("bias_row_stride_short", [](Call& c) { c.bias.strides[2] = 256; }, "bias.strides[2] = 256; accepted: 512");
+  add("bias_row_stride_huge", [](Call& c) { c.bias.strides[2] = std::int64_t{1} << 32; }, "bias: bytes of one batch");
+  add("bias_batch_stride", [](Call& c) { c.bias.strides[0] = -8; }, "bias.strides[0] = -8");
+  add("bias_key_stride", [](Call& c) { c.bias.strides[3] = 2; }, "bias.strides[3] = 2");
+  add("bias_on_o", [](Call& c) { c.bias.data = c.o.data; }, "o.data");
+  for (const auto& [name, tensor] : {std::pair{"alibi", &Call::alibi}, {"sink", &Call::sink}}) {
+    const std::string field = name;
+    add(field + "_dtype", [=](Call& c) { (c.*tensor).dtype = WAVEJIT_FP16; }, field + ".dtype = 1 (fp16)");
+    add(field + "_heads", [=](Call& c) { (c.*tensor).sizes[1] = 7; }, field + ".sizes[1] = 7; accepted: 8");
+    add(field + "_rows", [=](Call& c) { (c.*tensor).sizes[2] = 2; }, field + ".sizes[2] = 2; accepted: 1");
+    add(field + "_batch", [=](Call& c) { (c.*tensor).sizes[0] = 5; }, field + ".sizes[0] = 5");
+    add(field + "_stride", [=](Call& c) { (c.*tensor).strides[1] = 2; }, field + ".strides[1] = 2; accepted: 1");
+    add(
+        field + "_misaligned", [=](Call& c) { (c.*tensor).data = reinterpret_cast<void*>(0x10002); },
+        field + ".data = 0x10002");
+  }
+  add("alibi_batch_stride", [](Call& c) { c.alibi.strides[0] = 4; }, "alibi.strides[0] = 4; accepted: 8");
+  for (const float cap : {-1.0F, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(),
+                          std::numeric_limits<float>::denorm_min()}) {
+    add("softcap_" + std::to_string(list.size()), [=](Call& c) { c.softcap = cap; }, "softcap = ");
+  }
+  add("splits_negative", [](Call& c) { c.splits = -1; }, "splits = -1");
+  add("splits_absurd", [](Call& c) { c.splits = 65536; }, "splits = 65536");
+  add("workspace_misaligned", [](Call& c) { c.workspace = reinterpret_cast<void*>(0x10080); }, "workspace = 0x10080");
+  add("workspace_bytes_of_nothing", [](Call& c) { c.workspace_bytes = 1; }, "workspace_bytes = 1");
+  add("flags", [](Call& c) { c.flags = 4; }, "flags = 4");
+  add("reserved", [](Call& c) { c.reserved = 1; }, "reserved = 1");
+  add("sequences_of_dense", [](Call& c) { c.sequences = 3; }, "sequences = 3; accepted: 0 or 2 (q.sizes[0])");
+  add("max_query_of_dense", [](Call& c) { c.max_query_length = 254; }, "max_query_length = 254; accepted: 0 or 255");
+  add("max_key_of_dense", [](Call& c) { c.max_key_length = 1; }, "max_key_length = 1; accepted: 0 or 512");
+  add(
+      "key_lengths_misaligned", [](Call& c) { c.key_lengths = reinterpret_cast<const std::int32_t*>(0x10002); },
+      "key_lengths = 0x10002");
+
+  add_packed("sequences_none", [](Call& c) { c.sequences = 0; }, "sequences = 0");
+  add_packed("sequences_absurd", [](Call& c) { c.sequences = 65536; }, "sequences = 65536");
+  add_packed(
+      "longest_query_none", [](Call& c) { c.max_query_length = 0; }, "max_query_length = 0; accepted: 1 to 1000");
+  add_packed("longest_query_beyond", [](Call& c) { c.max_query_length = 1001; }, "max_query_length = 1001");
+  add_packed("longest_key_beyond", [](Call& c) { c.max_key_length = 3001; }, "max_key_length = 3001");
+  add_packed("longest_key_negative", [](Call& c) { c.max_key_length = -1; }, "max_key_length = -1");
+  add_packed("q_batch", [](Call& c) { c.q.sizes[0] = c.o.sizes[0] = 2; }, "q.sizes[0] (batch) = 2; accepted: 1");
+  add_packed("k_batch", [](Call& c) { c.k.sizes[0] = c.v.sizes[0] = 2; }, "k.sizes[0] (batch) = 2; accepted: 1");
+  add_packed(
+      "query_starts_misaligned", [](Call& c) { c.query_starts = reinterpret_cast<const std::int32_t*>(0x10001); },
+      "query_starts = 0x10001");
+  add_packed(
+      "queries_with_dense_keys", [](Call& c) { c.key_starts = nullptr; }, "sequences = 5; accepted: 1 (k.sizes[0])");
+  add_packed(
+      "bias_rows",
+      [](Call& c) {
+        c.bias = bias_of(c);
+        c.bias.sizes[2] = 300;
+      },
+      "bias.sizes[2] = 300; accepted: 1000");
+  return list;
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, BadFields, ::testing::ValuesIn(bad_fields()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(ChooseMask, WindowsWithoutALeftLimitAreTheSimplerMasks) {
+  using attention_forward::Mask;
+  using attention_forward::unlimited_window;
+  EXPECT_EQ(attention_forward::choose_mask(false, true, -1, -1).mask, Mask::none);
+  EXPECT_EQ(attention_forward::choose_mask(false, true, -1, 0).mask, Mask::causal);
+  EXPECT_EQ(attention_forward::choose_mask(true, true, -1, 7).mask, Mask::causal);
+  const auto window = attention_forward::choose_mask(true, true, 7, -1);
+  EXPECT_EQ(window.mask, Mask::window);
+  EXPECT_EQ(window.left, 7);
+  EXPECT_EQ(window.right, 0);
+  const auto beyond = attention_forward::choose_mask(false, true, std::numeric_limits<std::int64_t>::max(), 2);
+  EXPECT_EQ(beyond.mask, Mask::window);
+  EXPECT_EQ(beyond.left, unlimited_window);
+  EXPECT_EQ(beyond.right, 2);
+}
+
+}  // namespace
+}  // namespace wavejit::tests

@@ -1,0 +1,353 @@
+// Every field of a call, wrong in every way: a status, a line that names the field, the value and what is accepted, and
+// nothing launched.
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <set>
+
+#include "runtime_fixture.h"
+
+namespace wavejit::tests {
+namespace {
+
+using Call = wavejit_attention_forward_arguments;
+
+struct BadCall {
+  std::string name;
+  std::function<void(Call&)> spoil;
+  wavejit_status status;
+  std::string detail;  // a part of it
+};
+
+class BadArguments : public RuntimeTest, public ::testing::WithParamInterface<BadCall> {
+ protected:
+  void SetUp() override {
+    RuntimeTest::SetUp();
+    config_.cache_mode.value = cache::Mode::off;
+  }
+};
+
+TEST_P(BadArguments, IsRefusedByNameAndLaunchesNothing) {
+  const auto engine = make_engine();
+  Call call = good_call();
+  call.lse = good_lse(call);
+  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr)) << "the call is good before it is spoilt";
+  ASSERT_EQ(fake_hip().launches, 1U);
+  const std::uint64_t compiles = fake_codegen().compiles;
+  GetParam().spoil(call);
+  const auto outcome = attention_forward::run(*engine, &call, nullptr);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().status, GetParam().status) << outcome.error().detail;
+  EXPECT_THAT(outcome.error().detail, ::testing::HasSubstr(GetParam().detail));
+  EXPECT_THAT(outcome.error().detail, ::testing::HasSubstr("accepted"));
+  EXPECT_EQ(fake_hip().launches, 1U);
+  EXPECT_EQ(fake_codegen().compiles, compiles);
+}
+
+template <typename Member>
+void for_tensors(Member member) {
+  member("q", &Call::q);
+  member("k", &Call::k);
+  member("v", &Call::v);
+  member("o", &Call::o);
+}
+
+std::vector<BadCall> bad_calls() {
+  constexpr auto invalid = WAVEJIT_INVALID_ARGUMENT;
+  constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  std::vector<BadCall> list;
+  const auto add = [&](std::string name, std::function<void(Call&)> spoil, wavejit_status status, std::string detail) {
+    list.push_back({std::move(name), std::move(spoil), status, std::move(detail)});
+  };
+  add("size_zero", [](Call& c) { c.size = 0; }, invalid, "arguments.size = 0");
+  add("size_small", [](Call& c) { c.size -= 8; }, invalid, "arguments.size = " + std::to_string(sizeof(Call) - 8));
+  add("size_absurd", [](Call& c) { c.size = 1 << 20; }, invalid, "arguments.size = 1048576");
+  for_tensors([&](const std::string& name, wavejit_tensor Call::* tensor) {
+    add(name + "_null", [=](Call& c) { (c.*tensor).data = nullptr; }, invalid, name + ".data = null");
+    add(
+        name + "_misaligned", [=](Call& c) { (c.*tensor).data = reinterpret_cast<void*>(0x7000000008); }, invalid,
+        name + ".data = 0x7000000008");
+    add(name + "_reserved", [=](Call& c) { (c.*tensor).reserved = 7; }, invalid, name + ".reserved = 7");
+    add(name + "_dtype_none", [=](Call& c) { (c.*tensor).dtype = WAVEJIT_DTYPE_NONE; }, invalid, name + ".dtype = 0");
+    add(name + "_dtype_unknown", [=](Call& c) { (c.*tensor).dtype = -5; }, invalid, name + ".dtype = -5");
+    for (int d = 0; d < 4; ++d) {
+      const std::string field = name + ".sizes[" + std::to_string(d) + "]";
+      const std::string suffix = "_size" + std::to_string(d);
+      for (const auto& [what, value] :
+           {std::pair{"_negative", std::int64_t{-1}}, {"_huge", huge}, {"_least", least}, {"_beyond32", 1LL << 32}}) {
+        add(name + suffix + what, [=](Call& c) { (c.*tensor).sizes[d] = value; }, invalid, field);
+      }
+      const bool keys = name == "k" || name == "v";
+      if (!(keys && d == 1)) add(name + suffix + "_zero", [=](Call& c) { (c.*tensor).sizes[d] = 0; }, invalid, field);
+    }
+    for (int d = 0; d < 3; ++d) {
+      const std::string field = name + ".strides[" + std::to_string(d) + "]";
+      const std::string suffix = "_stride" + std::to_string(d);
+      for (const auto& [what, value] : {std::pair{"_zero", std::int64_t{0}},
+                                        {"_negative", std::int64_t{-1024}},
+                                        {"_odd", std::int64_t{1028}},
+                                        {"_least", least}}) {
+        add(name + suffix + what, [=](Call& c) { (c.*tensor).strides[d] = value; }, invalid, field);
+      }
+      add(name + suffix + "_overflowing", [=](Call& c) { (c.*tensor).strides[d] = huge - 7; }, invalid, field);
+    }
+    add(name + "_stride3", [=](Call& c) { (c.*tensor).strides[3] = 2; }, invalid, name + ".strides[3]");
+    add(
+        name + "_slice_of_4_GiB",
+        [=](Call& c) {
+          wavejit_tensor& t = c.*tensor;
+          t.strides[1] = ((std::int64_t{1} << 31) / (t.sizes[1] + 255) + 8) / 8 * 8;
+          t.strides[0] = std::int64_t{1} << 32;
+        },
+        invalid, name + ": bytes that one batch slice spans");
+  });
+  add(
+      "fp32_inputs", [](Call& c) { c.q.dtype = c.k.dtype = c.v.dtype = c.o.dtype = WAVEJIT_FP32; }, WAVEJIT_UNSUPPORTED,
+      "q.dtype = 3 (fp32)");
+  add("dtypes_differ", [](Call& c) { c.k.dtype = WAVEJIT_BF16; }, invalid, "k.dtype = 2 (bf16)");
+  add("o_dtype_differs", [](Call& c) { c.o.dtype = WAVEJIT_FP32; }, invalid, "o.dtype = 3 (fp32)");
+  add("k_batch", [](Call& c) { c.k.sizes[0] = 3; }, invalid, "k.sizes[0] (batch) = 3; accepted: 2 (q.sizes[0])");
+  add("v_length", [](Call& c) { c.v.sizes[1] = 511; }, invalid, "v.sizes[1] (length) = 511; accepted: 512");
+  add("v_heads", [](Call& c) { c.v.sizes[2] = 4; }, invalid, "v.sizes[2] (heads) = 4; accepted: 2");
+  add("k_head_dim", [](Call& c) { c.k.sizes[3] = 64; }, invalid, "k.sizes[3] (head dim) = 64; accepted: 128");
+  add("o_length", [](Call& c) { c.o.sizes[1] = 254; }, invalid, "o.sizes[1] (length) = 254; accepted: 255");
+  add("o_head_dim", [](Call& c) { c.o.sizes[3] = 64; }, invalid, "o.sizes[3] (head dim) = 64; accepted: 128");
+  add(
+      "heads_do_not_divide", [](Call& c) { c.k.sizes[2] = c.v.sizes[2] = 3; }, invalid,
+      "k.sizes[2] (heads) = 3; accepted: divisors of q.sizes[2] = 8");
+  add("batch_of_the_grid", [](Call& c) { c.q.sizes[0] = 65536; }, invalid, "q.sizes[0] (batch) = 65536");
+  add("heads_of_the_grid", [](Call& c) { c.q.sizes[2] = 65536; }, invalid, "q.sizes[2] (heads) = 65536");
+  for (const float scale : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                            std::numeric_limits<float>::quiet_NaN(), 3e38F}) {
+    add("scale_" + std::to_string(list.size()), [=](Call& c) { c.scale = scale; }, invalid, "scale = ");
+  }
+  for (const int mask : {-1, 8, 1000})
+    add(
+        "mask_" + std::to_string(list.size()), [=](Call& c) { c.mask = mask; }, invalid,
+        "mask = " + std::to_string(mask));
+  add("o_on_q", [](Call& c) { c.o.data = c.q.data; }, invalid, "o.data");
+  add("o_on_k", [](Call& c) { c.o.data = c.k.data; }, invalid, "o.data");
+  add("o_inside_v", [](Call& c) { c.o.data = static_cast<char*>(c.v.data) + 4096; }, invalid, "o.data");
+  add("q_inside_o", [](Call& c) { c.q.data = static_cast<char*>(c.o.data) + 4096; }, invalid, "o.data");
+  add("o_rows_overlap", [](Call& c) { c.o.strides[1] = 64; }, invalid, "o.strides");
+  add("o_heads_overlap", [](Call& c) { c.o.strides[2] = 64; }, invalid, "o.strides");
+  add("o_batches_overlap", [](Call& c) { c.o.strides[0] = 1024; }, invalid, "o.strides");
+  add("lse_dtype", [](Call& c) { c.lse.dtype = WAVEJIT_FP16; }, invalid, "lse.dtype = 1 (fp16); accepted: 3 (fp32)");
+  add("lse_misaligned", [](Call& c) { c.lse.data = reinterpret_cast<void*>(0x10002); }, invalid, "lse.data = 0x10002");
+  add("lse_reserved", [](Call& c) { c.lse.reserved = 1; }, invalid, "lse.reserved = 1");
+  for (int d = 0; d < 4; ++d)
+    add(
+        "lse_size" + std::to_string(d), [=](Call& c) { c.lse.sizes[d] += 1; }, invalid,
+        "lse.sizes[" + std::to_string(d) + "]");
+  add("lse_rows_apart", [](Call& c) { c.lse.strides[2] = 2; }, invalid, "lse.strides[2] (length) = 2; accepted: 1");
+  add("lse_head_stride_negative", [](Call& c) { c.lse.strides[1] = -1; }, invalid, "lse.strides[1] = -1");
+  add("lse_batch_stride_zero", [](Call& c) { c.lse.strides[0] = 0; }, invalid, "lse.strides[0] = 0");
+  add("lse_stride_overflowing", [](Call& c) { c.lse.strides[0] = huge; }, invalid, "lse.strides[0]");
+  add("lse_heads_overlap", [](Call& c) { c.lse.strides[1] = 100; }, invalid, "lse.strides");
+  add("lse_on_o", [](Call& c) { c.lse.data = c.o.data; }, invalid, "lse.data");
+  add(
+      "head_dim_96",
+      [](Call& c) {
+        for (wavejit_tensor* t : {&c.q, &c.k, &c.v, &c.o}) t->sizes[3] = 96;
+      },
+      WAVEJIT_UNSUPPORTED, "q.sizes[3] (head dim) = 96");
+  return list;
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryField, BadArguments, ::testing::ValuesIn(bad_calls()),
+                         [](const auto& info) { return info.param.name; });
+
+class Problem : public RuntimeTest {};
+
+TEST_F(Problem, NullArgumentsAreRefused) {
+  const auto engine = make_engine();
+  const auto outcome = attention_forward::run(*engine, nullptr, nullptr);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().status, WAVEJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(outcome.error().detail, ::testing::HasSubstr("arguments = null"));
+}
+
+TEST_F(Problem, AReportOfTheWrongSizeIsRefusedBeforeTheLaunch) {
+  const auto engine = make_engine();
+  Call call = good_call();
+  for (const std::size_t size : {std::size_t{0}, sizeof(wavejit_call_report) - 8, std::size_t{1} << 20U}) {
+    wavejit_call_report report{};
+    report.size = size;
+    call.report = &report;
+    const auto outcome = attention_forward::run(*engine, &call, nullptr);
+    ASSERT_FALSE(outcome);
+    EXPECT_THAT(outcome.error().detail, ::testing::HasSubstr("report.size = " + std::to_string(size)));
+  }
+  EXPECT_EQ(fake_hip().launches, 0U);
+}
+
+TEST_F(Problem, ANewerCallersUnknownFieldsMustBeZero) {
+  const auto engine = make_engine();
+  struct {
+    Call call = good_call();
+    std::uint64_t later = 0;
+  } newer;
+  newer.call.size = sizeof newer;
+  EXPECT_TRUE(attention_forward::run(*engine, &newer.call, nullptr));
+  newer.later = 1;
+  const auto outcome = attention_forward::run(*engine, &newer.call, nullptr);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().status, WAVEJIT_UNSUPPORTED);
+}
+
+TEST_F(Problem, NoKeysNeedNoPointers) {
+  const auto engine = make_engine();
+  Call call = good_call(2, 4, 0);
+  call.k.data = call.v.data = nullptr;
+  call.k.strides[0] = call.v.strides[2] = -7;  // of no rows: never used
+  const auto outcome = attention_forward::run(*engine, &call, nullptr);
+  ASSERT_TRUE(outcome) << outcome.error().detail;
+  EXPECT_EQ(fake_hip().last.arguments.key_length, 0U);
+  EXPECT_EQ(fake_hip().last.arguments.causal_offset, 0);
+  EXPECT_EQ(fake_hip().last.arguments.bottom_right_mask, ~0U);
+  EXPECT_EQ(fake_hip().last.arguments.k_batch_stride, 0U);
+  EXPECT_EQ(fake_hip().last.arguments.v_head_stride, 0U);
+}
+
+TEST_F(Problem, StridesOfDimensionsWithOneElementNeverReachTheKernel) {
+  const auto engine = make_engine();
+  Call call = good_call(1, 1, 1, 1, 1);
+  for (wavejit_tensor* t : {&call.q, &call.k, &call.v, &call.o}) {
+    for (int d = 0; d < 3; ++d) t->strides[d] = std::numeric_limits<std::int64_t>::min() + d;
+  }
+  const auto outcome = attention_forward::run(*engine, &call, nullptr);
+  ASSERT_TRUE(outcome) << outcome.error().detail;
+  const auto& a = fake_hip().last.arguments;
+  EXPECT_EQ(a.q_batch_stride, 0U);
+  EXPECT_EQ(a.k_head_stride, 0U);
+  EXPECT_EQ(a.o_row_stride, 256U) << "rows of a tile beyond the only row must not fall onto it";
+  EXPECT_EQ(a.k_row_stride, 256U);
+}
+
+TEST_F(Problem, TheLargestSliceIsAcceptedAndTheTensorMayBeLarger) {
+  const auto engine = make_engine();
+  Call call = good_call(2, 2, 1000, 1, 1);
+  // (rows − 1 + 256) · stride + head dim elements of 2 bytes: the largest legal row stride, found from the rule.
+  const std::int64_t stride = ((std::int64_t{1} << 31) - 1 - 128) / (999 + 256) / 8 * 8;
+  call.k.strides[1] = stride;
+  call.k.strides[0] = std::int64_t{1} << 40;
+  EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  EXPECT_EQ(fake_hip().last.arguments.k_row_stride, static_cast<std::uint32_t>(stride * 2));
+  EXPECT_EQ(fake_hip().last.arguments.k_batch_stride, std::uint64_t{1} << 41U);
+  call.k.strides[1] = stride + 8;
+  EXPECT_FALSE(attention_forward::run(*engine, &call, nullptr));
+}
+
+TEST_F(Problem, InterleavedTensorsOfOneBufferAreNotTakenForAliases) {
+  const auto engine = make_engine();
+  Call call = good_call(1, 16, 16, 2, 2);
+  // q, k, v and o side by side in every row: [length][4][heads][head dim].
+  wavejit_tensor* tensors[] = {&call.q, &call.k, &call.v, &call.o};
+  for (int i = 0; i < 4; ++i) {
+    tensors[i]->data = static_cast<char*>(fake_address(1)) + i * 2 * 128 * 2;
+    tensors[i]->strides[1] = 4 * 2 * 128;
+  }
+  const auto outcome = attention_forward::run(*engine, &call, nullptr);
+  EXPECT_TRUE(outcome) << outcome.error().detail;
+}
+
+TEST_F(Problem, KernelArgumentsAreBytesOfTheCallersStrides) {
+  const auto engine = make_engine();
+  Call call = good_call(3, 300, 500, 8, 2);
+  call.lse = good_lse(call);
+  call.mask = WAVEJIT_MASK_CAUSAL;
+  // q as BHSD with padding
+  call.q.strides[0] = 8 * 310 * 136;
+  call.q.strides[1] = 136;
+  call.q.strides[2] = 310 * 136;
+  ASSERT_TRUE(attention_forward::run(*engine, &call, reinterpret_cast<ihipStream_t*>(0x1000)));
+  const FakeLaunch& launch = fake_hip().last;
+  EXPECT_EQ(launch.grid, (std::array<unsigned, 3>{8, 2, 3}));
+  EXPECT_EQ(launch.block, (std::array<unsigned, 3>{512, 1, 1}));
+  EXPECT_EQ(launch.stream, reinterpret_cast<ihipStream_t*>(0x1000));
+  const auto& a = launch.arguments;
+  EXPECT_EQ(a.q, reinterpret_cast<std::uintptr_t>(call.q.data));
+  EXPECT_EQ(a.lse, reinterpret_cast<std::uintptr_t>(call.lse.data));
+  EXPECT_EQ(a.q_batch_stride, 8U * 310 * 136 * 2);
+  EXPECT_EQ(a.q_row_stride, 136U * 2);
+  EXPECT_EQ(a.q_head_stride, 310U * 136 * 2);
+  EXPECT_EQ(a.k_batch_stride, 500U * 2 * 128 * 2);
+  EXPECT_EQ(a.v_row_stride, 2U * 128 * 2);
+  EXPECT_EQ(a.o_head_stride, 128U * 2);
+  EXPECT_EQ(a.lse_batch_stride, 8U * 300 * 4);
+  EXPECT_EQ(a.lse_head_stride, 300U * 4);
+  EXPECT_EQ(a.query_length, 300U);
+  EXPECT_EQ(a.key_length, 500U);
+  EXPECT_EQ(a.causal_offset, 0);
+  EXPECT_EQ(a.bottom_right_mask, ~0U);
+  EXPECT_EQ(a.rescale_threshold, 8.0F);
+  EXPECT_EQ(a.heads_per_die, 1U) << "eight heads of two kv heads on eight dies";
+  EXPECT_EQ(a.kv_head_multiplier, 1U << 30U) << "ceil(2^32 / 4)";
+  EXPECT_FLOAT_EQ(a.scale_log2e, 0.125F * 1.44269504F);
+}
+
+TEST_F(Problem, ACallerOfTheFirstVersionPassesTheSmallerStruct) {
+  const auto engine = make_engine();
+  Call call = good_call();
+  call.size = offsetof(Call, window_left);
+  call.window_left = 77;  // beyond what that caller has: never read
+  call.softcap = -1;
+  const auto outcome = attention_forward::run(*engine, &call, nullptr);
+  ASSERT_TRUE(outcome) << outcome.error().detail;
+  EXPECT_EQ(fake_hip().last.arguments.query_length, 255U);
+}
+
+TEST_F(Problem, TogglesThatAreArgumentsReachTheKernel) {
+  config_.lazy_rescale.value = false;
+  const auto launched = [&](std::int64_t query_heads, std::int64_t kv_heads) {
+    Call call = good_call(1, 4, 4, query_heads, kv_heads);
+    const auto engine = make_engine();
+    EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
+    return fake_hip().last.arguments;
+  };
+  EXPECT_EQ(launched(16, 4).rescale_threshold, 0.0F);
+  // auto: heads that share kv heads, dealt evenly
+  EXPECT_EQ(launched(16, 4).heads_per_die, 2U);
+  EXPECT_EQ(launched(16, 4).dies, 8U);
+  EXPECT_EQ(launched(16, 16).heads_per_die, 0U);
+  EXPECT_EQ(launched(12, 4).heads_per_die, 0U);
+  config_.xcd_swizzle.value = true;
+  EXPECT_EQ(launched(16, 16).heads_per_die, 2U);
+  EXPECT_EQ(launched(12, 4).heads_per_die, 0U) << "eight dies do not divide twelve heads";
+  config_.xcd_swizzle.value = false;
+  EXPECT_EQ(launched(16, 4).heads_per_die, 0U);
+}
+
+TEST_F(Problem, EveryShapeHasItsOwnCode) {
+  std::set<std::uint64_t> codes;
+  int shapes = 0;
+  for (const auto dtype : {attention_forward::DataType::bf16, attention_forward::DataType::fp16})
+    for (const auto mask :
+         {attention_forward::Mask::none, attention_forward::Mask::causal, attention_forward::Mask::window})
+      for (const bool lse : {false, true})
+        for (const int qk : {1, 64, 128, 65535})
+          for (const int v : {1, 64, 128, 65535}) {
+            for (const bool flag : {false, true}) {
+              for (const auto& modifier : attention_forward::modifier_rows) {
+                attention_forward::AttentionShape shape = {dtype, mask, lse, qk, v};
+                shape.modifiers.set(modifier.modifier, flag);
+                if (!flag && modifier.modifier != attention_forward::Modifier::softcap) continue;
+                codes.insert(shape.code());
+                ++shapes;
+              }
+            }
+            for (const auto rows : attention_forward::all_query_rows) {
+              attention_forward::AttentionShape shape = {dtype, mask, lse, qk, v};
+              if (rows == shape.query_rows) continue;
+              shape.query_rows = rows;
+              codes.insert(shape.code());
+              ++shapes;
+            }
+          }
+  EXPECT_EQ(codes.size(), static_cast<std::size_t>(shapes));
+  EXPECT_FALSE(codes.contains(0));
+}
+
+}  // namespace
+}  // namespace wavejit::tests

@@ -1,0 +1,187 @@
+// Routes: a pure function of shape, target and toggles.
+#include "templates/attention_forward/call/problem/route.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "targets/targets.h"
+
+namespace wavejit::tests {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace runtime;
+using attention_forward::DataType;
+using attention_forward::Mask;
+using attention_forward::OutputStore;
+using attention_forward::Pipeline;
+using attention_forward::QueryRows;
+
+const targets::Target& target(const char* name) { return *targets::find_target(name); }
+constexpr AttentionShape shape = {DataType::bf16, Mask::causal, true, 128, 128};
+
+TEST(Route, SaysWhatItChoseAndWhyNotTheOther) {
+  const auto cdna4 = choose_route(shape, target("gfx950"), {});
+  ASSERT_TRUE(cdna4);
+  EXPECT_EQ(cdna4->spec.output_store, OutputStore::permlane);
+  ASSERT_EQ(cdna4->refused.size(), 3U);
+  EXPECT_THAT(cdna4->refused[0].route, HasSubstr("dualwave 256x64"));
+  EXPECT_THAT(cdna4->refused[0].reason, HasSubstr("queries of 256 rows and more"));
+  EXPECT_THAT(cdna4->refused[1].route, HasSubstr("interleaved 128x64"));
+  EXPECT_THAT(cdna4->refused[1].reason, HasSubstr("gfx950 fills LDS by 16-byte DMA"));
+  EXPECT_THAT(cdna4->refused[2].route, HasSubstr("scalar"));
+  EXPECT_THAT(cdna4->refused[2].reason, HasSubstr("preferred"));
+  const auto cdna3 = choose_route(shape, target("gfx942"), {});
+  ASSERT_TRUE(cdna3);
+  EXPECT_EQ(cdna3->spec.output_store, OutputStore::scalar);
+  ASSERT_EQ(cdna3->refused.size(), 3U);
+  EXPECT_THAT(cdna3->refused[0].route, HasSubstr("generic 128x64"));
+  EXPECT_THAT(cdna3->refused[0].reason, HasSubstr("interleaved is preferred"));
+  EXPECT_THAT(cdna3->refused[1].reason, HasSubstr("transpose reads of LDS and 16-byte LDS DMA"));
+  EXPECT_THAT(cdna3->refused[2].reason, HasSubstr("v_permlane32_swap"));
+}
+
+TEST(Route, ForcedStoresAreTakenOrRefusedNeverReplaced) {
+  const auto scalar = choose_route(shape, target("gfx950"), {.output_store = OutputStore::scalar});
+  ASSERT_TRUE(scalar);
+  EXPECT_EQ(scalar->spec.output_store, OutputStore::scalar);
+  EXPECT_THAT(scalar->refused[2].reason, HasSubstr("was asked for"));
+  const auto impossible = choose_route(shape, target("gfx942"), {.output_store = OutputStore::permlane});
+  ASSERT_FALSE(impossible);
+  EXPECT_EQ(impossible.error().status, WAVEJIT_UNSUPPORTED);
+  EXPECT_THAT(impossible.error().detail, HasSubstr("gfx942"));
+  EXPECT_THAT(impossible.error().detail, HasSubstr("accepted: auto, scalar"));
+}
+
+TEST(Route, TakesDualWaveForLongQueriesWhereTheTargetCan) {
+  AttentionShape longer = shape;
+  longer.query_rows = QueryRows::more;
+  EXPECT_NE(longer.code(), shape.code());
+  const auto cdna4 = choose_route(longer, target("gfx950"), {});
+  ASSERT_TRUE(cdna4);
+  EXPECT_EQ(cdna4->spec.pipeline, Pipeline::dualwave);
+  EXPECT_EQ(cdna4->spec.tile_queries, 256);
+  EXPECT_EQ(cdna4->resources.threads, 512);
+  EXPECT_THAT(cdna4->refused[0].route, HasSubstr("generic 128x64"));
+  EXPECT_THAT(cdna4->refused[0].reason, HasSubstr("dualwave is preferred"));
+}
+
+TEST(Route, TakesInterleavedForEveryLengthWhereTilesPassThroughRegisters) {
+  for (const QueryRows rows : attention_forward::all_query_rows) {
+    AttentionShape each = shape;
+    each.query_rows = rows;
+    const auto cdna3 = choose_route(each, target("gfx942"), {});
+    ASSERT_TRUE(cdna3);
+    EXPECT_EQ(cdna3->spec.pipeline, Pipeline::interleaved);
+    EXPECT_EQ(cdna3->spec.tile_queries, 128);
+  }
+  const auto impossible = choose_route(shape, target("gfx950"), {.pipeline = Pipeline::interleaved});
+  ASSERT_FALSE(impossible);
+  EXPECT_THAT(impossible.error().detail, HasSubstr("accepted: auto, generic, dualwave"));
+}
+
+TEST(Route, ForcedPipelinesAreTakenOrRefusedNeverReplaced) {
+  for (const Pipeline forced : {Pipeline::generic, Pipeline::dualwave}) {
+    for (const QueryRows rows : attention_forward::all_query_rows) {
+      AttentionShape each = shape;
+      each.query_rows = rows;
+      const auto route = choose_route(each, target("gfx950"), {.pipeline = forced});
+      ASSERT_TRUE(route);
+      EXPECT_EQ(route->spec.pipeline, forced);
+      EXPECT_THAT(route->refused[0].reason, HasSubstr("was asked for; accepted here too: auto"));
+    }
+  }
+  const auto impossible = choose_route(shape, target("gfx942"), {.pipeline = Pipeline::dualwave});
+  ASSERT_FALSE(impossible);
+  EXPECT_EQ(impossible.error().status, WAVEJIT_UNSUPPORTED);
+  EXPECT_THAT(impossible.error().detail, HasSubstr("accepted: auto, generic, interleaved"));
+}
+
+TEST(Route, TogglesAreInTheKeyOfTheirPipelineOnly) {
+  const Toggles off = {.pipeline = Pipeline::dualwave, .stagger = false, .raised_priority = false};
+  EXPECT_THAT(to_text(choose_route(shape, target("gfx950"), off)->spec), HasSubstr(" stagger=off setprio=off "));
+  Toggles generic = off;
+  generic.pipeline = Pipeline::generic;
+  EXPECT_EQ(choose_route(shape, target("gfx950"), generic)->spec,
+            choose_route(shape, target("gfx950"), {.pipeline = Pipeline::generic})->spec);
+}
+
+TEST(Route, WhatADeveloperPinsIsTakenOrRefusedAndInTheKey) {
+  AttentionShape longer = shape;
+  longer.query_rows = QueryRows::more;
+  const auto standard = choose_route(longer, target("gfx950"), {});
+  const auto early = choose_route(longer, target("gfx950"), {.ladder = "early"});
+  ASSERT_TRUE(standard && early);
+  EXPECT_THAT(to_text(early->spec), HasSubstr(" pipeline=dualwave tile=256x64 o_store=permlane ladder=early target="));
+  EXPECT_NE(to_text(early->spec), to_text(standard->spec));
+  // The standard one is what kernels have anyway, and has no word.
+  EXPECT_EQ(choose_route(longer, target("gfx950"), {.ladder = "standard"})->spec, standard->spec);
+
+  const Toggles small = {.pipeline = Pipeline::generic, .tile_queries = 64};
+  EXPECT_THAT(to_text(choose_route(longer, target("gfx950"), small)->spec), HasSubstr(" tile=64x64 "));
+  // Nothing else is taken in the place of what cannot be.
+  EXPECT_THAT(choose_route(longer, target("gfx950"), {.tile_queries = 64}).error().detail,
+              HasSubstr("pipeline=dualwave on gfx950; accepted: 256"));
+  EXPECT_THAT(choose_route(longer, target("gfx942"), {.ladder = "lead"}).error().detail,
+              HasSubstr("ladder=lead is none of pipeline=interleaved; accepted: standard"));
+}
+
+TEST(Route, TheSpecHoldsWhatChangesCode) {
+  for (const auto lowering : {attention_forward::Lowering::llvm, attention_forward::Lowering::comgr}) {
+    for (const AttentionShape& each : supported_shapes(target("gfx950"), {})) {
+      const auto route = choose_route(each, target("gfx950"), {.lowering = lowering});
+      ASSERT_TRUE(route);
+      EXPECT_EQ(route->spec.dtype, each.dtype);
+      EXPECT_EQ(route->spec.mask, each.mask);
+      EXPECT_EQ(route->spec.lse, each.lse);
+      EXPECT_EQ(route->spec.head_dim_qk, each.head_dim_qk);
+      EXPECT_EQ(route->spec.lowering, lowering);
+      EXPECT_EQ(route->spec.target, "gfx950");
+      EXPECT_EQ(attention_forward::parse_spec(to_text(route->spec)), route->spec);
+    }
+  }
+}
+
+TEST(Route, SupportsWhatTheIssueAsksFor) {
+  for (const char* name : {"gfx942", "gfx950"}) {
+    const auto shapes = supported_shapes(target(name), {});
+    const bool has_256 = std::ranges::any_of(shapes, [](const auto& shape) { return shape.head_dim_v == 256; });
+    EXPECT_EQ(has_256, std::string_view(name) == "gfx950") << "LDS DMA of 16 bytes leaves the registers that it takes";
+    EXPECT_EQ(shapes.size(), has_256 ? 32U : 24U) << "2 dtypes, 3 or 4 head dims, 2 masks, with and without LSE";
+    for (const int head_dim : {64, 128}) {
+      for (const auto dtype : {DataType::bf16, DataType::fp16}) {
+        const AttentionShape wanted = {dtype, Mask::causal, false, head_dim, head_dim};
+        EXPECT_NE(std::ranges::find(shapes, wanted), shapes.end());
+      }
+    }
+  }
+  EXPECT_TRUE(supported_shapes(target("gfx942"), {.output_store = OutputStore::permlane}).empty());
+}
+
+TEST(Route, UnsupportedHeadDimsSayWhatIsAccepted) {
+  for (const int head_dim : {1, 8, 96, 192, 65535}) {
+    const auto route = choose_route({DataType::fp16, Mask::none, false, head_dim, head_dim}, target("gfx950"), {});
+    ASSERT_FALSE(route);
+    EXPECT_EQ(route.error().status, WAVEJIT_UNSUPPORTED);
+    EXPECT_THAT(route.error().detail, HasSubstr("accepted: 64, 128, 192/128, 256"));
+  }
+}
+
+TEST(Route, SameQuestionSameAnswerOnEveryThread) {
+  const std::string once = to_text(choose_route(shape, target("gfx950"), {})->spec);
+  std::vector<std::jthread> threads;
+  std::atomic<int> different{0};
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 200; ++round)
+        if (to_text(choose_route(shape, target("gfx950"), {})->spec) != once) ++different;
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(different, 0);
+}
+
+}  // namespace
+}  // namespace wavejit::tests

@@ -1,0 +1,412 @@
+// Split keys on the host: how many runs, what they cost, whose memory they use, what is launched and what is refused.
+#include "templates/attention_forward/call/problem/splits.h"
+
+#include <latch>
+#include <set>
+#include <thread>
+
+#include "hip_abi/hip_functions.h"
+#include "runtime/explain.h"
+#include "runtime/prebuild.h"
+#include "runtime_fixture.h"
+#include "targets/targets.h"
+#include "templates/attention_forward/call/combine/parameters.h"
+#include "templates/attention_forward/call/combine/spec.h"
+#include "templates/attention_forward/call/parameters.h"
+
+namespace wavejit::tests {
+namespace {
+
+using attention_forward::AttentionProblem;
+using attention_forward::SplitPlan;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+using Reason = SplitPlan::Reason;
+
+constexpr std::uint32_t chunk = attention_forward::split_keys;
+
+const targets::Target& target() { return *targets::find_target("gfx950"); }
+
+AttentionProblem problem(std::uint32_t keys, std::uint32_t splits = 0) {
+  AttentionProblem problem;
+  problem.shape.head_dim_qk = problem.shape.head_dim_v = 128;
+  problem.batch = 2;
+  problem.query_length = 3;
+  problem.query_rows = 6;
+  problem.key_length = keys;
+  problem.query_heads = 8;
+  problem.kv_heads = 2;
+  problem.splits = splits;
+  return problem;
+}
+
+SplitPlan plan(const AttentionProblem& problem, std::optional<std::int32_t> kv_splits = {}) {
+  const auto plan = attention_forward::plan_splits(problem, target(), kv_splits);
+  if (!plan) throw std::runtime_error(plan.error().detail);
+  return *plan;
+}
+
+TEST(Splits, AreThoseOfTheCallElseOfTheEngine) {
+  EXPECT_EQ(plan(problem(4096, 5)).splits, 5U);
+  EXPECT_EQ(plan(problem(4096, 5), 3).splits, 5U);
+  EXPECT_EQ(plan(problem(4096), 3).splits, 3U);
+  EXPECT_EQ(plan(problem(4096), 3).reason, Reason::asked_by_engine);
+  EXPECT_EQ(plan(problem(4096, 1), 3).splits, 1U);
+}
+
+TEST(Splits, AreNoMoreThanChunks) {
+  EXPECT_EQ(plan(problem(4 * chunk, 64)).splits, 4U);
+  EXPECT_EQ(plan(problem(4 * chunk + 1, 64)).splits, 5U);
+  EXPECT_EQ(plan(problem(chunk, 64)).splits, 1U);
+  EXPECT_EQ(plan(problem(chunk, 64)).reason, Reason::one_chunk);
+  EXPECT_EQ(plan(problem(0, 64)).splits, 1U);
+  EXPECT_EQ(plan(problem(1 << 20), 0xFFFF / 64).splits, 1023U);
+}
+
+TEST(Splits, TakeTheDocumentedWorkspace) {
+  const SplitPlan four = plan(problem(4096, 4));
+  EXPECT_EQ(four.workspace_bytes, 6U * 8 * 4 * (128 + 4) * 4);
+  EXPECT_EQ(plan(problem(4096, 1)).workspace_bytes, 0U);
+}
+
+// Without leave, nothing that belongs to the batch moves the number.
+TEST(Splits, AutoDoesNotLookAtTheBatch) {
+  for (const std::uint32_t batch : {1U, 64U})
+    for (const std::uint32_t keys : {100U, 8192U, 1U << 20}) {
+      AttentionProblem one = problem(keys);
+      one.batch = batch;
+      one.query_rows = std::uint64_t{batch} * one.query_length;
+      EXPECT_EQ(plan(one).splits, 1U);
+    }
+}
+
+TEST(Splits, AutoFillsTheDeviceWhenTheBatchMayShow) {
+  AttentionProblem decode = problem(1 << 17);
+  decode.any_bits = true;
+  decode.query_length = 1;
+  const SplitPlan few = plan(decode);
+  EXPECT_EQ(few.reason, Reason::fills_device);
+  EXPECT_EQ(few.splits, 2U * static_cast<std::uint32_t>(target().compute_units) / (2 * 8));
+  // Fewer keys: runs of two chunks at least. A batch that fills the device, or a chunk and a bit: none.
+  decode.key_length = 8 * chunk;
+  EXPECT_EQ(plan(decode).splits, 4U);
+  decode.batch = 256;
+  EXPECT_EQ(plan(decode).splits, 1U);
+  EXPECT_EQ(plan(decode).reason, Reason::device_is_full);
+  decode.batch = 1;
+  decode.key_length = chunk + 1;
+  EXPECT_EQ(plan(decode).splits, 1U);
+}
+
+TEST(Splits, BeyondWhatKernelsCountAreRefused) {
+  const auto runs = attention_forward::plan_splits(problem(1 << 20, 4096), target(), {});
+  ASSERT_FALSE(runs);
+  EXPECT_EQ(runs.error().status, WAVEJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(runs.error().detail, AllOf(HasSubstr("splits = 4096"), HasSubstr("1 to 2048")));
+  AttentionProblem heads = problem(1 << 20, 64);
+  heads.query_heads = 0xFFFF;
+  const auto many = attention_forward::plan_splits(heads, target(), {});
+  ASSERT_FALSE(many);
+  EXPECT_THAT(many.error().detail, HasSubstr("65535 query heads"));
+  AttentionProblem rows = problem(1 << 20, 2000);
+  rows.query_rows = std::uint64_t{1} << 50;
+  const auto bytes = attention_forward::plan_splits(rows, target(), {});
+  ASSERT_FALSE(bytes);
+  EXPECT_THAT(bytes.error().detail, HasSubstr("2^64 bytes"));
+}
+
+// x · multiplier / 2³² is x / divisor wherever kernels use it: the grid's x by heads, chunks by splits.
+TEST(Splits, DivideExactlyByMultiplication) {
+  const auto quotient = [](std::uint64_t x, std::uint32_t divisor) {
+    const std::uint64_t multiplier = attention_forward::division_multiplier(divisor);
+    return multiplier == 0 ? x : x * multiplier >> 32U;
+  };
+  for (const std::uint32_t divisor : {1U, 2U, 3U, 7U, 63U, 64U, 1447U, 2048U}) {
+    const std::uint64_t end = 0xFFFFFFFF / divisor;
+    for (std::uint64_t k = 1; k * divisor < end; k = k * 3 / 2 + 1) {
+      EXPECT_EQ(quotient(k * divisor, divisor), k) << divisor;
+      EXPECT_EQ(quotient(k * divisor - 1, divisor), k - 1) << divisor;
+    }
+    EXPECT_EQ(quotient(end - 1, divisor), (end - 1) / divisor) << divisor;
+  }
+}
+
+class SplitCallTest : public RuntimeTest {
+ protected:
+  static constexpr std::size_t megabyte = std::size_t{1} << 20;
+
+  static wavejit_attention_forward_arguments split_call(std::int32_t splits, std::int64_t keys = 4096) {
+    auto call = good_call(2, 255, keys);
+    call.splits = splits;
+    return call;
+  }
+  static void launch(runtime::Engine& engine, const wavejit_attention_forward_arguments& call,
+                     hip_abi::hipStream_t stream = nullptr) {
+    const auto outcome = attention_forward::run(engine, &call, stream);
+    ASSERT_TRUE(outcome) << outcome.error().detail;
+  }
+  static std::uint64_t workspace_of_last_launch() { return fake_hip().last.combine.workspace; }
+  static std::size_t bytes_of(runtime::Engine& engine, const wavejit_attention_forward_arguments& call) {
+    const auto bytes = engine.attention_forward_workspace(&call);
+    if (!bytes) throw std::runtime_error(bytes.error().detail);
+    return *bytes;
+  }
+};
+
+// A graph may be replayed on any stream, beside calls that borrow the engine's workspace of this one.
+TEST_F(SplitCallTest, ACapturedStreamNeedsTheCallersWorkspace) {
+  auto engine = make_engine();
+  auto call = split_call(3);
+  auto* const stream = numbered<ihipStream_t>(0x1000);
+  launch(*engine, call, stream);  // the kernels are loaded, and the engine has a workspace for the stream
+  const std::uint64_t launches = fake_hip().launches;
+  fake_hip().capturing = hip_abi::hipStreamCaptureStatusActive;
+  const auto refused = attention_forward::run(*engine, &call, stream);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().status, WAVEJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(refused.error().detail, HasSubstr("workspace = null while the stream is being captured"));
+  EXPECT_EQ(fake_hip().launches, launches);
+  call.workspace = fake_address(11);
+  call.workspace_bytes = bytes_of(*engine, call);
+  launch(*engine, call, stream);
+  EXPECT_EQ(workspace_of_last_launch(), reinterpret_cast<std::uintptr_t>(call.workspace));
+  fake_hip().capturing = hip_abi::hipStreamCaptureStatusNone;
+}
+
+TEST_F(SplitCallTest, LaunchesTheWalkAndThenTheCombine) {
+  auto engine = make_engine();
+  auto call = split_call(3);
+  call.lse = good_lse(call);
+  wavejit_call_report report{};
+  report.size = sizeof report;
+  call.report = &report;
+  launch(*engine, call);
+  EXPECT_EQ(fake_hip().launches, 2U);
+  EXPECT_THAT(report.kernel_spec, HasSubstr(" split=256 "));
+  EXPECT_EQ(report.origin, WAVEJIT_ORIGIN_COMPILED);
+  EXPECT_EQ(fake_codegen().compiles, 2U);
+
+  const FakeLaunch& walk = fake_hip().before_last;
+  EXPECT_EQ(walk.grid, (std::array<unsigned, 3>{8 * 3, 4, 2}));
+  EXPECT_EQ(walk.arguments.splits, 3U);
+  EXPECT_EQ(walk.arguments.query_heads, 8U);
+  const FakeLaunch& combine = fake_hip().last;
+  EXPECT_EQ(combine.argument_bytes, sizeof(attention_combine::Arguments));
+  EXPECT_EQ(combine.grid, (std::array<unsigned, 3>{32, 8, 2}));  // 8 rows a workgroup
+  EXPECT_EQ(combine.combine.workspace, walk.arguments.workspace);
+  EXPECT_EQ(combine.combine.o, walk.arguments.o);
+  EXPECT_EQ(combine.combine.lse, walk.arguments.lse);
+  EXPECT_EQ(combine.combine.splits, 3U);
+  EXPECT_EQ(combine.stream, walk.stream);
+
+  // The next kind of call with the same head dim and type shares the combine kernel; LSE changes neither.
+  call.mask = WAVEJIT_MASK_CAUSAL;
+  launch(*engine, call);
+  EXPECT_EQ(fake_codegen().compiles, 3U);
+  call.lse.data = nullptr;
+  launch(*engine, call);
+  EXPECT_EQ(fake_codegen().compiles, 3U);
+  EXPECT_EQ(fake_hip().last.combine.lse, 0U);
+  const auto statistics = statistics_of(*engine);
+  EXPECT_EQ(statistics.calls, 3U);
+  EXPECT_EQ(statistics.compiled, 2U) << "by the kernel that walks the keys";
+  EXPECT_EQ(statistics.memory_hits, 1U);
+}
+
+TEST_F(SplitCallTest, OneSplitIsTheKernelThatDoesNotSplit) {
+  auto engine = make_engine();
+  launch(*engine, split_call(1));
+  launch(*engine, split_call(64, chunk));
+  EXPECT_EQ(fake_hip().launches, 2U);
+  EXPECT_EQ(fake_codegen().compiles, 1U);
+  EXPECT_EQ(bytes_of(*engine, split_call(64, chunk)), 0U);
+}
+
+TEST_F(SplitCallTest, TheCallersWorkspaceIsChecked) {
+  auto engine = make_engine();
+  auto call = split_call(4);
+  const std::size_t bytes = bytes_of(*engine, call);
+  EXPECT_EQ(bytes, std::size_t{2} * 255 * 8 * 4 * (128 + 4) * 4);
+  call.workspace = fake_address(9);
+  call.workspace_bytes = bytes - 1;
+  auto refused = attention_forward::run(*engine, &call, nullptr);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().status, WAVEJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(refused.error().detail,
+              AllOf(HasSubstr("workspace_bytes = " + std::to_string(bytes - 1)), HasSubstr(std::to_string(bytes))));
+  call.workspace_bytes = bytes;
+  call.workspace = call.o.data;
+  refused = attention_forward::run(*engine, &call, nullptr);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().detail, AllOf(HasSubstr("workspace = "), HasSubstr("o does not use")));
+  EXPECT_EQ(fake_hip().launches, 0U);
+  EXPECT_EQ(fake_codegen().compiles, 0U);
+
+  call.workspace = fake_address(9);
+  launch(*engine, call);
+  EXPECT_EQ(workspace_of_last_launch(), reinterpret_cast<std::uintptr_t>(fake_address(9)));
+  EXPECT_EQ(fake_hip().allocations, 0U);
+}
+
+TEST_F(SplitCallTest, StreamsShareNoWorkspace) {
+  auto engine = make_engine();
+  const auto call = split_call(2);
+  std::set<std::uint64_t> seen;
+  for (const std::uint64_t stream : {0U, 1U, 100U, 200U}) {
+    launch(*engine, call, numbered<ihipStream_t>(stream));
+    EXPECT_TRUE(seen.insert(workspace_of_last_launch()).second) << "stream " << stream;
+  }
+  EXPECT_EQ(fake_hip().allocations, 4U);
+  launch(*engine, call, numbered<ihipStream_t>(100));
+  EXPECT_TRUE(seen.contains(workspace_of_last_launch()));
+  // The stream that every thread has for itself goes by one name.
+  for (int i = 0; i < 2; ++i) {
+    std::jthread([&] { launch(*engine, call, hip_abi::stream_per_thread()); }).join();
+    EXPECT_TRUE(seen.insert(workspace_of_last_launch()).second);
+  }
+  EXPECT_EQ(fake_hip().frees, 0U);
+  engine.reset();
+  EXPECT_EQ(fake_hip().frees, 6U);
+}
+
+// What a stream's kernels may still read stays until the engine goes.
+TEST_F(SplitCallTest, AWorkspaceGrowsAndTheOldOneStays) {
+  auto engine = make_engine();
+  launch(*engine, split_call(2));
+  const std::uint64_t small = workspace_of_last_launch();
+  launch(*engine, split_call(3));
+  const std::uint64_t large = workspace_of_last_launch();
+  EXPECT_NE(small, large);
+  EXPECT_EQ(fake_hip().allocations, 2U);
+  EXPECT_EQ(fake_hip().frees, 0U);
+  launch(*engine, split_call(2));
+  launch(*engine, split_call(4));  // sizes double: room for it is there already
+  EXPECT_EQ(workspace_of_last_launch(), large);
+  EXPECT_EQ(fake_hip().allocations, 2U);
+  engine.reset();
+  EXPECT_EQ(fake_hip().frees, 2U);
+}
+
+// Many threads on one stream: between the two launches of a call nobody else has its workspace.
+TEST_F(SplitCallTest, ThreadsOnOneStreamBorrowInTurn) {
+  auto engine = make_engine();
+  const auto call = split_call(2);
+  launch(*engine, call);
+  constexpr int threads = 8;
+  std::latch start(threads);
+  {
+    std::vector<std::jthread> pool;
+    for (int t = 0; t < threads; ++t)
+      pool.emplace_back([&] {
+        start.arrive_and_wait();
+        for (int i = 0; i < 200; ++i) EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
+      });
+  }
+  EXPECT_EQ(fake_hip().launches, 2U * (1 + threads * 200));
+  EXPECT_LE(fake_hip().allocations, static_cast<std::uint64_t>(threads));
+}
+
+TEST_F(SplitCallTest, WhatDoesNotFitTheDeviceIsRefusedWithBothSizes) {
+  auto device = fake_device();
+  device.memory_bytes = 8 * megabyte;
+  auto assembled =
+      runtime::Engine::assemble(config_, device, *codegen_, std::make_unique<runtime::Logger>(runtime::LogLevel::off));
+  ASSERT_TRUE(assembled);
+  auto call = split_call(4);
+  const std::string bytes = std::to_string(std::size_t{2} * 255 * 8 * 4 * (128 + 4) * 4);
+  const auto refused = (*assembled)->attention_forward(&call, nullptr);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().status, WAVEJIT_OUT_OF_MEMORY);
+  EXPECT_THAT(refused.error().detail, AllOf(HasSubstr(bytes), HasSubstr(std::to_string(8 * megabyte))));
+  EXPECT_FALSE((*assembled)->attention_forward_workspace(&call));
+  EXPECT_EQ(fake_hip().launches, 0U);
+
+  auto engine = make_engine();
+  fake_hip().allocate_error = hip_abi::hipErrorOutOfMemory;
+  const auto full = attention_forward::run(*engine, &call, nullptr);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().status, WAVEJIT_OUT_OF_MEMORY);
+  EXPECT_THAT(full.error().detail, HasSubstr(bytes));
+  EXPECT_EQ(fake_hip().launches, 0U);
+  fake_hip().allocate_error = hip_abi::hipSuccess;
+  launch(*engine, call);
+}
+
+TEST_F(SplitCallTest, TheEnginesOwnNumberCounts) {
+  config_.kv_splits.value = 4;
+  auto engine = make_engine();
+  launch(*engine, split_call(0));
+  EXPECT_EQ(fake_hip().last.combine.splits, 4U);
+  launch(*engine, split_call(1));
+  EXPECT_EQ(fake_hip().launches, 3U);
+}
+
+TEST_F(SplitCallTest, AutoSplitsOnlyWithLeave) {
+  auto engine = make_engine();
+  auto call = good_call(1, 1, 1 << 16, 8, 1);
+  launch(*engine, call);
+  EXPECT_EQ(fake_hip().launches, 1U);
+  call.flags = WAVEJIT_BATCH_MAY_SHOW;
+  launch(*engine, call);
+  EXPECT_EQ(fake_hip().launches, 3U);
+  EXPECT_EQ(fake_hip().last.combine.splits, 64U);
+}
+
+std::vector<std::string> explained(const runtime::Config& config, const char* descriptor,
+                                   runtime::CodegenLibrary& codegen) {
+  const auto lines = runtime::explain(config, descriptor, "gfx950", codegen);
+  EXPECT_TRUE(lines) << lines.error().detail;
+  return lines.value_or(std::vector<std::string>{});
+}
+
+TEST_F(SplitCallTest, ExplainSaysHowManyAndWhy) {
+  EXPECT_THAT(explained(config_, "attention_forward fp16 b1 q1 k65536 h8/1 d128", *codegen_),
+              Contains(AllOf(HasSubstr("splits   1: auto keeps results the same"), HasSubstr("invariance=none"))));
+  const auto lines = explained(config_, "attention_forward fp16 b1 q1 k65536 h8/1 d128 invariance=none", *codegen_);
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("splits   64, each up to 4 chunks of 256 keys, 270336 bytes"),
+                                    HasSubstr("fills the device"))));
+  EXPECT_THAT(lines, Contains(HasSubstr("attention_combine fp16 d128 target=gfx950")));
+  EXPECT_THAT(explained(config_, "attention_forward fp16 b1 q1 k2000 h8/1 d64 splits=3", *codegen_),
+              Contains(HasSubstr("splits   3, each up to 3 chunks")));
+}
+
+TEST_F(SplitCallTest, PrebuildMakesBothKernels) {
+  std::set<std::string> specs;
+  const runtime::PrebuildRequest request{
+      .descriptors = {"attention_forward fp16 b1 q1 k4096 h8/1 d128 lse splits=4"}, .targets = "gfx942", .jobs = 1};
+  ASSERT_TRUE(runtime::prebuild(config_, request, *codegen_, [&](const runtime::PrebuildProgress& progress) {
+    if (progress.kernel_spec != nullptr) specs.insert(*progress.kernel_spec);
+  }));
+  EXPECT_EQ(specs, (std::set<std::string>{
+                       "attention_combine fp16 d128 target=gfx942 lowering=llvm",
+                       "attention_forward fp16 d128 split=256 pipeline=interleaved tile=128x64 o_store=scalar "
+                       "target=gfx942 lowering=llvm",
+                   }));
+}
+
+TEST(CombineSpec, ReadsBackAndSaysWhatIsWrong) {
+  const attention_combine::KernelSpec spec{
+      .dtype = attention_forward::DataType::bf16, .head_dim = 64, .target = "gfx942"};
+  const auto again = attention_combine::parse_spec(to_text(spec));
+  ASSERT_TRUE(again) << again.error();
+  EXPECT_EQ(*again, spec);
+  for (const auto& [text, what] :
+       {std::pair{"attention_combine bf16 d64 target=gfx942", "lowering=<name> is missing"},
+        {"attention_combine bf16 d0 target=gfx942 lowering=llvm", "word 3 'd0'"},
+        {"attention_combine bf16 bf16 d64 target=gfx942 lowering=llvm", "word 3 'bf16' says again"},
+        {"attention_combine bf16 d64 causal target=gfx942 lowering=llvm", "word 4 'causal' is not known"},
+        {"attention_forward", "is not the family"},
+        {"", "empty"}}) {
+    const auto refused = attention_combine::parse_spec(text);
+    ASSERT_FALSE(refused) << text;
+    EXPECT_THAT(refused.error(), HasSubstr(what));
+  }
+  EXPECT_TRUE(attention_combine::refusal_of({.head_dim = 260, .target = "gfx942"}));
+  EXPECT_TRUE(attention_combine::refusal_of({.head_dim = 128, .target = "gfx1"}));
+  EXPECT_FALSE(attention_combine::refusal_of(spec));
+}
+
+}  // namespace
+}  // namespace wavejit::tests

@@ -1,0 +1,193 @@
+// What the judge of attention's results lets pass and what not, number by number.
+#include "tools/judge.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace wavejit::tools {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+// One row of 64 elements of about one, weights spread over many keys.
+struct Case {
+  std::vector<double> output = std::vector<double>(64, 1.25);
+  std::vector<double> magnitude = std::vector<double>(64, 2.0);
+  double spread = 4;
+  double score = 1;
+  double lse = 3;
+  std::vector<float> result = std::vector<float>(64, 1.25F);
+  std::optional<float> result_lse = 3.0F;
+
+  Judgement judged(const StorageFormat& format = bf16_format, const RowPlace& place = {}) const {
+    Judge judge(format);
+    judge.row(place, {.output = output, .magnitude = magnitude, .spread = spread, .score = score, .lse = lse},
+              {.output = result, .lse = result_lse});
+    return judge.judgement();
+  }
+};
+
+TEST(Judge, TheExactAnswerPasses) {
+  const Judgement judgement = Case().judged();
+  EXPECT_EQ(judgement.wrong(), "");
+  EXPECT_EQ(judgement.rows, 1);
+  EXPECT_EQ(judgement.compared, 64);
+  EXPECT_EQ(judgement.max_error, 0);
+  EXPECT_EQ(judgement.not_finite_exact, 0);
+}
+
+// Half an ulp of 1.25 in bf16_format is 2⁻⁸, the weights may leave 2 · 2⁻⁸; scores of 1 add a trifle, and there is
+// 1e-5.
+TEST(Judge, AnElementHasItsOwnBound) {
+  Case one;
+  const double bound = 3 * 0x1p-8 + 1e-5;
+  one.result[7] = static_cast<float>(1.25 + bound * 0.9999);
+  EXPECT_EQ(one.judged().elements_beyond, 0);
+  one.result[7] = static_cast<float>(1.25 + bound * 1.001);
+  const Judgement judgement = one.judged(bf16_format, {.sequence = 2, .token = 5, .head = 3});
+  EXPECT_EQ(judgement.elements_beyond, 1);
+  EXPECT_FALSE(judgement.passed());
+  EXPECT_THAT(judgement.wrong(), HasSubstr("first difference at sequence 2, token 5, head 3, dim 7: 1.26"));
+  EXPECT_THAT(judgement.wrong(), HasSubstr(" instead of 1.25, bound 0.0117"));
+}
+
+// A large row does not widen the bound of a small one.
+TEST(Judge, RowsDoNotShareABound) {
+  Case large;
+  for (double& x : large.output) x = 1000;
+  for (float& x : large.result) x = 1000;
+  Case small;
+  small.result[0] += 0.05F;
+  Judge judge(bf16_format);
+  for (const Case* one : {&large, &small}) {
+    judge.row({.token = one == &small ? 1 : 0},
+              {.output = one->output, .magnitude = one->magnitude, .spread = 4, .score = 1, .lse = 3},
+              {.output = one->result, .lse = {}});
+  }
+  EXPECT_THAT(judge.judgement().wrong(), HasSubstr("token 1, head 0, dim 0"));
+}
+
+// Every element within its bound, yet all of them off together: √((1 + 1.25² · 64 / 64) · 2⁻¹⁶ / 3) is expected.
+TEST(Judge, ARowHasAnRmsError) {
+  const double expected = std::sqrt((1 + std::max(4.0 / 64, 1.25 * 1.25)) / 3) * 0x1p-8;
+  Case one;
+  for (std::size_t d = 0; d < 64; ++d)
+    one.result[d] += static_cast<float>((d % 2 == 0 ? 1 : -1) * expected * row_rms_limit * 0.999);
+  EXPECT_EQ(one.judged().wrong(), "");
+  for (std::size_t d = 0; d < 64; ++d)
+    one.result[d] = 1.25F + static_cast<float>((d % 2 == 0 ? 1 : -1) * expected * row_rms_limit * 1.001);
+  const Judgement judgement = one.judged();
+  EXPECT_EQ(judgement.elements_beyond, 0);
+  EXPECT_EQ(judgement.rows_beyond, 1);
+  EXPECT_THAT(judgement.wrong(), HasSubstr("1 rows out of bound by RMS or cosine; first difference at sequence 0, "
+                                           "token 0, head 0: RMS error 0.0"));
+}
+
+// Values that nearly cancel: what 1e-5 admits an element, the row's direction does not.
+TEST(Judge, ARowHasADirection) {
+  Case one;
+  for (double& x : one.output) x = 1e-6;
+  for (double& x : one.magnitude) x = 1e-6;
+  one.spread = 64e-12;
+  for (std::size_t d = 0; d < 64; ++d) one.result[d] = d % 2 == 0 ? 1e-6F : -1e-6F;
+  const Judgement judgement = one.judged();
+  EXPECT_EQ(judgement.elements_beyond, 0);
+  EXPECT_FALSE(judgement.passed());
+  EXPECT_NEAR(judgement.least_cosine, 0, 1e-6);
+}
+
+// 1e-5, half an ulp of 3 in float32 (2⁻²³), and eight roundings of scores of 1 (2⁻²¹).
+TEST(Judge, LseHasItsOwnBound) {
+  Case one;
+  one.result_lse = 3.0F + 9e-6F;
+  EXPECT_EQ(one.judged().wrong(), "");
+  one.result_lse = 3.0F + 1.1e-5F;
+  EXPECT_THAT(one.judged().wrong(), HasSubstr("1 LSE rows out of bound; first difference at sequence 0, token 0, head "
+                                              "0, LSE: 3.0000"));
+  one.lse = 3000;
+  one.score = 3000;
+  one.result_lse = 3000.001F;
+  EXPECT_EQ(one.judged().wrong(), "");
+  one.result_lse = 3000.002F;
+  EXPECT_NE(one.judged().wrong(), "");
+}
+
+TEST(Judge, MinusInfinityMustBeExact) {
+  Case one;
+  for (double& x : one.output) x = 0;
+  for (double& x : one.magnitude) x = 0;
+  for (float& x : one.result) x = 0;
+  one.spread = 0;
+  one.score = 0;
+  one.lse = -infinity;
+  one.result_lse = -static_cast<float>(infinity);
+  const Judgement judgement = one.judged();
+  EXPECT_EQ(judgement.wrong(), "");
+  EXPECT_EQ(judgement.not_finite_exact, 0) << "a row without keys has an LSE like any other";
+  for (const float wrong : {-1e30F, static_cast<float>(infinity), nan}) {
+    one.result_lse = wrong;
+    EXPECT_EQ(one.judged().lse_beyond, 1) << wrong;
+  }
+  one.lse = 3;
+  one.result_lse = -static_cast<float>(infinity);
+  EXPECT_EQ(one.judged().lse_beyond, 1);
+}
+
+// A row that sees no key is 0, and no 1e-5 helps it.
+TEST(Judge, RowsWithoutKeysAreZero) {
+  Case one;
+  for (double& x : one.output) x = 0;
+  for (double& x : one.magnitude) x = 0;
+  one.spread = 0;
+  for (float& x : one.result) x = 1e-6F;
+  for (const StorageFormat& format : {fp16_format, bf16_format}) EXPECT_FALSE(one.judged(format).passed());
+}
+
+TEST(Judge, WhatIsNotFiniteIsCountedOnBothSides) {
+  for (const double wrong : {static_cast<double>(nan), infinity, -infinity}) {
+    Case one;
+    one.result[3] = static_cast<float>(wrong);
+    Judgement judgement = one.judged();
+    EXPECT_EQ(judgement.not_finite_result, 1);
+    EXPECT_EQ(judgement.max_error, infinity);
+    EXPECT_THAT(judgement.wrong(), HasSubstr("not finite: 0 of the exact answer, 1 of the result"));
+    one.output[3] = wrong;
+    judgement = one.judged();
+    EXPECT_EQ(judgement.not_finite_exact, 1);
+    EXPECT_EQ(judgement.wrong(), "") << "63 elements were compared";
+    one.result[3] = 1;
+    EXPECT_FALSE(one.judged().passed()) << "a number where there is none";
+  }
+}
+
+TEST(Judge, AResultThatIsAllNanNeverPasses) {
+  Case one;
+  one.result.assign(64, nan);
+  one.result_lse = nan;
+  EXPECT_FALSE(one.judged().passed());
+  one.output.assign(64, nan);
+  one.lse = nan;
+  const Judgement judgement = one.judged();
+  EXPECT_EQ(judgement.elements_beyond, 0);
+  EXPECT_THAT(judgement.wrong(), HasSubstr("nothing finite was compared"));
+  EXPECT_THAT(judgement.wrong(), HasSubstr("not finite: 65 of the exact answer, 65 of the result"));
+  // One row of numbers beside it, and the verdict is about that one.
+  Judge judge(bf16_format);
+  const Case good;
+  for (const Case* each : {static_cast<const Case*>(&one), &good}) {
+    judge.row({}, {.output = each->output, .magnitude = each->magnitude, .spread = 4, .score = 1, .lse = each->lse},
+              {.output = each->result, .lse = each->result_lse});
+  }
+  EXPECT_EQ(judge.judgement().wrong(), "");
+  EXPECT_THAT(judge.judgement().text(), HasSubstr("not finite: 65 of the exact answer, 65 of the result"));
+}
+
+}  // namespace
+}  // namespace wavejit::tools

@@ -1,0 +1,192 @@
+#include "tools/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace wavejit::tools {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr StorageFormat fp32{.significant_bits = 24, .smallest_exponent = -126};
+
+// Half the distance between neighbours of the format at this magnitude.
+double half_ulp(const StorageFormat& format, double magnitude) {
+  const int exponent = magnitude == 0 ? format.smallest_exponent : std::ilogb(magnitude);
+  return std::ldexp(1.0, std::max(exponent, format.smallest_exponent) - format.significant_bits);
+}
+
+// The largest relative error of a rounded normal number.
+double unit_roundoff(const StorageFormat& format) { return std::ldexp(1.0, -format.significant_bits); }
+
+// 0 for equal infinities and for two NaNs; infinite where one of the two is not finite and the other differs.
+double error_between(double exact, double result) {
+  if (std::isnan(exact) && std::isnan(result)) return 0;
+  if (std::isfinite(exact) && std::isfinite(result)) return std::fabs(exact - result);
+  return exact == result ? 0 : infinity;
+}
+
+// The relative error of a weight: its rounding to the storage type, and what float32 leaves of the score below it.
+double error_of_weights(const StorageFormat& format, double score) {
+  const double of_score = score_roundings * unit_roundoff(fp32) * (std::isfinite(score) ? score : 0);
+  return unit_roundoff(format) + of_score;
+}
+
+// The error of the weights counts Σ p·|v|, and O is rounded once.
+double allowed_of_element(const StorageFormat& format, const ExactRow& row, std::size_t dim) {
+  const double exact = row.output[dim];
+  const double of_weights = error_of_weights(format, row.score) * row.magnitude[dim];
+  const double allowed = of_weights + half_ulp(format, std::fabs(exact) + of_weights) + element_slack;
+  return std::isfinite(allowed) ? allowed : 0;
+}
+
+std::string not_finite_text(const Judgement& judgement) {
+  if (judgement.not_finite_exact == 0 && judgement.not_finite_result == 0) return {};
+  return fmt::format("not finite: {} of the exact answer, {} of the result", judgement.not_finite_exact,
+                     judgement.not_finite_result);
+}
+
+}  // namespace
+
+std::string Difference::text() const {
+  const std::string row = fmt::format("sequence {}, token {}, head {}", place.sequence, place.token, place.head);
+  switch (of) {
+    case Of::element:
+      return fmt::format("{}, dim {}: {:.9g} instead of {:.9g}, bound {:.3g}", row, dim, result, exact, bound);
+    case Of::row_rms:
+      return fmt::format("{}: RMS error {:.3g} of the row, {:.3g} expected, bound {:.3g}", row, result, exact, bound);
+    case Of::row_cosine:
+      return fmt::format("{}: cosine {:.9f} of the row, bound {:.9f}", row, result, bound);
+    case Of::lse:
+      return fmt::format("{}, LSE: {:.9g} instead of {:.9g}, bound {:.3g}", row, result, exact, bound);
+  }
+  return row;
+}
+
+bool Judgement::passed() const { return wrong().empty(); }
+
+std::string Judgement::wrong() const {
+  std::string text;
+  const auto add = [&](const std::string& what) { text += (text.empty() ? "" : "; ") + what; };
+  if (elements_beyond > 0) add(fmt::format("{} elements out of bound", elements_beyond));
+  if (rows_beyond > 0) add(fmt::format("{} rows out of bound by RMS or cosine", rows_beyond));
+  if (lse_beyond > 0) add(fmt::format("{} LSE rows out of bound", lse_beyond));
+  if (first) add("first difference at " + first->text());
+  if (rows > 0 && compared == 0 && not_finite_exact > 0) add("nothing finite was compared");
+  if (const std::string finite = not_finite_text(*this); !text.empty() && !finite.empty()) add(finite);
+  return text;
+}
+
+std::string Judgement::text() const {
+  std::string text = fmt::format(
+      "max error {:.3g}, {:.0f} % of its bound; row RMS {:.2f} of the expected, limit {}; "
+      "least cosine {:.9f}; LSE error {:.3g}",
+      max_error, 100 * of_bound, rms, row_rms_limit, least_cosine, lse_error);
+  if (const std::string finite = not_finite_text(*this); !finite.empty()) text += "; " + finite;
+  if (const std::string what = wrong(); !what.empty()) text += ": " + what;
+  return text;
+}
+
+void Judge::beyond(const Difference& difference) {
+  if (!judgement_.first) judgement_.first = difference;
+}
+
+void Judge::row(const RowPlace& place, const ExactRow& exact, const ResultRow& result) {
+  ++judgement_.rows;
+  double squared_errors = 0;
+  double of_output = 0;  // Σ half ulp² of the elements
+  double exact_squares = 0;
+  double result_squares = 0;
+  double dot = 0;
+  std::int64_t finite = 0;
+  for (std::size_t dim = 0; dim < exact.output.size(); ++dim) {
+    const double wanted = exact.output[dim];
+    const auto got = static_cast<double>(result.output[dim]);
+    const double error = error_between(wanted, got);
+    const double bound = std::isfinite(wanted) ? allowed_of_element(format_, exact, dim) : 0;
+    const Difference difference{.of = Difference::Of::element,
+                                .place = place,
+                                .dim = static_cast<std::int64_t>(dim),
+                                .exact = wanted,
+                                .result = got,
+                                .bound = bound};
+    judgement_.not_finite_exact += static_cast<std::int64_t>(!std::isfinite(wanted));
+    judgement_.not_finite_result += static_cast<std::int64_t>(!std::isfinite(got));
+    judgement_.max_error = std::max(judgement_.max_error, error);
+    if (!(error <= bound)) {
+      ++judgement_.elements_beyond;
+      beyond(difference);
+    }
+    const double part = error == 0 ? 0 : error / bound;
+    if (part > judgement_.of_bound || !judgement_.worst) {
+      judgement_.of_bound = part;
+      judgement_.worst = difference;
+    }
+    if (!std::isfinite(wanted)) continue;
+    ++judgement_.compared;
+    if (!std::isfinite(got)) continue;  // out of bound already
+    ++finite;
+    squared_errors += error * error;
+    of_output += half_ulp(format_, std::fabs(wanted)) * half_ulp(format_, std::fabs(wanted));
+    exact_squares += wanted * wanted;
+    result_squares += got * got;
+    dot += wanted * got;
+  }
+  if (finite > 0) {
+    // A rounding error is uniform within half an ulp: its RMS is a √3rd of that. Weights of different size round
+    // independently and give Σ p²·|v|²; weights of one size round alike and give the length of O.
+    const double u = error_of_weights(format_, exact.score);
+    const double of_weights = u * u * std::max(std::isfinite(exact.spread) ? exact.spread : 0, exact_squares);
+    const double squared = (of_output + of_weights) / 3;
+    const auto count = static_cast<double>(finite);
+    const double expected = std::sqrt(squared / count);
+    const double rms = std::sqrt(squared_errors / count);
+    judgement_.rms = std::max(judgement_.rms, rms / expected);
+    const double bound = row_rms_limit * expected;
+    bool good = true;
+    if (!(rms <= bound)) {
+      good = false;
+      beyond({.of = Difference::Of::row_rms, .place = place, .exact = expected, .result = rms, .bound = bound});
+    }
+    if (exact_squares > 0) {
+      const double cosine = result_squares > 0 ? dot / std::sqrt(exact_squares * result_squares) : 0;
+      judgement_.least_cosine = std::min(judgement_.least_cosine, cosine);
+      // An error of this length at right angles to the row.
+      const double sine = row_rms_limit * std::sqrt(squared / exact_squares);
+      const double least = sine < 1 ? std::sqrt(1 - sine * sine) : -1;
+      if (!(cosine >= least - 1e-12)) {
+        good = false;
+        beyond({.of = Difference::Of::row_cosine, .place = place, .exact = 1, .result = cosine, .bound = least});
+      }
+    }
+    judgement_.rows_beyond += static_cast<std::int64_t>(!good);
+  }
+  if (result.lse) lse(place, exact, *result.lse);
+}
+
+void Judge::lse(const RowPlace& place, const ExactRow& exact, float result) {
+  const auto got = static_cast<double>(result);
+  const bool without_keys = exact.lse == -infinity;
+  judgement_.not_finite_exact += static_cast<std::int64_t>(!std::isfinite(exact.lse) && !without_keys);
+  judgement_.not_finite_result += static_cast<std::int64_t>(!std::isfinite(got) && got != -infinity);
+  const double error = error_between(exact.lse, got);
+  const double score = std::isfinite(exact.score) ? exact.score : 0;
+  const double bound = std::isfinite(exact.lse) ? lse_slack + half_ulp(fp32, std::fabs(exact.lse)) +
+                                                      score_roundings * unit_roundoff(fp32) * score
+                                                : 0;
+  const Difference difference{
+      .of = Difference::Of::lse, .place = place, .exact = exact.lse, .result = got, .bound = bound};
+  judgement_.lse_error = std::max(judgement_.lse_error, error);
+  const double part = error == 0 ? 0 : error / bound;
+  if (part > judgement_.lse_of_bound || !judgement_.worst_lse) {
+    judgement_.lse_of_bound = part;
+    judgement_.worst_lse = difference;
+  }
+  if (error <= bound) return;
+  ++judgement_.lse_beyond;
+  beyond(difference);
+}
+
+}  // namespace wavejit::tools

@@ -1,0 +1,120 @@
+// Whether a result of attention is right. Each element, each row and each LSE is held against its own exact value from
+// float64, never against another row's. `wavejit run --check`, `wavejit sweep` and the tests all ask here; which faults
+// it sees stands in docs/fault-injection.md.
+//
+//     Judge judge(bf16_format);
+//     judge.row({.sequence = 0, .token = 5, .head = 1}, exact, result);
+//     if (!judge.judgement().passed()) print(judge.judgement().text());
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace wavejit::tools {
+
+// The type that a kernel rounds weights and results to.
+struct StorageFormat {
+  int significant_bits;
+  int smallest_exponent;  // of a normal number
+};
+inline constexpr StorageFormat fp16_format{.significant_bits = 11, .smallest_exponent = -14};
+inline constexpr StorageFormat bf16_format{.significant_bits = 8, .smallest_exponent = -126};
+
+// ---- What is allowed ------------------------------------------------------------------------------------------------
+
+// An element: the rounding of O there, what rounding its weights can amount to, and this for arithmetic in float32.
+inline constexpr double element_slack = 1e-5;
+// A row: its RMS error in units of the rounding that is expected of it. √3 is what a row reaches whose every rounding
+// is as bad as can be.
+inline constexpr double row_rms_limit = 1.7;
+// An LSE: beside its own rounding to float32, and this many such roundings of the scores that it is made of. A score of
+// 256 products has been rounded as often; most of these errors cancel.
+inline constexpr double lse_slack = 1e-5;
+inline constexpr double score_roundings = 8;
+
+// ---- What is compared -----------------------------------------------------------------------------------------------
+
+// A row's answer in float64: p are its softmax weights, v the values.
+struct ExactRow {
+  std::span<const double> output;
+  std::span<const double> magnitude;  // Σ p·|v| of each element
+  double spread = 0;                  // Σ p²·|v|², |v| being the length of a key's value row
+  double score = 0;                   // Σ p·|score|, as the softmax sees them, the sink among them
+  double lse = 0;
+};
+
+struct ResultRow {
+  std::span<const float> output;
+  std::optional<float> lse;  // none: not asked for
+};
+
+struct RowPlace {
+  std::int64_t sequence = 0;
+  std::int64_t token = 0;
+  std::int64_t head = 0;
+};
+
+// What an element, a row or an LSE was, what it should have been, and how far apart they may be.
+struct Difference {
+  enum class Of : std::uint8_t { element, row_rms, row_cosine, lse };
+  Of of = Of::element;
+  RowPlace place;
+  std::int64_t dim = 0;  // of an element
+  double exact = 0;      // of a row: the expected error; of its cosine: 1
+  double result = 0;     // of a row: the RMS error, the cosine
+  double bound = 0;      // of result − exact; of a row: of the RMS error, the least cosine
+
+  std::string text() const;
+};
+
+// ---- The verdict ----------------------------------------------------------------------------------------------------
+
+struct Judgement {
+  std::int64_t rows = 0;
+  std::int64_t compared = 0;  // elements that are finite in the exact answer
+  // Elements and LSE rows that are NaN or infinite. They must be so on both sides; −∞ as the LSE of a row without keys
+  // is a number like any other.
+  std::int64_t not_finite_exact = 0;
+  std::int64_t not_finite_result = 0;
+
+  std::int64_t elements_beyond = 0;
+  std::int64_t rows_beyond = 0;  // by RMS or cosine
+  std::int64_t lse_beyond = 0;
+
+  double max_error = 0;     // of an element; infinite where one side is not finite and the other differs
+  double of_bound = 0;      // the largest error of an element in parts of what it may have
+  double rms = 0;           // the largest RMS error of a row in units of what is expected of it
+  double least_cosine = 1;  // of a row with its exact row; rows that are exactly 0 do not count
+  double lse_error = 0;     // the largest
+  double lse_of_bound = 0;
+
+  std::optional<Difference> worst;      // the element of `of_bound`
+  std::optional<Difference> worst_lse;  // the LSE of `lse_of_bound`
+  std::optional<Difference> first;      // that is beyond its bound, in the order of the rows
+
+  // Nothing is beyond its bound, and something was compared: what is NaN throughout shows nothing.
+  bool passed() const;
+  // What is wrong, with the first difference; empty: passed.
+  std::string wrong() const;
+  // Figures in one line.
+  std::string text() const;
+};
+
+class Judge {
+ public:
+  explicit Judge(StorageFormat format) : format_(format) {}
+
+  void row(const RowPlace& place, const ExactRow& exact, const ResultRow& result);
+  const Judgement& judgement() const { return judgement_; }
+
+ private:
+  void lse(const RowPlace& place, const ExactRow& exact, float result);
+  void beyond(const Difference& difference);
+
+  StorageFormat format_;
+  Judgement judgement_;
+};
+
+}  // namespace wavejit::tools
