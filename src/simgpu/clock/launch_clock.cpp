@@ -88,6 +88,13 @@ std::unique_ptr<LaunchClock> LaunchClock::begin(const Launch& launch, std::uint6
   return clock;
 }
 
+std::span<const std::uint64_t> LaunchClock::needed() const {
+  constexpr std::uint64_t few = 64;
+  const auto& grid = launch_->workgroups;
+  const bool small = std::uint64_t{grid[0]} * grid[1] * grid[2] <= few;
+  return small ? std::span<const std::uint64_t>() : sample_;
+}
+
 void LaunchClock::finish() {
   const std::string& kernel = launch_->kernel->info().name;
   if (recorder_ == nullptr) {

@@ -36,6 +36,14 @@ double explained(const std::vector<std::array<double, 2>>& points) {
   return xx == 0 || yy == 0 ? 0 : xy * xy / (xx * yy);
 }
 
+// Kernels that plan for others, and other launches of a few workgroups whose work differs.
+std::vector<Seed> every_workgroup(std::uint64_t all, std::uint64_t dies) {
+  std::vector<Seed> seeds;
+  for (std::uint64_t id = 0; id < all; ++id)
+    seeds.push_back({.workgroup = id, .next = id + dies < all ? std::optional(id + dies) : std::nullopt, .row = {}});
+  return seeds;
+}
+
 }  // namespace
 
 std::uint64_t turns_of_row(const std::array<std::uint32_t, 3>& grid, const targets::Target& target) {
@@ -62,6 +70,7 @@ std::vector<Seed> choose_sample(const std::array<std::uint32_t, 3>& grid, std::u
   const std::uint64_t all = std::uint64_t{grid[0]} * grid[1] * grid[2];
   if (all == 0) return {};
   const auto dies = static_cast<std::uint64_t>(target.xcds);
+  if (all <= most) return every_workgroup(all, dies);
   const std::uint64_t to_row = turns_of_row(grid, target) * dies;  // ids
   const std::uint64_t rows_on = to_row / grid[0];
   // Where the next of the die is at the same x already, one neighbour says all.

@@ -183,7 +183,7 @@ Status Device::launch(const LaunchRequest& request) {
   Counters& counters = Process::instance().counters();
   counters.launches.fetch_add(1, std::memory_order_relaxed);
   const std::span<const std::uint64_t> sampled =
-      settings.sampled_only && keeper != nullptr ? keeper->sample() : std::span<const std::uint64_t>();
+      settings.sampled_only && keeper != nullptr ? keeper->needed() : std::span<const std::uint64_t>();
   WorkerPool::instance().run(
       sampled.empty() ? count : sampled.size(), threads, [&](WorkgroupRunner& runner, std::uint64_t i) {
         const std::uint64_t workgroup = sampled.empty() ? settings.workgroup_first + (i * step) : sampled[i];

@@ -90,6 +90,33 @@ TEST(Durations, OfOneWorkgroupAreThoseOfAll) {
   EXPECT_EQ(durations.of(511), 700U);
 }
 
+// A kernel that plans for the next launch, workgroups of different work: all of them run, and each is timed.
+TEST(SampledOnly, SmallLaunchesRunWholeAndAreTimedByTheirDistinctWork) {
+  // Workgroup i goes round i times.
+  const testing::Assembled kernel(
+      "s_add_u32 s8, s2, 1\n1:\nv_exp_f32 v2, v1\nv_exp_f32 v3, v1\ns_sub_u32 s8, s8, 1\n"
+      "s_cmp_lg_u32 s8, 0\ns_cbranch_scc1 1b");
+  const Settings before = Process::instance().settings();
+  Settings settings = before;
+  settings.sampled_only = true;
+  Process::instance().set_settings(settings);
+  ClockLog::instance().set_sample(12);
+  const auto ran_of = [&](std::uint32_t workgroups) {
+    const std::uint64_t ran = Process::instance().counters().workgroups.load();
+    EXPECT_EQ(kernel.run({0}, {workgroups, 1, 1}).text, "");
+    return Process::instance().counters().workgroups.load() - ran;
+  };
+  EXPECT_EQ(ran_of(9), 9U);
+  const std::string timed = ClockLog::instance().take(std::numeric_limits<std::size_t>::max());
+  EXPECT_EQ(ran_of(64), 64U);
+  EXPECT_LE(ran_of(65), 12U);
+  Process::instance().set_settings(before);
+  ClockLog::instance().take(std::numeric_limits<std::size_t>::max());
+  ClockLog::instance().set_sample(0);
+  for (int workgroup = 0; workgroup < 9; ++workgroup)
+    EXPECT_NE(timed.find("\"workgroup\":" + std::to_string(workgroup) + "}"), std::string::npos) << workgroup << timed;
+}
+
 // A launch of a size that nobody would run whole: what is not sampled does not run, and the time is the same.
 TEST(SampledOnly, RunsTheSampleAndPredictsTheSame) {
   const testing::Assembled kernel("v_mov_b32 v1, 1\nv_exp_f32 v2, v1\nv_exp_f32 v3, v1");
