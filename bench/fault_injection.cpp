@@ -40,13 +40,14 @@ storage type: 2⁻¹¹ for fp16, 2⁻⁸ for bf16. p are softmax weights, v valu
 | element of O | half an ulp of O there + w · Σ p·\|v\| + 1e-5 | O is rounded once, each weight once; 1e-5 is for float32 |
 | row of O, RMS | 1.7 × what is expected of that row | expected: √((Σ half ulp² + w² · max(Σ p²·\|v\|², \|O\|²)) / 3) over the row, divided by the root of its length |
 | row of O, cosine | an error of that length at right angles | it follows from the RMS; the table of `sweep` prints it because others publish it |
-| LSE | 1e-5 + half an ulp of float32 there + 2⁻²³ · Σ p·\|s\| | float32 leaves each score two roundings |
+| LSE | 1e-5 + half an ulp of float32 there + 2⁻²¹ · Σ p·\|s\| | a score is a sum of many products in float32 |
 | LSE of a row without keys | nothing: −∞ | |
 
 Two terms are there because true results need them:
 
-* **w = u + 2⁻²³ · Σ p·\|s\|**, not u alone. A score of a thousand has an error of 10⁻⁴ in float32, which its weight then has too; for fp16 that is a fifth of
-  u. Of scores of ten it is a thousandth.
+* **w = u + 2⁻²¹ · Σ p·\|s\|**, not u alone, and the same term for LSE: 8 roundings of float32. A score is a sum of as many products as the head has dimensions, and
+  is rounded as often. Scores of a hundred (scale 3, D = 128) were seen off by 3·10⁻⁵; their weights and LSE then are too. Of scores of ten the term is a hundredth of
+  u in fp16.
 * **\|O\|² beside Σ p²·\|v\|²**. Weights of different size round independently: their errors add up as Σ p²·\|v\|² says. Keys whose scores are equal have
   equal weights with one and the same error: it moves O along with their values.
 
@@ -94,27 +95,39 @@ std::string results(bool& good) {
   return text;
 }
 
+constexpr std::array steps = {65, 129, 257, 513, 1025, 2049, 4097, 8193, 16385, 32769};
+
+// Up to which length something was so at every length tried.
+struct Length {
+  int longest = 0;
+  bool ended = false;
+
+  void tried(int keys, bool is_so) {
+    ended = ended || !is_so;
+    if (!ended) longest = keys;
+  }
+  std::string text() const {
+    if (!ended) return "all";
+    return longest == 0 ? "none" : fmt::format("{}", longest);
+  }
+};
+
 // How long a sequence may be: rows as above, without the simulated GPU.
 std::string lengths() {
-  constexpr std::array steps = {65, 129, 257, 513, 1025, 2049, 4097, 8193, 16385, 32769};
   std::string text = header("inputs");
   for (const bool uniform : {false, true}) {
     for (const Storage storage : {Storage::fp16, Storage::bf16}) {
-      std::array<int, faults.size()> every{};
-      std::array<int, faults.size()> any{};
+      std::array<Length, faults.size()> every{};
+      std::array<Length, faults.size()> any{};
       for (const int keys : steps) {
         const auto seen = wavejit::tests::inject_at_length(storage, keys, uniform);
         for (std::size_t i = 0; i < faults.size(); ++i) {
-          if (seen[i].rows == seen[i].changed) every[i] = keys;
-          if (seen[i].rows > 0) any[i] = keys;
+          every[i].tried(keys, seen[i].changed > 0 && seen[i].rows == seen[i].changed);
+          any[i].tried(keys, seen[i].rows > 0);
         }
       }
       text += fmt::format("| {} | {} |", uniform ? "uniform" : "normal", storage_text(storage));
-      const auto length = [&](int keys) {
-        return keys == steps.back() ? fmt::format("{} and more", keys) : keys == 0 ? "none" : fmt::format("{}", keys);
-      };
-      for (std::size_t i = 0; i < faults.size(); ++i)
-        text += fmt::format(" {}, {} |", length(every[i]), length(any[i]));
+      for (std::size_t i = 0; i < faults.size(); ++i) text += fmt::format(" {}, {} |", every[i].text(), any[i].text());
       text += "\n";
     }
   }

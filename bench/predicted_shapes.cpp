@@ -29,9 +29,9 @@
 #include "outside_kernels.h"
 #include "published_forward.h"
 #include "targets/targets.h"
+#include "templates/attention_forward/program/device_case.h"
 #include "tools/device_array.h"
 #include "tools/profile/timed_launches.h"
-#include "tools/sweep/device_case.h"
 #include "tools/worker_processes.h"
 
 namespace {
@@ -116,12 +116,12 @@ std::string short_name(std::string_view spec) {
 Result<Prediction> predict(const Task& task) {
   const auto engine = engine_of(*task.target);
   if (!engine) return std::unexpected(engine.error());
-  const auto gpu = tools::sweep::SimulatedGpu::resident();
+  const auto gpu = tools::SimulatedGpu::resident();
   if (!gpu) return failed(ExitCode::device, "the simulated GPU is not there");
-  const auto problem = tools::sweep::parse_problem(task.row->shape.descriptor());
+  const auto problem = attention_forward::program::parse_problem(task.row->shape.descriptor());
   if (!problem) return std::unexpected(problem.error());
-  const tools::sweep::Inputs inputs(problem->type, problem->inputs, problem->seed);
-  auto call = tools::sweep::DeviceCase::prepare_unfilled(*engine, *problem, inputs, {});
+  const attention_forward::program::Inputs inputs(problem->type, problem->inputs, problem->seed);
+  auto call = attention_forward::program::DeviceCase::prepare_unfilled(*engine, *problem, inputs, {});
   if (!call) return std::unexpected(call.error());
   const tools::TimedLaunches timed(*gpu, 0, 1);
   wavejit_call_report report{};

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "tools/targets.h"
+
 namespace wavejit::tools {
 
 CLI::Option* limit(CLI::Option* option, const std::string& type_name,
@@ -54,7 +56,8 @@ const std::array<EngineOptions::Settable, 9> EngineOptions::settable = {
 void EngineOptions::add_device(CLI::App& command) {
   command
       .add_option("--device", device_,
-                  "hip, hip:<ordinal>, or a simulated GPU: sim:gfx950, sim:gfx942 (default: $WAVEJIT_DEVICE, then hip)")
+                  fmt::format("hip, hip:<ordinal>, or a simulated GPU: {} (default: $WAVEJIT_DEVICE, then hip)",
+                              joined(known_targets(), ", ", "sim:")))
       ->type_name("DEVICE");
 }
 

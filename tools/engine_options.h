@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tools/exit_code.h"
@@ -28,6 +29,9 @@ class EngineOptions {
   // the value. False for a name that is none of settable_names().
   bool set(std::string_view name, std::string value);
   static std::vector<std::string_view> settable_names();
+
+  // "off", "ro", "rw": for commands that show no option for it.
+  void set_cache_mode(std::string mode) { cache_mode_ = std::move(mode); }
 
   // Points into this object.
   wavejit_engine_options options() const;

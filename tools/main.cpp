@@ -11,6 +11,7 @@
 
 #include "tools/commands/commands.h"
 #include "tools/exit_code.h"
+#include "tools/families.h"
 
 namespace wavejit::tools {
 namespace {
@@ -67,6 +68,13 @@ std::string problem_text(const CLI::ParseError& problem, const Named& named) {
   return fmt::format("'{}' is not accepted here; {} are", remaining.front(), accepted);
 }
 
+// Options of `run` are a family's own: that of the first word that names one, wherever it stands.
+const Family& family_on(int argument_count, char** arguments) {
+  for (int i = 1; i < argument_count; ++i)
+    if (const Family* family = find_family(arguments[i])) return *family;
+  return *all_families().front();
+}
+
 int run(int argument_count, char** arguments) {
   CLI::App program("Attention kernels for AMD GPUs, emitted at the first call that needs them", "wavejit");
   program.set_version_flag(
@@ -76,7 +84,7 @@ int run(int argument_count, char** arguments) {
   program.footer(std::string("`wavejit <subcommand> --help` explains each, with examples.\n\n") + exit_code_table());
 
   Chosen chosen;
-  add_run(program, chosen);
+  add_run(program, chosen, family_on(argument_count, arguments));
   add_explain(program, chosen);
   add_prebuild(program, chosen);
   add_sweep(program, chosen);

@@ -15,7 +15,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   ~Progress();  // leaves the cursor on a fresh line
 
-  // `event` is the plain line for a log ("compiled attention_forward …"); `problem` is printed on a terminal too. Of
+  // `event` is the plain line for a log ("compiled <spec>"); `problem` is printed on a terminal too. Of
   // what is done `idle` cost nothing ("was there already"): the rate and the time left do not count it.
   void update(std::uint64_t done, std::uint64_t total, const std::string& event, bool problem, std::uint64_t idle = 0);
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/attention_reference.h"
+#include "tools/judge.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::tools {

@@ -1,5 +1,7 @@
-// Tasks in processes side by side: what a process has one of, as the simulated GPU's clock and its log, every worker
-// has to itself.
+// Tasks in processes side by side.
+//
+// A process has one simulated GPU, with one clock and one log. Tasks that use them at the same time need a process
+// each.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +12,9 @@
 
 namespace wavejit::tools {
 
-// `work` runs in one of `jobs` workers, each of which takes every `jobs`-th task, and answers one line of less than
-// PIPE_BUF bytes. `take` hears every answer here as it comes. The first failure of either stops all.
+// Starts `jobs` processes. Process i runs work(i), work(i + jobs), … and sends each answer back: one line of less than
+// PIPE_BUF bytes. `take` gets each answer in this process, as it comes. The first failure of `work` or `take` stops
+// all.
 Result<void> run_in_processes(std::size_t tasks, int jobs,
                               const std::function<Result<std::string>(std::size_t index)>& work,
                               const std::function<Result<void>(std::size_t index, const std::string& answer)>& take);

@@ -390,6 +390,31 @@ typedef void (*wavejit_line_callback)(void* context, const char* line);
 WAVEJIT_API wavejit_status wavejit_explain(const struct wavejit_engine_options* options, const char* descriptor,
                                            const char* target, wavejit_line_callback line, void* context);
 
+typedef enum wavejit_kernel_form {
+  WAVEJIT_KERNEL_IR = 0, /* what the template emits: LLVM IR, before any pass of the compiler */
+  WAVEJIT_KERNEL_ISA = 1 /* what the compiler made of it: an instruction a line, its offset in hexadecimal first */
+} wavejit_kernel_form;
+struct wavejit_kernel_text_arguments {
+  size_t size;
+  const char* descriptor;
+  const char* target; /* null: the target of WAVEJIT_DEVICE */
+  int32_t form;       /* enum wavejit_kernel_form */
+  int32_t reserved;   /* 0 */
+};
+struct wavejit_kernel_text {
+  size_t size;
+  const char* kernel_spec; /* canonical text */
+  const char* text;        /* lines, each with its end */
+};
+/* `kernel` and what it points to are valid during the call only. */
+typedef void (*wavejit_kernel_text_callback)(void* context, const struct wavejit_kernel_text* kernel);
+
+/* The kernels of a problem, in the order in which they run, as text for people. The code generator makes them anew: no
+ * device is opened and the cache is neither read nor written. The same statuses as a compile. */
+WAVEJIT_API wavejit_status wavejit_kernel_texts(const struct wavejit_engine_options* options,
+                                                const struct wavejit_kernel_text_arguments* arguments,
+                                                wavejit_kernel_text_callback kernel, void* context);
+
 typedef enum wavejit_layout {
   WAVEJIT_LAYOUT_BSHD = 0,
   WAVEJIT_LAYOUT_BHSD = 1,
@@ -444,6 +469,9 @@ WAVEJIT_API wavejit_status wavejit_problem_parse(const char* descriptor, wavejit
 
 /* The supported combinations, from the program's own tables. */
 WAVEJIT_API wavejit_status wavejit_supported(wavejit_line_callback line, void* context);
+
+/* The targets that kernels can be made for, a line each: "gfx942". */
+WAVEJIT_API wavejit_status wavejit_targets(wavejit_line_callback line, void* context);
 
 struct wavejit_prebuild_progress {
   size_t size;

@@ -361,6 +361,34 @@ inline std::vector<std::string> explain(const std::string& descriptor, const std
       wavejit_explain(&c, descriptor.c_str(), target.empty() ? nullptr : target.c_str(), detail::collect_line, &lines));
   return lines;
 }
+// The lines of wavejit_targets: "gfx942", ….
+inline std::vector<std::string> targets() {
+  std::vector<std::string> lines;
+  check(wavejit_targets(detail::collect_line, &lines));
+  return lines;
+}
+
+// A kernel of a problem, as wavejit_kernel_texts tells it.
+struct KernelText {
+  std::string spec;
+  std::string text;
+};
+inline std::vector<KernelText> kernel_texts(const std::string& descriptor, wavejit_kernel_form form,
+                                            const std::string& target = {}, const EngineOptions& options = {}) {
+  std::vector<KernelText> kernels;
+  const wavejit_engine_options c = options.to_c();
+  wavejit_kernel_text_arguments arguments{};
+  arguments.size = sizeof arguments;
+  arguments.descriptor = descriptor.c_str();
+  arguments.target = target.empty() ? nullptr : target.c_str();
+  arguments.form = form;
+  const auto collect = [](void* context, const wavejit_kernel_text* kernel) {
+    static_cast<std::vector<KernelText>*>(context)->push_back({kernel->kernel_spec, kernel->text});
+  };
+  check(wavejit_kernel_texts(&c, &arguments, collect, &kernels));
+  return kernels;
+}
+
 inline std::vector<std::string> supported() {
   std::vector<std::string> lines;
   check(wavejit_supported(detail::collect_line, &lines));

@@ -67,6 +67,11 @@ bootstrap() {
     "${way[@]}" sh "$tools/usr/sbin/debootstrap" --arch=amd64 --variant=minbase "${foreign[@]}" \
     --keyring="$tools/usr/share/keyrings/debian-archive-keyring.gpg" trixie "$root" "$(debian_mirror)"
   if [[ ${#foreign[@]} -gt 0 ]]; then
+    # On what looks like Docker the first stage leaves a link, which would point to itself inside.
+    if [[ -L $root/proc ]]; then
+      rm "$root/proc"
+      mkdir "$root/proc"
+    fi
     # shellcheck disable=SC2016
     "${way[@]}" bash scripts/host/inside.sh "$root" root -- /bin/sh -c '
       for package in /var/cache/apt/archives/*fakeroot_*.deb; do

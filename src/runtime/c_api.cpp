@@ -18,9 +18,11 @@
 #include "runtime/config.h"
 #include "runtime/engine.h"
 #include "runtime/explain.h"
+#include "runtime/kernel_text.h"
 #include "runtime/prebuild.h"
-#include "templates/families/call/struct_size.h"
+#include "targets/targets.h"
 #include "templates/families/call/family.h"
+#include "templates/families/call/struct_size.h"
 #include "wavejit/prebuild.h"
 #include "wavejit/wavejit.h"
 
@@ -282,6 +284,33 @@ wavejit_status wavejit_explain(const wavejit_engine_options* options, const char
   });
 }
 
+wavejit_status wavejit_kernel_texts(const wavejit_engine_options* options,
+                                    const wavejit_kernel_text_arguments* arguments, wavejit_kernel_text_callback kernel,
+                                    void* context) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(arguments, "arguments", "a struct wavejit_kernel_text_arguments"); !given) return given;
+    if (auto size = check_struct_size(arguments, "arguments", sizeof *arguments); !size) return size;
+    if (auto given = require(arguments->descriptor, "arguments.descriptor", "a problem descriptor"); !given)
+      return given;
+    if (auto given = require(kernel, "kernel", "a function that takes the texts"); !given) return given;
+    if (arguments->form != WAVEJIT_KERNEL_IR && arguments->form != WAVEJIT_KERNEL_ISA) {
+      return fail(WAVEJIT_INVALID_ARGUMENT, "arguments.form = " + std::to_string(arguments->form) +
+                                                "; accepted: 0 and 1, enum wavejit_kernel_form");
+    }
+    auto config = configuration(options);
+    if (!config) return std::unexpected(std::move(config.error()));
+    auto texts = kernel_texts(*config, arguments->descriptor, arguments->target != nullptr ? arguments->target : "",
+                              static_cast<wavejit_kernel_form>(arguments->form), process_codegen());
+    if (!texts) return std::unexpected(std::move(texts.error()));
+    for (const KernelText& each : *texts) {
+      const wavejit_kernel_text told = {
+          .size = sizeof told, .kernel_spec = each.spec.c_str(), .text = each.text.c_str()};
+      kernel(context, &told);
+    }
+    return {};
+  });
+}
+
 wavejit_status wavejit_problem_parse(const char* descriptor, wavejit_problem_callback problem, void* context) {
   return guarded([&]() -> Result<void> {
     if (auto given = require(descriptor, "descriptor", "a problem descriptor"); !given) return given;
@@ -299,6 +328,15 @@ wavejit_status wavejit_supported(wavejit_line_callback line, void* context) {
   return guarded([&]() -> Result<void> {
     if (auto given = require(line, "line", "a function that takes the lines"); !given) return given;
     for (const std::string& text : supported()) line(context, text.c_str());
+    return {};
+  });
+}
+
+wavejit_status wavejit_targets(wavejit_line_callback line, void* context) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(line, "line", "a function that takes the lines"); !given) return given;
+    for (const wavejit::targets::Target& target : wavejit::targets::all_targets())
+      line(context, std::string(target.id).c_str());
     return {};
   });
 }

@@ -54,6 +54,18 @@ wavejit_status status_of(std::int32_t status) {
   }
 }
 
+wavejit_codegen_result blank_result() {
+  wavejit_codegen_result raw{};
+  raw.size = sizeof raw;
+  raw.facts.size = sizeof raw.facts;
+  return raw;
+}
+
+std::string text_of(const CompileResult& result) {
+  const auto bytes = result.code_object();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 }  // namespace
 
 CodegenLibrary::~CodegenLibrary() {
@@ -93,18 +105,36 @@ Result<wavejit_codegen_service*> CodegenLibrary::service(CompileMode mode) {
   return service;
 }
 
+// Takes the result over; a failure names `what` it was about.
+Result<CompileResult> CodegenLibrary::judged(const wavejit_codegen_result& raw, const std::string& what) {
+  CompileResult result(table_, raw);
+  if (raw.status != WAVEJIT_CODEGEN_OK)
+    return fail(status_of(raw.status), what + ": " + (raw.detail != nullptr ? raw.detail : "no detail"));
+  return result;
+}
+
 Result<CompileResult> CodegenLibrary::compile(const std::string& spec_text, CompileMode mode) {
   auto ready = service(mode);
   if (!ready) return std::unexpected(std::move(ready.error()));
-  wavejit_codegen_result raw{};
-  raw.size = sizeof raw;
-  raw.facts.size = sizeof raw.facts;
+  wavejit_codegen_result raw = blank_result();
   table_->compile(*ready, spec_text.c_str(), &raw);
-  CompileResult result(table_, raw);
-  if (raw.status != WAVEJIT_CODEGEN_OK) {
-    return fail(status_of(raw.status), spec_text + ": " + (raw.detail != nullptr ? raw.detail : "no detail"));
-  }
-  return result;
+  return judged(raw, spec_text);
+}
+
+Result<std::string> CodegenLibrary::emit_ir(const std::string& spec_text) {
+  auto ready = service(CompileMode::in_process);
+  if (!ready) return std::unexpected(std::move(ready.error()));
+  wavejit_codegen_result raw = blank_result();
+  table_->emit_ir(*ready, spec_text.c_str(), &raw);
+  return judged(raw, spec_text).transform(text_of);
+}
+
+Result<std::string> CodegenLibrary::disassemble(std::span<const std::byte> code_object) {
+  auto ready = service(CompileMode::in_process);
+  if (!ready) return std::unexpected(std::move(ready.error()));
+  wavejit_codegen_result raw = blank_result();
+  table_->disassemble(*ready, reinterpret_cast<const unsigned char*>(code_object.data()), code_object.size(), &raw);
+  return judged(raw, "the disassembly").transform(text_of);
 }
 
 Result<std::string> CodegenLibrary::lowering_identity(families::Lowering lowering) {

@@ -58,12 +58,16 @@ class CodegenLibrary {
   // WAVEJIT_NO_COMPILER: not there or not the one that our keys promise. WAVEJIT_COMPILE_FAILED, WAVEJIT_UNSUPPORTED:
   // what the compiler said.
   Result<CompileResult> compile(const std::string& spec_text, CompileMode mode);
+  // For people. The statuses of compile.
+  Result<std::string> emit_ir(const std::string& spec_text);
+  Result<std::string> disassemble(std::span<const std::byte> code_object);
   // "llvm=22.1.8" without opening anything; comgr's identity is the code generator's to say.
   Result<std::string> lowering_identity(families::Lowering lowering);
 
  private:
   Result<const CodegenTable*> table();
   Result<wavejit_codegen_service*> service(CompileMode mode);
+  Result<CompileResult> judged(const wavejit_codegen_result& raw, const std::string& what);
 
   std::mutex mutex_;
   const CodegenTable* table_ = nullptr;

@@ -104,6 +104,22 @@ Result<std::vector<std::string>> explain(const Config& config, std::string_view 
   return lines;
 }
 
+Result<std::vector<std::string>> kernels_of(const Config& config, std::string_view descriptor,
+                                            std::string_view target) {
+  auto problem = families::parse_problem(descriptor);
+  if (!problem) return std::unexpected(std::move(problem.error()));
+  auto row_of_target = choose_target(config, target);
+  if (!row_of_target) return std::unexpected(std::move(row_of_target.error()));
+  const families::Toggles toggles = toggles_of(config);
+  const auto shape = (*problem)->shape(**row_of_target, toggles);
+  if (!shape) return std::unexpected(shape.error());
+  const auto route = shape->family->route(*shape, **row_of_target, toggles);
+  if (!route) return std::unexpected(route.error());
+  std::vector<std::string> specs;
+  for (const families::RoutedKernel& kernel : route->kernels) specs.push_back(kernel.spec.text());
+  return specs;
+}
+
 std::vector<std::string> supported() {
   std::vector<std::string> lines;
   for (const targets::Target& target : targets::all_targets()) {

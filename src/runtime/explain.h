@@ -1,4 +1,4 @@
-// What would happen, without doing it: the route of a descriptor, its key, whether it is on disk, and why each other
+// What a call would do, without doing it: its route, the kernels' keys, whether they are on disk, and why each other
 // route was refused. And what this version supports, from its own tables.
 #pragma once
 
@@ -12,9 +12,12 @@
 
 namespace wavejit::runtime {
 
-// `target` empty: the target of the configured device, which only a simulated one tells without being opened.
+// `target` empty: that of the configured device. The device must be a simulated one then: a real one would have to be
+// opened to tell its target.
 Result<std::vector<std::string>> explain(const Config& config, std::string_view descriptor, std::string_view target,
                                          CodegenLibrary& codegen);
+// The specs of the kernels that the call would run, in their order.
+Result<std::vector<std::string>> kernels_of(const Config& config, std::string_view descriptor, std::string_view target);
 std::vector<std::string> supported();
 
 }  // namespace wavejit::runtime

@@ -91,6 +91,7 @@ std::string inject_into_tile(const AttentionCase& which, const AttentionAnswer& 
     if (injection.flagged(at, emulated.back().with(Fault::none), true))
       return std::format("a row without a fault is flagged: {}", text_of(at));
   }
+  std::string unseen;
   for (std::size_t f = 0; f < faults.size(); ++f) {
     const bool of_lse = faults[f] == Fault::lse_shifted;
     Judge whole(format_of(which.storage));
@@ -107,11 +108,12 @@ std::string inject_into_tile(const AttentionCase& which, const AttentionAnswer& 
       ++seen[f].changed;
       if (injection.flagged(rows[i], row, of_lse)) ++seen[f].rows;
     }
-    if (changed && whole.judgement().passed())
-      return std::format("{} in the {} rows from {} is not seen", to_text(faults[f]), rows.size(),
-                         text_of(rows.front()));
+    if (changed && whole.judgement().passed() && unseen.empty()) {
+      unseen =
+          std::format("{} in the {} rows from {} is not seen", to_text(faults[f]), rows.size(), text_of(rows.front()));
+    }
   }
-  return {};
+  return unseen;
 }
 
 }  // namespace

@@ -18,6 +18,10 @@ static void count_line(void* context, const char* line) {
   if (line[0] != '\0') ++*(int*)context;
 }
 
+static void count_kernel(void* context, const struct wavejit_kernel_text* kernel) {
+  if (kernel->size >= sizeof *kernel && kernel->text[0] != 0) ++*(int*)context;
+}
+
 static void never(void* context, const struct wavejit_cache_entry* entry) {
   (void)context;
   (void)entry;
@@ -39,6 +43,7 @@ int main(void) {
   struct wavejit_tensor tensor;
   void* memory = &options;
   struct wavejit_prebuild_arguments prebuild = {0};
+  struct wavejit_kernel_text_arguments kernel_text = {0};
   const char* descriptors[2] = {"attention_forward fp16 b1 q1 k1 h1 d64", NULL};
   size_t json_length = 0;
   int lines = 0;
@@ -104,6 +109,34 @@ int main(void) {
 
   expect(wavejit_supported(NULL, NULL) == WAVEJIT_INVALID_ARGUMENT && DETAIL_HAS("line = null"), "no callback");
   expect(wavejit_supported(count_line, &lines) == WAVEJIT_OK && lines >= 2, "supported");
+  lines = 0;
+  expect(wavejit_targets(NULL, NULL) == WAVEJIT_INVALID_ARGUMENT && DETAIL_HAS("line = null"), "targets: no callback");
+  expect(wavejit_targets(count_line, &lines) == WAVEJIT_OK && lines >= 2, "targets");
+  expect(wavejit_kernel_texts(&options, NULL, count_kernel, &lines) == WAVEJIT_INVALID_ARGUMENT &&
+             DETAIL_HAS("arguments = null"),
+         "kernel texts without arguments");
+  kernel_text.size = sizeof kernel_text - 8;
+  expect(wavejit_kernel_texts(&options, &kernel_text, count_kernel, &lines) == WAVEJIT_INVALID_ARGUMENT &&
+             DETAIL_HAS("arguments.size"),
+         "kernel texts with another struct");
+  kernel_text.size = sizeof kernel_text;
+  expect(wavejit_kernel_texts(&options, &kernel_text, count_kernel, &lines) == WAVEJIT_INVALID_ARGUMENT &&
+             DETAIL_HAS("arguments.descriptor = null"),
+         "kernel texts without a descriptor");
+  kernel_text.descriptor = descriptors[0];
+  kernel_text.target = "gfx942";
+  expect(wavejit_kernel_texts(&options, &kernel_text, NULL, NULL) == WAVEJIT_INVALID_ARGUMENT &&
+             DETAIL_HAS("kernel = null"),
+         "kernel texts without a callback");
+  kernel_text.form = 2;
+  expect(wavejit_kernel_texts(&options, &kernel_text, count_kernel, &lines) == WAVEJIT_INVALID_ARGUMENT &&
+             DETAIL_HAS("arguments.form = 2"),
+         "an unknown form");
+  kernel_text.form = WAVEJIT_KERNEL_IR;
+  kernel_text.target = "gfx1";
+  expect(wavejit_kernel_texts(&options, &kernel_text, count_kernel, &lines) == WAVEJIT_INVALID_ARGUMENT &&
+             DETAIL_HAS("gfx1"),
+         "kernel texts for an unknown target");
   expect(wavejit_explain(&options, NULL, NULL, count_line, &lines) == WAVEJIT_INVALID_ARGUMENT, "no descriptor");
   lines = 0;
   expect(wavejit_explain(&options, descriptors[0], "gfx942", count_line, &lines) == WAVEJIT_OK && lines >= 6,

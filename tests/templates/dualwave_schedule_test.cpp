@@ -46,7 +46,11 @@ TEST(DualWaveSchedule, KernelsHaveTheOrderOfTheirLadderAndTheirRegisters) {
   EXPECT_EQ(order_of(spec), Order::modify_first_fetch_last);
   spec.modifiers.set(attention_forward::Modifier::bias, false);
   EXPECT_EQ(order_of(spec), Order::fetch_last);
-  spec = {.head_dim_qk = 64, .head_dim_v = 64, .bias = true, .pipeline = Pipeline::dualwave, .target = "gfx950"};
+  spec = {.head_dim_qk = 64,
+          .head_dim_v = 64,
+          .modifiers = {attention_forward::Modifier::bias},
+          .pipeline = Pipeline::dualwave,
+          .target = "gfx950"};
   EXPECT_EQ(order_of(spec), Order::usual);
 }
 

@@ -21,9 +21,10 @@ TEST(CommandLineTest, EachHelpTeaches) {
   for (const Help& help :
        {Help{{}, {"run", "explain", "prebuild", "cache", "supported", "Exit codes", "damaged cache entry"}},
         Help{{"run"}, {"--q", "--lse", "--causal", "--scale", "--check", "FILE.npy", "Examples", "sim:gfx950"}},
-        Help{{"explain"}, {"descriptor", "--target", "Example", "attention_forward bf16 b1 q1024"}},
+        Help{{"explain"}, {"descriptor", "--target", "--ir", "--isa", "Example", "attention_forward bf16 b1 q1024"}},
         Help{{"prebuild"}, {"--target", "--list", "--jobs", "Examples", "gfx942,gfx950"}},
-        Help{{"cache"}, {"list", "info", "stats", "verify", "gc", "pack", "unpack", "import", "export"}},
+        Help{{"cache"},
+             {"list", "info", "stats", "verify", "gc", "pack", "unpack", "import", "export", "push", "pull"}},
         Help{{"cache", "list"}, {"--json", "--cache-dir", "Example"}}, Help{{"cache", "info"}, {"--json", "Example"}},
         Help{{"cache", "verify"}, {"Exit code", "Example"}}, Help{{"supported"}, {"List"}},
         Help{{"version"}, {"version"}}}) {
@@ -128,6 +129,38 @@ TEST(CommandLineTest, ExplainTellsRouteKeyAndRefusals) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   for (const char* word : {"route", "key", "refused", "not on disk"}) EXPECT_THAT(outcome.out, HasSubstr(word));
   EXPECT_TRUE(scratch.names().empty()) << "explaining writes nothing";
+}
+
+// What a kernel is: the schedule, then code whose barriers are counted; with two kernels where keys are split.
+TEST(CommandLineTest, ExplainShowsMachineCodeBesideTheSchedule) {
+  const ScratchDirectory scratch;
+  const Outcome outcome =
+      run_program(scratch, {"explain", "attention_forward bf16 b1 q1024 k1024 h2 d64", "--target", "gfx950",
+                            "--pipeline", "dualwave", "--cache-dir", scratch / "cache", "--isa"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, StartsWith("kernel attention_forward "));
+  for (const char* shown : {"steady    scores   compute  S(t+1) = K(t+1)·Q", "fetch K(t+3) or the last tile",
+                            "v_mfma_f32_32x32x16_bf16", "BARRIER", "-- barrier 13; up to it:", "-- a loop begins"})
+    EXPECT_THAT(outcome.out, HasSubstr(shown));
+  EXPECT_FALSE(std::filesystem::exists(scratch / "cache")) << "explaining writes nothing";
+
+  const Outcome split = run_program(scratch, {"explain", "attention_forward fp16 b1 q32 k2048 h1 d64 splits=4",
+                                              "--target", "gfx942", "--pipeline", "generic", "--isa"});
+  EXPECT_EQ(split.code, 0) << split.err;
+  EXPECT_THAT(split.out, HasSubstr("kernel attention_combine "));
+  EXPECT_THAT(split.out, ::testing::Not(HasSubstr("steady"))) << "neither has a table";
+}
+
+TEST(CommandLineTest, ExplainShowsTheEmittedIr) {
+  const ScratchDirectory scratch;
+  const Outcome outcome = run_program(scratch, {"explain", "attention_forward fp16 b1 q64 k64 h1 d64", "--ir"},
+                                      {{"WAVEJIT_DEVICE", "sim:gfx942"}});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, StartsWith("; attention_forward "));
+  EXPECT_THAT(outcome.out, HasSubstr("define amdgpu_kernel void"));
+  EXPECT_TRUE(scratch.names().empty()) << "explaining writes nothing";
+  expect_one_line_error(
+      run_program(scratch, {"explain", "attention_forward fp16 b1 q64 k64 h1 d65", "--ir", "--target", "gfx942"}), 4);
 }
 
 // A full disk behind stdout is not success.

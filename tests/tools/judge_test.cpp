@@ -103,7 +103,7 @@ TEST(Judge, ARowHasADirection) {
   EXPECT_NEAR(judgement.least_cosine, 0, 1e-6);
 }
 
-// 1e-5, half an ulp of 3 in float32 (2⁻²³), and two roundings of scores of 1 (2⁻²³).
+// 1e-5, half an ulp of 3 in float32 (2⁻²³), and eight roundings of scores of 1 (2⁻²¹).
 TEST(Judge, LseHasItsOwnBound) {
   Case one;
   one.result_lse = 3.0F + 9e-6F;
@@ -113,9 +113,9 @@ TEST(Judge, LseHasItsOwnBound) {
                                               "0, LSE: 3.0000"));
   one.lse = 3000;
   one.score = 3000;
-  one.result_lse = 3000.0005F;
-  EXPECT_EQ(one.judged().wrong(), "");
   one.result_lse = 3000.001F;
+  EXPECT_EQ(one.judged().wrong(), "");
+  one.result_lse = 3000.002F;
   EXPECT_NE(one.judged().wrong(), "");
 }
 

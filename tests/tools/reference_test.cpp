@@ -1,3 +1,5 @@
+#include "templates/attention_forward/program/reference.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,9 +10,8 @@
 #include <vector>
 
 #include "tool_test_support.h"
-#include "tools/attention_reference.h"
 
-namespace wavejit::tools {
+namespace wavejit::attention_forward::program {
 namespace {
 
 Array array_of(const Shape& shape, const std::vector<float>& values, HalfType type = HalfType::fp16) {
@@ -230,4 +231,4 @@ TEST_F(JudgedArraysTest, RowsWithoutKeysMustBeMinusInfinity) {
 }
 
 }  // namespace
-}  // namespace wavejit::tools
+}  // namespace wavejit::attention_forward::program

@@ -9,11 +9,14 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "templates/attention_forward/program/reference.h"
 #include "tool_test_support.h"
-#include "tools/attention_reference.h"
 
 namespace wavejit::tools {
 namespace {
+
+using attention_forward::program::AttentionProblem;
+using attention_forward::program::exact_attention;
 
 using ::testing::Contains;
 using ::testing::HasSubstr;

@@ -3,11 +3,11 @@
 
 #include <memory>
 
-#include "tools/sweep/device_case.h"
-#include "tools/sweep/reference.h"
-#include "tools/sweep/sampling.h"
+#include "templates/attention_forward/program/device_case.h"
+#include "templates/attention_forward/program/row_reference.h"
+#include "templates/attention_forward/program/sampling.h"
 
-namespace wavejit::tools::sweep {
+namespace wavejit::attention_forward::program {
 namespace {
 
 std::unique_ptr<wavejit_engine, DestroyEngine> simulated_engine() {
@@ -90,4 +90,4 @@ INSTANTIATE_TEST_SUITE_P(
                       "attention_forward fp16 b2 q300 k120 h2 d64 causal lse bias=1 sink"));
 
 }  // namespace
-}  // namespace wavejit::tools::sweep
+}  // namespace wavejit::attention_forward::program

@@ -1,6 +1,7 @@
 // cache gc, pack, unpack, import, export, push, pull: what changes a cache or makes one to be shipped.
 #include <fmt/format.h>
 
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 
 #include "tools/commands/commands.h"
 #include "tools/engine_options.h"
+#include "tools/targets.h"
 
 namespace wavejit::tools {
 
@@ -95,6 +97,64 @@ Result<ExitCode> copy(const Arguments& arguments) {
   return result.damaged == 0 ? ExitCode::ok : ExitCode::check_failed;
 }
 
+// One command: what is particular to it.
+struct Command {
+  const char* name;
+  const char* summary;
+  const char* footer;
+  const char* from = nullptr;  // what the argument with the source is; null: the cache or the remote layer
+  const char* to = nullptr;
+  bool archive_from = false;  // the source is one archive
+  bool archive_to = false;    // the target is one archive
+  wavejit_cache_remote remote = WAVEJIT_CACHE_NO_REMOTE;
+};
+
+constexpr const char* layer_folder = "made if it is not there; entries that it has are left alone";
+
+constexpr std::array<Command, 6> copies = {{
+    {.name = "pack",
+     .summary = "Write the cache's entries into one archive",
+     .footer = "An archive is one file that serves as a read-only layer: WAVEJIT_CACHE_LAYERS=/path/to/it. The same\n"
+               "entries give the same bytes. Exit code 1 when a damaged entry was left behind.\n\n"
+               "Example\n  wavejit cache pack kernels.wavejit-archive --target gfx950",
+     .to = "the file to write; an existing one is replaced when the new one is whole",
+     .archive_to = true},
+    {.name = "unpack",
+     .summary = "Write an archive's entries into a folder that serves as a layer",
+     .footer = "Exit code 1 when a damaged entry was left behind.\n\n"
+               "Example\n  wavejit cache unpack kernels.wavejit-archive /srv/kernels",
+     .from = "the archive to read",
+     .to = layer_folder,
+     .archive_from = true},
+    {.name = "import",
+     .summary = "Copy the entries of a folder or an archive into the cache",
+     .footer = "Each is verified on the way; entries that the cache has are left alone. Exit code 1 when a damaged\n"
+               "entry was left behind.\n\n"
+               "Example\n  wavejit cache import kernels.wavejit-archive",
+     .from = "a folder of entries or an archive"},
+    {.name = "export",
+     .summary = "Copy the cache's entries into a folder that serves as a layer",
+     .footer = "What is written may be read by everybody, unlike the cache itself. Exit code 1 when a damaged entry\n"
+               "was left behind.\n\n"
+               "Example\n  wavejit cache export /image/kernels --target gfx942,gfx950",
+     .to = layer_folder},
+    {.name = "push",
+     .summary = "Send the cache's entries, its layers' too, to the remote layer",
+     .footer = "Each is sealed with the key and sent, also when the remote layer has it. Compiles do the same by\n"
+               "themselves in the background; this is for what was prebuilt elsewhere. Exit code 1 when a damaged\n"
+               "entry was left behind.\n\n"
+               "Example\n  wavejit cache push --cache-remote redis://kernels.example:6379 \\\n"
+               "      --cache-remote-key-file /etc/wavejit/remote.key --target gfx950",
+     .remote = WAVEJIT_CACHE_TO_REMOTE},
+    {.name = "pull",
+     .summary = "Fetch every entry of the remote layer into the cache",
+     .footer = "Only entries of this key, each verified on the way; those that the cache has are left alone. Exit\n"
+               "code 1 when a damaged entry was left behind.\n\n"
+               "Example\n  wavejit cache pull --cache-remote redis://kernels.example:6379 \\\n"
+               "      --cache-remote-key-file /etc/wavejit/remote.key --target gfx950",
+     .remote = WAVEJIT_CACHE_FROM_REMOTE},
+}};
+
 CLI::App* add_one(CLI::App& parent, Chosen& chosen, const std::shared_ptr<Arguments>& arguments, const char* name,
                   const char* summary, const char* footer, Result<ExitCode> (*action)(const Arguments&)) {
   CLI::App* command = parent.add_subcommand(name, summary);
@@ -106,17 +166,31 @@ CLI::App* add_one(CLI::App& parent, Chosen& chosen, const std::shared_ptr<Argume
   return command;
 }
 
-void add_targets(CLI::App& command, Arguments& arguments) {
-  command.add_option("--target", arguments.targets, "only entries for these targets: gfx942,gfx950 (default: all)")
+void add_path(CLI::App& command, const char* name, const char* type_name, std::string& path, const char* help) {
+  command.add_option(name, path, help)->required()->type_name(type_name);
+}
+
+void add_copy(CLI::App& cache, Chosen& chosen, const Command& which) {
+  const auto arguments = std::make_shared<Arguments>();
+  arguments->archive = which.archive_to;
+  arguments->remote = which.remote;
+  CLI::App* command = add_one(cache, chosen, arguments, which.name, which.summary, which.footer, copy);
+  if (which.from != nullptr && which.archive_from)
+    add_path(*command, "archive", "ARCHIVE", arguments->from, which.from);
+  if (which.from != nullptr && !which.archive_from) add_path(*command, "from", "PATH", arguments->from, which.from);
+  if (which.to != nullptr && which.archive_to) add_path(*command, "archive", "ARCHIVE", arguments->to, which.to);
+  if (which.to != nullptr && !which.archive_to) add_path(*command, "folder", "FOLDER", arguments->to, which.to);
+  if (which.remote != WAVEJIT_CACHE_NO_REMOTE) arguments->engine.add_cache_remote(*command);
+  command
+      ->add_option("--target", arguments->targets,
+                   fmt::format("only entries for these targets: {} (default: all)", joined(known_targets(), ",")))
       ->type_name("TARGET,…");
 }
 
 }  // namespace
 
 void add_cache_transfer(CLI::App& cache, Chosen& chosen) {
-  const auto make = [] { return std::make_shared<Arguments>(); };
-
-  auto arguments = make();
+  const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = add_one(
       cache, chosen, arguments, "gc", "Evict what was used longest ago until the cache keeps its limit",
       "The same happens in the background after a compile. Never touches layers, nor, without --any-age, what was\n"
@@ -126,79 +200,7 @@ void add_cache_transfer(CLI::App& cache, Chosen& chosen) {
       collect);
   arguments->engine.add_cache_limit(*command);
   command->add_flag("--any-age", arguments->any_age, "evict even what was published within the last minute");
-
-  arguments = make();
-  arguments->archive = true;
-  command =
-      add_one(cache, chosen, arguments, "pack", "Write the cache's entries into one archive",
-              "An archive is one file that serves as a read-only layer: WAVEJIT_CACHE_LAYERS=/path/to/it. The same\n"
-              "entries give the same bytes. Exit code 1 when a damaged entry was left behind.\n\n"
-              "Example\n  wavejit cache pack kernels.wavejit-archive --target gfx950",
-              copy);
-  command
-      ->add_option("archive", arguments->to, "the file to write; an existing one is replaced when the new one is whole")
-      ->required()
-      ->type_name("ARCHIVE");
-  add_targets(*command, *arguments);
-
-  arguments = make();
-  command =
-      add_one(cache, chosen, arguments, "unpack", "Write an archive's entries into a folder that serves as a layer",
-              "Exit code 1 when a damaged entry was left behind.\n\n"
-              "Example\n  wavejit cache unpack kernels.wavejit-archive /srv/kernels",
-              copy);
-  command->add_option("archive", arguments->from, "the archive to read")->required()->type_name("ARCHIVE");
-  command->add_option("folder", arguments->to, "made if it is not there; entries that it has are left alone")
-      ->required()
-      ->type_name("FOLDER");
-  add_targets(*command, *arguments);
-
-  arguments = make();
-  command =
-      add_one(cache, chosen, arguments, "import", "Copy the entries of a folder or an archive into the cache",
-              "Each is verified on the way; entries that the cache has are left alone. Exit code 1 when a damaged\n"
-              "entry was left behind.\n\n"
-              "Example\n  wavejit cache import kernels.wavejit-archive",
-              copy);
-  command->add_option("from", arguments->from, "a folder of entries or an archive")->required()->type_name("PATH");
-  add_targets(*command, *arguments);
-
-  arguments = make();
-  command =
-      add_one(cache, chosen, arguments, "export", "Copy the cache's entries into a folder that serves as a layer",
-              "What is written may be read by everybody, unlike the cache itself. Exit code 1 when a damaged entry\n"
-              "was left behind.\n\n"
-              "Example\n  wavejit cache export /image/kernels --target gfx942,gfx950",
-              copy);
-  command->add_option("folder", arguments->to, "made if it is not there; entries that it has are left alone")
-      ->required()
-      ->type_name("FOLDER");
-  add_targets(*command, *arguments);
-
-  arguments = make();
-  arguments->remote = WAVEJIT_CACHE_TO_REMOTE;
-  command =
-      add_one(cache, chosen, arguments, "push", "Send the cache's entries, its layers' too, to the remote layer",
-              "Each is sealed with the key and sent, also when the remote layer has it. Compiles do the same by\n"
-              "themselves in the background; this is for what was prebuilt elsewhere. Exit code 1 when a damaged\n"
-              "entry was left behind.\n\n"
-              "Example\n  wavejit cache push --cache-remote redis://kernels.example:6379 \\\n"
-              "      --cache-remote-key-file /etc/wavejit/remote.key --target gfx950",
-              copy);
-  arguments->engine.add_cache_remote(*command);
-  add_targets(*command, *arguments);
-
-  arguments = make();
-  arguments->remote = WAVEJIT_CACHE_FROM_REMOTE;
-  command =
-      add_one(cache, chosen, arguments, "pull", "Fetch every entry of the remote layer into the cache",
-              "Only entries of this key, each verified on the way; those that the cache has are left alone. Exit\n"
-              "code 1 when a damaged entry was left behind.\n\n"
-              "Example\n  wavejit cache pull --cache-remote redis://kernels.example:6379 \\\n"
-              "      --cache-remote-key-file /etc/wavejit/remote.key --target gfx950",
-              copy);
-  arguments->engine.add_cache_remote(*command);
-  add_targets(*command, *arguments);
+  for (const Command& each : copies) add_copy(cache, chosen, each);
 }
 
 }  // namespace wavejit::tools

@@ -6,12 +6,14 @@
 #include <functional>
 
 #include "tools/exit_code.h"
+#include "tools/family.h"
 
 namespace wavejit::tools {
 
 using Chosen = std::function<Result<ExitCode>()>;
 
-void add_run(CLI::App& program, Chosen& chosen);
+// With the options of `family`.
+void add_run(CLI::App& program, Chosen& chosen, const Family& family);
 void add_explain(CLI::App& program, Chosen& chosen);
 void add_prebuild(CLI::App& program, Chosen& chosen);
 void add_profile(CLI::App& program, Chosen& chosen);
@@ -19,7 +21,7 @@ void add_compare(CLI::App& program, Chosen& chosen);
 void add_sweep(CLI::App& program, Chosen& chosen);
 void add_tune(CLI::App& program, Chosen& chosen);
 void add_cache(CLI::App& program, Chosen& chosen);
-void add_cache_transfer(CLI::App& cache, Chosen& chosen);  // of add_cache: gc, pack, unpack, import, export
+void add_cache_transfer(CLI::App& cache, Chosen& chosen);  // of add_cache: gc, pack, …, push, pull
 void add_supported(CLI::App& program, Chosen& chosen);
 void add_version(CLI::App& program, Chosen& chosen);
 

@@ -8,6 +8,7 @@
 
 #include "tools/commands/commands.h"
 #include "tools/engine_options.h"
+#include "tools/families.h"
 #include "tools/output_file.h"
 #include "tools/profile/comparison.h"
 #include "tools/profile/page.h"
@@ -81,15 +82,16 @@ void add_compare(CLI::App& program, Chosen& chosen) {
   arguments->engine.add_cache(*command);
   arguments->engine.add_compiler(*command);
   arguments->engine.add_log_level(*command);
-  command->footer(
+  command->footer(fmt::format(
       "Options that stand outside --set-a and --set-b are for both. Figures are predicted, not measured: "
       "docs/timing-model.md.\n\n"
       "Examples\n"
-      "  wavejit compare \"attention_forward bf16 b1 q8192 k8192 h64/8 d128\" --device sim:gfx950 --set-b stagger=off\n"
-      "  wavejit compare \"attention_forward bf16 b1 q8192 k8192 h64/8 d128\" --set-a device=sim:gfx942 --set-b "
+      "  wavejit compare \"{0}\" --device sim:gfx950 --set-b stagger=off\n"
+      "  wavejit compare \"{0}\" --set-a device=sim:gfx942 --set-b "
       "device=sim:gfx950\n"
       "  wavejit compare mine.co theirs.co --device sim:gfx942 --set-a grid=64 --set-a arguments=buffer:1MiB,i32:64 "
-      "--set-b grid=128 --set-b kernel=theirs --set-b arguments=buffer:1MiB,i32:64");
+      "--set-b grid=128 --set-b kernel=theirs --set-b arguments=buffer:1MiB,i32:64",
+      all_families().front()->example()));
   command->callback([&chosen, arguments] { chosen = [arguments] { return compare_subjects(*arguments); }; });
 }
 

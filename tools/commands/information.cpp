@@ -1,11 +1,7 @@
-// supported, version, explain: what the library says, line by line.
+// supported, version: what the library says, line by line.
 #include <fmt/format.h>
 
-#include <memory>
-#include <string>
-
 #include "tools/commands/commands.h"
-#include "tools/engine_options.h"
 
 namespace wavejit::tools {
 
@@ -31,44 +27,6 @@ void add_version(CLI::App& program, Chosen& chosen) {
   command->callback([&chosen] {
     chosen = []() -> Result<ExitCode> {
       fmt::print("wavejit {}\n", wavejit_version());
-      return ExitCode::ok;
-    };
-  });
-}
-
-void add_explain(CLI::App& program, Chosen& chosen) {
-  struct Arguments {
-    EngineOptions engine;
-    std::string descriptor;
-    std::string target;
-  };
-  const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command =
-      program.add_subcommand("explain", "Print the route of a problem: what was chosen, and why nothing else");
-  command->add_option("descriptor", arguments->descriptor, "one line that says what is asked; quote it")
-      ->required()
-      ->type_name("DESCRIPTOR");
-  command->add_option("--target", arguments->target, "gfx942, gfx950 (default: the target of the device)")
-      ->type_name("TARGET");
-  arguments->engine.add_device(*command);
-  arguments->engine.add_cache(*command);
-  arguments->engine.add_cache_remote(*command);
-  arguments->engine.add_compiler(*command);
-  arguments->engine.add_log_level(*command);
-  command->footer(
-      "Nothing is compiled and no device is opened.\n\n"
-      "A descriptor is a family and words in any order; these are the usual ones, and a wrong one is answered with "
-      "all:\n"
-      "  attention_forward <fp16|bf16> b<batch> q<query length> k<key length> h<heads>[/<kv heads>] d<head dim> "
-      "[causal] [lse]\n\n"
-      "Example\n"
-      "  wavejit explain \"attention_forward bf16 b1 q1024 k8192 h64/8 d128 causal lse\" --target gfx942");
-  command->callback([&chosen, arguments] {
-    chosen = [arguments]() -> Result<ExitCode> {
-      const wavejit_engine_options options = arguments->engine.options();
-      const char* target = arguments->target.empty() ? nullptr : arguments->target.c_str();
-      auto done = checked(wavejit_explain(&options, arguments->descriptor.c_str(), target, print_line, nullptr));
-      if (!done) return std::unexpected(done.error());
       return ExitCode::ok;
     };
   });

@@ -15,8 +15,10 @@
 #include "tools/commands/commands.h"
 #include "tools/descriptor_list.h"
 #include "tools/engine_options.h"
+#include "tools/families.h"
 #include "tools/presets.h"
 #include "tools/progress.h"
+#include "tools/targets.h"
 
 namespace wavejit::tools {
 
@@ -198,7 +200,8 @@ Result<ExitCode> prebuild(const Arguments& arguments) {
                   "--device: prebuild compiles without a device; accepted with --verify, to load each kernel there");
   }
   if (arguments.targets.empty() && !arguments.on_device)
-    return failed(ExitCode::usage, "--target is required; targets, separated by commas, are accepted: gfx942,gfx950");
+    return failed(ExitCode::usage,
+                  "--target is required; targets, separated by commas, are accepted: " + joined(known_targets(), ","));
   return run_list(arguments, *sources);
 }
 
@@ -207,7 +210,7 @@ void add_choice_of_kernels(CLI::App& command, Arguments& arguments) {
       .add_option("descriptors", arguments.descriptors,
                   "problem descriptors, quoted (default: all that is supported, without windows and modifiers)")
       ->type_name("DESCRIPTOR");
-  command.add_option("--target", arguments.targets, "targets, separated by commas: gfx942,gfx950")
+  command.add_option("--target", arguments.targets, "targets, separated by commas: " + joined(known_targets(), ","))
       ->type_name("TARGET,…");
   command.add_option("--preset", arguments.presets, "the calls of a model that --list-presets names; several times")
       ->allow_extra_args(false)
@@ -245,7 +248,7 @@ constexpr const char* footer =
     "Examples\n"
     "  wavejit prebuild --target gfx942,gfx950\n"
     "  wavejit prebuild --target gfx950 --preset llama-3-8b --preset gpt-oss --jobs 4\n"
-    "  wavejit prebuild --target gfx950 \"attention_forward bf16 b1 q1 k1 h64/8 d128 causal\"\n"
+    "  wavejit prebuild --target gfx950 \"{}\"\n"
     "  wavejit prebuild --target gfx950 --list misses.txt --output served.wavejit-archive\n"
     "  wavejit prebuild --target gfx950 --list misses.txt --output served.wavejit-archive --verify --device "
     "sim:gfx950\n"
@@ -275,7 +278,7 @@ void add_prebuild(CLI::App& program, Chosen& chosen) {
   arguments->engine.add_cache_remote(*command);
   arguments->engine.add_compiler(*command);
   arguments->engine.add_log_level(*command);
-  command->footer(footer);
+  command->footer(fmt::format(fmt::runtime(footer), all_families().front()->example()));
   command->callback([&chosen, arguments, command] {
     arguments->on_device = command->count("--device") > 0;
     chosen = [arguments] { return prebuild(*arguments); };

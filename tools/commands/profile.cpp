@@ -8,6 +8,7 @@
 
 #include "tools/commands/commands.h"
 #include "tools/engine_options.h"
+#include "tools/families.h"
 #include "tools/output_file.h"
 #include "tools/profile/page.h"
 #include "tools/profile/prediction.h"
@@ -85,14 +86,15 @@ void add_profile(CLI::App& program, Chosen& chosen) {
   arguments->engine.add_cache(*command);
   arguments->engine.add_compiler(*command);
   arguments->engine.add_log_level(*command);
-  command->footer(
+  command->footer(fmt::format(
       "Figures are predicted, not measured: docs/timing-model.md says how far to trust them. Only the workgroups that "
       "the clock\nlooks at run, so that long problems take seconds; results are not computed.\n\n"
       "Examples\n"
-      "  wavejit profile \"attention_forward bf16 b1 q8192 k8192 h64/8 d128\" --device sim:gfx950 --html profile.html\n"
+      "  wavejit profile \"{0}\" --device sim:gfx950 --html profile.html\n"
       "  wavejit profile kernel.co --set grid=256 --set workgroup=256 --set "
       "arguments=buffer:1MiB,buffer:1MiB,i32:262144 "
-      "--device sim:gfx942");
+      "--device sim:gfx942",
+      all_families().front()->example()));
   command->callback([&chosen, arguments] { chosen = [arguments] { return profile(*arguments); }; });
 }
 

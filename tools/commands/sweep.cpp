@@ -18,12 +18,13 @@
 #include "tools/descriptor_list.h"
 #include "tools/device_array.h"
 #include "tools/engine_options.h"
+#include "tools/families.h"
 #include "tools/progress.h"
 #include "tools/row_file.h"
+#include "tools/simulated_gpu.h"
 #include "tools/sweep/list.h"
 #include "tools/sweep/outcome_text.h"
 #include "tools/sweep/run_case.h"
-#include "tools/sweep/simulated_gpu.h"
 
 namespace wavejit::tools {
 
@@ -112,7 +113,7 @@ Result<std::vector<Line>> lines_of(const Arguments& arguments) {
   }
   for (const std::string& descriptor : arguments.descriptors)
     lines.push_back({.number = lines.size() + 1, .text = descriptor});
-  if (lines.empty()) lines = sweep::published_list();
+  if (lines.empty()) lines = sweep::usual_list();
   return lines;
 }
 
@@ -124,9 +125,9 @@ sweep::Cases chosen_cases(const Arguments& arguments, const std::vector<Line>& l
   const auto most = parse_number<std::int64_t>(arguments.up_to_keys);
   const auto least = parse_number<std::int64_t>(arguments.beyond_keys);
   std::erase_if(cases.unsupported, [&](const sweep::Refused& line) { return unwanted(line.text); });
-  std::erase_if(cases.good, [&](const sweep::Case& which) {
-    return unwanted(which.problem.text) || (most && which.problem.key_length > *most) ||
-           (least && which.problem.key_length <= *least);
+  std::erase_if(cases.good, [&](const sweep::Entry& which) {
+    return unwanted(which.problem->text()) || (most && which.problem->keys() > *most) ||
+           (least && which.problem->keys() <= *least);
   });
   if (const auto shard = parse_shard(arguments.shard)) {
     // Neighbours differ least: dealt like cards, every part costs about the same.
@@ -176,7 +177,7 @@ Result<ExitCode> sweep_problems(const Arguments& arguments) {
   if (!lines) return std::unexpected(lines.error());
   const sweep::Cases cases = chosen_cases(arguments, *lines);
   if (arguments.print_list) {
-    for (const sweep::Case& which : cases.good) fmt::print("{}\n", which.problem.text);
+    for (const sweep::Entry& which : cases.good) fmt::print("{}\n", which.problem->text());
     return cases.bad.empty() ? ExitCode::ok : ExitCode::usage;
   }
 
@@ -190,7 +191,7 @@ Result<ExitCode> sweep_problems(const Arguments& arguments) {
   sweep::Settings settings;
   const auto engines = make_engines(arguments, settings);
   if (!engines) return std::unexpected(engines.error());
-  settings.simulated = sweep::SimulatedGpu::resident();
+  settings.simulated = SimulatedGpu::resident();
   settings.sample = *parse_sample(arguments.sample);
   settings.memory_budget = arguments.memory_budget.empty() ? half_of_memory() : *parse_bytes(arguments.memory_budget);
   for (const std::string& text : arguments.schedules) settings.schedules.push_back(*parse_schedule(text));
@@ -234,7 +235,7 @@ Result<ExitCode> sweep_problems(const Arguments& arguments) {
       ++done;
       take(sweep::refused_outcome(line));
     }
-    for (const sweep::Case& which : cases.good) {
+    for (const sweep::Entry& which : cases.good) {
       ++done;
       if (auto ran = sweep::run_case(which, settings, take); !ran) return std::unexpected(ran.error());
       if (!told) return std::unexpected(told.error());
@@ -338,7 +339,8 @@ void add_sweep(CLI::App& program, Chosen& chosen) {
       "Examples\n"
       "  wavejit sweep --device sim:gfx950 --up-to-keys 1025 --csv sweep.csv\n"
       "  wavejit sweep --device sim:gfx942 --list served.txt --schedule in_order --schedule reverse --schedule random\n"
-      "  wavejit sweep --device hip \"attention_forward bf16 b1 q1024 k8192 h64/8 d128 causal lse\"");
+      "  wavejit sweep --device hip \"" +
+      std::string(all_families().front()->example()) + "\"");
   command->callback([&chosen, arguments] { chosen = [arguments] { return sweep_problems(*arguments); }; });
 }
 

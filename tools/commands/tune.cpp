@@ -15,10 +15,13 @@
 #include "tools/commands/commands.h"
 #include "tools/descriptor_list.h"
 #include "tools/engine_options.h"
+#include "tools/families.h"
 #include "tools/output_file.h"
 #include "tools/profile/model_error.h"
 #include "tools/progress.h"
 #include "tools/row_file.h"
+#include "tools/targets.h"
+#include "tools/tune/candidates.h"
 #include "tools/tune/defaults.h"
 
 namespace wavejit::tools {
@@ -30,8 +33,8 @@ using tune::Trial;
 struct Arguments {
   std::vector<std::string> descriptors;
   std::string list;
-  std::string targets = "gfx942,gfx950";
-  std::string parameters = "pipeline,ladder,tile_queries";
+  std::string targets = joined(known_targets(), ",");
+  std::string parameters;
   std::string output;
   std::string rows;
   std::string check;
@@ -42,7 +45,7 @@ struct Arguments {
   bool list_parameters = false;
 };
 
-Result<std::vector<sweep::Problem>> read_problems(const Arguments& arguments) {
+Result<std::vector<std::shared_ptr<const Problem>>> read_problems(const Arguments& arguments) {
   std::vector<std::pair<std::string, std::string>> texts;  // and where each stands
   texts.reserve(arguments.descriptors.size());
   for (const std::string& text : arguments.descriptors) texts.emplace_back(text, "descriptor '" + text + "'");
@@ -56,14 +59,35 @@ Result<std::vector<sweep::Problem>> read_problems(const Arguments& arguments) {
                     fmt::format("--list {}: it has no descriptors; at least one is needed", arguments.list));
   }
   if (texts.empty()) return failed(ExitCode::usage, "nothing to tune for: descriptors or --list are accepted");
-  std::vector<sweep::Problem> problems;
+  std::vector<std::shared_ptr<const Problem>> problems;
   for (const auto& [text, place] : texts) {
-    auto problem = sweep::parse_problem(text);
+    auto problem = parse_problem(text);
     if (!problem) return failed(problem.error().code, fmt::format("{}: {}", place, problem.error().what));
-    const bool is_known = std::ranges::any_of(problems, [&](const auto& each) { return each.text == problem->text; });
+    const bool is_known =
+        std::ranges::any_of(problems, [&](const auto& each) { return each->text() == (*problem)->text(); });
     if (!is_known) problems.push_back(std::move(*problem));
   }
   return problems;
+}
+
+// The first that has anything to tune.
+const Family* usual_family() {
+  const auto families = all_families();
+  const auto found = std::ranges::find_if(families, [](const Family* family) { return family->tuning() != nullptr; });
+  return found == families.end() ? nullptr : *found;
+}
+
+// One table is written, so the problems are of one family.
+Result<const Family*> family_to_tune(const std::vector<std::shared_ptr<const Problem>>& problems) {
+  const Family* family = problems.empty() ? usual_family() : family_of(problems.front()->text());
+  if (family == nullptr || family->tuning() == nullptr)
+    return failed(ExitCode::usage, fmt::format("'{}': its family has nothing to tune", problems.front()->text()));
+  for (const auto& problem : problems) {
+    if (family_of(problem->text()) == family) continue;
+    return failed(ExitCode::usage, fmt::format("'{}': another family than '{}'; one at a time is accepted",
+                                               problem->text(), problems.front()->text()));
+  }
+  return family;
 }
 
 // Targets are the library's to judge: an engine says which it knows.
@@ -82,7 +106,9 @@ Result<std::vector<std::string>> read_targets(const std::string& text) {
     wavejit_engine_destroy(engine);
     if (std::ranges::find(targets, word) == targets.end()) targets.push_back(word);
   }
-  if (targets.empty()) return failed(ExitCode::usage, "--target: empty; gfx942 and gfx950, with commas, are accepted");
+  if (targets.empty())
+    return failed(ExitCode::usage,
+                  fmt::format("--target: empty; {}, with commas, are accepted", joined(known_targets(), ", ")));
   return targets;
 }
 
@@ -110,7 +136,7 @@ struct Plan {
   std::vector<std::optional<Trial>> trials;  // of each task
 };
 
-Result<void> run_plan(const Arguments& arguments, Plan& plan) {
+Result<void> run_plan(const Tuning& tuning, const Arguments& arguments, Plan& plan) {
   std::vector<Trial> known;
   std::optional<RowFile> rows;
   if (!arguments.rows.empty()) {
@@ -142,7 +168,7 @@ Result<void> run_plan(const Arguments& arguments, Plan& plan) {
       arguments.jobs != 0 ? arguments.jobs : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   Progress progress("trials");
   std::size_t done = idle;
-  return tune::run_tasks(open, jobs, [&](std::size_t index, const Trial& trial) -> Result<void> {
+  return tune::run_tasks(tuning, open, jobs, [&](std::size_t index, const Trial& trial) -> Result<void> {
     plan.trials[places[index]] = trial;
     ++done;
     progress.update(done, plan.tasks.size(),
@@ -154,16 +180,24 @@ Result<void> run_plan(const Arguments& arguments, Plan& plan) {
 }
 
 Result<ExitCode> tune_defaults(const Arguments& arguments) {
-  const auto parameters = tune::read_parameters(arguments.parameters);
+  std::vector<std::shared_ptr<const Problem>> problems;
+  if (!arguments.list_parameters) {
+    auto read = read_problems(arguments);
+    if (!read) return std::unexpected(read.error());
+    problems = std::move(*read);
+  }
+  const auto family = family_to_tune(problems);
+  if (!family) return std::unexpected(family.error());
+  const Tuning& tuning = *(*family)->tuning();
+  const auto parameters = tune::read_parameters(
+      tuning, arguments.parameters.empty() ? std::string(tuning.usual_parameters()) : arguments.parameters);
   if (!parameters) return std::unexpected(parameters.error());
   if (arguments.list_parameters) {
     const auto targets = read_targets(arguments.targets);
     if (!targets) return std::unexpected(targets.error());
-    fmt::print("{}", tune::list_parameters(*targets));
+    fmt::print("{}", tune::list_parameters(tuning, *targets));
     return ExitCode::ok;
   }
-  const auto problems = read_problems(arguments);
-  if (!problems) return std::unexpected(problems.error());
   std::string expected;
   if (!arguments.check.empty()) {
     std::ifstream file(arguments.check, std::ios::binary);
@@ -177,28 +211,29 @@ Result<ExitCode> tune_defaults(const Arguments& arguments) {
 
   Plan plan;
   for (const std::string& target : *targets) {
-    for (const sweep::Problem& problem : *problems) {
+    for (const std::shared_ptr<const Problem>& problem : problems) {
       Task task{target, problem, {}};
-      for (tune::Candidate& candidate : tune::candidates(*parameters, target, rows_of(task))) {
+      for (Candidate& candidate : tuning.candidates(*parameters, target, *task.problem)) {
         task.candidate = std::move(candidate);
         plan.tasks.push_back(task);
       }
     }
   }
   plan.trials.resize(plan.tasks.size());
-  if (auto ran = run_plan(arguments, plan); !ran) return std::unexpected(ran.error());
+  if (auto ran = run_plan(tuning, arguments, plan); !ran) return std::unexpected(ran.error());
   std::vector<Trial> trials;
   trials.reserve(plan.trials.size());
   for (const auto& trial : plan.trials) trials.push_back(trial.value());
 
-  const std::vector<tune::Decision> decisions = tune::decide(plan.tasks, trials, arguments.margin);
+  const std::vector<tune::Decision> decisions = tune::decide(tuning, plan.tasks, trials, arguments.margin);
   if (*output) {
-    if (auto done = (*output)->finish(tune::defaults_file(decisions)); !done) return std::unexpected(done.error());
+    if (auto done = (*output)->finish(tune::defaults_file(tuning, decisions)); !done)
+      return std::unexpected(done.error());
   }
-  fmt::print("{}",
-             arguments.json ? tune::to_json(decisions, trials, arguments.margin) : tune::table(decisions, trials));
+  fmt::print("{}", arguments.json ? tune::to_json(tuning, decisions, trials, arguments.margin)
+                                  : tune::table(tuning, decisions, trials));
   if (arguments.check.empty()) return ExitCode::ok;
-  const std::vector<std::string> others = tune::contradictions(decisions, expected);
+  const std::vector<std::string> others = tune::contradictions(tuning, decisions, expected);
   if (others.empty()) return ExitCode::ok;
   return failed(ExitCode::check_failed, fmt::format("--check {}: {}", arguments.check, others.front()));
 }
@@ -216,10 +251,13 @@ void add_tune(CLI::App& program, Chosen& chosen) {
   command->add_option("--target", arguments->targets, "targets, with commas between")
       ->capture_default_str()
       ->type_name("T,…");
+  const Family* usual = usual_family();
   command
       ->add_option("--parameters", arguments->parameters,
-                   "what varies, with commas between: " + tune::known_parameters())
-      ->capture_default_str()
+                   usual == nullptr
+                       ? std::string("what varies, with commas between")
+                       : fmt::format("what varies, with commas between: {} (default: {})",
+                                     tune::known_parameters(*usual->tuning()), usual->tuning()->usual_parameters()))
       ->type_name("P,…");
   command->add_flag("--list-parameters", arguments->list_parameters,
                     "say what each parameter can be on the targets, and run nothing");

@@ -174,7 +174,7 @@ Result<bool> CodeObjectCall::set(const std::string& name, const std::string& val
   return true;
 }
 
-Result<void> CodeObjectCall::run(wavejit_engine* engine, const sweep::SimulatedGpu& gpu) const {
+Result<void> CodeObjectCall::run(wavejit_engine* engine, const SimulatedGpu& gpu) const {
   const auto image = read_file(path);
   if (!image) return std::unexpected(image.error());
   // From the file, not from memory: only so HIP knows where a damaged one ends.

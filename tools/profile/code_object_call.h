@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tools/exit_code.h"
-#include "tools/sweep/simulated_gpu.h"
+#include "tools/simulated_gpu.h"
 
 namespace wavejit::tools {
 
@@ -33,7 +33,7 @@ struct CodeObjectCall {
   static std::vector<std::string_view> setting_names();
 
   // Loads, launches and waits. `engine` is on the simulated GPU.
-  Result<void> run(wavejit_engine* engine, const sweep::SimulatedGpu& gpu) const;
+  Result<void> run(wavejit_engine* engine, const SimulatedGpu& gpu) const;
 };
 
 }  // namespace wavejit::tools

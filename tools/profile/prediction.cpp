@@ -10,10 +10,7 @@
 #include "tools/profile/launch_text.h"
 #include "tools/profile/predicted_cycles.h"
 #include "tools/profile/timed_launches.h"
-#include "tools/sweep/device_case.h"
-#include "tools/sweep/inputs.h"
-#include "tools/sweep/reference.h"
-#include "tools/sweep/simulated_gpu.h"
+#include "tools/simulated_gpu.h"
 
 namespace wavejit::tools {
 
@@ -27,16 +24,14 @@ void take(const TimedLaunches& timed, Prediction& prediction) {
   prediction.workgroups_run = timed.workgroups_run();
 }
 
-Result<void> run_problem(const sweep::Problem& problem, wavejit_engine* engine, const sweep::SimulatedGpu& gpu,
+Result<void> run_problem(const Problem& problem, wavejit_engine* engine, const SimulatedGpu& gpu,
                          std::uint64_t timeline_cycles, Prediction& prediction) {
-  const sweep::Inputs inputs(problem.type, problem.inputs, problem.seed);
-  const sweep::Reference reference(problem, inputs);
-  auto device = sweep::DeviceCase::prepare(engine, problem, inputs, reference.sinks());
-  if (!device) return std::unexpected(device.error());
+  const std::unique_ptr<Case> call = problem.make_case();
+  if (auto ready = call->prepare(engine); !ready) return ready;
   wavejit_call_report report{};
   report.size = sizeof report;
   const TimedLaunches timed(gpu, timeline_cycles);
-  if (auto ran = device->run(engine, &report); !ran) return ran;
+  if (auto ran = call->run(engine, &report); !ran) return ran;
   take(timed, prediction);
   prediction.kernel_spec = report.kernel_spec;
   prediction.key = report.key;
@@ -70,7 +65,7 @@ Result<Prediction> predict(const Subject& subject, std::uint64_t timeline_cycles
   prediction.settings = subject.settings;
   prediction.target = wavejit_engine_target(raw_engine);
   prediction.device_name = wavejit_engine_device_name(raw_engine);
-  const auto gpu = sweep::SimulatedGpu::resident();
+  const auto gpu = SimulatedGpu::resident();
   if (!gpu) {
     return failed(ExitCode::usage, fmt::format("--device: {} is not simulated; sim:<target> is accepted, as sim:gfx950",
                                                prediction.device_name));

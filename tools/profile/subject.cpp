@@ -4,21 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <filesystem>
-#include <string_view>
 #include <utility>
 
+#include "tools/families.h"
+
 namespace wavejit::tools {
-
-namespace {
-
-constexpr std::string_view family = "attention_forward";
-
-bool is_descriptor(std::string_view what) {
-  const std::size_t begin = what.find_first_not_of(" \t");
-  return begin != std::string_view::npos && what.substr(begin).starts_with(family);
-}
-
-}  // namespace
 
 std::string settings_help() {
   return fmt::format("{}; of a code object also {}", fmt::join(EngineOptions::settable_names(), ", "),
@@ -30,17 +20,17 @@ Result<Subject> parse_subject(const std::string& what, const std::vector<std::st
   Subject subject;
   subject.text = what;
   subject.engine = engine;
-  if (is_descriptor(what)) {
-    auto problem = sweep::parse_problem(what);
+  if (family_of(what) != nullptr) {
+    auto problem = parse_problem(what);
     if (!problem) return std::unexpected(problem.error());
-    subject.text = problem->text;
+    subject.text = (*problem)->text();
     subject.problem = std::move(*problem);
   } else {
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(what, ignored)) {
-      return failed(
-          ExitCode::usage,
-          fmt::format("'{}' is neither a problem descriptor ('{} …') nor a file with a code object", what, family));
+      return failed(ExitCode::usage,
+                    fmt::format("'{}' is neither a problem descriptor ('{} …') nor a file with a code object", what,
+                                family_names()));
     }
     subject.code.emplace();
     subject.code->path = what;

@@ -1,14 +1,15 @@
 // What is profiled or compared: a problem or a kernel in a file, and how it is to be made and launched.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/engine_options.h"
 #include "tools/exit_code.h"
+#include "tools/family.h"
 #include "tools/profile/code_object_call.h"
-#include "tools/sweep/problem.h"
 
 namespace wavejit::tools {
 
@@ -16,7 +17,7 @@ struct Subject {
   std::string text;      // a canonical descriptor or a path
   std::string settings;  // "stagger=off", as given; empty: none
   EngineOptions engine;
-  std::optional<sweep::Problem> problem;
+  std::shared_ptr<const Problem> problem;  // null: a code object
   std::optional<CodeObjectCall> code;
 };
 

@@ -4,13 +4,13 @@
 
 namespace wavejit::tools {
 
-TimedLaunches::TimedLaunches(const sweep::SimulatedGpu& gpu, std::uint64_t timeline_cycles, std::uint32_t threads)
+TimedLaunches::TimedLaunches(const SimulatedGpu& gpu, std::uint64_t timeline_cycles, std::uint32_t threads)
     : gpu_(&gpu), before_(gpu.settings()), counters_(gpu.counters()) {
   wavejit_simgpu_settings settings = before_;
   settings.sampled_only = 1;
   if (threads != 0) settings.threads = threads;
   gpu_->set(settings);
-  gpu_->set_clock(sweep::sampled_workgroups);
+  gpu_->set_clock(sampled_workgroups);
   gpu_->set_timeline(timeline_cycles);
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/sweep/simulated_gpu.h"
+#include "tools/simulated_gpu.h"
 
 namespace wavejit::tools {
 
@@ -14,7 +14,7 @@ namespace wavejit::tools {
 class TimedLaunches {
  public:
   // `timeline_cycles`: how long a piece of a launch is kept; 0: none. `threads` of the simulator; 0: as it is set.
-  TimedLaunches(const sweep::SimulatedGpu& gpu, std::uint64_t timeline_cycles, std::uint32_t threads = 0);
+  TimedLaunches(const SimulatedGpu& gpu, std::uint64_t timeline_cycles, std::uint32_t threads = 0);
   TimedLaunches(const TimedLaunches&) = delete;
   TimedLaunches& operator=(const TimedLaunches&) = delete;
   ~TimedLaunches();
@@ -27,7 +27,7 @@ class TimedLaunches {
   std::uint64_t workgroups_run() const;
 
  private:
-  const sweep::SimulatedGpu* gpu_;
+  const SimulatedGpu* gpu_;
   wavejit_simgpu_settings before_;
   wavejit_simgpu_counters counters_;
 };

@@ -1,24 +1,24 @@
-// The lines of a sweep: a file's, or the published list.
+// The lines of a sweep: a file's, or what the families list.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "tools/descriptor_list.h"
 #include "tools/exit_code.h"
-#include "tools/sweep/problem.h"
+#include "tools/family.h"
 
 namespace wavejit::tools::sweep {
 
-// Every shape of the published tests (FlyDSL's forward matrix: dense, split, tail, packed and unequal) × head dim 64,
-// 128 × bf16, fp16 × non-causal, causal, with LSE, inputs uniform in (−1, 1) and seed 123 as they are there.
-std::vector<Line> published_list();
+// What every family lists, one family after the other.
+std::vector<Line> usual_list();
 
 // One line that will run.
-struct Case {
+struct Entry {
   std::size_t line = 0;
-  Problem problem;
+  std::shared_ptr<const Problem> problem;
 };
 // A line that will not, and why: bad ones are errors, unsupported ones are set aside.
 struct Refused {
@@ -27,7 +27,7 @@ struct Refused {
   Failure why;
 };
 struct Cases {
-  std::vector<Case> good;
+  std::vector<Entry> good;
   std::vector<Refused> bad;
   std::vector<Refused> unsupported;
 };

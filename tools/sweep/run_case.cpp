@@ -2,15 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
 #include <chrono>
+#include <limits>
 #include <map>
+#include <memory>
 #include <utility>
-
-#include "tools/sweep/device_case.h"
-#include "tools/sweep/reference.h"
-#include "tools/sweep/sampling.h"
 
 namespace wavejit::tools::sweep {
 
@@ -25,56 +21,30 @@ double milliseconds_since(Clock::time_point start) {
 
 std::string gibibytes(std::uint64_t bytes) { return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1 << 30)); }
 
-// "… tile=128x64 …": the query rows of a workgroup.
-std::optional<std::int64_t> tile_rows_of(std::string_view spec) {
-  constexpr std::string_view word = " tile=";
-  const std::size_t at = spec.find(word);
-  if (at == std::string_view::npos) return std::nullopt;
-  std::int64_t rows = 0;
-  const char* begin = spec.data() + at + word.size();
-  const auto [end, error] = std::from_chars(begin, spec.data() + spec.size(), rows);
-  if (error != std::errc() || rows < 1 || end == begin) return std::nullopt;
-  return rows;
-}
-
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
-// How a case is run on a pipeline: whole, by chosen workgroups or by views.
-struct Plan {
-  std::optional<Workgroups> workgroups;
-  std::vector<View> views;
-  std::int64_t tile_rows = 0;
-  std::string text = "whole";
-};
 
 class CaseRun {
  public:
-  CaseRun(const Case& which, const Settings& settings)
-      : problem_(which.problem),
-        settings_(settings),
-        inputs_(problem_.type, problem_.inputs, problem_.seed),
-        work_(multiplications(problem_)) {
-    blank_.line = which.line;
-    blank_.descriptor = problem_.text;
-    blank_.rows_of_problem = queries_of(problem_).rows();
+  CaseRun(const Entry& entry, const Settings& settings) : settings_(settings), case_(entry.problem->make_case()) {
+    blank_.line = entry.line;
+    blank_.descriptor = entry.problem->text();
+    blank_.rows_of_problem = case_->rows();
   }
 
   Result<void> run(const std::function<void(Outcome)>& take) {
-    const std::uint64_t needed = device_bytes(problem_);
+    const std::uint64_t needed = case_->device_bytes();
     if (needed > settings_.memory_budget) {
       for (const Pipeline& pipeline : settings_.pipelines) take(over_budget(pipeline, needed));
       return {};
     }
-    reference_.emplace(problem_, inputs_);
-    auto device = DeviceCase::prepare(settings_.pipelines.front().engine, problem_, inputs_, reference_->sinks());
-    if (!device) {
-      if (device.error().code == ExitCode::internal) return std::unexpected(device.error());
-      for (const Pipeline& pipeline : settings_.pipelines) take(failed_with(begin(pipeline), device.error()));
+    if (const auto ready = case_->prepare(settings_.pipelines.front().engine); !ready) {
+      if (ready.error().code == ExitCode::internal) return std::unexpected(ready.error());
+      for (const Pipeline& pipeline : settings_.pipelines) take(failed_with(begin(pipeline), ready.error()));
       return {};
     }
     for (const Pipeline& pipeline : settings_.pipelines) {
       Outcome outcome = begin(pipeline);
-      if (auto done = on_pipeline(pipeline, *device, outcome); !done) outcome = failed_with(outcome, done.error());
+      if (auto done = on_pipeline(pipeline, outcome); !done) outcome = failed_with(outcome, done.error());
       take(std::move(outcome));
     }
     return {};
@@ -120,20 +90,21 @@ class CaseRun {
     settings_.simulated->set(now);
   }
 
+  bool checks(std::uint32_t which) const {
+    return settings_.simulated && (settings_.simulated->settings().checks & which) != 0;
+  }
+
   // Compiles and loads by running as little as the device can.
-  Result<void> warm_up(const Pipeline& pipeline, DeviceCase& device, bool splits_keys, Outcome& outcome) const {
+  Result<void> warm_up(const Pipeline& pipeline, bool has_workspace, Outcome& outcome) const {
     wavejit_call_report report{};
     report.size = sizeof report;
     Result<void> ran;
-    const bool checked = settings_.simulated && settings_.simulated->settings().checks != 0;
-    if (checked && splits_keys) {
+    if (checks(WAVEJIT_SIMGPU_CHECK_ALL) && has_workspace) {
       // A workgroup that merges would read what workgroups that did not run have not written.
-      ran = work_ <= settings_.sample
-                ? device.run(pipeline.engine, &report)
-                : device.run(pipeline.engine, choose_views(problem_, settings_.sample).front(), &report);
+      ran = case_->run_least(pipeline.engine, settings_.sample, &report);
     } else {
       choose(nullptr, {.first = 0, .step = 1, .count = 1, .total = 0});
-      ran = device.run(pipeline.engine, &report);
+      ran = case_->run(pipeline.engine, &report);
       choose(nullptr, {});
     }
     if (settings_.simulated) static_cast<void>(settings_.simulated->take_reports());
@@ -144,124 +115,53 @@ class CaseRun {
     return {};
   }
 
-  Plan plan_for(const Outcome& outcome) const {
-    Plan plan;
-    plan.tile_rows = tile_rows_of(outcome.kernel_spec).value_or(0);
-    if (!settings_.simulated || work_ <= settings_.sample) return plan;
-    // Split keys take two launches whose workgroups do not correspond.
-    if (outcome.kernel_spec.contains(" split=") || plan.tile_rows == 0) {
-      plan.views = choose_views(problem_, settings_.sample);
-      plan.text =
-          fmt::format("{} run{} of up to 256 rows of a kv head", plan.views.size(), plan.views.size() == 1 ? "" : "s");
-    } else {
-      plan.workgroups = choose_workgroups(problem_, plan.tile_rows, settings_.sample);
-      if (plan.workgroups->count == plan.workgroups->total) {
-        plan.workgroups.reset();
-      } else {
-        plan.text = fmt::format("{} of {} workgroups", plan.workgroups->count, plan.workgroups->total);
-      }
-    }
-    return plan;
-  }
-
-  // What the simulated GPU keeps beside the tensors when it checks for races.
-  std::uint64_t shadow_bytes(const Plan& plan) const {
-    if (!settings_.simulated || (settings_.simulated->settings().checks & WAVEJIT_SIMGPU_CHECK_RACES) == 0) return 0;
-    if (plan.workgroups) return race_shadow_bytes(problem_, plan.workgroups->count, plan.tile_rows);
-    std::int64_t rows = 0;
-    for (const View& view : plan.views) rows = std::max(rows, view.rows * problem_.group());
-    return race_shadow_bytes(problem_, plan.views.size(), rows);
-  }
-
-  Result<void> launch(const Pipeline& pipeline, DeviceCase& device, const Plan& plan) const {
-    if (plan.views.empty()) return device.run(pipeline.engine, nullptr);
-    for (const View& view : plan.views)
-      if (auto ran = device.run(pipeline.engine, view, nullptr); !ran) return ran;
-    return {};
-  }
-
   // One run: what was written, or in `wrong` what cannot be.
-  Result<WrittenRows> run_once(const Pipeline& pipeline, DeviceCase& device, const Plan& plan, const Schedule* schedule,
-                               double& run_ms, std::string& wrong) const {
-    if (auto erased = device.erase(); !erased) return std::unexpected(erased.error());
-    choose(schedule, plan.workgroups.value_or(Workgroups{}));
+  Result<std::unique_ptr<Written>> run_once(const Pipeline& pipeline, const Plan& plan, const Schedule* schedule,
+                                            double& run_ms, std::string& wrong) const {
+    if (auto erased = case_->erase(); !erased) return std::unexpected(erased.error());
+    choose(schedule, plan.workgroups);
     const std::uint64_t workgroups_before = settings_.simulated ? settings_.simulated->counters().workgroups : 0;
     const auto started = Clock::now();
-    const auto ran = launch(pipeline, device, plan);
+    const auto ran = case_->run_plan(pipeline.engine, plan);
     run_ms = milliseconds_since(started);
     choose(nullptr, {});
     const std::string reports = settings_.simulated ? settings_.simulated->take_reports() : std::string();
     if (!ran) return std::unexpected(ran.error());
     if (!reports.empty()) wrong = "the simulated GPU reports: " + first_line(reports);
-    const auto rows = device.written();
-    if (!rows) return std::unexpected(rows.error());
-    const auto fence = device.broken_fence();
+    auto written = case_->written();
+    if (!written) return std::unexpected(written.error());
+    const auto fence = case_->broken_fence();
     if (!fence) return std::unexpected(fence.error());
     if (wrong.empty()) wrong = *fence;
     if (wrong.empty()) {
       const std::uint64_t workgroups =
           settings_.simulated ? settings_.simulated->counters().workgroups - workgroups_before : 0;
-      wrong = missing(*rows, plan, workgroups);
+      wrong = case_->missing(**written, plan, workgroups);
     }
-    return device.read(*rows);
+    return written;
   }
 
-  // Every row that the plan runs, and no other.
-  std::string missing(const Rows& rows, const Plan& plan, std::uint64_t workgroups) const {
-    if (plan.workgroups) {
-      std::int64_t tiles = 0;
-      const std::string partial = partial_tile(problem_, rows, plan.tile_rows, tiles);
-      if (!partial.empty()) return "a workgroup wrote some of its rows only: " + partial;
-      // Packed sequences are shorter than the grid.
-      const bool all = std::cmp_equal(tiles, workgroups) || (problem_.packed() && std::cmp_less(tiles, workgroups));
-      return all ? std::string() : fmt::format("{} workgroups ran and wrote {} tiles", workgroups, tiles);
-    }
-    const Rows expected = plan.views.empty() ? all_rows(problem_) : rows_of(problem_, plan.views);
-    if (rows == expected) return {};
-    return fmt::format("{} rows were written instead of {}", count_of(rows), count_of(expected));
-  }
-
-  // The row whose bits differ, of those that both wrote.
-  static std::string difference(const WrittenRows& a, const WrittenRows& b) {
-    for (const auto& [head, rows] : a) {
-      const auto other = b.find(head);
-      if (other == b.end()) continue;
-      for (const auto& [row, bits] : rows) {
-        const auto same = other->second.find(row);
-        if (same != other->second.end() && !(same->second == bits))
-          return fmt::format("sequence {}, head {}, row {}", head.sequence, head.head, row);
-      }
-    }
-    return {};
-  }
-
-  static Rows numbers_of(const WrittenRows& written) {
-    Rows rows;
-    for (const auto& [head, of_head] : written)
-      for (const auto& [row, bits] : of_head) rows[head].push_back(row);
-    return rows;
-  }
-
-  Result<void> on_pipeline(const Pipeline& pipeline, DeviceCase& device, Outcome& outcome) {
-    const auto workspace = device.workspace_bytes(pipeline.engine);
+  Result<void> on_pipeline(const Pipeline& pipeline, Outcome& outcome) {
+    const auto workspace = case_->workspace_bytes(pipeline.engine);
     if (!workspace) return std::unexpected(workspace.error());
-    if (*workspace + device_bytes(problem_) > settings_.memory_budget) {
-      outcome = over_budget(pipeline, *workspace + device_bytes(problem_));
+    if (*workspace + case_->device_bytes() > settings_.memory_budget) {
+      outcome = over_budget(pipeline, *workspace + case_->device_bytes());
       return {};
     }
-    if (auto warm = warm_up(pipeline, device, *workspace > 0, outcome); !warm) return warm;
+    if (auto warm = warm_up(pipeline, *workspace > 0, outcome); !warm) return warm;
     if (const auto [other, added] = pipeline_of_key_.try_emplace(outcome.key, pipeline.name); !added) {
       outcome = set_aside(std::move(outcome), same_kernel, "the kernel that " + other->second + " ran");
       return {};
     }
-    const Plan plan = plan_for(outcome);
-    if (const std::uint64_t shadow = shadow_bytes(plan);
-        *workspace + device_bytes(problem_) + shadow > settings_.memory_budget) {
-      outcome = over_budget(pipeline, *workspace + device_bytes(problem_) + shadow);
+    const double sample = settings_.simulated ? settings_.sample : std::numeric_limits<double>::infinity();
+    const std::unique_ptr<Plan> plan = case_->plan(outcome.kernel_spec, sample);
+    if (const std::uint64_t shadow = checks(WAVEJIT_SIMGPU_CHECK_RACES) ? case_->race_shadow_bytes(*plan) : 0;
+        *workspace + case_->device_bytes() + shadow > settings_.memory_budget) {
+      outcome = over_budget(pipeline, *workspace + case_->device_bytes() + shadow);
       outcome.reason += fmt::format("; {} of it for the check of races", gibibytes(shadow));
       return {};
     }
-    outcome.ran = plan.text;
+    outcome.ran = plan->text;
 
     std::vector<const Schedule*> schedules;
     for (const Schedule& schedule : settings_.schedules) {
@@ -271,16 +171,16 @@ class CaseRun {
     if (schedules.empty()) schedules.push_back(nullptr);
 
     std::string wrong;
-    WrittenRows first;
+    std::unique_ptr<Written> first;
     for (const Schedule* schedule : schedules) {
       double run_ms = 0;
-      auto written = run_once(pipeline, device, plan, schedule, run_ms, wrong);
+      auto written = run_once(pipeline, *plan, schedule, run_ms, wrong);
       if (!written) return std::unexpected(written.error());
       if (schedule == schedules.front()) {
         outcome.run_ms = run_ms;
         first = std::move(*written);
-      } else if (wrong.empty() && *written != first) {
-        wrong = fmt::format("other bits under schedule {}: {}", schedule->text, difference(*written, first));
+      } else if (wrong.empty() && !(*written)->same_as(*first)) {
+        wrong = fmt::format("other bits under schedule {}: {}", schedule->text, (*written)->difference(*first));
       }
       if (!wrong.empty()) {
         if (schedule != nullptr) wrong += fmt::format(" (schedule {})", schedule->text);
@@ -289,17 +189,15 @@ class CaseRun {
     }
 
     const auto started = Clock::now();
-    const Rows compared = choose_rows(problem_, numbers_of(first), settings_.sample);
-    reference_->want(compared);
+    outcome.judgement = case_->judge(*first, settings_.sample);
     outcome.reference_ms = milliseconds_since(started);
-    outcome.judgement = judge(problem_, *reference_, compared, first);
-    if (wrong.empty() && compared.empty()) wrong = "no row was written";
+    if (wrong.empty() && outcome.judgement.rows == 0) wrong = "no row was written";
     if (wrong.empty()) wrong = outcome.judgement.wrong();
-    if (wrong.empty() && !by_first_pipeline_.empty() && bits_are_shared(outcome)) {
-      if (const std::string where = difference(first, by_first_pipeline_); !where.empty())
+    if (wrong.empty() && by_first_pipeline_ != nullptr && case_->same_bits(outcome.kernel_spec, first_spec_)) {
+      if (const std::string where = first->difference(*by_first_pipeline_); !where.empty())
         wrong = fmt::format("other bits than pipeline {}: {}", first_pipeline_, where);
     }
-    if (by_first_pipeline_.empty()) {
+    if (by_first_pipeline_ == nullptr) {
       by_first_pipeline_ = std::move(first);
       first_pipeline_ = outcome.pipeline;
       first_spec_ = outcome.kernel_spec;
@@ -309,19 +207,11 @@ class CaseRun {
     return {};
   }
 
-  // Pipelines compute the same bits (docs/canonical-arithmetic.md) unless one of them splits the keys.
-  bool bits_are_shared(const Outcome& outcome) const {
-    return outcome.kernel_spec.contains(" split=") == first_spec_.contains(" split=");
-  }
-
-  const Problem& problem_;
   const Settings& settings_;
-  Inputs inputs_;
-  double work_;
+  std::unique_ptr<Case> case_;
   Outcome blank_;
-  std::optional<Reference> reference_;
   std::map<std::string, std::string> pipeline_of_key_;
-  WrittenRows by_first_pipeline_;
+  std::unique_ptr<Written> by_first_pipeline_;
   std::string first_pipeline_;
   std::string first_spec_;
 };
@@ -337,8 +227,8 @@ Outcome refused_outcome(const Refused& line) {
   return outcome;
 }
 
-Result<void> run_case(const Case& which, const Settings& settings, const std::function<void(Outcome)>& take) {
-  return CaseRun(which, settings).run(take);
+Result<void> run_case(const Entry& entry, const Settings& settings, const std::function<void(Outcome)>& take) {
+  return CaseRun(entry, settings).run(take);
 }
 
 }  // namespace wavejit::tools::sweep

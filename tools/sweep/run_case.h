@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/sweep/judge.h"
+#include "tools/judge.h"
+#include "tools/simulated_gpu.h"
 #include "tools/sweep/list.h"
-#include "tools/sweep/simulated_gpu.h"
 
 namespace wavejit::tools::sweep {
 
@@ -62,6 +62,6 @@ struct Outcome {
 Outcome refused_outcome(const Refused& line);
 
 // Hands each outcome over as it is known. A failure is one that no other case could survive.
-Result<void> run_case(const Case& which, const Settings& settings, const std::function<void(Outcome)>& take);
+Result<void> run_case(const Entry& entry, const Settings& settings, const std::function<void(Outcome)>& take);
 
 }  // namespace wavejit::tools::sweep

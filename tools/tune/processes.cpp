@@ -6,13 +6,13 @@
 
 namespace wavejit::tools::tune {
 
-Result<void> run_tasks(const std::vector<Task>& tasks, int jobs,
+Result<void> run_tasks(const Tuning& tuning, const std::vector<Task>& tasks, int jobs,
                        const std::function<Result<void>(std::size_t index, const Trial& trial)>& finished) {
   const auto work = [&](std::size_t index) -> Result<std::string> {
     const Task& task = tasks[index];
-    const Result<Trial> trial = run_trial(task, 1);
+    const Result<Trial> trial = run_trial(tuning, task, 1);
     if (trial) return to_line(*trial);
-    return failed(trial.error().code, fmt::format("{} on {} with {}: {}", task.problem.text, task.target,
+    return failed(trial.error().code, fmt::format("{} on {} with {}: {}", task.problem->text(), task.target,
                                                   to_text(task.candidate), trial.error().what));
   };
   return run_in_processes(tasks.size(), jobs, work, [&](std::size_t index, const std::string& answer) -> Result<void> {

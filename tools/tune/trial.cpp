@@ -7,19 +7,14 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tools/sweep/device_case.h"
-#include "tools/sweep/simulated_gpu.h"
+#include "tools/device_array.h"
+#include "tools/engine_options.h"
+#include "tools/simulated_gpu.h"
 
 namespace wavejit::tools::tune {
 namespace {
 
 using Json = nlohmann::json;
-
-struct DestroyEngine {
-  void operator()(wavejit_engine* engine) const { wavejit_engine_destroy(engine); }
-};
-
-const char* given(const std::string& value) { return value.empty() ? nullptr : value.c_str(); }
 
 // The launches of one call, one JSON object a line.
 Result<void> read_cycles(const std::string& lines, Trial& trial) {
@@ -81,48 +76,40 @@ std::optional<Trial> parse_line(const std::string& line) {
   }
 }
 
-attention_forward::QueryRows rows_of(const Task& task) {
-  return attention_forward::query_rows(static_cast<std::uint64_t>(task.problem.query_length));
-}
-
 Trial blank_trial(const Task& task) {
   Trial trial;
   trial.target = task.target;
-  trial.descriptor = task.problem.text;
+  trial.descriptor = task.problem->text();
   trial.candidate = to_text(task.candidate);
   trial.version = wavejit_version();
   return trial;
 }
 
-Result<Trial> run_trial(const Task& task, std::uint32_t simulator_threads) {
+Result<Trial> run_trial(const Tuning& tuning, const Task& task, std::uint32_t simulator_threads) {
   Trial trial = blank_trial(task);
   const std::string device = "sim:" + task.target;
-  wavejit_engine_options options{};
-  options.size = sizeof options;
-  options.device = device.c_str();
-  options.cache_mode = "off";
-  const std::string pipeline = pipeline_option(task.candidate);
-  options.pipeline = given(pipeline);
-  options.stagger = given(task.candidate.stagger);
-  options.setprio = given(task.candidate.setprio);
-  options.xcd_swizzle = given(task.candidate.xcd_swizzle);
+  EngineOptions chosen;
+  chosen.set_cache_mode("off");
+  chosen.set("device", device);
+  for (const auto& [name, value] : tuning.engine_options(task.candidate)) {
+    if (!chosen.set(name, value)) return failed(ExitCode::internal, fmt::format("no option of engines is {}", name));
+  }
+  const wavejit_engine_options options = chosen.options();
   wavejit_engine* raw = nullptr;
   if (auto created = checked(wavejit_engine_create(&options, &raw)); !created) return std::unexpected(created.error());
   const std::unique_ptr<wavejit_engine, DestroyEngine> engine(raw);
-  const auto gpu = sweep::SimulatedGpu::resident();
+  const auto gpu = SimulatedGpu::resident();
   if (!gpu) return failed(ExitCode::device, device + ": the simulated GPU is not there");
 
-  const sweep::Inputs inputs(task.problem.type, task.problem.inputs, task.problem.seed);
-  const std::vector<float> sinks(task.problem.sink ? static_cast<std::size_t>(task.problem.query_heads) : 0);
-  auto call = sweep::DeviceCase::prepare(raw, task.problem, inputs, sinks);
-  if (!call) return std::unexpected(call.error());
+  const std::unique_ptr<Case> call = task.problem->make_case();
+  if (auto ready = call->prepare(raw); !ready) return std::unexpected(ready.error());
   wavejit_simgpu_settings settings = gpu->settings();
   settings.sampled_only = 1;
   settings.threads = simulator_threads;
   settings.checks = 0;
   settings.arrival = WAVEJIT_SIMGPU_ARRIVES_EARLY;
   gpu->set(settings);
-  gpu->set_clock(sweep::sampled_workgroups);
+  gpu->set_clock(sampled_workgroups);
   wavejit_call_report report{};
   report.size = sizeof report;
   const auto ran = call->run(raw, &report);

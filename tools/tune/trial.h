@@ -4,22 +4,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/exit_code.h"
-#include "tools/sweep/problem.h"
-#include "tools/tune/candidates.h"
+#include "tools/tuning.h"
 
 namespace wavejit::tools::tune {
 
 struct Task {
   std::string target;
-  sweep::Problem problem;
+  std::shared_ptr<const Problem> problem;
   Candidate candidate;
 };
-attention_forward::QueryRows rows_of(const Task& task);
 
 struct Trial {
   std::string target;
@@ -42,10 +41,10 @@ std::optional<Trial> parse_line(const std::string& line);
 Trial blank_trial(const Task& task);
 // Only sampled workgroups run. What a kernel cannot be made for is a trial with a reason; anything else that goes wrong
 // is a failure.
-Result<Trial> run_trial(const Task& task, std::uint32_t simulator_threads);
+Result<Trial> run_trial(const Tuning& tuning, const Task& task, std::uint32_t simulator_threads);
 
 // All tasks, in `jobs` processes side by side; `finished` hears of each as it ends, and can stop by a failure.
-Result<void> run_tasks(const std::vector<Task>& tasks, int jobs,
+Result<void> run_tasks(const Tuning& tuning, const std::vector<Task>& tasks, int jobs,
                        const std::function<Result<void>(std::size_t index, const Trial& trial)>& finished);
 
 }  // namespace wavejit::tools::tune

@@ -2,7 +2,7 @@
 //
 // The runtime fills this struct on the hot path, the emitter reads it by these offsets; both include this header, and
 // the static_asserts pin the layout. Strides are in bytes. A descriptor is built per (batch, head) slice, so whole
-// tensors may be larger than 4 GiB while a slice may not (runtime/problem checks that).
+// tensors may be larger than 4 GiB while a slice may not (problem/problem.h checks that).
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,411 @@
+#include "templates/attention_forward/program/device_case.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <utility>
+
+namespace wavejit::attention_forward::program {
+
+namespace {
+
+// All bits set: NaN in fp16, bf16 and fp32, and no result of a finite input.
+constexpr int mark = 0xFF;
+constexpr std::uint16_t marked_element = 0xFFFF;
+constexpr std::uint32_t marked_lse = 0xFFFFFFFF;
+
+// The most rows by which a tile may stand beyond the last one.
+constexpr std::int64_t margin_rows = 256;
+constexpr std::size_t staging_bytes = std::size_t{8} << 20;
+
+Result<void> fill_with_mark(const DeviceArray& memory, std::size_t first, std::size_t bytes) {
+  const std::vector<char> marks(std::min(bytes, staging_bytes), static_cast<char>(mark));
+  for (std::size_t done = 0; done < bytes; done += marks.size()) {
+    if (auto copied = memory.copy_in(marks.data(), first + done, std::min(marks.size(), bytes - done)); !copied)
+      return copied;
+  }
+  return {};
+}
+
+template <typename Element>
+Result<DeviceArray> on_device(wavejit_engine* engine, const std::vector<Element>& values) {
+  auto memory = DeviceArray::allocate(engine, values.size() * sizeof(Element));
+  if (!memory) return memory;
+  if (auto copied = memory->copy_in(values.data()); !copied) return std::unexpected(copied.error());
+  return memory;
+}
+
+std::vector<std::int32_t> starts_of(const std::vector<Sequence>& sequences, std::int64_t Sequence::* length) {
+  std::vector<std::int32_t> starts = {0};
+  for (const Sequence& sequence : sequences)
+    starts.push_back(starts.back() + static_cast<std::int32_t>(sequence.*length));
+  return starts;
+}
+
+// Number of each token in its sequence; −1: behind what counts of it.
+std::vector<std::int64_t> positions_of(const std::vector<Sequence>& sequences, bool of_queries, std::int64_t tokens) {
+  std::vector<std::int64_t> positions(static_cast<std::size_t>(tokens), -1);
+  for (const Sequence& sequence : sequences) {
+    const std::int64_t first = of_queries ? sequence.first_query : sequence.first_key;
+    for (std::int64_t i = 0; i < (of_queries ? sequence.queries : sequence.keys); ++i)
+      positions[static_cast<std::size_t>(first + i)] = i;
+  }
+  return positions;
+}
+
+wavejit_tensor vector_tensor(void* data, std::int64_t batches, std::int64_t heads) {
+  return wavejit_dense_tensor(data, WAVEJIT_FP32, batches, heads, 1, 1);
+}
+
+}  // namespace
+
+Result<DeviceCase::Tensor> DeviceCase::make(wavejit_engine* engine, const Placement& placement, std::size_t element) {
+  // A multiple of every alignment that is asked for.
+  const std::size_t row = static_cast<std::size_t>(placement.stride_of_token()) * element;
+  const std::size_t margin = placement.rows() == 0 ? 256 : (margin_rows * row + 255) / 256 * 256;
+  auto memory = DeviceArray::allocate(engine, static_cast<std::size_t>(placement.elements()) * element + 2 * margin);
+  if (!memory) return std::unexpected(memory.error());
+  return Tensor{.placement = placement, .element = element, .margin = margin, .memory = std::move(*memory)};
+}
+
+Result<void> DeviceCase::fill_margins(const Tensor& tensor) {
+  if (auto before = fill_with_mark(tensor.memory, 0, tensor.margin); !before) return before;
+  return fill_with_mark(tensor.memory, tensor.margin + tensor.bytes(), tensor.margin);
+}
+
+Result<void> DeviceCase::fill(const Tensor& tensor, Operand operand, const Inputs& inputs) const {
+  if (auto margins = fill_margins(tensor); !margins) return margins;
+  const Placement& placement = tensor.placement;
+  if (placement.rows() == 0) return {};
+  const auto positions = positions_of(sequences_, operand == Operand::q, placement.batch * placement.length);
+  const auto dim = static_cast<std::size_t>(placement.head_dim);
+  const auto rows = static_cast<std::size_t>(placement.rows());
+  const std::size_t rows_at_once = std::max<std::size_t>(staging_bytes / (dim * 2), 1);
+  std::vector<std::uint16_t> staging(std::min(rows, rows_at_once) * dim);
+  for (std::size_t first = 0; first < rows; first += rows_at_once) {
+    const std::size_t count = std::min(rows_at_once, rows - first);
+    constexpr std::size_t chunk = 1024;
+    on_all_cores((count + chunk - 1) / chunk, [&](std::size_t part) {
+      for (std::size_t i = part * chunk; i < std::min(count, (part + 1) * chunk); ++i) {
+        const auto place = static_cast<std::int64_t>(first + i);  // in memory
+        const std::int64_t in_batch = place % (placement.length * placement.heads);
+        const std::int64_t batch = place / (placement.length * placement.heads);
+        const std::int64_t token = batch * placement.length +
+                                   (placement.head_first ? in_batch % placement.length : in_batch / placement.heads);
+        const std::int64_t head = placement.head_first ? in_batch / placement.length : in_batch % placement.heads;
+        const std::int64_t position = positions[static_cast<std::size_t>(token)];
+        const auto row = std::span(staging).subspan(i * dim, dim);
+        if (position < 0) {
+          std::ranges::fill(row, marked_element);
+        } else {
+          inputs.fill(operand, token * placement.heads + head, position, row);
+        }
+      }
+    });
+    if (auto copied = tensor.memory.copy_in(staging.data(), tensor.margin + first * dim * 2, count * dim * 2); !copied)
+      return copied;
+  }
+  return {};
+}
+
+Result<DeviceArray> DeviceCase::make_bias(wavejit_engine* engine, const Problem& problem, const Inputs& inputs) {
+  const BiasPlacement bias = bias_of(problem);
+  auto memory = DeviceArray::allocate(engine, static_cast<std::size_t>(bias.elements()) * 2);
+  if (!memory) return memory;
+  const std::int64_t rows = bias.batches * bias.heads * bias.rows;
+  const auto stride = static_cast<std::size_t>(bias.row_stride);
+  const auto at_once = static_cast<std::int64_t>(std::max<std::size_t>(staging_bytes / (stride * 2 + 1), 1));
+  for (std::int64_t first = 0; first < rows; first += at_once) {
+    const auto count = static_cast<std::size_t>(std::min(at_once, rows - first));
+    // Padding is NaN: no key may meet it.
+    std::vector<std::uint16_t> staging(count * stride, marked_element);
+    on_all_cores(count, [&](std::size_t i) {
+      for (std::int64_t key = 0; key < bias.columns; ++key) {
+        staging[i * stride + static_cast<std::size_t>(key)] =
+            encode(problem.type, static_cast<double>(inputs.bias(first + static_cast<std::int64_t>(i), key)));
+      }
+    });
+    if (auto copied = memory->copy_in(staging.data(), static_cast<std::size_t>(first) * stride * 2, staging.size() * 2);
+        !copied)
+      return std::unexpected(copied.error());
+  }
+  return memory;
+}
+
+Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
+                                                 const std::vector<float>& sinks) {
+  const std::vector<Sequence> sequences = sequences_of(problem);
+  std::vector<float> slopes;
+  if (problem.alibi != WAVEJIT_EXTENT_NONE) {
+    for (std::int64_t batch = 0; batch < (problem.alibi == WAVEJIT_EXTENT_HEAD ? 1 : problem.batch); ++batch)
+      for (std::int64_t head = 0; head < problem.query_heads; ++head)
+        slopes.push_back(inputs.slope(batch, head, problem.query_heads));
+  }
+  std::vector<std::int32_t> query_starts;
+  std::vector<std::int32_t> key_starts;
+  std::vector<std::int32_t> key_lengths;
+  if (problem.packed()) {
+    query_starts = starts_of(sequences, &Sequence::queries);
+    key_starts = starts_of(sequences, &Sequence::keys);
+  } else if (!problem.key_lengths.empty()) {
+    for (const Sequence& sequence : sequences) key_lengths.push_back(static_cast<std::int32_t>(sequence.keys));
+  }
+  auto bias = make_bias(engine, problem, inputs);
+  auto device_slopes = on_device(engine, slopes);
+  auto device_sinks = on_device(engine, sinks);
+  auto device_query_starts = on_device(engine, query_starts);
+  auto device_key_starts = on_device(engine, key_starts);
+  auto device_key_lengths = on_device(engine, key_lengths);
+  for (const auto* made :
+       {&bias, &device_slopes, &device_sinks, &device_query_starts, &device_key_starts, &device_key_lengths})
+    if (!*made) return std::unexpected(made->error());
+  return Extra{.bias = std::move(*bias),
+               .slopes = std::move(*device_slopes),
+               .sinks = std::move(*device_sinks),
+               .query_starts = std::move(*device_query_starts),
+               .key_starts = std::move(*device_key_starts),
+               .key_lengths = std::move(*device_key_lengths)};
+}
+
+DeviceCase::DeviceCase(const Problem& problem, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, Extra extra)
+    : problem_(problem),
+      sequences_(sequences_of(problem)),
+      q_(std::move(q)),
+      k_(std::move(k)),
+      v_(std::move(v)),
+      o_(std::move(o)),
+      lse_(std::move(lse)),
+      extra_(std::move(extra)) {
+  describe();
+}
+
+Result<DeviceCase> DeviceCase::prepare_unfilled(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
+                                                const std::vector<float>& sinks) {
+  // LSE: [B, Hq, Sq], packed [Hq, total].
+  Placement of_lse = queries_of(problem);
+  of_lse.head_dim = 1;
+  of_lse.head_first = true;
+  if (!problem.lse) of_lse.heads = 0;
+  auto q = make(engine, queries_of(problem), 2);
+  auto k = make(engine, keys_of(problem), 2);
+  auto v = make(engine, values_of(problem), 2);
+  auto o = make(engine, outputs_of(problem), 2);
+  auto lse = make(engine, of_lse, 4);
+  for (const auto* tensor : {&q, &k, &v, &o, &lse})
+    if (!*tensor) return std::unexpected(tensor->error());
+  auto extra = make_extra(engine, problem, inputs, sinks);
+  if (!extra) return std::unexpected(extra.error());
+  return DeviceCase(problem, std::move(*q), std::move(*k), std::move(*v), std::move(*o), std::move(*lse),
+                    std::move(*extra));
+}
+
+Result<DeviceCase> DeviceCase::prepare(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
+                                       const std::vector<float>& sinks) {
+  auto made = prepare_unfilled(engine, problem, inputs, sinks);
+  if (!made) return made;
+  if (auto filled = made->fill(made->q_, Operand::q, inputs); !filled) return std::unexpected(filled.error());
+  if (auto filled = made->fill(made->k_, Operand::k, inputs); !filled) return std::unexpected(filled.error());
+  if (auto filled = made->fill(made->v_, Operand::v, inputs); !filled) return std::unexpected(filled.error());
+  return made;
+}
+
+wavejit_tensor DeviceCase::described(const Tensor& tensor, wavejit_dtype dtype) const {
+  const Placement& p = tensor.placement;
+  wavejit_tensor made = wavejit_dense_tensor(static_cast<char*>(tensor.memory.data()) + tensor.margin, dtype, p.batch,
+                                             p.length, p.heads, p.head_dim);
+  made.strides[0] = p.stride_of_batch();
+  made.strides[1] = p.stride_of_token();
+  made.strides[2] = p.stride_of_head();
+  return made;
+}
+
+wavejit_tensor DeviceCase::described_lse(const Tensor& tensor) {
+  const Placement& p = tensor.placement;
+  return wavejit_dense_tensor(static_cast<char*>(tensor.memory.data()) + tensor.margin, WAVEJIT_FP32, p.batch, p.heads,
+                              p.length, 1);
+}
+
+wavejit_tensor DeviceCase::described_bias() const {
+  const BiasPlacement bias = bias_of(problem_);
+  wavejit_tensor made =
+      wavejit_dense_tensor(extra_.bias.data(), WAVEJIT_FP16, bias.batches, bias.heads, bias.rows, bias.row_stride);
+  made.sizes[3] = bias.columns;
+  return made;
+}
+
+void DeviceCase::describe() {
+  const wavejit_dtype dtype = problem_.type == HalfType::fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16;
+  call_.size = sizeof call_;
+  call_.q = described(q_, dtype);
+  call_.k = described(k_, dtype);
+  call_.v = described(v_, dtype);
+  call_.o = described(o_, dtype);
+  if (problem_.lse) call_.lse = described_lse(lse_);
+  call_.scale = problem_.scale;
+  call_.mask = problem_.mask;
+  call_.window_left = problem_.window_left;
+  call_.window_right = problem_.window_right;
+  call_.causal_prefix = problem_.causal_prefix;
+  if (problem_.packed()) {
+    call_.query_starts = static_cast<const std::int32_t*>(extra_.query_starts.data());
+    call_.key_starts = static_cast<const std::int32_t*>(extra_.key_starts.data());
+    call_.sequences = problem_.batch;
+    call_.max_query_length = problem_.query_length;
+    call_.max_key_length = problem_.key_length;
+  }
+  call_.key_lengths = static_cast<const std::int32_t*>(extra_.key_lengths.data());
+  if (problem_.bias != WAVEJIT_EXTENT_NONE) {
+    call_.bias = described_bias();
+    call_.bias.dtype = dtype;
+  }
+  if (problem_.alibi != WAVEJIT_EXTENT_NONE) {
+    call_.alibi = vector_tensor(extra_.slopes.data(), problem_.alibi == WAVEJIT_EXTENT_HEAD ? 1 : problem_.batch,
+                                problem_.query_heads);
+  }
+  if (problem_.sink) call_.sink = vector_tensor(extra_.sinks.data(), 1, problem_.query_heads);
+  call_.softcap = problem_.softcap;
+  call_.splits = problem_.splits;
+}
+
+Result<void> DeviceCase::erase() {
+  if (auto done = fill_with_mark(o_.memory, 0, o_.bytes() + 2 * o_.margin); !done) return done;
+  return fill_with_mark(lse_.memory, 0, lse_.bytes() + 2 * lse_.margin);
+}
+
+Result<void> DeviceCase::run(wavejit_engine* engine, wavejit_call_report* report) {
+  wavejit_attention_forward_arguments call = call_;  // the report is this run's, and gone after it
+  call.report = report;
+  if (auto launched = checked(wavejit_attention_forward(engine, &call, nullptr)); !launched) return launched;
+  return checked(wavejit_device_synchronize(engine));
+}
+
+Result<void> DeviceCase::run(wavejit_engine* engine, const View& view, wavejit_call_report* report) {
+  const Sequence& sequence = sequences_[static_cast<std::size_t>(view.sequence)];
+  const std::int64_t group = problem_.group();
+  const std::int64_t head = view.kv_head * group;
+  const std::int64_t query = sequence.first_query + view.first_row;
+  wavejit_attention_forward_arguments call = call_;
+  const auto cut = [](wavejit_tensor& tensor, char* data, std::int64_t rows, std::int64_t heads) {
+    tensor.data = data;
+    tensor.sizes[0] = 1;
+    tensor.sizes[1] = rows;
+    tensor.sizes[2] = heads;
+  };
+  cut(call.q, q_.pointer(query, head), view.rows, group);
+  cut(call.o, o_.pointer(query, head), view.rows, group);
+  cut(call.k, k_.pointer(sequence.first_key, view.kv_head), sequence.keys, 1);
+  cut(call.v, v_.pointer(sequence.first_key, view.kv_head), sequence.keys, 1);
+  if (problem_.lse) cut(call.lse, lse_.pointer(query, head), group, view.rows);
+  call.query_starts = call.key_starts = call.key_lengths = nullptr;
+  call.sequences = call.max_query_length = call.max_key_length = 0;
+  if ((call.mask & (WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW)) != 0) {
+    call.mask |= WAVEJIT_MASK_PREFIX;
+    call.causal_prefix = rules_of(problem_, sequence).position + view.first_row;
+  }
+  if (call.bias.data != nullptr) {
+    const BiasPlacement bias = bias_of(problem_);
+    const std::int64_t row = bias.row(problem_, view.sequence, sequence, head, view.first_row);
+    cut(call.bias, static_cast<char*>(extra_.bias.data()) + row * bias.row_stride * 2, bias.heads == 1 ? 1 : group,
+        view.rows);
+    call.bias.sizes[3] = sequence.keys;
+  }
+  const auto from_head = [&](wavejit_tensor& vector, std::int64_t batch) {
+    if (vector.data == nullptr) return;
+    vector = vector_tensor(static_cast<float*>(vector.data) + batch * problem_.query_heads + head, 1, group);
+  };
+  from_head(call.alibi, problem_.alibi == WAVEJIT_EXTENT_BATCH_AND_HEAD ? view.sequence : 0);
+  from_head(call.sink, 0);
+  call.report = report;
+  if (auto launched = checked(wavejit_attention_forward(engine, &call, nullptr)); !launched) return launched;
+  return checked(wavejit_device_synchronize(engine));
+}
+
+Result<std::uint64_t> DeviceCase::workspace_bytes(wavejit_engine* engine) const {
+  std::size_t bytes = 0;
+  if (auto asked = checked(wavejit_attention_forward_workspace(engine, &call_, &bytes)); !asked)
+    return std::unexpected(asked.error());
+  return bytes;
+}
+
+Result<Rows> DeviceCase::written() const {
+  std::vector<std::uint32_t> lse;
+  std::vector<std::uint16_t> output;
+  if (problem_.lse) {
+    lse.resize(static_cast<std::size_t>(lse_.placement.elements()));
+    if (auto copied = lse_.memory.copy_out(lse.data(), lse_.margin, lse_.bytes()); !copied)
+      return std::unexpected(copied.error());
+  } else {
+    output.resize(static_cast<std::size_t>(o_.placement.elements()));
+    if (auto copied = o_.memory.copy_out(output.data(), o_.margin, o_.bytes()); !copied)
+      return std::unexpected(copied.error());
+  }
+  const auto is_written = [&](std::int64_t token, std::int64_t head) {
+    if (problem_.lse) return lse[static_cast<std::size_t>(lse_.placement.offset(token, head))] != marked_lse;
+    const auto first = output.begin() + o_.placement.offset(token, head);
+    return std::any_of(first, first + problem_.head_dim_v, [](std::uint16_t bits) { return bits != marked_element; });
+  };
+  Rows rows;
+  for (std::int64_t b = 0; b < problem_.batch; ++b) {
+    const Sequence& sequence = sequences_[static_cast<std::size_t>(b)];
+    for (std::int64_t head = 0; head < problem_.query_heads; ++head) {
+      std::vector<std::int64_t> numbers;
+      for (std::int64_t row = 0; row < sequence.queries; ++row)
+        if (is_written(sequence.first_query + row, head)) numbers.push_back(row);
+      if (!numbers.empty()) rows[{.sequence = b, .head = head}] = std::move(numbers);
+    }
+  }
+  return rows;
+}
+
+Result<WrittenRows> DeviceCase::read(const Rows& rows) const {
+  const auto dim = static_cast<std::size_t>(problem_.head_dim_v);
+  // One copy where most of it is wanted.
+  std::vector<std::uint16_t> whole;
+  if (4 * count_of(rows) >= o_.placement.rows()) {
+    whole.resize(static_cast<std::size_t>(o_.placement.elements()));
+    if (auto copied = o_.memory.copy_out(whole.data(), o_.margin, o_.bytes()); !copied)
+      return std::unexpected(copied.error());
+  }
+  std::vector<float> lse(problem_.lse ? static_cast<std::size_t>(lse_.placement.elements()) : 0);
+  if (problem_.lse) {
+    if (auto copied = lse_.memory.copy_out(lse.data(), lse_.margin, lse_.bytes()); !copied)
+      return std::unexpected(copied.error());
+  }
+  WrittenRows written;
+  for (const auto& [head, numbers] : rows) {
+    auto& of_head = written[head];
+    for (const std::int64_t row : numbers) {
+      const std::int64_t token = sequences_[static_cast<std::size_t>(head.sequence)].first_query + row;
+      WrittenRow& to = of_head[row];
+      to.output.resize(dim);
+      if (!whole.empty()) {
+        std::copy_n(whole.begin() + o_.placement.offset(token, head.head), dim, to.output.begin());
+      } else if (auto copied = o_.memory.copy_out(to.output.data(), o_.at(token, head.head), dim * 2); !copied) {
+        return std::unexpected(copied.error());
+      }
+      if (problem_.lse) to.lse = lse[static_cast<std::size_t>(lse_.placement.offset(token, head.head))];
+    }
+  }
+  return written;
+}
+
+Result<std::string> DeviceCase::broken_fence() const {
+  for (const auto& [name, tensor] : {std::pair("o", &o_), std::pair("lse", &lse_)}) {
+    for (const bool behind : {false, true}) {
+      std::vector<unsigned char> margin(tensor->margin);
+      const std::size_t from = behind ? tensor->margin + tensor->bytes() : 0;
+      if (auto copied = tensor->memory.copy_out(margin.data(), from, margin.size()); !copied)
+        return std::unexpected(copied.error());
+      const auto touched = std::ranges::find_if(margin, [](unsigned char byte) { return byte != mark; });
+      if (touched == margin.end()) continue;
+      const auto at = static_cast<std::size_t>(touched - margin.begin());
+      return behind ? fmt::format("byte {} behind {} was written", at, name)
+                    : fmt::format("byte {} before {} was written", margin.size() - at, name);
+    }
+  }
+  return std::string();
+}
+
+}  // namespace wavejit::attention_forward::program

@@ -1,0 +1,96 @@
+// A problem's arrays on the device, and the call.
+//
+// Around Q, K and V lie rows of NaN, around O and LSE a pattern that must survive; O and LSE themselves hold that
+// pattern before a run, so that what a run has written can be told from what it has not.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "templates/attention_forward/program/inputs.h"
+#include "templates/attention_forward/program/judge.h"
+#include "templates/attention_forward/program/problem.h"
+#include "templates/attention_forward/program/rows.h"
+#include "tools/device_array.h"
+
+namespace wavejit::attention_forward::program {
+
+// Some rows of one sequence and kv head, called as a problem of their own on the same memory.
+struct View {
+  std::int64_t sequence = 0;
+  std::int64_t kv_head = 0;
+  std::int64_t first_row = 0;
+  std::int64_t rows = 0;
+};
+
+class DeviceCase {
+ public:
+  static Result<DeviceCase> prepare(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
+                                    const std::vector<float>& sinks);
+  // As the device gives the memory of Q, K, V and O: the simulated GPU's is zeros that cost nothing until they are
+  // touched, so that a launch of which little runs may have arrays larger than the host.
+  static Result<DeviceCase> prepare_unfilled(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
+                                             const std::vector<float>& sinks);
+
+  // Marks O and LSE as not written.
+  Result<void> erase();
+  // Launches and waits. `engine` may be another one on the same device.
+  Result<void> run(wavejit_engine* engine, wavejit_call_report* report);
+  Result<void> run(wavejit_engine* engine, const View& view, wavejit_call_report* report);
+  // What the engine would take beside the arrays.
+  Result<std::uint64_t> workspace_bytes(wavejit_engine* engine) const;
+
+  // Rows of which anything was written, by LSE if there is one, else by O.
+  Result<Rows> written() const;
+  Result<WrittenRows> read(const Rows& rows) const;
+  // "" or what outside O and LSE was written.
+  Result<std::string> broken_fence() const;
+
+ private:
+  struct Tensor {
+    Placement placement;
+    std::size_t element = 0;  // bytes
+    std::size_t margin = 0;   // bytes on either side
+    DeviceArray memory;
+
+    std::size_t bytes() const { return static_cast<std::size_t>(placement.elements()) * element; }
+    // Of a row of a head, in bytes from the beginning of the memory.
+    std::size_t at(std::int64_t token, std::int64_t head) const {
+      return margin + static_cast<std::size_t>(placement.offset(token, head)) * element;
+    }
+    char* pointer(std::int64_t token, std::int64_t head) const {
+      return static_cast<char*>(memory.data()) + at(token, head);
+    }
+  };
+  // A bias, slopes, sinks, starts, lengths.
+  struct Extra {
+    DeviceArray bias, slopes, sinks, query_starts, key_starts, key_lengths;
+  };
+
+  DeviceCase(const Problem& problem, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, Extra extra);
+
+  static Result<Tensor> make(wavejit_engine* engine, const Placement& placement, std::size_t element);
+  static Result<Extra> make_extra(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
+                                  const std::vector<float>& sinks);
+  static Result<DeviceArray> make_bias(wavejit_engine* engine, const Problem& problem, const Inputs& inputs);
+  static Result<void> fill_margins(const Tensor& tensor);
+  Result<void> fill(const Tensor& tensor, Operand operand, const Inputs& inputs) const;
+  wavejit_tensor described(const Tensor& tensor, wavejit_dtype dtype) const;
+  static wavejit_tensor described_lse(const Tensor& tensor);
+  wavejit_tensor described_bias() const;
+  void describe();
+
+  Problem problem_;
+  std::vector<Sequence> sequences_;
+  Tensor q_;
+  Tensor k_;
+  Tensor v_;
+  Tensor o_;
+  Tensor lse_;  // without rows if it is not wanted
+  Extra extra_;
+  wavejit_attention_forward_arguments call_{};
+};
+
+}  // namespace wavejit::attention_forward::program

@@ -1,0 +1,49 @@
+// attention_forward as the program's tools know it (tools/family.h).
+#include "tools/family.h"
+
+#include "templates/attention_forward/program/array_call.h"
+#include "templates/attention_forward/program/attention_case.h"
+#include "templates/attention_forward/program/published_list.h"
+#include "templates/attention_forward/program/schedule_text.h"
+#include "templates/attention_forward/program/tuning.h"
+
+namespace wavejit::attention_forward::program {
+
+namespace {
+
+class AttentionForward : public tools::Family {
+ public:
+  std::string_view name() const override { return "attention_forward"; }
+  std::string_view grammar() const override {
+    return "attention_forward <fp16|bf16> b<batch> q<query length> k<key length> h<heads>[/<kv heads>] d<head dim> "
+           "[causal] [lse]";
+  }
+  std::string_view example() const override { return "attention_forward bf16 b1 q1024 k8192 h64/8 d128 causal lse"; }
+  std::vector<std::string> run_examples() const override {
+    return {"attention_forward --q q.npy --k k.npy --v v.npy --out o.npy --device sim:gfx950 --check",
+            "attention_forward --q q.npy --k k.npy --v v.npy --out o.npy --lse lse.npy --causal --dtype bf16"};
+  }
+
+  std::string schedule(const std::string& kernel_spec) const override {
+    const auto spec = parse_spec(kernel_spec);
+    return spec ? schedule_text(*spec) : std::string();
+  }
+
+  tools::Result<std::unique_ptr<tools::Problem>> parse(const std::string& descriptor) const override {
+    auto problem = parse_problem(descriptor);
+    if (!problem) return std::unexpected(problem.error());
+    return std::make_unique<ParsedProblem>(std::move(*problem));
+  }
+  std::vector<std::string> listed() const override { return published_list(); }
+  std::unique_ptr<tools::ArrayCall> make_call() const override { return make_array_call(); }
+  const tools::Tuning* tuning() const override { return &attention_tuning(); }
+};
+
+}  // namespace
+
+const tools::Family& family() {
+  static const AttentionForward only;
+  return only;
+}
+
+}  // namespace wavejit::attention_forward::program

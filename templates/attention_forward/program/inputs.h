@@ -1,0 +1,47 @@
+// Input values as a function of seed, tensor, row and column: any row can be made at any time, on any thread, so
+// neither the reference nor a case of many gigabytes needs a copy of the arrays on the host.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "templates/attention_forward/program/vocabulary.h"
+#include "tools/half.h"
+
+namespace wavejit::attention_forward::program {
+
+enum class Operand : std::uint8_t { q = 1, k = 2, v = 3, bias = 4 };
+
+class Inputs {
+ public:
+  static bool known(const std::string& distribution);
+  static std::string accepted();
+  // Of a known distribution.
+  Inputs(HalfType type, const std::string& distribution, std::uint64_t seed);
+
+  // Row `row` (token · heads + head) of a tensor; `position` is the token's number in its sequence.
+  void fill(Operand operand, std::int64_t row, std::int64_t position, std::span<std::uint16_t> elements) const;
+  // The same as numbers.
+  void fill(Operand operand, std::int64_t row, std::int64_t position, std::span<float> elements) const;
+  // An element of a row of the bias.
+  float bias(std::int64_t row, std::int64_t column) const;
+  // ALiBi: the usual 2^(−8 (head + 1) / heads), a little apart for every batch, so that two mixed up would show.
+  float slope(std::int64_t batch, std::int64_t head, std::int64_t heads) const;
+
+ private:
+  enum class Pattern : std::uint8_t { random, one_hot, ascending, mixed_rescale, constant };
+
+  static std::optional<Pattern> pattern_of(const std::string& distribution);
+  float patterned(Operand operand, std::int64_t position, std::size_t column) const;
+
+  HalfType type_;
+  Pattern pattern_;
+  std::uint64_t seed_;
+  const std::vector<std::uint16_t>& table_;  // 2^16 values of the distribution, equally likely
+  const std::vector<float>& decoded_;        // of every bit pattern of the type
+};
+
+}  // namespace wavejit::attention_forward::program

@@ -1,0 +1,36 @@
+#include "templates/attention_forward/program/judge.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+namespace wavejit::attention_forward::program {
+
+bool WrittenRow::operator==(const WrittenRow& other) const {
+  return output == other.output && std::bit_cast<std::uint32_t>(lse) == std::bit_cast<std::uint32_t>(other.lse);
+}
+
+Judgement judge(const Problem& problem, const Reference& reference, const Rows& rows, const WrittenRows& written) {
+  Judge judge(storage_format(problem.type));
+  std::vector<float> output;
+  for (const auto& [head, numbers] : rows) {
+    const auto& of_head = written.at(head);
+    for (const std::int64_t row : numbers) {
+      const ExactRow& exact = reference.at(head, row);
+      const WrittenRow& got = of_head.at(row);
+      output.resize(got.output.size());
+      std::ranges::transform(got.output, output.begin(),
+                             [&](std::uint16_t bits) { return decode(problem.type, bits); });
+      judge.row({.sequence = head.sequence, .token = row, .head = head.head},
+                {.output = exact.output,
+                 .magnitude = exact.magnitude,
+                 .spread = exact.spread,
+                 .score = exact.score,
+                 .lse = exact.lse},
+                {.output = output, .lse = problem.lse ? std::optional(got.lse) : std::nullopt});
+    }
+  }
+  return judge.judgement();
+}
+
+}  // namespace wavejit::attention_forward::program

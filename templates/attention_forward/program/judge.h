@@ -1,0 +1,25 @@
+// What the device wrote, and whether it is right: every row against the exact answer.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "templates/attention_forward/program/problem.h"
+#include "templates/attention_forward/program/row_reference.h"
+#include "templates/attention_forward/program/rows.h"
+#include "tools/judge.h"
+
+namespace wavejit::attention_forward::program {
+
+struct WrittenRow {
+  std::vector<std::uint16_t> output;
+  float lse = 0;
+
+  bool operator==(const WrittenRow& other) const;  // bit by bit
+};
+using WrittenRows = std::map<HeadOfSequence, std::map<std::int64_t, WrittenRow>>;
+
+// Every row of `rows` must be among `written` and be known to the reference.
+Judgement judge(const Problem& problem, const Reference& reference, const Rows& rows, const WrittenRows& written);
+
+}  // namespace wavejit::attention_forward::program

@@ -1,0 +1,238 @@
+#include "templates/attention_forward/program/modifier_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tools/engine_options.h"
+
+namespace wavejit::attention_forward::program {
+
+namespace {
+
+template <typename Number>
+std::optional<Number> parse(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::int64_t> parse_prefix(const std::string& text) {
+  const auto value = parse<std::int64_t>(text);
+  return value && *value >= 0 ? value : std::nullopt;
+}
+
+std::optional<std::pair<std::int32_t, std::int32_t>> parse_window(const std::string& text) {
+  const std::size_t comma = text.find(',');
+  if (comma == std::string::npos) return std::nullopt;
+  const auto left = parse<std::int32_t>(std::string_view(text).substr(0, comma));
+  const auto right = parse<std::int32_t>(std::string_view(text).substr(comma + 1));
+  if (!left || !right || *left < -1 || *right < -1) return std::nullopt;
+  return std::pair(*left, *right);
+}
+
+std::optional<float> parse_positive(const std::string& text) {
+  const auto value = parse<float>(text);
+  return value && std::isfinite(*value) && *value > 0 ? value : std::nullopt;
+}
+
+// auto: the engine's choice.
+std::optional<std::int32_t> parse_splits(const std::string& text) {
+  if (text == "auto") return 0;
+  const auto value = parse<std::int32_t>(text);
+  return value && *value >= 1 ? value : std::nullopt;
+}
+
+template <typename Parse>
+void add_parsed(CLI::App& command, const std::string& name, std::string& value, const std::string& type_name,
+                const std::string& help, Parse parse_text, const std::string& accepted) {
+  limit(command.add_option(name, value, help), type_name, [parse_text, accepted](const std::string& given) {
+    return parse_text(given) ? std::string() : fmt::format("'{}' is not accepted; {}", given, accepted);
+  });
+}
+
+Result<void> check_vector(const char* field, const std::string& path, const Vector& vector, std::int64_t batch,
+                          std::int64_t heads, bool of_batch) {
+  const bool right = vector.shape.back() == heads &&
+                     (vector.shape.size() == 1 || (of_batch && (vector.shape[0] == batch || vector.shape[0] == 1)));
+  if (right) return {};
+  return failed(ExitCode::file,
+                fmt::format("--{} {}: its shape is [{}{}]; [{}]{} accepted", field, path,
+                            vector.shape.size() == 2 ? fmt::format("{}, ", vector.shape[0]) : "", vector.shape.back(),
+                            heads, of_batch ? fmt::format(" and [{}, {}] are", batch, heads) : " is"));
+}
+
+wavejit_tensor slopes_tensor(const DeviceArray& memory, std::int64_t batches, std::int64_t heads) {
+  return wavejit_dense_tensor(memory.data(), WAVEJIT_FP32, batches, heads, 1, 1);
+}
+
+std::int64_t rows_of(const Vector& vector) { return vector.shape.size() == 2 ? vector.shape[0] : 1; }
+
+Result<DeviceArray> copied(wavejit_engine* engine, const void* data, std::size_t bytes) {
+  auto memory = DeviceArray::allocate(engine, bytes);
+  if (!memory) return memory;
+  if (auto done = memory->copy_in(data); !done) return std::unexpected(done.error());
+  return memory;
+}
+
+}  // namespace
+
+namespace {
+
+// What a modifier is on the command line.
+enum class Given : std::uint8_t { number, scores, heads };  // a number; an array over scores; a number a head
+struct OptionRow {
+  Modifier modifier;
+  Given given;
+  const char* help;
+};
+// In the order of the help.
+constexpr std::array<OptionRow, modifier_count> option_rows = {{
+    {Modifier::softcap, Given::number, "scores become X * tanh(score / X)"},
+    {Modifier::bias, Given::scores,
+     "added to the scores [batch or 1, heads or 1, length of queries, length of keys], rounded to --dtype"},
+    {Modifier::alibi, Given::heads, "ALiBi slopes [heads] or [batch, heads], float32"},
+    {Modifier::sink, Given::heads, "one more logit for every head [heads], float32"},
+}};
+static_assert([] {
+  for (const ModifierRow& row : modifier_rows) {
+    bool found = false;
+    for (const OptionRow& option : option_rows) found = found || option.modifier == row.modifier;
+    if (!found) return false;
+  }
+  return true;
+}());
+
+// Whether its vector may have a row for each batch.
+bool of_batch(const ModifierRow& row) {
+  return std::ranges::find(row.extents, Extent::batch_and_head, &ExtentName::extent) != row.extents.end();
+}
+
+std::size_t index_of(Modifier modifier) { return static_cast<std::size_t>(modifier); }
+
+}  // namespace
+
+void ModifierOptions::add_to(CLI::App& command) {
+  command.add_flag("--causal", causal_, "a query sees no later key; the last query sees all (aligned bottom-right)");
+  add_parsed(command, "--causal-prefix", prefix_, "N", "causal, with N keys before the first query's own", parse_prefix,
+             "numbers of keys are, from 0");
+  add_parsed(command, "--window", window_, "LEFT,RIGHT",
+             "keys that a query sees before and after its own place; -1: no limit", parse_window,
+             "two numbers from -1 are, as 1023,0");
+  for (const OptionRow& option : option_rows) {
+    const std::string name = fmt::format("--{}", row_of(option.modifier).word);
+    std::string& text = texts_[index_of(option.modifier)];
+    if (option.given == Given::number) {
+      add_parsed(command, name, text, "X", option.help, parse_positive, "finite numbers above 0 are");
+    } else {
+      command.add_option(name, text, option.help)->type_name("FILE.npy");
+    }
+  }
+  add_parsed(command, "--splits", splits_, "N|auto", "cut the keys into so many parts that are computed side by side",
+             parse_splits, "numbers from 1 are, and auto");
+}
+
+Result<void> ModifierOptions::read(HalfType type, const Shape& queries, const Shape& keys) {
+  for (const OptionRow& option : option_rows) {
+    const ModifierRow& row = row_of(option.modifier);
+    const std::string field(row.word);
+    const std::string& path = text_of(option.modifier);
+    if (path.empty() || option.given == Given::number) continue;
+    if (option.given == Given::scores) {
+      auto bias = read_npy(field, path, type);
+      if (!bias) return std::unexpected(bias.error());
+      const Shape& shape = bias->shape;
+      if ((shape[0] != 1 && shape[0] != queries[0]) || (shape[1] != 1 && shape[1] != queries[2]) ||
+          shape[2] != queries[1] || shape[3] != keys[1]) {
+        return failed(ExitCode::file,
+                      fmt::format("--{} {}: its shape is {}; [{} or 1, {} or 1, {}, {}] is accepted", field, path,
+                                  tools::to_text(shape), queries[0], queries[2], queries[1], keys[1]));
+      }
+      bias_.emplace(std::move(*bias));
+      continue;
+    }
+    auto vector = read_npy_vector(field, path);
+    if (!vector) return std::unexpected(vector.error());
+    if (auto right = check_vector(field.c_str(), path, *vector, queries[0], queries[2], of_batch(row)); !right)
+      return right;
+    vectors_[index_of(option.modifier)].emplace(std::move(*vector));
+  }
+  return {};
+}
+
+Result<ModifiersOnDevice> ModifierOptions::copy_to(wavejit_engine* engine) const {
+  ModifiersOnDevice arrays;
+  if (bias_) {
+    // Rows begin at multiples of 8 elements, whatever the number of keys.
+    const auto columns = static_cast<std::size_t>(bias_->shape[3]);
+    const std::size_t stride = (columns + 7) / 8 * 8;
+    arrays.bias_row_stride = static_cast<std::int64_t>(stride);
+    const std::size_t rows = columns == 0 ? 0 : bias_->values.size() / columns;
+    std::vector<std::uint16_t> padded(rows * stride);
+    for (std::size_t row = 0; row < rows; ++row)
+      std::copy_n(&bias_->values[row * columns], columns, &padded[row * stride]);
+    auto memory = copied(engine, padded.data(), padded.size() * 2);
+    if (!memory) return std::unexpected(memory.error());
+    arrays.tensors[index_of(Modifier::bias)].emplace(std::move(*memory));
+  }
+  for (std::size_t i = 0; i < modifier_count; ++i) {
+    if (!vectors_[i]) continue;
+    auto made = copied(engine, vectors_[i]->values.data(), vectors_[i]->values.size() * sizeof(float));
+    if (!made) return std::unexpected(made.error());
+    arrays.tensors[i].emplace(std::move(*made));
+  }
+  return arrays;
+}
+
+void ModifierOptions::describe(wavejit_attention_forward_arguments& call, const ModifiersOnDevice& arrays) const {
+  if (causal_ || !prefix_.empty()) call.mask |= WAVEJIT_MASK_CAUSAL;
+  if (const auto prefix = parse_prefix(prefix_)) {
+    call.mask |= WAVEJIT_MASK_PREFIX;
+    call.causal_prefix = *prefix;
+  }
+  if (const auto window = parse_window(window_)) {
+    call.mask |= WAVEJIT_MASK_WINDOW;
+    call.window_left = window->first;
+    call.window_right = window->second;
+  }
+  call.splits = parse_splits(splits_).value_or(0);
+  for (const ModifierRow& row : modifier_rows) {
+    const std::size_t i = index_of(row.modifier);
+    if (row.number != nullptr) call.*row.number = parse_positive(texts_[i]).value_or(0.0F);
+    if (row.tensor == nullptr || !arrays.tensors[i]) continue;
+    wavejit_tensor& tensor = call.*row.tensor;
+    if (vectors_[i]) {
+      tensor = slopes_tensor(*arrays.tensors[i], rows_of(*vectors_[i]), vectors_[i]->shape.back());
+      continue;
+    }
+    const Shape& shape = bias_->shape;
+    tensor = wavejit_dense_tensor(arrays.tensors[i]->data(), WAVEJIT_DTYPE_NONE, shape[0], shape[1], shape[2],
+                                  arrays.bias_row_stride);
+    tensor.dtype = call.q.dtype;
+    tensor.sizes[3] = shape[3];
+  }
+}
+
+// Each modifier has a place of its own in the reference.
+void ModifierOptions::describe(AttentionProblem& problem) const {
+  problem.causal = causal_ || !prefix_.empty();
+  problem.causal_prefix = parse_prefix(prefix_);
+  if (const auto window = parse_window(window_)) {
+    problem.window = true;
+    problem.window_left = window->first;
+    problem.window_right = window->second;
+  }
+  problem.softcap = parse_positive(text_of(Modifier::softcap)).value_or(0.0F);
+  if (bias_) problem.bias = &*bias_;
+  if (const auto& slopes = vectors_[index_of(Modifier::alibi)]) problem.slopes = slopes->values;
+  if (const auto& sinks = vectors_[index_of(Modifier::sink)]) problem.sinks = sinks->values;
+}
+
+}  // namespace wavejit::attention_forward::program

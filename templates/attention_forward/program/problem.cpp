@@ -1,0 +1,156 @@
+#include "templates/attention_forward/program/problem.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "templates/attention_forward/program/inputs.h"
+
+namespace wavejit::attention_forward::program {
+
+namespace {
+
+std::int64_t total(const std::vector<std::int64_t>& lengths, std::int64_t batch, std::int64_t length) {
+  return lengths.empty() ? batch * length : std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+}
+
+Placement placement(const Problem& problem, bool of_queries, std::int64_t heads, std::int64_t head_dim) {
+  const std::int64_t length = of_queries ? problem.query_length : problem.key_length;
+  if (!problem.packed()) {
+    return {.batch = problem.batch,
+            .length = length,
+            .heads = heads,
+            .head_dim = head_dim,
+            .head_first = problem.layout == WAVEJIT_LAYOUT_BHSD};
+  }
+  const auto& lengths = of_queries ? problem.query_lengths : problem.key_lengths;
+  return {.batch = 1,
+          .length = total(lengths, problem.batch, length),
+          .heads = heads,
+          .head_dim = head_dim,
+          .head_first = false};
+}
+
+void take(void* context, const wavejit_problem* from) {
+  Problem& to = *static_cast<Problem*>(context);
+  to.text = from->text;
+  to.type = from->dtype == WAVEJIT_BF16 ? HalfType::bf16 : HalfType::fp16;
+  to.batch = from->batch;
+  to.query_length = from->query_length;
+  to.key_length = from->key_length;
+  to.query_heads = from->query_heads;
+  to.kv_heads = from->kv_heads;
+  to.head_dim_qk = from->head_dim_qk;
+  to.head_dim_v = from->head_dim_v;
+  to.mask = from->mask;
+  to.causal_prefix = from->causal_prefix;
+  to.window_left = from->window_left;
+  to.window_right = from->window_right;
+  to.lse = from->lse != 0;
+  to.layout = from->layout;
+  const auto lengths = [from](const std::int64_t* given) {
+    return given == nullptr ? std::vector<std::int64_t>() : std::vector<std::int64_t>(given, given + from->batch);
+  };
+  to.query_lengths = lengths(from->query_lengths);
+  to.key_lengths = lengths(from->key_lengths);
+  to.scale = from->scale;
+  to.bias = from->bias;
+  to.alibi = from->alibi;
+  to.sink = from->sink != 0;
+  to.softcap = from->softcap;
+  to.splits = from->splits;
+  to.seed = from->seed < 0 ? 1 : static_cast<std::uint64_t>(from->seed);
+  to.inputs = from->inputs == nullptr ? "normal" : from->inputs;
+}
+
+}  // namespace
+
+Result<Problem> parse_problem(const std::string& descriptor) {
+  Problem problem;
+  if (auto parsed = checked(wavejit_problem_parse(descriptor.c_str(), take, &problem)); !parsed)
+    return std::unexpected(parsed.error());
+  if (!Inputs::known(problem.inputs)) {
+    return failed(ExitCode::usage,
+                  fmt::format("inputs={} is not known; {} are accepted", problem.inputs, Inputs::accepted()));
+  }
+  return problem;
+}
+
+std::vector<Sequence> sequences_of(const Problem& problem) {
+  std::vector<Sequence> sequences;
+  std::int64_t query = 0;
+  std::int64_t key = 0;
+  for (std::int64_t b = 0; b < problem.batch; ++b) {
+    const auto index = static_cast<std::size_t>(b);
+    const std::int64_t queries = problem.query_lengths.empty() ? problem.query_length : problem.query_lengths[index];
+    const std::int64_t keys = problem.key_lengths.empty() ? problem.key_length : problem.key_lengths[index];
+    sequences.push_back({.first_query = query, .queries = queries, .first_key = key, .keys = keys});
+    query += queries;
+    key += problem.packed() ? keys : problem.key_length;
+  }
+  return sequences;
+}
+
+ScoreRules rules_of(const Problem& problem, const Sequence& sequence) {
+  ScoreRules rules;
+  rules.scale = static_cast<double>(problem.scale);
+  rules.softcap = static_cast<double>(problem.softcap);
+  rules.position = (problem.mask & WAVEJIT_MASK_PREFIX) != 0 ? problem.causal_prefix : sequence.keys - sequence.queries;
+  if ((problem.mask & WAVEJIT_MASK_CAUSAL) != 0) rules.diagonal = rules.position;
+  if ((problem.mask & WAVEJIT_MASK_WINDOW) != 0) {
+    rules.window_left = problem.window_left;
+    rules.window_right = problem.window_right;
+  }
+  return rules;
+}
+
+Placement queries_of(const Problem& problem) {
+  return placement(problem, true, problem.query_heads, problem.head_dim_qk);
+}
+Placement keys_of(const Problem& problem) { return placement(problem, false, problem.kv_heads, problem.head_dim_qk); }
+Placement values_of(const Problem& problem) { return placement(problem, false, problem.kv_heads, problem.head_dim_v); }
+Placement outputs_of(const Problem& problem) {
+  return placement(problem, true, problem.query_heads, problem.head_dim_v);
+}
+
+BiasPlacement bias_of(const Problem& problem) {
+  if (problem.bias == WAVEJIT_EXTENT_NONE) return {};
+  const bool of_batch = problem.bias == WAVEJIT_EXTENT_BATCH_AND_HEAD || problem.bias == WAVEJIT_EXTENT_BATCH;
+  const bool of_head = problem.bias == WAVEJIT_EXTENT_BATCH_AND_HEAD || problem.bias == WAVEJIT_EXTENT_HEAD;
+  const Placement queries = queries_of(problem);
+  return {.batches = of_batch ? queries.batch : 1,
+          .heads = of_head ? problem.query_heads : 1,
+          .rows = queries.length,
+          .columns = problem.key_length,
+          .row_stride = (problem.key_length + 7) / 8 * 8};
+}
+
+std::int64_t BiasPlacement::row(const Problem& problem, std::int64_t batch, const Sequence& sequence, std::int64_t head,
+                                std::int64_t row) const {
+  const std::int64_t of_batch = problem.packed() || batches == 1 ? 0 : batch;
+  const std::int64_t within = problem.packed() ? sequence.first_query + row : row;
+  return (of_batch * heads + (heads == 1 ? 0 : head)) * rows + within;
+}
+
+std::uint64_t device_bytes(const Problem& problem) {
+  const std::int64_t elements = queries_of(problem).elements() + keys_of(problem).elements() +
+                                values_of(problem).elements() + outputs_of(problem).elements() +
+                                bias_of(problem).elements();
+  const std::int64_t lse = problem.lse ? queries_of(problem).rows() : 0;
+  return static_cast<std::uint64_t>(elements) * 2 + static_cast<std::uint64_t>(lse) * 4;
+}
+
+double multiplications_of_row(const Problem& problem, const Sequence& sequence, std::int64_t row) {
+  const VisibleKeys seen = visible_keys(rules_of(problem, sequence), row, sequence.keys);
+  return static_cast<double>(seen.end - seen.first) * static_cast<double>(problem.head_dim_qk + problem.head_dim_v);
+}
+
+double multiplications(const Problem& problem) {
+  double sum = 0;
+  for (const Sequence& sequence : sequences_of(problem))
+    for (std::int64_t row = 0; row < sequence.queries; ++row) sum += multiplications_of_row(problem, sequence, row);
+  return sum * static_cast<double>(problem.query_heads);
+}
+
+}  // namespace wavejit::attention_forward::program

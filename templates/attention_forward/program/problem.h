@@ -1,0 +1,105 @@
+// A problem as the sweep sees it: what a descriptor says, read by the library's own parser, and where its rows lie.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "templates/attention_forward/program/reference.h"
+#include "tools/exit_code.h"
+#include "tools/half.h"
+
+namespace wavejit::attention_forward::program {
+
+struct Problem {
+  std::string text;  // canonical
+  HalfType type = HalfType::fp16;
+  std::int64_t batch = 1;
+  std::int64_t query_length = 1;  // of packed sequences: the longest
+  std::int64_t key_length = 1;
+  std::int64_t query_heads = 1;
+  std::int64_t kv_heads = 1;
+  std::int64_t head_dim_qk = 64;
+  std::int64_t head_dim_v = 64;
+  std::int32_t mask = WAVEJIT_MASK_NONE;  // bits of enum wavejit_mask
+  std::int64_t causal_prefix = 0;
+  std::int32_t window_left = 0;
+  std::int32_t window_right = 0;
+  bool lse = false;
+  std::int32_t layout = WAVEJIT_LAYOUT_BSHD;
+  std::vector<std::int64_t> query_lengths;  // one a sequence, or empty: all alike
+  std::vector<std::int64_t> key_lengths;
+  float scale = 1;
+  std::int32_t bias = WAVEJIT_EXTENT_NONE;
+  std::int32_t alibi = WAVEJIT_EXTENT_NONE;
+  bool sink = false;
+  float softcap = 0;
+  std::int32_t splits = 0;  // 0: the engine's choice
+  std::uint64_t seed = 0;
+  std::string inputs;
+
+  std::int64_t group() const { return query_heads / kv_heads; }
+  bool packed() const { return layout == WAVEJIT_LAYOUT_PACKED; }
+};
+
+// A failure with ExitCode::unsupported is a problem that the library knows and does not do.
+Result<Problem> parse_problem(const std::string& descriptor);
+
+// One entry of the batch: where its rows begin on the tensors' token axis, and how many there are and count.
+struct Sequence {
+  std::int64_t first_query = 0;
+  std::int64_t queries = 0;
+  std::int64_t first_key = 0;
+  std::int64_t keys = 0;
+};
+std::vector<Sequence> sequences_of(const Problem& problem);
+
+// What the mask and the modifiers that need no array make of a sequence's scores.
+ScoreRules rules_of(const Problem& problem, const Sequence& sequence);
+
+// How one tensor lies in memory, in elements: all rows of all heads, nothing between them. Tokens are counted through
+// the batch.
+struct Placement {
+  std::int64_t batch = 1;
+  std::int64_t length = 1;
+  std::int64_t heads = 1;
+  std::int64_t head_dim = 1;
+  bool head_first = false;
+
+  std::int64_t rows() const { return batch * length * heads; }
+  std::int64_t elements() const { return rows() * head_dim; }
+  std::int64_t stride_of_batch() const { return length * heads * head_dim; }
+  std::int64_t stride_of_token() const { return head_first ? head_dim : heads * head_dim; }
+  std::int64_t stride_of_head() const { return head_first ? length * head_dim : head_dim; }
+  std::int64_t offset(std::int64_t token, std::int64_t head) const {
+    return token / length * stride_of_batch() + token % length * stride_of_token() + head * stride_of_head();
+  }
+};
+Placement queries_of(const Problem& problem);
+Placement keys_of(const Problem& problem);
+Placement values_of(const Problem& problem);
+Placement outputs_of(const Problem& problem);
+
+// The bias array: [batches][heads][rows][row stride], rows being those of the queries' token axis within a batch.
+struct BiasPlacement {
+  std::int64_t batches = 0;
+  std::int64_t heads = 0;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t row_stride = 0;
+
+  std::int64_t elements() const { return batches * heads * rows * row_stride; }
+  // Row of the array for a row of a sequence.
+  std::int64_t row(const Problem& problem, std::int64_t batch, const Sequence& sequence, std::int64_t head,
+                   std::int64_t row) const;
+};
+BiasPlacement bias_of(const Problem& problem);
+
+// Memory of the device that a run takes, the workspace of split keys aside.
+std::uint64_t device_bytes(const Problem& problem);
+
+// Multiplications of Q·Kᵀ and P·V of a row, or of all heads' rows, over the pairs that are not masked away.
+double multiplications_of_row(const Problem& problem, const Sequence& sequence, std::int64_t row);
+double multiplications(const Problem& problem);
+
+}  // namespace wavejit::attention_forward::program

@@ -1,0 +1,107 @@
+// Attention by its definition, in double, on the stored 16-bit inputs: what --check and sweep compare with. No tiles,
+// no online softmax, nothing shared with the kernels.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "templates/attention_forward/program/vocabulary.h"
+#include "tools/all_cores.h"
+#include "tools/half.h"
+#include "tools/judge.h"
+#include "tools/npy.h"
+
+namespace wavejit::attention_forward::program {
+
+// ---- Some rows of one head of one sequence --------------------------------------------------------------------------
+
+// From the score to what the softmax sees.
+struct ScoreRules {
+  double scale = 1;
+  // Row i sees keys 0 … i + diagonal.
+  std::optional<std::int64_t> diagonal;
+  // Row i stands at key position i + position; its window is keys position − left … position + right; −1: no limit.
+  std::int64_t position = 0;
+  std::int64_t window_left = -1;
+  std::int64_t window_right = -1;
+  double softcap = 0;          // score ← cap · tanh(score / cap); 0: none
+  double slope = 0;            // ALiBi: − slope · |position of the row − key|
+  std::optional<double> sink;  // a logit that takes weight and gives no value
+};
+
+struct HeadRows {
+  ScoreRules rules;
+  std::size_t head_dim_qk = 0;
+  std::size_t head_dim_v = 0;
+  std::size_t keys = 0;
+  std::span<const std::int64_t> rows;  // their numbers in the sequence
+  std::span<const float> q;            // [rows][head dim of q and k]
+  std::span<const float> k;            // [keys][head dim of q and k]
+  std::span<const float> v;            // [keys][head dim of v]
+  // What is added to the score of (row number, key); empty: nothing.
+  std::function<double(std::int64_t row, std::int64_t key)> bias;
+};
+
+// As the judge wants them (tools/judge.h).
+struct ExactRows {
+  std::vector<double> output;     // [rows][head dim of v]
+  std::vector<double> magnitude;  // Σ p·|v| / Σ p, as output
+  std::vector<double> spread;     // [rows]; Σ p²·|v|² / (Σ p)²
+  std::vector<double> score;      // [rows]; Σ p·|score| / Σ p
+  std::vector<double> lse;        // [rows]
+};
+
+// On this thread.
+ExactRows exact_rows(const HeadRows& head);
+
+// The keys first … end − 1 that a row sees; first == end: none.
+struct VisibleKeys {
+  std::int64_t first = 0;
+  std::int64_t end = 0;
+};
+VisibleKeys visible_keys(const ScoreRules& rules, std::int64_t row, std::int64_t keys);
+
+// ---- Whole arrays ---------------------------------------------------------------------------------------------------
+
+struct AttentionProblem {
+  HalfType type = HalfType::fp16;
+  const Array* q = nullptr;  // [B, Sq, Hq, D]
+  const Array* k = nullptr;  // [B, Sk, Hkv, D]
+  const Array* v = nullptr;
+  float scale = 1;
+  bool causal = false;
+  std::optional<std::int64_t> causal_prefix = std::nullopt;  // where row 0's diagonal begins; else aligned bottom-right
+  bool window = false;
+  std::int64_t window_left = -1;
+  std::int64_t window_right = -1;
+  float softcap = 0;            // 0: none
+  const Array* bias = nullptr;  // [B or 1, Hq or 1, Sq, Sk]
+  // Initialised, so that designated initialisers may leave them out.
+  // NOLINTBEGIN(readability-redundant-member-init)
+  std::span<const float> slopes = {};  // [B, Hq] or [Hq]; empty: none
+  std::span<const float> sinks = {};   // [Hq]; empty: none
+  // NOLINTEND(readability-redundant-member-init)
+};
+
+struct ExactAttention {
+  std::vector<double> output;     // [B, Sq, Hq, D]
+  std::vector<double> magnitude;  // as output
+  std::vector<double> spread;     // [B, Hq, Sq], as the next two
+  std::vector<double> score;
+  std::vector<double> lse;
+};
+
+// On all cores.
+ExactAttention exact_attention(const AttentionProblem& problem);
+
+// Of the whole result; `lse` is empty where none was asked for.
+Judgement judge(const AttentionProblem& problem, const ExactAttention& exact, std::span<const float> output,
+                std::span<const float> lse);
+
+// What the kernels of a type round to.
+StorageFormat storage_format(HalfType type);
+
+}  // namespace wavejit::attention_forward::program

@@ -1,0 +1,148 @@
+#include "templates/attention_forward/program/row_reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+#include <utility>
+
+namespace wavejit::attention_forward::program {
+
+Reference::Reference(const Problem& problem, const Inputs& inputs)
+    : problem_(problem), inputs_(inputs), sequences_(sequences_of(problem)) {
+  if (problem.sink) calibrate_sinks();
+}
+
+ScoreRules Reference::rules(std::int64_t sequence, std::int64_t head) const {
+  ScoreRules rules = rules_of(problem_, sequences_[static_cast<std::size_t>(sequence)]);
+  if (problem_.alibi != WAVEJIT_EXTENT_NONE) {
+    const std::int64_t batch = problem_.alibi == WAVEJIT_EXTENT_BATCH_AND_HEAD ? sequence : 0;
+    rules.slope = static_cast<double>(inputs_.slope(batch, head, problem_.query_heads));
+  }
+  if (!sinks_.empty()) rules.sink = static_cast<double>(sinks_[static_cast<std::size_t>(head)]);
+  return rules;
+}
+
+std::vector<float> Reference::rows_of(Operand operand, const Placement& placement, std::int64_t first,
+                                      std::int64_t count, std::int64_t head) const {
+  const auto dim = static_cast<std::size_t>(placement.head_dim);
+  std::vector<float> values(static_cast<std::size_t>(count) * dim);
+  for (std::int64_t i = 0; i < count; ++i) {
+    inputs_.fill(operand, (first + i) * placement.heads + head, i,
+                 std::span(values).subspan(static_cast<std::size_t>(i) * dim, dim));
+  }
+  return values;
+}
+
+ExactRows Reference::attend(std::int64_t sequence, std::int64_t head, const std::vector<std::int64_t>& rows,
+                            const std::vector<float>& k, const std::vector<float>& v) const {
+  const Sequence& lengths = sequences_[static_cast<std::size_t>(sequence)];
+  const Placement queries = queries_of(problem_);
+  const auto dim = static_cast<std::size_t>(problem_.head_dim_qk);
+  std::vector<float> q(rows.size() * dim);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    inputs_.fill(Operand::q, (lengths.first_query + rows[i]) * queries.heads + head, rows[i],
+                 std::span(q).subspan(i * dim, dim));
+  }
+  HeadRows wanted{.rules = rules(sequence, head),
+                  .head_dim_qk = dim,
+                  .head_dim_v = static_cast<std::size_t>(problem_.head_dim_v),
+                  .keys = static_cast<std::size_t>(lengths.keys),
+                  .rows = rows,
+                  .q = q,
+                  .k = k,
+                  .v = v,
+                  .bias = {}};
+  const BiasPlacement bias = bias_of(problem_);
+  if (bias.rows > 0) {
+    wanted.bias = [&, bias](std::int64_t row, std::int64_t key) {
+      return static_cast<double>(inputs_.bias(bias.row(problem_, sequence, lengths, head, row), key));
+    };
+  }
+  return exact_rows(wanted);
+}
+
+void Reference::compute(std::int64_t sequence, std::int64_t kv_head, const Rows& missing, bool parallel) {
+  const Sequence& lengths = sequences_[static_cast<std::size_t>(sequence)];
+  const auto k = rows_of(Operand::k, keys_of(problem_), lengths.first_key, lengths.keys, kv_head);
+  const auto v = rows_of(Operand::v, values_of(problem_), lengths.first_key, lengths.keys, kv_head);
+  // Enough rows at a time that the keys are worth being turned round, few enough to keep all cores busy.
+  constexpr std::size_t chunk = 64;
+  struct Piece {
+    HeadOfSequence head;
+    std::vector<std::int64_t> rows;
+  };
+  std::vector<Piece> pieces;
+  for (std::int64_t head = kv_head * problem_.group(); head < (kv_head + 1) * problem_.group(); ++head) {
+    const auto found = missing.find({.sequence = sequence, .head = head});
+    if (found == missing.end()) continue;
+    const auto& rows = found->second;
+    for (std::size_t first = 0; first < rows.size(); first += chunk) {
+      const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto count = static_cast<std::ptrdiff_t>(std::min(chunk, rows.size() - first));
+      pieces.push_back({.head = found->first, .rows = {begin, begin + count}});
+    }
+  }
+  const auto dim = static_cast<std::ptrdiff_t>(problem_.head_dim_v);
+  const auto work = [&](std::size_t index) {
+    const Piece& piece = pieces[index];
+    const ExactRows answer = attend(sequence, piece.head.head, piece.rows, k, v);
+    auto& rows = exact_.at(piece.head);  // every row's place was made before
+    for (std::size_t i = 0; i < piece.rows.size(); ++i) {
+      ExactRow& row = rows.at(piece.rows[i]);
+      const auto at = static_cast<std::ptrdiff_t>(i) * dim;
+      row.output.assign(answer.output.begin() + at, answer.output.begin() + at + dim);
+      row.magnitude.assign(answer.magnitude.begin() + at, answer.magnitude.begin() + at + dim);
+      row.spread = answer.spread[i];
+      row.score = answer.score[i];
+      row.lse = answer.lse[i];
+    }
+  };
+  if (parallel) {
+    on_all_cores(pieces.size(), work);
+  } else {
+    for (std::size_t i = 0; i < pieces.size(); ++i) work(i);
+  }
+}
+
+void Reference::want(const Rows& rows) {
+  Rows missing;
+  std::vector<std::pair<std::int64_t, std::int64_t>> groups;  // sequence, kv head
+  for (const auto& [head, numbers] : rows) {
+    auto& there = exact_[head];
+    for (const std::int64_t row : numbers) {
+      if (there.try_emplace(row).second) missing[head].push_back(row);
+    }
+    if (!missing.contains(head)) continue;
+    const std::pair group(head.sequence, head.head / problem_.group());
+    if (groups.empty() || groups.back() != group) groups.push_back(group);
+  }
+  // Many groups: one a thread. Few: their rows.
+  const bool many = groups.size() >= 2 * static_cast<std::size_t>(std::max(1U, std::thread::hardware_concurrency()));
+  if (many) {
+    on_all_cores(groups.size(), [&](std::size_t i) { compute(groups[i].first, groups[i].second, missing, false); });
+  } else {
+    for (const auto& [sequence, kv_head] : groups) compute(sequence, kv_head, missing, true);
+  }
+}
+
+void Reference::calibrate_sinks() {
+  std::vector<float> sinks(static_cast<std::size_t>(problem_.query_heads));
+  const auto longest = std::ranges::max_element(sequences_, {}, &Sequence::keys);
+  const auto sequence = longest - sequences_.begin();
+  const std::vector<std::int64_t> row = {std::max<std::int64_t>(longest->queries - 1, 0) / 2};
+  on_all_cores(static_cast<std::size_t>(problem_.kv_heads), [&](std::size_t kv_head) {
+    const auto head = static_cast<std::int64_t>(kv_head);
+    const auto k = rows_of(Operand::k, keys_of(problem_), longest->first_key, longest->keys, head);
+    const auto v = rows_of(Operand::v, values_of(problem_), longest->first_key, longest->keys, head);
+    for (std::int64_t h = head * problem_.group(); h < (head + 1) * problem_.group(); ++h) {
+      const double lse = longest->queries > 0 ? attend(sequence, h, row, k, v).lse.front() : 0;
+      const double share = h % 2 == 0 ? 0.25 : 0.9;
+      // A row that sees nothing: any finite logit.
+      sinks[static_cast<std::size_t>(h)] =
+          static_cast<float>((std::isfinite(lse) ? lse : 0) + std::log(share / (1 - share)));
+    }
+  });
+  sinks_ = std::move(sinks);
+}
+
+}  // namespace wavejit::attention_forward::program

@@ -1,0 +1,53 @@
+// The exact answer of a problem, row by row as they are asked for: computed once, whatever the number of pipelines and
+// schedules that are compared with it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "templates/attention_forward/program/inputs.h"
+#include "templates/attention_forward/program/problem.h"
+#include "templates/attention_forward/program/rows.h"
+
+namespace wavejit::attention_forward::program {
+
+// As ExactRows has them.
+struct ExactRow {
+  std::vector<double> output;
+  std::vector<double> magnitude;
+  double spread = 0;
+  double score = 0;
+  double lse = 0;
+};
+
+class Reference {
+ public:
+  // Both must stay.
+  Reference(const Problem& problem, const Inputs& inputs);
+
+  // Computes those of the rows that are not there yet, on all cores.
+  void want(const Rows& rows);
+  const ExactRow& at(const HeadOfSequence& head, std::int64_t row) const { return exact_.at(head).at(row); }
+
+  // Logits of the sinks, one a head; empty without the word. Chosen from the exact LSE of a row in the middle so that
+  // the sink takes a quarter of its weight in even heads and nine tenths in odd ones: a sink that were left out shows.
+  const std::vector<float>& sinks() const { return sinks_; }
+
+ private:
+  void compute(std::int64_t sequence, std::int64_t kv_head, const Rows& missing, bool parallel);
+  ScoreRules rules(std::int64_t sequence, std::int64_t head) const;
+  ExactRows attend(std::int64_t sequence, std::int64_t head, const std::vector<std::int64_t>& rows,
+                   const std::vector<float>& k, const std::vector<float>& v) const;
+  std::vector<float> rows_of(Operand operand, const Placement& placement, std::int64_t first, std::int64_t count,
+                             std::int64_t head) const;
+  void calibrate_sinks();
+
+  const Problem& problem_;
+  const Inputs& inputs_;
+  std::vector<Sequence> sequences_;
+  std::vector<float> sinks_;
+  std::map<HeadOfSequence, std::map<std::int64_t, ExactRow>> exact_;
+};
+
+}  // namespace wavejit::attention_forward::program

@@ -1,0 +1,14 @@
+// A kernel's schedule as text, for people: what `wavejit explain --isa` prints beside the machine code. No LLVM.
+#pragma once
+
+#include <string>
+
+#include "templates/attention_forward/call/spec.h"
+
+namespace wavejit::attention_forward::program {
+
+// Lines, each with its end: what every row of the pipeline's table does, in order. Empty for a pipeline without a
+// table.
+std::string schedule_text(const KernelSpec& spec);
+
+}  // namespace wavejit::attention_forward::program

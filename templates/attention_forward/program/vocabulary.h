@@ -1,0 +1,10 @@
+// The tools' own words, said in this room without their namespace.
+#pragma once
+
+namespace wavejit::tools {}
+
+namespace wavejit::attention_forward::program {
+
+using namespace tools;
+
+}  // namespace wavejit::attention_forward::program

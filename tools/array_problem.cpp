@@ -1,0 +1,213 @@
+#include "tools/array_problem.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "tools/all_cores.h"
+#include "tools/device_array.h"
+
+namespace wavejit::tools {
+
+namespace {
+
+// All bits set: NaN in every type, and no result of a finite input.
+constexpr std::byte mark{0xFF};
+// Before and behind the output, to see that nothing is written there.
+constexpr std::size_t margin = 256;
+
+std::size_t element_bytes(const ArrayProblem& problem) { return problem.type ? 2 : 4; }
+std::size_t row_bytes(const ArrayProblem& problem) {
+  return static_cast<std::size_t>(problem.columns) * element_bytes(problem);
+}
+std::size_t output_bytes(const ArrayProblem& problem) {
+  return static_cast<std::size_t>(problem.rows) * row_bytes(problem);
+}
+
+class ArrayWritten : public Written {
+ public:
+  ArrayWritten(const ArrayProblem& problem, std::vector<std::byte> bytes)
+      : problem_(problem), bytes_(std::move(bytes)) {
+    for (std::int64_t row = 0; row < problem_.rows; ++row)
+      if (std::ranges::any_of(of_row(row), [](std::byte byte) { return byte != mark; })) rows_.push_back(row);
+  }
+
+  const std::vector<std::int64_t>& rows() const { return rows_; }
+  std::span<const std::byte> of_row(std::int64_t row) const {
+    return std::span(bytes_).subspan(static_cast<std::size_t>(row) * row_bytes(problem_), row_bytes(problem_));
+  }
+  float value(std::int64_t row, std::int64_t column) const {
+    const std::byte* at = of_row(row).data() + static_cast<std::size_t>(column) * element_bytes(problem_);
+    if (!problem_.type) {
+      float value = 0;
+      std::memcpy(&value, at, sizeof value);
+      return value;
+    }
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, at, sizeof bits);
+    return decode(*problem_.type, bits);
+  }
+
+  bool same_as(const Written& other) const override { return bytes_ == static_cast<const ArrayWritten&>(other).bytes_; }
+  std::string difference(const Written& other) const override {
+    const auto& others = static_cast<const ArrayWritten&>(other);
+    for (const std::int64_t row : rows_)
+      if (std::ranges::binary_search(others.rows_, row) && !std::ranges::equal(of_row(row), others.of_row(row)))
+        return fmt::format("row {}", row);
+    return {};
+  }
+
+ private:
+  const ArrayProblem& problem_;
+  std::vector<std::byte> bytes_;
+  std::vector<std::int64_t> rows_;  // ascending
+};
+
+// What is NaN or infinite must be the same on both sides.
+void compare(const Difference& element, Judgement& judgement) {
+  const bool finite = std::isfinite(element.exact);
+  judgement.compared += finite ? 1 : 0;
+  judgement.not_finite_exact += finite ? 0 : 1;
+  judgement.not_finite_result += std::isfinite(element.result) ? 0 : 1;
+  double error = std::numeric_limits<double>::infinity();
+  if (finite && std::isfinite(element.result)) error = std::fabs(element.exact - element.result);
+  if (element.exact == element.result || (std::isnan(element.exact) && std::isnan(element.result))) error = 0;
+  judgement.max_error = std::max(judgement.max_error, error);
+  const double of_bound = error == 0 ? 0 : error / element.bound;
+  if (of_bound >= judgement.of_bound) {
+    judgement.of_bound = of_bound;
+    judgement.worst = element;
+  }
+  if (of_bound <= 1) return;
+  ++judgement.elements_beyond;
+  if (!judgement.first) judgement.first = element;
+}
+
+class ArrayCase : public Case {
+ public:
+  explicit ArrayCase(const ArrayProblem& problem) : problem_(problem) {}
+
+  std::uint64_t device_bytes() const override {
+    std::uint64_t bytes = output_bytes(problem_) + 2 * margin;
+    for (const auto& input : problem_.inputs) bytes += input.size();
+    return bytes;
+  }
+
+  Result<void> prepare(wavejit_engine* engine) override {
+    for (const auto& input : problem_.inputs) {
+      auto memory = DeviceArray::allocate(engine, input.size());
+      if (!memory) return std::unexpected(memory.error());
+      if (auto copied = memory->copy_in(input.data()); !copied) return copied;
+      inputs_.push_back(std::move(*memory));
+    }
+    auto output = DeviceArray::allocate(engine, output_bytes(problem_) + 2 * margin);
+    if (!output) return std::unexpected(output.error());
+    output_.emplace(std::move(*output));
+    return erase();
+  }
+
+  Result<void> run(wavejit_engine* engine, wavejit_call_report* report) override {
+    std::vector<void*> inputs;
+    inputs.reserve(inputs_.size());
+    for (const DeviceArray& input : inputs_) inputs.push_back(input.data());
+    if (auto launched = problem_.launch(engine, inputs, static_cast<char*>(output_->data()) + margin, report);
+        !launched)
+      return launched;
+    return checked(wavejit_device_synchronize(engine));
+  }
+
+  std::int64_t rows() const override { return problem_.rows; }
+
+  Result<void> erase() override {
+    const std::vector<std::byte> marks(output_bytes(problem_) + 2 * margin, mark);
+    return output_->copy_in(marks.data());
+  }
+
+  Result<std::unique_ptr<Written>> written() const override {
+    std::vector<std::byte> bytes(output_bytes(problem_));
+    if (auto copied = output_->copy_out(bytes.data(), margin, bytes.size()); !copied)
+      return std::unexpected(copied.error());
+    return std::make_unique<ArrayWritten>(problem_, std::move(bytes));
+  }
+
+  std::string missing(const Written& written, const Plan& /*plan*/, std::uint64_t /*workgroups*/) const override {
+    const auto count = static_cast<std::int64_t>(static_cast<const ArrayWritten&>(written).rows().size());
+    return count == problem_.rows ? "" : fmt::format("{} rows were written instead of {}", count, problem_.rows);
+  }
+
+  Result<std::string> broken_fence() const override {
+    for (const bool behind : {false, true}) {
+      std::vector<std::byte> fence(margin);
+      if (auto copied = output_->copy_out(fence.data(), behind ? margin + output_bytes(problem_) : 0, fence.size());
+          !copied)
+        return std::unexpected(copied.error());
+      const auto touched = std::ranges::find_if(fence, [](std::byte byte) { return byte != mark; });
+      if (touched == fence.end()) continue;
+      const auto at = static_cast<std::size_t>(touched - fence.begin());
+      return behind ? fmt::format("byte {} behind the output was written", at)
+                    : fmt::format("byte {} before the output was written", margin - at);
+    }
+    return std::string();
+  }
+
+  Judgement judge(const Written& written, double /*limit*/) override {
+    const auto& got = static_cast<const ArrayWritten&>(written);
+    std::vector<std::vector<double>> exact(got.rows().size());
+    on_all_cores(exact.size(), [&](std::size_t i) { exact[i] = problem_.exact(got.rows()[i]); });
+    Judgement judgement;
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      for (std::size_t column = 0; column < exact[i].size(); ++column)
+        compare({.of = Difference::Of::element,
+                 .place = {.sequence = 0, .token = got.rows()[i], .head = 0},
+                 .dim = static_cast<std::int64_t>(column),
+                 .exact = exact[i][column],
+                 .result = static_cast<double>(got.value(got.rows()[i], static_cast<std::int64_t>(column))),
+                 .bound = problem_.allowed},
+                judgement);
+      ++judgement.rows;
+    }
+    return judgement;
+  }
+
+ private:
+  const ArrayProblem& problem_;
+  std::vector<DeviceArray> inputs_;
+  std::optional<DeviceArray> output_;
+};
+
+class ProblemOfArrays : public Problem {
+ public:
+  explicit ProblemOfArrays(ArrayProblem problem) : problem_(std::move(problem)) {}
+  const std::string& text() const override { return problem_.text; }
+  std::unique_ptr<Case> make_case() const override { return std::make_unique<ArrayCase>(problem_); }
+
+ private:
+  ArrayProblem problem_;
+};
+
+}  // namespace
+
+std::unique_ptr<Problem> make_problem(ArrayProblem problem) {
+  return std::make_unique<ProblemOfArrays>(std::move(problem));
+}
+
+std::vector<float> seeded_values(std::uint64_t seed, std::size_t count) {
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    // splitmix64: a bijection that leaves no bit where it was.
+    std::uint64_t x = seed * 0x2545F4914F6CDD1D + (i + 1) * 0x9E3779B97F4A7C15;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+    x ^= x >> 31;
+    // 23 bits and a half one: exact in a float, and never an end of the range.
+    constexpr float half_range = 1 << 22;
+    values[i] = (static_cast<float>(x >> 41) + 0.5F) / half_range - 1;
+  }
+  return values;
+}
+
+}  // namespace wavejit::tools

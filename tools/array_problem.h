@@ -1,0 +1,57 @@
+// A Problem for families whose call reads some arrays and writes one: the family fills in a struct, and sweep, profile,
+// compare and tune work.
+//
+//   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
+//     ArrayProblem problem{.text = descriptor, .rows = 8, .columns = 1};
+//     problem.inputs = {bytes_of(seeded_values(seed, 8 * 64))};
+//     problem.launch = [](wavejit_engine* engine, std::span<void* const> inputs, void* output,
+//                         wavejit_call_report* report) { … checked(wavejit_row_sum(engine, &arguments, nullptr)); };
+//     problem.exact = [](std::int64_t row) { return std::vector<double>{…}; };
+//     problem.allowed = 1e-4;
+//     return make_problem(std::move(problem));
+//   }
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tools/family.h"
+#include "tools/half.h"
+
+namespace wavejit::tools {
+
+struct ArrayProblem {
+  std::string text;  // canonical descriptor
+  // Bytes of each input, as the device gets them, aligned to 256.
+  std::vector<std::vector<std::byte>> inputs = {};
+  // The output: rows × columns, nothing between them.
+  std::int64_t rows = 1;
+  std::int64_t columns = 1;
+  std::optional<HalfType> type = std::nullopt;  // of the output's elements; null: fp32
+  // Launches on the engine's default stream and does not wait. `report` may be null.
+  std::function<Result<void>(wavejit_engine* engine, std::span<void* const> inputs, void* output,
+                             wavejit_call_report* report)>
+      launch = {};
+  // A row of the answer in float64, from the same inputs. Called from several threads.
+  std::function<std::vector<double>(std::int64_t row)> exact = {};
+  double allowed = 0;  // the most that an element may be off
+};
+
+std::unique_ptr<Problem> make_problem(ArrayProblem problem);
+
+// Uniform in (−1, 1), the same for the same seed on every machine.
+std::vector<float> seeded_values(std::uint64_t seed, std::size_t count);
+
+template <typename Element>
+std::vector<std::byte> bytes_of(const std::vector<Element>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace wavejit::tools

@@ -1,0 +1,26 @@
+#include "tools/targets.h"
+
+#include "wavejit/wavejit.h"
+
+namespace wavejit::tools {
+
+std::vector<std::string> known_targets() {
+  std::vector<std::string> targets;
+  const auto take = [](void* context, const char* line) {
+    static_cast<std::vector<std::string>*>(context)->emplace_back(line);
+  };
+  static_cast<void>(wavejit_targets(take, &targets));  // fails without memory only
+  return targets;
+}
+
+std::string joined(const std::vector<std::string>& words, std::string_view between, std::string_view before) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (!text.empty()) text += between;
+    text += before;
+    text += word;
+  }
+  return text;
+}
+
+}  // namespace wavejit::tools

@@ -1,0 +1,15 @@
+// The targets that the library makes kernels for.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace wavejit::tools {
+
+// "gfx942", "gfx950", …: from the library's own table.
+std::vector<std::string> known_targets();
+// Each with `before` in front, `between` them: joined(known_targets(), ", ", "sim:").
+std::string joined(const std::vector<std::string>& words, std::string_view between, std::string_view before = "");
+
+}  // namespace wavejit::tools
