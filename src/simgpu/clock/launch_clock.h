@@ -56,6 +56,8 @@ class LaunchClock {
   // Linear ids of the workgroups that run when nobody asks for results: the sample, or none for all of them. Launches
   // of a few workgroups run whole: later ones may need what they leave, as plans and counts of arrivals.
   std::span<const std::uint64_t> needed() const;
+  // More of them, once those have run: for work that differs from workgroup to workgroup. Linear ids that run next.
+  std::vector<std::uint64_t> widen();
   // After the workgroups have run: times them and keeps the result.
   void finish();
 
