@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the clock predicts for AITER's attention kernels, which this tree does not hold, beside what was published of them.
 
     python3 bench/aiter_clock.py <libwavejit_simgpu.so> <folder of hsa/> [<aiter_anchors.json>]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """aiter_clock.py on a code object made here with AITER's argument layout: it finds the kernel, packs what the layout says, and the clock times it.
 
     python3 bench/aiter_clock_test.py <clang> <libwavejit_simgpu.so>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The frozen anchors, what the clock says to each of them today, and the error that follows.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a hit costs: from a folder with few entries and with many, from an archive, from memory; and what a miss adds.
 // Entries are 64 KiB, as a kernel's are; pages are warm, since several processes start from one image.
 #include <benchmark/benchmark.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The start of a service: many processes, each with its device open, prepare the same kernel at the same moment with a
 // cold cache; then each computes with it. Prints one JSON line: compiles, answers, and the time from the barrier until
 // the last one was prepared beside that of one process alone.

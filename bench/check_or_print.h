@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What programs do with the page that they write: print it, or compare it with the file that was committed.
 #pragma once
 

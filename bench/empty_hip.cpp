@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A HIP library of empty functions, by the name that the runtime opens: what a call costs apart from HIP. Its device is
 // a gfx950, or what WAVEJIT_EMPTY_HIP_TARGET says.
 #include <cstdio>

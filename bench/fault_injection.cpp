@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Puts faults into results of attention and prints which of them the judge sees; docs/fault-injection.md is its output.
 //
 //   wavejit_fault_injection                    the page

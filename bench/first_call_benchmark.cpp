@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Cold and warm first calls, each in a fresh process (bench/phase_probe). Times are wall times of one shared machine:
 // compare them within one run.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A hot call through the C interface against a HIP of empty functions (bench/empty_hip.cpp, which this program carries
 // under HIP's own library name): checks, route, table, kernel arguments, launch.
 #include <benchmark/benchmark.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What benchmarks measure with: clocks, processor time, percentiles.
 #pragma once
 

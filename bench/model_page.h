@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Sections of docs/timing-model.md that set predictions beside what was published.
 #pragma once
 

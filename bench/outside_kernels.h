@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Attention kernels of others that this tree does not hold, timed by its clock from outside.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One compile or one disk hit by wavejit, in a process where everything else is loaded: the counterpart of
 // peers_triton.py. Prints one JSON line. HIP is a library of empty functions (empty_hip.cpp), so that loading and
 // launching cost nothing and no simulated GPU takes part.

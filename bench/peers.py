@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """wavejit beside Triton: cold compiles and disk hits of the same attention forward, taken in turns in one run.
 
     peers.py <probe> <python with Triton> [repetitions] [word of the cases: "gfx950 d128 causal" has all]

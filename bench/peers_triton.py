@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One compile of an attention forward kernel by Triton, in a process where everything else is loaded. Prints one JSON line.
 
     peers_triton.py <target> <head dim> <full|causal> <cold|hit> <cache directory>

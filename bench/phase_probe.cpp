@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One attention call in a fresh process, with the moments that the cold and warm benchmarks need, printed as one JSON
 // line of CLOCK_MONOTONIC nanoseconds (the parent noted its own clock before it started us).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What prebuild gains from a second job: the default list for both targets into an empty folder, with 1 and with 2
 // jobs. Beside the wall time stands the CPU time of all threads: where the machine is shared, wall times say little,
 // and equal CPU times say at least that jobs do not get into each other's way.

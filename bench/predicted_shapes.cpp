@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Prints bench/predicted_shapes.md: what the clock predicts for whole launches of the shapes whose throughput others
 // have published, beside what they published.
 //

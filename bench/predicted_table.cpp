@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Prints bench/predicted_table.md: what the clock predicts for the steady state of this project's own kernels.
 //
 //   wavejit_predicted_table [<word>]         only kernels whose spec contains the word

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Throughput of attention forward as others published it (bench/published_forward.json): figures and where they stand.
 #pragma once
 

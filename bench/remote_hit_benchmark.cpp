@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a call waits for when the remote layer has its kernel, and when it has not: a server on loopback, an entry of
 // 64 KiB, everything that a call does but the disk.
 #include <benchmark/benchmark.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The simulated GPU from Python: kernels of others, launched by name, timed by its clock. Only sampled workgroups run."""
 import ctypes
 import json

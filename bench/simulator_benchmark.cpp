@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How fast the simulated GPU executes the attention kernel on either engine: wave-instructions a second, with and
 // without matrix instructions, on one host core and on all of them; how much longer it takes under every check; and how
 // near matrix instructions come to what the host's fused multiply-adds could do.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Prints the static figures of every kernel's steady state; bench/static_table.md is its output.
 //
 //   wavejit_static_table                     the table

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One compute unit at work on one of our kernels as it stands in the middle of a large launch: what the clock says.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Prints docs/timing-model.md: every constant of the clock, and its predictions beside published measurements.
 //
 //   wavejit_timing_model                  the page

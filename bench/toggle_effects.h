@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What each toggle of our kernels changes, as the clock sees it, beside what was published for the like of it.
 #pragma once
 

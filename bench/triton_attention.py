@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """An attention forward in Triton, written for this project from the algorithm: what bench/peers.py compiles beside wavejit's own, and what
 tests/triton runs on the simulated GPU. Imports Triton: for the Python of scripts/triton_environment.sh.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the clock predicts for Triton's attention, beside what was published for Triton's attention. Writes bench/triton_anchors.json.
 
     build/peers-venv/bin/python bench/triton_clock.py <libwavejit_simgpu.so> <triton_anchors.json>

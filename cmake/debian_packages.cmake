@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # CPack's three .deb: what a serving image needs apart from what compiles and what builds. `./dev package` makes them
 # under /usr; scripts/check_deb.sh installs them on a clean Debian 13. LLVM, LLD, libcrypto, hiredis and fmt are inside,
 # spdlog is headers: what is left to depend on (libc, libstdc++, zlib, zstd) has one name on every Debian, so that the

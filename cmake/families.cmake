@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Kernel families: a folder each (templates/README.md), a list of names, and what is made of the list.
 
 # wavejit_add_family(<name> <folder>): the folder's own CMakeLists.txt defines

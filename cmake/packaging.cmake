@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # cmake --install, the package that find_package(wavejit) finds, wavejit.pc, and CPack's .deb. tests/package builds
 # consumers against the first three and looks into the fourth.
 include(CMakePackageConfigHelpers)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Most of what the compiler reads are the headers of others, and most of those are the same few: parsed once for all
 # that is compiled with the same flags, they leave half of the build's time from nothing. Off, as in the release and
 # package presets, every file shows that it includes what it uses.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # wavejit_cli11: CLI11's headers, and its code compiled once here instead of in every file that declares a command.
 # Debian ships it as headers alone; CLI11_COMPILE is CLI11's own switch for this.
 get_target_property(wavejit_cli11_include CLI11::CLI11 INTERFACE_INCLUDE_DIRECTORIES)

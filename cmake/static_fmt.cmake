@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # wavejit_fmt: fmt's headers, and its code compiled here. Debian has no static fmt, and the shared one has another name in
 # every release (libfmt9, libfmt10), which would tie a package to one of them. Header-only use, fmt's own answer, does not
 # compile with clang 22: format strings inside fmt 10's format-inl.h are no constant expressions to it. So that one file is

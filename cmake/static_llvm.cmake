@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # LLVM 22 inside a shared library of ours: static archives, hidden symbols, nothing of LLVM exported, so that it lives
 # beside whatever LLVM the host process already has (PyTorch's, Triton's, comgr's).
 find_program(WAVEJIT_LLVM_CONFIG NAMES llvm-config-22 HINTS /usr/lib/llvm-22/bin REQUIRED)

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Runs every benchmark of a build.   bench.sh <build dir> [filter]
 set -euo pipefail
 build=$1

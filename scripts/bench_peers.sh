@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # wavejit beside Triton (bench/peers.py).   bench_peers.sh <build dir> [repetitions]
 set -euo pipefail
 build=$1

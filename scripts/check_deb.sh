@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Installs .deb packages on a clean Debian 13 and uses them there: the program, the compiler, a C consumer through
 # pkg-config, the example through CMake.   check_deb.sh <folder with the three .deb> [work dir]
 # Needs root, the network and debootstrap. Files that the checks need are made here: the clean system has no numpy.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tests of a build whose name or label matches a regular expression, one name a line.
 
     choose_tests.py <build folder> <regular expression>

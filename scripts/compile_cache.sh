@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # How ccache is used: also for compiled headers, and never across paths. Sourced by ./dev.
 #
 # A compiled header names the folder that it was made in. So what is cached is found again at the same path only. Clones

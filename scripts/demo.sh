@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # The main job, as a user would do it: arrays in, one attention call on a simulated GPU, a checked result out; first with an
 # empty cache, then again in a new process.   demo.sh <build dir>
 set -euo pipefail

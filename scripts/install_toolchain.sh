@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Installs what wavejit builds with, by package name, on Debian 13.
 #
 #   install_toolchain.sh                        on Debian 13: packages are only added; exit code 3 if that does not do

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every source file says its licence in its first lines.
 
     licence_lines.py --check [root]   list files without the line; exit code 1 if there are any

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # clang-format over every file of ours, clang-tidy over what the lint preset would compile.
 #
 #   lint.sh            every file that clang-tidy has not read as it is now

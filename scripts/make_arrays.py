@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes q.npy, k.npy and v.npy for the demo: normal float32 values from a seed.
 
     make_arrays.py <folder> [--batch B] [--queries Sq] [--keys Sk] [--heads Hq/Hkv] [--head-dim D] [--seed N]

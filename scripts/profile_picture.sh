@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Draws docs/pictures/dualwave_profile.png: the page of `wavejit profile --html` for the dual-wave kernel at 8192 keys,
 # as a headless browser shows it.
 #

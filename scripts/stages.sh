@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Stages of a run of ./dev: how long each took, how much processor time, whether it failed; and the closing table. Sourced.
 #
 # A run keeps its report in build/report: stages.tsv, and ctest's own JUnit files. scripts/test_report.py reads them.

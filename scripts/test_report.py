@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The closing table of ./dev test: tests by room and preset, what was left out and why, processor time by stage, the
 slowest tests, what failed. The last line is `N passed, N failed`, and `, N skipped` where tests were left out.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes THIRD-PARTY.md: whose code is inside wavejit, with the notices that Debian's packages have.
 
     third_party.py <file>           write it

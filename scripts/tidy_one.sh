@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # clang-tidy on one file; leaves a stamp when it is clean. Called by lint.sh with "file|stamp".
 set -euo pipefail
 unit=${1%%|*}

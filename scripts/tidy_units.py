@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which files clang-tidy has still to read, one a line: "<file>|<stamp>".
 
 A stamp is named by the contents of a file and of every header of ours that it reaches: a file whose inputs have not

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Triton from PyPI in an environment of its own, build/peers-venv, for ./dev bench peers and tests/triton; prints its Python.
 #
 # Installed once: about 290 MB to fetch. Triton needs no GPU to compile. Whoever comes while another installs, waits.

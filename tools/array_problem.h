@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A Problem for families whose call reads some arrays and writes one: the family fills in a struct, and sweep, profile,
 // compare and tune work.
 //

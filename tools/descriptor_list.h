@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Problem descriptors in a text file: what prebuild and sweep read, and what a running engine's miss log is.
 #pragma once
 

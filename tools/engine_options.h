@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The options that every subcommand with an engine or a cache shares. What is not given is left to the environment and
 // the defaults, by the library's own rules.
 #pragma once

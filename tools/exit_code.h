@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the program answers to its caller, and how a failure travels there: one line and one code.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The families that this program was built with (WAVEJIT_FAMILIES in the project's CMakeLists.txt).
 #pragma once
 

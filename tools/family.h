@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the program's tools ask of a kernel family. A family answers in its own folder, templates/<family>/program/:
 // nothing else in tools/ knows it. docs/adding-a-family.md walks through an example.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Whether a result of attention is right. Each element, each row and each LSE is held against its own exact value from
 // float64, never against another row's. `wavejit run --check`, `wavejit sweep` and the tests all ask here; which faults
 // it sees stands in docs/fault-injection.md.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Machine code for people: a disassembly with its barriers, waits and loops marked.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The program `wavejit`: a thin face over the C ABI. Parsing is CLI11's; each subcommand is a file in commands/.
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Arrays in NumPy's .npy files: [batch, length, heads, head dim], float16 or float32, either byte order, C or Fortran
 // order (numpy.lib.format describes versions 1.0 to 3.0).
 //

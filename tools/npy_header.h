@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The text in the middle of an .npy file: a Python dictionary literal of three fixed keys. Apart from npy.cpp so that
 // it can be read, and tested, without files.
 #pragma once

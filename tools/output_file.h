@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A file that appears whole or not at all: written under a temporary name beside its place, renamed at the end. Opened
 // before any work is done, so that an output that cannot be written costs nothing.
 #pragma once

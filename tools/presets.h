@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Lists of descriptors that come with the program, one a model: share/wavejit/presets, found from where the program
 // itself lies, so that an installation may be moved.
 #pragma once

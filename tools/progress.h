@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How far a long command is: one line that is rewritten on a terminal, plain lines in a log.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A file that gains whole rows while a long command runs: what was done is there to read, and stays, whatever becomes
 // of the command.
 #pragma once

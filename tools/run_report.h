@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What `wavejit run` has to tell, for people and for programs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The simulated GPU of this process, if the library has opened one: wave schedules, chosen workgroups, what it counted
 // and what it found wrong (wavejit/simgpu.h). On a real GPU there is none.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What `wavejit tune` asks of a family: which parameters its kernels have, what each can be on a target, and how the
 // best of them are written down. Trials, scores and reports are the command's (tools/tune/).
 #pragma once

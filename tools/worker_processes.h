@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tasks in processes side by side.
 //
 // A process has one simulated GPU, with one clock and one log. Tasks that use them at the same time need a process

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What this example is about: a serving engine's attention on wavejit. One object is a rank's part of the key-value
 // cache and the one place that calls wavejit_attention_forward.
 #pragma once

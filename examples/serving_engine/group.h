@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The processes of one tensor-parallel group on one machine, and the one thing they do together: each contributes its
 // heads' answers and gets everybody's. Stands in for RCCL. The memory is made before the processes are forked.
 #pragma once

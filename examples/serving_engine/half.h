@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // fp16 as the device stores it, to and from float, by its definition. Round to nearest, ties to even.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Everything of a decoder but attention, one token at a time: the engine computes it in float, the reference in double.
 // A real engine runs GEMMs on the device here; what matters for batching is that a token's row never sees another row.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A small serving engine on wavejit: README.md in this folder says how to read it. main starts one process a rank,
 // waits for all of them and sums up what they tell.
 #include <sys/mman.h>

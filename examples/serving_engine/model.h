@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The decoder that is served: two layers with grouped heads, small enough to read, its weights made from a seed.
 #pragma once
 

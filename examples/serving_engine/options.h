@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The command line. What is not given is left to wavejit's own rules: its environment, then its defaults.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One process of the group, from its engine to its last token.
 #pragma once
 

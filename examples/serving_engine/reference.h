@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The same decoder as plainly as can be: float64, token by token, one request at a time, its own attention. What the
 // engine answers is compared with it.
 #pragma once

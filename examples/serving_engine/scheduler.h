@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Continuous batching: which tokens run in which step. A step mixes pieces of prompts and single tokens of requests
 // that are being answered; a request joins when a slot of the key-value cache is free and leaves when it is done.
 #pragma once

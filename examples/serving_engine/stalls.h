@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What kept requests waiting, by cause: told by wavejit's hook for kernels, by the group for other ranks.
 #pragma once
 

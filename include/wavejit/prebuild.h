@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* clang-format off */
 /* wavejit/prebuild.h: kernels ahead of time, for lists of problems; on any machine, with neither a GPU nor HIP.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* wavejit/simgpu.h: what libwavejit_simgpu.so offers beside the HIP functions it implements.
  *
  * The simulated GPU is a HIP library: programs use it through HIP's own functions. What HIP has no word for stands

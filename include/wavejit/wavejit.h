@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* clang-format off */
 /* wavejit/wavejit.h: attention kernels for AMD GPUs, emitted at the first call that needs them.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // wavejit/wavejit.hpp: the C interface of wavejit.h for C++17 and later. Header-only: it adds ownership and exceptions,
 // nothing else, so that one libwavejit.so serves every compiler and standard library.
 //

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Runs commands in the Debian 13 root. Sourced, with settings.sh.
 #
 # Where things are inside, whatever the clone's path: the tree in /wavejit/tree, ../shared in /wavejit/shared, the compiler

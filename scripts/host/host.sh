@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Where ./dev does its work: on this system, or in a Debian 13 below build/. Sourced by ./dev.
 #
 #   Debian 13, root     here. Packages are only added.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Changes the root folder of a mount namespace of its own, and runs a command there.
 #
 #   inside.sh <root> <as> [--bind <what> <where in the root>]… -- <command…>

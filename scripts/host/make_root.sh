@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Makes a Debian 13 in a folder: <folder>/root. Nothing is installed on this system; removing the folder undoes it.
 # Sourced, with settings.sh and enter.sh.
 #

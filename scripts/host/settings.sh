@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # What a host is, and what of it goes along into the Debian 13 root. Sourced.
 
 root_folder() { realpath -m "${WAVEJIT_DEBIAN_13:-build/debian-13}"; }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A kernel out of a finished code object, decoded by the simulated GPU's decoder: what executes there is what is
 // counted here.
 #pragma once

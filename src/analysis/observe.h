@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a wave really does: the path that it takes and the LDS addresses of its lanes, taken down while the simulated
 // GPU runs the kernel.
 #pragma once

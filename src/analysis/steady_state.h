@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The loop in which a kernel spends its time, and what one turn of it costs.
 //
 // How the loop is found. Every natural loop of the flow graph is looked at whose body, its jump back aside, has no

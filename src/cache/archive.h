@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Many entries in one file: what an image or a package ships instead of a folder of small files.
 //
 //   archive := head entry{…} padding index foot

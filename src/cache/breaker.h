@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Who does not answer is left alone for a while, and for longer each time: no call waits twice for a server that is
 // down, and a server that comes back is not met by a whole fleet at once.
 #pragma once

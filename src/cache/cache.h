@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The disk cache of code objects: lookup, turns, publish, drop, sweep, visit.
 //
 //   cache::Cache kernels({.layers = {{.name = "user", .root = root, .writable = true}}});

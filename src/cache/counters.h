@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a cache did, as numbers that add up: the oracle of the tests and the source of wavejit_statistics.
 #pragma once
 

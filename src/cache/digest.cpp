@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SHA256_Init and its kin are deprecated in favour of EVP since OpenSSL 3.0; EVP statically linked would bring
 // OpenSSL's providers, configuration files and environment with it.
 #define OPENSSL_API_COMPAT 0x10100000L

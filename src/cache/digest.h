@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The 256-bit name of a key text: SHA-256, so that `printf %s "$key_text" | sha256sum` gives an entry's file name on
 // any machine. The digest only names files; identity is the key text itself, which every lookup compares.
 //

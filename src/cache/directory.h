@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Where things lie: the user's cache directory, and an entry's path below a layer's root.
 #pragma once
 

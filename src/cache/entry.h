@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The bytes of one cache entry: one immutable file per code object. docs/cache-format.md tells the same for people who
 // write tools in other languages.
 //

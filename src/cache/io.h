@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every touch of the file system and the clock goes through IoInterface, so that tests can let any call fail, and so
 // that each call's errno reaches one place. Functions mean exactly what POSIX means by them, one system call each, with
 // no retry: callers deal with EINTR and with short reads and writes.

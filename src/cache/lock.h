@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Private to this room: an advisory lock between processes that only ever saves work. It is flock(2) on a small file
 // beside the entry, so that the kernel releases it when its holder dies; the file says who holds it, for people. Who
 // cannot have the lock in time works without it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The last layer: entries that could not be kept on disk, shared by the engines of one process.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>

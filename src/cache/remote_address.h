@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // "redis://user:password@host:6379/0" as values: where a remote layer is.
 #pragma once
 

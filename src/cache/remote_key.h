@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The key that a fleet seals its entries with, from a file that nobody else can change or read.
 //
 // Never from an environment variable: those are handed to every child process, stand in /proc, in crash reports and in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The layer that a fleet shares: asked when no other has a kernel, before the compiler; given what is compiled, off the
 // path of whoever compiled it.
 //

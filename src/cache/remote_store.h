@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a remote layer asks of the server behind it. The real one is libwavejit_remote.so's; tests bring their own.
 #pragma once
 

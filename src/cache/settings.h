@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The texts that say how a cache is set up, as values. This room reads no environment itself.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Keeps the user's folder below its limit: what was used longest ago goes first. Readers are not asked: who has an
 // entry open reads on, who has not finds none and compiles.
 #include <algorithm>

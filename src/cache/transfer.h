@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Entries from one place to another: from a cache to a folder or an archive that is shipped, and back. What is copied
 // was verified as for a load.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Who compiles: across processes one, the others wait for what it publishes, a bounded time.
 #include <array>
 #include <exception>

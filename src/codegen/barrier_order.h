@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Did the backend move LDS accesses past a barrier? A comparison of the emitted IR with the finished machine code.
 //
 // Both sides become a flow graph whose nodes hold only what matters: bytes read from LDS, bytes written to LDS, LDS DMA

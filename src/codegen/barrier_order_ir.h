@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The IR's side of the barrier check (barrier_order.h).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* The one symbol of libwavejit_codegen.so: a versioned table of C functions.
  *
  * libwavejit.so opens the library at the first miss, asks wavejit_codegen_table(WAVEJIT_CODEGEN_ABI) and calls through

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The second lowering: the installed ROCm's own compiler, comgr, on the same IR.
 //
 // Loaded by dlopen, and only inside wavejit-compile: comgr swaps signal handlers around each action, holds one mutex

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // wavejit-compile: one compile in a process of its own. The request comes on stdin, the answer (wire.h) goes to stdout;
 // started by isolated.cpp, of no use to people.
 //

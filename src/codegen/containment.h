@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A compile that dies must not take the host with it.
 //
 // LLVM ends the process when it cannot go on: report_fatal_error, an allocation that failed, exit() after an error

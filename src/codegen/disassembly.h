@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Machine code to instructions, for the inspection and for people.
 #pragma once
 

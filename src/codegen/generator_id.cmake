@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Run at build time: hashes the generators' sources into a header.
 #   cmake -DROOT=<project> -DFAMILIES="<name> …" -DLISTS=<folder> -DOUTPUT=<header> -DLLVM_VERSION=<x.y.z> -P generator_id.cmake
 # LISTS holds engine.txt, what all families share, and <name>.txt of each family: one path a line. A family's id is over

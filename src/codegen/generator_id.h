@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which generator this build is: part of every cache key, so that kernels of different generators live side by side.
 //
 // The same tiny library is compiled into libwavejit.so (which forms keys without ever loading the code generator) and

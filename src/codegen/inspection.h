@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The last gate: a finished code object is read back, disassembled and either described or refused.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "codegen/isolated.h"
 
 #include <dlfcn.h>
@@ -223,8 +224,7 @@ Compiled compile(const Request& request, const Options& options) {
   const std::string seconds = std::to_string(options.time_limit_ms / 1000 + 2);
   std::vector<std::string> arguments = {"--time-limit", seconds};
   if (request.source == Request::Source::ir) {
-    arguments.insert(arguments.end(),
-                     {"--ir", request.target, std::string(families::to_text(request.lowering))});
+    arguments.insert(arguments.end(), {"--ir", request.target, std::string(families::to_text(request.lowering))});
   }
   const auto ended = run(arguments, request.text, options);
   if (!ended) return from(ended.error());

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Compiles in a process of their own: a crash, a hang or a library that misbehaves is a status.
 #pragma once
 

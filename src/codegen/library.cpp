@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The only symbol that libwavejit_codegen.so exports.
 #include "codegen/codegen_api.h"
 #include "codegen/table.h"

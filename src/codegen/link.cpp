@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // LLD reads and writes paths. The object goes in through a memfd; the result comes out through a pipe, because LLD
 // replaces the file it writes to and a memfd cannot be replaced. A reader drains the pipe while LLD writes, so that no
 // size of output can block it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A relocatable object to a loadable code object with LLD, without touching the disk.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // IR to a relocatable AMDGPU object, in memory, with the schedule of the IR kept.
 //
 // No middle-end: the emitter writes IR that needs none. Machine sinking is off because it moves LDS reads past barriers

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A code object's own description of itself: ELF header, kernel symbol, AMDGPU metadata note.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "codegen/pipeline.h"
 
 #include <llvm/AsmParser/Parser.h>
@@ -52,8 +53,8 @@ std::expected<Plan, Failure> plan(const Request& request) {
   plan.lowering = plan.spec.lowering();
   plan.target = targets::find_target(plan.spec.target());
   if (!plan.target) {
-    return fail(Status::unsupported, std::format("target '{}' is not known; accepted: {}",
-                                                 plan.spec.target(), targets::known_targets()));
+    return fail(Status::unsupported,
+                std::format("target '{}' is not known; accepted: {}", plan.spec.target(), targets::known_targets()));
   }
   if (auto reason = plan.spec.refusal()) return fail(Status::unsupported, *std::move(reason));
   return plan;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The steps of one compile, in order. The service hangs them into ORC's layers; each can be tested alone.
 #pragma once
 

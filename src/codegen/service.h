@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The compile service: ORC with one session, in which each kernel spec is a symbol.
 //
 // A lookup of the symbol materialises it: emit IR → compile layer (lowering.h) → object layer (link.h, inspection.h),

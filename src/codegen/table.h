@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The functions behind the C table (codegen_api.h).
 #pragma once
 

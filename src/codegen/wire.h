@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How an isolated compile's answer travels through a pipe: one frame, both ends on one machine and of one build.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // HIP's handles, enums and small structs. The names are HIP's; the namespace lets HIP's own headers be included beside.
 #pragma once
 

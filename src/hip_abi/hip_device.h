@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a device says about itself: attribute numbers, and the property structs of both layouts that HIP exports.
 #pragma once
 

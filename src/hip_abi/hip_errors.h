@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every error that HIP 7.2 numbers, with the name and the text that hipGetErrorName and hipGetErrorString give for it
 // (taken from the answers of HIP's own library; the texts are part of its behaviour).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The signatures. Not to be included together with HIP's own headers: functions with C linkage are the same function in
 // every namespace, and HIP's have HIP's types.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One connection to a Redis-protocol server. hiredis writes commands and reads answers; the socket is ours, because
 // hiredis's own waits are bounded a read at a time (a server that drips bytes would hold a call for ever), its sockets
 // are inherited by children, and its writes raise SIGPIPE in the host.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Why there is no answer, and the two things that bound every wait: a deadline and an interruption.
 #pragma once
 

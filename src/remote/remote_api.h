@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* The one symbol of libwavejit_remote.so: a versioned table of C functions.
  *
  * libwavejit.so opens the library when a remote layer is configured and not otherwise, asks

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Names to addresses without waiting longer than a deadline: getaddrinfo(3) knows none, so it runs in a thread that may
 // be left behind.
 #pragma once

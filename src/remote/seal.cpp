@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "remote/seal.h"
 
 #include <openssl/core_names.h>

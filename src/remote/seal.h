@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What makes an entry from a shared server as good as one from our own disk: HMAC-SHA256 (libcrypto's) under a key that
 // the fleet shares and the server does not know.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Sealed entries on a server: names, connections that are kept, bounded waits.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The C table over the store: structs checked, exceptions stopped.
 #include <algorithm>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The C ABI over the rooms below: structs checked, nothing decided. The calls of each family stand in its own folder
 // (templates/<family>/api/c_api.cpp).
 #include <algorithm>

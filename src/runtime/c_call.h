@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How a function of the C ABI is written: exceptions stopped, the last detail kept per thread.
 //
 //   wavejit_status wavejit_x(wavejit_engine* engine, …) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What people do with a cache besides calling kernels: look at its layers, sweep it, copy entries. No device, no
 // compiler.
 #pragma once

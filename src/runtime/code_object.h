@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A look at a code object without a device: is it a file that a driver of this target could load, with this kernel?
 #pragma once
 

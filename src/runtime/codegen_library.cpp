@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/codegen_library.h"
 
 #include <array>
@@ -29,11 +30,11 @@ Result<const CodegenTable*> open_table() {
   for (const codegen::FamilyGenerator& ours : codegen::family_generators()) {
     const char* theirs = table->generator_id(ours.family.data());  // NOLINT(bugprone-suspicious-stringview-data-usage)
     if (theirs != nullptr && ours.id == theirs && codegen::llvm_version() == table->llvm_version) continue;
-    return fail(WAVEJIT_NO_COMPILER,
-                std::string(library_name) + " is generator " + (theirs != nullptr ? theirs : "(none)") + " of " +
-                    std::string(ours.family) + " with LLVM " + table->llvm_version + "; accepted: generator " +
-                    std::string(ours.id) + " with LLVM " + std::string(codegen::llvm_version()) +
-                    ", as installed with this libwavejit.so");
+    return fail(WAVEJIT_NO_COMPILER, std::string(library_name) + " is generator " +
+                                         (theirs != nullptr ? theirs : "(none)") + " of " + std::string(ours.family) +
+                                         " with LLVM " + table->llvm_version + "; accepted: generator " +
+                                         std::string(ours.id) + " with LLVM " + std::string(codegen::llvm_version()) +
+                                         ", as installed with this libwavejit.so");
   }
   return table;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The code generator, opened at the first miss: libwavejit_codegen.so holds LLVM, and a process whose kernels are all
 // in the cache never maps it.
 #pragma once

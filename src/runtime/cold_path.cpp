@@ -1,4 +1,6 @@
-// The part of an engine that a hot call never sees: kernels that are not loaded are refused, or resolved and told about.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The part of an engine that a hot call never sees: kernels that are not loaded are refused, or resolved and told
+// about.
 #include <unistd.h>
 
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/config.h"
 
 #include <algorithm>
@@ -9,8 +10,8 @@
 #include <utility>
 
 #include "cache/directory.h"
-#include "templates/families/call/struct_size.h"
 #include "targets/targets.h"
+#include "templates/families/call/struct_size.h"
 
 namespace wavejit::runtime {
 namespace {
@@ -65,9 +66,7 @@ Result<void> choose(Setting<T>& setting, const char* option, const char* variabl
   return {};
 }
 
-std::optional<Lowering> parse_lowering(std::string_view text) {
-  return families::value_in(families::lowerings, text);
-}
+std::optional<Lowering> parse_lowering(std::string_view text) { return families::value_in(families::lowerings, text); }
 
 std::optional<CompileMode> parse_compile(std::string_view text) {
   for (const CompileMode mode : {CompileMode::in_process, CompileMode::isolated})

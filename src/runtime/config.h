@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the environment and the caller's options say, read once and turned into values. The only file of this library
 // that reads the environment.
 //

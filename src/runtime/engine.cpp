@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/engine.h"
 
 #include <algorithm>
@@ -121,8 +122,7 @@ Result<void> Engine::run(families::Call& call, hip_abi::hipStream_t stream) {
 }
 
 Result<void> Engine::check_room(const families::Call& call) const {
-  if (call.workspace != nullptr || device_.memory_bytes == 0 || call.workspace_bytes <= device_.memory_bytes)
-    return {};
+  if (call.workspace != nullptr || device_.memory_bytes == 0 || call.workspace_bytes <= device_.memory_bytes) return {};
   const families::WorkspaceWords words = call.workspace_words();
   return fail(WAVEJIT_OUT_OF_MEMORY, words.reason + " needs a workspace of " + std::to_string(call.workspace_bytes) +
                                          " bytes; " + device_.name + " has " + std::to_string(device_.memory_bytes) +
@@ -134,9 +134,9 @@ Result<void> Engine::launch_call(const LoadedKernels& kernels, families::Call& c
     return launch(device_, kernels, call, call.workspace, stream);
   // A replay may run on any stream, beside calls that borrow the same memory.
   if (is_capturing(device_, stream)) {
-    return fail(WAVEJIT_INVALID_ARGUMENT, "workspace = null while the stream is being captured and " +
-                                              call.workspace_words().captured + "; accepted there: " +
-                                              std::to_string(call.workspace_bytes) + " bytes of the caller's");
+    return fail(WAVEJIT_INVALID_ARGUMENT,
+                "workspace = null while the stream is being captured and " + call.workspace_words().captured +
+                    "; accepted there: " + std::to_string(call.workspace_bytes) + " bytes of the caller's");
   }
   const auto loan = workspaces_.borrow(stream, call.workspace_bytes);
   if (!loan) return std::unexpected(loan.error());

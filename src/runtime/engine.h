@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One device, its kernels, its cache: what wavejit_engine is. Everything a call needs is reached from here.
 #pragma once
 

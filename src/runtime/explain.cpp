@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/explain.h"
 
 #include <algorithm>
@@ -98,7 +99,8 @@ Result<std::vector<std::string>> explain(const Config& config, std::string_view 
     // In the order of the keys.
     for (const cache::Key& one : keys) lines.push_back(row("remote", where_remotely(config, one)));
   }
-  for (const families::Refusal& refusal : route->refused) lines.push_back(row("refused", refusal.route + ": " + refusal.reason));
+  for (const families::Refusal& refusal : route->refused)
+    lines.push_back(row("refused", refusal.route + ": " + refusal.reason));
   for (const std::string& setting : describe(config)) lines.push_back(row("setting", setting));
   for (const std::string& warning : config.warnings) lines.push_back(row("warning", warning));
   return lines;
@@ -124,8 +126,8 @@ std::vector<std::string> supported() {
   std::vector<std::string> lines;
   for (const targets::Target& target : targets::all_targets()) {
     for (const families::Family* family : families::registered()) {
-      lines.push_back(std::string(target.id) + " (" + std::string(target.product) + "): " +
-                      std::string(family->name()) + family->supported(target));
+      lines.push_back(std::string(target.id) + " (" + std::string(target.product) +
+                      "): " + std::string(family->name()) + family->supported(target));
     }
   }
   for (const families::Family* family : families::registered())

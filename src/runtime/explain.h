@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a call would do, without doing it: its route, the kernels' keys, whether they are on disk, and why each other
 // route was refused. And what this version supports, from its own tables.
 #pragma once

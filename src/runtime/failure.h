@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Failures of this room are those of the families: a status and one line for people.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Callbacks of the host, called from threads and places where an exception would end the process.
 #pragma once
 

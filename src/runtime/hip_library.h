@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // HIP as a table of functions found by dlopen: the installed libamdhip64, or the simulated GPU, which speaks the same
 // ABI. Tests and benchmarks fill a table of their own.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What each kernel of an engine cost to get: for the statistics as JSON.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Where code objects come from: the disk cache, else the compiler, whose work is published. Knows no device: engines
 // load what it hands out, prebuild only wants it published.
 #pragma once

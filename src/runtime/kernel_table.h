@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The kernels that are loaded on one device, asked by every call: a shape → its kernels. Readers take no lock and never
 // wait: open addressing in an array of atomics that only ever gains entries; when it fills, a larger copy takes its
 // place and the old array stays until the table goes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The kernels of a problem as text: what the templates emit, or what the compiler makes of it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // From a checked call and its kernels to HIP launches, one a kernel.
 #pragma once
 

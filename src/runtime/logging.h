@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Log lines of one engine, to standard error: "[wavejit] [warning] …". spdlog stands behind logging.cpp only, compiled
 // in and hidden, so that the host's own spdlog or fmt is never met.
 #pragma once

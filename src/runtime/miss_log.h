@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The file in which a running engine notes what was not there: a problem descriptor a line, for `wavejit prebuild`
 // later.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Fills a cache ahead of time: no GPU, no HIP, several compiles at once. Or says whether it is filled.
 #pragma once
 

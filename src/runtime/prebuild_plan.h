@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // From the lines of a list to kernels: what prebuild compiles and verifies. Touches no file.
 #pragma once
 

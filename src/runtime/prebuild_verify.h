@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Whether the kernels of a list are there and good. Compiles nothing and writes nothing.
 #pragma once
 

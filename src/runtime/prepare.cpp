@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Engine::prepare: everything that a call's first time would do, for many problems at once, before any call.
 #include <algorithm>
 #include <mutex>

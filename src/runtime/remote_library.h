@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The remote layer, opened when one is configured: libwavejit_remote.so holds hiredis and libcrypto, and a process
 // without a remote layer never maps it.
 #pragma once

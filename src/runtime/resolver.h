@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The cold and the warm path: from a shape that the kernel table does not have to kernels that it has.
 //
 // The verbs, from outside in: resolve makes a shape's kernels be there and counts what it took; route_and_load asks the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Libraries that are opened when they are needed: the HIP runtime, the simulated GPU, the code generator.
 #pragma once
 

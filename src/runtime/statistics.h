@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What an engine did, as numbers that add up: calls + prepared = memory hits + disk hits + misses, misses = compiled +
 // failures + refused calls.
 //

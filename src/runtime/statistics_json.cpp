@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Engine::statistics_json: the counters for machines, and what each kernel cost to get.
 #include <nlohmann/json.hpp>
 

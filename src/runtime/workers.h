@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Many pieces of work on a few threads: what prepare and prebuild do with their kernels.
 #pragma once
 

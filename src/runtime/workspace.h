@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The engine's own workspaces, for calls that split keys and bring none.
 //
 // A workspace belongs to one stream: kernels of one stream run in order, so that the next call may write what the last

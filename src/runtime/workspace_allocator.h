@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Device memory for workspaces: from the caller's functions if the engine's options have them, else from HIP.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The environment variables of this library, read once, at the first call into it. No other file reads the environment.
 #pragma once
 

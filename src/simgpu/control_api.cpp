@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The C interface of include/wavejit/simgpu.h.
 #include <algorithm>
 #include <cstddef>

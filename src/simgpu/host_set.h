@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Host instruction sets that arithmetic and whole-wave accesses are compiled for (cmake/host_sets.cmake). All give the
 // same bits.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What belongs to the process as a whole: settings, counters, reports. The C interface over it is control_api.cpp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The host's signal handlers are not to run in threads that the host does not know: a thread inherits the mask of the
 // one that starts it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // An owned file descriptor, and the two loops that reading and writing one take.
 #pragma once
 

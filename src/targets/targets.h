@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The target table: what each GPU architecture has.
 //
 // Everything else in the project asks this table for capabilities (`target.permlane32_swap`) and never compares

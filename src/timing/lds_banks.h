@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Bank conflicts of one LDS access, from the addresses of its lanes.
 #pragma once
 

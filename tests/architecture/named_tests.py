@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks that every test that docs/reliability.md names exists, and that every case has a line with a test or a reason.
 
     named_tests.py <source root>            check the tree

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks the rules of the tree that a compiler does not: who may include whom, where the environment is read, where
 architecture names may stand, which files know LLVM, which know a kernel family by name, and words of another dialect than
 the tree's. Prints one line a violation and exits 1 if there is any.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Inputs chosen to break an online softmax: where the maximum jumps, where rows see nothing, where logits are huge.
 #include <gtest/gtest.h>
 

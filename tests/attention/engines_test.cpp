@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Whole kernels on both engines of the simulated GPU: the same bits, the same number of instructions.
 #include <gtest/gtest.h>
 

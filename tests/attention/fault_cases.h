@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Cases of attention whose results get faults, and what the judge sees of them (docs/fault-injection.md).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A sample of docs/fault-injection.md: faults put into results are seen, true results are not flagged.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Workgroups of fewer query rows against the 128-row generic kernel, bit by bit. Short queries get a small workgroup;
 // the same rows at the end of a longer query get the 128-row one (with a causal mask the diagonal is aligned there, so
 // they see the same keys). Each case under wave schedules in which one wave runs as far ahead as barriers allow.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Head dims beyond the square 64 and 128: 192 for q and k with 128 for v, and 256 where the target has kernels for it.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A query row's output is a function of its own query, keys and values: the same bits alone or among others, in any
 // batch position, behind either store path, on repeated runs; and tensors may be larger than 4 GiB.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every length of the list as a query length and as a key length, equal, shorter and longer than its partner; heads in
 // groups of 1, 4 and 8; layouts.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The attention kernel against float64, over the whole matrix that is promised:
 //   {gfx942, gfx950} × {fp16, bf16} × head dim {64, 128} × {full, causal} × lengths × heads × layouts,
 // each case under three wave schedules with other noise in registers and LDS; the bits must be the same under all

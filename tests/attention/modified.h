@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Cases with modifiers, and every pipeline of a target run on one of them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Score modifiers and sinks against float64, alone and together, on every pipeline, with the same bits in all of them.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Packed sequences and lengths in device memory: against float64, against the same sequences alone (bit by bit), and
 // with arrays that are wrong.
 #include <gtest/gtest.h>

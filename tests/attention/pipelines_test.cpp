@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The dual-wave and the interleaved pipeline against the generic one, bit by bit: every length of the matrix, both data
 // types and head dims, full and causal, all layouts, under wave schedules in which one wave runs as far ahead of the
 // others as barriers allow. The generic kernel is compared with float64 elsewhere (matrix_test.cpp,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One case under every wave schedule: within the bounds each time, and the same bits every time.
 #pragma once
 

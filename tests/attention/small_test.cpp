@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A small cut through the attention matrix, quick enough for the sanitizers.
 #include <gtest/gtest.h>
 

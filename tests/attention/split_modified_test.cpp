@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Split keys together with packed sequences, lengths in device memory, windows, modifiers and sinks: against float64,
 // the same bits in every pipeline and schedule, and the same bits for a sequence alone.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Split keys: partial results of several runs of chunks, merged. Against float64 for every number of splits and every
 // kind of run (whole, cut, empty, hidden from some rows or from all), under wave schedules, with partial results in
 // memory that held NaN between fences; the same bits where the documentation promises them (docs/split-keys.md).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Toggles that are launch arguments: when sums are rescaled, and where heads run.
 #include <gtest/gtest.h>
 

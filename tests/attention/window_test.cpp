@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Windows and prefixes: what rows see, which tiles are walked, and that neither shows in bits.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Archives: what is written is found, what is damaged is refused, and a reader believes nothing.
 #include "cache/archive.h"
 

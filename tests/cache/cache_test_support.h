@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the cache's tests share: a scratch folder, a sample entry, a picture of a folder tree.
 #pragma once
 

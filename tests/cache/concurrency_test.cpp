@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Threads and processes on one key and one directory: every hit is one writer's bytes, whole.
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The format and its parser: whatever the bytes, an entry or a reason, and nothing read outside of them (the same tests
 // run under AddressSanitizer, and `exact` puts the bytes at the very end of an allocation).
 #include "cache/entry.h"

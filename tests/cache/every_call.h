@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every fault at every call: what both fault tests run their operations under.
 #pragma once
 

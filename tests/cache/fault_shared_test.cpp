@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every system call of what processes share fails, in every way, once and from then on: turns, sweeps, archives and
 // packing. A fault costs work, never an answer: no wrong bytes, no exception, no wait beyond the one allowed.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every system call fails, in every way, once and from then on (reliability cases 20 to 22): a fault is a miss or an
 // unpublished entry with one counter, never wrong bytes, an exception, a half-written entry or a hang.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // An I/O interface that passes calls to the real one and lets chosen ones fail.
 #pragma once
 

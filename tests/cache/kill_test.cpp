@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A writer killed at any moment leaves nothing, the old entry, the new one, or a temporary that nobody reads.
 #include <gtest/gtest.h>
 #include <sys/wait.h>

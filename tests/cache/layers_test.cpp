@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Layers besides the happy path: folders that must not be used, disks that cannot be written, memory.
 #include <fcntl.h>
 #include <gmock/gmock.h>

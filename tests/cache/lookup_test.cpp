@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What stands at an entry's path when it is not the entry.
 #include <fcntl.h>
 #include <gmock/gmock.h>

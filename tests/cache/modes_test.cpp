@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Modes and layers: who is read, who is written, and that the others are not touched.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

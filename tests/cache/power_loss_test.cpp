@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A power cut takes back what was not synced: files keep the bytes of their last fdatasync, or lose or garble the rest,
 // while names stay (the worst that file systems with delayed allocation do). What is then found is an entry or a miss.
 #include <fcntl.h>

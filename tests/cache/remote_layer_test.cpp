@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The remote layer of a cache over a store that does what a test says: what is published where, what a failure costs,
 // that the counters add up, and that nothing holds the end of a cache.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Where a remote layer is, and the key that its entries are sealed with: what is accepted, and what refused with why.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Random readers, writers and evictors, threads and processes, on one folder with a small limit and no minimum age:
 // what is found is right, the folder stays small, the counters add up.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The size limit: what goes, what stays, when, and that nobody who reads is hurt.
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Turns: across processes one compiles and the others take what it published; nobody waits longer than it said.
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The comparison itself, on graphs written by hand.
 #include "codegen/barrier_order.h"
 

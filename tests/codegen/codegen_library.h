@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // libwavejit_codegen.so as the runtime sees it: opened by path, one symbol, a table.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The same spec gives the same bytes: repeated, in parallel, beside others, in other processes and surroundings.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // libwavejit_codegen.so brings its own LLVM and shows nothing of it.
 #include <elf.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # A generator id follows contents and names, not time stamps or the place of the checkout; and a family's follows what all
 # share and its own folder, not another family's.
 string(RANDOM LENGTH 8 suffix)

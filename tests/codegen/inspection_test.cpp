@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Output that must not pass, made by the real backend.
 #include "codegen/inspection.h"
 

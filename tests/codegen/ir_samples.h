@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Small kernels as IR text: one that is fine, and one for every way in which the backend fails.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Isolated compiles: what a process of their own is for, and comgr, which runs only there.
 #include <fcntl.h>
 #include <gmock/gmock.h>

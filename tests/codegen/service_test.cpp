@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The compile service: one compile per spec, parallel compiles, lost compiles, memory.
 #include "codegen/service.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The C table: what the runtime calls.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

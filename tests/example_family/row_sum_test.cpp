@@ -1,5 +1,8 @@
-// The example family of docs/adding-a-family.md in a runtime and a code generator that have it: it runs on the simulated
-// GPU, the tools' questions are answered, and the other families' keys stay what they are without it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The example family of docs/adding-a-family.md in a runtime and a code generator that have it: it runs on the
+// simulated GPU, the tools' questions are answered, and the other families' keys stay what they are without it.
+#include "tests/example_family/row_sum/api/row_sum.h"
+
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +19,6 @@
 #include "runtime/c_call.h"
 #include "runtime/explain.h"
 #include "runtime/prebuild.h"
-#include "tests/example_family/row_sum/api/row_sum.h"
 #include "tests/support/scratch_directory.h"
 #include "tools/families.h"
 
@@ -56,8 +58,8 @@ Half small_half(std::mt19937& random) {
   const auto mantissa = static_cast<std::uint16_t>(random() % 1024);
   const int exponent = -static_cast<int>(random() % 4);
   const bool negative = random() % 2 == 0;
-  const auto bits = static_cast<std::uint16_t>((negative ? 0x8000U : 0U) | static_cast<unsigned>(exponent + 15) << 10U |
-                                               mantissa);
+  const auto bits =
+      static_cast<std::uint16_t>((negative ? 0x8000U : 0U) | static_cast<unsigned>(exponent + 15) << 10U | mantissa);
   return {bits, (negative ? -1.0 : 1.0) * std::ldexp(1.0 + mantissa / 1024.0, exponent)};
 }
 
@@ -96,8 +98,7 @@ TEST_P(RowSum, IsTheSumOfEachRow) {
         ASSERT_EQ(wavejit_row_sum(&engine_, &call, nullptr), WAVEJIT_OK) << wavejit_last_detail();
         ASSERT_TRUE(engine.synchronize());
         ASSERT_TRUE(engine.copy_out(sums.data(), output, sums.size() * sizeof(float)));
-        for (std::size_t row = 0; row < exact.size(); ++row)
-          ASSERT_NEAR(sums[row], exact[row], 1e-4) << "row " << row;
+        for (std::size_t row = 0; row < exact.size(); ++row) ASSERT_NEAR(sums[row], exact[row], 1e-4) << "row " << row;
         for (std::size_t row = exact.size(); row < sums.size(); ++row) ASSERT_EQ(sums[row], untouched);
         ASSERT_TRUE(engine.release(input));
         ASSERT_TRUE(engine.release(output));
@@ -151,12 +152,13 @@ TEST_P(RowSum, IsPrebuiltWithAllOthers) {
   std::size_t others = 0;
   // Verifies an empty cache: every kernel is missing, and none is compiled.
   const auto outcome = runtime::prebuild(
-      config_,
-      {.descriptors = {}, .everything = true, .targets = GetParam(), .mode = runtime::PrebuildMode::verify}, codegen_,
-      [&](const runtime::PrebuildProgress& progress) {
+      config_, {.descriptors = {}, .everything = true, .targets = GetParam(), .mode = runtime::PrebuildMode::verify},
+      codegen_, [&](const runtime::PrebuildProgress& progress) {
         if (progress.kernel_spec == nullptr) return;
-        if (progress.kernel_spec->starts_with("row_sum ")) specs.push_back(*progress.kernel_spec);
-        else ++others;
+        if (progress.kernel_spec->starts_with("row_sum "))
+          specs.push_back(*progress.kernel_spec);
+        else
+          ++others;
       });
   EXPECT_FALSE(outcome);
   const std::string target = GetParam();
@@ -218,8 +220,7 @@ TEST(ExampleFamily, FirstWordsLeadToFamilies) {
 TEST(ExampleFamily, OtherFamiliesKeepTheirGeneratorId) {
   void* product = dlopen(WAVEJIT_CODEGEN_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(product, nullptr) << dlerror();
-  const auto get =
-      reinterpret_cast<wavejit_codegen_table_function>(dlsym(product, "wavejit_codegen_table"));
+  const auto get = reinterpret_cast<wavejit_codegen_table_function>(dlsym(product, "wavejit_codegen_table"));
   ASSERT_NE(get, nullptr);
   const auto* table = get(WAVEJIT_CODEGEN_ABI);
   ASSERT_NE(table, nullptr);

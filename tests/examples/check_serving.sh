@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # One way to serve, and what must be true of it.   check_serving.sh <mode> <serving_engine> <wavejit> <work dir>
 # `cold` leaves a cache and a miss log in the work dir for the others.
 set -euo pipefail

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Archives: every record that is accepted leads to bytes inside, and those are parsed too.
 #include <cstdint>
 

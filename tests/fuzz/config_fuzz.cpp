@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The environment and the options of an engine: texts separated by zero bytes, dealt out to every variable and field.
 // A variable is never an error (but for the device), an option never a crash, and what is chosen can be described.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Problem descriptors: what is accepted prints back to a text that means the same; errors are one line.
 #include <cstdint>
 #include <string_view>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Cache entries: what is accepted prints back to the very bytes it came from.
 #include <cstdint>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A fuzzer never guesses a checksum: these put the right one where it belongs, so that what lies behind is reached.
 #pragma once
 

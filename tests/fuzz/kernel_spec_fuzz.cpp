@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Key texts: kernel specs, which print back to a text that means the same; digests; and what lock files say.
 #include <cstdint>
 #include <string_view>

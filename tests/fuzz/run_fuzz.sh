@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Runs one fuzz target for some seconds.   run_fuzz.sh <program> <seeds> <seconds> <where to keep what it finds>
 # What it finds grows a corpus of its own beside the seeds; an input that breaks something is kept and named.
 set -euo pipefail

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Writes the seed corpora: small true inputs of each target, from which fuzzing starts.   seeds <folder>
 #include <cstdio>
 #include <filesystem>

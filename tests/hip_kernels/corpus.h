@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The bench on which compiled kernels are compared with plain C++: one simulated device per target, one code object per
 // source file and build, everything through HIP's own functions.
 #pragma once

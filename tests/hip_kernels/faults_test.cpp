@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Each fault of each check, planted in HIP kernels: without optimisation, where every pointer is a flat one, and with.
 // The program says which device it wants before it says anything else, as programs do that embed the library; what it
 // allocates before its first launch is followed all the same. CMakeLists.txt sets WAVEJIT_SIM_CHECK=all.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Devices, errors, memory: what needs no kernel.
 #include <algorithm>
 #include <cstring>

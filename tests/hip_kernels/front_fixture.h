@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Simulated devices for the tests of the HIP front: 0 and 1 are gfx950, 2 is gfx942.
 #pragma once
 

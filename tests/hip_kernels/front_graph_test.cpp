@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Stream capture and graphs: what becomes of work in a capturing stream, and what may not happen while it captures.
 #include <array>
 #include <functional>

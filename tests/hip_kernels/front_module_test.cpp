@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Modules, launches, what is refused before a kernel runs and what is found while it does.
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Streams, events and the order of work.
 #include <atomic>
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Matrix products, a reduction, a softmax and attentions on odd sizes, against float64.
 #include <algorithm>
 #include <cmath>

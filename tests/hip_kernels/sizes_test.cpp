@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Memory of awkward sizes: just as many bytes as a kernel looks at, and not as many as it loads.
 #include <gmock/gmock.h>
 

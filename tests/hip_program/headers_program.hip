@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A user's program that leans on HIP's own headers: half, bfloat16 and fp8 types, warp functions, cooperative groups,
 // votes over a block, math. Every result is compared with the host's.
 #include <hip/hip_bf16.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // src/hip_abi against the installed headers: sizes, offsets, and the values of what both name.
 #include "hip_abi/hip_abi.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A user's program: nothing in it knows that the GPU is simulated. Vector addition and a reduction in shared memory,
 // launched with <<<>>>, with events, streams, a device variable, and every answer checked.
 #include <hip/hip_runtime.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # The compiler cache as ./dev sets it: compiled headers come from it at the same path, and from no other path.
 #   check_compile_cache.sh <source dir>
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # What goes along into a root, and what comes out of it.   check_enter.sh <source dir>
 #
 # The root is a skeleton around this system's /usr: entering needs no more.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Tests of what is missing fail, unless the user says so.   check_left_out.sh <source dir>
 set -uo pipefail
 cd "$1/tests/left_out" || exit 1

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # A root that is not whole is never taken for one.   check_make_root.sh <source dir>
 set -euo pipefail
 cd "$1"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # ./dev left the host's packages as they were.   check_packages.sh <source dir>
 #
 # ./dev test writes the host's list before it does anything. In the Debian 13 of its own (whose /wavejit/host/dpkg is the

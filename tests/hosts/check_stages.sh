@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Stages of ./dev: what they took, what failed, where a run stops.   check_stages.sh <source dir>
 set -euo pipefail
 work=$(mktemp -d)

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The closing table of ./dev test, from reports as ctest writes them.   report_test.py <source dir>"""
 import pathlib
 import subprocess

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The tools that static figures are made with: bank rules and bank conflicts of addresses chosen by hand.
 #include <gtest/gtest.h>
 

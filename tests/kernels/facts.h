@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the compiler made of each kernel: counts and sizes read back from its code object, one line a spec. Compared
 // with golden.txt, so that a change that costs registers, spills or matrix instructions shows.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every ladder makes kernels of its pipeline's problems, without spills and with the standard ladder's LDS. What they
 // compute is compared in tests/attention/ladders_test.cpp.
 #include "templates/attention_forward/call/ladders.h"

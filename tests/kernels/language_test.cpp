@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The kernel language refuses what would be a silent bug or a crash of the backend, and says why.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

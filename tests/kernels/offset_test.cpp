@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Kernels launched directly, for what the public interface does not reach: offsets that align nothing. No
 // reference is needed: kernels and rows that must see the same keys are compared bit for bit.
 #include <gtest/gtest.h>

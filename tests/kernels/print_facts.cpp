@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Prints a table of facts: `build/dev/bin/kernel_facts > tests/kernels/golden.txt`, `kernel_facts splits >
 // tests/kernels/golden_splits.txt`, or of the specs that are named.
 //

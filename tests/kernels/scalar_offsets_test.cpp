@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Buffer instructions of our kernels have a scalar offset that is 0 or inside the buffer. Whether the range check of
 // gfx9 counts it is said in two ways (counted: ROCm/rocm-systems#10928, fitted to a gfx950; not counted:
 // ROCm/aiter#4473); such kernels mean the same in both.

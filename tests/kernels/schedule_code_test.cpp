@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The machine code of the pipelines against the tables that it was emitted from: every act of every row, in order, and
 // nothing besides. A wait that no table has would mean that a table waits too late for its own wave, and then for
 // others, too.

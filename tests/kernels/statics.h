@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The static figures of a kernel: its steady state for one tile of keys, what its LDS accesses do to the banks, and
 // what of that its waves confirmed. bench/static_table.md holds them for every kernel; statics_test.cpp holds them to
 // bounds.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Bounds for the steady state of every kernel, and proof that the steady state is the one that waves run.
 #include "kernels/statics.h"
 
@@ -7,10 +8,10 @@
 #include <map>
 #include <string>
 
-#include "templates/attention_forward/call/problem/descriptor.h"
-#include "templates/attention_forward/call/problem/route.h"
 #include "targets/targets.h"
 #include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/call/problem/descriptor.h"
+#include "templates/attention_forward/call/problem/route.h"
 
 namespace wavejit::tests {
 namespace {
@@ -67,8 +68,9 @@ INSTANTIATE_TEST_SUITE_P(EveryKernel, SteadyState, ::testing::ValuesIn(steady_st
 // What `auto` takes for long queries.
 KernelSpec spec_for_long_queries(const targets::Target& target, std::string_view dtype, int head_dim,
                                  std::string_view mask) {
-  const auto problem = attention_forward::parse_descriptor("attention_forward " + std::string(dtype) + " b1 q8192 k8192 h64/8 d" +
-                                                 std::to_string(head_dim) + std::string(mask));
+  const auto problem =
+      attention_forward::parse_descriptor("attention_forward " + std::string(dtype) + " b1 q8192 k8192 h64/8 d" +
+                                          std::to_string(head_dim) + std::string(mask));
   EXPECT_TRUE(problem) << problem.error().detail;
   const auto route = attention_forward::choose_route(problem->shape, target, {});
   EXPECT_TRUE(route) << route.error().detail;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Tests that need what a machine may not have: ROCm, or Triton from PyPI. None of them vanishes: it runs, it fails and says
 # what is missing, or it is left out by name and counted so.
 #

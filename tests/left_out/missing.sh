@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # A test that cannot run here.   missing.sh <WORD> <what is missing> [command…]
 #
 # With a command: the test itself, which is left out when the user says so.

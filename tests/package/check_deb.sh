@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Packs the build tree with CPack and looks into what comes out.   check_deb.sh <build dir> <version>
 # (scripts/check_deb.sh installs such packages on a clean system.)
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # What the libraries export and need.   check_libraries.sh <library dir>
 set -euo pipefail
 lib=$1

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Installs the build tree into a new folder, moves it (nothing may remember where it was built), builds consumers with
 # find_package(wavejit) and with pkg-config, and runs them.   check_package.sh <build dir> <source dir> <cc> <cxx>
 set -euo pipefail

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Engines that share a real server: what one compiles the others fetch, and nothing that the server does fails a call.
 #include <sys/stat.h>
 

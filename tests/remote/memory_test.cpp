@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A name is resolved in a thread of the store's own: memory that runs out there, or on the way there, is an answer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

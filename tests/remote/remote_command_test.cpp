@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `wavejit` with a remote layer: prebuild sends, stats tells, push and pull carry.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

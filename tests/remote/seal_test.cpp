@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The seal: what it covers, what breaks it, and that it is the one that docs/cache-format.md describes.
 #include "remote/seal.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The store against the real server, and against servers that are none.
 #include "remote/store.h"
 

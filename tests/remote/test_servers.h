@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Servers for the tests of the remote layer, all on loopback: the real one of the distribution, and one that answers
 // what a test says.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* wavejit.h as a C99 program meets it: compiles with -pedantic, null pointers are statuses, numbers are what they were.
  */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One attention call in a process of its own, configured by its environment alone: what a user's program does. Prints
 // one line; exits with the status if a call failed.
 #include <cstdint>

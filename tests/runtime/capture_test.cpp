@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The public interface and stream capture on the simulated GPU: cold calls leave a capture alone, warm calls become
 // nodes, and a graph that is launched computes the same bits. Engines on devices of their own, called from any thread's
 // device.

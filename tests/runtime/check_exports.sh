@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # libwavejit.so exports wavejit_* and nothing else, and exactly what its headers declare.
 #   check_exports.sh <library> <nm> <header…>
 set -euo pipefail

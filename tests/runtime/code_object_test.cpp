@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The look at a code object that needs no device, on a small one made here: what is wrong is named, nothing is read
 // outside of it.
 #include "runtime/code_object.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Options and environment: which wins, what a wrong one does, and that each value remembers where it came from.
 #include "runtime/config.h"
 
@@ -71,9 +72,7 @@ std::vector<Variable> variables() {
        &Environment::pipeline,
        &wavejit_engine_options::pipeline,
        {"auto", "generic", "dualwave", "interleaved"},
-       [](const Config& c) {
-         return std::string(c.pipeline.value ? families::to_text(*c.pipeline.value) : "auto");
-       },
+       [](const Config& c) { return std::string(c.pipeline.value ? families::to_text(*c.pipeline.value) : "auto"); },
        [](const Config& c) { return c.pipeline.from; },
        "auto"},
       {"WAVEJIT_STAGGER",

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Whole processes on the simulated GPU, configured by their environment: cold, warm, refused.
 #include <fcntl.h>
 #include <gmock/gmock.h>

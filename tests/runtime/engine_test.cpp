@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // An engine over a HIP and a compiler that count: what is compiled, loaded, launched, remembered and told.
 #include <fstream>
 #include <latch>

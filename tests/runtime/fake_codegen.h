@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A code generator that writes the spec's text instead of machine code, counts, waits and fails as told.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A HIP of empty functions that counts: what the runtime asked of its device, and what it would have launched.
 #pragma once
 
@@ -8,8 +9,8 @@
 #include <vector>
 
 #include "runtime/hip_library.h"
-#include "templates/attention_forward/call/combine/arguments.h"
 #include "templates/attention_forward/call/arguments.h"
+#include "templates/attention_forward/call/combine/arguments.h"
 
 namespace wavejit::tests {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // wavejit.hpp as a C++17 program meets it, without a device: errors carry status and detail, nothing leaks.
 #include <cstdio>
 #include <cstring>

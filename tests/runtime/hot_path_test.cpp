@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The promise of the hot path: a call whose kernel is loaded allocates nothing and makes no system call. Proven, not
 // argued: every allocation of this program is counted, and the system calls of a child are forbidden by the kernel.
 #include <linux/audit.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The kernel table under readers that never stop: what a reader finds is right, and what was inserted is found.
 #include "runtime/kernel_table.h"
 

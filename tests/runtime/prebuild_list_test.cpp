@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The default prebuild list against the calls that it is for: everything that `auto` can reach without modifiers, and
 // nothing else.
 #include <set>

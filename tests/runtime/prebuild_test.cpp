@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // prebuild for lists: lines that lead nowhere, parts for several machines, folders and archives as output.
 #include "runtime/prebuild.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // An engine over the fakes with a cache folder of its own, and calls to make on it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a serving engine leans on: prepared kernels, sealed engines, captured streams, hooks, the miss log, statistics.
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,9 +9,9 @@
 #include <set>
 #include <thread>
 
-#include "templates/attention_forward/call/problem/call_descriptor.h"
 #include "runtime/prebuild.h"
 #include "runtime_fixture.h"
+#include "templates/attention_forward/call/problem/call_descriptor.h"
 
 namespace wavejit::tests {
 namespace {
@@ -509,7 +510,8 @@ TEST_F(Serving, AProcessMayForkBeforeItsFirstEngine) {
   const auto use = [this] {
     const auto engine = make_engine();
     auto call = good_call();
-    return attention_forward::run(*engine, &call, nullptr).has_value() && prepare(*engine, {prefill, decode}).has_value();
+    return attention_forward::run(*engine, &call, nullptr).has_value() &&
+           prepare(*engine, {prefill, decode}).has_value();
   };
   const pid_t child = fork();
   if (child == 0) _exit(use() ? 0 : 1);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Attention in float64 by the textbook, for tests: no tiles, no online softmax, nothing shared with any kernel.
 #pragma once
 

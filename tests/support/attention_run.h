@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One attention case, from float arrays through the public C interface on a simulated device and back.
 //
 // Every tensor lies in device memory inside a fence: rows beyond the sequence end, gaps between heads and the space

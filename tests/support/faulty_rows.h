@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Rows of attention as a kernel with a fault would give them: every rounding to the storage type that a kernel makes,
 // float64 in between. Without a fault such a row is a true result, which the tests that use it check first.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A result of the tests' attention cases before the judge that the program asks too (tools/judge.h).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 // Normal numbers by the million. libstdc++'s distribution takes logarithms of long doubles for each, which was an
 // eighth of a test's time; here it is asked once for as many as 16 bits can choose among.

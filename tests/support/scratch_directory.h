@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A folder of its own for a test or a benchmark, which goes with it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // 16-bit storage types for tests: conversions written once, plainly, with the compiler's own _Float16 and bit
 // arithmetic, sharing nothing with the simulated GPU or the kernels.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The model of the dual-wave schedule, asked about more than it is when it is compiled: what stands where, and whether
 // it sees a table that is wrong.
 #include "templates/attention_forward/emit/dualwave_schedule.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every ladder in the tables is one that kernels can be made with, and what none can be made with is refused in words.
 #include "templates/attention_forward/call/ladders.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A small family's problem out of one struct, on a simulated device: a call that copies rows stands in for a kernel.
 #include "tools/array_problem.h"
 

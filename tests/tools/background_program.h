@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The program under way while a test looks at what it does, waits for it or kills it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `wavejit cache`: what it says of an empty, a whole and a damaged cache, to people and to programs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

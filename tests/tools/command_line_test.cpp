@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The command line itself: help that teaches, and one line for everything that cannot be right.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

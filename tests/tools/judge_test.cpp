@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the judge of attention's results lets pass and what not, number by number.
 #include "tools/judge.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A disassembly with its marks: what is counted, where loops begin, and that no line is lost.
 #include "tools/kernel_listing.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `wavejit prebuild`: fills a cache once, says so line by line where no terminal is, survives bad lines, kills and
 // company, and can say whether everything is there.
 #include <gmock/gmock.h>

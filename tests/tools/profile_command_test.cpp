@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `wavejit profile` and `wavejit compare` as a user starts them: problems of our own and a kernel assembled here.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Looks at the page of `wavejit profile --html` in a headless browser: that it draws itself without an error, that the
 tracks it was given are there, that it fits a desk and a phone, and that there is something to see.
 

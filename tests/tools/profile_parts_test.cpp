@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a profile is made of, without a device: the turn of a loop cut out of a timeline, the page around it, settings.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

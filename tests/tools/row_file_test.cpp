@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The file that gains rows: each is there as soon as it was written, and only whole ones.
 #include "tools/row_file.h"
 

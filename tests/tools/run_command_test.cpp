@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `wavejit run` as a user calls it: arrays in, a checked result out, on both simulated targets; and what bad input
 // gets.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A problem's arrays on a simulated device: whole calls, and views of some rows on the same memory.
 #include <gtest/gtest.h>
 

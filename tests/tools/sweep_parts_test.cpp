@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What `wavejit sweep` is made of: lists, inputs, samples, the reference and the judge.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

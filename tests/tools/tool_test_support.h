@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the tools' tests share: a scratch folder, .npy files made byte by byte, and running the program.
 #pragma once
 

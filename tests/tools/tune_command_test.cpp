@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // wavejit tune, as a user starts it.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Attention that Triton compiled (bench/triton_attention.py), on the simulated GPU: against float64, whatever the order
 // of waves, the arrival of memory results and the noise in registers and LDS, and with nothing for the checks to
 // report.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles the project's Triton attention for the tests: code objects, and what a launch needs to know of each, into a folder.
 
     compile.py <folder> <target>-d<head dim>-<causal|full>...

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // cache list, info, stats, verify: the disk cache as people and scripts want to see it.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // cache gc, pack, unpack, import, export, push, pull: what changes a cache or makes one to be shipped.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The subcommands. Each function describes one to CLI11 and arranges that `chosen` runs it once the command line has
 // been understood.
 #pragma once

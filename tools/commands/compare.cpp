@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // compare: two kernels, toggles, targets or code objects side by side, as a simulated GPU predicts them.
 #include <fmt/format.h>
 

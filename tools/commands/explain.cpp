@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // explain: the route of a problem, and what its kernels are: IR, machine code, schedule.
 #include <fmt/format.h>
 

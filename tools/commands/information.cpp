@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // supported, version: what the library says, line by line.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // prebuild: fill the cache ahead of time, with neither a GPU nor HIP on the machine; or say whether it is filled.
 #include "wavejit/prebuild.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // profile: a problem or a foreign kernel on a simulated GPU that keeps time, and where that time goes.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // run: one call of a family, from a user's arrays to arrays again, through the C ABI only.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // sweep: many problems, each against float64, on one device.
 #include <fmt/format.h>
 #include <fmt/ranges.h>

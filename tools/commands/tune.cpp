@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // tune: try what the templates can vary on the clock of the simulated GPU, and write the defaults that they read.
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A kernel out of a file and the launch that it gets: any compiler's, by HIP's own functions on the simulated GPU.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One turn of the loop in which a kernel spends its time, out of a timeline: what the page draws.
 #pragma once
 

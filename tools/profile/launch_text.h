@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the simulated GPU's clock says of a launch, for people: the lines of `run --cycles` and of `profile`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A profile as one HTML file that needs nothing else: no network, no other file.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the launches of one call take together. Each waits for the one before, which costs time of its own: a guess that
 // src/timing names (launch.dependent).
 #pragma once

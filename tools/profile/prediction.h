@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A subject run on a simulated GPU that keeps time: what its launches would take, and a piece of that time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What is profiled or compared: a problem or a kernel in a file, and how it is to be made and launched.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tools/profile/timed_launches.h"
 
 #include "tools/profile/launch_text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Launches of this process on a simulated GPU that keeps time.
 #pragma once
 

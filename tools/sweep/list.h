@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The lines of a sweep: a file's, or what the families list.
 #pragma once
 

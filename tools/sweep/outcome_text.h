@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a sweep tells: a table for people, CSV and JSON for programs.
 #pragma once
 

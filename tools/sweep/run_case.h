@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One problem of a sweep, on every pipeline and under every wave schedule that was asked for.
 #pragma once
 

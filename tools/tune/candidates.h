@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Names of parameters on the command line, and candidates as text.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // From trials to defaults: what each target prefers for each group of problems, and the file that says so.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tasks in processes side by side: the clock's switch and its log are a process's own.
 #include <fmt/format.h>
 

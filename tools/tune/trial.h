@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One descriptor on one target with one candidate: what the simulated GPU's clock predicts.
 #pragma once
 

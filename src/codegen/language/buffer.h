@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Global memory through buffer descriptors: bounded by hardware, addressed as base + lane offset + uniform offset.
 //
 // A descriptor covers one (batch, head) slice with its exact size, so a row past the end reads zero and a store to it

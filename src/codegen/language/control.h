@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Control flow that every lane of a wave takes together.
 //
 // Conditions are uniform: a compare of scalars, or any_lane(…) of a lane-wise one. Branching on a lane-wise condition

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // f32 → 16-bit, round to nearest even, packed two to a dword.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Fragments: what one wave holds of a matrix, with the lane layout in the type.
 //
 // A matrix instruction reads operands A (m × k) and B (k × n) and accumulates into m × n. Which element of which row a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "codegen/language/kernel.h"
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One kernel under construction: module, entry function, attributes, arguments and ids.
 //
 // The kernel language is a thin layer over LLVM's IRBuilder for one purpose: hand-ordered AMDGPU kernels that need no

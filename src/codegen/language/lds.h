@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // LDS: one object per kernel, cut into regions; a region is what may be filled while another is read.
 //
 // Every access to a region carries the region's alias scope and is declared apart from all other regions. That is what

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The matrix unit of a target: one instruction chosen from its row, and mma() that uses it.
 #pragma once
 

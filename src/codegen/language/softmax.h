@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Online softmax over score accumulators in which a lane owns one column (a query row), in canonical arithmetic
 // (docs/canonical-arithmetic.md). Every operation of the softmax that decides a bit stands in softmax.cpp, and which of
 // them meet. Pipelines choose when they run.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Operations in a row, and two such rows in one: matrix instructions with other work in their shadow.
 //
 // A matrix instruction occupies its unit for a while in which the wave may issue to the vector unit. With the backend's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Order between the waves of a workgroup.
 //
 // The backend orders one wave's own accesses. What another wave wrote or is still reading it cannot know, and

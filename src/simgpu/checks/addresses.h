@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Where a memory instruction's lanes point, worked out from its registers before it runs.
 #pragma once
 

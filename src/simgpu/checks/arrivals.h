@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a wave has issued and not yet waited for, and when its results become visible.
 //
 // vmcnt and lgkmcnt count down as results arrive: vector memory in order, LDS in order, scalar loads in any order, flat

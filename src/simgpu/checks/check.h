@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What can be checked while a kernel runs. Each check is one bit, one name (WAVEJIT_SIM_CHECK) and one paragraph of
 // docs/simulated-gpu.md.
 #pragma once

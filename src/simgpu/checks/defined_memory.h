@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which bytes of a device allocation were ever written: a bit a byte, kept beside the allocation while the check
 // `uninitialised` is on. Fresh device memory holds nothing; copies and fills of the host and stores of kernels define
 // it.

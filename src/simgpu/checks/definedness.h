@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which bytes of a wave's registers hold something that was ever written. Moves, packs, permutes and selects carry the
 // bytes along; arithmetic on a byte that holds nothing gives a result that holds nothing. Nothing is said until such a
 // byte decides something: an address, a branch, EXEC, or what a store leaves in memory.

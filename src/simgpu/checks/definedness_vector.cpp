@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How bytes that hold nothing travel through vector and matrix instructions.
 #include <algorithm>
 #include <array>
@@ -277,8 +278,7 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
         }
       }
     }
-    if (flow == Flow::field && i == 0 && instruction.source[1].is_constant() &&
-        instruction.source[2].is_constant()) {
+    if (flow == Flow::field && i == 0 && instruction.source[1].is_constant() && instruction.source[2].is_constant()) {
       const unsigned first = instruction.source[1].bits & 31;
       const unsigned count = instruction.source[2].bits & 31;
       for (unsigned byte = 0; byte < 4; ++byte) {

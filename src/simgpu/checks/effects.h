@@ -1,5 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What an instruction touches, apart from what it computes: registers, memory, counters. Worked out from its record
-// (decode/record.h), operands and modifiers, once per decoded instruction, the first time that its function runs under checks; the handlers know nothing of it.
+// (decode/record.h), operands and modifiers, once per decoded instruction, the first time that its function runs under
+// checks; the handlers know nothing of it.
 #pragma once
 
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One thing found wrong, as people and as programs read it.
 #pragma once
 

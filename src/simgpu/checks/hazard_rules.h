@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The wait states that software owes the hardware between an instruction that produces something and one that uses it,
 // as data. A wait state is one instruction issued, or one of the n + 1 of s_nop n.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Unmet wait states (hazard_rules.h), counted as the compiler counts them: along the instructions that a wave runs.
 #pragma once
 

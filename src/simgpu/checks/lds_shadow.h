@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What is known about each byte of a workgroup's LDS: who wrote it last, which waves read it since, and whether what it
 // holds was ever written.
 //

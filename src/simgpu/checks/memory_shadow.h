@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What is known about each dword of device memory while a launch runs: who wrote it last and who read it last. For one
 // launch only: launches of a stream are ordered, and those of different streams are not compared.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Registers of a wave, by ranges and as sets of them.
 #pragma once
 

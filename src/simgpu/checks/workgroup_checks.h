@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The checks of one workgroup while it runs: the step loop that takes the place of the plain one, and the state behind
 // it. One object per host thread, used for one workgroup after another.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One compute unit in time: waves of several workgroups issue what their traces say, by the rules of timing/timing.h.
 //
 // Each SIMD is looked at every fourth cycle. At a look every wave may issue one instruction, and each unit takes one:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Counters of a wave: what it has issued and what has come back, in order, as s_waitcnt counts it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A whole launch in time, from a sample of its workgroups: compute units are timed one by one, each with the workgroups
 // that the dispatcher would give it, and what they take is handed out to all workgroups in the order of dispatch.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How an instruction uses the machine: what decides its cost and which unit takes it.
 #pragma once
 

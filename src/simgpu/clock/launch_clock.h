@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Keeping time of launches of this process: how many workgroups of each are sampled, and what came out.
 #pragma once
 

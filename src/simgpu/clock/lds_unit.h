@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // LDS of a compute unit: a queue and a port for each group of SIMDs, and one set of banks.
 //
 // A port serves its queue in order. An access holds the port for as long as its data takes to pass, and the banks for

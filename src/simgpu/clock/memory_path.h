@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Vector memory as one compute unit sees it: L1, its share of L2, of the last level cache and of memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "simgpu/clock/memory_unit.h"
 
 #include <algorithm>

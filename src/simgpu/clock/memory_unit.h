@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Vector memory of a compute unit up to its L1: a queue, an address unit that takes a few lanes at a time, and a limit
 // on what is on its way. What lies behind is the memory path's.
 #pragma once

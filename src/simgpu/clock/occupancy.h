@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How many workgroups of a kernel stand on one compute unit at a time, and what limits them.
 #pragma once
 

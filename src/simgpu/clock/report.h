@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the clock found out, as JSON for programs: docs/timing-model.md says what the fields mean.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the clock found out about one compute unit: cycles, what was busy, and what every wave waited for.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Where a launch stands between what its matrix instructions could do and what memory could bring: operations and bytes
 // of the sampled compute units beside the rates that the clock counts with.
 #pragma once

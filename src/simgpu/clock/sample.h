@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which workgroups of a launch are timed, and what their times say of all others.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The instructions of a program as the clock sees them: who takes them, what they cost, what they need and leave.
 // Worked out once per instruction.
 #pragma once

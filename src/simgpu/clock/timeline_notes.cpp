@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "simgpu/clock/timeline_notes.h"
 
 namespace wavejit::simgpu::clock {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What ran and what waited in a piece of a compute unit's time, taken down as it happens.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the clock keeps of a wave while it runs, and of the place where its workgroup is.
 #pragma once
 

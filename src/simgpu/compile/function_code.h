@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The blocks of one function, how often each was entered, and the host code of those that were entered often.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What translated code calls when it needs the interpreter.
 #pragma once
 

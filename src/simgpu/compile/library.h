@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // libwavejit_simgpu_compile.so, opened when the compiled engine first has something to translate: who interprets never
 // loads a second part of LLVM.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What stands between the engine and the library that holds LLVM (libwavejit_simgpu_compile.so): blocks go in,
 // addresses of host code come out. Both sides are built together; the table says so before anything else is believed.
 #pragma once

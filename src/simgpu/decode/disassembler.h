@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // LLVM's machine code disassembler behind an interface without LLVM: bytes in, printed text and a few facts out.
 #pragma once
 

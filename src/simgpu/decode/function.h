@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A function of a loaded code object, decoded: its instructions in address order.
 #pragma once
 

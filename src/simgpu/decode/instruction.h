@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One machine instruction, decoded once per address and then executed by any number of waves.
 // Handlers see nothing of LLVM: what the disassembler said is turned into this form in decode/*.cpp.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Reads the printed operands and modifiers of one instruction ("v0, -|v1|, s[4:5] row_shr:1 row_mask:0xf") into an
 // Instruction. The printed form is what LLVM keeps stable and documents; its internal operand order is neither.
 #pragma once

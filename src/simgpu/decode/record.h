@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What is known of an instruction from its mnemonic alone: one record each, written in the row that registers it.
 //
 //   registry.add("v_readfirstlane_b32", &execute_readfirstlane, {.action = Action::read_first_lane});

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which handler executes a mnemonic, and what is known of it (record.h). Filled once per target by the rooms that know
 // the semantics.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 // Where in the source an instruction comes from, for code objects that were compiled with -g: DWARF's line table, read
 // by LLVM. Nothing of it is looked at before somebody asks.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 // Symbols as people wrote them: "_ZN6faults5racesIfEEvPT_" is "void faults::races<float>(float*)".
 

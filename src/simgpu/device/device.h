@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A simulated device as the HIP front sees it: load code objects, find kernels and globals, launch.
 //
 // Everything here may be called from any thread. Launches are synchronous: they return when the last workgroup has

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Device memory: one address range of the process, reserved once and touched lazily, plus a table of what is allocated.
 // Device addresses are host addresses, as on a HIP system with unified addressing; every access of a kernel is checked
 // against the table, not against what the host's pages would allow.

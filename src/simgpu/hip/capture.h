@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Stream capture: what is put into a capturing stream becomes nodes of a graph instead of work, and what would break
 // the capture is refused, as HIP 7.2 refuses it. While nobody captures, each question here costs one atomic load.
 //

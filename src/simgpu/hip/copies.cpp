@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Copies and fills. Everything goes through a stream; what HIP lets return before it is done does so, except copies
 // from or to memory that HIP does not know (pageable), which HIP stages and which therefore are done on return.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "simgpu/hip/device_properties.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a simulated device answers about itself. Derived from the target table; what the table does not say is what
 // AMD's published data for these products says, or the value that HIP reports for "not on this device".
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // HIP's "last error" of each thread, and the way every exported function ends.
 #pragma once
 

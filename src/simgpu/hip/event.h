@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Events: a place in a stream and the time when the stream came there. Time is the host's: how long the simulation
 // took, not how long a GPU would take.
 #pragma once

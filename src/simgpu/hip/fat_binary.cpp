@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What clang's constructors call for a HIP program (CodeGen of "-x hip"): one fat binary per translation unit or per
 // program, its kernels, its device variables, its managed variables.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the exported functions share: the context of each device, the handles that were given out, the thread's device.
 #pragma once
 

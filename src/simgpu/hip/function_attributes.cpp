@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a kernel needs and how many workgroups of it fit on a compute unit, from its metadata and the target table.
 
 #include <algorithm>

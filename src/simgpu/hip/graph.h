@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Graphs: work that is kept instead of done. A node holds what a stream would have been given; launching a graph gives
 // a stream all of it, in an order that the dependencies allow.
 #pragma once

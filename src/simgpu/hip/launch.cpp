@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Launches: what HIP checks before a kernel is queued, and how arguments become a kernarg buffer. The hidden arguments
 // behind the explicit ones are written by the engine, which knows where the metadata puts them.
 

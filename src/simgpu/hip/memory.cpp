@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Allocation and what HIP tells about pointers. Device addresses are host addresses (device/memory.h).
 
 #include "simgpu/device/memory.h"

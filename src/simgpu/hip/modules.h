@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What hipModule_t and hipFunction_t point to.
 #pragma once
 

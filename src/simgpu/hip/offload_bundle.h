@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Clang's offload bundles: several code objects, each with the target id it was built for, in one blob. The format is
 // described in clang's document "Clang Offload Bundler"; compressed bundles ("CCOB", versions 2 and 3) hold zlib or
 // zstd.

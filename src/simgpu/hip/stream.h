@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A stream: a queue and one worker thread that empties it in order. HIP's asynchrony is real here: a call that HIP lets
 // return early returns early, and errors of kernels show up at the next call that looks.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a HIP program registers about itself: its kernels by the address of their host stubs, its device variables by
 // the address of their host shadows. Code objects are loaded when a device first needs them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a launch keeps of what goes wrong in it: the fault that ends it, and the findings of the checks.
 #include <algorithm>
 #include <iterator>

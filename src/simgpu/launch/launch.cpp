@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Device::launch: checks the request, lays out the kernarg segment with its hidden arguments, and runs the workgroups.
 #include "simgpu/launch/launch.h"
 

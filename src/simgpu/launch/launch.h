@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One launch while it runs: what all its workgroups share, and what one workgroup owns.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What registers, LDS and private memory hold before anything is written: bits that look random, the same for the same
 // seed on every host and with any number of threads.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Host threads that run workgroups. Kept between launches: a thread costs more to start than a small launch to run.
 #pragma once
 

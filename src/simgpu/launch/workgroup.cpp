@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Starting the waves of a workgroup as the hardware does, and running them in the order that the schedule asks for.
 // Initial register state: LLVM's AMDGPU usage document, "Initial Kernel Execution State", for targets with architected
 // flat scratch and packed work-item ids (gfx942, gfx950).

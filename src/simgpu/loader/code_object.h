@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What an AMDGPU code object says, read from its bytes with every offset and size checked. Nothing is loaded here.
 // Formats: ELF-64 gABI; LLVM's "User Guide for AMDGPU Backend", sections "Code Object", "Kernel Descriptor", "Code
 // Object Metadata".

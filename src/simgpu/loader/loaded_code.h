@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A code object in device memory: segments copied, relocations applied, functions decoded when first reached.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The subset of MessagePack that code object metadata uses, read into a tree. Depth and size are bounded.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Matrix products of one wave. Operands become float32 (int32, float64) arrays with k outermost; the accumulators stay
 // in the layout of the D registers, whose 16-lane runs are pieces of rows.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which lane and register holds which element (docs/isa.md; AMD's matrix instruction calculator describes the same
 // layouts).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Matrix instructions (v_mfma_*), README.md.
 #pragma once
 

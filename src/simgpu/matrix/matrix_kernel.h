@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One matrix instruction as the kernels see it: a shape, register blocks, and the order of summation.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // From an address as the program computed it to a host pointer, or a report. Every vector and scalar memory handler
 // goes through here.
 #pragma once

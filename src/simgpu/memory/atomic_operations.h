@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the atomic instructions compute, shared by flat, global, buffer and LDS forms. Semantics: CDNA3 ISA, chapter 12
 // (FLAT, MUBUF and DS opcodes).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // MUBUF loads, stores and loads to LDS; MTBUF and format loads with 32-bit components. Semantics: CDNA3 ISA, chapters 9
 // and 12.15.
 #include "simgpu/memory/buffer.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Addresses and bounds of buffer instructions (CDNA3 ISA, chapter 9.1: "Buffer addressing", "Range checking").
 //
 // Where that chapter leaves a choice, this is what AMD's emulator does since it was held against a gfx950

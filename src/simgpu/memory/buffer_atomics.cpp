@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // MUBUF atomics: all of an access inside the buffer, or nothing happens and zero is returned.
 // Semantics: CDNA3 ISA, chapters 9.1 and 12.15.
 #include <bit>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Device memory is shared by workgroups that run at the same time. A kernel that races there is a finding of the
 // simulator's, never undefined behaviour of the program that simulates it: every access is atomic for the host.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // FLAT, GLOBAL and SCRATCH loads, stores and loads to LDS. Semantics: CDNA3 ISA, chapters 9.3 and 10.
 #include "simgpu/memory/flat.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Address computation of FLAT, GLOBAL and SCRATCH instructions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // FLAT and GLOBAL atomics. Semantics: CDNA3 ISA, chapter 12.13 and 12.14.
 #include <bit>
 #include <string>

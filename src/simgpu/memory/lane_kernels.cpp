@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "simgpu/memory/lane_kernels.h"
 
 #include "simgpu/memory/device_memory.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Accesses of which all 64 lanes are known to be good, many lanes at a time: a lane has its words one after the other
 // in memory, a register has one word of every lane. Compiled once per host instruction set (CMakeLists.txt).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "simgpu/host_set.h"
 #include "simgpu/memory/lane_kernels.h"
 

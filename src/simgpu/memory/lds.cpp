@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // LDS loads and stores with one and two addresses. Semantics: CDNA3 ISA, chapters 11 and 12.12; addresses are bytes, 32
 // bits wide.
 #include <bit>

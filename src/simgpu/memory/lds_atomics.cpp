@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // LDS atomics. A workgroup runs on one host thread, so these need no host atomics.
 // Semantics: CDNA3 ISA, chapter 12.12. Note that the order of the two data operands of compare-and-store is the reverse
 // of the global form: expected value first.

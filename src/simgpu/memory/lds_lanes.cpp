@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // LDS instructions that move data between lanes: permutes, swizzles and transpose reads.
 // Semantics: CDNA3 ISA, chapter 12.12 and 12.1 (ds_swizzle patterns); transpose reads: docs/isa.md's confirmed 16-bit
 // form, and the 8, 6 and 4-bit forms by the same rule (a group of 16 lanes reads a matrix of 16 columns row by row;

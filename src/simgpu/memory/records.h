@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What is known of loads, stores and atomics from what they move (decode/record.h).
 #pragma once
 

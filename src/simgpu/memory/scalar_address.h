@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Where scalar loads point. Semantics: CDNA3 ISA, chapter 7.
 #pragma once
 

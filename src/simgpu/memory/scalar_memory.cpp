@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SMEM: loads of 1 to 16 dwords into scalar registers. Semantics: CDNA3 ISA, chapter 7 and 12.6.
 #include <algorithm>
 #include <format>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How a lane's registers and bytes of memory correspond, for every width that loads and stores come in.
 #pragma once
 

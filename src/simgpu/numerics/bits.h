@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Looking at floats as bits, and the few facts about them that instruction semantics are made of.
 //
 // Everything in numerics/ has internal linkage on purpose: these headers are compiled for several host instruction

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Conversions between float32 and the narrower formats: float16, bfloat16, and the 8-, 6- and 4-bit floats.
 // Integer arithmetic throughout, so that the results do not depend on the host's rounding mode or conversion hardware.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // exp2, log2, reciprocal, roots, sine and cosine, within the ISA's one-ulp class and the same bits on every host.
 //
 // Each is computed in float64 with a fixed polynomial (fused operations in exp2 alone), then rounded once: at most 0.51

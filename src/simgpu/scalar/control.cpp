@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Branches, calls, barriers, messages, waits and hardware registers (SOPP and parts of SOP1 and SOPK).
 // Semantics: CDNA3 ISA, chapters 4 and 12.5.
 #include <chrono>

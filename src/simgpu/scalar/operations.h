@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What SOP1, SOP2, SOPC and the arithmetic part of SOPK compute. Semantics: CDNA3 ISA, chapter 12.1 to 12.4
 // (instruction pseudo-code).
 #pragma once

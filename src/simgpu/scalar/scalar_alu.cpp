@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SOP1, SOP2, SOPC and the arithmetic part of SOPK: the rows. What they compute stands in operations.h.
 #include <string>
 #include <string_view>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Between the wave and the kernels: fetching operands, applying modifiers, writing results.
 #pragma once
 

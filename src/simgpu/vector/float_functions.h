@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The parts of float32 and float64 instructions that have rules of their own: NaN handling of minimum and maximum,
 // frexp and ldexp, and the helpers of the division sequence. From the pseudo-code of the CDNA3 ISA unless noted.
 #pragma once

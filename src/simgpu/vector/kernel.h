@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Lane kernels as templates: a lambda for one lane and the types of its operands become a loop over 64 lanes that the
 // host compiler vectorises. Only for the files compiled per host instruction set: everything here is internal to them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The tables that kernels_*.cpp export, once per host instruction set (namespaces x86_64_v2, v3 and v4).
 #pragma once
 

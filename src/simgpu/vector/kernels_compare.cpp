@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Compares: a lane mask from two operands. v_cmpx_* shares these kernels.
 #include "simgpu/vector/kernel.h"
 #include "simgpu/vector/kernel_lists.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Conversions between integers, float32, float64 and float16. Out-of-range values saturate and NaN gives 0 (CDNA3 ISA).
 #include "simgpu/vector/kernel.h"
 #include "simgpu/vector/kernel_lists.h"

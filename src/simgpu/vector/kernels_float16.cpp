@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // float16 arithmetic. Operands become float32, where sums, products, quotients and roots of float16 values round to
 // float16 as if they had been exact (24 >= 2*11 + 2 bits); fused operations go through float64, rounded to odd.
 #include "simgpu/vector/float_functions.h"

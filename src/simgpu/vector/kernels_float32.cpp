@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // float32 arithmetic, minimum and maximum, rounding to integers, transcendental functions, division helpers.
 #include "simgpu/numerics/transcendental.h"
 #include "simgpu/vector/float_functions.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // float64 arithmetic and the range-reduction helper of sine and cosine.
 #include "simgpu/vector/float_functions.h"
 #include "simgpu/vector/kernel.h"

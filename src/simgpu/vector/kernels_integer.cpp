@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Integer arithmetic, logic, shifts, bit fields and byte operations; moves.
 #include "simgpu/vector/kernel.h"
 #include "simgpu/vector/kernel_lists.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Packed 16-bit integers and dot products.
 #include "simgpu/vector/kernel.h"
 #include "simgpu/vector/kernel_lists.h"

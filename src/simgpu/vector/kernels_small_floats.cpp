@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Conversions to and from 8-bit floats in both flavours, and the scaled conversions of 8-, 6- and 4-bit floats that
 // gfx950 added (v_cvt_scalef32_*): a value is multiplied, or before narrowing divided, by 2^(exponent of the scale
 // operand - 127).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // DPP, SDWA, op_sel, neg and abs on sources; denormals, omod and clamp on results (CDNA3 ISA, chapters on VOP3, SDWA,
 // DPP).
 #include "simgpu/numerics/bits.h"

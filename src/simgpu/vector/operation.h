@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What an instruction computes, apart from where its operands come from: a lane kernel and the types of its operands.
 //
 // Kernels are compiled for several host instruction sets (kernels_*.cpp); the handlers that fetch operands, apply

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The vector ALU: registers handlers for VOP1, VOP2, VOP3, VOP3P and VOPC in all their encodings (README.md).
 #pragma once
 

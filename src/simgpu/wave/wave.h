@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The state of one wave: what instruction handlers read and write.
 #pragma once
 

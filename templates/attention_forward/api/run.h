@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // attention_forward on an engine: what its C functions do.
 #pragma once
 

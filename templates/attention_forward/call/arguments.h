@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The kernel arguments of attention_forward, byte for byte as the kernel reads them.
 //
 // The runtime fills this struct on the hot path, the emitter reads it by these offsets; both include this header, and

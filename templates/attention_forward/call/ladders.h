@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Ladders: which pieces of a tile's softmax stand between which matrix instructions, as data with names. A pipeline
 // that overlaps the two (dualwave, interleaved) walks one of its ladders; "standard" is the one that kernels have
 // unless tuned_defaults.inc or a developer says otherwise.

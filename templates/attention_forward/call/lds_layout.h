@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Where the elements of a K and a V tile stand in LDS. No LLVM: parameters.cpp counts bytes with it, the emitter
 // computes addresses with it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What scores pass through beside scale and mask, as one table: a row a modifier.
 //
 // Specs and descriptors take their words from here, the checks of a call its tensors and numbers, `supported` and

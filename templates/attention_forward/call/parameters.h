@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Constraints and defaults of the attention_forward kernels: which spec can be built for which target, and why not.
 //
 // Pure functions of the target table; no LLVM, no environment. The runtime's route asks these before anything is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What one compiled attention_forward kernel is: the words of a problem that change code, plus what the route chose.
 //
 // A spec is a value with a canonical text; that text (with target, lowering, generator and LLVM version) is the cache

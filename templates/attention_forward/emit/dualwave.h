@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The dual-wave pipeline: 8 waves in two groups one cluster apart (dualwave_schedule.h).
 #pragma once
 

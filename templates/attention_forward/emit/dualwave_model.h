@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The dual-wave schedule as a model: two groups of waves walk the table one cluster apart, DMA lands as late as the
 // waits allow, and every read must find its tile whole, every DMA a buffer that nobody still reads.
 //

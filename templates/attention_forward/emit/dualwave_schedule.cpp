@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/emit/dualwave_schedule.h"
 
 #include "templates/attention_forward/call/ladders.h"
@@ -67,7 +68,8 @@ Order order_of(const KernelSpec& spec) {
   const Ladder* ladder = find_ladder(Pipeline::dualwave, spec.ladder);
   const bool fetch_last = ladder != nullptr && ladder->fetch_last;
   // The registers of 128 dims of values and those of a bias are too many at once.
-  if (spec.has(Modifier::bias) && spec.head_dim_v > 64) return fetch_last ? Order::modify_first_fetch_last : Order::modify_first;
+  if (spec.has(Modifier::bias) && spec.head_dim_v > 64)
+    return fetch_last ? Order::modify_first_fetch_last : Order::modify_first;
   return fetch_last ? Order::fetch_last : Order::usual;
 }
 

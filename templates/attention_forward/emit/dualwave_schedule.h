@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The dual-wave pipeline as data: who fetches, reads, multiplies and waits when. dualwave.cpp walks it; to move work in
 // time, change a row in dualwave_schedule.cpp, or within an Overlap a ladder (ladders.h). dualwave_model.h says whether
 // the tables are right.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // KernelSpec → LLVM IR of one attention_forward kernel, ready for the AMDGPU backend without any middle-end.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How the kernels of this family are emitted.
 #include <array>
 #include <span>

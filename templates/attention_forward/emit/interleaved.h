@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Emits the interleaved pipeline: four waves, each of which overlaps its own softmax with its own matrix instructions.
 // What happens when is a table, interleaved_schedule.h; every operation and its order per row are canonical
 // (docs/canonical-arithmetic.md), so that results equal the generic kernel's bit by bit.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The interleaved schedule as a model. All waves may stand anywhere between two barriers, so within one step nothing
 // may read what the step writes; loads leave and reach their registers in order; each tile's arithmetic comes in order.
 //

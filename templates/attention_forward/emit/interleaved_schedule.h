@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The interleaved pipeline as data: which products are multiplied with which softmax, LDS writes and loads under them.
 // interleaved.cpp walks it; to move work in time, change a row in interleaved_schedule.cpp, or within an Overlap a
 // ladder (ladders.h). interleaved_model.h says whether the tables are right.

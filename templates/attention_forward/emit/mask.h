@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Keys that a row does not see: their scores become −inf, exactly, whatever stood there.
 #pragma once
 

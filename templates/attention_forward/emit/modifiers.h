@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What scores pass through between the matrix unit and the softmax: soft cap, bias, ALiBi, and the mask last. Exact
 // definitions: docs/canonical-arithmetic.md, "Modifiers".
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The end of a query tile: O divided, rounded and stored; LSE. Or, where keys are split, partial results.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Qᵀ as operand B, in registers for good: column = query row, 16 bytes of it a lane.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The words that pipeline schedules are written in.
 //
 // A schedule is a table of rows, a row a list of acts. A walker (dualwave.cpp, interleaved.cpp) emits both in the order

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which rows of the tensors belong to one sequence.
 #pragma once
 

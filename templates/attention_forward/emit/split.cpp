@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/emit/split.h"
 
 #include "codegen/language/buffer.h"
 #include "codegen/language/convert.h"
+#include "templates/attention_forward/call/arguments.h"
 #include "templates/attention_forward/call/combine/parameters.h"
 #include "templates/attention_forward/emit/combine/workspace.h"
-#include "templates/attention_forward/call/arguments.h"
 
 namespace wavejit::attention_forward {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Split keys: which keys a workgroup of a split kernel walks, and what it leaves for attention_combine.
 //
 // A sequence's keys are cut into chunks of spec.split_keys, counted from key 0, and its chunks into `splits` runs, as

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The online softmax of one tile, cut into single operations that a ladder strings between matrix instructions.
 // Every operation, and which weights meet in which addition, is language::Softmax's. What stands here is when each is
 // written (docs/canonical-arithmetic.md, steps 1 to 6).

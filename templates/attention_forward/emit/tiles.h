@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Key and value tiles on their way from memory through LDS into fragments.
 //
 // Two ways, one interface; which one a target gets is lds_layout.h's choice. Both keep the next tile in flight while

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tiles in lines (lds_layout.h), filled by 16-byte LDS DMA, two buffers; V transposed by the read.
 #pragma once
 

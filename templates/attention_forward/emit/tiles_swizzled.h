@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Swizzled tiles (lds_layout.h): loaded into registers, written to the one LDS buffer; V transposed on the way in.
 //
 // K: row-major, unit u (16 bytes) of key n at unit u xor (n % 8). V: [dim][64 keys], unit u of dim d at unit

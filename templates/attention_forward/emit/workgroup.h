@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What one workgroup works on: its (batch, head) slices as bounded buffers, its query rows, its key tiles.
 #pragma once
 

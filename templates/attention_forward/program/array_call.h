@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `wavejit run attention_forward`: q, k and v from .npy files, one call, O and LSE to .npy files.
 #pragma once
 

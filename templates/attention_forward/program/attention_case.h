@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A problem of this family as sweep, profile and tune take it: what it runs, wrote and should have written.
 #pragma once
 

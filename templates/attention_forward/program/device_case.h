@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A problem's arrays on the device, and the call.
 //
 // Around Q, K and V lie rows of NaN, around O and LSE a pattern that must survive; O and LSE themselves hold that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Attention in double for some rows of one head: scores, their maximum, weights, sums; each a pass of its own over the
 // stored scores of a few rows. Sums run so that the host vectorises them without reordering any one of them.
 #include <algorithm>

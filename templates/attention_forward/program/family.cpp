@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // attention_forward as the program's tools know it (tools/family.h).
 #include "tools/family.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Input values as a function of seed, tensor, row and column: any row can be made at any time, on any thread, so
 // neither the reference nor a case of many gigabytes needs a copy of the arrays on the host.
 #pragma once

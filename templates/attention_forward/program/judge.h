@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the device wrote, and whether it is right: every row against the exact answer.
 #pragma once
 

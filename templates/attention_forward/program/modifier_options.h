@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The masks and modifiers of `wavejit run`: from the command line to the device, the call and the reference. Which
 // modifiers there are, their words and their places in a call come from call/modifiers.h.
 #pragma once

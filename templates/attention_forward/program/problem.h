@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A problem as the sweep sees it: what a descriptor says, read by the library's own parser, and where its rows lie.
 #pragma once
 

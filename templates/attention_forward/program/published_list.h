@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The problems that the field tests attention with: what `wavejit sweep` runs when none are named.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Attention by its definition, in double, on the stored 16-bit inputs: what --check and sweep compare with. No tiles,
 // no online softmax, nothing shared with the kernels.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The exact answer of a problem, row by row as they are asked for: computed once, whatever the number of pipelines and
 // schedules that are compared with it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which rows are looked at: rows of one query head of one sequence, and lists of them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A kernel's schedule as text, for people: what `wavejit explain --isa` prints beside the machine code. No LLVM.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What `wavejit tune` may choose from: parameters of these templates, the values that each target and pipeline has, and
 // the combinations that make sense, all from call/. And the rows of call/tuned_defaults.inc.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The tools' own words, said in this room without their namespace.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a call of the C ABI answers when it does not do what was asked: a status and one line for people that names the
 // field, the value and what would be accepted.
 #pragma once

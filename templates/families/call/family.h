@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a kernel family is to the runtime and to its tools. No LLVM, no HIP.
 //
 // A family answers three kinds of question. Of a line of text: what does it ask for, which kernels is that, and what is
 // worth saying about it (Problem, Family)? Of a shape, which is everything of a call that changes code: which kernels,
-// and why not others (Route)? Of a call under way: what is launched, with which arguments and memory (Call, LaunchPlan)?
-// docs/adding-a-family.md walks through them with an example.
+// and why not others (Route)? Of a call under way: what is launched, with which arguments and memory (Call,
+// LaunchPlan)? docs/adding-a-family.md walks through them with an example.
 #pragma once
 
 #include <array>
@@ -52,7 +53,8 @@ struct Route {
   std::vector<Refusal> refused;
 };
 
-// ---- A call under way -------------------------------------------------------------------------------------------------
+// ---- A call under way
+// -------------------------------------------------------------------------------------------------
 
 // The most kernels that one call launches.
 inline constexpr std::size_t max_launches = 4;
@@ -97,10 +99,10 @@ class Call {
  public:
   const Shape& shape() const { return shape_; }
 
-  std::uint64_t workspace_bytes = 0;       // of device memory that its kernels need beside its tensors
-  void* workspace = nullptr;               // the caller's; null: the engine's own
-  wavejit_call_report* report = nullptr;   // null: not wanted
-  bool judges_device_memory = false;       // a debug mode: what stands in device memory is read and judged first
+  std::uint64_t workspace_bytes = 0;      // of device memory that its kernels need beside its tensors
+  void* workspace = nullptr;              // the caller's; null: the engine's own
+  wavejit_call_report* report = nullptr;  // null: not wanted
+  bool judges_device_memory = false;      // a debug mode: what stands in device memory is read and judged first
 
   // The launches of `kernels`, which are the route's for this call's shape. `memory`: of workspace_bytes.
   virtual Result<void> plan(std::span<const KernelSpec* const> kernels, const void* memory, LaunchPlan& plan) = 0;
@@ -169,7 +171,8 @@ class Family {
   ~Family() = default;
 };
 
-// ---- All of them --------------------------------------------------------------------------------------------------------
+// ---- All of them
+// --------------------------------------------------------------------------------------------------------
 
 // registry.cpp. In the order of WAVEJIT_FAMILIES (CMakeLists.txt).
 std::span<const Family* const> registered();

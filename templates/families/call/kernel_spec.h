@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A kernel spec of whichever family, for those to whom a kernel is a kernel: the cache, the compile service, prebuild.
 // The first word of a spec's text names its kernel, and each family has one kernel or more. No LLVM.
 #pragma once

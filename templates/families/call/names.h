@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Enums and their words: a table each, read both ways.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Sentences that refuse a field of a call: its name, its value, what would be accepted. Everything here is out of line
 // and cold, so that checking a good call stays small and allocates nothing.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The rule of every struct of the C ABI: it begins with its size as the caller compiled it. A caller older than the
 // first version does not exist, so a smaller size is a mistake; a newer caller may pass more, if what we do not know is
 // zero.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which bytes a tensor's elements stand on: whether two elements, or two tensors, share memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a caller may force of kernels, whatever their family: the options of wavejit_engine_options that choose code or
 // launch arguments, as values. A family takes those that it knows.
 #pragma once
@@ -42,10 +43,11 @@ struct Toggles {
   // Of the dual-wave pipeline; others have neither.
   bool stagger = true;
   bool raised_priority = true;
-  // What a developer pins, in options only and behind the pipeline's name: "dualwave ladder=early". `wavejit tune` tries
-  // it (docs/tune.md). 0, empty: what the family prefers.
+  // What a developer pins, in options only and behind the pipeline's name: "dualwave ladder=early". `wavejit tune`
+  // tries it (docs/tune.md). 0, empty: what the family prefers.
   int tile_queries = 0;
-  std::string ladder = {};  // NOLINT(readability-redundant-member-init): with it, an initializer warns of no missing field
+  std::string ladder =
+      {};  // NOLINT(readability-redundant-member-init): with it, an initializer warns of no missing field
 
   // From here on launch arguments, no code.
   bool lazy_rescale = true;  // off: sums follow a row's maximum at once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A descriptor's words with their places, and how they are refused. What parsers of all families share.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/families/emit/emit.h"
 
 #include <span>
@@ -13,8 +14,8 @@
 namespace wavejit::families {
 
 EmittedModule emit(const KernelSpec& spec, const targets::Target& target, llvm::LLVMContext& context) {
-#define WAVEJIT_FAMILY(name)                                                       \
-  for (const KernelEmitter& emitter : name::emitters())                            \
+#define WAVEJIT_FAMILY(name)                            \
+  for (const KernelEmitter& emitter : name::emitters()) \
     if (emitter.kernel == spec.kernel()) return emitter.emit(spec, target, context);
 #include "registered_families.inc"
 #undef WAVEJIT_FAMILY

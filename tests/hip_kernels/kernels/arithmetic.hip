@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Scalar arithmetic of every kind, a thread an element.
 #include "device.h"
 

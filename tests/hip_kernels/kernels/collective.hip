@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Threads working together: LDS, barriers, lane exchange, atomics.
 #include "device.h"
 

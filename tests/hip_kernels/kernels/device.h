@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The few words of HIP that the kernels of this folder use, declared here so that they compile without HIP's headers
 // and in a tenth of the time. The device libraries (ocml, ockl) come from the installed bitcode.
 #pragma once

@@ -1,5 +1,6 @@
-// Kernels that are wrong, each in one way. Compiled without optimisation every pointer is a flat one, that to LDS too; a
-// pointer handed to a function is one at every level. The line of each fault ends in "fault: <check>"; the test looks
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Kernels that are wrong, each in one way. Compiled without optimisation every pointer is a flat one, that to LDS too;
+// a pointer handed to a function is one at every level. The line of each fault ends in "fault: <check>"; the test looks
 // for it.
 #include "device.h"
 
@@ -86,8 +87,8 @@ GLOBAL void barriers(float* out) {
 }
 
 GLOBAL void uniform(uint32_t* out) {
-  out[thread_x()] = static_cast<uint32_t>(
-      __builtin_amdgcn_readfirstlane(static_cast<int>(thread_x() * 3)));  // fault: uniform
+  out[thread_x()] =
+      static_cast<uint32_t>(__builtin_amdgcn_readfirstlane(static_cast<int>(thread_x() * 3)));  // fault: uniform
 }
 
 // `distance` beyond the end, in elements: one is a slip, many land where a neighbour could be.

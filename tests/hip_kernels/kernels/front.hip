@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Kernels with which the tests of the HIP front try launches.
 #include "device.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a transformer's layers are made of, each at any size: edges are masked, nothing needs to be a multiple of
 // anything.
 #include "device.h"

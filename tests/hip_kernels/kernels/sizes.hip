@@ -1,21 +1,22 @@
-// Memory of awkward sizes: what a compiler loads where less was asked for. HIP hands out whole pages, and LLVM relies on
-// it: three dwords at an address that is a multiple of 16 come by s_load_dwordx4.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Memory of awkward sizes: what a compiler loads where less was asked for. HIP hands out whole pages, and LLVM relies
+// on it: three dwords at an address that is a multiple of 16 come by s_load_dwordx4.
 #include "device.h"
 
 // All lanes read the same element, and each its own.
-#define VECTOR(name, type, count)                                                   \
-  using name = type __attribute__((ext_vector_type(count)));                        \
-  KERNEL void uniform_##name(const name* in, uint32_t* out) {                       \
-    const name value = *in;                                                         \
-    uint32_t sum = 0;                                                               \
-    for (int i = 0; i < count; ++i) sum += static_cast<uint32_t>(value[i]) + i;     \
-    out[thread_x()] = sum;                                                          \
-  }                                                                                 \
-  KERNEL void lanes_##name(const name* in, uint32_t* out) {                         \
-    const name value = in[thread_x()];                                              \
-    uint32_t sum = 0;                                                               \
-    for (int i = 0; i < count; ++i) sum += static_cast<uint32_t>(value[i]) + i;     \
-    out[thread_x()] = sum;                                                          \
+#define VECTOR(name, type, count)                                               \
+  using name = type __attribute__((ext_vector_type(count)));                    \
+  KERNEL void uniform_##name(const name* in, uint32_t* out) {                   \
+    const name value = *in;                                                     \
+    uint32_t sum = 0;                                                           \
+    for (int i = 0; i < count; ++i) sum += static_cast<uint32_t>(value[i]) + i; \
+    out[thread_x()] = sum;                                                      \
+  }                                                                             \
+  KERNEL void lanes_##name(const name* in, uint32_t* out) {                     \
+    const name value = in[thread_x()];                                          \
+    uint32_t sum = 0;                                                           \
+    for (int i = 0; i < count; ++i) sum += static_cast<uint32_t>(value[i]) + i; \
+    out[thread_x()] = sum;                                                      \
   }
 
 VECTOR(bytes1, uint8_t, 1)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* One attention call from C99, on the installed package. With all keys equal the answer is the mean of V: here 1. */
 #include <stdio.h>
 #include <wavejit/wavejit.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The README's example as a program, on the installed package: with equal keys the answer is the mean of V, here 1.
 #include <cstdio>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Addresses that stray from the allocation of their base into another one.
 #include "checked.h"
 

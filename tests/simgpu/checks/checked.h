@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One kernel under checks: what was found, check by check.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // LDS reached through flat pointers: as compilers do without optimisation, and where a function got the pointer.
 #include <format>
 

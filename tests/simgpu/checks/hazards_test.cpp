@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One wait state too few, and exactly enough, for each rule; and what LLVM has to say about it.
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXEC where all lanes are needed, and lanes that must agree.
 #include "checked.h"
 

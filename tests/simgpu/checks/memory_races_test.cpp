@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Two waves or two workgroups and one byte of device memory.
 #include <algorithm>
 #include <format>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Two waves and one byte of LDS.
 #include <bit>
 #include <format>

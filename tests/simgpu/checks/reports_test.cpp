@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How findings are reported: words, JSON, order, number.
 #include <gmock/gmock.h>
 

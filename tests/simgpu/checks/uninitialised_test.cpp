@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What was never written, followed from where it lies to where it decides something.
 #include <string>
 

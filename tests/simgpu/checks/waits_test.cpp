@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Missing waits: each kind of memory result, with and without the s_waitcnt that covers it.
 #include <string>
 

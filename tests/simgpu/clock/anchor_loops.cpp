@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Loops of ours for anchors.json: the published counts in an order of our own.
 #include <cstdint>
 #include <cstdio>

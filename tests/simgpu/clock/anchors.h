@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 // Published measurements that kernels of our own can repeat, and what the clock says to the same kernels.
 

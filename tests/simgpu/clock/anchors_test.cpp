@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Single rules and loops against published measurements. docs/timing-model.md is the same as tables.
 #include "anchors.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Loops with the instruction mix of published attention kernels whose utilisation others measured. The mixes are
 // published (counts by kind, tiles, waves, workgroups); the order within a cluster is not, so that two of ours bound
 // it.

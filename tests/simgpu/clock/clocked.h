@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One kernel assembled on the spot and timed: what a compute unit makes of it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A launch as a whole, from the traces of some of its workgroups.
 #include "simgpu/clock/grid.h"
 

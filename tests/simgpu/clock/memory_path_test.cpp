@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Caches, latencies and rates of vector memory, and a launch as a whole.
 #include "simgpu/clock/memory_path.h"
 

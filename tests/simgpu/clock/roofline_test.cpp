@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Operations of matrix instructions.
 #include "simgpu/clock/roofline.h"
 

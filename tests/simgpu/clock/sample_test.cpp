@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which workgroups speak for a launch, and what is made of their times.
 #include "simgpu/clock/sample.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Random programs on both engines.
 #include <gtest/gtest.h>
 #include <time.h>

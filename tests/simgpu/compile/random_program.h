@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Random straight-line programs of instructions that the compiled engine translates, and of some that it does not.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A wave's turns on both engines: they end at the same instruction, at faults too.
 #include <gtest/gtest.h>
 

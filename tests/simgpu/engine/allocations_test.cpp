@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Allocations as HIP makes them: whole pages, of which a program asked for some bytes.
 #include <format>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Small kernels written in assembly, for tests of the engine: assemble, load, launch, look at memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Buffer descriptors as clang, Triton and people who write them by hand make them, and the range check of each.
 #include <format>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How waves start, in which order they run, and how they meet.
 #include <algorithm>
 #include <format>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // LDS: widths, offsets, atomics, lane movement, transpose reads and loads that go straight to LDS.
 #include <array>
 #include <bit>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Code objects: what is read from them, and what damaged ones give.
 #include <elf.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Global, flat, private and buffer memory.
 #include <algorithm>
 #include <bit>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Symbols as people wrote them.
 #include "gtest/gtest.h"
 #include "simgpu/decode/symbol_names.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What is reported, with which words, and how the launch ends.
 #include <algorithm>
 #include <format>

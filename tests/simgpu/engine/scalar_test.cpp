@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Scalar instructions one by one: each line runs in a kernel and its result and SCC are compared with values worked out
 // by hand from the ISA document's pseudo-code.
 #include <format>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Finished kernels with one instruction less: every wait, barrier, wait state and mask of a code object, taken out or
 // weakened one at a time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every wait, barrier, wait state and mask of the shipped kernels is there for a reason, and the checks know it: taking
 // one out is reported, or makes the result another one, or redundant.txt says why nobody can tell.
 //

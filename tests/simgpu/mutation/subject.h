@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A shipped kernel, the problems that it is run on under all checks, and what it gives when it is whole.
 #pragma once
 

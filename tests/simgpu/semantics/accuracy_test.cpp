@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How exact the transcendental instructions are, against float64 libm, and that the division sequences which LLVM emits
 // come out correctly rounded.
 #include <gtest/gtest.h>

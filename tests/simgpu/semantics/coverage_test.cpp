@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which instructions are known, compared with everything that LLVM's disassembler accepts.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Hand-written facts: what single instructions give for chosen inputs, from the CDNA3 and CDNA4 ISA documents'
 // pseudo-code and examples. One row, one fact.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // All host instruction sets give the same bits, and none leaks code into another.
 #include <gtest/gtest.h>
 

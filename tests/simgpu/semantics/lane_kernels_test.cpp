@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Accesses of whole waves, on every host instruction set there is: what they do is said here lane by lane and word by
 // word.
 #include "simgpu/memory/lane_kernels.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What crosses lanes or depends on them: EXEC, compares, carries, DPP, SDWA, lane reads and writes, permutations.
 #include <gtest/gtest.h>
 
@@ -332,7 +333,8 @@ TEST(Lanes, ReadsWritesAndSwaps) {
 }
 
 TEST(Lanes, PermlaneSwaps) {
-  // docs/isa.md: lanes 32–63 of the first with lanes 0–31 of the second; 16: the same within each half. EXEC is ignored.
+  // docs/isa.md: lanes 32–63 of the first with lanes 0–31 of the second; 16: the same within each half. EXEC is
+  // ignored.
   Machine machine("gfx950");
   machine.wave().set_exec(1);
   set_lane_numbers(machine, 1, 100);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One wave without a device: assembles text with LLVM, decodes it as the engine does, and executes it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Matrix instructions against a float64 product through the lane layouts of docs/isa.md and AMD's matrix instruction
 // calculator, written down here independently of the code under test.
 #include "simgpu/matrix/matrix.h"

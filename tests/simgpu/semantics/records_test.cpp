@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every registered mnemonic has a record that says all there is to say of its class: whoever adds a row and leaves a
 // fact out hears of it here.
 #include <gtest/gtest.h>

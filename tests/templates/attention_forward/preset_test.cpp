@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The presets that come with the program lead to the very kernels that calls of their kind need: prepared from them, a
 // sealed engine refuses nothing, and what such calls miss is what prebuild builds.
 #include <algorithm>
 #include <fstream>
 #include <set>
 
-#include "templates/attention_forward/call/problem/descriptor.h"
 #include "runtime/prebuild.h"
 #include "runtime_fixture.h"
+#include "templates/attention_forward/call/problem/descriptor.h"
 
 namespace wavejit::tests {
 namespace {
@@ -42,8 +43,9 @@ wavejit_attention_forward_arguments call_of(const std::string& line) {
   const auto parsed = attention_forward::parse_descriptor(line);
   if (!parsed) throw std::runtime_error(parsed.error().detail);
   const attention_forward::ProblemDescriptor& d = *parsed;
-  if (d.layout != attention_forward::Layout::bshd || !d.query_lengths.empty() || !d.key_lengths.empty() || d.causal_prefix ||
-      d.of(attention_forward::Modifier::bias).there || d.of(attention_forward::Modifier::alibi).there)
+  if (d.layout != attention_forward::Layout::bshd || !d.query_lengths.empty() || !d.key_lengths.empty() ||
+      d.causal_prefix || d.of(attention_forward::Modifier::bias).there ||
+      d.of(attention_forward::Modifier::alibi).there)
     throw std::runtime_error(line + ": call_of does not do this yet");
   auto call = good_call(d.batch, d.query_length, d.key_length, d.query_heads, d.kv_heads, d.shape.head_dim_qk);
   for (auto* tensor : {&call.v, &call.o}) {

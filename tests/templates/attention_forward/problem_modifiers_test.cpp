@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Packed lengths, masks and modifiers of a call: every field wrong in every way is refused by name, and right ones
 // become what kernels read.
 #include <functional>

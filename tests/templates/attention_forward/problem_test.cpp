@@ -1,12 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every field of a call, wrong in every way: a status, a line that names the field, the value and what is accepted, and
 // nothing launched.
+#include "templates/attention_forward/call/problem/problem.h"
+
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <set>
 
 #include "runtime_fixture.h"
-#include "templates/attention_forward/call/problem/problem.h"
 
 namespace wavejit::tests {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Routes: a pure function of shape, target and toggles.
 #include "templates/attention_forward/call/problem/route.h"
 

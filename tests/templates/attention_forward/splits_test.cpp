@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Split keys on the host: how many runs, what they cost, whose memory they use, what is launched and what is refused.
 #include "templates/attention_forward/call/problem/splits.h"
 

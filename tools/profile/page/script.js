@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 'use strict';
 // Draws the page from the figures in #data. Names come out of code objects: they are set as text, never as markup.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "simgpu/compile/host/block_code.h"
 
 #include "simgpu/compile/host/scalar.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A block as one host function: runs of vector instructions, scalar instructions, and calls of the interpreter's
 // handlers for everything else, in order.
 #pragma once

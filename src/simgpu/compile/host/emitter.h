@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What all parts of the translation share: the function under construction, and a wave's state as loads and stores.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Arithmetic on a group of lanes, as IR. Bit for bit what the interpreter's kernels compute, as long as no NaN is
 // about: a value that must be a number for that is named to `require_number`, and a group in which one is none is
 // interpreted.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The only symbol that libwavejit_simgpu_compile.so exports.
 #include "simgpu/compile/host/session.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Semantics: scalar/scalar_alu.cpp, which is the reference that the differential test compares with.
 #include "simgpu/compile/host/scalar.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // LLVM as a translator: one ORC session for the process, a module for every translation.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Semantics: vector/kernels_*.cpp, which are the reference that the differential test compares with.
 #include "simgpu/compile/host/vector_operations.h"
 

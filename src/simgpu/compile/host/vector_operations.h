@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What translated vector instructions compute, by mnemonic.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A run of vector instructions as a loop over groups of lanes: registers of the wave are read once, kept in registers
 // of the host, and written once at the end of a group. Scalar instructions in between are done before the loop, matrix
 // instructions in between after it, where neither makes a difference.

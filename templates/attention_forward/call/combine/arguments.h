@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The combine kernel's arguments, byte for byte: the runtime fills this struct and the kernel reads fields by offset.
 // Strides are in bytes.
 #pragma once

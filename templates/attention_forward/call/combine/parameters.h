@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Constraints and sizes of the attention_combine kernels, and of the workspace that lies between them and the split
 // kernels. Pure functions; no LLVM, no environment.
 #pragma once
@@ -7,9 +8,9 @@
 #include <optional>
 #include <string>
 
+#include "templates/attention_forward/call/arguments.h"
 #include "templates/attention_forward/call/combine/arguments.h"
 #include "templates/attention_forward/call/combine/spec.h"
-#include "templates/attention_forward/call/arguments.h"
 
 namespace wavejit::attention_combine {
 

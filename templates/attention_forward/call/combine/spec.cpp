@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/call/combine/spec.h"
 
 #include <algorithm>
@@ -67,7 +68,8 @@ std::expected<KernelSpec, std::string> parse_spec(std::string_view text) {
     if (word.empty()) continue;
     const std::string where = "word " + std::to_string(++position) + " '" + std::string(word) + "'";
     if (position == 1) {
-      if (word != KernelSpec::kernel) return std::unexpected(where + " is not the family; accepted: " + std::string(KernelSpec::kernel));
+      if (word != KernelSpec::kernel)
+        return std::unexpected(where + " is not the family; accepted: " + std::string(KernelSpec::kernel));
       continue;
     }
     const auto field = take(word, spec);
@@ -75,7 +77,8 @@ std::expected<KernelSpec, std::string> parse_spec(std::string_view text) {
     if (std::exchange(seen[static_cast<std::size_t>(*field)], true))
       return std::unexpected(where + " says again what an earlier word said");
   }
-  if (position == 0) return std::unexpected("empty; accepted: a line that begins with " + std::string(KernelSpec::kernel));
+  if (position == 0)
+    return std::unexpected("empty; accepted: a line that begins with " + std::string(KernelSpec::kernel));
   for (const auto& [field, name] : fields)
     if (!seen[static_cast<std::size_t>(field)]) return std::unexpected(std::string(name) + " is missing");
   return spec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What one compiled attention_combine kernel is, and its text (the cache key):
 //
 //   attention_combine fp16 d128 target=gfx950 lowering=llvm

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/call/problem/call.h"
 
 #include <string>
@@ -50,8 +51,8 @@ AttentionCall::AttentionCall(const wavejit_attention_forward_arguments& call, co
 Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                                  families::LaunchPlan& plan) {
   const auto& spec = kernels[0]->get<KernelSpec>();
-  const LaunchGeometry geometry = launch_geometry(spec, problem_.batch, problem_.query_heads, problem_.query_length,
-                                                  splits_.splits);
+  const LaunchGeometry geometry =
+      launch_geometry(spec, problem_.batch, problem_.query_heads, problem_.query_length, splits_.splits);
   if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
     return too_many_tiles(problem_.query_length, geometry.grid_y);
   fill_arguments(arguments_, problem_, call_, target_, toggles_);
@@ -64,9 +65,9 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
     return {};
   combine_ = combine_arguments(arguments_, problem_.shape.modified());
   const auto& combine = kernels[1]->get<attention_combine::KernelSpec>();
-  plan.add(launch_of(attention_combine::launch_geometry(combine, problem_.batch, problem_.query_heads,
-                                                        problem_.query_length),
-                     combine_));
+  plan.add(launch_of(
+      attention_combine::launch_geometry(combine, problem_.batch, problem_.query_heads, problem_.query_length),
+      combine_));
   return {};
 }
 
@@ -82,9 +83,8 @@ Result<void> AttentionCall::judge(families::DeviceMemory& memory) const {
 
 families::WorkspaceWords AttentionCall::workspace_words() const {
   const std::string count = std::to_string(splits_.splits);
-  return {.reason = "splits = " + count,
-          .captured = "keys are split (" + count + " splits)",
-          .instead = "fewer splits"};
+  return {
+      .reason = "splits = " + count, .captured = "keys are split (" + count + " splits)", .instead = "fewer splits"};
 }
 
 }  // namespace wavejit::attention_forward

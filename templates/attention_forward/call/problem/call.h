@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A checked call of attention_forward as the engine sees it: its kernels, their launches, its workspace, its lines.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/call/problem/call_descriptor.h"
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 namespace wavejit::attention_forward {
 
 namespace {
-
 
 // Of the extents that the modifier's word may have, the one of this tensor.
 Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A call as a problem descriptor, so that a line of a log can be handed to explain, prebuild, prepare and benchmarks.
 #pragma once
 

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The parts of check_attention_forward (problem.h), one file each.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
-#include "templates/families/call/failure.h"
 #include "templates/attention_forward/call/problem/problem.h"
+#include "templates/families/call/failure.h"
 
 namespace wavejit::attention_forward {
 

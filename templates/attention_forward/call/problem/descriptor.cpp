@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/call/problem/descriptor.h"
 
 #include <algorithm>
@@ -62,8 +63,7 @@ std::string accepted_words() {
   std::string words =
       "fp16, bf16, b<n>, q<n>, k<n>, h<n>[/<n>], d<n>[/<n>], causal[=<prefix>], window=<left>,<right>, lse, "
       "layout=bshd|bhsd|packed, q_lengths=<n,…>, k_lengths=<n,…>, scale=<x>, ";
-  for (const Modifier modifier : described_modifiers)
-    words += std::string(row_of(modifier).accepted) + ", ";
+  for (const Modifier modifier : described_modifiers) words += std::string(row_of(modifier).accepted) + ", ";
   return words + "splits=<n>|auto, invariance=batch|none, seed=<n>, inputs=normal|uniform|adversarial:<name>";
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Problem descriptors: one line of text says what a call is (docs/problem-descriptors.md). Logs print them, prebuild
 // lists, benchmarks, bug reports and tests read them.
 #pragma once
@@ -10,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "templates/families/call/failure.h"
 #include "templates/attention_forward/call/problem/problem.h"
+#include "templates/families/call/failure.h"
 
 namespace wavejit::attention_forward {
 
@@ -47,9 +48,7 @@ struct ProblemDescriptor {
   std::string invariance;  // "batch", "none"; empty: not said
 
   DescribedModifier& of(Modifier one) { return modifiers[static_cast<std::size_t>(one)]; }
-  const DescribedModifier& of(Modifier one) const {
-    return modifiers[static_cast<std::size_t>(one)];
-  }
+  const DescribedModifier& of(Modifier one) const { return modifiers[static_cast<std::size_t>(one)]; }
   // There, with this extent or number; also in the shape if it changes code.
   void add(Modifier one, Extent extent, std::string number = {});
 

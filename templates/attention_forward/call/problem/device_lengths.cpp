@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/call/problem/device_lengths.h"
 
 #include <algorithm>
@@ -22,8 +23,7 @@ Result<std::vector<std::int32_t>> copy_out(families::DeviceMemory& memory, const
   const auto copied = memory.read(host.data(), array, count * sizeof(std::int32_t));
   if (copied) return host;
   return fail(WAVEJIT_INVALID_ARGUMENT, std::string(name) + " = " + refusal::pointer_text(array) + ", of which " +
-                                            std::to_string(count) + " elements cannot be read (" +
-                                            copied.error() +
+                                            std::to_string(count) + " elements cannot be read (" + copied.error() +
                                             "); accepted: device memory of that many int32");
 }
 

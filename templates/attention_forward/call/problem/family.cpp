@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // attention_forward as the runtime and its tools know it: descriptors, routes, what is supported.
 #include <algorithm>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/call/problem/kernel_arguments.h"
 
 #include <array>
@@ -32,15 +33,13 @@ std::uint32_t row_bytes(const wavejit_tensor& tensor) {
   return static_cast<std::uint32_t>(static_cast<std::uint64_t>(row_stride(tensor)) * element_bytes);
 }
 
-
 void set_softcap(Arguments& arguments, const AttentionProblem& problem,
                  const wavejit_attention_forward_arguments& call) {
   arguments.softcap_log2e = call.softcap * std::numbers::log2e_v<float>;
   arguments.softcap_rate = 2 * std::abs(problem.scale_log2e) / call.softcap;
 }
 
-void set_bias(Arguments& arguments, const AttentionProblem&,
-              const wavejit_attention_forward_arguments& call) {
+void set_bias(Arguments& arguments, const AttentionProblem&, const wavejit_attention_forward_arguments& call) {
   constexpr std::int64_t granule = 8;
   const std::int64_t padded = (call.bias.sizes[3] + granule - 1) / granule * granule;
   arguments.bias = address(call.bias.data);
@@ -50,22 +49,19 @@ void set_bias(Arguments& arguments, const AttentionProblem&,
       static_cast<std::uint32_t>((call.bias.sizes[2] > 1 ? call.bias.strides[2] : padded) * element_bytes);
 }
 
-void set_alibi(Arguments& arguments, const AttentionProblem&,
-               const wavejit_attention_forward_arguments& call) {
+void set_alibi(Arguments& arguments, const AttentionProblem&, const wavejit_attention_forward_arguments& call) {
   arguments.alibi = address(call.alibi.data);
   arguments.alibi_batch_stride = broadcast_stride(call.alibi, 0, sizeof(float));
 }
 
-void set_sink(Arguments& arguments, const AttentionProblem&,
-              const wavejit_attention_forward_arguments& call) {
+void set_sink(Arguments& arguments, const AttentionProblem&, const wavejit_attention_forward_arguments& call) {
   arguments.sink = address(call.sink.data);
 }
 
 // Where a modifier stands in the kernel's arguments; in the order of their numbers.
 using SetModifier = void (*)(Arguments& arguments, const AttentionProblem& problem,
                              const wavejit_attention_forward_arguments& call);
-constexpr std::array<SetModifier, modifier_count> set_modifier = {set_softcap, set_bias, set_alibi,
-                                                                                     set_sink};
+constexpr std::array<SetModifier, modifier_count> set_modifier = {set_softcap, set_bias, set_alibi, set_sink};
 static_assert(static_cast<int>(Modifier::softcap) == 0 && static_cast<int>(Modifier::bias) == 1 &&
               static_cast<int>(Modifier::alibi) == 2 && static_cast<int>(Modifier::sink) == 3);
 

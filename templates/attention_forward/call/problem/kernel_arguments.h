@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // From a checked call to the arguments of its kernels. Pure arithmetic, on the hot path.
 #pragma once
 

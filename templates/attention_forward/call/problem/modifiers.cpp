@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -139,11 +140,10 @@ struct ModifierCheck {
   Check (*check)(const wavejit_attention_forward_arguments& call, const Extents& extents,
                  const AttentionProblem& problem);
 };
-constexpr std::array<ModifierCheck, modifier_count> modifier_checks = {
-    {{Modifier::bias, check_bias},
-     {Modifier::alibi, check_alibi},
-     {Modifier::sink, check_sink},
-     {Modifier::softcap, check_softcap}}};
+constexpr std::array<ModifierCheck, modifier_count> modifier_checks = {{{Modifier::bias, check_bias},
+                                                                        {Modifier::alibi, check_alibi},
+                                                                        {Modifier::sink, check_sink},
+                                                                        {Modifier::softcap, check_softcap}}};
 
 Check check_splits(const wavejit_attention_forward_arguments& call) {
   if (call.splits < 0 || call.splits > max_splits) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A problem descriptor as the C ABI hands it over.
 #pragma once
 

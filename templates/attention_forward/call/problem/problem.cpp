@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/call/problem/problem.h"
 
 #include <algorithm>
@@ -7,11 +8,11 @@
 #include <string>
 #include <utility>
 
+#include "templates/attention_forward/call/parameters.h"
 #include "templates/attention_forward/call/problem/checks.h"
 #include "templates/families/call/refusal.h"
 #include "templates/families/call/struct_size.h"
 #include "templates/families/call/tensor_memory.h"
-#include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::attention_forward {
 namespace {

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What one call asks for, checked once, every field: after this nothing in the runtime doubts a size or a stride.
 #pragma once
 
 #include <cstdint>
 
-#include "templates/families/call/failure.h"
-#include "templates/families/call/refusal.h"
 #include "templates/attention_forward/call/arguments.h"
 #include "templates/attention_forward/call/parameters.h"
 #include "templates/attention_forward/call/spec.h"
+#include "templates/families/call/failure.h"
+#include "templates/families/call/refusal.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::attention_forward {

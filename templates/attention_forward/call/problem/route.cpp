@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/call/problem/route.h"
 
 #include <array>
@@ -7,7 +8,6 @@
 
 namespace wavejit::attention_forward {
 namespace {
-
 
 std::string name_of(const KernelSpec& spec) {
   return std::string(to_text(spec.pipeline)) + " " + std::to_string(spec.tile_queries) + "x" +
@@ -24,10 +24,9 @@ KernelSpec candidate(const AttentionShape& shape, const targets::Target& target,
   spec.lse = shape.lse;
   spec.modifiers = shape.modifiers;
   spec.pipeline = pipeline;
-  spec.tile_queries = toggles.tile_queries != 0
-                          ? toggles.tile_queries
-                          : default_tile_queries(target, pipeline, shape.query_rows,
-                                                                    {shape.head_dim_qk, shape.head_dim_v});
+  spec.tile_queries = toggles.tile_queries != 0 ? toggles.tile_queries
+                                                : default_tile_queries(target, pipeline, shape.query_rows,
+                                                                       {shape.head_dim_qk, shape.head_dim_v});
   if (toggles.ladder.empty()) {
     spec.ladder = default_ladder(target, pipeline, shape.query_rows);
   } else if (toggles.ladder != standard_ladder) {
@@ -50,9 +49,8 @@ Result<Route> choose_route(const AttentionShape& shape, const targets::Target& t
   // The order of preference: what the caller forced, else what the template prefers on this target.
   Pipeline pipeline = toggles.pipeline.value_or(default_pipeline(target, shape.query_rows));
   // A split kernel leaves partial results, and O to another kernel.
-  const OutputStore store = shape.split
-                                ? OutputStore::scalar
-                                : toggles.output_store.value_or(default_output_store(target));
+  const OutputStore store =
+      shape.split ? OutputStore::scalar : toggles.output_store.value_or(default_output_store(target));
   Route route;
   route.spec = candidate(shape, target, toggles, pipeline, store);
   auto resources = resources_of(route.spec);

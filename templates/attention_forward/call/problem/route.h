@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // From a problem to a kernel: a pure function of the problem's shape, the target and the toggles. No environment, no
 // clock, no device; the same question has the same answer everywhere, and the answer says why not the others.
 #pragma once
@@ -6,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "templates/families/call/failure.h"
-#include "templates/families/call/family.h"
-#include "templates/attention_forward/call/problem/problem.h"
 #include "targets/targets.h"
 #include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/call/problem/problem.h"
 #include "templates/attention_forward/call/spec.h"
+#include "templates/families/call/failure.h"
+#include "templates/families/call/family.h"
 
 namespace wavejit::attention_forward {
 

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/call/problem/splits.h"
 
 #include <algorithm>
 
-#include "templates/families/call/refusal.h"
 #include "templates/attention_forward/call/combine/parameters.h"
 #include "templates/attention_forward/call/parameters.h"
+#include "templates/families/call/refusal.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -23,9 +24,8 @@ std::uint32_t chunks_of(const AttentionProblem& problem) {
 // As many runs as fill the device beside what already runs side by side.
 SplitPlan fill_device(const AttentionProblem& problem, const targets::Target& target, std::uint32_t chunks) {
   const AttentionShape& shape = problem.shape;
-  const auto rows = static_cast<std::uint32_t>(
-      default_tile_queries(target, default_pipeline(target, shape.query_rows),
-                                              shape.query_rows, {shape.head_dim_qk, shape.head_dim_v}));
+  const auto rows = static_cast<std::uint32_t>(default_tile_queries(
+      target, default_pipeline(target, shape.query_rows), shape.query_rows, {shape.head_dim_qk, shape.head_dim_v}));
   const std::uint64_t tiles = problem.query_length / rows + (problem.query_length % rows != 0 ? 1 : 0);
   const std::uint64_t workgroups = std::max<std::uint64_t>(1, tiles * problem.batch * problem.query_heads);
   const std::uint64_t wanted = workgroups_per_compute_unit * static_cast<std::uint64_t>(target.compute_units);

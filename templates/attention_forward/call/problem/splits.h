@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How many runs a call's keys are cut into, and what that costs: a pure function of the problem, the target and what
 // was asked for. docs/split-keys.md says what a user may rely on.
 #pragma once
@@ -6,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "templates/families/call/failure.h"
-#include "templates/attention_forward/call/problem/problem.h"
 #include "targets/targets.h"
+#include "templates/attention_forward/call/problem/problem.h"
+#include "templates/families/call/failure.h"
 
 namespace wavejit::attention_forward {
 

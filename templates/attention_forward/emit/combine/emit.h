@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // KernelSpec → LLVM IR of one attention_combine kernel.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Where a record stands in the workspace: the one place that split kernels and the combine kernel ask.
 //
 // Records stand [batch][query head][row][split], so that the splits of a row are neighbours. A packed tensor has no

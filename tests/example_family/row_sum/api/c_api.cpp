@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The function of the C ABI that is row_sum's.
 #include "runtime/c_call.h"
 #include "tests/example_family/row_sum/call/problem/call.h"

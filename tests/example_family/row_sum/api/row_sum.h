@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* The C interface of row_sum, which adds up each row of a matrix. A family of the product has its functions in
  * include/wavejit/wavejit.h. */
 #ifndef WAVEJIT_ROW_SUM_H
@@ -14,9 +15,9 @@ struct wavejit_row_sum_arguments {
   const void* input; /* device memory, [rows][columns] */
   void* output;      /* device memory, float [rows] */
   int64_t rows;
-  int64_t columns;  /* a multiple of 4 */
-  int32_t dtype;    /* of the input: WAVEJIT_FP32 or WAVEJIT_FP16 */
-  int32_t reserved; /* 0 */
+  int64_t columns;                    /* a multiple of 4 */
+  int32_t dtype;                      /* of the input: WAVEJIT_FP32 or WAVEJIT_FP16 */
+  int32_t reserved;                   /* 0 */
   struct wavejit_call_report* report; /* null: not wanted */
 };
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tests/example_family/row_sum/call/spec.h"
 
 #include <array>

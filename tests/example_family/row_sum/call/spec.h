@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What one compiled row_sum kernel is, and its text (the cache key):
 //
 //   row_sum fp16 target=gfx950 lowering=llvm

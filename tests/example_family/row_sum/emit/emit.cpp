@@ -1,4 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // KernelSpec → IR: a thread adds one row, four elements a load, in order.
+#include "templates/families/emit/emit.h"
+
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include <array>
@@ -6,7 +9,6 @@
 
 #include "codegen/language/buffer.h"
 #include "codegen/language/control.h"
-#include "templates/families/emit/emit.h"
 #include "tests/example_family/row_sum/call/spec.h"
 
 namespace wavejit::row_sum {
@@ -29,13 +31,12 @@ void add_rows(Kernel& kernel, DataType dtype) {
                                          kernel.constant(threads));
   Value* row_bytes = ir.CreateMul(kernel.argument_i32(offsetof(Arguments, columns)), kernel.constant(bytes));
   // Slices of exactly this workgroup's rows: threads without a row read zeros, and their stores are dropped.
-  const Buffer input(kernel,
-                     ir.CreateAdd(kernel.argument_i64(offsetof(Arguments, input)),
-                                  ir.CreateMul(wide(first_row), wide(row_bytes))),
-                     ir.CreateMul(rows, row_bytes));
+  const Buffer input(
+      kernel,
+      ir.CreateAdd(kernel.argument_i64(offsetof(Arguments, input)), ir.CreateMul(wide(first_row), wide(row_bytes))),
+      ir.CreateMul(rows, row_bytes));
   const Buffer output(kernel,
-                      ir.CreateAdd(kernel.argument_i64(offsetof(Arguments, output)),
-                                   ir.CreateShl(wide(first_row), 2)),
+                      ir.CreateAdd(kernel.argument_i64(offsetof(Arguments, output)), ir.CreateShl(wide(first_row), 2)),
                       ir.CreateShl(rows, 2));
   Value* lane_offset = ir.CreateMul(kernel.thread(), row_bytes);
   llvm::Type* element = dtype == DataType::fp32 ? kernel.f32() : llvm::Type::getHalfTy(kernel.context());

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // row_sum as the program's tools know it (tools/family.h): a descriptor → an input, the call, the sums in float64.
 #include <numeric>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tests/example_family/row_sum/call/problem/call.h"
 
 #include "templates/families/call/refusal.h"
@@ -25,14 +26,15 @@ families::Result<RowSumProblem> check(const wavejit_row_sum_arguments* arguments
     return std::unexpected(std::move(size.error()));
   const wavejit_row_sum_arguments& call = *arguments;
   if (call.dtype != WAVEJIT_FP32 && call.dtype != WAVEJIT_FP16)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "dtype", families::refusal::dtype_text(call.dtype),
-                      "1 (fp16), 3 (fp32)"));
+    return refuse(
+        bad(WAVEJIT_INVALID_ARGUMENT, "dtype", families::refusal::dtype_text(call.dtype), "1 (fp16), 3 (fp32)"));
   if (call.rows < 1 || call.rows > max_rows)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "rows", std::to_string(call.rows), up_to("1", max_rows)));
   if (call.columns < elements_per_load || call.columns > max_columns || call.columns % elements_per_load != 0)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "columns", std::to_string(call.columns),
                       "multiples of 4, " + up_to("4", max_columns)));
-  for (const auto& [name, pointer] : {std::pair<const char*, const void*>{"input", call.input}, {"output", call.output}}) {
+  for (const auto& [name, pointer] :
+       {std::pair<const char*, const void*>{"input", call.input}, {"output", call.output}}) {
     if (pointer == nullptr || reinterpret_cast<std::uintptr_t>(pointer) % 16 != 0)
       return refuse(bad(WAVEJIT_INVALID_ARGUMENT, name, families::refusal::pointer_text(pointer),
                         "device memory aligned to 16 bytes"));

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A call of row_sum: what is asked for, checked, and what of it is launched.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "templates/families/call/family.h"
 #include "tests/example_family/row_sum/api/row_sum.h"
 #include "tests/example_family/row_sum/call/spec.h"
-#include "templates/families/call/family.h"
 
 namespace wavejit::row_sum {
 

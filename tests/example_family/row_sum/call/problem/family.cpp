@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // row_sum as the runtime and its tools know it.
 #include <memory>
 #include <utility>
@@ -28,7 +29,8 @@ Result<RowSumProblem> parse_descriptor(std::string_view text) {
                problem.columns == 0) {
       problem.columns = static_cast<std::uint32_t>(*number);
     } else {
-      return families::wrong(word, "is not known here; accepted, each once: fp32, fp16, r<rows>, c<columns, multiples of 4>");
+      return families::wrong(word,
+                             "is not known here; accepted, each once: fp32, fp16, r<rows>, c<columns, multiples of 4>");
     }
   }
   if (!has_dtype || problem.rows == 0 || problem.columns == 0)
@@ -73,10 +75,8 @@ class RowSum final : public families::Family {
     const KernelSpec spec = {.dtype = static_cast<DataType>(shape.code & 1U),
                              .target = std::string(target.id),
                              .lowering = toggles.lowering};
-    return families::Route{.kernels = {{.label = "spec", .spec = spec}},
-                           .description = "a thread a row",
-                           .cost = "no LDS",
-                           .refused = {}};
+    return families::Route{
+        .kernels = {{.label = "spec", .spec = spec}}, .description = "a thread a row", .cost = "no LDS", .refused = {}};
   }
 
   std::vector<families::Shape> every_shape(const Target& /*target*/, const Toggles& /*toggles*/) const override {
