@@ -151,10 +151,10 @@ class Expected {
     }
   }
   void add_act(const schedule::LoadModifiers&) {
-    if (spec_.bias) add("load 8 bytes", 8);
+    if (spec_.has(attention_forward::Modifier::bias)) add("load 8 bytes", 8);
   }
   void add_act(const schedule::Modify&) {
-    if (spec_.bias && spec_.pipeline == Pipeline::dualwave) add("automatic wait");
+    if (spec_.has(attention_forward::Modifier::bias) && spec_.pipeline == Pipeline::dualwave) add("automatic wait");
     add("scalar branch");
   }
   void add_act(const schedule::Rescale&) { add("vector branch"); }
@@ -215,9 +215,9 @@ std::vector<KernelSpec> specs_of(Pipeline pipeline) {
     if (spec.pipeline != pipeline || spec.dtype != attention_forward::DataType::bf16) continue;
     if (spec.output_store != attention_forward::default_output_store(target)) continue;
     const bool plain = spec.lse && spec.mask == attention_forward::Mask::causal && !spec.modified();
-    if (!plain && !spec.bias) continue;
+    if (!plain && !spec.has(attention_forward::Modifier::bias)) continue;
     specs.push_back(spec);
-    if (spec.bias && spec.head_dim_v == 128) with_bias = &spec;
+    if (spec.has(attention_forward::Modifier::bias) && spec.head_dim_v == 128) with_bias = &spec;
   }
   if (with_bias == nullptr) return {};
   for (const attention_forward::Ladder& ladder : attention_forward::ladders(pipeline)) {
@@ -225,7 +225,7 @@ std::vector<KernelSpec> specs_of(Pipeline pipeline) {
     KernelSpec spec = *with_bias;
     spec.ladder = ladder.name;
     if (ladder.fetch_last) specs.push_back(spec);
-    spec.softcap = spec.bias = spec.alibi = false;
+    spec.softcap = spec.has(attention_forward::Modifier::bias) = spec.alibi = false;
     specs.push_back(spec);
   }
   return specs;

@@ -6,6 +6,7 @@
 #include "runtime/explain.h"
 #include "runtime/prebuild.h"
 #include "runtime_fixture.h"
+#include "templates/attention_forward/call/spec.h"
 
 namespace wavejit::tests {
 namespace {
