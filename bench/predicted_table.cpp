@@ -1,6 +1,7 @@
 // Prints bench/predicted_table.md: what the clock predicts for the steady state of this project's own kernels.
 //
 //   wavejit_predicted_table [<word>]         only kernels whose spec contains the word
+//   wavejit_predicted_table --ladders <word> the same with every ladder of their pipelines; no page
 //   wavejit_predicted_table --check <file>   exit 1 when the file differs
 #include <fmt/format.h>
 
@@ -16,6 +17,7 @@
 #include "kernels/statics.h"
 #include "model_error.h"
 #include "steady_run.h"
+#include "templates/attention_forward/call/ladders.h"
 
 namespace {
 
@@ -100,15 +102,33 @@ bool row(const attention_forward::KernelSpec& spec, std::string& text) {
   return true;
 }
 
+// For those who tune: nothing that the page shows.
+int print_ladders(std::string_view word) {
+  std::string text;
+  for (attention_forward::KernelSpec spec : tests::steady_state_specs()) {
+    if (spec.mask == attention_forward::Mask::causal || !to_text(spec).contains(word)) continue;
+    for (const attention_forward::Ladder& ladder : attention_forward::ladders(spec.pipeline)) {
+      spec.ladder = ladder.name == attention_forward::standard_ladder ? "" : std::string(ladder.name);
+      text += fmt::format("{:<24}", ladder.name);
+      if (!row(spec, text)) return 1;
+    }
+  }
+  fmt::print("{}", text);
+  return 0;
+}
+
 }  // namespace
 
 int main(int count, char** values) {
-  const bool checks = count == 3 && std::string_view(values[1]) == "--check";
-  if (count > 2 && !checks) {
-    fmt::print(stderr, "usage: {} [<word> | --check <file>]\n", values[0]);
+  const std::string_view option = count == 3 ? values[1] : "";
+  const bool checks = option == "--check";
+  const bool ladders = option == "--ladders";
+  if (count > 2 && !checks && !ladders) {
+    fmt::print(stderr, "usage: {} [<word> | --ladders <word> | --check <file>]\n", values[0]);
     return 2;
   }
-  const std::string_view word = count == 2 ? values[1] : "";
+  const std::string_view word = count == 2 ? values[1] : ladders ? values[2] : "";
+  if (ladders) return print_ladders(word);
   std::string text = fmt::format(
       "{}\n| target | kernel | resident | busy | range | whole | port | beside | LDS | tile | waves waited for, % |\n"
       "|---|---|---|---|---|---|---|---|---|---|---|\n",

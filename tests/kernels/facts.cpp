@@ -3,6 +3,7 @@
 #include <array>
 
 #include "targets/targets.h"
+#include "templates/attention_forward/call/combine/spec.h"
 #include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::tests {

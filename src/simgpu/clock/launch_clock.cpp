@@ -1,5 +1,7 @@
 #include "simgpu/clock/launch_clock.h"
 
+#include <algorithm>
+
 #include "simgpu/checks/workgroup_checks.h"
 #include "simgpu/clock/grid.h"
 #include "simgpu/clock/report.h"
@@ -86,6 +88,30 @@ std::unique_ptr<LaunchClock> LaunchClock::begin(const Launch& launch, std::uint6
     clock->recorder_ = std::make_unique<TraceRecorder>(*timing, clock->sample_);
   }
   return clock;
+}
+
+std::span<const std::uint64_t> LaunchClock::needed() const {
+  constexpr std::uint64_t few = 64;
+  const auto& grid = launch_->workgroups;
+  const bool small = std::uint64_t{grid[0]} * grid[1] * grid[2] <= few;
+  return small ? std::span<const std::uint64_t>() : sample_;
+}
+
+std::vector<std::uint64_t> LaunchClock::widen() {
+  if (recorder_ == nullptr || needed().empty()) return {};
+  std::vector<SampledWork> work;
+  for (const WorkgroupTrace& trace : recorder_->traces()) {
+    if (!std::ranges::contains(seeds_, trace.workgroup, &Seed::workgroup)) continue;
+    work.push_back({.workgroup = trace.workgroup, .instructions = 0});
+    for (const WaveTrace& wave : trace.waves) work.back().instructions += wave.records.size();
+  }
+  const std::vector<Seed> more = widen_sample(work, launch_->workgroups);
+  seeds_.insert(seeds_.end(), more.begin(), more.end());
+  std::vector<std::uint64_t> ids;
+  for (const std::uint64_t id : workgroups_of(more))
+    if (!std::ranges::binary_search(sample_, id)) ids.push_back(id);
+  recorder_->add(ids);
+  return ids;
 }
 
 void LaunchClock::finish() {

@@ -53,8 +53,11 @@ class LaunchClock {
                                             std::uint64_t count);
   // Sees the sampled workgroups; null when the launch cannot be timed, which `finish` says.
   Observer* recorder() { return recorder_.get(); }
-  // Linear ids of the sampled workgroups; empty when the launch cannot be timed.
-  std::span<const std::uint64_t> sample() const { return sample_; }
+  // Linear ids of the workgroups that run when nobody asks for results: the sample, or none for all of them. Launches
+  // of a few workgroups run whole: later ones may need what they leave, as plans and counts of arrivals.
+  std::span<const std::uint64_t> needed() const;
+  // More of them, once those have run: for work that differs from workgroup to workgroup. Linear ids that run next.
+  std::vector<std::uint64_t> widen();
   // After the workgroups have run: times them and keeps the result.
   void finish();
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "targets/targets.h"
 
@@ -36,6 +38,59 @@ double explained(const std::vector<std::array<double, 2>>& points) {
   return xx == 0 || yy == 0 ? 0 : xy * xy / (xx * yy);
 }
 
+// Of what varies, the part that differs between the places of one dimension and not within them. Nothing to say where
+// every point has a place of its own.
+double explained_by_place(const std::vector<std::array<double, 2>>& points) {
+  std::map<double, std::vector<double>> groups;
+  double mean = 0;
+  for (const auto& [x, y] : points) {
+    groups[x].push_back(y);
+    mean += y / static_cast<double>(points.size());
+  }
+  if (groups.size() < 2 || groups.size() == points.size()) return 0;
+  double all = 0;
+  double between = 0;
+  for (const auto& [place, values] : groups) {
+    double of_group = 0;
+    for (const double value : values) {
+      of_group += value / static_cast<double>(values.size());
+      all += (value - mean) * (value - mean);
+    }
+    between += static_cast<double>(values.size()) * (of_group - mean) * (of_group - mean);
+  }
+  return all == 0 ? 0 : between / all;
+}
+
+// The part of what varies that the best dimension explains, and which it is.
+template <typename Explain>
+std::pair<double, int> best_dimension(const std::vector<std::array<double, 4>>& known, Explain explain) {
+  std::pair<double, int> best = {0, -1};
+  for (std::size_t dimension = 0; dimension < 3; ++dimension) {
+    std::vector<std::array<double, 2>> points;
+    for (const std::array<double, 4>& each : known) points.push_back({each[dimension], each[3]});
+    if (const double part = explain(points); part > best.first) best = {part, static_cast<int>(dimension)};
+  }
+  return best;
+}
+
+constexpr double enough = 0.9;  // of what varies
+
+std::array<double, 3> place_in(const std::array<std::uint32_t, 3>& grid, std::uint64_t workgroup) {
+  const std::array<std::uint64_t, 3> place = {workgroup % grid[0], workgroup / grid[0] % grid[1],
+                                              workgroup / grid[0] / grid[1]};
+  std::array<double, 3> part{};
+  for (std::size_t i = 0; i < part.size(); ++i) part[i] = static_cast<double>(place[i]) / grid[i];
+  return part;
+}
+
+// Kernels that plan for others, and other launches of a few workgroups whose work differs.
+std::vector<Seed> every_workgroup(std::uint64_t all, std::uint64_t dies) {
+  std::vector<Seed> seeds;
+  for (std::uint64_t id = 0; id < all; ++id)
+    seeds.push_back({.workgroup = id, .next = id + dies < all ? std::optional(id + dies) : std::nullopt, .row = {}});
+  return seeds;
+}
+
 }  // namespace
 
 std::uint64_t turns_of_row(const std::array<std::uint32_t, 3>& grid, const targets::Target& target) {
@@ -62,6 +117,7 @@ std::vector<Seed> choose_sample(const std::array<std::uint32_t, 3>& grid, std::u
   const std::uint64_t all = std::uint64_t{grid[0]} * grid[1] * grid[2];
   if (all == 0) return {};
   const auto dies = static_cast<std::uint64_t>(target.xcds);
+  if (all <= most) return every_workgroup(all, dies);
   const std::uint64_t to_row = turns_of_row(grid, target) * dies;  // ids
   const std::uint64_t rows_on = to_row / grid[0];
   // Where the next of the die is at the same x already, one neighbour says all.
@@ -102,22 +158,43 @@ std::vector<std::uint64_t> workgroups_of(std::span<const Seed> seeds) {
   return {ids.begin(), ids.end()};
 }
 
+std::vector<Seed> widen_sample(std::span<const SampledWork> work, const std::array<std::uint32_t, 3>& grid) {
+  if (work.size() < 2) return {};
+  const auto [least, most] = std::ranges::minmax(work, {}, &SampledWork::instructions);
+  constexpr double alike = 1.1;
+  if (static_cast<double>(most.instructions) <= alike * static_cast<double>(least.instructions)) return {};
+  std::vector<std::array<double, 4>> known;
+  for (const SampledWork& each : work) {
+    const auto place = place_in(grid, each.workgroup);
+    known.push_back({place[0], place[1], place[2], static_cast<double>(each.instructions)});
+  }
+  if (best_dimension(known, explained).first >= enough) return {};
+  constexpr std::uint64_t strata = 16;
+  const std::size_t last = grid[2] > 1 ? 2 : 1;
+  const std::uint64_t places = std::min<std::uint64_t>(grid[last], strata);
+  std::vector<Seed> seeds;
+  for (std::uint64_t i = 0; i < places; ++i) {
+    for (const std::uint64_t quarter : {1U, 3U}) {
+      std::array<std::uint64_t, 3> place = {grid[0] / 2, grid[1] / 2, grid[2] / 2};
+      place[last - 1] = grid[last - 1] * quarter / 4;
+      place[last] = ((2 * i) + 1) * grid[last] / (2 * places);
+      const std::uint64_t id = place[0] + (grid[0] * (place[1] + (grid[1] * place[2])));
+      const bool known_already = std::ranges::contains(work, id, &SampledWork::workgroup);
+      if (!known_already && !std::ranges::contains(seeds, id, &Seed::workgroup))
+        seeds.push_back({.workgroup = id, .next = {}, .row = {}});
+    }
+  }
+  return seeds;
+}
+
 Durations::Durations(std::span<const SampledTime> sample, const std::array<std::uint32_t, 3>& grid) : grid_(grid) {
   for (const SampledTime& time : sample) {
     known_.push_back({place_of(time.workgroup), static_cast<double>(time.cycles)});
   }
-  constexpr double enough = 0.9;
-  double best = enough;
-  for (int dimension = 0; dimension < 3; ++dimension) {
-    std::vector<std::array<double, 2>> points;
-    points.reserve(known_.size());
-    for (const Known& known : known_)
-      points.push_back({known.place[static_cast<std::size_t>(dimension)], known.cycles});
-    if (const double part = explained(points); part >= best) {
-      best = part;
-      along_ = dimension;
-    }
-  }
+  std::vector<std::array<double, 4>> points;
+  for (const Known& known : known_) points.push_back({known.place[0], known.place[1], known.place[2], known.cycles});
+  if (const auto [part, dimension] = best_dimension(points, explained); part >= enough) along_ = dimension;
+  if (along_ < 0) grouped_by_ = best_dimension(points, explained_by_place).second;
   if (along_ < 0) return;
   const auto axis = static_cast<std::size_t>(along_);
   std::ranges::sort(known_, {}, [&](const Known& known) { return known.place[axis]; });
@@ -133,13 +210,7 @@ Durations::Durations(std::span<const SampledTime> sample, const std::array<std::
   if (known_.size() < 2) along_ = -1;
 }
 
-std::array<double, 3> Durations::place_of(std::uint64_t workgroup) const {
-  const std::array<std::uint64_t, 3> place = {workgroup % grid_[0], workgroup / grid_[0] % grid_[1],
-                                              workgroup / grid_[0] / grid_[1]};
-  std::array<double, 3> part{};
-  for (std::size_t i = 0; i < part.size(); ++i) part[i] = static_cast<double>(place[i]) / grid_[i];
-  return part;
-}
+std::array<double, 3> Durations::place_of(std::uint64_t workgroup) const { return place_in(grid_, workgroup); }
 
 std::uint64_t Durations::of(std::uint64_t workgroup) const {
   const std::array<double, 3> place = place_of(workgroup);

@@ -30,10 +30,19 @@ std::uint64_t turns_of_row(const std::array<std::uint32_t, 3>& grid, const targe
 std::vector<Seed> choose_sample(std::uint64_t first, std::uint64_t step, std::uint64_t count, std::uint64_t most,
                                 const targets::Target& target);
 // The same over a whole grid: each of its dimensions is cut into as many strata as there are seeds, and every stratum
-// of every dimension has one. Work that grows along one dimension (the query blocks of a causal mask) is seen
-// whatever the others are.
+// of every dimension has one; of a grid of at most `most` workgroups all are seeds. Work that grows along one dimension
+// (the query blocks of a causal mask) is seen whatever the others are.
 std::vector<Seed> choose_sample(const std::array<std::uint32_t, 3>& grid, std::uint64_t most,
                                 const targets::Target& target);
+// What a workgroup of the sample did, in instructions.
+struct SampledWork {
+  std::uint64_t workgroup = 0;
+  std::uint64_t instructions = 0;
+};
+// More seeds for a grid whose work differs as no dimension's growth explains: packed sequences of different lengths.
+// One in every stratum of the last dimension that has more than one place, at two places of the one before. None where
+// the sample says enough.
+std::vector<Seed> widen_sample(std::span<const SampledWork> work, const std::array<std::uint32_t, 3>& grid);
 // Linear ids to run and to take down, ascending, none twice.
 std::vector<std::uint64_t> workgroups_of(std::span<const Seed> seeds);
 
@@ -43,7 +52,8 @@ struct SampledTime {
 };
 
 // What every workgroup takes, by those that were timed: between the two nearest along the dimension that explains the
-// differences, in proportion; as the nearest in the grid where no dimension does.
+// differences, in proportion; as the nearest in the grid where no dimension does, and there first of all the nearest
+// along the dimension whose places differ most from each other.
 class Durations {
  public:
   Durations(std::span<const SampledTime> sample, const std::array<std::uint32_t, 3>& grid);
@@ -58,6 +68,7 @@ class Durations {
   std::array<std::uint32_t, 3> grid_;
   std::vector<Known> known_;  // where a dimension explains: ascending along it, no place twice
   int along_ = -1;
+  int grouped_by_ = -1;
 };
 
 }  // namespace wavejit::simgpu::clock

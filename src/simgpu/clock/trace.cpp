@@ -88,6 +88,11 @@ TraceRecorder::TraceRecorder(const timing::Timing& timing, std::span<const std::
   for (std::size_t i = 0; i < workgroups.size(); ++i) traces_[i].workgroup = workgroups[i];
 }
 
+void TraceRecorder::add(std::span<const std::uint64_t> workgroups) {
+  for (const std::uint64_t workgroup : workgroups) traces_.push_back({.workgroup = workgroup, .waves = {}});
+  std::ranges::sort(traces_, {}, &WorkgroupTrace::workgroup);
+}
+
 WorkgroupTrace* TraceRecorder::trace_of(std::uint64_t workgroup) {
   const auto found = std::ranges::lower_bound(traces_, workgroup, {}, &WorkgroupTrace::workgroup);
   return found != traces_.end() && found->workgroup == workgroup ? &*found : nullptr;

@@ -34,6 +34,8 @@ class TraceRecorder : public Observer {
  public:
   // `workgroups`: linear ids, ascending.
   TraceRecorder(const timing::Timing& timing, std::span<const std::uint64_t> workgroups);
+  // More of them, none twice; while nothing runs.
+  void add(std::span<const std::uint64_t> workgroups);
   bool wants(std::uint64_t workgroup) const override;
   void before(const Wave& wave, const Instruction& instruction) override;
   const std::vector<WorkgroupTrace>& traces() const { return traces_; }

@@ -182,15 +182,21 @@ Status Device::launch(const LaunchRequest& request) {
   if (keeper != nullptr && keeper->recorder() != nullptr) launch.observer = keeper->recorder();
   Counters& counters = Process::instance().counters();
   counters.launches.fetch_add(1, std::memory_order_relaxed);
+  const auto run_some = [&](std::uint64_t number, std::span<const std::uint64_t> ids) {
+    WorkerPool::instance().run(number, threads, [&](WorkgroupRunner& runner, std::uint64_t i) {
+      const std::uint64_t workgroup = ids.empty() ? settings.workgroup_first + (i * step) : ids[i];
+      if (!launch.runs(workgroup)) return false;
+      runner.run(launch, workgroup);
+      return true;
+    });
+  };
   const std::span<const std::uint64_t> sampled =
-      settings.sampled_only && keeper != nullptr ? keeper->sample() : std::span<const std::uint64_t>();
-  WorkerPool::instance().run(
-      sampled.empty() ? count : sampled.size(), threads, [&](WorkgroupRunner& runner, std::uint64_t i) {
-        const std::uint64_t workgroup = sampled.empty() ? settings.workgroup_first + (i * step) : sampled[i];
-        if (!launch.runs(workgroup)) return false;
-        runner.run(launch, workgroup);
-        return true;
-      });
+      settings.sampled_only && keeper != nullptr ? keeper->needed() : std::span<const std::uint64_t>();
+  run_some(sampled.empty() ? count : sampled.size(), sampled);
+  if (!sampled.empty() && !launch.failed()) {
+    const std::vector<std::uint64_t> more = keeper->widen();
+    if (!more.empty()) run_some(more.size(), more);
+  }
   const std::vector<Finding> findings = launch.chosen_findings();
   std::vector<std::string> lines;
   for (const Finding& finding : findings) {

@@ -127,6 +127,21 @@ constexpr std::array dualwave_ladders = {
             }),
     changed(dualwave::usual, "fetch_last", "DMA behind the LDS reads of its cluster",
             [](Ladder& ladder) { ladder.fetch_last = true; }),
+    changed(dualwave::usual, "handover_1", "the last matrix instruction of a product behind its barrier",
+            [](Ladder& ladder) { ladder.behind_barrier = 1; }),
+    changed(dualwave::usual, "handover_2", "the last two behind it", [](Ladder& ladder) { ladder.behind_barrier = 2; }),
+    changed(dualwave::usual, "handover_3", "the last three behind it",
+            [](Ladder& ladder) { ladder.behind_barrier = 3; }),
+    changed(dualwave::usual, "handover_1_fetch_last", "the last behind it, DMA behind the LDS reads of its cluster",
+            [](Ladder& ladder) {
+              ladder.behind_barrier = 1;
+              ladder.fetch_last = true;
+            }),
+    changed(dualwave::usual, "handover_2_fetch_last", "the last two behind it, DMA behind the LDS reads of its cluster",
+            [](Ladder& ladder) {
+              ladder.behind_barrier = 2;
+              ladder.fetch_last = true;
+            }),
 };
 
 constexpr std::array interleaved_ladders = {
@@ -220,6 +235,11 @@ std::string fault_of(const Ladder& ladder) {
   const bool reads_ahead = ladder.pipeline == Pipeline::interleaved;
   if (const int most = reads_ahead ? 8 : 0; ladder.read_ahead < (reads_ahead ? 1 : 0) || ladder.read_ahead > most)
     return name + std::to_string(ladder.read_ahead) + " fragments ahead; accepted: " + (reads_ahead ? "1 to 8" : "0");
+  // The smallest product has 8 matrix instructions.
+  const bool has_partner = ladder.pipeline == Pipeline::dualwave;
+  if (const int most = has_partner ? 7 : 0; ladder.behind_barrier < 0 || ladder.behind_barrier > most)
+    return name + std::to_string(ladder.behind_barrier) +
+           " matrix instructions behind the barrier; accepted: " + (has_partner ? "0 to 7" : "0");
   for (const auto& [where, shadow] : {std::pair("finish: ", &ladder.finish), std::pair("begin: ", &ladder.begin)}) {
     const std::string fault = fault_of_shadow(*shadow, ladder.pipeline);
     if (!fault.empty()) return std::string(name).append(where).append(fault);

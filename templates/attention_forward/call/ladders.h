@@ -4,9 +4,9 @@
 //
 // Every ladder is a valid order by construction: it places operations of strands that keep their own order, among
 // matrix instructions that keep theirs, inside one step of the pipeline's schedule. What a step reads, writes, fetches
-// and waits for is the schedule's (dualwave_schedule.h, interleaved_schedule.h); `fetch_last` chooses one of its tables.
-// Results are the same, bit by bit. To add one, add a row to ladders.cpp; tests compile it for every kernel of the
-// pipeline and compare bits.
+// and waits for is the schedule's (dualwave_schedule.h, interleaved_schedule.h); `fetch_last` chooses one of its
+// tables. Results are the same, bit by bit. To add one, add a row to ladders.cpp; tests compile it for every kernel of
+// the pipeline and compare bits.
 //
 // A ladder counts in slots. How many slots an operation takes is its pipeline's business: in dualwave each takes one,
 // however long it runs; in interleaved its issue time in units of 4 cycles (interleaved_schedule.h).
@@ -43,6 +43,9 @@ struct Ladder {
   Shadow begin;           // under Vᵀ·Pᵀ: the beginning of the next tile's
   int weighed = 0;        // of a lane's 32 weights, those that `begin` makes; `finish` makes the others
   int read_ahead = 0;     // interleaved: fragments read from LDS ahead of the matrix instructions that take them
+  // Dualwave: the last matrix instructions of a product stand behind the barrier that closes their cluster. While they
+  // run the partner is let go: its own first one follows without a gap. They touch no LDS.
+  int behind_barrier = 0;
   // Fetches set out behind their step's LDS reads (dualwave) or products (interleaved), not before.
   bool fetch_last = false;
 };

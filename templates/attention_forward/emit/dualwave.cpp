@@ -2,6 +2,7 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
+#include <utility>
 #include <variant>
 
 #include "codegen/language/control.h"
@@ -144,7 +145,7 @@ class Walker {
   void walk(const Rows& rows, State& state, Value* tile, int buffer) {
     for (const Cluster& cluster : rows) {
       std::visit([&](const auto& row) { take(row, state, {tile, buffer}); }, cluster);
-      language::barrier(kernel_);
+      if (!std::exchange(closed_, false)) language::barrier(kernel_);
     }
   }
 
@@ -260,12 +261,21 @@ class Walker {
     language::pin(kernel_, made);
   }
 
+  // The ladder may close a cluster before its last matrix instructions: what follows touches registers only.
+  void close_before(std::size_t step) {
+    if (ladder_.behind_barrier == 0 || hand_.read.size() - step != static_cast<std::size_t>(ladder_.behind_barrier))
+      return;
+    language::barrier(kernel_);
+    closed_ = true;
+  }
+
   // Sᵀ = K · Qᵀ: dims in blocks of 16 upward; both accumulators in turn, so that neighbours do not wait for each other.
   Strand multiply_keys() {
     hand_.scores.assign(2, matrix_.zeros());
     Strand strand;
     for (std::size_t step = 0; step < hand_.read.size(); ++step) {
       strand.add([this, step] {
+        close_before(step);
         Accumulator& sum = hand_.scores[step % 2];
         sum = matrix_.mma(hand_.read[step], query_[step / 2], sum);
       });
@@ -278,6 +288,7 @@ class Walker {
     Strand strand;
     for (std::size_t step = 0; step < hand_.read.size(); ++step) {
       strand.add([this, step, &outputs] {
+        close_before(step);
         Accumulator& sum = outputs[step % outputs.size()];
         sum = matrix_.mma(hand_.read[step], hand_.packed[step / outputs.size()], sum);
       });
@@ -305,6 +316,7 @@ class Walker {
   TileSoftmax tile_softmax_;
   std::vector<OperandB> query_;
   Hand hand_;
+  bool closed_ = false;           // the cluster that is being written has met its barrier
   Value* last_buffer_ = nullptr;  // where the drain's tile stands: its parity is known at run time only
 };
 

@@ -1,7 +1,9 @@
 // Which workgroups speak for a launch, and what is made of their times.
 #include "simgpu/clock/sample.h"
 
+#include <algorithm>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "assembled.h"
@@ -84,10 +86,85 @@ TEST(Durations, AreThoseOfTheNearestWhereNothingGrows) {
   EXPECT_EQ(durations.of(99), 500U);
 }
 
+// Packed sequences: plane z has a length of its own, and a launch's first sample sees four of sixteen.
+TEST(Sample, IsWidenedWhereWorkDiffersWithoutARule) {
+  const std::array<std::uint32_t, 3> grid = {8, 16, 16};
+  const std::array<std::uint64_t, 16> lengths = {900, 100, 400,  1600, 200, 800,  1200, 300,
+                                                 700, 150, 1000, 600,  50,  1400, 250,  500};
+  const auto work_of = [&](std::uint64_t id) { return 1000 + (10 * lengths[id / 128]); };
+  std::vector<SampledWork> work;
+  std::vector<SampledTime> sample;
+  for (const Seed& seed : choose_sample(grid, 12, gfx950())) work.push_back({seed.workgroup, work_of(seed.workgroup)});
+  const std::vector<Seed> more = widen_sample(work, grid);
+  EXPECT_GE(more.size(), 16U);
+  for (const SampledWork& each : work) sample.push_back({each.workgroup, each.instructions});
+  for (const Seed& seed : more) sample.push_back({seed.workgroup, work_of(seed.workgroup)});
+  const Durations durations(sample, grid);
+  for (std::uint64_t id = 0; id < 8 * 16 * 16; ++id) EXPECT_EQ(durations.of(id), work_of(id)) << id;
+  // Work that a dimension explains, and work that is all alike, need no more.
+  for (SampledWork& each : work) each.instructions = 1000 + (10 * (each.workgroup / 8 % 16));
+  EXPECT_TRUE(widen_sample(work, grid).empty());
+  for (SampledWork& each : work) each.instructions = 1000;
+  EXPECT_TRUE(widen_sample(work, grid).empty());
+}
+
+// The same through a launch: a workgroup's rounds are what a table says of its plane.
+TEST(SampledOnly, RaggedLaunchesAreTimedByTheirDistinctWork) {
+  const testing::Assembled kernel(
+      {.body = "s_load_dwordx2 s[6:7], s[0:1], 0x0\ns_lshl_b32 s8, s4, 2\ns_waitcnt lgkmcnt(0)\n"
+               "s_load_dword s8, s[6:7], s8\ns_waitcnt lgkmcnt(0)\n1:\nv_exp_f32 v2, v1\n"
+               "s_sub_u32 s8, s8, 1\ns_cmp_lg_u32 s8, 0\ns_cbranch_scc1 1b"});
+  testing::Buffer<std::uint32_t> rounds(16);
+  const std::array<std::uint32_t, 16> table = {9, 100, 40, 160, 20, 80, 120, 30, 70, 15, 1000, 60, 5, 140, 25, 50};
+  for (std::size_t plane = 0; plane < table.size(); ++plane) rounds[plane] = table[plane];
+  const Settings before = Process::instance().settings();
+  Settings settings = before;
+  settings.sampled_only = true;
+  Process::instance().set_settings(settings);
+  ClockLog::instance().set_sample(12);
+  const std::uint64_t ran = Process::instance().counters().workgroups.load();
+  EXPECT_EQ(kernel.run({rounds.address()}, {4, 8, 16}).text, "");
+  const std::uint64_t count = Process::instance().counters().workgroups.load() - ran;
+  const std::string timed = ClockLog::instance().take(std::numeric_limits<std::size_t>::max());
+  Process::instance().set_settings(before);
+  ClockLog::instance().set_sample(0);
+  EXPECT_GT(count, 24U);
+  EXPECT_LT(count, 48U);
+  // The longest sequence decides: 1000 rounds of 36 cycles.
+  EXPECT_GT(nlohmann::json::parse(timed).at("cycles").get<double>(), 30000) << timed;
+}
+
 TEST(Durations, OfOneWorkgroupAreThoseOfAll) {
   const std::vector<SampledTime> sample = {{3, 700}};
   const Durations durations(sample, {8, 8, 8});
   EXPECT_EQ(durations.of(511), 700U);
+}
+
+// A kernel that plans for the next launch, workgroups of different work: all of them run, and each is timed.
+TEST(SampledOnly, SmallLaunchesRunWholeAndAreTimedByTheirDistinctWork) {
+  // Workgroup i goes round i times.
+  const testing::Assembled kernel(
+      "s_add_u32 s8, s2, 1\n1:\nv_exp_f32 v2, v1\nv_exp_f32 v3, v1\ns_sub_u32 s8, s8, 1\n"
+      "s_cmp_lg_u32 s8, 0\ns_cbranch_scc1 1b");
+  const Settings before = Process::instance().settings();
+  Settings settings = before;
+  settings.sampled_only = true;
+  Process::instance().set_settings(settings);
+  ClockLog::instance().set_sample(12);
+  const auto ran_of = [&](std::uint32_t workgroups) {
+    const std::uint64_t ran = Process::instance().counters().workgroups.load();
+    EXPECT_EQ(kernel.run({0}, {workgroups, 1, 1}).text, "");
+    return Process::instance().counters().workgroups.load() - ran;
+  };
+  EXPECT_EQ(ran_of(9), 9U);
+  const std::string timed = ClockLog::instance().take(std::numeric_limits<std::size_t>::max());
+  EXPECT_EQ(ran_of(64), 64U);
+  EXPECT_LE(ran_of(65), 12U);
+  Process::instance().set_settings(before);
+  ClockLog::instance().take(std::numeric_limits<std::size_t>::max());
+  ClockLog::instance().set_sample(0);
+  for (int workgroup = 0; workgroup < 9; ++workgroup)
+    EXPECT_NE(timed.find("\"workgroup\":" + std::to_string(workgroup) + "}"), std::string::npos) << workgroup << timed;
 }
 
 // A launch of a size that nobody would run whole: what is not sampled does not run, and the time is the same.

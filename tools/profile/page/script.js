@@ -24,7 +24,7 @@ const unitClasses = { 'matrix pipe': 'matrix', 'vector port': 'vector', LDS: 'ld
 // Causes of waits are told apart by what they wait for.
 const causeColours = {
   'matrix pipe': 'matrix', 'matrix result': 'matrix', 'vector port': 'vector', operand: 'vector', 'other wave': 'vector',
-  LDS: 'lds', 'vector memory': 'memory', 'full counter': 'memory', 'scalar memory': 'scalar', 'own interval': 'scalar',
+  LDS: 'lds', 'vector memory': 'memory', 'full counter': 'memory', 'full queue': 'memory', 'scalar memory': 'scalar', 'own interval': 'scalar',
   pause: 'scalar', fetch: 'scalar', branch: 'control', barrier: 'barrier',
 };
 const colour = (name) => `var(--${name || 'scalar'})`;
