@@ -21,7 +21,7 @@ class ScalarOffsets final : public simgpu::Observer {
   void before(const simgpu::Wave& wave, const simgpu::Instruction& instruction) override {
     if (!instruction.mnemonic.starts_with("buffer_")) return;
     const simgpu::checks::Effects effects = simgpu::checks::describe(instruction);
-    if (effects.space != simgpu::checks::Space::buffer) return;
+    if (effects.space != simgpu::Space::buffer) return;
     const simgpu::Operand& descriptor = instruction.source[effects.address_operand + 1];
     const std::uint32_t offset = wave.scalar(instruction.source[effects.address_operand + 2]);
     const std::uint32_t records = wave.sgpr[descriptor.index + 2];

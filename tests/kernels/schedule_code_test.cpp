@@ -225,7 +225,7 @@ std::vector<KernelSpec> specs_of(Pipeline pipeline) {
     KernelSpec spec = *with_bias;
     spec.ladder = ladder.name;
     if (ladder.fetch_last) specs.push_back(spec);
-    spec.softcap = spec.has(attention_forward::Modifier::bias) = spec.alibi = false;
+    spec.modifiers = {};
     specs.push_back(spec);
   }
   return specs;
