@@ -3,6 +3,7 @@
 #include <array>
 
 #include "targets/targets.h"
+#include "templates/attention_forward/call/combine/spec.h"
 #include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::tests {
@@ -146,7 +147,7 @@ CompiledKernel compile_kernel(const families::KernelSpec& spec) {
   wavejit_codegen_result result{};
   result.size = sizeof result;
   result.facts.size = sizeof result.facts;
-  compiler.table->compile(compiler.service, families::to_text(spec).c_str(), &result);
+  compiler.table->compile(compiler.service, spec.text().c_str(), &result);
   if (result.status == WAVEJIT_CODEGEN_OK) {
     const auto* bytes = reinterpret_cast<const std::byte*>(result.code_object);
     kernel.code_object.assign(bytes, bytes + result.code_object_bytes);
@@ -160,7 +161,7 @@ CompiledKernel compile_kernel(const families::KernelSpec& spec) {
 
 std::string facts_line(const families::KernelSpec& spec) {
   const CompiledKernel kernel = compile_kernel(spec);
-  std::string line = families::to_text(spec) + ":";
+  std::string line = spec.text() + ":";
   if (!kernel.error.empty()) return line + " " + kernel.error;
   const wavejit_codegen_facts& facts = kernel.facts;
   const auto field = [&](const char* name, std::uint32_t value) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/codegen_api.h"
+#include "templates/attention_forward/call/combine/spec.h"
 #include "templates/attention_forward/call/spec.h"
 #include "templates/families/call/kernel_spec.h"
 
