@@ -88,8 +88,13 @@ enter() {
   done
 
   if [[ $as_one_user == 1 ]]; then
-    owner=$(id -u):$(id -g)
-    if [[ $as == setup ]]; then owner=fakeroot; fi
+    # Packages have files of other users: one user pretends to give them away.
+    if [[ $as == setup ]]; then
+      set -- fakeroot -- "$@"
+      variables+=(FAKEROOTDONTTRYCHOWN=1)
+    else
+      owner=$(id -u):$(id -g)
+    fi
   fi
   # shellcheck disable=SC2016
   exec "${way[@]}" bash scripts/host/inside.sh "$root" "$owner" "${binds[@]}" -- \

@@ -3,7 +3,7 @@
 #
 #   inside.sh <root> <as> [--bind <what> <where in the root>]… -- <command…>
 #
-# <as> is `root`, `fakeroot` (one user, to whom files of others are pretended), or `<uid>:<gid>` (that ordinary user).
+# <as> is `root`, or `<uid>:<gid>`, an ordinary user.
 # Mounts are seen by this process and its children only, and end with them.
 set -euo pipefail
 root=$1
@@ -39,9 +39,5 @@ if pivot_root . . 2>/dev/null; then
 else
   change=(chroot "$root")
 fi
-case $as in
-  root) ;;
-  fakeroot) change+=(env FAKEROOTDONTTRYCHOWN=1 fakeroot --) ;;
-  *) change+=(unshare --user "--map-user=${as%%:*}" "--map-group=${as##*:}" --) ;;
-esac
+if [[ $as != root ]]; then change+=(unshare --user "--map-user=${as%%:*}" "--map-group=${as##*:}" --); fi
 exec "${change[@]}" "$@"

@@ -67,7 +67,7 @@ std::string unlike(const AttentionCase& which, const AttentionOutput& output) {
   std::size_t alike = 0;
   std::size_t all = 0;
   for (int i = 0; i < in.queries(0); i += 7) {
-    const EmulatedRow row(which, 0, i, 0);
+    const EmulatedRow row(which.storage, in, 0, i, 0);
     if (!row.sees_keys()) continue;
     const ComputedRow computed = row.with(Fault::none);
     for (std::size_t c = 0; c < dim; ++c) {
@@ -86,7 +86,7 @@ std::string inject_into_tile(const AttentionCase& which, const AttentionAnswer& 
   const Injection injection(which, exact);
   std::vector<EmulatedRow> emulated;
   for (const RowOfCase& at : rows) {
-    emulated.emplace_back(which, at.sequence, at.row, at.head);
+    emulated.emplace_back(which.storage, which.inputs, at.sequence, at.row, at.head);
     if (!emulated.back().sees_keys()) continue;
     if (injection.flagged(at, emulated.back().with(Fault::none), true))
       return std::format("a row without a fault is flagged: {}", text_of(at));

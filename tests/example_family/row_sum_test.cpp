@@ -18,6 +18,7 @@
 #include "runtime/prebuild.h"
 #include "tests/example_family/row_sum/api/row_sum.h"
 #include "tests/support/scratch_directory.h"
+#include "tools/families.h"
 
 namespace wavejit::tests {
 namespace {
@@ -162,6 +163,35 @@ TEST_P(RowSum, IsPrebuiltWithAllOthers) {
   EXPECT_THAT(specs, ::testing::ElementsAre("row_sum fp32 target=" + target + " lowering=llvm",
                                             "row_sum fp16 target=" + target + " lowering=llvm"));
   EXPECT_GT(others, 10U);
+}
+
+// The program's half: what `sweep`, `profile` and `compare` do with a line of the family.
+TEST_P(RowSum, IsAProblemOfTheProgram) {
+  EXPECT_EQ(tools::family_names(), "attention_forward, row_sum");
+  const tools::Family* family = tools::find_family("row_sum");
+  ASSERT_NE(family, nullptr);
+  std::vector<std::string> lines = family->listed();
+  lines.emplace_back(family->example());
+  for (const std::string& line : lines) {
+    const auto problem = tools::parse_problem(line);
+    ASSERT_TRUE(problem) << problem.error().what;
+    EXPECT_EQ((*problem)->text(), line);
+    const auto one = (*problem)->make_case();
+    const auto ready = one->prepare(&engine_);
+    ASSERT_TRUE(ready) << ready.error().what;
+    const auto ran = one->run(&engine_, nullptr);
+    ASSERT_TRUE(ran) << ran.error().what;
+    const auto written = one->written();
+    ASSERT_TRUE(written) << written.error().what;
+    EXPECT_EQ(one->missing(**written, {}, 0), "");
+    EXPECT_EQ(*one->broken_fence(), "");
+    const tools::Judgement judgement = one->judge(**written, 1);
+    EXPECT_EQ(judgement.wrong(), "");
+    EXPECT_EQ(judgement.rows, one->rows());
+  }
+  const auto wrong = tools::parse_problem("row_sum fp16 r0 c4");
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().code, tools::ExitCode::usage);
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, RowSum, ::testing::Values("gfx942", "gfx950"),

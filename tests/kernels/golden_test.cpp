@@ -41,11 +41,11 @@ TEST(GoldenSplits, AreThoseOfTheTable) {
   const std::vector<families::KernelSpec> specs = split_kernel_specs();
   EXPECT_EQ(golden.size(), specs.size());
   for (const families::KernelSpec& spec : specs) {
-    const auto line = golden.find(families::to_text(spec));
-    ASSERT_NE(line, golden.end()) << families::to_text(spec);
+    const auto line = golden.find(spec.text());
+    ASSERT_NE(line, golden.end()) << spec.text();
     // A change on purpose: bin/kernel_facts splits > tests/kernels/golden_splits.txt
     EXPECT_EQ(facts_line(spec), line->second);
-    const std::string kernarg = " kernarg=" + std::to_string(families::argument_bytes(spec)) + " ";
+    const std::string kernarg = " kernarg=" + std::to_string(spec.argument_bytes()) + " ";
     for (const char* must : {" spills=0 ", " private=0 ", kernarg.c_str()})
       EXPECT_NE(line->second.find(must), std::string::npos) << must;
     const auto* split = spec.get_if<attention_forward::KernelSpec>();

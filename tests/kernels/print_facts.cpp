@@ -46,10 +46,10 @@ int print_digests() {
   for (const families::KernelSpec& spec : every_spec()) {
     const wavejit::tests::CompiledKernel kernel = wavejit::tests::compile_kernel(spec);
     if (kernel.error.empty()) {
-      std::printf("%s: %016llx %zu bytes\n", families::to_text(spec).c_str(),
+      std::printf("%s: %016llx %zu bytes\n", spec.text().c_str(),
                   static_cast<unsigned long long>(digest_of(kernel.code_object)), kernel.code_object.size());
     } else {
-      std::printf("%s: %s\n", families::to_text(spec).c_str(), kernel.error.c_str());
+      std::printf("%s: %s\n", spec.text().c_str(), kernel.error.c_str());
       failed = 1;
     }
   }

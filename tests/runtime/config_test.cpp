@@ -63,7 +63,7 @@ std::vector<Variable> variables() {
        &wavejit_engine_options::output_store,
        {"auto", "permlane", "scalar"},
        [](const Config& c) {
-         return std::string(c.output_store.value ? attention_forward::to_text(*c.output_store.value) : "auto");
+         return std::string(c.output_store.value ? families::to_text(*c.output_store.value) : "auto");
        },
        [](const Config& c) { return c.output_store.from; },
        "auto"},
@@ -72,7 +72,7 @@ std::vector<Variable> variables() {
        &wavejit_engine_options::pipeline,
        {"auto", "generic", "dualwave", "interleaved"},
        [](const Config& c) {
-         return std::string(c.pipeline.value ? attention_forward::to_text(*c.pipeline.value) : "auto");
+         return std::string(c.pipeline.value ? families::to_text(*c.pipeline.value) : "auto");
        },
        [](const Config& c) { return c.pipeline.from; },
        "auto"},
@@ -187,14 +187,14 @@ TEST(Config, AWrongOptionIsAnErrorThatNamesTheField) {
 TEST(Config, WordsBehindThePipelineArePinnedByOptionsOnly) {
   struct Accepted {
     const char* text;
-    std::optional<attention_forward::Pipeline> pipeline;
+    std::optional<families::Pipeline> pipeline;
     Pinned pinned;
     const char* described;
   };
   const Accepted accepted[] = {
-      {"dualwave ladder=early", attention_forward::Pipeline::dualwave, {.ladder = "early"}, "dualwave ladder=early"},
+      {"dualwave ladder=early", families::Pipeline::dualwave, {.ladder = "early"}, "dualwave ladder=early"},
       {"generic tile_queries=64",
-       attention_forward::Pipeline::generic,
+       families::Pipeline::generic,
        {.tile_queries = 64, .ladder = ""},
        "generic tile_queries=64"},
       {"auto ladder=late tile_queries=32",

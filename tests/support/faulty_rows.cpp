@@ -39,11 +39,10 @@ const char* to_text(Fault fault) {
   return "";
 }
 
-EmulatedRow::EmulatedRow(const AttentionCase& which, int sequence, int row, int head)
-    : storage_(which.storage),
-      sink_(which.inputs.sink.empty() ? minus_infinity : which.inputs.sink[static_cast<std::size_t>(head)]),
+EmulatedRow::EmulatedRow(Storage storage, const AttentionInputs& in, int sequence, int row, int head)
+    : storage_(storage),
+      sink_(in.sink.empty() ? minus_infinity : in.sink[static_cast<std::size_t>(head)]),
       maximum_(minus_infinity) {
-  const AttentionInputs& in = which.inputs;
   const auto dim = static_cast<std::size_t>(in.value_dim());
   last_key_.value.resize(dim);
   const std::vector<double> scores = attention_scores(in, sequence, row, head);

@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "support/attention_run.h"
+#include "support/attention_reference.h"
+#include "support/storage_types.h"
 
 namespace wavejit::tests {
 
@@ -33,7 +34,7 @@ struct ComputedRow {
 // (docs/canonical-arithmetic.md has the rule), O rounded once.
 class EmulatedRow {
  public:
-  EmulatedRow(const AttentionCase& which, int sequence, int row, int head);
+  EmulatedRow(Storage storage, const AttentionInputs& in, int sequence, int row, int head);
 
   // With a fault in the tile whose weight is nearest to that of an average tile. A neighbour's row is the neighbour's
   // to give.

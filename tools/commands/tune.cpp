@@ -35,6 +35,7 @@ struct Arguments {
   std::string list;
   std::string targets = joined(known_targets(), ",");
   std::string parameters;
+  bool with_parameters = false;  // --parameters was given, empty perhaps
   std::string output;
   std::string rows;
   std::string check;
@@ -79,9 +80,13 @@ const Family* usual_family() {
 
 // One table is written, so the problems are of one family.
 Result<const Family*> family_to_tune(const std::vector<std::shared_ptr<const Problem>>& problems) {
-  const Family* family = problems.empty() ? usual_family() : family_of(problems.front()->text());
-  if (family == nullptr || family->tuning() == nullptr)
-    return failed(ExitCode::usage, fmt::format("'{}': its family has nothing to tune", problems.front()->text()));
+  const Family* usual = usual_family();
+  if (usual == nullptr) return failed(ExitCode::usage, "no family has anything to tune");
+  const Family* family = problems.empty() ? usual : family_of(problems.front()->text());
+  if (family == nullptr || family->tuning() == nullptr) {
+    return failed(ExitCode::usage, fmt::format("'{}': its family has nothing to tune; {} is accepted",
+                                               problems.front()->text(), usual->name()));
+  }
   for (const auto& problem : problems) {
     if (family_of(problem->text()) == family) continue;
     return failed(ExitCode::usage, fmt::format("'{}': another family than '{}'; one at a time is accepted",
@@ -190,7 +195,7 @@ Result<ExitCode> tune_defaults(const Arguments& arguments) {
   if (!family) return std::unexpected(family.error());
   const Tuning& tuning = *(*family)->tuning();
   const auto parameters = tune::read_parameters(
-      tuning, arguments.parameters.empty() ? std::string(tuning.usual_parameters()) : arguments.parameters);
+      tuning, arguments.with_parameters ? arguments.parameters : std::string(tuning.usual_parameters()));
   if (!parameters) return std::unexpected(parameters.error());
   if (arguments.list_parameters) {
     const auto targets = read_targets(arguments.targets);
@@ -285,7 +290,10 @@ void add_tune(CLI::App& program, Chosen& chosen) {
       command->add_option("--jobs", arguments->jobs, "processes side by side; 0: one a core")->capture_default_str(),
       256);
   command->add_flag("--json", arguments->json, "the report as JSON");
-  command->callback([arguments, &chosen] { chosen = [arguments] { return tune_defaults(*arguments); }; });
+  command->callback([arguments, &chosen, command] {
+    arguments->with_parameters = command->count("--parameters") > 0;
+    chosen = [arguments] { return tune_defaults(*arguments); };
+  });
 }
 
 }  // namespace wavejit::tools

@@ -110,8 +110,8 @@ constexpr Operation operations[] = {
     op<U64(U32, U64)>("v_lshlrev_b64", [](u32 a, u64 b) { return b << (a & 63); }, flows(Flow::move, 1)),
     op<U64(U32, U64)>("v_lshrrev_b64", [](u32 a, u64 b) { return b >> (a & 63); }, flows(Flow::move, 1)),
     op<I64(U32, I64)>("v_ashrrev_i64", [](u32 a, i64 b) { return b >> (a & 63); }),
-    op<U16(U16, U16)>("v_lshlrev_b16", [](i32 a, i32 b) { return b << (a & 15); }),
-    op<U16(U16, U16)>("v_lshrrev_b16", [](i32 a, i32 b) { return b >> (a & 15); }),
+    op<U16(U16, U16)>("v_lshlrev_b16", [](i32 a, i32 b) { return b << (a & 15); }, flows(Flow::move, 1)),
+    op<U16(U16, U16)>("v_lshrrev_b16", [](i32 a, i32 b) { return b >> (a & 15); }, flows(Flow::move, 1)),
     op<I16(U16, I16)>("v_ashrrev_i16", [](i32 a, i32 b) { return b >> (a & 15); }),
     op<U32(U32, U32, U32)>(
         "v_lshl_or_b32", [](u32 a, u32 b, u32 c) { return (a << (b & 31)) | c; }, flows(Flow::move, 2)),

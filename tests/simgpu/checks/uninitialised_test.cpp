@@ -35,6 +35,14 @@ const Case cases[] = {
      "v_mov_b32 v20, 7\nv_mov_b32_sdwa v20, v21 dst_sel:BYTE_3 dst_unused:UNUSED_PRESERVE src0_sel:BYTE_0\n"
      "v_bfe_u32 v2, v20, 8, 8\nglobal_store_dword v1, v2, s[6:7]",
      ""},
+    {"HalfShiftedUp",
+     "v_mov_b32 v20, 7\nv_mov_b32_sdwa v20, v21 dst_sel:BYTE_1 dst_unused:UNUSED_PRESERVE src0_sel:BYTE_0\n"
+     "v_lshlrev_b16 v2, 8, v20\nglobal_store_dword v1, v2, s[6:7]",
+     ""},
+    {"HalfShiftedDown",
+     "v_mov_b32 v20, 7\nv_mov_b32_sdwa v20, v21 dst_sel:BYTE_1 dst_unused:UNUSED_PRESERVE src0_sel:BYTE_0\n"
+     "v_lshrrev_b16 v2, 8, v20\nglobal_store_dword v1, v2, s[6:7]",
+     "what is stored"},
     {"FieldOfWhatWasNot",
      "v_mov_b32 v20, 7\nv_mov_b32_sdwa v20, v21 dst_sel:BYTE_3 dst_unused:UNUSED_PRESERVE src0_sel:BYTE_0\n"
      "v_bfe_u32 v2, v20, 20, 8\nglobal_store_dword v1, v2, s[6:7]",

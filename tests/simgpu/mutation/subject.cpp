@@ -302,7 +302,7 @@ Subject::Ran Subject::run_problem(const Data& data, const Replacement* replaceme
   data.o.set(data.fresh_o);
   data.lse.set(data.fresh_lse);
   data.workspace.set(data.fresh_workspace);
-  const auto ordinals = simgpu::Device::open(families::target_of(kernels_.front()), 1);
+  const auto ordinals = simgpu::Device::open(kernels_.front().target(), 1);
   simgpu::Device& device = *simgpu::Device::find(ordinals->front());
   simgpu::Status status;
   for (std::size_t i = 0; i < kernels_.size() && status.ok(); ++i) {
@@ -319,14 +319,14 @@ Subject::Ran Subject::run_problem(const Data& data, const Replacement* replaceme
     const auto queries = static_cast<std::uint32_t>(data.size.queries);
     const auto heads = static_cast<std::uint32_t>(data.size.query_heads);
     const auto batch = static_cast<std::uint32_t>(data.size.batch());
-    if (const auto* spec = std::get_if<ForwardSpec>(&kernels_[i])) {
+    if (const auto* spec = kernels_[i].get_if<ForwardSpec>()) {
       forward = data.arguments();
       kernarg = std::as_bytes(std::span(&forward, 1));
       geometry = attention_forward::launch_geometry(*spec, batch, heads, queries, forward.splits);
     } else {
       combine = data.combine_arguments();
       kernarg = std::as_bytes(std::span(&combine, 1));
-      geometry = attention_combine::launch_geometry(*std::get_if<CombineSpec>(&kernels_[i]), batch, heads, queries);
+      geometry = attention_combine::launch_geometry(kernels_[i].get<CombineSpec>(), batch, heads, queries);
     }
     std::optional<Visits> observer;
     if (visited != nullptr) observer.emplace((*visited)[i]);
@@ -369,7 +369,7 @@ Subject::Subject(std::vector<families::KernelSpec> kernels, std::vector<SubjectP
   settings.instruction_limit = most_instructions;
   simgpu::Process::instance().set_settings(settings);
   for (const SubjectProblem& size : problems) {
-    data_.push_back(std::make_unique<Data>(*std::get_if<ForwardSpec>(&kernels_.front()), size));
+    data_.push_back(std::make_unique<Data>(kernels_.front().get<ForwardSpec>(), size));
     Data& data = *data_.back();
     data.whole = run_problem(data, nullptr, &visited_);
     problem_ = data.whole.first;

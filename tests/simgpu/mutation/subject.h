@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "templates/attention_forward/call/combine/spec.h"
+#include "templates/attention_forward/call/spec.h"
 #include "templates/families/call/kernel_spec.h"
 
 namespace wavejit::tests {

@@ -120,7 +120,7 @@ TEST_F(PresetTest, SealedEnginesFindEverythingThatCallsOfAPresetNeed) {
       sealed->seal(true);
       for (const std::string& line : lines) {
         const auto call = call_of(line);
-        const auto outcome = sealed->attention_forward(&call, nullptr);
+        const auto outcome = attention_forward::run(*sealed, &call, nullptr);
         ASSERT_TRUE(outcome) << line << ": " << outcome.error().detail;
       }
       EXPECT_EQ(fake_codegen().compiles, compiles) << "nothing was left to compile";

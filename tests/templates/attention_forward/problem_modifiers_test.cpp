@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "runtime_fixture.h"
+#include "templates/attention_forward/call/problem/problem.h"
 
 namespace wavejit::tests {
 namespace {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "runtime_fixture.h"
+#include "templates/attention_forward/call/problem/problem.h"
 
 namespace wavejit::tests {
 namespace {

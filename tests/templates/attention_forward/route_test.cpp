@@ -12,12 +12,7 @@ namespace wavejit::tests {
 namespace {
 
 using ::testing::HasSubstr;
-using namespace runtime;
-using attention_forward::DataType;
-using attention_forward::Mask;
-using attention_forward::OutputStore;
-using attention_forward::Pipeline;
-using attention_forward::QueryRows;
+using namespace attention_forward;
 
 const targets::Target& target(const char* name) { return *targets::find_target(name); }
 constexpr AttentionShape shape = {DataType::bf16, Mask::causal, true, 128, 128};

@@ -149,7 +149,7 @@ class SplitCallTest : public RuntimeTest {
   }
   static std::uint64_t workspace_of_last_launch() { return fake_hip().last.combine.workspace; }
   static std::size_t bytes_of(runtime::Engine& engine, const wavejit_attention_forward_arguments& call) {
-    const auto bytes = engine.attention_forward_workspace(&call);
+    const auto bytes = attention_forward::workspace_of(engine, &call);
     if (!bytes) throw std::runtime_error(bytes.error().detail);
     return *bytes;
   }
@@ -316,11 +316,11 @@ TEST_F(SplitCallTest, WhatDoesNotFitTheDeviceIsRefusedWithBothSizes) {
   ASSERT_TRUE(assembled);
   auto call = split_call(4);
   const std::string bytes = std::to_string(std::size_t{2} * 255 * 8 * 4 * (128 + 4) * 4);
-  const auto refused = (*assembled)->attention_forward(&call, nullptr);
+  const auto refused = attention_forward::run(**assembled, &call, nullptr);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().status, WAVEJIT_OUT_OF_MEMORY);
   EXPECT_THAT(refused.error().detail, AllOf(HasSubstr(bytes), HasSubstr(std::to_string(8 * megabyte))));
-  EXPECT_FALSE((*assembled)->attention_forward_workspace(&call));
+  EXPECT_FALSE(attention_forward::workspace_of(**assembled, &call));
   EXPECT_EQ(fake_hip().launches, 0U);
 
   auto engine = make_engine();

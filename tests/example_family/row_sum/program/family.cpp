@@ -1,0 +1,76 @@
+// row_sum as the program's tools know it (tools/family.h): a descriptor → an input, the call, the sums in float64.
+#include <numeric>
+#include <vector>
+
+#include "tests/example_family/row_sum/api/row_sum.h"
+#include "tools/array_problem.h"
+
+namespace wavejit::row_sum::program {
+namespace {
+
+using namespace tools;
+
+struct Sizes {
+  bool wide = false;  // float, else fp16
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+};
+
+class RowSum : public Family {
+ public:
+  std::string_view name() const override { return "row_sum"; }
+  std::string_view grammar() const override { return "row_sum <fp32|fp16> r<rows> c<columns>"; }
+  std::string_view example() const override { return "row_sum fp16 r1000 c256"; }
+  std::vector<std::string> listed() const override { return {"row_sum fp32 r1 c4", "row_sum fp16 r300 c68"}; }
+
+  Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
+    ArrayProblem problem;
+    Sizes sizes;
+    std::pair context(&problem, &sizes);
+    const auto take = [](void* to, const wavejit_problem* told) {
+      const auto& [problem, sizes] = *static_cast<std::pair<ArrayProblem*, Sizes*>*>(to);
+      problem->text = told->text;
+      *sizes = {.wide = told->dtype == WAVEJIT_FP32, .rows = told->batch, .columns = told->query_length};
+    };
+    if (auto parsed = checked(wavejit_problem_parse(descriptor.c_str(), take, &context)); !parsed)
+      return std::unexpected(parsed.error());
+
+    std::vector<float> values = seeded_values(1, static_cast<std::size_t>(sizes.rows * sizes.columns));
+    std::vector<std::uint16_t> halves;
+    if (!sizes.wide) {
+      for (float& value : values) {
+        halves.push_back(encode(HalfType::fp16, static_cast<double>(value)));
+        value = decode(HalfType::fp16, halves.back());
+      }
+    }
+    problem.inputs = {sizes.wide ? bytes_of(values) : bytes_of(halves)};
+    problem.rows = sizes.rows;
+    problem.launch = [sizes](wavejit_engine* engine, std::span<void* const> inputs, void* output,
+                             wavejit_call_report* report) {
+      wavejit_row_sum_arguments call{};
+      call.size = sizeof call;
+      call.input = inputs[0];
+      call.output = output;
+      call.rows = sizes.rows;
+      call.columns = sizes.columns;
+      call.dtype = sizes.wide ? WAVEJIT_FP32 : WAVEJIT_FP16;
+      call.report = report;
+      return checked(wavejit_row_sum(engine, &call, nullptr));
+    };
+    problem.exact = [values, columns = sizes.columns](std::int64_t row) {
+      const auto begin = values.begin() + row * columns;
+      return std::vector<double>{std::accumulate(begin, begin + columns, 0.0)};
+    };
+    problem.allowed = 1e-4;
+    return make_problem(std::move(problem));
+  }
+};
+
+}  // namespace
+
+const tools::Family& family() {
+  static const RowSum only;
+  return only;
+}
+
+}  // namespace wavejit::row_sum::program
