@@ -139,17 +139,18 @@ TEST(CommandLineTest, ExplainShowsMachineCodeBesideTheSchedule) {
       run_program(scratch, {"explain", "attention_forward bf16 b1 q1024 k1024 h2 d64", "--target", "gfx950",
                             "--pipeline", "dualwave", "--cache-dir", scratch / "cache", "--isa"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, StartsWith("kernel attention_forward "));
+  EXPECT_TRUE(outcome.out.starts_with("kernel attention_forward ")) << outcome.out.substr(0, 100);
   for (const char* shown : {"steady    scores   compute  S(t+1) = K(t+1)·Q", "fetch K(t+3) or the last tile",
                             "v_mfma_f32_32x32x16_bf16", "BARRIER", "-- barrier 13; up to it:", "-- a loop begins"})
-    EXPECT_THAT(outcome.out, HasSubstr(shown));
+    EXPECT_TRUE(outcome.out.contains(shown)) << shown;
+  EXPECT_FALSE(outcome.out.contains("bias")) << "this kernel has none";
   EXPECT_FALSE(std::filesystem::exists(scratch / "cache")) << "explaining writes nothing";
 
   const Outcome split = run_program(scratch, {"explain", "attention_forward fp16 b1 q32 k2048 h1 d64 splits=4",
                                               "--target", "gfx942", "--pipeline", "generic", "--isa"});
   EXPECT_EQ(split.code, 0) << split.err;
-  EXPECT_THAT(split.out, HasSubstr("kernel attention_combine "));
-  EXPECT_THAT(split.out, ::testing::Not(HasSubstr("steady"))) << "neither has a table";
+  EXPECT_TRUE(split.out.contains("kernel attention_combine "));
+  EXPECT_FALSE(split.out.contains("steady")) << "neither has a table";
 }
 
 TEST(CommandLineTest, ExplainShowsTheEmittedIr) {
@@ -157,8 +158,8 @@ TEST(CommandLineTest, ExplainShowsTheEmittedIr) {
   const Outcome outcome = run_program(scratch, {"explain", "attention_forward fp16 b1 q64 k64 h1 d64", "--ir"},
                                       {{"WAVEJIT_DEVICE", "sim:gfx942"}});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, StartsWith("; attention_forward "));
-  EXPECT_THAT(outcome.out, HasSubstr("define amdgpu_kernel void"));
+  EXPECT_TRUE(outcome.out.starts_with("; attention_forward ")) << outcome.out.substr(0, 100);
+  EXPECT_TRUE(outcome.out.contains("define protected amdgpu_kernel void @attention_forward_fp16_d64"));
   EXPECT_TRUE(scratch.names().empty()) << "explaining writes nothing";
   expect_one_line_error(
       run_program(scratch, {"explain", "attention_forward fp16 b1 q64 k64 h1 d65", "--ir", "--target", "gfx942"}), 4);

@@ -3,6 +3,7 @@
 
 #include <format>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 
 #include "templates/attention_forward/emit/dualwave_schedule.h"
@@ -25,7 +26,7 @@ std::string text_of(const schedule::Fetch& act) {
   return std::format("fetch {}{}", tile_text(act.tile), act.may_be_past_the_end ? " or the last tile" : "");
 }
 std::string text_of(const schedule::LoadModifiers& act) {
-  return std::format("fetch bias({}) if there is one", number_text(act.ahead));
+  return std::format("fetch bias({})", number_text(act.ahead));
 }
 std::string text_of(const schedule::Modify& act) {
   return std::format("modify and mask S({})", number_text(act.ahead));
@@ -55,10 +56,14 @@ std::string text_of(const interleaved::Overlap& act) {
   return text;
 }
 
+// What a kernel without a bias does not do is left out.
 template <typename Acts>
-std::string acts_text(const Acts& acts) {
+std::string acts_text(const Acts& acts, const KernelSpec& spec) {
   std::string text;
   for (const auto& act : acts) {
+    if (std::visit([]<typename Act>(const Act&) { return std::is_same_v<Act, schedule::LoadModifiers>; }, act) &&
+        !spec.has(Modifier::bias))
+      continue;
     if (!text.empty()) text += "; ";
     text += std::visit([](const auto& one) { return text_of(one); }, act);
   }
@@ -69,23 +74,23 @@ std::string row_text(std::string_view part, std::string_view name, std::string_v
   return std::format("  {:<9} {:<8} {:<8} {}\n", part, name, kind, acts);
 }
 
-std::string text_of_row(std::string_view part, const dualwave::Cluster& cluster) {
+std::string text_of_row(const KernelSpec& spec, std::string_view part, const dualwave::Cluster& cluster) {
   if (const auto* memory = std::get_if<dualwave::Memory>(&cluster))
-    return row_text(part, memory->name, "memory", acts_text(memory->acts));
+    return row_text(part, memory->name, "memory", acts_text(memory->acts, spec));
   const auto& compute = std::get<dualwave::Compute>(cluster);
   return row_text(part, compute.name, "compute",
-                  acts_text(compute.acts) + (compute.raised_priority ? "; at raised priority" : ""));
+                  acts_text(compute.acts, spec) + (compute.raised_priority ? "; at raised priority" : ""));
 }
 
-std::string text_of_row(std::string_view part, const interleaved::Step& step) {
-  return row_text(part, step.name, "step", acts_text(step.acts));
+std::string text_of_row(const KernelSpec& spec, std::string_view part, const interleaved::Step& step) {
+  return row_text(part, step.name, "step", acts_text(step.acts, spec));
 }
 
 template <typename Schedule>
-std::string rows_text(const Schedule& schedule) {
+std::string rows_text(const KernelSpec& spec, const Schedule& schedule) {
   std::string text;
   const auto add = [&](std::string_view part, const auto& rows) {
-    for (const auto& row : rows) text += text_of_row(part, row);
+    for (const auto& row : rows) text += text_of_row(spec, part, row);
   };
   add("start", schedule.start);
   add("prologue", schedule.prologue);
@@ -107,10 +112,10 @@ std::string schedule_text(const KernelSpec& spec) {
       return std::string(legend) +
              "Eight waves in two groups; with stagger=on the second group runs one row behind the first, so that one "
              "of a SIMD's\ntwo waves moves data while the other computes.\n" +
-             rows_text(dualwave::schedule_in(dualwave::order_of(spec)));
+             rows_text(spec, dualwave::schedule_in(dualwave::order_of(spec)));
     case Pipeline::interleaved:
       return std::string(legend) + "Four waves; each overlaps its own softmax with its own products.\n" +
-             rows_text(interleaved::schedule_in(interleaved::order_of(spec)));
+             rows_text(spec, interleaved::schedule_in(interleaved::order_of(spec)));
     case Pipeline::generic:
       break;
   }
