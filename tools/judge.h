@@ -33,7 +33,7 @@ inline constexpr double row_rms_limit = 1.7;
 // An LSE: beside its own rounding to float32, and this many such roundings of the scores that it is made of. A score of
 // 256 products has been rounded as often; most of these errors cancel.
 inline constexpr double lse_slack = 1e-5;
-inline constexpr double score_roundings = 8;
+inline constexpr double score_roundings = 16;
 
 // ---- What is compared -----------------------------------------------------------------------------------------------
 

@@ -104,19 +104,19 @@ TEST(Judge, ARowHasADirection) {
   EXPECT_NEAR(judgement.least_cosine, 0, 1e-6);
 }
 
-// 1e-5, half an ulp of 3 in float32 (2⁻²³), and eight roundings of scores of 1 (2⁻²¹).
+// 1e-5, half an ulp of 3 in float32 (2⁻²³), and 16 roundings of scores of 1 (2⁻²⁰).
 TEST(Judge, LseHasItsOwnBound) {
   Case one;
   one.result_lse = 3.0F + 9e-6F;
   EXPECT_EQ(one.judged().wrong(), "");
-  one.result_lse = 3.0F + 1.1e-5F;
+  one.result_lse = 3.0F + 1.2e-5F;
   EXPECT_THAT(one.judged().wrong(), HasSubstr("1 LSE rows out of bound; first difference at sequence 0, token 0, head "
                                               "0, LSE: 3.0000"));
   one.lse = 3000;
   one.score = 3000;
-  one.result_lse = 3000.001F;
-  EXPECT_EQ(one.judged().wrong(), "");
   one.result_lse = 3000.002F;
+  EXPECT_EQ(one.judged().wrong(), "");
+  one.result_lse = 3000.004F;
   EXPECT_NE(one.judged().wrong(), "");
 }
 
