@@ -117,7 +117,7 @@ class Expected {
   void add_rows(const Rows& rows) {
     for (const auto& row : rows) {
       add_row(row);
-      events_.emplace_back("barrier");
+      if (!std::exchange(closed_, false)) events_.emplace_back("barrier");
     }
   }
   void add(const std::string& event, int count = 1) {
@@ -167,7 +167,14 @@ class Expected {
       add("wait " + std::to_string(wait.fetches_left * spec_.head_dim_qk / 64));
   }
   void add_act(const dualwave::Overlap& overlap) {
-    if (overlap.product != schedule::Product::none) add("multiply");
+    if (overlap.product == schedule::Product::none) return;
+    add("multiply");
+    // The ladder may hand the pipe over: the cluster's barrier, and then the last of its products.
+    const attention_forward::Ladder* ladder = attention_forward::find_ladder(spec_.pipeline, spec_.ladder);
+    if (ladder == nullptr || ladder->behind_barrier == 0) return;
+    add("barrier");
+    add("multiply");
+    closed_ = true;
   }
   void add_act(const interleaved::Overlap& overlap) {
     const bool multiplies = overlap.product != schedule::Product::none;
@@ -177,6 +184,7 @@ class Expected {
 
   const KernelSpec& spec_;
   Events events_;
+  bool closed_ = false;  // the row has met its barrier
 };
 
 // Rows as they stand in the code: the steady state twice in the loop and once behind it.
