@@ -84,7 +84,7 @@ not this source; their tiles and their walk over a causal mask are not published
   return text + R"(
 **Cycles and clock apart.** Published TFLOPS are cycles times a clock that nobody publishes with them; a share of the peak at boost clock (2.4 GHz)
 mixes both. Dividing by the predicted cycles leaves the clock that the prediction implies. The law of the power limit (below), found on other kernels by others, says
-which clock a GPU as busy as predicted runs at. Without a mask both agree within some percent from 4096 keys on, for both head dims: cycles are right in level there,
+which clock a GPU as busy as predicted runs at. Without a mask both agree within 2 % from 4096 keys on, for both head dims: cycles are right in level there,
 not only in ratio. Causal rows ask for lower clocks: what Triton's published kernel spends on them beyond this one's walk is not known.
 )";
 }
