@@ -66,8 +66,8 @@ Triton's own code objects, compiled by it for the target and launched on the sim
 keys as queries. `bench/triton_clock.py` takes these figures, bench/triton_anchors.json keeps them. What differs: the published kernels are Triton's, but
 not this source; their tiles and their walk over a causal mask are not published with the figures.
 
-| target | head dim | mask | keys | published | predicted matrix busy | difference | clock implied | source |
-|---|---|---|---|---|---|---|---|---|
+| target | head dim | mask | keys | published | predicted matrix busy | difference | clock implied | clock at the power limit | source |
+|---|---|---|---|---|---|---|---|---|---|
 )";
   for (const OutsideKernel& row : outside_kernels()) {
     if (row.name != "triton") continue;
@@ -75,17 +75,18 @@ not this source; their tiles and their walk over a causal mask are not published
     constexpr double flops_of_cycle = 4096;  // of a gfx950 compute unit, 16-bit
     const bool busy = row.unit == "% matrix busy";
     text += fmt::format(
-        "| {} | {} | {} | {} | {} {} | {:.1f} % | {} | {} | {} |\n", row.target, row.head_dim, row.mask, row.keys,
+        "| {} | {} | {} | {} | {} {} | {:.1f} % | {} | {} | {} | {} |\n", row.target, row.head_dim, row.mask, row.keys,
         number(row.published), busy ? "% busy" : row.unit, 100 * row.matrix_busy,
         busy ? fmt::format("{:+.1f} %", (10000 * row.matrix_busy / row.published) - 100) : "",
         busy ? ""
              : fmt::format("{:.2f} GHz", row.published * 1e3 / row.useful / flops_of_cycle / target->compute_units),
-        row.source);
+        busy ? "" : fmt::format("{:.2f} GHz", clock_at_cap(row.target, row.matrix_busy).value_or(0)), row.source);
   }
   return text + R"(
 **Cycles and clock apart.** Published TFLOPS are cycles times a clock that nobody publishes with them; a share of the peak at boost clock (2.4 GHz)
-mixes both. Dividing by the predicted cycles leaves the clock. Where it is one for both head dims and for all but short launches, the simulated GPU has the
-ratios right; it cannot say that the level is right. Causal rows ask for lower clocks: what Triton's published kernel spends on them beyond this one's walk is not known.
+mixes both. Dividing by the predicted cycles leaves the clock that the prediction implies. The law of the power limit (below), found on other kernels by others, says
+which clock a GPU as busy as predicted runs at. Without a mask both agree within 2 % from 4096 keys on, for both head dims: cycles are right in level there,
+not only in ratio. Causal rows ask for lower clocks: what Triton's published kernel spends on them beyond this one's walk is not known.
 )";
 }
 

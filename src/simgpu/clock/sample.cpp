@@ -229,8 +229,11 @@ std::uint64_t Durations::of(std::uint64_t workgroup) const {
   double cycles = 0;
   for (const Known& known : known_) {
     double distance = 0;
-    for (std::size_t i = 0; i < place.size(); ++i)
-      distance += (place[i] - known.place[i]) * (place[i] - known.place[i]);
+    for (std::size_t i = 0; i < place.size(); ++i) {
+      constexpr double before_all = 1e6;  // the dimension that tells most
+      const double weight = static_cast<int>(i) == grouped_by_ ? before_all : 1;
+      distance += weight * (place[i] - known.place[i]) * (place[i] - known.place[i]);
+    }
     if (distance >= nearest) continue;
     nearest = distance;
     cycles = known.cycles;

@@ -49,6 +49,13 @@ constexpr Ladder usual = {.pipeline = Pipeline::dualwave,
                           .begin = {.rungs_64 = begin_64, .rungs_128 = begin_128},
                           .weighed = 16};
 
+// Slots of four cycles, exp2 two and the exchange five: `finish` is 80, `begin` 91.
+constexpr Rungs<1> cycles_finish_64 = {{{.matrix = 8, .vector = 10}}};
+constexpr Rungs<1> cycles_finish_128 = {{{.matrix = 16, .vector = 5}}};
+constexpr Rungs<1> cycles_begin_64 = {{{.matrix = 8, .vector = 12}}};
+constexpr Rungs<1> cycles_begin_128 = {{{.matrix = 16, .vector = 6}}};
+constexpr Rungs<2> cycles_even_begin_128 = {{{.matrix = 8, .vector = 6}, {.matrix = 8, .vector = 5}}};
+
 }  // namespace dualwave
 
 namespace interleaved {
@@ -80,6 +87,17 @@ constexpr Ladder changed(Ladder from, std::string_view name, std::string_view id
   change(from);
   return from;
 }
+
+namespace dualwave {
+constexpr Ladder by_cycles =
+    changed(usual, "cycles", "no window behind a matrix instruction fuller than it is long", [](Ladder& ladder) {
+      ladder.by_cycles = true;
+      ladder.finish.rungs_64 = cycles_finish_64;
+      ladder.finish.rungs_128 = cycles_finish_128;
+      ladder.begin.rungs_64 = cycles_begin_64;
+      ladder.begin.rungs_128 = cycles_begin_128;
+    });
+}  // namespace dualwave
 
 constexpr std::array dualwave_ladders = {
     dualwave::usual,
@@ -131,17 +149,22 @@ constexpr std::array dualwave_ladders = {
     changed(dualwave::usual, "handover_1", "the last matrix instruction of a product behind its barrier",
             [](Ladder& ladder) { ladder.behind_barrier = 1; }),
     changed(dualwave::usual, "handover_2", "the last two behind it", [](Ladder& ladder) { ladder.behind_barrier = 2; }),
-    changed(dualwave::usual, "handover_3", "the last three behind it",
+    dualwave::by_cycles,
+    changed(dualwave::by_cycles, "cycles_handover_1", "the same, the last matrix instruction behind its barrier",
+            [](Ladder& ladder) { ladder.behind_barrier = 1; }),
+    changed(dualwave::by_cycles, "cycles_handover_2", "the same, the last two behind it",
+            [](Ladder& ladder) { ladder.behind_barrier = 2; }),
+    changed(dualwave::by_cycles, "cycles_handover_3", "the same, the last three behind it",
             [](Ladder& ladder) { ladder.behind_barrier = 3; }),
-    changed(dualwave::usual, "handover_1_fetch_last", "the last behind it, DMA behind the LDS reads of its cluster",
-            [](Ladder& ladder) {
-              ladder.behind_barrier = 1;
-              ladder.fetch_last = true;
-            }),
-    changed(dualwave::usual, "handover_2_fetch_last", "the last two behind it, DMA behind the LDS reads of its cluster",
+    changed(dualwave::by_cycles, "cycles_handover_2_fetch_last", "the last two behind it, DMA behind the LDS reads",
             [](Ladder& ladder) {
               ladder.behind_barrier = 2;
               ladder.fetch_last = true;
+            }),
+    changed(dualwave::by_cycles, "cycles_even_handover_2", "the last two behind it, no window full",
+            [](Ladder& ladder) {
+              ladder.behind_barrier = 2;
+              ladder.begin.rungs_128 = dualwave::cycles_even_begin_128;
             }),
 };
 

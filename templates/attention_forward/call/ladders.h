@@ -44,6 +44,9 @@ struct Ladder {
   Shadow begin;           // under Vᵀ·Pᵀ: the beginning of the next tile's
   int weighed = 0;        // of a lane's 32 weights, those that `begin` makes; `finish` makes the others
   int read_ahead = 0;     // interleaved: fragments read from LDS ahead of the matrix instructions that take them
+  // Dualwave: rungs count slots of four cycles, of which six fit beside a matrix instruction of 32 cycles and exp2
+  // takes two; else operations.
+  bool by_cycles = false;
   // Dualwave: the last matrix instructions of a product stand behind the barrier that closes their cluster. While they
   // run the partner is let go: its own first one follows without a gap. They touch no LDS.
   int behind_barrier = 0;

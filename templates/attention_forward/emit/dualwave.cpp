@@ -31,6 +31,9 @@ using language::Strand;
 using language::Value;
 using language::Values;
 
+// Of four cycles.
+constexpr OperationSlots cycle_slots = {.exp2 = 2, .swap = 5};
+
 class Walker {
  public:
   Walker(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan)
@@ -43,7 +46,7 @@ class Walker {
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
         ladder_(*find_ladder(Pipeline::dualwave, spec.ladder)),
         schedule_(schedule_in(order_of(spec))),
-        tile_softmax_(kernel, softmax_, matrix_, ladder_.weighed) {}
+        tile_softmax_(kernel, softmax_, matrix_, ladder_.weighed, ladder_.by_cycles ? cycle_slots : OperationSlots{}) {}
 
   void emit() {
     State state{.softmax = softmax_.initial(), .outputs = {}, .weights = {}};
@@ -158,7 +161,7 @@ class Walker {
     const bool raises = cluster.raised_priority && spec_.raised_priority;
     if (raises) language::set_priority(kernel_, 1);
     for (const ComputeAct& act : cluster.acts) std::visit([&](const auto& each) { perform(each, state, place); }, act);
-    if (raises) language::set_priority(kernel_, 0);
+    if (raises || closed_) language::set_priority(kernel_, 0);
   }
 
   void perform(const Fetch& fetch, const Place& place) {
@@ -266,6 +269,8 @@ class Walker {
   void close_before(std::size_t step) {
     if (ladder_.behind_barrier == 0 || hand_.read.size() - step != static_cast<std::size_t>(ladder_.behind_barrier))
       return;
+    // The partner is let go with a product of its own, which must not overtake what is left of this one.
+    language::set_priority(kernel_, 2);
     language::barrier(kernel_);
     closed_ = true;
   }

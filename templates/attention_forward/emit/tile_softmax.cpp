@@ -47,7 +47,7 @@ Strand TileSoftmax::begin(std::span<const Accumulator> scores, SoftmaxState& sta
           softmax_.larger(progress->maximum, score(index), score(std::min(index + 1, 2 * registers - 1)));
     });
   }
-  strand.add([=, this] { progress->halves = language::both_halves(kernel_, progress->maximum); }, 0);
+  strand.add([=, this] { progress->halves = language::both_halves(kernel_, progress->maximum); }, slots_.swap);
   strand.add([] {}, slots_.exchange);
   strand.add([=, this, &state, &growth] {
     growth.before = state.maximum;

@@ -21,6 +21,7 @@ struct TileWeights {
 struct OperationSlots {
   int exp2 = 1;
   int convert = 1;   // two weights, rounded and packed
+  int swap = 0;      // the instruction that sends a maximum to the other half of the wave
   int exchange = 0;  // from sending a maximum to the other half of the wave until it is there
 };
 
