@@ -116,9 +116,9 @@ TEST_F(ProfileCommandTest, EveryLaunchOfSplitKeysIsTimed) {
   EXPECT_GT(told["launches"][0].at("cycles").get<int>(), told["launches"][1].at("cycles").get<int>());
   EXPECT_EQ(trace.at("otherData").at("kernel"), told["launches"][0].at("kernel"));
   EXPECT_EQ(told.at("settings"), "kv-splits=4");
-  EXPECT_EQ(told.at("predicted_cycles").get<int>(),
-            told["launches"][0].at("cycles").get<int>() + told["launches"][1].at("cycles").get<int>() +
-                told["launches"][1].at("dependent_launch_cycles").get<int>());
+  EXPECT_EQ(told.at("predicted_cycles").get<int>(), told["launches"][0].at("cycles").get<int>() +
+                                                        told["launches"][1].at("cycles").get<int>() +
+                                                        told["launches"][1].at("dependent_launch_cycles").get<int>());
 }
 
 TEST_F(ProfileCommandTest, BadInputIsToldAndLeavesNoFile) {
