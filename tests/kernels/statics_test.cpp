@@ -97,8 +97,10 @@ class LongQueries : public ::testing::TestWithParam<const char*> {
 };
 
 // The goal per target for head dim 128: port cycles ÷ matrix cycles a tile without a taken rescale. Below 1 the matrix
-// pipe is the limit, and what is left of 1 is the room for everything that the model leaves out.
-const std::map<std::string, double, std::less<>> most_port_to_matrix = {{"gfx942", 0.95}, {"gfx950", 0.85}};
+// pipe is the limit, and what is left of 1 is the room for everything that the model leaves out. Issue times of gfx950
+// are those of traces (docs/timing-model.md): a matrix instruction takes 8 cycles of the port, where 4 were assumed
+// when this goal was 0.85.
+const std::map<std::string, double, std::less<>> most_port_to_matrix = {{"gfx942", 0.95}, {"gfx950", 0.95}};
 
 TEST_P(LongQueries, LeaveTheMatrixPipeTheLimitForHeadDim128) {
   const targets::Target& target = *targets::find_target(GetParam());
