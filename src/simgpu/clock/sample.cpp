@@ -68,6 +68,7 @@ std::pair<double, int> best_dimension(const std::vector<std::array<double, 4>>& 
   std::pair<double, int> best = {0, -1};
   for (std::size_t dimension = 0; dimension < 3; ++dimension) {
     std::vector<std::array<double, 2>> points;
+    points.reserve(known.size());
     for (const std::array<double, 4>& each : known) points.push_back({each[dimension], each[3]});
     if (const double part = explain(points); part > best.first) best = {part, static_cast<int>(dimension)};
   }
@@ -87,6 +88,7 @@ std::array<double, 3> place_in(const std::array<std::uint32_t, 3>& grid, std::ui
 // Kernels that plan for others, and other launches of a few workgroups whose work differs.
 std::vector<Seed> every_workgroup(std::uint64_t all, std::uint64_t dies) {
   std::vector<Seed> seeds;
+  seeds.reserve(all);
   for (std::uint64_t id = 0; id < all; ++id)
     seeds.push_back({.workgroup = id, .next = id + dies < all ? std::optional(id + dies) : std::nullopt, .row = {}});
   return seeds;
@@ -193,6 +195,7 @@ Durations::Durations(std::span<const SampledTime> sample, const std::array<std::
     known_.push_back({place_of(time.workgroup), static_cast<double>(time.cycles)});
   }
   std::vector<std::array<double, 4>> points;
+  points.reserve(known_.size());
   for (const Known& known : known_) points.push_back({known.place[0], known.place[1], known.place[2], known.cycles});
   if (const auto [part, dimension] = best_dimension(points, explained); part >= enough) along_ = dimension;
   if (along_ < 0) grouped_by_ = best_dimension(points, explained_by_place).second;
