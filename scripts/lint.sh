@@ -3,7 +3,7 @@
 # clang-format over every file of ours, clang-tidy over what the lint preset would compile.
 #
 #   lint.sh            every file that clang-tidy has not read as it is now
-#   lint.sh --part     of these, a part: what the last commits touched, and an eighth that goes round (./dev test)
+#   lint.sh --part     of these, a part: what the last commits touched, and a sixteenth that goes round (./dev test)
 #   lint.sh --fix      rewrites the format, and nothing else
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

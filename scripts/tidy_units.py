@@ -4,7 +4,7 @@
 
 A stamp is named by the contents of a file and of every header of ours that it reaches: a file whose inputs have not
 changed since it was last clean is not read again, on any checkout that shares the folder of stamps. With --part only
-these are listed: what the last commits touched, newest first, and an eighth of the tree that goes round with the number
+these are listed: what the last commits touched, newest first, and a sixteenth of the tree that goes round with the number
 of commits. `./dev soak` reads everything.
 
     tidy_units.py --stamps <folder> --commands <compile_commands.json> [--part]
@@ -22,8 +22,8 @@ ROOTS = ("src", ".", "include", "tests")
 # Of the last commits, and at the most so many files: a change of every file, such as its licence, is no reason to read
 # them all.
 RECENT_COMMITS = 15
-RECENT_FILES = 30
-ROUNDS = 8
+RECENT_FILES = 12
+ROUNDS = 16
 
 
 def git(*arguments: str) -> list[str]:
