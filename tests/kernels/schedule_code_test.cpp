@@ -134,7 +134,7 @@ class Expected {
     const auto& compute = std::get<dualwave::Compute>(cluster);
     if (compute.raised_priority) add("priority");
     for (const dualwave::ComputeAct& act : compute.acts) std::visit([&](const auto& each) { add_act(each); }, act);
-    if (compute.raised_priority) add("priority");
+    if (compute.raised_priority || closed_) add("priority");
   }
   void add_row(const interleaved::Step& step) {
     for (const interleaved::Act& act : step.acts) std::visit([&](const auto& each) { add_act(each); }, act);
@@ -172,6 +172,7 @@ class Expected {
     // The ladder may hand the pipe over: the cluster's barrier, and then the last of its products.
     const attention_forward::Ladder* ladder = attention_forward::find_ladder(spec_.pipeline, spec_.ladder);
     if (ladder == nullptr || ladder->behind_barrier == 0) return;
+    add("priority");
     add("barrier");
     add("multiply");
     closed_ = true;
