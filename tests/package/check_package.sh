@@ -36,7 +36,7 @@ export PKG_CONFIG_PATH=$lib/pkgconfig
 [[ $(pkg-config --modversion wavejit) == "$("$prefix/bin/wavejit" version | sed -n 's/^wavejit \([0-9.]*\).*/\1/p')" ]] ||
   fail "wavejit.pc says version $(pkg-config --modversion wavejit)"
 # shellcheck disable=SC2046
-cc "$source/tests/package/consumer/consumer.c" -o "$work/consumer_cc" $(pkg-config --cflags --libs wavejit)
+"$cc" "$source/tests/package/consumer/consumer.c" -o "$work/consumer_cc" $(pkg-config --cflags --libs wavejit)
 
 export XDG_CACHE_HOME=$work/cache
 "$work/consumer/consumer_c"
