@@ -40,6 +40,9 @@ target_compile_options(wavejit_build_flags INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(wavejit_build_flags INTERFACE -Wshadow=local)  # clang has no local-only form
 endif()
+if(WAVEJIT_SANITIZER)
+  target_compile_definitions(wavejit_build_flags INTERFACE WAVEJIT_ONE_HOST_SET)
+endif()
 if(WAVEJIT_SANITIZER STREQUAL "address")
   target_compile_options(wavejit_build_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(wavejit_build_flags INTERFACE -fsanitize=address,undefined)

@@ -5,12 +5,17 @@
 # any x86-64.
 function(wavejit_add_host_sets room)
   set(objects "")
-  foreach(set x86-64-v2 x86-64-v3 x86-64-v4)
+  set(sets x86-64-v2 x86-64-v3 x86-64-v4)
+  if(WAVEJIT_SANITIZER)
+    set(sets x86-64-v2)  # WAVEJIT_FOR_EACH_HOST_SET
+  endif()
+  foreach(set ${sets})
     string(REPLACE - _ namespace ${set})
     set(library wavejit_simgpu_${room}_${namespace})
     add_library(${library} OBJECT ${ARGN})
     target_link_libraries(${library} PRIVATE wavejit_build_flags)
     target_compile_definitions(${library} PRIVATE WAVEJIT_HOST_SET=${namespace})
+    set_target_properties(${library} PROPERTIES UNITY_BUILD OFF)  # each file has a list `operations`
     # Vectorised whatever the build type: without it, tests of whole kernels take minutes. A loop that this host set
     # cannot vectorise (fused operations before v3) is no error. GCC warns of how wide vectors are passed between
     # functions that are always inlined; it never shows.

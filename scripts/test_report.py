@@ -5,6 +5,9 @@ slowest tests, what failed. The last line is `N passed, N failed`, and `, N skip
 
     test_report.py <folder>     the folder has stages.tsv and a JUnit file of ctest for each preset (dev.xml, asan.xml, …)
 
+Where ctest ran a whole program of tests, GoogleTest's report of it is in ../<preset>/gtest/<program>.xml, and each of its
+tests counts.
+
 Exit code 1 if a test or a stage failed, or if no test ran.
 """
 import collections
@@ -51,7 +54,24 @@ def reason_of(case: ElementTree.Element) -> str:
     return (skipped.get("message") if skipped is not None else None) or case.get("status", "")
 
 
+def tests_of_program(path: pathlib.Path, whole: Test) -> list[Test]:
+    """Each test of a program. What failed outside them (it leaked) counts as the program's own failure."""
+    tests = []
+    for case in ElementTree.parse(path).getroot().iter("testcase"):
+        if case.get("status") != "run":
+            continue  # DISABLED_, or not chosen
+        skipped = case.find("skipped")
+        outcome = "failed" if case.find("failure") is not None else "skipped" if skipped is not None else "passed"
+        reason = (skipped.get("message", "") if skipped is not None else "").strip().replace("\n", " ")
+        name = f"{case.get('classname', '?')}.{case.get('name', '?')}"
+        tests.append(Test(whole.preset, name, whole.room, float(case.get("time") or 0), outcome, reason))
+    if not tests or (whole.outcome == "failed" and all(test.outcome != "failed" for test in tests)):
+        tests.append(dataclasses.replace(whole, outcome="failed"))
+    return tests
+
+
 def read_tests(path: pathlib.Path) -> list[Test]:
+    programs = path.parent.parent / path.stem / "gtest"
     tests = []
     for case in ElementTree.parse(path).getroot().iter("testcase"):
         labels = next((p.get("value", "") for p in case.iter("property") if p.get("name") == "cmake_labels"), "")
@@ -61,7 +81,9 @@ def read_tests(path: pathlib.Path) -> list[Test]:
             message = case.find("skipped").get("message", "") if case.find("skipped") is not None else ""
             outcome = "skipped" if message.startswith("SKIP_") else "failed"
         reason = "" if outcome == "passed" else reason_of(case)
-        tests.append(Test(path.stem, case.get("name", "?"), room_of(labels), float(case.get("time") or 0), outcome, reason))
+        test = Test(path.stem, case.get("name", "?"), room_of(labels), float(case.get("time") or 0), outcome, reason)
+        program = programs / f"{test.name}.xml"
+        tests += tests_of_program(program, test) if program.exists() else [test]  # none if it crashed
     return tests
 
 

@@ -19,7 +19,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "fields are copied as they lie in memory");
 
-constexpr std::array<unsigned char, 8> magic = {0x89, 'W', 'J', 'A', 'R', 0x0d, 0x0a, 0x1a};
+constexpr std::array<unsigned char, 8> archive_magic = {0x89, 'W', 'J', 'A', 'R', 0x0d, 0x0a, 0x1a};
 
 struct Head {
   std::array<unsigned char, 8> magic;
@@ -49,7 +49,7 @@ struct Record {
 static_assert(sizeof(Record) == archive_record_bytes);
 
 constexpr Head head_of_ours() {
-  return {.magic = magic, .format_version = archive_format_version, .reserved = 0, .padding = {}};
+  return {.magic = archive_magic, .format_version = archive_format_version, .reserved = 0, .padding = {}};
 }
 
 template <typename T>
@@ -100,7 +100,8 @@ std::expected<ArchiveFoot, std::string> parse_archive_foot(std::span<const std::
     return too_small(file_bytes);
   Foot foot;
   std::memcpy(&foot, bytes.data(), sizeof foot);
-  if (foot.magic != magic) return std::unexpected("its last bytes are no archive's; it was cut short or appended to");
+  if (foot.magic != archive_magic)
+    return std::unexpected("its last bytes are no archive's; it was cut short or appended to");
   if (foot.format_version != archive_format_version) {
     return std::unexpected("format version is " + std::to_string(foot.format_version) + "; this program reads " +
                            std::to_string(archive_format_version));
@@ -237,7 +238,7 @@ ArchiveWriter::Outcome ArchiveWriter::finish() {
                .file_bytes = offset_ + index_bytes.size() + sizeof(Foot),
                .format_version = archive_format_version,
                .reserved = 0,
-               .magic = magic,
+               .magic = archive_magic,
                .padding = {},
                .checksum = {}};
   foot.checksum = checksum_of(index_bytes, bytes_of(foot).first(sizeof foot - sizeof foot.checksum));

@@ -14,7 +14,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "fields are copied as they lie in memory");
 
-constexpr std::array<unsigned char, 8> magic = {0x89, 'W', 'J', 'I', 'T', 0x0d, 0x0a, 0x1a};
+constexpr std::array<unsigned char, 8> entry_magic = {0x89, 'W', 'J', 'I', 'T', 0x0d, 0x0a, 0x1a};
 
 struct Fixed {
   std::array<unsigned char, 8> magic;
@@ -126,7 +126,7 @@ std::expected<std::vector<std::byte>, std::string> serialise(const Entry& entry)
 
   std::vector<std::byte> bytes;
   bytes.reserve(header + entry.code_object.size() + entry_checksum_bytes);
-  const Fixed fixed = {.magic = magic,
+  const Fixed fixed = {.magic = entry_magic,
                        .format_version = entry_format_version,
                        .header_bytes = static_cast<std::uint32_t>(header),
                        .payload_bytes = entry.code_object.size(),
@@ -166,7 +166,7 @@ std::expected<Entry, std::string> parse(std::span<const std::byte> file) {
   }
   Taker taker(file);
   const auto fixed = taker.take<Fixed>();
-  if (fixed.magic != magic) return std::unexpected("the magic bytes are wrong; this is no wavejit cache entry");
+  if (fixed.magic != entry_magic) return std::unexpected("the magic bytes are wrong; this is no wavejit cache entry");
   if (fixed.format_version != entry_format_version) {
     return wrong("format version", fixed.format_version, "this program reads " + std::to_string(entry_format_version));
   }

@@ -31,6 +31,7 @@ struct FileStatus {
 };
 
 inline constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
+inline double seconds_of(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / nanoseconds_per_second; }
 inline constexpr std::int64_t nanoseconds_per_millisecond = 1'000'000;
 
 class IoInterface {

@@ -14,8 +14,6 @@ namespace wavejit::cache {
 
 namespace {
 
-double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / nanoseconds_per_second; }
-
 // Only memory running out can throw in a store; every ticket is handed back all the same.
 template <typename Call>
 auto answer_of(Call call) -> decltype(call()) {
@@ -239,7 +237,7 @@ void RemoteLayer::note_failure(Breaker& breaker, Breaker::Ticket ticket, const R
                                std::string_view consequence) {
   const auto pause = breaker.failed(ticket, io_.monotonic_nanoseconds(), io_.random_bits());
   if (!pause || interrupted()) return;
-  const std::string again = std::format("it is asked again in {:.2g} s", seconds(*pause));
+  const std::string again = std::format("it is asked again in {:.2g} s", seconds_of(*pause));
   if (failure.problem == RemoteProblem::damaged) {
     // Rare and worth a look each time: somebody else writes there, or nobody's server answers.
     tell_(RemoteNews::damaged,

@@ -47,8 +47,6 @@ class Watch {
   std::optional<Identity> before_;
 };
 
-double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / nanoseconds_per_second; }
-
 }  // namespace
 
 Turn Cache::turn_of(const Key& key, const Layer& layer) {
@@ -71,7 +69,7 @@ Turn Cache::turn_of(const Key& key, const Layer& layer) {
                          [&](const std::string& holder) {
                            tell(Event::Kind::lock_wait,
                                 std::format("{} is compiling {}; waiting for it, {:.3g} s at most", holder,
-                                            key.hex().substr(0, 12), seconds(options_.lock_wait_nanoseconds)));
+                                            key.hex().substr(0, 12), seconds_of(options_.lock_wait_nanoseconds)));
                          }});
   counters_.turns_waited += outcome.waited ? 1 : 0;
   switch (outcome.kind) {
@@ -91,7 +89,7 @@ Turn Cache::turn_of(const Key& key, const Layer& layer) {
       ++counters_.turns_timed_out;
       tell(Event::Kind::lock_timeout,
            std::format("{} still holds {} after {:.3g} s; compiling without it", outcome.what, lock_path(layer, key),
-                       seconds(options_.lock_wait_nanoseconds)));
+                       seconds_of(options_.lock_wait_nanoseconds)));
       break;
     case LockOutcome::Kind::unavailable:
       ++counters_.turns_unlocked;

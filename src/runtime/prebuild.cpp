@@ -26,9 +26,9 @@ constexpr std::int64_t remote_patience = 30 * cache::nanoseconds_per_second;
 enum class Outcome : std::uint8_t { compiled, copied, present };
 
 // Shared by the workers.
-class Board {
+class PrebuildBoard {
  public:
-  Board(const PrebuildTell& tell, Logger& logger, std::uint64_t total) : tell_(tell), logger_(logger) {
+  PrebuildBoard(const PrebuildTell& tell, Logger& logger, std::uint64_t total) : tell_(tell), logger_(logger) {
     progress_.total = total;
   }
 
@@ -156,7 +156,7 @@ Failure refused_failure(const RefusedLine& line) {
                                (line.target.empty() ? std::string() : " on " + line.target) + ": " + line.why.detail};
 }
 
-Result<void> result_of(const Board& board, const PrebuildPlan& plan, const char* what) {
+Result<void> result_of(const PrebuildBoard& board, const PrebuildPlan& plan, const char* what) {
   if (const auto& first = board.first_failure()) {
     return fail(first->status, std::to_string(board.progress().failed) + " of " + std::to_string(plan.specs.size()) +
                                    " kernels " + what + ", the first: " + first->detail);
@@ -179,7 +179,7 @@ Result<void> check_request(const Config& config, const PrebuildRequest& request)
 }
 
 Result<void> verify(const Config& config, const PrebuildRequest& request, const PrebuildPlan& plan,
-                    const HipDevice* device, CodegenLibrary& codegen, Board& board) {
+                    const HipDevice* device, CodegenLibrary& codegen, PrebuildBoard& board) {
   PrebuildVerifier verifier(config, request, device, codegen);
   for (const KernelSpec& spec : plan.specs) {
     const auto good = verifier.check(spec);
@@ -189,7 +189,7 @@ Result<void> verify(const Config& config, const PrebuildRequest& request, const 
 }
 
 Result<void> compile(const Config& config, const PrebuildRequest& request, const PrebuildPlan& plan,
-                     CodegenLibrary& codegen, Logger& logger, Board& board) {
+                     CodegenLibrary& codegen, Logger& logger, PrebuildBoard& board) {
   Destination destination(config, request, codegen, logger);
   work_off(plan.specs.size(), request.jobs, [&](std::size_t i) {
     Result<Outcome> outcome = fail(WAVEJIT_OUT_OF_MEMORY, "out of memory");
@@ -232,7 +232,7 @@ Result<void> prebuild(const Config& config, const PrebuildRequest& request, Code
     if (auto right = check_device_of(plan->specs, *device); !right) return right;
   }
   Logger logger(config.log_level.value);
-  Board board(tell, logger, plan->specs.size());
+  PrebuildBoard board(tell, logger, plan->specs.size());
   for (const RefusedLine& line : plan->refused) board.refused(request, line);
   board.begin();
   if (request.mode != PrebuildMode::compile)

@@ -28,10 +28,10 @@ Result<families::Shape> shape_of(std::string_view line, const targets::Target& t
 }
 
 // Shared by the workers.
-class Board {
+class PrepareBoard {
  public:
-  Board(std::span<const char* const> lines, std::span<wavejit_status> statuses,
-        const std::function<void(const PrepareProgress&)>& tell, Logger& logger)
+  PrepareBoard(std::span<const char* const> lines, std::span<wavejit_status> statuses,
+               const std::function<void(const PrepareProgress&)>& tell, Logger& logger)
       : lines_(lines), statuses_(statuses), tell_(tell), logger_(logger), first_failed_(lines.size()) {
     progress_.total = lines.size();
     this->tell();
@@ -87,7 +87,7 @@ class Board {
 Result<void> Engine::prepare(std::span<const char* const> lines, int jobs, std::span<wavejit_status> statuses,
                              const std::function<void(const PrepareProgress&)>& tell) {
   if (auto good = check_jobs(jobs); !good) return good;
-  Board board(lines, statuses, tell, *logger_);
+  PrepareBoard board(lines, statuses, tell, *logger_);
   std::vector<Wanted> wanted;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines[i] == nullptr) {

@@ -16,6 +16,21 @@ bool host_supports(HostSet set);
 HostSet best_host_set();
 std::string_view name_of(HostSet set);
 
+// Declares something in the namespace of each set: WAVEJIT_FOR_EACH_HOST_SET(WAVEJIT_DECLARE_LANE_KERNELS). Builds with
+// a sanitizer compile the narrowest set alone, and its names mean it too: the sources are the same
+// (cmake/host_sets.cmake).
+#ifdef WAVEJIT_ONE_HOST_SET
+#define WAVEJIT_FOR_EACH_HOST_SET(declare) \
+  declare(x86_64_v2);                      \
+  namespace x86_64_v3 = x86_64_v2;         \
+  namespace x86_64_v4 = x86_64_v2
+#else
+#define WAVEJIT_FOR_EACH_HOST_SET(declare) \
+  declare(x86_64_v2);                      \
+  declare(x86_64_v3);                      \
+  declare(x86_64_v4)
+#endif
+
 // Of three that were compiled for a set each, the one for this host.
 template <typename T>
 T for_this_host(T v2, T v3, T v4) {

@@ -15,6 +15,7 @@
 #include "attention/lengths.h"
 #include "attention/schedules.h"
 #include "support/attention_run.h"
+#include "support/part.h"
 
 namespace wavejit::tests {
 namespace {
@@ -46,6 +47,8 @@ TEST_P(FewRows, HaveTheBitsThatTheyHaveInALargeWorkgroup) {
   int index = 0;
   for (const int rows : {1, 31, 32, 33, 64, 65, 200}) {
     for (const int keys : {1, 63, 65, 129, 320, 513}) {
+      ++index;
+      if (!in_part(index, 5)) continue;
       const Heads head = heads[index % heads.size()];
       SCOPED_TRACE(std::format("q{} k{} h{}/{}", rows, keys, head.query, head.kv));
       AttentionCase whole =
@@ -71,7 +74,6 @@ TEST_P(FewRows, HaveTheBitsThatTheyHaveInALargeWorkgroup) {
                       std::bit_cast<std::uint32_t>(all.lse[std::size_t(h) * longer + longer - rows + row]))
                 << "LSE differs";
       }
-      ++index;
     }
   }
 }

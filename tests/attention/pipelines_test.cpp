@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The dual-wave and the interleaved pipeline against the generic one, bit by bit: every length of the matrix, both data
-// types and head dims, full and causal, all layouts, under wave schedules in which one wave runs as far ahead of the
+// The dual-wave and the interleaved pipeline against the generic one, bit by bit: every length of the matrix (a quarter of
+// them each in ./dev test), both data types and head dims, full and causal, all layouts, under wave schedules in which one wave runs as far ahead of the
 // others as barriers allow. The generic kernel is compared with float64 elsewhere (matrix_test.cpp,
 // adversarial_test.cpp); what has its bits has its errors. NaN stands around every tensor (support/attention_run.h).
 #include <gmock/gmock.h>
@@ -17,6 +17,7 @@
 #include "attention/lengths.h"
 #include "attention/schedules.h"
 #include "support/attention_run.h"
+#include "support/part.h"
 
 namespace wavejit::tests {
 namespace {
@@ -87,8 +88,9 @@ class Pipelines : public ::testing::TestWithParam<Combination> {
 };
 
 TEST_P(Pipelines, HasTheBitsOfGenericAtEveryLength) {
-  int index = 0;
-  for (const Lengths& length : lengths) {
+  for (int index = 0; index < static_cast<int>(lengths.size()); ++index) {
+    if (!in_part(index, 4)) continue;
+    const Lengths length = lengths[index];
     const Heads head = heads[index % heads.size()];
     const int batch = index % 3 == 1 ? 2 : 1;
     AttentionCase which =
@@ -99,7 +101,6 @@ TEST_P(Pipelines, HasTheBitsOfGenericAtEveryLength) {
                              head.kv, static_cast<int>(which.layout), which.lse));
     check(which);
     if (HasFailure()) return;
-    ++index;
   }
 }
 

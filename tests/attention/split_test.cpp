@@ -14,6 +14,7 @@
 
 #include "attention/schedules.h"
 #include "support/attention_run.h"
+#include "support/part.h"
 #include "templates/attention_forward/call/parameters.h"
 
 namespace wavejit::tests {
@@ -81,8 +82,9 @@ TEST_P(SplitNumbers, MatchFloat64) {
   constexpr std::array cases = {Case{3, 1, 2, 1},     Case{1, 63, 4, 1},    Case{70, 64, 1, 1},  Case{65, 65, 2, 2},
                                 Case{33, 257, 4, 2},  Case{300, 513, 1, 1}, Case{1, 1025, 8, 1}, Case{129, 1025, 1, 1},
                                 Case{300, 257, 1, 1}, Case{5, 0, 1, 1}};
-  int index = 0;
-  for (const Case& one : cases) {
+  for (int index = 0; index < static_cast<int>(cases.size()); ++index) {
+    if (!in_part(index, 3)) continue;
+    const Case& one = cases[index];
     AttentionCase which = make(index % 3 == 0 ? 2 : 1, one.queries, one.keys, one.heads, one.kv_heads, 500 + index);
     which.layout = index % 2 == 0 ? Layout::bshd : Layout::padded;
     which.lse = index % 4 != 1;
@@ -102,7 +104,6 @@ TEST_P(SplitNumbers, MatchFloat64) {
       if (one.keys <= chunk && splits > 1) expect_same(output, outputs.front());
       outputs.push_back(output);
     }
-    ++index;
   }
 }
 

@@ -16,8 +16,14 @@ def case(name: str, status: str = "run", labels: str = "", inside: str = "", sec
 
 
 class Report(unittest.TestCase):
-    def run_report(self, stages: str, **files: list[str]) -> tuple[int, list[str]]:
-        with tempfile.TemporaryDirectory() as folder:
+    def run_report(self, stages: str, programs: dict[str, str] | None = None, **files: list[str]) -> tuple[int, list[str]]:
+        with tempfile.TemporaryDirectory() as build:
+            folder = pathlib.Path(build, "report")
+            folder.mkdir()
+            for name, text in (programs or {}).items():
+                path = pathlib.Path(build, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
             pathlib.Path(folder, "stages.tsv").write_text(stages, encoding="utf-8")
             for preset, cases in files.items():
                 text = f'<?xml version="1.0"?><testsuite>{"".join(cases)}</testsuite>'
@@ -58,6 +64,27 @@ class Report(unittest.TestCase):
 
     def test_a_test_whose_fixture_failed_is_no_skip(self):
         status, lines = self.run_report("", dev=[case("A.x", "notrun", inside="<skipped message=\"\"/>")])
+        self.assertEqual((status, lines[-1]), (1, "0 passed, 1 failed"))
+
+    def test_each_test_of_a_program_counts(self):
+        inside = ('<testsuites><testsuite name="A"><testcase name="x" classname="A" status="run" time="0.5"/>'
+                  '<testcase name="y" classname="A" status="run" time="0"><skipped message="no ROCm"/></testcase>'
+                  '<testcase name="off" classname="A" status="notrun" time="0"/>{}</testsuite></testsuites>')
+        broken = '<testcase name="z" classname="A" status="run" time="0"><failure message="1 != 2"/></testcase>'
+        whole = case("cache_tests", labels="cache-sanitize")
+        status, lines = self.run_report("", {"asan/gtest/cache_tests.xml": inside.format("")}, asan=[whole])
+        self.assertEqual((status, lines[-1]), (0, "1 passed, 0 failed, 1 skipped"))
+        self.assertIn("  asan  A.y: no ROCm", lines)
+        failed = case("cache_tests", "fail", labels="cache-sanitize")
+        status, lines = self.run_report("", {"asan/gtest/cache_tests.xml": inside.format(broken)}, asan=[failed])
+        self.assertEqual((status, lines[-1]), (1, "1 passed, 1 failed, 1 skipped"))
+        self.assertIn("  asan  A.z", lines)
+        # All tests passed, and then something leaked.
+        status, lines = self.run_report("", {"asan/gtest/cache_tests.xml": inside.format("")}, asan=[failed])
+        self.assertEqual((status, lines[-1]), (1, "1 passed, 1 failed, 1 skipped"))
+        self.assertIn("  asan  cache_tests", lines)
+        # It crashed and left no report.
+        status, lines = self.run_report("", asan=[failed])
         self.assertEqual((status, lines[-1]), (1, "0 passed, 1 failed"))
 
     def test_a_failed_stage_is_a_failure(self):

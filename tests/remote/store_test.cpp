@@ -38,7 +38,7 @@ Server server_at(int port, std::chrono::milliseconds timeout = 20s) {
   return server;
 }
 
-Seal seal_with(unsigned char byte = 1) { return *Seal::make(Bytes(32, byte)); }
+Seal seal_of(unsigned char byte = 1) { return *Seal::make(Bytes(32, byte)); }
 
 Name nth_name(unsigned char number, const std::string& target = "gfx950") {
   Name name{.digest = {}, .target_id = target, .entry_format = 1};
@@ -87,8 +87,8 @@ class Hand {
 
 TEST(RealServerTest, GivesBackWhatItWasGiven) {
   const RedisServer server;
-  Store writer(server_at(server.port()), seal_with());
-  Store reader(server_at(server.port()), seal_with());
+  Store writer(server_at(server.port()), seal_of());
+  Store reader(server_at(server.port()), seal_of());
   ASSERT_TRUE(writer.ask());
   const auto before = reader.fetch(nth_name(1));
   ASSERT_FALSE(before);
@@ -106,7 +106,7 @@ TEST(RealServerTest, GivesBackWhatItWasGiven) {
 
 TEST(RealServerTest, WhatAnIntruderWritesIsDamaged) {
   const RedisServer server;
-  Store store(server_at(server.port()), seal_with());
+  Store store(server_at(server.port()), seal_of());
   const Bytes entry = sample_entry(300);
   ASSERT_TRUE(store.keep(nth_name(1), entry));
   Hand hand(server.port());
@@ -134,7 +134,7 @@ TEST(RealServerTest, WhatAnIntruderWritesIsDamaged) {
 
 TEST(RealServerTest, AMovedEntryIsDamaged) {
   const RedisServer server;
-  Store store(server_at(server.port()), seal_with());
+  Store store(server_at(server.port()), seal_of());
   ASSERT_TRUE(store.keep(nth_name(1), sample_entry()));
   Hand hand(server.port());
   const std::string from = hand.keys().at(0);
@@ -151,8 +151,8 @@ TEST(RealServerTest, AMovedEntryIsDamaged) {
 
 TEST(RealServerTest, AnotherKeysEntriesAreNotSeenAndNotBelieved) {
   const RedisServer server;
-  Store store(server_at(server.port()), seal_with(1));
-  Store other(server_at(server.port()), seal_with(2));
+  Store store(server_at(server.port()), seal_of(1));
+  Store other(server_at(server.port()), seal_of(2));
   ASSERT_TRUE(other.keep(nth_name(1), sample_entry()));
   EXPECT_EQ(store.fetch(nth_name(1)).error().status, WAVEJIT_REMOTE_ABSENT);
   Hand hand(server.port());
@@ -171,7 +171,7 @@ TEST(RealServerTest, PasswordsUsersAndDatabases) {
     at.user = std::move(user);
     at.password = std::move(password);
     at.database = 3;
-    return Store(std::move(at), seal_with()).ask();
+    return Store(std::move(at), seal_of()).ask();
   };
   EXPECT_TRUE(ask_as({}, "secret word"));
   EXPECT_TRUE(ask_as("reader", "reading"));
@@ -186,20 +186,20 @@ TEST(RealServerTest, PasswordsUsersAndDatabases) {
   Server at = server_at(server.port());
   at.password = "secret word";
   at.database = 3;
-  Store writer(at, seal_with());
+  Store writer(at, seal_of());
   ASSERT_TRUE(writer.keep(nth_name(1), sample_entry()));
   at.database = 4;
-  EXPECT_EQ(Store(at, seal_with()).fetch(nth_name(1)).error().status, WAVEJIT_REMOTE_ABSENT);
+  EXPECT_EQ(Store(at, seal_of()).fetch(nth_name(1)).error().status, WAVEJIT_REMOTE_ABSENT);
   at.database = 3;
   at.user = "reader";
   at.password = "reading";
-  Store reader(at, seal_with());
+  Store reader(at, seal_of());
   const auto refused = reader.keep(nth_name(2), sample_entry());
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().what, HasSubstr("NOPERM"));
   EXPECT_TRUE(reader.fetch(nth_name(1))) << "a refusal leaves the connection usable";
   at.database = 10'000'000;
-  EXPECT_THAT(Store(at, seal_with()).ask().error().what, HasSubstr("refuses"));
+  EXPECT_THAT(Store(at, seal_of()).ask().error().what, HasSubstr("refuses"));
 }
 
 // A server that does not know AUTH repeats what it was told.
@@ -208,7 +208,7 @@ TEST(RealServerTest, ARefusalOfThePasswordNeverRepeatsIt) {
   const auto refusal_of = [&](int port) {
     Server at = server_at(port);
     at.password = password;
-    const auto asked = Store(std::move(at), seal_with()).ask();
+    const auto asked = Store(std::move(at), seal_of()).ask();
     return asked ? std::string("it answers") : asked.error().what;
   };
   const RedisServer server({"--rename-command", "AUTH", ""});
@@ -227,16 +227,16 @@ TEST(RealServerTest, OverAUnixSocket) {
   Server at = server_at(0);
   at.host.clear();
   at.socket_path = server.socket_path();
-  Store store(at, seal_with());
+  Store store(at, seal_of());
   ASSERT_TRUE(store.keep(nth_name(1), sample_entry()));
   EXPECT_EQ(*store.fetch(nth_name(1)), sample_entry());
   at.socket_path += "-not-there";
-  EXPECT_THAT(Store(at, seal_with()).ask().error().what, HasSubstr("No such file"));
+  EXPECT_THAT(Store(at, seal_of()).ask().error().what, HasSubstr("No such file"));
 }
 
 TEST(RealServerTest, AStringIsExpectedAndAListIsARefusal) {
   const RedisServer server;
-  Store store(server_at(server.port()), seal_with());
+  Store store(server_at(server.port()), seal_of());
   ASSERT_TRUE(store.keep(nth_name(1), sample_entry()));
   Hand hand(server.port());
   const std::string key = hand.keys().at(0);
@@ -249,7 +249,7 @@ TEST(RealServerTest, AStringIsExpectedAndAListIsARefusal) {
 
 TEST(RealServerTest, ALargerValueThanAnyEntryIsNotReadToItsEnd) {
   const RedisServer server;
-  Store store(server_at(server.port()), seal_with());
+  Store store(server_at(server.port()), seal_of());
   ASSERT_TRUE(store.keep(nth_name(1), Bytes{1}));
   Hand hand(server.port());
   hand.ask({"SET", hand.keys().at(0), std::string(max_entry * 3, 'x')});
@@ -262,7 +262,7 @@ TEST(RealServerTest, ALargerValueThanAnyEntryIsNotReadToItsEnd) {
 
 TEST(RealServerTest, ARestartCostsNoAnswer) {
   RedisServer server;
-  Store store(server_at(server.port()), seal_with());
+  Store store(server_at(server.port()), seal_of());
   ASSERT_TRUE(store.keep(nth_name(1), sample_entry()));
   server.stop();
   const auto down = store.fetch(nth_name(1));
@@ -279,7 +279,7 @@ TEST(RealServerTest, ARestartCostsNoAnswer) {
 
 TEST(RealServerTest, AFullServerRefusesWritesAndAnswersReads) {
   const RedisServer server({"--maxmemory", "1mb", "--maxmemory-policy", "noeviction"});
-  Store store(server_at(server.port()), seal_with());
+  Store store(server_at(server.port()), seal_of());
   Result<void> kept;
   for (unsigned char i = 0; i < 60 && kept; ++i) kept = store.keep(nth_name(i), sample_entry());
   ASSERT_FALSE(kept);
@@ -289,8 +289,8 @@ TEST(RealServerTest, AFullServerRefusesWritesAndAnswersReads) {
 
 TEST(RealServerTest, ListsTheNamesOfItsKeyAndFormat) {
   const RedisServer server;
-  Store store(server_at(server.port()), seal_with(1));
-  Store other(server_at(server.port()), seal_with(2));
+  Store store(server_at(server.port()), seal_of(1));
+  Store other(server_at(server.port()), seal_of(2));
   std::set<std::pair<std::string, unsigned char>> wanted;
   for (unsigned char i = 0; i < 200; ++i) {
     const std::string target = i % 2 == 0 ? "gfx950" : "gfx942:sramecc+";
@@ -310,7 +310,7 @@ TEST(RealServerTest, ListsTheNamesOfItsKeyAndFormat) {
 
 TEST(RealServerTest, EightThreadsShareAStore) {
   const RedisServer server;
-  Store store(server_at(server.port(), 20s), seal_with());
+  Store store(server_at(server.port(), 20s), seal_of());
   std::vector<std::jthread> threads;
   std::atomic<int> wrong{0};
   for (unsigned char thread = 0; thread < 8; ++thread) {
@@ -332,7 +332,7 @@ TEST(RealServerTest, AFrozenServerIsAFaultInTime) {
   const RedisServer server;
   Server at = server_at(server.port());
   at.answer_timeout = 150ms;
-  Store store(at, seal_with());
+  Store store(at, seal_of());
   // A server that has just started, on a busy machine, may need longer than that.
   bool answered = false;
   for (int i = 0; i < 100 && !answered; ++i) answered = store.ask().has_value();
@@ -360,7 +360,7 @@ class JunkTest : public ::testing::TestWithParam<Junk> {};
 
 TEST_P(JunkTest, IsAMissWithAReason) {
   JunkServer server(JunkServer::answering(GetParam().answer));
-  Store store(server_at(server.port()), seal_with());
+  Store store(server_at(server.port()), seal_of());
   for (int i = 0; i < 2; ++i) {
     const auto start = Clock::now();
     const auto fetched = store.fetch(nth_name(1));
@@ -395,7 +395,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(StrangeServerTest, OneThatClosesIsAFault) {
   JunkServer server([](int socket) { JunkServer::hear(socket); });
-  Store store(server_at(server.port()), seal_with());
+  Store store(server_at(server.port()), seal_of());
   const auto fetched = store.fetch(nth_name(1));
   ASSERT_FALSE(fetched);
   EXPECT_EQ(fetched.error().status, WAVEJIT_REMOTE_FAULT);
@@ -409,7 +409,7 @@ TEST(StrangeServerTest, OneThatClosesInTheMiddleOfAnEntryRaisesNoSignal) {
     ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     JunkServer::hear(socket);
   });
-  Store store(server_at(server.port()), seal_with());
+  Store store(server_at(server.port()), seal_of());
   for (int i = 0; i < 20; ++i) {
     const auto kept = store.keep(nth_name(1), sample_entry(std::size_t{8} << 20));
     ASSERT_FALSE(kept);
@@ -419,7 +419,7 @@ TEST(StrangeServerTest, OneThatClosesInTheMiddleOfAnEntryRaisesNoSignal) {
 
 TEST(StrangeServerTest, OneThatIsSilentIsAFaultInTime) {
   JunkServer server(JunkServer::silent());
-  Store store(server_at(server.port(), 100ms), seal_with());
+  Store store(server_at(server.port(), 100ms), seal_of());
   const auto start = Clock::now();
   const auto fetched = store.fetch(nth_name(1));
   ASSERT_FALSE(fetched);
@@ -436,7 +436,7 @@ TEST(StrangeServerTest, OneThatDripsIsAFaultInTime) {
       std::this_thread::sleep_for(20ms);
     }
   });
-  Store store(server_at(server.port(), 200ms), seal_with());
+  Store store(server_at(server.port(), 200ms), seal_of());
   const auto start = Clock::now();
   const auto fetched = store.fetch(nth_name(1));
   ASSERT_FALSE(fetched);
@@ -454,7 +454,7 @@ TEST(StrangeServerTest, OneThatTakesNoConnectionIsAFaultInTime) {
     (void)::connect(one, reinterpret_cast<const sockaddr*>(&address), sizeof address);
     waiting.push_back(one);
   }
-  Store store(server_at(port, 150ms), seal_with());
+  Store store(server_at(port, 150ms), seal_of());
   const auto start = Clock::now();
   const auto answer = store.ask();
   EXPECT_LT(Clock::now() - start, 10s);
@@ -467,7 +467,7 @@ TEST(StrangeServerTest, OneThatTakesNoConnectionIsAFaultInTime) {
 TEST(StrangeServerTest, ANameThatLeadsNowhereIsAFaultInTime) {
   Server at = server_at(6379, 300ms);
   at.host = "no-such-host.invalid";
-  Store store(at, seal_with());
+  Store store(at, seal_of());
   const auto start = Clock::now();
   const auto answer = store.ask();
   ASSERT_FALSE(answer);
@@ -478,7 +478,7 @@ TEST(StrangeServerTest, ANameThatLeadsNowhereIsAFaultInTime) {
 
 TEST(StrangeServerTest, AnInterruptionEndsWhatIsUnderWay) {
   JunkServer server(JunkServer::silent());
-  Store store(server_at(server.port(), 60s), seal_with());
+  Store store(server_at(server.port(), 60s), seal_of());
   const auto start = Clock::now();
   std::jthread later([&] {
     std::this_thread::sleep_for(50ms);
@@ -511,7 +511,7 @@ TEST(StrangeServerTest, KeptConnectionsThatFellSilentCostOneAnswer) {
   });
   Server at = server_at(server.port());
   at.answer_timeout = 2s;
-  Store store(at, seal_with());
+  Store store(at, seal_of());
   keep_connections(store, 3);
   ASSERT_EQ(server.connections(), 3);
   const auto silent = store.ask();
@@ -534,7 +534,7 @@ TEST(StrangeServerTest, AKeptConnectionThatWasClosedIsReplacedAtOnce) {
     ++asked_again;
   });
   {
-    Store store(server_at(server.port()), seal_with());
+    Store store(server_at(server.port()), seal_of());
     keep_connections(store, 3);
     ASSERT_EQ(server.connections(), 3);
     EXPECT_TRUE(store.ask());
@@ -549,7 +549,7 @@ TEST(StrangeServerTest, AConnectionThatWasIdleForLongIsNotUsedAgain) {
   JunkServer server(JunkServer::answering("+PONG\r\n"));
   Server at = server_at(server.port());
   at.longest_idle = 20ms;
-  Store store(at, seal_with());
+  Store store(at, seal_of());
   ASSERT_TRUE(store.ask());
   std::this_thread::sleep_for(60ms);
   ASSERT_TRUE(store.ask());
@@ -598,13 +598,13 @@ TEST(StrangeServerTest, AFullQueueOfAUnixSocketIsWaitedForInTime) {
   at.host.clear();
   at.socket_path = scratch / "socket";
   const auto start = Clock::now();
-  const auto full = Store(at, seal_with()).ask();
+  const auto full = Store(at, seal_of()).ask();
   ASSERT_FALSE(full);
   EXPECT_THAT(full.error().what, HasSubstr("longer than 150 ms"));
   EXPECT_GE(Clock::now() - start, 150ms);
   at.connect_timeout = 20s;
   at.answer_timeout = 20s;
-  Store store(at, seal_with());
+  Store store(at, seal_of());
   std::jthread later([&] {
     std::this_thread::sleep_for(50ms);
     ::close(server.accept());
@@ -641,7 +641,7 @@ TEST(InterruptionTest, EndsAWaitWithoutADescriptorToo) {
 TEST(StrangeServerTest, AnInterruptionEndsTheResolutionOfAName) {
   Server at = server_at(6379, 60s);
   at.host = "no-such-host.invalid";
-  Store store(at, seal_with());
+  Store store(at, seal_of());
   store.interrupt();
   const auto answer = store.ask();
   ASSERT_FALSE(answer);
@@ -662,7 +662,7 @@ std::map<std::string, int> open_sockets() {
 TEST(StrangeServerTest, SocketsAreNotInheritedByChildren) {
   const auto before = open_sockets();  // where a test's output goes may be one
   JunkServer server(JunkServer::answering("+PONG\r\n"));
-  Store store(server_at(server.port()), seal_with());
+  Store store(server_at(server.port()), seal_of());
   ASSERT_TRUE(store.ask());
   int ours = 0;
   for (const auto& [what, number] : open_sockets()) {

@@ -12,7 +12,7 @@ namespace {
 
 using namespace hip_abi;
 
-FakeHip* state = nullptr;
+FakeHip* hip_state = nullptr;
 thread_local int current = 0;
 thread_local hipStreamCaptureMode capture_mode = hipStreamCaptureModeGlobal;
 
@@ -115,13 +115,13 @@ hipError_t empty_launch(hipFunction_t, unsigned, unsigned, unsigned, unsigned, u
 }  // namespace
 
 FakeHip& fake_hip() {
-  if (state == nullptr) reset_fake_hip();
-  return *state;
+  if (hip_state == nullptr) reset_fake_hip();
+  return *hip_state;
 }
 
 void reset_fake_hip() {
-  delete state;
-  state = new FakeHip;
+  delete hip_state;
+  hip_state = new FakeHip;
   current = 0;
 }
 

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "simgpu/host_set.h"
+
 namespace wavejit::simgpu::matrix {
 
 inline constexpr unsigned lane_count = 64;
@@ -88,8 +90,6 @@ struct MatrixCall {
   namespace set {                           \
   void multiply(const MatrixCall& call);    \
   }
-WAVEJIT_DECLARE_MATRIX_KERNELS(x86_64_v2)
-WAVEJIT_DECLARE_MATRIX_KERNELS(x86_64_v3)
-WAVEJIT_DECLARE_MATRIX_KERNELS(x86_64_v4)
+WAVEJIT_FOR_EACH_HOST_SET(WAVEJIT_DECLARE_MATRIX_KERNELS);
 
 }  // namespace wavejit::simgpu::matrix

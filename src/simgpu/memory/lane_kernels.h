@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "simgpu/host_set.h"
 #include "simgpu/wave/wave.h"
 
 namespace wavejit::simgpu::lanes {
@@ -48,9 +49,7 @@ struct Kernels {
   namespace set {                         \
   extern const Kernels kernels;           \
   }
-WAVEJIT_DECLARE_LANE_KERNELS(x86_64_v2)
-WAVEJIT_DECLARE_LANE_KERNELS(x86_64_v3)
-WAVEJIT_DECLARE_LANE_KERNELS(x86_64_v4)
+WAVEJIT_FOR_EACH_HOST_SET(WAVEJIT_DECLARE_LANE_KERNELS);
 
 // Those for this host. Chosen before main, so that nobody has to ask whether they have been.
 extern const Kernels* const kernels_for_host;

@@ -2,6 +2,7 @@
 // The tables that kernels_*.cpp export, once per host instruction set (namespaces x86_64_v2, v3 and v4).
 #pragma once
 
+#include "simgpu/host_set.h"
 #include "simgpu/vector/operation.h"
 
 #define WAVEJIT_DECLARE_KERNEL_LISTS(set)                                                                         \
@@ -18,7 +19,5 @@
   }
 
 namespace wavejit::simgpu::vector {
-WAVEJIT_DECLARE_KERNEL_LISTS(x86_64_v2)
-WAVEJIT_DECLARE_KERNEL_LISTS(x86_64_v3)
-WAVEJIT_DECLARE_KERNEL_LISTS(x86_64_v4)
+WAVEJIT_FOR_EACH_HOST_SET(WAVEJIT_DECLARE_KERNEL_LISTS);
 }  // namespace wavejit::simgpu::vector

@@ -3,6 +3,7 @@
 
 #include "codegen/language/control.h"
 #include "templates/attention_forward/call/arguments.h"
+#include "templates/attention_forward/emit/integers.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -10,13 +11,6 @@ namespace {
 using language::Kernel;
 using language::Value;
 using language::Values;
-
-Value* minimum(Kernel& kernel, Value* a, Value* b) {
-  return kernel.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
-}
-Value* maximum(Kernel& kernel, Value* a, Value* b) {
-  return kernel.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b);
-}
 
 // An array of int32 in device memory that may not be there.
 class OptionalArray {
@@ -78,7 +72,7 @@ Sequence sequence_of(Kernel& kernel, Value* batch) {
   return {.query_start = values[0], .query_length = values[1], .key_start = values[2], .key_length = values[3]};
 }
 
-QueryRows query_rows_of(Kernel& kernel, const QueryFields& fields, Value* batch) {
+QuerySpan query_span_of(Kernel& kernel, const QueryFields& fields, Value* batch) {
   Value* longest = kernel.argument_i32(fields.longest);
   const OptionalArray starts(kernel, fields.starts);
   const Values values =

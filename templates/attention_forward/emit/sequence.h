@@ -19,13 +19,13 @@ struct Sequence {
 Sequence sequence_of(language::Kernel& kernel, language::Value* batch);
 
 // The rows of q alone, for a kernel with an argument struct of its own.
-struct QueryRows {
+struct QuerySpan {
   language::Value* start;
   language::Value* length;
 };
 struct QueryFields {
   std::size_t starts, rows, longest;  // offsets of what Arguments calls query_starts, query_rows and query_length
 };
-QueryRows query_rows_of(language::Kernel& kernel, const QueryFields& fields, language::Value* batch);
+QuerySpan query_span_of(language::Kernel& kernel, const QueryFields& fields, language::Value* batch);
 
 }  // namespace wavejit::attention_forward

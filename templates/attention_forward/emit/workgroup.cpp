@@ -5,6 +5,7 @@
 
 #include "codegen/language/control.h"
 #include "templates/attention_forward/call/arguments.h"
+#include "templates/attention_forward/emit/integers.h"
 #include "templates/attention_forward/emit/sequence.h"
 #include "templates/attention_forward/emit/split.h"
 
@@ -14,14 +15,6 @@ namespace {
 using language::Buffer;
 using language::Kernel;
 using language::Value;
-
-Value* minimum(Kernel& kernel, Value* a, Value* b) {
-  return kernel.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
-}
-
-Value* maximum(Kernel& kernel, Value* a, Value* b) {
-  return kernel.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b);
-}
 
 // q head → kv head without a division: see Arguments::kv_head_multiplier.
 Value* kv_head_of(Kernel& kernel, Value* query_head) {

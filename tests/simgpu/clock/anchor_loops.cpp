@@ -14,9 +14,6 @@
 namespace wavejit::simgpu::testing {
 namespace {
 
-constexpr const char* matrix16_gfx942 = "v_mfma_f32_16x16x16_f16 v[8:11], v[2:3], v[4:5], v[8:11]\n";
-constexpr const char* matrix16_gfx950 = "v_mfma_f32_16x16x32_f16 v[8:11], v[2:5], v[4:7], v[8:11]\n";
-constexpr const char* matrix32_gfx950 = "v_mfma_f32_32x32x16_f16 v[8:23], v[2:5], v[4:7], v[8:23]\n";
 constexpr const char* descriptor =
     "s_load_dwordx2 s[20:21], s[0:1], 0\ns_mov_b32 s22, 0x40000\ns_mov_b32 s23, 0x27000\ns_mov_b32 m0, 0\n"
     "s_waitcnt lgkmcnt(0)\ns_and_b32 s21, s21, 0xffff\n";

@@ -10,11 +10,6 @@
 namespace wavejit::simgpu::testing {
 namespace {
 
-constexpr const char* matrix16_gfx942 = "v_mfma_f32_16x16x16_f16 v[8:11], v[2:3], v[4:5], v[8:11]\n";
-constexpr const char* matrix16_gfx950 = "v_mfma_f32_16x16x32_f16 v[8:11], v[2:5], v[4:7], v[8:11]\n";
-constexpr const char* matrix32_gfx950 = "v_mfma_f32_32x32x16_f16 v[8:23], v[2:5], v[4:7], v[8:23]\n";
-constexpr const char* matrix32_gfx942 = "v_mfma_f32_32x32x8_f16 v[8:23], v[2:3], v[4:5], v[8:23]\n";
-
 std::string plain(unsigned count) { return repeated("v_add_f32 v{}, v2, v3", count, 32); }
 std::string exponentials(unsigned count) { return repeated("v_exp_f32 v{}, v2", count, 32); }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Single rules and loops against published measurements. docs/timing-model.md is the same as tables.
 #include "anchors.h"
+#include "tests/support/part.h"
 
 #include <cmath>
 #include <map>
@@ -42,16 +43,22 @@ TEST(Anchors, AreFrozen) {
   EXPECT_NEAR(sum, 1495.304, 0.001);
 }
 
+// The page docs/timing-model.md has all of them, and a test says that it is current.
 TEST(Anchors, EveryLoopRuns) {
   int loops = 0;
+  int index = 0;
   for (const Anchor& anchor : anchors()) {
+    if (!tests::in_part(index++, 4)) continue;
     const auto predicted = predict_loop(anchor.id);
     if (!predicted) continue;
     ++loops;
     if (anchor.unit == "% of cycles") continue;
     EXPECT_GE(*predicted, 0) << anchor.id;
   }
-  EXPECT_EQ(loops, 23);
+  EXPECT_GT(loops, 0);
+  if (tests::whole_lists()) {
+    EXPECT_EQ(loops, 23);
+  }
 }
 
 // Beyond this the clock would say nothing at all.

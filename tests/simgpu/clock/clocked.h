@@ -11,6 +11,12 @@
 
 namespace wavejit::simgpu::testing {
 
+// Matrix instructions of loops, by shape and target.
+inline constexpr const char* matrix16_gfx942 = "v_mfma_f32_16x16x16_f16 v[8:11], v[2:3], v[4:5], v[8:11]\n";
+inline constexpr const char* matrix16_gfx950 = "v_mfma_f32_16x16x32_f16 v[8:11], v[2:5], v[4:7], v[8:11]\n";
+inline constexpr const char* matrix32_gfx950 = "v_mfma_f32_32x32x16_f16 v[8:23], v[2:5], v[4:7], v[8:23]\n";
+inline constexpr const char* matrix32_gfx942 = "v_mfma_f32_32x32x8_f16 v[8:23], v[2:3], v[4:5], v[8:23]\n";
+
 struct ClockedKernel {
   KernelSource source;
   unsigned waves = 1;       // of a workgroup

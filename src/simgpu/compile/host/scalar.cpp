@@ -47,9 +47,9 @@ class Scalar {
   const Instruction& instruction_;
 };
 
-using Emit = void (*)(Scalar&);
+using EmitScalar = void (*)(Scalar&);
 
-using Table = std::unordered_map<std::string_view, Emit>;
+using Table = std::unordered_map<std::string_view, EmitScalar>;
 
 template <bool wide, typename Body>
 void logical(Scalar& s, Body&& body) {

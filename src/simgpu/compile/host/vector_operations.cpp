@@ -10,7 +10,7 @@ namespace {
 using llvm::CmpInst;
 using llvm::Value;
 using llvm::Intrinsic::ID;
-using Table = std::unordered_map<std::string_view, Emit>;
+using Table = std::unordered_map<std::string_view, EmitVector>;
 
 Value* shift_amount(Lanes& l, Value* v) { return l.ir.CreateAnd(v, l.splat(31U)); }
 Value* low24(Lanes& l, Value* v) { return l.ir.CreateAnd(v, l.splat(0xffffffU)); }
@@ -193,7 +193,7 @@ void add_compares(Table& t) {
 
 }  // namespace
 
-Emit find_operation(std::string_view mnemonic) {
+EmitVector find_operation(std::string_view mnemonic) {
   static const Table table = [] {
     Table t;
     add_moves(t);

@@ -21,9 +21,9 @@ class Operands {
   virtual const Instruction& instruction() const = 0;
 };
 
-using Emit = void (*)(Lanes&, Operands&);
+using EmitVector = void (*)(Lanes&, Operands&);
 
 // Null when it is not translated.
-Emit find_operation(std::string_view mnemonic);
+EmitVector find_operation(std::string_view mnemonic);
 
 }  // namespace wavejit::simgpu::compile

@@ -23,7 +23,7 @@ using families::whole_number;
 using families::Word;
 using families::wrong;
 
-constexpr std::string_view family = KernelSpec::family;
+constexpr std::string_view family_word = KernelSpec::family;
 
 // What a word says; each may be said once.
 enum class Slot : std::uint8_t {
@@ -367,9 +367,9 @@ Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
                                               std::to_string(families::max_descriptor_bytes));
   }
   const std::vector<Word> words = families::words_of(text);
-  if (words.empty() || words.front().text != family) {
+  if (words.empty() || words.front().text != family_word) {
     return fail(WAVEJIT_INVALID_ARGUMENT, (words.empty() ? std::string("descriptor: empty") : place(words.front())) +
-                                              "; accepted first word: " + std::string(family));
+                                              "; accepted first word: " + std::string(family_word));
   }
   Parser parser;
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -380,7 +380,7 @@ Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
 
 std::string to_text(const ProblemDescriptor& descriptor) {
   const AttentionShape& shape = descriptor.shape;
-  std::string text(family);
+  std::string text(family_word);
   const auto word = [&](std::string_view name, std::string_view value) {
     text += ' ';
     text += name;

@@ -48,8 +48,8 @@ class Combine {
     Value* first_row = ir_.CreateMul(kernel_.workgroup_x(), kernel_.constant(rows_per_workgroup(spec_)));
     // Ids are made where they are first asked for: here, where every block can see them.
     (void)kernel_.thread();
-    const attention_forward::QueryRows sequence =
-        attention_forward::query_rows_of(kernel_,
+    const attention_forward::QuerySpan sequence =
+        attention_forward::query_span_of(kernel_,
                                          {.starts = offsetof(Arguments, query_starts),
                                           .rows = offsetof(Arguments, query_rows),
                                           .longest = offsetof(Arguments, query_length)},
