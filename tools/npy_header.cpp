@@ -12,7 +12,7 @@ namespace wavejit::tools {
 
 namespace {
 
-using Problem = std::optional<std::string>;
+using Mistake = std::optional<std::string>;
 
 // A cursor over the literal. Functions return false and leave the position when the text is something else.
 class Cursor {
@@ -70,7 +70,7 @@ class Cursor {
   std::size_t at_ = 0;
 };
 
-Problem take_dtype(Cursor& cursor, NpyHeader& header) {
+Mistake take_dtype(Cursor& cursor, NpyHeader& header) {
   const auto dtype = cursor.take_string();
   if (!dtype) return "its dtype is " + cursor.where() + "; float16 and float32 are accepted";
   if (dtype->size() != 3 || (dtype->front() != '<' && dtype->front() != '>') ||
@@ -82,7 +82,7 @@ Problem take_dtype(Cursor& cursor, NpyHeader& header) {
   return std::nullopt;
 }
 
-Problem take_order(Cursor& cursor, NpyHeader& header) {
+Mistake take_order(Cursor& cursor, NpyHeader& header) {
   header.fortran_order = cursor.take_word("True");
   if (!header.fortran_order && !cursor.take_word("False")) {
     return "its fortran_order is " + cursor.where() + "; True and False are accepted";
@@ -90,7 +90,7 @@ Problem take_order(Cursor& cursor, NpyHeader& header) {
   return std::nullopt;
 }
 
-Problem take_shape(Cursor& cursor, NpyHeader& header) {
+Mistake take_shape(Cursor& cursor, NpyHeader& header) {
   if (!cursor.take('(')) return "its shape is " + cursor.where() + "; a tuple of sizes is accepted";
   std::vector<std::int64_t> sizes;
   while (!cursor.take(')')) {
@@ -135,7 +135,7 @@ std::expected<NpyHeader, std::string> parse_npy_header(std::string_view text) {
                       which < 0 ? "that no .npy file has" : "twice"));
     }
     seen[which] = true;
-    const Problem problem = which == 0   ? take_dtype(cursor, header)
+    const Mistake problem = which == 0   ? take_dtype(cursor, header)
                             : which == 1 ? take_order(cursor, header)
                                          : take_shape(cursor, header);
     if (problem) return std::unexpected(*problem);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The dual-wave and the interleaved pipeline against the generic one, bit by bit: every length of the matrix (a quarter of
-// them each in ./dev test), both data types and head dims, full and causal, all layouts, under wave schedules in which one wave runs as far ahead of the
-// others as barriers allow. The generic kernel is compared with float64 elsewhere (matrix_test.cpp,
-// adversarial_test.cpp); what has its bits has its errors. NaN stands around every tensor (support/attention_run.h).
+// The dual-wave and the interleaved pipeline against the generic one, bit by bit: every length of the matrix (a quarter
+// of them each in ./dev test), both data types and head dims, full and causal, all layouts, under wave schedules in
+// which one wave runs as far ahead of the others as barriers allow. The generic kernel is compared with float64
+// elsewhere (matrix_test.cpp, adversarial_test.cpp); what has its bits has its errors. NaN stands around every tensor
+// (support/attention_run.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

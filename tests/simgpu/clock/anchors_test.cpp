@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Single rules and loops against published measurements. docs/timing-model.md is the same as tables.
 #include "anchors.h"
-#include "tests/support/part.h"
 
 #include <cmath>
 #include <map>
 #include <set>
 
 #include "gtest/gtest.h"
+#include "tests/support/part.h"
 
 namespace wavejit::simgpu::testing {
 namespace {

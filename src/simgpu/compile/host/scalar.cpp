@@ -49,7 +49,7 @@ class Scalar {
 
 using EmitScalar = void (*)(Scalar&);
 
-using Table = std::unordered_map<std::string_view, EmitScalar>;
+using ScalarTable = std::unordered_map<std::string_view, EmitScalar>;
 
 template <bool wide, typename Body>
 void logical(Scalar& s, Body&& body) {
@@ -118,9 +118,9 @@ void with_carry(Scalar& s) {
 
 void nothing(Scalar& /*s*/) {}
 
-const Table& table() {
-  static const Table all = [] {
-    Table t;
+const ScalarTable& scalar_table() {
+  static const ScalarTable all = [] {
+    ScalarTable t;
     for (const std::string_view name :
          {"s_nop", "s_waitcnt", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_setkill", "s_sendmsg",
           "s_incperflevel", "s_decperflevel", "buffer_wbl2", "buffer_inv"}) {
@@ -223,8 +223,8 @@ bool is_scalar_translated(const Instruction& instruction) {
       instruction.instruction_class != InstructionClass::memory) {
     return false;
   }
-  const auto found = table().find(instruction.mnemonic);
-  if (found == table().end()) return false;
+  const auto found = scalar_table().find(instruction.mnemonic);
+  if (found == scalar_table().end()) return false;
   if (found->second == nothing) return true;
   for (unsigned i = 0; i < instruction.destination_count; ++i) {
     if (!is_plain_register(instruction.destination[i])) return false;
@@ -240,7 +240,7 @@ bool is_scalar_translated(const Instruction& instruction) {
 
 void emit_scalar(Emitter& emitter, const Instruction& instruction) {
   Scalar scalar(emitter, instruction);
-  table().at(instruction.mnemonic)(scalar);
+  scalar_table().at(instruction.mnemonic)(scalar);
 }
 
 }  // namespace wavejit::simgpu::compile

@@ -10,7 +10,7 @@ namespace {
 using llvm::CmpInst;
 using llvm::Value;
 using llvm::Intrinsic::ID;
-using Table = std::unordered_map<std::string_view, EmitVector>;
+using VectorTable = std::unordered_map<std::string_view, EmitVector>;
 
 Value* shift_amount(Lanes& l, Value* v) { return l.ir.CreateAnd(v, l.splat(31U)); }
 Value* low24(Lanes& l, Value* v) { return l.ir.CreateAnd(v, l.splat(0xffffffU)); }
@@ -37,7 +37,7 @@ void choose_word(Lanes& l, Operands& o) {
 }
 void fused_in_order(Lanes& l, Operands& o) { o.result(l.fused(o.number(0), o.number(1), o.number(2))); }
 
-void add_moves(Table& t) {
+void add_moves(VectorTable& t) {
   t["v_mov_b32"] = t["v_accvgpr_read_b32"] = t["v_accvgpr_write_b32"] = t["v_accvgpr_mov_b32"] = copy;
   t["v_mov_b64"] = [](Lanes&, Operands& o) {
     Value* const low = o.word(0, 0);
@@ -50,7 +50,7 @@ void add_moves(Table& t) {
   t["v_perm_b32"] = [](Lanes& l, Operands& o) { o.result(l.permute_bytes(o.word(0), o.word(1), o.word(2))); };
 }
 
-void add_logic(Table& t) {
+void add_logic(VectorTable& t) {
   t["v_not_b32"] = [](Lanes& l, Operands& o) { o.result(l.ir.CreateNot(o.word(0))); };
   t["v_and_b32"] = [](Lanes& l, Operands& o) { o.result(l.ir.CreateAnd(o.word(0), o.word(1))); };
   t["v_or_b32"] = [](Lanes& l, Operands& o) { o.result(l.ir.CreateOr(o.word(0), o.word(1))); };
@@ -89,7 +89,7 @@ void add_logic(Table& t) {
   };
 }
 
-void add_integers(Table& t) {
+void add_integers(VectorTable& t) {
   t["v_add_u32"] = [](Lanes& l, Operands& o) { o.result(l.ir.CreateAdd(o.word(0), o.word(1))); };
   t["v_sub_u32"] = [](Lanes& l, Operands& o) { o.result(l.ir.CreateSub(o.word(0), o.word(1))); };
   t["v_subrev_u32"] = [](Lanes& l, Operands& o) { o.result(l.ir.CreateSub(o.word(1), o.word(0))); };
@@ -109,7 +109,7 @@ void add_integers(Table& t) {
   t["v_max_i32"] = choose_word<CmpInst::ICMP_SGT>;
 }
 
-void add_floats(Table& t) {
+void add_floats(VectorTable& t) {
   t["v_add_f32"] = [](Lanes& l, Operands& o) { o.result(l.add(o.number(0), o.number(1))); };
   t["v_sub_f32"] = [](Lanes& l, Operands& o) { o.result(l.subtract(o.number(0), o.number(1))); };
   t["v_subrev_f32"] = [](Lanes& l, Operands& o) { o.result(l.subtract(o.number(1), o.number(0))); };
@@ -145,7 +145,7 @@ void add_floats(Table& t) {
   t["v_rcp_f32"] = t["v_rcp_iflag_f32"] = [](Lanes& l, Operands& o) { o.result(l.reciprocal(o.number(0))); };
 }
 
-void add_conversions(Table& t) {
+void add_conversions(VectorTable& t) {
   t["v_cvt_f16_f32"] = [](Lanes& l, Operands& o) { o.result(l.to_half(o.number(0))); };
   t["v_cvt_f32_f16"] = [](Lanes& l, Operands& o) { o.result(l.from_half(o.word(0))); };
   t["v_cvt_pk_f16_f32"] = [](Lanes& l, Operands& o) {
@@ -164,7 +164,7 @@ void add_conversions(Table& t) {
   };
 }
 
-void add_compares(Table& t) {
+void add_compares(VectorTable& t) {
   t["v_cmp_lt_f32"] = compare_numbers<CmpInst::FCMP_OLT>;
   t["v_cmp_eq_f32"] = compare_numbers<CmpInst::FCMP_OEQ>;
   t["v_cmp_le_f32"] = compare_numbers<CmpInst::FCMP_OLE>;
@@ -194,8 +194,8 @@ void add_compares(Table& t) {
 }  // namespace
 
 EmitVector find_operation(std::string_view mnemonic) {
-  static const Table table = [] {
-    Table t;
+  static const VectorTable table = [] {
+    VectorTable t;
     add_moves(t);
     add_logic(t);
     add_integers(t);
