@@ -26,7 +26,7 @@ namespace {
 using ::testing::HasSubstr;
 using tests::ScratchDirectory;
 
-const char* const small_spec =
+const char* const isolated_spec =
     "attention_forward fp16 d64 pipeline=generic tile=128x64 o_store=scalar target=gfx942 lowering=llvm";
 const char* const comgr_spec =
     "attention_forward fp16 d64 pipeline=generic tile=128x64 o_store=scalar target=gfx942 lowering=comgr";
@@ -48,8 +48,8 @@ int open_descriptors() {
 TEST(Isolated, CompilesLikeTheProcessItself) {
   const TableService isolated(WAVEJIT_CODEGEN_ISOLATED);
   const TableService inprocess;
-  const Answer there = compile(isolated, small_spec);
-  const Answer here = compile(inprocess, small_spec);
+  const Answer there = compile(isolated, isolated_spec);
+  const Answer here = compile(inprocess, isolated_spec);
   ASSERT_EQ(there.status, WAVEJIT_CODEGEN_OK) << there.detail;
   EXPECT_EQ(there.bytes, here.bytes);
   EXPECT_STREQ(there.facts.kernel_name, here.facts.kernel_name);
@@ -93,7 +93,7 @@ TEST(Isolated, AHungCompilerIsKilledAtTheTimeLimit) {
   const std::string program = script(folder, "exec sleep 600");
   const TableService service(WAVEJIT_CODEGEN_ISOLATED, program.c_str(), 200);
   const auto start = std::chrono::steady_clock::now();
-  const Answer answer = compile(service, small_spec);
+  const Answer answer = compile(service, isolated_spec);
   EXPECT_EQ(answer.status, WAVEJIT_CODEGEN_CRASHED);
   EXPECT_THAT(answer.detail, HasSubstr("200 ms"));
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
@@ -103,24 +103,24 @@ TEST(Isolated, UselessCompilersAreStatuses) {
   const ScratchDirectory folder;
   {
     const std::string program = script(folder, "echo 'cannot find my library' >&2; exit 127");
-    const Answer answer = compile(TableService(WAVEJIT_CODEGEN_ISOLATED, program.c_str()), small_spec);
+    const Answer answer = compile(TableService(WAVEJIT_CODEGEN_ISOLATED, program.c_str()), isolated_spec);
     EXPECT_EQ(answer.status, WAVEJIT_CODEGEN_CRASHED);
     EXPECT_THAT(answer.detail, HasSubstr("127"));
     EXPECT_THAT(answer.detail, HasSubstr("cannot find my library"));
   }
   {
     const std::string program = script(folder, "head -c 100000 /dev/zero");
-    const Answer answer = compile(TableService(WAVEJIT_CODEGEN_ISOLATED, program.c_str()), small_spec);
+    const Answer answer = compile(TableService(WAVEJIT_CODEGEN_ISOLATED, program.c_str()), isolated_spec);
     EXPECT_EQ(answer.status, WAVEJIT_CODEGEN_CRASHED);
     EXPECT_THAT(answer.detail, HasSubstr("build"));
   }
   {
     const std::string program = script(folder, "kill -SEGV $$");
-    const Answer answer = compile(TableService(WAVEJIT_CODEGEN_ISOLATED, program.c_str()), small_spec);
+    const Answer answer = compile(TableService(WAVEJIT_CODEGEN_ISOLATED, program.c_str()), isolated_spec);
     EXPECT_EQ(answer.status, WAVEJIT_CODEGEN_CRASHED);
     EXPECT_THAT(answer.detail, HasSubstr("SIGSEGV"));
   }
-  const Answer absent = compile(TableService(WAVEJIT_CODEGEN_ISOLATED, "/nonexistent/compiler"), small_spec);
+  const Answer absent = compile(TableService(WAVEJIT_CODEGEN_ISOLATED, "/nonexistent/compiler"), isolated_spec);
   EXPECT_EQ(absent.status, WAVEJIT_CODEGEN_UNAVAILABLE);
   EXPECT_THAT(absent.detail, HasSubstr("/nonexistent/compiler"));
 }
@@ -131,7 +131,7 @@ TEST(Isolated, CutAnswersAreStatuses) {
   for (const int length : {1, 100, 500, 1000, 5000}) {
     const std::string program =
         script(folder, std::format("'{}' \"$@\" | head -c {}", WAVEJIT_COMPILE_PROGRAM, length));
-    const Answer answer = compile(TableService(WAVEJIT_CODEGEN_ISOLATED, program.c_str()), small_spec);
+    const Answer answer = compile(TableService(WAVEJIT_CODEGEN_ISOLATED, program.c_str()), isolated_spec);
     EXPECT_EQ(answer.status, WAVEJIT_CODEGEN_CRASHED) << length << ": " << answer.detail;
   }
 }
