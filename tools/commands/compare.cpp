@@ -14,6 +14,7 @@
 #include "tools/profile/comparison.h"
 #include "tools/profile/page.h"
 #include "tools/profile/prediction.h"
+#include "tools/targets.h"
 
 namespace wavejit::tools {
 
@@ -87,12 +88,12 @@ void add_compare(CLI::App& program, Chosen& chosen) {
       "Options that stand outside --set-a and --set-b are for both. Figures are predicted, not measured: "
       "docs/timing-model.md.\n\n"
       "Examples\n"
-      "  wavejit compare \"{0}\" --device sim:gfx950 --set-b stagger=off\n"
-      "  wavejit compare \"{0}\" --set-a device=sim:gfx942 --set-b "
-      "device=sim:gfx950\n"
-      "  wavejit compare mine.co theirs.co --device sim:gfx942 --set-a grid=64 --set-a arguments=buffer:1MiB,i32:64 "
+      "  wavejit compare \"{0}\" --device sim:{2} --set-b stagger=off\n"
+      "  wavejit compare \"{0}\" --set-a device=sim:{1} --set-b "
+      "device=sim:{2}\n"
+      "  wavejit compare mine.co theirs.co --device sim:{1} --set-a grid=64 --set-a arguments=buffer:1MiB,i32:64 "
       "--set-b grid=128 --set-b kernel=theirs --set-b arguments=buffer:1MiB,i32:64",
-      all_families().front()->example()));
+      all_families().front()->example(), example_targets().first, example_targets().last));
   command->callback([&chosen, arguments] { chosen = [arguments] { return compare_subjects(*arguments); }; });
 }
 

@@ -79,13 +79,13 @@ std::string footer() {
       "A descriptor is a family and words in any order; these are the usual ones, and a wrong one is answered with "
       "all:\n";
   for (const Family* family : all_families()) text += fmt::format("  {}\n", family->grammar());
-  const std::string_view example = all_families().front()->example();
+  const ExampleTargets targets = example_targets();
   return text + fmt::format(
                     "\nExamples\n"
-                    "  wavejit explain \"{0}\" --target gfx942\n"
-                    "  wavejit explain \"{0}\" --target gfx950 --isa | less\n"
-                    "  wavejit explain \"{0}\" --target gfx950 --pipeline generic --ir > kernel.ll",
-                    example);
+                    "  wavejit explain \"{0}\" --target {1}\n"
+                    "  wavejit explain \"{0}\" --target {2} --isa | less\n"
+                    "  wavejit explain \"{0}\" --target {2} --pipeline generic --ir > kernel.ll",
+                    all_families().front()->example(), targets.first, targets.last);
 }
 
 }  // namespace

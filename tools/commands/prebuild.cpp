@@ -247,19 +247,20 @@ constexpr const char* footer =
     "GPU's\n"
     "driver knows.\n\n"
     "Examples\n"
-    "  wavejit prebuild --target gfx942,gfx950\n"
-    "  wavejit prebuild --target gfx950 --preset llama-3-8b --preset gpt-oss --jobs 4\n"
-    "  wavejit prebuild --target gfx950 \"{}\"\n"
-    "  wavejit prebuild --target gfx950 --list misses.txt --output served.wavejit-archive\n"
-    "  wavejit prebuild --target gfx950 --list misses.txt --output served.wavejit-archive --verify --device "
-    "sim:gfx950\n"
-    "  wavejit prebuild --target gfx942 --preset mistral-7b --shard 2/8 --output /srv/kernels\n"
-    "  wavejit prebuild --preset qwen3-8b --print-list | sed s/bf16/fp16/ | wavejit prebuild --target gfx950 --list -";
+    "  wavejit prebuild --target {1},{2}\n"
+    "  wavejit prebuild --target {2} --preset llama-3-8b --preset gpt-oss --jobs 4\n"
+    "  wavejit prebuild --target {2} \"{0}\"\n"
+    "  wavejit prebuild --target {2} --list misses.txt --output served.wavejit-archive\n"
+    "  wavejit prebuild --target {2} --list misses.txt --output served.wavejit-archive --verify --device "
+    "sim:{2}\n"
+    "  wavejit prebuild --target {1} --preset mistral-7b --shard 2/8 --output /srv/kernels\n"
+    "  wavejit prebuild --preset qwen3-8b --print-list | sed s/bf16/fp16/ | wavejit prebuild --target {2} --list -";
 
 }  // namespace
 
 void add_prebuild(CLI::App& program, Chosen& chosen) {
   const auto arguments = std::make_shared<Arguments>();
+  const ExampleTargets targets = example_targets();
   CLI::App* command = program.add_subcommand("prebuild", "Compile kernels into the disk cache ahead of time");
   add_choice_of_kernels(*command, *arguments);
   limit_count(command->add_option("--jobs,-j", arguments->jobs, "compiles at a time, 0 for all cores (default: 0)"),
@@ -274,12 +275,12 @@ void add_prebuild(CLI::App& program, Chosen& chosen) {
                     "build nothing, say whether everything is there and good; with --device, that it loads");
   arguments->engine.add_device(*command);
   command->get_option("--device")
-      ->description("with --verify: load each kernel on hip, hip:<ordinal> or a simulated GPU, sim:gfx950");
+      ->description("with --verify: load each kernel on hip, hip:<ordinal> or a simulated GPU, sim:" + targets.last);
   arguments->engine.add_cache(*command);
   arguments->engine.add_cache_remote(*command);
   arguments->engine.add_compiler(*command);
   arguments->engine.add_log_level(*command);
-  command->footer(fmt::format(fmt::runtime(footer), all_families().front()->example()));
+  command->footer(fmt::format(fmt::runtime(footer), all_families().front()->example(), targets.first, targets.last));
   command->callback([&chosen, arguments, command] {
     arguments->on_device = command->count("--device") > 0;
     chosen = [arguments] { return prebuild(*arguments); };

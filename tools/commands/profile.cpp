@@ -13,6 +13,7 @@
 #include "tools/output_file.h"
 #include "tools/profile/page.h"
 #include "tools/profile/prediction.h"
+#include "tools/targets.h"
 
 namespace wavejit::tools {
 
@@ -91,11 +92,11 @@ void add_profile(CLI::App& program, Chosen& chosen) {
       "Figures are predicted, not measured: docs/timing-model.md says how far to trust them. Only the workgroups that "
       "the clock\nlooks at run, so that long problems take seconds; results are not computed.\n\n"
       "Examples\n"
-      "  wavejit profile \"{0}\" --device sim:gfx950 --html profile.html\n"
+      "  wavejit profile \"{0}\" --device sim:{2} --html profile.html\n"
       "  wavejit profile kernel.co --set grid=256 --set workgroup=256 --set "
       "arguments=buffer:1MiB,buffer:1MiB,i32:262144 "
-      "--device sim:gfx942",
-      all_families().front()->example()));
+      "--device sim:{1}",
+      all_families().front()->example(), example_targets().first, example_targets().last));
   command->callback([&chosen, arguments] { chosen = [arguments] { return profile(*arguments); }; });
 }
 

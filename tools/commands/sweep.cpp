@@ -26,6 +26,7 @@
 #include "tools/sweep/list.h"
 #include "tools/sweep/outcome_text.h"
 #include "tools/sweep/run_case.h"
+#include "tools/targets.h"
 
 namespace wavejit::tools {
 
@@ -331,17 +332,20 @@ void add_sweep(CLI::App& program, Chosen& chosen) {
   arguments->engine.add_cache(*command);
   arguments->engine.add_compiler(*command, false);
   arguments->engine.add_log_level(*command);
+  const ExampleTargets targets = example_targets();
   command->footer(
       "Exit code 1: a problem failed; 2: a line of the list is no problem (the others ran).\n"
       "Passed means: every element within the project's bound, relative RMS within 0.001 (bf16: 0.005), every row's "
       "cosine "
       "at least 0.999, LSE within 1e-4 and -inf exactly where it belongs, nothing written outside, no report of the "
       "simulated GPU, the same bits under every schedule and pipeline.\n\n"
-      "Examples\n"
-      "  wavejit sweep --device sim:gfx950 --up-to-keys 1025 --csv sweep.csv\n"
-      "  wavejit sweep --device sim:gfx942 --list served.txt --schedule in_order --schedule reverse --schedule random\n"
-      "  wavejit sweep --device hip \"" +
-      std::string(all_families().front()->example()) + "\"");
+      "Examples\n" +
+      fmt::format(
+          "  wavejit sweep --device sim:{1} --up-to-keys 1025 --csv sweep.csv\n"
+          "  wavejit sweep --device sim:{0} --list served.txt --schedule in_order --schedule reverse --schedule "
+          "random\n"
+          "  wavejit sweep --device hip \"{2}\"",
+          targets.first, targets.last, all_families().front()->example()));
   command->callback([&chosen, arguments] { chosen = [arguments] { return sweep_problems(*arguments); }; });
 }
 
