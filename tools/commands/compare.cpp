@@ -74,10 +74,12 @@ void add_compare(CLI::App& program, Chosen& chosen) {
       ->type_name("DESCRIPTOR|FILE");
   command->add_option("b", arguments->b, "the same; without it A again, with other settings")
       ->type_name("DESCRIPTOR|FILE");
-  command->add_option("--set-a", arguments->set_a, "how A is made or launched, once for each: " + settings_help())
+  command
+      ->add_option("--set-a", arguments->set_a,
+                   "how A is made or launched; given once for each setting: " + settings_help())
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  command->add_option("--set-b", arguments->set_b, "how B is")->type_name("NAME=VALUE")->allow_extra_args(false);
+  command->add_option("--set-b", arguments->set_b, "the same for B")->type_name("NAME=VALUE")->allow_extra_args(false);
   command->add_option("--html", arguments->html, "also a report for a browser, in one file")->type_name("FILE.html");
   command->add_flag("--json", arguments->json, "report for programs instead of people");
   arguments->engine.add_device(*command);
