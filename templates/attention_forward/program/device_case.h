@@ -32,8 +32,8 @@ class DeviceCase {
  public:
   static Result<DeviceCase> prepare(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
                                     const HeadValues& head_values);
-  // As the device gives the memory of Q, K, V and O: the simulated GPU's is zeros that cost nothing until they are
-  // touched, so that a launch of which little runs may have arrays larger than the host.
+  // Leaves Q, K, V and O as the device gives them. The simulated GPU gives zeros that cost nothing until they are
+  // touched: where little of a launch runs, its arrays may be larger than the host.
   static Result<DeviceCase> prepare_unfilled(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
                                              const HeadValues& head_values);
 
