@@ -122,7 +122,8 @@ Result<Prediction> predict(const Task& task) {
   const auto problem = attention_forward::program::parse_problem(task.row->shape.descriptor());
   if (!problem) return std::unexpected(problem.error());
   const attention_forward::program::Inputs inputs(problem->type, problem->inputs, problem->seed);
-  auto call = attention_forward::program::DeviceCase::prepare_unfilled(*engine, *problem, inputs, {});
+  auto call = attention_forward::program::DeviceCase::prepare_unfilled(
+      *engine, *problem, inputs, attention_forward::program::head_values(*problem, inputs));
   if (!call) return std::unexpected(call.error());
   const tools::TimedLaunches timed(*gpu, 0, 1);
   wavejit_call_report report{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The 16-bit types of the kernels, for preparing arrays and for the reference: conversions by definition (IEEE 754
 // binary16; bfloat16 as the upper half of binary32), round to nearest even, through double so that nothing is rounded
-// twice. Ours because neither the C++ library of every supported compiler nor xtensor has them.
+// twice. They are ours because xtensor has none, nor has the C++ library of every supported compiler.
 #pragma once
 
 #include <cstdint>

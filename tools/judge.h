@@ -27,11 +27,11 @@ inline constexpr StorageFormat bf16_format{.significant_bits = 8, .smallest_expo
 
 // An element: the rounding of O there, what rounding its weights can amount to, and this for arithmetic in float32.
 inline constexpr double element_slack = 1e-5;
-// A row: its RMS error in units of the rounding that is expected of it. √3 is what a row reaches whose every rounding
-// is as bad as can be.
+// A row: its RMS error in units of the rounding that is expected of it. A row reaches √3 when every rounding of it is
+// as bad as can be.
 inline constexpr double row_rms_limit = 1.7;
-// An LSE: beside its own rounding to float32, and this many such roundings of the scores that it is made of. A score of
-// 256 products has been rounded as often; most of these errors cancel.
+// An LSE: its own rounding to float32, `score_roundings` such roundings of its scores, and this. A score of 256
+// products has been rounded 256 times; most of these errors cancel.
 inline constexpr double lse_slack = 1e-5;
 inline constexpr double score_roundings = 16;
 
@@ -85,7 +85,7 @@ struct Judgement {
   std::int64_t lse_beyond = 0;
 
   double max_error = 0;     // of an element; infinite where one side is not finite and the other differs
-  double of_bound = 0;      // the largest error of an element in parts of what it may have
+  double of_bound = 0;      // the largest error of an element as a share of its bound
   double rms = 0;           // the largest RMS error of a row in units of what is expected of it
   double least_cosine = 1;  // of a row with its exact row; rows that are exactly 0 do not count
   double lse_error = 0;     // the largest

@@ -16,8 +16,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   ~Progress();  // leaves the cursor on a fresh line
 
-  // `event` is the plain line for a log ("compiled <spec>"); `problem` is printed on a terminal too. Of
-  // what is done `idle` cost nothing ("was there already"): the rate and the time left do not count it.
+  // `event` is the plain line for a log ("compiled <spec>"); a `problem` is printed on a terminal too. `idle` counts
+  // what was there already and cost nothing: the rate and the time left leave it out.
   void update(std::uint64_t done, std::uint64_t total, const std::string& event, bool problem, std::uint64_t idle = 0);
 
  private:

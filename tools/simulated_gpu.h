@@ -11,7 +11,7 @@
 
 namespace wavejit::tools {
 
-// Of a launch, what the clock looks at: four, each with two others of its die.
+// The workgroups of a launch that the clock looks at: four, each with two others of its die.
 inline constexpr std::uint32_t sampled_workgroups = 12;
 
 class SimulatedGpu {

@@ -24,4 +24,10 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
   return text;
 }
 
+ExampleTargets example_targets() {
+  const std::vector<std::string> targets = known_targets();
+  if (targets.empty()) return {.first = "<target>", .last = "<target>"};
+  return {.first = targets.front(), .last = targets.back()};
+}
+
 }  // namespace wavejit::tools

@@ -13,4 +13,11 @@ std::vector<std::string> known_targets();
 // Each with `before` in front, `between` them: joined(known_targets(), ", ", "sim:").
 std::string joined(const std::vector<std::string>& words, std::string_view between, std::string_view before = "");
 
+// The first and the last of them: what the examples of a help name.
+struct ExampleTargets {
+  std::string first;
+  std::string last;
+};
+ExampleTargets example_targets();
+
 }  // namespace wavejit::tools

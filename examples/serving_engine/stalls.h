@@ -40,7 +40,8 @@ class StallLedger {
 
   // For wavejit::EngineOptions::on_compile, with the ledger as context. Runs on whatever thread did the work.
   static void on_compile(void* ledger, const wavejit_compile_event* event) noexcept;
-  // The engine whose statistics say whether a kernel came from disk at once or after waiting for who compiled it.
+  // The engine whose statistics say whether a kernel came from disk at once or after waiting for the process that
+  // compiled it.
   void watch(wavejit_engine* engine) { engine_ = engine; }
 
  private:

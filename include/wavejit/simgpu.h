@@ -83,7 +83,7 @@ struct wavejit_simgpu_settings {
   uint32_t checks;          /* enum wavejit_simgpu_check, or-ed. A caller whose struct ends before this field leaves */
   int32_t arrival;          /*   it and `arrival` (enum wavejit_simgpu_arrival) as they are */
   /* Not 0: of a launch that is timed (wavejit_simgpu_set_clock) only the sampled workgroups run, so that a launch of
-   * any size takes moments and leaves most of its output unwritten. A caller whose struct ends before it leaves it. */
+   * any size takes moments and leaves most of its output unwritten. A shorter struct leaves the setting as it is. */
   uint32_t sampled_only;
   uint32_t reserved;        /* 0 */
   int32_t engine;           /* enum wavejit_simgpu_engine; left as it is likewise, with what follows */

@@ -263,8 +263,8 @@ struct wavejit_call_report {
  *
  * The workspace holds (Dv + 4) · 4 bytes for every row, query head and run: B · Sq · Hq · n' · (Dv + 4) · 4, with total
  * in place of B · Sq for packed queries. It is written and read on the stream, from the call on until the stream has
- * come to its end. Null: the engine's own, one for each stream that splits keys, kept until the engine is destroyed, so
- * that a stream may be destroyed only when its work has ended, and a graph must be captured with a workspace of the
+ * come to its end. Null: the engine's own, one for each stream that splits keys, kept until the engine is destroyed.
+ * Then a stream may be destroyed only when its work has ended. A graph must be captured with a workspace of the
  * caller's. docs/split-keys.md has the reasons. */
 struct wavejit_attention_forward_arguments {
   size_t size;
@@ -339,9 +339,9 @@ struct wavejit_prepare_progress {
 typedef void (*wavejit_prepare_callback)(void* context, const struct wavejit_prepare_progress* progress);
 
 /* Compiles or fetches, loads and resolves on the engine's device what `descriptors` (count lines) need, `jobs` at a
- * time (0: all cores). A line that fails leaves the others alone; `statuses` (null, or count of them) has the answer of
- * each, the function that of the first that failed. Several threads may prepare the same lines: every kernel is made
- * once. */
+ * time (0: all cores). A line that fails leaves the others alone. `statuses` (null, or count of them) gets the status
+ * of each line; the function returns that of the first that failed. Several threads may prepare the same lines: every
+ * kernel is made once. */
 WAVEJIT_API wavejit_status wavejit_prepare(wavejit_engine* engine, const char* const* descriptors, size_t count,
                                            int32_t jobs, wavejit_status* statuses, wavejit_prepare_callback progress,
                                            void* context);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The loop in which a kernel spends its time, and what one turn of it costs.
 //
-// How the loop is found. Every natural loop of the flow graph is looked at whose body, its jump back aside, has no
-// further loop. Through such a body there are several paths: tiles at the edge are masked, a row maximum that grows
-// makes the accumulators rescale, and both are branches around work that most turns do not do. The likely path is taken
-// to be
+// How the loop is found. The innermost natural loops of the flow graph are looked at. Through the body of such a loop
+// there are several paths: tiles at the edge are masked, and a row maximum that grows makes the accumulators rescale.
+// Both are branches around work that most turns do not do. The likely path is taken to be
 //
 //   the one with the most matrix instructions (an unrolled loop runs all of its tiles),
 //   of those the one that moves the most data (LDS accesses and loads: a tile is fetched for every tile that is used),
@@ -13,7 +12,7 @@
 // Of several loops (one for whole tiles and one for tiles at the edge, say) the one with the fewest port cycles for
 // each cycle of the matrix pipe is the steady state. That waves really take this path turn after turn is not assumed: a
 // test lets them run on the simulated GPU and compares instruction by instruction
-// (tests/kernels/steady_state_test.cpp).
+// (tests/kernels/statics_test.cpp).
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Who does not answer is left alone for a while, and for longer each time: no call waits twice for a server that is
-// down, and a server that comes back is not met by a whole fleet at once.
+// A server that does not answer is left alone for a while, and for longer each time. So no call waits twice for a
+// server that is down, and one that comes back is not met by a whole fleet at once.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ class Breaker {
 
   // True if this ended an outage.
   bool succeeded(Ticket ticket);
-  // The length of the pause that this began; nothing if another failure of the same time had begun it. Between half
-  // and all of twice the last one, as `random_bits` say.
+  // The length of the pause that this failure began; nothing if another failure of the same time had begun it. Each
+  // pause may be twice as long as the last; `random_bits` choose between half of that and all of it.
   std::optional<std::int64_t> failed(Ticket ticket, std::int64_t now, std::uint64_t random_bits);
 
  private:

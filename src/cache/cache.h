@@ -113,7 +113,7 @@ class Hit {
   const Entry& entry() const { return entry_; }
   const std::string& path() const { return path_; }
   const std::string& layer() const { return layer_; }
-  // Its place among the layers: where to go on when this entry turns out to be of no use.
+  // Its place among the layers. When the loader refuses this entry, lookup() goes on behind it.
   std::size_t layer_index() const { return layer_index_; }
   // Whether the next process finds it too without asking anybody.
   bool on_disk() const { return on_disk_; }
@@ -216,7 +216,7 @@ class Cache {
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
 
-  // `first_layer`: Hit::layer_index() + 1 of an entry that turned out to be of no use, to go on behind it.
+  // `first_layer`: 0, or Hit::layer_index() + 1 of an entry that the loader refused, to look in the layers behind it.
   std::optional<Hit> lookup(const Key& key, std::size_t first_layer = 0) noexcept;
   Turn take_turn(const Key& key) noexcept;
   PublishResult publish(const Key& key, const Compiled& compiled) noexcept;

@@ -24,8 +24,8 @@ struct LayerMiss {
 // What `bytes` hold must be the entry of exactly this key: a digest only names a file, and files get copied about.
 std::expected<Entry, std::string> parse_entry_of(const Key& key, std::span<const std::byte> bytes);
 
-// The same for who knows the name alone: the digest must be that of the entry's key text, and the
-// target its own (empty: any).
+// The same where only the name is known: the digest must be that of the entry's key text, and the target its own
+// (empty: any).
 std::expected<Entry, std::string> parse_entry_named(const Digest& digest, const std::string& target_id,
                                                     std::span<const std::byte> bytes);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Private to this room: an advisory lock between processes that only ever saves work. It is flock(2) on a small file
-// beside the entry, so that the kernel releases it when its holder dies; the file says who holds it, for people. Who
-// cannot have the lock in time works without it.
+// beside the entry, so that the operating system releases it when its holder dies. The file says who holds it, for
+// people. A process that cannot have the lock in time works without it.
 #pragma once
 
 #include <cstdint>

@@ -22,8 +22,8 @@ inline constexpr const char* accepted_remote_keys =
     "64 to 128 hexadecimal digits in a file of this user with mode 0600, or of root with mode 0640 at most: "
     "`(umask 077; openssl rand -hex 32 > FILE)` makes one";
 
-// "<path>: <what is wrong>". A symbolic link is followed (mounted secrets are links): owner and mode of what it leads
-// to count, and that nobody else can have written.
+// The error is "<path>: <what is wrong>". A symbolic link is followed, because mounted secrets are links. The owner and
+// the mode of the file that it leads to count: nobody else may have been able to write it.
 std::expected<std::vector<std::uint8_t>, std::string> read_remote_key(IoInterface& io, const std::string& path);
 // The digits, with blanks and line ends around them.
 std::expected<std::vector<std::uint8_t>, std::string> parse_remote_key(std::string_view text);

@@ -59,7 +59,7 @@ class RemoteLayer {
   using Use = std::function<std::optional<std::string>(std::vector<std::byte> entry)>;
   bool fetch(const Digest& digest, const std::string& target_id, const Use& use);
   void keep_later(const Digest& digest, const std::string& target_id, std::vector<std::byte> entry) noexcept;
-  // Waits until nothing is on its way. False: not within that time, what is left waits for a pause to end, or something
+  // Waits until nothing is on its way. False: the time was over, what is left waits for a pause to end, or something
   // did not arrive.
   bool flush(std::int64_t nanoseconds);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Who compiles: across processes one, the others wait for what it publishes, a bounded time.
+// Of many processes one compiles. The others wait, a bounded time, for what it publishes.
 #include <array>
 #include <exception>
 #include <format>

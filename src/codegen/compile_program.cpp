@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // wavejit-compile: one compile in a process of its own. The request comes on stdin, the answer (wire.h) goes to stdout;
-// started by isolated.cpp, of no use to people.
+// started by isolated.cpp, not by people.
 //
 //   wavejit-compile --time-limit <seconds>                            stdin: a spec's text
 //   wavejit-compile --time-limit <seconds> --ir <target> <lowering>   stdin: IR text

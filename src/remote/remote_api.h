@@ -6,8 +6,8 @@
  * and hidden: a host's own copies of either are never met.
  *
  * Entries are bytes here; what they say is the cache's to check. Every entry is sealed with a key that both ends know,
- * over its name and all of its bytes (seal.h): who can write to the server can take entries away, but can neither make
- * one nor pass one off as another.
+ * over its name and all of its bytes (seal.h). Somebody who can write to the server can take entries away, but can
+ * neither make one nor pass one off as another.
  *
  * Thread safety: every function may be called from any thread. Nothing waits longer than the times of the options say.
  */

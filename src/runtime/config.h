@@ -125,7 +125,7 @@ const Environment& process_environment();
 // `options` may be null. Checks the struct's size before it reads anything else.
 Result<Config> make_config(const wavejit_engine_options* options, const Environment& environment);
 
-// What of it families are asked with.
+// The part of it that families are asked with.
 families::Toggles toggles_of(const Config& config);
 
 // "device=sim:gfx950 (WAVEJIT_DEVICE)", one for each setting.

@@ -46,9 +46,9 @@ class Engine {
   static Result<std::unique_ptr<Engine>> assemble(const Config& config, const HipDevice& device,
                                                   CodegenLibrary& codegen, std::unique_ptr<Logger> logger);
 
-  // Launches a checked call, whose family asked target_row() and toggles() about it.
+  // Launches a checked call. Its family has checked it for target_row() and toggles().
   Result<void> run(families::Call& call, hip_abi::hipStream_t stream);
-  // Whether the device has so much memory as the call needs beside its tensors and brings not itself.
+  // Refuses a call whose workspace is larger than the device's memory, unless the call brings the workspace.
   Result<void> check_room(const families::Call& call) const;
   const targets::Target& target_row() const noexcept { return target_; }
   const families::Toggles& toggles() const noexcept { return toggles_; }
@@ -81,7 +81,8 @@ class Engine {
   Result<void> reported_call(families::Call& call, hip_abi::hipStream_t stream);
   // cold_path.cpp. A call whose kernels are not in the table: refused, or they are resolved.
   Resolution miss(const families::Call& call, hip_abi::hipStream_t stream, Phases& phases);
-  // Resolves, counts times, notes and tells what this thread worked for. `line`: a problem that needs the shape.
+  // Resolves the shape and counts times; what this thread worked for it notes and tells. `line`: a problem that needs
+  // the shape.
   Resolution resolve_and_tell(const families::Shape& shape, const std::string& line, Phases& phases);
   void tell_compile(const families::Shape& shape, const std::string& line, const Resolution& resolution,
                     const Phases& phases);

@@ -28,8 +28,8 @@ struct KernelBinary {
   bool on_disk = false;         // the next process finds it
 };
 
-// The layers that a configuration names: packaged read-only ones first, the user's folder, memory. The remote one is
-// opened by who needs it (remote_library.h).
+// The layers that a configuration names: packaged read-only ones first, the user's folder, memory. open_remote
+// adds the remote one where it is needed (remote_library.h).
 cache::CacheOptions cache_options(const Config& config, Logger& logger);
 
 // Safe from any thread.

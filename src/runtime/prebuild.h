@@ -39,7 +39,7 @@ struct PrebuildRequest {
   bool everything = false;   // every supported combination without modifiers instead of the descriptors
   std::string_view targets;  // comma-separated
   int jobs = 0;              // 0: all cores
-  bool whole = true;         // a line without a kernel refuses the others too, before anything is compiled
+  bool whole = true;         // a line without a kernel: then nothing is compiled
   int shard = 1;             // of the kernels, by their digest
   int shards = 1;
   PrebuildMode mode = PrebuildMode::compile;

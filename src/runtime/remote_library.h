@@ -14,7 +14,7 @@ namespace wavejit::runtime {
 
 // Without a store when none is configured. The error is why what is configured is not used, and what to do.
 std::expected<cache::RemoteOptions, std::string> open_remote(const Config& config);
-// The same for who goes on without it: the error is one warning a process.
+// The same for callers that go on without it: the error is one warning a process.
 cache::RemoteOptions open_remote_or_warn(const Config& config, Logger& logger);
 
 }  // namespace wavejit::runtime

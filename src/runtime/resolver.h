@@ -47,7 +47,7 @@ struct LoadedKernels {
 // How a shape came to have its kernels, or why it has none.
 struct Resolution {
   Result<const LoadedKernels*> kernels = fail(WAVEJIT_OUT_OF_MEMORY, {});
-  // Of several kernels: of the one that took most. WAVEJIT_ORIGIN_MEMORY if another thread did the work.
+  // Of several kernels, the origin that took most. WAVEJIT_ORIGIN_MEMORY if another thread did the work.
   wavejit_origin origin = WAVEJIT_ORIGIN_NONE;
   // This thread looked on disk or compiled, whatever came of it: the phases have times, and there is something to tell.
   bool worked = false;
@@ -65,8 +65,8 @@ class Resolver {
   Resolution resolve(const families::Shape& shape, Phases& phases);
 
  private:
-  // One kernel on its way. `counted`: what a call is counted as for it; a kernel that HIP does not load was found all
-  // the same.
+  // What became of one kernel. `counted`: as what a call counts it. A kernel that HIP does not load was still found on
+  // disk or compiled, and counts so.
   enum class Counted : std::uint8_t { memory, disk, compiled, failed };
   struct KernelOutcome {
     Result<const LoadedKernel*> kernel = fail(WAVEJIT_OUT_OF_MEMORY, {});
@@ -84,7 +84,7 @@ class Resolver {
   template <typename Outcome>
   struct Flight {
     bool done = false;
-    Outcome outcome;  // that of work which does not come to an end, until it has
+    Outcome outcome;  // until the work has ended: out of memory, which is what an interrupted one leaves
   };
   struct ShapeHash {
     std::size_t operator()(const families::Shape& shape) const {
@@ -100,7 +100,8 @@ class Resolver {
   template <typename Where, typename Name, typename Outcome>
   class Landing;
 
-  // Does `work` unless it failed before or another thread does it, which is waited for. `lock` is that of mutex_.
+  // Does `work`, unless it failed before or another thread is at it; then waits for that thread. `lock` is that of
+  // mutex_.
   template <typename Outcome, typename Where, typename Name, typename Work>
   Outcome work_once(std::unique_lock<std::mutex> lock, Where& flights, const Name& name, Work work);
 

@@ -23,7 +23,7 @@ inline Result<void> check_jobs(int jobs) {
               "jobs = " + std::to_string(jobs) + "; accepted: 0 (all cores) to " + std::to_string(max_jobs));
 }
 
-// For who must not throw: without its words when there is no memory for them.
+// For callers that must not throw: the failure without its words when there is no memory for them.
 inline Failure copy_of(const Failure& failure) noexcept {
   try {
     return failure;

@@ -9,6 +9,7 @@
 
 #include "cache/transfer.h"
 #include "forge.h"
+#include "targets/targets.h"
 #include "templates/attention_forward/call/problem/descriptor.h"
 #include "templates/attention_forward/call/spec.h"
 
@@ -38,9 +39,9 @@ std::vector<std::string> specs() {
   using namespace attention_forward;
   std::vector<std::string> texts;
   for (const bool odd : {false, true}) {
-    for (const char* target : {"gfx942", "gfx950"}) {
+    for (const targets::Target& target : targets::all_targets()) {
       KernelSpec spec;
-      spec.target = target;
+      spec.target = target.id;
       spec.lse = odd;
       spec.mask = odd ? Mask::causal : Mask::none;
       spec.pipeline = odd ? Pipeline::dualwave : Pipeline::generic;

@@ -4,20 +4,21 @@
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "targets/targets.h"
 
 namespace wavejit::hip_kernels {
 
 using namespace hip_abi;
 
-std::string name_of(const Build& build) {
-  return std::string(build.target) + "_O" + std::to_string(build.optimisation);
-}
+std::string name_of(const Build& build) { return build.target + "_O" + std::to_string(build.optimisation); }
 
 void Corpus::SetUp() {
   settings_.size = sizeof settings_;
   wavejit_simgpu_get_settings(&settings_);
   int ordinal = -1;
-  ASSERT_EQ(wavejit_simgpu_open_devices(GetParam().target, 1, &ordinal), 0);
+  ASSERT_EQ(wavejit_simgpu_open_devices(GetParam().target.c_str(), 1, &ordinal), 0);
   ASSERT_EQ(hipSetDevice(ordinal), hipSuccess);
 }
 
@@ -41,7 +42,7 @@ void Corpus::leave_out(wavejit_simgpu_check check) {
   EXPECT_EQ(wavejit_simgpu_set_settings(&settings), 0);
 }
 
-bool Corpus::ocp_fp8() const { return std::string_view(GetParam().target) == "gfx950"; }
+bool Corpus::ocp_fp8() const { return targets::find_target(GetParam().target)->fp8 == targets::Fp8::ocp; }
 
 hipModule_t Corpus::module(const char* file) {
   hipModule_t& loaded = modules_[file];
@@ -108,10 +109,14 @@ void expect_close(const std::vector<float>& got, const std::vector<double>& expe
 }
 
 namespace {
-INSTANTIATE_TEST_SUITE_P(Builds, Corpus,
-                         testing::Values(Build{"gfx942", 0}, Build{"gfx942", 1}, Build{"gfx942", 2}, Build{"gfx942", 3},
-                                         Build{"gfx950", 0}, Build{"gfx950", 1}, Build{"gfx950", 2},
-                                         Build{"gfx950", 3}),
+std::vector<Build> all_builds() {
+  std::vector<Build> builds;
+  for (const targets::Target& target : targets::all_targets())
+    for (const int level : {0, 1, 2, 3}) builds.push_back({std::string(target.id), level});
+  return builds;
+}
+
+INSTANTIATE_TEST_SUITE_P(Builds, Corpus, testing::ValuesIn(all_builds()),
                          [](const auto& build) { return name_of(build.param); });
 }  // namespace
 

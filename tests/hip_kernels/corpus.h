@@ -25,7 +25,7 @@
 namespace wavejit::hip_kernels {
 
 struct Build {
-  const char* target;
+  std::string target;
   int optimisation;
 };
 std::string name_of(const Build& build);

@@ -35,7 +35,7 @@ TEST_P(SweepDeviceTest, ViewsGiveTheRowsOfTheWhole) {
 
   const Inputs inputs(problem->type, problem->inputs, problem->seed);
   Reference reference(*problem, inputs);
-  auto device = DeviceCase::prepare(raw, *problem, inputs, reference.sinks());
+  auto device = DeviceCase::prepare(raw, *problem, inputs, reference.head_values());
   ASSERT_TRUE(device) << device.error().what;
   ASSERT_TRUE(device->erase());
   EXPECT_EQ(count_of(*device->written()), 0);

@@ -113,10 +113,10 @@ TEST(SweepProblemTest, EveryWordArrives) {
   EXPECT_EQ(p.query_lengths, (std::vector<std::int64_t>{7, 2}));
   EXPECT_EQ(p.key_lengths, (std::vector<std::int64_t>{4, 9}));
   EXPECT_EQ(p.scale, 0.5F);
-  EXPECT_EQ(p.bias, WAVEJIT_EXTENT_HEAD);
-  EXPECT_EQ(p.alibi, WAVEJIT_EXTENT_BATCH_AND_HEAD);
-  EXPECT_TRUE(p.sink);
-  EXPECT_EQ(p.softcap, 30);
+  EXPECT_EQ(p.of(Modifier::bias).extent, Extent::head);
+  EXPECT_EQ(p.of(Modifier::alibi).extent, Extent::batch_and_head);
+  EXPECT_EQ(p.of(Modifier::softcap).number, 30);
+  for (const ModifierRow& row : modifier_rows) EXPECT_TRUE(p.has(row.modifier)) << row.word;
   EXPECT_EQ(p.splits, 3);
   EXPECT_EQ(p.seed, 8U);
   EXPECT_EQ(p.inputs, "uniform");
@@ -314,7 +314,7 @@ TEST(SweepReferenceTest, SinksTakeTheirShare) {
   const Inputs inputs(without.type, without.inputs, without.seed);
   Reference plain(without, inputs);
   Reference sunk(with, inputs);
-  ASSERT_EQ(sunk.sinks().size(), 2U);
+  ASSERT_EQ(sunk.head_values()[index_of(Modifier::sink)].size(), 2U);
   for (const std::int64_t head : {0, 1}) {
     plain.want({{{0, head}, {4}}});
     sunk.want({{{0, head}, {4}}});

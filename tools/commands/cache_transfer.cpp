@@ -102,7 +102,7 @@ Result<ExitCode> copy(const Arguments& arguments) {
 struct Command {
   const char* name;
   const char* summary;
-  const char* footer;
+  const char* footer;          // {0} and {1}: targets
   const char* from = nullptr;  // what the argument with the source is; null: the cache or the remote layer
   const char* to = nullptr;
   bool archive_from = false;  // the source is one archive
@@ -117,7 +117,7 @@ constexpr std::array<Command, 6> copies = {{
      .summary = "Write the cache's entries into one archive",
      .footer = "An archive is one file that serves as a read-only layer: WAVEJIT_CACHE_LAYERS=/path/to/it. The same\n"
                "entries give the same bytes. Exit code 1 when a damaged entry was left behind.\n\n"
-               "Example\n  wavejit cache pack kernels.wavejit-archive --target gfx950",
+               "Example\n  wavejit cache pack kernels.wavejit-archive --target {1}",
      .to = "the file to write; an existing one is replaced when the new one is whole",
      .archive_to = true},
     {.name = "unpack",
@@ -137,7 +137,7 @@ constexpr std::array<Command, 6> copies = {{
      .summary = "Copy the cache's entries into a folder that serves as a layer",
      .footer = "What is written may be read by everybody, unlike the cache itself. Exit code 1 when a damaged entry\n"
                "was left behind.\n\n"
-               "Example\n  wavejit cache export /image/kernels --target gfx942,gfx950",
+               "Example\n  wavejit cache export /image/kernels --target {0},{1}",
      .to = layer_folder},
     {.name = "push",
      .summary = "Send the cache's entries, its layers' too, to the remote layer",
@@ -145,14 +145,14 @@ constexpr std::array<Command, 6> copies = {{
                "themselves in the background; this is for what was prebuilt elsewhere. Exit code 1 when a damaged\n"
                "entry was left behind.\n\n"
                "Example\n  wavejit cache push --cache-remote redis://kernels.example:6379 \\\n"
-               "      --cache-remote-key-file /etc/wavejit/remote.key --target gfx950",
+               "      --cache-remote-key-file /etc/wavejit/remote.key --target {1}",
      .remote = WAVEJIT_CACHE_TO_REMOTE},
     {.name = "pull",
      .summary = "Fetch every entry of the remote layer into the cache",
      .footer = "Only entries of this key, each verified on the way; those that the cache has are left alone. Exit\n"
                "code 1 when a damaged entry was left behind.\n\n"
                "Example\n  wavejit cache pull --cache-remote redis://kernels.example:6379 \\\n"
-               "      --cache-remote-key-file /etc/wavejit/remote.key --target gfx950",
+               "      --cache-remote-key-file /etc/wavejit/remote.key --target {1}",
      .remote = WAVEJIT_CACHE_FROM_REMOTE},
 }};
 
@@ -162,7 +162,8 @@ CLI::App* add_one(CLI::App& parent, Chosen& chosen, const std::shared_ptr<Argume
   command->add_flag("--json", arguments->json, "for programs instead of people");
   arguments->engine.add_cache(*command);
   arguments->engine.add_log_level(*command);
-  command->footer(footer);
+  const ExampleTargets targets = example_targets();
+  command->footer(fmt::format(fmt::runtime(footer), targets.first, targets.last));
   command->callback([&chosen, arguments, action] { chosen = [arguments, action] { return action(*arguments); }; });
   return command;
 }

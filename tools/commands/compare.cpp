@@ -14,6 +14,7 @@
 #include "tools/profile/comparison.h"
 #include "tools/profile/page.h"
 #include "tools/profile/prediction.h"
+#include "tools/targets.h"
 
 namespace wavejit::tools {
 
@@ -73,10 +74,12 @@ void add_compare(CLI::App& program, Chosen& chosen) {
       ->type_name("DESCRIPTOR|FILE");
   command->add_option("b", arguments->b, "the same; without it A again, with other settings")
       ->type_name("DESCRIPTOR|FILE");
-  command->add_option("--set-a", arguments->set_a, "how A is made or launched, once for each: " + settings_help())
+  command
+      ->add_option("--set-a", arguments->set_a,
+                   "how A is made or launched; given once for each setting: " + settings_help())
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  command->add_option("--set-b", arguments->set_b, "how B is")->type_name("NAME=VALUE")->allow_extra_args(false);
+  command->add_option("--set-b", arguments->set_b, "the same for B")->type_name("NAME=VALUE")->allow_extra_args(false);
   command->add_option("--html", arguments->html, "also a report for a browser, in one file")->type_name("FILE.html");
   command->add_flag("--json", arguments->json, "report for programs instead of people");
   arguments->engine.add_device(*command);
@@ -87,12 +90,12 @@ void add_compare(CLI::App& program, Chosen& chosen) {
       "Options that stand outside --set-a and --set-b are for both. Figures are predicted, not measured: "
       "docs/timing-model.md.\n\n"
       "Examples\n"
-      "  wavejit compare \"{0}\" --device sim:gfx950 --set-b stagger=off\n"
-      "  wavejit compare \"{0}\" --set-a device=sim:gfx942 --set-b "
-      "device=sim:gfx950\n"
-      "  wavejit compare mine.co theirs.co --device sim:gfx942 --set-a grid=64 --set-a arguments=buffer:1MiB,i32:64 "
+      "  wavejit compare \"{0}\" --device sim:{2} --set-b stagger=off\n"
+      "  wavejit compare \"{0}\" --set-a device=sim:{1} --set-b "
+      "device=sim:{2}\n"
+      "  wavejit compare mine.co theirs.co --device sim:{1} --set-a grid=64 --set-a arguments=buffer:1MiB,i32:64 "
       "--set-b grid=128 --set-b kernel=theirs --set-b arguments=buffer:1MiB,i32:64",
-      all_families().front()->example()));
+      all_families().front()->example(), example_targets().first, example_targets().last));
   command->callback([&chosen, arguments] { chosen = [arguments] { return compare_subjects(*arguments); }; });
 }
 

@@ -75,17 +75,16 @@ std::string footer() {
       "the stagger adds\n"
       "barriers. Behind each barrier a line counts what the code did since the one before, which tells rows apart. The "
       "compiler may\n"
-      "move arithmetic across a barrier: of a single such instruction nobody can say which row it is of.\n\n"
-      "A descriptor is a family and words in any order; these are the usual ones, and a wrong one is answered with "
-      "all:\n";
+      "move arithmetic across a barrier, so nobody can say of one such instruction which row it belongs to.\n\n"
+      "A descriptor is a family and words in any order. These are the usual ones; a wrong one is answered with all:\n";
   for (const Family* family : all_families()) text += fmt::format("  {}\n", family->grammar());
-  const std::string_view example = all_families().front()->example();
+  const ExampleTargets targets = example_targets();
   return text + fmt::format(
                     "\nExamples\n"
-                    "  wavejit explain \"{0}\" --target gfx942\n"
-                    "  wavejit explain \"{0}\" --target gfx950 --isa | less\n"
-                    "  wavejit explain \"{0}\" --target gfx950 --pipeline generic --ir > kernel.ll",
-                    example);
+                    "  wavejit explain \"{0}\" --target {1}\n"
+                    "  wavejit explain \"{0}\" --target {2} --isa | less\n"
+                    "  wavejit explain \"{0}\" --target {2} --pipeline generic --ir > kernel.ll",
+                    all_families().front()->example(), targets.first, targets.last);
 }
 
 }  // namespace
@@ -93,7 +92,7 @@ std::string footer() {
 void add_explain(CLI::App& program, Chosen& chosen) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = program.add_subcommand(
-      "explain", "Print the route of a problem: what was chosen, and why nothing else; or its kernels as text");
+      "explain", "Print the route of a problem (what was chosen, and why nothing else), or its kernels as text");
   command->add_option("descriptor", arguments->descriptor, "one line that says what is asked; quote it")
       ->required()
       ->type_name("DESCRIPTOR");

@@ -234,32 +234,37 @@ void add_choice_of_kernels(CLI::App& command, Arguments& arguments) {
 
 constexpr const char* footer =
     "Needs neither a GPU nor HIP. Kernels that are already there are left alone: an interrupted run goes on where it\n"
-    "was, and two at once share the work. Lines that lead to one kernel are one. A line without a kernel is told with\n"
-    "its number and the others are built; the exit code is then 2 (it is no descriptor) or 4 (not supported).\n\n"
-    "With --output kernels are compiled into the cache as without, and copied from there. A folder serves as a layer; "
-    "an\n"
+    "was, and two at once share the work. A kernel is built once, however many lines lead to it. A line without a "
+    "kernel\n"
+    "is told with its number, and the others are built; the exit code is then 2 (it is no descriptor) or 4 (not\n"
+    "supported).\n\n"
+    "With --output kernels are compiled into the cache as without, and copied from there. A folder serves as a layer. "
+    "An\n"
     "archive is written when every line's kernels are there, whole or not at all.\n\n"
-    "--verify compiles and writes nothing; exit code 0: every kernel of every line is in the cache, or in --output if\n"
-    "given, and good; 1: one is missing or broken. Checked of each: owner and kind of the file, checksum, key text "
-    "and\n"
-    "target as before every load, and that the code object is an ELF file of the target whose segments lie inside it\n"
-    "and that has the kernel. With --device each is loaded there too; what a GPU's driver would say of it only a "
-    "GPU's\n"
-    "driver knows.\n\n"
+    "--verify compiles and writes nothing. It looks in the cache, or in --output if given. Exit code 0: every kernel "
+    "of\n"
+    "every line is there and good; 1: one is missing or broken. Of each it checks the file's owner and kind, "
+    "checksum,\n"
+    "key text and target, as before every load; then the code object: an ELF file of the target that has the kernel, "
+    "its\n"
+    "segments inside the file. With --device each is loaded there too. What a GPU's driver would say of a kernel, only "
+    "a\n"
+    "GPU's driver knows.\n\n"
     "Examples\n"
-    "  wavejit prebuild --target gfx942,gfx950\n"
-    "  wavejit prebuild --target gfx950 --preset llama-3-8b --preset gpt-oss --jobs 4\n"
-    "  wavejit prebuild --target gfx950 \"{}\"\n"
-    "  wavejit prebuild --target gfx950 --list misses.txt --output served.wavejit-archive\n"
-    "  wavejit prebuild --target gfx950 --list misses.txt --output served.wavejit-archive --verify --device "
-    "sim:gfx950\n"
-    "  wavejit prebuild --target gfx942 --preset mistral-7b --shard 2/8 --output /srv/kernels\n"
-    "  wavejit prebuild --preset qwen3-8b --print-list | sed s/bf16/fp16/ | wavejit prebuild --target gfx950 --list -";
+    "  wavejit prebuild --target {1},{2}\n"
+    "  wavejit prebuild --target {2} --preset llama-3-8b --preset gpt-oss --jobs 4\n"
+    "  wavejit prebuild --target {2} \"{0}\"\n"
+    "  wavejit prebuild --target {2} --list misses.txt --output served.wavejit-archive\n"
+    "  wavejit prebuild --target {2} --list misses.txt --output served.wavejit-archive --verify --device "
+    "sim:{2}\n"
+    "  wavejit prebuild --target {1} --preset mistral-7b --shard 2/8 --output /srv/kernels\n"
+    "  wavejit prebuild --preset qwen3-8b --print-list | sed s/bf16/fp16/ | wavejit prebuild --target {2} --list -";
 
 }  // namespace
 
 void add_prebuild(CLI::App& program, Chosen& chosen) {
   const auto arguments = std::make_shared<Arguments>();
+  const ExampleTargets targets = example_targets();
   CLI::App* command = program.add_subcommand("prebuild", "Compile kernels into the disk cache ahead of time");
   add_choice_of_kernels(*command, *arguments);
   limit_count(command->add_option("--jobs,-j", arguments->jobs, "compiles at a time, 0 for all cores (default: 0)"),
@@ -274,12 +279,12 @@ void add_prebuild(CLI::App& program, Chosen& chosen) {
                     "build nothing, say whether everything is there and good; with --device, that it loads");
   arguments->engine.add_device(*command);
   command->get_option("--device")
-      ->description("with --verify: load each kernel on hip, hip:<ordinal> or a simulated GPU, sim:gfx950");
+      ->description("with --verify: load each kernel on hip, hip:<ordinal> or a simulated GPU, sim:" + targets.last);
   arguments->engine.add_cache(*command);
   arguments->engine.add_cache_remote(*command);
   arguments->engine.add_compiler(*command);
   arguments->engine.add_log_level(*command);
-  command->footer(fmt::format(fmt::runtime(footer), all_families().front()->example()));
+  command->footer(fmt::format(fmt::runtime(footer), all_families().front()->example(), targets.first, targets.last));
   command->callback([&chosen, arguments, command] {
     arguments->on_device = command->count("--device") > 0;
     chosen = [arguments] { return prebuild(*arguments); };

@@ -13,6 +13,7 @@
 #include "tools/output_file.h"
 #include "tools/profile/page.h"
 #include "tools/profile/prediction.h"
+#include "tools/targets.h"
 
 namespace wavejit::tools {
 
@@ -74,7 +75,9 @@ void add_profile(CLI::App& program, Chosen& chosen) {
                    "a problem's descriptor, quoted, or a file with a code object of any compiler")
       ->required()
       ->type_name("DESCRIPTOR|FILE");
-  command->add_option("--set", arguments->settings, "how it is made or launched, once for each: " + settings_help())
+  command
+      ->add_option("--set", arguments->settings,
+                   "how it is made or launched; given once for each setting: " + settings_help())
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
   command->add_option("--html", arguments->html, "also a report for a browser, in one file")->type_name("FILE.html");
@@ -89,13 +92,13 @@ void add_profile(CLI::App& program, Chosen& chosen) {
   arguments->engine.add_log_level(*command);
   command->footer(fmt::format(
       "Figures are predicted, not measured: docs/timing-model.md says how far to trust them. Only the workgroups that "
-      "the clock\nlooks at run, so that long problems take seconds; results are not computed.\n\n"
+      "the clock\nlooks at run, so long problems take seconds, and there are no results.\n\n"
       "Examples\n"
-      "  wavejit profile \"{0}\" --device sim:gfx950 --html profile.html\n"
+      "  wavejit profile \"{0}\" --device sim:{2} --html profile.html\n"
       "  wavejit profile kernel.co --set grid=256 --set workgroup=256 --set "
       "arguments=buffer:1MiB,buffer:1MiB,i32:262144 "
-      "--device sim:gfx942",
-      all_families().front()->example()));
+      "--device sim:{1}",
+      all_families().front()->example(), example_targets().first, example_targets().last));
   command->callback([&chosen, arguments] { chosen = [arguments] { return profile(*arguments); }; });
 }
 

@@ -26,6 +26,7 @@
 #include "tools/sweep/list.h"
 #include "tools/sweep/outcome_text.h"
 #include "tools/sweep/run_case.h"
+#include "tools/targets.h"
 
 namespace wavejit::tools {
 
@@ -301,26 +302,26 @@ void add_sweep(CLI::App& program, Chosen& chosen) {
   command
       ->add_option(
           "--pipeline", arguments->pipelines,
-          "auto, generic, dualwave, interleaved; several times for several (default: $WAVEJIT_PIPELINE, then auto)")
+          "auto, generic, dualwave, interleaved; may be given several times (default: $WAVEJIT_PIPELINE, then auto)")
       ->type_name("PIPELINE")
       ->allow_extra_args(false);
-  limit(command
-            ->add_option("--schedule", arguments->schedules,
-                         "simulated GPU: in_order, reverse, random, each with :<seed> if you like; several times: the "
-                         "bits must be the same under all")
-            ->allow_extra_args(false),
-        "SCHEDULE", judged_by(parse_schedule, "in_order, reverse, random, each with :<seed> or without,"));
+  limit(
+      command
+          ->add_option("--schedule", arguments->schedules,
+                       "simulated GPU: in_order, reverse, random, each with :<seed> if you like; may be given several "
+                       "times, and the bits must be the same under all")
+          ->allow_extra_args(false),
+      "SCHEDULE", judged_by(parse_schedule, "in_order, reverse, random, each with :<seed> or without,"));
   command->add_flag(
       "--check", arguments->check,
       "simulated GPU: run under every check, with results as late as they may arrive; a report is a failure "
       "(default: as $WAVEJIT_SIM_CHECK says)");
-  limit(
-      command
-          ->add_option("--sample", arguments->sample,
-                       "multiplications up to which a problem runs and is compared whole; of longer ones the simulated "
-                       "GPU runs chosen workgroups worth that much; all: everything")
-          ->capture_default_str(),
-      "NUMBER", judged_by(parse_sample, "numbers above 0, as 2e9, and all"));
+  limit(command
+            ->add_option("--sample", arguments->sample,
+                         "a problem of up to so many multiplications runs and is compared whole; of a longer one the "
+                         "simulated GPU runs chosen workgroups worth that much; all: everything runs whole")
+            ->capture_default_str(),
+        "NUMBER", judged_by(parse_sample, "numbers above 0, as 2e9, and all"));
   limit(command->add_option("--memory-budget", arguments->memory_budget,
                             "problems that take more device memory are set aside (default: half of the host's memory)"),
         "BYTES[K|M|G]", judged_by(parse_bytes, "numbers of bytes, with K, M, G or without,"));
@@ -331,17 +332,21 @@ void add_sweep(CLI::App& program, Chosen& chosen) {
   arguments->engine.add_cache(*command);
   arguments->engine.add_compiler(*command, false);
   arguments->engine.add_log_level(*command);
+  const ExampleTargets targets = example_targets();
   command->footer(
       "Exit code 1: a problem failed; 2: a line of the list is no problem (the others ran).\n"
-      "Passed means: every element within the project's bound, relative RMS within 0.001 (bf16: 0.005), every row's "
-      "cosine "
-      "at least 0.999, LSE within 1e-4 and -inf exactly where it belongs, nothing written outside, no report of the "
-      "simulated GPU, the same bits under every schedule and pipeline.\n\n"
-      "Examples\n"
-      "  wavejit sweep --device sim:gfx950 --up-to-keys 1025 --csv sweep.csv\n"
-      "  wavejit sweep --device sim:gfx942 --list served.txt --schedule in_order --schedule reverse --schedule random\n"
-      "  wavejit sweep --device hip \"" +
-      std::string(all_families().front()->example()) + "\"");
+      "A problem passes when every element, row and LSE is within its own bound of the exact answer, -inf and NaN "
+      "stand\n"
+      "where they belong, nothing is written outside, the simulated GPU reports nothing, and the bits are the same "
+      "under\n"
+      "every schedule and pipeline. docs/sweep.md has the bounds.\n\n"
+      "Examples\n" +
+      fmt::format(
+          "  wavejit sweep --device sim:{1} --up-to-keys 1025 --csv sweep.csv\n"
+          "  wavejit sweep --device sim:{0} --list served.txt --schedule in_order --schedule reverse --schedule "
+          "random\n"
+          "  wavejit sweep --device hip \"{2}\"",
+          targets.first, targets.last, all_families().front()->example()));
   command->callback([&chosen, arguments] { chosen = [arguments] { return sweep_problems(*arguments); }; });
 }
 

@@ -26,8 +26,8 @@ double total_of(const nlohmann::json& cycles);
 // "matrix pipe 41 %, LDS 12 %": shares of `whole`, the largest first, those below one percent left out.
 std::string shares(const nlohmann::json& cycles, double whole);
 
-// What must be said beside every prediction: that it is one, and how far it was off where nothing was taken from what
-// it is compared with.
+// What must be said beside every prediction: that it is one, and how far the clock was off from published figures that
+// no constant was taken from.
 std::string model_error_text();
 // Of differences between two kernels.
 std::string change_error_text();

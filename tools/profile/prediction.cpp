@@ -12,6 +12,7 @@
 #include "tools/profile/predicted_cycles.h"
 #include "tools/profile/timed_launches.h"
 #include "tools/simulated_gpu.h"
+#include "tools/targets.h"
 
 namespace wavejit::tools {
 
@@ -68,8 +69,8 @@ Result<Prediction> predict(const Subject& subject, std::uint64_t timeline_cycles
   prediction.device_name = wavejit_engine_device_name(raw_engine);
   const auto gpu = SimulatedGpu::resident();
   if (!gpu) {
-    return failed(ExitCode::usage, fmt::format("--device: {} is not simulated; sim:<target> is accepted, as sim:gfx950",
-                                               prediction.device_name));
+    return failed(ExitCode::usage, fmt::format("--device: {} is not simulated; {} are accepted", prediction.device_name,
+                                               joined(known_targets(), ", ", "sim:")));
   }
   if (subject.problem) {
     if (auto ran = run_problem(*subject.problem, raw_engine, *gpu, timeline_cycles, prediction); !ran)

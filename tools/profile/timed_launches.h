@@ -11,7 +11,7 @@
 
 namespace wavejit::tools {
 
-// Keeps time while it lives, of sampled workgroups only, which alone run; leaves the simulated GPU as it was.
+// Keeps time while it lives. Only the sampled workgroups run. Leaves the simulated GPU as it was.
 class TimedLaunches {
  public:
   // `timeline_cycles`: how long a piece of a launch is kept; 0: none. `threads` of the simulator; 0: as it is set.

@@ -22,14 +22,14 @@ struct Decision {
   std::vector<Score> scores;  // best first; those that ran on every descriptor
   int descriptors = 0;
 };
-// The default stays unless another one takes more than `margin` percent fewer cycles: less than the clock's own error
-// would say nothing.
+// The default stays unless another candidate takes more than `margin` percent fewer cycles. A margin below the clock's
+// own error would decide nothing.
 std::vector<Decision> decide(const Tuning& tuning, const std::vector<Task>& tasks, const std::vector<Trial>& trials,
                              double margin);
 
 // A C++ table that templates include. Same trials, same bytes.
 std::string defaults_file(const Tuning& tuning, const std::vector<Decision>& decisions);
-// A line a pair of target and group of `file` that `decisions` contradict.
+// A line for each pair of target and group of which `file` says something else than `decisions`.
 std::vector<std::string> contradictions(const Tuning& tuning, const std::vector<Decision>& decisions,
                                         const std::string& file);
 

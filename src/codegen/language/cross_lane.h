@@ -8,11 +8,11 @@
 
 namespace wavejit::language {
 
-// The same register of the lane half a wave away (lane xor wave size / 2), for a combination that is the same in both
-// halves. One instruction pair where the target swaps lane halves, one LDS permute elsewhere.
+// A register's value of this lane and of the lane half a wave away (lane xor wave size / 2). One instruction pair where
+// the target swaps lane halves, one LDS permute elsewhere.
 //
-// The two values come in the same order in both halves where `combine` must be exact about order: for a symmetric
-// operation (max, one addition) both halves get the same bits whichever way.
+// The order of the two may differ between the halves of a wave. So combine them with a symmetric operation only (a
+// maximum, one addition): then both halves get the same bits.
 std::pair<Value*, Value*> both_halves(Kernel& kernel, Value* value);
 
 // v_permlane32_swap: lanes 32–63 of `first` change places with lanes 0–31 of `second`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Online softmax over score accumulators in which a lane owns one column (a query row), in canonical arithmetic
-// (docs/canonical-arithmetic.md). Every operation of the softmax that decides a bit stands in softmax.cpp, and which of
-// them meet. Pipelines choose when they run.
+// (docs/canonical-arithmetic.md). Every operation of the softmax that decides a bit stands in softmax.cpp, and so does
+// which values each operation takes. Pipelines choose when the operations run.
 //
 // Lanes n and n + 32 share a row: each holds half of the keys of a tile. The running maximum is the same in both; the
 // running sum is kept per half and joined once at the end.
@@ -26,9 +26,9 @@ struct Addition {
   int into;
   int other;
 };
-// Which weights of a lane meet when a tile's are added up: the canonical tree, level by level; the sum ends in term 0.
-// Terms are the registers of the tile's accumulators in a row, all of the first before those of the second. `terms` is
-// a power of two. Additions of one level may be written in any order, and each as soon as its two terms are there.
+// The canonical tree that adds up a lane's weights of a tile, level by level; the sum ends in term 0. Terms are the
+// registers of the tile's accumulators in a row, all of the first before those of the second. `terms` is a power of
+// two. Additions of one level may be written in any order, and each as soon as its two terms are there.
 std::vector<std::vector<Addition>> sum_tree(int terms);
 
 class Softmax {
@@ -47,8 +47,8 @@ class Softmax {
   // scores ← P = exp2(score · c − m · c), and their sum into the state.
   SoftmaxState weigh(const SoftmaxState& state, std::span<Accumulator> scores) const;
 
-  // The same in single operations, for pipelines that string them between matrix instructions. They add up weights
-  // along sum_tree. They rescale the running sum after one tile's addition to it and before the next one's, O likewise.
+  // The same in single operations, for pipelines that string them between matrix instructions. Such a pipeline adds up
+  // weights along sum_tree. It rescales the running sum and O once a tile, between what two tiles add to them.
   Value* exp2(Value* value) const;
   Value* larger(Value* a, Value* b, Value* c) const;            // one instruction
   Value* whole_row(Value* tile_maximum, Value* maximum) const;  // over both halves, and the maximum so far
@@ -57,9 +57,9 @@ class Softmax {
   Value* exponent(Value* score, Value* shift) const;
   // 1 exactly for rows that do not grow.
   Value* rescale_factor(Value* maximum, Value* raised, Value* grows) const;
-  // A running sum or a part of O, on the new maximum.
+  // A running sum or a part of O, scaled to the new maximum.
   Value* rescaled(Value* value, Value* factor) const;
-  // The running sum with a tile's.
+  // The running sum with a tile's sum added.
   Value* accumulated(Value* half_sum, Value* tile_sum) const;
 
   // l of the whole row, the same bits in both halves.

@@ -2,8 +2,8 @@
 // What a wave has issued and not yet waited for, and when its results become visible.
 //
 // vmcnt and lgkmcnt count down as results arrive: vector memory in order, LDS in order, scalar loads in any order, flat
-// instructions when both counters say so (LLVM's AMDGPU backend, SIInsertWaitcnts; CDNA3 ISA, chapter 4.4). An
-// operation is over for certain only when a wait leaves no schedule in which it is not.
+// instructions when both counters say so (LLVM's AMDGPU backend, SIInsertWaitcnts; CDNA3 ISA, chapter 4.4). After a
+// wait an operation is over for certain only if it is over in every order in which results may have arrived.
 #pragma once
 
 #include <array>

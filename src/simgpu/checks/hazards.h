@@ -22,8 +22,8 @@ class Hazards {
   }
 
  private:
-  // More than the most clocks that a mark lives (35: 18, a clock for each of 16 passes, and its own) times the most
-  // events of an instruction (three, its results): an event replaced sooner would speak for another one's mark.
+  // A mark lives 35 clocks at most (18, a clock for each of 16 passes, and its own), and an instruction has three
+  // events at most (its results). The ring holds more than their product: no event is replaced while a mark names it.
   static constexpr unsigned ring = 256;
   static constexpr std::uint64_t longest = 24;
   // Something produced: by which of the last events, and from when on no rule asks about it.
@@ -55,8 +55,8 @@ class Hazards {
   std::uint32_t overwrite_until_ =
       0;  // until when results of matrix instructions and dot products must not be overwritten
   std::uint32_t store_until_ = 0;
-  // Registers with marks, some of which may be over; but vector results, which matter to matrix instructions and to
-  // those that move between lanes alone (`Effects::asks_hazards`).
+  // Registers with marks, some of which may be over. Vector results are left out: they matter only to matrix
+  // instructions and to those that move between lanes, which are always checked (`Effects::asks_hazards`).
   RegisterSet in_danger_;
   std::array<Mark, 512> written_;
   std::array<Mark, 512> read_by_matrix_;

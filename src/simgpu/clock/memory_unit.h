@@ -58,7 +58,7 @@ class MemoryUnit {
   template <typename Entry>
   using EarliestFirst = std::priority_queue<Entry, std::vector<Entry>, std::greater<>>;
 
-  // When so many bytes more may set out.
+  // When so many more bytes may be asked for.
   double room_for(double bytes, double from);
   void begin(const MemoryRequest& request, double start);
 

@@ -40,7 +40,7 @@ struct SampledWork {
   std::uint64_t workgroup = 0;
   std::uint64_t instructions = 0;
 };
-// More seeds for a grid whose work differs as no dimension's growth explains: packed sequences of different lengths.
+// More seeds for a grid whose differences in work no dimension explains: packed sequences of different lengths.
 // One in every stratum of the last dimension that has more than one place, at two places of the one before. None where
 // the sample says enough.
 std::vector<Seed> widen_sample(std::span<const SampledWork> work, const std::array<std::uint32_t, 3>& grid);
@@ -52,9 +52,9 @@ struct SampledTime {
   std::uint64_t cycles = 0;  // from its first instruction to its last, beside the others of its compute unit
 };
 
-// What every workgroup takes, by those that were timed: between the two nearest along the dimension that explains the
-// differences, in proportion; as the nearest in the grid where no dimension does, and there first of all the nearest
-// along the dimension whose places differ most from each other.
+// What every workgroup takes, by those that were timed. Where one dimension explains the differences: in proportion
+// between the two nearest along it. Where none does: what the nearest one in the grid takes; nearest along the
+// dimension whose places differ most from each other comes first.
 class Durations {
  public:
   Durations(std::span<const SampledTime> sample, const std::array<std::uint32_t, 3>& grid);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the waves of a workgroup executed, taken down while the simulated GPU ran it: instructions in order, LDS turns,
-// lines of device memory. The clock replays it; what a wave executes does not depend on time in kernels without races.
+// lines of device memory. The clock replays it. In kernels without races what a wave executes does not depend on time.
 #pragma once
 
 #include <cstdint>

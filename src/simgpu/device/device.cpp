@@ -73,7 +73,7 @@ std::expected<std::vector<int>, Status> Device::open(std::string_view target, in
   }
   Devices& devices = Devices::instance();
   const std::scoped_lock lock(devices.mutex);
-  // Who asks first decides alone; otherwise the environment's devices came first already.
+  // A caller that asks before anybody else decides alone. Otherwise the environment's devices are there already.
   devices.environment_was_used = true;
   std::vector<int> ordinals;
   for (const auto& device : devices.all) {

@@ -22,7 +22,7 @@ struct Target;
 
 namespace wavejit::simgpu {
 
-struct LoadedCode;  // device/code_object.h
+struct LoadedCode;  // loader/loaded_code.h
 struct KernelCode;
 struct Wave;
 struct Instruction;
@@ -148,7 +148,7 @@ struct LaunchRequest {
 
 class Device {
  public:
-  // The device with this ordinal, or null. Ordinals are those of open_devices (launch/devices.h order).
+  // The device with this ordinal, or null. Devices are numbered from 0 in the order in which `open` made them.
   static Device* find(int ordinal);
   static int count();
   // Makes sure that `count` devices of `target` exist; their ordinals in order, or an error naming the targets known.

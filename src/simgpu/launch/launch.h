@@ -63,10 +63,10 @@ struct Launch {
   }
   void fail(std::uint64_t workgroup, int code, std::string text, std::string json = {});
   bool failed() const { return failed_workgroup.load(std::memory_order_relaxed) != no_workgroup; }
-  // Whether a workgroup is still to run. One before the failed one is, whoever is faster: it may fail as well.
+  // Whether a workgroup is still to run. One before the failed one is: it may fail as well, and the lowest is reported.
   bool runs(std::uint64_t workgroup) const { return workgroup <= failed_workgroup.load(std::memory_order_relaxed); }
 
-  // Whether a finding like this one is worth its words: each pair of places once a workgroup, and an end to it all.
+  // Whether a finding like this one is still kept: each pair of places once, and a limited number of them.
   bool wants(std::uint64_t workgroup, Check check, const Instruction* place, const Instruction* source);
   void add(Finding finding);
   // What is reported: the findings of the lowest workgroups, each pair of places once. Call when all have run.

@@ -7,9 +7,9 @@
 
 namespace wavejit::simgpu {
 
-// One access, as on the device: for who knows that the place is aligned. Instructions marked with a scope order what
-// surrounds them, so relaxed is enough here. Inlined always: lane_kernels.cpp is compiled for hosts that others are
-// not.
+// One access, as on the device, to a place that the caller knows to be aligned. Instructions marked with a scope order
+// what surrounds them, so relaxed is enough here. Always inlined: lane_kernels.cpp is compiled for wider hosts than
+// other files.
 template <typename T>
 [[gnu::always_inline]] inline T load_aligned(const std::uint8_t* from) {
   return __atomic_load_n(reinterpret_cast<const T*>(from), __ATOMIC_RELAXED);

@@ -45,7 +45,7 @@ struct Arguments {
   // kv head = floor(q head · multiplier / 2³²): exact for all q heads < 65536 with multiplier = ceil(2³² / group), and
   // 0 stands for 2³² (group 1).
   std::uint32_t kv_head_multiplier = 0;
-  float scale_log2e = 0;  // softmax scale · log2 e, > 0 is not required
+  float scale_log2e = 0;  // softmax scale · log2 e; may be 0 or negative
 
   // Window: keys from diagonal − window_left to diagonal + window_right. Unlimited is unlimited_window; read only by
   // kernels whose spec says window.

@@ -3,14 +3,14 @@
 // that overlaps the two (dualwave, interleaved) walks one of its ladders; "standard" is the one that kernels have
 // unless tuned_defaults.inc or a developer says otherwise.
 //
-// Every ladder is a valid order by construction: it places operations of strands that keep their own order, among
-// matrix instructions that keep theirs, inside one step of the pipeline's schedule. What a step reads, writes, fetches
-// and waits for is the schedule's (dualwave_schedule.h, interleaved_schedule.h); `fetch_last` chooses one of its
-// tables. Results are the same, bit by bit. To add one, add a row to ladders.cpp; tests compile it for every kernel of
-// the pipeline and compare bits.
+// Every ladder is a valid order by construction. It works inside one step of the pipeline's schedule and places the
+// operations of a strand among matrix instructions; both keep their own order. What a step reads, writes, fetches and
+// waits for is the schedule's (dualwave_schedule.h, interleaved_schedule.h); `fetch_last` chooses one of its tables.
+// Results are the same, bit by bit. To add a ladder, add a row to ladders.cpp; tests compile it for every kernel of the
+// pipeline and compare bits.
 //
-// A ladder counts in slots. How many slots an operation takes is its pipeline's business: in dualwave each takes one,
-// however long it runs; in interleaved its issue time in units of 4 cycles (interleaved_schedule.h).
+// A ladder counts in slots. In interleaved an operation takes its issue time in units of 4 cycles
+// (interleaved_schedule.h). In dualwave it takes one slot, however long it runs, unless the ladder counts `by_cycles`.
 #pragma once
 
 #include <span>
@@ -44,13 +44,13 @@ struct Ladder {
   Shadow begin;           // under Vᵀ·Pᵀ: the beginning of the next tile's
   int weighed = 0;        // of a lane's 32 weights, those that `begin` makes; `finish` makes the others
   int read_ahead = 0;     // interleaved: fragments read from LDS ahead of the matrix instructions that take them
-  // Dualwave: rungs count slots of four cycles, of which six fit beside a matrix instruction of 32 cycles and exp2
-  // takes two; else operations.
+  // Dualwave: a slot is four cycles. Six fit beside a matrix instruction of 32 cycles, and exp2 takes two. Else a slot
+  // is an operation.
   bool by_cycles = false;
-  // Dualwave: the last matrix instructions of a product stand behind the barrier that closes their cluster. While they
-  // run the partner is let go: its own first one follows without a gap. They touch no LDS.
+  // Dualwave: so many matrix instructions, a product's last, stand behind the barrier that closes their cluster. The
+  // barrier lets the partner go while they run: its own first one follows without a gap. They touch no LDS.
   int behind_barrier = 0;
-  // Fetches set out behind their step's LDS reads (dualwave) or products (interleaved), not before.
+  // Fetches stand behind their step's LDS reads (dualwave) or products (interleaved), not before them.
   bool fetch_last = false;
 };
 

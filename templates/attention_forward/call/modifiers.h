@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What scores pass through beside scale and mask, as one table: a row a modifier.
 //
-// Specs and descriptors take their words from here, the checks of a call its tensors and numbers, `supported` and
-// `explain` the list, tools the fields of a parsed problem. To add a modifier: a row here and the fields of the C ABI
-// that it names, its check and kernel arguments (problem/modifiers.cpp), its emission (emit/modifiers.cpp), its
-// reference and its tests.
+// Everybody reads it: specs and descriptors for their words, the checks of a call for its tensors and numbers,
+// `supported` and `explain` for the list, tools for the fields of a parsed problem. To add a modifier, add a row here
+// and the fields of the C ABI that it names. Then write its check (problem/modifiers.cpp), its kernel arguments
+// (problem/kernel_arguments.cpp), its emission (emit/modifiers.cpp), its row of the tools with its place in the
+// reference (program/modifiers.cpp), and its tests.
 #pragma once
 
 #include <array>

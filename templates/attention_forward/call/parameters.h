@@ -42,9 +42,9 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec);
 // The O store that `auto` means on a target.
 OutputStore default_output_store(const targets::Target& target);
 
-// All that a route knows of lengths: how many rows a query has, as far as that chooses the rows of a workgroup. By the
-// length alone, never by batch, heads or what else is running, so that one problem has one kernel (all give the same
-// bits all the same).
+// All that a route knows of lengths: the class of the query length, which chooses the rows of a workgroup. It goes by
+// the length alone, never by batch, heads or what else is running, so that one problem has one kernel. (All kernels
+// give the same bits anyway.)
 enum class QueryRows : std::uint8_t { up_to_32, up_to_64, up_to_255, more };
 inline constexpr QueryRows all_query_rows[] = {QueryRows::up_to_32, QueryRows::up_to_64, QueryRows::up_to_255,
                                                QueryRows::more};
@@ -68,9 +68,9 @@ int default_tile_queries(const targets::Target& target, Pipeline pipeline, Query
 // KernelSpec::ladder of a pipeline: what `wavejit tune` found where it chose the pipeline, else standard ("").
 std::string default_ladder(const targets::Target& target, Pipeline pipeline, QueryRows rows);
 
-// Keys of a chunk where keys are split: four tiles. A sequence that one chunk holds is never cut (and has the bits of
-// the kernel that does not split), a walk of four tiles is worth its prologue and its 0.5 KiB of partial results a row,
-// and 8,192 keys still make 32 splits.
+// Keys of a chunk where keys are split: four tiles. A sequence that one chunk holds is never cut, and has the bits of
+// the kernel that does not split. A walk of four tiles is worth its prologue and its 0.5 KiB of partial results a row.
+// And 8,192 keys still make 32 runs.
 inline constexpr int split_keys = 256;
 
 // Sizes for one launch of a kernel with this spec; `splits` is 1 unless it splits keys.

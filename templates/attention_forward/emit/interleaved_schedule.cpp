@@ -42,7 +42,7 @@ constexpr Schedule fetch_last = {
     .drain = usual.drain,
 };
 
-// K(t + 2) sets out one step later, and is written to LDS in the same step.
+// The loads of K(t + 2) begin one step later; it is written to LDS in the same step.
 constexpr Schedule modify_before = {
     .start = usual.start,
     .prologue = {{"scores", {Read{keys(1)}, Overlap{.product = Product::scores}, LoadModifiers{1}}},

@@ -7,8 +7,8 @@
 // unit multiplies scores of tile t + 1, the wave finishes the weights of tile t; while it multiplies values of tile t,
 // the wave begins the softmax of tile t + 1. K and V stand in LDS once each, and take turns:
 //
-//   scores   K(t + 1) is read; V(t) goes from registers into LDS, transposed; K(t + 2) sets out
-//   output   V(t) is read; K(t + 2) goes into LDS; V(t + 1) sets out
+//   scores   K(t + 1) is read; V(t) goes from registers into LDS, transposed; the loads of K(t + 2) begin
+//   output   V(t) is read; K(t + 2) goes into LDS; the loads of V(t + 1) begin
 //
 // Each step ends with lgkmcnt(0) and a barrier. That is enough: what a step reads was written in the step before (by
 // waves that waited for their writes), what it writes was read last in the step before (by waves whose reads have
@@ -72,7 +72,7 @@ struct Schedule {
 // Orders that kernels have.
 enum class Order : std::uint8_t {
   usual,
-  fetch_last,     // a ladder's wish: fetches set out behind the products of their step
+  fetch_last,     // a ladder's wish: fetches stand behind the products of their step
   modify_before,  // fetches wait until the scores are modified: registers are short
 };
 Order order_of(const KernelSpec& spec);

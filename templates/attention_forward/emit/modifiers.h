@@ -21,7 +21,7 @@ class ScoreModifiers {
   // c of the softmax that follows.
   language::Value* softmax_scale() const;
 
-  // Sets what the modifiers of a tile read from memory on its way into registers: 16 of them with a bias, else none.
+  // Begins the loads of what a tile's modifiers read from memory, into 16 registers with a bias, else into none.
   // To be called early enough before `apply`.
   language::Values fetch(language::Value* tile) const;
 

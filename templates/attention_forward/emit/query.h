@@ -9,7 +9,7 @@
 
 namespace wavejit::attention_forward {
 
-// Sets it on its way, 16 dims a load …
+// Begins its loads, 16 dims each …
 language::Values load_query(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup);
 // … and makes operands of it, one fragment for each load. Signs are flipped where the scale is negative.
 std::vector<language::OperandB> query_operands(language::Kernel& kernel, const Workgroup& workgroup,

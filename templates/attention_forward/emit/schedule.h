@@ -40,13 +40,13 @@ enum class Softmax : std::uint8_t {
 
 // Acts that more than one pipeline has.
 
-// The tile sets out from memory.
+// The loads of a tile begin.
 struct Fetch {
   Tile tile;
   // There may be no such tile: the last one is fetched instead.
   bool may_be_past_the_end = false;
 };
-// What the modifiers of a tile's scores read from memory sets out: the bias. Nothing in a kernel without one.
+// The loads of what a tile's modifiers read from memory begin: the bias. Nothing in a kernel without one.
 struct LoadModifiers {
   int ahead = 0;
 };

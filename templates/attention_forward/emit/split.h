@@ -29,7 +29,7 @@ struct KeyTiles {
 KeyTiles tiles_of_run(language::Kernel& kernel, const KernelSpec& spec, language::Value* split,
                       language::Value* key_length);
 
-// O, m and l of the workgroup's rows as they are, in f32 (attention_combine/workspace.h). A run that a row sees nothing
+// O, m and l of the workgroup's rows as they are, in f32 (combine/workspace.h). A run that a row sees nothing
 // of leaves 0, −inf and 0.
 void store_partial_results(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
                            std::span<const language::Accumulator> outputs, language::Value* maximum,

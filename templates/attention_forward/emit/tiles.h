@@ -21,7 +21,7 @@ class Tiles {
  public:
   virtual ~Tiles() = default;
 
-  // Sets the first tile on its way; returns what is in flight in registers.
+  // Begins the loads of the first tile; returns what is in flight in registers.
   virtual language::Values start(language::Value* tile) = 0;
 
   // After this call tile `tile` may be read from `buffer` by every wave, and tile + 1 is on its way if there is one

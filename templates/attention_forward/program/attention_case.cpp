@@ -80,7 +80,7 @@ class AttentionCase : public Case {
 
   Result<void> prepare(wavejit_engine* engine) override {
     reference_.emplace(problem_, inputs_);
-    auto device = DeviceCase::prepare(engine, problem_, inputs_, reference_->sinks());
+    auto device = DeviceCase::prepare(engine, problem_, inputs_, reference_->head_values());
     if (!device) return std::unexpected(device.error());
     device_.emplace(std::move(*device));
     return {};

@@ -136,14 +136,8 @@ Result<DeviceArray> DeviceCase::make_bias(wavejit_engine* engine, const Problem&
 }
 
 Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
-                                                 const std::vector<float>& sinks) {
+                                                 const HeadValues& head_values) {
   const std::vector<Sequence> sequences = sequences_of(problem);
-  std::vector<float> slopes;
-  if (problem.alibi != WAVEJIT_EXTENT_NONE) {
-    for (std::int64_t batch = 0; batch < (problem.alibi == WAVEJIT_EXTENT_HEAD ? 1 : problem.batch); ++batch)
-      for (std::int64_t head = 0; head < problem.query_heads; ++head)
-        slopes.push_back(inputs.slope(batch, head, problem.query_heads));
-  }
   std::vector<std::int32_t> query_starts;
   std::vector<std::int32_t> key_starts;
   std::vector<std::int32_t> key_lengths;
@@ -153,21 +147,23 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const P
   } else if (!problem.key_lengths.empty()) {
     for (const Sequence& sequence : sequences) key_lengths.push_back(static_cast<std::int32_t>(sequence.keys));
   }
-  auto bias = make_bias(engine, problem, inputs);
-  auto device_slopes = on_device(engine, slopes);
-  auto device_sinks = on_device(engine, sinks);
   auto device_query_starts = on_device(engine, query_starts);
   auto device_key_starts = on_device(engine, key_starts);
   auto device_key_lengths = on_device(engine, key_lengths);
-  for (const auto* made :
-       {&bias, &device_slopes, &device_sinks, &device_query_starts, &device_key_starts, &device_key_lengths})
+  for (const auto* made : {&device_query_starts, &device_key_starts, &device_key_lengths})
     if (!*made) return std::unexpected(made->error());
-  return Extra{.bias = std::move(*bias),
-               .slopes = std::move(*device_slopes),
-               .sinks = std::move(*device_sinks),
-               .query_starts = std::move(*device_query_starts),
-               .key_starts = std::move(*device_key_starts),
-               .key_lengths = std::move(*device_key_lengths)};
+  Extra extra{.modifiers = {},
+              .query_starts = std::move(*device_query_starts),
+              .key_starts = std::move(*device_key_starts),
+              .key_lengths = std::move(*device_key_lengths)};
+  for (const ProgramModifier& row : program_modifiers()) {
+    if (row.given == Given::number || !problem.has(row.modifier)) continue;
+    const std::size_t i = index_of(row.modifier);
+    auto made = row.given == Given::scores ? make_bias(engine, problem, inputs) : on_device(engine, head_values[i]);
+    if (!made) return std::unexpected(made.error());
+    extra.modifiers[i].emplace(std::move(*made));
+  }
+  return extra;
 }
 
 DeviceCase::DeviceCase(const Problem& problem, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, Extra extra)
@@ -183,7 +179,7 @@ DeviceCase::DeviceCase(const Problem& problem, Tensor q, Tensor k, Tensor v, Ten
 }
 
 Result<DeviceCase> DeviceCase::prepare_unfilled(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
-                                                const std::vector<float>& sinks) {
+                                                const HeadValues& head_values) {
   // LSE: [B, Hq, Sq], packed [Hq, total].
   Placement of_lse = queries_of(problem);
   of_lse.head_dim = 1;
@@ -196,15 +192,15 @@ Result<DeviceCase> DeviceCase::prepare_unfilled(wavejit_engine* engine, const Pr
   auto lse = make(engine, of_lse, 4);
   for (const auto* tensor : {&q, &k, &v, &o, &lse})
     if (!*tensor) return std::unexpected(tensor->error());
-  auto extra = make_extra(engine, problem, inputs, sinks);
+  auto extra = make_extra(engine, problem, inputs, head_values);
   if (!extra) return std::unexpected(extra.error());
   return DeviceCase(problem, std::move(*q), std::move(*k), std::move(*v), std::move(*o), std::move(*lse),
                     std::move(*extra));
 }
 
 Result<DeviceCase> DeviceCase::prepare(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
-                                       const std::vector<float>& sinks) {
-  auto made = prepare_unfilled(engine, problem, inputs, sinks);
+                                       const HeadValues& head_values) {
+  auto made = prepare_unfilled(engine, problem, inputs, head_values);
   if (!made) return made;
   if (auto filled = made->fill(made->q_, Operand::q, inputs); !filled) return std::unexpected(filled.error());
   if (auto filled = made->fill(made->k_, Operand::k, inputs); !filled) return std::unexpected(filled.error());
@@ -228,10 +224,10 @@ wavejit_tensor DeviceCase::described_lse(const Tensor& tensor) {
                               p.length, 1);
 }
 
-wavejit_tensor DeviceCase::described_bias() const {
+wavejit_tensor DeviceCase::described_bias(wavejit_dtype dtype) const {
   const BiasPlacement bias = bias_of(problem_);
   wavejit_tensor made =
-      wavejit_dense_tensor(extra_.bias.data(), WAVEJIT_FP16, bias.batches, bias.heads, bias.rows, bias.row_stride);
+      wavejit_dense_tensor(extra_.of(Modifier::bias), dtype, bias.batches, bias.heads, bias.rows, bias.row_stride);
   made.sizes[3] = bias.columns;
   return made;
 }
@@ -257,16 +253,14 @@ void DeviceCase::describe() {
     call_.max_key_length = problem_.key_length;
   }
   call_.key_lengths = static_cast<const std::int32_t*>(extra_.key_lengths.data());
-  if (problem_.bias != WAVEJIT_EXTENT_NONE) {
-    call_.bias = described_bias();
-    call_.bias.dtype = dtype;
+  for (const ModifierRow& row : modifier_rows) {
+    if (row.number != nullptr) call_.*row.number = problem_.of(row.modifier).number;
+    if (row.tensor == nullptr || !problem_.has(row.modifier)) continue;
+    call_.*row.tensor =
+        program_modifiers()[index_of(row.modifier)].given == Given::scores
+            ? described_bias(dtype)
+            : vector_tensor(extra_.of(row.modifier), problem_.batches_of(row.modifier), problem_.query_heads);
   }
-  if (problem_.alibi != WAVEJIT_EXTENT_NONE) {
-    call_.alibi = vector_tensor(extra_.slopes.data(), problem_.alibi == WAVEJIT_EXTENT_HEAD ? 1 : problem_.batch,
-                                problem_.query_heads);
-  }
-  if (problem_.sink) call_.sink = vector_tensor(extra_.sinks.data(), 1, problem_.query_heads);
-  call_.softcap = problem_.softcap;
   call_.splits = problem_.splits;
 }
 
@@ -305,19 +299,20 @@ Result<void> DeviceCase::run(wavejit_engine* engine, const View& view, wavejit_c
     call.mask |= WAVEJIT_MASK_PREFIX;
     call.causal_prefix = rules_of(problem_, sequence).position + view.first_row;
   }
-  if (call.bias.data != nullptr) {
-    const BiasPlacement bias = bias_of(problem_);
-    const std::int64_t row = bias.row(problem_, view.sequence, sequence, head, view.first_row);
-    cut(call.bias, static_cast<char*>(extra_.bias.data()) + row * bias.row_stride * 2, bias.heads == 1 ? 1 : group,
-        view.rows);
-    call.bias.sizes[3] = sequence.keys;
+  for (const ModifierRow& row : modifier_rows) {
+    if (row.tensor == nullptr) continue;
+    wavejit_tensor& tensor = call.*row.tensor;
+    if (tensor.data == nullptr) continue;
+    if (program_modifiers()[index_of(row.modifier)].given == Given::scores) {
+      const BiasPlacement bias = bias_of(problem_);
+      const std::int64_t first = bias.row(problem_, view.sequence, sequence, head, view.first_row);
+      cut(tensor, extra_.of(row.modifier) + first * bias.row_stride * 2, bias.heads == 1 ? 1 : group, view.rows);
+      tensor.sizes[3] = sequence.keys;
+    } else {
+      const std::int64_t of_batch = problem_.batches_of(row.modifier) == 1 ? 0 : view.sequence;
+      tensor = vector_tensor(static_cast<float*>(tensor.data) + of_batch * problem_.query_heads + head, 1, group);
+    }
   }
-  const auto from_head = [&](wavejit_tensor& vector, std::int64_t batch) {
-    if (vector.data == nullptr) return;
-    vector = vector_tensor(static_cast<float*>(vector.data) + batch * problem_.query_heads + head, 1, group);
-  };
-  from_head(call.alibi, problem_.alibi == WAVEJIT_EXTENT_BATCH_AND_HEAD ? view.sequence : 0);
-  from_head(call.sink, 0);
   call.report = report;
   if (auto launched = checked(wavejit_attention_forward(engine, &call, nullptr)); !launched) return launched;
   return checked(wavejit_device_synchronize(engine));

@@ -5,6 +5,7 @@
 // pattern before a run, so that what a run has written can be told from what it has not.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "templates/attention_forward/program/inputs.h"
 #include "templates/attention_forward/program/judge.h"
+#include "templates/attention_forward/program/modifiers.h"
 #include "templates/attention_forward/program/problem.h"
 #include "templates/attention_forward/program/rows.h"
 #include "tools/device_array.h"
@@ -29,11 +31,11 @@ struct View {
 class DeviceCase {
  public:
   static Result<DeviceCase> prepare(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
-                                    const std::vector<float>& sinks);
-  // As the device gives the memory of Q, K, V and O: the simulated GPU's is zeros that cost nothing until they are
-  // touched, so that a launch of which little runs may have arrays larger than the host.
+                                    const HeadValues& head_values);
+  // Leaves Q, K, V and O as the device gives them. The simulated GPU gives zeros that cost nothing until they are
+  // touched: where little of a launch runs, its arrays may be larger than the host.
   static Result<DeviceCase> prepare_unfilled(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
-                                             const std::vector<float>& sinks);
+                                             const HeadValues& head_values);
 
   // Marks O and LSE as not written.
   Result<void> erase();
@@ -65,22 +67,28 @@ class DeviceCase {
       return static_cast<char*>(memory.data()) + at(token, head);
     }
   };
-  // A bias, slopes, sinks, starts, lengths.
+  // Modifiers' tensors, starts, lengths.
   struct Extra {
-    DeviceArray bias, slopes, sinks, query_starts, key_starts, key_lengths;
+    std::array<std::optional<DeviceArray>, modifier_count> modifiers;
+    DeviceArray query_starts, key_starts, key_lengths;
+
+    char* of(Modifier one) const {
+      const auto& memory = modifiers[index_of(one)];
+      return memory ? static_cast<char*>(memory->data()) : nullptr;
+    }
   };
 
   DeviceCase(const Problem& problem, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, Extra extra);
 
   static Result<Tensor> make(wavejit_engine* engine, const Placement& placement, std::size_t element);
   static Result<Extra> make_extra(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
-                                  const std::vector<float>& sinks);
+                                  const HeadValues& head_values);
   static Result<DeviceArray> make_bias(wavejit_engine* engine, const Problem& problem, const Inputs& inputs);
   static Result<void> fill_margins(const Tensor& tensor);
   Result<void> fill(const Tensor& tensor, Operand operand, const Inputs& inputs) const;
   wavejit_tensor described(const Tensor& tensor, wavejit_dtype dtype) const;
   static wavejit_tensor described_lse(const Tensor& tensor);
-  wavejit_tensor described_bias() const;
+  wavejit_tensor described_bias(wavejit_dtype dtype) const;
   void describe();
 
   Problem problem_;

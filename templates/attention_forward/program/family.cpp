@@ -2,11 +2,14 @@
 // attention_forward as the program's tools know it (tools/family.h).
 #include "tools/family.h"
 
+#include <fmt/format.h>
+
 #include "templates/attention_forward/program/array_call.h"
 #include "templates/attention_forward/program/attention_case.h"
 #include "templates/attention_forward/program/published_list.h"
 #include "templates/attention_forward/program/schedule_text.h"
 #include "templates/attention_forward/program/tuning.h"
+#include "tools/targets.h"
 
 namespace wavejit::attention_forward::program {
 
@@ -21,7 +24,8 @@ class AttentionForward : public tools::Family {
   }
   std::string_view example() const override { return "attention_forward bf16 b1 q1024 k8192 h64/8 d128 causal lse"; }
   std::vector<std::string> run_examples() const override {
-    return {"attention_forward --q q.npy --k k.npy --v v.npy --out o.npy --device sim:gfx950 --check",
+    return {fmt::format("attention_forward --q q.npy --k k.npy --v v.npy --out o.npy --device sim:{} --check",
+                        example_targets().last),
             "attention_forward --q q.npy --k k.npy --v v.npy --out o.npy --lse lse.npy --causal --dtype bf16"};
   }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "templates/attention_forward/program/modifiers.h"
 #include "tools/engine_options.h"
 
 namespace wavejit::attention_forward::program {
@@ -83,40 +84,10 @@ Result<DeviceArray> copied(wavejit_engine* engine, const void* data, std::size_t
   return memory;
 }
 
-}  // namespace
-
-namespace {
-
-// What a modifier is on the command line.
-enum class Given : std::uint8_t { number, scores, heads };  // a number; an array over scores; a number a head
-struct OptionRow {
-  Modifier modifier;
-  Given given;
-  const char* help;
-};
-// In the order of the help.
-constexpr std::array<OptionRow, modifier_count> option_rows = {{
-    {Modifier::softcap, Given::number, "scores become X * tanh(score / X)"},
-    {Modifier::bias, Given::scores,
-     "added to the scores [batch or 1, heads or 1, length of queries, length of keys], rounded to --dtype"},
-    {Modifier::alibi, Given::heads, "ALiBi slopes [heads] or [batch, heads], float32"},
-    {Modifier::sink, Given::heads, "one more logit for every head [heads], float32"},
-}};
-static_assert([] {
-  for (const ModifierRow& row : modifier_rows) {
-    bool found = false;
-    for (const OptionRow& option : option_rows) found = found || option.modifier == row.modifier;
-    if (!found) return false;
-  }
-  return true;
-}());
-
 // Whether its vector may have a row for each batch.
 bool of_batch(const ModifierRow& row) {
   return std::ranges::find(row.extents, Extent::batch_and_head, &ExtentName::extent) != row.extents.end();
 }
-
-std::size_t index_of(Modifier modifier) { return static_cast<std::size_t>(modifier); }
 
 }  // namespace
 
@@ -127,7 +98,7 @@ void ModifierOptions::add_to(CLI::App& command) {
   add_parsed(command, "--window", window_, "LEFT,RIGHT",
              "keys that a query sees before and after its own place; -1: no limit", parse_window,
              "two numbers from -1 are, as 1023,0");
-  for (const OptionRow& option : option_rows) {
+  for (const ProgramModifier& option : program_modifiers()) {
     const std::string name = fmt::format("--{}", row_of(option.modifier).word);
     std::string& text = texts_[index_of(option.modifier)];
     if (option.given == Given::number) {
@@ -141,7 +112,7 @@ void ModifierOptions::add_to(CLI::App& command) {
 }
 
 Result<void> ModifierOptions::read(HalfType type, const Shape& queries, const Shape& keys) {
-  for (const OptionRow& option : option_rows) {
+  for (const ProgramModifier& option : program_modifiers()) {
     const ModifierRow& row = row_of(option.modifier);
     const std::string field(row.word);
     const std::string& path = text_of(option.modifier);

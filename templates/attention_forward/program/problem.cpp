@@ -56,10 +56,11 @@ void take(void* context, const wavejit_problem* from) {
   to.query_lengths = lengths(from->query_lengths);
   to.key_lengths = lengths(from->key_lengths);
   to.scale = from->scale;
-  to.bias = from->bias;
-  to.alibi = from->alibi;
-  to.sink = from->sink != 0;
-  to.softcap = from->softcap;
+  for (const ModifierRow& row : modifier_rows) {
+    ToldModifier& told = to.modifiers[static_cast<std::size_t>(row.modifier)];
+    if (row.told_extent != nullptr) told.extent = static_cast<Extent>(from->*row.told_extent);
+    if (row.told_number != nullptr) told.number = from->*row.told_number;
+  }
   to.splits = from->splits;
   to.seed = from->seed < 0 ? 1 : static_cast<std::uint64_t>(from->seed);
   to.inputs = from->inputs == nullptr ? "normal" : from->inputs;
@@ -96,7 +97,6 @@ std::vector<Sequence> sequences_of(const Problem& problem) {
 ScoreRules rules_of(const Problem& problem, const Sequence& sequence) {
   ScoreRules rules;
   rules.scale = static_cast<double>(problem.scale);
-  rules.softcap = static_cast<double>(problem.softcap);
   rules.position = (problem.mask & WAVEJIT_MASK_PREFIX) != 0 ? problem.causal_prefix : sequence.keys - sequence.queries;
   if ((problem.mask & WAVEJIT_MASK_CAUSAL) != 0) rules.diagonal = rules.position;
   if ((problem.mask & WAVEJIT_MASK_WINDOW) != 0) {
@@ -116,12 +116,11 @@ Placement outputs_of(const Problem& problem) {
 }
 
 BiasPlacement bias_of(const Problem& problem) {
-  if (problem.bias == WAVEJIT_EXTENT_NONE) return {};
-  const bool of_batch = problem.bias == WAVEJIT_EXTENT_BATCH_AND_HEAD || problem.bias == WAVEJIT_EXTENT_BATCH;
-  const bool of_head = problem.bias == WAVEJIT_EXTENT_BATCH_AND_HEAD || problem.bias == WAVEJIT_EXTENT_HEAD;
+  if (!problem.has(Modifier::bias)) return {};
   const Placement queries = queries_of(problem);
-  return {.batches = of_batch ? queries.batch : 1,
-          .heads = of_head ? problem.query_heads : 1,
+  // Packed sequences lie on one token axis: one batch of rows.
+  return {.batches = problem.packed() ? 1 : problem.batches_of(Modifier::bias),
+          .heads = problem.heads_of(Modifier::bias),
           .rows = queries.length,
           .columns = problem.key_length,
           .row_stride = (problem.key_length + 7) / 8 * 8};

@@ -2,15 +2,24 @@
 // A problem as the sweep sees it: what a descriptor says, read by the library's own parser, and where its rows lie.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "templates/attention_forward/call/modifiers.h"
 #include "templates/attention_forward/program/reference.h"
 #include "tools/exit_code.h"
 #include "tools/half.h"
 
 namespace wavejit::attention_forward::program {
+
+// What a descriptor says of a modifier: an extent, or the number. Neither: it is not there.
+struct ToldModifier {
+  Extent extent = Extent::none;
+  float number = 0;
+};
 
 struct Problem {
   std::string text;  // canonical
@@ -31,16 +40,22 @@ struct Problem {
   std::vector<std::int64_t> query_lengths;  // one a sequence, or empty: all alike
   std::vector<std::int64_t> key_lengths;
   float scale = 1;
-  std::int32_t bias = WAVEJIT_EXTENT_NONE;
-  std::int32_t alibi = WAVEJIT_EXTENT_NONE;
-  bool sink = false;
-  float softcap = 0;
+  std::array<ToldModifier, modifier_count> modifiers = {};
   std::int32_t splits = 0;  // 0: the engine's choice
   std::uint64_t seed = 0;
   std::string inputs;
 
   std::int64_t group() const { return query_heads / kv_heads; }
   bool packed() const { return layout == WAVEJIT_LAYOUT_PACKED; }
+  const ToldModifier& of(Modifier one) const { return modifiers[static_cast<std::size_t>(one)]; }
+  bool has(Modifier one) const { return of(one).extent != Extent::none || of(one).number != 0; }
+  // Batches and heads for which a modifier's tensor has values of their own.
+  std::int64_t batches_of(Modifier one) const {
+    return of(one).extent == Extent::batch || of(one).extent == Extent::batch_and_head ? batch : 1;
+  }
+  std::int64_t heads_of(Modifier one) const {
+    return of(one).extent == Extent::head || of(one).extent == Extent::batch_and_head ? query_heads : 1;
+  }
 };
 
 // A failure with ExitCode::unsupported is a problem that the library knows and does not do.
@@ -55,7 +70,7 @@ struct Sequence {
 };
 std::vector<Sequence> sequences_of(const Problem& problem);
 
-// What the mask and the modifiers that need no array make of a sequence's scores.
+// What scale and mask make of a sequence's scores.
 ScoreRules rules_of(const Problem& problem, const Sequence& sequence);
 
 // How one tensor lies in memory, in elements: all rows of all heads, nothing between them. Tokens are counted through

@@ -9,17 +9,19 @@
 namespace wavejit::attention_forward::program {
 
 Reference::Reference(const Problem& problem, const Inputs& inputs)
-    : problem_(problem), inputs_(inputs), sequences_(sequences_of(problem)) {
-  if (problem.sink) calibrate_sinks();
+    : problem_(problem),
+      inputs_(inputs),
+      sequences_(sequences_of(problem)),
+      head_values_(program::head_values(problem, inputs)) {
+  for (const ProgramModifier& row : program_modifiers()) {
+    if (row.given == Given::heads && row.of_head == nullptr && problem.has(row.modifier))
+      head_values_[index_of(row.modifier)] = choose_logits();
+  }
 }
 
 ScoreRules Reference::rules(std::int64_t sequence, std::int64_t head) const {
   ScoreRules rules = rules_of(problem_, sequences_[static_cast<std::size_t>(sequence)]);
-  if (problem_.alibi != WAVEJIT_EXTENT_NONE) {
-    const std::int64_t batch = problem_.alibi == WAVEJIT_EXTENT_BATCH_AND_HEAD ? sequence : 0;
-    rules.slope = static_cast<double>(inputs_.slope(batch, head, problem_.query_heads));
-  }
-  if (!sinks_.empty()) rules.sink = static_cast<double>(sinks_[static_cast<std::size_t>(head)]);
+  enter_modifiers(rules, problem_, head_values_, sequence, head);
   return rules;
 }
 
@@ -126,8 +128,8 @@ void Reference::want(const Rows& rows) {
   }
 }
 
-void Reference::calibrate_sinks() {
-  std::vector<float> sinks(static_cast<std::size_t>(problem_.query_heads));
+std::vector<float> Reference::choose_logits() {
+  std::vector<float> logits(static_cast<std::size_t>(problem_.query_heads));
   const auto longest = std::ranges::max_element(sequences_, {}, &Sequence::keys);
   const auto sequence = longest - sequences_.begin();
   const std::vector<std::int64_t> row = {std::max<std::int64_t>(longest->queries - 1, 0) / 2};
@@ -139,11 +141,11 @@ void Reference::calibrate_sinks() {
       const double lse = longest->queries > 0 ? attend(sequence, h, row, k, v).lse.front() : 0;
       const double share = h % 2 == 0 ? 0.25 : 0.9;
       // A row that sees nothing: any finite logit.
-      sinks[static_cast<std::size_t>(h)] =
+      logits[static_cast<std::size_t>(h)] =
           static_cast<float>((std::isfinite(lse) ? lse : 0) + std::log(share / (1 - share)));
     }
   });
-  sinks_ = std::move(sinks);
+  return logits;
 }
 
 }  // namespace wavejit::attention_forward::program

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "templates/attention_forward/program/inputs.h"
+#include "templates/attention_forward/program/modifiers.h"
 #include "templates/attention_forward/program/problem.h"
 #include "templates/attention_forward/program/rows.h"
 
@@ -31,9 +32,8 @@ class Reference {
   void want(const Rows& rows);
   const ExactRow& at(const HeadOfSequence& head, std::int64_t row) const { return exact_.at(head).at(row); }
 
-  // Logits of the sinks, one a head; empty without the word. Chosen from the exact LSE of a row in the middle so that
-  // the sink takes a quarter of its weight in even heads and nine tenths in odd ones: a sink that were left out shows.
-  const std::vector<float>& sinks() const { return sinks_; }
+  // Of the modifiers that are given a number a head, chosen logits among them.
+  const HeadValues& head_values() const { return head_values_; }
 
  private:
   void compute(std::int64_t sequence, std::int64_t kv_head, const Rows& missing, bool parallel);
@@ -42,12 +42,14 @@ class Reference {
                    const std::vector<float>& k, const std::vector<float>& v) const;
   std::vector<float> rows_of(Operand operand, const Placement& placement, std::int64_t first, std::int64_t count,
                              std::int64_t head) const;
-  void calibrate_sinks();
+  // Logits of a modifier, one a head. In a row in the middle the logit takes a quarter of the weight in even heads and
+  // nine tenths in odd ones: a sink that were left out shows.
+  std::vector<float> choose_logits();
 
   const Problem& problem_;
   const Inputs& inputs_;
   std::vector<Sequence> sequences_;
-  std::vector<float> sinks_;
+  HeadValues head_values_;
   std::map<HeadOfSequence, std::map<std::int64_t, ExactRow>> exact_;
 };
 

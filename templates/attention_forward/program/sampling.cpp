@@ -90,7 +90,7 @@ std::uint64_t race_shadow_bytes(const Problem& problem, std::uint64_t pieces, st
   };
   std::uint64_t piece =
       of_rows(rows + problem.key_length, problem.head_dim_qk) + of_rows(rows + problem.key_length, problem.head_dim_v);
-  if (problem.bias != WAVEJIT_EXTENT_NONE) piece += of_rows(rows, problem.key_length);
+  if (problem.has(Modifier::bias)) piece += of_rows(rows, problem.key_length);
   return pieces > whole / piece ? whole : pieces * piece;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Arithmetic on a group of lanes, as IR. Bit for bit what the interpreter's kernels compute, as long as no NaN is
-// about: a value that must be a number for that is named to `require_number`, and a group in which one is none is
-// interpreted.
+// Arithmetic on a group of lanes, as IR. Bit for bit what the interpreter's kernels compute, as long as there is no
+// NaN. A value that must be a number is named to `require_number`; a group in which such a value is NaN is interpreted
+// instead.
 #pragma once
 
 #include <llvm/ADT/SmallPtrSet.h>

@@ -24,7 +24,7 @@ struct Arguments {
   std::uint32_t query_heads = 0;
   std::uint32_t o_row_stride = 0;
   std::uint32_t splits = 1;
-  float scale_log2e = 1;  // what turns the stored maxima into powers of two: the kernel takes its absolute value
+  float scale_log2e = 1;  // turns the stored maxima into powers of two; the kernel takes its absolute value
 };
 
 static_assert(sizeof(Arguments) == 96);

@@ -14,17 +14,17 @@
 
 namespace wavejit::attention_combine {
 
-// A record is what one split leaves of one row, in f32: O [head dim], m, l, and nothing up to the next 16 bytes.
+// A record is what one run of keys leaves of one row, in f32: O [head dim], m, l, then padding to 16 bytes.
 constexpr int record_bytes(int head_dim) { return (head_dim + 4) * 4; }
 
-// Records stand row by row: [batch][query head][row][split] (packed: [query head][row of all sequences][split]).
+// Records stand row by row: [batch][query head][row][run] (packed: [query head][row of all sequences][run]).
 // `rows` counts a head's: batch · query length, or the rows of the packed tensor. Nothing if it does not fit 64 bits.
 std::optional<std::uint64_t> workspace_bytes(std::uint64_t rows, std::uint64_t query_heads, std::uint64_t splits,
                                              int head_dim);
 inline constexpr std::uint64_t workspace_alignment = 256;
 
 // Half a million keys in chunks of 256. The records of a query tile then stay far below the 4 GiB of a
-// descriptor, and the divisions of a split kernel by multiplication (attention_forward/split.cpp) are exact.
+// descriptor, and the divisions of a split kernel by multiplication (emit/split.cpp) are exact.
 inline constexpr std::uint32_t max_splits = 2048;
 
 // Threads that share a row, and rows that a workgroup takes.

@@ -66,7 +66,7 @@ Result<SplitPlan> plan_splits(const AttentionProblem& problem, const targets::Ta
                               std::optional<std::int32_t> kv_splits) {
   SplitPlan plan = choose(problem, target, kv_splits);
   if (plan.splits == 1) return plan;
-  // Kernels divide by multiplication (attention_forward/split.cpp): exact while heads · splits · heads < 2³².
+  // Kernels divide by multiplication (emit/split.cpp): exact while heads · splits · heads < 2³².
   const std::uint64_t heads = problem.query_heads;
   const std::uint64_t most = std::min<std::uint64_t>(attention_combine::max_splits, 0xFFFFFFFF / (heads * heads));
   if (plan.splits > most) [[unlikely]]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Where a record stands in the workspace: the one place that split kernels and the combine kernel ask.
 //
-// Records stand [batch][query head][row][split], so that the splits of a row are neighbours. A packed tensor has no
+// Records stand [batch][query head][row][run], so that the runs of a row are neighbours. A packed tensor has no
 // batches: batch is 0 and rows count through all sequences.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace wavejit::attention_combine {
 
-// All uniform, i32 but for the address.
+// All uniform. The address is i64, all others i32.
 struct WorkspacePlace {
   language::Value* workspace;
   language::Value* splits;
@@ -20,10 +20,10 @@ struct WorkspacePlace {
   language::Value* first_row;     // of the rows that a workgroup works on
 };
 
-// Bytes from a record to that of the next row and the same split.
+// Bytes from a record to that of the next row and the same run.
 language::Value* row_bytes(language::Kernel& kernel, const WorkspacePlace& place, int head_dim);
 
-// Of the first row's record of one split, i64.
+// Of the first row's record of one run, whose number is `split`; i64.
 language::Value* record_address(language::Kernel& kernel, const WorkspacePlace& place, int head_dim,
                                 language::Value* split);
 
