@@ -7,11 +7,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdlib>
 #include <exception>
-#include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "system/blocked_signals.h"
@@ -108,17 +110,41 @@ bool start_contained(std::function<void()> work, std::function<void(const std::s
   return started;
 }
 
+namespace {
+
+// How a contained piece of work ended, for who waits. Shared: the thread may outlive the wait.
+class Ending {
+ public:
+  void set(std::string reason) {
+    const std::scoped_lock lock(mutex_);
+    reason_ = std::move(reason);
+    changed_.notify_all();
+  }
+  std::string wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return reason_.has_value(); });
+    return *reason_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<std::string> reason_;
+};
+
+}  // namespace
+
 std::string run_contained(std::function<void()> work) {
-  auto finished = std::make_shared<std::promise<std::string>>();
-  std::future<std::string> result = finished->get_future();
-  // The promise is set exactly once: by the end of the work, or by its loss.
+  // Not std::future: ThreadSanitizer does not see libstdc++'s order between set_value and get.
+  auto ending = std::make_shared<Ending>();
+  // Set exactly once: by the end of the work, or by its loss.
   const bool started = start_contained(
-      [work = std::move(work), finished] {
+      [work = std::move(work), ending] {
         work();
-        finished->set_value("");
+        ending->set("");
       },
-      [finished](const std::string& reason) { finished->set_value(reason.empty() ? "unknown" : reason); });
-  return started ? result.get() : "no thread: the process or the machine has too many";
+      [ending](const std::string& reason) { ending->set(reason.empty() ? "unknown" : reason); });
+  return started ? ending->wait() : "no thread: the process or the machine has too many";
 }
 
 bool is_contained() { return ContainedThread::current() != nullptr; }
