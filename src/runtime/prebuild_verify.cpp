@@ -78,7 +78,7 @@ Result<void> PrebuildVerifier::check(const families::KernelSpec& spec) {
 Result<void> check_device_of(std::span<const families::KernelSpec> specs, const HipDevice& device) {
   const targets::Target* target = targets::find_target(device.architecture);
   for (const families::KernelSpec& spec : specs) {
-    const std::string wanted = spec.target();
+    const std::string& wanted = spec.target();
     if (target == nullptr || target->id != wanted) {
       return fail(WAVEJIT_INVALID_ARGUMENT, "targets: " + wanted + " does not run on " + device.name + ", which is " +
                                                 device.architecture + "; accepted: the device's own target alone");
