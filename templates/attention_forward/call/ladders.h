@@ -9,8 +9,8 @@
 // tables. Results are the same, bit by bit. To add one, add a row to ladders.cpp; tests compile it for every kernel of
 // the pipeline and compare bits.
 //
-// A ladder counts in slots. How many slots an operation takes is its pipeline's business: in dualwave each takes one,
-// however long it runs; in interleaved its issue time in units of 4 cycles (interleaved_schedule.h).
+// A ladder counts in slots. How many slots an operation takes is its pipeline's business: its issue time in units of 4
+// cycles (dualwave.cpp, interleaved_schedule.h), but for a ladder of dualwave that counts operations.
 #pragma once
 
 #include <span>
@@ -44,12 +44,8 @@ struct Ladder {
   Shadow begin;           // under Vᵀ·Pᵀ: the beginning of the next tile's
   int weighed = 0;        // of a lane's 32 weights, those that `begin` makes; `finish` makes the others
   int read_ahead = 0;     // interleaved: fragments read from LDS ahead of the matrix instructions that take them
-  // Dualwave: rungs count slots of four cycles, of which six fit beside a matrix instruction of 32 cycles and exp2
-  // takes two; else operations.
+  // Dualwave: slots are cycles, four each; else every operation takes one.
   bool by_cycles = false;
-  // Dualwave: the last matrix instructions of a product stand behind the barrier that closes their cluster. While they
-  // run the partner is let go: its own first one follows without a gap. They touch no LDS.
-  int behind_barrier = 0;
   // Fetches set out behind their step's LDS reads (dualwave) or products (interleaved), not before.
   bool fetch_last = false;
 };
