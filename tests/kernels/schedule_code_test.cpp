@@ -85,6 +85,14 @@ std::string event_of(const std::string& line, Pipeline pipeline) {
 
 bool is_transfer(std::string_view event) { return event == "fetch" || event.starts_with("load"); }
 
+// Behind a barrier, and no act of the next row yet: a priority is lowered there, O rescaled.
+bool between_rows(const Events& events) {
+  const auto act = std::find_if(events.rbegin(), events.rend(), [](const std::string& event) {
+    return event != "priority" && event != "vector branch";
+  });
+  return act == events.rend() || *act == "barrier";
+}
+
 // Events that an act has many of are one, but for those that must not be too few. An Overlap is the run of its
 // products, LDS reads and writes.
 Events events_in(const std::string& code, Pipeline pipeline) {
@@ -96,7 +104,7 @@ Events events_in(const std::string& code, Pipeline pipeline) {
     if (event.empty()) continue;
     const std::string last = events.empty() ? "barrier" : events.back();
     // A branch between rows chooses which comes next; within a row it is the mask's.
-    if (event.ends_with("branch") && last == "barrier") continue;
+    if (event == "scalar branch" && between_rows(events)) continue;
     if (event == last && !is_transfer(event) && event != "barrier" && event != "priority") continue;
     if (overlapped.contains(event) && overlapped.contains(last)) {
       if (event == "multiply" || (event == "write" && last == "read")) events.back() = event;
@@ -115,9 +123,11 @@ class Expected {
   // Whatever a row's acts are.
   template <typename Rows>
   void add_rows(const Rows& rows) {
-    for (const auto& row : rows) {
-      add_row(row);
-      if (!std::exchange(closed_, false)) events_.emplace_back("barrier");
+    for (const auto* row = rows.begin(); row != rows.end(); ++row) {
+      add_row(*row);
+      if (row + 1 != rows.end() && raises(row[1])) add("priority");
+      events_.emplace_back("barrier");
+      add_behind(*row);
     }
   }
   void add(const std::string& event, int count = 1) {
@@ -131,11 +141,21 @@ class Expected {
       for (const dualwave::MemoryAct& act : memory->acts) std::visit([&](const auto& each) { add_act(each); }, act);
       return;
     }
-    const auto& compute = std::get<dualwave::Compute>(cluster);
-    if (compute.raised_priority) add("priority");
-    for (const dualwave::ComputeAct& act : compute.acts) std::visit([&](const auto& each) { add_act(each); }, act);
-    if (compute.raised_priority || closed_) add("priority");
+    for (const dualwave::ComputeAct& act : std::get<dualwave::Compute>(cluster).acts)
+      std::visit([&](const auto& each) { add_act(each); }, act);
   }
+  // The priority is raised before the barrier that opens a cluster and lowered behind the one that closes it.
+  static bool raises(const dualwave::Cluster& cluster) {
+    const auto* compute = std::get_if<dualwave::Compute>(&cluster);
+    return compute != nullptr && compute->raised_priority;
+  }
+  static bool raises(const interleaved::Step&) { return false; }
+  void add_behind(const dualwave::Cluster& cluster) {
+    if (raises(cluster)) add("priority");
+    if (const auto* compute = std::get_if<dualwave::Compute>(&cluster))
+      for (const dualwave::ComputeAct& act : compute->behind) std::visit([&](const auto& each) { add_act(each); }, act);
+  }
+  void add_behind(const interleaved::Step&) {}
   void add_row(const interleaved::Step& step) {
     for (const interleaved::Act& act : step.acts) std::visit([&](const auto& each) { add_act(each); }, act);
   }
@@ -167,15 +187,7 @@ class Expected {
       add("wait " + std::to_string(wait.fetches_left * spec_.head_dim_qk / 64));
   }
   void add_act(const dualwave::Overlap& overlap) {
-    if (overlap.product == schedule::Product::none) return;
-    add("multiply");
-    // The ladder may hand the pipe over: the cluster's barrier, and then the last of its products.
-    const attention_forward::Ladder* ladder = attention_forward::find_ladder(spec_.pipeline, spec_.ladder);
-    if (ladder == nullptr || ladder->behind_barrier == 0) return;
-    add("priority");
-    add("barrier");
-    add("multiply");
-    closed_ = true;
+    if (overlap.product != schedule::Product::none) add("multiply");
   }
   void add_act(const interleaved::Overlap& overlap) {
     const bool multiplies = overlap.product != schedule::Product::none;
@@ -185,7 +197,6 @@ class Expected {
 
   const KernelSpec& spec_;
   Events events_;
-  bool closed_ = false;  // the row has met its barrier
 };
 
 // Rows as they stand in the code: the steady state twice in the loop and once behind it.
@@ -233,9 +244,6 @@ std::vector<KernelSpec> specs_of(Pipeline pipeline) {
   if (with_bias == nullptr) return {};
   for (const attention_forward::Ladder& ladder : attention_forward::ladders(pipeline)) {
     if (ladder.name == attention_forward::standard_ladder) continue;
-    // A handover moves barriers into products, in the drain otherwise than Expected has it. Its bits are compared
-    // (tests/attention/ladders_test.cpp), its order is not yet.
-    if (ladder.behind_barrier != 0) continue;
     KernelSpec spec = *with_bias;
     spec.ladder = ladder.name;
     if (ladder.fetch_last) specs.push_back(spec);

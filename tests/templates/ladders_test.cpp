@@ -49,13 +49,6 @@ std::string fault_of_changed(Pipeline pipeline, Change change) {
   return fault_of(ladder);
 }
 
-TEST(Ladders, HandOverWithinAProductOnly) {
-  EXPECT_THAT(fault_of_changed(Pipeline::dualwave, [](Ladder& ladder) { ladder.behind_barrier = 8; }),
-              HasSubstr("8 matrix instructions behind the barrier; accepted: 0 to 7"));
-  EXPECT_THAT(fault_of_changed(Pipeline::interleaved, [](Ladder& ladder) { ladder.behind_barrier = 1; }),
-              HasSubstr("1 matrix instructions behind the barrier; accepted: 0"));
-}
-
 TEST(Ladders, ThatMakeNoKernelAreRefusedInWords) {
   static constexpr std::array<Rung, 1> short_rungs = {{{.matrix = 7, .vector = 8}}};
   static constexpr std::array<Rung, 2> empty_rung = {{{.matrix = 0, .vector = 8}, {.matrix = 16, .vector = 4}}};

@@ -14,47 +14,35 @@ using Rungs = std::array<Rung, count>;
 
 namespace dualwave {
 
-// Slots behind each matrix instruction; every operation takes one. With 16 weights in `begin`, `finish` is 16 exp2 and
-// 48 plain operations, `begin` 19 plain ones up to the new maximum and then 32 plain ones with 16 exp2. In time: a
-// matrix instruction takes 32 cycles, its own 4 included, a plain operation 4, exp2 8.
-constexpr Rungs<1> finish_64 = {{{.matrix = 8, .vector = 8}}};
-constexpr Rungs<1> finish_128 = {{{.matrix = 16, .vector = 4}}};
-constexpr Rungs<2> begin_64 = {{{.matrix = 3, .vector = 8}, {.matrix = 5, .vector = 10}}};
-constexpr Rungs<2> begin_128 = {{{.matrix = 4, .vector = 6}, {.matrix = 12, .vector = 4}}};
+// Slots of four cycles behind each matrix instruction (dualwave.cpp says what takes how many). It takes 32 cycles, of
+// which it holds the port for 8: six slots are free. With 12 weights in `begin`, `finish` is 88 slots and `begin` 90.
+// Nothing stands behind the last matrix instruction: while it runs, the barrier is met and lets the partner go.
+constexpr Rungs<1> finish_64 = {{{.matrix = 8, .vector = 11}}};
+constexpr Rungs<1> begin_64 = {{{.matrix = 8, .vector = 12}}};
+constexpr Rungs<2> full_128 = {{{.matrix = 15, .vector = 6}, {.matrix = 1, .vector = 0}}};
 
-constexpr Rungs<1> early_finish_64 = {{{.matrix = 8, .vector = 10}}};
-constexpr Rungs<1> early_finish_128 = {{{.matrix = 16, .vector = 5}}};
-constexpr Rungs<1> early_begin_64 = {{{.matrix = 8, .vector = 11}}};
-constexpr Rungs<2> early_begin_128 = {{{.matrix = 4, .vector = 7}, {.matrix = 12, .vector = 5}}};
+constexpr Rungs<1> early_64 = {{{.matrix = 8, .vector = 13}}};
+constexpr Rungs<1> early_128 = {{{.matrix = 16, .vector = 7}}};
 
-constexpr Rungs<2> late_finish_64 = {{{.matrix = 1, .vector = 0}, {.matrix = 7, .vector = 10}}};
-constexpr Rungs<2> late_finish_128 = {{{.matrix = 1, .vector = 0}, {.matrix = 15, .vector = 5}}};
-constexpr Rungs<3> late_begin_64 = {
-    {{.matrix = 1, .vector = 0}, {.matrix = 3, .vector = 8}, {.matrix = 4, .vector = 12}}};
-constexpr Rungs<3> late_begin_128 = {
-    {{.matrix = 1, .vector = 0}, {.matrix = 4, .vector = 6}, {.matrix = 11, .vector = 4}}};
+constexpr Rungs<2> late_64 = {{{.matrix = 1, .vector = 0}, {.matrix = 7, .vector = 13}}};
+constexpr Rungs<2> late_128 = {{{.matrix = 1, .vector = 0}, {.matrix = 15, .vector = 6}}};
 
-constexpr Rungs<1> even_begin_64 = {{{.matrix = 8, .vector = 9}}};
-constexpr Rungs<2> even_begin_128 = {{{.matrix = 3, .vector = 5}, {.matrix = 13, .vector = 4}}};
+constexpr Rungs<1> even_128 = {{{.matrix = 16, .vector = 6}}};
 
-constexpr Rungs<1> more_finish_64 = {{{.matrix = 8, .vector = 9}}};
-constexpr Rungs<2> more_finish_128 = {{{.matrix = 8, .vector = 5}, {.matrix = 8, .vector = 4}}};
-constexpr Rungs<2> more_begin_64 = {{{.matrix = 3, .vector = 8}, {.matrix = 5, .vector = 11}}};
-constexpr Rungs<2> more_begin_128 = {{{.matrix = 4, .vector = 6}, {.matrix = 12, .vector = 5}}};
+// Every operation a slot, however long it takes: with 16 weights 64 and 67 of them.
+constexpr Rungs<1> operations_finish_64 = {{{.matrix = 8, .vector = 8}}};
+constexpr Rungs<1> operations_finish_128 = {{{.matrix = 16, .vector = 4}}};
+constexpr Rungs<2> operations_begin_64 = {{{.matrix = 3, .vector = 8}, {.matrix = 5, .vector = 10}}};
+constexpr Rungs<2> operations_begin_128 = {{{.matrix = 4, .vector = 6}, {.matrix = 12, .vector = 4}}};
 
-constexpr Ladder usual = {.pipeline = Pipeline::dualwave,
-                          .name = attention_forward::standard_ladder,
-                          .idea = "16 weights under each product, the maximum under the first instructions",
-                          .finish = {.rungs_64 = finish_64, .rungs_128 = finish_128},
-                          .begin = {.rungs_64 = begin_64, .rungs_128 = begin_128},
-                          .weighed = 16};
-
-// Slots of four cycles, exp2 two and the exchange five: `finish` is 80, `begin` 91.
-constexpr Rungs<1> cycles_finish_64 = {{{.matrix = 8, .vector = 10}}};
-constexpr Rungs<1> cycles_finish_128 = {{{.matrix = 16, .vector = 5}}};
-constexpr Rungs<1> cycles_begin_64 = {{{.matrix = 8, .vector = 12}}};
-constexpr Rungs<1> cycles_begin_128 = {{{.matrix = 16, .vector = 6}}};
-constexpr Rungs<2> cycles_even_begin_128 = {{{.matrix = 8, .vector = 6}, {.matrix = 8, .vector = 5}}};
+constexpr Ladder usual = {
+    .pipeline = Pipeline::dualwave,
+    .name = attention_forward::standard_ladder,
+    .idea = "12 weights under Vᵀ·Pᵀ; all that fits behind a matrix instruction, nothing behind the last",
+    .finish = {.rungs_64 = finish_64, .rungs_128 = full_128},
+    .begin = {.rungs_64 = begin_64, .rungs_128 = full_128},
+    .weighed = 12,
+    .by_cycles = true};
 
 }  // namespace dualwave
 
@@ -72,8 +60,8 @@ constexpr Rungs<2> begin_128 = {{{.matrix = 8, .vector = 5}, {.matrix = 24, .vec
 constexpr Ladder usual = {.pipeline = Pipeline::interleaved,
                           .name = attention_forward::standard_ladder,
                           .idea = "26 weights under Vᵀ·Pᵀ; rounding and V's writes fill K·Qᵀ",
-                          .finish = {.lead = 16, .rungs_64 = finish_64, .rungs_128 = finish_128, .write_after = 130},
-                          .begin = {.lead = 8, .rungs_64 = begin_64, .rungs_128 = begin_128, .write_after = 150},
+                          .finish = {.lead = 8, .rungs_64 = finish_64, .rungs_128 = finish_128, .write_after = 130},
+                          .begin = {.lead = 4, .rungs_64 = begin_64, .rungs_128 = begin_128, .write_after = 150},
                           .weighed = 26,
                           .read_ahead = 4};
 
@@ -88,90 +76,47 @@ constexpr Ladder changed(Ladder from, std::string_view name, std::string_view id
   return from;
 }
 
-namespace dualwave {
-constexpr Ladder by_cycles =
-    changed(usual, "cycles", "no window behind a matrix instruction fuller than it is long", [](Ladder& ladder) {
-      ladder.by_cycles = true;
-      ladder.finish.rungs_64 = cycles_finish_64;
-      ladder.finish.rungs_128 = cycles_finish_128;
-      ladder.begin.rungs_64 = cycles_begin_64;
-      ladder.begin.rungs_128 = cycles_begin_128;
-    });
-}  // namespace dualwave
-
 constexpr std::array dualwave_ladders = {
     dualwave::usual,
-    changed(dualwave::usual, "early", "one or two operations more behind each matrix instruction",
+    changed(dualwave::usual, "early", "one or two slots more behind each matrix instruction",
             [](Ladder& ladder) {
-              ladder.finish.rungs_64 = dualwave::early_finish_64;
-              ladder.finish.rungs_128 = dualwave::early_finish_128;
-              ladder.begin.rungs_64 = dualwave::early_begin_64;
-              ladder.begin.rungs_128 = dualwave::early_begin_128;
+              ladder.finish.rungs_64 = ladder.begin.rungs_64 = dualwave::early_64;
+              ladder.finish.rungs_128 = ladder.begin.rungs_128 = dualwave::early_128;
             }),
     changed(dualwave::usual, "late", "everything one matrix instruction later",
             [](Ladder& ladder) {
-              ladder.finish.rungs_64 = dualwave::late_finish_64;
-              ladder.finish.rungs_128 = dualwave::late_finish_128;
-              ladder.begin.rungs_64 = dualwave::late_begin_64;
-              ladder.begin.rungs_128 = dualwave::late_begin_128;
+              ladder.finish.rungs_64 = ladder.begin.rungs_64 = dualwave::late_64;
+              ladder.finish.rungs_128 = ladder.begin.rungs_128 = dualwave::late_128;
             }),
     changed(dualwave::usual, "lead", "one matrix instruction's worth before the first",
+            [](Ladder& ladder) { ladder.finish.lead = ladder.begin.lead = 6; }),
+    changed(dualwave::usual, "even", "the last matrix instruction with as much behind it as the others",
+            [](Ladder& ladder) { ladder.finish.rungs_128 = ladder.begin.rungs_128 = dualwave::even_128; }),
+    changed(dualwave::usual, "operations", "16 weights under Vᵀ·Pᵀ; operations counted, not their cycles",
             [](Ladder& ladder) {
-              ladder.finish.lead = 5;
-              ladder.begin.lead = 7;
-            }),
-    changed(dualwave::usual, "even", "the maximum spread like the rest of the softmax",
-            [](Ladder& ladder) {
-              ladder.begin.rungs_64 = dualwave::even_begin_64;
-              ladder.begin.rungs_128 = dualwave::even_begin_128;
+              ladder.by_cycles = false;
+              ladder.weighed = 16;
+              ladder.finish = {.rungs_64 = dualwave::operations_finish_64,
+                               .rungs_128 = dualwave::operations_finish_128};
+              ladder.begin = {.rungs_64 = dualwave::operations_begin_64, .rungs_128 = dualwave::operations_begin_128};
             }),
     changed(dualwave::usual, "weights_8", "8 weights under Vᵀ·Pᵀ, 24 under K·Qᵀ",
-            [](Ladder& ladder) {
-              ladder.weighed = 8;
-              ladder.finish.rungs_64 = dualwave::more_finish_64;
-              ladder.finish.rungs_128 = dualwave::more_finish_128;
-              ladder.begin.rungs_64 = dualwave::even_begin_64;
-            }),
-    changed(dualwave::usual, "weights_12", "12 weights under Vᵀ·Pᵀ, 20 under K·Qᵀ",
-            [](Ladder& ladder) {
-              ladder.weighed = 12;
-              ladder.finish.rungs_64 = dualwave::more_finish_64;
-              ladder.finish.rungs_128 = dualwave::more_finish_128;
-            }),
-    changed(dualwave::usual, "weights_24", "24 weights under Vᵀ·Pᵀ, 8 under K·Qᵀ",
-            [](Ladder& ladder) {
-              ladder.weighed = 24;
-              ladder.begin.rungs_64 = dualwave::more_begin_64;
-              ladder.begin.rungs_128 = dualwave::more_begin_128;
-            }),
+            [](Ladder& ladder) { ladder.weighed = 8; }),
+    changed(dualwave::usual, "weights_16", "16 weights under Vᵀ·Pᵀ, 16 under K·Qᵀ",
+            [](Ladder& ladder) { ladder.weighed = 16; }),
     changed(dualwave::usual, "fetch_last", "DMA behind the LDS reads of its cluster",
             [](Ladder& ladder) { ladder.fetch_last = true; }),
-    changed(dualwave::usual, "handover_1", "the last matrix instruction of a product behind its barrier",
-            [](Ladder& ladder) { ladder.behind_barrier = 1; }),
-    changed(dualwave::usual, "handover_2", "the last two behind it", [](Ladder& ladder) { ladder.behind_barrier = 2; }),
-    dualwave::by_cycles,
-    changed(dualwave::by_cycles, "cycles_handover_1", "the same, the last matrix instruction behind its barrier",
-            [](Ladder& ladder) { ladder.behind_barrier = 1; }),
-    changed(dualwave::by_cycles, "cycles_handover_2", "the same, the last two behind it",
-            [](Ladder& ladder) { ladder.behind_barrier = 2; }),
-    changed(dualwave::by_cycles, "cycles_handover_3", "the same, the last three behind it",
-            [](Ladder& ladder) { ladder.behind_barrier = 3; }),
-    changed(dualwave::by_cycles, "cycles_handover_2_fetch_last", "the last two behind it, DMA behind the LDS reads",
-            [](Ladder& ladder) {
-              ladder.behind_barrier = 2;
-              ladder.fetch_last = true;
-            }),
-    changed(dualwave::by_cycles, "cycles_even_handover_2", "the last two behind it, no window full",
-            [](Ladder& ladder) {
-              ladder.behind_barrier = 2;
-              ladder.begin.rungs_128 = dualwave::cycles_even_begin_128;
-            }),
 };
 
 constexpr std::array interleaved_ladders = {
     interleaved::usual,
     changed(interleaved::usual, "no_lead", "nothing before the first matrix instruction",
             [](Ladder& ladder) { ladder.finish.lead = ladder.begin.lead = 0; }),
+    changed(interleaved::usual, "lead", "twice as much before the first matrix instruction",
+            [](Ladder& ladder) {
+              ladder.finish.lead = 16;
+              ladder.begin.lead = 8;
+            }),
     changed(interleaved::usual, "weights_22", "22 weights under Vᵀ·Pᵀ, 10 under K·Qᵀ",
             [](Ladder& ladder) { ladder.weighed = 22; }),
     changed(interleaved::usual, "weights_30", "30 weights under Vᵀ·Pᵀ, 2 under K·Qᵀ",
@@ -259,11 +204,6 @@ std::string fault_of(const Ladder& ladder) {
   const bool reads_ahead = ladder.pipeline == Pipeline::interleaved;
   if (const int most = reads_ahead ? 8 : 0; ladder.read_ahead < (reads_ahead ? 1 : 0) || ladder.read_ahead > most)
     return name + std::to_string(ladder.read_ahead) + " fragments ahead; accepted: " + (reads_ahead ? "1 to 8" : "0");
-  // The smallest product has 8 matrix instructions.
-  const bool has_partner = ladder.pipeline == Pipeline::dualwave;
-  if (const int most = has_partner ? 7 : 0; ladder.behind_barrier < 0 || ladder.behind_barrier > most)
-    return name + std::to_string(ladder.behind_barrier) +
-           " matrix instructions behind the barrier; accepted: " + (has_partner ? "0 to 7" : "0");
   for (const auto& [where, shadow] : {std::pair("finish: ", &ladder.finish), std::pair("begin: ", &ladder.begin)}) {
     const std::string fault = fault_of_shadow(*shadow, ladder.pipeline);
     if (!fault.empty()) return std::string(name).append(where).append(fault);

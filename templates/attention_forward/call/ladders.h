@@ -9,8 +9,8 @@
 // Results are the same, bit by bit. To add a ladder, add a row to ladders.cpp; tests compile it for every kernel of the
 // pipeline and compare bits.
 //
-// A ladder counts in slots. In interleaved an operation takes its issue time in units of 4 cycles
-// (interleaved_schedule.h). In dualwave it takes one slot, however long it runs, unless the ladder counts `by_cycles`.
+// A ladder counts in slots of 4 cycles: an operation takes as many as it issues for (dualwave.cpp,
+// interleaved_schedule.h). A few ladders of dualwave count operations instead, whatever each takes.
 #pragma once
 
 #include <span>
@@ -47,9 +47,6 @@ struct Ladder {
   // Dualwave: a slot is four cycles. Six fit beside a matrix instruction of 32 cycles, and exp2 takes two. Else a slot
   // is an operation.
   bool by_cycles = false;
-  // Dualwave: so many matrix instructions, a product's last, stand behind the barrier that closes their cluster. The
-  // barrier lets the partner go while they run: its own first one follows without a gap. They touch no LDS.
-  int behind_barrier = 0;
   // Fetches stand behind their step's LDS reads (dualwave) or products (interleaved), not before them.
   bool fetch_last = false;
 };

@@ -3,7 +3,6 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
-#include <utility>
 #include <variant>
 
 #include "codegen/language/control.h"
@@ -31,8 +30,9 @@ using language::Strand;
 using language::Value;
 using language::Values;
 
-// Of four cycles.
-constexpr OperationSlots cycle_slots = {.exp2 = 2, .swap = 5};
+// Of four cycles. The first maximum brings two canonicalizations, the swap a copy and two wait states, the last choice
+// of a maximum one.
+constexpr OperationSlots cycle_slots = {.exp2 = 2, .first_maximum = 3, .swap = 8, .grows = 3, .choose = 4};
 
 class Walker {
  public:
@@ -147,10 +147,20 @@ class Walker {
   // `buffer`: that of tile t.
   template <typename Rows>
   void walk(const Rows& rows, State& state, Value* tile, int buffer) {
-    for (const Cluster& cluster : rows) {
-      std::visit([&](const auto& row) { take(row, state, {tile, buffer}); }, cluster);
-      if (!std::exchange(closed_, false)) language::barrier(kernel_);
+    const Place place{.tile = tile, .buffer = buffer};
+    for (const Cluster* cluster = rows.begin(); cluster != rows.end(); ++cluster) {
+      std::visit([&](const auto& row) { take(row, state, place); }, *cluster);
+      if (cluster + 1 != rows.end() && raises(cluster[1])) language::set_priority(kernel_, 1);
+      language::barrier(kernel_);
+      if (raises(*cluster)) language::set_priority(kernel_, 0);
+      if (const Compute* compute = std::get_if<Compute>(cluster))
+        for (const ComputeAct& act : compute->behind)
+          std::visit([&](const auto& each) { perform(each, state, place); }, act);
     }
+  }
+  bool raises(const Cluster& cluster) const {
+    const Compute* compute = std::get_if<Compute>(&cluster);
+    return compute != nullptr && compute->raised_priority && spec_.raised_priority;
   }
 
   void take(const Memory& cluster, State& /*state*/, const Place& place) {
@@ -158,10 +168,7 @@ class Walker {
   }
 
   void take(const Compute& cluster, State& state, const Place& place) {
-    const bool raises = cluster.raised_priority && spec_.raised_priority;
-    if (raises) language::set_priority(kernel_, 1);
     for (const ComputeAct& act : cluster.acts) std::visit([&](const auto& each) { perform(each, state, place); }, act);
-    if (raises || closed_) language::set_priority(kernel_, 0);
   }
 
   void perform(const Fetch& fetch, const Place& place) {
@@ -265,23 +272,12 @@ class Walker {
     language::pin(kernel_, made);
   }
 
-  // The ladder may close a cluster before its last matrix instructions: what follows touches registers only.
-  void close_before(std::size_t step) {
-    if (ladder_.behind_barrier == 0 || hand_.read.size() - step != static_cast<std::size_t>(ladder_.behind_barrier))
-      return;
-    // The partner is let go with a product of its own, which must not overtake what is left of this one.
-    language::set_priority(kernel_, 2);
-    language::barrier(kernel_);
-    closed_ = true;
-  }
-
   // Sᵀ = K · Qᵀ: dims in blocks of 16 upward; both accumulators in turn, so that neighbours do not wait for each other.
   Strand multiply_keys() {
     hand_.scores.assign(2, matrix_.zeros());
     Strand strand;
     for (std::size_t step = 0; step < hand_.read.size(); ++step) {
       strand.add([this, step] {
-        close_before(step);
         Accumulator& sum = hand_.scores[step % 2];
         sum = matrix_.mma(hand_.read[step], query_[step / 2], sum);
       });
@@ -294,7 +290,6 @@ class Walker {
     Strand strand;
     for (std::size_t step = 0; step < hand_.read.size(); ++step) {
       strand.add([this, step, &outputs] {
-        close_before(step);
         Accumulator& sum = outputs[step % outputs.size()];
         sum = matrix_.mma(hand_.read[step], hand_.packed[step / outputs.size()], sum);
       });
@@ -322,7 +317,6 @@ class Walker {
   TileSoftmax tile_softmax_;
   std::vector<OperandB> query_;
   Hand hand_;
-  bool closed_ = false;           // the cluster that is being written has met its barrier
   Value* last_buffer_ = nullptr;  // where the drain's tile stands: its parity is known at run time only
 };
 

@@ -142,6 +142,10 @@ class Model {
 
   constexpr void take(const Compute& cluster) {
     for (const ComputeAct& act : cluster.acts) std::visit([&](const auto& each) { perform(each); }, act);
+    for (const ComputeAct& act : cluster.behind) {
+      require(std::holds_alternative<Rescale>(act), "does more behind its barrier than in registers");
+      std::visit([&](const auto& each) { perform(each); }, act);
+    }
     require(!read_, "leaves fragments that were read");
     require(!grown_ || tile_ < 0, "leaves O and l on the old maximum");
     grown_ = false;

@@ -23,7 +23,7 @@ constexpr Schedule usual = {
                // what is loaded here and so waits for the fetches before it, too.
                Compute{"scores", {Overlap{Product::scores, Softmax::finish}, LoadModifiers{1}}},
                Memory{"values", {Fetch{keys(3), true}, Read{values(0)}, Modify{1}, Wait{2}}},
-               Compute{"output", {Overlap{Product::output, Softmax::begin}, Rescale{}}, true}},
+               Compute{"output", {Overlap{Product::output, Softmax::begin}}, true, {Rescale{}}}},
     .drain = {Memory{"arrival", {Wait{1}}}, Compute{"weights", {Overlap{.softmax = Softmax::finish}}},
               Memory{"values", {Read{values(0)}, Wait{0}}}, Compute{"output", {Overlap{Product::output}}, true}},
 };

@@ -81,7 +81,12 @@ using ComputeAct = std::variant<Overlap, LoadModifiers, Rescale>;
 struct Compute {
   std::string_view name;
   schedule::List<ComputeAct, 2> acts;
-  bool raised_priority = false;  // the computing wave issues before its partner
+  // The computing wave issues before its partner: raised before the barrier that opens the cluster, lowered behind the
+  // one that closes it. The pipe stands still from the last product of one wave to the first of its partner, and every
+  // instruction there is lost.
+  bool raised_priority = false;
+  // Behind the barrier that closes it, while the partner multiplies. In registers only.
+  schedule::List<ComputeAct, 1> behind = {};
 };
 
 // What stands between two barriers.

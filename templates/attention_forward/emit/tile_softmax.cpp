@@ -40,7 +40,7 @@ Strand TileSoftmax::begin(std::span<const Accumulator> scores, SoftmaxState& sta
     return ir.CreateExtractElement(parts[static_cast<std::size_t>(index / registers)].value, index % registers);
   };
   // max3 takes two more scores each time; the last one twice.
-  strand.add([=, this] { progress->maximum = softmax_.larger(score(0), score(1), score(2)); });
+  strand.add([=, this] { progress->maximum = softmax_.larger(score(0), score(1), score(2)); }, slots_.first_maximum);
   for (int index = 3; index < 2 * registers; index += 2) {
     strand.add([=, this] {
       progress->maximum =
@@ -53,11 +53,13 @@ Strand TileSoftmax::begin(std::span<const Accumulator> scores, SoftmaxState& sta
     growth.before = state.maximum;
     growth.raised = softmax_.larger(progress->halves.first, progress->halves.second, state.maximum);
   });
-  strand.add([this, &state, &growth] { growth.grows = softmax_.grows(state.maximum, growth.raised); });
-  strand.add([=, this, &ir, &state, &growth] {
-    state.shift = ir.CreateSelect(growth.grows, softmax_.new_shift(growth.raised), state.shift);
-    state.maximum = ir.CreateSelect(growth.grows, growth.raised, state.maximum);
-  });
+  strand.add([this, &state, &growth] { growth.grows = softmax_.grows(state.maximum, growth.raised); }, slots_.grows);
+  strand.add(
+      [=, this, &ir, &state, &growth] {
+        state.shift = ir.CreateSelect(growth.grows, softmax_.new_shift(growth.raised), state.shift);
+        state.maximum = ir.CreateSelect(growth.grows, growth.raised, state.maximum);
+      },
+      slots_.choose);
   // All exponents; the first of them become weights.
   for (int index = 0; index < 2 * registers + lag; ++index) {
     if (index < 2 * registers) {

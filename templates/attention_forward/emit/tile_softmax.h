@@ -20,9 +20,12 @@ struct TileWeights {
 // Slots of a ladder that operations take, where it is not one each.
 struct OperationSlots {
   int exp2 = 1;
-  int convert = 1;   // two weights, rounded and packed
+  int convert = 1;  // two weights, rounded and packed
+  int first_maximum = 1;
   int swap = 0;      // the instruction that sends a maximum to the other half of the wave
   int exchange = 0;  // from sending a maximum to the other half of the wave until it is there
+  int grows = 1;     // whether a row's maximum grows
+  int choose = 1;    // the maximum and the shift that the tile goes on with
 };
 
 // What `begin` found out and `rescale` needs.

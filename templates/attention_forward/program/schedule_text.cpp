@@ -79,7 +79,8 @@ std::string text_of_row(const KernelSpec& spec, std::string_view part, const dua
     return row_text(part, memory->name, "memory", acts_text(memory->acts, spec));
   const auto& compute = std::get<dualwave::Compute>(cluster);
   return row_text(part, compute.name, "compute",
-                  acts_text(compute.acts, spec) + (compute.raised_priority ? "; at raised priority" : ""));
+                  acts_text(compute.acts, spec) + (compute.raised_priority ? "; at raised priority" : "") +
+                      (compute.behind.size() == 0 ? "" : "; behind its barrier: " + acts_text(compute.behind, spec)));
 }
 
 std::string text_of_row(const KernelSpec& spec, std::string_view part, const interleaved::Step& step) {
