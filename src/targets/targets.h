@@ -47,6 +47,12 @@ struct Target {
   int max_threads_per_workgroup = 1024;
   int clock_khz = 0;  // peak engine clock as published
   std::uint64_t memory_bytes = 0;
+  // What HIP says of a device beside these.
+  int isa_major = 9;  // 9.4.2 of gfx942: the first two are HIP's "compute capability"
+  int isa_minor = 0;
+  int memory_clock_khz = 0;  // command clock: a quarter of the data rate of a pin
+  int memory_bus_bits = 0;
+  int l2_bytes = 0;  // of one XCD
 
   int lds_dma_bytes = 0;                // widest buffer load straight into LDS, per lane; 0 = none
   bool transpose_read = false;          // ds_read_b64_tr_b16
