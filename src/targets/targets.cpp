@@ -42,6 +42,7 @@ constexpr std::array<Target, 2> table = {{
         .kernarg_preload = true,
         .fp8 = Fp8::fnuz,
         .buffer_descriptor_word3 = 0x00027000,
+        .matrix_sums_published = true,
         .matrix = cdna3_matrix,
         .elf_machine_flags = 0x4c,
     },

@@ -63,6 +63,8 @@ struct Target {
   Fp8 fp8 = Fp8::none;
   std::uint32_t buffer_descriptor_word3 = 0;  // raw buffer, 32-bit format
 
+  // How an element of a matrix result is added up is published, bit for bit (MMA-Sim, arXiv 2511.10909).
+  bool matrix_sums_published = false;
   // Dense f16/bf16 matrix instructions, widest k first.
   std::span<const MatrixInstruction> matrix;
   std::uint32_t elf_machine_flags = 0;  // EF_AMDGPU_MACH value in e_flags (LLVM's AMDGPU usage document)
