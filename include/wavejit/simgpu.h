@@ -8,8 +8,10 @@
  * A program that does not know this header configures the same things by environment variables, read once at the first
  * call into the library: WAVEJIT_DEVICE=sim:<target>[xN[:<ordinal>]], WAVEJIT_SIM_SCHEDULE, WAVEJIT_SIM_SEED,
  * WAVEJIT_SIM_THREADS, WAVEJIT_SIM_CHECK=all|none|<list>, WAVEJIT_SIM_ARRIVAL=early|late|random,
- * WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER, WAVEJIT_SIM_INSTRUCTION_LIMIT. A value that is not
- * understood is said on stderr and ignored; a check of an unknown name ends the program with exit code 2.
+ * WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER, WAVEJIT_SIM_INSTRUCTION_LIMIT,
+ * WAVEJIT_SIM_MATRIX=sequential|cdna3|seeded[:<number>], WAVEJIT_SIM_TRANSCENDENTALS=nearest|seeded[:<number>]. A value
+ * that is not understood is said on stderr and ignored; of the checks, of the matrix sums and of the transcendentals it
+ * ends the program with exit code 2.
  *
  * Thread safety: every function may be called from any thread. Settings apply to launches that begin afterwards.
  */
@@ -71,6 +73,19 @@ enum wavejit_simgpu_engine {
   WAVEJIT_SIMGPU_COMPILE = 1    /* blocks that run often are translated to host code first */
 };
 
+/* In which order a matrix instruction adds its products, and where it rounds. */
+enum wavejit_simgpu_matrix {
+  WAVEJIT_SIMGPU_MATRIX_SEQUENTIAL = 0, /* k ascending, one fused multiply-add a product */
+  WAVEJIT_SIMGPU_MATRIX_CDNA3 = 1,      /* the published model of CDNA3; launches on other targets are refused */
+  WAVEJIT_SIMGPU_MATRIX_SEEDED = 2      /* one order for all elements, from `matrix_seed` */
+};
+
+/* What v_exp, v_log, v_rcp, v_rsq and v_sqrt give where the ISA leaves a choice. */
+enum wavejit_simgpu_transcendentals {
+  WAVEJIT_SIMGPU_TRANSCENDENTALS_NEAREST = 0, /* the nearest float */
+  WAVEJIT_SIMGPU_TRANSCENDENTALS_SEEDED = 1   /* any that is permitted, from instruction, operand and seed */
+};
+
 /* Settings of the whole process. `size` is sizeof(struct wavejit_simgpu_settings) as the caller compiled it. */
 struct wavejit_simgpu_settings {
   size_t size;
@@ -90,6 +105,10 @@ struct wavejit_simgpu_settings {
   uint32_t translate_after; /* a block is translated when it has been entered more often than this */
   uint32_t time_matrix;     /* not 0: what matrix instructions take is counted (matrix_nanoseconds), at two looks at */
   uint32_t reserved_2;      /*   the host's clock for each of them. Left as it is likewise. reserved_2: 0 */
+  int32_t matrix;           /* enum wavejit_simgpu_matrix; left as it is likewise, with what follows */
+  int32_t transcendentals;  /* enum wavejit_simgpu_transcendentals */
+  uint64_t matrix_seed;     /* of seeded sums */
+  uint64_t transcendentals_seed;
 };
 WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settings* settings);
 /* Returns 0, or 1 (invalid value) and changes nothing. */

@@ -163,6 +163,37 @@ void read_engine(Settings& settings) {
   settings.translate_after = static_cast<std::uint32_t>(after);
 }
 
+// "seeded:7" is 7; "seeded" alone takes the seed of everything else. Nothing for other words.
+std::optional<std::uint64_t> seed_of(std::string_view value, const Settings& settings) {
+  constexpr std::string_view word = "seeded";
+  if (value == word) return settings.seed;
+  if (!value.starts_with(word) || value[word.size()] != ':') return std::nullopt;
+  return number(value.substr(word.size() + 1));
+}
+
+void read_arithmetic(Settings& settings) {
+  if (const char* text = ::secure_getenv("WAVEJIT_SIM_MATRIX"); text != nullptr && *text != 0) {
+    const std::string_view value = text;
+    if (const auto seed = seed_of(value, settings)) {
+      settings.matrix = MatrixSums::seeded;
+      settings.matrix_seed = *seed;
+    } else if (value == "cdna3") {
+      settings.matrix = MatrixSums::cdna3;
+    } else if (value != "sequential") {
+      refuse("WAVEJIT_SIM_MATRIX", value, "sequential, cdna3, seeded or seeded:<number>");
+    }
+  }
+  if (const char* text = ::secure_getenv("WAVEJIT_SIM_TRANSCENDENTALS"); text != nullptr && *text != 0) {
+    const std::string_view value = text;
+    if (const auto seed = seed_of(value, settings)) {
+      settings.transcendentals = Transcendentals::seeded;
+      settings.transcendentals_seed = *seed;
+    } else if (value != "nearest") {
+      refuse("WAVEJIT_SIM_TRANSCENDENTALS", value, "nearest, seeded or seeded:<number>");
+    }
+  }
+}
+
 }  // namespace
 
 Config read_config() {
@@ -185,6 +216,7 @@ Config read_config() {
   read_number("WAVEJIT_SIM_INSTRUCTION_LIMIT", 1, ~std::uint64_t{0} >> 1, "2^33", config.settings.instruction_limit);
   read_checks(config.settings);
   read_engine(config.settings);
+  read_arithmetic(config.settings);
   return config;
 }
 

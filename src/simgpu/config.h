@@ -16,6 +16,13 @@ enum class Arrival : std::int32_t { early = 0, late = 1, random = 2 };
 // made from the blocks that run often.
 enum class Engine : std::int32_t { interpret = 0, compile = 1 };
 
+// In which order a matrix instruction adds its products, and where it rounds (matrix/README.md).
+enum class MatrixSums : std::int32_t { sequential = 0, cdna3 = 1, seeded = 2 };
+
+// What v_exp, v_log, v_rcp, v_rsq and v_sqrt give where the ISA leaves a choice: the nearest float, or whichever of the
+// two around the exact value a seed picks.
+enum class Transcendentals : std::int32_t { nearest = 0, seeded = 1 };
+
 struct Settings {
   Schedule schedule = Schedule::in_order;
   std::uint32_t threads = 0;  // 0: all cores
@@ -33,6 +40,10 @@ struct Settings {
   // thousand times (bench/README.md).
   std::uint32_t translate_after = 1000;
   bool time_matrix = false;  // whether matrix instructions are timed
+  MatrixSums matrix = MatrixSums::sequential;
+  Transcendentals transcendentals = Transcendentals::nearest;
+  std::uint64_t matrix_seed = 1;  // of `seeded`
+  std::uint64_t transcendentals_seed = 1;
 };
 
 struct Config {
@@ -44,8 +55,10 @@ struct Config {
 
 // WAVEJIT_DEVICE=sim:<target>[xN], WAVEJIT_SIM_SCHEDULE=in_order|reverse|random, WAVEJIT_SIM_SEED,
 // WAVEJIT_SIM_THREADS, WAVEJIT_SIM_INSTRUCTION_LIMIT, WAVEJIT_SIM_CHECK, WAVEJIT_SIM_ARRIVAL,
-// WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER. A value that is not
-// understood: one warning on stderr, default kept; a check's name: one line, and the program ends (exit code 2).
+// WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER, WAVEJIT_SIM_MATRIX=sequential|cdna3|seeded[:<n>],
+// WAVEJIT_SIM_TRANSCENDENTALS=nearest|seeded[:<n>]. A value that is not understood: one warning on stderr, default
+// kept. Where a good end would then mean nothing (checks, sums, transcendentals): one line, and the program ends (exit
+// code 2).
 Config read_config();
 
 }  // namespace wavejit::simgpu

@@ -62,18 +62,29 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settin
                       .engine = static_cast<std::int32_t>(now.engine),
                       .translate_after = now.translate_after,
                       .time_matrix = now.time_matrix ? 1U : 0U,
-                      .reserved_2 = 0});
+                      .reserved_2 = 0,
+                      .matrix = static_cast<std::int32_t>(now.matrix),
+                      .transcendentals = static_cast<std::int32_t>(now.transcendentals),
+                      .matrix_seed = now.matrix_seed,
+                      .transcendentals_seed = now.transcendentals_seed});
 }
 
 WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_settings* settings) {
-  // Callers of earlier versions end before the checks, before `sampled_only`, before the engine or before
-  // `time_matrix`, which then stay as they are.
+  // Callers of earlier versions end before the checks, before `sampled_only`, before the engine, before `time_matrix`
+  // or before `matrix`, which then stay as they are.
   constexpr std::size_t first_version = offsetof(wavejit_simgpu_settings, checks);
   if (settings == nullptr || settings->size < first_version) return hip_error_invalid_value;
   const bool has_checks = settings->size >= offsetof(wavejit_simgpu_settings, sampled_only);
   const bool has_sampled = settings->size >= offsetof(wavejit_simgpu_settings, engine);
   const bool has_engine = settings->size >= offsetof(wavejit_simgpu_settings, time_matrix);
-  const bool has_time = settings->size >= sizeof(wavejit_simgpu_settings);
+  const bool has_time = settings->size >= offsetof(wavejit_simgpu_settings, matrix);
+  const bool has_arithmetic = settings->size >= sizeof(wavejit_simgpu_settings);
+  if (has_arithmetic &&
+      (settings->matrix < WAVEJIT_SIMGPU_MATRIX_SEQUENTIAL || settings->matrix > WAVEJIT_SIMGPU_MATRIX_SEEDED ||
+       settings->transcendentals < WAVEJIT_SIMGPU_TRANSCENDENTALS_NEAREST ||
+       settings->transcendentals > WAVEJIT_SIMGPU_TRANSCENDENTALS_SEEDED)) {
+    return hip_error_invalid_value;
+  }
   if (has_engine && (settings->engine < WAVEJIT_SIMGPU_INTERPRET || settings->engine > WAVEJIT_SIMGPU_COMPILE)) {
     return hip_error_invalid_value;
   }
@@ -102,6 +113,12 @@ WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_s
     next.translate_after = settings->translate_after;
   }
   if (has_time) next.time_matrix = settings->time_matrix != 0;
+  if (has_arithmetic) {
+    next.matrix = static_cast<MatrixSums>(settings->matrix);
+    next.transcendentals = static_cast<Transcendentals>(settings->transcendentals);
+    next.matrix_seed = settings->matrix_seed;
+    next.transcendentals_seed = settings->transcendentals_seed;
+  }
   Process::instance().set_settings(next);
   return hip_success;
 }

@@ -22,7 +22,8 @@ constexpr std::array<MatrixInstruction, 4> cdna4_matrix = {{
 }};
 
 // Sources: AMD's CDNA3 and CDNA4 ISA documents and white papers; LLVM 22's AMDGPU processor definitions; matrix passes
-// from LLVM's scheduling model. LDS, DMA widths and cross-lane instructions were confirmed by the assembler.
+// from LLVM's scheduling model; memory clocks from the published 5.3 and 8 TB/s over 8192 pins. LDS, DMA widths and
+// cross-lane instructions were confirmed by the assembler.
 constexpr std::array<Target, 2> table = {{
     {
         .id = "gfx942",
@@ -33,10 +34,15 @@ constexpr std::array<Target, 2> table = {{
         .xcds = 8,
         .clock_khz = 2'100'000,
         .memory_bytes = 192 * gib,
+        .isa_minor = 4,
+        .memory_clock_khz = 1'300'000,
+        .memory_bus_bits = 8192,
+        .l2_bytes = 4 * 1024 * kib,
         .lds_dma_bytes = 4,
         .kernarg_preload = true,
         .fp8 = Fp8::fnuz,
         .buffer_descriptor_word3 = 0x00027000,
+        .matrix_sums_published = true,
         .matrix = cdna3_matrix,
         .elf_machine_flags = 0x4c,
     },
@@ -49,6 +55,10 @@ constexpr std::array<Target, 2> table = {{
         .xcds = 8,
         .clock_khz = 2'400'000,
         .memory_bytes = 288 * gib,
+        .isa_minor = 5,
+        .memory_clock_khz = 2'000'000,
+        .memory_bus_bits = 8192,
+        .l2_bytes = 4 * 1024 * kib,
         .lds_dma_bytes = 16,
         .transpose_read = true,
         .permlane32_swap = true,

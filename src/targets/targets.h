@@ -47,6 +47,12 @@ struct Target {
   int max_threads_per_workgroup = 1024;
   int clock_khz = 0;  // peak engine clock as published
   std::uint64_t memory_bytes = 0;
+  // What HIP says of a device beside these.
+  int isa_major = 9;  // 9.4.2 of gfx942: the first two are HIP's "compute capability"
+  int isa_minor = 0;
+  int memory_clock_khz = 0;  // command clock: a quarter of the data rate of a pin
+  int memory_bus_bits = 0;
+  int l2_bytes = 0;  // of one XCD
 
   int lds_dma_bytes = 0;                // widest buffer load straight into LDS, per lane; 0 = none
   bool transpose_read = false;          // ds_read_b64_tr_b16
@@ -57,6 +63,8 @@ struct Target {
   Fp8 fp8 = Fp8::none;
   std::uint32_t buffer_descriptor_word3 = 0;  // raw buffer, 32-bit format
 
+  // How an element of a matrix result is added up is published, bit for bit (MMA-Sim, arXiv 2511.10909).
+  bool matrix_sums_published = false;
   // Dense f16/bf16 matrix instructions, widest k first.
   std::span<const MatrixInstruction> matrix;
   std::uint32_t elf_machine_flags = 0;  // EF_AMDGPU_MACH value in e_flags (LLVM's AMDGPU usage document)

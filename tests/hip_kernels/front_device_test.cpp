@@ -42,6 +42,7 @@ TEST_F(Front, describes_devices) {
   EXPECT_EQ(properties.maxThreadsPerBlock, 1024);
   EXPECT_EQ(properties.major, 9);
   EXPECT_EQ(properties.minor, 5);
+  EXPECT_EQ(properties.memoryClockRate, 2'000'000);
   hipDeviceProp_tR0000 old;
   ASSERT_EQ(hipGetDeviceProperties(&old, 2), hipSuccess);
   EXPECT_STREQ(old.gcnArchName, "gfx942:sramecc+:xnack-");

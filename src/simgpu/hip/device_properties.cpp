@@ -17,10 +17,6 @@ namespace {
 constexpr int int_max = std::numeric_limits<int>::max();
 constexpr int first_pci_bus = 3;
 
-// Instruction set version 9.4.2 and 9.5.0: HIP's "compute capability" is its first two numbers.
-constexpr int major_version = 9;
-int minor_version(const targets::Target& target) { return target.id[4] - '0'; }
-
 template <std::size_t size>
 void copy_text(char (&to)[size], std::string_view text) {
   const std::size_t length = std::min(text.size(), size - 1);
@@ -53,8 +49,8 @@ hipDeviceProp_tR0600 device_properties(const Device& device) {
   all.maxGridSize[2] = 65536;
   all.clockRate = target.clock_khz;
   all.totalConstMem = int_max;
-  all.major = major_version;
-  all.minor = minor_version(target);
+  all.major = target.isa_major;
+  all.minor = target.isa_minor;
   all.textureAlignment = 256;
   all.texturePitchAlignment = 256;
   all.multiProcessorCount = target.compute_units;
@@ -64,9 +60,9 @@ hipDeviceProp_tR0600 device_properties(const Device& device) {
   all.pciBusID = first_pci_bus + device.ordinal();
   all.asyncEngineCount = 1;
   all.unifiedAddressing = 1;
-  all.memoryClockRate = 1'300'000;  // HBM3's command clock on these products
-  all.memoryBusWidth = 8192;
-  all.l2CacheSize = 4 * 1024 * 1024;  // per XCD
+  all.memoryClockRate = target.memory_clock_khz;
+  all.memoryBusWidth = target.memory_bus_bits;
+  all.l2CacheSize = target.l2_bytes;
   all.maxThreadsPerMultiProcessor = target.waves_per_simd * target.simds_per_compute_unit * target.wave_size;
   all.streamPrioritiesSupported = 1;
   all.globalL1CacheSupported = 1;

@@ -11,6 +11,7 @@
 #include "simgpu/clock/launch_clock.h"
 #include "simgpu/decode/symbol_names.h"
 #include "simgpu/device/state.h"
+#include "simgpu/launch/noise.h"
 #include "simgpu/launch/worker_pool.h"
 #include "simgpu/process.h"
 #include "targets/targets.h"
@@ -97,7 +98,18 @@ void fill_own_memory(Launch& launch, const LaunchRequest& request) {
       0};
 }
 
-Status check(const LaunchRequest& request, const targets::Target& target) {
+// How matrix instructions add and what transcendental ones give.
+void choose_arithmetic(Launch& launch) {
+  const Settings& settings = launch.settings;
+  if (settings.matrix == MatrixSums::cdna3) launch.summation = matrix::cdna3_summation();
+  if (settings.matrix == MatrixSums::seeded) launch.summation = matrix::seeded_summation(settings.matrix_seed);
+  if (settings.transcendentals == Transcendentals::seeded) {
+    // Any number but the one that means nearest.
+    launch.transcendentals_key = static_cast<std::uint32_t>(mix(settings.transcendentals_seed + 1)) | 1u;
+  }
+}
+
+Status check(const LaunchRequest& request, const targets::Target& target, const Settings& settings) {
   const auto& groups = request.workgroups;
   const auto& size = request.workgroup_size;
   if (request.kernel == nullptr) return {hip_error_invalid_value, "launch: no kernel"};
@@ -136,6 +148,13 @@ Status check(const LaunchRequest& request, const targets::Target& target) {
                                                       lds, info.static_lds_bytes, request.dynamic_lds_bytes, target.id,
                                                       target.lds_bytes_per_workgroup));
   }
+  // Nobody has published how the matrix units of other targets add. A kernel that was to be held against silicon must
+  // not end well because it was held against a guess.
+  if (settings.matrix == MatrixSums::cdna3 && !target.matrix_sums_published) {
+    return wrong(hip_error_invalid_value,
+                 std::format("WAVEJIT_SIM_MATRIX=cdna3 has no model of {}; sequential and seeded:<number> work there",
+                             target.id));
+  }
   if (request.kernarg.size() < info.explicit_kernarg_bytes) {
     return wrong(hip_error_invalid_value, std::format("{} bytes of arguments; the kernel takes {}",
                                                       request.kernarg.size(), info.explicit_kernarg_bytes));
@@ -146,7 +165,8 @@ Status check(const LaunchRequest& request, const targets::Target& target) {
 }  // namespace
 
 Status Device::launch(const LaunchRequest& request) {
-  if (Status status = check(request, *target_); !status.ok()) return status;
+  const Settings asked = Process::instance().settings();
+  if (Status status = check(request, *target_, asked); !status.ok()) return status;
   const KernelInfo& info = request.kernel->info();
   Launch launch;
   launch.kernel = request.kernel;
@@ -158,7 +178,8 @@ Status Device::launch(const LaunchRequest& request) {
   launch.lds_bytes = info.static_lds_bytes + request.dynamic_lds_bytes;
   launch.scratch_bytes_per_lane =
       (info.private_bytes + (info.uses_dynamic_stack ? dynamic_stack_bytes : 0) + 15) / 16 * 16;
-  launch.settings = Process::instance().settings();
+  launch.settings = asked;
+  choose_arithmetic(launch);
   launch.observer = request.observer;
   launch.memory = DeviceMemory::instance().view();
   fill_own_memory(launch, request);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "simgpu/device/device.h"
 #include "simgpu/launch/wave_storage.h"
 #include "simgpu/loader/loaded_code.h"
+#include "simgpu/matrix/summation.h"
 #include "simgpu/wave/wave.h"
 
 namespace wavejit::simgpu {
@@ -35,6 +37,8 @@ struct Launch {
   std::uint32_t scratch_bytes_per_lane = 0;
   const Instruction* entry = nullptr;
   Settings settings;
+  std::optional<matrix::Summation> summation;  // nothing: sequential
+  std::uint32_t transcendentals_key = 0;       // 0: nearest
   Observer* observer = nullptr;
 
   // Memory that exists for this launch only; kept out of the table of allocations so that launches do not serialise on

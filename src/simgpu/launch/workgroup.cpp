@@ -180,6 +180,8 @@ void WorkgroupRunner::prepare_wave(const Launch& launch, const Workgroup& workgr
   wave.matrix_instructions = 0;
   wave.matrix_nanoseconds = 0;
   wave.times_matrix = launch.settings.time_matrix;
+  wave.summation = launch.summation ? &*launch.summation : nullptr;
+  wave.transcendentals_key = launch.transcendentals_key;
   wave.memory = launch.memory.get();
   std::ranges::fill(wave.recent_allocation, nullptr);
   wave.next = launch.entry;

@@ -2,12 +2,14 @@
 #include "simgpu/matrix/matrix.h"
 
 #include <array>
+#include <bit>
 #include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "simgpu/host_set.h"
+#include "simgpu/matrix/summation.h"
 #include "simgpu/wave/wave.h"
 #include "targets/targets.h"
 
@@ -70,21 +72,9 @@ Element flavoured(Element element, bool ocp) {
 
 void (*const multiply)(const MatrixCall&) = for_this_host(&x86_64_v2::multiply, &x86_64_v3::multiply,
                                                           &x86_64_v4::multiply);
-
-// One permutation per k that occurs, from the seed; null entries while the seed is 0.
-struct SummationOrders {
-  bool ascending = true;
-  std::array<std::array<std::uint8_t, largest_k>, 8> orders{};  // by log2 of k
-};
-SummationOrders& summation_orders() {
-  static SummationOrders instance;
-  return instance;
-}
-
-const std::uint8_t* order_for(unsigned k) {
-  const SummationOrders& all = summation_orders();
-  return all.ascending ? nullptr : all.orders[static_cast<unsigned>(std::countr_zero(k))].data();
-}
+void (*const multiply_in_groups)(const MatrixCall&) = for_this_host(&x86_64_v2::multiply_in_groups,
+                                                                    &x86_64_v3::multiply_in_groups,
+                                                                    &x86_64_v4::multiply_in_groups);
 
 // What a decoded instruction needs to know, packed into Instruction::payload: shape index and the two formats.
 std::uint64_t pack(std::size_t shape, Element a, Element b) {
@@ -111,7 +101,15 @@ void prepare(MatrixCall& call, Wave& wave, const Instruction& instruction, std::
     call.c_registers = constant;
     call.c_stride = 0;
   }
-  call.order = order_for(call.shape->k);
+}
+
+void run(MatrixCall& call, const Summation* summation) {
+  if (summation == nullptr) return multiply(call);
+  if (summation->in_groups) return multiply_in_groups(call);
+  const Order& order = summation->orders[static_cast<unsigned>(std::countr_zero(unsigned{call.shape->k}))];
+  call.order = order.products.data();
+  call.before_c = order.before_c;
+  multiply(call);
 }
 
 // EXEC is ignored by matrix instructions (CDNA3 ISA, "Matrix arithmetic instructions").
@@ -123,7 +121,7 @@ void execute(Wave& wave, const Instruction& instruction) {
   call.abid = instruction.abid;
   call.blgp = instruction.blgp;
   for (unsigned i = 0; i < 3; ++i) call.negate[i] = ((instruction.neg_lo >> i) & 1) != 0;
-  multiply(call);
+  run(call, wave.summation);
 }
 
 // f8f6f4: CBSZ and BLGP were used when the instruction was chosen.
@@ -131,7 +129,7 @@ void execute_formats(Wave& wave, const Instruction& instruction) {
   MatrixCall call;
   alignas(64) std::uint32_t constant[2 * wave_lanes];
   prepare(call, wave, instruction, constant);
-  multiply(call);
+  run(call, wave.summation);
 }
 
 // v_mfma_scale_*: sources 3 and 4 hold four e8m0 exponents a lane; two op_sel bits choose the byte.
@@ -149,7 +147,7 @@ void execute_scaled(Wave& wave, const Instruction& instruction) {
   }
   call.a_scale = scales[0];
   call.b_scale = scales[1];
-  multiply(call);
+  run(call, wave.summation);
 }
 
 std::size_t index_of(const Shape& shape) { return static_cast<std::size_t>(&shape - all_shapes.data()); }
@@ -182,22 +180,26 @@ Handler select_formats(Instruction& instruction) {
 
 std::span<const Shape> shapes() { return all_shapes; }
 
-void set_summation_seed(std::uint64_t seed) {
-  SummationOrders& all = summation_orders();
-  all.ascending = seed == 0;
+Summation cdna3_summation() { return {.in_groups = true}; }
+
+Summation seeded_summation(std::uint64_t seed) {
+  Summation all;
   std::uint64_t state = seed;
+  const auto below = [&](unsigned limit) {
+    // splitmix64
+    state += 0x9e3779b97f4a7c15u;
+    std::uint64_t mixed = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9u;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
+    return static_cast<unsigned>((mixed ^ (mixed >> 31)) % limit);
+  };
   for (unsigned log = 0; log < all.orders.size(); ++log) {
-    auto& order = all.orders[log];
+    Order& order = all.orders[log];
     const unsigned k = 1u << log;
-    std::iota(order.begin(), order.end(), std::uint8_t{0});
-    for (unsigned i = k - 1; i > 0; --i) {
-      // splitmix64
-      state += 0x9e3779b97f4a7c15u;
-      std::uint64_t mixed = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9u;
-      mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
-      std::swap(order[i], order[(mixed ^ (mixed >> 31)) % (i + 1)]);
-    }
+    std::iota(order.products.begin(), order.products.end(), std::uint8_t{0});
+    for (unsigned i = k - 1; i > 0; --i) std::swap(order.products[i], order.products[below(i + 1)]);
+    order.before_c = static_cast<std::uint8_t>(below(k + 1));
   }
+  return all;
 }
 
 }  // namespace matrix

@@ -15,10 +15,6 @@ void register_matrix(Registry& registry);
 
 namespace matrix {
 
-// 0: products are added with k ascending. Anything else: one fixed permutation of k per seed, for all instructions of
-// the process from now on, to show that a result does not hang on the order. Set it while nothing is running.
-void set_summation_seed(std::uint64_t seed);
-
 // The shapes that are registered, float64 and f8f6f4 ones included.
 std::span<const Shape> shapes();
 

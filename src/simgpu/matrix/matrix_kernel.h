@@ -80,15 +80,17 @@ struct MatrixCall {
   bool negate[3] = {};  // A, B, C of float64 instructions
   // order[position] = k: which product is added at `position`. Null: ascending.
   const std::uint8_t* order = nullptr;
+  std::uint8_t before_c = 0;  // how many products are added before C is
   // Scaled instructions: one e8m0 exponent a lane: lane g*m + i is for row or column i and k = 32*g … 32*g + 31. Null:
   // no scaling.
   const std::uint8_t* a_scale = nullptr;
   const std::uint8_t* b_scale = nullptr;
 };
 
-#define WAVEJIT_DECLARE_MATRIX_KERNELS(set) \
-  namespace set {                           \
-  void multiply(const MatrixCall& call);    \
+#define WAVEJIT_DECLARE_MATRIX_KERNELS(set)        \
+  namespace set {                                  \
+  void multiply(const MatrixCall& call);           \
+  void multiply_in_groups(const MatrixCall& call); \
   }
 WAVEJIT_FOR_EACH_HOST_SET(WAVEJIT_DECLARE_MATRIX_KERNELS);
 

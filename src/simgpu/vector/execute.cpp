@@ -132,6 +132,7 @@ std::uint64_t mask_source(const Wave& wave, const Instruction& instruction, cons
 
 void fill_call(Call& call, const Wave& wave, const Instruction& instruction) {
   call.mode = wave.mode;
+  call.transcendentals_key = wave.transcendentals_key;
   call.op_sel = instruction.op_sel;
   call.truth_table = instruction.truth_table;
 }

@@ -286,6 +286,13 @@ void run(Call& call) {
   }
 }
 
+// `Nearest` unless the launch wants other results that the ISA permits, which are said for rounding to nearest alone.
+template <typename Nearest, typename Permitted, typename Result, typename A>
+void run_transcendental(Call& call) {
+  if (call.transcendentals_key == 0 || call.rounding != 0) return run<Nearest, Result, A>(call);
+  run<Permitted, Result, A>(call);
+}
+
 template <typename T>
 inline constexpr Kind kind_of = T::kind;
 template <>
@@ -322,6 +329,14 @@ template <typename Signature, typename Lambda, typename Saturating>
   requires(__is_class(Saturating))
 constexpr Operation op(const char* name, Lambda body, Saturating clamped, unsigned flags = 0) {
   return Make<Signature>::entry(name, body, clamped, flags);
+}
+// A transcendental function of which the ISA promises no exact bits: the nearest result, and, of the launch's key and
+// the operand, one that is permitted.
+template <typename Type, typename Nearest, typename Permitted>
+constexpr Operation transcendental(const char* name, Nearest nearest, Permitted /*permitted*/, unsigned flags = 0) {
+  Operation operation = Make<Type(Type)>::entry(name, nearest, flags | flag_transcendental);
+  operation.kernel = &run_transcendental<Nearest, Permitted, Type, Type>;
+  return operation;
 }
 // A kernel written as a whole loop.
 constexpr Operation whole(const char* name, Kernel kernel, Kind result, Kind a, Kind b, Kind c, std::uint8_t count,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // float16 arithmetic. Operands become float32, where sums, products, quotients and roots of float16 values round to
 // float16 as if they had been exact (24 >= 2*11 + 2 bits); fused operations go through float64, rounded to odd.
+#include "simgpu/numerics/permitted.h"
 #include "simgpu/vector/float_functions.h"
 #include "simgpu/vector/kernel.h"
 #include "simgpu/vector/kernel_lists.h"
@@ -25,6 +26,15 @@ WAVEJIT_LANE_FUNCTION i32 to_integer(float value, float low, float high) {
 WAVEJIT_LANE_FUNCTION u32 exact_half(float value) { return f32_to_f16(value); }
 
 constexpr unsigned keeps = flag_keeps_high_half;
+
+// What `Nearest` gives as a float32 is rounded to float16 once, or, where the ISA permits it, to the other side.
+template <Transcendental Function, typename Nearest>
+constexpr Operation float16_function(const char* name, Nearest nearest) {
+  return transcendental<F16>(name, nearest, [](const Call& c, float a) {
+    constexpr Nearest exact{};
+    return permitted_half_near(exact(a), is_picked(c.transcendentals_key, Function, bits_of(a)));
+  });
+}
 
 constexpr Operation operations[] = {
     op<F16(F16, F16)>("v_add_f16", [](float a, float b) { return with_nan_of(a + b, a, b); }),
@@ -70,18 +80,18 @@ constexpr Operation operations[] = {
                     const float r = fraction_of(a);
                     return exact_half(r > 0x1.ffcp-1f ? 0x1.ffcp-1f : r);
                   }),
-    op<F16(F16)>("v_rcp_f16", [](float a) { return with_nan_of(1.0f / a, a, a); }, flag_transcendental),
-    op<F16(F16)>("v_sqrt_f16",
-                 [](float a) { return with_nan_of(__builtin_sqrtf(a < 0.0f ? default_nan(a) : a), a, a); },
-                 flag_transcendental),
-    op<F16(F16)>("v_rsq_f16",
-                 [](float a) {
-                   const double root = __builtin_sqrt(a < 0.0f ? 1.0 : static_cast<double>(a));
-                   const auto r = narrowed_to_odd(1.0 / root);
-                   return with_nan_of(a < 0.0f ? default_nan(a) : r, a, a);
-                 }, flag_transcendental),
-    op<F16(F16)>("v_log_f16", [](float a) { return log2_f32(a); }, flag_transcendental),
-    op<F16(F16)>("v_exp_f16", [](float a) { return exp2_f32(a); }, flag_transcendental),
+    float16_function<Transcendental::rcp_f16>("v_rcp_f16", [](float a) { return with_nan_of(1.0f / a, a, a); }),
+    float16_function<Transcendental::sqrt_f16>(
+        "v_sqrt_f16", [](float a) { return with_nan_of(__builtin_sqrtf(a < 0.0f ? default_nan(a) : a), a, a); }),
+    float16_function<Transcendental::rsq_f16>("v_rsq_f16",
+                                              [](float a) {
+                                                const double root =
+                                                    __builtin_sqrt(a < 0.0f ? 1.0 : static_cast<double>(a));
+                                                const auto r = narrowed_to_odd(1.0 / root);
+                                                return with_nan_of(a < 0.0f ? default_nan(a) : r, a, a);
+                                              }),
+    float16_function<Transcendental::log_f16>("v_log_f16", [](float a) { return log2_f32(a); }),
+    float16_function<Transcendental::exp_f16>("v_exp_f16", [](float a) { return exp2_f32(a); }),
     op<F16(F16)>("v_sin_f16", [](float a) { return sine_f32(a); }, flag_transcendental),
     op<F16(F16)>("v_cos_f16", [](float a) { return cosine_f32(a); }, flag_transcendental),
     op<Half(F16)>("v_frexp_mant_f16", [](float a) { return exact_half(mantissa_of(a)); }),

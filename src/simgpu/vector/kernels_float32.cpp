@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // float32 arithmetic, minimum and maximum, rounding to integers, transcendental functions, division helpers.
+#include "simgpu/numerics/permitted.h"
 #include "simgpu/numerics/transcendental.h"
 #include "simgpu/vector/float_functions.h"
 #include "simgpu/vector/kernel.h"
@@ -58,22 +59,31 @@ constexpr Operation operations[] = {
         "v_rndne_f32", [](float a) { return is_nan(a) ? quiet(a) : __builtin_roundevenf(a); }, flag_own_rounding),
     op<F32(F32)>("v_fract_f32", [](float a) { return fraction_of(a); }),
 
-    op<F32(F32)>(
-        "v_exp_f32", [](float a) { return exp2_f32(a); }, flag_own_rounding | flag_transcendental),
-    op<F32(F32)>(
-        "v_exp_legacy_f32", [](float a) { return exp2_f32(a); }, flag_own_rounding | flag_transcendental),
-    op<F32(F32)>(
-        "v_log_f32", [](float a) { return log2_f32(a); }, flag_own_rounding | flag_transcendental),
-    op<F32(F32)>(
-        "v_log_legacy_f32", [](float a) { return log2_f32(a); }, flag_own_rounding | flag_transcendental),
-    op<F32(F32)>(
-        "v_rcp_f32", [](float a) { return reciprocal_f32(a); }, flag_own_rounding | flag_transcendental),
-    op<F32(F32)>(
-        "v_rcp_iflag_f32", [](float a) { return reciprocal_f32(a); }, flag_own_rounding | flag_transcendental),
-    op<F32(F32)>(
-        "v_rsq_f32", [](float a) { return reciprocal_square_root_f32(a); }, flag_own_rounding | flag_transcendental),
-    op<F32(F32)>(
-        "v_sqrt_f32", [](float a) { return square_root_f32(a); }, flag_own_rounding | flag_transcendental),
+    transcendental<F32>(
+        "v_exp_f32", [](float a) { return exp2_f32(a); },
+        [](const Call& c, float a) { return permitted_exp2_f32(c.transcendentals_key, a); }, flag_own_rounding),
+    transcendental<F32>(
+        "v_exp_legacy_f32", [](float a) { return exp2_f32(a); },
+        [](const Call& c, float a) { return permitted_exp2_f32(c.transcendentals_key, a); }, flag_own_rounding),
+    transcendental<F32>(
+        "v_log_f32", [](float a) { return log2_f32(a); },
+        [](const Call& c, float a) { return permitted_log2_f32(c.transcendentals_key, a); }, flag_own_rounding),
+    transcendental<F32>(
+        "v_log_legacy_f32", [](float a) { return log2_f32(a); },
+        [](const Call& c, float a) { return permitted_log2_f32(c.transcendentals_key, a); }, flag_own_rounding),
+    transcendental<F32>(
+        "v_rcp_f32", [](float a) { return reciprocal_f32(a); },
+        [](const Call& c, float a) { return permitted_reciprocal_f32(c.transcendentals_key, a); }, flag_own_rounding),
+    transcendental<F32>(
+        "v_rcp_iflag_f32", [](float a) { return reciprocal_f32(a); },
+        [](const Call& c, float a) { return permitted_reciprocal_f32(c.transcendentals_key, a); }, flag_own_rounding),
+    transcendental<F32>(
+        "v_rsq_f32", [](float a) { return reciprocal_square_root_f32(a); },
+        [](const Call& c, float a) { return permitted_reciprocal_square_root_f32(c.transcendentals_key, a); },
+        flag_own_rounding),
+    transcendental<F32>(
+        "v_sqrt_f32", [](float a) { return square_root_f32(a); },
+        [](const Call& c, float a) { return permitted_square_root_f32(c.transcendentals_key, a); }, flag_own_rounding),
     op<F32(F32)>(
         "v_sin_f32", [](float a) { return sine_f32(a); }, flag_own_rounding | flag_transcendental),
     op<F32(F32)>(

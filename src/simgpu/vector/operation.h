@@ -62,7 +62,8 @@ struct Call {
   std::uint64_t mask_in = 0;
   std::uint64_t mask_out = 0;
   std::uint32_t mode = 0;
-  std::uint8_t rounding = 0;  // for results narrower than float32, as MODE encodes it
+  std::uint32_t transcendentals_key = 0;  // 0: results are the nearest ones (numerics/permitted.h)
+  std::uint8_t rounding = 0;              // for results narrower than float32, as MODE encodes it
   std::uint8_t op_sel = 0;
   std::uint8_t truth_table = 0;
 

@@ -14,6 +14,9 @@ namespace wavejit::simgpu {
 class MemoryView;
 struct Allocation;
 struct Workgroup;
+namespace matrix {
+struct Summation;
+}
 
 // Lanes of a wave on the targets known so far (gfx9). Loops over lanes use this constant so that they vectorise.
 inline constexpr unsigned wave_lanes = 64;
@@ -40,9 +43,12 @@ struct alignas(64) Wave {
   bool times_matrix = false;
   std::uint16_t index = 0;  // in its workgroup
   std::uint32_t status_bits = 0;
+  std::uint32_t transcendentals_key = 0;  // 0: results are the nearest ones (numerics/permitted.h)
   std::uint64_t matrix_instructions = 0;
   std::uint64_t matrix_nanoseconds = 0;  // within them, if `times_matrix`
   std::uint64_t executed = 0;
+
+  const matrix::Summation* summation = nullptr;  // null: k ascending, as matrix/README.md says
 
   std::uint8_t* lds = nullptr;
   std::uint32_t lds_bytes = 0;  // of this workgroup's allocation

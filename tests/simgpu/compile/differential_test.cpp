@@ -13,6 +13,7 @@
 #include "simgpu/decode/disassembler.h"
 #include "simgpu/decode/function.h"
 #include "simgpu/device/rooms.h"
+#include "simgpu/matrix/summation.h"
 #include "targets/targets.h"
 #include "tests/simgpu/compile/random_program.h"
 #include "tests/simgpu/semantics/machine.h"
@@ -82,9 +83,10 @@ void compare_engines(std::string_view target, std::uint64_t seed, Mixture mixtur
   }
   compile::Translation* const translation = table->translate(translated, counting, narrow, error);
   ASSERT_NE(translation, nullptr) << error;
+  const matrix::Summation sums = gfx950 ? matrix::seeded_summation(seed) : matrix::cdna3_summation();
   auto start = std::make_unique<Wave>();
   for (unsigned i = 0; i < blocks && !::testing::Test::HasFatalFailure(); ++i) {
-    for (unsigned variant = 0; variant < 4; ++variant) {
+    for (unsigned variant = 0; variant < 5; ++variant) {
       if (mixture == Mixture::numbers) {
         fill_with_numbers(*start, random);
       } else {
@@ -92,6 +94,9 @@ void compare_engines(std::string_view target, std::uint64_t seed, Mixture mixtur
       }
       start->mode = variant == 2 ? 0xc0 | (1U << 9) : 0xf0 | (variant == 1 ? 1U << 9 : 0);
       start->set_exec(variant == 3 ? random() : all_lanes);
+      // Other sums of matrix instructions, other results of transcendental ones.
+      start->summation = variant == 4 ? &sums : nullptr;
+      start->transcendentals_key = variant == 4 ? 77 : 0;
       start->budget = 1000;
       start->next = translated[i].first;
       const auto expected = wave_like(*start);
@@ -172,7 +177,8 @@ TEST(Differential, WhoeverTranslatesDoesTheWork) {
 TEST(Differential, Numbers) {
   odd_groups = 0;
   compare_engines("gfx950", 3, Mixture::numbers, 150, 14);
-  // Two of four variants run translated, in at least four groups of lanes and one run a block.
+  // Two of five variants run translated, and a third but for transcendental results, in at least four groups of lanes
+  // and one run a block.
   EXPECT_LT(odd_groups, 150U * 2 * 4 / 4);
 }
 

@@ -19,9 +19,9 @@ class Environment : public ::testing::Test {
   void SetUp() override { clear(); }
   void TearDown() override { clear(); }
   static void clear() {
-    for (const char* name :
-         {"WAVEJIT_DEVICE", "WAVEJIT_SIM_SCHEDULE", "WAVEJIT_SIM_SEED", "WAVEJIT_SIM_THREADS",
-          "WAVEJIT_SIM_INSTRUCTION_LIMIT", "WAVEJIT_SIM_ENGINE", "WAVEJIT_SIM_TRANSLATE_AFTER", "WAVEJIT_SIM_CHECK"}) {
+    for (const char* name : {"WAVEJIT_DEVICE", "WAVEJIT_SIM_SCHEDULE", "WAVEJIT_SIM_SEED", "WAVEJIT_SIM_THREADS",
+                             "WAVEJIT_SIM_INSTRUCTION_LIMIT", "WAVEJIT_SIM_ENGINE", "WAVEJIT_SIM_TRANSLATE_AFTER",
+                             "WAVEJIT_SIM_CHECK", "WAVEJIT_SIM_MATRIX", "WAVEJIT_SIM_TRANSCENDENTALS"}) {
       unsetenv(name);
     }
   }
@@ -39,6 +39,8 @@ TEST_F(Environment, Defaults) {
   EXPECT_EQ(warnings, "");
   EXPECT_EQ(config.settings.schedule, Schedule::in_order);
   EXPECT_EQ(config.settings.threads, 0u);
+  EXPECT_EQ(config.settings.matrix, MatrixSums::sequential);
+  EXPECT_EQ(config.settings.transcendentals, Transcendentals::nearest);
   EXPECT_EQ(config.device_count, 1);
 }
 
@@ -103,6 +105,42 @@ TEST_F(Environment, AWrongNameOfACheckEndsTheProgram) {
     setenv("WAVEJIT_SIM_CHECK", list, 1);
     EXPECT_EXIT(read_config(), ::testing::ExitedWithCode(2),
                 std::string("WAVEJIT_SIM_CHECK='") + list + "'.*all, none or a list of waits, races, ");
+  }
+}
+
+TEST_F(Environment, ArithmeticIsRead) {
+  std::string warnings;
+  setenv("WAVEJIT_SIM_SEED", "9", 1);
+  setenv("WAVEJIT_SIM_MATRIX", "seeded:0x20", 1);
+  setenv("WAVEJIT_SIM_TRANSCENDENTALS", "seeded", 1);
+  Settings settings = read(warnings).settings;
+  EXPECT_EQ(settings.matrix, MatrixSums::seeded);
+  EXPECT_EQ(settings.matrix_seed, 32U);
+  EXPECT_EQ(settings.transcendentals, Transcendentals::seeded);
+  EXPECT_EQ(settings.transcendentals_seed, 9U);
+  setenv("WAVEJIT_SIM_MATRIX", "cdna3", 1);
+  setenv("WAVEJIT_SIM_TRANSCENDENTALS", "nearest", 1);
+  settings = read(warnings).settings;
+  EXPECT_EQ(settings.matrix, MatrixSums::cdna3);
+  EXPECT_EQ(settings.transcendentals, Transcendentals::nearest);
+  setenv("WAVEJIT_SIM_MATRIX", "sequential", 1);
+  EXPECT_EQ(read(warnings).settings.matrix, MatrixSums::sequential);
+  EXPECT_EQ(warnings, "");
+}
+
+TEST_F(Environment, AWrongArithmeticEndsTheProgram) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (const char* value : {"cdna4", "seeded:", "seeded:x", "seeded7", "Sequential"}) {
+    clear();
+    setenv("WAVEJIT_SIM_MATRIX", value, 1);
+    EXPECT_EXIT(read_config(), ::testing::ExitedWithCode(2),
+                std::string("WAVEJIT_SIM_MATRIX='") + value + "'.*sequential, cdna3, seeded or seeded:<number>");
+  }
+  for (const char* value : {"exact", "seeded:1.5"}) {
+    clear();
+    setenv("WAVEJIT_SIM_TRANSCENDENTALS", value, 1);
+    EXPECT_EXIT(read_config(), ::testing::ExitedWithCode(2),
+                std::string("WAVEJIT_SIM_TRANSCENDENTALS='") + value + "'.*nearest, seeded or seeded:<number>");
   }
 }
 

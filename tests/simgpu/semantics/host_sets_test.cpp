@@ -84,6 +84,7 @@ TEST(HostSets, GiveTheSameBits) {
               call.op_sel = op_sel;
               call.truth_table = table;
               call.mode = round % 2 == 0 ? 0x2f0 : 0xf0;
+              call.transcendentals_key = round % 3 == 0 ? 77 : 0;
               call.rounding = static_cast<std::uint8_t>(round % 4 == 3 ? random() & 3 : 0);
               const Operation& operation = which == 0 ? one : other;
               (saturating ? operation.saturating : operation.kernel)(call);
@@ -128,16 +129,25 @@ struct Operands {
 };
 
 TEST(HostSets, MultiplyMatricesToTheSameBits) {
-  const std::array<std::pair<HostSet, Multiply>, 2> others = {
-      {{HostSet::x86_64_v3, &matrix::x86_64_v3::multiply}, {HostSet::x86_64_v4, &matrix::x86_64_v4::multiply}}};
-  for (const auto& [set, multiply] : others) {
+  struct Other {
+    HostSet set;
+    Multiply reference;
+    Multiply multiply;
+  };
+  const std::array<Other, 4> others = {{
+      {HostSet::x86_64_v3, &matrix::x86_64_v2::multiply, &matrix::x86_64_v3::multiply},
+      {HostSet::x86_64_v4, &matrix::x86_64_v2::multiply, &matrix::x86_64_v4::multiply},
+      {HostSet::x86_64_v3, &matrix::x86_64_v2::multiply_in_groups, &matrix::x86_64_v3::multiply_in_groups},
+      {HostSet::x86_64_v4, &matrix::x86_64_v2::multiply_in_groups, &matrix::x86_64_v4::multiply_in_groups},
+  }};
+  for (const auto& [set, reference, multiply] : others) {
     if (!host_supports(set)) continue;
     for (const matrix::Shape& shape : matrix::shapes()) {
       std::mt19937_64 random(shape.k * 100u + shape.m);
       const Operands operands(random);
       Block results[2] = {};
       for (int which = 0; which < 2; ++which) {
-        (which == 0 ? &matrix::x86_64_v2::multiply : multiply)(operands.call(shape, results[which]));
+        (which == 0 ? reference : multiply)(operands.call(shape, results[which]));
       }
       EXPECT_EQ(results[0], results[1]) << shape.name << " on " << name_of(set);
     }

@@ -257,6 +257,9 @@ class Body final : public Operands {
 
 bool is_matrix(const Instruction& instruction) { return instruction.instruction_class == InstructionClass::matrix; }
 bool is_vector(const Instruction& instruction) { return instruction.instruction_class == InstructionClass::vector; }
+bool is_transcendental(const Instruction& instruction) {
+  return is_vector(instruction) && (bound_of(instruction).flags & vector::flag_transcendental) != 0;
+}
 
 }  // namespace
 
@@ -310,7 +313,13 @@ void emit_run(Emitter& emitter, Run& run, const Helpers& helpers) {
   Value* const full = ir.CreateICmpEQ(emitter.load64(Emitter::sgpr_offset(sgpr_exec)), ir.getInt64(all_lanes));
   Value* const mode = ir.CreateAnd(emitter.load32(offsetof(Wave, mode)), 0xff);
   Value* const usual = ir.CreateICmpEQ(mode, ir.getInt32(0xf0));
-  ir.CreateCondBr(ir.CreateAnd(full, usual), fast, interpreted);
+  Value* translated = ir.CreateAnd(full, usual);
+  if (std::ranges::any_of(instructions, is_transcendental)) {
+    // The nearest results; others that the ISA permits are the interpreter's as well.
+    Value* const key = emitter.load32(offsetof(Wave, transcendentals_key));
+    translated = ir.CreateAnd(translated, ir.CreateICmpEQ(key, ir.getInt32(0)));
+  }
+  ir.CreateCondBr(translated, fast, interpreted);
 
   ir.SetInsertPoint(interpreted);
   ir.CreateCall(llvm::FunctionType::get(voidty, {pointer, pointer}, false),
