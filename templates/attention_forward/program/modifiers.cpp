@@ -6,7 +6,7 @@ namespace wavejit::attention_forward::program {
 namespace {
 
 // Row i is that of the modifier with the number i.
-constexpr std::array<ProgramModifier, modifier_count> rows = {{
+constexpr std::array<ProgramModifier, modifier_count> program_rows = {{
     {.modifier = Modifier::softcap,
      .given = Given::number,
      .help = "scores become X * tanh(score / X)",
@@ -31,17 +31,17 @@ constexpr std::array<ProgramModifier, modifier_count> rows = {{
 }};
 static_assert([] {
   for (std::size_t i = 0; i < modifier_count; ++i)
-    if (rows[i].modifier != static_cast<Modifier>(i)) return false;
+    if (program_rows[i].modifier != static_cast<Modifier>(i)) return false;
   return true;
 }());
 
 }  // namespace
 
-const std::array<ProgramModifier, modifier_count>& program_modifiers() { return rows; }
+const std::array<ProgramModifier, modifier_count>& program_modifiers() { return program_rows; }
 
 HeadValues head_values(const Problem& problem, const Inputs& inputs) {
   HeadValues values;
-  for (const ProgramModifier& row : rows) {
+  for (const ProgramModifier& row : program_rows) {
     if (row.of_head == nullptr || !problem.has(row.modifier)) continue;
     for (std::int64_t batch = 0; batch < problem.batches_of(row.modifier); ++batch) {
       for (std::int64_t head = 0; head < problem.query_heads; ++head)
