@@ -23,6 +23,8 @@
 #include "simgpu/hip/front.h"
 #include "simgpu/hip/modules.h"
 #include "simgpu/hip/symbols.h"
+#include "simgpu/launch/refusal.h"
+#include "simgpu/process.h"
 #include "targets/targets.h"
 
 namespace wavejit::hip_abi {
@@ -113,6 +115,9 @@ std::expected<GraphWork, hipError_t> checked(const std::shared_ptr<Function>& fu
   const auto refused = [&](hipError_t error, std::string_view why) {
     return std::unexpected(refuse(error, std::format("launch of {}: {}", demangled(info.name), why)));
   };
+  if (const std::string why = refusal(Process::instance().settings(), target); !why.empty()) {
+    return refused(hipErrorInvalidValue, why);
+  }
   if (has_zero(shape.threads) || has_zero(shape.block) || !fits_a_packet(shape, target.max_threads_per_workgroup)) {
     return refused(hipErrorInvalidConfiguration, wrong_shape(shape, target.max_threads_per_workgroup));
   }

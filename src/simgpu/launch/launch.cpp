@@ -6,12 +6,14 @@
 #include <cstring>
 #include <format>
 #include <thread>
+#include <utility>
 
 #include "simgpu/checks/memory_shadow.h"
 #include "simgpu/clock/launch_clock.h"
 #include "simgpu/decode/symbol_names.h"
 #include "simgpu/device/state.h"
 #include "simgpu/launch/noise.h"
+#include "simgpu/launch/refusal.h"
 #include "simgpu/launch/worker_pool.h"
 #include "simgpu/process.h"
 #include "targets/targets.h"
@@ -148,13 +150,7 @@ Status check(const LaunchRequest& request, const targets::Target& target, const 
                                                       lds, info.static_lds_bytes, request.dynamic_lds_bytes, target.id,
                                                       target.lds_bytes_per_workgroup));
   }
-  // Nobody has published how the matrix units of other targets add. A kernel that was to be held against silicon must
-  // not end well because it was held against a guess.
-  if (settings.matrix == MatrixSums::cdna3 && !target.matrix_sums_published) {
-    return wrong(hip_error_invalid_value,
-                 std::format("WAVEJIT_SIM_MATRIX=cdna3 has no model of {}; sequential and seeded:<number> work there",
-                             target.id));
-  }
+  if (std::string why = refusal(settings, target); !why.empty()) return wrong(hip_error_invalid_value, std::move(why));
   if (request.kernarg.size() < info.explicit_kernarg_bytes) {
     return wrong(hip_error_invalid_value, std::format("{} bytes of arguments; the kernel takes {}",
                                                       request.kernarg.size(), info.explicit_kernarg_bytes));
@@ -163,6 +159,14 @@ Status check(const LaunchRequest& request, const targets::Target& target, const 
 }
 
 }  // namespace
+
+// Nobody has published how the matrix units of other targets add. A kernel that was to be held against silicon must not
+// end well because it was held against a guess.
+std::string refusal(const Settings& settings, const targets::Target& target) {
+  if (settings.matrix != MatrixSums::cdna3 || target.matrix_sums_published) return {};
+  return std::format("WAVEJIT_SIM_MATRIX=cdna3 has no model of {}; sequential and seeded:<number> work there",
+                     target.id);
+}
 
 Status Device::launch(const LaunchRequest& request) {
   const Settings asked = Process::instance().settings();

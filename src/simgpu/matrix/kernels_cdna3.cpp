@@ -185,10 +185,10 @@ bool is_odd(const float* a, const float* b, unsigned stride, unsigned count, flo
     down = down || product <= -0x1p128;
   }
   const float infinity = float_of(0x7f800000u);
-  if (is_nan(sum) || (up && down)) {
-    result = float_of(default_nan_f32);
-  } else if (magnitude(sum) == static_cast<double>(infinity)) {
+  if (magnitude(sum) == static_cast<double>(infinity)) {
     result = sum > 0 ? infinity : -infinity;
+  } else if (is_nan(sum) || (up && down)) {
+    result = float_of(default_nan_f32);
   } else if (up || down) {
     result = up ? infinity : -infinity;
   } else {

@@ -140,7 +140,8 @@ TEST(Permitted, WhatIsExactStays) {
         const bool is_exact = !std::isnormal(result) || exact == static_cast<long double>(result);
         if (is_exact) {
           EXPECT_EQ(moved[lane], 0) << function.name << " of " << x;
-        } else {
+        } else if (ulps(result, exact, -126, 24) > 0.01) {
+          // Otherwise the other neighbour is a whole ulp away, or as good as.
           EXPECT_GT(moved[lane], 0) << function.name << " of " << x;
         }
       }
