@@ -12,5 +12,7 @@ std::string judged_tables();
 // Triton's and AITER's attention, timed from outside.
 std::string published_kernels();
 std::string power_section();
+// The largest differences that nobody has explained, before and now.
+std::string unexplained();
 
 }  // namespace wavejit::bench

@@ -147,6 +147,7 @@ int main(int count, char** values) {
   text += wavejit::bench::judged_tables();
   text += wavejit::bench::published_kernels();
   text += wavejit::bench::power_section();
+  text += wavejit::bench::unexplained();
   const std::string toggles = wavejit::bench::toggle_effects();
   if (toggles.empty()) return 1;
   text += toggles;
