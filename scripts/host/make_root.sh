@@ -108,7 +108,12 @@ make_root() {
   exec {lock}>"$folder/lock"
   flock "$lock"
   if [[ ! -e $folder/root/etc/wavejit-root ]]; then
-    rm -rf --one-file-system "$folder/root.part" "$folder/root"
+    # A root gets its name when it is whole: whatever else stands here is not ours to remove.
+    if [[ -e $folder/root ]]; then
+      say "$folder/root is there, and ./dev has not made it: choose another folder with WAVEJIT_DEBIAN_13"
+      exit 1
+    fi
+    rm -rf --one-file-system "$folder/root.part"
     # Not in a condition, and no && between the two: there, a failure would not end the subshell.
     set +e
     (

@@ -40,6 +40,14 @@ runs=$(wc -l <"$work/runs")
 attempt 'true'
 [[ $(wc -l <"$work/runs") == "$runs" ]] || complain "a root that is there was made again"
 
+# What somebody else keeps there by the same name stays.
+rm -rf "$folder"
+mkdir -p "$folder/root"
+echo mine >"$folder/root/kept"
+attempt 'true' >"$work/out" && complain "a folder of somebody else was taken for a root"
+[[ -e $folder/root/kept ]] || complain "a folder of somebody else was removed"
+grep -q "WAVEJIT_DEBIAN_13" "$work/out" || complain "it was not said what would do: $(cat "$work/out")"
+
 # Two at once make one.
 rm -rf "$folder"
 : >"$work/runs"
