@@ -52,7 +52,7 @@ std::string not_finite_text(const Judgement& judgement) {
 }  // namespace
 
 std::string Difference::text() const {
-  const std::string row = fmt::format("sequence {}, token {}, head {}", place.sequence, place.token, place.head);
+  std::string row = fmt::format("sequence {}, token {}, head {}", place.sequence, place.token, place.head);
   switch (of) {
     case Of::element:
       return fmt::format("{}, dim {}: {:.9g} instead of {:.9g}, bound {:.3g}", row, dim, result, exact, bound);

@@ -46,7 +46,8 @@ Result<void> print_kernels(const Arguments& arguments, const wavejit_engine_opti
   request.target = target;
   request.form = form;
   const Family* family = family_of(arguments.descriptor);
-  return checked(wavejit_kernel_texts(&options, &request, form == WAVEJIT_KERNEL_IR ? print_ir : print_isa, &family));
+  return checked(wavejit_kernel_texts(&options, &request, form == WAVEJIT_KERNEL_IR ? print_ir : print_isa,
+                                      static_cast<void*>(&family)));
 }
 
 Result<ExitCode> explain(const Arguments& arguments) {

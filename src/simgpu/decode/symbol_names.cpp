@@ -21,7 +21,7 @@ std::string demangled(const std::string& symbol) {
 
 std::string short_name(const std::string& symbol) {
   const std::string whole = demangled(symbol);
-  if (whole == symbol) return whole;
+  if (whole == symbol) return symbol;
   // The parameters begin at the first parenthesis outside of template arguments that has anything before it; what
   // stands before the last space ahead of it is the result.
   std::size_t begin = 0;

@@ -110,6 +110,7 @@ class AttentionTuning : public tools::Tuning {
  public:
   std::vector<Tuning::Parameter> parameters() const override {
     std::vector<Tuning::Parameter> known;
+    known.reserve(std::size(all_parameters));
     for (const program::Parameter& each : all_parameters) known.push_back({each.name, each.help});
     return known;
   }
