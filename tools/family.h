@@ -32,7 +32,7 @@
 #include "tools/exit_code.h"
 #include "tools/judge.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's own name
 class App;
 }
 

@@ -120,8 +120,8 @@ TEST(Route, WhatADeveloperPinsIsTakenOrRefusedAndInTheKey) {
   // Nothing else is taken in the place of what cannot be.
   EXPECT_THAT(choose_route(longer, target("gfx950"), {.tile_queries = 64}).error().detail,
               HasSubstr("pipeline=dualwave on gfx950; accepted: 256"));
-  EXPECT_THAT(choose_route(longer, target("gfx942"), {.ladder = "lead"}).error().detail,
-              HasSubstr("ladder=lead is none of pipeline=interleaved; accepted: standard"));
+  EXPECT_THAT(choose_route(longer, target("gfx942"), {.ladder = "even"}).error().detail,
+              HasSubstr("ladder=even is none of pipeline=interleaved; accepted: standard"));
 }
 
 TEST(Route, TheSpecHoldsWhatChangesCode) {
