@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "kernels/facts.h"
 
-#include <array>
+#include <dlfcn.h>
+#include <sys/stat.h>
 
+#include <array>
+#include <cstring>
+#include <format>
+
+#include "support/kept.h"
 #include "targets/targets.h"
 #include "templates/attention_forward/call/combine/spec.h"
 #include "templates/attention_forward/call/parameters.h"
@@ -136,7 +142,40 @@ struct Compiler {
   Compiler& operator=(const Compiler&) = delete;
 };
 
+// A kernel that the library in its present form compiled: its file's size and time stand for it.
+std::string key_of(const families::KernelSpec& spec) {
+  static const std::string library = [] {
+    Dl_info where{};
+    struct stat file{};
+    if (dladdr(reinterpret_cast<const void*>(&wavejit_codegen_table), &where) == 0 || stat(where.dli_fname, &file) != 0)
+      return std::string("unknown");
+    return std::format("{} {}.{}", file.st_size, file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+  }();
+  return std::format("kernel of codegen {}\n{}", library, spec.text());
+}
+
+// Facts, then the code object.
+std::vector<std::byte> packed(const CompiledKernel& kernel) {
+  if (!kernel.error.empty()) return {};
+  const auto* const facts = reinterpret_cast<const std::byte*>(&kernel.facts);
+  std::vector<std::byte> bytes(facts, facts + sizeof kernel.facts);
+  bytes.insert(bytes.end(), kernel.code_object.begin(), kernel.code_object.end());
+  return bytes;
+}
+
 }  // namespace
+
+CompiledKernel known_kernel(const families::KernelSpec& spec) {
+  CompiledKernel kernel;
+  const std::vector<std::byte> bytes = kept(key_of(spec), [&] {
+    kernel = compile_kernel(spec);
+    return packed(kernel);
+  });
+  if (!kernel.code_object.empty() || bytes.size() <= sizeof kernel.facts) return kernel;
+  std::memcpy(&kernel.facts, bytes.data(), sizeof kernel.facts);
+  kernel.code_object.assign(bytes.begin() + sizeof kernel.facts, bytes.end());
+  return kernel;
+}
 
 CompiledKernel compile_kernel(const families::KernelSpec& spec) {
   static const Compiler compiler;
@@ -157,6 +196,7 @@ CompiledKernel compile_kernel(const families::KernelSpec& spec) {
     kernel.error = "status " + std::to_string(result.status) + ": " + result.detail;
   }
   compiler.table->release(&result);
+  keep(key_of(spec), packed(kernel));
   return kernel;
 }
 

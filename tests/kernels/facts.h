@@ -31,7 +31,10 @@ struct CompiledKernel {
   std::vector<std::byte> code_object;
   wavejit_codegen_facts facts{};
 };
+// Compiled now: for tests of what the compiler makes.
 CompiledKernel compile_kernel(const families::KernelSpec& spec);
+// The same, perhaps as another test of this build compiled it (support/kept.h): for tests of what a kernel does.
+CompiledKernel known_kernel(const families::KernelSpec& spec);
 
 // "<spec>: matrix=… exp=… …", or "<spec>: <status> <detail>" when it does not compile.
 std::string facts_line(const families::KernelSpec& spec);

@@ -125,7 +125,7 @@ std::string run_one_workgroup(const KernelSpec& spec, const CompiledKernel& kern
 std::expected<Statics, std::string> statics_of(const KernelSpec& spec) {
   const timing::Timing* timing = timing::find_timing(*targets::find_target(spec.target));
   if (timing == nullptr) return std::unexpected("no timing for " + spec.target);
-  Statics statics{.spec = spec, .kernel = compile_kernel(spec), .code = {}, .steady = {}};
+  Statics statics{.spec = spec, .kernel = known_kernel(spec), .code = {}, .steady = {}};
   if (!statics.kernel.error.empty()) return std::unexpected(statics.kernel.error);
   auto code = analysis::KernelCode::read(statics.kernel.code_object);
   if (!code) return std::unexpected(code.error());

@@ -23,7 +23,7 @@ using attention_forward::Pipeline;
 class SteadyState : public ::testing::TestWithParam<KernelSpec> {};
 
 TEST_P(SteadyState, NeedsNoScratchAndLeavesRoomForItsWaves) {
-  const CompiledKernel kernel = compile_kernel(GetParam());
+  const CompiledKernel kernel = known_kernel(GetParam());
   ASSERT_EQ(kernel.error, "");
   EXPECT_EQ(kernel.facts.vgpr_spills, 0U);
   EXPECT_EQ(kernel.facts.sgpr_spills, 0U);
@@ -114,7 +114,7 @@ TEST_P(LongQueries, FitTwoWavesOnASimdForHeadDim128) {
   const auto resources = attention_forward::resources_of(spec);
   ASSERT_TRUE(resources);
   EXPECT_GE(resources->workgroups_per_compute_unit * resources->waves, 2 * target.simds_per_compute_unit);
-  EXPECT_LE(compile_kernel(spec).facts.vgprs, 256U);
+  EXPECT_LE(known_kernel(spec).facts.vgprs, 256U);
 }
 
 TEST(LongQueriesOnGfx950, TakeExactly32MatrixInstructionsATileForHeadDim128) {

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "support/judged_rows.h"
+#include "support/kept.h"
 #include "support/normal_numbers.h"
 
 namespace wavejit::tests {
@@ -315,8 +316,8 @@ Engine::Engine(const std::string& target, const char* cache_directory, const cha
   wavejit_engine_options options{};
   options.size = sizeof options;
   options.device = device.c_str();
-  options.cache_directory = cache_directory;
-  options.cache_mode = cache_directory == nullptr ? "off" : "rw";
+  options.cache_directory = cache_directory != nullptr ? cache_directory : kept_kernels();
+  options.cache_mode = options.cache_directory == nullptr ? "off" : "rw";
   options.output_store = output_store;
   options.lowering = lowering;
   require(wavejit_engine_create(&options, &engine_), "engine");
@@ -326,7 +327,8 @@ Engine::Engine(const std::string& target, wavejit_engine_options options) {
   const std::string device = "sim:" + target;
   options.size = sizeof options;
   options.device = device.c_str();
-  options.cache_mode = "off";
+  options.cache_directory = kept_kernels();
+  options.cache_mode = options.cache_directory == nullptr ? "off" : "rw";
   require(wavejit_engine_create(&options, &engine_), "engine");
 }
 

@@ -50,13 +50,13 @@ struct AttentionOutput {
 
 AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which);
 
-// An engine on one simulated device, closed at the end of the scope. Caches kernels in memory only unless a directory
-// is given.
+// An engine on one simulated device, closed at the end of the scope. Without a directory its kernels come from what the
+// build's tests keep (support/kept.h), or are compiled.
 class Engine {
  public:
   explicit Engine(const std::string& target, const char* cache_directory = nullptr, const char* output_store = nullptr,
                   const char* lowering = nullptr);
-  // Everything but the device and the cache, which is off.
+  // Everything but the device and the cache.
   Engine(const std::string& target, wavejit_engine_options options);
   ~Engine();
   Engine(const Engine&) = delete;

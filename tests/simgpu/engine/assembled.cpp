@@ -8,10 +8,11 @@
 
 #include <format>
 #include <fstream>
-#include <map>
 
 #include "gtest/gtest.h"
 #include "simgpu/process.h"
+#include "tests/simgpu/assembler/assembler.h"
+#include "tests/support/kept.h"
 #include "tests/support/scratch_directory.h"
 
 namespace wavejit::simgpu::testing {
@@ -81,19 +82,17 @@ amdhsa.kernels:
                      source.agprs, source.max_threads, arguments);
 }
 
-std::vector<std::byte> assemble(const KernelSource& source) {
-  static std::map<std::string, std::vector<std::byte>> known;
-  const std::string text = assembly_of(source);
-  if (const auto found = known.find(text); found != known.end()) return found->second;
+namespace {
+
+// Its dynamic form, as loaders take it. Starting the linker is most of what this costs.
+std::vector<std::byte> linked(const std::vector<std::uint8_t>& object) {
   const ScratchDirectory folder;
-  const std::string input = folder.path() + "/kernel.s";
+  const std::string input = folder.path() + "/kernel.o";
   const std::string output = folder.path() + "/kernel.co";
   const std::string messages = folder.path() + "/messages";
-  std::ofstream(input) << text;
-  const std::string processor = "-mcpu=" + source.target;
-  std::array<const char*, 10> arguments = {
-      WAVEJIT_TEST_CLANG, "-x",          "assembler", "-target",      "amdgcn-amd-amdhsa",
-      processor.c_str(),  input.c_str(), "-o",        output.c_str(), nullptr};
+  std::ofstream(input, std::ios::binary)
+      .write(reinterpret_cast<const char*>(object.data()), static_cast<std::streamsize>(object.size()));
+  std::array<const char*, 6> arguments = {WAVEJIT_TEST_LINKER, "-shared", input.c_str(), "-o", output.c_str(), nullptr};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, messages.c_str(), O_WRONLY | O_CREAT, 0600);
@@ -103,10 +102,24 @@ std::vector<std::byte> assemble(const KernelSource& source) {
   posix_spawn_file_actions_destroy(&actions);
   int status = 1;
   if (spawned == 0) waitpid(child, &status, 0);
-  const std::string bytes = read_file(output);
   EXPECT_EQ(status, 0) << read_file(messages);
+  const std::string bytes = read_file(output);
   const auto* start = reinterpret_cast<const std::byte*>(bytes.data());
-  return known[text] = std::vector<std::byte>(start, start + bytes.size());
+  return {start, start + bytes.size()};
+}
+
+}  // namespace
+
+std::vector<std::byte> assemble(const KernelSource& source) {
+  const std::string text = assembly_of(source);
+  return tests::kept("assembled by " WAVEJIT_TEST_LINKER "\n" + source.target + "\n" + text,
+                     [&]() -> std::vector<std::byte> {
+                       std::string error;
+                       const std::vector<std::uint8_t> object = test::assemble_object(source.target, text, error);
+                       EXPECT_EQ(error, "");
+                       if (object.empty()) return {};
+                       return linked(object);
+                     });
 }
 
 Assembled::Assembled(const KernelSource& source) {

@@ -355,7 +355,7 @@ Subject::Ran Subject::run_problem(const Data& data, const Replacement* replaceme
 Subject::Subject(std::vector<families::KernelSpec> kernels, std::vector<SubjectProblem> problems)
     : kernels_(std::move(kernels)), visited_(kernels_.size()) {
   for (const families::KernelSpec& spec : kernels_) {
-    CompiledKernel kernel = compile_kernel(spec);
+    CompiledKernel kernel = known_kernel(spec);
     if (!kernel.error.empty()) {
       problem_ = kernel.error;
       return;

@@ -14,11 +14,9 @@
 #include "simgpu/decode/function.h"
 #include "simgpu/decode/registry.h"
 #include "simgpu/wave/wave.h"
+#include "tests/simgpu/assembler/assembler.h"
 
 namespace wavejit::simgpu::test {
-
-// Machine code of `text` for `processor`; empty, with the assembler's message in `error`, if it does not assemble.
-std::vector<std::uint8_t> assemble(std::string_view processor, std::string_view text, std::string& error);
 
 // Every test names its seed: a failure repeats.
 inline std::mt19937_64 random_from(std::uint64_t seed) { return std::mt19937_64(seed); }

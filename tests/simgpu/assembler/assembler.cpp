@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tests/simgpu/assembler/assembler.h"
+
 #include <llvm/MC/MCAsmBackend.h>
 #include <llvm/MC/MCAsmInfo.h>
 #include <llvm/MC/MCCodeEmitter.h>
@@ -18,8 +20,6 @@
 #include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/raw_ostream.h>
 
-#include "tests/simgpu/semantics/machine.h"
-
 extern "C" {
 void LLVMInitializeAMDGPUTargetInfo();
 void LLVMInitializeAMDGPUTargetMC();
@@ -28,7 +28,7 @@ void LLVMInitializeAMDGPUAsmParser();
 
 namespace wavejit::simgpu::test {
 
-std::vector<std::uint8_t> assemble(std::string_view processor, std::string_view text, std::string& error) {
+std::vector<std::uint8_t> assemble_object(std::string_view processor, std::string_view text, std::string& error) {
   static const bool ready = [] {
     LLVMInitializeAMDGPUTargetInfo();
     LLVMInitializeAMDGPUTargetMC();
@@ -69,9 +69,14 @@ std::vector<std::uint8_t> assemble(std::string_view processor, std::string_view 
       target->createMCAsmParser(*subtarget, *parser, *instructions, options));
   parser->setTargetParser(*target_parser);
   if (parser->Run(true) || !error.empty()) return {};
+  return {object.begin(), object.end()};
+}
 
+std::vector<std::uint8_t> assemble(std::string_view processor, std::string_view text, std::string& error) {
+  const std::vector<std::uint8_t> object = assemble_object(processor, text, error);
+  if (object.empty()) return {};
   auto parsed = llvm::object::ObjectFile::createObjectFile(
-      llvm::MemoryBufferRef(llvm::StringRef(object.data(), object.size()), "assembled"));
+      llvm::MemoryBufferRef(llvm::StringRef(reinterpret_cast<const char*>(object.data()), object.size()), "assembled"));
   if (!parsed) {
     error = llvm::toString(parsed.takeError());
     return {};
