@@ -27,9 +27,35 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
 endif()
 
-# A test's own code runs once and is compiled in three presets. At -O0 the compiler takes half as long over it; what is
-# tested, and what computes in tests (tests/support), is optimised as its preset says.
-set(WAVEJIT_TEST_OPTIMISATION -O0)
+# Presets for development compile most code at -O0, which takes the compiler half as long: a cache, a command or a test is as
+# fast as it need be. What computes is optimised: the simulated GPU, float64 references, and whatever holds functions of LLVM's
+# headers, which the linker then takes for LLVM's own archives too. Releases optimise everything.
+set(WAVEJIT_OPTIMISATION "")
+if(CMAKE_BUILD_TYPE STREQUAL "Dev")
+  set(WAVEJIT_OPTIMISATION -O2)
+elseif(WAVEJIT_SANITIZER)
+  set(WAVEJIT_OPTIMISATION -O1)  # beyond it the sanitizers' own checks take the compiler twice as long
+endif()
+
+# wavejit_optimise([SANITISED] <target>…): what of them computes. SANITISED: also under sanitizers.
+function(wavejit_optimise)
+  cmake_parse_arguments(ARG "SANITISED" "" "" ${ARGN})
+  if(NOT WAVEJIT_OPTIMISATION OR (WAVEJIT_SANITIZER AND NOT ARG_SANITISED))
+    return()
+  endif()
+  foreach(target ${ARG_UNPARSED_ARGUMENTS})
+    target_compile_options(${target} PRIVATE ${WAVEJIT_OPTIMISATION})
+    set_target_properties(${target} PROPERTIES WAVEJIT_OPTIMISED ON)
+  endforeach()
+endfunction()
+
+# wavejit_optimise_files(<file>…): a few of a target that is not. They share neither its precompiled headers nor its unity.
+function(wavejit_optimise_files)
+  if(WAVEJIT_OPTIMISATION)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS ${WAVEJIT_OPTIMISATION} SKIP_PRECOMPILE_HEADERS ON
+                                                   SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
 
 add_library(wavejit_build_flags INTERFACE)
 target_include_directories(wavejit_build_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
