@@ -571,8 +571,9 @@ struct wavejit_cache_copy_result {
   uint64_t bytes; /* of what was copied */
 };
 /* Copies entries between a cache, folders that serve as layers, and archives; each is verified on the way. Existing
- * entries are left alone, an existing archive is replaced when the new one is whole. WAVEJIT_IO_ERROR if anything could
- * not be read to its end or written; `result`, which may be null, is filled all the same. */
+ * entries are left alone, an existing archive is replaced when the new one is whole and has an entry. WAVEJIT_NOT_FOUND
+ * if the source is not there, WAVEJIT_IO_ERROR if anything could not be read to its end or written, or if there is
+ * nothing to put into an archive; `result`, which may be null, is filled all the same. */
 WAVEJIT_API wavejit_status wavejit_cache_copy(const struct wavejit_engine_options* options,
                                               const struct wavejit_cache_copy_arguments* arguments,
                                               struct wavejit_cache_copy_result* result);

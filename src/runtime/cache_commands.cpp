@@ -2,7 +2,9 @@
 #include "runtime/cache_commands.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "runtime/clock.h"
@@ -42,6 +44,16 @@ Result<void> needs_folder(const Config& config) {
                 "cache_directory is not given and HOME and XDG_CACHE_HOME do not tell it; accepted: a folder");
   }
   return {};
+}
+
+// A cache that is to be copied: a folder that somebody named is there, and the standard one or a layer is.
+Result<void> needs_source(const Config& config) {
+  const std::string& folder = config.cache_directory.value;
+  std::error_code none;
+  if (!folder.empty() && std::filesystem::is_directory(folder, none)) return {};
+  if (config.cache_directory.from == Provenance::standard && !config.cache_layers.value.empty()) return {};
+  return fail(WAVEJIT_NOT_FOUND,
+              "cache_directory = \"" + folder + "\": there is no such folder; accepted: a cache that is there");
 }
 
 // Nothing but one place, read as a layer.
@@ -107,6 +119,9 @@ Result<cache::TransferResult> copy_remotely(const Config& config, const CacheCop
   const bool push = copy.remote == WAVEJIT_CACHE_TO_REMOTE;
   if (!push) {
     if (auto folder = needs_folder(config); !folder) return std::unexpected(std::move(folder.error()));
+  }
+  if (push) {
+    if (auto source = needs_source(config); !source) return std::unexpected(std::move(source.error()));
   }
   auto options = push ? cache_options(config, logger) : own_folder_only(config, logger);
   options.memory = nullptr;
@@ -175,6 +190,9 @@ Result<cache::TransferResult> copy_cache(const Config& config, const CacheCopy& 
   }
   Logger logger(config.log_level.value);
   if (copy.from.empty() && config.cache_mode.value == cache::Mode::off) return std::unexpected(cache_is_off());
+  if (copy.from.empty()) {
+    if (auto source = needs_source(config); !source) return std::unexpected(std::move(source.error()));
+  }
   cache::Cache from(copy.from.empty() ? cache_options(config, logger) : only_layer(copy.from));
   if (!copy.from.empty() && !from.io().stat(copy.from)) {
     return fail(WAVEJIT_NOT_FOUND,
