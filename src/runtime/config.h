@@ -89,7 +89,7 @@ struct Config {
   Setting<LogLevel> log_level{.value = LogLevel::warning};
   Setting<std::string> miss_log;  // empty: none
   Hooks hooks;
-  std::vector<std::string> warnings;  // one line for each variable that was not understood
+  std::vector<std::string> warnings;  // one line for each variable that was not understood or is none
 };
 
 // The variables' texts; null when unset. Empty counts as unset.
@@ -117,6 +117,7 @@ struct Environment {
   const char* miss_log = nullptr;                      // WAVEJIT_MISS_LOG
   const char* xdg_cache_home = nullptr;                // XDG_CACHE_HOME
   const char* home = nullptr;                          // HOME
+  std::vector<std::string> strangers;                  // names that begin with WAVEJIT_ and are no variable
 };
 
 // The process's environment as it was at the first call; later changes are not seen.

@@ -149,9 +149,8 @@ TEST_F(CacheCommandTest, NothingToPackLeavesTheArchiveAlone) {
   EXPECT_EQ(read_text(archive), packed);
   EXPECT_EQ(scratch_.names().size(), 3U) << "xdg, the archive and the empty folder: nothing half is left";
 
-  const Outcome of_layers =
-      run_program(scratch_, {"cache", "pack", scratch_ / "again", "--cache-layers", archive},
-                  {{"XDG_CACHE_HOME", scratch_ / "nothing"}});
+  const Outcome of_layers = run_program(scratch_, {"cache", "pack", scratch_ / "again", "--cache-layers", archive},
+                                        {{"XDG_CACHE_HOME", scratch_ / "nothing"}});
   EXPECT_EQ(of_layers.code, 0) << of_layers.err;
   EXPECT_EQ(read_text(scratch_ / "again"), packed);
 }

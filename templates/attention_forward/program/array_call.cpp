@@ -59,9 +59,10 @@ Result<void> check_shapes(const Files& files, const NpyHeader& q, const NpyHeade
     return differs("k", files.k, k.shape, fmt::format("a number of heads that divides q's {} is accepted", q.shape[2]));
   }
   if (v.shape[0] != k.shape[0] || v.shape[1] != k.shape[1] || v.shape[2] != k.shape[2] || v.shape[3] < 1) {
-    return differs("v", files.v, v.shape,
-                   fmt::format("k's {} is accepted, or another head dim where `wavejit supported` lists two, as 192/128",
-                               to_text(k.shape)));
+    return differs(
+        "v", files.v, v.shape,
+        fmt::format("k's {} is accepted, or another head dim where `wavejit supported` lists two, as 192/128",
+                    to_text(k.shape)));
   }
   return {};
 }
@@ -178,7 +179,9 @@ class AttentionCall : public ArrayCall {
   void add_options(CLI::App& command) override {
     command.add_option("--q", files_.q, "queries [batch, length, heads, head dim]")->required()->type_name("FILE.npy");
     command.add_option("--k", files_.k, "keys [batch, length, kv heads, head dim]")->required()->type_name("FILE.npy");
-    command.add_option("--v", files_.v, "values, shaped as the keys but for the head dim")->required()->type_name("FILE.npy");
+    command.add_option("--v", files_.v, "values, shaped as the keys but for the head dim")
+        ->required()
+        ->type_name("FILE.npy");
     command.add_option("--out", files_.out, "the result [batch, length, heads, head dim of the values], float32")
         ->required()
         ->type_name("FILE.npy");
