@@ -144,6 +144,13 @@ std::vector<std::string_view> EngineOptions::settable_names() {
   return names;
 }
 
+std::vector<std::string> EngineOptions::given_names() const {
+  std::vector<std::string> names;
+  for (const Settable& each : settable)
+    if (!(this->*each.member).empty()) names.emplace_back(each.name);
+  return names;
+}
+
 wavejit_engine_options EngineOptions::options() const {
   const auto given = [](const std::string& text) { return text.empty() ? nullptr : text.c_str(); };
   wavejit_engine_options options{};
