@@ -115,7 +115,7 @@ Result<cache::TransferResult> copy_remotely(const Config& config, const CacheCop
   auto remote = needs_remote(config, copy);
   if (!remote) return std::unexpected(std::move(remote.error()));
   if (config.cache_mode.value == cache::Mode::off) return std::unexpected(cache_is_off());
-  Logger logger(config.log_level.value);
+  Logger logger(config.log_level.value, log_sink(config));
   const bool push = copy.remote == WAVEJIT_CACHE_TO_REMOTE;
   if (!push) {
     if (auto folder = needs_folder(config); !folder) return std::unexpected(std::move(folder.error()));
@@ -136,7 +136,7 @@ Result<cache::TransferResult> copy_remotely(const Config& config, const CacheCop
 
 Result<std::vector<CacheLayer>> describe_cache(const Config& config) {
   if (config.cache_mode.value == cache::Mode::off) return std::unexpected(cache_is_off());
-  Logger logger(config.log_level.value);
+  Logger logger(config.log_level.value, log_sink(config));
   std::vector<CacheLayer> layers;
   const cache::CacheOptions configured = cache_options(config, logger);
   for (const cache::Layer& layer : configured.layers) {
@@ -167,7 +167,7 @@ Result<std::vector<CacheLayer>> describe_cache(const Config& config) {
 
 Result<cache::SweepResult> sweep_cache(const Config& config, bool any_age) {
   if (auto folder = needs_folder(config); !folder) return std::unexpected(std::move(folder.error()));
-  Logger logger(config.log_level.value);
+  Logger logger(config.log_level.value, log_sink(config));
   auto options = cache_options(config, logger);
   if (any_age) options.minimum_age_nanoseconds = 0;
   cache::Cache cache(std::move(options));
@@ -188,7 +188,7 @@ Result<cache::TransferResult> copy_cache(const Config& config, const CacheCopy& 
         WAVEJIT_INVALID_ARGUMENT,
         "arguments.from and arguments.to are null: the cache would be copied onto itself; accepted: one of them");
   }
-  Logger logger(config.log_level.value);
+  Logger logger(config.log_level.value, log_sink(config));
   if (copy.from.empty() && config.cache_mode.value == cache::Mode::off) return std::unexpected(cache_is_off());
   if (copy.from.empty()) {
     if (auto source = needs_source(config); !source) return std::unexpected(std::move(source.error()));

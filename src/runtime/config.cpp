@@ -323,7 +323,8 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
     // The struct has grown at its end: what an older caller does not have, it does not set.
     constexpr std::array earlier = {
         offsetof(wavejit_engine_options, pipeline), offsetof(wavejit_engine_options, lazy_rescale),
-        offsetof(wavejit_engine_options, cache_layers), offsetof(wavejit_engine_options, cache_remote)};
+        offsetof(wavejit_engine_options, cache_layers), offsetof(wavejit_engine_options, cache_remote),
+        offsetof(wavejit_engine_options, on_log)};
     const bool is_earlier = std::ranges::find(earlier, options->size) != earlier.end();
     const std::size_t known = is_earlier ? options->size : sizeof(wavejit_engine_options);
     if (auto size = families::check_struct_size(options, "options", known); !size)
@@ -383,7 +384,9 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
                   .on_compile_context = given.on_compile_context,
                   .allocate = given.allocate,
                   .release = given.release,
-                  .allocator_context = given.allocator_context};
+                  .allocator_context = given.allocator_context,
+                  .on_log = given.on_log,
+                  .on_log_context = given.on_log_context};
   if (step && (given.allocate == nullptr) != (given.release == nullptr)) {
     step =
         fail(WAVEJIT_INVALID_ARGUMENT, std::string("options.") + (given.allocate == nullptr ? "allocate" : "release") +
@@ -392,6 +395,13 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
   if (step) step = choose_cache_directory(config, given.cache_directory, environment);
   if (!step) return std::unexpected(std::move(step.error()));
   return config;
+}
+
+Logger::Sink log_sink(const Config& config) {
+  if (config.hooks.on_log == nullptr) return {};
+  return [tell = config.hooks.on_log, context = config.hooks.on_log_context](LogLevel level, std::string_view line) {
+    tell(context, static_cast<std::int32_t>(level), std::string(line).c_str());
+  };
 }
 
 families::Toggles toggles_of(const Config& config) {

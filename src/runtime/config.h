@@ -54,6 +54,8 @@ struct Hooks {
   wavejit_allocate_callback allocate = nullptr;
   wavejit_release_callback release = nullptr;
   void* allocator_context = nullptr;
+  wavejit_log_callback on_log = nullptr;
+  void* on_log_context = nullptr;
 };
 
 // What a developer pins of a kernel beside its pipeline, in options only and behind the pipeline's name: "dualwave
@@ -125,6 +127,9 @@ const Environment& process_environment();
 
 // `options` may be null. Checks the struct's size before it reads anything else.
 Result<Config> make_config(const wavejit_engine_options* options, const Environment& environment);
+
+// Where log lines go: the caller's on_log; empty: standard error.
+Logger::Sink log_sink(const Config& config);
 
 // The part of it that families are asked with.
 families::Toggles toggles_of(const Config& config);

@@ -101,12 +101,25 @@ Resolution Resolver::resolve(const families::Shape& shape, Phases& phases) {
       return {.resolution = {.kernels = kernels, .origin = WAVEJIT_ORIGIN_MEMORY}, .counted = Counted::memory};
     return work_once<ShapeOutcome>(std::move(lock), shapes_, shape, [&] { return route_and_load(shape, phases); });
   }();
-  count(outcome.counted);
+  count(outcome);
   return outcome.resolution;
 }
 
-void Resolver::count(Counted counted) {
-  switch (counted) {
+std::optional<Failure> Resolver::known_failure(const families::Shape& shape) {
+  const std::scoped_lock lock(mutex_);
+  const auto failed = shapes_.failures.find(shape);
+  if (failed == shapes_.failures.end()) return std::nullopt;
+  return failed->second;
+}
+
+void Resolver::count(const ShapeOutcome& outcome) {
+  const auto& kernels = outcome.resolution.kernels;
+  // What has no kernel is nothing that a compiler failed at.
+  if (!kernels && kernels.error().status == WAVEJIT_UNSUPPORTED) {
+    statistics_.refused_unsupported.fetch_add(1);
+    return;
+  }
+  switch (outcome.counted) {
     case Counted::memory:
       return;  // what is left of all calls
     case Counted::disk:

@@ -134,6 +134,7 @@ class DeviceCall {
 
   void set(float scale, const ModifierOptions& modifiers, const ModifiersOnDevice& arrays) {
     arguments_.scale = scale;
+    arguments_.flags = scale == 0 ? WAVEJIT_SCALE_IS_ZERO : 0;
     modifiers.describe(arguments_, arrays);
   }
 
