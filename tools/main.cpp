@@ -71,11 +71,11 @@ std::string problem_text(const CLI::ParseError& problem, const Named& named) {
 }
 
 // The words of a descriptor that stand apart, since the shell was not told that they are one: "attention_forward bf16
-// b1 …". Empty: none does. `run` takes the family's name by itself.
+// b1 …". Empty: none does. `run` takes the family's name by itself, and what stands behind an option may be its value.
 std::string descriptor_in_pieces(int argument_count, char** arguments) {
   if (argument_count < 3 || std::string_view(arguments[1]) == "run") return {};
   for (int i = 2; i < argument_count; ++i) {
-    if (find_family(arguments[i]) == nullptr) continue;
+    if (find_family(arguments[i]) == nullptr || *arguments[i - 1] == '-') continue;
     std::string words = arguments[i];
     for (int next = i + 1; next < argument_count && *arguments[next] != '-'; ++next)
       words += std::string(" ") + arguments[next];
@@ -127,12 +127,10 @@ int run(int argument_count, char** arguments) {
   }
 
   const std::string command = named_command(program).text;
+  if (const std::string pieces = descriptor_in_pieces(argument_count, arguments); !pieces.empty())
+    return report(command, unquoted(pieces));
   const auto outcome = chosen();
-  if (!outcome) {
-    const std::string pieces = descriptor_in_pieces(argument_count, arguments);
-    const bool in_pieces = outcome.error().code == ExitCode::usage && !pieces.empty();
-    return report(command, in_pieces ? unquoted(pieces) : outcome.error());
-  }
+  if (!outcome) return report(command, outcome.error());
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     return report(command, {.code = ExitCode::file, .what = "cannot write to standard output"});
   }

@@ -41,8 +41,7 @@ void RefusedLines::add(const Place& place, const std::string& target, const std:
     found->numbers.push_back(place.number);
     return;
   }
-  groups_.push_back(
-      {.list = place.list, .target = target, .reason = reason, .numbers = {place.number}, .whole = why});
+  groups_.push_back({.list = place.list, .target = target, .reason = reason, .numbers = {place.number}, .whole = why});
 }
 
 std::vector<std::string> RefusedLines::texts() const {
