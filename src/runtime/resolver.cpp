@@ -256,6 +256,10 @@ hipError_t Resolver::load(LoadedKernel& kernel, KernelBinary binary, Phases& pha
   Stopwatch watch;
   // The launch hands over exactly the struct of arguments; a kernel that reads more is not one of ours.
   if (binary.kernarg_bytes > kernel.spec.argument_bytes()) return hip_abi::hipErrorInvalidImage;
+  if (!binary.contradiction.empty()) {
+    logger_.write(LogLevel::warning, "the cached kernel " + kernel.key + ": " + binary.contradiction);
+    return hip_abi::hipErrorInvalidImage;
+  }
   kernel.code_object = std::move(binary.code_object);
   const hipError_t error =
       load_module(device_, kernel.code_object.data(), binary.kernel_name, &kernel.module, &kernel.function);
