@@ -30,6 +30,8 @@ class EngineOptions {
   // the value. False for a name that is none of settable_names().
   bool set(std::string_view name, std::string value);
   static std::vector<std::string_view> settable_names();
+  // Those of them that were given, by either way.
+  std::vector<std::string> given_names() const;
 
   // "off", "ro", "rw": for commands that show no option for it.
   void set_cache_mode(std::string mode) { cache_mode_ = std::move(mode); }

@@ -202,6 +202,12 @@ class Family {
   // `explain --isa`: what a kernel of this spec does when, for people, in whole lines; empty: nothing to tell.
   virtual std::string schedule(const std::string& /*kernel_spec*/) const { return {}; }
 
+  // Why a setting of the command line ("stagger") means nothing to a kernel of this spec: "it is of pipeline=dualwave".
+  // Empty: it does, or the family does not know it.
+  virtual std::string without_setting(const std::string& /*kernel_spec*/, std::string_view /*name*/) const {
+    return {};
+  }
+
   // ExitCode::unsupported: the library knows such problems and does not do this one.
   virtual Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const = 0;
   // Descriptors that `wavejit sweep` runs when none are given.

@@ -8,6 +8,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/commands/commands.h"
@@ -69,6 +70,24 @@ std::string problem_text(const CLI::ParseError& problem, const Named& named) {
   return fmt::format("'{}' is not accepted here; {} are", remaining.front(), accepted);
 }
 
+// The words of a descriptor that stand apart, since the shell was not told that they are one: "attention_forward bf16
+// b1 …". Empty: none does. `run` takes the family's name by itself, and what stands behind an option may be its value.
+std::string descriptor_in_pieces(int argument_count, char** arguments) {
+  if (argument_count < 3 || std::string_view(arguments[1]) == "run") return {};
+  for (int i = 2; i < argument_count; ++i) {
+    if (find_family(arguments[i]) == nullptr || *arguments[i - 1] == '-') continue;
+    std::string words = arguments[i];
+    for (int next = i + 1; next < argument_count && *arguments[next] != '-'; ++next)
+      words += std::string(" ") + arguments[next];
+    return words.find(' ') == std::string::npos ? std::string() : words;
+  }
+  return {};
+}
+
+Failure unquoted(const std::string& descriptor) {
+  return {.code = ExitCode::usage, .what = fmt::format("a descriptor is one word: quote it: \"{}\"", descriptor)};
+}
+
 // Options of `run` are a family's own: that of the first word that names one, wherever it stands.
 const Family& family_on(int argument_count, char** arguments) {
   for (int i = 1; i < argument_count; ++i)
@@ -101,11 +120,15 @@ int run(int argument_count, char** arguments) {
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return program.exit(problem);  // --help, --version
     const Named named = named_command(program);
+    if (const std::string pieces = descriptor_in_pieces(argument_count, arguments); !pieces.empty())
+      return report(named.text, unquoted(pieces));
     const std::string what = fmt::format("{}; `{} --help` tells more", problem_text(problem, named), named.text);
     return report(named.text, {.code = ExitCode::usage, .what = what});
   }
 
   const std::string command = named_command(program).text;
+  if (const std::string pieces = descriptor_in_pieces(argument_count, arguments); !pieces.empty())
+    return report(command, unquoted(pieces));
   const auto outcome = chosen();
   if (!outcome) return report(command, outcome.error());
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {

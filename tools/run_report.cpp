@@ -46,8 +46,9 @@ std::string lse_text(const Judgement& judgement) {
 // Never "passed" alone where something was not finite.
 std::string verdict_text(const Judgement& judgement) {
   if (!judgement.passed()) return "FAILED: " + judgement.wrong();
-  if (judgement.not_finite_exact == 0) return "passed";
-  return fmt::format("passed; not finite, as in the exact answer: {} numbers", judgement.not_finite_exact);
+  if (judgement.not_finite_exact == 0 && judgement.not_finite_result == 0) return "passed";
+  return fmt::format("passed; not finite: {} of the exact answer, {} of the result", judgement.not_finite_exact,
+                     judgement.not_finite_result);
 }
 
 // JSON knows no infinity.

@@ -13,7 +13,7 @@
  *     if (wavejit_engine_create(&options, &engine) != WAVEJIT_OK) return fprintf(stderr, "%s\n", wavejit_last_detail()), 1;
  *     void* memory[4];                                    // q, k, v, o: [1, 256, 8, 128] in fp16
  *     for (int i = 0; i < 4; ++i) wavejit_device_allocate(engine, 256 * 8 * 128 * 2, &memory[i]);
- *     struct wavejit_attention_forward_arguments call = {.size = sizeof call, .scale = 0.0883883f};
+ *     struct wavejit_attention_forward_arguments call = {.size = sizeof call};   // scale 0: 1 / sqrt(128)
  *     struct wavejit_tensor* tensors[4] = {&call.q, &call.k, &call.v, &call.o};
  *     for (int i = 0; i < 4; ++i) *tensors[i] = wavejit_dense_tensor(memory[i], WAVEJIT_FP16, 1, 256, 8, 128);
  *     if (wavejit_attention_forward(engine, &call, NULL) != WAVEJIT_OK) fprintf(stderr, "%s\n", wavejit_last_detail());
@@ -70,7 +70,8 @@ typedef enum wavejit_status {
   WAVEJIT_DEVICE_ERROR = 10, /* a HIP call other than a launch failed */
   WAVEJIT_INTERNAL = 11,
   WAVEJIT_NOT_READY =
-      12,             /* the kernel is not loaded and cannot be now: the stream is being captured (docs/serving.md) */
+      12, /* the kernel is not loaded and cannot be now: the stream is being captured, or the call's flags have
+             WAVEJIT_NO_COMPILE (docs/serving.md) */
   WAVEJIT_SEALED = 13 /* the kernel is not loaded and the engine is sealed; the detail has the line to prebuild */
 } wavejit_status;
 
@@ -93,7 +94,7 @@ typedef enum wavejit_dtype {
 
 /* A tensor in device memory. Logical order is always [batch, length, heads, head dim], whatever the strides say about
  * where things lie (BSHD, BHSD and anything between). Strides are in elements. The last stride is 1; the others are
- * positive multiples of 8; `data` is 16-byte aligned. One batch slice must span less than 4 GiB (128 rows of tile
+ * positive multiples of 8; `data` is 16-byte aligned. One batch slice must span less than 4 GiB (256 rows of tile
  * overrun included), the tensor may be larger. The stride of a dimension with one element is never used and may be
  * anything. */
 struct wavejit_tensor {
@@ -142,10 +143,20 @@ typedef void (*wavejit_compile_callback)(void* context, const struct wavejit_com
 /* Device memory for workspaces from the caller instead of hipMalloc: at least `bytes`, aligned to 256, of the engine's
  * device; null: there is none. `stream` is that of the call which needs it. Called by a
  * call that splits keys without a workspace of its own, when the engine's is missing or too small; from any thread;
- * never while the stream is captured. */
+ * never while the stream is captured. No lock is held in either function. */
 typedef void* (*wavejit_allocate_callback)(void* context, size_t bytes, struct ihipStream_t* stream);
 /* Takes back what the other gave; the work that used it may still be in its stream. */
 typedef void (*wavejit_release_callback)(void* context, void* memory, size_t bytes, struct ihipStream_t* stream);
+
+typedef enum wavejit_log_level {
+  WAVEJIT_LOG_ERROR = 1,
+  WAVEJIT_LOG_WARNING = 2,
+  WAVEJIT_LOG_INFO = 3,
+  WAVEJIT_LOG_DEBUG = 4
+} wavejit_log_level;
+/* A log line without its end, of a level that log_level lets through; `line` is valid during the call only. From any
+ * thread, and from several at once. It must not call functions of this library. */
+typedef void (*wavejit_log_callback)(void* context, int32_t level, const char* line);
 
 /* Null or zero fields take the environment's value, then the default; a field that is set wins over the environment. */
 struct wavejit_engine_options {
@@ -178,11 +189,17 @@ struct wavejit_engine_options {
   const char* cache_remote_key_file;        /* its key, in hexadecimal            WAVEJIT_CACHE_REMOTE_KEY_FILE */
   const char* cache_remote_connect_timeout; /* milliseconds: "200"         WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT */
   const char* cache_remote_timeout;         /* the same, for one answer: "500"     WAVEJIT_CACHE_REMOTE_TIMEOUT */
+  wavejit_log_callback on_log;              /* null: lines go to standard error */
+  void* on_log_context;
 };
 
 WAVEJIT_API wavejit_status wavejit_engine_create(const struct wavejit_engine_options* options, wavejit_engine** engine);
 /* Null is allowed. Loaded kernels are unloaded; the stream's work must have ended. */
 WAVEJIT_API void wavejit_engine_destroy(wavejit_engine* engine);
+/* Waits for the device and gives back the engine's own workspaces, also those that were outgrown; calls make new ones
+ * when they need them. For an engine that has been idle, or that shares the device with others; not while a stream of
+ * the device is captured. */
+WAVEJIT_API wavejit_status wavejit_engine_trim(wavejit_engine* engine);
 /* "gfx950" and a name for people; valid as long as the engine. */
 WAVEJIT_API const char* wavejit_engine_target(const wavejit_engine* engine);
 WAVEJIT_API const char* wavejit_engine_device_name(const wavejit_engine* engine);
@@ -206,7 +223,16 @@ typedef enum wavejit_call_flags {
   WAVEJIT_CHECK_LENGTHS = 1,
   /* Let `splits` = 0 cut keys by what fills the device. Results may then depend on batch, heads and lengths of the call
    * (descriptors: invariance=none); without it they never do. */
-  WAVEJIT_BATCH_MAY_SHOW = 2
+  WAVEJIT_BATCH_MAY_SHOW = 2,
+  /* `scale` is 0 and means it: every key has the same weight. Without it a scale of 0 is the default. */
+  WAVEJIT_SCALE_IS_ZERO = 4,
+  /* A call whose kernel is not loaded answers WAVEJIT_NOT_READY: nothing is looked for on disk or compiled, and the
+   * caller can use another kernel. WAVEJIT_UNSUPPORTED and failures that are known stay what they are. */
+  WAVEJIT_NO_COMPILE = 8,
+  /* With WAVEJIT_NO_COMPILE: a thread of the engine meanwhile fetches or compiles the kernel and loads it, as
+   * wavejit_prepare would, so that a later call finds it. One kernel at a time; destroying the engine waits for the
+   * one that is under way. */
+  WAVEJIT_COMPILE_BEHIND = 16
 } wavejit_call_flags;
 
 /* What a call did, filled when the caller asks for it. Phases that did not happen are 0. A call that splits keys runs
@@ -273,7 +299,7 @@ struct wavejit_attention_forward_arguments {
   struct wavejit_tensor v;
   struct wavejit_tensor o;
   struct wavejit_tensor lse;
-  float scale;                        /* any finite value; use 1 / sqrt(D) for the usual softmax. 0 is taken as given */
+  float scale;                        /* any finite value; 0: 1 / sqrt(D), unless WAVEJIT_SCALE_IS_ZERO is in flags */
   int32_t mask;                       /* enum wavejit_mask, bits */
   struct wavejit_call_report* report; /* null: not wanted */
 
@@ -306,6 +332,24 @@ WAVEJIT_API wavejit_status wavejit_attention_forward(wavejit_engine* engine,
 /* The workspace that the call would use, 0 if none: the same checks, nothing launched. */
 WAVEJIT_API wavejit_status wavejit_attention_forward_workspace(
     wavejit_engine* engine, const struct wavejit_attention_forward_arguments* arguments, size_t* bytes);
+
+/* What the call would answer, with the reason, when its kernel can be had: the same checks, and whether there is a
+ * kernel for it on this target. Nothing is looked for on disk, compiled or launched, and no device memory is read
+ * (WAVEJIT_CHECK_LENGTHS does that). */
+WAVEJIT_API wavejit_status wavejit_attention_forward_supported(
+    wavejit_engine* engine, const struct wavejit_attention_forward_arguments* arguments);
+
+/* The same, and WAVEJIT_NOT_READY when the call's kernel is not loaded: the call would fetch or compile it. */
+WAVEJIT_API wavejit_status
+wavejit_attention_forward_ready(wavejit_engine* engine, const struct wavejit_attention_forward_arguments* arguments);
+
+typedef void (*wavejit_line_callback)(void* context, const char* line);
+
+/* The call as a problem descriptor, for logs, wavejit_prepare and wavejit_prebuild: one line, valid during the callback
+ * only. */
+WAVEJIT_API wavejit_status
+wavejit_attention_forward_describe(wavejit_engine* engine, const struct wavejit_attention_forward_arguments* arguments,
+                                   wavejit_line_callback line, void* context);
 
 /* ---- Serving: nothing compiles while requests wait ---------------------------------------------------------------
  * A serving engine prepares what it will need, seals, and captures its graphs:
@@ -383,8 +427,6 @@ static inline struct wavejit_tensor wavejit_dense_tensor(void* data, wavejit_dty
 /* ---- Explain, prebuild, cache ---------------------------------------------------------------------------------------
  * Texts are handed to a callback line by line: `line` is valid during the call only. Problem descriptors are the lines
  * that docs/problem-descriptors.md describes: "attention_forward fp16 b1 q1024 k8192 h64/8 d128 causal lse". */
-
-typedef void (*wavejit_line_callback)(void* context, const char* line);
 
 /* The route of a problem: what was chosen, its key, whether it is on disk, and why each other route was refused.
  * `target` null: the target of WAVEJIT_DEVICE. No device is opened, nothing is compiled. */
@@ -571,15 +613,16 @@ struct wavejit_cache_copy_result {
   uint64_t bytes; /* of what was copied */
 };
 /* Copies entries between a cache, folders that serve as layers, and archives; each is verified on the way. Existing
- * entries are left alone, an existing archive is replaced when the new one is whole. WAVEJIT_IO_ERROR if anything could
- * not be read to its end or written; `result`, which may be null, is filled all the same. */
+ * entries are left alone, an existing archive is replaced when the new one is whole and has an entry. WAVEJIT_NOT_FOUND
+ * if the source is not there, WAVEJIT_IO_ERROR if anything could not be read to its end or written, or if there is
+ * nothing to put into an archive; `result`, which may be null, is filled all the same. */
 WAVEJIT_API wavejit_status wavejit_cache_copy(const struct wavejit_engine_options* options,
                                               const struct wavejit_cache_copy_arguments* arguments,
                                               struct wavejit_cache_copy_result* result);
 
 /* Counters of an engine. They add up: calls + prepared = memory_hits + disk_hits + misses,
- * misses = compiled + compile_failures + refused_sealed + refused_capturing. A call that splits keys counts by the
- * kernel that walks the keys. */
+ * misses = compiled + compile_failures + refused_sealed + refused_capturing + refused_no_compile + refused_unsupported.
+ * A call that splits keys counts by the kernel that walks the keys. */
 struct wavejit_statistics {
   size_t size;
   uint64_t calls; /* whose arguments were good */
@@ -600,9 +643,9 @@ struct wavejit_statistics {
   uint64_t lock_waits;        /* waits for a process that compiled the same kernel */
   uint64_t lock_timeouts;     /* of these, those that ended in a compile of our own */
   uint64_t evicted_entries;   /* by this engine's sweeps */
-  uint64_t prepared;          /* kernels that wavejit_prepare asked for */
+  uint64_t prepared;          /* kernels that wavejit_prepare or WAVEJIT_COMPILE_BEHIND asked for */
   uint64_t refused_sealed;    /* calls that answered WAVEJIT_SEALED */
-  uint64_t refused_capturing; /* calls that answered WAVEJIT_NOT_READY */
+  uint64_t refused_capturing; /* calls that answered WAVEJIT_NOT_READY, since their stream was captured */
   uint64_t compile_ns;        /* time in the compiler and in the driver's loader, over all threads */
   uint64_t load_ns;
   /* The remote layer; its hits are among disk_hits.
@@ -618,6 +661,9 @@ struct wavejit_statistics {
   uint64_t remote_published;
   uint64_t remote_publish_failures;
   uint64_t remote_dropped; /* the queue had no room, or the end no time */
+
+  uint64_t refused_no_compile;  /* calls that answered WAVEJIT_NOT_READY, since they had WAVEJIT_NO_COMPILE */
+  uint64_t refused_unsupported; /* calls and lines of wavejit_prepare that no kernel does */
 };
 WAVEJIT_API wavejit_status wavejit_engine_statistics(const wavejit_engine* engine,
                                                      struct wavejit_statistics* statistics);

@@ -123,7 +123,7 @@ struct AttentionForward {
   wavejit_tensor k{};
   wavejit_tensor v{};
   wavejit_tensor o{};
-  float scale = 0;                        // 1 / sqrt(head dim) for the usual softmax
+  float scale = 0;                        // 0: 1 / sqrt(head dim), unless flags have WAVEJIT_SCALE_IS_ZERO
   int mask = WAVEJIT_MASK_NONE;           // bits: WAVEJIT_MASK_CAUSAL is the diagonal aligned bottom-right
   wavejit_tensor lse{};                   // data null: not wanted
   wavejit_call_report* report = nullptr;  // filled when given; see make_report()
@@ -220,6 +220,29 @@ class Engine {
     return bytes;
   }
 
+  // Whether there is a kernel for the call; Error has the reason of everything else that the call would refuse.
+  bool supports(const AttentionForward& call) {
+    const wavejit_attention_forward_arguments arguments = call.to_c();
+    const wavejit_status status = wavejit_attention_forward_supported(get(), &arguments);
+    if (status != WAVEJIT_UNSUPPORTED) check(status);
+    return status == WAVEJIT_OK;
+  }
+  // Whether its kernel is loaded.
+  bool is_ready(const AttentionForward& call) {
+    const wavejit_attention_forward_arguments arguments = call.to_c();
+    const wavejit_status status = wavejit_attention_forward_ready(get(), &arguments);
+    if (status != WAVEJIT_NOT_READY) check(status);
+    return status == WAVEJIT_OK;
+  }
+  // The call as a problem descriptor.
+  std::string describe(const AttentionForward& call) {
+    const wavejit_attention_forward_arguments arguments = call.to_c();
+    std::string text;
+    const auto keep = [](void* context, const char* line) { *static_cast<std::string*>(context) = line; };
+    check(wavejit_attention_forward_describe(get(), &arguments, keep, &text));
+    return text;
+  }
+
   // Loads what the problem descriptors need, `jobs` at a time (0: all cores). Throws nothing for a line that fails: the
   // answer of each is in the result. wavejit_prepare tells progress.
   std::vector<Prepared> prepare(const std::vector<std::string>& descriptors, int jobs = 0) {
@@ -242,6 +265,9 @@ class Engine {
   // A miss from now on is an Error of status WAVEJIT_SEALED that names the line to prebuild.
   void seal() { check(wavejit_engine_seal(get())); }
   void unseal() { check(wavejit_engine_unseal(get())); }
+
+  // Waits for the device and gives the engine's own workspaces back.
+  void trim() { check(wavejit_engine_trim(get())); }
 
   // Waits for the device; a kernel that failed shows here.
   void synchronize() { check(wavejit_device_synchronize(get())); }

@@ -113,10 +113,17 @@ ArchiveWriter::Outcome write_archive(IoInterface& io, const std::string& archive
 std::expected<TransferResult, std::string> pack_entries(Cache& from, const std::string& archive,
                                                         const std::vector<std::string>& targets) {
   TransferResult result;
-  const auto fill = [&](ArchiveWriter& writer) {
-    return each_once(from, targets, result, [&](const Visited& visited) {
+  const auto fill = [&](ArchiveWriter& writer) -> ArchiveWriter::Outcome {
+    auto done = each_once(from, targets, result, [&](const Visited& visited) {
       return writer.add(digest_of(visited.entry->key_text), visited.file);
     });
+    // Nothing to pack is a mistake of whoever asked, and an archive that is there may be worth much.
+    if (done && result.copied == 0) {
+      return std::unexpected("there is nothing to pack" +
+                             (result.damaged == 0 ? "" : ": " + std::to_string(result.damaged) + " damaged entries") +
+                             "; " + archive + " is not written");
+    }
+    return done;
   };
   if (auto written = write_archive(from.io(), archive, fill); !written) return std::unexpected(written.error());
   return result;

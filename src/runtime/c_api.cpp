@@ -37,10 +37,14 @@ using families::check_struct_size;
 void tell_warnings(const Config& config) {
   static std::mutex mutex;
   static std::set<std::string> told;
-  Logger logger(config.log_level.value);
-  const std::scoped_lock lock(mutex);
-  for (const std::string& warning : config.warnings)
-    if (told.insert(warning).second) logger.write(LogLevel::warning, warning);
+  Logger logger(config.log_level.value, log_sink(config));
+  for (const std::string& warning : config.warnings) {
+    const bool is_new = [&] {
+      const std::scoped_lock lock(mutex);
+      return told.insert(warning).second;
+    }();
+    if (is_new) logger.write(LogLevel::warning, warning);
+  }
 }
 
 Result<Config> configuration(const wavejit_engine_options* options) {
@@ -212,6 +216,13 @@ wavejit_status wavejit_prepare(wavejit_engine* engine, const char* const* descri
       out.failure = state.failure != nullptr ? state.failure->c_str() : nullptr;
       progress(context, &out);
     });
+  });
+}
+
+wavejit_status wavejit_engine_trim(wavejit_engine* engine) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    return engine->engine->trim();
   });
 }
 
@@ -412,7 +423,7 @@ wavejit_status wavejit_cache_visit(const wavejit_engine_options* options, waveji
     if (!config) return std::unexpected(std::move(config.error()));
     if (config->cache_mode.value == wavejit::cache::Mode::off)
       return fail(WAVEJIT_INVALID_ARGUMENT, "cache_mode = off: there is nothing to visit; accepted: ro, rw");
-    Logger logger(config->log_level.value);
+    Logger logger(config->log_level.value, log_sink(*config));
     wavejit::cache::Cache cache(cache_options(*config, logger));
     const bool whole = cache.visit([&](const wavejit::cache::Visited& seen) { visit_entry(seen, entry, context); });
     if (!whole) {

@@ -2,7 +2,9 @@
 #include "runtime/cache_commands.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "runtime/clock.h"
@@ -42,6 +44,16 @@ Result<void> needs_folder(const Config& config) {
                 "cache_directory is not given and HOME and XDG_CACHE_HOME do not tell it; accepted: a folder");
   }
   return {};
+}
+
+// A cache that is to be copied: a folder that somebody named is there, and the standard one or a layer is.
+Result<void> needs_source(const Config& config) {
+  const std::string& folder = config.cache_directory.value;
+  std::error_code none;
+  if (!folder.empty() && std::filesystem::is_directory(folder, none)) return {};
+  if (config.cache_directory.from == Provenance::standard && !config.cache_layers.value.empty()) return {};
+  return fail(WAVEJIT_NOT_FOUND,
+              "cache_directory = \"" + folder + "\": there is no such folder; accepted: a cache that is there");
 }
 
 // Nothing but one place, read as a layer.
@@ -103,10 +115,13 @@ Result<cache::TransferResult> copy_remotely(const Config& config, const CacheCop
   auto remote = needs_remote(config, copy);
   if (!remote) return std::unexpected(std::move(remote.error()));
   if (config.cache_mode.value == cache::Mode::off) return std::unexpected(cache_is_off());
-  Logger logger(config.log_level.value);
+  Logger logger(config.log_level.value, log_sink(config));
   const bool push = copy.remote == WAVEJIT_CACHE_TO_REMOTE;
   if (!push) {
     if (auto folder = needs_folder(config); !folder) return std::unexpected(std::move(folder.error()));
+  }
+  if (push) {
+    if (auto source = needs_source(config); !source) return std::unexpected(std::move(source.error()));
   }
   auto options = push ? cache_options(config, logger) : own_folder_only(config, logger);
   options.memory = nullptr;
@@ -121,7 +136,7 @@ Result<cache::TransferResult> copy_remotely(const Config& config, const CacheCop
 
 Result<std::vector<CacheLayer>> describe_cache(const Config& config) {
   if (config.cache_mode.value == cache::Mode::off) return std::unexpected(cache_is_off());
-  Logger logger(config.log_level.value);
+  Logger logger(config.log_level.value, log_sink(config));
   std::vector<CacheLayer> layers;
   const cache::CacheOptions configured = cache_options(config, logger);
   for (const cache::Layer& layer : configured.layers) {
@@ -152,7 +167,7 @@ Result<std::vector<CacheLayer>> describe_cache(const Config& config) {
 
 Result<cache::SweepResult> sweep_cache(const Config& config, bool any_age) {
   if (auto folder = needs_folder(config); !folder) return std::unexpected(std::move(folder.error()));
-  Logger logger(config.log_level.value);
+  Logger logger(config.log_level.value, log_sink(config));
   auto options = cache_options(config, logger);
   if (any_age) options.minimum_age_nanoseconds = 0;
   cache::Cache cache(std::move(options));
@@ -173,8 +188,11 @@ Result<cache::TransferResult> copy_cache(const Config& config, const CacheCopy& 
         WAVEJIT_INVALID_ARGUMENT,
         "arguments.from and arguments.to are null: the cache would be copied onto itself; accepted: one of them");
   }
-  Logger logger(config.log_level.value);
+  Logger logger(config.log_level.value, log_sink(config));
   if (copy.from.empty() && config.cache_mode.value == cache::Mode::off) return std::unexpected(cache_is_off());
+  if (copy.from.empty()) {
+    if (auto source = needs_source(config); !source) return std::unexpected(std::move(source.error()));
+  }
   cache::Cache from(copy.from.empty() ? cache_options(config, logger) : only_layer(copy.from));
   if (!copy.from.empty() && !from.io().stat(copy.from)) {
     return fail(WAVEJIT_NOT_FOUND,

@@ -3,6 +3,7 @@
 // about.
 #include <unistd.h>
 
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -27,6 +28,16 @@ namespace wavejit::runtime {
                    "the engine is sealed and no kernel is loaded for \"" + line +
                        "\"; accepted: calls that wavejit_prepare was given such a line for before");
   }
+  // A kernel that is known to fail is told as such: waiting for it would not help.
+  if (const auto wants = call.when_missing();
+      wants != families::Call::WhenMissing::make_them && !resolver_.known_failure(shape)) {
+    const bool behind = wants == families::Call::WhenMissing::refuse_and_make_them_behind;
+    if (behind) background_.add(shape, line);
+    return refused(statistics_.refused_no_compile, WAVEJIT_NOT_READY,
+                   "flags have WAVEJIT_NO_COMPILE and no kernel is loaded for \"" + line + "\"" +
+                       (behind ? "; it is being made meanwhile" : "") +
+                       "; accepted: calls that wavejit_prepare was given such a line for before");
+  }
   if (is_capturing(device_, stream)) {
     return refused(statistics_.refused_capturing, WAVEJIT_NOT_READY,
                    "the stream is being captured and no kernel is loaded for \"" + line +
@@ -34,6 +45,17 @@ namespace wavejit::runtime {
                        "that were made once outside a capture");
   }
   return resolve_and_tell(shape, line, phases);
+}
+
+void Engine::prepare_behind(const families::Shape& shape, const std::string& line) noexcept {
+  try {
+    if (sealed() || resolver_.find(shape) != nullptr) return;
+    statistics_.prepared.fetch_add(1);
+    Phases phases;
+    (void)resolve_and_tell(shape, line, phases);
+  } catch (const std::exception& error) {  // no memory: a later call asks again
+    logger_->write(LogLevel::warning, error.what());
+  }
 }
 
 Resolution Engine::resolve_and_tell(const families::Shape& shape, const std::string& line, Phases& phases) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cache/directory.h"
+#include "runtime/variables.h"
 #include "targets/targets.h"
 #include "templates/families/call/struct_size.h"
 
@@ -212,6 +213,45 @@ std::string from_text(Provenance from, const char* variable) {
   return "?";
 }
 
+// Every variable that is read here, and where its text goes.
+struct Variable {
+  std::string_view name;  // of a literal, so that it ends in a NUL
+  const char* Environment::* text;
+};
+constexpr std::array variables = {
+    Variable{"WAVEJIT_DEVICE", &Environment::device},
+    Variable{"WAVEJIT_CACHE_DIR", &Environment::cache_directory},
+    Variable{"WAVEJIT_CACHE", &Environment::cache_mode},
+    Variable{"WAVEJIT_CACHE_LAYERS", &Environment::cache_layers},
+    Variable{"WAVEJIT_CACHE_LIMIT", &Environment::cache_limit},
+    Variable{"WAVEJIT_CACHE_LOCK_WAIT", &Environment::cache_lock_wait},
+    Variable{"WAVEJIT_CACHE_REMOTE", &Environment::cache_remote},
+    Variable{"WAVEJIT_CACHE_REMOTE_KEY_FILE", &Environment::cache_remote_key_file},
+    Variable{"WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT", &Environment::cache_remote_connect_timeout},
+    Variable{"WAVEJIT_CACHE_REMOTE_TIMEOUT", &Environment::cache_remote_timeout},
+    Variable{"WAVEJIT_LOWERING", &Environment::lowering},
+    Variable{"WAVEJIT_COMPILE", &Environment::compile},
+    Variable{"WAVEJIT_O_STORE", &Environment::output_store},
+    Variable{"WAVEJIT_LOG_LEVEL", &Environment::log_level},
+    Variable{"WAVEJIT_PIPELINE", &Environment::pipeline},
+    Variable{"WAVEJIT_STAGGER", &Environment::stagger},
+    Variable{"WAVEJIT_SETPRIO", &Environment::setprio},
+    Variable{"WAVEJIT_LAZY_RESCALE", &Environment::lazy_rescale},
+    Variable{"WAVEJIT_XCD_SWIZZLE", &Environment::xcd_swizzle},
+    Variable{"WAVEJIT_KV_SPLITS", &Environment::kv_splits},
+    Variable{"WAVEJIT_MISS_LOG", &Environment::miss_log},
+    Variable{"XDG_CACHE_HOME", &Environment::xdg_cache_home},
+    Variable{"HOME", &Environment::home}};
+
+const auto& names_of_variables() {
+  static constexpr auto names = [] {
+    std::array<std::string_view, variables.size()> all;
+    std::ranges::transform(variables, all.begin(), &Variable::name);
+    return all;
+  }();
+  return names;
+}
+
 }  // namespace
 
 std::expected<DeviceChoice, std::string> parse_device(std::string_view text) {
@@ -258,33 +298,22 @@ std::string_view to_text(CompileMode mode) { return mode == CompileMode::isolate
 
 const Environment& process_environment() {
   // secure_getenv: a set-uid program must not write its cache where its caller says.
-  static const auto copy = [](const char* name) -> const char* {
-    const char* text = ::secure_getenv(name);
-    return text == nullptr ? nullptr : ::strdup(text);
+  static const auto read = [] {
+    Environment environment;
+    for (const Variable& variable : variables) {
+      const char* text = ::secure_getenv(variable.name.data());
+      environment.*variable.text = text == nullptr ? nullptr : ::strdup(text);
+    }
+    std::vector<std::string> names;
+    for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
+      const std::string_view text = *entry;
+      std::string name(text.substr(0, text.find('=')));
+      if (::secure_getenv(name.c_str()) != nullptr) names.push_back(std::move(name));
+    }
+    environment.strangers = strange_variables(names, names_of_variables());
+    return environment;
   };
-  static const Environment environment = {.device = copy("WAVEJIT_DEVICE"),
-                                          .cache_directory = copy("WAVEJIT_CACHE_DIR"),
-                                          .cache_mode = copy("WAVEJIT_CACHE"),
-                                          .cache_layers = copy("WAVEJIT_CACHE_LAYERS"),
-                                          .cache_limit = copy("WAVEJIT_CACHE_LIMIT"),
-                                          .cache_lock_wait = copy("WAVEJIT_CACHE_LOCK_WAIT"),
-                                          .cache_remote = copy("WAVEJIT_CACHE_REMOTE"),
-                                          .cache_remote_key_file = copy("WAVEJIT_CACHE_REMOTE_KEY_FILE"),
-                                          .cache_remote_connect_timeout = copy("WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT"),
-                                          .cache_remote_timeout = copy("WAVEJIT_CACHE_REMOTE_TIMEOUT"),
-                                          .lowering = copy("WAVEJIT_LOWERING"),
-                                          .compile = copy("WAVEJIT_COMPILE"),
-                                          .output_store = copy("WAVEJIT_O_STORE"),
-                                          .log_level = copy("WAVEJIT_LOG_LEVEL"),
-                                          .pipeline = copy("WAVEJIT_PIPELINE"),
-                                          .stagger = copy("WAVEJIT_STAGGER"),
-                                          .setprio = copy("WAVEJIT_SETPRIO"),
-                                          .lazy_rescale = copy("WAVEJIT_LAZY_RESCALE"),
-                                          .xcd_swizzle = copy("WAVEJIT_XCD_SWIZZLE"),
-                                          .kv_splits = copy("WAVEJIT_KV_SPLITS"),
-                                          .miss_log = copy("WAVEJIT_MISS_LOG"),
-                                          .xdg_cache_home = copy("XDG_CACHE_HOME"),
-                                          .home = copy("HOME")};
+  static const Environment environment = read();
   return environment;
 }
 
@@ -294,7 +323,8 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
     // The struct has grown at its end: what an older caller does not have, it does not set.
     constexpr std::array earlier = {
         offsetof(wavejit_engine_options, pipeline), offsetof(wavejit_engine_options, lazy_rescale),
-        offsetof(wavejit_engine_options, cache_layers), offsetof(wavejit_engine_options, cache_remote)};
+        offsetof(wavejit_engine_options, cache_layers), offsetof(wavejit_engine_options, cache_remote),
+        offsetof(wavejit_engine_options, on_log)};
     const bool is_earlier = std::ranges::find(earlier, options->size) != earlier.end();
     const std::size_t known = is_earlier ? options->size : sizeof(wavejit_engine_options);
     if (auto size = families::check_struct_size(options, "options", known); !size)
@@ -302,6 +332,8 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
     std::memcpy(&given, options, known);
   }
   Config config;
+  for (const std::string& name : environment.strangers)
+    config.warnings.push_back(warning_of(name, names_of_variables()));
   config.cache_limit.value = cache::standard_limit_bytes;
   Result<void> step = choose_device(config.device, given.device, environment.device);
   const auto next = [&](auto& setting, const char* option, const char* variable_text, const WordNames& names,
@@ -352,7 +384,9 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
                   .on_compile_context = given.on_compile_context,
                   .allocate = given.allocate,
                   .release = given.release,
-                  .allocator_context = given.allocator_context};
+                  .allocator_context = given.allocator_context,
+                  .on_log = given.on_log,
+                  .on_log_context = given.on_log_context};
   if (step && (given.allocate == nullptr) != (given.release == nullptr)) {
     step =
         fail(WAVEJIT_INVALID_ARGUMENT, std::string("options.") + (given.allocate == nullptr ? "allocate" : "release") +
@@ -361,6 +395,13 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
   if (step) step = choose_cache_directory(config, given.cache_directory, environment);
   if (!step) return std::unexpected(std::move(step.error()));
   return config;
+}
+
+Logger::Sink log_sink(const Config& config) {
+  if (config.hooks.on_log == nullptr) return {};
+  return [tell = config.hooks.on_log, context = config.hooks.on_log_context](LogLevel level, std::string_view line) {
+    tell(context, static_cast<std::int32_t>(level), std::string(line).c_str());
+  };
 }
 
 families::Toggles toggles_of(const Config& config) {

@@ -54,6 +54,8 @@ struct Hooks {
   wavejit_allocate_callback allocate = nullptr;
   wavejit_release_callback release = nullptr;
   void* allocator_context = nullptr;
+  wavejit_log_callback on_log = nullptr;
+  void* on_log_context = nullptr;
 };
 
 // What a developer pins of a kernel beside its pipeline, in options only and behind the pipeline's name: "dualwave
@@ -89,7 +91,7 @@ struct Config {
   Setting<LogLevel> log_level{.value = LogLevel::warning};
   Setting<std::string> miss_log;  // empty: none
   Hooks hooks;
-  std::vector<std::string> warnings;  // one line for each variable that was not understood
+  std::vector<std::string> warnings;  // one line for each variable that was not understood or is none
 };
 
 // The variables' texts; null when unset. Empty counts as unset.
@@ -117,6 +119,7 @@ struct Environment {
   const char* miss_log = nullptr;                      // WAVEJIT_MISS_LOG
   const char* xdg_cache_home = nullptr;                // XDG_CACHE_HOME
   const char* home = nullptr;                          // HOME
+  std::vector<std::string> strangers;                  // names that begin with WAVEJIT_ and are no variable
 };
 
 // The process's environment as it was at the first call; later changes are not seen.
@@ -124,6 +127,9 @@ const Environment& process_environment();
 
 // `options` may be null. Checks the struct's size before it reads anything else.
 Result<Config> make_config(const wavejit_engine_options* options, const Environment& environment);
+
+// Where log lines go: the caller's on_log; empty: standard error.
+Logger::Sink log_sink(const Config& config);
 
 // The part of it that families are asked with.
 families::Toggles toggles_of(const Config& config);

@@ -55,7 +55,8 @@ class Reader final : public families::DeviceMemory {
 Result<std::unique_ptr<Engine>> Engine::open(const Config& config) {
   auto device = open_device(config.device.value);
   if (!device) return std::unexpected(std::move(device.error()));
-  return assemble(config, *device, process_codegen(), std::make_unique<Logger>(config.log_level.value));
+  return assemble(config, *device, process_codegen(),
+                  std::make_unique<Logger>(config.log_level.value, log_sink(config)));
 }
 
 Result<std::unique_ptr<Engine>> Engine::assemble(const Config& config, const HipDevice& device, CodegenLibrary& codegen,
@@ -79,7 +80,8 @@ Engine::Engine(const Config& config, HipDevice device, const targets::Target& ta
       miss_log_(config.miss_log.value, *logger_),
       workspaces_(device_, config.hooks),
       source_(config, codegen, *logger_),
-      resolver_(device_, target, toggles_, source_, *logger_, statistics_) {}
+      resolver_(device_, target, toggles_, source_, *logger_, statistics_),
+      background_([this](const families::Shape& shape, const std::string& line) { prepare_behind(shape, line); }) {}
 
 Result<void> Engine::run(families::Call& call, hip_abi::hipStream_t stream) {
   if (call.judges_device_memory) [[unlikely]] {
@@ -119,6 +121,25 @@ Result<void> Engine::run(families::Call& call, hip_abi::hipStream_t stream) {
   }
   Reader reader(device_);
   return call.judge(reader);
+}
+
+Result<void> Engine::supports(families::Call& call) const {
+  if (auto room = check_room(call); !room) return room;
+  families::LaunchPlan plan;
+  const families::Shape& shape = call.shape();
+  if (const LoadedKernels* kernels = resolver_.find(shape)) return call.plan(kernels->specs, call.workspace, plan);
+  auto route = shape.family->route(shape, target_, toggles_);
+  if (!route) return std::unexpected(shape.family->name_field(shape, target_, std::move(route.error())));
+  std::vector<const families::KernelSpec*> specs;
+  for (const families::RoutedKernel& kernel : route->kernels) specs.push_back(&kernel.spec);
+  return call.plan(specs, call.workspace, plan);
+}
+
+Result<void> Engine::is_ready(families::Call& call) const {
+  if (auto supported = supports(call); !supported) return supported;
+  if (resolver_.find(call.shape()) != nullptr) return {};
+  return fail(WAVEJIT_NOT_READY, "no kernel is loaded for \"" + call.descriptor(families::Call::Line::of_kernels) +
+                                     "\"; accepted: calls that wavejit_prepare was given such a line for before");
 }
 
 Result<void> Engine::check_room(const families::Call& call) const {
@@ -209,6 +230,12 @@ Result<void> Engine::copy_out(void* host, const void* device, std::size_t bytes)
 
 Result<void> Engine::synchronize() {
   return on_device("synchronize", [&] { return device_.hip.hipDeviceSynchronize(); });
+}
+
+Result<void> Engine::trim() {
+  const hipError_t error = workspaces_.trim();
+  if (error != hipSuccess) return std::unexpected(device_failure("wait before workspaces are given back", error));
+  return {};
 }
 
 void Engine::fill(wavejit_statistics& out) const noexcept {

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "runtime/background.h"
 #include "runtime/codegen_library.h"
 #include "runtime/config.h"
 #include "runtime/hip_library.h"
@@ -48,6 +49,10 @@ class Engine {
 
   // Launches a checked call. Its family has checked it for target_row() and toggles().
   Result<void> run(families::Call& call, hip_abi::hipStream_t stream);
+  // What run() would answer of a call whose kernels can be had; nothing is fetched, compiled or launched.
+  Result<void> supports(families::Call& call) const;
+  // The same, and WAVEJIT_NOT_READY when they are not loaded.
+  Result<void> is_ready(families::Call& call) const;
   // Refuses a call whose workspace is larger than the device's memory, unless the call brings the workspace.
   Result<void> check_room(const families::Call& call) const;
   const targets::Target& target_row() const noexcept { return target_; }
@@ -66,6 +71,8 @@ class Engine {
   Result<void> copy_in(void* device, const void* host, std::size_t bytes);
   Result<void> copy_out(void* host, const void* device, std::size_t bytes);
   Result<void> synchronize();
+  // Gives the engine's own workspaces back.
+  Result<void> trim();
 
   void fill(wavejit_statistics& out) const noexcept;
   std::string statistics_json() const;
@@ -84,6 +91,8 @@ class Engine {
   // Resolves the shape and counts times; what this thread worked for it notes and tells. `line`: a problem that needs
   // the shape.
   Resolution resolve_and_tell(const families::Shape& shape, const std::string& line, Phases& phases);
+  // For nobody who waits: as a line of prepare().
+  void prepare_behind(const families::Shape& shape, const std::string& line) noexcept;
   void tell_compile(const families::Shape& shape, const std::string& line, const Resolution& resolution,
                     const Phases& phases);
   Failure device_failure(const char* what, hip_abi::hipError_t error) const;
@@ -104,6 +113,7 @@ class Engine {
   Workspaces workspaces_;
   KernelSource source_;
   Resolver resolver_;
+  Background background_;
 };
 
 }  // namespace wavejit::runtime

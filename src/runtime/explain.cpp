@@ -70,7 +70,7 @@ Result<std::vector<std::string>> explain(const Config& config, std::string_view 
   auto route = shape->family->route(*shape, **row_of_target, toggles);
   if (!route) return std::unexpected(std::move(route.error()));
 
-  Logger logger(config.log_level.value);
+  Logger logger(config.log_level.value, log_sink(config));
   // Looks at the machine's own layers; a lookup through the remote one would publish what it finds.
   Config local = config;
   local.cache_remote = {};

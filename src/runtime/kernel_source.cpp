@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "codegen/generator_id.h"
+#include "runtime/kernel_notes.h"
 #include "runtime/remote_library.h"
 
 namespace wavejit::runtime {
@@ -73,7 +74,8 @@ std::optional<KernelBinary> binary_of(const cache::Hit& hit) {
                       .kernel_name = entry.kernels.front().name,
                       .kernarg_bytes = entry.kernels.front().kernarg_bytes,
                       .layer_index = hit.layer_index(),
-                      .on_disk = hit.on_disk()};
+                      .on_disk = hit.on_disk(),
+                      .contradiction = notes_differ(entry.code_object, entry.kernels.front()).value_or("")};
 }
 
 }  // namespace

@@ -26,6 +26,8 @@ struct KernelBinary {
   std::uint32_t kernarg_bytes = 0;
   std::size_t layer_index = 0;  // of what came from the cache
   bool on_disk = false;         // the next process finds it
+  // Of a cache entry and its code object's notes; empty: none.
+  std::string contradiction = {};  // NOLINT(readability-redundant-member-init): for initializers
 };
 
 // The layers that a configuration names: packaged read-only ones first, the user's folder, memory. open_remote

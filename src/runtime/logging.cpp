@@ -57,7 +57,9 @@ struct Logger::Backend {
 };
 
 Logger::Logger(LogLevel level) : level_(level), backend_(std::make_unique<Backend>(level)) {}
-Logger::Logger(LogLevel level, Sink sink) : level_(level), sink_(std::move(sink)) {}
+Logger::Logger(LogLevel level, Sink sink) : level_(level), sink_(std::move(sink)) {
+  if (!sink_) backend_ = std::make_unique<Backend>(level);
+}
 Logger::~Logger() = default;
 
 void Logger::write(LogLevel level, std::string_view line) noexcept {

@@ -21,7 +21,7 @@ class Logger {
   using Sink = std::function<void(LogLevel, std::string_view)>;
 
   explicit Logger(LogLevel level);
-  Logger(LogLevel level, Sink sink);  // lines go there instead of standard error
+  Logger(LogLevel level, Sink sink);  // lines go there instead of standard error, if it is not empty
   ~Logger();
   Logger(const Logger&) = delete;
   Logger& operator=(const Logger&) = delete;

@@ -13,14 +13,19 @@ namespace wavejit::runtime {
 void MissLog::note(const families::Shape& shape, std::string_view line) noexcept {
   if (path_.empty()) return;
   try {
-    const std::scoped_lock lock(mutex_);
-    if (noted_.emplace(shape.family, shape.code).second) append(std::string(line) + '\n');
+    std::string problem;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (noted_.emplace(shape.family, shape.code).second) problem = append(std::string(line) + '\n');
+    }
+    // The log's lines may go to the caller's function.
+    if (!problem.empty()) logger_.write(LogLevel::warning, problem);
   } catch (...) {  // no memory for a line of a log
     return;
   }
 }
 
-void MissLog::append(std::string line) {
+std::string MissLog::append(std::string line) {
   // Opened for each line: lines are rare, and whoever rotates the file finds it closed. O_NONBLOCK: a pipe without a
   // reader must not stop a request. One write of O_APPEND, so that lines of several processes do not mix.
   const int file = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
@@ -33,11 +38,10 @@ void MissLog::append(std::string line) {
     } while (written < 0 && error == EINTR);
     ::close(file);
   }
-  if (std::cmp_equal(written, line.size()) || warned_) return;
+  if (std::cmp_equal(written, line.size()) || warned_) return {};
   warned_ = true;
-  logger_.write(LogLevel::warning, "miss_log = " + path_ + ": " +
-                                       (written < 0 ? std::generic_category().message(error) : "written in part") +
-                                       "; misses are not noted there");
+  return "miss_log = " + path_ + ": " + (written < 0 ? std::generic_category().message(error) : "written in part") +
+         "; misses are not noted there";
 }
 
 }  // namespace wavejit::runtime

@@ -25,7 +25,8 @@ class MissLog {
   void note(const families::Shape& shape, std::string_view line) noexcept;
 
  private:
-  void append(std::string line);
+  // Empty, or what to warn of, once.
+  std::string append(std::string line);
 
   std::string path_;  // empty: none
   Logger& logger_;

@@ -231,7 +231,7 @@ Result<void> prebuild(const Config& config, const PrebuildRequest& request, Code
   if (device) {
     if (auto right = check_device_of(plan->specs, *device); !right) return right;
   }
-  Logger logger(config.log_level.value);
+  Logger logger(config.log_level.value, log_sink(config));
   PrebuildBoard board(tell, logger, plan->specs.size());
   for (const RefusedLine& line : plan->refused) board.refused(request, line);
   board.begin();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/code_object.h"
+#include "runtime/kernel_notes.h"
 #include "targets/targets.h"
 
 namespace wavejit::runtime {
@@ -31,7 +32,9 @@ hip_abi::hipError_t try_to_load(const HipDevice& device, const cache::Entry& ent
 
 PrebuildVerifier::PrebuildVerifier(const Config& config, const PrebuildRequest& request, const HipDevice* device,
                                    CodegenLibrary& codegen)
-    : device_(device), logger_(config.log_level.value), keys_(without_cache(config), codegen, logger_) {
+    : device_(device),
+      logger_(config.log_level.value, log_sink(config)),
+      keys_(without_cache(config), codegen, logger_) {
   cache::CacheOptions options = cache_options(config, logger_);
   if (request.output) {
     options.layers = {{.name = *request.output, .root = *request.output, .writable = false}};
@@ -69,6 +72,7 @@ Result<void> PrebuildVerifier::check(const families::KernelSpec& spec) {
   }
   if (const auto damage = code_object_damage(entry.code_object, spec.target(), kernel.name))
     return broken("code object: " + *damage);
+  if (const auto difference = notes_differ(entry.code_object, kernel)) return broken("code object: " + *difference);
   if (device_ == nullptr) return {};
   const auto error = try_to_load(*device_, entry);
   if (error == hip_abi::hipSuccess) return {};

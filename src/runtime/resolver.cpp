@@ -101,12 +101,25 @@ Resolution Resolver::resolve(const families::Shape& shape, Phases& phases) {
       return {.resolution = {.kernels = kernels, .origin = WAVEJIT_ORIGIN_MEMORY}, .counted = Counted::memory};
     return work_once<ShapeOutcome>(std::move(lock), shapes_, shape, [&] { return route_and_load(shape, phases); });
   }();
-  count(outcome.counted);
+  count(outcome);
   return outcome.resolution;
 }
 
-void Resolver::count(Counted counted) {
-  switch (counted) {
+std::optional<Failure> Resolver::known_failure(const families::Shape& shape) {
+  const std::scoped_lock lock(mutex_);
+  const auto failed = shapes_.failures.find(shape);
+  if (failed == shapes_.failures.end()) return std::nullopt;
+  return failed->second;
+}
+
+void Resolver::count(const ShapeOutcome& outcome) {
+  const auto& kernels = outcome.resolution.kernels;
+  // What has no kernel is nothing that a compiler failed at.
+  if (!kernels && kernels.error().status == WAVEJIT_UNSUPPORTED) {
+    statistics_.refused_unsupported.fetch_add(1);
+    return;
+  }
+  switch (outcome.counted) {
     case Counted::memory:
       return;  // what is left of all calls
     case Counted::disk:
@@ -243,6 +256,10 @@ hipError_t Resolver::load(LoadedKernel& kernel, KernelBinary binary, Phases& pha
   Stopwatch watch;
   // The launch hands over exactly the struct of arguments; a kernel that reads more is not one of ours.
   if (binary.kernarg_bytes > kernel.spec.argument_bytes()) return hip_abi::hipErrorInvalidImage;
+  if (!binary.contradiction.empty()) {
+    logger_.write(LogLevel::warning, "the cached kernel " + kernel.key + ": " + binary.contradiction);
+    return hip_abi::hipErrorInvalidImage;
+  }
   kernel.code_object = std::move(binary.code_object);
   const hipError_t error =
       load_module(device_, kernel.code_object.data(), binary.kernel_name, &kernel.module, &kernel.function);

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -63,6 +64,8 @@ class Resolver {
 
   const LoadedKernels* find(const families::Shape& shape) const noexcept { return table_.find(shape); }
   Resolution resolve(const families::Shape& shape, Phases& phases);
+  // What resolve() would answer at once, since it failed before and would again.
+  std::optional<Failure> known_failure(const families::Shape& shape);
 
  private:
   // What became of one kernel. `counted`: as what a call counts it. A kernel that HIP does not load was still found on
@@ -114,7 +117,7 @@ class Resolver {
   void reject(const LoadedKernel& kernel, const cache::Key& key, std::size_t layer, hip_abi::hipError_t error);
   Failure load_failure(const LoadedKernel& kernel, hip_abi::hipError_t error) const;
   const LoadedKernel* keep(std::unique_ptr<LoadedKernel> kernel, Counted from);
-  void count(Counted counted);
+  void count(const ShapeOutcome& outcome);
 
   const HipDevice& device_;
   const targets::Target& target_;

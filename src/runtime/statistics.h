@@ -26,6 +26,8 @@ class Statistics {
   std::atomic<std::uint64_t> prepared{0};  // counted before the outcome, as calls are
   std::atomic<std::uint64_t> refused_sealed{0};
   std::atomic<std::uint64_t> refused_capturing{0};
+  std::atomic<std::uint64_t> refused_no_compile{0};
+  std::atomic<std::uint64_t> refused_unsupported{0};
   std::atomic<std::uint64_t> compile_ns{0};
   std::atomic<std::uint64_t> load_ns{0};
 
@@ -38,9 +40,12 @@ class Statistics {
     out.loader_rejections = loader_rejections.load(std::memory_order_acquire);
     out.refused_sealed = refused_sealed.load(std::memory_order_acquire);
     out.refused_capturing = refused_capturing.load(std::memory_order_acquire);
+    out.refused_no_compile = refused_no_compile.load(std::memory_order_acquire);
+    out.refused_unsupported = refused_unsupported.load(std::memory_order_acquire);
     out.compile_ns = compile_ns.load(std::memory_order_acquire);
     out.load_ns = load_ns.load(std::memory_order_acquire);
-    out.misses = out.compiled + out.compile_failures + out.refused_sealed + out.refused_capturing;
+    out.misses = out.compiled + out.compile_failures + out.refused_sealed + out.refused_capturing +
+                 out.refused_no_compile + out.refused_unsupported;
     out.prepared = prepared.load(std::memory_order_acquire);
     out.calls = 0;
     for (const Shard& one : calls_) out.calls += one.value.load(std::memory_order_acquire);

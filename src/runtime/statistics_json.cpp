@@ -38,6 +38,8 @@ std::string Engine::statistics_json() const {
       {"compile_failures", counters.compile_failures},
       {"refused_sealed", counters.refused_sealed},
       {"refused_capturing", counters.refused_capturing},
+      {"refused_no_compile", counters.refused_no_compile},
+      {"refused_unsupported", counters.refused_unsupported},
       {"published", counters.published},
       {"publish_failures", counters.publish_failures},
       {"damaged_entries", counters.damaged_entries},

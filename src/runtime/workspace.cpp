@@ -66,9 +66,6 @@ Result<void> Workspaces::grow(Slot& slot, std::uint64_t bytes) {
   const auto full = [](const Result<void*>& memory) {
     return !memory && memory.error().status == WAVEJIT_OUT_OF_MEMORY;
   };
-  const auto out_of_the_way = [&] {
-    if (slot.memory != nullptr) outgrown_.push_back({std::exchange(slot.memory, nullptr), slot.bytes, stream});
-  };
   // Room to grow first, then what is needed, then what is needed in place of what was outgrown. HIP's error of an
   // attempt is handled here: the host's next look at HIP's errors must not find it.
   const std::uint64_t roomy = std::max({bytes, 2 * slot.bytes, least_bytes});
@@ -81,10 +78,8 @@ Result<void> Workspaces::grow(Slot& slot, std::uint64_t bytes) {
   }
   if (full(memory)) {
     (void)device_.hip.hipGetLastError();
-    const std::scoped_lock lock(mutex_);
-    out_of_the_way();
-    slot.bytes = 0;
-    free_outgrown();
+    outgrow(slot);
+    (void)free_outgrown();
     memory = allocator_.allocate(got, stream);
   }
   if (!memory) {
@@ -93,19 +88,46 @@ Result<void> Workspaces::grow(Slot& slot, std::uint64_t bytes) {
                                            " in all: " + memory.error().detail +
                                            "; accepted: fewer splits, or a workspace of the caller's");
   }
-  const std::scoped_lock lock(mutex_);
-  out_of_the_way();
+  outgrow(slot);
   slot.memory = *memory;
   slot.bytes = got;
   return {};
 }
 
-void Workspaces::free_outgrown() {
-  if (outgrown_.empty()) return;
+void Workspaces::outgrow(Slot& slot) {
+  if (slot.memory == nullptr) return;
+  const std::scoped_lock lock(mutex_);
+  outgrown_.push_back({slot.memory, slot.bytes, slot.stream});
+  slot.memory = nullptr;
+  slot.bytes = 0;
+}
+
+hip_abi::hipError_t Workspaces::free_outgrown() {
+  std::vector<Outgrown> all;
+  {
+    const std::scoped_lock lock(mutex_);
+    all.swap(outgrown_);
+  }
+  if (all.empty()) return hip_abi::hipSuccess;
   const CurrentDevice current(device_.hip, device_.ordinal);
-  if (current.error() != hip_abi::hipSuccess || device_.hip.hipDeviceSynchronize() != hip_abi::hipSuccess) return;
-  for (const Outgrown& old : outgrown_) allocator_.release(old.memory, old.bytes, old.stream);
-  outgrown_.clear();
+  hip_abi::hipError_t error = current.error();
+  if (error == hip_abi::hipSuccess) error = device_.hip.hipDeviceSynchronize();
+  if (error == hip_abi::hipSuccess) {
+    for (const Outgrown& old : all) allocator_.release(old.memory, old.bytes, old.stream);
+    return error;
+  }
+  const std::scoped_lock lock(mutex_);
+  outgrown_.insert(outgrown_.end(), all.begin(), all.end());
+  return error;
+}
+
+hip_abi::hipError_t Workspaces::trim() {
+  for (Slot* slot = first_.load(std::memory_order_acquire); slot != nullptr; slot = slot->next) {
+    if (slot->lent.exchange(true, std::memory_order_acquire)) continue;
+    const Loan loan(slot);
+    outgrow(*slot);
+  }
+  return free_outgrown();
 }
 
 }  // namespace wavejit::runtime

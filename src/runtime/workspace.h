@@ -52,6 +52,10 @@ class Workspaces {
   // WAVEJIT_OUT_OF_MEMORY with the bytes that are needed and those that the device has.
   Result<Loan> borrow(hip_abi::hipStream_t stream, std::uint64_t bytes);
 
+  // Waits for the device and gives back every workspace that is not lent, and all that were outgrown. The device's
+  // error, if waiting failed; then they are kept.
+  hip_abi::hipError_t trim();
+
  private:
   struct Slot {
     Slot(hip_abi::hipStream_t of_stream, std::uint64_t of_thread) : stream(of_stream), thread(of_thread) {}
@@ -64,16 +68,19 @@ class Workspaces {
     std::uint64_t bytes = 0;
   };
 
-  Slot* add(hip_abi::hipStream_t stream, std::uint64_t thread);
-  Result<void> grow(Slot& slot, std::uint64_t bytes);
-  void free_outgrown();
-
   // Memory that is to be given back, as it was asked for.
   struct Outgrown {
     void* memory;
     std::uint64_t bytes;
     hip_abi::hipStream_t stream;
   };
+
+  Slot* add(hip_abi::hipStream_t stream, std::uint64_t thread);
+  Result<void> grow(Slot& slot, std::uint64_t bytes);
+  // The slot is the caller's.
+  void outgrow(Slot& slot);
+  // Waiting and giving back, which may be the caller's function, happen without the lock.
+  hip_abi::hipError_t free_outgrown();
 
   const HipDevice& device_;
   WorkspaceAllocator allocator_;

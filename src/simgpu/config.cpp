@@ -148,7 +148,7 @@ void read_checks(Settings& settings) {
 }
 
 void read_engine(Settings& settings) {
-  if (const char* text = std::getenv("WAVEJIT_SIM_ENGINE"); text != nullptr && *text != 0) {
+  if (const char* text = ::secure_getenv("WAVEJIT_SIM_ENGINE"); text != nullptr && *text != 0) {
     const std::string_view value = text;
     if (value == "interpret") {
       settings.engine = Engine::interpret;

@@ -8,8 +8,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "runtime/kernel_notes.h"
 #include "targets/targets.h"
 
 namespace wavejit::tests {
@@ -105,6 +107,90 @@ TEST(CodeObjectDamage, CutOrFlippedAnywhereItAnswers) {
     flipped[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
     const auto answer = code_object_damage(flipped, "gfx950", "kernel");
     EXPECT_TRUE(!answer || !answer->empty());
+  }
+}
+
+// ---- Notes
+// -------------------------------------------------------------------------------------------------------------
+
+constexpr std::size_t note_bytes = 512;
+
+// A header, one segment of notes: somebody else's, then the metadata.
+struct NotedImage {
+  Elf64_Ehdr header{};
+  Elf64_Phdr segment{};
+  unsigned char notes[note_bytes]{};
+};
+
+NotedImage noted_image(const nlohmann::json& metadata, std::uint32_t type = 32) {
+  NotedImage image;
+  std::memcpy(image.header.e_ident, ELFMAG, SELFMAG);
+  image.header.e_phoff = offsetof(NotedImage, segment);
+  image.header.e_phnum = 1;
+  image.header.e_phentsize = sizeof(Elf64_Phdr);
+  image.segment.p_type = PT_NOTE;
+  image.segment.p_offset = offsetof(NotedImage, notes);
+  std::size_t at = 0;
+  const auto add = [&](std::string_view owner, std::uint32_t of_type, const std::vector<std::uint8_t>& text) {
+    const Elf64_Nhdr header = {.n_namesz = static_cast<Elf64_Word>(owner.size()),
+                               .n_descsz = static_cast<Elf64_Word>(text.size()),
+                               .n_type = of_type};
+    std::memcpy(image.notes + at, &header, sizeof header);
+    at += sizeof header;
+    std::memcpy(image.notes + at, owner.data(), owner.size());
+    at += (owner.size() + 3) / 4 * 4;
+    std::memcpy(image.notes + at, text.data(), text.size());
+    at += (text.size() + 3) / 4 * 4;
+  };
+  add(std::string_view("GNU\0", 4), 3, {1, 2, 3, 4, 5});
+  add(std::string_view("AMDGPU\0", 7), type, nlohmann::json::to_msgpack(metadata));
+  image.segment.p_filesz = at;
+  return image;
+}
+
+nlohmann::json metadata_of(std::uint32_t kernarg_bytes, std::uint32_t lds_bytes, std::uint32_t threads) {
+  const nlohmann::json other = {{".name", "other"}, {".kernarg_segment_size", 8}};
+  const nlohmann::json kernel = {{".name", "kernel"},
+                                 {".kernarg_segment_size", kernarg_bytes},
+                                 {".group_segment_fixed_size", lds_bytes},
+                                 {".max_flat_workgroup_size", threads}};
+  return {{"amdhsa.kernels", {other, kernel}}};
+}
+
+std::string difference(const NotedImage& image, const std::string& kernel = "kernel") {
+  const cache::KernelFacts facts = {.name = kernel, .kernarg_bytes = 96, .lds_bytes = 34048, .threads = 256};
+  return runtime::notes_differ(std::as_bytes(std::span(&image, 1)), facts).value_or("none");
+}
+
+TEST(KernelNotes, AreHeldAgainstTheEntry) {
+  EXPECT_EQ(difference(noted_image(metadata_of(96, 34048, 256))), "none");
+  EXPECT_EQ(difference(noted_image(metadata_of(104, 34048, 256))),
+            "its notes say 104 bytes of arguments, the entry 96");
+  EXPECT_EQ(difference(noted_image(metadata_of(96, 0, 256))), "its notes say 0 bytes of LDS, the entry 34048");
+  EXPECT_EQ(difference(noted_image(metadata_of(96, 34048, 64))), "its notes say 64 threads, the entry 256");
+  EXPECT_EQ(difference(noted_image(metadata_of(96, 34048, 256)), "third"), "its notes have no kernel third");
+}
+
+// What cannot be read is the driver's to judge.
+TEST(KernelNotes, ThatAreNotThereSayNothing) {
+  EXPECT_EQ(difference(noted_image(metadata_of(1, 2, 3), 31)), "none");
+  EXPECT_EQ(difference(noted_image("text")), "none");
+  EXPECT_EQ(difference(noted_image(nlohmann::json{{"amdhsa.kernels", 7}})), "none");
+  EXPECT_EQ(difference(NotedImage{}), "none");
+}
+
+TEST(KernelNotes, CutOrFlippedAnywhereTheyAnswer) {
+  const NotedImage image = noted_image(metadata_of(96, 34048, 256));
+  const auto bytes = std::as_bytes(std::span(&image, 1));
+  const cache::KernelFacts facts = {.name = "kernel", .kernarg_bytes = 96, .lds_bytes = 34048, .threads = 256};
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    const std::vector<std::byte> cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
+    EXPECT_FALSE(runtime::notes_differ(cut, facts) == "");
+  }
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::vector<std::byte> flipped(bytes.begin(), bytes.end());
+    flipped[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
+    EXPECT_FALSE(runtime::notes_differ(flipped, facts) == "");
   }
 }
 

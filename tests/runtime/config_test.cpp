@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
+#include "runtime/variables.h"
+
 namespace wavejit::tests {
 namespace {
 
@@ -484,6 +488,27 @@ TEST(Config, DescribesEachSettingWithItsOrigin) {
                   "output_store=auto (default)", "pipeline=auto (default)", "stagger=on (default)",
                   "setprio=on (default)", "lazy_rescale=on (default)", "xcd_swizzle=auto (default)",
                   "kv_splits=auto (default)", "miss_log=none (default)", "log_level=warning (default)"));
+}
+
+// A typing error in a name is as silent as an unset variable, unless it is said.
+TEST(Strangers, AreWarnedOfWithTheNearestName) {
+  Environment environment = home_only();
+  environment.strangers = {"WAVEJIT_PIPLINE", "WAVEJIT_CACHE_DIRECTORY", "WAVEJIT_SIM_CHECKS"};
+  const auto config = make_config(nullptr, environment);
+  ASSERT_TRUE(config);
+  EXPECT_THAT(
+      config->warnings,
+      ElementsAre("WAVEJIT_PIPLINE is no variable of wavejit and ignored; the nearest is WAVEJIT_PIPELINE",
+                  "WAVEJIT_CACHE_DIRECTORY is no variable of wavejit and ignored; the nearest is WAVEJIT_CACHE_DIR",
+                  "WAVEJIT_SIM_CHECKS is no variable of wavejit and ignored; the nearest is WAVEJIT_SIM_CHECK"));
+}
+
+TEST(Strangers, AreOnlyWhatNobodyReads) {
+  const std::array<std::string_view, 2> of_runtime = {"WAVEJIT_CACHE", "HOME"};
+  EXPECT_THAT(strange_variables({"PATH", "WAVEJIT", "WAVEJIT_CACHES", "WAVEJIT_CACHE", "WAVEJIT_SIM_SEED",
+                                 "WAVEJIT_WITHOUT_ROCM", "wavejit_cache", "WAVEJIT_"},
+                                of_runtime),
+              ElementsAre("WAVEJIT_", "WAVEJIT_CACHES"));
 }
 
 }  // namespace

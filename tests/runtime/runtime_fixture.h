@@ -72,7 +72,8 @@ class RuntimeTest : public ::testing::Test {
     EXPECT_EQ(statistics.calls + statistics.prepared,
               statistics.memory_hits + statistics.disk_hits + statistics.misses);
     EXPECT_EQ(statistics.misses, statistics.compiled + statistics.compile_failures + statistics.refused_sealed +
-                                     statistics.refused_capturing);
+                                     statistics.refused_capturing + statistics.refused_no_compile +
+                                     statistics.refused_unsupported);
     return statistics;
   }
 

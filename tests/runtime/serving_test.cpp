@@ -200,7 +200,7 @@ TEST_F(Serving, WhatNoKernelDoesIsToldAsSuch) {
   EXPECT_EQ(failure_of(*engine, impossible, created_stream()).status, WAVEJIT_UNSUPPORTED);
   engine->seal(true);
   EXPECT_EQ(failure_of(*engine, impossible).status, WAVEJIT_UNSUPPORTED);
-  EXPECT_EQ(statistics_of(*engine).compile_failures, 2U);
+  EXPECT_EQ(statistics_of(*engine).refused_unsupported, 2U);
 }
 
 TEST_F(Serving, SealedMeansNoLookAtTheDiskEither) {

@@ -241,6 +241,7 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   call.v = v.descriptor();
   call.o = o.descriptor();
   call.scale = static_cast<float>(in.scale);
+  if (call.scale == 0) call.flags |= WAVEJIT_SCALE_IS_ZERO;
   call.mask = (in.causal ? WAVEJIT_MASK_CAUSAL : 0) | (in.window ? WAVEJIT_MASK_WINDOW : 0) |
               (in.prefix ? WAVEJIT_MASK_PREFIX : 0);
   if (in.window) {

@@ -60,7 +60,9 @@ TEST(Resources, RefuseWithTheReasonAndWhatIsAccepted) {
 
   spec = spec_for("gfx950", 96);
   EXPECT_THAT(resources_of(spec).error(), HasSubstr("head dim 96"));
-  EXPECT_THAT(resources_of(spec).error(), HasSubstr("accepted: 64, 128"));
+  EXPECT_EQ(resources_of(spec).error(), "head dim 96 has no kernel; accepted: 64, 128, 192/128, 256");
+  EXPECT_EQ(resources_of(spec_for("gfx942", 100)).error(), "head dim 100 has no kernel; accepted: 64, 128, 192/128")
+      << "what gfx942 has";
 
   spec = spec_for("gfx950", 128);
   spec.head_dim_v = 64;

@@ -125,6 +125,36 @@ TEST_F(CacheCommandTest, AFolderThatIsNotThereIsNoGoodCache) {
   EXPECT_THAT(outcome.err, HasSubstr("--cache-dir " + (scratch_ / "typo") + ": there is no such folder"));
 }
 
+// A cache folder by a wrong name packs nothing over an archive that took hours to make.
+TEST_F(CacheCommandTest, NothingToPackLeavesTheArchiveAlone) {
+  fill();
+  const std::string archive = scratch_ / "kernels.wavejit-archive";
+  ASSERT_EQ(run_program(scratch_, {"cache", "pack", archive}).code, 0);
+  const std::string packed = read_text(archive);
+
+  const std::string typo = scratch_ / "typo";
+  const Outcome no_folder = run_program(scratch_, {"cache", "pack", archive, "--cache-dir", typo});
+  expect_one_line_error(no_folder, 3);
+  EXPECT_THAT(no_folder.err, HasSubstr(typo + "\": there is no such folder"));
+  expect_one_line_error(run_program(scratch_, {"cache", "pack", archive}, {{"WAVEJIT_CACHE_DIR", typo}}), 3);
+  expect_one_line_error(run_program(scratch_, {"cache", "export", scratch_ / "layer", "--cache-dir", typo}), 3);
+
+  std::filesystem::create_directory(typo);
+  std::filesystem::permissions(typo, std::filesystem::perms::owner_all);
+  const Outcome no_entry = run_program(scratch_, {"cache", "pack", archive, "--cache-dir", typo});
+  expect_one_line_error(no_entry, 3);
+  EXPECT_THAT(no_entry.err, HasSubstr("there is nothing to pack"));
+  const Outcome no_target = run_program(scratch_, {"cache", "pack", archive, "--target", "gfx1250"});
+  expect_one_line_error(no_target, 3);
+  EXPECT_EQ(read_text(archive), packed);
+  EXPECT_EQ(scratch_.names().size(), 3U) << "xdg, the archive and the empty folder: nothing half is left";
+
+  const Outcome of_layers = run_program(scratch_, {"cache", "pack", scratch_ / "again", "--cache-layers", archive},
+                                        {{"XDG_CACHE_HOME", scratch_ / "nothing"}});
+  EXPECT_EQ(of_layers.code, 0) << of_layers.err;
+  EXPECT_EQ(read_text(scratch_ / "again"), packed);
+}
+
 // pack, a layer, unpack, import, export: the same kernels everywhere, and a sealed folder is enough to run.
 TEST_F(CacheCommandTest, ArchivesAndFoldersTravel) {
   fill();

@@ -6,6 +6,7 @@
 
 #include "background_program.h"
 #include "tool_test_support.h"
+#include "tools/refused_lines.h"
 
 namespace wavejit::tools {
 namespace {
@@ -73,6 +74,26 @@ TEST(PrebuildCommandTest, BadLinesAreNamedAndTheOthersBuilt) {
       run_program(scratch, {"prebuild", "--target", "gfx950", "attention_forward fp16 b1 q1 k1 h1 d72"});
   EXPECT_EQ(unsupported.code, 4) << unsupported.err;
   EXPECT_THAT(unsupported.err, HasSubstr("descriptor 1: no kernel for gfx950: "));
+}
+
+// One reason of many lines is one sentence; what differs stays apart.
+TEST(PrebuildCommandTest, LinesOfOneReasonAreToldTogether) {
+  const ScratchDirectory scratch;
+  const Outcome preset = run_program(scratch, {"prebuild", "--target", "gfx942", "--preset", "gemma-2-9b"});
+  expect_one_line_error(preset, 4);
+  EXPECT_THAT(preset.err, HasSubstr("18 lines of the list have no kernel: --preset gemma-2-9b: lines 13 to 20, 23 to "));
+  EXPECT_THAT(preset.err, HasSubstr(": no kernel for gfx942: head dim 256 needs LDS DMA of 16 bytes"));
+
+  RefusedLines lines;
+  lines.add({.list = {}, .number = 1}, "", "no word");
+  for (const std::size_t number : {3U, 4U, 5U, 7U, 8U})
+    lines.add({.list = "--list a", .number = number}, "gfx942",
+              "no kernel for attention_forward d" + std::to_string(number) + " on gfx942: why");
+  lines.add({.list = "--list a", .number = 9}, "gfx950", "no kernel for attention_forward d9 on gfx950: why");
+  EXPECT_THAT(lines.texts(),
+              ::testing::ElementsAre("descriptor 1: no word", "--list a: lines 3 to 5, 7, 8: no kernel for gfx942: why",
+                                     "--list a: line 9: no kernel for gfx950: no kernel for attention_forward d9 on "
+                                     "gfx950: why"));
 }
 
 TEST(PrebuildCommandTest, PresetsAreListedFoundAndPrinted) {

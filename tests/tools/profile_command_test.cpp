@@ -154,6 +154,24 @@ TEST_F(ProfileCommandTest, CompareShowsWhatAToggleDoes) {
   EXPECT_THAT(text.out, AllOf(HasSubstr("stagger=off"), HasSubstr("matrix pipes, steady"), HasSubstr("B - A")));
 }
 
+// What a kernel does not have makes no difference, which would look like a result.
+TEST_F(ProfileCommandTest, SettingsThatAKernelDoesNotHaveAreRefused) {
+  const char* generic = "it is of pipeline=dualwave, and this is pipeline=generic";
+  const std::string page = out_ + "/p.html";
+  refused({"profile", small, "--device", "sim:gfx950", "--set", "pipeline=generic", "--set", "stagger=off"}, 2,
+          generic);
+  refused({"profile", small, "--device", "sim:gfx950", "--pipeline", "generic", "--setprio", "off", "--html", page}, 2,
+          generic);
+  refused({"compare", small, "--device", "sim:gfx950", "--pipeline", "generic", "--set-b", "stagger=off"}, 2, "B: ");
+  refused({"compare", small, "--device", "sim:gfx950", "--pipeline", "generic", "--stagger", "off", "--set-b",
+           "lazy-rescale=off"},
+          2, "--stagger means nothing to either kernel");
+  EXPECT_THAT(outputs(), ::testing::IsEmpty());
+  // One of two is enough.
+  EXPECT_EQ(run({"compare", small, "--device", "sim:gfx950", "--stagger", "off", "--set-b", "pipeline=generic"}).code,
+            0);
+}
+
 TEST_F(ProfileCommandTest, CompareTakesTwoTargets) {
   const std::string page = out_ + "/c.html";
   const Json told =

@@ -247,6 +247,35 @@ TEST_F(RunCommandTest, NoKeysGiveZeros) {
   EXPECT_THAT(floats_of(scratch_ / "l.npy", "(2, 4, 33)"), ::testing::Each(-std::numeric_limits<float>::infinity()));
 }
 
+// What `supported` lists, run computes: keys of 192 and values of 128.
+TEST_F(RunCommandTest, ValuesMayHaveAHeadDimOfTheirOwn) {
+  write("q.npy", {2, 33, 4, 192}, normal_values({2, 33, 4, 192}, 1), {.half = true});
+  write("k.npy", {2, 70, 2, 192}, normal_values({2, 70, 2, 192}, 2), {.half = true});
+  write("v.npy", {2, 70, 2, 128}, normal_values({2, 70, 2, 128}, 3), {.half = true});
+  for (const char* device : {"sim:gfx942", "sim:gfx950"}) {
+    const Outcome outcome = run(call(device, {"--check", "--causal"}));
+    ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+    EXPECT_THAT(outcome.out, HasSubstr(" d192/128 "));
+    EXPECT_EQ(floats_of(scratch_ / "o.npy", "(2, 33, 4, 128)").size(), 2U * 33 * 4 * 128);
+  }
+}
+
+// A result of nothing but NaN shows nothing, though the exact answer is NaN too; where some of both are, they are
+// counted beside the verdict.
+TEST_F(RunCommandTest, WhatIsNotFiniteIsCounted) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  write("q.npy", q_shape_, std::vector<float>(q_.size(), nan), {.half = true});
+  const Outcome all = run(call("sim:gfx950", {"--check"}));
+  EXPECT_EQ(all.code, 1) << all.err << all.out;
+  EXPECT_THAT(all.out, HasSubstr("check    FAILED: nothing finite was compared; not finite: 16896 of the exact answer, "
+                                 "16896 of the result"));
+  q_[5] = nan;
+  write("q.npy", q_shape_, q_, {.half = true});
+  const Outcome one_row = run(call("sim:gfx950", {"--check"}));
+  EXPECT_EQ(one_row.code, 0) << one_row.err << one_row.out;
+  EXPECT_THAT(one_row.out, HasSubstr("check    passed; not finite: 64 of the exact answer, 64 of the result\n"));
+}
+
 TEST_F(RunCommandTest, ValuesBeyondFp16AreTold) {
   q_[5] = 1e6F;
   write("q.npy", q_shape_, q_, {});

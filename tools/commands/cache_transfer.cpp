@@ -115,9 +115,11 @@ constexpr const char* layer_folder = "made if it is not there; entries that it h
 constexpr std::array<Command, 6> copies = {{
     {.name = "pack",
      .summary = "Write the cache's entries into one archive",
-     .footer = "An archive is one file that serves as a read-only layer: WAVEJIT_CACHE_LAYERS=/path/to/it. The same\n"
-               "entries give the same bytes. Exit code 1 when a damaged entry was left behind.\n\n"
-               "Example\n  wavejit cache pack kernels.wavejit-archive --target {1}",
+     .footer =
+         "An archive is one file that serves as a read-only layer: WAVEJIT_CACHE_LAYERS=/path/to/it. The same\n"
+         "entries give the same bytes. Exit code 1 when a damaged entry was left behind, 3 when there is nothing\n"
+         "to pack: then an existing archive stays.\n\n"
+         "Example\n  wavejit cache pack kernels.wavejit-archive --target {1}",
      .to = "the file to write; an existing one is replaced when the new one is whole",
      .archive_to = true},
     {.name = "unpack",

@@ -49,6 +49,12 @@ Result<ExitCode> compare_subjects(const Arguments& arguments) {
   if (!left) return failed(left.error().code, "A: " + left.error().what);
   const auto right = predict(*b, cycles);
   if (!right) return failed(right.error().code, "B: " + right.error().what);
+  // What is given for both must be one's at least.
+  for (const std::string& name : arguments.engine.given_names()) {
+    const std::string why = without_setting(*left, name);
+    if (!why.empty() && !without_setting(*right, name).empty())
+      return failed(ExitCode::usage, fmt::format("--{} means nothing to either kernel: {}", name, why));
+  }
   if (*html) {
     const std::string title = a->text == b->text ? a->text : a->text + " beside " + b->text;
     const std::string page = page_of(title, {&*left, &*right}, comparison_rows_json(compare(*left, *right)));

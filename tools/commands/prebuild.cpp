@@ -19,6 +19,7 @@
 #include "tools/families.h"
 #include "tools/presets.h"
 #include "tools/progress.h"
+#include "tools/refused_lines.h"
 #include "tools/targets.h"
 
 namespace wavejit::tools {
@@ -48,7 +49,7 @@ struct Arguments {
 // A descriptor and where it stands, for messages.
 struct Source {
   std::string text;
-  std::string place;  // "--list served.txt: line 3"
+  Place place;
 };
 
 Result<void> add_file(const std::string& path, const std::string& name, std::vector<Source>& sources) {
@@ -59,7 +60,7 @@ Result<void> add_file(const std::string& path, const std::string& name, std::vec
                   fmt::format("{}: it has no descriptors; leave it out to build every supported kernel", name));
   }
   for (Line& line : *lines)
-    sources.push_back({.text = std::move(line.text), .place = fmt::format("{}: line {}", name, line.number)});
+    sources.push_back({.text = std::move(line.text), .place = {.list = name, .number = line.number}});
   return {};
 }
 
@@ -67,7 +68,7 @@ Result<std::vector<Source>> gather(const Arguments& arguments) {
   std::vector<Source> sources;
   sources.reserve(arguments.descriptors.size());
   for (std::size_t i = 0; i < arguments.descriptors.size(); ++i)
-    sources.push_back({.text = arguments.descriptors[i], .place = fmt::format("descriptor {}", i + 1)});
+    sources.push_back({.text = arguments.descriptors[i], .place = {.list = {}, .number = i + 1}});
   for (const std::string& name : arguments.presets) {
     const auto preset = find_preset(name);
     if (!preset) return std::unexpected(preset.error());
@@ -86,18 +87,26 @@ struct Run {
   bool verify;
   std::optional<Progress> progress{std::in_place, "kernels"};
   wavejit_prebuild_list_progress last{};
-  std::string first_refusal;
+  RefusedLines refused;
+  bool refused_are_told = false;
+
+  // Once all lines have been looked at. With nothing to build, the failure at the end says the first.
+  void tell_refused(std::uint64_t done, std::uint64_t total) {
+    if (std::exchange(refused_are_told, true)) return;
+    const std::vector<std::string> texts = refused.texts();
+    for (std::size_t i = total == 0 ? 1 : 0; i < texts.size(); ++i)
+      progress->update(done, total, "refused  " + texts[i], true);
+  }
 
   void take(const wavejit_prebuild_list_progress& now) {
-    std::string event;
     if (now.descriptor != nullptr) {
-      event = fmt::format("{}: {}{}", sources[now.line].place,
-                          now.target == nullptr ? "" : fmt::format("no kernel for {}: ", now.target), now.failure);
-      const bool first = first_refusal.empty();
-      if (first) first_refusal = event;
-      // With nothing to build, the failure at the end says it.
-      event = first && now.total == 0 ? std::string() : "refused  " + event;
-    } else if (now.failure != nullptr) {
+      refused.add(sources[now.line].place, now.target == nullptr ? "" : now.target, now.failure);
+      last = now;
+      return;
+    }
+    tell_refused(now.done, now.total);
+    std::string event;
+    if (now.failure != nullptr) {
       // When verifying, the failure names the kernel itself.
       event = verify ? fmt::format("missing  {}", now.failure)
                      : fmt::format("failed   {}: {}", now.kernel_spec, now.failure);
@@ -110,8 +119,7 @@ struct Run {
                           now.kernel_spec);
     }
     last = now;
-    if (!event.empty() || now.descriptor == nullptr)
-      progress->update(now.done, now.total, event, now.failure != nullptr, verify ? 0 : now.present + now.copied);
+    progress->update(now.done, now.total, event, now.failure != nullptr, verify ? 0 : now.present + now.copied);
   }
 };
 
@@ -165,6 +173,7 @@ Result<ExitCode> run_list(const Arguments& arguments, const std::vector<Source>&
     static_cast<Run*>(context)->take(*progress);
   };
   const auto done = checked(wavejit_prebuild_list(&options, &request, take, &run));
+  run.tell_refused(run.last.done, run.last.total);
   run.progress.reset();
   // A request that was refused before any kernel has nothing to sum up.
   if (!done && run.last.total == 0 && run.last.refused == 0) return std::unexpected(done.error());
@@ -179,10 +188,12 @@ Result<ExitCode> run_list(const Arguments& arguments, const std::vector<Source>&
   if (run.last.refused == 0) return std::unexpected(done.error());
   const std::string unwritten =
       arguments.archive() && !arguments.verify ? fmt::format("; {} is not written", arguments.output) : "";
+  const std::vector<std::string> refused = run.refused.texts();
   return failed(done.error().code,
-                fmt::format("{} of the list{} no kernel, the first: {}{}",
+                fmt::format("{} of the list{} no kernel{}: {}{}",
                             run.last.refused == 1 ? "1 line" : fmt::format("{} lines", run.last.refused),
-                            run.last.refused == 1 ? " has" : " have", run.first_refusal, unwritten));
+                            run.last.refused == 1 ? " has" : " have", refused.size() == 1 ? "" : ", the first",
+                            refused.front(), unwritten));
 }
 
 Result<ExitCode> prebuild(const Arguments& arguments) {
@@ -236,7 +247,8 @@ constexpr const char* footer =
     "Needs neither a GPU nor HIP. Kernels that are already there are left alone: an interrupted run goes on where it\n"
     "was, and two at once share the work. A kernel is built once, however many lines lead to it. A line without a "
     "kernel\n"
-    "is told with its number, and the others are built; the exit code is then 2 (it is no descriptor) or 4 (not\n"
+    "is told with its number, with those that have its reason, and the others are built; the exit code is then 2 (it "
+    "is no descriptor) or 4 (not\n"
     "supported).\n\n"
     "With --output kernels are compiled into the cache as without, and copied from there. A folder serves as a layer. "
     "An\n"

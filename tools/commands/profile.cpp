@@ -34,6 +34,7 @@ struct Arguments {
 Result<ExitCode> profile(const Arguments& arguments) {
   auto subject = parse_subject(arguments.subject, arguments.settings, arguments.engine, "set");
   if (!subject) return std::unexpected(subject.error());
+  subject->asked = subject->engine.given_names();
   if (!arguments.html.empty() && arguments.html == arguments.timeline) {
     return failed(ExitCode::usage,
                   fmt::format("--html {}: it is also --timeline; another name is accepted", arguments.html));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tools/device_array.h"
+#include "tools/families.h"
 #include "tools/profile/launch_text.h"
 #include "tools/profile/predicted_cycles.h"
 #include "tools/profile/timed_launches.h"
@@ -75,6 +76,9 @@ Result<Prediction> predict(const Subject& subject, std::uint64_t timeline_cycles
   if (subject.problem) {
     if (auto ran = run_problem(*subject.problem, raw_engine, *gpu, timeline_cycles, prediction); !ran)
       return std::unexpected(ran.error());
+    for (const std::string& name : subject.asked)
+      if (const std::string why = without_setting(prediction, name); !why.empty())
+        return failed(ExitCode::usage, fmt::format("{} means nothing to this kernel: {}", name, why));
   } else {
     const TimedLaunches timed(*gpu, timeline_cycles);
     if (auto ran = subject.code->run(raw_engine, *gpu); !ran) return std::unexpected(ran.error());
@@ -90,6 +94,11 @@ Result<Prediction> predict(const Subject& subject, std::uint64_t timeline_cycles
     prediction.workgroups += workgroups_of(launch);
   }
   return prediction;
+}
+
+std::string without_setting(const Prediction& prediction, const std::string& name) {
+  const Family* family = family_of(prediction.subject);
+  return family == nullptr ? std::string() : family->without_setting(prediction.kernel_spec, name);
 }
 
 std::string prediction_text(const Prediction& prediction) {

@@ -33,6 +33,9 @@ struct Prediction {
 // nothing could be timed. `timeline_cycles`: how long a piece is kept; 0: none.
 Result<Prediction> predict(const Subject& subject, std::uint64_t timeline_cycles);
 
+// Empty, or why this setting of the command line means nothing to the kernel that ran.
+std::string without_setting(const Prediction& prediction, const std::string& name);
+
 std::string prediction_text(const Prediction& prediction);
 nlohmann::json prediction_json(const Prediction& prediction);
 

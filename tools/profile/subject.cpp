@@ -12,7 +12,7 @@
 namespace wavejit::tools {
 
 std::string settings_help() {
-  return fmt::format("{}; of a code object also {}", fmt::join(EngineOptions::settable_names(), ", "),
+  return fmt::format("{}; of a code object device, {}", fmt::join(EngineOptions::settable_names(), ", "),
                      fmt::join(CodeObjectCall::setting_names(), ", "));
 }
 
@@ -45,10 +45,12 @@ Result<Subject> parse_subject(const std::string& what, const std::vector<std::st
     const std::string value = setting.substr(equals + 1);
     Result<bool> known = subject.code ? subject.code->set(name, value) : Result<bool>(false);
     if (!known) return failed(known.error().code, fmt::format("--{} {}: {}", field, setting, known.error().what));
-    if (!*known && !subject.engine.set(name, value)) {
+    const bool of_engine = !*known && (!subject.code || name == "device");
+    if (!*known && !(of_engine && subject.engine.set(name, value))) {
       return failed(ExitCode::usage,
                     fmt::format("--{} {}: '{}' is not accepted; {} are", field, setting, name, settings_help()));
     }
+    if (of_engine) subject.asked.push_back(name);
     subject.settings += (subject.settings.empty() ? "" : " ") + setting;
   }
   return subject;

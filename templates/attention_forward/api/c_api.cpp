@@ -29,4 +29,33 @@ wavejit_status wavejit_attention_forward_workspace(wavejit_engine* engine,
   });
 }
 
+wavejit_status wavejit_attention_forward_supported(wavejit_engine* engine,
+                                                   const wavejit_attention_forward_arguments* arguments) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    return wavejit::attention_forward::supports(*engine->engine, arguments);
+  });
+}
+
+wavejit_status wavejit_attention_forward_ready(wavejit_engine* engine,
+                                               const wavejit_attention_forward_arguments* arguments) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    return wavejit::attention_forward::is_ready(*engine->engine, arguments);
+  });
+}
+
+wavejit_status wavejit_attention_forward_describe(wavejit_engine* engine,
+                                                  const wavejit_attention_forward_arguments* arguments,
+                                                  wavejit_line_callback line, void* context) {
+  return guarded([&]() -> Result<void> {
+    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    if (auto given = require(line, "line", "a function that takes the line"); !given) return given;
+    const auto text = wavejit::attention_forward::description_of(*engine->engine, arguments);
+    if (!text) return std::unexpected(text.error());
+    line(context, text->c_str());
+    return {};
+  });
+}
+
 }  // extern "C"

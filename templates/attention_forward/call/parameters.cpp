@@ -32,9 +32,17 @@ constexpr int query_rows_per_wave = 32;
 
 constexpr std::array<HeadDims, 4> head_dims = {{{64, 64}, {128, 128}, {192, 128}, {256, 256}}};
 
-std::string known_head_dims() {
+// Those that the generic pipeline, which has most, does on a target.
+std::string known_head_dims(const targets::Target& target) {
   std::string list;
-  for (const HeadDims& dims : head_dims) list += (list.empty() ? "" : ", ") + to_text(dims);
+  for (const HeadDims& dims : head_dims) {
+    KernelSpec spec;
+    spec.head_dim_qk = dims.qk;
+    spec.head_dim_v = dims.v;
+    spec.tile_queries = tile_queries(target, spec.pipeline).back();
+    spec.target = target.id;
+    if (resources_of(spec)) list += (list.empty() ? "" : ", ") + to_text(dims);
+  }
   return list;
 }
 
@@ -168,7 +176,7 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
                            " is not in the target table; accepted: " + targets::known_targets());
   if (std::ranges::find(head_dims, HeadDims{spec.head_dim_qk, spec.head_dim_v}) == head_dims.end()) {
     return std::unexpected("head dim " + to_text(HeadDims{spec.head_dim_qk, spec.head_dim_v}) +
-                           " has no kernel; accepted: " + known_head_dims());
+                           " has no kernel; accepted: " + known_head_dims(*target));
   }
   if (spec.tile_keys != 64)
     return std::unexpected("tile of " + std::to_string(spec.tile_keys) +

@@ -58,7 +58,12 @@ Result<void> check_shapes(const Files& files, const NpyHeader& q, const NpyHeade
   if (k.shape[2] < 1 || q.shape[2] % k.shape[2] != 0) {
     return differs("k", files.k, k.shape, fmt::format("a number of heads that divides q's {} is accepted", q.shape[2]));
   }
-  if (v.shape != k.shape) return differs("v", files.v, v.shape, fmt::format("k's {} is accepted", to_text(k.shape)));
+  if (v.shape[0] != k.shape[0] || v.shape[1] != k.shape[1] || v.shape[2] != k.shape[2] || v.shape[3] < 1) {
+    return differs(
+        "v", files.v, v.shape,
+        fmt::format("k's {} is accepted, or another head dim where `wavejit supported` lists two, as 192/128",
+                    to_text(k.shape)));
+  }
   return {};
 }
 
@@ -66,6 +71,8 @@ struct InputArrays {
   Array q;
   Array k;
   Array v;
+
+  Shape output_shape() const { return {q.shape[0], q.shape[1], q.shape[2], v.shape[3]}; }
 };
 
 // Every header before any element: a wrong third file is told at once.
@@ -100,7 +107,8 @@ class DeviceCall {
     auto device_q = DeviceArray::allocate(engine, inputs.q.values.size() * 2);
     auto device_k = DeviceArray::allocate(engine, inputs.k.values.size() * 2);
     auto device_v = DeviceArray::allocate(engine, inputs.v.values.size() * 2);
-    auto device_o = DeviceArray::allocate(engine, inputs.q.values.size() * 2);
+    const Shape o = inputs.output_shape();
+    auto device_o = DeviceArray::allocate(engine, static_cast<std::size_t>(element_count(o)) * 2);
     auto device_lse = DeviceArray::allocate(engine, with_lse ? static_cast<std::size_t>(q[0] * q[1] * q[2]) * 4 : 0);
     for (const auto* array : {&device_q, &device_k, &device_v, &device_o, &device_lse}) {
       if (!*array) return std::unexpected(array->error());
@@ -109,7 +117,7 @@ class DeviceCall {
                                device_v->copy_in(inputs.v.values.data())}) {
       if (!copied) return std::unexpected(copied.error());
     }
-    DeviceCall call(engine, q, std::move(*device_q), std::move(*device_k), std::move(*device_v), std::move(*device_o),
+    DeviceCall call(engine, o, std::move(*device_q), std::move(*device_k), std::move(*device_v), std::move(*device_o),
                     std::move(*device_lse));
     const wavejit_dtype dtype = type == HalfType::fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16;
     const auto tensor = [dtype](const DeviceArray& memory, const Shape& shape) {
@@ -119,13 +127,14 @@ class DeviceCall {
     call.arguments_.q = tensor(call.q_, q);
     call.arguments_.k = tensor(call.k_, inputs.k.shape);
     call.arguments_.v = tensor(call.v_, inputs.v.shape);
-    call.arguments_.o = tensor(call.o_, q);
+    call.arguments_.o = tensor(call.o_, o);
     if (with_lse) call.arguments_.lse = wavejit_dense_tensor(call.lse_.data(), WAVEJIT_FP32, q[0], q[2], q[1], 1);
     return call;
   }
 
   void set(float scale, const ModifierOptions& modifiers, const ModifiersOnDevice& arrays) {
     arguments_.scale = scale;
+    arguments_.flags = scale == 0 ? WAVEJIT_SCALE_IS_ZERO : 0;
     modifiers.describe(arguments_, arrays);
   }
 
@@ -157,7 +166,7 @@ class DeviceCall {
         lse_(std::move(lse)) {}
 
   wavejit_engine* engine_;
-  Shape shape_;
+  Shape shape_;  // of o
   DeviceArray q_;
   DeviceArray k_;
   DeviceArray v_;
@@ -171,8 +180,10 @@ class AttentionCall : public ArrayCall {
   void add_options(CLI::App& command) override {
     command.add_option("--q", files_.q, "queries [batch, length, heads, head dim]")->required()->type_name("FILE.npy");
     command.add_option("--k", files_.k, "keys [batch, length, kv heads, head dim]")->required()->type_name("FILE.npy");
-    command.add_option("--v", files_.v, "values, shaped as the keys")->required()->type_name("FILE.npy");
-    command.add_option("--out", files_.out, "the result, shaped as the queries, float32")
+    command.add_option("--v", files_.v, "values, shaped as the keys but for the head dim")
+        ->required()
+        ->type_name("FILE.npy");
+    command.add_option("--out", files_.out, "the result [batch, length, heads, head dim of the values], float32")
         ->required()
         ->type_name("FILE.npy");
     command.add_option("--lse", files_.lse, "also the log-sum-exp [batch, heads, length], float32")
@@ -249,7 +260,8 @@ class AttentionCall : public ArrayCall {
 
   std::vector<OutputArray> answers() const override {
     const Shape& q = inputs_.q.shape;
-    std::vector<OutputArray> arrays = {{npy_bytes(output(), q), tools::to_text(q)}};
+    const Shape o = inputs_.output_shape();
+    std::vector<OutputArray> arrays = {{npy_bytes(output(), o), tools::to_text(o)}};
     if (with_lse()) {
       const std::vector<std::int64_t> shape = {q[0], q[2], q[1]};
       arrays.push_back({npy_bytes(lse_, shape), fmt::format("[{}, {}, {}]", q[0], q[2], q[1])});

@@ -241,6 +241,7 @@ void DeviceCase::describe() {
   call_.o = described(o_, dtype);
   if (problem_.lse) call_.lse = described_lse(lse_);
   call_.scale = problem_.scale;
+  if (problem_.scale == 0) call_.flags |= WAVEJIT_SCALE_IS_ZERO;
   call_.mask = problem_.mask;
   call_.window_left = problem_.window_left;
   call_.window_right = problem_.window_right;

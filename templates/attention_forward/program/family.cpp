@@ -34,6 +34,15 @@ class AttentionForward : public tools::Family {
     return spec ? schedule_text(*spec) : std::string();
   }
 
+  std::string without_setting(const std::string& kernel_spec, std::string_view name) const override {
+    const auto spec = parse_spec(kernel_spec);
+    if (!spec) return {};
+    if ((name == "stagger" || name == "setprio") && spec->pipeline != Pipeline::dualwave)
+      return fmt::format("it is of pipeline=dualwave, and this is pipeline={}", to_text(spec->pipeline));
+    if (name == "o-store" && spec->split_keys != 0) return "kernels of split keys leave O to another one";
+    return {};
+  }
+
   tools::Result<std::unique_ptr<tools::Problem>> parse(const std::string& descriptor) const override {
     auto problem = parse_problem(descriptor);
     if (!problem) return std::unexpected(problem.error());

@@ -8,7 +8,7 @@ namespace wavejit::attention_forward::program {
 namespace {
 
 struct Sizes {
-  std::size_t batch, queries, keys, heads, kv_heads, head_dim;
+  std::size_t batch, queries, keys, heads, kv_heads, head_dim_qk, head_dim_v;
 
   explicit Sizes(const AttentionProblem& p)
       : batch(static_cast<std::size_t>(p.q->shape[0])),
@@ -16,7 +16,8 @@ struct Sizes {
         keys(static_cast<std::size_t>(p.k->shape[1])),
         heads(static_cast<std::size_t>(p.q->shape[2])),
         kv_heads(static_cast<std::size_t>(p.k->shape[2])),
-        head_dim(static_cast<std::size_t>(p.q->shape[3])) {}
+        head_dim_qk(static_cast<std::size_t>(p.q->shape[3])),
+        head_dim_v(static_cast<std::size_t>(p.v->shape[3])) {}
 };
 
 // One head's rows: [length][head dim].
@@ -57,8 +58,8 @@ void attend_head(const AttentionProblem& problem, std::size_t batch, std::size_t
   }
   if (!problem.sinks.empty()) rules.sink = static_cast<double>(problem.sinks[head]);
   HeadRows wanted{.rules = rules,
-                  .head_dim_qk = s.head_dim,
-                  .head_dim_v = s.head_dim,
+                  .head_dim_qk = s.head_dim_qk,
+                  .head_dim_v = s.head_dim_v,
                   .keys = s.keys,
                   .rows = rows,
                   .q = query,
@@ -81,9 +82,9 @@ void attend_head(const AttentionProblem& problem, std::size_t batch, std::size_t
   std::ranges::copy(answer.spread, &exact.spread[first_row]);
   std::ranges::copy(answer.score, &exact.score[first_row]);
   for (std::size_t row = 0; row < s.queries; ++row) {
-    const std::size_t to = ((batch * s.queries + row) * s.heads + head) * s.head_dim;
-    std::copy_n(&answer.output[row * s.head_dim], s.head_dim, &exact.output[to]);
-    std::copy_n(&answer.magnitude[row * s.head_dim], s.head_dim, &exact.magnitude[to]);
+    const std::size_t to = ((batch * s.queries + row) * s.heads + head) * s.head_dim_v;
+    std::copy_n(&answer.output[row * s.head_dim_v], s.head_dim_v, &exact.output[to]);
+    std::copy_n(&answer.magnitude[row * s.head_dim_v], s.head_dim_v, &exact.magnitude[to]);
   }
 }
 
@@ -92,7 +93,7 @@ void attend_head(const AttentionProblem& problem, std::size_t batch, std::size_t
 ExactAttention exact_attention(const AttentionProblem& problem) {
   const Sizes s(problem);
   ExactAttention exact;
-  exact.output.resize(s.batch * s.queries * s.heads * s.head_dim);
+  exact.output.resize(s.batch * s.queries * s.heads * s.head_dim_v);
   exact.lse.resize(s.batch * s.heads * s.queries);
   exact.magnitude.resize(exact.output.size());
   exact.spread.resize(exact.lse.size());
@@ -110,18 +111,18 @@ Judgement judge(const AttentionProblem& problem, const ExactAttention& exact, st
   for (std::size_t batch = 0; batch < s.batch; ++batch) {
     for (std::size_t query = 0; query < s.queries; ++query) {
       for (std::size_t head = 0; head < s.heads; ++head) {
-        const std::size_t at = ((batch * s.queries + query) * s.heads + head) * s.head_dim;
+        const std::size_t at = ((batch * s.queries + query) * s.heads + head) * s.head_dim_v;
         const std::size_t row = (batch * s.heads + head) * s.queries + query;
         judge.row(
             {.sequence = static_cast<std::int64_t>(batch),
              .token = static_cast<std::int64_t>(query),
              .head = static_cast<std::int64_t>(head)},
-            {.output = std::span(exact.output).subspan(at, s.head_dim),
-             .magnitude = std::span(exact.magnitude).subspan(at, s.head_dim),
+            {.output = std::span(exact.output).subspan(at, s.head_dim_v),
+             .magnitude = std::span(exact.magnitude).subspan(at, s.head_dim_v),
              .spread = exact.spread[row],
              .score = exact.score[row],
              .lse = exact.lse[row]},
-            {.output = output.subspan(at, s.head_dim), .lse = lse.empty() ? std::nullopt : std::optional(lse[row])});
+            {.output = output.subspan(at, s.head_dim_v), .lse = lse.empty() ? std::nullopt : std::optional(lse[row])});
       }
     }
   }

@@ -71,7 +71,7 @@ struct AttentionProblem {
   HalfType type = HalfType::fp16;
   const Array* q = nullptr;  // [B, Sq, Hq, D]
   const Array* k = nullptr;  // [B, Sk, Hkv, D]
-  const Array* v = nullptr;
+  const Array* v = nullptr;  // [B, Sk, Hkv, Dv]
   float scale = 1;
   bool causal = false;
   std::optional<std::int64_t> causal_prefix = std::nullopt;  // where row 0's diagonal begins; else aligned bottom-right
@@ -88,7 +88,7 @@ struct AttentionProblem {
 };
 
 struct ExactAttention {
-  std::vector<double> output;     // [B, Sq, Hq, D]
+  std::vector<double> output;     // [B, Sq, Hq, Dv]
   std::vector<double> magnitude;  // as output
   std::vector<double> spread;     // [B, Hq, Sq], as the next two
   std::vector<double> score;

@@ -108,6 +108,9 @@ class Call {
   virtual Result<void> plan(std::span<const KernelSpec* const> kernels, const void* memory, LaunchPlan& plan) = 0;
 
   // Cold from here on; these allocate.
+  // What a call wants when its kernels are not loaded.
+  enum class WhenMissing : std::uint8_t { make_them, refuse, refuse_and_make_them_behind };
+  virtual WhenMissing when_missing() const { return WhenMissing::make_them; }
   // The call as a problem descriptor: whole for logs, or with only what leads to its kernels.
   enum class Line : std::uint8_t { whole, of_kernels };
   virtual std::string descriptor(Line line) const = 0;

@@ -136,7 +136,7 @@ std::vector<BadField> bad_fields() {
   add("splits_absurd", [](Call& c) { c.splits = 65536; }, "splits = 65536");
   add("workspace_misaligned", [](Call& c) { c.workspace = reinterpret_cast<void*>(0x10080); }, "workspace = 0x10080");
   add("workspace_bytes_of_nothing", [](Call& c) { c.workspace_bytes = 1; }, "workspace_bytes = 1");
-  add("flags", [](Call& c) { c.flags = 4; }, "flags = 4");
+  add("flags", [](Call& c) { c.flags = 64; }, "flags = 64");
   add("reserved", [](Call& c) { c.reserved = 1; }, "reserved = 1");
   add("sequences_of_dense", [](Call& c) { c.sequences = 3; }, "sequences = 3; accepted: 0 or 2 (q.sizes[0])");
   add("max_query_of_dense", [](Call& c) { c.max_query_length = 254; }, "max_query_length = 254; accepted: 0 or 255");
@@ -151,6 +151,8 @@ std::vector<BadField> bad_fields() {
       "longest_query_none", [](Call& c) { c.max_query_length = 0; }, "max_query_length = 0; accepted: 1 to 1000");
   add_packed("longest_query_beyond", [](Call& c) { c.max_query_length = 1001; }, "max_query_length = 1001");
   add_packed("longest_key_beyond", [](Call& c) { c.max_key_length = 3001; }, "max_key_length = 3001");
+  // Every row of k would be left out.
+  add_packed("longest_key_zero", [](Call& c) { c.max_key_length = 0; }, "max_key_length = 0; accepted: 1 to 3000");
   add_packed("longest_key_negative", [](Call& c) { c.max_key_length = -1; }, "max_key_length = -1");
   add_packed("q_batch", [](Call& c) { c.q.sizes[0] = c.o.sizes[0] = 2; }, "q.sizes[0] (batch) = 2; accepted: 1");
   add_packed("k_batch", [](Call& c) { c.k.sizes[0] = c.v.sizes[0] = 2; }, "k.sizes[0] (batch) = 2; accepted: 1");

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numbers>
 #include <set>
 
 #include "runtime_fixture.h"
@@ -125,6 +126,11 @@ std::vector<BadCall> bad_calls() {
                             std::numeric_limits<float>::quiet_NaN(), 3e38F}) {
     add("scale_" + std::to_string(list.size()), [=](Call& c) { c.scale = scale; }, invalid, "scale = ");
   }
+  add(
+      "zero_that_is_not", [](Call& c) { c.flags = WAVEJIT_SCALE_IS_ZERO; }, invalid,
+      "scale = 0.125000; accepted: 0 beside WAVEJIT_SCALE_IS_ZERO");
+  add("flags_unknown", [](Call& c) { c.flags = 32; }, invalid, "flags = 32");
+  add("behind_alone", [](Call& c) { c.flags = WAVEJIT_COMPILE_BEHIND; }, invalid, "flags = 16");
   for (const int mask : {-1, 8, 1000})
     add(
         "mask_" + std::to_string(list.size()), [=](Call& c) { c.mask = mask; }, invalid,
@@ -155,6 +161,14 @@ std::vector<BadCall> bad_calls() {
         for (wavejit_tensor* t : {&c.q, &c.k, &c.v, &c.o}) t->sizes[3] = 96;
       },
       WAVEJIT_UNSUPPORTED, "q.sizes[3] (head dim) = 96");
+  // Its strides are no multiples of 8 either, but the head dim is what to change.
+  add(
+      "head_dim_100",
+      [](Call& c) {
+        for (wavejit_tensor* t : {&c.q, &c.k, &c.v, &c.o})
+          *t = wavejit_dense_tensor(t->data, WAVEJIT_FP16, t->sizes[0], t->sizes[1], t->sizes[2], 100);
+      },
+      WAVEJIT_UNSUPPORTED, "q.sizes[3] (head dim) = 100; accepted: 64, 128, 192/128, 256");
   return list;
 }
 
@@ -299,6 +313,24 @@ TEST_F(Problem, ACallerOfTheFirstVersionPassesTheSmallerStruct) {
   const auto outcome = attention_forward::run(*engine, &call, nullptr);
   ASSERT_TRUE(outcome) << outcome.error().detail;
   EXPECT_EQ(fake_hip().last.arguments.query_length, 255U);
+}
+
+// A field that is zero means the default, and a flag says that it means zero.
+TEST_F(Problem, AScaleOfZeroIsTheUsualOne) {
+  const auto engine = make_engine();
+  const auto scale_of = [&](float scale, std::uint32_t flags) {
+    Call call = good_call();
+    call.scale = scale;
+    call.flags = flags;
+    const auto outcome = attention_forward::run(*engine, &call, nullptr);
+    EXPECT_TRUE(outcome) << outcome.error().detail;
+    return fake_hip().last.arguments.scale_log2e;
+  };
+  const float usual = static_cast<float>(1 / std::sqrt(128.0)) * std::numbers::log2e_v<float>;
+  EXPECT_EQ(scale_of(0, 0), usual);
+  EXPECT_EQ(scale_of(-0.0F, 0), usual);
+  EXPECT_EQ(scale_of(0, WAVEJIT_SCALE_IS_ZERO), 0.0F);
+  EXPECT_EQ(scale_of(1, 0), std::numbers::log2e_v<float>);
 }
 
 TEST_F(Problem, TogglesThatAreArgumentsReachTheKernel) {

@@ -290,6 +290,50 @@ TEST_F(SplitCallTest, AWorkspaceGrowsAndTheOldOneStays) {
   EXPECT_EQ(fake_hip().frees, 2U);
 }
 
+TEST_F(SplitCallTest, TrimGivesWorkspacesBack) {
+  auto engine = make_engine();
+  launch(*engine, split_call(2));
+  launch(*engine, split_call(3));  // outgrows the first
+  launch(*engine, split_call(2), numbered<ihipStream_t>(100));
+  EXPECT_EQ(fake_hip().frees, 0U);
+  ASSERT_TRUE(engine->trim());
+  EXPECT_EQ(fake_hip().frees, 3U);
+  ASSERT_TRUE(engine->trim()) << "there is nothing left";
+  EXPECT_EQ(fake_hip().frees, 3U);
+  launch(*engine, split_call(2));
+  EXPECT_EQ(fake_hip().allocations, 4U) << "what is needed is made again";
+  engine.reset();
+  EXPECT_EQ(fake_hip().frees, 4U);
+}
+
+// The caller's functions may wait for threads that make calls themselves.
+TEST_F(SplitCallTest, NoLockIsHeldWhileWorkspacesAreGivenBack) {
+  struct Pool {
+    runtime::Engine* engine = nullptr;
+    bool full = false;
+    int nested = 0;
+  } pool;
+  config_.hooks.allocator_context = &pool;
+  config_.hooks.allocate = [](void* context, std::size_t bytes, ihipStream_t*) -> void* {
+    auto& self = *static_cast<Pool*>(context);
+    return self.full ? nullptr : std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  };
+  config_.hooks.release = [](void* context, void* memory, std::size_t, ihipStream_t*) {
+    auto& self = *static_cast<Pool*>(context);
+    std::free(memory);
+    if (self.engine == nullptr || self.nested++ != 0) return;
+    self.full = false;
+    std::jthread([&] { launch(*self.engine, split_call(2), numbered<ihipStream_t>(300)); }).join();
+  };
+  auto engine = make_engine();
+  launch(*engine, split_call(2));
+  pool.engine = engine.get();
+  pool.full = true;
+  launch(*engine, split_call(8));  // no room beside the old one: that goes first
+  EXPECT_EQ(pool.nested, 1);
+  pool.engine = nullptr;
+}
+
 // Many threads on one stream: between the two launches of a call nobody else has its workspace.
 TEST_F(SplitCallTest, ThreadsOnOneStreamBorrowInTurn) {
   auto engine = make_engine();

@@ -71,6 +71,11 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   return {};
 }
 
+AttentionCall::WhenMissing AttentionCall::when_missing() const {
+  if ((call_.flags & WAVEJIT_NO_COMPILE) == 0) return WhenMissing::make_them;
+  return (call_.flags & WAVEJIT_COMPILE_BEHIND) == 0 ? WhenMissing::refuse : WhenMissing::refuse_and_make_them_behind;
+}
+
 std::string AttentionCall::descriptor(Line line) const {
   ProblemDescriptor descriptor = describe_call(problem_, call_);
   if (line == Line::of_kernels) descriptor.scale.clear();  // no part of a kernel

@@ -20,6 +20,8 @@ class AttentionCall final : public families::Call {
 
   Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                     families::LaunchPlan& plan) override;
+  const wavejit_attention_forward_arguments& arguments() const { return call_; }
+  WhenMissing when_missing() const override;
   std::string descriptor(Line line) const override;
   Result<void> judge(families::DeviceMemory& memory) const override;
   families::WorkspaceWords workspace_words() const override;

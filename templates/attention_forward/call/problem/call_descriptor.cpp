@@ -45,7 +45,7 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
   descriptor.query_heads = problem.query_heads;
   descriptor.kv_heads = problem.kv_heads;
   descriptor.layout = heads_outside ? Layout::bhsd : Layout::bshd;
-  descriptor.scale = number(call.scale);
+  if (call.scale != 0 || (call.flags & WAVEJIT_SCALE_IS_ZERO) != 0) descriptor.scale = number(call.scale);
   if (call.query_starts != nullptr && call.key_starts != nullptr) descriptor.layout = Layout::packed;
   descriptor.causal = (call.mask & WAVEJIT_MASK_CAUSAL) != 0;
   if ((call.mask & WAVEJIT_MASK_PREFIX) != 0) descriptor.causal_prefix = call.causal_prefix;

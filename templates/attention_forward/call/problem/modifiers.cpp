@@ -161,6 +161,25 @@ Check check_splits(const wavejit_attention_forward_arguments& call) {
   return {};
 }
 
+[[gnu::cold, gnu::noinline]] Result<void> check_rare_flags(const wavejit_attention_forward_arguments& call) {
+  constexpr std::uint32_t all = WAVEJIT_CHECK_LENGTHS | WAVEJIT_BATCH_MAY_SHOW | WAVEJIT_SCALE_IS_ZERO |
+                                WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
+  if ((call.flags & ~all) != 0) {
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "flags", std::to_string(call.flags),
+                      "0, or a sum of 1 (check the lengths), 2 (the batch may show), 4 (the scale is zero), 8 (no "
+                      "compile), 16 (compile behind)"));
+  }
+  if ((call.flags & WAVEJIT_SCALE_IS_ZERO) != 0 && call.scale != 0) {
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "scale", std::to_string(call.scale),
+                      "0 beside WAVEJIT_SCALE_IS_ZERO, or no such flag"));
+  }
+  if ((call.flags & WAVEJIT_COMPILE_BEHIND) != 0 && (call.flags & WAVEJIT_NO_COMPILE) == 0) {
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "flags", std::to_string(call.flags),
+                      "16 (compile behind) beside 8 (no compile) only"));
+  }
+  return {};
+}
+
 }  // namespace
 
 MaskChoice choose_mask(bool causal, bool window, std::int64_t left, std::int64_t right) {
@@ -223,9 +242,8 @@ Result<void> check_modifiers(const wavejit_attention_forward_arguments& call, co
   if (auto splits = check_splits(call); !splits) return splits;
   problem.splits = static_cast<std::uint32_t>(call.splits);
   problem.any_bits = (call.flags & WAVEJIT_BATCH_MAY_SHOW) != 0;
-  if ((call.flags & ~std::uint32_t{WAVEJIT_CHECK_LENGTHS | WAVEJIT_BATCH_MAY_SHOW}) != 0) {
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "flags", std::to_string(call.flags),
-                      "0, or a sum of 1 (check the lengths), 2 (the batch may show)"));
+  if ((call.flags & ~std::uint32_t{WAVEJIT_CHECK_LENGTHS | WAVEJIT_BATCH_MAY_SHOW}) != 0) [[unlikely]] {
+    if (auto flags = check_rare_flags(call); !flags) return flags;
   }
   if (call.reserved != 0) return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "reserved", std::to_string(call.reserved), "0"));
   return {};

@@ -58,6 +58,17 @@ Problem check_sizes(const Named& named, bool may_have_no_rows) {
   return {};
 }
 
+// Strides follow from a head dim: one that no kernel has is what stands in the way.
+[[gnu::cold, gnu::noinline]] Failure bad_row_stride(const Named& named, int dimension) {
+  const auto head_dim = static_cast<int>(named.tensor->sizes[3]);
+  const auto has = [&](const HeadDims& dims) { return dims.qk == head_dim || dims.v == head_dim; };
+  if (std::ranges::any_of(all_head_dims(), has))
+    return bad_stride(named, dimension, "positive multiples of 8 elements (copy the tensor otherwise)");
+  std::string known;
+  for (const HeadDims& dims : all_head_dims()) known += (known.empty() ? "" : ", ") + to_text(dims);
+  return bad_size(named, 3, known + ", of which `wavejit supported` lists those of a target", WAVEJIT_UNSUPPORTED);
+}
+
 // q, k, v, o: pointer, type and strides; sizes are known to be in range. The stride of a dimension with one element, or
 // of a tensor without rows, is never used and may be anything.
 Problem check_tensor(const Named& named, std::int32_t dtype) {
@@ -74,8 +85,7 @@ Problem check_tensor(const Named& named, std::int32_t dtype) {
   if (empty) return {};
   for (int d = 0; d < 3; ++d) {
     if (t.sizes[d] == 1) continue;
-    if (t.strides[d] <= 0 || t.strides[d] % stride_granule != 0)
-      return refuse(bad_stride(named, d, "positive multiples of 8 elements (copy the tensor otherwise)"));
+    if (t.strides[d] <= 0 || t.strides[d] % stride_granule != 0) return refuse(bad_row_stride(named, d));
   }
   if (t.sizes[3] != 1 && t.strides[3] != 1) return refuse(bad_stride(named, 3, "1 (copy the tensor otherwise)"));
   const bool long_rows = t.sizes[1] > 1 && t.strides[1] >= max_slice_stride;
@@ -161,6 +171,12 @@ Problem check_outputs(const wavejit_attention_forward_arguments& a, bool lse) {
   return {};
 }
 
+// A field that is zero means the default.
+float scale_of_zero(const wavejit_attention_forward_arguments& call) {
+  if ((call.flags & WAVEJIT_SCALE_IS_ZERO) != 0) return 0;
+  return static_cast<float>(1 / std::sqrt(static_cast<double>(call.q.sizes[3])));
+}
+
 }  // namespace
 
 Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward_arguments* arguments) {
@@ -209,7 +225,8 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
   if (lse) {
     if (auto tensor = check_lse({"lse", &a.lse}, a.q); !tensor) return std::unexpected(std::move(tensor.error()));
   }
-  const float scale_log2e = a.scale * std::numbers::log2e_v<float>;
+  const float scale = a.scale == 0 ? scale_of_zero(a) : a.scale;
+  const float scale_log2e = scale * std::numbers::log2e_v<float>;
   if (!std::isfinite(scale_log2e)) {
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "scale", std::to_string(a.scale),
                       "finite values whose product with log2 e is finite in fp32"));

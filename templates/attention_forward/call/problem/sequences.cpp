@@ -70,7 +70,7 @@ Result<Extents> check_sequences(const wavejit_attention_forward_arguments& call)
   }
   auto queries = check_longest("max_query_length", call.max_query_length, packed_queries, call.q.sizes[1], 1);
   if (!queries) return std::unexpected(std::move(queries.error()));
-  auto keys = check_longest("max_key_length", call.max_key_length, packed_keys, call.k.sizes[1], 0);
+  auto keys = check_longest("max_key_length", call.max_key_length, packed_keys, call.k.sizes[1], 1);
   if (!keys) return std::unexpected(std::move(keys.error()));
   extents.query_length = *queries;
   extents.key_length = *keys;

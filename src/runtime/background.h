@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Work that no call waits for: kernels that WAVEJIT_COMPILE_BEHIND asked for, one after the other, on a thread that is
+// made when the first is.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "templates/families/call/family.h"
+
+namespace wavejit::runtime {
+
+class Background {
+ public:
+  // `work` must not throw. `line`: the problem that needs the shape.
+  using Work = std::function<void(const families::Shape& shape, const std::string& line)>;
+
+  explicit Background(Work work) : work_(std::move(work)) {}
+  ~Background();  // waits for the work that is under way; what waits behind it is dropped
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+  // A shape that is waiting or under way is there once. Dropped when the system has no thread for it.
+  void add(const families::Shape& shape, const std::string& line);
+
+ private:
+  struct Wanted {
+    families::Shape shape;
+    std::string line;
+  };
+  void run();
+
+  Work work_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Wanted> waiting_;  // the first is under way while the thread works
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace wavejit::runtime
