@@ -150,8 +150,8 @@ std::vector<std::uint16_t> bias_rows(const AttentionCase& which, std::int64_t ro
 class Workspace {
  public:
   Workspace(wavejit_engine* engine, wavejit_attention_forward_arguments& call) : engine_(engine) {
-    require(wavejit_attention_forward_workspace(engine, &call, &bytes_), "workspace");
-    if (bytes_ == 0) return;
+    answer_ = wavejit_attention_forward_workspace(engine, &call, &bytes_);
+    if (answer_ != WAVEJIT_OK || bytes_ == 0) return;
     const std::vector<std::uint16_t> noise((bytes_ + 2 * fence_bytes) / 2, fence_pattern);
     require(wavejit_device_allocate(engine, noise.size() * 2, &memory_), "allocate");
     require(wavejit_device_copy_in(engine, memory_, noise.data(), noise.size() * 2), "copy in");
@@ -162,8 +162,11 @@ class Workspace {
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
+  // What the question for its size was answered with. A call that is refused answers the same.
+  wavejit_status answer() const { return answer_; }
+
   bool fence_intact() const {
-    if (bytes_ == 0) return true;
+    if (memory_ == nullptr) return true;
     const auto intact = [&](std::size_t offset) {
       std::vector<std::uint16_t> fence(fence_bytes / 2);
       require(wavejit_device_copy_out(engine_, fence.data(), static_cast<char*>(memory_) + offset, fence_bytes),
@@ -176,6 +179,7 @@ class Workspace {
  private:
   static constexpr std::size_t fence_bytes = 4096;
   wavejit_engine* engine_;
+  wavejit_status answer_ = WAVEJIT_OK;
   std::size_t bytes_ = 0;
   void* memory_ = nullptr;
 };
@@ -288,6 +292,8 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   out.status = wavejit_attention_forward(engine, &call, nullptr);
   if (out.status == WAVEJIT_OK) out.status = wavejit_device_synchronize(engine);
   if (out.status != WAVEJIT_OK) out.detail = wavejit_last_detail();
+  if (workspace && workspace->answer() != WAVEJIT_OK && workspace->answer() != out.status)
+    throw std::runtime_error("the workspace's size was refused and the call was not");
   std::string text(wavejit_simgpu_take_reports(nullptr, 0) + 1, '\0');
   text.resize(wavejit_simgpu_take_reports(text.data(), text.size()));
   out.reports = text;
