@@ -118,7 +118,8 @@ void EngineOptions::add_compiler(CLI::App& command, bool with_pipeline) {
              "sums are rescaled only once a row's new maximum weighs more than 2^8 times the old one (default: "
              "$WAVEJIT_LAZY_RESCALE, then on)");
   add_choice(command, "--xcd-swizzle", xcd_swizzle_, {"auto", "on", "off"},
-             "neighbouring query heads run on one die, where the dies divide the heads (default: $WAVEJIT_XCD_SWIZZLE, then auto)");
+             "neighbouring query heads run on one die, where the dies divide the heads (default: $WAVEJIT_XCD_SWIZZLE, "
+             "then auto)");
   command
       .add_option("--kv-splits", kv_splits_,
                   "into how many runs keys are cut: auto, or 1 to 65535 (default: $WAVEJIT_KV_SPLITS, then auto)")

@@ -69,10 +69,9 @@ typedef enum wavejit_status {
   WAVEJIT_NOT_FOUND = 9,
   WAVEJIT_DEVICE_ERROR = 10, /* a HIP call other than a launch failed */
   WAVEJIT_INTERNAL = 11,
-  WAVEJIT_NOT_READY =
-      12, /* the kernel is not loaded and cannot be now: the stream is being captured, or the call's flags have
-             WAVEJIT_NO_COMPILE (docs/serving.md) */
-  WAVEJIT_SEALED = 13 /* the kernel is not loaded and the engine is sealed; the detail has the line to prebuild */
+  WAVEJIT_NOT_READY = 12, /* the kernel is not loaded and cannot be now: the stream is being captured, or the call's
+                             flags have WAVEJIT_NO_COMPILE (docs/serving.md) */
+  WAVEJIT_SEALED = 13     /* the kernel is not loaded and the engine is sealed; the detail has the line to prebuild */
 } wavejit_status;
 
 /* "invalid argument", …; never null. */
@@ -340,8 +339,8 @@ WAVEJIT_API wavejit_status wavejit_attention_forward_supported(
     wavejit_engine* engine, const struct wavejit_attention_forward_arguments* arguments);
 
 /* The same, and WAVEJIT_NOT_READY when the call's kernel is not loaded: the call would fetch or compile it. */
-WAVEJIT_API wavejit_status
-wavejit_attention_forward_ready(wavejit_engine* engine, const struct wavejit_attention_forward_arguments* arguments);
+WAVEJIT_API wavejit_status wavejit_attention_forward_ready(wavejit_engine* engine,
+                                                           const struct wavejit_attention_forward_arguments* arguments);
 
 typedef void (*wavejit_line_callback)(void* context, const char* line);
 

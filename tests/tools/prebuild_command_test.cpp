@@ -81,7 +81,8 @@ TEST(PrebuildCommandTest, LinesOfOneReasonAreToldTogether) {
   const ScratchDirectory scratch;
   const Outcome preset = run_program(scratch, {"prebuild", "--target", "gfx942", "--preset", "gemma-2-9b"});
   expect_one_line_error(preset, 4);
-  EXPECT_THAT(preset.err, HasSubstr("18 lines of the list have no kernel: --preset gemma-2-9b: lines 13 to 20, 23 to "));
+  EXPECT_THAT(preset.err,
+              HasSubstr("18 lines of the list have no kernel: --preset gemma-2-9b: lines 13 to 20, 23 to "));
   EXPECT_THAT(preset.err, HasSubstr(": no kernel for gfx942: head dim 256 needs LDS DMA of 16 bytes"));
 
   RefusedLines lines;

@@ -80,8 +80,8 @@ constexpr std::array<Parameter, 6> all_parameters = {{
     {"stagger", "the second group of waves runs one cluster behind; tried, not written", "stagger", switch_of_dualwave,
      usual_switch},
     {"setprio", "the computing wave issues first; tried, not written", "setprio", switch_of_dualwave, usual_switch},
-    {"xcd_swizzle", "neighbouring query heads run on one die, auto unless asked for; tried, not written",
-     "xcd-swizzle", switch_of_launches, of_the_launch},
+    {"xcd_swizzle", "neighbouring query heads run on one die, auto unless asked for; tried, not written", "xcd-swizzle",
+     switch_of_launches, of_the_launch},
 }};
 
 // `from`, and with each other value that the parameter has.
