@@ -44,5 +44,10 @@ if grep -qF "$work/first" "$header"; then complain "the second clone's compiled 
 rm -rf "$work/first"
 touch "$work/second/one.cpp"
 ninja -C "$work/second/build" >"$work/log" || complain "the second clone does not build without the first: $(cat "$work/log")"
+# What a compiled header holds has changed: nothing that was compiled with the old one serves.
+misses=$(count cache_miss)
+sed -i 's/return 1/return 2/' "$work/second/own.h"
+ninja -C "$work/second/build" >"$work/log" || complain "the changed clone does not build: $(cat "$work/log")"
+[[ $(count cache_miss) -ge $((misses + 2)) ]] || complain "a changed header was not compiled again: $(ccache --show-stats --verbose)"
 [[ $failed == 0 ]] && echo "compiled headers are cached by path: $(count cache_miss) compiled, $(count direct_cache_hit) from the cache"
 exit "$failed"
