@@ -215,7 +215,7 @@ std::string from_text(Provenance from, const char* variable) {
 
 // Every variable that is read here, and where its text goes.
 struct Variable {
-  std::string_view name;  // of a literal, so that it ends in a NUL
+  const char* name;
   const char* Environment::* text;
 };
 constexpr std::array variables = {
@@ -301,7 +301,7 @@ const Environment& process_environment() {
   static const auto read = [] {
     Environment environment;
     for (const Variable& variable : variables) {
-      const char* text = ::secure_getenv(variable.name.data());
+      const char* text = ::secure_getenv(variable.name);
       environment.*variable.text = text == nullptr ? nullptr : ::strdup(text);
     }
     std::vector<std::string> names;
