@@ -80,7 +80,6 @@ int main(int argc, char** argv) {
         [&](const cache::Visited& visited) { write(corpus / "entry" / std::to_string(n++), as_text(visited.file)); });
     std::filesystem::create_directories(corpus / "archive");
     if (!cache::pack_entries(cache, (corpus / "archive" / "three").string(), {})) return 1;
-    if (!cache::pack_entries(cache, (corpus / "archive" / "none").string(), {"gfx1"})) return 1;
   }
   std::filesystem::remove_all(scratch);
   int n = 0;
