@@ -24,6 +24,9 @@
 
 namespace wavejit::hip_kernels {
 
+using half = _Float16;
+inline std::vector<half> to_half(const std::vector<float>& values) { return {values.begin(), values.end()}; }
+
 struct Build {
   std::string target;
   int optimisation;

@@ -10,10 +10,6 @@
 namespace wavejit::hip_kernels {
 namespace {
 
-using half = _Float16;
-
-std::vector<half> to_half(const std::vector<float>& values) { return {values.begin(), values.end()}; }
-
 struct Sizes {
   std::uint32_t m, n, k;
 };

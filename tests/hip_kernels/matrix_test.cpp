@@ -7,14 +7,6 @@
 namespace wavejit::hip_kernels {
 namespace {
 
-using half = _Float16;
-
-std::vector<half> to_half(const std::vector<float>& values) {
-  std::vector<half> narrowed(values.size());
-  std::ranges::transform(values, narrowed.begin(), [](float value) { return static_cast<half>(value); });
-  return narrowed;
-}
-
 std::uint16_t to_bf16(float value) {
   std::uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
