@@ -32,7 +32,8 @@ std::optional<int> small_number(std::string_view text) {
 std::string accepted_devices() {
   return "accepted: hip, hip:<ordinal>, sim:<target>, sim:<target>x<count up to " +
          std::to_string(max_simulated_devices) +
-         ">, the latter with :<ordinal below the count>; targets: " + targets::known_targets();
+         ">, the latter with :<ordinal below the count>; targets: " + targets::known_targets() +
+         ", and boards of them: <target>@<dies>x<compute units of a die>";
 }
 
 // One word with a few values: its names, the variable and the option's field.
@@ -270,11 +271,8 @@ std::expected<DeviceChoice, std::string> parse_device(std::string_view text) {
     if (!device.ordinal) return std::unexpected(accepted_devices());
     target = target.substr(0, colon);
   }
-  // A target's own name may hold an x: the whole text first, then what stands before the last x.
-  const auto known = [](std::string_view name) {
-    const targets::Target* row = targets::find_target(name);
-    return row != nullptr && row->id == name;
-  };
+  // A board's own name holds an x: the whole text first, then what stands before the last x.
+  const auto known = [](std::string_view name) { return targets::find_board(name).has_value(); };
   if (!known(target)) {
     const std::size_t times = target.rfind('x');
     if (times == std::string_view::npos || !known(target.substr(0, times))) return std::unexpected(accepted_devices());

@@ -35,7 +35,7 @@ struct Setting {
 struct DeviceChoice {
   bool simulated = false;
   std::optional<int> ordinal;  // without: hip: the calling thread's current device; sim: the first
-  std::string target;          // sim only: a row of the target table
+  std::string target;          // sim only: a row of the target table, or a board of one
   int count = 1;               // sim only: identical devices
   bool operator==(const DeviceChoice&) const = default;
 };

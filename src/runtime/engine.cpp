@@ -72,7 +72,7 @@ Result<std::unique_ptr<Engine>> Engine::assemble(const Config& config, const Hip
 Engine::Engine(const Config& config, HipDevice device, const targets::Target& target, CodegenLibrary& codegen,
                std::unique_ptr<Logger> logger)
     : device_(std::move(device)),
-      target_(target),
+      target_(targets::board_of(target, device_.xcds, device_.compute_units)),
       target_id_(target.id),
       toggles_(toggles_of(config)),
       hooks_(config.hooks),
@@ -80,7 +80,7 @@ Engine::Engine(const Config& config, HipDevice device, const targets::Target& ta
       miss_log_(config.miss_log.value, *logger_),
       workspaces_(device_, config.hooks),
       source_(config, codegen, *logger_),
-      resolver_(device_, target, toggles_, source_, *logger_, statistics_),
+      resolver_(device_, target_, toggles_, source_, *logger_, statistics_),
       background_([this](const families::Shape& shape, const std::string& line) { prepare_behind(shape, line); }) {}
 
 Result<void> Engine::run(families::Call& call, hip_abi::hipStream_t stream) {

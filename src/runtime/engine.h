@@ -55,6 +55,7 @@ class Engine {
   Result<void> is_ready(families::Call& call) const;
   // Refuses a call whose workspace is larger than the device's memory, unless the call brings the workspace.
   Result<void> check_room(const families::Call& call) const;
+  // The architecture's row with the dies and compute units of this device.
   const targets::Target& target_row() const noexcept { return target_; }
   const families::Toggles& toggles() const noexcept { return toggles_; }
 
@@ -101,7 +102,7 @@ class Engine {
 
   // In this order: what comes later uses what stands before it.
   HipDevice device_;
-  const targets::Target& target_;
+  targets::Target target_;
   std::string target_id_;
   families::Toggles toggles_;
   Hooks hooks_;

@@ -12,7 +12,7 @@
 namespace wavejit::runtime {
 namespace {
 
-Result<const targets::Target*> choose_target(const Config& config, std::string_view name) {
+Result<targets::Target> choose_target(const Config& config, std::string_view name) {
   if (name.empty()) {
     if (!config.device.value.simulated) {
       return fail(WAVEJIT_INVALID_ARGUMENT, "target is not given and device = " + to_text(config.device.value) +
@@ -21,12 +21,13 @@ Result<const targets::Target*> choose_target(const Config& config, std::string_v
     }
     name = config.device.value.target;
   }
-  const targets::Target* target = targets::find_target(name);
-  if (target == nullptr) {
-    return fail(WAVEJIT_INVALID_ARGUMENT,
-                "target = \"" + std::string(name) + "\" is not known; accepted: " + targets::known_targets());
+  const auto target = targets::find_board(name);
+  if (!target) {
+    return fail(WAVEJIT_INVALID_ARGUMENT, "target = \"" + std::string(name) +
+                                              "\" is not known; accepted: " + targets::known_targets() +
+                                              ", and boards of them: <target>@<dies>x<compute units of a die>");
   }
-  return target;
+  return *target;
 }
 
 // Labels of one width, so that a terminal shows two columns.
@@ -65,9 +66,9 @@ Result<std::vector<std::string>> explain(const Config& config, std::string_view 
   auto row_of_target = choose_target(config, target);
   if (!row_of_target) return std::unexpected(std::move(row_of_target.error()));
   const families::Toggles toggles = toggles_of(config);
-  const auto shape = (*problem)->shape(**row_of_target, toggles);
+  const auto shape = (*problem)->shape(*row_of_target, toggles);
   if (!shape) return std::unexpected(shape.error());
-  auto route = shape->family->route(*shape, **row_of_target, toggles);
+  auto route = shape->family->route(*shape, *row_of_target, toggles);
   if (!route) return std::unexpected(std::move(route.error()));
 
   Logger logger(config.log_level.value, log_sink(config));
@@ -78,10 +79,10 @@ Result<std::vector<std::string>> explain(const Config& config, std::string_view 
 
   std::vector<std::string> lines = {
       row("problem", (*problem)->text()),
-      row("target", std::string((*row_of_target)->id) + " (" + std::string((*row_of_target)->product) + ")"),
+      row("target", targets::board_name(*row_of_target) + " (" + std::string(row_of_target->product) + ")"),
       row("route", route->description),
   };
-  for (const families::Note& note : (*problem)->notes(**row_of_target, toggles))
+  for (const families::Note& note : (*problem)->notes(*row_of_target, toggles))
     lines.push_back(row(note.label, note.text));
   std::vector<cache::Key> keys;
   for (const families::RoutedKernel& kernel : route->kernels) {
@@ -113,9 +114,9 @@ Result<std::vector<std::string>> kernels_of(const Config& config, std::string_vi
   auto row_of_target = choose_target(config, target);
   if (!row_of_target) return std::unexpected(std::move(row_of_target.error()));
   const families::Toggles toggles = toggles_of(config);
-  const auto shape = (*problem)->shape(**row_of_target, toggles);
+  const auto shape = (*problem)->shape(*row_of_target, toggles);
   if (!shape) return std::unexpected(shape.error());
-  const auto route = shape->family->route(*shape, **row_of_target, toggles);
+  const auto route = shape->family->route(*shape, *row_of_target, toggles);
   if (!route) return std::unexpected(route.error());
   std::vector<std::string> specs;
   for (const families::RoutedKernel& kernel : route->kernels) specs.push_back(kernel.spec.text());

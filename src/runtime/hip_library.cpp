@@ -102,12 +102,20 @@ Result<HipDevice> describe_device(const HipFunctions& hip, int ordinal) {
   hip_abi::hipDeviceProp_tR0600 properties{};
   if (const hipError_t error = hip.hipGetDevicePropertiesR0600(&properties, ordinal); error != hipSuccess)
     return fail(WAVEJIT_NO_DEVICE, "device " + std::to_string(ordinal) + ": " + error_text(hip, error));
+  // Came with ROCm 6.1. A refusal must not be what the host's next look at HIP's errors finds.
+  int xcds = 0;
+  if (hip.hipDeviceGetAttribute(&xcds, hip_abi::hipDeviceAttributeNumberOfXccs, ordinal) != hipSuccess) {
+    xcds = 0;
+    (void)hip.hipGetLastError();
+  }
   const auto text = [](const auto& field) { return std::string(field, ::strnlen(field, sizeof field)); };
   return HipDevice{.hip = hip,
                    .ordinal = ordinal,
                    .architecture = text(properties.gcnArchName),
                    .name = text(properties.name),
-                   .memory_bytes = properties.totalGlobalMem};
+                   .memory_bytes = properties.totalGlobalMem,
+                   .xcds = xcds,
+                   .compute_units = properties.multiProcessorCount};
 }
 
 hip_abi::hipError_t load_module(const HipDevice& device, const void* image, const std::string& kernel_name,

@@ -18,6 +18,7 @@ namespace wavejit::runtime {
   X(hipGetDevice)                       \
   X(hipSetDevice)                       \
   X(hipGetDevicePropertiesR0600)        \
+  X(hipDeviceGetAttribute)              \
   X(hipGetErrorName)                    \
   X(hipGetErrorString)                  \
   X(hipGetLastError)                    \
@@ -47,6 +48,8 @@ struct HipDevice {
   std::string architecture;  // gcnArchName: "gfx942:sramecc+:xnack-"
   std::string name;
   std::uint64_t memory_bytes = 0;
+  int xcds = 0;  // 0: HIP does not say
+  int compute_units = 0;
 };
 
 // Never falls back: what was asked for, or WAVEJIT_NO_DEVICE with what would do.

@@ -67,14 +67,15 @@ void read_device(Config& config) {
       understood = ordinal.has_value();
       value = value.substr(0, colon);
     }
-    if (const std::size_t times = value.rfind('x'); times != std::string_view::npos && times > 3) {
+    // The whole text first: a board's name holds an x of its own.
+    if (const std::size_t times = value.rfind('x'); times != std::string_view::npos && !targets::find_board(value)) {
       const auto parsed = number(value.substr(times + 1));
       understood = understood && parsed && *parsed >= 1 && *parsed <= most_devices;
       if (understood) count = static_cast<int>(*parsed);
       value = value.substr(0, times);
     }
     understood = understood && ordinal.value_or(0) < static_cast<std::uint64_t>(count);
-    if (understood && targets::find_target(value) != nullptr && value == targets::find_target(value)->id) {
+    if (understood && targets::find_board(value)) {
       config.device_target = value;
       config.device_count = count;
       config.device_is_named = true;

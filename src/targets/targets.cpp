@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace wavejit::targets {
 namespace {
@@ -72,6 +73,15 @@ constexpr std::array<Target, 2> table = {{
     },
 }};
 
+// From 1 to 999, digits only; 0 for other text.
+int count(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  constexpr std::size_t most_digits = 3;
+  const bool digits = text.size() <= most_digits && error == std::errc{} && end == text.data() + text.size();
+  return digits && value > 0 ? value : 0;
+}
+
 }  // namespace
 
 std::span<const Target> all_targets() { return table; }
@@ -80,6 +90,35 @@ const Target* find_target(std::string_view id) {
   const std::string_view processor = id.substr(0, id.find(':'));
   const auto* row = std::ranges::find(table, processor, &Target::id);
   return row == table.end() ? nullptr : row;
+}
+
+Target board_of(const Target& row, int xcds, int compute_units) {
+  Target board = row;
+  if (xcds >= 1) board.xcds = xcds;
+  if (compute_units >= board.xcds) board.compute_units = compute_units;
+  return board;
+}
+
+std::optional<Target> find_board(std::string_view text) {
+  const std::size_t at = text.find('@');
+  const std::string_view name = text.substr(0, at);
+  const Target* row = find_target(name);
+  if (row == nullptr || row->id != name) return std::nullopt;
+  if (at == std::string_view::npos) return *row;
+  const std::string_view counts = text.substr(at + 1);
+  const std::size_t times = counts.find('x');
+  const int xcds = count(counts.substr(0, times));
+  const int of_die = times == std::string_view::npos ? 0 : count(counts.substr(times + 1));
+  if (xcds == 0 || of_die == 0) return std::nullopt;
+  return board_of(*row, xcds, xcds * of_die);
+}
+
+std::string board_name(const Target& board) {
+  const Target* row = find_target(board.id);
+  std::string name(board.id);
+  if (row != nullptr && (board.xcds != row->xcds || board.compute_units != row->compute_units))
+    name += "@" + std::to_string(board.xcds) + "x" + std::to_string(board.compute_units / board.xcds);
+  return name;
 }
 
 std::string known_targets() {

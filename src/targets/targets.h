@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,8 +43,8 @@ struct Target {
   int sgprs = 102;
   int simds_per_compute_unit = 4;
   int waves_per_simd = 8;
-  int compute_units = 0;
-  int xcds = 1;
+  int compute_units = 0;  // of the product; a device may have fewer (board_of)
+  int xcds = 1;           // dies; the same
   int max_threads_per_workgroup = 1024;
   int clock_khz = 0;  // peak engine clock as published
   std::uint64_t memory_bytes = 0;
@@ -75,6 +76,17 @@ std::span<const Target> all_targets();
 
 // Null when the table has no such row. Accepts the processor name alone or with features ("gfx942:sramecc+:xnack-").
 const Target* find_target(std::string_view id);
+
+// A board has the counts of its product or fewer: MI300A 6 dies, a partition of a device some of its dies, cheaper
+// boards fewer compute units. What a device says of itself goes in; a count below 1, or compute units that are fewer
+// than the dies, means that it does not say, and the row's own stays.
+Target board_of(const Target& row, int xcds, int compute_units);
+
+// A row, or a board of it by dies and compute units of a die: "gfx942", "gfx942@6x38" (MI300A). Nothing for other text.
+std::optional<Target> find_board(std::string_view text);
+
+// How such a board is written: "gfx942@6x38"; the target alone where the counts are the row's.
+std::string board_name(const Target& board);
 
 // "gfx942, gfx950": for messages that say what would be accepted.
 std::string known_targets();

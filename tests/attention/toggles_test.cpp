@@ -57,6 +57,22 @@ TEST_P(AttentionToggles, SwizzledHeadsHaveTheSameBits) {
   }
 }
 
+// MI300A, MI308X, a partition of one die, a gfx950 board of four: other dies get the heads, and nobody sees it.
+TEST_P(AttentionToggles, BoardsOfFewDiesHaveTheSameBits) {
+  wavejit_engine_options options{};
+  options.xcd_swizzle = "on";
+  AttentionCase which = make_case(Storage::bf16, 2, 40, 70, 12, 4, 64, true, 302);
+  add_alibi(which, 2);
+  const AttentionOutput whole = Pipelines(GetParam(), options).check(which);
+  for (const char* counts : {"@6x38", "@4x20", "@1x38", "@4x32"}) {
+    const Pipelines board(GetParam() + counts, options);
+    const AttentionOutput output = board.check(which);
+    EXPECT_EQ(output.o, whole.o) << counts;
+    EXPECT_EQ(bits_of(output.lse), bits_of(whole.lse)) << counts;
+    EXPECT_EQ(output.kernel_spec, whole.kernel_spec) << "counts stand in no spec";
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, AttentionToggles, ::testing::Values("gfx942", "gfx950"),
                          [](const auto& info) { return info.param; });
 

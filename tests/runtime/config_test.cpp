@@ -263,13 +263,15 @@ TEST(Config, OptionsWithoutTheirSizeAreRefused) {
 
 TEST(Config, DevicesAreReadAndPrintBack) {
   for (const char* text : {"hip", "hip:0", "hip:12", "sim:gfx942", "sim:gfx950", "sim:gfx950x2", "sim:gfx942x64",
-                           "sim:gfx950x4:2", "sim:gfx950:0"}) {
+                           "sim:gfx950x4:2", "sim:gfx950:0", "sim:gfx942@6x38", "sim:gfx950@4x32x2:1"}) {
     const auto device = parse_device(text);
     ASSERT_TRUE(device) << text << ": " << device.error();
     EXPECT_EQ(to_text(*device), text);
   }
   EXPECT_EQ(parse_device("sim:gfx950x8")->count, 8);
   EXPECT_EQ(parse_device("sim:gfx950x8")->target, "gfx950");
+  EXPECT_EQ(parse_device("sim:gfx942@1x38x8")->target, "gfx942@1x38");
+  EXPECT_EQ(parse_device("sim:gfx942@1x38x8")->count, 8);
   EXPECT_EQ(parse_device("hip:3")->ordinal, 3);
 }
 
@@ -294,6 +296,13 @@ TEST(Config, WrongDevicesAreErrorsWhereverTheyWereSaid) {
                            "sim:gfx950x2:-1",
                            "sim:gfx950x2:",
                            "sim:x2",
+                           "sim:gfx942@",
+                           "sim:gfx942@6",
+                           "sim:gfx942@0x38",
+                           "sim:gfx942@6x",
+                           "sim:gfx942@6x-3",
+                           "sim:gfx942@6x1000",
+                           "sim:gfx942@6x38x2x2",
                            "gfx950"}) {
     Environment environment = home_only();
     environment.device = text;

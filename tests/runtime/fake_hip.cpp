@@ -32,6 +32,12 @@ hipError_t set_device(int device) {
 hipError_t get_properties(hipDeviceProp_tR0600* properties, int) {
   std::strcpy(properties->name, "Fake GPU");
   std::strcpy(properties->gcnArchName, "gfx950:sramecc+:xnack-");
+  properties->multiProcessorCount = fake_hip().compute_units;
+  return hipSuccess;
+}
+hipError_t get_attribute(int* value, hipDeviceAttribute_t attribute, int) {
+  if (attribute != hipDeviceAttributeNumberOfXccs || fake_hip().xcds == 0) return hipErrorInvalidValue;
+  *value = fake_hip().xcds;
   return hipSuccess;
 }
 const char* error_name(hipError_t error) { return describe_error(error).name; }
@@ -134,6 +140,7 @@ runtime::HipFunctions fake_hip_functions() {
   hip.hipGetDevice = get_device;
   hip.hipSetDevice = set_device;
   hip.hipGetDevicePropertiesR0600 = get_properties;
+  hip.hipDeviceGetAttribute = get_attribute;
   hip.hipGetErrorName = error_name;
   hip.hipGetErrorString = error_string;
   hip.hipGetLastError = last_error;

@@ -47,6 +47,10 @@ struct FakeHip {
   std::atomic<std::uint64_t> capture_questions{0};
   std::atomic<std::uint64_t> strict_loads{0};  // modules loaded while the thread's mode was not relaxed
 
+  // What the device says of itself; 0: that it does not know.
+  std::atomic<int> xcds{0};
+  std::atomic<int> compute_units{0};
+
   std::atomic<std::uint64_t> allocations{0};
   std::atomic<std::uint64_t> frees{0};
 

@@ -33,15 +33,15 @@ struct Devices {
     if (environment_was_used) return;
     environment_was_used = true;
     const Config& config = Process::instance().config();
-    const targets::Target* target = targets::find_target(config.device_target);
-    for (int i = 0; target != nullptr && i < config.device_count; ++i) add(*target);
+    const auto board = targets::find_board(config.device_target);
+    for (int i = 0; board && i < config.device_count; ++i) add(*board);
   }
 };
 
 }  // namespace
 
 Device::Device(int ordinal, const targets::Target& target)
-    : ordinal_(ordinal), target_(&target), state_(std::make_unique<State>(target)) {
+    : ordinal_(ordinal), target_(target), state_(std::make_unique<State>(target_)) {
   register_rooms(state_->registry);
 }
 Device::~Device() = default;
@@ -61,12 +61,17 @@ int Device::count() {
 }
 
 std::expected<std::vector<int>, Status> Device::open(std::string_view target, int count) {
-  const targets::Target* row = targets::find_target(target);
-  if (row == nullptr || row->id != target) {
+  const auto board = targets::find_board(target);
+  if (!board) {
     return std::unexpected(
         Status{hip_error_invalid_device,
-               std::format("target '{}' is unknown; the simulated GPU takes {}", target, targets::known_targets())});
+               std::format("target '{}' is unknown; the simulated GPU takes {}, and boards of them as {}@4x32: 4 dies "
+                           "of 32 compute units",
+                           target, targets::known_targets(), targets::all_targets().front().id)});
   }
+  const auto is_such = [&](const targets::Target& other) {
+    return other.id == board->id && other.xcds == board->xcds && other.compute_units == board->compute_units;
+  };
   constexpr int most = 64;
   if (count < 1 || count > most) {
     return std::unexpected(Status{hip_error_invalid_value, std::format("{} devices; it takes 1 to {}", count, most)});
@@ -77,9 +82,9 @@ std::expected<std::vector<int>, Status> Device::open(std::string_view target, in
   devices.environment_was_used = true;
   std::vector<int> ordinals;
   for (const auto& device : devices.all) {
-    if (device->target_ == row && static_cast<int>(ordinals.size()) < count) ordinals.push_back(device->ordinal_);
+    if (is_such(device->target_) && static_cast<int>(ordinals.size()) < count) ordinals.push_back(device->ordinal_);
   }
-  while (static_cast<int>(ordinals.size()) < count) ordinals.push_back(devices.add(*row).ordinal_);
+  while (static_cast<int>(ordinals.size()) < count) ordinals.push_back(devices.add(*board).ordinal_);
   return ordinals;
 }
 
@@ -87,15 +92,15 @@ std::expected<std::shared_ptr<Module>, Status> Device::load(std::span<const std:
   auto object = read_code_object(image);
   if (!object) return std::unexpected(Status{hip_error_invalid_image, object.error()});
   const targets::Target* made_for = targets::find_target_by_machine(object->machine);
-  if (made_for != target_) {
+  if (made_for == nullptr || made_for->id != target_.id) {
     return std::unexpected(Status{hip_error_no_binary_for_gpu,
                                   std::format("code object for {} (machine {:#x}); device {} is {}",
                                               made_for != nullptr ? made_for->id : std::string_view(object->target_id),
-                                              object->machine, ordinal_, target_->id)});
+                                              object->machine, ordinal_, target_.id)});
   }
-  Disassembler* disassembler = Disassembler::for_processor(target_->id);
+  Disassembler* disassembler = Disassembler::for_processor(target_.id);
   if (disassembler == nullptr) {
-    return std::unexpected(Status{hip_error_no_binary_for_gpu, std::format("no disassembler for {}", target_->id)});
+    return std::unexpected(Status{hip_error_no_binary_for_gpu, std::format("no disassembler for {}", target_.id)});
   }
   auto code = LoadedCode::load(image, std::move(*object), ordinal_, *disassembler, state_->registry);
   if (!code) return std::unexpected(std::move(code.error()));

@@ -15,10 +15,7 @@
 #include <vector>
 
 #include "simgpu/device/memory.h"
-
-namespace wavejit::targets {
-struct Target;
-}
+#include "targets/targets.h"
 
 namespace wavejit::simgpu {
 
@@ -151,11 +148,12 @@ class Device {
   // The device with this ordinal, or null. Devices are numbered from 0 in the order in which `open` made them.
   static Device* find(int ordinal);
   static int count();
-  // Makes sure that `count` devices of `target` exist; their ordinals in order, or an error naming the targets known.
+  // Makes sure that `count` devices of `target` exist ("gfx942", or a board of it: "gfx942@6x38"); their ordinals in
+  // order, or an error naming the targets known.
   static std::expected<std::vector<int>, Status> open(std::string_view target, int count);
 
   int ordinal() const { return ordinal_; }
-  const targets::Target& target() const { return *target_; }
+  const targets::Target& target() const { return target_; }
 
   // `image` is a bare ELF code object (the HIP front takes bundles apart). Nothing keeps pointing to `image`.
   std::expected<std::shared_ptr<Module>, Status> load(std::span<const std::byte> image);
@@ -171,7 +169,7 @@ class Device {
  private:
   struct State;
   int ordinal_;
-  const targets::Target* target_;
+  targets::Target target_;  // with the counts of this device
   std::unique_ptr<State> state_;
 };
 

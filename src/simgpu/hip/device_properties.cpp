@@ -33,7 +33,7 @@ std::string pci_bus_id(int ordinal) { return std::format("0000:{:02x}:00.0", fir
 hipDeviceProp_tR0600 device_properties(const Device& device) {
   const targets::Target& target = device.target();
   hipDeviceProp_tR0600 all = {};
-  copy_text(all.name, std::format("{} (simulated {})", target.product, target.id));
+  copy_text(all.name, std::format("{} (simulated {})", target.product, targets::board_name(target)));
   copy_text(all.uuid.bytes, std::format("simgpu{:08}", device.ordinal()));
   all.totalGlobalMem = target.memory_bytes;
   all.sharedMemPerBlock = static_cast<std::size_t>(target.lds_bytes_per_workgroup);

@@ -170,13 +170,13 @@ std::string refusal(const Settings& settings, const targets::Target& target) {
 
 Status Device::launch(const LaunchRequest& request) {
   const Settings asked = Process::instance().settings();
-  if (Status status = check(request, *target_, asked); !status.ok()) return status;
+  if (Status status = check(request, target_, asked); !status.ok()) return status;
   const KernelInfo& info = request.kernel->info();
   Launch launch;
   launch.kernel = request.kernel;
   launch.descriptor = &request.kernel->code_->descriptor;
   launch.code = request.kernel->code_->code;
-  launch.target = target_;
+  launch.target = &target_;
   launch.workgroups = request.workgroups;
   launch.workgroup_size = request.workgroup_size;
   launch.lds_bytes = info.static_lds_bytes + request.dynamic_lds_bytes;

@@ -78,12 +78,14 @@ struct Arguments {
 
   std::uint64_t sink = 0;  // f32 [query heads], natural units; null: none
 
-  // XCD swizzle: query heads that one die takes; 0 leaves heads as the grid counts them. Of x in the grid, head
-  // (x mod dies) · heads_per_die + x / dies.
-  std::uint32_t heads_per_die = 0;
-  std::uint32_t dies = 1;  // a power of two
+  // XCD swizzle: of x in the grid, head (x mod dies) · heads_per_die + x / dies, for any number of dies that divides
+  // the heads: x · heads_per_die − (x / dies) · (query_heads − 1), where x / dies = floor(x · die_multiplier / 2³²) as
+  // of kv_head_multiplier. 1 and 0 leave heads as the grid counts them.
+  std::uint32_t heads_per_die = 1;
+  std::uint32_t die_multiplier = 0;
 
-  // Split keys; read only by kernels whose spec has split=. Partial results: see docs/split-keys.md.
+  // Split keys; but for query_heads read only by kernels whose spec has split=. Partial results: see
+  // docs/split-keys.md.
   std::uint64_t workspace = 0;
   std::uint32_t splits = 1;
   std::uint32_t query_heads = 0;

@@ -16,12 +16,18 @@ using language::Buffer;
 using language::Kernel;
 using language::Value;
 
+// floor(value · multiplier / 2³²)
+Value* high_half(Kernel& kernel, Value* value, Value* multiplier) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* product = ir.CreateMul(ir.CreateZExt(value, kernel.i64()), ir.CreateZExt(multiplier, kernel.i64()));
+  return ir.CreateTrunc(ir.CreateLShr(product, 32), kernel.i32());
+}
+
 // q head → kv head without a division: see Arguments::kv_head_multiplier.
 Value* kv_head_of(Kernel& kernel, Value* query_head) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* multiplier = kernel.argument_i32(offsetof(Arguments, kv_head_multiplier));
-  Value* product = ir.CreateMul(ir.CreateZExt(query_head, kernel.i64()), ir.CreateZExt(multiplier, kernel.i64()));
-  Value* quotient = ir.CreateTrunc(ir.CreateLShr(product, 32), kernel.i32());
+  Value* quotient = high_half(kernel, query_head, multiplier);
   return ir.CreateSelect(ir.CreateICmpEQ(multiplier, kernel.constant(0)), query_head, quotient);
 }
 
@@ -42,11 +48,9 @@ constexpr Fields o_fields{offsetof(Arguments, o), offsetof(Arguments, o_batch_st
 Value* query_head_of(Kernel& kernel, Value* x) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* heads_per_die = kernel.argument_i32(offsetof(Arguments, heads_per_die));
-  Value* dies = kernel.argument_i32(offsetof(Arguments, dies));
-  Value* die = ir.CreateAnd(x, ir.CreateSub(dies, kernel.constant(1)));
-  Value* round = ir.CreateLShr(x, ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, dies, ir.getTrue()));
-  Value* swizzled = ir.CreateAdd(ir.CreateMul(die, heads_per_die), round);
-  return ir.CreateSelect(ir.CreateICmpEQ(heads_per_die, kernel.constant(0)), x, swizzled);
+  Value* multiplier = kernel.argument_i32(offsetof(Arguments, die_multiplier));
+  Value* last_head = ir.CreateSub(kernel.argument_i32(offsetof(Arguments, query_heads)), kernel.constant(1));
+  return ir.CreateSub(ir.CreateMul(x, heads_per_die), ir.CreateMul(high_half(kernel, x, multiplier), last_head));
 }
 
 Slice slice_of(Kernel& kernel, const Fields& fields, Value* batch, Value* head, Value* first_row, Value* rows,

@@ -206,8 +206,9 @@ struct Subject::Data {
     a.key_rows = static_cast<std::uint32_t>(size.key_rows());
     if (size.sink) a.sink = sink.address();
     if (size.dies > 1) {
-      a.dies = static_cast<std::uint32_t>(size.dies);
-      a.heads_per_die = a.query_heads / a.dies;
+      const auto dies = static_cast<std::uint32_t>(size.dies);
+      a.heads_per_die = a.query_heads / dies;
+      a.die_multiplier = attention_forward::kv_head_multiplier(dies, 1);
     }
     a.workspace = workspace.address();
     a.splits = static_cast<std::uint32_t>(splits);

@@ -344,14 +344,43 @@ TEST_F(Problem, TogglesThatAreArgumentsReachTheKernel) {
   EXPECT_EQ(launched(16, 4).rescale_threshold, 0.0F);
   // auto: heads that share kv heads, dealt evenly
   EXPECT_EQ(launched(16, 4).heads_per_die, 2U);
-  EXPECT_EQ(launched(16, 4).dies, 8U);
-  EXPECT_EQ(launched(16, 16).heads_per_die, 0U);
-  EXPECT_EQ(launched(12, 4).heads_per_die, 0U);
+  EXPECT_EQ(launched(16, 4).die_multiplier, 1U << 29U) << "2^32 / 8";
+  EXPECT_EQ(launched(16, 16).heads_per_die, 1U);
+  EXPECT_EQ(launched(16, 16).die_multiplier, 0U);
+  EXPECT_EQ(launched(12, 4).die_multiplier, 0U);
   config_.xcd_swizzle.value = true;
   EXPECT_EQ(launched(16, 16).heads_per_die, 2U);
-  EXPECT_EQ(launched(12, 4).heads_per_die, 0U) << "eight dies do not divide twelve heads";
+  EXPECT_EQ(launched(12, 4).die_multiplier, 0U) << "eight dies do not divide twelve heads";
   config_.xcd_swizzle.value = false;
-  EXPECT_EQ(launched(16, 4).heads_per_die, 0U);
+  EXPECT_EQ(launched(16, 4).die_multiplier, 0U);
+}
+
+// As the kernel computes it (emit/workgroup.cpp).
+std::uint32_t head_of(const attention_forward::Arguments& arguments, std::uint32_t x) {
+  const auto round = static_cast<std::uint32_t>((std::uint64_t{x} * arguments.die_multiplier) >> 32U);
+  return (x * arguments.heads_per_die) - (round * (arguments.query_heads - 1));
+}
+
+// Boards of few dies and partitions: heads are dealt over the dies that the device says it has.
+TEST_F(Problem, HeadsAreDealtOverTheDiesOfTheDevice) {
+  for (const std::uint32_t dies : {1U, 2U, 3U, 4U, 6U, 8U}) {
+    auto device = fake_device();
+    device.xcds = static_cast<int>(dies);
+    const auto engine = runtime::Engine::assemble(config_, device, *codegen_,
+                                                  std::make_unique<runtime::Logger>(runtime::LogLevel::off));
+    ASSERT_TRUE(engine);
+    for (const std::uint32_t heads : {dies * 2, dies * 8, dies * 2 + 2}) {
+      Call call = good_call(1, 4, 4, heads, 2);
+      ASSERT_TRUE(attention_forward::run(**engine, &call, nullptr));
+      const attention_forward::Arguments arguments = fake_hip().last.arguments;
+      const bool dealt = dies > 1 && heads % dies == 0;
+      EXPECT_EQ(arguments.die_multiplier != 0, dealt) << heads << " heads on " << dies << " dies";
+      for (std::uint32_t x = 0; x < heads; ++x) {
+        const std::uint32_t head = head_of(arguments, x);
+        EXPECT_EQ(head, dealt ? (x % dies * (heads / dies)) + (x / dies) : x) << heads << " heads on " << dies;
+      }
+    }
+  }
 }
 
 TEST_F(Problem, EveryShapeHasItsOwnCode) {

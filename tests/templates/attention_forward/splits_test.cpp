@@ -101,6 +101,20 @@ TEST(Splits, AutoFillsTheDeviceWhenTheBatchMayShow) {
   EXPECT_EQ(plan(decode).splits, 1U);
 }
 
+// Half of the dies, half of the runs: MI300A, MI308X, a partition of one die, a board of four.
+TEST(Splits, AutoFillsTheBoardThatIsThere) {
+  AttentionProblem decode = problem(1 << 17);
+  decode.any_bits = true;
+  decode.query_length = 1;
+  for (const char* name : {"gfx942@6x38", "gfx942@4x20", "gfx942@1x38", "gfx950@4x32"}) {
+    const auto board = targets::find_board(name);
+    ASSERT_TRUE(board) << name;
+    const auto plan = attention_forward::plan_splits(decode, *board, {});
+    ASSERT_TRUE(plan) << name;
+    EXPECT_EQ(plan->splits, 2U * static_cast<std::uint32_t>(board->compute_units) / (2 * 8)) << name;
+  }
+}
+
 TEST(Splits, BeyondWhatKernelsCountAreRefused) {
   const auto runs = attention_forward::plan_splits(problem(1 << 20, 4096), target(), {});
   ASSERT_FALSE(runs);

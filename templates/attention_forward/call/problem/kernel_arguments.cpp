@@ -2,7 +2,6 @@
 #include "templates/attention_forward/call/problem/kernel_arguments.h"
 
 #include <array>
-#include <bit>
 #include <cmath>
 #include <numbers>
 
@@ -106,11 +105,11 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
   arguments.key_rows = static_cast<std::uint32_t>(call.k.sizes[1]);
   arguments.rescale_threshold = toggles.lazy_rescale ? lazy_rescale_threshold : 0;
   arguments.query_heads = problem.query_heads;
-  if (toggles.xcd_swizzle.value_or(problem.kv_heads < problem.query_heads) && target.xcds > 1 &&
-      std::has_single_bit(static_cast<std::uint32_t>(target.xcds)) &&  // the kernel shifts and masks
-      problem.query_heads % static_cast<std::uint32_t>(target.xcds) == 0) {
-    arguments.dies = static_cast<std::uint32_t>(target.xcds);
-    arguments.heads_per_die = problem.query_heads / arguments.dies;
+  const auto dies = static_cast<std::uint32_t>(target.xcds);
+  if (toggles.xcd_swizzle.value_or(problem.kv_heads < problem.query_heads) && dies > 1 &&
+      problem.query_heads % dies == 0) {
+    arguments.heads_per_die = problem.query_heads / dies;
+    arguments.die_multiplier = kv_head_multiplier(dies, 1);  // x / dies
   }
   for (const ModifierRow& row : modifier_rows)
     if (given(row, call)) [[unlikely]]
