@@ -83,8 +83,9 @@ void read_device(Config& config) {
     }
   }
   warn("WAVEJIT_DEVICE", text,
-       std::format("sim:<target>[xN[:<ordinal>]] with a target of {} and N from 1 to {}", targets::known_targets(),
-                   most_devices),
+       std::format("sim:<target>[xN[:<ordinal>]] with a target of {}, or a board of one as <target>@<dies>x<compute "
+                   "units of a die>, and N from 1 to {}",
+                   targets::known_targets(), most_devices),
        std::format("sim:{}", default_target));
 }
 

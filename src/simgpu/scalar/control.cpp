@@ -115,7 +115,7 @@ bool read_hardware(const Wave& wave, unsigned id, std::uint32_t& value) {
     case register_ib_sts:
       value = 0;
       return true;
-    // Where a wave sits is the machine's choice; ours is: SIMD and slot by wave, everything else 0.
+    // Where a wave sits is the machine's choice; ours is: SIMD and slot by wave, die by workgroup, everything else 0.
     case register_hw_id:
       value = (wave.index / 4u) | ((wave.index % 4u) << 4);
       return true;
@@ -128,8 +128,10 @@ bool read_hardware(const Wave& wave, unsigned id, std::uint32_t& value) {
     case register_sh_mem_bases:
       value = static_cast<std::uint32_t>((shared_aperture >> 48) << 16 | (private_aperture >> 48));
       return true;
+    // Workgroups go round the dies, as the clock has it.
     case register_xcc_id:
-      value = 0;
+      value = static_cast<std::uint32_t>(wave.workgroup->linear_id %
+                                         static_cast<std::uint64_t>(wave.workgroup->launch->target->xcds));
       return true;
     default:
       return false;

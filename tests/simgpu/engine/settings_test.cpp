@@ -65,6 +65,43 @@ TEST_F(Environment, IsRead) {
   EXPECT_EQ(config.settings.translate_after, 7u);
 }
 
+TEST_F(Environment, BoardsAreRead) {
+  setenv("WAVEJIT_DEVICE", "sim:gfx942@6x38x2:1", 1);
+  std::string warnings;
+  const Config config = read(warnings);
+  EXPECT_EQ(warnings, "");
+  EXPECT_EQ(config.device_target, "gfx942@6x38");
+  EXPECT_EQ(config.device_count, 2);
+}
+
+TEST(Boards, AreDevicesOfTheirOwnWithTheirCounts) {
+  const auto whole = Device::open("gfx942", 1);
+  const auto board = Device::open("gfx942@6x38", 2);
+  ASSERT_TRUE(whole && board);
+  EXPECT_NE(whole->front(), board->front());
+  const targets::Target& target = Device::find(board->back())->target();
+  EXPECT_EQ(target.xcds, 6);
+  EXPECT_EQ(target.compute_units, 228);
+  EXPECT_EQ(Device::open("gfx942@6x38", 1)->front(), board->front()) << "the same board again";
+  EXPECT_FALSE(Device::open("gfx942@6", 1));
+}
+
+// Workgroups go round the dies that the board has.
+TEST(Boards, WorkgroupsSeeTheDieThatTheyAreOn) {
+  const Assembled kernel({.body = R"(
+  s_load_dwordx2 s[6:7], s[0:1], 0x0
+  s_getreg_b32 s8, hwreg(HW_REG_XCC_ID, 0, 4)
+  s_lshl_b32 s9, s2, 2
+  v_mov_b32 v1, s9
+  v_mov_b32 v2, s8
+  s_waitcnt lgkmcnt(0)
+  global_store_dword v1, v2, s[6:7])",
+                          .target = "gfx942"});
+  Buffer<std::uint32_t> dies(20);
+  ASSERT_TRUE(kernel.run({dies.address()}, {20, 1, 1}).ok());
+  for (std::uint32_t i = 0; i < 20; ++i) EXPECT_EQ(dies[i], i % 8) << i;
+}
+
 TEST_F(Environment, UnknownValuesWarnOnceAndKeepTheDefault) {
   const std::pair<const char*, const char*> bad[] = {
       {"WAVEJIT_DEVICE", "sim:gfx9000"},       {"WAVEJIT_DEVICE", "sim:gfx950x0"},     {"WAVEJIT_DEVICE", "cuda"},
