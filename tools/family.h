@@ -14,6 +14,7 @@
 //   parse     a descriptor → a Problem            sweep, profile, compare, tune
 //   Problem   → a Case: arrays, call, judge       sweep, profile, compare, tune
 //   listed    the problems of `sweep` by default  sweep (may be empty)
+//   examined  small and long calls of every route doctor (may be empty)
 //   run       arrays from files → files           run   (may be null: `run` then says that it cannot)
 //   tuning    parameters, candidates, defaults    tune  (may be null)
 //   schedule  a kernel's schedule as text         explain --isa (may be empty)
@@ -212,6 +213,10 @@ class Family {
   virtual Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const = 0;
   // Descriptors that `wavejit sweep` runs when none are given.
   virtual std::vector<std::string> listed() const { return {}; }
+  // Small descriptors, the smallest first, that together reach every route and modifier: `wavejit doctor` runs them on
+  // every pipeline. And calls of a millisecond or more, which it times.
+  virtual std::vector<std::string> examined() const { return {}; }
+  virtual std::vector<std::string> examined_for_time() const { return {}; }
   virtual std::unique_ptr<ArrayCall> make_call() const { return nullptr; }
   virtual const Tuning* tuning() const { return nullptr; }
 };

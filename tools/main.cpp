@@ -111,6 +111,7 @@ int run(int argument_count, char** arguments) {
   add_profile(program, chosen);
   add_compare(program, chosen);
   add_tune(program, chosen);
+  add_doctor(program, chosen);
   add_cache(program, chosen);
   add_supported(program, chosen);
   add_version(program, chosen);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// settles: how v_mfma_f32_16x16x16_bf16 adds 16 products: groups of 8 or of 16, what is cut, denormals (src/simgpu/matrix; WAVEJIT_SIM_MATRIX chooses)
+// risk: 2
+// targets: gfx942 gfx950
+// judge: sums bf16 16 4
+// inputs: products_bf16 8
+// outputs: 4
+// workgroups: 8
+// lds: 0
+  v_mfma_f32_16x16x16_bf16 v[64:67], v[16:17], v[18:19], v[20:23]

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// settles: how v_mfma_f32_32x32x16_bf16 adds 16 products: groups of 8 or of 16, what is cut, denormals (src/simgpu/matrix; WAVEJIT_SIM_MATRIX chooses)
+// risk: 2
+// targets: gfx950
+// judge: sums bf16 32 8
+// inputs: products_bf16 24
+// outputs: 16
+// workgroups: 8
+// lds: 0
+  v_mfma_f32_32x32x16_bf16 v[64:79], v[16:19], v[20:23], v[24:39]

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// settles: operands and sums of v_mfma_f32_32x32x16_fp8_fp8 (src/simgpu/matrix)
+// risk: 2
+// targets: gfx942 gfx950
+// judge: bits
+// inputs: products_8_bits 20
+// outputs: 16
+// workgroups: 8
+// lds: 0
+  v_mfma_f32_32x32x16_fp8_fp8 v[64:79], v[16:17], v[18:19], v[20:35]

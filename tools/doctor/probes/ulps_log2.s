@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// settles: src/simgpu/numerics, "transcendentals: nearest": v_log_f32 gives the nearest float (the ISA allows 1 ulp)
+// risk: 1
+// targets: gfx942 gfx950
+// judge: ulps log2
+// inputs: positive 1
+// outputs: 1
+// workgroups: 32
+// lds: 0
+  v_log_f32_e32 v64, v16
+  s_nop 1
