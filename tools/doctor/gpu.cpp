@@ -120,7 +120,8 @@ Result<std::vector<std::uint32_t>> Gpu::run(const Probe& probe, std::span<const 
     std::array<void*, 2> arguments = {inputs->data(), outputs->data()};
     std::size_t bytes = sizeof arguments;
     // HIP_LAUNCH_PARAM_BUFFER_POINTER, …_BUFFER_SIZE, …_END
-    std::array<void*, 5> extra = {launch_word(1), arguments.data(), launch_word(2), &bytes, launch_word(3)};
+    std::array<void*, 5> extra = {launch_word(1), static_cast<void*>(arguments.data()), launch_word(2), &bytes,
+                                  launch_word(3)};
     const int launched = find<LaunchKernel>("hipModuleLaunchKernel")(function, probe.workgroups, 1, 1, 64, 1, 1, 0,
                                                                      nullptr, nullptr, extra.data());
     if (auto ran = hip("hipModuleLaunchKernel", launched); !ran) return ran;

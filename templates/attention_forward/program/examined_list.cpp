@@ -34,7 +34,7 @@ std::vector<std::string> timed_list() {
       "bf16 b1 q16384 k16384 h16/2 d128 causal",
       "bf16 b1 q16384 k16384 h16/2 d64 causal",
       "bf16 b4 q4096 k4096 h32/8 d128 causal softcap=30",
-      "bf16 b64 q1 k8192 h32/8 d128",
+      "bf16 b16 q1 k8192 h32/8 d128",
       "bf16 b1 q1 k131072 h64/8 d128 splits=32",
   });
 }
