@@ -67,7 +67,7 @@ typedef enum wavejit_status {
   WAVEJIT_OUT_OF_MEMORY = 7,
   WAVEJIT_IO_ERROR = 8, /* a file named by the caller; the cache never fails a call */
   WAVEJIT_NOT_FOUND = 9,
-  WAVEJIT_DEVICE_ERROR = 10, /* a HIP call other than a launch failed */
+  WAVEJIT_DEVICE_ERROR = 10, /* a HIP call other than a launch failed, or an earlier kernel did; the detail names it */
   WAVEJIT_INTERNAL = 11,
   WAVEJIT_NOT_READY = 12, /* the kernel is not loaded and cannot be now: the stream is being captured, or the call's
                              flags have WAVEJIT_NO_COMPILE (docs/serving.md) */
@@ -190,6 +190,8 @@ struct wavejit_engine_options {
   const char* cache_remote_timeout;         /* the same, for one answer: "500"     WAVEJIT_CACHE_REMOTE_TIMEOUT */
   wavejit_log_callback on_log;              /* null: lines go to standard error */
   void* on_log_context;
+  const char* cache_packaged; /* "on" (default): kernels that were installed with this library are asked behind
+                                 cache_layers; "off"                                        WAVEJIT_CACHE_PACKAGED */
 };
 
 WAVEJIT_API wavejit_status wavejit_engine_create(const struct wavejit_engine_options* options, wavejit_engine** engine);

@@ -18,16 +18,21 @@ namespace {
 using families::KernelSpec;
 
 constexpr int max_shards = 1'000'000;
+constexpr std::string_view every_target = "all";
 
 Result<std::vector<const targets::Target*>> parse_targets(std::string_view text) {
   std::vector<const targets::Target*> chosen;
+  if (text == every_target) {
+    for (const targets::Target& target : targets::all_targets()) chosen.push_back(&target);
+    return chosen;
+  }
   while (true) {
     const std::size_t comma = std::min(text.find(','), text.size());
     const std::string_view name = text.substr(0, comma);
     const targets::Target* target = targets::find_target(name);
     if (target == nullptr) {
-      return fail(WAVEJIT_INVALID_ARGUMENT,
-                  "targets: \"" + std::string(name) + "\" is not known; accepted: " + targets::known_targets());
+      return fail(WAVEJIT_INVALID_ARGUMENT, "targets: \"" + std::string(name) + "\" is not known; accepted: " +
+                                                std::string(every_target) + ", or any of " + targets::known_targets());
     }
     if (std::ranges::find(chosen, target) == chosen.end()) chosen.push_back(target);
     if (comma == text.size()) return chosen;

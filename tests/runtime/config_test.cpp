@@ -469,6 +469,32 @@ TEST(Config, TakesTheOptionsOfAnOlderCaller) {
   ASSERT_TRUE(before_remotes) << before_remotes.error().detail;
   EXPECT_EQ(before_remotes->cache_layers.from, Provenance::option);
   EXPECT_FALSE(before_remotes->cache_remote.value);
+  options = no_options();
+  options.cache_packaged = "not to be read";
+  options.size = offsetof(wavejit_engine_options, cache_packaged);
+  const auto before_packages = make_config(&options, home_only());
+  ASSERT_TRUE(before_packages) << before_packages.error().detail;
+  EXPECT_TRUE(before_packages->cache_packaged.value);
+}
+
+// Where the packaged kernels lie is known before any option is read; whether they are asked, both places say.
+TEST(Config, PackagedKernelsAreAskedUnlessToldOtherwise) {
+  Environment environment = home_only();
+  environment.packaged_archive = "/usr/share/wavejit/kernels.wavejit-archive";
+  const auto standard = make_config(nullptr, environment);
+  ASSERT_TRUE(standard);
+  EXPECT_TRUE(standard->cache_packaged.value);
+  EXPECT_EQ(standard->packaged_archive, environment.packaged_archive);
+  EXPECT_THAT(describe(*standard),
+              ::testing::Contains("cache_packaged=on, /usr/share/wavejit/kernels.wavejit-archive (default)"));
+  environment.cache_packaged = "off";
+  EXPECT_FALSE(make_config(nullptr, environment)->cache_packaged.value);
+  wavejit_engine_options options = no_options();
+  options.cache_packaged = "on";
+  EXPECT_TRUE(make_config(&options, environment)->cache_packaged.value);
+  options.cache_packaged = "sometimes";
+  EXPECT_THAT(make_config(&options, environment).error().detail,
+              HasSubstr("options.cache_packaged = \"sometimes\" is not known; accepted: on, off"));
 }
 
 TEST(Config, DescribesEachSettingWithItsOrigin) {
@@ -481,8 +507,8 @@ TEST(Config, DescribesEachSettingWithItsOrigin) {
   EXPECT_THAT(
       describe(*config),
       ElementsAre("device=sim:gfx942 (WAVEJIT_DEVICE)", "cache_directory=/home/somebody/.cache/wavejit (default)",
-                  "cache_mode=ro (option)", "cache_layers= (default)", "cache_limit=1GiB (default)",
-                  "cache_lock_wait=10000 (default)", "cache_remote=none (default)",
+                  "cache_mode=ro (option)", "cache_layers= (default)", "cache_packaged=on, none is there (default)",
+                  "cache_limit=1GiB (default)", "cache_lock_wait=10000 (default)", "cache_remote=none (default)",
                   "cache_remote_key_file=none (default)", "cache_remote_connect_timeout=200 (default)",
                   "cache_remote_timeout=500 (default)", "lowering=llvm (default)", "compile=inprocess (default)",
                   "output_store=auto (default)", "pipeline=auto (default)", "stagger=on (default)",
