@@ -183,8 +183,8 @@ struct wavejit_engine_options {
   wavejit_allocate_callback allocate; /* null: hipMalloc; both or neither */
   wavejit_release_callback release;
   void* allocator_context;
-  const char* cache_remote; /* what a fleet shares: "redis://[[user]:password@]host[:port][/db]", "unix:///path" of a
-                               socket; needs a key                                              WAVEJIT_CACHE_REMOTE */
+  const char* cache_remote; /* what a fleet shares: "rediss://[[user]:password@]host[:port][/db]" (TLS), "redis://…"
+                               with the same, "unix:///path" of a socket; needs a key WAVEJIT_CACHE_REMOTE */
   const char* cache_remote_key_file;        /* its key, in hexadecimal            WAVEJIT_CACHE_REMOTE_KEY_FILE */
   const char* cache_remote_connect_timeout; /* milliseconds: "200"         WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT */
   const char* cache_remote_timeout;         /* the same, for one answer: "500"     WAVEJIT_CACHE_REMOTE_TIMEOUT */
@@ -192,6 +192,8 @@ struct wavejit_engine_options {
   void* on_log_context;
   const char* cache_packaged; /* "on" (default): kernels that were installed with this library are asked behind
                                  cache_layers; "off"                                        WAVEJIT_CACHE_PACKAGED */
+  const char* cache_remote_authorities; /* of rediss://: a PEM file of certificates that count; default the system's
+                                                                             WAVEJIT_CACHE_REMOTE_AUTHORITIES */
 };
 
 WAVEJIT_API wavejit_status wavejit_engine_create(const struct wavejit_engine_options* options, wavejit_engine** engine);

@@ -229,6 +229,7 @@ constexpr std::array variables = {
     Variable{"WAVEJIT_CACHE_LOCK_WAIT", &Environment::cache_lock_wait},
     Variable{"WAVEJIT_CACHE_REMOTE", &Environment::cache_remote},
     Variable{"WAVEJIT_CACHE_REMOTE_KEY_FILE", &Environment::cache_remote_key_file},
+    Variable{"WAVEJIT_CACHE_REMOTE_AUTHORITIES", &Environment::cache_remote_authorities},
     Variable{"WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT", &Environment::cache_remote_connect_timeout},
     Variable{"WAVEJIT_CACHE_REMOTE_TIMEOUT", &Environment::cache_remote_timeout},
     Variable{"WAVEJIT_LOWERING", &Environment::lowering},
@@ -357,6 +358,8 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
   if (step) step = choose_remote(config, given.cache_remote, environment.cache_remote);
   next(config.cache_remote_key_file, given.cache_remote_key_file, environment.cache_remote_key_file,
        {"WAVEJIT_CACHE_REMOTE_KEY_FILE", "cache_remote_key_file", "an absolute path"}, parse_absolute_path);
+  next(config.cache_remote_authorities, given.cache_remote_authorities, environment.cache_remote_authorities,
+       {"WAVEJIT_CACHE_REMOTE_AUTHORITIES", "cache_remote_authorities", "an absolute path"}, parse_absolute_path);
   next(config.cache_remote_connect_timeout, given.cache_remote_connect_timeout,
        environment.cache_remote_connect_timeout,
        {"WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT", "cache_remote_connect_timeout", cache::accepted_remote_timeouts},
@@ -433,6 +436,7 @@ std::vector<std::string> describe(const Config& config) {
   const auto& splits = config.kv_splits.value;
   const auto& remote = config.cache_remote.value;
   const std::string& key_file = config.cache_remote_key_file.value;
+  const std::string& authorities = config.cache_remote_authorities.value;
   std::string layers;
   for (const std::string& layer : config.cache_layers.value) layers += (layers.empty() ? "" : ":") + layer;
   const auto switch_text = [](bool on) { return on ? "on" : "off"; };
@@ -451,6 +455,8 @@ std::vector<std::string> describe(const Config& config) {
       line("cache_remote", remote ? cache::to_text(*remote) : "none", config.cache_remote.from, "WAVEJIT_CACHE_REMOTE"),
       line("cache_remote_key_file", key_file.empty() ? "none" : key_file, config.cache_remote_key_file.from,
            "WAVEJIT_CACHE_REMOTE_KEY_FILE"),
+      line("cache_remote_authorities", authorities.empty() ? "the system's" : authorities,
+           config.cache_remote_authorities.from, "WAVEJIT_CACHE_REMOTE_AUTHORITIES"),
       line("cache_remote_connect_timeout", std::to_string(config.cache_remote_connect_timeout.value / 1'000'000),
            config.cache_remote_connect_timeout.from, "WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT"),
       line("cache_remote_timeout", std::to_string(config.cache_remote_timeout.value / 1'000'000),

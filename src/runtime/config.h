@@ -77,6 +77,7 @@ struct Config {
   Setting<std::int64_t> cache_lock_wait{.value = cache::standard_lock_wait_nanoseconds};
   Setting<std::optional<cache::RemoteAddress>> cache_remote;  // nothing: no remote layer
   Setting<std::string> cache_remote_key_file;                 // empty: none, and so no remote layer
+  Setting<std::string> cache_remote_authorities;              // of rediss://; empty: the system's
   Setting<std::int64_t> cache_remote_connect_timeout{.value = cache::standard_remote_connect_nanoseconds};
   Setting<std::int64_t> cache_remote_timeout{.value = cache::standard_remote_answer_nanoseconds};
   cache::MemoryLayer* cache_memory = nullptr;  // what engines of a process share when there is no disk
@@ -107,6 +108,7 @@ struct Environment {
   const char* cache_lock_wait = nullptr;               // WAVEJIT_CACHE_LOCK_WAIT
   const char* cache_remote = nullptr;                  // WAVEJIT_CACHE_REMOTE
   const char* cache_remote_key_file = nullptr;         // WAVEJIT_CACHE_REMOTE_KEY_FILE
+  const char* cache_remote_authorities = nullptr;      // WAVEJIT_CACHE_REMOTE_AUTHORITIES
   const char* cache_remote_connect_timeout = nullptr;  // WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT
   const char* cache_remote_timeout = nullptr;          // WAVEJIT_CACHE_REMOTE_TIMEOUT
   const char* lowering = nullptr;                      // WAVEJIT_LOWERING
