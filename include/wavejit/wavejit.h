@@ -172,7 +172,7 @@ struct wavejit_engine_options {
   const char* stagger;      /* of dualwave: "on" (default), "off"                                    WAVEJIT_STAGGER */
   const char* setprio;      /* of dualwave: "on" (default), "off"                                    WAVEJIT_SETPRIO */
   const char* lazy_rescale; /* "on" (default), "off": sums follow the maximum at once          WAVEJIT_LAZY_RESCALE */
-  const char* xcd_swizzle;  /* "auto" (default), "on", "off": heads stay on one die             WAVEJIT_XCD_SWIZZLE */
+  const char* xcd_swizzle;  /* "auto" (default), "on", "off": neighbouring heads on one die      WAVEJIT_XCD_SWIZZLE */
   const char* kv_splits;    /* "auto" (default) or a number: of calls that do not say             WAVEJIT_KV_SPLITS */
   const char* cache_layers; /* read-only folders and archives, with ':' between, asked first   WAVEJIT_CACHE_LAYERS */
   const char* cache_limit;  /* of cache_directory: "1GiB" (default), "512MiB", "none"           WAVEJIT_CACHE_LIMIT */
