@@ -83,7 +83,7 @@ TEST(Edges, ACallIsAskedForBeforeItIsMade) {
   EXPECT_TRUE(engine.supports(problem.call));
   EXPECT_FALSE(engine.is_ready(problem.call));
   const std::string line = engine.describe(problem.call);
-  EXPECT_EQ(line, "attention_forward fp16 b1 q40 k40 h2 d64");
+  EXPECT_EQ(line, "attention_forward fp16 b1 q40 k40 h2 d64 scale=0.125");
   EXPECT_EQ(engine.prepare({line})[0].status, WAVEJIT_OK);
   EXPECT_TRUE(engine.is_ready(problem.call));
   EXPECT_EQ(engine.statistics().calls, 0U);
@@ -213,11 +213,11 @@ TEST(Edges, NoLockIsHeldInTheCallersFunctionsAndTrimGivesBack) {
   problem.call.splits = 2;
   problem.run(engine);
   EXPECT_EQ(pool.given.size(), 1U);
-  problem.call.splits = 4;  // outgrows it
+  problem.call.splits = 4;
   problem.run(engine);
   engine.trim();
   EXPECT_TRUE(pool.given.empty());
-  EXPECT_GE(pool.asked, 3);
+  EXPECT_GE(pool.asked, 2) << "once in each function";
   problem.run(engine);
   EXPECT_EQ(pool.given.size(), 1U) << "and is there again when it is needed";
 }
