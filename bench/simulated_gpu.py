@@ -4,7 +4,7 @@ import ctypes
 import json
 import sys
 
-SAMPLE = 12  # four and two neighbours each, as tools/sweep/simulated_gpu.h
+SAMPLE = 12  # four and two neighbours each, as tools/simulated_gpu.h
 
 
 class Settings(ctypes.Structure):

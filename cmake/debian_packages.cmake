@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# CPack's three .deb: what a serving image needs apart from what compiles and what builds. `./dev package` makes them
+# CPack's four .deb: what a serving image needs apart from what compiles and what builds, and kernels. `./dev package` makes them
 # under /usr; scripts/check_deb.sh installs them on a clean Debian 13. LLVM, LLD, libcrypto, hiredis and fmt are inside,
 # spdlog is headers: what is left to depend on (libc, libstdc++, zlib, zstd) has one name on every Debian, so that the
 # .deb of any machine with Debian 13's C library serves all of them. dpkg-shlibdeps finds the versions.
@@ -14,7 +14,11 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_THREADS 0)
 set(CPACK_VERBATIM_VARIABLES ON)
-set(CPACK_COMPONENTS_ALL runtime program development)
+set(wavejit_parts runtime program development)
+if(WAVEJIT_PACKAGED_KERNELS)
+  list(APPEND wavejit_parts kernels)
+endif()
+set(CPACK_COMPONENTS_ALL ${wavejit_parts})
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
@@ -29,7 +33,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_LIBRARY_OUTPUT_DIRECTORY
 set(wavejit_runtime_package libwavejit${PROJECT_VERSION_MAJOR})
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME ${wavejit_runtime_package})
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
-set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS "wavejit (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS "wavejit (= ${PROJECT_VERSION}), wavejit-kernels (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "attention kernels for AMD GPUs, emitted at the first call: runtime library
  What a serving process loads: finds kernels in read-only layers, the disk
  cache and what a fleet shares, loads and launches them through HIP. Needs the package wavejit only to
@@ -48,6 +52,15 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS "wavejit (= ${PROJECT_VERSION})"
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "attention kernels for AMD GPUs, emitted at the first call: headers
  The C interface wavejit.h, C++ over it, what CMake and pkg-config need to find
  them, and a small serving engine as an example.")
+# Code of GPUs: the same whatever the host's processor.
+set(CPACK_DEBIAN_KERNELS_PACKAGE_NAME wavejit-kernels)
+set(CPACK_DEBIAN_KERNELS_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_KERNELS_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_KERNELS_PACKAGE_DEPENDS "${wavejit_runtime_package} (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_KERNELS_DESCRIPTION "attention kernels for AMD GPUs, emitted at the first call: compiled kernels
+ What calls without windows and modifiers lead to, for every supported GPU, in
+ one archive that libwavejit.so asks before it compiles. Without this package
+ each of them is compiled once, at the first call that needs it.")
 
 # The linker's cache follows the library in and out.
 file(WRITE ${CMAKE_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
@@ -58,7 +71,7 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/debian/trigge
 # this is built.
 file(READ ${PROJECT_SOURCE_DIR}/LICENSE wavejit_terms)
 file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/third_party.txt wavejit_third_party REGEX "^[^#]")
-foreach(part runtime program development)
+foreach(part IN LISTS wavejit_parts)
   string(TOUPPER ${part} upper)
   set(package ${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
   set(notices "wavejit ${PROJECT_VERSION}\nCopyright: ${WAVEJIT_PACKAGE_CONTACT}\nLicense: Apache-2.0 WITH LLVM-exception\n\n${wavejit_terms}")

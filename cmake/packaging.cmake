@@ -4,8 +4,9 @@
 include(CMakePackageConfigHelpers)
 
 set(wavejit_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/wavejit)
-# Three parts: `runtime` is what a serving image needs, `development` what a build needs, `program` everything else: the
-# program, the compiler, the simulated GPU, and whatever names no part (CMakeLists.txt).
+# Four parts: `runtime` is what a serving image needs, `kernels` what it would compile at its first calls, `development`
+# what a build needs, `program` everything else: the program, the compiler, the simulated GPU, and whatever names no part
+# (CMakeLists.txt).
 
 install(TARGETS wavejit EXPORT wavejit_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
@@ -42,6 +43,7 @@ install(FILES ${CMAKE_BINARY_DIR}/wavejit.pc DESTINATION ${wavejit_pkg_config_di
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/serving_engine
         DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libwavejit-dev/examples COMPONENT development PATTERN build EXCLUDE)
 
+include(packaged_kernels)  # an archive of compiled kernels, installed with the libraries
 include(debian_packages)
 
 # What ./dev demo needs: the program and the libraries. The same is what ./dev package packs.

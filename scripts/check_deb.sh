@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Installs .deb packages on a clean Debian 13 and uses them there: the program, the compiler, a C consumer through
-# pkg-config, the example through CMake.   check_deb.sh <folder with the three .deb> [work dir]
+# pkg-config, the example through CMake.   check_deb.sh <folder with the .deb> [work dir]
 # Needs root, the network and debootstrap. Files that the checks need are made here: the clean system has no numpy.
 set -euo pipefail
 packages=$(realpath "$1")
@@ -49,6 +49,13 @@ inside sh -c 'apt-get install -y --no-install-recommends /packages/*.deb' >>"$wo
 unmet=$(inside sh -c 'ldd /usr/bin/wavejit /usr/bin/wavejit-compile $(dpkg -L libwavejit0 wavejit | grep "\.so") | grep "not found"' || true)
 [[ -z $unmet ]] || fail "not found: $unmet"
 
+say "a first call of a fresh system is a disk hit"
+inside env WAVEJIT_LOG_LEVEL=info wavejit run attention_forward --q /check/q.npy --k /check/k.npy --v /check/v.npy --out /check/o.npy \
+  --causal --device sim:gfx950 2>"$work/first.txt" || { cat "$work/first.txt"; fail "wavejit run"; }
+grep -q 'loaded from disk' "$work/first.txt" || { cat "$work/first.txt"; fail "no packaged kernel was found"; }
+grep -q ' compile ' "$work/first.txt" && { cat "$work/first.txt"; fail "a kernel was compiled"; }
+inside wavejit cache verify || fail "the packaged kernels are damaged"
+
 say "wavejit: an attention call, prebuild, an isolated compile"
 inside wavejit version
 inside wavejit run attention_forward --q /check/q.npy --k /check/k.npy --v /check/v.npy --out /check/o.npy --causal --check \
@@ -76,7 +83,7 @@ inside /check/example/serving_engine --archive /check/kernels.wavejit-archive --
 grep -q 'compiled 0,' "$work/served.txt" || fail "the archive did not do: $(grep '^cache' "$work/served.txt")"
 
 say "and off again"
-inside apt-get purge -y libwavejit0 wavejit libwavejit-dev >>"$work/apt.log" 2>&1 || fail "the packages do not leave"
+inside apt-get purge -y libwavejit0 wavejit wavejit-kernels libwavejit-dev >>"$work/apt.log" 2>&1 || fail "the packages do not leave"
 left=$(inside sh -c 'find /usr -name "*wavejit*"' || true)
 [[ -z $left ]] || fail "left behind: $left"
 say "the packages install, work and leave on a clean Debian 13"

@@ -80,8 +80,9 @@ void EngineOptions::add_cache(CLI::App& command) {
 void EngineOptions::add_cache_remote(CLI::App& command) {
   command
       .add_option("--cache-remote", cache_remote_,
-                  "the layer that a fleet shares: redis://[[user]:password@]host[:port][/database] or\n"
-                  "unix:///path/of/socket (default: $WAVEJIT_CACHE_REMOTE, then none). A password is better in the\n"
+                  "the layer that a fleet shares: rediss://[[user]:password@]host[:port][/database] (TLS),\n"
+                  "redis:// with the same, or unix:///path/of/socket (default: $WAVEJIT_CACHE_REMOTE, then none). A "
+                  "password is better in the\n"
                   "variable, since everybody on the machine sees a command line")
       ->type_name("ADDRESS");
   command

@@ -33,7 +33,7 @@ struct wavejit_prebuild_arguments {
   size_t size;
   const char* const* descriptors; /* null: every combination without windows and modifiers that this version supports */
   size_t count;
-  const char* targets; /* separated by commas; null with VERIFY_ON_DEVICE: the device's */
+  const char* targets; /* separated by commas, or "all"; null with VERIFY_ON_DEVICE: the device's */
   int32_t mode;        /* enum wavejit_prebuild_mode */
   int32_t jobs;        /* compiles at a time; 0: all cores */
   int32_t shard;       /* part 1 … shards of the kernels; both 0: all. A kernel is in the same part, whatever list

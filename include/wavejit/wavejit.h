@@ -67,7 +67,7 @@ typedef enum wavejit_status {
   WAVEJIT_OUT_OF_MEMORY = 7,
   WAVEJIT_IO_ERROR = 8, /* a file named by the caller; the cache never fails a call */
   WAVEJIT_NOT_FOUND = 9,
-  WAVEJIT_DEVICE_ERROR = 10, /* a HIP call other than a launch failed */
+  WAVEJIT_DEVICE_ERROR = 10, /* a HIP call other than a launch failed, or an earlier kernel did; the detail names it */
   WAVEJIT_INTERNAL = 11,
   WAVEJIT_NOT_READY = 12, /* the kernel is not loaded and cannot be now: the stream is being captured, or the call's
                              flags have WAVEJIT_NO_COMPILE (docs/serving.md) */
@@ -172,7 +172,7 @@ struct wavejit_engine_options {
   const char* stagger;      /* of dualwave: "on" (default), "off"                                    WAVEJIT_STAGGER */
   const char* setprio;      /* of dualwave: "on" (default), "off"                                    WAVEJIT_SETPRIO */
   const char* lazy_rescale; /* "on" (default), "off": sums follow the maximum at once          WAVEJIT_LAZY_RESCALE */
-  const char* xcd_swizzle;  /* "auto" (default), "on", "off": heads stay on one die             WAVEJIT_XCD_SWIZZLE */
+  const char* xcd_swizzle;  /* "auto" (default), "on", "off": neighbouring heads on one die      WAVEJIT_XCD_SWIZZLE */
   const char* kv_splits;    /* "auto" (default) or a number: of calls that do not say             WAVEJIT_KV_SPLITS */
   const char* cache_layers; /* read-only folders and archives, with ':' between, asked first   WAVEJIT_CACHE_LAYERS */
   const char* cache_limit;  /* of cache_directory: "1GiB" (default), "512MiB", "none"           WAVEJIT_CACHE_LIMIT */
@@ -183,13 +183,17 @@ struct wavejit_engine_options {
   wavejit_allocate_callback allocate; /* null: hipMalloc; both or neither */
   wavejit_release_callback release;
   void* allocator_context;
-  const char* cache_remote; /* what a fleet shares: "redis://[[user]:password@]host[:port][/db]", "unix:///path" of a
-                               socket; needs a key                                              WAVEJIT_CACHE_REMOTE */
+  const char* cache_remote; /* what a fleet shares: "rediss://[[user]:password@]host[:port][/db]" (TLS), "redis://…"
+                               with the same, "unix:///path" of a socket; needs a key WAVEJIT_CACHE_REMOTE */
   const char* cache_remote_key_file;        /* its key, in hexadecimal            WAVEJIT_CACHE_REMOTE_KEY_FILE */
   const char* cache_remote_connect_timeout; /* milliseconds: "200"         WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT */
   const char* cache_remote_timeout;         /* the same, for one answer: "500"     WAVEJIT_CACHE_REMOTE_TIMEOUT */
   wavejit_log_callback on_log;              /* null: lines go to standard error */
   void* on_log_context;
+  const char* cache_packaged; /* "on" (default): kernels that were installed with this library are asked behind
+                                 cache_layers; "off"                                        WAVEJIT_CACHE_PACKAGED */
+  const char* cache_remote_authorities; /* of rediss://: a PEM file of certificates that count; default the system's
+                                                                             WAVEJIT_CACHE_REMOTE_AUTHORITIES */
 };
 
 WAVEJIT_API wavejit_status wavejit_engine_create(const struct wavejit_engine_options* options, wavejit_engine** engine);

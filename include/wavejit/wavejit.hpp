@@ -70,11 +70,13 @@ struct EngineOptions {
   std::string cache_layers{};     // "/image/kernels:/opt/kernels.wavejit-archive"
   std::string cache_limit{};      // "1GiB", "none"
   std::string cache_lock_wait{};  // milliseconds: "10000"
-  std::string cache_remote{};     // "redis://host:6379/0"
+  std::string cache_remote{};     // "rediss://host:6379/0"
   std::string cache_remote_key_file{};
   std::string cache_remote_connect_timeout{};  // milliseconds: "200"
   std::string cache_remote_timeout{};          // milliseconds: "500"
   std::string miss_log{};                      // a file: "/var/log/engine.misses"
+  std::string cache_packaged{};                // "on", "off"
+  std::string cache_remote_authorities{};      // of rediss://: "/etc/fleet/authority.pem"
   // NOLINTEND(readability-redundant-member-init)
   // Hooks: plain functions, because they are called from any thread, without locks. wavejit.h says when.
   wavejit_compile_callback on_compile = nullptr;
@@ -82,6 +84,8 @@ struct EngineOptions {
   wavejit_allocate_callback allocate = nullptr;
   wavejit_release_callback release = nullptr;
   void* allocator_context = nullptr;
+  wavejit_log_callback on_log = nullptr;
+  void* on_log_context = nullptr;
 
   // Points into this object, which must stay while the result is used.
   wavejit_engine_options to_c() const noexcept {
@@ -108,11 +112,15 @@ struct EngineOptions {
     options.cache_remote_connect_timeout = cache_remote_connect_timeout.c_str();
     options.cache_remote_timeout = cache_remote_timeout.c_str();
     options.miss_log = miss_log.c_str();
+    options.cache_packaged = cache_packaged.c_str();
+    options.cache_remote_authorities = cache_remote_authorities.c_str();
     options.on_compile = on_compile;
     options.on_compile_context = on_compile_context;
     options.allocate = allocate;
     options.release = release;
     options.allocator_context = allocator_context;
+    options.on_log = on_log;
+    options.on_log_context = on_log_context;
     return options;
   }
 };

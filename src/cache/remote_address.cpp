@@ -10,6 +10,8 @@ namespace wavejit::cache {
 namespace {
 
 constexpr std::string_view tcp_scheme = "redis://";
+constexpr std::string_view tls_scheme = "rediss://";
+constexpr std::string_view clear_password = "?password=clear";
 constexpr std::string_view socket_scheme = "unix://";
 constexpr int max_database = 1'000'000;
 constexpr std::size_t max_socket_path = 107;  // sockaddr_un's, without its end
@@ -47,6 +49,13 @@ bool is_host(std::string_view text) {
   });
 }
 
+// By its text alone: no name is looked up before it is needed.
+bool is_this_machine(std::string_view host) {
+  return host == "localhost" || host == "::1" || (host.starts_with("127.") && std::ranges::all_of(host, [](char c) {
+                                                    return (c >= '0' && c <= '9') || c == '.';
+                                                  }));
+}
+
 std::unexpected<std::string> wrong(std::string what) { return std::unexpected(std::move(what)); }
 
 std::expected<RemoteAddress, std::string> parse_socket(std::string_view path) {
@@ -73,12 +82,18 @@ std::optional<std::string> parse_login(std::string_view login, RemoteAddress& ad
 std::expected<RemoteAddress, std::string> parse_remote(std::string_view text) {
   if (std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7f; }))
     return wrong("it holds a blank or a control character");
-  if (text.starts_with("rediss://"))
-    return wrong("TLS is not offered: reach the server through a private network or a tunnel of your own");
   if (text.starts_with(socket_scheme)) return parse_socket(text.substr(socket_scheme.size()));
-  if (!text.starts_with(tcp_scheme)) return wrong("it begins neither with redis:// nor with unix://");
-  text.remove_prefix(tcp_scheme.size());
   RemoteAddress address;
+  address.tls = text.starts_with(tls_scheme);
+  if (!address.tls && !text.starts_with(tcp_scheme))
+    return wrong("it begins neither with redis:// nor with rediss:// nor with unix://");
+  text.remove_prefix(address.tls ? tls_scheme.size() : tcp_scheme.size());
+  if (text.ends_with(clear_password)) {
+    if (address.tls)
+      return wrong("TLS sends no password in clear, and " + std::string(clear_password) + " asks for it");
+    address.clear_password = true;
+    text.remove_suffix(clear_password.size());
+  }
   if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
     if (auto problem = parse_login(text.substr(0, at), address)) return wrong(*std::move(problem));
     text.remove_prefix(at + 1);
@@ -107,15 +122,20 @@ std::expected<RemoteAddress, std::string> parse_remote(std::string_view text) {
     if (number.value_or(0) == 0) return wrong("the port is no number from 1 to 65535");
     address.port = *number;
   }
+  if (address.password && !address.tls && !address.clear_password && !is_this_machine(address.host)) {
+    return wrong("the password would travel in clear to another machine; rediss:// encrypts it, and " +
+                 std::string(clear_password) + " at the end lets it");
+  }
   return address;
 }
 
 std::string to_text(const RemoteAddress& address) {
   if (address.host.empty()) return std::string(socket_scheme) + address.socket_path;
-  std::string text(tcp_scheme);
+  std::string text(address.tls ? tls_scheme : tcp_scheme);
   if (address.password) text += address.user.value_or("") + ":***@";
   text += address.host.contains(':') ? "[" + address.host + "]" : address.host;
-  return text + ":" + std::to_string(address.port) + "/" + std::to_string(address.database);
+  text += ":" + std::to_string(address.port) + "/" + std::to_string(address.database);
+  return text + (address.clear_password ? std::string(clear_password) : "");
 }
 
 }  // namespace wavejit::cache

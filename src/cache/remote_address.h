@@ -16,6 +16,8 @@ struct RemoteAddress {
   std::optional<std::string> user;
   std::optional<std::string> password;
   int database = 0;
+  bool tls = false;             // rediss://
+  bool clear_password = false;  // "?password=clear": the password may travel to another machine as it is
 
   bool operator==(const RemoteAddress&) const = default;
 };
@@ -26,6 +28,6 @@ std::expected<RemoteAddress, std::string> parse_remote(std::string_view text);
 // For logs and people: "redis://user:***@host:6379/0".
 std::string to_text(const RemoteAddress& address);
 inline constexpr const char* accepted_remotes =
-    "redis://[[user]:password@]host[:port][/database] or unix:///path/of/socket";
+    "rediss://[[user]:password@]host[:port][/database] (TLS), redis:// with the same, or unix:///path/of/socket";
 
 }  // namespace wavejit::cache

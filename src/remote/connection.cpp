@@ -95,7 +95,32 @@ Result<Connection> Connection::to_socket(const std::string& path, const Deadline
   return connect(reinterpret_cast<const sockaddr*>(&address), sizeof address, path, deadline, interruption);
 }
 
+Result<void> Connection::secure(Tls tls, const Deadline& deadline, const Interruption& interruption) {
+  std::array<char, 16384> block;
+  for (;;) {
+    auto done = tls.shake_hands();
+    // Also the alert that says what was wrong with the server's half.
+    auto sent = send_plain(tls.outgoing(), deadline, interruption);
+    if (!done) return std::unexpected(std::move(done.error()));
+    if (!sent) return sent;
+    if (*done) break;
+    auto count = receive_plain(block, deadline, interruption);
+    if (!count) return std::unexpected(std::move(count.error()));
+    if (*count == 0) return fault(name_ + " closed the connection instead of speaking TLS");
+    if (auto taken = tls.incoming(std::span(block).first(*count)); !taken) return taken;
+  }
+  tls_ = std::move(tls);
+  return {};
+}
+
 Result<void> Connection::send(std::span<const char> bytes, const Deadline& deadline, const Interruption& interruption) {
+  if (!tls_) return send_plain(bytes, deadline, interruption);
+  if (auto written = tls_->write(bytes); !written) return written;
+  return send_plain(tls_->outgoing(), deadline, interruption);
+}
+
+Result<void> Connection::send_plain(std::span<const char> bytes, const Deadline& deadline,
+                                    const Interruption& interruption) {
   while (!bytes.empty()) {
     const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent >= 0) {
@@ -114,31 +139,61 @@ Result<void> Connection::send(std::span<const char> bytes, const Deadline& deadl
   return {};
 }
 
+Result<std::size_t> Connection::receive_plain(std::span<char> bytes, const Deadline& deadline,
+                                              const Interruption& interruption) {
+  const std::string doing = "the answer of " + name_;
+  for (;;) {
+    // Also of a server that always has one more byte.
+    if (auto good = in_time(deadline, interruption, doing); !good) return std::unexpected(std::move(good.error()));
+    const ssize_t count = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
+    if (count >= 0) return static_cast<std::size_t>(count);
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) {
+      return std::unexpected(Failure{
+          .status = WAVEJIT_REMOTE_FAULT, .what = name_ + ": " + errno_text(errno), .closed = errno == ECONNRESET});
+    }
+    auto ready = wait_for(socket_.get(), POLLIN, deadline, interruption, doing);
+    if (!ready) return std::unexpected(std::move(ready.error()));
+  }
+}
+
+Result<std::size_t> Connection::receive_some(std::span<char> bytes, const Deadline& deadline,
+                                             const Interruption& interruption) {
+  if (!tls_) return receive_plain(bytes, deadline, interruption);
+  for (;;) {
+    auto count = tls_->read(bytes);
+    if (!count) return std::unexpected(std::move(count.error()));
+    // A renewed key is answered, too.
+    if (auto sent = send_plain(tls_->outgoing(), deadline, interruption); !sent)
+      return std::unexpected(std::move(sent.error()));
+    if (*count) return **count;
+    std::array<char, 16384> block;
+    auto received = receive_plain(block, deadline, interruption);
+    if (!received || *received == 0) return received;
+    if (auto taken = tls_->incoming(std::span(block).first(*received)); !taken)
+      return std::unexpected(std::move(taken.error()));
+  }
+}
+
 Result<Reply> Connection::receive(std::size_t max_answer_bytes, const Deadline& deadline,
                                   const Interruption& interruption) {
   std::array<char, 65536> block;
   std::size_t received = 0;
   std::string begin;
-  const std::string doing = "the answer of " + name_;
   for (;;) {
-    // Also of a server that always has one more byte.
-    if (auto good = in_time(deadline, interruption, doing); !good) return std::unexpected(std::move(good.error()));
-    const ssize_t count = ::recv(socket_.get(), block.data(), block.size(), 0);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno == EAGAIN) {
-      auto ready = wait_for(socket_.get(), POLLIN, deadline, interruption, doing);
-      if (!ready) return std::unexpected(std::move(ready.error()));
-      continue;
+    auto count = receive_some(block, deadline, interruption);
+    if (!count) {
+      count.error().closed = count.error().closed && received == 0;
+      return std::unexpected(std::move(count.error()));
     }
-    if (count <= 0) {
-      return std::unexpected(Failure{
-          .status = WAVEJIT_REMOTE_FAULT,
-          .what = name_ + (count == 0 ? " closed the connection instead of answering" : ": " + errno_text(errno)),
-          .closed = received == 0 && (count == 0 || errno == ECONNRESET)});
+    if (*count == 0) {
+      return std::unexpected(Failure{.status = WAVEJIT_REMOTE_FAULT,
+                                     .what = name_ + " closed the connection instead of answering",
+                                     .closed = received == 0});
     }
-    const std::string_view bytes(block.data(), static_cast<std::size_t>(count));
-    if (received == 0 && bytes.front() == tls_alert)
-      return damaged(name_ + " speaks TLS, which this layer does not; accepted: a port without TLS, or a tunnel");
+    const std::string_view bytes(block.data(), *count);
+    if (received == 0 && !tls_ && bytes.front() == tls_alert)
+      return damaged(name_ + " speaks TLS; accepted: rediss:// in the address, or a port without TLS");
     received += bytes.size();
     if (begin.size() < 32) begin += bytes.substr(0, 32);
     if (received > max_answer_bytes + protocol_bytes || announces_more_than(begin, max_answer_bytes)) {

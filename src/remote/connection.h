@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 
 #include "remote/failure.h"
 #include "remote/resolver.h"
+#include "remote/tls.h"
 #include "system/file_descriptor.h"
 
 namespace wavejit::remote {
@@ -31,6 +33,9 @@ class Connection {
   static Result<Connection> to_socket(const std::string& path, const Deadline& deadline,
                                       const Interruption& interruption);
 
+  // From here on in TLS.
+  Result<void> secure(Tls tls, const Deadline& deadline, const Interruption& interruption);
+
   // The answer, whatever it is; a failure ends the connection.
   Result<Reply> exchange(std::span<const std::string_view> words, std::size_t max_answer_bytes,
                          const Deadline& deadline, const Interruption& interruption);
@@ -45,6 +50,10 @@ class Connection {
   static Result<Connection> connect(const sockaddr* address, socklen_t size, const std::string& name,
                                     const Deadline& deadline, const Interruption& interruption);
   Result<void> send(std::span<const char> bytes, const Deadline& deadline, const Interruption& interruption);
+  Result<void> send_plain(std::span<const char> bytes, const Deadline& deadline, const Interruption& interruption);
+  // How many bytes; 0: the other end has closed.
+  Result<std::size_t> receive_some(std::span<char> bytes, const Deadline& deadline, const Interruption& interruption);
+  Result<std::size_t> receive_plain(std::span<char> bytes, const Deadline& deadline, const Interruption& interruption);
   Result<Reply> receive(std::size_t max_answer_bytes, const Deadline& deadline, const Interruption& interruption);
 
   struct FreeReader {
@@ -54,6 +63,7 @@ class Connection {
   system::FileDescriptor socket_;
   std::string name_;
   std::unique_ptr<redisReader, FreeReader> reader_;
+  std::optional<Tls> tls_;
   bool usable_ = true;
 };
 

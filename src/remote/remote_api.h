@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define WAVEJIT_REMOTE_ABI 1
+#define WAVEJIT_REMOTE_ABI 2
 
 typedef struct wavejit_remote_store wavejit_remote_store;
 
@@ -38,11 +38,12 @@ struct wavejit_remote_options {
   const char* socket_path; /* of a Unix socket; null with a host */
   const char* user;        /* null: the server's default user */
   const char* password;    /* null: none is sent */
+  const char* authorities; /* of TLS, which host's certificate must be of: a PEM file; "": the system's; null: no TLS */
   int32_t port;
   int32_t database;
   const unsigned char* key; /* of the seal; copied */
   size_t key_bytes;
-  uint32_t connect_timeout_ms; /* until a connection may be used: name, connection, AUTH and SELECT */
+  uint32_t connect_timeout_ms; /* until a connection may be used: name, connection, TLS, AUTH and SELECT */
   uint32_t answer_timeout_ms;  /* from the command's first byte to the answer's last */
   uint64_t max_entry_bytes;    /* larger answers are damaged ones and not read to their end */
 };

@@ -107,6 +107,12 @@ Result<Connection> Store::connect() {
     if (!connection) resolver_.forget();
   }
   if (!connection) return connection;
+  if (server_.trust) {
+    auto tls = Tls::to(*server_.trust, server_.host, where_);
+    if (!tls) return std::unexpected(std::move(tls.error()));
+    if (auto secured = connection->secure(*std::move(tls), deadline, interruption_); !secured)
+      return std::unexpected(std::move(secured.error()));
+  }
   auto greeted = greet(*connection, deadline);
   if (!greeted) return std::unexpected(std::move(greeted.error()));
   return connection;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -15,6 +16,7 @@
 #include "remote/failure.h"
 #include "remote/resolver.h"
 #include "remote/seal.h"
+#include "remote/tls.h"
 
 namespace wavejit::remote {
 
@@ -25,6 +27,7 @@ struct Server {
   std::optional<std::string> user;
   std::optional<std::string> password;
   int database = 0;
+  std::shared_ptr<const Trust> trust;  // null: no TLS
   std::chrono::milliseconds connect_timeout{0};
   std::chrono::milliseconds answer_timeout{0};
   // Guess: what stands between us and the server (a firewall, an address translation) forgets silent connections, after

@@ -42,9 +42,18 @@ wavejit_remote_store* create(const wavejit_remote_options* options, char* error,
                      .user = {},
                      .password = {},
                      .database = options->database,
+                     .trust = {},
                      .connect_timeout = std::chrono::milliseconds(options->connect_timeout_ms),
                      .answer_timeout = std::chrono::milliseconds(options->answer_timeout_ms),
                      .max_entry_bytes = options->max_entry_bytes};
+    if (options->authorities != nullptr) {
+      auto trust = Trust::of(options->authorities);
+      if (!trust) {
+        copy_text(error, error_capacity, trust.error());
+        return nullptr;
+      }
+      server.trust = *std::move(trust);
+    }
     if (options->user != nullptr) server.user = options->user;
     if (options->password != nullptr) server.password = options->password;
     return new wavejit_remote_store{.store = Store(std::move(server), *std::move(seal))};

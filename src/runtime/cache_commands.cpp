@@ -56,6 +56,12 @@ Result<void> needs_source(const Config& config) {
               "cache_directory = \"" + folder + "\": there is no such folder; accepted: a cache that is there");
 }
 
+// What a copy is made of: what this machine's packages have is not copied along.
+cache::CacheOptions copied_options(Config config, Logger& logger) {
+  config.cache_packaged.value = false;
+  return cache_options(config, logger);
+}
+
 // Nothing but one place, read as a layer.
 cache::CacheOptions only_layer(const std::string& path) {
   cache::CacheOptions options;
@@ -123,7 +129,7 @@ Result<cache::TransferResult> copy_remotely(const Config& config, const CacheCop
   if (push) {
     if (auto source = needs_source(config); !source) return std::unexpected(std::move(source.error()));
   }
-  auto options = push ? cache_options(config, logger) : own_folder_only(config, logger);
+  auto options = push ? copied_options(config, logger) : own_folder_only(config, logger);
   options.memory = nullptr;
   cache::Cache cache(std::move(options));
   auto done =
@@ -193,7 +199,7 @@ Result<cache::TransferResult> copy_cache(const Config& config, const CacheCopy& 
   if (copy.from.empty()) {
     if (auto source = needs_source(config); !source) return std::unexpected(std::move(source.error()));
   }
-  cache::Cache from(copy.from.empty() ? cache_options(config, logger) : only_layer(copy.from));
+  cache::Cache from(copy.from.empty() ? copied_options(config, logger) : only_layer(copy.from));
   if (!copy.from.empty() && !from.io().stat(copy.from)) {
     return fail(WAVEJIT_NOT_FOUND,
                 "arguments.from = \"" + copy.from + "\" is not there; accepted: a folder of entries or an archive");

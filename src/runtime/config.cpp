@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cache/directory.h"
+#include "runtime/packaged_kernels.h"
 #include "runtime/variables.h"
 #include "targets/targets.h"
 #include "templates/families/call/struct_size.h"
@@ -224,10 +225,12 @@ constexpr std::array variables = {
     Variable{"WAVEJIT_CACHE_DIR", &Environment::cache_directory},
     Variable{"WAVEJIT_CACHE", &Environment::cache_mode},
     Variable{"WAVEJIT_CACHE_LAYERS", &Environment::cache_layers},
+    Variable{"WAVEJIT_CACHE_PACKAGED", &Environment::cache_packaged},
     Variable{"WAVEJIT_CACHE_LIMIT", &Environment::cache_limit},
     Variable{"WAVEJIT_CACHE_LOCK_WAIT", &Environment::cache_lock_wait},
     Variable{"WAVEJIT_CACHE_REMOTE", &Environment::cache_remote},
     Variable{"WAVEJIT_CACHE_REMOTE_KEY_FILE", &Environment::cache_remote_key_file},
+    Variable{"WAVEJIT_CACHE_REMOTE_AUTHORITIES", &Environment::cache_remote_authorities},
     Variable{"WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT", &Environment::cache_remote_connect_timeout},
     Variable{"WAVEJIT_CACHE_REMOTE_TIMEOUT", &Environment::cache_remote_timeout},
     Variable{"WAVEJIT_LOWERING", &Environment::lowering},
@@ -309,6 +312,7 @@ const Environment& process_environment() {
       if (::secure_getenv(name.c_str()) != nullptr) names.push_back(std::move(name));
     }
     environment.strangers = strange_variables(names, names_of_variables());
+    environment.packaged_archive = find_packaged_archive();
     return environment;
   };
   static const Environment environment = read();
@@ -320,9 +324,9 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
   if (options != nullptr) {
     // The struct has grown at its end: what an older caller does not have, it does not set.
     constexpr std::array earlier = {
-        offsetof(wavejit_engine_options, pipeline), offsetof(wavejit_engine_options, lazy_rescale),
+        offsetof(wavejit_engine_options, pipeline),     offsetof(wavejit_engine_options, lazy_rescale),
         offsetof(wavejit_engine_options, cache_layers), offsetof(wavejit_engine_options, cache_remote),
-        offsetof(wavejit_engine_options, on_log)};
+        offsetof(wavejit_engine_options, on_log),       offsetof(wavejit_engine_options, cache_packaged)};
     const bool is_earlier = std::ranges::find(earlier, options->size) != earlier.end();
     const std::size_t known = is_earlier ? options->size : sizeof(wavejit_engine_options);
     if (auto size = families::check_struct_size(options, "options", known); !size)
@@ -342,6 +346,9 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
        cache::parse_mode);
   next(config.cache_layers, given.cache_layers, environment.cache_layers,
        {"WAVEJIT_CACHE_LAYERS", "cache_layers", cache::accepted_layers}, cache::parse_layers);
+  next(config.cache_packaged, given.cache_packaged, environment.cache_packaged,
+       {"WAVEJIT_CACHE_PACKAGED", "cache_packaged", "on, off"}, parse_switch);
+  config.packaged_archive = environment.packaged_archive;
   next(config.cache_limit, given.cache_limit, environment.cache_limit,
        {"WAVEJIT_CACHE_LIMIT", "cache_limit", cache::accepted_limits}, cache::parse_limit);
   next(config.cache_lock_wait, given.cache_lock_wait, environment.cache_lock_wait,
@@ -349,6 +356,8 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
   if (step) step = choose_remote(config, given.cache_remote, environment.cache_remote);
   next(config.cache_remote_key_file, given.cache_remote_key_file, environment.cache_remote_key_file,
        {"WAVEJIT_CACHE_REMOTE_KEY_FILE", "cache_remote_key_file", "an absolute path"}, parse_absolute_path);
+  next(config.cache_remote_authorities, given.cache_remote_authorities, environment.cache_remote_authorities,
+       {"WAVEJIT_CACHE_REMOTE_AUTHORITIES", "cache_remote_authorities", "an absolute path"}, parse_absolute_path);
   next(config.cache_remote_connect_timeout, given.cache_remote_connect_timeout,
        environment.cache_remote_connect_timeout,
        {"WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT", "cache_remote_connect_timeout", cache::accepted_remote_timeouts},
@@ -425,6 +434,7 @@ std::vector<std::string> describe(const Config& config) {
   const auto& splits = config.kv_splits.value;
   const auto& remote = config.cache_remote.value;
   const std::string& key_file = config.cache_remote_key_file.value;
+  const std::string& authorities = config.cache_remote_authorities.value;
   std::string layers;
   for (const std::string& layer : config.cache_layers.value) layers += (layers.empty() ? "" : ":") + layer;
   const auto switch_text = [](bool on) { return on ? "on" : "off"; };
@@ -433,12 +443,18 @@ std::vector<std::string> describe(const Config& config) {
       line("cache_directory", config.cache_directory.value, config.cache_directory.from, "WAVEJIT_CACHE_DIR"),
       line("cache_mode", cache::to_text(config.cache_mode.value), config.cache_mode.from, "WAVEJIT_CACHE"),
       line("cache_layers", layers, config.cache_layers.from, "WAVEJIT_CACHE_LAYERS"),
+      line("cache_packaged",
+           switch_text(config.cache_packaged.value) +
+               (config.packaged_archive.empty() ? std::string(", none is there") : ", " + config.packaged_archive),
+           config.cache_packaged.from, "WAVEJIT_CACHE_PACKAGED"),
       line("cache_limit", cache::limit_text(config.cache_limit.value), config.cache_limit.from, "WAVEJIT_CACHE_LIMIT"),
       line("cache_lock_wait", std::to_string(config.cache_lock_wait.value / 1'000'000), config.cache_lock_wait.from,
            "WAVEJIT_CACHE_LOCK_WAIT"),
       line("cache_remote", remote ? cache::to_text(*remote) : "none", config.cache_remote.from, "WAVEJIT_CACHE_REMOTE"),
       line("cache_remote_key_file", key_file.empty() ? "none" : key_file, config.cache_remote_key_file.from,
            "WAVEJIT_CACHE_REMOTE_KEY_FILE"),
+      line("cache_remote_authorities", authorities.empty() ? "the system's" : authorities,
+           config.cache_remote_authorities.from, "WAVEJIT_CACHE_REMOTE_AUTHORITIES"),
       line("cache_remote_connect_timeout", std::to_string(config.cache_remote_connect_timeout.value / 1'000'000),
            config.cache_remote_connect_timeout.from, "WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT"),
       line("cache_remote_timeout", std::to_string(config.cache_remote_timeout.value / 1'000'000),

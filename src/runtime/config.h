@@ -71,10 +71,13 @@ struct Config {
   Setting<std::string> cache_directory;  // resolved; empty when nothing resolves
   Setting<cache::Mode> cache_mode{.value = cache::Mode::read_write};
   Setting<std::vector<std::string>> cache_layers;  // read-only folders and archives, asked first
+  Setting<bool> cache_packaged{.value = true};     // whether what is installed beside this library is asked behind them
+  std::string packaged_archive;                    // where that lies; empty: it is not there
   Setting<std::uint64_t> cache_limit;              // bytes of the user's folder; 0: none
   Setting<std::int64_t> cache_lock_wait{.value = cache::standard_lock_wait_nanoseconds};
   Setting<std::optional<cache::RemoteAddress>> cache_remote;  // nothing: no remote layer
   Setting<std::string> cache_remote_key_file;                 // empty: none, and so no remote layer
+  Setting<std::string> cache_remote_authorities;              // of rediss://; empty: the system's
   Setting<std::int64_t> cache_remote_connect_timeout{.value = cache::standard_remote_connect_nanoseconds};
   Setting<std::int64_t> cache_remote_timeout{.value = cache::standard_remote_answer_nanoseconds};
   cache::MemoryLayer* cache_memory = nullptr;  // what engines of a process share when there is no disk
@@ -100,10 +103,12 @@ struct Environment {
   const char* cache_directory = nullptr;               // WAVEJIT_CACHE_DIR
   const char* cache_mode = nullptr;                    // WAVEJIT_CACHE
   const char* cache_layers = nullptr;                  // WAVEJIT_CACHE_LAYERS
+  const char* cache_packaged = nullptr;                // WAVEJIT_CACHE_PACKAGED
   const char* cache_limit = nullptr;                   // WAVEJIT_CACHE_LIMIT
   const char* cache_lock_wait = nullptr;               // WAVEJIT_CACHE_LOCK_WAIT
   const char* cache_remote = nullptr;                  // WAVEJIT_CACHE_REMOTE
   const char* cache_remote_key_file = nullptr;         // WAVEJIT_CACHE_REMOTE_KEY_FILE
+  const char* cache_remote_authorities = nullptr;      // WAVEJIT_CACHE_REMOTE_AUTHORITIES
   const char* cache_remote_connect_timeout = nullptr;  // WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT
   const char* cache_remote_timeout = nullptr;          // WAVEJIT_CACHE_REMOTE_TIMEOUT
   const char* lowering = nullptr;                      // WAVEJIT_LOWERING
@@ -120,6 +125,7 @@ struct Environment {
   const char* xdg_cache_home = nullptr;                // XDG_CACHE_HOME
   const char* home = nullptr;                          // HOME
   std::vector<std::string> strangers;                  // names that begin with WAVEJIT_ and are no variable
+  std::string packaged_archive;  // kernels that were installed with this library (packaged_kernels.h); empty: none
 };
 
 // The process's environment as it was at the first call; later changes are not seen.

@@ -115,6 +115,7 @@ Result<void> Engine::run(families::Call& call, hip_abi::hipStream_t stream) {
   hipError_t error = current.error();
   // What writes the arrays may be on it.
   if (error == hipSuccess) error = device_.hip.hipStreamSynchronize(stream);
+  if (is_of_earlier_work(error)) return std::unexpected(resolver_.earlier_kernel_failed(error));
   if (error != hipSuccess) {
     return fail(WAVEJIT_DEVICE_ERROR,
                 "waiting for the stream to check lengths on " + device_.name + ": " + error_text(device_.hip, error));
@@ -152,7 +153,7 @@ Result<void> Engine::check_room(const families::Call& call) const {
 
 Result<void> Engine::launch_call(const LoadedKernels& kernels, families::Call& call, hip_abi::hipStream_t stream) {
   if (call.workspace_bytes == 0 || call.workspace != nullptr) [[likely]]
-    return launch(device_, kernels, call, call.workspace, stream);
+    return launch(device_, resolver_, kernels, call, call.workspace, stream);
   // A replay may run on any stream, beside calls that borrow the same memory.
   if (is_capturing(device_, stream)) {
     return fail(WAVEJIT_INVALID_ARGUMENT,
@@ -161,7 +162,7 @@ Result<void> Engine::launch_call(const LoadedKernels& kernels, families::Call& c
   }
   const auto loan = workspaces_.borrow(stream, call.workspace_bytes);
   if (!loan) return std::unexpected(loan.error());
-  return launch(device_, kernels, call, loan->memory(), stream);
+  return launch(device_, resolver_, kernels, call, loan->memory(), stream);
 }
 
 Result<void> Engine::reported_call(families::Call& call, hip_abi::hipStream_t stream) {
@@ -185,7 +186,8 @@ Result<void> Engine::reported_call(families::Call& call, hip_abi::hipStream_t st
   return {};
 }
 
-Failure Engine::device_failure(const char* what, hipError_t error) const {
+Failure Engine::device_failure(const char* what, hipError_t error) {
+  if (is_of_earlier_work(error)) return resolver_.earlier_kernel_failed(error);
   return {error == hip_abi::hipErrorOutOfMemory ? WAVEJIT_OUT_OF_MEMORY : WAVEJIT_DEVICE_ERROR,
           std::string(what) + " on " + device_.name + ": " + error_text(device_.hip, error)};
 }
@@ -229,7 +231,10 @@ Result<void> Engine::copy_out(void* host, const void* device, std::size_t bytes)
 }
 
 Result<void> Engine::synchronize() {
-  return on_device("synchronize", [&] { return device_.hip.hipDeviceSynchronize(); });
+  const std::uint64_t begun = resolver_.trail().begin_rest();
+  auto done = on_device("synchronize", [&] { return device_.hip.hipDeviceSynchronize(); });
+  if (done) resolver_.trail().rested(begun);
+  return done;
 }
 
 Result<void> Engine::trim() {

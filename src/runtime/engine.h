@@ -96,7 +96,7 @@ class Engine {
   void prepare_behind(const families::Shape& shape, const std::string& line) noexcept;
   void tell_compile(const families::Shape& shape, const std::string& line, const Resolution& resolution,
                     const Phases& phases);
-  Failure device_failure(const char* what, hip_abi::hipError_t error) const;
+  Failure device_failure(const char* what, hip_abi::hipError_t error);
   template <typename Call>
   Result<void> on_device(const char* what, Call call);
 

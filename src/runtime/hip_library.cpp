@@ -141,6 +141,19 @@ bool is_capturing(const HipDevice& device, hip_abi::hipStream_t stream) {
   return error == hipSuccess && status != hip_abi::hipStreamCaptureStatusNone;
 }
 
+bool is_of_earlier_work(hipError_t error) {
+  switch (error) {
+    case hip_abi::hipErrorIllegalAddress:
+    case hip_abi::hipErrorLaunchTimeOut:
+    case hip_abi::hipErrorAssert:
+    case hip_abi::hipErrorLaunchFailure:
+    case hip_abi::hipErrorECCNotCorrectable:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::string error_text(const HipFunctions& hip, hipError_t error) {
   const char* name = hip.hipGetErrorName(error);
   const char* text = hip.hipGetErrorString(error);

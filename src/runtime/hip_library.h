@@ -59,6 +59,8 @@ Result<HipDevice> describe_device(const HipFunctions& hip, int ordinal);
 
 // "hipErrorInvalidImage (200): device kernel image is invalid"
 std::string error_text(const HipFunctions& hip, hip_abi::hipError_t error);
+// Whether an error is that of a kernel which was launched before: HIP answers it to every call from then on.
+bool is_of_earlier_work(hip_abi::hipError_t error);
 
 // Makes `ordinal` the calling thread's device for the scope and restores what was current: the caller's frameworks keep
 // their own idea of the current device.

@@ -68,6 +68,32 @@ std::optional<Bytes> metadata_of(Bytes code_object) {
   return std::nullopt;
 }
 
+// nlohmann's reader of MessagePack calls itself for every value inside another: notes that go deeper than any metadata
+// of a compiler's would use up the stack.
+class ShallowEnough : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(number_integer_t /*value*/) override { return true; }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return true; }
+  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return true; }
+  bool string(string_t& /*value*/) override { return true; }
+  bool binary(binary_t& /*value*/) override { return true; }
+  bool key(string_t& /*value*/) override { return true; }
+  bool start_object(std::size_t /*elements*/) override { return ++depth_ <= deepest; }
+  bool start_array(std::size_t /*elements*/) override { return ++depth_ <= deepest; }
+  bool end_object() override { return --depth_ >= 0; }
+  bool end_array() override { return --depth_ >= 0; }
+  bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
+                   const nlohmann::json::exception& /*error*/) override {
+    return false;
+  }
+
+ private:
+  static constexpr int deepest = 16;
+  int depth_ = 0;
+};
+
 struct Compared {
   const char* name;  // in the notes
   std::uint32_t cache::KernelFacts::* fact;
@@ -84,6 +110,9 @@ std::optional<std::string> notes_differ(std::span<const std::byte> code_object, 
   const auto metadata = metadata_of(code_object);
   if (!metadata) return std::nullopt;
   const auto* begin = reinterpret_cast<const std::uint8_t*>(metadata->data());
+  ShallowEnough shallow;
+  if (!nlohmann::json::sax_parse(begin, begin + metadata->size(), &shallow, nlohmann::json::input_format_t::msgpack))
+    return std::nullopt;
   const auto told = nlohmann::json::from_msgpack(begin, begin + metadata->size(), true, false);
   if (!told.is_object()) return std::nullopt;
   const auto kernels = told.find("amdhsa.kernels");

@@ -2,10 +2,12 @@
 #include "runtime/kernel_source.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "codegen/generator_id.h"
 #include "runtime/kernel_notes.h"
+#include "runtime/packaged_kernels.h"
 #include "runtime/remote_library.h"
 
 namespace wavejit::runtime {
@@ -23,6 +25,10 @@ cache::KernelFacts facts_of(const wavejit_codegen_facts& facts) {
           .threads = facts.threads};
 }
 
+bool has_packaged(const Config& config) {
+  return config.cache_packaged.value && !config.packaged_archive.empty() && config.cache_mode.value != cache::Mode::off;
+}
+
 }  // namespace
 
 cache::CacheOptions cache_options(const Config& config, Logger& logger) {
@@ -30,6 +36,8 @@ cache::CacheOptions cache_options(const Config& config, Logger& logger) {
   if (config.cache_mode.value != cache::Mode::off) {
     const auto& layers = config.cache_layers.value;
     for (const std::string& path : layers) options.layers.push_back({.name = path, .root = path, .writable = false});
+    if (has_packaged(config))
+      options.layers.push_back({.name = "packaged", .root = config.packaged_archive, .writable = false});
     if (!config.cache_directory.value.empty())
       options.layers.push_back({.name = "user", .root = config.cache_directory.value, .writable = true});
   }
@@ -56,7 +64,11 @@ cache::CacheOptions all_options(const Config& config, Logger& logger) {
 }  // namespace
 
 KernelSource::KernelSource(const Config& config, CodegenLibrary& codegen, Logger& logger)
-    : codegen_(codegen), logger_(logger), mode_(config.compile.value), cache_(all_options(config, logger)) {}
+    : codegen_(codegen),
+      logger_(logger),
+      mode_(config.compile.value),
+      packaged_archive_(has_packaged(config) ? config.packaged_archive : std::string()),
+      cache_(all_options(config, logger)) {}
 
 Result<cache::Key> KernelSource::key_of(const families::KernelSpec& spec) {
   auto lowering = codegen_.lowering_identity(spec.lowering());
@@ -88,6 +100,16 @@ std::optional<KernelBinary> KernelSource::from_disk(const cache::Key& key, Phase
   return binary;
 }
 
+void KernelSource::tell_of_other_version(const cache::Key& key) {
+  if (packaged_archive_.empty()) return;
+  const auto other = other_version_of(packaged_archive_, key.text());
+  if (!other) return;
+  static std::mutex mutex;
+  static std::set<std::string> told;
+  const std::scoped_lock lock(mutex);
+  if (told.insert(*other).second) logger_.write(LogLevel::warning, "cache: " + *other);
+}
+
 Result<KernelSource::Compiled> KernelSource::compile(const families::KernelSpec& spec, const cache::Key& key,
                                                      Phases& phases, Wanted wanted) {
   Stopwatch watch;
@@ -102,6 +124,7 @@ Result<KernelSource::Compiled> KernelSource::compile(const families::KernelSpec&
   }
   phases.lookup_ns += watch.lap();
 
+  std::call_once(packaged_judged_, [&] { tell_of_other_version(key); });
   const std::string text = spec.text();
   if (logger_.wants(LogLevel::info)) logger_.write(LogLevel::info, "compile " + text);
   auto result = codegen_.compile(text, mode_);

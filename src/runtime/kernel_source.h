@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,7 +61,12 @@ class KernelSource {
  private:
   CodegenLibrary& codegen_;
   Logger& logger_;
+  // Once a process: that the packaged kernels are another version's.
+  void tell_of_other_version(const cache::Key& key);
+
   CompileMode mode_;
+  std::string packaged_archive_;  // empty: it is not asked
+  std::once_flag packaged_judged_;
   cache::Cache cache_;
 };
 

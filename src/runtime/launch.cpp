@@ -23,16 +23,17 @@ hipError_t launch_here(const HipDevice& device, const LoadedKernel& kernel, cons
                                           1, 1, launch.dynamic_lds_bytes, stream, nullptr, extra.data());
 }
 
-[[gnu::cold, gnu::noinline]] std::unexpected<Failure> launch_failure(const HipDevice& device,
+[[gnu::cold, gnu::noinline]] std::unexpected<Failure> launch_failure(const HipDevice& device, Resolver& resolver,
                                                                      const LoadedKernel& kernel, hipError_t error) {
+  if (is_of_earlier_work(error)) return std::unexpected(resolver.earlier_kernel_failed(error));
   return fail(WAVEJIT_LAUNCH_FAILED,
               "HIP does not launch " + kernel.spec_text + " on " + device.name + ": " + error_text(device.hip, error));
 }
 
 }  // namespace
 
-Result<void> launch(const HipDevice& device, const LoadedKernels& kernels, families::Call& call, const void* memory,
-                    hipStream_t stream) {
+Result<void> launch(const HipDevice& device, Resolver& resolver, const LoadedKernels& kernels, families::Call& call,
+                    const void* memory, hipStream_t stream) {
   families::LaunchPlan plan;
   if (auto planned = call.plan(kernels.specs, memory, plan); !planned) [[unlikely]]
     return planned;
@@ -43,6 +44,7 @@ Result<void> launch(const HipDevice& device, const LoadedKernels& kernels, famil
       const hipError_t error = launch_here(device, *failed, plan.launches[i], stream);
       if (error != hipSuccess) [[unlikely]]
         return error;
+      resolver.trail().launched(failed->mark);
     }
     return hipSuccess;
   };
@@ -67,7 +69,7 @@ Result<void> launch(const HipDevice& device, const LoadedKernels& kernels, famil
     if (error == hipSuccess) error = launch_all();
   }
   if (error != hipSuccess) [[unlikely]]
-    return launch_failure(device, *failed, error);
+    return launch_failure(device, resolver, *failed, error);
   return {};
 }
 

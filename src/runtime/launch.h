@@ -9,7 +9,7 @@
 namespace wavejit::runtime {
 
 // `memory`: of the call's workspace_bytes.
-Result<void> launch(const HipDevice& device, const LoadedKernels& kernels, families::Call& call, const void* memory,
-                    hip_abi::hipStream_t stream);
+Result<void> launch(const HipDevice& device, Resolver& resolver, const LoadedKernels& kernels, families::Call& call,
+                    const void* memory, hip_abi::hipStream_t stream);
 
 }  // namespace wavejit::runtime

@@ -127,9 +127,10 @@ class Destination {
   }
 
  private:
-  // What lies in memory only is gone with this process.
+  // What lies in memory only is gone with this process, and what is packaged with this machine's library.
   static Config on_disk_only(Config config) {
     config.cache_memory = nullptr;
+    config.cache_packaged.value = false;
     return config;
   }
 

@@ -37,7 +37,7 @@ enum class PrebuildMode : std::uint8_t { compile, verify, verify_on_device };
 struct PrebuildRequest {
   std::vector<std::string> descriptors;
   bool everything = false;   // every supported combination without modifiers instead of the descriptors
-  std::string_view targets;  // comma-separated
+  std::string_view targets;  // comma-separated, or "all"
   int jobs = 0;              // 0: all cores
   bool whole = true;         // a line without a kernel: then nothing is compiled
   int shard = 1;             // of the kernels, by their digest

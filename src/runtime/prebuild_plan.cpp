@@ -18,16 +18,21 @@ namespace {
 using families::KernelSpec;
 
 constexpr int max_shards = 1'000'000;
+constexpr std::string_view every_target = "all";
 
 Result<std::vector<const targets::Target*>> parse_targets(std::string_view text) {
   std::vector<const targets::Target*> chosen;
+  if (text == every_target) {
+    for (const targets::Target& target : targets::all_targets()) chosen.push_back(&target);
+    return chosen;
+  }
   while (true) {
     const std::size_t comma = std::min(text.find(','), text.size());
     const std::string_view name = text.substr(0, comma);
     const targets::Target* target = targets::find_target(name);
     if (target == nullptr) {
-      return fail(WAVEJIT_INVALID_ARGUMENT,
-                  "targets: \"" + std::string(name) + "\" is not known; accepted: " + targets::known_targets());
+      return fail(WAVEJIT_INVALID_ARGUMENT, "targets: \"" + std::string(name) + "\" is not known; accepted: " +
+                                                std::string(every_target) + ", or any of " + targets::known_targets());
     }
     if (std::ranges::find(chosen, target) == chosen.end()) chosen.push_back(target);
     if (comma == text.size()) return chosen;
@@ -91,12 +96,13 @@ Result<PrebuildPlan> plan_prebuild(const Config& config, const PrebuildRequest& 
                                               "; accepted: 1 to shards, of up to " + std::to_string(max_shards));
   }
   PrebuildPlan plan;
-  std::vector<std::pair<std::size_t, std::unique_ptr<families::Problem>>> problems;
+  using Problems = std::vector<std::unique_ptr<families::Problem>>;
+  std::vector<std::pair<std::size_t, Problems>> lines;
   for (std::size_t i = 0; i < request.descriptors.size(); ++i) {
-    if (auto problem = families::parse_problem(request.descriptors[i])) {
-      problems.emplace_back(i, *std::move(problem));
+    if (auto problems = families::parse_problems(request.descriptors[i])) {
+      lines.emplace_back(i, *std::move(problems));
     } else {
-      plan.refused.push_back({.line = i, .target = {}, .why = std::move(problem.error())});
+      plan.refused.push_back({.line = i, .target = {}, .why = std::move(problems.error())});
     }
   }
   Gatherer gatherer(config, request);
@@ -108,8 +114,11 @@ Result<PrebuildPlan> plan_prebuild(const Config& config, const PrebuildRequest& 
         }
       }
     }
-    for (const auto& [line, problem] : problems) {
-      auto added = gatherer.add(*problem, *target);
+    for (const auto& [line, problems] : lines) {
+      Result<void> added;
+      for (const auto& problem : problems) {
+        if (auto one = gatherer.add(*problem, *target); !one && added) added = std::move(one);
+      }
       if (!added)
         plan.refused.push_back({.line = line, .target = std::string(target->id), .why = std::move(added.error())});
     }

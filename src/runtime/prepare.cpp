@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -20,11 +21,18 @@ struct Wanted {
   std::vector<std::size_t> lines;
 };
 
-Result<families::Shape> shape_of(std::string_view line, const targets::Target& target,
-                                 const families::Toggles& toggles) {
-  const auto problem = families::parse_problem(line);
-  if (!problem) return std::unexpected(problem.error());
-  return (*problem)->shape(target, toggles);
+// Those of a line: one, or several of a line with ranges of lengths, each once.
+Result<std::vector<families::Shape>> shapes_of(std::string_view line, const targets::Target& target,
+                                               const families::Toggles& toggles) {
+  const auto problems = families::parse_problems(line);
+  if (!problems) return std::unexpected(problems.error());
+  std::vector<families::Shape> shapes;
+  for (const auto& problem : *problems) {
+    const auto shape = problem->shape(target, toggles);
+    if (!shape) return std::unexpected(shape.error());
+    if (std::ranges::find(shapes, *shape) == shapes.end()) shapes.push_back(*shape);
+  }
+  return shapes;
 }
 
 // Shared by the workers.
@@ -32,13 +40,49 @@ class PrepareBoard {
  public:
   PrepareBoard(std::span<const char* const> lines, std::span<wavejit_status> statuses,
                const std::function<void(const PrepareProgress&)>& tell, Logger& logger)
-      : lines_(lines), statuses_(statuses), tell_(tell), logger_(logger), first_failed_(lines.size()) {
+      : lines_(lines),
+        open_lines_(lines.size()),
+        statuses_(statuses),
+        tell_(tell),
+        logger_(logger),
+        first_failed_(lines.size()) {
     progress_.total = lines.size();
     this->tell();
   }
 
-  void finished(std::size_t line, const Failure* failure, wavejit_origin origin) noexcept {
+  // That a line waits for one more shape.
+  void expect(std::size_t line) { ++open_lines_[line].shapes; }
+
+  // One shape of a line, whose last one ends it: with its first failure, or with the origin that took most.
+  void finished_shape(std::size_t line, const Failure* failure, wavejit_origin origin) noexcept {
     const std::scoped_lock lock(mutex_);
+    OpenLine& open = open_lines_[line];
+    open.origin = std::max(open.origin, origin);
+    if (failure != nullptr && !open.failure) open.failure = copy_of(*failure);
+    if (--open.shapes == 0) finish(line, open.failure ? &*open.failure : nullptr, open.origin);
+  }
+
+  void refused(std::size_t line, const Failure& failure) noexcept {
+    const std::scoped_lock lock(mutex_);
+    finish(line, &failure, WAVEJIT_ORIGIN_NONE);
+  }
+
+  Result<void> result() const {
+    if (first_failed_ == lines_.size()) return {};
+    return fail(first_failure_.status,
+                "descriptors[" + std::to_string(first_failed_) + "]: " + first_failure_.detail +
+                    (progress_.failed == 1 ? std::string()
+                                           : " (the first of " + std::to_string(progress_.failed) + " that failed)"));
+  }
+
+ private:
+  struct OpenLine {
+    std::size_t shapes = 0;
+    wavejit_origin origin = WAVEJIT_ORIGIN_NONE;
+    std::optional<Failure> failure;
+  };
+
+  void finish(std::size_t line, const Failure* failure, wavejit_origin origin) noexcept {
     ++progress_.done;
     const wavejit_status status = failure != nullptr ? failure->status : WAVEJIT_OK;
     if (!statuses_.empty()) statuses_[line] = status;
@@ -59,20 +103,12 @@ class PrepareBoard {
     tell();
   }
 
-  Result<void> result() const {
-    if (first_failed_ == lines_.size()) return {};
-    return fail(first_failure_.status,
-                "descriptors[" + std::to_string(first_failed_) + "]: " + first_failure_.detail +
-                    (progress_.failed == 1 ? std::string()
-                                           : " (the first of " + std::to_string(progress_.failed) + " that failed)"));
-  }
-
- private:
   void tell() noexcept {
     tell_guarded(logger_, "the progress callback of prepare", [&] { tell_(progress_); });
   }
 
   std::span<const char* const> lines_;
+  std::vector<OpenLine> open_lines_;
   std::span<wavejit_status> statuses_;
   const std::function<void(const PrepareProgress&)>& tell_;
   Logger& logger_;
@@ -92,17 +128,20 @@ Result<void> Engine::prepare(std::span<const char* const> lines, int jobs, std::
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines[i] == nullptr) {
       const Failure failure{WAVEJIT_INVALID_ARGUMENT, "null; accepted: a problem descriptor"};
-      board.finished(i, &failure, WAVEJIT_ORIGIN_NONE);
+      board.refused(i, failure);
       continue;
     }
-    const auto shape = shape_of(lines[i], target_, toggles_);
-    if (!shape) {
-      board.finished(i, &shape.error(), WAVEJIT_ORIGIN_NONE);
+    const auto shapes = shapes_of(lines[i], target_, toggles_);
+    if (!shapes) {
+      board.refused(i, shapes.error());
       continue;
     }
-    auto one = std::ranges::find(wanted, *shape, &Wanted::shape);
-    if (one == wanted.end()) one = wanted.insert(wanted.end(), {.shape = *shape, .lines = {}});
-    one->lines.push_back(i);
+    for (const families::Shape& shape : *shapes) {
+      auto one = std::ranges::find(wanted, shape, &Wanted::shape);
+      if (one == wanted.end()) one = wanted.insert(wanted.end(), {.shape = shape, .lines = {}});
+      one->lines.push_back(i);
+      board.expect(i);
+    }
   }
 
   const auto make = [&](const Wanted& one) -> Resolution {
@@ -125,8 +164,8 @@ Result<void> Engine::prepare(std::span<const char* const> lines, int jobs, std::
     }
     for (const std::size_t line : wanted[i].lines) {
       const bool first = line == wanted[i].lines.front();
-      board.finished(line, outcome.kernels ? nullptr : &outcome.kernels.error(),
-                     outcome.kernels && first ? outcome.origin : WAVEJIT_ORIGIN_MEMORY);
+      board.finished_shape(line, outcome.kernels ? nullptr : &outcome.kernels.error(),
+                           outcome.kernels && first ? outcome.origin : WAVEJIT_ORIGIN_MEMORY);
     }
   });
   return board.result();

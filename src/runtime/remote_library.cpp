@@ -154,6 +154,7 @@ std::expected<cache::RemoteOptions, std::string> open_remote(const Config& confi
       .socket_path = by_name ? nullptr : address.socket_path.c_str(),
       .user = text_of(address.user),
       .password = text_of(address.password),
+      .authorities = address.tls ? config.cache_remote_authorities.value.c_str() : nullptr,
       .port = address.port,
       .database = address.database,
       .key = key->data(),

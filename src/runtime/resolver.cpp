@@ -15,6 +15,11 @@ using hip_abi::hipSuccess;
 // failure.
 constexpr std::size_t max_remembered_failures = 256;
 
+// Else an entry that is good would go for what the device has.
+bool blames_the_binary(hipError_t error) {
+  return error != hipSuccess && error != hip_abi::hipErrorOutOfMemory && !is_of_earlier_work(error);
+}
+
 // What the same call would meet again: the compiler's own verdict, not a library that may yet be installed.
 bool is_final(const Failure& failure) {
   return failure.status == WAVEJIT_COMPILE_FAILED || failure.status == WAVEJIT_UNSUPPORTED;
@@ -217,7 +222,7 @@ Resolver::KernelOutcome Resolver::fetch_or_compile(const families::KernelSpec& s
     const std::size_t next_layer = binary->layer_index + 1;
     const hipError_t error = load(*kernel, *std::move(binary), phases);
     if (error == hipSuccess) return {.kernel = keep(std::move(kernel), Counted::disk), .counted = Counted::disk};
-    if (error == hip_abi::hipErrorOutOfMemory)
+    if (!blames_the_binary(error))
       return {.kernel = std::unexpected(load_failure(*kernel, error)), .counted = Counted::disk};
     reject(*kernel, *key, next_layer - 1, error);
     wanted = KernelSource::Wanted::fresh;
@@ -234,7 +239,7 @@ Resolver::KernelOutcome Resolver::fetch_or_compile(const families::KernelSpec& s
     const bool by_others = compiled->by_others;
     const std::size_t layer = compiled->binary.layer_index;
     const hipError_t error = load(*kernel, std::move(compiled->binary), phases);
-    if (by_others && error != hipSuccess && error != hip_abi::hipErrorOutOfMemory) {
+    if (by_others && blames_the_binary(error)) {
       reject(*kernel, *key, layer, error);
       wanted = KernelSource::Wanted::fresh;
       continue;
@@ -267,9 +272,29 @@ hipError_t Resolver::load(LoadedKernel& kernel, KernelBinary binary, Phases& pha
   return error;
 }
 
-Failure Resolver::load_failure(const LoadedKernel& kernel, hipError_t error) const {
+Failure Resolver::load_failure(const LoadedKernel& kernel, hipError_t error) {
+  if (is_of_earlier_work(error)) return earlier_kernel_failed(error);
   return {error == hip_abi::hipErrorOutOfMemory ? WAVEJIT_OUT_OF_MEMORY : WAVEJIT_LAUNCH_FAILED,
           "HIP does not load " + kernel.spec_text + " on " + device_.name + ": " + error_text(device_.hip, error)};
+}
+
+Failure Resolver::earlier_kernel_failed(hipError_t error) {
+  constexpr std::size_t enough = 4;
+  std::string names;
+  std::size_t count = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& kernel : kernels_) {
+      if (!trail_.may_run(kernel->mark)) continue;
+      if (++count <= enough) names += (names.empty() ? "" : "; ") + kernel->spec_text;
+    }
+  }
+  if (count > enough) names += "; and " + std::to_string(count - enough) + " more";
+  // A graph replays what was launched at its capture without asking anybody.
+  return {WAVEJIT_DEVICE_ERROR, "an earlier kernel on " + device_.name + " failed: " + error_text(device_.hip, error) +
+                                    "; since the device last came to rest this engine launched " +
+                                    (count == 0 ? "none" : names) +
+                                    " (replays of graphs not counted); accepted: a new process"};
 }
 
 const LoadedKernel* Resolver::keep(std::unique_ptr<LoadedKernel> kernel, Counted from) {

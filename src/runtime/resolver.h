@@ -19,12 +19,13 @@
 #include "runtime/hip_library.h"
 #include "runtime/kernel_source.h"
 #include "runtime/kernel_table.h"
+#include "runtime/launch_trail.h"
 #include "runtime/statistics.h"
 #include "templates/families/call/family.h"
 
 namespace wavejit::runtime {
 
-// Never changes once it is loaded.
+// Never changes once it is loaded, but for its mark.
 struct LoadedKernel {
   families::KernelSpec spec;
   std::string spec_text;
@@ -33,6 +34,7 @@ struct LoadedKernel {
   hip_abi::hipModule_t module = nullptr;
   // HIP may keep pointing into the image that a module was loaded from.
   std::vector<std::byte> code_object;
+  mutable LaunchTrail::Mark mark;
 };
 
 // Those of a shape, in the order in which a call launches them. Never changes once it stands in the table.
@@ -66,6 +68,10 @@ class Resolver {
   Resolution resolve(const families::Shape& shape, Phases& phases);
   // What resolve() would answer at once, since it failed before and would again.
   std::optional<Failure> known_failure(const families::Shape& shape);
+
+  LaunchTrail& trail() noexcept { return trail_; }
+  // What an error is told as that HIP gives for work of earlier calls: with the kernels of this engine that may be it.
+  Failure earlier_kernel_failed(hip_abi::hipError_t error);
 
  private:
   // What became of one kernel. `counted`: as what a call counts it. A kernel that HIP does not load was still found on
@@ -115,7 +121,7 @@ class Resolver {
   // The error of HIP, if it refused.
   hip_abi::hipError_t load(LoadedKernel& kernel, KernelBinary binary, Phases& phases);
   void reject(const LoadedKernel& kernel, const cache::Key& key, std::size_t layer, hip_abi::hipError_t error);
-  Failure load_failure(const LoadedKernel& kernel, hip_abi::hipError_t error) const;
+  Failure load_failure(const LoadedKernel& kernel, hip_abi::hipError_t error);
   const LoadedKernel* keep(std::unique_ptr<LoadedKernel> kernel, Counted from);
   void count(const ShapeOutcome& outcome);
 
@@ -127,6 +133,7 @@ class Resolver {
   Statistics& statistics_;
 
   KernelTable table_;
+  LaunchTrail trail_;
   std::mutex mutex_;
   std::condition_variable landed_;
   // Several shapes may lead to one kernel.

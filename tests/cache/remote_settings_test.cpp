@@ -28,14 +28,15 @@ RemoteAddress address_of(const std::string& text) {
 TEST(RemoteAddressTest, ReadsEveryPart) {
   EXPECT_EQ(address_of("redis://kernels"),
             (RemoteAddress{.host = "kernels", .socket_path = {}, .user = {}, .password = {}}));
-  const RemoteAddress all = address_of("redis://reader:se%3Acret%40%2F@kernels.example.org:7000/12");
+  const RemoteAddress all = address_of("rediss://reader:se%3Acret%40%2F@kernels.example.org:7000/12");
   EXPECT_EQ(all.host, "kernels.example.org");
   EXPECT_EQ(all.port, 7000);
   EXPECT_EQ(all.user, "reader");
   EXPECT_EQ(all.password, "se:cret@/");
   EXPECT_EQ(all.database, 12);
-  EXPECT_EQ(address_of("redis://:word@host").user, std::nullopt);
-  EXPECT_EQ(address_of("redis://:word@host").password, "word");
+  EXPECT_TRUE(all.tls);
+  EXPECT_EQ(address_of("rediss://:word@host").user, std::nullopt);
+  EXPECT_EQ(address_of("rediss://:word@host").password, "word");
   EXPECT_EQ(address_of("redis://[::1]:6380/").host, "::1");
   EXPECT_EQ(address_of("redis://[::1]:6380/").port, 6380);
   EXPECT_EQ(address_of("unix:///run/valkey/socket").socket_path, "/run/valkey/socket");
@@ -44,8 +45,25 @@ TEST(RemoteAddressTest, ReadsEveryPart) {
 TEST(RemoteAddressTest, TextsReadBackAndHideThePassword) {
   for (const char* text : {"redis://kernels:6379/0", "redis://[fe80::1]:7000/3", "unix:///run/socket"})
     EXPECT_EQ(to_text(address_of(text)), text);
-  EXPECT_EQ(to_text(address_of("redis://reader:hidden@kernels")), "redis://reader:***@kernels:6379/0");
-  EXPECT_EQ(to_text(address_of("redis://:hidden@kernels")), "redis://:***@kernels:6379/0");
+  EXPECT_EQ(to_text(address_of("rediss://reader:hidden@kernels")), "rediss://reader:***@kernels:6379/0");
+  EXPECT_EQ(to_text(address_of("redis://:hidden@localhost")), "redis://:***@localhost:6379/0");
+}
+
+// Who only listens learns no password, unless its owner says that this is fine.
+TEST(RemoteAddressTest, APasswordDoesNotTravelInClearUnlessAsked) {
+  for (const char* host : {"kernels", "10.0.0.1", "127.example.org", "[fe80::1]", "1270.0.0.1"}) {
+    const auto refused = parse_remote("redis://reader:word@" + std::string(host) + ":7000/1");
+    ASSERT_FALSE(refused) << host;
+    EXPECT_THAT(refused.error(), HasSubstr("would travel in clear to another machine; rediss:// encrypts it"));
+    EXPECT_EQ(address_of("rediss://reader:word@" + std::string(host)).password, "word");
+    const RemoteAddress asked = address_of("redis://reader:word@" + std::string(host) + ":7000/1?password=clear");
+    EXPECT_TRUE(asked.clear_password);
+    EXPECT_EQ(asked.database, 1);
+    EXPECT_THAT(to_text(asked), ::testing::EndsWith(":7000/1?password=clear"));
+    EXPECT_FALSE(address_of("redis://" + std::string(host)).clear_password) << "no password, nothing to hide";
+  }
+  for (const char* host : {"localhost", "127.0.0.1", "127.8.9.10", "[::1]"})
+    EXPECT_EQ(address_of("redis://reader:word@" + std::string(host)).password, "word") << host;
 }
 
 TEST(RemoteAddressTest, WhatIsWrongIsSaidWithoutTheText) {
@@ -53,7 +71,8 @@ TEST(RemoteAddressTest, WhatIsWrongIsSaidWithoutTheText) {
       {"", "redis://"},
       {"kernels:6379", "begins neither"},
       {"http://kernels", "begins neither"},
-      {"rediss://kernels", "TLS is not offered"},
+      {"rediss://:word@kernels?password=clear", "asks for it"},
+      {"rediss://", "no host"},
       {"redis://", "no host"},
       {"redis://:6379", "no host"},
       {"redis://user@host", "without a password"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Writes the seed corpora: small true inputs of each target, from which fuzzing starts.   seeds <folder>
+// Writes the seed corpora: small true inputs of each target, from which fuzzing starts.   seeds <folder> <binary seeds>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cache/transfer.h"
+#include "codegen/wire.h"
 #include "forge.h"
 #include "targets/targets.h"
 #include "templates/attention_forward/call/problem/descriptor.h"
@@ -54,11 +55,72 @@ std::vector<std::string> specs() {
   return texts;
 }
 
+template <typename Number>
+std::string little_endian(Number number) {
+  return {reinterpret_cast<const char*>(&number), sizeof number};
+}
+
+// A compiler's own (seeds/two_kernels.cl), alone and in bundles.
+void write_code_objects(const std::filesystem::path& corpus, const std::filesystem::path& seeds) {
+  const auto read = [&](const char* name) {
+    std::ifstream file(seeds / name, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string elf = read("two_kernels.gfx942.elf");
+  write(corpus / "code_object" / "elf", elf);
+  write(corpus / "offload_bundle" / "elf", elf);
+  write(corpus / "offload_bundle" / "zstd", read("two_kernels.zstd.bundle"));
+  const std::string id = "hipv4-amdgcn-amd-amdhsa--gfx942";
+  const std::string magic = "__CLANG_OFFLOAD_BUNDLE__";
+  const std::uint64_t header = magic.size() + 8 + 24 + id.size();
+  write(corpus / "offload_bundle" / "plain", magic + little_endian(std::uint64_t{1}) + little_endian(header) +
+                                                 little_endian(std::uint64_t{elf.size()}) +
+                                                 little_endian(std::uint64_t{id.size()}) + id + elf);
+  // The metadata's own bytes begin behind the note's name.
+  if (const std::size_t note = elf.find("AMDGPU"); note != std::string::npos)
+    write(corpus / "message_pack" / "metadata", elf.substr(note + 8, 1024));
+  write(corpus / "message_pack" / "small", "\x83\xa1x\x93\x01\xcd\x12\x34\xc0\xa1y\xcb\x3f\xf0" + std::string(6, '\0') +
+                                               "\xa1z\xda" + std::string(1, '\0') + "\x02hi");
+}
+
+void write_arrays(const std::filesystem::path& corpus) {
+  const auto array = [](const std::string& header, const std::string& values) {
+    return "\x93NUMPY\x01" + std::string(1, '\0') + little_endian(static_cast<std::uint16_t>(header.size())) + header +
+           values;
+  };
+  const std::string shape = "{'descr': '<f2', 'fortran_order': False, 'shape': (1, 2, 1, 4), }\n";
+  write(corpus / "npy" / "half", array(shape, std::string(16, 'x')));
+  write(corpus / "npy" / "header", shape);
+  write(corpus / "npy" / "fortran",
+        array("{'descr': '>f4', 'fortran_order': True, 'shape': (1, 1, 2, 2), }\n", std::string(16, '\x3f')));
+  write(corpus / "npy" / "vector",
+        array("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n", std::string(24, '\x40')));
+}
+
+// What servers and compilers answer; the first byte of a server's chooses the command.
+void write_answers(const std::filesystem::path& corpus) {
+  write(corpus / "redis" / "nil", std::string(1, '\0') + "$-1\r\n");
+  write(corpus / "redis" / "string", std::string(1, '\0') + "$8\r\nWJREMOTE\r\n");
+  write(corpus / "redis" / "ok", "\x01+OK\r\n");
+  write(corpus / "redis" / "pong", "\x02+PONG\r\n");
+  write(corpus / "redis" / "error", "\x02-NOAUTH Authentication required.\r\n");
+  write(corpus / "redis" / "scan", "\x03*2\r\n$1\r\n0\r\n*2\r\n$3\r\nabc\r\n$1\r\nx\r\n");
+  write(corpus / "redis" / "map", "\x03%1\r\n+a\r\n,1.5\r\n");
+  write(corpus / "seal" / "magic", "WJREMOTE\x01" + std::string(43, '\0') + "entry");
+  write(corpus / "seal" / "empty", "\0");
+  codegen::Compiled compiled;
+  compiled.status = codegen::Status::ok;
+  compiled.detail = "a detail";
+  compiled.bytes.assign(40, 'x');
+  const codegen::Bytes frame = codegen::wire::encode(compiled);
+  write(corpus / "wire" / "frame", {frame.begin(), frame.end()});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fputs("seeds <folder>\n", stderr);
+  if (argc != 3) {
+    std::fputs("seeds <folder> <folder with binary seeds>\n", stderr);
     return 2;
   }
   const std::filesystem::path corpus = argv[1];
@@ -91,6 +153,9 @@ int main(int argc, char** argv) {
   for (const std::string& text : specs()) write(corpus / "kernel_spec" / std::to_string(n++), text);
   write(corpus / "kernel_spec" / "digest", cache::digest_of("x").hex());
   write(corpus / "kernel_spec" / "lock", "process 12 on host since 2026-01-01T00:00:00Z   \n");
+  write_code_objects(corpus, argv[2]);
+  write_arrays(corpus);
+  write_answers(corpus);
   const std::string zero(1, '\0');
   write(corpus / "config" / "words",
         "sim:gfx950x2" + zero + "/tmp/x" + zero + "rw" + zero + "/image:/a.wavejit-archive" + zero + "512MiB" + zero +

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Modules, launches, what is refused before a kernel runs and what is found while it does.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -60,6 +61,29 @@ TEST_F(Front, refuses_images_that_are_none) {
   EXPECT_EQ(hipModuleLoadData(&module, zeros.data()), hipErrorInvalidImage);
   EXPECT_EQ(hipModuleLoadData(&module, "CCOB\x09\x00\x01\x00"), hipErrorInvalidImage);
   EXPECT_EQ(module, nullptr);
+}
+
+// A size is believed only as far as what is there can unpack to it.
+TEST_F(Front, takes_no_memory_for_sizes_that_only_a_header_claims) {
+  constexpr std::uint64_t claimed = std::uint64_t{3} << 30;
+  const auto peak = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;  // KiB
+  };
+  std::string image("CCOB\x03\x00\x01\x00", 8);
+  const auto add = [&](std::uint64_t number) { image.append(reinterpret_cast<const char*>(&number), sizeof number); };
+  const std::string block("\x01\x00\x00", 3);  // the last one, and empty
+  add(32 + 5 + 8 + block.size());
+  add(claimed);
+  add(0);                           // a hash that nobody reads
+  image += "\x28\xb5\x2f\xfd\xe0";  // zstd's frame: its content's size follows
+  add(claimed);
+  image += block;
+  const long before = peak();
+  hipModule_t module = nullptr;
+  EXPECT_EQ(hipModuleLoadData(&module, image.data()), hipErrorInvalidImage);
+  EXPECT_LT(peak() - before, 512 * 1024);
 }
 
 // Whatever is cut off or changed: an error or a module, never a crash.

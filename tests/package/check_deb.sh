@@ -15,17 +15,18 @@ architecture=$(dpkg --print-architecture)
 runtime=$work/libwavejit0_${version}_$architecture.deb
 program=$work/wavejit_${version}_$architecture.deb
 development=$work/libwavejit-dev_${version}_$architecture.deb
-for deb in "$runtime" "$program" "$development"; do [[ -f $deb ]] || { cat "$work/log"; ls "$work"; echo "no $deb"; exit 1; }; done
+kernels=$work/wavejit-kernels_${version}_all.deb
+for deb in "$runtime" "$program" "$development" "$kernels"; do [[ -f $deb ]] || { cat "$work/log"; ls "$work"; echo "no $deb"; exit 1; }; done
 
 field() { dpkg-deb --field "$1" "$2"; }
-for deb in "$runtime" "$program" "$development"; do dpkg-deb --contents "$deb" >"$deb.contents"; done
+for deb in "$runtime" "$program" "$development" "$kernels"; do dpkg-deb --contents "$deb" >"$deb.contents"; done
 # has <deb> <extended regular expression of a path>
 has() { grep -qE " \.$2( -> .*)?\$" "$1.contents" || complain "$(basename "$1") has no $2"; }
 lacks() { ! grep -qE "$2" "$1.contents" || complain "$(basename "$1") has $2, which is another package's"; }
 # depends <deb> <extended regular expression>
 depends() { field "$1" Depends | grep -E "(^|, )$2(,|$)" >/dev/null || complain "$(basename "$1") depends on '$(field "$1" Depends)', not on $2"; }
 
-for deb in "$runtime" "$program" "$development"; do
+for deb in "$runtime" "$program" "$development" "$kernels"; do
   field "$deb" Maintainer | grep -E '^The wavejit authors <[^@ ]+@[^@ ]+>$' >/dev/null || complain "maintainer of $(basename "$deb"): '$(field "$deb" Maintainer)'"
   [[ $(field "$deb" Description | wc -l) -ge 3 ]] || complain "$(basename "$deb") has no description beyond a line"
   has "$deb" "/usr/share/doc/$(field "$deb" Package)/copyright"
@@ -63,10 +64,14 @@ has "$development" '/usr/lib/.*libwavejit\.so'
 has "$development" '/usr/share/doc/libwavejit-dev/examples/serving_engine/README\.md'
 depends "$development" "libwavejit0 \(= $version\)"
 lacks "$development" '/bin/|libwavejit_'
+has "$kernels" '/usr/share/wavejit/kernels\.wavejit-archive'
+lacks "$kernels" '/bin/|/lib/|/presets'
+depends "$kernels" "libwavejit0 \(= $version\)"
+field "$runtime" Recommends | grep -F "wavejit-kernels (= $version)" >/dev/null || complain "the runtime does not recommend its kernels"
 # Everything that is installed is in one of them.
 DESTDIR=$work/all cmake --install "$build" --prefix /usr >/dev/null
 (cd "$work/all" && find . ! -type d | sort) >"$work/installed"
-for deb in "$runtime" "$program" "$development"; do dpkg-deb --fsys-tarfile "$deb" | tar -t | grep -v '/$'; done | sort >"$work/packed"
+for deb in "$runtime" "$program" "$development" "$kernels"; do dpkg-deb --fsys-tarfile "$deb" | tar -t | grep -v '/$'; done | sort >"$work/packed"
 diff "$work/installed" "$work/packed" >"$work/difference" || complain "installed (<) and packed (>) differ: $(cat "$work/difference")"
-[[ $failed == 0 ]] && echo "three packages as promised: $(field "$program" Depends)"
+[[ $failed == 0 ]] && echo "four packages as promised: $(field "$program" Depends)"
 exit $failed

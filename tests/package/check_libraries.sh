@@ -33,7 +33,7 @@ needs() { ldd "$lib/$1" | grep -iE "$2" >/dev/null; }
 # No LLVM behind the runtime, and no HIP: it is opened by name when a device is.
 if needs libwavejit.so 'llvm|clang|lld|amdhip|comgr'; then complain "libwavejit.so needs: $(ldd "$lib/libwavejit.so")"; fi
 if strings -a "$lib/libwavejit.so" | grep 'LLVM ERROR' >/dev/null; then complain "libwavejit.so has LLVM inside"; fi
-# hiredis and libcrypto are inside the library of the remote layer, and nowhere else.
+# hiredis, libssl and libcrypto are inside the library of the remote layer, and nowhere else.
 for library in libwavejit.so libwavejit_remote.so; do
   if needs "$library" 'hiredis|libcrypto|libssl|libzstd|libz\.'; then complain "$library needs: $(ldd "$lib/$library")"; fi
 done

@@ -38,7 +38,17 @@ export PKG_CONFIG_PATH=$lib/pkgconfig
 # shellcheck disable=SC2046
 "$cc" "$source/tests/package/consumer/consumer.c" -o "$work/consumer_cc" $(pkg-config --cflags --libs wavejit)
 
-export XDG_CACHE_HOME=$work/cache
+# A fresh install, moved: the packaged kernels are found without being told where, and nothing is compiled or written.
+export XDG_CACHE_HOME=$work/fresh
+for program in consumer/consumer_c consumer/consumer_cpp; do
+  WAVEJIT_LOG_LEVEL=info "$work/$program" 2>"$work/first.txt"
+  grep -q 'loaded from disk' "$work/first.txt" || { cat "$work/first.txt"; fail "$program found no packaged kernel"; }
+  if grep -q ' compile ' "$work/first.txt"; then cat "$work/first.txt"; fail "$program compiled"; fi
+done
+[[ -z $(find "$work/fresh" -name '*.wavejit' 2>/dev/null) ]] || fail "a packaged kernel was written to the cache"
+"$prefix/bin/wavejit" cache stats | grep '^layer .*/share/wavejit/kernels.wavejit-archive: 4 entries' || fail "wavejit cache stats does not name the packaged kernels"
+
+export XDG_CACHE_HOME=$work/cache WAVEJIT_CACHE_PACKAGED=off
 "$work/consumer/consumer_c"
 "$work/consumer/consumer_cpp"
 LD_LIBRARY_PATH=$lib "$work/consumer_cc"
@@ -48,6 +58,7 @@ LD_LIBRARY_PATH=$lib "$work/consumer_cc"
 entries=$(find "$work/cache" -name '*.wavejit' | wc -l)
 [[ $entries -ge 1 ]] || fail "the consumers left no cache entry"
 
+unset WAVEJIT_CACHE_PACKAGED
 # The example as a serving image has it: kernels in an archive, no compiler.
 "$work/example/serving_engine" --print-list >"$work/list.txt"
 "$prefix/bin/wavejit" prebuild --target gfx950 --list "$work/list.txt" --cache-dir "$work/built"

@@ -179,6 +179,33 @@ TEST(KernelNotes, ThatAreNotThereSayNothing) {
   EXPECT_EQ(difference(NotedImage{}), "none");
 }
 
+// Arrays in arrays: each level is one byte, and would be a frame on the stack of who reads them.
+TEST(KernelNotes, ThatGoDeeperThanAnyCompilersSayNothing) {
+  constexpr std::size_t depth = 8'000'000;
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_phoff = sizeof header;
+  header.e_phnum = 1;
+  header.e_phentsize = sizeof(Elf64_Phdr);
+  Elf64_Phdr segment{};
+  segment.p_type = PT_NOTE;
+  segment.p_offset = sizeof header + sizeof segment;
+  const Elf64_Nhdr note = {.n_namesz = 7, .n_descsz = depth, .n_type = 32};
+  segment.p_filesz = sizeof note + 8 + depth;
+  std::vector<std::byte> image;
+  const auto add = [&](const void* bytes, std::size_t size) {
+    const auto* const first = static_cast<const std::byte*>(bytes);
+    image.insert(image.end(), first, first + size);
+  };
+  add(&header, sizeof header);
+  add(&segment, sizeof segment);
+  add(&note, sizeof note);
+  add("AMDGPU\0", 8);
+  image.resize(image.size() + depth, std::byte{0x91});
+  image.back() = std::byte{0xc0};
+  EXPECT_EQ(runtime::notes_differ(image, {.name = "kernel"}), std::nullopt);
+}
+
 TEST(KernelNotes, CutOrFlippedAnywhereTheyAnswer) {
   const NotedImage image = noted_image(metadata_of(96, 34048, 256));
   const auto bytes = std::as_bytes(std::span(&image, 1));

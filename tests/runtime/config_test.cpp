@@ -415,7 +415,7 @@ TEST(Config, WithoutAHomeThereIsNoFolderAndAWarningButLayersCount) {
 
 TEST(Config, ARemoteLayersAddressIsReadAndItsPasswordNeverSaid) {
   Environment environment = home_only();
-  environment.cache_remote = "redis://reader:hunter2@kernels:7000/2";
+  environment.cache_remote = "rediss://reader:hunter2@kernels:7000/2";
   environment.cache_remote_key_file = "/etc/wavejit/remote.key";
   environment.cache_remote_timeout = "250";
   auto config = make_config(nullptr, environment);
@@ -425,7 +425,7 @@ TEST(Config, ARemoteLayersAddressIsReadAndItsPasswordNeverSaid) {
   EXPECT_EQ(config->cache_remote_key_file.value, "/etc/wavejit/remote.key");
   EXPECT_EQ(config->cache_remote_timeout.value, 250'000'000);
   std::string said = ::testing::PrintToString(describe(*config));
-  EXPECT_THAT(said, HasSubstr("cache_remote=redis://reader:***@kernels:7000/2 (WAVEJIT_CACHE_REMOTE)"));
+  EXPECT_THAT(said, HasSubstr("cache_remote=rediss://reader:***@kernels:7000/2 (WAVEJIT_CACHE_REMOTE)"));
 
   environment.cache_remote = "redis://reader:hunter2@kernels:port";
   environment.cache_remote_key_file = "relative";
@@ -440,12 +440,12 @@ TEST(Config, ARemoteLayersAddressIsReadAndItsPasswordNeverSaid) {
   said += ::testing::PrintToString(config->warnings);
 
   wavejit_engine_options options = no_options();
-  options.cache_remote = "rediss://reader:hunter2@kernels";
+  options.cache_remote = "redis://reader:hunter2@kernels";
   config = make_config(&options, home_only());
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().status, WAVEJIT_INVALID_ARGUMENT);
   EXPECT_THAT(config.error().detail, HasSubstr("options.cache_remote"));
-  EXPECT_THAT(config.error().detail, HasSubstr("TLS is not offered"));
+  EXPECT_THAT(config.error().detail, HasSubstr("would travel in clear to another machine"));
   said += config.error().detail;
   EXPECT_THAT(said, ::testing::Not(HasSubstr("hunter2")));
 }
@@ -478,6 +478,32 @@ TEST(Config, TakesTheOptionsOfAnOlderCaller) {
   ASSERT_TRUE(before_remotes) << before_remotes.error().detail;
   EXPECT_EQ(before_remotes->cache_layers.from, Provenance::option);
   EXPECT_FALSE(before_remotes->cache_remote.value);
+  options = no_options();
+  options.cache_packaged = "not to be read";
+  options.size = offsetof(wavejit_engine_options, cache_packaged);
+  const auto before_packages = make_config(&options, home_only());
+  ASSERT_TRUE(before_packages) << before_packages.error().detail;
+  EXPECT_TRUE(before_packages->cache_packaged.value);
+}
+
+// Where the packaged kernels lie is known before any option is read; whether they are asked, both places say.
+TEST(Config, PackagedKernelsAreAskedUnlessToldOtherwise) {
+  Environment environment = home_only();
+  environment.packaged_archive = "/usr/share/wavejit/kernels.wavejit-archive";
+  const auto standard = make_config(nullptr, environment);
+  ASSERT_TRUE(standard);
+  EXPECT_TRUE(standard->cache_packaged.value);
+  EXPECT_EQ(standard->packaged_archive, environment.packaged_archive);
+  EXPECT_THAT(describe(*standard),
+              ::testing::Contains("cache_packaged=on, /usr/share/wavejit/kernels.wavejit-archive (default)"));
+  environment.cache_packaged = "off";
+  EXPECT_FALSE(make_config(nullptr, environment)->cache_packaged.value);
+  wavejit_engine_options options = no_options();
+  options.cache_packaged = "on";
+  EXPECT_TRUE(make_config(&options, environment)->cache_packaged.value);
+  options.cache_packaged = "sometimes";
+  EXPECT_THAT(make_config(&options, environment).error().detail,
+              HasSubstr("options.cache_packaged = \"sometimes\" is not known; accepted: on, off"));
 }
 
 TEST(Config, DescribesEachSettingWithItsOrigin) {
@@ -490,13 +516,14 @@ TEST(Config, DescribesEachSettingWithItsOrigin) {
   EXPECT_THAT(
       describe(*config),
       ElementsAre("device=sim:gfx942 (WAVEJIT_DEVICE)", "cache_directory=/home/somebody/.cache/wavejit (default)",
-                  "cache_mode=ro (option)", "cache_layers= (default)", "cache_limit=1GiB (default)",
-                  "cache_lock_wait=10000 (default)", "cache_remote=none (default)",
-                  "cache_remote_key_file=none (default)", "cache_remote_connect_timeout=200 (default)",
-                  "cache_remote_timeout=500 (default)", "lowering=llvm (default)", "compile=inprocess (default)",
-                  "output_store=auto (default)", "pipeline=auto (default)", "stagger=on (default)",
-                  "setprio=on (default)", "lazy_rescale=on (default)", "xcd_swizzle=auto (default)",
-                  "kv_splits=auto (default)", "miss_log=none (default)", "log_level=warning (default)"));
+                  "cache_mode=ro (option)", "cache_layers= (default)", "cache_packaged=on, none is there (default)",
+                  "cache_limit=1GiB (default)", "cache_lock_wait=10000 (default)", "cache_remote=none (default)",
+                  "cache_remote_key_file=none (default)", "cache_remote_authorities=the system's (default)",
+                  "cache_remote_connect_timeout=200 (default)", "cache_remote_timeout=500 (default)",
+                  "lowering=llvm (default)", "compile=inprocess (default)", "output_store=auto (default)",
+                  "pipeline=auto (default)", "stagger=on (default)", "setprio=on (default)",
+                  "lazy_rescale=on (default)", "xcd_swizzle=auto (default)", "kv_splits=auto (default)",
+                  "miss_log=none (default)", "log_level=warning (default)"));
 }
 
 // A typing error in a name is as silent as an unset variable, unless it is said.

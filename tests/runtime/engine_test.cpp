@@ -389,6 +389,47 @@ TEST_F(EngineTest, ALaunchErrorIsToldWithHipsWords) {
   EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
 }
 
+// HIP tells a kernel's error at a later call. That call is not to blame, and neither is what lies on disk.
+TEST_F(EngineTest, AfterADeviceFaultCallsNameTheKernelsThatMayHaveFailed) {
+  const auto engine = make_engine();
+  auto first = good_call();
+  auto second = good_call();
+  second.mask = WAVEJIT_MASK_CAUSAL;
+  const std::string spec_of_first = reported(*engine, first).kernel_spec;
+  ASSERT_TRUE(engine->synchronize());
+  const std::string spec_of_second = reported(*engine, second).kernel_spec;
+
+  fake_hip().launch_error = hip_abi::hipErrorIllegalAddress;
+  auto outcome = attention_forward::run(*engine, &first, nullptr);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().status, WAVEJIT_DEVICE_ERROR);
+  EXPECT_THAT(outcome.error().detail, HasSubstr("an earlier kernel on "));
+  EXPECT_THAT(outcome.error().detail, HasSubstr("hipErrorIllegalAddress (700)"));
+  EXPECT_THAT(outcome.error().detail,
+              HasSubstr("since the device last came to rest this engine launched " + spec_of_second + " (replays"));
+
+  // Both, when nobody has waited in between.
+  fake_hip().launch_error = hip_abi::hipSuccess;
+  reported(*engine, first);
+  fake_hip().launch_error = hip_abi::hipErrorLaunchFailure;
+  outcome = attention_forward::run(*engine, &second, nullptr);
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().detail,
+              HasSubstr("this engine launched " + spec_of_first + "; " + spec_of_second + " (replays"));
+
+  // A fresh engine meets the fault when it loads a kernel that is good.
+  const std::size_t entries = cache_files().size();
+  fake_hip().load_error = hip_abi::hipErrorIllegalAddress;
+  fake_hip().loads_to_refuse = 1;
+  const auto other = make_engine();
+  outcome = attention_forward::run(*other, &first, nullptr);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().status, WAVEJIT_DEVICE_ERROR);
+  EXPECT_THAT(outcome.error().detail, HasSubstr("this engine launched none (replays"));
+  EXPECT_EQ(statistics_of(*other).loader_rejections, 0U);
+  EXPECT_EQ(cache_files().size(), entries);
+}
+
 TEST_F(EngineTest, CacheModesDoWhatTheySay) {
   config_.cache_mode.value = cache::Mode::off;
   reported(*make_engine(), good_call());

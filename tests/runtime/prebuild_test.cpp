@@ -201,6 +201,18 @@ TEST_F(PrebuildTest, ACallbackThatThrowsStopsNothing) {
   EXPECT_EQ(cache_files().size(), 4U);
 }
 
+TEST_F(PrebuildTest, ALineWithARangeIsAllItsClassesOfLength) {
+  ASSERT_TRUE(run({.descriptors = {"attention_forward bf16 b1 q1..4096 k1 h1 d64"}, .targets = "gfx950"}));
+  const std::uint64_t all = last_.total;
+  EXPECT_GE(all, 3U);
+  std::vector<std::string> lines;
+  for (const int queries : {1, 33, 65, 256, 4096})
+    lines.push_back("attention_forward bf16 b1 q" + std::to_string(queries) + " k1 h1 d64");
+  ASSERT_TRUE(run({.descriptors = lines, .targets = "gfx950"}));
+  EXPECT_EQ(last_.present, all);
+  EXPECT_EQ(last_.compiled, 0U);
+}
+
 TEST_F(PrebuildTest, VerifyCompilesAndWritesNothing) {
   config_.log_level.value = runtime::LogLevel::off;
   const PrebuildRequest verify{.descriptors = {plain}, .targets = "gfx950", .mode = PrebuildMode::verify};

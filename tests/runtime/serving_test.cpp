@@ -97,6 +97,30 @@ TEST_F(Serving, PreparedCallsFindTheirKernels) {
   EXPECT_TRUE(prepare(*make_engine(), {}));
 }
 
+TEST_F(Serving, ALineWithARangePreparesEveryClassOfLength) {
+  const auto engine = make_engine();
+  std::vector<wavejit_status> statuses;
+  const auto prepared = prepare(*engine, {"attention_forward fp16 b1 q1..4096 k0..8192 h8/2 d128"}, &statuses);
+  ASSERT_TRUE(prepared) << prepared.error().detail;
+  EXPECT_THAT(statuses, ElementsAre(WAVEJIT_OK));
+  const std::uint64_t compiles = fake_codegen().compiles;
+  EXPECT_GE(compiles, 3U);
+  engine->seal(true);
+  for (const std::int64_t queries : {1, 32, 33, 64, 65, 255, 256, 4096}) {
+    const auto call = good_call(2, queries);
+    const auto outcome = attention_forward::run(*engine, &call, nullptr);
+    EXPECT_TRUE(outcome) << queries << ": " << outcome.error().detail;
+  }
+  EXPECT_EQ(fake_codegen().compiles, compiles);
+  // A line fails when one of its kernels does, and is told once; single problems are asked for elsewhere.
+  const auto other = make_engine("gfx942");
+  const auto refused = prepare(*other, {"attention_forward fp16 b1 q1..300 k1 h8 d256", decode}, &statuses);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(statuses, ElementsAre(WAVEJIT_UNSUPPORTED, WAVEJIT_OK));
+  EXPECT_THAT(families::parse_problem("attention_forward fp16 b1 q1..300 k1 h8 d64").error().detail,
+              HasSubstr("a range of lengths; accepted here: single lengths"));
+}
+
 TEST_F(Serving, ALineThatFailsLeavesTheOthersAlone) {
   const auto engine = make_engine();
   std::vector<wavejit_status> statuses;

@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -138,6 +140,13 @@ std::string summary(const Arguments& arguments, const Run& run, double seconds) 
   return text + fmt::format(", in {:.1f} s\n", seconds);
 }
 
+// What has just been written.
+std::string size_text(const std::string& path) {
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+  return error ? error.message() : fmt::format("{} bytes", bytes);
+}
+
 Result<ExitCode> print_presets() {
   const auto presets = find_presets();
   if (!presets) return std::unexpected(presets.error());
@@ -180,7 +189,8 @@ Result<ExitCode> run_list(const Arguments& arguments, const std::vector<Source>&
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   if (done || run.last.total > 0) fmt::print("{}", summary(arguments, run, seconds));
   if (done) {
-    if (arguments.archive() && !arguments.verify) fmt::print("written {}\n", arguments.output);
+    if (arguments.archive() && !arguments.verify)
+      fmt::print("written {}: {}\n", arguments.output, size_text(arguments.output));
     return ExitCode::ok;
   }
   if (run.last.failed > 0)
@@ -212,8 +222,8 @@ Result<ExitCode> prebuild(const Arguments& arguments) {
                   "--device: prebuild compiles without a device; accepted with --verify, to load each kernel there");
   }
   if (arguments.targets.empty() && !arguments.on_device)
-    return failed(ExitCode::usage,
-                  "--target is required; targets, separated by commas, are accepted: " + joined(known_targets(), ","));
+    return failed(ExitCode::usage, "--target is required; all, or targets separated by commas, are accepted: " +
+                                       joined(known_targets(), ","));
   return run_list(arguments, *sources);
 }
 
@@ -222,7 +232,8 @@ void add_choice_of_kernels(CLI::App& command, Arguments& arguments) {
       .add_option("descriptors", arguments.descriptors,
                   "problem descriptors, quoted (default: all that is supported, without windows and modifiers)")
       ->type_name("DESCRIPTOR");
-  command.add_option("--target", arguments.targets, "targets, separated by commas: " + joined(known_targets(), ","))
+  command
+      .add_option("--target", arguments.targets, "all, or targets separated by commas: " + joined(known_targets(), ","))
       ->type_name("TARGET,…");
   command.add_option("--preset", arguments.presets, "the calls of a model that --list-presets names; several times")
       ->allow_extra_args(false)

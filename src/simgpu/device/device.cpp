@@ -152,17 +152,4 @@ GlobalSymbol Module::find_global(std::string_view name) const {
 
 const std::string& Module::target_id() const { return code_->object().target_id; }
 
-std::string code_object_problem(std::span<const std::byte> image) {
-  const auto object = read_code_object(image);
-  return object ? std::string() : object.error();
-}
-
-std::string code_object_processor(std::span<const std::byte> image) {
-  const auto object = read_code_object(image);
-  if (!object) return {};
-  const targets::Target* target = targets::find_target_by_machine(object->machine);
-  if (target != nullptr) return std::string(target->id);
-  return object->target_id.substr(0, object->target_id.find(':'));
-}
-
 }  // namespace wavejit::simgpu

@@ -7,6 +7,7 @@
 
 #include "simgpu/loader/bytes.h"
 #include "simgpu/loader/message_pack.h"
+#include "targets/targets.h"
 
 namespace wavejit::simgpu {
 namespace {
@@ -434,6 +435,19 @@ class CodeObjectReader {
 
 std::expected<CodeObject, std::string> read_code_object(std::span<const std::byte> image) {
   return CodeObjectReader(image).read();
+}
+
+std::string code_object_problem(std::span<const std::byte> image) {
+  const auto object = read_code_object(image);
+  return object ? std::string() : object.error();
+}
+
+std::string code_object_processor(std::span<const std::byte> image) {
+  const auto object = read_code_object(image);
+  if (!object) return {};
+  const targets::Target* target = targets::find_target_by_machine(object->machine);
+  if (target != nullptr) return std::string(target->id);
+  return object->target_id.substr(0, object->target_id.find(':'));
 }
 
 }  // namespace wavejit::simgpu

@@ -146,6 +146,8 @@ class Problem {
   virtual std::vector<Note> notes(const targets::Target& /*target*/, const Toggles& /*toggles*/) const { return {}; }
   // For callers of the C ABI; points into this and `text`, which must stay. Fields that a family does not know stay 0.
   virtual wavejit_problem told(const std::string& text) const = 0;
+  // Of a line with ranges: problems that reach every kernel that one of them reaches. Empty: the line has no range.
+  virtual std::vector<std::unique_ptr<Problem>> of_single_lengths() const { return {}; }
 };
 
 class Family {
@@ -179,7 +181,9 @@ class Family {
 
 // registry.cpp. In the order of WAVEJIT_FAMILIES (CMakeLists.txt).
 std::span<const Family* const> registered();
-// By the first word.
+// By the first word. A line with ranges of lengths is refused.
 Result<std::unique_ptr<Problem>> parse_problem(std::string_view descriptor);
+// For what makes kernels ahead of calls: one problem, or those that a line with ranges stands for.
+Result<std::vector<std::unique_ptr<Problem>>> parse_problems(std::string_view descriptor);
 
 }  // namespace wavejit::families

@@ -24,7 +24,9 @@ std::span<const Family* const> registered() {
   return all;
 }
 
-Result<std::unique_ptr<Problem>> parse_problem(std::string_view descriptor) {
+namespace {
+
+Result<std::unique_ptr<Problem>> parse_line(std::string_view descriptor) {
   if (descriptor.size() > max_descriptor_bytes) {
     return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: " + std::to_string(descriptor.size()) +
                                               " bytes; accepted: up to " + std::to_string(max_descriptor_bytes));
@@ -37,6 +39,26 @@ Result<std::unique_ptr<Problem>> parse_problem(std::string_view descriptor) {
   }
   return fail(WAVEJIT_INVALID_ARGUMENT, (words.empty() ? std::string("descriptor: empty") : place(words.front())) +
                                             "; accepted first word: " + accepted);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Problem>> parse_problem(std::string_view descriptor) {
+  auto problem = parse_line(descriptor);
+  if (problem && !(*problem)->of_single_lengths().empty()) {
+    return fail(WAVEJIT_INVALID_ARGUMENT,
+                "descriptor: a range of lengths; accepted here: single lengths (ranges are for wavejit_prepare and "
+                "wavejit prebuild)");
+  }
+  return problem;
+}
+
+Result<std::vector<std::unique_ptr<Problem>>> parse_problems(std::string_view descriptor) {
+  auto problem = parse_line(descriptor);
+  if (!problem) return std::unexpected(std::move(problem.error()));
+  std::vector<std::unique_ptr<Problem>> each = (*problem)->of_single_lengths();
+  if (each.empty()) each.push_back(*std::move(problem));
+  return each;
 }
 
 }  // namespace wavejit::families

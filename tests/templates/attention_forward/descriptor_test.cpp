@@ -176,7 +176,29 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"b-1", invalid, "accepted"}, Refused{"q0", invalid, "q1 to q"}, Refused{"q07", invalid, "q1 to q"},
         Refused{"k99999999999999999999", invalid, "k0 to k"}, Refused{"h0", invalid, "h1 to h65535"},
         Refused{"h8/", invalid, "h1 to h"}, Refused{"h8/0", invalid, "h1 to h"}, Refused{"h8/2/1", invalid, "h1 to h"},
+        Refused{"q4..", invalid, "q4 to q"}, Refused{"q..4", invalid, "accepted"}, Refused{"q4..3", invalid, "q4 to q"},
+        Refused{"k9..8", invalid, "k9 to k"}, Refused{"q0..4", invalid, "q1 to q"},
+        Refused{"q1..2..3", invalid, "q1 to q"}, Refused{"b1..2", invalid, "b1 to b"},
         Refused{"d0", invalid, "d1 to d"}, Refused{"d128/x", invalid, "d1 to d"}, Refused{"d1.5", invalid, "d1 to d"}));
+
+TEST(Descriptor, RangesOfLengthsPrintBack) {
+  for (const char* text : {"attention_forward bf16 b1 q1..4096 k0..8192 h8 d128 causal lse",
+                           "attention_forward fp16 b1 q7 k1..2 h8 d64", "attention_forward fp16 b1 q1..2 k7 h8 d64"}) {
+    const auto parsed = parse_descriptor(text);
+    ASSERT_TRUE(parsed) << parsed.error().detail;
+    EXPECT_TRUE(parsed->has_range());
+    EXPECT_EQ(to_text(*parsed), text);
+    for (const ProblemDescriptor& one : without_ranges(*parsed)) {
+      EXPECT_FALSE(one.has_range());
+      EXPECT_TRUE(parse_descriptor(to_text(one)));
+    }
+  }
+  const auto point = parse_descriptor("attention_forward fp16 b1 q5..5 k7 h8 d64");
+  ASSERT_TRUE(point);
+  EXPECT_FALSE(point->has_range());
+  EXPECT_THAT(parse_descriptor("attention_forward fp16 b1 q1..5 k7 h8 d64 k_lengths=7").error().detail,
+              HasSubstr("beside a range of lengths"));
+}
 
 TEST(Descriptor, EveryRequiredWordIsMissed) {
   const std::vector<std::string> words = {"bf16", "b2", "q1024", "k8192", "h64/8", "d128"};

@@ -49,6 +49,42 @@ SplitPlan plan(const AttentionProblem& problem, std::optional<std::int32_t> kv_s
   return *plan;
 }
 
+// What a line with ranges prepares, against every length in them one by one.
+TEST(Ranges, ReachEveryKernelThatALengthInThemReaches) {
+  const auto shapes_of = [](const families::Problem& problem, std::optional<std::int32_t> kv_splits) {
+    families::Toggles toggles;
+    toggles.kv_splits = kv_splits;
+    const auto shape = problem.shape(target(), toggles);
+    return shape ? shape->code : 0;
+  };
+  const auto line = [](const std::string& queries, const std::string& keys, const char* more) {
+    return "attention_forward bf16 b1 q" + queries + " k" + keys + " h2 d128 " + more;
+  };
+  for (const char* more : {"", "causal", "splits=4", "splits=auto invariance=none"}) {
+    for (const auto& [first, last] : {std::pair{1, 300}, {33, 64}, {40, 41}, {250, 520}, {64, 65}}) {
+      for (const auto& [least, most] : {std::pair{0, 3000}, {256, 257}, {1024, 1024}}) {
+        for (const std::optional<std::int32_t> kv_splits : {std::optional<std::int32_t>{}, {8}}) {
+          std::set<std::uint64_t> wanted;
+          for (int queries = first; queries <= last; ++queries) {
+            for (int keys = least; keys <= most; keys += 64) {
+              const auto one = families::parse_problem(line(std::to_string(queries), std::to_string(keys), more));
+              wanted.insert(shapes_of(**one, kv_splits));
+            }
+          }
+          std::set<std::uint64_t> reached;
+          const std::string text = line(std::to_string(first) + ".." + std::to_string(last),
+                                        std::to_string(least) + ".." + std::to_string(most), more);
+          const auto problems = families::parse_problems(text);
+          ASSERT_TRUE(problems) << text;
+          EXPECT_LE(problems->size(), 16U);
+          for (const auto& one : *problems) reached.insert(shapes_of(*one, kv_splits));
+          EXPECT_TRUE(std::ranges::includes(reached, wanted)) << text;
+        }
+      }
+    }
+  }
+}
+
 TEST(Splits, AreThoseOfTheCallElseOfTheEngine) {
   EXPECT_EQ(plan(problem(4096, 5)).splits, 5U);
   EXPECT_EQ(plan(problem(4096, 5), 3).splits, 5U);

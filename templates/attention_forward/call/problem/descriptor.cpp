@@ -61,7 +61,8 @@ constexpr Slot slot_of(Modifier modifier) {
 
 std::string accepted_words() {
   std::string words =
-      "fp16, bf16, b<n>, q<n>, k<n>, h<n>[/<n>], d<n>[/<n>], causal[=<prefix>], window=<left>,<right>, lse, "
+      "fp16, bf16, b<n>, q<n>[..<n>], k<n>[..<n>], h<n>[/<n>], d<n>[/<n>], causal[=<prefix>], window=<left>,<right>, "
+      "lse, "
       "layout=bshd|bhsd|packed, q_lengths=<n,…>, k_lengths=<n,…>, scale=<x>, ";
   for (const Modifier modifier : described_modifiers) words += std::string(row_of(modifier).accepted) + ", ";
   return words + "splits=<n>|auto, invariance=batch|none, seed=<n>, inputs=normal|uniform|adversarial:<name>";
@@ -175,9 +176,9 @@ class Parser {
       case 'b':
         return set(result_.batch, size(word, digits, 1, max_batch), Slot::batch);
       case 'q':
-        return set(result_.query_length, size(word, digits, 1, max_length), Slot::query_length);
+        return range(word, digits, 1, result_.least_query_length, result_.query_length, Slot::query_length);
       case 'k':
-        return set(result_.key_length, size(word, digits, 0, max_length), Slot::key_length);
+        return range(word, digits, 0, result_.least_key_length, result_.key_length, Slot::key_length);
       case 'h':
         return pair(word, digits, max_heads, result_.query_heads, result_.kv_heads, Slot::heads);
       case 'd': {
@@ -191,6 +192,20 @@ class Parser {
       default:
         return wrong(word, "is not known; accepted: " + accepted_words());
     }
+  }
+
+  // "<n>" or "<n>..<n>".
+  static Result<Slot> range(const Word& word, std::string_view text, std::int64_t least,
+                            std::optional<std::int64_t>& from, std::int64_t& to, Slot slot) {
+    const std::size_t dots = text.find("..");
+    if (dots == std::string_view::npos) return set(to, size(word, text, least, max_length), slot);
+    auto first = size(word, text.substr(0, dots), least, max_length);
+    if (!first) return std::unexpected(std::move(first.error()));
+    auto last = size(word, text.substr(dots + 2), *first, max_length);
+    if (!last) return std::unexpected(std::move(last.error()));
+    to = *last;
+    if (*first != *last) from = *first;
+    return slot;
   }
 
   static Result<Slot> set(std::int64_t& destination, Result<std::int64_t> value, Slot slot) {
@@ -335,6 +350,8 @@ class Parser {
          {std::tuple{"q_lengths", &result_.query_lengths, result_.query_length, true},
           {"k_lengths", &result_.key_lengths, result_.key_length, packed}}) {
       if (list->empty()) continue;
+      if (result_.has_range())
+        return refuse_list(name, "beside a range of lengths", "one length, or a range without lists of lengths");
       if (std::ssize(*list) != result_.batch) {
         return refuse_list(
             name, std::to_string(list->size()) + " lengths",
@@ -388,8 +405,11 @@ std::string to_text(const ProblemDescriptor& descriptor) {
   };
   word("", to_text(shape.dtype));
   word("b", std::to_string(descriptor.batch));
-  word("q", std::to_string(descriptor.query_length));
-  word("k", std::to_string(descriptor.key_length));
+  const auto lengths = [](const std::optional<std::int64_t>& from, std::int64_t to) {
+    return (from ? std::to_string(*from) + ".." : std::string()) + std::to_string(to);
+  };
+  word("q", lengths(descriptor.least_query_length, descriptor.query_length));
+  word("k", lengths(descriptor.least_key_length, descriptor.key_length));
   word("h", std::to_string(descriptor.query_heads));
   if (descriptor.kv_heads != descriptor.query_heads) text += "/" + std::to_string(descriptor.kv_heads);
   word("d", std::to_string(shape.head_dim_qk));
@@ -424,6 +444,37 @@ std::string to_text(const ProblemDescriptor& descriptor) {
   if (!descriptor.seed.empty()) word("seed=", descriptor.seed);
   if (!descriptor.inputs.empty()) word("inputs=", descriptor.inputs);
   return text;
+}
+
+// Routes know the class of the query length. Whether keys are split goes one way with each length, so that the ends of
+// a class and of the keys meet both answers, if there are two.
+std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descriptor) {
+  std::vector<ProblemDescriptor> each;
+  const auto rows_of = [](std::int64_t length) { return query_rows(static_cast<std::uint64_t>(length)); };
+  const auto add = [&](std::int64_t queries, std::int64_t keys) {
+    ProblemDescriptor one = descriptor;
+    one.least_query_length.reset();
+    one.least_key_length.reset();
+    one.query_length = queries;
+    one.key_length = keys;
+    one.shape.query_rows = rows_of(queries);
+    if (one.causal_prefix) one.causal_prefix = std::min(*one.causal_prefix, keys);
+    if (std::ranges::find(each, one) == each.end()) each.push_back(std::move(one));
+  };
+  const std::int64_t longest = descriptor.query_length;
+  for (std::int64_t first = descriptor.least_query_length.value_or(longest); first <= longest;) {
+    std::int64_t last = first;  // of the class
+    for (std::int64_t beyond = longest + 1; last + 1 < beyond;) {
+      const std::int64_t middle = last + (beyond - last) / 2;
+      (rows_of(middle) == rows_of(first) ? last : beyond) = middle;
+    }
+    for (const std::int64_t queries : {first, last})
+      for (const std::int64_t keys :
+           {descriptor.least_key_length.value_or(descriptor.key_length), descriptor.key_length})
+        add(queries, keys);
+    first = last + 1;
+  }
+  return each;
 }
 
 AttentionProblem problem_of(const ProblemDescriptor& descriptor) {

@@ -30,6 +30,9 @@ struct ProblemDescriptor {
   std::int64_t batch = 1;
   std::int64_t query_length = 1;
   std::int64_t key_length = 1;
+  // "q1..4096": the lengths above are the longest, these the shortest. Nothing: one length.
+  std::optional<std::int64_t> least_query_length;
+  std::optional<std::int64_t> least_key_length;
   std::int64_t query_heads = 1;
   std::int64_t kv_heads = 1;
   Layout layout = Layout::bshd;
@@ -52,6 +55,7 @@ struct ProblemDescriptor {
   // There, with this extent or number; also in the shape if it changes code.
   void add(Modifier one, Extent extent, std::string number = {});
 
+  bool has_range() const { return least_query_length || least_key_length; }
   bool operator==(const ProblemDescriptor&) const = default;
 };
 
@@ -60,6 +64,10 @@ struct ProblemDescriptor {
 Result<ProblemDescriptor> parse_descriptor(std::string_view text);
 // Canonical: words in the grammar's order, defaults left out. parse(to_text(x)) == x.
 std::string to_text(const ProblemDescriptor& descriptor);
+
+// Of a descriptor with ranges: descriptors of single lengths that reach every kernel that a length in the ranges
+// reaches.
+std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descriptor);
 
 // What a number of splits is chosen by; nothing of the mask and the modifiers but the shape's words.
 AttentionProblem problem_of(const ProblemDescriptor& descriptor);

@@ -39,6 +39,14 @@ class DescribedProblem final : public families::Problem {
 
   wavejit_problem told(const std::string& text) const override { return parsed_problem(descriptor_, text); }
 
+  std::vector<std::unique_ptr<families::Problem>> of_single_lengths() const override {
+    std::vector<std::unique_ptr<families::Problem>> problems;
+    if (!descriptor_.has_range()) return problems;
+    for (ProblemDescriptor& one : without_ranges(descriptor_))
+      problems.push_back(std::make_unique<DescribedProblem>(std::move(one)));
+    return problems;
+  }
+
  private:
   ProblemDescriptor descriptor_;
   AttentionProblem problem_;

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Offload bundles, compressed and not, at the end of mapped memory: HIP hands images over without a size.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "forge.h"
+#include "simgpu/hip/offload_bundle.h"
+
+namespace {
+
+constexpr std::size_t page = 4096;
+constexpr std::size_t room = 1U << 17U;
+
+// Pages that can be read, and one behind them that cannot.
+std::byte* mapped() {
+  static std::byte* const memory = [] {
+    void* all = ::mmap(nullptr, room + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    wavejit::fuzz::require(all != MAP_FAILED && ::mprotect(all, room, PROT_READ | PROT_WRITE) == 0 &&
+                           ::munmap(static_cast<std::byte*>(all) + room, page) == 0);
+    return static_cast<std::byte*>(all);
+  }();
+  return memory;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace wavejit::simgpu::hip_front;
+  if (size > room) return 0;
+  std::byte* image = mapped() + room - size;
+  std::ranges::copy(std::as_bytes(std::span(data, size)), image);
+  wavejit::fuzz::require(image_size(image) <= size);
+  for (const char* target : {"gfx942:sramecc+:xnack-", "gfx950"}) {
+    const auto chosen = select_code_object({image, size}, target);
+    wavejit::fuzz::require(chosen || !chosen.error().text.empty());
+  }
+  return 0;
+}

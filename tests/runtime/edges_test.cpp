@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The engine's edges as a caller meets them: public functions only, on the simulated GPU, with the real compiler. What
+// they do inside, the tests on fakes ask (questions_test.cpp, serving_test.cpp, engine_test.cpp).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+#include <wavejit/wavejit.hpp>
+
+#include "hip_abi/hip_functions.h"
+
+namespace wavejit::tests {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::int64_t heads = 2;
+constexpr std::int64_t head_dim = 64;
+
+EngineOptions plain_options() {
+  EngineOptions options;
+  options.device = "sim:gfx950";
+  options.cache_mode = "off";
+  return options;
+}
+
+// fp16 numbers between 0.5 and 2.
+std::vector<std::uint16_t> pattern(std::uint32_t seed, std::int64_t length) {
+  std::vector<std::uint16_t> values(static_cast<std::size_t>(length * heads * head_dim));
+  for (std::uint16_t& value : values) {
+    seed = seed * 1664525U + 1013904223U;
+    value = static_cast<std::uint16_t>(0x3800U + (seed >> 21U));
+  }
+  return values;
+}
+
+struct Problem {
+  explicit Problem(Engine& engine, std::int64_t queries = 40, std::int64_t keys = 40)
+      : q(engine, pattern(1, queries)),
+        k(engine, pattern(2, keys)),
+        v(engine, pattern(3, keys)),
+        o(engine, pattern(4, queries)) {
+    call.q = dense(q, WAVEJIT_FP16, 1, queries, heads, head_dim);
+    call.k = dense(k, WAVEJIT_FP16, 1, keys, heads, head_dim);
+    call.v = dense(v, WAVEJIT_FP16, 1, keys, heads, head_dim);
+    call.o = dense(o, WAVEJIT_FP16, 1, queries, heads, head_dim);
+    call.scale = 0.125F;
+  }
+  std::vector<std::uint16_t> run(Engine& engine) {
+    engine.attention_forward(call);
+    engine.synchronize();
+    return o.read<std::uint16_t>();
+  }
+
+  DeviceBuffer q, k, v, o;
+  AttentionForward call;
+};
+
+// What a call answers; WAVEJIT_OK and "" when it works.
+std::pair<wavejit_status, std::string> answer_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return {error.status(), error.what()};
+  }
+  return {WAVEJIT_OK, ""};
+}
+
+TEST(Edges, ACallIsAskedForBeforeItIsMade) {
+  Engine engine(plain_options());
+  Problem problem(engine);
+  EXPECT_TRUE(engine.supports(problem.call));
+  EXPECT_FALSE(engine.is_ready(problem.call));
+  const std::string line = engine.describe(problem.call);
+  EXPECT_EQ(line, "attention_forward fp16 b1 q40 k40 h2 d64 scale=0.125");
+  EXPECT_EQ(engine.prepare({line})[0].status, WAVEJIT_OK);
+  EXPECT_TRUE(engine.is_ready(problem.call));
+  EXPECT_EQ(engine.statistics().calls, 0U);
+
+  AttentionForward none = problem.call;
+  none.q.sizes[3] = none.k.sizes[3] = none.v.sizes[3] = none.o.sizes[3] = 56;
+  EXPECT_FALSE(engine.supports(none));
+  for (const auto& ask : {std::function<void()>([&] { engine.attention_forward(none); }),
+                          std::function<void()>([&] { (void)engine.attention_forward_workspace(none); })}) {
+    const auto [status, why] = answer_of(ask);
+    EXPECT_EQ(status, WAVEJIT_UNSUPPORTED);
+    EXPECT_THAT(why, HasSubstr("head dim"));
+  }
+}
+
+TEST(Edges, AZeroScaleIsTheDefaultUnlessItIsMeant) {
+  Engine engine(plain_options());
+  Problem problem(engine);
+  const auto wanted = problem.run(engine);
+  problem.call.scale = 0;
+  EXPECT_EQ(problem.run(engine), wanted) << "1 / sqrt(64)";
+  problem.call.flags = WAVEJIT_SCALE_IS_ZERO;
+  const auto uniform = problem.run(engine);
+  EXPECT_NE(uniform, wanted);
+  EXPECT_TRUE(std::equal(uniform.begin(), uniform.begin() + heads * head_dim, uniform.begin() + heads * head_dim))
+      << "every row is the mean of v";
+}
+
+TEST(Edges, APackedCallSaysHowLongItsLongestKeysAre) {
+  Engine engine(plain_options());
+  Problem problem(engine);
+  const DeviceBuffer starts(engine, std::vector<std::int32_t>{0, 15, 40});
+  problem.call.query_starts = problem.call.key_starts = static_cast<const std::int32_t*>(starts.data());
+  problem.call.sequences = 2;
+  problem.call.max_query_length = 25;
+  const auto [status, why] = answer_of([&] { engine.attention_forward(problem.call); });
+  EXPECT_EQ(status, WAVEJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(why, HasSubstr("max_key_length"));
+  problem.call.max_key_length = 25;
+  EXPECT_TRUE(engine.supports(problem.call));
+}
+
+TEST(Edges, ACallMayRefuseToCompileAndHaveItDoneMeanwhile) {
+  Engine engine(plain_options());
+  Problem problem(engine);
+  problem.call.flags = WAVEJIT_NO_COMPILE;
+  EXPECT_EQ(answer_of([&] { engine.attention_forward(problem.call); }).first, WAVEJIT_NOT_READY);
+  EXPECT_EQ(engine.statistics().compiled, 0U);
+  problem.call.flags = WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
+  EXPECT_EQ(answer_of([&] { engine.attention_forward(problem.call); }).first, WAVEJIT_NOT_READY);
+  for (int i = 0; i < 60'000 && !engine.is_ready(problem.call); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(answer_of([&] { engine.attention_forward(problem.call); }).first, WAVEJIT_OK);
+}
+
+TEST(Edges, ALineWithARangePreparesEveryClassOfLength) {
+  Engine engine(plain_options());
+  const auto prepared = engine.prepare({"attention_forward fp16 b1 q1..300 k1..300 h2 d64"});
+  ASSERT_EQ(prepared[0].status, WAVEJIT_OK) << prepared[0].failure;
+  engine.seal();
+  for (const std::int64_t queries : {1, 40, 200, 300}) {
+    Problem problem(engine, queries, 300);
+    EXPECT_EQ(answer_of([&] { engine.attention_forward(problem.call); }).second, "") << queries;
+  }
+  engine.synchronize();
+}
+
+TEST(Edges, LogLinesGoToTheCaller) {
+  struct Log {
+    std::mutex mutex;
+    std::vector<std::string> lines;
+  } log;
+  EngineOptions options = plain_options();
+  options.log_level = "info";
+  options.on_log_context = &log;
+  options.on_log = [](void* context, std::int32_t, const char* line) {
+    auto& to = *static_cast<Log*>(context);
+    const std::scoped_lock lock(to.mutex);
+    to.lines.emplace_back(line);
+  };
+  Engine engine(options);
+  Problem problem(engine);
+  problem.run(engine);
+  EXPECT_THAT(log.lines, Contains(HasSubstr("compile attention_forward fp16 d64")));
+}
+
+TEST(Edges, WhatNoKernelDoesIsNoFailureOfTheCompiler) {
+  Engine engine(plain_options());
+  EXPECT_EQ(engine.prepare({"attention_forward fp16 b1 q1 k1 h1 d56"})[0].status, WAVEJIT_UNSUPPORTED);
+  const auto statistics = engine.statistics();
+  EXPECT_EQ(statistics.compile_failures, 0U);
+  EXPECT_EQ(statistics.refused_unsupported, 1U);
+}
+
+// The caller's functions may call the engine that calls them, and trim gives back what they gave.
+TEST(Edges, NoLockIsHeldInTheCallersFunctionsAndTrimGivesBack) {
+  struct Pool {
+    Engine* engine = nullptr;
+    AttentionForward call;
+    std::map<void*, std::size_t> given;
+    int asked = 0;
+  } pool;
+  EngineOptions options = plain_options();
+  options.allocator_context = &pool;
+  options.allocate = [](void* context, std::size_t bytes, ihipStream_t*) -> void* {
+    auto& own = *static_cast<Pool*>(context);
+    // From another thread, too: a lock that is held here would never be had there.
+    std::thread([&] { own.asked += own.engine != nullptr && own.engine->supports(own.call) ? 1 : 0; }).join();
+    void* memory = nullptr;
+    if (hip_abi::hipMalloc(&memory, bytes) != hip_abi::hipSuccess) return nullptr;
+    own.given.emplace(memory, bytes);
+    return memory;
+  };
+  options.release = [](void* context, void* memory, std::size_t, ihipStream_t*) {
+    auto& own = *static_cast<Pool*>(context);
+    std::thread([&] { own.asked += own.engine != nullptr && own.engine->supports(own.call) ? 1 : 0; }).join();
+    own.given.erase(memory);
+    (void)hip_abi::hipFree(memory);
+  };
+  Engine engine(options);
+  Problem problem(engine, 1, 1024);
+  hip_abi::hipPointerAttribute_t attributes = {};
+  ASSERT_EQ(hip_abi::hipPointerGetAttributes(&attributes, problem.q.data()), hip_abi::hipSuccess);
+  ASSERT_EQ(hip_abi::hipSetDevice(attributes.device), hip_abi::hipSuccess);
+  pool.engine = &engine;
+  pool.call = problem.call;
+  problem.call.splits = 2;
+  problem.run(engine);
+  EXPECT_EQ(pool.given.size(), 1U);
+  problem.call.splits = 4;
+  problem.run(engine);
+  engine.trim();
+  EXPECT_TRUE(pool.given.empty());
+  EXPECT_GE(pool.asked, 2) << "once in each function";
+  problem.run(engine);
+  EXPECT_EQ(pool.given.size(), 1U) << "and is there again when it is needed";
+  pool.engine = nullptr;  // its end gives back, too, and then there is nobody to ask
+}
+
+TEST(Edges, APasswordIsNotSentInClearUnlessAsked) {
+  EngineOptions options = plain_options();
+  options.cache_remote = "redis://user:hunter2@192.0.2.1";
+  const auto [status, why] = answer_of([&] { const Engine engine(options); });
+  EXPECT_EQ(status, WAVEJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(why, HasSubstr("rediss://"));
+  EXPECT_THAT(why, Not(HasSubstr("hunter2")));
+  options.log_level = "off";  // there is no key: the layer is not used
+  for (const char* accepted : {"rediss://user:hunter2@192.0.2.1", "redis://user:hunter2@192.0.2.1?password=clear",
+                               "redis://:hunter2@localhost"}) {
+    options.cache_remote = accepted;
+    EXPECT_EQ(answer_of([&] { const Engine engine(options); }).second, "") << accepted;
+  }
+}
+
+TEST(Edges, AnIsolatedCompileGivesTheSameBits) {
+  Engine here(plain_options());
+  Problem one(here);
+  const auto wanted = one.run(here);
+  EngineOptions options = plain_options();
+  options.compile = "isolated";
+  Engine engine(options);
+  Problem problem(engine);
+  EXPECT_EQ(problem.run(engine), wanted);
+  EXPECT_EQ(engine.statistics().compiled, 1U);
+}
+
+// A kernel that reads what is no memory fails after its call has returned. Later calls say so, and name it.
+TEST(Edges, AfterADeviceFaultCallsNameTheKernelThatFailed) {
+  Engine engine(plain_options());
+  Problem problem(engine);
+  auto report = make_report();
+  problem.call.report = &report;
+  problem.run(engine);
+  AttentionForward wild = problem.call;
+  wild.mask = WAVEJIT_MASK_CAUSAL;
+  wild.k.data = reinterpret_cast<void*>(std::uintptr_t{0x7000'0000'0000});  // nobody's
+  engine.attention_forward(wild);
+  for (const auto& later : {std::function<void()>([&] { engine.synchronize(); }),
+                            std::function<void()>([&] { engine.attention_forward(problem.call); }),
+                            std::function<void()>([&] { (void)engine.allocate(16); })}) {
+    const auto [status, why] = answer_of(later);
+    EXPECT_EQ(status, WAVEJIT_DEVICE_ERROR) << why;
+    EXPECT_THAT(why, HasSubstr("an earlier kernel on "));
+    EXPECT_THAT(why, HasSubstr("this engine launched " + std::string(report.kernel_spec) + " (replays")) << why;
+  }
+  // For whoever uses the device next in this process.
+  hip_abi::hipPointerAttribute_t attributes = {};
+  ASSERT_EQ(hip_abi::hipPointerGetAttributes(&attributes, problem.q.data()), hip_abi::hipSuccess);
+  ASSERT_EQ(hip_abi::hipSetDevice(attributes.device), hip_abi::hipSuccess);
+  EXPECT_EQ(hip_abi::hipDeviceReset(), hip_abi::hipSuccess);
+}
+
+}  // namespace
+}  // namespace wavejit::tests
