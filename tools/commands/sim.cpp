@@ -48,7 +48,8 @@ std::string in_front(const std::filesystem::path& folder, const char* others) {
 Result<void> use_rocr(const std::filesystem::path& libraries) {
   const std::filesystem::path folder = libraries / "rocr";
   if (!std::filesystem::exists(folder / "libdtif.so"))
-    return failed(ExitCode::file, fmt::format("{} is not there; it belongs to this program", (folder / "libdtif.so").string()));
+    return failed(ExitCode::file,
+                  fmt::format("{} is not there; it belongs to this program", (folder / "libdtif.so").string()));
   if (::dlopen(runtime_library, RTLD_LAZY) == nullptr)
     return failed(ExitCode::device, fmt::format("{}: AMD's ROCm 7.2 is needed, or --front hip", ::dlerror()));
   ::setenv("LD_LIBRARY_PATH", in_front(folder, std::getenv("LD_LIBRARY_PATH")).c_str(), 1);
@@ -77,9 +78,9 @@ Result<ExitCode> run_program(const Arguments& arguments) {
   const auto ready = own_front ? use_own_front(libraries, arguments.target) : use_rocr(libraries);
   if (!ready) return std::unexpected(ready.error());
   ::setenv("WAVEJIT_SIM_TARGET", arguments.target.c_str(), 1);
-  for (const auto& [variable, value] : {std::pair("WAVEJIT_SIM_CHECK", &arguments.check),
-                                        std::pair("WAVEJIT_SIM_ARRIVAL", &arguments.arrival),
-                                        std::pair("WAVEJIT_SIM_SCHEDULE", &arguments.schedule)}) {
+  for (const auto& [variable, value] :
+       {std::pair("WAVEJIT_SIM_CHECK", &arguments.check), std::pair("WAVEJIT_SIM_ARRIVAL", &arguments.arrival),
+        std::pair("WAVEJIT_SIM_SCHEDULE", &arguments.schedule)}) {
     if (!value->empty()) ::setenv(variable, value->c_str(), 1);
   }
   if (!own_front && names_bounds(arguments.check)) {
@@ -101,8 +102,10 @@ std::string problem_of_target(const std::string& text) {
   const std::string target = has_count ? text.substr(0, times) : text;
   const std::string count = has_count ? text.substr(times + 1) : "1";
   constexpr int most = 64;
-  const bool is_number = !count.empty() && count.size() <= 2 && std::ranges::all_of(count, [](char c) { return c >= '0' && c <= '9'; });
-  if (is_number && std::stoi(count) >= 1 && std::stoi(count) <= most && std::ranges::contains(known_targets(), target)) return {};
+  const bool is_number =
+      !count.empty() && count.size() <= 2 && std::ranges::all_of(count, [](char c) { return c >= '0' && c <= '9'; });
+  if (is_number && std::stoi(count) >= 1 && std::stoi(count) <= most && std::ranges::contains(known_targets(), target))
+    return {};
   return fmt::format("'{}' names no GPUs; {} are accepted, and xN behind them with N from 1 to {}", text,
                      joined(known_targets(), ", "), most);
 }

@@ -19,6 +19,38 @@ std::uint16_t header_of(const std::uint64_t* place) {
   return std::atomic_ref(*std::bit_cast<std::uint16_t*>(place)).load(std::memory_order_acquire);
 }
 
+// The kernel driver's codes for exceptions of a queue (HSA_DBG_TRAP_EXCEPTION_CODE of libhsakmt), as bits.
+std::uint64_t exception_bit(QueueError error) {
+  const auto bit = [](unsigned code) { return std::uint64_t{1} << (code - 1); };
+  switch (error) {
+    case QueueError::none:
+      return 0;
+    case QueueError::dimensions:
+      return bit(16);
+    case QueueError::group_memory:
+      return bit(17);
+    case QueueError::code:
+      return bit(18);
+    case QueueError::unsupported_packet:
+      return bit(20);
+    case QueueError::workgroup_size:
+      return bit(21);
+    case QueueError::registers:
+      return bit(22);
+    case QueueError::vendor_packet:
+      return bit(23);
+    case QueueError::memory_violation:
+      // Of the aperture. The one of memory (5) leaves it to the driver's fault event to end the program, and no such
+      // event comes where interrupts are off.
+      return bit(6);
+    case QueueError::illegal_instruction:
+      return bit(4);
+    case QueueError::exception:
+      return bit(2);
+  }
+  return bit(2);
+}
+
 void print(const Status& status) {
   std::string lines = std::format("wavejit simulated GPU: {}\n", status.text);
   for (const std::string& line : status.others) lines += std::format("wavejit simulated GPU: {}\n", line);
@@ -27,8 +59,8 @@ void print(const Status& status) {
 
 }  // namespace
 
-AqlQueue::AqlQueue(Device& device, std::uint64_t fields, std::uint64_t ring, std::uint64_t packets, RaiseEvent raise)
-    : device_(device), fields_(fields), ring_(ring), packets_(packets), raise_(raise), thread_([this] { work(); }) {}
+AqlQueue::AqlQueue(Device& device, const QueuePlace& place, RaiseEvent raise)
+    : device_(device), place_(place), raise_(raise), thread_([this] { work(); }) {}
 
 AqlQueue::~AqlQueue() {
   stops_ = true;
@@ -36,7 +68,7 @@ AqlQueue::~AqlQueue() {
   thread_.join();
 }
 
-QueueFields* AqlQueue::fields() const { return host_pointer<QueueFields>(fields_); }
+QueueFields* AqlQueue::fields() const { return host_pointer<QueueFields>(place_.fields); }
 
 void AqlQueue::ring_doorbell() {
   const std::scoped_lock lock(mutex_);
@@ -63,7 +95,7 @@ void AqlQueue::work() {
 bool AqlQueue::take_packets() {
   const std::uint64_t read = std::atomic_ref(fields()->read_index).load(std::memory_order_relaxed);
   if (read >= std::atomic_ref(fields()->write_index).load(std::memory_order_acquire)) return false;
-  auto* const place = host_pointer<std::uint64_t>(ring_ + (read % packets_ * packet_bytes));
+  auto* const place = host_pointer<std::uint64_t>(place_.ring + (read % place_.packets * packet_bytes));
   if (type_of(header_of(place)) == PacketType::invalid) return false;  // claimed, not written yet
   RawPacket packet{};
   std::memcpy(packet.data(), place, sizeof packet);
@@ -115,7 +147,7 @@ AqlQueue::Outcome AqlQueue::dispatch(const DispatchPacket& packet) {
   const auto kernel = (*code)->kernel_at(packet.kernel_object);
   if (!kernel) return {.error = QueueError::code, .text = kernel.error()};
   const DispatchResult result = device_.dispatch(
-      {.packet = packet, .code = *code, .kernel = *kernel, .queue = fields_, .queue_bytes = sizeof(QueueFields)});
+      {.packet = packet, .code = *code, .kernel = *kernel, .queue = place_.fields, .queue_bytes = sizeof(QueueFields)});
   if (!result.status.ok()) print(result.status);
   return {.error = result.error, .text = {}};
 }
@@ -183,10 +215,15 @@ AqlQueue::Outcome AqlQueue::vendor(const RawPacket& packet) {
           .text = std::format("a vendor packet of format {}; known are 1 (PM4) and 2 (barrier-value)", format)};
 }
 
-// The queue stops for good; the runtime hears of it through the queue's inactive signal.
+// The queue stops for good; the runtime hears of it through one of two signals.
 void AqlQueue::fail(const Outcome& outcome) {
   failed_ = true;
   if (!outcome.text.empty()) print({.code = 1, .text = "queue stopped: " + outcome.text});
+  if (place_.error_reason != 0) {
+    std::atomic_ref(*host_pointer<std::uint64_t>(place_.error_reason))
+        .fetch_or(exception_bit(outcome.error), std::memory_order_acq_rel);
+    return;
+  }
   const std::uint64_t signal = fields()->inactive_signal;
   if (signal == 0) return;
   set_value(signal, static_cast<std::int64_t>(outcome.error));

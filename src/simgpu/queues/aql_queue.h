@@ -18,10 +18,19 @@
 
 namespace wavejit::simgpu::queues {
 
+// Addresses of what a runtime made for a queue.
+struct QueuePlace {
+  std::uint64_t fields = 0;  // its amd_queue_t
+  std::uint64_t ring = 0;
+  std::uint64_t packets = 0;
+  // Where a runtime that knows exceptions reads why a queue stopped; 0: from the queue's inactive signal.
+  std::uint64_t error_reason = 0;
+};
+
 class AqlQueue {
  public:
-  // `fields` is the address of the amd_queue_t, `ring` that of `packets` packets. `raise` tells about signals' events.
-  AqlQueue(Device& device, std::uint64_t fields, std::uint64_t ring, std::uint64_t packets, RaiseEvent raise);
+  // `raise` tells about signals' events.
+  AqlQueue(Device& device, const QueuePlace& place, RaiseEvent raise);
   // Stops before the next packet; a packet that runs is waited for.
   ~AqlQueue();
   AqlQueue(const AqlQueue&) = delete;
@@ -50,9 +59,7 @@ class AqlQueue {
   QueueFields* fields() const;
 
   Device& device_;
-  std::uint64_t fields_;
-  std::uint64_t ring_;
-  std::uint64_t packets_;
+  QueuePlace place_;
   RaiseEvent raise_;
 
   mutable std::mutex mutex_;

@@ -24,8 +24,11 @@ KmtStatus Queues::create(std::uint32_t node, QueueType type, void* ring, std::ui
   auto row = std::make_shared<Row>();
   row->doorbell = std::make_unique<std::uint64_t>(0);
   const std::uint64_t fields = resource.read_pointer - offsetof(queues::QueueFields, read_index);
-  row->queue = std::make_unique<queues::AqlQueue>(*device, fields, reinterpret_cast<std::uint64_t>(ring),
-                                                  bytes / queues::packet_bytes,
+  const queues::QueuePlace place{.fields = fields,
+                                 .ring = reinterpret_cast<std::uint64_t>(ring),
+                                 .packets = bytes / queues::packet_bytes,
+                                 .error_reason = resource.error_reason};
+  row->queue = std::make_unique<queues::AqlQueue>(*device, place,
                                                   [](std::uint32_t event_id) { Events::instance().set(event_id); });
   const std::scoped_lock lock(mutex_);
   resource.id = next_++;

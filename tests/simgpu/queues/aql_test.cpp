@@ -198,6 +198,20 @@ TEST_F(Aql, WhatIsWrongStopsTheQueue) {
   Process::instance().take_reports(1 << 20);
 }
 
+// A runtime that knows exceptions gave an address for the reason.
+TEST_F(Aql, TheReasonIsAnExceptionsBitWhereOneIsAskedFor) {
+  TestSignal reason(0);
+  Ring ring(numbering().device(), 64, reason.address() + offsetof(queues::Signal, value));
+  ::testing::internal::CaptureStderr();
+  DispatchPacket packet = dispatch_of(numbering(), 0, 0);
+  packet.kernel_object = 64;
+  ring.push(packet);
+  constexpr int code_invalid = 18;  // HSA_DBG_EC_QUEUE_PACKET_DISPATCH_CODE_INVALID
+  reason.wait_for(std::int64_t{1} << (code_invalid - 1));
+  EXPECT_EQ(ring.inactive().value(), 0);
+  ::testing::internal::GetCapturedStderr();
+}
+
 // An INDIRECT_BUFFER of NOP and ACQUIRE_MEM, as the runtime sends after it loaded a module.
 TEST_F(Aql, Pm4InvalidatesWhatWasDecoded) {
   const CodeInMemory code(KernelSource{.body = number_work_items});

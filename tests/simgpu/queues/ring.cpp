@@ -52,7 +52,8 @@ std::uint64_t CodeInMemory::entry() const {
   return descriptor() + static_cast<std::uint64_t>(offset);
 }
 
-Ring::Ring(Device& device, std::uint64_t packets) : packets_(packets), ring_(host_memory(packets * 64)) {
+Ring::Ring(Device& device, std::uint64_t packets, std::uint64_t error_reason)
+    : packets_(packets), ring_(host_memory(packets * 64)) {
   for (std::uint64_t i = 0; i < packets; ++i) {
     *host_pointer<std::uint16_t>(ring_ + (i * 64)) = static_cast<std::uint16_t>(queues::PacketType::invalid);
   }
@@ -60,8 +61,11 @@ Ring::Ring(Device& device, std::uint64_t packets) : packets_(packets), ring_(hos
   fields_->ring = ring_;
   fields_->packets = static_cast<std::uint32_t>(packets);
   fields_->inactive_signal = inactive_.address();
-  queue_ =
-      std::make_unique<queues::AqlQueue>(device, reinterpret_cast<std::uint64_t>(fields_), ring_, packets, nullptr);
+  const queues::QueuePlace place{.fields = reinterpret_cast<std::uint64_t>(fields_),
+                                 .ring = ring_,
+                                 .packets = packets,
+                                 .error_reason = error_reason};
+  queue_ = std::make_unique<queues::AqlQueue>(device, place, nullptr);
 }
 
 Ring::~Ring() {

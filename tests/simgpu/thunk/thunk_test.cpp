@@ -122,7 +122,8 @@ TEST_F(Thunk, EventsWakeWhoeverWaits) {
 TEST_F(Thunk, QueuesOfOtherKindsAreRefused) {
   QueueResource resource;
   std::array<std::uint64_t, 64> ring{};
-  EXPECT_EQ(Queues::instance().create(1, QueueType::sdma, ring.data(), sizeof ring, resource), KmtStatus::not_supported);
+  EXPECT_EQ(Queues::instance().create(1, QueueType::sdma, ring.data(), sizeof ring, resource),
+            KmtStatus::not_supported);
   EXPECT_EQ(Queues::instance().create(0, QueueType::compute_aql, ring.data(), sizeof ring, resource),
             KmtStatus::invalid_node);
   EXPECT_EQ(Queues::instance().create(1, QueueType::compute_aql, nullptr, sizeof ring, resource),
