@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "simgpu/device/memory.h"
+
 namespace wavejit::simgpu::thunk {
 namespace {
 
@@ -53,7 +55,7 @@ std::vector<std::byte> read_image(const ImagePlace& place) {
   if (place.bytes > largest) return {};
   std::vector<std::byte> bytes(place.bytes);
   if (place.file.empty()) {
-    const bool read = read_memory(reinterpret_cast<const void*>(place.offset), bytes.data(), bytes.size());
+    const bool read = read_memory(host_pointer<const void>(place.offset), bytes.data(), bytes.size());
     return read ? bytes : std::vector<std::byte>();
   }
   std::ifstream file(place.file, std::ios::binary | std::ios::ate);
