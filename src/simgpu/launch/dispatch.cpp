@@ -79,8 +79,8 @@ QueueError queue_error_of(int code) {
 DispatchResult Device::dispatch(const DispatchRequest& request) {
   const Settings asked = Process::instance().settings();
   const DispatchPacket& packet = request.packet;
-  if (DispatchResult wrong = check_packet(request, *target_); wrong.error != QueueError::none) return wrong;
-  if (std::string why = refusal(asked, *target_); !why.empty()) {
+  if (DispatchResult wrong = check_packet(request, target_); wrong.error != QueueError::none) return wrong;
+  if (std::string why = refusal(asked, target_); !why.empty()) {
     return refused(request, QueueError::exception, std::move(why));
   }
 
@@ -89,7 +89,7 @@ DispatchResult Device::dispatch(const DispatchRequest& request) {
   launch.descriptor = &request.kernel->descriptor;
   launch.descriptor_address = packet.kernel_object;
   launch.code = request.code.get();
-  launch.target = target_;
+  launch.target = &target_;
   for (unsigned i = 0; i < most_dimensions; ++i) {
     launch.workgroup_size[i] = std::min<std::uint32_t>(packet.workgroup_size[i], packet.grid[i]);
     launch.work_items[i] = packet.grid[i];
@@ -133,9 +133,9 @@ DispatchResult Device::dispatch(const DispatchRequest& request) {
 
 std::expected<std::shared_ptr<ResidentCode>, Status> Device::resident_code(std::uint64_t base, std::uint64_t bytes,
                                                                            FindImage find_image) {
-  Disassembler* disassembler = Disassembler::for_processor(target_->id);
+  Disassembler* disassembler = Disassembler::for_processor(target_.id);
   if (disassembler == nullptr) {
-    return std::unexpected(Status{hip_error_no_binary_for_gpu, std::format("no disassembler for {}", target_->id)});
+    return std::unexpected(Status{hip_error_no_binary_for_gpu, std::format("no disassembler for {}", target_.id)});
   }
   return std::make_shared<ResidentCode>(base, bytes, *disassembler, state_->registry, std::move(find_image));
 }
