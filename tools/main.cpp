@@ -112,6 +112,7 @@ int run(int argument_count, char** arguments) {
   add_compare(program, chosen);
   add_tune(program, chosen);
   add_doctor(program, chosen);
+  add_sim(program, chosen);
   add_cache(program, chosen);
   add_supported(program, chosen);
   add_version(program, chosen);

@@ -90,10 +90,13 @@ std::expected<system::FileDescriptor, Failure> memory_file(std::span<const char>
 
 std::expected<void, Failure> link_paths(const std::string& input, const std::string& script,
                                         const std::string& output) {
-  // -s: the names that a loader needs are in .dynsym.
-  const std::array<const char*, 12> arguments = {
-      "ld.lld", "-shared",      "-s",          "-m", "elf64_amdgpu", "--threads=1", "--no-mmap-output-file",
-      "-T",     script.c_str(), input.c_str(), "-o", output.c_str()};
+  // The names that a loader needs are in .dynsym. AMD's HIP all the same refuses an image without the section .strtab
+  // (hipErrorInvalidImage; clr's elf.cpp, "null sections(STRTAB)"), so that -s would be too much.
+  const std::array<const char*, 13> arguments = {
+      "ld.lld",      "-shared",      "--strip-debug", "--discard-all",
+      "-m",          "elf64_amdgpu", "--threads=1",   "--no-mmap-output-file",
+      "-T",          script.c_str(), input.c_str(),   "-o",
+      output.c_str()};
   const LinkerAccess access;
   if (!access.usable()) return fail(Status::internal, "LLD was lost in the middle of a link; compile isolated instead");
   std::string messages;

@@ -48,45 +48,61 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return value;
 }
 
+struct NamedDevices {
+  std::string_view target;
+  int count = 1;
+  // "gfx950x4:2" is how an engine of the runtime names one of four; a HIP program sees them all and chooses itself.
+  std::optional<std::uint64_t> ordinal;
+};
+
+// "gfx950", "gfx950x4", "gfx950x4:2".
+std::optional<NamedDevices> devices_named(std::string_view value) {
+  NamedDevices named;
+  if (const std::size_t colon = value.rfind(':'); colon != std::string_view::npos) {
+    named.ordinal = number(value.substr(colon + 1));
+    if (!named.ordinal) return std::nullopt;
+    value = value.substr(0, colon);
+  }
+  // The whole text first: a board's name holds an x of its own.
+  if (const std::size_t times = value.rfind('x'); times != std::string_view::npos && !targets::find_board(value)) {
+    const auto parsed = number(value.substr(times + 1));
+    if (!parsed || *parsed < 1 || *parsed > most_devices) return std::nullopt;
+    named.count = static_cast<int>(*parsed);
+    value = value.substr(0, times);
+  }
+  if (named.ordinal.value_or(0) >= static_cast<std::uint64_t>(named.count)) return std::nullopt;
+  if (!targets::find_board(value)) return std::nullopt;
+  named.target = value;
+  return named;
+}
+
 void read_device(Config& config) {
   config.device_target = default_target;
   config.device_count = 1;
+  const auto use = [&](const NamedDevices& named) {
+    config.device_target = named.target;
+    config.device_count = named.count;
+    config.device_is_named = true;
+  };
+  const std::string accepted =
+      std::format("a target of {}, or a board of one as <target>@<dies>x<compute units of a die>, and N from 1 to {}",
+                  targets::known_targets(), most_devices);
+  const std::string kept = std::format("sim:{}", default_target);
+  constexpr std::string_view simulated = "sim:";
   const char* text = ::secure_getenv("WAVEJIT_DEVICE");
-  // "hip" names the real library; a program that loads this one all the same gets the default device.
-  if (text == nullptr || *text == 0 || std::string_view(text) == "hip") return;
-  std::string_view value = text;
-  if (value.starts_with("sim:")) {
-    value.remove_prefix(4);
-    int count = 1;
-    bool understood = true;
-    // "sim:gfx950x4:2" is how an engine of the runtime names one of four; a HIP program sees them all and chooses
-    // itself.
-    std::optional<std::uint64_t> ordinal;
-    if (const std::size_t colon = value.rfind(':'); colon != std::string_view::npos) {
-      ordinal = number(value.substr(colon + 1));
-      understood = ordinal.has_value();
-      value = value.substr(0, colon);
-    }
-    // The whole text first: a board's name holds an x of its own.
-    if (const std::size_t times = value.rfind('x'); times != std::string_view::npos && !targets::find_board(value)) {
-      const auto parsed = number(value.substr(times + 1));
-      understood = understood && parsed && *parsed >= 1 && *parsed <= most_devices;
-      if (understood) count = static_cast<int>(*parsed);
-      value = value.substr(0, times);
-    }
-    understood = understood && ordinal.value_or(0) < static_cast<std::uint64_t>(count);
-    if (understood && targets::find_board(value)) {
-      config.device_target = value;
-      config.device_count = count;
-      config.device_is_named = true;
-      return;
-    }
+  // "hip" names the real library; a program that loads this one all the same gets the devices of WAVEJIT_SIM_TARGET.
+  if (text != nullptr && *text != 0 && std::string_view(text) != "hip") {
+    const std::string_view value = text;
+    const auto named =
+        value.starts_with(simulated) ? devices_named(value.substr(simulated.size())) : std::optional<NamedDevices>();
+    if (named) return use(*named);
+    return warn("WAVEJIT_DEVICE", text, std::format("sim:<target>[xN[:<ordinal>]] with {}", accepted), kept);
   }
-  warn("WAVEJIT_DEVICE", text,
-       std::format("sim:<target>[xN[:<ordinal>]] with a target of {}, or a board of one as <target>@<dies>x<compute "
-                   "units of a die>, and N from 1 to {}",
-                   targets::known_targets(), most_devices),
-       std::format("sim:{}", default_target));
+  text = ::secure_getenv("WAVEJIT_SIM_TARGET");
+  if (text == nullptr || *text == 0) return;
+  const auto named = devices_named(text);
+  if (named && !named->ordinal) return use(*named);
+  warn("WAVEJIT_SIM_TARGET", text, std::format("<target>[xN] with {}", accepted), kept);
 }
 
 void read_number(const char* variable, std::uint64_t lowest, std::uint64_t highest, std::string_view kept, auto& into) {

@@ -53,8 +53,8 @@ struct Config {
   bool device_is_named = false;
 };
 
-// WAVEJIT_DEVICE=sim:<target>[xN], WAVEJIT_SIM_SCHEDULE=in_order|reverse|random, WAVEJIT_SIM_SEED,
-// WAVEJIT_SIM_THREADS, WAVEJIT_SIM_INSTRUCTION_LIMIT, WAVEJIT_SIM_CHECK, WAVEJIT_SIM_ARRIVAL,
+// WAVEJIT_DEVICE=sim:<target>[xN], WAVEJIT_SIM_TARGET=<target>[xN], WAVEJIT_SIM_SCHEDULE=in_order|reverse|random,
+// WAVEJIT_SIM_SEED, WAVEJIT_SIM_THREADS, WAVEJIT_SIM_INSTRUCTION_LIMIT, WAVEJIT_SIM_CHECK, WAVEJIT_SIM_ARRIVAL,
 // WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER, WAVEJIT_SIM_MATRIX=sequential|cdna3|seeded[:<n>],
 // WAVEJIT_SIM_TRANSCENDENTALS=nearest|seeded[:<n>]. A value that is not understood: one warning on stderr, default
 // kept. Where a good end would then mean nothing (checks, sums, transcendentals): one line, and the program ends (exit

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <format>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -41,6 +42,15 @@ TEST(Service, CompilesASpec) {
   EXPECT_GT(compiled->facts.matrix_instructions, 0U);
   EXPECT_GT(compiled->times.lower_ns, 0U);
   EXPECT_EQ(service.live_symbols(), 0U);
+}
+
+// AMD's HIP refuses images without this section (hipErrorInvalidImage), though nothing is loaded from it.
+TEST(Service, TheImageHasTheSectionOfNamesThatHipAsksFor) {
+  Service service({});
+  const auto compiled = service.compile(ir(samples::add_constant(1)));
+  ASSERT_EQ(compiled->status, Status::ok) << compiled->detail;
+  constexpr std::string_view name("\0.strtab\0", 9);  // among the names of sections
+  EXPECT_FALSE(std::ranges::search(compiled->bytes, name).empty());
 }
 
 TEST(Service, RefusesBeforeAnyIrExists) {

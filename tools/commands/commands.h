@@ -21,6 +21,7 @@ void add_profile(CLI::App& program, Chosen& chosen);
 void add_compare(CLI::App& program, Chosen& chosen);
 void add_sweep(CLI::App& program, Chosen& chosen);
 void add_doctor(CLI::App& program, Chosen& chosen);
+void add_sim(CLI::App& program, Chosen& chosen);
 void add_tune(CLI::App& program, Chosen& chosen);
 void add_cache(CLI::App& program, Chosen& chosen);
 void add_cache_transfer(CLI::App& cache, Chosen& chosen);  // of add_cache: gc, pack, …, push, pull

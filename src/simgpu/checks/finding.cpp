@@ -36,7 +36,7 @@ Finding finding_at(const Wave& wave, const Instruction& instruction, int lane) {
   const Workgroup& workgroup = *wave.workgroup;
   Finding finding;
   finding.check = "fault";
-  finding.kernel = workgroup.launch->kernel->info().name;
+  finding.kernel = workgroup.launch->kernel->name;
   finding.function = instruction.function->name;
   finding.instruction = instruction.function->text(instruction);
   finding.encoding = instruction.function->encoding(instruction);

@@ -116,7 +116,7 @@ std::vector<std::uint64_t> LaunchClock::widen() {
 }
 
 void LaunchClock::finish() {
-  const std::string& kernel = launch_->kernel->info().name;
+  const std::string& kernel = launch_->kernel->name;
   if (recorder_ == nullptr) {
     ClockLog::instance().add(refusal_json(kernel, *launch_->target, refusal_));
     return;
@@ -133,7 +133,7 @@ void LaunchClock::finish() {
   if (grid && timeline != 0) {
     ClockLog::instance().offer_trace(grid->cycles, [&] { return chrome_trace(kernel, grid->units.front(), program); });
   }
-  ClockLog::instance().add(grid ? grid_json(launch_->kernel->info(), shape, *grid, program)
+  ClockLog::instance().add(grid ? grid_json(*launch_->kernel, shape, *grid, program)
                                 : refusal_json(kernel, *launch_->target, grid.error()));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "simgpu/decode/function.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <format>
@@ -122,6 +123,34 @@ std::string Function::encoding(const Instruction& instruction) const {
     words += std::format("{:08x}", word);
   }
   return words;
+}
+
+std::uint64_t reachable_bytes(std::span<const std::uint8_t> code, std::uint64_t address, Disassembler& disassembler,
+                              const Registry& registry) {
+  std::uint64_t offset = 0;
+  std::uint64_t furthest = 0;
+  while (offset + 4 <= code.size()) {
+    const Disassembled decoded = disassembler.decode(code.subspan(offset), address + offset);
+    if (decoded.bytes == 0) {
+      offset += 4;
+      if (offset > furthest) return offset;
+      continue;
+    }
+    Instruction instruction;
+    std::uint16_t distance = 0;
+    std::memcpy(&distance, code.data() + offset, sizeof distance);
+    static_cast<void>(prepare(instruction, decoded, registry));
+    offset += decoded.bytes;
+    if (is_branch(instruction)) {
+      const std::int64_t to =
+          static_cast<std::int64_t>(offset) + (static_cast<std::int16_t>(distance) * std::int64_t{4});
+      if (to > 0) furthest = std::max(furthest, static_cast<std::uint64_t>(to));
+    }
+    const Action action = instruction.record->action;
+    const bool goes_on = action != Action::end && action != Action::branch && action != Action::jump;
+    if (!goes_on && offset > furthest) return offset;
+  }
+  return code.size();
 }
 
 std::unique_ptr<Function> decode_function(std::string name, std::span<const std::uint8_t> code, std::uint64_t address,

@@ -61,6 +61,11 @@ struct Function {
   std::string encoding(const Instruction& instruction) const;
 };
 
+// Where code ends that starts at the beginning of `code` and has no symbol: behind the first end or jump that no branch
+// before it leads beyond. Places that a branch reaches later are functions of their own.
+std::uint64_t reachable_bytes(std::span<const std::uint8_t> code, std::uint64_t address, Disassembler& disassembler,
+                              const Registry& registry);
+
 // Decodes everything in `code`. Bytes that are no instruction, unknown mnemonics and operands that are not understood
 // become instructions that report themselves when a wave reaches them.
 std::unique_ptr<Function> decode_function(std::string name, std::span<const std::uint8_t> code, std::uint64_t address,

@@ -8,7 +8,9 @@
 #include <array>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,7 +21,11 @@
 
 namespace wavejit::simgpu {
 
-struct LoadedCode;  // loader/loaded_code.h
+struct LoadedCode;   // loader/loaded_code.h
+class ResidentCode;  // loader/resident_code.h
+struct CodeImage;
+struct DispatchRequest;  // launch/dispatch.h
+struct DispatchResult;
 struct KernelCode;
 struct Wave;
 struct Instruction;
@@ -160,6 +166,13 @@ class Device {
 
   // Runs the whole grid. Faults found are reported (simgpu.h: wavejit_simgpu_take_reports) and returned in `text`.
   Status launch(const LaunchRequest& request);
+
+  // Code that lies in executable memory already; `find_image` may know the code object around an address.
+  std::expected<std::shared_ptr<ResidentCode>, Status> resident_code(
+      std::uint64_t base, std::uint64_t bytes,
+      std::function<std::optional<CodeImage>(std::uint64_t address)> find_image);
+  // Runs what a dispatch packet asks for. Faults found are reported, as those of `launch` are.
+  DispatchResult dispatch(const DispatchRequest& request);
 
   Device(int ordinal, const targets::Target& target);
   ~Device();

@@ -1,29 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Device::launch: checks the request, lays out the kernarg segment with its hidden arguments, and runs the workgroups.
+// Device::launch: checks the request and lays out the kernarg segment with its hidden arguments.
 #include "simgpu/launch/launch.h"
 
 #include <algorithm>
 #include <cstring>
 #include <format>
-#include <thread>
 #include <utility>
 
-#include "simgpu/checks/memory_shadow.h"
-#include "simgpu/clock/launch_clock.h"
 #include "simgpu/decode/symbol_names.h"
 #include "simgpu/device/state.h"
-#include "simgpu/launch/noise.h"
 #include "simgpu/launch/refusal.h"
-#include "simgpu/launch/worker_pool.h"
 #include "simgpu/process.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu {
 namespace {
-
-// What recursive or indirect calls may use per lane when the compiler could not bound it (HIP's default stack limit is
-// 1 KiB; the runtime rounds up generously, and so do we).
-constexpr std::uint32_t dynamic_stack_bytes = 16 * 1024;
 
 class Words {
  public:
@@ -55,7 +46,7 @@ std::uint64_t hidden_value(std::string_view kind, const LaunchRequest& request, 
 }
 
 void fill_own_memory(Launch& launch, const LaunchRequest& request) {
-  const KernelInfo& info = launch.kernel->info();
+  const KernelInfo& info = *launch.kernel;
   // Compilers load four dwords where they want three. The segment is allocated in units of 16 bytes at least (LLVM's
   // AMDGPU usage document, "Kernel Dispatch": its alignment), so that what follows the last argument up to there can be
   // read, and means nothing.
@@ -84,31 +75,19 @@ void fill_own_memory(Launch& launch, const LaunchRequest& request) {
     }
   }
   // hsa_kernel_dispatch_packet_t (HSA runtime specification 1.2, section 2.9.6).
-  const auto& groups = request.workgroups;
   const auto& size = request.workgroup_size;
   const std::uint64_t dimensions = hidden_value("hidden_grid_dims", request, launch);
-  const std::array<std::uint32_t, 3> grid = {groups[0] * size[0], groups[1] * size[1], groups[2] * size[2]};
+  const std::array<std::uint32_t, 3>& grid = launch.work_items;
   constexpr std::uint64_t packet_type_dispatch = 2;
   launch.dispatch_packet = {
       packet_type_dispatch | (dimensions << 16) | (std::uint64_t{size[0]} << 32) | (std::uint64_t{size[1]} << 48),
       size[2] | (std::uint64_t{grid[0]} << 32),
       grid[1] | (std::uint64_t{grid[2]} << 32),
       launch.scratch_bytes_per_lane | (std::uint64_t{launch.lds_bytes} << 32),
-      launch.kernel->descriptor_address(),
+      launch.descriptor_address,
       launch.own_memory[0].base,
       0,
       0};
-}
-
-// How matrix instructions add and what transcendental ones give.
-void choose_arithmetic(Launch& launch) {
-  const Settings& settings = launch.settings;
-  if (settings.matrix == MatrixSums::cdna3) launch.summation = matrix::cdna3_summation();
-  if (settings.matrix == MatrixSums::seeded) launch.summation = matrix::seeded_summation(settings.matrix_seed);
-  if (settings.transcendentals == Transcendentals::seeded) {
-    // Any number but the one that means nearest.
-    launch.transcendentals_key = static_cast<std::uint32_t>(mix(settings.transcendentals_seed + 1)) | 1u;
-  }
 }
 
 Status check(const LaunchRequest& request, const targets::Target& target, const Settings& settings) {
@@ -160,30 +139,22 @@ Status check(const LaunchRequest& request, const targets::Target& target, const 
 
 }  // namespace
 
-// Nobody has published how the matrix units of other targets add. A kernel that was to be held against silicon must not
-// end well because it was held against a guess.
-std::string refusal(const Settings& settings, const targets::Target& target) {
-  if (settings.matrix != MatrixSums::cdna3 || target.matrix_sums_published) return {};
-  return std::format("WAVEJIT_SIM_MATRIX=cdna3 has no model of {}; sequential and seeded:<number> work there",
-                     target.id);
-}
-
 Status Device::launch(const LaunchRequest& request) {
   const Settings asked = Process::instance().settings();
   if (Status status = check(request, target_, asked); !status.ok()) return status;
   const KernelInfo& info = request.kernel->info();
   Launch launch;
-  launch.kernel = request.kernel;
+  launch.kernel = &info;
+  launch.descriptor_address = request.kernel->descriptor_address();
   launch.descriptor = &request.kernel->code_->descriptor;
   launch.code = request.kernel->code_->code;
   launch.target = &target_;
   launch.workgroups = request.workgroups;
   launch.workgroup_size = request.workgroup_size;
+  for (unsigned i = 0; i < 3; ++i) launch.work_items[i] = request.workgroups[i] * request.workgroup_size[i];
   launch.lds_bytes = info.static_lds_bytes + request.dynamic_lds_bytes;
-  launch.scratch_bytes_per_lane =
-      (info.private_bytes + (info.uses_dynamic_stack ? dynamic_stack_bytes : 0) + 15) / 16 * 16;
-  launch.settings = asked;
-  choose_arithmetic(launch);
+  launch.scratch_bytes_per_lane = scratch_bytes(info.private_bytes, info.uses_dynamic_stack);
+  apply_settings(launch, asked);
   launch.observer = request.observer;
   launch.memory = DeviceMemory::instance().view();
   fill_own_memory(launch, request);
@@ -195,49 +166,7 @@ Status Device::launch(const LaunchRequest& request) {
             std::format("launch of {}: no instruction at its entry {:#x}", demangled(info.name), entry)};
   }
 
-  const Settings& settings = launch.settings;
-  const std::uint64_t all = std::uint64_t{request.workgroups[0]} * request.workgroups[1] * request.workgroups[2];
-  const std::uint64_t step = std::max<std::uint64_t>(settings.workgroup_step, 1);
-  std::uint64_t count = settings.workgroup_first >= all ? 0 : ((all - settings.workgroup_first - 1) / step) + 1;
-  if (settings.workgroup_count != 0) count = std::min(count, settings.workgroup_count);
-  const unsigned threads = settings.threads != 0 ? settings.threads : std::max(1u, std::thread::hardware_concurrency());
-  if (includes(launch.settings.checks, Check::races)) {
-    launch.memory_shadow = std::make_shared<checks::MemoryShadow>(launch, threads > 1 && count > 1);
-  }
-  const auto keeper = clock::LaunchClock::begin(launch, settings.workgroup_first, step, count);
-  if (keeper != nullptr && keeper->recorder() != nullptr) launch.observer = keeper->recorder();
-  Counters& counters = Process::instance().counters();
-  counters.launches.fetch_add(1, std::memory_order_relaxed);
-  const auto run_some = [&](std::uint64_t number, std::span<const std::uint64_t> ids) {
-    WorkerPool::instance().run(number, threads, [&](WorkgroupRunner& runner, std::uint64_t i) {
-      const std::uint64_t workgroup = ids.empty() ? settings.workgroup_first + (i * step) : ids[i];
-      if (!launch.runs(workgroup)) return false;
-      runner.run(launch, workgroup);
-      return true;
-    });
-  };
-  const std::span<const std::uint64_t> sampled =
-      settings.sampled_only && keeper != nullptr ? keeper->needed() : std::span<const std::uint64_t>();
-  run_some(sampled.empty() ? count : sampled.size(), sampled);
-  if (!sampled.empty() && !launch.failed()) {
-    const std::vector<std::uint64_t> more = keeper->widen();
-    if (!more.empty()) run_some(more.size(), more);
-  }
-  const std::vector<Finding> findings = launch.chosen_findings();
-  std::vector<std::string> lines;
-  for (const Finding& finding : findings) {
-    lines.push_back(finding.line());
-    Process::instance().report(lines.back(), finding.json());
-  }
-  if (launch.failed()) {
-    Process::instance().report(launch.failure, launch.failure_json);
-    return {launch.failure_code, launch.failure, std::move(lines)};
-  }
-  if (keeper != nullptr) keeper->finish();
-  if (findings.empty()) return {};
-  std::string first = std::move(lines.front());
-  lines.erase(lines.begin());
-  return {hip_error_launch_failure, std::move(first), std::move(lines)};
+  return run(launch);
 }
 
 }  // namespace wavejit::simgpu

@@ -16,7 +16,8 @@
 #include "simgpu/config.h"
 #include "simgpu/device/device.h"
 #include "simgpu/launch/wave_storage.h"
-#include "simgpu/loader/loaded_code.h"
+#include "simgpu/loader/code.h"
+#include "simgpu/loader/code_object.h"
 #include "simgpu/matrix/summation.h"
 #include "simgpu/wave/wave.h"
 
@@ -27,12 +28,14 @@ class MemoryShadow;
 }
 
 struct Launch {
-  const Kernel* kernel = nullptr;
+  const KernelInfo* kernel = nullptr;
   const KernelDescriptor* descriptor = nullptr;
-  LoadedCode* code = nullptr;
+  std::uint64_t descriptor_address = 0;
+  Code* code = nullptr;
   const targets::Target* target = nullptr;
   std::array<std::uint32_t, 3> workgroups{};
   std::array<std::uint32_t, 3> workgroup_size{};
+  std::array<std::uint32_t, 3> work_items{};  // of the grid: the last workgroups of a dimension may be smaller
   std::uint32_t lds_bytes = 0;
   std::uint32_t scratch_bytes_per_lane = 0;
   const Instruction* entry = nullptr;
@@ -43,9 +46,9 @@ struct Launch {
 
   // Memory that exists for this launch only; kept out of the table of allocations so that launches do not serialise on
   // it.
-  std::vector<std::uint64_t> kernarg;  // rounded up to whole words
+  std::vector<std::uint64_t> kernarg;  // rounded up to whole words; empty where a packet says where it lies
   std::array<std::uint64_t, 8> dispatch_packet{};
-  std::array<std::uint64_t, 32> queue{};   // amd_queue_t: zeros but for the apertures
+  std::array<std::uint64_t, 32> queue{};   // amd_queue_t: zeros, unless the launch came through a queue
   std::array<Allocation, 3> own_memory{};  // kernarg, dispatch packet, queue
   std::shared_ptr<const MemoryView> memory;
   std::shared_ptr<checks::MemoryShadow> memory_shadow;  // who touched what; null unless races are checked
@@ -77,9 +80,19 @@ struct Launch {
   std::vector<Finding> chosen_findings();
 };
 
+// Runs the workgroups that the settings choose, on the host's threads; counts, reports and keeps the time.
+Status run(Launch& launch);
+
+// What the settings say of arithmetic and of everything else, for a launch on `target`.
+void apply_settings(Launch& launch, const Settings& settings);
+
+// Bytes of private memory of a lane, for a kernel that asks for so many.
+std::uint32_t scratch_bytes(std::uint32_t asked, bool dynamic_stack);
+
 struct Workgroup {
   Launch* launch = nullptr;
   std::array<std::uint32_t, 3> id{};
+  std::array<std::uint32_t, 3> size{};
   std::uint64_t linear_id = 0;
   std::span<Wave* const> waves;
 };

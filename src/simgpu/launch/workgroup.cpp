@@ -110,6 +110,8 @@ void WorkgroupRunner::run(Launch& launch, std::uint64_t linear_id) {
   for (unsigned i = 0; i < 3; ++i) {
     workgroup.id[i] = static_cast<std::uint32_t>(rest % launch.workgroups[i]);
     rest /= launch.workgroups[i];
+    const std::uint32_t before = workgroup.id[i] * launch.workgroup_size[i];
+    workgroup.size[i] = std::min(launch.workgroup_size[i], launch.work_items[i] - before);
   }
   prepare(launch, workgroup);
   run_waves(launch, workgroup);
@@ -129,7 +131,7 @@ void WorkgroupRunner::run(Launch& launch, std::uint64_t linear_id) {
 }
 
 void WorkgroupRunner::prepare(Launch& launch, Workgroup& workgroup) {
-  const std::uint32_t threads = launch.workgroup_size[0] * launch.workgroup_size[1] * launch.workgroup_size[2];
+  const std::uint32_t threads = workgroup.size[0] * workgroup.size[1] * workgroup.size[2];
   const unsigned count = (threads + wave_lanes - 1) / wave_lanes;
   if (waves_.size() < count) {
     WaveBlock more = make_waves(count);
@@ -186,7 +188,7 @@ void WorkgroupRunner::prepare_wave(const Launch& launch, const Workgroup& workgr
   std::ranges::fill(wave.recent_allocation, nullptr);
   wave.next = launch.entry;
 
-  const auto& size = launch.workgroup_size;
+  const auto& size = workgroup.size;
   const std::uint32_t threads = size[0] * size[1] * size[2];
   const std::uint32_t first = index * wave_lanes;
   const std::uint32_t active = std::min(threads - first, wave_lanes);
@@ -218,8 +220,8 @@ void WorkgroupRunner::prepare_wave(const Launch& launch, const Workgroup& workgr
   if (descriptor.property(property_dispatch_id)) give_pointer(0);
   if (descriptor.property(property_flat_scratch_init)) give_pointer(0);
   if (descriptor.property(property_private_segment_size)) give(launch.scratch_bytes_per_lane);
-  const auto* arguments = reinterpret_cast<const std::uint32_t*>(launch.kernarg.data());
-  const std::size_t argument_words = launch.kernarg.size() * 2;
+  const auto* arguments = host_pointer<const std::uint32_t>(launch.own_memory[0].base);
+  const std::size_t argument_words = launch.own_memory[0].bytes / 4;
   for (unsigned i = 0; i < descriptor.preload_dwords(); ++i) {
     const std::size_t word = descriptor.preload_offset() + i;
     give(word < argument_words ? arguments[word] : 0);
@@ -284,7 +286,7 @@ void WorkgroupRunner::run_waves(Launch& launch, Workgroup& workgroup) {
       std::string text = std::format(
           "kernel {}: workgroup ({}, {}, {}): no end after {} instructions of a wave (an endless "
           "loop or waves that wait for each other):",
-          demangled(launch.kernel->info().name), workgroup.id[0], workgroup.id[1], workgroup.id[2], limit);
+          demangled(launch.kernel->name), workgroup.id[0], workgroup.id[1], workgroup.id[2], limit);
       for (const Wave* other : waves) {
         if (other->state != WaveState::ended) text += " " + where(*other) + ";";
       }

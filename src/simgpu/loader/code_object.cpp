@@ -364,16 +364,8 @@ class CodeObjectReader {
             std::format("kernel descriptor {} at {:#x} is not 64 aligned bytes of the file", name, found->value));
       }
       kernel.descriptor_address = found->value;
-      KernelDescriptor& descriptor = kernel.descriptor;
-      descriptor.group_segment_fixed_size = *bytes->read<std::uint32_t>(0);
-      descriptor.private_segment_fixed_size = *bytes->read<std::uint32_t>(4);
-      descriptor.kernarg_size = *bytes->read<std::uint32_t>(8);
-      descriptor.entry_offset = *bytes->read<std::int64_t>(16);
-      descriptor.resource3 = *bytes->read<std::uint32_t>(44);
-      descriptor.resource1 = *bytes->read<std::uint32_t>(48);
-      descriptor.resource2 = *bytes->read<std::uint32_t>(52);
-      descriptor.properties = *bytes->read<std::uint16_t>(56);
-      descriptor.kernarg_preload = *bytes->read<std::uint16_t>(58);
+      kernel.descriptor = read_descriptor(bytes->data().first<descriptor_bytes>());
+      const KernelDescriptor& descriptor = kernel.descriptor;
       if (auto done = check_descriptor(kernel); !done) return done;
       kernel.info.static_lds_bytes = descriptor.group_segment_fixed_size;
       kernel.info.private_bytes = descriptor.private_segment_fixed_size;
@@ -432,6 +424,37 @@ class CodeObjectReader {
 };
 
 }  // namespace
+
+KernelDescriptor read_descriptor(std::span<const std::byte, descriptor_bytes> bytes) {
+  const Bytes fields(bytes);
+  KernelDescriptor descriptor;
+  descriptor.group_segment_fixed_size = *fields.read<std::uint32_t>(0);
+  descriptor.private_segment_fixed_size = *fields.read<std::uint32_t>(4);
+  descriptor.kernarg_size = *fields.read<std::uint32_t>(8);
+  descriptor.entry_offset = *fields.read<std::int64_t>(16);
+  descriptor.resource3 = *fields.read<std::uint32_t>(44);
+  descriptor.resource1 = *fields.read<std::uint32_t>(48);
+  descriptor.resource2 = *fields.read<std::uint32_t>(52);
+  descriptor.properties = *fields.read<std::uint16_t>(56);
+  descriptor.kernarg_preload = *fields.read<std::uint16_t>(58);
+  return descriptor;
+}
+
+FunctionExtent function_around(std::span<const Symbol> symbols, std::uint64_t place, std::uint64_t begin,
+                               std::uint64_t end) {
+  constexpr std::uint8_t type_function = 2;
+  FunctionExtent extent{.name = std::format("code at {:#x}", place), .first = place, .end = end};
+  for (const Symbol& symbol : symbols) {
+    if (!symbol.defined || symbol.type != type_function) continue;
+    if (symbol.value > place) {
+      extent.end = std::min(extent.end, symbol.value);
+    } else if (place - symbol.value < symbol.bytes && symbol.value >= begin && symbol.value % 4 == 0) {
+      return {
+          .name = symbol.name, .first = symbol.value, .end = std::min(end, symbol.value + symbol.bytes), .named = true};
+    }
+  }
+  return extent;
+}
 
 std::expected<CodeObject, std::string> read_code_object(std::span<const std::byte> image) {
   return CodeObjectReader(image).read();

@@ -74,6 +74,10 @@ struct KernelDescriptor {
   unsigned preload_offset() const { return kernarg_preload >> 7; }
 };
 
+// The 64 bytes of one.
+inline constexpr std::size_t descriptor_bytes = 64;
+KernelDescriptor read_descriptor(std::span<const std::byte, descriptor_bytes> bytes);
+
 enum KernelProperty : std::uint8_t {
   property_private_segment_buffer = 0,
   property_dispatch_ptr = 1,
@@ -107,6 +111,17 @@ struct CodeObject {
   std::vector<KernelDescription> kernels;
   std::uint64_t memory_bytes = 0;  // from the lowest to the end of the highest segment, from 0
 };
+
+// What a function covers: from its symbol, or from a place that no symbol covers to the next symbol.
+struct FunctionExtent {
+  std::string name;
+  std::uint64_t first = 0;
+  std::uint64_t end = 0;
+  bool named = false;
+};
+// `place` and what is returned are relative to the load address; [begin, end) is the executable segment around it.
+FunctionExtent function_around(std::span<const Symbol> symbols, std::uint64_t place, std::uint64_t begin,
+                               std::uint64_t end);
 
 // The text names the field, its value and what is accepted.
 std::expected<CodeObject, std::string> read_code_object(std::span<const std::byte> image);

@@ -102,26 +102,12 @@ Function* LoadedCode::function_at(std::uint64_t address) {
     return candidate.executable && place >= candidate.address && place - candidate.address < candidate.file_bytes;
   });
   if (address < base_ || segment == object_.segments.end()) return nullptr;
-  // From the symbol that covers the place; where none does, from the place to the next symbol.
-  constexpr std::uint8_t type_function = 2;
-  std::string name = std::format("code at {:#x}", place);
-  std::uint64_t first = place;
-  std::uint64_t end = segment->address + segment->file_bytes;
-  const std::uint64_t segment_end = end;
-  for (const Symbol& symbol : object_.symbols) {
-    if (!symbol.defined || symbol.type != type_function) continue;
-    if (symbol.value > place) {
-      end = std::min(end, symbol.value);
-    } else if (place - symbol.value < symbol.bytes && symbol.value >= segment->address && symbol.value % 4 == 0) {
-      name = symbol.name;
-      first = symbol.value;
-      end = std::min(segment_end, symbol.value + symbol.bytes);
-      break;
-    }
-  }
+  const FunctionExtent extent =
+      function_around(object_.symbols, place, segment->address, segment->address + segment->file_bytes);
   const std::vector<std::uint8_t>& code = code_[static_cast<std::size_t>(segment - object_.segments.begin())];
-  auto function = decode_function(std::move(name), std::span(code).subspan(first - segment->address, end - first),
-                                  base_ + first, *disassembler_, *registry_);
+  auto function =
+      decode_function(extent.name, std::span(code).subspan(extent.first - segment->address, extent.end - extent.first),
+                      base_ + extent.first, *disassembler_, *registry_);
   function->lines = lines_.get();
   function->load_address = base_;
   const auto position =

@@ -11,26 +11,25 @@
 #include <vector>
 
 #include "simgpu/decode/function.h"
+#include "simgpu/loader/code.h"
 #include "simgpu/loader/code_object.h"
 
 namespace wavejit::simgpu {
 
 class Disassembler;
 
-struct LoadedCode {
+struct LoadedCode final : Code {
  public:
   static std::expected<std::unique_ptr<LoadedCode>, Status> load(std::span<const std::byte> image, CodeObject object,
                                                                  int device, Disassembler& disassembler,
                                                                  const Registry& registry);
-  ~LoadedCode();
+  ~LoadedCode() override;
   LoadedCode(const LoadedCode&) = delete;
   LoadedCode& operator=(const LoadedCode&) = delete;
 
   const CodeObject& object() const { return object_; }
-  std::uint64_t base() const { return base_; }
-
-  // The instruction at a device address, decoding its function at the first visit. Null outside executable code.
-  const Instruction* instruction_at(std::uint64_t address);
+  std::uint64_t base() const override { return base_; }
+  const Instruction* instruction_at(std::uint64_t address) override;
 
  private:
   LoadedCode(CodeObject object, Disassembler& disassembler, const Registry& registry)

@@ -21,7 +21,7 @@ class Environment : public ::testing::Test {
   static void clear() {
     for (const char* name : {"WAVEJIT_DEVICE", "WAVEJIT_SIM_SCHEDULE", "WAVEJIT_SIM_SEED", "WAVEJIT_SIM_THREADS",
                              "WAVEJIT_SIM_INSTRUCTION_LIMIT", "WAVEJIT_SIM_ENGINE", "WAVEJIT_SIM_TRANSLATE_AFTER",
-                             "WAVEJIT_SIM_CHECK", "WAVEJIT_SIM_MATRIX", "WAVEJIT_SIM_TRANSCENDENTALS"}) {
+                             "WAVEJIT_SIM_CHECK", "WAVEJIT_SIM_MATRIX", "WAVEJIT_SIM_TRANSCENDENTALS", "WAVEJIT_SIM_TARGET"}) {
       unsetenv(name);
     }
   }
@@ -42,6 +42,27 @@ TEST_F(Environment, Defaults) {
   EXPECT_EQ(config.settings.matrix, MatrixSums::sequential);
   EXPECT_EQ(config.settings.transcendentals, Transcendentals::nearest);
   EXPECT_EQ(config.device_count, 1);
+}
+
+// What beneath AMD's runtime says which GPUs there are: WAVEJIT_DEVICE names AMD's library then.
+TEST_F(Environment, TheTargetCountsWhereNoDeviceIsNamed) {
+  std::string warnings;
+  setenv("WAVEJIT_SIM_TARGET", "gfx942x2", 1);
+  for (const char* device : {"", "hip"}) {
+    setenv("WAVEJIT_DEVICE", device, 1);
+    const Config config = read(warnings);
+    EXPECT_EQ(config.device_target, "gfx942");
+    EXPECT_EQ(config.device_count, 2);
+    EXPECT_EQ(warnings, "");
+  }
+  setenv("WAVEJIT_DEVICE", "sim:gfx950", 1);
+  EXPECT_EQ(read(warnings).device_target, "gfx950");
+  setenv("WAVEJIT_DEVICE", "hip", 1);
+  for (const char* wrong : {"gfx1", "gfx950x0", "gfx950x2:1", "sim:gfx950"}) {
+    setenv("WAVEJIT_SIM_TARGET", wrong, 1);
+    EXPECT_EQ(read(warnings).device_target, "gfx950");
+    EXPECT_THAT(warnings, HasSubstr("WAVEJIT_SIM_TARGET='")) << wrong;
+  }
 }
 
 TEST_F(Environment, IsRead) {

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What every launch does, whoever asked for it: settings applied, workgroups run on the host's threads, findings
+// reported.
+
+#include <algorithm>
+#include <format>
+#include <thread>
+#include <utility>
+
+#include "simgpu/checks/memory_shadow.h"
+#include "simgpu/clock/launch_clock.h"
+#include "simgpu/launch/launch.h"
+#include "simgpu/launch/noise.h"
+#include "simgpu/launch/refusal.h"
+#include "simgpu/launch/worker_pool.h"
+#include "simgpu/process.h"
+#include "targets/targets.h"
+
+namespace wavejit::simgpu {
+
+// How matrix instructions add and what transcendental ones give.
+void apply_settings(Launch& launch, const Settings& settings) {
+  launch.settings = settings;
+  if (settings.matrix == MatrixSums::cdna3) launch.summation = matrix::cdna3_summation();
+  if (settings.matrix == MatrixSums::seeded) launch.summation = matrix::seeded_summation(settings.matrix_seed);
+  if (settings.transcendentals == Transcendentals::seeded) {
+    // Any number but the one that means nearest.
+    launch.transcendentals_key = static_cast<std::uint32_t>(mix(settings.transcendentals_seed + 1)) | 1u;
+  }
+}
+
+// What recursive or indirect calls may use per lane when the compiler could not bound it (HIP's default stack limit is
+// 1 KiB; the runtime rounds up generously, and so do we).
+std::uint32_t scratch_bytes(std::uint32_t asked, bool dynamic_stack) {
+  constexpr std::uint32_t dynamic_stack_bytes = 16 * 1024;
+  return (asked + (dynamic_stack ? dynamic_stack_bytes : 0) + 15) / 16 * 16;
+}
+
+// Nobody has published how the matrix units of other targets add. A kernel that was to be held against silicon must not
+// end well because it was held against a guess.
+std::string refusal(const Settings& settings, const targets::Target& target) {
+  if (settings.matrix != MatrixSums::cdna3 || target.matrix_sums_published) return {};
+  return std::format("WAVEJIT_SIM_MATRIX=cdna3 has no model of {}; sequential and seeded:<number> work there",
+                     target.id);
+}
+
+Status run(Launch& launch) {
+  const Settings& settings = launch.settings;
+  const std::uint64_t all = std::uint64_t{launch.workgroups[0]} * launch.workgroups[1] * launch.workgroups[2];
+  const std::uint64_t step = std::max<std::uint64_t>(settings.workgroup_step, 1);
+  std::uint64_t count = settings.workgroup_first >= all ? 0 : ((all - settings.workgroup_first - 1) / step) + 1;
+  if (settings.workgroup_count != 0) count = std::min(count, settings.workgroup_count);
+  const unsigned threads = settings.threads != 0 ? settings.threads : std::max(1u, std::thread::hardware_concurrency());
+  if (includes(launch.settings.checks, Check::races)) {
+    launch.memory_shadow = std::make_shared<checks::MemoryShadow>(launch, threads > 1 && count > 1);
+  }
+  const auto keeper = clock::LaunchClock::begin(launch, settings.workgroup_first, step, count);
+  if (keeper != nullptr && keeper->recorder() != nullptr) launch.observer = keeper->recorder();
+  Counters& counters = Process::instance().counters();
+  counters.launches.fetch_add(1, std::memory_order_relaxed);
+  const auto run_some = [&](std::uint64_t number, std::span<const std::uint64_t> ids) {
+    WorkerPool::instance().run(number, threads, [&](WorkgroupRunner& runner, std::uint64_t i) {
+      const std::uint64_t workgroup = ids.empty() ? settings.workgroup_first + (i * step) : ids[i];
+      if (!launch.runs(workgroup)) return false;
+      runner.run(launch, workgroup);
+      return true;
+    });
+  };
+  const std::span<const std::uint64_t> sampled =
+      settings.sampled_only && keeper != nullptr ? keeper->needed() : std::span<const std::uint64_t>();
+  run_some(sampled.empty() ? count : sampled.size(), sampled);
+  if (!sampled.empty() && !launch.failed()) {
+    const std::vector<std::uint64_t> more = keeper->widen();
+    if (!more.empty()) run_some(more.size(), more);
+  }
+  const std::vector<Finding> findings = launch.chosen_findings();
+  std::vector<std::string> lines;
+  for (const Finding& finding : findings) {
+    lines.push_back(finding.line());
+    Process::instance().report(lines.back(), finding.json());
+  }
+  if (launch.failed()) {
+    Process::instance().report(launch.failure, launch.failure_json);
+    return {launch.failure_code, launch.failure, std::move(lines)};
+  }
+  if (keeper != nullptr) keeper->finish();
+  if (findings.empty()) return {};
+  std::string first = std::move(lines.front());
+  lines.erase(lines.begin());
+  return {hip_error_launch_failure, std::move(first), std::move(lines)};
+}
+
+}  // namespace wavejit::simgpu

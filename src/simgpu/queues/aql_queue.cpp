@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "simgpu/queues/aql_queue.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <format>
+
+#include "simgpu/queues/code_map.h"
+#include "simgpu/queues/pm4.h"
+
+namespace wavejit::simgpu::queues {
+namespace {
+
+std::uint16_t header_of(const std::uint64_t* place) {
+  // The header is written last, and releases the rest of the packet.
+  return std::atomic_ref(*std::bit_cast<std::uint16_t*>(place)).load(std::memory_order_acquire);
+}
+
+// The kernel driver's codes for exceptions of a queue (HSA_DBG_TRAP_EXCEPTION_CODE of libhsakmt), as bits.
+std::uint64_t exception_bit(QueueError error) {
+  const auto bit = [](unsigned code) { return std::uint64_t{1} << (code - 1); };
+  switch (error) {
+    case QueueError::none:
+      return 0;
+    case QueueError::dimensions:
+      return bit(16);
+    case QueueError::group_memory:
+      return bit(17);
+    case QueueError::code:
+      return bit(18);
+    case QueueError::unsupported_packet:
+      return bit(20);
+    case QueueError::workgroup_size:
+      return bit(21);
+    case QueueError::registers:
+      return bit(22);
+    case QueueError::vendor_packet:
+      return bit(23);
+    case QueueError::memory_violation:
+      // Of the aperture. The one of memory (5) leaves it to the driver's fault event to end the program, and no such
+      // event comes where interrupts are off.
+      return bit(6);
+    case QueueError::illegal_instruction:
+      return bit(4);
+    case QueueError::exception:
+      return bit(2);
+  }
+  return bit(2);
+}
+
+void print(const Status& status) {
+  std::string lines = std::format("wavejit simulated GPU: {}\n", status.text);
+  for (const std::string& line : status.others) lines += std::format("wavejit simulated GPU: {}\n", line);
+  static_cast<void>(std::fputs(lines.c_str(), stderr));
+}
+
+}  // namespace
+
+AqlQueue::AqlQueue(Device& device, const QueuePlace& place, RaiseEvent raise)
+    : device_(device), place_(place), raise_(raise), thread_([this] { work(); }) {}
+
+AqlQueue::~AqlQueue() {
+  stops_ = true;
+  ring_doorbell();
+  thread_.join();
+}
+
+QueueFields* AqlQueue::fields() const { return host_pointer<QueueFields>(place_.fields); }
+
+void AqlQueue::ring_doorbell() {
+  const std::scoped_lock lock(mutex_);
+  rung_ = true;
+  doorbell_.notify_one();
+}
+
+std::string AqlQueue::waits_for() const {
+  const std::scoped_lock lock(mutex_);
+  return waits_for_;
+}
+
+void AqlQueue::work() {
+  while (!stops_) {
+    while (!stops_ && !failed_ && take_packets()) {
+    }
+    std::unique_lock lock(mutex_);
+    doorbell_.wait(lock, [&] { return rung_ || stops_; });
+    rung_ = false;
+  }
+}
+
+// One packet; false when there is none.
+bool AqlQueue::take_packets() {
+  const std::uint64_t read = std::atomic_ref(fields()->read_index).load(std::memory_order_relaxed);
+  if (read >= std::atomic_ref(fields()->write_index).load(std::memory_order_acquire)) return false;
+  auto* const place = host_pointer<std::uint64_t>(place_.ring + (read % place_.packets * packet_bytes));
+  if (type_of(header_of(place)) == PacketType::invalid) return false;  // claimed, not written yet
+  RawPacket packet{};
+  std::memcpy(packet.data(), place, sizeof packet);
+
+  const Outcome outcome = execute(packet);
+  if (stops_) return false;
+  if (outcome.error != QueueError::none) {
+    fail(outcome);
+    return false;
+  }
+  std::atomic_ref(*std::bit_cast<std::uint16_t*>(place))
+      .store(static_cast<std::uint16_t>(PacketType::invalid), std::memory_order_relaxed);
+  std::atomic_ref(fields()->read_index).store(read + 1, std::memory_order_release);
+  return true;
+}
+
+AqlQueue::Outcome AqlQueue::execute(const RawPacket& packet) {
+  const std::uint64_t start = clock_now();
+  Outcome outcome;
+  switch (const auto type = type_of(static_cast<std::uint16_t>(packet[0]))) {
+    case PacketType::kernel_dispatch:
+      outcome = dispatch(std::bit_cast<DispatchPacket>(packet));
+      break;
+    case PacketType::barrier_and:
+    case PacketType::barrier_or:
+      outcome = barrier(std::bit_cast<BarrierPacket>(packet), type == PacketType::barrier_and);
+      break;
+    case PacketType::vendor:
+      outcome = vendor(packet);
+      break;
+    case PacketType::agent_dispatch:
+      return {.error = QueueError::unsupported_packet,
+              .text = "an agent dispatch packet: a GPU runs kernel dispatches, no functions of the host"};
+    default:
+      return {.error = QueueError::unsupported_packet,
+              .text = std::format("a packet of type {}; known are vendor (0), kernel dispatch (2), barrier-and (3) and "
+                                  "barrier-or (5)",
+                                  static_cast<unsigned>(type))};
+  }
+  if (outcome.error == QueueError::none && !stops_) {
+    complete(std::bit_cast<BarrierPacket>(packet).completion_signal, start, clock_now(), raise_);
+  }
+  return outcome;
+}
+
+AqlQueue::Outcome AqlQueue::dispatch(const DispatchPacket& packet) {
+  const auto code = CodeMap::instance().find(packet.kernel_object);
+  if (!code) return {.error = QueueError::code, .text = "a dispatch packet's kernel object " + code.error()};
+  const auto kernel = (*code)->kernel_at(packet.kernel_object);
+  if (!kernel) return {.error = QueueError::code, .text = kernel.error()};
+  const DispatchResult result = device_.dispatch(
+      {.packet = packet, .code = *code, .kernel = *kernel, .queue = place_.fields, .queue_bytes = sizeof(QueueFields)});
+  if (!result.status.ok()) print(result.status);
+  return {.error = result.error, .text = {}};
+}
+
+// Waits without keeping a core busy: what a barrier waits for is memory, which tells nobody. False: the queue ends.
+template <typename IsMet>
+bool AqlQueue::wait_until(const char* packet, std::uint64_t signal, IsMet is_met) {
+  constexpr int looks_at_once = 200;
+  constexpr std::chrono::microseconds longest(200);
+  std::chrono::microseconds pause(1);
+  for (int looks = 0; !is_met(); ++looks) {
+    if (stops_) return false;
+    if (looks < looks_at_once) continue;
+    if (looks == looks_at_once) {
+      const std::scoped_lock lock(mutex_);
+      waits_for_ = std::format("{}: signal {:#x} is {}", packet, signal, signal == 0 ? 0 : value_of(signal));
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, longest);
+  }
+  const std::scoped_lock lock(mutex_);
+  waits_for_.clear();
+  return true;
+}
+
+AqlQueue::Outcome AqlQueue::barrier(const BarrierPacket& packet, bool all) {
+  if (all) {
+    for (const std::uint64_t signal : packet.dependencies) {
+      if (signal == 0) continue;
+      if (!wait_until("a barrier-and packet", signal, [&] { return value_of(signal) == 0; })) return {};
+    }
+    return {};
+  }
+  const bool has_any = std::ranges::any_of(packet.dependencies, [](std::uint64_t signal) { return signal != 0; });
+  if (!has_any) return {};
+  wait_until("a barrier-or packet", 0, [&] {
+    return std::ranges::any_of(packet.dependencies,
+                               [](std::uint64_t signal) { return signal != 0 && value_of(signal) == 0; });
+  });
+  return {};
+}
+
+AqlQueue::Outcome AqlQueue::vendor(const RawPacket& packet) {
+  const auto format = static_cast<std::uint8_t>(packet[0] >> 16);
+  switch (static_cast<VendorFormat>(format)) {
+    case VendorFormat::barrier_value: {
+      const auto barrier = std::bit_cast<BarrierValuePacket>(packet);
+      if (barrier.signal == 0) return {};
+      if (barrier.condition > static_cast<std::uint32_t>(Condition::greater_or_equal)) {
+        return {.error = QueueError::vendor_packet,
+                .text = std::format("a barrier-value packet with condition {}; it takes 0 to 3", barrier.condition)};
+      }
+      wait_until("a barrier-value packet", barrier.signal, [&] {
+        return meets(value_of(barrier.signal) & barrier.mask, static_cast<Condition>(barrier.condition), barrier.value);
+      });
+      return {};
+    }
+    case VendorFormat::pm4_indirect_buffer: {
+      std::string problem = run_pm4(std::bit_cast<Pm4Packet>(packet).command);
+      if (problem.empty()) return {};
+      return {.error = QueueError::vendor_packet, .text = std::move(problem)};
+    }
+  }
+  return {.error = QueueError::vendor_packet,
+          .text = std::format("a vendor packet of format {}; known are 1 (PM4) and 2 (barrier-value)", format)};
+}
+
+// The queue stops for good; the runtime hears of it through one of two signals.
+void AqlQueue::fail(const Outcome& outcome) {
+  failed_ = true;
+  if (!outcome.text.empty()) print({.code = 1, .text = "queue stopped: " + outcome.text});
+  if (place_.error_reason != 0) {
+    std::atomic_ref(*host_pointer<std::uint64_t>(place_.error_reason))
+        .fetch_or(exception_bit(outcome.error), std::memory_order_acq_rel);
+    return;
+  }
+  const std::uint64_t signal = fields()->inactive_signal;
+  if (signal == 0) return;
+  set_value(signal, static_cast<std::int64_t>(outcome.error));
+  const std::uint32_t event_id = host_pointer<Signal>(signal)->event_id;
+  if (event_id != 0 && raise_ != nullptr) raise_(event_id);
+}
+
+}  // namespace wavejit::simgpu::queues

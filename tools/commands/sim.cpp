@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// sim: a program under AMD's own runtime (HIP, ROCr), whose GPUs are simulated; or under this project's HIP front.
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/commands/commands.h"
+#include "tools/targets.h"
+#include "wavejit/wavejit.h"
+
+namespace wavejit::tools {
+
+namespace {
+
+constexpr const char* runtime_library = "libhsa-runtime64.so.1";
+
+struct Arguments {
+  std::string target = example_targets().last;
+  std::string front = "rocr";
+  std::string check;
+  std::string arrival;
+  std::string schedule;
+  std::vector<std::string> program;
+};
+
+// The folder of libwavejit.so, which the other libraries lie beside.
+std::filesystem::path library_folder() {
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<void*>(&wavejit_version), &info) == 0 || info.dli_fname == nullptr) return {};
+  return std::filesystem::absolute(info.dli_fname).parent_path();
+}
+
+std::string in_front(const std::filesystem::path& folder, const char* others) {
+  return others == nullptr || *others == 0 ? folder.string() : folder.string() + ":" + others;
+}
+
+// What AMD's runtime is told so that it takes simulated GPUs.
+Result<void> use_rocr(const std::filesystem::path& libraries) {
+  const std::filesystem::path folder = libraries / "rocr";
+  if (!std::filesystem::exists(folder / "libdtif.so"))
+    return failed(ExitCode::file,
+                  fmt::format("{} is not there; it belongs to this program", (folder / "libdtif.so").string()));
+  if (::dlopen(runtime_library, RTLD_LAZY) == nullptr)
+    return failed(ExitCode::device, fmt::format("{}: AMD's ROCm 7.2 is needed, or --front hip", ::dlerror()));
+  ::setenv("LD_LIBRARY_PATH", in_front(folder, std::getenv("LD_LIBRARY_PATH")).c_str(), 1);
+  ::setenv("HSA_ENABLE_DTIF", "1", 1);
+  // Copies are made by kernels, and memory pools without the driver's virtual-memory interface.
+  ::setenv("HSA_ENABLE_SDMA", "0", 1);
+  ::setenv("DEBUG_HIP_MEM_POOL_VMHEAP", "0", 1);
+  ::setenv("WAVEJIT_DEVICE", "hip", 1);
+  return {};
+}
+
+Result<void> use_own_front(const std::filesystem::path& libraries, const std::string& target) {
+  const std::filesystem::path folder = libraries / "hip";
+  ::setenv("LD_LIBRARY_PATH", in_front(folder, std::getenv("LD_LIBRARY_PATH")).c_str(), 1);
+  ::setenv("WAVEJIT_DEVICE", ("sim:" + target).c_str(), 1);
+  return {};
+}
+
+bool names_bounds(const std::string& checks) {
+  return checks.find("bounds") != std::string::npos || checks.find("all") != std::string::npos;
+}
+
+Result<ExitCode> run_program(const Arguments& arguments) {
+  const std::filesystem::path libraries = library_folder();
+  const bool own_front = arguments.front == "hip";
+  const auto ready = own_front ? use_own_front(libraries, arguments.target) : use_rocr(libraries);
+  if (!ready) return std::unexpected(ready.error());
+  ::setenv("WAVEJIT_SIM_TARGET", arguments.target.c_str(), 1);
+  for (const auto& [variable, value] :
+       {std::pair("WAVEJIT_SIM_CHECK", &arguments.check), std::pair("WAVEJIT_SIM_ARRIVAL", &arguments.arrival),
+        std::pair("WAVEJIT_SIM_SCHEDULE", &arguments.schedule)}) {
+    if (!value->empty()) ::setenv(variable, value->c_str(), 1);
+  }
+  if (!own_front && names_bounds(arguments.check)) {
+    // ROCr cuts small allocations out of blocks of 2 MiB, in which no bound shows.
+    ::setenv("HSA_DISABLE_FRAGMENT_ALLOCATOR", "1", 1);
+    fmt::print(stderr, "wavejit sim: bounds are those of pages: ROCr asks for whole ones\n");
+  }
+  std::vector<char*> words;
+  for (const std::string& word : arguments.program) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  ::execvp(words[0], words.data());
+  return failed(ExitCode::file, fmt::format("{} cannot be started: {}", arguments.program[0], std::strerror(errno)));
+}
+
+// "gfx950", "gfx942x8": the library that makes the devices refuses the rest by itself, but for the program's whole run.
+std::string problem_of_target(const std::string& text) {
+  const std::size_t times = text.rfind('x');
+  const bool has_count = times != std::string::npos && times > 3;
+  const std::string target = has_count ? text.substr(0, times) : text;
+  const std::string count = has_count ? text.substr(times + 1) : "1";
+  constexpr int most = 64;
+  const bool is_number =
+      !count.empty() && count.size() <= 2 && std::ranges::all_of(count, [](char c) { return c >= '0' && c <= '9'; });
+  if (is_number && std::stoi(count) >= 1 && std::stoi(count) <= most && std::ranges::contains(known_targets(), target))
+    return {};
+  return fmt::format("'{}' names no GPUs; {} are accepted, and xN behind them with N from 1 to {}", text,
+                     joined(known_targets(), ", "), most);
+}
+
+}  // namespace
+
+void add_sim(CLI::App& program, Chosen& chosen) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = program.add_subcommand("sim", "Run a program under AMD's HIP and ROCr, on simulated GPUs");
+  command->add_option("program", arguments->program, "the program and its arguments, behind --")
+      ->required()
+      ->type_name("PROGRAM [ARGUMENT...]");
+  command->add_option("--target", arguments->target, "the GPUs: a target, and xN for N of them")
+      ->capture_default_str()
+      ->check(CLI::Validator(problem_of_target, ""))
+      ->type_name("TARGET[xN]");
+  command->add_option("--front", arguments->front, "rocr: AMD's runtime; hip: this project's own HIP library")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"rocr", "hip"}));
+  command->add_option("--check", arguments->check, "what is checked while kernels run: all, or a list of checks");
+  command->add_option("--arrival", arguments->arrival, "when results of memory arrive: early, late, random");
+  command->add_option("--schedule", arguments->schedule, "in which order waves run: in_order, reverse, random");
+  command->footer(
+      "Example:\n"
+      "  wavejit sim --target gfx950x2 -- ./my_hip_program --size 4096\n\n"
+      "AMD's ROCm 7.2 must be installed for --front rocr; a GPU is not needed.");
+  command->callback([arguments, &chosen] { chosen = [arguments] { return run_program(*arguments); }; });
+}
+
+}  // namespace wavejit::tools
