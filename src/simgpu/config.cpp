@@ -2,7 +2,6 @@
 #include "simgpu/config.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <format>
@@ -10,14 +9,13 @@
 #include <string_view>
 
 #include "simgpu/checks/check.h"
-#include "targets/targets.h"
+#include "simgpu/device_names.h"
 
 namespace wavejit::simgpu {
 namespace {
 
 // A device of this kind exists when nothing names another one: the widest target.
 constexpr std::string_view default_target = "gfx950";
-constexpr int most_devices = 64;
 
 // For values without which a program's good end would mean nothing. No destructors run: those of the program may call
 // this library, which is still being made.
@@ -36,46 +34,6 @@ void warn(std::string_view variable, std::string_view value, std::string_view ac
   static_cast<void>(std::fwrite(line.data(), 1, line.size(), stderr));
 }
 
-std::optional<std::uint64_t> number(std::string_view text) {
-  std::uint64_t value = 0;
-  int base = 10;
-  if (text.starts_with("0x")) {
-    base = 16;
-    text.remove_prefix(2);
-  }
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-struct NamedDevices {
-  std::string_view target;
-  int count = 1;
-  // "gfx950x4:2" is how an engine of the runtime names one of four; a HIP program sees them all and chooses itself.
-  std::optional<std::uint64_t> ordinal;
-};
-
-// "gfx950", "gfx950x4", "gfx950x4:2".
-std::optional<NamedDevices> devices_named(std::string_view value) {
-  NamedDevices named;
-  if (const std::size_t colon = value.rfind(':'); colon != std::string_view::npos) {
-    named.ordinal = number(value.substr(colon + 1));
-    if (!named.ordinal) return std::nullopt;
-    value = value.substr(0, colon);
-  }
-  // The whole text first: a board's name holds an x of its own.
-  if (const std::size_t times = value.rfind('x'); times != std::string_view::npos && !targets::find_board(value)) {
-    const auto parsed = number(value.substr(times + 1));
-    if (!parsed || *parsed < 1 || *parsed > most_devices) return std::nullopt;
-    named.count = static_cast<int>(*parsed);
-    value = value.substr(0, times);
-  }
-  if (named.ordinal.value_or(0) >= static_cast<std::uint64_t>(named.count)) return std::nullopt;
-  if (!targets::find_board(value)) return std::nullopt;
-  named.target = value;
-  return named;
-}
-
 void read_device(Config& config) {
   config.device_target = default_target;
   config.device_count = 1;
@@ -84,9 +42,7 @@ void read_device(Config& config) {
     config.device_count = named.count;
     config.device_is_named = true;
   };
-  const std::string accepted =
-      std::format("a target of {}, or a board of one as <target>@<dies>x<compute units of a die>, and N from 1 to {}",
-                  targets::known_targets(), most_devices);
+  const std::string accepted = accepted_devices();
   const std::string kept = std::format("sim:{}", default_target);
   constexpr std::string_view simulated = "sim:";
   const char* text = ::secure_getenv("WAVEJIT_DEVICE");
@@ -108,7 +64,7 @@ void read_device(Config& config) {
 void read_number(const char* variable, std::uint64_t lowest, std::uint64_t highest, std::string_view kept, auto& into) {
   const char* text = ::secure_getenv(variable);
   if (text == nullptr || *text == 0) return;
-  const auto value = number(text);
+  const auto value = number_in(text);
   if (value && *value >= lowest && *value <= highest) {
     into = static_cast<std::remove_reference_t<decltype(into)>>(*value);
   } else {
@@ -186,7 +142,7 @@ std::optional<std::uint64_t> seed_of(std::string_view value, const Settings& set
   constexpr std::string_view word = "seeded";
   if (value == word) return settings.seed;
   if (!value.starts_with(word) || value[word.size()] != ':') return std::nullopt;
-  return number(value.substr(word.size() + 1));
+  return number_in(value.substr(word.size() + 1));
 }
 
 void read_arithmetic(Settings& settings) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The C interface of include/wavejit/simgpu.h.
+// The C interface of include/wavejit/simgpu.h and simgpu_devices.h.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -7,9 +7,11 @@
 #include <string>
 
 #include "include/wavejit/simgpu.h"
+#include "include/wavejit/simgpu_devices.h"
 #include "simgpu/checks/check.h"
 #include "simgpu/clock/launch_clock.h"
 #include "simgpu/device/device.h"
+#include "simgpu/device_names.h"
 #include "simgpu/process.h"
 
 using namespace wavejit::simgpu;
@@ -43,6 +45,12 @@ WAVEJIT_SIMGPU_API int wavejit_simgpu_open_devices(const char* target, int count
   if (!opened) return opened.error().code;
   std::ranges::copy(*opened, ordinals);
   return hip_success;
+}
+
+WAVEJIT_SIMGPU_API std::size_t wavejit_simgpu_devices_problem(const char* devices, char* text, std::size_t capacity) {
+  const auto named = devices_named(devices == nullptr ? "" : devices);
+  if (named && !named->ordinal) return 0;
+  return copy_text("<target>[xN] with " + accepted_devices(), text, capacity);
 }
 
 WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settings* settings) {

@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Wrong{{},
               "a subcommand is missing",
-              "run, explain, prebuild, sweep, profile, compare, tune, cache, supported, version"},
+              "run, explain, prebuild, sweep, profile, compare, tune, doctor, sim, cache, supported, version"},
         Wrong{{"frobnicate"}, "'frobnicate'", "run, explain, prebuild"},
         Wrong{{"--frobnicate"}, "'--frobnicate'", "run, explain, prebuild"},
         Wrong{{"cache"}, "a subcommand is missing", "list, info, stats, verify, gc, pack, unpack, import, export"},
@@ -99,6 +99,9 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"run", "attention_backward", "--q", "q", "--k", "k", "--v", "v", "--out", "o"},
               "'attention_backward'",
               "attention_forward"},
+        Wrong{{"sim", "--front", "hip", "--target", "gfx942@6x", "--", "true"},
+              "--target: 'gfx942@6x'",
+              "gfx942, gfx950, or a board of one as <target>@<dies>x<compute units of a die>"},
         Wrong{{"explain"}, "descriptor", "required"},
         Wrong{{"explain", "attention_forward fp16 b1 q64 k64 h1 d64 wide", "--target", "gfx950"}, "'wide'", "causal"},
         Wrong{{"explain", "conv2d", "--target", "gfx950"}, "conv2d", "attention_forward"},

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +15,7 @@
 
 #include "tools/commands/commands.h"
 #include "tools/targets.h"
+#include "wavejit/simgpu_devices.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::tools {
@@ -44,12 +44,26 @@ std::string in_front(const std::filesystem::path& folder, const char* others) {
   return others == nullptr || *others == 0 ? folder.string() : folder.string() + ":" + others;
 }
 
+// The library that will make the GPUs judges how they are written: afterwards it could only warn, and take others.
+Result<void> check_target(const std::filesystem::path& library, const std::string& target) {
+  if (!std::filesystem::exists(library))
+    return failed(ExitCode::file, fmt::format("{} is not there; it belongs to this program", library.string()));
+  void* const opened = ::dlopen(library.c_str(), RTLD_LAZY);
+  if (opened == nullptr) return failed(ExitCode::file, fmt::format("{}: {}", library.string(), ::dlerror()));
+  const auto problem_of =
+      reinterpret_cast<decltype(&wavejit_simgpu_devices_problem)>(::dlsym(opened, "wavejit_simgpu_devices_problem"));
+  if (problem_of == nullptr)
+    return failed(ExitCode::file, fmt::format("{} is of another version of this program", library.string()));
+  std::string accepted(problem_of(target.c_str(), nullptr, 0) + 1, '\0');
+  accepted.resize(problem_of(target.c_str(), accepted.data(), accepted.size()));
+  if (accepted.empty()) return {};
+  return failed(ExitCode::usage, fmt::format("--target: '{}' names no GPUs; it takes {}", target, accepted));
+}
+
 // What AMD's runtime is told so that it takes simulated GPUs.
-Result<void> use_rocr(const std::filesystem::path& libraries) {
+Result<void> use_rocr(const std::filesystem::path& libraries, const std::string& target) {
   const std::filesystem::path folder = libraries / "rocr";
-  if (!std::filesystem::exists(folder / "libdtif.so"))
-    return failed(ExitCode::file,
-                  fmt::format("{} is not there; it belongs to this program", (folder / "libdtif.so").string()));
+  if (auto right = check_target(folder / "libdtif.so", target); !right) return right;
   if (::dlopen(runtime_library, RTLD_LAZY) == nullptr)
     return failed(ExitCode::device, fmt::format("{}: AMD's ROCm 7.2 is needed, or --front hip", ::dlerror()));
   ::setenv("LD_LIBRARY_PATH", in_front(folder, std::getenv("LD_LIBRARY_PATH")).c_str(), 1);
@@ -63,6 +77,7 @@ Result<void> use_rocr(const std::filesystem::path& libraries) {
 
 Result<void> use_own_front(const std::filesystem::path& libraries, const std::string& target) {
   const std::filesystem::path folder = libraries / "hip";
+  if (auto right = check_target(libraries / "libwavejit_simgpu.so", target); !right) return right;
   ::setenv("LD_LIBRARY_PATH", in_front(folder, std::getenv("LD_LIBRARY_PATH")).c_str(), 1);
   ::setenv("WAVEJIT_DEVICE", ("sim:" + target).c_str(), 1);
   return {};
@@ -75,7 +90,7 @@ bool names_bounds(const std::string& checks) {
 Result<ExitCode> run_program(const Arguments& arguments) {
   const std::filesystem::path libraries = library_folder();
   const bool own_front = arguments.front == "hip";
-  const auto ready = own_front ? use_own_front(libraries, arguments.target) : use_rocr(libraries);
+  const auto ready = own_front ? use_own_front(libraries, arguments.target) : use_rocr(libraries, arguments.target);
   if (!ready) return std::unexpected(ready.error());
   ::setenv("WAVEJIT_SIM_TARGET", arguments.target.c_str(), 1);
   for (const auto& [variable, value] :
@@ -89,25 +104,11 @@ Result<ExitCode> run_program(const Arguments& arguments) {
     fmt::print(stderr, "wavejit sim: bounds are those of pages: ROCr asks for whole ones\n");
   }
   std::vector<char*> words;
+  words.reserve(arguments.program.size() + 1);
   for (const std::string& word : arguments.program) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   ::execvp(words[0], words.data());
   return failed(ExitCode::file, fmt::format("{} cannot be started: {}", arguments.program[0], std::strerror(errno)));
-}
-
-// "gfx950", "gfx942x8": the library that makes the devices refuses the rest by itself, but for the program's whole run.
-std::string problem_of_target(const std::string& text) {
-  const std::size_t times = text.rfind('x');
-  const bool has_count = times != std::string::npos && times > 3;
-  const std::string target = has_count ? text.substr(0, times) : text;
-  const std::string count = has_count ? text.substr(times + 1) : "1";
-  constexpr int most = 64;
-  const bool is_number =
-      !count.empty() && count.size() <= 2 && std::ranges::all_of(count, [](char c) { return c >= '0' && c <= '9'; });
-  if (is_number && std::stoi(count) >= 1 && std::stoi(count) <= most && std::ranges::contains(known_targets(), target))
-    return {};
-  return fmt::format("'{}' names no GPUs; {} are accepted, and xN behind them with N from 1 to {}", text,
-                     joined(known_targets(), ", "), most);
 }
 
 }  // namespace
@@ -118,9 +119,8 @@ void add_sim(CLI::App& program, Chosen& chosen) {
   command->add_option("program", arguments->program, "the program and its arguments, behind --")
       ->required()
       ->type_name("PROGRAM [ARGUMENT...]");
-  command->add_option("--target", arguments->target, "the GPUs: a target, and xN for N of them")
+  command->add_option("--target", arguments->target, "the GPUs: a target or a board, and xN for N of them")
       ->capture_default_str()
-      ->check(CLI::Validator(problem_of_target, ""))
       ->type_name("TARGET[xN]");
   command->add_option("--front", arguments->front, "rocr: AMD's runtime; hip: this project's own HIP library")
       ->capture_default_str()
@@ -131,6 +131,7 @@ void add_sim(CLI::App& program, Chosen& chosen) {
   command->footer(
       "Example:\n"
       "  wavejit sim --target gfx950x2 -- ./my_hip_program --size 4096\n\n"
+      "A board is a target with fewer dies or compute units: --target gfx942@6x38 is an MI300A.\n"
       "AMD's ROCm 7.2 must be installed for --front rocr; a GPU is not needed.");
   command->callback([arguments, &chosen] { chosen = [arguments] { return run_program(*arguments); }; });
 }

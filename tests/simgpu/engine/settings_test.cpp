@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simgpu/checks/check.h"
+#include "simgpu/device_names.h"
 #include "simgpu/process.h"
 
 namespace wavejit::simgpu::testing {
@@ -85,6 +86,21 @@ TEST_F(Environment, IsRead) {
   EXPECT_EQ(config.settings.instruction_limit, 5000u);
   EXPECT_EQ(config.settings.engine, Engine::compile);
   EXPECT_EQ(config.settings.translate_after, 7u);
+}
+
+TEST(DeviceNames, AreTargetsAndBoardsAndHowMany) {
+  for (const char* right : {"gfx950", "gfx942x8", "gfx942@6x38", "gfx942@6x38x2", "gfx950x64"})
+    EXPECT_TRUE(devices_named(right)) << right;
+  for (const char* wrong :
+       {"", "gfx1", "gfx950x0", "gfx950x65", "gfx950x2:2", "sim:gfx950", "gfx942@6x", "gfx942@0x38"}) {
+    EXPECT_FALSE(devices_named(wrong)) << wrong;
+  }
+  const auto boards = devices_named("gfx942@6x38x2:1");
+  ASSERT_TRUE(boards);
+  EXPECT_EQ(boards->target, "gfx942@6x38");
+  EXPECT_EQ(boards->count, 2);
+  EXPECT_EQ(boards->ordinal, 1u);
+  EXPECT_THAT(accepted_devices(), HasSubstr("a target of gfx942, gfx950, or a board of one as"));
 }
 
 TEST_F(Environment, BoardsAreRead) {
