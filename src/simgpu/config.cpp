@@ -2,6 +2,7 @@
 #include "simgpu/config.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <format>
@@ -10,6 +11,7 @@
 
 #include "simgpu/checks/check.h"
 #include "simgpu/device_names.h"
+#include "simgpu/queue_config.h"
 
 namespace wavejit::simgpu {
 namespace {
@@ -169,6 +171,15 @@ void read_arithmetic(Settings& settings) {
 }
 
 }  // namespace
+
+QueueConfig read_queue_config() {
+  QueueConfig config;
+  auto seconds = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(config.patience).count());
+  constexpr std::uint64_t most_seconds = 1'000'000;
+  read_number("WAVEJIT_SIM_QUEUE_PATIENCE", 0, most_seconds, std::format("{} seconds", seconds), seconds);
+  config.patience = std::chrono::seconds(seconds);
+  return config;
+}
 
 Config read_config() {
   Config config;

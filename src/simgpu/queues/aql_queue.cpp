@@ -2,6 +2,7 @@
 #include "simgpu/queues/aql_queue.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
 #include <cstdio>
@@ -14,9 +15,9 @@
 namespace wavejit::simgpu::queues {
 namespace {
 
-std::uint16_t header_of(const std::uint64_t* place) {
+std::uint16_t header_of(std::uint64_t* place) {
   // The header is written last, and releases the rest of the packet.
-  return std::atomic_ref(*std::bit_cast<std::uint16_t*>(place)).load(std::memory_order_acquire);
+  return std::atomic_ref(*reinterpret_cast<std::uint16_t*>(place)).load(std::memory_order_acquire);
 }
 
 // The kernel driver's codes for exceptions of a queue (HSA_DBG_TRAP_EXCEPTION_CODE of libhsakmt), as bits.
@@ -106,7 +107,7 @@ bool AqlQueue::take_packets() {
     fail(outcome);
     return false;
   }
-  std::atomic_ref(*std::bit_cast<std::uint16_t*>(place))
+  std::atomic_ref(*reinterpret_cast<std::uint16_t*>(place))
       .store(static_cast<std::uint16_t>(PacketType::invalid), std::memory_order_relaxed);
   std::atomic_ref(fields()->read_index).store(read + 1, std::memory_order_release);
   return true;
@@ -153,17 +154,25 @@ AqlQueue::Outcome AqlQueue::dispatch(const DispatchPacket& packet) {
 }
 
 // Waits without keeping a core busy: what a barrier waits for is memory, which tells nobody. False: the queue ends.
-template <typename IsMet>
-bool AqlQueue::wait_until(const char* packet, std::uint64_t signal, IsMet is_met) {
+template <typename Describe, typename IsMet>
+bool AqlQueue::wait_until(Describe describe, IsMet is_met) {
   constexpr int looks_at_once = 200;
   constexpr std::chrono::microseconds longest(200);
   std::chrono::microseconds pause(1);
+  const auto start = std::chrono::steady_clock::now();
+  bool has_said = place_.config.patience == std::chrono::milliseconds(0);
   for (int looks = 0; !is_met(); ++looks) {
     if (stops_) return false;
     if (looks < looks_at_once) continue;
     if (looks == looks_at_once) {
       const std::scoped_lock lock(mutex_);
-      waits_for_ = std::format("{}: signal {:#x} is {}", packet, signal, signal == 0 ? 0 : value_of(signal));
+      waits_for_ = describe();
+    }
+    if (!has_said && std::chrono::steady_clock::now() - start >= place_.config.patience) {
+      has_said = true;
+      const std::chrono::duration<double> waited = place_.config.patience;
+      print({.code = 1,
+             .text = std::format("a queue has waited for {:g} s and waits on: {}", waited.count(), describe())});
     }
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, longest);
@@ -177,13 +186,22 @@ AqlQueue::Outcome AqlQueue::barrier(const BarrierPacket& packet, bool all) {
   if (all) {
     for (const std::uint64_t signal : packet.dependencies) {
       if (signal == 0) continue;
-      if (!wait_until("a barrier-and packet", signal, [&] { return value_of(signal) == 0; })) return {};
+      const auto describe = [&] {
+        return std::format("a barrier-and packet: signal {:#x} is {}; it must become 0", signal, value_of(signal));
+      };
+      if (!wait_until(describe, [&] { return value_of(signal) == 0; })) return {};
     }
     return {};
   }
   const bool has_any = std::ranges::any_of(packet.dependencies, [](std::uint64_t signal) { return signal != 0; });
   if (!has_any) return {};
-  wait_until("a barrier-or packet", 0, [&] {
+  const auto describe = [&] {
+    std::string text = "a barrier-or packet:";
+    for (const std::uint64_t signal : packet.dependencies)
+      if (signal != 0) text += std::format(" signal {:#x} is {},", signal, value_of(signal));
+    return text + " and one must become 0";
+  };
+  wait_until(describe, [&] {
     return std::ranges::any_of(packet.dependencies,
                                [](std::uint64_t signal) { return signal != 0 && value_of(signal) == 0; });
   });
@@ -200,7 +218,13 @@ AqlQueue::Outcome AqlQueue::vendor(const RawPacket& packet) {
         return {.error = QueueError::vendor_packet,
                 .text = std::format("a barrier-value packet with condition {}; it takes 0 to 3", barrier.condition)};
       }
-      wait_until("a barrier-value packet", barrier.signal, [&] {
+      const auto describe = [&] {
+        constexpr std::array<const char*, 4> conditions = {"equal to", "other than", "less than", "at least"};
+        return std::format("a barrier-value packet: signal {:#x} is {}; masked by {:#x} it must become {} {}",
+                           barrier.signal, value_of(barrier.signal), static_cast<std::uint64_t>(barrier.mask),
+                           conditions[barrier.condition], barrier.value);
+      };
+      wait_until(describe, [&] {
         return meets(value_of(barrier.signal) & barrier.mask, static_cast<Condition>(barrier.condition), barrier.value);
       });
       return {};

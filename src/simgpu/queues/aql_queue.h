@@ -13,6 +13,7 @@
 
 #include "simgpu/device/device.h"
 #include "simgpu/launch/dispatch.h"
+#include "simgpu/queue_config.h"
 #include "simgpu/queues/packets.h"
 #include "simgpu/queues/signals.h"
 
@@ -25,6 +26,8 @@ struct QueuePlace {
   std::uint64_t packets = 0;
   // Where a runtime that knows exceptions reads why a queue stopped; 0: from the queue's inactive signal.
   std::uint64_t error_reason = 0;
+  // How long it waits before it says for what.
+  QueueConfig config = {};
 };
 
 class AqlQueue {
@@ -53,8 +56,8 @@ class AqlQueue {
   Outcome barrier(const BarrierPacket& packet, bool all);
   Outcome vendor(const RawPacket& packet);
   void fail(const Outcome& outcome);
-  template <typename IsMet>
-  bool wait_until(const char* packet, std::uint64_t signal, IsMet is_met);
+  template <typename Describe, typename IsMet>
+  bool wait_until(Describe describe, IsMet is_met);
 
   QueueFields* fields() const;
 

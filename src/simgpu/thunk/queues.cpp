@@ -27,7 +27,8 @@ KmtStatus Queues::create(std::uint32_t node, QueueType type, void* ring, std::ui
   const queues::QueuePlace place{.fields = fields,
                                  .ring = reinterpret_cast<std::uint64_t>(ring),
                                  .packets = bytes / queues::packet_bytes,
-                                 .error_reason = resource.error_reason};
+                                 .error_reason = resource.error_reason,
+                                 .config = config_};
   row->queue = std::make_unique<queues::AqlQueue>(*device, place,
                                                   [](std::uint32_t event_id) { Events::instance().set(event_id); });
   const std::scoped_lock lock(mutex_);

@@ -27,6 +27,7 @@ class Queues {
     std::unique_ptr<queues::AqlQueue> queue;
     std::unique_ptr<std::uint64_t> doorbell;  // nobody looks at it: doorbells come as calls
   };
+  const QueueConfig config_ = read_queue_config();
   std::mutex mutex_;
   std::map<std::uint64_t, std::shared_ptr<Row>> rows_;
   std::uint64_t next_ = 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The environment and the counters.
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 
 #include "assembled.h"
@@ -9,6 +10,7 @@
 #include "simgpu/checks/check.h"
 #include "simgpu/device_names.h"
 #include "simgpu/process.h"
+#include "simgpu/queue_config.h"
 
 namespace wavejit::simgpu::testing {
 namespace {
@@ -23,7 +25,7 @@ class Environment : public ::testing::Test {
     for (const char* name :
          {"WAVEJIT_DEVICE", "WAVEJIT_SIM_SCHEDULE", "WAVEJIT_SIM_SEED", "WAVEJIT_SIM_THREADS",
           "WAVEJIT_SIM_INSTRUCTION_LIMIT", "WAVEJIT_SIM_ENGINE", "WAVEJIT_SIM_TRANSLATE_AFTER", "WAVEJIT_SIM_CHECK",
-          "WAVEJIT_SIM_MATRIX", "WAVEJIT_SIM_TRANSCENDENTALS", "WAVEJIT_SIM_TARGET"}) {
+          "WAVEJIT_SIM_MATRIX", "WAVEJIT_SIM_TRANSCENDENTALS", "WAVEJIT_SIM_TARGET", "WAVEJIT_SIM_QUEUE_PATIENCE"}) {
       unsetenv(name);
     }
   }
@@ -86,6 +88,19 @@ TEST_F(Environment, IsRead) {
   EXPECT_EQ(config.settings.instruction_limit, 5000u);
   EXPECT_EQ(config.settings.engine, Engine::compile);
   EXPECT_EQ(config.settings.translate_after, 7u);
+}
+
+TEST_F(Environment, APatienceOfQueuesIsSeconds) {
+  EXPECT_EQ(read_queue_config().patience, std::chrono::seconds(10));
+  setenv("WAVEJIT_SIM_QUEUE_PATIENCE", "90", 1);
+  EXPECT_EQ(read_queue_config().patience, std::chrono::seconds(90));
+  setenv("WAVEJIT_SIM_QUEUE_PATIENCE", "0", 1);
+  EXPECT_EQ(read_queue_config().patience, std::chrono::seconds(0));
+  setenv("WAVEJIT_SIM_QUEUE_PATIENCE", "soon", 1);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(read_queue_config().patience, std::chrono::seconds(10));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("WAVEJIT_SIM_QUEUE_PATIENCE='soon' is not understood; it takes a number from 0 to"));
 }
 
 TEST(DeviceNames, AreTargetsAndBoardsAndHowMany) {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // AQL packets: what runs, in which order, what is completed, and how a queue stops.
+#include <ctime>
+#include <format>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ring.h"
@@ -138,6 +141,61 @@ TEST_F(Aql, AQueueEndsWhileItWaits) {
     EXPECT_THAT(ring.queue().waits_for(), HasSubstr("a barrier-and packet: signal"));
   }
   EXPECT_EQ(done.value(), 1);
+}
+
+// Nobody completes what it waits for: one line says so, one only, and the queue goes on when somebody does.
+TEST_F(Aql, AQueueThatCannotAdvanceSaysWhatItWaitsFor) {
+  struct Wait {
+    PacketType type;
+    const char* said;
+  };
+  for (const Wait& wait : {Wait{PacketType::barrier_and, "a barrier-and packet: signal {:#x} is 1; it must become 0"},
+                           Wait{PacketType::barrier_or, "a barrier-or packet: signal {:#x} is 1, and one must"}}) {
+    TestSignal late(1);
+    TestSignal done(1);
+    ::testing::internal::CaptureStderr();
+    {
+      Ring ring(numbering().device(), 64, 0, {.patience = std::chrono::milliseconds(20)});
+      ring.push(barrier_of(wait.type, {late.address()}, done.address()));
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      late.set(0);
+      done.wait_for(0);
+    }
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    const std::uint64_t address = late.address();
+    EXPECT_THAT(said, HasSubstr("a queue has waited for 0.02 s and waits on: "));
+    EXPECT_THAT(said, HasSubstr(std::vformat(wait.said, std::make_format_args(address))));
+    EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+  }
+}
+
+TEST_F(Aql, AQueueWithoutPatienceWaitsInSilence) {
+  TestSignal late(1);
+  TestSignal done(1);
+  ::testing::internal::CaptureStderr();
+  {
+    Ring ring(numbering().device(), 64, 0, {.patience = std::chrono::milliseconds(0)});
+    ring.push(barrier_of(PacketType::barrier_and, {late.address()}, done.address()));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    late.set(0);
+    done.wait_for(0);
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+// A wait keeps no core busy: what it costs is a few looks a millisecond.
+TEST_F(Aql, AQueueThatWaitsCostsLittle) {
+  TestSignal late(1);
+  TestSignal done(1);
+  Ring ring(numbering().device());
+  ring.push(barrier_of(PacketType::barrier_and, {late.address()}, done.address()));
+  while (ring.queue().waits_for().empty()) std::this_thread::yield();
+  const auto processor_seconds = [] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; };
+  const double before = processor_seconds();
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  EXPECT_LT(processor_seconds() - before, 0.2);
+  late.set(0);
+  done.wait_for(0);
 }
 
 struct Fault {

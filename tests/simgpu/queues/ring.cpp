@@ -52,7 +52,7 @@ std::uint64_t CodeInMemory::entry() const {
   return descriptor() + static_cast<std::uint64_t>(offset);
 }
 
-Ring::Ring(Device& device, std::uint64_t packets, std::uint64_t error_reason)
+Ring::Ring(Device& device, std::uint64_t packets, std::uint64_t error_reason, QueueConfig config)
     : packets_(packets), ring_(host_memory(packets * 64)) {
   for (std::uint64_t i = 0; i < packets; ++i) {
     *host_pointer<std::uint16_t>(ring_ + (i * 64)) = static_cast<std::uint16_t>(queues::PacketType::invalid);
@@ -64,7 +64,8 @@ Ring::Ring(Device& device, std::uint64_t packets, std::uint64_t error_reason)
   const queues::QueuePlace place{.fields = reinterpret_cast<std::uint64_t>(fields_),
                                  .ring = ring_,
                                  .packets = packets,
-                                 .error_reason = error_reason};
+                                 .error_reason = error_reason,
+                                 .config = config};
   queue_ = std::make_unique<queues::AqlQueue>(device, place, nullptr);
 }
 

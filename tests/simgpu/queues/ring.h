@@ -55,7 +55,7 @@ class CodeInMemory {
 
 class Ring {
  public:
-  explicit Ring(Device& device, std::uint64_t packets = 64, std::uint64_t error_reason = 0);
+  explicit Ring(Device& device, std::uint64_t packets = 64, std::uint64_t error_reason = 0, QueueConfig config = {});
   ~Ring();
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
