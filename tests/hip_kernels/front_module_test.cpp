@@ -8,6 +8,7 @@
 #include <fstream>
 #include <random>
 #include <string>
+#include <string_view>
 
 #include "front_fixture.h"
 #include "wavejit/simgpu.h"
@@ -226,6 +227,13 @@ TEST_F(Front, says_why_it_refuses) {
     return hipModuleLoad(&other, code_path("xnack").c_str());
   });
   const std::vector<char> zeros(4096);
+  // As `strip` and ld.lld -s leave them. AMD's HIP refuses such an image, too.
+  std::vector<char> stripped = code_bytes("gfx950");
+  constexpr std::string_view strings(".strtab", 8);
+  const auto name = std::ranges::search(stripped, strings);
+  ASSERT_FALSE(name.empty());
+  name.front() = '_';
+  said(hipErrorInvalidImage, "no section .strtab", [&] { return hipModuleLoadData(&other, stripped.data()); });
   said(hipErrorInvalidImage, "no ELF code object", [&] { return hipModuleLoadData(&other, zeros.data()); });
   std::vector<char> bundle = code_bytes("bundle");
   bundle.resize(bundle.size() / 2);

@@ -18,6 +18,7 @@
 #include "simgpu/device/memory.h"
 #include "simgpu/hip/capture.h"
 #include "simgpu/hip/device_properties.h"
+#include "simgpu/hip/image_sections.h"
 #include "simgpu/hip/offload_bundle.h"
 #include "simgpu/hip/symbols.h"
 
@@ -142,6 +143,8 @@ std::expected<std::shared_ptr<Module>, hipError_t> load_image(DeviceContext& con
                                                               std::span<const std::byte> image) {
   const auto code_object = select_code_object(image, target_id(context.device()));
   if (!code_object) return std::unexpected(refuse(code_object.error().error, code_object.error().text));
+  if (const std::string problem = problem_of_sections(*code_object); !problem.empty())
+    return std::unexpected(refuse(hipErrorInvalidImage, problem));
   auto module = context.device().load(*code_object);
   if (!module) {
     return std::unexpected(refuse(to_hip(module.error().code), module.error().text));
