@@ -49,7 +49,8 @@ TEST_F(Thunk, NodesSayWhatTheTargetTableSays) {
   std::vector<MemoryProperties> banks(gpu.memory_banks);
   ASSERT_TRUE(describe_memory(2, banks));
   EXPECT_EQ(banks[0].heap, Heap::frame_buffer_public);
-  EXPECT_EQ(std::uint64_t{banks[0].bytes}, target.memory_bytes);  // packed: a reference to the field would not be aligned
+  EXPECT_EQ(std::uint64_t{banks[0].bytes},
+            target.memory_bytes);  // packed: a reference to the field would not be aligned
   std::vector<IoLinkProperties> links(gpu.io_links);
   ASSERT_TRUE(describe_links(2, links));
   EXPECT_EQ(links[0].node_to, 0U);
@@ -114,9 +115,10 @@ TEST_F(Thunk, EventsWakeWhoeverWaits) {
   EXPECT_EQ(events.wait(both, true, 0), KmtStatus::success);
   EXPECT_EQ(events.wait({&one, 1}, false, 0), KmtStatus::wait_timeout);  // it reset itself
   EXPECT_EQ(events.wait({&two, 1}, false, 0), KmtStatus::success);       // this one did not
+  const auto gone = one->id;
   EXPECT_TRUE(events.destroy(one));
   EXPECT_TRUE(events.destroy(two));
-  EXPECT_FALSE(events.set(one->id));
+  EXPECT_FALSE(events.set(gone));
 }
 
 TEST_F(Thunk, QueuesOfOtherKindsAreRefused) {
