@@ -220,12 +220,12 @@ typedef enum wavejit_mask {
 
 /* Bits of wavejit_attention_forward_arguments::flags. */
 typedef enum wavejit_call_flags {
-  /* Debugging: copy query_starts, key_starts and key_lengths to the host before the launch and refuse what they must
-   * not be (descending, beyond the tensors, longer than the maxima). Waits for the stream. Without it nothing is
-   * copied, and wrong values give wrong results but never an access outside the tensors. */
+  /* Debugging: copy query_starts, key_starts, key_lengths, first_keys, table_starts and the live entries of block_table
+   * to the host before the launch and refuse what they must not be (descending, beyond the tensors, longer than the
+   * maxima, no page of the cache). Waits for the stream. Without it nothing is copied, and wrong values give wrong
+   * results but never an access outside the tensors. */
   WAVEJIT_CHECK_LENGTHS = 1,
-  /* Let `splits` = 0 cut keys by what fills the device. Results may then depend on batch, heads and lengths of the call
-   * (descriptors: invariance=none); without it they never do. */
+  /* An old name, without effect: how keys are cut shows in no bit. (Descriptors: invariance=none.) */
   WAVEJIT_BATCH_MAY_SHOW = 2,
   /* `scale` is 0 and means it: every key has the same weight. Without it a scale of 0 is the default. */
   WAVEJIT_SCALE_IS_ZERO = 4,
@@ -239,7 +239,7 @@ typedef enum wavejit_call_flags {
 } wavejit_call_flags;
 
 /* What a call did, filled when the caller asks for it. Phases that did not happen are 0. A call that splits keys runs
- * two kernels: spec and key are those of the one that walks the keys ("… split=256 …"); the origin is the later of the
+ * two kernels: spec and key are those of the one that walks the keys ("… split=1024 …"); the origin is the later of the
  * two in the order below, and each phase adds up both. */
 struct wavejit_call_report {
   size_t size;
@@ -275,6 +275,30 @@ struct wavejit_call_report {
  * them stands in max_query_length and max_key_length, because the host sizes the launch and never reads device memory.
  * Sequences without queries or without keys are allowed.
  *
+ * Keys in pages (a paged cache): with block_table, k is [pages, page size, Hkv, D] and v [pages, page size, Hkv, Dv],
+ * with any strides: a page may be [keys, heads, dim] (NHD) or [heads, keys, dim] (HND), and pages of K and V may stand
+ * in turn in one tensor. Key n of sequence b is key n mod page size of page block_table[b][n / page size]. key_lengths
+ * says how many keys a sequence has, max_key_length the longest; table_columns must reach that far. A page size is 1
+ * (a pool of tokens) or a multiple of 16 up to 8,192. Entries past a sequence's length are never read and may be
+ * garbage, as may keys past it; an entry that is no page of the cache counts as its first or last. Queries are dense or
+ * packed (then B is `sequences`). The cache may be larger than 4 GiB. Results are those of dense keys, bit by bit. Two
+ * sequences that decode from a cache of 4,096 pages of 16 keys, [pages, 2, 16, 8, 128], K and V in turn:
+ *
+ *   call.q = wavejit_dense_tensor(q, WAVEJIT_BF16, 2, 1, 64, 128);
+ *   call.o = wavejit_dense_tensor(o, WAVEJIT_BF16, 2, 1, 64, 128);
+ *   call.k = call.v = wavejit_dense_tensor(cache, WAVEJIT_BF16, 4096, 16, 8, 128);
+ *   call.k.strides[0] = call.v.strides[0] = 2 * 16 * 8 * 128;
+ *   call.v.data = (uint16_t*)cache + 16 * 8 * 128;
+ *   call.block_table = table;          // device memory, int32 [2][512]
+ *   call.table_columns = 512;
+ *   call.key_lengths = lengths;        // device memory, int32 [2]
+ *   call.max_key_length = 8192;        // 512 pages
+ *
+ * Left padding: with first_keys, key 0 of sequence b stands at row first_keys[b] of k and v, in pages at slot
+ * first_keys[b]. What stands before it is never read, and may be NaN. A dense sequence ends with its tensor, or after
+ * key_lengths[b] keys; in pages key_lengths counts from key 0, too, and table_columns must reach to the last of them.
+ * Masks and modifiers count keys from key 0. Results are those of the same keys without padding, bit by bit.
+ *
  * Modifiers, in this order, before the mask (x = scale · q·k):
  *   softcap  x ← softcap · tanh(x / softcap)
  *   bias     x ← x + bias[b, h, i, j]: dtype of q, sizes [B or 1, Hq or 1, Sq, Sk]; packed: [1, Hq or 1, total,
@@ -284,17 +308,17 @@ struct wavejit_call_report {
  *   sink     one more logit a row, which takes its share of the softmax and has no value: fp32, [1, Hq, 1, 1],
  *            contiguous. LSE includes it: a row that sees no key has LSE = sink and O = 0
  *
- * Split keys: with splits = n > 1 the keys of every sequence are cut into n runs of whole chunks of 256 keys, computed
- * side by side and merged in one fixed order; a long context with few queries then fills the machine. Results depend on
- * n but not on the batch around a sequence, and a sequence of one chunk has the bits of n = 1. splits = 0 means what
- * kv_splits says; its "auto" is 1 unless flags have WAVEJIT_BATCH_MAY_SHOW. Runs that the longest sequence cannot fill
- * are not launched: n' = min(n, ceil(Sk / 256)).
+ * Split keys: with splits = n > 1 the keys of every sequence are cut into n runs of whole chunks of 1,024 keys,
+ * computed side by side and merged in one fixed order; a long context with few queries then fills the machine. n is a
+ * hint: no bit of a result depends on it. splits = 0 means what kv_splits says; its "auto" fills the device for up to
+ * 32 query rows, and is 1 for more. Runs that the longest sequence cannot fill are not launched: n' = min(n, ceil(Sk /
+ * 1,024)).
  *
- * The workspace holds (Dv + 4) · 4 bytes for every row, query head and run: B · Sq · Hq · n' · (Dv + 4) · 4, with total
- * in place of B · Sq for packed queries. It is written and read on the stream, from the call on until the stream has
- * come to its end. Null: the engine's own, one for each stream that splits keys, kept until the engine is destroyed.
- * Then a stream may be destroyed only when its work has ended. A graph must be captured with a workspace of the
- * caller's. docs/split-keys.md has the reasons. */
+ * The workspace holds (Dv + 4) · 4 bytes for every row, query head and chunk: B · Sq · Hq · ceil(Sk / 1,024) ·
+ * (Dv + 4) · 4, with total in place of B · Sq for packed queries. It is written and read on the stream, from the call
+ * on until the stream has come to its end. Null: the engine's own, one for each stream that splits keys, kept until the
+ * engine is destroyed. Then a stream may be destroyed only when its work has ended. Captured without a workspace of the
+ * caller's, a call does not split. docs/split-keys.md has the reasons. */
 struct wavejit_attention_forward_arguments {
   size_t size;
   struct wavejit_tensor q;
@@ -316,7 +340,7 @@ struct wavejit_attention_forward_arguments {
       key_lengths;          /* device memory, [B]: only so many keys of a sequence, from its first, count; null: all */
   int64_t sequences;        /* B when queries or keys are packed; else 0 or B */
   int64_t max_query_length; /* of packed queries: the longest sequence; else 0 */
-  int64_t max_key_length;   /* of packed keys: the longest sequence; else 0 */
+  int64_t max_key_length;   /* of packed keys and of keys in pages: the longest sequence; else 0 */
   struct wavejit_tensor bias; /* data null: none; the same for alibi and sink */
   struct wavejit_tensor alibi;
   struct wavejit_tensor sink;
@@ -326,6 +350,16 @@ struct wavejit_attention_forward_arguments {
   size_t workspace_bytes; /* of `workspace`; wavejit_attention_forward_workspace says what is needed */
   uint32_t flags;         /* enum wavejit_call_flags */
   uint32_t reserved;
+
+  /* Added later still: keys in pages. Device memory, int32. */
+  const int32_t* block_table;  /* [B, table_columns], or all sequences' pages one after the other; null: dense keys */
+  const int32_t* table_starts; /* [B + 1]: sequence b's pages are block_table[table_starts[b] … [b + 1] − 1]; null:
+                                  row b of the table */
+  int64_t table_columns;       /* entries of a row, or of the whole list */
+  int64_t table_row_stride;    /* elements from row to row; 0: table_columns; 0 with table_starts */
+
+  /* Added after that: left padding. Not beside key_starts. */
+  const int32_t* first_keys; /* device memory, [B]: where key 0 of a sequence stands; null: at the first row or slot */
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_forward(wavejit_engine* engine,
@@ -353,6 +387,48 @@ typedef void (*wavejit_line_callback)(void* context, const char* line);
 WAVEJIT_API wavejit_status
 wavejit_attention_forward_describe(wavejit_engine* engine, const struct wavejit_attention_forward_arguments* arguments,
                                    wavejit_line_callback line, void* context);
+
+/* ---- softmax_lse --------------------------------------------------------------------------------------------------
+ */
+
+/* weights = softmax(scale · scores + mask) along the keys, LSE = ln Σ exp(scale · scores + mask): the softmax of
+ * wavejit_attention_forward by itself, in its arithmetic and in its order. Where the scores are those that attention
+ * computes, LSE has attention's bits.
+ *   scores [B, H, Sq, Sk]: fp32, fp16 or bf16, not scaled; Sq and Sk from 1 to 2^28
+ *   weights: the same sizes, fp32, fp16 or bf16, whatever the scores are; data null: none
+ *   lse: data null: none; else fp32, sizes [B, H, Sq, 1], stride of Sq 1
+ * Strides are in elements; the last is 1, rows do not overlap and lie less than 2^31 bytes apart, the others are
+ * positive. `data` is aligned to an element. 16-bit tensors whose rows begin at whole dwords and have an even number of
+ * keys are moved 16 bytes a lane, others an element at a time. A row that sees no key has weights 0 and LSE −inf; a key
+ * that a row does not see has weight 0, and what its score is does not matter. The outputs share memory with no other
+ * tensor. Bytes outside the described elements are never touched. */
+struct wavejit_softmax_lse_arguments {
+  size_t size;
+  struct wavejit_tensor scores;
+  struct wavejit_tensor weights;
+  struct wavejit_tensor lse;
+  float scale;                        /* any finite value; 0: 1, unless WAVEJIT_SCALE_IS_ZERO is in flags */
+  int32_t mask;                       /* enum wavejit_mask, bits; rows stand as in wavejit_attention_forward */
+  struct wavejit_call_report* report; /* null: not wanted */
+  int32_t window_left;                /* ≥ 0, or −1 for no limit; with WAVEJIT_MASK_WINDOW only */
+  int32_t window_right;               /* the same */
+  int64_t causal_prefix;              /* 0 … Sk; with WAVEJIT_MASK_PREFIX only */
+  const int32_t* key_lengths;         /* device memory, [B]: only so many keys count, from the first; null: all */
+  uint32_t flags;                     /* enum wavejit_call_flags, without WAVEJIT_BATCH_MAY_SHOW */
+  uint32_t reserved;
+};
+
+WAVEJIT_API wavejit_status wavejit_softmax_lse(wavejit_engine* engine,
+                                               const struct wavejit_softmax_lse_arguments* arguments,
+                                               struct ihipStream_t* stream);
+/* As wavejit_attention_forward's. */
+WAVEJIT_API wavejit_status wavejit_softmax_lse_supported(wavejit_engine* engine,
+                                                         const struct wavejit_softmax_lse_arguments* arguments);
+WAVEJIT_API wavejit_status wavejit_softmax_lse_ready(wavejit_engine* engine,
+                                                     const struct wavejit_softmax_lse_arguments* arguments);
+WAVEJIT_API wavejit_status wavejit_softmax_lse_describe(wavejit_engine* engine,
+                                                        const struct wavejit_softmax_lse_arguments* arguments,
+                                                        wavejit_line_callback line, void* context);
 
 /* ---- Serving: nothing compiles while requests wait ---------------------------------------------------------------
  * A serving engine prepares what it will need, seals, and captures its graphs:
@@ -464,7 +540,8 @@ WAVEJIT_API wavejit_status wavejit_kernel_texts(const struct wavejit_engine_opti
 typedef enum wavejit_layout {
   WAVEJIT_LAYOUT_BSHD = 0,
   WAVEJIT_LAYOUT_BHSD = 1,
-  WAVEJIT_LAYOUT_PACKED = 2
+  WAVEJIT_LAYOUT_PACKED = 2,
+  WAVEJIT_LAYOUT_PAGED = 3 /* keys in pages; queries are packed if they have lengths, else BSHD */
 } wavejit_layout;
 
 /* The dimensions that a bias or slopes have of their own. */
@@ -503,7 +580,11 @@ struct wavejit_problem {
   int32_t sink;
   int32_t splits; /* 0: not said, or auto */
   float scale;
-  float softcap; /* 0: none */
+  float softcap;             /* 0: none */
+  int64_t page_size;         /* keys of a page; 0: not paged */
+  int32_t page_heads_first;  /* a page is [heads, keys, dim] (HND), not [keys, heads, dim] (NHD) */
+  int32_t has_first_keys;    /* left padding */
+  const int64_t* first_keys; /* [batch], or null: the descriptor gives no numbers */
 };
 /* `problem` and what it points to are valid during the call only. */
 typedef void (*wavejit_problem_callback)(void* context, const struct wavejit_problem* problem);
@@ -532,9 +613,9 @@ struct wavejit_prebuild_progress {
 /* Called from worker threads, one call at a time. */
 typedef void (*wavejit_prebuild_callback)(void* context, const struct wavejit_prebuild_progress* progress);
 
-/* Compiles what `descriptors` (count lines; null: every combination without windows and modifiers) need for each of the
- * comma-separated `targets` into the cache, `jobs` at a time (0: all cores). Needs neither a GPU nor HIP. Returns
- * the status of the first kernel that failed (WAVEJIT_COMPILE_FAILED; WAVEJIT_IO_ERROR when the disk did). */
+/* Compiles what `descriptors` (count lines; null: every combination without windows, modifiers and pages) need for each
+ * of the comma-separated `targets` into the cache, `jobs` at a time (0: all cores). Needs neither a GPU nor HIP.
+ * Returns the status of the first kernel that failed (WAVEJIT_COMPILE_FAILED; WAVEJIT_IO_ERROR when the disk did). */
 WAVEJIT_API wavejit_status wavejit_prebuild(const struct wavejit_engine_options* options,
                                             const char* const* descriptors, size_t count, const char* targets,
                                             int32_t jobs, wavejit_prebuild_callback progress, void* context);

@@ -153,6 +153,11 @@ struct AttentionForward {
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
   std::uint32_t flags = 0;
+  const std::int32_t* block_table = nullptr;  // keys in pages, device memory; null: dense
+  const std::int32_t* table_starts = nullptr;
+  std::int64_t table_columns = 0;
+  std::int64_t table_row_stride = 0;
+  const std::int32_t* first_keys = nullptr;  // left padding, device memory
 
   wavejit_attention_forward_arguments to_c() const noexcept {
     wavejit_attention_forward_arguments arguments{};
@@ -181,6 +186,48 @@ struct AttentionForward {
     arguments.splits = splits;
     arguments.workspace = workspace;
     arguments.workspace_bytes = workspace_bytes;
+    arguments.flags = flags;
+    arguments.block_table = block_table;
+    arguments.table_starts = table_starts;
+    arguments.table_columns = table_columns;
+    arguments.table_row_stride = table_row_stride;
+    arguments.first_keys = first_keys;
+    return arguments;
+  }
+};
+
+// Softmax of raw scores by itself; wavejit_softmax_lse_arguments says what each field means.
+//
+//   wavejit::SoftmaxLse call;
+//   call.scores = wavejit::dense(scores, WAVEJIT_FP32, 1, 8, 128, 5000);   // [B, H, Sq, Sk]
+//   call.weights = wavejit::dense(weights, WAVEJIT_BF16, 1, 8, 128, 5000);
+//   engine.softmax_lse(call);
+struct SoftmaxLse {
+  wavejit_tensor scores{};
+  wavejit_tensor weights{};               // data null: not wanted
+  wavejit_tensor lse{};                   // data null: not wanted
+  float scale = 0;                        // 0: 1, unless flags have WAVEJIT_SCALE_IS_ZERO
+  int mask = WAVEJIT_MASK_NONE;           // bits
+  wavejit_call_report* report = nullptr;  // filled when given; see make_report()
+  int window_left = 0;                    // with WAVEJIT_MASK_WINDOW; −1: no limit
+  int window_right = 0;
+  std::int64_t causal_prefix = 0;             // with WAVEJIT_MASK_PREFIX
+  const std::int32_t* key_lengths = nullptr;  // device memory
+  std::uint32_t flags = 0;
+
+  wavejit_softmax_lse_arguments to_c() const noexcept {
+    wavejit_softmax_lse_arguments arguments{};
+    arguments.size = sizeof arguments;
+    arguments.scores = scores;
+    arguments.weights = weights;
+    arguments.lse = lse;
+    arguments.scale = scale;
+    arguments.mask = mask;
+    arguments.report = report;
+    arguments.window_left = window_left;
+    arguments.window_right = window_right;
+    arguments.causal_prefix = causal_prefix;
+    arguments.key_lengths = key_lengths;
     arguments.flags = flags;
     return arguments;
   }
@@ -248,6 +295,31 @@ class Engine {
     std::string text;
     const auto keep = [](void* context, const char* line) { *static_cast<std::string*>(context) = line; };
     check(wavejit_attention_forward_describe(get(), &arguments, keep, &text));
+    return text;
+  }
+
+  // The softmax alone; its questions are those of attention.
+  void softmax_lse(const SoftmaxLse& call, ihipStream_t* stream = nullptr) {
+    const wavejit_softmax_lse_arguments arguments = call.to_c();
+    check(wavejit_softmax_lse(get(), &arguments, stream));
+  }
+  bool supports(const SoftmaxLse& call) {
+    const wavejit_softmax_lse_arguments arguments = call.to_c();
+    const wavejit_status status = wavejit_softmax_lse_supported(get(), &arguments);
+    if (status != WAVEJIT_UNSUPPORTED) check(status);
+    return status == WAVEJIT_OK;
+  }
+  bool is_ready(const SoftmaxLse& call) {
+    const wavejit_softmax_lse_arguments arguments = call.to_c();
+    const wavejit_status status = wavejit_softmax_lse_ready(get(), &arguments);
+    if (status != WAVEJIT_NOT_READY) check(status);
+    return status == WAVEJIT_OK;
+  }
+  std::string describe(const SoftmaxLse& call) {
+    const wavejit_softmax_lse_arguments arguments = call.to_c();
+    std::string text;
+    const auto keep = [](void* context, const char* line) { *static_cast<std::string*>(context) = line; };
+    check(wavejit_softmax_lse_describe(get(), &arguments, keep, &text));
     return text;
   }
 

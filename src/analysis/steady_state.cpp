@@ -37,25 +37,39 @@ bool is_conditional_branch(const Instruction& instruction) {
 
 struct Weight {
   int matrix = 0;
+  int aside = 0;  // accesses to what is a lane's own
   int moved = 0;
   int port = 0;
   int instructions = 0;
 
   // More of it comes first.
   bool likelier_than(const Weight& other) const {
-    return std::tuple(matrix, moved, -port, -instructions) >
-           std::tuple(other.matrix, other.moved, -other.port, -other.instructions);
+    return std::tuple(matrix, -aside, moved, -port, -instructions) >
+           std::tuple(other.matrix, -other.aside, other.moved, -other.port, -other.instructions);
   }
   Weight operator+(const Weight& other) const {
-    return {matrix + other.matrix, moved + other.moved, port + other.port, instructions + other.instructions};
+    return {.matrix = matrix + other.matrix,
+            .aside = aside + other.aside,
+            .moved = moved + other.moved,
+            .port = port + other.port,
+            .instructions = instructions + other.instructions};
   }
 };
 
-Weight weight_of(const Block& block, const KernelCode& code, const timing::Timing& timing) {
+// Where tiles come to LDS by DMA, nothing of them is written by LDS instructions: what is, is a lane's own, like
+// private memory.
+bool fills_by_dma(const KernelCode& code) {
+  return std::ranges::any_of(code.instructions(),
+                             [](const Instruction& instruction) { return kind_of(instruction) == Kind::lds_dma; });
+}
+
+Weight weight_of(const Block& block, const KernelCode& code, bool fills_by_dma, const timing::Timing& timing) {
   Weight weight;
   for (const Instruction& instruction : code.instructions().subspan(block.begin, block.end - block.begin)) {
     const Kind kind = kind_of(instruction);
     weight.matrix += kind == Kind::matrix ? 1 : 0;
+    const bool own = instruction.record->space == simgpu::Space::scratch || (fills_by_dma && kind == Kind::lds_write);
+    weight.aside += own ? 1 : 0;
     weight.moved +=
         kind == Kind::lds_read || kind == Kind::lds_write || kind == Kind::lds_dma || kind == Kind::load ? 1 : 0;
     weight.port += port_cycles(kind, instruction, timing.issue);
@@ -117,7 +131,8 @@ std::expected<SteadyState, std::string> find_steady_state(const KernelCode& code
   const auto blocks = blocks_of(code);
   if (!blocks) return std::unexpected(blocks.error());
   std::vector<Weight> weights;
-  for (const Block& block : *blocks) weights.push_back(weight_of(block, code, timing));
+  const bool by_dma = fills_by_dma(code);
+  for (const Block& block : *blocks) weights.push_back(weight_of(block, code, by_dma, timing));
   std::optional<Turn> chosen;
   for (const Loop& loop : loops_of(*blocks)) {
     const auto order = forward_order(loop, *blocks);

@@ -6,6 +6,7 @@
 // Both are branches around work that most turns do not do. The likely path is taken to be
 //
 //   the one with the most matrix instructions (an unrolled loop runs all of its tiles),
+//   of those the one with the fewest accesses to private memory (a chunk of keys that ends puts its part there),
 //   of those the one that moves the most data (LDS accesses and loads: a tile is fetched for every tile that is used),
 //   of those the one with the fewest port cycles (neither mask nor rescale).
 //

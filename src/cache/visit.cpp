@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <algorithm>
 #include <cerrno>
 #include <exception>
 
@@ -60,7 +61,10 @@ Walk visit_folder(IoInterface& io, const Layer& layer, const Visit& visit) {
 }
 
 Walk visit_archive(const ArchiveReader& archive, const Layer& layer, const Visit& visit) {
-  for (const ArchiveRecord& record : archive.records()) {
+  // In the order of the file: whoever packs an archive's entries once more gets the same archive.
+  std::vector<ArchiveRecord> records = archive.records();
+  std::ranges::sort(records, {}, &ArchiveRecord::offset);
+  for (const ArchiveRecord& record : records) {
     const std::string hex = record.digest.hex();
     const std::string path = layer.root + "#" + hex;
     Visited visited;

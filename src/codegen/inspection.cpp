@@ -91,7 +91,7 @@ bool is_instruction_start(const std::vector<MachineInstruction>& code, std::uint
   return std::ranges::binary_search(code, address, {}, &MachineInstruction::address);
 }
 
-std::expected<void, Failure> check_followable(const std::vector<MachineInstruction>& code) {
+std::expected<void, Failure> check_followable(const std::vector<MachineInstruction>& code, bool private_memory) {
   const std::uint64_t base = code.front().address;
   for (const MachineInstruction& instruction : code) {
     if (instruction.indirect) {
@@ -104,9 +104,9 @@ std::expected<void, Failure> check_followable(const std::vector<MachineInstructi
                   std::format("{} at offset {}: flat memory may be LDS or scratch; kernels use typed address spaces",
                               instruction.mnemonic, instruction.address - base));
     }
-    if (instruction.mnemonic.starts_with("scratch_")) {
-      return fail(Status::rejected, std::format("{} at offset {}: scratch memory is used", instruction.mnemonic,
-                                                instruction.address - base));
+    if (instruction.mnemonic.starts_with("scratch_") && !private_memory) {
+      return fail(Status::rejected, std::format("{} at offset {}: scratch memory is used and none was declared",
+                                                instruction.mnemonic, instruction.address - base));
     }
     if (instruction.branch_target && !is_instruction_start(code, *instruction.branch_target)) {
       return fail(Status::rejected, std::format("the branch at offset {} goes into the middle of an instruction",
@@ -141,14 +141,22 @@ std::expected<void, Failure> check_target(const KernelImage& image, const target
   return {};
 }
 
-std::expected<void, Failure> check_memory(const Facts& facts) {
+// The backend rounds up to its alignment, and keeps the first bytes of a frame for itself.
+constexpr int frame_alignment = 16;
+std::uint32_t private_room(int declared) {
+  if (declared == 0) return 0;
+  return static_cast<std::uint32_t>((declared + frame_alignment - 1) / frame_alignment * frame_alignment +
+                                    frame_alignment);
+}
+
+std::expected<void, Failure> check_memory(const Facts& facts, int declared_private_bytes) {
   if (facts.vgpr_spills != 0 || facts.sgpr_spills != 0) {
     return fail(Status::rejected, std::format("{} VGPRs and {} SGPRs are spilled; kernels must not spill",
                                               facts.vgpr_spills, facts.sgpr_spills));
   }
-  if (facts.private_bytes != 0) {
-    return fail(Status::rejected,
-                std::format("{} bytes of scratch a lane are used; kernels must use none", facts.private_bytes));
+  if (facts.private_bytes > private_room(declared_private_bytes)) {
+    return fail(Status::rejected, std::format("{} bytes of scratch a lane are used; the kernel declares {}",
+                                              facts.private_bytes, declared_private_bytes));
   }
   return {};
 }
@@ -156,17 +164,19 @@ std::expected<void, Failure> check_memory(const Facts& facts) {
 }  // namespace
 
 std::expected<Facts, Failure> inspect(std::span<const unsigned char> code_object, const targets::Target& target,
-                                      const std::optional<LdsFlowGraph>& ir_order) {
+                                      const std::optional<LdsFlowGraph>& ir_order, int declared_private_bytes) {
   auto image = read_kernel_image(code_object);
   if (!image) return std::unexpected(image.error());
   if (auto checked = check_target(*image, target); !checked) return std::unexpected(checked.error());
-  if (auto checked = check_memory(image->facts); !checked) return std::unexpected(checked.error());
+  if (auto checked = check_memory(image->facts, declared_private_bytes); !checked)
+    return std::unexpected(checked.error());
   auto disassembler = Disassembler::create(target);
   if (!disassembler) return std::unexpected(disassembler.error());
   auto code = disassembler->decode(image->code, image->address, /*with_text=*/false);
   if (!code) return std::unexpected(code.error());
   if (code->empty()) return fail(Status::rejected, "the kernel has no instructions");
-  if (auto checked = check_followable(*code); !checked) return std::unexpected(checked.error());
+  if (auto checked = check_followable(*code, declared_private_bytes != 0); !checked)
+    return std::unexpected(checked.error());
   Facts facts = image->facts;
   count_instructions(*code, facts);
   // One wave alone has nobody to race with, and the backend drops its barriers.

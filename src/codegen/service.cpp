@@ -25,6 +25,7 @@
 #include "codegen/containment.h"
 #include "codegen/inspection.h"
 #include "codegen/isolated.h"
+#include "codegen/language/private_memory.h"
 #include "codegen/pipeline.h"
 
 namespace wavejit::codegen {
@@ -55,6 +56,7 @@ struct Job {
   std::string symbol;
   Plan plan;
   std::optional<LdsFlowGraph> ir_order;
+  int private_bytes = 0;  // declared
   std::shared_ptr<Compiled> compiled = std::make_shared<Compiled>();
 
   // Set by whoever ends the job: the compile thread when it has left ORC, or its loss.
@@ -245,6 +247,7 @@ class Service::Session {
         return orc_error(
             *job, {.status = Status::rejected, .detail = "the barrier check cannot follow the IR: " + order.error()});
       job->ir_order = std::move(*order);
+      job->private_bytes = language::declared_private_bytes(module);
       const Stopwatch stopwatch(job->compiled->times.lower_ns);
       auto object = lower_module(job->plan, module);
       if (!object) return orc_error(*job, object.error());
@@ -277,7 +280,7 @@ class Service::Session {
       }
       {
         const Stopwatch stopwatch(compiled.times.inspect_ns);
-        auto facts = inspect(compiled.bytes, *job->plan.target, job->ir_order);
+        auto facts = inspect(compiled.bytes, *job->plan.target, job->ir_order, job->private_bytes);
         if (!facts) return failed(facts.error());
         compiled.facts = *facts;
       }

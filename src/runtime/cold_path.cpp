@@ -38,7 +38,7 @@ namespace wavejit::runtime {
                        (behind ? "; it is being made meanwhile" : "") +
                        "; accepted: calls that wavejit_prepare was given such a line for before");
   }
-  if (is_capturing(device_, stream)) {
+  if (is_capturing(stream)) {
     return refused(statistics_.refused_capturing, WAVEJIT_NOT_READY,
                    "the stream is being captured and no kernel is loaded for \"" + line +
                        "\"; accepted: calls that wavejit_prepare was given such a line for before, or "

@@ -105,9 +105,21 @@ Result<void> Engine::run(families::Call& call, hip_abi::hipStream_t stream) {
   return launch_call(*kernels, call, stream);
 }
 
+bool Engine::is_loaded(const families::Call& call) const { return resolver_.find(call.shape()) != nullptr; }
+
+Result<void> Engine::load(families::Call& call, hip_abi::hipStream_t stream) {
+  if (is_loaded(call)) return {};
+  Phases phases;
+  const Resolution resolution = miss(call, stream, phases);
+  if (!resolution.kernels) return std::unexpected(resolution.kernels.error());
+  return {};
+}
+
+bool Engine::is_capturing(hip_abi::hipStream_t stream) const { return runtime::is_capturing(device_, stream); }
+
 [[gnu::cold, gnu::noinline]] Result<void> Engine::judge_memory(const families::Call& call,
                                                                hip_abi::hipStream_t stream) {
-  if (is_capturing(device_, stream)) {
+  if (is_capturing(stream)) {
     return fail(WAVEJIT_INVALID_ARGUMENT,
                 "flags = WAVEJIT_CHECK_LENGTHS waits for the stream, which is being captured; accepted there: 0");
   }
@@ -155,7 +167,7 @@ Result<void> Engine::launch_call(const LoadedKernels& kernels, families::Call& c
   if (call.workspace_bytes == 0 || call.workspace != nullptr) [[likely]]
     return launch(device_, resolver_, kernels, call, call.workspace, stream);
   // A replay may run on any stream, beside calls that borrow the same memory.
-  if (is_capturing(device_, stream)) {
+  if (is_capturing(stream)) {
     return fail(WAVEJIT_INVALID_ARGUMENT,
                 "workspace = null while the stream is being captured and " + call.workspace_words().captured +
                     "; accepted there: " + std::to_string(call.workspace_bytes) + " bytes of the caller's");

@@ -53,6 +53,11 @@ class Engine {
   Result<void> supports(families::Call& call) const;
   // The same, and WAVEJIT_NOT_READY when they are not loaded.
   Result<void> is_ready(families::Call& call) const;
+  bool is_loaded(const families::Call& call) const;
+  // What run() does before it launches, so that another call finds its kernels.
+  Result<void> load(families::Call& call, hip_abi::hipStream_t stream);
+  // A capture can borrow no workspace of the engine's: a family may have another way to launch the call.
+  bool is_capturing(hip_abi::hipStream_t stream) const;
   // Refuses a call whose workspace is larger than the device's memory, unless the call brings the workspace.
   Result<void> check_room(const families::Call& call) const;
   // The architecture's row with the dies and compute units of this device.

@@ -17,7 +17,7 @@
 namespace wavejit::runtime {
 namespace {
 
-constexpr const char* library_name = "libwavejit_remote.so";
+constexpr const char* remote_library_name = "libwavejit_remote.so";
 constexpr std::int64_t nanoseconds_per_millisecond = 1'000'000;
 
 // A function of the same name hides the struct.
@@ -105,16 +105,17 @@ class LibraryStore : public cache::RemoteStore {
   wavejit_remote_store* store_;
 };
 
-std::expected<const RemoteTable*, std::string> open_table() {
-  const auto library = open_beside(library_name);
+std::expected<const RemoteTable*, std::string> open_remote_table() {
+  const auto library = open_beside(remote_library_name);
   if (!library) {
-    return std::unexpected("its library cannot be loaded (" + library.error() + "); accepted: " + library_name +
+    return std::unexpected("its library cannot be loaded (" + library.error() + "); accepted: " + remote_library_name +
                            " beside libwavejit.so");
   }
   const auto get = function_of<wavejit_remote_table_function>(*library, "wavejit_remote_table");
   const RemoteTable* table = get != nullptr ? get(WAVEJIT_REMOTE_ABI) : nullptr;
   if (table == nullptr || table->abi != WAVEJIT_REMOTE_ABI) {
-    return std::unexpected(std::string(library_name) + " does not speak version " + std::to_string(WAVEJIT_REMOTE_ABI) +
+    return std::unexpected(std::string(remote_library_name) + " does not speak version " +
+                           std::to_string(WAVEJIT_REMOTE_ABI) +
                            " of our interface; accepted: the one installed with this libwavejit.so");
   }
   return table;
@@ -142,7 +143,7 @@ std::expected<cache::RemoteOptions, std::string> open_remote(const Config& confi
   if (!key) {
     return not_used(address, "the key in " + key.error() + "; accepted: " + std::string(cache::accepted_remote_keys));
   }
-  const auto table = open_table();
+  const auto table = open_remote_table();
   if (!table) {
     ::explicit_bzero(key->data(), key->size());
     return not_used(address, table.error());

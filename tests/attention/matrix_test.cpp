@@ -54,9 +54,8 @@ std::string name_of(const ::testing::TestParamInfo<Combination>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, AttentionMatrix,
-                         ::testing::Combine(::testing::Values(std::string("gfx942"), std::string("gfx950")),
-                                            ::testing::Values(Storage::fp16, Storage::bf16), ::testing::Values(64, 128),
-                                            ::testing::Bool()),
+                         ::testing::ValuesIn(half_of_combinations<std::string, Storage, int, bool>(
+                             {"gfx942", "gfx950"}, {Storage::fp16, Storage::bf16}, {64, 128}, {false, true})),
                          name_of);
 
 }  // namespace

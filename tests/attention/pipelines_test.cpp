@@ -175,12 +175,12 @@ std::string name_of(const ::testing::TestParamInfo<Combination>& info) {
 
 constexpr std::array storages = {Storage::fp16, Storage::bf16};
 INSTANTIATE_TEST_SUITE_P(All, Pipelines,
-                         ::testing::Combine(::testing::Values(dualwave, interleaved), ::testing::ValuesIn(storages),
-                                            ::testing::Values(64, 128), ::testing::Bool()),
+                         ::testing::ValuesIn(half_of_combinations<Subject, Storage, int, bool>(
+                             {dualwave, interleaved}, {storages.begin(), storages.end()}, {64, 128}, {false, true})),
                          name_of);
 INSTANTIATE_TEST_SUITE_P(All, DualWave,
-                         ::testing::Combine(::testing::Values(dualwave), ::testing::ValuesIn(storages),
-                                            ::testing::Values(64, 128), ::testing::Bool()),
+                         ::testing::ValuesIn(half_of_combinations<Subject, Storage, int, bool>(
+                             {dualwave}, {storages.begin(), storages.end()}, {64, 128}, {false, true})),
                          name_of);
 
 }  // namespace

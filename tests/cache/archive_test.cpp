@@ -97,6 +97,15 @@ TEST_F(ArchiveTest, TheSameEntriesGiveTheSameBytes) {
   EXPECT_TRUE(same_bytes(read_bytes(archive_), read_bytes(again)));
 }
 
+// Its entries are in the order of targets and keys, its index in that of keys: bytes had depended on where they came
+// from.
+TEST_F(ArchiveTest, AnArchiveOfAnArchiveHasItsBytes) {
+  const std::string again = scratch_ / "again";
+  Cache layer = open_layer(archive_);
+  ASSERT_TRUE(pack_entries(layer, again, {}));
+  EXPECT_TRUE(same_bytes(read_bytes(archive_), read_bytes(again)));
+}
+
 TEST_F(ArchiveTest, PackTakesChosenTargetsAndLeavesDamageBehind) {
   std::filesystem::resize_file(path_of(root_, nth_key(1)), 300);
   Cache cache = open_cache(root_);

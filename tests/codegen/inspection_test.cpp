@@ -14,6 +14,7 @@
 
 #include "codegen/barrier_order_ir.h"
 #include "codegen/containment.h"
+#include "codegen/language/private_memory.h"
 #include "codegen/metadata.h"
 #include "codegen/pipeline.h"
 #include "ir_samples.h"
@@ -28,6 +29,7 @@ const targets::Target& target(std::string_view id) { return *targets::find_targe
 struct Built {
   Bytes code_object;
   LdsFlowGraph order;
+  int private_bytes = 0;
 };
 
 // The pipeline without its last step.
@@ -40,18 +42,19 @@ std::expected<Built, Failure> build(const std::string& ir, std::string_view targ
   if (!module) return std::unexpected(module.error());
   auto order = lds_flow_of_ir(**module);
   if (!order) return fail(Status::rejected, order.error());
+  const int private_bytes = language::declared_private_bytes(**module);
   auto object = lower_module(*planned, **module);
   if (!object) return std::unexpected(object.error());
   auto linked = link_object(*planned, *object);
   if (!linked) return std::unexpected(linked.error());
-  return Built{.code_object = std::move(*linked), .order = std::move(*order)};
+  return Built{.code_object = std::move(*linked), .order = std::move(*order), .private_bytes = private_bytes};
 }
 
 std::expected<Facts, Failure> build_and_inspect(const std::string& ir, std::string_view target_id,
                                                 LoweringOptions options = {}) {
   auto built = build(ir, target_id, options);
   if (!built) return std::unexpected(built.error());
-  return inspect(built->code_object, target(target_id), built->order);
+  return inspect(built->code_object, target(target_id), built->order, built->private_bytes);
 }
 
 TEST(Inspection, ReadsTheFactsBack) {
@@ -138,6 +141,17 @@ TEST(Inspection, RefusesScratch) {
   const auto facts = build_and_inspect(samples::scratch_array(), "gfx942");
   ASSERT_FALSE(facts);
   EXPECT_THAT(facts.error().detail, HasSubstr("scratch"));
+}
+
+TEST(Inspection, AdmitsThePrivateMemoryThatIsDeclaredAndNoMore) {
+  const auto facts = build_and_inspect(samples::scratch_array(256), "gfx942");
+  ASSERT_TRUE(facts) << facts.error().detail;
+  EXPECT_GE(facts->private_bytes, 256U);
+  EXPECT_LE(facts->private_bytes, 272U);
+  EXPECT_EQ(facts->vgpr_spills, 0U);
+  const auto more = build_and_inspect(samples::scratch_array(128), "gfx942");
+  ASSERT_FALSE(more);
+  EXPECT_THAT(more.error().detail, HasSubstr("the kernel declares 128"));
 }
 
 TEST(Inspection, RefusesFlatMemory) {

@@ -81,8 +81,8 @@ std::string register_pressure(int values) {
   return lane_function(body, "declare void @llvm.amdgcn.s.barrier()", "register_pressure");
 }
 
-std::string scratch_array() {
-  return lane_function(
+std::string scratch_array(int declared) {
+  std::string text = lane_function(
       "  %s = alloca [64 x i32], align 4, addrspace(5)\n"
       "  %i = and i32 %a, 63\n"
       "  %e = getelementptr [64 x i32], ptr addrspace(5) %s, i32 0, i32 %i\n"
@@ -91,6 +91,9 @@ std::string scratch_array() {
       "  %f = getelementptr [64 x i32], ptr addrspace(5) %s, i32 0, i32 %j\n"
       "  %r = load volatile i32, ptr addrspace(5) %f",
       "", "scratch_array");
+  if (declared == 0) return text;
+  const std::string before = "attributes #0 = {";
+  return text.insert(text.find(before) + before.size(), std::format(R"( "wavejit-private-bytes"="{}")", declared));
 }
 
 std::string reads_before_branch(int reads, bool dma_after) {

@@ -1,21 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Problem descriptors: what is accepted prints back to a text that means the same; errors are one line.
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "forge.h"
 #include "templates/attention_forward/call/problem/descriptor.h"
+#include "templates/softmax_lse/call/problem/descriptor.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using wavejit::fuzz::require;
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto descriptor = wavejit::attention_forward::parse_descriptor(text);
+namespace {
+
+using wavejit::fuzz::require;
+
+template <typename Descriptor>
+void check(const Descriptor& descriptor, Descriptor (*parse)(std::string_view)) {
   if (!descriptor) {
     require(!descriptor.error().detail.empty());
-    return 0;
+    return;
   }
   const std::string canonical = to_text(*descriptor);
-  const auto again = wavejit::attention_forward::parse_descriptor(canonical);
+  const auto again = parse(canonical);
   require(again.has_value() && to_text(*again) == canonical);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  check(wavejit::attention_forward::parse_descriptor(text), wavejit::attention_forward::parse_descriptor);
+  check(wavejit::softmax_lse::parse_descriptor(text), wavejit::softmax_lse::parse_descriptor);
   return 0;
 }

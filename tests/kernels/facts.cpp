@@ -11,7 +11,9 @@
 #include "support/kept.h"
 #include "targets/targets.h"
 #include "templates/attention_forward/call/combine/spec.h"
+#include "templates/attention_forward/call/merged_rows_plan.h"
 #include "templates/attention_forward/call/parameters.h"
+#include "templates/softmax_lse/call/spec.h"
 
 namespace wavejit::tests {
 
@@ -42,6 +44,7 @@ void add_modified_kernels(std::vector<KernelSpec>& specs) {
   const Variant variants[] = {
       {.mask = Mask::window, .lse = true, .modifiers = {}},
       {.modifiers = {Modifier::softcap}},
+      {.mask = Mask::window, .modifiers = {Modifier::softcap}},
       {.modifiers = {Modifier::bias}},
       {.mask = Mask::causal, .lse = true, .modifiers = {Modifier::alibi}},
       {.mask = Mask::window, .lse = true, .modifiers = all_code_modifiers()},
@@ -108,10 +111,70 @@ std::vector<families::KernelSpec> split_kernel_specs() {
                                   .head_dim_v = dims.v,
                                   .mask = mask,
                                   .modifiers = modified ? all_code_modifiers() : Modifiers{},
-                                  .split_keys = attention_forward::split_keys,
+                                  .split_keys = attention_forward::chunk_keys,
                                   .pipeline = pipeline,
                                   .tile_queries = attention_forward::default_tile_queries(
                                       target, pipeline, attention_forward::QueryRows::more, dims),
+                                  .target = std::string(target.id)};
+            if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+          }
+        // Keys in pages of whole tiles.
+        for (const Pipeline pipeline : {Pipeline::dualwave, Pipeline::interleaved})
+          for (const int split : {0, attention_forward::chunk_keys})
+            for (const Mask mask : {Mask::causal, Mask::window}) {
+              const bool modified = mask == Mask::window;
+              const KernelSpec spec{.dtype = dtype,
+                                    .head_dim_qk = dims.qk,
+                                    .head_dim_v = dims.v,
+                                    .mask = mask,
+                                    .lse = split == 0,
+                                    .modifiers = modified ? all_code_modifiers() : Modifiers{},
+                                    .split_keys = split,
+                                    .paged = true,
+                                    .whole_tiles = true,
+                                    .pipeline = pipeline,
+                                    .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
+                                    .target = std::string(target.id)};
+              if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+            }
+        // Left padding, and keys that are looked up granule by granule or one by one.
+        if (dims.qk == dims.v && dims.qk <= 128 && dims.qk % 64 == 0) {
+          struct Lookup {
+            bool paged, single_keys, first_keys;
+          };
+          for (const Pipeline pipeline : attention_forward::all_pipelines)
+            for (const Lookup& keys : {Lookup{false, false, true}, Lookup{true, false, false},
+                                       Lookup{true, true, false}, Lookup{true, false, true}}) {
+              const bool packed = keys.paged && !keys.first_keys;  // as decode has them
+              const KernelSpec spec{
+                  .dtype = dtype,
+                  .head_dim_qk = dims.qk,
+                  .head_dim_v = dims.v,
+                  .mask = Mask::causal,
+                  .lse = true,
+                  .packed_heads = packed,
+                  .paged = keys.paged,
+                  .single_keys = keys.single_keys,
+                  .first_keys = keys.first_keys,
+                  .pipeline = pipeline,
+                  .tile_queries = packed ? 32 : attention_forward::tile_queries(target, pipeline).back(),
+                  .target = std::string(target.id)};
+              if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+            }
+        }
+        // Packed heads, whole and split, in their smallest tile and in their largest.
+        for (const int tile : attention_forward::tile_queries(target, Pipeline::generic))
+          for (const int split : {0, attention_forward::chunk_keys}) {
+            const bool modified = tile != 32;
+            const KernelSpec spec{.dtype = dtype,
+                                  .head_dim_qk = dims.qk,
+                                  .head_dim_v = dims.v,
+                                  .mask = modified ? Mask::window : Mask::causal,
+                                  .lse = split == 0,
+                                  .modifiers = modified ? all_code_modifiers() : Modifiers{},
+                                  .split_keys = split,
+                                  .packed_heads = true,
+                                  .tile_queries = tile,
                                   .target = std::string(target.id)};
             if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
           }
@@ -119,6 +182,20 @@ std::vector<families::KernelSpec> split_kernel_specs() {
           specs.emplace_back(
               attention_combine::KernelSpec{.dtype = dtype, .head_dim = dims.v, .target = std::string(target.id)});
       }
+  return specs;
+}
+
+std::vector<families::KernelSpec> softmax_kernel_specs() {
+  std::vector<families::KernelSpec> specs;
+  for (const targets::Target& target : targets::all_targets())
+    for (const auto& [scores, scores_name] : softmax_lse::data_types)
+      for (const auto& [weights, weights_name] : softmax_lse::data_types)
+        for (const auto& [rows, rows_name] : softmax_lse::rows_names)
+          for (const auto& [access, access_name] : softmax_lse::access_names) {
+            const softmax_lse::KernelSpec spec{
+                .scores = scores, .weights = weights, .rows = rows, .access = access, .target = std::string(target.id)};
+            if (!refusal_of(spec)) specs.emplace_back(spec);
+          }
   return specs;
 }
 
@@ -175,6 +252,16 @@ CompiledKernel known_kernel(const families::KernelSpec& spec) {
   std::memcpy(&kernel.facts, bytes.data(), sizeof kernel.facts);
   kernel.code_object.assign(bytes.begin() + sizeof kernel.facts, bytes.end());
   return kernel;
+}
+
+std::uint32_t planned_private_bytes(const KernelSpec& spec) {
+  constexpr int of_the_backend = 16;
+  const auto resources = attention_forward::resources_of(spec);
+  if (!resources) return 0;
+  const targets::Target& target = *targets::find_target(spec.target);
+  const attention_forward::LdsPlan lds = attention_forward::lds_plan(spec, target);
+  const int planned = attention_forward::merged_rows_plan(spec, resources->vgpr_budget, lds).private_bytes;
+  return static_cast<std::uint32_t>(planned == 0 ? 0 : planned + of_the_backend);
 }
 
 CompiledKernel compile_kernel(const families::KernelSpec& spec) {

@@ -26,6 +26,12 @@ std::vector<attention_forward::KernelSpec> all_kernel_specs();
 // with a window and all modifiers.
 std::vector<families::KernelSpec> split_kernel_specs();
 
+// Every kernel of softmax_lse, in golden_softmax_lse.txt.
+std::vector<families::KernelSpec> softmax_kernel_specs();
+
+// Private memory of a lane by the plan (call/merged_rows_plan.h), and the 16 bytes that the backend keeps for itself.
+std::uint32_t planned_private_bytes(const attention_forward::KernelSpec& spec);
+
 struct CompiledKernel {
   std::string error;  // empty: it compiled
   std::vector<std::byte> code_object;

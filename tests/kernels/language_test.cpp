@@ -163,20 +163,20 @@ TEST_F(Language, LdsAccessesCarryTheirRegion) {
   EXPECT_EQ(marked, 4);
 }
 
-// docs/canonical-arithmetic.md, step 5: accumulators register by register, then the upper half of the registers onto
-// the lower half. Every term of a level meets one other, and the sum ends in term 0.
+// docs/canonical-arithmetic.md, step 5: bits 5, 1 and 0 of the key are added up, in this order, and what bits 4 and 3
+// tell apart never meets.
 TEST(SumTree, IsTheCanonicalOne) {
-  const auto levels = sum_tree(32);
-  ASSERT_EQ(levels.size(), 5U);
-  int width = 32;
-  for (const std::vector<Addition>& level : levels) {
-    width /= 2;
-    ASSERT_EQ(std::ssize(level), width);
-    for (int term = 0; term < width; ++term) {
-      EXPECT_EQ(level[static_cast<std::size_t>(term)].into, term);
-      EXPECT_EQ(level[static_cast<std::size_t>(term)].other, term + width);
-    }
+  const auto key_of = [](int term) { return 32 * (term / 16) + 8 * (term % 16 / 4) + term % 4; };
+  const auto levels = sum_tree();
+  ASSERT_EQ(levels.size(), 3U);
+  const int bits[] = {32, 2, 1};
+  std::size_t count = 16;
+  for (std::size_t level = 0; level < levels.size(); ++level, count /= 2) {
+    ASSERT_EQ(levels[level].size(), count);
+    for (const Addition& addition : levels[level])
+      EXPECT_EQ(key_of(addition.other), key_of(addition.into) + bits[level]) << "level " << level;
   }
+  for (std::size_t j = 0; j < running_sums; ++j) EXPECT_EQ(levels.back()[j].into, 4 * static_cast<int>(j));
 }
 
 std::string text_of(const llvm::Module& module) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Prints a table of facts: `build/dev/bin/kernel_facts > tests/kernels/golden.txt`, `kernel_facts splits >
-// tests/kernels/golden_splits.txt`, or of the specs that are named.
+// tests/kernels/golden_splits.txt`, `kernel_facts softmax_lse > tests/kernels/golden_softmax_lse.txt`, or of the specs
+// that are named.
 //
 // `kernel_facts digests` prints one digest of the code object for every kernel of both tables and every ladder. Compare
 // its output before and after a change that must not touch the code.
@@ -65,6 +66,10 @@ int main(int count, char** arguments) {
     if (std::string_view(text) == "digests") return print_digests();
     if (std::string_view(text) == "splits") {
       specs = wavejit::tests::split_kernel_specs();
+      continue;
+    }
+    if (std::string_view(text) == "softmax_lse") {
+      specs = wavejit::tests::softmax_kernel_specs();
       continue;
     }
     const auto spec = families::parse_spec(text);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -71,8 +72,10 @@ std::string event_of(const std::string& line, Pipeline pipeline) {
   }
   if (name.starts_with("buffer_load")) {
     if (line.ends_with(" lds")) return "fetch";
+    if (name == "buffer_load_dword") return "look up";
     return name == "buffer_load_dwordx2" ? "load 8 bytes" : "load 16 bytes";
   }
+  if (name.starts_with("scratch_load")) return "private load";
   if (name.starts_with("ds_read")) return "read";
   if (name.starts_with("ds_write")) return "write";
   if (name.starts_with("v_mfma")) return "multiply";
@@ -81,6 +84,66 @@ std::string event_of(const std::string& line, Pipeline pipeline) {
   if (name.starts_with("s_cbranch_scc")) return "scalar branch";
   if (name.starts_with("s_cbranch_vcc")) return "vector branch";
   return "";
+}
+
+struct Line {
+  std::uint64_t address = 0;
+  std::string name;
+  std::string text;
+};
+std::vector<Line> lines_of(const std::string& code) {
+  std::vector<Line> all;
+  std::istringstream lines(code);
+  for (std::string text; std::getline(lines, text);) {
+    Line line{.address = 0, .name = {}, .text = text};
+    std::istringstream words(text);
+    if (words >> std::hex >> line.address >> line.name) all.push_back(line);
+  }
+  return all;
+}
+
+// Straight runs: no branch goes into the middle of one or out of it.
+std::vector<std::vector<Line>> blocks_of(const std::string& code) {
+  const std::vector<Line> lines = lines_of(code);
+  std::set<std::uint64_t> starts;
+  for (const Line& line : lines) {
+    if (!line.name.starts_with("s_branch") && !line.name.starts_with("s_cbranch")) continue;
+    // Words from the next instruction on, 16 bits with a sign.
+    const int words = std::stoi(line.text.substr(line.text.find(line.name) + line.name.size()));
+    starts.insert(line.address + 4 + (4 * static_cast<std::uint64_t>(std::int64_t{static_cast<std::int16_t>(words)})));
+    starts.insert(line.address + 4);
+  }
+  std::vector<std::vector<Line>> blocks;
+  for (const Line& line : lines) {
+    if (blocks.empty() || starts.contains(line.address)) blocks.emplace_back();
+    blocks.back().push_back(line);
+  }
+  return blocks;
+}
+
+// What a dualwave kernel does beside its rows: merged rows come from LDS and go there, by LDS instructions that no row
+// has. It may stand anywhere in the code.
+struct Beside {
+  std::string code;  // without it
+  int merges = 0;
+};
+Beside without_merges(const std::string& code) {
+  Beside rest;
+  for (const std::vector<Line>& block : blocks_of(code)) {
+    const auto count = [&](std::string_view name, std::string_view end = "") {
+      return std::ranges::count_if(
+          block, [&](const Line& line) { return line.name.starts_with(name) && line.text.ends_with(end); });
+    };
+    const auto barriers = count("s_barrier");
+    const bool of_a_row = barriers != 0 || count("v_mfma") != 0 || count("buffer_load", " lds") != 0;
+    if (count("ds_write") != 0 || (count("ds_read") != 0 && !of_a_row)) {
+      if (barriers == 2) ++rest.merges;
+      EXPECT_TRUE(barriers == 0 || barriers == 2) << "a merge is two clusters; block at " << block.front().text;
+      continue;
+    }
+    for (const Line& line : block) rest.code += line.text + "\n";
+  }
+  return rest;
 }
 
 bool is_transfer(std::string_view event) { return event == "fetch" || event.starts_with("load"); }
@@ -99,12 +162,19 @@ Events events_in(const std::string& code, Pipeline pipeline) {
   static const std::set<std::string, std::less<>> overlapped = {"read", "write", "multiply"};
   Events events;
   std::istringstream lines(code);
+  bool merging = false;
   for (std::string line; std::getline(lines, line);) {
     const std::string event = event_of(line, pipeline);
-    if (event.empty()) continue;
+    // A merge loads from private memory and waits for it. Its block may stand anywhere: it is rarely run.
+    if (event == "private load") merging = true;
+    if (is_transfer(event)) merging = false;
+    if (event.empty() || event == "private load" || (merging && event == "automatic wait")) continue;
     const std::string last = events.empty() ? "barrier" : events.back();
     // A branch between rows chooses which comes next; within a row it is the mask's.
     if (event == "scalar branch" && between_rows(events)) continue;
+    // So does that of a chunk's end, behind a row's last act.
+    if (event == "scalar branch" && pipeline == Pipeline::interleaved && (last == "vector branch" || last == "write"))
+      continue;
     if (event == last && !is_transfer(event) && event != "barrier" && event != "priority") continue;
     if (overlapped.contains(event) && overlapped.contains(last)) {
       if (event == "multiply" || (event == "write" && last == "read")) events.back() = event;
@@ -172,6 +242,10 @@ class Expected {
       add(head_dim(fetch.tile) == 64 ? "load 8 bytes" : "load 16 bytes", 4);
     }
   }
+  // Scalar loads the compiler moves: the models say when.
+  void add_act(const schedule::LookUp& look) {
+    if (spec_.paged && look.way == schedule::LookUp::Way::vector) add("look up");
+  }
   void add_act(const schedule::LoadModifiers&) {
     if (spec_.modifiers.has(Modifier::bias)) add("load 8 bytes", 8);
   }
@@ -180,6 +254,10 @@ class Expected {
     add("scalar branch");
   }
   void add_act(const schedule::Rescale&) { add("vector branch"); }
+  // At a row's end and at its beginning: branches that are not told from the walk's own, see events_in. The models and
+  // the bits say that they are there.
+  void add_act(const schedule::EndPart&) {}
+  void add_act(const schedule::Merge&) {}
   void add_act(const dualwave::Read&) { add("read"); }
   void add_act(const interleaved::Read&) { add("read"); }
   void add_act(const dualwave::Wait& wait) {
@@ -217,7 +295,8 @@ Events expected_of_dualwave(const KernelSpec& spec) {
 }
 
 Events expected_of_interleaved(const KernelSpec& spec) {
-  const interleaved::Schedule& table = interleaved::schedule_in(interleaved::order_of(spec));
+  const interleaved::Schedule& table =
+      interleaved::schedule_in(interleaved::order_of(spec), interleaved::look_ups_of(spec));
   Expected expected(spec);
   expected.add_rows(table.start);
   expected.add_rows(table.prologue);
@@ -226,8 +305,8 @@ Events expected_of_interleaved(const KernelSpec& spec) {
   return expected.events();
 }
 
-// Every head dim, plain, with a bias and with everything; every ladder, those that fetch last with a bias, too. Data
-// type and O store stand beside the rows.
+// Every head dim, plain, with a bias and with everything; every ladder, those that fetch last with a bias, too; keys in
+// pages. Data type and O store stand beside the rows.
 std::vector<KernelSpec> specs_of(Pipeline pipeline) {
   std::vector<KernelSpec> specs;
   const KernelSpec* with_bias = nullptr;
@@ -250,6 +329,14 @@ std::vector<KernelSpec> specs_of(Pipeline pipeline) {
     spec.modifiers = {};
     specs.push_back(spec);
   }
+  // Pages of whole tiles are looked up, and else it is the same table.
+  for (const int head_dim : {64, 128}) {
+    KernelSpec spec = *with_bias;
+    spec.head_dim_qk = spec.head_dim_v = head_dim;
+    spec.modifiers = {};
+    spec.paged = spec.whole_tiles = true;
+    specs.push_back(spec);
+  }
   return specs;
 }
 
@@ -264,9 +351,16 @@ Events without_query(Events events, int query_loads) {
 
 void expect_code_of_table(const KernelSpec& spec, const Events& expected) {
   SCOPED_TRACE(to_text(spec));
+  std::string code = machine_code(spec);
+  if (spec.pipeline == Pipeline::dualwave) {
+    const Beside rest = without_merges(code);
+    // In the copies of the steady rows for even tiles, and in the drain; a window may begin at any tile.
+    EXPECT_EQ(rest.merges, (spec.mask == attention_forward::Mask::window ? 3 : 2) + 1);
+    code = rest.code;
+  }
   // A lane's row and half of a block of 16 dims.
-  const Events seen = without_query(events_in(machine_code(spec), spec.pipeline), spec.head_dim_qk / 16);
-  // Behind the last row stand the stores and what they branch over.
+  const Events seen = without_query(events_in(code, spec.pipeline), spec.head_dim_qk / 16);
+  // Behind the last row stand the stores, what they branch over, and the blocks that are rarely run.
   ASSERT_GE(seen.size(), expected.size());
   EXPECT_EQ(Events(seen.begin(), seen.begin() + std::ssize(expected)), expected);
   for (std::size_t at = expected.size(); at < seen.size(); ++at)
@@ -311,6 +405,27 @@ TEST(ScheduleCode, NoOrderPassesForAnother) {
     return events;
   };
   EXPECT_NE(without(expected_of_dualwave(first), "load 8 bytes"), without(expected_of_dualwave(usual), "load 8 bytes"));
+}
+
+// A descriptor that the compiler takes for one of lanes makes each fetch with it a loop over lanes. 64 of them had
+// stood in decode on gfx942, because a clamped count was a vector instruction.
+TEST(LookupCode, NoFetchIsALoopOverLanes) {
+  for (const targets::Target& target : targets::all_targets())
+    for (const bool first_keys : {false, true})
+      for (const bool packed : {false, true}) {
+        const KernelSpec spec{.head_dim_qk = 64,
+                              .head_dim_v = 64,
+                              .mask = attention_forward::Mask::causal,
+                              .packed_heads = packed,
+                              .paged = true,
+                              .first_keys = first_keys,
+                              .tile_queries = packed ? 32 : 128,
+                              .target = std::string(target.id)};
+        if (!attention_forward::resources_of(spec)) continue;
+        const std::string code = machine_code(spec);
+        EXPECT_TRUE(code.contains("buffer_load") || code.contains("global_load")) << to_text(spec);
+        EXPECT_FALSE(code.contains("s_and_saveexec")) << to_text(spec);
+      }
 }
 
 }  // namespace

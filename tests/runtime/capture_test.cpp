@@ -32,8 +32,8 @@ EngineOptions on(const char* device) {
 }
 
 // fp16 numbers between 0.5 and 2, so that outputs differ from row to row.
-std::vector<std::uint16_t> pattern(std::uint32_t seed) {
-  std::vector<std::uint16_t> values(length * heads * head_dim);
+std::vector<std::uint16_t> pattern(std::uint32_t seed, std::int64_t count = length * heads * head_dim) {
+  std::vector<std::uint16_t> values(static_cast<std::size_t>(count));
   for (std::uint16_t& value : values) {
     seed = seed * 1664525U + 1013904223U;
     value = static_cast<std::uint16_t>(0x3800U + (seed >> 21U));
@@ -155,6 +155,120 @@ TEST_P(CaptureTest, AColdCallOnAnotherThreadBreaksNoCapture) {
   EXPECT_EQ(hipGraphDestroy(graph), hipSuccess);
   engine_.synchronize();
   EXPECT_NE(problem.result(), pattern(4));
+}
+
+// Decode that `auto` splits: one call outside the capture loads what a captured one needs, with a workspace of the
+// caller's or with none. Lengths that change on the device between replays are those that count.
+TEST_P(CaptureTest, GraphsOfDecodeFollowLengthsOnTheDevice) {
+  constexpr std::int64_t keys = 2100;
+  constexpr std::int64_t query_heads = 4;
+  const DeviceBuffer q(engine_, pattern(1, 2 * query_heads * head_dim));
+  const DeviceBuffer k(engine_, pattern(2, 2 * keys * heads * head_dim));
+  const DeviceBuffer v(engine_, pattern(3, 2 * keys * heads * head_dim));
+  DeviceBuffer o(engine_, pattern(4, 2 * query_heads * head_dim));
+  DeviceBuffer lengths(engine_, std::vector<std::int32_t>{keys, 1500});
+  AttentionForward call;
+  call.q = dense(q, WAVEJIT_FP16, 2, 1, query_heads, head_dim);
+  call.k = dense(k, WAVEJIT_FP16, 2, keys, heads, head_dim);
+  call.v = dense(v, WAVEJIT_FP16, 2, keys, heads, head_dim);
+  call.o = dense(o, WAVEJIT_FP16, 2, 1, query_heads, head_dim);
+  call.key_lengths = static_cast<const std::int32_t*>(lengths.data());
+  engine_.attention_forward(call, stream_);
+  ASSERT_EQ(hipStreamSynchronize(stream_), hipSuccess);
+  engine_.seal();
+  const DeviceBuffer workspace = engine_.allocate(engine_.attention_forward_workspace(call));
+  ASSERT_GT(workspace.bytes(), 0U);
+  for (const bool with_workspace : {false, true}) {
+    AttentionForward captured = call;
+    if (with_workspace) {
+      captured.workspace = workspace.data();
+      captured.workspace_bytes = workspace.bytes();
+    }
+    ASSERT_EQ(hipStreamBeginCapture(stream_, GetParam()), hipSuccess);
+    engine_.attention_forward(captured, stream_);
+    hipGraph_t graph = nullptr;
+    ASSERT_EQ(hipStreamEndCapture(stream_, &graph), hipSuccess);
+    std::size_t nodes = 0;
+    EXPECT_EQ(hipGraphGetNodes(graph, nullptr, &nodes), hipSuccess);
+    EXPECT_EQ(nodes, with_workspace ? 2U : 1U);
+    hipGraphExec_t executable = nullptr;
+    ASSERT_EQ(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0), hipSuccess);
+    std::vector<std::uint16_t> before;
+    for (const auto& now : {std::vector<std::int32_t>{keys, 1500}, {1024, 1}, {1025, keys}}) {
+      lengths.write(now);
+      engine_.attention_forward(call, stream_);
+      ASSERT_EQ(hipStreamSynchronize(stream_), hipSuccess);
+      const auto direct = o.read<std::uint16_t>();
+      EXPECT_NE(direct, before);
+      o.write(pattern(4, 2 * query_heads * head_dim));
+      ASSERT_EQ(hipGraphLaunch(executable, stream_), hipSuccess);
+      ASSERT_EQ(hipStreamSynchronize(stream_), hipSuccess);
+      EXPECT_EQ(o.read<std::uint16_t>(), direct);
+      before = direct;
+    }
+    EXPECT_EQ(hipGraphExecDestroy(executable), hipSuccess);
+    EXPECT_EQ(hipGraphDestroy(graph), hipSuccess);
+  }
+}
+
+// Keys in pages: between replays tables, lengths and paddings change on the device. Entries past a length are garbage.
+TEST_P(CaptureTest, GraphsOfPagedDecodeFollowTablesOnTheDevice) {
+  constexpr std::int64_t pages = 12;
+  constexpr std::int64_t page = 16;
+  constexpr std::int64_t columns = 4;
+  constexpr std::int64_t query_heads = 4;
+  const DeviceBuffer q(engine_, pattern(1, 2 * query_heads * head_dim));
+  const DeviceBuffer k(engine_, pattern(2, pages * page * heads * head_dim));
+  const DeviceBuffer v(engine_, pattern(3, pages * page * heads * head_dim));
+  DeviceBuffer o(engine_, pattern(4, 2 * query_heads * head_dim));
+  struct Step {
+    std::vector<std::int32_t> table;
+    std::vector<std::int32_t> lengths;
+    std::vector<std::int32_t> first_keys;
+  };
+  const std::vector<Step> steps = {{{3, 0, 7, -1, 11, 2, 5, 8}, {40, 64}, {0, 0}},
+                                   {{3, 0, 7, 4, 11, 2, 5, 8}, {41, 1}, {0, 63}},
+                                   {{1, -9, 1 << 30, 7, 6, 6, 10, -1}, {16, 40}, {0, 3}},
+                                   {{1 << 30, -1, -1, -1, 0, 9, 10, 11}, {0, 64}, {0, 0}}};
+  DeviceBuffer table(engine_, steps[0].table);
+  DeviceBuffer lengths(engine_, steps[0].lengths);
+  DeviceBuffer first_keys(engine_, steps[0].first_keys);
+  AttentionForward call;
+  call.q = dense(q, WAVEJIT_FP16, 2, 1, query_heads, head_dim);
+  call.k = dense(k, WAVEJIT_FP16, pages, page, heads, head_dim);
+  call.v = dense(v, WAVEJIT_FP16, pages, page, heads, head_dim);
+  call.o = dense(o, WAVEJIT_FP16, 2, 1, query_heads, head_dim);
+  call.block_table = static_cast<const std::int32_t*>(table.data());
+  call.table_columns = columns;
+  call.key_lengths = static_cast<const std::int32_t*>(lengths.data());
+  call.first_keys = static_cast<const std::int32_t*>(first_keys.data());
+  call.max_key_length = columns * page;
+  engine_.attention_forward(call, stream_);
+  ASSERT_EQ(hipStreamSynchronize(stream_), hipSuccess);
+  engine_.seal();
+  ASSERT_EQ(hipStreamBeginCapture(stream_, GetParam()), hipSuccess);
+  engine_.attention_forward(call, stream_);
+  hipGraph_t graph = nullptr;
+  ASSERT_EQ(hipStreamEndCapture(stream_, &graph), hipSuccess);
+  hipGraphExec_t executable = nullptr;
+  ASSERT_EQ(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0), hipSuccess);
+  std::vector<std::uint16_t> before;
+  for (const Step& step : steps) {
+    table.write(step.table);
+    lengths.write(step.lengths);
+    first_keys.write(step.first_keys);
+    engine_.attention_forward(call, stream_);
+    ASSERT_EQ(hipStreamSynchronize(stream_), hipSuccess);
+    const auto direct = o.read<std::uint16_t>();
+    EXPECT_NE(direct, before);
+    o.write(pattern(4, 2 * query_heads * head_dim));
+    ASSERT_EQ(hipGraphLaunch(executable, stream_), hipSuccess);
+    ASSERT_EQ(hipStreamSynchronize(stream_), hipSuccess);
+    EXPECT_EQ(o.read<std::uint16_t>(), direct);
+    before = direct;
+  }
+  EXPECT_EQ(hipGraphExecDestroy(executable), hipSuccess);
+  EXPECT_EQ(hipGraphDestroy(graph), hipSuccess);
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, CaptureTest,

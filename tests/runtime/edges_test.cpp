@@ -204,7 +204,7 @@ TEST(Edges, NoLockIsHeldInTheCallersFunctionsAndTrimGivesBack) {
     (void)hip_abi::hipFree(memory);
   };
   Engine engine(options);
-  Problem problem(engine, 1, 1024);
+  Problem problem(engine, 1, 4096);
   hip_abi::hipPointerAttribute_t attributes = {};
   ASSERT_EQ(hip_abi::hipPointerGetAttributes(&attributes, problem.q.data()), hip_abi::hipSuccess);
   ASSERT_EQ(hip_abi::hipSetDevice(attributes.device), hip_abi::hipSuccess);

@@ -47,7 +47,7 @@ TEST_F(Questions, SupportedAnswersWhatTheCallWould) {
   bad.back().q.data = nullptr;
   bad.push_back(good_call());
   bad.back().splits = -1;
-  bad.push_back(good_call());
+  bad.push_back(good_call(1, 4, 4096));
   bad.back().splits = 4;
   bad.back().workspace = fake_address(9);
   bad.back().workspace_bytes = 256;

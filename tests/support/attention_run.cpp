@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <format>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 
@@ -146,6 +147,31 @@ std::vector<std::uint16_t> bias_rows(const AttentionCase& which, std::int64_t ro
   return padded;
 }
 
+// K and V behind left padding.
+struct PaddedKeys {
+  int rows = 0;
+  bool end_together = true;  // with the tensor
+  std::vector<float> k;
+  std::vector<float> v;
+};
+PaddedKeys padded_keys(const AttentionCase& which) {
+  const AttentionInputs& in = which.inputs;
+  PaddedKeys padded;
+  for (int b = 0; b < in.batch; ++b) padded.rows = std::max(padded.rows, which.first_keys[b] + in.keys(b));
+  for (int b = 0; b < in.batch; ++b) padded.end_together &= which.first_keys[b] + in.keys(b) == padded.rows;
+  const auto pad = [&](const std::vector<float>& values, int dims) {
+    const std::size_t row = std::size_t(in.kv_heads) * dims;
+    std::vector<float> all(std::size_t(in.batch) * padded.rows * row, std::numeric_limits<float>::quiet_NaN());
+    for (int b = 0; b < in.batch; ++b)
+      std::copy_n(values.begin() + in.first_key(b) * row, in.keys(b) * row,
+                  all.begin() + (std::size_t(b) * padded.rows + which.first_keys[b]) * row);
+    return all;
+  };
+  padded.k = pad(in.k, in.head_dim);
+  padded.v = pad(in.v, in.value_dim());
+  return padded;
+}
+
 // Memory for partial results: NaN, between two fences.
 class Workspace {
  public:
@@ -217,17 +243,23 @@ AttentionCase make_case(Storage storage, int batch, int query_length, int key_le
 AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which) {
   const AttentionInputs& in = which.inputs;
   const Placement queries = place(which.layout, in.query_batches(), in.query_rows(), in.query_heads, in.head_dim);
-  const Placement keys = place(which.layout, in.key_batches(), in.key_rows(), in.kv_heads, in.head_dim);
+  const bool padded = !which.first_keys.empty() && !which.pages;
+  const PaddedKeys behind = padded ? padded_keys(which) : PaddedKeys{.rows = in.key_rows(), .k = {}, .v = {}};
+  const Placement keys = place(which.layout, in.key_batches(), behind.rows, in.kv_heads, in.head_dim);
   const DeviceTensor q(engine, queries, which.storage, &in.q);
-  const DeviceTensor k(engine, keys, which.storage, &in.k);
-  const Placement values = place(which.layout, in.key_batches(), in.key_rows(), in.kv_heads, in.value_dim());
+  const DeviceTensor k(engine, keys, which.storage, padded ? &behind.k : &in.k);
+  const Placement values = place(which.layout, in.key_batches(), behind.rows, in.kv_heads, in.value_dim());
   const Placement results = place(which.layout, in.query_batches(), in.query_rows(), in.query_heads, in.value_dim());
-  const DeviceTensor v(engine, values, which.storage, &in.v);
+  const DeviceTensor v(engine, values, which.storage, padded ? &behind.v : &in.v);
   DeviceTensor o(engine, results, which.storage, nullptr);
   const DeviceArray query_starts(engine, which.query_starts.value_or(in.query_starts));
   const DeviceArray key_starts(engine, which.key_starts.value_or(in.key_starts));
-  const DeviceArray key_lengths(engine, in.key_lengths);
-  const std::int64_t bias_stride = (in.key_length + 7) / 8 * 8;
+  const bool all_count = padded && behind.end_together;
+  const DeviceArray key_lengths(
+      engine, all_count ? std::vector<std::int32_t>() : which.told_key_lengths.value_or(in.key_lengths));
+  const DeviceArray first_keys(engine, which.told_first_keys.value_or(which.first_keys));
+  const std::int64_t bias_columns = padded ? behind.rows : in.key_length;
+  const std::int64_t bias_stride = (bias_columns + 7) / 8 * 8;
   const DeviceArray bias(engine, bias_rows(which, bias_stride));
   const DeviceArray alibi(engine, in.alibi);
   const DeviceArray sink(engine, in.sink);
@@ -256,16 +288,19 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   call.query_starts = query_starts.get();
   call.key_starts = key_starts.get();
   call.key_lengths = key_lengths.get();
+  call.first_keys = first_keys.get();
   call.sequences = in.batch;
   if (in.packed_queries()) call.max_query_length = in.query_length;
   if (in.packed_keys()) call.max_key_length = in.key_length;
+  std::optional<PagedCache> cache;
+  if (which.pages) cache.emplace(engine, in, which.storage, *which.pages, which.first_keys).describe(call);
   call.softcap = static_cast<float>(in.softcap);
   if (!in.bias.empty()) {
     const std::int64_t head = in.query_rows() * bias_stride;
     call.bias = {.data = bias.get(),
                  .dtype = call.q.dtype,
                  .reserved = 0,
-                 .sizes = {in.bias_batches, in.bias_heads, in.query_rows(), in.key_length},
+                 .sizes = {in.bias_batches, in.bias_heads, in.query_rows(), bias_columns},
                  .strides = {in.bias_heads * head, head, bias_stride, 1}};
   }
   call.alibi = numbers_per_head(alibi.get(), std::ssize(in.alibi) / in.query_heads, in.query_heads);

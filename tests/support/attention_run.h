@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "support/attention_reference.h"
+#include "support/paged_cache.h"
 #include "support/storage_types.h"
 #include "tools/judge.h"
 #include "wavejit/simgpu.h"
@@ -29,7 +30,14 @@ struct AttentionCase {
   // What the device gets in place of the inputs' own starts: for arrays that are wrong.
   std::optional<std::vector<std::int32_t>> query_starts;
   std::optional<std::vector<std::int32_t>> key_starts;
+  std::optional<std::vector<std::int32_t>> told_key_lengths = {};  // NOLINT(readability-redundant-member-init)
+  std::optional<std::vector<std::int32_t>> told_first_keys = {};   // NOLINT(readability-redundant-member-init)
   int splits = 0;
+  // Left padding: so many rows (slots in pages) of NaN before the keys of each sequence. Dense keys have key lengths
+  // then, which the device gets only if they do not end with the tensor.
+  std::vector<std::int32_t> first_keys = {};  // NOLINT(readability-redundant-member-init)
+  // Keys stand in pages; the inputs have key lengths then.
+  std::optional<Pages> pages = {};  // NOLINT(readability-redundant-member-init)
   // Of calls that split keys: partial results in memory of the engine's, not in fenced memory of ours that holds NaN.
   bool engine_workspace = false;
 };

@@ -85,8 +85,15 @@ TEST(DualWaveSchedule, SaysWhatIsWhereAfterEachRow) {
 }
 
 const char* name_of_act(const MemoryAct& act) {
-  constexpr std::array names = {"Fetch", "Read", "Modify", "Wait"};
+  constexpr std::array names = {"Merge", "LookUp", "Fetch", "Read", "Modify", "Wait"};
   return names[act.index()];
+}
+
+// Of walks within one chunk, and over chunks of two tiles that begin at a chunk's first tile and at its last.
+schedule::Fault fault_in_chunks(const Schedule& schedule) {
+  for (const schedule::Chunks& chunks : {schedule::Chunks{}, {.tiles = 2}, {.tiles = 2, .left_out = 1}, {.tiles = 3}})
+    if (const schedule::Fault fault = fault_of(schedule, 5, chunks)) return fault;
+  return {};
 }
 
 // Swaps two neighbours of each memory row; names those pairs whose order is free.
@@ -101,7 +108,7 @@ std::set<std::string> free_pairs(Order order) {
         Schedule wrong = right;
         MemoryAct* pair = std::get<Memory>((wrong.*rows_of).begin()[row]).acts.begin() + at;
         std::swap(pair[0], pair[1]);
-        if (!fault_of(wrong, 5))
+        if (!fault_in_chunks(wrong))
           found.insert(where + " " + std::string(memory->name) + ": " + name_of_act(pair[1]) + " " +
                        name_of_act(pair[0]));
       }
@@ -114,11 +121,84 @@ std::set<std::string> free_pairs(Order order) {
   return found;
 }
 
-// Nothing may stand behind a wait. In `fill` the keys of tile 0 must be first: its wait leaves the other two.
+// Nothing may stand behind a wait, nothing before a merge that ends clusters. In `fill` the keys of tile 0 must be
+// first: its wait leaves the other two.
 TEST(DualWaveSchedule, TheModelSeesTheOrderWithinARow) {
-  EXPECT_EQ(free_pairs(Order::usual), (std::set<std::string>{"start fill: Fetch Fetch", "prologue values: Fetch Modify",
-                                                             "steady keys: Fetch Read", "steady values: Fetch Read",
-                                                             "steady values: Read Modify"}));
+  EXPECT_EQ(
+      free_pairs(Order::usual),
+      (std::set<std::string>{"start fill: LookUp Fetch", "prologue values: LookUp Fetch", "steady values: LookUp Fetch",
+                             "start fill: Fetch Fetch", "prologue values: Fetch Modify", "steady keys: Fetch Read",
+                             "steady values: Fetch Read", "steady values: Read Modify"}));
+}
+
+// A table without one of its merges, or without putting a maximum aside, is wrong wherever it is left out.
+TEST(DualWaveSchedule, AMissingBorderOfAChunkIsSeen) {
+  for (const Order order : orders) {
+    int left_out = 0;
+    const auto try_rows = [&](auto rows_of) {
+      const Schedule& right = schedule_in(order);
+      for (std::size_t row = 0; row < (right.*rows_of).size(); ++row) {
+        const auto leave_out = [&](auto acts_of, std::size_t at) {
+          Schedule wrong = right;
+          auto& acts = acts_of((wrong.*rows_of).begin()[row]);
+          std::remove_reference_t<decltype(acts)> rest;
+          for (std::size_t each = 0; each < acts.size(); ++each)
+            if (each != at) rest.add(acts.begin()[each]);
+          acts = rest;
+          EXPECT_TRUE(fault_in_chunks(wrong)) << name_of((right.*rows_of).begin()[row]) << " act " << at;
+          ++left_out;
+        };
+        const Cluster& cluster = (right.*rows_of).begin()[row];
+        if (const auto* memory = std::get_if<Memory>(&cluster)) {
+          for (std::size_t at = 0; at < memory->acts.size(); ++at)
+            if (std::holds_alternative<Merge>(memory->acts.begin()[at]))
+              leave_out([](Cluster& of) -> auto& { return std::get<Memory>(of).acts; }, at);
+        } else {
+          const auto& compute = std::get<Compute>(cluster);
+          for (std::size_t at = 0; at < compute.acts.size(); ++at)
+            if (std::holds_alternative<EndPart>(compute.acts.begin()[at]))
+              leave_out([](Cluster& of) -> auto& { return std::get<Compute>(of).acts; }, at);
+          for (std::size_t at = 0; at < compute.behind.size(); ++at)
+            if (std::holds_alternative<EndPart>(compute.behind.begin()[at]))
+              leave_out([](Cluster& of) -> auto& { return std::get<Compute>(of).behind; }, at);
+        }
+      }
+    };
+    try_rows(&Schedule::prologue);
+    try_rows(&Schedule::steady);
+    try_rows(&Schedule::drain);
+    EXPECT_EQ(left_out, 2 + 2) << "a merge in each of two tables, EndPart in two";
+  }
+}
+
+// Every tile is looked up before it is fetched, and not where it is fetched.
+TEST(DualWaveSchedule, AMissingOrLateLookUpIsSeen) {
+  for (const Order order : orders) {
+    const auto is_look_up = [](const MemoryAct& act) { return std::holds_alternative<LookUp>(act); };
+    const auto without = [&](auto rows_of, std::size_t row) {
+      Schedule wrong = schedule_in(order);
+      auto& acts = std::get<Memory>((wrong.*rows_of).begin()[row]).acts;
+      std::remove_reference_t<decltype(acts)> rest;
+      for (const MemoryAct& act : acts)
+        if (!is_look_up(act)) rest.add(act);
+      acts = rest;
+      return text_of(fault_of(wrong, 5));
+    };
+    EXPECT_EQ(without(&Schedule::start, 0), "fill of tile 0: fetches a tile that was not looked up");
+    EXPECT_EQ(without(&Schedule::prologue, 2), "values of tile 0: looks tiles up out of order");
+    EXPECT_EQ(without(&Schedule::steady, 2), "values of tile 1: fetches a tile that was not looked up");
+    // One tile less ahead throughout.
+    Schedule late = schedule_in(order);
+    auto& start = std::get<Memory>(late.start.begin()[0]).acts;
+    std::remove_reference_t<decltype(start)> two;
+    for (const MemoryAct& act : start)
+      if (!is_look_up(act) || std::get<LookUp>(act).ahead < 2) two.add(act);
+    start = two;
+    for (auto* rows : {late.prologue.begin() + 2, late.steady.begin() + 2})
+      for (MemoryAct& act : std::get<Memory>(*rows).acts)
+        if (is_look_up(act)) --std::get<LookUp>(act).ahead;
+    EXPECT_EQ(text_of(fault_of(late, 5)), "values of tile -1: waits for a table's entry");
+  }
 }
 
 // The model must see what it is there for: each wait and each distance of the table is needed.

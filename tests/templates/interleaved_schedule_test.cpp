@@ -26,7 +26,8 @@ std::string text_of(const schedule::Fault& fault) {
 }
 
 constexpr std::string_view name_of(const Act& act) {
-  constexpr std::array<std::string_view, 6> names = {"Fetch", "Read", "Modify", "Overlap", "LoadModifiers", "Rescale"};
+  constexpr std::array<std::string_view, 9> names = {"LookUp",        "Fetch",   "Read",    "Modify", "Overlap",
+                                                     "LoadModifiers", "Rescale", "EndPart", "Merge"};
   return names[act.index()];
 }
 
@@ -76,6 +77,13 @@ TEST(InterleavedSchedule, SaysWhatIsWhereAfterEachRow) {
                                 "output K2 V0 | - 1", "weights K2 V1 | - -", "output K2 V1 | - -"}));
 }
 
+// Of walks within one chunk, and over chunks of two tiles that begin at a chunk's first tile and at its last.
+schedule::Fault fault_in_chunks(const Schedule& schedule) {
+  for (const schedule::Chunks& chunks : {schedule::Chunks{}, {.tiles = 2}, {.tiles = 2, .left_out = 1}, {.tiles = 3}})
+    if (const schedule::Fault fault = fault_of(schedule, 5, chunks)) return fault;
+  return {};
+}
+
 // Swaps two neighbours of each row of prologue, steady and drain; names those pairs whose order is free.
 std::set<std::string> free_pairs(Order order) {
   std::set<std::string> found;
@@ -86,7 +94,7 @@ std::set<std::string> free_pairs(Order order) {
       Schedule wrong = right;
       Act* pair = (wrong.*rows_of).begin()[row].acts.begin() + at;
       std::swap(pair[0], pair[1]);
-      if (!fault_of(wrong, 5))
+      if (!fault_in_chunks(wrong))
         found.insert(where + ": " + std::string(name_of(pair[1])) + " " + std::string(name_of(pair[0])));
     }
   };
@@ -101,11 +109,69 @@ std::set<std::string> free_pairs(Order order) {
 
 // Everything else in a row has one place only. A pair that is free is a choice of registers and time, not of results.
 TEST(InterleavedSchedule, TheModelSeesTheOrderWithinARow) {
-  EXPECT_EQ(
-      free_pairs(Order::usual),
-      (std::set<std::string>{"prologue 0: Fetch Read", "prologue 0: Overlap LoadModifiers", "prologue 1: Fetch Modify",
-                             "steady 0: Fetch Read", "steady 0: Overlap LoadModifiers", "steady 1: Fetch Read",
-                             "steady 1: Read Modify"}));
+  EXPECT_EQ(free_pairs(Order::usual),
+            (std::set<std::string>{"prologue 0: LookUp Fetch", "steady 0: Merge LookUp", "steady 0: LookUp Fetch",
+                                   "prologue 0: Fetch Read", "prologue 0: Overlap LoadModifiers",
+                                   "prologue 1: Fetch Modify", "steady 0: Merge Merge", "steady 0: Fetch Read",
+                                   "steady 0: Overlap LoadModifiers", "steady 1: Fetch Read", "steady 1: Read Modify",
+                                   "steady 1: Rescale EndPart", "drain 0: Merge Merge", "drain 0: Merge Overlap"}));
+}
+
+// A table without one of its merges, or without putting a maximum aside, is wrong wherever it is left out.
+TEST(InterleavedSchedule, AMissingBorderOfAChunkIsSeen) {
+  for (const Order order : orders) {
+    int left_out = 0;
+    const auto try_rows = [&](auto rows_of) {
+      const Schedule& right = schedule_in(order);
+      for (std::size_t row = 0; row < (right.*rows_of).size(); ++row) {
+        const auto& acts = (right.*rows_of).begin()[row].acts;
+        for (std::size_t at = 0; at < acts.size(); ++at) {
+          const Act& act = acts.begin()[at];
+          if (!std::holds_alternative<Merge>(act) && !std::holds_alternative<EndPart>(act)) continue;
+          Schedule wrong = right;
+          Step& step = (wrong.*rows_of).begin()[row];
+          step.acts = {};
+          for (std::size_t each = 0; each < acts.size(); ++each)
+            if (each != at) step.acts.add(acts.begin()[each]);
+          EXPECT_TRUE(fault_in_chunks(wrong)) << row << " act " << at;
+          ++left_out;
+        }
+      }
+    };
+    try_rows(&Schedule::prologue);
+    try_rows(&Schedule::steady);
+    try_rows(&Schedule::drain);
+    EXPECT_EQ(left_out, 2 + 2 + 2) << "two merges in each of two tables, EndPart in two";
+  }
+}
+
+// Every tile is looked up before it is fetched, wherever that is.
+TEST(InterleavedSchedule, AMissingLookUpIsSeen) {
+  for (const Order order : orders)
+    for (const LookUps look_ups : {LookUps::before_keys, LookUps::behind_products}) {
+      EXPECT_EQ(text_of(fault_of(schedule_in(order, look_ups), 12)), "") << static_cast<int>(order);
+      int left_out = 0;
+      const auto try_rows = [&](auto rows_of) {
+        const Schedule& right = schedule_in(order, look_ups);
+        for (std::size_t row = 0; row < (right.*rows_of).size(); ++row) {
+          const auto& acts = (right.*rows_of).begin()[row].acts;
+          for (std::size_t at = 0; at < acts.size(); ++at) {
+            if (!std::holds_alternative<LookUp>(acts.begin()[at])) continue;
+            Schedule wrong = right;
+            Step& step = (wrong.*rows_of).begin()[row];
+            step.acts = {};
+            for (std::size_t each = 0; each < acts.size(); ++each)
+              if (each != at) step.acts.add(acts.begin()[each]);
+            EXPECT_TRUE(fault_of(wrong, 5)) << row << " act " << at;
+            ++left_out;
+          }
+        }
+      };
+      try_rows(&Schedule::start);
+      try_rows(&Schedule::prologue);
+      try_rows(&Schedule::steady);
+      EXPECT_EQ(left_out, 2 + 1 + 1);
+    }
 }
 
 // The model must see what it is there for.

@@ -75,8 +75,8 @@ TEST(Resources, RefuseWithTheReasonAndWhatIsAccepted) {
   spec.tile_queries = 96;
   EXPECT_THAT(resources_of(spec).error(), HasSubstr("pipeline=generic on gfx950; accepted: 32, 64, 128"));
   spec = spec_for("gfx942", 128);
-  spec.tile_queries = 64;
-  EXPECT_THAT(resources_of(spec).error(), HasSubstr("pipeline=generic on gfx942; accepted: 128"));
+  spec.tile_queries = 96;
+  EXPECT_THAT(resources_of(spec).error(), HasSubstr("pipeline=generic on gfx942; accepted: 32, 64, 128"));
 
   spec.target = "gfx900";
   EXPECT_THAT(resources_of(spec).error(), HasSubstr("target=gfx900"));
@@ -97,7 +97,10 @@ TEST(Resources, DualWaveTakesOneWorkgroupOfEightWaves) {
     EXPECT_EQ(resources->waves, 8);
     EXPECT_EQ(resources->threads, 512);
     EXPECT_EQ(resources->vgpr_budget, 256);
-    EXPECT_EQ(resources->lds_bytes, resources_of(spec_for("gfx950", head_dim))->lds_bytes);
+    // Tiles as in every pipeline, and behind them room for merged rows, which leaves no other workgroup a place: there
+    // is none by registers either.
+    const int tiles = resources_of(spec_for("gfx950", head_dim))->lds_bytes;
+    EXPECT_EQ(resources->lds_bytes, tiles + (head_dim == 64 ? 9 : 11) * 8192);
     EXPECT_EQ(resources->workgroups_per_compute_unit, 1) << "two waves a SIMD, one of each group";
   }
 }
@@ -141,9 +144,46 @@ TEST(DefaultTile, IsSmallForFewRows) {
   }
 }
 
+TEST(RowPlan, PacksTheHeadsOfAGroupWhereRowsAreFew) {
+  EXPECT_EQ(plan_rows(1, 8), (RowPlan{.rows = QueryRows::up_to_32, .packed_heads = true}));
+  EXPECT_EQ(plan_rows(5, 8), (RowPlan{.rows = QueryRows::up_to_64, .packed_heads = true}));
+  EXPECT_EQ(plan_rows(32, 8), (RowPlan{.rows = QueryRows::more, .packed_heads = true}));
+  EXPECT_EQ(plan_rows(33, 8), (RowPlan{.rows = QueryRows::up_to_64}));
+  EXPECT_EQ(plan_rows(1, 1), (RowPlan{.rows = QueryRows::up_to_32}));
+  for (const targets::Target& target : targets::all_targets()) {
+    EXPECT_EQ(packed_tile_queries(target, QueryRows::up_to_32, {128, 128}), 32);
+    EXPECT_EQ(packed_tile_queries(target, QueryRows::up_to_64, {64, 64}), 64);
+    EXPECT_EQ(packed_tile_queries(target, QueryRows::more, {128, 128}), 128);
+    EXPECT_EQ(packed_tile_queries(target, QueryRows::up_to_32, {192, 128}), 128);
+  }
+}
+
+TEST(Resources, OnlyTheGenericPipelinePacksHeads) {
+  KernelSpec spec = dualwave_for("gfx950", 128);
+  spec.packed_heads = true;
+  EXPECT_THAT(resources_of(spec).error(), HasSubstr("heads=packed is for few rows; accepted: pipeline=generic"));
+}
+
+TEST(LaunchGeometry, PackedHeadsAreRows) {
+  KernelSpec spec = spec_for("gfx950", 128);
+  spec.packed_heads = true;
+  spec.tile_queries = 32;
+  const LaunchGeometry geometry = launch_geometry(spec, 3, 64, 5, 7, 8);
+  EXPECT_EQ(geometry.grid_x, 8U * 7);
+  EXPECT_EQ(geometry.grid_y, 2U) << "40 rows";
+  EXPECT_EQ(geometry.grid_z, 3U);
+  EXPECT_EQ(geometry.threads, 64U);
+}
+
 TEST(Resources, SmallTilesAreOneWaveFor32Rows) {
   for (const int head_dim : {64, 128}) {
     for (const int rows : {32, 64}) {
+      // What is in flight there waits in registers: a whole tile of a wave.
+      KernelSpec swizzled = spec_for("gfx942", head_dim);
+      swizzled.tile_queries = rows;
+      ASSERT_TRUE(resources_of(swizzled));
+      EXPECT_EQ(resources_of(swizzled)->vgpr_budget, head_dim == 128 ? 512 : 256);
+      EXPECT_EQ(resources_of(swizzled)->workgroups_per_compute_unit, head_dim == 128 ? 2 : 4);
       KernelSpec spec = spec_for("gfx950", head_dim);
       spec.tile_queries = rows;
       const auto resources = resources_of(spec);

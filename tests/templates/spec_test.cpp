@@ -22,6 +22,9 @@ std::vector<KernelSpec> many_specs() {
                        .target = "gfx950",
                        .stagger = stagger,
                        .raised_priority = raised_priority});
+  specs.push_back({.paged = true, .target = "gfx950"});
+  specs.push_back(
+      {.paged = true, .whole_tiles = true, .pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950"});
   for (const char* ladder : {"early", "late"})
     specs.push_back({.pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950", .ladder = ladder});
   for (const DataType dtype : {DataType::bf16, DataType::fp16})

@@ -29,6 +29,13 @@ void Buffer::store(Value* dwords, Value* lane_offset, Value* uniform_offset) con
                                 {dwords, descriptor_, lane_offset, uniform_offset, kernel_->constant(0)});
 }
 
+Value* load_lanes(Kernel& kernel, Value* lane_address, int bytes) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  return ir.CreateAlignedLoad(kernel.vector(kernel.i32(), bytes / 4),
+                              ir.CreateIntToPtr(lane_address, ir.getPtrTy(global_space)),
+                              llvm::Align(static_cast<std::uint64_t>(bytes)));
+}
+
 Value* slice_bytes(Kernel& kernel, Value* rows, Value* row_stride, int row_bytes) {
   llvm::IRBuilder<>& ir = kernel.ir();
   // rows · stride + (row_bytes − stride), the second term only if there is a row. No compare of `rows` with 0: beside a

@@ -27,6 +27,10 @@ class Buffer {
   Value* descriptor_;
 };
 
+// Memory without a descriptor: 8 or 16 bytes a lane (as Buffer::load) from each lane's own address (i64, a multiple of
+// `bytes`), which must be the device's.
+Value* load_lanes(Kernel& kernel, Value* lane_address, int bytes);
+
 // Bytes that `rows` rows of `row_bytes` take at distance `row_stride`: (rows − 1) · row_stride + row_bytes, 0 for none.
 Value* slice_bytes(Kernel& kernel, Value* rows, Value* row_stride, int row_bytes);
 

@@ -6,8 +6,9 @@
 
 namespace wavejit::language {
 namespace {
+constexpr unsigned device_space = 1;
 constexpr unsigned local_space = 3;
-}
+}  // namespace
 
 Lds::Lds(Kernel& kernel, int bytes, int regions) : kernel_(kernel) {
   llvm::Type* type = llvm::ArrayType::get(kernel.ir().getInt8Ty(), static_cast<std::uint64_t>(bytes));
@@ -72,18 +73,31 @@ Value* Lds::read_transposed(int region, Value* offset, int constant_offset) cons
   return ir.CreateBitCast(read, dwords);
 }
 
+// The backend cannot select a width that the target lacks and aborts; 8 bytes exist nowhere.
+bool Lds::has_dma_of(int bytes) const {
+  if (bytes <= kernel_.target().lds_dma_bytes && (bytes == 4 || bytes == 12 || bytes == 16)) return true;
+  kernel_.refuse("LDS DMA of " + std::to_string(bytes) + " bytes a lane: " + std::string(kernel_.target().id) +
+                 " has " + std::to_string(kernel_.target().lds_dma_bytes) + " at most");
+  return false;
+}
+
 void Lds::fill(int region, const Buffer& from, int bytes, Value* lane_offset, Value* uniform_offset, Value* offset,
                int constant_offset) const {
-  // The backend cannot select a width that the target lacks and aborts; 8 bytes exist nowhere.
-  if (bytes > kernel_.target().lds_dma_bytes || (bytes != 4 && bytes != 12 && bytes != 16)) {
-    kernel_.refuse("LDS DMA of " + std::to_string(bytes) + " bytes a lane: " + std::string(kernel_.target().id) +
-                   " has " + std::to_string(kernel_.target().lds_dma_bytes) + " at most");
-    return;
-  }
+  if (!has_dma_of(bytes)) return;
   Value* zero = kernel_.constant(0);
   mark(kernel_.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_raw_ptr_buffer_load_lds, {},
                                     {from.descriptor(), address(offset, constant_offset), kernel_.constant(bytes),
                                      lane_offset, uniform_offset, zero, zero}),
+       region);
+}
+
+void Lds::gather(int region, Value* lane_address, int bytes, Value* offset, int constant_offset) const {
+  if (!has_dma_of(bytes)) return;
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* zero = kernel_.constant(0);
+  Value* pointer = ir.CreateIntToPtr(lane_address, ir.getPtrTy(device_space));
+  mark(ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_global_load_lds, {},
+                          {pointer, address(offset, constant_offset), kernel_.constant(bytes), zero, zero}),
        region);
 }
 

@@ -33,8 +33,11 @@ class Lds {
   // write zeros. Counts on the vector memory counter of the issuing wave.
   void fill(int region, const Buffer& from, int bytes, Value* lane_offset, Value* uniform_offset, Value* offset,
             int constant_offset) const;
+  // The same from an address (i64) of each lane's own. Nothing bounds it.
+  void gather(int region, Value* lane_address, int bytes, Value* offset, int constant_offset) const;
 
  private:
+  bool has_dma_of(int bytes) const;
   Value* address(Value* offset, int constant_offset) const;
   void mark(llvm::Instruction* access, int region) const;
 

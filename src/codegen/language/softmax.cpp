@@ -3,6 +3,7 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
+#include <algorithm>
 #include <limits>
 #include <numbers>
 
@@ -14,36 +15,25 @@ namespace {
 
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
-// Neighbouring terms of vectors that are equally long, as one value: a whole vector, a part of one, or one element.
-Value* neighbours(Kernel& kernel, const Values& vectors, int first, int count) {
-  Value* vector = vectors.front();
-  if (vectors.size() > 1) {
-    const auto length = static_cast<int>(llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
-    vector = vectors[static_cast<std::size_t>(first / length)];
-    if (count == length) return vector;
-    first %= length;
-  }
-  if (count == 1) return kernel.ir().CreateExtractElement(vector, static_cast<std::uint64_t>(first));
-  llvm::SmallVector<int, 16> elements;
-  for (int term = 0; term < count; ++term) elements.push_back(first + term);
-  return kernel.ir().CreateShuffleVector(vector, elements);
-}
+constexpr int registers = 16;  // of one score accumulator
 
 }  // namespace
 
-// The upper half onto the lower half, until one is left.
-std::vector<std::vector<Addition>> sum_tree(int terms) {
-  std::vector<std::vector<Addition>> levels;
-  for (int width = terms / 2; width >= 1; width /= 2) {
-    std::vector<Addition>& level = levels.emplace_back();
-    for (int term = 0; term < width; ++term) level.push_back({.into = term, .other = term + width});
+// Register r of accumulator a holds key 32a + 8⌊r / 4⌋ + 4h + r mod 4.
+std::vector<std::vector<Addition>> sum_tree() {
+  std::vector<std::vector<Addition>> levels(3);
+  for (int r = 0; r < registers; ++r) {
+    levels[0].push_back({.into = r, .other = r + registers});
+    if (r % 4 < 2) levels[1].push_back({.into = r, .other = r + 2});
+    if (r % 4 == 0) levels[2].push_back({.into = r, .other = r + 1});
   }
   return levels;
 }
 
 SoftmaxState Softmax::initial() const {
-  return {
-      .maximum = kernel_.constant(minus_infinity), .shift = kernel_.constant(0.0F), .half_sum = kernel_.constant(0.0F)};
+  SoftmaxState state{.maximum = kernel_.constant(minus_infinity), .sums = {}};
+  state.sums.fill(kernel_.constant(0.0F));
+  return state;
 }
 
 Value* Softmax::exp2(Value* value) const {
@@ -82,8 +72,11 @@ Value* Softmax::grows(Value* maximum, Value* raised) const {
   return ir.CreateFCmpOGT(growth, rescale_threshold_);
 }
 
-Value* Softmax::new_shift(Value* raised) const {
-  return kernel_.ir().CreateFNeg(kernel_.ir().CreateFMul(raised, scale_));
+// Where the row saw no key, every score is −inf, and any finite shift leaves it so; ∞ would not.
+Value* Softmax::shift(Value* maximum) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  return ir.CreateBinaryIntrinsic(llvm::Intrinsic::minnum, ir.CreateFNeg(ir.CreateFMul(maximum, scale_)),
+                                  kernel_.constant(std::numeric_limits<float>::max()));
 }
 
 Value* Softmax::exponent(Value* score, Value* shift) const {
@@ -103,8 +96,8 @@ Value* Softmax::rescaled(Value* value, Value* factor) const {
   return ir.CreateFMul(value, vector ? ir.CreateVectorSplat(vector->getNumElements(), factor) : factor);
 }
 
-Value* Softmax::accumulated(Value* half_sum, Value* tile_sum) const {
-  return kernel_.ir().CreateFAdd(half_sum, tile_sum);
+Value* Softmax::accumulated(Value* running, Value* tile_sum) const {
+  return kernel_.ir().CreateFAdd(running, tile_sum);
 }
 
 SoftmaxState Softmax::raise_maximum(const SoftmaxState& state, std::span<const Accumulator> scores,
@@ -113,17 +106,19 @@ SoftmaxState Softmax::raise_maximum(const SoftmaxState& state, std::span<const A
   Value* raised_maximum = raised(state.maximum, scores);
   Value* grows = this->grows(state.maximum, raised_maximum);
 
-  Values values = {state.maximum, state.shift, state.half_sum};
+  Values values = {state.maximum};
+  values.insert(values.end(), state.sums.begin(), state.sums.end());
   for (const Accumulator& output : outputs) values.push_back(output.value);
   values = if_uniform(kernel_, any_lane(kernel_, grows), Likelihood::rarely, values, [&](const Values& before) {
-    Value* maximum = ir.CreateSelect(grows, raised_maximum, before[0]);
     Value* factor = rescale_factor(before[0], raised_maximum, grows);
-    Values after = {maximum, ir.CreateSelect(grows, new_shift(raised_maximum), before[1]), rescaled(before[2], factor)};
-    for (std::size_t index = 3; index < before.size(); ++index) after.push_back(rescaled(before[index], factor));
+    Values after = {ir.CreateSelect(grows, raised_maximum, before[0])};
+    for (std::size_t index = 1; index < before.size(); ++index) after.push_back(rescaled(before[index], factor));
     return after;
   });
-  for (std::size_t index = 0; index < outputs.size(); ++index) outputs[index].value = values[index + 3];
-  return {.maximum = values[0], .shift = values[1], .half_sum = values[2]};
+  SoftmaxState next{.maximum = values[0], .sums = {}};
+  std::copy_n(values.begin() + 1, running_sums, next.sums.begin());
+  for (std::size_t index = 0; index < outputs.size(); ++index) outputs[index].value = values[index + 1 + running_sums];
+  return next;
 }
 
 SoftmaxState Softmax::weigh(const SoftmaxState& state, std::span<Accumulator> scores) const {
@@ -131,7 +126,7 @@ SoftmaxState Softmax::weigh(const SoftmaxState& state, std::span<Accumulator> sc
   // Register pairs: one packed multiply-add each, the same operation per element. All of a part before its first exp2,
   // which would wait for a neighbour.
   Value* scale_pair = ir.CreateVectorSplat(2, scale_);
-  Value* shift_pair = ir.CreateVectorSplat(2, state.shift);
+  Value* shift_pair = ir.CreateVectorSplat(2, shift(state.maximum));
   for (Accumulator& part : scores) {
     std::vector<Value*> pairs;
     for (int r = 0; r < part.layout.registers(); r += 2) {
@@ -145,24 +140,51 @@ SoftmaxState Softmax::weigh(const SoftmaxState& state, std::span<Accumulator> sc
     }
     part.value = weights;
   }
-  // A level's additions are neighbours, so that they can be written as one addition of vectors.
-  Values terms;
-  for (const Accumulator& part : scores) terms.push_back(part.value);
-  for (const std::vector<Addition>& level :
-       sum_tree(static_cast<int>(scores.size()) * scores.front().layout.registers())) {
-    const auto count = static_cast<int>(level.size());
-    Value* into = neighbours(kernel_, terms, level.front().into, count);
-    Value* other = neighbours(kernel_, terms, level.front().other, count);
-    terms = {ir.CreateFAdd(into, other)};
-  }
+  // sum_tree, a running sum at a time, so that few sums are in registers beside the weights: bit 5 of the key, then
+  // bit 1, then bit 0.
   SoftmaxState next = state;
-  next.half_sum = accumulated(state.half_sum, terms.front());
+  for (std::size_t j = 0; j < running_sums; ++j) {
+    const int first = static_cast<int>(4 * j);
+    const auto of_part = [&](const Accumulator& part) {
+      return ir.CreateShuffleVector(part.value, {first, first + 1, first + 2, first + 3});
+    };
+    Value* four = ir.CreateFAdd(of_part(scores[0]), of_part(scores[1]));
+    Value* two = ir.CreateFAdd(ir.CreateShuffleVector(four, {0, 1}), ir.CreateShuffleVector(four, {2, 3}));
+    Value* tile =
+        ir.CreateFAdd(ir.CreateExtractElement(two, std::uint64_t{0}), ir.CreateExtractElement(two, std::uint64_t{1}));
+    next.sums[j] = accumulated(state.sums[j], tile);
+  }
   return next;
 }
 
+// Bit 4 of the key, then bit 3, then bit 2, which is the other half's.
 Value* Softmax::row_sum(const SoftmaxState& state) const {
-  const auto [one, other] = both_halves(kernel_, state.half_sum);
-  return kernel_.ir().CreateFAdd(one, other);
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* half = ir.CreateFAdd(ir.CreateFAdd(state.sums[0], state.sums[2]), ir.CreateFAdd(state.sums[1], state.sums[3]));
+  const auto [one, other] = both_halves(kernel_, half);
+  return ir.CreateFAdd(one, other);
+}
+
+// Selected, not computed, for a part that holds the maximum: exactly 1, also where neither part saw a key, and
+// −∞ − (−∞) would be NaN.
+MergeWeights Softmax::merge_weights(Value* earlier_maximum, Value* later_maximum) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* maximum = ir.CreateBinaryIntrinsic(llvm::Intrinsic::maxnum, earlier_maximum, later_maximum);
+  const auto weight = [&](Value* of) {
+    Value* power = exp2(ir.CreateFMul(ir.CreateFSub(of, maximum), scale_));
+    return ir.CreateSelect(ir.CreateFCmpOEQ(of, maximum), kernel_.constant(1.0F), power);
+  };
+  return {.maximum = maximum, .earlier = weight(earlier_maximum), .later = weight(later_maximum)};
+}
+
+Value* Softmax::merged(const MergeWeights& weights, Value* earlier, Value* later) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(earlier->getType());
+  const auto as_wide = [&](Value* weight) {
+    return vector ? ir.CreateVectorSplat(vector->getNumElements(), weight) : weight;
+  };
+  return ir.CreateIntrinsic(llvm::Intrinsic::fma, {earlier->getType()},
+                            {earlier, as_wide(weights.earlier), ir.CreateFMul(later, as_wide(weights.later))});
 }
 
 Value* Softmax::inverse(Value* row_sum) const {
@@ -172,17 +194,15 @@ Value* Softmax::inverse(Value* row_sum) const {
   return ir.CreateSelect(ir.CreateFCmpOEQ(row_sum, zero), zero, reciprocal);
 }
 
-Value* Softmax::log_sum_exp(const SoftmaxState& state, Value* row_sum) const {
+Value* Softmax::log_sum_exp(const PartStatistics& row) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   // log2(0) is −inf and m of an empty row is −inf with c > 0: −inf comes out by itself.
-  Value* log2_sum = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_log, {kernel_.f32()}, {row_sum});
-  Value* log2 = ir.CreateIntrinsic(llvm::Intrinsic::fma, {kernel_.f32()}, {state.maximum, scale_, log2_sum});
+  Value* log2_sum = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_log, {kernel_.f32()}, {row.sum});
+  Value* log2 = ir.CreateIntrinsic(llvm::Intrinsic::fma, {kernel_.f32()}, {row.maximum, scale_, log2_sum});
   return ir.CreateFMul(log2, kernel_.constant(std::numbers::ln2_v<float>));
 }
 
-Value* Softmax::scaled_maximum(const SoftmaxState& state) const {
-  return kernel_.ir().CreateFMul(state.maximum, scale_);
-}
+Value* Softmax::scaled_maximum(Value* maximum) const { return kernel_.ir().CreateFMul(maximum, scale_); }
 
 RowEnd end_with_sink(Kernel& kernel, Value* scaled_maximum, Value* row_sum, Value* sink) {
   llvm::IRBuilder<>& ir = kernel.ir();

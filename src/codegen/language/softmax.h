@@ -3,10 +3,12 @@
 // (docs/canonical-arithmetic.md). Every operation of the softmax that decides a bit stands in softmax.cpp, and so does
 // which values each operation takes. Pipelines choose when the operations run.
 //
-// Lanes n and n + 32 share a row: each holds half of the keys of a tile. The running maximum is the same in both; the
-// running sum is kept per half and joined once at the end.
+// Lanes n and n + 32 share a row: each holds half of the keys of a tile. The running maximum is the same in both. Each
+// half keeps four running sums, one for each value of bits 3 and 4 of the key's number; they are joined where a chunk
+// ends.
 #pragma once
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -14,11 +16,13 @@
 
 namespace wavejit::language {
 
+// Of one lane.
+inline constexpr std::size_t running_sums = 4;
+
 // Per-lane state of the rows, carried round the tile loop.
 struct SoftmaxState {
-  Value* maximum = nullptr;   // m: raw scores, −inf until the row has seen a key
-  Value* shift = nullptr;     // −m · c, 0 while m is −inf (so that a masked score stays −inf)
-  Value* half_sum = nullptr;  // l of this lane's half
+  Value* maximum = nullptr;                 // m: raw scores, −inf until the row has seen a key of the chunk
+  std::array<Value*, running_sums> sums{};  // l of this lane's half: [j] has the keys whose bits 4 and 3 are j
 };
 
 // One addition of a tile's sum: term `into` becomes itself plus term `other`.
@@ -26,10 +30,23 @@ struct Addition {
   int into;
   int other;
 };
-// The canonical tree that adds up a lane's weights of a tile, level by level; the sum ends in term 0. Terms are the
-// registers of the tile's accumulators in a row, all of the first before those of the second. `terms` is a power of
-// two. Additions of one level may be written in any order, and each as soon as its two terms are there.
-std::vector<std::vector<Addition>> sum_tree(int terms);
+// Which weights of a lane meet when a tile's are added up: the canonical tree, level by level. Terms are the registers
+// of the tile's two accumulators in a row, all of the first before those of the second. Bits 5, 1 and 0 of the key's
+// number are added up, in this order; the sum of running sum j ends in term 4 · j. Additions of one level may be
+// written in any order, and each as soon as its two terms are there.
+std::vector<std::vector<Addition>> sum_tree();
+
+// What a row has of some chunks of keys: l is the whole row's, O stands elsewhere.
+struct PartStatistics {
+  Value* maximum;
+  Value* sum;
+};
+// What two parts of a row are multiplied with when they are merged. One of them is exactly 1.
+struct MergeWeights {
+  Value* maximum;  // of both
+  Value* earlier;
+  Value* later;
+};
 
 class Softmax {
  public:
@@ -47,29 +64,37 @@ class Softmax {
   // scores ← P = exp2(score · c − m · c), and their sum into the state.
   SoftmaxState weigh(const SoftmaxState& state, std::span<Accumulator> scores) const;
 
-  // The same in single operations, for pipelines that string them between matrix instructions. Such a pipeline adds up
-  // weights along sum_tree. It rescales the running sum and O once a tile, between what two tiles add to them.
+  // The same in single operations, for pipelines that string them between matrix instructions. They add up weights
+  // along sum_tree. They rescale the running sums after one tile's addition to them and before the next one's, O
+  // likewise.
   Value* exp2(Value* value) const;
   Value* larger(Value* a, Value* b, Value* c) const;            // one instruction
   Value* whole_row(Value* tile_maximum, Value* maximum) const;  // over both halves, and the maximum so far
   Value* grows(Value* maximum, Value* raised) const;            // per lane: the row's maximum is to be raised
-  Value* new_shift(Value* raised) const;
+  Value* shift(Value* maximum) const;                           // −m · c, finite also where m is −inf
   Value* exponent(Value* score, Value* shift) const;
   // 1 exactly for rows that do not grow.
   Value* rescale_factor(Value* maximum, Value* raised, Value* grows) const;
   // A running sum or a part of O, scaled to the new maximum.
   Value* rescaled(Value* value, Value* factor) const;
-  // The running sum with a tile's sum added.
-  Value* accumulated(Value* half_sum, Value* tile_sum) const;
+  // A running sum with a tile's.
+  Value* accumulated(Value* running, Value* tile_sum) const;
 
-  // l of the whole row, the same bits in both halves.
+  // The end of a chunk: l of the whole row, the same bits in both halves.
   Value* row_sum(const SoftmaxState& state) const;
+
+  // Two parts of one row become one: of all keys of `earlier` and then of `later`. A part that saw no key (−inf, 0, 0)
+  // changes nothing.
+  MergeWeights merge_weights(Value* earlier_maximum, Value* later_maximum) const;
+  // A sum, or a part of O: one rounding, since one weight is 1.
+  Value* merged(const MergeWeights& weights, Value* earlier, Value* later) const;
+
   // 1 / l; 0 for a row that saw no key.
   Value* inverse(Value* row_sum) const;
   // Natural log of the row's sum of exponentials; −inf for a row that saw no key.
-  Value* log_sum_exp(const SoftmaxState& state, Value* row_sum) const;
+  Value* log_sum_exp(const PartStatistics& row) const;
   // m in powers of two.
-  Value* scaled_maximum(const SoftmaxState& state) const;
+  Value* scaled_maximum(Value* maximum) const;
 
  private:
   Value* raised(Value* maximum, std::span<const Accumulator> scores) const;

@@ -54,4 +54,13 @@ void pin(Kernel& kernel, const Values& values) {
   call->setMemoryEffects(llvm::MemoryEffects::none());
 }
 
+Value* opaque(Kernel& kernel, Value* value) {
+  // An empty instruction whose result is its operand, in a scalar register. Memory that nobody else sees keeps calls
+  // apart that look the same.
+  llvm::FunctionType* type = llvm::FunctionType::get(value->getType(), {value->getType()}, false);
+  llvm::CallInst* call = kernel.ir().CreateCall(llvm::InlineAsm::get(type, "", "=s,0", true), {value});
+  call->setMemoryEffects(llvm::MemoryEffects::inaccessibleMemOnly());
+  return call;
+}
+
 }  // namespace wavejit::language

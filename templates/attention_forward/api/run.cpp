@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/api/run.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -11,16 +12,19 @@ namespace wavejit::attention_forward {
 
 namespace {
 
-// A caller compiled against an earlier version: what its struct does not have, it does not ask for.
-constexpr std::size_t earlier_bytes = offsetof(wavejit_attention_forward_arguments, window_left);
+// Callers compiled against earlier versions: what their struct does not have, they do not ask for.
+constexpr std::size_t earlier_bytes[] = {offsetof(wavejit_attention_forward_arguments, window_left),
+                                         offsetof(wavejit_attention_forward_arguments, block_table),
+                                         offsetof(wavejit_attention_forward_arguments, first_keys)};
 
 bool is_earlier(const wavejit_attention_forward_arguments* arguments) {
-  return arguments != nullptr && arguments->size == earlier_bytes;
+  return arguments != nullptr && arguments->size != sizeof *arguments &&
+         std::ranges::contains(earlier_bytes, arguments->size);
 }
 
 wavejit_attention_forward_arguments grown(const wavejit_attention_forward_arguments& arguments) {
   wavejit_attention_forward_arguments all = {};
-  std::memcpy(&all, &arguments, earlier_bytes);
+  std::memcpy(&all, &arguments, arguments.size);
   all.size = sizeof all;
   return all;
 }
@@ -34,15 +38,39 @@ Result<Answer> asked(const runtime::Engine& engine, const wavejit_attention_forw
   }
   const Result<AttentionProblem> problem = check_attention_forward(arguments);
   if (!problem) return std::unexpected(problem.error());
-  const Result<SplitPlan> splits = plan_splits(*problem, engine.target_row(), engine.toggles().kv_splits);
-  if (!splits) return std::unexpected(splits.error());
-  AttentionCall call(*arguments, *problem, *splits, engine.target_row(), engine.toggles());
-  return ask(call, *splits);
+  const SplitPlan splits = plan_splits(*problem, engine.target_row(), engine.toggles().kv_splits);
+  AttentionCall call(*arguments, *problem, splits, engine.target_row(), engine.toggles());
+  return ask(call, splits);
 }
 
-Result<void> check_given_workspace(const wavejit_attention_forward_arguments& arguments, const SplitPlan& splits) {
+Result<void> check_given_workspace(const AttentionCall& call, const SplitPlan& splits) {
+  const wavejit_attention_forward_arguments& arguments = call.arguments();
   if (splits.splits == 1 || arguments.workspace == nullptr) return {};
-  return check_workspace(arguments, splits.workspace_bytes);
+  return check_workspace(arguments, call.problem().batch, splits.workspace_bytes);
+}
+
+// A graph may be replayed on any stream, beside calls that borrow the engine's workspace. Without one of its own a
+// call leaves its keys whole: slower, and the same bits.
+[[gnu::cold, gnu::noinline]] Result<void> run_whole(runtime::Engine& engine,
+                                                    const wavejit_attention_forward_arguments& arguments,
+                                                    hip_abi::hipStream_t stream) {
+  wavejit_attention_forward_arguments whole = arguments;
+  whole.splits = 1;
+  return run(engine, &whole, stream);
+}
+
+// What run_whole may need one day, when nothing can be loaded.
+[[gnu::cold, gnu::noinline]] void load_whole(runtime::Engine& engine,
+                                             const wavejit_attention_forward_arguments& arguments,
+                                             hip_abi::hipStream_t stream) {
+  wavejit_attention_forward_arguments whole = arguments;
+  whole.splits = 1;
+  const Result<AttentionProblem> problem = check_attention_forward(&whole);
+  if (!problem) return;
+  const SplitPlan splits = plan_splits(*problem, engine.target_row(), engine.toggles().kv_splits);
+  AttentionCall call(whole, *problem, splits, engine.target_row(), engine.toggles());
+  // Without it a captured call says what is missing.
+  (void)engine.load(call, stream);
 }
 
 }  // namespace
@@ -55,25 +83,30 @@ Result<void> run(runtime::Engine& engine, const wavejit_attention_forward_argume
   }
   const Result<AttentionProblem> problem = check_attention_forward(arguments);
   if (!problem) return std::unexpected(problem.error());
-  const Result<SplitPlan> splits = plan_splits(*problem, engine.target_row(), engine.toggles().kv_splits);
-  if (!splits) return std::unexpected(splits.error());
-  if (splits->splits != 1 && arguments->workspace != nullptr) [[unlikely]] {
-    if (auto workspace = check_workspace(*arguments, splits->workspace_bytes); !workspace) return workspace;
+  const SplitPlan splits = plan_splits(*problem, engine.target_row(), engine.toggles().kv_splits);
+  if (splits.splits != 1) [[unlikely]] {
+    if (arguments->workspace == nullptr && engine.is_capturing(stream)) return run_whole(engine, *arguments, stream);
+    if (arguments->workspace != nullptr) {
+      if (auto workspace = check_workspace(*arguments, problem->batch, splits.workspace_bytes); !workspace)
+        return workspace;
+    }
   }
-  AttentionCall call(*arguments, *problem, *splits, engine.target_row(), engine.toggles());
+  AttentionCall call(*arguments, *problem, splits, engine.target_row(), engine.toggles());
+  if (splits.reason == SplitPlan::Reason::fills_device && !engine.is_loaded(call)) [[unlikely]]
+    load_whole(engine, *arguments, stream);
   return engine.run(call, stream);
 }
 
 Result<void> supports(const runtime::Engine& engine, const wavejit_attention_forward_arguments* arguments) {
   return asked<void>(engine, arguments, [&](AttentionCall& call, const SplitPlan& splits) -> Result<void> {
-    if (auto workspace = check_given_workspace(call.arguments(), splits); !workspace) return workspace;
+    if (auto workspace = check_given_workspace(call, splits); !workspace) return workspace;
     return engine.supports(call);
   });
 }
 
 Result<void> is_ready(const runtime::Engine& engine, const wavejit_attention_forward_arguments* arguments) {
   return asked<void>(engine, arguments, [&](AttentionCall& call, const SplitPlan& splits) -> Result<void> {
-    if (auto workspace = check_given_workspace(call.arguments(), splits); !workspace) return workspace;
+    if (auto workspace = check_given_workspace(call, splits); !workspace) return workspace;
     return engine.is_ready(call);
   });
 }

@@ -54,6 +54,8 @@ struct Arguments {
 
   // Lengths in device memory, int32; each may be null. Packed sequences: rows starts[b] … starts[b + 1] − 1 of a tensor
   // of query_rows (key_rows) rows, batch strides 0. key_lengths[b]: the keys of sequence b that count, from its first.
+  // Kernels whose spec has first_keys find first keys [batch] where key_starts stands: sequence b begins there and ends
+  // with the tensor.
   // What does not fit (negative, beyond the rows, descending) is cut to what does: nothing outside is ever read.
   std::uint64_t query_starts = 0;
   std::uint64_t key_starts = 0;
@@ -89,14 +91,18 @@ struct Arguments {
   std::uint64_t workspace = 0;
   std::uint32_t splits = 1;
   std::uint32_t query_heads = 0;
-  std::uint32_t query_head_multiplier = 0;  // as kv_head_multiplier: x of the grid → split
+  std::uint32_t query_head_multiplier = 0;  // as kv_head_multiplier: x of the grid → split (packed heads: by kv heads)
   std::uint32_t split_multiplier = 0;       // the same for a division by `splits`
+
+  // Packed heads: read only by kernels whose spec has heads=packed. Rows are divided by kv_head_multiplier.
+  std::uint32_t kv_heads = 1;
+  std::uint32_t group = 1;  // query heads of a kv head
 };
 
 // Stands for no limit: beyond every length, and no sum with one overflows.
 inline constexpr std::int32_t unlimited_window = 1 << 30;
 
-static_assert(sizeof(Arguments) == 296);
+static_assert(sizeof(Arguments) == 304);
 static_assert(offsetof(Arguments, q_batch_stride) == 40);
 static_assert(offsetof(Arguments, q_row_stride) == 120);
 static_assert(offsetof(Arguments, scale_log2e) == 156);
@@ -104,9 +110,10 @@ static_assert(offsetof(Arguments, query_starts) == 168);
 static_assert(offsetof(Arguments, bias) == 200);
 static_assert(offsetof(Arguments, sink) == 256);
 static_assert(offsetof(Arguments, workspace) == 272);
+static_assert(offsetof(Arguments, kv_heads) == 296);
 
 // Workgroups: x = query head (split keys: split · query heads + query head), y = query tile (heaviest causal tiles
-// first), z = batch or sequence.
+// first), z = batch or sequence. Packed heads: kv heads in place of query heads, and tiles of their rows.
 struct LaunchGeometry {
   std::uint32_t grid_x = 1;
   std::uint32_t grid_y = 1;

@@ -36,11 +36,15 @@ struct LdsPlan {
   int v_line_bytes = 0;
   int k_tile_bytes = 0;
   int v_tile_bytes = 0;
+  // Behind the tiles, 16 bytes a lane each: what is merged already of rows over several chunks (merged_rows_plan.h).
+  int merged_slots = 0;
+  int merged_slot_bytes = 0;  // of all lanes
 
   // Regions stand in the order K0, V0, K1, V1.
   constexpr int k_offset(int buffer) const { return buffer * (k_tile_bytes + v_tile_bytes); }
   constexpr int v_offset(int buffer) const { return k_offset(buffer) + k_tile_bytes; }
-  constexpr int total_bytes() const { return k_offset(buffers); }
+  constexpr int merged_offset() const { return k_offset(buffers); }
+  constexpr int total_bytes() const { return merged_offset() + (merged_slots * merged_slot_bytes); }
 };
 
 constexpr LdsLayout lds_layout(const targets::Target& target) {
@@ -61,6 +65,16 @@ constexpr LdsPlan lds_plan(const KernelSpec& spec, const targets::Target& target
     plan.buffers = 1;
     plan.k_tile_bytes = spec.tile_keys * spec.head_dim_qk * LdsPlan::element_bytes;
     plan.v_tile_bytes = spec.tile_keys * spec.head_dim_v * LdsPlan::element_bytes;
+  }
+  // Its registers let a compute unit hold one workgroup, so that LDS behind its tiles is free. In private memory each
+  // group of waves would wait for the other's traffic through one cache.
+  if (spec.pipeline == Pipeline::dualwave && spec.split_keys == 0) {
+    constexpr int slot_bytes = 16;
+    constexpr int rows_per_wave = 32;
+    plan.merged_slot_bytes = spec.tile_queries / rows_per_wave * target.wave_size * slot_bytes;
+    const int slots = 1 + (spec.head_dim_v / 8);  // statistics, and O by four dims
+    const int room = (target.lds_bytes_per_workgroup - plan.total_bytes()) / plan.merged_slot_bytes;
+    plan.merged_slots = room < slots ? room : slots;
   }
   return plan;
 }

@@ -9,6 +9,7 @@
 
 #include "templates/attention_forward/call/ladders.h"
 #include "templates/attention_forward/call/lds_layout.h"
+#include "templates/attention_forward/call/page_arguments.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -18,11 +19,17 @@ namespace {
 // stands in tests/kernels/golden.txt.
 int vgpr_budget(const KernelSpec& spec, const LdsPlan& plan) {
   if (spec.head_dim_v > 128) return 512;  // 1 wave; O alone takes 128, and accumulation registers help out
+  // A wave or two that hold a whole tile of 128 dims. LDS leaves no more than one wave a SIMD anyway.
+  if (plan.layout == LdsLayout::swizzled && spec.tile_queries < 128 && spec.head_dim_qk > 64) return 512;
+  // The same where each key has an address of its own: 25 more than two waves leave, at 64 dims.
+  if (plan.layout == LdsLayout::swizzled && spec.tile_queries < 128 && spec.looks_up_each_key()) return 512;
   // A tile that waits in registers, Q's 48 and a tile's bias: a few more than two waves leave.
   if (spec.has(Modifier::bias) && spec.head_dim_qk > 128 && plan.layout == LdsLayout::swizzled) return 512;
   if (spec.pipeline == Pipeline::dualwave) return 256;              // 2 waves: one of each group
   if (spec.pipeline == Pipeline::interleaved) return 256;           // 2 waves: of two workgroups
   if (spec.head_dim_v > 64 || spec.tile_queries < 128) return 256;  // 2 waves; LDS leaves small workgroups no more
+  // Entries of the block table, and addresses of each lane's own.
+  if (spec.paged) return plan.layout == LdsLayout::lines ? 168 : 256;
   // A tile's bias takes 16, other modifiers a few, and the kernels without them are at their limit.
   if (spec.modified()) return spec.has(Modifier::bias) && plan.layout == LdsLayout::swizzled ? 256 : 168;
   return plan.layout == LdsLayout::lines ? 128 : 168;  // 4 or 3 waves
@@ -97,6 +104,11 @@ QueryRows query_rows(std::uint64_t query_length) {
                                : QueryRows::more;
 }
 
+RowPlan plan_rows(std::uint64_t query_length, std::uint64_t group) {
+  if (group <= 1 || query_length > longest_packed_query) return {.rows = query_rows(query_length)};
+  return {.rows = query_rows(query_length * group), .packed_heads = true};
+}
+
 namespace {
 // What `wavejit tune` found (docs/tune.md).
 struct TunedDefault {
@@ -129,13 +141,12 @@ namespace {
 bool small_tiles_fit(const HeadDims& dims) { return dims.qk <= 128 && dims.v <= 128; }
 }  // namespace
 
-std::span<const int> tile_queries(const targets::Target& target, Pipeline pipeline) {
+std::span<const int> tile_queries(const targets::Target& /*target*/, Pipeline pipeline) {
   static constexpr std::array<int, 1> dualwave = {256};
-  static constexpr std::array<int, 3> lines = {32, 64, 128};
-  // The waves of a workgroup share the registers of the tile that is in flight. Fewer waves have too few for it.
-  static constexpr std::array<int, 1> swizzled = {128};
+  static constexpr std::array<int, 1> interleaved = {128};
+  static constexpr std::array<int, 3> generic = {32, 64, 128};
   if (pipeline == Pipeline::dualwave) return dualwave;
-  return lds_layout(target) == LdsLayout::lines ? std::span<const int>(lines) : swizzled;
+  return pipeline == Pipeline::interleaved ? std::span<const int>(interleaved) : generic;
 }
 
 int default_tile_queries(const targets::Target& target, Pipeline pipeline, QueryRows rows, const HeadDims& dims) {
@@ -145,10 +156,18 @@ int default_tile_queries(const targets::Target& target, Pipeline pipeline, Query
   const TunedDefault* tuned = find_tuned(target, rows);
   if (tuned != nullptr && tuned->pipeline == pipeline && std::ranges::contains(possible, tuned->tile_queries))
     return tuned->tile_queries;
+  // Small ones have not been asked for there: packed heads have them.
+  if (lds_layout(target) == LdsLayout::swizzled) return possible.back();
   int best = possible.front();
   for (const int tile : possible)
     if (tile <= wanted[static_cast<std::size_t>(rows)]) best = tile;
   return best;
+}
+
+int packed_tile_queries(const targets::Target& target, QueryRows rows, const HeadDims& dims) {
+  const std::span<const int> possible = tile_queries(target, Pipeline::generic);
+  if (!small_tiles_fit(dims)) return possible.back();
+  return rows == QueryRows::up_to_32 ? 32 : rows == QueryRows::up_to_64 ? 64 : possible.back();
 }
 
 std::string default_ladder(const targets::Target& target, Pipeline pipeline, QueryRows rows) {
@@ -181,9 +200,9 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
   if (spec.tile_keys != 64)
     return std::unexpected("tile of " + std::to_string(spec.tile_keys) +
                            " keys would change the order of additions; accepted: 64");
-  if (spec.split_keys % spec.tile_keys != 0)
-    return std::unexpected("split=" + std::to_string(spec.split_keys) + " would cut a tile; accepted: multiples of " +
-                           std::to_string(spec.tile_keys));
+  if (spec.split_keys != 0 && spec.split_keys != chunk_keys)
+    return std::unexpected("split=" + std::to_string(spec.split_keys) +
+                           " would cut keys where no chunk ends; accepted: " + std::to_string(chunk_keys));
   if (spec.split_keys != 0 && (spec.lse || spec.output_store != OutputStore::scalar))
     return std::unexpected("split= leaves LSE and O to attention_combine; accepted: no lse, o_store=scalar");
   const std::string pipeline = "pipeline=" + std::string(to_text(spec.pipeline));
@@ -204,6 +223,19 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
     return std::unexpected(pipeline + " holds O, Q and parts of two tiles in registers, which head dim " +
                            to_text(HeadDims{spec.head_dim_qk, spec.head_dim_v}) +
                            " leaves no room for; accepted: auto, generic");
+  if (spec.packed_heads && spec.pipeline != Pipeline::generic)
+    return std::unexpected("heads=packed is for few rows; accepted: pipeline=generic");
+  if (spec.single_keys && !spec.paged) return std::unexpected("page=1 is a size of pages; accepted: paged page=1");
+  if (spec.pipeline != Pipeline::generic && spec.looks_up_each_key())
+    return std::unexpected(pipeline + " does not look keys up one by one; accepted: auto, generic");
+  if (spec.whole_tiles && (!spec.paged || spec.pipeline == Pipeline::generic))
+    return std::unexpected(
+        "whole_tiles is of pages on pipelines that look a tile up as a whole; accepted: paged "
+        "whole_tiles pipeline=dualwave or interleaved");
+  if (spec.pipeline != Pipeline::generic && spec.paged && !spec.whole_tiles)
+    return std::unexpected(pipeline +
+                           " looks a tile of 64 keys up as a whole, which pages of other sizes than "
+                           "multiples of 64 do not hold; accepted: auto, generic");
   if (spec.pipeline != Pipeline::dualwave && (!spec.stagger || !spec.raised_priority))
     return std::unexpected("stagger=off and setprio=off belong to pipeline=dualwave");
   if (std::string fault = fault_of_ladder(spec); !fault.empty()) return std::unexpected(std::move(fault));
@@ -245,15 +277,19 @@ std::optional<std::string> refusal_of(const KernelSpec& spec) {
   return std::move(resources.error());
 }
 
-std::size_t argument_bytes(const KernelSpec&) { return sizeof(Arguments); }
+std::size_t argument_bytes(const KernelSpec& spec) { return spec.paged ? sizeof(PagedArguments) : sizeof(Arguments); }
 
 OutputStore default_output_store(const targets::Target& target) {
   return target.permlane32_swap ? OutputStore::permlane : OutputStore::scalar;
 }
 
 LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch, std::uint32_t query_heads,
-                               std::uint32_t query_length, std::uint32_t splits) {
+                               std::uint32_t query_length, std::uint32_t splits, std::uint32_t group) {
   const auto rows = static_cast<std::uint32_t>(spec.tile_queries);
+  if (spec.packed_heads) {
+    query_heads /= group;
+    query_length *= group;
+  }
   const targets::Target* target = targets::find_target(spec.target);
   const auto wave_size = static_cast<std::uint32_t>(target ? target->wave_size : 64);
   LaunchGeometry geometry;

@@ -50,6 +50,16 @@ inline constexpr QueryRows all_query_rows[] = {QueryRows::up_to_32, QueryRows::u
                                                QueryRows::more};
 QueryRows query_rows(std::uint64_t query_length);
 
+// Which rows a workgroup's tile has: those of one query head, or those of all `group` heads that share a kv head. Heads
+// are packed where a tile of one head would stand mostly empty.
+struct RowPlan {
+  QueryRows rows = QueryRows::up_to_255;
+  bool packed_heads = false;
+  bool operator==(const RowPlan&) const = default;
+};
+RowPlan plan_rows(std::uint64_t query_length, std::uint64_t group);
+inline constexpr std::uint64_t longest_packed_query = 32;
+
 // The pipeline that `auto` means: what `wavejit tune` found for the target (tuned_defaults.inc). For a target that it
 // was not asked about: dualwave for lengths that fill one of its workgroups, where the target can; interleaved where it
 // can; else generic.
@@ -64,18 +74,25 @@ std::span<const int> tile_queries(const targets::Target& target, Pipeline pipeli
 // `wavejit tune` may have found another size for the pipeline that it chose. Head dims beyond 128 leave a wave no
 // registers to fetch a whole tile alone: always the largest.
 int default_tile_queries(const targets::Target& target, Pipeline pipeline, QueryRows rows, const HeadDims& dims);
+// Of packed heads: the smallest tile that holds all rows, so that nobody else reads their K and V, or the largest.
+int packed_tile_queries(const targets::Target& target, QueryRows rows, const HeadDims& dims);
 
 // KernelSpec::ladder of a pipeline: what `wavejit tune` found where it chose the pipeline, else standard ("").
 std::string default_ladder(const targets::Target& target, Pipeline pipeline, QueryRows rows);
 
-// Keys of a chunk where keys are split: four tiles. A sequence that one chunk holds is never cut, and has the bits of
-// the kernel that does not split. A walk of four tiles is worth its prologue and its 0.5 KiB of partial results a row.
-// And 8,192 keys still make 32 runs.
-inline constexpr int split_keys = 256;
+// A bias and the next tile are too many registers at once beside 128 dims, where products and softmax overlap; where a
+// wave overlaps itself, the limits of a window and a soft-cap are, too.
+inline bool registers_are_short(const KernelSpec& spec) {
+  if (spec.pipeline == Pipeline::generic || spec.head_dim_v <= 64) return false;
+  const bool capped_window =
+      spec.pipeline == Pipeline::interleaved && spec.mask == Mask::window && spec.has(Modifier::softcap);
+  return spec.has(Modifier::bias) || capped_window;
+}
 
-// Sizes for one launch of a kernel with this spec; `splits` is 1 unless it splits keys.
+// Sizes for one launch of a kernel with this spec; `splits` is 1 unless it splits keys. `group` counts the query heads
+// of a kv head and matters to packed heads only.
 LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch, std::uint32_t query_heads,
-                               std::uint32_t query_length, std::uint32_t splits = 1);
+                               std::uint32_t query_length, std::uint32_t splits = 1, std::uint32_t group = 1);
 
 // ceil(2³² / divisor), 0 standing for 2³²: what Arguments' multipliers are. floor(x · multiplier / 2³²) is
 // floor(x / divisor) as long as x · divisor < 2³².

@@ -47,6 +47,11 @@ enum class Field : std::uint8_t {
   lse,
   modifiers,  // and so many more as there are rows
   split = modifiers + modifier_count,
+  heads,
+  paged,
+  whole_tiles,
+  page,
+  first_keys,
   pipeline,
   tile,
   o_store,
@@ -89,6 +94,18 @@ struct Parser {
       spec.lse = true;
       return Field::lse;
     }
+    if (word == "paged") {
+      spec.paged = true;
+      return Field::paged;
+    }
+    if (word == "whole_tiles") {
+      spec.whole_tiles = true;
+      return Field::whole_tiles;
+    }
+    if (word == "first_keys") {
+      spec.first_keys = true;
+      return Field::first_keys;
+    }
     for (const ModifierRow& row : modifier_rows) {
       if (!row.in_code || word != row.word) continue;
       spec.modifiers.add(row.modifier);
@@ -101,8 +118,8 @@ struct Parser {
     for (const ModifierRow& row : modifier_rows)
       if (row.in_code) accepted += std::string(row.word) + ", ";
     return std::unexpected(accepted +
-                           "split=, pipeline=, tile=, o_store=, stagger=off, setprio=off, ladder=, target=, "
-                           "lowering=");
+                           "split=, heads=packed, paged, whole_tiles, page=1, first_keys, pipeline=, tile=, o_store=, "
+                           "stagger=off, setprio=off, ladder=, target=, lowering=");
   }
 
   std::expected<Field, std::string> take_head_dims(std::string_view word) {
@@ -129,9 +146,19 @@ struct Parser {
     }
     if (key == "split") {
       const auto keys = positive_number(value);
-      if (!keys) return std::unexpected("accepted: split=<keys of a chunk>, for example split=256");
+      if (!keys) return std::unexpected("accepted: split=<keys of a chunk>, split=1024");
       spec.split_keys = *keys;
       return Field::split;
+    }
+    if (key == "heads") {
+      if (value != "packed") return std::unexpected("accepted after '=': packed (a head a workgroup has no word)");
+      spec.packed_heads = true;
+      return Field::heads;
+    }
+    if (key == "page") {
+      if (value != "1") return std::unexpected("accepted after '=': 1 (other page sizes have no word)");
+      spec.single_keys = true;
+      return Field::page;
     }
     if (key == "tile") {
       const auto sizes = number_pair(value, 'x');
@@ -152,7 +179,7 @@ struct Parser {
       return Field::target;
     }
     return std::unexpected(
-        "accepted before '=': split, pipeline, tile, o_store, stagger, setprio, ladder, target, lowering");
+        "accepted before '=': split, heads, page, pipeline, tile, o_store, stagger, setprio, ladder, target, lowering");
   }
 
   template <typename Enum, std::size_t count>
@@ -189,6 +216,11 @@ std::string to_text(const KernelSpec& spec) {
   for (const ModifierRow& row : modifier_rows)
     if (spec.has(row.modifier)) text += " " + std::string(row.word);
   if (spec.split_keys != 0) text += " split=" + std::to_string(spec.split_keys);
+  if (spec.packed_heads) text += " heads=packed";
+  if (spec.paged) text += " paged";
+  if (spec.whole_tiles) text += " whole_tiles";
+  if (spec.single_keys) text += " page=1";
+  if (spec.first_keys) text += " first_keys";
   text += " pipeline=";
   text += to_text(spec.pipeline);
   text += " tile=" + std::to_string(spec.tile_queries) + 'x' + std::to_string(spec.tile_keys);

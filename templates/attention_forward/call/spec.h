@@ -32,6 +32,9 @@ using families::OutputStore;
 using families::Pipeline;
 using families::to_text;
 
+// Keys of a chunk, which begins anew (docs/canonical-arithmetic.md). Counted from key 0 of the sequence.
+inline constexpr int chunk_keys = 1024;
+
 struct KernelSpec {
   static constexpr std::string_view kernel = "attention_forward";
   static constexpr std::string_view family = "attention_forward";
@@ -43,9 +46,22 @@ struct KernelSpec {
   bool lse = false;
   // What scores pass through before the mask: rows of modifiers.h that change code.
   Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
-  // 0, or: keys are cut at multiples of so many keys, counted from key 0, and a workgroup leaves partial results in the
-  // workspace (attention_combine merges them). A multiple of tile_keys.
+  // 0, or chunk_keys: a workgroup walks a run of the chunks and leaves a part of each in the workspace
+  // (attention_combine merges them).
   int split_keys = 0;
+  // The query heads of a kv head are rows of one tile, position by position: row r is head r mod group of position
+  // r / group. K and V are then read once a kv head. The group is an argument. pipeline=generic only.
+  bool packed_heads = false;
+  // Keys and values stand in pages of a cache, which a block table names (page_arguments.h). Page sizes and strides are
+  // arguments.
+  bool paged = false;
+  // Pages are whole tiles of keys, so that a tile stands in one page: pipelines that look it up as a whole. With
+  // `paged` only.
+  bool whole_tiles = false;
+  // Pages of one key (a pool of tokens): the table has an entry a key. With `paged` only.
+  bool single_keys = false;
+  // Left padding: key 0 of a sequence stands at a row, or at a slot of its pages, that device memory says.
+  bool first_keys = false;
   Pipeline pipeline = Pipeline::generic;
   int tile_queries = 128;  // query rows a workgroup owns
   int tile_keys = 64;      // canonical arithmetic fixes 64 (docs/canonical-arithmetic.md)
@@ -62,6 +78,8 @@ struct KernelSpec {
   // Scores are modified: softmax then works on s · c + modifiers instead of raw scores (docs/canonical-arithmetic.md).
   bool modified() const { return modifiers.any(); }
   bool has(Modifier modifier) const { return modifiers.has(modifier); }
+  // Neighbouring keys may stand in different pages, whatever the page size: each is looked up by itself.
+  bool looks_up_each_key() const { return paged && (single_keys || first_keys); }
 
   bool operator==(const KernelSpec&) const = default;
 };
@@ -78,5 +96,8 @@ std::optional<std::string> refusal_of(const KernelSpec& spec);
 std::size_t argument_bytes(const KernelSpec& spec);
 
 std::string_view to_text(DataType dtype);
+
+// Even, whatever a tile is: walks that take tiles in pairs count on it.
+constexpr int chunk_tiles(const KernelSpec& spec) { return chunk_keys / spec.tile_keys; }
 
 }  // namespace wavejit::attention_forward

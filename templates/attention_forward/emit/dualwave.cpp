@@ -3,12 +3,15 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
+#include <algorithm>
 #include <variant>
+#include <vector>
 
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention_forward/call/ladders.h"
 #include "templates/attention_forward/emit/dualwave_schedule.h"
+#include "templates/attention_forward/emit/merged_rows.h"
 #include "templates/attention_forward/emit/modifiers.h"
 #include "templates/attention_forward/emit/output.h"
 #include "templates/attention_forward/emit/query.h"
@@ -30,9 +33,9 @@ using language::Strand;
 using language::Value;
 using language::Values;
 
-// Of four cycles. The first maximum brings two canonicalizations, the swap a copy and two wait states, the last choice
-// of a maximum one.
-constexpr OperationSlots cycle_slots = {.exp2 = 2, .first_maximum = 3, .swap = 8, .grows = 3, .choose = 4};
+// Of four cycles. The first maximum brings two canonicalizations, the swap a copy and two wait states, the choice of a
+// maximum one.
+constexpr OperationSlots cycle_slots = {.exp2 = 2, .first_maximum = 3, .swap = 8, .grows = 3, .choose = 2, .shift = 2};
 
 class Walker {
  public:
@@ -44,33 +47,40 @@ class Walker {
         modifiers_(kernel, spec, workgroup_),
         tiles_(kernel, spec, plan, workgroup_, matrix_),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
+        merged_(kernel, spec, plan, workgroup_, softmax_, &tiles_),
         ladder_(*find_ladder(Pipeline::dualwave, spec.ladder)),
         schedule_(schedule_in(order_of(spec))),
         tile_softmax_(kernel, softmax_, matrix_, ladder_.weighed, ladder_.by_cycles ? cycle_slots : OperationSlots{}) {}
 
   void emit() {
-    State state{.softmax = softmax_.initial(), .outputs = {}, .weights = {}};
+    State state{.softmax = softmax_.initial(), .outputs = {}, .merged = merged_.start(), .weights = {}, .places = {}};
     state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / 32), matrix_.zeros());
 
     const Values loaded = load_query(kernel_, spec_, workgroup_);
     walk(schedule_.start, state, workgroup_.first_tile, 0);
     query_ = query_operands(kernel_, workgroup_, matrix_, loaded);
+    // t is one less.
+    state.places.insert(state.places.begin(), TilePages::Place{});
     // From here on the second group is one barrier short: it runs one cluster behind.
     if (spec_.stagger) barrier_of_group(1);
     walk(schedule_.prologue, state, kernel_.ir().CreateSub(workgroup_.first_tile, kernel_.constant(1)), 1);
+    to_next_tile(state);
     state = walk_tiles(state);
     // The first group makes up for it; both have met at as many barriers then.
     if (spec_.stagger) barrier_of_group(0);
 
-    finish_rows(kernel_, spec_, workgroup_, softmax_, state.softmax, matrix_.element(), state.outputs);
+    finish_rows(kernel_, spec_, workgroup_, softmax_, merged_, state.softmax, state.merged, matrix_.element(),
+                state.outputs);
   }
 
  private:
   // What lives from one `steady` to the next.
   struct State {
     SoftmaxState softmax;
-    std::vector<Accumulator> outputs;  // Oᵀ, 32 dims each
-    TileWeights weights;               // of tile t, half done
+    std::vector<Accumulator> outputs;      // Oᵀ, 32 dims each
+    Values merged;                         // the chunks before, as far as registers hold them
+    TileWeights weights;                   // of tile t, half done
+    std::vector<TilePages::Place> places;  // of tiles t, t + 1, …; empty where nobody needs it any more
   };
   // What lives from one act to a later one.
   struct Hand {
@@ -87,17 +97,24 @@ class Walker {
   };
 
   static Values to_values(const State& state) {
-    Values values = {state.softmax.maximum, state.softmax.shift, state.softmax.half_sum};
+    Values values = {state.softmax.maximum};
+    values.insert(values.end(), state.softmax.sums.begin(), state.softmax.sums.end());
     for (const Accumulator& output : state.outputs) values.push_back(output.value);
+    values.insert(values.end(), state.merged.begin(), state.merged.end());
     values.insert(values.end(), state.weights.values.begin(), state.weights.values.end());
+    for (const TilePages::Place& place : state.places)
+      if (place.entry != nullptr) values.insert(values.end(), {place.entry, place.granule, place.live});
     return values;
   }
   static State from_values(State like, const Values& values) {
     auto next = values.begin();
-    like.softmax = {.maximum = next[0], .shift = next[1], .half_sum = next[2]};
-    next += 3;
+    like.softmax.maximum = *next++;
+    for (Value*& sum : like.softmax.sums) sum = *next++;
     for (Accumulator& output : like.outputs) output.value = *next++;
-    like.weights.values.assign(next, values.end());
+    for (Value*& value : like.merged) value = *next++;
+    for (Value*& weight : like.weights.values) weight = *next++;
+    for (TilePages::Place& place : like.places)
+      if (place.entry != nullptr) place = {.entry = *next++, .granule = *next++, .live = *next++};
     return like;
   }
 
@@ -121,7 +138,9 @@ class Walker {
             Value* tile = kernel_.uniform(at[0]);
             State state = state_of(at);
             walk(schedule_.steady, state, tile, 0);
+            to_next_tile(state);
             walk(schedule_.steady, state, ir.CreateAdd(tile, kernel_.constant(1)), 1);
+            to_next_tile(state);
             Values next = to_values(state);
             next.insert(next.begin(), ir.CreateAdd(tile, kernel_.constant(2)));
             return next;
@@ -134,14 +153,22 @@ class Walker {
     values = language::if_uniform(kernel_, one_more, Likelihood::even, values, [&](const Values& at) {
       State state = state_of(at);
       walk(schedule_.steady, state, tile, 0);
+      to_next_tile(state);
       Values next = to_values(state);
       next.insert(next.begin(), at[0]);
       return next;
     });
     State end = state_of(values);
     last_buffer_ = ir.CreateZExt(one_more, kernel_.i32());
-    walk(schedule_.drain, end, tile, 0);
+    walk(schedule_.drain, end, ir.CreateSub(workgroup_.tiles, kernel_.constant(1)), 0);
     return end;
+  }
+
+  // Places of tiles that every fetch is past are dropped.
+  static void to_next_tile(State& state) {
+    if (state.places.size() <= 1) return;
+    state.places.erase(state.places.begin());
+    state.places.front() = {};
   }
 
   // `buffer`: that of tile t.
@@ -163,29 +190,41 @@ class Walker {
     return compute != nullptr && compute->raised_priority && spec_.raised_priority;
   }
 
-  void take(const Memory& cluster, State& /*state*/, const Place& place) {
-    for (const MemoryAct& act : cluster.acts) std::visit([&](const auto& each) { perform(each, place); }, act);
+  void take(const Memory& cluster, State& state, const Place& place) {
+    for (const MemoryAct& act : cluster.acts) std::visit([&](const auto& each) { perform(each, state, place); }, act);
   }
 
   void take(const Compute& cluster, State& state, const Place& place) {
     for (const ComputeAct& act : cluster.acts) std::visit([&](const auto& each) { perform(each, state, place); }, act);
   }
 
-  void perform(const Fetch& fetch, const Place& place) {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    Value* wanted = ir.CreateAdd(place.tile, kernel_.constant(fetch.tile.ahead));
-    if (fetch.may_be_past_the_end)
-      wanted =
-          ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, wanted, ir.CreateSub(workgroup_.tiles, kernel_.constant(1)));
+  Value* at_most_last(Value* tile) {
+    return kernel_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, tile,
+                                              kernel_.ir().CreateSub(workgroup_.tiles, kernel_.constant(1)));
+  }
+
+  void perform(const LookUp& look, State& state, const Place& place) {
+    if (!spec_.paged) return;
+    const auto ahead = static_cast<std::size_t>(look.ahead);
+    state.places.resize(std::max(state.places.size(), ahead + 1));
+    state.places[ahead] =
+        tiles_.look_up(at_most_last(kernel_.ir().CreateAdd(place.tile, kernel_.constant(look.ahead))));
+  }
+
+  void perform(const Fetch& fetch, State& state, const Place& place) {
+    Value* wanted = kernel_.ir().CreateAdd(place.tile, kernel_.constant(fetch.tile.ahead));
+    if (fetch.may_be_past_the_end) wanted = at_most_last(wanted);
+    const TilePages::Place found =
+        spec_.paged ? state.places[static_cast<std::size_t>(fetch.tile.ahead)] : TilePages::Place{};
     const int into = (place.buffer + fetch.tile.ahead) % 2;
     if (fetch.tile.stream == Stream::keys) {
-      tiles_.fetch_keys(into, wanted);
+      tiles_.fetch_keys(into, wanted, found);
     } else {
-      tiles_.fetch_values(into, wanted);
+      tiles_.fetch_values(into, wanted, found);
     }
   }
 
-  void perform(const Read& read, const Place& place) {
+  void perform(const Read& read, State& /*state*/, const Place& place) {
     const int buffer = (place.buffer + read.tile.ahead) % 2;
     if (read.tile.stream == Stream::keys) {
       read_keys(buffer);
@@ -196,11 +235,11 @@ class Walker {
     }
   }
 
-  void perform(const Modify& modify, const Place& place) {
+  void perform(const Modify& modify, State& /*state*/, const Place& place) {
     modifiers_.apply(kernel_.ir().CreateAdd(place.tile, kernel_.constant(modify.ahead)), hand_.modifiers, hand_.scores);
   }
 
-  void perform(const Wait& wait, const Place& /*place*/) {
+  void perform(const Wait& wait, State& /*state*/, const Place& /*place*/) {
     if (wait.fetches_left == Wait::all) {
       language::wait_for_lds(kernel_);
     } else {
@@ -251,8 +290,28 @@ class Walker {
     hand_.modifiers = modifiers_.fetch(kernel_.ir().CreateAdd(place.tile, kernel_.constant(load.ahead)));
   }
 
-  void perform(const Rescale& /*act*/, State& state, const Place& /*place*/) {
-    tile_softmax_.rescale(hand_.growth, state.softmax, state.outputs);
+  // Chunks have an even number of tiles. Without a window the first tile walked begins one, so that in half of the
+  // copies of `steady` none begins. In the drain nobody knows.
+  bool may_begin_chunk(const Place& place, int ahead) const {
+    return spec_.mask == Mask::window || last_buffer_ != nullptr || (place.buffer + ahead) % 2 == 0;
+  }
+
+  void perform(const Rescale& /*act*/, State& state, const Place& place) {
+    constexpr int ahead = 1;
+    tile_softmax_.rescale(hand_.growth, state.softmax, state.outputs, [&]() -> Value* {
+      if (!may_begin_chunk(place, ahead)) return kernel_.ir().getFalse();
+      return merged_.begins_chunk(kernel_.ir().CreateAdd(place.tile, kernel_.constant(ahead)));
+    });
+  }
+
+  void perform(const EndPart& end, State& state, const Place& place) {
+    if (!may_begin_chunk(place, end.ahead + 1)) return;
+    merged_.end_part(kernel_.ir().CreateAdd(place.tile, kernel_.constant(end.ahead)), state.softmax, state.merged);
+  }
+
+  void perform(const Merge& merge, State& state, const Place& place) {
+    if (!may_begin_chunk(place, 0)) return;
+    merged_.merge(merge.half, merge.apart, place.tile, state.softmax, state.outputs, state.merged);
   }
 
   // What an Overlap made stays in it: without a use here the backend would sink operations towards their first one,
@@ -263,11 +322,11 @@ class Walker {
       for (const Accumulator& part : hand_.scores) made.push_back(part.value);
     if (overlap.softmax == Softmax::finish) {
       for (const OperandB& part : hand_.packed) made.push_back(part.value);
-      made.push_back(state.softmax.half_sum);
+      made.insert(made.end(), state.softmax.sums.begin(), state.softmax.sums.end());
     }
     if (overlap.softmax == Softmax::begin) {
       made.insert(made.end(), state.weights.values.begin(), state.weights.values.end());
-      made.insert(made.end(), {state.softmax.maximum, state.softmax.shift});
+      made.push_back(state.softmax.maximum);
     }
     language::pin(kernel_, made);
   }
@@ -312,6 +371,7 @@ class Walker {
   ScoreModifiers modifiers_;
   LineTiles tiles_;
   language::Softmax softmax_;
+  MergedRows merged_;
   const Ladder& ladder_;
   const Schedule& schedule_;
   TileSoftmax tile_softmax_;

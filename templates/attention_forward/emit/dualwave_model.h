@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "templates/attention_forward/emit/chunk_model.h"
 #include "templates/attention_forward/emit/dualwave_schedule.h"
 
 namespace wavejit::attention_forward::dualwave {
@@ -45,7 +46,8 @@ struct RowState {
 
 class Model {
  public:
-  constexpr Model(int tiles, bool stagger) : tiles_(tiles), stagger_(stagger) {}
+  constexpr Model(int tiles, bool stagger, const schedule::Chunks& chunks = {})
+      : tiles_(tiles), stagger_(stagger), chunks_(chunks, tiles) {}
 
   constexpr schedule::Fault run(const Schedule& schedule) {
     schedule::for_each_row(schedule, tiles_, [&](const Cluster& cluster, int tile) {
@@ -60,6 +62,7 @@ class Model {
     require(in_flight() == 0, "a DMA is still on its way");
     require(outputs_ == tiles_, "tiles are missing in O");
     require(!modifiers_, "a tile's modifiers were read for nothing");
+    right(chunks_.end());
     return fault_;
   }
   constexpr const std::vector<RowState>& rows() const { return rows_; }
@@ -78,6 +81,7 @@ class Model {
     int last_read = never;  // cluster
   };
 
+  constexpr void right(std::string_view what) { require(what.empty(), what); }
   constexpr void require(bool holds, std::string_view what) {
     if (!holds && !fault_) fault_ = {.row = row_, .tile = tile_, .what = what};
   }
@@ -96,9 +100,11 @@ class Model {
 
   constexpr void take(const Memory& cluster) {
     waited_ = false;
+    first_act_ = true;
     for (const MemoryAct& act : cluster.acts) {
       require(!waited_, "does more after its wait");
       std::visit([&](const auto& each) { perform(each); }, act);
+      first_act_ = false;
     }
     require(waited_, "does not wait for its LDS reads");
   }
@@ -106,11 +112,14 @@ class Model {
   constexpr void perform(const Fetch& fetch) {
     const int wanted = tile_ + fetch.tile.ahead;
     require(wanted < tiles_ || fetch.may_be_past_the_end, "fetches a tile past the end");
+    right(look_ups_.fetch(tile_, wanted, now_));
     Contents& into = buffer(fetch.tile.stream, wanted);
     require(into.last_read <= left_by_all(now_), "overwrites what another wave may still read");
     into.batch = static_cast<int>(batches_.size());
     batches_.push_back({.tile = std::min(wanted, tiles_ - 1)});
   }
+
+  constexpr void perform(const LookUp& look) { right(look_ups_.look_up(tile_, tile_ + look.ahead, now_)); }
 
   constexpr void perform(const Read& read) {
     const int wanted = tile_ + read.tile.ahead;
@@ -143,7 +152,8 @@ class Model {
   constexpr void take(const Compute& cluster) {
     for (const ComputeAct& act : cluster.acts) std::visit([&](const auto& each) { perform(each); }, act);
     for (const ComputeAct& act : cluster.behind) {
-      require(std::holds_alternative<Rescale>(act), "does more behind its barrier than in registers");
+      require(std::holds_alternative<Rescale>(act) || std::holds_alternative<EndPart>(act),
+              "does more behind its barrier than a wave does for itself");
       std::visit([&](const auto& each) { perform(each); }, act);
     }
     require(!read_, "leaves fragments that were read");
@@ -153,17 +163,20 @@ class Model {
 
   constexpr void perform(const Overlap& overlap) {
     if (overlap.softmax == Softmax::finish) {
+      right(chunks_.finish(tile_));
       require(begun_ == tile_ && finished_ == tile_ - 1, "finishes weights that are not begun");
       finished_ = tile_;
     }
     if (overlap.product == Product::output) {
       require(read_ && read_->stream == Stream::values && read_->ahead == 0, "multiplies other values");
       require(finished_ == tile_ && outputs_ == tile_, "weights are not packed, or O is not at this tile");
+      right(chunks_.output(tile_));
       outputs_ = tile_ + 1;
       read_.reset();
     }
     if (overlap.softmax == Softmax::begin) {
       require(modified_ == tile_ + 1 && begun_ == tile_, "begins without modified scores");
+      right(chunks_.begin(tile_ + 1));
       require(outputs_ == tile_ + 1 && finished_ == tile_, "begins before O and l hold the tile before");
       begun_ = tile_ + 1;
       grown_ = true;
@@ -186,6 +199,15 @@ class Model {
     grown_ = false;
   }
 
+  constexpr void perform(const EndPart& end) { right(chunks_.end_part(tile_ + end.ahead, begun_)); }
+  constexpr void perform(const Merge& merge) {
+    right(chunks_.merge(merge.half, tile_, finished_, outputs_));
+    if (!merge.apart) return;
+    require(first_act_, "merges in clusters of its own behind other acts");
+    // They touch no tile.
+    if (chunks_.begins_at(tile_)) now_ += 2;
+  }
+
   constexpr BufferState state_of(const Contents& contents) const {
     if (contents.batch == never) return {};
     const Batch& batch = batches_[index_of(contents.batch)];
@@ -205,6 +227,8 @@ class Model {
 
   int tiles_;
   bool stagger_;
+  schedule::ChunkModel chunks_;
+  schedule::LookUps look_ups_;
   schedule::Fault fault_;
   std::vector<RowState> rows_;
   int now_ = 0;  // cluster
@@ -213,6 +237,7 @@ class Model {
   std::vector<Batch> batches_;  // in order; the first `retired_` have landed
   int retired_ = 0;
   std::array<std::array<Contents, 2>, 2> contents_{};  // K, V
+  bool first_act_ = false;                             // of a memory row
   bool waited_ = false;
   std::optional<Tile> read_;
   std::optional<int> modifiers_;  // of which tile's scores they are on their way
@@ -226,10 +251,10 @@ class Model {
 };
 
 // The first fault at 1 to `most` tiles, with the stagger and without.
-constexpr schedule::Fault fault_of(const Schedule& schedule, int most) {
+constexpr schedule::Fault fault_of(const Schedule& schedule, int most, const schedule::Chunks& chunks = {}) {
   for (int tiles = 1; tiles <= most; ++tiles)
     for (const bool stagger : {true, false})
-      if (const schedule::Fault fault = Model(tiles, stagger).run(schedule)) return fault;
+      if (const schedule::Fault fault = Model(tiles, stagger, chunks).run(schedule)) return fault;
   return {};
 }
 

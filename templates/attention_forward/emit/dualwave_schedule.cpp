@@ -2,6 +2,7 @@
 #include "templates/attention_forward/emit/dualwave_schedule.h"
 
 #include "templates/attention_forward/call/ladders.h"
+#include "templates/attention_forward/call/parameters.h"
 #include "templates/attention_forward/emit/dualwave_model.h"
 
 namespace wavejit::attention_forward::dualwave {
@@ -12,20 +13,25 @@ using schedule::values;
 
 constexpr Schedule usual = {
     // Keys first: tile 0's are awaited while its values and tile 1's keys stay on their way.
-    .start = {Memory{"fill", {Fetch{keys(0)}, Fetch{values(0)}, Fetch{keys(1), true}, Wait{2}}}},
+    .start = {Memory{
+        "fill", {LookUp{0}, LookUp{1}, LookUp{2}, Fetch{keys(0)}, Fetch{values(0)}, Fetch{keys(1), true}, Wait{2}}}},
     // t = −1.
     .prologue = {Memory{"keys", {Read{keys(1)}, Wait{Wait::all}}},
                  Compute{"scores", {Overlap{Product::scores}, LoadModifiers{1}}},
-                 Memory{"values", {Fetch{keys(3), true}, Modify{1}, Wait{1}}},
-                 Compute{"output", {Overlap{.softmax = Softmax::begin}}, true}},
-    .steady = {Memory{"keys", {Fetch{values(1)}, Read{keys(1)}, Wait{2}}},
+                 Memory{"values", {LookUp{4}, Fetch{keys(3), true}, Modify{1}, Wait{1}}},
+                 Compute{"output", {Overlap{.softmax = Softmax::begin}, EndPart{1}}, true}},
+    // A part that ends is merged where no fragments, scores and bias are in registers, in two clusters of its own: one
+    // group's R is on its way while the other multiplies, and they merge in turn. Merged within the clusters that are
+    // there, a border takes twice as long: each group waits for its R while the other waits for it (predicted).
+    .steady = {Memory{"keys", {Merge{Half::both, true}, Fetch{values(1)}, Read{keys(1)}, Wait{2}}},
                // The registers of the keys are free then, those of the values not taken yet. The next cluster takes
                // what is loaded here and so waits for the fetches before it, too.
                Compute{"scores", {Overlap{Product::scores, Softmax::finish}, LoadModifiers{1}}},
-               Memory{"values", {Fetch{keys(3), true}, Read{values(0)}, Modify{1}, Wait{2}}},
-               Compute{"output", {Overlap{Product::output, Softmax::begin}}, true, {Rescale{}}}},
-    .drain = {Memory{"arrival", {Wait{1}}}, Compute{"weights", {Overlap{.softmax = Softmax::finish}}},
-              Memory{"values", {Read{values(0)}, Wait{0}}}, Compute{"output", {Overlap{Product::output}}, true}},
+               Memory{"values", {LookUp{4}, Fetch{keys(3), true}, Read{values(0)}, Modify{1}, Wait{2}}},
+               Compute{"output", {Overlap{Product::output, Softmax::begin}}, true, {Rescale{}, EndPart{1}}}},
+    .drain = {Memory{"arrival", {Merge{Half::both, true}, Wait{1}}},
+              Compute{"weights", {Overlap{.softmax = Softmax::finish}}}, Memory{"values", {Read{values(0)}, Wait{0}}},
+              Compute{"output", {Overlap{Product::output}}, true}},
 };
 
 // The same rows with the acts of their memory clusters in another order.
@@ -51,25 +57,31 @@ constexpr Schedule reordered(Schedule schedule) {
   return schedule;
 }
 
-constexpr Schedule fetch_last = reordered<Read, Fetch, Modify, Wait>(usual);
-constexpr Schedule modify_first = reordered<Fetch, Modify, Read, Wait>(usual);
-constexpr Schedule modify_first_fetch_last = reordered<Modify, Read, Fetch, Wait>(usual);
+constexpr Schedule fetch_last = reordered<Merge, LookUp, Read, Fetch, Modify, Wait>(usual);
+constexpr Schedule modify_first = reordered<Merge, LookUp, Fetch, Modify, Read, Wait>(usual);
+constexpr Schedule modify_first_fetch_last = reordered<Merge, LookUp, Modify, Read, Fetch, Wait>(usual);
 
 // Past the third tile a walk only repeats itself.
 constexpr int tiles_replayed = 6;
-static_assert(!fault_of(usual, tiles_replayed));
-static_assert(!fault_of(fetch_last, tiles_replayed));
-static_assert(!fault_of(modify_first, tiles_replayed));
-static_assert(!fault_of(modify_first_fetch_last, tiles_replayed));
+// Each an evaluation of its own: one has a limited number of steps.
+template <const Schedule& table, int tiles_of_chunk, int left_out>
+constexpr bool right_in_chunks = !fault_of(table, tiles_replayed, {tiles_of_chunk, left_out});
+template <const Schedule& table>
+constexpr bool right_in_one_chunk = !fault_of(table, tiles_replayed);
+template <const Schedule& table>
+constexpr bool right = right_in_one_chunk<table> && right_in_chunks<table, 2, 0> && right_in_chunks<table, 2, 1> &&
+                       right_in_chunks<table, 3, 0> && right_in_chunks<table, 3, 2>;
+static_assert(right<usual>);
+static_assert(right<fetch_last>);
+static_assert(right<modify_first>);
+static_assert(right<modify_first_fetch_last>);
 
 }  // namespace
 
 Order order_of(const KernelSpec& spec) {
   const Ladder* ladder = find_ladder(Pipeline::dualwave, spec.ladder);
   const bool fetch_last = ladder != nullptr && ladder->fetch_last;
-  // The registers of 128 dims of values and those of a bias are too many at once.
-  if (spec.has(Modifier::bias) && spec.head_dim_v > 64)
-    return fetch_last ? Order::modify_first_fetch_last : Order::modify_first;
+  if (registers_are_short(spec)) return fetch_last ? Order::modify_first_fetch_last : Order::modify_first;
   return fetch_last ? Order::fetch_last : Order::usual;
 }
 

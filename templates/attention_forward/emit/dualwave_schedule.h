@@ -30,6 +30,10 @@
 //                 it: by (1) all parts are there. Its Wait says what may still be missing then: V(t), awaited
 //                 in `keys` of t, was fetched before K(t + 2) and V(t + 1): 2. K(t + 2), awaited in `values` of t, was
 //                 fetched before V(t + 1) and K(t + 3): 2.
+//   borders       A Merge apart is two more clusters for every wave, in which no tile is touched: whatever was complete
+//                 stays so.
+//   look-ups      Of keys in pages the table's entry of a tile is loaded one tile before the first fetch that needs it,
+//                 by a scalar load, for which the memory cluster's lgkmcnt(0) waits.
 //   the end       Past the last tile the last one is fetched once more, into a buffer that nobody reads again: counting
 //                 fetches then works up to the end, without a branch, at the price of two tiles of K a workgroup. The
 //                 drain waits for V(T − 1), fetched before the last K, in `arrival`, two clusters before it is read,
@@ -45,8 +49,12 @@
 
 namespace wavejit::attention_forward::dualwave {
 
+using schedule::EndPart;
 using schedule::Fetch;
+using schedule::Half;
 using schedule::LoadModifiers;
+using schedule::LookUp;
+using schedule::Merge;
 using schedule::Modify;
 using schedule::Product;
 using schedule::Rescale;
@@ -63,12 +71,12 @@ struct Wait {
   static constexpr int all = std::numeric_limits<int>::max();  // no fetch is waited for
   int fetches_left = all;
 };
-using MemoryAct = std::variant<Fetch, Read, Modify, Wait>;
+using MemoryAct = std::variant<Merge, LookUp, Fetch, Read, Modify, Wait>;
 
 // Moves data while the partner wave computes.
 struct Memory {
   std::string_view name;
-  schedule::List<MemoryAct, 6> acts;
+  schedule::List<MemoryAct, 7> acts;
 };
 
 // Matrix instructions with a softmax in their shadow, along a ladder.
@@ -76,7 +84,7 @@ struct Overlap {
   Product product = Product::none;
   Softmax softmax = Softmax::none;
 };
-using ComputeAct = std::variant<Overlap, LoadModifiers, Rescale>;
+using ComputeAct = std::variant<Overlap, LoadModifiers, Rescale, EndPart>;
 
 struct Compute {
   std::string_view name;
@@ -85,8 +93,8 @@ struct Compute {
   // one that closes it. The pipe stands still from the last product of one wave to the first of its partner, and every
   // instruction there is lost.
   bool raised_priority = false;
-  // Behind the barrier that closes it, while the partner multiplies. In registers only.
-  schedule::List<ComputeAct, 1> behind = {};
+  // Behind the barrier that closes it, while the partner multiplies. No LDS is touched but what is the lane's own.
+  schedule::List<ComputeAct, 2> behind = {};
 };
 
 // What stands between two barriers.

@@ -13,6 +13,7 @@
 #include "templates/attention_forward/call/parameters.h"
 #include "templates/attention_forward/emit/dualwave.h"
 #include "templates/attention_forward/emit/interleaved.h"
+#include "templates/attention_forward/emit/merged_rows.h"
 #include "templates/attention_forward/emit/modifiers.h"
 #include "templates/attention_forward/emit/output.h"
 #include "templates/attention_forward/emit/query.h"
@@ -48,11 +49,12 @@ class GenericPipeline {
         workgroup_(begin_workgroup(kernel, spec)),
         modifiers_(kernel, spec, workgroup_),
         tiles_(make_tiles(kernel, spec, plan, workgroup_, matrix_)),
-        softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold) {}
+        softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
+        merged_(kernel, spec, plan, workgroup_, softmax_) {}
 
   void emit() {
-    const State end = walk_tiles();
-    finish_rows(kernel_, spec_, workgroup_, softmax_, end.softmax, matrix_.element(), end.outputs);
+    State end = walk_tiles();
+    finish_rows(kernel_, spec_, workgroup_, softmax_, merged_, end.softmax, end.merged, matrix_.element(), end.outputs);
   }
 
  private:
@@ -60,6 +62,7 @@ class GenericPipeline {
     Value* tile = nullptr;
     SoftmaxState softmax;
     std::vector<Accumulator> outputs;  // Oᵀ, 32 dims each
+    Values merged;                     // the chunks before, as far as registers hold them
     Values in_flight;                  // the next tile, as far as it waits in registers
   };
 
@@ -70,17 +73,20 @@ class GenericPipeline {
 
   // The state as a flat list, as the loop carries it, and back.
   static Values to_values(const State& state) {
-    Values values = {state.tile, state.softmax.maximum, state.softmax.shift, state.softmax.half_sum};
+    Values values = {state.tile, state.softmax.maximum};
+    values.insert(values.end(), state.softmax.sums.begin(), state.softmax.sums.end());
     for (const Accumulator& output : state.outputs) values.push_back(output.value);
+    values.insert(values.end(), state.merged.begin(), state.merged.end());
     values.insert(values.end(), state.in_flight.begin(), state.in_flight.end());
     return values;
   }
   static State from_values(State like, const Values& values) {
     auto next = values.begin();
     like.tile = *next++;
-    like.softmax = {.maximum = next[0], .shift = next[1], .half_sum = next[2]};
-    next += 3;
+    like.softmax.maximum = *next++;
+    for (Value*& sum : like.softmax.sums) sum = *next++;
     for (Accumulator& output : like.outputs) output.value = *next++;
+    for (Value*& value : like.merged) value = *next++;
     like.in_flight.assign(next, values.end());
     return like;
   }
@@ -90,6 +96,7 @@ class GenericPipeline {
     State start{.tile = workgroup_.first_tile,
                 .softmax = softmax_.initial(),
                 .outputs = {},
+                .merged = merged_.start(),
                 .in_flight = tiles_->start(workgroup_.first_tile)};
     start.outputs.assign(static_cast<std::size_t>(output_blocks()), matrix_.zeros());
     query_ = query_operands(kernel_, workgroup_, matrix_, load_query(kernel_, spec_, workgroup_));
@@ -112,6 +119,7 @@ class GenericPipeline {
   Value* has_tile(const State& state) { return kernel_.ir().CreateICmpSLT(state.tile, workgroup_.tiles); }
 
   State attend(State state, int buffer, Value* tile) {
+    merged_.end_chunk(tile, state.softmax, state.outputs, state.merged);
     const Values fetched = modifiers_.fetch(tile);
     ReadAhead keys(key_steps(), [&](const Step& step) { return tiles_->keys(buffer, step.keys, step.dims); });
     std::vector<Accumulator> scores = multiply_keys(keys);
@@ -206,6 +214,7 @@ class GenericPipeline {
   ScoreModifiers modifiers_;
   std::unique_ptr<Tiles> tiles_;
   language::Softmax softmax_;
+  MergedRows merged_;
   std::vector<OperandB> query_;
 };
 
@@ -222,6 +231,11 @@ std::string kernel_name(const KernelSpec& spec) {
   for (const ModifierRow& row : modifier_rows)
     if (spec.has(row.modifier)) name += "_" + std::string(row.word);
   if (spec.split_keys != 0) name += "_split" + std::to_string(spec.split_keys);
+  if (spec.packed_heads) name += "_packed";
+  if (spec.paged) name += "_paged";
+  if (spec.whole_tiles) name += "_whole_tiles";
+  if (spec.single_keys) name += "_page1";
+  if (spec.first_keys) name += "_first_keys";
   if (spec.pipeline != Pipeline::generic) name += "_" + std::string(to_text(spec.pipeline));
   name += "_" + std::to_string(spec.tile_queries) + "x" + std::to_string(spec.tile_keys);
   return name + "_" + spec.target;
@@ -239,7 +253,7 @@ std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const KernelSpec&
                 {.name = kernel_name(spec),
                  .threads = resources->threads,
                  .waves_per_simd = target.vgprs_per_simd_lane / resources->vgpr_budget,
-                 .argument_bytes = sizeof(Arguments)});
+                 .argument_bytes = static_cast<int>(argument_bytes(spec))});
   switch (spec.pipeline) {
     case Pipeline::generic:
       GenericPipeline(kernel, spec, plan).emit();

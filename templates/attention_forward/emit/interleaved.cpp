@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <variant>
+#include <vector>
 
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
 #include "templates/attention_forward/call/ladders.h"
 #include "templates/attention_forward/emit/interleaved_schedule.h"
+#include "templates/attention_forward/emit/merged_rows.h"
 #include "templates/attention_forward/emit/modifiers.h"
 #include "templates/attention_forward/emit/output.h"
 #include "templates/attention_forward/emit/query.h"
@@ -30,9 +32,11 @@ using language::Value;
 using language::Values;
 
 OperationSlots slots_of(const KernelSpec& spec) {
+  // Of 128 dims the shift stands where nothing else does; the ladder was found without it.
   return {.exp2 = exp2_slots,
           .convert = spec.dtype == DataType::bf16 ? convert_bf16_slots : convert_fp16_slots,
-          .exchange = exchange_slots};
+          .exchange = exchange_slots,
+          .shift = spec.head_dim_v > 64 ? 0 : 2};
 }
 
 class Walker {
@@ -45,46 +49,65 @@ class Walker {
         modifiers_(kernel, spec, workgroup_),
         tiles_(kernel, spec, plan, workgroup_, matrix_),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
+        merged_(kernel, spec, plan, workgroup_, softmax_),
         ladder_(*find_ladder(Pipeline::interleaved, spec.ladder)),
-        schedule_(schedule_in(order_of(spec))),
+        schedule_(schedule_in(order_of(spec), look_ups_of(spec))),
         tile_softmax_(kernel, softmax_, matrix_, ladder_.weighed, slots_of(spec)) {}
 
   void emit() {
-    State state{.softmax = softmax_.initial(), .outputs = {}, .weights = {}, .values_in_flight = {}};
+    State state{.softmax = softmax_.initial(),
+                .outputs = {},
+                .merged = merged_.start(),
+                .weights = {},
+                .places = {},
+                .values_in_flight = {}};
     state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / 32), matrix_.zeros());
 
     const Values loaded = load_query(kernel_, spec_, workgroup_);
     walk(schedule_.start, state, workgroup_.first_tile);
     query_ = query_operands(kernel_, workgroup_, matrix_, loaded);
+    // t is one less.
+    state.places.insert(state.places.begin(), TilePages::Place{});
     walk(schedule_.prologue, state, kernel_.ir().CreateSub(workgroup_.first_tile, kernel_.constant(1)));
+    to_next_tile(state);
     state = walk_tiles(state);
-    walk(schedule_.drain, state, nullptr);
+    walk(schedule_.drain, state, kernel_.ir().CreateSub(workgroup_.tiles, kernel_.constant(1)));
 
-    finish_rows(kernel_, spec_, workgroup_, softmax_, state.softmax, matrix_.element(), state.outputs);
+    finish_rows(kernel_, spec_, workgroup_, softmax_, merged_, state.softmax, state.merged, matrix_.element(),
+                state.outputs);
   }
 
  private:
   // What lives from one `steady` to the next.
   struct State {
     SoftmaxState softmax;
-    std::vector<Accumulator> outputs;  // Oᵀ, 32 dims each
-    TileWeights weights;               // of tile t, partly done
-    Values values_in_flight;           // V(t), this thread's part
+    std::vector<Accumulator> outputs;      // Oᵀ, 32 dims each
+    Values merged;                         // the chunks before, as far as registers hold them
+    TileWeights weights;                   // of tile t, partly done
+    std::vector<TilePages::Place> places;  // of tiles t, t + 1, …; empty where nobody needs it any more
+    Values values_in_flight;               // V(t), this thread's part
   };
 
   static Values to_values(const State& state) {
-    Values values = {state.softmax.maximum, state.softmax.shift, state.softmax.half_sum};
+    Values values = {state.softmax.maximum};
+    values.insert(values.end(), state.softmax.sums.begin(), state.softmax.sums.end());
     for (const Accumulator& output : state.outputs) values.push_back(output.value);
+    values.insert(values.end(), state.merged.begin(), state.merged.end());
     values.insert(values.end(), state.weights.values.begin(), state.weights.values.end());
+    for (const TilePages::Place& place : state.places)
+      if (place.entry != nullptr) values.insert(values.end(), {place.entry, place.granule, place.live});
     values.insert(values.end(), state.values_in_flight.begin(), state.values_in_flight.end());
     return values;
   }
   static State from_values(State like, const Values& values) {
     auto next = values.begin();
-    like.softmax = {.maximum = next[0], .shift = next[1], .half_sum = next[2]};
-    next += 3;
+    like.softmax.maximum = *next++;
+    for (Value*& sum : like.softmax.sums) sum = *next++;
     for (Accumulator& output : like.outputs) output.value = *next++;
+    for (Value*& value : like.merged) value = *next++;
     for (Value*& weight : like.weights.values) weight = *next++;
+    for (TilePages::Place& place : like.places)
+      if (place.entry != nullptr) place = {.entry = *next++, .granule = *next++, .live = *next++};
     like.values_in_flight.assign(next, values.end());
     return like;
   }
@@ -107,6 +130,7 @@ class Walker {
             Value* tile = kernel_.uniform(at[0]);
             State state = state_of(at);
             walk(schedule_.steady, state, tile);
+            to_next_tile(state);
             Values next = to_values(state);
             next.insert(next.begin(), ir.CreateAdd(tile, kernel_.constant(1)));
             return next;
@@ -114,6 +138,15 @@ class Walker {
           one_follows);
     });
     return state_of(values);
+  }
+
+  // Places of tiles that every fetch is past are dropped.
+  void to_next_tile(State& state) {
+    if (!spec_.paged) return;
+    // Nobody waits: one of a vector load came before keys that are in LDS by now.
+    state.places.back().entry = kernel_.uniform(state.places.back().entry);
+    state.places.erase(state.places.begin());
+    state.places.front() = {};
   }
 
   template <typename Rows>
@@ -125,16 +158,28 @@ class Walker {
     }
   }
 
+  Value* at_most_last(Value* tile) {
+    return kernel_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, tile,
+                                              kernel_.ir().CreateSub(workgroup_.tiles, kernel_.constant(1)));
+  }
+
+  void perform(const LookUp& look, State& state, Value* tile) {
+    if (!spec_.paged) return;
+    const auto ahead = static_cast<std::size_t>(look.ahead);
+    state.places.resize(std::max(state.places.size(), ahead + 1));
+    state.places[ahead] =
+        tiles_.look_up(at_most_last(kernel_.ir().CreateAdd(tile, kernel_.constant(look.ahead))), look.way);
+  }
+
   void perform(const Fetch& fetch, State& state, Value* tile) {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    Value* wanted = ir.CreateAdd(tile, kernel_.constant(fetch.tile.ahead));
-    if (fetch.may_be_past_the_end)
-      wanted =
-          ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, wanted, ir.CreateSub(workgroup_.tiles, kernel_.constant(1)));
+    Value* wanted = kernel_.ir().CreateAdd(tile, kernel_.constant(fetch.tile.ahead));
+    if (fetch.may_be_past_the_end) wanted = at_most_last(wanted);
+    const TilePages::Place found =
+        spec_.paged ? state.places[static_cast<std::size_t>(fetch.tile.ahead)] : TilePages::Place{};
     if (fetch.tile.stream == Stream::keys) {
-      keys_in_flight_ = tiles_.load_keys(wanted);
+      keys_in_flight_ = tiles_.fetch_keys(wanted, found);
     } else {
-      state.values_in_flight = tiles_.load_values(wanted);
+      state.values_in_flight = tiles_.fetch_values(wanted, found);
     }
   }
 
@@ -168,8 +213,17 @@ class Walker {
     modifiers_in_flight_ = modifiers_.fetch(kernel_.ir().CreateAdd(tile, kernel_.constant(load.ahead)));
   }
 
-  void perform(const Rescale& /*act*/, State& state, Value* /*tile*/) {
-    tile_softmax_.rescale(growth_, state.softmax, state.outputs);
+  void perform(const Rescale& /*act*/, State& state, Value* tile) {
+    tile_softmax_.rescale(growth_, state.softmax, state.outputs,
+                          [&] { return merged_.begins_chunk(kernel_.ir().CreateAdd(tile, kernel_.constant(1))); });
+  }
+
+  void perform(const EndPart& end, State& state, Value* tile) {
+    merged_.end_part(kernel_.ir().CreateAdd(tile, kernel_.constant(end.ahead)), state.softmax, state.merged);
+  }
+
+  void perform(const Merge& merge, State& state, Value* tile) {
+    merged_.merge(merge.half, merge.apart, tile, state.softmax, state.outputs, state.merged);
   }
 
   // Products in order, each with its fragment, which is read some fragments earlier. The first are read at
@@ -230,11 +284,11 @@ class Walker {
       for (const Accumulator& part : scores_) made.push_back(part.value);
     if (overlap.softmax == Softmax::finish) {
       for (const OperandB& part : packed_) made.push_back(part.value);
-      made.push_back(state.softmax.half_sum);
+      made.insert(made.end(), state.softmax.sums.begin(), state.softmax.sums.end());
     }
     if (overlap.softmax == Softmax::begin) {
       made.insert(made.end(), state.weights.values.begin(), state.weights.values.end());
-      made.insert(made.end(), {state.softmax.maximum, state.softmax.shift});
+      made.push_back(state.softmax.maximum);
     }
     if (!made.empty()) language::pin(kernel_, made);
   }
@@ -246,6 +300,7 @@ class Walker {
   ScoreModifiers modifiers_;
   SwizzledTiles tiles_;
   language::Softmax softmax_;
+  MergedRows merged_;
   const Ladder& ladder_;
   const Schedule& schedule_;
   TileSoftmax tile_softmax_;

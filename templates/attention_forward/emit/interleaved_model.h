@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "templates/attention_forward/emit/chunk_model.h"
 #include "templates/attention_forward/emit/interleaved_schedule.h"
 
 namespace wavejit::attention_forward::interleaved {
@@ -37,7 +38,7 @@ struct RowState {
 
 class Model {
  public:
-  constexpr explicit Model(int tiles) : tiles_(tiles) {}
+  constexpr explicit Model(int tiles, const schedule::Chunks& chunks = {}) : tiles_(tiles), chunks_(chunks, tiles) {}
 
   constexpr schedule::Fault run(const Schedule& schedule) {
     schedule::for_each_row(schedule, tiles_, [&](const Step& step, int tile) {
@@ -48,11 +49,13 @@ class Model {
     row_ = "the end";
     require(outputs_ == tiles_, "tiles are missing in O");
     require(!modifiers_, "a tile's modifiers were read for nothing");
+    right(chunks_.end());
     return fault_;
   }
   constexpr const std::vector<RowState>& rows() const { return rows_; }
 
  private:
+  constexpr void right(std::string_view what) { require(what.empty(), what); }
   constexpr void require(bool holds, std::string_view what) {
     if (!holds && !fault_) fault_ = {.row = row_, .tile = tile_, .what = what};
   }
@@ -75,8 +78,13 @@ class Model {
   constexpr void perform(const Fetch& fetch) {
     const int wanted = tile_ + fetch.tile.ahead;
     require(wanted < tiles_ || fetch.may_be_past_the_end, "fetches a tile past the end");
+    right(look_ups_.fetch(tile_, wanted, static_cast<int>(rows_.size())));
     require(places(fetch.tile.stream).in_flight == no_tile, "fetches into registers that are not written yet");
     places(fetch.tile.stream).in_flight = wanted;
+  }
+
+  constexpr void perform(const LookUp& look) {
+    right(look_ups_.look_up(tile_, tile_ + look.ahead, static_cast<int>(rows_.size())));
   }
 
   constexpr void perform(const Read& read) {
@@ -113,16 +121,19 @@ class Model {
       require(scores_ == tile_ && begun_ == tile_, "scores of the tile before are still needed");
     }
     if (overlap.softmax == Softmax::finish) {
+      right(chunks_.finish(tile_));
       require(begun_ == tile_ && finished_ == tile_ - 1, "finishes weights that are not begun");
       finished_ = tile_;
     }
     if (overlap.product == Product::output) {
       require(read_ && read_->stream == Stream::values && read_->ahead == 0, "multiplies other values");
       require(finished_ == tile_ && outputs_ == tile_, "weights are not packed, or O is not at this tile");
+      right(chunks_.output(tile_));
       outputs_ = tile_ + 1;
     }
     if (overlap.softmax == Softmax::begin) {
       require(modified_ == tile_ + 1 && begun_ == tile_, "begins without modified scores");
+      right(chunks_.begin(tile_ + 1));
       require(outputs_ == tile_ + 1 && finished_ == tile_, "begins before O and l hold the tile before");
       begun_ = tile_ + 1;
       grown_ = true;
@@ -135,7 +146,12 @@ class Model {
     grown_ = false;
   }
 
+  constexpr void perform(const EndPart& end) { right(chunks_.end_part(tile_ + end.ahead, begun_)); }
+  constexpr void perform(const Merge& merge) { right(chunks_.merge(merge.half, tile_, finished_, outputs_)); }
+
   int tiles_;
+  schedule::ChunkModel chunks_;
+  schedule::LookUps look_ups_;
   schedule::Fault fault_;
   std::vector<RowState> rows_;
   std::array<Places, 2> places_{};  // K, V
@@ -156,9 +172,9 @@ class Model {
 };
 
 // The first fault at 1 to `most` tiles.
-constexpr schedule::Fault fault_of(const Schedule& schedule, int most) {
+constexpr schedule::Fault fault_of(const Schedule& schedule, int most, const schedule::Chunks& chunks = {}) {
   for (int tiles = 1; tiles <= most; ++tiles)
-    if (const schedule::Fault fault = Model(tiles).run(schedule)) return fault;
+    if (const schedule::Fault fault = Model(tiles, chunks).run(schedule)) return fault;
   return {};
 }
 

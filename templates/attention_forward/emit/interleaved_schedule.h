@@ -21,6 +21,9 @@
 //   steady     once for each t = 0 … T − 2
 //   drain      t = T − 1: the weights' end, O
 //
+// Of keys in pages the table's entry of a tile is loaded a step before the first fetch that needs it: K(t + 3) is
+// looked up where K(t + 2) sets out, or one step later.
+//
 // Past the last tile the last one's K is loaded once more (nobody reads it), so that steady has no branch.
 #pragma once
 
@@ -33,8 +36,12 @@
 
 namespace wavejit::attention_forward::interleaved {
 
+using schedule::EndPart;
 using schedule::Fetch;
+using schedule::Half;
 using schedule::LoadModifiers;
+using schedule::LookUp;
+using schedule::Merge;
 using schedule::Modify;
 using schedule::Product;
 using schedule::Rescale;
@@ -54,12 +61,12 @@ struct Overlap {
   std::optional<Tile> write = {};
 };
 
-using Act = std::variant<Fetch, Read, Modify, Overlap, LoadModifiers, Rescale>;
+using Act = std::variant<LookUp, Fetch, Read, Modify, Overlap, LoadModifiers, Rescale, EndPart, Merge>;
 
 // What stands between two barriers.
 struct Step {
   std::string_view name;
-  schedule::List<Act, 6> acts;
+  schedule::List<Act, 9> acts;
 };
 
 struct Schedule {
@@ -76,7 +83,13 @@ enum class Order : std::uint8_t {
   modify_before,  // fetches wait until the scores are modified: registers are short
 };
 Order order_of(const KernelSpec& spec);
-const Schedule& schedule_in(Order order);
+// Where tiles of keys in pages are looked up. Which of them is faster, the clock of the simulated GPU said.
+enum class LookUps : std::uint8_t {
+  before_keys,      // by a vector load, where the loads of keys set out
+  behind_products,  // by a scalar load, where the LDS reads of a step are done: of 128 dims
+};
+LookUps look_ups_of(const KernelSpec& spec);
+const Schedule& schedule_in(Order order, LookUps look_ups = LookUps::before_keys);
 
 // Issue slots of 4 cycles (research figures for CDNA3: exp2 16 cycles; a pair of bf16 is rounded in five instructions,
 // one of fp16 in three; the other half of a wave is an LDS permute away).

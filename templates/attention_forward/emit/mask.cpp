@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "codegen/language/control.h"
+#include "templates/attention_forward/emit/integers.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -49,17 +50,23 @@ void apply_mask(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgro
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* first_key = ir.CreateMul(tile, kernel.constant(spec.tile_keys));
   Value* last_key = ir.CreateAdd(first_key, kernel.constant(spec.tile_keys - 1));
-  const auto in_group = [&](Value* key) {
-    return ir.CreateSub(ir.CreateSub(key, first_key),
-                        ir.CreateMul(workgroup.lane_group, kernel.constant(scores.front().layout.row_block)));
+  // From the tile's first key to that of the lane's group.
+  const auto in_group = [&](const LanePlace& place, Value* in_tile) {
+    return ir.CreateSub(in_tile, ir.CreateMul(place.lane_group, kernel.constant(scores.front().layout.row_block)));
   };
-  hide(
-      kernel, ir.CreateICmpSGT(last_key, workgroup.wave_limit), [&] { return in_group(workgroup.row_limit); },
-      llvm::CmpInst::ICMP_SLT, scores);
-  if (workgroup.row_begin) {
-    hide(
-        kernel, ir.CreateICmpSLT(first_key, workgroup.wave_begin), [&] { return in_group(workgroup.row_begin); },
-        llvm::CmpInst::ICMP_SGT, scores);
+  const auto limit = [&] {
+    const LanePlace place = lane_place(kernel, spec, workgroup);
+    Value* row_limit = workgroup.last_key;
+    if (workgroup.limit_offset) row_limit = minimum(kernel, ir.CreateAdd(place.row, workgroup.limit_offset), row_limit);
+    return in_group(place, ir.CreateSub(row_limit, first_key));
+  };
+  hide(kernel, ir.CreateICmpSGT(last_key, workgroup.wave_limit), limit, llvm::CmpInst::ICMP_SLT, scores);
+  if (workgroup.begin_offset) {
+    const auto begin = [&] {
+      const LanePlace place = lane_place(kernel, spec, workgroup);
+      return in_group(place, ir.CreateAdd(place.row, ir.CreateSub(workgroup.begin_offset, first_key)));
+    };
+    hide(kernel, ir.CreateICmpSLT(first_key, workgroup.wave_begin), begin, llvm::CmpInst::ICMP_SGT, scores);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "templates/attention_forward/call/arguments.h"
+#include "templates/attention_forward/call/parameters.h"
 #include "templates/attention_forward/emit/mask.h"
 
 namespace wavejit::attention_forward {
@@ -26,6 +27,9 @@ Value* fused(Kernel& kernel, Value* a, Value* b, Value* c) {
 
 Value* wide(Kernel& kernel, Value* value) { return kernel.ir().CreateZExt(value, kernel.i64()); }
 
+// Low half: heads of a group stand within 2 GiB (problem.cpp).
+Value* bias_head_stride(Kernel& kernel) { return kernel.argument_i32(offsetof(Arguments, bias_head_stride)); }
+
 // The rows of this sequence for its batch and head. A row is as long as the longest sequence's, rounded up to what one
 // load takes; what a tile reads beyond it belongs to hidden keys.
 language::Buffer bias_buffer(Kernel& kernel, const Workgroup& workgroup, Value* row_stride) {
@@ -41,10 +45,20 @@ language::Buffer bias_buffer(Kernel& kernel, const Workgroup& workgroup, Value* 
       ir.CreateMul(ir.CreateAnd(ir.CreateAdd(keys, kernel.constant(granule - 1)), kernel.constant(-granule)),
                    kernel.constant(element_bytes));
   Value* other_rows = ir.CreateSub(workgroup.query_length, kernel.constant(1));
-  return {kernel, base, ir.CreateAdd(ir.CreateMul(other_rows, row_stride), row_bytes)};
+  Value* bytes = ir.CreateAdd(ir.CreateMul(other_rows, row_stride), row_bytes);
+  return {kernel, base, span_of_heads(kernel, workgroup, bytes, bias_head_stride(kernel))};
 }
 
 }  // namespace
+
+Value* number_of_head(Kernel& kernel, const Workgroup& workgroup, Value* numbers) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* head = ir.CreateAdd(numbers, ir.CreateShl(wide(kernel, workgroup.query_head), 2));
+  if (workgroup.group == nullptr) return kernel.load_scalar(head, kernel.f32());
+  const language::Buffer group(kernel, head, ir.CreateShl(workgroup.group, 2));
+  Value* number = group.load(4, ir.CreateShl(workgroup.head_in_group, 2), kernel.constant(0));
+  return ir.CreateBitCast(number, kernel.f32());
+}
 
 ScoreModifiers::ScoreModifiers(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup)
     : kernel_(kernel), spec_(spec), workgroup_(workgroup) {
@@ -62,15 +76,13 @@ ScoreModifiers::ScoreModifiers(Kernel& kernel, const KernelSpec& spec, const Wor
     Value* slope = kernel.argument_i64(offsetof(Arguments, alibi));
     slope = ir.CreateAdd(slope, ir.CreateMul(wide(kernel, workgroup.batch),
                                              kernel.argument_i64(offsetof(Arguments, alibi_batch_stride))));
-    slope = ir.CreateAdd(slope, ir.CreateShl(wide(kernel, workgroup.query_head), 2));
-    minus_slope_ = kernel.uniform(ir.CreateFMul(kernel.load_scalar(slope, kernel.f32()), kernel.constant(-log2e)));
+    minus_slope_ = ir.CreateFMul(number_of_head(kernel, workgroup, slope), kernel.constant(-log2e));
+    if (!spec.packed_heads) minus_slope_ = kernel.uniform(minus_slope_);
   }
   if (spec.has(Modifier::bias)) {
-    Value* row_stride = kernel.argument_i32(offsetof(Arguments, bias_row_stride));
-    bias_ = std::make_unique<language::Buffer>(bias_buffer(kernel, workgroup, row_stride));
-    constexpr int group_keys = 4;
-    bias_offset_ = ir.CreateAdd(ir.CreateMul(workgroup.row, row_stride),
-                                ir.CreateMul(workgroup.lane_group, kernel.constant(group_keys * element_bytes)));
+    bias_row_stride_ = kernel.argument_i32(offsetof(Arguments, bias_row_stride));
+    bias_ = std::make_unique<language::Buffer>(bias_buffer(kernel, workgroup, bias_row_stride_));
+    if (!registers_are_short(spec)) bias_offset_ = bias_offset();
   }
 }
 
@@ -78,16 +90,29 @@ Value* ScoreModifiers::softmax_scale() const {
   return spec_.modified() ? kernel_.constant(1.0F) : workgroup_.scale_log2e;
 }
 
+Value* ScoreModifiers::bias_offset() const {
+  constexpr int group_keys = 4;
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const LanePlace place = lane_place(kernel_, spec_, workgroup_);
+  Value* row = ir.CreateMul(place.row, bias_row_stride_);
+  if (workgroup_.group != nullptr) {
+    row = ir.CreateAdd(row, ir.CreateMul(workgroup_.head_in_group, bias_head_stride(kernel_)));
+    row = ir.CreateSelect(workgroup_.has_row, row, ir.getInt32(0x80000000));
+  }
+  return ir.CreateAdd(row, ir.CreateMul(place.lane_group, kernel_.constant(group_keys * element_bytes)));
+}
+
 Values ScoreModifiers::fetch(Value* tile) const {
   if (!bias_) return {};
   llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* offset = bias_offset_ ? bias_offset_ : bias_offset();
   Value* tile_offset = ir.CreateMul(tile, kernel_.constant(spec_.tile_keys * element_bytes));
   // Four consecutive keys stand in four consecutive registers; the next four are the other lane group's.
   constexpr int keys_per_load = 4;
   Values loaded;
   for (int key = 0; key < spec_.tile_keys; key += 2 * keys_per_load) {
     loaded.push_back(bias_->load(keys_per_load * element_bytes,
-                                 ir.CreateAdd(bias_offset_, kernel_.constant(key * element_bytes)), tile_offset));
+                                 ir.CreateAdd(offset, kernel_.constant(key * element_bytes)), tile_offset));
   }
   return loaded;
 }
@@ -115,9 +140,10 @@ void ScoreModifiers::apply(Value* tile, const Values& fetched, std::span<Accumul
   // How far the first key of the lane's group stands from the diagonal; exact as a float below 2²⁴.
   Value* distance = nullptr;
   if (spec_.has(Modifier::alibi)) {
+    const LanePlace place = lane_place(kernel_, spec_, workgroup_);
     Value* key = ir.CreateAdd(ir.CreateMul(tile, kernel_.constant(spec_.tile_keys)),
-                              ir.CreateMul(workgroup_.lane_group, kernel_.constant(layout.row_block)));
-    distance = ir.CreateSIToFP(ir.CreateSub(key, workgroup_.row_diagonal), kernel_.f32());
+                              ir.CreateMul(place.lane_group, kernel_.constant(layout.row_block)));
+    distance = ir.CreateSIToFP(ir.CreateSub(ir.CreateSub(key, workgroup_.diagonal_offset), place.row), kernel_.f32());
   }
   for (std::size_t part = 0; part < scores.size(); ++part) {
     Value* modified = scores[part].value;

@@ -14,6 +14,9 @@
 
 namespace wavejit::attention_forward {
 
+// The f32 that the lane's query head has in an array of one for each head: uniform, but for packed heads.
+language::Value* number_of_head(language::Kernel& kernel, const Workgroup& workgroup, language::Value* numbers);
+
 class ScoreModifiers {
  public:
   ScoreModifiers(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup);
@@ -29,18 +32,20 @@ class ScoreModifiers {
   void apply(language::Value* tile, const language::Values& fetched, std::span<language::Accumulator> scores) const;
 
  private:
+  language::Value* bias_offset() const;
   language::Value* bias_of(const language::Values& fetched, std::size_t part, int r) const;
 
   language::Kernel& kernel_;
   const KernelSpec& spec_;
   const Workgroup& workgroup_;
-  // All uniform but the lane offset; null where the spec does not ask for them.
+  // All uniform but the lane offset and, with packed heads, the slope; null where the spec does not ask for them.
   language::Value* cap_ = nullptr;  // powers of two
   language::Value* minus_two_cap_ = nullptr;
   language::Value* cap_rate_ = nullptr;
   language::Value* minus_slope_ = nullptr;  // powers of two a key
   std::unique_ptr<language::Buffer> bias_;  // of this batch, head and sequence
-  language::Value* bias_offset_ = nullptr;  // where the lane's row and group start
+  language::Value* bias_row_stride_ = nullptr;
+  language::Value* bias_offset_ = nullptr;  // where the lane's row and group start; null: made anew
 };
 
 }  // namespace wavejit::attention_forward

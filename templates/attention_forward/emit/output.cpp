@@ -7,33 +7,31 @@
 #include "codegen/language/convert.h"
 #include "codegen/language/cross_lane.h"
 #include "templates/attention_forward/call/arguments.h"
-#include "templates/attention_forward/emit/split.h"
+#include "templates/attention_forward/emit/modifiers.h"
 
 namespace wavejit::attention_forward {
 
 using language::Value;
 
 void finish_rows(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
-                 const language::Softmax& softmax, const language::SoftmaxState& state, language::Element element,
-                 std::span<const language::Accumulator> outputs) {
+                 const language::Softmax& softmax, const MergedRows& merged, const language::SoftmaxState& state,
+                 const language::Values& carried, language::Element element, std::span<language::Accumulator> outputs) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  Value* sum = softmax.row_sum(state);
-  if (spec.split_keys != 0) {
-    store_partial_results(kernel, spec, workgroup, outputs, state.maximum, sum);
-    return;
-  }
-  language::Values end = {softmax.inverse(sum)};
-  if (spec.lse) end.push_back(softmax.log_sum_exp(state, sum));
+  const auto whole = merged.finish(state, outputs, carried);
+  if (!whole) return;
+  const language::PartStatistics& row = *whole;
+  language::Values end = {softmax.inverse(row.sum)};
+  if (spec.lse) end.push_back(softmax.log_sum_exp(row));
   Value* sinks = kernel.argument_i64(offsetof(Arguments, sink));
-  end = language::if_uniform(
-      kernel, ir.CreateIsNotNull(sinks), language::Likelihood::even, end, [&](const language::Values&) {
-        Value* head = ir.CreateShl(ir.CreateZExt(workgroup.query_head, kernel.i64()), 2);
-        Value* sink = kernel.load_scalar(ir.CreateAdd(sinks, head), kernel.f32());
-        const auto [factor, log_sum_exp] = language::end_with_sink(kernel, softmax.scaled_maximum(state), sum, sink);
-        return spec.lse ? language::Values{factor, log_sum_exp} : language::Values{factor};
-      });
+  end = language::if_uniform(kernel, ir.CreateIsNotNull(sinks), language::Likelihood::even, end,
+                             [&](const language::Values&) {
+                               Value* sink = number_of_head(kernel, workgroup, sinks);
+                               const auto [factor, log_sum_exp] =
+                                   language::end_with_sink(kernel, softmax.scaled_maximum(row.maximum), row.sum, sink);
+                               return spec.lse ? language::Values{factor, log_sum_exp} : language::Values{factor};
+                             });
   store_output(kernel, spec, workgroup, element, outputs, end.front());
-  if (spec.lse) store_log_sum_exp(kernel, workgroup, end.back());
+  if (spec.lse) store_log_sum_exp(kernel, spec, workgroup, end.back());
 }
 
 void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
@@ -43,8 +41,10 @@ void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgr
   // A lane holds blocks of four dims of its row, its own group's; the other group has the four between. Stored as they
   // are: 8 bytes each. With halves swapped, two blocks of a lane become one run of eight: 16 bytes each.
   const int group_bytes = swaps ? 16 : 8;
-  Value* row = ir.CreateAdd(ir.CreateMul(workgroup.row, workgroup.o.row_stride),
-                            ir.CreateMul(workgroup.lane_group, kernel.constant(group_bytes)));
+  const LanePlace place = lane_place(kernel, spec, workgroup);
+  Value* row =
+      ir.CreateAdd(lane_row_offset(kernel, workgroup, place.row, workgroup.o.row_stride, workgroup.o.head_stride),
+                   ir.CreateMul(place.lane_group, kernel.constant(group_bytes)));
   Value* no_offset = kernel.constant(0);
   for (std::size_t block = 0; block < outputs.size(); ++block) {
     const language::Accumulator& output = outputs[block];
@@ -70,8 +70,10 @@ void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgr
   }
 }
 
-void store_log_sum_exp(language::Kernel& kernel, const Workgroup& workgroup, Value* log_sum_exp) {
+void store_log_sum_exp(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
+                       Value* log_sum_exp) {
   llvm::IRBuilder<>& ir = kernel.ir();
+  const LanePlace place = lane_place(kernel, spec, workgroup);
   Value* base = kernel.argument_i64(offsetof(Arguments, lse));
   const auto step = [&](Value* index, std::size_t stride) {
     return ir.CreateMul(ir.CreateZExt(index, kernel.i64()), kernel.argument_i64(stride));
@@ -79,10 +81,17 @@ void store_log_sum_exp(language::Kernel& kernel, const Workgroup& workgroup, Val
   base = ir.CreateAdd(base, step(workgroup.batch, offsetof(Arguments, lse_batch_stride)));
   base = ir.CreateAdd(base, step(workgroup.query_head, offsetof(Arguments, lse_head_stride)));
   base = ir.CreateAdd(base, ir.CreateShl(ir.CreateZExt(workgroup.query_start, kernel.i64()), 2));
-  const language::Buffer lse(kernel, base, ir.CreateShl(workgroup.query_length, 2));
+  Value* head_stride = kernel.argument_i32(offsetof(Arguments, lse_head_stride));
+  const language::Buffer lse(kernel, base,
+                             span_of_heads(kernel, workgroup, ir.CreateShl(workgroup.query_length, 2), head_stride));
   // One lane of the two that own a row writes; the other points far outside and is dropped.
-  Value* writes = ir.CreateICmpEQ(workgroup.lane_group, kernel.constant(0));
-  Value* offset = ir.CreateSelect(writes, ir.CreateShl(workgroup.row, 2), ir.getInt32(0x80000000));
+  Value* writes = ir.CreateICmpEQ(place.lane_group, kernel.constant(0));
+  Value* of_row = ir.CreateShl(place.row, 2);
+  if (workgroup.group != nullptr) {
+    of_row = ir.CreateAdd(of_row, ir.CreateMul(workgroup.head_in_group, head_stride));
+    writes = ir.CreateAnd(writes, workgroup.has_row);
+  }
+  Value* offset = ir.CreateSelect(writes, of_row, ir.getInt32(0x80000000));
   lse.store(ir.CreateBitCast(log_sum_exp, kernel.i32()), offset, kernel.constant(0));
 }
 

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The end of a query tile: O divided, rounded and stored; LSE. Or, where keys are split, partial results.
+// The end of a query tile: O divided, rounded and stored; LSE. Or, where keys are split, the last chunk's part.
 #pragma once
 
 #include <span>
 
 #include "codegen/language/matrix.h"
 #include "codegen/language/softmax.h"
+#include "templates/attention_forward/emit/merged_rows.h"
 #include "templates/attention_forward/emit/workgroup.h"
 
 namespace wavejit::attention_forward {
 
 // All of it, for a pipeline whose walk is over: the one place that knows what a kernel leaves behind.
 void finish_rows(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
-                 const language::Softmax& softmax, const language::SoftmaxState& state, language::Element element,
-                 std::span<const language::Accumulator> outputs);
+                 const language::Softmax& softmax, const MergedRows& merged, const language::SoftmaxState& state,
+                 const language::Values& carried, language::Element element, std::span<language::Accumulator> outputs);
 
 // O = fma(accumulated, factor, +0), factor = 1 / l without a sink. Rows past the end are dropped by the descriptor.
 void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
                   language::Element element, std::span<const language::Accumulator> outputs, language::Value* factor);
 
-void store_log_sum_exp(language::Kernel& kernel, const Workgroup& workgroup, language::Value* log_sum_exp);
+void store_log_sum_exp(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
+                       language::Value* log_sum_exp);
 
 }  // namespace wavejit::attention_forward

@@ -8,8 +8,9 @@ using language::Value;
 language::Values load_query(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup) {
   constexpr int fragment_k = 16;
   llvm::IRBuilder<>& ir = kernel.ir();
-  Value* row = ir.CreateAdd(ir.CreateMul(workgroup.row, workgroup.q.row_stride),
-                            ir.CreateMul(workgroup.lane_group, kernel.constant(16)));
+  Value* row =
+      ir.CreateAdd(lane_row_offset(kernel, workgroup, workgroup.row, workgroup.q.row_stride, workgroup.q.head_stride),
+                   ir.CreateMul(workgroup.lane_group, kernel.constant(16)));
   language::Values loaded;
   for (int block = 0; block < spec.head_dim_qk / fragment_k; ++block) {
     Value* offset = ir.CreateAdd(row, kernel.constant(block * fragment_k * 2));

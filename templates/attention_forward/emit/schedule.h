@@ -46,6 +46,17 @@ struct Fetch {
   // There may be no such tile: the last one is fetched instead.
   bool may_be_past_the_end = false;
 };
+// The block table's entry of a tile is on its way: every Fetch of the tile needs it. Past the last tile it is that of
+// the last one. Nothing where keys are not in pages.
+struct LookUp {
+  // Scalar loads arrive in any order, and LDS reads are counted with them: while one is on its way, a wait for one LDS
+  // read is a wait for all. A vector load takes a register, and arrives in order with those of tiles.
+  enum class Way : std::uint8_t { scalar, vector };
+  int ahead = 0;
+  Way way = Way::scalar;
+};
+// Of tiles t … t + furthest_look_up a walk keeps the entries.
+inline constexpr int furthest_look_up = 4;
 // The loads of what a tile's modifiers read from memory begin: the bias. Nothing in a kernel without one.
 struct LoadModifiers {
   int ahead = 0;
@@ -54,8 +65,24 @@ struct LoadModifiers {
 struct Modify {
   int ahead = 0;
 };
-// O and l go onto the maximum that `Softmax::begin` found.
+// O and l go onto the maximum that `Softmax::begin` found, but where its tile begins a chunk.
 struct Rescale {};
+
+// Which part of O an act takes.
+enum class Half : std::uint8_t { first, second, both };
+// What the chunk before tile t left is merged with the chunks before it, where tile t begins a chunk: a half of O, and
+// l with the first one. They are zeros then. Nothing elsewhere.
+struct Merge {
+  Half half = Half::both;
+  // In two clusters of its own where it does something: what was merged before is on its way in the first, and merged
+  // in the second. Each ends in a barrier.
+  bool apart = false;
+};
+// Where a tile is the last of its chunk and another follows, its maximum is put aside and the next tile begins without
+// one. Nothing elsewhere.
+struct EndPart {
+  int ahead = 0;
+};
 
 // A few items, at most `capacity`; it can be made and changed when it is compiled.
 template <typename Item, std::size_t capacity>
@@ -87,6 +114,32 @@ constexpr void for_each_row(const Schedule& schedule, int tiles, Take take) {
     for (const auto& row : schedule.steady) take(row, tile);
   for (const auto& row : schedule.drain) take(row, tiles - 1);
 }
+
+// Which tiles' entries of the block table a walk has. They come in order.
+class LookUps {
+ public:
+  // What is wrong, or nothing. `tile`: that of the walk.
+  constexpr std::string_view look_up(int tile, int wanted, int cluster) {
+    if (wanted != next_) return "looks tiles up out of order";
+    if (wanted > tile + furthest_look_up) return "looks a tile up too early";
+    ++next_;
+    if (cluster != last_cluster_) before_ = wanted;
+    last_cluster_ = cluster;
+    return {};
+  }
+  // The first cluster has nothing to wait behind.
+  constexpr std::string_view fetch(int tile, int wanted, int cluster) const {
+    if (wanted >= next_) return "fetches a tile that was not looked up";
+    if (wanted < tile) return "fetches a tile whose entry is gone";
+    if (cluster != 0 && cluster == last_cluster_ && wanted >= before_) return "waits for a table's entry";
+    return {};
+  }
+
+ private:
+  int next_ = 0;    // tile
+  int before_ = 0;  // `next_` before the last cluster that looked up
+  int last_cluster_ = -1;
+};
 
 // What a model found wrong first, and in which row; an empty `what` is nothing.
 struct Fault {

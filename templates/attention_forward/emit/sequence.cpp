@@ -48,15 +48,37 @@ Rows packed_rows(Kernel& kernel, const OptionalArray& starts, Value* batch, std:
   return {starts.or_else(start, kernel.constant(0)), starts.or_else(length, longest)};
 }
 
+// Behind left padding: to the end of the rows, or of pages, which key_lengths knows, as many as there may be.
+Rows padded_rows(Kernel& kernel, const OptionalArray& firsts, Value* batch, KeyStarts starts, std::size_t rows_field,
+                 Value* longest) {
+  constexpr int most_slots = 1 << 26;  // problem.h, max_paged_length
+  const bool of_rows = starts == KeyStarts::first_rows;
+  Value* rows = of_rows ? kernel.argument_i32(rows_field) : kernel.constant(most_slots);
+  Value* start = minimum(kernel, maximum(kernel, firsts.load(batch), kernel.constant(0)), rows);
+  return {start, of_rows ? minimum(kernel, kernel.ir().CreateSub(rows, start), longest) : longest};
+}
+
 }  // namespace
 
-Sequence sequence_of(Kernel& kernel, Value* batch) {
+Sequence sequence_of(Kernel& kernel, Value* batch, KeyStarts starts) {
+  return sequence_of(kernel,
+                     {.query_starts = offsetof(Arguments, query_starts),
+                      .query_rows = offsetof(Arguments, query_rows),
+                      .query_length = offsetof(Arguments, query_length),
+                      .key_starts = offsetof(Arguments, key_starts),
+                      .key_lengths = offsetof(Arguments, key_lengths),
+                      .key_rows = offsetof(Arguments, key_rows),
+                      .key_length = offsetof(Arguments, key_length)},
+                     batch, starts);
+}
+
+Sequence sequence_of(Kernel& kernel, const SequenceFields& fields, Value* batch, KeyStarts starts) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  Value* query_length = kernel.argument_i32(offsetof(Arguments, query_length));
-  Value* key_length = kernel.argument_i32(offsetof(Arguments, key_length));
-  const OptionalArray query_starts(kernel, offsetof(Arguments, query_starts));
-  const OptionalArray key_starts(kernel, offsetof(Arguments, key_starts));
-  const OptionalArray key_lengths(kernel, offsetof(Arguments, key_lengths));
+  Value* query_length = kernel.argument_i32(fields.query_length);
+  Value* key_length = kernel.argument_i32(fields.key_length);
+  const OptionalArray query_starts(kernel, fields.query_starts);
+  const OptionalArray key_starts(kernel, fields.key_starts);
+  const OptionalArray key_lengths(kernel, fields.key_lengths);
 
   // One branch over all three, so that dense launches wait for nothing.
   Value* any =
@@ -64,24 +86,23 @@ Sequence sequence_of(Kernel& kernel, Value* batch) {
   Value* zero = kernel.constant(0);
   const Values values = language::if_uniform(
       kernel, any, language::Likelihood::even, {zero, query_length, zero, key_length}, [&](const Values&) {
-        const Rows queries = packed_rows(kernel, query_starts, batch, offsetof(Arguments, query_rows), query_length);
-        const Rows keys = packed_rows(kernel, key_starts, batch, offsetof(Arguments, key_rows), key_length);
+        const Rows queries = packed_rows(kernel, query_starts, batch, fields.query_rows, query_length);
+        const Rows keys = starts == KeyStarts::packed
+                              ? packed_rows(kernel, key_starts, batch, fields.key_rows, key_length)
+                              : padded_rows(kernel, key_starts, batch, starts, fields.key_rows, key_length);
         Value* counted = minimum(kernel, keys.length, maximum(kernel, key_lengths.load(batch), zero));
         return Values{queries.start, queries.length, keys.start, key_lengths.or_else(counted, keys.length)};
       });
   return {.query_start = values[0], .query_length = values[1], .key_start = values[2], .key_length = values[3]};
 }
 
-QuerySpan query_span_of(Kernel& kernel, const QueryFields& fields, Value* batch) {
-  Value* longest = kernel.argument_i32(fields.longest);
-  const OptionalArray starts(kernel, fields.starts);
-  const Values values =
-      language::if_uniform(kernel, kernel.ir().CreateIsNotNull(starts.address()), language::Likelihood::even,
-                           {kernel.constant(0), longest}, [&](const Values&) {
-                             const Rows rows = packed_rows(kernel, starts, batch, fields.rows, longest);
-                             return Values{rows.start, rows.length};
-                           });
-  return {.start = values[0], .length = values[1]};
+Value* diagonal_offset(Kernel& kernel, const DiagonalFields& fields, const Sequence& sequence) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  constexpr int far = 1 << 29;
+  Value* bottom_right = kernel.argument_i32(fields.bottom_right_mask);
+  Value* offset = ir.CreateAdd(kernel.argument_i32(fields.causal_offset),
+                               ir.CreateAnd(ir.CreateSub(sequence.key_length, sequence.query_length), bottom_right));
+  return maximum(kernel, minimum(kernel, offset, kernel.constant(far)), kernel.constant(-far));
 }
 
 }  // namespace wavejit::attention_forward

@@ -14,18 +14,27 @@ struct Sequence {
   language::Value* key_length;
 };
 
+// What key_starts holds: where packed sequences begin (and the one before ends), or first keys, of rows or of slots in
+// pages. Slots are not counted: key_start then is no more than they may be.
+enum class KeyStarts : std::uint8_t { packed, first_rows, first_slots };
+
 // Sequence `batch` by Arguments::query_starts, key_starts and key_lengths. Whatever these hold, start and start +
 // length stay within the rows of the tensor, and no length exceeds the one that the grid was made for.
-Sequence sequence_of(language::Kernel& kernel, language::Value* batch);
+Sequence sequence_of(language::Kernel& kernel, language::Value* batch, KeyStarts starts = KeyStarts::packed);
 
-// The rows of q alone, for a kernel with an argument struct of its own.
-struct QuerySpan {
-  language::Value* start;
-  language::Value* length;
+// The same for a kernel with an argument struct of its own: offsets of what Arguments calls so.
+struct SequenceFields {
+  std::size_t query_starts, query_rows, query_length, key_starts, key_lengths, key_rows, key_length;
 };
-struct QueryFields {
-  std::size_t starts, rows, longest;  // offsets of what Arguments calls query_starts, query_rows and query_length
+Sequence sequence_of(language::Kernel& kernel, const SequenceFields& fields, language::Value* batch,
+                     KeyStarts starts = KeyStarts::packed);
+
+// Where the diagonal stands: key − row of a sequence. Row numbers and lengths stay below 2²⁶ (a slice is under 4 GiB
+// and a row has at least 128 bytes), so an offset cut to ±2²⁹ hides and shows the same keys as the whole one, and no
+// sum of it with a row, a length or a window limit overflows.
+struct DiagonalFields {
+  std::size_t causal_offset, bottom_right_mask;
 };
-QuerySpan query_span_of(language::Kernel& kernel, const QueryFields& fields, language::Value* batch);
+language::Value* diagonal_offset(language::Kernel& kernel, const DiagonalFields& fields, const Sequence& sequence);
 
 }  // namespace wavejit::attention_forward

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/emit/split.h"
 
+#include <llvm/IR/InlineAsm.h>
+
 #include "codegen/language/buffer.h"
-#include "codegen/language/convert.h"
 #include "templates/attention_forward/call/arguments.h"
 #include "templates/attention_forward/call/combine/parameters.h"
 #include "templates/attention_forward/emit/combine/workspace.h"
@@ -24,32 +25,47 @@ Value* quotient(Kernel& kernel, Value* x, std::size_t multiplier_field) {
 
 }  // namespace
 
-GridPlace place_of(Kernel& kernel, Value* grid_x) {
+GridPlace place_of(Kernel& kernel, const KernelSpec& spec, Value* grid_x) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* split = quotient(kernel, grid_x, offsetof(Arguments, query_head_multiplier));
-  Value* heads = kernel.argument_i32(offsetof(Arguments, query_heads));
+  Value* heads =
+      kernel.argument_i32(spec.packed_heads ? offsetof(Arguments, kv_heads) : offsetof(Arguments, query_heads));
   return {.query_head = ir.CreateSub(grid_x, ir.CreateMul(split, heads)), .split = split};
 }
 
 KeyTiles tiles_of_run(Kernel& kernel, const KernelSpec& spec, Value* split, Value* key_length) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  Value* chunk = kernel.constant(spec.split_keys);
+  Value* chunk = kernel.constant(chunk_keys);
   Value* splits = kernel.argument_i32(offsetof(Arguments, splits));
   Value* one = kernel.constant(1);
   const auto ceiling = [&](Value* sum, Value* of) { return ir.CreateSub(ir.CreateAdd(sum, of), one); };
   Value* chunks = ir.CreateUDiv(ceiling(key_length, chunk), chunk);
   Value* chunks_a_run = quotient(kernel, ceiling(chunks, splits), offsetof(Arguments, split_multiplier));
-  Value* tiles = ir.CreateMul(chunks_a_run, kernel.constant(spec.split_keys / spec.tile_keys));
+  Value* tiles = ir.CreateMul(chunks_a_run, kernel.constant(chunk_tiles(spec)));
   Value* first = ir.CreateMul(split, tiles);
   return {.first = first, .last = ir.CreateSub(ir.CreateAdd(first, tiles), one)};
 }
 
-void store_partial_results(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
-                           std::span<const language::Accumulator> outputs, Value* maximum, Value* sum) {
+namespace {
+
+language::Buffer records_of(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
+                            const attention_combine::WorkspacePlace& place, Value* row_stride, Value* chunk) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  const attention_combine::WorkspacePlace place = {
+  // This workgroup's rows, each one record of this chunk; rows past the end are dropped by the descriptor.
+  Value* rows =
+      ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir.CreateSub(workgroup.query_length, workgroup.first_row),
+                               kernel.constant(spec.tile_queries));
+  const int record = attention_combine::record_bytes(spec.head_dim_v);
+  Value* bytes = language::slice_bytes(kernel, rows, row_stride, record);
+  return {kernel, attention_combine::record_address(kernel, place, spec.head_dim_v, chunk),
+          span_of_heads(kernel, workgroup, bytes, ir.CreateMul(place.rows_of_head, row_stride))};
+}
+
+attention_combine::WorkspacePlace place_of_rows(Kernel& kernel, const Workgroup& workgroup) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  return {
       .workspace = kernel.argument_i64(offsetof(Arguments, workspace)),
-      .splits = kernel.argument_i32(offsetof(Arguments, splits)),
+      .slots = attention_combine::slots_of(kernel, kernel.argument_i32(offsetof(Arguments, key_length))),
       .query_heads = kernel.argument_i32(offsetof(Arguments, query_heads)),
       // Packed sequences follow each other as in q.
       .batch = ir.CreateSelect(ir.CreateIsNull(kernel.argument_i64(offsetof(Arguments, query_starts))), workgroup.batch,
@@ -58,35 +74,63 @@ void store_partial_results(Kernel& kernel, const KernelSpec& spec, const Workgro
       .rows_of_head = kernel.argument_i32(offsetof(Arguments, query_rows)),
       .first_row = ir.CreateAdd(workgroup.query_start, workgroup.first_row),
   };
-  // This workgroup's rows, each one record of this split; rows past the end are dropped by the descriptor.
-  Value* row_stride = attention_combine::row_bytes(kernel, place, spec.head_dim_v);
-  Value* rows =
-      ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir.CreateSub(workgroup.query_length, workgroup.first_row),
-                               kernel.constant(spec.tile_queries));
-  const int record = attention_combine::record_bytes(spec.head_dim_v);
-  const language::Buffer partial(kernel,
-                                 attention_combine::record_address(kernel, place, spec.head_dim_v, workgroup.split),
-                                 language::slice_bytes(kernel, rows, row_stride, record));
+}
 
-  // A lane holds blocks of four dims of its row, its own group's.
-  Value* no_offset = kernel.constant(0);
-  Value* row = ir.CreateMul(ir.CreateSub(workgroup.row, workgroup.first_row), row_stride);
-  Value* group = ir.CreateAdd(row, ir.CreateMul(workgroup.lane_group, kernel.constant(16)));
-  for (std::size_t block = 0; block < outputs.size(); ++block) {
-    const language::AccumulatorLayout& layout = outputs[block].layout;
-    for (int r = 0; r < layout.registers(); r += layout.row_block) {
-      Value* four = ir.CreateShuffleVector(outputs[block].value, {r, r + 1, r + 2, r + 3});
-      const int dim = static_cast<int>(block) * layout.rows + layout.row_of_register(r);
-      partial.store(ir.CreateBitCast(four, kernel.vector(kernel.i32(), 4)),
-                    ir.CreateAdd(group, kernel.constant(dim * 4)), no_offset);
-    }
+// How many rows of the workspace stand between the lane's row and the tile's first. Opaque: addresses that come of it
+// are made where they are used, and not carried round the loop in registers.
+Value* in_query_tile(Kernel& kernel, const Workgroup& workgroup, Value* row_of_sequence) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* row = ir.CreateSub(row_of_sequence, workgroup.first_row);
+  if (workgroup.group != nullptr) {
+    Value* rows_of_head = kernel.argument_i32(offsetof(Arguments, query_rows));
+    row = ir.CreateAdd(row, ir.CreateMul(workgroup.head_in_group, rows_of_head));
   }
-  // One lane of the two that own a row writes; the other points far outside and is dropped.
-  Value* const statistics[] = {ir.CreateBitCast(maximum, kernel.i32()), ir.CreateBitCast(sum, kernel.i32())};
-  Value* writes = ir.CreateICmpEQ(workgroup.lane_group, kernel.constant(0));
+  llvm::FunctionType* type = llvm::FunctionType::get(row->getType(), {row->getType()}, false);
+  llvm::CallInst* call = kernel.ir().CreateCall(llvm::InlineAsm::get(type, "", "=v,0", true), {row});
+  call->setMemoryEffects(llvm::MemoryEffects::inaccessibleMemOnly());
+  return call;
+}
+
+Value* row_stride_of(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup) {
+  return attention_combine::row_bytes(kernel, place_of_rows(kernel, workgroup), spec.head_dim_v);
+}
+
+}  // namespace
+
+PartRecords::PartRecords(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup, Value* chunk)
+    : kernel_(kernel),
+      head_dim_(spec.head_dim_v),
+      place_(lane_place(kernel, spec, workgroup)),
+      row_(kernel.ir().CreateMul(in_query_tile(kernel, workgroup, place_.row), row_stride_of(kernel, spec, workgroup))),
+      records_(records_of(kernel, spec, workgroup, place_of_rows(kernel, workgroup),
+                          row_stride_of(kernel, spec, workgroup), chunk)) {
+  if (workgroup.group == nullptr) return;
+  row_ = kernel.ir().CreateSelect(workgroup.has_row, row_, kernel.ir().getInt32(0x80000000));
+}
+
+// A lane holds blocks of four dims of its row, its own group's.
+void PartRecords::store_output(std::size_t block, const language::Accumulator& output) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const language::AccumulatorLayout& layout = output.layout;
+  Value* group = ir.CreateAdd(row_, ir.CreateMul(place_.lane_group, kernel_.constant(16)));
+  for (int r = 0; r < layout.registers(); r += layout.row_block) {
+    Value* four = ir.CreateShuffleVector(output.value, {r, r + 1, r + 2, r + 3});
+    const int dim = (static_cast<int>(block) * layout.rows) + layout.row_of_register(r);
+    records_.store(ir.CreateBitCast(four, kernel_.vector(kernel_.i32(), 4)),
+                   ir.CreateAdd(group, kernel_.constant(dim * 4)), kernel_.constant(0));
+  }
+}
+
+void PartRecords::store_maximum(Value* maximum) const { store_statistic(0, maximum); }
+void PartRecords::store_sum(Value* sum) const { store_statistic(1, sum); }
+
+// One lane of the two that own a row writes; the other points far outside and is dropped.
+void PartRecords::store_statistic(int dword, Value* value) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* writes = ir.CreateICmpEQ(place_.lane_group, kernel_.constant(0));
   Value* offset =
-      ir.CreateSelect(writes, ir.CreateAdd(row, kernel.constant(spec.head_dim_v * 4)), ir.getInt32(0x80000000));
-  partial.store(language::gather_dwords(kernel, statistics), offset, no_offset);
+      ir.CreateSelect(writes, ir.CreateAdd(row_, kernel_.constant((head_dim_ + dword) * 4)), ir.getInt32(0x80000000));
+  records_.store(ir.CreateBitCast(value, kernel_.i32()), offset, kernel_.constant(0));
 }
 
 }  // namespace wavejit::attention_forward

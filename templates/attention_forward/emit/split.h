@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Split keys: which keys a workgroup of a split kernel walks, and what it leaves for attention_combine.
 //
-// A sequence's keys are cut into chunks of spec.split_keys, counted from key 0, and its chunks into `splits` runs, as
-// even as whole chunks allow. Both are functions of the sequence's own length, so that nothing of the batch around it
-// shows. A workgroup walks the tiles of its run that its rows see; no pipeline knows of more. docs/split-keys.md has
-// the formulas.
+// A sequence's chunks are cut into `splits` runs, as even as whole chunks allow. A workgroup walks the tiles of its run
+// that its rows see and leaves the part of each chunk in that chunk's slot, so that who walked it shows nowhere.
+// docs/split-keys.md has the formulas.
 #pragma once
 
-#include <span>
-
+#include "codegen/language/buffer.h"
 #include "codegen/language/matrix.h"
 #include "templates/attention_forward/emit/workgroup.h"
 
 namespace wavejit::attention_forward {
 
-// x of the grid is split · query heads + query head.
+// x of the grid is split · query heads + query head; packed heads: kv heads.
 struct GridPlace {
-  language::Value* query_head;
+  language::Value* query_head;  // packed heads: the kv head
   language::Value* split;
 };
-GridPlace place_of(language::Kernel& kernel, language::Value* grid_x);
+GridPlace place_of(language::Kernel& kernel, const KernelSpec& spec, language::Value* grid_x);
 
 // The tiles of a run of whole chunks, uniform: may reach past the sequence, and first > last where there are none.
 struct KeyTiles {
@@ -29,10 +27,25 @@ struct KeyTiles {
 KeyTiles tiles_of_run(language::Kernel& kernel, const KernelSpec& spec, language::Value* split,
                       language::Value* key_length);
 
-// O, m and l of the workgroup's rows as they are, in f32 (combine/workspace.h). A run that a row sees nothing
-// of leaves 0, −inf and 0.
-void store_partial_results(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
-                           std::span<const language::Accumulator> outputs, language::Value* maximum,
-                           language::Value* sum);
+// Where the workgroup's rows leave the part of one chunk: O, m and l as they are, in f32 (combine/workspace.h). A row
+// that sees nothing of it leaves 0, −inf and 0.
+class PartRecords {
+ public:
+  PartRecords(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup, language::Value* chunk);
+
+  void store_maximum(language::Value* maximum) const;
+  void store_sum(language::Value* sum) const;
+  // 32 dims of O, counted in such blocks.
+  void store_output(std::size_t block, const language::Accumulator& output) const;
+
+ private:
+  void store_statistic(int dword, language::Value* value) const;
+
+  language::Kernel& kernel_;
+  int head_dim_;
+  LanePlace place_;
+  language::Value* row_;  // per lane: byte offset of the row's record
+  language::Buffer records_;
+};
 
 }  // namespace wavejit::attention_forward

@@ -29,6 +29,7 @@ Strand TileSoftmax::begin(std::span<const Accumulator> scores, SoftmaxState& sta
   struct Progress {
     Value* maximum = nullptr;
     std::pair<Value*, Value*> halves;
+    Value* shift = nullptr;
   };
   auto progress = std::make_shared<Progress>();
   weights.values.assign(2 * registers, nullptr);
@@ -54,17 +55,14 @@ Strand TileSoftmax::begin(std::span<const Accumulator> scores, SoftmaxState& sta
     growth.raised = softmax_.larger(progress->halves.first, progress->halves.second, state.maximum);
   });
   strand.add([this, &state, &growth] { growth.grows = softmax_.grows(state.maximum, growth.raised); }, slots_.grows);
-  strand.add(
-      [=, this, &ir, &state, &growth] {
-        state.shift = ir.CreateSelect(growth.grows, softmax_.new_shift(growth.raised), state.shift);
-        state.maximum = ir.CreateSelect(growth.grows, growth.raised, state.maximum);
-      },
-      slots_.choose);
+  strand.add([&ir, &state, &growth] { state.maximum = ir.CreateSelect(growth.grows, growth.raised, state.maximum); },
+             slots_.choose);
+  strand.add([=, this, &state] { progress->shift = softmax_.shift(state.maximum); }, slots_.shift);
   // All exponents; the first of them become weights.
   for (int index = 0; index < 2 * registers + lag; ++index) {
     if (index < 2 * registers) {
-      strand.add([=, this, &state, &weights] {
-        weights.values[static_cast<std::size_t>(index)] = softmax_.exponent(score(index), state.shift);
+      strand.add([=, this, &weights] {
+        weights.values[static_cast<std::size_t>(index)] = softmax_.exponent(score(index), progress->shift);
       });
     }
     if (const int ready = index - lag; ready >= 0 && ready < weighed_) {
@@ -79,18 +77,25 @@ Strand TileSoftmax::begin(std::span<const Accumulator> scores, SoftmaxState& sta
   return strand;
 }
 
-void TileSoftmax::rescale(const Growth& growth, SoftmaxState& state, std::span<Accumulator> outputs) const {
-  Values values = {state.half_sum};
+void TileSoftmax::rescale(const Growth& growth, SoftmaxState& state, std::span<Accumulator> outputs,
+                          const std::function<Value*()>& begins_chunk) const {
+  Values values(state.sums.begin(), state.sums.end());
   for (const Accumulator& output : outputs) values.push_back(output.value);
+  const auto onto_new_maximum = [&](const Values& before) {
+    Value* factor = softmax_.rescale_factor(growth.before, growth.raised, growth.grows);
+    Values after;
+    for (Value* value : before) after.push_back(softmax_.rescaled(value, factor));
+    return after;
+  };
+  // Two branches, and the second behind the first: a tile on which no row grows pays for one.
   values = language::if_uniform(kernel_, language::any_lane(kernel_, growth.grows), language::Likelihood::rarely,
                                 values, [&](const Values& before) {
-                                  Value* factor = softmax_.rescale_factor(growth.before, growth.raised, growth.grows);
-                                  Values after;
-                                  for (Value* value : before) after.push_back(softmax_.rescaled(value, factor));
-                                  return after;
+                                  return language::if_uniform(kernel_, kernel_.ir().CreateNot(begins_chunk()),
+                                                              language::Likelihood::even, before, onto_new_maximum);
                                 });
-  state.half_sum = values.front();
-  for (std::size_t index = 0; index < outputs.size(); ++index) outputs[index].value = values[index + 1];
+  std::copy_n(values.begin(), language::running_sums, state.sums.begin());
+  for (std::size_t index = 0; index < outputs.size(); ++index)
+    outputs[index].value = values[index + language::running_sums];
 }
 
 Strand TileSoftmax::finish(TileWeights& weights, SoftmaxState& state, std::vector<language::OperandB>& packed) const {
@@ -105,7 +110,7 @@ Strand TileSoftmax::finish(TileWeights& weights, SoftmaxState& state, std::vecto
   const auto weight = [&weights](int part, int r) -> Value*& {
     return weights.values[static_cast<std::size_t>(part) * registers + static_cast<std::size_t>(r)];
   };
-  const std::vector<std::vector<language::Addition>> tree = language::sum_tree(2 * registers);
+  const std::vector<std::vector<language::Addition>> tree = language::sum_tree();
   const auto add_sum = [=, &ir, &weights](Strand& to, std::size_t level, int index) {
     const language::Addition addition = tree[level][static_cast<std::size_t>(index)];
     const auto into = static_cast<std::size_t>(addition.into);
@@ -138,12 +143,18 @@ Strand TileSoftmax::finish(TileWeights& weights, SoftmaxState& state, std::vecto
       add_pack(strand, 0, ready - 1);
       add_pack(strand, 1, ready - 1);
     }
-    if (ready >= registers / 2) add_sum(strand, 1, ready - registers / 2);
+    // Behind the first level: two neighbouring pairs of a running sum, then one, then onto the running sum.
+    const int j = ready / 4;
+    if (ready % 4 >= 2) add_sum(strand, 1, (2 * j) + (ready % 4) - 2);
+    if (ready % 4 == 3) {
+      add_sum(strand, 2, j);
+      strand.add([=, this, &state] {
+        Value*& running = state.sums[static_cast<std::size_t>(j)];
+        running = softmax_.accumulated(running, progress->sums[static_cast<std::size_t>(4 * j)]);
+      });
+    }
   }
-  for (std::size_t level = 2; level < tree.size(); ++level)
-    for (int index = 0; index < std::ssize(tree[level]); ++index) add_sum(strand, level, index);
-  strand.add([=, this, &state, &packed] {
-    state.half_sum = softmax_.accumulated(state.half_sum, progress->sums.front());
+  strand.add([=, this, &packed] {
     packed.clear();
     constexpr std::size_t dwords = language::OperandLayout::dwords;
     for (std::size_t at = 0; at < progress->dwords.size(); at += dwords) {

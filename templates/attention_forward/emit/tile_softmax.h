@@ -25,7 +25,8 @@ struct OperationSlots {
   int swap = 0;      // the instruction that sends a maximum to the other half of the wave
   int exchange = 0;  // from sending a maximum to the other half of the wave until it is there
   int grows = 1;     // whether a row's maximum grows
-  int choose = 1;    // the maximum and the shift that the tile goes on with
+  int choose = 1;    // the maximum that the tile goes on with
+  int shift = 2;     // what is added to its scores
 };
 
 // What `begin` found out and `rescale` needs.
@@ -42,13 +43,15 @@ class TileSoftmax {
               int weighed = 16, OperationSlots slots = {})
       : kernel_(kernel), softmax_(softmax), matrix_(matrix), weighed_(weighed), slots_(slots) {}
 
-  // Steps 1, 2 and, of 3, m and b; step 4 up to `weighed` exponentials. Results stand in `state`, `weights` and
+  // Steps 1, 2 and, of 3, m; step 4 up to `weighed` exponentials. Results stand in `state`, `weights` and
   // `growth` once the strand is written.
   language::Strand begin(std::span<const language::Accumulator> scores, language::SoftmaxState& state,
                          TileWeights& weights, Growth& growth) const;
 
-  // The rest of step 3: l and O. Between the last product onto O of one tile and the first of the next.
-  void rescale(const Growth& growth, language::SoftmaxState& state, std::span<language::Accumulator> outputs) const;
+  // The rest of step 3: l and O. Between the last product onto O of one tile and the first of the next. Not where the
+  // tile that grew begins a chunk (uniform): l and O are those of the chunk before then.
+  void rescale(const Growth& growth, language::SoftmaxState& state, std::span<language::Accumulator> outputs,
+               const std::function<language::Value*()>& begins_chunk) const;
 
   // The rest of step 4, step 5 and 6: weights → four operand fragments of 16 keys.
   language::Strand finish(TileWeights& weights, language::SoftmaxState& state,

@@ -2,6 +2,10 @@
 // Tiles in lines (lds_layout.h), filled by 16-byte LDS DMA, two buffers; V transposed by the read.
 #pragma once
 
+#include <optional>
+
+#include "templates/attention_forward/emit/key_pages.h"
+#include "templates/attention_forward/emit/tile_pages.h"
 #include "templates/attention_forward/emit/tiles.h"
 
 namespace wavejit::attention_forward {
@@ -16,10 +20,17 @@ class LineTiles final : public Tiles {
                            const language::Values& in_flight) override;
   // Single steps, for a pipeline that places waits and barriers itself: one tile of K or V on its way into a buffer, in
   // k_transfers() or v_transfers() DMA instructions of this wave.
-  void fetch_keys(int buffer, language::Value* tile);
-  void fetch_values(int buffer, language::Value* tile);
+  // Keys in pages of whole tiles have a `place`, which was looked up.
+  TilePages::Place look_up(language::Value* tile) const { return tile_pages_->look_up(tile, TilePages::Way::scalar); }
+  void fetch_keys(int buffer, language::Value* tile, const TilePages::Place& place = {});
+  void fetch_values(int buffer, language::Value* tile, const TilePages::Place& place = {});
   int k_transfers() const { return static_cast<int>(k_.lane_offsets.size()); }
   int v_transfers() const { return static_cast<int>(v_.lane_offsets.size()); }
+
+  // Room behind the tiles for what a lane keeps (LdsPlan::merged_slots). Nobody else touches it.
+  language::Value* kept_place() const;
+  void keep(language::Value* place, int slot, language::Value* dwords, int byte_in_slot) const;
+  language::Value* kept(language::Value* place, int slot) const;
 
   language::OperandA keys(int buffer, int key_block, int dim_block) override;
   language::OperandA values_transposed(int buffer, int dim_block, int key_block) override;
@@ -33,18 +44,26 @@ class LineTiles final : public Tiles {
   struct Stream {
     const Slice* slice;
     int line_bytes;
+    int row_bytes;
     int pieces;                                  // 64-element pieces of a row
     std::vector<language::Value*> lane_offsets;  // of each DMA instruction of this wave, [line group][piece]
     language::Value* lds_line;                   // this wave's first line, bytes
   };
 
+  // Row of lane `slot`'s 16 bytes on line `line` of this wave: of the tile, or of its granule.
+  language::Value* row_of(language::Value* slot, int line) const;
   Stream make_stream(const Slice& slice, int line_bytes, int head_dim);
-  void fill(const Stream& stream, int region, int region_offset, language::Value* tile_row);
+  void fill(const Stream& stream, int region, int region_offset, language::Value* tile, const TilePages::Place& place);
+  void gather(const Stream& stream, int region, int region_offset, language::Value* tile, language::Value* entries);
+  // K and V where each key is looked up by itself.
+  void gather_keys(int buffer, language::Value* tile, language::Value* entries);
   language::OperandA values_at(int region, language::Value* start, int offset, int dim_block, int key_block);
-  void fill_tile(int buffer, language::Value* tile);
+  // `entries`: of the tile, of keys in pages.
+  void fill_tile(int buffer, language::Value* tile, const language::Values& entries);
   // LDS regions, one alias scope each.
   static constexpr int k_region(int buffer) { return 2 * buffer; }
   static constexpr int v_region(int buffer) { return 2 * buffer + 1; }
+  int kept_region() const { return 2 * plan_.buffers; }
 
   language::Kernel& kernel_;
   LdsPlan plan_;
@@ -52,6 +71,8 @@ class LineTiles final : public Tiles {
   language::Lds lds_;
   int tile_keys_;
   int waves_;
+  std::optional<KeyPages> pages_;  // before the streams, which ask for it
+  std::optional<TilePages> tile_pages_;
   Stream k_;
   Stream v_;
   language::Value* k_read_;  // per lane: where its K fragments start

@@ -4,6 +4,7 @@
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include <bit>
+#include <map>
 
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
@@ -34,7 +35,10 @@ SwizzledTiles::SwizzledTiles(language::Kernel& kernel, const KernelSpec& spec, c
       tile_keys_(spec.tile_keys),
       threads_(spec.tile_queries / Workgroup::rows_per_wave * kernel.target().wave_size),
       k_row_bytes_(spec.head_dim_qk * LdsPlan::element_bytes),
-      v_dims_per_thread_(spec.head_dim_v * spec.tile_keys / (threads_ * v_keys_per_thread)) {
+      pages_(pages_of(kernel, spec, workgroup)),
+      tile_pages_(tile_pages_of(kernel, spec, workgroup)),
+      v_key_bytes_(spec.head_dim_v * LdsPlan::element_bytes),
+      v_dims_per_thread_(spec.head_dim_v * spec.tile_keys / (pass_threads * v_keys_per_thread)) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
   Value* thread = kernel.thread();
@@ -42,14 +46,17 @@ SwizzledTiles::SwizzledTiles(language::Kernel& kernel, const KernelSpec& spec, c
   Value* group = workgroup.lane_group;
 
   // K in: consecutive threads take consecutive units of a row. The rows that one thread handles differ by a multiple of
-  // 8, so their swizzle is the same.
+  // 8, so their swizzle is the same; by 4 where one wave takes rows of 16 units (write_keys).
   Value* unit = ir.CreateAnd(thread, constant(k_run() - 1));
   Value* key = ir.CreateLShr(thread, constant(log2_of(k_run())));
+  const bool by_key = pages_ && pages_->looks_up_each_key();
   for (int i = 0; i < k_loads(); ++i) {
     const auto [rows, units] = k_place(i);
     Value* row = rows == 0 ? key : ir.CreateAdd(key, constant(rows));
+    if (by_key) k_keys_.push_back(row);
+    if (pages_) row = ir.CreateAnd(row, constant(KeyPages::granule_keys - 1));
     Value* column = ir.CreateMul(units == 0 ? unit : ir.CreateAdd(unit, constant(units)), constant(unit_bytes));
-    k_load_.push_back(ir.CreateAdd(ir.CreateMul(row, workgroup.k.row_stride), column));
+    k_load_.push_back(by_key ? column : ir.CreateAdd(ir.CreateMul(row, workgroup.k.row_stride), column));
   }
   Value* swizzled = ir.CreateXor(unit, ir.CreateAnd(key, constant(units_swizzled - 1)));
   k_write_ = ir.CreateAdd(ir.CreateMul(key, constant(k_row_bytes_)), ir.CreateMul(swizzled, constant(unit_bytes)));
@@ -72,10 +79,13 @@ SwizzledTiles::SwizzledTiles(language::Kernel& kernel, const KernelSpec& spec, c
   Value* dim_group = ir.CreateOr(ir.CreateAnd(thread, constant(7)), bit(4, 3));
   Value* key_group =
       ir.CreateOr(ir.CreateShl(ir.CreateLShr(thread, constant(6)), constant(2)), ir.CreateOr(bit(3, 1), bit(5, 0)));
-  for (int i = 0; i < v_keys_per_thread; ++i) {
-    Value* row = ir.CreateAdd(ir.CreateMul(key_group, constant(v_keys_per_thread)), constant(i));
-    v_load_.push_back(ir.CreateAdd(ir.CreateMul(row, workgroup.v.row_stride),
-                                   ir.CreateMul(dim_group, constant(v_dims_per_thread_ * LdsPlan::element_bytes))));
+  for (int i = 0; i < passes() * v_keys_per_thread; ++i) {
+    const int key_of_pass = i / v_keys_per_thread * (tile_keys_ / passes()) + i % v_keys_per_thread;
+    Value* row = ir.CreateAdd(ir.CreateMul(key_group, constant(v_keys_per_thread)), constant(key_of_pass));
+    if (by_key) v_keys_.push_back(row);
+    if (pages_) row = ir.CreateAnd(row, constant(KeyPages::granule_keys - 1));
+    Value* column = ir.CreateMul(dim_group, constant(v_dims_per_thread_ * LdsPlan::element_bytes));
+    v_load_.push_back(by_key ? column : ir.CreateAdd(ir.CreateMul(row, workgroup.v.row_stride), column));
   }
   // Key group g = 4s + q stands in unit 2s + q % 2, upper half for q ≥ 2. The swizzle of the thread's first dim; the
   // others differ from it by a constant.
@@ -104,38 +114,117 @@ std::pair<int, int> SwizzledTiles::k_place(int i) const {
   return {i / runs * k_rows_apart(), i % runs * k_run()};
 }
 
-Values SwizzledTiles::load_keys(Value* tile) {
-  llvm::IRBuilder<>& ir = kernel_.ir();
-  Value* tile_offset = ir.CreateMul(ir.CreateMul(tile, kernel_.constant(tile_keys_)), workgroup_.k.row_stride);
+Values SwizzledTiles::load_keys(const language::Buffer& from, Value* offset) {
   Values loaded;
-  for (Value* offset : k_load_) loaded.push_back(workgroup_.k.buffer.load(unit_bytes, offset, tile_offset));
+  for (Value* lane_offset : k_load_) loaded.push_back(from.load(unit_bytes, lane_offset, offset));
   return loaded;
 }
 
-Values SwizzledTiles::load_values(Value* tile) {
-  llvm::IRBuilder<>& ir = kernel_.ir();
-  Value* tile_offset = ir.CreateMul(ir.CreateMul(tile, kernel_.constant(tile_keys_)), workgroup_.v.row_stride);
+Values SwizzledTiles::load_values(const language::Buffer& from, Value* offset) {
   Values loaded;
-  for (Value* offset : v_load_)
-    loaded.push_back(workgroup_.v.buffer.load(v_dims_per_thread_ * LdsPlan::element_bytes, offset, tile_offset));
+  for (Value* lane_offset : v_load_)
+    loaded.push_back(from.load(v_dims_per_thread_ * LdsPlan::element_bytes, lane_offset, offset));
   return loaded;
 }
 
-Values SwizzledTiles::load(Value* tile) {
-  Values loaded = load_keys(tile);
-  const Values values = load_values(tile);
+Value* SwizzledTiles::dense_offset(const Slice& slice, Value* tile) const {
+  return kernel_.ir().CreateMul(kernel_.ir().CreateMul(tile, kernel_.constant(tile_keys_)), slice.row_stride);
+}
+
+Values SwizzledTiles::fetch_keys(Value* tile, const TilePages::Place& place) {
+  const Slice& slice = workgroup_.k;
+  if (!tile_pages_) return load_keys(slice.buffer, dense_offset(slice, tile));
+  return load_keys(tile_pages_->rows(slice, k_row_bytes_, place), kernel_.constant(0));
+}
+
+Values SwizzledTiles::fetch_values(Value* tile, const TilePages::Place& place) {
+  const Slice& slice = workgroup_.v;
+  if (!tile_pages_) return load_values(slice.buffer, dense_offset(slice, tile));
+  return load_values(tile_pages_->rows(slice, v_key_bytes_, place), kernel_.constant(0));
+}
+
+// A wave's part of a load is a few neighbouring rows, and those of all waves begin k_rows_apart() apart: a granule's
+// descriptor serves the wave's loads in it.
+Values SwizzledTiles::load_keys(Value* tile, Value* entries) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const int rows_of_wave = kernel_.target().wave_size / k_run();
+  Value* of_wave = kernel_.constant(0);
+  if (k_rows_apart() > KeyPages::granule_keys)
+    of_wave = ir.CreateLShr(ir.CreateMul(kernel_.wave(), kernel_.constant(rows_of_wave)),
+                            kernel_.constant(log2_of(KeyPages::granule_keys)));
+  std::map<int, language::Buffer> granules;
+  Values loaded;
+  for (int i = 0; i < k_loads(); ++i) {
+    const int number = k_place(i).first / KeyPages::granule_keys;
+    auto granule = granules.find(number);
+    if (granule == granules.end()) {
+      Value* place = ir.CreateAdd(of_wave, kernel_.constant(number));
+      granule = granules.emplace(number, pages_->granule(workgroup_.k, k_row_bytes_, tile, entries, place)).first;
+    }
+    loaded.push_back(granule->second.load(unit_bytes, k_load_[static_cast<std::size_t>(i)], kernel_.constant(0)));
+  }
+  return loaded;
+}
+
+// In each pass wave w transposes the 16 keys of one granule.
+Values SwizzledTiles::load_values(Value* tile, Value* entries) {
+  const int waves = threads_ / kernel_.target().wave_size;
+  Values loaded;
+  for (int pass = 0; pass < passes(); ++pass) {
+    Value* number = kernel_.ir().CreateAdd(kernel_.wave(), kernel_.constant(pass * waves));
+    const language::Buffer granule = pages_->granule(workgroup_.v, v_key_bytes_, tile, entries, number);
+    for (int i = 0; i < v_keys_per_thread; ++i)
+      loaded.push_back(granule.load(v_dims_per_thread_ * LdsPlan::element_bytes,
+                                    v_load_[static_cast<std::size_t>((pass * v_keys_per_thread) + i)],
+                                    kernel_.constant(0)));
+  }
+  return loaded;
+}
+
+Values SwizzledTiles::load_single_keys(Value* tile, Value* entries) {
+  Values loaded;
+  std::map<Value*, KeyPages::KeyPlace> places;  // runs of one row have one
+  for (std::size_t i = 0; i < k_load_.size(); ++i) {
+    auto place = places.find(k_keys_[i]);
+    if (place == places.end())
+      place = places.emplace(k_keys_[i], pages_->place_of_key(tile, entries, k_keys_[i])).first;
+    loaded.push_back(language::load_lanes(kernel_, pages_->row(workgroup_.k, place->second, k_load_[i]), unit_bytes));
+  }
+  return loaded;
+}
+
+Values SwizzledTiles::load_single_values(Value* tile, Value* entries) {
+  Values loaded;
+  for (std::size_t i = 0; i < v_load_.size(); ++i) {
+    const KeyPages::KeyPlace place = pages_->place_of_key(tile, entries, v_keys_[i]);
+    loaded.push_back(language::load_lanes(kernel_, pages_->row(workgroup_.v, place, v_load_[i]),
+                                          v_dims_per_thread_ * LdsPlan::element_bytes));
+  }
+  return loaded;
+}
+
+Values SwizzledTiles::load(Value* tile, Value* entries) {
+  const bool by_key = pages_ && pages_->looks_up_each_key();
+  Values loaded = by_key ? load_single_keys(tile, entries) : pages_ ? load_keys(tile, entries) : fetch_keys(tile, {});
+  const Values values = by_key   ? load_single_values(tile, entries)
+                        : pages_ ? load_values(tile, entries)
+                                 : fetch_values(tile, {});
   loaded.insert(loaded.end(), values.begin(), values.end());
+  if (pages_) loaded.push_back(pages_->entries(kernel_.ir().CreateAdd(tile, kernel_.constant(1))));
   return loaded;
 }
 
-Values SwizzledTiles::start(Value* tile) { return load(tile); }
+Values SwizzledTiles::start(Value* tile) { return load(tile, pages_ ? pages_->entries(tile) : nullptr); }
 
 language::Strand SwizzledTiles::write_keys(const Values& loaded) {
   language::Strand strand;
   for (int i = 0; i < k_loads(); ++i) {
     strand.add([=, this] {
       const auto [rows, units] = k_place(i);
-      lds_.write(k_region, loaded[static_cast<std::size_t>(i)], k_write_,
+      // Keys below 4, and rows that are multiples of 4: the swizzle changes by xor.
+      const int swizzle = rows % units_swizzled * unit_bytes;
+      Value* place = swizzle == 0 ? k_write_ : kernel_.ir().CreateXor(k_write_, kernel_.constant(swizzle));
+      lds_.write(k_region, loaded[static_cast<std::size_t>(i)], place,
                  plan_.k_offset(0) + rows * k_row_bytes_ + units * unit_bytes);
     });
   }
@@ -156,13 +245,17 @@ language::Strand SwizzledTiles::write_values(const Values& loaded) {
     return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_perm, {}, {high, low, selector});
   };
   language::Strand strand;
-  for (int dim = 0; dim < v_dims_per_thread_; ++dim) {
+  for (int i = 0; i < passes() * v_dims_per_thread_; ++i) {
+    const int dim = i % v_dims_per_thread_;
+    const int first_key = i / v_dims_per_thread_ * v_keys_per_thread;
+    // The first dim of a thread is a multiple of its dim count, and the first unit of its keys one of the passes that
+    // come before: the low bits of the swizzle change by xor.
+    const int units = dim ^ (i / v_dims_per_thread_ * units_swizzled / passes());
     // Two permutes and, but for the first, an address.
     strand.add(
         [=, this, &ir] {
-          Value* const dwords[] = {pair(0, dim), pair(2, dim)};
-          // The first dim of a thread is a multiple of its dim count, so the low bits of the swizzle change by xor.
-          Value* place = dim == 0 ? v_write_ : ir.CreateXor(v_write_, kernel_.constant(dim * unit_bytes));
+          Value* const dwords[] = {pair(first_key, dim), pair(first_key + 2, dim)};
+          Value* place = units == 0 ? v_write_ : ir.CreateXor(v_write_, kernel_.constant(units * unit_bytes));
           lds_.write(v_region, language::gather_dwords(kernel_, dwords), place, plan_.v_offset(0) + dim * v_row_bytes);
         },
         3);
@@ -176,7 +269,7 @@ Values SwizzledTiles::advance(int /*buffer*/, Value* tile, Value* tiles, const V
   language::barrier(kernel_);
   const auto values = in_flight.begin() + k_loads();
   write_keys({in_flight.begin(), values}).write_rest();
-  write_values({values, in_flight.end()}).write_rest();
+  write_values({values, values + (passes() * v_keys_per_thread)}).write_rest();
   // … and everybody's part of this one has arrived.
   language::wait_for_lds(kernel_);
   language::barrier(kernel_);
@@ -184,7 +277,7 @@ Values SwizzledTiles::advance(int /*buffer*/, Value* tile, Value* tiles, const V
   for (Value* value : in_flight) nothing.push_back(llvm::PoisonValue::get(value->getType()));
   Value* next = kernel_.ir().CreateAdd(tile, kernel_.constant(1));
   return language::if_uniform(kernel_, kernel_.ir().CreateICmpSLT(next, tiles), language::Likelihood::even, nothing,
-                              [&](const Values&) { return load(next); });
+                              [&](const Values&) { return load(next, in_flight.back()); });
 }
 
 language::OperandA SwizzledTiles::keys(int /*buffer*/, int key_block, int dim_block) {

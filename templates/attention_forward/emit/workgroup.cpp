@@ -4,7 +4,9 @@
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include "codegen/language/control.h"
+#include "codegen/language/synchronize.h"
 #include "templates/attention_forward/call/arguments.h"
+#include "templates/attention_forward/call/parameters.h"
 #include "templates/attention_forward/emit/integers.h"
 #include "templates/attention_forward/emit/sequence.h"
 #include "templates/attention_forward/emit/split.h"
@@ -31,6 +33,11 @@ Value* kv_head_of(Kernel& kernel, Value* query_head) {
   return ir.CreateSelect(ir.CreateICmpEQ(multiplier, kernel.constant(0)), query_head, quotient);
 }
 
+Value* all_heads(Kernel& kernel, Value* group, Value* bytes, Value* head_stride) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  return ir.CreateAdd(bytes, ir.CreateMul(ir.CreateSub(group, kernel.constant(1)), head_stride));
+}
+
 // Where the fields of one tensor stand in Arguments.
 struct Fields {
   std::size_t pointer, batch_stride, head_stride, row_stride;
@@ -53,8 +60,20 @@ Value* query_head_of(Kernel& kernel, Value* x) {
   return ir.CreateSub(ir.CreateMul(x, heads_per_die), ir.CreateMul(high_half(kernel, x, multiplier), last_head));
 }
 
+// A head of a cache in pages: the tiles find their rows by the block table (key_pages.h).
+Slice cache_of(Kernel& kernel, const Fields& fields, Value* head) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* base = ir.CreateAdd(kernel.argument_i64(fields.pointer),
+                             ir.CreateMul(ir.CreateZExt(head, kernel.i64()), kernel.argument_i64(fields.head_stride)));
+  return {.buffer = Buffer(kernel, base, kernel.constant(0)),
+          .row_stride = kernel.argument_i32(fields.row_stride),
+          .base = base,
+          .page_stride = kernel.argument_i64(fields.batch_stride)};
+}
+
+// With `group`, of so many heads from `head` on.
 Slice slice_of(Kernel& kernel, const Fields& fields, Value* batch, Value* head, Value* first_row, Value* rows,
-               int row_bytes) {
+               int row_bytes, Value* group = nullptr) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* base = kernel.argument_i64(fields.pointer);
   const auto step = [&](Value* index, std::size_t stride) {
@@ -65,8 +84,28 @@ Slice slice_of(Kernel& kernel, const Fields& fields, Value* batch, Value* head, 
   Value* row_stride = kernel.argument_i32(fields.row_stride);
   base =
       ir.CreateAdd(base, ir.CreateMul(ir.CreateZExt(first_row, kernel.i64()), ir.CreateZExt(row_stride, kernel.i64())));
-  return {Buffer(kernel, base, language::slice_bytes(kernel, rows, row_stride, row_bytes)), row_stride};
+  Value* bytes = language::slice_bytes(kernel, rows, row_stride, row_bytes);
+  if (group == nullptr) return {.buffer = Buffer(kernel, base, bytes), .row_stride = row_stride};
+  Value* head_stride = kernel.argument_i32(fields.head_stride);
+  return {.buffer = Buffer(kernel, base, all_heads(kernel, group, bytes, head_stride)),
+          .row_stride = row_stride,
+          .head_stride = head_stride};
 }
+
+// Division of packed rows by the group.
+class Positions {
+ public:
+  Positions(Kernel& kernel, const KernelSpec& spec)
+      : kernel_(kernel), group_(spec.packed_heads ? kernel.argument_i32(offsetof(Arguments, group)) : nullptr) {}
+
+  Value* group() const { return group_; }
+  Value* rows(Value* positions) const { return group_ ? kernel_.ir().CreateMul(positions, group_) : positions; }
+  Value* position(Value* row) const { return group_ ? kv_head_of(kernel_, row) : row; }
+
+ private:
+  Kernel& kernel_;
+  Value* group_;  // null: a row is a position
+};
 
 }  // namespace
 
@@ -78,36 +117,43 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
   Value* wave = kernel.wave();
   Value* lane = kernel.lane();
   GridPlace place = {.query_head = kernel.workgroup_x(), .split = nullptr};
-  if (spec.split_keys != 0) place = place_of(kernel, place.query_head);
-  Value* query_head = query_head_of(kernel, place.query_head);
+  if (spec.split_keys != 0) place = place_of(kernel, spec, place.query_head);
+  const Positions positions(kernel, spec);
+  // Nobody shares the keys of packed heads, but the few tiles of long groups.
+  Value* query_head = spec.packed_heads ? positions.rows(place.query_head) : query_head_of(kernel, place.query_head);
   Value* batch = kernel.workgroup_z();
-  const Sequence sequence = sequence_of(kernel, batch);
+  const KeyStarts starts = !spec.first_keys ? KeyStarts::packed
+                           : spec.paged     ? KeyStarts::first_slots
+                                            : KeyStarts::first_rows;
+  const Sequence sequence = sequence_of(kernel, batch, starts);
   Value* query_length = sequence.query_length;
   Value* key_length = sequence.key_length;
-  Value* kv_head = kv_head_of(kernel, query_head);
+  Value* kv_head = spec.packed_heads ? place.query_head : kv_head_of(kernel, query_head);
   Value* last_key = ir.CreateSub(key_length, constant(1));
 
   // The grid has the tiles of the longest sequence.
   Value* query_tile = kernel.workgroup_y();
-  Value* query_tiles =
-      ir.CreateUDiv(ir.CreateAdd(query_length, constant(spec.tile_queries - 1)), constant(spec.tile_queries));
+  Value* rows = positions.rows(query_length);
+  Value* query_tiles = ir.CreateUDiv(ir.CreateAdd(rows, constant(spec.tile_queries - 1)), constant(spec.tile_queries));
   language::leave_if(kernel, ir.CreateICmpUGE(query_tile, query_tiles));
   // With a diagonal the last query tile has the most keys: it starts first, and the short ones fill the end.
   if (spec.mask != Mask::none) query_tile = ir.CreateSub(ir.CreateSub(query_tiles, constant(1)), query_tile);
-  Value* first_row = ir.CreateMul(query_tile, constant(spec.tile_queries));
-  Value* first_row_of_wave = ir.CreateAdd(first_row, ir.CreateMul(wave, constant(Workgroup::rows_per_wave)));
-  Value* row = ir.CreateAdd(first_row_of_wave, ir.CreateAnd(lane, constant(Workgroup::rows_per_wave - 1)));
+  Value* first = ir.CreateMul(query_tile, constant(spec.tile_queries));
+  Value* first_of_wave = ir.CreateAdd(first, ir.CreateMul(wave, constant(Workgroup::rows_per_wave)));
+  Value* of_lane = ir.CreateAdd(first_of_wave, ir.CreateAnd(lane, constant(Workgroup::rows_per_wave - 1)));
+  Value* first_row = positions.position(first);
+  Value* first_row_of_wave = positions.position(first_of_wave);
+  Value* row = positions.position(of_lane);
+  Value* head_in_group = spec.packed_heads ? ir.CreateSub(of_lane, positions.rows(row)) : nullptr;
+  Value* has_row = spec.packed_heads ? ir.CreateICmpULT(of_lane, rows) : nullptr;
 
-  // The first and the last key that a row sees. Row numbers and lengths stay below 2²⁶ (a slice is under 4 GiB and a
-  // row has at least 128 bytes), so an offset cut to ±2²⁹ hides and shows the same keys as the whole one, and nothing
-  // below overflows: window limits are at most unlimited_window.
+  // The first and the last key that a row sees. Window limits are at most unlimited_window.
   Value* offset = nullptr;
   if (spec.mask != Mask::none || spec.has(Modifier::alibi)) {
-    constexpr int far = 1 << 29;
-    Value* bottom_right = kernel.argument_i32(offsetof(Arguments, bottom_right_mask));
-    offset = ir.CreateAdd(kernel.argument_i32(offsetof(Arguments, causal_offset)),
-                          ir.CreateAnd(ir.CreateSub(key_length, query_length), bottom_right));
-    offset = maximum(kernel, minimum(kernel, offset, constant(far)), constant(-far));
+    offset = diagonal_offset(kernel,
+                             {.causal_offset = offsetof(Arguments, causal_offset),
+                              .bottom_right_mask = offsetof(Arguments, bottom_right_mask)},
+                             sequence);
   }
   Value* to_limit = spec.mask == Mask::none ? nullptr : offset;
   Value* to_begin = nullptr;
@@ -118,8 +164,8 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
   const auto limit_of = [&](Value* query_row) {
     return to_limit ? minimum(kernel, ir.CreateAdd(query_row, to_limit), last_key) : last_key;
   };
-  Value* last_row = minimum(kernel, ir.CreateAdd(first_row, constant(spec.tile_queries - 1)),
-                            ir.CreateSub(query_length, constant(1)));
+  Value* last_row = positions.position(
+      minimum(kernel, ir.CreateAdd(first, constant(spec.tile_queries - 1)), ir.CreateSub(rows, constant(1))));
   // ceil(keys / tile), and one tile even if no row sees a key: fully masked it changes nothing, and O = 0 comes out of
   // the same code.
   Value* keys = maximum(kernel, ir.CreateAdd(limit_of(last_row), constant(1)), constant(1));
@@ -130,21 +176,14 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
         ir.CreateUDiv(maximum(kernel, ir.CreateAdd(first_row, to_begin), constant(0)), constant(spec.tile_keys));
     first_tile = minimum(kernel, first_tile, last_tile);
   }
-  Value* row_limit = limit_of(row);
-  Value* wave_limit = limit_of(first_row_of_wave);
-  Value* key_rows = key_length;
   if (spec.split_keys != 0) {
     const KeyTiles run = tiles_of_run(kernel, spec, place.split, key_length);
     first_tile = maximum(kernel, first_tile, run.first);
     last_tile = minimum(kernel, last_tile, run.last);
-    // Where no row sees a key of the run, tile 0 is walked, hidden from all, and reads zeros: a slice without rows.
-    Value* sees_any = ir.CreateICmpSLE(first_tile, last_tile);
-    first_tile = ir.CreateSelect(sees_any, first_tile, constant(0));
-    last_tile = ir.CreateSelect(sees_any, last_tile, constant(0));
-    row_limit = ir.CreateSelect(sees_any, row_limit, constant(-1));
-    wave_limit = ir.CreateSelect(sees_any, wave_limit, constant(-1));
-    key_rows = ir.CreateSelect(sees_any, key_length, constant(0));
+    // No row sees a key of the run: nobody reads what would stand in its slots.
+    language::leave_if(kernel, ir.CreateICmpSGT(first_tile, last_tile));
   }
+  Value* wave_limit = limit_of(first_row_of_wave);
 
   // A negative scale is a positive one with the query negated: exact, and the maximum of the scores stays a maximum. A
   // zero scale becomes the smallest normal number: every product with a finite score vanishes in 2⁰ = 1 all the same,
@@ -156,16 +195,22 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
 
   const int qk_bytes = spec.head_dim_qk * 2;
   const int v_bytes = spec.head_dim_v * 2;
+  const auto keys_of = [&](const Fields& fields, int row_bytes) {
+    return spec.paged ? cache_of(kernel, fields, kv_head)
+                      : slice_of(kernel, fields, batch, kv_head, sequence.key_start, key_length, row_bytes);
+  };
   return {
-      .q = slice_of(kernel, q_fields, batch, query_head, sequence.query_start, query_length, qk_bytes),
-      .k = slice_of(kernel, k_fields, batch, kv_head, sequence.key_start, key_rows, qk_bytes),
-      .v = slice_of(kernel, v_fields, batch, kv_head, sequence.key_start, key_rows, v_bytes),
-      .o = slice_of(kernel, o_fields, batch, query_head, sequence.query_start, query_length, v_bytes),
+      .q = slice_of(kernel, q_fields, batch, query_head, sequence.query_start, query_length, qk_bytes,
+                    positions.group()),
+      .k = keys_of(k_fields, qk_bytes),
+      .v = keys_of(v_fields, v_bytes),
+      .o =
+          slice_of(kernel, o_fields, batch, query_head, sequence.query_start, query_length, v_bytes, positions.group()),
       .query_head = query_head,
       .batch = batch,
-      .split = place.split,
       .query_start = sequence.query_start,
       .query_length = query_length,
+      .first_slot = sequence.key_start,
       .scale_log2e = ir.CreateBitCast(magnitude, kernel.f32()),
       .query_sign = sign,
       .rescale_threshold = kernel.argument_f32(offsetof(Arguments, rescale_threshold)),
@@ -174,14 +219,46 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
       .first_row = first_row,
       .row = row,
       .lane_group = ir.CreateLShr(lane, constant(5)),
-      .row_limit = row_limit,
+      .first_row_of_wave = first_row_of_wave,
+      .limit_offset = to_limit,
+      .last_key = last_key,
       .wave_limit = wave_limit,
-      .row_begin = to_begin ? ir.CreateAdd(row, to_begin) : nullptr,
+      .begin_offset = to_begin,
       .wave_begin =
-          to_begin ? ir.CreateAdd(ir.CreateAdd(first_row_of_wave, constant(Workgroup::rows_per_wave - 1)), to_begin)
-                   : nullptr,
-      .row_diagonal = spec.has(Modifier::alibi) ? ir.CreateAdd(row, offset) : nullptr,
+          to_begin
+              ? ir.CreateAdd(positions.position(ir.CreateAdd(first_of_wave, constant(Workgroup::rows_per_wave - 1))),
+                             to_begin)
+              : nullptr,
+      .diagonal_offset = spec.has(Modifier::alibi) ? offset : nullptr,
+      .head_in_group = head_in_group,
+      .has_row = has_row,
+      .group = positions.group(),
   };
+}
+
+Value* lane_row_offset(Kernel& kernel, const Workgroup& workgroup, Value* row, Value* row_stride, Value* head_stride) {
+  // A slice with the rows by which tiles overrun it is below 4 GiB (problem.h): so far from its end.
+  constexpr std::uint32_t far_outside = 0xFFFFC000;
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* offset = ir.CreateMul(row, row_stride);
+  if (workgroup.group == nullptr) return offset;
+  offset = ir.CreateAdd(offset, ir.CreateMul(workgroup.head_in_group, head_stride));
+  return ir.CreateSelect(workgroup.has_row, offset, ir.getInt32(far_outside));
+}
+
+Value* span_of_heads(Kernel& kernel, const Workgroup& workgroup, Value* bytes, Value* head_stride) {
+  return workgroup.group == nullptr ? bytes : all_heads(kernel, workgroup.group, bytes, head_stride);
+}
+
+LanePlace lane_place(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup) {
+  if (!registers_are_short(spec)) return {.row = workgroup.row, .lane_group = workgroup.lane_group};
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* all = language::opaque(kernel, kernel.constant(-1));
+  Value* lane = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_lo, {}, {all, kernel.constant(0)});
+  lane = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_hi, {}, {all, lane});
+  return {.row = ir.CreateAdd(workgroup.first_row_of_wave,
+                              ir.CreateAnd(lane, kernel.constant(Workgroup::rows_per_wave - 1))),
+          .lane_group = ir.CreateLShr(lane, kernel.constant(5))};
 }
 
 }  // namespace wavejit::attention_forward

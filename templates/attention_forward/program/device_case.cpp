@@ -45,15 +45,29 @@ std::vector<std::int32_t> starts_of(const std::vector<Sequence>& sequences, std:
   return starts;
 }
 
-// Number of each token in its sequence; −1: behind what counts of it.
-std::vector<std::int64_t> positions_of(const std::vector<Sequence>& sequences, bool of_queries, std::int64_t tokens) {
-  std::vector<std::int64_t> positions(static_cast<std::size_t>(tokens), -1);
-  for (const Sequence& sequence : sequences) {
-    const std::int64_t first = of_queries ? sequence.first_query : sequence.first_key;
-    for (std::int64_t i = 0; i < (of_queries ? sequence.queries : sequence.keys); ++i)
-      positions[static_cast<std::size_t>(first + i)] = i;
+// Which token of the problem stands at a place in memory, and its number in its sequence; −1: none that counts.
+struct Token {
+  std::int64_t number = 0;
+  std::int64_t position = -1;
+};
+
+std::vector<Token> tokens_in_memory(const Problem& problem, const std::vector<Sequence>& sequences,
+                                    const PageTable& pages, bool of_queries, std::int64_t places) {
+  std::vector<Token> tokens(static_cast<std::size_t>(places));
+  const bool paged = !of_queries && problem.paged();
+  for (std::size_t b = 0; b < sequences.size(); ++b) {
+    const std::int64_t first = of_queries ? sequences[b].first_query : sequences[b].first_key;
+    for (std::int64_t i = 0; i < (of_queries ? sequences[b].queries : sequences[b].keys); ++i) {
+      std::int64_t place = first + i;
+      if (paged) {
+        const std::int64_t slot = sequences[b].padding + i;
+        const std::int64_t column = static_cast<std::int64_t>(b) * pages.columns + slot / problem.page_size;
+        place = pages.entries[static_cast<std::size_t>(column)] * problem.page_size + slot % problem.page_size;
+      }
+      tokens[static_cast<std::size_t>(place)] = {.number = first + i, .position = i};
+    }
   }
-  return positions;
+  return tokens;
 }
 
 wavejit_tensor vector_tensor(void* data, std::int64_t batches, std::int64_t heads) {
@@ -80,7 +94,8 @@ Result<void> DeviceCase::fill(const Tensor& tensor, Operand operand, const Input
   if (auto margins = fill_margins(tensor); !margins) return margins;
   const Placement& placement = tensor.placement;
   if (placement.rows() == 0) return {};
-  const auto positions = positions_of(sequences_, operand == Operand::q, placement.batch * placement.length);
+  const auto tokens =
+      tokens_in_memory(problem_, sequences_, pages_, operand == Operand::q, placement.batch * placement.length);
   const auto dim = static_cast<std::size_t>(placement.head_dim);
   const auto rows = static_cast<std::size_t>(placement.rows());
   const std::size_t rows_at_once = std::max<std::size_t>(staging_bytes / (dim * 2), 1);
@@ -93,15 +108,15 @@ Result<void> DeviceCase::fill(const Tensor& tensor, Operand operand, const Input
         const auto place = static_cast<std::int64_t>(first + i);  // in memory
         const std::int64_t in_batch = place % (placement.length * placement.heads);
         const std::int64_t batch = place / (placement.length * placement.heads);
-        const std::int64_t token = batch * placement.length +
-                                   (placement.head_first ? in_batch % placement.length : in_batch / placement.heads);
+        const std::int64_t at = batch * placement.length +
+                                (placement.head_first ? in_batch % placement.length : in_batch / placement.heads);
         const std::int64_t head = placement.head_first ? in_batch / placement.length : in_batch % placement.heads;
-        const std::int64_t position = positions[static_cast<std::size_t>(token)];
+        const Token& token = tokens[static_cast<std::size_t>(at)];
         const auto row = std::span(staging).subspan(i * dim, dim);
-        if (position < 0) {
+        if (token.position < 0) {
           std::ranges::fill(row, marked_element);
         } else {
-          inputs.fill(operand, token * placement.heads + head, position, row);
+          inputs.fill(operand, token.number * placement.heads + head, token.position, row);
         }
       }
     });
@@ -141,21 +156,28 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const P
   std::vector<std::int32_t> query_starts;
   std::vector<std::int32_t> key_starts;
   std::vector<std::int32_t> key_lengths;
-  if (problem.packed()) {
-    query_starts = starts_of(sequences, &Sequence::queries);
+  if (problem.packed_queries()) query_starts = starts_of(sequences, &Sequence::queries);
+  if (problem.packed_keys()) {
     key_starts = starts_of(sequences, &Sequence::keys);
-  } else if (!problem.key_lengths.empty()) {
+  } else if (problem.paged() || !problem.key_lengths.empty()) {
     for (const Sequence& sequence : sequences) key_lengths.push_back(static_cast<std::int32_t>(sequence.keys));
   }
   auto device_query_starts = on_device(engine, query_starts);
   auto device_key_starts = on_device(engine, key_starts);
   auto device_key_lengths = on_device(engine, key_lengths);
-  for (const auto* made : {&device_query_starts, &device_key_starts, &device_key_lengths})
+  std::vector<std::int32_t> first_keys;
+  for (const std::int64_t first : problem.first_keys) first_keys.push_back(static_cast<std::int32_t>(first));
+  auto device_first_keys = on_device(engine, first_keys);
+  auto device_table = on_device(engine, page_table_of(problem).entries);
+  for (const auto* made :
+       {&device_query_starts, &device_key_starts, &device_key_lengths, &device_first_keys, &device_table})
     if (!*made) return std::unexpected(made->error());
   Extra extra{.modifiers = {},
               .query_starts = std::move(*device_query_starts),
               .key_starts = std::move(*device_key_starts),
-              .key_lengths = std::move(*device_key_lengths)};
+              .key_lengths = std::move(*device_key_lengths),
+              .first_keys = std::move(*device_first_keys),
+              .block_table = std::move(*device_table)};
   for (const ProgramModifier& row : program_modifiers()) {
     if (row.given == Given::number || !problem.has(row.modifier)) continue;
     const std::size_t i = index_of(row.modifier);
@@ -169,6 +191,7 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const P
 DeviceCase::DeviceCase(const Problem& problem, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, Extra extra)
     : problem_(problem),
       sequences_(sequences_of(problem)),
+      pages_(page_table_of(problem)),
       q_(std::move(q)),
       k_(std::move(k)),
       v_(std::move(v)),
@@ -186,8 +209,8 @@ Result<DeviceCase> DeviceCase::prepare_unfilled(wavejit_engine* engine, const Pr
   of_lse.head_first = true;
   if (!problem.lse) of_lse.heads = 0;
   auto q = make(engine, queries_of(problem), 2);
-  auto k = make(engine, keys_of(problem), 2);
-  auto v = make(engine, values_of(problem), 2);
+  auto k = make(engine, stored(problem, keys_of(problem)), 2);
+  auto v = make(engine, stored(problem, values_of(problem)), 2);
   auto o = make(engine, outputs_of(problem), 2);
   auto lse = make(engine, of_lse, 4);
   for (const auto* tensor : {&q, &k, &v, &o, &lse})
@@ -246,14 +269,22 @@ void DeviceCase::describe() {
   call_.window_left = problem_.window_left;
   call_.window_right = problem_.window_right;
   call_.causal_prefix = problem_.causal_prefix;
-  if (problem_.packed()) {
+  if (problem_.packed_queries()) {
     call_.query_starts = static_cast<const std::int32_t*>(extra_.query_starts.data());
-    call_.key_starts = static_cast<const std::int32_t*>(extra_.key_starts.data());
     call_.sequences = problem_.batch;
     call_.max_query_length = problem_.query_length;
+  }
+  if (problem_.packed_keys()) {
+    call_.key_starts = static_cast<const std::int32_t*>(extra_.key_starts.data());
+    call_.max_key_length = problem_.key_length;
+  }
+  if (problem_.paged()) {
+    call_.block_table = static_cast<const std::int32_t*>(extra_.block_table.data());
+    call_.table_columns = pages_.columns;
     call_.max_key_length = problem_.key_length;
   }
   call_.key_lengths = static_cast<const std::int32_t*>(extra_.key_lengths.data());
+  call_.first_keys = static_cast<const std::int32_t*>(extra_.first_keys.data());
   for (const ModifierRow& row : modifier_rows) {
     if (row.number != nullptr) call_.*row.number = problem_.of(row.modifier).number;
     if (row.tensor == nullptr || !problem_.has(row.modifier)) continue;
@@ -291,11 +322,25 @@ Result<void> DeviceCase::run(wavejit_engine* engine, const View& view, wavejit_c
   };
   cut(call.q, q_.pointer(query, head), view.rows, group);
   cut(call.o, o_.pointer(query, head), view.rows, group);
-  cut(call.k, k_.pointer(sequence.first_key, view.kv_head), sequence.keys, 1);
-  cut(call.v, v_.pointer(sequence.first_key, view.kv_head), sequence.keys, 1);
+  const auto one_head = [&](wavejit_tensor& tensor, const Tensor& of) {
+    tensor.data = of.pointer(0, view.kv_head);
+    tensor.sizes[2] = 1;
+  };
+  if (problem_.paged()) {
+    one_head(call.k, k_);
+    one_head(call.v, v_);
+    call.block_table += view.sequence * pages_.columns;
+    call.key_lengths += view.sequence;
+    if (call.first_keys != nullptr) call.first_keys += view.sequence;
+  } else {
+    cut(call.k, k_.pointer(sequence.first_key, view.kv_head), sequence.keys, 1);
+    cut(call.v, v_.pointer(sequence.first_key, view.kv_head), sequence.keys, 1);
+    call.key_lengths = call.first_keys = nullptr;
+  }
   if (problem_.lse) cut(call.lse, lse_.pointer(query, head), group, view.rows);
-  call.query_starts = call.key_starts = call.key_lengths = nullptr;
-  call.sequences = call.max_query_length = call.max_key_length = 0;
+  call.query_starts = call.key_starts = nullptr;
+  call.sequences = call.max_query_length = 0;
+  call.max_key_length = problem_.paged() ? sequence.keys : 0;
   if ((call.mask & (WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW)) != 0) {
     call.mask |= WAVEJIT_MASK_PREFIX;
     call.causal_prefix = rules_of(problem_, sequence).position + view.first_row;

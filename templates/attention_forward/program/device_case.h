@@ -70,7 +70,7 @@ class DeviceCase {
   // Modifiers' tensors, starts, lengths.
   struct Extra {
     std::array<std::optional<DeviceArray>, modifier_count> modifiers;
-    DeviceArray query_starts, key_starts, key_lengths;
+    DeviceArray query_starts, key_starts, key_lengths, first_keys, block_table;
 
     char* of(Modifier one) const {
       const auto& memory = modifiers[index_of(one)];
@@ -93,6 +93,7 @@ class DeviceCase {
 
   Problem problem_;
   std::vector<Sequence> sequences_;
+  PageTable pages_;  // without entries if there are none
   Tensor q_;
   Tensor k_;
   Tensor v_;

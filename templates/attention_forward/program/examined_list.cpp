@@ -21,6 +21,10 @@ std::vector<std::string> examined_list() {
       "fp16 b1 q70 k300 h4/2 d128 causal lse softcap=5 bias=bh alibi=h sink",
       "bf16 b3 q300 k330 h4/2 d128 causal lse layout=packed q_lengths=3,300,100 k_lengths=130,330,0",
       "bf16 b1 q300 k330 h4/2 d128 splits=3 lse",
+      "bf16 b3 q1 k300 h8/2 d128 lse layout=paged:16 k_lengths=77,300,0",
+      "fp16 b2 q70 k200 h4/2 d64 causal lse layout=paged:48:hnd q_lengths=70,3 k_lengths=130,200",
+      "bf16 b3 q1 k300 h8/2 d128 lse layout=paged:1 k_lengths=77,300,0",
+      "fp16 b2 q3 k200 h4/2 d64 causal lse first_keys=180,13",
   });
 }
 

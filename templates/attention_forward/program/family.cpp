@@ -7,6 +7,7 @@
 #include "templates/attention_forward/program/array_call.h"
 #include "templates/attention_forward/program/attention_case.h"
 #include "templates/attention_forward/program/examined_list.h"
+#include "templates/attention_forward/program/invariance.h"
 #include "templates/attention_forward/program/published_list.h"
 #include "templates/attention_forward/program/schedule_text.h"
 #include "templates/attention_forward/program/tuning.h"
@@ -54,6 +55,7 @@ class AttentionForward : public tools::Family {
   std::vector<std::string> examined_for_time() const override { return timed_list(); }
   std::unique_ptr<tools::ArrayCall> make_call() const override { return make_array_call(); }
   const tools::Tuning* tuning() const override { return &attention_tuning(); }
+  const tools::Invariance* invariance() const override { return &attention_invariance(); }
 };
 
 }  // namespace

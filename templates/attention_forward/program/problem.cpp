@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
 
 #include "templates/attention_forward/program/inputs.h"
 
@@ -18,7 +19,7 @@ std::int64_t total(const std::vector<std::int64_t>& lengths, std::int64_t batch,
 
 Placement placement(const Problem& problem, bool of_queries, std::int64_t heads, std::int64_t head_dim) {
   const std::int64_t length = of_queries ? problem.query_length : problem.key_length;
-  if (!problem.packed()) {
+  if (of_queries ? !problem.packed_queries() : !problem.packed_keys()) {
     return {.batch = problem.batch,
             .length = length,
             .heads = heads,
@@ -31,6 +32,17 @@ Placement placement(const Problem& problem, bool of_queries, std::int64_t heads,
           .heads = heads,
           .head_dim = head_dim,
           .head_first = false};
+}
+
+// For descriptors without numbers: paddings of no round size, as far as dense rows leave room.
+std::vector<std::int64_t> drawn_first_keys(const Problem& problem) {
+  std::vector<std::int64_t> firsts;
+  for (std::int64_t b = 0; b < problem.batch; ++b) {
+    const std::int64_t wanted = 13 * (b + 1) % 100;
+    const std::int64_t keys = problem.key_lengths.empty() ? 1 : problem.key_lengths[static_cast<std::size_t>(b)];
+    firsts.push_back(problem.paged() ? wanted : std::clamp<std::int64_t>(problem.key_length - keys, 0, wanted));
+  }
+  return firsts;
 }
 
 void take(void* context, const wavejit_problem* from) {
@@ -50,11 +62,15 @@ void take(void* context, const wavejit_problem* from) {
   to.window_right = from->window_right;
   to.lse = from->lse != 0;
   to.layout = from->layout;
+  to.page_size = from->page_size;
+  to.page_heads_first = from->page_heads_first != 0;
   const auto lengths = [from](const std::int64_t* given) {
     return given == nullptr ? std::vector<std::int64_t>() : std::vector<std::int64_t>(given, given + from->batch);
   };
   to.query_lengths = lengths(from->query_lengths);
   to.key_lengths = lengths(from->key_lengths);
+  to.first_keys = lengths(from->first_keys);
+  if (from->has_first_keys != 0 && to.first_keys.empty()) to.first_keys = drawn_first_keys(to);
   to.scale = from->scale;
   for (const ModifierRow& row : modifier_rows) {
     ToldModifier& told = to.modifiers[static_cast<std::size_t>(row.modifier)];
@@ -86,10 +102,16 @@ std::vector<Sequence> sequences_of(const Problem& problem) {
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     const auto index = static_cast<std::size_t>(b);
     const std::int64_t queries = problem.query_lengths.empty() ? problem.query_length : problem.query_lengths[index];
-    const std::int64_t keys = problem.key_lengths.empty() ? problem.key_length : problem.key_lengths[index];
-    sequences.push_back({.first_query = query, .queries = queries, .first_key = key, .keys = keys});
+    const std::int64_t padding = problem.first_keys.empty() ? 0 : problem.first_keys[index];
+    const std::int64_t rows = problem.key_length - (problem.paged() ? 0 : padding);
+    const std::int64_t keys = problem.key_lengths.empty() ? rows : problem.key_lengths[index];
+    sequences.push_back({.first_query = query,
+                         .queries = queries,
+                         .first_key = key + (problem.paged() ? 0 : padding),
+                         .keys = keys,
+                         .padding = padding});
     query += queries;
-    key += problem.packed() ? keys : problem.key_length;
+    key += problem.packed_keys() ? keys : problem.key_length;
   }
   return sequences;
 }
@@ -115,11 +137,43 @@ Placement outputs_of(const Problem& problem) {
   return placement(problem, true, problem.query_heads, problem.head_dim_v);
 }
 
+PageTable page_table_of(const Problem& problem) {
+  if (!problem.paged()) return {};
+  constexpr std::int32_t garbage = 0x7FFFFFFF;
+  const std::int64_t size = problem.page_size;
+  const auto pages_of = [&](const Sequence& sequence) {
+    return sequence.keys == 0 ? 0 : (sequence.padding + sequence.keys + size - 1) / size;
+  };
+  const std::vector<Sequence> sequences = sequences_of(problem);
+  PageTable table{.pages = 1, .columns = (problem.key_length + size - 1) / size + 1, .entries = {}};
+  for (const Sequence& sequence : sequences) {
+    table.pages += pages_of(sequence);
+    table.columns = std::max(table.columns, pages_of(sequence) + 1);
+  }
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(table.pages));
+  std::ranges::iota(ids, 0);
+  std::ranges::shuffle(ids, std::mt19937_64(problem.seed));
+  auto next = ids.begin();
+  for (const Sequence& sequence : sequences)
+    for (std::int64_t column = 0; column < table.columns; ++column)
+      table.entries.push_back(column < pages_of(sequence) ? *next++ : garbage);
+  return table;
+}
+
+Placement stored(const Problem& problem, const Placement& of_keys) {
+  if (!problem.paged()) return of_keys;
+  Placement placement = of_keys;
+  placement.batch = page_table_of(problem).pages;
+  placement.length = problem.page_size;
+  placement.head_first = problem.page_heads_first;
+  return placement;
+}
+
 BiasPlacement bias_of(const Problem& problem) {
   if (!problem.has(Modifier::bias)) return {};
   const Placement queries = queries_of(problem);
   // Packed sequences lie on one token axis: one batch of rows.
-  return {.batches = problem.packed() ? 1 : problem.batches_of(Modifier::bias),
+  return {.batches = problem.packed_queries() ? 1 : problem.batches_of(Modifier::bias),
           .heads = problem.heads_of(Modifier::bias),
           .rows = queries.length,
           .columns = problem.key_length,
@@ -128,14 +182,14 @@ BiasPlacement bias_of(const Problem& problem) {
 
 std::int64_t BiasPlacement::row(const Problem& problem, std::int64_t batch, const Sequence& sequence, std::int64_t head,
                                 std::int64_t row) const {
-  const std::int64_t of_batch = problem.packed() || batches == 1 ? 0 : batch;
-  const std::int64_t within = problem.packed() ? sequence.first_query + row : row;
+  const std::int64_t of_batch = problem.packed_queries() || batches == 1 ? 0 : batch;
+  const std::int64_t within = problem.packed_queries() ? sequence.first_query + row : row;
   return (of_batch * heads + (heads == 1 ? 0 : head)) * rows + within;
 }
 
 std::uint64_t device_bytes(const Problem& problem) {
-  const std::int64_t elements = queries_of(problem).elements() + keys_of(problem).elements() +
-                                values_of(problem).elements() + outputs_of(problem).elements() +
+  const std::int64_t elements = queries_of(problem).elements() + stored(problem, keys_of(problem)).elements() +
+                                stored(problem, values_of(problem)).elements() + outputs_of(problem).elements() +
                                 bias_of(problem).elements();
   const std::int64_t lse = problem.lse ? queries_of(problem).rows() : 0;
   return static_cast<std::uint64_t>(elements) * 2 + static_cast<std::uint64_t>(lse) * 4;

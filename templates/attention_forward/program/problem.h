@@ -37,8 +37,11 @@ struct Problem {
   std::int32_t window_right = 0;
   bool lse = false;
   std::int32_t layout = WAVEJIT_LAYOUT_BSHD;
+  std::int64_t page_size = 0;  // of keys in pages
+  bool page_heads_first = false;
   std::vector<std::int64_t> query_lengths;  // one a sequence, or empty: all alike
   std::vector<std::int64_t> key_lengths;
+  std::vector<std::int64_t> first_keys;  // left padding, one a sequence, or empty: none
   float scale = 1;
   std::array<ToldModifier, modifier_count> modifiers = {};
   std::int32_t splits = 0;  // 0: the engine's choice
@@ -46,7 +49,9 @@ struct Problem {
   std::string inputs;
 
   std::int64_t group() const { return query_heads / kv_heads; }
-  bool packed() const { return layout == WAVEJIT_LAYOUT_PACKED; }
+  bool paged() const { return layout == WAVEJIT_LAYOUT_PAGED; }
+  bool packed_keys() const { return layout == WAVEJIT_LAYOUT_PACKED; }
+  bool packed_queries() const { return packed_keys() || (paged() && !query_lengths.empty()); }
   const ToldModifier& of(Modifier one) const { return modifiers[static_cast<std::size_t>(one)]; }
   bool has(Modifier one) const { return of(one).extent != Extent::none || of(one).number != 0; }
   // Batches and heads for which a modifier's tensor has values of their own.
@@ -65,8 +70,9 @@ Result<Problem> parse_problem(const std::string& descriptor);
 struct Sequence {
   std::int64_t first_query = 0;
   std::int64_t queries = 0;
-  std::int64_t first_key = 0;
+  std::int64_t first_key = 0;  // without left padding, of keys in pages
   std::int64_t keys = 0;
+  std::int64_t padding = 0;  // rows or slots before key 0
 };
 std::vector<Sequence> sequences_of(const Problem& problem);
 
@@ -95,6 +101,17 @@ Placement queries_of(const Problem& problem);
 Placement keys_of(const Problem& problem);
 Placement values_of(const Problem& problem);
 Placement outputs_of(const Problem& problem);
+
+// Of keys in pages: which page of the cache holds which keys. A row of the table for each sequence; a page is used
+// once, in no order, and one is not used at all. Entries past a sequence's keys are garbage.
+struct PageTable {
+  std::int64_t pages = 0;  // of the cache
+  std::int64_t columns = 0;
+  std::vector<std::int32_t> entries;  // [batch][columns]
+};
+PageTable page_table_of(const Problem& problem);
+// How K and V lie in memory: of keys in pages, batches are pages. `of_keys`: keys_of or values_of.
+Placement stored(const Problem& problem, const Placement& of_keys);
 
 // The bias array: [batches][heads][rows][row stride], rows being those of the queries' token axis within a batch.
 struct BiasPlacement {

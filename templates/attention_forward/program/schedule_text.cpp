@@ -22,6 +22,9 @@ std::string tile_text(const Tile& tile) {
   return std::format("{}({})", tile.stream == Stream::keys ? "K" : "V", number_text(tile.ahead));
 }
 
+std::string text_of(const schedule::LookUp& act) {
+  return std::format("look up the page of {}", number_text(act.ahead));
+}
 std::string text_of(const schedule::Fetch& act) {
   return std::format("fetch {}{}", tile_text(act.tile), act.may_be_past_the_end ? " or the last tile" : "");
 }
@@ -42,6 +45,14 @@ std::string overlap_text(Product product, Softmax softmax) {
   return text.empty() ? std::string(part) : std::format("{} over which {}", text, part);
 }
 
+std::string text_of(const schedule::Merge& act) {
+  if (act.apart) return "where t begins a chunk, merge l and O of the one before in two stretches of its own";
+  if (act.half == schedule::Half::both) return "where t begins a chunk, merge l and O of the one before";
+  return act.half == schedule::Half::first ? "where t begins a chunk, merge l and half of O of the one before"
+                                           : "then the other half of O";
+}
+std::string text_of(const schedule::EndPart& /*act*/) { return "where t+1 ends a chunk, put its maximum aside"; }
+
 std::string text_of(const dualwave::Read& act) { return "read " + tile_text(act.tile); }
 std::string text_of(const dualwave::Wait& act) {
   if (act.fetches_left == dualwave::Wait::all) return "wait for LDS reads";
@@ -56,14 +67,18 @@ std::string text_of(const interleaved::Overlap& act) {
   return text;
 }
 
-// What a kernel without a bias does not do is left out.
+// What a kernel without a bias, or without pages, does not do is left out.
+template <typename Act>
+bool is_done(const Act& /*act*/, const KernelSpec& spec) {
+  if (std::is_same_v<Act, schedule::LoadModifiers>) return spec.has(Modifier::bias);
+  return !std::is_same_v<Act, schedule::LookUp> || spec.paged;
+}
+
 template <typename Acts>
 std::string acts_text(const Acts& acts, const KernelSpec& spec) {
   std::string text;
   for (const auto& act : acts) {
-    if (std::visit([]<typename Act>(const Act&) { return std::is_same_v<Act, schedule::LoadModifiers>; }, act) &&
-        !spec.has(Modifier::bias))
-      continue;
+    if (!std::visit([&](const auto& one) { return is_done(one, spec); }, act)) continue;
     if (!text.empty()) text += "; ";
     text += std::visit([](const auto& one) { return text_of(one); }, act);
   }
@@ -116,7 +131,7 @@ std::string schedule_text(const KernelSpec& spec) {
              rows_text(spec, dualwave::schedule_in(dualwave::order_of(spec)));
     case Pipeline::interleaved:
       return std::string(legend) + "Four waves; each overlaps its own softmax with its own products.\n" +
-             rows_text(spec, interleaved::schedule_in(interleaved::order_of(spec)));
+             rows_text(spec, interleaved::schedule_in(interleaved::order_of(spec), interleaved::look_ups_of(spec)));
     case Pipeline::generic:
       break;
   }

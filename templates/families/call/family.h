@@ -146,8 +146,10 @@ class Problem {
   virtual std::vector<Note> notes(const targets::Target& /*target*/, const Toggles& /*toggles*/) const { return {}; }
   // For callers of the C ABI; points into this and `text`, which must stay. Fields that a family does not know stay 0.
   virtual wavejit_problem told(const std::string& text) const = 0;
-  // Of a line with ranges: problems that reach every kernel that one of them reaches. Empty: the line has no range.
+  // Of a line with ranges, or whose calls go by more than it tells: problems that reach every kernel that one of them
+  // reaches. Empty: the line is one problem.
   virtual std::vector<std::unique_ptr<Problem>> of_single_lengths() const { return {}; }
+  virtual bool has_range() const { return !of_single_lengths().empty(); }
 };
 
 class Family {

@@ -45,7 +45,7 @@ Result<std::unique_ptr<Problem>> parse_line(std::string_view descriptor) {
 
 Result<std::unique_ptr<Problem>> parse_problem(std::string_view descriptor) {
   auto problem = parse_line(descriptor);
-  if (problem && !(*problem)->of_single_lengths().empty()) {
+  if (problem && (*problem)->has_range()) {
     return fail(WAVEJIT_INVALID_ARGUMENT,
                 "descriptor: a range of lengths; accepted here: single lengths (ranges are for wavejit_prepare and "
                 "wavejit prebuild)");

@@ -50,6 +50,19 @@ TEST(ComputeUnit, AnotherWaveFillsTheShadowOfAMatrixInstruction) {
   EXPECT_NEAR(cycles_of({.body = little, .waves = 8}), 64, 1);
 }
 
+TEST(ComputeUnit, PrivateMemoryIsMemory) {
+  const Clocked clocked = run_clocked({.source = {.body = "scratch_store_dwordx4 off, v[2:5], off\n"
+                                                          "s_waitcnt vmcnt(0)\n"
+                                                          "scratch_load_dwordx4 v[6:9], off, off\n"
+                                                          "s_waitcnt vmcnt(0)\n",
+                                                  .private_bytes = 16}});
+  ASSERT_EQ(clocked.error, "");
+  // Each dword of the 64 lanes is 256 bytes: two lines. What was written is read from L2.
+  EXPECT_EQ(clocked.result.memory.lines, 16U);
+  EXPECT_EQ(clocked.result.memory.l2_hits, 8U);
+  EXPECT_EQ(clocked.result.memory.memory, 0U);
+}
+
 TEST(ComputeUnit, MatrixResultsTakeTheirPassesAndFour) {
   // What reads a result of 8 passes waits 12 × 4 cycles; the next product accumulates on without a wait.
   EXPECT_NEAR(cycles_of({.body = std::string(matrix) + "v_add_f32 v32, v8, v9\n"}), 52, 0.5);

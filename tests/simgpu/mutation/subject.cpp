@@ -219,6 +219,7 @@ struct Subject::Data {
 
   attention_combine::Arguments combine_arguments() const {
     const attention_forward::Arguments a = arguments();
+    const bool windowed = spec.mask == attention_forward::Mask::window;
     return {.workspace = a.workspace,
             .o = a.o,
             .o_head_stride = a.o_head_stride,
@@ -226,11 +227,20 @@ struct Subject::Data {
             .lse_head_stride = a.lse_head_stride,
             .sink = a.sink,
             .query_starts = a.query_starts,
+            .key_starts = a.key_starts,
+            .key_lengths = a.key_lengths,
             .query_rows = a.query_rows,
             .query_length = a.query_length,
+            .key_rows = a.key_rows,
+            .key_length = a.key_length,
+            .causal_offset = a.causal_offset,
+            .bottom_right_mask = a.bottom_right_mask,
+            .window_left = windowed ? a.window_left : attention_forward::unlimited_window,
+            .window_right = windowed                                       ? a.window_right
+                            : spec.mask == attention_forward::Mask::causal ? 0
+                                                                           : attention_forward::unlimited_window,
             .query_heads = a.query_heads,
             .o_row_stride = a.o_row_stride,
-            .splits = a.splits,
             .scale_log2e = a.scale_log2e};
   }
 

@@ -22,6 +22,7 @@ TEST(Descriptor, ReadsEveryWordOfThisVersion) {
   ASSERT_TRUE(parsed) << parsed.error().detail;
   AttentionShape shape = {attention_forward::DataType::fp16, attention_forward::Mask::causal, true, 64, 64};
   shape.query_rows = attention_forward::QueryRows::up_to_32;
+  shape.packed_heads = true;
   EXPECT_EQ(parsed->shape, shape);
   EXPECT_EQ(parsed->batch, 3);
   EXPECT_EQ(parsed->query_length, 5);
@@ -82,26 +83,40 @@ TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
                static_cast<int>(up_to(max_head_dim)), static_cast<int>(up_to(max_head_dim))};
     d.batch = up_to(max_batch);
     d.query_length = up_to(round % 2 == 0 ? max_length : 300);
-    d.shape.query_rows = attention_forward::query_rows(static_cast<std::uint64_t>(d.query_length));
     d.key_length = up_to(max_length) - 1;
     d.kv_heads = up_to(255);
-    d.query_heads = d.kv_heads * up_to(256);
+    const std::int64_t group = up_to(256);
+    d.query_heads = d.kv_heads * group;
+    d.shape.set_rows(
+        attention_forward::plan_rows(static_cast<std::uint64_t>(d.query_length), static_cast<std::uint64_t>(group)));
     d.causal = d.shape.mask == attention_forward::Mask::causal;
     if (d.causal && random() % 2 == 0) d.causal_prefix = static_cast<std::int64_t>(random() % 2) * d.key_length;
     if (random() % 4 == 0) {
       d.window = {static_cast<std::int64_t>(random() % 9) - 1, static_cast<std::int64_t>(random() % 9) - 1};
       d.shape.mask = choose_mask(d.causal, true, d.window->first, d.window->second).mask;
     }
-    d.layout = std::array{Layout::bshd, Layout::bhsd, Layout::packed}[random() % 3];
+    d.layout = std::array{Layout::bshd, Layout::bhsd, Layout::packed, Layout::paged}[random() % 4];
+    if (d.layout == Layout::paged) {
+      d.shape.paged = true;
+      d.page_size = random() % 4 == 0 ? 1 : 16 * up_to(512);
+      d.shape.single_keys = d.page_size == 1;
+      d.page_heads_first = random() % 2 == 0;
+      d.key_length = std::min(d.key_length, attention_forward::max_paged_length);
+      if (d.causal_prefix) d.causal_prefix = std::min(*d.causal_prefix, d.key_length);
+    }
     if (random() % 3 == 0) {
       d.batch = up_to(5);
       d.key_lengths.assign(static_cast<std::size_t>(d.batch), 0);
       d.key_lengths.back() = d.key_length;
-      if (d.layout == Layout::packed) {
+      if (d.layout == Layout::packed || d.layout == Layout::paged) {
         d.query_lengths.assign(static_cast<std::size_t>(d.batch), 0);
         d.query_lengths.front() = d.query_length;
       }
     }
+    d.shape.first_keys = d.layout != Layout::packed && random() % 3 == 0;
+    d.shape.whole_tiles = d.shape.paged && d.page_size % 64 == 0 && !d.shape.first_keys;
+    if (d.shape.first_keys && d.batch <= 5 && random() % 2 == 0)
+      d.first_keys.assign(static_cast<std::size_t>(d.batch), 0);
     for (const auto& row : attention_forward::modifier_rows) {
       using attention_forward::Extent;
       if (random() % 2 == 0) continue;
@@ -119,6 +134,47 @@ TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
     ASSERT_TRUE(parsed) << parsed.error().detail;
     ASSERT_EQ(*parsed, d) << to_text(d);
   }
+}
+
+TEST(Descriptor, KeysInPages) {
+  const auto parsed =
+      parse_descriptor("attention_forward bf16 b2 q4 k100 h8/2 d128 layout=paged:48:hnd q_lengths=1,4 k_lengths=0,100");
+  ASSERT_TRUE(parsed) << parsed.error().detail;
+  EXPECT_EQ(parsed->layout, Layout::paged);
+  EXPECT_EQ(parsed->page_size, 48);
+  EXPECT_TRUE(parsed->page_heads_first);
+  EXPECT_TRUE(parsed->shape.paged);
+  const auto whole = parse_descriptor("attention_forward bf16 b1 q1 k1 h1 d64 layout=paged:16:nhd");
+  ASSERT_TRUE(whole) << whole.error().detail;
+  EXPECT_EQ(to_text(*whole), "attention_forward bf16 b1 q1 k1 h1 d64 layout=paged:16");
+  // A shape's number says it, too.
+  EXPECT_EQ(attention_forward::AttentionShape::of_code(parsed->shape.code()), parsed->shape);
+  const auto longer = parse_descriptor("attention_forward bf16 b1 q1 k67108865 h1 d64 layout=paged:16");
+  ASSERT_FALSE(longer);
+  EXPECT_NE(longer.error().detail.find("k0 to k67108864"), std::string::npos) << longer.error().detail;
+}
+
+TEST(Descriptor, LeftPadding) {
+  const std::string words = "attention_forward bf16 b2 q4 k100 h8/2 d128";
+  const auto numbers = parse_descriptor(words + " k_lengths=0,60 first_keys=100,40");
+  ASSERT_TRUE(numbers) << numbers.error().detail;
+  EXPECT_TRUE(numbers->shape.first_keys);
+  EXPECT_EQ(numbers->first_keys, (std::vector<std::int64_t>{100, 40}));
+  EXPECT_EQ(attention_forward::AttentionShape::of_code(numbers->shape.code()), numbers->shape);
+  const auto pool = parse_descriptor(words + " layout=paged:1 first_keys");
+  ASSERT_TRUE(pool) << pool.error().detail;
+  EXPECT_TRUE(pool->shape.single_keys && pool->shape.first_keys && pool->first_keys.empty());
+  EXPECT_EQ(to_text(*pool), words + " layout=paged:1 first_keys");
+  EXPECT_EQ(attention_forward::AttentionShape::of_code(pool->shape.code()), pool->shape);
+  const auto refused = [&](const std::string& more, const char* why) {
+    const auto parsed = parse_descriptor(words + more);
+    ASSERT_FALSE(parsed) << more;
+    EXPECT_THAT(parsed.error().detail, HasSubstr(why));
+  };
+  refused(" first_keys=1", "1 numbers; accepted: 2, one for each sequence of b2");
+  refused(" first_keys=1,101", "101, of sequence 1; accepted: 0 to 100");
+  refused(" k_lengths=30,60 first_keys=71,0", "71, of sequence 0; accepted: 0 to 70");
+  refused(" layout=packed first_keys", "layout=packed; accepted: other layouts");
 }
 
 struct Refused {
@@ -144,16 +200,21 @@ INSTANTIATE_TEST_SUITE_P(
     Words, RefusedWords,
     ::testing::Values(
         // of the grammar, not of this version
-        Refused{"layout=paged:16", unsupported, "layout=bshd"},
-        Refused{"layout=paged:16:vectorised", unsupported, "layout=bshd"}, Refused{"fp8", unsupported, "fp16, bf16"},
-        Refused{"fp32", unsupported, "fp16, bf16"},
+        Refused{"layout=paged:16:vectorised", unsupported, ":nhd (the default) or :hnd"},
+        Refused{"layout=paged:2", invalid, "1 or a multiple of 16 up to 8192"},
+        Refused{"layout=paged", invalid, "has no page size"}, Refused{"layout=paged:", invalid, "is no page size"},
+        Refused{"layout=paged:24", invalid, "is no page size"},
+        Refused{"layout=paged:8208", invalid, "is no page size"},
+        Refused{"layout=paged:16:dhn", invalid, "an order that is not known"},
+        Refused{"fp8", unsupported, "fp16, bf16"}, Refused{"fp32", unsupported, "fp16, bf16"},
         // of no grammar
         Refused{"causal=", invalid, "causal=<keys"}, Refused{"causal=-1", invalid, "causal=<keys"},
         Refused{"window=", invalid, "window=<left>,<right>"}, Refused{"window=4", invalid, "window=<left>,<right>"},
         Refused{"window=-2,0", invalid, "-1 for no limit"}, Refused{"window=1,2,3", invalid, "window=<left>,<right>"},
         Refused{"q_lengths=", invalid, "separated by commas"},
         Refused{"q_lengths=1,,2", invalid, "separated by commas"},
-        Refused{"k_lengths=1,-2", invalid, "separated by commas"}, Refused{"bias=x", invalid, "bias=bh"},
+        Refused{"k_lengths=1,-2", invalid, "separated by commas"},
+        Refused{"first_keys=", invalid, "separated by commas"}, Refused{"bias=x", invalid, "bias=bh"},
         Refused{"bias=", invalid, "bias=1"}, Refused{"alibi=b", invalid, "alibi=bh"}, Refused{"sinks", invalid, "sink"},
         Refused{"softcap=0", invalid, "positive"}, Refused{"softcap=-1", invalid, "positive"},
         Refused{"softcap=inf", invalid, "positive"}, Refused{"splits=0", invalid, "splits=auto"},

@@ -73,5 +73,93 @@ TEST_F(DeviceLengths, TheFirstWrongElementIsNamed) {
   }
 }
 
+// Two sequences in pages of 16 keys of a cache of five.
+class TableEntries : public RuntimeTest {
+ protected:
+  runtime::Result<void> check() {
+    Call call = good_call(2, 1, 16);
+    call.k.sizes[0] = call.v.sizes[0] = 5;
+    call.key_lengths = lengths.data();
+    call.block_table = table.data();
+    call.table_starts = starts.empty() ? nullptr : starts.data();
+    call.first_keys = first_keys.empty() ? nullptr : first_keys.data();
+    call.table_columns = starts.empty() ? 3 : std::ssize(table);
+    attention_forward::AttentionProblem problem;
+    problem.batch = 2;
+    problem.query_length = 1;
+    problem.key_length = 48;
+    HostMemory memory;
+    return attention_forward::check_device_lengths(memory, problem, call);
+  }
+  void expect_refusal(const char* detail) {
+    const auto outcome = check();
+    ASSERT_FALSE(outcome) << detail;
+    EXPECT_EQ(outcome.error().status, WAVEJIT_INVALID_ARGUMENT);
+    EXPECT_THAT(outcome.error().detail, ::testing::HasSubstr(detail));
+  }
+
+  std::vector<std::int32_t> lengths = {17, 48};
+  std::vector<std::int32_t> table = {4, 0, -7, 1, 2, 3};  // one is past the first sequence's keys
+  std::vector<std::int32_t> starts;
+  std::vector<std::int32_t> first_keys;
+};
+
+TEST_F(TableEntries, ThoseOfLiveKeysAreJudged) {
+  const auto right = check();
+  EXPECT_TRUE(right) << right.error().detail;
+  table[1] = 5;
+  expect_refusal("block_table[1] = 5; accepted: 0 to 4, the pages of the cache");
+  table = {4, 0, -7, 1, 2, -1};
+  expect_refusal("block_table[5] = -1; accepted: 0 to 4");
+}
+
+TEST_F(TableEntries, PaddingTakesPagesToo) {
+  lengths = {17, 40};
+  first_keys = {15, 8};
+  const auto right = check();
+  EXPECT_TRUE(right) << right.error().detail;
+  first_keys = {16, 8};  // now the third entry is live
+  expect_refusal("block_table[2] = -7");
+  table[2] = 0;
+  first_keys = {16, 9};
+  expect_refusal("key_lengths[1] = 40; accepted: 0 to 39, the keys of the sequence's 3 pages behind first_keys = 9");
+  first_keys = {-1, 0};
+  expect_refusal("first_keys[0] = -1; accepted: 0 to 67108864, the slots of its pages");
+}
+
+TEST_F(DeviceLengths, FirstKeysShareTheRowsWithKeys) {
+  Call call = good_call(2, 1, 12);
+  const std::vector<std::int32_t> lengths = {4, 12};
+  std::vector<std::int32_t> first_keys = {8, 0};
+  call.key_lengths = lengths.data();
+  call.first_keys = first_keys.data();
+  attention_forward::AttentionProblem problem;
+  problem.batch = 2;
+  problem.query_length = 1;
+  problem.key_length = 12;
+  HostMemory memory;
+  const auto check_them = [&] { return attention_forward::check_device_lengths(memory, problem, call); };
+  EXPECT_TRUE(check_them());
+  first_keys[1] = 1;
+  ASSERT_FALSE(check_them());
+  EXPECT_THAT(check_them().error().detail, ::testing::HasSubstr("key_lengths[1] = 12; accepted: 0 to 11"));
+  first_keys[1] = 13;
+  EXPECT_THAT(check_them().error().detail,
+              ::testing::HasSubstr("first_keys[1] = 13; accepted: 0 to 12, the rows of k and v"));
+}
+
+TEST_F(TableEntries, AListsStartsToo) {
+  table = {4, 0, 1, 2, 3};
+  starts = {0, 2, 5};
+  const auto right = check();
+  EXPECT_TRUE(right) << right.error().detail;
+  starts = {0, 3, 2};
+  expect_refusal("table_starts[2] = 2; accepted: 3 to 5");
+  starts = {0, 2, 6};
+  expect_refusal("table_starts[2] = 6; accepted: 2 to 5");
+  starts = {0, 1, 5};
+  expect_refusal("key_lengths[0] = 17; accepted: 0 to 16, the keys of the sequence's 1 pages");
+}
+
 }  // namespace
 }  // namespace wavejit::tests

@@ -31,6 +31,110 @@ class BadArguments : public RuntimeTest, public ::testing::WithParamInterface<Ba
   }
 };
 
+// The same of a call whose keys stand in pages.
+class BadPages : public BadArguments {
+ protected:
+  static Call good_paged_call() {
+    Call call = good_call(2, 255, 16);
+    call.k.sizes[0] = call.v.sizes[0] = 70;
+    call.key_lengths = static_cast<const std::int32_t*>(fake_address(6));
+    call.block_table = static_cast<const std::int32_t*>(fake_address(7));
+    call.table_columns = 32;
+    call.max_key_length = 512;
+    return call;
+  }
+};
+
+TEST_P(BadPages, AreRefusedByNameAndLaunchNothing) {
+  const auto engine = make_engine();
+  Call call = good_paged_call();
+  const auto good = attention_forward::run(*engine, &call, nullptr);
+  ASSERT_TRUE(good) << "the call is good before it is spoilt: " << good.error().detail;
+  ASSERT_EQ(fake_hip().launches, 1U);
+  GetParam().spoil(call);
+  const auto outcome = attention_forward::run(*engine, &call, nullptr);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().status, GetParam().status) << outcome.error().detail;
+  EXPECT_THAT(outcome.error().detail, ::testing::HasSubstr(GetParam().detail));
+  EXPECT_THAT(outcome.error().detail, ::testing::HasSubstr("accepted"));
+  EXPECT_EQ(fake_hip().launches, 1U);
+}
+
+void set_page_size(Call& call, std::int64_t keys) {
+  for (wavejit_tensor* tensor : {&call.k, &call.v}) {
+    tensor->sizes[1] = keys;
+    tensor->strides[0] = keys * tensor->strides[1];
+  }
+}
+
+// Two runs of keys, and memory for them that something else uses.
+void split_with(Call& call, const void* workspace) {
+  call.max_key_length = 2048;
+  call.table_columns = 128;
+  call.splits = 2;
+  call.workspace = const_cast<void*>(workspace);
+  call.workspace_bytes = std::int64_t{1} << 30;
+}
+
+std::vector<BadCall> bad_pages() {
+  constexpr auto invalid = WAVEJIT_INVALID_ARGUMENT;
+  return {
+      {"page_of_2", [](Call& c) { set_page_size(c, 2); }, invalid, "1, and multiples of 16 up to 8192"},
+      {"too_few_columns_of_tokens", [](Call& c) { set_page_size(c, 1); }, invalid,
+       "table_columns = 32; accepted: 512 and more"},
+      {"misaligned_first_keys", [](Call& c) { c.first_keys = reinterpret_cast<const std::int32_t*>(0x7000000002); },
+       invalid, "first_keys = 0x7000000002"},
+      {"page_of_0", [](Call& c) { set_page_size(c, 0); }, invalid, "k.sizes[1] (page size) = 0"},
+      {"page_of_24", [](Call& c) { set_page_size(c, 24); }, invalid, "k.sizes[1] (page size) = 24"},
+      {"page_of_8208", [](Call& c) { set_page_size(c, 8208); }, invalid, "multiples of 16 up to 8192"},
+      {"page_of_v", [](Call& c) { c.v.sizes[1] = 32; }, invalid, "v.sizes[1]"},
+      {"pages_of_v", [](Call& c) { c.v.sizes[0] = 71; }, invalid, "v.sizes[0]"},
+      {"no_pages", [](Call& c) { c.k.sizes[0] = 0; }, invalid, "k.sizes[0]"},
+      {"too_few_columns", [](Call& c) { c.max_key_length = 513; }, invalid,
+       "table_columns = 32; accepted: 33 and more"},
+      {"negative_columns", [](Call& c) { c.table_columns = -1; }, invalid, "table_columns = -1"},
+      {"negative_maximum", [](Call& c) { c.max_key_length = -1; }, invalid, "max_key_length = -1"},
+      {"absurd_maximum", [](Call& c) { c.max_key_length = (1LL << 26) + 1; }, invalid, "max_key_length = 67108865"},
+      {"negative_queries", [](Call& c) { c.max_query_length = -1; }, invalid, "max_query_length = -1"},
+      {"rows_that_overlap", [](Call& c) { c.table_row_stride = 31; }, invalid, "table_row_stride = 31"},
+      {"stride_of_a_list",
+       [](Call& c) {
+         c.table_starts = c.block_table;
+         c.table_row_stride = 32;
+       },
+       invalid, "table_row_stride = 32"},
+      {"misaligned_table", [](Call& c) { c.block_table = reinterpret_cast<const std::int32_t*>(0x7000000002); },
+       invalid, "block_table = 0x7000000002"},
+      {"misaligned_starts", [](Call& c) { c.table_starts = reinterpret_cast<const std::int32_t*>(0x7000000001); },
+       invalid, "table_starts = 0x7000000001"},
+      {"no_lengths", [](Call& c) { c.key_lengths = nullptr; }, invalid, "key_lengths = null"},
+      {"key_starts_too", [](Call& c) { c.key_starts = c.key_lengths; }, invalid, "key_starts = "},
+      {"sequences_differ", [](Call& c) { c.sequences = 3; }, invalid, "sequences = 3"},
+      {"packed_without_sequences", [](Call& c) { c.query_starts = c.key_lengths; }, invalid, "sequences = 0"},
+      {"pages_that_overlap", [](Call& c) { c.k.strides[0] -= 8; }, invalid, "k.strides = ["},
+      {"keys_that_overlap", [](Call& c) { c.v.strides[1] = 128; }, invalid, "v.strides = ["},
+      {"columns_without_a_table",
+       [](Call& c) {
+         c = good_call();
+         c.table_columns = 4;
+       },
+       invalid, "block_table = null beside other fields"},
+      {"starts_without_a_table",
+       [](Call& c) {
+         c = good_call();
+         c.table_starts = static_cast<const std::int32_t*>(fake_address(6));
+       },
+       invalid, "block_table = null beside other fields"},
+      {"workspace_in_the_table", [](Call& c) { split_with(c, c.block_table); }, invalid, "block_table does not use"},
+      {"workspace_in_the_lengths", [](Call& c) { split_with(c, c.key_lengths); }, invalid, "key_lengths does not use"},
+      {"workspace_in_the_cache", [](Call& c) { split_with(c, c.k.data); }, invalid, "k does not use"},
+      {"workspace_in_the_output", [](Call& c) { split_with(c, c.o.data); }, invalid, "o does not use"},
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, BadPages, ::testing::ValuesIn(bad_pages()),
+                         [](const auto& info) { return info.param.name; });
+
 TEST_P(BadArguments, IsRefusedByNameAndLaunchesNothing) {
   const auto engine = make_engine();
   Call call = good_call();
@@ -65,7 +169,7 @@ std::vector<BadCall> bad_calls() {
     list.push_back({std::move(name), std::move(spoil), status, std::move(detail)});
   };
   add("size_zero", [](Call& c) { c.size = 0; }, invalid, "arguments.size = 0");
-  add("size_small", [](Call& c) { c.size -= 8; }, invalid, "arguments.size = " + std::to_string(sizeof(Call) - 8));
+  add("size_small", [](Call& c) { c.size -= 4; }, invalid, "arguments.size = " + std::to_string(sizeof(Call) - 4));
   add("size_absurd", [](Call& c) { c.size = 1 << 20; }, invalid, "arguments.size = 1048576");
   for_tensors([&](const std::string& name, wavejit_tensor Call::* tensor) {
     add(name + "_null", [=](Call& c) { (c.*tensor).data = nullptr; }, invalid, name + ".data = null");

@@ -95,6 +95,38 @@ TEST(Route, ForcedPipelinesAreTakenOrRefusedNeverReplaced) {
   EXPECT_THAT(impossible.error().detail, HasSubstr("accepted: auto, generic, interleaved"));
 }
 
+TEST(Route, PagesOfWholeTilesAreOfThePipelinesThatLookThemUp) {
+  AttentionShape paged = shape;
+  paged.query_rows = QueryRows::more;
+  paged.paged = true;
+  for (const auto& [name, fast] :
+       {std::pair{"gfx950", Pipeline::dualwave}, std::pair{"gfx942", Pipeline::interleaved}}) {
+    const auto spec_of = [&](const AttentionShape& of, const Toggles& toggles) {
+      return choose_route(of, target(name), toggles).value().spec;
+    };
+    const auto refusal = [&](const AttentionShape& of) {
+      const auto route = choose_route(of, target(name), {.pipeline = fast});
+      return route ? std::string() : route.error().detail;
+    };
+    EXPECT_EQ(spec_of(paged, {}).pipeline, Pipeline::generic);
+    EXPECT_THAT(refusal(paged), HasSubstr("multiples of 64 do not hold; accepted: auto, generic"));
+    AttentionShape whole = paged;
+    whole.whole_tiles = true;
+    EXPECT_NE(whole.code(), paged.code());
+    EXPECT_EQ(AttentionShape::of_code(whole.code()), whole);
+    EXPECT_EQ(spec_of(whole, {}).pipeline, fast);
+    EXPECT_TRUE(spec_of(whole, {}).whole_tiles);
+    // One kernel of the generic pipeline for both.
+    EXPECT_EQ(to_text(spec_of(whole, {.pipeline = Pipeline::generic})), to_text(spec_of(paged, {})));
+    for (const auto& by_key : {&AttentionShape::first_keys, &AttentionShape::single_keys}) {
+      AttentionShape each = paged;
+      each.*by_key = true;
+      EXPECT_EQ(spec_of(each, {}).pipeline, Pipeline::generic);
+      EXPECT_THAT(refusal(each), HasSubstr("does not look keys up one by one; accepted: auto, generic"));
+    }
+  }
+}
+
 TEST(Route, TogglesAreInTheKeyOfTheirPipelineOnly) {
   const Toggles off = {.pipeline = Pipeline::dualwave, .stagger = false, .raised_priority = false};
   EXPECT_THAT(to_text(choose_route(shape, target("gfx950"), off)->spec), HasSubstr(" stagger=off setprio=off "));

@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 
 using Reason = SplitPlan::Reason;
 
-constexpr std::uint32_t chunk = attention_forward::split_keys;
+constexpr std::uint32_t chunk = attention_forward::chunk_keys;
 
 const targets::Target& target() { return *targets::find_target("gfx950"); }
 
@@ -44,9 +44,7 @@ AttentionProblem problem(std::uint32_t keys, std::uint32_t splits = 0) {
 }
 
 SplitPlan plan(const AttentionProblem& problem, std::optional<std::int32_t> kv_splits = {}) {
-  const auto plan = attention_forward::plan_splits(problem, target(), kv_splits);
-  if (!plan) throw std::runtime_error(plan.error().detail);
-  return *plan;
+  return attention_forward::plan_splits(problem, target(), kv_splits);
 }
 
 // What a line with ranges prepares, against every length in them one by one.
@@ -58,9 +56,9 @@ TEST(Ranges, ReachEveryKernelThatALengthInThemReaches) {
     return shape ? shape->code : 0;
   };
   const auto line = [](const std::string& queries, const std::string& keys, const char* more) {
-    return "attention_forward bf16 b1 q" + queries + " k" + keys + " h2 d128 " + more;
+    return "attention_forward bf16 b1 q" + queries + " k" + keys + " d128 " + more;
   };
-  for (const char* more : {"", "causal", "splits=4", "splits=auto invariance=none"}) {
+  for (const char* more : {"h2", "h2 causal", "h2 splits=4", "h8/2 splits=auto invariance=none", "h40/8"}) {
     for (const auto& [first, last] : {std::pair{1, 300}, {33, 64}, {40, 41}, {250, 520}, {64, 65}}) {
       for (const auto& [least, most] : {std::pair{0, 3000}, {256, 257}, {1024, 1024}}) {
         for (const std::optional<std::int32_t> kv_splits : {std::optional<std::int32_t>{}, {8}}) {
@@ -76,7 +74,7 @@ TEST(Ranges, ReachEveryKernelThatALengthInThemReaches) {
                                         std::to_string(least) + ".." + std::to_string(most), more);
           const auto problems = families::parse_problems(text);
           ASSERT_TRUE(problems) << text;
-          EXPECT_LE(problems->size(), 16U);
+          EXPECT_LE(problems->size(), 40U);
           for (const auto& one : *problems) reached.insert(shapes_of(*one, kv_splits));
           EXPECT_TRUE(std::ranges::includes(reached, wanted)) << text;
         }
@@ -86,11 +84,11 @@ TEST(Ranges, ReachEveryKernelThatALengthInThemReaches) {
 }
 
 TEST(Splits, AreThoseOfTheCallElseOfTheEngine) {
-  EXPECT_EQ(plan(problem(4096, 5)).splits, 5U);
-  EXPECT_EQ(plan(problem(4096, 5), 3).splits, 5U);
-  EXPECT_EQ(plan(problem(4096), 3).splits, 3U);
-  EXPECT_EQ(plan(problem(4096), 3).reason, Reason::asked_by_engine);
-  EXPECT_EQ(plan(problem(4096, 1), 3).splits, 1U);
+  EXPECT_EQ(plan(problem(8192, 5)).splits, 5U);
+  EXPECT_EQ(plan(problem(8192, 5), 3).splits, 5U);
+  EXPECT_EQ(plan(problem(8192), 3).splits, 3U);
+  EXPECT_EQ(plan(problem(8192), 3).reason, Reason::asked_by_engine);
+  EXPECT_EQ(plan(problem(8192, 1), 3).splits, 1U);
 }
 
 TEST(Splits, AreNoMoreThanChunks) {
@@ -105,67 +103,101 @@ TEST(Splits, AreNoMoreThanChunks) {
 TEST(Splits, TakeTheDocumentedWorkspace) {
   const SplitPlan four = plan(problem(4096, 4));
   EXPECT_EQ(four.workspace_bytes, 6U * 8 * 4 * (128 + 4) * 4);
+  EXPECT_EQ(plan(problem(4096, 2)).workspace_bytes, four.workspace_bytes) << "a slot a chunk, whoever fills it";
   EXPECT_EQ(plan(problem(4096, 1)).workspace_bytes, 0U);
 }
 
-// Without leave, nothing that belongs to the batch moves the number.
-TEST(Splits, AutoDoesNotLookAtTheBatch) {
+// Whatever the batch of the line, a call of few rows may come with another one.
+TEST(Ranges, OfFewRowsReachBothWaysOfKeys) {
+  for (const char* line : {"b1 q1..2 k0..8192", "b512 q1..2 k0..8192", "b1 q1 k8192", "b512 q1 k8192"}) {
+    const auto problems = families::parse_problems("attention_forward bf16 " + std::string(line) + " h64/8 d128");
+    ASSERT_TRUE(problems);
+    std::set<bool> split;
+    for (const auto& one : *problems)
+      split.insert(attention_forward::AttentionShape::of_code(one->shape(target(), {})->code).split);
+    EXPECT_EQ(split, (std::set<bool>{false, true})) << line;
+  }
+}
+
+TEST(Splits, AutoLeavesKeysOfLongerQueriesWhole) {
   for (const std::uint32_t batch : {1U, 64U})
     for (const std::uint32_t keys : {100U, 8192U, 1U << 20}) {
       AttentionProblem one = problem(keys);
+      one.query_length = 33;
       one.batch = batch;
       one.query_rows = std::uint64_t{batch} * one.query_length;
       EXPECT_EQ(plan(one).splits, 1U);
     }
 }
 
-TEST(Splits, AutoFillsTheDeviceWhenTheBatchMayShow) {
-  AttentionProblem decode = problem(1 << 17);
-  decode.any_bits = true;
-  decode.query_length = 1;
-  const SplitPlan few = plan(decode);
+AttentionProblem decode(std::uint32_t batch, std::uint32_t keys) {
+  AttentionProblem one = problem(keys);
+  one.batch = batch;
+  one.query_length = 1;
+  one.query_rows = batch;
+  one.query_heads = 64;
+  one.kv_heads = 8;
+  one.shape.set_rows(attention_forward::plan_rows(1, 8));
+  return one;
+}
+
+TEST(Splits, AutoFillsTheDevice) {
+  const SplitPlan few = plan(decode(1, 1 << 17));
   EXPECT_EQ(few.reason, Reason::fills_device);
-  EXPECT_EQ(few.splits, 2U * static_cast<std::uint32_t>(target().compute_units) / (2 * 8));
-  // Fewer keys: runs of two chunks at least. A batch that fills the device, or a chunk and a bit: none.
-  decode.key_length = 8 * chunk;
-  EXPECT_EQ(plan(decode).splits, 4U);
-  decode.batch = 256;
-  EXPECT_EQ(plan(decode).splits, 1U);
-  EXPECT_EQ(plan(decode).reason, Reason::device_is_full);
-  decode.batch = 1;
-  decode.key_length = chunk + 1;
-  EXPECT_EQ(plan(decode).splits, 1U);
+  EXPECT_EQ(few.splits, 64U) << "eight kv heads, 512 places";
+  EXPECT_EQ(plan(decode(1, 8 * chunk)).splits, 8U) << "a chunk each";
+  EXPECT_EQ(plan(decode(64, 8 * chunk)).reason, Reason::device_is_full) << "512 workgroups";
+  EXPECT_EQ(plan(decode(256, 2 * chunk)).splits, 1U);
+  EXPECT_EQ(plan(decode(1, chunk + 1)).splits, 1U) << "one key more is no run";
+  // Sequences of different lengths: short runs, whatever the longest has.
+  AttentionProblem uneven = decode(32, 32 * chunk);
+  uneven.uneven_lengths = true;
+  EXPECT_EQ(plan(uneven).splits, 32U);
+  uneven.key_length = 1 << 20;
+  EXPECT_EQ(plan(uneven).splits, 32U) << "sixteen times what the device holds";
+  uneven.batch = 2000;
+  uneven.query_rows = 2000;
+  EXPECT_EQ(plan(uneven).splits, 1U);
 }
 
 // Half of the dies, half of the runs: MI300A, MI308X, a partition of one die, a board of four.
 TEST(Splits, AutoFillsTheBoardThatIsThere) {
-  AttentionProblem decode = problem(1 << 17);
-  decode.any_bits = true;
-  decode.query_length = 1;
+  const AttentionProblem one = decode(1, 1 << 17);
   for (const char* name : {"gfx942@6x38", "gfx942@4x20", "gfx942@1x38", "gfx950@4x32"}) {
     const auto board = targets::find_board(name);
     ASSERT_TRUE(board) << name;
-    const auto plan = attention_forward::plan_splits(decode, *board, {});
-    ASSERT_TRUE(plan) << name;
-    EXPECT_EQ(plan->splits, 2U * static_cast<std::uint32_t>(board->compute_units) / (2 * 8)) << name;
+    const std::uint32_t splits = attention_forward::plan_splits(one, *board, {}).splits;
+    const std::uint32_t places = 2 * static_cast<std::uint32_t>(board->compute_units);
+    const std::uint32_t run = (128 + splits - 1) / splits;
+    const std::uint32_t rounds = ((8 * splits) + places - 1) / places;
+    EXPECT_LE(rounds * run * places, 128U * 8 * 3 / 2) << name << ": " << splits;
   }
 }
 
-TEST(Splits, BeyondWhatKernelsCountAreRefused) {
-  const auto runs = attention_forward::plan_splits(problem(1 << 20, 4096), target(), {});
-  ASSERT_FALSE(runs);
-  EXPECT_EQ(runs.error().status, WAVEJIT_INVALID_ARGUMENT);
-  EXPECT_THAT(runs.error().detail, AllOf(HasSubstr("splits = 4096"), HasSubstr("1 to 2048")));
+// Records of a group's heads stand so far apart.
+TEST(Splits, PackedHeadsReachTheirRecords) {
+  AttentionProblem one = decode(1, 1 << 20);
+  one.splits = 4;
+  EXPECT_EQ(plan(one).splits, 4U);
+  one.query_rows = 1 << 10;
+  EXPECT_EQ(plan(one).reason, Reason::beyond_kernels);
+}
+
+// A hint is never refused.
+TEST(Splits, BeyondWhatKernelsCountNothingIsCut) {
+  EXPECT_EQ(plan(problem(2048 * chunk, 4096)).splits, 2048U);
+  const SplitPlan chunks = plan(problem((2048 * chunk) + 1, 4));
+  EXPECT_EQ(chunks.splits, 1U);
+  EXPECT_EQ(chunks.reason, Reason::beyond_kernels);
+  EXPECT_EQ(chunks.workspace_bytes, 0U);
   AttentionProblem heads = problem(1 << 20, 64);
   heads.query_heads = 0xFFFF;
-  const auto many = attention_forward::plan_splits(heads, target(), {});
-  ASSERT_FALSE(many);
-  EXPECT_THAT(many.error().detail, HasSubstr("65535 query heads"));
+  EXPECT_EQ(plan(heads).reason, Reason::beyond_kernels);
+  heads.query_heads = 0x3FFF;
+  EXPECT_EQ(plan(heads).splits, 16U);
   AttentionProblem rows = problem(1 << 20, 2000);
   rows.query_rows = std::uint64_t{1} << 50;
-  const auto bytes = attention_forward::plan_splits(rows, target(), {});
-  ASSERT_FALSE(bytes);
-  EXPECT_THAT(bytes.error().detail, HasSubstr("2^64 bytes"));
+  EXPECT_EQ(plan(rows).reason, Reason::beyond_kernels) << "2^64 bytes of workspace";
 }
 
 // x · multiplier / 2³² is x / divisor wherever kernels use it: the grid's x by heads, chunks by splits.
@@ -207,22 +239,39 @@ class SplitCallTest : public RuntimeTest {
 };
 
 // A graph may be replayed on any stream, beside calls that borrow the engine's workspace of this one.
-TEST_F(SplitCallTest, ACapturedStreamNeedsTheCallersWorkspace) {
+TEST_F(SplitCallTest, ACapturedCallSplitsInTheCallersWorkspaceOnly) {
   auto engine = make_engine();
   auto call = split_call(3);
   auto* const stream = numbered<ihipStream_t>(0x1000);
-  launch(*engine, call, stream);  // the kernels are loaded, and the engine has a workspace for the stream
+  launch(*engine, call, stream);           // the kernels are loaded, and the engine has a workspace for the stream
+  launch(*engine, split_call(1), stream);  // the kernel that leaves the keys whole
   const std::uint64_t launches = fake_hip().launches;
+  const std::uint64_t allocations = fake_hip().allocations;
   fake_hip().capturing = hip_abi::hipStreamCaptureStatusActive;
-  const auto refused = attention_forward::run(*engine, &call, stream);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().status, WAVEJIT_INVALID_ARGUMENT);
-  EXPECT_THAT(refused.error().detail, HasSubstr("workspace = null while the stream is being captured"));
-  EXPECT_EQ(fake_hip().launches, launches);
+  launch(*engine, call, stream);
+  EXPECT_EQ(fake_hip().launches, launches + 1) << "no combine";
+  EXPECT_EQ(fake_hip().last.arguments.splits, 1U);
+  EXPECT_EQ(fake_hip().last.arguments.workspace, 0U);
   call.workspace = fake_address(11);
   call.workspace_bytes = bytes_of(*engine, call);
   launch(*engine, call, stream);
+  EXPECT_EQ(fake_hip().launches, launches + 3);
   EXPECT_EQ(workspace_of_last_launch(), reinterpret_cast<std::uintptr_t>(call.workspace));
+  EXPECT_EQ(fake_hip().allocations, allocations);
+  fake_hip().capturing = hip_abi::hipStreamCaptureStatusNone;
+}
+
+// What it lacks then is named as what would load it.
+TEST_F(SplitCallTest, ACapturedCallWithoutWorkspaceNeedsTheWholeKernelLoaded) {
+  auto engine = make_engine();
+  auto* const stream = numbered<ihipStream_t>(0x1000);
+  launch(*engine, split_call(3), stream);
+  fake_hip().capturing = hip_abi::hipStreamCaptureStatusActive;
+  const auto call = split_call(3);
+  const auto refused = attention_forward::run(*engine, &call, stream);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().status, WAVEJIT_NOT_READY);
+  EXPECT_THAT(refused.error().detail, HasSubstr("splits=1"));
   fake_hip().capturing = hip_abi::hipStreamCaptureStatusNone;
 }
 
@@ -235,7 +284,7 @@ TEST_F(SplitCallTest, LaunchesTheWalkAndThenTheCombine) {
   call.report = &report;
   launch(*engine, call);
   EXPECT_EQ(fake_hip().launches, 2U);
-  EXPECT_THAT(report.kernel_spec, HasSubstr(" split=256 "));
+  EXPECT_THAT(report.kernel_spec, HasSubstr(" split=1024 "));
   EXPECT_EQ(report.origin, WAVEJIT_ORIGIN_COMPILED);
   EXPECT_EQ(fake_codegen().compiles, 2U);
 
@@ -245,11 +294,11 @@ TEST_F(SplitCallTest, LaunchesTheWalkAndThenTheCombine) {
   EXPECT_EQ(walk.arguments.query_heads, 8U);
   const FakeLaunch& combine = fake_hip().last;
   EXPECT_EQ(combine.argument_bytes, sizeof(attention_combine::Arguments));
-  EXPECT_EQ(combine.grid, (std::array<unsigned, 3>{32, 8, 2}));  // 8 rows a workgroup
+  EXPECT_EQ(combine.grid, (std::array<unsigned, 3>{255, 8, 2}));  // a row each
   EXPECT_EQ(combine.combine.workspace, walk.arguments.workspace);
   EXPECT_EQ(combine.combine.o, walk.arguments.o);
   EXPECT_EQ(combine.combine.lse, walk.arguments.lse);
-  EXPECT_EQ(combine.combine.splits, 3U);
+  EXPECT_EQ(combine.combine.key_length, 4096U);
   EXPECT_EQ(combine.stream, walk.stream);
 
   // The next kind of call with the same head dim and type shares the combine kernel; LSE changes neither.
@@ -325,15 +374,15 @@ TEST_F(SplitCallTest, StreamsShareNoWorkspace) {
 // What a stream's kernels may still read stays until the engine goes.
 TEST_F(SplitCallTest, AWorkspaceGrowsAndTheOldOneStays) {
   auto engine = make_engine();
-  launch(*engine, split_call(2));
+  launch(*engine, split_call(2, 2 * chunk));
   const std::uint64_t small = workspace_of_last_launch();
-  launch(*engine, split_call(3));
+  launch(*engine, split_call(2, 3 * chunk));
   const std::uint64_t large = workspace_of_last_launch();
   EXPECT_NE(small, large);
   EXPECT_EQ(fake_hip().allocations, 2U);
   EXPECT_EQ(fake_hip().frees, 0U);
-  launch(*engine, split_call(2));
-  launch(*engine, split_call(4));  // sizes double: room for it is there already
+  launch(*engine, split_call(2, 2 * chunk));
+  launch(*engine, split_call(2, 4 * chunk));  // sizes double: room for it is there already
   EXPECT_EQ(workspace_of_last_launch(), large);
   EXPECT_EQ(fake_hip().allocations, 2U);
   engine.reset();
@@ -343,7 +392,7 @@ TEST_F(SplitCallTest, AWorkspaceGrowsAndTheOldOneStays) {
 TEST_F(SplitCallTest, TrimGivesWorkspacesBack) {
   auto engine = make_engine();
   launch(*engine, split_call(2));
-  launch(*engine, split_call(3));  // outgrows the first
+  launch(*engine, split_call(2, 64 * chunk));  // outgrows the first
   launch(*engine, split_call(2), numbered<ihipStream_t>(100));
   EXPECT_EQ(fake_hip().frees, 0U);
   ASSERT_TRUE(engine->trim());
@@ -379,7 +428,7 @@ TEST_F(SplitCallTest, NoLockIsHeldWhileWorkspacesAreGivenBack) {
   launch(*engine, split_call(2));
   pool.engine = engine.get();
   pool.full = true;
-  launch(*engine, split_call(8));  // no room beside the old one: that goes first
+  launch(*engine, split_call(8, 64 * chunk));  // no room beside the old one: that goes first
   EXPECT_EQ(pool.nested, 1);
   pool.engine = nullptr;
 }
@@ -433,20 +482,23 @@ TEST_F(SplitCallTest, TheEnginesOwnNumberCounts) {
   config_.kv_splits.value = 4;
   auto engine = make_engine();
   launch(*engine, split_call(0));
-  EXPECT_EQ(fake_hip().last.combine.splits, 4U);
+  EXPECT_EQ(fake_hip().before_last.arguments.splits, 4U);
   launch(*engine, split_call(1));
   EXPECT_EQ(fake_hip().launches, 3U);
 }
 
-TEST_F(SplitCallTest, AutoSplitsOnlyWithLeave) {
+TEST_F(SplitCallTest, AutoSplitsWhatFewRowsLeaveEmpty) {
   auto engine = make_engine();
   auto call = good_call(1, 1, 1 << 16, 8, 1);
   launch(*engine, call);
-  EXPECT_EQ(fake_hip().launches, 1U);
-  call.flags = WAVEJIT_BATCH_MAY_SHOW;
+  EXPECT_EQ(fake_hip().launches, 2U);
+  EXPECT_EQ(fake_hip().before_last.arguments.splits, 64U);
+  call.flags = WAVEJIT_BATCH_MAY_SHOW;  // without effect
   launch(*engine, call);
-  EXPECT_EQ(fake_hip().launches, 3U);
-  EXPECT_EQ(fake_hip().last.combine.splits, 64U);
+  EXPECT_EQ(fake_hip().launches, 4U);
+  EXPECT_EQ(fake_hip().before_last.arguments.splits, 64U);
+  launch(*engine, good_call(1, 300, 1 << 16, 8, 1));
+  EXPECT_EQ(fake_hip().launches, 5U) << "many rows: keys stay whole";
 }
 
 std::vector<std::string> explained(const runtime::Config& config, const char* descriptor,
@@ -457,14 +509,14 @@ std::vector<std::string> explained(const runtime::Config& config, const char* de
 }
 
 TEST_F(SplitCallTest, ExplainSaysHowManyAndWhy) {
-  EXPECT_THAT(explained(config_, "attention_forward fp16 b1 q1 k65536 h8/1 d128", *codegen_),
-              Contains(AllOf(HasSubstr("splits   1: auto keeps results the same"), HasSubstr("invariance=none"))));
-  const auto lines = explained(config_, "attention_forward fp16 b1 q1 k65536 h8/1 d128 invariance=none", *codegen_);
-  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("splits   64, each up to 4 chunks of 256 keys, 270336 bytes"),
+  EXPECT_THAT(explained(config_, "attention_forward fp16 b1 q33 k65536 h8/1 d128", *codegen_),
+              Contains(HasSubstr("splits   1: auto leaves the keys of more than 32 query rows whole")));
+  const auto lines = explained(config_, "attention_forward fp16 b1 q1 k65536 h8/1 d128", *codegen_);
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("splits   64, each up to 1 chunk of 1024 keys, 270336 bytes"),
                                     HasSubstr("fills the device"))));
   EXPECT_THAT(lines, Contains(HasSubstr("attention_combine fp16 d128 target=gfx950")));
-  EXPECT_THAT(explained(config_, "attention_forward fp16 b1 q1 k2000 h8/1 d64 splits=3", *codegen_),
-              Contains(HasSubstr("splits   3, each up to 3 chunks")));
+  EXPECT_THAT(explained(config_, "attention_forward fp16 b1 q1 k5000 h8/1 d64 splits=3", *codegen_),
+              Contains(HasSubstr("splits   3, each up to 2 chunks")));
 }
 
 TEST_F(SplitCallTest, PrebuildMakesBothKernels) {
@@ -476,8 +528,8 @@ TEST_F(SplitCallTest, PrebuildMakesBothKernels) {
   }));
   EXPECT_EQ(specs, (std::set<std::string>{
                        "attention_combine fp16 d128 target=gfx942 lowering=llvm",
-                       "attention_forward fp16 d128 split=256 pipeline=interleaved tile=128x64 o_store=scalar "
-                       "target=gfx942 lowering=llvm",
+                       "attention_forward fp16 d128 split=1024 heads=packed pipeline=generic tile=32x64 "
+                       "o_store=scalar target=gfx942 lowering=llvm",
                    }));
 }
 

@@ -19,16 +19,25 @@ struct Arguments {
   std::uint64_t sink = 0;  // f32 [query heads], natural units; null: none
   // int32, as attention_forward's: rows of sequence b, in tensors of query_rows rows; null: dense.
   std::uint64_t query_starts = 0;
+  std::uint64_t key_starts = 0;
+  std::uint64_t key_lengths = 0;
   std::uint32_t query_rows = 0;
   std::uint32_t query_length = 0;  // of every sequence; packed: of the longest one that counts
+  std::uint32_t key_rows = 0;
+  std::uint32_t key_length = 0;  // the same of keys; says how many slots a row has
+  // Which chunks a row sees: a window round its diagonal. Unlimited where the split kernel has no such limit.
+  std::int32_t causal_offset = 0;
+  std::uint32_t bottom_right_mask = 0;
+  std::int32_t window_left = 0;
+  std::int32_t window_right = 0;
   std::uint32_t query_heads = 0;
   std::uint32_t o_row_stride = 0;
-  std::uint32_t splits = 1;
-  float scale_log2e = 1;  // turns the stored maxima into powers of two; the kernel takes its absolute value
+  float scale_log2e = 1;  // what turns the stored maxima into powers of two: the kernel takes its absolute value
+  std::uint32_t nothing = 0;
 };
 
-static_assert(sizeof(Arguments) == 96);
+static_assert(sizeof(Arguments) == 136);
 static_assert(offsetof(Arguments, query_starts) == 64);
-static_assert(offsetof(Arguments, scale_log2e) == 92);
+static_assert(offsetof(Arguments, scale_log2e) == 128);
 
 }  // namespace wavejit::attention_combine

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/call/combine/parameters.h"
 
-#include <bit>
-
 #include "targets/targets.h"
 
 namespace wavejit::attention_combine {
 namespace {
 
-constexpr int largest_head_dim = 256;  // a row then is a wave of 64 lanes
+constexpr int largest_head_dim = 256;  // four dims a lane
 constexpr int head_dim_step = 8;
 
 bool multiply(std::uint64_t& product, std::uint64_t factor) {
@@ -17,18 +15,14 @@ bool multiply(std::uint64_t& product, std::uint64_t factor) {
 
 }  // namespace
 
-std::optional<std::uint64_t> workspace_bytes(std::uint64_t rows, std::uint64_t query_heads, std::uint64_t splits,
+std::optional<std::uint64_t> workspace_bytes(std::uint64_t rows, std::uint64_t query_heads, std::uint64_t slots,
                                              int head_dim) {
   auto bytes = static_cast<std::uint64_t>(record_bytes(head_dim));
-  if (!multiply(bytes, rows) || !multiply(bytes, query_heads) || !multiply(bytes, splits)) return std::nullopt;
+  if (!multiply(bytes, rows) || !multiply(bytes, query_heads) || !multiply(bytes, slots)) return std::nullopt;
   return bytes;
 }
 
-int lanes_per_row(const KernelSpec& spec) {
-  return static_cast<int>(std::bit_ceil(static_cast<unsigned>(spec.head_dim / dims_per_lane)));
-}
-
-int rows_per_workgroup(const KernelSpec& spec) { return threads / lanes_per_row(spec); }
+int dims_per_lane(const KernelSpec& spec) { return spec.head_dim > 2 * threads ? 4 : 2; }
 
 std::size_t argument_bytes(const KernelSpec&) { return sizeof(Arguments); }
 
@@ -42,13 +36,9 @@ std::optional<std::string> refusal_of(const KernelSpec& spec) {
   return std::nullopt;
 }
 
-attention_forward::LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch,
-                                                  std::uint32_t query_heads, std::uint32_t query_length) {
-  const auto rows = static_cast<std::uint32_t>(rows_per_workgroup(spec));
-  return {.grid_x = query_length / rows + (query_length % rows != 0 ? 1 : 0),
-          .grid_y = query_heads,
-          .grid_z = batch,
-          .threads = threads};
+attention_forward::LaunchGeometry launch_geometry(const KernelSpec&, std::uint32_t batch, std::uint32_t query_heads,
+                                                  std::uint32_t query_length) {
+  return {.grid_x = query_length, .grid_y = query_heads, .grid_z = batch, .threads = threads};
 }
 
 }  // namespace wavejit::attention_combine

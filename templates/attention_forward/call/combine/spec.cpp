@@ -10,14 +10,15 @@
 namespace wavejit::attention_combine {
 namespace {
 
-enum class Field : std::uint8_t { dtype, head_dim, target, lowering };
+enum class Field : std::uint8_t { dtype, head_dim, target, lowering, first_keys };
 constexpr std::array<std::pair<Field, std::string_view>, 4> fields = {{
     {Field::dtype, "data type (bf16 or fp16)"},
     {Field::head_dim, "head dim (d<n>)"},
     {Field::target, "target=<processor>"},
     {Field::lowering, "lowering=<name>"},
 }};
-constexpr const char* accepted = "accepted: bf16, fp16, d<n>, target=<processor>, lowering=llvm, lowering=comgr";
+constexpr const char* accepted =
+    "accepted: bf16, fp16, d<n>, first_keys, target=<processor>, lowering=llvm, lowering=comgr";
 
 bool take_number(std::string_view text, int& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -32,6 +33,10 @@ std::expected<Field, std::string> take(std::string_view word, KernelSpec& spec) 
     return Field::dtype;
   }
   if (word.size() > 1 && word.front() == 'd' && take_number(word.substr(1), spec.head_dim)) return Field::head_dim;
+  if (word == "first_keys") {
+    spec.first_keys = true;
+    return Field::first_keys;
+  }
   if (word.starts_with("target=") && word != "target=") {
     spec.target = word.substr(word.find('=') + 1);
     return Field::target;
@@ -51,6 +56,7 @@ std::string to_text(const KernelSpec& spec) {
   text += ' ';
   text += to_text(spec.dtype);
   text += " d" + std::to_string(spec.head_dim);
+  if (spec.first_keys) text += " first_keys";
   text += " target=" + spec.target + " lowering=";
   text += to_text(spec.lowering);
   return text;
@@ -58,7 +64,7 @@ std::string to_text(const KernelSpec& spec) {
 
 std::expected<KernelSpec, std::string> parse_spec(std::string_view text) {
   KernelSpec spec;
-  std::array<bool, fields.size()> seen{};
+  std::array<bool, static_cast<std::size_t>(Field::first_keys) + 1> seen{};
   int position = 0;
   std::size_t at = 0;
   while (at < text.size()) {
@@ -85,7 +91,11 @@ std::expected<KernelSpec, std::string> parse_spec(std::string_view text) {
 }
 
 KernelSpec combine_of(const attention_forward::KernelSpec& split) {
-  return {.dtype = split.dtype, .head_dim = split.head_dim_v, .target = split.target, .lowering = split.lowering};
+  return {.dtype = split.dtype,
+          .head_dim = split.head_dim_v,
+          .first_keys = split.first_keys && !split.paged,
+          .target = split.target,
+          .lowering = split.lowering};
 }
 
 }  // namespace wavejit::attention_combine

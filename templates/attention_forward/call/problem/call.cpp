@@ -15,15 +15,14 @@ namespace {
 // HIP's limit for y and z of a grid.
 constexpr std::uint32_t max_grid_yz = 0xFFFF;
 
-template <typename Arguments>
-families::Launch launch_of(const LaunchGeometry& geometry, Arguments& arguments) {
+families::Launch launch_of(const LaunchGeometry& geometry, void* arguments, std::size_t bytes) {
   return {.grid_x = geometry.grid_x,
           .grid_y = geometry.grid_y,
           .grid_z = geometry.grid_z,
           .threads = geometry.threads,
           .dynamic_lds_bytes = geometry.dynamic_lds_bytes,
-          .arguments = &arguments,
-          .argument_bytes = sizeof arguments};
+          .arguments = arguments,
+          .argument_bytes = bytes};
 }
 
 [[gnu::cold, gnu::noinline]] std::unexpected<Failure> too_many_tiles(std::uint32_t query_length, std::uint32_t tiles) {
@@ -51,23 +50,25 @@ AttentionCall::AttentionCall(const wavejit_attention_forward_arguments& call, co
 Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                                  families::LaunchPlan& plan) {
   const auto& spec = kernels[0]->get<KernelSpec>();
-  const LaunchGeometry geometry =
-      launch_geometry(spec, problem_.batch, problem_.query_heads, problem_.query_length, splits_.splits);
+  const LaunchGeometry geometry = launch_geometry(spec, problem_.batch, problem_.query_heads, problem_.query_length,
+                                                  splits_.splits, problem_.group());
   if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
     return too_many_tiles(problem_.query_length, geometry.grid_y);
-  fill_arguments(arguments_, problem_, call_, target_, toggles_);
-  arguments_.splits = splits_.splits;
-  arguments_.query_head_multiplier = division_multiplier(problem_.query_heads);
-  arguments_.split_multiplier = division_multiplier(splits_.splits);
-  arguments_.workspace = reinterpret_cast<std::uintptr_t>(memory);
-  plan.add(launch_of(geometry, arguments_));
+  Arguments& arguments = arguments_.all;
+  fill_arguments(arguments, problem_, call_, target_, toggles_);
+  arguments.splits = splits_.splits;
+  arguments.query_head_multiplier = division_multiplier(spec.packed_heads ? problem_.kv_heads : problem_.query_heads);
+  arguments.split_multiplier = division_multiplier(splits_.splits);
+  arguments.workspace = reinterpret_cast<std::uintptr_t>(memory);
+  if (problem_.shape.paged) arguments_.pages = page_arguments(call_);
+  plan.add(launch_of(geometry, &arguments_, problem_.shape.paged ? sizeof arguments_ : sizeof arguments));
   if (splits_.splits == 1) [[likely]]
     return {};
-  combine_ = combine_arguments(arguments_, problem_.shape.modified());
+  combine_ = combine_arguments(arguments, problem_.shape);
   const auto& combine = kernels[1]->get<attention_combine::KernelSpec>();
   plan.add(launch_of(
       attention_combine::launch_geometry(combine, problem_.batch, problem_.query_heads, problem_.query_length),
-      combine_));
+      &combine_, sizeof combine_));
   return {};
 }
 

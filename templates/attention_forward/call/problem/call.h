@@ -2,8 +2,8 @@
 // A checked call of attention_forward as the engine sees it: its kernels, their launches, its workspace, its lines.
 #pragma once
 
-#include "templates/attention_forward/call/arguments.h"
 #include "templates/attention_forward/call/combine/arguments.h"
+#include "templates/attention_forward/call/page_arguments.h"
 #include "templates/attention_forward/call/problem/problem.h"
 #include "templates/attention_forward/call/problem/splits.h"
 #include "templates/families/call/family.h"
@@ -21,6 +21,7 @@ class AttentionCall final : public families::Call {
   Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                     families::LaunchPlan& plan) override;
   const wavejit_attention_forward_arguments& arguments() const { return call_; }
+  const AttentionProblem& problem() const { return problem_; }
   WhenMissing when_missing() const override;
   std::string descriptor(Line line) const override;
   Result<void> judge(families::DeviceMemory& memory) const override;
@@ -33,7 +34,7 @@ class AttentionCall final : public families::Call {
   const targets::Target& target_;
   const families::Toggles& toggles_;
   // What launches point to.
-  Arguments arguments_;
+  PagedArguments arguments_;
   attention_combine::Arguments combine_;
 };
 

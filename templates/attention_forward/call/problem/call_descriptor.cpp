@@ -47,6 +47,11 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
   descriptor.layout = heads_outside ? Layout::bhsd : Layout::bshd;
   if (call.scale != 0 || (call.flags & WAVEJIT_SCALE_IS_ZERO) != 0) descriptor.scale = number(call.scale);
   if (call.query_starts != nullptr && call.key_starts != nullptr) descriptor.layout = Layout::packed;
+  if (problem.shape.paged) {
+    descriptor.layout = Layout::paged;
+    descriptor.page_size = call.k.sizes[1];
+    descriptor.page_heads_first = call.k.sizes[2] > 1 && call.k.strides[2] > call.k.strides[1];
+  }
   descriptor.causal = (call.mask & WAVEJIT_MASK_CAUSAL) != 0;
   if ((call.mask & WAVEJIT_MASK_PREFIX) != 0) descriptor.causal_prefix = call.causal_prefix;
   if ((call.mask & WAVEJIT_MASK_WINDOW) != 0) descriptor.window = {call.window_left, call.window_right};

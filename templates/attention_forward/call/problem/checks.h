@@ -21,6 +21,11 @@ struct Extents {
 // sequences.cpp: dense or packed, device arrays of lengths. Needs q and k with sizes in range.
 Result<Extents> check_sequences(const wavejit_attention_forward_arguments& call);
 
+// paging.cpp: keys in pages. Needs k and v with sizes that agree, strides in range, and extents.
+Result<void> check_pages(const wavejit_attention_forward_arguments& call, const Extents& extents);
+// Whether a call has them.
+inline bool is_paged(const wavejit_attention_forward_arguments& call) { return call.block_table != nullptr; }
+
 // modifiers.cpp: mask, window, prefix, bias, alibi, sink, softcap, splits. Fills the problem's fields; lengths,
 // dtype and scale stand in it already.
 Result<void> check_mask(const wavejit_attention_forward_arguments& call, AttentionProblem& problem);

@@ -16,7 +16,7 @@
 
 namespace wavejit::attention_forward {
 
-enum class Layout : std::uint8_t { bshd, bhsd, packed };
+enum class Layout : std::uint8_t { bshd, bhsd, packed, paged };
 // What the words said of one modifier (modifiers.h).
 struct DescribedModifier {
   bool there = false;
@@ -36,9 +36,15 @@ struct ProblemDescriptor {
   std::int64_t query_heads = 1;
   std::int64_t kv_heads = 1;
   Layout layout = Layout::bshd;
-  // One length a sequence; empty: all alike. Packed queries; packed keys, or how many of dense keys count.
+  // Of layout=paged: keys of a page, and whether its heads stand outside its keys.
+  std::int64_t page_size = 0;
+  bool page_heads_first = false;
+  // One length a sequence; empty: all alike. Packed queries (of keys in pages too); packed keys, or how many of
+  // dense keys and of keys in pages count.
   std::vector<std::int64_t> query_lengths;
   std::vector<std::int64_t> key_lengths;
+  // With shape.first_keys: one a sequence; empty: the words give no numbers.
+  std::vector<std::int64_t> first_keys;
   // What the words said of the mask; shape.mask is what they amount to. Limits: −1 is none.
   bool causal = false;
   std::optional<std::int64_t> causal_prefix;

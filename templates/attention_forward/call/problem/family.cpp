@@ -26,26 +26,25 @@ class DescribedProblem final : public families::Problem {
   std::string text() const override { return to_text(descriptor_); }
 
   Result<families::Shape> shape(const targets::Target& target, const Toggles& toggles) const override {
-    const auto plan = plan_splits(problem_, target, toggles.kv_splits);
-    if (!plan) return std::unexpected(plan.error());
-    return shape_of(kernel_shape(problem_, *plan));
+    return shape_of(kernel_shape(problem_, plan_splits(problem_, target, toggles.kv_splits)));
   }
 
   std::vector<families::Note> notes(const targets::Target& target, const Toggles& toggles) const override {
-    const auto plan = plan_splits(problem_, target, toggles.kv_splits);
-    if (!plan) return {};  // shape() says why
-    return {{.label = "splits", .text = describe(*plan, problem_)}};
+    const SplitPlan plan = plan_splits(problem_, target, toggles.kv_splits);
+    return {{.label = "splits", .text = describe(plan, problem_)}};
   }
 
   wavejit_problem told(const std::string& text) const override { return parsed_problem(descriptor_, text); }
 
   std::vector<std::unique_ptr<families::Problem>> of_single_lengths() const override {
     std::vector<std::unique_ptr<families::Problem>> problems;
-    if (!descriptor_.has_range()) return problems;
-    for (ProblemDescriptor& one : without_ranges(descriptor_))
-      problems.push_back(std::make_unique<DescribedProblem>(std::move(one)));
+    std::vector<ProblemDescriptor> each = without_ranges(descriptor_);
+    if (each.size() == 1) return problems;
+    for (ProblemDescriptor& one : each) problems.push_back(std::make_unique<DescribedProblem>(std::move(one)));
     return problems;
   }
+
+  bool has_range() const override { return descriptor_.has_range(); }
 
  private:
   ProblemDescriptor descriptor_;
@@ -88,6 +87,9 @@ std::string list_supported(const targets::Target& target) {
     if (!row.in_code || possible([&](AttentionShape& shape) { shape.modifiers.add(row.modifier); }))
       modifiers.emplace(row.word);
   list("modifiers", modifiers, [](const std::string& word) { return word; });
+  line += "; layouts dense packed";
+  if (possible([](AttentionShape& shape) { shape.paged = true; })) line += " paged (NHD, HND)";
+  if (possible([](AttentionShape& shape) { shape.first_keys = true; })) line += "; left padding";
   if (lse) line += "; LSE on request";
   line += "; pipelines";
   for (const auto pipeline : all_pipelines)
@@ -131,16 +133,21 @@ class AttentionForward final : public families::Family {
     return failure;
   }
 
-  // What calls without modifiers can reach: short queries and long ones, and split keys where the engine's own number
-  // of splits says so.
+  // What calls without modifiers and pages can reach: short queries and long ones, and split keys where the engine's
+  // own number of splits says so.
   std::vector<families::Shape> every_shape(const targets::Target& target, const Toggles& toggles) const override {
     std::vector<families::Shape> shapes;
     for (AttentionShape shape : supported_shapes(target, toggles)) {
       // What queries of every length lead to.
       for (const auto rows : all_query_rows) {
-        shape.query_rows = rows;
-        shapes.push_back(shape_of(shape));
-        if (toggles.kv_splits.value_or(1) > 1) shapes.push_back(shape_of(shape.of_split_kernel()));
+        for (const bool packed : {false, true}) {
+          shape.set_rows({.rows = rows, .packed_heads = packed});
+          shapes.push_back(shape_of(shape));
+          // Few rows are split by themselves.
+          const bool few = packed || rows == QueryRows::up_to_32;
+          if (few ? toggles.kv_splits != 1 : toggles.kv_splits.value_or(1) > 1)
+            shapes.push_back(shape_of(shape.of_split_kernel()));
+        }
       }
     }
     return shapes;
@@ -150,7 +157,9 @@ class AttentionForward final : public families::Family {
 
   std::vector<std::string> supported_everywhere() const override {
     return {
-        "lengths: queries 1 or more, keys 0 or more, equal or not, dense or packed, key lengths in device memory; "
+        "lengths: queries 1 or more, keys 0 or more, equal or not, dense or packed, key lengths and first keys (left "
+        "padding) in device memory; "
+        "keys in pages of 1 or 16 n keys up to 8192, by a block table or a list (CSR), caches beyond 4 GiB; "
         "heads MHA, GQA, MQA; strides positive multiples of 8 (BSHD, BHSD and between); batch slices below 4 GiB"};
   }
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/call/problem/kernel_arguments.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -99,12 +100,14 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
   arguments.window_left = problem.window_left;
   arguments.window_right = problem.window_right;
   arguments.query_starts = address(call.query_starts);
-  arguments.key_starts = address(call.key_starts);
+  arguments.key_starts = address(problem.shape.first_keys ? call.first_keys : call.key_starts);
   arguments.key_lengths = address(call.key_lengths);
   arguments.query_rows = static_cast<std::uint32_t>(call.q.sizes[1]);
   arguments.key_rows = static_cast<std::uint32_t>(call.k.sizes[1]);
   arguments.rescale_threshold = toggles.lazy_rescale ? lazy_rescale_threshold : 0;
   arguments.query_heads = problem.query_heads;
+  arguments.kv_heads = problem.kv_heads;
+  arguments.group = problem.group();
   const auto dies = static_cast<std::uint32_t>(target.xcds);
   if (toggles.xcd_swizzle.value_or(problem.kv_heads < problem.query_heads) && dies > 1 &&
       problem.query_heads % dies == 0) {
@@ -116,7 +119,20 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
       set_modifier[static_cast<std::size_t>(row.modifier)](arguments, problem, call);
 }
 
-attention_combine::Arguments combine_arguments(const Arguments& split, bool modified) {
+PageArguments page_arguments(const wavejit_attention_forward_arguments& call) {
+  const auto granules = static_cast<std::uint32_t>(std::max<std::int64_t>(call.k.sizes[1] / page_granule, 1));
+  const std::int64_t row = call.table_row_stride != 0 ? call.table_row_stride : call.table_columns;
+  return {.table = address(call.block_table),
+          .table_starts = address(call.table_starts),
+          .table_row_stride = static_cast<std::uint64_t>(row) * sizeof(std::int32_t),
+          .table_columns = static_cast<std::uint32_t>(call.table_columns),
+          .pages = static_cast<std::uint32_t>(call.k.sizes[0]),
+          .granules_of_page = granules,
+          .page_multiplier = division_multiplier(granules)};
+}
+
+attention_combine::Arguments combine_arguments(const Arguments& split, const AttentionShape& shape) {
+  const bool has_window = shape.mask == Mask::window;
   return {.workspace = split.workspace,
           .o = split.o,
           .o_batch_stride = split.o_batch_stride,
@@ -126,13 +142,23 @@ attention_combine::Arguments combine_arguments(const Arguments& split, bool modi
           .lse_head_stride = split.lse_head_stride,
           .sink = split.sink,
           .query_starts = split.query_starts,
+          // Where keys stand in pages does not show in how many there are.
+          .key_starts = shape.paged ? 0 : split.key_starts,
+          .key_lengths = split.key_lengths,
           .query_rows = split.query_rows,
           .query_length = split.query_length,
+          .key_rows = split.key_rows,
+          .key_length = split.key_length,
+          .causal_offset = split.causal_offset,
+          .bottom_right_mask = split.bottom_right_mask,
+          .window_left = has_window ? split.window_left : unlimited_window,
+          .window_right = has_window                   ? split.window_right
+                          : shape.mask == Mask::causal ? 0
+                                                       : unlimited_window,
           .query_heads = split.query_heads,
           .o_row_stride = split.o_row_stride,
-          .splits = split.splits,
           // Modified scores are powers of two already (docs/canonical-arithmetic.md).
-          .scale_log2e = modified ? 1.0F : split.scale_log2e};
+          .scale_log2e = shape.modified() ? 1.0F : split.scale_log2e};
 }
 
 }  // namespace wavejit::attention_forward

@@ -5,6 +5,7 @@
 #include "targets/targets.h"
 #include "templates/attention_forward/call/arguments.h"
 #include "templates/attention_forward/call/combine/arguments.h"
+#include "templates/attention_forward/call/page_arguments.h"
 #include "templates/attention_forward/call/problem/problem.h"
 #include "templates/families/call/toggles.h"
 
@@ -15,7 +16,10 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
                     const wavejit_attention_forward_arguments& call, const targets::Target& target,
                     const families::Toggles& toggles);
 
-// What the kernel is given that merges the partial results of one with these arguments. `modified`: its scores are.
-attention_combine::Arguments combine_arguments(const Arguments& split, bool modified);
+// Of a call whose keys stand in pages.
+PageArguments page_arguments(const wavejit_attention_forward_arguments& call);
+
+// What the kernel is given that merges the parts that one of this shape leaves, with these arguments.
+attention_combine::Arguments combine_arguments(const Arguments& split, const AttentionShape& shape);
 
 }  // namespace wavejit::attention_forward

@@ -249,22 +249,4 @@ Result<void> check_modifiers(const wavejit_attention_forward_arguments& call, co
   return {};
 }
 
-Result<void> check_workspace(const wavejit_attention_forward_arguments& call, std::uint64_t bytes) {
-  if (call.workspace_bytes < bytes) {
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace_bytes", std::to_string(call.workspace_bytes),
-                      std::to_string(bytes) + " and more for this call (wavejit_attention_forward_workspace says so)"));
-  }
-  const auto begin = reinterpret_cast<std::uintptr_t>(call.workspace);
-  const Range workspace = {.begin = begin, .end = begin + bytes, .dense = true};
-  for (const Named& named :
-       {Named{"q", &call.q}, Named{"k", &call.k}, Named{"v", &call.v}, Named{"o", &call.o}, Named{"lse", &call.lse}}) {
-    if (named.tensor->data == nullptr ||
-        !surely_share(range_of(*named.tensor, named.tensor == &call.lse ? 4 : 2), workspace))
-      continue;
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace", refusal::pointer_text(call.workspace),
-                      std::string("memory that ") + named.name + " does not use"));
-  }
-  return {};
-}
-
 }  // namespace wavejit::attention_forward

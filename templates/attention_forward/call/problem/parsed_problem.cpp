@@ -23,6 +23,8 @@ std::int32_t layout_of(Layout layout) {
       return WAVEJIT_LAYOUT_BHSD;
     case Layout::packed:
       return WAVEJIT_LAYOUT_PACKED;
+    case Layout::paged:
+      return WAVEJIT_LAYOUT_PAGED;
     case Layout::bshd:
       break;
   }
@@ -38,6 +40,8 @@ wavejit_problem parsed_problem(const ProblemDescriptor& descriptor, const std::s
   problem.text = text.c_str();
   problem.dtype = shape.dtype == DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
   problem.layout = layout_of(descriptor.layout);
+  problem.page_size = descriptor.page_size;
+  problem.page_heads_first = descriptor.page_heads_first ? 1 : 0;
   problem.batch = descriptor.batch;
   problem.query_length = descriptor.query_length;
   problem.key_length = descriptor.key_length;
@@ -47,6 +51,8 @@ wavejit_problem parsed_problem(const ProblemDescriptor& descriptor, const std::s
   problem.head_dim_v = shape.head_dim_v;
   if (!descriptor.query_lengths.empty()) problem.query_lengths = descriptor.query_lengths.data();
   if (!descriptor.key_lengths.empty()) problem.key_lengths = descriptor.key_lengths.data();
+  problem.has_first_keys = shape.first_keys ? 1 : 0;
+  if (!descriptor.first_keys.empty()) problem.first_keys = descriptor.first_keys.data();
   if (descriptor.causal) problem.mask |= WAVEJIT_MASK_CAUSAL;
   if (descriptor.causal_prefix) {
     problem.mask |= WAVEJIT_MASK_PREFIX;

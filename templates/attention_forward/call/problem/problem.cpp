@@ -48,9 +48,9 @@ using Problem = Result<void>;
 
 bool may_be_empty(const wavejit_tensor& tensor) { return tensor.sizes[1] == 0; }
 
-Problem check_sizes(const Named& named, bool may_have_no_rows) {
+Problem check_sizes(const Named& named, bool may_have_no_rows, std::int64_t most) {
   const auto& sizes = named.tensor->sizes;
-  if (sizes[0] < 1 || sizes[0] > max_batch) return refuse(bad_size(named, 0, up_to("1", max_batch)));
+  if (sizes[0] < 1 || sizes[0] > most) return refuse(bad_size(named, 0, up_to("1", most)));
   if (sizes[1] < (may_have_no_rows ? 0 : 1) || sizes[1] > max_length)
     return refuse(bad_size(named, 1, up_to(may_have_no_rows ? "0" : "1", max_length)));
   if (sizes[2] < 1 || sizes[2] > max_heads) return refuse(bad_size(named, 2, up_to("1", max_heads)));
@@ -177,6 +177,21 @@ float scale_of_zero(const wavejit_attention_forward_arguments& call) {
   return static_cast<float>(1 / std::sqrt(static_cast<double>(call.q.sizes[3])));
 }
 
+// Whether the rows of all heads of a kv head lie within what a descriptor bounds. Those of q and o do: a batch slice is
+// below 4 GiB.
+bool heads_stand_close(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem) {
+  constexpr std::uint64_t limit = std::uint64_t{1} << 31;
+  const std::uint64_t others = problem.group() - 1;
+  if (problem.shape.lse && call.lse.sizes[1] > 1 &&
+      others * static_cast<std::uint64_t>(call.lse.strides[1]) + problem.query_length >= limit / 4)
+    return false;
+  if (!problem.shape.has(Modifier::bias)) return true;
+  const std::uint64_t heads = call.bias.sizes[1] > 1 ? others * static_cast<std::uint64_t>(call.bias.strides[1]) : 0;
+  const std::uint64_t rows =
+      call.bias.sizes[2] > 1 ? problem.query_length * static_cast<std::uint64_t>(call.bias.strides[2]) : 0;
+  return heads + rows + problem.key_length + tile_overrun_rows < limit / 2;
+}
+
 }  // namespace
 
 Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward_arguments* arguments) {
@@ -190,6 +205,7 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
       return std::unexpected(std::move(size.error()));
   }
 
+  const bool paged = is_paged(a);
   const Named q = {"q", &a.q};
   const Named k = {"k", &a.k};
   const Named v = {"v", &a.v};
@@ -199,13 +215,14 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
                       dtype_text(a.q.dtype), "1 (fp16), 2 (bf16)"));
   }
   for (const Named& named : {q, k, v, o}) {
-    if (auto sizes = check_sizes(named, named.tensor == &a.k || named.tensor == &a.v); !sizes)
+    const bool of_keys = named.tensor == &a.k || named.tensor == &a.v;
+    if (auto sizes = check_sizes(named, of_keys, of_keys && paged ? max_pages : max_batch); !sizes)
       return std::unexpected(std::move(sizes.error()));
   }
   const auto extents = check_sequences(a);
   if (!extents) return std::unexpected(extents.error());
-  const std::int64_t kv_batch = a.key_starts != nullptr ? 1 : extents->sequences;
-  const char* kv_batch_from = a.key_starts != nullptr ? "packed keys" : extents->sequences_from;
+  const std::int64_t kv_batch = paged ? a.k.sizes[0] : a.key_starts != nullptr ? 1 : extents->sequences;
+  const char* kv_batch_from = paged ? "k.sizes[0]" : a.key_starts != nullptr ? "packed keys" : extents->sequences_from;
   if (a.k.sizes[0] != kv_batch) return refuse(mismatch(k, 0, kv_batch, kv_batch_from));
   if (a.k.sizes[3] != a.q.sizes[3]) return refuse(mismatch(k, 3, a.q.sizes[3], "q.sizes[3]"));
   if (a.v.sizes[0] != kv_batch) return refuse(mismatch(v, 0, kv_batch, kv_batch_from));
@@ -220,6 +237,9 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
   }
   for (const Named& named : {q, k, v, o}) {
     if (auto tensor = check_tensor(named, a.q.dtype); !tensor) return std::unexpected(std::move(tensor.error()));
+  }
+  if (paged) [[unlikely]] {
+    if (auto pages = check_pages(a, *extents); !pages) return std::unexpected(std::move(pages.error()));
   }
   const bool lse = a.lse.data != nullptr;
   if (lse) {
@@ -238,7 +258,10 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
                 .lse = lse,
                 .head_dim_qk = static_cast<int>(a.q.sizes[3]),
                 .head_dim_v = static_cast<int>(a.v.sizes[3]),
-                .query_rows = query_rows(static_cast<std::uint64_t>(extents->query_length))},
+                .paged = paged,
+                .whole_tiles = paged && holds_whole_tiles(a.k.sizes[1], a.first_keys != nullptr),
+                .single_keys = paged && a.k.sizes[1] == 1,
+                .first_keys = a.first_keys != nullptr},
       .batch = static_cast<std::uint32_t>(extents->sequences),
       .query_length = static_cast<std::uint32_t>(extents->query_length),
       .key_length = static_cast<std::uint32_t>(extents->key_length),
@@ -246,10 +269,13 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
       .kv_heads = static_cast<std::uint32_t>(a.k.sizes[2]),
       .scale_log2e = scale_log2e,
       .query_rows = static_cast<std::uint64_t>(a.q.sizes[0]) * static_cast<std::uint64_t>(a.q.sizes[1]),
+      .uneven_lengths =
+          extents->sequences > 1 && (a.key_starts != nullptr || a.key_lengths != nullptr || a.first_keys != nullptr),
   };
   if (auto mask = check_mask(a, problem); !mask) return std::unexpected(std::move(mask.error()));
   if (auto modifiers = check_modifiers(a, *extents, problem); !modifiers)
     return std::unexpected(std::move(modifiers.error()));
+  problem.shape.set_rows(plan_rows(problem.query_length, heads_stand_close(a, problem) ? problem.group() : 1));
   return problem;
 }
 

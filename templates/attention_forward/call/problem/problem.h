@@ -27,21 +27,29 @@ struct AttentionShape {
   int head_dim_v = 0;
   // What scores pass through before the mask: those that change code.
   Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
-  // Of the query, or of the longest of packed ones.
+  // Of the query, or of the longest of packed ones; of all heads of a kv head where they are packed.
   QueryRows query_rows = QueryRows::up_to_255;
+  bool packed_heads = false;  // asks for it: pipelines that cannot leave it out
   // Keys are cut into runs (splits.h); LSE and O then are the combine kernel's.
   bool split = false;
+  bool paged = false;  // keys and values stand in pages
+  // These hold whole tiles of keys: pipelines that make something of it.
+  bool whole_tiles = false;
+  bool single_keys = false;  // of one key
+  bool first_keys = false;   // left padding
 
   bool modified() const { return modifiers.any(); }
   bool has(Modifier modifier) const { return modifiers.has(modifier); }
   bool operator==(const AttentionShape&) const = default;
   // One number for all of it, never 0: what the kernel table is asked with. of_code is the way back.
   std::uint64_t code() const {
-    return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(modifiers.bits()) << 50 |
+    return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(paged) << 62 |
+           static_cast<std::uint64_t>(single_keys) << 61 | static_cast<std::uint64_t>(first_keys) << 60 |
+           static_cast<std::uint64_t>(whole_tiles) << 59 | static_cast<std::uint64_t>(modifiers.bits()) << 50 |
            static_cast<std::uint64_t>(dtype) << 48 | static_cast<std::uint64_t>(mask) << 40 |
-           static_cast<std::uint64_t>(split) << 39 | static_cast<std::uint64_t>(query_rows) << 33 |
-           static_cast<std::uint64_t>(lse) << 32 | static_cast<std::uint64_t>(head_dim_qk) << 16 |
-           static_cast<std::uint64_t>(head_dim_v);
+           static_cast<std::uint64_t>(split) << 39 | static_cast<std::uint64_t>(packed_heads) << 38 |
+           static_cast<std::uint64_t>(query_rows) << 33 | static_cast<std::uint64_t>(lse) << 32 |
+           static_cast<std::uint64_t>(head_dim_qk) << 16 | static_cast<std::uint64_t>(head_dim_v);
   }
   static AttentionShape of_code(std::uint64_t code) {
     const auto bits = [&](int from, int count) { return code >> from & ((std::uint64_t{1} << count) - 1); };
@@ -50,11 +58,20 @@ struct AttentionShape {
     shape.dtype = static_cast<DataType>(bits(48, 2));
     shape.mask = static_cast<Mask>(bits(40, 8));
     shape.split = bits(39, 1) != 0;
-    shape.query_rows = static_cast<QueryRows>(bits(33, 6));
+    shape.paged = bits(62, 1) != 0;
+    shape.whole_tiles = bits(59, 1) != 0;
+    shape.single_keys = bits(61, 1) != 0;
+    shape.first_keys = bits(60, 1) != 0;
+    shape.packed_heads = bits(38, 1) != 0;
+    shape.query_rows = static_cast<QueryRows>(bits(33, 5));
     shape.lse = bits(32, 1) != 0;
     shape.head_dim_qk = static_cast<int>(bits(16, 16));
     shape.head_dim_v = static_cast<int>(bits(0, 16));
     return shape;
+  }
+  void set_rows(const RowPlan& plan) {
+    query_rows = plan.rows;
+    packed_heads = plan.packed_heads;
   }
   // What the kernel that walks the keys is asked for when they are split.
   AttentionShape of_split_kernel() const {
@@ -81,7 +98,10 @@ struct AttentionProblem {
   std::int32_t window_right = unlimited_window;
   std::uint64_t query_rows = 0;  // of one head, of all sequences
   std::uint32_t splits = 0;      // 0: the caller did not say
-  bool any_bits = false;         // results may depend on the batch (invariance=none)
+  bool uneven_lengths = false;   // sequences may have fewer keys than key_length
+  bool any_bits = false;         // invariance=none: accepted, and nothing follows from it
+
+  std::uint32_t group() const { return query_heads / kv_heads; }  // query heads of a kv head
 };
 
 inline constexpr std::int64_t max_head_dim = 0xFFFF;
@@ -93,6 +113,17 @@ inline constexpr std::int64_t max_batch = 0xFFFF;
 inline constexpr std::int64_t max_length = 0x7FFFFFFF - 4096;
 // A buffer descriptor spans less than 4 GiB.
 inline constexpr std::uint64_t slice_limit_bytes = std::uint64_t{1} << 32;
+// Keys in pages: what a slice bounds of dense keys is said here (emit/sequence.h counts on it), and granule numbers are
+// divided by multiplication (PageArguments::page_multiplier), which is exact for these.
+inline constexpr std::int64_t max_paged_length = std::int64_t{1} << 26;
+inline constexpr std::int64_t max_page_size = 8192;
+inline constexpr std::int64_t page_granule = 16;
+inline constexpr std::int64_t max_pages = 0x7FFFFFFF;
+// AttentionShape::whole_tiles. Keys behind left padding begin anywhere in a page. No page size: keys are dense.
+inline constexpr std::int64_t keys_of_tile = 64;
+constexpr bool holds_whole_tiles(std::int64_t page_size, bool first_keys) {
+  return page_size != 0 && page_size % keys_of_tile == 0 && !first_keys;
+}
 // The most rows by which a tile, or a tile fetched ahead, stands beyond the last row.
 inline constexpr std::uint64_t tile_overrun_rows = 256;
 using families::max_splits;
@@ -105,8 +136,10 @@ struct MaskChoice {
 };
 MaskChoice choose_mask(bool causal, bool window, std::int64_t left, std::int64_t right);
 
-// The workspace of a call that brings one: large enough for `bytes`, and no tensor's.
-Result<void> check_workspace(const wavejit_attention_forward_arguments& call, std::uint64_t bytes);
+// The workspace of a call that brings one: large enough for `bytes`, and nothing that the call of so many sequences
+// reads or writes.
+Result<void> check_workspace(const wavejit_attention_forward_arguments& call, std::uint32_t sequences,
+                             std::uint64_t bytes);
 
 // Reads the struct only as far as its size allows. Does not touch what the tensors point to.
 Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward_arguments* arguments);

@@ -14,6 +14,10 @@ std::string name_of(const KernelSpec& spec) {
          std::to_string(spec.tile_keys) + ", " + std::string(to_text(spec.output_store)) + " O store";
 }
 
+bool packs(const AttentionShape& shape, Pipeline pipeline) {
+  return shape.packed_heads && pipeline == Pipeline::generic;
+}
+
 KernelSpec candidate(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,
                      Pipeline pipeline, OutputStore store) {
   KernelSpec spec;
@@ -22,17 +26,21 @@ KernelSpec candidate(const AttentionShape& shape, const targets::Target& target,
   spec.head_dim_v = shape.head_dim_v;
   spec.mask = shape.mask;
   spec.lse = shape.lse;
+  spec.packed_heads = packs(shape, pipeline);
   spec.modifiers = shape.modifiers;
+  spec.paged = shape.paged;
+  // The generic pipeline looks up granules: one kernel for every page size.
+  spec.whole_tiles = shape.whole_tiles && pipeline != Pipeline::generic;
+  spec.single_keys = shape.single_keys;
+  spec.first_keys = shape.first_keys;
   spec.pipeline = pipeline;
-  spec.tile_queries = toggles.tile_queries != 0 ? toggles.tile_queries
-                                                : default_tile_queries(target, pipeline, shape.query_rows,
-                                                                       {shape.head_dim_qk, shape.head_dim_v});
+  spec.tile_queries = toggles.tile_queries != 0 ? toggles.tile_queries : tile_queries_of(shape, target, pipeline);
   if (toggles.ladder.empty()) {
     spec.ladder = default_ladder(target, pipeline, shape.query_rows);
   } else if (toggles.ladder != standard_ladder) {
     spec.ladder = toggles.ladder;
   }
-  if (shape.split) spec.split_keys = split_keys;
+  if (shape.split) spec.split_keys = chunk_keys;
   if (pipeline == Pipeline::dualwave) {
     spec.stagger = toggles.stagger;
     spec.raised_priority = toggles.raised_priority;
@@ -45,9 +53,21 @@ KernelSpec candidate(const AttentionShape& shape, const targets::Target& target,
 
 }  // namespace
 
+Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles) {
+  if (toggles.pipeline) return *toggles.pipeline;
+  if (shape.packed_heads || (shape.paged && !shape.whole_tiles)) return Pipeline::generic;
+  return default_pipeline(target, shape.query_rows);
+}
+
+int tile_queries_of(const AttentionShape& shape, const targets::Target& target, Pipeline pipeline) {
+  const HeadDims dims = {shape.head_dim_qk, shape.head_dim_v};
+  return packs(shape, pipeline) ? packed_tile_queries(target, shape.query_rows, dims)
+                                : default_tile_queries(target, pipeline, shape.query_rows, dims);
+}
+
 Result<Route> choose_route(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles) {
   // The order of preference: what the caller forced, else what the template prefers on this target.
-  Pipeline pipeline = toggles.pipeline.value_or(default_pipeline(target, shape.query_rows));
+  Pipeline pipeline = pipeline_of(shape, target, toggles);
   // A split kernel leaves partial results, and O to another kernel.
   const OutputStore store =
       shape.split ? OutputStore::scalar : toggles.output_store.value_or(default_output_store(target));
@@ -94,6 +114,7 @@ std::string describe(const Route& route) {
   return std::string(to_text(route.spec.pipeline)) + " " + std::to_string(route.spec.tile_queries) + "x" +
          std::to_string(route.spec.tile_keys) + ", " + std::to_string(route.resources.waves) +
          (route.resources.waves == 1 ? " wave, " : " waves, ") +
+         (route.spec.packed_heads ? "heads of a kv head packed, " : "") +
          (route.spec.split_keys != 0 ? "keys cut into chunks of " + std::to_string(route.spec.split_keys)
                                      : std::string(to_text(route.spec.output_store)) + " O store");
 }
@@ -129,7 +150,11 @@ std::string to_text(const AttentionShape& shape) {
   if (shape.lse) text += " lse";
   for (const ModifierRow& row : modifier_rows)
     if (shape.has(row.modifier)) text += " " + std::string(row.word);
-  if (shape.split) text += " split=" + std::to_string(split_keys);
+  if (shape.split) text += " split=" + std::to_string(chunk_keys);
+  if (shape.paged) text += " paged";
+  if (shape.whole_tiles) text += " whole_tiles";
+  if (shape.single_keys) text += " page=1";
+  if (shape.first_keys) text += " first_keys";
   return text;
 }
 

@@ -28,6 +28,10 @@ struct Route {
 // WAVEJIT_UNSUPPORTED with the reason when no route is left.
 Result<Route> choose_route(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles);
 
+// The pipeline that it begins with, and the query rows of a workgroup there.
+Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles);
+int tile_queries_of(const AttentionShape& shape, const targets::Target& target, Pipeline pipeline);
+
 // "generic 128x64, 4 waves, scalar O store"
 std::string describe(const Route& route);
 

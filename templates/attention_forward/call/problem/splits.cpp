@@ -5,33 +5,68 @@
 
 #include "templates/attention_forward/call/combine/parameters.h"
 #include "templates/attention_forward/call/parameters.h"
-#include "templates/families/call/refusal.h"
+#include "templates/attention_forward/call/problem/route.h"
 
 namespace wavejit::attention_forward {
 namespace {
 
 using Reason = SplitPlan::Reason;
 
-// A guess: workgroups a compute unit that keep it busy, and chunks that are worth a run of their own.
+// Guesses. Workgroups of few rows that a compute unit has at a time; what a run costs beside its tiles of keys, and
+// what two launches cost beside one, in such tiles; and how often a device is filled that lengths of its own may leave
+// half empty.
 constexpr std::uint64_t workgroups_per_compute_unit = 2;
-constexpr std::uint32_t least_chunks_a_run = 2;
+constexpr std::uint64_t tile_keys = 64;
+constexpr std::uint64_t run_cost = 1;
+constexpr std::uint64_t combine_cost = 4;
+constexpr std::uint64_t most_rounds = 8;
+constexpr std::uint64_t rounds_of_uneven_lengths = 16;
 
 std::uint32_t chunks_of(const AttentionProblem& problem) {
-  constexpr std::uint32_t chunk = split_keys;
+  constexpr std::uint32_t chunk = chunk_keys;
   return problem.key_length / chunk + (problem.key_length % chunk != 0 ? 1 : 0);
 }
 
-// As many runs as fill the device beside what already runs side by side.
-SplitPlan fill_device(const AttentionProblem& problem, const targets::Target& target, std::uint32_t chunks) {
+constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
+
+std::uint64_t workgroups_of(const AttentionProblem& problem, const targets::Target& target) {
   const AttentionShape& shape = problem.shape;
-  const auto rows = static_cast<std::uint32_t>(default_tile_queries(
-      target, default_pipeline(target, shape.query_rows), shape.query_rows, {shape.head_dim_qk, shape.head_dim_v}));
-  const std::uint64_t tiles = problem.query_length / rows + (problem.query_length % rows != 0 ? 1 : 0);
-  const std::uint64_t workgroups = std::max<std::uint64_t>(1, tiles * problem.batch * problem.query_heads);
-  const std::uint64_t wanted = workgroups_per_compute_unit * static_cast<std::uint64_t>(target.compute_units);
-  const std::uint64_t splits = std::min<std::uint64_t>(wanted / workgroups, chunks / least_chunks_a_run);
-  if (splits <= 1) return {.reason = Reason::device_is_full};
-  return {.splits = static_cast<std::uint32_t>(splits), .reason = Reason::fills_device};
+  const Pipeline pipeline = shape.packed_heads ? Pipeline::generic : default_pipeline(target, shape.query_rows);
+  const auto tile = static_cast<std::uint64_t>(tile_queries_of(shape, target, pipeline));
+  const std::uint64_t rows = std::uint64_t{problem.query_length} * (shape.packed_heads ? problem.group() : 1);
+  const std::uint64_t heads = shape.packed_heads ? problem.kv_heads : problem.query_heads;
+  return std::max<std::uint64_t>(1, ceil_div(rows, tile) * problem.batch * heads);
+}
+
+// Runs that make the device full and leave little of it empty at the end.
+SplitPlan fill_device(const AttentionProblem& problem, const targets::Target& target, std::uint32_t chunks) {
+  const std::uint64_t workgroups = workgroups_of(problem, target);
+  const std::uint64_t places = workgroups_per_compute_unit * static_cast<std::uint64_t>(target.compute_units);
+  const auto chosen = [](std::uint64_t splits) -> SplitPlan {
+    if (splits <= 1) return {.reason = Reason::device_is_full};
+    return {.splits = static_cast<std::uint32_t>(splits), .reason = Reason::fills_device};
+  };
+  // Who has how many keys only the device knows: many short runs even them out. Those beyond a sequence's end cost.
+  if (problem.uneven_lengths)
+    return chosen(std::min<std::uint64_t>(rounds_of_uneven_lengths * places / workgroups, chunks));
+  const std::uint64_t tiles = ceil_div(problem.key_length, tile_keys);
+  const auto cost = [&](std::uint64_t splits) {
+    const std::uint64_t run = std::min(ceil_div(chunks, splits) * (chunk_keys / tile_keys), tiles);
+    return ceil_div(workgroups * splits, places) * (run + run_cost) + (splits > 1 ? combine_cost : 0);
+  };
+  std::uint64_t best = 1;
+  std::uint64_t least = cost(1);
+  for (std::uint64_t rounds = 1; rounds <= most_rounds; ++rounds) {
+    const std::uint64_t most = std::min<std::uint64_t>(rounds * places / workgroups, chunks);
+    if (most <= 1) continue;
+    const std::uint64_t splits = ceil_div(chunks, ceil_div(chunks, most));
+    if (const std::uint64_t of_splits = cost(splits); of_splits < least) {
+      best = splits;
+      least = of_splits;
+    }
+    if (most == chunks) break;
+  }
+  return chosen(best);
 }
 
 SplitPlan choose(const AttentionProblem& problem, const targets::Target& target,
@@ -44,37 +79,31 @@ SplitPlan choose(const AttentionProblem& problem, const targets::Target& target,
   if (chunks <= 1) return {.reason = Reason::one_chunk};
   if (kv_splits)
     return {.splits = std::min(static_cast<std::uint32_t>(*kv_splits), chunks), .reason = Reason::asked_by_engine};
-  return problem.any_bits ? fill_device(problem, target, chunks) : SplitPlan{.reason = Reason::keeps_bits};
-}
-
-[[gnu::cold, gnu::noinline]] Failure too_many(const AttentionProblem& problem, std::uint32_t splits,
-                                              std::uint64_t most) {
-  return refusal::bad(WAVEJIT_INVALID_ARGUMENT, "splits",
-                      std::to_string(splits) + " over " + std::to_string(problem.key_length) + " keys and " +
-                          std::to_string(problem.query_heads) + " query heads",
-                      refusal::up_to("1", static_cast<std::int64_t>(most)));
-}
-
-[[gnu::cold, gnu::noinline]] Failure beyond_64_bits(std::uint32_t splits) {
-  return refusal::bad(WAVEJIT_INVALID_ARGUMENT, "splits", std::to_string(splits),
-                      "fewer: the workspace would have more than 2^64 bytes");
+  // Longer queries fill the device by themselves, or would leave parts of many rows.
+  if (problem.query_length > longest_packed_query) return {.reason = Reason::whole};
+  return fill_device(problem, target, chunks);
 }
 
 }  // namespace
 
-Result<SplitPlan> plan_splits(const AttentionProblem& problem, const targets::Target& target,
-                              std::optional<std::int32_t> kv_splits) {
+SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& target,
+                      std::optional<std::int32_t> kv_splits) {
   SplitPlan plan = choose(problem, target, kv_splits);
   if (plan.splits == 1) return plan;
   // Kernels divide by multiplication (emit/split.cpp): exact while heads · splits · heads < 2³².
   const std::uint64_t heads = problem.query_heads;
-  const std::uint64_t most = std::min<std::uint64_t>(attention_combine::max_splits, 0xFFFFFFFF / (heads * heads));
-  if (plan.splits > most) [[unlikely]]
-    return refusal::refuse(too_many(problem, plan.splits, most));
-  const auto bytes =
-      attention_combine::workspace_bytes(problem.query_rows, heads, plan.splits, problem.shape.head_dim_v);
-  if (!bytes) [[unlikely]]
-    return refusal::refuse(beyond_64_bits(plan.splits));
+  plan.splits = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.splits, 0xFFFFFFFF / (heads * heads)));
+  if (plan.splits <= 1) return {.reason = Reason::beyond_kernels};
+  const std::uint32_t slots = chunks_of(problem);
+  // A workgroup of packed heads reaches the records of a group's last head by a 32-bit offset.
+  constexpr std::uint64_t reach = std::uint64_t{1} << 31;
+  if (problem.shape.packed_heads &&
+      problem.query_rows * problem.group() * slots >=
+          reach / static_cast<std::uint64_t>(attention_combine::record_bytes(problem.shape.head_dim_v))) [[unlikely]]
+    return {.reason = Reason::beyond_kernels};
+  const auto bytes = attention_combine::workspace_bytes(problem.query_rows, heads, slots, problem.shape.head_dim_v);
+  if (slots > attention_combine::max_slots || !bytes) [[unlikely]]
+    return {.reason = Reason::beyond_kernels};
   plan.workspace_bytes = *bytes;
   return plan;
 }
@@ -87,13 +116,16 @@ std::string describe(const SplitPlan& plan, const AttentionProblem& problem) {
       case Reason::asked_by_engine:
         return "kv_splits says so";
       case Reason::one_chunk:
-        return "the keys are one chunk of " + std::to_string(split_keys);
-      case Reason::keeps_bits:
-        return "auto keeps results the same in any batch; splits=<n> or invariance=none cut the keys";
+        return "the keys are one chunk of " + std::to_string(chunk_keys);
+      case Reason::whole:
+        return "auto leaves the keys of more than " + std::to_string(longest_packed_query) +
+               " query rows whole; splits=<n> cuts them, which shows in no bit";
       case Reason::fills_device:
-        return "auto fills the device's compute units (invariance=none)";
+        return "auto fills the device's compute units";
       case Reason::device_is_full:
-        return "auto: query tiles alone fill the device, or the keys are too few (invariance=none)";
+        return "auto: query tiles alone fill the device, or the keys are too few";
+      case Reason::beyond_kernels:
+        return "more chunks, heads or rows than kernels of split keys count";
     }
     return {};
   };
@@ -101,7 +133,7 @@ std::string describe(const SplitPlan& plan, const AttentionProblem& problem) {
   const std::uint32_t chunks = chunks_of(problem);
   const std::uint32_t run = (chunks + plan.splits - 1) / plan.splits;
   return std::to_string(plan.splits) + ", each up to " + std::to_string(run) +
-         (run == 1 ? " chunk of " : " chunks of ") + std::to_string(split_keys) + " keys, " +
+         (run == 1 ? " chunk of " : " chunks of ") + std::to_string(chunk_keys) + " keys, " +
          std::to_string(plan.workspace_bytes) + " bytes of workspace: " + reason();
 }
 

@@ -3,8 +3,10 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
+#include <algorithm>
 #include <bit>
-#include <functional>
+#include <iterator>
+#include <span>
 
 #include "codegen/language/buffer.h"
 #include "codegen/language/control.h"
@@ -25,12 +27,27 @@ using language::Likelihood;
 using language::Value;
 using language::Values;
 
-constexpr int waves_per_simd = 8;
-// Splits whose loads are on their way together.
-constexpr int group = 4;
+// Slots whose outputs are on their way together. Merged in groups: the row's last turn may have fewer.
+constexpr std::size_t turn_slots = 16;
+constexpr std::size_t group = 4;
+// Lanes that point here read 0 and store nothing.
+constexpr std::uint32_t far_outside = 0x80000000;
 
-// One row is a few neighbouring lanes, each with four dims. Two walks over the row's records, both from split 0 upward:
-// the largest maximum, then everything scaled to it and added.
+constexpr attention_forward::SequenceFields sequence_fields = {.query_starts = offsetof(Arguments, query_starts),
+                                                               .query_rows = offsetof(Arguments, query_rows),
+                                                               .query_length = offsetof(Arguments, query_length),
+                                                               .key_starts = offsetof(Arguments, key_starts),
+                                                               .key_lengths = offsetof(Arguments, key_lengths),
+                                                               .key_rows = offsetof(Arguments, key_rows),
+                                                               .key_length = offsetof(Arguments, key_length)};
+constexpr attention_forward::DiagonalFields diagonal_fields = {
+    .causal_offset = offsetof(Arguments, causal_offset), .bottom_right_mask = offsetof(Arguments, bottom_right_mask)};
+
+// One row is a wave, whose lanes have its dims. It merges the parts of the chunks that it sees, from the first upward,
+// as a kernel that walks them all does. What stands in other slots nobody may have written.
+//
+// What a part counts for does not depend on its dims: lanes make the weights of 64 parts side by side, from the maxima
+// before each (a scan). What is left to do one after the other is one multiplication and one addition a dim.
 class Combine {
  public:
   Combine(Kernel& kernel, const KernelSpec& spec)
@@ -39,61 +56,76 @@ class Combine {
         spec_(spec),
         batch_(kernel.workgroup_z()),
         head_(kernel.workgroup_y()),
-        splits_(kernel.argument_i32(offsetof(Arguments, splits))),
         scale_(positive_scale()),
-        // Nothing is rescaled here: the second walk knows the largest maximum.
+        // Nothing is rescaled here.
         softmax_(kernel, scale_, kernel.constant(0.0F)) {}
 
   void emit() {
-    Value* first_row = ir_.CreateMul(kernel_.workgroup_x(), kernel_.constant(rows_per_workgroup(spec_)));
     // Ids are made where they are first asked for: here, where every block can see them.
-    (void)kernel_.thread();
-    const attention_forward::QuerySpan sequence =
-        attention_forward::query_span_of(kernel_,
-                                         {.starts = offsetof(Arguments, query_starts),
-                                          .rows = offsetof(Arguments, query_rows),
-                                          .longest = offsetof(Arguments, query_length)},
-                                         batch_);
-    // A sequence shorter than the longest one has no such rows, and no offset below would stay inside its slices.
-    language::if_uniform(kernel_, ir_.CreateICmpULT(first_row, sequence.length), Likelihood::even, [&] {
-      rows_ = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, ir_.CreateSub(sequence.length, first_row),
-                                        kernel_.constant(rows_per_workgroup(spec_)));
-      combine_rows(ir_.CreateAdd(sequence.start, first_row));
-    });
+    (void)kernel_.lane();
+    Value* row = kernel_.workgroup_x();
+    const attention_forward::Sequence sequence = attention_forward::sequence_of(
+        kernel_, sequence_fields, batch_,
+        spec_.first_keys ? attention_forward::KeyStarts::first_rows : attention_forward::KeyStarts::packed);
+    // A sequence shorter than the longest one has no such row, and no offset below would stay inside its slices.
+    language::if_uniform(kernel_, ir_.CreateICmpULT(row, sequence.query_length), Likelihood::even,
+                         [&] { combine_row(sequence, row); });
   }
 
  private:
-  // What a lane has of a row after both walks.
+  // Chunks, the last one included; none where the first is larger.
+  struct Chunks {
+    Value* first;
+    Value* last;
+  };
+  // What a lane has of a row.
   struct Merged {
     Value* maximum;
     Value* sum;
     Values outputs;
   };
 
-  // `first_row` of the tensor: of all sequences where they are packed.
-  void combine_rows(Value* first_row) {
-    const int lanes = lanes_per_row(spec_);
-    const int shift = std::countr_zero(static_cast<unsigned>(lanes));
-    row_ = ir_.CreateLShr(kernel_.thread(), kernel_.constant(shift));
-    piece_ = ir_.CreateAnd(kernel_.thread(), kernel_.constant(lanes - 1));
+  // Keys that a row of the sequence sees, as the split kernel cuts its window; neither end is smaller in a later row.
+  struct Keys {
+    Value* first;
+    Value* last;  // none where it is smaller
+  };
+  Keys keys_of(const attention_forward::Sequence& sequence, Value* offset, Value* row) {
+    const auto larger = [&](Value* a, Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b); };
+    const auto smaller = [&](Value* a, Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); };
+    Value* diagonal = ir_.CreateAdd(row, offset);
+    Value* begin =
+        larger(ir_.CreateSub(diagonal, kernel_.argument_i32(offsetof(Arguments, window_left))), kernel_.constant(0));
+    Value* limit = smaller(ir_.CreateAdd(diagonal, kernel_.argument_i32(offsetof(Arguments, window_right))),
+                           ir_.CreateSub(sequence.key_length, kernel_.constant(1)));
+    return {.first = begin, .last = limit};
+  }
+  Value* chunk_of(Value* key) {
+    return ir_.CreateAShr(key, std::countr_zero(static_cast<unsigned>(attention_forward::chunk_keys)));
+  }
 
+  // `row` of the sequence.
+  void combine_row(const attention_forward::Sequence& sequence, Value* row) {
+    Value* row_of_head = ir_.CreateAdd(sequence.query_start, row);  // of all sequences where they are packed
     const WorkspacePlace place = {
         .workspace = kernel_.argument_i64(offsetof(Arguments, workspace)),
-        .splits = splits_,
+        .slots = slots_of(kernel_, kernel_.argument_i32(offsetof(Arguments, key_length))),
         .query_heads = kernel_.argument_i32(offsetof(Arguments, query_heads)),
         .batch = ir_.CreateSelect(ir_.CreateIsNull(kernel_.argument_i64(offsetof(Arguments, query_starts))), batch_,
                                   kernel_.constant(0)),
         .query_head = head_,
         .rows_of_head = kernel_.argument_i32(offsetof(Arguments, query_rows)),
-        .first_row = first_row,
+        .first_row = row_of_head,
     };
-    Value* row_stride = row_bytes(kernel_, place, spec_.head_dim);
     const Buffer records(kernel_, record_address(kernel_, place, spec_.head_dim, kernel_.constant(0)),
-                         ir_.CreateMul(rows_, row_stride));
-    Value* record = ir_.CreateMul(row_, row_stride);
-    statistics_offset_ = ir_.CreateAdd(record, kernel_.constant(spec_.head_dim * 4));
-    output_offset_ = only_lanes_with_dims(ir_.CreateAdd(record, ir_.CreateMul(piece_, kernel_.constant(16))));
-    store(merge(records, largest(records)), first_row);
+                         row_bytes(kernel_, place, spec_.head_dim));
+    Value* offset = attention_forward::diagonal_offset(kernel_, diagonal_fields, sequence);
+    const Keys keys = keys_of(sequence, offset, row);
+    // Keys that end before they begin may do so within a chunk.
+    Value* none = ir_.CreateICmpSGT(keys.first, keys.last);
+    store(merge(records, {.first = chunk_of(keys.first),
+                          .last = ir_.CreateSelect(none, kernel_.constant(-1), chunk_of(keys.last))}),
+          row_of_head);
   }
 
   // Softmax::Softmax's c: what attention_forward takes for it (docs/canonical-arithmetic.md, Scale).
@@ -104,119 +136,183 @@ class Combine {
     return ir_.CreateBitCast(magnitude, kernel_.f32());
   }
 
-  // Where the lanes of a row are more than its dims need, the rest points far outside: reads 0, stores nothing.
-  Value* only_lanes_with_dims(Value* offset) {
-    const int pieces = spec_.head_dim / dims_per_lane;
-    if (pieces == lanes_per_row(spec_)) return offset;
-    return ir_.CreateSelect(ir_.CreateICmpULT(piece_, kernel_.constant(pieces)), offset, ir_.getInt32(0x80000000));
+  int dims() const { return dims_per_lane(spec_); }
+  Value* uniform_smaller(Value* a, Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }
+
+  // Of 64 slots from `first` on, one a lane.
+  struct Weights {
+    Value* first;
+    Value* maximum;    // uniform: of the row after all of them
+    Value* earlier;    // what each counts the row before it for
+    Value* later;      // and its own part
+    Value* later_sum;  // its own l, counted so
+  };
+  Weights weights_of(const Buffer& records, Value* first, Value* last, Value* maximum_before) {
+    Value* slot = ir_.CreateAdd(first, kernel_.lane());
+    Value* sees = ir_.CreateICmpSLE(slot, last);
+    Value* offset = ir_.CreateAdd(ir_.CreateMul(slot, kernel_.constant(record_bytes(spec_.head_dim))),
+                                  kernel_.constant(spec_.head_dim * 4));
+    Value* statistics = records.load(8, ir_.CreateSelect(sees, offset, ir_.getInt32(far_outside)), kernel_.constant(0));
+    Value* own = ir_.CreateSelect(sees, element(statistics, 0), softmax_.initial().maximum);
+    // The largest up to each lane, the row's own maximum included.
+    const auto larger = [&](Value* a, Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::maxnum, a, b); };
+    const auto from_below = [&](Value* value, int lanes) { return from_lane(value, lanes); };
+    Value* largest = larger(own, maximum_before);
+    for (int lanes = 1; lanes < kernel_.target().wave_size; lanes *= 2) {
+      Value* with_below = larger(largest, from_below(largest, lanes));
+      Value* has_below = ir_.CreateICmpUGE(kernel_.lane(), kernel_.constant(lanes));
+      largest = ir_.CreateSelect(has_below, with_below, largest);
+    }
+    Value* is_first = ir_.CreateICmpEQ(kernel_.lane(), kernel_.constant(0));
+    Value* before = ir_.CreateSelect(is_first, maximum_before, from_below(largest, 1));
+    const language::MergeWeights weights = softmax_.merge_weights(before, own);
+    return {.first = first,
+            .maximum = of_lane(largest, kernel_.constant(kernel_.target().wave_size - 1)),
+            .earlier = weights.earlier,
+            .later = weights.later,
+            .later_sum = ir_.CreateFMul(element(statistics, 1), weights.later)};
+  }
+  // What the lane so many below has.
+  Value* from_lane(Value* value, int below) {
+    Value* lane = ir_.CreateSub(kernel_.lane(), kernel_.constant(below));
+    Value* bits =
+        ir_.CreateIntrinsic(llvm::Intrinsic::amdgcn_ds_bpermute, {},
+                            {ir_.CreateShl(lane, kernel_.constant(2)), ir_.CreateBitCast(value, kernel_.i32())});
+    return ir_.CreateBitCast(bits, kernel_.f32());
+  }
+  Value* of_lane(Value* value, Value* lane) {
+    Value* bits = ir_.CreateIntrinsic(llvm::Intrinsic::amdgcn_readlane, {kernel_.i32()},
+                                      {ir_.CreateBitCast(value, kernel_.i32()), lane});
+    return ir_.CreateBitCast(bits, kernel_.f32());
   }
 
-  // body(values, byte offsets of the next records) for all splits in order: groups as long as they are whole, then one
-  // by one. There is at least one split.
-  Values over_splits(const Values& initial, const std::function<Values(const Values&, const Values&)>& body) {
-    const int record = record_bytes(spec_.head_dim);
-    Values state = initial;
-    state.insert(state.begin(), kernel_.constant(0));
-    const auto walk = [&](const Values& start, int count, Value* end) {
-      return language::loop_in_phases(
-          kernel_, 1, start,
-          [&](int, const Values& at) {
-            Value* split = kernel_.uniform(at[0]);
-            Values offsets;
-            for (int i = 0; i < count; ++i)
-              offsets.push_back(ir_.CreateMul(ir_.CreateAdd(split, kernel_.constant(i)), kernel_.constant(record)));
-            Values next = body({at.begin() + 1, at.end()}, offsets);
-            next.insert(next.begin(), ir_.CreateAdd(split, kernel_.constant(count)));
-            return next;
-          },
-          [&](const Values& at) { return ir_.CreateICmpULT(at[0], end); });
+  // Merges one part into l and the dims of the row, which begin at `row`: Softmax::merged, of a weight for all lanes.
+  void absorb(std::span<Value*> row, const Weights& weights, Value* slot, Value* outputs) {
+    Value* lane = ir_.CreateSub(slot, weights.first);
+    Value* earlier = of_lane(weights.earlier, lane);
+    Value* later = of_lane(weights.later, lane);
+    row[0] = fused(row[0], earlier, of_lane(weights.later_sum, lane));
+    for (std::size_t dim = 0; dim + 1 < row.size(); ++dim)
+      row[1 + dim] = fused(row[1 + dim], earlier, ir_.CreateFMul(element(outputs, dim), later));
+  }
+
+  Merged merge(const Buffer& records, const Chunks& chunks) {
+    const std::size_t row_values = 1 + static_cast<std::size_t>(dims());
+    const auto after = [&](Value* slot, std::size_t count) {
+      return ir_.CreateAdd(slot, kernel_.constant(static_cast<int>(count)));
     };
-    Value* whole = ir_.CreateAnd(splits_, kernel_.constant(-group));
-    state = language::if_uniform(kernel_, ir_.CreateICmpNE(whole, kernel_.constant(0)), Likelihood::even, state,
-                                 [&](const Values& in) { return walk(in, group, whole); });
-    state = language::if_uniform(kernel_, ir_.CreateICmpULT(whole, splits_), Likelihood::even, state,
-                                 [&](const Values& in) { return walk(in, 1, splits_); });
-    return {state.begin() + 1, state.end()};
-  }
+    Value* lane_offset = ir_.CreateMul(kernel_.lane(), kernel_.constant(dims() * 4));
+    // Lanes without dims point far outside, read 0 and store nothing.
+    if (spec_.head_dim < dims() * kernel_.target().wave_size)
+      lane_offset = ir_.CreateSelect(ir_.CreateICmpULT(kernel_.lane(), kernel_.constant(spec_.head_dim / dims())),
+                                     lane_offset, ir_.getInt32(far_outside));
+    // Past the last one: that one again, which nobody counts.
+    const auto load = [&](Value* slot) {
+      Value* record = ir_.CreateMul(uniform_smaller(slot, chunks.last), kernel_.constant(record_bytes(spec_.head_dim)));
+      return records.load(dims() * 4, lane_offset, record);
+    };
+    const auto row_of = [&](Values& state) { return std::span(state).subspan(1, row_values); };
 
-  Value* largest(const Buffer& records) {
-    return over_splits({softmax_.initial().maximum}, [&](const Values& at, const Values& offsets) {
-      Values loaded;
-      for (Value* offset : offsets) loaded.push_back(records.load(4, statistics_offset_, offset));
-      Value* maximum = at[0];
-      for (Value* bits : loaded)
-        maximum = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::maxnum, maximum, ir_.CreateBitCast(bits, kernel_.f32()));
-      return Values{maximum};
-    })[0];
-  }
-
-  Merged merge(const Buffer& records, Value* maximum) {
-    const Values start(1 + dims_per_lane, kernel_.constant(0.0F));
-    const Values end = over_splits(start, [&](const Values& at, const Values& offsets) {
-      Values statistics;
-      Values outputs;
-      for (Value* offset : offsets) {
-        statistics.push_back(records.load(8, statistics_offset_, offset));
-        outputs.push_back(records.load(16, output_offset_, offset));
-      }
-      Values sums = at;
-      for (std::size_t i = 0; i < offsets.size(); ++i) {
-        Value* weight = weight_of(element(statistics[i], 0), maximum);
-        sums[0] = fused(element(statistics[i], 1), weight, sums[0]);
-        for (std::size_t dim = 0; dim < dims_per_lane; ++dim)
-          sums[1 + dim] = fused(element(outputs[i], dim), weight, sums[1 + dim]);
-      }
-      return sums;
-    });
-    return {.maximum = maximum, .sum = end[0], .outputs = {end.begin() + 1, end.end()}};
-  }
-
-  // exp2((m − largest) · c). Exactly 1 where they are the same, by select: also where no split saw a key, and
-  // −∞ − (−∞) would be NaN.
-  Value* weight_of(Value* maximum, Value* largest) {
-    Value* power = softmax_.exp2(ir_.CreateFMul(ir_.CreateFSub(maximum, largest), scale_));
-    return ir_.CreateSelect(ir_.CreateFCmpOEQ(maximum, largest), kernel_.constant(1.0F), power);
+    // m, l and dims of the row; outputs on their way; the slot of the first of those.
+    Values start(1 + row_values, kernel_.constant(0.0F));
+    start[0] = softmax_.initial().maximum;
+    const Values end = language::if_uniform(
+        kernel_, ir_.CreateICmpSLE(chunks.first, chunks.last), Likelihood::even, start, [&](const Values& begin) {
+          Values state = begin;
+          for (std::size_t i = 0; i < turn_slots; ++i) state.push_back(load(after(chunks.first, i)));
+          state.push_back(chunks.first);
+          const auto any_left = [&](const Values& at) { return ir_.CreateICmpSLE(at.back(), chunks.last); };
+          state = language::loop_in_phases(
+              kernel_, 1, state,
+              [&](int, const Values& before) {
+                Value* first = kernel_.uniform(before.back());
+                const Weights weights = weights_of(records, first, chunks.last, before[0]);
+                Value* weights_end = uniform_smaller(after(first, static_cast<std::size_t>(kernel_.target().wave_size)),
+                                                     after(chunks.last, 1));
+                Values now = before;
+                now[0] = weights.maximum;
+                now.back() = first;
+                const auto has_turn = [&](const Values& at) {
+                  return ir_.CreateICmpSLE(after(at.back(), turn_slots), weights_end);
+                };
+                const auto turn = [&](int, const Values& at) {
+                  Value* slot = kernel_.uniform(at.back());
+                  Values next = at;
+                  for (std::size_t i = 0; i < turn_slots; ++i) {
+                    absorb(row_of(next), weights, after(slot, i), at[1 + row_values + i]);
+                    next[1 + row_values + i] = load(after(slot, turn_slots + i));
+                  }
+                  next.back() = after(slot, turn_slots);
+                  return next;
+                };
+                now = language::if_uniform(kernel_, has_turn(now), Likelihood::even, now, [&](const Values& at) {
+                  return language::loop_in_phases(kernel_, 1, at, turn, has_turn);
+                });
+                // What is left of the last weights is less than a turn, and the row's end.
+                Value* slot = kernel_.uniform(now.back());
+                const Values loaded(now.begin() + static_cast<std::ptrdiff_t>(1 + row_values), now.end() - 1);
+                for (std::size_t i = 0; i < turn_slots; i += group) {
+                  now = language::if_uniform(kernel_, ir_.CreateICmpSLT(after(slot, i), weights_end), Likelihood::even,
+                                             now, [&](const Values& at) {
+                                               Values next = at;
+                                               for (std::size_t each = i; each < i + group; ++each) {
+                                                 Value* own = after(slot, each);
+                                                 // An empty part changes nothing.
+                                                 Value* part = ir_.CreateSelect(
+                                                     ir_.CreateICmpSLT(own, weights_end), loaded[each],
+                                                     llvm::Constant::getNullValue(loaded[each]->getType()));
+                                                 absorb(row_of(next), weights, own, part);
+                                               }
+                                               next.back() = after(chunks.last, 1);
+                                               return next;
+                                             });
+                }
+                return now;
+              },
+              any_left);
+          return Values(state.begin(), state.begin() + static_cast<std::ptrdiff_t>(1 + row_values));
+        });
+    return {.maximum = end[0], .sum = end[1], .outputs = {end.begin() + 2, end.end()}};
   }
 
   // As attention_forward ends a row (output.cpp): fma(O, factor, +0), the sink counted once.
-  void store(const Merged& row, Value* first_row) {
-    const language::SoftmaxState state = {.maximum = row.maximum, .shift = nullptr, .half_sum = nullptr};
+  void store(const Merged& row, Value* row_of_head) {
     Value* sinks = kernel_.argument_i64(offsetof(Arguments, sink));
-    const Values end =
-        language::if_uniform(kernel_, ir_.CreateIsNotNull(sinks), Likelihood::even,
-                             {softmax_.inverse(row.sum), softmax_.log_sum_exp(state, row.sum)}, [&](const Values&) {
-                               Value* head = ir_.CreateShl(wide(head_), 2);
-                               Value* sink = kernel_.load_scalar(ir_.CreateAdd(sinks, head), kernel_.f32());
-                               const auto [factor, log_sum] =
-                                   language::end_with_sink(kernel_, softmax_.scaled_maximum(state), row.sum, sink);
-                               return Values{factor, log_sum};
-                             });
+    const Values end = language::if_uniform(
+        kernel_, ir_.CreateIsNotNull(sinks), Likelihood::even,
+        {softmax_.inverse(row.sum), softmax_.log_sum_exp({.maximum = row.maximum, .sum = row.sum})},
+        [&](const Values&) {
+          Value* head = ir_.CreateShl(wide(head_), 2);
+          Value* sink = kernel_.load_scalar(ir_.CreateAdd(sinks, head), kernel_.f32());
+          const auto [factor, log_sum] =
+              language::end_with_sink(kernel_, softmax_.scaled_maximum(row.maximum), row.sum, sink);
+          return Values{factor, log_sum};
+        });
     Value* factor = end[0];
-    Value* four = llvm::PoisonValue::get(kernel_.vector(kernel_.f32(), dims_per_lane));
+    Value* numbers = llvm::PoisonValue::get(kernel_.vector(kernel_.f32(), dims()));
     for (std::size_t dim = 0; dim < row.outputs.size(); ++dim)
-      four = ir_.CreateInsertElement(four, fused(row.outputs[dim], factor, kernel_.constant(0.0F)), dim);
-    const Values dwords = language::convert_packed(kernel_, four, 0, dims_per_lane,
+      numbers = ir_.CreateInsertElement(numbers, fused(row.outputs[dim], factor, kernel_.constant(0.0F)), dim);
+    const Values dwords = language::convert_packed(kernel_, numbers, 0, dims(),
                                                    spec_.dtype == DataType::bf16 ? Element::bf16 : Element::fp16,
                                                    language::NanInput::kept);
 
     Value* row_stride = kernel_.argument_i32(offsetof(Arguments, o_row_stride));
     Value* o = slice(offsetof(Arguments, o), offsetof(Arguments, o_batch_stride), offsetof(Arguments, o_head_stride));
-    o = ir_.CreateAdd(o, ir_.CreateMul(wide(first_row), wide(row_stride)));
-    const Buffer outputs(kernel_, o, language::slice_bytes(kernel_, rows_, row_stride, spec_.head_dim * 2));
-    Value* offset = ir_.CreateAdd(ir_.CreateMul(row_, row_stride), ir_.CreateMul(piece_, kernel_.constant(8)));
-    outputs.store(language::gather_dwords(kernel_, dwords), only_lanes_with_dims(offset), kernel_.constant(0));
+    o = ir_.CreateAdd(o, ir_.CreateMul(wide(row_of_head), wide(row_stride)));
+    // Lanes without dims are past its end.
+    const Buffer outputs(kernel_, o, kernel_.constant(spec_.head_dim * 2));
+    outputs.store(dwords.size() == 1 ? dwords.front() : language::gather_dwords(kernel_, dwords),
+                  ir_.CreateMul(kernel_.lane(), kernel_.constant(dims() * 2)), kernel_.constant(0));
 
-    // One lane of a row writes its LSE; the others point far outside. Without LSE the slice is empty.
+    // One lane writes the LSE; the others point far outside. Without LSE the slice is empty.
     Value* lse =
         slice(offsetof(Arguments, lse), offsetof(Arguments, lse_batch_stride), offsetof(Arguments, lse_head_stride));
-    lse = ir_.CreateAdd(lse, ir_.CreateMul(wide(first_row), ir_.getInt64(4)));
+    lse = ir_.CreateAdd(lse, ir_.CreateMul(wide(row_of_head), ir_.getInt64(4)));
     Value* wanted = ir_.CreateICmpNE(kernel_.argument_i64(offsetof(Arguments, lse)), ir_.getInt64(0));
-    const Buffer log_sums(kernel_, lse,
-                          ir_.CreateSelect(wanted, ir_.CreateShl(rows_, kernel_.constant(2)), kernel_.constant(0)));
-    Value* writes = ir_.CreateICmpEQ(piece_, kernel_.constant(0));
+    const Buffer log_sums(kernel_, lse, ir_.CreateSelect(wanted, kernel_.constant(4), kernel_.constant(0)));
+    Value* writes = ir_.CreateICmpEQ(kernel_.lane(), kernel_.constant(0));
     log_sums.store(ir_.CreateBitCast(end[1], kernel_.i32()),
-                   ir_.CreateSelect(writes, ir_.CreateShl(row_, kernel_.constant(2)), ir_.getInt32(0x80000000)),
-                   kernel_.constant(0));
+                   ir_.CreateSelect(writes, kernel_.constant(0), ir_.getInt32(far_outside)), kernel_.constant(0));
   }
 
   Value* slice(std::size_t pointer, std::size_t batch_stride, std::size_t head_stride) {
@@ -238,21 +334,15 @@ class Combine {
   const KernelSpec& spec_;
   Value* batch_;
   Value* head_;
-  Value* splits_;
   Value* scale_;  // c > 0
   language::Softmax softmax_;
-  Value* rows_ = nullptr;               // that the workgroup combines
-  Value* row_ = nullptr;                // per lane, counted from the workgroup's first
-  Value* piece_ = nullptr;              // per lane: which four dims
-  Value* statistics_offset_ = nullptr;  // per lane: m and l of the row's first record
-  Value* output_offset_ = nullptr;      // per lane: its dims of the row's first record
 };
 
 }  // namespace
 
 std::string kernel_name(const KernelSpec& spec) {
-  return "attention_combine_" + std::string(to_text(spec.dtype)) + "_d" + std::to_string(spec.head_dim) + "_" +
-         spec.target;
+  return "attention_combine_" + std::string(to_text(spec.dtype)) + "_d" + std::to_string(spec.head_dim) +
+         (spec.first_keys ? "_first_keys_" : "_") + spec.target;
 }
 
 std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const KernelSpec& spec, const targets::Target& target,
@@ -263,7 +353,7 @@ std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const KernelSpec&
   Kernel kernel(context, target,
                 {.name = kernel_name(spec),
                  .threads = threads,
-                 .waves_per_simd = waves_per_simd,
+                 .waves_per_simd = dims_per_lane(spec) == 2 ? 8 : 4,  // what the outputs on their way leave
                  .argument_bytes = sizeof(Arguments)});
   Combine(kernel, spec).emit();
   return kernel.finish();

@@ -7,16 +7,22 @@ namespace wavejit::attention_combine {
 
 using language::Value;
 
-Value* row_bytes(language::Kernel& kernel, const WorkspacePlace& place, int head_dim) {
-  return kernel.ir().CreateMul(place.splits, kernel.constant(record_bytes(head_dim)));
+Value* slots_of(language::Kernel& kernel, Value* key_length) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  constexpr int chunk = attention_forward::chunk_keys;
+  return ir.CreateUDiv(ir.CreateAdd(key_length, kernel.constant(chunk - 1)), kernel.constant(chunk));
 }
 
-Value* record_address(language::Kernel& kernel, const WorkspacePlace& place, int head_dim, Value* split) {
+Value* row_bytes(language::Kernel& kernel, const WorkspacePlace& place, int head_dim) {
+  return kernel.ir().CreateMul(place.slots, kernel.constant(record_bytes(head_dim)));
+}
+
+Value* record_address(language::Kernel& kernel, const WorkspacePlace& place, int head_dim, Value* slot) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto wide = [&](Value* value) { return ir.CreateZExt(value, kernel.i64()); };
   Value* heads = ir.CreateAdd(ir.CreateMul(wide(place.batch), wide(place.query_heads)), wide(place.query_head));
   Value* rows = ir.CreateAdd(ir.CreateMul(heads, wide(place.rows_of_head)), wide(place.first_row));
-  Value* records = ir.CreateAdd(ir.CreateMul(rows, wide(place.splits)), wide(split));
+  Value* records = ir.CreateAdd(ir.CreateMul(rows, wide(place.slots)), wide(slot));
   return ir.CreateAdd(place.workspace,
                       ir.CreateMul(records, ir.getInt64(static_cast<std::uint64_t>(record_bytes(head_dim)))));
 }

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Words of descriptors that are both read (parse_descriptor.cpp) and written (descriptor.cpp).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/call/problem/descriptor.h"
+#include "templates/families/call/names.h"
+
+namespace wavejit::attention_forward {
+
+inline constexpr std::string_view family_word = KernelSpec::family;
+inline constexpr std::string_view paged_word = "paged";
+// Pages have a size beside the name.
+inline constexpr families::Names<Layout, 3> layouts = {
+    {{Layout::bshd, "bshd"}, {Layout::bhsd, "bhsd"}, {Layout::packed, "packed"}}};
+
+inline RowPlan rows_of(const ProblemDescriptor& descriptor, std::int64_t query_length) {
+  return plan_rows(static_cast<std::uint64_t>(query_length),
+                   static_cast<std::uint64_t>(descriptor.query_heads / descriptor.kv_heads));
+}
+
+}  // namespace wavejit::attention_forward

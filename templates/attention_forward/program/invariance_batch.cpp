@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/program/invariance_batch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "tools/array_problem.h"
+
+namespace wavejit::attention_forward::program {
+namespace {
+
+// From 2^−3 to below 4, of either sign, by exponents: scores then spread enough for maxima that grow.
+std::vector<std::uint16_t> drawn(tools::HalfType type, Draws& draws, std::int64_t count) {
+  static constexpr std::array<std::uint16_t, 8> exponents = {0, 1, 2, 3, 4, 1, 2, 3};
+  const bool fp16 = type == tools::HalfType::fp16;
+  const unsigned mantissa_bits = fp16 ? 10 : 7;
+  const unsigned least_exponent = fp16 ? 12 : 124;
+  const auto element = [&](unsigned bits) {
+    const unsigned exponent = least_exponent + exponents[(bits >> 12U) & 7U];
+    return static_cast<std::uint16_t>((bits & 0x8000U) | (exponent << mantissa_bits) |
+                                      (bits & ((1U << mantissa_bits) - 1)));
+  };
+  std::vector<std::uint16_t> values(static_cast<std::size_t>(count));
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    bits = i % 4 == 0 ? draws.next() : bits >> 16U;
+    values[i] = element(static_cast<unsigned>(bits & 0xFFFFU));
+  }
+  return values;
+}
+
+std::vector<float> numbers(Draws& draws, std::int64_t count, float scale) {
+  std::vector<float> values = tools::seeded_values(draws.next(), static_cast<std::size_t>(count));
+  for (float& value : values) value *= scale;
+  return values;
+}
+
+}  // namespace
+
+std::uint64_t Draws::next() {
+  state_ += 0x9E3779B97F4A7C15;
+  std::uint64_t x = state_;
+  x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9;
+  x = (x ^ (x >> 27U)) * 0x94D049BB133111EB;
+  return x ^ (x >> 31U);
+}
+
+std::string Batch::descriptor(const DrawnSequence& of) const {
+  std::string text = fmt::format("attention_forward {} b1 q{} k{} h{}", to_text(type), of.rows, of.keys, query_heads);
+  if (kv_heads != query_heads) text += fmt::format("/{}", kv_heads);
+  text += fmt::format(" d{}", dim);
+  if (causal) text += " causal";
+  if (window_left) text += fmt::format(" window={},-1", *window_left);
+  text += " lse";
+  if (!alibi.empty()) text += " alibi=h";
+  if (!sink.empty()) text += " sink";
+  if (softcap != 0) text += fmt::format(" softcap={}", softcap);
+  return text;
+}
+
+Batch draw_batch(std::uint64_t seed, std::uint64_t number, const BatchSize& size) {
+  Draws draws((seed * 0x2545F4914F6CDD1D) ^ (number * 0xD6E8FEB86659FD93));
+  const auto one_in = [&](std::int64_t count) { return draws.below(count) == 0; };
+  Batch batch;
+  batch.number = number;
+  batch.type = one_in(2) ? tools::HalfType::fp16 : tools::HalfType::bf16;
+  batch.dim = one_in(3) ? 128 : 64;
+  batch.kv_heads = one_in(4) ? 2 : 1;
+  const std::int64_t group = 1 + draws.below(one_in(3) ? 16 : 4);
+  batch.query_heads = batch.kv_heads * group;
+  batch.causal = !one_in(3);
+  // A window and slopes count from the diagonal: where rows move apart from their keys they must move with it.
+  if (batch.causal && one_in(4)) batch.window_left = draws.below(2) == 0 ? draws.below(40) : draws.below(size.longest);
+  if (batch.causal && one_in(5)) batch.alibi = numbers(draws, batch.query_heads, 0.1F);
+  if (one_in(5)) batch.sink = numbers(draws, batch.query_heads, 4.0F);
+  if (one_in(6)) batch.softcap = 20;
+  // Pieces of prompts in one batch of four; else what a step of decoding has.
+  const std::int64_t most_rows = one_in(4) ? std::max<std::int64_t>(70 / group, 12) : 4;
+  for (std::int64_t i = 0; i < size.sequences; ++i) {
+    DrawnSequence one;
+    // Most are short; one in 40 passes the border of a chunk, and one in 500 may be of any length.
+    const bool is_long = one_in(40);
+    one.rows = 1 + draws.below(is_long ? std::min<std::int64_t>(most_rows, 3) : 1 + draws.below(most_rows));
+    one.keys = !is_long ? 1 + draws.below(130) : one_in(12) ? 1 + draws.below(size.longest) : 1000 + draws.below(1500);
+    one.keys = std::clamp<std::int64_t>(one.keys, 1, size.longest);
+    one.q = drawn(batch.type, draws, one.rows * batch.query_heads * batch.dim);
+    one.k = drawn(batch.type, draws, one.keys * batch.kv_heads * batch.dim);
+    one.v = drawn(batch.type, draws, one.keys * batch.kv_heads * batch.dim);
+    batch.sequences.push_back(std::move(one));
+  }
+  return batch;
+}
+
+}  // namespace wavejit::attention_forward::program

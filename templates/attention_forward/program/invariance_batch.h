@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A mixed batch that a seed draws: sequences of all lengths, and the call that they share.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/half.h"
+
+namespace wavejit::attention_forward::program {
+
+// splitmix64: the same numbers on every machine.
+class Draws {
+ public:
+  explicit Draws(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t next();
+  // From 0 to below `count`.
+  std::int64_t below(std::int64_t count) {
+    return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(count));
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+// One sequence, in the type's bits: q [rows][query heads][dim], k and v [keys][kv heads][dim].
+struct DrawnSequence {
+  std::int64_t rows = 0;
+  std::int64_t keys = 0;
+  std::vector<std::uint16_t> q;
+  std::vector<std::uint16_t> k;
+  std::vector<std::uint16_t> v;
+};
+
+// Sequences and what they share.
+struct Batch {
+  std::uint64_t number = 0;  // of the seed
+  tools::HalfType type = tools::HalfType::fp16;
+  std::int64_t query_heads = 1;
+  std::int64_t kv_heads = 1;
+  std::int64_t dim = 64;
+  bool causal = false;
+  std::optional<std::int64_t> window_left;
+  float softcap = 0;
+  std::vector<float> alibi;  // a slope a head, or empty
+  std::vector<float> sink;   // a logit a head, or empty
+  std::vector<DrawnSequence> sequences;
+
+  std::string descriptor(const DrawnSequence& of) const;
+};
+
+struct BatchSize {
+  std::int64_t sequences = 0;
+  std::int64_t longest = 0;  // keys of a sequence
+};
+Batch draw_batch(std::uint64_t seed, std::uint64_t number, const BatchSize& size);
+
+}  // namespace wavejit::attention_forward::program

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Calls over pieces of a batch: rows of a sequence with the keys that they may see.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "templates/attention_forward/program/invariance_keys.h"
+#include "tools/exit_code.h"
+
+namespace wavejit::attention_forward::program {
+
+// How a call holds its pieces.
+struct Way {
+  int splits = 1;
+  KeyPlaces keys = {};
+};
+
+// Everything that rows of a sequence got: O [rows][query heads][dim] and LSE [rows][query heads], as bits.
+struct Answer {
+  std::vector<std::uint16_t> o;
+  std::vector<std::uint32_t> lse;
+};
+
+// One call over all pieces, in this order. An answer a piece. Nothing: no kernel does it on this engine.
+tools::Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, const Batch& batch,
+                                                             std::span<const RowsOf> pieces, const Way& way);
+
+}  // namespace wavejit::attention_forward::program

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/program/invariance_changes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+namespace wavejit::attention_forward::program {
+namespace {
+
+RowsOf whole(const Batch& batch, std::size_t sequence) {
+  return {.sequence = sequence, .begin = 0, .end = batch.sequences[sequence].rows};
+}
+
+// Of `shares` parts that a batch's sequences are dealt into; each batch deals otherwise.
+std::size_t share_of(const Batch& batch, std::size_t sequence, std::size_t shares) {
+  return (sequence + static_cast<std::size_t>(batch.number % shares)) % shares;
+}
+
+std::vector<RowsOf> whole_of_share(const Batch& batch, std::size_t share, std::size_t shares) {
+  std::vector<RowsOf> pieces;
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i)
+    if (share_of(batch, i, shares) == share) pieces.push_back(whole(batch, i));
+  return pieces;
+}
+
+std::vector<Change> alone(const Batch& batch, Draws&) {
+  std::vector<Change> changes;
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i)
+    changes.push_back({.text = "alone", .pieces = {whole(batch, i)}});
+  return changes;
+}
+
+std::vector<Change> permuted(const Batch& batch, Draws& draws) {
+  std::vector<RowsOf> pieces = all_whole(batch);
+  for (std::size_t i = pieces.size() - 1; i > 0; --i)
+    std::swap(pieces[i], pieces[static_cast<std::size_t>(draws.below(static_cast<std::int64_t>(i) + 1))]);
+  return {{.text = "permuted", .pieces = std::move(pieces)}};
+}
+
+// Sequences that may stand in one dense tensor. Long ones by themselves: padding is memory.
+std::vector<std::vector<RowsOf>> dense_calls(const Batch& batch, std::size_t shares) {
+  constexpr std::int64_t most_together = 300;
+  std::vector<std::vector<RowsOf>> calls;
+  for (std::size_t share = 0; share < shares; ++share) {
+    std::vector<RowsOf> together;
+    for (const RowsOf& piece : whole_of_share(batch, share, shares)) {
+      if (batch.sequences[piece.sequence].keys > most_together)
+        calls.push_back({piece});
+      else
+        together.push_back(piece);
+    }
+    if (!together.empty()) calls.push_back(std::move(together));
+  }
+  return calls;
+}
+
+// From no padding to nine times the longest.
+std::vector<Change> dense_with_padding(const Batch& batch, Draws& draws, std::vector<std::vector<RowsOf>> calls,
+                                       bool left) {
+  constexpr std::int64_t most_far = 5000;
+  std::vector<Change> changes;
+  for (std::vector<RowsOf>& pieces : calls) {
+    std::int64_t longest = 0;
+    for (const RowsOf& piece : pieces) longest = std::max(longest, batch.sequences[piece.sequence].keys);
+    const std::int64_t tenths = draws.below(longest > most_far ? 3 : 10);
+    const std::int64_t rows = longest * tenths / (10 - tenths) + draws.below(70);
+    changes.push_back(
+        {.text = fmt::format("dense, {} rows of NaN {} the longest", rows, left ? "in front of" : "behind"),
+         .pieces = std::move(pieces),
+         .way = {.keys = {.rows_behind = rows, .left_padding = left}}});
+  }
+  return changes;
+}
+
+std::vector<Change> padded(const Batch& batch, Draws& draws) {
+  return dense_with_padding(batch, draws, dense_calls(batch, 10), false);
+}
+
+// By turns in dense rows and in pages.
+std::vector<Change> padded_left(const Batch& batch, Draws& draws) {
+  static constexpr std::array<Paging, 3> pages = {
+      {{.size = 1}, {.size = 16, .heads_first = true}, {.size = 64, .in_turn = true}}};
+  const std::size_t turn = static_cast<std::size_t>(batch.number) % (pages.size() + 1);
+  if (turn == 0) return dense_with_padding(batch, draws, dense_calls(batch, 10), true);
+  const Paging& paging = pages[turn - 1];
+  return {{.text = paging.text() + ", padding in front",
+           .pieces = all_whole(batch),
+           .way = {.keys = {.pages = paging, .left_padding = true}}}};
+}
+
+std::vector<Change> rechunked(const Batch& batch, Draws& draws) {
+  Change change = {.text = "in pieces", .pieces = {}};
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+    const std::int64_t rows = batch.sequences[i].rows;
+    for (std::int64_t at = 0; at < rows;) {
+      const std::int64_t end = std::min(rows, at + 1 + draws.below(rows));
+      change.pieces.push_back({.sequence = i, .begin = at, .end = end});
+      at = end;
+    }
+  }
+  return {std::move(change)};
+}
+
+std::vector<Change> token_by_token(const Batch& batch, Draws&) {
+  constexpr std::int64_t most_rows = 12;
+  Change change = {.text = "a token at a time", .pieces = {}};
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i)
+    for (std::int64_t row = 0; batch.sequences[i].rows <= most_rows && row < batch.sequences[i].rows; ++row)
+      change.pieces.push_back({.sequence = i, .begin = row, .end = row + 1});
+  if (change.pieces.empty()) return {};
+  return {std::move(change)};
+}
+
+std::vector<Change> split(const Batch& batch, Draws& draws) {
+  const int splits = 2 + static_cast<int>(draws.below(15));
+  return {{.text = fmt::format("splits={}", splits), .pieces = all_whole(batch), .way = {.splits = splits}}};
+}
+
+// One a batch, by turns: each is a kernel.
+Change with_pipeline(const Batch& batch, std::span<const char* const> names) {
+  const char* name = names[static_cast<std::size_t>(batch.number % names.size())];
+  return {.text = name, .pieces = all_whole(batch), .pipeline = name};
+}
+
+std::vector<Change> by_pipeline(const Batch& batch, Draws&) {
+  static constexpr std::array<const char*, 3> names = {"interleaved", "generic", "dualwave"};
+  return {with_pipeline(batch, names)};
+}
+
+std::vector<Change> by_query_tile(const Batch& batch, Draws&) {
+  static constexpr std::array<const char*, 5> names = {"generic tile_queries=32", "generic tile_queries=64",
+                                                       "generic tile_queries=128", "dualwave tile_queries=256",
+                                                       "interleaved tile_queries=128"};
+  return {with_pipeline(batch, names)};
+}
+
+// Pages of whole tiles in every second batch on the pipelines that walk no others, whatever `auto` takes for so few
+// rows. What the target does not have drops out.
+std::span<const char* const> pipelines_for(const Batch& batch, const Paging& paging) {
+  constexpr std::int64_t keys_of_whole_tile = 64;
+  static constexpr std::array<const char*, 1> automatic = {""};
+  static constexpr std::array<const char*, 2> overlapped = {"interleaved", "dualwave"};
+  if (paging.size % keys_of_whole_tile != 0 || batch.number % 2 != 0) return automatic;
+  return overlapped;
+}
+
+template <std::size_t count>
+std::vector<Change> with_pages(const Batch& batch, const std::array<Paging, count>& all) {
+  std::vector<Change> changes;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::vector<RowsOf> pieces = whole_of_share(batch, i, count);
+    if (pieces.empty()) continue;
+    for (const std::string pipeline : pipelines_for(batch, all[i])) {
+      changes.push_back({.text = all[i].text() + (pipeline.empty() ? "" : ", " + pipeline),
+                         .pieces = pieces,
+                         .way = {.keys = {.pages = all[i]}},
+                         .pipeline = pipeline});
+    }
+  }
+  return changes;
+}
+
+std::vector<Change> by_page_size(const Batch& batch, Draws&) {
+  static constexpr std::array<Paging, 10> all = {{{.size = 1},
+                                                  {.size = 16},
+                                                  {.size = 32},
+                                                  {.size = 48},
+                                                  {.size = 64},
+                                                  {.size = 128},
+                                                  {.size = 256},
+                                                  {.size = 528},
+                                                  {.size = 1024},
+                                                  {.size = 1040}}};
+  return with_pages(batch, all);
+}
+
+std::vector<Change> by_page_layout(const Batch& batch, Draws&) {
+  static constexpr std::array<Paging, 7> all = {{{.size = 16, .list = true},
+                                                 {.size = 16, .heads_first = true},
+                                                 {.size = 16, .in_turn = true},
+                                                 {.size = 16, .heads_first = true, .in_turn = true},
+                                                 {.size = 528, .in_turn = true, .list = true},
+                                                 {.size = 64, .heads_first = true, .list = true},
+                                                 {.size = 128, .heads_first = true, .in_turn = true, .list = true}}};
+  return with_pages(batch, all);
+}
+
+// Chunks that begin at another key than the sequence's first. One row a call, whose window ends at its first key.
+std::vector<Change> shifted(const Batch& batch, Draws& draws) {
+  std::vector<Change> changes;
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+    const DrawnSequence& one = batch.sequences[i];
+    if (one.rows != 1 || batch.window_left || !batch.alibi.empty() || one.keys <= 1024) continue;
+    const std::int64_t front = 64 * (1 + draws.below(15));
+    changes.push_back({.text = fmt::format("{} hidden keys in front", front),
+                       .pieces = {whole(batch, i)},
+                       .way = {.keys = {.keys_in_front = front}}});
+  }
+  return changes;
+}
+
+}  // namespace
+
+std::vector<RowsOf> all_whole(const Batch& batch) { return whole_of_share(batch, 0, 1); }
+
+const std::vector<Dimension>& all_dimensions() {
+  static const std::vector<Dimension> dimensions = {
+      {.told = {.name = "alone", .changes = "each sequence in a call of its own"}, .changes = alone},
+      {.told = {.name = "permuted", .changes = "the sequences in another order"}, .changes = permuted},
+      {.told = {.name = "padded", .changes = "dense keys, up to 90 % NaN behind the sequence"}, .changes = padded},
+      {.told = {.name = "left-padding", .changes = "up to 90 % NaN in front of the sequence, dense and in pages"},
+       .changes = padded_left},
+      {.told = {.name = "rechunked", .changes = "queries in pieces, each with the keys up to its end"},
+       .changes = rechunked},
+      {.told = {.name = "token-by-token", .changes = "each query by itself"}, .changes = token_by_token},
+      {.told = {.name = "splits", .changes = "keys cut into 2 to 16 runs"}, .changes = split},
+      {.told = {.name = "pipeline", .changes = "each pipeline of the target"}, .changes = by_pipeline},
+      {.told = {.name = "query-tile", .changes = "each number of query rows of a workgroup"}, .changes = by_query_tile},
+      {.told = {.name = "page-size", .changes = "keys in shuffled pages of 1 to 1,040"}, .changes = by_page_size},
+      {.told = {.name = "page-layout", .changes = "heads first, K and V in turn, one list of pages"},
+       .changes = by_page_layout},
+      {.told = {.name = "shifted-chunks",
+                .changes = "control: chunks from another key than the sequence's first; bits differ",
+                .control = true},
+       .changes = shifted},
+  };
+  return dimensions;
+}
+
+}  // namespace wavejit::attention_forward::program

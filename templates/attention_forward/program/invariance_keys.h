@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Where the keys and values of a call's pieces stand in memory: packed, dense or in pages. What is no key is NaN.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "templates/attention_forward/program/invariance_batch.h"
+#include "wavejit/wavejit.h"
+
+namespace wavejit::attention_forward::program {
+
+// Rows begin … end − 1 of a sequence.
+struct RowsOf {
+  std::size_t sequence = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+// Pages of a cache: shuffled, with a few that nobody has, and garbage in the table's entries that no sequence has.
+struct Paging {
+  std::int64_t size = 16;
+  bool heads_first = false;  // a page is [heads][keys][dim]
+  bool in_turn = false;      // pages of K and V stand in turn in one tensor
+  bool list = false;         // the table is one list of pages with starts
+
+  std::string text() const;  // "pages of 16 keys, heads first"
+};
+
+// How a call holds its pieces' keys; one of them, or packed.
+struct KeyPlaces {
+  // In a dense tensor, with so many rows behind the longest.
+  std::optional<std::int64_t> rows_behind = {};
+  std::optional<Paging> pages = {};
+  // Of both: what is no key stands in front of the sequence. Dense sequences then end with their rows.
+  bool left_padding = false;
+  // Packed, with so many keys of zeros in front of each sequence, which a window hides: chunks then begin elsewhere.
+  std::int64_t keys_in_front = 0;
+};
+
+// K and V in one block of memory.
+struct KeyMemory {
+  std::vector<std::uint16_t> elements;
+  // Tensors; `data` is null, and both begin at elements of the block.
+  wavejit_tensor k = {};
+  wavejit_tensor v = {};
+  std::size_t first_k = 0;
+  std::size_t first_v = 0;
+  std::int64_t longest = 0;
+  // Those that the call takes have elements.
+  std::vector<std::int32_t> starts = {};
+  std::vector<std::int32_t> lengths = {};
+  std::vector<std::int32_t> first_keys = {};
+  std::vector<std::int32_t> table = {};
+  std::vector<std::int32_t> table_starts = {};
+  std::int64_t table_columns = 0;
+  std::int64_t table_row_stride = 0;
+};
+
+// How many keys the rows of a piece may see: with a diagonal those up to its last row's.
+std::int64_t keys_of(const Batch& batch, const RowsOf& piece);
+
+KeyMemory place_keys(const Batch& batch, std::span<const RowsOf> pieces, const KeyPlaces& places);
+
+}  // namespace wavejit::attention_forward::program

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Keys in pages: against float64, and bit by bit against the same keys without pages, for every page size, order of
+// pages and form of the table. Around every key stands NaN, behind every table garbage (support/paged_cache.h).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "attention/modified.h"
+
+namespace wavejit::tests {
+namespace {
+
+class PagedKeys : public ::testing::TestWithParam<std::string> {
+ protected:
+  struct Dims {
+    int qk;
+    int v;
+  };
+
+  // Sequences of these lengths; queries are dense.
+  static AttentionCase make(Storage storage, int queries, const std::vector<std::int32_t>& keys, Dims dims, int heads,
+                            int kv_heads, bool causal, std::uint64_t seed) {
+    AttentionCase which = make_case(storage, static_cast<int>(keys.size()), queries, std::ranges::max(keys), heads,
+                                    kv_heads, dims.qk, causal, seed, 1.0, dims.v);
+    which.inputs.key_lengths = keys;
+    return which;
+  }
+  // Packed queries of these lengths.
+  static AttentionCase packed(AttentionCase which, const std::vector<std::int32_t>& queries) {
+    AttentionInputs& in = which.inputs;
+    in.query_starts = {0};
+    for (const std::int32_t length : queries) in.query_starts.push_back(in.query_starts.back() + length);
+    in.query_length = std::ranges::max(queries);
+    in.q = normal_values(which.storage, std::size_t(in.query_rows()) * in.query_heads * in.head_dim, 1.0, 77);
+    return which;
+  }
+
+  // Once, with every check of the simulated GPU.
+  AttentionOutput run_checked(const AttentionCase& which) {
+    set_schedule(WAVEJIT_SIMGPU_REVERSE, 1);
+    AttentionOutput output = run_attention(engine_.get(), which);
+    EXPECT_EQ(output.status, WAVEJIT_OK) << output.detail;
+    EXPECT_EQ(output.reports, "");
+    EXPECT_TRUE(output.fence_intact);
+    return output;
+  }
+
+  void expect_dense_bits(const AttentionOutput& dense, AttentionCase which, const Pages& pages) {
+    which.pages = pages;
+    const AttentionOutput paged = run_checked(which);
+    EXPECT_NE(paged.kernel_spec.find(" paged "), std::string::npos) << paged.kernel_spec;
+    EXPECT_TRUE(paged.o == dense.o) << "O differs, page size " << pages.size;
+    EXPECT_TRUE(bits_of(paged.lse) == bits_of(dense.lse)) << "LSE differs, page size " << pages.size;
+  }
+
+  AttentionOutput dense(const AttentionCase& which) {
+    set_schedule(WAVEJIT_SIMGPU_IN_ORDER, 1);
+    AttentionOutput output = run_attention(engine_.get(), which);
+    EXPECT_EQ(output.status, WAVEJIT_OK) << output.detail;
+    return output;
+  }
+
+  // Against float64 under every schedule, and the bits of dense keys.
+  void check(AttentionCase which, const Pages& pages) {
+    const AttentionOutput same = dense(which);
+    which.pages = pages;
+    const AttentionOutput paged = pipelines_.check(which);
+    EXPECT_TRUE(paged.o == same.o) << "O differs, page size " << pages.size;
+    EXPECT_TRUE(bits_of(paged.lse) == bits_of(same.lse)) << "LSE differs, page size " << pages.size;
+  }
+
+  bool has_head_dim_256() const { return GetParam() != "gfx942"; }
+
+  Engine engine_{GetParam()};
+  Pipelines pipelines_{GetParam()};
+};
+
+TEST_P(PagedKeys, MatchFloat64AndTheBitsOfDenseKeys) {
+  check(make(Storage::bf16, 33, {0, 77, 200}, {128, 128}, 4, 1, true, 1), {.size = 16});
+  check(make(Storage::fp16, 5, {130, 1, 64}, {64, 64}, 2, 2, false, 2), {.size = 48, .heads_first = true});
+  check(make(Storage::bf16, 40, {17, 129}, {192, 128}, 2, 1, true, 3), {.size = 64, .in_turn = true});
+  if (has_head_dim_256())
+    check(make(Storage::fp16, 9, {97, 65}, {256, 256}, 2, 1, true, 4), {.size = 16, .list = true});
+  // A pool of tokens.
+  check(make(Storage::bf16, 40, {17, 129}, {192, 128}, 2, 1, true, 3), {.size = 1});
+}
+
+TEST_P(PagedKeys, EveryPageSizeOrderAndFormHasTheSameBits) {
+  const AttentionCase which = make(Storage::bf16, 7, {1100, 0, 531}, {64, 64}, 2, 1, true, 5);
+  const AttentionOutput same = dense(which);
+  std::uint64_t seed = 10;
+  for (const int size : {1, 16, 32, 48, 64, 112, 528, 1024})
+    expect_dense_bits(same, which,
+                      {.size = size,
+                       .heads_first = size % 32 == 0,
+                       .in_turn = size % 48 == 0,
+                       .list = size % 64 != 0,
+                       .seed = seed++});
+  for (const bool heads_first : {false, true})
+    for (const bool list : {false, true})
+      expect_dense_bits(same, which, {.size = 16, .heads_first = heads_first, .list = list, .seed = seed++});
+}
+
+TEST_P(PagedKeys, ModifiersWindowsAndPackedQueries) {
+  AttentionCase which = make(Storage::fp16, 20, {90, 70, 150}, {128, 128}, 4, 2, true, 6);
+  add_bias(which, 1, 4, 1.0, 7);
+  add_alibi(which, 1);
+  add_sink(which, 0.5);
+  which.inputs.softcap = 5;
+  check(which, {.size = 32, .list = true});
+  AttentionCase window = packed(make(Storage::bf16, 1, {300, 33, 5, 129}, {64, 64}, 2, 1, false, 8), {1, 40, 9, 129});
+  window.inputs.window = true;
+  window.inputs.window_left = 50;
+  window.inputs.window_right = 3;
+  check(window, {.size = 16, .in_turn = true});
+  // Prefill, decode and an empty sequence in one call; one has fewer keys than queries.
+  check(packed(make(Storage::bf16, 1, {200, 65, 0, 8}, {64, 64}, 4, 2, true, 9), {130, 1, 1, 20}), {.size = 64});
+}
+
+TEST_P(PagedKeys, SplitKeysHaveTheSameBits) {
+  AttentionCase which = make(Storage::bf16, 3, {2500, 1024, 40}, {128, 128}, 2, 1, true, 11);
+  const AttentionOutput same = dense(which);
+  which.splits = 3;
+  expect_dense_bits(same, which, {.size = 48});
+  expect_dense_bits(same, which, {.size = 1, .list = true});
+}
+
+// Indices of pages, their distances and places beyond 32 bits; the first one that others are known to fail at is
+// 65,536.
+TEST_P(PagedKeys, CachesBeyondFourGiB) {
+  const AttentionCase which = make(Storage::bf16, 4, {500, 300}, {128, 128}, 4, 4, true, 12);
+  const AttentionOutput same = dense(which);
+  expect_dense_bits(same, which, {.size = 64, .total = 70000});
+  expect_dense_bits(same, which, {.size = 64, .heads_first = true, .in_turn = true, .total = 90000});
+  expect_dense_bits(same, which, {.size = 1, .total = 4500000});
+}
+
+// Pages of whole tiles, of which the overlapped pipelines look one entry up a tile.
+TEST_P(PagedKeys, WholeTilesOnEveryPipeline) {
+  check(make(Storage::bf16, 40, {200, 0, 129}, {128, 128}, 2, 1, true, 21), {.size = 64});
+  check(make(Storage::fp16, 33, {270, 64}, {64, 64}, 2, 2, false, 22),
+        {.size = 192, .heads_first = true, .list = true});
+  AttentionCase modified = make(Storage::fp16, 20, {90, 150}, {128, 128}, 4, 2, true, 23);
+  add_bias(modified, 1, 4, 1.0, 7);
+  add_alibi(modified, 1);
+  add_sink(modified, 0.5);
+  modified.inputs.softcap = 5;
+  check(modified, {.size = 128, .in_turn = true});
+  AttentionCase window = packed(make(Storage::bf16, 1, {300, 33, 129}, {64, 64}, 2, 1, false, 24), {1, 40, 129});
+  window.inputs.window = true;
+  window.inputs.window_left = 50;
+  window.inputs.window_right = 3;
+  check(window, {.size = 64, .list = true});
+}
+
+// Each pipeline once, whatever the length of the query: all page sizes, borders of chunks, splits, far pages, lies.
+TEST_P(PagedKeys, WholeTilesHaveTheBitsOfDenseKeysOnEveryPipeline) {
+  const AttentionCase which = make(Storage::bf16, 9, {1100, 531}, {64, 64}, 2, 1, true, 25);
+  const AttentionCase wide = make(Storage::bf16, 5, {1300, 64}, {128, 128}, 2, 1, true, 26);
+  const AttentionOutput same = dense(which);
+  const AttentionOutput same_wide = dense(wide);
+  int overlapped = 0;
+  for (const auto& engine : pipelines_.engines()) {
+    const auto compare = [&](AttentionCase paged, const AttentionOutput& expected, const Pages& pages) {
+      paged.pages = pages;
+      const AttentionOutput output = run_attention(engine->get(), paged);
+      if (Pipelines::not_on_this_target(output)) return false;
+      EXPECT_EQ(output.status, WAVEJIT_OK) << output.detail;
+      EXPECT_EQ(output.reports, "");
+      EXPECT_TRUE(output.fence_intact);
+      const bool generic = output.kernel_spec.contains("pipeline=generic");
+      EXPECT_EQ(output.kernel_spec.contains(" whole_tiles "), !generic) << output.kernel_spec;
+      if (pages.every_entry) return !generic;
+      EXPECT_TRUE(output.o == expected.o) << output.kernel_spec << ", page size " << pages.size;
+      EXPECT_TRUE(bits_of(output.lse) == bits_of(expected.lse)) << output.kernel_spec << ", page size " << pages.size;
+      return !generic;
+    };
+    set_schedule(WAVEJIT_SIMGPU_REVERSE, 1);
+    if (!compare(which, same, {.size = 64})) continue;
+    ++overlapped;
+    for (const int size : {128, 192, 1024, 8192})
+      compare(which, same, {.size = size, .heads_first = size == 192, .in_turn = size == 128, .list = size == 1024});
+    compare(wide, same_wide, {.size = 320, .heads_first = true});
+    compare(wide, same_wide, {.size = 64, .total = 70000});
+    for (const std::int32_t lie : {-1, 2147483647, 9}) compare(wide, same_wide, {.size = 64, .every_entry = lie});
+    AttentionCase split = wide;
+    split.splits = 2;
+    compare(split, same_wide, {.size = 64, .in_turn = true});
+  }
+  EXPECT_GE(overlapped, 1);
+}
+
+// `auto` takes them where it takes them for dense keys; other pages have the generic pipeline.
+TEST_P(PagedKeys, AutoTakesTheOverlappedPipeline) {
+  const AttentionCase which = make(Storage::bf16, 256, {128}, {64, 64}, 1, 1, true, 27);
+  const std::string fast = GetParam() == "gfx950" ? "pipeline=dualwave" : "pipeline=interleaved";
+  const auto kernel_of = [&](const std::optional<Pages>& pages) {
+    AttentionCase paged = which;
+    paged.pages = pages;
+    return run_checked(paged).kernel_spec;
+  };
+  EXPECT_TRUE(kernel_of(std::nullopt).contains(fast));
+  EXPECT_TRUE(kernel_of(Pages{.size = 64}).contains("paged whole_tiles " + fast));
+  EXPECT_TRUE(kernel_of(Pages{.size = 48}).contains("paged pipeline=generic"));
+  // Keys behind left padding begin anywhere in a page.
+  AttentionCase padded = which;
+  padded.pages = Pages{.size = 64};
+  padded.first_keys = {5};
+  EXPECT_TRUE(run_checked(padded).kernel_spec.contains("paged first_keys pipeline=generic"));
+}
+
+// What the device says is never followed outside the cache, and lengths never beyond the maxima.
+TEST_P(PagedKeys, TablesThatLieStayInsideTheCache) {
+  AttentionCase which = make(Storage::bf16, 33, {64, 130}, {64, 64}, 2, 1, true, 13);
+  for (const bool list : {false, true}) {
+    for (const std::int32_t lie : {-1, -2147483647, 2147483647, 9}) {
+      for (const int size : {1, 16}) {
+        which.pages = Pages{.size = size, .list = list, .every_entry = lie};
+        run_checked(which);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PagedKeys, ::testing::Values("gfx942", "gfx950"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace wavejit::tests
