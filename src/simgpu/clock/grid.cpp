@@ -26,11 +26,11 @@ struct Dispatch {
   std::uint64_t cycles = 0;
   std::uint64_t taken = 0;  // cycles of all places
 };
+template <typename Durations>
 Dispatch dispatch(const targets::Target& target, const GridShape& shape, unsigned resident,
-                  const std::vector<SampledTime>& sample) {
+                  const Durations& durations) {
   const auto dies = static_cast<std::uint64_t>(target.xcds);
   const std::uint64_t places = static_cast<std::uint64_t>(target.compute_units) / dies * resident;
-  const Durations durations(sample, shape.workgroups);
   Dispatch all;
   for (std::uint64_t die = 0; die < dies; ++die) {
     std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> free;
@@ -119,7 +119,8 @@ std::uint64_t place_cycles(const ComputeUnitResult& unit, unsigned resident, uns
 }  // namespace
 
 std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape, std::span<const Seed> seeds,
-                                                 std::span<const WorkgroupTrace> traces, std::uint64_t timeline) {
+                                                 std::span<const WorkgroupTrace> traces, std::uint64_t timeline,
+                                                 const Survey* survey) {
   const targets::Target& target = program.target();
   GridResult grid;
   grid.workgroups = shape.total();
@@ -140,9 +141,7 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   double shared_lines = 0;
   std::size_t with_neighbours = 0;
   double steady = 0;
-  // Of the pipes, and of the workgroups that kept them busy: long ones count for more.
-  double matrix_cycles = 0;
-  double workgroup_cycles = 0;
+  std::vector<double> pipe_cycles;  // of each of the sample
   const auto trace_of = [&](std::optional<std::uint64_t> workgroup) -> const WorkgroupTrace* {
     if (!workgroup) return nullptr;
     const auto found = std::ranges::lower_bound(traces, *workgroup, {}, &WorkgroupTrace::workgroup);
@@ -179,8 +178,7 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
     grid.sample.push_back({.workgroup = seed.workgroup, .cycles = cycles});
     std::uint64_t busy = 0;
     for (const SimdResult& simd : unit->simds) busy += simd.matrix_busy;
-    matrix_cycles += static_cast<double>(busy) / grid.resident;
-    workgroup_cycles += static_cast<double>(cycles);
+    pipe_cycles.push_back(static_cast<double>(busy) / grid.resident);
     steady += unit->steady_matrix_busy();
     grid.units.push_back(std::move(*unit));
   }
@@ -188,7 +186,22 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   const auto timed = static_cast<double>(grid.units.size());
   grid.shared_lines = with_neighbours == 0 ? 0 : shared_lines / static_cast<double>(with_neighbours);
   grid.steady_matrix_busy = steady / timed;
-  const Dispatch all = dispatch(target, shape, grid.resident, grid.sample);
+  Dispatch all;
+  std::vector<double> parts(grid.sample.size(), 1);
+  if (survey == nullptr) {
+    all = dispatch(target, shape, grid.resident, Durations(grid.sample, shape.workgroups));
+  } else {
+    const DurationsByWork durations(grid.sample, *survey);
+    all = dispatch(target, shape, grid.resident, durations);
+    parts = durations.parts();
+  }
+  // Of the pipes, and of the workgroups that kept them busy: long ones count for more, and so do those of many.
+  double matrix_cycles = 0;
+  double workgroup_cycles = 0;
+  for (std::size_t i = 0; i < grid.sample.size(); ++i) {
+    matrix_cycles += parts[i] * pipe_cycles[i];
+    workgroup_cycles += parts[i] * static_cast<double>(grid.sample[i].cycles);
+  }
   const timing::Timing& timing = program.timing();
   grid.cold_cycles = static_cast<std::uint64_t>(std::max(
       timing.wave.cold_code.value + timing.memory.cold_arguments.value - timing.memory.scalar_latency.value, 0.0));

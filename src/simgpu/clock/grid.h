@@ -13,6 +13,7 @@
 #include "simgpu/clock/compute_unit.h"
 #include "simgpu/clock/occupancy.h"
 #include "simgpu/clock/sample.h"
+#include "simgpu/clock/survey.h"
 
 namespace wavejit::simgpu::clock {
 
@@ -39,8 +40,9 @@ struct GridResult {
 };
 
 // `traces`: of workgroups_of(seeds), ascending. `timeline`: of the first unit, events of so many cycles in the middle
-// of its time are kept.
+// of its time are kept. `survey`: where workgroups take what their work takes, else null.
 std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape, std::span<const Seed> seeds,
-                                                 std::span<const WorkgroupTrace> traces, std::uint64_t timeline = 0);
+                                                 std::span<const WorkgroupTrace> traces, std::uint64_t timeline = 0,
+                                                 const Survey* survey = nullptr);
 
 }  // namespace wavejit::simgpu::clock

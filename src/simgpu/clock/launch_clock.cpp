@@ -99,20 +99,27 @@ std::span<const std::uint64_t> LaunchClock::needed() const {
 }
 
 std::vector<std::uint64_t> LaunchClock::widen() {
-  if (recorder_ == nullptr || needed().empty()) return {};
-  std::vector<SampledWork> work;
-  for (const WorkgroupTrace& trace : recorder_->traces()) {
-    if (!std::ranges::contains(seeds_, trace.workgroup, &Seed::workgroup)) continue;
-    work.push_back({.workgroup = trace.workgroup, .instructions = 0});
-    for (const WaveTrace& wave : trace.waves) work.back().instructions += wave.records.size();
+  if (recorder_ == nullptr || needed().empty() || surveyed_) return {};
+  const std::vector<SampledWork> work = recorder_->work();
+  if (!survey_) {
+    surveyed_ = !Survey::needed(work, launch_->workgroups);
+    if (surveyed_) return {};
+    survey_.emplace(launch_->workgroups);
   }
-  const std::vector<Seed> more = widen_sample(work, launch_->workgroups);
-  seeds_.insert(seeds_.end(), more.begin(), more.end());
-  std::vector<std::uint64_t> ids;
-  for (const std::uint64_t id : workgroups_of(more))
-    if (!std::ranges::binary_search(sample_, id)) ids.push_back(id);
-  recorder_->add(ids);
-  return ids;
+  // The sample's traces are dropped: others are timed.
+  if (const std::vector<std::uint64_t> ids = survey_->next(work); !ids.empty()) {
+    recorder_->count(ids);
+    return ids;
+  }
+  surveyed_ = true;
+  if (survey_->found_nothing()) {
+    survey_.reset();
+  } else {
+    seeds_ = survey_->seeds(*launch_->target);
+  }
+  sample_ = workgroups_of(seeds_);
+  recorder_->trace(sample_);
+  return sample_;
 }
 
 void LaunchClock::finish() {
@@ -129,7 +136,7 @@ void LaunchClock::finish() {
   shape.vgprs = launch_->descriptor->vgprs();
   shape.lds_bytes = launch_->lds_bytes;
   const std::uint64_t timeline = ClockLog::instance().timeline();
-  const auto grid = time_grid(program, shape, seeds_, recorder_->traces(), timeline);
+  const auto grid = time_grid(program, shape, seeds_, recorder_->traces(), timeline, survey_ ? &*survey_ : nullptr);
   if (grid && timeline != 0) {
     ClockLog::instance().offer_trace(grid->cycles, [&] { return chrome_trace(kernel, grid->units.front(), program); });
   }

@@ -6,11 +6,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "simgpu/clock/sample.h"
+#include "simgpu/clock/survey.h"
 #include "simgpu/clock/trace.h"
 
 namespace wavejit::simgpu {
@@ -57,7 +59,8 @@ class LaunchClock {
   // Linear ids of the workgroups that run when nobody asks for results: the sample, or none for all of them. Launches
   // of a few workgroups run whole: later ones may need what they leave, as plans and counts of arrivals.
   std::span<const std::uint64_t> needed() const;
-  // More of them, once those have run: for work that differs from workgroup to workgroup. Linear ids that run next.
+  // More of them, each time those have run, until there are none: for work that differs from workgroup to workgroup.
+  // Linear ids that run next, some of them again.
   std::vector<std::uint64_t> widen();
   // After the workgroups have run: times them and keeps the result.
   void finish();
@@ -68,6 +71,8 @@ class LaunchClock {
   std::unique_ptr<TraceRecorder> recorder_;
   std::vector<Seed> seeds_;
   std::vector<std::uint64_t> sample_;
+  std::optional<Survey> survey_;
+  bool surveyed_ = false;  // nothing is left to ask for
   std::string refusal_;
 };
 

@@ -100,6 +100,25 @@ std::uint64_t turns_of_row(const std::array<std::uint32_t, 3>& grid, const targe
   return grid[0] / std::gcd(std::uint64_t{grid[0]}, static_cast<std::uint64_t>(target.xcds));
 }
 
+// Where the next of a die is at the same x already, one neighbour says all.
+Seed with_neighbours(std::uint64_t workgroup, const std::array<std::uint32_t, 3>& grid, const targets::Target& target) {
+  const auto dies = static_cast<std::uint64_t>(target.xcds);
+  const std::uint64_t all = std::uint64_t{grid[0]} * grid[1] * grid[2];
+  const std::uint64_t to_row = turns_of_row(grid, target) * dies;  // ids
+  const std::uint64_t rows_on = to_row / grid[0];
+  const std::uint64_t y = workgroup / grid[0] % grid[1];
+  std::optional<std::uint64_t> row;
+  if (y + rows_on < grid[1]) {
+    row = workgroup + to_row;
+  } else if (y >= rows_on) {
+    row = workgroup - to_row;
+  }
+  Seed seed{.workgroup = workgroup, .next = {}, .row = {}};
+  if (to_row != dies && rows_on < grid[1]) seed.row = row;
+  seed.next = to_row == dies && row ? row : workgroup + dies < all ? std::optional(workgroup + dies) : std::nullopt;
+  return seed;
+}
+
 std::vector<Seed> choose_sample(std::uint64_t first, std::uint64_t step, std::uint64_t count, std::uint64_t most,
                                 const targets::Target& target) {
   std::vector<Seed> chosen;
@@ -137,15 +156,9 @@ std::vector<Seed> choose_sample(const std::array<std::uint32_t, 3>& grid, std::u
     }
     const std::uint64_t id = place[0] + (grid[0] * (place[1] + (grid[1] * place[2])));
     if (std::ranges::contains(chosen, id, &Seed::workgroup)) continue;
-    Seed seed{.workgroup = id, .next = {}, .row = {}};
-    std::optional<std::uint64_t> row;
-    if (place[1] + rows_on < grid[1]) {
-      row = id + to_row;
-    } else if (place[1] >= rows_on) {
-      row = id - to_row;
-    }
-    if (most >= 3 && has_both) seed.row = row;
-    if (most >= 2) seed.next = to_row == dies && row ? row : id + dies < all ? std::optional(id + dies) : std::nullopt;
+    Seed seed = with_neighbours(id, grid, target);
+    if (most < 3) seed.row.reset();
+    if (most < 2) seed.next.reset();
     chosen.push_back(seed);
   }
   return chosen;
@@ -159,35 +172,6 @@ std::vector<std::uint64_t> workgroups_of(std::span<const Seed> seeds) {
     if (seed.row) ids.insert(*seed.row);
   }
   return {ids.begin(), ids.end()};
-}
-
-std::vector<Seed> widen_sample(std::span<const SampledWork> work, const std::array<std::uint32_t, 3>& grid) {
-  if (work.size() < 2) return {};
-  const auto [least, most] = std::ranges::minmax(work, {}, &SampledWork::instructions);
-  constexpr double alike = 1.1;
-  if (static_cast<double>(most.instructions) <= alike * static_cast<double>(least.instructions)) return {};
-  std::vector<std::array<double, 4>> known;
-  for (const SampledWork& each : work) {
-    const auto place = place_in(grid, each.workgroup);
-    known.push_back({place[0], place[1], place[2], static_cast<double>(each.instructions)});
-  }
-  if (best_dimension(known, explained).first >= enough) return {};
-  constexpr std::uint64_t strata = 16;
-  const std::size_t last = grid[2] > 1 ? 2 : 1;
-  const std::uint64_t places = std::min<std::uint64_t>(grid[last], strata);
-  std::vector<Seed> seeds;
-  for (std::uint64_t i = 0; i < places; ++i) {
-    for (const std::uint64_t quarter : {1U, 3U}) {
-      std::array<std::uint64_t, 3> place = {grid[0] / 2, grid[1] / 2, grid[2] / 2};
-      place[last - 1] = grid[last - 1] * quarter / 4;
-      place[last] = ((2 * i) + 1) * grid[last] / (2 * places);
-      const std::uint64_t id = place[0] + (grid[0] * (place[1] + (grid[1] * place[2])));
-      const bool known_already = std::ranges::contains(work, id, &SampledWork::workgroup);
-      if (!known_already && !std::ranges::contains(seeds, id, &Seed::workgroup))
-        seeds.push_back({.workgroup = id, .next = {}, .row = {}});
-    }
-  }
-  return seeds;
 }
 
 Durations::Durations(std::span<const SampledTime> sample, const std::array<std::uint32_t, 3>& grid) : grid_(grid) {

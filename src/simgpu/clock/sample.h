@@ -35,17 +35,16 @@ std::vector<Seed> choose_sample(std::uint64_t first, std::uint64_t step, std::ui
 // (the query blocks of a causal mask) is seen whatever the others are.
 std::vector<Seed> choose_sample(const std::array<std::uint32_t, 3>& grid, std::uint64_t most,
                                 const targets::Target& target);
-// What a workgroup of the sample did, in instructions.
+// A workgroup with its neighbours, as a seed of a sample has them.
+Seed with_neighbours(std::uint64_t workgroup, const std::array<std::uint32_t, 3>& grid, const targets::Target& target);
+// Linear ids to run and to take down, ascending, none twice.
+std::vector<std::uint64_t> workgroups_of(std::span<const Seed> seeds);
+
+// What a workgroup of the sample did.
 struct SampledWork {
   std::uint64_t workgroup = 0;
   std::uint64_t instructions = 0;
 };
-// More seeds for a grid whose differences in work no dimension explains: packed sequences of different lengths.
-// One in every stratum of the last dimension that has more than one place, at two places of the one before. None where
-// the sample says enough.
-std::vector<Seed> widen_sample(std::span<const SampledWork> work, const std::array<std::uint32_t, 3>& grid);
-// Linear ids to run and to take down, ascending, none twice.
-std::vector<std::uint64_t> workgroups_of(std::span<const Seed> seeds);
 
 struct SampledTime {
   std::uint64_t workgroup = 0;
@@ -59,6 +58,7 @@ class Durations {
  public:
   Durations(std::span<const SampledTime> sample, const std::array<std::uint32_t, 3>& grid);
   std::uint64_t of(std::uint64_t workgroup) const;
+  bool follow_a_dimension() const { return along_ >= 0; }
 
  private:
   struct Known {

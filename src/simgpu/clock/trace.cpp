@@ -81,17 +81,67 @@ void record_memory(const timing::Timing& timing, const Wave& wave, const Instruc
   record.count = static_cast<std::uint16_t>(trace.lines.size() - record.first);
 }
 
+// Private memory is memory: a wave's bytes lie together, each dword of them as 64 neighbouring lanes. An access is so
+// many of one dword a lane.
+void record_private(const timing::Timing& timing, const Wave& wave, const Instruction& instruction,
+                    const checks::Effects& effects, WaveTrace& trace, Record& record) {
+  constexpr std::uint64_t above_all_device_addresses = std::uint64_t{1} << 47;
+  constexpr std::uint64_t dword = 4;
+  checks::LaneAddresses lanes;
+  checks::device_addresses(wave, instruction, effects, lanes);
+  const auto line = static_cast<std::uint64_t>(timing.memory.line.cycles());
+  const std::uint64_t waves = (wave.workgroup->linear_id * wave.workgroup->waves.size()) + wave.index;
+  const std::uint64_t start = above_all_device_addresses + (waves * wave.scratch_bytes_per_lane * wave_lanes);
+  const auto lanes_of_group = static_cast<unsigned>(timing.memory.lanes_narrow.cycles());
+  record.first = static_cast<std::uint32_t>(trace.lines.size());
+  const std::uint64_t dwords = (effects.bytes + dword - 1) / dword;
+  for (std::uint64_t each = 0; each < dwords; ++each) {
+    LinesOfGroup group;
+    unsigned group_number = 0;
+    bool group_open = false;
+    for (std::uint64_t rest = lanes.lanes; rest != 0; rest &= rest - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+      if (group_open && lane / lanes_of_group != group_number) record.turns += static_cast<std::uint16_t>(group.take());
+      group_number = lane / lanes_of_group;
+      group_open = true;
+      const std::uint64_t row = static_cast<std::uint32_t>(lanes.first[lane]) / dword + each;
+      const std::uint64_t at = (start + (row * wave_lanes + lane) * dword) / line;
+      group.add(at);
+      const auto begin = trace.lines.begin() + record.first;
+      if (std::find(begin, trace.lines.end(), at) == trace.lines.end()) trace.lines.push_back(at);
+    }
+    if (group_open) record.turns += static_cast<std::uint16_t>(group.take());
+  }
+  record.count = static_cast<std::uint16_t>(trace.lines.size() - record.first);
+}
+
 }  // namespace
 
 TraceRecorder::TraceRecorder(const timing::Timing& timing, std::span<const std::uint64_t> workgroups)
     : timing_(&timing) {
+  trace(workgroups);
+}
+
+void TraceRecorder::trace(std::span<const std::uint64_t> workgroups) {
+  counts_.clear();
+  traces_.clear();
   traces_.resize(workgroups.size());
   for (std::size_t i = 0; i < workgroups.size(); ++i) traces_[i].workgroup = workgroups[i];
 }
 
-void TraceRecorder::add(std::span<const std::uint64_t> workgroups) {
-  for (const std::uint64_t workgroup : workgroups) traces_.push_back({.workgroup = workgroup, .waves = {}});
-  std::ranges::sort(traces_, {}, &WorkgroupTrace::workgroup);
+void TraceRecorder::count(std::span<const std::uint64_t> workgroups) {
+  traces_.clear();
+  counts_.clear();
+  for (const std::uint64_t workgroup : workgroups) counts_.push_back({.workgroup = workgroup});
+}
+
+std::vector<SampledWork> TraceRecorder::work() const {
+  std::vector<SampledWork> work = counts_;
+  for (const WorkgroupTrace& trace : traces_) {
+    work.push_back({.workgroup = trace.workgroup});
+    for (const WaveTrace& wave : trace.waves) work.back().instructions += wave.records.size();
+  }
+  return work;
 }
 
 WorkgroupTrace* TraceRecorder::trace_of(std::uint64_t workgroup) {
@@ -100,11 +150,18 @@ WorkgroupTrace* TraceRecorder::trace_of(std::uint64_t workgroup) {
 }
 
 bool TraceRecorder::wants(std::uint64_t workgroup) const {
-  return std::ranges::binary_search(traces_, workgroup, {}, &WorkgroupTrace::workgroup);
+  return std::ranges::binary_search(counts_, workgroup, {}, &SampledWork::workgroup) ||
+         std::ranges::binary_search(traces_, workgroup, {}, &WorkgroupTrace::workgroup);
 }
 
 void TraceRecorder::before(const Wave& wave, const Instruction& instruction) {
-  WorkgroupTrace* workgroup = trace_of(wave.workgroup->linear_id);
+  const std::uint64_t id = wave.workgroup->linear_id;
+  if (!counts_.empty()) {
+    const auto found = std::ranges::lower_bound(counts_, id, {}, &SampledWork::workgroup);
+    if (found != counts_.end() && found->workgroup == id) ++found->instructions;
+    return;
+  }
+  WorkgroupTrace* workgroup = trace_of(id);
   if (workgroup == nullptr) return;
   if (workgroup->waves.size() <= wave.index) workgroup->waves.resize(wave.workgroup->waves.size());
   WaveTrace& trace = workgroup->waves[wave.index];
@@ -115,7 +172,9 @@ void TraceRecorder::before(const Wave& wave, const Instruction& instruction) {
         *instruction.function)[static_cast<std::size_t>(&instruction - instruction.function->instructions.data())];
     if (effects.space == Space::lds) {
       record_lds(*timing_, wave, instruction, effects, record);
-    } else if (effects.counts_vector && effects.space != Space::none && effects.space != Space::scratch) {
+    } else if (effects.counts_vector && effects.space == Space::scratch) {
+      record_private(*timing_, wave, instruction, effects, trace, record);
+    } else if (effects.counts_vector && effects.space != Space::none) {
       record_memory(*timing_, wave, instruction, effects, trace, record);
     }
   }

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "simgpu/clock/sample.h"
 #include "simgpu/device/device.h"
 #include "timing/timing.h"
 
@@ -35,16 +36,20 @@ class TraceRecorder : public Observer {
  public:
   // `workgroups`: linear ids, ascending.
   TraceRecorder(const timing::Timing& timing, std::span<const std::uint64_t> workgroups);
-  // More of them, none twice; while nothing runs.
-  void add(std::span<const std::uint64_t> workgroups);
+  // Others in their place, ascending, while nothing runs: taken down, or only counted.
+  void trace(std::span<const std::uint64_t> workgroups);
+  void count(std::span<const std::uint64_t> workgroups);
   bool wants(std::uint64_t workgroup) const override;
   void before(const Wave& wave, const Instruction& instruction) override;
   const std::vector<WorkgroupTrace>& traces() const { return traces_; }
+  // Instructions of those that were taken down, or counted.
+  std::vector<SampledWork> work() const;
 
  private:
   WorkgroupTrace* trace_of(std::uint64_t workgroup);
   const timing::Timing* timing_;
   std::vector<WorkgroupTrace> traces_;
+  std::vector<SampledWork> counts_;
 };
 
 }  // namespace wavejit::simgpu::clock

@@ -68,10 +68,12 @@ Status run(Launch& launch) {
   };
   const std::span<const std::uint64_t> sampled =
       settings.sampled_only && keeper != nullptr ? keeper->needed() : std::span<const std::uint64_t>();
-  run_some(sampled.empty() ? count : sampled.size(), sampled);
-  if (!sampled.empty() && !launch.failed()) {
+  const bool samples = !sampled.empty();
+  run_some(samples ? sampled.size() : count, sampled);
+  while (samples && !launch.failed()) {
     const std::vector<std::uint64_t> more = keeper->widen();
-    if (!more.empty()) run_some(more.size(), more);
+    if (more.empty()) break;
+    run_some(more.size(), more);
   }
   const std::vector<Finding> findings = launch.chosen_findings();
   std::vector<std::string> lines;

@@ -54,9 +54,9 @@ void load_to_lds(Wave& wave, const Instruction& instruction) {
   }
 }
 
-class Adder {
+class FlatAdder {
  public:
-  Adder(Registry& registry, Space space, std::string prefix)
+  FlatAdder(Registry& registry, Space space, std::string prefix)
       : registry_(&registry), space_(space), prefix_(std::move(prefix)) {}
   void operator()(std::string_view name, Handler handler, const Record& record) const {
     registry_->add(prefix_ + std::string(name), handler, in_space(space_, record));
@@ -70,7 +70,7 @@ class Adder {
 
 template <FlatSpace space>
 void register_space(Registry& registry, Space where, const char* prefix) {
-  const Adder add(registry, where, prefix);
+  const FlatAdder add(registry, where, prefix);
   add("_load_ubyte", load<space, load_ubyte>, loads(load_ubyte));
   add("_load_sbyte", load<space, load_sbyte>, loads(load_sbyte));
   add("_load_ushort", load<space, load_ushort>, loads(load_ushort));

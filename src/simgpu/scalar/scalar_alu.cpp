@@ -42,9 +42,9 @@ constexpr Record with(Record record, Window window) {
   return record;
 }
 
-class Adder {
+class ScalarAdder {
  public:
-  explicit Adder(Registry& registry) : registry_(&registry) {}
+  explicit ScalarAdder(Registry& registry) : registry_(&registry) {}
   void operator()(std::string_view name, Handler handler, const Record& record) const {
     registry_->add(name, handler, record);
   }
@@ -54,12 +54,12 @@ class Adder {
 };
 
 template <u32 (*f32)(u32, u32), u64 (*f64)(u64, u64)>
-void add_logical(const Adder& add, std::string_view name, const Record& record = sets_scc) {
+void add_logical(const ScalarAdder& add, std::string_view name, const Record& record = sets_scc) {
   add(std::string(name) + "_b32", binary<u32, u32, u32, Scc::non_zero, f32>, record);
   add(std::string(name) + "_b64", binary<u64, u64, u64, Scc::non_zero, f64>, record);
 }
 template <typename T>
-void add_comparisons(const Adder& add, std::string_view suffix) {
+void add_comparisons(const ScalarAdder& add, std::string_view suffix) {
   const auto name = [&](std::string_view middle) { return "s_cmp_" + std::string(middle) + std::string(suffix); };
   const auto short_name = [&](std::string_view middle) {
     return "s_cmpk_" + std::string(middle) + std::string(suffix);
@@ -78,7 +78,7 @@ void add_comparisons(const Adder& add, std::string_view suffix) {
   add(short_name("le"), comparek<T, less_equal<T>>, sets_scc);
 }
 
-void register_two_operands(const Adder& add) {
+void register_two_operands(const ScalarAdder& add) {
   add("s_add_u32", add_u32, sets_scc);
   add("s_sub_u32", sub_u32, sets_scc);
   add("s_add_i32", add_i32, sets_scc);
@@ -124,7 +124,7 @@ void register_two_operands(const Adder& add) {
   add("s_pack_hh_b32_b16", binary<u32, u32, u32, Scc::keep, pack_hh>, leaves_scc);
 }
 
-void register_one_operand(const Adder& add) {
+void register_one_operand(const ScalarAdder& add) {
   add("s_mov_b32", unary<u32, u32, Scc::keep, identity<u32>>, with(leaves_scc, Flow::bits_copied));
   add("s_mov_b64", unary<u64, u64, Scc::keep, identity<u64>>, with(leaves_scc, Flow::bits_copied));
   add("s_cmov_b32", cmov<u32>, moves_if_scc);
@@ -180,7 +180,7 @@ void register_one_operand(const Adder& add) {
 
 void register_scalar(Registry& registry) {
   using namespace scalar;
-  const Adder add(registry);
+  const ScalarAdder add(registry);
   register_two_operands(add);
   register_one_operand(add);
   add_comparisons<i32>(add, "_i32");

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Launches whose workgroups differ in work where no dimension of the grid says how: sequences of different lengths.
+// Their instructions are counted over a lattice of the grid, workgroups of each amount of work are timed, and all
+// others take what their amount takes.
+//
+//   needed       the sample's workgroups differ, and no straight line over a dimension explains it; or all ended at
+//                once, as those do that are there for the rows of longer sequences
+//   counts       1. along each dimension: those that change nothing fall out
+//                2. over all places of the others, or as many as a launch may cost
+//   seeds        workgroups of each amount of work, to be timed
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "simgpu/clock/sample.h"
+
+namespace wavejit::simgpu::clock {
+
+class Survey {
+ public:
+  explicit Survey(const std::array<std::uint32_t, 3>& grid) : grid_(grid) {}
+
+  // Whether the sample says too little about a launch.
+  static bool needed(std::span<const SampledWork> sample, const std::array<std::uint32_t, 3>& grid);
+
+  // Linear ids to count next, ascending; none when all that is wanted is known. `work`: of what was asked for last,
+  // first the sample.
+  std::vector<std::uint64_t> next(std::span<const SampledWork> work);
+  // Whether what was counted is all alike: the sample says enough.
+  bool found_nothing() const;
+  // Those to be timed, when nothing is left to count: least and most work among them. Neighbours that have other work
+  // are none.
+  std::vector<Seed> seeds(const targets::Target& target) const;
+
+  // Instructions of a workgroup: of the nearest that was counted.
+  std::uint64_t work_of(std::uint64_t workgroup) const;
+  // Of every place of the lattice.
+  std::vector<std::uint64_t> all_work() const;
+
+ private:
+  enum class Stage : std::uint8_t { sample, lines, lattice };
+  using Places = std::array<std::vector<std::uint32_t>, 3>;  // of each dimension, ascending
+  struct Line {
+    std::size_t along = 0;
+    Places places;
+  };
+  std::uint64_t id_of(const std::array<std::uint32_t, 3>& place) const;
+  std::array<std::uint32_t, 3> place_of(std::uint64_t workgroup) const;
+  std::vector<std::uint64_t> ids_of(const Places& places) const;
+  std::vector<Line> lines() const;
+  void lay_lattice();
+
+  std::array<std::uint32_t, 3> grid_;
+  Stage stage_ = Stage::sample;
+  std::map<std::uint64_t, std::uint64_t> counted_;
+  std::uint64_t most_ = 0;  // the workgroup that did most of the sample, or is said to
+  Places lattice_;
+};
+
+// What a workgroup takes by its work: in proportion between those that were timed.
+class DurationsByWork {
+ public:
+  DurationsByWork(std::span<const SampledTime> sample, const Survey& survey);
+  std::uint64_t of(std::uint64_t workgroup) const;
+  // For each of the sample, how much of the launch is nearest to its work. Sums up to 1.
+  const std::vector<double>& parts() const { return parts_; }
+
+ private:
+  struct Known {
+    double work = 0;
+    double cycles = 0;
+  };
+  const Survey* survey_;
+  std::vector<Known> known_;  // ascending by work, no work twice
+  std::vector<double> parts_;
+};
+
+}  // namespace wavejit::simgpu::clock
