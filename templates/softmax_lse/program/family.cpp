@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// softmax_lse as the program's tools know it (tools/family.h): a descriptor → scores, the call, float64. A row of the
+// answer is a row of weights; of a call that writes none, its LSE.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "templates/softmax_lse/program/reference.h"
+#include "tools/array_problem.h"
+
+namespace wavejit::softmax_lse::program {
+namespace {
+
+using namespace tools;
+
+// What the library says of a descriptor.
+struct Said {
+  std::string text;
+  std::int32_t scores = WAVEJIT_FP32;
+  std::int32_t weights = WAVEJIT_FP32;  // WAVEJIT_DTYPE_NONE: none are written
+  bool unaligned = false;
+  bool lse = false;
+  std::int64_t batch = 0;
+  std::int64_t heads = 0;
+  std::int64_t rows = 0;
+  std::int64_t keys = 0;
+  std::int32_t mask = 0;
+  std::int32_t left = 0;
+  std::int32_t right = 0;
+  std::int64_t prefix = 0;
+  std::vector<std::int32_t> lengths;  // empty: all keys count
+  float scale = 1;
+  std::uint64_t seed = 1;
+};
+
+bool has_word(std::string_view text, std::string_view word) {
+  return (std::string(text) + ' ').find(' ' + std::string(word) + ' ') != std::string::npos;
+}
+
+// The two words that struct wavejit_problem has no field for stand in the canonical text.
+void take(void* to, const wavejit_problem* told) {
+  Said& said = *static_cast<Said*>(to);
+  said.text = told->text;
+  said.scores = said.weights = told->dtype;
+  for (const auto& [word, type] : {std::pair{"weights=fp32", WAVEJIT_FP32},
+                                   {"weights=fp16", WAVEJIT_FP16},
+                                   {"weights=bf16", WAVEJIT_BF16},
+                                   {"weights=none", WAVEJIT_DTYPE_NONE}})
+    if (has_word(said.text, word)) said.weights = type;
+  said.unaligned = has_word(said.text, "unaligned");
+  said.lse = told->lse != 0;
+  said.batch = told->batch;
+  said.heads = told->query_heads;
+  said.rows = told->query_length;
+  said.keys = told->key_length;
+  said.mask = told->mask;
+  said.left = told->window_left;
+  said.right = told->window_right;
+  said.prefix = told->causal_prefix;
+  if (told->key_lengths != nullptr) said.lengths.assign(told->key_lengths, told->key_lengths + told->batch);
+  said.scale = told->scale;
+  if (told->seed >= 0) said.seed = static_cast<std::uint64_t>(told->seed);
+}
+
+std::optional<HalfType> half_of(std::int32_t type) {
+  if (type == WAVEJIT_FP16) return HalfType::fp16;
+  if (type == WAVEJIT_BF16) return HalfType::bf16;
+  return std::nullopt;
+}
+
+// Unaligned tensors begin an element behind the memory's start.
+constexpr std::int64_t shifted(const Said& said) { return said.unaligned ? 1 : 0; }
+
+wavejit_tensor dense(const void* data, std::int32_t type, const Said& said, std::int64_t last) {
+  wavejit_tensor tensor{};
+  tensor.data = const_cast<void*>(data);  // NOLINT(cppcoreguidelines-pro-type-const-cast): the struct has one kind
+  tensor.dtype = type;
+  const std::int64_t sizes[4] = {said.batch, said.heads, said.rows, last};
+  std::int64_t stride = 1;
+  for (int d = 3; d >= 0; --d) {
+    tensor.sizes[d] = sizes[d];
+    tensor.strides[d] = stride;
+    stride *= sizes[d];
+  }
+  return tensor;
+}
+
+// The keys that a row of a batch sees, by the definition in wavejit.h.
+std::pair<std::int64_t, std::int64_t> seen(const Said& said, std::int64_t batch, std::int64_t row) {
+  const std::int64_t keys = said.lengths.empty() ? said.keys : said.lengths[static_cast<std::size_t>(batch)];
+  std::int64_t begin = 0;
+  std::int64_t end = keys;
+  const std::int64_t diagonal = row + ((said.mask & WAVEJIT_MASK_PREFIX) != 0 ? said.prefix : keys - said.rows);
+  if ((said.mask & WAVEJIT_MASK_CAUSAL) != 0) end = std::min(end, diagonal + 1);
+  if ((said.mask & WAVEJIT_MASK_WINDOW) != 0) {
+    if (said.left >= 0) begin = std::max(begin, diagonal - said.left);
+    if (said.right >= 0) end = std::min(end, diagonal + said.right + 1);
+  }
+  return {begin, std::max(begin, end)};
+}
+
+class SoftmaxLse : public Family {
+ public:
+  std::string_view name() const override { return "softmax_lse"; }
+  std::string_view grammar() const override {
+    return "softmax_lse <fp32|fp16|bf16> b<batch> h<heads> q<rows> k<keys> [weights=<fp32|fp16|bf16|none>] "
+           "[causal[=<prefix>]] [window=<left>,<right>] [lse] [k_lengths=<n,…>] [scale=<x>] [unaligned] [seed=<n>]";
+  }
+  std::string_view example() const override { return "softmax_lse bf16 b1 h8 q128 k2048 causal lse"; }
+  std::vector<std::string> listed() const override {
+    return {"softmax_lse fp32 b2 h3 q5 k65 lse",
+            "softmax_lse bf16 b1 h2 q70 k1026 weights=fp32 causal",
+            "softmax_lse fp16 b2 h1 q9 k1025 window=700,3 k_lengths=1025,300",
+            "softmax_lse fp32 b1 h1 q3 k9000 weights=bf16",
+            "softmax_lse bf16 b3 h2 q1 k5000 weights=none lse scale=-0.5",
+            "softmax_lse fp16 b1 h1 q4 k640 weights=bf16 unaligned"};
+  }
+
+  Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
+    auto said = std::make_shared<Said>();
+    if (auto parsed = checked(wavejit_problem_parse(descriptor.c_str(), take, said.get())); !parsed)
+      return std::unexpected(parsed.error());
+
+    // A spread of eight powers of two and more: rows with one great key, and rows with many.
+    auto values = std::make_shared<std::vector<float>>(
+        seeded_values(said->seed, static_cast<std::size_t>(said->batch * said->heads * said->rows * said->keys)));
+    std::vector<std::uint16_t> halves(static_cast<std::size_t>(shifted(*said)));
+    const auto type = half_of(said->scores);
+    for (float& value : *values) {
+      value *= 6;
+      if (!type) continue;
+      halves.push_back(encode(*type, static_cast<double>(value)));
+      value = decode(*type, halves.back());
+    }
+
+    ArrayProblem problem;
+    problem.text = said->text;
+    problem.inputs = {type ? bytes_of(halves) : bytes_of(*values)};
+    if (!said->lengths.empty()) problem.inputs.push_back(bytes_of(said->lengths));
+    // What is not judged is written all the same.
+    const bool has_weights = said->weights != WAVEJIT_DTYPE_NONE;
+    const std::size_t all_rows = static_cast<std::size_t>(said->batch * said->heads * said->rows);
+    if (said->lse && has_weights) problem.inputs.push_back(bytes_of(std::vector<float>(all_rows)));
+    problem.rows = static_cast<std::int64_t>(all_rows);
+    problem.columns = has_weights ? said->keys : 1;
+    problem.type = half_of(said->weights);
+    problem.launch = [said, has_weights](wavejit_engine* engine, std::span<void* const> inputs, void* output,
+                                         wavejit_call_report* report) {
+      const std::int64_t bytes = said->scores == WAVEJIT_FP32 ? 4 : 2;
+      wavejit_softmax_lse_arguments call{};
+      call.size = sizeof call;
+      call.scores =
+          dense(static_cast<const char*>(inputs[0]) + (shifted(*said) * bytes), said->scores, *said, said->keys);
+      if (has_weights) call.weights = dense(output, said->weights, *said, said->keys);
+      if (said->lse) call.lse = dense(has_weights ? inputs.back() : output, WAVEJIT_FP32, *said, 1);
+      if (!said->lengths.empty()) call.key_lengths = static_cast<const std::int32_t*>(inputs[1]);
+      call.scale = said->scale;
+      if (said->scale == 0) call.flags = WAVEJIT_SCALE_IS_ZERO;
+      call.mask = said->mask;
+      call.window_left = said->left;
+      call.window_right = said->right;
+      call.causal_prefix = said->prefix;
+      call.report = report;
+      return checked(wavejit_softmax_lse(engine, &call, nullptr));
+    };
+    problem.exact = [said, values, has_weights](std::int64_t row) {
+      const auto [begin, end] = seen(*said, row / (said->heads * said->rows), row % said->rows);
+      const auto keys = static_cast<std::size_t>(said->keys);
+      ExactRow exact = exact_row(std::span(*values).subspan(static_cast<std::size_t>(row) * keys, keys),
+                                 static_cast<double>(said->scale), begin, end);
+      return has_weights ? std::move(exact.weights) : std::vector<double>{exact.log_sum_exp};
+    };
+    // A weight is at most 1; f32 statistics cost a few of its last bits, the type of the weights half of its own.
+    constexpr double of_statistics = 4e-6;
+    problem.allowed = of_statistics + (said->weights == WAVEJIT_BF16   ? 1.0 / 256
+                                       : said->weights == WAVEJIT_FP16 ? 1.0 / 2048
+                                                                       : 0);
+    if (!has_weights) problem.allowed = 2e-5;  // LSE of up to about 16
+    return make_problem(std::move(problem));
+  }
+};
+
+}  // namespace
+
+const tools::Family& family() {
+  static const SoftmaxLse only;
+  return only;
+}
+
+}  // namespace wavejit::softmax_lse::program
