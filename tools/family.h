@@ -17,6 +17,7 @@
 //   examined  small and long calls of every route doctor (may be empty)
 //   run       arrays from files → files           run   (may be null: `run` then says that it cannot)
 //   tuning    parameters, candidates, defaults    tune  (may be null)
+//   invariance  batches in which one thing changes  invariance (may be null)
 //   schedule  a kernel's schedule as text         explain --isa (may be empty)
 //
 // A family whose call has some inputs and one output writes only an ArrayProblem (array_problem.h), which is a Problem
@@ -39,7 +40,8 @@ class App;
 
 namespace wavejit::tools {
 
-class Tuning;  // tuning.h
+class Tuning;      // tuning.h
+class Invariance;  // invariance/invariance.h
 
 // ---- A problem and its case -----------------------------------------------------------------------------------------
 
@@ -219,6 +221,7 @@ class Family {
   virtual std::vector<std::string> examined_for_time() const { return {}; }
   virtual std::unique_ptr<ArrayCall> make_call() const { return nullptr; }
   virtual const Tuning* tuning() const { return nullptr; }
+  virtual const Invariance* invariance() const { return nullptr; }
 };
 
 }  // namespace wavejit::tools

@@ -108,6 +108,7 @@ int run(int argument_count, char** arguments) {
   add_explain(program, chosen);
   add_prebuild(program, chosen);
   add_sweep(program, chosen);
+  add_invariance(program, chosen);
   add_profile(program, chosen);
   add_compare(program, chosen);
   add_tune(program, chosen);

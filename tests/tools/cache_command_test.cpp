@@ -152,7 +152,7 @@ TEST_F(CacheCommandTest, NothingToPackLeavesTheArchiveAlone) {
   const Outcome of_layers = run_program(scratch_, {"cache", "pack", scratch_ / "again", "--cache-layers", archive},
                                         {{"XDG_CACHE_HOME", scratch_ / "nothing"}});
   EXPECT_EQ(of_layers.code, 0) << of_layers.err;
-  EXPECT_EQ(read_text(scratch_ / "again"), packed);
+  EXPECT_TRUE(read_text(scratch_ / "again") == packed);  // megabytes would be printed
 }
 
 // pack, a layer, unpack, import, export: the same kernels everywhere, and a sealed folder is enough to run.

@@ -76,7 +76,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Wrong{{},
               "a subcommand is missing",
-              "run, explain, prebuild, sweep, profile, compare, tune, doctor, sim, cache, supported, version"},
+              "run, explain, prebuild, sweep, invariance, profile, compare, tune, doctor, sim, cache, supported, "
+              "version"},
         Wrong{{"frobnicate"}, "'frobnicate'", "run, explain, prebuild"},
         Wrong{{"--frobnicate"}, "'--frobnicate'", "run, explain, prebuild"},
         Wrong{{"cache"}, "a subcommand is missing", "list, info, stats, verify, gc, pack, unpack, import, export"},
@@ -154,7 +155,7 @@ TEST(CommandLineTest, ExplainShowsMachineCodeBesideTheSchedule) {
   EXPECT_FALSE(outcome.out.contains("bias")) << "this kernel has none";
   EXPECT_FALSE(std::filesystem::exists(scratch / "cache")) << "explaining writes nothing";
 
-  const Outcome split = run_program(scratch, {"explain", "attention_forward fp16 b1 q32 k2048 h1 d64 splits=4",
+  const Outcome split = run_program(scratch, {"explain", "attention_forward fp16 b1 q32 k4096 h1 d64 splits=4",
                                               "--target", "gfx942", "--pipeline", "generic", "--isa"});
   EXPECT_EQ(split.code, 0) << split.err;
   EXPECT_TRUE(split.out.contains("kernel attention_combine "));

@@ -65,7 +65,7 @@ TEST_P(SweepDeviceTest, ViewsGiveTheRowsOfTheWhole) {
 
 // What one run was given to report into is gone when the next question is asked.
 TEST(SweepDevice, ARunsReportIsForgottenAfterIt) {
-  const auto problem = parse_problem("attention_forward fp16 b1 q40 k310 h2 d64 splits=2");
+  const auto problem = parse_problem("attention_forward fp16 b1 q40 k1100 h2 d64 splits=2");
   ASSERT_TRUE(problem) << problem.error().what;
   const auto engine = simulated_engine();
   ASSERT_NE(engine, nullptr) << wavejit_last_detail();

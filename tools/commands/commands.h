@@ -20,6 +20,7 @@ void add_prebuild(CLI::App& program, Chosen& chosen);
 void add_profile(CLI::App& program, Chosen& chosen);
 void add_compare(CLI::App& program, Chosen& chosen);
 void add_sweep(CLI::App& program, Chosen& chosen);
+void add_invariance(CLI::App& program, Chosen& chosen);
 void add_doctor(CLI::App& program, Chosen& chosen);
 void add_sim(CLI::App& program, Chosen& chosen);
 void add_tune(CLI::App& program, Chosen& chosen);

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// `wavejit invariance` as a user starts it: it finds nothing where nothing is, and what a control changes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "tool_test_support.h"
+
+namespace wavejit::tools {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string first_line_with(const std::string& text, const std::string& part) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(part) != std::string::npos) return line.substr(line.find(part));
+  ADD_FAILURE() << part << " is in no line of\n" << text;
+  return {};
+}
+
+class InvarianceCommand : public ::testing::TestWithParam<const char*> {
+ protected:
+  ScratchDirectory scratch_;
+
+  Outcome invariance(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"invariance", "--device", std::string("sim:") + GetParam()});
+    return run_program(scratch_, arguments, {{"WAVEJIT_CACHE_DIR", ::getenv("WAVEJIT_KEPT_KERNELS")}});
+  }
+};
+
+// 920 pairs of each dimension on each target. Few batches of many sequences: a kernel is compiled for what a batch
+// is.
+TEST_P(InvarianceCommand, NoBitDiffersInAnyDimension) {
+  const auto outcome =
+      invariance({"--pairs", "920", "--sequences", "184", "--seed", "2", "--csv", scratch_ / "pairs.csv"});
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("no bit differs"));
+  for (const char* dimension : {"alone", "permuted", "padded", "left-padding", "rechunked", "token-by-token", "splits",
+                                "pipeline", "query-tile", "page-size", "page-layout"})
+    EXPECT_THAT(outcome.out, ::testing::ContainsRegex(std::string(dimension) + " +920 +0  "));
+  const std::string csv = read_text(scratch_ / "pairs.csv");
+  EXPECT_EQ(std::ranges::count(csv, '\n'), 1 + 11 * 920);
+  EXPECT_THAT(csv, Not(HasSubstr("differs")));
+  EXPECT_THAT(csv, HasSubstr("\"pages of 528 keys\",same"));
+  EXPECT_THAT(csv, HasSubstr("\"pages of 16 keys, heads first, K and V in turn\",same"));
+  const std::string overlapped = std::string(GetParam()) == "gfx950" ? "dualwave" : "interleaved";
+  for (const char* pages : {"64 keys", "128 keys", "256 keys", "1024 keys", "64 keys, heads first, in one list"})
+    EXPECT_THAT(csv, HasSubstr("\"pages of " + std::string(pages) + ", " + overlapped + "\",same"));
+}
+
+// One sequence of 63,816 keys among short ones.
+TEST_P(InvarianceCommand, NoBitDiffersOverManyChunks) {
+  const auto outcome = invariance(
+      {"--pairs", "8", "--sequences", "8", "--seed", "23135", "--longest", "70000", "--csv", scratch_ / "pairs.csv"});
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(read_text(scratch_ / "pairs.csv"), ::testing::ContainsRegex("splits,.* k63816 .*same"));
+}
+
+// Chunks that begin at another key are another arithmetic: the first difference is told with its place, both values and
+// a line that repeats it.
+TEST_P(InvarianceCommand, AControlIsSeen) {
+  const auto outcome = invariance({"--dimension", "shifted-chunks", "--pairs", "6", "--csv", scratch_ / "pairs.csv"});
+  ASSERT_EQ(outcome.code, 1) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("shifted-chunks: attention_forward [bf]*[fp]*16 b1 q1 k"));
+  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("token 0, head [0-9]+, "));
+  EXPECT_THAT(outcome.out, HasSubstr(": 6 pairs differ"));
+  const std::string csv = read_text(scratch_ / "pairs.csv");
+  EXPECT_THAT(csv, HasSubstr("dimension,batch,sequence,descriptor,change,result,token,head,dim,before,after\n"));
+  EXPECT_THAT(csv, ::testing::ContainsRegex(" hidden keys in front\",differs,0,[0-9]+,-?[0-9]+,[^,]+,[^,]+\n"));
+
+  const std::string told = first_line_with(outcome.err, "shifted-chunks: attention_forward");
+  const std::string again = first_line_with(outcome.err, "again: wavejit invariance ");
+  std::istringstream words(again.substr(again.find("invariance ") + 11));
+  std::vector<std::string> arguments = {"invariance"};
+  for (std::string word; words >> word;) arguments.push_back(word);
+  const auto repeated = run_program(scratch_, arguments, {{"WAVEJIT_CACHE_DIR", ::getenv("WAVEJIT_KEPT_KERNELS")}});
+  EXPECT_EQ(repeated.code, 1) << again << repeated.err;
+  EXPECT_EQ(first_line_with(repeated.err, "shifted-chunks: attention_forward"), told);
+}
+
+TEST_P(InvarianceCommand, NamesWhatItDoesNotKnow) {
+  const auto outcome = invariance({"--dimension", "colour"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--dimension colour: alone, permuted, "));
+  EXPECT_EQ(invariance({"--pairs", "many"}).code, 2);
+  EXPECT_EQ(invariance({"--longest", "0"}).code, 2);
+  EXPECT_EQ(invariance({"--sequences", "0"}).code, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, InvarianceCommand, ::testing::Values("gfx942", "gfx950"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace wavejit::tools

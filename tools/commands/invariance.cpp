@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// invariance: whether bits show how sequences were batched, cut and walked.
+#include "tools/invariance/invariance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/commands/commands.h"
+#include "tools/device_array.h"
+#include "tools/engine_options.h"
+#include "tools/families.h"
+#include "tools/progress.h"
+#include "tools/row_file.h"
+#include "tools/targets.h"
+
+namespace wavejit::tools {
+
+namespace {
+
+// What --longest may be: 131,072 keys of a sequence are 128 MB.
+constexpr std::uint64_t most_longest = 131072;
+constexpr std::uint64_t most_sequences = 4096;
+
+struct Arguments {
+  EngineOptions engine;
+  std::vector<std::string> dimensions;
+  std::string pairs = "500";
+  std::string seed = "1";
+  std::string first_batch = "0";
+  std::string sequences = "64";
+  std::string longest = "3000";
+  std::string csv;
+};
+
+std::optional<std::uint64_t> parse_count(const std::string& text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+
+// The only family that has something to ask, for now.
+const Invariance* asked_family(std::string& name) {
+  for (const Family* family : all_families())
+    if (const Invariance* invariance = family->invariance()) {
+      name = family->name();
+      return invariance;
+    }
+  return nullptr;
+}
+
+struct Outcome {
+  InvarianceDimension dimension;
+  std::uint64_t pairs = 0;
+  std::uint64_t differences = 0;
+  std::uint64_t before_batch = 0;  // pairs
+  std::uint64_t without = 0;       // batches since its last pair
+};
+
+// The engines of a run, by what they pin.
+class Engines {
+ public:
+  explicit Engines(const Arguments& arguments) : arguments_(arguments) {}
+
+  Result<wavejit_engine*> with(const std::string& pipeline) {
+    if (const auto found = engines_.find(pipeline); found != engines_.end()) return found->second.get();
+    wavejit_engine_options options = arguments_.engine.options();
+    if (!pipeline.empty()) options.pipeline = pipeline.c_str();
+    wavejit_engine* engine = nullptr;
+    if (auto created = checked(wavejit_engine_create(&options, &engine)); !created) {
+      // A pipeline that the target does not have is no reason to stop.
+      if (pipeline.empty()) return std::unexpected(created.error());
+      engine = nullptr;
+    }
+    engines_[pipeline].reset(engine);
+    return engine;
+  }
+
+ private:
+  const Arguments& arguments_;
+  std::map<std::string, std::unique_ptr<wavejit_engine, DestroyEngine>> engines_;
+};
+
+std::string told(const FirstDifference& first) {
+  const std::string where = first.dim < 0 ? std::string("LSE") : fmt::format("dim {}", first.dim);
+  return fmt::format("token {}, head {}, {}: {} and {}", first.token, first.head, where, first.before, first.after);
+}
+
+// What the engine was told, as the command line says it again: " --device sim:gfx950".
+std::string engine_words(const EngineOptions& engine) {
+  const wavejit_engine_options told = engine.options();
+  std::string words;
+  for (const auto& [name, value] : {std::pair{"--device", told.device},
+                                    {"--lowering", told.lowering},
+                                    {"--o-store", told.output_store},
+                                    {"--stagger", told.stagger},
+                                    {"--setprio", told.setprio},
+                                    {"--lazy-rescale", told.lazy_rescale},
+                                    {"--xcd-swizzle", told.xcd_swizzle},
+                                    {"--kv-splits", told.kv_splits}})
+    if (value != nullptr) words += fmt::format(" {} {}", name, value);
+  return words;
+}
+
+std::string csv_row(const Pair& pair) {
+  const std::string tail = pair.difference
+                               ? fmt::format("{},{},{},{},{}", pair.difference->token, pair.difference->head,
+                                             pair.difference->dim, pair.difference->before, pair.difference->after)
+                               : ",,,,";
+  return fmt::format("{},{},{},\"{}\",\"{}\",{},{}\n", pair.dimension, pair.batch, pair.sequence, pair.descriptor,
+                     pair.change, pair.difference ? "differs" : "same", tail);
+}
+
+Result<std::vector<Outcome>> chosen_dimensions(const Arguments& arguments, const Invariance& family) {
+  std::vector<Outcome> chosen;
+  std::string names;
+  for (const InvarianceDimension& dimension : family.dimensions()) {
+    names += (names.empty() ? "" : ", ") + dimension.name;
+    const bool named = std::ranges::find(arguments.dimensions, dimension.name) != arguments.dimensions.end();
+    if (named || (arguments.dimensions.empty() && !dimension.control)) chosen.push_back({.dimension = dimension});
+  }
+  for (const std::string& name : arguments.dimensions)
+    if (std::ranges::none_of(chosen, [&](const Outcome& one) { return one.dimension.name == name; }))
+      return failed(ExitCode::usage, fmt::format("--dimension {}: {} are accepted", name, names));
+  for (const Outcome& one : chosen)
+    if (!arguments.dimensions.empty() && !one.dimension.not_yet.empty())
+      return failed(ExitCode::unsupported,
+                    fmt::format("--dimension {}: not yet, {}", one.dimension.name, one.dimension.not_yet));
+  return chosen;
+}
+
+Result<ExitCode> ask(const Arguments& arguments) {
+  std::string name;
+  const Invariance* family = asked_family(name);
+  if (family == nullptr) return failed(ExitCode::unsupported, "no family of this program has dimensions to ask");
+  auto outcomes = chosen_dimensions(arguments, *family);
+  if (!outcomes) return std::unexpected(outcomes.error());
+
+  std::optional<RowFile> csv;
+  if (!arguments.csv.empty()) {
+    auto file = RowFile::open("csv", arguments.csv);
+    if (!file) return std::unexpected(file.error());
+    csv.emplace(std::move(*file));
+    if (auto told = csv->write("dimension,batch,sequence,descriptor,change,result,token,head,dim,before,after\n");
+        !told)
+      return std::unexpected(told.error());
+  }
+
+  Engines engines(arguments);
+  const auto first_engine = engines.with({});
+  if (!first_engine) return std::unexpected(first_engine.error());
+  const std::uint64_t wanted = *parse_count(arguments.pairs);
+  const std::uint64_t seed = *parse_count(arguments.seed);
+  // A dimension that finds nothing to change in so many batches has nothing here.
+  constexpr std::uint64_t batches_without_a_pair = 50;
+  const auto asked = [&](const Outcome& outcome) {
+    return outcome.dimension.not_yet.empty() && outcome.pairs < wanted && outcome.without < batches_without_a_pair;
+  };
+  const std::uint64_t total = wanted * static_cast<std::uint64_t>(std::ranges::count_if(*outcomes, asked));
+  std::uint64_t done = 0;
+  Result<void> written;
+  {
+    Progress progress("pairs");
+    const auto take = [&](const Pair& pair) {
+      Outcome& outcome =
+          *std::ranges::find_if(*outcomes, [&](const Outcome& one) { return one.dimension.name == pair.dimension; });
+      if (outcome.pairs == wanted) return;
+      ++outcome.pairs;
+      if (csv && written) written = csv->write(csv_row(pair));
+      std::string event;
+      if (pair.difference && ++outcome.differences == 1)
+        event = fmt::format(
+            "{}: {}: {} ({})\n  {}\n  again: wavejit invariance{} --dimension {} --seed {} --first-batch {} "
+            "--sequences {} --longest {} --pairs {}",
+            pair.dimension, pair.descriptor, told(*pair.difference), pair.change, outcome.dimension.changes,
+            engine_words(arguments.engine), pair.dimension, seed, pair.batch, arguments.sequences, arguments.longest,
+            outcome.pairs - outcome.before_batch);
+      progress.update(++done, total, event, !event.empty());
+    };
+    for (std::uint64_t batch = *parse_count(arguments.first_batch); std::ranges::any_of(*outcomes, asked); ++batch) {
+      InvarianceRequest request = {.dimensions = {},
+                                   .seed = seed,
+                                   .batch = batch,
+                                   .sequences = static_cast<std::int64_t>(*parse_count(arguments.sequences)),
+                                   .longest = static_cast<std::int64_t>(*parse_count(arguments.longest))};
+      for (Outcome& outcome : *outcomes) {
+        outcome.before_batch = outcome.pairs;
+        if (asked(outcome)) request.dimensions.push_back(outcome.dimension.name);
+      }
+      auto ran = family->run(request, [&](const std::string& pipeline) { return engines.with(pipeline); }, take);
+      if (!ran) return std::unexpected(ran.error());
+      if (!written) return std::unexpected(written.error());
+      for (Outcome& outcome : *outcomes)
+        outcome.without = outcome.pairs == outcome.before_batch ? outcome.without + 1 : 0;
+    }
+  }
+
+  fmt::print("{:<16}  {:>9}  {:>11}  {}\n", "dimension", "pairs", "differences", "what changes");
+  std::uint64_t differences = 0;
+  for (const Outcome& outcome : *outcomes) {
+    differences += outcome.differences;
+    if (outcome.dimension.not_yet.empty())
+      fmt::print("{:<16}  {:>9}  {:>11}  {}\n", outcome.dimension.name, outcome.pairs, outcome.differences,
+                 outcome.dimension.changes);
+    else
+      fmt::print("{:<16}  {:>9}  {:>11}  {}\n", outcome.dimension.name, "-", "-",
+                 "not yet: " + outcome.dimension.not_yet);
+  }
+  fmt::print("{} on {}, seed {}: {}\n", name, wavejit_engine_device_name(*first_engine), seed,
+             differences == 0 ? "no bit differs" : fmt::format("{} pairs differ", differences));
+  // No pairs are no answer.
+  for (const Outcome& outcome : *outcomes)
+    if (outcome.dimension.not_yet.empty() && outcome.pairs == 0)
+      return failed(ExitCode::unsupported,
+                    fmt::format("--dimension {}: {} batches on this device have nothing to compare",
+                                outcome.dimension.name, batches_without_a_pair));
+  return differences == 0 ? ExitCode::ok : ExitCode::check_failed;
+}
+
+CLI::Option* count(CLI::App& command, const std::string& name, std::string& value, const std::string& help,
+                   std::uint64_t least = 0, std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
+  return limit(command.add_option(name, value, help)->capture_default_str(), "N", [=](const std::string& given) {
+    const auto number = parse_count(given);
+    return number && *number >= least && *number <= most
+               ? std::string()
+               : fmt::format("'{}' is not accepted; whole numbers from {} to {} are", given, least, most);
+  });
+}
+
+}  // namespace
+
+void add_invariance(CLI::App& program, Chosen& chosen) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command =
+      program.add_subcommand("invariance", "Ask whether bits show how sequences were batched, cut and walked");
+  command
+      ->add_option("--dimension", arguments->dimensions,
+                   "what changes between two runs; may be given several times (default: all but controls)")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  count(*command, "--pairs", arguments->pairs, "of runs to compare, of each dimension", 1, 1U << 30U);
+  count(*command, "--seed", arguments->seed, "what batches are drawn from");
+  count(*command, "--first-batch", arguments->first_batch, "where in the seed's batches to begin");
+  count(*command, "--sequences", arguments->sequences, "of a batch", 1, most_sequences);
+  count(*command, "--longest", arguments->longest, "keys of the longest sequences", 1, most_longest);
+  command->add_option("--csv", arguments->csv, "write every pair to a file, row by row")->type_name("FILE.csv");
+  arguments->engine.add_device(*command);
+  arguments->engine.add_cache(*command);
+  arguments->engine.add_compiler(*command, false);
+  arguments->engine.add_log_level(*command);
+  std::string dimensions;
+  std::string name;
+  if (const Invariance* family = asked_family(name)) {
+    for (const InvarianceDimension& dimension : family->dimensions())
+      dimensions += fmt::format("  {:<16}  {}\n", dimension.name,
+                                dimension.not_yet.empty() ? dimension.changes : "not yet: " + dimension.not_yet);
+  }
+  command->footer(fmt::format(
+      "Mixed batches are drawn from the seed and run; then each sequence runs again with one thing changed. A pair is\n"
+      "all that one sequence gets in both runs, compared bit by bit. Exit code 1: a pair differs. "
+      "docs/invariance.md\n\n"
+      "Dimensions\n{}\n"
+      "Examples\n"
+      "  wavejit invariance --device sim:{}\n"
+      "  wavejit invariance --device sim:{} --dimension splits --pairs 20000 --longest 70000 --csv pairs.csv",
+      dimensions, example_targets().last, example_targets().first));
+  command->callback([&chosen, arguments] { chosen = [arguments] { return ask(*arguments); }; });
+}
+
+}  // namespace wavejit::tools
