@@ -23,15 +23,16 @@ struct HeadShape {
 };
 
 // The kernels that such an engine will ask for, as lines for wavejit_prepare and `wavejit prebuild`. Heads, batch and
-// lengths change no kernel, except the class of the longest query of a step: up to 32 rows is one, up to 64 the next.
+// lengths change no kernel, except the class of the longest query of a step.
 std::vector<std::string> kernel_lines(const HeadShape& shape, const Limits& limits);
 
 class Attention {
  public:
   Attention(wavejit::Engine& engine, const HeadShape& shape, const Limits& limits);
 
-  // Says where each sequence's rows of this step lie and how many keys it has: once a step, for all layers.
-  void begin_step(const std::vector<Piece>& pieces);
+  // Says where each sequence's rows of this step lie, how many keys it has and in which pages: once a step, for all
+  // layers.
+  void begin_step(const std::vector<Piece>& pieces, const std::vector<Sequence>& sequences);
 
   // Rows of the step one after the other: queries [rows, query_heads, head_dim], keys and values [rows, kv_heads,
   // head_dim]. Keys and values are appended to the cache; the answer is as large as the queries.
@@ -39,18 +40,21 @@ class Attention {
                            const std::vector<Half>& values);
 
  private:
-  void append(const wavejit::DeviceBuffer& cache, const std::vector<Half>& rows);
+  wavejit_tensor pages_of_layer(int layer, bool values) const;
+  void append(const wavejit_tensor& cache, const std::vector<Half>& rows);
 
   wavejit::Engine& engine_;
   HeadShape shape_;
   Limits limits_;
-  wavejit::DeviceBuffer queries_;              // [tokens_per_step, query_heads, head_dim]
-  wavejit::DeviceBuffer answers_;              // the same
-  std::vector<wavejit::DeviceBuffer> keys_;    // a layer: [slots, longest, kv_heads, head_dim]
-  std::vector<wavejit::DeviceBuffer> values_;  // the same
-  wavejit::DeviceBuffer query_starts_;         // int32 [slots + 1]: rows of slot s are starts[s] … starts[s + 1] - 1
-  wavejit::DeviceBuffer key_lengths_;          // int32 [slots]
+  wavejit::DeviceBuffer queries_;             // [tokens_per_step, query_heads, head_dim]
+  wavejit::DeviceBuffer answers_;             // the same
+  std::vector<wavejit::DeviceBuffer> cache_;  // a layer: [pages, 2, page size, kv_heads, head_dim], K and V in turn
+  wavejit::DeviceBuffer block_table_;         // int32 [slots, columns_]: the pages of each slot's sequence
+  wavejit::DeviceBuffer query_starts_;        // int32 [slots + 1]: rows of slot s are starts[s] … starts[s + 1] - 1
+  wavejit::DeviceBuffer key_lengths_;         // int32 [slots]
   std::vector<Piece> pieces_;
+  std::vector<std::vector<int>> pages_;  // of each piece's sequence
+  int columns_ = 0;
   int rows_ = 0;
   int longest_piece_ = 0;
 };

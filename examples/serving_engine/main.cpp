@@ -115,9 +115,11 @@ bool print_summary(std::span<const RankReport> reports) {
   const RankReport& first = reports.front();
   std::uint64_t wrong = 0;
   std::uint64_t changed = 0;
+  std::uint64_t reordered = 0;
   for (const RankReport& report : reports) {
     wrong = std::max(wrong, report.wrong_tokens);  // each rank answers all of them
     changed += report.changed_logits;
+    reordered += report.changed_rows;
   }
   const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
   std::printf("\ntokens: %llu of %llu equal to the reference; largest error of a logit %.4f, smallest margin %.4f\n",
@@ -125,11 +127,15 @@ bool print_summary(std::span<const RankReport> reports) {
               first.smallest_margin);
   std::printf("alone: %llu requests once more, each alone: %s\n", number(first.alone_requests),
               changed == 0 ? "the same bits of logits" : "OTHER bits of logits");
+  std::printf("orders: %llu others of arrival: %s\n", number(first.other_orders),
+              reordered == 0 ? "the same tokens and bits of logits" : "OTHER tokens or bits of logits");
+  std::printf("pages: %d of %d keys, %llu taken from requests that begin alike, %llu preemptions\n", limits.pages,
+              page_size, number(first.shared_pages), number(first.preemptions));
   std::printf("steps: %llu in %llu ms, %llu of them with prompts and answers in one batch, up to %llu rows\n",
               number(first.steps), number(first.milliseconds), number(first.mixed_steps), number(first.most_rows));
   print_stalls(reports);
   print_cache(reports);
-  return wrong == 0 && changed == 0;
+  return wrong == 0 && changed == 0 && reordered == 0;
 }
 
 int main_of(const Options& options) {

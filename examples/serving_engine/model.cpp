@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "model.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace serving {
@@ -32,6 +33,8 @@ Matrix make_matrix(Numbers& numbers, int rows, int columns, float gain) {
   return matrix;
 }
 
+constexpr int common_tokens = 20;
+
 }  // namespace
 
 Model make_model(const ModelShape& shape, std::uint64_t seed) {
@@ -59,12 +62,18 @@ Model make_model(const ModelShape& shape, std::uint64_t seed) {
 
 std::vector<Request> make_requests(const ModelShape& shape, int count, std::uint64_t seed) {
   Numbers numbers(seed);
+  // Long prompts begin alike, as those with the same instructions in front do.
+  Numbers common_numbers(~seed);
+  std::vector<int> common;
+  common.reserve(common_tokens);
+  for (int token = 0; token < common_tokens; ++token) common.push_back(common_numbers.below(shape.vocabulary));
   std::vector<Request> requests;
   for (int i = 0; i < count; ++i) {
     Request request;
     request.arrival_step = 2 * i;
     const int length = i % 2 == 0 ? 34 + numbers.below(13) : 1 + numbers.below(12);  // long and short prompts by turns
     for (int token = 0; token < length; ++token) request.prompt.push_back(numbers.below(shape.vocabulary));
+    if (i % 2 == 0) std::copy(common.begin(), common.end(), request.prompt.begin());
     request.new_tokens = 5 + numbers.below(6);
     requests.push_back(std::move(request));
   }

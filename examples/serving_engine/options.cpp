@@ -19,7 +19,7 @@ Serves requests on simulated GPUs by continuous batching and compares every toke
 
   --ranks N         processes that share the heads of the model: 1 (default), 2 or 4, each with a GPU of its own
   --requests N      how many requests arrive, 1 … 64 (default 7)
-  --seed N          of weights and prompts (default 20; with others, a close choice may fall to the other token)
+  --seed N          of weights and prompts (default 7; with others, a close choice may fall to the other token)
   --target NAME     of the simulated GPUs (default gfx950)
   --cache-dir DIR   where kernels are kept (default: WAVEJIT_CACHE_DIR, then ~/.cache/wavejit)
   --archive FILE    take kernels from this archive too and write nothing

@@ -11,7 +11,7 @@ struct Options {
   std::string target = "gfx950";  // of the simulated GPUs, one a rank
   int ranks = 1;
   int requests = 7;
-  std::uint64_t seed = 20;  // its closest choice is five times as clear as the largest error of a logit
+  std::uint64_t seed = 7;  // its closest choice is nine times as clear as the largest error of a logit
   std::string cache_directory;
   std::string archive;  // a read-only layer; nothing else is written then either
   std::string miss_log;

@@ -35,7 +35,7 @@ class Decoder {
     for (const Piece& piece : pieces)
       for (int i = piece.first; i < piece.first + piece.count; ++i)
         hidden.push_back(embed<float>(model_, sequences[piece.sequence].tokens[i], i));
-    attention_.begin_step(pieces);
+    attention_.begin_step(pieces, sequences);
     for (int layer = 0; layer < model_.shape.layers; ++layer) run_layer(layer, hidden);
 
     std::vector<std::vector<float>> logits;
@@ -106,7 +106,34 @@ std::vector<Sequence> serve_all(Decoder& decoder, std::vector<Request> requests,
     const auto logits = decoder.run(pieces, scheduler.sequences());
     for (std::size_t i = 0; i < pieces.size(); ++i) scheduler.finish(pieces[i], logits[i]);
   }
+  if (report != nullptr) {
+    report->shared_pages = scheduler.shared_pages();
+    report->preemptions = scheduler.preemptions();
+  }
   return scheduler.sequences();
+}
+
+// The same requests, with others before and beside them: another batch at each step, other pages, other preemptions.
+void serve_in_other_orders(Decoder& decoder, const std::vector<Request>& requests, const std::vector<Sequence>& crowd,
+                           RankReport& report) {
+  std::vector<std::size_t> order(requests.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = order.size() - 1 - i;
+  for (const int steps_between : {0, 1, 3}) {
+    std::vector<Request> others;
+    for (const std::size_t i : order) {
+      others.push_back(requests[i]);
+      others.back().arrival_step = static_cast<int>(others.size() - 1) * steps_between;
+    }
+    const std::vector<Sequence> served = serve_all(decoder, others, nullptr);
+    ++report.other_orders;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Sequence& before = crowd[order[i]];
+      for (std::size_t token = 0; token < before.logits.size(); ++token)
+        report.changed_rows += served[i].logits[token] == before.logits[token] ? 0 : 1;
+      report.changed_rows += served[i].tokens == before.tokens ? 0 : 1;
+    }
+    std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(order.size() / 2), order.end());
+  }
 }
 
 void compare(const Model& model, int index, const Sequence& sequence, bool tell, RankReport& report) {
@@ -189,6 +216,7 @@ void serve(const Options& options, const Model& model, Group& group, int rank, R
     for (int token = 0; token < requests[i].new_tokens; ++token)
       report.changed_logits += alone[0].logits[token] == crowd[i].logits[token] ? 0 : 1;
   }
+  serve_in_other_orders(decoder, requests, crowd, report);
   report.statistics = engine.statistics();
 }
 

@@ -17,7 +17,7 @@
 namespace serving {
 
 // How much the engine takes on at a time.
-constexpr Limits limits = {.slots = 4, .tokens_per_step = 48};
+constexpr Limits limits = {.slots = 4, .tokens_per_step = 48, .pages = 6};
 
 // The part of the model's heads that each of `ranks` processes has.
 HeadShape heads_of_a_rank(const ModelShape& shape, int ranks);
@@ -35,6 +35,10 @@ struct RankReport {
   std::uint64_t wrong_tokens;
   std::uint64_t alone_requests;  // served again, each alone
   std::uint64_t changed_logits;  // of these: rows whose bits differ
+  std::uint64_t shared_pages;    // taken from other requests with the same tokens in front
+  std::uint64_t preemptions;     // of requests whose pages went to older ones
+  std::uint64_t other_orders;    // of arrival, in which all requests were served again
+  std::uint64_t changed_rows;    // of these: rows of logits whose bits differ, or tokens
   double largest_error;          // of a logit
   double smallest_margin;        // of the reference's choices
   std::uint64_t milliseconds;    // of serving
