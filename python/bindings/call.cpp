@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "call.h"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "address.h"
+#include "engine.h"
+
+namespace wavejit::python {
+
+namespace {
+
+template <typename Arguments>
+struct TensorField {
+  const char* name;
+  wavejit_tensor Arguments::* member;
+};
+template <typename Arguments>
+struct NumberField {
+  const char* name;
+  std::variant<float Arguments::*, std::int32_t Arguments::*, std::int64_t Arguments::*, std::uint32_t Arguments::*,
+               std::size_t Arguments::*>
+      member;
+};
+template <typename Arguments>
+struct AddressField {
+  const char* name;
+  std::variant<const std::int32_t* Arguments::*, void* Arguments::*> member;
+};
+
+// A function of the C interface that is a call: its struct's fields and what can be asked of it.
+template <typename Arguments>
+struct Kind;
+
+template <>
+struct Kind<wavejit_attention_forward_arguments> {
+  using A = wavejit_attention_forward_arguments;
+  static constexpr const char* class_name = "AttentionForwardCall";
+  static constexpr std::array tensors{
+      TensorField<A>{"q", &A::q},       TensorField<A>{"k", &A::k},         TensorField<A>{"v", &A::v},
+      TensorField<A>{"o", &A::o},       TensorField<A>{"lse", &A::lse},     TensorField<A>{"bias", &A::bias},
+      TensorField<A>{"sink", &A::sink}, TensorField<A>{"alibi", &A::alibi},
+  };
+  static constexpr std::array numbers{
+      NumberField<A>{"scale", &A::scale},
+      NumberField<A>{"mask", &A::mask},
+      NumberField<A>{"window_left", &A::window_left},
+      NumberField<A>{"window_right", &A::window_right},
+      NumberField<A>{"causal_prefix", &A::causal_prefix},
+      NumberField<A>{"sequences", &A::sequences},
+      NumberField<A>{"max_query_length", &A::max_query_length},
+      NumberField<A>{"max_key_length", &A::max_key_length},
+      NumberField<A>{"softcap", &A::softcap},
+      NumberField<A>{"splits", &A::splits},
+      NumberField<A>{"workspace_bytes", &A::workspace_bytes},
+      NumberField<A>{"flags", &A::flags},
+      NumberField<A>{"table_columns", &A::table_columns},
+      NumberField<A>{"table_row_stride", &A::table_row_stride},
+  };
+  static constexpr std::array addresses{
+      AddressField<A>{"query_starts", &A::query_starts}, AddressField<A>{"key_starts", &A::key_starts},
+      AddressField<A>{"key_lengths", &A::key_lengths},   AddressField<A>{"block_table", &A::block_table},
+      AddressField<A>{"table_starts", &A::table_starts}, AddressField<A>{"first_keys", &A::first_keys},
+      AddressField<A>{"workspace", &A::workspace},
+  };
+  static constexpr auto launch = wavejit_attention_forward;
+  static constexpr auto supported = wavejit_attention_forward_supported;
+  static constexpr auto ready = wavejit_attention_forward_ready;
+  static constexpr auto describe = wavejit_attention_forward_describe;
+};
+
+template <>
+struct Kind<wavejit_softmax_lse_arguments> {
+  using A = wavejit_softmax_lse_arguments;
+  static constexpr const char* class_name = "SoftmaxLseCall";
+  static constexpr std::array tensors{
+      TensorField<A>{"scores", &A::scores},
+      TensorField<A>{"weights", &A::weights},
+      TensorField<A>{"lse", &A::lse},
+  };
+  static constexpr std::array numbers{
+      NumberField<A>{"scale", &A::scale},
+      NumberField<A>{"mask", &A::mask},
+      NumberField<A>{"window_left", &A::window_left},
+      NumberField<A>{"window_right", &A::window_right},
+      NumberField<A>{"causal_prefix", &A::causal_prefix},
+      NumberField<A>{"flags", &A::flags},
+  };
+  static constexpr std::array addresses{AddressField<A>{"key_lengths", &A::key_lengths}};
+  static constexpr auto launch = wavejit_softmax_lse;
+  static constexpr auto supported = wavejit_softmax_lse_supported;
+  static constexpr auto ready = wavejit_softmax_lse_ready;
+  static constexpr auto describe = wavejit_softmax_lse_describe;
+};
+
+template <typename Fields>
+const auto& field_named(const Fields& fields, const std::string& name) {
+  for (const auto& field : fields)
+    if (name == field.name) return field;
+  throw nb::type_error(("'" + name + "' is no field of this call").c_str());
+}
+
+template <typename Number>
+Number number_from(const std::string& name, const nb::object& value) {
+  Number number{};
+  if (!nb::try_cast<Number>(value, number)) {
+    const std::string given = nb::cast<std::string>(nb::str(value));
+    const std::string accepted = std::is_floating_point_v<Number>
+                                     ? "a number"
+                                     : "an integer of " + std::to_string(8 * sizeof(Number)) + " bits" +
+                                           (std::is_signed_v<Number> ? "" : ", not negative");
+    throw Error(WAVEJIT_INVALID_ARGUMENT, (name + " = " + given + "; accepted: " + accepted).c_str());
+  }
+  return number;
+}
+
+nb::dict told(const wavejit_call_report& report) {
+  nb::dict result;
+  result["kernel_spec"] = nb::str(report.kernel_spec);
+  result["key"] = nb::str(report.key);
+  result["origin"] = report.origin;
+  result["route_ns"] = report.route_ns;
+  result["lookup_ns"] = report.lookup_ns;
+  result["emit_ns"] = report.emit_ns;
+  result["lower_ns"] = report.lower_ns;
+  result["link_ns"] = report.link_ns;
+  result["inspect_ns"] = report.inspect_ns;
+  result["publish_ns"] = report.publish_ns;
+  result["load_ns"] = report.load_ns;
+  result["launch_ns"] = report.launch_ns;
+  return result;
+}
+
+template <typename Arguments>
+class Call {
+ public:
+  using Of = Kind<Arguments>;
+
+  explicit Call(std::shared_ptr<EngineHandle> engine) : engine_(std::move(engine)) {
+    arguments_.size = sizeof arguments_;
+  }
+
+  void set_tensor(const std::string& name, std::uintptr_t address, std::int32_t dtype,
+                  const std::array<std::int64_t, 4>& sizes, const std::array<std::int64_t, 4>& strides) {
+    wavejit_tensor& tensor = arguments_.*field_named(Of::tensors, name).member;
+    tensor.data = pointer_at<void*>(address);
+    tensor.dtype = dtype;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      tensor.sizes[i] = sizes[i];
+      tensor.strides[i] = strides[i];
+    }
+  }
+  void set_number(const std::string& name, const nb::object& value) {
+    std::visit(
+        [&](auto member) {
+          auto& field = arguments_.*member;
+          field = number_from<std::remove_reference_t<decltype(field)>>(name, value);
+        },
+        field_named(Of::numbers, name).member);
+  }
+  void set_address(const std::string& name, std::uintptr_t address) {
+    std::visit(
+        [&](auto member) {
+          auto& field = arguments_.*member;
+          field = pointer_at<std::remove_reference_t<decltype(field)>>(address);
+        },
+        field_named(Of::addresses, name).member);
+  }
+
+  void launch(std::uintptr_t stream) const {
+    const nb::gil_scoped_release released;
+    check(Of::launch(engine_->get(), &arguments_, pointer_at<ihipStream_t*>(stream)));
+  }
+  nb::dict launch_with_report(std::uintptr_t stream) const {
+    wavejit_call_report report = make_report();
+    Arguments arguments = arguments_;
+    arguments.report = &report;
+    {
+      const nb::gil_scoped_release released;
+      check(Of::launch(engine_->get(), &arguments, pointer_at<ihipStream_t*>(stream)));
+    }
+    return told(report);
+  }
+  // What the call would answer: a status and its detail.
+  nb::tuple supported() const { return answer(Of::supported); }
+  nb::tuple ready() const { return answer(Of::ready); }
+  std::string describe() const {
+    std::string text;
+    const auto keep = [](void* context, const char* line) { *static_cast<std::string*>(context) = line; };
+    const nb::gil_scoped_release released;
+    check(Of::describe(engine_->get(), &arguments_, keep, &text));
+    return text;
+  }
+  std::size_t workspace_bytes() const
+    requires std::is_same_v<Arguments, wavejit_attention_forward_arguments>
+  {
+    std::size_t bytes = 0;
+    const nb::gil_scoped_release released;
+    check(wavejit_attention_forward_workspace(engine_->get(), &arguments_, &bytes));
+    return bytes;
+  }
+
+ private:
+  template <typename Question>
+  nb::tuple answer(Question question) const {
+    wavejit_status status = WAVEJIT_OK;
+    std::string detail;
+    {
+      const nb::gil_scoped_release released;
+      status = question(engine_->get(), &arguments_);
+      if (status != WAVEJIT_OK) detail = wavejit_last_detail();
+    }
+    return nb::make_tuple(static_cast<int>(status), nb::str(detail.c_str()));
+  }
+
+  std::shared_ptr<EngineHandle> engine_;
+  Arguments arguments_{};
+};
+
+template <typename Arguments>
+nb::class_<Call<Arguments>> bind_call(nb::module_& module) {
+  using C = Call<Arguments>;
+  return nb::class_<C>(module, Kind<Arguments>::class_name, "The arguments of a call, by the names of wavejit.h.")
+      .def(nb::init<std::shared_ptr<EngineHandle>>(), nb::arg("engine"))
+      .def("set_tensor", &C::set_tensor, nb::arg("name"), nb::arg("address"), nb::arg("dtype"), nb::arg("sizes"),
+           nb::arg("strides"))
+      .def("set_number", &C::set_number, nb::arg("name"), nb::arg("value"))
+      .def("set_address", &C::set_address, nb::arg("name"), nb::arg("address"))
+      .def("launch", &C::launch, nb::arg("stream"))
+      .def("launch_with_report", &C::launch_with_report, nb::arg("stream"))
+      .def("supported", &C::supported)
+      .def("ready", &C::ready)
+      .def("describe", &C::describe);
+}
+
+}  // namespace
+
+void bind_calls(nb::module_& module) {
+  bind_call<wavejit_attention_forward_arguments>(module).def(
+      "workspace_bytes", &Call<wavejit_attention_forward_arguments>::workspace_bytes);
+  bind_call<wavejit_softmax_lse_arguments>(module);
+}
+
+}  // namespace wavejit::python

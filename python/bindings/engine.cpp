@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "engine.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <exception>
+#include <utility>
+
+#include "progress.h"
+
+namespace wavejit::python {
+
+namespace {
+
+struct Option {
+  const char* name;
+  std::string EngineOptions::* value;
+};
+constexpr std::array options{
+    Option{"device", &EngineOptions::device},
+    Option{"cache_directory", &EngineOptions::cache_directory},
+    Option{"cache_mode", &EngineOptions::cache_mode},
+    Option{"lowering", &EngineOptions::lowering},
+    Option{"compile", &EngineOptions::compile},
+    Option{"output_store", &EngineOptions::output_store},
+    Option{"log_level", &EngineOptions::log_level},
+    Option{"pipeline", &EngineOptions::pipeline},
+    Option{"stagger", &EngineOptions::stagger},
+    Option{"setprio", &EngineOptions::setprio},
+    Option{"lazy_rescale", &EngineOptions::lazy_rescale},
+    Option{"xcd_swizzle", &EngineOptions::xcd_swizzle},
+    Option{"kv_splits", &EngineOptions::kv_splits},
+    Option{"cache_layers", &EngineOptions::cache_layers},
+    Option{"cache_limit", &EngineOptions::cache_limit},
+    Option{"cache_lock_wait", &EngineOptions::cache_lock_wait},
+    Option{"cache_remote", &EngineOptions::cache_remote},
+    Option{"cache_remote_key_file", &EngineOptions::cache_remote_key_file},
+    Option{"cache_remote_connect_timeout", &EngineOptions::cache_remote_connect_timeout},
+    Option{"cache_remote_timeout", &EngineOptions::cache_remote_timeout},
+    Option{"miss_log", &EngineOptions::miss_log},
+    Option{"cache_packaged", &EngineOptions::cache_packaged},
+    Option{"cache_remote_authorities", &EngineOptions::cache_remote_authorities},
+};
+
+// What a callback raises has nobody to go to: Python's hook for such (sys.unraisablehook) tells it.
+template <typename Function>
+void tell(const nb::object& callback, Function arguments) {
+  try {
+    if (!callback.is_none()) arguments(callback);
+  } catch (nb::python_error& error) {
+    error.discard_as_unraisable(callback);
+  } catch (const std::exception& error) {
+    nb::object message = nb::str(error.what());
+    PyErr_SetObject(PyExc_RuntimeError, message.ptr());
+    PyErr_WriteUnraisable(callback.ptr());
+  }
+}
+
+nb::object text_or_none(const char* text) {
+  if (text == nullptr) return nb::none();
+  return nb::str(text);
+}
+
+void tell_compile(void* context, const wavejit_compile_event* event) {
+  if (!static_cast<EngineHandle*>(context)->calls_back()) return;
+  const nb::gil_scoped_acquire held;
+  const nb::object callback = static_cast<EngineHandle*>(context)->on_compile();
+  tell(callback, [&](const nb::object& function) {
+    nb::dict told;
+    told["descriptor"] = text_or_none(event->descriptor);
+    told["kernel_spec"] = text_or_none(event->kernel_spec);
+    told["key"] = text_or_none(event->key);
+    told["origin"] = event->origin;
+    told["status"] = event->status;
+    told["detail"] = text_or_none(event->detail);
+    told["thread"] = event->thread;
+    told["route_ns"] = event->route_ns;
+    told["lookup_ns"] = event->lookup_ns;
+    told["emit_ns"] = event->emit_ns;
+    told["lower_ns"] = event->lower_ns;
+    told["link_ns"] = event->link_ns;
+    told["inspect_ns"] = event->inspect_ns;
+    told["publish_ns"] = event->publish_ns;
+    told["load_ns"] = event->load_ns;
+    function(told);
+  });
+}
+
+void tell_log(void* context, std::int32_t level, const char* line) {
+  if (!static_cast<EngineHandle*>(context)->calls_back()) return;
+  const nb::gil_scoped_acquire held;
+  const nb::object callback = static_cast<EngineHandle*>(context)->on_log();
+  tell(callback, [&](const nb::object& function) { function(level, nb::str(line)); });
+}
+
+nb::list prepare(EngineHandle& handle, const std::vector<std::string>& descriptors, int jobs,
+                 const nb::object& callback) {
+  std::vector<const char*> lines;
+  lines.reserve(descriptors.size());
+  for (const std::string& line : descriptors) lines.push_back(line.c_str());
+  struct Run {
+    std::vector<Prepared> prepared;
+    Progress progress;
+  } run{.prepared = std::vector<Prepared>(lines.size()), .progress = Progress(callback)};
+  const auto finished = [](void* context, const wavejit_prepare_progress* progress) {
+    Run& run = *static_cast<Run*>(context);
+    if (progress->descriptor != nullptr) {
+      Prepared& line = run.prepared[progress->line];
+      line.status = static_cast<wavejit_status>(progress->status);
+      if (progress->failure != nullptr) line.failure = progress->failure;
+    }
+    run.progress.tell([&](nb::dict& told) {
+      told["done"] = progress->done;
+      told["total"] = progress->total;
+      told["compiled"] = progress->compiled;
+      told["from_disk"] = progress->from_disk;
+      told["present"] = progress->present;
+      told["failed"] = progress->failed;
+      told["descriptor"] = text_or_none(progress->descriptor);
+      told["failure"] = text_or_none(progress->failure);
+    });
+  };
+  {
+    const nb::gil_scoped_release released;
+    const wavejit_status status =
+        wavejit_prepare(handle.get(), lines.data(), lines.size(), jobs, nullptr, finished, &run);
+    bool of_a_line = false;
+    for (const Prepared& line : run.prepared) of_a_line = of_a_line || line.status != WAVEJIT_OK;
+    if (!of_a_line) check(status);
+  }
+  run.progress.rethrow();
+  nb::list result;
+  for (const Prepared& line : run.prepared)
+    result.append(nb::make_tuple(static_cast<int>(line.status), nb::str(line.failure.c_str())));
+  return result;
+}
+
+}  // namespace
+
+EngineOptions options_from(const nb::dict& given) {
+  EngineOptions result;
+  for (const auto& [key, value] : given) {
+    const std::string name = nb::cast<std::string>(key);
+    const Option* found = nullptr;
+    for (const Option& option : options)
+      if (name == option.name) found = &option;
+    if (found == nullptr) {
+      std::string message = "'" + name + "' is no option; accepted:";
+      for (const Option& option : options) message += std::string(" ") + option.name;
+      throw nb::type_error(message.c_str());
+    }
+    result.*(found->value) = nb::cast<std::string>(value);
+  }
+  return result;
+}
+
+EngineHandle::EngineHandle(const nb::dict& options, nb::object on_compile, nb::object on_log)
+    : on_compile_(std::move(on_compile)), on_log_(std::move(on_log)) {
+  EngineOptions chosen = options_from(options);
+  if (!on_compile_.is_none()) {
+    chosen.on_compile = tell_compile;
+    chosen.on_compile_context = this;
+  }
+  if (!on_log_.is_none()) {
+    chosen.on_log = tell_log;
+    chosen.on_log_context = this;
+  }
+  const nb::gil_scoped_release released;
+  engine_.emplace(chosen);
+}
+
+EngineHandle::~EngineHandle() {
+  // A thread of the engine may be about to call back: it needs the lock to come to its end.
+  const nb::gil_scoped_release released;
+  engine_.reset();
+}
+
+void EngineHandle::forget_callbacks() {
+  calls_back_ = false;
+  on_compile_ = nb::none();
+  on_log_ = nb::none();
+}
+
+void bind_engine(nb::module_& module) {
+  using Released = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<EngineHandle>(module, "EngineHandle", "A wavejit_engine. wavejit.Engine is the class for users.")
+      .def(nb::init<const nb::dict&, nb::object, nb::object>(), nb::arg("options"), nb::arg("on_compile").none(),
+           nb::arg("on_log").none())
+      .def("forget_callbacks", &EngineHandle::forget_callbacks)
+      .def("target", [](EngineHandle& handle) { return handle.engine().target(); })
+      .def("device_name", [](EngineHandle& handle) { return handle.engine().device_name(); })
+      .def(
+          "synchronize", [](EngineHandle& handle) { handle.engine().synchronize(); }, Released())
+      .def(
+          "trim", [](EngineHandle& handle) { handle.engine().trim(); }, Released())
+      .def(
+          "seal", [](EngineHandle& handle) { handle.engine().seal(); }, Released())
+      .def(
+          "unseal", [](EngineHandle& handle) { handle.engine().unseal(); }, Released())
+      .def(
+          "statistics_json", [](EngineHandle& handle) { return handle.engine().statistics_json(); }, Released())
+      .def("prepare", &prepare, nb::arg("descriptors"), nb::arg("jobs"), nb::arg("progress").none());
+}
+
+}  // namespace wavejit::python

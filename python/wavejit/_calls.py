@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls: arguments that were checked and put on the device once, to be asked and launched any number of times."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _arrays, _device, _dtypes, _wavejit
+from ._arrays import DeviceArray
+from ._dtypes import DType
+from ._errors import InvalidArgument, error_of
+
+if TYPE_CHECKING:
+    import numpy
+
+    from ._engine import Engine
+
+# enum wavejit_mask
+CAUSAL, WINDOW, PREFIX = 1, 2, 4
+# enum wavejit_call_flags
+CHECK_LENGTHS, SCALE_IS_ZERO = 1, 4
+COMPILE = {"wait": 0, "never": 8, "behind": 8 | 16}
+UNSUPPORTED, NOT_READY = 2, 12
+ORIGINS = {0: None, 1: "memory", 2: "disk", 3: "compiled"}
+
+
+class Call:
+    """A call with its arguments: `Engine.attention_forward_call` and `Engine.softmax_lse_call` make one.
+
+    It keeps every array that it was given, and host inputs as they were copied when it was made. `launch()` costs what
+    the C call costs and next to nothing more; it may be launched any number of times, from any thread.
+    """
+
+    def __init__(self, engine: Engine, kind: Any, stream: object) -> None:
+        self._engine = engine
+        self._call = kind(engine._open())
+        self._launch = self._call.launch
+        self._stream = _device.stream_number(stream)
+        self._arrays: list[DeviceArray] = []
+        self._written: list[list[int | None]] = []
+        self._borrows = False
+        self._copies_back: list[tuple[numpy.ndarray, DeviceArray]] = []
+
+    def launch(self) -> None:
+        """Launches on the call's stream and returns; the first launch of a kind may compile. What host arrays were given for
+        outputs are written when this returns."""
+        if self._engine._handle is None or self._borrows:
+            self._before()
+        self._launch(self._stream)
+        for written in self._written:
+            written[0] = self._stream
+        if self._copies_back:
+            self._copy_back()
+
+    def launch_with_report(self) -> dict[str, Any]:
+        """The same, and tells which kernel ran, where it came from ("memory", "disk", "compiled") and nanoseconds by phase."""
+        self._before()
+        report = self._call.launch_with_report(self._stream)
+        report["origin"] = ORIGINS.get(report["origin"], report["origin"])
+        for written in self._written:
+            written[0] = self._stream
+        self._copy_back()
+        return report
+
+    def _before(self) -> None:
+        self._engine._open()
+        if self._borrows:
+            self._engine._keep(self)
+
+    def _copy_back(self) -> None:
+        for host, array in self._copies_back:
+            host[...] = array._host_elements().reshape(host.shape)
+
+    def supported(self) -> bool:
+        """Whether there is a kernel for it on this target. What else the call would refuse is raised."""
+        return self._answer(self._call.supported(), UNSUPPORTED)
+
+    def why_unsupported(self) -> str | None:
+        """None, or why there is no kernel for it."""
+        status, detail = self._call.supported()
+        return detail if status == UNSUPPORTED else None
+
+    def is_ready(self) -> bool:
+        """Whether its kernel is loaded, so that launching it neither reads the disk nor compiles."""
+        return self._answer(self._call.ready(), NOT_READY)
+
+    def describe(self) -> str:
+        """The call as a problem descriptor: a line for `Engine.prepare` and `wavejit.prebuild`."""
+        return self._call.describe()
+
+    @staticmethod
+    def _answer(answer: tuple[int, str], no: int) -> bool:
+        status, detail = answer
+        if status not in (0, no):
+            raise error_of(status, detail)
+        return status == 0
+
+    # ---- fields
+
+    def _tensor(self, field: str, given: Any, dtype: DType | None, *, shape: str, dimensions: tuple[int, ...], row_multiple: int = 1, output: bool = False,
+                lead: bool = True) -> DeviceArray:
+        """A tensor of 4 dimensions from one of `dimensions`, which is filled up with ones: in front, or behind."""
+        array, host = _arrays.on_device(self._engine, given, field, self._stream, dtype, row_multiple=row_multiple)
+        if array.ndim not in dimensions:
+            raise InvalidArgument(f"{field}: shape {array.shape}; accepted: {shape}")
+        self._take(array)
+        if output:
+            self._write(field, array, host)
+        missing = 4 - array.ndim
+        ones = (1,) * missing
+        sizes, strides = array.shape, array.strides
+        wide = (*ones, *sizes) if lead else (*sizes, *ones)
+        steps = (*ones, *strides) if lead else (*strides, *ones)
+        if array._dtype.c == 0:
+            raise InvalidArgument(f"{field}: dtype {array.dtype}; accepted: fp16, bf16, fp32")
+        # Without elements there is nothing to point to.
+        self._call.set_tensor(_C_NAMES.get(field, field), array._address if array.size else 0, array._dtype.c, wide, steps)
+        return array
+
+    def _take(self, array: DeviceArray) -> None:
+        # An array of its own: free() on the caller's leaves this one alone.
+        self._arrays.append(array._view(array._address, array._shape, array._strides))
+        self._borrows = self._borrows or not isinstance(array._memory, _wavejit.DeviceMemory)
+
+    def _write(self, field: str, array: DeviceArray, host: numpy.ndarray | None) -> None:
+        if array._read_only or (host is not None and not host.flags.writeable):
+            raise InvalidArgument(f"{field}: memory for reading only; accepted: memory that may be written")
+        self._written.append(array._written)
+        if host is not None:
+            self._copies_back.append((host, array))
+
+    def _numbers(self, field: str, given: Any, count: int | None, what: str) -> DeviceArray | None:
+        """int32 on the device, `count` of them side by side. Host numbers are copied there, whatever the device."""
+        if given is None:
+            return None
+        array, _ = _arrays.on_device(self._engine, given, field, self._stream, _dtypes.INT32, copies=True)
+        if array.ndim != 1 or (count is not None and array.shape[0] != count):
+            raise InvalidArgument(f"{field}: shape {array.shape}; accepted: [{what}]" + ("" if count is None else f", which is [{count}]"))
+        if not array._is_dense():
+            raise InvalidArgument(f"{field}: strides {array.strides}; accepted: numbers side by side")
+        self._take(array)
+        self._call.set_address(field, array._address)
+        return array
+
+    def _mask(self, causal: bool, window: Sequence[int | None] | None, causal_prefix: int | None) -> None:
+        mask = CAUSAL if causal else 0
+        if window is not None:
+            if not isinstance(window, (tuple, list)) or len(window) != 2:
+                raise InvalidArgument(f"window = {window}; accepted: (left, right), each a number of keys, or None for no limit")
+            mask |= WINDOW
+            for field, side in zip(("window_left", "window_right"), window):
+                self._call.set_number(field, -1 if side is None else side)
+        if causal_prefix is not None:
+            mask |= PREFIX
+            self._call.set_number("causal_prefix", causal_prefix)
+        self._call.set_number("mask", mask)
+
+    def _scale_and_flags(self, scale: float | None, compile: str, flags: int = 0) -> None:
+        if scale is not None:
+            self._call.set_number("scale", scale)
+            if scale == 0:
+                flags |= SCALE_IS_ZERO
+        if compile not in COMPILE:
+            raise InvalidArgument(f"compile = {compile!r}; accepted: {', '.join(map(repr, COMPILE))}")
+        self._call.set_number("flags", flags | COMPILE[compile])
+
+
+# What Python calls otherwise than C.
+_C_NAMES = {"out": "o", "sinks": "sink"}
+BSHD = "[batch, length, heads, head dim]"
+
+
+class AttentionForwardCall(Call):
+    """softmax(scale · Q·Kᵀ + mask) · V with its arguments. `out` is the output, `lse` the log-sum-exp or None."""
+
+    out: Any
+    lse: Any
+
+    def __init__(self, engine: Engine, q: Any, k: Any, v: Any, out: Any = None, *, scale: float | None = None, causal: bool = False,
+                 window: Sequence[int | None] | None = None, causal_prefix: int | None = None, softcap: float | None = None, bias: Any = None,
+                 alibi: Any = None, sinks: Any = None, lse: Any = False, splits: int = 0, query_starts: Any = None, key_starts: Any = None,
+                 key_lengths: Any = None, first_keys: Any = None, block_table: Any = None, table_starts: Any = None,
+                 max_query_length: int | None = None, max_key_length: int | None = None, workspace: DeviceArray | None = None,
+                 check_lengths: bool = False, compile: str = "wait", dtype: Any = None, stream: object = None) -> None:
+        super().__init__(engine, _wavejit.AttentionForwardCall, stream)
+        element = None if dtype is None else _dtypes.named(dtype)
+        queries = self._tensor("q", q, element, shape=BSHD, dimensions=(4,))
+        keys = self._tensor("k", k, element, shape=BSHD, dimensions=(4,))
+        values = self._tensor("v", v, element, shape=BSHD, dimensions=(4,))
+        sizes = (*queries.shape[:3], values.shape[3])
+        given_out = _arrays.allocate(engine, sizes, queries._dtype) if out is None else out
+        self._tensor("out", given_out, element, shape=BSHD, dimensions=(4,), output=True)
+        self.out = given_out
+
+        sequences = self._starts(queries, query_starts, key_starts)
+        self._lengths(sequences, query_starts, key_starts, key_lengths, first_keys, block_table, max_query_length, max_key_length)
+        self._table(block_table, table_starts, sequences)
+        self._modifiers(queries, bias, alibi, sinks, softcap, element)
+        self.lse = self._lse(queries, lse)
+        self._mask(causal, window, causal_prefix)
+        self._call.set_number("splits", splits)
+        if workspace is not None:
+            if not isinstance(workspace, DeviceArray):
+                raise TypeError(f"workspace: a {type(workspace).__name__}; accepted: a DeviceArray")
+            workspace._require("workspace")
+            if not workspace._is_dense() or workspace._read_only:
+                raise InvalidArgument(f"workspace: strides {workspace.strides}; accepted: a dense array that may be written")
+            self._take(workspace)
+            self._call.set_address("workspace", workspace._address)
+            self._call.set_number("workspace_bytes", workspace.nbytes)
+        self._scale_and_flags(scale, compile, CHECK_LENGTHS if check_lengths else 0)
+
+    def workspace_bytes(self) -> int:
+        """Device memory that the call uses beside its arrays: 0 unless it splits keys."""
+        return self._call.workspace_bytes()
+
+    def _starts(self, queries: DeviceArray, query_starts: Any, key_starts: Any) -> int:
+        """How many sequences there are."""
+        sequences = None
+        for field, given in (("query_starts", query_starts), ("key_starts", key_starts)):
+            starts = self._numbers(field, given, None if sequences is None else sequences + 1, "sequences + 1")
+            if starts is not None:
+                sequences = starts.shape[0] - 1
+                if sequences < 1:
+                    raise InvalidArgument(f"{field}: shape {starts.shape}; accepted: [sequences + 1], of one sequence or more")
+        if sequences is None:
+            return queries.shape[0]
+        self._call.set_number("sequences", sequences)
+        return sequences
+
+    def _lengths(self, sequences: int, query_starts: Any, key_starts: Any, key_lengths: Any, first_keys: Any, block_table: Any,
+                 max_query_length: int | None, max_key_length: int | None) -> None:
+        self._numbers("key_lengths", key_lengths, sequences, "sequences")
+        self._numbers("first_keys", first_keys, sequences, "sequences")
+        if query_starts is not None:
+            self._call.set_number("max_query_length", self._longest("max_query_length", max_query_length, _steps(query_starts)))
+        elif max_query_length is not None:
+            self._call.set_number("max_query_length", max_query_length)
+        known = _steps(key_starts) if key_starts is not None else _host_numbers(key_lengths)
+        if key_starts is not None or block_table is not None:
+            self._call.set_number("max_key_length", self._longest("max_key_length", max_key_length, known))
+        elif max_key_length is not None:
+            self._call.set_number("max_key_length", max_key_length)
+
+    @staticmethod
+    def _longest(field: str, given: int | None, known: list[int] | None) -> int:
+        """The longest sequence: the host sizes the launch, and reads no device memory for it."""
+        if given is not None:
+            return given
+        if known is None:
+            raise InvalidArgument(f"{field} is missing, and the lengths are on the device; accepted: the longest sequence's length")
+        return max(known, default=0)
+
+    def _table(self, block_table: Any, table_starts: Any, sequences: int) -> None:
+        if block_table is None:
+            if table_starts is not None:
+                raise InvalidArgument("table_starts without block_table; accepted: both, or neither")
+            return
+        if table_starts is not None:
+            pages = self._numbers("block_table", block_table, None, "pages of all sequences")
+            self._numbers("table_starts", table_starts, sequences + 1, "sequences + 1")
+            assert pages is not None
+            self._call.set_number("table_columns", pages.shape[0])
+            return
+        table, _ = _arrays.on_device(self._engine, block_table, "block_table", self._stream, _dtypes.INT32, copies=True)
+        if table.ndim != 2 or table.shape[0] != sequences or (table.shape[1] > 1 and table.strides[1] != 1):
+            raise InvalidArgument(f"block_table: shape {table.shape}, strides {table.strides}; accepted: [{sequences}, columns], a row's columns side by side")
+        self._take(table)
+        self._call.set_address("block_table", table._address)
+        self._call.set_number("table_columns", table.shape[1])
+        if table.shape[0] > 1:
+            self._call.set_number("table_row_stride", table.strides[0])
+
+    def _modifiers(self, queries: DeviceArray, bias: Any, alibi: Any, sinks: Any, softcap: float | None, element: DType | None) -> None:
+        if bias is not None:
+            self._tensor("bias", bias, element, shape="[batch or 1, heads or 1, queries, keys]", dimensions=(2, 3, 4), row_multiple=8)
+        if alibi is not None:
+            # [heads] or [batch, heads] in front of two ones
+            array, _ = _arrays.on_device(self._engine, alibi, "alibi", self._stream, _dtypes.FP32)
+            if array.ndim == 1:
+                array = array[None]
+            self._tensor("alibi", array, _dtypes.FP32, shape="[heads], [batch, heads] or [batch or 1, heads, 1, 1]", dimensions=(2, 4), lead=False)
+        if sinks is not None:
+            array, _ = _arrays.on_device(self._engine, sinks, "sinks", self._stream, _dtypes.FP32)
+            if array.ndim == 1:
+                array = array[None]
+            self._tensor("sinks", array, _dtypes.FP32, shape="[heads]", dimensions=(2, 4), lead=False)
+        if softcap is not None:
+            self._call.set_number("softcap", softcap)
+
+    def _lse(self, queries: DeviceArray, lse: Any) -> Any:
+        return _row_sums(self, lse, (queries.shape[0], queries.shape[2], queries.shape[1]))
+
+
+def _row_sums(call: Call, lse: Any, shape: tuple[int, int, int]) -> Any:
+    """lse: False and None for none, True for one of wavejit's own, else the caller's, [batch, heads, rows]."""
+    if lse is None or lse is False:
+        return None
+    given = _arrays.allocate(call._engine, shape, _dtypes.FP32) if lse is True else lse
+    call._tensor("lse", given, _dtypes.FP32, shape="[batch, heads, rows]", dimensions=(3, 4), output=True, lead=False)
+    return given
+
+
+def _host_numbers(given: Any) -> list[int] | None:
+    """Numbers that the host can read without asking a device."""
+    if given is None:
+        return None
+    if isinstance(given, DeviceArray):
+        return None
+    elements = _arrays.host_elements(given, "lengths", _dtypes.INT32)
+    return None if elements is None else elements.reshape(-1).tolist()
+
+
+def _steps(starts: Any) -> list[int] | None:
+    numbers = _host_numbers(starts)
+    return None if numbers is None else [after - before for before, after in zip(numbers, numbers[1:])]
+
+
+class SoftmaxLseCall(Call):
+    """The softmax of raw scores with its arguments. `weights` and `lse` are the outputs, or None."""
+
+    weights: Any
+    lse: Any
+
+    def __init__(self, engine: Engine, scores: Any, weights: Any = True, *, lse: Any = False, scale: float | None = None, causal: bool = False,
+                 window: Sequence[int | None] | None = None, causal_prefix: int | None = None, key_lengths: Any = None, compile: str = "wait",
+                 check_lengths: bool = False, dtype: Any = None, stream: object = None) -> None:
+        super().__init__(engine, _wavejit.SoftmaxLseCall, stream)
+        element = None if dtype is None else _dtypes.named(dtype)
+        shape = "[batch, heads, queries, keys]"
+        raw = self._tensor("scores", scores, element, shape=shape, dimensions=(4,))
+        self.weights = None
+        if weights is not None and weights is not False:
+            if weights is True or isinstance(weights, str):
+                weights = _arrays.allocate(engine, raw.shape, raw._dtype if weights is True else _dtypes.named(weights, "weights"))
+            self._tensor("weights", weights, None, shape=shape, dimensions=(4,), output=True)
+            self.weights = weights
+        self.lse = _row_sums(self, lse, raw.shape[:3])  # type: ignore[arg-type]
+        self._numbers("key_lengths", key_lengths, raw.shape[0], "batch")
+        self._mask(causal, window, causal_prefix)
+        self._scale_and_flags(scale, compile, CHECK_LENGTHS if check_lengths else 0)

@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The engine: a device, its loaded kernels, and the calls."""
+from __future__ import annotations
+
+import atexit
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from . import _arrays, _device, _dtypes, _offline, _progress, _wavejit
+from ._arrays import DeviceArray
+from ._calls import ORIGINS, AttentionForwardCall, SoftmaxLseCall
+from ._errors import Error, InvalidArgument
+from ._progress import Progress
+
+# Calls over borrowed memory whose end nobody has waited for; at so many the device is waited for.
+KEPT_CALLS = 256
+
+
+# Engines whose threads may call Python: at its end they no longer do.
+_calling_back: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
+@atexit.register
+def _forget_callbacks() -> None:
+    for engine in list(_calling_back):
+        if engine._handle is not None:
+            engine._handle.forget_callbacks()
+
+
+class Prepared(NamedTuple):
+    """What became of one line of `Engine.prepare`. `status` 0: its kernel is loaded."""
+
+    descriptor: str
+    status: int
+    failure: str
+
+
+class Engine:
+    """A device with the kernels that were loaded on it. Any thread may use it; the GIL is free while it compiles, launches
+    and waits.
+
+    device
+        "hip" (default), "hip:<number>", "sim:gfx942", "sim:gfx950", "sim:gfx950x8:1". "hip" is never simulated.
+    cache_dir
+        Where compiled kernels are kept: $XDG_CACHE_HOME/wavejit, else ~/.cache/wavejit.
+    on_compile
+        A function that gets a dict for each kernel that was fetched or compiled: descriptor, kernel_spec, origin ("disk",
+        "compiled", None when it failed), status, detail and nanoseconds by phase. On the thread that did the work.
+    on_log
+        A function that gets (level, line) instead of standard error. It must not call wavejit.
+    options
+        By the names of wavejit_engine_options: cache_mode, cache_layers (a list of paths), cache_limit, pipeline,
+        kv_splits, log_level, miss_log and more. True and False are "on" and "off". What is not given is the environment's
+        (docs/environment.md).
+
+    Raises NoDevice when the device is not there, InvalidArgument for a value that an option does not take, TypeError for an
+    option that is none.
+
+    >>> import numpy, wavejit
+    >>> engine = wavejit.Engine("sim:gfx950")
+    >>> q = numpy.ones((1, 16, 4, 64), numpy.float16)      # [batch, length, heads, head dim]
+    >>> k = v = numpy.ones((1, 48, 2, 64), numpy.float16)  # 2 query heads read each kv head
+    >>> out = engine.attention_forward(q, k, v, causal=True)
+    >>> out.shape, float(out.numpy().max())
+    ((1, 16, 4, 64), 1.0)
+    """
+
+    def __init__(self, device: str | None = None, *, cache_dir: Any = None, on_compile: Callable[[dict[str, Any]], object] | None = None,
+                 on_log: Callable[[int, str], object] | None = None, **options: Any) -> None:
+        for field, function in (("on_compile", on_compile), ("on_log", on_log)):
+            if function is not None and not callable(function):
+                raise TypeError(f"{field}: a {type(function).__name__}; accepted: a function")
+        told = None
+        if on_compile is not None:
+            function = on_compile
+
+            def told(event: dict[str, Any]) -> None:
+                event["origin"] = ORIGINS.get(event["origin"], event["origin"])
+                function(event)
+
+        texts = _offline.option_texts({"device": device, "cache_dir": cache_dir, **options})
+        self._handle: Any = None
+        self._device = _device.chosen(texts.get("device"))
+        self._handle = _wavejit.EngineHandle(texts, told, on_log)
+        self._target = self._handle.target()
+        self._kept: set[Any] = set()
+        if told is not None or on_log is not None:
+            _calling_back.add(self)
+
+    # ---- what it is
+
+    @property
+    def device(self) -> str:
+        return self._device
+
+    @property
+    def device_name(self) -> str:
+        """For people."""
+        return self._open().device_name()
+
+    @property
+    def target(self) -> str:
+        """ "gfx950" """
+        return self._target
+
+    @property
+    def is_simulated(self) -> bool:
+        return _device.is_simulated(self._device)
+
+    @property
+    def ordinal(self) -> int:
+        """The device's number: of ROCm tensors that the engine takes and gives."""
+        return _device.ordinal(self._device)
+
+    @property
+    def is_closed(self) -> bool:
+        return self._handle is None
+
+    def close(self) -> None:
+        """Waits for the device and lets go of it; arrays that still live keep their memory. Also the end of `with`."""
+        if self._handle is not None:
+            handle, self._handle = self._handle, None
+            try:
+                handle.synchronize()
+            finally:
+                self._kept.clear()
+                handle.forget_callbacks()
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"wavejit.Engine({self._device!r})" + (" (closed)" if self.is_closed else "")
+
+    def _open(self) -> Any:
+        if self._handle is None:
+            raise InvalidArgument("engine: it is closed; accepted: an open one")
+        return self._handle
+
+    def _keep(self, call: Any) -> None:
+        """Borrowed memory stays until the device has done what was launched over it."""
+        if len(self._kept) >= KEPT_CALLS:
+            self.synchronize()
+        self._kept.add(call)
+
+    # ---- arrays
+
+    def array(self, host: Any, dtype: Any = None) -> DeviceArray:
+        """A copy of a numpy array, a nested list or a DLPack tensor in host memory, on the device.
+
+        `dtype`: "fp16", "bf16", "fp32" or "int32". 16-bit integers are taken for the bits of "bf16" or "fp16". ml_dtypes'
+        bfloat16 needs no `dtype`. Nothing is rounded: another type is an error.
+        """
+        import numpy
+
+        kind = None if dtype is None else _dtypes.named(dtype)
+        if isinstance(host, (list, tuple, int, float)):
+            host = numpy.asarray(host, None if kind is None or kind is _dtypes.BF16 else kind.host)
+        if isinstance(host, DeviceArray):
+            raise TypeError("host: a DeviceArray; accepted: what lies in host memory")
+        array, _ = _arrays.on_device(self, host, "host", 0, kind, copies=True)
+        if array._memory is None or not isinstance(array._memory, _wavejit.DeviceMemory):
+            raise InvalidArgument("host: a tensor on the device; accepted: host memory (from_dlpack takes device tensors)")
+        return array
+
+    def empty(self, shape: Sequence[int], dtype: Any) -> DeviceArray:
+        """Device memory with whatever stands in it."""
+        return _arrays.allocate(self, shape, _dtypes.named(dtype))
+
+    def from_dlpack(self, tensor: Any, stream: object = None) -> DeviceArray:
+        """A ROCm tensor of another library on this device, without a copy: wrapped once, used in many calls.
+
+        `stream` is the one on which it will be used; the other library makes it wait for the tensor's data.
+        """
+        return _arrays.borrow(self, tensor, "tensor", _device.stream_number(stream))
+
+    # ---- calls
+
+    def attention_forward(self, q: Any, k: Any, v: Any, out: Any = None, *, scale: float | None = None, causal: bool = False,
+                          window: Sequence[int | None] | None = None, causal_prefix: int | None = None, softcap: float | None = None,
+                          bias: Any = None, alibi: Any = None, sinks: Any = None, lse: Any = False, splits: int = 0, query_starts: Any = None,
+                          key_starts: Any = None, key_lengths: Any = None, first_keys: Any = None, block_table: Any = None,
+                          table_starts: Any = None, max_query_length: int | None = None, max_key_length: int | None = None,
+                          workspace: DeviceArray | None = None, check_lengths: bool = False, compile: str = "wait", dtype: Any = None,
+                          stream: object = None) -> Any:
+        """out = softmax(scale · Q·Kᵀ + mask) · V. Returns `out`, or (out, lse) with `lse`. Asynchronous on `stream`.
+
+        Arrays are DeviceArrays or ROCm tensors of the engine's device, which are not copied. On simulated devices also
+        numpy arrays and tensors in host memory: inputs are copied to the device, outputs given by the caller are copied back
+        before this returns.
+
+        q [B, Sq, Hq, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, Dv], out [B, Sq, Hq, Dv]
+            fp16 or bf16, all alike. Hq is a multiple of Hkv. Another order of dimensions is a view (`permute`).
+        dtype
+            "bf16": 16-bit integers of numpy are the bits of bf16.
+        scale
+            1 / sqrt(D) by default.
+        causal, window, causal_prefix
+            Row i stands at key i + Sk − Sq, its diagonal. `causal`: it sees keys up to there. `window` (left, right): from
+            so many before to so many behind, None for no limit. `causal_prefix`: the diagonal begins at this key instead.
+        softcap, bias, alibi, sinks
+            On x = scale · q·k, in this order: softcap · tanh(x / softcap); + bias [B or 1, Hq or 1, Sq, Sk], q's dtype;
+            − slope · distance to the diagonal, alibi [Hq] or [B, Hq] fp32; sinks [Hq] fp32, a logit that has no value.
+        lse
+            True: returned too, [B, Hq, Sq] fp32, natural logarithm. An array: written there.
+        query_starts, key_starts [sequences + 1]
+            Packed: q [1, total, Hq, D] (k and v alike), sequence b has rows starts[b] … starts[b + 1] − 1.
+        key_lengths [B], first_keys [B]
+            Only so many keys count; key 0 stands at this row (left padding).
+        block_table [B, columns], table_starts [B + 1]
+            k and v are pages [pages, page size, Hkv, D]; key n of b is in page block_table[b][n // page size]. With
+            table_starts the table is one list. Needs key_lengths.
+        max_query_length, max_key_length
+            The longest sequence: of packed rows and of pages, where the numbers lie on the device. Numbers that are given
+            as lists or numpy arrays are copied to the device, and the longest is found.
+        splits, workspace
+            Into how many runs keys are cut (0: the engine's choice); device memory for it (call.workspace_bytes()).
+        check_lengths
+            Debugging: reads those numbers from the device and refuses bad ones. Waits for the stream.
+        compile
+            "wait"; "never": NotReady when the kernel is not loaded; "behind": the same, and a thread fetches it meanwhile.
+        stream
+            None, a hipStream_t as a number, or torch's stream.
+
+        Raises InvalidArgument (names the field), Unsupported, NotReady, Sealed, CompileFailed, LaunchFailed, OutOfMemory;
+        TypeError for what is no array.
+
+        >>> import numpy, wavejit
+        >>> engine = wavejit.Engine("sim:gfx950")
+        >>> rows = numpy.ones((1, 40, 2, 64), numpy.float16)
+        >>> out, lse = engine.attention_forward(rows, rows, rows, scale=0.0, lse=True)
+        >>> bool(numpy.allclose(lse.numpy(), numpy.log(40)))
+        True
+        """
+        call = AttentionForwardCall(self, q, k, v, out, scale=scale, causal=causal, window=window, causal_prefix=causal_prefix, softcap=softcap, bias=bias,
+                                    alibi=alibi, sinks=sinks, lse=lse, splits=splits, query_starts=query_starts, key_starts=key_starts,
+                                    key_lengths=key_lengths, first_keys=first_keys, block_table=block_table, table_starts=table_starts,
+                                    max_query_length=max_query_length, max_key_length=max_key_length, workspace=workspace,
+                                    check_lengths=check_lengths, compile=compile, dtype=dtype, stream=stream)
+        call.launch()
+        return call.out if call.lse is None else (call.out, call.lse)
+
+    def attention_forward_call(self, q: Any, k: Any, v: Any, out: Any = None, **words: Any) -> AttentionForwardCall:
+        """The call without its launch, with the words of `attention_forward`: to ask about it (`supported`, `is_ready`,
+        `describe`, `workspace_bytes`), and to launch it often at the cost of the C call.
+
+        >>> import wavejit
+        >>> engine = wavejit.Engine("sim:gfx950")
+        >>> rows = engine.empty((1, 128, 8, 128), "bf16")
+        >>> call = engine.attention_forward_call(rows, rows, rows, causal=True)
+        >>> call.supported(), call.describe()
+        (True, 'attention_forward bf16 b1 q128 k128 h8 d128 causal')
+        """
+        return AttentionForwardCall(self, q, k, v, out, **words)
+
+    def softmax_lse(self, scores: Any, weights: Any = True, *, lse: Any = False, scale: float | None = None, causal: bool = False,
+                    window: Sequence[int | None] | None = None, causal_prefix: int | None = None, key_lengths: Any = None, compile: str = "wait",
+                    check_lengths: bool = False, dtype: Any = None, stream: object = None) -> Any:
+        """Softmax along the keys of raw scores [B, H, Sq, Sk]: weights, with `lse` (weights, lse), without weights lse.
+
+        scores
+            fp32, fp16 or bf16; `scale` (1 by default) times them is what is exponentiated.
+        weights
+            True: as scores; "fp32", "fp16", "bf16"; an array to be written; None: only LSE is wanted.
+
+        The rest as in `attention_forward`.
+
+        >>> import numpy, wavejit
+        >>> engine = wavejit.Engine("sim:gfx950")
+        >>> weights = engine.softmax_lse(numpy.zeros((1, 1, 2, 64), numpy.float32))
+        >>> float(weights.numpy()[0, 0, 0, 0])
+        0.015625
+        """
+        call = SoftmaxLseCall(self, scores, weights, lse=lse, scale=scale, causal=causal, window=window, causal_prefix=causal_prefix,
+                              key_lengths=key_lengths, compile=compile, check_lengths=check_lengths, dtype=dtype, stream=stream)
+        call.launch()
+        if call.weights is None:
+            return call.lse
+        return call.weights if call.lse is None else (call.weights, call.lse)
+
+    def softmax_lse_call(self, scores: Any, weights: Any = True, **words: Any) -> SoftmaxLseCall:
+        """The call without its launch."""
+        return SoftmaxLseCall(self, scores, weights, **words)
+
+    # ---- questions about a call, with attention_forward's words
+
+    def describe(self, q: Any, k: Any, v: Any, out: Any = None, **words: Any) -> str:
+        """The call as a problem descriptor."""
+        return AttentionForwardCall(self, q, k, v, out, **words).describe()
+
+    def supported(self, q: Any, k: Any, v: Any, out: Any = None, **words: Any) -> bool:
+        """Whether there is a kernel for the call."""
+        return AttentionForwardCall(self, q, k, v, out, **words).supported()
+
+    def is_ready(self, q: Any, k: Any, v: Any, out: Any = None, **words: Any) -> bool:
+        """Whether the call's kernel is loaded."""
+        return AttentionForwardCall(self, q, k, v, out, **words).is_ready()
+
+    def explain(self, descriptor: str, **options: Any) -> list[str]:
+        """`wavejit.explain` for this engine's target. Options are this function's, not the engine's."""
+        return _offline.explain(descriptor, self._target, **options)
+
+    # ---- serving
+
+    def prepare(self, descriptors: Iterable[str] | str, *, jobs: int = 0, progress: Progress | bool | None = None) -> list[Prepared]:
+        """Compiles or fetches, and loads, what the lines need, `jobs` at a time (0: all cores).
+
+        A line that fails leaves the others alone: each one's status is in the result. `progress` is told as
+        `wavejit.prebuild` tells it (done, total, compiled, from_disk, present, failed, descriptor, failure).
+        """
+        lines = _offline.lines_of(descriptors)
+        with _progress.told(progress, "prepare") as told:
+            answers = self._open().prepare(lines, _offline.jobs_of(jobs), told)
+        return [Prepared(line, status, failure) for line, (status, failure) in zip(lines, answers)]
+
+    def seal(self) -> None:
+        """From now on a call whose kernel is not loaded raises Sealed: nothing is read from disk or compiled."""
+        self._open().seal()
+
+    def unseal(self) -> None:
+        """Undoes `seal`."""
+        self._open().unseal()
+
+    def synchronize(self) -> None:
+        """Waits for all work of the device. A kernel that failed is told here."""
+        handle = self._open()
+        kept, self._kept = self._kept, set()
+        try:
+            handle.synchronize()
+        except Error:
+            self._kept |= kept
+            raise
+
+    def trim(self) -> None:
+        """Waits for the device and gives back the engine's own workspaces."""
+        self._open().trim()
+
+    def statistics(self) -> dict[str, Any]:
+        """Counters of calls, hits, compiles and the cache, and `kernels`: each that was fetched or compiled, with its phases.
+
+        They add up: calls + prepared = memory_hits + disk_hits + misses.
+        """
+        import json
+
+        return json.loads(self._open().statistics_json())

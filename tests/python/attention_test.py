@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls against float64: dense, packed, paged, padded, modified; softmax_lse; every element."""
+import unittest
+
+import numpy
+import reference
+
+import wavejit
+
+ENGINE = wavejit.Engine("sim:gfx950")
+RANDOM = numpy.random.default_rng(17)
+
+
+def draw(*shape):
+    return RANDOM.standard_normal(shape).astype(numpy.float16)
+
+
+def wide(array):
+    return array.astype(numpy.float64)
+
+
+class Case(unittest.TestCase):
+    def close(self, found, exact, tolerance=2e-3):
+        found = wide(found)
+        self.assertEqual(found.shape, exact.shape)
+        self.assertTrue(numpy.array_equal(numpy.isinf(found), numpy.isinf(exact)))
+        finite = numpy.isfinite(exact)
+        self.assertTrue(numpy.isfinite(found[finite]).all())
+        error = numpy.abs(found[finite] - exact[finite])
+        self.assertLess(float((error / (1 + numpy.abs(exact[finite]))).max(initial=0)), tolerance)
+
+
+class Dense(Case):
+    def test_every_element_and_lse(self):
+        q, k, v = draw(2, 19, 4, 64), draw(2, 45, 2, 64), draw(2, 45, 2, 64)
+        out, lse = ENGINE.attention_forward(q, k, v, causal=True, lse=True)
+        self.assertEqual((out.dtype, lse.dtype, lse.shape), ("fp16", "fp32", (2, 4, 19)))
+        for b in range(2):
+            exact, exact_lse = reference.attention(wide(q[b]), wide(k[b]), wide(v[b]), causal=True)
+            self.close(out[b].numpy(), exact)
+            self.close(lse[b].numpy(), exact_lse)
+
+    def test_a_plain_call_has_no_mask_and_takes_a_scale(self):
+        q, k, v = draw(1, 5, 2, 64), draw(1, 33, 2, 64), draw(1, 33, 2, 64)
+        for scale in (None, 0.5, 0.0, 0):
+            with self.subTest(scale=scale):
+                out = ENGINE.attention_forward(q, k, v, scale=scale)
+                self.close(out.numpy()[0], reference.attention(wide(q[0]), wide(k[0]), wide(v[0]), scale=scale)[0])
+
+    def test_bf16_as_bits_of_numpy(self):
+        bits = [reference.bf16_bits(draw(1, n, h, 64)) for n, h in ((7, 2), (40, 1), (40, 1))]
+        out = ENGINE.attention_forward(*bits, dtype="bf16")
+        self.assertEqual(out.dtype, "bf16")
+        exact, _ = reference.attention(*(reference.from_bf16_bits(each[0]) for each in bits))
+        self.close(out.numpy("float32")[0], exact, 1e-2)
+        self.assertTrue(numpy.array_equal(reference.from_bf16_bits(out.numpy("uint16")), wide(out.numpy("float32"))))
+
+    def test_outputs_of_the_callers(self):
+        q, k, v = draw(1, 9, 2, 64), draw(1, 32, 2, 64), draw(1, 32, 2, 64)
+        exact, exact_lse = reference.attention(wide(q[0]), wide(k[0]), wide(v[0]))
+        host, host_lse = numpy.zeros_like(q), numpy.zeros((1, 2, 9), numpy.float32)
+        returned = ENGINE.attention_forward(q, k, v, host, lse=host_lse)
+        self.assertIs(returned[0], host)
+        self.close(host[0], exact)
+        self.close(host_lse[0], exact_lse)
+        device = ENGINE.empty(q.shape, "fp16")
+        self.assertIs(ENGINE.attention_forward(q, k, v, out=device), device)
+        self.assertTrue(numpy.array_equal(device.numpy(), host))
+        strided = numpy.zeros((1, 9, 4, 64), numpy.float16)
+        ENGINE.attention_forward(q, k, v, strided[:, :, ::2])
+        self.assertTrue(numpy.array_equal(strided[:, :, ::2], host))
+        self.assertFalse(strided[:, :, 1::2].any())
+
+    def test_heads_first(self):
+        q, k, v = draw(1, 2, 9, 64), draw(1, 2, 32, 64), draw(1, 2, 32, 64)
+        views = [ENGINE.array(each).permute(0, 2, 1, 3) for each in (q, k, v)]
+        out = ENGINE.empty((1, 2, 9, 64), "fp16")
+        ENGINE.attention_forward(*views, out.permute(0, 2, 1, 3))
+        exact, _ = reference.attention(*(wide(each[0]).transpose(1, 0, 2) for each in (q, k, v)))
+        self.close(out.numpy()[0].transpose(1, 0, 2), exact)
+
+    def test_windows_prefix_and_modifiers(self):
+        q, k, v = draw(1, 12, 2, 64), draw(1, 37, 2, 64), draw(1, 37, 2, 64)
+        words = [
+            ({"window": (5, 3)}, {"window": (5, 3)}),
+            ({"window": (None, 0)}, {"window": (None, 0)}),
+            ({"causal": True, "window": [4, None]}, {"causal": True, "window": (4, None)}),
+            ({"causal": True, "causal_prefix": 7}, {"causal": True, "prefix": 7}),
+        ]
+        bias = draw(1, 2, 12, 37)
+        alibi, sinks = numpy.array([0.25, 0.5], numpy.float32), numpy.array([1.5, -3.0], numpy.float32)
+        words.append(({"softcap": 2.0, "bias": bias, "alibi": alibi, "sinks": sinks}, {"softcap": 2.0, "bias": wide(bias[0]), "alibi": alibi, "sinks": sinks}))
+        for given, meant in words:
+            with self.subTest(**{name: str(value)[:20] for name, value in given.items()}):
+                out, lse = ENGINE.attention_forward(q, k, v, lse=True, **given)
+                exact, exact_lse = reference.attention(wide(q[0]), wide(k[0]), wide(v[0]), **meant)
+                self.close(out.numpy()[0], exact)
+                self.close(lse.numpy()[0], exact_lse)
+
+    def test_no_keys(self):
+        out, lse = ENGINE.attention_forward(draw(1, 3, 2, 64), draw(1, 0, 2, 64), draw(1, 0, 2, 64), lse=True)
+        self.assertFalse(out.numpy().any())
+        self.assertTrue((lse.numpy() == -numpy.inf).all())
+
+    def test_splits_with_a_workspace_show_in_no_bit(self):
+        q, k, v = (ENGINE.array(each) for each in (draw(1, 1, 4, 64), draw(1, 2200, 2, 64), draw(1, 2200, 2, 64)))
+        whole = ENGINE.attention_forward(q, k, v, splits=1).numpy()
+        call = ENGINE.attention_forward_call(q, k, v, splits=3)
+        self.assertEqual(call.workspace_bytes(), 4 * 3 * (64 + 4) * 4)
+        workspace = ENGINE.empty((call.workspace_bytes() // 4,), "fp32")
+        self.assertTrue(numpy.array_equal(ENGINE.attention_forward(q, k, v, splits=3, workspace=workspace).numpy(), whole))
+        self.close(whole[0], reference.attention(*(wide(each.numpy()[0]) for each in (q, k, v)))[0])
+
+
+class Lengths(Case):
+    def test_packed(self):
+        query_lengths, key_lengths = [3, 0, 17], [20, 5, 17]
+        q, k, v = draw(1, 20, 2, 64), draw(1, 42, 1, 64), draw(1, 42, 1, 64)
+        starts, key_starts = numpy.cumsum([0, *query_lengths]), numpy.cumsum([0, *key_lengths])
+        out, lse = ENGINE.attention_forward(q, k, v, query_starts=starts, key_starts=list(map(int, key_starts)), causal=True, lse=True, check_lengths=True)
+        self.assertEqual(lse.shape, (1, 2, 20))
+        for b in range(3):
+            rows, columns = slice(starts[b], starts[b + 1]), slice(key_starts[b], key_starts[b + 1])
+            exact, exact_lse = reference.attention(wide(q[0, rows]), wide(k[0, columns]), wide(v[0, columns]), causal=True)
+            self.close(out.numpy()[0, rows], exact)
+            self.close(lse.numpy()[0, :, rows], exact_lse)
+
+    def test_packed_with_lengths_on_the_device(self):
+        q, k = draw(1, 20, 2, 64), draw(1, 42, 1, 64)
+        starts, key_starts = (ENGINE.array(numbers, "int32") for numbers in ([0, 3, 20], [0, 20, 42]))
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "max_query_length is missing"):
+            ENGINE.attention_forward(q, k, k, query_starts=starts, key_starts=key_starts)
+        out = ENGINE.attention_forward(q, k, k, query_starts=starts, key_starts=key_starts, max_query_length=17, max_key_length=22)
+        self.close(out.numpy()[0, :3], reference.attention(wide(q[0, :3]), wide(k[0, :20]), wide(k[0, :20]))[0])
+        self.close(out.numpy()[0, 3:], reference.attention(wide(q[0, 3:]), wide(k[0, 20:]), wide(k[0, 20:]))[0])
+
+    def test_key_lengths_and_left_padding(self):
+        q, k, v = draw(2, 4, 2, 64), draw(2, 30, 1, 64), draw(2, 30, 1, 64)
+        k[0, :6] = v[0, :6] = k[1, 25:] = v[1, 25:] = numpy.nan
+        out = ENGINE.attention_forward(q, k, v, causal=True, first_keys=[6, 0], key_lengths=[20, 25])
+        self.close(out.numpy()[0], reference.attention(wide(q[0]), wide(k[0, 6:26]), wide(v[0, 6:26]), causal=True)[0])
+        self.close(out.numpy()[1], reference.attention(wide(q[1]), wide(k[1, :25]), wide(v[1, :25]), causal=True)[0])
+
+    def test_pages_of_a_cache_with_k_and_v_in_turn(self):
+        q = draw(2, 1, 4, 64)
+        host = draw(9, 2, 16, 2, 64)  # pages, K and V, keys, heads, dim
+        cache = ENGINE.array(host)
+        table, lengths = numpy.array([[4, 1, 7], [8, 0, 99]], numpy.int32), [40, 21]
+        out = ENGINE.attention_forward(q, cache[:, 0], cache[:, 1], block_table=table, key_lengths=lengths, causal=True)
+        listed = ENGINE.attention_forward(q, cache[:, 0], cache[:, 1], block_table=[4, 1, 7, 8, 0], table_starts=[0, 3, 5], key_lengths=lengths, causal=True)
+        self.assertTrue(numpy.array_equal(out.numpy(), listed.numpy()))
+        for b in range(2):
+            pages = table[b, : -(-lengths[b] // 16)]
+            k, v = (wide(host[pages, which]).reshape(-1, 2, 64)[: lengths[b]] for which in (0, 1))
+            self.close(out.numpy()[b], reference.attention(wide(q[b]), k, v, causal=True)[0])
+
+    def test_pages_with_packed_queries(self):
+        q, cache = draw(1, 6, 2, 64), draw(4, 2, 16, 1, 64)
+        table = ENGINE.array([[3, 1], [0, 2]], "int32")
+        out = ENGINE.attention_forward(q, cache[:, 0], cache[:, 1], query_starts=[0, 5, 6], block_table=table, key_lengths=[20, 32], causal=True)
+        for b, (rows, pages, length) in enumerate(((slice(0, 5), [3, 1], 20), (slice(5, 6), [0, 2], 32))):
+            k, v = (wide(cache[pages, which]).reshape(-1, 1, 64)[:length] for which in (0, 1))
+            self.close(out.numpy()[0, rows], reference.attention(wide(q[0, rows]), k, v, causal=True)[0])
+
+
+class SoftmaxLse(Case):
+    def test_weights_and_lse(self):
+        scores = RANDOM.standard_normal((2, 2, 5, 70)).astype(numpy.float32)
+        weights, lse = ENGINE.softmax_lse(scores, lse=True, scale=1.5, causal=True, key_lengths=[70, 66])
+        for b, length in enumerate((70, 66)):
+            x = 1.5 * wide(scores[b, :, :, :length])
+            x[:, numpy.arange(length)[None, :] > numpy.arange(5)[:, None] + length - 5] = -numpy.inf
+            exact = numpy.exp(x) / numpy.exp(x).sum(axis=-1, keepdims=True)
+            self.close(weights.numpy()[b, :, :, :length], exact, 1e-5)
+            self.assertFalse(weights.numpy()[b, :, :, length:].any())
+            self.close(lse.numpy()[b], numpy.log(numpy.exp(x).sum(axis=-1)), 1e-5)
+
+    def test_outputs_that_are_wanted(self):
+        scores = numpy.zeros((1, 1, 2, 64), numpy.float32)
+        self.assertEqual(ENGINE.softmax_lse(scores, "bf16").dtype, "bf16")
+        only = ENGINE.softmax_lse(scores, None, lse=True)
+        self.close(only.numpy(), numpy.full((1, 1, 2), numpy.log(64)), 1e-6)
+        host = numpy.zeros_like(scores)
+        self.assertIs(ENGINE.softmax_lse(scores, host), host)
+        self.assertTrue((host == 1 / 64).all())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Bad input: an exception of the right class that names the field, and nothing launched."""
+import unittest
+
+import numpy
+
+import wavejit
+
+ENGINE = wavejit.Engine("sim:gfx950")
+Q = numpy.ones((1, 8, 2, 64), numpy.float16)
+K = numpy.ones((1, 32, 1, 64), numpy.float16)
+
+
+class Tensor:
+    """A DLPack tensor as another library would hand it over."""
+
+    def __init__(self, device=(10, 0), code=2, bits=16, shape=(1, 8, 2, 64), strides=None, says=None, raises=None, read_only=False):
+        self.device, self.code, self.bits, self.shape = device, code, bits, list(shape)
+        self.strides = list(strides or wavejit._arrays.dense_strides(shape))
+        self.says, self.raises = says or device, raises
+        self.array = ENGINE.empty(shape, "fp16")
+
+    def __dlpack_device__(self):
+        return self.says
+
+    def __dlpack__(self, *, stream=None, max_version=None):
+        if self.raises:
+            raise self.raises
+        return wavejit._wavejit.export_dlpack(self, self.array.data_ptr, self.code, self.bits, self.shape, self.strides, *self.device, True)
+
+
+def kernels_used():
+    counts = ENGINE.statistics()
+    return counts["memory_hits"] + counts["disk_hits"] + counts["compiled"]
+
+
+class Refused(unittest.TestCase):
+    def tearDown(self):
+        self.assertEqual(kernels_used(), 0)  # nothing was launched
+
+    def refuses(self, kind, words, function, *arguments, **given):
+        with self.assertRaisesRegex(kind, words) as caught:
+            function(*arguments, **given)
+        if issubclass(kind, wavejit.Error):
+            self.assertIs(type(caught.exception), kind)
+            self.assertEqual((caught.exception.status, caught.exception.detail), (kind.status, str(caught.exception)))
+
+    def test_dtypes(self):
+        bad = wavejit.InvalidArgument
+        self.refuses(bad, "q: dtype float64; accepted: fp16, bf16", ENGINE.attention_forward, Q.astype(float), K, K)
+        self.refuses(bad, "q: dtype uint16", ENGINE.attention_forward, Q.view(numpy.uint16), K, K)
+        self.refuses(bad, "q: dtype fp16; accepted: bf16", ENGINE.attention_forward, Q, K, K, dtype="bf16")
+        self.refuses(bad, "dtype: dtype fp8; accepted", ENGINE.attention_forward, Q, K, K, dtype="fp8")
+        self.refuses(bad, "dtype", ENGINE.attention_forward, Q, K.astype(numpy.float32), K)
+        self.refuses(bad, "lse: dtype fp16; accepted: fp32", ENGINE.attention_forward, Q, K, K, lse=numpy.zeros((1, 2, 8), numpy.float16))
+        self.refuses(bad, "key_lengths: dtype float64; accepted: integers", ENGINE.attention_forward, Q, K, K, key_lengths=[1.5])
+        self.refuses(bad, "key_lengths: a number beyond int32", ENGINE.attention_forward, Q, K, K, key_lengths=[1 << 40])
+        self.refuses(bad, "q: dtype float16x2", ENGINE.attention_forward, lanes_of_two(), K, K)
+        self.refuses(bad, "q: dtype complex64", ENGINE.attention_forward, Tensor(code=5, bits=64), K, K)
+        self.refuses(bad, "foreign byte order", ENGINE.attention_forward, Q.astype(">f2"), K, K)
+
+    def test_shapes(self):
+        bad = wavejit.InvalidArgument
+        self.refuses(bad, r"q: shape \(8, 2, 64\); accepted: \[batch, length, heads, head dim\]", ENGINE.attention_forward, Q[0], K, K)
+        self.refuses(bad, "k.sizes", ENGINE.attention_forward, Q, numpy.ones((2, 32, 1, 64), numpy.float16), K)
+        self.refuses(bad, "out: shape", ENGINE.attention_forward, Q, K, K, numpy.zeros(3, numpy.float16))
+        self.refuses(bad, "o.sizes", ENGINE.attention_forward, Q, K, K, numpy.zeros_like(K))
+        self.refuses(bad, "lse: shape", ENGINE.attention_forward, Q, K, K, lse=numpy.zeros(16, numpy.float32))
+        self.refuses(bad, "bias: shape", ENGINE.attention_forward, Q, K, K, bias=numpy.zeros(8, numpy.float16))
+        self.refuses(bad, r"key_lengths: shape \(2,\); accepted: \[sequences\], which is \[1\]", ENGINE.attention_forward, Q, K, K, key_lengths=[3, 4])
+        self.refuses(bad, r"block_table: shape \(2, 1\)", ENGINE.attention_forward, Q, K, K, block_table=[[0], [0]], key_lengths=[3])
+        self.refuses(bad, "max_key_length is missing", ENGINE.attention_forward, Q, K, K, block_table=[[0]], key_lengths=ENGINE.array([3], "int32"))
+        self.refuses(bad, "table_starts without block_table", ENGINE.attention_forward, Q, K, K, table_starts=[0, 1])
+        self.refuses(bad, "block_table: .*inhomogeneous", ENGINE.attention_forward, Q, K, K, block_table=[[0], [0, 1]], key_lengths=[3])
+        self.refuses(bad, r"query_starts: shape \(1,\); accepted: \[sequences \+ 1\]", ENGINE.attention_forward, Q, K, K, query_starts=[0])
+        self.refuses(bad, r"key_starts: shape \(3,\); accepted: .* which is \[2\]", ENGINE.attention_forward, Q, K, K, query_starts=[0, 8], key_starts=[0, 8, 9])
+        self.refuses(TypeError, "shape: 'abc'", ENGINE.empty, "abc", "fp16")
+        self.refuses(bad, "window = 5", ENGINE.attention_forward, Q, K, K, window=5)
+        self.refuses(bad, "shape = ", ENGINE.empty, (-1, 2), "fp16")
+        self.refuses(wavejit.Unsupported, "head dim", ENGINE.attention_forward, Q[..., :32].copy(), K[..., :32].copy(), K[..., :32].copy())
+
+    def test_layouts(self):
+        bad = wavejit.InvalidArgument
+        rows = ENGINE.array(numpy.ones((1, 8, 2, 128), numpy.float16))
+        self.refuses(bad, r"q.strides\[3\]", ENGINE.attention_forward, rows[..., ::2], K, K)
+        numbers = ENGINE.array([1, 2, 3, 4], "int32")[::2]
+        self.refuses(bad, "query_starts: strides", ENGINE.attention_forward, Q, K, K, query_starts=numbers, key_lengths=[4], max_query_length=8)
+        self.refuses(bad, "negative|strides", ENGINE.attention_forward, Tensor(strides=(1024, -128, 64, 1)), K, K)
+        array = ENGINE.array(Q)
+        self.refuses(bad, "o.data = .*memory that q does not use", ENGINE.attention_forward, array, K, K, array)
+
+    def test_devices(self):
+        bad = wavejit.InvalidArgument
+        self.refuses(bad, "q: a tensor on rocm:3; accepted: rocm:0", ENGINE.attention_forward, Tensor(device=(10, 3)), K, K)
+        self.refuses(bad, "q: a tensor on cuda:0; accepted: rocm:0, or host memory", ENGINE.attention_forward, Tensor(device=(2, 0)), K, K)
+        self.refuses(bad, "q: its capsule is of device", ENGINE.attention_forward, Tensor(device=(2, 0), says=(10, 0)), K, K)
+        self.refuses(bad, "k: its __dlpack__ says: it needs a gradient", ENGINE.attention_forward, Q, Tensor(raises=BufferError("it needs a gradient")), K)
+        other = wavejit.Engine("sim:gfx942")
+        self.refuses(bad, "v: an array on sim:gfx942; accepted: sim:gfx950", ENGINE.attention_forward, Q, K, other.array(K))
+        self.refuses(wavejit.NoDevice, "hip|HIP", wavejit.Engine, "hip:7", log_level="off")
+        self.refuses(wavejit.NoDevice, "options.device", wavejit.Engine, "sim:gfx1")
+
+    def test_memory(self):
+        bad = wavejit.InvalidArgument
+        freed = ENGINE.array(Q)
+        freed.free()
+        self.assertTrue(freed.is_freed)
+        self.refuses(bad, "q: a freed array", ENGINE.attention_forward, freed, K, K)
+        self.refuses(bad, "array: a freed array", freed.numpy)
+        self.refuses(bad, "array: a freed array", freed.__dlpack__)
+        self.refuses(bad, "array: a freed array", lambda: freed[0])
+        fixed = numpy.zeros_like(Q)
+        fixed.flags.writeable = False
+        self.refuses(bad, "out: memory for reading only", ENGINE.attention_forward, Q, K, K, fixed)
+        self.refuses((wavejit.OutOfMemory), "memory", ENGINE.empty, (1 << 44,), "fp16")
+        self.refuses(bad, "workspace", ENGINE.attention_forward, Q, numpy.ones((1, 2100, 1, 64), numpy.float16), numpy.ones((1, 2100, 1, 64), numpy.float16), splits=2,
+                     workspace=ENGINE.empty((16,), "fp32"))
+        self.refuses(bad, "bytes 0 … 64 of an allocation of 8", wavejit._wavejit.DeviceMemory(ENGINE._open(), 8).copy_in, 0, bytes(64))
+
+    def test_types_of_python(self):
+        self.refuses(TypeError, "q: a str; accepted: a DeviceArray, a numpy array", ENGINE.attention_forward, "q", K, K)
+        self.refuses(TypeError, "k: a list", ENGINE.attention_forward, Q, [1], K)
+        self.refuses(TypeError, "stream: a str", ENGINE.attention_forward, Q, K, K, stream="default")
+        self.refuses(wavejit.InvalidArgument, "stream = 1; accepted", ENGINE.attention_forward, Q, K, K, stream=1)
+        self.refuses(TypeError, "workspace: a ndarray", ENGINE.attention_forward, Q, K, K, workspace=Q)
+        self.refuses(TypeError, "scal", ENGINE.attention_forward, Q, K, K, scal=1)
+        self.refuses(wavejit.InvalidArgument, "scale = x; accepted: a number", ENGINE.attention_forward, Q, K, K, scale="x")
+        self.refuses(wavejit.InvalidArgument, "splits = 1.5; accepted: an integer of 32 bits", ENGINE.attention_forward, Q, K, K, splits=1.5)
+        self.refuses(wavejit.InvalidArgument, "splits = ", ENGINE.attention_forward, Q, K, K, splits=1 << 40)
+        self.refuses(wavejit.InvalidArgument, "splits", ENGINE.attention_forward, Q, K, K, splits=-1)
+        self.refuses(wavejit.InvalidArgument, "softcap", ENGINE.attention_forward, Q, K, K, softcap=-1.0)
+        self.refuses(wavejit.InvalidArgument, "compile = 'soon'; accepted: 'wait', 'never', 'behind'", ENGINE.attention_forward, Q, K, K, compile="soon")
+        self.refuses(wavejit.InvalidArgument, "key_lengths", ENGINE.attention_forward, Q, K, K, key_lengths=[33], check_lengths=True)
+
+    def test_options_and_lines(self):
+        self.refuses(TypeError, "'colour' is no option; accepted: device", wavejit.Engine, "sim:gfx950", colour="red")
+        self.refuses(wavejit.InvalidArgument, "pipeline", wavejit.Engine, "sim:gfx950", pipeline="none")
+        self.refuses(TypeError, "log_level: a float", wavejit.Engine, "sim:gfx950", log_level=1.5)
+        self.refuses(TypeError, "on_compile: a str", wavejit.Engine, "sim:gfx950", on_compile="x")
+        self.refuses(wavejit.InvalidArgument, "without a zero byte", wavejit.Engine, "sim:gfx950\0")
+        self.refuses(wavejit.InvalidArgument, "attention", wavejit.explain, "attention", target="gfx950")
+        self.refuses(wavejit.InvalidArgument, "gfx1", wavejit.explain, "attention_forward bf16 b1 q64 k64 h2 d64", target="gfx1")
+        self.refuses(TypeError, "descriptors: a int", ENGINE.prepare, [3])
+        self.refuses(TypeError, "descriptors: a int", ENGINE.prepare, 3)
+        self.refuses(TypeError, "descriptor: a int", wavejit.explain, 3)
+        self.refuses(TypeError, "targets: a int", wavejit.prebuild, [], 950)
+        self.refuses(wavejit.InvalidArgument, "jobs = -1", ENGINE.prepare, [], jobs=-1)
+        self.refuses(wavejit.InvalidArgument, "jobs = 'x'", wavejit.prebuild, [], "gfx950", jobs="x")
+        self.refuses(TypeError, "progress: a str", ENGINE.prepare, [], progress="bar")
+
+    def test_closed_engine(self):
+        with wavejit.Engine("sim:gfx950") as engine:
+            array = engine.array(Q)
+            call = engine.attention_forward_call(array, array, array)
+        self.assertTrue(engine.is_closed)
+        for use in (call.launch, array.numpy, engine.statistics, engine.synchronize, lambda: engine.array(Q)):
+            self.refuses(wavejit.InvalidArgument, "engine: it is closed", use)
+        engine.close()
+
+    def test_capsules(self):
+        capsule = ENGINE.array(Q).__dlpack__()
+        wavejit._wavejit.BorrowedTensor(capsule)
+        self.refuses(wavejit.InvalidArgument, "no DLPack capsule, or one that was used", wavejit._wavejit.BorrowedTensor, capsule)
+        self.refuses(wavejit.InvalidArgument, "no DLPack capsule", wavejit._wavejit.BorrowedTensor, 5)
+        self.refuses(TypeError, "'x' is no field", wavejit._wavejit.SoftmaxLseCall(ENGINE._open()).set_number, "x", 1)
+
+
+class Serving(unittest.TestCase):
+    def test_what_is_not_loaded(self):
+        engine = wavejit.Engine("sim:gfx950", cache_mode="off")
+        with self.assertRaises(wavejit.NotReady):
+            engine.attention_forward(Q, K, K, compile="never")
+        engine.seal()
+        with self.assertRaisesRegex(wavejit.Sealed, "attention_forward fp16 b1 q8 k32 h2/1 d64"):
+            engine.attention_forward(Q, K, K)
+
+    def test_classes_are_those_of_python_too(self):
+        self.assertTrue(issubclass(wavejit.InvalidArgument, ValueError))
+        self.assertTrue(issubclass(wavejit.OutOfMemory, MemoryError))
+        statuses = [kind.status for kind in wavejit._errors._CLASSES.values()]
+        self.assertEqual(statuses, list(range(1, 14)))
+        self.assertEqual(wavejit._wavejit.status_text(13), "sealed")
+        self.assertIs(type(wavejit._errors.error_of(99, "x")), wavejit.Error)
+
+
+def lanes_of_two():
+    """What export_dlpack does not make: two elements that count as one."""
+    import ctypes
+
+    tensor = Tensor()
+    capsule = tensor.__dlpack__()
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    # version (8), context and deleter (16), flags (8), data (8), device (8), ndim (4), code and bits (2)
+    ctypes.c_uint16.from_address(get(capsule, b"dltensor_versioned") + 8 + 16 + 8 + 8 + 8 + 4 + 2).value = 2
+    tensor.__class__ = type("Vectors", (Tensor,), {"__dlpack__": lambda self, **_: capsule})
+    return tensor
+
+
+if __name__ == "__main__":
+    unittest.main()

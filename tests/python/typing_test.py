@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Types: the stub says what the extension has, and everything public is annotated and explained."""
+import ast
+import inspect
+import pathlib
+import unittest
+
+import wavejit
+from wavejit import _wavejit
+
+PACKAGE = pathlib.Path(wavejit.__file__).parent
+
+
+def arguments_of(node):
+    return [argument.arg for argument in node.args.args]
+
+
+class Stub(unittest.TestCase):
+    def test_it_has_what_the_extension_has(self):
+        stub = ast.parse((PACKAGE / "_wavejit.pyi").read_text())
+        functions = {node.name: node for node in stub.body if isinstance(node, ast.FunctionDef)}
+        classes = {node.name: node for node in stub.body if isinstance(node, ast.ClassDef)}
+        there = {name: value for name, value in vars(_wavejit).items() if not name.startswith("_")}
+        self.assertEqual(set(there), set(functions) | set(classes))
+        for name, node in functions.items():
+            self.compare(node, there[name])
+        for name, node in classes.items():
+            members = {each.name: each for each in node.body}
+            public = {member for member in vars(there[name]) if not member.startswith("_")} | {"__init__"}
+            self.assertEqual(public, set(members), name)
+            for member, each in members.items():
+                if not any(getattr(mark, "id", "") == "property" for mark in each.decorator_list):
+                    self.compare(each, getattr(there[name], member))
+
+    def compare(self, node, function):
+        """nanobind tells names and positions in its signature."""
+        ((signature, *_),) = function.__nb_signature__
+        told = ast.parse(f"{signature.splitlines()[-1]}: ...").body[0]
+        names = arguments_of(told)
+        if all(not name.startswith("arg") for name in names):
+            self.assertEqual(names, arguments_of(node), node.name)
+        self.assertEqual(len(names), len(arguments_of(node)), node.name)
+
+    def test_the_package_is_typed(self):
+        self.assertTrue((PACKAGE / "py.typed").exists())
+
+
+class Public(unittest.TestCase):
+    def functions(self):
+        for name in wavejit.__all__:
+            value = getattr(wavejit, name)
+            if inspect.isfunction(value):
+                yield name, value
+            if inspect.isclass(value):
+                self.assertTrue(value.__doc__, name)
+                for member, function in vars(value).items():
+                    function = function.fget if isinstance(function, property) else function
+                    if inspect.isfunction(function) and (not member.startswith("_") or member == "__init__"):
+                        yield f"{name}.{member}", function
+
+    def test_annotated_and_explained(self):
+        plain = {"DeviceArray.engine", "DeviceArray.shape", "DeviceArray.ndim", "DeviceArray.size", "DeviceArray.nbytes", "DeviceArray.is_freed",
+                 "Engine.device", "Engine.is_simulated", "Engine.is_closed"}  # fmt: skip
+        count = 0
+        for name, function in self.functions():
+            with self.subTest(name):
+                signature = inspect.signature(function)
+                self.assertIsNot(signature.return_annotation, inspect.Signature.empty)
+                for parameter in signature.parameters.values():
+                    self.assertTrue(parameter.name == "self" or parameter.annotation is not inspect.Parameter.empty, parameter.name)
+                self.assertTrue(function.__doc__ or name in plain or name.endswith("__init__"))
+            count += 1
+        self.assertGreater(count, 50)
+
+
+if __name__ == "__main__":
+    unittest.main()
