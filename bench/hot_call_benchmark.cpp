@@ -56,6 +56,43 @@ HotCall& hot_call() {
   return once;
 }
 
+// Decode from a cache in pages: 64 sequences, a table of 512 pages of 16 keys each. One launch.
+HotCall& paged_call() {
+  static HotCall once = [] {
+    HotCall hot;
+    wavejit_attention_forward_arguments& call = hot.call;
+    void* const q = call.q.data;
+    void* const o = call.o.data;
+    void* const cache = call.k.data;
+    void* const arrays = call.v.data;
+    call = {};
+    call.size = sizeof call;
+    call.q = wavejit_dense_tensor(q, WAVEJIT_FP16, 64, 1, 16, 128);
+    call.o = wavejit_dense_tensor(o, WAVEJIT_FP16, 64, 1, 16, 128);
+    call.k = call.v = wavejit_dense_tensor(cache, WAVEJIT_FP16, 1024, 16, 4, 128);
+    call.k.strides[0] = call.v.strides[0] = std::int64_t{2} * 16 * 4 * 128;
+    call.v.data = static_cast<std::uint16_t*>(cache) + std::ptrdiff_t{16} * 4 * 128;
+    call.block_table = static_cast<const std::int32_t*>(arrays);
+    call.table_columns = 512;
+    call.key_lengths = static_cast<const std::int32_t*>(arrays);
+    call.max_key_length = 8192;
+    call.splits = 1;
+    call.scale = 0.0883883F;
+    require(wavejit_attention_forward(hot.engine, &call, nullptr));  // compiles
+    return hot;
+  }();
+  return once;
+}
+
+void hot_paged_call(benchmark::State& state) {
+  HotCall& hot = paged_call();
+  for (auto _ : state) {
+    wavejit_status status = wavejit_attention_forward(hot.engine, &hot.call, nullptr);
+    benchmark::DoNotOptimize(status);
+  }
+}
+BENCHMARK(hot_paged_call);
+
 void hot_call(benchmark::State& state, ihipStream_t* stream) {
   HotCall& hot = hot_call();
   for (auto _ : state) {

@@ -12,38 +12,26 @@
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
-#include <functional>
-#include <map>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <thread>
-#include <utility>
 #include <vector>
 
 #include "check_or_print.h"
 #include "model_error.h"
 #include "outside_kernels.h"
+#include "predicted_launches.h"
 #include "published_forward.h"
 #include "targets/targets.h"
-#include "templates/attention_forward/program/device_case.h"
-#include "tools/device_array.h"
-#include "tools/profile/timed_launches.h"
-#include "tools/worker_processes.h"
 
 namespace {
 
 using namespace wavejit;
-using Json = nlohmann::json;
+using bench::LaunchPrediction;
+using bench::LaunchTask;
 using bench::PublishedBlock;
 using bench::PublishedRow;
-using tools::ExitCode;
-using tools::failed;
-using tools::Result;
 
 constexpr const char* command = "./dev bench predicted-shapes";
 
@@ -76,100 +64,6 @@ struct Task {
   const PublishedRow* row = nullptr;
 };
 
-struct Prediction {
-  std::string kernel;
-  std::uint64_t cycles = 0;
-  double busy = 0;  // 0 to 1
-};
-
-// Of a worker process: engines and their kernels live as long as it does.
-Result<wavejit_engine*> engine_of(const targets::Target& target) {
-  static std::map<std::string_view, std::unique_ptr<wavejit_engine, tools::DestroyEngine>> engines;
-  auto& engine = engines[target.id];
-  if (engine == nullptr) {
-    const std::string device = fmt::format("sim:{}", target.id);
-    wavejit_engine_options options{};
-    options.size = sizeof options;
-    options.device = device.c_str();
-    options.cache_mode = "off";
-    wavejit_engine* raw = nullptr;
-    if (auto created = tools::checked(wavejit_engine_create(&options, &raw)); !created)
-      return std::unexpected(created.error());
-    engine.reset(raw);
-  }
-  return engine.get();
-}
-
-// "pipeline=dualwave tile=256x64 …" → "dualwave 256x64"
-std::string short_name(std::string_view spec) {
-  std::string name;
-  std::istringstream words{std::string(spec)};
-  for (std::string word; words >> word;) {
-    for (const std::string_view field : {"pipeline=", "tile=", "split="}) {
-      if (!word.starts_with(field)) continue;
-      name += name.empty() ? "" : " ";
-      name += field == "split=" ? word : word.substr(field.size());
-    }
-  }
-  return name;
-}
-
-Result<Prediction> predict(const Task& task) {
-  const auto engine = engine_of(*task.target);
-  if (!engine) return std::unexpected(engine.error());
-  const auto gpu = tools::SimulatedGpu::resident();
-  if (!gpu) return failed(ExitCode::device, "the simulated GPU is not there");
-  const auto problem = attention_forward::program::parse_problem(task.row->shape.descriptor());
-  if (!problem) return std::unexpected(problem.error());
-  const attention_forward::program::Inputs inputs(problem->type, problem->inputs, problem->seed);
-  auto call = attention_forward::program::DeviceCase::prepare_unfilled(
-      *engine, *problem, inputs, attention_forward::program::head_values(*problem, inputs));
-  if (!call) return std::unexpected(call.error());
-  const tools::TimedLaunches timed(*gpu, 0, 1);
-  wavejit_call_report report{};
-  report.size = sizeof report;
-  if (auto ran = call->run(*engine, &report); !ran) return std::unexpected(ran.error());
-  Prediction prediction;
-  prediction.kernel = short_name(report.kernel_spec);
-  for (const Json& launch : timed.take()) {
-    if (launch.contains("refused")) return failed(ExitCode::device, launch["refused"].get<std::string>());
-    const auto cycles = launch.at("cycles").get<std::uint64_t>();
-    if (prediction.cycles != 0) prediction.cycles += launch.at("dependent_launch_cycles").get<std::uint64_t>();
-    prediction.cycles += cycles;
-    prediction.busy += launch.at("matrix_busy").get<double>() * static_cast<double>(cycles);
-  }
-  if (prediction.cycles == 0) return failed(ExitCode::internal, "no launch was timed");
-  prediction.busy /= static_cast<double>(prediction.cycles);
-  return prediction;
-}
-
-std::string to_line(const Prediction& prediction) {
-  return Json({{"kernel", prediction.kernel}, {"cycles", prediction.cycles}, {"busy", prediction.busy}}).dump();
-}
-
-Result<std::vector<Prediction>> predict_all(const std::vector<Task>& tasks) {
-  std::vector<Prediction> predictions(tasks.size());
-  std::size_t done = 0;
-  const int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  const auto ran = tools::run_in_processes(
-      tasks.size(), jobs,
-      [&](std::size_t index) -> Result<std::string> {
-        const auto prediction = predict(tasks[index]);
-        if (prediction) return to_line(*prediction);
-        return failed(prediction.error().code, fmt::format("{} on {}: {}", tasks[index].row->shape.descriptor(),
-                                                           tasks[index].target->id, prediction.error().what));
-      },
-      [&](std::size_t index, const std::string& answer) -> Result<void> {
-        const Json json = Json::parse(answer);
-        predictions[index] = {.kernel = json.at("kernel"), .cycles = json.at("cycles"), .busy = json.at("busy")};
-        fmt::print(stderr, "[{:3} of {}] {} {}\n", ++done, tasks.size(), tasks[index].target->id,
-                   tasks[index].row->shape.descriptor());
-        return {};
-      });
-  if (!ran) return std::unexpected(ran.error());
-  return predictions;
-}
-
 // 16-bit FLOPs of the whole GPU in a cycle.
 double flops_of_cycle(const targets::Target& target) {
   const targets::MatrixInstruction& widest = target.matrix.front();
@@ -184,7 +78,7 @@ std::vector<std::size_t> kernels_on(const PublishedBlock& block, const targets::
   return found;
 }
 
-std::string row_text(const Task& task, const Prediction& prediction) {
+std::string row_text(const Task& task, const LaunchPrediction& prediction) {
   const auto& [shape, tflops] = *task.row;
   const bench::ModelError& error = bench::model_error();
   const auto cycles = static_cast<double>(prediction.cycles);
@@ -209,7 +103,7 @@ std::string row_text(const Task& task, const Prediction& prediction) {
          fmt::format(" {:.2f}{} |{}{}\n", ghz, ghz * 1e6 > task.target->clock_khz ? " !" : "", at_cap, published);
 }
 
-std::string page(const std::vector<Task>& tasks, const std::vector<Prediction>& predictions) {
+std::string page(const std::vector<Task>& tasks, const std::vector<LaunchPrediction>& predictions) {
   std::string text(introduction);
   const Task* before = nullptr;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -241,7 +135,7 @@ std::string page(const std::vector<Task>& tasks, const std::vector<Prediction>& 
 }
 
 // Every row must stand in the file.
-int check_rows(const std::vector<Task>& tasks, const std::vector<Prediction>& predictions, const char* file) {
+int check_rows(const std::vector<Task>& tasks, const std::vector<LaunchPrediction>& predictions, const char* file) {
   std::ostringstream known;
   known << std::ifstream(file).rdbuf();
   int code = tasks.empty() ? 1 : 0;
@@ -276,7 +170,10 @@ int main(int count, char** values) {
       }
     }
   }
-  const auto predictions = predict_all(tasks);
+  std::vector<LaunchTask> launches;
+  for (const Task& task : tasks)
+    launches.push_back({.target = task.target, .descriptor = task.row->shape.descriptor()});
+  const auto predictions = bench::predict_launches(launches);
   if (!predictions) {
     fmt::print(stderr, "{}\n", predictions.error().what);
     return 1;

@@ -85,6 +85,10 @@ repositories.
 * A launch begins cold: code, then its arguments. Launches of one call wait for each other; `predicted_cycles` of `wavejit profile` adds a guess for each that waits.
 * A launch: four workgroups are sampled with up to two neighbours each, timed with as many beside them as registers and LDS admit, and their times
   handed to all workgroups in the order of dispatch (round the dies by linear id, then to the place that is free first).
+  Where the sample's workgroups differ and no dimension of the grid says how (sequences of different lengths), or all end at once, instructions of up to
+  1,024 workgroups over the grid are counted. Up to twelve of them, of the least work to the most, are timed, each beside its like; all others take what their work
+  takes, in proportion. A dimension with more places than were counted is known at some of them: one long sequence among hundreds may be missed. Compute units
+  that run on alone at the end keep their equal share of memory, which a real GPU would widen.
 
 **Not in the model:** power and clock frequency (a GPU at its power limit runs attention well below its peak clock: never convert predicted cycles to
 time with the peak clock; what is known of it stands below), register bank conflicts, TLBs, cache replacement as it really is, what makes a SIMD issue at half rate for hundreds of

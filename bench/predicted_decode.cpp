@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Prints a page: what the clock predicts for calls of a few query rows over many keys, as a part of
+// what memory can deliver, beside what others have published.
+//
+//   wavejit_predicted_decode                            the page
+//   wavejit_predicted_decode --check <file>             exit 1 when the file differs
+//   wavejit_predicted_decode --check <file> <word>…     only calls whose descriptor has all words; their rows must
+//   stand in the file
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <numeric>
+#include <random>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "check_or_print.h"
+#include "predicted_launches.h"
+#include "targets/targets.h"
+#include "timing/timing.h"
+
+namespace {
+
+using namespace wavejit;
+using bench::LaunchPrediction;
+using bench::LaunchTask;
+
+constexpr const char* command = "./dev bench predicted-decode";
+
+constexpr std::string_view introduction =
+    R"(# What the clock predicts for decode
+
+Made by `./dev bench predicted-decode`. **Cycles, times and shares are predicted, never measured**: no kernel of this project has run on a GPU.
+[docs/timing-model.md](../docs/timing-model.md) says how far to trust them. One to a few query rows a sequence, every setting as it is by default,
+the workspace the engine's own: all launches of a call, and what each that waits for another loses. Arrays hold zeros.
+
+Memory decides here. "Of memory" sets the bytes of K and V, each counted once, over the predicted time beside what the clock's memory delivers at
+most: 2,500 bytes a cycle on gfx950 (the fastest published decode kernels) and 1,952 on gfx942 (BabelStream). Its compute units share that evenly, and
+it knows no TLBs: a real GPU stays below. Microseconds are cycles at the peak clock.
+Published figures of fp8 caches and of head dim 512 have no row: there are no such kernels here. Nor have those that do not tell their heads.
+
+Rows of unequal lengths ("512 to"): sequence i has 512 + i · (keys − 512) / (batch − 1) keys, in an order drawn by a seed. Workgroups of each amount of work are timed.
+)";
+
+struct Decode {
+  std::string_view type = "bf16";
+  int batch = 1;
+  int queries = 1;
+  int keys = 1;
+  int heads = 64;
+  int kv_heads = 8;
+  int head_dim = 128;
+  bool uneven = false;              // 512 to `keys` keys, evenly spread, in an order drawn by a seed
+  std::string_view published = "";  // microseconds and TB/s
+
+  std::vector<int> lengths() const {
+    std::vector<int> all(static_cast<std::size_t>(batch), keys);
+    if (!uneven) return all;
+    for (int i = 0; i < batch; ++i) all[static_cast<std::size_t>(i)] = 512 + i * (keys - 512) / (batch - 1);
+    std::mt19937 numbers(1);
+    for (std::size_t i = all.size() - 1; i > 0; --i) std::swap(all[i], all[numbers() % (i + 1)]);
+    return all;
+  }
+  double key_value_bytes() const {
+    const std::vector<int> all = lengths();
+    return std::accumulate(all.begin(), all.end(), 0.0) * kv_heads * head_dim * 2 * 2;
+  }
+  std::string descriptor() const {
+    std::string text = fmt::format("attention_forward {} b{} q{} k{} h{}/{} d{}", type, batch, queries, keys, heads,
+                                   kv_heads, head_dim);
+    if (uneven) text += fmt::format(" k_lengths={}", fmt::join(lengths(), ","));
+    return text;
+  }
+};
+
+// What the project sets itself.
+constexpr Decode usual[] = {
+    {.batch = 64, .keys = 8192},
+    {.batch = 1, .keys = 131072},
+    {.batch = 1, .keys = 32768},
+    {.batch = 256, .keys = 2048},
+    {.batch = 32, .keys = 32768, .uneven = true},
+    {.batch = 64, .queries = 4, .keys = 8192},
+};
+
+struct Published {
+  std::string_view target;
+  std::string_view source;
+  std::vector<Decode> rows;
+};
+const std::vector<Published>& published() {
+  static const auto opus = [](int batch, int keys, std::string_view figure) {
+    return Decode{.batch = batch, .keys = keys, .heads = 16, .kv_heads = 2, .published = figure};
+  };
+  static const auto tokenspeed = [](int keys, std::string_view figure) {
+    return Decode{.type = "fp16", .batch = 16, .keys = keys, .head_dim = 64, .published = figure};
+  };
+  static const std::vector<Published> all = {
+      {.target = "gfx950",
+       .source =
+           "ROCm/aiter#4794 (OPUS paged attention, two kv heads; the group is not told, 8 here). Up to 268 MB the "
+           "last level cache helps there, and not here",
+       .rows = {opus(1, 8192, "16.6 µs, 0.51"), opus(8, 8192, "17.6 µs, 3.81"), opus(16, 8192, "23.9 µs, 5.62"),
+                opus(32, 8192, "41.1 µs, 6.53"), opus(1, 32768, "17.8 µs, 1.89"), opus(2, 32768, "22.8 µs, 2.95"),
+                opus(4, 32768, "27.2 µs, 4.93"), opus(8, 32768, "42.5 µs, 6.31"), opus(16, 32768, "93.4 µs, 5.75"),
+                opus(32, 32768, "179.3 µs, 5.99")}},
+      {.target = "gfx950",
+       .source = "AITER's assembly, which does not split keys (ROCm/aiter#4794; one kv head, and two)",
+       .rows = {{.keys = 32768, .heads = 8, .kv_heads = 1, .published = "169 µs, 0.10"},
+                opus(32, 8192, "52.6 µs, 5.10")}},
+      {.target = "gfx950",
+       .source = "facebookexperimental/triton#2778 (no times; the type is not told)",
+       .rows = {{.keys = 8192, .head_dim = 64, .published = "0.51"},
+                {.batch = 8, .keys = 8192, .head_dim = 64, .published = "4.26"}}},
+      {.target = "gfx950",
+       .source = "tokenspeed#191 (64 heads over 8, head dim 64; the batch follows from bytes and times)",
+       .rows = {tokenspeed(1024, "9.7 µs, 3.44"), tokenspeed(2048, "16.2 µs, 4.14"), tokenspeed(4096, "25.3 µs, 5.31"),
+                tokenspeed(8192, "45.3 µs, 5.92")}}};
+  return all;
+}
+
+struct Task {
+  const targets::Target* target = nullptr;
+  const Published* published = nullptr;  // null: a usual one
+  Decode decode;
+};
+
+std::vector<Task> all_tasks() {
+  std::vector<Task> tasks;
+  for (const targets::Target& target : targets::all_targets()) {
+    for (const Decode& decode : usual) tasks.push_back({.target = &target, .decode = decode});
+    for (const Published& block : published())
+      if (block.target == target.id)
+        for (const Decode& decode : block.rows)
+          tasks.push_back({.target = &target, .published = &block, .decode = decode});
+  }
+  return tasks;
+}
+
+std::string row_text(const Task& task, const LaunchPrediction& prediction) {
+  const Decode& decode = task.decode;
+  const auto cycles = static_cast<double>(prediction.cycles);
+  const double rate = decode.key_value_bytes() / cycles;
+  const double reachable = timing::find_timing(*task.target)->memory.memory_rate.value;
+  const double clock = static_cast<double>(task.target->clock_khz) * 1e3;
+  std::string text =
+      fmt::format("| {} {} | {} | {}{} | {}/{} | {} | {} | {} | {} | {:.0f} | {:.1f} % | {:.1f} | {:.2f} |",
+                  decode.type, decode.batch, decode.queries, decode.uneven ? "512 to " : "", decode.keys, decode.heads,
+                  decode.kv_heads, decode.head_dim, prediction.kernel, prediction.launches, prediction.cycles, rate,
+                  100 * rate / reachable, cycles / clock * 1e6, rate * clock / 1e12);
+  return text + (task.published == nullptr ? "\n" : fmt::format(" {} |\n", decode.published));
+}
+
+std::string page(const std::vector<Task>& tasks, const std::vector<LaunchPrediction>& predictions) {
+  std::string text(introduction);
+  const Task* before = nullptr;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const Task& task = tasks[i];
+    const bool other_target = before == nullptr || before->target != task.target;
+    if (other_target)
+      text += fmt::format("\n## {}, {}\n\nPeak: {:.1f} GHz, {} compute units.\n", task.target->id, task.target->product,
+                          static_cast<double>(task.target->clock_khz) / 1e6, task.target->compute_units);
+    if (other_target || before->published != task.published) {
+      text += task.published == nullptr ? "\n" : fmt::format("\nShapes and figures of {}:\n\n", task.published->source);
+      text +=
+          "| type, batch | queries | keys | heads | dim | kernel | launches | cycles | bytes a cycle | of memory | µs "
+          "| TB/s |";
+      text += task.published == nullptr ? "\n" : " published, TB/s |\n";
+      text += "|---|---|---|---|---|---|---|---|---|---|---|---|";
+      text += task.published == nullptr ? "\n" : "---|\n";
+    }
+    text += row_text(task, predictions[i]);
+    before = &task;
+  }
+  return text;
+}
+
+// Every row must stand in the file.
+int check_rows(const std::vector<Task>& tasks, const std::vector<LaunchPrediction>& predictions, const char* file) {
+  std::ostringstream known;
+  known << std::ifstream(file).rdbuf();
+  int code = tasks.empty() ? 1 : 0;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const std::string row = row_text(tasks[i], predictions[i]);
+    if (known.str().contains(row)) continue;
+    fmt::print(stderr, "{} has no such row; {} writes it anew. Today, on {}:\n{}", file, command, tasks[i].target->id,
+               row);
+    code = 1;
+  }
+  return code;
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  const auto arguments = std::span(values, static_cast<std::size_t>(count)).subspan(1);
+  const bool checks = arguments.size() >= 2 && std::string_view(arguments[0]) == "--check";
+  if (!arguments.empty() && !checks) {
+    fmt::print(stderr, "usage: {} [--check <file> [<word>…]]\n", values[0]);
+    return 2;
+  }
+  const auto words = checks ? arguments.subspan(2) : std::span<char*>();
+  std::vector<Task> tasks = all_tasks();
+  std::erase_if(tasks, [&](const Task& task) {
+    const std::string descriptor = task.decode.descriptor() + " ";
+    return !std::ranges::all_of(words, [&](const char* word) { return descriptor.contains(std::string(word) + " "); });
+  });
+  std::vector<LaunchTask> launches;
+  for (const Task& task : tasks) launches.push_back({.target = task.target, .descriptor = task.decode.descriptor()});
+  const auto predictions = bench::predict_launches(launches);
+  if (!predictions) {
+    fmt::print(stderr, "{}\n", predictions.error().what);
+    return 1;
+  }
+  if (!words.empty()) return check_rows(tasks, *predictions, arguments[1]);
+  return bench::check_or_print(page(tasks, *predictions), checks ? arguments[1] : nullptr, command);
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "predicted_launches.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "templates/attention_forward/program/device_case.h"
+#include "tools/device_array.h"
+#include "tools/profile/timed_launches.h"
+#include "tools/worker_processes.h"
+
+namespace wavejit::bench {
+namespace {
+
+using Json = nlohmann::json;
+using tools::ExitCode;
+using tools::failed;
+using tools::Result;
+
+// Of a worker process: engines and their kernels live as long as it does.
+Result<wavejit_engine*> engine_of(const targets::Target& target) {
+  static std::map<std::string_view, std::unique_ptr<wavejit_engine, tools::DestroyEngine>> engines;
+  auto& engine = engines[target.id];
+  if (engine == nullptr) {
+    const std::string device = fmt::format("sim:{}", target.id);
+    wavejit_engine_options options{};
+    options.size = sizeof options;
+    options.device = device.c_str();
+    options.cache_mode = "off";
+    wavejit_engine* raw = nullptr;
+    if (auto created = tools::checked(wavejit_engine_create(&options, &raw)); !created)
+      return std::unexpected(created.error());
+    engine.reset(raw);
+  }
+  return engine.get();
+}
+
+// "pipeline=dualwave tile=256x64 …" → "dualwave 256x64"
+std::string short_name(std::string_view spec) {
+  std::string name;
+  std::istringstream words{std::string(spec)};
+  for (std::string word; words >> word;) {
+    for (const std::string_view field : {"pipeline=", "tile=", "split=", "heads="}) {
+      if (!word.starts_with(field)) continue;
+      name += name.empty() ? "" : " ";
+      name += field == "split=" || field == "heads=" ? word : word.substr(field.size());
+    }
+  }
+  return name;
+}
+
+Result<LaunchPrediction> predict(const LaunchTask& task) {
+  const auto engine = engine_of(*task.target);
+  if (!engine) return std::unexpected(engine.error());
+  const auto gpu = tools::SimulatedGpu::resident();
+  if (!gpu) return failed(ExitCode::device, "the simulated GPU is not there");
+  const auto problem = attention_forward::program::parse_problem(task.descriptor);
+  if (!problem) return std::unexpected(problem.error());
+  const attention_forward::program::Inputs inputs(problem->type, problem->inputs, problem->seed);
+  auto call = attention_forward::program::DeviceCase::prepare_unfilled(
+      *engine, *problem, inputs, attention_forward::program::head_values(*problem, inputs));
+  if (!call) return std::unexpected(call.error());
+  const tools::TimedLaunches timed(*gpu, 0, 1);
+  wavejit_call_report report{};
+  report.size = sizeof report;
+  if (auto ran = call->run(*engine, &report); !ran) return std::unexpected(ran.error());
+  LaunchPrediction prediction;
+  prediction.kernel = short_name(report.kernel_spec);
+  for (const Json& launch : timed.take()) {
+    if (launch.contains("refused")) return failed(ExitCode::device, launch["refused"].get<std::string>());
+    const auto cycles = launch.at("cycles").get<std::uint64_t>();
+    if (prediction.cycles != 0) prediction.cycles += launch.at("dependent_launch_cycles").get<std::uint64_t>();
+    prediction.cycles += cycles;
+    ++prediction.launches;
+    prediction.busy += launch.at("matrix_busy").get<double>() * static_cast<double>(cycles);
+  }
+  if (prediction.cycles == 0) return failed(ExitCode::internal, "no launch was timed");
+  prediction.busy /= static_cast<double>(prediction.cycles);
+  return prediction;
+}
+
+std::string to_line(const LaunchPrediction& prediction) {
+  return Json({{"kernel", prediction.kernel},
+               {"launches", prediction.launches},
+               {"cycles", prediction.cycles},
+               {"busy", prediction.busy}})
+      .dump();
+}
+
+}  // namespace
+
+Result<std::vector<LaunchPrediction>> predict_launches(const std::vector<LaunchTask>& tasks) {
+  std::vector<LaunchPrediction> predictions(tasks.size());
+  std::size_t done = 0;
+  const int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const auto ran = tools::run_in_processes(
+      tasks.size(), jobs,
+      [&](std::size_t index) -> Result<std::string> {
+        const auto prediction = predict(tasks[index]);
+        if (prediction) return to_line(*prediction);
+        return failed(prediction.error().code, fmt::format("{} on {}: {}", tasks[index].descriptor,
+                                                           tasks[index].target->id, prediction.error().what));
+      },
+      [&](std::size_t index, const std::string& answer) -> Result<void> {
+        const Json json = Json::parse(answer);
+        predictions[index] = {.kernel = json.at("kernel"),
+                              .launches = json.at("launches"),
+                              .cycles = json.at("cycles"),
+                              .busy = json.at("busy")};
+        fmt::print(stderr, "[{:3} of {}] {} {}\n", ++done, tasks.size(), tasks[index].target->id,
+                   tasks[index].descriptor);
+        return {};
+      });
+  if (!ran) return std::unexpected(ran.error());
+  return predictions;
+}
+
+}  // namespace wavejit::bench

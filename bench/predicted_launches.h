@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the clock predicts for whole calls: all launches, and what each that waits for another loses.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "targets/targets.h"
+#include "tools/exit_code.h"
+
+namespace wavejit::bench {
+
+struct LaunchTask {
+  const targets::Target* target = nullptr;
+  std::string descriptor;
+};
+
+struct LaunchPrediction {
+  std::string kernel;  // "dualwave 256x64"
+  int launches = 0;
+  std::uint64_t cycles = 0;
+  double busy = 0;  // matrix pipes, 0 to 1
+};
+
+// Each call in a process of its own, as many at a time as there are processors; says on stderr how far it is.
+tools::Result<std::vector<LaunchPrediction>> predict_launches(const std::vector<LaunchTask>& tasks);
+
+}  // namespace wavejit::bench
