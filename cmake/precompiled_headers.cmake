@@ -3,13 +3,17 @@
 # that is compiled with the same flags, they leave half of the build's time from nothing. Off, as in the release and
 # package presets, every file shows that it includes what it uses.
 #
-# A family is a list of headers; its holders (one a flag set: libraries, programs) own the compiled form and no code.
+# A family is a list of headers; its holders (one a level of optimisation) own the compiled form and no code. Programs are compiled
+# with the flag of libraries, -fPIC: headers that were compiled for one do not fit the other.
 option(WAVEJIT_PRECOMPILED_HEADERS "Parse the headers of others once for all that use them" OFF)
 if(NOT WAVEJIT_PRECOMPILED_HEADERS OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   function(wavejit_precompile family)
   endfunction()
   return()
 endif()
+
+set(CMAKE_C_COMPILE_OPTIONS_PIE -fPIC)
+set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC)
 
 set(wavejit_standard_headers
   <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath> <condition_variable> <cstddef> <cstdint> <cstdio> <cstdlib>
@@ -42,14 +46,10 @@ function(wavejit_precompile family)
       target_precompile_headers(${target} PRIVATE ${wavejit_${family}_headers})
       continue()
     endif()
-    get_target_property(type ${target} TYPE)
-    set(kind library)
-    if(type STREQUAL "EXECUTABLE")
-      set(kind program)  # -fPIE: what was compiled with -fPIC does not fit
-    endif()
+    set(kind plain)
     get_target_property(optimised ${target} WAVEJIT_OPTIMISED)
     if(optimised)
-      set(kind optimised_${kind})
+      set(kind optimised)
     endif()
     set(holder wavejit_precompiled_${family}_${kind})
     if(NOT TARGET ${holder})
@@ -58,10 +58,6 @@ function(wavejit_precompile family)
       target_link_libraries(${holder} PRIVATE wavejit_build_flags ${wavejit_${family}_needs})
       if(family STREQUAL "llvm")
         wavejit_use_llvm(${holder})
-      endif()
-      if(kind MATCHES "program")
-        set_target_properties(${holder} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-        target_compile_options(${holder} PRIVATE -fPIE)
       endif()
       if(optimised)
         target_compile_options(${holder} PRIVATE ${WAVEJIT_OPTIMISATION})

@@ -26,6 +26,8 @@ required=(
   # libraries (README.md says why each)
   libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libxtensor-dev libxxhash-dev libssl-dev libhiredis-dev
   libgtest-dev libgmock-dev libbenchmark-dev
+  # the Python package
+  python3-dev python3-nanobind libdlpack-dev
   # tests and the demo
   python3 python3-numpy strace file valkey-server
   # the page of wavejit profile in a browser: the smallest one that draws and dumps a page without a screen (98 MB with

@@ -28,7 +28,7 @@ scripts and tests (xxhsum, OpenSSL's Perl), which are not inside.
 | package | inside of | how | what for | licences |
 |---|---|---|---|---|
 """
-PART_NAMES = {"runtime": "libwavejit0", "program": "wavejit"}
+PART_NAMES = {"runtime": "libwavejit0", "program": "wavejit", "python": "the Python package"}
 
 
 def entries() -> list[list[str]]:

@@ -82,7 +82,7 @@ def main() -> None:
     options = parser.parse_args()
     here = str(pathlib.Path.cwd()) + "/"
     compiled = {entry["file"].removeprefix(here) for entry in json.loads(options.commands.read_text(encoding="utf-8"))}
-    listed = git("ls-files", "src/*.cpp", "templates/*.cpp", "tools/*.cpp", "examples/*.cpp")
+    listed = git("ls-files", "src/*.cpp", "templates/*.cpp", "tools/*.cpp", "examples/*.cpp", "python/*.cpp")
     units = sorted(name for name in listed if name in compiled)
     for unit in part_of(units) if options.part else units:
         stamp = options.stamps / stamp_of(unit)

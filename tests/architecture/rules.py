@@ -34,6 +34,7 @@ ALLOWED = {
     # a family's half of the program, behind tools/family.h
     "templates/program": {"include", "tools", "templates/parameters", "src/targets"},
     "examples": {"include"},
+    "python": {"include"},
 }
 # single headers that may be included from outside their room's rule: plain C interfaces between two libraries
 INTERFACES = {
@@ -87,7 +88,7 @@ def room_of(path: str) -> str | None:
         return None
     if path.startswith("src/codegen/language/"):
         return "src/codegen/language"
-    match = re.match(r"(src/[a-z_]+|tools|examples)/", path)
+    match = re.match(r"(src/[a-z_]+|tools|examples|python)/", path)
     return match.group(1) if match else None
 
 
@@ -168,7 +169,7 @@ def strip_comments(text: str) -> str:
 
 def tree(root: pathlib.Path) -> dict[str, str]:
     files = {}
-    for top in ("include", "src", "templates", "tools", "examples", "tests", "bench"):
+    for top in ("include", "src", "templates", "tools", "examples", "python", "tests", "bench"):
         for path in (root / top).rglob("*"):
             if path.suffix in (".h", ".hpp", ".cpp", ".c"):
                 files[str(path.relative_to(root))] = path.read_text(encoding="utf-8")
@@ -192,6 +193,8 @@ def self_test() -> int:
         "templates/tested_family/program/llvm.cpp": '#include <llvm/IR/Module.h>\n',
         "templates/tested_family/emit/emit.h": '#include "codegen/service.h"\n',
         "examples/engine/main.cpp": '#include "runtime/engine.h"\n',
+        "python/bindings/engine.cpp": '#include "runtime/engine.h"\n',
+        "python/bindings/options.cpp": 'auto device = getenv("WAVEJIT_DEVICE");\n',
         "templates/tested_family/call/parameters.h": '#include "llvm/IR/Module.h"\n',
         "templates/tested_family/emit/emit.cpp": '#include "codegen/service.h"\n',
         "templates/tested_family/call/plan.cpp": '#include "hip_abi/hip_functions.h"\n',
