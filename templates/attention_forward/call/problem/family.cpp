@@ -91,6 +91,7 @@ std::string list_supported(const targets::Target& target) {
   if (possible([](AttentionShape& shape) { shape.paged = true; })) line += " paged (NHD, HND)";
   if (possible([](AttentionShape& shape) { shape.first_keys = true; })) line += "; left padding";
   if (lse) line += "; LSE on request";
+  if (possible([](AttentionShape& shape) { shape.output_fp32 = true; })) line += "; O in fp32 on request";
   line += "; pipelines";
   for (const auto pipeline : all_pipelines)
     if (!supported_shapes(target, {.pipeline = pipeline}).empty()) line += " " + std::string(to_text(pipeline));
@@ -112,7 +113,8 @@ class AttentionForward final : public families::Family {
 
   Result<families::Route> route(const families::Shape& asked, const targets::Target& target,
                                 const Toggles& toggles) const override {
-    auto chosen = choose_route(AttentionShape::of_code(asked.code), target, toggles);
+    const AttentionShape shape = AttentionShape::of_code(asked.code);
+    auto chosen = choose_route(shape, target, toggles);
     if (!chosen) return std::unexpected(std::move(chosen.error()));
     families::Route route = {.kernels = {},
                              .description = describe(*chosen),
@@ -121,7 +123,8 @@ class AttentionForward final : public families::Family {
     route.kernels.push_back({.label = "spec", .spec = chosen->spec});
     // One for all split kernels of a data type and head dim, whatever their masks and pipelines.
     if (chosen->spec.split_keys != 0)
-      route.kernels.push_back({.label = "combine", .spec = attention_combine::combine_of(chosen->spec)});
+      route.kernels.push_back(
+          {.label = "combine", .spec = attention_combine::combine_of(chosen->spec, shape.output_fp32)});
     return route;
   }
 

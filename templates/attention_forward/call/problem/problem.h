@@ -37,6 +37,7 @@ struct AttentionShape {
   bool whole_tiles = false;
   bool single_keys = false;  // of one key
   bool first_keys = false;   // left padding
+  bool output_fp32 = false;  // O in f32, not in the type of Q, K and V
 
   bool modified() const { return modifiers.any(); }
   bool has(Modifier modifier) const { return modifiers.has(modifier); }
@@ -46,17 +47,19 @@ struct AttentionShape {
     return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(paged) << 62 |
            static_cast<std::uint64_t>(single_keys) << 61 | static_cast<std::uint64_t>(first_keys) << 60 |
            static_cast<std::uint64_t>(whole_tiles) << 59 | static_cast<std::uint64_t>(modifiers.bits()) << 50 |
-           static_cast<std::uint64_t>(dtype) << 48 | static_cast<std::uint64_t>(mask) << 40 |
-           static_cast<std::uint64_t>(split) << 39 | static_cast<std::uint64_t>(packed_heads) << 38 |
-           static_cast<std::uint64_t>(query_rows) << 33 | static_cast<std::uint64_t>(lse) << 32 |
-           static_cast<std::uint64_t>(head_dim_qk) << 16 | static_cast<std::uint64_t>(head_dim_v);
+           static_cast<std::uint64_t>(dtype) << 48 | static_cast<std::uint64_t>(output_fp32) << 47 |
+           static_cast<std::uint64_t>(mask) << 40 | static_cast<std::uint64_t>(split) << 39 |
+           static_cast<std::uint64_t>(packed_heads) << 38 | static_cast<std::uint64_t>(query_rows) << 33 |
+           static_cast<std::uint64_t>(lse) << 32 | static_cast<std::uint64_t>(head_dim_qk) << 16 |
+           static_cast<std::uint64_t>(head_dim_v);
   }
   static AttentionShape of_code(std::uint64_t code) {
     const auto bits = [&](int from, int count) { return code >> from & ((std::uint64_t{1} << count) - 1); };
     AttentionShape shape;
     shape.modifiers = Modifiers::from_bits(static_cast<std::uint8_t>(bits(50, 8)));
     shape.dtype = static_cast<DataType>(bits(48, 2));
-    shape.mask = static_cast<Mask>(bits(40, 8));
+    shape.mask = static_cast<Mask>(bits(40, 2));
+    shape.output_fp32 = bits(47, 1) != 0;
     shape.split = bits(39, 1) != 0;
     shape.paged = bits(62, 1) != 0;
     shape.whole_tiles = bits(59, 1) != 0;
@@ -81,6 +84,8 @@ struct AttentionShape {
     return shape;
   }
 };
+
+inline std::uint64_t output_element_bytes(const AttentionShape& shape) { return shape.output_fp32 ? 4 : 2; }
 
 // Pointers and strides stay where the caller put them; here is what follows from them.
 struct AttentionProblem {
