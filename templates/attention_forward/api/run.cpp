@@ -70,7 +70,7 @@ Result<void> check_given_workspace(const AttentionCall& call, const SplitPlan& s
   const SplitPlan splits = plan_splits(*problem, engine.target_row(), engine.toggles().kv_splits);
   AttentionCall call(whole, *problem, splits, engine.target_row(), engine.toggles());
   // Without it a captured call says what is missing.
-  (void)engine.load(call, stream);
+  if (const Result<void> loaded = engine.load(call, stream); !loaded) return;
 }
 
 }  // namespace

@@ -160,12 +160,14 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const P
   if (problem.packed_keys()) {
     key_starts = starts_of(sequences, &Sequence::keys);
   } else if (problem.paged() || !problem.key_lengths.empty()) {
+    key_lengths.reserve(sequences.size());
     for (const Sequence& sequence : sequences) key_lengths.push_back(static_cast<std::int32_t>(sequence.keys));
   }
   auto device_query_starts = on_device(engine, query_starts);
   auto device_key_starts = on_device(engine, key_starts);
   auto device_key_lengths = on_device(engine, key_lengths);
   std::vector<std::int32_t> first_keys;
+  first_keys.reserve(problem.first_keys.size());
   for (const std::int64_t first : problem.first_keys) first_keys.push_back(static_cast<std::int32_t>(first));
   auto device_first_keys = on_device(engine, first_keys);
   auto device_table = on_device(engine, page_table_of(problem).entries);
