@@ -76,8 +76,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Wrong{{},
               "a subcommand is missing",
-              "run, explain, prebuild, sweep, invariance, profile, compare, tune, doctor, sim, cache, supported, "
-              "version"},
+              "run, explain, prebuild, sweep, invariance, profile, compare, tune, doctor, sim, cache, variants, choose, "
+              "supported, version"},
         Wrong{{"frobnicate"}, "'frobnicate'", "run, explain, prebuild"},
         Wrong{{"--frobnicate"}, "'--frobnicate'", "run, explain, prebuild"},
         Wrong{{"cache"}, "a subcommand is missing", "list, info, stats, verify, gc, pack, unpack, import, export"},
