@@ -52,6 +52,7 @@ enum class Field : std::uint8_t {
   whole_tiles,
   page,
   first_keys,
+  rows,
   pipeline,
   tile,
   o_store,
@@ -118,7 +119,7 @@ struct Parser {
     for (const ModifierRow& row : modifier_rows)
       if (row.in_code) accepted += std::string(row.word) + ", ";
     return std::unexpected(accepted +
-                           "split=, heads=packed, paged, whole_tiles, page=1, first_keys, pipeline=, tile=, o_store=, "
+                           "split=, heads=packed, paged, whole_tiles, page=1, first_keys, rows=some, pipeline=, tile=, o_store=, "
                            "stagger=off, setprio=off, ladder=, target=, lowering=");
   }
 
@@ -160,6 +161,11 @@ struct Parser {
       spec.single_keys = true;
       return Field::page;
     }
+    if (key == "rows") {
+      if (value != "some") return std::unexpected("accepted after '=': some (every sequence has no word)");
+      spec.some_rows = true;
+      return Field::rows;
+    }
     if (key == "tile") {
       const auto sizes = number_pair(value, 'x');
       if (!sizes) return std::unexpected("accepted: tile=<queries>x<keys>, for example tile=128x64");
@@ -179,7 +185,7 @@ struct Parser {
       return Field::target;
     }
     return std::unexpected(
-        "accepted before '=': split, heads, page, pipeline, tile, o_store, stagger, setprio, ladder, target, lowering");
+        "accepted before '=': split, heads, page, rows, pipeline, tile, o_store, stagger, setprio, ladder, target, lowering");
   }
 
   template <typename Enum, std::size_t count>
@@ -221,6 +227,7 @@ std::string to_text(const KernelSpec& spec) {
   if (spec.whole_tiles) text += " whole_tiles";
   if (spec.single_keys) text += " page=1";
   if (spec.first_keys) text += " first_keys";
+  if (spec.some_rows) text += " rows=some";
   text += " pipeline=";
   text += to_text(spec.pipeline);
   text += " tile=" + std::to_string(spec.tile_queries) + 'x' + std::to_string(spec.tile_keys);

@@ -62,6 +62,9 @@ struct KernelSpec {
   bool single_keys = false;
   // Left padding: key 0 of a sequence stands at a row, or at a slot of its pages, that device memory says.
   bool first_keys = false;
+  // Only sequences whose query rows lie between two numbers, which are arguments (row_limits.h); a split kernel's
+  // records then have room for so many rows a sequence.
+  bool some_rows = false;
   Pipeline pipeline = Pipeline::generic;
   int tile_queries = 128;  // query rows a workgroup owns
   int tile_keys = 64;      // canonical arithmetic fixes 64 (docs/canonical-arithmetic.md)

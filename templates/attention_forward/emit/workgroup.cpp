@@ -7,6 +7,7 @@
 #include "codegen/language/synchronize.h"
 #include "templates/attention_forward/call/arguments.h"
 #include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/call/row_limits.h"
 #include "templates/attention_forward/emit/integers.h"
 #include "templates/attention_forward/emit/sequence.h"
 #include "templates/attention_forward/emit/split.h"
@@ -92,6 +93,14 @@ Slice slice_of(Kernel& kernel, const Fields& fields, Value* batch, Value* head, 
           .head_stride = head_stride};
 }
 
+// Sequences with fewer or more query rows are another kernel's.
+void leave_to_others(Kernel& kernel, Value* query_length) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* least = kernel.argument_i32(limit_field(offsetof(RowLimits, least_rows)));
+  Value* most = kernel.argument_i32(limit_field(offsetof(RowLimits, most_rows)));
+  language::leave_if(kernel, ir.CreateICmpUGT(ir.CreateSub(query_length, least), ir.CreateSub(most, least)));
+}
+
 // Division of packed rows by the group.
 class Positions {
  public:
@@ -131,6 +140,7 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
   Value* kv_head = spec.packed_heads ? place.query_head : kv_head_of(kernel, query_head);
   Value* last_key = ir.CreateSub(key_length, constant(1));
 
+  if (spec.some_rows) leave_to_others(kernel, query_length);
   // The grid has the tiles of the longest sequence.
   Value* query_tile = kernel.workgroup_y();
   Value* rows = positions.rows(query_length);

@@ -10,7 +10,7 @@
 namespace wavejit::attention_combine {
 namespace {
 
-enum class Field : std::uint8_t { dtype, head_dim, target, lowering, first_keys };
+enum class Field : std::uint8_t { dtype, head_dim, target, lowering, first_keys, rows };
 constexpr std::array<std::pair<Field, std::string_view>, 4> fields = {{
     {Field::dtype, "data type (bf16 or fp16)"},
     {Field::head_dim, "head dim (d<n>)"},
@@ -18,7 +18,7 @@ constexpr std::array<std::pair<Field, std::string_view>, 4> fields = {{
     {Field::lowering, "lowering=<name>"},
 }};
 constexpr const char* accepted =
-    "accepted: bf16, fp16, d<n>, first_keys, target=<processor>, lowering=llvm, lowering=comgr";
+    "accepted: bf16, fp16, d<n>, first_keys, rows=some, target=<processor>, lowering=llvm, lowering=comgr";
 
 bool take_number(std::string_view text, int& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -36,6 +36,10 @@ std::expected<Field, std::string> take(std::string_view word, KernelSpec& spec) 
   if (word == "first_keys") {
     spec.first_keys = true;
     return Field::first_keys;
+  }
+  if (word == "rows=some") {
+    spec.some_rows = true;
+    return Field::rows;
   }
   if (word.starts_with("target=") && word != "target=") {
     spec.target = word.substr(word.find('=') + 1);
@@ -57,6 +61,7 @@ std::string to_text(const KernelSpec& spec) {
   text += to_text(spec.dtype);
   text += " d" + std::to_string(spec.head_dim);
   if (spec.first_keys) text += " first_keys";
+  if (spec.some_rows) text += " rows=some";
   text += " target=" + spec.target + " lowering=";
   text += to_text(spec.lowering);
   return text;
@@ -64,7 +69,7 @@ std::string to_text(const KernelSpec& spec) {
 
 std::expected<KernelSpec, std::string> parse_spec(std::string_view text) {
   KernelSpec spec;
-  std::array<bool, static_cast<std::size_t>(Field::first_keys) + 1> seen{};
+  std::array<bool, static_cast<std::size_t>(Field::rows) + 1> seen{};
   int position = 0;
   std::size_t at = 0;
   while (at < text.size()) {
@@ -94,6 +99,7 @@ KernelSpec combine_of(const attention_forward::KernelSpec& split) {
   return {.dtype = split.dtype,
           .head_dim = split.head_dim_v,
           .first_keys = split.first_keys && !split.paged,
+          .some_rows = split.some_rows,
           .target = split.target,
           .lowering = split.lowering};
 }

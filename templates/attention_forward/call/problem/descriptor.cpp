@@ -68,6 +68,7 @@ std::string to_text(const ProblemDescriptor& descriptor) {
     word("layout=", families::name_in(layouts, descriptor.layout));
   }
   if (!descriptor.query_lengths.empty()) word("q_lengths=", list(descriptor.query_lengths));
+  if (descriptor.query_rows) word("q_rows=", std::to_string(*descriptor.query_rows));
   if (!descriptor.key_lengths.empty()) word("k_lengths=", list(descriptor.key_lengths));
   if (shape.first_keys) word("first_keys", (descriptor.first_keys.empty() ? "" : "=") + list(descriptor.first_keys));
   if (!descriptor.scale.empty()) word("scale=", descriptor.scale);
@@ -133,8 +134,14 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
     problem.query_rows = 0;
     for (const std::int64_t length : descriptor.query_lengths) problem.query_rows += static_cast<std::uint64_t>(length);
   }
+  if (descriptor.query_rows) problem.query_rows = static_cast<std::uint64_t>(*descriptor.query_rows);
+  problem.packed_queries = descriptor.layout == Layout::packed || !descriptor.query_lengths.empty() ||
+                           descriptor.query_rows.has_value();
   problem.splits = static_cast<std::uint32_t>(std::max<std::int64_t>(descriptor.splits, 0));
-  problem.uneven_lengths = problem.batch > 1 && (!descriptor.key_lengths.empty() || descriptor.shape.first_keys);
+  // As calls of such layouts have them: only the device knows.
+  const bool on_device = descriptor.layout == Layout::packed || descriptor.layout == Layout::paged;
+  problem.uneven_lengths =
+      problem.batch > 1 && (on_device || !descriptor.key_lengths.empty() || descriptor.shape.first_keys);
   problem.any_bits = descriptor.invariance == "none";
   return problem;
 }

@@ -26,12 +26,14 @@ class DescribedProblem final : public families::Problem {
   std::string text() const override { return to_text(descriptor_); }
 
   Result<families::Shape> shape(const targets::Target& target, const Toggles& toggles) const override {
-    return shape_of(kernel_shape(problem_, plan_splits(problem_, target, toggles.kv_splits)));
+    return shape_of(kernel_shape(problem_, plan_splits(problem_, target, toggles.kv_splits, toggles.pins())));
   }
 
   std::vector<families::Note> notes(const targets::Target& target, const Toggles& toggles) const override {
-    const SplitPlan plan = plan_splits(problem_, target, toggles.kv_splits);
-    return {{.label = "splits", .text = describe(plan, problem_)}};
+    const SplitPlan plan = plan_splits(problem_, target, toggles.kv_splits, toggles.pins());
+    std::vector<families::Note> notes = {{.label = "splits", .text = describe(plan, problem_)}};
+    if (plan.few_rows != 0) notes.insert(notes.begin(), {.label = "walks", .text = describe_walks(plan)});
+    return notes;
   }
 
   wavejit_problem told(const std::string& text) const override { return parsed_problem(descriptor_, text); }
@@ -100,6 +102,24 @@ std::string list_supported(const targets::Target& target) {
   return line;
 }
 
+// Both kernels that walk keys, the long sequences' first, and what merges the parts of the other one.
+Result<families::Route> mixed_route(const AttentionShape& shape, const targets::Target& target,
+                                    const Toggles& toggles) {
+  auto tall = choose_route(shape.of_long_queries(), target, toggles);
+  if (!tall) return std::unexpected(std::move(tall.error()));
+  auto few = choose_route(shape.of_few_rows(), target, toggles);
+  if (!few) return std::unexpected(std::move(few.error()));
+  families::Route route = {.kernels = {},
+                           .description = describe(*tall) + "; of few rows: " + describe(*few),
+                           .cost = cost_of(*tall) + "; of few rows: " + cost_of(*few),
+                           .refused = std::move(tall->refused)};
+  route.kernels.push_back({.label = "spec", .spec = tall->spec});
+  route.kernels.push_back({.label = "few rows", .spec = few->spec});
+  if (few->spec.split_keys != 0)
+    route.kernels.push_back({.label = "combine", .spec = attention_combine::combine_of(few->spec)});
+  return route;
+}
+
 class AttentionForward final : public families::Family {
  public:
   std::string_view name() const override { return KernelSpec::family; }
@@ -112,7 +132,9 @@ class AttentionForward final : public families::Family {
 
   Result<families::Route> route(const families::Shape& asked, const targets::Target& target,
                                 const Toggles& toggles) const override {
-    auto chosen = choose_route(AttentionShape::of_code(asked.code), target, toggles);
+    const AttentionShape shape = AttentionShape::of_code(asked.code);
+    if (shape.mixed) return mixed_route(shape, target, toggles);
+    auto chosen = choose_route(shape, target, toggles);
     if (!chosen) return std::unexpected(std::move(chosen.error()));
     families::Route route = {.kernels = {},
                              .description = describe(*chosen),

@@ -2,6 +2,7 @@
 // What the words of a descriptor say, and what is wrong with those that say nothing.
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -37,6 +38,7 @@ enum class Slot : std::uint8_t {
   lse,
   layout,
   query_lengths,
+  query_rows,
   key_lengths,
   first_keys,
   scale,
@@ -63,7 +65,7 @@ std::string accepted_words() {
   std::string words =
       "fp16, bf16, b<n>, q<n>[..<n>], k<n>[..<n>], h<n>[/<n>], d<n>[/<n>], causal[=<prefix>], window=<left>,<right>, "
       "lse, "
-      "layout=bshd|bhsd|packed|paged:<n>[:nhd|hnd], q_lengths=<n,…>, k_lengths=<n,…>, first_keys[=<n,…>], scale=<x>, ";
+      "layout=bshd|bhsd|packed|paged:<n>[:nhd|hnd], q_lengths=<n,…>, q_rows=<n>, k_lengths=<n,…>, first_keys[=<n,…>], scale=<x>, ";
   for (const Modifier modifier : described_modifiers) words += std::string(row_of(modifier).accepted) + ", ";
   return words + "splits=<n>|auto, invariance=batch|none, seed=<n>, inputs=normal|uniform|adversarial:<name>";
 }
@@ -234,6 +236,13 @@ class Parser {
     }
     if (key == "window") return take_window(word, value);
     if (key == "q_lengths") return take_lengths(word, value, result_.query_lengths, Slot::query_lengths);
+    if (key == "q_rows") {
+      const auto rows = whole_number(value);
+      if (!rows || *rows < 1 || *rows > max_length)
+        return wrong(word, "is no number of rows; accepted: q_rows=<rows of all packed queries together>");
+      result_.query_rows = *rows;
+      return Slot::query_rows;
+    }
     if (key == "k_lengths") return take_lengths(word, value, result_.key_lengths, Slot::key_lengths);
     if (key == "first_keys") {
       result_.shape.first_keys = true;
@@ -373,6 +382,7 @@ class Parser {
       return refuse_list("k" + std::to_string(result_.key_length), "more keys than pages can have",
                          "k0 to k" + std::to_string(max_paged_length) + " with layout=paged");
     if (auto firsts = check_first_keys(); !firsts) return firsts;
+    if (auto rows = check_query_rows(); !rows) return rows;
     for (const auto& [name, list, longest, exact] :
          {std::tuple{"q_lengths", &result_.query_lengths, result_.query_length, true},
           {"k_lengths", &result_.key_lengths, result_.key_length, packed}}) {
@@ -392,6 +402,18 @@ class Parser {
       }
     }
     return {};
+  }
+
+  // Those of the longest sequence are among them. More than the lengths add up to may stand behind the last.
+  Result<void> check_query_rows() const {
+    if (!result_.query_rows) return {};
+    std::int64_t least = result_.query_length;
+    if (!result_.query_lengths.empty()) least = std::reduce(result_.query_lengths.begin(), result_.query_lengths.end());
+    if (result_.has_range())
+      return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: q_rows: beside a range of lengths; accepted: one length");
+    if (*result_.query_rows >= least) return {};
+    return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: q_rows=" + std::to_string(*result_.query_rows) +
+                                              "; accepted: " + std::to_string(least) + " and more, the rows of its sequences");
   }
 
   // Of dense keys the padding and the keys behind it share the tensor's rows.

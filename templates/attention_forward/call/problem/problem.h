@@ -37,6 +37,10 @@ struct AttentionShape {
   bool whole_tiles = false;
   bool single_keys = false;  // of one key
   bool first_keys = false;   // left padding
+  // Packed queries, of which most are short: two kernels walk the keys, each those of its own sequences (row_limits.h).
+  // query_rows are then the long ones', and packed_heads and split are of the short ones'.
+  bool mixed = false;
+  QueryRows few_rows = QueryRows::up_to_32;  // with `mixed` only
 
   bool modified() const { return modifiers.any(); }
   bool has(Modifier modifier) const { return modifiers.has(modifier); }
@@ -45,8 +49,9 @@ struct AttentionShape {
   std::uint64_t code() const {
     return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(paged) << 62 |
            static_cast<std::uint64_t>(single_keys) << 61 | static_cast<std::uint64_t>(first_keys) << 60 |
-           static_cast<std::uint64_t>(whole_tiles) << 59 | static_cast<std::uint64_t>(modifiers.bits()) << 50 |
-           static_cast<std::uint64_t>(dtype) << 48 | static_cast<std::uint64_t>(mask) << 40 |
+           static_cast<std::uint64_t>(whole_tiles) << 59 | static_cast<std::uint64_t>(mixed) << 58 |
+           static_cast<std::uint64_t>(modifiers.bits()) << 50 | static_cast<std::uint64_t>(dtype) << 48 |
+           static_cast<std::uint64_t>(few_rows) << 46 | static_cast<std::uint64_t>(mask) << 40 |
            static_cast<std::uint64_t>(split) << 39 | static_cast<std::uint64_t>(packed_heads) << 38 |
            static_cast<std::uint64_t>(query_rows) << 33 | static_cast<std::uint64_t>(lse) << 32 |
            static_cast<std::uint64_t>(head_dim_qk) << 16 | static_cast<std::uint64_t>(head_dim_v);
@@ -56,7 +61,9 @@ struct AttentionShape {
     AttentionShape shape;
     shape.modifiers = Modifiers::from_bits(static_cast<std::uint8_t>(bits(50, 8)));
     shape.dtype = static_cast<DataType>(bits(48, 2));
-    shape.mask = static_cast<Mask>(bits(40, 8));
+    shape.mixed = bits(58, 1) != 0;
+    shape.few_rows = static_cast<QueryRows>(bits(46, 2));
+    shape.mask = static_cast<Mask>(bits(40, 6));
     shape.split = bits(39, 1) != 0;
     shape.paged = bits(62, 1) != 0;
     shape.whole_tiles = bits(59, 1) != 0;
@@ -80,6 +87,20 @@ struct AttentionShape {
     shape.lse = false;
     return shape;
   }
+  // What the two kernels of a mixed shape are asked for. Both stay `mixed`: kernels of some sequences.
+  AttentionShape of_long_queries() const {
+    AttentionShape shape = *this;
+    shape.few_rows = QueryRows::up_to_32;
+    shape.packed_heads = shape.split = false;
+    return shape;
+  }
+  AttentionShape of_few_rows() const {
+    AttentionShape shape = *this;
+    shape.set_rows({.rows = few_rows, .packed_heads = packed_heads});
+    shape.few_rows = QueryRows::up_to_32;
+    if (split) shape.lse = false;
+    return shape;
+  }
 };
 
 // Pointers and strides stay where the caller put them; here is what follows from them.
@@ -99,6 +120,8 @@ struct AttentionProblem {
   std::uint64_t query_rows = 0;  // of one head, of all sequences
   std::uint32_t splits = 0;      // 0: the caller did not say
   bool uneven_lengths = false;   // sequences may have fewer keys than key_length
+  bool packed_queries = false;   // each sequence says how many rows it has, of query_rows
+  bool close_heads = true;       // those of a kv head lie within what a descriptor bounds
   bool any_bits = false;         // invariance=none: accepted, and nothing follows from it
 
   std::uint32_t group() const { return query_heads / kv_heads; }  // query heads of a kv head

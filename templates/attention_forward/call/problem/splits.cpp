@@ -5,6 +5,7 @@
 
 #include "templates/attention_forward/call/combine/parameters.h"
 #include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/call/problem/mix.h"
 #include "templates/attention_forward/call/problem/route.h"
 
 namespace wavejit::attention_forward {
@@ -21,6 +22,9 @@ constexpr std::uint64_t run_cost = 1;
 constexpr std::uint64_t combine_cost = 4;
 constexpr std::uint64_t most_rounds = 8;
 constexpr std::uint64_t rounds_of_uneven_lengths = 16;
+
+// A guess at what a mix of sequences is worth; then fewer rows count as few.
+constexpr std::uint64_t most_workspace_of_few_rows = std::uint64_t{256} << 20;
 
 std::uint32_t chunks_of(const AttentionProblem& problem) {
   constexpr std::uint32_t chunk = chunk_keys;
@@ -84,10 +88,9 @@ SplitPlan choose(const AttentionProblem& problem, const targets::Target& target,
   return fill_device(problem, target, chunks);
 }
 
-}  // namespace
-
-SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& target,
-                      std::optional<std::int32_t> kv_splits) {
+// Of one kernel that walks the keys of all sequences.
+SplitPlan plan_walk(const AttentionProblem& problem, const targets::Target& target,
+                    std::optional<std::int32_t> kv_splits) {
   SplitPlan plan = choose(problem, target, kv_splits);
   if (plan.splits == 1) return plan;
   // Kernels divide by multiplication (emit/split.cpp): exact while heads · splits · heads < 2³².
@@ -106,6 +109,41 @@ SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& ta
     return {.reason = Reason::beyond_kernels};
   plan.workspace_bytes = *bytes;
   return plan;
+}
+
+}  // namespace
+
+SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& target,
+                      std::optional<std::int32_t> kv_splits, bool pinned) {
+  const bool one_walk = pinned || problem.splits > 1 || kv_splits.value_or(1) > 1;
+  std::uint32_t few_rows = one_walk ? 0 : few_rows_of(problem);
+  if (few_rows == 0) [[likely]]
+    return plan_walk(problem, target, kv_splits);
+  SplitPlan plan = plan_walk(of_few_rows(problem, few_rows), target, kv_splits);
+  // Records have room for so many rows of every sequence.
+  while (few_rows > 1 && plan.workspace_bytes > most_workspace_of_few_rows) {
+    few_rows /= 2;
+    plan = plan_walk(of_few_rows(problem, few_rows), target, kv_splits);
+  }
+  plan.few_rows = few_rows;
+  return plan;
+}
+
+AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan) {
+  if (plan.few_rows == 0) [[likely]]
+    return plan.splits == 1 ? problem.shape : problem.shape.of_split_kernel();
+  const AttentionShape few = of_few_rows(problem, plan.few_rows).shape;
+  AttentionShape shape = problem.shape;
+  shape.mixed = true;
+  shape.few_rows = few.query_rows;
+  shape.packed_heads = few.packed_heads;
+  shape.split = plan.splits != 1;
+  return shape;
+}
+
+std::string describe_walks(const SplitPlan& plan) {
+  const std::string few = plan.few_rows == 1 ? "one query row" : "1 to " + std::to_string(plan.few_rows) + " query rows";
+  return "2: sequences of " + few + " by the kernel of few rows, whose keys alone may be split; longer ones by the first";
 }
 
 std::string describe(const SplitPlan& plan, const AttentionProblem& problem) {
