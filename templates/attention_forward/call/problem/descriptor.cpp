@@ -86,6 +86,27 @@ std::string to_text(const ProblemDescriptor& descriptor) {
   return text;
 }
 
+namespace {
+
+// Packed queries of which one is the longest and all others are one row: what makes two kernels share a call (mix.h),
+// with keys whole and split, if they can be. Two sequences leave the device room for splits.
+std::vector<ProblemDescriptor> mixes_of(const ProblemDescriptor& one) {
+  std::vector<ProblemDescriptor> mixes;
+  const bool may_pack = one.layout == Layout::packed || one.layout == Layout::paged;
+  if (!may_pack || one.batch < 2 || one.splits > 1 || one.query_length <= static_cast<std::int64_t>(longest_packed_query))
+    return mixes;
+  ProblemDescriptor mix = one;
+  mix.batch = 2;
+  mix.query_rows = one.query_length + 1;
+  for (const std::int64_t splits : {std::int64_t{1}, one.splits}) {
+    mix.splits = splits;
+    mixes.push_back(mix);
+  }
+  return mixes;
+}
+
+}  // namespace
+
 // Routes know the class of the query length. Whether keys are split goes one way with each length, so that the ends of
 // a class and of the keys meet both answers, if there are two.
 std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descriptor) {
@@ -104,6 +125,8 @@ std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descripto
       if (either && keys > chunk_keys) one.splits = splits;
       if (std::ranges::find(each, one) == each.end()) each.push_back(one);
     }
+    for (const ProblemDescriptor& mix : mixes_of(one))
+      if (std::ranges::find(each, mix) == each.end()) each.push_back(mix);
   };
   const std::int64_t longest = descriptor.query_length;
   for (std::int64_t first = descriptor.least_query_length.value_or(longest); first <= longest;) {

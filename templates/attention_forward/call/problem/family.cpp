@@ -18,10 +18,27 @@ namespace {
 
 families::Shape shape_of(const AttentionShape& shape) { return {.family = &family(), .code = shape.code()}; }
 
+// Who makes arrays needs lengths where q_rows says only how many rows there are: one sequence is the longest, the others
+// share what is left. Packed queries over dense keys have no such words.
+ProblemDescriptor with_lengths(const ProblemDescriptor& descriptor) {
+  ProblemDescriptor told = descriptor;
+  const bool may_pack = told.layout == Layout::packed || told.layout == Layout::paged;
+  if (!told.query_rows || !told.query_lengths.empty() || !may_pack) return told;
+  std::int64_t left = *told.query_rows;
+  std::int64_t longest = told.query_length;
+  for (std::int64_t b = 0; b < told.batch; ++b) {
+    const std::int64_t others = told.batch - 1 - b;
+    const std::int64_t length = b == 0 ? longest : std::min(longest, (left + others) / (others + 1));
+    told.query_lengths.push_back(std::min(length, left));
+    left -= told.query_lengths.back();
+  }
+  return told;
+}
+
 class DescribedProblem final : public families::Problem {
  public:
   explicit DescribedProblem(ProblemDescriptor descriptor)
-      : descriptor_(std::move(descriptor)), problem_(problem_of(descriptor_)) {}
+      : descriptor_(std::move(descriptor)), problem_(problem_of(descriptor_)), told_(with_lengths(descriptor_)) {}
 
   std::string text() const override { return to_text(descriptor_); }
 
@@ -36,7 +53,7 @@ class DescribedProblem final : public families::Problem {
     return notes;
   }
 
-  wavejit_problem told(const std::string& text) const override { return parsed_problem(descriptor_, text); }
+  wavejit_problem told(const std::string& text) const override { return parsed_problem(told_, text); }
 
   std::vector<std::unique_ptr<families::Problem>> of_single_lengths() const override {
     std::vector<std::unique_ptr<families::Problem>> problems;
@@ -51,6 +68,7 @@ class DescribedProblem final : public families::Problem {
  private:
   ProblemDescriptor descriptor_;
   AttentionProblem problem_;
+  ProblemDescriptor told_;
 };
 
 // What a target's line of `supported` lists, asked shape by shape.
@@ -120,6 +138,21 @@ Result<families::Route> mixed_route(const AttentionShape& shape, const targets::
   return route;
 }
 
+// Long queries of every class beside few rows. Heads of large groups, whose rows fill other tiles, are left to lists.
+void add_mixed(std::vector<families::Shape>& shapes, AttentionShape shape, const Toggles& toggles) {
+  if (toggles.pins() || toggles.kv_splits.value_or(1) > 1) return;
+  shape.mixed = true;
+  for (const auto rows : {QueryRows::up_to_64, QueryRows::up_to_255, QueryRows::more}) {
+    for (const bool packed : {false, true}) {
+      shape.set_rows({.rows = rows, .packed_heads = packed});
+      for (const bool split : {false, true}) {
+        shape.split = split;
+        if (!split || toggles.kv_splits != 1) shapes.push_back(shape_of(shape));
+      }
+    }
+  }
+}
+
 class AttentionForward final : public families::Family {
  public:
   std::string_view name() const override { return KernelSpec::family; }
@@ -155,8 +188,8 @@ class AttentionForward final : public families::Family {
     return failure;
   }
 
-  // What calls without modifiers and pages can reach: short queries and long ones, and split keys where the engine's
-  // own number of splits says so.
+  // What calls without modifiers and pages can reach: short queries, long ones and a mix of them, and split keys where
+  // the engine's own number of splits says so.
   std::vector<families::Shape> every_shape(const targets::Target& target, const Toggles& toggles) const override {
     std::vector<families::Shape> shapes;
     for (AttentionShape shape : supported_shapes(target, toggles)) {
@@ -171,6 +204,7 @@ class AttentionForward final : public families::Family {
             shapes.push_back(shape_of(shape.of_split_kernel()));
         }
       }
+      add_mixed(shapes, shape, toggles);
     }
     return shapes;
   }

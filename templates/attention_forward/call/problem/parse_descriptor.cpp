@@ -2,9 +2,7 @@
 // What the words of a descriptor say, and what is wrong with those that say nothing.
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -119,7 +117,7 @@ class Parser {
     }
     result_.shape.set_rows(rows_of(result_, result_.query_length));
     result_.shape.whole_tiles = holds_whole_tiles(result_.page_size, result_.shape.first_keys);
-    if (auto lengths = check_lengths(); !lengths) return std::unexpected(std::move(lengths.error()));
+    if (auto lengths = check_lengths(result_); !lengths) return std::unexpected(std::move(lengths.error()));
     const auto [left, right] = result_.window.value_or(std::pair<std::int64_t, std::int64_t>{-1, -1});
     result_.shape.mask = choose_mask(result_.causal, result_.window.has_value(), left, right).mask;
     if (result_.causal_prefix && *result_.causal_prefix > result_.key_length) {
@@ -367,79 +365,6 @@ class Parser {
       if (comma == std::string_view::npos) return slot;
       value.remove_prefix(comma + 1);
     }
-  }
-
-  // Lists have one length a sequence, and the longest is what q or k says (of dense keys: at most).
-  Result<void> check_lengths() const {
-    const bool packed = result_.layout == Layout::packed;
-    const bool paged = result_.layout == Layout::paged;
-    const auto refuse_list = [](const std::string& name, const std::string& value, const std::string& accepted) {
-      return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: " + name + ": " + value + "; accepted: " + accepted);
-    };
-    if (!result_.query_lengths.empty() && !packed && !paged)
-      return refuse_list("q_lengths", "layout is not packed", "layout=packed, layout=paged:<n>, or one length, q<n>");
-    if (paged && result_.key_length > max_paged_length)
-      return refuse_list("k" + std::to_string(result_.key_length), "more keys than pages can have",
-                         "k0 to k" + std::to_string(max_paged_length) + " with layout=paged");
-    if (auto firsts = check_first_keys(); !firsts) return firsts;
-    if (auto rows = check_query_rows(); !rows) return rows;
-    for (const auto& [name, list, longest, exact] :
-         {std::tuple{"q_lengths", &result_.query_lengths, result_.query_length, true},
-          {"k_lengths", &result_.key_lengths, result_.key_length, packed}}) {
-      if (list->empty()) continue;
-      if (result_.has_range())
-        return refuse_list(name, "beside a range of lengths", "one length, or a range without lists of lengths");
-      if (std::ssize(*list) != result_.batch) {
-        return refuse_list(
-            name, std::to_string(list->size()) + " lengths",
-            std::to_string(result_.batch) + ", one for each sequence of b" + std::to_string(result_.batch));
-      }
-      const std::int64_t most = std::ranges::max(*list);
-      if (exact ? most != longest : most > longest) {
-        return refuse_list(
-            name, "the longest is " + std::to_string(most),
-            (exact ? "" : "up to ") + std::to_string(longest) + ", as " + name[0] + std::to_string(longest) + " says");
-      }
-    }
-    return {};
-  }
-
-  // Those of the longest sequence are among them. More than the lengths add up to may stand behind the last.
-  Result<void> check_query_rows() const {
-    if (!result_.query_rows) return {};
-    std::int64_t least = result_.query_length;
-    if (!result_.query_lengths.empty()) least = std::reduce(result_.query_lengths.begin(), result_.query_lengths.end());
-    if (result_.has_range())
-      return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: q_rows: beside a range of lengths; accepted: one length");
-    if (*result_.query_rows >= least) return {};
-    return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: q_rows=" + std::to_string(*result_.query_rows) +
-                                              "; accepted: " + std::to_string(least) + " and more, the rows of its sequences");
-  }
-
-  // Of dense keys the padding and the keys behind it share the tensor's rows.
-  Result<void> check_first_keys() const {
-    const auto refuse_list = [](const std::string& value, const std::string& accepted) {
-      return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: first_keys: " + value + "; accepted: " + accepted);
-    };
-    if (!result_.shape.first_keys) return {};
-    if (result_.layout == Layout::packed) return refuse_list("layout=packed", "other layouts");
-    const std::vector<std::int64_t>& firsts = result_.first_keys;
-    if (firsts.empty()) return {};
-    if (result_.has_range()) return refuse_list("numbers beside a range of lengths", "first_keys without numbers");
-    if (std::ssize(firsts) != result_.batch) {
-      return refuse_list(
-          std::to_string(firsts.size()) + " numbers",
-          std::to_string(result_.batch) + ", one for each sequence of b" + std::to_string(result_.batch));
-    }
-    for (std::size_t i = 0; i < firsts.size(); ++i) {
-      const bool paged = result_.layout == Layout::paged;
-      const std::int64_t keys = i < result_.key_lengths.size() ? result_.key_lengths[i] : 0;
-      const std::int64_t most = paged ? max_paged_length : result_.key_length - keys;
-      if (firsts[i] <= most) continue;
-      return refuse_list(std::to_string(firsts[i]) + ", of sequence " + std::to_string(i),
-                         "0 to " + std::to_string(most) + (paged ? "" : ", what the rows leave beside its keys"));
-    }
-    return {};
   }
 
   ProblemDescriptor result_;
