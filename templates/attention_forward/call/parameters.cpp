@@ -278,7 +278,7 @@ std::optional<std::string> refusal_of(const KernelSpec& spec) {
 }
 
 std::size_t argument_bytes(const KernelSpec& spec) {
-  if (spec.some_rows) return sizeof(LimitedArguments);
+  if (spec.shares_call()) return sizeof(LimitedArguments);
   return spec.paged ? sizeof(PagedArguments) : sizeof(Arguments);
 }
 

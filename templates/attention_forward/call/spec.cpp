@@ -119,7 +119,7 @@ struct Parser {
     for (const ModifierRow& row : modifier_rows)
       if (row.in_code) accepted += std::string(row.word) + ", ";
     return std::unexpected(accepted +
-                           "split=, heads=packed, paged, whole_tiles, page=1, first_keys, rows=some, pipeline=, tile=, o_store=, "
+                           "split=, heads=packed, paged, whole_tiles, page=1, first_keys, rows=few, rows=many, pipeline=, tile=, o_store=, "
                            "stagger=off, setprio=off, ladder=, target=, lowering=");
   }
 
@@ -162,8 +162,9 @@ struct Parser {
       return Field::page;
     }
     if (key == "rows") {
-      if (value != "some") return std::unexpected("accepted after '=': some (every sequence has no word)");
-      spec.some_rows = true;
+      if (value != "few" && value != "many")
+        return std::unexpected("accepted after '=': few, many (every sequence has no word)");
+      spec.rows = value == "few" ? QueriesOf::few : QueriesOf::many;
       return Field::rows;
     }
     if (key == "tile") {
@@ -227,7 +228,7 @@ std::string to_text(const KernelSpec& spec) {
   if (spec.whole_tiles) text += " whole_tiles";
   if (spec.single_keys) text += " page=1";
   if (spec.first_keys) text += " first_keys";
-  if (spec.some_rows) text += " rows=some";
+  if (spec.shares_call()) text += spec.rows == QueriesOf::few ? " rows=few" : " rows=many";
   text += " pipeline=";
   text += to_text(spec.pipeline);
   text += " tile=" + std::to_string(spec.tile_queries) + 'x' + std::to_string(spec.tile_keys);

@@ -64,7 +64,7 @@ language::Buffer records_of(Kernel& kernel, const KernelSpec& spec, const Workgr
 
 // Rows of a head between one and the next.
 Value* rows_of_head(Kernel& kernel, const KernelSpec& spec) {
-  return kernel.argument_i32(spec.some_rows ? limit_field(offsetof(RowLimits, most_rows))
+  return kernel.argument_i32(spec.shares_call() ? limit_field(offsetof(RowLimits, few_rows))
                                             : offsetof(Arguments, query_rows));
 }
 
@@ -75,14 +75,14 @@ attention_combine::WorkspacePlace place_of_rows(Kernel& kernel, const KernelSpec
       .slots = attention_combine::slots_of(kernel, kernel.argument_i32(offsetof(Arguments, key_length))),
       .query_heads = kernel.argument_i32(offsetof(Arguments, query_heads)),
       // Packed sequences follow each other as in q, unless longer ones stand between them.
-      .batch = spec.some_rows
+      .batch = spec.shares_call()
                    ? workgroup.batch
                    : ir.CreateSelect(ir.CreateIsNull(kernel.argument_i64(offsetof(Arguments, query_starts))),
                                      workgroup.batch, kernel.constant(0)),
       .query_head = workgroup.query_head,
       .rows_of_head = rows_of_head(kernel, spec),
       .first_row =
-          spec.some_rows ? workgroup.first_row : ir.CreateAdd(workgroup.query_start, workgroup.first_row),
+          spec.shares_call() ? workgroup.first_row : ir.CreateAdd(workgroup.query_start, workgroup.first_row),
   };
 }
 

@@ -18,7 +18,7 @@ constexpr std::array<std::pair<Field, std::string_view>, 4> fields = {{
     {Field::lowering, "lowering=<name>"},
 }};
 constexpr const char* accepted =
-    "accepted: bf16, fp16, d<n>, first_keys, rows=some, target=<processor>, lowering=llvm, lowering=comgr";
+    "accepted: bf16, fp16, d<n>, first_keys, rows=few, target=<processor>, lowering=llvm, lowering=comgr";
 
 bool take_number(std::string_view text, int& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -37,8 +37,8 @@ std::expected<Field, std::string> take(std::string_view word, KernelSpec& spec) 
     spec.first_keys = true;
     return Field::first_keys;
   }
-  if (word == "rows=some") {
-    spec.some_rows = true;
+  if (word == "rows=few") {
+    spec.few_rows = true;
     return Field::rows;
   }
   if (word.starts_with("target=") && word != "target=") {
@@ -61,7 +61,7 @@ std::string to_text(const KernelSpec& spec) {
   text += to_text(spec.dtype);
   text += " d" + std::to_string(spec.head_dim);
   if (spec.first_keys) text += " first_keys";
-  if (spec.some_rows) text += " rows=some";
+  if (spec.few_rows) text += " rows=few";
   text += " target=" + spec.target + " lowering=";
   text += to_text(spec.lowering);
   return text;
@@ -99,7 +99,7 @@ KernelSpec combine_of(const attention_forward::KernelSpec& split) {
   return {.dtype = split.dtype,
           .head_dim = split.head_dim_v,
           .first_keys = split.first_keys && !split.paged,
-          .some_rows = split.some_rows,
+          .few_rows = split.rows == attention_forward::QueriesOf::few,
           .target = split.target,
           .lowering = split.lowering};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/call/problem/call.h"
 
+#include <algorithm>
 #include <string>
 
 #include "templates/attention_forward/call/combine/parameters.h"
@@ -29,6 +30,18 @@ families::Launch launch_of(const LaunchGeometry& geometry, void* arguments, std:
   return fail(WAVEJIT_INVALID_ARGUMENT, "q.sizes[1] (length) = " + std::to_string(query_length) + " needs " +
                                             std::to_string(tiles) + " query tiles; accepted: up to " +
                                             std::to_string(max_grid_yz));
+}
+
+// As many query tiles as there may be: sequences of more than few_rows rows, of which each begins one more than its rows
+// fill. y as for the longest of them, so that y and z stay within limits.
+LaunchGeometry geometry_of_many_rows(const KernelSpec& spec, const AttentionProblem& problem, std::uint32_t few_rows) {
+  LaunchGeometry geometry = launch_geometry(spec, 1, problem.query_heads, problem.query_length);
+  const std::uint64_t sequences = std::min<std::uint64_t>(problem.batch, problem.query_rows / (few_rows + 1));
+  const std::uint64_t tiles =
+      std::min(problem.query_rows / static_cast<std::uint64_t>(spec.tile_queries) + sequences,
+               std::uint64_t{problem.batch} * geometry.grid_y);
+  geometry.grid_z = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (tiles + geometry.grid_y - 1) / geometry.grid_y));
+  return geometry;
 }
 
 }  // namespace
@@ -61,7 +74,7 @@ void AttentionCall::fill(const KernelSpec& spec, std::uint32_t splits, const voi
 void AttentionCall::plan_combine(const families::KernelSpec& kernel, const Arguments& split, std::uint32_t rows,
                                  families::LaunchPlan& plan) {
   combine_ = combine_arguments(split, problem_.shape);
-  combine_.most_rows = rows;
+  combine_.few_rows = rows;
   const auto& combine = kernel.get<attention_combine::KernelSpec>();
   plan.add(launch_of(attention_combine::launch_geometry(combine, problem_.batch, problem_.query_heads, rows), &combine_,
                      sizeof combine_));
@@ -83,24 +96,23 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   return {};
 }
 
-// Both kernels have the grid's z for all sequences; y is of the rows that theirs may have.
 Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* const> kernels, const void* memory,
                                        families::LaunchPlan& plan) {
   const auto& tall = kernels[0]->get<KernelSpec>();
   const auto& few = kernels[1]->get<KernelSpec>();
-  const LaunchGeometry geometry =
-      launch_geometry(tall, problem_.batch, problem_.query_heads, problem_.query_length, 1, problem_.group());
+  const std::uint32_t few_rows = splits_.few_rows;
+  const LaunchGeometry geometry = geometry_of_many_rows(tall, problem_, few_rows);
   if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
     return too_many_tiles(problem_.query_length, geometry.grid_y);
   fill(tall, 1, nullptr, arguments_);
-  arguments_.rows.least_rows = splits_.few_rows + 1;
+  arguments_.rows = {.few_rows = few_rows, .sequences = problem_.batch, .tiles_of_z = geometry.grid_y};
   plan.add(launch_of(geometry, &arguments_, sizeof arguments_));
   fill(few, splits_.splits, memory, few_.emplace());
-  few_->rows.most_rows = splits_.few_rows;
-  plan.add(launch_of(launch_geometry(few, problem_.batch, problem_.query_heads, splits_.few_rows, splits_.splits,
-                                     problem_.group()),
-                     &*few_, sizeof *few_));
-  if (splits_.splits != 1) plan_combine(*kernels[2], few_->paged.all, splits_.few_rows, plan);
+  few_->rows.few_rows = few_rows;
+  plan.add(launch_of(
+      launch_geometry(few, problem_.batch, problem_.query_heads, few_rows, splits_.splits, problem_.group()), &*few_,
+      sizeof *few_));
+  if (splits_.splits != 1) plan_combine(*kernels[2], few_->paged.all, few_rows, plan);
   return {};
 }
 

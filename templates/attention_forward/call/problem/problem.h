@@ -41,11 +41,13 @@ struct AttentionShape {
   // query_rows are then the long ones', and packed_heads and split are of the short ones'.
   bool mixed = false;
   QueryRows few_rows = QueryRows::up_to_32;  // with `mixed` only
+  // What is asked for is one of those two.
+  QueriesOf rows = QueriesOf::all;
 
   bool modified() const { return modifiers.any(); }
   bool has(Modifier modifier) const { return modifiers.has(modifier); }
   bool operator==(const AttentionShape&) const = default;
-  // One number for all of it, never 0: what the kernel table is asked with. of_code is the way back.
+  // One number for all of it but `rows`, never 0: what the kernel table is asked with. of_code is the way back.
   std::uint64_t code() const {
     return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(paged) << 62 |
            static_cast<std::uint64_t>(single_keys) << 61 | static_cast<std::uint64_t>(first_keys) << 60 |
@@ -87,17 +89,18 @@ struct AttentionShape {
     shape.lse = false;
     return shape;
   }
-  // What the two kernels of a mixed shape are asked for. Both stay `mixed`: kernels of some sequences.
+  // What the two kernels of a mixed shape are asked for.
   AttentionShape of_long_queries() const {
     AttentionShape shape = *this;
-    shape.few_rows = QueryRows::up_to_32;
-    shape.packed_heads = shape.split = false;
+    shape.rows = QueriesOf::many;
+    shape.mixed = shape.packed_heads = shape.split = false;
     return shape;
   }
   AttentionShape of_few_rows() const {
     AttentionShape shape = *this;
     shape.set_rows({.rows = few_rows, .packed_heads = packed_heads});
-    shape.few_rows = QueryRows::up_to_32;
+    shape.rows = QueriesOf::few;
+    shape.mixed = false;
     if (split) shape.lse = false;
     return shape;
   }
