@@ -9,6 +9,7 @@
 
 #include "templates/attention_forward/call/parameters.h"
 #include "templates/attention_forward/call/problem/descriptor_words.h"
+#include "templates/attention_forward/call/problem/mix.h"
 #include "templates/families/call/names.h"
 
 namespace wavejit::attention_forward {
@@ -92,11 +93,16 @@ namespace {
 // with keys whole and split, if they can be. Two sequences leave the device room for splits.
 std::vector<ProblemDescriptor> mixes_of(const ProblemDescriptor& one) {
   std::vector<ProblemDescriptor> mixes;
-  const bool may_pack = one.layout == Layout::packed || one.layout == Layout::paged;
-  if (!may_pack || one.batch < 2 || one.splits > 1 || one.query_length <= static_cast<std::int64_t>(longest_packed_query))
-    return mixes;
+  const bool may_pack = one.layout == Layout::packed || one.layout == Layout::paged || one.query_rows;
+  // A line that lists its lengths is one call.
+  const bool is_told = !one.query_lengths.empty() || one.query_rows;
+  if (!may_pack || one.batch < 2 || one.splits > 1 || (is_told && few_rows_of(problem_of(one)) == 0)) return mixes;
+  if (one.query_length <= static_cast<std::int64_t>(longest_packed_query)) return mixes;
   ProblemDescriptor mix = one;
   mix.batch = 2;
+  mix.query_lengths.clear();
+  mix.first_keys.clear();
+  if (!mix.key_lengths.empty()) mix.key_lengths.assign(2, mix.key_length);
   mix.query_rows = one.query_length + 1;
   for (const std::int64_t splits : {std::int64_t{1}, one.splits}) {
     mix.splits = splits;
