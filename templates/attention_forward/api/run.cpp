@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "runtime/engine.h"
@@ -29,19 +30,18 @@ wavejit_attention_forward_arguments grown(const wavejit_attention_forward_argume
   return all;
 }
 
-SplitPlan plan_all(const runtime::Engine& engine, const AttentionProblem& problem) {
-  return plan_splits(problem, engine.target_row(), engine.toggles().kv_splits, engine.toggles().pins());
+SplitPlan plan_of(const runtime::Engine& engine, const AttentionProblem& problem,
+                  std::optional<std::uint64_t> reach = {}) {
+  return plan_splits(problem, engine.target_row(), engine.toggles().kv_splits, engine.toggles().pins(), reach);
 }
 
-// How a call's keys are walked. Kernels of few rows beside others split as far as a workspace reaches: callers who bring
-// one may have meant it for calls of nothing else.
+// Kernels of few rows beside others split as far as a workspace reaches: callers who bring one may have meant it for
+// calls of nothing else.
 SplitPlan plan_of(const runtime::Engine& engine, const wavejit_attention_forward_arguments& call,
                   const AttentionProblem& problem) {
-  const SplitPlan plan = plan_all(engine, problem);
-  if (plan.few_rows == 0 || call.workspace == nullptr || call.workspace_bytes >= plan.workspace_bytes) return plan;
-  AttentionProblem whole = problem;
-  whole.splits = 1;
-  return plan_all(engine, whole);
+  if (call.workspace == nullptr) [[likely]]
+    return plan_of(engine, problem);
+  return plan_of(engine, problem, call.workspace_bytes);
 }
 
 // `ask(call, splits)` of the checked call; nothing is launched.
@@ -140,7 +140,7 @@ Result<std::size_t> workspace_of(const runtime::Engine& engine, const wavejit_at
                               call.workspace = nullptr;  // whoever asks for the size has none yet
                               if (auto supported = engine.supports(call); !supported)
                                 return std::unexpected(std::move(supported.error()));
-                              return plan_all(engine, call.problem()).workspace_bytes;
+                              return plan_of(engine, call.problem()).workspace_bytes;
                             });
 }
 

@@ -64,12 +64,21 @@ TEST(Mix, TheHostSeesItInTheRows) {
   // Two sequences, one of them short.
   problem.batch = 2;
   problem.query_rows = 2048 + 32;
-  EXPECT_EQ(few_rows_of(problem), 4U);
+  EXPECT_EQ(few_rows_of(problem), 32U);
   problem.query_rows = 2048 + 33;
   EXPECT_EQ(few_rows_of(problem), 0U);
   problem.batch = 1;
   problem.query_rows = 2048;
   EXPECT_EQ(few_rows_of(problem), 0U);
+  // A few more than tokens, as drafts of four to eight have them: more tiles of 32 rows.
+  problem = mixed();
+  problem.query_rows = 2048 + 63 * 3;
+  EXPECT_EQ(few_rows_of(problem), 8U);
+  problem.query_rows = 2048 + 63 * 8;
+  EXPECT_EQ(few_rows_of(problem), 16U);
+  EXPECT_EQ(of_few_rows(problem, 16).shape.query_rows, QueryRows::up_to_32);
+  problem.query_rows = 2048 + 63 * 32;
+  EXPECT_EQ(few_rows_of(problem), 32U);
   problem = mixed();
   problem.close_heads = false;
   EXPECT_EQ(few_rows_of(problem), 32U) << "a head a workgroup";
@@ -271,7 +280,11 @@ TEST_F(MixedCall, AnyWorkspaceWillDo) {
   EXPECT_EQ(bytes_of(*engine, one), bytes) << "the useful size, whatever was brought";
   const std::uint64_t compiles = fake_codegen().compiles;
   launch(*engine, one);
-  EXPECT_EQ(fake_hip().launches, 5U) << "keys whole";
+  EXPECT_EQ(fake_hip().launches, 6U);
+  EXPECT_EQ(fake_hip().last.combine.few_rows, 4U) << "fewer rows count as few";
+  one.workspace_bytes = 1000;
+  launch(*engine, one);
+  EXPECT_EQ(fake_hip().launches, 8U) << "keys whole";
   EXPECT_EQ(fake_codegen().compiles, compiles) << "the first call made those kernels, too";
   EXPECT_EQ(fake_hip().allocations, 0U);
   one.workspace_bytes = bytes;

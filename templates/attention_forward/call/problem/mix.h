@@ -12,11 +12,13 @@
 
 namespace wavejit::attention_forward {
 
-// The query rows up to which a sequence counts as short: as many as fill the smallest tile with all heads of a kv head.
-// 0: one kernel for all, since queries are not packed, or nothing suggests that many are short.
+// The query rows up to which a sequence counts as short: as many as fill the smallest tile with all heads of a kv head,
+// or several such tiles where the rows beside one of the longest are more than few tokens. 0: one kernel for all, since
+// queries are not packed, or nothing suggests that many are short.
 std::uint32_t few_rows_of(const AttentionProblem& problem);
 
-// The short sequences as a problem of their own: as if each had `few_rows` rows.
+// The short sequences as a problem of their own: as if each had `few_rows` rows. The smallest tile, however many rows
+// that are: most have one.
 AttentionProblem of_few_rows(const AttentionProblem& problem, std::uint32_t few_rows);
 
 }  // namespace wavejit::attention_forward

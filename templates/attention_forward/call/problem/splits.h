@@ -21,6 +21,7 @@ struct SplitPlan {
     fills_device,     // auto
     device_is_full,   // auto: cutting would not help
     beyond_kernels,   // more chunks, heads or rows than kernels count
+    beyond_workspace,  // of a call of long and short queries: there is one, and it is too small
   };
   std::uint32_t splits = 1;  // 1: the kernel that does not split
   std::uint64_t workspace_bytes = 0;
@@ -31,9 +32,10 @@ struct SplitPlan {
 
 // A number of splits is a hint, since it shows in no bit. More than the longest sequence has chunks are not launched,
 // and where kernels cannot count so far nothing is cut. Who pins a pipeline, or asks for several splits, has one kernel
-// for all sequences.
+// for all sequences. `reach`: bytes of a workspace that is there, which nothing says of a call that has one walk.
 SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& target,
-                      std::optional<std::int32_t> kv_splits, bool pinned = false);
+                      std::optional<std::int32_t> kv_splits, bool pinned = false,
+                      std::optional<std::uint64_t> reach = {});
 
 // What the kernels that walk the keys are asked for.
 AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan);
