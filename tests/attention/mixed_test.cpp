@@ -90,8 +90,7 @@ class MixedBatches : public ::testing::TestWithParam<std::string> {
       if (in.queries(b) == 0) continue;
       const AttentionOutput one = run(engine_, alone(which, b), "alone");
       EXPECT_FALSE(one.kernel_spec.contains(" rows=")) << one.kernel_spec;
-      EXPECT_TRUE(std::ranges::equal(one.o,
-                                     std::span(output.o).subspan(in.first_query(b) * row, in.queries(b) * row)))
+      EXPECT_TRUE(std::ranges::equal(one.o, std::span(output.o).subspan(in.first_query(b) * row, in.queries(b) * row)))
           << "sequence " << b;
       for (int h = 0; h < in.query_heads; ++h)
         for (int i = 0; i < in.queries(b); ++i)
@@ -111,8 +110,8 @@ class MixedBatches : public ::testing::TestWithParam<std::string> {
   Engine generic_{GetParam(), generic()};  // a pipeline that is asked for is the only one
 };
 
-// Few rows are up to 8, then up to 32, four tiles of them. Sequences without queries, without keys, with fewer keys than
-// queries, on both sides of the limit and of a tile.
+// Few rows are up to 8, then up to 32, four tiles of them. Sequences without queries, without keys, with fewer keys
+// than queries, on both sides of the limit and of a tile.
 TEST_P(MixedBatches, HaveTheBitsOfOneKernelAndOfEachSequenceAlone) {
   const AttentionCase which = make(Storage::bf16, {1, 140, 0, 8, 9, 1, 3, 1}, {2100, 1100, 77, 1025, 1100, 0, 2, 20},
                                    {4, 1}, {64, 64}, true, 1);
@@ -164,8 +163,7 @@ TEST_P(MixedBatches, WithModifiersWindowsAndOtherHeads) {
   }
   // A group that does not divide the smallest tile; LSE that nobody wants.
   if (in_part(1, 2)) {
-    AttentionCase window =
-        make(Storage::bf16, {1, 33, 2, 1}, {1100, 1060, 1030, 33}, {20, 1}, {64, 64}, false, 8);
+    AttentionCase window = make(Storage::bf16, {1, 33, 2, 1}, {1100, 1060, 1030, 33}, {20, 1}, {64, 64}, false, 8);
     window.inputs.window = true;
     window.inputs.window_left = 1020;
     window.inputs.window_right = 3;
@@ -178,8 +176,11 @@ TEST_P(MixedBatches, WithModifiersWindowsAndOtherHeads) {
 TEST_P(MixedBatches, LengthsThatDoNotMixOrLie) {
   AttentionCase which = make(Storage::bf16, {1, 100, 1, 1}, {1100, 1030, 7, 1024}, {4, 1}, {64, 64}, true, 10);
   check(which);
-  for (const Numbers& starts : {Numbers{0, 1, 2, 3, 4}, {0, 26, 52, 78, 103}, {0, 103, 103, 103, 103},
-                                {-5, 60, 60, INT_MAX, INT_MIN}, {9, 8, 7, 6, 5}}) {
+  for (const Numbers& starts : {Numbers{0, 1, 2, 3, 4},
+                                {0, 26, 52, 78, 103},
+                                {0, 103, 103, 103, 103},
+                                {-5, 60, 60, INT_MAX, INT_MIN},
+                                {9, 8, 7, 6, 5}}) {
     which.query_starts = starts;
     const AttentionOutput one = run(generic_, which, "one kernel");
     expect_same(run(engine_, which, "mixed"), one, "starts");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What kernels of some sequences (rows=few, rows=many) read beside the other arguments. Two such kernels share a call in
-// which most sequences are short (problem/mix.h): each row is then written by exactly one of them.
+// What kernels of some sequences (rows=few, rows=many) read beside the other arguments. Two such kernels share a call
+// in which most sequences are short (problem/mix.h): each row is then written by exactly one of them.
 #pragma once
 
 #include <cstddef>

@@ -119,7 +119,8 @@ struct Parser {
     for (const ModifierRow& row : modifier_rows)
       if (row.in_code) accepted += std::string(row.word) + ", ";
     return std::unexpected(accepted +
-                           "split=, heads=packed, paged, whole_tiles, page=1, first_keys, rows=few, rows=many, pipeline=, tile=, o_store=, "
+                           "split=, heads=packed, paged, whole_tiles, page=1, first_keys, rows=few, rows=many, "
+                           "pipeline=, tile=, o_store=, "
                            "stagger=off, setprio=off, ladder=, target=, lowering=");
   }
 
@@ -186,7 +187,8 @@ struct Parser {
       return Field::target;
     }
     return std::unexpected(
-        "accepted before '=': split, heads, page, rows, pipeline, tile, o_store, stagger, setprio, ladder, target, lowering");
+        "accepted before '=': split, heads, page, rows, pipeline, tile, o_store, stagger, setprio, ladder, target, "
+        "lowering");
   }
 
   template <typename Enum, std::size_t count>

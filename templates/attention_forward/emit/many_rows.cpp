@@ -26,8 +26,7 @@ Value* tiles_of_lanes(Kernel& kernel, const KernelSpec& spec, const Buffer& star
   Value* end = starts.load(4, ir.CreateAdd(place, kernel.constant(4)), kernel.constant(0));
   start = minimum(kernel, maximum(kernel, start, kernel.constant(0)), rows);
   end = minimum(kernel, maximum(kernel, end, start), rows);
-  Value* length =
-      minimum(kernel, ir.CreateSub(end, start), kernel.argument_i32(offsetof(Arguments, query_length)));
+  Value* length = minimum(kernel, ir.CreateSub(end, start), kernel.argument_i32(offsetof(Arguments, query_length)));
   Value* tile = kernel.constant(spec.tile_queries);
   Value* tiles = ir.CreateUDiv(ir.CreateAdd(length, kernel.constant(spec.tile_queries - 1)), tile);
   Value* few = kernel.argument_i32(limit_field(offsetof(RowLimits, few_rows)));

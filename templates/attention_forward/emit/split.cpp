@@ -65,7 +65,7 @@ language::Buffer records_of(Kernel& kernel, const KernelSpec& spec, const Workgr
 // Rows of a head between one and the next.
 Value* rows_of_head(Kernel& kernel, const KernelSpec& spec) {
   return kernel.argument_i32(spec.shares_call() ? limit_field(offsetof(RowLimits, few_rows))
-                                            : offsetof(Arguments, query_rows));
+                                                : offsetof(Arguments, query_rows));
 }
 
 attention_combine::WorkspacePlace place_of_rows(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup) {
@@ -81,8 +81,7 @@ attention_combine::WorkspacePlace place_of_rows(Kernel& kernel, const KernelSpec
                                      workgroup.batch, kernel.constant(0)),
       .query_head = workgroup.query_head,
       .rows_of_head = rows_of_head(kernel, spec),
-      .first_row =
-          spec.shares_call() ? workgroup.first_row : ir.CreateAdd(workgroup.query_start, workgroup.first_row),
+      .first_row = spec.shares_call() ? workgroup.first_row : ir.CreateAdd(workgroup.query_start, workgroup.first_row),
   };
 }
 
@@ -110,7 +109,8 @@ PartRecords::PartRecords(Kernel& kernel, const KernelSpec& spec, const Workgroup
     : kernel_(kernel),
       head_dim_(spec.head_dim_v),
       place_(lane_place(kernel, spec, workgroup)),
-      row_(kernel.ir().CreateMul(in_query_tile(kernel, spec, workgroup, place_.row), row_stride_of(kernel, spec, workgroup))),
+      row_(kernel.ir().CreateMul(in_query_tile(kernel, spec, workgroup, place_.row),
+                                 row_stride_of(kernel, spec, workgroup))),
       records_(records_of(kernel, spec, workgroup, place_of_rows(kernel, spec, workgroup),
                           row_stride_of(kernel, spec, workgroup), chunk)) {
   if (workgroup.group == nullptr) return;

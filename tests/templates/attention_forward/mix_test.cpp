@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Calls of long and short queries: when two kernels share one, what each is asked for, what is launched, what the lines
 // of such calls prepare.
+#include "templates/attention_forward/call/problem/mix.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +16,6 @@
 #include "templates/attention_forward/call/combine/spec.h"
 #include "templates/attention_forward/call/problem/call.h"
 #include "templates/attention_forward/call/problem/descriptor.h"
-#include "templates/attention_forward/call/problem/mix.h"
 #include "templates/attention_forward/call/problem/splits.h"
 
 namespace wavejit::tests {
@@ -138,7 +139,8 @@ std::vector<std::string> specs_of(const std::string& words, const targets::Targe
   return specs;
 }
 
-const std::string mixed_line = "attention_forward bf16 b64 q2048 k8192 h64/8 d128 causal lse layout=paged:64 q_rows=2111";
+const std::string mixed_line =
+    "attention_forward bf16 b64 q2048 k8192 h64/8 d128 causal lse layout=paged:64 q_rows=2111";
 
 TEST(Mix, TheRouteHasBothKernels) {
   EXPECT_THAT(specs_of(mixed_line, gfx950()),
@@ -159,8 +161,9 @@ TEST(Mix, TheRouteHasBothKernels) {
       EXPECT_EQ(to_text(*parse_spec(spec)), spec);
     }
   }
-  EXPECT_FALSE(parse_spec("attention_forward bf16 d128 rows=some pipeline=generic tile=32x64 o_store=scalar "
-                          "target=gfx950 lowering=llvm"));
+  EXPECT_FALSE(
+      parse_spec("attention_forward bf16 d128 rows=some pipeline=generic tile=32x64 o_store=scalar "
+                 "target=gfx950 lowering=llvm"));
 }
 
 TEST(Mix, LinesSayHowManyRowsThereAre) {
@@ -170,9 +173,11 @@ TEST(Mix, LinesSayHowManyRowsThereAre) {
   EXPECT_EQ(problem_of(*parsed).query_rows, 2111U);
   EXPECT_TRUE(problem_of(*parsed).packed_queries);
   const std::string head = "attention_forward bf16 b2 q40 k2000 h2 d64 ";
-  for (const auto& [words, part] : std::vector<std::pair<std::string, std::string>>{
-           {"q_rows=39", "40 and more"}, {"q_rows=0", "q_rows=<"}, {"q_rows=x", "q_rows=<"},
-           {"layout=packed q_lengths=40,5 q_rows=44", "45 and more"}}) {
+  for (const auto& [words, part] :
+       std::vector<std::pair<std::string, std::string>>{{"q_rows=39", "40 and more"},
+                                                        {"q_rows=0", "q_rows=<"},
+                                                        {"q_rows=x", "q_rows=<"},
+                                                        {"layout=packed q_lengths=40,5 q_rows=44", "45 and more"}}) {
     const auto refused = parse_descriptor(head + words);
     ASSERT_FALSE(refused) << words;
     EXPECT_THAT(refused.error().detail, HasSubstr(part)) << words;
@@ -203,7 +208,8 @@ TEST(Mix, LinesPrepareWhatTheirCallsMayReach) {
   for (const std::string& text : {mixed_line, head + "q2048" + tail, head + "q1..2048" + tail}) {
     const std::set<std::string> specs = reached(text);
     for (const std::string& spec : specs_of(mixed_line, gfx950())) EXPECT_THAT(specs, Contains(spec)) << text;
-    for (const std::string& spec : specs_of(mixed_line + " splits=1", gfx950())) EXPECT_THAT(specs, Contains(spec)) << text;
+    for (const std::string& spec : specs_of(mixed_line + " splits=1", gfx950()))
+      EXPECT_THAT(specs, Contains(spec)) << text;
   }
   for (const std::string& text : {head + "q2048 k8192 h64/8 d128", "attention_forward bf16 b1 q2048" + tail})
     EXPECT_THAT(reached(text), Not(Contains(HasSubstr("rows=many")))) << text;
@@ -249,7 +255,8 @@ TEST_F(MixedCall, LaunchesTheLongTheShortAndTheCombine) {
   EXPECT_THAT(report.kernel_spec, HasSubstr(" rows=many "));
   const FakeLaunch& few = fake_hip().before_last;
   EXPECT_EQ(few.argument_bytes, sizeof(LimitedArguments));
-  EXPECT_EQ(few.grid, (std::array<unsigned, 3>{2 * 4, 1, 8})) << "kv heads · runs, tiles of 8 rows · 4 heads, sequences";
+  EXPECT_EQ(few.grid, (std::array<unsigned, 3>{2 * 4, 1, 8}))
+      << "kv heads · runs, tiles of 8 rows · 4 heads, sequences";
   const FakeLaunch& combine = fake_hip().last;
   EXPECT_EQ(combine.grid, (std::array<unsigned, 3>{8, 8, 8}));
   EXPECT_EQ(combine.combine.few_rows, 8U);

@@ -32,15 +32,15 @@ families::Launch launch_of(const LaunchGeometry& geometry, void* arguments, std:
                                             std::to_string(max_grid_yz));
 }
 
-// As many query tiles as there may be: sequences of more than few_rows rows, of which each begins one more than its rows
-// fill. y as for the longest of them, so that y and z stay within limits.
+// As many query tiles as there may be: sequences of more than few_rows rows, of which each begins one more than its
+// rows fill. y as for the longest of them, so that y and z stay within limits.
 LaunchGeometry geometry_of_many_rows(const KernelSpec& spec, const AttentionProblem& problem, std::uint32_t few_rows) {
   LaunchGeometry geometry = launch_geometry(spec, 1, problem.query_heads, problem.query_length);
   const std::uint64_t sequences = std::min<std::uint64_t>(problem.batch, problem.query_rows / (few_rows + 1));
-  const std::uint64_t tiles =
-      std::min(problem.query_rows / static_cast<std::uint64_t>(spec.tile_queries) + sequences,
-               std::uint64_t{problem.batch} * geometry.grid_y);
-  geometry.grid_z = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (tiles + geometry.grid_y - 1) / geometry.grid_y));
+  const std::uint64_t tiles = std::min(problem.query_rows / static_cast<std::uint64_t>(spec.tile_queries) + sequences,
+                                       std::uint64_t{problem.batch} * geometry.grid_y);
+  geometry.grid_z =
+      static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (tiles + geometry.grid_y - 1) / geometry.grid_y));
   return geometry;
 }
 
@@ -109,9 +109,9 @@ Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* con
   plan.add(launch_of(geometry, &arguments_, sizeof arguments_));
   fill(few, splits_.splits, memory, few_.emplace());
   few_->rows.few_rows = few_rows;
-  plan.add(launch_of(
-      launch_geometry(few, problem_.batch, problem_.query_heads, few_rows, splits_.splits, problem_.group()), &*few_,
-      sizeof *few_));
+  plan.add(
+      launch_of(launch_geometry(few, problem_.batch, problem_.query_heads, few_rows, splits_.splits, problem_.group()),
+                &*few_, sizeof *few_));
   if (splits_.splits != 1) plan_combine(*kernels[2], few_->paged.all, few_rows, plan);
   return {};
 }

@@ -15,12 +15,14 @@ namespace {
 Result<void> check_query_rows(const ProblemDescriptor& descriptor) {
   if (!descriptor.query_rows) return {};
   std::int64_t least = descriptor.query_length;
-  if (!descriptor.query_lengths.empty()) least = std::reduce(descriptor.query_lengths.begin(), descriptor.query_lengths.end());
+  if (!descriptor.query_lengths.empty())
+    least = std::reduce(descriptor.query_lengths.begin(), descriptor.query_lengths.end());
   if (descriptor.has_range())
     return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: q_rows: beside a range of lengths; accepted: one length");
   if (*descriptor.query_rows >= least) return {};
   return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: q_rows=" + std::to_string(*descriptor.query_rows) +
-                                            "; accepted: " + std::to_string(least) + " and more, the rows of its sequences");
+                                            "; accepted: " + std::to_string(least) +
+                                            " and more, the rows of its sequences");
 }
 
 // Of dense keys the padding and the keys behind it share the tensor's rows.

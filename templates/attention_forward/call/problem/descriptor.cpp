@@ -164,8 +164,8 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
     for (const std::int64_t length : descriptor.query_lengths) problem.query_rows += static_cast<std::uint64_t>(length);
   }
   if (descriptor.query_rows) problem.query_rows = static_cast<std::uint64_t>(*descriptor.query_rows);
-  problem.packed_queries = descriptor.layout == Layout::packed || !descriptor.query_lengths.empty() ||
-                           descriptor.query_rows.has_value();
+  problem.packed_queries =
+      descriptor.layout == Layout::packed || !descriptor.query_lengths.empty() || descriptor.query_rows.has_value();
   problem.splits = static_cast<std::uint32_t>(std::max<std::int64_t>(descriptor.splits, 0));
   // As calls of such layouts have them: only the device knows.
   const bool on_device = descriptor.layout == Layout::packed || descriptor.layout == Layout::paged;

@@ -18,8 +18,8 @@ namespace {
 
 families::Shape shape_of(const AttentionShape& shape) { return {.family = &family(), .code = shape.code()}; }
 
-// Who makes arrays needs lengths where q_rows says only how many rows there are: one sequence is the longest, the others
-// share what is left. Packed queries over dense keys have no such words.
+// Who makes arrays needs lengths where q_rows says only how many rows there are: one sequence is the longest, the
+// others share what is left. Packed queries over dense keys have no such words.
 ProblemDescriptor with_lengths(const ProblemDescriptor& descriptor) {
   ProblemDescriptor told = descriptor;
   const bool may_pack = told.layout == Layout::packed || told.layout == Layout::paged;
@@ -138,21 +138,6 @@ Result<families::Route> mixed_route(const AttentionShape& shape, const targets::
   return route;
 }
 
-// Long queries of every class beside few rows. Heads of large groups, whose rows fill other tiles, are left to lists.
-void add_mixed(std::vector<families::Shape>& shapes, AttentionShape shape, const Toggles& toggles) {
-  if (toggles.pins() || toggles.kv_splits.value_or(1) > 1) return;
-  shape.mixed = true;
-  for (const auto rows : {QueryRows::up_to_64, QueryRows::up_to_255, QueryRows::more}) {
-    for (const bool packed : {false, true}) {
-      shape.set_rows({.rows = rows, .packed_heads = packed});
-      for (const bool split : {false, true}) {
-        shape.split = split;
-        if (!split || toggles.kv_splits != 1) shapes.push_back(shape_of(shape));
-      }
-    }
-  }
-}
-
 class AttentionForward final : public families::Family {
  public:
   std::string_view name() const override { return KernelSpec::family; }
@@ -188,7 +173,7 @@ class AttentionForward final : public families::Family {
     return failure;
   }
 
-  // What calls without modifiers and pages can reach: short queries, long ones and a mix of them, and split keys where
+  // What calls without modifiers, pages and mixes of lengths can reach: short queries and long ones, and split keys where
   // the engine's own number of splits says so.
   std::vector<families::Shape> every_shape(const targets::Target& target, const Toggles& toggles) const override {
     std::vector<families::Shape> shapes;
@@ -204,7 +189,6 @@ class AttentionForward final : public families::Family {
             shapes.push_back(shape_of(shape.of_split_kernel()));
         }
       }
-      add_mixed(shapes, shape, toggles);
     }
     return shapes;
   }

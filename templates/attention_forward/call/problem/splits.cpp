@@ -89,8 +89,8 @@ SplitPlan choose(const AttentionProblem& problem, const targets::Target& target,
   return fill_device(problem, target, chunks);
 }
 
-// Of one kernel that walks the keys of all sequences. Its records stand `rows_of_head` rows of a head after those of the
-// one before.
+// Of one kernel that walks the keys of all sequences. Its records stand `rows_of_head` rows of a head after those of
+// the one before.
 SplitPlan plan_walk(const AttentionProblem& problem, const targets::Target& target,
                     std::optional<std::int32_t> kv_splits, std::uint64_t rows_of_head) {
   SplitPlan plan = choose(problem, target, kv_splits);
@@ -149,8 +149,10 @@ AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& pl
 }
 
 std::string describe_walks(const SplitPlan& plan) {
-  const std::string few = plan.few_rows == 1 ? "one query row" : "1 to " + std::to_string(plan.few_rows) + " query rows";
-  return "2: sequences of " + few + " by the kernel of few rows, whose keys alone may be split; longer ones by the first";
+  const std::string few =
+      plan.few_rows == 1 ? "one query row" : "1 to " + std::to_string(plan.few_rows) + " query rows";
+  return "2: sequences of " + few +
+         " by the kernel of few rows, whose keys alone may be split; longer ones by the first";
 }
 
 std::string describe(const SplitPlan& plan, const AttentionProblem& problem) {

@@ -15,12 +15,12 @@ namespace wavejit::attention_forward {
 struct SplitPlan {
   enum class Reason : std::uint8_t {
     asked_by_call,
-    asked_by_engine,  // kv_splits
-    one_chunk,        // there is nothing to cut
-    whole,            // auto: more than a few query rows
-    fills_device,     // auto
-    device_is_full,   // auto: cutting would not help
-    beyond_kernels,   // more chunks, heads or rows than kernels count
+    asked_by_engine,   // kv_splits
+    one_chunk,         // there is nothing to cut
+    whole,             // auto: more than a few query rows
+    fills_device,      // auto
+    device_is_full,    // auto: cutting would not help
+    beyond_kernels,    // more chunks, heads or rows than kernels count
     beyond_workspace,  // of a call of long and short queries: there is one, and it is too small
   };
   std::uint32_t splits = 1;  // 1: the kernel that does not split

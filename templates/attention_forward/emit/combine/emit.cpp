@@ -72,8 +72,7 @@ class Combine {
     if (spec_.few_rows)
       has_row = ir_.CreateAnd(
           has_row, ir_.CreateICmpULE(sequence.query_length, kernel_.argument_i32(offsetof(Arguments, few_rows))));
-    language::if_uniform(kernel_, has_row, Likelihood::even,
-                         [&] { combine_row(sequence, row); });
+    language::if_uniform(kernel_, has_row, Likelihood::even, [&] { combine_row(sequence, row); });
   }
 
  private:
