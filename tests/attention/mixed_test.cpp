@@ -200,6 +200,34 @@ TEST_P(MixedBatches, SplitsThatAreAskedForHaveTheSameBits) {
   expect_same(split, mixed, "split");
 }
 
+// Two million keys that a sequence may have are 2,048 records of each row and head, though hardly any is written; those
+// of the last rows stand 4 GiB behind the first. Of decode as of a mix.
+TEST_P(MixedBatches, RecordsBeyondFourGiB) {
+  constexpr std::int64_t longest = std::int64_t{2048} * 1024;
+  const auto check_far = [&](AttentionCase which) {
+    const AttentionOutput near = run(generic_, which, "near");
+    which.pages = Pages{.size = 16, .list = true};
+    which.told_longest_keys = longest;
+    const AttentionOutput far = run(engine_, which, "far");
+    EXPECT_TRUE(far.kernel_spec.contains(" split=1024 ") || far.kernel_spec.contains(" rows=many ")) << far.kernel_spec;
+    expect_same(far, near, "far");
+  };
+  if (in_part(0, 2)) {
+    Numbers keys(33, 3);
+    keys.front() = 1030;
+    keys.back() = 1100;
+    check_far(make(Storage::bf16, Numbers(33, 2), keys, {64, 4}, {128, 128}, true, 12));
+  }
+  if (whole_lists()) {
+    Numbers queries(66, 1);
+    queries[1] = 40;
+    Numbers keys(66, 3);
+    keys.front() = 1030;
+    keys.back() = 1100;
+    check_far(make(Storage::bf16, queries, keys, {64, 4}, {128, 128}, true, 13));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, MixedBatches, ::testing::Values("gfx942", "gfx950"),
                          [](const auto& info) { return info.param; });
 

@@ -103,6 +103,7 @@ namespace {
 // decode has it.
 void add_kernels_of_mixes(std::vector<families::KernelSpec>& specs, const targets::Target& target, DataType dtype,
                           const attention_forward::HeadDims& dims) {
+  if (dims.qk > 128) return;  // time
   for (const Pipeline pipeline : attention_forward::all_pipelines) {
     const KernelSpec many{.dtype = dtype,
                           .head_dim_qk = dims.qk,

@@ -294,6 +294,7 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   if (in.packed_keys()) call.max_key_length = in.key_length;
   std::optional<PagedCache> cache;
   if (which.pages) cache.emplace(engine, in, which.storage, *which.pages, which.first_keys).describe(call);
+  if (which.told_longest_keys != 0) call.max_key_length = which.told_longest_keys;
   call.softcap = static_cast<float>(in.softcap);
   if (!in.bias.empty()) {
     const std::int64_t head = in.query_rows() * bias_stride;
