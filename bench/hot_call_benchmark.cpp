@@ -93,6 +93,26 @@ void hot_paged_call(benchmark::State& state) {
 }
 BENCHMARK(hot_paged_call);
 
+// The same cache, one chunk of a prompt among 63 tokens. Two launches.
+void hot_mixed_call(benchmark::State& state) {
+  static HotCall mixed = [] {
+    HotCall hot = paged_call();
+    wavejit_attention_forward_arguments& call = hot.call;
+    call.q.sizes[0] = call.o.sizes[0] = 1;
+    call.q.sizes[1] = call.o.sizes[1] = 512 + 63;
+    call.query_starts = call.key_lengths;
+    call.sequences = 64;
+    call.max_query_length = 512;
+    require(wavejit_attention_forward(hot.engine, &call, nullptr));  // compiles
+    return hot;
+  }();
+  for (auto _ : state) {
+    wavejit_status status = wavejit_attention_forward(mixed.engine, &mixed.call, nullptr);
+    benchmark::DoNotOptimize(status);
+  }
+}
+BENCHMARK(hot_mixed_call);
+
 void hot_call(benchmark::State& state, ihipStream_t* stream) {
   HotCall& hot = hot_call();
   for (auto _ : state) {

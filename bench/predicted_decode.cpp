@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <numeric>
 #include <random>
 #include <span>
@@ -145,6 +146,53 @@ std::vector<Task> all_tasks() {
   return tasks;
 }
 
+// One chunk of a prompt among sequences of one row, and what the same two kinds of sequences cost in calls apart.
+struct Mixed {
+  const targets::Target* target = nullptr;
+  std::string_view words;
+  int queries = 2048;
+  int tokens = 63;
+  int keys = 8192;
+
+  std::string descriptor(int prompts, int others) const {
+    std::vector<int> lengths(static_cast<std::size_t>(prompts + others), 1);
+    if (prompts != 0) lengths[lengths.size() / 2] = queries;
+    return fmt::format("attention_forward bf16 b{} q{} k{} h64/8 d128 {} q_lengths={}", prompts + others,
+                       prompts != 0 ? queries : 1, keys, words, fmt::join(lengths, ","));
+  }
+  std::vector<LaunchTask> launches() const {
+    return {{.target = target, .descriptor = descriptor(1, tokens)},
+            {.target = target, .descriptor = descriptor(1, 0)},
+            {.target = target, .descriptor = descriptor(0, tokens)}};
+  }
+  static constexpr std::size_t calls = 3;
+};
+
+std::vector<Mixed> all_mixed() {
+  std::vector<Mixed> all;
+  for (const targets::Target& target : targets::all_targets())
+    for (const std::string_view words : {"layout=paged:64", "causal layout=paged:64", "causal layout=paged:16"})
+      all.push_back({.target = &target, .words = words});
+  return all;
+}
+
+std::string row_text(const Mixed& mixed, std::span<const LaunchPrediction> predictions) {
+  const std::uint64_t apart = predictions[1].cycles + predictions[2].cycles;
+  return fmt::format("| {} | {} | {} | {} | {} | {} | {} | {:.3f} |\n", mixed.target->id, mixed.words,
+                     predictions[0].kernel, predictions[0].launches, predictions[0].cycles, predictions[1].cycles,
+                     predictions[2].cycles, static_cast<double>(predictions[0].cycles) / static_cast<double>(apart));
+}
+
+constexpr std::string_view mixed_introduction = R"(
+## Long and short queries in one call
+
+One sequence of 2,048 query rows among 63 of one row, 8,192 keys each, 64 heads over 8, head dim 128, bf16: one call, whose kernels for long and
+short queries run one after the other (docs/split-keys.md), beside one call with the long sequence and one with the others. All launches count.
+
+| target | words | kernel of the long one | launches | cycles | long one apart | others apart | one call over two |
+|---|---|---|---|---|---|---|---|
+)";
+
 std::string row_text(const Task& task, const LaunchPrediction& prediction) {
   const Decode& decode = task.decode;
   const auto cycles = static_cast<double>(prediction.cycles);
@@ -159,7 +207,13 @@ std::string row_text(const Task& task, const LaunchPrediction& prediction) {
   return text + (task.published == nullptr ? "\n" : fmt::format(" {} |\n", decode.published));
 }
 
-std::string page(const std::vector<Task>& tasks, const std::vector<LaunchPrediction>& predictions) {
+// Of the tasks first, then of the mixed calls.
+using Predictions = std::vector<LaunchPrediction>;
+std::span<const LaunchPrediction> of_mixed(const Predictions& predictions, std::size_t tasks, std::size_t index) {
+  return std::span(predictions).subspan(tasks + (index * Mixed::calls), Mixed::calls);
+}
+
+std::string page(const std::vector<Task>& tasks, const std::vector<Mixed>& mixed, const Predictions& predictions) {
   std::string text(introduction);
   const Task* before = nullptr;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -180,19 +234,19 @@ std::string page(const std::vector<Task>& tasks, const std::vector<LaunchPredict
     text += row_text(task, predictions[i]);
     before = &task;
   }
+  text += mixed_introduction;
+  for (std::size_t i = 0; i < mixed.size(); ++i) text += row_text(mixed[i], of_mixed(predictions, tasks.size(), i));
   return text;
 }
 
 // Every row must stand in the file.
-int check_rows(const std::vector<Task>& tasks, const std::vector<LaunchPrediction>& predictions, const char* file) {
+int check_rows(const std::vector<std::string>& rows, const char* file) {
   std::ostringstream known;
   known << std::ifstream(file).rdbuf();
-  int code = tasks.empty() ? 1 : 0;
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const std::string row = row_text(tasks[i], predictions[i]);
+  int code = rows.empty() ? 1 : 0;
+  for (const std::string& row : rows) {
     if (known.str().contains(row)) continue;
-    fmt::print(stderr, "{} has no such row; {} writes it anew. Today, on {}:\n{}", file, command, tasks[i].target->id,
-               row);
+    fmt::print(stderr, "{} has no such row; {} writes it anew. Today:\n{}", file, command, row);
     code = 1;
   }
   return code;
@@ -209,17 +263,26 @@ int main(int count, char** values) {
   }
   const auto words = checks ? arguments.subspan(2) : std::span<char*>();
   std::vector<Task> tasks = all_tasks();
-  std::erase_if(tasks, [&](const Task& task) {
-    const std::string descriptor = task.decode.descriptor() + " ";
+  std::vector<Mixed> mixed = all_mixed();
+  const auto lacks_word = [&](const std::string& descriptor) {
     return !std::ranges::all_of(words, [&](const char* word) { return descriptor.contains(std::string(word) + " "); });
-  });
+  };
+  std::erase_if(tasks, [&](const Task& task) { return lacks_word(task.decode.descriptor() + " "); });
+  std::erase_if(mixed, [&](const Mixed& one) { return lacks_word(one.descriptor(1, one.tokens) + " "); });
   std::vector<LaunchTask> launches;
   for (const Task& task : tasks) launches.push_back({.target = task.target, .descriptor = task.decode.descriptor()});
+  for (const Mixed& one : mixed) std::ranges::copy(one.launches(), std::back_inserter(launches));
   const auto predictions = bench::predict_launches(launches);
   if (!predictions) {
     fmt::print(stderr, "{}\n", predictions.error().what);
     return 1;
   }
-  if (!words.empty()) return check_rows(tasks, *predictions, arguments[1]);
-  return bench::check_or_print(page(tasks, *predictions), checks ? arguments[1] : nullptr, command);
+  if (!words.empty()) {
+    std::vector<std::string> rows;
+    for (std::size_t i = 0; i < tasks.size(); ++i) rows.push_back(row_text(tasks[i], (*predictions)[i]));
+    for (std::size_t i = 0; i < mixed.size(); ++i)
+      rows.push_back(row_text(mixed[i], of_mixed(*predictions, tasks.size(), i)));
+    return check_rows(rows, arguments[1]);
+  }
+  return bench::check_or_print(page(tasks, mixed, *predictions), checks ? arguments[1] : nullptr, command);
 }

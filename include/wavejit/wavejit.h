@@ -311,14 +311,15 @@ struct wavejit_call_report {
  * Split keys: with splits = n > 1 the keys of every sequence are cut into n runs of whole chunks of 1,024 keys,
  * computed side by side and merged in one fixed order; a long context with few queries then fills the machine. n is a
  * hint: no bit of a result depends on it. splits = 0 means what kv_splits says; its "auto" fills the device for up to
- * 32 query rows, and is 1 for more. Runs that the longest sequence cannot fill are not launched: n' = min(n, ceil(Sk /
- * 1,024)).
+ * 32 query rows, and is 1 for more; of packed queries, short ones among long ones have runs of their own. Runs that the
+ * longest sequence cannot fill are not launched: n' = min(n, ceil(Sk / 1,024)).
  *
  * The workspace holds (Dv + 4) · 4 bytes for every row, query head and chunk: B · Sq · Hq · ceil(Sk / 1,024) ·
- * (Dv + 4) · 4, with total in place of B · Sq for packed queries. It is written and read on the stream, from the call
- * on until the stream has come to its end. Null: the engine's own, one for each stream that splits keys, kept until the
- * engine is destroyed. Then a stream may be destroyed only when its work has ended. Captured without a workspace of the
- * caller's, a call does not split. docs/split-keys.md has the reasons. */
+ * (Dv + 4) · 4, with total in place of B · Sq for packed queries, or less where only the short ones are split:
+ * wavejit_attention_forward_workspace says how much. It is written and read on the stream, from the call on until the
+ * stream has come to its end. Null: the engine's own, one for each stream that splits keys, kept until the engine is
+ * destroyed. Then a stream may be destroyed only when its work has ended. Captured without a workspace of the caller's,
+ * a call does not split. docs/split-keys.md has the reasons. */
 struct wavejit_attention_forward_arguments {
   size_t size;
   struct wavejit_tensor q;

@@ -115,6 +115,44 @@ std::vector<KernelSpec> all_kernel_specs() {
   return specs;
 }
 
+namespace {
+
+// Two kernels that share a call: the one for long sequences with all that takes registers, the one for short ones as
+// decode has it.
+void add_kernels_of_mixes(std::vector<families::KernelSpec>& specs, const targets::Target& target, DataType dtype,
+                          const attention_forward::HeadDims& dims) {
+  if (dims.qk > 128) return;  // time
+  for (const Pipeline pipeline : attention_forward::all_pipelines) {
+    const KernelSpec many{.dtype = dtype,
+                          .head_dim_qk = dims.qk,
+                          .head_dim_v = dims.v,
+                          .mask = Mask::window,
+                          .lse = true,
+                          .modifiers = all_code_modifiers(),
+                          .paged = true,
+                          .whole_tiles = pipeline != Pipeline::generic,
+                          .rows = attention_forward::QueriesOf::many,
+                          .pipeline = pipeline,
+                          .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
+                          .output_store = attention_forward::default_output_store(target),
+                          .target = std::string(target.id)};
+    if (attention_forward::resources_of(many)) specs.emplace_back(many);
+  }
+  if (dims != attention_forward::HeadDims{128, 128}) return;
+  const KernelSpec few{.dtype = dtype,
+                       .mask = Mask::causal,
+                       .split_keys = attention_forward::chunk_keys,
+                       .packed_heads = true,
+                       .paged = true,
+                       .rows = attention_forward::QueriesOf::few,
+                       .tile_queries = 32,
+                       .target = std::string(target.id)};
+  specs.emplace_back(few);
+  specs.emplace_back(attention_combine::combine_of(few, false));
+}
+
+}  // namespace
+
 std::vector<families::KernelSpec> split_kernel_specs() {
   std::vector<families::KernelSpec> specs;
   for (const targets::Target& target : targets::all_targets())
@@ -199,6 +237,7 @@ std::vector<families::KernelSpec> split_kernel_specs() {
         if (dims.qk == dims.v)
           specs.emplace_back(attention_combine::combine_of(
               {.dtype = dtype, .head_dim_v = dims.v, .target = std::string(target.id)}, false));
+        add_kernels_of_mixes(specs, target, dtype, dims);
       }
   add_fp32_outputs(specs);
   return specs;

@@ -151,6 +151,24 @@ TEST_F(HotPath, SplittingKeysCostsNoAllocationEither) {
   expect_no_system_call();
 }
 
+// Three launches: long queries, short ones, and the merge of their parts.
+TEST_F(HotPath, MixingLongAndShortQueriesCostsNoAllocationEither) {
+  call_ = good_call(1, 519, 4096);
+  call_.k.sizes[0] = call_.v.sizes[0] = 8;
+  call_.query_starts = static_cast<const std::int32_t*>(fake_address(6));
+  call_.key_lengths = static_cast<const std::int32_t*>(fake_address(7));
+  call_.sequences = 8;
+  call_.max_query_length = 512;
+  wavejit_call_report report{};
+  report.size = sizeof report;
+  call_.report = &report;
+  ASSERT_TRUE(make_calls());
+  EXPECT_NE(std::string_view(report.kernel_spec).find(" rows=many "), std::string_view::npos) << report.kernel_spec;
+  call_.report = nullptr;
+  expect_no_allocation();
+  expect_no_system_call();
+}
+
 // With everything that docs/serving.md offers switched on.
 class ServingHotPath : public HotPath {
  protected:

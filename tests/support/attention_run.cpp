@@ -180,14 +180,14 @@ PaddedKeys padded_keys(const AttentionCase& which) {
 // Memory for partial results: NaN, between two fences.
 class Workspace {
  public:
-  Workspace(wavejit_engine* engine, wavejit_attention_forward_arguments& call) : engine_(engine) {
+  Workspace(wavejit_engine* engine, wavejit_attention_forward_arguments& call, std::size_t withheld) : engine_(engine) {
     answer_ = wavejit_attention_forward_workspace(engine, &call, &bytes_);
     if (answer_ != WAVEJIT_OK || bytes_ == 0) return;
     const std::vector<std::uint16_t> noise((bytes_ + 2 * fence_bytes) / 2, fence_pattern);
     require(wavejit_device_allocate(engine, noise.size() * 2, &memory_), "allocate");
     require(wavejit_device_copy_in(engine, memory_, noise.data(), noise.size() * 2), "copy in");
     call.workspace = static_cast<char*>(memory_) + fence_bytes;
-    call.workspace_bytes = bytes_;
+    call.workspace_bytes = bytes_ - std::min(withheld, bytes_);
   }
   ~Workspace() { wavejit_device_free(engine_, memory_); }
   Workspace(const Workspace&) = delete;
@@ -305,6 +305,7 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   if (in.packed_keys()) call.max_key_length = in.key_length;
   std::optional<PagedCache> cache;
   if (which.pages) cache.emplace(engine, in, which.storage, *which.pages, which.first_keys).describe(call);
+  if (which.told_longest_keys != 0) call.max_key_length = which.told_longest_keys;
   call.softcap = static_cast<float>(in.softcap);
   if (!in.bias.empty()) {
     const std::int64_t head = in.query_rows() * bias_stride;
@@ -328,7 +329,8 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
 
   call.splits = which.splits;
   std::optional<Workspace> workspace;
-  if (which.splits > 1 && !which.engine_workspace) workspace.emplace(engine, call);
+  if ((which.splits > 1 && !which.engine_workspace) || which.own_workspace)
+    workspace.emplace(engine, call, which.withheld_workspace);
 
   AttentionOutput out;
   wavejit_call_report report{};

@@ -41,6 +41,11 @@ struct AttentionCase {
   std::optional<Pages> pages = {};  // NOLINT(readability-redundant-member-init)
   // Of calls that split keys: partial results in memory of the engine's, not in fenced memory of ours that holds NaN.
   bool engine_workspace = false;
+  // Fenced memory also for a call that leaves splits to the engine; it says so many bytes fewer than were asked for.
+  bool own_workspace = false;
+  std::size_t withheld_workspace = 0;
+  // Of keys in pages: what the call says of the longest sequence. 0: what it has.
+  std::int64_t told_longest_keys = 0;
 };
 
 // Inputs rounded to the storage type, normal with the given spread, from a seed.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "runtime/engine.h"
@@ -29,6 +30,20 @@ wavejit_attention_forward_arguments grown(const wavejit_attention_forward_argume
   return all;
 }
 
+SplitPlan plan_of(const runtime::Engine& engine, const AttentionProblem& problem,
+                  std::optional<std::uint64_t> reach = {}) {
+  return plan_splits(problem, engine.target_row(), engine.toggles().kv_splits, engine.toggles().pins(), reach);
+}
+
+// Kernels of few rows beside others split as far as a workspace reaches: callers who bring one may have meant it for
+// calls of nothing else.
+SplitPlan plan_of(const runtime::Engine& engine, const wavejit_attention_forward_arguments& call,
+                  const AttentionProblem& problem) {
+  if (call.workspace == nullptr) [[likely]]
+    return plan_of(engine, problem);
+  return plan_of(engine, problem, call.workspace_bytes);
+}
+
 // `ask(call, splits)` of the checked call; nothing is launched.
 template <typename Answer, typename Ask>
 Result<Answer> asked(const runtime::Engine& engine, const wavejit_attention_forward_arguments* arguments, Ask ask) {
@@ -38,7 +53,7 @@ Result<Answer> asked(const runtime::Engine& engine, const wavejit_attention_forw
   }
   const Result<AttentionProblem> problem = check_attention_forward(arguments);
   if (!problem) return std::unexpected(problem.error());
-  const SplitPlan splits = plan_splits(*problem, engine.target_row(), engine.toggles().kv_splits);
+  const SplitPlan splits = plan_of(engine, *arguments, *problem);
   AttentionCall call(*arguments, *problem, splits, engine.target_row(), engine.toggles());
   return ask(call, splits);
 }
@@ -67,7 +82,7 @@ Result<void> check_given_workspace(const AttentionCall& call, const SplitPlan& s
   whole.splits = 1;
   const Result<AttentionProblem> problem = check_attention_forward(&whole);
   if (!problem) return;
-  const SplitPlan splits = plan_splits(*problem, engine.target_row(), engine.toggles().kv_splits);
+  const SplitPlan splits = plan_of(engine, whole, *problem);
   AttentionCall call(whole, *problem, splits, engine.target_row(), engine.toggles());
   // Without it a captured call says what is missing.
   if (const Result<void> loaded = engine.load(call, stream); !loaded) return;
@@ -83,7 +98,7 @@ Result<void> run(runtime::Engine& engine, const wavejit_attention_forward_argume
   }
   const Result<AttentionProblem> problem = check_attention_forward(arguments);
   if (!problem) return std::unexpected(problem.error());
-  const SplitPlan splits = plan_splits(*problem, engine.target_row(), engine.toggles().kv_splits);
+  const SplitPlan splits = plan_of(engine, *arguments, *problem);
   if (splits.splits != 1) [[unlikely]] {
     if (arguments->workspace == nullptr && engine.is_capturing(stream)) return run_whole(engine, *arguments, stream);
     if (arguments->workspace != nullptr) {
@@ -121,11 +136,11 @@ Result<std::string> description_of(const runtime::Engine& engine,
 
 Result<std::size_t> workspace_of(const runtime::Engine& engine, const wavejit_attention_forward_arguments* arguments) {
   return asked<std::size_t>(engine, arguments,
-                            [&](AttentionCall& call, const SplitPlan& splits) -> Result<std::size_t> {
+                            [&](AttentionCall& call, const SplitPlan& /*splits*/) -> Result<std::size_t> {
                               call.workspace = nullptr;  // whoever asks for the size has none yet
                               if (auto supported = engine.supports(call); !supported)
                                 return std::unexpected(std::move(supported.error()));
-                              return splits.workspace_bytes;
+                              return plan_of(engine, call.problem()).workspace_bytes;
                             });
 }
 

@@ -9,7 +9,7 @@
 
 #include "templates/attention_forward/call/ladders.h"
 #include "templates/attention_forward/call/lds_layout.h"
-#include "templates/attention_forward/call/page_arguments.h"
+#include "templates/attention_forward/call/row_limits.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -282,7 +282,10 @@ std::optional<std::string> refusal_of(const KernelSpec& spec) {
   return std::move(resources.error());
 }
 
-std::size_t argument_bytes(const KernelSpec& spec) { return spec.paged ? sizeof(PagedArguments) : sizeof(Arguments); }
+std::size_t argument_bytes(const KernelSpec& spec) {
+  if (spec.shares_call()) return sizeof(LimitedArguments);
+  return spec.paged ? sizeof(PagedArguments) : sizeof(Arguments);
+}
 
 OutputStore default_output_store(const targets::Target& target) {
   return target.permlane32_swap ? OutputStore::permlane : OutputStore::scalar;

@@ -53,6 +53,7 @@ enum class Field : std::uint8_t {
   whole_tiles,
   page,
   first_keys,
+  rows,
   pipeline,
   tile,
   o_store,
@@ -119,7 +120,8 @@ struct Parser {
     for (const ModifierRow& row : modifier_rows)
       if (row.in_code) accepted += std::string(row.word) + ", ";
     return std::unexpected(accepted +
-                           "split=, heads=packed, paged, whole_tiles, page=1, first_keys, pipeline=, tile=, o_store=, "
+                           "split=, heads=packed, paged, whole_tiles, page=1, first_keys, rows=few, rows=many, "
+                           "pipeline=, tile=, o_store=, "
                            "stagger=off, setprio=off, ladder=, target=, lowering=");
   }
 
@@ -166,6 +168,12 @@ struct Parser {
       spec.single_keys = true;
       return Field::page;
     }
+    if (key == "rows") {
+      if (value != "few" && value != "many")
+        return std::unexpected("accepted after '=': few, many (every sequence has no word)");
+      spec.rows = value == "few" ? QueriesOf::few : QueriesOf::many;
+      return Field::rows;
+    }
     if (key == "tile") {
       const auto sizes = number_pair(value, 'x');
       if (!sizes) return std::unexpected("accepted: tile=<queries>x<keys>, for example tile=128x64");
@@ -185,7 +193,7 @@ struct Parser {
       return Field::target;
     }
     return std::unexpected(
-        "accepted before '=': o, split, heads, page, pipeline, tile, o_store, stagger, setprio, ladder, target, "
+        "accepted before '=': o, split, heads, page, rows, pipeline, tile, o_store, stagger, setprio, ladder, target, "
         "lowering");
   }
 
@@ -229,6 +237,7 @@ std::string to_text(const KernelSpec& spec) {
   if (spec.whole_tiles) text += " whole_tiles";
   if (spec.single_keys) text += " page=1";
   if (spec.first_keys) text += " first_keys";
+  if (spec.shares_call()) text += spec.rows == QueriesOf::few ? " rows=few" : " rows=many";
   text += " pipeline=";
   text += to_text(spec.pipeline);
   text += " tile=" + std::to_string(spec.tile_queries) + 'x' + std::to_string(spec.tile_keys);

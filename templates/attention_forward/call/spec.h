@@ -35,6 +35,10 @@ using families::to_text;
 // Keys of a chunk, which begins anew (docs/canonical-arithmetic.md). Counted from key 0 of the sequence.
 inline constexpr int chunk_keys = 1024;
 
+// The sequences that a kernel is for, by their query rows: all, or those up to and beyond a number that is an argument
+// (row_limits.h).
+enum class QueriesOf : std::uint8_t { all, few, many };
+
 struct KernelSpec {
   static constexpr std::string_view kernel = "attention_forward";
   static constexpr std::string_view family = "attention_forward";
@@ -63,6 +67,8 @@ struct KernelSpec {
   bool single_keys = false;
   // Left padding: key 0 of a sequence stands at a row, or at a slot of its pages, that device memory says.
   bool first_keys = false;
+  // Of short and long sequences in one call, only those: two kernels share it.
+  QueriesOf rows = QueriesOf::all;
   Pipeline pipeline = Pipeline::generic;
   int tile_queries = 128;  // query rows a workgroup owns
   int tile_keys = 64;      // canonical arithmetic fixes 64 (docs/canonical-arithmetic.md)
@@ -79,6 +85,7 @@ struct KernelSpec {
   // Scores are modified: softmax then works on s · c + modifiers instead of raw scores (docs/canonical-arithmetic.md).
   bool modified() const { return modifiers.any(); }
   bool has(Modifier modifier) const { return modifiers.has(modifier); }
+  bool shares_call() const { return rows != QueriesOf::all; }
   // Neighbouring keys may stand in different pages, whatever the page size: each is looked up by itself.
   bool looks_up_each_key() const { return paged && (single_keys || first_keys); }
 

@@ -236,6 +236,7 @@ std::string kernel_name(const KernelSpec& spec) {
   if (spec.whole_tiles) name += "_whole_tiles";
   if (spec.single_keys) name += "_page1";
   if (spec.first_keys) name += "_first_keys";
+  if (spec.shares_call()) name += spec.rows == QueriesOf::few ? "_few_rows" : "_many_rows";
   if (spec.pipeline != Pipeline::generic) name += "_" + std::string(to_text(spec.pipeline));
   name += "_" + std::to_string(spec.tile_queries) + "x" + std::to_string(spec.tile_keys);
   return name + "_" + spec.target;

@@ -6,6 +6,7 @@
 #include "codegen/language/buffer.h"
 #include "templates/attention_forward/call/arguments.h"
 #include "templates/attention_forward/call/combine/parameters.h"
+#include "templates/attention_forward/call/row_limits.h"
 #include "templates/attention_forward/emit/combine/workspace.h"
 
 namespace wavejit::attention_forward {
@@ -61,29 +62,36 @@ language::Buffer records_of(Kernel& kernel, const KernelSpec& spec, const Workgr
           span_of_heads(kernel, workgroup, bytes, ir.CreateMul(place.rows_of_head, row_stride))};
 }
 
-attention_combine::WorkspacePlace place_of_rows(Kernel& kernel, const Workgroup& workgroup) {
+// Rows of a head between one and the next.
+Value* rows_of_head(Kernel& kernel, const KernelSpec& spec) {
+  return kernel.argument_i32(spec.shares_call() ? limit_field(offsetof(RowLimits, few_rows))
+                                                : offsetof(Arguments, query_rows));
+}
+
+attention_combine::WorkspacePlace place_of_rows(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup) {
   llvm::IRBuilder<>& ir = kernel.ir();
   return {
       .workspace = kernel.argument_i64(offsetof(Arguments, workspace)),
       .slots = attention_combine::slots_of(kernel, kernel.argument_i32(offsetof(Arguments, key_length))),
       .query_heads = kernel.argument_i32(offsetof(Arguments, query_heads)),
-      // Packed sequences follow each other as in q.
-      .batch = ir.CreateSelect(ir.CreateIsNull(kernel.argument_i64(offsetof(Arguments, query_starts))), workgroup.batch,
-                               kernel.constant(0)),
+      // Packed sequences follow each other as in q, unless longer ones stand between them.
+      .batch = spec.shares_call()
+                   ? workgroup.batch
+                   : ir.CreateSelect(ir.CreateIsNull(kernel.argument_i64(offsetof(Arguments, query_starts))),
+                                     workgroup.batch, kernel.constant(0)),
       .query_head = workgroup.query_head,
-      .rows_of_head = kernel.argument_i32(offsetof(Arguments, query_rows)),
-      .first_row = ir.CreateAdd(workgroup.query_start, workgroup.first_row),
+      .rows_of_head = rows_of_head(kernel, spec),
+      .first_row = spec.shares_call() ? workgroup.first_row : ir.CreateAdd(workgroup.query_start, workgroup.first_row),
   };
 }
 
 // How many rows of the workspace stand between the lane's row and the tile's first. Opaque: addresses that come of it
 // are made where they are used, and not carried round the loop in registers.
-Value* in_query_tile(Kernel& kernel, const Workgroup& workgroup, Value* row_of_sequence) {
+Value* in_query_tile(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup, Value* row_of_sequence) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* row = ir.CreateSub(row_of_sequence, workgroup.first_row);
   if (workgroup.group != nullptr) {
-    Value* rows_of_head = kernel.argument_i32(offsetof(Arguments, query_rows));
-    row = ir.CreateAdd(row, ir.CreateMul(workgroup.head_in_group, rows_of_head));
+    row = ir.CreateAdd(row, ir.CreateMul(workgroup.head_in_group, rows_of_head(kernel, spec)));
   }
   llvm::FunctionType* type = llvm::FunctionType::get(row->getType(), {row->getType()}, false);
   llvm::CallInst* call = kernel.ir().CreateCall(llvm::InlineAsm::get(type, "", "=v,0", true), {row});
@@ -92,7 +100,7 @@ Value* in_query_tile(Kernel& kernel, const Workgroup& workgroup, Value* row_of_s
 }
 
 Value* row_stride_of(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup) {
-  return attention_combine::row_bytes(kernel, place_of_rows(kernel, workgroup), spec.head_dim_v);
+  return attention_combine::row_bytes(kernel, place_of_rows(kernel, spec, workgroup), spec.head_dim_v);
 }
 
 }  // namespace
@@ -101,8 +109,9 @@ PartRecords::PartRecords(Kernel& kernel, const KernelSpec& spec, const Workgroup
     : kernel_(kernel),
       head_dim_(spec.head_dim_v),
       place_(lane_place(kernel, spec, workgroup)),
-      row_(kernel.ir().CreateMul(in_query_tile(kernel, workgroup, place_.row), row_stride_of(kernel, spec, workgroup))),
-      records_(records_of(kernel, spec, workgroup, place_of_rows(kernel, workgroup),
+      row_(kernel.ir().CreateMul(in_query_tile(kernel, spec, workgroup, place_.row),
+                                 row_stride_of(kernel, spec, workgroup))),
+      records_(records_of(kernel, spec, workgroup, place_of_rows(kernel, spec, workgroup),
                           row_stride_of(kernel, spec, workgroup), chunk)) {
   if (workgroup.group == nullptr) return;
   row_ = kernel.ir().CreateSelect(workgroup.has_row, row_, kernel.ir().getInt32(0x80000000));

@@ -7,7 +7,9 @@
 #include "codegen/language/synchronize.h"
 #include "templates/attention_forward/call/arguments.h"
 #include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/call/row_limits.h"
 #include "templates/attention_forward/emit/integers.h"
+#include "templates/attention_forward/emit/many_rows.h"
 #include "templates/attention_forward/emit/sequence.h"
 #include "templates/attention_forward/emit/split.h"
 
@@ -92,6 +94,12 @@ Slice slice_of(Kernel& kernel, const Fields& fields, Value* batch, Value* head, 
           .head_stride = head_stride};
 }
 
+// Longer sequences are another kernel's.
+void leave_to_others(Kernel& kernel, Value* query_length) {
+  Value* few = kernel.argument_i32(limit_field(offsetof(RowLimits, few_rows)));
+  language::leave_if(kernel, kernel.ir().CreateICmpUGT(query_length, few));
+}
+
 // Division of packed rows by the group.
 class Positions {
  public:
@@ -121,7 +129,9 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
   const Positions positions(kernel, spec);
   // Nobody shares the keys of packed heads, but the few tiles of long groups.
   Value* query_head = spec.packed_heads ? positions.rows(place.query_head) : query_head_of(kernel, place.query_head);
-  Value* batch = kernel.workgroup_z();
+  const bool finds = spec.rows == QueriesOf::many;
+  const TilePlace found = finds ? find_tile(kernel, spec) : TilePlace{};
+  Value* batch = finds ? found.sequence : kernel.workgroup_z();
   const KeyStarts starts = !spec.first_keys ? KeyStarts::packed
                            : spec.paged     ? KeyStarts::first_slots
                                             : KeyStarts::first_rows;
@@ -131,8 +141,9 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
   Value* kv_head = spec.packed_heads ? place.query_head : kv_head_of(kernel, query_head);
   Value* last_key = ir.CreateSub(key_length, constant(1));
 
+  if (spec.rows == QueriesOf::few) leave_to_others(kernel, query_length);
   // The grid has the tiles of the longest sequence.
-  Value* query_tile = kernel.workgroup_y();
+  Value* query_tile = finds ? found.tile : kernel.workgroup_y();
   Value* rows = positions.rows(query_length);
   Value* query_tiles = ir.CreateUDiv(ir.CreateAdd(rows, constant(spec.tile_queries - 1)), constant(spec.tile_queries));
   language::leave_if(kernel, ir.CreateICmpUGE(query_tile, query_tiles));

@@ -49,6 +49,7 @@ TEST(Descriptor, WordsMayComeInAnyOrderAndPrintInOne) {
                                     "o=fp32",
                                     "layout=packed",
                                     "q_lengths=1024,7",
+                                    "q_rows=1040",
                                     "k_lengths=0,8192",
                                     "scale=1.5e-1",
                                     "bias=bh",
@@ -114,6 +115,7 @@ TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
         d.query_lengths.front() = d.query_length;
       }
     }
+    if (random() % 4 == 0) d.query_rows = std::min(d.query_length + up_to(100), max_length);
     d.shape.first_keys = d.layout != Layout::packed && random() % 3 == 0;
     d.shape.whole_tiles = d.shape.paged && d.page_size % 64 == 0 && !d.shape.first_keys;
     if (d.shape.first_keys && d.batch <= 5 && random() % 2 == 0)

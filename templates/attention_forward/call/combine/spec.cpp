@@ -12,7 +12,7 @@
 namespace wavejit::attention_combine {
 namespace {
 
-enum class Field : std::uint8_t { dtype, head_dim, target, lowering, first_keys };
+enum class Field : std::uint8_t { dtype, head_dim, target, lowering, first_keys, rows };
 constexpr std::array<std::pair<Field, std::string_view>, 4> fields = {{
     {Field::dtype, "data type (bf16, fp16 or fp32)"},
     {Field::head_dim, "head dim (d<n>)"},
@@ -22,7 +22,7 @@ constexpr std::array<std::pair<Field, std::string_view>, 4> fields = {{
 constexpr families::Names<OutputType, 3> output_types = {
     {{OutputType::bf16, "bf16"}, {OutputType::fp16, "fp16"}, {OutputType::fp32, "fp32"}}};
 constexpr const char* accepted =
-    "accepted: bf16, fp16, fp32, d<n>, first_keys, target=<processor>, lowering=llvm, lowering=comgr";
+    "accepted: bf16, fp16, fp32, d<n>, first_keys, rows=few, target=<processor>, lowering=llvm, lowering=comgr";
 
 bool take_number(std::string_view text, int& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -39,6 +39,10 @@ std::expected<Field, std::string> take(std::string_view word, KernelSpec& spec) 
   if (word == "first_keys") {
     spec.first_keys = true;
     return Field::first_keys;
+  }
+  if (word == "rows=few") {
+    spec.few_rows = true;
+    return Field::rows;
   }
   if (word.starts_with("target=") && word != "target=") {
     spec.target = word.substr(word.find('=') + 1);
@@ -60,6 +64,7 @@ std::string to_text(const KernelSpec& spec) {
   text += to_text(spec.dtype);
   text += " d" + std::to_string(spec.head_dim);
   if (spec.first_keys) text += " first_keys";
+  if (spec.few_rows) text += " rows=few";
   text += " target=" + spec.target + " lowering=";
   text += to_text(spec.lowering);
   return text;
@@ -67,7 +72,7 @@ std::string to_text(const KernelSpec& spec) {
 
 std::expected<KernelSpec, std::string> parse_spec(std::string_view text) {
   KernelSpec spec;
-  std::array<bool, static_cast<std::size_t>(Field::first_keys) + 1> seen{};
+  std::array<bool, static_cast<std::size_t>(Field::rows) + 1> seen{};
   int position = 0;
   std::size_t at = 0;
   while (at < text.size()) {
@@ -100,6 +105,7 @@ KernelSpec combine_of(const attention_forward::KernelSpec& split, bool output_fp
   return {.dtype = output_fp32 ? OutputType::fp32 : of_split,
           .head_dim = split.head_dim_v,
           .first_keys = split.first_keys && !split.paged,
+          .few_rows = split.rows == attention_forward::QueriesOf::few,
           .target = split.target,
           .lowering = split.lowering};
 }

@@ -29,6 +29,7 @@ struct KernelSpec {
   OutputType dtype = OutputType::fp16;  // of O
   int head_dim = 128;                   // of V and O
   bool first_keys = false;              // of the split kernel's dense keys: they say how many a sequence has
+  bool few_rows = false;                // the split kernel's: only sequences of a few rows
   std::string target;                   // processor name: a row of the target table
   Lowering lowering = Lowering::llvm;
 

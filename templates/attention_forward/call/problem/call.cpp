@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/call/problem/call.h"
 
+#include <algorithm>
 #include <string>
 
 #include "templates/attention_forward/call/combine/parameters.h"
@@ -31,6 +32,18 @@ families::Launch launch_of(const LaunchGeometry& geometry, void* arguments, std:
                                             std::to_string(max_grid_yz));
 }
 
+// As many query tiles as there may be: sequences of more than few_rows rows, of which each begins one more than its
+// rows fill. y as for the longest of them, so that y and z stay within limits.
+LaunchGeometry geometry_of_many_rows(const KernelSpec& spec, const AttentionProblem& problem, std::uint32_t few_rows) {
+  LaunchGeometry geometry = launch_geometry(spec, 1, problem.query_heads, problem.query_length);
+  const std::uint64_t sequences = std::min<std::uint64_t>(problem.batch, problem.query_rows / (few_rows + 1));
+  const std::uint64_t tiles = std::min(problem.query_rows / static_cast<std::uint64_t>(spec.tile_queries) + sequences,
+                                       std::uint64_t{problem.batch} * geometry.grid_y);
+  geometry.grid_z =
+      static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (tiles + geometry.grid_y - 1) / geometry.grid_y));
+  return geometry;
+}
+
 }  // namespace
 
 AttentionCall::AttentionCall(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,
@@ -47,28 +60,59 @@ AttentionCall::AttentionCall(const wavejit_attention_forward_arguments& call, co
   judges_device_memory = (call.flags & WAVEJIT_CHECK_LENGTHS) != 0;
 }
 
+void AttentionCall::fill(const KernelSpec& spec, std::uint32_t splits, const void* memory,
+                         LimitedArguments& arguments) const {
+  Arguments& all = arguments.paged.all;
+  fill_arguments(all, problem_, call_, target_, toggles_);
+  all.splits = splits;
+  all.query_head_multiplier = division_multiplier(spec.packed_heads ? problem_.kv_heads : problem_.query_heads);
+  all.split_multiplier = division_multiplier(splits);
+  all.workspace = reinterpret_cast<std::uintptr_t>(memory);
+  if (problem_.shape.paged) arguments.paged.pages = page_arguments(call_);
+}
+
+void AttentionCall::plan_combine(const families::KernelSpec& kernel, const Arguments& split, std::uint32_t rows,
+                                 families::LaunchPlan& plan) {
+  combine_ = combine_arguments(split, problem_.shape);
+  combine_.few_rows = rows;
+  const auto& combine = kernel.get<attention_combine::KernelSpec>();
+  plan.add(launch_of(attention_combine::launch_geometry(combine, problem_.batch, problem_.query_heads, rows), &combine_,
+                     sizeof combine_));
+}
+
 Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                                  families::LaunchPlan& plan) {
+  if (splits_.few_rows != 0) [[unlikely]]
+    return plan_mixed(kernels, memory, plan);
   const auto& spec = kernels[0]->get<KernelSpec>();
   const LaunchGeometry geometry = launch_geometry(spec, problem_.batch, problem_.query_heads, problem_.query_length,
                                                   splits_.splits, problem_.group());
   if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
     return too_many_tiles(problem_.query_length, geometry.grid_y);
-  Arguments& arguments = arguments_.all;
-  fill_arguments(arguments, problem_, call_, target_, toggles_);
-  arguments.splits = splits_.splits;
-  arguments.query_head_multiplier = division_multiplier(spec.packed_heads ? problem_.kv_heads : problem_.query_heads);
-  arguments.split_multiplier = division_multiplier(splits_.splits);
-  arguments.workspace = reinterpret_cast<std::uintptr_t>(memory);
-  if (problem_.shape.paged) arguments_.pages = page_arguments(call_);
-  plan.add(launch_of(geometry, &arguments_, problem_.shape.paged ? sizeof arguments_ : sizeof arguments));
-  if (splits_.splits == 1) [[likely]]
-    return {};
-  combine_ = combine_arguments(arguments, problem_.shape);
-  const auto& combine = kernels[1]->get<attention_combine::KernelSpec>();
-  plan.add(launch_of(
-      attention_combine::launch_geometry(combine, problem_.batch, problem_.query_heads, problem_.query_length),
-      &combine_, sizeof combine_));
+  fill(spec, splits_.splits, memory, arguments_);
+  plan.add(launch_of(geometry, &arguments_, argument_bytes(spec)));
+  if (splits_.splits != 1) [[unlikely]]
+    plan_combine(*kernels[1], arguments_.paged.all, problem_.query_length, plan);
+  return {};
+}
+
+Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* const> kernels, const void* memory,
+                                       families::LaunchPlan& plan) {
+  const auto& tall = kernels[0]->get<KernelSpec>();
+  const auto& few = kernels[1]->get<KernelSpec>();
+  const std::uint32_t few_rows = splits_.few_rows;
+  const LaunchGeometry geometry = geometry_of_many_rows(tall, problem_, few_rows);
+  if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
+    return too_many_tiles(problem_.query_length, geometry.grid_y);
+  fill(tall, 1, nullptr, arguments_);
+  arguments_.rows = {.few_rows = few_rows, .sequences = problem_.batch, .tiles_of_z = geometry.grid_y};
+  plan.add(launch_of(geometry, &arguments_, sizeof arguments_));
+  fill(few, splits_.splits, memory, few_.emplace());
+  few_->rows.few_rows = few_rows;
+  plan.add(
+      launch_of(launch_geometry(few, problem_.batch, problem_.query_heads, few_rows, splits_.splits, problem_.group()),
+                &*few_, sizeof *few_));
+  if (splits_.splits != 1) plan_combine(*kernels[2], few_->paged.all, few_rows, plan);
   return {};
 }
 
@@ -79,6 +123,11 @@ AttentionCall::WhenMissing AttentionCall::when_missing() const {
 
 std::string AttentionCall::descriptor(Line line) const {
   ProblemDescriptor descriptor = describe_call(problem_, call_);
+  if (splits_.few_rows != 0) {
+    // What says that it is a mix; and why nothing is split may not show in the words.
+    descriptor.query_rows = static_cast<std::int64_t>(problem_.query_rows);
+    if (splits_.splits == 1) descriptor.splits = 1;
+  }
   if (line == Line::of_kernels) descriptor.scale.clear();  // no part of a kernel
   return to_text(descriptor);
 }

@@ -2,10 +2,12 @@
 // A checked call of attention_forward as the engine sees it: its kernels, their launches, its workspace, its lines.
 #pragma once
 
+#include <optional>
+
 #include "templates/attention_forward/call/combine/arguments.h"
-#include "templates/attention_forward/call/page_arguments.h"
 #include "templates/attention_forward/call/problem/problem.h"
 #include "templates/attention_forward/call/problem/splits.h"
+#include "templates/attention_forward/call/row_limits.h"
 #include "templates/families/call/family.h"
 
 namespace wavejit::attention_forward {
@@ -28,13 +30,20 @@ class AttentionCall final : public families::Call {
   families::WorkspaceWords workspace_words() const override;
 
  private:
+  Result<void> plan_mixed(std::span<const families::KernelSpec* const> kernels, const void* memory,
+                          families::LaunchPlan& plan);
+  void fill(const KernelSpec& spec, std::uint32_t splits, const void* memory, LimitedArguments& arguments) const;
+  void plan_combine(const families::KernelSpec& kernel, const Arguments& split, std::uint32_t rows,
+                    families::LaunchPlan& plan);
+
   const wavejit_attention_forward_arguments& call_;
   const AttentionProblem& problem_;
   const SplitPlan& splits_;
   const targets::Target& target_;
   const families::Toggles& toggles_;
   // What launches point to.
-  PagedArguments arguments_;
+  LimitedArguments arguments_;
+  std::optional<LimitedArguments> few_;  // of the kernel of few rows
   attention_combine::Arguments combine_;
 };
 

@@ -9,6 +9,7 @@
 
 #include "templates/attention_forward/call/parameters.h"
 #include "templates/attention_forward/call/problem/descriptor_words.h"
+#include "templates/attention_forward/call/problem/mix.h"
 #include "templates/families/call/names.h"
 
 namespace wavejit::attention_forward {
@@ -69,6 +70,7 @@ std::string to_text(const ProblemDescriptor& descriptor) {
     word("layout=", families::name_in(layouts, descriptor.layout));
   }
   if (!descriptor.query_lengths.empty()) word("q_lengths=", list(descriptor.query_lengths));
+  if (descriptor.query_rows) word("q_rows=", std::to_string(*descriptor.query_rows));
   if (!descriptor.key_lengths.empty()) word("k_lengths=", list(descriptor.key_lengths));
   if (shape.first_keys) word("first_keys", (descriptor.first_keys.empty() ? "" : "=") + list(descriptor.first_keys));
   if (!descriptor.scale.empty()) word("scale=", descriptor.scale);
@@ -85,6 +87,32 @@ std::string to_text(const ProblemDescriptor& descriptor) {
   if (!descriptor.inputs.empty()) word("inputs=", descriptor.inputs);
   return text;
 }
+
+namespace {
+
+// Packed queries of which one is the longest and all others are one row: what makes two kernels share a call (mix.h),
+// with keys whole and split, if they can be. Two sequences leave the device room for splits.
+std::vector<ProblemDescriptor> mixes_of(const ProblemDescriptor& one) {
+  std::vector<ProblemDescriptor> mixes;
+  const bool may_pack = one.layout == Layout::packed || one.layout == Layout::paged || one.query_rows;
+  // A line that lists its lengths is one call.
+  const bool is_told = !one.query_lengths.empty() || one.query_rows;
+  if (!may_pack || one.batch < 2 || one.splits > 1 || (is_told && few_rows_of(problem_of(one)) == 0)) return mixes;
+  if (one.query_length <= static_cast<std::int64_t>(longest_packed_query)) return mixes;
+  ProblemDescriptor mix = one;
+  mix.batch = 2;
+  mix.query_lengths.clear();
+  mix.first_keys.clear();
+  if (!mix.key_lengths.empty()) mix.key_lengths.assign(2, mix.key_length);
+  mix.query_rows = one.query_length + 1;
+  for (const std::int64_t splits : {std::int64_t{1}, one.splits}) {
+    mix.splits = splits;
+    mixes.push_back(mix);
+  }
+  return mixes;
+}
+
+}  // namespace
 
 // Routes know the class of the query length. Whether keys are split goes one way with each length, so that the ends of
 // a class and of the keys meet both answers, if there are two.
@@ -104,6 +132,8 @@ std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descripto
       if (either && keys > chunk_keys) one.splits = splits;
       if (std::ranges::find(each, one) == each.end()) each.push_back(one);
     }
+    for (const ProblemDescriptor& mix : mixes_of(one))
+      if (std::ranges::find(each, mix) == each.end()) each.push_back(mix);
   };
   const std::int64_t longest = descriptor.query_length;
   for (std::int64_t first = descriptor.least_query_length.value_or(longest); first <= longest;) {
@@ -134,8 +164,14 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
     problem.query_rows = 0;
     for (const std::int64_t length : descriptor.query_lengths) problem.query_rows += static_cast<std::uint64_t>(length);
   }
+  if (descriptor.query_rows) problem.query_rows = static_cast<std::uint64_t>(*descriptor.query_rows);
+  problem.packed_queries =
+      descriptor.layout == Layout::packed || !descriptor.query_lengths.empty() || descriptor.query_rows.has_value();
   problem.splits = static_cast<std::uint32_t>(std::max<std::int64_t>(descriptor.splits, 0));
-  problem.uneven_lengths = problem.batch > 1 && (!descriptor.key_lengths.empty() || descriptor.shape.first_keys);
+  // As calls of such layouts have them: only the device knows.
+  const bool on_device = descriptor.layout == Layout::packed || descriptor.layout == Layout::paged;
+  problem.uneven_lengths =
+      problem.batch > 1 && (on_device || !descriptor.key_lengths.empty() || descriptor.shape.first_keys);
   problem.any_bits = descriptor.invariance == "none";
   return problem;
 }

@@ -43,6 +43,8 @@ struct ProblemDescriptor {
   // dense keys and of keys in pages count.
   std::vector<std::int64_t> query_lengths;
   std::vector<std::int64_t> key_lengths;
+  // Of packed queries: rows of all sequences together, as the tensor has them; nothing: what the lengths add up to.
+  std::optional<std::int64_t> query_rows;
   // With shape.first_keys: one a sequence; empty: the words give no numbers.
   std::vector<std::int64_t> first_keys;
   // What the words said of the mask; shape.mask is what they amount to. Limits: −1 is none.

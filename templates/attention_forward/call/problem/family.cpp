@@ -18,23 +18,42 @@ namespace {
 
 families::Shape shape_of(const AttentionShape& shape) { return {.family = &family(), .code = shape.code()}; }
 
+// Who makes arrays needs lengths where q_rows says only how many rows there are: one sequence is the longest, the
+// others share what is left. Packed queries over dense keys have no such words.
+ProblemDescriptor with_lengths(const ProblemDescriptor& descriptor) {
+  ProblemDescriptor told = descriptor;
+  const bool may_pack = told.layout == Layout::packed || told.layout == Layout::paged;
+  if (!told.query_rows || !told.query_lengths.empty() || !may_pack) return told;
+  std::int64_t left = *told.query_rows;
+  std::int64_t longest = told.query_length;
+  for (std::int64_t b = 0; b < told.batch; ++b) {
+    const std::int64_t others = told.batch - 1 - b;
+    const std::int64_t length = b == 0 ? longest : std::min(longest, (left + others) / (others + 1));
+    told.query_lengths.push_back(std::min(length, left));
+    left -= told.query_lengths.back();
+  }
+  return told;
+}
+
 class DescribedProblem final : public families::Problem {
  public:
   explicit DescribedProblem(ProblemDescriptor descriptor)
-      : descriptor_(std::move(descriptor)), problem_(problem_of(descriptor_)) {}
+      : descriptor_(std::move(descriptor)), problem_(problem_of(descriptor_)), told_(with_lengths(descriptor_)) {}
 
   std::string text() const override { return to_text(descriptor_); }
 
   Result<families::Shape> shape(const targets::Target& target, const Toggles& toggles) const override {
-    return shape_of(kernel_shape(problem_, plan_splits(problem_, target, toggles.kv_splits)));
+    return shape_of(kernel_shape(problem_, plan_splits(problem_, target, toggles.kv_splits, toggles.pins())));
   }
 
   std::vector<families::Note> notes(const targets::Target& target, const Toggles& toggles) const override {
-    const SplitPlan plan = plan_splits(problem_, target, toggles.kv_splits);
-    return {{.label = "splits", .text = describe(plan, problem_)}};
+    const SplitPlan plan = plan_splits(problem_, target, toggles.kv_splits, toggles.pins());
+    std::vector<families::Note> notes = {{.label = "splits", .text = describe(plan, problem_)}};
+    if (plan.few_rows != 0) notes.insert(notes.begin(), {.label = "walks", .text = describe_walks(plan)});
+    return notes;
   }
 
-  wavejit_problem told(const std::string& text) const override { return parsed_problem(descriptor_, text); }
+  wavejit_problem told(const std::string& text) const override { return parsed_problem(told_, text); }
 
   std::vector<std::unique_ptr<families::Problem>> of_single_lengths() const override {
     std::vector<std::unique_ptr<families::Problem>> problems;
@@ -49,6 +68,7 @@ class DescribedProblem final : public families::Problem {
  private:
   ProblemDescriptor descriptor_;
   AttentionProblem problem_;
+  ProblemDescriptor told_;
 };
 
 // What a target's line of `supported` lists, asked shape by shape.
@@ -101,6 +121,24 @@ std::string list_supported(const targets::Target& target) {
   return line;
 }
 
+// Both kernels that walk keys, the long sequences' first, and what merges the parts of the other one.
+Result<families::Route> mixed_route(const AttentionShape& shape, const targets::Target& target,
+                                    const Toggles& toggles) {
+  auto tall = choose_route(shape.of_long_queries(), target, toggles);
+  if (!tall) return std::unexpected(std::move(tall.error()));
+  auto few = choose_route(shape.of_few_rows(), target, toggles);
+  if (!few) return std::unexpected(std::move(few.error()));
+  families::Route route = {.kernels = {},
+                           .description = describe(*tall) + "; of few rows: " + describe(*few),
+                           .cost = cost_of(*tall) + "; of few rows: " + cost_of(*few),
+                           .refused = std::move(tall->refused)};
+  route.kernels.push_back({.label = "spec", .spec = tall->spec});
+  route.kernels.push_back({.label = "few rows", .spec = few->spec});
+  if (few->spec.split_keys != 0)
+    route.kernels.push_back({.label = "combine", .spec = attention_combine::combine_of(few->spec, shape.output_fp32)});
+  return route;
+}
+
 class AttentionForward final : public families::Family {
  public:
   std::string_view name() const override { return KernelSpec::family; }
@@ -114,6 +152,7 @@ class AttentionForward final : public families::Family {
   Result<families::Route> route(const families::Shape& asked, const targets::Target& target,
                                 const Toggles& toggles) const override {
     const AttentionShape shape = AttentionShape::of_code(asked.code);
+    if (shape.mixed) return mixed_route(shape, target, toggles);
     auto chosen = choose_route(shape, target, toggles);
     if (!chosen) return std::unexpected(std::move(chosen.error()));
     families::Route route = {.kernels = {},
@@ -136,8 +175,8 @@ class AttentionForward final : public families::Family {
     return failure;
   }
 
-  // What calls without modifiers and pages can reach: short queries and long ones, and split keys where the engine's
-  // own number of splits says so.
+  // What calls without modifiers, pages and mixes of lengths can reach: short queries and long ones, and split keys
+  // where the engine's own number of splits says so.
   std::vector<families::Shape> every_shape(const targets::Target& target, const Toggles& toggles) const override {
     std::vector<families::Shape> shapes;
     for (AttentionShape shape : supported_shapes(target, toggles)) {

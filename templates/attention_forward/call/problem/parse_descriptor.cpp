@@ -37,6 +37,7 @@ enum class Slot : std::uint8_t {
   output,
   layout,
   query_lengths,
+  query_rows,
   key_lengths,
   first_keys,
   scale,
@@ -63,7 +64,8 @@ std::string accepted_words() {
   std::string words =
       "fp16, bf16, b<n>, q<n>[..<n>], k<n>[..<n>], h<n>[/<n>], d<n>[/<n>], causal[=<prefix>], window=<left>,<right>, "
       "lse, o=fp32, "
-      "layout=bshd|bhsd|packed|paged:<n>[:nhd|hnd], q_lengths=<n,…>, k_lengths=<n,…>, first_keys[=<n,…>], scale=<x>, ";
+      "layout=bshd|bhsd|packed|paged:<n>[:nhd|hnd], q_lengths=<n,…>, q_rows=<n>, k_lengths=<n,…>, first_keys[=<n,…>], "
+      "scale=<x>, ";
   for (const Modifier modifier : described_modifiers) words += std::string(row_of(modifier).accepted) + ", ";
   return words + "splits=<n>|auto, invariance=batch|none, seed=<n>, inputs=normal|uniform|adversarial:<name>";
 }
@@ -117,7 +119,7 @@ class Parser {
     }
     result_.shape.set_rows(rows_of(result_, result_.query_length));
     result_.shape.whole_tiles = holds_whole_tiles(result_.page_size, result_.shape.first_keys);
-    if (auto lengths = check_described_lengths(result_); !lengths) return std::unexpected(std::move(lengths.error()));
+    if (auto lengths = check_lengths(result_); !lengths) return std::unexpected(std::move(lengths.error()));
     const auto [left, right] = result_.window.value_or(std::pair<std::int64_t, std::int64_t>{-1, -1});
     result_.shape.mask = choose_mask(result_.causal, result_.window.has_value(), left, right).mask;
     if (result_.causal_prefix && *result_.causal_prefix > result_.key_length) {
@@ -234,6 +236,13 @@ class Parser {
     }
     if (key == "window") return take_window(word, value);
     if (key == "q_lengths") return take_lengths(word, value, result_.query_lengths, Slot::query_lengths);
+    if (key == "q_rows") {
+      const auto rows = whole_number(value);
+      if (!rows || *rows < 1 || *rows > max_length)
+        return wrong(word, "is no number of rows; accepted: q_rows=<rows of all packed queries together>");
+      result_.query_rows = *rows;
+      return Slot::query_rows;
+    }
     if (key == "k_lengths") return take_lengths(word, value, result_.key_lengths, Slot::key_lengths);
     if (key == "first_keys") {
       result_.shape.first_keys = true;

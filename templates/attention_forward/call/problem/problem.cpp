@@ -275,11 +275,13 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
       .query_rows = static_cast<std::uint64_t>(a.q.sizes[0]) * static_cast<std::uint64_t>(a.q.sizes[1]),
       .uneven_lengths =
           extents->sequences > 1 && (a.key_starts != nullptr || a.key_lengths != nullptr || a.first_keys != nullptr),
+      .packed_queries = a.query_starts != nullptr,
   };
   if (auto mask = check_mask(a, problem); !mask) return std::unexpected(std::move(mask.error()));
   if (auto modifiers = check_modifiers(a, *extents, problem); !modifiers)
     return std::unexpected(std::move(modifiers.error()));
-  problem.shape.set_rows(plan_rows(problem.query_length, heads_stand_close(a, problem) ? problem.group() : 1));
+  problem.close_heads = heads_stand_close(a, problem);
+  problem.shape.set_rows(plan_rows(problem.query_length, problem.close_heads ? problem.group() : 1));
   return problem;
 }
 

@@ -5,6 +5,7 @@
 
 #include "templates/attention_forward/call/combine/parameters.h"
 #include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/call/problem/mix.h"
 #include "templates/attention_forward/call/problem/route.h"
 
 namespace wavejit::attention_forward {
@@ -21,6 +22,10 @@ constexpr std::uint64_t run_cost = 1;
 constexpr std::uint64_t combine_cost = 4;
 constexpr std::uint64_t most_rounds = 8;
 constexpr std::uint64_t rounds_of_uneven_lengths = 16;
+
+// A guess at what a mix of sequences is worth: records have room for few_rows rows of every sequence, and beyond this
+// fewer rows count as few.
+constexpr std::uint64_t most_workspace_of_few_rows = std::uint64_t{256} << 20;
 
 std::uint32_t chunks_of(const AttentionProblem& problem) {
   constexpr std::uint32_t chunk = chunk_keys;
@@ -84,10 +89,10 @@ SplitPlan choose(const AttentionProblem& problem, const targets::Target& target,
   return fill_device(problem, target, chunks);
 }
 
-}  // namespace
-
-SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& target,
-                      std::optional<std::int32_t> kv_splits) {
+// Of one kernel that walks the keys of all sequences. Its records stand `rows_of_head` rows of a head after those of
+// the one before.
+SplitPlan plan_walk(const AttentionProblem& problem, const targets::Target& target,
+                    std::optional<std::int32_t> kv_splits, std::uint64_t rows_of_head) {
   SplitPlan plan = choose(problem, target, kv_splits);
   if (plan.splits == 1) return plan;
   // Kernels divide by multiplication (emit/split.cpp): exact while heads · splits · heads < 2³².
@@ -98,7 +103,7 @@ SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& ta
   // A workgroup of packed heads reaches the records of a group's last head by a 32-bit offset.
   constexpr std::uint64_t reach = std::uint64_t{1} << 31;
   if (problem.shape.packed_heads &&
-      problem.query_rows * problem.group() * slots >=
+      rows_of_head * problem.group() * slots >=
           reach / static_cast<std::uint64_t>(attention_combine::record_bytes(problem.shape.head_dim_v))) [[unlikely]]
     return {.reason = Reason::beyond_kernels};
   const auto bytes = attention_combine::workspace_bytes(problem.query_rows, heads, slots, problem.shape.head_dim_v);
@@ -106,6 +111,48 @@ SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& ta
     return {.reason = Reason::beyond_kernels};
   plan.workspace_bytes = *bytes;
   return plan;
+}
+
+}  // namespace
+
+SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& target,
+                      std::optional<std::int32_t> kv_splits, bool pinned, std::optional<std::uint64_t> reach) {
+  const bool one_walk = pinned || problem.splits > 1 || kv_splits.value_or(1) > 1;
+  std::uint32_t few_rows = one_walk ? 0 : few_rows_of(problem);
+  if (few_rows == 0) [[likely]]
+    return plan_walk(problem, target, kv_splits, problem.query_rows);
+  const auto plan_few = [&] {
+    SplitPlan plan = plan_walk(of_few_rows(problem, few_rows), target, kv_splits, few_rows);
+    plan.few_rows = few_rows;
+    return plan;
+  };
+  SplitPlan plan = plan_few();
+  const std::uint64_t most = std::min(reach.value_or(most_workspace_of_few_rows), most_workspace_of_few_rows);
+  while (few_rows > 1 && plan.workspace_bytes > most) {
+    few_rows /= 2;
+    plan = plan_few();
+  }
+  if (plan.workspace_bytes <= reach.value_or(plan.workspace_bytes)) return plan;
+  return {.reason = Reason::beyond_workspace, .few_rows = few_rows_of(problem)};
+}
+
+AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan) {
+  if (plan.few_rows == 0) [[likely]]
+    return plan.splits == 1 ? problem.shape : problem.shape.of_split_kernel();
+  const AttentionShape few = of_few_rows(problem, plan.few_rows).shape;
+  AttentionShape shape = problem.shape;
+  shape.mixed = true;
+  shape.few_rows = few.query_rows;
+  shape.packed_heads = few.packed_heads;
+  shape.split = plan.splits != 1;
+  return shape;
+}
+
+std::string describe_walks(const SplitPlan& plan) {
+  const std::string few =
+      plan.few_rows == 1 ? "one query row" : "1 to " + std::to_string(plan.few_rows) + " query rows";
+  return "2: sequences of " + few +
+         " by the kernel of few rows, whose keys alone may be split; longer ones by the first";
 }
 
 std::string describe(const SplitPlan& plan, const AttentionProblem& problem) {
@@ -124,6 +171,8 @@ std::string describe(const SplitPlan& plan, const AttentionProblem& problem) {
         return "auto fills the device's compute units";
       case Reason::device_is_full:
         return "auto: query tiles alone fill the device, or the keys are too few";
+      case Reason::beyond_workspace:
+        return "the call's workspace has no room for parts of one row a sequence";
       case Reason::beyond_kernels:
         return "more chunks, heads or rows than kernels of split keys count";
     }

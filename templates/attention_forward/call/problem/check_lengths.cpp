@@ -1,15 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Whether the lengths and first keys that a descriptor lists fit its other words.
+// Whether the lengths that a descriptor lists go with its other words.
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include "templates/attention_forward/call/problem/descriptor.h"
 #include "templates/attention_forward/call/problem/descriptor_words.h"
 
 namespace wavejit::attention_forward {
 namespace {
+
+// Those of the longest sequence are among them. More than the lengths add up to may stand behind the last.
+Result<void> check_query_rows(const ProblemDescriptor& descriptor) {
+  if (!descriptor.query_rows) return {};
+  std::int64_t least = descriptor.query_length;
+  if (!descriptor.query_lengths.empty())
+    least = std::reduce(descriptor.query_lengths.begin(), descriptor.query_lengths.end());
+  if (descriptor.has_range())
+    return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: q_rows: beside a range of lengths; accepted: one length");
+  if (*descriptor.query_rows >= least) return {};
+  return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: q_rows=" + std::to_string(*descriptor.query_rows) +
+                                            "; accepted: " + std::to_string(least) +
+                                            " and more, the rows of its sequences");
+}
 
 // Of dense keys the padding and the keys behind it share the tensor's rows.
 Result<void> check_first_keys(const ProblemDescriptor& descriptor) {
@@ -39,8 +53,7 @@ Result<void> check_first_keys(const ProblemDescriptor& descriptor) {
 
 }  // namespace
 
-// Lists have one length a sequence, and the longest is what q or k says (of dense keys: at most).
-Result<void> check_described_lengths(const ProblemDescriptor& descriptor) {
+Result<void> check_lengths(const ProblemDescriptor& descriptor) {
   const bool packed = descriptor.layout == Layout::packed;
   const bool paged = descriptor.layout == Layout::paged;
   const auto refuse_list = [](const std::string& name, const std::string& value, const std::string& accepted) {
@@ -52,6 +65,7 @@ Result<void> check_described_lengths(const ProblemDescriptor& descriptor) {
     return refuse_list("k" + std::to_string(descriptor.key_length), "more keys than pages can have",
                        "k0 to k" + std::to_string(max_paged_length) + " with layout=paged");
   if (auto firsts = check_first_keys(descriptor); !firsts) return firsts;
+  if (auto rows = check_query_rows(descriptor); !rows) return rows;
   for (const auto& [name, list, longest, exact] :
        {std::tuple{"q_lengths", &descriptor.query_lengths, descriptor.query_length, true},
         {"k_lengths", &descriptor.key_lengths, descriptor.key_length, packed}}) {
