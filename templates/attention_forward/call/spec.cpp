@@ -52,6 +52,7 @@ enum class Field : std::uint8_t {
   whole_tiles,
   page,
   first_keys,
+  tiles,
   pipeline,
   tile,
   o_store,
@@ -118,8 +119,8 @@ struct Parser {
     for (const ModifierRow& row : modifier_rows)
       if (row.in_code) accepted += std::string(row.word) + ", ";
     return std::unexpected(accepted +
-                           "split=, heads=packed, paged, whole_tiles, page=1, first_keys, pipeline=, tile=, o_store=, "
-                           "stagger=off, setprio=off, ladder=, target=, lowering=");
+                           "split=, heads=packed, paged, whole_tiles, page=1, first_keys, tiles=paired, pipeline=, tile=, "
+                           "o_store=, stagger=off, setprio=off, ladder=, target=, lowering=");
   }
 
   std::expected<Field, std::string> take_head_dims(std::string_view word) {
@@ -155,6 +156,11 @@ struct Parser {
       spec.packed_heads = true;
       return Field::heads;
     }
+    if (key == "tiles") {
+      if (value != "paired") return std::unexpected("accepted after '=': paired (a tile a workgroup has no word)");
+      spec.paired_tiles = true;
+      return Field::tiles;
+    }
     if (key == "page") {
       if (value != "1") return std::unexpected("accepted after '=': 1 (other page sizes have no word)");
       spec.single_keys = true;
@@ -179,7 +185,8 @@ struct Parser {
       return Field::target;
     }
     return std::unexpected(
-        "accepted before '=': split, heads, page, pipeline, tile, o_store, stagger, setprio, ladder, target, lowering");
+        "accepted before '=': split, heads, page, tiles, pipeline, tile, o_store, stagger, setprio, ladder, target, "
+        "lowering");
   }
 
   template <typename Enum, std::size_t count>
@@ -221,6 +228,7 @@ std::string to_text(const KernelSpec& spec) {
   if (spec.whole_tiles) text += " whole_tiles";
   if (spec.single_keys) text += " page=1";
   if (spec.first_keys) text += " first_keys";
+  if (spec.paired_tiles) text += " tiles=paired";
   text += " pipeline=";
   text += to_text(spec.pipeline);
   text += " tile=" + std::to_string(spec.tile_queries) + 'x' + std::to_string(spec.tile_keys);

@@ -62,6 +62,9 @@ struct KernelSpec {
   bool single_keys = false;
   // Left padding: key 0 of a sequence stands at a row, or at a slot of its pages, that device memory says.
   bool first_keys = false;
+  // A workgroup owns two query tiles, tile n − 1 − y of n and then tile y, so that under a diagonal all workgroups have
+  // as many keys. pipeline=dualwave with mask=causal only; shows in no result.
+  bool paired_tiles = false;
   Pipeline pipeline = Pipeline::generic;
   int tile_queries = 128;  // query rows a workgroup owns
   int tile_keys = 64;      // canonical arithmetic fixes 64 (docs/canonical-arithmetic.md)

@@ -39,11 +39,11 @@ constexpr OperationSlots cycle_slots = {.exp2 = 2, .first_maximum = 3, .swap = 8
 
 class Walker {
  public:
-  Walker(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan)
+  Walker(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan, const Workgroup& workgroup)
       : kernel_(kernel),
         spec_(spec),
         matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
-        workgroup_(begin_workgroup(kernel, spec)),
+        workgroup_(workgroup),
         modifiers_(kernel, spec, workgroup_),
         tiles_(kernel, spec, plan, workgroup_, matrix_),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
@@ -380,11 +380,29 @@ class Walker {
   Value* last_buffer_ = nullptr;  // where the drain's tile stands: its parity is known at run time only
 };
 
+// Behind a walk no wave reads the tiles' LDS any more: the barriers of the drain have seen to it.
+void emit_pair(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const WorkgroupPlace place = find_place(kernel, spec);
+  language::loop_in_phases(
+      kernel, 1, {place.query_tile},
+      [&](int, const Values& at) -> Values {
+        Value* tile = kernel.uniform(at[0]);
+        Walker(kernel, spec, plan, begin_tile(kernel, spec, place, tile)).emit();
+        return {ir.CreateSelect(ir.CreateICmpSGT(tile, place.second_tile), place.second_tile, kernel.constant(-1))};
+      },
+      [&](const Values& next) { return ir.CreateICmpSGE(next[0], kernel.constant(0)); });
+}
+
 }  // namespace
 }  // namespace dualwave
 
 void emit_dualwave(language::Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan) {
-  dualwave::Walker(kernel, spec, plan).emit();
+  if (spec.paired_tiles) {
+    dualwave::emit_pair(kernel, spec, plan);
+  } else {
+    dualwave::Walker(kernel, spec, plan, begin_workgroup(kernel, spec)).emit();
+  }
 }
 
 }  // namespace wavejit::attention_forward

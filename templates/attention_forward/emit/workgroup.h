@@ -4,6 +4,7 @@
 
 #include "codegen/language/buffer.h"
 #include "templates/attention_forward/call/spec.h"
+#include "templates/attention_forward/emit/sequence.h"
 
 namespace wavejit::attention_forward {
 
@@ -77,7 +78,25 @@ struct LanePlace {
 };
 LanePlace lane_place(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup);
 
+// What a workgroup knows before it knows its query tile.
+struct WorkgroupPlace {
+  language::Value* query_head;
+  language::Value* kv_head;
+  language::Value* batch;
+  language::Value* split;  // null: keys are whole
+  language::Value* group;  // of packed heads, else null
+  Sequence sequence;
+  language::Value* rows;  // of all query tiles together
+  language::Value* last_key;
+  language::Value* query_tile;   // its own, of paired tiles the longer one
+  language::Value* second_tile;  // of paired tiles, else null; the same as query_tile where a tile has no partner
+};
 // Workgroups beyond the rows of their sequence end in here.
+WorkgroupPlace find_place(language::Kernel& kernel, const KernelSpec& spec);
+// With split keys, workgroups without keys end in here.
+Workgroup begin_tile(language::Kernel& kernel, const KernelSpec& spec, const WorkgroupPlace& place,
+                     language::Value* query_tile);
+// Both.
 Workgroup begin_workgroup(language::Kernel& kernel, const KernelSpec& spec);
 
 }  // namespace wavejit::attention_forward

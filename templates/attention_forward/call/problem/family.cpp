@@ -26,7 +26,7 @@ class DescribedProblem final : public families::Problem {
   std::string text() const override { return to_text(descriptor_); }
 
   Result<families::Shape> shape(const targets::Target& target, const Toggles& toggles) const override {
-    return shape_of(kernel_shape(problem_, plan_splits(problem_, target, toggles.kv_splits)));
+    return shape_of(kernel_shape(problem_, plan_splits(problem_, target, toggles.kv_splits), target));
   }
 
   std::vector<families::Note> notes(const targets::Target& target, const Toggles& toggles) const override {

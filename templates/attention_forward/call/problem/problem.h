@@ -37,6 +37,8 @@ struct AttentionShape {
   bool whole_tiles = false;
   bool single_keys = false;  // of one key
   bool first_keys = false;   // left padding
+  // Two query tiles a workgroup (pairs.h): pipelines that can.
+  bool paired_tiles = false;
 
   bool modified() const { return modifiers.any(); }
   bool has(Modifier modifier) const { return modifiers.has(modifier); }
@@ -45,7 +47,7 @@ struct AttentionShape {
   std::uint64_t code() const {
     return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(paged) << 62 |
            static_cast<std::uint64_t>(single_keys) << 61 | static_cast<std::uint64_t>(first_keys) << 60 |
-           static_cast<std::uint64_t>(whole_tiles) << 59 | static_cast<std::uint64_t>(modifiers.bits()) << 50 |
+           static_cast<std::uint64_t>(whole_tiles) << 59 | static_cast<std::uint64_t>(paired_tiles) << 58 | static_cast<std::uint64_t>(modifiers.bits()) << 50 |
            static_cast<std::uint64_t>(dtype) << 48 | static_cast<std::uint64_t>(mask) << 40 |
            static_cast<std::uint64_t>(split) << 39 | static_cast<std::uint64_t>(packed_heads) << 38 |
            static_cast<std::uint64_t>(query_rows) << 33 | static_cast<std::uint64_t>(lse) << 32 |
@@ -60,6 +62,7 @@ struct AttentionShape {
     shape.split = bits(39, 1) != 0;
     shape.paged = bits(62, 1) != 0;
     shape.whole_tiles = bits(59, 1) != 0;
+    shape.paired_tiles = bits(58, 1) != 0;
     shape.single_keys = bits(61, 1) != 0;
     shape.first_keys = bits(60, 1) != 0;
     shape.packed_heads = bits(38, 1) != 0;

@@ -42,6 +42,7 @@ KernelSpec candidate(const AttentionShape& shape, const targets::Target& target,
   }
   if (shape.split) spec.split_keys = chunk_keys;
   if (pipeline == Pipeline::dualwave) {
+    spec.paired_tiles = toggles.paired_tiles.value_or(shape.paired_tiles);
     spec.stagger = toggles.stagger;
     spec.raised_priority = toggles.raised_priority;
   }

@@ -5,6 +5,7 @@
 
 #include "templates/attention_forward/call/combine/parameters.h"
 #include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/call/problem/pairs.h"
 #include "templates/attention_forward/call/problem/route.h"
 
 namespace wavejit::attention_forward {
@@ -106,6 +107,13 @@ SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& ta
     return {.reason = Reason::beyond_kernels};
   plan.workspace_bytes = *bytes;
   return plan;
+}
+
+AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const targets::Target& target) {
+  if (plan.splits != 1) return problem.shape.of_split_kernel();
+  AttentionShape shape = problem.shape;
+  shape.paired_tiles = pairs_tiles(problem, target);
+  return shape;
 }
 
 std::string describe(const SplitPlan& plan, const AttentionProblem& problem) {

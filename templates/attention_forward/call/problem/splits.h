@@ -33,9 +33,7 @@ SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& ta
                       std::optional<std::int32_t> kv_splits);
 
 // What the kernel that walks the keys is asked for.
-inline AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan) {
-  return plan.splits == 1 ? problem.shape : problem.shape.of_split_kernel();
-}
+AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const targets::Target& target);
 
 // "4, each up to 8 chunks of 1024 keys, 17301504 bytes of workspace: the call says so"
 std::string describe(const SplitPlan& plan, const AttentionProblem& problem);
