@@ -9,6 +9,7 @@
 #include "templates/attention_forward/call/parameters.h"
 #include "templates/attention_forward/call/problem/call.h"
 #include "templates/attention_forward/call/problem/descriptor.h"
+#include "templates/attention_forward/call/problem/pairs.h"
 #include "templates/attention_forward/call/problem/parsed_problem.h"
 #include "templates/attention_forward/call/problem/route.h"
 #include "templates/attention_forward/call/problem/splits.h"
@@ -143,6 +144,7 @@ class AttentionForward final : public families::Family {
         for (const bool packed : {false, true}) {
           shape.set_rows({.rows = rows, .packed_heads = packed});
           shapes.push_back(shape_of(shape));
+          if (may_pair(shape)) shapes.push_back(shape_of(shape.of_paired_kernel()));
           // Few rows are split by themselves.
           const bool few = packed || rows == QueryRows::up_to_32;
           if (few ? toggles.kv_splits != 1 : toggles.kv_splits.value_or(1) > 1)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "templates/attention_forward/call/arguments.h"
 #include "templates/attention_forward/call/parameters.h"
@@ -76,6 +77,11 @@ struct AttentionShape {
     query_rows = plan.rows;
     packed_heads = plan.packed_heads;
   }
+  AttentionShape of_paired_kernel() const {
+    AttentionShape shape = *this;
+    shape.paired_tiles = true;
+    return shape;
+  }
   // What the kernel that walks the keys is asked for when they are split.
   AttentionShape of_split_kernel() const {
     AttentionShape shape = *this;
@@ -102,6 +108,8 @@ struct AttentionProblem {
   std::uint64_t query_rows = 0;  // of one head, of all sequences
   std::uint32_t splits = 0;      // 0: the caller did not say
   bool uneven_lengths = false;   // sequences may have fewer keys than key_length
+  // Of the shape's own: nothing: pairs.h decides.
+  std::optional<bool> paired_tiles = std::nullopt;
   bool any_bits = false;         // invariance=none: accepted, and nothing follows from it
 
   std::uint32_t group() const { return query_heads / kv_heads; }  // query heads of a kv head

@@ -116,6 +116,7 @@ std::string describe(const Route& route) {
          std::to_string(route.spec.tile_keys) + ", " + std::to_string(route.resources.waves) +
          (route.resources.waves == 1 ? " wave, " : " waves, ") +
          (route.spec.packed_heads ? "heads of a kv head packed, " : "") +
+         (route.spec.paired_tiles ? "two query tiles a workgroup, " : "") +
          (route.spec.split_keys != 0 ? "keys cut into chunks of " + std::to_string(route.spec.split_keys)
                                      : std::string(to_text(route.spec.output_store)) + " O store");
 }

@@ -111,9 +111,7 @@ SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& ta
 
 AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const targets::Target& target) {
   if (plan.splits != 1) return problem.shape.of_split_kernel();
-  AttentionShape shape = problem.shape;
-  shape.paired_tiles = pairs_tiles(problem, target);
-  return shape;
+  return pairs_tiles(problem, target) ? problem.shape.of_paired_kernel() : problem.shape;
 }
 
 std::string describe(const SplitPlan& plan, const AttentionProblem& problem) {
