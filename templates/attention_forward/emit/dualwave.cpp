@@ -15,6 +15,7 @@
 #include "templates/attention_forward/emit/modifiers.h"
 #include "templates/attention_forward/emit/output.h"
 #include "templates/attention_forward/emit/query.h"
+#include "templates/attention_forward/emit/second_query.h"
 #include "templates/attention_forward/emit/tile_softmax.h"
 #include "templates/attention_forward/emit/tiles_lines.h"
 
@@ -58,19 +59,35 @@ class Walker {
 
     const Values loaded = load_query(kernel_, spec_, workgroup_);
     walk(schedule_.start, state, workgroup_.first_tile, 0);
-    query_ = query_operands(kernel_, workgroup_, matrix_, loaded);
-    // t is one less.
-    state.places.insert(state.places.begin(), TilePages::Place{});
-    // From here on the second group is one barrier short: it runs one cluster behind.
-    if (spec_.stagger) barrier_of_group(1);
-    walk(schedule_.prologue, state, kernel_.ir().CreateSub(workgroup_.first_tile, kernel_.constant(1)), 1);
-    to_next_tile(state);
-    state = walk_tiles(state);
-    // The first group makes up for it; both have met at as many barriers then.
-    if (spec_.stagger) barrier_of_group(0);
+    state = walk_started(std::move(state), loaded);
+    finish(state);
+  }
 
-    finish_rows(kernel_, spec_, workgroup_, softmax_, merged_, state.softmax, state.merged, matrix_.element(),
-                state.outputs);
+  // One tile of a pair. `loaded`: Q, which the first tile loads itself, as it fetches its keys itself; the second one
+  // finds both on their way. What comes back is the second one's Q.
+  Values emit_in_pair(const WorkgroupPlace& place, Value* tile, const Values& loaded) {
+    const SecondQuery second(kernel_, spec_, place, workgroup_, tiles_, tile);
+    second_ = &second;
+    State state{.softmax = softmax_.initial(), .outputs = {}, .merged = merged_.start(), .weights = {}, .places = {}};
+    state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / 32), matrix_.zeros());
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    Value* is_first = ir.CreateICmpEQ(tile, place.query_tile);
+    const Values query = language::if_uniform(kernel_, is_first, Likelihood::even, loaded, [&](const Values&) {
+      Values own = load_query(kernel_, spec_, workgroup_);
+      walk(schedule_.start, state, workgroup_.first_tile, 0);
+      return own;
+    });
+    state = walk_started(std::move(state), query);
+    // Every wave is past its last read of a tile: the drain's barriers have seen to it. What comes next goes before
+    // the stores, for which a wait for it would wait, too.
+    const Values none(loaded.size(), llvm::PoisonValue::get(loaded.front()->getType()));
+    const Values next = language::if_uniform(kernel_, second.follows(), Likelihood::even, none, [&](const Values&) {
+      Values of_second = second.take();
+      walk(schedule_.start, state, workgroup_.first_tile, 0);
+      return of_second;
+    });
+    finish(state);
+    return next;
   }
 
  private:
@@ -95,6 +112,26 @@ class Walker {
     Value* tile;
     int buffer;
   };
+
+  // From the prologue to the drain.
+  State walk_started(State state, const Values& loaded) {
+    query_ = query_operands(kernel_, workgroup_, matrix_, loaded);
+    // t is one less.
+    state.places.insert(state.places.begin(), TilePages::Place{});
+    // From here on the second group is one barrier short: it runs one cluster behind.
+    if (spec_.stagger) barrier_of_group(1);
+    walk(schedule_.prologue, state, kernel_.ir().CreateSub(workgroup_.first_tile, kernel_.constant(1)), 1);
+    to_next_tile(state);
+    state = walk_tiles(state);
+    // The first group makes up for it; both have met at as many barriers then.
+    if (spec_.stagger) barrier_of_group(0);
+    return state;
+  }
+
+  void finish(State& state) {
+    finish_rows(kernel_, spec_, workgroup_, softmax_, merged_, state.softmax, state.merged, matrix_.element(),
+                state.outputs);
+  }
 
   static Values to_values(const State& state) {
     Values values = {state.softmax.maximum};
@@ -136,6 +173,7 @@ class Walker {
           [&](int, const Values& at) {
             // Opaque to loop strength reduction, which would carry byte offsets round the loop in vector registers.
             Value* tile = kernel_.uniform(at[0]);
+            if (second_ != nullptr) second_->fetch(tile);
             State state = state_of(at);
             walk(schedule_.steady, state, tile, 0);
             to_next_tile(state);
@@ -149,6 +187,7 @@ class Walker {
     });
 
     Value* tile = kernel_.uniform(values[0]);
+    if (second_ != nullptr) second_->fetch_rest(tile);
     Value* one_more = tiles_follow(tile, 1);
     values = language::if_uniform(kernel_, one_more, Likelihood::even, values, [&](const Values& at) {
       State state = state_of(at);
@@ -377,19 +416,26 @@ class Walker {
   TileSoftmax tile_softmax_;
   std::vector<OperandB> query_;
   Hand hand_;
-  Value* last_buffer_ = nullptr;  // where the drain's tile stands: its parity is known at run time only
+  const SecondQuery* second_ = nullptr;  // of paired tiles
+  Value* last_buffer_ = nullptr;         // where the drain's tile stands: its parity is known at run time only
 };
 
-// Behind a walk no wave reads the tiles' LDS any more: the barriers of the drain have seen to it.
 void emit_pair(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const WorkgroupPlace place = find_place(kernel, spec);
+  // The tile, or −1 behind the last; Q.
+  Values first = {place.query_tile};
+  first.resize(1 + static_cast<std::size_t>(spec.head_dim_qk / 16),
+               llvm::PoisonValue::get(kernel.vector(kernel.i32(), 4)));
   language::loop_in_phases(
-      kernel, 1, {place.query_tile},
+      kernel, 1, first,
       [&](int, const Values& at) -> Values {
         Value* tile = kernel.uniform(at[0]);
-        Walker(kernel, spec, plan, begin_tile(kernel, spec, place, tile)).emit();
-        return {ir.CreateSelect(ir.CreateICmpSGT(tile, place.second_tile), place.second_tile, kernel.constant(-1))};
+        Values next = Walker(kernel, spec, plan, begin_tile(kernel, spec, place, tile))
+                          .emit_in_pair(place, tile, {at.begin() + 1, at.end()});
+        next.insert(next.begin(), ir.CreateSelect(ir.CreateICmpSGT(tile, place.second_tile), place.second_tile,
+                                                  kernel.constant(-1)));
+        return next;
       },
       [&](const Values& next) { return ir.CreateICmpSGE(next[0], kernel.constant(0)); });
 }
