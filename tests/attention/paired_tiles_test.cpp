@@ -13,6 +13,7 @@
 #include "attention/modified.h"
 #include "attention/schedules.h"
 #include "support/attention_run.h"
+#include "support/part.h"
 
 namespace wavejit::tests {
 namespace {
@@ -70,11 +71,12 @@ class PairedTiles : public ::testing::TestWithParam<std::tuple<Storage, int>> {
 // One to five query tiles, of which the last is cut; keys from none to three chunks, fewer than rows and more, so that
 // either tile of a pair may have no key, one tile or an odd or even number of them.
 TEST_P(PairedTiles, HaveTheBitsOfSingleOnes) {
-  std::uint64_t seed = 70;
+  int index = 0;
   for (const auto& [queries, keys] : {std::pair{300, 300}, {512, 511}, {513, 577}, {257, 0}, {700, 130}, {256, 200},
-                                      {600, 2120}, {1100, 1100}}) {
+                                      {600, 2120}, {1100, 1000}}) {
+    if (!in_part(++index, 2)) continue;
     SCOPED_TRACE(std::format("q{} k{}", queries, keys));
-    check(make(queries < 600 ? 2 : 1, queries, keys, ++seed));
+    check(make(queries < 600 ? 2 : 1, queries, keys, 70 + static_cast<std::uint64_t>(index)));
     if (HasFailure()) return;
   }
 }

@@ -4,6 +4,7 @@
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -130,7 +131,7 @@ class Walker {
 
   void finish(State& state) {
     finish_rows(kernel_, spec_, workgroup_, softmax_, merged_, state.softmax, state.merged, matrix_.element(),
-                state.outputs);
+                state.outputs, spec_.paired_tiles ? &tiles_ : nullptr);
   }
 
   static Values to_values(const State& state) {
@@ -167,24 +168,30 @@ class Walker {
     values.insert(values.begin(), workgroup_.first_tile);
     const auto state_of = [&](const Values& from) { return from_values(first, {from.begin() + 1, from.end()}); };
 
-    values = language::if_uniform(kernel_, tiles_follow(values[0], 2), Likelihood::even, values, [&](const Values& in) {
-      return language::loop_in_phases(
-          kernel_, 1, in,
-          [&](int, const Values& at) {
-            // Opaque to loop strength reduction, which would carry byte offsets round the loop in vector registers.
-            Value* tile = kernel_.uniform(at[0]);
-            if (second_ != nullptr) second_->fetch(tile);
-            State state = state_of(at);
-            walk(schedule_.steady, state, tile, 0);
-            to_next_tile(state);
-            walk(schedule_.steady, state, ir.CreateAdd(tile, kernel_.constant(1)), 1);
-            to_next_tile(state);
-            Values next = to_values(state);
-            next.insert(next.begin(), ir.CreateAdd(tile, kernel_.constant(2)));
-            return next;
-          },
-          [&](const Values& at) { return tiles_follow(at[0], 2); });
-    });
+    const auto pairs_of_tiles = [&](bool with_query, const auto& more) {
+      values = language::if_uniform(kernel_, more(values), Likelihood::even, values, [&](const Values& in) {
+        return language::loop_in_phases(
+            kernel_, 1, in,
+            [&](int, const Values& at) {
+              // Opaque to loop strength reduction, which would carry byte offsets round the loop in vector registers.
+              Value* tile = kernel_.uniform(at[0]);
+              State state = state_of(at);
+              fetches_query_ = with_query;
+              walk(schedule_.steady, state, tile, 0);
+              to_next_tile(state);
+              walk(schedule_.steady, state, ir.CreateAdd(tile, kernel_.constant(1)), 1);
+              to_next_tile(state);
+              Values next = to_values(state);
+              next.insert(next.begin(), ir.CreateAdd(tile, kernel_.constant(2)));
+              return next;
+            },
+            more);
+      });
+    };
+    if (second_ != nullptr) {
+      pairs_of_tiles(true, [&](const Values& at) { return ir.CreateAnd(tiles_follow(at[0], 2), second_->is_left(at[0])); });
+    }
+    pairs_of_tiles(false, [&](const Values& at) { return tiles_follow(at[0], 2); });
 
     Value* tile = kernel_.uniform(values[0]);
     if (second_ != nullptr) second_->fetch_rest(tile);
@@ -216,6 +223,7 @@ class Walker {
     const Place place{.tile = tile, .buffer = buffer};
     for (const Cluster* cluster = rows.begin(); cluster != rows.end(); ++cluster) {
       std::visit([&](const auto& row) { take(row, state, place); }, *cluster);
+      if (std::exchange(fetches_query_, false)) fetch_query(tile);
       if (cluster + 1 != rows.end() && raises(cluster[1])) language::set_priority(kernel_, 1);
       language::barrier(kernel_);
       if (raises(*cluster)) language::set_priority(kernel_, 0);
@@ -282,8 +290,20 @@ class Walker {
     if (wait.fetches_left == Wait::all) {
       language::wait_for_lds(kernel_);
     } else {
-      language::wait_for_lds_and_fills(kernel_, wait.fetches_left * tiles_.k_transfers());
+      int left = wait.fetches_left * tiles_.k_transfers();
+      if (waits_past_query_ > 0) {
+        left += SecondQuery::fetches;
+        --waits_past_query_;
+      }
+      language::wait_for_lds_and_fills(kernel_, left);
     }
+  }
+
+  // Behind the wait for V(t). The next two are for K(t + 2) and V(t + 1), fetched before it, and the one after them for
+  // K(t + 3), fetched behind it.
+  void fetch_query(Value* tile) {
+    second_->fetch(tile);
+    waits_past_query_ = 2;
   }
 
   // In the order in which the products take them: see scores() and output().
@@ -417,6 +437,8 @@ class Walker {
   std::vector<OperandB> query_;
   Hand hand_;
   const SecondQuery* second_ = nullptr;  // of paired tiles
+  bool fetches_query_ = false;           // behind the next cluster
+  int waits_past_query_ = 0;             // so many waits need not wait for it
   Value* last_buffer_ = nullptr;         // where the drain's tile stands: its parity is known at run time only
 };
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/emit/second_query.h"
 
-#include <llvm/IR/IntrinsicsAMDGPU.h>
-
 #include "codegen/language/control.h"
-#include "codegen/language/synchronize.h"
 
 namespace wavejit::attention_forward {
 
@@ -31,9 +28,7 @@ SecondQuery::SecondQuery(language::Kernel& kernel, const KernelSpec& spec, const
 // Of the lane's row and half. Made anew where it is used: no vector register holds it through the walk.
 Value* SecondQuery::lane_offset() const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  Value* all = language::opaque(kernel_, kernel_.constant(-1));
-  Value* lane = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_lo, {}, {all, kernel_.constant(0)});
-  lane = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_hi, {}, {all, lane});
+  Value* lane = lane_made_anew(kernel_);
   Value* first_row = ir.CreateAdd(ir.CreateMul(second_tile_, kernel_.constant(spec_.tile_queries)),
                                   ir.CreateMul(kernel_.wave(), kernel_.constant(Workgroup::rows_per_wave)));
   Value* row = ir.CreateAdd(first_row, ir.CreateAnd(lane, kernel_.constant(Workgroup::rows_per_wave - 1)));
@@ -41,29 +36,25 @@ Value* SecondQuery::lane_offset() const {
                       ir.CreateMul(ir.CreateLShr(lane, kernel_.constant(5)), kernel_.constant(lane_bytes)));
 }
 
-void SecondQuery::fetch_two(Value* block) const {
+Value* SecondQuery::is_left(Value* key_tile) const { return kernel_.ir().CreateICmpSLT(key_tile, ahead_); }
+
+void SecondQuery::fetch(Value* key_tile) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* offset = lane_offset();
-  for (int each = 0; each < 2; ++each) {
-    Value* wanted = ir.CreateAdd(block, kernel_.constant(each));
+  for (int each = 0; each < fetches; ++each) {
+    Value* wanted = ir.CreateAdd(key_tile, kernel_.constant(each));
     tiles_.fetch_kept(wanted, workgroup_.q.buffer, offset, ir.CreateMul(wanted, kernel_.constant(block_bytes)));
   }
 }
 
-void SecondQuery::fetch(Value* key_tile) const {
-  language::if_uniform(kernel_, kernel_.ir().CreateICmpSLT(key_tile, ahead_), Likelihood::even,
-                       [&] { fetch_two(key_tile); });
-}
-
 void SecondQuery::fetch_rest(Value* key_tile) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  const auto is_left = [&](Value* block) { return ir.CreateICmpSLT(block, ahead_); };
   language::if_uniform(kernel_, is_left(key_tile), Likelihood::even, [&] {
     language::loop_in_phases(
         kernel_, 1, {key_tile},
         [&](int, const Values& at) -> Values {
-          fetch_two(at[0]);
-          return {ir.CreateAdd(at[0], kernel_.constant(2))};
+          fetch(at[0]);
+          return {ir.CreateAdd(at[0], kernel_.constant(fetches))};
         },
         [&](const Values& next) { return is_left(next[0]); });
   });

@@ -21,7 +21,10 @@ class SecondQuery {
 
   // Uniform: the tile that walks is the first of two.
   language::Value* follows() const { return follows_; }
-  // At an even number of key tiles after the first, once each.
+  // Uniform: blocks stand to be fetched while the walk is at `key_tile`, an even number of tiles after the first.
+  language::Value* is_left(language::Value* key_tile) const;
+  // Two blocks, at each such tile where some are left; so many fetches of this wave.
+  static constexpr int fetches = 2;
   void fetch(language::Value* key_tile) const;
   // What is not on its way yet when the walk has come to `key_tile`.
   void fetch_rest(language::Value* key_tile) const;
@@ -29,7 +32,6 @@ class SecondQuery {
   language::Values take() const;
 
  private:
-  void fetch_two(language::Value* block) const;
   language::Value* lane_offset() const;
   int blocks() const { return spec_.head_dim_qk / 16; }
 

@@ -217,10 +217,14 @@ language::OperandA LineTiles::values_at(int region, Value* start, int tile_offse
 
 // [wave][slot][lane]: slots apart by less than an instruction's offset reaches. Made anew where it is used: it would
 // live through the whole walk.
+Value* LineTiles::kept_wave() const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  return ir.CreateAdd(ir.CreateMul(kernel_.wave(), kernel_.constant(kept_wave_bytes())),
+                      kernel_.constant(plan_.merged_offset()));
+}
 Value* LineTiles::kept_place() const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  Value* wave = ir.CreateAdd(ir.CreateMul(kernel_.wave(), kernel_.constant(kept_wave_bytes())),
-                             kernel_.constant(plan_.merged_offset()));
+  Value* wave = kept_wave();
   return ir.CreateAdd(wave, ir.CreateMul(kernel_.lane(), kernel_.constant(merged_lane_bytes)));
 }
 void LineTiles::keep(Value* place, int slot, Value* dwords, int byte_in_slot) const {

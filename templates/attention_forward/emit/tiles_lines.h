@@ -29,6 +29,8 @@ class LineTiles final : public Tiles {
 
   // Room behind the tiles for what a lane keeps (LdsPlan::merged_slots). Nobody else touches it.
   language::Value* kept_place() const;
+  // Where those of the wave begin, uniform: a multiple of 256 bytes.
+  language::Value* kept_wave() const;
   void keep(language::Value* place, int slot, language::Value* dwords, int byte_in_slot) const;
   language::Value* kept(language::Value* place, int slot) const;
   // 16 bytes a lane from memory into its own slot, of which the number is uniform; one DMA instruction of this wave.

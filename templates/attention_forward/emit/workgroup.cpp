@@ -277,12 +277,17 @@ Value* span_of_heads(Kernel& kernel, const Workgroup& workgroup, Value* bytes, V
   return workgroup.group == nullptr ? bytes : all_heads(kernel, workgroup.group, bytes, head_stride);
 }
 
-LanePlace lane_place(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup) {
-  if (!registers_are_short(spec)) return {.row = workgroup.row, .lane_group = workgroup.lane_group};
+Value* lane_made_anew(Kernel& kernel) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* all = language::opaque(kernel, kernel.constant(-1));
   Value* lane = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_lo, {}, {all, kernel.constant(0)});
-  lane = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_hi, {}, {all, lane});
+  return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_hi, {}, {all, lane});
+}
+
+LanePlace lane_place(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup) {
+  if (!registers_are_short(spec)) return {.row = workgroup.row, .lane_group = workgroup.lane_group};
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* lane = lane_made_anew(kernel);
   return {.row = ir.CreateAdd(workgroup.first_row_of_wave,
                               ir.CreateAnd(lane, kernel.constant(Workgroup::rows_per_wave - 1))),
           .lane_group = ir.CreateLShr(lane, kernel.constant(5))};

@@ -70,6 +70,9 @@ language::Value* lane_row_offset(language::Kernel& kernel, const Workgroup& work
 language::Value* span_of_heads(language::Kernel& kernel, const Workgroup& workgroup, language::Value* bytes,
                                language::Value* head_stride);
 
+// The lane's number in a register of its own from here on: none has held it, or what follows from it, through a loop.
+language::Value* lane_made_anew(language::Kernel& kernel);
+
 // Which row and half of the wave a lane owns, for use inside the loop and behind it. Where registers are short it is
 // made anew from the lane's number, so that nothing of it lives in between.
 struct LanePlace {
