@@ -206,7 +206,9 @@ Result<void> choose_cache_directory(Config& config, const char* option, const En
 // " tile_queries=64 ladder=early"
 std::string to_text(const Pinned& pinned) {
   return (pinned.tile_queries == 0 ? "" : " tile_queries=" + std::to_string(pinned.tile_queries)) +
-         (!pinned.paired_tiles ? "" : *pinned.paired_tiles ? " tiles=paired" : " tiles=single") +
+         (!pinned.paired_tiles   ? ""
+          : *pinned.paired_tiles ? " tiles=paired"
+                                 : " tiles=single") +
          (pinned.ladder.empty() ? "" : " ladder=" + pinned.ladder);
 }
 

@@ -63,7 +63,7 @@ struct Hooks {
 struct Pinned {
   int tile_queries = 0;  // 0: not pinned
   std::optional<bool> paired_tiles = std::nullopt;
-  std::string ladder;    // empty: not pinned
+  std::string ladder;  // empty: not pinned
   bool operator==(const Pinned&) const = default;
 };
 

@@ -72,8 +72,8 @@ class PairedTiles : public ::testing::TestWithParam<std::tuple<Storage, int>> {
 // either tile of a pair may have no key, one tile or an odd or even number of them.
 TEST_P(PairedTiles, HaveTheBitsOfSingleOnes) {
   int index = 0;
-  for (const auto& [queries, keys] : {std::pair{300, 300}, {512, 511}, {513, 577}, {257, 0}, {700, 130}, {256, 200},
-                                      {600, 2120}, {1100, 1000}}) {
+  for (const auto& [queries, keys] :
+       {std::pair{300, 300}, {512, 511}, {513, 577}, {257, 0}, {700, 130}, {256, 200}, {600, 2120}, {1100, 1000}}) {
     if (!in_part(++index, 2)) continue;
     SCOPED_TRACE(std::format("q{} k{}", queries, keys));
     check(make(queries < 600 ? 2 : 1, queries, keys, 70 + static_cast<std::uint64_t>(index)));

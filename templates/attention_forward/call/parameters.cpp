@@ -240,8 +240,9 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
     return std::unexpected(
         "tiles=paired evens out what a diagonal leaves of a grid; accepted: pipeline=dualwave causal, without split=");
   if (spec.paired_tiles && spec.paged)
-    return std::unexpected("tiles=paired and the look-ups of pages take more scalar registers than there are; accepted: "
-                           "keys without pages");
+    return std::unexpected(
+        "tiles=paired and the look-ups of pages take more scalar registers than there are; accepted: "
+        "keys without pages");
   if (spec.pipeline != Pipeline::dualwave && (!spec.stagger || !spec.raised_priority))
     return std::unexpected("stagger=off and setprio=off belong to pipeline=dualwave");
   if (std::string fault = fault_of_ladder(spec); !fault.empty()) return std::unexpected(std::move(fault));

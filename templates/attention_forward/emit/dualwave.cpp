@@ -189,7 +189,8 @@ class Walker {
       });
     };
     if (second_ != nullptr) {
-      pairs_of_tiles(true, [&](const Values& at) { return ir.CreateAnd(tiles_follow(at[0], 2), second_->is_left(at[0])); });
+      pairs_of_tiles(true,
+                     [&](const Values& at) { return ir.CreateAnd(tiles_follow(at[0], 2), second_->is_left(at[0])); });
     }
     pairs_of_tiles(false, [&](const Values& at) { return tiles_follow(at[0], 2); });
 
@@ -455,8 +456,8 @@ void emit_pair(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan) {
         Value* tile = kernel.uniform(at[0]);
         Values next = Walker(kernel, spec, plan, begin_tile(kernel, spec, place, tile))
                           .emit_in_pair(place, tile, {at.begin() + 1, at.end()});
-        next.insert(next.begin(), ir.CreateSelect(ir.CreateICmpSGT(tile, place.second_tile), place.second_tile,
-                                                  kernel.constant(-1)));
+        next.insert(next.begin(),
+                    ir.CreateSelect(ir.CreateICmpSGT(tile, place.second_tile), place.second_tile, kernel.constant(-1)));
         return next;
       },
       [&](const Values& next) { return ir.CreateICmpSGE(next[0], kernel.constant(0)); });

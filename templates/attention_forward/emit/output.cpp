@@ -117,9 +117,8 @@ void store_output_by_lines(language::Kernel& kernel, const KernelSpec& spec, con
   for (int first = 0; first < Workgroup::rows_per_wave; first += rows_at_once) {
     Value* row = ir.CreateAdd(row_of_lane, constant(first));
     Value* from = ir.CreateAdd(base, ir.CreateAdd(ir.CreateMul(row, constant(row_bytes)), permuted(row, unit)));
-    Value* offset = ir.CreateAdd(
-        ir.CreateMul(ir.CreateAdd(row, workgroup.first_row_of_wave), workgroup.o.row_stride),
-        ir.CreateShl(unit, constant(4)));
+    Value* offset = ir.CreateAdd(ir.CreateMul(ir.CreateAdd(row, workgroup.first_row_of_wave), workgroup.o.row_stride),
+                                 ir.CreateShl(unit, constant(4)));
     workgroup.o.buffer.store(tiles.kept(from, 0), offset, constant(0));
   }
 }

@@ -64,14 +64,15 @@ Values SecondQuery::take() const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* is_there = ir.CreateICmpNE(ahead_, kernel_.constant(0));
   const Values none(static_cast<std::size_t>(blocks()), llvm::PoisonValue::get(kernel_.vector(kernel_.i32(), 4)));
-  const Values loaded = language::if_uniform(kernel_, ir.CreateNot(is_there), Likelihood::even, none, [&](const Values&) {
-    Value* offset = lane_offset();
-    Values all;
-    for (int block = 0; block < blocks(); ++block)
-      all.push_back(workgroup_.q.buffer.load(lane_bytes, ir.CreateAdd(offset, kernel_.constant(block * block_bytes)),
-                                             kernel_.constant(0)));
-    return all;
-  });
+  const Values loaded =
+      language::if_uniform(kernel_, ir.CreateNot(is_there), Likelihood::even, none, [&](const Values&) {
+        Value* offset = lane_offset();
+        Values all;
+        for (int block = 0; block < blocks(); ++block)
+          all.push_back(workgroup_.q.buffer.load(
+              lane_bytes, ir.CreateAdd(offset, kernel_.constant(block * block_bytes)), kernel_.constant(0)));
+        return all;
+      });
   return language::if_uniform(kernel_, is_there, Likelihood::even, loaded, [&](const Values&) {
     Value* kept = tiles_.kept_place();
     Values all;

@@ -16,8 +16,8 @@ namespace wavejit::attention_forward {
 class SecondQuery {
  public:
   // `tile`: the query tile that `workgroup` walks.
-  SecondQuery(language::Kernel& kernel, const KernelSpec& spec, const WorkgroupPlace& place,
-              const Workgroup& workgroup, const LineTiles& tiles, language::Value* tile);
+  SecondQuery(language::Kernel& kernel, const KernelSpec& spec, const WorkgroupPlace& place, const Workgroup& workgroup,
+              const LineTiles& tiles, language::Value* tile);
 
   // Uniform: the tile that walks is the first of two.
   language::Value* follows() const { return follows_; }

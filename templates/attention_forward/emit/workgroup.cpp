@@ -226,8 +226,8 @@ Workgroup begin_tile(Kernel& kernel, const KernelSpec& spec, const WorkgroupPlac
                     positions.group()),
       .k = keys_of(k_fields, qk_bytes),
       .v = keys_of(v_fields, v_bytes),
-      .o =
-          slice_of(kernel, o_fields, place.batch, place.query_head, sequence.query_start, query_length, v_bytes, positions.group()),
+      .o = slice_of(kernel, o_fields, place.batch, place.query_head, sequence.query_start, query_length, v_bytes,
+                    positions.group()),
       .query_head = place.query_head,
       .batch = place.batch,
       .query_start = sequence.query_start,

@@ -32,6 +32,10 @@ TEST(Pairs, FillWholeRoundsOfTheDevice) {
   EXPECT_TRUE(pairs("b1 q2048 k2048 h64/8 d128 causal"));
   EXPECT_FALSE(pairs("b5 q1024 k1024 h64/8 d128 causal")) << "half of the third round";
   EXPECT_TRUE(pairs("b6 q1024 k1024 h64/8 d128 causal"));
+  EXPECT_TRUE(pairs("b7 q1024 k1024 h64/8 d128 causal")) << "what the second tiles save";
+  EXPECT_FALSE(pairs("b7 q2048 k4096 h32/8 d128 causal")) << "several chunks: half of a round more";
+  EXPECT_TRUE(pairs("b2 q768 k768 h128 d128 causal")) << "a round of pairs, one of middle tiles";
+  EXPECT_TRUE(pairs("b16 q1024 k4096 h16 d128 causal=0")) << "rows see what stands before them";
   EXPECT_FALSE(pairs("b300 q256 k256 h64 d128 causal")) << "one tile";
   // The fewer units, the fewer pairs fill them.
   targets::Target half = *targets::find_target("gfx950");

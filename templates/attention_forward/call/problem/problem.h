@@ -48,11 +48,12 @@ struct AttentionShape {
   std::uint64_t code() const {
     return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(paged) << 62 |
            static_cast<std::uint64_t>(single_keys) << 61 | static_cast<std::uint64_t>(first_keys) << 60 |
-           static_cast<std::uint64_t>(whole_tiles) << 59 | static_cast<std::uint64_t>(paired_tiles) << 58 | static_cast<std::uint64_t>(modifiers.bits()) << 50 |
-           static_cast<std::uint64_t>(dtype) << 48 | static_cast<std::uint64_t>(mask) << 40 |
-           static_cast<std::uint64_t>(split) << 39 | static_cast<std::uint64_t>(packed_heads) << 38 |
-           static_cast<std::uint64_t>(query_rows) << 33 | static_cast<std::uint64_t>(lse) << 32 |
-           static_cast<std::uint64_t>(head_dim_qk) << 16 | static_cast<std::uint64_t>(head_dim_v);
+           static_cast<std::uint64_t>(whole_tiles) << 59 | static_cast<std::uint64_t>(paired_tiles) << 58 |
+           static_cast<std::uint64_t>(modifiers.bits()) << 50 | static_cast<std::uint64_t>(dtype) << 48 |
+           static_cast<std::uint64_t>(mask) << 40 | static_cast<std::uint64_t>(split) << 39 |
+           static_cast<std::uint64_t>(packed_heads) << 38 | static_cast<std::uint64_t>(query_rows) << 33 |
+           static_cast<std::uint64_t>(lse) << 32 | static_cast<std::uint64_t>(head_dim_qk) << 16 |
+           static_cast<std::uint64_t>(head_dim_v);
   }
   static AttentionShape of_code(std::uint64_t code) {
     const auto bits = [&](int from, int count) { return code >> from & ((std::uint64_t{1} << count) - 1); };
@@ -110,7 +111,7 @@ struct AttentionProblem {
   bool uneven_lengths = false;   // sequences may have fewer keys than key_length
   // Of the shape's own: nothing: pairs.h decides.
   std::optional<bool> paired_tiles = std::nullopt;
-  bool any_bits = false;         // invariance=none: accepted, and nothing follows from it
+  bool any_bits = false;  // invariance=none: accepted, and nothing follows from it
 
   std::uint32_t group() const { return query_heads / kv_heads; }  // query heads of a kv head
 };
