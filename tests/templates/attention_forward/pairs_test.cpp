@@ -47,6 +47,7 @@ TEST(Pairs, AreForADiagonalOnDualWave) {
   for (const char* words :
        {"b16 q1024 k1024 h16 d128", "b16 q1024 k1024 h16 d128 causal window=64,0",
         "b16 q1024 k1024 h16 d128 layout=paged:64 causal", "b16 q200 k1024 h16 d128 causal",
+        "b16 q1024 k1024 h16 d128 layout=packed causal",
         "b4 q1024 k1024 h16 d128 layout=packed q_lengths=1024,300,7,80 k_lengths=1024,300,7,80 causal"})
     EXPECT_FALSE(pairs(words)) << words;
   EXPECT_FALSE(pairs("b16 q1024 k1024 h16 d128 causal", *targets::find_target("gfx942")));

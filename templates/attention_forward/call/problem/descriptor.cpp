@@ -139,7 +139,8 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
     for (const std::int64_t length : descriptor.query_lengths) problem.query_rows += static_cast<std::uint64_t>(length);
   }
   problem.splits = static_cast<std::uint32_t>(std::max<std::int64_t>(descriptor.splits, 0));
-  problem.uneven_lengths = problem.batch > 1 && (!descriptor.key_lengths.empty() || descriptor.shape.first_keys);
+  problem.uneven_lengths = problem.batch > 1 && (descriptor.layout == Layout::packed ||
+                                                 !descriptor.key_lengths.empty() || descriptor.shape.first_keys);
   problem.bottom_right = !descriptor.causal_prefix;
   problem.causal_prefix = static_cast<std::int32_t>(descriptor.causal_prefix.value_or(0));
   problem.paired_tiles = descriptor.paired_tiles;
