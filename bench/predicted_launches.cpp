@@ -49,10 +49,10 @@ std::string short_name(std::string_view spec) {
   std::string name;
   std::istringstream words{std::string(spec)};
   for (std::string word; words >> word;) {
-    for (const std::string_view field : {"pipeline=", "tile=", "split=", "heads=", "rows="}) {
+    for (const std::string_view field : {"pipeline=", "tile=", "split=", "heads=", "rows=", "tiles="}) {
       if (!word.starts_with(field)) continue;
       name += name.empty() ? "" : " ";
-      name += field == "split=" || field == "heads=" || field == "rows=" ? word : word.substr(field.size());
+      name += field == "pipeline=" || field == "tile=" ? word.substr(field.size()) : word;
     }
   }
   return name;

@@ -100,6 +100,10 @@ bool pin(std::string_view word, Pinned& pinned) {
     pinned.ladder = value;
     return true;
   }
+  if (name == "tiles" && !pinned.paired_tiles && (value == "paired" || value == "single")) {
+    pinned.paired_tiles = value == "paired";
+    return true;
+  }
   if (name != "tile_queries" || pinned.tile_queries != 0) return false;
   pinned.tile_queries = small_number(value).value_or(0);
   return pinned.tile_queries != 0;
@@ -116,7 +120,9 @@ Result<std::string> take_pinned(const char* option, Pinned& pinned) {
     if (!pin(text.substr(at + 1, end - at - 1), pinned)) {
       return fail(WAVEJIT_INVALID_ARGUMENT, "options.pipeline = \"" + std::string(text) + "\": '" +
                                                 std::string(text.substr(at + 1, end - at - 1)) + "'; accepted behind " +
-                                                accepted_pipelines + ": tile_queries=<rows>, ladder=<name>, each once");
+                                                accepted_pipelines +
+                                                ": tile_queries=<rows>, tiles=paired or single, ladder=<name>, each "
+                                                "once");
     }
     at = end;
   }
@@ -200,6 +206,9 @@ Result<void> choose_cache_directory(Config& config, const char* option, const En
 // " tile_queries=64 ladder=early"
 std::string to_text(const Pinned& pinned) {
   return (pinned.tile_queries == 0 ? "" : " tile_queries=" + std::to_string(pinned.tile_queries)) +
+         (!pinned.paired_tiles   ? ""
+          : *pinned.paired_tiles ? " tiles=paired"
+                                 : " tiles=single") +
          (pinned.ladder.empty() ? "" : " ladder=" + pinned.ladder);
 }
 
@@ -418,6 +427,7 @@ families::Toggles toggles_of(const Config& config) {
           .stagger = config.stagger.value,
           .raised_priority = config.setprio.value,
           .tile_queries = config.pinned.tile_queries,
+          .paired_tiles = config.pinned.paired_tiles,
           .ladder = config.pinned.ladder,
           .lazy_rescale = config.lazy_rescale.value,
           .xcd_swizzle = config.xcd_swizzle.value,

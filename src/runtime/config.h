@@ -62,7 +62,8 @@ struct Hooks {
 // ladder=early", "auto tile_queries=64". `wavejit tune` tries it (docs/tune.md); no variable holds it.
 struct Pinned {
   int tile_queries = 0;  // 0: not pinned
-  std::string ladder;    // empty: not pinned
+  std::optional<bool> paired_tiles = std::nullopt;
+  std::string ladder;  // empty: not pinned
   bool operator==(const Pinned&) const = default;
 };
 

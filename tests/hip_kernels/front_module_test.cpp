@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Modules, launches, what is refused before a kernel runs and what is found while it does.
+#include <elf.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -85,6 +88,20 @@ TEST_F(Front, takes_no_memory_for_sizes_that_only_a_header_claims) {
   hipModule_t module = nullptr;
   EXPECT_EQ(hipModuleLoadData(&module, image.data()), hipErrorInvalidImage);
   EXPECT_LT(peak() - before, 512 * 1024);
+}
+
+// A whole code object whose flags name no processor that is known, and whose notes name none: found by fuzzing, as an
+// error without a word.
+TEST_F(Front, refuses_code_objects_of_unknown_processors) {
+  std::vector<char> image = code_bytes("gfx950");
+  const std::uint32_t unknown = 0xb5;
+  std::memcpy(image.data() + offsetof(Elf64_Ehdr, e_flags), &unknown, sizeof unknown);
+  constexpr std::string_view key = "amdhsa.target";
+  const auto named = std::ranges::search(image, key);
+  ASSERT_FALSE(named.empty());
+  *named.begin() = 'x';
+  hipModule_t module = nullptr;
+  EXPECT_EQ(hipModuleLoadData(&module, image.data()), hipErrorNoBinaryForGpu);
 }
 
 // Whatever is cut off or changed: an error or a module, never a crash.

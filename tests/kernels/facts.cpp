@@ -193,6 +193,23 @@ std::vector<families::KernelSpec> split_kernel_specs() {
                                     .target = std::string(target.id)};
               if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
             }
+        // Two query tiles a workgroup: plain, with all that a score may pass through, with left padding.
+        for (const bool modified : {false, true})
+          for (const bool first_keys : {false, true}) {
+            const KernelSpec spec{.dtype = dtype,
+                                  .head_dim_qk = dims.qk,
+                                  .head_dim_v = dims.v,
+                                  .mask = Mask::causal,
+                                  .lse = true,
+                                  .modifiers = modified ? all_code_modifiers() : Modifiers{},
+                                  .first_keys = first_keys,
+                                  .paired_tiles = true,
+                                  .pipeline = Pipeline::dualwave,
+                                  .tile_queries = 256,
+                                  .output_store = attention_forward::default_output_store(target),
+                                  .target = std::string(target.id)};
+            if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
+          }
         // Left padding, and keys that are looked up granule by granule or one by one.
         if (dims.qk == dims.v && dims.qk <= 128 && dims.qk % 64 == 0) {
           struct Lookup {

@@ -200,6 +200,14 @@ TEST(Config, WordsBehindThePipelineArePinnedByOptionsOnly) {
        families::Pipeline::generic,
        {.tile_queries = 64, .ladder = ""},
        "generic tile_queries=64"},
+      {"dualwave tiles=paired",
+       families::Pipeline::dualwave,
+       {.paired_tiles = true, .ladder = ""},
+       "dualwave tiles=paired"},
+      {"auto tiles=single ladder=late",
+       std::nullopt,
+       {.paired_tiles = false, .ladder = "late"},
+       "auto tiles=single ladder=late"},
       {"auto ladder=late tile_queries=32",
        std::nullopt,
        {.tile_queries = 32, .ladder = "late"},
@@ -224,7 +232,8 @@ TEST(Config, WordsBehindThePipelineArePinnedByOptionsOnly) {
   for (const char* wrong :
        {"dualwave ladder", "dualwave ladder=", "dualwave ", "dualwave  ladder=early", "generic tile=64",
         "generic tile_queries=0", "generic tile_queries=-1", "generic tile_queries=64 tile_queries=32",
-        "dualwave ladder=early ladder=late", "quick ladder=early", " dualwave"}) {
+        "dualwave ladder=early ladder=late", "dualwave tiles=two", "dualwave tiles=paired tiles=single",
+        "quick ladder=early", " dualwave"}) {
     wavejit_engine_options options = no_options();
     options.pipeline = wrong;
     const auto config = make_config(&options, home_only());

@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr const char* prefill = "attention_forward fp16 b1 q4096 k4096 h8/2 d128 causal";
+constexpr const char* prefill = "attention_forward fp16 b1 q4096 k4096 h8/2 d128";
 constexpr const char* decode = "attention_forward fp16 b64 q1 k512 h8/2 d128";
 constexpr const char* good_line = "attention_forward fp16 b2 q255 k512 h8/2 d128";  // of good_call()
 
@@ -119,6 +119,21 @@ TEST_F(Serving, ALineWithARangePreparesEveryClassOfLength) {
   EXPECT_THAT(statuses, ElementsAre(WAVEJIT_UNSUPPORTED, WAVEJIT_OK));
   EXPECT_THAT(families::parse_problem("attention_forward fp16 b1 q1..300 k1 h8 d64").error().detail,
               HasSubstr("a range of lengths; accepted here: single lengths"));
+}
+
+// Whether query tiles go in pairs shows in the batch that comes, not in the line that was prepared.
+TEST_F(Serving, ACausalLinePreparesSingleAndPairedTiles) {
+  const auto engine = make_engine();
+  ASSERT_TRUE(prepare(*engine, {"attention_forward fp16 b1 q1024 k1024 h8/2 d128 causal"}));
+  EXPECT_EQ(fake_codegen().compiles, 2U);
+  engine->seal(true);
+  for (const std::int64_t batch : {1, 16, 64}) {
+    auto call = good_call(batch, 1024, 1024);
+    call.mask = WAVEJIT_MASK_CAUSAL;
+    const auto outcome = attention_forward::run(*engine, &call, nullptr);
+    EXPECT_TRUE(outcome) << batch << ": " << outcome.error().detail;
+  }
+  EXPECT_EQ(fake_hip().launches, 3U);
 }
 
 TEST_F(Serving, ALineThatFailsLeavesTheOthersAlone) {

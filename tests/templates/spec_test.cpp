@@ -26,6 +26,11 @@ std::vector<KernelSpec> many_specs() {
   specs.push_back({.output_fp32 = true, .target = "gfx950"});
   specs.push_back(
       {.paged = true, .whole_tiles = true, .pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950"});
+  specs.push_back({.mask = Mask::causal,
+                   .paired_tiles = true,
+                   .pipeline = Pipeline::dualwave,
+                   .tile_queries = 256,
+                   .target = "gfx950"});
   for (const char* ladder : {"early", "late"})
     specs.push_back({.pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950", .ladder = ladder});
   for (const DataType dtype : {DataType::bf16, DataType::fp16})

@@ -235,6 +235,18 @@ TEST(SweepSamplingTest, WorkgroupsReachBothEndsOfTheGrid) {
   }
 }
 
+// Two tiles a workgroup, of an odd number the middle one alone.
+TEST(SweepSamplingTest, PairsOwnTwoTiles) {
+  const Problem p = problem_of("attention_forward fp16 b2 q1280 k1280 h4 d64 causal");
+  const Workgroups all = choose_workgroups(p, 256, 2 * multiplications(p), true);
+  EXPECT_EQ(all.total, 4 * 3 * 2U);
+  EXPECT_EQ(all.count, all.total);
+  EXPECT_EQ(tiles_of(p, all, 256, true), 4 * 5 * 2U);
+  const Workgroups middles = {.first = 8, .step = 12, .count = 2, .total = all.total};
+  EXPECT_EQ(tiles_of(p, middles, 256, true), 2U);
+  EXPECT_EQ(tiles_of(p, all, 256, false), all.count);
+}
+
 TEST(SweepSamplingTest, PartialTilesAreFound) {
   const Problem p = problem_of("attention_forward fp16 b1 q300 k300 h2 d64");
   std::vector<std::int64_t> tail(300 - 256);

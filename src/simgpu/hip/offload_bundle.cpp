@@ -199,7 +199,10 @@ std::expected<std::vector<std::byte>, BundleError> select_elf(Bytes image, std::
   const std::string processor = code_object_processor(image);
   const auto header = read<Elf64_Ehdr>(image, 0);
   if (!header || processor.empty()) {
-    return std::unexpected(BundleError{hip_abi::hipErrorInvalidImage, code_object_problem(image)});
+    const std::string problem = code_object_problem(image);
+    if (!header || !problem.empty()) return std::unexpected(BundleError{hip_abi::hipErrorInvalidImage, problem});
+    return std::unexpected(
+        no_binary({std::format("a processor that is not known (e_flags {:#x})", header->e_flags)}, device_target));
   }
   const bool features_fit =
       (header->e_flags & xnack_mask) != xnack_on && (header->e_flags & sramecc_mask) != sramecc_off;

@@ -113,7 +113,8 @@ static_assert(offsetof(Arguments, workspace) == 272);
 static_assert(offsetof(Arguments, kv_heads) == 296);
 
 // Workgroups: x = query head (split keys: split · query heads + query head), y = query tile (heaviest causal tiles
-// first), z = batch or sequence. Packed heads: kv heads in place of query heads, and tiles of their rows.
+// first) or a pair of them (tile n − 1 − y of n, then tile y), z = batch or sequence. Packed heads: kv heads in place
+// of query heads, and tiles of their rows.
 struct LaunchGeometry {
   std::uint32_t grid_x = 1;
   std::uint32_t grid_y = 1;

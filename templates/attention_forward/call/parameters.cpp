@@ -241,6 +241,13 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
     return std::unexpected(pipeline +
                            " looks a tile of 64 keys up as a whole, which pages of other sizes than "
                            "multiples of 64 do not hold; accepted: auto, generic");
+  if (spec.paired_tiles && (spec.pipeline != Pipeline::dualwave || spec.mask != Mask::causal || spec.split_keys != 0))
+    return std::unexpected(
+        "tiles=paired evens out what a diagonal leaves of a grid; accepted: pipeline=dualwave causal, without split=");
+  if (spec.paired_tiles && spec.paged)
+    return std::unexpected(
+        "tiles=paired and the look-ups of pages take more scalar registers than there are; accepted: "
+        "keys without pages");
   if (spec.pipeline != Pipeline::dualwave && (!spec.stagger || !spec.raised_priority))
     return std::unexpected("stagger=off and setprio=off belong to pipeline=dualwave");
   if (std::string fault = fault_of_ladder(spec); !fault.empty()) return std::unexpected(std::move(fault));
@@ -303,6 +310,7 @@ LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch, std:
   LaunchGeometry geometry;
   geometry.grid_x = query_heads * splits;
   geometry.grid_y = query_length / rows + (query_length % rows != 0 ? 1 : 0);
+  if (spec.paired_tiles) geometry.grid_y -= geometry.grid_y / 2;
   geometry.grid_z = batch;
   geometry.threads = rows / query_rows_per_wave * wave_size;
   geometry.dynamic_lds_bytes = 0;  // LDS is a static array: the descriptor in the code object says its size

@@ -42,9 +42,9 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec);
 // The O store that `auto` means on a target.
 OutputStore default_output_store(const targets::Target& target);
 
-// All that a route knows of lengths: the class of the query length, which chooses the rows of a workgroup. It goes by
-// the length alone, never by batch, heads or what else is running, so that one problem has one kernel. (All kernels
-// give the same bits anyway.)
+// What a route knows of lengths, beside AttentionShape::paired_tiles: the class of the query length, which chooses the
+// rows of a workgroup. It goes by the length alone, never by batch, heads or what else is running, so that one problem
+// has one kernel. (All kernels give the same bits anyway.)
 enum class QueryRows : std::uint8_t { up_to_32, up_to_64, up_to_255, more };
 inline constexpr QueryRows all_query_rows[] = {QueryRows::up_to_32, QueryRows::up_to_64, QueryRows::up_to_255,
                                                QueryRows::more};

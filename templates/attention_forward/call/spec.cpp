@@ -54,6 +54,7 @@ enum class Field : std::uint8_t {
   page,
   first_keys,
   rows,
+  tiles,
   pipeline,
   tile,
   o_store,
@@ -119,10 +120,10 @@ struct Parser {
     std::string accepted = "accepted: bf16, fp16, d<n>[/<n>], causal, window, lse, o=fp32, ";
     for (const ModifierRow& row : modifier_rows)
       if (row.in_code) accepted += std::string(row.word) + ", ";
-    return std::unexpected(accepted +
-                           "split=, heads=packed, paged, whole_tiles, page=1, first_keys, rows=few, rows=many, "
-                           "pipeline=, tile=, o_store=, "
-                           "stagger=off, setprio=off, ladder=, target=, lowering=");
+    return std::unexpected(
+        accepted +
+        "split=, heads=packed, paged, whole_tiles, page=1, first_keys, rows=few, rows=many, tiles=paired, pipeline=, "
+        "tile=, o_store=, stagger=off, setprio=off, ladder=, target=, lowering=");
   }
 
   std::expected<Field, std::string> take_head_dims(std::string_view word) {
@@ -163,6 +164,11 @@ struct Parser {
       spec.packed_heads = true;
       return Field::heads;
     }
+    if (key == "tiles") {
+      if (value != "paired") return std::unexpected("accepted after '=': paired (a tile a workgroup has no word)");
+      spec.paired_tiles = true;
+      return Field::tiles;
+    }
     if (key == "page") {
       if (value != "1") return std::unexpected("accepted after '=': 1 (other page sizes have no word)");
       spec.single_keys = true;
@@ -193,7 +199,8 @@ struct Parser {
       return Field::target;
     }
     return std::unexpected(
-        "accepted before '=': o, split, heads, page, rows, pipeline, tile, o_store, stagger, setprio, ladder, target, "
+        "accepted before '=': o, split, heads, page, rows, tiles, pipeline, tile, o_store, stagger, setprio, ladder, "
+        "target, "
         "lowering");
   }
 
@@ -238,6 +245,7 @@ std::string to_text(const KernelSpec& spec) {
   if (spec.single_keys) text += " page=1";
   if (spec.first_keys) text += " first_keys";
   if (spec.shares_call()) text += spec.rows == QueriesOf::few ? " rows=few" : " rows=many";
+  if (spec.paired_tiles) text += " tiles=paired";
   text += " pipeline=";
   text += to_text(spec.pipeline);
   text += " tile=" + std::to_string(spec.tile_queries) + 'x' + std::to_string(spec.tile_keys);

@@ -69,6 +69,9 @@ struct KernelSpec {
   bool first_keys = false;
   // Of short and long sequences in one call, only those: two kernels share it.
   QueriesOf rows = QueriesOf::all;
+  // A workgroup owns two query tiles, tile n − 1 − y of n and then tile y, so that under a diagonal all workgroups have
+  // as many keys. pipeline=dualwave with mask=causal only; shows in no result.
+  bool paired_tiles = false;
   Pipeline pipeline = Pipeline::generic;
   int tile_queries = 128;  // query rows a workgroup owns
   int tile_keys = 64;      // canonical arithmetic fixes 64 (docs/canonical-arithmetic.md)

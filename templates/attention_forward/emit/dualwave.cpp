@@ -4,6 +4,7 @@
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "templates/attention_forward/emit/modifiers.h"
 #include "templates/attention_forward/emit/output.h"
 #include "templates/attention_forward/emit/query.h"
+#include "templates/attention_forward/emit/second_query.h"
 #include "templates/attention_forward/emit/tile_softmax.h"
 #include "templates/attention_forward/emit/tiles_lines.h"
 
@@ -39,11 +41,11 @@ constexpr OperationSlots cycle_slots = {.exp2 = 2, .first_maximum = 3, .swap = 8
 
 class Walker {
  public:
-  Walker(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan)
+  Walker(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan, const Workgroup& workgroup)
       : kernel_(kernel),
         spec_(spec),
         matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
-        workgroup_(begin_workgroup(kernel, spec)),
+        workgroup_(workgroup),
         modifiers_(kernel, spec, workgroup_),
         tiles_(kernel, spec, plan, workgroup_, matrix_),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
@@ -58,19 +60,35 @@ class Walker {
 
     const Values loaded = load_query(kernel_, spec_, workgroup_);
     walk(schedule_.start, state, workgroup_.first_tile, 0);
-    query_ = query_operands(kernel_, workgroup_, matrix_, loaded);
-    // t is one less.
-    state.places.insert(state.places.begin(), TilePages::Place{});
-    // From here on the second group is one barrier short: it runs one cluster behind.
-    if (spec_.stagger) barrier_of_group(1);
-    walk(schedule_.prologue, state, kernel_.ir().CreateSub(workgroup_.first_tile, kernel_.constant(1)), 1);
-    to_next_tile(state);
-    state = walk_tiles(state);
-    // The first group makes up for it; both have met at as many barriers then.
-    if (spec_.stagger) barrier_of_group(0);
+    state = walk_started(std::move(state), loaded);
+    finish(state);
+  }
 
-    finish_rows(kernel_, spec_, workgroup_, softmax_, merged_, state.softmax, state.merged, matrix_.element(),
-                state.outputs);
+  // One tile of a pair. `loaded`: Q, which the first tile loads itself, as it fetches its keys itself; the second one
+  // finds both on their way. What comes back is the second one's Q.
+  Values emit_in_pair(const WorkgroupPlace& place, Value* tile, const Values& loaded) {
+    const SecondQuery second(kernel_, spec_, place, workgroup_, tiles_, tile);
+    second_ = &second;
+    State state{.softmax = softmax_.initial(), .outputs = {}, .merged = merged_.start(), .weights = {}, .places = {}};
+    state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / 32), matrix_.zeros());
+    llvm::IRBuilder<>& ir = kernel_.ir();
+    Value* is_first = ir.CreateICmpEQ(tile, place.query_tile);
+    const Values query = language::if_uniform(kernel_, is_first, Likelihood::even, loaded, [&](const Values&) {
+      Values own = load_query(kernel_, spec_, workgroup_);
+      walk(schedule_.start, state, workgroup_.first_tile, 0);
+      return own;
+    });
+    state = walk_started(std::move(state), query);
+    // Every wave is past its last read of a tile: the drain's barriers have seen to it. What comes next goes before
+    // the stores, for which a wait for it would wait, too.
+    const Values none(loaded.size(), llvm::PoisonValue::get(loaded.front()->getType()));
+    const Values next = language::if_uniform(kernel_, second.follows(), Likelihood::even, none, [&](const Values&) {
+      Values of_second = second.take();
+      walk(schedule_.start, state, workgroup_.first_tile, 0);
+      return of_second;
+    });
+    finish(state);
+    return next;
   }
 
  private:
@@ -95,6 +113,26 @@ class Walker {
     Value* tile;
     int buffer;
   };
+
+  // From the prologue to the drain.
+  State walk_started(State state, const Values& loaded) {
+    query_ = query_operands(kernel_, workgroup_, matrix_, loaded);
+    // t is one less.
+    state.places.insert(state.places.begin(), TilePages::Place{});
+    // From here on the second group is one barrier short: it runs one cluster behind.
+    if (spec_.stagger) barrier_of_group(1);
+    walk(schedule_.prologue, state, kernel_.ir().CreateSub(workgroup_.first_tile, kernel_.constant(1)), 1);
+    to_next_tile(state);
+    state = walk_tiles(state);
+    // The first group makes up for it; both have met at as many barriers then.
+    if (spec_.stagger) barrier_of_group(0);
+    return state;
+  }
+
+  void finish(State& state) {
+    finish_rows(kernel_, spec_, workgroup_, softmax_, merged_, state.softmax, state.merged, matrix_.element(),
+                state.outputs, spec_.paired_tiles ? &tiles_ : nullptr);
+  }
 
   static Values to_values(const State& state) {
     Values values = {state.softmax.maximum};
@@ -130,25 +168,34 @@ class Walker {
     values.insert(values.begin(), workgroup_.first_tile);
     const auto state_of = [&](const Values& from) { return from_values(first, {from.begin() + 1, from.end()}); };
 
-    values = language::if_uniform(kernel_, tiles_follow(values[0], 2), Likelihood::even, values, [&](const Values& in) {
-      return language::loop_in_phases(
-          kernel_, 1, in,
-          [&](int, const Values& at) {
-            // Opaque to loop strength reduction, which would carry byte offsets round the loop in vector registers.
-            Value* tile = kernel_.uniform(at[0]);
-            State state = state_of(at);
-            walk(schedule_.steady, state, tile, 0);
-            to_next_tile(state);
-            walk(schedule_.steady, state, ir.CreateAdd(tile, kernel_.constant(1)), 1);
-            to_next_tile(state);
-            Values next = to_values(state);
-            next.insert(next.begin(), ir.CreateAdd(tile, kernel_.constant(2)));
-            return next;
-          },
-          [&](const Values& at) { return tiles_follow(at[0], 2); });
-    });
+    const auto pairs_of_tiles = [&](bool with_query, const auto& more) {
+      values = language::if_uniform(kernel_, more(values), Likelihood::even, values, [&](const Values& in) {
+        return language::loop_in_phases(
+            kernel_, 1, in,
+            [&](int, const Values& at) {
+              // Opaque to loop strength reduction, which would carry byte offsets round the loop in vector registers.
+              Value* tile = kernel_.uniform(at[0]);
+              State state = state_of(at);
+              fetches_query_ = with_query;
+              walk(schedule_.steady, state, tile, 0);
+              to_next_tile(state);
+              walk(schedule_.steady, state, ir.CreateAdd(tile, kernel_.constant(1)), 1);
+              to_next_tile(state);
+              Values next = to_values(state);
+              next.insert(next.begin(), ir.CreateAdd(tile, kernel_.constant(2)));
+              return next;
+            },
+            more);
+      });
+    };
+    if (second_ != nullptr) {
+      pairs_of_tiles(true,
+                     [&](const Values& at) { return ir.CreateAnd(tiles_follow(at[0], 2), second_->is_left(at[0])); });
+    }
+    pairs_of_tiles(false, [&](const Values& at) { return tiles_follow(at[0], 2); });
 
     Value* tile = kernel_.uniform(values[0]);
+    if (second_ != nullptr) second_->fetch_rest(tile);
     Value* one_more = tiles_follow(tile, 1);
     values = language::if_uniform(kernel_, one_more, Likelihood::even, values, [&](const Values& at) {
       State state = state_of(at);
@@ -177,6 +224,7 @@ class Walker {
     const Place place{.tile = tile, .buffer = buffer};
     for (const Cluster* cluster = rows.begin(); cluster != rows.end(); ++cluster) {
       std::visit([&](const auto& row) { take(row, state, place); }, *cluster);
+      if (std::exchange(fetches_query_, false)) fetch_query(tile);
       if (cluster + 1 != rows.end() && raises(cluster[1])) language::set_priority(kernel_, 1);
       language::barrier(kernel_);
       if (raises(*cluster)) language::set_priority(kernel_, 0);
@@ -243,8 +291,20 @@ class Walker {
     if (wait.fetches_left == Wait::all) {
       language::wait_for_lds(kernel_);
     } else {
-      language::wait_for_lds_and_fills(kernel_, wait.fetches_left * tiles_.k_transfers());
+      int left = wait.fetches_left * tiles_.k_transfers();
+      if (waits_past_query_ > 0) {
+        left += SecondQuery::fetches;
+        --waits_past_query_;
+      }
+      language::wait_for_lds_and_fills(kernel_, left);
     }
+  }
+
+  // Behind the wait for V(t). The next two are for K(t + 2) and V(t + 1), fetched before it, and the one after them for
+  // K(t + 3), fetched behind it.
+  void fetch_query(Value* tile) {
+    second_->fetch(tile);
+    waits_past_query_ = 2;
   }
 
   // In the order in which the products take them: see scores() and output().
@@ -377,14 +437,41 @@ class Walker {
   TileSoftmax tile_softmax_;
   std::vector<OperandB> query_;
   Hand hand_;
-  Value* last_buffer_ = nullptr;  // where the drain's tile stands: its parity is known at run time only
+  const SecondQuery* second_ = nullptr;  // of paired tiles
+  bool fetches_query_ = false;           // behind the next cluster
+  int waits_past_query_ = 0;             // so many waits need not wait for it
+  Value* last_buffer_ = nullptr;         // where the drain's tile stands: its parity is known at run time only
 };
+
+void emit_pair(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const WorkgroupPlace place = find_place(kernel, spec);
+  // The tile, or −1 behind the last; Q.
+  Values first = {place.query_tile};
+  first.resize(1 + static_cast<std::size_t>(spec.head_dim_qk / 16),
+               llvm::PoisonValue::get(kernel.vector(kernel.i32(), 4)));
+  language::loop_in_phases(
+      kernel, 1, first,
+      [&](int, const Values& at) -> Values {
+        Value* tile = kernel.uniform(at[0]);
+        Values next = Walker(kernel, spec, plan, begin_tile(kernel, spec, place, tile))
+                          .emit_in_pair(place, tile, {at.begin() + 1, at.end()});
+        next.insert(next.begin(),
+                    ir.CreateSelect(ir.CreateICmpSGT(tile, place.second_tile), place.second_tile, kernel.constant(-1)));
+        return next;
+      },
+      [&](const Values& next) { return ir.CreateICmpSGE(next[0], kernel.constant(0)); });
+}
 
 }  // namespace
 }  // namespace dualwave
 
 void emit_dualwave(language::Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan) {
-  dualwave::Walker(kernel, spec, plan).emit();
+  if (spec.paired_tiles) {
+    dualwave::emit_pair(kernel, spec, plan);
+  } else {
+    dualwave::Walker(kernel, spec, plan, begin_workgroup(kernel, spec)).emit();
+  }
 }
 
 }  // namespace wavejit::attention_forward

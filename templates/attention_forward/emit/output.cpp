@@ -8,6 +8,7 @@
 #include "codegen/language/cross_lane.h"
 #include "templates/attention_forward/call/arguments.h"
 #include "templates/attention_forward/emit/modifiers.h"
+#include "templates/attention_forward/emit/tiles_lines.h"
 
 namespace wavejit::attention_forward {
 
@@ -18,10 +19,9 @@ namespace {
 // `count` f32 of a vector from `first` on, as dwords.
 std::vector<Value*> elements_of(language::Kernel& kernel, Value* vector, int first, int count) {
   std::vector<Value*> dwords;
-  for (int i = 0; i < count; ++i) {
-    Value* element = kernel.ir().CreateExtractElement(vector, static_cast<std::uint64_t>(first + i));
-    dwords.push_back(kernel.ir().CreateBitCast(element, kernel.i32()));
-  }
+  dwords.reserve(static_cast<std::size_t>(count));
+  for (int i = first; i < first + count; ++i)
+    dwords.push_back(kernel.ir().CreateBitCast(kernel.ir().CreateExtractElement(vector, i), kernel.i32()));
   return dwords;
 }
 
@@ -29,7 +29,8 @@ std::vector<Value*> elements_of(language::Kernel& kernel, Value* vector, int fir
 
 void finish_rows(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
                  const language::Softmax& softmax, const MergedRows& merged, const language::SoftmaxState& state,
-                 const language::Values& carried, language::Element element, std::span<language::Accumulator> outputs) {
+                 const language::Values& carried, language::Element element, std::span<language::Accumulator> outputs,
+                 const LineTiles* lines) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto whole = merged.finish(state, outputs, carried);
   if (!whole) return;
@@ -44,24 +45,23 @@ void finish_rows(language::Kernel& kernel, const KernelSpec& spec, const Workgro
                                    language::end_with_sink(kernel, softmax.scaled_maximum(row.maximum), row.sum, sink);
                                return spec.lse ? language::Values{factor, log_sum_exp} : language::Values{factor};
                              });
-  store_output(kernel, spec, workgroup, element, outputs, end.front());
+  if (lines != nullptr && spec.output_store == OutputStore::permlane) {
+    store_output_by_lines(kernel, spec, workgroup, *lines, element, outputs, end.front());
+  } else {
+    store_output(kernel, spec, workgroup, element, outputs, end.front());
+  }
   if (spec.lse) store_log_sum_exp(kernel, spec, workgroup, end.back());
 }
 
-void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
-                  language::Element element, std::span<const language::Accumulator> outputs, Value* factor) {
+namespace {
+
+// Values of a lane's row, rounded: `use(dwords, dim)` for each run of them, 16 bytes of which the lane's group has the
+// first or the last eight dims from `dim` on (halves swapped), or 8 bytes of four dims, 16 in f32.
+template <typename Use>
+void for_each_piece(language::Kernel& kernel, const KernelSpec& spec, language::Element element,
+                    std::span<const language::Accumulator> outputs, Value* factor, Use use) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const bool swaps = spec.output_store == OutputStore::permlane;
-  // A lane holds blocks of four dims of its row, its own group's; the other group has the four between. Stored as they
-  // are: 8 bytes each. With halves swapped, two blocks of a lane become one run of eight: 16 bytes each.
-  // In f32 a block of four is 16 bytes as it is.
-  const int dim_bytes = spec.output_fp32 ? 4 : 2;
-  const int group_bytes = swaps || spec.output_fp32 ? 16 : 8;
-  const LanePlace place = lane_place(kernel, spec, workgroup);
-  Value* row =
-      ir.CreateAdd(lane_row_offset(kernel, workgroup, place.row, workgroup.o.row_stride, workgroup.o.head_stride),
-                   ir.CreateMul(place.lane_group, kernel.constant(group_bytes)));
-  Value* no_offset = kernel.constant(0);
   for (std::size_t block = 0; block < outputs.size(); ++block) {
     const language::Accumulator& output = outputs[block];
     const auto registers = static_cast<unsigned>(output.layout.registers());
@@ -80,10 +80,62 @@ void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgr
         const auto [second, fourth] = language::swap_halves(kernel, dwords[1], dwords[3]);
         dwords = {first, second, third, fourth};
       }
-      const int dim = static_cast<int>(block) * output.layout.rows + output.layout.row_of_register(r);
-      workgroup.o.buffer.store(language::gather_dwords(kernel, dwords),
-                               ir.CreateAdd(row, kernel.constant(dim * dim_bytes)), no_offset);
+      use(language::gather_dwords(kernel, dwords),
+          (static_cast<int>(block) * output.layout.rows) + output.layout.row_of_register(r));
     }
+  }
+}
+
+}  // namespace
+
+void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
+                  language::Element element, std::span<const language::Accumulator> outputs, Value* factor) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  // A lane holds blocks of four dims of its row, its own group's; the other group has the four between. Stored as they
+  // are: 8 bytes each. With halves swapped, two blocks of a lane become one run of eight: 16 bytes each.
+  // In f32 a block of four is 16 bytes as it is.
+  const int dim_bytes = spec.output_fp32 ? 4 : 2;
+  const int group_bytes = spec.output_store == OutputStore::permlane || spec.output_fp32 ? 16 : 8;
+  const LanePlace place = lane_place(kernel, spec, workgroup);
+  Value* row =
+      ir.CreateAdd(lane_row_offset(kernel, workgroup, place.row, workgroup.o.row_stride, workgroup.o.head_stride),
+                   ir.CreateMul(place.lane_group, kernel.constant(group_bytes)));
+  Value* no_offset = kernel.constant(0);
+  for_each_piece(kernel, spec, element, outputs, factor, [&](Value* dwords, int dim) {
+    workgroup.o.buffer.store(dwords, ir.CreateAdd(row, kernel.constant(dim * dim_bytes)), no_offset);
+  });
+}
+
+void store_output_by_lines(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
+                           const LineTiles& tiles, language::Element element,
+                           std::span<const language::Accumulator> outputs, Value* factor) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  constexpr int lane_bytes = 16;
+  const auto constant = [&](int value) { return kernel.constant(value); };
+  const int row_bytes = spec.head_dim_v * 2;
+  const int lanes_of_row = row_bytes / lane_bytes;
+  Value* lane = lane_made_anew(kernel);
+  Value* base = tiles.kept_wave();
+  // The 16-byte units of a row are permuted by its number: the rows of a write have units of their own banks, and so
+  // have the units of the rows of a read.
+  const auto permuted = [&](Value* row, Value* unit) {
+    Value* key = row_bytes == 256 ? row : ir.CreateLShr(row, constant(1));
+    return ir.CreateShl(ir.CreateXor(ir.CreateAnd(key, constant(lanes_of_row - 1)), unit), constant(4));
+  };
+  Value* own_row = ir.CreateAnd(lane, constant(Workgroup::rows_per_wave - 1));
+  Value* own = ir.CreateAdd(base, ir.CreateAdd(ir.CreateMul(own_row, constant(row_bytes)),
+                                               permuted(own_row, ir.CreateLShr(lane, constant(5)))));
+  for_each_piece(kernel, spec, element, outputs, factor,
+                 [&](Value* dwords, int dim) { tiles.keep(ir.CreateXor(own, constant(dim * 2)), 0, dwords, 0); });
+  Value* row_of_lane = ir.CreateUDiv(lane, constant(lanes_of_row));
+  Value* unit = ir.CreateAnd(lane, constant(lanes_of_row - 1));
+  const int rows_at_once = 64 / lanes_of_row;
+  for (int first = 0; first < Workgroup::rows_per_wave; first += rows_at_once) {
+    Value* row = ir.CreateAdd(row_of_lane, constant(first));
+    Value* from = ir.CreateAdd(base, ir.CreateAdd(ir.CreateMul(row, constant(row_bytes)), permuted(row, unit)));
+    Value* offset = ir.CreateAdd(ir.CreateMul(ir.CreateAdd(row, workgroup.first_row_of_wave), workgroup.o.row_stride),
+                                 ir.CreateShl(unit, constant(4)));
+    workgroup.o.buffer.store(tiles.kept(from, 0), offset, constant(0));
   }
 }
 

@@ -217,11 +217,14 @@ language::OperandA LineTiles::values_at(int region, Value* start, int tile_offse
 
 // [wave][slot][lane]: slots apart by less than an instruction's offset reaches. Made anew where it is used: it would
 // live through the whole walk.
+Value* LineTiles::kept_wave() const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  return ir.CreateAdd(ir.CreateMul(kernel_.wave(), kernel_.constant(kept_wave_bytes())),
+                      kernel_.constant(plan_.merged_offset()));
+}
 Value* LineTiles::kept_place() const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  const int wave_bytes = plan_.merged_slots * plan_.merged_slot_bytes / waves_;
-  Value* wave =
-      ir.CreateAdd(ir.CreateMul(kernel_.wave(), kernel_.constant(wave_bytes)), kernel_.constant(plan_.merged_offset()));
+  Value* wave = kept_wave();
   return ir.CreateAdd(wave, ir.CreateMul(kernel_.lane(), kernel_.constant(merged_lane_bytes)));
 }
 void LineTiles::keep(Value* place, int slot, Value* dwords, int byte_in_slot) const {
@@ -229,6 +232,12 @@ void LineTiles::keep(Value* place, int slot, Value* dwords, int byte_in_slot) co
 }
 Value* LineTiles::kept(Value* place, int slot) const {
   return lds_.read(kept_region(), merged_lane_bytes, place, slot * plan_.merged_slot_bytes / waves_);
+}
+void LineTiles::fetch_kept(Value* slot, const language::Buffer& from, Value* lane_offset, Value* uniform_offset) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* place = ir.CreateAdd(ir.CreateMul(kernel_.wave(), kernel_.constant(kept_wave_bytes())),
+                              ir.CreateMul(slot, kernel_.constant(plan_.merged_slot_bytes / waves_)));
+  lds_.fill(kept_region(), from, dma_bytes, lane_offset, uniform_offset, place, plan_.merged_offset());
 }
 
 }  // namespace wavejit::attention_forward

@@ -29,8 +29,13 @@ class LineTiles final : public Tiles {
 
   // Room behind the tiles for what a lane keeps (LdsPlan::merged_slots). Nobody else touches it.
   language::Value* kept_place() const;
+  // Where those of the wave begin, uniform: a multiple of 256 bytes.
+  language::Value* kept_wave() const;
   void keep(language::Value* place, int slot, language::Value* dwords, int byte_in_slot) const;
   language::Value* kept(language::Value* place, int slot) const;
+  // 16 bytes a lane from memory into its own slot, of which the number is uniform; one DMA instruction of this wave.
+  void fetch_kept(language::Value* slot, const language::Buffer& from, language::Value* lane_offset,
+                  language::Value* uniform_offset) const;
 
   language::OperandA keys(int buffer, int key_block, int dim_block) override;
   language::OperandA values_transposed(int buffer, int dim_block, int key_block) override;
@@ -60,6 +65,7 @@ class LineTiles final : public Tiles {
   language::OperandA values_at(int region, language::Value* start, int offset, int dim_block, int key_block);
   // `entries`: of the tile, of keys in pages.
   void fill_tile(int buffer, language::Value* tile, const language::Values& entries);
+  int kept_wave_bytes() const { return plan_.merged_slots * plan_.merged_slot_bytes / waves_; }
   // LDS regions, one alias scope each.
   static constexpr int k_region(int buffer) { return 2 * buffer; }
   static constexpr int v_region(int buffer) { return 2 * buffer + 1; }

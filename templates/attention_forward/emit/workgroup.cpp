@@ -103,8 +103,8 @@ void leave_to_others(Kernel& kernel, Value* query_length) {
 // Division of packed rows by the group.
 class Positions {
  public:
-  Positions(Kernel& kernel, const KernelSpec& spec)
-      : kernel_(kernel), group_(spec.packed_heads ? kernel.argument_i32(offsetof(Arguments, group)) : nullptr) {}
+  // `group`: null where a row is a position.
+  Positions(Kernel& kernel, Value* group) : kernel_(kernel), group_(group) {}
 
   Value* group() const { return group_; }
   Value* rows(Value* positions) const { return group_ ? kernel_.ir().CreateMul(positions, group_) : positions; }
@@ -112,21 +112,22 @@ class Positions {
 
  private:
   Kernel& kernel_;
-  Value* group_;  // null: a row is a position
+  Value* group_;
 };
 
 }  // namespace
 
-Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
+WorkgroupPlace find_place(Kernel& kernel, const KernelSpec& spec) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
 
   // Ids are made where they are first asked for: here, where every block can see them.
-  Value* wave = kernel.wave();
-  Value* lane = kernel.lane();
+  static_cast<void>(kernel.wave());
+  static_cast<void>(kernel.lane());
   GridPlace place = {.query_head = kernel.workgroup_x(), .split = nullptr};
   if (spec.split_keys != 0) place = place_of(kernel, spec, place.query_head);
-  const Positions positions(kernel, spec);
+  Value* group = spec.packed_heads ? kernel.argument_i32(offsetof(Arguments, group)) : nullptr;
+  const Positions positions(kernel, group);
   // Nobody shares the keys of packed heads, but the few tiles of long groups.
   Value* query_head = spec.packed_heads ? positions.rows(place.query_head) : query_head_of(kernel, place.query_head);
   const bool finds = spec.rows == QueriesOf::many;
@@ -136,19 +137,40 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
                            : spec.paged     ? KeyStarts::first_slots
                                             : KeyStarts::first_rows;
   const Sequence sequence = sequence_of(kernel, batch, starts);
-  Value* query_length = sequence.query_length;
-  Value* key_length = sequence.key_length;
   Value* kv_head = spec.packed_heads ? place.query_head : kv_head_of(kernel, query_head);
-  Value* last_key = ir.CreateSub(key_length, constant(1));
+  Value* last_key = ir.CreateSub(sequence.key_length, constant(1));
 
-  if (spec.rows == QueriesOf::few) leave_to_others(kernel, query_length);
+  if (spec.rows == QueriesOf::few) leave_to_others(kernel, sequence.query_length);
   // The grid has the tiles of the longest sequence.
-  Value* query_tile = finds ? found.tile : kernel.workgroup_y();
-  Value* rows = positions.rows(query_length);
+  Value* y = kernel.workgroup_y();
+  Value* query_tile = finds ? found.tile : y;
+  Value* rows = positions.rows(sequence.query_length);
   Value* query_tiles = ir.CreateUDiv(ir.CreateAdd(rows, constant(spec.tile_queries - 1)), constant(spec.tile_queries));
-  language::leave_if(kernel, ir.CreateICmpUGE(query_tile, query_tiles));
+  Value* places = spec.paired_tiles ? ir.CreateLShr(ir.CreateAdd(query_tiles, constant(1)), constant(1)) : query_tiles;
+  language::leave_if(kernel, ir.CreateICmpUGE(query_tile, places));
   // With a diagonal the last query tile has the most keys: it starts first, and the short ones fill the end.
   if (spec.mask != Mask::none) query_tile = ir.CreateSub(ir.CreateSub(query_tiles, constant(1)), query_tile);
+  return {.query_head = query_head,
+          .kv_head = kv_head,
+          .batch = batch,
+          .split = place.split,
+          .group = group,
+          .sequence = sequence,
+          .rows = rows,
+          .last_key = last_key,
+          .query_tile = query_tile,
+          .second_tile = spec.paired_tiles ? y : nullptr};
+}
+
+Workgroup begin_tile(Kernel& kernel, const KernelSpec& spec, const WorkgroupPlace& place, Value* query_tile) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const auto constant = [&](int value) { return kernel.constant(value); };
+  Value* wave = kernel.wave();
+  Value* lane = kernel.lane();
+  const Positions positions(kernel, place.group);
+  const Sequence& sequence = place.sequence;
+  Value* query_length = sequence.query_length;
+  Value* key_length = sequence.key_length;
   Value* first = ir.CreateMul(query_tile, constant(spec.tile_queries));
   Value* first_of_wave = ir.CreateAdd(first, ir.CreateMul(wave, constant(Workgroup::rows_per_wave)));
   Value* of_lane = ir.CreateAdd(first_of_wave, ir.CreateAnd(lane, constant(Workgroup::rows_per_wave - 1)));
@@ -156,7 +178,7 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
   Value* first_row_of_wave = positions.position(first_of_wave);
   Value* row = positions.position(of_lane);
   Value* head_in_group = spec.packed_heads ? ir.CreateSub(of_lane, positions.rows(row)) : nullptr;
-  Value* has_row = spec.packed_heads ? ir.CreateICmpULT(of_lane, rows) : nullptr;
+  Value* has_row = spec.packed_heads ? ir.CreateICmpULT(of_lane, place.rows) : nullptr;
 
   // The first and the last key that a row sees. Window limits are at most unlimited_window.
   Value* offset = nullptr;
@@ -173,10 +195,10 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
     to_begin = ir.CreateSub(offset, kernel.argument_i32(offsetof(Arguments, window_left)));
   }
   const auto limit_of = [&](Value* query_row) {
-    return to_limit ? minimum(kernel, ir.CreateAdd(query_row, to_limit), last_key) : last_key;
+    return to_limit ? minimum(kernel, ir.CreateAdd(query_row, to_limit), place.last_key) : place.last_key;
   };
   Value* last_row = positions.position(
-      minimum(kernel, ir.CreateAdd(first, constant(spec.tile_queries - 1)), ir.CreateSub(rows, constant(1))));
+      minimum(kernel, ir.CreateAdd(first, constant(spec.tile_queries - 1)), ir.CreateSub(place.rows, constant(1))));
   // ceil(keys / tile), and one tile even if no row sees a key: fully masked it changes nothing, and O = 0 comes out of
   // the same code.
   Value* keys = maximum(kernel, ir.CreateAdd(limit_of(last_row), constant(1)), constant(1));
@@ -208,18 +230,18 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
   const int v_bytes = spec.head_dim_v * 2;
   const int o_bytes = spec.output_fp32 ? 2 * v_bytes : v_bytes;
   const auto keys_of = [&](const Fields& fields, int row_bytes) {
-    return spec.paged ? cache_of(kernel, fields, kv_head)
-                      : slice_of(kernel, fields, batch, kv_head, sequence.key_start, key_length, row_bytes);
+    return spec.paged ? cache_of(kernel, fields, place.kv_head)
+                      : slice_of(kernel, fields, place.batch, place.kv_head, sequence.key_start, key_length, row_bytes);
   };
   return {
-      .q = slice_of(kernel, q_fields, batch, query_head, sequence.query_start, query_length, qk_bytes,
+      .q = slice_of(kernel, q_fields, place.batch, place.query_head, sequence.query_start, query_length, qk_bytes,
                     positions.group()),
       .k = keys_of(k_fields, qk_bytes),
       .v = keys_of(v_fields, v_bytes),
-      .o =
-          slice_of(kernel, o_fields, batch, query_head, sequence.query_start, query_length, o_bytes, positions.group()),
-      .query_head = query_head,
-      .batch = batch,
+      .o = slice_of(kernel, o_fields, place.batch, place.query_head, sequence.query_start, query_length, o_bytes,
+                    positions.group()),
+      .query_head = place.query_head,
+      .batch = place.batch,
       .query_start = sequence.query_start,
       .query_length = query_length,
       .first_slot = sequence.key_start,
@@ -233,7 +255,7 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
       .lane_group = ir.CreateLShr(lane, constant(5)),
       .first_row_of_wave = first_row_of_wave,
       .limit_offset = to_limit,
-      .last_key = last_key,
+      .last_key = place.last_key,
       .wave_limit = wave_limit,
       .begin_offset = to_begin,
       .wave_begin =
@@ -246,6 +268,11 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
       .has_row = has_row,
       .group = positions.group(),
   };
+}
+
+Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
+  const WorkgroupPlace place = find_place(kernel, spec);
+  return begin_tile(kernel, spec, place, place.query_tile);
 }
 
 Value* lane_row_offset(Kernel& kernel, const Workgroup& workgroup, Value* row, Value* row_stride, Value* head_stride) {
@@ -262,12 +289,17 @@ Value* span_of_heads(Kernel& kernel, const Workgroup& workgroup, Value* bytes, V
   return workgroup.group == nullptr ? bytes : all_heads(kernel, workgroup.group, bytes, head_stride);
 }
 
-LanePlace lane_place(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup) {
-  if (!registers_are_short(spec)) return {.row = workgroup.row, .lane_group = workgroup.lane_group};
+Value* lane_made_anew(Kernel& kernel) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* all = language::opaque(kernel, kernel.constant(-1));
   Value* lane = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_lo, {}, {all, kernel.constant(0)});
-  lane = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_hi, {}, {all, lane});
+  return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_hi, {}, {all, lane});
+}
+
+LanePlace lane_place(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup) {
+  if (!registers_are_short(spec)) return {.row = workgroup.row, .lane_group = workgroup.lane_group};
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* lane = lane_made_anew(kernel);
   return {.row = ir.CreateAdd(workgroup.first_row_of_wave,
                               ir.CreateAnd(lane, kernel.constant(Workgroup::rows_per_wave - 1))),
           .lane_group = ir.CreateLShr(lane, kernel.constant(5))};

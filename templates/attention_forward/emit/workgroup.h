@@ -4,6 +4,7 @@
 
 #include "codegen/language/buffer.h"
 #include "templates/attention_forward/call/spec.h"
+#include "templates/attention_forward/emit/sequence.h"
 
 namespace wavejit::attention_forward {
 
@@ -69,6 +70,9 @@ language::Value* lane_row_offset(language::Kernel& kernel, const Workgroup& work
 language::Value* span_of_heads(language::Kernel& kernel, const Workgroup& workgroup, language::Value* bytes,
                                language::Value* head_stride);
 
+// The lane's number in a register of its own from here on: none has held it, or what follows from it, through a loop.
+language::Value* lane_made_anew(language::Kernel& kernel);
+
 // Which row and half of the wave a lane owns, for use inside the loop and behind it. Where registers are short it is
 // made anew from the lane's number, so that nothing of it lives in between.
 struct LanePlace {
@@ -77,7 +81,25 @@ struct LanePlace {
 };
 LanePlace lane_place(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup);
 
+// What a workgroup knows before it knows its query tile.
+struct WorkgroupPlace {
+  language::Value* query_head;
+  language::Value* kv_head;
+  language::Value* batch;
+  language::Value* split;  // null: keys are whole
+  language::Value* group;  // of packed heads, else null
+  Sequence sequence;
+  language::Value* rows;  // of all query tiles together
+  language::Value* last_key;
+  language::Value* query_tile;   // its own, of paired tiles the longer one
+  language::Value* second_tile;  // of paired tiles, else null; the same as query_tile where a tile has no partner
+};
 // Workgroups beyond the rows of their sequence end in here.
+WorkgroupPlace find_place(language::Kernel& kernel, const KernelSpec& spec);
+// With split keys, workgroups without keys end in here.
+Workgroup begin_tile(language::Kernel& kernel, const KernelSpec& spec, const WorkgroupPlace& place,
+                     language::Value* query_tile);
+// Both.
 Workgroup begin_workgroup(language::Kernel& kernel, const KernelSpec& spec);
 
 }  // namespace wavejit::attention_forward

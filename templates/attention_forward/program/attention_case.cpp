@@ -32,11 +32,13 @@ std::optional<std::int64_t> tile_rows_of(std::string_view spec) {
 }
 
 bool splits_keys(std::string_view spec) { return spec.contains(" split="); }
+bool pairs_tiles(std::string_view spec) { return spec.contains(" tiles=paired "); }
 
 // The whole, chosen workgroups, or views: calls of some rows each.
 struct AttentionPlan : Plan {
   std::vector<View> views;
   std::int64_t tile_rows = 0;
+  bool pairs = false;  // of tiles in a workgroup
 };
 
 class AttentionWritten : public Written {
@@ -97,7 +99,8 @@ class AttentionCase : public Case {
 
   std::uint64_t race_shadow_bytes(const Plan& plan) const override {
     const AttentionPlan& of = own(plan);
-    if (of.workgroups.total != 0) return program::race_shadow_bytes(problem_, of.workgroups.count, of.tile_rows);
+    if (of.workgroups.total != 0)
+      return program::race_shadow_bytes(problem_, of.workgroups.count, of.pairs ? 2 * of.tile_rows : of.tile_rows);
     std::int64_t rows = 0;
     for (const View& view : of.views) rows = std::max(rows, view.rows * problem_.group());
     return program::race_shadow_bytes(problem_, of.views.size(), rows);
@@ -114,7 +117,8 @@ class AttentionCase : public Case {
                                plan->views.size() == 1 ? "" : "s");
       return plan;
     }
-    const Workgroups chosen = choose_workgroups(problem_, plan->tile_rows, limit);
+    plan->pairs = pairs_tiles(kernel_spec);
+    const Workgroups chosen = choose_workgroups(problem_, plan->tile_rows, limit, plan->pairs);
     if (chosen.count == chosen.total) return plan;
     plan->workgroups = chosen;
     plan->text = fmt::format("{} of {} workgroups", chosen.count, chosen.total);
@@ -155,9 +159,11 @@ class AttentionCase : public Case {
       const std::string partial = partial_tile(problem_, rows, of.tile_rows, tiles);
       if (!partial.empty()) return "a workgroup wrote some of its rows only: " + partial;
       // Packed sequences are shorter than the grid.
-      const bool all =
-          std::cmp_equal(tiles, workgroups) || (problem_.packed_queries() && std::cmp_less(tiles, workgroups));
-      return all ? std::string() : fmt::format("{} workgroups ran and wrote {} tiles", workgroups, tiles);
+      const std::uint64_t owned = of.pairs ? tiles_of(problem_, of.workgroups, of.tile_rows, true) : workgroups;
+      const bool all = std::cmp_equal(tiles, owned) || (problem_.packed_queries() && std::cmp_less(tiles, owned));
+      return all && (!of.pairs || workgroups == of.workgroups.count)
+                 ? std::string()
+                 : fmt::format("{} workgroups ran and wrote {} of {} tiles", workgroups, tiles, owned);
     }
     const Rows expected = of.views.empty() ? all_rows(problem_) : rows_of(problem_, of.views);
     if (rows == expected) return {};

@@ -24,16 +24,21 @@ std::vector<std::size_t> spread(std::size_t count, std::size_t total) {
   return chosen;
 }
 
+std::uint64_t tiles_of_head(const Problem& problem, std::int64_t tile_rows) {
+  return static_cast<std::uint64_t>((problem.query_length + tile_rows - 1) / tile_rows);
+}
+
 std::size_t affordable(double limit, double cost, std::size_t least) {
   return std::max(least, static_cast<std::size_t>(std::min(limit / std::max(cost, 1.0), 1e9)));
 }
 
 }  // namespace
 
-Workgroups choose_workgroups(const Problem& problem, std::int64_t tile_rows, double limit) {
-  const auto tiles = static_cast<std::uint64_t>((problem.query_length + tile_rows - 1) / tile_rows);
+Workgroups choose_workgroups(const Problem& problem, std::int64_t tile_rows, double limit, bool pairs) {
+  const std::uint64_t tiles = tiles_of_head(problem, tile_rows);
+  const std::uint64_t of_head = pairs ? tiles - (tiles / 2) : tiles;
   Workgroups chosen;
-  chosen.total = static_cast<std::uint64_t>(problem.query_heads) * tiles * static_cast<std::uint64_t>(problem.batch);
+  chosen.total = static_cast<std::uint64_t>(problem.query_heads) * of_head * static_cast<std::uint64_t>(problem.batch);
   const double cost = multiplications(problem) / static_cast<double>(chosen.total);
   const std::uint64_t count = std::min<std::uint64_t>(affordable(limit, cost, 2), chosen.total);
   // No divisor in common with the grid: every dimension moves at every step. Rounded up: the last step reaches the end.
@@ -43,6 +48,18 @@ Workgroups choose_workgroups(const Problem& problem, std::int64_t tile_rows, dou
   chosen.first = (problem.mask & WAVEJIT_MASK_CAUSAL) != 0 ? 0 : (chosen.total - 1) % chosen.step;
   chosen.count = (chosen.total - 1 - chosen.first) / chosen.step + 1;
   return chosen;
+}
+
+std::uint64_t tiles_of(const Problem& problem, const Workgroups& workgroups, std::int64_t tile_rows, bool pairs) {
+  const std::uint64_t tiles = tiles_of_head(problem, tile_rows);
+  if (!pairs) return workgroups.count;
+  std::uint64_t owned = 0;
+  for (std::uint64_t i = 0; i < workgroups.count; ++i) {
+    const std::uint64_t id = workgroups.first + (i * workgroups.step);
+    const std::uint64_t y = id / static_cast<std::uint64_t>(problem.query_heads) % (tiles - (tiles / 2));
+    owned += y < tiles / 2 ? 2 : 1;
+  }
+  return owned;
 }
 
 std::vector<View> choose_views(const Problem& problem, double limit) {

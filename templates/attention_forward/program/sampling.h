@@ -14,8 +14,10 @@
 namespace wavejit::attention_forward::program {
 
 // Workgroups of `tile_rows` rows worth about `limit` multiplications, about two at least, spread over heads, tiles and
-// sequences from one end of the grid to the other.
-Workgroups choose_workgroups(const Problem& problem, std::int64_t tile_rows, double limit);
+// sequences from one end of the grid to the other. `pairs`: each owns two tiles, but for the middle one of odd numbers.
+Workgroups choose_workgroups(const Problem& problem, std::int64_t tile_rows, double limit, bool pairs = false);
+// The tiles that they own.
+std::uint64_t tiles_of(const Problem& problem, const Workgroups& workgroups, std::int64_t tile_rows, bool pairs);
 
 // Runs of rows worth about `limit` multiplications, at least one, spread in the same way: for kernels in several
 // launches, whose workgroups do not correspond.

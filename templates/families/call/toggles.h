@@ -46,6 +46,7 @@ struct Toggles {
   // What a developer pins, in options only and behind the pipeline's name: "dualwave ladder=early". `wavejit tune`
   // tries it (docs/tune.md). 0, empty: what the family prefers.
   int tile_queries = 0;
+  std::optional<bool> paired_tiles = std::nullopt;  // two query tiles a workgroup
   std::string ladder =
       {};  // NOLINT(readability-redundant-member-init): with it, an initializer warns of no missing field
 
@@ -56,7 +57,7 @@ struct Toggles {
   std::optional<bool> xcd_swizzle = std::nullopt;
   std::optional<std::int32_t> kv_splits = std::nullopt;  // of calls that do not say; nothing: auto
 
-  bool pins() const { return pipeline.has_value() || tile_queries != 0 || !ladder.empty(); }
+  bool pins() const { return pipeline.has_value() || tile_queries != 0 || paired_tiles.has_value() || !ladder.empty(); }
 };
 
 }  // namespace wavejit::families

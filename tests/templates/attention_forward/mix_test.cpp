@@ -118,7 +118,7 @@ TEST(Mix, TheWorkspaceHasRoomForFewRowsASequence) {
 
 TEST(Mix, ShapesAreNumbersAndBack) {
   const AttentionProblem problem = mixed();
-  const AttentionShape shape = kernel_shape(problem, plan_splits(problem, gfx950(), {}));
+  const AttentionShape shape = kernel_shape(problem, plan_splits(problem, gfx950(), {}), gfx950());
   EXPECT_TRUE(shape.mixed && shape.split && shape.packed_heads && shape.lse);
   EXPECT_EQ(shape.query_rows, QueryRows::more);
   EXPECT_EQ(shape.few_rows, QueryRows::up_to_32);

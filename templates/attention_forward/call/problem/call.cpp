@@ -48,7 +48,7 @@ LaunchGeometry geometry_of_many_rows(const KernelSpec& spec, const AttentionProb
 
 AttentionCall::AttentionCall(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,
                              const SplitPlan& splits, const targets::Target& target, const families::Toggles& toggles)
-    : Call({.family = &family(), .code = kernel_shape(problem, splits).code()}),
+    : Call({.family = &family(), .code = kernel_shape(problem, splits, target).code()}),
       call_(call),
       problem_(problem),
       splits_(splits),

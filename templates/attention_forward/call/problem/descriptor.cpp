@@ -10,6 +10,7 @@
 #include "templates/attention_forward/call/parameters.h"
 #include "templates/attention_forward/call/problem/descriptor_words.h"
 #include "templates/attention_forward/call/problem/mix.h"
+#include "templates/attention_forward/call/problem/pairs.h"
 #include "templates/families/call/names.h"
 
 namespace wavejit::attention_forward {
@@ -130,7 +131,11 @@ std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descripto
     const bool either = descriptor.splits <= 0 && queries <= static_cast<std::int64_t>(longest_packed_query);
     for (const std::int64_t splits : {1, 2}) {
       if (either && keys > chunk_keys) one.splits = splits;
-      if (std::ranges::find(each, one) == each.end()) each.push_back(one);
+      // And so does whether query tiles go in pairs.
+      for (const bool paired : {false, true}) {
+        if (may_pair(one.shape)) one.paired_tiles = paired;
+        if (std::ranges::find(each, one) == each.end()) each.push_back(one);
+      }
     }
     for (const ProblemDescriptor& mix : mixes_of(one))
       if (std::ranges::find(each, mix) == each.end()) each.push_back(mix);
@@ -172,6 +177,9 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
   const bool on_device = descriptor.layout == Layout::packed || descriptor.layout == Layout::paged;
   problem.uneven_lengths =
       problem.batch > 1 && (on_device || !descriptor.key_lengths.empty() || descriptor.shape.first_keys);
+  problem.bottom_right = !descriptor.causal_prefix;
+  problem.causal_prefix = static_cast<std::int32_t>(descriptor.causal_prefix.value_or(0));
+  problem.paired_tiles = descriptor.paired_tiles;
   problem.any_bits = descriptor.invariance == "none";
   return problem;
 }

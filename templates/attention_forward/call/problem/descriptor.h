@@ -58,6 +58,9 @@ struct ProblemDescriptor {
   std::string inputs;      // "normal", "uniform", "adversarial:<name>"; empty: not said
   std::string invariance;  // "batch", "none"; empty: not said
 
+  // No word: of without_ranges.
+  std::optional<bool> paired_tiles = std::nullopt;
+
   DescribedModifier& of(Modifier one) { return modifiers[static_cast<std::size_t>(one)]; }
   const DescribedModifier& of(Modifier one) const { return modifiers[static_cast<std::size_t>(one)]; }
   // There, with this extent or number; also in the shape if it changes code.
@@ -77,7 +80,8 @@ std::string to_text(const ProblemDescriptor& descriptor);
 // reaches.
 std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descriptor);
 
-// What a number of splits is chosen by; nothing of the mask and the modifiers but the shape's words.
+// What a number of splits and pairs of query tiles are chosen by; nothing of windows and modifiers but the shape's
+// words.
 AttentionProblem problem_of(const ProblemDescriptor& descriptor);
 
 }  // namespace wavejit::attention_forward

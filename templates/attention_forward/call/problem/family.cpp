@@ -9,6 +9,7 @@
 #include "templates/attention_forward/call/parameters.h"
 #include "templates/attention_forward/call/problem/call.h"
 #include "templates/attention_forward/call/problem/descriptor.h"
+#include "templates/attention_forward/call/problem/pairs.h"
 #include "templates/attention_forward/call/problem/parsed_problem.h"
 #include "templates/attention_forward/call/problem/route.h"
 #include "templates/attention_forward/call/problem/splits.h"
@@ -43,7 +44,7 @@ class DescribedProblem final : public families::Problem {
   std::string text() const override { return to_text(descriptor_); }
 
   Result<families::Shape> shape(const targets::Target& target, const Toggles& toggles) const override {
-    return shape_of(kernel_shape(problem_, plan_splits(problem_, target, toggles.kv_splits, toggles.pins())));
+    return shape_of(kernel_shape(problem_, plan_splits(problem_, target, toggles.kv_splits, toggles.pins()), target));
   }
 
   std::vector<families::Note> notes(const targets::Target& target, const Toggles& toggles) const override {
@@ -185,6 +186,7 @@ class AttentionForward final : public families::Family {
         for (const bool packed : {false, true}) {
           shape.set_rows({.rows = rows, .packed_heads = packed});
           shapes.push_back(shape_of(shape));
+          if (may_pair(shape)) shapes.push_back(shape_of(shape.of_paired_kernel()));
           // Few rows are split by themselves.
           const bool few = packed || rows == QueryRows::up_to_32;
           if (few ? toggles.kv_splits != 1 : toggles.kv_splits.value_or(1) > 1)

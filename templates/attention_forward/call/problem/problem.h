@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "templates/attention_forward/call/arguments.h"
 #include "templates/attention_forward/call/parameters.h"
@@ -44,6 +45,8 @@ struct AttentionShape {
   // What is asked for is one of those two.
   QueriesOf rows = QueriesOf::all;
   bool output_fp32 = false;  // O in f32, not in the type of Q, K and V
+  // Two query tiles a workgroup (pairs.h): pipelines that can.
+  bool paired_tiles = false;
 
   bool modified() const { return modifiers.any(); }
   bool has(Modifier modifier) const { return modifiers.has(modifier); }
@@ -55,10 +58,10 @@ struct AttentionShape {
            static_cast<std::uint64_t>(whole_tiles) << 59 | static_cast<std::uint64_t>(mixed) << 58 |
            static_cast<std::uint64_t>(modifiers.bits()) << 50 | static_cast<std::uint64_t>(dtype) << 48 |
            static_cast<std::uint64_t>(few_rows) << 46 | static_cast<std::uint64_t>(output_fp32) << 45 |
-           static_cast<std::uint64_t>(mask) << 40 | static_cast<std::uint64_t>(split) << 39 |
-           static_cast<std::uint64_t>(packed_heads) << 38 | static_cast<std::uint64_t>(query_rows) << 33 |
-           static_cast<std::uint64_t>(lse) << 32 | static_cast<std::uint64_t>(head_dim_qk) << 16 |
-           static_cast<std::uint64_t>(head_dim_v);
+           static_cast<std::uint64_t>(paired_tiles) << 44 | static_cast<std::uint64_t>(mask) << 40 |
+           static_cast<std::uint64_t>(split) << 39 | static_cast<std::uint64_t>(packed_heads) << 38 |
+           static_cast<std::uint64_t>(query_rows) << 33 | static_cast<std::uint64_t>(lse) << 32 |
+           static_cast<std::uint64_t>(head_dim_qk) << 16 | static_cast<std::uint64_t>(head_dim_v);
   }
   static AttentionShape of_code(std::uint64_t code) {
     const auto bits = [&](int from, int count) { return code >> from & ((std::uint64_t{1} << count) - 1); };
@@ -72,6 +75,7 @@ struct AttentionShape {
     shape.split = bits(39, 1) != 0;
     shape.paged = bits(62, 1) != 0;
     shape.whole_tiles = bits(59, 1) != 0;
+    shape.paired_tiles = bits(44, 1) != 0;
     shape.single_keys = bits(61, 1) != 0;
     shape.first_keys = bits(60, 1) != 0;
     shape.packed_heads = bits(38, 1) != 0;
@@ -84,6 +88,11 @@ struct AttentionShape {
   void set_rows(const RowPlan& plan) {
     query_rows = plan.rows;
     packed_heads = plan.packed_heads;
+  }
+  AttentionShape of_paired_kernel() const {
+    AttentionShape shape = *this;
+    shape.paired_tiles = true;
+    return shape;
   }
   // What the kernel that walks the keys is asked for when they are split.
   AttentionShape of_split_kernel() const {
@@ -130,7 +139,9 @@ struct AttentionProblem {
   bool uneven_lengths = false;   // sequences may have fewer keys than key_length
   bool packed_queries = false;   // each sequence says how many rows it has, of query_rows
   bool close_heads = true;       // those of a kv head lie within what a descriptor bounds
-  bool any_bits = false;         // invariance=none: accepted, and nothing follows from it
+  // Of the shape's own: nothing: pairs.h decides.
+  std::optional<bool> paired_tiles = std::nullopt;
+  bool any_bits = false;  // invariance=none: accepted, and nothing follows from it
 
   std::uint32_t group() const { return query_heads / kv_heads; }  // query heads of a kv head
 };

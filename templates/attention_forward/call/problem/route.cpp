@@ -44,6 +44,7 @@ KernelSpec candidate(const AttentionShape& shape, const targets::Target& target,
   }
   if (shape.split) spec.split_keys = chunk_keys;
   if (pipeline == Pipeline::dualwave) {
+    spec.paired_tiles = toggles.paired_tiles.value_or(shape.paired_tiles);
     spec.stagger = toggles.stagger;
     spec.raised_priority = toggles.raised_priority;
   }
@@ -119,6 +120,7 @@ std::string describe(const Route& route) {
          std::to_string(route.spec.tile_keys) + ", " + std::to_string(route.resources.waves) +
          (route.resources.waves == 1 ? " wave, " : " waves, ") +
          (route.spec.packed_heads ? "heads of a kv head packed, " : "") +
+         (route.spec.paired_tiles ? "two query tiles a workgroup, " : "") +
          (route.spec.split_keys != 0 ? "keys cut into chunks of " + std::to_string(route.spec.split_keys)
                                      : std::string(to_text(route.spec.output_store)) + " O store");
 }

@@ -6,6 +6,7 @@
 #include "templates/attention_forward/call/combine/parameters.h"
 #include "templates/attention_forward/call/parameters.h"
 #include "templates/attention_forward/call/problem/mix.h"
+#include "templates/attention_forward/call/problem/pairs.h"
 #include "templates/attention_forward/call/problem/route.h"
 
 namespace wavejit::attention_forward {
@@ -136,9 +137,11 @@ SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& ta
   return {.reason = Reason::beyond_workspace, .few_rows = few_rows_of(problem)};
 }
 
-AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan) {
-  if (plan.few_rows == 0) [[likely]]
-    return plan.splits == 1 ? problem.shape : problem.shape.of_split_kernel();
+AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const targets::Target& target) {
+  if (plan.few_rows == 0) [[likely]] {
+    if (plan.splits != 1) return problem.shape.of_split_kernel();
+    return pairs_tiles(problem, target) ? problem.shape.of_paired_kernel() : problem.shape;
+  }
   const AttentionShape few = of_few_rows(problem, plan.few_rows).shape;
   AttentionShape shape = problem.shape;
   shape.mixed = true;

@@ -38,7 +38,7 @@ SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& ta
                       std::optional<std::uint64_t> reach = {});
 
 // What the kernels that walk the keys are asked for.
-AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan);
+AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const targets::Target& target);
 
 // "4, each up to 8 chunks of 1024 keys, 17301504 bytes of workspace: the call says so"
 std::string describe(const SplitPlan& plan, const AttentionProblem& problem);

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/emit/second_query.h"
+
+#include "codegen/language/control.h"
+
+namespace wavejit::attention_forward {
+
+using language::Likelihood;
+using language::Value;
+using language::Values;
+
+namespace {
+
+constexpr int block_bytes = 32;  // of a row, in both halves of the wave
+constexpr int lane_bytes = 16;
+
+}  // namespace
+
+SecondQuery::SecondQuery(language::Kernel& kernel, const KernelSpec& spec, const WorkgroupPlace& place,
+                         const Workgroup& workgroup, const LineTiles& tiles, Value* tile)
+    : kernel_(kernel), spec_(spec), workgroup_(workgroup), tiles_(tiles), second_tile_(place.second_tile) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  follows_ = ir.CreateICmpSGT(tile, second_tile_);
+  Value* one_chunk = ir.CreateICmpSLE(workgroup.tiles, kernel.constant(chunk_tiles(spec)));
+  ahead_ = ir.CreateSelect(ir.CreateAnd(follows_, one_chunk), kernel.constant(blocks()), kernel.constant(0));
+}
+
+// Of the lane's row and half. Made anew where it is used: no vector register holds it through the walk.
+Value* SecondQuery::lane_offset() const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* lane = lane_made_anew(kernel_);
+  Value* first_row = ir.CreateAdd(ir.CreateMul(second_tile_, kernel_.constant(spec_.tile_queries)),
+                                  ir.CreateMul(kernel_.wave(), kernel_.constant(Workgroup::rows_per_wave)));
+  Value* row = ir.CreateAdd(first_row, ir.CreateAnd(lane, kernel_.constant(Workgroup::rows_per_wave - 1)));
+  return ir.CreateAdd(ir.CreateMul(row, workgroup_.q.row_stride),
+                      ir.CreateMul(ir.CreateLShr(lane, kernel_.constant(5)), kernel_.constant(lane_bytes)));
+}
+
+Value* SecondQuery::is_left(Value* key_tile) const { return kernel_.ir().CreateICmpSLT(key_tile, ahead_); }
+
+void SecondQuery::fetch(Value* key_tile) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* offset = lane_offset();
+  for (int each = 0; each < fetches; ++each) {
+    Value* wanted = ir.CreateAdd(key_tile, kernel_.constant(each));
+    tiles_.fetch_kept(wanted, workgroup_.q.buffer, offset, ir.CreateMul(wanted, kernel_.constant(block_bytes)));
+  }
+}
+
+void SecondQuery::fetch_rest(Value* key_tile) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  language::if_uniform(kernel_, is_left(key_tile), Likelihood::even, [&] {
+    language::loop_in_phases(
+        kernel_, 1, {key_tile},
+        [&](int, const Values& at) -> Values {
+          fetch(at[0]);
+          return {ir.CreateAdd(at[0], kernel_.constant(fetches))};
+        },
+        [&](const Values& next) { return is_left(next[0]); });
+  });
+}
+
+Values SecondQuery::take() const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* is_there = ir.CreateICmpNE(ahead_, kernel_.constant(0));
+  const Values none(static_cast<std::size_t>(blocks()), llvm::PoisonValue::get(kernel_.vector(kernel_.i32(), 4)));
+  const Values loaded =
+      language::if_uniform(kernel_, ir.CreateNot(is_there), Likelihood::even, none, [&](const Values&) {
+        Value* offset = lane_offset();
+        Values all;
+        for (int block = 0; block < blocks(); ++block)
+          all.push_back(workgroup_.q.buffer.load(
+              lane_bytes, ir.CreateAdd(offset, kernel_.constant(block * block_bytes)), kernel_.constant(0)));
+        return all;
+      });
+  return language::if_uniform(kernel_, is_there, Likelihood::even, loaded, [&](const Values&) {
+    Value* kept = tiles_.kept_place();
+    Values all;
+    for (int block = 0; block < blocks(); ++block) all.push_back(tiles_.kept(kept, block));
+    return all;
+  });
+}
+
+}  // namespace wavejit::attention_forward
