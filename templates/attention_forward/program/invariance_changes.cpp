@@ -116,7 +116,9 @@ std::vector<Change> token_by_token(const Batch& batch, Draws&) {
 
 std::vector<Change> split(const Batch& batch, Draws& draws) {
   const int splits = draws.below(4) == 0 ? 0 : 2 + static_cast<int>(draws.below(15));
-  return {{.text = splits == 0 ? "splits=auto" : fmt::format("splits={}", splits), .pieces = all_whole(batch), .way = {.splits = splits}}};
+  return {{.text = splits == 0 ? "splits=auto" : fmt::format("splits={}", splits),
+           .pieces = all_whole(batch),
+           .way = {.splits = splits}}};
 }
 
 // One a batch, by turns: each is a kernel.

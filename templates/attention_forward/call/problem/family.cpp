@@ -173,8 +173,8 @@ class AttentionForward final : public families::Family {
     return failure;
   }
 
-  // What calls without modifiers, pages and mixes of lengths can reach: short queries and long ones, and split keys where
-  // the engine's own number of splits says so.
+  // What calls without modifiers, pages and mixes of lengths can reach: short queries and long ones, and split keys
+  // where the engine's own number of splits says so.
   std::vector<families::Shape> every_shape(const targets::Target& target, const Toggles& toggles) const override {
     std::vector<families::Shape> shapes;
     for (AttentionShape shape : supported_shapes(target, toggles)) {
