@@ -42,6 +42,7 @@ namespace wavejit::tools {
 
 class Tuning;      // tuning.h
 class Invariance;  // invariance/invariance.h
+class Variants;    // variants/variants.h
 
 // ---- A problem and its case -----------------------------------------------------------------------------------------
 
@@ -222,6 +223,8 @@ class Family {
   virtual std::unique_ptr<ArrayCall> make_call() const { return nullptr; }
   virtual const Tuning* tuning() const { return nullptr; }
   virtual const Invariance* invariance() const { return nullptr; }
+  // For `wavejit variants` and `wavejit choose`.
+  virtual const Variants* variants() const { return nullptr; }
 };
 
 }  // namespace wavejit::tools

@@ -11,7 +11,6 @@ namespace wavejit::tools {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr StorageFormat fp32{.significant_bits = 24, .smallest_exponent = -126};
 
 // Half the distance between neighbours of the format at this magnitude.
 double half_ulp(const StorageFormat& format, double magnitude) {
@@ -31,15 +30,16 @@ double error_between(double exact, double result) {
 
 // The relative error of a weight: its rounding to the storage type, and what float32 leaves of the score below it.
 double error_of_weights(const StorageFormat& format, double score) {
-  const double of_score = score_roundings * unit_roundoff(fp32) * (std::isfinite(score) ? score : 0);
+  const double of_score = score_roundings * unit_roundoff(fp32_format) * (std::isfinite(score) ? score : 0);
   return unit_roundoff(format) + of_score;
 }
 
 // The error of the weights counts Σ p·|v|, and O is rounded once.
-double allowed_of_element(const StorageFormat& format, const ExactRow& row, std::size_t dim) {
+double allowed_of_element(const StorageFormat& weights, const StorageFormat& output, const ExactRow& row,
+                          std::size_t dim) {
   const double exact = row.output[dim];
-  const double of_weights = error_of_weights(format, row.score) * row.magnitude[dim];
-  const double allowed = of_weights + half_ulp(format, std::fabs(exact) + of_weights) + element_slack;
+  const double of_weights = error_of_weights(weights, row.score) * row.magnitude[dim];
+  const double allowed = of_weights + half_ulp(output, std::fabs(exact) + of_weights) + element_slack;
   return std::isfinite(allowed) ? allowed : 0;
 }
 
@@ -106,7 +106,7 @@ void Judge::row(const RowPlace& place, const ExactRow& exact, const ResultRow& r
     const double wanted = exact.output[dim];
     const auto got = static_cast<double>(result.output[dim]);
     const double error = error_between(wanted, got);
-    const double bound = std::isfinite(wanted) ? allowed_of_element(format_, exact, dim) : 0;
+    const double bound = std::isfinite(wanted) ? allowed_of_element(weights_, output_, exact, dim) : 0;
     const Difference difference{.of = Difference::Of::element,
                                 .place = place,
                                 .dim = static_cast<std::int64_t>(dim),
@@ -130,7 +130,7 @@ void Judge::row(const RowPlace& place, const ExactRow& exact, const ResultRow& r
     if (!std::isfinite(got)) continue;  // out of bound already
     ++finite;
     squared_errors += error * error;
-    of_output += half_ulp(format_, std::fabs(wanted)) * half_ulp(format_, std::fabs(wanted));
+    of_output += half_ulp(output_, std::fabs(wanted)) * half_ulp(output_, std::fabs(wanted));
     exact_squares += wanted * wanted;
     result_squares += got * got;
     dot += wanted * got;
@@ -138,7 +138,7 @@ void Judge::row(const RowPlace& place, const ExactRow& exact, const ResultRow& r
   if (finite > 0) {
     // A rounding error is uniform within half an ulp: its RMS is a √3rd of that. Weights of different size round
     // independently and give Σ p²·|v|²; weights of one size round alike and give the length of O.
-    const double u = error_of_weights(format_, exact.score);
+    const double u = error_of_weights(weights_, exact.score);
     const double of_weights = u * u * std::max(std::isfinite(exact.spread) ? exact.spread : 0, exact_squares);
     const double squared = (of_output + of_weights) / 3;
     const auto count = static_cast<double>(finite);
@@ -174,8 +174,8 @@ void Judge::lse(const RowPlace& place, const ExactRow& exact, float result) {
   judgement_.not_finite_result += static_cast<std::int64_t>(!std::isfinite(got) && got != -infinity);
   const double error = error_between(exact.lse, got);
   const double score = std::isfinite(exact.score) ? exact.score : 0;
-  const double bound = std::isfinite(exact.lse) ? lse_slack + half_ulp(fp32, std::fabs(exact.lse)) +
-                                                      score_roundings * unit_roundoff(fp32) * score
+  const double bound = std::isfinite(exact.lse) ? lse_slack + half_ulp(fp32_format, std::fabs(exact.lse)) +
+                                                      score_roundings * unit_roundoff(fp32_format) * score
                                                 : 0;
   const Difference difference{
       .of = Difference::Of::lse, .place = place, .exact = exact.lse, .result = got, .bound = bound};

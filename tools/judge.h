@@ -15,13 +15,14 @@
 
 namespace wavejit::tools {
 
-// The type that a kernel rounds weights and results to.
+// A type that a kernel rounds weights or results to.
 struct StorageFormat {
   int significant_bits;
   int smallest_exponent;  // of a normal number
 };
 inline constexpr StorageFormat fp16_format{.significant_bits = 11, .smallest_exponent = -14};
 inline constexpr StorageFormat bf16_format{.significant_bits = 8, .smallest_exponent = -126};
+inline constexpr StorageFormat fp32_format{.significant_bits = 24, .smallest_exponent = -126};
 
 // ---- What is allowed ------------------------------------------------------------------------------------------------
 
@@ -105,7 +106,9 @@ struct Judgement {
 
 class Judge {
  public:
-  explicit Judge(StorageFormat format) : format_(format) {}
+  explicit Judge(StorageFormat format) : Judge(format, format) {}
+  // Where O is not rounded to the type of the weights.
+  Judge(StorageFormat weights, StorageFormat output) : weights_(weights), output_(output) {}
 
   void row(const RowPlace& place, const ExactRow& exact, const ResultRow& result);
   const Judgement& judgement() const { return judgement_; }
@@ -114,7 +117,8 @@ class Judge {
   void lse(const RowPlace& place, const ExactRow& exact, float result);
   void beyond(const Difference& difference);
 
-  StorageFormat format_;
+  StorageFormat weights_;
+  StorageFormat output_;
   Judgement judgement_;
 };
 

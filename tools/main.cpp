@@ -115,6 +115,8 @@ int run(int argument_count, char** arguments) {
   add_doctor(program, chosen);
   add_sim(program, chosen);
   add_cache(program, chosen);
+  add_variants(program, chosen);
+  add_choose(program, chosen);
   add_supported(program, chosen);
   add_version(program, chosen);
 

@@ -192,6 +192,31 @@ Result<Array> read_npy(const std::string& field, const std::string& path, HalfTy
                       : read_elements<std::uint32_t>(field, path, file, *header, type);
 }
 
+namespace {
+
+template <typename Element>
+Result<FloatArray> read_floats(const std::string& field, const std::string& path, std::ifstream& file,
+                               const NpyHeader& header) {
+  std::vector<Element> elements;
+  if (auto read = raw_elements(field, path, file, header, elements); !read) return std::unexpected(read.error());
+  FloatArray array{.shape = header.shape, .values = std::vector<float>(elements.size())};
+  std::ranges::transform(elements, array.values.begin(),
+                         [&](Element element) { return value_of(element, header.big_endian); });
+  return array;
+}
+
+}  // namespace
+
+Result<FloatArray> read_npy_floats(const std::string& field, const std::string& path) {
+  std::ifstream file;
+  const auto header = header_of(field, path, file);
+  if (!header) return std::unexpected(header.error());
+  if (header->rank != 4)
+    return bad_file(field, path, fmt::format("its shape has {} dimensions; 4 are accepted", header->rank));
+  return header->half ? read_floats<std::uint16_t>(field, path, file, *header)
+                      : read_floats<std::uint32_t>(field, path, file, *header);
+}
+
 std::string npy_bytes(std::span<const float> values, std::span<const std::int64_t> shape) {
   const std::vector<std::size_t> sizes(shape.begin(), shape.end());
   // An empty array has no address to adapt; its header is all there is.

@@ -45,6 +45,13 @@ struct Array {
 
 Result<Array> read_npy(const std::string& field, const std::string& path, HalfType type);
 
+// Of four dimensions, as numbers.
+struct FloatArray {
+  Shape shape{};
+  std::vector<float> values;  // in C order
+};
+Result<FloatArray> read_npy_floats(const std::string& field, const std::string& path);
+
 // One or two dimensions, as [heads] or [batch, heads].
 struct Vector {
   std::vector<std::int64_t> shape;

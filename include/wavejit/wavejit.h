@@ -259,7 +259,7 @@ struct wavejit_call_report {
 
 /* O = softmax(scale · Q·Kᵀ + mask) · V for every batch and head; LSE = ln Σ exp(scale · q·k + mask).
  *   q [B, Sq, Hq, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, Dv], o [B, Sq, Hq, Dv]: one dtype, fp16 or bf16; `wavejit
- *   supported` lists the head dims
+ *   supported` lists the head dims. o may be fp32: what is rounded otherwise, not rounded
  *   Hq a multiple of Hkv: query head h reads kv head h / (Hq / Hkv)
  *   Sq ≥ 1, Sk ≥ 0, equal or not; causal: row i sees keys 0 … i + Sk − Sq
  *   lse: data null for none; else fp32 aligned to 4 bytes, sizes [B, Hq, Sq, 1], stride of Sq 1, those of B and Hq any
@@ -586,6 +586,7 @@ struct wavejit_problem {
   int32_t page_heads_first;  /* a page is [heads, keys, dim] (HND), not [keys, heads, dim] (NHD) */
   int32_t has_first_keys;    /* left padding */
   const int64_t* first_keys; /* [batch], or null: the descriptor gives no numbers */
+  int32_t output_dtype;      /* enum wavejit_dtype, of o: that of q, k and v, or WAVEJIT_FP32 */
 };
 /* `problem` and what it points to are valid during the call only. */
 typedef void (*wavejit_problem_callback)(void* context, const struct wavejit_problem* problem);

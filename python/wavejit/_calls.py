@@ -188,8 +188,13 @@ class AttentionForwardCall(Call):
         keys = self._tensor("k", k, element, shape=BSHD, dimensions=(4,))
         values = self._tensor("v", v, element, shape=BSHD, dimensions=(4,))
         sizes = (*queries.shape[:3], values.shape[3])
-        given_out = _arrays.allocate(engine, sizes, queries._dtype) if out is None else out
-        self._tensor("out", given_out, element, shape=BSHD, dimensions=(4,), output=True)
+        if out is None or isinstance(out, str):
+            given_out = _arrays.allocate(engine, sizes, queries._dtype if out is None else _dtypes.named(out, "out"))
+        else:
+            given_out = out
+        # `dtype` says what 16-bit integers mean; f32 is f32.
+        in_fp32 = str(getattr(given_out, "dtype", "")).endswith(("fp32", "float32"))
+        self._tensor("out", given_out, None if in_fp32 else element, shape=BSHD, dimensions=(4,), output=True)
         self.out = given_out
 
         sequences = self._starts(queries, query_starts, key_starts)

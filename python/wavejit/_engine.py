@@ -195,6 +195,7 @@ class Engine:
 
         q [B, Sq, Hq, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, Dv], out [B, Sq, Hq, Dv]
             fp16 or bf16, all alike. Hq is a multiple of Hkv. Another order of dimensions is a view (`permute`).
+            out may be fp32, "fp32" for a new one: each element as it is before rounding.
         dtype
             "bf16": 16-bit integers of numpy are the bits of bf16.
         scale

@@ -13,12 +13,13 @@ namespace {
 
 constexpr std::size_t room = 1U << 17U;
 
-// Pages that can be read, and nothing mapped behind them. They lie where neither the kernel nor a sanitizer puts anything by
-// itself: in a hole between other mappings, the next allocation would be behind them.
+// Pages that can be read, and nothing mapped behind them. They lie where neither the kernel nor a sanitizer puts
+// anything by itself: in a hole between other mappings, the next allocation would be behind them.
 std::byte* mapped() {
   static std::byte* const memory = [] {
     void* const nowhere_near = wavejit::simgpu::host_pointer<void>(0x2000'0000'0000);
-    void* all = ::mmap(nowhere_near, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    void* all =
+        ::mmap(nowhere_near, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     wavejit::fuzz::require(all == nowhere_near);
     return static_cast<std::byte*>(all);
   }();

@@ -68,6 +68,24 @@ void add_modified_kernels(std::vector<KernelSpec>& specs) {
           }
 }
 
+// O in f32: one kernel of each pipeline, and the combine kernel.
+void add_fp32_outputs(std::vector<families::KernelSpec>& specs) {
+  for (const targets::Target& target : targets::all_targets()) {
+    for (const Pipeline pipeline : attention_forward::all_pipelines) {
+      const KernelSpec spec{.dtype = DataType::bf16,
+                            .mask = Mask::causal,
+                            .lse = true,
+                            .output_fp32 = true,
+                            .pipeline = pipeline,
+                            .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
+                            .target = std::string(target.id)};
+      if (!attention_forward::resources_of(spec)) continue;
+      specs.emplace_back(spec);
+    }
+    specs.emplace_back(attention_combine::combine_of({.target = std::string(target.id)}, true));
+  }
+}
+
 }  // namespace
 
 std::vector<KernelSpec> all_kernel_specs() {
@@ -130,7 +148,7 @@ void add_kernels_of_mixes(std::vector<families::KernelSpec>& specs, const target
                        .tile_queries = 32,
                        .target = std::string(target.id)};
   specs.emplace_back(few);
-  specs.emplace_back(attention_combine::combine_of(few));
+  specs.emplace_back(attention_combine::combine_of(few, false));
 }
 
 }  // namespace
@@ -217,10 +235,11 @@ std::vector<families::KernelSpec> split_kernel_specs() {
             if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
           }
         if (dims.qk == dims.v)
-          specs.emplace_back(
-              attention_combine::KernelSpec{.dtype = dtype, .head_dim = dims.v, .target = std::string(target.id)});
+          specs.emplace_back(attention_combine::combine_of(
+              {.dtype = dtype, .head_dim_v = dims.v, .target = std::string(target.id)}, false));
         add_kernels_of_mixes(specs, target, dtype, dims);
       }
+  add_fp32_outputs(specs);
   return specs;
 }
 

@@ -67,16 +67,18 @@ void require(wavejit_status status, const char* what) {
 // Device memory holding a tensor inside its fence; freed at the end of the scope.
 class DeviceTensor {
  public:
-  DeviceTensor(wavejit_engine* engine, const Placement& placement, Storage storage, const std::vector<float>* values)
-      : engine_(engine), placement_(placement), host_(placement.total, fence_pattern) {
+  // `words`: of 16 bits an element; two: f32, which begins without values.
+  DeviceTensor(wavejit_engine* engine, const Placement& placement, Storage storage, const std::vector<float>* values,
+               std::size_t words = 1)
+      : engine_(engine), placement_(placement), words_(words), host_(placement.total * words, fence_pattern) {
     if (values != nullptr) {
       for_each_element(placement_,
                        [&](std::size_t dense, std::size_t at) { host_[at] = to_storage(storage, (*values)[dense]); });
     }
     require(wavejit_device_allocate(engine_, host_.size() * 2, &memory_), "allocate");
     require(wavejit_device_copy_in(engine_, memory_, host_.data(), host_.size() * 2), "copy in");
-    descriptor_.data = static_cast<std::uint16_t*>(memory_) + placement_.lead;
-    descriptor_.dtype = storage == Storage::fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16;
+    descriptor_.data = static_cast<std::uint16_t*>(memory_) + (placement_.lead * words_);
+    descriptor_.dtype = words_ == 2 ? WAVEJIT_FP32 : storage == Storage::fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16;
     std::ranges::copy(placement_.sizes, descriptor_.sizes);
     std::ranges::copy(placement_.strides, descriptor_.strides);
   }
@@ -91,10 +93,12 @@ class DeviceTensor {
     std::vector<std::uint16_t> after(host_.size());
     require(wavejit_device_copy_out(engine_, after.data(), memory_, after.size() * 2), "copy out");
     std::vector<std::uint16_t> dense(placement_.sizes[0] * placement_.sizes[1] * placement_.sizes[2] *
-                                     placement_.sizes[3]);
+                                     placement_.sizes[3] * words_);
     for_each_element(placement_, [&](std::size_t index, std::size_t at) {
-      dense[index] = after[at];
-      after[at] = fence_pattern;
+      for (std::size_t word = 0; word < words_; ++word) {
+        dense[(index * words_) + word] = after[(at * words_) + word];
+        after[(at * words_) + word] = fence_pattern;
+      }
     });
     *fence_intact = std::ranges::all_of(after, [](std::uint16_t x) { return x == fence_pattern; });
     return dense;
@@ -103,6 +107,7 @@ class DeviceTensor {
  private:
   wavejit_engine* engine_;
   Placement placement_;
+  std::size_t words_;
   std::vector<std::uint16_t> host_;
   void* memory_ = nullptr;
   wavejit_tensor descriptor_{};
@@ -240,6 +245,12 @@ AttentionCase make_case(Storage storage, int batch, int query_length, int key_le
   return c;
 }
 
+std::vector<float> output_in_fp32(const AttentionOutput& output) {
+  std::vector<float> values(output.o.size() / 2);
+  std::memcpy(values.data(), output.o.data(), output.o.size() * sizeof output.o.front());
+  return values;
+}
+
 AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which) {
   const AttentionInputs& in = which.inputs;
   const Placement queries = place(which.layout, in.query_batches(), in.query_rows(), in.query_heads, in.head_dim);
@@ -251,7 +262,7 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   const Placement values = place(which.layout, in.key_batches(), behind.rows, in.kv_heads, in.value_dim());
   const Placement results = place(which.layout, in.query_batches(), in.query_rows(), in.query_heads, in.value_dim());
   const DeviceTensor v(engine, values, which.storage, padded ? &behind.v : &in.v);
-  DeviceTensor o(engine, results, which.storage, nullptr);
+  DeviceTensor o(engine, results, which.storage, nullptr, which.output_fp32 ? 2 : 1);
   const DeviceArray query_starts(engine, which.query_starts.value_or(in.query_starts));
   const DeviceArray key_starts(engine, which.key_starts.value_or(in.key_starts));
   const bool all_count = padded && behind.end_together;
@@ -399,8 +410,11 @@ void leave_out(wavejit_simgpu_check check) {
 }
 
 tools::Judgement judge(const AttentionCase& which, const AttentionAnswer& exact, const AttentionOutput& output) {
-  return judge(which.storage, which.inputs, exact, output.o,
-               which.lse ? std::span<const float>(output.lse) : std::span<const float>());
+  const auto lse = which.lse ? std::span<const float>(output.lse) : std::span<const float>();
+  if (which.output_fp32)
+    return judge(tools::Judge(format_of(which.storage), tools::fp32_format), which.inputs, exact,
+                 output_in_fp32(output), lse);
+  return judge(which.storage, which.inputs, exact, output.o, lse);
 }
 
 }  // namespace wavejit::tests

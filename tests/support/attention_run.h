@@ -27,6 +27,7 @@ struct AttentionCase {
   AttentionInputs inputs;
   Layout layout = Layout::bshd;
   bool lse = true;
+  bool output_fp32 = false;  // O in f32, not in `storage`
   // What the device gets in place of the inputs' own starts: for arrays that are wrong.
   std::optional<std::vector<std::int32_t>> query_starts;
   std::optional<std::vector<std::int32_t>> key_starts;
@@ -54,12 +55,16 @@ AttentionCase make_case(Storage storage, int batch, int query_length, int key_le
 struct AttentionOutput {
   wavejit_status status = WAVEJIT_OK;
   std::string detail;
-  std::vector<std::uint16_t> o;  // storage bits, [query batches][query rows][query heads][head dim]
-  std::vector<float> lse;        // [query batches][query heads][query rows]
-  bool fence_intact = true;      // nothing outside the described elements of O and LSE was written
-  std::string reports;           // what the simulated GPU found wrong
-  std::string kernel_spec;       // what ran
+  // [query batches][query rows][query heads][head dim], storage bits; of f32 two words an element, low one first.
+  std::vector<std::uint16_t> o;
+  std::vector<float> lse;    // [query batches][query heads][query rows]
+  bool fence_intact = true;  // nothing outside the described elements of O and LSE was written
+  std::string reports;       // what the simulated GPU found wrong
+  std::string kernel_spec;   // what ran
 };
+
+// O of a call that had it in f32.
+std::vector<float> output_in_fp32(const AttentionOutput& output);
 
 AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which);
 

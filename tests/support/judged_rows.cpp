@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "support/judged_rows.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -20,22 +21,26 @@ void judge_row(tools::Judge& judge, const AttentionInputs& inputs, const Attenti
             result);
 }
 
-tools::Judgement judge(Storage storage, const AttentionInputs& inputs, const AttentionAnswer& exact,
-                       std::span<const std::uint16_t> o, std::span<const float> lse) {
-  tools::Judge judge(format_of(storage));
+tools::Judgement judge(tools::Judge judge, const AttentionInputs& inputs, const AttentionAnswer& exact,
+                       std::span<const float> o, std::span<const float> lse) {
   const auto dim = static_cast<std::size_t>(inputs.value_dim());
-  std::vector<float> row(dim);
   for (int b = 0; b < inputs.batch; ++b) {
     for (int i = 0; i < inputs.queries(b); ++i) {
       for (int h = 0; h < inputs.query_heads; ++h) {
-        const std::size_t at = inputs.row_of_output(b, i, h) * dim;
-        for (std::size_t c = 0; c < dim; ++c) row[c] = from_storage(storage, o[at + c]);
         const std::optional<float> got = lse.empty() ? std::nullopt : std::optional(lse[inputs.row_of_lse(b, i, h)]);
-        judge_row(judge, inputs, exact, b, i, h, {.output = row, .lse = got});
+        judge_row(judge, inputs, exact, b, i, h,
+                  {.output = o.subspan(inputs.row_of_output(b, i, h) * dim, dim), .lse = got});
       }
     }
   }
   return judge.judgement();
+}
+
+tools::Judgement judge(Storage storage, const AttentionInputs& inputs, const AttentionAnswer& exact,
+                       std::span<const std::uint16_t> o, std::span<const float> lse) {
+  std::vector<float> values(o.size());
+  std::ranges::transform(o, values.begin(), [&](std::uint16_t bits) { return from_storage(storage, bits); });
+  return judge(tools::Judge(format_of(storage)), inputs, exact, values, lse);
 }
 
 }  // namespace wavejit::tests

@@ -19,6 +19,9 @@ inline constexpr tools::StorageFormat format_of(Storage storage) {
 void judge_row(tools::Judge& judge, const AttentionInputs& inputs, const AttentionAnswer& exact, int sequence, int row,
                int head, const tools::ResultRow& result);
 
+// Every row of an O in f32.
+tools::Judgement judge(tools::Judge judge, const AttentionInputs& inputs, const AttentionAnswer& exact,
+                       std::span<const float> o, std::span<const float> lse);
 // Every row. O holds storage bits; `lse` is empty where none was asked for.
 tools::Judgement judge(Storage storage, const AttentionInputs& inputs, const AttentionAnswer& exact,
                        std::span<const std::uint16_t> o, std::span<const float> lse);

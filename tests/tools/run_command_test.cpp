@@ -247,6 +247,19 @@ TEST_F(RunCommandTest, NoKeysGiveZeros) {
   EXPECT_THAT(floats_of(scratch_ / "l.npy", "(2, 4, 33)"), ::testing::Each(-std::numeric_limits<float>::infinity()));
 }
 
+TEST_F(RunCommandTest, OMayStayInFp32) {
+  const Outcome rounded = run(call("sim:gfx950", {"--check", "--causal"}));
+  ASSERT_EQ(rounded.code, 0) << rounded.err << rounded.out;
+  std::vector<float> narrow = floats_of(scratch_ / "o.npy", "(2, 33, 4, 64)");
+  const Outcome outcome = run(call("sim:gfx950", {"--check", "--causal", "--o-fp32"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr(" o=fp32 "));
+  const std::vector<float> wide = floats_of(scratch_ / "o.npy", "(2, 33, 4, 64)");
+  EXPECT_TRUE(wide != narrow);
+  ASSERT_EQ(wide.size(), narrow.size());
+  for (std::size_t i = 0; i < wide.size(); ++i) ASSERT_NEAR(wide[i], narrow[i], 1e-3F);
+}
+
 // What `supported` lists, run computes: keys of 192 and values of 128.
 TEST_F(RunCommandTest, ValuesMayHaveAHeadDimOfTheirOwn) {
   write("q.npy", {2, 33, 4, 192}, normal_values({2, 33, 4, 192}, 1), {.half = true});

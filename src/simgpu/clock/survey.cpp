@@ -20,6 +20,7 @@ constexpr std::size_t most_timed = 12;
 std::vector<std::uint32_t> strata(std::uint32_t size, std::uint64_t count) {
   const std::uint64_t places = std::min<std::uint64_t>(size, count);
   std::vector<std::uint32_t> all;
+  all.reserve(places);
   for (std::uint64_t i = 0; i < places; ++i)
     all.push_back(static_cast<std::uint32_t>(((2 * i) + 1) * size / (2 * places)));
   return all;

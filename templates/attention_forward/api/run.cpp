@@ -85,7 +85,7 @@ Result<void> check_given_workspace(const AttentionCall& call, const SplitPlan& s
   const SplitPlan splits = plan_of(engine, whole, *problem);
   AttentionCall call(whole, *problem, splits, engine.target_row(), engine.toggles());
   // Without it a captured call says what is missing.
-  (void)engine.load(call, stream);
+  if (const Result<void> loaded = engine.load(call, stream); !loaded) return;
 }
 
 }  // namespace

@@ -205,6 +205,11 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
                            " would cut keys where no chunk ends; accepted: " + std::to_string(chunk_keys));
   if (spec.split_keys != 0 && (spec.lse || spec.output_store != OutputStore::scalar))
     return std::unexpected("split= leaves LSE and O to attention_combine; accepted: no lse, o_store=scalar");
+  if (spec.split_keys != 0 && spec.output_fp32)
+    return std::unexpected("split= leaves parts of f32, whatever O is; accepted: no o=fp32");
+  if (spec.output_fp32 && spec.output_store != OutputStore::scalar)
+    return std::unexpected(
+        "o=fp32 stores 16 bytes of a lane as they are: there is nothing to swap; accepted: auto, scalar");
   const std::string pipeline = "pipeline=" + std::string(to_text(spec.pipeline));
   const std::span<const int> tiles = tile_queries(*target, spec.pipeline);
   if (std::ranges::find(tiles, spec.tile_queries) == tiles.end()) {

@@ -45,6 +45,7 @@ enum class Field : std::uint8_t {
   head_dims,
   mask,
   lse,
+  output,
   modifiers,  // and so many more as there are rows
   split = modifiers + modifier_count,
   heads,
@@ -115,7 +116,7 @@ struct Parser {
     if (const std::size_t equals = word.find('='); equals != std::string_view::npos)
       return take_assignment(word.substr(0, equals), word.substr(equals + 1));
     if (word.size() > 1 && word.front() == 'd' && word[1] >= '0' && word[1] <= '9') return take_head_dims(word);
-    std::string accepted = "accepted: bf16, fp16, d<n>[/<n>], causal, window, lse, ";
+    std::string accepted = "accepted: bf16, fp16, d<n>[/<n>], causal, window, lse, o=fp32, ";
     for (const ModifierRow& row : modifier_rows)
       if (row.in_code) accepted += std::string(row.word) + ", ";
     return std::unexpected(accepted +
@@ -145,6 +146,11 @@ struct Parser {
       if (value != "off") return std::unexpected("accepted after '=': off (on has no word)");
       (key == "stagger" ? spec.stagger : spec.raised_priority) = false;
       return key == "stagger" ? Field::stagger : Field::setprio;
+    }
+    if (key == "o") {
+      if (value != "fp32") return std::unexpected("accepted after '=': fp32 (the type of Q, K and V has no word)");
+      spec.output_fp32 = true;
+      return Field::output;
     }
     if (key == "split") {
       const auto keys = positive_number(value);
@@ -187,7 +193,7 @@ struct Parser {
       return Field::target;
     }
     return std::unexpected(
-        "accepted before '=': split, heads, page, rows, pipeline, tile, o_store, stagger, setprio, ladder, target, "
+        "accepted before '=': o, split, heads, page, rows, pipeline, tile, o_store, stagger, setprio, ladder, target, "
         "lowering");
   }
 
@@ -222,6 +228,7 @@ std::string to_text(const KernelSpec& spec) {
   if (spec.mask == Mask::causal) text += " causal";
   if (spec.mask == Mask::window) text += " window";
   if (spec.lse) text += " lse";
+  if (spec.output_fp32) text += " o=fp32";
   for (const ModifierRow& row : modifier_rows)
     if (spec.has(row.modifier)) text += " " + std::string(row.word);
   if (spec.split_keys != 0) text += " split=" + std::to_string(spec.split_keys);

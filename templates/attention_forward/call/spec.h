@@ -48,6 +48,7 @@ struct KernelSpec {
   int head_dim_v = 128;
   Mask mask = Mask::none;
   bool lse = false;
+  bool output_fp32 = false;  // O is f32, each row as it was before rounding to `dtype`
   // What scores pass through before the mask: rows of modifiers.h that change code.
   Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
   // 0, or chunk_keys: a workgroup walks a run of the chunks and leaves a part of each in the workspace

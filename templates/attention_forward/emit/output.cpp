@@ -13,6 +13,20 @@ namespace wavejit::attention_forward {
 
 using language::Value;
 
+namespace {
+
+// `count` f32 of a vector from `first` on, as dwords.
+std::vector<Value*> elements_of(language::Kernel& kernel, Value* vector, int first, int count) {
+  std::vector<Value*> dwords;
+  for (int i = 0; i < count; ++i) {
+    Value* element = kernel.ir().CreateExtractElement(vector, static_cast<std::uint64_t>(first + i));
+    dwords.push_back(kernel.ir().CreateBitCast(element, kernel.i32()));
+  }
+  return dwords;
+}
+
+}  // namespace
+
 void finish_rows(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
                  const language::Softmax& softmax, const MergedRows& merged, const language::SoftmaxState& state,
                  const language::Values& carried, language::Element element, std::span<language::Accumulator> outputs) {
@@ -40,7 +54,9 @@ void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgr
   const bool swaps = spec.output_store == OutputStore::permlane;
   // A lane holds blocks of four dims of its row, its own group's; the other group has the four between. Stored as they
   // are: 8 bytes each. With halves swapped, two blocks of a lane become one run of eight: 16 bytes each.
-  const int group_bytes = swaps ? 16 : 8;
+  // In f32 a block of four is 16 bytes as it is.
+  const int dim_bytes = spec.output_fp32 ? 4 : 2;
+  const int group_bytes = swaps || spec.output_fp32 ? 16 : 8;
   const LanePlace place = lane_place(kernel, spec, workgroup);
   Value* row =
       ir.CreateAdd(lane_row_offset(kernel, workgroup, place.row, workgroup.o.row_stride, workgroup.o.head_stride),
@@ -57,15 +73,16 @@ void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgr
     const int step = swaps ? 8 : 4;
     for (int r = 0; r < output.layout.registers(); r += step) {
       std::vector<Value*> dwords =
-          language::convert_packed(kernel, normalised, r, step, element, language::NanInput::kept);
+          spec.output_fp32 ? elements_of(kernel, normalised, r, step)
+                           : language::convert_packed(kernel, normalised, r, step, element, language::NanInput::kept);
       if (swaps) {
         const auto [first, third] = language::swap_halves(kernel, dwords[0], dwords[2]);
         const auto [second, fourth] = language::swap_halves(kernel, dwords[1], dwords[3]);
         dwords = {first, second, third, fourth};
       }
       const int dim = static_cast<int>(block) * output.layout.rows + output.layout.row_of_register(r);
-      workgroup.o.buffer.store(language::gather_dwords(kernel, dwords), ir.CreateAdd(row, kernel.constant(dim * 2)),
-                               no_offset);
+      workgroup.o.buffer.store(language::gather_dwords(kernel, dwords),
+                               ir.CreateAdd(row, kernel.constant(dim * dim_bytes)), no_offset);
     }
   }
 }

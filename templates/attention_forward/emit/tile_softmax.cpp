@@ -150,7 +150,7 @@ Strand TileSoftmax::finish(TileWeights& weights, SoftmaxState& state, std::vecto
       add_sum(strand, 2, j);
       strand.add([=, this, &state] {
         Value*& running = state.sums[static_cast<std::size_t>(j)];
-        running = softmax_.accumulated(running, progress->sums[static_cast<std::size_t>(4 * j)]);
+        running = softmax_.accumulated(running, progress->sums[4 * static_cast<std::size_t>(j)]);
       });
     }
   }

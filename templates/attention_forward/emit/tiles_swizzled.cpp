@@ -174,9 +174,10 @@ Values SwizzledTiles::load_values(Value* tile, Value* entries) {
     Value* number = kernel_.ir().CreateAdd(kernel_.wave(), kernel_.constant(pass * waves));
     const language::Buffer granule = pages_->granule(workgroup_.v, v_key_bytes_, tile, entries, number);
     for (int i = 0; i < v_keys_per_thread; ++i)
-      loaded.push_back(granule.load(v_dims_per_thread_ * LdsPlan::element_bytes,
-                                    v_load_[static_cast<std::size_t>((pass * v_keys_per_thread) + i)],
-                                    kernel_.constant(0)));
+      loaded.push_back(
+          granule.load(v_dims_per_thread_ * LdsPlan::element_bytes,
+                       v_load_[(static_cast<std::size_t>(pass) * v_keys_per_thread) + static_cast<std::size_t>(i)],
+                       kernel_.constant(0)));
   }
   return loaded;
 }

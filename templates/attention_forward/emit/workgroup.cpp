@@ -206,6 +206,7 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
 
   const int qk_bytes = spec.head_dim_qk * 2;
   const int v_bytes = spec.head_dim_v * 2;
+  const int o_bytes = spec.output_fp32 ? 2 * v_bytes : v_bytes;
   const auto keys_of = [&](const Fields& fields, int row_bytes) {
     return spec.paged ? cache_of(kernel, fields, kv_head)
                       : slice_of(kernel, fields, batch, kv_head, sequence.key_start, key_length, row_bytes);
@@ -216,7 +217,7 @@ Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
       .k = keys_of(k_fields, qk_bytes),
       .v = keys_of(v_fields, v_bytes),
       .o =
-          slice_of(kernel, o_fields, batch, query_head, sequence.query_start, query_length, v_bytes, positions.group()),
+          slice_of(kernel, o_fields, batch, query_head, sequence.query_start, query_length, o_bytes, positions.group()),
       .query_head = query_head,
       .batch = batch,
       .query_start = sequence.query_start,

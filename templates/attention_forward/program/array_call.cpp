@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -102,13 +103,14 @@ Result<InputArrays> read_inputs(const Files& files, HalfType type, std::vector<s
 // The arrays on the device and the call's arguments.
 class DeviceCall {
  public:
-  static Result<DeviceCall> prepare(wavejit_engine* engine, const InputArrays& inputs, HalfType type, bool with_lse) {
+  static Result<DeviceCall> prepare(wavejit_engine* engine, const InputArrays& inputs, HalfType type, bool with_lse,
+                                    bool output_fp32) {
     const Shape& q = inputs.q.shape;
     auto device_q = DeviceArray::allocate(engine, inputs.q.values.size() * 2);
     auto device_k = DeviceArray::allocate(engine, inputs.k.values.size() * 2);
     auto device_v = DeviceArray::allocate(engine, inputs.v.values.size() * 2);
     const Shape o = inputs.output_shape();
-    auto device_o = DeviceArray::allocate(engine, static_cast<std::size_t>(element_count(o)) * 2);
+    auto device_o = DeviceArray::allocate(engine, static_cast<std::size_t>(element_count(o)) * (output_fp32 ? 4 : 2));
     auto device_lse = DeviceArray::allocate(engine, with_lse ? static_cast<std::size_t>(q[0] * q[1] * q[2]) * 4 : 0);
     for (const auto* array : {&device_q, &device_k, &device_v, &device_o, &device_lse}) {
       if (!*array) return std::unexpected(array->error());
@@ -128,6 +130,7 @@ class DeviceCall {
     call.arguments_.k = tensor(call.k_, inputs.k.shape);
     call.arguments_.v = tensor(call.v_, inputs.v.shape);
     call.arguments_.o = tensor(call.o_, o);
+    if (output_fp32) call.arguments_.o.dtype = WAVEJIT_FP32;
     if (with_lse) call.arguments_.lse = wavejit_dense_tensor(call.lse_.data(), WAVEJIT_FP32, q[0], q[2], q[1], 1);
     return call;
   }
@@ -143,8 +146,10 @@ class DeviceCall {
     return checked(wavejit_attention_forward(engine_, &arguments_, nullptr));
   }
 
+  // As the device has it: a word an element, of f32 two.
   Result<std::vector<std::uint16_t>> output() const {
-    std::vector<std::uint16_t> bits(static_cast<std::size_t>(element_count(shape_)));
+    const std::size_t words = arguments_.o.dtype == WAVEJIT_FP32 ? 2 : 1;
+    std::vector<std::uint16_t> bits(static_cast<std::size_t>(element_count(shape_)) * words);
     if (auto copied = o_.copy_out(bits.data()); !copied) return std::unexpected(copied.error());
     return bits;
   }
@@ -196,6 +201,7 @@ class AttentionCall : public ArrayCall {
           });
     add_choice(command, "--dtype", dtype_, {"fp16", "bf16"}, "the kernel's type; inputs are rounded to it")
         ->capture_default_str();
+    command.add_flag("--o-fp32", output_fp32_, "the kernel writes O in fp32 and does not round it to --dtype");
   }
 
   Result<void> read(std::vector<std::string>& notes) override {
@@ -216,7 +222,7 @@ class AttentionCall : public ArrayCall {
   }
 
   Result<void> prepare(wavejit_engine* engine) override {
-    auto call = DeviceCall::prepare(engine, inputs_, type_, with_lse());
+    auto call = DeviceCall::prepare(engine, inputs_, type_, with_lse(), output_fp32_);
     if (!call) return std::unexpected(call.error());
     auto modifiers = modifiers_.copy_to(engine);
     if (!modifiers) return std::unexpected(modifiers.error());
@@ -250,6 +256,7 @@ class AttentionCall : public ArrayCall {
   Judgement check() const override {
     AttentionProblem problem;
     problem.type = type_;
+    problem.output_fp32 = output_fp32_;
     problem.q = &inputs_.q;
     problem.k = &inputs_.k;
     problem.v = &inputs_.v;
@@ -273,6 +280,11 @@ class AttentionCall : public ArrayCall {
   bool with_lse() const { return !files_.lse.empty(); }
 
   std::vector<float> output() const {
+    if (output_fp32_) {
+      std::vector<float> values(bits_.size() / 2);
+      std::memcpy(values.data(), bits_.data(), bits_.size() * sizeof bits_.front());
+      return values;
+    }
     std::vector<float> values(bits_.size());
     std::ranges::transform(bits_, values.begin(), [this](std::uint16_t element) { return decode(type_, element); });
     return values;
@@ -280,6 +292,7 @@ class AttentionCall : public ArrayCall {
 
   Files files_;
   std::string dtype_ = "fp16";
+  bool output_fp32_ = false;
   std::string scale_text_;
   ModifierOptions modifiers_;
 

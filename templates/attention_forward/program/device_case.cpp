@@ -160,12 +160,14 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const P
   if (problem.packed_keys()) {
     key_starts = starts_of(sequences, &Sequence::keys);
   } else if (problem.paged() || !problem.key_lengths.empty()) {
+    key_lengths.reserve(sequences.size());
     for (const Sequence& sequence : sequences) key_lengths.push_back(static_cast<std::int32_t>(sequence.keys));
   }
   auto device_query_starts = on_device(engine, query_starts);
   auto device_key_starts = on_device(engine, key_starts);
   auto device_key_lengths = on_device(engine, key_lengths);
   std::vector<std::int32_t> first_keys;
+  first_keys.reserve(problem.first_keys.size());
   for (const std::int64_t first : problem.first_keys) first_keys.push_back(static_cast<std::int32_t>(first));
   auto device_first_keys = on_device(engine, first_keys);
   auto device_table = on_device(engine, page_table_of(problem).entries);
@@ -211,7 +213,7 @@ Result<DeviceCase> DeviceCase::prepare_unfilled(wavejit_engine* engine, const Pr
   auto q = make(engine, queries_of(problem), 2);
   auto k = make(engine, stored(problem, keys_of(problem)), 2);
   auto v = make(engine, stored(problem, values_of(problem)), 2);
-  auto o = make(engine, outputs_of(problem), 2);
+  auto o = make(engine, outputs_of(problem), problem.output_bytes());
   auto lse = make(engine, of_lse, 4);
   for (const auto* tensor : {&q, &k, &v, &o, &lse})
     if (!*tensor) return std::unexpected(tensor->error());
@@ -261,7 +263,7 @@ void DeviceCase::describe() {
   call_.q = described(q_, dtype);
   call_.k = described(k_, dtype);
   call_.v = described(v_, dtype);
-  call_.o = described(o_, dtype);
+  call_.o = described(o_, problem_.output_fp32 ? WAVEJIT_FP32 : dtype);
   if (problem_.lse) call_.lse = described_lse(lse_);
   call_.scale = problem_.scale;
   if (problem_.scale == 0) call_.flags |= WAVEJIT_SCALE_IS_ZERO;
@@ -379,14 +381,16 @@ Result<Rows> DeviceCase::written() const {
     if (auto copied = lse_.memory.copy_out(lse.data(), lse_.margin, lse_.bytes()); !copied)
       return std::unexpected(copied.error());
   } else {
-    output.resize(static_cast<std::size_t>(o_.placement.elements()));
+    output.resize(o_.bytes() / sizeof output.front());
     if (auto copied = o_.memory.copy_out(output.data(), o_.margin, o_.bytes()); !copied)
       return std::unexpected(copied.error());
   }
   const auto is_written = [&](std::int64_t token, std::int64_t head) {
     if (problem_.lse) return lse[static_cast<std::size_t>(lse_.placement.offset(token, head))] != marked_lse;
-    const auto first = output.begin() + o_.placement.offset(token, head);
-    return std::any_of(first, first + problem_.head_dim_v, [](std::uint16_t bits) { return bits != marked_element; });
+    const auto words = static_cast<std::int64_t>(o_.element / sizeof output.front());
+    const auto first = output.begin() + words * o_.placement.offset(token, head);
+    return std::any_of(first, first + words * problem_.head_dim_v,
+                       [](std::uint16_t bits) { return bits != marked_element; });
   };
   Rows rows;
   for (std::int64_t b = 0; b < problem_.batch; ++b) {
@@ -405,8 +409,9 @@ Result<WrittenRows> DeviceCase::read(const Rows& rows) const {
   const auto dim = static_cast<std::size_t>(problem_.head_dim_v);
   // One copy where most of it is wanted.
   std::vector<std::uint16_t> whole;
+  const std::size_t words = o_.element / sizeof whole.front();
   if (4 * count_of(rows) >= o_.placement.rows()) {
-    whole.resize(static_cast<std::size_t>(o_.placement.elements()));
+    whole.resize(o_.bytes() / sizeof whole.front());
     if (auto copied = o_.memory.copy_out(whole.data(), o_.margin, o_.bytes()); !copied)
       return std::unexpected(copied.error());
   }
@@ -421,10 +426,12 @@ Result<WrittenRows> DeviceCase::read(const Rows& rows) const {
     for (const std::int64_t row : numbers) {
       const std::int64_t token = sequences_[static_cast<std::size_t>(head.sequence)].first_query + row;
       WrittenRow& to = of_head[row];
-      to.output.resize(dim);
+      to.output.resize(dim * words);
       if (!whole.empty()) {
-        std::copy_n(whole.begin() + o_.placement.offset(token, head.head), dim, to.output.begin());
-      } else if (auto copied = o_.memory.copy_out(to.output.data(), o_.at(token, head.head), dim * 2); !copied) {
+        const auto first = static_cast<std::int64_t>(words) * o_.placement.offset(token, head.head);
+        std::copy_n(whole.begin() + first, dim * words, to.output.begin());
+      } else if (auto copied = o_.memory.copy_out(to.output.data(), o_.at(token, head.head), dim * o_.element);
+                 !copied) {
         return std::unexpected(copied.error());
       }
       if (problem_.lse) to.lse = lse[static_cast<std::size_t>(lse_.placement.offset(token, head.head))];

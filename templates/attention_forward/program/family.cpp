@@ -11,6 +11,7 @@
 #include "templates/attention_forward/program/published_list.h"
 #include "templates/attention_forward/program/schedule_text.h"
 #include "templates/attention_forward/program/tuning.h"
+#include "templates/attention_forward/program/variants.h"
 #include "tools/targets.h"
 
 namespace wavejit::attention_forward::program {
@@ -56,6 +57,7 @@ class AttentionForward : public tools::Family {
   std::unique_ptr<tools::ArrayCall> make_call() const override { return make_array_call(); }
   const tools::Tuning* tuning() const override { return &attention_tuning(); }
   const tools::Invariance* invariance() const override { return &attention_invariance(); }
+  const tools::Variants* variants() const override { return &attention_variants(); }
 };
 
 }  // namespace

@@ -28,6 +28,7 @@ std::vector<RowsOf> whole_of_share(const Batch& batch, std::size_t share, std::s
 
 std::vector<Change> alone(const Batch& batch, Draws&) {
   std::vector<Change> changes;
+  changes.reserve(batch.sequences.size());
   for (std::size_t i = 0; i < batch.sequences.size(); ++i)
     changes.push_back({.text = "alone", .pieces = {whole(batch, i)}});
   return changes;
@@ -155,7 +156,7 @@ std::vector<Change> with_pages(const Batch& batch, const std::array<Paging, coun
   for (std::size_t i = 0; i < count; ++i) {
     const std::vector<RowsOf> pieces = whole_of_share(batch, i, count);
     if (pieces.empty()) continue;
-    for (const std::string pipeline : pipelines_for(batch, all[i])) {
+    for (const std::string& pipeline : pipelines_for(batch, all[i])) {
       changes.push_back({.text = all[i].text() + (pipeline.empty() ? "" : ", " + pipeline),
                          .pieces = pieces,
                          .way = {.keys = {.pages = all[i]}},

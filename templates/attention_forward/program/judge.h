@@ -13,12 +13,15 @@
 namespace wavejit::attention_forward::program {
 
 struct WrittenRow {
-  std::vector<std::uint16_t> output;
+  std::vector<std::uint16_t> output;  // bits as they lie in memory: a word an element, of f32 two
   float lse = 0;
 
   bool operator==(const WrittenRow& other) const;  // bit by bit
 };
 using WrittenRows = std::map<HeadOfSequence, std::map<std::int64_t, WrittenRow>>;
+
+// Element `dim` of a row's O.
+float output_element(const Problem& problem, const WrittenRow& row, std::size_t dim);
 
 // Every row of `rows` must be among `written` and be known to the reference.
 Judgement judge(const Problem& problem, const Reference& reference, const Rows& rows, const WrittenRows& written);

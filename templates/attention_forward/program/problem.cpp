@@ -61,6 +61,7 @@ void take(void* context, const wavejit_problem* from) {
   to.window_left = from->window_left;
   to.window_right = from->window_right;
   to.lse = from->lse != 0;
+  to.output_fp32 = from->output_dtype == WAVEJIT_FP32;
   to.layout = from->layout;
   to.page_size = from->page_size;
   to.page_heads_first = from->page_heads_first != 0;
@@ -189,10 +190,10 @@ std::int64_t BiasPlacement::row(const Problem& problem, std::int64_t batch, cons
 
 std::uint64_t device_bytes(const Problem& problem) {
   const std::int64_t elements = queries_of(problem).elements() + stored(problem, keys_of(problem)).elements() +
-                                stored(problem, values_of(problem)).elements() + outputs_of(problem).elements() +
-                                bias_of(problem).elements();
+                                stored(problem, values_of(problem)).elements() + bias_of(problem).elements();
   const std::int64_t lse = problem.lse ? queries_of(problem).rows() : 0;
-  return static_cast<std::uint64_t>(elements) * 2 + static_cast<std::uint64_t>(lse) * 4;
+  return static_cast<std::uint64_t>(elements) * 2 + static_cast<std::uint64_t>(lse) * 4 +
+         static_cast<std::uint64_t>(outputs_of(problem).elements()) * problem.output_bytes();
 }
 
 double multiplications_of_row(const Problem& problem, const Sequence& sequence, std::int64_t row) {

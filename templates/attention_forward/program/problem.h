@@ -36,6 +36,7 @@ struct Problem {
   std::int32_t window_left = 0;
   std::int32_t window_right = 0;
   bool lse = false;
+  bool output_fp32 = false;  // O in f32, not in `type`
   std::int32_t layout = WAVEJIT_LAYOUT_BSHD;
   std::int64_t page_size = 0;  // of keys in pages
   bool page_heads_first = false;
@@ -48,6 +49,7 @@ struct Problem {
   std::uint64_t seed = 0;
   std::string inputs;
 
+  std::size_t output_bytes() const { return output_fp32 ? 4 : 2; }  // of an element
   std::int64_t group() const { return query_heads / kv_heads; }
   bool paged() const { return layout == WAVEJIT_LAYOUT_PAGED; }
   bool packed_keys() const { return layout == WAVEJIT_LAYOUT_PACKED; }

@@ -107,7 +107,7 @@ StorageFormat storage_format(HalfType type) { return type == HalfType::fp16 ? fp
 Judgement judge(const AttentionProblem& problem, const ExactAttention& exact, std::span<const float> output,
                 std::span<const float> lse) {
   const Sizes s(problem);
-  Judge judge(storage_format(problem.type));
+  Judge judge(storage_format(problem.type), problem.output_fp32 ? fp32_format : storage_format(problem.type));
   for (std::size_t batch = 0; batch < s.batch; ++batch) {
     for (std::size_t query = 0; query < s.queries; ++query) {
       for (std::size_t head = 0; head < s.heads; ++head) {

@@ -69,6 +69,7 @@ VisibleKeys visible_keys(const ScoreRules& rules, std::int64_t row, std::int64_t
 
 struct AttentionProblem {
   HalfType type = HalfType::fp16;
+  bool output_fp32 = false;  // the result is f32
   const Array* q = nullptr;  // [B, Sq, Hq, D]
   const Array* k = nullptr;  // [B, Sk, Hkv, D]
   const Array* v = nullptr;  // [B, Sk, Hkv, Dv]

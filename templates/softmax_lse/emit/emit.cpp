@@ -232,7 +232,7 @@ class Emission {
           for (int group = 0; group < groups; ++group)
             for (int key = 0; key < group_keys; ++key) {
               Value*& part = masked[static_cast<std::size_t>(group / 4)];
-              const auto at = static_cast<std::uint64_t>((4 * (group % 4)) + key);
+              const int at = (4 * (group % 4)) + key;
               Value* number = ir().CreateAdd(from_begin, kernel_.constant(first_key(key_order(spec_), group) + key));
               Value* score = ir().CreateSelect(ir().CreateICmpULT(number, count), ir().CreateExtractElement(part, at),
                                                kernel_.constant(minus_infinity));

@@ -56,8 +56,8 @@ class Filling {
   }
   void set(int group, int key, Value* score) {
     language::Accumulator& part = scores_[static_cast<std::size_t>(group / 4)];
-    part.value =
-        kernel_.ir().CreateInsertElement(part.value, score, static_cast<std::uint64_t>((4 * (group % 4)) + key));
+    const int at = (4 * (group % 4)) + key;
+    part.value = kernel_.ir().CreateInsertElement(part.value, score, at);
   }
   const Scores& scores() const { return scores_; }
 
@@ -85,6 +85,7 @@ Scores ScoreReader::read(const TilePlace& place, Value* visible) const {
   Filling filling(kernel_);
   if (is_wide(type)) {
     std::vector<Value*> loaded;
+    loaded.reserve(groups);
     for (int group = 0; group < groups; ++group)
       loaded.push_back(buffer_.load(16, plus(kernel_, offset, 4 * first_key(order, group)), zero));
     for (int group = 0; group < groups; ++group)
@@ -101,8 +102,8 @@ Scores ScoreReader::read(const TilePlace& place, Value* visible) const {
       loaded.push_back(buffer_.load(16, plus(kernel_, offset, 2 * first_key(order, group)), zero));
     for (int group = 0; group < groups; ++group)
       for (int pair = 0; pair < 2; ++pair) {
-        Value* dword = ir.CreateExtractElement(loaded[static_cast<std::size_t>(group / 2)],
-                                               static_cast<std::uint64_t>((2 * (group % 2)) + pair));
+        const int at = (2 * (group % 2)) + pair;
+        Value* dword = ir.CreateExtractElement(loaded[static_cast<std::size_t>(group / 2)], at);
         const auto two = widened(kernel_, ir.CreateXor(dword, signs), type);
         filling.set(group, 2 * pair, two[0]);
         filling.set(group, (2 * pair) + 1, two[1]);
@@ -117,7 +118,8 @@ Scores ScoreReader::read(const TilePlace& place, Value* visible) const {
           {buffer_.descriptor(), plus(kernel_, offset, 2 * (first_key(order, group) + key)), zero, zero}));
   for (int group = 0; group < groups; ++group)
     for (int key = 0; key < group_keys; ++key) {
-      Value* dword = ir.CreateZExt(loaded[static_cast<std::size_t>((group * group_keys) + key)], kernel_.i32());
+      Value* dword = ir.CreateZExt(
+          loaded[(static_cast<std::size_t>(group) * group_keys) + static_cast<std::size_t>(key)], kernel_.i32());
       filling.set(group, key, widened(kernel_, ir.CreateXor(dword, signs), type)[0]);
     }
   return filling.scores();
@@ -131,9 +133,9 @@ std::vector<Value*> WeightWriter::stored_dwords(const Scores& weights, int group
     return language::convert_packed(kernel_, registers_of_part, first, group_keys, element_of(spec_.weights),
                                     language::NanInput::kept);
   std::vector<Value*> dwords;
-  for (int key = 0; key < group_keys; ++key)
-    dwords.push_back(ir.CreateBitCast(
-        ir.CreateExtractElement(registers_of_part, static_cast<std::uint64_t>(first + key)), kernel_.i32()));
+  dwords.reserve(group_keys);
+  for (int at = first; at < first + group_keys; ++at)
+    dwords.push_back(ir.CreateBitCast(ir.CreateExtractElement(registers_of_part, at), kernel_.i32()));
   return dwords;
 }
 
@@ -147,6 +149,7 @@ void WeightWriter::write(const Scores& weights, const TilePlace& place, Value* v
   Value* inside = ir.CreateAnd(valid, ir.CreateICmpSLT(place.tile_key, keys));
   Value* whole = ir.CreateICmpSLE(ir.CreateAdd(place.tile_key, kernel_.constant(families::tile_keys)), keys);
   std::vector<std::vector<Value*>> dwords;
+  dwords.reserve(groups);
   for (int group = 0; group < groups; ++group) dwords.push_back(stored_dwords(weights, group));
 
   // An element of the dword that holds it.

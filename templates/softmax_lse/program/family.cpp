@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "templates/softmax_lse/program/array_call.h"
 #include "templates/softmax_lse/program/reference.h"
 #include "tools/array_problem.h"
 
@@ -90,15 +91,12 @@ wavejit_tensor dense(const void* data, std::int32_t type, const Said& said, std:
 // The keys that a row of a batch sees, by the definition in wavejit.h.
 std::pair<std::int64_t, std::int64_t> seen(const Said& said, std::int64_t batch, std::int64_t row) {
   const std::int64_t keys = said.lengths.empty() ? said.keys : said.lengths[static_cast<std::size_t>(batch)];
-  std::int64_t begin = 0;
-  std::int64_t end = keys;
-  const std::int64_t diagonal = row + ((said.mask & WAVEJIT_MASK_PREFIX) != 0 ? said.prefix : keys - said.rows);
-  if ((said.mask & WAVEJIT_MASK_CAUSAL) != 0) end = std::min(end, diagonal + 1);
-  if ((said.mask & WAVEJIT_MASK_WINDOW) != 0) {
-    if (said.left >= 0) begin = std::max(begin, diagonal - said.left);
-    if (said.right >= 0) end = std::min(end, diagonal + said.right + 1);
-  }
-  return {begin, std::max(begin, end)};
+  const bool prefix = (said.mask & WAVEJIT_MASK_PREFIX) != 0;
+  SeenRules rules{.causal = (said.mask & WAVEJIT_MASK_CAUSAL) != 0,
+                  .diagonal = prefix ? said.prefix : keys - said.rows,
+                  .window = std::nullopt};
+  if ((said.mask & WAVEJIT_MASK_WINDOW) != 0) rules.window = Window{.left = said.left, .right = said.right};
+  return seen_keys(rules, row, keys);
 }
 
 class SoftmaxLse : public Family {
@@ -109,6 +107,11 @@ class SoftmaxLse : public Family {
            "[causal[=<prefix>]] [window=<left>,<right>] [lse] [k_lengths=<n,…>] [scale=<x>] [unaligned] [seed=<n>]";
   }
   std::string_view example() const override { return "softmax_lse bf16 b1 h8 q128 k2048 causal lse"; }
+  std::vector<std::string> run_examples() const override {
+    return {"softmax_lse --scores s.npy --out weights.npy --lse lse.npy --device sim:gfx950 --check",
+            "softmax_lse --scores s.npy --lse lse.npy --dtype bf16 --causal --scale 0.125"};
+  }
+  std::unique_ptr<ArrayCall> make_call() const override { return make_array_call(); }
   std::vector<std::string> listed() const override {
     return {"softmax_lse fp32 b2 h3 q5 k65 lse",
             "softmax_lse bf16 b1 h2 q70 k1026 weights=fp32 causal",

@@ -46,6 +46,7 @@ TEST(Descriptor, WordsMayComeInAnyOrderAndPrintInOne) {
                                     "causal=5",
                                     "window=128,-1",
                                     "lse",
+                                    "o=fp32",
                                     "layout=packed",
                                     "q_lengths=1024,7",
                                     "q_rows=1040",

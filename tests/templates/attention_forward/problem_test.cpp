@@ -214,7 +214,9 @@ std::vector<BadCall> bad_calls() {
       "fp32_inputs", [](Call& c) { c.q.dtype = c.k.dtype = c.v.dtype = c.o.dtype = WAVEJIT_FP32; }, WAVEJIT_UNSUPPORTED,
       "q.dtype = 3 (fp32)");
   add("dtypes_differ", [](Call& c) { c.k.dtype = WAVEJIT_BF16; }, invalid, "k.dtype = 2 (bf16)");
-  add("o_dtype_differs", [](Call& c) { c.o.dtype = WAVEJIT_FP32; }, invalid, "o.dtype = 3 (fp32)");
+  add(
+      "o_dtype_differs", [](Call& c) { c.o.dtype = WAVEJIT_BF16; }, invalid,
+      "o.dtype = 2 (bf16); accepted: 1 (fp16), the dtype of q, or 3 (fp32)");
   add("k_batch", [](Call& c) { c.k.sizes[0] = 3; }, invalid, "k.sizes[0] (batch) = 3; accepted: 2 (q.sizes[0])");
   add("v_length", [](Call& c) { c.v.sizes[1] = 511; }, invalid, "v.sizes[1] (length) = 511; accepted: 512");
   add("v_heads", [](Call& c) { c.v.sizes[2] = 4; }, invalid, "v.sizes[2] (heads) = 4; accepted: 2");
@@ -246,6 +248,14 @@ std::vector<BadCall> bad_calls() {
   add("o_rows_overlap", [](Call& c) { c.o.strides[1] = 64; }, invalid, "o.strides");
   add("o_heads_overlap", [](Call& c) { c.o.strides[2] = 64; }, invalid, "o.strides");
   add("o_batches_overlap", [](Call& c) { c.o.strides[0] = 1024; }, invalid, "o.strides");
+  add(
+      "o_in_fp32_on_q",
+      [](Call& c) {
+        c.o.dtype = WAVEJIT_FP32;
+        c.q.data =
+            static_cast<char*>(c.o.data) + (3 * c.o.sizes[0] * c.o.strides[0]);  // within its bytes, not its words
+      },
+      invalid, "o.data");
   add("lse_dtype", [](Call& c) { c.lse.dtype = WAVEJIT_FP16; }, invalid, "lse.dtype = 1 (fp16); accepted: 3 (fp32)");
   add("lse_misaligned", [](Call& c) { c.lse.data = reinterpret_cast<void*>(0x10002); }, invalid, "lse.data = 0x10002");
   add("lse_reserved", [](Call& c) { c.lse.reserved = 1; }, invalid, "lse.reserved = 1");
@@ -505,6 +515,11 @@ TEST_F(Problem, EveryShapeHasItsOwnCode) {
                 ++shapes;
               }
             }
+            attention_forward::AttentionShape wide = {dtype, mask, lse, qk, v};
+            wide.output_fp32 = true;
+            EXPECT_EQ(attention_forward::AttentionShape::of_code(wide.code()), wide);
+            codes.insert(wide.code());
+            ++shapes;
             for (const auto rows : attention_forward::all_query_rows) {
               attention_forward::AttentionShape shape = {dtype, mask, lse, qk, v};
               if (rows == shape.query_rows) continue;

@@ -7,18 +7,22 @@
 #include <utility>
 #include <vector>
 
+#include "templates/families/call/names.h"
+
 namespace wavejit::attention_combine {
 namespace {
 
 enum class Field : std::uint8_t { dtype, head_dim, target, lowering, first_keys, rows };
 constexpr std::array<std::pair<Field, std::string_view>, 4> fields = {{
-    {Field::dtype, "data type (bf16 or fp16)"},
+    {Field::dtype, "data type (bf16, fp16 or fp32)"},
     {Field::head_dim, "head dim (d<n>)"},
     {Field::target, "target=<processor>"},
     {Field::lowering, "lowering=<name>"},
 }};
+constexpr families::Names<OutputType, 3> output_types = {
+    {{OutputType::bf16, "bf16"}, {OutputType::fp16, "fp16"}, {OutputType::fp32, "fp32"}}};
 constexpr const char* accepted =
-    "accepted: bf16, fp16, d<n>, first_keys, rows=few, target=<processor>, lowering=llvm, lowering=comgr";
+    "accepted: bf16, fp16, fp32, d<n>, first_keys, rows=few, target=<processor>, lowering=llvm, lowering=comgr";
 
 bool take_number(std::string_view text, int& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -27,9 +31,8 @@ bool take_number(std::string_view text, int& number) {
 
 // The field that a word fills, or what would be accepted.
 std::expected<Field, std::string> take(std::string_view word, KernelSpec& spec) {
-  for (const DataType dtype : {DataType::bf16, DataType::fp16}) {
-    if (word != to_text(dtype)) continue;
-    spec.dtype = dtype;
+  if (const auto type = families::value_in(output_types, word)) {
+    spec.dtype = *type;
     return Field::dtype;
   }
   if (word.size() > 1 && word.front() == 'd' && take_number(word.substr(1), spec.head_dim)) return Field::head_dim;
@@ -95,8 +98,11 @@ std::expected<KernelSpec, std::string> parse_spec(std::string_view text) {
   return spec;
 }
 
-KernelSpec combine_of(const attention_forward::KernelSpec& split) {
-  return {.dtype = split.dtype,
+std::string_view to_text(OutputType type) { return families::name_in(output_types, type); }
+
+KernelSpec combine_of(const attention_forward::KernelSpec& split, bool output_fp32) {
+  const OutputType of_split = split.dtype == attention_forward::DataType::bf16 ? OutputType::bf16 : OutputType::fp16;
+  return {.dtype = output_fp32 ? OutputType::fp32 : of_split,
           .head_dim = split.head_dim_v,
           .first_keys = split.first_keys && !split.paged,
           .few_rows = split.rows == attention_forward::QueriesOf::few,

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
@@ -17,18 +18,19 @@
 
 namespace wavejit::attention_combine {
 
-using attention_forward::DataType;
 using attention_forward::Lowering;
+
+enum class OutputType : std::uint8_t { bf16, fp16, fp32 };
 
 struct KernelSpec {
   static constexpr std::string_view kernel = "attention_combine";
   static constexpr std::string_view family = attention_forward::KernelSpec::family;
 
-  DataType dtype = DataType::fp16;  // of O
-  int head_dim = 128;               // of V and O
-  bool first_keys = false;          // of the split kernel's dense keys: they say how many a sequence has
-  bool few_rows = false;            // the split kernel's: only sequences of a few rows
-  std::string target;               // processor name: a row of the target table
+  OutputType dtype = OutputType::fp16;  // of O
+  int head_dim = 128;                   // of V and O
+  bool first_keys = false;              // of the split kernel's dense keys: they say how many a sequence has
+  bool few_rows = false;                // the split kernel's: only sequences of a few rows
+  std::string target;                   // processor name: a row of the target table
   Lowering lowering = Lowering::llvm;
 
   bool operator==(const KernelSpec&) const = default;
@@ -45,7 +47,10 @@ std::optional<std::string> refusal_of(const KernelSpec& spec);
 // Of the argument struct that a launch hands over (arguments.h).
 std::size_t argument_bytes(const KernelSpec& spec);
 
-// The kernel that merges what a split kernel leaves.
-KernelSpec combine_of(const attention_forward::KernelSpec& split);
+// The kernel that merges what a split kernel leaves, to an O of that kernel's data type or of f32.
+KernelSpec combine_of(const attention_forward::KernelSpec& split, bool output_fp32);
+
+std::string_view to_text(OutputType type);
+constexpr int bytes_of(OutputType type) { return type == OutputType::fp32 ? 4 : 2; }
 
 }  // namespace wavejit::attention_combine

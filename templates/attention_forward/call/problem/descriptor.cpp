@@ -62,6 +62,7 @@ std::string to_text(const ProblemDescriptor& descriptor) {
     word("window=", std::to_string(descriptor.window->first) + "," + std::to_string(descriptor.window->second));
   }
   if (shape.lse) word("lse", "");
+  if (shape.output_fp32) word("o=", "fp32");
   if (descriptor.layout == Layout::paged) {
     word("layout=", std::string(paged_word) + ":" + std::to_string(descriptor.page_size) +
                         (descriptor.page_heads_first ? ":hnd" : ""));

@@ -111,6 +111,7 @@ std::string list_supported(const targets::Target& target) {
   if (possible([](AttentionShape& shape) { shape.paged = true; })) line += " paged (NHD, HND)";
   if (possible([](AttentionShape& shape) { shape.first_keys = true; })) line += "; left padding";
   if (lse) line += "; LSE on request";
+  if (possible([](AttentionShape& shape) { shape.output_fp32 = true; })) line += "; O in fp32 on request";
   line += "; pipelines";
   for (const auto pipeline : all_pipelines)
     if (!supported_shapes(target, {.pipeline = pipeline}).empty()) line += " " + std::string(to_text(pipeline));
@@ -134,7 +135,7 @@ Result<families::Route> mixed_route(const AttentionShape& shape, const targets::
   route.kernels.push_back({.label = "spec", .spec = tall->spec});
   route.kernels.push_back({.label = "few rows", .spec = few->spec});
   if (few->spec.split_keys != 0)
-    route.kernels.push_back({.label = "combine", .spec = attention_combine::combine_of(few->spec)});
+    route.kernels.push_back({.label = "combine", .spec = attention_combine::combine_of(few->spec, shape.output_fp32)});
   return route;
 }
 
@@ -161,7 +162,8 @@ class AttentionForward final : public families::Family {
     route.kernels.push_back({.label = "spec", .spec = chosen->spec});
     // One for all split kernels of a data type and head dim, whatever their masks and pipelines.
     if (chosen->spec.split_keys != 0)
-      route.kernels.push_back({.label = "combine", .spec = attention_combine::combine_of(chosen->spec)});
+      route.kernels.push_back(
+          {.label = "combine", .spec = attention_combine::combine_of(chosen->spec, shape.output_fp32)});
     return route;
   }
 

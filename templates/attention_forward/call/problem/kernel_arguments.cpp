@@ -29,8 +29,8 @@ std::uint64_t broadcast_stride(const wavejit_tensor& tensor, int dimension, std:
   return tensor.sizes[dimension] > 1 ? static_cast<std::uint64_t>(tensor.strides[dimension]) * bytes : 0;
 }
 
-std::uint32_t row_bytes(const wavejit_tensor& tensor) {
-  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(row_stride(tensor)) * element_bytes);
+std::uint32_t row_bytes(const wavejit_tensor& tensor, std::uint64_t bytes = element_bytes) {
+  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(row_stride(tensor)) * bytes);
 }
 
 void set_softcap(Arguments& arguments, const AttentionProblem& problem,
@@ -70,6 +70,7 @@ static_assert(static_cast<int>(Modifier::softcap) == 0 && static_cast<int>(Modif
 void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
                     const wavejit_attention_forward_arguments& call, const targets::Target& target,
                     const families::Toggles& toggles) {
+  const std::uint64_t o_bytes = output_element_bytes(problem.shape);
   arguments.q = address(call.q.data);
   arguments.k = address(call.k.data);
   arguments.v = address(call.v.data);
@@ -77,15 +78,15 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
   arguments.q_batch_stride = stride(call.q, 0, element_bytes);
   arguments.k_batch_stride = stride(call.k, 0, element_bytes);
   arguments.v_batch_stride = stride(call.v, 0, element_bytes);
-  arguments.o_batch_stride = stride(call.o, 0, element_bytes);
+  arguments.o_batch_stride = stride(call.o, 0, o_bytes);
   arguments.q_head_stride = stride(call.q, 2, element_bytes);
   arguments.k_head_stride = stride(call.k, 2, element_bytes);
   arguments.v_head_stride = stride(call.v, 2, element_bytes);
-  arguments.o_head_stride = stride(call.o, 2, element_bytes);
+  arguments.o_head_stride = stride(call.o, 2, o_bytes);
   arguments.q_row_stride = row_bytes(call.q);
   arguments.k_row_stride = row_bytes(call.k);
   arguments.v_row_stride = row_bytes(call.v);
-  arguments.o_row_stride = row_bytes(call.o);
+  arguments.o_row_stride = row_bytes(call.o, o_bytes);
   if (problem.shape.lse) {
     arguments.lse = address(call.lse.data);
     arguments.lse_batch_stride = stride(call.lse, 0, lse_element_bytes);

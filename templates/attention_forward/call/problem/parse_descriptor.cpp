@@ -34,6 +34,7 @@ enum class Slot : std::uint8_t {
   causal,
   window,
   lse,
+  output,
   layout,
   query_lengths,
   query_rows,
@@ -62,7 +63,7 @@ constexpr Slot slot_of(Modifier modifier) {
 std::string accepted_words() {
   std::string words =
       "fp16, bf16, b<n>, q<n>[..<n>], k<n>[..<n>], h<n>[/<n>], d<n>[/<n>], causal[=<prefix>], window=<left>,<right>, "
-      "lse, "
+      "lse, o=fp32, "
       "layout=bshd|bhsd|packed|paged:<n>[:nhd|hnd], q_lengths=<n,…>, q_rows=<n>, k_lengths=<n,…>, first_keys[=<n,…>], "
       "scale=<x>, ";
   for (const Modifier modifier : described_modifiers) words += std::string(row_of(modifier).accepted) + ", ";
@@ -118,7 +119,7 @@ class Parser {
     }
     result_.shape.set_rows(rows_of(result_, result_.query_length));
     result_.shape.whole_tiles = holds_whole_tiles(result_.page_size, result_.shape.first_keys);
-    if (auto lengths = check_lengths(result_); !lengths) return std::unexpected(std::move(lengths.error()));
+    if (auto lengths = check_described_lengths(result_); !lengths) return std::unexpected(std::move(lengths.error()));
     const auto [left, right] = result_.window.value_or(std::pair<std::int64_t, std::int64_t>{-1, -1});
     result_.shape.mask = choose_mask(result_.causal, result_.window.has_value(), left, right).mask;
     if (result_.causal_prefix && *result_.causal_prefix > result_.key_length) {
@@ -246,6 +247,11 @@ class Parser {
     if (key == "first_keys") {
       result_.shape.first_keys = true;
       return take_lengths(word, value, result_.first_keys, Slot::first_keys);
+    }
+    if (key == "o") {
+      if (value != "fp32") return wrong(word, "is not known; accepted: o=fp32 (the type of q has no word)");
+      result_.shape.output_fp32 = true;
+      return Slot::output;
     }
     if (key == "layout") {
       if (value.starts_with(paged_word)) return take_pages(word, value.substr(paged_word.size()));

@@ -39,6 +39,7 @@ wavejit_problem parsed_problem(const ProblemDescriptor& descriptor, const std::s
   problem.size = sizeof problem;
   problem.text = text.c_str();
   problem.dtype = shape.dtype == DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
+  problem.output_dtype = shape.output_fp32 ? std::int32_t{WAVEJIT_FP32} : problem.dtype;
   problem.layout = layout_of(descriptor.layout);
   problem.page_size = descriptor.page_size;
   problem.page_heads_first = descriptor.page_heads_first ? 1 : 0;

@@ -73,12 +73,15 @@ Problem check_sizes(const Named& named, bool may_have_no_rows, std::int64_t most
 // of a tensor without rows, is never used and may be anything.
 Problem check_tensor(const Named& named, std::int32_t dtype) {
   const wavejit_tensor& t = *named.tensor;
+  const bool may_be_fp32 = named.name == std::string_view("o");
   if (t.reserved != 0)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, field(named, "reserved"), std::to_string(t.reserved), "0"));
-  if (t.dtype != dtype) {
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, field(named, "dtype"), dtype_text(t.dtype),
-                      dtype_text(dtype) + ", the dtype of q"));
+  if (t.dtype != dtype && !(may_be_fp32 && t.dtype == WAVEJIT_FP32)) {
+    return refuse(bad(
+        WAVEJIT_INVALID_ARGUMENT, field(named, "dtype"), dtype_text(t.dtype),
+        dtype_text(dtype) + ", the dtype of q" + (may_be_fp32 ? ", or " + dtype_text(WAVEJIT_FP32) : std::string())));
   }
+  const std::uint64_t bytes = t.dtype == WAVEJIT_FP32 ? 4 : 2;
   const bool empty = may_be_empty(t);
   const bool aligned = reinterpret_cast<std::uintptr_t>(t.data) % tensor_alignment == 0;
   if (!aligned || (t.data == nullptr && !empty)) return refuse(bad_pointer(named, tensor_alignment));
@@ -94,7 +97,7 @@ Problem check_tensor(const Named& named, std::int32_t dtype) {
     return refuse(bad_stride(named, long_rows ? 1 : 2, "batch slices that span less than 4 GiB"));
   const std::uint64_t head_span = static_cast<std::uint64_t>(t.sizes[2] - 1) * (t.sizes[2] > 1 ? t.strides[2] : 0);
   const std::uint64_t rows = static_cast<std::uint64_t>(t.sizes[1]) - 1 + tile_overrun_rows;
-  const std::uint64_t slice = (rows * row_stride(t) + head_span + t.sizes[3]) * 2;
+  const std::uint64_t slice = (rows * row_stride(t) + head_span + t.sizes[3]) * bytes;
   if (slice >= slice_limit_bytes) {
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, std::string(named.name) + ": bytes that one batch slice spans",
                       std::to_string(slice) + " with " + std::to_string(tile_overrun_rows) +
@@ -104,7 +107,7 @@ Problem check_tensor(const Named& named, std::int32_t dtype) {
   }
   if (t.sizes[0] > 1 && t.strides[0] >= max_batch_stride)
     return refuse(bad_stride(named, 0, "less than " + std::to_string(max_batch_stride)));
-  if (t.sizes[0] > 1 && static_cast<std::uint64_t>(t.sizes[0] - 1) * t.strides[0] * 2 >= tensor_limit_bytes)
+  if (t.sizes[0] > 1 && static_cast<std::uint64_t>(t.sizes[0] - 1) * t.strides[0] * bytes >= tensor_limit_bytes)
     return refuse(bad_stride(named, 0, "tensors that span less than 2^48 bytes"));
   return {};
 }
@@ -156,7 +159,7 @@ Problem check_outputs(const wavejit_attention_forward_arguments& a, bool lse) {
   const Range q_range = range_of(a.q, 2);
   const Range k_range = range_of(a.k, 2);
   const Range v_range = range_of(a.v, 2);
-  const Range o_range = range_of(a.o, 2);
+  const Range o_range = range_of(a.o, a.o.dtype == WAVEJIT_FP32 ? 4 : 2);
   if (surely_share(o_range, q_range)) return refuse(shared("o", "q", a.o));
   if (surely_share(o_range, k_range)) return refuse(shared("o", "k", a.o));
   if (surely_share(o_range, v_range)) return refuse(shared("o", "v", a.o));
@@ -261,7 +264,8 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
                 .paged = paged,
                 .whole_tiles = paged && holds_whole_tiles(a.k.sizes[1], a.first_keys != nullptr),
                 .single_keys = paged && a.k.sizes[1] == 1,
-                .first_keys = a.first_keys != nullptr},
+                .first_keys = a.first_keys != nullptr,
+                .output_fp32 = a.o.dtype == WAVEJIT_FP32},
       .batch = static_cast<std::uint32_t>(extents->sequences),
       .query_length = static_cast<std::uint32_t>(extents->query_length),
       .key_length = static_cast<std::uint32_t>(extents->key_length),

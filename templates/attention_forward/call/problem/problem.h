@@ -37,6 +37,7 @@ struct AttentionShape {
   bool whole_tiles = false;
   bool single_keys = false;  // of one key
   bool first_keys = false;   // left padding
+  bool output_fp32 = false;  // O in f32, not in the type of Q, K and V
   // Packed queries, of which most are short: two kernels walk the keys, each those of its own sequences (row_limits.h).
   // query_rows are then the long ones', and packed_heads and split are of the short ones'.
   bool mixed = false;
@@ -51,21 +52,23 @@ struct AttentionShape {
   std::uint64_t code() const {
     return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(paged) << 62 |
            static_cast<std::uint64_t>(single_keys) << 61 | static_cast<std::uint64_t>(first_keys) << 60 |
-           static_cast<std::uint64_t>(whole_tiles) << 59 | static_cast<std::uint64_t>(mixed) << 58 |
+           static_cast<std::uint64_t>(whole_tiles) << 59 | static_cast<std::uint64_t>(mixed) << 46 |
            static_cast<std::uint64_t>(modifiers.bits()) << 50 | static_cast<std::uint64_t>(dtype) << 48 |
-           static_cast<std::uint64_t>(few_rows) << 46 | static_cast<std::uint64_t>(mask) << 40 |
-           static_cast<std::uint64_t>(split) << 39 | static_cast<std::uint64_t>(packed_heads) << 38 |
-           static_cast<std::uint64_t>(query_rows) << 33 | static_cast<std::uint64_t>(lse) << 32 |
-           static_cast<std::uint64_t>(head_dim_qk) << 16 | static_cast<std::uint64_t>(head_dim_v);
+           static_cast<std::uint64_t>(output_fp32) << 47 | static_cast<std::uint64_t>(few_rows) << 44 |
+           static_cast<std::uint64_t>(mask) << 40 | static_cast<std::uint64_t>(split) << 39 |
+           static_cast<std::uint64_t>(packed_heads) << 38 | static_cast<std::uint64_t>(query_rows) << 33 |
+           static_cast<std::uint64_t>(lse) << 32 | static_cast<std::uint64_t>(head_dim_qk) << 16 |
+           static_cast<std::uint64_t>(head_dim_v);
   }
   static AttentionShape of_code(std::uint64_t code) {
     const auto bits = [&](int from, int count) { return code >> from & ((std::uint64_t{1} << count) - 1); };
     AttentionShape shape;
     shape.modifiers = Modifiers::from_bits(static_cast<std::uint8_t>(bits(50, 8)));
     shape.dtype = static_cast<DataType>(bits(48, 2));
-    shape.mixed = bits(58, 1) != 0;
-    shape.few_rows = static_cast<QueryRows>(bits(46, 2));
-    shape.mask = static_cast<Mask>(bits(40, 6));
+    shape.mixed = bits(46, 1) != 0;
+    shape.few_rows = static_cast<QueryRows>(bits(44, 2));
+    shape.mask = static_cast<Mask>(bits(40, 2));
+    shape.output_fp32 = bits(47, 1) != 0;
     shape.split = bits(39, 1) != 0;
     shape.paged = bits(62, 1) != 0;
     shape.whole_tiles = bits(59, 1) != 0;
@@ -105,6 +108,8 @@ struct AttentionShape {
     return shape;
   }
 };
+
+inline std::uint64_t output_element_bytes(const AttentionShape& shape) { return shape.output_fp32 ? 4 : 2; }
 
 // Pointers and strides stay where the caller put them; here is what follows from them.
 struct AttentionProblem {

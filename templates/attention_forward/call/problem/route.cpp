@@ -26,6 +26,7 @@ KernelSpec candidate(const AttentionShape& shape, const targets::Target& target,
   spec.head_dim_v = shape.head_dim_v;
   spec.mask = shape.mask;
   spec.lse = shape.lse;
+  spec.output_fp32 = shape.output_fp32 && !shape.split;  // parts are f32 in every case
   spec.packed_heads = packs(shape, pipeline);
   spec.modifiers = shape.modifiers;
   spec.paged = shape.paged;
@@ -71,7 +72,9 @@ Result<Route> choose_route(const AttentionShape& shape, const targets::Target& t
   Pipeline pipeline = pipeline_of(shape, target, toggles);
   // A split kernel leaves partial results, and O to another kernel.
   const OutputStore store =
-      shape.split ? OutputStore::scalar : toggles.output_store.value_or(default_output_store(target));
+      shape.split
+          ? OutputStore::scalar
+          : toggles.output_store.value_or(shape.output_fp32 ? OutputStore::scalar : default_output_store(target));
   Route route;
   route.spec = candidate(shape, target, toggles, pipeline, store);
   auto resources = resources_of(route.spec);
@@ -149,6 +152,7 @@ std::string to_text(const AttentionShape& shape) {
   if (shape.mask == Mask::causal) text += " causal";
   if (shape.mask == Mask::window) text += " window";
   if (shape.lse) text += " lse";
+  if (shape.output_fp32) text += " o=fp32";
   for (const ModifierRow& row : modifier_rows)
     if (shape.has(row.modifier)) text += " " + std::string(row.word);
   if (shape.split) text += " split=" + std::to_string(chunk_keys);

@@ -52,7 +52,7 @@ Result<void> check_workspace(const wavejit_attention_forward_arguments& call, st
   for (const Named& named :
        {Named{"q", &call.q}, Named{"k", &call.k}, Named{"v", &call.v}, Named{"o", &call.o}, Named{"lse", &call.lse}})
     if (named.tensor->data != nullptr &&
-        surely_share(range_of(*named.tensor, named.tensor == &call.lse ? 4 : 2), workspace))
+        surely_share(range_of(*named.tensor, named.tensor->dtype == WAVEJIT_FP32 ? 4 : 2), workspace))
       return taken(named.name);
   const std::uint64_t each = sequences;
   for (const NamedArray& array :

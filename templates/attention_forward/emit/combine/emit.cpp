@@ -281,6 +281,19 @@ class Combine {
     return {.maximum = end[0], .sum = end[1], .outputs = {end.begin() + 2, end.end()}};
   }
 
+  // A lane's dims as O has them.
+  Values stored(Value* numbers) {
+    if (spec_.dtype != OutputType::fp32)
+      return language::convert_packed(kernel_, numbers, 0, dims(),
+                                      spec_.dtype == OutputType::bf16 ? Element::bf16 : Element::fp16,
+                                      language::NanInput::kept);
+    Values dwords;
+    for (int dim = 0; dim < dims(); ++dim)
+      dwords.push_back(
+          ir_.CreateBitCast(ir_.CreateExtractElement(numbers, static_cast<std::uint64_t>(dim)), kernel_.i32()));
+    return dwords;
+  }
+
   // As attention_forward ends a row (output.cpp): fma(O, factor, +0), the sink counted once.
   void store(const Merged& row, Value* row_of_head) {
     Value* sinks = kernel_.argument_i64(offsetof(Arguments, sink));
@@ -298,17 +311,16 @@ class Combine {
     Value* numbers = llvm::PoisonValue::get(kernel_.vector(kernel_.f32(), dims()));
     for (std::size_t dim = 0; dim < row.outputs.size(); ++dim)
       numbers = ir_.CreateInsertElement(numbers, fused(row.outputs[dim], factor, kernel_.constant(0.0F)), dim);
-    const Values dwords = language::convert_packed(kernel_, numbers, 0, dims(),
-                                                   spec_.dtype == DataType::bf16 ? Element::bf16 : Element::fp16,
-                                                   language::NanInput::kept);
+    const Values dwords = stored(numbers);
+    const int dim_bytes = bytes_of(spec_.dtype);
 
     Value* row_stride = kernel_.argument_i32(offsetof(Arguments, o_row_stride));
     Value* o = slice(offsetof(Arguments, o), offsetof(Arguments, o_batch_stride), offsetof(Arguments, o_head_stride));
     o = ir_.CreateAdd(o, ir_.CreateMul(wide(row_of_head), wide(row_stride)));
     // Lanes without dims are past its end.
-    const Buffer outputs(kernel_, o, kernel_.constant(spec_.head_dim * 2));
+    const Buffer outputs(kernel_, o, kernel_.constant(spec_.head_dim * dim_bytes));
     outputs.store(dwords.size() == 1 ? dwords.front() : language::gather_dwords(kernel_, dwords),
-                  ir_.CreateMul(kernel_.lane(), kernel_.constant(dims() * 2)), kernel_.constant(0));
+                  ir_.CreateMul(kernel_.lane(), kernel_.constant(dims() * dim_bytes)), kernel_.constant(0));
 
     // One lane writes the LSE; the others point far outside. Without LSE the slice is empty.
     Value* lse =

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Whether the lengths that a descriptor lists go with its other words.
+// Whether the lengths and first keys that a descriptor lists fit its other words.
 #include <algorithm>
 #include <numeric>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "templates/attention_forward/call/problem/descriptor.h"
 #include "templates/attention_forward/call/problem/descriptor_words.h"
 
 namespace wavejit::attention_forward {
@@ -53,7 +54,8 @@ Result<void> check_first_keys(const ProblemDescriptor& descriptor) {
 
 }  // namespace
 
-Result<void> check_lengths(const ProblemDescriptor& descriptor) {
+// Lists have one length a sequence, and the longest is what q or k says (of dense keys: at most).
+Result<void> check_described_lengths(const ProblemDescriptor& descriptor) {
   const bool packed = descriptor.layout == Layout::packed;
   const bool paged = descriptor.layout == Layout::paged;
   const auto refuse_list = [](const std::string& name, const std::string& value, const std::string& accepted) {

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What people ask for by name, as data. What others have was read from their sources at the dates said, not tried.
+#include "templates/attention_forward/program/variants.h"
+
+#include <string>
+#include <vector>
+
+#include "templates/attention_forward/call/modifiers.h"
+#include "templates/attention_forward/program/vocabulary.h"
+
+namespace wavejit::attention_forward::program {
+namespace {
+
+constexpr const char* next_families = "The next families of this project; there is room for it.";
+
+class AttentionVariants final : public Variants {
+ public:
+  std::vector<Variant> all() const override {
+    const auto attention = [](const std::string& words) { return "attention_forward {type} " + words; };
+    return {
+        {.name = "mha",
+         .title = "Multi-head (MHA)",
+         .meaning = "Every query head has keys and values of its own.",
+         .descriptor = attention("b1 q1024 k1024 h32 d{dim}"),
+         .instead = {},
+         .peers = {"bf16, fp16", "bf16, fp16; fp8 at head dim 128"}},
+        {.name = "gqa",
+         .title = "Grouped queries (GQA)",
+         .meaning = "Groups of query heads share a kv head: q [B, S, Hq, D], k and v [B, S, Hkv, D], Hkv divides Hq.",
+         .descriptor = attention("b1 q1024 k1024 h32/8 d{dim}"),
+         .instead = {},
+         .peers = {"yes", "yes; its fp8 assembly needs a power of two"}},
+        {.name = "mqa",
+         .title = "One kv head (MQA)",
+         .meaning = "All query heads read the same kv head.",
+         .descriptor = attention("b1 q1024 k1024 h32/1 d{dim}"),
+         .instead = {},
+         .peers = {"yes", "yes"}},
+        {.name = "causal",
+         .title = "Causal",
+         .meaning = "A row sees no later key. Aligned bottom-right: the last row sees all keys.",
+         .descriptor = attention("b1 q1024 k4096 h32/8 d{dim} causal"),
+         .instead = {},
+         .peers = {"bottom-right", "bottom-right; its assembly for gradients top-left"}},
+        {.name = "windowed",
+         .title = "Sliding window",
+         .meaning = "A row sees keys up to `left` before its diagonal and `right` behind it; −1 is no limit.",
+         .descriptor = attention("b1 q4096 k4096 h32/8 d{dim} causal window=1023,0"),
+         .instead = {},
+         .peers = {"gfx950, bf16, head dim 128", "through CK; its assembly refuses windows"}},
+        {.name = "prefix",
+         .title = "Prefix",
+         .meaning = "Causal, and the diagonal begins at a key of your choice: what stands before it all rows see.",
+         .descriptor = attention("b1 q1024 k1280 h32/8 d{dim} causal=256"),
+         .instead = {},
+         .peers = {"no", "no"}},
+        {.name = "packed",
+         .title = "Packed sequences",
+         .meaning =
+             "Sequences of any lengths one after the other, [total, heads, dim], and where each begins, in device "
+             "memory.",
+         .descriptor = attention("b3 q700 k700 h32/8 d{dim} causal layout=packed"),
+         .instead = {},
+         .peers = {"head dims 64 and 128", "yes"}},
+        {.name = "padded",
+         .title = "Padded batches",
+         .meaning =
+             "Right padding: key lengths in device memory. Left padding: where key 0 stands, too. What is padded "
+             "may be NaN and shows in no bit.",
+         .descriptor = attention("b2 q128 k512 h32/8 d{dim} causal k_lengths=512,300 first_keys=0,212"),
+         .instead = {},
+         .peers = {"right", "right"}},
+        {.name = "paged",
+         .title = "Paged cache",
+         .meaning = "Keys and values in the pages of a cache, which a block table or a list (CSR) names.",
+         .descriptor = attention("b8 q128 k4096 h32/8 d{dim} causal layout=paged:64"),
+         .instead = {},
+         .peers = {"pages of 64", "pages of 1, 16, 1024"}},
+        {.name = "decode",
+         .title = "Decode",
+         .meaning =
+             "A few query rows over many keys: the query heads of a kv head become rows of one tile, so that keys "
+             "are read once.",
+         .descriptor = attention("b64 q1 k8192 h32/8 d{dim} layout=paged:16"),
+         .instead = {},
+         .peers = {"fp8 caches; bf16 at pages of 16 and 64", "yes; also fp8 and int8 caches"}},
+        {.name = "unified",
+         .title = "Unified",
+         .meaning = "Prompts, pieces of prompts and single tokens in one call: packed queries over a paged cache.",
+         .descriptor = attention("b3 q512 k4096 h32/8 d{dim} causal layout=paged:16 q_lengths=512,1,7"),
+         .instead = {},
+         .peers = {"by its generic kernel", "in Triton"}},
+        {.name = "split",
+         .title = "Split keys",
+         .meaning = "Runs of keys side by side, merged in one fixed order: the number of runs shows in no bit.",
+         .descriptor = attention("b1 q1 k131072 h32/8 d{dim} splits=64"),
+         .instead = {},
+         .peers = {"shows in the bits", "shows in the bits"}},
+        {.name = "invariant",
+         .title = "Batch-invariant",
+         .meaning =
+             "Every call is: batch, padding, packing, pages, splits and pipelines show in no bit (docs/invariance.md).",
+         .descriptor = attention("b8 q1 k8192 h32/8 d{dim}"),
+         .instead = {},
+         .peers = {"no", "no"}},
+        {.name = "softmax",
+         .title = "Softmax with its LSE",
+         .meaning = "From raw scores to weights and log-sum-exp, rows of any length, in attention's arithmetic.",
+         .descriptor = "softmax_lse {type} b1 h32 q128 k4096 causal lse",
+         .instead = {},
+         .peers = {"softmax without masks", "softmax without masks"}},
+        {.name = "mla",
+         .title = "Latent attention (MLA), absorbed",
+         .meaning = "One latent of 576 elements a key, of which 512 are its value.",
+         .descriptor = {},
+         .instead = std::string(next_families) + " Not absorbed, keys of 192 and values of 128, it is a head dim here.",
+         .peers = {"decode, fp8", "decode and prefill"}},
+        {.name = "block-sparse",
+         .title = "Block-sparse",
+         .meaning = "Blocks of queries see chosen blocks of keys.",
+         .descriptor = {},
+         .instead = "A block table whose rows leave pages out does it by sequence, not by block of queries.",
+         .peers = {"no", "not causal, blocks of 128"}},
+        {.name = "top-k",
+         .title = "Top-k keys",
+         .meaning = "Each query names the keys that it sees.",
+         .descriptor = {},
+         .instead = "Pages of one key and a block table of the chosen ones do it for one query a sequence.",
+         .peers = {"no", "in MLA and for prefill"}},
+        {.name = "fp8",
+         .title = "fp8",
+         .meaning = "Q, K and V, or the cache alone, in 8-bit floats with scales.",
+         .descriptor = {},
+         .instead = next_families,
+         .peers = {"gfx950, head dim 128; caches", "head dims 128 and 256; caches"}},
+        {.name = "int8",
+         .title = "int8",
+         .meaning = "Q and K, or the cache, in 8-bit integers with scales.",
+         .descriptor = {},
+         .instead = next_families,
+         .peers = {"no", "gfx950, head dim 128; caches"}},
+        {.name = "backward",
+         .title = "Backward",
+         .meaning = "Gradients of Q, K and V.",
+         .descriptor = {},
+         .instead = next_families,
+         .peers = {"no", "yes"}},
+        {.name = "dropout",
+         .title = "Dropout",
+         .meaning = "Weights are dropped at random while training.",
+         .descriptor = {},
+         .instead = "It belongs to training, and comes with gradients.",
+         .peers = {"no", "through CK and Triton"}},
+    };
+  }
+
+  std::vector<std::string> peers() const override { return {"FlyDSL (2026-08-21)", "AITER (2026-08-22)"}; }
+  std::vector<std::string> types() const override { return {"bf16", "fp16"}; }
+  std::vector<std::string> head_dims() const override { return {"64", "128", "192/128", "256"}; }
+
+  std::string grid_descriptor() const override {
+    return "attention_forward {type} b2 q1024 k4096 h32/8 d128 {layout} {modifier}";
+  }
+  std::vector<GridWord> layouts() const override {
+    return {{.title = "dense [B, S, H, D]", .words = ""},
+            {.title = "dense [B, H, S, D]", .words = "layout=bhsd"},
+            {.title = "packed", .words = "layout=packed"},
+            {.title = "key lengths", .words = "k_lengths=4096,100"},
+            {.title = "left padding", .words = "first_keys=0,96"},
+            {.title = "pages of 64 n keys", .words = "layout=paged:64"},
+            {.title = "pages of 16 n keys", .words = "layout=paged:16"},
+            {.title = "pages of one key", .words = "layout=paged:1"},
+            {.title = "pages [heads, keys, dim]", .words = "layout=paged:64:hnd"},
+            {.title = "pages and left padding", .words = "layout=paged:64 first_keys=3,5"}};
+  }
+  std::vector<GridWord> modifiers() const override {
+    std::vector<GridWord> words = {{.title = "none", .words = ""},
+                                   {.title = "causal", .words = "causal"},
+                                   {.title = "window", .words = "window=500,20"},
+                                   {.title = "prefix", .words = "causal=100"},
+                                   {.title = "LSE", .words = "lse"},
+                                   {.title = "O in fp32", .words = "o=fp32"}};
+    for (const ModifierRow& row : modifier_rows) {
+      std::string word(row.word);
+      words.push_back({.title = word,
+                       .words = row.number != nullptr ? word + "=30"
+                                : row.extents.empty() ? word
+                                                      : word + "=h"});
+    }
+    words.push_back({.title = "split", .words = "splits=4"});
+    return words;
+  }
+
+  std::vector<Branch> decision_tree() const override {
+    return {
+        {.question = "Do you have scores already, and want weights or their log-sum-exp?", .variant = "softmax"},
+        {.question = "Are keys and values in the pages of a cache, and do sequences bring one row each, or up to 32?",
+         .variant = "decode"},
+        {.question = "In pages, and prompts, pieces and single tokens come in one batch?", .variant = "unified"},
+        {.question = "In pages otherwise?", .variant = "paged"},
+        {.question = "Do sequences of different lengths stand one after the other?", .variant = "packed"},
+        {.question = "Are they padded to one length?", .variant = "padded"},
+        {.question = "One row, or few, over very many keys?", .variant = "split"},
+        {.question = "Does a row see only keys near it?", .variant = "windowed"},
+        {.question = "Do all rows see a prefix, and then each its own past?", .variant = "prefix"},
+        {.question = "Does a row see its past only?", .variant = "causal"},
+        {.question = "Are there fewer kv heads than query heads?", .variant = "gqa"},
+        {.question = "Else:", .variant = "mha"}};
+  }
+
+  std::vector<Question> questions() const override { return choice_questions(); }
+  Result<ChosenCall> choose(const Answers& answers) const override { return chosen_call(answers); }
+};
+
+}  // namespace
+
+const Variants& attention_variants() {
+  static const AttentionVariants only;
+  return only;
+}
+
+}  // namespace wavejit::attention_forward::program

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""docs/variants.md is what `wavejit variants` prints; its examples, and those that `wavejit choose` writes, run."""
+import contextlib
+import io
+import os
+import pathlib
+import pty
+import re
+import shutil
+import subprocess
+import unittest
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ["WAVEJIT_PROGRAM"]
+
+
+def program(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+
+
+def printed_by(source: str) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(source, "example", "exec"), {})
+    return out.getvalue()
+
+
+class Page(unittest.TestCase):
+    page = (TREE / "docs" / "variants.md").read_text(encoding="utf-8")
+
+    def test_is_what_the_program_prints(self):
+        made = program("variants", "--markdown")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertEqual(made.stdout.splitlines(), self.page.splitlines(), "make it anew: wavejit variants --markdown > docs/variants.md")
+
+    def test_its_examples_run(self):
+        blocks = re.findall(r"(PyTorch:\n\n)?```(cpp|python)\n(.*?)```", self.page, re.DOTALL)
+        self.assertEqual([language for _, language, _ in blocks], ["cpp", "python", "python"] * 2)
+        compiler = shutil.which("clang++-22") or shutil.which("c++")
+        for pytorch, language, source in blocks:
+            if language == "cpp":
+                compiled = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Werror", f"-I{TREE}/include", "-x", "c++", "-"],
+                                          input=source, capture_output=True, text=True)
+                self.assertEqual(compiled.returncode, 0, compiled.stderr)
+            elif pytorch:
+                compile(source, "example", "exec")
+            else:
+                self.assertRegex(printed_by(source), r"^\(\d+, \d+, 16, 128\)$")
+
+    def test_nothing_that_has_a_descriptor_is_refused_everywhere(self):
+        rows = [row for row in self.page.splitlines() if row.startswith("| ") and "2026" not in row]
+        self.assertTrue(any("dualwave 256x64" in row for row in rows))
+        self.assertFalse([row for row in rows if row.count("refused: ") > 2])
+
+
+class Variants(unittest.TestCase):
+    def test_one_by_its_name(self):
+        told = program("variants", "paged")
+        self.assertIn("layout=paged:64", told.stdout)
+        self.assertNotIn("mqa", told.stdout)
+
+    def test_an_unknown_name_is_one_line(self):
+        told = program("variants", "flash")
+        self.assertEqual(told.returncode, 2)
+        self.assertEqual(told.stderr.count("\n"), 1)
+        self.assertIn("'flash' is not known; mha, gqa", told.stderr)
+
+    def test_what_is_not_there_says_what_would_do(self):
+        self.assertIn("not there yet. A block table", program("variants", "block-sparse").stdout)
+
+
+class Choose(unittest.TestCase):
+    def answer(self, *words: str) -> str:
+        told = program("choose", "--usual", *words)
+        self.assertEqual(told.returncode, 0, told.stderr)
+        return told.stdout
+
+    def test_its_python_runs(self):
+        small = ("--heads", "4/2", "--query-length", "40", "--key-length", "70")
+        for words in (("--lengths", "packed", *small, "--lse", "yes"), ("--lengths", "padded", *small, "--dtype", "fp16"),
+                      ("--cache", "paged", "--page-size", "64", *small), ("--mask", "window", "--window", "9", *small),
+                      ("--use", "decode", "--heads", "8/2", "--key-length", "70", "--head-dim", "192/128")):
+            with self.subTest(words=words):
+                text = self.answer(*words)
+                source = text.split("\nPython\n\n")[1].split("\nPyTorch\n")[0]
+                self.assertRegex(printed_by(source), r"^\(\d+, \d+, \d, 128\)$")
+
+    def test_every_answer_has_a_route_or_a_reason(self):
+        for use in ("prefill", "decode"):
+            for cache in ("dense", "paged"):
+                for dim in ("64", "128", "192/128", "256"):
+                    text = self.answer("--use", use, "--cache", cache, "--head-dim", dim)
+                    for target in ("gfx942", "gfx950"):
+                        self.assertRegex(text, rf"\n{target} +((generic|dualwave|interleaved) \d+x64|refused: .*head dim)")
+
+    def test_questions_that_do_not_arise_and_answers_that_are_none(self):
+        for words, named in ((("--page-size", "16"), "--page-size 16: the answers before it leave no such question"),
+                             (("--heads", "3/2"), "'3/2' is not accepted"), (("--cache", "tree"), "'tree' is not accepted; dense, paged are")):
+            told = program("choose", "--usual", *words)
+            self.assertEqual(told.returncode, 2)
+            self.assertIn(named, told.stderr)
+
+    def test_asks_on_a_terminal(self):
+        mine, its = pty.openpty()
+        with subprocess.Popen([PROGRAM, "choose", "--cache", "dense", "--lengths", "equal"], stdin=its, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as asked:
+            os.close(its)
+            # The use, wrong and then right; the rest as usual.
+            os.write(mine, b"training\nprefill\n" + b"\n" * 12)
+            out, err = asked.communicate(timeout=30)
+        os.close(mine)
+        self.assertEqual(asked.returncode, 0)
+        self.assertIn("'training' is not accepted; prefill, decode are", err)
+        self.assertIn("descriptor  attention_forward bf16 b2 q512 k512 h16/4 d128 causal", out)
+
+
+if __name__ == "__main__":
+    unittest.main()

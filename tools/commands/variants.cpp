@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// variants: what people ask for by name, and what each target has for it.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "tools/commands/commands.h"
+#include "tools/families.h"
+#include "tools/variants/page.h"
+
+namespace wavejit::tools {
+
+namespace {
+
+struct Arguments {
+  std::string name;
+  bool markdown = false;
+};
+
+Result<ExitCode> print(const Arguments& arguments) {
+  for (const Family* family : all_families()) {
+    const Variants* variants = family->variants();
+    if (variants == nullptr) continue;
+    if (arguments.markdown && !arguments.name.empty())
+      return failed(ExitCode::usage, "--markdown is the whole page; accepted: it, or the name of a variant");
+    const auto text = arguments.markdown ? variants_page(*variants) : variants_text(*variants, arguments.name);
+    if (!text) return std::unexpected(text.error());
+    fmt::print("{}", *text);
+    return ExitCode::ok;
+  }
+  return failed(ExitCode::unsupported, "no family of this program tells of variants");
+}
+
+}  // namespace
+
+void add_variants(CLI::App& program, Chosen& chosen) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = program.add_subcommand(
+      "variants", "List variants that people ask for by name, and what each target has for them");
+  command->add_option("name", arguments->name, "one of them (default: all)")->type_name("VARIANT");
+  command->add_flag("--markdown", arguments->markdown, "the page docs/variants.md");
+  command->footer(
+      "Routes come from the tables that a call itself asks: the pipeline, and query rows by keys of its tile; or the "
+      "reason for a refusal.\nNothing is compiled, and no device is opened. Which one is yours: `wavejit choose`.\n\n"
+      "Examples\n"
+      "  wavejit variants\n"
+      "  wavejit variants paged");
+  command->callback([arguments, &chosen] { chosen = [arguments] { return print(*arguments); }; });
+}
+
+}  // namespace wavejit::tools

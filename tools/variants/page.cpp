@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tools/variants/page.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "tools/targets.h"
+#include "tools/variants/routes.h"
+
+namespace wavejit::tools {
+namespace {
+
+constexpr const char* not_there = "not there yet";
+
+std::string descriptor_of(const Variant& variant, const std::string& type, const std::string& dim) {
+  return with(with(variant.descriptor, "type", type), "dim", dim);
+}
+
+// Reasons of refusals, numbered: a table says "refused (1)", and they stand below it.
+class Notes {
+ public:
+  int number_of(const std::string& reason) {
+    const auto found = std::ranges::find(reasons_, reason);
+    if (found != reasons_.end()) return static_cast<int>(found - reasons_.begin()) + 1;
+    reasons_.push_back(reason);
+    return static_cast<int>(reasons_.size());
+  }
+  std::string text() const {
+    std::string text;
+    for (std::size_t i = 0; i < reasons_.size(); ++i) text += fmt::format("\n({}) {}\n", i + 1, reasons_[i]);
+    return text;
+  }
+
+ private:
+  std::vector<std::string> reasons_;
+};
+
+// A route, or its refusal: by number where there are notes.
+std::string text_of(const Route& route, Notes* notes) {
+  if (route.found) return route.text;
+  return notes == nullptr ? "refused: " + route.reason : fmt::format("refused ({})", notes->number_of(route.reason));
+}
+
+// Head dims that take one way, and that way.
+struct Way {
+  std::vector<std::string> dims;
+  Route route;
+};
+
+std::vector<Way> ways_of(const Variants& variants, const Variant& variant, const std::string& target,
+                         const std::string& type) {
+  std::vector<Way> ways;
+  for (const std::string& dim : variants.head_dims()) {
+    // Families without head dims have one way.
+    if (variant.descriptor.find("{dim}") == std::string::npos && !ways.empty()) break;
+    Route route = route_of(descriptor_of(variant, type, dim), target);
+    const auto same = std::ranges::find_if(ways, [&](const Way& way) {
+      return way.route.found == route.found && way.route.text == route.text && way.route.reason == route.reason;
+    });
+    if (same != ways.end()) {
+      same->dims.push_back(dim);
+    } else {
+      ways.push_back({.dims = {dim}, .route = std::move(route)});
+    }
+  }
+  return ways;
+}
+
+bool has_dims(const Variant& variant) { return variant.descriptor.find("{dim}") != std::string::npos; }
+
+// "64 128: dualwave 256x64; 192/128 256: generic 128x64"
+std::string cell(const Variants& variants, const Variant& variant, const std::string& target, const std::string& type,
+                 Notes* notes) {
+  std::vector<std::string> parts;
+  for (const Way& way : ways_of(variants, variant, target, type)) {
+    const std::string what = text_of(way.route, notes);
+    parts.push_back(has_dims(variant) ? fmt::format("{}: {}", fmt::join(way.dims, " "), what) : what);
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+// By types; those that go the same way together.
+std::vector<std::pair<std::string, std::string>> cells(const Variants& variants, const Variant& variant,
+                                                       const std::string& target, Notes* notes) {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const std::string& type : variants.types()) {
+    std::string text = cell(variants, variant, target, type, notes);
+    const auto same = std::ranges::find(all, text, &std::pair<std::string, std::string>::second);
+    if (same != all.end()) {
+      same->first += ", " + type;
+    } else {
+      all.emplace_back(type, std::move(text));
+    }
+  }
+  return all;
+}
+
+std::string support_text(const Variants& variants, const Variant& variant, const std::string& target,
+                         Notes* notes = nullptr) {
+  if (variant.descriptor.empty()) return not_there;
+  const auto all = cells(variants, variant, target, notes);
+  if (all.size() == 1) return all.front().second;
+  std::vector<std::string> parts;
+  for (const auto& [types, text] : all) parts.push_back(fmt::format("{}: {}", types, text));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::string text_of(const Variants& variants, const Variant& variant) {
+  std::string text = fmt::format("{}: {}\n  {}\n", variant.name, variant.title, variant.meaning);
+  if (variant.descriptor.empty()) {
+    text += fmt::format("  {}. {}\n", not_there, variant.instead);
+  } else {
+    text += fmt::format("  as a descriptor  {}\n",
+                        descriptor_of(variant, variants.types().front(), variants.head_dims().front()));
+    for (const std::string& target : known_targets())
+      text += fmt::format("  {:<16} {}\n", target, support_text(variants, variant, target));
+  }
+  const std::vector<std::string> names = variants.peers();
+  for (std::size_t i = 0; i < names.size() && i < variant.peers.size(); ++i)
+    text += fmt::format("  {:<16} {}\n", names[i].substr(0, names[i].find(' ')), variant.peers[i]);
+  return text;
+}
+
+std::string support_matrix(const Variants& variants) {
+  std::string text = "| variant |";
+  std::string line = "|---|";
+  for (const std::string& target : known_targets()) {
+    text += fmt::format(" {} |", target);
+    line += "---|";
+  }
+  for (const std::string& peer : variants.peers()) {
+    text += fmt::format(" {} |", peer);
+    line += "---|";
+  }
+  text += "\n" + line + "\n";
+  Notes notes;
+  for (const Variant& variant : variants.all()) {
+    text += fmt::format("| {} |", variant.title);
+    for (const std::string& target : known_targets())
+      text += fmt::format(" {} |", support_text(variants, variant, target, &notes));
+    for (const std::string& peer : variant.peers) text += fmt::format(" {} |", peer);
+    text += "\n";
+  }
+  return text + notes.text();
+}
+
+std::string grid(const Variants& variants, const std::string& target) {
+  std::string text = fmt::format("### {}\n\n| layout |", target);
+  std::string line = "|---|";
+  for (const GridWord& modifier : variants.modifiers()) {
+    text += fmt::format(" {} |", modifier.title);
+    line += "---|";
+  }
+  text += "\n" + line + "\n";
+  Notes notes;
+  for (const GridWord& layout : variants.layouts()) {
+    text += fmt::format("| {} |", layout.title);
+    for (const GridWord& modifier : variants.modifiers()) {
+      const std::string descriptor =
+          with(with(with(variants.grid_descriptor(), "layout", layout.words), "modifier", modifier.words), "type",
+               variants.types().front());
+      const Route route = route_of(descriptor, target);
+      text += fmt::format(" {} |",
+                          text_of(route, &notes).substr(0, route.found ? route.text.find(' ') : std::string::npos));
+    }
+    text += "\n";
+  }
+  return text + notes.text() + "\n";
+}
+
+std::string tree(const Variants& variants) {
+  std::string text;
+  int number = 1;
+  for (const Branch& branch : variants.decision_tree())
+    text += fmt::format("{}. {} **{}**\n", number++, branch.question, branch.variant);
+  return text;
+}
+
+const Variant* find(const std::vector<Variant>& all, const std::string& name) {
+  const auto found = std::ranges::find(all, name, &Variant::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
+// Answers as somebody gives who takes what is usual.
+Answers usual_answers(const Variants& variants, const Answers& given) {
+  Answers answers;
+  for (const Question& question : variants.questions()) {
+    if (question.is_asked && !question.is_asked(answers)) continue;
+    const auto own = given.find(question.name);
+    answers[question.name] = own == given.end() ? question.usual : own->second;
+  }
+  return answers;
+}
+
+Result<std::string> examples(const Variants& variants) {
+  std::string text;
+  for (const auto& [title, given] :
+       {std::pair{"A prompt", Answers{}},
+        {"A step of decoding, keys in the pages of a cache", Answers{{"use", "decode"}, {"cache", "paged"}}}}) {
+    const auto chosen = variants.choose(usual_answers(variants, given));
+    if (!chosen) return std::unexpected(chosen.error());
+    text += fmt::format("### {}\n\n    {}\n\n```cpp\n{}```\n\n```python\n{}```\n\nPyTorch:\n\n```python\n{}```\n\n",
+                        title, chosen->descriptor, chosen->cpp, chosen->python, chosen->pytorch);
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> variants_text(const Variants& variants, const std::string& name) {
+  const std::vector<Variant> all = variants.all();
+  if (!name.empty()) {
+    const Variant* variant = find(all, name);
+    if (variant != nullptr) return text_of(variants, *variant);
+    std::vector<std::string> names;
+    names.reserve(all.size());
+    for (const Variant& each : all) names.push_back(each.name);
+    return failed(ExitCode::usage,
+                  fmt::format("variant '{}' is not known; {} are accepted", name, fmt::join(names, ", ")));
+  }
+  std::string text;
+  for (const Variant& variant : all) text += (text.empty() ? "" : "\n") + text_of(variants, variant);
+  return text;
+}
+
+Result<std::string> variants_page(const Variants& variants) {
+  const auto code = examples(variants);
+  if (!code) return std::unexpected(code.error());
+  std::string text =
+      "# Variants of attention\n\n"
+      "Made by `wavejit variants --markdown` from the tables that the route itself asks; a test holds this page "
+      "against "
+      "them.\n"
+      "Head dims stand before the pipeline and the tile (query rows × keys) that a call of them takes. Where a kernel "
+      "is "
+      "refused, the reason stands.\n"
+      "Whether something runs well is another question: the pages of predictions in [bench](../bench) say what the "
+      "clock thinks of it. None of it has run on an AMD GPU.\n\n"
+      "## Which one?\n\nThe first question that is answered with yes decides. `wavejit choose` asks, and writes the "
+      "call.\n\n";
+  text += tree(variants) + "\n## What there is\n\n";
+  text += fmt::format("What {} have was read from their sources and documents, not tried.\n\n",
+                      fmt::join(variants.peers(), " and "));
+  text += support_matrix(variants) + "\n## What each is\n\n";
+  for (const Variant& variant : variants.all()) {
+    text += fmt::format("**{}** (`{}`). {}", variant.title, variant.name, variant.meaning);
+    text += variant.descriptor.empty() ? fmt::format(" {}: {}\n\n", "Not there yet", variant.instead)
+                                       : fmt::format("\n\n    {}\n\n", descriptor_of(variant, variants.types().front(),
+                                                                                     variants.head_dims().front()));
+  }
+  text += fmt::format(
+      "## Layouts and modifiers\n\nWhich pipeline a call takes, of `{}`. All of these words go together.\n\n",
+      with(with(with(variants.grid_descriptor(), "layout", "[layout]"), "modifier", "[modifier]"), "type",
+           variants.types().front()));
+  for (const std::string& target : known_targets()) text += grid(variants, target);
+  return text +
+         "## Two calls\n\n`wavejit choose` writes them: the first with every usual answer, the second with `--use "
+         "decode --cache paged`.\n\n" +
+         *code;
+}
+
+std::string chosen_text(const ChosenCall& chosen) {
+  std::string text = fmt::format("variant     {}\ndescriptor  {}\n", chosen.variant, chosen.descriptor);
+  for (const std::string& target : known_targets()) {
+    const Route route = route_of(chosen.descriptor, target);
+    text += fmt::format("{:<11} {}\n", target, route.found ? route.text : "refused: " + route.reason);
+  }
+  text += fmt::format("prebuild    wavejit prebuild \"{}\" --target {}\n", chosen.descriptor,
+                      fmt::join(known_targets(), ","));
+  return text + fmt::format("\nC++\n\n{}\nPython\n\n{}\nPyTorch\n\n{}", chosen.cpp, chosen.python, chosen.pytorch);
+}
+
+}  // namespace wavejit::tools

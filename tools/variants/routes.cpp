@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tools/variants/routes.h"
+
+#include <string_view>
+
+#include "tools/exit_code.h"
+
+namespace wavejit::tools {
+namespace {
+
+constexpr std::string_view route_label = "route    ";
+
+// Lines of explain: the first is kept that tells the route.
+void take(void* context, const char* line) {
+  std::string& text = *static_cast<std::string*>(context);
+  if (text.empty() && std::string_view(line).starts_with(route_label))
+    text = std::string_view(line).substr(route_label.size());
+}
+
+// "generic 32x64, 1 wave, heads of a kv head packed, keys cut into chunks of 1024" in a few words.
+std::string shortened(const std::string& route) {
+  std::string text = route.substr(0, route.find(','));
+  if (route.find("heads of a kv head packed") != std::string::npos) text += ", heads packed";
+  if (route.find("keys cut into chunks") != std::string::npos) text += ", keys split";
+  return text;
+}
+
+// "no kernel for … on gfx942: head dim 256 needs …; accepted: …": what stands between.
+std::string reason_of(const std::string& what, const std::string& target) {
+  const std::string before = " on " + target + ": ";
+  const std::size_t at = what.find(before);
+  std::string reason = at == std::string::npos ? what : what.substr(at + before.size());
+  return reason.substr(0, reason.find("; accepted"));
+}
+
+}  // namespace
+
+Route route_of(const std::string& descriptor, const std::string& target) {
+  std::string line;
+  wavejit_engine_options options{};
+  options.size = sizeof options;
+  const std::string device = "sim:" + target;  // which is not opened
+  options.device = device.c_str();
+  if (const auto told = checked(wavejit_explain(&options, descriptor.c_str(), target.c_str(), take, &line)); !told)
+    return {.found = false, .text = {}, .reason = reason_of(told.error().what, target)};
+  return {.found = true, .text = shortened(line), .reason = {}};
+}
+
+std::string with(std::string text, const std::string& name, const std::string& value) {
+  const std::string word = "{" + name + "}";
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + value.size()))
+    text.replace(at, word.size(), value);
+  return text;
+}
+
+}  // namespace wavejit::tools

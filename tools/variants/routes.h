@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the library answers to a descriptor, in a few words: the route, or why there is none.
+#pragma once
+
+#include <string>
+
+namespace wavejit::tools {
+
+struct Route {
+  bool found = false;
+  std::string text;    // "dualwave 256x64", "generic 32x64, keys split"
+  std::string reason;  // of a refusal
+};
+
+// Nothing is compiled and no device is opened.
+Route route_of(const std::string& descriptor, const std::string& target);
+
+// `text` with each {name} replaced.
+std::string with(std::string text, const std::string& name, const std::string& value);
+
+}  // namespace wavejit::tools
