@@ -88,6 +88,17 @@ TEST_P(OutputFp32, OfKeysInPages) {
   check(which);
 }
 
+// Long queries and short ones in one call: both kernels that walk the keys, and the combine kernel, leave f32.
+TEST_P(OutputFp32, OfLongAndShortQueriesInOneCall) {
+  AttentionCase which = make_case(Storage::bf16, 3, 1, 1100, 4, 2, 64, true, 15);
+  AttentionInputs& in = which.inputs;
+  in.key_lengths = {1100, 1100, 70};
+  in.query_starts = {0, 40, 41, 43};
+  in.query_length = 40;
+  in.q = make_case(Storage::bf16, 1, 43, 1, 4, 2, 64, false, 16).inputs.q;
+  check(which);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, OutputFp32,
                          ::testing::Values(Way{"gfx942", nullptr}, Way{"gfx942", "generic"}, Way{"gfx950", "dualwave"},
                                            Way{"gfx950", "generic"}),

@@ -22,7 +22,7 @@ inline RowPlan rows_of(const ProblemDescriptor& descriptor, std::int64_t query_l
                    static_cast<std::uint64_t>(descriptor.query_heads / descriptor.kv_heads));
 }
 
-// Lists of lengths and of first keys: one number a sequence, within what the other words say.
-Result<void> check_described_lengths(const ProblemDescriptor& descriptor);
+// check_lengths.cpp. Lists have one length a sequence, and the longest is what q or k says (of dense keys: at most).
+Result<void> check_lengths(const ProblemDescriptor& descriptor);
 
 }  // namespace wavejit::attention_forward

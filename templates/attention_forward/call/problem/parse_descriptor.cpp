@@ -119,7 +119,7 @@ class Parser {
     }
     result_.shape.set_rows(rows_of(result_, result_.query_length));
     result_.shape.whole_tiles = holds_whole_tiles(result_.page_size, result_.shape.first_keys);
-    if (auto lengths = check_described_lengths(result_); !lengths) return std::unexpected(std::move(lengths.error()));
+    if (auto lengths = check_lengths(result_); !lengths) return std::unexpected(std::move(lengths.error()));
     const auto [left, right] = result_.window.value_or(std::pair<std::int64_t, std::int64_t>{-1, -1});
     result_.shape.mask = choose_mask(result_.causal, result_.window.has_value(), left, right).mask;
     if (result_.causal_prefix && *result_.causal_prefix > result_.key_length) {

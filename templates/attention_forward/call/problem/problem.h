@@ -37,13 +37,13 @@ struct AttentionShape {
   bool whole_tiles = false;
   bool single_keys = false;  // of one key
   bool first_keys = false;   // left padding
-  bool output_fp32 = false;  // O in f32, not in the type of Q, K and V
   // Packed queries, of which most are short: two kernels walk the keys, each those of its own sequences (row_limits.h).
   // query_rows are then the long ones', and packed_heads and split are of the short ones'.
   bool mixed = false;
   QueryRows few_rows = QueryRows::up_to_32;  // with `mixed` only
   // What is asked for is one of those two.
   QueriesOf rows = QueriesOf::all;
+  bool output_fp32 = false;  // O in f32, not in the type of Q, K and V
 
   bool modified() const { return modifiers.any(); }
   bool has(Modifier modifier) const { return modifiers.has(modifier); }
@@ -52,9 +52,9 @@ struct AttentionShape {
   std::uint64_t code() const {
     return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(paged) << 62 |
            static_cast<std::uint64_t>(single_keys) << 61 | static_cast<std::uint64_t>(first_keys) << 60 |
-           static_cast<std::uint64_t>(whole_tiles) << 59 | static_cast<std::uint64_t>(mixed) << 46 |
+           static_cast<std::uint64_t>(whole_tiles) << 59 | static_cast<std::uint64_t>(mixed) << 58 |
            static_cast<std::uint64_t>(modifiers.bits()) << 50 | static_cast<std::uint64_t>(dtype) << 48 |
-           static_cast<std::uint64_t>(output_fp32) << 47 | static_cast<std::uint64_t>(few_rows) << 44 |
+           static_cast<std::uint64_t>(few_rows) << 46 | static_cast<std::uint64_t>(output_fp32) << 45 |
            static_cast<std::uint64_t>(mask) << 40 | static_cast<std::uint64_t>(split) << 39 |
            static_cast<std::uint64_t>(packed_heads) << 38 | static_cast<std::uint64_t>(query_rows) << 33 |
            static_cast<std::uint64_t>(lse) << 32 | static_cast<std::uint64_t>(head_dim_qk) << 16 |
@@ -65,10 +65,10 @@ struct AttentionShape {
     AttentionShape shape;
     shape.modifiers = Modifiers::from_bits(static_cast<std::uint8_t>(bits(50, 8)));
     shape.dtype = static_cast<DataType>(bits(48, 2));
-    shape.mixed = bits(46, 1) != 0;
-    shape.few_rows = static_cast<QueryRows>(bits(44, 2));
+    shape.mixed = bits(58, 1) != 0;
+    shape.few_rows = static_cast<QueryRows>(bits(46, 2));
     shape.mask = static_cast<Mask>(bits(40, 2));
-    shape.output_fp32 = bits(47, 1) != 0;
+    shape.output_fp32 = bits(45, 1) != 0;
     shape.split = bits(39, 1) != 0;
     shape.paged = bits(62, 1) != 0;
     shape.whole_tiles = bits(59, 1) != 0;

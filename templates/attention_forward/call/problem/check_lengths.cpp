@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Whether the lengths and first keys that a descriptor lists fit its other words.
+// Whether the lengths that a descriptor lists go with its other words.
 #include <algorithm>
 #include <numeric>
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include "templates/attention_forward/call/problem/descriptor.h"
 #include "templates/attention_forward/call/problem/descriptor_words.h"
 
 namespace wavejit::attention_forward {
@@ -54,8 +53,7 @@ Result<void> check_first_keys(const ProblemDescriptor& descriptor) {
 
 }  // namespace
 
-// Lists have one length a sequence, and the longest is what q or k says (of dense keys: at most).
-Result<void> check_described_lengths(const ProblemDescriptor& descriptor) {
+Result<void> check_lengths(const ProblemDescriptor& descriptor) {
   const bool packed = descriptor.layout == Layout::packed;
   const bool paged = descriptor.layout == Layout::paged;
   const auto refuse_list = [](const std::string& name, const std::string& value, const std::string& accepted) {
