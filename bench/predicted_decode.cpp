@@ -171,7 +171,7 @@ struct Mixed {
 std::vector<Mixed> all_mixed() {
   std::vector<Mixed> all;
   for (const targets::Target& target : targets::all_targets())
-    for (const std::string_view words : {"layout=paged:64", "causal layout=paged:64", "causal layout=paged:16"})
+    for (const std::string_view words : {"layout=packed", "causal layout=packed"})
       all.push_back({.target = &target, .words = words});
   return all;
 }

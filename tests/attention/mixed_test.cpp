@@ -189,6 +189,13 @@ TEST_P(MixedBatches, LengthsThatDoNotMixOrLie) {
   }
 }
 
+// Rows as they were before rounding, from the long ones' kernel as from the merge.
+TEST_P(MixedBatches, OutputsInFp32) {
+  AttentionCase which = make(Storage::fp16, {1, 40, 2}, {1100, 1030, 7}, {4, 1}, {64, 64}, true, 14);
+  which.output_fp32 = true;
+  check(which);
+}
+
 // Who asks for splits has them, in one kernel for all.
 TEST_P(MixedBatches, SplitsThatAreAskedForHaveTheSameBits) {
   AttentionCase which = make(Storage::bf16, {1, 100, 2}, {2100, 1030, 1024}, {4, 1}, {64, 64}, true, 11);

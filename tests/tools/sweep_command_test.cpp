@@ -108,6 +108,18 @@ TEST_F(SweepCommandTest, LongProblemsAreSampled) {
   EXPECT_LE(only.at("rows_compared").get<int>(), 1024);
 }
 
+// Workgroups of packed heads write rows of several, and those of mixed calls follow no grid: runs of rows then.
+TEST_F(SweepCommandTest, PackedHeadsAndMixedCallsAreSampledByRuns) {
+  const auto outcome = sweep({"attention_forward bf16 b2 q1 k1100 h4/2 d64 lse layout=paged:16 splits=1",
+                              "attention_forward bf16 b4 q70 k1100 h4/1 d64 causal layout=packed q_rows=73", "--sample",
+                              "1e5", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  const auto outcomes = nlohmann::json::parse(outcome.out).at("outcomes");
+  ASSERT_EQ(outcomes.size(), 2U);
+  for (const auto& each : outcomes)
+    EXPECT_THAT(each.at("ran").get<std::string>(), ::testing::MatchesRegex("[0-9]+ runs? of .*"));
+}
+
 // Both pipelines, one reference, the same bits; where both would run one kernel it runs once.
 TEST_F(SweepCommandTest, PipelinesAreCompared) {
   const auto outcome =

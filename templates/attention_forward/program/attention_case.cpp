@@ -31,7 +31,11 @@ std::optional<std::int64_t> tile_rows_of(std::string_view spec) {
   return rows;
 }
 
-bool splits_keys(std::string_view spec) { return spec.contains(" split="); }
+// Whether a workgroup is a tile of one head in the grid's order: not where keys are split or long and short queries are
+// mixed, which takes launches whose workgroups do not correspond, nor where heads are packed.
+bool workgroups_are_tiles(std::string_view spec) {
+  return !spec.contains(" split=") && !spec.contains(" rows=") && !spec.contains(" heads=packed ");
+}
 bool pairs_tiles(std::string_view spec) { return spec.contains(" tiles=paired "); }
 
 // The whole, chosen workgroups, or views: calls of some rows each.
@@ -110,8 +114,7 @@ class AttentionCase : public Case {
     auto plan = std::make_unique<AttentionPlan>();
     plan->tile_rows = tile_rows_of(kernel_spec).value_or(0);
     if (work_ <= limit) return plan;
-    // Split keys take two launches whose workgroups do not correspond.
-    if (splits_keys(kernel_spec) || plan->tile_rows == 0) {
+    if (!workgroups_are_tiles(kernel_spec) || plan->tile_rows == 0) {
       plan->views = choose_views(problem_, limit);
       plan->text = fmt::format("{} run{} of up to 256 rows of a kv head", plan->views.size(),
                                plan->views.size() == 1 ? "" : "s");

@@ -77,7 +77,8 @@ Batch draw_batch(std::uint64_t seed, std::uint64_t number, const BatchSize& size
   if (one_in(5)) batch.sink = numbers(draws, batch.query_heads, 4.0F);
   if (one_in(6)) batch.softcap = 20;
   // Pieces of prompts in one batch of four; else what a step of decoding has.
-  const std::int64_t most_rows = one_in(4) ? std::max<std::int64_t>(70 / group, 12) : 4;
+  const bool has_pieces = one_in(4);
+  const std::int64_t most_rows = has_pieces ? std::max<std::int64_t>(70 / group, 12) : 4;
   for (std::int64_t i = 0; i < size.sequences; ++i) {
     DrawnSequence one;
     // Most are short; one in 40 passes the border of a chunk, and one in 500 may be of any length.
@@ -89,6 +90,12 @@ Batch draw_batch(std::uint64_t seed, std::uint64_t number, const BatchSize& size
     one.k = drawn(batch.type, draws, one.keys * batch.kv_heads * batch.dim);
     one.v = drawn(batch.type, draws, one.keys * batch.kv_heads * batch.dim);
     batch.sequences.push_back(std::move(one));
+  }
+  // One longer than others may be: two kernels share such a call.
+  if (has_pieces && size.sequences > 1) {
+    DrawnSequence& one = batch.sequences[static_cast<std::size_t>(draws.below(size.sequences))];
+    one.rows = 33 + draws.below(48);
+    one.q = drawn(batch.type, draws, one.rows * batch.query_heads * batch.dim);
   }
   return batch;
 }

@@ -116,8 +116,10 @@ std::vector<Change> token_by_token(const Batch& batch, Draws&) {
 }
 
 std::vector<Change> split(const Batch& batch, Draws& draws) {
-  const int splits = 2 + static_cast<int>(draws.below(15));
-  return {{.text = fmt::format("splits={}", splits), .pieces = all_whole(batch), .way = {.splits = splits}}};
+  const int splits = draws.below(4) == 0 ? 0 : 2 + static_cast<int>(draws.below(15));
+  return {{.text = splits == 0 ? "splits=auto" : fmt::format("splits={}", splits),
+           .pieces = all_whole(batch),
+           .way = {.splits = splits}}};
 }
 
 // One a batch, by turns: each is a kernel.
@@ -217,7 +219,7 @@ const std::vector<Dimension>& all_dimensions() {
       {.told = {.name = "rechunked", .changes = "queries in pieces, each with the keys up to its end"},
        .changes = rechunked},
       {.told = {.name = "token-by-token", .changes = "each query by itself"}, .changes = token_by_token},
-      {.told = {.name = "splits", .changes = "keys cut into 2 to 16 runs"}, .changes = split},
+      {.told = {.name = "splits", .changes = "keys cut into 2 to 16 runs, or as auto does"}, .changes = split},
       {.told = {.name = "pipeline", .changes = "each pipeline of the target"}, .changes = by_pipeline},
       {.told = {.name = "query-tile", .changes = "each number of query rows of a workgroup"}, .changes = by_query_tile},
       {.told = {.name = "page-size", .changes = "keys in shuffled pages of 1 to 1,040"}, .changes = by_page_size},

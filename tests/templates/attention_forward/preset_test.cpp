@@ -142,6 +142,41 @@ TEST_F(PresetTest, SealedEnginesFindEverythingThatCallsOfAPresetNeed) {
   }
 }
 
+// Prompts, and pieces of them, among tokens: whatever the longest has, split or captured whole.
+TEST_F(PresetTest, PagedPresetsFindTheKernelsOfMixedBatches) {
+  int mixed = 0;
+  for (const Preset& preset : all_presets()) {
+    SCOPED_TRACE(preset.name);
+    const auto sealed = make_engine("gfx950");
+    std::vector<const char*> texts;
+    for (const std::string& line : preset.lines) texts.push_back(line.c_str());
+    ASSERT_TRUE(sealed->prepare(texts, 1, {}, [](const auto&) {}));
+    sealed->seal(true);
+    for (const std::string& line : preset.lines) {
+      if (!line.contains(" q33..4096 ")) continue;
+      for (const std::int64_t longest : {33, 100, 512, 4096}) {
+        for (const bool captured : {false, true}) {
+          auto call = call_of(line);
+          for (auto* tensor : {&call.q, &call.o})
+            *tensor = wavejit_dense_tensor(tensor->data, static_cast<wavejit_dtype>(tensor->dtype), 1, longest + 63,
+                                           tensor->sizes[2], 128);
+          call.query_starts = static_cast<const std::int32_t*>(fake_address(9));
+          call.sequences = 64;
+          call.max_query_length = longest;
+          const std::uint64_t launches = fake_hip().launches;
+          if (captured) fake_hip().capturing = hip_abi::hipStreamCaptureStatusActive;
+          const auto outcome = attention_forward::run(*sealed, &call, numbered<ihipStream_t>(0x1000));
+          fake_hip().capturing = hip_abi::hipStreamCaptureStatusNone;
+          ASSERT_TRUE(outcome) << line << ": " << outcome.error().detail;
+          EXPECT_EQ(fake_hip().launches, launches + (captured ? 2 : 3)) << line;
+          ++mixed;
+        }
+      }
+    }
+  }
+  EXPECT_GE(mixed, 3 * 2 * 8);
+}
+
 // Every preset has a target that does it.
 TEST_F(PresetTest, EveryPresetHasKernelsOnTheLatestTarget) {
   for (const Preset& preset : all_presets()) {
