@@ -51,6 +51,7 @@ enum class Field : std::uint8_t {
   paged,
   whole_tiles,
   page,
+  vectorised,
   first_keys,
   pipeline,
   tile,
@@ -102,6 +103,10 @@ struct Parser {
       spec.whole_tiles = true;
       return Field::whole_tiles;
     }
+    if (word == "vectorised") {
+      spec.vectorised = true;
+      return Field::vectorised;
+    }
     if (word == "first_keys") {
       spec.first_keys = true;
       return Field::first_keys;
@@ -118,8 +123,8 @@ struct Parser {
     for (const ModifierRow& row : modifier_rows)
       if (row.in_code) accepted += std::string(row.word) + ", ";
     return std::unexpected(accepted +
-                           "split=, heads=packed, paged, whole_tiles, page=1, first_keys, pipeline=, tile=, o_store=, "
-                           "stagger=off, setprio=off, ladder=, target=, lowering=");
+                           "split=, heads=packed, paged, whole_tiles, page=1, vectorised, first_keys, pipeline=, tile=, "
+                           "o_store=, stagger=off, setprio=off, ladder=, target=, lowering=");
   }
 
   std::expected<Field, std::string> take_head_dims(std::string_view word) {
@@ -220,6 +225,7 @@ std::string to_text(const KernelSpec& spec) {
   if (spec.paged) text += " paged";
   if (spec.whole_tiles) text += " whole_tiles";
   if (spec.single_keys) text += " page=1";
+  if (spec.vectorised) text += " vectorised";
   if (spec.first_keys) text += " first_keys";
   text += " pipeline=";
   text += to_text(spec.pipeline);

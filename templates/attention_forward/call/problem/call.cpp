@@ -61,6 +61,8 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   arguments.split_multiplier = division_multiplier(splits_.splits);
   arguments.workspace = reinterpret_cast<std::uintptr_t>(memory);
   if (problem_.shape.paged) arguments_.pages = page_arguments(call_);
+  if (problem_.shape.vectorised) [[unlikely]]
+    set_units(arguments, call_);
   plan.add(launch_of(geometry, &arguments_, problem_.shape.paged ? sizeof arguments_ : sizeof arguments));
   if (splits_.splits == 1) [[likely]]
     return {};

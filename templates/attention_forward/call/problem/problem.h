@@ -37,6 +37,7 @@ struct AttentionShape {
   bool whole_tiles = false;
   bool single_keys = false;  // of one key
   bool first_keys = false;   // left padding
+  bool vectorised = false;   // units of pages are 8 dims of a key, 8 keys of a dim of V
 
   bool modified() const { return modifiers.any(); }
   bool has(Modifier modifier) const { return modifiers.has(modifier); }
@@ -45,7 +46,8 @@ struct AttentionShape {
   std::uint64_t code() const {
     return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(paged) << 62 |
            static_cast<std::uint64_t>(single_keys) << 61 | static_cast<std::uint64_t>(first_keys) << 60 |
-           static_cast<std::uint64_t>(whole_tiles) << 59 | static_cast<std::uint64_t>(modifiers.bits()) << 50 |
+           static_cast<std::uint64_t>(whole_tiles) << 59 | static_cast<std::uint64_t>(vectorised) << 58 |
+            static_cast<std::uint64_t>(modifiers.bits()) << 50 |
            static_cast<std::uint64_t>(dtype) << 48 | static_cast<std::uint64_t>(mask) << 40 |
            static_cast<std::uint64_t>(split) << 39 | static_cast<std::uint64_t>(packed_heads) << 38 |
            static_cast<std::uint64_t>(query_rows) << 33 | static_cast<std::uint64_t>(lse) << 32 |
@@ -60,6 +62,7 @@ struct AttentionShape {
     shape.split = bits(39, 1) != 0;
     shape.paged = bits(62, 1) != 0;
     shape.whole_tiles = bits(59, 1) != 0;
+    shape.vectorised = bits(58, 1) != 0;
     shape.single_keys = bits(61, 1) != 0;
     shape.first_keys = bits(60, 1) != 0;
     shape.packed_heads = bits(38, 1) != 0;
@@ -124,6 +127,8 @@ inline constexpr std::int64_t keys_of_tile = 64;
 constexpr bool holds_whole_tiles(std::int64_t page_size, bool first_keys) {
   return page_size != 0 && page_size % keys_of_tile == 0 && !first_keys;
 }
+// Elements of a vectorised page that stand together: 16 bytes.
+inline constexpr std::int64_t unit_elements = 8;
 // The most rows by which a tile, or a tile fetched ahead, stands beyond the last row.
 inline constexpr std::uint64_t tile_overrun_rows = 256;
 using families::max_splits;
