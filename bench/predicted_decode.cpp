@@ -159,11 +159,11 @@ std::string row_text(const Task& task, const LaunchPrediction& prediction) {
   const double rate = decode.key_value_bytes() / cycles;
   const double reachable = timing::find_timing(*task.target)->memory.memory_rate.value;
   const double clock = static_cast<double>(task.target->clock_khz) * 1e3;
-  std::string text =
-      fmt::format("| {} {} | {} | {}{}{}{} | {}/{} | {} | {} | {} | {} | {:.0f} | {:.1f} % | {:.1f} | {:.2f} |",
-                  decode.type, decode.batch, decode.queries, decode.uneven ? "512 to " : "", decode.keys,
-                  decode.layout.empty() ? "" : ", ", decode.layout, decode.heads, decode.kv_heads, decode.head_dim, prediction.kernel, prediction.launches, prediction.cycles, rate,
-                  100 * rate / reachable, cycles / clock * 1e6, rate * clock / 1e12);
+  std::string text = fmt::format(
+      "| {} {} | {} | {}{}{}{} | {}/{} | {} | {} | {} | {} | {:.0f} | {:.1f} % | {:.1f} | {:.2f} |", decode.type,
+      decode.batch, decode.queries, decode.uneven ? "512 to " : "", decode.keys, decode.layout.empty() ? "" : ", ",
+      decode.layout, decode.heads, decode.kv_heads, decode.head_dim, prediction.kernel, prediction.launches,
+      prediction.cycles, rate, 100 * rate / reachable, cycles / clock * 1e6, rate * clock / 1e12);
   return text + (task.published == nullptr ? "\n" : fmt::format(" {} |\n", decode.published));
 }
 

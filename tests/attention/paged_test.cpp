@@ -198,11 +198,10 @@ TEST_P(PagedKeys, VectorisedPagesMatchFloat64AndTheBitsOfDenseKeys) {
   constexpr std::int32_t by_keys = WAVEJIT_PAGES_VECTORISED_KEYS;
   check(make(Storage::bf16, 33, {0, 77, 200}, {128, 128}, 4, 1, true, 31), {.size = 16, .layout = by_dims});
   check(make(Storage::fp16, 5, {130, 1, 64}, {64, 64}, 2, 2, false, 32),
-                {.size = 48, .in_turn = true, .layout = by_keys});
+        {.size = 48, .in_turn = true, .layout = by_keys});
   check(make(Storage::bf16, 40, {17, 129}, {192, 128}, 2, 1, true, 33), {.size = 64, .layout = by_keys});
   if (has_head_dim_256())
-    check(make(Storage::fp16, 9, {97, 65}, {256, 256}, 2, 1, true, 34),
-                  {.size = 16, .list = true, .layout = by_dims});
+    check(make(Storage::fp16, 9, {97, 65}, {256, 256}, 2, 1, true, 34), {.size = 16, .list = true, .layout = by_dims});
   AttentionCase modified = make(Storage::fp16, 20, {90, 70, 150}, {128, 128}, 4, 2, true, 35);
   add_bias(modified, 1, 4, 1.0, 7);
   add_alibi(modified, 1);

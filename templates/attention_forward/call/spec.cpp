@@ -122,9 +122,10 @@ struct Parser {
     std::string accepted = "accepted: bf16, fp16, d<n>[/<n>], causal, window, lse, ";
     for (const ModifierRow& row : modifier_rows)
       if (row.in_code) accepted += std::string(row.word) + ", ";
-    return std::unexpected(accepted +
-                           "split=, heads=packed, paged, whole_tiles, page=1, vectorised, first_keys, pipeline=, tile=, "
-                           "o_store=, stagger=off, setprio=off, ladder=, target=, lowering=");
+    return std::unexpected(
+        accepted +
+        "split=, heads=packed, paged, whole_tiles, page=1, vectorised, first_keys, pipeline=, tile=, "
+        "o_store=, stagger=off, setprio=off, ladder=, target=, lowering=");
   }
 
   std::expected<Field, std::string> take_head_dims(std::string_view word) {

@@ -77,9 +77,7 @@ Values LineUnits::start(Value* tile) {
 void LineUnits::cut_values(int buffer, Value* tile) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* place = ir.CreateAdd(v_line_, ir.CreateMul(kernel_.lane(), kernel_.constant(Units::unit_bytes)));
-  const auto offset = [&](int line) {
-    return plan_.v_offset(buffer) + (line * pages_.waves() * plan_.v_line_bytes);
-  };
+  const auto offset = [&](int line) { return plan_.v_offset(buffer) + (line * pages_.waves() * plan_.v_line_bytes); };
   Values units;
   for (int line = 0; line < pages_.v_lines(); ++line)
     units.push_back(lds_.read(v_region(buffer), Units::unit_bytes, place, offset(line)));
@@ -106,7 +104,8 @@ Values LineUnits::advance(int buffer, Value* tile, Value* tiles, const Values& i
 
 language::OperandA LineUnits::keys(int buffer, int key_block, int dim_block) {
   const int offset = plan_.k_offset(buffer) + k_read_offset(plan_.k_line_bytes, key_block, dim_block);
-  return matrix_.operand_a(lds_.read(k_region(buffer), Units::unit_bytes, k_read_, offset), language::KOrder::contiguous);
+  return matrix_.operand_a(lds_.read(k_region(buffer), Units::unit_bytes, k_read_, offset),
+                           language::KOrder::contiguous);
 }
 
 language::OperandA LineUnits::values_transposed(int buffer, int dim_block, int key_block) {
@@ -175,9 +174,9 @@ void RegisterUnits::write(const Values& loaded) {
 Values RegisterUnits::advance(int /*buffer*/, Value* tile, Value* tiles, const Values& in_flight) {
   const auto first_value = in_flight.begin() + pages_.k_lines();
   const Values keys(in_flight.begin(), first_value);
-  const Values values = language::if_uniform(
-      kernel_, pages_.ends_inside_unit(tile), language::Likelihood::rarely,
-      {first_value, in_flight.end() - 1}, [&](const Values& units) { return pages_.cut(tile, units); });
+  const Values values = language::if_uniform(kernel_, pages_.ends_inside_unit(tile), language::Likelihood::rarely,
+                                             {first_value, in_flight.end() - 1},
+                                             [&](const Values& units) { return pages_.cut(tile, units); });
   // Nobody reads the previous tile any more …
   language::wait_for_lds(kernel_);
   language::barrier(kernel_);

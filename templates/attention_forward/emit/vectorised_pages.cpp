@@ -85,9 +85,7 @@ Values VectorisedPages::cut(Value* tile, const Values& units) const {
   Value* live = ir.CreateSub(live_keys(tile), before);
   Value* mask = llvm::PoisonValue::get(kernel_.vector(kernel_.i32(), unit_elements / keys_of_dword));
   for (int dword = 0; dword < unit_elements / keys_of_dword; ++dword) {
-    const auto lives = [&](int key) {
-      return ir.CreateICmpSGT(live, kernel_.constant((keys_of_dword * dword) + key));
-    };
+    const auto lives = [&](int key) { return ir.CreateICmpSGT(live, kernel_.constant((keys_of_dword * dword) + key)); };
     Value* of_dword = ir.CreateSelect(lives(0), ir.CreateSelect(lives(1), ir.getInt32(0xFFFFFFFF), ir.getInt32(0xFFFF)),
                                       kernel_.constant(0));
     mask = ir.CreateInsertElement(mask, of_dword, static_cast<std::uint64_t>(dword));

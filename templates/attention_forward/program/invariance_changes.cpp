@@ -179,16 +179,17 @@ std::vector<Change> by_page_size(const Batch& batch, Draws&) {
 }
 
 std::vector<Change> by_page_layout(const Batch& batch, Draws&) {
-  static constexpr std::array<Paging, 10> all = {{{.size = 16, .list = true},
-                                                 {.size = 16, .layout = WAVEJIT_PAGES_VECTORISED},
-                                                 {.size = 64, .layout = WAVEJIT_PAGES_VECTORISED_KEYS},
-                                                 {.size = 48, .in_turn = true, .layout = WAVEJIT_PAGES_VECTORISED},
-                                                 {.size = 16, .heads_first = true},
-                                                 {.size = 16, .in_turn = true},
-                                                 {.size = 16, .heads_first = true, .in_turn = true},
-                                                 {.size = 528, .in_turn = true, .list = true},
-                                                 {.size = 64, .heads_first = true, .list = true},
-                                                 {.size = 128, .heads_first = true, .in_turn = true, .list = true}}};
+  static constexpr std::array<Paging, 11> all = {{{.size = 16, .list = true},
+                                                  {.size = 16, .layout = WAVEJIT_PAGES_VECTORISED},
+                                                  {.size = 64, .layout = WAVEJIT_PAGES_VECTORISED_KEYS},
+                                                  {.size = 48, .in_turn = true, .layout = WAVEJIT_PAGES_VECTORISED},
+                                                  {.size = 528, .list = true, .layout = WAVEJIT_PAGES_VECTORISED_KEYS},
+                                                  {.size = 16, .heads_first = true},
+                                                  {.size = 16, .in_turn = true},
+                                                  {.size = 16, .heads_first = true, .in_turn = true},
+                                                  {.size = 528, .in_turn = true, .list = true},
+                                                  {.size = 64, .heads_first = true, .list = true},
+                                                  {.size = 128, .heads_first = true, .in_turn = true, .list = true}}};
   return with_pages(batch, all);
 }
 

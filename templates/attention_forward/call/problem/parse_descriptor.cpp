@@ -63,7 +63,8 @@ std::string accepted_words() {
   std::string words =
       "fp16, bf16, b<n>, q<n>[..<n>], k<n>[..<n>], h<n>[/<n>], d<n>[/<n>], causal[=<prefix>], window=<left>,<right>, "
       "lse, "
-      "layout=bshd|bhsd|packed|paged:<n>[:nhd|hnd|vectorised|vectorised_keys], q_lengths=<n,…>, k_lengths=<n,…>, first_keys[=<n,…>], scale=<x>, ";
+      "layout=bshd|bhsd|packed|paged:<n>[:nhd|hnd|vectorised|vectorised_keys], q_lengths=<n,…>, k_lengths=<n,…>, "
+      "first_keys[=<n,…>], scale=<x>, ";
   for (const Modifier modifier : described_modifiers) words += std::string(row_of(modifier).accepted) + ", ";
   return words + "splits=<n>|auto, invariance=batch|none, seed=<n>, inputs=normal|uniform|adversarial:<name>";
 }

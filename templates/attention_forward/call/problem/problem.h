@@ -47,11 +47,11 @@ struct AttentionShape {
     return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(paged) << 62 |
            static_cast<std::uint64_t>(single_keys) << 61 | static_cast<std::uint64_t>(first_keys) << 60 |
            static_cast<std::uint64_t>(whole_tiles) << 59 | static_cast<std::uint64_t>(vectorised) << 58 |
-            static_cast<std::uint64_t>(modifiers.bits()) << 50 |
-           static_cast<std::uint64_t>(dtype) << 48 | static_cast<std::uint64_t>(mask) << 40 |
-           static_cast<std::uint64_t>(split) << 39 | static_cast<std::uint64_t>(packed_heads) << 38 |
-           static_cast<std::uint64_t>(query_rows) << 33 | static_cast<std::uint64_t>(lse) << 32 |
-           static_cast<std::uint64_t>(head_dim_qk) << 16 | static_cast<std::uint64_t>(head_dim_v);
+           static_cast<std::uint64_t>(modifiers.bits()) << 50 | static_cast<std::uint64_t>(dtype) << 48 |
+           static_cast<std::uint64_t>(mask) << 40 | static_cast<std::uint64_t>(split) << 39 |
+           static_cast<std::uint64_t>(packed_heads) << 38 | static_cast<std::uint64_t>(query_rows) << 33 |
+           static_cast<std::uint64_t>(lse) << 32 | static_cast<std::uint64_t>(head_dim_qk) << 16 |
+           static_cast<std::uint64_t>(head_dim_v);
   }
   static AttentionShape of_code(std::uint64_t code) {
     const auto bits = [&](int from, int count) { return code >> from & ((std::uint64_t{1} << count) - 1); };
