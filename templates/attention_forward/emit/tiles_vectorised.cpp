@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/emit/tiles_vectorised.h"
 
-#include <array>
-
 #include "codegen/language/control.h"
-#include "codegen/language/convert.h"
-#include "codegen/language/cross_lane.h"
 #include "codegen/language/synchronize.h"
 
 namespace wavejit::attention_forward {
@@ -47,15 +43,16 @@ LineUnits::LineUnits(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan
       k_line_(kernel.ir().CreateMul(kernel.wave(), kernel.constant(plan.k_line_bytes))),
       v_line_(kernel.ir().CreateMul(kernel.wave(), kernel.constant(plan.v_line_bytes))),
       k_read_(k_read_of(kernel, workgroup, plan.k_line_bytes)) {
-  // V: dim = lane % 32 on line dim / 8; a lane group reads its half of the granule, where the DMA has put it.
+  // V: dim = lane % 32 on line dim / 8, where the DMA has put the halves of its granule.
   llvm::IRBuilder<>& ir = kernel.ir();
   const auto constant = [&](int value) { return kernel.constant(value); };
   Value* dim = ir.CreateAnd(kernel.lane(), constant(31));
   Value* in_line = ir.CreateAnd(dim, constant(dims_of_line - 1));
-  Value* unit = ir.CreateXor(workgroup.lane_group, ir.CreateLShr(in_line, constant(2)));
-  v_read_ = ir.CreateMul(ir.CreateLShr(dim, constant(3)), constant(plan.v_line_bytes));
-  v_read_ = ir.CreateAdd(v_read_, ir.CreateMul(in_line, constant(2 * Units::unit_bytes)));
-  v_read_ = ir.CreateAdd(v_read_, ir.CreateMul(unit, constant(Units::unit_bytes)));
+  Value* place = ir.CreateMul(ir.CreateLShr(dim, constant(3)), constant(plan.v_line_bytes));
+  place = ir.CreateAdd(place, ir.CreateMul(in_line, constant(2 * Units::unit_bytes)));
+  place = ir.CreateAdd(place, ir.CreateMul(workgroup.lane_group, constant(Units::unit_bytes / 2)));
+  place = ir.CreateAdd(place, ir.CreateMul(ir.CreateLShr(in_line, constant(2)), constant(Units::unit_bytes)));
+  v_read_ = {place, ir.CreateXor(place, constant(Units::unit_bytes))};
 }
 
 void LineUnits::fill(int buffer, Value* tile, Value* entries) {
@@ -112,16 +109,10 @@ language::OperandA LineUnits::values_transposed(int buffer, int dim_block, int k
   llvm::IRBuilder<>& ir = kernel_.ir();
   const int offset = plan_.v_offset(buffer) + (lines_of_dims * dim_block * plan_.v_line_bytes) +
                      (key_block * KeyPages::granule_keys * Units::unit_bytes);
-  // Group 0 has read keys 0 … 7 and wants 8 … 11 for 4 … 7, of which group 1 wants the latter.
-  Value* unit = lds_.read(v_region(buffer), Units::unit_bytes, v_read_, offset);
-  std::array<Value*, 4> dwords{};
-  for (std::uint64_t i = 0; i < 2; ++i) {
-    const auto [low, high] =
-        language::swap_halves(kernel_, ir.CreateExtractElement(unit, i), ir.CreateExtractElement(unit, i + 2));
-    dwords[i] = low;
-    dwords[i + 2] = high;
-  }
-  return matrix_.operand_a(language::gather_dwords(kernel_, dwords), language::KOrder::accumulator_rows);
+  // Of each half of the granule the lane group's four keys.
+  Value* first = lds_.read(v_region(buffer), Units::unit_bytes / 2, v_read_[0], offset);
+  Value* second = lds_.read(v_region(buffer), Units::unit_bytes / 2, v_read_[1], offset);
+  return matrix_.operand_a(ir.CreateShuffleVector(first, second, {0, 1, 2, 3}), language::KOrder::accumulator_rows);
 }
 
 RegisterUnits::RegisterUnits(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan, const Workgroup& workgroup,

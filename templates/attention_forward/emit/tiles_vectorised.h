@@ -3,10 +3,13 @@
 // 16 bytes a lane are a fragment's. Of V a lane of group h wants keys 4h … 4h + 3 and 8 + 4h … 8 + 4h + 3 of a block of
 // 16, which memory has as keys 0 … 7 and 8 … 15:
 //
-//   LineUnits      lines by LDS DMA into the other of two buffers; the halves of the wave swap what they read too much
+//   LineUnits      lines by LDS DMA into the other of two buffers; a fragment is two reads of 8 bytes. (One of 16, of
+//                  which lane groups swap the halves they do not want, takes a vector unit that softmax needs.)
 //   RegisterUnits  loads into registers, written to the one buffer; there a dim's keys stand as they are wanted,
 //                  [block of 16 keys][lane group][dim]
 #pragma once
+
+#include <array>
 
 #include "templates/attention_forward/emit/tiles.h"
 #include "templates/attention_forward/emit/vectorised_pages.h"
@@ -39,8 +42,8 @@ class LineUnits final : public Tiles {
   VectorisedPages pages_;
   language::Value* k_line_;  // this wave's first, bytes
   language::Value* v_line_;
-  language::Value* k_read_;  // per lane
-  language::Value* v_read_;
+  language::Value* k_read_;                   // per lane
+  std::array<language::Value*, 2> v_read_{};  // of each half of a granule
 };
 
 class RegisterUnits final : public Tiles {

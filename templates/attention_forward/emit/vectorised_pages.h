@@ -8,8 +8,8 @@
 //   line c of K   dims 8c … 8c + 7; lane = key
 //   line c of V   lane 16g + r: dim 8c + r / 2, keys 16g + 8e … 16g + 8e + 7 with e = r % 2 xor r / 8
 //
-// (xor r / 8: read 16 bytes a lane from LDS, eight neighbouring dims touch every bank once.) Wave w has the lines w,
-// w + waves, …
+// (xor r / 8: so eight neighbouring dims, 32 bytes apart, touch twice as many banks.) Wave w has the lines w, w +
+// waves, …
 #pragma once
 
 #include "templates/attention_forward/emit/key_pages.h"
