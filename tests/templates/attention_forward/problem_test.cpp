@@ -33,7 +33,7 @@ class BadArguments : public RuntimeTest, public ::testing::WithParamInterface<Ba
 
 // The same of a call whose keys stand in pages.
 class BadPages : public BadArguments {
- protected:
+ public:
   static Call good_paged_call() {
     Call call = good_call(2, 255, 16);
     call.k.sizes[0] = call.v.sizes[0] = 70;
@@ -465,6 +465,35 @@ TEST_F(Problem, ACallerOfTheFirstVersionPassesTheSmallerStruct) {
   const auto outcome = attention_forward::run(*engine, &call, nullptr);
   ASSERT_TRUE(outcome) << outcome.error().detail;
   EXPECT_EQ(fake_hip().last.arguments.query_length, 255U);
+}
+
+TEST_F(Problem, CallersOfLaterVersionsPassTheirOwnStructs) {
+  const auto engine = make_engine();
+  for (const std::size_t size :
+       {offsetof(Call, block_table), offsetof(Call, first_keys), offsetof(Call, page_layout), sizeof(Call)}) {
+    Call call = good_call();
+    call.size = size;
+    call.page_layout = 9;
+    const auto outcome = attention_forward::run(*engine, &call, nullptr);
+    EXPECT_EQ(outcome.has_value(), size < sizeof(Call)) << size;
+  }
+}
+
+// What kernels of vectorised pages are told of rows (page_arguments.h).
+TEST_F(Problem, VectorisedPagesHaveRowsOfUnits) {
+  const auto engine = make_engine();
+  Call call = BadPages::good_paged_call();
+  const auto rows_of = [&] {
+    const auto outcome = attention_forward::run(*engine, &call, nullptr);
+    EXPECT_TRUE(outcome) << outcome.error().detail;
+    const auto& told = fake_hip().last.arguments;
+    return std::pair{told.k_row_stride, told.v_row_stride};
+  };
+  vectorise(call);
+  EXPECT_EQ(rows_of(), (std::pair{16U, 2U}));
+  call.page_layout = WAVEJIT_PAGES_VECTORISED_KEYS;
+  call.v.strides[3] = 8;
+  EXPECT_EQ(rows_of(), (std::pair{16U, 2U * static_cast<unsigned>(call.v.sizes[3])}));
 }
 
 // A field that is zero means the default, and a flag says that it means zero.
