@@ -61,6 +61,7 @@ struct Decode {
   int head_dim = 128;
   bool uneven = false;              // 512 to `keys` keys, evenly spread, in an order drawn by a seed
   std::string_view published = "";  // microseconds and TB/s
+  std::string_view layout = "";     // "paged:16"
 
   std::vector<int> lengths() const {
     std::vector<int> all(static_cast<std::size_t>(batch), keys);
@@ -77,6 +78,7 @@ struct Decode {
   std::string descriptor() const {
     std::string text = fmt::format("attention_forward {} b{} q{} k{} h{}/{} d{}", type, batch, queries, keys, heads,
                                    kv_heads, head_dim);
+    if (!layout.empty()) text += fmt::format(" layout={}", layout);
     if (uneven) text += fmt::format(" k_lengths={}", fmt::join(lengths(), ","));
     return text;
   }
@@ -90,6 +92,12 @@ constexpr Decode usual[] = {
     {.batch = 256, .keys = 2048},
     {.batch = 32, .keys = 32768, .uneven = true},
     {.batch = 64, .queries = 4, .keys = 8192},
+    {.batch = 64, .keys = 8192, .layout = "paged:16"},
+    {.batch = 64, .keys = 8192, .layout = "paged:16:vectorised"},
+    {.batch = 64, .keys = 8192, .layout = "paged:16:vectorised_keys"},
+    {.batch = 64, .keys = 8192, .layout = "paged:64"},
+    {.batch = 64, .keys = 8192, .layout = "paged:64:vectorised"},
+    {.batch = 64, .keys = 8192, .layout = "paged:64:vectorised_keys"},
 };
 
 struct Published {
@@ -199,11 +207,11 @@ std::string row_text(const Task& task, const LaunchPrediction& prediction) {
   const double rate = decode.key_value_bytes() / cycles;
   const double reachable = timing::find_timing(*task.target)->memory.memory_rate.value;
   const double clock = static_cast<double>(task.target->clock_khz) * 1e3;
-  std::string text =
-      fmt::format("| {} {} | {} | {}{} | {}/{} | {} | {} | {} | {} | {:.0f} | {:.1f} % | {:.1f} | {:.2f} |",
-                  decode.type, decode.batch, decode.queries, decode.uneven ? "512 to " : "", decode.keys, decode.heads,
-                  decode.kv_heads, decode.head_dim, prediction.kernel, prediction.launches, prediction.cycles, rate,
-                  100 * rate / reachable, cycles / clock * 1e6, rate * clock / 1e12);
+  std::string text = fmt::format(
+      "| {} {} | {} | {}{}{}{} | {}/{} | {} | {} | {} | {} | {:.0f} | {:.1f} % | {:.1f} | {:.2f} |", decode.type,
+      decode.batch, decode.queries, decode.uneven ? "512 to " : "", decode.keys, decode.layout.empty() ? "" : ", ",
+      decode.layout, decode.heads, decode.kv_heads, decode.head_dim, prediction.kernel, prediction.launches,
+      prediction.cycles, rate, 100 * rate / reachable, cycles / clock * 1e6, rate * clock / 1e12);
   return text + (task.published == nullptr ? "\n" : fmt::format(" {} |\n", decode.published));
 }
 

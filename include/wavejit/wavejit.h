@@ -218,6 +218,13 @@ typedef enum wavejit_mask {
   WAVEJIT_MASK_PREFIX = 4  /* the diagonal begins at key causal_prefix: that many keys precede row 0's own */
 } wavejit_mask;
 
+/* How a head's part of a page is laid out (wavejit_attention_forward_arguments has the strides). */
+typedef enum wavejit_page_layout {
+  WAVEJIT_PAGES_OF_ROWS = 0,        /* a key's dims side by side: NHD, HND, pools of tokens */
+  WAVEJIT_PAGES_VECTORISED = 1,     /* K by 8 dims, V by dims: its keys side by side */
+  WAVEJIT_PAGES_VECTORISED_KEYS = 2 /* K by 8 dims, V by 8 keys */
+} wavejit_page_layout;
+
 /* Bits of wavejit_attention_forward_arguments::flags. */
 typedef enum wavejit_call_flags {
   /* Debugging: copy query_starts, key_starts, key_lengths, first_keys, table_starts and the live entries of block_table
@@ -294,6 +301,23 @@ struct wavejit_call_report {
  *   call.key_lengths = lengths;        // device memory, int32 [2]
  *   call.max_key_length = 8192;        // 512 pages
  *
+ * Vectorised pages (page_layout): 16 bytes are 8 dims of one key of K and 8 keys of one dim of V, as engines lay a
+ * cache out for one load a lane. Sizes are those of other pages, the strides of page and head are the caller's, and a
+ * head's part of a page has nothing between its elements. Strides 1 and 3 say how it lies, and must:
+ *
+ *   page_layout                    a head of a page                       strides[1]   strides[3]
+ *   both, k                        [D / 8][page size][8 dims]             8            1
+ *   WAVEJIT_PAGES_VECTORISED       v: [Dv][page size]                     1            page size
+ *   WAVEJIT_PAGES_VECTORISED_KEYS  v: [page size / 8][Dv][8 keys]         1            8
+ *
+ * A multiple of 16 keys, no first_keys. The cache above, with pages [8, 128, 16] of V:
+ *
+ *   call.page_layout = WAVEJIT_PAGES_VECTORISED;
+ *   call.k.strides[2] = call.v.strides[2] = 16 * 128;
+ *   call.k.strides[1] = 8;
+ *   call.v.strides[1] = 1;
+ *   call.v.strides[3] = 16;
+ *
  * Left padding: with first_keys, key 0 of sequence b stands at row first_keys[b] of k and v, in pages at slot
  * first_keys[b]. What stands before it is never read, and may be NaN. A dense sequence ends with its tensor, or after
  * key_lengths[b] keys; in pages key_lengths counts from key 0, too, and table_columns must reach to the last of them.
@@ -361,6 +385,10 @@ struct wavejit_attention_forward_arguments {
 
   /* Added after that: left padding. Not beside key_starts. */
   const int32_t* first_keys; /* device memory, [B]: where key 0 of a sequence stands; null: at the first row or slot */
+
+  /* Added after that: the order inside a page. */
+  int32_t page_layout; /* enum wavejit_page_layout; 0 without block_table */
+  int32_t reserved_pages;
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_forward(wavejit_engine* engine,
@@ -587,6 +615,7 @@ struct wavejit_problem {
   int32_t has_first_keys;    /* left padding */
   const int64_t* first_keys; /* [batch], or null: the descriptor gives no numbers */
   int32_t output_dtype;      /* enum wavejit_dtype, of o: that of q, k and v, or WAVEJIT_FP32 */
+  int32_t page_layout;       /* enum wavejit_page_layout */
 };
 /* `problem` and what it points to are valid during the call only. */
 typedef void (*wavejit_problem_callback)(void* context, const struct wavejit_problem* problem);

@@ -66,6 +66,7 @@ struct Kind<wavejit_attention_forward_arguments> {
       NumberField<A>{"flags", &A::flags},
       NumberField<A>{"table_columns", &A::table_columns},
       NumberField<A>{"table_row_stride", &A::table_row_stride},
+      NumberField<A>{"page_layout", &A::page_layout},
   };
   static constexpr std::array addresses{
       AddressField<A>{"query_starts", &A::query_starts}, AddressField<A>{"key_starts", &A::key_starts},

@@ -2,7 +2,7 @@
 """Calls: arguments that were checked and put on the device once, to be asked and launched any number of times."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _arrays, _device, _dtypes, _wavejit
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     import numpy
 
     from ._engine import Engine
+
+    # Sizes and strides.
+    Order = tuple[tuple[int, ...], tuple[int, ...]]
 
 # enum wavejit_mask
 CAUSAL, WINDOW, PREFIX = 1, 2, 4
@@ -98,8 +101,9 @@ class Call:
     # ---- fields
 
     def _tensor(self, field: str, given: Any, dtype: DType | None, *, shape: str, dimensions: tuple[int, ...], row_multiple: int = 1, output: bool = False,
-                lead: bool = True) -> DeviceArray:
-        """A tensor of 4 dimensions from one of `dimensions`, which is filled up with ones: in front, or behind."""
+                lead: bool = True, order: Callable[[str, DeviceArray], Order] | None = None) -> DeviceArray:
+        """A tensor of 4 dimensions from one of `dimensions`, which is filled up with ones: in front, or behind. Or what `order`
+        makes of it: sizes and strides."""
         array, host = _arrays.on_device(self._engine, given, field, self._stream, dtype, row_multiple=row_multiple)
         if array.ndim not in dimensions:
             raise InvalidArgument(f"{field}: shape {array.shape}; accepted: {shape}")
@@ -111,6 +115,8 @@ class Call:
         sizes, strides = array.shape, array.strides
         wide = (*ones, *sizes) if lead else (*sizes, *ones)
         steps = (*ones, *strides) if lead else (*strides, *ones)
+        if order is not None:
+            wide, steps = order(field, array)
         if array._dtype.c == 0:
             raise InvalidArgument(f"{field}: dtype {array.dtype}; accepted: fp16, bf16, fp32")
         # Without elements there is nothing to point to.
@@ -168,6 +174,25 @@ class Call:
 # What Python calls otherwise than C.
 _C_NAMES = {"out": "o", "sinks": "sink"}
 BSHD = "[batch, length, heads, head dim]"
+VECTORISED_K = "[pages, heads, head dim / 8, page size, 8]"
+VECTORISED_V = "[pages, heads, head dim, page size], or [pages, heads, page size / 8, head dim, 8]"
+UNIT = 8
+
+
+def _units(field: str, array: DeviceArray) -> Order:
+    """Vectorised pages as the C call describes them: [pages, page size, heads, head dim], and the strides inside 16 bytes."""
+    shape, strides = array.shape, array.strides
+    within = (shape[3], 1) if array.ndim == 4 else (UNIT * shape[3], UNIT, 1)
+    if strides[2:] != within or shape[4:] not in ((), (UNIT,)):
+        raise InvalidArgument(f"{field}: shape {shape}, strides {strides}; accepted: {VECTORISED_K if field == 'k' else VECTORISED_V}, "
+                              "a head's part of a page dense")
+    if field == "k":
+        keys, dims, steps = shape[3], UNIT * shape[2], (UNIT, 1)
+    elif array.ndim == 4:
+        keys, dims, steps = shape[3], shape[2], (1, shape[3])
+    else:
+        keys, dims, steps = UNIT * shape[2], shape[3], (1, UNIT)
+    return (shape[0], keys, shape[1], dims), (strides[0], steps[0], strides[1], steps[1])
 
 
 class AttentionForwardCall(Call):
@@ -185,9 +210,8 @@ class AttentionForwardCall(Call):
         super().__init__(engine, _wavejit.AttentionForwardCall, stream)
         element = None if dtype is None else _dtypes.named(dtype)
         queries = self._tensor("q", q, element, shape=BSHD, dimensions=(4,))
-        keys = self._tensor("k", k, element, shape=BSHD, dimensions=(4,))
-        values = self._tensor("v", v, element, shape=BSHD, dimensions=(4,))
-        sizes = (*queries.shape[:3], values.shape[3])
+        value_dim = self._keys_and_values(k, v, element, block_table is not None)
+        sizes = (*queries.shape[:3], value_dim)
         if out is None or isinstance(out, str):
             given_out = _arrays.allocate(engine, sizes, queries._dtype if out is None else _dtypes.named(out, "out"))
         else:
@@ -214,6 +238,16 @@ class AttentionForwardCall(Call):
             self._call.set_address("workspace", workspace._address)
             self._call.set_number("workspace_bytes", workspace.nbytes)
         self._scale_and_flags(scale, compile, CHECK_LENGTHS if check_lengths else 0)
+
+    def _keys_and_values(self, k: Any, v: Any, element: DType | None, paged: bool) -> int:
+        """The head dim of v. Pages of 5 dimensions are vectorised, and those of v say in which order."""
+        if not paged or len(getattr(k, "shape", ())) != 5:
+            self._tensor("k", k, element, shape=BSHD, dimensions=(4,))
+            return self._tensor("v", v, element, shape=BSHD, dimensions=(4,)).shape[3]
+        self._tensor("k", k, element, shape=VECTORISED_K, dimensions=(5,), order=_units)
+        values = self._tensor("v", v, element, shape=VECTORISED_V, dimensions=(4, 5), order=_units)
+        self._call.set_number("page_layout", values.ndim - 3)
+        return values.shape[values.ndim - 2]
 
     def workspace_bytes(self) -> int:
         """Device memory that the call uses beside its arrays: 0 unless it splits keys."""

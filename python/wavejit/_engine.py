@@ -214,7 +214,8 @@ class Engine:
             Only so many keys count; key 0 stands at this row (left padding).
         block_table [B, columns], table_starts [B + 1]
             k and v are pages [pages, page size, Hkv, D]; key n of b is in page block_table[b][n // page size]. With
-            table_starts the table is one list. Needs key_lengths.
+            table_starts the table is one list. Needs key_lengths. Vectorised pages are k [pages, Hkv, D / 8, page size, 8]
+            with v [pages, Hkv, Dv, page size] or [pages, Hkv, page size / 8, Dv, 8].
         max_query_length, max_key_length
             The longest sequence: of packed rows and of pages, where the numbers lie on the device. Numbers that are given
             as lists or numpy arrays are copied to the device, and the longest is found.

@@ -192,6 +192,78 @@ TEST_P(PagedKeys, WholeTilesHaveTheBitsOfDenseKeysOnEveryPipeline) {
   EXPECT_GE(overlapped, 1);
 }
 
+// 16 bytes are 8 dims of a key of K, 8 keys of a dim of V, in both of V's orders.
+TEST_P(PagedKeys, VectorisedPagesMatchFloat64AndTheBitsOfDenseKeys) {
+  constexpr std::int32_t by_dims = WAVEJIT_PAGES_VECTORISED;
+  constexpr std::int32_t by_keys = WAVEJIT_PAGES_VECTORISED_KEYS;
+  check(make(Storage::bf16, 33, {0, 77, 200}, {128, 128}, 4, 1, true, 31), {.size = 16, .layout = by_dims});
+  check(make(Storage::fp16, 5, {130, 1, 64}, {64, 64}, 2, 2, false, 32),
+        {.size = 48, .in_turn = true, .layout = by_keys});
+  check(make(Storage::bf16, 40, {17, 129}, {192, 128}, 2, 1, true, 33), {.size = 64, .layout = by_keys});
+  if (has_head_dim_256())
+    check(make(Storage::fp16, 9, {97, 65}, {256, 256}, 2, 1, true, 34), {.size = 16, .list = true, .layout = by_dims});
+  AttentionCase modified = make(Storage::fp16, 20, {90, 70, 150}, {128, 128}, 4, 2, true, 35);
+  add_bias(modified, 1, 4, 1.0, 7);
+  add_alibi(modified, 1);
+  add_sink(modified, 0.5);
+  modified.inputs.softcap = 5;
+  check(modified, {.size = 32, .list = true, .layout = by_dims});
+}
+
+TEST_P(PagedKeys, VectorisedPagesOfEverySizeHaveTheSameBits) {
+  // Decode with packed heads, and a prefill; every number of keys in the last 8.
+  const AttentionCase decode = make(Storage::bf16, 1, {1100, 0, 531, 1024, 7, 62}, {128, 128}, 8, 1, true, 36);
+  AttentionCase mixed =
+      packed(make(Storage::fp16, 1, {300, 33, 5, 129, 68, 1}, {64, 64}, 2, 1, false, 37), {1, 40, 9, 129, 200, 1});
+  mixed.inputs.window = true;
+  mixed.inputs.window_left = 50;
+  mixed.inputs.window_right = 3;
+  AttentionCase split = decode;
+  split.splits = 2;
+  for (const AttentionCase& which : {decode, mixed, split}) {
+    const AttentionOutput same = dense(which);
+    std::uint64_t seed = 40;
+    for (const int size : {16, 32, 64, 528}) {
+      for (const std::int32_t layout : {WAVEJIT_PAGES_VECTORISED, WAVEJIT_PAGES_VECTORISED_KEYS}) {
+        const Pages pages = {.size = size, .in_turn = size == 32, .list = size == 64, .seed = seed++, .layout = layout};
+        expect_dense_bits(same, which, pages);
+      }
+    }
+  }
+}
+
+TEST_P(PagedKeys, VectorisedPagesBeyondFourGiBAndTablesThatLie) {
+  const AttentionCase which = make(Storage::bf16, 4, {500, 300}, {128, 128}, 4, 4, true, 38);
+  const AttentionOutput same = dense(which);
+  for (const std::int32_t layout : {WAVEJIT_PAGES_VECTORISED, WAVEJIT_PAGES_VECTORISED_KEYS}) {
+    expect_dense_bits(same, which, {.size = 64, .total = 70000, .layout = layout});
+    for (const std::int32_t lie : {-1, -2147483647, 2147483647, 9}) {
+      AttentionCase lies = which;
+      lies.pages = Pages{.size = 16, .list = lie > 0, .every_entry = lie, .layout = layout};
+      run_checked(lies);
+    }
+  }
+}
+
+// Other pipelines say that they do not walk them; `auto` takes the generic one whatever the rows.
+TEST_P(PagedKeys, VectorisedPagesHaveTheGenericPipeline) {
+  AttentionCase which = make(Storage::bf16, 256, {128}, {64, 64}, 1, 1, true, 39);
+  which.pages = Pages{.size = 64, .layout = WAVEJIT_PAGES_VECTORISED};
+  EXPECT_TRUE(run_checked(which).kernel_spec.contains("paged vectorised pipeline=generic"));
+  wavejit_engine_options options = {};
+  options.size = sizeof options;
+  options.pipeline = GetParam() == "gfx950" ? "dualwave" : "interleaved";
+  const Engine forced(GetParam(), options);
+  const AttentionOutput refused = run_attention(forced.get(), which);
+  EXPECT_EQ(refused.status, WAVEJIT_UNSUPPORTED);
+  EXPECT_TRUE(refused.detail.contains("does not walk vectorised pages")) << refused.detail;
+  which.pages->layout = 3;
+  EXPECT_TRUE(run_attention(engine_.get(), which).detail.contains("page_layout = 3; accepted: 0 to 2"));
+  which.pages = Pages{.size = 64, .layout = WAVEJIT_PAGES_VECTORISED};
+  which.first_keys = {5};
+  EXPECT_TRUE(run_attention(engine_.get(), which).detail.contains("page_layout = 1; accepted: 0 beside first_keys"));
+}
+
 // `auto` takes them where it takes them for dense keys; other pages have the generic pipeline.
 TEST_P(PagedKeys, AutoTakesTheOverlappedPipeline) {
   const AttentionCase which = make(Storage::bf16, 256, {128}, {64, 64}, 1, 1, true, 27);

@@ -36,6 +36,7 @@ const char* const descriptors[] = {
     "attention_forward bf16 b64 q1..32 k0..8192 h64/8 d128 causal layout=paged:16:hnd lse",
     "attention_forward bf16 b64 q2048 k8192 h64/8 d128 causal layout=paged:64 q_rows=2111",
     "attention_forward fp16 b2 q3 k70 h4/2 d64 layout=paged:1 k_lengths=60,70 first_keys=3,9",
+    "attention_forward fp16 b2 q3 k70 h4/2 d64 layout=paged:48:vectorised_keys k_lengths=60,70",
     "softmax_lse fp32 b2 h8 q128 k5000 weights=bf16 causal=3 lse scale=0.5 seed=7",
     "softmax_lse fp16 b1 h2 q4 k70 weights=none window=5,0 lse k_lengths=9",
 };
@@ -55,6 +56,10 @@ std::vector<std::string> specs() {
       spec.modifiers.set(Modifier::softcap, odd);
       spec.stagger = !odd;
       spec.paged = spec.whole_tiles = odd;
+      texts.push_back(to_text(spec));
+      spec.pipeline = Pipeline::generic;
+      spec.whole_tiles = false;
+      spec.paged = spec.vectorised = true;
       texts.push_back(to_text(spec));
     }
   }

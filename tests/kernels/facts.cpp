@@ -213,11 +213,12 @@ std::vector<families::KernelSpec> split_kernel_specs() {
         // Left padding, and keys that are looked up granule by granule or one by one.
         if (dims.qk == dims.v && dims.qk <= 128 && dims.qk % 64 == 0) {
           struct Lookup {
-            bool paged, single_keys, first_keys;
+            bool paged, single_keys, first_keys, vectorised;
           };
           for (const Pipeline pipeline : attention_forward::all_pipelines)
-            for (const Lookup& keys : {Lookup{false, false, true}, Lookup{true, false, false},
-                                       Lookup{true, true, false}, Lookup{true, false, true}}) {
+            for (const Lookup& keys : {Lookup{false, false, true, false}, Lookup{true, false, false, false},
+                                       Lookup{true, true, false, false}, Lookup{true, false, true, false},
+                                       Lookup{true, false, false, true}}) {
               const bool packed = keys.paged && !keys.first_keys;  // as decode has them
               const KernelSpec spec{
                   .dtype = dtype,
@@ -228,6 +229,7 @@ std::vector<families::KernelSpec> split_kernel_specs() {
                   .packed_heads = packed,
                   .paged = keys.paged,
                   .single_keys = keys.single_keys,
+                  .vectorised = keys.vectorised,
                   .first_keys = keys.first_keys,
                   .pipeline = pipeline,
                   .tile_queries = packed ? 32 : attention_forward::tile_queries(target, pipeline).back(),

@@ -159,6 +159,21 @@ class Lengths(Case):
             k, v = (wide(host[pages, which]).reshape(-1, 2, 64)[: lengths[b]] for which in (0, 1))
             self.close(out.numpy()[b], reference.attention(wide(q[b]), k, v, causal=True)[0])
 
+    def test_vectorised_pages(self):
+        q, k, v = draw(2, 3, 4, 64), draw(9, 16, 2, 64), draw(9, 16, 2, 64)
+        words = {"block_table": [[4, 1, 7], [8, 0, 5]], "key_lengths": [40, 21], "causal": True}
+        out = ENGINE.attention_forward(q, k, v, **words)
+        k8 = numpy.ascontiguousarray(k.reshape(9, 16, 2, 8, 8).transpose(0, 2, 3, 1, 4))
+        by_dims = numpy.ascontiguousarray(v.transpose(0, 2, 3, 1))
+        by_keys = numpy.ascontiguousarray(v.reshape(9, 2, 8, 2, 64).transpose(0, 3, 1, 4, 2))
+        for pages in (by_dims, by_keys):
+            same = ENGINE.attention_forward(q, k8, pages, **words)
+            self.assertTrue(numpy.array_equal(out.numpy(), same.numpy()))
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "k: shape .*accepted: .pages, heads, head dim / 8"):
+            ENGINE.attention_forward(q, k8[..., :4], by_dims, **words)
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "v.sizes.1. .length. = 32"):
+            ENGINE.attention_forward(q, k8, numpy.concatenate([by_dims, by_dims], 3), **words)
+
     def test_pages_with_packed_queries(self):
         q, cache = draw(1, 6, 2, 64), draw(4, 2, 16, 1, 64)
         table = ENGINE.array([[3, 1], [0, 2]], "int32")

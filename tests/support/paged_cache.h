@@ -28,6 +28,7 @@ struct Pages {
   bool tight = false;        // the table ends with the last entry of the longest sequence
   // What the device gets in place of the live entries: for tables that lie.
   std::optional<std::int32_t> every_entry = {};  // NOLINT(readability-redundant-member-init)
+  std::int32_t layout = WAVEJIT_PAGES_OF_ROWS;
 };
 
 class PagedCache {
@@ -49,6 +50,7 @@ class PagedCache {
       k_ = tensor(k_memory_, inputs.head_dim, k_page);
       v_ = tensor(v_memory_, inputs.value_dim(), v_page);
     }
+    if (pages.layout != WAVEJIT_PAGES_OF_ROWS) vectorise();
     deal_pages();
     fill(k_, inputs.k);
     fill(v_, inputs.v);
@@ -69,6 +71,7 @@ class PagedCache {
     call.table_columns = columns_;
     call.table_row_stride = pages_.list ? 0 : row_stride_;
     call.max_key_length = inputs_.key_length;
+    call.page_layout = pages_.layout;
   }
 
  private:
@@ -134,6 +137,28 @@ class PagedCache {
     return made;
   }
 
+  void vectorise() {
+    k_.strides[1] = 8;
+    v_.strides[1] = 1;
+    v_.strides[3] = pages_.layout == WAVEJIT_PAGES_VECTORISED ? pages_.size : 8;
+    k_.strides[2] = std::int64_t(pages_.size) * k_.sizes[3];
+    v_.strides[2] = std::int64_t(pages_.size) * v_.sizes[3];
+  }
+
+  // Of dim c of a head's key i in a page of its.
+  std::size_t place(const wavejit_tensor& of, std::int64_t i, std::int64_t h, std::int64_t c) const {
+    const std::int64_t head = h * of.strides[2];
+    const bool keys = &of == &k_;
+    std::int64_t in_head = i * of.strides[1] + c;
+    if (pages_.layout != WAVEJIT_PAGES_OF_ROWS && keys)
+      in_head = c / 8 * pages_.size * 8 + i * 8 + c % 8;
+    else if (pages_.layout == WAVEJIT_PAGES_VECTORISED)
+      in_head = c * pages_.size + i;
+    else if (pages_.layout == WAVEJIT_PAGES_VECTORISED_KEYS)
+      in_head = i / 8 * of.sizes[3] * 8 + c * 8 + i % 8;
+    return static_cast<std::size_t>(head + in_head);
+  }
+
   void copy_page(const wavejit_tensor& to, std::int64_t id, const std::vector<std::uint16_t>& page) const {
     require(wavejit_device_copy_in(engine_, static_cast<std::uint16_t*>(to.data) + id * to.strides[0], page.data(),
                                    page.size() * 2));
@@ -153,8 +178,8 @@ class PagedCache {
           if (key < 0 || key >= inputs_.key_lengths[b]) continue;
           for (int h = 0; h < inputs_.kv_heads; ++h) {
             const std::size_t from = (std::size_t(inputs_.first_key(b) + key) * inputs_.kv_heads + h) * dims;
-            const std::size_t at = i * to.strides[1] + h * to.strides[2];
-            for (std::size_t c = 0; c < dims; ++c) page[at + c] = to_storage(storage_, values[from + c]);
+            for (std::size_t c = 0; c < dims; ++c)
+              page[place(to, i, h, static_cast<std::int64_t>(c))] = to_storage(storage_, values[from + c]);
           }
         }
         copy_page(to, ids_[b][p], page);

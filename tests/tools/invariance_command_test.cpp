@@ -45,6 +45,8 @@ TEST_P(InvarianceCommand, NoBitDiffersInAnyDimension) {
   EXPECT_THAT(csv, Not(HasSubstr("differs")));
   EXPECT_THAT(csv, HasSubstr("\"pages of 528 keys\",same"));
   EXPECT_THAT(csv, HasSubstr("\"pages of 16 keys, heads first, K and V in turn\",same"));
+  EXPECT_THAT(csv, HasSubstr("\"pages of 16 keys, vectorised\",same"));
+  EXPECT_THAT(csv, HasSubstr("\"pages of 528 keys, vectorised by keys, in one list\",same"));
   const std::string overlapped = std::string(GetParam()) == "gfx950" ? "dualwave" : "interleaved";
   for (const char* pages : {"64 keys", "128 keys", "256 keys", "1024 keys", "64 keys, heads first, in one list"})
     EXPECT_THAT(csv, HasSubstr("\"pages of " + std::string(pages) + ", " + overlapped + "\",same"));

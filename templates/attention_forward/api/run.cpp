@@ -16,7 +16,8 @@ namespace {
 // Callers compiled against earlier versions: what their struct does not have, they do not ask for.
 constexpr std::size_t earlier_bytes[] = {offsetof(wavejit_attention_forward_arguments, window_left),
                                          offsetof(wavejit_attention_forward_arguments, block_table),
-                                         offsetof(wavejit_attention_forward_arguments, first_keys)};
+                                         offsetof(wavejit_attention_forward_arguments, first_keys),
+                                         offsetof(wavejit_attention_forward_arguments, page_layout)};
 
 bool is_earlier(const wavejit_attention_forward_arguments* arguments) {
   return arguments != nullptr && arguments->size != sizeof *arguments &&

@@ -16,6 +16,8 @@
 // Swizzled (everything else). K is row-major, [key][D]; V is stored transposed, [d][64 keys], because nothing
 // transposes it on the way out. No padding, so that two workgroups fit in 64 KB: the 16-byte units of a row are
 // permuted by xor with its row number instead.
+//
+// Tiles of vectorised pages have the sizes of both and an order of their own (emit/tiles_vectorised.h).
 #pragma once
 
 #include "targets/targets.h"
@@ -58,7 +60,8 @@ constexpr LdsPlan lds_plan(const KernelSpec& spec, const targets::Target& target
     constexpr int line = LdsPlan::piece_elements * LdsPlan::lines_per_piece * LdsPlan::element_bytes;
     plan.buffers = 2;
     plan.k_line_bytes = line + 16;
-    plan.v_line_bytes = line + 64;
+    // Of vectorised pages half a turn of the banks.
+    plan.v_line_bytes = line + (spec.vectorised ? 128 : 64);
     plan.k_tile_bytes = spec.head_dim_qk / LdsPlan::piece_elements * LdsPlan::lines_per_piece * plan.k_line_bytes;
     plan.v_tile_bytes = spec.head_dim_v / LdsPlan::piece_elements * LdsPlan::lines_per_piece * plan.v_line_bytes;
   } else {

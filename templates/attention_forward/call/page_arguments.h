@@ -4,6 +4,14 @@
 // Key n of sequence b is key n mod page of page entry(b, n / page) of the cache. Of Arguments, k and v are the cache's
 // first page, k_batch_stride and v_batch_stride the distance of pages, the row strides that of the keys of a page, and
 // key_lengths is always there; key_starts holds first keys or is null.
+//
+// Vectorised pages (KernelSpec::vectorised) come in units of 16 bytes, in a head of a page:
+//
+//   K                [dim / 8][key] of 8 dims
+//   V, by dims       [dim][key / 8] of 8 keys
+//   V, by keys       [key / 8][dim] of 8 keys
+//
+// Their row strides are what a key takes of a unit's distance to the next 8 keys: 16 bytes of K, of V 2 or 2 · D.
 #pragma once
 
 #include <cstddef>

@@ -231,6 +231,12 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
   if (spec.packed_heads && spec.pipeline != Pipeline::generic)
     return std::unexpected("heads=packed is for few rows; accepted: pipeline=generic");
   if (spec.single_keys && !spec.paged) return std::unexpected("page=1 is a size of pages; accepted: paged page=1");
+  if (spec.vectorised && (!spec.paged || spec.single_keys || spec.first_keys))
+    return std::unexpected(
+        "vectorised is an order of pages of 16 keys and more, from a sequence's key 0 on; accepted: paged vectorised "
+        "without page=1 and first_keys");
+  if (spec.pipeline != Pipeline::generic && spec.vectorised)
+    return std::unexpected(pipeline + " does not walk vectorised pages; accepted: auto, generic");
   if (spec.pipeline != Pipeline::generic && spec.looks_up_each_key())
     return std::unexpected(pipeline + " does not look keys up one by one; accepted: auto, generic");
   if (spec.whole_tiles && (!spec.paged || spec.pipeline == Pipeline::generic))

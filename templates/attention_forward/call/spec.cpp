@@ -52,6 +52,7 @@ enum class Field : std::uint8_t {
   paged,
   whole_tiles,
   page,
+  vectorised,
   first_keys,
   rows,
   tiles,
@@ -105,6 +106,10 @@ struct Parser {
       spec.whole_tiles = true;
       return Field::whole_tiles;
     }
+    if (word == "vectorised") {
+      spec.vectorised = true;
+      return Field::vectorised;
+    }
     if (word == "first_keys") {
       spec.first_keys = true;
       return Field::first_keys;
@@ -120,10 +125,10 @@ struct Parser {
     std::string accepted = "accepted: bf16, fp16, d<n>[/<n>], causal, window, lse, o=fp32, ";
     for (const ModifierRow& row : modifier_rows)
       if (row.in_code) accepted += std::string(row.word) + ", ";
-    return std::unexpected(
-        accepted +
-        "split=, heads=packed, paged, whole_tiles, page=1, first_keys, rows=few, rows=many, tiles=paired, pipeline=, "
-        "tile=, o_store=, stagger=off, setprio=off, ladder=, target=, lowering=");
+    return std::unexpected(accepted +
+                           "split=, heads=packed, paged, whole_tiles, page=1, vectorised, first_keys, rows=few, "
+                           "rows=many, tiles=paired, pipeline=, "
+                           "tile=, o_store=, stagger=off, setprio=off, ladder=, target=, lowering=");
   }
 
   std::expected<Field, std::string> take_head_dims(std::string_view word) {
@@ -243,6 +248,7 @@ std::string to_text(const KernelSpec& spec) {
   if (spec.paged) text += " paged";
   if (spec.whole_tiles) text += " whole_tiles";
   if (spec.single_keys) text += " page=1";
+  if (spec.vectorised) text += " vectorised";
   if (spec.first_keys) text += " first_keys";
   if (spec.shares_call()) text += spec.rows == QueriesOf::few ? " rows=few" : " rows=many";
   if (spec.paired_tiles) text += " tiles=paired";

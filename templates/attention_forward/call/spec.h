@@ -65,6 +65,9 @@ struct KernelSpec {
   bool whole_tiles = false;
   // Pages of one key (a pool of tokens): the table has an entry a key. With `paged` only.
   bool single_keys = false;
+  // 16 bytes of a page are 8 dims of one key of K, 8 keys of one dim of V; which of V's two orders is an argument.
+  // pipeline=generic only, with `paged` only.
+  bool vectorised = false;
   // Left padding: key 0 of a sequence stands at a row, or at a slot of its pages, that device memory says.
   bool first_keys = false;
   // Of short and long sequences in one call, only those: two kernels share it.

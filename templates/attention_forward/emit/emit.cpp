@@ -234,6 +234,7 @@ std::string kernel_name(const KernelSpec& spec) {
   if (spec.packed_heads) name += "_packed";
   if (spec.paged) name += "_paged";
   if (spec.whole_tiles) name += "_whole_tiles";
+  if (spec.vectorised) name += "_vectorised";
   if (spec.single_keys) name += "_page1";
   if (spec.first_keys) name += "_first_keys";
   if (spec.shares_call()) name += spec.rows == QueriesOf::few ? "_few_rows" : "_many_rows";

@@ -6,6 +6,8 @@
 //
 //   lines      LDS DMA into the other of two buffers
 //   swizzled   loads into registers, written to the one buffer when everybody is done with it
+//
+// Vectorised pages come in other pieces, by the same two ways (tiles_vectorised.h).
 #pragma once
 
 #include <memory>

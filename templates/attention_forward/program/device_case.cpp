@@ -70,6 +70,21 @@ std::vector<Token> tokens_in_memory(const Problem& problem, const std::vector<Se
   return tokens;
 }
 
+// A head of a page, from rows of `dim` elements to units of 8 dims (K) or of 8 keys (V).
+void vectorise(std::span<std::uint16_t> head, std::size_t dim, bool of_keys, std::int32_t layout) {
+  constexpr std::size_t unit = 8;
+  const std::vector<std::uint16_t> rows(head.begin(), head.end());
+  const std::size_t keys = rows.size() / dim;
+  for (std::size_t key = 0; key < keys; ++key) {
+    for (std::size_t c = 0; c < dim; ++c) {
+      const std::size_t at = of_keys                              ? c / unit * keys * unit + key * unit + c % unit
+                             : layout == WAVEJIT_PAGES_VECTORISED ? c * keys + key
+                                                                  : key / unit * dim * unit + c * unit + key % unit;
+      head[at] = rows[key * dim + c];
+    }
+  }
+}
+
 wavejit_tensor vector_tensor(void* data, std::int64_t batches, std::int64_t heads) {
   return wavejit_dense_tensor(data, WAVEJIT_FP32, batches, heads, 1, 1);
 }
@@ -98,7 +113,10 @@ Result<void> DeviceCase::fill(const Tensor& tensor, Operand operand, const Input
       tokens_in_memory(problem_, sequences_, pages_, operand == Operand::q, placement.batch * placement.length);
   const auto dim = static_cast<std::size_t>(placement.head_dim);
   const auto rows = static_cast<std::size_t>(placement.rows());
-  const std::size_t rows_at_once = std::max<std::size_t>(staging_bytes / (dim * 2), 1);
+  const auto layout = operand == Operand::q ? static_cast<std::int32_t>(WAVEJIT_PAGES_OF_ROWS) : problem_.page_layout;
+  // Whole heads of pages.
+  const auto granule = static_cast<std::size_t>(layout == WAVEJIT_PAGES_OF_ROWS ? 1 : placement.length);
+  const std::size_t rows_at_once = std::max<std::size_t>(staging_bytes / (dim * 2) / granule, 1) * granule;
   std::vector<std::uint16_t> staging(std::min(rows, rows_at_once) * dim);
   for (std::size_t first = 0; first < rows; first += rows_at_once) {
     const std::size_t count = std::min(rows_at_once, rows - first);
@@ -120,6 +138,11 @@ Result<void> DeviceCase::fill(const Tensor& tensor, Operand operand, const Input
         }
       }
     });
+    if (layout != WAVEJIT_PAGES_OF_ROWS) {
+      on_all_cores(count / granule, [&](std::size_t head) {
+        vectorise(std::span(staging).subspan(head * granule * dim, granule * dim), dim, operand == Operand::k, layout);
+      });
+    }
     if (auto copied = tensor.memory.copy_in(staging.data(), tensor.margin + first * dim * 2, count * dim * 2); !copied)
       return copied;
   }
@@ -264,6 +287,12 @@ void DeviceCase::describe() {
   call_.k = described(k_, dtype);
   call_.v = described(v_, dtype);
   call_.o = described(o_, problem_.output_fp32 ? WAVEJIT_FP32 : dtype);
+  if (problem_.page_layout != WAVEJIT_PAGES_OF_ROWS) {
+    constexpr std::int64_t unit = 8;
+    call_.k.strides[1] = unit;
+    call_.v.strides[1] = 1;
+    call_.v.strides[3] = problem_.page_layout == WAVEJIT_PAGES_VECTORISED ? problem_.page_size : unit;
+  }
   if (problem_.lse) call_.lse = described_lse(lse_);
   call_.scale = problem_.scale;
   if (problem_.scale == 0) call_.flags |= WAVEJIT_SCALE_IS_ZERO;
@@ -283,6 +312,7 @@ void DeviceCase::describe() {
   if (problem_.paged()) {
     call_.block_table = static_cast<const std::int32_t*>(extra_.block_table.data());
     call_.table_columns = pages_.columns;
+    call_.page_layout = problem_.page_layout;
     call_.max_key_length = problem_.key_length;
   }
   call_.key_lengths = static_cast<const std::int32_t*>(extra_.key_lengths.data());

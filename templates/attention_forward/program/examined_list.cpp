@@ -24,6 +24,8 @@ std::vector<std::string> examined_list() {
       "bf16 b3 q1 k300 h8/2 d128 lse layout=paged:16 k_lengths=77,300,0",
       "fp16 b2 q70 k200 h4/2 d64 causal lse layout=paged:48:hnd q_lengths=70,3 k_lengths=130,200",
       "bf16 b3 q1 k300 h8/2 d128 lse layout=paged:1 k_lengths=77,300,0",
+      "bf16 b3 q1 k300 h8/2 d128 lse layout=paged:16:vectorised k_lengths=77,300,0",
+      "fp16 b2 q70 k200 h4/2 d64 causal lse layout=paged:48:vectorised_keys q_lengths=70,3 k_lengths=130,200",
       "fp16 b2 q3 k200 h4/2 d64 causal lse first_keys=180,13",
   });
 }

@@ -141,6 +141,7 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
   call.table_starts = static_cast<const std::int32_t*>(*table_starts);
   call.table_columns = keys.table_columns;
   call.table_row_stride = keys.table_row_stride;
+  call.page_layout = keys.page_layout;
   set_mask(call, batch, way, keys.longest);
   call.softcap = batch.softcap;
   if (!batch.alibi.empty()) call.alibi = per_head(*alibi, batch);

@@ -146,7 +146,8 @@ std::span<const char* const> pipelines_for(const Batch& batch, const Paging& pag
   constexpr std::int64_t keys_of_whole_tile = 64;
   static constexpr std::array<const char*, 1> automatic = {""};
   static constexpr std::array<const char*, 2> overlapped = {"interleaved", "dualwave"};
-  if (paging.size % keys_of_whole_tile != 0 || batch.number % 2 != 0) return automatic;
+  const bool whole_tiles = paging.size % keys_of_whole_tile == 0 && paging.layout == WAVEJIT_PAGES_OF_ROWS;
+  if (!whole_tiles || batch.number % 2 != 0) return automatic;
   return overlapped;
 }
 
@@ -181,13 +182,17 @@ std::vector<Change> by_page_size(const Batch& batch, Draws&) {
 }
 
 std::vector<Change> by_page_layout(const Batch& batch, Draws&) {
-  static constexpr std::array<Paging, 7> all = {{{.size = 16, .list = true},
-                                                 {.size = 16, .heads_first = true},
-                                                 {.size = 16, .in_turn = true},
-                                                 {.size = 16, .heads_first = true, .in_turn = true},
-                                                 {.size = 528, .in_turn = true, .list = true},
-                                                 {.size = 64, .heads_first = true, .list = true},
-                                                 {.size = 128, .heads_first = true, .in_turn = true, .list = true}}};
+  static constexpr std::array<Paging, 11> all = {{{.size = 16, .list = true},
+                                                  {.size = 16, .layout = WAVEJIT_PAGES_VECTORISED},
+                                                  {.size = 64, .layout = WAVEJIT_PAGES_VECTORISED_KEYS},
+                                                  {.size = 48, .in_turn = true, .layout = WAVEJIT_PAGES_VECTORISED},
+                                                  {.size = 528, .list = true, .layout = WAVEJIT_PAGES_VECTORISED_KEYS},
+                                                  {.size = 16, .heads_first = true},
+                                                  {.size = 16, .in_turn = true},
+                                                  {.size = 16, .heads_first = true, .in_turn = true},
+                                                  {.size = 528, .in_turn = true, .list = true},
+                                                  {.size = 64, .heads_first = true, .list = true},
+                                                  {.size = 128, .heads_first = true, .in_turn = true, .list = true}}};
   return with_pages(batch, all);
 }
 
@@ -223,7 +228,7 @@ const std::vector<Dimension>& all_dimensions() {
       {.told = {.name = "pipeline", .changes = "each pipeline of the target"}, .changes = by_pipeline},
       {.told = {.name = "query-tile", .changes = "each number of query rows of a workgroup"}, .changes = by_query_tile},
       {.told = {.name = "page-size", .changes = "keys in shuffled pages of 1 to 1,040"}, .changes = by_page_size},
-      {.told = {.name = "page-layout", .changes = "heads first, K and V in turn, one list of pages"},
+      {.told = {.name = "page-layout", .changes = "heads first, K and V in turn, one list of pages, vectorised"},
        .changes = by_page_layout},
       {.told = {.name = "shifted-chunks",
                 .changes = "control: chunks from another key than the sequence's first; bits differ",

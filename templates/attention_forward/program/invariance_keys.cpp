@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace wavejit::attention_forward::program {
@@ -15,6 +16,8 @@ constexpr std::uint16_t nan_bits = 0x7FFF;  // in both types
 constexpr std::array<std::int32_t, 3> no_pages = {0x7FFFFFFF, -1, 0x40000001};
 // Between K and V: what a tile reads beyond the end of one is not the other.
 constexpr std::int64_t rows_between = 64;
+// Of vectorised pages: elements that stand together.
+constexpr std::int64_t unit_elements = 8;
 
 // What a key's number in its piece becomes: an outer index of the tensors and a row of it.
 struct Slot {
@@ -54,7 +57,14 @@ class Placing {
       memory_.k.strides[2] = rows * batch_.dim;
     }
     if (pages.in_turn) memory_.k.strides[0] = 2 * of_outer;
+    memory_.page_layout = pages.layout;
+    if (pages.layout != WAVEJIT_PAGES_OF_ROWS) memory_.k.strides[2] = rows * batch_.dim;
     memory_.v = memory_.k;
+    if (pages.layout != WAVEJIT_PAGES_OF_ROWS) {
+      memory_.k.strides[1] = unit_elements;
+      memory_.v.strides[1] = 1;
+      memory_.v.strides[3] = pages.layout == WAVEJIT_PAGES_VECTORISED ? rows : unit_elements;
+    }
     const std::int64_t between = pages.in_turn ? 0 : rows_between * batch_.kv_heads * batch_.dim;
     memory_.first_v = static_cast<std::size_t>(pages.in_turn ? of_outer : outer * of_outer + between);
     memory_.elements.assign(static_cast<std::size_t>(2 * (outer * of_outer + between)), nan_bits);
@@ -128,21 +138,29 @@ class Placing {
     return {.outer = memory_.table[column], .row = slot % page_size_};
   }
 
+  // Where an element stands behind the first one of its page and head.
+  std::int64_t in_head(std::int64_t row, std::int64_t dim, bool is_k) const {
+    if (memory_.page_layout == WAVEJIT_PAGES_OF_ROWS) return row * memory_.k.strides[1] + dim;
+    const std::int64_t unit = unit_elements;
+    if (is_k) return (dim / unit * page_size_ + row) * unit + dim % unit;
+    if (memory_.page_layout == WAVEJIT_PAGES_VECTORISED) return dim * page_size_ + row;
+    return (row / unit * batch_.dim + dim) * unit + row % unit;
+  }
+
   void fill(std::size_t piece) {
     const DrawnSequence& of = batch_.sequences[pieces_[piece].sequence];
     for (std::int64_t key = 0; key < lengths_[piece]; ++key) {
       const Slot at = slot(piece, key);
       for (std::int64_t head = 0; head < batch_.kv_heads; ++head) {
-        const std::int64_t to =
-            at.outer * memory_.k.strides[0] + at.row * memory_.k.strides[1] + head * memory_.k.strides[2];
+        const std::int64_t to = at.outer * memory_.k.strides[0] + head * memory_.k.strides[2];
         const std::int64_t from = ((key - places_.keys_in_front) * batch_.kv_heads + head) * batch_.dim;
-        for (const auto& [first, values] : {std::pair{memory_.first_k, &of.k}, {memory_.first_v, &of.v}}) {
-          auto* element = memory_.elements.data() + first + to;
+        for (const auto& [first, values, is_k] :
+             {std::tuple{memory_.first_k, &of.k, true}, {memory_.first_v, &of.v, false}}) {
+          auto* elements = memory_.elements.data() + first + to;
           // Zeros in front: values of hidden keys of a tile must be finite (docs/canonical-arithmetic.md).
-          if (from < 0)
-            std::fill_n(element, batch_.dim, std::uint16_t{0});
-          else
-            std::copy_n(values->data() + from, batch_.dim, element);
+          for (std::int64_t dim = 0; dim < batch_.dim; ++dim)
+            elements[in_head(at.row, dim, is_k)] =
+                from < 0 ? std::uint16_t{0} : (*values)[static_cast<std::size_t>(from + dim)];
         }
       }
     }
@@ -161,8 +179,12 @@ class Placing {
 }  // namespace
 
 std::string Paging::text() const {
-  return fmt::format("pages of {} keys{}{}{}", size, heads_first ? ", heads first" : "",
-                     in_turn ? ", K and V in turn" : "", list ? ", in one list" : "");
+  const char* order = layout == WAVEJIT_PAGES_VECTORISED        ? ", vectorised"
+                      : layout == WAVEJIT_PAGES_VECTORISED_KEYS ? ", vectorised by keys"
+                      : heads_first                             ? ", heads first"
+                                                                : "";
+  return fmt::format("pages of {} keys{}{}{}", size, order, in_turn ? ", K and V in turn" : "",
+                     list ? ", in one list" : "");
 }
 
 std::int64_t keys_of(const Batch& batch, const RowsOf& piece) {

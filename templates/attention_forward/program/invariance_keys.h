@@ -26,6 +26,7 @@ struct Paging {
   bool heads_first = false;  // a page is [heads][keys][dim]
   bool in_turn = false;      // pages of K and V stand in turn in one tensor
   bool list = false;         // the table is one list of pages with starts
+  std::int32_t layout = WAVEJIT_PAGES_OF_ROWS;
 
   std::string text() const;  // "pages of 16 keys, heads first"
 };
@@ -58,6 +59,7 @@ struct KeyMemory {
   std::vector<std::int32_t> table_starts = {};
   std::int64_t table_columns = 0;
   std::int64_t table_row_stride = 0;
+  std::int32_t page_layout = WAVEJIT_PAGES_OF_ROWS;
 };
 
 // How many keys the rows of a piece may see: with a diagonal those up to its last row's.

@@ -65,6 +65,7 @@ void take(void* context, const wavejit_problem* from) {
   to.layout = from->layout;
   to.page_size = from->page_size;
   to.page_heads_first = from->page_heads_first != 0;
+  to.page_layout = from->page_layout;
   const auto lengths = [from](const std::int64_t* given) {
     return given == nullptr ? std::vector<std::int64_t>() : std::vector<std::int64_t>(given, given + from->batch);
   };
@@ -166,7 +167,7 @@ Placement stored(const Problem& problem, const Placement& of_keys) {
   Placement placement = of_keys;
   placement.batch = page_table_of(problem).pages;
   placement.length = problem.page_size;
-  placement.head_first = problem.page_heads_first;
+  placement.head_first = problem.page_heads_first || problem.page_layout != WAVEJIT_PAGES_OF_ROWS;
   return placement;
 }
 

@@ -40,6 +40,7 @@ struct Problem {
   std::int32_t layout = WAVEJIT_LAYOUT_BSHD;
   std::int64_t page_size = 0;  // of keys in pages
   bool page_heads_first = false;
+  std::int32_t page_layout = WAVEJIT_PAGES_OF_ROWS;
   std::vector<std::int64_t> query_lengths;  // one a sequence, or empty: all alike
   std::vector<std::int64_t> key_lengths;
   std::vector<std::int64_t> first_keys;  // left padding, one a sequence, or empty: none

@@ -103,6 +103,8 @@ TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
       d.page_size = random() % 4 == 0 ? 1 : 16 * up_to(512);
       d.shape.single_keys = d.page_size == 1;
       d.page_heads_first = random() % 2 == 0;
+      d.shape.vectorised = !d.page_heads_first && !d.shape.single_keys && random() % 2 == 0;
+      d.values_by_keys = d.shape.vectorised && random() % 2 == 0;
       d.key_length = std::min(d.key_length, attention_forward::max_paged_length);
       if (d.causal_prefix) d.causal_prefix = std::min(*d.causal_prefix, d.key_length);
     }
@@ -116,8 +118,8 @@ TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
       }
     }
     if (random() % 4 == 0) d.query_rows = std::min(d.query_length + up_to(100), max_length);
-    d.shape.first_keys = d.layout != Layout::packed && random() % 3 == 0;
-    d.shape.whole_tiles = d.shape.paged && d.page_size % 64 == 0 && !d.shape.first_keys;
+    d.shape.first_keys = d.layout != Layout::packed && !d.shape.vectorised && random() % 3 == 0;
+    d.shape.whole_tiles = d.shape.paged && d.page_size % 64 == 0 && !d.shape.first_keys && !d.shape.vectorised;
     if (d.shape.first_keys && d.batch <= 5 && random() % 2 == 0)
       d.first_keys.assign(static_cast<std::size_t>(d.batch), 0);
     for (const auto& row : attention_forward::modifier_rows) {
@@ -155,6 +157,23 @@ TEST(Descriptor, KeysInPages) {
   const auto longer = parse_descriptor("attention_forward bf16 b1 q1 k67108865 h1 d64 layout=paged:16");
   ASSERT_FALSE(longer);
   EXPECT_NE(longer.error().detail.find("k0 to k67108864"), std::string::npos) << longer.error().detail;
+}
+
+TEST(Descriptor, VectorisedPages) {
+  const std::string words = "attention_forward bf16 b2 q4 k100 h8/2 d128 layout=paged:64:";
+  const auto by_dims = parse_descriptor(words + "vectorised");
+  const auto by_keys = parse_descriptor(words + "vectorised_keys");
+  ASSERT_TRUE(by_dims && by_keys);
+  EXPECT_EQ(to_text(*by_dims), words + "vectorised");
+  EXPECT_EQ(to_text(*by_keys), words + "vectorised_keys");
+  EXPECT_TRUE(by_keys->values_by_keys && !by_dims->values_by_keys);
+  // One kernel, which looks up granules.
+  EXPECT_EQ(by_dims->shape, by_keys->shape);
+  EXPECT_TRUE(by_dims->shape.vectorised && !by_dims->shape.whole_tiles);
+  EXPECT_EQ(attention_forward::AttentionShape::of_code(by_dims->shape.code()), by_dims->shape);
+  const auto padded = parse_descriptor(words + "vectorised first_keys");
+  ASSERT_FALSE(padded);
+  EXPECT_THAT(padded.error().detail, HasSubstr("first_keys: beside vectorised pages; accepted: layout=paged:<n>"));
 }
 
 TEST(Descriptor, LeftPadding) {
@@ -203,12 +222,13 @@ INSTANTIATE_TEST_SUITE_P(
     Words, RefusedWords,
     ::testing::Values(
         // of the grammar, not of this version
-        Refused{"layout=paged:16:vectorised", unsupported, ":nhd (the default) or :hnd"},
+        Refused{"layout=paged:1:vectorised", invalid, "not of pages of 1 key, :vectorised or :vectorised_keys"},
+        Refused{"layout=paged:16:vectorized", invalid, ":vectorised or :vectorised_keys"},
         Refused{"layout=paged:2", invalid, "1 or a multiple of 16 up to 8192"},
         Refused{"layout=paged", invalid, "has no page size"}, Refused{"layout=paged:", invalid, "is no page size"},
         Refused{"layout=paged:24", invalid, "is no page size"},
         Refused{"layout=paged:8208", invalid, "is no page size"},
-        Refused{"layout=paged:16:dhn", invalid, "an order that is not known"},
+        Refused{"layout=paged:16:dhn", invalid, "an order that such pages do not have"},
         Refused{"fp8", unsupported, "fp16, bf16"}, Refused{"fp32", unsupported, "fp16, bf16"},
         // of no grammar
         Refused{"causal=", invalid, "causal=<keys"}, Refused{"causal=-1", invalid, "causal=<keys"},

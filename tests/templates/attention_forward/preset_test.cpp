@@ -44,8 +44,8 @@ wavejit_attention_forward_arguments call_of(const std::string& line) {
   if (!parsed) throw std::runtime_error(parsed.error().detail);
   const attention_forward::ProblemDescriptor& d = *parsed;
   const bool paged = d.layout == attention_forward::Layout::paged;
-  if ((d.layout != attention_forward::Layout::bshd && !paged) || d.page_heads_first || d.shape.first_keys ||
-      !d.query_lengths.empty() || !d.key_lengths.empty() || d.causal_prefix ||
+  if ((d.layout != attention_forward::Layout::bshd && !paged) || d.page_heads_first || d.shape.vectorised ||
+      d.shape.first_keys || !d.query_lengths.empty() || !d.key_lengths.empty() || d.causal_prefix ||
       d.of(attention_forward::Modifier::bias).there || d.of(attention_forward::Modifier::alibi).there)
     throw std::runtime_error(line + ": call_of does not do this yet");
   auto call = good_call(d.batch, d.query_length, d.key_length, d.query_heads, d.kv_heads, d.shape.head_dim_qk);

@@ -33,7 +33,7 @@ class BadArguments : public RuntimeTest, public ::testing::WithParamInterface<Ba
 
 // The same of a call whose keys stand in pages.
 class BadPages : public BadArguments {
- protected:
+ public:
   static Call good_paged_call() {
     Call call = good_call(2, 255, 16);
     call.k.sizes[0] = call.v.sizes[0] = 70;
@@ -65,6 +65,15 @@ void set_page_size(Call& call, std::int64_t keys) {
     tensor->sizes[1] = keys;
     tensor->strides[0] = keys * tensor->strides[1];
   }
+}
+
+// [pages, heads, D / 8, page, 8] and [pages, heads, D, page].
+void vectorise(Call& call) {
+  call.page_layout = WAVEJIT_PAGES_VECTORISED;
+  for (wavejit_tensor* tensor : {&call.k, &call.v}) tensor->strides[2] = tensor->sizes[1] * tensor->sizes[3];
+  call.k.strides[1] = 8;
+  call.v.strides[1] = 1;
+  call.v.strides[3] = call.v.sizes[1];
 }
 
 // Two runs of keys, and memory for them that something else uses.
@@ -125,6 +134,45 @@ std::vector<BadCall> bad_pages() {
          c.table_starts = static_cast<const std::int32_t*>(fake_address(6));
        },
        invalid, "block_table = null beside other fields"},
+      {"page_layout_3", [](Call& c) { c.page_layout = 3; }, invalid, "page_layout = 3; accepted: 0 to 2"},
+      {"reserved_of_pages", [](Call& c) { c.reserved_pages = 1; }, invalid, "reserved_pages = 1"},
+      {"vectorised_without_a_table",
+       [](Call& c) {
+         c = good_call();
+         vectorise(c);
+       },
+       invalid, "page_layout = 1; accepted: 0 without block_table"},
+      {"vectorised_padding",
+       [](Call& c) {
+         vectorise(c);
+         c.first_keys = c.key_lengths;
+       },
+       WAVEJIT_UNSUPPORTED, "page_layout = 1; accepted: 0 beside first_keys"},
+      {"vectorised_tokens",
+       [](Call& c) {
+         set_page_size(c, 1);
+         c.table_columns = 512;
+         vectorise(c);
+       },
+       invalid, "k.sizes[1] (page size) = 1; accepted: multiples of 16"},
+      {"vectorised_keys_apart",
+       [](Call& c) {
+         vectorise(c);
+         c.k.strides[1] = 16;
+       },
+       invalid, "k.strides[1] (from key to key inside 16 bytes) = 16; accepted: 8, which page_layout fixes"},
+      {"vectorised_v_by_dims_told_by_keys",
+       [](Call& c) {
+         vectorise(c);
+         c.page_layout = WAVEJIT_PAGES_VECTORISED_KEYS;
+       },
+       invalid, "v.strides[3] (from dim to dim) = 16; accepted: 8"},
+      {"vectorised_heads_that_overlap",
+       [](Call& c) {
+         vectorise(c);
+         c.v.strides[2] -= 8;
+       },
+       invalid, "v.strides = ["},
       {"workspace_in_the_table", [](Call& c) { split_with(c, c.block_table); }, invalid, "block_table does not use"},
       {"workspace_in_the_lengths", [](Call& c) { split_with(c, c.key_lengths); }, invalid, "key_lengths does not use"},
       {"workspace_in_the_cache", [](Call& c) { split_with(c, c.k.data); }, invalid, "k does not use"},
@@ -427,6 +475,35 @@ TEST_F(Problem, ACallerOfTheFirstVersionPassesTheSmallerStruct) {
   const auto outcome = attention_forward::run(*engine, &call, nullptr);
   ASSERT_TRUE(outcome) << outcome.error().detail;
   EXPECT_EQ(fake_hip().last.arguments.query_length, 255U);
+}
+
+TEST_F(Problem, CallersOfLaterVersionsPassTheirOwnStructs) {
+  const auto engine = make_engine();
+  for (const std::size_t size :
+       {offsetof(Call, block_table), offsetof(Call, first_keys), offsetof(Call, page_layout), sizeof(Call)}) {
+    Call call = good_call();
+    call.size = size;
+    call.page_layout = 9;
+    const auto outcome = attention_forward::run(*engine, &call, nullptr);
+    EXPECT_EQ(outcome.has_value(), size < sizeof(Call)) << size;
+  }
+}
+
+// What kernels of vectorised pages are told of rows (page_arguments.h).
+TEST_F(Problem, VectorisedPagesHaveRowsOfUnits) {
+  const auto engine = make_engine();
+  Call call = BadPages::good_paged_call();
+  const auto rows_of = [&] {
+    const auto outcome = attention_forward::run(*engine, &call, nullptr);
+    EXPECT_TRUE(outcome) << outcome.error().detail;
+    const auto& told = fake_hip().last.arguments;
+    return std::pair{told.k_row_stride, told.v_row_stride};
+  };
+  vectorise(call);
+  EXPECT_EQ(rows_of(), (std::pair{16U, 2U}));
+  call.page_layout = WAVEJIT_PAGES_VECTORISED_KEYS;
+  call.v.strides[3] = 8;
+  EXPECT_EQ(rows_of(), (std::pair{16U, 2U * static_cast<unsigned>(call.v.sizes[3])}));
 }
 
 // A field that is zero means the default, and a flag says that it means zero.

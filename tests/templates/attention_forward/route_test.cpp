@@ -127,6 +127,27 @@ TEST(Route, PagesOfWholeTilesAreOfThePipelinesThatLookThemUp) {
   }
 }
 
+TEST(Route, VectorisedPagesAreOfTheGenericPipeline) {
+  AttentionShape paged = shape;
+  paged.query_rows = QueryRows::more;
+  paged.paged = true;
+  paged.vectorised = true;
+  for (const auto& [name, fast] :
+       {std::pair{"gfx950", Pipeline::dualwave}, std::pair{"gfx942", Pipeline::interleaved}}) {
+    const auto chosen = choose_route(paged, target(name), {});
+    ASSERT_TRUE(chosen);
+    EXPECT_THAT(to_text(chosen->spec), HasSubstr(" paged vectorised pipeline=generic "));
+    const auto forced = choose_route(paged, target(name), {.pipeline = fast});
+    ASSERT_FALSE(forced);
+    EXPECT_THAT(forced.error().detail, HasSubstr("does not walk vectorised pages; accepted: auto, generic"));
+    for (const auto& no : {&AttentionShape::first_keys, &AttentionShape::single_keys}) {
+      AttentionShape each = paged;
+      each.*no = true;
+      EXPECT_THAT(choose_route(each, target(name), {}).error().detail, HasSubstr("without page=1 and first_keys"));
+    }
+  }
+}
+
 TEST(Route, TogglesAreInTheKeyOfTheirPipelineOnly) {
   const Toggles off = {.pipeline = Pipeline::dualwave, .stagger = false, .raised_priority = false};
   EXPECT_THAT(to_text(choose_route(shape, target("gfx950"), off)->spec), HasSubstr(" stagger=off setprio=off "));

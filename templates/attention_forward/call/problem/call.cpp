@@ -69,6 +69,8 @@ void AttentionCall::fill(const KernelSpec& spec, std::uint32_t splits, const voi
   all.split_multiplier = division_multiplier(splits);
   all.workspace = reinterpret_cast<std::uintptr_t>(memory);
   if (problem_.shape.paged) arguments.paged.pages = page_arguments(call_);
+  if (problem_.shape.vectorised) [[unlikely]]
+    set_units(all, call_);
 }
 
 void AttentionCall::plan_combine(const families::KernelSpec& kernel, const Arguments& split, std::uint32_t rows,

@@ -50,7 +50,9 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
   if (problem.shape.paged) {
     descriptor.layout = Layout::paged;
     descriptor.page_size = call.k.sizes[1];
-    descriptor.page_heads_first = call.k.sizes[2] > 1 && call.k.strides[2] > call.k.strides[1];
+    descriptor.page_heads_first =
+        !problem.shape.vectorised && call.k.sizes[2] > 1 && call.k.strides[2] > call.k.strides[1];
+    descriptor.values_by_keys = call.page_layout == WAVEJIT_PAGES_VECTORISED_KEYS;
   }
   descriptor.causal = (call.mask & WAVEJIT_MASK_CAUSAL) != 0;
   if ((call.mask & WAVEJIT_MASK_PREFIX) != 0) descriptor.causal_prefix = call.causal_prefix;

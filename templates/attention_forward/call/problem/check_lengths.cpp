@@ -32,6 +32,7 @@ Result<void> check_first_keys(const ProblemDescriptor& descriptor) {
   };
   if (!descriptor.shape.first_keys) return {};
   if (descriptor.layout == Layout::packed) return refuse_list("layout=packed", "other layouts");
+  if (descriptor.shape.vectorised) return refuse_list("beside vectorised pages", "layout=paged:<n>[:nhd|hnd]");
   const std::vector<std::int64_t>& firsts = descriptor.first_keys;
   if (firsts.empty()) return {};
   if (descriptor.has_range()) return refuse_list("numbers beside a range of lengths", "first_keys without numbers");

@@ -23,6 +23,14 @@ Result<Extents> check_sequences(const wavejit_attention_forward_arguments& call)
 
 // paging.cpp: keys in pages. Needs k and v with sizes that agree, strides in range, and extents.
 Result<void> check_pages(const wavejit_attention_forward_arguments& call, const Extents& extents);
+// The same file: page_layout is not 0. Needs k and v with sizes that agree.
+Result<void> check_page_layout(const wavejit_attention_forward_arguments& call);
+// K and V of vectorised pages: a head of a page as one row, since nothing stands between its elements.
+struct KeyTensors {
+  wavejit_tensor k;
+  wavejit_tensor v;
+};
+wavejit_tensor in_one_row(const wavejit_tensor& pages);
 // Whether a call has them.
 inline bool is_paged(const wavejit_attention_forward_arguments& call) { return call.block_table != nullptr; }
 

@@ -66,7 +66,10 @@ std::string to_text(const ProblemDescriptor& descriptor) {
   if (shape.output_fp32) word("o=", "fp32");
   if (descriptor.layout == Layout::paged) {
     word("layout=", std::string(paged_word) + ":" + std::to_string(descriptor.page_size) +
-                        (descriptor.page_heads_first ? ":hnd" : ""));
+                        (descriptor.page_heads_first ? ":hnd"
+                         : descriptor.values_by_keys ? ":" + std::string(vectorised_keys_word)
+                         : shape.vectorised          ? ":" + std::string(vectorised_word)
+                                                     : ""));
   } else if (descriptor.layout != Layout::bshd) {
     word("layout=", families::name_in(layouts, descriptor.layout));
   }

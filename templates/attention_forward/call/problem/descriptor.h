@@ -39,6 +39,8 @@ struct ProblemDescriptor {
   // Of layout=paged: keys of a page, and whether its heads stand outside its keys.
   std::int64_t page_size = 0;
   bool page_heads_first = false;
+  // Of vectorised pages (shape.vectorised): V is [keys / 8][dim] of 8 keys, not [dim][keys].
+  bool values_by_keys = false;
   // One length a sequence; empty: all alike. Packed queries (of keys in pages too); packed keys, or how many of
   // dense keys and of keys in pages count.
   std::vector<std::int64_t> query_lengths;

@@ -13,6 +13,9 @@ namespace wavejit::attention_forward {
 
 inline constexpr std::string_view family_word = KernelSpec::family;
 inline constexpr std::string_view paged_word = "paged";
+// Orders of a page (layout=paged:<n>:<order>): V by dims, by keys.
+inline constexpr std::string_view vectorised_word = "vectorised";
+inline constexpr std::string_view vectorised_keys_word = "vectorised_keys";
 // Pages have a size beside the name.
 inline constexpr families::Names<Layout, 3> layouts = {
     {{Layout::bshd, "bshd"}, {Layout::bhsd, "bhsd"}, {Layout::packed, "packed"}}};

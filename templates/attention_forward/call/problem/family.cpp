@@ -109,7 +109,12 @@ std::string list_supported(const targets::Target& target) {
       modifiers.emplace(row.word);
   list("modifiers", modifiers, [](const std::string& word) { return word; });
   line += "; layouts dense packed";
-  if (possible([](AttentionShape& shape) { shape.paged = true; })) line += " paged (NHD, HND)";
+  if (possible([](AttentionShape& shape) { shape.paged = true; })) {
+    line += " paged (NHD, HND";
+    if (possible([](AttentionShape& shape) { shape.paged = shape.vectorised = true; }))
+      line += ", vectorised, vectorised keys";
+    line += ")";
+  }
   if (possible([](AttentionShape& shape) { shape.first_keys = true; })) line += "; left padding";
   if (lse) line += "; LSE on request";
   if (possible([](AttentionShape& shape) { shape.output_fp32 = true; })) line += "; O in fp32 on request";

@@ -120,6 +120,12 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
       set_modifier[static_cast<std::size_t>(row.modifier)](arguments, problem, call);
 }
 
+void set_units(Arguments& arguments, const wavejit_attention_forward_arguments& call) {
+  const bool by_keys = call.page_layout == WAVEJIT_PAGES_VECTORISED_KEYS;
+  arguments.k_row_stride = unit_elements * element_bytes;
+  arguments.v_row_stride = static_cast<std::uint32_t>((by_keys ? call.v.sizes[3] : 1) * element_bytes);
+}
+
 PageArguments page_arguments(const wavejit_attention_forward_arguments& call) {
   const auto granules = static_cast<std::uint32_t>(std::max<std::int64_t>(call.k.sizes[1] / page_granule, 1));
   const std::int64_t row = call.table_row_stride != 0 ? call.table_row_stride : call.table_columns;

@@ -18,6 +18,8 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
 
 // Of a call whose keys stand in pages.
 PageArguments page_arguments(const wavejit_attention_forward_arguments& call);
+// Rows of vectorised pages, over what fill_arguments has made of strides.
+void set_units(Arguments& arguments, const wavejit_attention_forward_arguments& call);
 
 // What the kernel is given that merges the parts that one of this shape leaves, with these arguments.
 attention_combine::Arguments combine_arguments(const Arguments& split, const AttentionShape& shape);

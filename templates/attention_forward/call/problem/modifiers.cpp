@@ -246,6 +246,8 @@ Result<void> check_modifiers(const wavejit_attention_forward_arguments& call, co
     if (auto flags = check_rare_flags(call); !flags) return flags;
   }
   if (call.reserved != 0) return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "reserved", std::to_string(call.reserved), "0"));
+  if (call.reserved_pages != 0)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "reserved_pages", std::to_string(call.reserved_pages), "0"));
   return {};
 }
 

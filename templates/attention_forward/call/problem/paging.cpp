@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <string>
+#include <tuple>
 
 #include "templates/attention_forward/call/problem/checks.h"
 #include "templates/families/call/refusal.h"
@@ -28,7 +29,48 @@ Result<void> check_apart(const Named& named) {
                     "strides of page, key and head that pass what the dimensions inside them span"));
 }
 
+// The strides inside a page's head, which the layout fixes.
+Result<void> check_inner_strides(const Named& named, std::int64_t of_key, std::int64_t of_dim) {
+  for (const auto& [dimension, stride, what] :
+       {std::tuple{1, of_key, "from key to key inside 16 bytes"}, {3, of_dim, "from dim to dim"}}) {
+    if (named.tensor->strides[dimension] == stride) continue;
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT,
+                      refusal::field(named, "strides") + "[" + std::to_string(dimension) + "] (" + what + ")",
+                      std::to_string(named.tensor->strides[dimension]),
+                      std::to_string(stride) + ", which page_layout fixes"));
+  }
+  return {};
+}
+
 }  // namespace
+
+wavejit_tensor in_one_row(const wavejit_tensor& pages) {
+  wavejit_tensor flat = pages;
+  flat.sizes[1] = 1;
+  flat.sizes[3] = pages.sizes[1] * pages.sizes[3];
+  flat.strides[1] = flat.sizes[3];
+  flat.strides[3] = 1;
+  return flat;
+}
+
+Result<void> check_page_layout(const wavejit_attention_forward_arguments& call) {
+  const auto name = "page_layout";
+  const std::string value = std::to_string(call.page_layout);
+  if (call.page_layout != WAVEJIT_PAGES_VECTORISED && call.page_layout != WAVEJIT_PAGES_VECTORISED_KEYS)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, name, value, "0 to 2, of enum wavejit_page_layout"));
+  if (!is_paged(call))
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, name, value, "0 without block_table: keys are in no pages"));
+  if (call.first_keys != nullptr)
+    return refuse(bad(WAVEJIT_UNSUPPORTED, name, value, "0 beside first_keys: 16 bytes of V would hold padding"));
+  const std::int64_t page_size = call.k.sizes[1];
+  if (page_size < page_granule || page_size > max_page_size || page_size % page_granule != 0)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "k.sizes[1] (page size)", std::to_string(page_size),
+                      "multiples of " + std::to_string(page_granule) + " up to " + std::to_string(max_page_size) +
+                          " with page_layout = " + value));
+  if (auto good = check_inner_strides({"k", &call.k}, unit_elements, 1); !good) return good;
+  const bool by_keys = call.page_layout == WAVEJIT_PAGES_VECTORISED_KEYS;
+  return check_inner_strides({"v", &call.v}, 1, by_keys ? unit_elements : page_size);
+}
 
 Result<void> check_pages(const wavejit_attention_forward_arguments& call, const Extents& extents) {
   for (const auto& [name, array] : {std::pair{"block_table", call.block_table}, {"table_starts", call.table_starts}})
@@ -39,8 +81,11 @@ Result<void> check_pages(const wavejit_attention_forward_arguments& call, const 
         bad(WAVEJIT_INVALID_ARGUMENT, "k.sizes[1] (page size)", std::to_string(page_size),
             "1, and multiples of " + std::to_string(page_granule) + " up to " + std::to_string(max_page_size)));
   }
-  if (auto good = check_apart({"k", &call.k}); !good) return good;
-  if (auto good = check_apart({"v", &call.v}); !good) return good;
+  const bool in_rows = call.page_layout == WAVEJIT_PAGES_OF_ROWS;
+  for (const Named& named : {Named{"k", &call.k}, Named{"v", &call.v}}) {
+    const wavejit_tensor flat = in_rows ? *named.tensor : in_one_row(*named.tensor);
+    if (auto good = check_apart({named.name, &flat}); !good) return good;
+  }
   if (call.table_columns < 0 || call.table_columns > max_pages)
     return refuse(
         bad(WAVEJIT_INVALID_ARGUMENT, "table_columns", std::to_string(call.table_columns), up_to("0", max_pages)));

@@ -64,8 +64,9 @@ std::string accepted_words() {
   std::string words =
       "fp16, bf16, b<n>, q<n>[..<n>], k<n>[..<n>], h<n>[/<n>], d<n>[/<n>], causal[=<prefix>], window=<left>,<right>, "
       "lse, o=fp32, "
-      "layout=bshd|bhsd|packed|paged:<n>[:nhd|hnd], q_lengths=<n,…>, q_rows=<n>, k_lengths=<n,…>, first_keys[=<n,…>], "
-      "scale=<x>, ";
+      "layout=bshd|bhsd|packed|paged:<n>[:nhd|hnd|vectorised|vectorised_keys], q_lengths=<n,…>, q_rows=<n>, "
+      "k_lengths=<n,…>, "
+      "first_keys[=<n,…>], scale=<x>, ";
   for (const Modifier modifier : described_modifiers) words += std::string(row_of(modifier).accepted) + ", ";
   return words + "splits=<n>|auto, invariance=batch|none, seed=<n>, inputs=normal|uniform|adversarial:<name>";
 }
@@ -87,7 +88,8 @@ constexpr std::array<Later, 10> later_dtypes = {{{"fp32", "fp16, bf16"},
                                                  {"fp8_e5m2", "fp16, bf16"}}};
 
 constexpr std::string_view accepted_pages =
-    "layout=paged:<keys of a page, 1 or a multiple of 16 up to 8192>, with :nhd (the default) or :hnd behind it";
+    "layout=paged:<keys of a page, 1 or a multiple of 16 up to 8192>, with :nhd (the default), :hnd, or, not of pages "
+    "of 1 key, :vectorised or :vectorised_keys behind it";
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_name(std::string_view text) {
@@ -118,7 +120,8 @@ class Parser {
                                                 "; accepted: kv heads that divide the query heads");
     }
     result_.shape.set_rows(rows_of(result_, result_.query_length));
-    result_.shape.whole_tiles = holds_whole_tiles(result_.page_size, result_.shape.first_keys);
+    AttentionShape& shape = result_.shape;
+    shape.whole_tiles = !shape.vectorised && holds_whole_tiles(result_.page_size, shape.first_keys);
     if (auto lengths = check_lengths(result_); !lengths) return std::unexpected(std::move(lengths.error()));
     const auto [left, right] = result_.window.value_or(std::pair<std::int64_t, std::int64_t>{-1, -1});
     result_.shape.mask = choose_mask(result_.causal, result_.window.has_value(), left, right).mask;
@@ -341,23 +344,25 @@ class Parser {
     return Slot::window;
   }
 
-  // ":<keys>[:nhd|hnd]"
+  // ":<keys>[:nhd|hnd|vectorised|vectorised_keys]"
   Result<Slot> take_pages(const Word& word, std::string_view value) {
     if (!value.starts_with(':')) return wrong(word, "has no page size; accepted: " + std::string(accepted_pages));
     value.remove_prefix(1);
     const std::size_t colon = value.find(':');
     const auto size = whole_number(value.substr(0, colon));
     const std::string_view order = colon == std::string_view::npos ? "nhd" : value.substr(colon + 1);
-    if (order == "vectorised") return not_yet(word, accepted_pages);
     if (size != 1 && (!size || *size < page_granule || *size > max_page_size || *size % page_granule != 0))
       return wrong(word, "is no page size; accepted: " + std::string(accepted_pages));
-    if (order != "nhd" && order != "hnd")
-      return wrong(word, "has an order that is not known; accepted: " + std::string(accepted_pages));
+    const bool vectorised = order == vectorised_word || order == vectorised_keys_word;
+    if (vectorised ? size == 1 : order != "nhd" && order != "hnd")
+      return wrong(word, "has an order that such pages do not have; accepted: " + std::string(accepted_pages));
     result_.layout = Layout::paged;
     result_.page_size = *size;
     result_.page_heads_first = order == "hnd";
     result_.shape.paged = true;
     result_.shape.single_keys = *size == 1;
+    result_.shape.vectorised = vectorised;
+    result_.values_by_keys = order == vectorised_keys_word;
     return Slot::layout;
   }
 

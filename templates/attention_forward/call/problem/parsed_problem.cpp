@@ -43,6 +43,9 @@ wavejit_problem parsed_problem(const ProblemDescriptor& descriptor, const std::s
   problem.layout = layout_of(descriptor.layout);
   problem.page_size = descriptor.page_size;
   problem.page_heads_first = descriptor.page_heads_first ? 1 : 0;
+  problem.page_layout = descriptor.values_by_keys ? WAVEJIT_PAGES_VECTORISED_KEYS
+                        : shape.vectorised        ? WAVEJIT_PAGES_VECTORISED
+                                                  : WAVEJIT_PAGES_OF_ROWS;
   problem.batch = descriptor.batch;
   problem.query_length = descriptor.query_length;
   problem.key_length = descriptor.key_length;

@@ -153,12 +153,13 @@ Problem check_lse(const Named& named, const wavejit_tensor& q) {
              "strides that pass what the dimensions inside them span");
 }
 
-Problem check_outputs(const wavejit_attention_forward_arguments& a, bool lse) {
+Problem check_outputs(const wavejit_attention_forward_arguments& a, const wavejit_tensor& keys,
+                      const wavejit_tensor& values, bool lse) {
   const Named o = {"o", &a.o};
   if (elements_overlap(a.o, 3, static_cast<std::uint64_t>(a.o.sizes[3]))) return refuse(overlapping(o));
   const Range q_range = range_of(a.q, 2);
-  const Range k_range = range_of(a.k, 2);
-  const Range v_range = range_of(a.v, 2);
+  const Range k_range = range_of(keys, 2);
+  const Range v_range = range_of(values, 2);
   const Range o_range = range_of(a.o, a.o.dtype == WAVEJIT_FP32 ? 4 : 2);
   if (surely_share(o_range, q_range)) return refuse(shared("o", "q", a.o));
   if (surely_share(o_range, k_range)) return refuse(shared("o", "k", a.o));
@@ -238,7 +239,15 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
   if (a.q.sizes[2] % a.k.sizes[2] != 0) {
     return refuse(bad_size(k, 2, "divisors of q.sizes[2] = " + std::to_string(a.q.sizes[2])));
   }
-  for (const Named& named : {q, k, v, o}) {
+  const bool vectorised = a.page_layout != WAVEJIT_PAGES_OF_ROWS;
+  KeyTensors flat;
+  if (vectorised) [[unlikely]] {
+    if (auto layout = check_page_layout(a); !layout) return std::unexpected(std::move(layout.error()));
+    flat = {.k = in_one_row(a.k), .v = in_one_row(a.v)};
+  }
+  const wavejit_tensor& keys = vectorised ? flat.k : a.k;
+  const wavejit_tensor& values = vectorised ? flat.v : a.v;
+  for (const Named& named : {q, Named{"k", &keys}, Named{"v", &values}, o}) {
     if (auto tensor = check_tensor(named, a.q.dtype); !tensor) return std::unexpected(std::move(tensor.error()));
   }
   if (paged) [[unlikely]] {
@@ -254,7 +263,7 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "scale", std::to_string(a.scale),
                       "finite values whose product with log2 e is finite in fp32"));
   }
-  if (auto outputs = check_outputs(a, lse); !outputs) return std::unexpected(std::move(outputs.error()));
+  if (auto outputs = check_outputs(a, keys, values, lse); !outputs) return std::unexpected(std::move(outputs.error()));
 
   AttentionProblem problem = {
       .shape = {.dtype = a.q.dtype == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
@@ -262,10 +271,11 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
                 .head_dim_qk = static_cast<int>(a.q.sizes[3]),
                 .head_dim_v = static_cast<int>(a.v.sizes[3]),
                 .paged = paged,
-                .whole_tiles = paged && holds_whole_tiles(a.k.sizes[1], a.first_keys != nullptr),
+                .whole_tiles = paged && !vectorised && holds_whole_tiles(a.k.sizes[1], a.first_keys != nullptr),
                 .single_keys = paged && a.k.sizes[1] == 1,
                 .first_keys = a.first_keys != nullptr,
-                .output_fp32 = a.o.dtype == WAVEJIT_FP32},
+                .output_fp32 = a.o.dtype == WAVEJIT_FP32,
+                .vectorised = vectorised},
       .batch = static_cast<std::uint32_t>(extents->sequences),
       .query_length = static_cast<std::uint32_t>(extents->query_length),
       .key_length = static_cast<std::uint32_t>(extents->key_length),

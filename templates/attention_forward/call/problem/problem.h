@@ -47,6 +47,7 @@ struct AttentionShape {
   bool output_fp32 = false;  // O in f32, not in the type of Q, K and V
   // Two query tiles a workgroup (pairs.h): pipelines that can.
   bool paired_tiles = false;
+  bool vectorised = false;  // units of pages are 8 dims of a key, 8 keys of a dim of V
 
   bool modified() const { return modifiers.any(); }
   bool has(Modifier modifier) const { return modifiers.has(modifier); }
@@ -58,10 +59,11 @@ struct AttentionShape {
            static_cast<std::uint64_t>(whole_tiles) << 59 | static_cast<std::uint64_t>(mixed) << 58 |
            static_cast<std::uint64_t>(modifiers.bits()) << 50 | static_cast<std::uint64_t>(dtype) << 48 |
            static_cast<std::uint64_t>(few_rows) << 46 | static_cast<std::uint64_t>(output_fp32) << 45 |
-           static_cast<std::uint64_t>(paired_tiles) << 44 | static_cast<std::uint64_t>(mask) << 40 |
-           static_cast<std::uint64_t>(split) << 39 | static_cast<std::uint64_t>(packed_heads) << 38 |
-           static_cast<std::uint64_t>(query_rows) << 33 | static_cast<std::uint64_t>(lse) << 32 |
-           static_cast<std::uint64_t>(head_dim_qk) << 16 | static_cast<std::uint64_t>(head_dim_v);
+           static_cast<std::uint64_t>(paired_tiles) << 44 | static_cast<std::uint64_t>(vectorised) << 43 |
+           static_cast<std::uint64_t>(mask) << 40 | static_cast<std::uint64_t>(split) << 39 |
+           static_cast<std::uint64_t>(packed_heads) << 38 | static_cast<std::uint64_t>(query_rows) << 33 |
+           static_cast<std::uint64_t>(lse) << 32 | static_cast<std::uint64_t>(head_dim_qk) << 16 |
+           static_cast<std::uint64_t>(head_dim_v);
   }
   static AttentionShape of_code(std::uint64_t code) {
     const auto bits = [&](int from, int count) { return code >> from & ((std::uint64_t{1} << count) - 1); };
@@ -76,6 +78,7 @@ struct AttentionShape {
     shape.paged = bits(62, 1) != 0;
     shape.whole_tiles = bits(59, 1) != 0;
     shape.paired_tiles = bits(44, 1) != 0;
+    shape.vectorised = bits(43, 1) != 0;
     shape.single_keys = bits(61, 1) != 0;
     shape.first_keys = bits(60, 1) != 0;
     shape.packed_heads = bits(38, 1) != 0;
@@ -166,6 +169,8 @@ inline constexpr std::int64_t keys_of_tile = 64;
 constexpr bool holds_whole_tiles(std::int64_t page_size, bool first_keys) {
   return page_size != 0 && page_size % keys_of_tile == 0 && !first_keys;
 }
+// Elements of a vectorised page that stand together: 16 bytes.
+inline constexpr std::int64_t unit_elements = 8;
 // The most rows by which a tile, or a tile fetched ahead, stands beyond the last row.
 inline constexpr std::uint64_t tile_overrun_rows = 256;
 using families::max_splits;

@@ -34,6 +34,7 @@ KernelSpec candidate(const AttentionShape& shape, const targets::Target& target,
   spec.whole_tiles = shape.whole_tiles && pipeline != Pipeline::generic;
   spec.single_keys = shape.single_keys;
   spec.first_keys = shape.first_keys;
+  spec.vectorised = shape.vectorised;
   spec.rows = shape.rows;
   spec.pipeline = pipeline;
   spec.tile_queries = toggles.tile_queries != 0 ? toggles.tile_queries : tile_queries_of(shape, target, pipeline);
@@ -161,6 +162,7 @@ std::string to_text(const AttentionShape& shape) {
   if (shape.paged) text += " paged";
   if (shape.whole_tiles) text += " whole_tiles";
   if (shape.single_keys) text += " page=1";
+  if (shape.vectorised) text += " vectorised";
   if (shape.first_keys) text += " first_keys";
   if (shape.rows != QueriesOf::all) text += shape.rows == QueriesOf::few ? " rows=few" : " rows=many";
   return text;
