@@ -63,9 +63,10 @@ def _traced_lse(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any)
     return _traced(q, k, v, **words), q.new_empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32)
 
 
-# One kernel for every device: what it cannot do, it refuses by name.
-LIBRARY.impl("attention_forward", _attention_forward, "CompositeExplicitAutograd")
-LIBRARY.impl("attention_forward_lse", _attention_forward_lse, "CompositeExplicitAutograd")
+# One kernel for every device: what it cannot do, it refuses by name. torch.compile must not look inside, which it would where it
+# runs a graph in pieces.
+LIBRARY.impl("attention_forward", torch.compiler.disable(_attention_forward), "CompositeExplicitAutograd")
+LIBRARY.impl("attention_forward_lse", torch.compiler.disable(_attention_forward_lse), "CompositeExplicitAutograd")
 torch.library.register_fake("wavejit::attention_forward", _traced, lib=LIBRARY)
 torch.library.register_fake("wavejit::attention_forward_lse", _traced_lse, lib=LIBRARY)
 

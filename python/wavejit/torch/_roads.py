@@ -23,6 +23,7 @@ NUMBERS = ("query_starts", "key_starts", "key_lengths", "block_table", "table_st
 # Shapes that are remembered for an engine; then they are forgotten all at once. Decoding makes one for each length.
 SHAPES = 4096
 ALIGNED = 16  # bytes
+READ_AS_THEY_LIE = (True, True, True)
 
 
 class Plan(NamedTuple):
@@ -111,11 +112,11 @@ def on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
     plan: Plan | None = engine._plans.get(shapes)
     if plan is None:
         plan = _planned(engine, shapes, q, k, v, with_lse, {**words, **others})
-    dense_q, dense_k, dense_v = plan.dense
-    q, k, v = q if dense_q else q.contiguous(), k if dense_k else k.contiguous(), v if dense_v else v.contiguous()
+    if plan.dense != READ_AS_THEY_LIE:
+        q, k, v = (tensor if well else _copy(tensor) for tensor, well in zip((q, k, v), plan.dense))
     addresses = q.data_ptr(), k.data_ptr(), v.data_ptr()
     if (addresses[0] | addresses[1] | addresses[2]) % ALIGNED:
-        q, k, v = (tensor.clone(memory_format=torch.contiguous_format) if tensor.data_ptr() % ALIGNED else tensor for tensor in (q, k, v))
+        q, k, v = (_copy(tensor) if tensor.data_ptr() % ALIGNED else tensor for tensor in (q, k, v))
         return on_device(engine, q, k, v, with_lse, words)
     device = q.device
     out = torch.empty(plan.out, dtype=q.dtype, device=device)
@@ -132,6 +133,10 @@ def on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
     return out, lse
 
 
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.clone(memory_format=torch.contiguous_format)
+
+
 def _readable(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """A bias as it is, if it lies as a kernel reads it."""
     if mask.dtype is dtype and mask.shape[-1] % 8 == 0 and _lies_well(mask) and mask.data_ptr() % ALIGNED == 0:
@@ -140,6 +145,8 @@ def _readable(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def _lies_well(tensor: torch.Tensor) -> bool:
+    if 0 in tensor.shape:
+        return True
     steps = [stride for size, stride in zip(tensor.shape[:-1], tensor.stride()) if size > 1]
     return (tensor.shape[-1] < 2 or tensor.stride(-1) == 1) and all(step > 0 and step % 8 == 0 for step in steps)
 

@@ -63,7 +63,9 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
 def _scores_of(mask: torch.Tensor) -> torch.Tensor:
     if mask.dtype is not torch.bool and not mask.dtype.is_floating_point:
         raise InvalidArgument(f"attn_mask: dtype {mask.dtype}; accepted: bool, floating point")
-    return mask if mask.ndim > 1 else mask.reshape((1,) * (2 - mask.ndim) + tuple(mask.shape))
+    if mask.ndim < 2:
+        raise InvalidArgument(f"attn_mask: shape {tuple(mask.shape)}; accepted: [..., length of query, length of key]")
+    return mask
 
 
 def _check_heads(queries: int, keys: int, values: int, enable_gqa: bool) -> None:
