@@ -2,19 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # PyTorch and transformers from PyPI in an environment of their own, build/torch-venv, for tests/torch; prints its Python.
 #
-# Installed once: about 600 MB to fetch, 1.6 GB on the disk. It lies beside the compiler's cache where ./dev has one, so that
-# clones share it. Whoever comes while another installs, waits.
+# Installed once: about 600 MB to fetch, 1.4 GB on the disk. It lies beside the compiler's cache, so that clones share it.
+# Whoever comes while another installs, waits.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 requirements=scripts/torch_requirements.txt
+stubs=scripts/torch_stubs.py
 versions=$(sed -nE 's/^(torch|transformers)==(.*)/\1 \2/p' "$requirements" | paste -sd, | sed 's/,/ and /')
-folder=${CCACHE_DIR:-$PWD/build}/wavejit-torch-$(/usr/bin/python3 -c 'import platform; print(platform.python_version())')
+sum() { sha256sum "$1" | cut -c1-12; }
+folder=${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/ccache}/wavejit-torch-$(/usr/bin/python3 -c 'import platform; print(platform.python_version())')-$(sum "$requirements")
 python=$folder/bin/python3
 mkdir -p build "$folder"
 exec 9>"$folder.lock"
 flock 9
-wanted=$(cat "$requirements" scripts/torch_stubs.py scripts/torch_environment.sh | sha256sum)
-if [[ $(cat "$folder/installed" 2>/dev/null) != "$wanted" ]]; then
+if [[ ! -f $folder/installed ]]; then
   printf '[torch] fetching %s from PyPI into %s: about 600 MB\n' "$versions" "$folder" >&2
   # Without pip inside: Debian's own pip serves every environment. What is imported is compiled then.
   /usr/bin/python3 -m venv --clear --without-pip "$folder"
@@ -24,9 +25,12 @@ if [[ $(cat "$folder/installed" 2>/dev/null) != "$wanted" ]]; then
       "$versions" >&2
     exit 1
   fi
-  /usr/bin/python3 scripts/torch_stubs.py "$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" >&2
+  : >"$folder/installed"
+fi
+if [[ $(cat "$folder/stubs" 2>/dev/null) != "$(sum "$stubs")" ]]; then
+  /usr/bin/python3 "$stubs" "$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" >&2
   "$python" -c 'import torch, transformers' >&2
-  printf '%s\n' "$wanted" >"$folder/installed"
+  sum "$stubs" >"$folder/stubs"
 fi
 ln -sfn "$folder" build/torch-venv
 printf '%s\n' "$PWD/build/torch-venv/bin/python3"

@@ -46,6 +46,9 @@ def main() -> None:
     packages = pathlib.Path(sys.argv[1])
     folder = packages / "torch" / "lib"
     names, functions = wanted(sorted(folder.glob("libtorch*.so")) + sorted(folder.glob("libc10*.so")))
+    for mine in folder.glob("lib*.so.*"):  # of an earlier run
+        if NVIDIAS.fullmatch(mine.name):
+            mine.unlink()
     names -= {path.name for path in packages.glob("nvidia/**/lib*.so*")}
     unversioned = functions.pop(("", ""), set())
     for name in sorted(names):

@@ -28,7 +28,7 @@ def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p
     deterministic
         Every call is.
     return_attn_probs
-        (out, LSE [B, Hq, Sq] fp32, None): of dropout's probabilities there are none.
+        (out, LSE [B, Hq, Sq] fp32, None): of dropout's probabilities there are none. A row that sees no key is 0, its LSE −∞.
 
     >>> import torch, wavejit.torch
     >>> engine = wavejit.torch.use("sim:gfx950")
@@ -167,7 +167,7 @@ def _words(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float, 
 
 
 def _int32(field: str, given: torch.Tensor, dimensions: int) -> torch.Tensor:
-    if not isinstance(given, torch.Tensor):
+    if type(given) is not torch.Tensor and not isinstance(given, torch.Tensor):  # the first is the quick one
         raise TypeError(f"{field}: a {type(given).__name__}; accepted: a tensor")
     if given.ndim != dimensions or given.dtype not in (torch.int32, torch.int64):
         raise InvalidArgument(f"{field}: {given.dtype}, shape {tuple(given.shape)}; accepted: int32 of {dimensions} dimension{'s' * (dimensions > 1)}")

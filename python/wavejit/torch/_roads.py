@@ -20,10 +20,14 @@ Words = Mapping[str, Any]
 # In the order of launch_over: wavejit.h's tensors behind q, k, v, o and lse, and its device numbers.
 TENSORS = ("bias", "sinks", "alibi")
 NUMBERS = ("query_starts", "key_starts", "key_lengths", "block_table", "table_starts", "first_keys")
+OF_TENSORS = frozenset((*TENSORS, *NUMBERS))
 # Shapes that are remembered for an engine; then they are forgotten all at once. Decoding makes one for each length.
 SHAPES = 4096
 ALIGNED = 16  # bytes
 READ_AS_THEY_LIE = (True, True, True)
+
+
+_raw_stream: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
 
 class Plan(NamedTuple):
@@ -37,7 +41,10 @@ class Plan(NamedTuple):
 
 def current_stream(device: torch.device) -> int:
     """torch's current stream of the device, a hipStream_t."""
-    return torch.cuda.current_stream(device).cuda_stream
+    # What compiled kernels ask in each launch; the public way makes an object that costs as much as the rest of a call.
+    if _raw_stream is not None:
+        return int(_raw_stream(device.index))
+    return int(torch.cuda.current_stream(device).cuda_stream)
 
 
 def engine_words(words: Words) -> dict[str, Any]:
@@ -99,12 +106,10 @@ def through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Te
 def on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: Words) -> tuple[torch.Tensor, Any]:
     others: dict[str, torch.Tensor] = {}
     key: list[Any] = [with_lse, q.shape, q.stride(), q.dtype, k.shape, k.stride(), k.dtype, k.get_device(), v.shape, v.stride(), v.dtype, v.get_device()]
-    for name, value in words.items():
+    for name, value in words.items():  # torch gives those that are not their defaults
         key.append(name)
-        if isinstance(value, torch.Tensor):
-            if name == "bias":
-                value = _readable(value, q.dtype)
-            others[name] = value
+        if name in OF_TENSORS and value is not None:
+            value = others[name] = value if name != "bias" else _readable(value, q.dtype)
             key += (value.shape, value.stride(), value.dtype, value.get_device())
         else:
             key.append(value)
@@ -114,22 +119,25 @@ def on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
         plan = _planned(engine, shapes, q, k, v, with_lse, {**words, **others})
     if plan.dense != READ_AS_THEY_LIE:
         q, k, v = (tensor if well else _copy(tensor) for tensor, well in zip((q, k, v), plan.dense))
-    addresses = q.data_ptr(), k.data_ptr(), v.data_ptr()
-    if (addresses[0] | addresses[1] | addresses[2]) % ALIGNED:
+    if (q.data_ptr() | k.data_ptr() | v.data_ptr()) % ALIGNED:
         q, k, v = (_copy(tensor) if tensor.data_ptr() % ALIGNED else tensor for tensor in (q, k, v))
         return on_device(engine, q, k, v, with_lse, words)
+    return _launched(plan, q, k, v, with_lse, others)
+
+
+def _launched(plan: Plan, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, others: dict[str, torch.Tensor]) -> tuple[torch.Tensor, Any]:
     device = q.device
     out = torch.empty(plan.out, dtype=q.dtype, device=device)
     lse = torch.empty(plan.lse, dtype=torch.float32, device=device) if with_lse else None
     if 0 in plan.out:
         return out, lse
-    lse_address = 0 if lse is None else lse.data_ptr()
+    tensors: tuple[int, ...] = (q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), 0 if lse is None else lse.data_ptr())
     if others:
-        tensors = (*addresses, out.data_ptr(), lse_address, *(others[name].data_ptr() if name in others else 0 for name in TENSORS))
-        numbers = (*(others[name].data_ptr() if name in others else 0 for name in NUMBERS), 0)
+        tensors += tuple([others[name].data_ptr() if name in others else 0 for name in TENSORS])
+        numbers = *[others[name].data_ptr() if name in others else 0 for name in NUMBERS], 0
         plan.launch(current_stream(device), tensors, numbers)
     else:
-        plan.launch(current_stream(device), (*addresses, out.data_ptr(), lse_address, 0, 0, 0), (0, 0, 0, 0, 0, 0, 0))
+        plan.launch(current_stream(device), (*tensors, 0, 0, 0), (0, 0, 0, 0, 0, 0, 0))
     return out, lse
 
 

@@ -51,21 +51,27 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
         _check_heads(heads, key.shape[1], value.shape[1], enable_gqa)
     q, k, v = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
     if attn_mask is not None:
-        # The last two dimensions are whole, those in front may be 1.
-        bias = _scores_of(attn_mask).expand(*attn_mask.shape[:-2], q.shape[1], k.shape[1])
-        bias = bias if bias.ndim == 4 else bias.reshape((1,) * (4 - bias.ndim) + tuple(bias.shape))
+        bias = _bias_of(attn_mask, q.shape[1], k.shape[1])
         return attention_forward(q, k, v, scale=scale, bias=bias).transpose(1, 2)
     if is_causal and q.shape[1] != k.shape[1]:
         return attention_forward(q, k, v, scale=scale, causal=True, causal_prefix=0).transpose(1, 2)
     return attention_forward(q, k, v, scale=scale, causal=is_causal).transpose(1, 2)
 
 
-def _scores_of(mask: torch.Tensor) -> torch.Tensor:
+def _check_mask(mask: torch.Tensor) -> None:
     if mask.dtype is not torch.bool and not mask.dtype.is_floating_point:
         raise InvalidArgument(f"attn_mask: dtype {mask.dtype}; accepted: bool, floating point")
     if mask.ndim < 2:
         raise InvalidArgument(f"attn_mask: shape {tuple(mask.shape)}; accepted: [..., length of query, length of key]")
-    return mask
+
+
+def _bias_of(mask: torch.Tensor, rows: int, keys: int) -> torch.Tensor:
+    """In four dimensions, of which the last two are whole; those in front may be 1."""
+    _check_mask(mask)
+    if mask.ndim > 4 or mask.shape[-2] not in (1, rows) or mask.shape[-1] not in (1, keys):
+        raise InvalidArgument(f"attn_mask: shape {tuple(mask.shape)}; accepted: what broadcasts to [batch, heads, {rows}, {keys}]")
+    whole = mask if mask.ndim == 4 else mask[(None,) * (4 - mask.ndim)]
+    return whole if whole.shape[2:] == (rows, keys) else whole.expand(-1, -1, rows, keys)
 
 
 def _check_heads(queries: int, keys: int, values: int, enable_gqa: bool) -> None:
@@ -92,9 +98,9 @@ def _of_any_shape(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, m
     heads = query_.shape[-3]
     flat = [tensor.expand(*batch, *tensor.shape[-3:]).reshape(-1, *tensor.shape[-3:]) for tensor in (query_, key_, value_)]
     if mask is not None:
-        whole = _scores_of(mask)
+        _check_mask(mask)
         try:
-            mask = whole.expand(*batch, heads, query_.shape[-2], key_.shape[-2]).reshape(-1, heads, query_.shape[-2], key_.shape[-2])
+            mask = mask.expand(*batch, heads, query_.shape[-2], key_.shape[-2]).reshape(-1, heads, query_.shape[-2], key_.shape[-2])
         except RuntimeError as error:
             raise InvalidArgument(f"attn_mask: {error}") from error
     out = scaled_dot_product_attention(*flat, mask, 0.0, is_causal, scale, enable_gqa)
