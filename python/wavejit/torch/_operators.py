@@ -10,6 +10,7 @@ Not torch.library.custom_op: what that does around a call costs as much as the r
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ ARGUMENTS = (
     "float softcap=0.0, Tensor? bias=None, Tensor? alibi=None, Tensor? sinks=None, Tensor? query_starts=None, Tensor? key_starts=None, "
     "Tensor? key_lengths=None, Tensor? first_keys=None, Tensor? block_table=None, SymInt max_query_length=0, SymInt max_key_length=0, int splits=0"
 )
-LIBRARY = torch.library.Library("wavejit", "DEF")
+LIBRARY: Any = torch.library.Library("wavejit", "DEF")  # type: ignore[no-untyped-call,unused-ignore]
 LIBRARY.define(f"attention_forward({ARGUMENTS}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
 LIBRARY.define(f"attention_forward_lse({ARGUMENTS}) -> (Tensor, Tensor)", tags=(torch.Tag.pt2_compliant_tag,))
 
@@ -65,10 +66,11 @@ def _traced_lse(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any)
 
 # One kernel for every device: what it cannot do, it refuses by name. torch.compile must not look inside, which it would where it
 # runs a graph in pieces.
-LIBRARY.impl("attention_forward", torch.compiler.disable(_attention_forward), "CompositeExplicitAutograd")
-LIBRARY.impl("attention_forward_lse", torch.compiler.disable(_attention_forward_lse), "CompositeExplicitAutograd")
+_untraced: Callable[..., Any] = torch.compiler.disable
+LIBRARY.impl("attention_forward", _untraced(_attention_forward), "CompositeExplicitAutograd")
+LIBRARY.impl("attention_forward_lse", _untraced(_attention_forward_lse), "CompositeExplicitAutograd")
 torch.library.register_fake("wavejit::attention_forward", _traced, lib=LIBRARY)
 torch.library.register_fake("wavejit::attention_forward_lse", _traced_lse, lib=LIBRARY)
 
-attention_forward = torch.ops.wavejit.attention_forward.default
-attention_forward_lse = torch.ops.wavejit.attention_forward_lse.default
+attention_forward: Callable[..., torch.Tensor] = torch.ops.wavejit.attention_forward.default
+attention_forward_lse: Callable[..., tuple[torch.Tensor, torch.Tensor]] = torch.ops.wavejit.attention_forward_lse.default

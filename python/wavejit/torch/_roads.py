@@ -93,7 +93,7 @@ def through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Te
     for field, tensor in (("k", k), ("v", v), *words.items()):
         if isinstance(tensor, torch.Tensor) and not tensor.is_cpu:
             raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: cpu, where q is")
-    given = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in engine_words(words).items()}
+    given: dict[str, Any] = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in engine_words(words).items()}
     if "bias" in given:
         given["bias"] = bias_of(given["bias"], q.dtype)
     engine.attention_forward(q.detach(), k.detach(), v.detach(), out, lse=lse if with_lse else False, **given)
@@ -169,11 +169,11 @@ def _planned(engine: Engine, shapes: Any, q: torch.Tensor, k: torch.Tensor, v: t
     launch = _nothing
     if 0 not in sizes:
         inputs = [_array(engine, field, tensor, well) for field, tensor, well in zip("qkv", (q, k, v), dense)]
-        given = {name: _array(engine, name, value) if isinstance(value, torch.Tensor) else value for name, value in engine_words(words).items()}
+        given: dict[str, Any] = {name: _array(engine, name, value) if isinstance(value, torch.Tensor) else value for name, value in engine_words(words).items()}
         out = DeviceArray(engine, q, q.data_ptr(), inputs[0]._dtype, sizes, dense_strides(sizes))
         lse = DeviceArray(engine, q, q.data_ptr(), _dtypes.FP32, lse_sizes, dense_strides(lse_sizes)) if with_lse else False
         # Only the checked fields are kept of it: no memory.
-        launch = _calls.AttentionForwardCall(engine, *inputs, out, lse=lse, **given)._call.launch_over
+        launch = _calls.AttentionForwardCall(engine, inputs[0], inputs[1], inputs[2], out, lse=lse, **given)._call.launch_over
     plan = Plan(launch, sizes, lse_sizes, dense)
     if len(engine._plans) >= SHAPES:
         engine._plans.clear()

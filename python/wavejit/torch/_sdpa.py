@@ -2,6 +2,8 @@
 """torch.nn.functional.scaled_dot_product_attention."""
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from .._errors import InvalidArgument
@@ -90,19 +92,19 @@ def _of_any_shape(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, m
     dimensions = max(query.ndim, key.ndim, value.ndim, 3)
     query_, key_, value_ = (tensor[(None,) * (dimensions - tensor.ndim)] for tensor in (query, key, value))
     try:
-        batch = torch.broadcast_shapes(query_.shape[:-3], key_.shape[:-3], value_.shape[:-3])
+        batch: Any = torch.broadcast_shapes(query_.shape[:-3], key_.shape[:-3], value_.shape[:-3])  # type: ignore[no-untyped-call,unused-ignore]
         if not enable_gqa and query_.shape[-3] == 1:
             query_ = query_.expand(*query_.shape[:-3], max(key_.shape[-3], value_.shape[-3]), *query_.shape[-2:])
     except RuntimeError as error:
         raise InvalidArgument(f"query, key and value: {error}") from error
     heads = query_.shape[-3]
-    flat = [tensor.expand(*batch, *tensor.shape[-3:]).reshape(-1, *tensor.shape[-3:]) for tensor in (query_, key_, value_)]
+    q, k, v = (tensor.expand(*batch, *tensor.shape[-3:]).reshape(-1, *tensor.shape[-3:]) for tensor in (query_, key_, value_))
     if mask is not None:
         _check_mask(mask)
         try:
             mask = mask.expand(*batch, heads, query_.shape[-2], key_.shape[-2]).reshape(-1, heads, query_.shape[-2], key_.shape[-2])
         except RuntimeError as error:
             raise InvalidArgument(f"attn_mask: {error}") from error
-    out = scaled_dot_product_attention(*flat, mask, 0.0, is_causal, scale, enable_gqa)
+    out = scaled_dot_product_attention(q, k, v, mask, 0.0, is_causal, scale, enable_gqa)
     out = out.reshape(*batch, heads, *out.shape[-2:])
     return out if max(query.ndim, key.ndim, value.ndim) > 2 else out[0]
