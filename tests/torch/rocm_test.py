@@ -147,6 +147,19 @@ class Road(Case):
         exact, _ = reference.attention(*(wide(each[0]).transpose(1, 0, 2) for each in (q, k, k)), bias=wide(bias[0]))
         self.close(host(out.transpose(1, 2))[0], exact)
 
+    def test_a_bias_is_copied_only_if_a_kernel_would_read_past_it(self):
+        for keys in (19, 24):
+            mask = torch.rand(2, 1, 5, keys) > 0.5
+            bias = _roads.bias_of(mask, torch.float16)
+            self.assertTrue(torch.equal(bias == 0, mask))
+            self.assertIs(_roads._readable(bias, torch.float16), bias)
+            self.assertIsNot(_roads._readable(bias, torch.bfloat16), bias)
+            self.assertIsNot(_roads._readable(bias[..., 1:], torch.float16), bias)
+        for size, copied in ((43, True), (48, False)):
+            rows = torch.zeros(size).half().as_strided((2, 19), (24, 1))
+            found = _roads._readable(rows, torch.float16)
+            self.assertEqual((found is not rows, found.shape, found.stride(0)), (copied, (2, 19), 24))
+
     def test_no_rows(self):
         out = wavejit.torch.flash_attn_func(*(empty(size, torch.float16) for size in ((2, 0, 4, 64), (2, 5, 4, 64), (2, 5, 4, 64))))
         self.assertEqual(out.shape, (2, 0, 4, 64))

@@ -94,7 +94,7 @@ def through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Te
         if isinstance(tensor, torch.Tensor) and not tensor.is_cpu:
             raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: cpu, where q is")
     given: dict[str, Any] = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in engine_words(words).items()}
-    if "bias" in given:
+    if "bias" in given and given["bias"].dtype is not q.dtype:
         given["bias"] = bias_of(given["bias"], q.dtype)
     engine.attention_forward(q.detach(), k.detach(), v.detach(), out, lse=lse if with_lse else False, **given)
     return out, lse
@@ -146,9 +146,11 @@ def _copy(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _readable(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """A bias as it is, if it lies as a kernel reads it."""
-    if mask.dtype is dtype and mask.shape[-1] % 8 == 0 and _lies_well(mask) and mask.data_ptr() % ALIGNED == 0:
-        return mask
+    """A bias as it is, if it lies as a kernel reads it: whole rows up to a multiple of 8 keys. `bias_of` makes such."""
+    if mask.dtype is dtype and _lies_well(mask) and mask.data_ptr() % ALIGNED == 0:
+        end = mask.storage_offset() + sum((size - 1) * step for size, step in zip(mask.shape[:-1], mask.stride())) + -(-mask.shape[-1] // 8) * 8
+        if end * mask.element_size() <= mask.untyped_storage().nbytes():
+            return mask
     return bias_of(mask, dtype)
 
 
