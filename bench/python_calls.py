@@ -17,9 +17,9 @@ import wavejit
 IMPORT = "import time; began = time.perf_counter(), time.process_time(); import wavejit; print(time.perf_counter() - began[0], time.process_time() - began[1])"
 
 
-def microseconds(function: Callable[[], object], calls: int) -> float:
+def microseconds(function: Callable[[], object], calls: int, rounds: int = 9) -> float:
     best = float("inf")
-    for _ in range(9):
+    for _ in range(rounds):
         began = time.perf_counter()
         for _ in range(calls):
             function()

@@ -182,6 +182,24 @@ class Call {
     const nb::gil_scoped_release released;
     check(Of::launch(engine_->get(), &arguments_, pointer_at<ihipStream_t*>(stream)));
   }
+  // The same call over other memory, in the order of the tables above; for callers that keep one call for each shape.
+  // The call itself stays as it is, so that threads may share it.
+  using TensorAddresses = std::array<std::uintptr_t, Of::tensors.size()>;
+  using NumberAddresses = std::array<std::uintptr_t, Of::addresses.size()>;
+  void launch_over(std::uintptr_t stream, const TensorAddresses& tensors, const NumberAddresses& numbers) const {
+    Arguments arguments = arguments_;
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      (arguments.*(Of::tensors[i].member)).data = pointer_at<void*>(tensors[i]);
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      std::visit(
+          [&](auto member) {
+            auto& field = arguments.*member;
+            field = pointer_at<std::remove_reference_t<decltype(field)>>(numbers[i]);
+          },
+          Of::addresses[i].member);
+    const nb::gil_scoped_release released;
+    check(Of::launch(engine_->get(), &arguments, pointer_at<ihipStream_t*>(stream)));
+  }
   nb::dict launch_with_report(std::uintptr_t stream) const {
     wavejit_call_report report = make_report();
     Arguments arguments = arguments_;
@@ -238,6 +256,7 @@ nb::class_<Call<Arguments>> bind_call(nb::module_& module) {
       .def("set_number", &C::set_number, nb::arg("name"), nb::arg("value"))
       .def("set_address", &C::set_address, nb::arg("name"), nb::arg("address"))
       .def("launch", &C::launch, nb::arg("stream"))
+      .def("launch_over", &C::launch_over, nb::arg("stream"), nb::arg("tensors"), nb::arg("numbers"))
       .def("launch_with_report", &C::launch_with_report, nb::arg("stream"))
       .def("supported", &C::supported)
       .def("ready", &C::ready)

@@ -85,6 +85,7 @@ class Engine:
         self._handle = _wavejit.EngineHandle(texts, told, on_log)
         self._target = self._handle.target()
         self._kept: set[Any] = set()
+        self._plans: dict[Any, Any] = {}  # calls that wavejit.torch has checked, by shapes; empty once closed
         if told is not None or on_log is not None:
             _calling_back.add(self)
 
@@ -125,6 +126,7 @@ class Engine:
                 handle.synchronize()
             finally:
                 self._kept.clear()
+                self._plans.clear()
                 handle.forget_callbacks()
 
     def __enter__(self) -> Engine:

@@ -15,12 +15,13 @@ expect() {
     failed=1
   fi
 }
-unset WAVEJIT_WITHOUT_ROCM WAVEJIT_WITHOUT_TRITON
+unset WAVEJIT_WITHOUT_ROCM WAVEJIT_WITHOUT_TRITON WAVEJIT_WITHOUT_TORCH
 expect 1 "WAVEJIT_WITHOUT_ROCM=1 leaves this test out" bash missing.sh ROCM "HIP"
 expect 77 "left out: HIP (WAVEJIT_WITHOUT_ROCM=1)" env WAVEJIT_WITHOUT_ROCM=1 bash missing.sh ROCM "HIP"
 expect 1 "HIP" env WAVEJIT_WITHOUT_TRITON=1 bash missing.sh ROCM "HIP"
 expect 5 "ran" bash missing.sh TRITON "Triton" sh -c 'echo ran; exit 5'
 expect 77 "left out: Triton" env WAVEJIT_WITHOUT_TRITON=1 bash missing.sh TRITON "Triton" sh -c 'echo ran; exit 5'
+expect 77 "left out: PyTorch" env WAVEJIT_WITHOUT_TORCH=1 bash missing.sh TORCH "PyTorch" sh -c 'echo ran; exit 5'
 expect 0 "ran" bash tried.sh "HIP 9" sh -c 'echo ran'
 expect 77 "left out: HIP 9" bash tried.sh "HIP 9" sh -c 'exit 5'
 [[ $failed == 0 ]] && echo "missing tools are failures until they are left out by name"

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Attention for PyTorch: what people call already, by the names and with the arguments that they know.
+
+    import torch, wavejit.torch
+
+    wavejit.torch.use("sim:gfx950")          # CPU tensors, copied to a simulated GPU; ROCm tensors need no such line
+    q = torch.randn(1, 8, 64, 128, dtype=torch.bfloat16)
+    k = v = torch.randn(1, 2, 256, 128, dtype=torch.bfloat16)
+    out = wavejit.torch.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
+`scaled_dot_product_attention` is torch.nn.functional's; `flash_attn_func`, `flash_attn_varlen_func` and `flash_attn_with_kvcache`
+are flash-attn's. They end in the operators `torch.ops.wavejit.attention_forward` and `attention_forward_lse`, through which
+torch.compile and torch.export trace. docs/pytorch.md begins there.
+
+There is no backward yet: inputs that require grad are an error, unless torch.no_grad() or torch.inference_mode() is on.
+"""
+from ._engines import engine, use
+from ._flash import flash_attn_func, flash_attn_varlen_func, flash_attn_with_kvcache
+from ._sdpa import scaled_dot_product_attention
+
+__all__ = ["engine", "flash_attn_func", "flash_attn_varlen_func", "flash_attn_with_kvcache", "scaled_dot_product_attention", "use"]

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""flash-attn's functions, by its names and with its arguments. What is not there is refused by name."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .._errors import InvalidArgument
+from ._operators import attention_forward, attention_forward_lse, inference_only
+
+
+def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float = 0.0, softmax_scale: float | None = None, causal: bool = False,
+                    window_size: tuple[int, int] = (-1, -1), softcap: float = 0.0, alibi_slopes: torch.Tensor | None = None, deterministic: bool = False,
+                    return_attn_probs: bool = False) -> Any:
+    """softmax(scale · q·kᵀ + mask) · v of sequences that are alike in length.
+
+    q [B, Sq, Hq, D], k and v [B, Sk, Hkv, D] → [B, Sq, Hq, D]
+        fp16 or bf16; Hq is a multiple of Hkv.
+    dropout_p
+        0: there is none here.
+    causal, window_size
+        Row i stands at key i + Sk − Sq: aligned bottom-right. The window (left, right) counts keys from there; −1 is no limit.
+    softcap
+        softcap · tanh(x / softcap) of each score x; 0 is none.
+    alibi_slopes [Hq] or [B, Hq] fp32
+        − slope · |i + Sk − Sq − j| is added to each score.
+    deterministic
+        Every call is.
+    return_attn_probs
+        (out, LSE [B, Hq, Sq] fp32, None): of dropout's probabilities there are none. A row that sees no key is 0, its LSE −∞.
+
+    >>> import torch, wavejit.torch
+    >>> engine = wavejit.torch.use("sim:gfx950")
+    >>> q = k = v = torch.ones(1, 16, 2, 64, dtype=torch.bfloat16)
+    >>> out = wavejit.torch.flash_attn_func(q, k, v, causal=True, window_size=(4, 0))
+    >>> out.shape, out.max().item()
+    (torch.Size([1, 16, 2, 64]), 1.0)
+    """
+    if dropout_p or softcap or alibi_slopes is not None or tuple(window_size) != (-1, -1) or torch.is_grad_enabled():
+        words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes)
+    else:
+        words = {}
+    if return_attn_probs:
+        return (*attention_forward_lse(q, k, v, scale=softmax_scale, causal=causal, **words), None)
+    return attention_forward(q, k, v, scale=softmax_scale, causal=causal, **words)
+
+
+def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor, cu_seqlens_k: torch.Tensor, max_seqlen_q: int,
+                           max_seqlen_k: int, dropout_p: float = 0.0, softmax_scale: float | None = None, causal: bool = False,
+                           window_size: tuple[int, int] = (-1, -1), softcap: float = 0.0, alibi_slopes: torch.Tensor | None = None,
+                           deterministic: bool = False, return_attn_probs: bool = False, block_table: torch.Tensor | None = None) -> Any:
+    """Sequences one after the other: b has rows cu_seqlens_q[b] … cu_seqlens_q[b + 1] − 1 of q, and the like of k and v.
+
+    q [total, Hq, D], k and v [total, Hkv, D] → [total, Hq, D]
+    cu_seqlens_q, cu_seqlens_k [B + 1] int32
+        On q's device, from 0.
+    max_seqlen_q, max_seqlen_k
+        The longest sequence, which the host sizes the launch by.
+    block_table [B, columns] int32
+        k and v are pages [pages, page size, Hkv, D]; key n of b is in page block_table[b][n // page size].
+
+    The rest as in `flash_attn_func`; LSE is [Hq, total].
+
+    >>> import torch, wavejit.torch
+    >>> engine = wavejit.torch.use("sim:gfx950")
+    >>> rows = torch.ones(20, 2, 64, dtype=torch.float16)
+    >>> starts = torch.tensor([0, 5, 20], dtype=torch.int32)
+    >>> wavejit.torch.flash_attn_varlen_func(rows, rows, rows, starts, starts, 15, 15, causal=True).shape
+    torch.Size([20, 2, 64])
+    """
+    words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes)
+    words["query_starts"] = _int32("cu_seqlens_q", cu_seqlens_q, 1)
+    starts = _int32("cu_seqlens_k", cu_seqlens_k, 1)
+    words |= {"max_query_length": max_seqlen_q, "max_key_length": max_seqlen_k}
+    if block_table is None:
+        words["key_starts"] = starts
+        k, v = k.unsqueeze(0), v.unsqueeze(0)
+    else:
+        words |= {"key_lengths": starts[1:] - starts[:-1], "block_table": _int32("block_table", block_table, 2)}
+    rows = q.unsqueeze(0)
+    if return_attn_probs:
+        out, lse = attention_forward_lse(rows, k, v, scale=softmax_scale, causal=causal, **words)
+        return out.squeeze(0), lse.squeeze(0), None
+    return attention_forward(rows, k, v, scale=softmax_scale, causal=causal, **words).squeeze(0)
+
+
+def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, k: torch.Tensor | None = None, v: torch.Tensor | None = None,
+                            rotary_cos: torch.Tensor | None = None, rotary_sin: torch.Tensor | None = None,
+                            cache_seqlens: int | torch.Tensor | None = None, cache_batch_idx: torch.Tensor | None = None,
+                            cache_leftpad: torch.Tensor | None = None, block_table: torch.Tensor | None = None, softmax_scale: float | None = None,
+                            causal: bool = False, window_size: tuple[int, int] = (-1, -1), softcap: float = 0.0, rotary_interleaved: bool = True,
+                            alibi_slopes: torch.Tensor | None = None, num_splits: int = 0, return_softmax_lse: bool = False) -> Any:
+    """Queries over a cache that has their keys already: decode, or the next piece of a prompt.
+
+    q [B, Sq, Hq, D] → [B, Sq, Hq, D]
+    k_cache, v_cache [B, S, Hkv, D]; with block_table pages [pages, page size, Hkv, D]
+        Read, never written. New keys come there before the call: k, v, rotary_cos and rotary_sin are refused.
+    cache_seqlens
+        How many keys each sequence has: a number, or [B] int32 on q's device. None: all of a dense cache.
+    cache_leftpad [B] int32
+        Where a sequence's keys begin; cache_seqlens counts what stands before them too.
+    block_table [B, columns] int32
+        Key n of b is in page block_table[b][n // page size]. Needs cache_seqlens. Pages have 1 or 16 n keys.
+    num_splits
+        Into how many runs keys are cut; 0 fills the device. It shows in no bit.
+    return_softmax_lse
+        (out, LSE [B, Hq, Sq] fp32).
+
+    cache_batch_idx is refused. The rest as in `flash_attn_func`.
+
+    >>> import torch, wavejit.torch
+    >>> engine = wavejit.torch.use("sim:gfx950")
+    >>> q = torch.ones(2, 1, 4, 64, dtype=torch.float16)
+    >>> cache = torch.ones(2, 48, 2, 64, dtype=torch.float16)
+    >>> lengths = torch.tensor([7, 48], dtype=torch.int32)
+    >>> wavejit.torch.flash_attn_with_kvcache(q, cache, cache, cache_seqlens=lengths, causal=True).shape
+    torch.Size([2, 1, 4, 64])
+    """
+    for field, given in (("k", k), ("v", v), ("rotary_cos", rotary_cos), ("rotary_sin", rotary_sin)):
+        if given is not None:
+            raise InvalidArgument(f"{field}: given; accepted: None. New keys are rotated and written to the cache before the call")
+    if cache_batch_idx is not None:
+        raise InvalidArgument("cache_batch_idx: given; accepted: None, with k_cache and v_cache in the order of q")
+    words = _words(q, k_cache, v_cache, 0.0, window_size, softcap, alibi_slopes)
+    words["splits"] = num_splits
+    if block_table is not None:
+        if cache_seqlens is None:
+            raise InvalidArgument("cache_seqlens: None beside block_table; accepted: how many keys each sequence has")
+        words["block_table"] = _int32("block_table", block_table, 2)
+        words["max_key_length"] = cache_seqlens if isinstance(cache_seqlens, int) else block_table.shape[1] * k_cache.shape[1]
+    if isinstance(cache_seqlens, int):
+        if block_table is None and cache_seqlens > k_cache.shape[1]:
+            raise InvalidArgument(f"cache_seqlens = {cache_seqlens}; accepted: at most {k_cache.shape[1]}, the cache's length")
+        cache_seqlens = torch.full((q.shape[0],), cache_seqlens, dtype=torch.int32, device=q.device)
+    lengths = None if cache_seqlens is None else _int32("cache_seqlens", cache_seqlens, 1)
+    if cache_leftpad is not None:
+        first = words["first_keys"] = _int32("cache_leftpad", cache_leftpad, 1)
+        lengths = None if lengths is None else lengths - first
+    if lengths is not None:
+        words["key_lengths"] = lengths
+    if return_softmax_lse:
+        return attention_forward_lse(q, k_cache, v_cache, scale=softmax_scale, causal=causal, **words)
+    return attention_forward(q, k_cache, v_cache, scale=softmax_scale, causal=causal, **words)
+
+
+def _words(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float, window_size: tuple[int, int], softcap: float,
+           alibi_slopes: torch.Tensor | None) -> dict[str, Any]:
+    """The operator's words for arguments that all three functions have."""
+    if dropout_p:
+        raise InvalidArgument(f"dropout_p = {dropout_p}; accepted: 0, there is no dropout")
+    inference_only(q, k, v)
+    if len(window_size) != 2:
+        raise InvalidArgument(f"window_size = {window_size}; accepted: (left, right)")
+    words: dict[str, Any] = {}
+    left, right = window_size
+    if left != -1 or right != -1:
+        # flash-attn: any negative number is no limit
+        words |= {"window_left": max(left, -1), "window_right": max(right, -1)}
+    if softcap:
+        words["softcap"] = softcap
+    if alibi_slopes is not None:
+        if alibi_slopes.requires_grad and torch.is_grad_enabled():
+            inference_only(q, k, v, None, alibi_slopes)
+        words["alibi"] = alibi_slopes.to(torch.float32).contiguous()
+    return words
+
+
+def _int32(field: str, given: torch.Tensor, dimensions: int) -> torch.Tensor:
+    if type(given) is not torch.Tensor and not isinstance(given, torch.Tensor):  # the first is the quick one
+        raise TypeError(f"{field}: a {type(given).__name__}; accepted: a tensor")
+    if given.ndim != dimensions or given.dtype not in (torch.int32, torch.int64):
+        raise InvalidArgument(f"{field}: {given.dtype}, shape {tuple(given.shape)}; accepted: int32 of {dimensions} dimension{'s' * (dimensions > 1)}")
+    if given.dtype is torch.int32 and given.stride(-1) == 1:
+        return given
+    return given.to(torch.int32).contiguous()

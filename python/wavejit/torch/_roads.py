@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The two roads of a call: over tensors that are on the device, and over copies of CPU tensors.
+
+On the device nothing is copied, and a call of a shape that was seen before costs little: its arguments were checked then, and
+only addresses change. Memory is torch's: its allocator gives back nothing that the stream still uses.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import torch
+
+from .. import _calls, _dtypes
+from .._arrays import DeviceArray, dense_strides
+from .._engine import Engine
+from .._errors import InvalidArgument
+
+Words = Mapping[str, Any]
+# In the order of launch_over: wavejit.h's tensors behind q, k, v, o and lse, and its device numbers.
+TENSORS = ("bias", "sinks", "alibi")
+NUMBERS = ("query_starts", "key_starts", "key_lengths", "block_table", "table_starts", "first_keys")
+OF_TENSORS = frozenset((*TENSORS, *NUMBERS))
+# Shapes that are remembered for an engine; then they are forgotten all at once. Decoding makes one for each length.
+SHAPES = 4096
+ALIGNED = 16  # bytes
+READ_AS_THEY_LIE = (True, True, True)
+
+
+_raw_stream: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+
+
+class Plan(NamedTuple):
+    """A call that was checked, without its addresses."""
+
+    launch: Callable[[int, tuple[int, ...], tuple[int, ...]], None]
+    out: tuple[int, ...]
+    lse: tuple[int, ...]
+    dense: tuple[bool, bool, bool]  # q, k and v: whether the kernel reads them as they lie
+
+
+def current_stream(device: torch.device) -> int:
+    """torch's current stream of the device, a hipStream_t."""
+    # What compiled kernels ask in each launch; the public way makes an object that costs as much as the rest of a call.
+    if _raw_stream is not None:
+        return int(_raw_stream(device.index))
+    return int(torch.cuda.current_stream(device).cuda_stream)
+
+
+def engine_words(words: Words) -> dict[str, Any]:
+    """What `Engine.attention_forward` takes, from what the operators take."""
+    given = {name: words[name] for name in ("scale", "causal", "splits", "bias", "alibi", "sinks", *NUMBERS) if name in words}
+    left, right = words.get("window_left", -1), words.get("window_right", -1)
+    if left != -1 or right != -1:
+        given["window"] = tuple(None if side == -1 else side for side in (left, right))
+    if words.get("causal_prefix", -1) != -1:
+        given["causal_prefix"] = words["causal_prefix"]
+    if words.get("softcap", 0.0) != 0.0:
+        given["softcap"] = words["softcap"]
+    for field in ("max_query_length", "max_key_length"):
+        if words.get(field, 0) != 0:
+            given[field] = words[field]
+    return given
+
+
+def _sizes(q: torch.Tensor, v: torch.Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Of out and of LSE."""
+    for field, tensor in (("q", q), ("v", v)):
+        if tensor.ndim != 4:
+            raise InvalidArgument(f"{field}: shape {tuple(tensor.shape)}; accepted: {_calls.BSHD}")
+    batch, rows, heads, _ = q.shape
+    return (batch, rows, heads, v.shape[3]), (batch, heads, rows)
+
+
+def bias_of(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """A mask as a bias: `dtype`, −∞ where a bool mask is False. Its rows begin at multiples of 8 elements."""
+    keys = mask.shape[-1]
+    bias = torch.empty((*mask.shape[:-1], -(-keys // 8) * 8), dtype=dtype, device=mask.device)[..., :keys]
+    if mask.dtype is torch.bool:
+        return bias.fill_(0.0).masked_fill_(~mask, float("-inf"))
+    return bias.copy_(mask)
+
+
+# ---- CPU tensors, copied to a simulated device and back
+
+
+def through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: Words) -> tuple[torch.Tensor, torch.Tensor]:
+    sizes, lse_sizes = _sizes(q, v)
+    out = torch.empty(sizes, dtype=q.dtype)
+    lse = torch.empty(lse_sizes if with_lse else 0, dtype=torch.float32)
+    if 0 in q.shape:
+        return out, lse
+    for field, tensor in (("k", k), ("v", v), *words.items()):
+        if isinstance(tensor, torch.Tensor) and not tensor.is_cpu:
+            raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: cpu, where q is")
+    given: dict[str, Any] = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in engine_words(words).items()}
+    if "bias" in given and given["bias"].dtype is not q.dtype:
+        given["bias"] = bias_of(given["bias"], q.dtype)
+    engine.attention_forward(q.detach(), k.detach(), v.detach(), out, lse=lse if with_lse else False, **given)
+    return out, lse
+
+
+# ---- tensors on the device
+
+
+def on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: Words) -> tuple[torch.Tensor, Any]:
+    others: dict[str, torch.Tensor] = {}
+    key: list[Any] = [with_lse, q.shape, q.stride(), q.dtype, k.shape, k.stride(), k.dtype, k.get_device(), v.shape, v.stride(), v.dtype, v.get_device()]
+    for name, value in words.items():  # torch gives those that are not their defaults
+        key.append(name)
+        if name in OF_TENSORS and value is not None:
+            value = others[name] = value if name != "bias" else _readable(value, q.dtype)
+            key += (value.shape, value.stride(), value.dtype, value.get_device())
+        else:
+            key.append(value)
+    shapes = tuple(key)
+    plan: Plan | None = engine._plans.get(shapes)
+    if plan is None:
+        plan = _planned(engine, shapes, q, k, v, with_lse, {**words, **others})
+    if plan.dense != READ_AS_THEY_LIE:
+        q, k, v = (tensor if well else _copy(tensor) for tensor, well in zip((q, k, v), plan.dense))
+    if (q.data_ptr() | k.data_ptr() | v.data_ptr()) % ALIGNED:
+        q, k, v = (_copy(tensor) if tensor.data_ptr() % ALIGNED else tensor for tensor in (q, k, v))
+        return on_device(engine, q, k, v, with_lse, words)
+    return _launched(plan, q, k, v, with_lse, others)
+
+
+def _launched(plan: Plan, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, others: dict[str, torch.Tensor]) -> tuple[torch.Tensor, Any]:
+    device = q.device
+    out = torch.empty(plan.out, dtype=q.dtype, device=device)
+    lse = torch.empty(plan.lse, dtype=torch.float32, device=device) if with_lse else None
+    if 0 in plan.out:
+        return out, lse
+    tensors: tuple[int, ...] = (q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), 0 if lse is None else lse.data_ptr())
+    if others:
+        tensors += tuple([others[name].data_ptr() if name in others else 0 for name in TENSORS])
+        numbers = *[others[name].data_ptr() if name in others else 0 for name in NUMBERS], 0
+        plan.launch(current_stream(device), tensors, numbers)
+    else:
+        plan.launch(current_stream(device), (*tensors, 0, 0, 0), (0, 0, 0, 0, 0, 0, 0))
+    return out, lse
+
+
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.clone(memory_format=torch.contiguous_format)
+
+
+def _readable(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """A bias as it is, if it lies as a kernel reads it: whole rows up to a multiple of 8 keys. `bias_of` makes such."""
+    if mask.dtype is dtype and _lies_well(mask) and mask.data_ptr() % ALIGNED == 0:
+        end = mask.storage_offset() + sum((size - 1) * step for size, step in zip(mask.shape[:-1], mask.stride())) + -(-mask.shape[-1] // 8) * 8
+        if end * mask.element_size() <= mask.untyped_storage().nbytes():
+            return mask
+    return bias_of(mask, dtype)
+
+
+def _lies_well(tensor: torch.Tensor) -> bool:
+    if 0 in tensor.shape:
+        return True
+    steps = [stride for size, stride in zip(tensor.shape[:-1], tensor.stride()) if size > 1]
+    return (tensor.shape[-1] < 2 or tensor.stride(-1) == 1) and all(step > 0 and step % 8 == 0 for step in steps)
+
+
+def _planned(engine: Engine, shapes: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, words: Words) -> Plan:
+    """Checks a call as `Engine.attention_forward` does, and remembers it."""
+    sizes, lse_sizes = _sizes(q, v)
+    for field, tensor in (("k", k), ("v", v), *words.items()):
+        if isinstance(tensor, torch.Tensor) and tensor.device != q.device:
+            raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: {q.device}, where q is")
+    dense = _lies_well(q), _lies_well(k), _lies_well(v)
+    launch = _nothing
+    if 0 not in sizes:
+        inputs = [_array(engine, field, tensor, well) for field, tensor, well in zip("qkv", (q, k, v), dense)]
+        given: dict[str, Any] = {name: _array(engine, name, value) if isinstance(value, torch.Tensor) else value for name, value in engine_words(words).items()}
+        out = DeviceArray(engine, q, q.data_ptr(), inputs[0]._dtype, sizes, dense_strides(sizes))
+        lse = DeviceArray(engine, q, q.data_ptr(), _dtypes.FP32, lse_sizes, dense_strides(lse_sizes)) if with_lse else False
+        # Only the checked fields are kept of it: no memory.
+        launch = _calls.AttentionForwardCall(engine, inputs[0], inputs[1], inputs[2], out, lse=lse, **given)._call.launch_over
+    plan = Plan(launch, sizes, lse_sizes, dense)
+    if len(engine._plans) >= SHAPES:
+        engine._plans.clear()
+    engine._plans[shapes] = plan
+    return plan
+
+
+def _nothing(*_: Any) -> None:
+    """The launch of a call without rows."""
+
+
+def _array(engine: Engine, field: str, tensor: torch.Tensor, as_it_lies: bool = True) -> DeviceArray:
+    """A tensor of the device, as the checks of `Engine.attention_forward` take one."""
+    strides = tensor.stride() if as_it_lies else dense_strides(tuple(tensor.shape))
+    # torch says anything for the stride of a dimension of size 1.
+    steps = [dense if size < 2 else stride for size, stride, dense in zip(tensor.shape, strides, dense_strides(tuple(tensor.shape)))]
+    return DeviceArray(engine, tensor, tensor.data_ptr(), _dtypes.named(tensor.dtype, field), tuple(tensor.shape), steps)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Attention for Hugging Face's transformers: one line, and a model attends through wavejit.
+
+    import wavejit.transformers
+
+    wavejit.transformers.register()
+    model = AutoModelForCausalLM.from_pretrained(…, dtype="bfloat16", attn_implementation="wavejit")
+    with torch.inference_mode():
+        model.generate(…)
+
+The mask is registered along with it, so that padded batches are masked. docs/pytorch.md has the rest.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.masking_utils import sdpa_mask
+
+from ._errors import InvalidArgument
+from .torch import _operators, _roads, scaled_dot_product_attention
+
+__all__ = ["attention_forward", "mask", "register"]
+
+
+def register(name: str = "wavejit") -> None:
+    """Makes `name` an attention implementation of transformers, and its mask with it: `attn_implementation=name` of
+    from_pretrained, or `model.set_attn_implementation(name)`. Twice does no harm.
+
+    >>> import transformers, wavejit.transformers
+    >>> wavejit.transformers.register()
+    >>> "wavejit" in transformers.AttentionInterface()
+    True
+    """
+    AttentionInterface.register(name, attention_forward)
+    AttentionMaskInterface.register(name, mask)
+
+
+def mask(*arguments: Any, dtype: torch.dtype | None = None, **words: Any) -> torch.Tensor | None:
+    """The mask of a forward, made once for all its layers: transformers' own of "sdpa", as a bias of the model's dtype.
+
+    None where a causal mask says all: no padding, and queries from the first key on, or one query.
+    """
+    seen = sdpa_mask(*arguments, **words)
+    if seen is None or dtype not in (torch.float16, torch.bfloat16):
+        return seen
+    return _roads.bias_of(seen, dtype)
+
+
+def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attention_mask: torch.Tensor | None,
+                      dropout: float = 0.0, scaling: float | None = None, is_causal: bool | None = None, softcap: float | None = None,
+                      s_aux: torch.Tensor | None = None, position_bias: torch.Tensor | None = None, cache: Any = None,
+                      **words: Any) -> tuple[torch.Tensor, None]:
+    """What transformers calls in each layer.
+
+    query [B, Hq, Sq, D], key [B, Hkv, Sk, D], value [B, Hkv, Sk, Dv] → [B, Sq, Hq, Dv], and no weights
+        fp16 or bf16. Key and value heads are read as they are: nothing is repeated.
+    attention_mask [B, 1 or Hq, Sq, Sk]
+        bool or a bias, from `mask`. None: causal from the first key on, if the layer is causal.
+    softcap, s_aux
+        The cap of scores; sinks [Hq], a logit for each head that has no value.
+
+    Sliding and chunked windows come in attention_mask. Refused by name: dropout, position_bias, cache (transformers' paged
+    one), output_attentions.
+    """
+    for field, given in (("dropout", dropout), ("position_bias", position_bias), ("cache", cache), ("output_attentions", words.get("output_attentions"))):
+        if given is not None and given is not False and not (isinstance(given, float) and given == 0.0):
+            raise InvalidArgument(f"{field}: given; accepted: none of it with this attention implementation (eager has it)")
+    rows = query.shape[2]
+    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    causal = rows > 1 and attention_mask is None and causal
+    if causal and key.shape[2] > rows:
+        # The first piece of a prompt into a cache of fixed length: no query sees what lies behind.
+        key, value = key[:, :, :rows], value[:, :, :rows]
+    if softcap is None and s_aux is None:
+        out = scaled_dot_product_attention(query, key, value, attention_mask, 0.0, causal, scaling, True).transpose(1, 2)
+        return out, None
+    _operators.inference_only(query, key, value, attention_mask, None, s_aux)
+    sinks = None if s_aux is None else s_aux.to(torch.float32).contiguous()
+    out = _operators.attention_forward(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), scale=scaling, causal=causal, softcap=softcap or 0.0,
+                                       bias=attention_mask, sinks=sinks)
+    return out, None

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""flash-attn's functions beside float64, and what of their arguments is refused."""
+import inspect
+import unittest
+
+import numpy
+import reference
+import torch
+
+import wavejit
+import wavejit.torch
+
+NAN = float("nan")
+
+
+def draw(*shape):
+    return torch.randn(*shape, dtype=torch.float32).half()
+
+
+def wide(tensor):
+    return tensor.detach().numpy().astype(numpy.float64)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(17)
+
+    def close(self, found, exact, tolerance=2e-3):
+        found = wide(found)
+        self.assertEqual(found.shape, exact.shape)
+        self.assertTrue(numpy.isfinite(found).all())
+        self.assertLess(float((numpy.abs(found - exact) / (1 + numpy.abs(exact))).max()), tolerance)
+
+    def refuses(self, pattern, function, *arguments, error=wavejit.InvalidArgument, **words):
+        with self.assertRaisesRegex(error, pattern):
+            function(*arguments, **words)
+
+
+class Dense(Case):
+    def test_words(self):
+        q, k, v = draw(2, 12, 4, 64), draw(2, 37, 2, 64), draw(2, 37, 2, 64)
+        slopes = torch.tensor([0.5, 0.25, 0.125, 1.0])
+        words = [
+            ({}, {}),
+            ({"causal": True}, {"causal": True}),
+            ({"softmax_scale": 0.5, "deterministic": True}, {"scale": 0.5}),
+            ({"window_size": (5, 3)}, {"window": (5, 3)}),
+            ({"window_size": [-1, 0]}, {"window": (None, 0)}),
+            ({"causal": True, "window_size": (4, -1)}, {"causal": True, "window": (4, None)}),
+            ({"softcap": 2.0, "alibi_slopes": slopes}, {"softcap": 2.0, "alibi": wide(slopes)}),
+        ]
+        for given, meant in words:
+            with self.subTest(**given):
+                out, lse, nothing = wavejit.torch.flash_attn_func(q, k, v, return_attn_probs=True, **given)
+                self.assertIsNone(nothing)
+                self.assertTrue(torch.equal(out, wavejit.torch.flash_attn_func(q, k, v, **given)))
+                for b in range(2):
+                    exact, exact_lse = reference.attention(wide(q[b]), wide(k[b]), wide(v[b]), **meant)
+                    self.close(out[b], exact)
+                    self.close(lse[b], exact_lse)
+
+    def test_slopes_of_each_sequence(self):
+        q, slopes = draw(2, 9, 2, 64), torch.tensor([[0.5, 0.25], [1.0, 2.0]])
+        out = wavejit.torch.flash_attn_func(q, q, q, alibi_slopes=slopes)
+        for b in range(2):
+            self.close(out[b], reference.attention(*[wide(q[b])] * 3, alibi=wide(slopes[b]))[0])
+
+    def test_refused_by_name(self):
+        q = draw(1, 4, 2, 64)
+        self.refuses(r"dropout_p = 0\.5; accepted: 0", wavejit.torch.flash_attn_func, q, q, q, dropout_p=0.5)
+        self.refuses(r"window_size = \(1, 2, 3\); accepted: \(left, right\)", wavejit.torch.flash_attn_func, q, q, q, window_size=(1, 2, 3))
+        self.refuses(r"q: shape \(4, 2, 64\); accepted: \[batch, length, heads, head dim\]", wavejit.torch.flash_attn_func, q[0], q, q)
+        self.refuses("q: it requires grad", wavejit.torch.flash_attn_func, q.clone().requires_grad_(), q, q, error=wavejit.Unsupported)
+        self.refuses("alibi: it requires grad", wavejit.torch.flash_attn_func, q, q, q, alibi_slopes=torch.ones(2).requires_grad_(), error=wavejit.Unsupported)
+
+
+class Packed(Case):
+    def test_sequences_of_any_length(self):
+        starts, key_starts = [0, 3, 3, 20], [0, 20, 25, 42]
+        q, k, v = draw(20, 2, 64), draw(42, 1, 64), draw(42, 1, 64)
+        for dtype in (torch.int32, torch.int64):
+            out, lse, _ = wavejit.torch.flash_attn_varlen_func(q, k, v, torch.tensor(starts, dtype=dtype), torch.tensor(key_starts, dtype=dtype), 17, 20,
+                                                               causal=True, return_attn_probs=True)
+            self.assertEqual(lse.shape, (2, 20))
+            for b in range(3):
+                rows, columns = slice(starts[b], starts[b + 1]), slice(key_starts[b], key_starts[b + 1])
+                exact, exact_lse = reference.attention(wide(q[rows]), wide(k[columns]), wide(v[columns]), causal=True)
+                if starts[b] < starts[b + 1]:
+                    self.close(out[rows], exact)
+                    self.close(lse[:, rows], exact_lse)
+
+    def test_pages(self):
+        q, cache = draw(6, 2, 64), draw(4, 2, 16, 1, 64)
+        cache[1, :, 4:] = cache[0, :, :0] = NAN
+        table, starts = torch.tensor([[3, 1], [0, 2]], dtype=torch.int32), torch.tensor([0, 5, 6], dtype=torch.int32)
+        out = wavejit.torch.flash_attn_varlen_func(q, cache[:, 0], cache[:, 1], starts, torch.tensor([0, 20, 52], dtype=torch.int32), 5, 32, causal=True, block_table=table)
+        for b, (rows, length) in enumerate(((slice(0, 5), 20), (slice(5, 6), 32))):
+            k, v = (wide(cache[table[b].tolist(), which]).reshape(-1, 1, 64)[:length] for which in (0, 1))
+            self.close(out[rows], reference.attention(wide(q[rows]), k, v, causal=True)[0])
+
+    def test_refused_by_name(self):
+        q, starts = draw(4, 2, 64), torch.tensor([0, 4], dtype=torch.int32)
+        call = wavejit.torch.flash_attn_varlen_func
+        self.refuses("cu_seqlens_q: torch.float32, shape", call, q, q, q, starts.float(), starts, 4, 4)
+        self.refuses("cu_seqlens_k: .*int32 of 1 dimension", call, q, q, q, starts, starts[None], 4, 4)
+        self.refuses("cu_seqlens_k: a list", call, q, q, q, starts, [0, 4], 4, 4, error=TypeError)
+        self.refuses("block_table: .*int32 of 2 dimensions", call, q, q[None], q[None], starts, starts, 4, 4, block_table=starts)
+        self.refuses("dropout_p", call, q, q, q, starts, starts, 4, 4, 0.1)
+
+
+class Cache(Case):
+    def test_lengths(self):
+        q, k, v = draw(2, 3, 4, 64), draw(2, 48, 2, 64), draw(2, 48, 2, 64)
+        k[0, 7:] = v[0, 7:] = NAN
+        lengths = torch.tensor([7, 48], dtype=torch.int32)
+        out, lse = wavejit.torch.flash_attn_with_kvcache(q, k, v, cache_seqlens=lengths, causal=True, return_softmax_lse=True)
+        for b in range(2):
+            exact, exact_lse = reference.attention(wide(q[b]), wide(k[b, : lengths[b]]), wide(v[b, : lengths[b]]), causal=True)
+            self.close(out[b], exact)
+            self.close(lse[b], exact_lse)
+        self.assertTrue(torch.equal(wavejit.torch.flash_attn_with_kvcache(q[:1], k[:1], v[:1], cache_seqlens=7, causal=True, num_splits=2), out[:1]))
+        self.assertTrue(torch.equal(wavejit.torch.flash_attn_with_kvcache(q[1:], k[1:], v[1:], causal=True), out[1:]))
+
+    def test_left_padding(self):
+        q, k, v = draw(2, 2, 2, 64), draw(2, 30, 1, 64), draw(2, 30, 1, 64)
+        k[0, :6] = v[0, :6] = k[0, 26:] = v[0, 26:] = NAN
+        out = wavejit.torch.flash_attn_with_kvcache(q, k, v, cache_seqlens=torch.tensor([26, 30]), cache_leftpad=torch.tensor([6, 0]), causal=True)
+        self.close(out[0], reference.attention(wide(q[0]), wide(k[0, 6:26]), wide(v[0, 6:26]), causal=True)[0])
+        self.close(out[1], reference.attention(wide(q[1]), wide(k[1]), wide(v[1]), causal=True)[0])
+
+    def test_pages(self):
+        q, cache = draw(2, 1, 4, 64), draw(9, 2, 16, 2, 64)
+        table, lengths = torch.tensor([[4, 1, 7], [8, 0, 99]], dtype=torch.int32), torch.tensor([40, 21], dtype=torch.int32)
+        out = wavejit.torch.flash_attn_with_kvcache(q, cache[:, 0], cache[:, 1], cache_seqlens=lengths, block_table=table, causal=True)
+        for b in range(2):
+            pages = table[b, : -(-int(lengths[b]) // 16)].tolist()
+            k, v = (wide(cache[pages, which]).reshape(-1, 2, 64)[: lengths[b]] for which in (0, 1))
+            self.close(out[b], reference.attention(wide(q[b]), k, v, causal=True)[0])
+
+    def test_refused_by_name(self):
+        q, cache = draw(1, 1, 2, 64), draw(1, 16, 2, 64)
+        call = wavejit.torch.flash_attn_with_kvcache
+        for field in ("k", "v", "rotary_cos", "rotary_sin", "cache_batch_idx"):
+            self.refuses(f"^{field}: given; accepted: None", call, q, cache, cache, **{field: q})
+        self.refuses("cache_seqlens = 17; accepted: at most 16", call, q, cache, cache, cache_seqlens=17)
+        self.refuses("cache_seqlens: None beside block_table", call, q, cache, cache, block_table=torch.zeros(1, 1, dtype=torch.int32))
+
+
+class Signatures(unittest.TestCase):
+    def test_are_those_that_people_call(self):
+        names = {
+            "flash_attn_func": "q k v dropout_p softmax_scale causal window_size softcap alibi_slopes deterministic return_attn_probs",
+            "flash_attn_varlen_func": "q k v cu_seqlens_q cu_seqlens_k max_seqlen_q max_seqlen_k dropout_p softmax_scale causal window_size softcap alibi_slopes "
+                                      "deterministic return_attn_probs block_table",
+            "flash_attn_with_kvcache": "q k_cache v_cache k v rotary_cos rotary_sin cache_seqlens cache_batch_idx cache_leftpad block_table softmax_scale causal "
+                                       "window_size softcap rotary_interleaved alibi_slopes num_splits return_softmax_lse",
+            "scaled_dot_product_attention": "query key value attn_mask dropout_p is_causal scale enable_gqa",
+        }  # fmt: skip
+        for name, words in names.items():
+            self.assertEqual(list(inspect.signature(getattr(wavejit.torch, name)).parameters), words.split())
+
+
+if __name__ == "__main__":
+    unittest.main()

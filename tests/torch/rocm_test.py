@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""ROCm tensors on the simulated HIP (tests/torch/CMakeLists.txt): PyTorch's tensors made from capsules of ROCm memory.
+
+PyPI's PyTorch takes such a capsule and has no ROCm beyond that. The four operations of it that a call needs are made here, over
+memory of the simulated device.
+"""
+import ctypes
+import threading
+import unittest
+from unittest import mock
+
+import numpy
+import reference
+import torch
+
+import wavejit
+import wavejit.torch
+from wavejit import _wavejit
+from wavejit.torch import _roads
+
+ENGINE = wavejit.torch.use(wavejit.Engine("hip"))
+HIP = ctypes.CDLL("libamdhip64.so.7")
+ARRAYS = {}  # by address: what a tensor lies in
+NAMES = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32", torch.int32: "int32"}
+
+
+def tensor_of(array):
+    ARRAYS[array.data_ptr] = array
+    return torch.from_dlpack(array.__dlpack__())
+
+
+def rocm(host):
+    return tensor_of(ENGINE.array(host, "int32" if host.dtype == numpy.int32 else None))
+
+
+def view(elements, *index):
+    """Of a tensor with these elements: torch's own indexing would ask for a GPU."""
+    array = ENGINE.array(elements)
+    ARRAYS[array.data_ptr] = array
+    return torch.from_dlpack(array[index].__dlpack__())
+
+
+def host(tensor):
+    """What lies in a tensor that begins where its array does."""
+    return ARRAYS[tensor.data_ptr()].numpy().reshape(tuple(tensor.shape))
+
+
+def empty(size, dtype=None, **_):
+    return tensor_of(ENGINE.empty(list(size), NAMES[dtype]))
+
+
+def as_strided(tensor, size, stride, offset=None):
+    bytes_of = tensor.element_size()
+    code = {torch.float16: 2, torch.bfloat16: 4, torch.float32: 2, torch.int32: 0}[tensor.dtype]
+    return torch.from_dlpack(_wavejit.export_dlpack(tensor, tensor.data_ptr() + (offset or 0) * bytes_of, code, 8 * bytes_of, list(size), list(stride), 10, 0, False))
+
+
+def clone(tensor, memory_format=None):
+    """By way of the host, each element by its strides."""
+    (array,) = [each for each in ARRAYS.values() if each.data_ptr <= tensor.data_ptr() < each.data_ptr + each.nbytes]
+    flat = numpy.ascontiguousarray(array.numpy()).reshape(-1)[(tensor.data_ptr() - array.data_ptr) // tensor.element_size() :]
+    view = numpy.lib.stride_tricks.as_strided(flat, tuple(tensor.shape), [step * tensor.element_size() for step in tensor.stride()])
+    return rocm(view.copy())
+
+
+LIBRARY = torch.library.Library("aten", "IMPL")
+for operation, function in (("empty.memory_format", empty), ("as_strided", as_strided), ("clone", clone)):
+    LIBRARY.impl(operation, function, "HIP")
+# What torch has for ROCm only.
+NO_STREAM = mock.patch.object(_roads, "current_stream", lambda device: 0)
+RANDOM = numpy.random.default_rng(17)
+
+
+def draw(*shape):
+    return RANDOM.standard_normal(shape).astype(numpy.float16)
+
+
+def wide(array):
+    return array.astype(numpy.float64)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        NO_STREAM.start()
+        self.addCleanup(NO_STREAM.stop)
+
+    def close(self, found, exact):
+        found = wide(found)
+        self.assertEqual(found.shape, exact.shape)
+        self.assertTrue(numpy.isfinite(found).all())
+        self.assertLess(float((numpy.abs(found - exact) / (1 + numpy.abs(exact))).max()), 2e-3)
+
+
+class Road(Case):
+    def test_nothing_is_copied(self):
+        q, k, v = draw(2, 19, 4, 64), draw(2, 45, 2, 64), draw(2, 45, 2, 64)
+        tensors = [rocm(each) for each in (q, k, v)]
+        self.assertEqual(tensors[0].device, torch.device("hip", 0))
+        clones = mock.Mock(side_effect=AssertionError("copied"))
+        with mock.patch.object(torch.Tensor, "contiguous", clones), mock.patch.object(torch.Tensor, "clone", clones):
+            out, lse, _ = wavejit.torch.flash_attn_func(*tensors, causal=True, return_attn_probs=True)
+        self.assertEqual((out.device, out.dtype), (tensors[0].device, torch.float16))
+        for b in range(2):
+            exact, exact_lse = reference.attention(wide(q[b]), wide(k[b]), wide(v[b]), causal=True)
+            self.close(host(out)[b], exact)
+            self.close(host(lse)[b], exact_lse)
+
+    def test_a_shape_seen_before_reads_other_memory(self):
+        shapes = len(ENGINE._plans)
+        for _ in range(3):
+            q, k = draw(1, 7, 2, 64), draw(1, 33, 2, 64)
+            out = wavejit.torch.flash_attn_func(rocm(q), rocm(k), rocm(k))
+            self.close(host(out)[0], reference.attention(wide(q[0]), wide(k[0]), wide(k[0]))[0])
+        self.assertEqual(len(ENGINE._plans), shapes + 1)
+
+    def test_heads_first_and_strides(self):
+        q, k, v = draw(1, 2, 9, 64), draw(1, 2, 32, 64), draw(1, 2, 32, 64)
+        out = wavejit.torch.scaled_dot_product_attention(rocm(q), rocm(k), rocm(v), is_causal=True)
+        exact, _ = reference.attention(*(wide(each[0]).transpose(1, 0, 2) for each in (q, k, v)), causal=True, prefix=0)
+        self.close(host(out.transpose(1, 2))[0], exact)
+        # One row apart from what a kernel takes: begins at 2 bytes, or is 65 wide. These are copied.
+        q, wide_k = draw(1, 9, 2, 65), draw(1, 32, 2, 65)
+        out = wavejit.torch.flash_attn_func(view(q, ..., slice(1, 65)), *[view(wide_k, ..., slice(0, 64))] * 2)
+        self.close(host(out)[0], reference.attention(wide(q[0, ..., 1:]), wide(wide_k[0, ..., :64]), wide(wide_k[0, ..., :64]))[0])
+        q = draw(1, 9, 2, 72)
+        out = wavejit.torch.flash_attn_func(view(q, ..., slice(4, 68)), view(q, ..., slice(8, 72)), view(q, ..., slice(0, 64)))
+        self.close(host(out)[0], reference.attention(wide(q[0, ..., 4:68]), wide(q[0, ..., 8:]), wide(q[0, ..., :64]))[0])
+
+    def test_packed_paged_and_modified(self):
+        q, k, v = draw(20, 2, 64), draw(42, 1, 64), draw(42, 1, 64)
+        starts, key_starts = numpy.array([0, 3, 20], numpy.int32), numpy.array([0, 20, 42], numpy.int32)
+        out = wavejit.torch.flash_attn_varlen_func(*map(rocm, (q, k, v, starts, key_starts)), 17, 22, causal=True)
+        for b in range(2):
+            rows, columns = slice(starts[b], starts[b + 1]), slice(key_starts[b], key_starts[b + 1])
+            self.close(host(out)[rows], reference.attention(wide(q[rows]), wide(k[columns]), wide(v[columns]), causal=True)[0])
+        q, cache, table, lengths = draw(2, 1, 4, 64), draw(9, 2, 16, 2, 64), numpy.array([[4, 1, 7], [8, 0, 99]], numpy.int32), numpy.array([40, 21], numpy.int32)
+        pages = view(cache, slice(None), 0), view(cache, slice(None), 1)
+        slopes = numpy.array([0.5, 0.25, 0.125, 1.0], numpy.float32)
+        with mock.patch.object(torch.Tensor, "to", lambda tensor, *_: tensor):
+            out = wavejit.torch.flash_attn_with_kvcache(rocm(q), *pages, cache_seqlens=rocm(lengths), block_table=rocm(table), softcap=3.0,
+                                                        alibi_slopes=rocm(slopes))
+        for b in range(2):
+            k, v = (wide(cache[table[b, : -(-lengths[b] // 16)], which]).reshape(-1, 2, 64)[: lengths[b]] for which in (0, 1))
+            self.close(host(out)[b], reference.attention(wide(q[b]), k, v, softcap=3.0, alibi=slopes)[0])
+        q, k, bias = draw(1, 2, 5, 64), draw(1, 2, 24, 64), draw(1, 1, 5, 24)
+        out = wavejit.torch.scaled_dot_product_attention(rocm(q), rocm(k), rocm(k), rocm(bias))
+        exact, _ = reference.attention(*(wide(each[0]).transpose(1, 0, 2) for each in (q, k, k)), bias=wide(bias[0]))
+        self.close(host(out.transpose(1, 2))[0], exact)
+
+    def test_a_bias_is_copied_only_if_a_kernel_would_read_past_it(self):
+        for keys in (19, 24):
+            mask = torch.rand(2, 1, 5, keys) > 0.5
+            bias = _roads.bias_of(mask, torch.float16)
+            self.assertTrue(torch.equal(bias == 0, mask))
+            self.assertIs(_roads._readable(bias, torch.float16), bias)
+            self.assertIsNot(_roads._readable(bias, torch.bfloat16), bias)
+            self.assertIsNot(_roads._readable(bias[..., 1:], torch.float16), bias)
+        for size, copied in ((43, True), (48, False)):
+            rows = torch.zeros(size).half().as_strided((2, 19), (24, 1))
+            found = _roads._readable(rows, torch.float16)
+            self.assertEqual((found is not rows, found.shape, found.stride(0)), (copied, (2, 19), 24))
+
+    def test_no_rows(self):
+        out = wavejit.torch.flash_attn_func(*(empty(size, torch.float16) for size in ((2, 0, 4, 64), (2, 5, 4, 64), (2, 5, 4, 64))))
+        self.assertEqual(out.shape, (2, 0, 4, 64))
+
+    def test_the_stream_is_torchs_current_one(self):
+        stream = ctypes.c_void_p()
+        self.assertEqual(HIP.hipStreamCreate(ctypes.byref(stream)), 0)
+        asked = []
+        rows = rocm(draw(1, 7, 2, 64))
+        with mock.patch.object(_roads, "current_stream", lambda device: asked.append(device) or stream.value):
+            out = wavejit.torch.flash_attn_func(rows, rows, rows)
+        self.assertEqual(asked, [rows.device])
+        self.assertEqual(HIP.hipStreamSynchronize(stream), 0)
+        self.assertTrue(numpy.isfinite(host(out)).all())
+        bad = mock.patch.object(_roads, "current_stream", lambda device: 2**64)
+        with bad, self.assertRaises((TypeError, OverflowError, wavejit.Error)):
+            wavejit.torch.flash_attn_func(rows, rows, rows)
+
+    def test_threads_share_a_shape(self):
+        inputs = [draw(1, 7, 2, 64) for _ in range(4)]
+        tensors = [rocm(each) for each in inputs]
+        failures = []
+
+        def run(which):
+            try:
+                for _ in range(10):
+                    # torch's modes belong to a thread, a patched stream does not
+                    out = wavejit.torch.flash_attn_func(tensors[which], tensors[which], tensors[which])
+                    self.close(host(out)[0], reference.attention(*[wide(inputs[which][0])] * 3)[0])
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=run, args=(which,)) for which in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+
+class Refused(Case):
+    def test_by_name_and_without_a_launch(self):
+        q = rocm(draw(1, 7, 2, 64))
+        before = ENGINE.statistics()["memory_hits"]
+        on_the_host = torch.ones(1, 7, 2, 64, dtype=torch.float16)
+        for _ in range(2):  # nothing of a refused call is remembered
+            with self.assertRaisesRegex(wavejit.InvalidArgument, "v: a tensor on cpu; accepted: hip:0, where q is"):
+                _roads.on_device(ENGINE, q, q, on_the_host, False, {})
+            with self.assertRaisesRegex(wavejit.Error, "k.dtype|dtype"):
+                wavejit.torch.flash_attn_func(q, rocm(draw(1, 7, 2, 64).astype(numpy.float32)), q)
+            with self.assertRaisesRegex(wavejit.InvalidArgument, "max_query_length is missing"):
+                torch.ops.wavejit.attention_forward(q, q, q, query_starts=rocm(numpy.array([0, 7], numpy.int32)))
+            with self.assertRaisesRegex(wavejit.InvalidArgument, r"key_lengths: shape \(2,\); accepted: \[sequences\], which is \[1\]"):
+                torch.ops.wavejit.attention_forward(q, q, q, key_lengths=rocm(numpy.array([1, 2], numpy.int32)))
+        self.assertEqual(ENGINE.statistics()["memory_hits"], before)
+
+    def test_a_closed_engine(self):
+        mine = wavejit.torch.use(wavejit.Engine("hip"))
+        rows = rocm(draw(1, 7, 2, 64))
+        try:
+            wavejit.torch.flash_attn_func(rows, rows, rows)
+            mine.close()
+            self.assertEqual(mine._plans, {})
+            with self.assertRaisesRegex(wavejit.InvalidArgument, "engine: it is closed"):
+                wavejit.torch.flash_attn_func(rows, rows, rows)
+        finally:
+            wavejit.torch.use(ENGINE)
+
+
+if __name__ == "__main__":
+    unittest.main()

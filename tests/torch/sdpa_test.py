@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""scaled_dot_product_attention beside PyTorch's own in float64: shapes, masks, which way causal goes; what is refused."""
+import unittest
+
+import torch
+import torch.nn.functional as F
+
+import wavejit
+import wavejit.torch
+
+NAN = float("nan")
+
+
+def draw(*shape, dtype=torch.float16):
+    return torch.randn(*shape, dtype=torch.float32).to(dtype)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(17)
+
+    def beside_torch(self, q, k, v, **words):
+        found = wavejit.torch.scaled_dot_product_attention(q, k, v, **words)
+        mask = words.pop("attn_mask", None)
+        if mask is not None:
+            words["attn_mask"] = mask if mask.dtype == torch.bool else mask.to(q.dtype).double()
+        exact = F.scaled_dot_product_attention(q.double(), k.double(), v.double(), **words)
+        self.assertEqual((found.shape, found.dtype, found.device), (exact.shape, q.dtype, q.device))
+        self.assertTrue(bool(torch.isfinite(found).all()))
+        tolerance = 1e-2 if q.dtype == torch.bfloat16 else 2e-3
+        self.assertLess(float(((found.double() - exact).abs() / (1 + exact.abs())).max()), tolerance)
+        return found
+
+
+class Semantics(Case):
+    def test_plain_in_both_types(self):
+        for dtype in (torch.float16, torch.bfloat16):
+            self.beside_torch(draw(2, 4, 7, 64, dtype=dtype), draw(2, 4, 19, 64, dtype=dtype), draw(2, 4, 19, 64, dtype=dtype))
+
+    def test_causal_is_aligned_top_left(self):
+        for queries, keys in ((7, 19), (19, 7), (13, 13)):
+            with self.subTest(queries=queries, keys=keys):
+                q, k, v = draw(1, 2, queries, 64), draw(1, 2, keys, 64), draw(1, 2, keys, 64)
+                out = self.beside_torch(q, k, v, is_causal=True)
+                self.assertTrue(torch.equal(out[0, :, 0], v[0, :, 0]))  # row 0 sees key 0 alone
+
+    def test_grouped_heads_only_when_asked_for(self):
+        q, k, v = draw(1, 6, 5, 64), draw(1, 2, 9, 64), draw(1, 2, 9, 64)
+        self.beside_torch(q, k, v, enable_gqa=True)
+        self.beside_torch(q, k[:, :1], v[:, :1])  # one head broadcasts, as in PyTorch
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "heads: 6 of query, 2 of key, 2 of value; .*enable_gqa=True"):
+            wavejit.torch.scaled_dot_product_attention(q, k, v)
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "of which 5 is a multiple"):
+            wavejit.torch.scaled_dot_product_attention(q[:, :5], k, v, enable_gqa=True)
+
+    def test_bool_masks_that_broadcast(self):
+        q, k, v = draw(2, 4, 7, 64), draw(2, 4, 19, 64), draw(2, 4, 19, 64)
+        for shape in ((7, 19), (1, 19), (2, 1, 1, 19), (2, 1, 7, 19), (1, 4, 7, 19), (2, 4, 7, 19), (4, 7, 19), (2, 4, 7, 1)):
+            with self.subTest(shape=shape):
+                mask = torch.rand(shape) > 0.5
+                if shape[-1] > 1:
+                    mask[..., 3] = True
+                self.beside_torch(q, k, v, attn_mask=mask)
+
+    def test_masks_of_numbers(self):
+        q, k, v = draw(2, 4, 7, 64), draw(2, 4, 24, 64), draw(2, 4, 24, 64)
+        for dtype in (torch.float16, torch.float32):
+            mask = draw(2, 1, 7, 24, dtype=dtype)
+            mask[:, :, 2, 5:] = -torch.inf
+            mask[:, :, 3, 4:9] = torch.finfo(dtype).min
+            self.beside_torch(q, k, v, attn_mask=mask)
+        self.beside_torch(q, k, v, attn_mask=draw(2, 4, 7, 48)[..., ::2])
+
+    def test_a_row_that_sees_nothing_is_zero(self):
+        mask = torch.ones(5, 9, dtype=torch.bool)
+        mask[2] = False
+        out = self.beside_torch(draw(1, 2, 5, 64), draw(1, 2, 9, 64), draw(1, 2, 9, 64), attn_mask=mask)
+        self.assertFalse(bool(out[0, :, 2].any()))
+
+    def test_scales_and_values_of_another_width(self):
+        self.beside_torch(draw(1, 2, 5, 64), draw(1, 2, 9, 64), draw(1, 2, 9, 64), scale=0.5)
+        self.beside_torch(draw(1, 2, 5, 64), draw(1, 2, 9, 64), draw(1, 2, 9, 64), scale=0.0)
+        self.beside_torch(draw(1, 2, 5, 192), draw(1, 2, 9, 192), draw(1, 2, 9, 128))
+
+    def test_batches_of_any_number_of_dimensions(self):
+        for shapes in (((7, 64), (19, 64)), ((3, 7, 64), (3, 19, 64)), ((2, 3, 4, 7, 64), (2, 3, 4, 19, 64)), ((2, 3, 4, 7, 64), (4, 19, 64)), ((2, 4, 7, 64), (1, 4, 19, 64)),
+                       ((1, 4, 7, 64), (2, 4, 19, 64))):  # fmt: skip
+            with self.subTest(shapes=shapes):
+                q, k, v = draw(*shapes[0]), draw(*shapes[1]), draw(*shapes[1])
+                self.beside_torch(q, k, v)
+                self.beside_torch(q, k, v, attn_mask=torch.rand(7, 19) > 0.3)
+
+    def test_views(self):
+        heads_last = draw(2, 9, 4, 64)
+        self.beside_torch(heads_last.transpose(1, 2), heads_last.transpose(1, 2), heads_last.transpose(1, 2), is_causal=True)
+        packed = draw(2, 2, 9, 200)
+        self.beside_torch(packed[..., :64], packed[..., 64:128], packed[..., 129:193])
+        self.beside_torch(draw(1, 1, 5, 128)[..., ::2], draw(1, 1, 64, 9).transpose(2, 3), draw(1, 1, 1, 64).expand(1, 1, 9, 64))
+
+    def test_no_rows_and_no_keys(self):
+        self.assertEqual(wavejit.torch.scaled_dot_product_attention(draw(2, 2, 0, 64), draw(2, 2, 5, 64), draw(2, 2, 5, 64)).shape, (2, 2, 0, 64))
+        out = wavejit.torch.scaled_dot_product_attention(draw(2, 2, 3, 64), draw(2, 2, 0, 64), draw(2, 2, 0, 64))
+        self.assertFalse(bool(out.any()))
+
+
+class Refused(Case):
+    def refuses(self, pattern, *arguments, error=wavejit.InvalidArgument, **words):
+        before = wavejit.torch.engine("cpu").statistics()["calls"]
+        with self.assertRaisesRegex(error, pattern):
+            wavejit.torch.scaled_dot_product_attention(*arguments, **words)
+        self.assertLessEqual(wavejit.torch.engine("cpu").statistics()["calls"], before + 1)
+
+    def test_by_name(self):
+        q = draw(1, 2, 5, 64)
+        self.refuses(r"dropout_p = 0\.1; accepted: 0", q, q, q, dropout_p=0.1)
+        self.refuses("is_causal beside attn_mask", q, q, q, attn_mask=torch.ones(5, 5, dtype=torch.bool), is_causal=True)
+        self.refuses("attn_mask: dtype torch.int64; accepted: bool", q, q, q, attn_mask=torch.ones(5, 5, dtype=torch.int64))
+        self.refuses(r"attn_mask: shape \(5,\)", q, q, q, attn_mask=torch.ones(5, dtype=torch.bool))
+        self.refuses(r"attn_mask: shape \(5, 6\); accepted: what broadcasts to \[batch, heads, 5, 5\]", q, q, q, attn_mask=torch.ones(5, 6, dtype=torch.bool))
+        self.refuses("bias", q, q, q, attn_mask=torch.ones(3, 1, 5, 5, dtype=torch.bool))
+        self.refuses("attn_mask: ", q[None], q[None], q[None], attn_mask=torch.ones(3, 1, 5, 5, dtype=torch.bool))
+        self.refuses("query, key and value: ", torch.cat([q, q, q]), torch.cat([q, q]), q)
+        self.refuses(r"q\.dtype = 3 \(fp32\); accepted: 1 \(fp16\)", q.float(), q.float(), q.float(), error=wavejit.Error)
+        self.refuses("q: dtype float64; accepted: fp16", q.double(), q.double(), q.double())
+        self.refuses("k", q, q.bfloat16(), q, error=wavejit.Error)
+        self.refuses("head", draw(1, 2, 5, 40), draw(1, 2, 5, 40), draw(1, 2, 5, 40), error=wavejit.Error)
+
+    def test_inputs_that_require_grad(self):
+        q = draw(1, 2, 5, 64)
+        for index, name in enumerate("qkv"):
+            inputs = [q.clone() for _ in range(3)]
+            inputs[index].requires_grad_()
+            self.refuses(rf"^{name}: it requires grad, and there is no backward yet; accepted: torch\.no_grad", *inputs, error=wavejit.Unsupported)
+            bshd = [each.transpose(1, 2) for each in inputs]
+            with self.assertRaisesRegex(NotImplementedError, f"^{name}: it requires grad"):
+                torch.ops.wavejit.attention_forward(*bshd)
+            with torch.no_grad():
+                self.assertFalse(wavejit.torch.scaled_dot_product_attention(*inputs).requires_grad)
+        mask = draw(5, 5).requires_grad_()
+        self.refuses("bias: it requires grad", q, q, q, attn_mask=mask, error=wavejit.Unsupported)
+        with torch.inference_mode():
+            wavejit.torch.scaled_dot_product_attention(q, q, q, attn_mask=mask)
+
+    def test_other_devices(self):
+        q = draw(1, 2, 5, 64)
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "k: a tensor on meta; accepted: cpu, where q is"):
+            torch.ops.wavejit.attention_forward.default._op_dk(torch._C.DispatchKey.CompositeExplicitAutograd, q, q.to("meta"), q)
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "device: a tensor on cuda:0; accepted: ROCm tensors, and this PyTorch is for CUDA"):
+            wavejit.torch.engine("cuda:0")
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "device: a tensor on meta"):
+            wavejit.torch.engine("meta")
+        with self.assertRaisesRegex(TypeError, "engine: a int"):
+            wavejit.torch.use(5)
+
+
+class Engines(Case):
+    def test_the_one_in_use(self):
+        q = draw(1, 2, 5, 64)
+        mine = wavejit.Engine("sim:gfx942")
+        before = wavejit.torch.engine("cpu")
+        try:
+            self.assertIs(wavejit.torch.use(mine), mine)
+            wavejit.torch.scaled_dot_product_attention(q, q, q)
+            self.assertEqual(mine.statistics()["calls"], 1)
+            mine.close()
+            with self.assertRaisesRegex(wavejit.InvalidArgument, "engine: it is closed"):
+                wavejit.torch.scaled_dot_product_attention(q, q, q)
+            with self.assertRaisesRegex(wavejit.InvalidArgument, "engine: it is closed"):
+                wavejit.torch.use(mine)
+        finally:
+            wavejit.torch.use(before)
+
+
+if __name__ == "__main__":
+    unittest.main()
