@@ -33,6 +33,8 @@ required=(
   # the page of wavejit profile in a browser: the smallest one that draws and dumps a page without a screen (98 MB with
   # what it needs; chromium is 130, and firefox, 83, cannot print the page that its scripts made)
   chromium-headless-shell fonts-dejavu-core
+  # the documents as a site
+  python3-sphinx python3-myst-parser furo
   # ./dev bench peers: Triton in an environment of its own
   python3-venv python3-pip
 )

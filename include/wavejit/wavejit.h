@@ -389,6 +389,9 @@ struct wavejit_attention_forward_arguments {
   /* Added after that: the order inside a page. */
   int32_t page_layout; /* enum wavejit_page_layout; 0 without block_table */
   int32_t reserved_pages;
+  /* A hint, which shows in no bit: the keys of all sequences together are this many at most. 0: nobody said. With
+   * sequences · max_key_length all may be as long as the longest, and keys are cut as for dense ones. */
+  int64_t max_total_keys;
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_forward(wavejit_engine* engine,
@@ -616,6 +619,7 @@ struct wavejit_problem {
   const int64_t* first_keys; /* [batch], or null: the descriptor gives no numbers */
   int32_t output_dtype;      /* enum wavejit_dtype, of o: that of q, k and v, or WAVEJIT_FP32 */
   int32_t page_layout;       /* enum wavejit_page_layout */
+  int64_t total_keys;        /* the most that all sequences have together; 0: not said */
 };
 /* `problem` and what it points to are valid during the call only. */
 typedef void (*wavejit_problem_callback)(void* context, const struct wavejit_problem* problem);

@@ -158,6 +158,8 @@ struct AttentionForward {
   std::int64_t table_columns = 0;
   std::int64_t table_row_stride = 0;
   const std::int32_t* first_keys = nullptr;  // left padding, device memory
+  int page_layout = WAVEJIT_PAGES_OF_ROWS;   // of keys in pages
+  std::int64_t max_total_keys = 0;           // a hint: the keys of all sequences together; 0: nobody said
 
   wavejit_attention_forward_arguments to_c() const noexcept {
     wavejit_attention_forward_arguments arguments{};
@@ -192,6 +194,8 @@ struct AttentionForward {
     arguments.table_columns = table_columns;
     arguments.table_row_stride = table_row_stride;
     arguments.first_keys = first_keys;
+    arguments.page_layout = page_layout;
+    arguments.max_total_keys = max_total_keys;
     return arguments;
   }
 };

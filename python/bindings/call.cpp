@@ -67,6 +67,7 @@ struct Kind<wavejit_attention_forward_arguments> {
       NumberField<A>{"table_columns", &A::table_columns},
       NumberField<A>{"table_row_stride", &A::table_row_stride},
       NumberField<A>{"page_layout", &A::page_layout},
+      NumberField<A>{"max_total_keys", &A::max_total_keys},
   };
   static constexpr std::array addresses{
       AddressField<A>{"query_starts", &A::query_starts}, AddressField<A>{"key_starts", &A::key_starts},

@@ -205,7 +205,8 @@ class AttentionForwardCall(Call):
                  window: Sequence[int | None] | None = None, causal_prefix: int | None = None, softcap: float | None = None, bias: Any = None,
                  alibi: Any = None, sinks: Any = None, lse: Any = False, splits: int = 0, query_starts: Any = None, key_starts: Any = None,
                  key_lengths: Any = None, first_keys: Any = None, block_table: Any = None, table_starts: Any = None,
-                 max_query_length: int | None = None, max_key_length: int | None = None, workspace: DeviceArray | None = None,
+                 max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
+                 workspace: DeviceArray | None = None,
                  check_lengths: bool = False, compile: str = "wait", dtype: Any = None, stream: object = None) -> None:
         super().__init__(engine, _wavejit.AttentionForwardCall, stream)
         element = None if dtype is None else _dtypes.named(dtype)
@@ -222,7 +223,7 @@ class AttentionForwardCall(Call):
         self.out = given_out
 
         sequences = self._starts(queries, query_starts, key_starts)
-        self._lengths(sequences, query_starts, key_starts, key_lengths, first_keys, block_table, max_query_length, max_key_length)
+        self._lengths(sequences, query_starts, key_starts, key_lengths, first_keys, block_table, max_query_length, max_key_length, max_total_keys)
         self._table(block_table, table_starts, sequences)
         self._modifiers(queries, bias, alibi, sinks, softcap, element)
         self.lse = self._lse(queries, lse)
@@ -268,7 +269,7 @@ class AttentionForwardCall(Call):
         return sequences
 
     def _lengths(self, sequences: int, query_starts: Any, key_starts: Any, key_lengths: Any, first_keys: Any, block_table: Any,
-                 max_query_length: int | None, max_key_length: int | None) -> None:
+                 max_query_length: int | None, max_key_length: int | None, max_total_keys: int | None) -> None:
         self._numbers("key_lengths", key_lengths, sequences, "sequences")
         self._numbers("first_keys", first_keys, sequences, "sequences")
         if query_starts is not None:
@@ -280,6 +281,10 @@ class AttentionForwardCall(Call):
             self._call.set_number("max_key_length", self._longest("max_key_length", max_key_length, known))
         elif max_key_length is not None:
             self._call.set_number("max_key_length", max_key_length)
+        # A hint, which costs nothing where the host knows the lengths.
+        total = sum(known) if max_total_keys is None and known is not None else max_total_keys
+        if total:
+            self._call.set_number("max_total_keys", total)
 
     @staticmethod
     def _longest(field: str, given: int | None, known: list[int] | None) -> int:

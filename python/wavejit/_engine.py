@@ -187,6 +187,7 @@ class Engine:
                           bias: Any = None, alibi: Any = None, sinks: Any = None, lse: Any = False, splits: int = 0, query_starts: Any = None,
                           key_starts: Any = None, key_lengths: Any = None, first_keys: Any = None, block_table: Any = None,
                           table_starts: Any = None, max_query_length: int | None = None, max_key_length: int | None = None,
+                          max_total_keys: int | None = None,
                           workspace: DeviceArray | None = None, check_lengths: bool = False, compile: str = "wait", dtype: Any = None,
                           stream: object = None) -> Any:
         """out = softmax(scale · Q·Kᵀ + mask) · V. Returns `out`, or (out, lse) with `lse`. Asynchronous on `stream`.
@@ -221,6 +222,8 @@ class Engine:
         max_query_length, max_key_length
             The longest sequence: of packed rows and of pages, where the numbers lie on the device. Numbers that are given
             as lists or numpy arrays are copied to the device, and the longest is found.
+        max_total_keys
+            A hint that shows in no bit: the keys of all sequences together are this many at most. Found likewise.
         splits, workspace
             Into how many runs keys are cut (0: the engine's choice); device memory for it (call.workspace_bytes()).
         check_lengths
@@ -243,7 +246,7 @@ class Engine:
         call = AttentionForwardCall(self, q, k, v, out, scale=scale, causal=causal, window=window, causal_prefix=causal_prefix, softcap=softcap, bias=bias,
                                     alibi=alibi, sinks=sinks, lse=lse, splits=splits, query_starts=query_starts, key_starts=key_starts,
                                     key_lengths=key_lengths, first_keys=first_keys, block_table=block_table, table_starts=table_starts,
-                                    max_query_length=max_query_length, max_key_length=max_key_length, workspace=workspace,
+                                    max_query_length=max_query_length, max_key_length=max_key_length, max_total_keys=max_total_keys, workspace=workspace,
                                     check_lengths=check_lengths, compile=compile, dtype=dtype, stream=stream)
         call.launch()
         return call.out if call.lse is None else (call.out, call.lse)

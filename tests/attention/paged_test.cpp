@@ -192,6 +192,16 @@ TEST_P(PagedKeys, WholeTilesHaveTheBitsOfDenseKeysOnEveryPipeline) {
   EXPECT_GE(overlapped, 1);
 }
 
+// A soft-cap alone, over pages of one key: on gfx942 a wave that held all of it was two registers short, and the call
+// was refused.
+TEST_P(PagedKeys, ASoftCapOverPagesOfOneKey) {
+  for (const bool causal : {false, true}) {
+    AttentionCase which = make(Storage::bf16, 2, {90, 3}, {64, 64}, 4, 1, causal, 30);
+    which.inputs.softcap = 5;
+    check(which, {.size = 1});
+  }
+}
+
 // 16 bytes are 8 dims of a key of K, 8 keys of a dim of V, in both of V's orders.
 TEST_P(PagedKeys, VectorisedPagesMatchFloat64AndTheBitsOfDenseKeys) {
   constexpr std::int32_t by_dims = WAVEJIT_PAGES_VECTORISED;

@@ -316,6 +316,7 @@ void DeviceCase::describe() {
     call_.max_key_length = problem_.key_length;
   }
   call_.key_lengths = static_cast<const std::int32_t*>(extra_.key_lengths.data());
+  call_.max_total_keys = problem_.total_keys;
   call_.first_keys = static_cast<const std::int32_t*>(extra_.first_keys.data());
   for (const ModifierRow& row : modifier_rows) {
     if (row.number != nullptr) call_.*row.number = problem_.of(row.modifier).number;

@@ -71,6 +71,7 @@ void take(void* context, const wavejit_problem* from) {
   };
   to.query_lengths = lengths(from->query_lengths);
   to.key_lengths = lengths(from->key_lengths);
+  to.total_keys = from->total_keys;
   to.first_keys = lengths(from->first_keys);
   if (from->has_first_keys != 0 && to.first_keys.empty()) to.first_keys = drawn_first_keys(to);
   to.scale = from->scale;

@@ -43,6 +43,7 @@ struct Problem {
   std::int32_t page_layout = WAVEJIT_PAGES_OF_ROWS;
   std::vector<std::int64_t> query_lengths;  // one a sequence, or empty: all alike
   std::vector<std::int64_t> key_lengths;
+  std::int64_t total_keys = 0;           // the most that all sequences have together; 0: not said
   std::vector<std::int64_t> first_keys;  // left padding, one a sequence, or empty: none
   float scale = 1;
   std::array<ToldModifier, modifier_count> modifiers = {};

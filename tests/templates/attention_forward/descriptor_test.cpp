@@ -51,6 +51,7 @@ TEST(Descriptor, WordsMayComeInAnyOrderAndPrintInOne) {
                                     "q_lengths=1024,7",
                                     "q_rows=1040",
                                     "k_lengths=0,8192",
+                                    "k_total=8192",
                                     "scale=1.5e-1",
                                     "bias=bh",
                                     "alibi=h",

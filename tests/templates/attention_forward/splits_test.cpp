@@ -152,6 +152,13 @@ TEST(Splits, AutoFillsTheDevice) {
   // Sequences of different lengths: short runs, whatever the longest has.
   AttentionProblem uneven = decode(32, 32 * chunk);
   uneven.uneven_lengths = true;
+  // A host that says how many keys there are together can say that all sequences may be as long as the longest.
+  using attention_forward::may_be_uneven;
+  EXPECT_TRUE(may_be_uneven(true, 64, 8192, 0));
+  EXPECT_TRUE(may_be_uneven(true, 64, 8192, 64 * 8191));
+  EXPECT_FALSE(may_be_uneven(true, 64, 8192, 64 * 8192));
+  EXPECT_FALSE(may_be_uneven(false, 64, 8192, 0));
+  EXPECT_FALSE(may_be_uneven(true, 1, 8192, 0));
   EXPECT_EQ(plan(uneven).splits, 32U);
   uneven.key_length = 1 << 20;
   EXPECT_EQ(plan(uneven).splits, 32U) << "sixteen times what the device holds";

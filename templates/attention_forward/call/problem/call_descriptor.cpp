@@ -65,6 +65,7 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
       descriptor.add(row.modifier, extent_of(row, call.*row.tensor));
     }
   }
+  if (call.max_total_keys > 0) descriptor.total_keys = call.max_total_keys;
   if (call.splits > 0) descriptor.splits = call.splits;
   if (problem.any_bits) descriptor.invariance = "none";
   return descriptor;

@@ -76,6 +76,7 @@ std::string to_text(const ProblemDescriptor& descriptor) {
   if (!descriptor.query_lengths.empty()) word("q_lengths=", list(descriptor.query_lengths));
   if (descriptor.query_rows) word("q_rows=", std::to_string(*descriptor.query_rows));
   if (!descriptor.key_lengths.empty()) word("k_lengths=", list(descriptor.key_lengths));
+  if (descriptor.total_keys) word("k_total=", std::to_string(*descriptor.total_keys));
   if (shape.first_keys) word("first_keys", (descriptor.first_keys.empty() ? "" : "=") + list(descriptor.first_keys));
   if (!descriptor.scale.empty()) word("scale=", descriptor.scale);
   for (const Modifier modifier : described_modifiers) {
@@ -178,8 +179,8 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
   problem.splits = static_cast<std::uint32_t>(std::max<std::int64_t>(descriptor.splits, 0));
   // As calls of such layouts have them: only the device knows.
   const bool on_device = descriptor.layout == Layout::packed || descriptor.layout == Layout::paged;
-  problem.uneven_lengths =
-      problem.batch > 1 && (on_device || !descriptor.key_lengths.empty() || descriptor.shape.first_keys);
+  problem.uneven_lengths = may_be_uneven(on_device || !descriptor.key_lengths.empty() || descriptor.shape.first_keys,
+                                         descriptor.batch, descriptor.key_length, descriptor.total_keys.value_or(0));
   problem.bottom_right = !descriptor.causal_prefix;
   problem.causal_prefix = static_cast<std::int32_t>(descriptor.causal_prefix.value_or(0));
   problem.paired_tiles = descriptor.paired_tiles;

@@ -47,6 +47,8 @@ struct ProblemDescriptor {
   std::vector<std::int64_t> key_lengths;
   // Of packed queries: rows of all sequences together, as the tensor has them; nothing: what the lengths add up to.
   std::optional<std::int64_t> query_rows;
+  // The most keys that all sequences have together; nothing: not said. A hint to who cuts keys.
+  std::optional<std::int64_t> total_keys;
   // With shape.first_keys: one a sequence; empty: the words give no numbers.
   std::vector<std::int64_t> first_keys;
   // What the words said of the mask; shape.mask is what they amount to. Limits: −1 is none.

@@ -245,6 +245,9 @@ Result<void> check_modifiers(const wavejit_attention_forward_arguments& call, co
   if ((call.flags & ~std::uint32_t{WAVEJIT_CHECK_LENGTHS | WAVEJIT_BATCH_MAY_SHOW}) != 0) [[unlikely]] {
     if (auto flags = check_rare_flags(call); !flags) return flags;
   }
+  if (call.max_total_keys < 0)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "max_total_keys", std::to_string(call.max_total_keys),
+                      "0, which says nothing, and the keys of all sequences together"));
   if (call.reserved != 0) return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "reserved", std::to_string(call.reserved), "0"));
   if (call.reserved_pages != 0)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "reserved_pages", std::to_string(call.reserved_pages), "0"));

@@ -39,6 +39,7 @@ enum class Slot : std::uint8_t {
   query_lengths,
   query_rows,
   key_lengths,
+  total_keys,
   first_keys,
   scale,
   modifiers,  // and so many more as there are rows
@@ -65,7 +66,7 @@ std::string accepted_words() {
       "fp16, bf16, b<n>, q<n>[..<n>], k<n>[..<n>], h<n>[/<n>], d<n>[/<n>], causal[=<prefix>], window=<left>,<right>, "
       "lse, o=fp32, "
       "layout=bshd|bhsd|packed|paged:<n>[:nhd|hnd|vectorised|vectorised_keys], q_lengths=<n,…>, q_rows=<n>, "
-      "k_lengths=<n,…>, "
+      "k_lengths=<n,…>, k_total=<n>, "
       "first_keys[=<n,…>], scale=<x>, ";
   for (const Modifier modifier : described_modifiers) words += std::string(row_of(modifier).accepted) + ", ";
   return words + "splits=<n>|auto, invariance=batch|none, seed=<n>, inputs=normal|uniform|adversarial:<name>";
@@ -247,6 +248,13 @@ class Parser {
       return Slot::query_rows;
     }
     if (key == "k_lengths") return take_lengths(word, value, result_.key_lengths, Slot::key_lengths);
+    if (key == "k_total") {
+      const auto keys = whole_number(value);
+      if (!keys || *keys < 1)
+        return wrong(word, "is no number of keys; accepted: k_total=<the most that all sequences have together>");
+      result_.total_keys = *keys;
+      return Slot::total_keys;
+    }
     if (key == "first_keys") {
       result_.shape.first_keys = true;
       return take_lengths(word, value, result_.first_keys, Slot::first_keys);

@@ -55,6 +55,7 @@ wavejit_problem parsed_problem(const ProblemDescriptor& descriptor, const std::s
   problem.head_dim_v = shape.head_dim_v;
   if (!descriptor.query_lengths.empty()) problem.query_lengths = descriptor.query_lengths.data();
   if (!descriptor.key_lengths.empty()) problem.key_lengths = descriptor.key_lengths.data();
+  problem.total_keys = descriptor.total_keys.value_or(0);
   problem.has_first_keys = shape.first_keys ? 1 : 0;
   if (!descriptor.first_keys.empty()) problem.first_keys = descriptor.first_keys.data();
   if (descriptor.causal) problem.mask |= WAVEJIT_MASK_CAUSAL;

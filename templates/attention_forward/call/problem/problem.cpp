@@ -283,8 +283,8 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
       .kv_heads = static_cast<std::uint32_t>(a.k.sizes[2]),
       .scale_log2e = scale_log2e,
       .query_rows = static_cast<std::uint64_t>(a.q.sizes[0]) * static_cast<std::uint64_t>(a.q.sizes[1]),
-      .uneven_lengths =
-          extents->sequences > 1 && (a.key_starts != nullptr || a.key_lengths != nullptr || a.first_keys != nullptr),
+      .uneven_lengths = may_be_uneven(a.key_starts != nullptr || a.key_lengths != nullptr || a.first_keys != nullptr,
+                                      extents->sequences, extents->key_length, a.max_total_keys),
       .packed_queries = a.query_starts != nullptr,
   };
   if (auto mask = check_mask(a, problem); !mask) return std::unexpected(std::move(mask.error()));

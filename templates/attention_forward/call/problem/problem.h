@@ -175,6 +175,12 @@ inline constexpr std::int64_t unit_elements = 8;
 inline constexpr std::uint64_t tile_overrun_rows = 256;
 using families::max_splits;
 
+// Whether sequences may have fewer keys than the longest, as far as the host was told: `lengths` of their own that only
+// the device knows, unless all of them together may have as many as `total` (0: nobody said).
+constexpr bool may_be_uneven(bool lengths, std::int64_t sequences, std::int64_t key_length, std::int64_t total) {
+  return sequences > 1 && lengths && (total == 0 || total / sequences < key_length);
+}
+
 // A mask as kernels know it: what the bits of wavejit_mask and the two limits (negative: none) amount to.
 struct MaskChoice {
   Mask mask = Mask::none;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/call/problem/route.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "templates/attention_forward/call/ladders.h"
+#include "templates/attention_forward/call/lds_layout.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -65,8 +67,12 @@ Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target,
 
 int tile_queries_of(const AttentionShape& shape, const targets::Target& target, Pipeline pipeline) {
   const HeadDims dims = {shape.head_dim_qk, shape.head_dim_v};
-  return packs(shape, pipeline) ? packed_tile_queries(target, shape.query_rows, dims)
-                                : default_tile_queries(target, pipeline, shape.query_rows, dims);
+  if (!packs(shape, pipeline)) return default_tile_queries(target, pipeline, shape.query_rows, dims);
+  const int rows = packed_tile_queries(target, shape.query_rows, dims);
+  // Pages of one key, where tiles wait in registers: beside the addresses of all their keys and the powers of a
+  // soft-cap a single wave is two registers short at 64 dims. Two waves share the keys.
+  const bool crowded = shape.single_keys && shape.has(Modifier::softcap) && lds_layout(target) == LdsLayout::swizzled;
+  return crowded && dims.qk <= 64 ? std::max(rows, 64) : rows;
 }
 
 Result<Route> choose_route(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles) {

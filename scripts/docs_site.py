@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The documents as a site: build/<preset>/docs/html/index.html.
+
+    docs_site.py <folder to build in>
+
+Every Markdown page of the tree is one of the site, at its own place, so that links between pages are what they are in
+the tree. Links to other files of the tree become their paths, as code; links to what is not there fail the build, as
+any warning of Sphinx does. The references are made here: C and C++ from the headers, which teach, section by section;
+Python from docstrings (PYTHONPATH must find the package).
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+TREE = pathlib.Path(__file__).resolve().parents[1]
+LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
+SECTION = re.compile(r"^/\* ---- (.+?) -{3,}")
+
+# The order of the menu. What is named nowhere stands under "Everything else".
+MENU = {
+    "Start here": ["docs/start/serving-engine", "docs/start/pytorch", "docs/start/kernel-writers", "docs/start/simulated-gpu-only", "docs/variants"],
+    "Calls": ["docs/serving", "docs/python", "docs/problem-descriptors", "docs/prebuild", "docs/environment", "docs/cache-format", "docs/remote-cache"],
+    "Bits": ["docs/invariance", "docs/invariance-cost", "docs/canonical-arithmetic", "docs/split-keys", "docs/reliability"],
+    "Speed": ["docs/timing-model", "docs/profile", "docs/tune", "bench/predicted_shapes", "bench/predicted_decode", "bench/predicted_table"],
+    "The simulated GPU": ["docs/simulated-gpu", "docs/rocm-on-any-machine", "docs/first-day-on-silicon", "docs/isa"],
+    "References": ["reference/c", "reference/cpp", "reference/simgpu", "reference/python"],
+}
+
+
+def pages_of_the_tree() -> list[pathlib.Path]:
+    listed = subprocess.run(["git", "-C", TREE, "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], check=True, capture_output=True, text=True)
+    return sorted(pathlib.Path(name) for name in listed.stdout.splitlines() if (TREE / name).exists())
+
+
+def with_links_of_the_site(text: str, page: pathlib.Path, pages: set[pathlib.Path]) -> str:
+    """Links to other pages stay; those to other files of the tree become their paths."""
+
+    def replaced(match: re.Match[str]) -> str:
+        title, target, _ = match.groups()
+        if re.match(r"[a-z]+:", target):
+            return match.group(0)
+        reached = (TREE / page.parent / target).resolve()
+        if not reached.is_relative_to(TREE) or not reached.exists():
+            raise SystemExit(f"{page}: the link to {target} leads nowhere")
+        inside = reached.relative_to(TREE)
+        if inside in pages:
+            return match.group(0)
+        return f"{title} (`{inside}`)" if title.strip("`") != str(inside) else f"`{inside}`"
+
+    # Code blocks stay as they are.
+    parts = re.split(r"(^```.*?^```\n)", text, flags=re.DOTALL | re.MULTILINE)
+    return "".join(part if part.startswith("```") else LINK.sub(replaced, part) for part in parts)
+
+
+def header_as_page(title: str, header: str, language: str) -> str:
+    """A heading and a block of code for each section of a header."""
+    page = [f"# {title}", "", f"This is `{header}`, which is written to be read, by its sections.", ""]
+    block: list[str] = []
+
+    def close() -> None:
+        if any(line.strip() for line in block):
+            page.extend([f"```{language}", *block, "```", ""])
+        block.clear()
+
+    for line in (TREE / header).read_text(encoding="utf-8").splitlines():
+        if section := SECTION.match(line):
+            close()
+            page.extend([f"## {section.group(1).strip()}", ""])
+            if line.rstrip().endswith("*/"):
+                continue
+        block.append(line)
+    close()
+    return "\n".join(page) + "\n"
+
+
+PYTHON_PAGE = """# Python reference
+
+```{eval-rst}
+.. automodule:: wavejit
+   :members:
+   :imported-members:
+   :special-members: __enter__, __exit__
+```
+"""
+
+
+def index_of(pages: list[pathlib.Path]) -> str:
+    named = {name for names in MENU.values() for name in names}
+    there = {str(page.with_suffix("")) for page in pages}
+    text = ["# wavejit", "", "Attention kernels for AMD GPUs, emitted at the first call that needs them.",
+            "They have run on the simulated GPU only, which is part of this project; never on silicon.", "",
+            "[What it is, and the first two commands](README.md)", ""]
+    menu = {**MENU, "Everything else": sorted(name for name in there if name not in named and name != "README")}
+    for caption, names in menu.items():
+        present = [name for name in names if name in there or name.startswith("reference/")]
+        text += ["```{toctree}", f":caption: {caption}", ":maxdepth: 1", "", *present, "```", ""]
+    text += ["```{toctree}", ":hidden:", "", "README", "```", ""]
+    return "\n".join(text)
+
+
+def prepare(source: pathlib.Path) -> None:
+    shutil.rmtree(source, ignore_errors=True)
+    pages = pages_of_the_tree()
+    known = set(pages)
+    for page in pages:
+        to = source / page
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_text(with_links_of_the_site((TREE / page).read_text(encoding="utf-8"), page, known), encoding="utf-8")
+    for picture in (TREE / "docs" / "pictures").iterdir():
+        to = source / "docs" / "pictures" / picture.name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(picture, to)
+    reference = source / "reference"
+    reference.mkdir()
+    (reference / "c.md").write_text(header_as_page("C reference", "include/wavejit/wavejit.h", "c"), encoding="utf-8")
+    (reference / "cpp.md").write_text(header_as_page("C++ reference", "include/wavejit/wavejit.hpp", "cpp"), encoding="utf-8")
+    (reference / "simgpu.md").write_text(header_as_page("The simulated GPU's C reference", "include/wavejit/simgpu.h", "c"), encoding="utf-8")
+    (reference / "python.md").write_text(PYTHON_PAGE, encoding="utf-8")
+    (source / "index.md").write_text(index_of(pages), encoding="utf-8")
+
+
+def main() -> None:
+    folder = pathlib.Path(sys.argv[1]).resolve()
+    prepare(folder / "source")
+    command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "--jobs", "2", "-c", TREE / "docs" / "site",
+               "-d", folder / "doctrees", folder / "source", folder / "html"]
+    if subprocess.run([str(word) for word in command], check=False).returncode != 0:
+        raise SystemExit("docs: the site has warnings, or was not made")
+    print(folder / "html" / "index.html")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The documents as a site: they build without a warning, no link leads nowhere, and a browser draws them.
+
+    site_test.py <scripts/docs_site.py> <folder to build in> <chromium-headless-shell>
+"""
+import html.parser
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.parse
+import zlib
+
+SCRIPT, FOLDER, BROWSER = sys.argv[1:4]
+HTML = pathlib.Path(FOLDER) / "html"
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self, path: pathlib.Path):
+        super().__init__()
+        self.links: list[str] = []
+        self.names: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        if tag == "a" and values.get("href"):
+            self.links.append(values["href"])
+        if values.get("id"):
+            self.names.add(values["id"])
+
+
+def pixels(picture: bytes) -> set[bytes]:
+    """The lines of a PNG, as they are stored: a page that was not drawn has few different ones."""
+    at, data, width, depth = 8, b"", 0, 4
+    while at < len(picture):
+        size, kind = struct.unpack(">I4s", picture[at:at + 8])
+        if kind == b"IHDR":
+            width, depth = struct.unpack(">I", picture[at + 8:at + 12])[0], {2: 3, 6: 4}[picture[at + 17]]
+        if kind == b"IDAT":
+            data += picture[at + 8:at + 8 + size]
+        at += 12 + size
+    rows = zlib.decompress(data)
+    line = 1 + width * depth
+    return {rows[begin:begin + line] for begin in range(0, len(rows), line)}
+
+
+class Site(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        made = subprocess.run([sys.executable, SCRIPT, FOLDER], capture_output=True, text=True)
+        if made.returncode != 0:
+            raise AssertionError(made.stdout + made.stderr)
+
+    def test_no_link_leads_nowhere(self):
+        pages = {path: Page(path) for path in HTML.rglob("*.html")}
+        self.assertGreater(len(pages), 60)
+        broken = []
+        for path, page in pages.items():
+            for link in page.links:
+                parts = urllib.parse.urlsplit(link)
+                if parts.scheme:
+                    continue
+                reached = (path.parent / urllib.parse.unquote(parts.path)).resolve() if parts.path else path
+                if not reached.exists():
+                    broken.append(f"{path.relative_to(HTML)}: {link}")
+                elif parts.fragment and reached in pages and parts.fragment not in pages[reached].names:
+                    broken.append(f"{path.relative_to(HTML)}: no #{parts.fragment} in {parts.path or 'itself'}")
+        self.assertFalse(broken)
+
+    def test_references_name_what_there_is(self):
+        for page, words in (("c", ["wavejit_attention_forward_arguments", "id=\"the-call\""]), ("cpp", ["class Engine"]),
+                            ("python", ["wavejit.Engine", "attention_forward"])):
+            text = (HTML / "reference" / f"{page}.html").read_text(encoding="utf-8")
+            for word in words:
+                plain = text if "=" in word else "".join(_text(text))
+                self.assertIn(word, plain)
+
+    def test_a_browser_draws_it(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            for page in ("index", "docs/start/simulated-gpu-only", "reference/c"):
+                picture = pathlib.Path(scratch) / "page.png"
+                subprocess.run([BROWSER, "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=900,700", f"--user-data-dir={scratch}/browser",
+                                f"--screenshot={picture}", (HTML / f"{page}.html").as_uri()], check=True, timeout=120, capture_output=True)
+                self.assertGreater(len(pixels(picture.read_bytes())), 100, page)
+
+
+def _text(page: str) -> list[str]:
+    class Text(html.parser.HTMLParser):
+        def __init__(self):
+            super().__init__()
+            self.all: list[str] = []
+
+        def handle_data(self, data):
+            self.all.append(data)
+
+    parser = Text()
+    parser.feed(page)
+    return parser.all
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
