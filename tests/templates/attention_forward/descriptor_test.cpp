@@ -37,30 +37,18 @@ TEST(Descriptor, ReadsEveryWordOfThisVersion) {
 }
 
 TEST(Descriptor, WordsMayComeInAnyOrderAndPrintInOne) {
-  std::vector<std::string> words = {"bf16",
-                                    "b2",
-                                    "q1024",
-                                    "k8192",
-                                    "h64/8",
-                                    "d128/64",
-                                    "causal=5",
-                                    "window=128,-1",
-                                    "lse",
-                                    "o=fp32",
-                                    "layout=packed",
-                                    "q_lengths=1024,7",
-                                    "q_rows=1040",
-                                    "k_lengths=0,8192",
-                                    "k_total=8192",
-                                    "scale=1.5e-1",
-                                    "bias=bh",
-                                    "alibi=h",
-                                    "sink",
-                                    "softcap=30",
-                                    "splits=auto",
-                                    "invariance=none",
-                                    "seed=3",
-                                    "inputs=uniform"};
+  std::vector<std::string> words = {"bf16",          "b2",
+                                    "q1024",         "k8192",
+                                    "h64/8",         "d128/64",
+                                    "causal=5",      "window=128,-1",
+                                    "lse",           "o=fp32",
+                                    "layout=packed", "q_lengths=1024,7",
+                                    "q_rows=1040",   "k_lengths=0,8192",
+                                    "k_total=8192",  "scale=1.5e-1",
+                                    "bias=bh",       "alibi=h",
+                                    "sink",          "softcap=30",
+                                    "splits=auto",   "invariance=none",
+                                    "seed=3",        "inputs=uniform"};
   std::string canonical = "attention_forward";
   for (const std::string& word : words) canonical += " " + word;
   std::mt19937 random(1);
