@@ -59,11 +59,16 @@ class Command(NamedTuple):
 
 def command(words: Iterable[str], options: Mapping[str, Any], of_engine: Mapping[str, str] | None = None) -> Command:
     """A command of the program. `options` are given as arguments where it takes them. Those of an engine, texts already, go
-    through the environment: what means nothing to a kernel is no error there."""
-    arguments, environment = list(words), {}
+    through the environment: what means nothing to a kernel is no error there. All but its device: in the environment that
+    also says which GPU a simulated HIP shows."""
+    arguments, environment = list(words), dict[str, str]()
+    given = _offline.option_texts(dict(options))
     for name, text in (of_engine or {}).items():
-        environment[_OTHERWISE.get(name, f"WAVEJIT_{name.upper()}")] = text
-    for name, text in _offline.option_texts(dict(options)).items():
+        if name == "device":
+            given.setdefault(name, text)
+        else:
+            environment[_OTHERWISE.get(name, f"WAVEJIT_{name.upper()}")] = text
+    for name, text in given.items():
         if name in FLAGS:
             arguments.append(f"{FLAGS[name]}={text}")
         elif name in VARIABLES:

@@ -285,9 +285,20 @@ class Options(unittest.TestCase):
             wavejit.explain(LINE, "gfx950", colour="red")
         known = set(str(caught.exception).partition("accepted:")[2].split())
         self.assertEqual(known, {*_program.FLAGS, *_program.VARIABLES})
-        command = _program.command(["sweep"], {"cache_dir": "/x", "cache_limit": "1MiB"}, {"output_store": "auto", "cache_mode": "ro", "device": "hip"})
-        self.assertEqual(command.arguments, ["sweep", "--cache-dir=/x"])
-        self.assertEqual(command.environment, {"WAVEJIT_CACHE_LIMIT": "1MiB", "WAVEJIT_O_STORE": "auto", "WAVEJIT_CACHE": "ro", "WAVEJIT_DEVICE": "hip"})
+        of_engine = {"output_store": "auto", "cache_mode": "ro", "device": "hip"}
+        command = _program.command(["sweep"], {"cache_dir": "/x", "cache_limit": "1MiB"}, of_engine)
+        self.assertEqual(command.arguments, ["sweep", "--cache-dir=/x", "--device=hip"])
+        self.assertEqual(command.environment, {"WAVEJIT_CACHE_LIMIT": "1MiB", "WAVEJIT_O_STORE": "auto", "WAVEJIT_CACHE": "ro"})
+        self.assertEqual(_program.command(["sweep"], {"device": "sim:gfx942"}, of_engine).arguments, ["sweep", "--device=sim:gfx942"])
+
+    def test_what_the_program_misses_is_no_news_of_the_engine(self):
+        with tempfile.TemporaryDirectory() as folder:
+            misses = pathlib.Path(folder, "misses.txt")
+            with wavejit.Engine("sim:gfx950", miss_log=misses, cache_mode="off") as engine:
+                engine.sweep(SMALL)
+                self.assertEqual(misses.read_text() if misses.exists() else "", "")
+                engine.softmax_lse(numpy.zeros((1, 1, 1, 64), numpy.float32))
+                self.assertIn(SMALL, misses.read_text())
 
 
 class Questions(unittest.TestCase):
