@@ -134,6 +134,54 @@ nb::dict cache_sweep(bool any_age, const nb::dict& options) {
   return told;
 }
 
+nb::list cache_layers(const nb::dict& options) {
+  const EngineOptions chosen = options_from(options);
+  const wavejit_engine_options c_options = chosen.to_c();
+  nb::list layers;
+  const auto add = [](void* context, const wavejit_cache_layer* layer) {
+    const nb::gil_scoped_acquire held;
+    nb::dict told;
+    told["name"] = text_or_nothing(layer->name);
+    told["path"] = text_or_nothing(layer->path);
+    told["writable"] = layer->writable != 0;
+    told["entries"] = layer->entries;
+    told["bytes"] = layer->bytes;
+    told["damaged"] = layer->damaged;
+    told["limit_bytes"] = layer->limit_bytes;
+    told["state"] = text_or_nothing(layer->state);
+    static_cast<nb::list*>(context)->append(told);
+  };
+  const nb::gil_scoped_release released;
+  check(wavejit_cache_layers(&c_options, add, &layers));
+  return layers;
+}
+
+nb::dict cache_copy(const std::optional<std::string>& from, const std::optional<std::string>& to,
+                    const std::optional<std::string>& targets, bool archive, int remote, const nb::dict& options) {
+  const EngineOptions chosen = options_from(options);
+  const wavejit_engine_options c_options = chosen.to_c();
+  wavejit_cache_copy_arguments arguments{};
+  arguments.size = sizeof arguments;
+  arguments.from = from ? from->c_str() : nullptr;
+  arguments.to = to ? to->c_str() : nullptr;
+  arguments.targets = targets ? targets->c_str() : nullptr;
+  arguments.archive = archive ? 1 : 0;
+  arguments.remote = remote;
+  wavejit_cache_copy_result result{};
+  result.size = sizeof result;
+  {
+    const nb::gil_scoped_release released;
+    check(wavejit_cache_copy(&c_options, &arguments, &result));
+  }
+  nb::dict told;
+  told["copied"] = result.copied;
+  told["present"] = result.present;
+  told["damaged"] = result.damaged;
+  told["failed"] = result.failed;
+  told["bytes"] = result.bytes;
+  return told;
+}
+
 nb::list kernel_text_list(const std::string& descriptor, int form, const std::string& target, const nb::dict& options) {
   const EngineOptions chosen = options_from(options);
   std::vector<KernelText> kernels;
@@ -164,6 +212,9 @@ void bind_offline(nb::module_& module) {
   module.def("kernel_texts", &kernel_text_list, nb::arg("descriptor"), nb::arg("form"), nb::arg("target"),
              nb::arg("options"));
   module.def("cache_entries", &cache_entries, nb::arg("options"));
+  module.def("cache_layers", &cache_layers, nb::arg("options"));
+  module.def("cache_copy", &cache_copy, nb::arg("source").none(), nb::arg("destination").none(),
+             nb::arg("targets").none(), nb::arg("archive"), nb::arg("remote"), nb::arg("options"));
   module.def("cache_sweep", &cache_sweep, nb::arg("any_age"), nb::arg("options"));
 }
 

@@ -10,6 +10,8 @@
 
 The package carries the compiler and a simulated GPU; importing it loads neither. docs/python.md begins there.
 """
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from ._arrays import DeviceArray
 from ._calls import AttentionForwardCall, Call, SoftmaxLseCall
 from ._engine import Engine, Prepared
@@ -29,13 +31,41 @@ from ._errors import (
     Sealed,
     Unsupported,
 )
-from ._offline import cache_entries, cache_sweep, explain, kernel_texts, prebuild, supported, targets
+from ._offline import explain, kernel_texts, prebuild, supported, targets
 from ._wavejit import version as _version
+
+if _TYPE_CHECKING:
+    from . import cache
+    from ._profile import Comparison, Difference, Launch, ModelError, Profile, Waited, compare, profile
+    from ._sweep import NotUnderstood, SweepOutcome, SweepResult, sweep
 
 __version__: str = _version()
 
 __all__ = [
-    "AttentionForwardCall", "Call", "CompileFailed", "DeviceArray", "DeviceError", "Engine", "Error", "Internal", "InvalidArgument", "IoError",
-    "LaunchFailed", "NoCompiler", "NoDevice", "NotFound", "NotReady", "OutOfMemory", "Prepared", "Sealed", "SoftmaxLseCall", "Unsupported",
-    "__version__", "cache_entries", "cache_sweep", "explain", "kernel_texts", "prebuild", "supported", "targets",
+    "AttentionForwardCall", "Call", "Comparison", "CompileFailed", "DeviceArray", "DeviceError", "Difference", "Engine", "Error", "Internal",
+    "InvalidArgument", "IoError", "Launch", "LaunchFailed", "ModelError", "NoCompiler", "NoDevice", "NotFound", "NotReady", "NotUnderstood",
+    "OutOfMemory", "Prepared", "Profile", "Sealed", "SoftmaxLseCall", "SweepOutcome", "SweepResult", "Unsupported", "Waited",
+    "__version__", "cache", "compare", "explain", "kernel_texts", "prebuild", "profile", "supported", "sweep", "targets",
 ]  # fmt: skip
+
+# Modules that are read when something of them is first asked for: importing wavejit stays quick.
+_LATER = {
+    "_profile": ("Comparison", "Difference", "Launch", "ModelError", "Profile", "Waited", "compare", "profile"),
+    "_sweep": ("NotUnderstood", "SweepOutcome", "SweepResult", "sweep"),
+    "cache": (),
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    import importlib
+
+    for module, names in _LATER.items():
+        if name == module or name in names:
+            read = importlib.import_module(f"{__name__}.{module}")
+            globals().update({each: getattr(read, each) for each in names})
+            return read if name == module else globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -32,11 +32,20 @@ class Call:
 
     It keeps every array that it was given, and host inputs as they were copied when it was made. `launch()` costs what
     the C call costs and next to nothing more; it may be launched any number of times, from any thread.
+
+    >>> import wavejit
+    >>> engine = wavejit.Engine("sim:gfx950")
+    >>> call = engine.softmax_lse_call(engine.empty((1, 1, 1, 64), "fp32"))
+    >>> call.launch()
+    >>> call.launch_with_report()["origin"], call.is_ready()
+    ('memory', True)
     """
 
-    def __init__(self, engine: Engine, kind: Any, stream: object) -> None:
+    _call: _wavejit.AttentionForwardCall | _wavejit.SoftmaxLseCall
+
+    def __init__(self, engine: Engine, call: _wavejit.AttentionForwardCall | _wavejit.SoftmaxLseCall, stream: object) -> None:
         self._engine = engine
-        self._call = kind(engine._open())
+        self._call = call
         self._launch = self._call.launch
         self._stream = _device.stream_number(stream)
         self._arrays: list[DeviceArray] = []
@@ -56,7 +65,7 @@ class Call:
             self._copy_back()
 
     def launch_with_report(self) -> dict[str, Any]:
-        """The same, and tells which kernel ran, where it came from ("memory", "disk", "compiled") and nanoseconds by phase."""
+        """The same as `launch`, and tells which kernel ran, where it came from ("memory", "disk", "compiled") and nanoseconds by phase."""
         self._before()
         report = self._call.launch_with_report(self._stream)
         report["origin"] = ORIGINS.get(report["origin"], report["origin"])
@@ -90,6 +99,10 @@ class Call:
     def describe(self) -> str:
         """The call as a problem descriptor: a line for `Engine.prepare` and `wavejit.prebuild`."""
         return self._call.describe()
+
+    def explain(self, **options: Any) -> list[str]:
+        """The call's route on the engine's target, as `wavejit.explain` tells it: what was chosen, and why nothing else."""
+        return self._engine.explain(self, **options)
 
     @staticmethod
     def _answer(answer: tuple[int, str], no: int) -> bool:
@@ -196,8 +209,17 @@ def _units(field: str, array: DeviceArray) -> Order:
 
 
 class AttentionForwardCall(Call):
-    """softmax(scale · Q·Kᵀ + mask) · V with its arguments. `out` is the output, `lse` the log-sum-exp or None."""
+    """softmax(scale · Q·Kᵀ + mask) · V with its arguments. `out` is the output, `lse` the log-sum-exp or None.
 
+    >>> import wavejit
+    >>> engine = wavejit.Engine("sim:gfx950")
+    >>> rows = engine.empty((1, 128, 8, 128), "bf16")
+    >>> call = engine.attention_forward_call(rows, rows, rows, causal=True, lse=True)
+    >>> call.out.shape, call.lse.shape, call.workspace_bytes()
+    ((1, 128, 8, 128), (1, 8, 128), 0)
+    """
+
+    _call: _wavejit.AttentionForwardCall
     out: Any
     lse: Any
 
@@ -208,7 +230,7 @@ class AttentionForwardCall(Call):
                  max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
                  workspace: DeviceArray | None = None,
                  check_lengths: bool = False, compile: str = "wait", dtype: Any = None, stream: object = None) -> None:
-        super().__init__(engine, _wavejit.AttentionForwardCall, stream)
+        super().__init__(engine, _wavejit.AttentionForwardCall(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype)
         queries = self._tensor("q", q, element, shape=BSHD, dimensions=(4,))
         value_dim = self._keys_and_values(k, v, element, block_table is not None)
@@ -361,15 +383,23 @@ def _steps(starts: Any) -> list[int] | None:
 
 
 class SoftmaxLseCall(Call):
-    """The softmax of raw scores with its arguments. `weights` and `lse` are the outputs, or None."""
+    """The softmax of raw scores with its arguments. `weights` and `lse` are the outputs, or None.
 
+    >>> import wavejit
+    >>> engine = wavejit.Engine("sim:gfx950")
+    >>> call = engine.softmax_lse_call(engine.empty((1, 8, 16, 64), "bf16"), None, lse=True)
+    >>> call.weights, call.lse.shape
+    (None, (1, 8, 16))
+    """
+
+    _call: _wavejit.SoftmaxLseCall
     weights: Any
     lse: Any
 
     def __init__(self, engine: Engine, scores: Any, weights: Any = True, *, lse: Any = False, scale: float | None = None, causal: bool = False,
                  window: Sequence[int | None] | None = None, causal_prefix: int | None = None, key_lengths: Any = None, compile: str = "wait",
                  check_lengths: bool = False, dtype: Any = None, stream: object = None) -> None:
-        super().__init__(engine, _wavejit.SoftmaxLseCall, stream)
+        super().__init__(engine, _wavejit.SoftmaxLseCall(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype)
         shape = "[batch, heads, queries, keys]"
         raw = self._tensor("scores", scores, element, shape=shape, dimensions=(4,))

@@ -5,13 +5,20 @@ from __future__ import annotations
 import atexit
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _arrays, _device, _dtypes, _offline, _progress, _wavejit
 from ._arrays import DeviceArray
-from ._calls import ORIGINS, AttentionForwardCall, SoftmaxLseCall
+from ._calls import ORIGINS, AttentionForwardCall, Call, SoftmaxLseCall
 from ._errors import Error, InvalidArgument
 from ._progress import Progress
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from ._profile import Profile
+    from ._sweep import SweepResult
 
 # Calls over borrowed memory whose end nobody has waited for; at so many the device is waited for.
 KEPT_CALLS = 256
@@ -29,7 +36,13 @@ def _forget_callbacks() -> None:
 
 
 class Prepared(NamedTuple):
-    """What became of one line of `Engine.prepare`. `status` 0: its kernel is loaded."""
+    """What became of one line of `Engine.prepare`. `status` 0: its kernel is loaded; else `failure` says why not.
+
+    >>> import wavejit
+    >>> (prepared,) = wavejit.Engine("sim:gfx950").prepare("softmax_lse fp32 b1 h1 q1 k64")
+    >>> prepared.descriptor, prepared.status, prepared.failure
+    ('softmax_lse fp32 b1 h1 q1 k64', 0, '')
+    """
 
     descriptor: str
     status: int
@@ -80,8 +93,10 @@ class Engine:
                 function(event)
 
         texts = _offline.option_texts({"device": device, "cache_dir": cache_dir, **options})
-        self._handle: Any = None
+        self._handle: _wavejit.EngineHandle | None = None
         self._device = _device.chosen(texts.get("device"))
+        # For the program of the package, where it works for this engine: what that misses is no news of this one.
+        self._options = {**texts, "device": self._device, "miss_log": ""}
         self._handle = _wavejit.EngineHandle(texts, told, on_log)
         self._target = self._handle.target()
         self._kept: set[Any] = set()
@@ -138,7 +153,7 @@ class Engine:
     def __repr__(self) -> str:
         return f"wavejit.Engine({self._device!r})" + (" (closed)" if self.is_closed else "")
 
-    def _open(self) -> Any:
+    def _open(self) -> _wavejit.EngineHandle:
         if self._handle is None:
             raise InvalidArgument("engine: it is closed; accepted: an open one")
         return self._handle
@@ -290,26 +305,83 @@ class Engine:
         return call.weights if call.lse is None else (call.weights, call.lse)
 
     def softmax_lse_call(self, scores: Any, weights: Any = True, **words: Any) -> SoftmaxLseCall:
-        """The call without its launch."""
+        """The call without its launch, with the words of `softmax_lse`, as `attention_forward_call` is.
+
+        >>> import wavejit
+        >>> engine = wavejit.Engine("sim:gfx950")
+        >>> call = engine.softmax_lse_call(engine.empty((1, 1, 1, 64), "fp32"))
+        >>> call.supported(), call.describe()
+        (True, 'softmax_lse fp32 b1 h1 q1 k64')
+        """
         return SoftmaxLseCall(self, scores, weights, **words)
 
-    # ---- questions about a call, with attention_forward's words
+    # ---- questions about a call: with attention_forward's words, and with softmax_lse's
 
     def describe(self, q: Any, k: Any, v: Any, out: Any = None, **words: Any) -> str:
         """The call as a problem descriptor."""
         return AttentionForwardCall(self, q, k, v, out, **words).describe()
 
     def supported(self, q: Any, k: Any, v: Any, out: Any = None, **words: Any) -> bool:
-        """Whether there is a kernel for the call."""
+        """Whether there is a kernel for the call. Raises InvalidArgument for one that cannot be right."""
         return AttentionForwardCall(self, q, k, v, out, **words).supported()
 
     def is_ready(self, q: Any, k: Any, v: Any, out: Any = None, **words: Any) -> bool:
         """Whether the call's kernel is loaded."""
         return AttentionForwardCall(self, q, k, v, out, **words).is_ready()
 
-    def explain(self, descriptor: str, **options: Any) -> list[str]:
-        """`wavejit.explain` for this engine's target. Options are this function's, not the engine's."""
-        return _offline.explain(descriptor, self._target, **options)
+    def softmax_lse_describe(self, scores: Any, weights: Any = True, **words: Any) -> str:
+        """The call of `softmax_lse` as a problem descriptor.
+
+        >>> import wavejit
+        >>> engine = wavejit.Engine("sim:gfx950")
+        >>> engine.softmax_lse_describe(engine.empty((1, 8, 16, 512), "bf16"), "fp32", causal=True)
+        'softmax_lse bf16 b1 h8 q16 k512 weights=fp32 causal'
+        """
+        return SoftmaxLseCall(self, scores, weights, **words).describe()
+
+    def softmax_lse_supported(self, scores: Any, weights: Any = True, **words: Any) -> bool:
+        """Whether there is a kernel for the call of `softmax_lse`."""
+        return SoftmaxLseCall(self, scores, weights, **words).supported()
+
+    def softmax_lse_is_ready(self, scores: Any, weights: Any = True, **words: Any) -> bool:
+        """Whether the kernel of the call of `softmax_lse` is loaded."""
+        return SoftmaxLseCall(self, scores, weights, **words).is_ready()
+
+    def explain(self, problem: str | Call, **options: Any) -> list[str]:
+        """`wavejit.explain` of a descriptor, or of a call's, for this engine's target. Options are this function's, not the
+        engine's."""
+        return _offline.explain(problem.describe() if isinstance(problem, Call) else problem, self._target, **options)
+
+    def profile(self, subject: str | os.PathLike[str] | Call, *, settings: Mapping[str, Any] | None = None, timeline: str | os.PathLike[str] | None = None,
+                **options: Any) -> Profile:
+        """`wavejit.profile` on this engine's device, with its options beneath those given here: where the time of a call
+        goes, as the simulated GPU predicts it. In a notebook the result shows its page.
+
+        Raises InvalidArgument on a real GPU: `device="sim:gfx950"` asks a simulated one.
+
+        >>> import wavejit
+        >>> engine = wavejit.Engine("sim:gfx950")
+        >>> rows = engine.empty((1, 64, 2, 64), "bf16")
+        >>> profile = engine.profile(engine.attention_forward_call(rows, rows, rows))
+        >>> profile.subject, 0 < profile.longest.busy["matrix pipe"] < 1
+        ('attention_forward bf16 b1 q64 k64 h2 d64', True)
+        """
+        from . import _profile
+
+        self._open()
+        return _profile.profiled(subject, options, self._options, settings=settings, timeline=timeline)
+
+    def sweep(self, descriptors: Iterable[str] | str | None = None, **words: Any) -> SweepResult:
+        """`wavejit.sweep` on this engine's device, in a process of its own, with the engine's options beneath those given here.
+
+        >>> import wavejit
+        >>> wavejit.Engine("sim:gfx950").sweep("softmax_lse fp32 b1 h1 q1 k64").passed
+        1
+        """
+        from . import _sweep
+
+        self._open()
+        return _sweep.swept(descriptors, self._options, words)
 
     # ---- serving
 
@@ -353,4 +425,5 @@ class Engine:
         """
         import json
 
-        return json.loads(self._open().statistics_json())
+        counters: dict[str, Any] = json.loads(self._open().statistics_json())
+        return counters

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What needs no device: explain, supported, targets, prebuild, what the cache holds."""
+"""What needs no device: explain, supported, targets, prebuild."""
 from __future__ import annotations
 
 import os
@@ -130,24 +130,14 @@ def kernel_texts(descriptor: str, target: str | None = None, form: str = "isa", 
 
     `form`: "isa", the machine code, an instruction a line; "ir", the LLVM IR that the template emits.
     Raises what a compile would.
+
+    >>> import wavejit
+    >>> ((spec, text),) = wavejit.kernel_texts("softmax_lse fp32 b1 h1 q1 k64", "gfx950")
+    >>> spec.split()[:2], "s_endpgm" in text
+    (['softmax_lse', 'fp32'], True)
     """
     if form not in KERNEL_FORMS:
         raise InvalidArgument(f"form = {form!r}; accepted: {', '.join(map(repr, KERNEL_FORMS))}")
     (line,) = texts_of("descriptor", [descriptor], "a line of text")
     (name,) = texts_of("target", [target or ""], "the name of a target")
     return _wavejit.kernel_texts(line, KERNEL_FORMS[form], name, option_texts(options))
-
-
-def cache_sweep(any_age: bool = False, **options: Any) -> dict[str, int]:
-    """Makes the cache's own folder keep its limit now: what was used longest ago goes first.
-
-    `any_age`: also what was published within the last minute. Returns entries and bytes before it, evicted,
-    evicted_bytes, leftovers_removed, failures.
-    """
-    return _wavejit.cache_sweep(bool(any_age), option_texts(options))
-
-
-def cache_entries(**options: Any) -> list[dict[str, Any]]:
-    """What the disk cache holds, every layer's entries, each verified: path, key, target, kernel_name, file_bytes, damage
-    (None: whole) and more. Options choose the cache as an engine's do (cache_dir, cache_layers)."""
-    return _wavejit.cache_entries(option_texts(options))

@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from . import _errors, _offline
 
 PROGRAM = pathlib.Path(__file__).parent / "bin" / "wavejit"
 
@@ -22,3 +26,104 @@ def main() -> int:
     sys.stdout.flush()
     os.execv(PROGRAM, ["wavejit", *arguments])
     return 127
+
+
+# Engine options that commands of the program take, and how they are written there.
+FLAGS = {
+    "device": "--device", "cache_directory": "--cache-dir", "cache_mode": "--cache", "cache_layers": "--cache-layers",
+    "lowering": "--lowering", "compile": "--compile", "output_store": "--o-store", "pipeline": "--pipeline", "stagger": "--stagger",
+    "setprio": "--setprio", "lazy_rescale": "--lazy-rescale", "xcd_swizzle": "--xcd-swizzle", "kv_splits": "--kv-splits",
+    "log_level": "--log-level",
+}  # fmt: skip
+# Those that it takes from the environment alone.
+VARIABLES = (
+    "cache_limit", "cache_lock_wait", "cache_packaged", "cache_remote", "cache_remote_authorities", "cache_remote_connect_timeout",
+    "cache_remote_key_file", "cache_remote_timeout", "miss_log",
+)  # fmt: skip
+# Variables that are not called as the option is.
+_OTHERWISE = {"cache_directory": "WAVEJIT_CACHE_DIR", "cache_mode": "WAVEJIT_CACHE", "output_store": "WAVEJIT_O_STORE"}
+# The program's words for what Python calls otherwise.
+_PYTHON_NAMES = {"--o-store": "output_store", "--cache": "cache_mode", "--set": "settings", "--set-a": "a_settings", "--set-b": "b_settings"}
+# Exit codes that say that there is no answer (tools/exit_code.h).
+_ERRORS: dict[int, type[_errors.Error]] = {
+    2: _errors.InvalidArgument, 3: _errors.IoError, 4: _errors.Unsupported, 5: _errors.CompileFailed, 6: _errors.DeviceError,
+}  # fmt: skip
+
+
+class Command(NamedTuple):
+    """Arguments of the program, and what its environment gets beside this process's."""
+
+    arguments: list[str]
+    environment: dict[str, str]
+
+
+def command(words: Iterable[str], options: Mapping[str, Any], of_engine: Mapping[str, str] | None = None) -> Command:
+    """A command of the program. `options` are given as arguments where it takes them. Those of an engine, texts already, go
+    through the environment: what means nothing to a kernel is no error there. All but its device: in the environment that
+    also says which GPU a simulated HIP shows."""
+    arguments, environment = list(words), dict[str, str]()
+    given = _offline.option_texts(dict(options))
+    for name, text in (of_engine or {}).items():
+        if name == "device":
+            given.setdefault(name, text)
+        else:
+            environment[_OTHERWISE.get(name, f"WAVEJIT_{name.upper()}")] = text
+    for name, text in given.items():
+        if name in FLAGS:
+            arguments.append(f"{FLAGS[name]}={text}")
+        elif name in VARIABLES:
+            environment[f"WAVEJIT_{name.upper()}"] = text
+        else:
+            raise TypeError(f"{name!r} is no option; accepted: {' '.join([*FLAGS, *VARIABLES])}")
+    return Command(arguments, environment)
+
+
+def answer(command: Command, codes: Iterable[int] = (0,), text: str | None = None, told: Callable[[str], object] | None = None) -> Any:
+    """What the program says with --json, in a process of its own. `codes`: exit codes with which it has said something;
+    with another the exception is raised that it stands for. `text` is its standard input. `told` gets each line that it
+    writes to standard error meanwhile and returns whether it had a use for it; the others are written to this process's."""
+    import json
+    import subprocess
+    import tempfile
+
+    for word in (*command.arguments, *command.environment.values()):
+        if "\0" in word:
+            raise _errors.InvalidArgument(f"{word!r}; accepted: text without a zero byte")
+    if not os.access(PROGRAM, os.X_OK):
+        raise _errors.NotFound(f"the program is not at {PROGRAM}: the package is not whole")
+    name, errors = f"wavejit {command.arguments[0]}: ", []
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out:
+        given.write((text or "").encode())
+        given.seek(0)
+        process = subprocess.Popen([PROGRAM, *command.arguments, "--json"], stdin=given, stdout=out, stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
+                                   env={**os.environ, **command.environment})
+        assert process.stderr is not None
+        try:
+            for line in process.stderr:
+                if line.startswith(name):
+                    errors.append(line[len(name) :].rstrip())
+                elif told is None or not told(line.rstrip("\n")):
+                    sys.stderr.write(line)
+            code = process.wait()
+        finally:  # an interrupt, or what `told` raised
+            process.kill()
+            process.wait()
+            process.stderr.close()
+        out.seek(0)
+        said = out.read()
+    if code not in codes or not said:
+        raise _error(code, " ".join(errors))
+    return json.loads(said)
+
+
+def _error(code: int, detail: str) -> _errors.Error:
+    detail = detail.partition("; `wavejit ")[0]
+    first, space, rest = detail.partition(" ")
+    if first.startswith("--"):
+        option = first.rstrip(":")
+        detail = _PYTHON_NAMES.get(option, option[2:].replace("-", "_")) + first[len(option) :] + space + rest
+    if code < 0:
+        return _errors.Internal(f"the program was ended by signal {-code}{': ' if detail else ''}{detail}")
+    if code == 6 and detail.startswith("device"):
+        return _errors.NoDevice(detail)
+    return _ERRORS.get(code, _errors.Internal)(detail or f"the program ended with exit code {code}")

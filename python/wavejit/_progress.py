@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How far a prebuild or a prepare is: a function of the caller's, or a bar of tqdm's."""
+"""How far a prebuild, a prepare or a sweep is: a function of the caller's, or a bar of tqdm's."""
 from __future__ import annotations
 
 import contextlib
@@ -10,7 +10,7 @@ Progress = Callable[[dict[str, Any]], object]
 
 
 @contextlib.contextmanager
-def told(progress: Progress | bool | None, what: str) -> Iterator[Progress | None]:
+def told(progress: Progress | bool | None, what: str, unit: str = "kernel") -> Iterator[Progress | None]:
     """The function to be told. True: a bar, if tqdm is installed; False and None: nobody is told."""
     if progress is None or progress is False:
         yield None
@@ -25,7 +25,7 @@ def told(progress: Progress | bool | None, what: str) -> Iterator[Progress | Non
     except ImportError:
         yield None
         return
-    with tqdm(desc=what, unit="kernel") as bar:
+    with tqdm(desc=what, unit=unit) as bar:
 
         def advance(report: dict[str, Any]) -> None:
             bar.total = report["total"]

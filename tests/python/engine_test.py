@@ -94,13 +94,13 @@ class Serving(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder, engine(cache_dir=folder, cache_layers=[], stagger=False, kv_splits=1, log_level="off") as it:
             it.prepare(SMALL)
             self.assertEqual(it.statistics()["compiled"], 1)
-            (entry,) = wavejit.cache_entries(cache_dir=folder, cache_packaged=False)
-            self.assertEqual((entry["target"], entry["damage"], entry["layer"]), ("gfx950", None, "user"))
-            self.assertGreater(entry["file_bytes"], 1000)
-            swept = wavejit.cache_sweep(any_age=True, cache_dir=folder, cache_limit="1MiB")
-            self.assertEqual((swept["entries"], swept["bytes"], swept["evicted"], swept["failures"]), (1, entry["file_bytes"], 0, 0))
+            (entry,) = wavejit.cache.entries(cache_dir=folder, cache_packaged=False)
+            self.assertEqual((entry.target, entry.damage, entry.layer), ("gfx950", None, "user"))
+            self.assertGreater(entry.file_bytes, 1000)
+            swept = wavejit.cache.gc(any_age=True, cache_dir=folder, cache_limit="1MiB")
+            self.assertEqual((swept.entries, swept.bytes, swept.evicted, swept.failures), (1, entry.file_bytes, 0, 0))
             with self.assertRaisesRegex(wavejit.InvalidArgument, "cache_limit"):
-                wavejit.cache_sweep(cache_dir=folder, cache_limit="1KiB")
+                wavejit.cache.gc(cache_dir=folder, cache_limit="1KiB")
 
     def test_texts_of_kernels(self):
         ((spec, text),) = wavejit.kernel_texts(SMALL, "gfx950")

@@ -24,6 +24,9 @@ class Hip(unittest.TestCase):
         out = ENGINE.attention_forward(rows, rows, rows, key_lengths=[5], lse=True)
         self.assertTrue((out[0].numpy() == 1).all())
 
+    def test_the_program_sees_the_same_gpu(self):
+        self.assertEqual(ENGINE.sweep("softmax_lse fp32 b1 h1 q1 k64").device_name, ENGINE.device_name)
+
     def test_tensors_of_other_libraries(self):
         class Lent:
             def __init__(self, array):
