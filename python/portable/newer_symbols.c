@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What code that was compiled with Debian 13's headers wants of its C library and Debian 12's has not. In the wheels alone, and
-// hidden: no other library of the process sees these. docs/python.md lists them; scripts/wheel/check_portable.py compares.
+// What code that was compiled with Debian 13's headers wants of its C library and Debian 12's has not. In the wheels
+// alone, and hidden: no other library of the process sees these. docs/python.md lists them;
+// scripts/wheel/check_portable.py compares.
 //
-// strtol and its siblings have these names where C23 is asked for (GLIBC_2.38). They also read binary digits after 0b then;
-// here they do not, as in C17. LLVM, libstdc++ and OpenSSL read decimal, octal and hexadecimal numbers with them.
+// strtol and its siblings have these names where C23 is asked for (GLIBC_2.38). For base 0 and 2 they then also read
+// binary digits after 0b; here they do not, as in C17.
 #include <stdlib.h>
 
 long __isoc23_strtol(const char* text, char** end, int base);

@@ -56,6 +56,9 @@ use() {
     fail "$1: wavejit-compile"
   inside wavejit prebuild --target gfx942 "attention_forward fp16 b1 q64 k64 h8/2 d64 causal" --cache-dir /root/isolated || fail "$1: prebuild"
   inside wavejit cache verify --cache-dir /root/isolated || fail "$1: wavejit cache verify"
+  inside env WAVEJIT_SIM_ENGINE=compile python3 -m wavejit demo >"$work/compiled.txt" || fail "$1: the compiled engine"
+  inside python3 -c 'import ctypes, pathlib, wavejit; ctypes.CDLL(str(pathlib.Path(wavejit.__file__).parent / "lib/libwavejit_remote.so"))' ||
+    fail "$1: the remote layer does not load"
   inside pip uninstall -q -y wavejit
   leave
 }

@@ -3,7 +3,9 @@
 """Says whether libraries and programs run where the C library is 2.36 or later: which symbols they want, of whom, and at which
 version; and which they bring in its place (python/portable/newer_symbols.c).
 
-    check_portable.py <folder>     every ELF file below it; exit code 1 with a line for each thing that is missing elsewhere
+    check_portable.py <folder>            every ELF file below it; exit code 1 with a line for each thing that is missing elsewhere
+    check_portable.py <folder> <built>    and what is supplied must be in those that were built, with their symbols: else it is
+                                          wanted no more
 """
 import pathlib
 import re
@@ -31,6 +33,10 @@ def is_elf(file: pathlib.Path) -> bool:
         return False
     with file.open("rb") as opened:
         return opened.read(4) == b"\x7fELF"
+
+
+def elf_files(folder: pathlib.Path) -> list[pathlib.Path]:
+    return [file for file in sorted(folder.rglob("*")) if is_elf(file)]
 
 
 def complaint(name: str, bind: str, version: str | None, python: bool) -> str | None:
@@ -63,11 +69,19 @@ def complaints(file: pathlib.Path) -> list[str]:
     return found
 
 
+def unwanted(built: pathlib.Path) -> list[str]:
+    """Functions of newer_symbols.c that the linker took into no file below `built`."""
+    symbols = "".join(read("--symbols", file) for file in elf_files(built))
+    return [f"{name}: no file wants it any more; it can leave {SUPPLIED.name}" for name in supplied() if not re.search(rf"\d (\S+ +)?{name}$", symbols, re.M)]
+
+
 def main() -> int:
-    files = [file for file in sorted(pathlib.Path(sys.argv[1]).rglob("*")) if is_elf(file)]
+    files = elf_files(pathlib.Path(sys.argv[1]))
     if not files:
         sys.exit(f"{sys.argv[1]}: no libraries and no programs there")
     bad = [f"{file.name}: {reason}" for file in files for reason in complaints(file)]
+    if len(sys.argv) > 2:
+        bad += unwanted(pathlib.Path(sys.argv[2]))
     print("\n".join(bad) if bad else f"{len(files)} files run with a C library of {NEWEST[0]}.{NEWEST[1]}; supplied to them: {' '.join(supplied())}")
     return 1 if bad else 0
 

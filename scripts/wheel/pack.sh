@@ -31,7 +31,7 @@ installed() {
 # checked <folder> <tag>: a wheel of it, which must be what its tag says.
 checked() {
   local wheel report
-  scripts/wheel/check_portable.py "$1"
+  scripts/wheel/check_portable.py "$1" "$build/lib"
   wheel=$(scripts/wheel/pack.py "$1" "$2-$platform" "$build/wheels")
   report=$("$tools/bin/auditwheel" show "$wheel" | tr '\n' ' ')
   if [[ $report != *"the following platform tag: \"$platform\""* ]]; then

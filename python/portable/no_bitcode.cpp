@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The linker is LLD, which can compile bitcode, and for that refers to every optimisation that LLVM has: nine million bytes. It
-// is given objects only. In the wheels, which are to be small, these functions stand in for LLVM's (LLVM/LTO/LTOBackend.h):
-// bitcode would be refused, with these words.
+// The linker is LLD, which can compile bitcode, and for that refers to every optimisation that LLVM has: nine million
+// bytes. It is given objects only. In the wheels, which are to be small, these functions stand in for LLVM's
+// (LLVM/LTO/LTOBackend.h): bitcode would be refused, with these words.
 #include <llvm/LTO/LTO.h>
 #include <llvm/LTO/LTOBackend.h>
 #include <llvm/Support/Error.h>
