@@ -10,7 +10,7 @@ largest=40000000
 say() { printf '[wheel] %s\n' "$*"; }
 tools=build/wheel-tools
 if [[ ! -x $tools/bin/auditwheel || $tools/requirements.txt -ot scripts/wheel/requirements.txt ]]; then
-  say "auditwheel, from PyPI"
+  say "auditwheel and libdeflate, from PyPI"
   /usr/bin/python3 -m venv --clear --without-pip "$tools"
   /usr/bin/python3 -m pip --python "$tools/bin/python3" --quiet --disable-pip-version-check install --no-input --no-cache-dir \
     --requirement scripts/wheel/requirements.txt
@@ -32,7 +32,7 @@ installed() {
 checked() {
   local wheel report
   scripts/wheel/check_portable.py "$1" "$build/lib"
-  wheel=$(scripts/wheel/pack.py "$1" "$2-$platform" "$build/wheels")
+  wheel=$("$tools/bin/python3" scripts/wheel/pack.py "$1" "$2-$platform" "$build/wheels" "$build/compressed")
   report=$("$tools/bin/auditwheel" show "$wheel" | tr '\n' ' ')
   if [[ $report != *"the following platform tag: \"$platform\""* ]]; then
     say "auditwheel finds another tag than $platform: $report"
@@ -46,6 +46,7 @@ checked() {
 }
 
 rm -rf "$build/wheels"
+find "$build/compressed" -type f -mtime +1 -delete 2>/dev/null || true
 installed "$build/installed" python
 rm -rf "$build/installed311"
 cp -r "$build/installed" "$build/installed311"
