@@ -8,6 +8,14 @@ execute_process(COMMAND ${WAVEJIT_LLVM_CONFIG} --libdir OUTPUT_VARIABLE WAVEJIT_
 execute_process(COMMAND ${WAVEJIT_LLVM_CONFIG} --targets-built OUTPUT_VARIABLE WAVEJIT_LLVM_TARGETS OUTPUT_STRIP_TRAILING_WHITESPACE)
 message(STATUS "LLVM ${WAVEJIT_LLVM_VERSION}, static, from ${WAVEJIT_LLVM_LIBDIR}")
 
+# What LLVM compresses with; not in every distribution under the same name.
+set(WAVEJIT_COMPRESSION_LIBRARIES z zstd)
+if(WAVEJIT_WHEEL)
+  find_library(WAVEJIT_ZLIB_ARCHIVE NAMES libz.a REQUIRED)
+  find_library(WAVEJIT_ZSTD_ARCHIVE NAMES libzstd.a REQUIRED)
+  set(WAVEJIT_COMPRESSION_LIBRARIES ${WAVEJIT_ZLIB_ARCHIVE} ${WAVEJIT_ZSTD_ARCHIVE})
+endif()
+
 # wavejit_use_llvm(<target>): LLVM's headers, for libraries whose final program or shared library links the archives.
 function(wavejit_use_llvm target)
   target_include_directories(${target} SYSTEM PRIVATE ${WAVEJIT_LLVM_INCLUDE})
@@ -33,7 +41,7 @@ function(wavejit_link_static_llvm target)
     target_sources(${target} PRIVATE ${absent})
   endif()
   wavejit_use_llvm(${target})
-  target_link_libraries(${target} PRIVATE -Wl,--start-group ${archives} -Wl,--end-group z zstd ${CMAKE_DL_LIBS} Threads::Threads)
+  target_link_libraries(${target} PRIVATE -Wl,--start-group ${archives} -Wl,--end-group ${WAVEJIT_COMPRESSION_LIBRARIES} ${CMAKE_DL_LIBS} Threads::Threads)
   target_link_options(${target} PRIVATE -Wl,--gc-sections)
   # Programs export nothing of it anyway, and a sanitizer's runtime inside one must stay visible to libstdc++.
   get_target_property(type ${target} TYPE)

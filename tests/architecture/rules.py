@@ -50,7 +50,7 @@ ENVIRONMENT = re.compile(r"\b(getenv|secure_getenv|environ)\b")
 ARCHITECTURE_NAME = re.compile(r"\"gfx[0-9a-f]+\"")
 ARCHITECTURE_COMPARE = re.compile(r"([!=]=\s*\"gfx[0-9a-f]+)|(\"gfx[0-9a-f]+[a-z:+-]*\"\s*[!=]=)|(starts_with\(\"gfx)")
 LLVM_INCLUDE = re.compile(r'#include\s+["<](llvm|lld|llvm-c|clang)/')
-LLVM_ROOMS = re.compile(r"^(src/codegen/|src/simgpu/decode/|src/simgpu/code_object/|src/simgpu/compile/host/|templates/[a-z_]+/emit/|tests/)")
+LLVM_ROOMS = re.compile(r"^(src/codegen/|src/simgpu/decode/|src/simgpu/code_object/|src/simgpu/compile/host/|python/portable/|templates/[a-z_]+/emit/|tests/)")
 # what an instruction is stands in its record (src/simgpu/decode/record.h): nobody else reads how it is spelled
 SPELLING = re.compile(
     r"\bmnemonic\s*(\.(starts_with|ends_with|contains|find|substr|remove_prefix|remove_suffix)\b|[!=]=)"
