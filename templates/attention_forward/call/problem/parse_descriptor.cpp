@@ -244,7 +244,7 @@ class Parser {
       const auto rows = whole_number(value);
       if (!rows || *rows < 1 || *rows > max_length)
         return wrong(word, "is no number of rows; accepted: q_rows=<rows of all packed queries together>");
-      result_.query_rows = *rows;
+      result_.query_rows = rows;
       return Slot::query_rows;
     }
     if (key == "k_lengths") return take_lengths(word, value, result_.key_lengths, Slot::key_lengths);
@@ -252,7 +252,7 @@ class Parser {
       const auto keys = whole_number(value);
       if (!keys || *keys < 1)
         return wrong(word, "is no number of keys; accepted: k_total=<the most that all sequences have together>");
-      result_.total_keys = *keys;
+      result_.total_keys = keys;
       return Slot::total_keys;
     }
     if (key == "first_keys") {
