@@ -105,6 +105,7 @@ std::string support_text(const Variants& variants, const Variant& variant, const
   const auto all = cells(variants, variant, target, notes);
   if (all.size() == 1) return all.front().second;
   std::vector<std::string> parts;
+  parts.reserve(all.size());
   for (const auto& [types, text] : all) parts.push_back(fmt::format("{}: {}", types, text));
   return fmt::format("{}", fmt::join(parts, "; "));
 }
