@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "runtime/engine.h"
@@ -31,8 +30,7 @@ wavejit_attention_forward_arguments grown(const wavejit_attention_forward_argume
   return all;
 }
 
-SplitPlan plan_of(const runtime::Engine& engine, const AttentionProblem& problem,
-                  std::optional<std::uint64_t> reach = {}) {
+SplitPlan plan_of(const runtime::Engine& engine, const AttentionProblem& problem, std::uint64_t reach = any_reach) {
   return plan_splits(problem, engine.target_row(), engine.toggles().kv_splits, engine.toggles().pins(), reach);
 }
 

@@ -19,7 +19,8 @@ struct Extents {
 };
 
 // sequences.cpp: dense or packed, device arrays of lengths. Needs q and k with sizes in range.
-Result<Extents> check_sequences(const wavejit_attention_forward_arguments& call);
+// `extents` in place: hot, and a processor waits for what is read back wider than it was written.
+Result<void> check_sequences(const wavejit_attention_forward_arguments& call, Extents& extents);
 
 // paging.cpp: keys in pages. Needs k and v with sizes that agree, strides in range, and extents.
 Result<void> check_pages(const wavejit_attention_forward_arguments& call, const Extents& extents);

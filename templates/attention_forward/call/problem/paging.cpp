@@ -83,8 +83,12 @@ Result<void> check_pages(const wavejit_attention_forward_arguments& call, const 
   }
   const bool in_rows = call.page_layout == WAVEJIT_PAGES_OF_ROWS;
   for (const Named& named : {Named{"k", &call.k}, Named{"v", &call.v}}) {
-    const wavejit_tensor flat = in_rows ? *named.tensor : in_one_row(*named.tensor);
-    if (auto good = check_apart({named.name, &flat}); !good) return good;
+    if (in_rows) [[likely]] {
+      if (auto good = check_apart(named); !good) return good;
+    } else {
+      const wavejit_tensor flat = in_one_row(*named.tensor);
+      if (auto good = check_apart({named.name, &flat}); !good) return good;
+    }
   }
   if (call.table_columns < 0 || call.table_columns > max_pages)
     return refuse(
@@ -94,8 +98,9 @@ Result<void> check_pages(const wavejit_attention_forward_arguments& call, const 
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "table_row_stride", std::to_string(call.table_row_stride),
                       "0, since table_starts says where a sequence's pages begin"));
   }
-  const std::int64_t needed = (extents.key_length + page_size - 1) / page_size;
-  if (call.table_columns < needed) {
+  // The product is below 2⁴⁴. Hot: no division.
+  if (call.table_columns * page_size < extents.key_length) {
+    const std::int64_t needed = (extents.key_length + page_size - 1) / page_size;
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "table_columns", std::to_string(call.table_columns),
                       std::to_string(needed) +
                           " and more, the pages of max_key_length = " + std::to_string(extents.key_length) + " keys"));

@@ -37,7 +37,8 @@ bool pairs_tiles(const AttentionProblem& problem, const targets::Target& target)
   if (problem.paired_tiles) return *problem.paired_tiles;
   // Sequences of their own lengths end early here and there; small workgroups even them out.
   if (problem.uneven_lengths || problem.query_rows != std::uint64_t{problem.batch} * problem.query_length) return false;
-  const std::int64_t tiles = rounded_up(problem.query_length, tile_queries(target, Pipeline::dualwave).back());
+  const auto tile = static_cast<std::uint32_t>(tile_queries(target, Pipeline::dualwave).back());
+  const std::int64_t tiles = (problem.query_length / tile) + (problem.query_length % tile != 0 ? 1 : 0);
   if (tiles < 2) return false;
   const std::int64_t heads = std::int64_t{problem.batch} * problem.query_heads;
   const std::int64_t units = target.compute_units;
@@ -48,7 +49,7 @@ bool pairs_tiles(const AttentionProblem& problem, const targets::Target& target)
   const std::int64_t single = tile_cost + (mean_keys / keys_of_tile);
   const std::int64_t pair = (2 * single) - (longest <= chunk_keys ? saving_in_one_chunk : 0);
   const std::int64_t rounds = rounded_up(heads * (tiles / 2), units);
-  const std::int64_t middle_rounds = rounded_up(heads * (tiles % 2), units);
+  const std::int64_t middle_rounds = tiles % 2 == 0 ? 0 : rounded_up(heads, units);
   // As double: products of limits do not fit.
   const auto real = [](std::int64_t number) { return static_cast<double>(number); };
   const double in_pairs = (real(rounds) * real(pair)) + (real(middle_rounds) * real(single));

@@ -185,48 +185,45 @@ float scale_of_zero(const wavejit_attention_forward_arguments& call) {
 // below 4 GiB.
 bool heads_stand_close(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem) {
   constexpr std::uint64_t limit = std::uint64_t{1} << 31;
+  const bool biased = problem.shape.has(Modifier::bias);
+  if (!problem.shape.lse && !biased) return true;
   const std::uint64_t others = problem.group() - 1;
   if (problem.shape.lse && call.lse.sizes[1] > 1 &&
       others * static_cast<std::uint64_t>(call.lse.strides[1]) + problem.query_length >= limit / 4)
     return false;
-  if (!problem.shape.has(Modifier::bias)) return true;
+  if (!biased) return true;
   const std::uint64_t heads = call.bias.sizes[1] > 1 ? others * static_cast<std::uint64_t>(call.bias.strides[1]) : 0;
   const std::uint64_t rows =
       call.bias.sizes[2] > 1 ? problem.query_length * static_cast<std::uint64_t>(call.bias.strides[2]) : 0;
   return heads + rows + problem.key_length + tile_overrun_rows < limit / 2;
 }
 
-}  // namespace
-
-Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward_arguments* arguments) {
+// The problem is filled in where the caller wants it: hot, and a processor waits for what is copied in larger pieces
+// than it was just written.
+Problem check_into(const wavejit_attention_forward_arguments* arguments, AttentionProblem& problem) {
   if (arguments == nullptr)
     return fail(WAVEJIT_INVALID_ARGUMENT, "arguments = null; accepted: a struct wavejit_attention_forward_arguments");
-  if (auto size = check_struct_size(arguments, "arguments", sizeof *arguments); !size)
-    return std::unexpected(std::move(size.error()));
+  if (auto size = check_struct_size(arguments, "arguments", sizeof *arguments); !size) return size;
   const wavejit_attention_forward_arguments& a = *arguments;
   if (a.report != nullptr) {
-    if (auto size = check_output_size(a.report, "report", sizeof *a.report); !size)
-      return std::unexpected(std::move(size.error()));
+    if (auto size = check_output_size(a.report, "report", sizeof *a.report); !size) return size;
   }
 
   const bool paged = is_paged(a);
-  const Named q = {"q", &a.q};
-  const Named k = {"k", &a.k};
-  const Named v = {"v", &a.v};
-  const Named o = {"o", &a.o};
+  const std::array<Named, 4> tensors = {{{"q", &a.q}, {"k", &a.k}, {"v", &a.v}, {"o", &a.o}}};
+  const auto& [q, k, v, o] = tensors;
   if (a.q.dtype != WAVEJIT_FP16 && a.q.dtype != WAVEJIT_BF16) {
     return refuse(bad(a.q.dtype == WAVEJIT_FP32 ? WAVEJIT_UNSUPPORTED : WAVEJIT_INVALID_ARGUMENT, "q.dtype",
                       dtype_text(a.q.dtype), "1 (fp16), 2 (bf16)"));
   }
-  for (const Named& named : {q, k, v, o}) {
+  for (const Named& named : tensors) {
     const bool of_keys = named.tensor == &a.k || named.tensor == &a.v;
-    if (auto sizes = check_sizes(named, of_keys, of_keys && paged ? max_pages : max_batch); !sizes)
-      return std::unexpected(std::move(sizes.error()));
+    if (auto sizes = check_sizes(named, of_keys, of_keys && paged ? max_pages : max_batch); !sizes) return sizes;
   }
-  const auto extents = check_sequences(a);
-  if (!extents) return std::unexpected(extents.error());
-  const std::int64_t kv_batch = paged ? a.k.sizes[0] : a.key_starts != nullptr ? 1 : extents->sequences;
-  const char* kv_batch_from = paged ? "k.sizes[0]" : a.key_starts != nullptr ? "packed keys" : extents->sequences_from;
+  Extents extents;
+  if (auto sequences = check_sequences(a, extents); !sequences) return sequences;
+  const std::int64_t kv_batch = paged ? a.k.sizes[0] : a.key_starts != nullptr ? 1 : extents.sequences;
+  const char* kv_batch_from = paged ? "k.sizes[0]" : a.key_starts != nullptr ? "packed keys" : extents.sequences_from;
   if (a.k.sizes[0] != kv_batch) return refuse(mismatch(k, 0, kv_batch, kv_batch_from));
   if (a.k.sizes[3] != a.q.sizes[3]) return refuse(mismatch(k, 3, a.q.sizes[3], "q.sizes[3]"));
   if (a.v.sizes[0] != kv_batch) return refuse(mismatch(v, 0, kv_batch, kv_batch_from));
@@ -236,26 +233,29 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
   if (a.o.sizes[1] != a.q.sizes[1]) return refuse(mismatch(o, 1, a.q.sizes[1], "q.sizes[1]"));
   if (a.o.sizes[2] != a.q.sizes[2]) return refuse(mismatch(o, 2, a.q.sizes[2], "q.sizes[2]"));
   if (a.o.sizes[3] != a.v.sizes[3]) return refuse(mismatch(o, 3, a.v.sizes[3], "v.sizes[3]"));
-  if (a.q.sizes[2] % a.k.sizes[2] != 0) {
+  const auto query_heads = static_cast<std::uint32_t>(a.q.sizes[2]);
+  const auto kv_heads = static_cast<std::uint32_t>(a.k.sizes[2]);
+  if (query_heads % kv_heads != 0) {
     return refuse(bad_size(k, 2, "divisors of q.sizes[2] = " + std::to_string(a.q.sizes[2])));
   }
   const bool vectorised = a.page_layout != WAVEJIT_PAGES_OF_ROWS;
   KeyTensors flat;
   if (vectorised) [[unlikely]] {
-    if (auto layout = check_page_layout(a); !layout) return std::unexpected(std::move(layout.error()));
+    if (auto layout = check_page_layout(a); !layout) return layout;
     flat = {.k = in_one_row(a.k), .v = in_one_row(a.v)};
   }
   const wavejit_tensor& keys = vectorised ? flat.k : a.k;
   const wavejit_tensor& values = vectorised ? flat.v : a.v;
-  for (const Named& named : {q, Named{"k", &keys}, Named{"v", &values}, o}) {
-    if (auto tensor = check_tensor(named, a.q.dtype); !tensor) return std::unexpected(std::move(tensor.error()));
+  const std::array<Named, 4> in_rows = {{{"q", &a.q}, {"k", &keys}, {"v", &values}, {"o", &a.o}}};
+  for (const Named& named : in_rows) {
+    if (auto tensor = check_tensor(named, a.q.dtype); !tensor) return tensor;
   }
   if (paged) [[unlikely]] {
-    if (auto pages = check_pages(a, *extents); !pages) return std::unexpected(std::move(pages.error()));
+    if (auto pages = check_pages(a, extents); !pages) return pages;
   }
   const bool lse = a.lse.data != nullptr;
   if (lse) {
-    if (auto tensor = check_lse({"lse", &a.lse}, a.q); !tensor) return std::unexpected(std::move(tensor.error()));
+    if (auto tensor = check_lse({"lse", &a.lse}, a.q); !tensor) return tensor;
   }
   const float scale = a.scale == 0 ? scale_of_zero(a) : a.scale;
   const float scale_log2e = scale * std::numbers::log2e_v<float>;
@@ -263,9 +263,9 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "scale", std::to_string(a.scale),
                       "finite values whose product with log2 e is finite in fp32"));
   }
-  if (auto outputs = check_outputs(a, keys, values, lse); !outputs) return std::unexpected(std::move(outputs.error()));
+  if (auto outputs = check_outputs(a, keys, values, lse); !outputs) return outputs;
 
-  AttentionProblem problem = {
+  problem = {
       .shape = {.dtype = a.q.dtype == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
                 .lse = lse,
                 .head_dim_qk = static_cast<int>(a.q.sizes[3]),
@@ -276,22 +276,30 @@ Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward
                 .first_keys = a.first_keys != nullptr,
                 .output_fp32 = a.o.dtype == WAVEJIT_FP32,
                 .vectorised = vectorised},
-      .batch = static_cast<std::uint32_t>(extents->sequences),
-      .query_length = static_cast<std::uint32_t>(extents->query_length),
-      .key_length = static_cast<std::uint32_t>(extents->key_length),
-      .query_heads = static_cast<std::uint32_t>(a.q.sizes[2]),
-      .kv_heads = static_cast<std::uint32_t>(a.k.sizes[2]),
+      .batch = static_cast<std::uint32_t>(extents.sequences),
+      .query_length = static_cast<std::uint32_t>(extents.query_length),
+      .key_length = static_cast<std::uint32_t>(extents.key_length),
+      .query_heads = query_heads,
+      .kv_heads = kv_heads,
       .scale_log2e = scale_log2e,
       .query_rows = static_cast<std::uint64_t>(a.q.sizes[0]) * static_cast<std::uint64_t>(a.q.sizes[1]),
       .uneven_lengths = may_be_uneven(a.key_starts != nullptr || a.key_lengths != nullptr || a.first_keys != nullptr,
-                                      extents->sequences, extents->key_length, a.max_total_keys),
+                                      extents.sequences, extents.key_length, a.max_total_keys),
       .packed_queries = a.query_starts != nullptr,
   };
-  if (auto mask = check_mask(a, problem); !mask) return std::unexpected(std::move(mask.error()));
-  if (auto modifiers = check_modifiers(a, *extents, problem); !modifiers)
-    return std::unexpected(std::move(modifiers.error()));
+  if (auto mask = check_mask(a, problem); !mask) return mask;
+  if (auto modifiers = check_modifiers(a, extents, problem); !modifiers) return modifiers;
   problem.close_heads = heads_stand_close(a, problem);
   problem.shape.set_rows(plan_rows(problem.query_length, problem.close_heads ? problem.group() : 1));
+  return {};
+}
+
+}  // namespace
+
+Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward_arguments* arguments) {
+  Result<AttentionProblem> problem(std::in_place);
+  if (auto good = check_into(arguments, *problem); !good) [[unlikely]]
+    problem = std::unexpected(std::move(good.error()));
   return problem;
 }
 

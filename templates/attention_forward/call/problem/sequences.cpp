@@ -49,12 +49,8 @@ Result<void> check_packed_batch(const char* name, const wavejit_tensor& tensor) 
   return refuse(refusal::bad_size({name, &tensor}, 0, "1: sequences are packed along the length"));
 }
 
-}  // namespace
-
-namespace {
-Result<Extents> check_paged_sequences(const wavejit_attention_forward_arguments& call) {
+Result<void> check_paged_sequences(const wavejit_attention_forward_arguments& call, Extents& extents) {
   const bool packed = call.query_starts != nullptr;
-  Extents extents;
   extents.sequences = packed ? call.sequences : call.q.sizes[0];
   extents.sequences_from = packed ? "sequences" : "q.sizes[0]";
   if (packed ? call.sequences < 1 || call.sequences > max_batch
@@ -63,7 +59,7 @@ Result<Extents> check_paged_sequences(const wavejit_attention_forward_arguments&
                       packed ? up_to("1", max_batch) : "0 or " + std::to_string(extents.sequences) + " (q.sizes[0])"));
   }
   if (packed) {
-    if (auto one = check_packed_batch("q", call.q); !one) return std::unexpected(std::move(one.error()));
+    if (auto one = check_packed_batch("q", call.q); !one) return one;
   }
   auto queries = check_longest("max_query_length", call.max_query_length, packed, call.q.sizes[1], 1);
   if (!queries) return std::unexpected(std::move(queries.error()));
@@ -71,21 +67,21 @@ Result<Extents> check_paged_sequences(const wavejit_attention_forward_arguments&
   if (!keys) return std::unexpected(std::move(keys.error()));
   extents.query_length = *queries;
   extents.key_length = *keys;
-  return extents;
+  return {};
 }
+
 }  // namespace
 
-Result<Extents> check_sequences(const wavejit_attention_forward_arguments& call) {
+Result<void> check_sequences(const wavejit_attention_forward_arguments& call, Extents& extents) {
   const bool packed_queries = call.query_starts != nullptr;
   const bool packed_keys = call.key_starts != nullptr;
   for (const auto& [name, array] : {std::pair{"query_starts", call.query_starts},
                                     {"key_starts", call.key_starts},
                                     {"key_lengths", call.key_lengths},
                                     {"first_keys", call.first_keys}}) {
-    if (auto good = check_array(name, array); !good) return std::unexpected(std::move(good.error()));
+    if (auto good = check_array(name, array); !good) return good;
   }
-  Extents extents;
-  if (is_paged(call)) return check_paged_sequences(call);
+  if (is_paged(call)) return check_paged_sequences(call, extents);
   if (packed_keys && call.first_keys != nullptr)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "first_keys", refusal::pointer_text(call.first_keys),
                       "null: key_starts says where the keys of a sequence begin"));
@@ -108,10 +104,10 @@ Result<Extents> check_sequences(const wavejit_attention_forward_arguments& call)
     }
   }
   if (packed_queries) {
-    if (auto one = check_packed_batch("q", call.q); !one) return std::unexpected(std::move(one.error()));
+    if (auto one = check_packed_batch("q", call.q); !one) return one;
   }
   if (packed_keys) {
-    if (auto one = check_packed_batch("k", call.k); !one) return std::unexpected(std::move(one.error()));
+    if (auto one = check_packed_batch("k", call.k); !one) return one;
   }
   auto queries = check_longest("max_query_length", call.max_query_length, packed_queries, call.q.sizes[1], 1);
   if (!queries) return std::unexpected(std::move(queries.error()));
@@ -119,7 +115,7 @@ Result<Extents> check_sequences(const wavejit_attention_forward_arguments& call)
   if (!keys) return std::unexpected(std::move(keys.error()));
   extents.query_length = *queries;
   extents.key_length = *keys;
-  return extents;
+  return {};
 }
 
 }  // namespace wavejit::attention_forward

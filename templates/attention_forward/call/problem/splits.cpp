@@ -117,7 +117,7 @@ SplitPlan plan_walk(const AttentionProblem& problem, const targets::Target& targ
 }  // namespace
 
 SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& target,
-                      std::optional<std::int32_t> kv_splits, bool pinned, std::optional<std::uint64_t> reach) {
+                      std::optional<std::int32_t> kv_splits, bool pinned, std::uint64_t reach) {
   const bool one_walk = pinned || problem.splits > 1 || kv_splits.value_or(1) > 1;
   std::uint32_t few_rows = one_walk ? 0 : few_rows_of(problem);
   if (few_rows == 0) [[likely]]
@@ -128,12 +128,12 @@ SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& ta
     return plan;
   };
   SplitPlan plan = plan_few();
-  const std::uint64_t most = std::min(reach.value_or(most_workspace_of_few_rows), most_workspace_of_few_rows);
+  const std::uint64_t most = std::min(reach, most_workspace_of_few_rows);
   while (few_rows > 1 && plan.workspace_bytes > most) {
     few_rows /= 2;
     plan = plan_few();
   }
-  if (plan.workspace_bytes <= reach.value_or(plan.workspace_bytes)) return plan;
+  if (plan.workspace_bytes <= reach) return plan;
   return {.reason = Reason::beyond_workspace, .few_rows = few_rows_of(problem)};
 }
 

@@ -30,12 +30,14 @@ struct SplitPlan {
   std::uint32_t few_rows = 0;
 };
 
+inline constexpr std::uint64_t any_reach = ~std::uint64_t{0};
+
 // A number of splits is a hint, since it shows in no bit. More than the longest sequence has chunks are not launched,
 // and where kernels cannot count so far nothing is cut. Who pins a pipeline, or asks for several splits, has one kernel
 // for all sequences. `reach`: bytes of a workspace that is there, which nothing says of a call that has one walk.
 SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& target,
                       std::optional<std::int32_t> kv_splits, bool pinned = false,
-                      std::optional<std::uint64_t> reach = {});
+                      std::uint64_t reach = any_reach);
 
 // What the kernels that walk the keys are asked for.
 AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const targets::Target& target);
