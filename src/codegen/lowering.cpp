@@ -11,6 +11,7 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
+#include <llvm/IR/OptBisect.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
@@ -18,6 +19,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
+
+#include "codegen/language/kernel.h"
 
 extern "C" {
 void LLVMInitializeAMDGPUTargetInfo();
@@ -47,6 +50,15 @@ class DiagnosticCollector : public llvm::DiagnosticHandler {
 
  private:
   std::string& first_error_;
+};
+
+// Leaves out straight-line strength reduction, which the target machine adds as an object, out of disablePass's reach.
+class PassGate final : public llvm::OptPassGate {
+ public:
+  bool isEnabled() const override { return true; }
+  bool shouldRunPass(llvm::StringRef pass, llvm::StringRef /*where*/) const override {
+    return pass != "slsr";  // the name that the pass is registered under
+  }
 };
 
 // No features named: xnack and sramecc stay "any", so that one object loads under every setting of the device.
@@ -97,6 +109,11 @@ std::expected<void, Failure> lower(llvm::Module& module, const targets::Target& 
   const std::unique_ptr<llvm::TargetMachine> machine = target_machine(target, error);
   if (!machine) return fail(Status::internal, "no AMDGPU backend: " + error);
   prepare(module, *machine);
+  static PassGate without_strength_reduction;
+  if (llvm::any_of(module, [](const llvm::Function& function) {
+        return function.hasFnAttribute(language::no_strength_reduction_attribute);
+      }))
+    module.getContext().setOptPassGate(without_strength_reduction);
   module.getContext().setDiagnosticHandler(std::make_unique<DiagnosticCollector>(error));
 
   llvm::raw_svector_ostream stream(object);

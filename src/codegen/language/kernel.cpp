@@ -65,6 +65,7 @@ Kernel::Kernel(llvm::LLVMContext& context, const targets::Target& target, const 
   function_->addFnAttr("amdgpu-agpr-alloc", "0");
   function_->addFnAttr("uniform-work-group-size", "true");
   for (const char* attribute : not_needed) function_->addFnAttr(attribute);
+  if (!options.strength_reduction) function_->addFnAttr(no_strength_reduction_attribute);
 
   ir_.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function_));
 }

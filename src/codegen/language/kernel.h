@@ -39,7 +39,13 @@ struct KernelOptions {
   int threads = 0;         // exact workgroup size
   int waves_per_simd = 0;  // how many waves must fit: sets the register budget
   int argument_bytes = 0;  // size of the argument struct, passed by value as the kernel's only argument
+  // LLVM's pass of that name looks at pairs of address computations. Kernels that have hundreds of them, and nothing to
+  // win, do without: of a decode kernel over pages it was 40 % of the compile time.
+  bool strength_reduction = true;
 };
+
+// Of a function: the lowering leaves that pass out.
+inline constexpr const char* no_strength_reduction_attribute = "wavejit-no-strength-reduction";
 
 class Kernel {
  public:

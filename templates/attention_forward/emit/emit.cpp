@@ -255,7 +255,8 @@ std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const KernelSpec&
                 {.name = kernel_name(spec),
                  .threads = resources->threads,
                  .waves_per_simd = target.vgprs_per_simd_lane / resources->vgpr_budget,
-                 .argument_bytes = static_cast<int>(argument_bytes(spec))});
+                 .argument_bytes = static_cast<int>(argument_bytes(spec)),
+                 .strength_reduction = !(spec.paged && spec.pipeline == Pipeline::generic)});
   switch (spec.pipeline) {
     case Pipeline::generic:
       GenericPipeline(kernel, spec, plan).emit();
