@@ -11,6 +11,7 @@
 
 #include "simgpu/checks/check.h"
 #include "simgpu/device_names.h"
+#include "simgpu/model_config.h"
 #include "simgpu/queue_config.h"
 
 namespace wavejit::simgpu {
@@ -179,6 +180,11 @@ QueueConfig read_queue_config() {
   read_number("WAVEJIT_SIM_QUEUE_PATIENCE", 0, most_seconds, std::format("{} seconds", seconds), seconds);
   config.patience = std::chrono::seconds(seconds);
   return config;
+}
+
+std::string read_model_topology() {
+  const char* folder = ::secure_getenv("HSA_MODEL_TOPOLOGY");
+  return folder == nullptr ? "" : folder;
 }
 
 Config read_config() {
