@@ -17,8 +17,8 @@ extern "C" {
 WAVEJIT_SIMGPU_API size_t wavejit_simgpu_devices_problem(const char* devices, char* text, size_t capacity);
 
 /* libwavejit_model.so alone: writes the folder that HSA_MODEL_TOPOLOGY names, for one GPU ("gfx950", "gfx942@6x38").
- * The folder is made, empty or an earlier one. Returns 0, or the length of a text that says what is wrong, copied as
- * above. */
+ * The folder is made, empty or an earlier one; null: only looks at `device`. Returns 0, or the length of a text that
+ * says what is wrong, copied as above. */
 WAVEJIT_SIMGPU_API size_t wavejit_simgpu_write_topology(const char* device, const char* folder, char* text,
                                                         size_t capacity);
 

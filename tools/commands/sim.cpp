@@ -92,6 +92,9 @@ Result<void> use_rocr(const std::filesystem::path& libraries, const Arguments& a
   const bool by_model = arguments.door == "model";
   const std::filesystem::path library = folder / (by_model ? model_library : "libdtif.so");
   if (auto right = check_target(library, arguments.target); !right) return right;
+  if (by_model) {
+    if (auto right = write_topology(library, arguments.target, std::nullopt); !right) return right;
+  }
   if (::dlopen(runtime_library, RTLD_LAZY) == nullptr)
     return failed(ExitCode::device, fmt::format("{}: AMD's ROCm 7.2 is needed, or --front hip", ::dlerror()));
   if (by_model) {

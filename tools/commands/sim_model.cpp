@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
@@ -39,7 +40,7 @@ std::uint64_t hash_of(const std::filesystem::path& folder) {
 }  // namespace
 
 Result<void> write_topology(const std::filesystem::path& library, const std::string& target,
-                            const std::filesystem::path& folder) {
+                            const std::optional<std::filesystem::path>& folder) {
   void* const opened = ::dlopen(library.c_str(), RTLD_LAZY);
   if (opened == nullptr) return failed(ExitCode::file, fmt::format("{}: {}", library.string(), ::dlerror()));
   const auto write =
@@ -48,9 +49,10 @@ Result<void> write_topology(const std::filesystem::path& library, const std::str
     return failed(ExitCode::file, fmt::format("{} is of another version of this program", library.string()));
   constexpr std::size_t longest = 1024;
   std::string problem(longest, '\0');
-  problem.resize(std::min(write(target.c_str(), folder.c_str(), problem.data(), problem.size()), longest - 1));
+  const char* const path = folder ? folder->c_str() : nullptr;
+  problem.resize(std::min(write(target.c_str(), path, problem.data(), problem.size()), longest - 1));
   if (problem.empty()) return {};
-  return failed(ExitCode::usage, problem);
+  return failed(ExitCode::usage, (folder ? "--write-topology: " : "--target: ") + problem);
 }
 
 // Written aside and renamed when it is whole: other processes may want the same one at this moment.

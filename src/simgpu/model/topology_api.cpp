@@ -11,8 +11,9 @@ extern "C" {
 
 WAVEJIT_SIMGPU_API std::size_t wavejit_simgpu_write_topology(const char* device, const char* folder, char* text,
                                                              std::size_t capacity) {
-  const auto written = wavejit::simgpu::model::write_topology(device == nullptr ? "" : device,
-                                                              folder == nullptr ? "" : folder);
+  using namespace wavejit::simgpu::model;
+  const char* const named = device == nullptr ? "" : device;
+  const auto written = folder == nullptr ? check_one_device(named) : write_topology(named, folder);
   if (written) return 0;
   const std::string& problem = written.error();
   if (text != nullptr && capacity != 0) {

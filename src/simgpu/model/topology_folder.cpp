@@ -12,6 +12,7 @@
 #include "simgpu/device/device.h"
 #include "simgpu/device_names.h"
 #include "simgpu/thunk/topology.h"
+#include "targets/targets.h"
 
 namespace wavejit::simgpu::model {
 namespace {
@@ -162,13 +163,17 @@ std::vector<TopologyFile> topology_files(std::string_view device) {
   return files;
 }
 
-std::expected<void, std::string> write_topology(std::string_view device, const std::filesystem::path& folder) {
+std::expected<void, std::string> check_one_device(std::string_view device) {
   const auto named = devices_named(device);
-  if (!named || named->ordinal || named->count != 1) {
-    return std::unexpected(
-        std::format("'{}' names no one GPU, and ROCr's door for models takes one; it takes <target> with {}", device,
-                    accepted_devices()));
-  }
+  if (named && !named->ordinal && named->count == 1) return {};
+  return std::unexpected(std::format(
+      "'{}' is not one GPU, and ROCr's door for models has room for one; it takes {}, or a board of one", device,
+      targets::known_targets()));
+}
+
+std::expected<void, std::string> write_topology(std::string_view device, const std::filesystem::path& folder) {
+  if (auto right = check_one_device(device); !right) return right;
+  const auto named = devices_named(device);
   if (const auto opened = Device::open(named->target, 1); !opened) return std::unexpected(opened.error().text);
   if (folder.native().size() > longest_folder) {
     return std::unexpected(std::format("{}: a path of {} characters; ROCr takes up to {}", folder.string(),
@@ -199,8 +204,7 @@ std::expected<std::string, std::string> device_of_topology(const std::filesystem
     return std::unexpected(std::format("HSA_MODEL_TOPOLOGY={}: a folder without '{}' is none of this library's{}",
                                        folder.string(), name_of_device_file, advice));
   }
-  const auto named = devices_named(device);
-  if (named && !named->ordinal && named->count == 1) return device;
+  if (check_one_device(device)) return device;
   return std::unexpected(std::format("HSA_MODEL_TOPOLOGY={}: '{}' says '{}', which is no one GPU{}", folder.string(),
                                      name_of_device_file, device, advice));
 }

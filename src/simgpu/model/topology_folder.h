@@ -19,6 +19,8 @@ struct TopologyFile {
 // Of the host and of the process's first device, which `device` names ("gfx950", "gfx942@6x38").
 std::vector<TopologyFile> topology_files(std::string_view device);
 
+// Whether this names one GPU. The text says what does.
+std::expected<void, std::string> check_one_device(std::string_view device);
 // Opens the device and writes its folder, which is made, empty or an earlier one. The text says what is wrong.
 std::expected<void, std::string> write_topology(std::string_view device, const std::filesystem::path& folder);
 
