@@ -75,7 +75,8 @@ int main(int count, char** arguments) {
     const auto name = info<std::array<char, 64>>(gpu, HSA_AGENT_INFO_NAME);
     expect(std::string(name.data()) == arguments[1], std::string("its name: ") + name.data());
     const auto product = info<std::array<char, 64>>(gpu, HSA_AMD_AGENT_INFO_PRODUCT_NAME);
-    expect(by_model || std::strstr(product.data(), "simulated") != nullptr, std::string("its product: ") + product.data());
+    expect(by_model || std::strstr(product.data(), "simulated") != nullptr,
+           std::string("its product: ") + product.data());
     const auto units = info<std::uint32_t>(gpu, HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT);
     expect(std::to_string(units) == arguments[3], "its compute units: " + std::to_string(units));
     expect(info<std::uint32_t>(gpu, HSA_AGENT_INFO_WAVEFRONT_SIZE) == 64, "waves of 64");

@@ -63,7 +63,8 @@ Result<std::filesystem::path> kept_topology(const std::filesystem::path& library
   std::filesystem::create_directories(parent, error);
   std::string aside = (parent / "topology-XXXXXX").string();
   if (::mkdtemp(aside.data()) == nullptr)
-    return failed(ExitCode::file, fmt::format("{}: no folder can be made there: {}", parent.string(), std::strerror(errno)));
+    return failed(ExitCode::file,
+                  fmt::format("{}: no folder can be made there: {}", parent.string(), std::strerror(errno)));
   if (auto written = write_topology(library, target, aside); !written) {
     std::filesystem::remove_all(aside, error);
     return std::unexpected(written.error());

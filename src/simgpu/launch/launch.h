@@ -52,7 +52,7 @@ struct Launch {
   std::array<std::uint64_t, 32> queue{};   // amd_queue_t: zeros, unless the launch came through a queue
   std::array<Allocation, 3> own_memory{};  // kernarg, dispatch packet, queue
   std::shared_ptr<const MemoryView> memory;
-  std::deque<Allocation> host_memory;  // what find_host found; guarded by `mutex`
+  std::deque<Allocation> host_memory;                   // what find_host found; guarded by `mutex`
   std::shared_ptr<checks::MemoryShadow> memory_shadow;  // who touched what; null unless races are checked
 
   std::mutex mutex;

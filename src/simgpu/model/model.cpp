@@ -91,11 +91,12 @@ std::expected<void, std::string> open_device() {
   const Config& config = Process::instance().config();
   const bool is_other = config.device_is_named && (config.device_target != *device || config.device_count != 1);
   if (is_other) {
-    return std::unexpected(std::format("HSA_MODEL_TOPOLOGY={} is of one {}, the environment names {}x{}", folder,
+    return std::unexpected(std::format("HSA_MODEL_TOPOLOGY={} is of one {}, and the environment names {}x{}", folder,
                                        *device, config.device_target, config.device_count));
   }
   if (const auto opened = Device::open(*device, 1); !opened) return std::unexpected(opened.error().text);
-  say(std::format("{} through ROCr's door for models: one GPU, no stream priorities, compute-unit masks, cooperative "
+  say(
+      std::format("{} through ROCr's door for models: one GPU, no stream priorities, compute-unit masks, cooperative "
                   "launches, managed memory, IPC; elapsed times are 0, a kernel's fault ends the program",
                   *device));
   return {};

@@ -25,7 +25,8 @@ using thunk::NodeProperties;
 
 // The thunk's aperture ends at 256 GiB of addresses, of which 32 are scratch memory's and some the host's memory.
 constexpr std::uint64_t most_memory = std::uint64_t{192} << 30;
-// libhsakmt keeps paths in 256 characters; "/nodes/1/mem_banks/0/properties" and a little more come behind the folder's.
+// libhsakmt keeps paths in 256 characters; "/nodes/1/mem_banks/0/properties" and a little more come behind the
+// folder's.
 constexpr std::size_t longest_folder = 200;
 constexpr const char* name_of_device_file = "wavejit_device";
 
@@ -134,7 +135,8 @@ void add_node(std::vector<TopologyFile>& files, std::uint32_t node) {
   std::vector<MemoryProperties> banks(properties.memory_banks);
   thunk::describe_memory(node, banks);
   // LDS and private memory are added by the thunk itself.
-  std::erase_if(banks, [](const MemoryProperties& bank) { return bank.heap == Heap::group || bank.heap == Heap::scratch; });
+  std::erase_if(banks,
+                [](const MemoryProperties& bank) { return bank.heap == Heap::group || bank.heap == Heap::scratch; });
   std::vector<CacheProperties> caches(properties.caches);
   thunk::describe_caches(node, caches);
   std::vector<IoLinkProperties> links(properties.io_links);
@@ -155,8 +157,8 @@ void add_node(std::vector<TopologyFile>& files, std::uint32_t node) {
 std::vector<TopologyFile> topology_files(std::string_view device) {
   std::vector<TopologyFile> files;
   files.push_back({.path = "generation_id", .text = "1\n"});
-  files.push_back({.path = "system_properties",
-                   .text = lines_of({{"platform_oem", 0}, {"platform_id", 0}, {"platform_rev", 0}})});
+  files.push_back(
+      {.path = "system_properties", .text = lines_of({{"platform_oem", 0}, {"platform_id", 0}, {"platform_rev", 0}})});
   for (std::uint32_t node = 0; node < thunk::node_count(); ++node) add_node(files, node);
   // Last: a folder that has it is whole.
   files.push_back({.path = name_of_device_file, .text = std::format("{}\n", device)});
@@ -166,9 +168,9 @@ std::vector<TopologyFile> topology_files(std::string_view device) {
 std::expected<void, std::string> check_one_device(std::string_view device) {
   const auto named = devices_named(device);
   if (named && !named->ordinal && named->count == 1) return {};
-  return std::unexpected(std::format(
-      "'{}' is not one GPU, and ROCr's door for models has room for one; it takes {}, or a board of one", device,
-      targets::known_targets()));
+  return std::unexpected(
+      std::format("'{}' is not one GPU, and ROCr's door for models has room for one; it takes {}, or a board of one",
+                  device, targets::known_targets()));
 }
 
 std::expected<void, std::string> write_topology(std::string_view device, const std::filesystem::path& folder) {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The files that ROCr reads in place of the kernel driver's: read back, against the structures that the thunk hands out.
+// The files that ROCr reads in place of the kernel driver's: read back, against the structures that the thunk hands
+// out.
+#include "simgpu/model/topology_folder.h"
+
 #include <cstdint>
 #include <fstream>
 #include <iterator>
@@ -11,7 +14,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simgpu/device/device.h"
-#include "simgpu/model/topology_folder.h"
 #include "simgpu/thunk/topology.h"
 #include "targets/targets.h"
 #include "tests/support/scratch_directory.h"
@@ -19,8 +21,8 @@
 namespace wavejit::simgpu::model {
 namespace {
 
-using tests::ScratchDirectory;
 using ::testing::HasSubstr;
+using tests::ScratchDirectory;
 using Properties = std::map<std::string, std::uint64_t>;
 
 std::string text_in(const std::string& file) {
