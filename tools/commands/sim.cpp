@@ -81,8 +81,9 @@ Result<void> use_model(const std::filesystem::path& library, const std::string& 
   ::unsetenv("HSA_ENABLE_DTIF");
   // Without it ROCr starts with gigabytes of memory (src/simgpu/model/start.cpp).
   ::setenv("LD_PRELOAD", in_front(library.parent_path() / start_library, std::getenv("LD_PRELOAD")).c_str(), 1);
-  // Wake-ups of its events may be lost.
+  // Wake-ups of its events may be lost; its SDMA queues are not run.
   ::setenv("HSA_ENABLE_INTERRUPT", "0", 1);
+  ::setenv("HSA_ENABLE_SDMA", "0", 1);
   return {};
 }
 
@@ -128,8 +129,11 @@ Result<ExitCode> run_program(const Arguments& arguments) {
   if (!arguments.write_topology.empty()) {
     if (!arguments.program.empty())
       return failed(ExitCode::usage, "--write-topology writes a folder and runs no program: leave one of the two out");
-    const auto written = write_topology(libraries / "rocr" / model_library, arguments.target, arguments.write_topology);
-    if (!written) return std::unexpected(written.error());
+    const std::filesystem::path library = libraries / "rocr" / model_library;
+    if (auto right = write_topology(library, arguments.target, std::nullopt); !right)
+      return std::unexpected(right.error());
+    if (auto written = write_topology(library, arguments.target, arguments.write_topology); !written)
+      return std::unexpected(written.error());
     return ExitCode::ok;
   }
   if (arguments.program.empty())

@@ -52,7 +52,7 @@ Result<void> write_topology(const std::filesystem::path& library, const std::str
   const char* const path = folder ? folder->c_str() : nullptr;
   problem.resize(std::min(write(target.c_str(), path, problem.data(), problem.size()), longest - 1));
   if (problem.empty()) return {};
-  return failed(ExitCode::usage, (folder ? "--write-topology: " : "--target: ") + problem);
+  return failed(ExitCode::usage, (folder ? "" : "--target: ") + problem);
 }
 
 // Written aside and renamed when it is whole: other processes may want the same one at this moment.

@@ -74,7 +74,14 @@ void freed(Model* /*model*/, void* address, std::uint64_t /*bytes*/) {
   remove_memory(reinterpret_cast<std::uint64_t>(address));
 }
 
-Queue* register_queue(Model* model, QueueInfo* info) { return model->queues.add(model->device, *info, raise_event); }
+constexpr int usage_error = 2;
+
+Queue* register_queue(Model* model, QueueInfo* info) {
+  Queue* const queue = model->queues.add(model->device, *info, raise_event);
+  // ROCr takes no refusal: it would wait for what it wrote into the queue, for ever.
+  if (queue == nullptr) std::_Exit(usage_error);
+  return queue;
+}
 
 void set_set_event(Model* /*model*/, SetEvent set_event, void* data) {
   // Kept for ever: a queue may be raising.
@@ -126,7 +133,6 @@ const Functions* get_hsakmt_model_functions() {
   if (const auto opened = open_device(); !opened) {
     say(opened.error());
     // ROCr would go on with a machine that is not there, and abort.
-    constexpr int usage_error = 2;
     std::_Exit(usage_error);
   }
   return &functions;

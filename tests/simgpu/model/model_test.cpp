@@ -130,11 +130,11 @@ Allocation known(std::uint64_t address) { return DeviceMemory::instance().lookup
 
 TEST(ModelMemory, KnowsWhatKernelsReachAndTouchesNothing) {
   // Addresses at which nothing is mapped: reading one would end the test.
-  constexpr std::uint64_t host = 0x60'0000'0000;
-  constexpr std::uint64_t vram = 0x61'0000'0000;
-  constexpr std::uint64_t code = 0x62'0000'0000;
-  constexpr std::uint64_t hidden = 0x63'0000'0000;
-  constexpr std::uint64_t doorbell = 0x64'0000'0000;
+  constexpr std::uint64_t host = 0x20'0000'0000;
+  constexpr std::uint64_t vram = 0x21'0000'0000;
+  constexpr std::uint64_t code = 0x22'0000'0000;
+  constexpr std::uint64_t hidden = 0x23'0000'0000;
+  constexpr std::uint64_t doorbell = 0x24'0000'0000;
   constexpr std::uint64_t bytes = 0x2000;
   add_memory(model_device(), host, bytes, allocation_host | allocation_write);
   add_memory(model_device(), vram, bytes, allocation_vram | allocation_public | allocation_write);
@@ -170,7 +170,7 @@ TEST(ModelMemory, HostMemoryIsWhatTheProcessHasMapped) {
   EXPECT_TRUE(find_host_memory(base + (2 * page)).writable);
   munmap(mapped, 3 * page);
   EXPECT_FALSE(find_host_memory(base).holds(base, 1));
-  EXPECT_EQ(find_host_memory(0x60'0000'0000).bytes, 0U) << "an address of the GPU's";
+  EXPECT_EQ(find_host_memory(0x20'0000'0000).bytes, 0U) << "an address of the GPU's";
 }
 
 // Without the thunk's word, a kernel reads and writes what the host has.
@@ -188,11 +188,11 @@ TEST(ModelMemory, KernelsReachTheHostsMemory) {
   EXPECT_FALSE(kernel.run({address}).ok()) << "no allocation, no door for models";
   DeviceMemory::instance().reach_host(find_host_memory);
   const Status reached = kernel.run({address});
-  const Status astray = kernel.run({0x60'0000'0000});
+  const Status astray = kernel.run({0x20'0000'0000});
   DeviceMemory::instance().reach_host(nullptr);
   EXPECT_TRUE(reached.ok()) << reached.text;
   EXPECT_THAT(numbers, ::testing::Each(42U));
-  EXPECT_THAT(astray.text, HasSubstr("reads 4 bytes at 0x6000000000"));
+  EXPECT_THAT(astray.text, HasSubstr("reads 4 bytes at 0x2000000000"));
 }
 
 }  // namespace
