@@ -11,7 +11,6 @@
 
 #include "simgpu/checks/check.h"
 #include "simgpu/device_names.h"
-#include "simgpu/model_config.h"
 #include "simgpu/queue_config.h"
 
 namespace wavejit::simgpu {
@@ -182,11 +181,6 @@ QueueConfig read_queue_config() {
   return config;
 }
 
-std::string read_model_topology() {
-  const char* folder = ::secure_getenv("HSA_MODEL_TOPOLOGY");
-  return folder == nullptr ? "" : folder;
-}
-
 Config read_config() {
   Config config;
   read_device(config);
@@ -209,6 +203,11 @@ Config read_config() {
   read_engine(config.settings);
   read_arithmetic(config.settings);
   return config;
+}
+
+std::string read_model_topology() {
+  const char* folder = ::secure_getenv("HSA_MODEL_TOPOLOGY");
+  return folder == nullptr ? "" : folder;
 }
 
 }  // namespace wavejit::simgpu

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "tools/commands/commands.h"
-#include "tools/commands/sim_model.h"
+#include "tools/sim/model_door.h"
 #include "tools/targets.h"
 #include "wavejit/simgpu_devices.h"
 #include "wavejit/wavejit.h"

@@ -11,13 +11,13 @@
 #include <string>
 #include <utility>
 
+#include "simgpu/config.h"
 #include "simgpu/device/device.h"
 #include "simgpu/model/debug_list.h"
 #include "simgpu/model/interface.h"
 #include "simgpu/model/memory.h"
 #include "simgpu/model/queues.h"
 #include "simgpu/model/topology_folder.h"
-#include "simgpu/model_config.h"
 #include "simgpu/process.h"
 #include "simgpu/queues/code_map.h"
 

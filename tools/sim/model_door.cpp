@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "tools/commands/sim_model.h"
+#include "tools/sim/model_door.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
