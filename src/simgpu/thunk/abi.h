@@ -17,6 +17,7 @@ enum class KmtStatus : std::int32_t {
   invalid_node = 5,
   no_memory = 6,
   not_supported = 11,
+  not_opened = 20,
   wait_timeout = 31,
   memory_not_registered = 36,
 };

@@ -6,6 +6,7 @@
 
 #include "simgpu/device/memory.h"
 #include "simgpu/queues/code_map.h"
+#include "simgpu/thunk/address_space.h"
 #include "simgpu/thunk/topology.h"
 #include "targets/targets.h"
 
@@ -19,6 +20,13 @@ MemoryKind kind_of(std::uint32_t flags, bool on_gpu) {
   if ((flags & flag_scratch) != 0) return MemoryKind::internal;
   if ((flags & flag_execute) != 0) return MemoryKind::code;
   return on_gpu ? MemoryKind::managed : MemoryKind::host_pinned;
+}
+
+// As the driver's: ROCr cuts blocks of 2 MiB into small allocations and asserts that they start so.
+std::uint64_t alignment_of(std::uint64_t bytes) {
+  constexpr std::uint64_t page = 4096;
+  constexpr std::uint64_t large_page = std::uint64_t{2} << 20;
+  return bytes >= large_page ? large_page : page;
 }
 
 }  // namespace
@@ -40,8 +48,11 @@ KmtStatus Memory::allocate(std::uint32_t node, std::uint64_t bytes, std::uint64_
   if (device != nullptr && counts && bytes > available(node)) return KmtStatus::no_memory;
   const int ordinal = device == nullptr ? 0 : device->ordinal();
   void* const memory = DeviceMemory::instance().allocate(bytes, kind_of(flags, device != nullptr), ordinal,
-                                                         std::max<std::uint64_t>(alignment, 4096));
-  if (memory == nullptr) return KmtStatus::no_memory;
+                                                         std::max(alignment, alignment_of(bytes)));
+  if (memory == nullptr) {
+    say_no_address_space(bytes);
+    return KmtStatus::no_memory;
+  }
   {
     const std::scoped_lock lock(mutex_);
     blocks_[address_of(memory)] = {.bytes = bytes, .node = node, .flags = flags};

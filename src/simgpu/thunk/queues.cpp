@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "simgpu/queues/packets.h"
+#include "simgpu/thunk/child.h"
 #include "simgpu/thunk/events.h"
 #include "simgpu/thunk/topology.h"
 
@@ -67,13 +68,14 @@ KmtStatus Queues::create(std::uint32_t node, QueueType type, void* ring, std::ui
   const bool dispatches = type == QueueType::compute_aql;
   if (!dispatches && !is_for_copies(type)) return KmtStatus::not_supported;
   if (ring == nullptr || bytes < queues::packet_bytes) return KmtStatus::invalid_parameter;
+  if (doorbell_place() == 0) return KmtStatus::no_memory;
   const auto place = reinterpret_cast<std::uint64_t>(ring);
   auto row =
       dispatches ? make_dispatches(*device, place, bytes, resource) : make_copies(*device, place, bytes, resource);
   if (row == nullptr) return KmtStatus::invalid_parameter;
   const std::scoped_lock lock(mutex_);
   resource.id = next_++;
-  resource.doorbell = reinterpret_cast<std::uint64_t>(&row->doorbell);
+  resource.doorbell = doorbell_place();
   rows_[resource.id] = std::move(row);
   return KmtStatus::success;
 }

@@ -24,10 +24,9 @@ class Queues {
   bool exists(std::uint64_t id);
 
  private:
-  // What the runtime writes to a queue's row is at a place of its own.
+  // Both pointers are of copy engines' queues; others have theirs in their amd_queue_t.
   struct Row {
-    std::uint64_t doorbell = 0;      // nobody looks at it: doorbells come as calls
-    std::uint64_t read_pointer = 0;  // of copy engines' queues; others have theirs in their amd_queue_t
+    std::uint64_t read_pointer = 0;
     std::uint64_t write_pointer = 0;
     std::unique_ptr<queues::AqlQueue> dispatches = nullptr;  // one of the two
     std::unique_ptr<queues::SdmaQueue> copies = nullptr;
