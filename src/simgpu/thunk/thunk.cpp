@@ -41,9 +41,9 @@ KmtStatus hsaKmtOpenKFD() {
 }
 KmtStatus hsaKmtCloseKFD() { return KmtStatus::success; }
 
-// 1.14 has no virtual-memory interface; what needs it is refused by ROCr itself.
+// The first with the virtual-memory interface.
 KmtStatus hsaKmtGetVersion(VersionInfo* version) {
-  *version = {.major = 1, .minor = 14};
+  *version = {.major = 1, .minor = 15};
   return KmtStatus::success;
 }
 
@@ -204,19 +204,6 @@ KmtStatus hsaKmtModelEnabled(bool* enabled) {
 // Handlers of traps are not run (docs/simulated-gpu.md); images are not simulated.
 KmtStatus hsaKmtSetTrapHandler() { return KmtStatus::success; }
 KmtStatus hsaKmtGetTileConfig() { return KmtStatus::success; }
-// What it names is only handed back to functions that refuse.
-KmtStatus hsaKmtGetAMDGPUDeviceHandle(std::uint32_t node, void** handle) {
-  *handle = device_of(node);
-  return found(*handle != nullptr);
-}
-
-// ROCr asks libdrm's function for how fast the GPU's clock counts, and for nothing else.
-int amdgpu_query_gpu_info(const void* /*handle*/, GpuInfo* info) {
-  constexpr std::uint64_t hz_per_khz = 1000;
-  *info = {.counter_khz = static_cast<std::uint32_t>(simgpu::queues::clock_hz / hz_per_khz)};
-  return 0;
-}
-
 // Something that is not null: ROCr asks for no more of it.
 void* DtifCreate(const char* /*client*/) {
   static char instance = 0;
