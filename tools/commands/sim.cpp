@@ -105,9 +105,6 @@ Result<void> use_rocr(const std::filesystem::path& libraries, const Arguments& a
     ::setenv("HSA_ENABLE_DTIF", "1", 1);
     ::unsetenv("HSA_MODEL_TOPOLOGY");
   }
-  // Copies are made by kernels, and memory pools without the driver's virtual-memory interface.
-  ::setenv("HSA_ENABLE_SDMA", "0", 1);
-  ::setenv("DEBUG_HIP_MEM_POOL_VMHEAP", "0", 1);
   ::setenv("WAVEJIT_DEVICE", "hip", 1);
   return {};
 }

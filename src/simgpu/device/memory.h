@@ -97,6 +97,8 @@ class DeviceMemory {
   void define_copy(const void* to, const void* from, std::uint64_t bytes);
 
   std::uint64_t allocated_bytes(int device) const;
+  // Address space that was reserved for all allocations together; less than wanted where the process is limited.
+  std::uint64_t reserved_bytes() const { return arena_bytes_; }
   std::shared_ptr<const MemoryView> view() const;
 
   DeviceMemory(const DeviceMemory&) = delete;
