@@ -81,9 +81,9 @@ Result<void> use_model(const std::filesystem::path& library, const std::string& 
   ::unsetenv("HSA_ENABLE_DTIF");
   // Without it ROCr starts with gigabytes of memory (src/simgpu/model/start.cpp).
   ::setenv("LD_PRELOAD", in_front(library.parent_path() / start_library, std::getenv("LD_PRELOAD")).c_str(), 1);
-  // Wake-ups of its events may be lost; its SDMA queues are not run.
+  // Wake-ups of its events may be lost; memory pools do without the driver's virtual-memory interface.
   ::setenv("HSA_ENABLE_INTERRUPT", "0", 1);
-  ::setenv("HSA_ENABLE_SDMA", "0", 1);
+  ::setenv("DEBUG_HIP_MEM_POOL_VMHEAP", "0", 1);
   return {};
 }
 

@@ -88,6 +88,8 @@ class DeviceMemory {
 
   // The allocation that holds `pointer`; `base` of 0 when there is none.
   Allocation lookup(const void* pointer) const;
+  // Likewise, or the host's memory around it where GPUs reach all of it.
+  Allocation reachable(const void* pointer) const;
   // Whether allocations of device memory from now on are followed byte by byte. Switching it off forgets what is
   // known.
   void follow_definedness(bool on);

@@ -77,9 +77,10 @@ void freed(Model* /*model*/, void* address, std::uint64_t /*bytes*/) {
 constexpr int usage_error = 2;
 
 Queue* register_queue(Model* model, QueueInfo* info) {
-  Queue* const queue = model->queues.add(model->device, *info, raise_event);
-  // ROCr takes no refusal: it would wait for what it wrote into the queue, for ever.
-  if (queue == nullptr) std::_Exit(usage_error);
+  // ROCr is told of neither a refusal nor a copy's error: it would wait for ever.
+  const auto end_program = [] { std::_Exit(usage_error); };
+  Queue* const queue = model->queues.add(model->device, *info, raise_event, end_program);
+  if (queue == nullptr) end_program();
   return queue;
 }
 

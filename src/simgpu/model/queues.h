@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The queues of the model. No doorbell comes as a call: one thread looks at all of them, often while there is something
-// to do and seldom while there is not.
+// The queues of the model. No doorbell comes as a call: one thread looks at all that dispatch kernels, often while
+// there is something to do and seldom while there is not. Those of copy engines look by themselves, as everywhere.
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -12,12 +11,15 @@
 
 #include "simgpu/model/interface.h"
 #include "simgpu/queues/aql_queue.h"
+#include "simgpu/queues/sdma_queue.h"
 
 namespace wavejit::simgpu::model {
 
+// Of one kind or the other.
 struct Queue {
-  queues::AqlQueue processor;
-  queues::QueueFields* fields;
+  std::unique_ptr<queues::AqlQueue> dispatches;
+  queues::QueueFields* fields = nullptr;  // of dispatches
+  std::unique_ptr<queues::SdmaQueue> copies;
 };
 
 // Thread-safe.
@@ -28,8 +30,9 @@ class Queues {
   Queues(const Queues&) = delete;
   Queues& operator=(const Queues&) = delete;
 
-  // Null: a queue of a kind that is not run here, which one line on stderr says.
-  Queue* add(Device& device, const QueueInfo& info, queues::RaiseEvent raise);
+  // Null: a queue of a kind that is not run here, which one line on stderr says. `copies_stopped`: a copy engine found
+  // something wrong and said it.
+  Queue* add(Device& device, const QueueInfo& info, queues::RaiseEvent raise, void (*copies_stopped)());
   // Waits for a packet that runs; nobody looks at the queue afterwards.
   void remove(Queue* queue);
 

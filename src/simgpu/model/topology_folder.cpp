@@ -75,7 +75,8 @@ std::string text_of(const NodeProperties& node, std::uint64_t memory_banks) {
       {"hive_id", node.hive_id},
       {"unique_id", node.unique_id},
       {"num_sdma_engines", node.sdma_engines},
-      {"num_sdma_xgmi_engines", node.xgmi_sdma_engines},
+      // Those between GPUs are a kind of queue that this door does not know; there is one GPU.
+      {"num_sdma_xgmi_engines", 0},
       {"num_sdma_queues_per_engine", node.sdma_queues_per_engine},
       {"num_cp_queues", node.compute_queues},
       // Cooperative launches need a call of the driver that this door does not have.

@@ -20,7 +20,7 @@ std::string problem_of(std::string_view does, std::uint64_t address, std::uint64
   const DeviceMemory& memory = DeviceMemory::instance();
   std::uint64_t at = address;
   for (std::uint64_t left = bytes; left != 0;) {
-    const Allocation holder = memory.lookup(host_pointer(at));
+    const Allocation holder = memory.reachable(host_pointer(at));
     if (!holder.holds(at, 1))
       return std::format("{} {} bytes at {:#x}, of which {:#x} is no memory of the GPU: {}", does, bytes, address, at,
                          memory.view()->describe(at));

@@ -86,6 +86,7 @@ TEST(TopologyFolder, KeepsWhatThisDoorDemands) {
   EXPECT_EQ(capability >> 29 & 3, 0U) << "no debugging";
   EXPECT_NE(node.at("drm_render_minor"), 0U);
   EXPECT_GE(node.at("num_sdma_engines"), 1U);
+  EXPECT_EQ(node.at("num_sdma_xgmi_engines"), 0U);
   EXPECT_EQ(node.at("num_gws"), 0U);
   // LDS and private memory are not among the files' banks; all memory and more has room in 256 GiB of addresses.
   EXPECT_EQ(node.at("mem_banks_count"), 1U);
