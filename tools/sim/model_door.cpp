@@ -69,7 +69,7 @@ Result<std::filesystem::path> kept_topology(const std::filesystem::path& library
     std::filesystem::remove_all(aside, error);
     return std::unexpected(written.error());
   }
-  const std::filesystem::path kept = parent / fmt::format("topology-{}-{:016x}", target, hash_of(aside));
+  std::filesystem::path kept = parent / fmt::format("topology-{}-{:016x}", target, hash_of(aside));
   std::filesystem::rename(aside, kept, error);
   if (error) std::filesystem::remove_all(aside, error);  // it is there already
   if (std::filesystem::is_directory(kept, error)) return kept;

@@ -23,7 +23,6 @@
 namespace wavejit::simgpu::model {
 namespace {
 
-using simgpu::queues::BarrierPacket;
 using simgpu::queues::packet_bytes;
 using simgpu::queues::PacketType;
 using simgpu::queues::QueueFields;
