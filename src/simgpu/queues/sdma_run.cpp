@@ -24,6 +24,8 @@ std::string problem_of(std::string_view does, std::uint64_t address, std::uint64
     if (!holder.holds(at, 1))
       return std::format("{} {} bytes at {:#x}, of which {:#x} is no memory of the GPU: {}", does, bytes, address, at,
                          memory.view()->describe(at));
+    if (does == "writes" && !holder.writable)
+      return std::format("{} {} bytes at {:#x}, of which {:#x} may only be read", does, bytes, address, at);
     const std::uint64_t here = std::min(left, holder.end() - at);
     at += here;
     left -= here;

@@ -115,30 +115,65 @@ TEST(ModelQueues, CostLittleWhenNothingComes) {
   EXPECT_LT(processor_seconds() - before, 0.1);
 }
 
+// A copy engine's ring with one packet: FENCE (5) writes 37 to an address.
+class FenceRing {
+ public:
+  explicit FenceRing(std::uint64_t to)
+      : words_{5, static_cast<std::uint32_t>(to), static_cast<std::uint32_t>(to >> 32), 37} {}
+  QueueInfo info() {
+    return {.ring = reinterpret_cast<std::uint64_t>(words_.data()),
+            .write_pointer = reinterpret_cast<std::uint64_t>(&write_),
+            .read_pointer = reinterpret_cast<std::uint64_t>(&read_),
+            .ring_bytes = sizeof words_,
+            .type = QueueType::sdma};
+  }
+  void submit() { std::atomic_ref(write_).store(16, std::memory_order_release); }
+  bool is_done() { return std::atomic_ref(read_).load(std::memory_order_acquire) == 16; }
+
+ private:
+  alignas(64) std::array<std::uint32_t, 64> words_;
+  std::uint64_t read_ = 0;
+  std::uint64_t write_ = 0;
+};
+
+template <typename IsMet>
+bool comes_true(IsMet is_met) {
+  for (int i = 0; i < 10'000 && !is_met(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return is_met();
+}
+
 TEST(ModelQueues, RunCopyEngines) {
-  // A ring with one packet: FENCE (5) writes a number to an address.
   Signal target;
   ASSERT_TRUE(DeviceMemory::instance().adopt(&target, sizeof target, MemoryKind::host_pinned, 0));
-  const auto to = reinterpret_cast<std::uint64_t>(&target);
-  alignas(64) std::array<std::uint32_t, 64> ring = {5, static_cast<std::uint32_t>(to),
-                                                    static_cast<std::uint32_t>(to >> 32), 37};
-  std::uint64_t read = 0;
-  std::uint64_t write = 0;
+  FenceRing ring(reinterpret_cast<std::uint64_t>(&target));
   Queues queues;
-  Queue* const queue = queues.add(model_device(),
-                                  {.ring = reinterpret_cast<std::uint64_t>(ring.data()),
-                                   .write_pointer = reinterpret_cast<std::uint64_t>(&write),
-                                   .read_pointer = reinterpret_cast<std::uint64_t>(&read),
-                                   .ring_bytes = sizeof ring,
-                                   .type = QueueType::sdma},
-                                  nullptr, nullptr);
+  Queue* const queue = queues.add(model_device(), ring.info(), nullptr, nullptr);
   ASSERT_NE(queue, nullptr);
-  std::atomic_ref(write).store(16, std::memory_order_release);
-  for (int i = 0; i < 10'000 && std::atomic_ref(read).load(std::memory_order_acquire) != 16; ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ring.submit();
+  EXPECT_TRUE(comes_true([&] { return ring.is_done(); }));
   queues.remove(queue);
   DeviceMemory::instance().forget(&target);
   EXPECT_EQ(static_cast<std::uint32_t>(target.kind), 37U);
+}
+
+TEST(ModelQueues, StopCopyEnginesBeforeTheyWriteWhatMayOnlyBeRead) {
+  constexpr std::size_t page = 4096;
+  void* const constant = mmap(nullptr, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(constant, MAP_FAILED);
+  DeviceMemory::instance().reach_host(find_host_memory);
+  static std::atomic<bool> has_stopped = false;
+  FenceRing ring(reinterpret_cast<std::uint64_t>(constant));
+  ::testing::internal::CaptureStderr();
+  {
+    Queues queues;
+    ASSERT_NE(queues.add(model_device(), ring.info(), nullptr, [] { has_stopped = true; }), nullptr);
+    ring.submit();
+    EXPECT_TRUE(comes_true([] { return has_stopped.load(); }));
+  }
+  DeviceMemory::instance().reach_host(nullptr);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("may only be read"));
+  EXPECT_FALSE(ring.is_done());
+  munmap(constant, page);
 }
 
 TEST(ModelQueues, RefuseOtherKindsByNumber) {
