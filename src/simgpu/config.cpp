@@ -205,4 +205,9 @@ Config read_config() {
   return config;
 }
 
+std::string read_model_topology() {
+  const char* folder = ::secure_getenv("HSA_MODEL_TOPOLOGY");
+  return folder == nullptr ? "" : folder;
+}
+
 }  // namespace wavejit::simgpu

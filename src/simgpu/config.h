@@ -61,4 +61,7 @@ struct Config {
 // code 2).
 Config read_config();
 
+// HSA_MODEL_TOPOLOGY: the folder in which ROCr's door for models looks for the machine. Empty: not set.
+std::string read_model_topology();
+
 }  // namespace wavejit::simgpu

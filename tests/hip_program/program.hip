@@ -63,6 +63,8 @@ int main(int argc, char** argv) {
   CHECK(hipGetDeviceProperties(&properties, 0));
   std::printf("%s, %s, %d compute units\n", properties.name, properties.gcnArchName, properties.multiProcessorCount);
   EXPECT(properties.warpSize == 64);
+  // ROCr's door for models has no clock, and ends a program whose kernel faults.
+  const bool by_model = argc > 2 && std::strcmp(argv[2], "model") == 0;
   if (argc > 1) EXPECT(std::strncmp(properties.gcnArchName, argv[1], std::strlen(argv[1])) == 0);
 
   constexpr int n = 10000;
@@ -93,7 +95,7 @@ int main(int argc, char** argv) {
   CHECK(hipEventSynchronize(stop));
   float milliseconds = -1;
   CHECK(hipEventElapsedTime(&milliseconds, start, stop));
-  EXPECT(milliseconds > 0);
+  EXPECT(by_model ? milliseconds == 0 : milliseconds > 0);
 
   CHECK(hipMemcpy(sum.data(), dsum, n * sizeof(float), hipMemcpyDeviceToHost));
   for (int i = 0; i < n; ++i) EXPECT(sum[i] == 3.5f * i);
@@ -151,6 +153,10 @@ int main(int argc, char** argv) {
   CHECK(hipFree(db));
   CHECK(hipFree(dpartial));
 
+  if (by_model) {
+    std::printf("passed\n");
+    (void)std::fflush(stdout);
+  }
   // Last, because the device is lost afterwards.
   write_far<<<1, 1>>>(reinterpret_cast<int*>(dsum));
   EXPECT(hipGetLastError() == hipSuccess);

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # One attention call through AMD's HIP and ROCr on a simulated GPU, and through this project's own front: the same bits.
-#   same_bits.sh <wavejit> <target>
+#   same_bits.sh <wavejit> <target> [thunk|model]
 set -euo pipefail
-wavejit=$1 target=$2
+wavejit=$1 target=$2 door=${3:-thunk}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 /usr/bin/python3 "$(dirname "${BASH_SOURCE[0]}")/../../scripts/make_arrays.py" "$work" --queries 70 --keys 90 --heads 2/1 --head-dim 64
 export WAVEJIT_CACHE_DIR=$work/cache
 call=(run attention_forward --q "$work/q.npy" --k "$work/k.npy" --v "$work/v.npy" --causal --check)
 "$wavejit" "${call[@]}" --device "sim:$target" --out "$work/own.npy"
-"$wavejit" sim --target "$target" -- "$wavejit" "${call[@]}" --out "$work/rocr.npy"
+"$wavejit" sim --target "$target" --door "$door" -- "$wavejit" "${call[@]}" --out "$work/rocr.npy"
 cmp "$work/own.npy" "$work/rocr.npy"
 echo "the same bits"

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tools/commands/commands.h"
+#include "tools/sim/model_door.h"
 #include "tools/targets.h"
 #include "wavejit/simgpu_devices.h"
 #include "wavejit/wavejit.h"
@@ -27,6 +28,8 @@ constexpr const char* runtime_library = "libhsa-runtime64.so.1";
 struct Arguments {
   std::string target = example_targets().last;
   std::string front = "rocr";
+  std::string door = "thunk";
+  std::string write_topology;
   std::string check;
   std::string arrival;
   std::string schedule;
@@ -60,17 +63,48 @@ Result<void> check_target(const std::filesystem::path& library, const std::strin
   return failed(ExitCode::usage, fmt::format("--target: '{}' names no GPUs; it takes {}", target, accepted));
 }
 
+// Where the user's caches lie; without a home, where temporary files do.
+std::filesystem::path cache_folder() {
+  if (const char* caches = std::getenv("XDG_CACHE_HOME"); caches != nullptr && *caches == '/') return caches;
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
+    return std::filesystem::path(home) / ".cache";
+  std::error_code error;
+  return std::filesystem::temp_directory_path(error);
+}
+
+// AMD's runtime reads which GPU there is from files, and takes a library that models it.
+Result<void> use_model(const std::filesystem::path& library, const std::string& target) {
+  const auto topology = kept_topology(library, target, cache_folder());
+  if (!topology) return std::unexpected(topology.error());
+  ::setenv("HSA_MODEL_TOPOLOGY", topology->c_str(), 1);
+  ::setenv("HSA_MODEL_LIB", library.c_str(), 1);
+  ::unsetenv("HSA_ENABLE_DTIF");
+  // Without it ROCr starts with gigabytes of memory (src/simgpu/model/start.cpp).
+  ::setenv("LD_PRELOAD", in_front(library.parent_path() / start_library, std::getenv("LD_PRELOAD")).c_str(), 1);
+  // Wake-ups of its events may be lost; memory pools do without the driver's virtual-memory interface.
+  ::setenv("HSA_ENABLE_INTERRUPT", "0", 1);
+  ::setenv("DEBUG_HIP_MEM_POOL_VMHEAP", "0", 1);
+  return {};
+}
+
 // What AMD's runtime is told so that it takes simulated GPUs.
-Result<void> use_rocr(const std::filesystem::path& libraries, const std::string& target) {
+Result<void> use_rocr(const std::filesystem::path& libraries, const Arguments& arguments) {
   const std::filesystem::path folder = libraries / "rocr";
-  if (auto right = check_target(folder / "libdtif.so", target); !right) return right;
+  const bool by_model = arguments.door == "model";
+  const std::filesystem::path library = folder / (by_model ? model_library : "libdtif.so");
+  if (auto right = check_target(library, arguments.target); !right) return right;
+  if (by_model) {
+    if (auto right = write_topology(library, arguments.target, std::nullopt); !right) return right;
+  }
   if (::dlopen(runtime_library, RTLD_LAZY) == nullptr)
     return failed(ExitCode::device, fmt::format("{}: AMD's ROCm 7.2 is needed, or --front hip", ::dlerror()));
-  ::setenv("LD_LIBRARY_PATH", in_front(folder, std::getenv("LD_LIBRARY_PATH")).c_str(), 1);
-  ::setenv("HSA_ENABLE_DTIF", "1", 1);
-  // Copies are made by kernels, and memory pools without the driver's virtual-memory interface.
-  ::setenv("HSA_ENABLE_SDMA", "0", 1);
-  ::setenv("DEBUG_HIP_MEM_POOL_VMHEAP", "0", 1);
+  if (by_model) {
+    if (auto used = use_model(library, arguments.target); !used) return used;
+  } else {
+    ::setenv("LD_LIBRARY_PATH", in_front(folder, std::getenv("LD_LIBRARY_PATH")).c_str(), 1);
+    ::setenv("HSA_ENABLE_DTIF", "1", 1);
+    ::unsetenv("HSA_MODEL_TOPOLOGY");
+  }
   ::setenv("WAVEJIT_DEVICE", "hip", 1);
   return {};
 }
@@ -89,8 +123,22 @@ bool names_bounds(const std::string& checks) {
 
 Result<ExitCode> run_program(const Arguments& arguments) {
   const std::filesystem::path libraries = library_folder();
+  if (!arguments.write_topology.empty()) {
+    if (!arguments.program.empty())
+      return failed(ExitCode::usage, "--write-topology writes a folder and runs no program: leave one of the two out");
+    const std::filesystem::path library = libraries / "rocr" / model_library;
+    if (auto right = write_topology(library, arguments.target, std::nullopt); !right)
+      return std::unexpected(right.error());
+    if (auto written = write_topology(library, arguments.target, arguments.write_topology); !written)
+      return std::unexpected(written.error());
+    return ExitCode::ok;
+  }
+  if (arguments.program.empty())
+    return failed(ExitCode::usage, "program is required: wavejit sim --target gfx950 -- PROGRAM [ARGUMENT...]");
   const bool own_front = arguments.front == "hip";
-  const auto ready = own_front ? use_own_front(libraries, arguments.target) : use_rocr(libraries, arguments.target);
+  if (own_front && arguments.door != "thunk")
+    return failed(ExitCode::usage, "--door is ROCr's, and --front hip goes without ROCr: leave one of the two out");
+  const auto ready = own_front ? use_own_front(libraries, arguments.target) : use_rocr(libraries, arguments);
   if (!ready) return std::unexpected(ready.error());
   ::setenv("WAVEJIT_SIM_TARGET", arguments.target.c_str(), 1);
   for (const auto& [variable, value] :
@@ -117,7 +165,6 @@ void add_sim(CLI::App& program, Chosen& chosen) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = program.add_subcommand("sim", "Run a program under AMD's HIP and ROCr, on simulated GPUs");
   command->add_option("program", arguments->program, "the program and its arguments, behind --")
-      ->required()
       ->type_name("PROGRAM [ARGUMENT...]");
   command->add_option("--target", arguments->target, "the GPUs: a target or a board, and xN for N of them")
       ->capture_default_str()
@@ -125,6 +172,11 @@ void add_sim(CLI::App& program, Chosen& chosen) {
   command->add_option("--front", arguments->front, "rocr: AMD's runtime; hip: this project's own HIP library")
       ->capture_default_str()
       ->check(CLI::IsMember({"rocr", "hip"}));
+  command->add_option("--door", arguments->door, "where ROCr takes GPUs: thunk, or model (one GPU, fewer features)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"thunk", "model"}));
+  command->add_option("--write-topology", arguments->write_topology, "only write the folder for HSA_MODEL_TOPOLOGY")
+      ->type_name("FOLDER");
   command->add_option("--check", arguments->check, "what is checked while kernels run: all, or a list of checks");
   command->add_option("--arrival", arguments->arrival, "when results of memory arrive: early, late, random");
   command->add_option("--schedule", arguments->schedule, "in which order waves run: in_order, reverse, random");

@@ -203,6 +203,13 @@ Allocation DeviceMemory::lookup(const void* pointer) const {
   return address - candidate.base < std::max<std::uint64_t>(candidate.bytes, 1) ? candidate : Allocation{};
 }
 
+Allocation DeviceMemory::reachable(const void* pointer) const {
+  const auto address = reinterpret_cast<std::uint64_t>(pointer);
+  const Allocation known = lookup(pointer);
+  const FindHostMemory find_host_memory = find_host_;
+  return known.holds(address, 1) || find_host_memory == nullptr ? known : find_host_memory(address);
+}
+
 void DeviceMemory::follow_definedness(bool on) {
   const std::scoped_lock lock(mutex_);
   if (follows_ == on) return;

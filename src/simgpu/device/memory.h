@@ -44,6 +44,9 @@ struct Allocation {
   }
 };
 
+// The host's memory around an address, for GPUs that reach all of it; 0 bytes: there is none.
+using FindHostMemory = Allocation (*)(std::uint64_t address);
+
 // What was allocated at one moment, sorted by address. Immutable: launches keep one while they run.
 class MemoryView {
  public:
@@ -79,8 +82,14 @@ class DeviceMemory {
   bool adopt(void* pointer, std::size_t bytes, MemoryKind kind, int device);
   bool forget(void* pointer);
 
+  // Kernels also get what the table does not have and `find` has. Null: they do not, which is how it begins.
+  void reach_host(FindHostMemory find) { find_host_ = find; }
+  FindHostMemory host_finder() const { return find_host_; }
+
   // The allocation that holds `pointer`; `base` of 0 when there is none.
   Allocation lookup(const void* pointer) const;
+  // Likewise, or the host's memory around it where GPUs reach all of it.
+  Allocation reachable(const void* pointer) const;
   // Whether allocations of device memory from now on are followed byte by byte. Switching it off forgets what is
   // known.
   void follow_definedness(bool on);
@@ -90,6 +99,8 @@ class DeviceMemory {
   void define_copy(const void* to, const void* from, std::uint64_t bytes);
 
   std::uint64_t allocated_bytes(int device) const;
+  // Address space that was reserved for all allocations together; less than wanted where the process is limited.
+  std::uint64_t reserved_bytes() const { return arena_bytes_; }
   std::shared_ptr<const MemoryView> view() const;
 
   DeviceMemory(const DeviceMemory&) = delete;
@@ -106,6 +117,7 @@ class DeviceMemory {
   std::vector<Allocation> table_;                              // sorted by base
   std::vector<std::pair<std::uint64_t, std::uint8_t*>> bits_;  // base of an allocation, its defined bits
   std::atomic<bool> follows_{false};
+  std::atomic<FindHostMemory> find_host_{nullptr};
   mutable std::shared_ptr<const MemoryView> view_;
   std::uint64_t arena_ = 0;
   std::uint64_t arena_bytes_ = 0;

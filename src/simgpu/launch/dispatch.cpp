@@ -103,6 +103,7 @@ DispatchResult Device::dispatch(const DispatchRequest& request) {
   launch.memory = DeviceMemory::instance().view();
   launch.dispatch_packet = std::bit_cast<std::array<std::uint64_t, 8>>(packet);
   const Allocation* holder = launch.memory->find(packet.kernarg);
+  if (holder == nullptr) holder = launch.find_host(packet.kernarg);
   const std::uint64_t kernarg_bytes = request.kernel->info.kernarg_bytes;
   if (packet.kernarg != 0 && (holder == nullptr || !holder->holds(packet.kernarg, kernarg_bytes))) {
     return refused(request, QueueError::memory_violation,

@@ -15,6 +15,17 @@ constexpr std::size_t most_reported = 64;
 
 }  // namespace
 
+const Allocation* Launch::find_host(std::uint64_t address) {
+  const FindHostMemory find_host_memory = DeviceMemory::instance().host_finder();
+  if (find_host_memory == nullptr) return nullptr;
+  const std::scoped_lock lock(mutex);
+  for (const Allocation& known : host_memory) {
+    if (known.holds(address, 1)) return &known;
+  }
+  const Allocation found = find_host_memory(address);
+  return found.bytes == 0 ? nullptr : &host_memory.emplace_back(found);
+}
+
 void Launch::fail(std::uint64_t workgroup, int code, std::string text, std::string json) {
   const std::scoped_lock lock(mutex);
   // Workgroups are handed out in order and all before this one run to their end: the lowest one that fails is the same

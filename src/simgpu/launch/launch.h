@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -51,6 +52,7 @@ struct Launch {
   std::array<std::uint64_t, 32> queue{};   // amd_queue_t: zeros, unless the launch came through a queue
   std::array<Allocation, 3> own_memory{};  // kernarg, dispatch packet, queue
   std::shared_ptr<const MemoryView> memory;
+  std::deque<Allocation> host_memory;                   // what find_host found; guarded by `mutex`
   std::shared_ptr<checks::MemoryShadow> memory_shadow;  // who touched what; null unless races are checked
 
   std::mutex mutex;
@@ -68,6 +70,9 @@ struct Launch {
     }
     return memory->find(address);
   }
+  // The host's memory around an address that the table does not have, where GPUs reach all of it (DeviceMemory::
+  // reach_host); null otherwise. Stays for the launch.
+  const Allocation* find_host(std::uint64_t address);
   void fail(std::uint64_t workgroup, int code, std::string text, std::string json = {});
   bool failed() const { return failed_workgroup.load(std::memory_order_relaxed) != no_workgroup; }
   // Whether a workgroup is still to run. One before the failed one is: it may fail as well, and the lowest is reported.

@@ -14,7 +14,8 @@ const Allocation* allocation_of(Wave& wave, std::uint64_t address, std::uint64_t
     std::swap(one, recent[0]);  // where `resolve` looks
     return recent[0];
   }
-  const Allocation* const holder = wave.workgroup->launch->find(address);
+  const Allocation* holder = wave.workgroup->launch->find(address);
+  if (holder == nullptr) holder = wave.workgroup->launch->find_host(address);
   if (holder == nullptr || !holder->holds(address, bytes)) return nullptr;
   std::copy_backward(std::begin(recent), std::end(recent) - 1, std::end(recent));
   return recent[0] = holder;

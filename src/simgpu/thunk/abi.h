@@ -17,6 +17,7 @@ enum class KmtStatus : std::int32_t {
   invalid_node = 5,
   no_memory = 6,
   not_supported = 11,
+  not_opened = 20,
   wait_timeout = 31,
   memory_not_registered = 36,
 };
@@ -198,6 +199,19 @@ struct SvmAttribute {
 };
 
 #pragma pack(pop)
+
+// libdrm's amdgpu_bo_import_result. Objects are numbers here.
+struct ImportResult {
+  std::uint64_t object = 0;
+  std::uint64_t bytes = 0;
+};
+
+// Kinds of handles and operations that ROCr names (amdgpu.h, amdgpu_drm.h).
+inline constexpr std::uint32_t handle_kms = 1;
+inline constexpr std::uint32_t handle_file = 2;
+inline constexpr std::uint32_t address_map = 1;
+inline constexpr std::uint32_t address_unmap = 2;
+inline constexpr unsigned long command_map_file = 1;  // DRM_AMDGPU_GEM_MMAP
 
 // libdrm's amdgpu_gpu_info up to the clock; the caller has zeroed the rest.
 struct GpuInfo {

@@ -6,7 +6,9 @@
 
 #include "simgpu/device/memory.h"
 #include "simgpu/queues/code_map.h"
+#include "simgpu/thunk/address_space.h"
 #include "simgpu/thunk/topology.h"
+#include "simgpu/thunk/virtual_memory.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu::thunk {
@@ -21,6 +23,13 @@ MemoryKind kind_of(std::uint32_t flags, bool on_gpu) {
   return on_gpu ? MemoryKind::managed : MemoryKind::host_pinned;
 }
 
+// As the driver's: ROCr cuts blocks of 2 MiB into small allocations and asserts that they start so.
+std::uint64_t alignment_of(std::uint64_t bytes) {
+  constexpr std::uint64_t page = 4096;
+  constexpr std::uint64_t large_page = std::uint64_t{2} << 20;
+  return bytes >= large_page ? large_page : page;
+}
+
 }  // namespace
 
 Memory& Memory::instance() {
@@ -33,15 +42,28 @@ KmtStatus Memory::allocate(std::uint32_t node, std::uint64_t bytes, std::uint64_
                            void** address) {
   if (node >= node_count()) return KmtStatus::invalid_node;
   if (address == nullptr || bytes == 0) return KmtStatus::invalid_parameter;
-  constexpr std::uint32_t refused = flag_fixed_address | flag_no_address | flag_only_address;
-  if ((flags & refused) != 0) return KmtStatus::not_supported;
+  if ((flags & flag_only_address) != 0) {
+    const bool fixed = (flags & flag_fixed_address) != 0;
+    if (fixed && *address == nullptr) return KmtStatus::invalid_parameter;
+    void* const reserved = VirtualMemory::instance().reserve(bytes, alignment, fixed ? *address : nullptr);
+    if (reserved != nullptr) *address = reserved;
+    return reserved != nullptr ? KmtStatus::success : KmtStatus::no_memory;
+  }
+  if ((flags & flag_fixed_address) != 0) return KmtStatus::not_supported;
   Device* const device = device_of(node);
   const bool counts = (flags & flag_scratch) == 0;
   if (device != nullptr && counts && bytes > available(node)) return KmtStatus::no_memory;
+  if ((flags & flag_no_address) != 0) {
+    *address = VirtualMemory::instance().create(node, bytes);
+    return *address != nullptr ? KmtStatus::success : KmtStatus::no_memory;
+  }
   const int ordinal = device == nullptr ? 0 : device->ordinal();
   void* const memory = DeviceMemory::instance().allocate(bytes, kind_of(flags, device != nullptr), ordinal,
-                                                         std::max<std::uint64_t>(alignment, 4096));
-  if (memory == nullptr) return KmtStatus::no_memory;
+                                                         std::max(alignment, alignment_of(bytes)));
+  if (memory == nullptr) {
+    say_no_address_space(bytes);
+    return KmtStatus::no_memory;
+  }
   {
     const std::scoped_lock lock(mutex_);
     blocks_[address_of(memory)] = {.bytes = bytes, .node = node, .flags = flags};
@@ -56,6 +78,8 @@ KmtStatus Memory::allocate(std::uint32_t node, std::uint64_t bytes, std::uint64_
 }
 
 KmtStatus Memory::free(void* address) {
+  VirtualMemory& virtual_memory = VirtualMemory::instance();
+  if (virtual_memory.release(address) || virtual_memory.free_addresses(address)) return KmtStatus::success;
   {
     const std::scoped_lock lock(mutex_);
     const auto found = blocks_.find(address_of(address));
@@ -70,7 +94,7 @@ std::uint64_t Memory::available(std::uint32_t node) const {
   const Device* device = device_of(node);
   if (device == nullptr) return 0;
   const std::scoped_lock lock(mutex_);
-  std::uint64_t used = 0;
+  std::uint64_t used = VirtualMemory::instance().used(node);
   for (const auto& [base, block] : blocks_) {
     if (block.node == node && !block.is_host && (block.flags & flag_scratch) == 0) used += block.bytes;
   }

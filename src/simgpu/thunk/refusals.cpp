@@ -11,15 +11,10 @@ namespace wavejit::simgpu::thunk {
 extern "C" {
 
 int amdgpu_bo_cpu_map() { return -ENOSYS; }
-int amdgpu_bo_export() { return -ENOSYS; }
-int amdgpu_bo_free() { return -ENOSYS; }
-int amdgpu_bo_import() { return -ENOSYS; }
 int amdgpu_bo_query_info() { return -ENOSYS; }
 int amdgpu_bo_set_metadata() { return -ENOSYS; }
-int amdgpu_bo_va_op() { return -ENOSYS; }
 int amdgpu_device_deinitialize() { return -ENOSYS; }
 int amdgpu_device_initialize() { return -ENOSYS; }
-int drmCommandWriteRead() { return -ENOSYS; }
 KmtStatus hsaKmtAisReadWriteFile() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtAllocQueueGWS() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtCheckRuntimeDebugSupport() { return KmtStatus::not_supported; }
@@ -32,7 +27,6 @@ KmtStatus hsaKmtDbgRegister() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtDbgUnregister() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtDbgWavefrontControl() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtDebugTrapIoctl() { return KmtStatus::not_supported; }
-KmtStatus hsaKmtExportDMABufHandle() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtGetQueueInfo() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtMapGraphicHandle() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtOpenSMI() { return KmtStatus::not_supported; }

@@ -9,6 +9,8 @@
 #include "simgpu/queues/code_map.h"
 #include "simgpu/queues/signals.h"
 #include "simgpu/thunk/abi.h"
+#include "simgpu/thunk/address_space.h"
+#include "simgpu/thunk/child.h"
 #include "simgpu/thunk/events.h"
 #include "simgpu/thunk/images.h"
 #include "simgpu/thunk/memory.h"
@@ -31,14 +33,17 @@ KmtStatus valid(bool yes) { return yes ? KmtStatus::success : KmtStatus::invalid
 extern "C" {
 
 KmtStatus hsaKmtOpenKFD() {
+  if (in_child()) return refuse_in_child();
+  if (!has_address_space()) return KmtStatus::no_memory;
+  watch_for_forks();
   CodeMap::instance().set_image_finder(find_image);
   return KmtStatus::success;
 }
 KmtStatus hsaKmtCloseKFD() { return KmtStatus::success; }
 
-// 1.14 has no virtual-memory interface; what needs it is refused by ROCr itself.
+// The first with the virtual-memory interface.
 KmtStatus hsaKmtGetVersion(VersionInfo* version) {
-  *version = {.major = 1, .minor = 14};
+  *version = {.major = 1, .minor = 15};
   return KmtStatus::success;
 }
 
@@ -63,6 +68,7 @@ KmtStatus hsaKmtGetNodeIoLinkProperties(std::uint32_t node, std::uint32_t count,
 }
 
 KmtStatus hsaKmtCreateEvent(const EventDescriptor* descriptor, bool manual_reset, bool is_set, Event** event) {
+  if (in_child()) return refuse_in_child();
   *event = Events::instance().create(*descriptor, manual_reset, is_set);
   return KmtStatus::success;
 }
@@ -70,42 +76,54 @@ KmtStatus hsaKmtDestroyEvent(Event* event) { return valid(Events::instance().des
 KmtStatus hsaKmtSetEvent(Event* event) { return valid(event != nullptr && Events::instance().set(event->id)); }
 KmtStatus hsaKmtResetEvent(Event* event) { return valid(event != nullptr && Events::instance().reset(event->id)); }
 KmtStatus hsaKmtWaitOnEvent(Event* event, std::uint32_t milliseconds) {
+  if (in_child()) return refuse_in_child();
   return Events::instance().wait({&event, 1}, false, milliseconds);
 }
 KmtStatus hsaKmtWaitOnEvent_Ext(Event* event, std::uint32_t milliseconds, std::uint64_t* /*age*/) {
+  if (in_child()) return refuse_in_child();
   return Events::instance().wait({&event, 1}, false, milliseconds);
 }
 KmtStatus hsaKmtWaitOnMultipleEvents(Event** events, std::uint32_t count, bool all, std::uint32_t milliseconds) {
+  if (in_child()) return refuse_in_child();
   return Events::instance().wait({events, count}, all, milliseconds);
 }
 KmtStatus hsaKmtWaitOnMultipleEvents_Ext(Event** events, std::uint32_t count, bool all, std::uint32_t milliseconds,
                                          std::uint64_t* /*ages*/) {
+  if (in_child()) return refuse_in_child();
   return Events::instance().wait({events, count}, all, milliseconds);
 }
 
 KmtStatus hsaKmtCreateQueue(std::uint32_t node, QueueType type, std::uint32_t /*percentage*/, std::int32_t /*priority*/,
                             void* ring, std::uint64_t bytes, Event* /*event*/, QueueResource* resource) {
+  if (in_child()) return refuse_in_child();
   return Queues::instance().create(node, type, ring, bytes, *resource);
 }
 KmtStatus hsaKmtCreateQueueExt(std::uint32_t node, QueueType type, std::uint32_t /*percentage*/,
                                std::int32_t /*priority*/, std::uint32_t /*engine*/, void* ring, std::uint64_t bytes,
                                Event* /*event*/, QueueResource* resource) {
+  if (in_child()) return refuse_in_child();
   return Queues::instance().create(node, type, ring, bytes, *resource);
 }
 // Priorities and percentages change nothing here: every queue has a thread of its own.
 KmtStatus hsaKmtUpdateQueue(std::uint64_t id) { return valid(Queues::instance().exists(id)); }
 KmtStatus hsaKmtSetQueueCUMask(std::uint64_t id) { return valid(Queues::instance().exists(id)); }
-KmtStatus hsaKmtDestroyQueue(std::uint64_t id) { return Queues::instance().destroy(id); }
+// A child's queues have no threads to be waited for.
+KmtStatus hsaKmtDestroyQueue(std::uint64_t id) {
+  return in_child() ? KmtStatus::success : Queues::instance().destroy(id);
+}
 KmtStatus hsaKmtQueueRingDoorbell(std::uint64_t id, std::uint64_t /*value*/) {
+  if (in_child()) end_child();
   return valid(Queues::instance().ring_doorbell(id));
 }
 
 KmtStatus hsaKmtSetMemoryPolicy() { return KmtStatus::success; }
 KmtStatus hsaKmtAllocMemory(std::uint32_t node, std::uint64_t bytes, std::uint32_t flags, void** address) {
+  if (in_child()) return refuse_in_child();
   return Memory::instance().allocate(node, bytes, 0, flags, address);
 }
 KmtStatus hsaKmtAllocMemoryAlign(std::uint32_t node, std::uint64_t bytes, std::uint64_t alignment, std::uint32_t flags,
                                  void** address) {
+  if (in_child()) return refuse_in_child();
   return Memory::instance().allocate(node, bytes, alignment, flags, address);
 }
 KmtStatus hsaKmtFreeMemory(void* address, std::uint64_t /*bytes*/) { return Memory::instance().free(address); }
@@ -114,6 +132,7 @@ KmtStatus hsaKmtAvailableMemory(std::uint32_t node, std::uint64_t* bytes) {
   return KmtStatus::success;
 }
 KmtStatus hsaKmtRegisterMemory(void* address, std::uint64_t bytes) {
+  if (in_child()) return refuse_in_child();
   Memory::instance().register_host(address, bytes);
   return KmtStatus::success;
 }
@@ -130,6 +149,7 @@ KmtStatus hsaKmtDeregisterMemory(void* address) {
 // Device addresses are host addresses.
 KmtStatus hsaKmtMapMemoryToGPUNodes(void* address, std::uint64_t /*bytes*/, std::uint64_t* device_address,
                                     std::uint32_t /*flags*/, std::uint64_t count, const std::uint32_t* nodes) {
+  if (in_child()) return refuse_in_child();
   if (device_address != nullptr) *device_address = reinterpret_cast<std::uint64_t>(address);
   return valid(Memory::instance().map(address, {nodes, count}));
 }
@@ -184,19 +204,6 @@ KmtStatus hsaKmtModelEnabled(bool* enabled) {
 // Handlers of traps are not run (docs/simulated-gpu.md); images are not simulated.
 KmtStatus hsaKmtSetTrapHandler() { return KmtStatus::success; }
 KmtStatus hsaKmtGetTileConfig() { return KmtStatus::success; }
-// What it names is only handed back to functions that refuse.
-KmtStatus hsaKmtGetAMDGPUDeviceHandle(std::uint32_t node, void** handle) {
-  *handle = device_of(node);
-  return found(*handle != nullptr);
-}
-
-// ROCr asks libdrm's function for how fast the GPU's clock counts, and for nothing else.
-int amdgpu_query_gpu_info(const void* /*handle*/, GpuInfo* info) {
-  constexpr std::uint64_t hz_per_khz = 1000;
-  *info = {.counter_khz = static_cast<std::uint32_t>(simgpu::queues::clock_hz / hz_per_khz)};
-  return 0;
-}
-
 // Something that is not null: ROCr asks for no more of it.
 void* DtifCreate(const char* /*client*/) {
   static char instance = 0;
