@@ -68,6 +68,8 @@ Result<void> use_rocr(const std::filesystem::path& libraries, const std::string&
     return failed(ExitCode::device, fmt::format("{}: AMD's ROCm 7.2 is needed, or --front hip", ::dlerror()));
   ::setenv("LD_LIBRARY_PATH", in_front(folder, std::getenv("LD_LIBRARY_PATH")).c_str(), 1);
   ::setenv("HSA_ENABLE_DTIF", "1", 1);
+  // IPC handles are refused; of ROCr's two ways to them the newer one ends in an assertion then (7.2).
+  ::setenv("HSA_ENABLE_IPC_MODE_LEGACY", "1", 0);
   ::setenv("WAVEJIT_DEVICE", "hip", 1);
   return {};
 }
