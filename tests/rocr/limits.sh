@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # What simulated GPUs do not do ends in one line and an error, never in a hang or a crash that says nothing.
-#   limits.sh <wavejit> <rocr_limits> <target>
+#   limits.sh <wavejit> <rocr_limits> <rocr_engines> <target>
 set -uo pipefail
-wavejit=$1 program=$2 target=$3
+wavejit=$1 program=$2 engines=$3 target=$4
 failed=0
 said=
 
@@ -40,6 +40,13 @@ run share
 expect_once "refused: memory is not shared between processes"
 expect "hipIpcGetMemHandle: hipErrorInvalidValue"
 expect "hipMemImportFromShareableHandle: hipErrorInvalidValue"
+
+program=$engines run stray
+[ $status -eq 134 ] || { echo "stray: $status"; failed=1; }
+expect_once "a copy engine's queue stopped: the packet at byte"
+expect "reads "
+expect "is no memory of the GPU"
+expect_once "AMD's runtime is not told of it and would wait for ever: the program ends here"
 
 for kib in 1000000 20000000; do
   said=$(ulimit -v $kib && timeout 60 "$wavejit" sim --target "$target" -- "$program" memory 1000000 2>&1)
