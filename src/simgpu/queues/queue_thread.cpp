@@ -50,14 +50,17 @@ void QueueThread::work() {
 // `looks` are those in vain since the last packet.
 void QueueThread::sleep(int looks) {
   constexpr int looks_at_once = 40;
+  constexpr int looks_of_a_while = 200;
   constexpr std::chrono::microseconds shortest(1);
-  constexpr std::chrono::microseconds longest(1000);
+  constexpr std::chrono::microseconds longer(1000);
+  constexpr std::chrono::microseconds longest(4000);
   const auto has_work = [&] { return rung_ || stops_; };
   std::unique_lock lock(mutex_);
   if (doorbell_kind_ == Doorbell::rings) {
     doorbell_.wait(lock, has_work);
   } else {
-    doorbell_.wait_for(lock, looks < looks_at_once ? shortest : longest, has_work);
+    const auto pause = looks < looks_at_once ? shortest : looks < looks_of_a_while ? longer : longest;
+    doorbell_.wait_for(lock, pause, has_work);
   }
   rung_ = false;
 }

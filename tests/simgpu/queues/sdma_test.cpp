@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Copy engines' queues: what every packet does, in both layouts, and how a queue stops.
+#include <ctime>
 #include <random>
 #include <set>
 
@@ -260,6 +261,18 @@ TEST_P(Sdma, AWritePointerIsFoundWithoutADoorbell) {
   std::memcpy(&ring[0], words.data(), words.size() * 4);
   pointers.at<std::uint64_t>(8) = words.size() * 4;
   EXPECT_TRUE(SdmaRing::happens([&] { return memory.at<std::uint32_t>(0) == 3; }));
+}
+
+// It looks at its write pointer every few milliseconds.
+TEST(SdmaQueue, IdlingCostsLittle) {
+  SdmaRing ring(gfx9_sdma);
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  const auto processor_seconds = [] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; };
+  const double before = processor_seconds();
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  const double cost = processor_seconds() - before;
+  RecordProperty("processor_seconds", std::to_string(cost));
+  EXPECT_LT(cost, 0.05);
 }
 
 struct Refused {
