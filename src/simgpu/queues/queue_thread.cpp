@@ -5,6 +5,11 @@
 #include <utility>
 
 namespace wavejit::simgpu::queues {
+namespace {
+
+constexpr int looks_of_a_while = 200;
+
+}  // namespace
 
 void print(const Status& status) {
   std::string lines = std::format("wavejit simulated GPU: {}\n", status.text);
@@ -41,7 +46,7 @@ void QueueThread::set_waits_for(std::string text) {
 }
 
 void QueueThread::work() {
-  for (int looks = 0; !stops_; ++looks) {
+  for (int looks = 0; !stops_; looks = std::min(looks + 1, looks_of_a_while)) {
     while (!stops_ && take_()) looks = 0;
     sleep(looks);
   }
@@ -50,7 +55,6 @@ void QueueThread::work() {
 // `looks` are those in vain since the last packet.
 void QueueThread::sleep(int looks) {
   constexpr int looks_at_once = 40;
-  constexpr int looks_of_a_while = 200;
   constexpr std::chrono::microseconds shortest(1);
   constexpr std::chrono::microseconds longer(1000);
   constexpr std::chrono::microseconds longest(4000);
