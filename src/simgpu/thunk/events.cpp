@@ -3,7 +3,19 @@
 
 #include <algorithm>
 
+#include "simgpu/device/memory.h"
+
 namespace wavejit::simgpu::thunk {
+namespace {
+
+// Where GPUs write the number of an event before they raise it. Nobody reads it, but where there is none ROCr leaves
+// out what makes copy engines raise events.
+std::uint64_t mailbox() {
+  static void* const place = DeviceMemory::instance().allocate(sizeof(std::uint64_t), MemoryKind::internal, 0);
+  return reinterpret_cast<std::uint64_t>(place);
+}
+
+}  // namespace
 
 Events& Events::instance() {
   // Never destroyed: threads of ROCr wait until the process ends.
@@ -18,6 +30,7 @@ Event* Events::create(const EventDescriptor& descriptor, bool manual_reset, bool
   state->is_set = is_set;
   state->event.id = next_++;
   state->event.type = descriptor.type;
+  state->event.mailbox = mailbox();
   Event* const event = &state->event;
   events_[event->id] = std::move(state);
   return event;
