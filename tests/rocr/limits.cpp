@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
+#include <bit>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -88,7 +88,7 @@ int share_file() {
   static_cast<void>(std::printf("hipMemExportToShareableHandle: %s\n", hipGetErrorName(exported)));
   hipMemGenericAllocationHandle_t again{};
   const hipError_t imported = hipMemImportFromShareableHandle(
-      &again, reinterpret_cast<void*>(static_cast<std::intptr_t>(file)), hipMemHandleTypePosixFileDescriptor);
+      &again, std::bit_cast<void*>(static_cast<std::intptr_t>(file)), hipMemHandleTypePosixFileDescriptor);
   static_cast<void>(std::printf("hipMemImportFromShareableHandle: %s\n", hipGetErrorName(imported)));
   CHECK(hipMemRelease(memory));
   return 0;

@@ -103,7 +103,7 @@ TEST_F(Virtual, WrongCallsAreRefused) {
   EXPECT_EQ(memory().device(0), nullptr);
   EXPECT_EQ(memory().reserve(std::uint64_t{1} << 60, 4096, nullptr), nullptr);
   int here = 0;
-  EXPECT_EQ(memory().reserve(4096, 4096, reinterpret_cast<void*>(address_of(&here) & ~std::uint64_t{4095})), nullptr);
+  EXPECT_EQ(memory().reserve(4096, 4096, host_pointer<void>(address_of(&here) & ~std::uint64_t{4095})), nullptr);
   EXPECT_FALSE(memory().release(&here));
   EXPECT_EQ(memory().export_file(&here), -1);
   EXPECT_EQ(memory().import_file(0), 0U);
