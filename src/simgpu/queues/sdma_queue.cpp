@@ -49,7 +49,7 @@ bool SdmaQueue::take_packet() {
   if (packet && packet->dwords * dword > there)
     problem = std::format("NOP (0): {} dwords, of which the queue holds {}", packet->dwords, there / dword);
   if (problem.empty()) {
-    problem = run_sdma(packet->command, thread_, raise_);
+    problem = run_sdma(packet->command, thread_, {.raise = raise_, .clock = place_.clock});
     if (!problem.empty()) problem = std::format("{}: {}", packet->name, problem);
   }
   if (!problem.empty()) {
