@@ -9,6 +9,7 @@
 #include <cstring>
 #include <format>
 
+#include "simgpu/ledger.h"
 #include "simgpu/queues/code_map.h"
 #include "simgpu/queues/pm4.h"
 
@@ -61,7 +62,7 @@ void print(const Status& status) {
 }  // namespace
 
 AqlQueue::AqlQueue(Device& device, const QueuePlace& place, RaiseEvent raise)
-    : device_(device), place_(place), raise_(raise), thread_([this] { work(); }) {}
+    : device_(device), place_(place), raise_(raise), time_(place.config.simulated_time), thread_([this] { work(); }) {}
 
 AqlQueue::~AqlQueue() {
   stops_ = true;
@@ -71,7 +72,12 @@ AqlQueue::~AqlQueue() {
 
 QueueFields* AqlQueue::fields() const { return host_pointer<QueueFields>(place_.fields); }
 
+std::uint64_t AqlQueue::written_packets() const {
+  return std::atomic_ref(fields()->write_index).load(std::memory_order_acquire);
+}
+
 void AqlQueue::ring_doorbell() {
+  time_.rung(written_packets());
   const std::scoped_lock lock(mutex_);
   rung_ = true;
   doorbell_.notify_one();
@@ -95,12 +101,13 @@ void AqlQueue::work() {
 // One packet; false when there is none.
 bool AqlQueue::take_packets() {
   const std::uint64_t read = std::atomic_ref(fields()->read_index).load(std::memory_order_relaxed);
-  if (read >= std::atomic_ref(fields()->write_index).load(std::memory_order_acquire)) return false;
+  if (read >= written_packets()) return false;
   auto* const place = host_pointer<std::uint64_t>(place_.ring + (read % place_.packets * packet_bytes));
   if (type_of(header_of(place)) == PacketType::invalid) return false;  // claimed, not written yet
   RawPacket packet{};
   std::memcpy(packet.data(), place, sizeof packet);
 
+  time_.begin(read);
   const Outcome outcome = execute(packet);
   if (stops_) return false;
   if (outcome.error != QueueError::none) {
@@ -114,7 +121,6 @@ bool AqlQueue::take_packets() {
 }
 
 AqlQueue::Outcome AqlQueue::execute(const RawPacket& packet) {
-  const std::uint64_t start = clock_now();
   Outcome outcome;
   switch (const auto type = type_of(static_cast<std::uint16_t>(packet[0]))) {
     case PacketType::kernel_dispatch:
@@ -137,7 +143,8 @@ AqlQueue::Outcome AqlQueue::execute(const RawPacket& packet) {
                                   static_cast<unsigned>(type))};
   }
   if (outcome.error == QueueError::none && !stops_) {
-    complete(std::bit_cast<BarrierPacket>(packet).completion_signal, start, clock_now(), raise_);
+    const Stamps stamps = time_.end(written_packets());
+    complete(std::bit_cast<BarrierPacket>(packet).completion_signal, stamps.start, stamps.end, raise_);
   }
   return outcome;
 }
@@ -150,6 +157,7 @@ AqlQueue::Outcome AqlQueue::dispatch(const DispatchPacket& packet) {
   const DispatchResult result = device_.dispatch(
       {.packet = packet, .code = *code, .kernel = *kernel, .queue = place_.fields, .queue_bytes = sizeof(QueueFields)});
   if (!result.status.ok()) print(result.status);
+  if (result.time) time_.ran(*result.time, device_.target().clock_khz);
   return {.error = result.error, .text = {}};
 }
 
@@ -190,6 +198,7 @@ AqlQueue::Outcome AqlQueue::barrier(const BarrierPacket& packet, bool all) {
         return std::format("a barrier-and packet: signal {:#x} is {}; it must become 0", signal, value_of(signal));
       };
       if (!wait_until(describe, [&] { return value_of(signal) == 0; })) return {};
+      time_.waited_for(signal);
     }
     return {};
   }
@@ -201,10 +210,14 @@ AqlQueue::Outcome AqlQueue::barrier(const BarrierPacket& packet, bool all) {
       if (signal != 0) text += std::format(" signal {:#x} is {},", signal, value_of(signal));
     return text + " and one must become 0";
   };
+  std::uint64_t met = 0;
   wait_until(describe, [&] {
-    return std::ranges::any_of(packet.dependencies,
-                               [](std::uint64_t signal) { return signal != 0 && value_of(signal) == 0; });
+    const auto* const found = std::ranges::find_if(
+        packet.dependencies, [](std::uint64_t signal) { return signal != 0 && value_of(signal) == 0; });
+    met = found == packet.dependencies.end() ? 0 : *found;
+    return met != 0;
   });
+  time_.waited_for(met);
   return {};
 }
 
@@ -227,6 +240,7 @@ AqlQueue::Outcome AqlQueue::vendor(const RawPacket& packet) {
       wait_until(describe, [&] {
         return meets(value_of(barrier.signal) & barrier.mask, static_cast<Condition>(barrier.condition), barrier.value);
       });
+      time_.waited_for(barrier.signal);
       return {};
     }
     case VendorFormat::pm4_indirect_buffer: {
@@ -242,7 +256,12 @@ AqlQueue::Outcome AqlQueue::vendor(const RawPacket& packet) {
 // The queue stops for good; the runtime hears of it through one of two signals.
 void AqlQueue::fail(const Outcome& outcome) {
   failed_ = true;
-  if (!outcome.text.empty()) print({.code = 1, .text = "queue stopped: " + outcome.text});
+  if (!outcome.text.empty()) {
+    const std::string line = "queue stopped: " + outcome.text;
+    print({.code = 1, .text = line});
+    Ledger::instance().found({}, "packet", line);
+  }
+  Ledger::instance().publish(false);
   if (place_.error_reason != 0) {
     std::atomic_ref(*host_pointer<std::uint64_t>(place_.error_reason))
         .fetch_or(exception_bit(outcome.error), std::memory_order_acq_rel);

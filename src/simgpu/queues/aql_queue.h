@@ -15,6 +15,7 @@
 #include "simgpu/launch/dispatch.h"
 #include "simgpu/queue_config.h"
 #include "simgpu/queues/packets.h"
+#include "simgpu/queues/queue_time.h"
 #include "simgpu/queues/signals.h"
 
 namespace wavejit::simgpu::queues {
@@ -52,6 +53,7 @@ class AqlQueue {
   void work();
   bool take_packets();
   Outcome execute(const RawPacket& packet);
+  std::uint64_t written_packets() const;
   Outcome dispatch(const DispatchPacket& packet);
   Outcome barrier(const BarrierPacket& packet, bool all);
   Outcome vendor(const RawPacket& packet);
@@ -64,6 +66,7 @@ class AqlQueue {
   Device& device_;
   QueuePlace place_;
   RaiseEvent raise_;
+  QueueTime time_;
 
   mutable std::mutex mutex_;
   std::condition_variable doorbell_;
