@@ -157,7 +157,7 @@ AqlQueue::Outcome AqlQueue::dispatch(const DispatchPacket& packet) {
   const DispatchResult result = device_.dispatch(
       {.packet = packet, .code = *code, .kernel = *kernel, .queue = place_.fields, .queue_bytes = sizeof(QueueFields)});
   if (!result.status.ok()) print(result.status);
-  if (result.time) time_.ran(*result.time, device_.target().clock_khz);
+  if (result.time) time_.ran(*result.time, device_.target().clock_khz, has_barrier_bit(packet.header));
   return {.error = result.error, .text = {}};
 }
 

@@ -29,9 +29,10 @@ SimulatedTime& SimulatedTime::instance() {
 
 SimulatedTime::SimulatedTime() : origin_(clock_now()) {}
 
-std::optional<std::uint64_t> SimulatedTime::begin_work() {
+std::uint64_t SimulatedTime::begin_work() {
   const std::scoped_lock lock(mutex_);
-  return working_++ == 0 ? std::optional(latest_) : std::nullopt;
+  if (working_++ == 0) work_began_ = latest_;
+  return work_began_;
 }
 
 void SimulatedTime::came_to(std::uint64_t time, bool rests) {
@@ -60,7 +61,7 @@ QueueTime::~QueueTime() {
 // With the lock.
 void QueueTime::begin_work() {
   works_ = true;
-  if (const auto time = SimulatedTime::instance().begin_work()) earliest_ = std::max(earliest_, *time);
+  earliest_ = std::max(earliest_, SimulatedTime::instance().begin_work());
 }
 
 void QueueTime::rung(std::uint64_t submitted) {
@@ -87,10 +88,10 @@ void QueueTime::waited_for(std::uint64_t signal) {
   now_ = std::max(now_, SimulatedTime::instance().time_of(host_pointer<Signal>(signal)->end));
 }
 
-void QueueTime::ran(const LaunchTime& launch, int clock_khz) {
+void QueueTime::ran(const LaunchTime& launch, int clock_khz, bool waits_for_previous) {
   if (!simulated_) return;
   is_launch_ = true;
-  start_ = now_ + picoseconds(was_launch_ ? launch.dependent_cycles : 0, clock_khz);
+  start_ = now_ + picoseconds(was_launch_ && waits_for_previous ? launch.dependent_cycles : 0, clock_khz);
   now_ = start_ + picoseconds(launch.cycles, clock_khz);
 }
 

@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <mutex>
-#include <optional>
 
 #include "simgpu/device/device.h"
 
@@ -20,8 +19,9 @@ namespace wavejit::simgpu::queues {
 class SimulatedTime {
  public:
   static SimulatedTime& instance();
-  // A queue gets work after a rest. The time that it begins at, or nothing while others are at work.
-  std::optional<std::uint64_t> begin_work();
+  // A queue gets work after a rest. It begins no earlier than this: where the last queue ended before the present work
+  // of all queues began.
+  std::uint64_t begin_work();
   // A queue came so far; `rests`: it has no more to do.
   void came_to(std::uint64_t time, bool rests);
   std::uint64_t latest() const;
@@ -36,6 +36,7 @@ class SimulatedTime {
   const std::uint64_t origin_;  // ticks
   mutable std::mutex mutex_;
   std::uint64_t latest_ = 0;
+  std::uint64_t work_began_ = 0;
   int working_ = 0;  // queues
 };
 
@@ -59,8 +60,8 @@ class QueueTime {
   void begin(std::uint64_t packet);
   // It waited for this signal, which is complete.
   void waited_for(std::uint64_t signal);
-  // It ran a kernel. Behind another one it began a little later.
-  void ran(const LaunchTime& launch, int clock_khz);
+  // It ran a kernel. One that waited for a kernel directly before it began a little later.
+  void ran(const LaunchTime& launch, int clock_khz, bool waits_for_previous);
   // It ends; call this before anybody is told. `submitted`: as above.
   Stamps end(std::uint64_t submitted);
 
