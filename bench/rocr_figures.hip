@@ -37,11 +37,34 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-double resident_megabytes() {
-  std::ifstream file("/proc/self/statm");
-  long all = 0, resident = 0;
-  file >> all >> resident;
-  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+// Of the process in memory: all of it; what no other process shares; and the compiler that HIP opens when it is
+// initialised.
+struct Resident {
+  double all_mb = 0;
+  double private_mb = 0;
+  double compiler_mb = 0;
+};
+
+Resident resident() {
+  Resident sum;
+  std::ifstream file("/proc/self/smaps");
+  bool is_compiler = false;
+  for (std::string line; std::getline(file, line);) {
+    char field[64];
+    double kilobytes = 0;
+    if (std::sscanf(line.c_str(), "%63s %lf kB", field, &kilobytes) != 2 || line.back() != 'B') {
+      // A mapping's first line has its file, its last one flags.
+      if (line.find('-') < line.find(' '))
+        is_compiler = line.find("libLLVM") != line.npos || line.find("libamd_comgr") != line.npos;
+      continue;
+    }
+    const std::string name = field;
+    const double megabytes = kilobytes * 1024 / 1e6;
+    if (name == "Rss:") sum.all_mb += megabytes;
+    if (name == "Rss:" && is_compiler) sum.compiler_mb += megabytes;
+    if (name == "Private_Clean:" || name == "Private_Dirty:") sum.private_mb += megabytes;
+  }
+  return sum;
 }
 
 void initialise() {
@@ -114,7 +137,9 @@ int main(int count, char** words) {
   const std::string what = count > 1 ? words[1] : "";
   if (what == "start") {
     initialise();
-    std::printf("resident_mb %.1f\n", resident_megabytes());
+    const Resident memory = resident();
+    std::printf("resident_mb %.1f\nprivate_mb %.1f\ncompiler_mb %.1f\n", memory.all_mb, memory.private_mb,
+                memory.compiler_mb);
     return 0;
   }
   if (what == "launch" && count > 2) {

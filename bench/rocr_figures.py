@@ -49,6 +49,8 @@ def main():
         ("  on empty HIP functions", f"{empty_ns:.0f} ns", ""),
         ("a process with one GPU, from its start to its end", f"{start['seconds']:.3f} s", "≤ 0.25 s"),
         ("its memory before the first allocation", f"{start['resident_mb']:.1f} MB", "≤ 60 MB"),
+        ("  of that comgr and LLVM, which HIP opens", f"{start['compiler_mb']:.1f} MB", ""),
+        ("  of that shared with no other process", f"{start['private_mb']:.1f} MB", ""),
         (f"processor of an idle process, {IDLE_SECONDS} s", f"{idle['idle_percent']:.0f} % of a core", "≤ 5 %"),
     ]
     width = max(len(row[0]) for row in rows)

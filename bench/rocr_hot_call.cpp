@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A hot wavejit_attention_forward through whatever HIP there is: what the call takes until it returns, one "name value"
 // a line. Under `wavejit sim` that is AMD's HIP; launches wait in its queue while the simulated GPU works.
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>

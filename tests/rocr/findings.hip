@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A program that does something wrong, if asked, and ends as asked:
-//   findings <fine|race|far> <exit|return|abort|quick>
+//   findings <fine|race|far|copy> <exit|return|abort|quick>
 #include <hip/hip_runtime.h>
 
 #include <cstdio>
@@ -27,6 +27,8 @@ int main(int count, char** words) {
   fine<<<1, 256>>>(out);
   if (what == "race") race<<<1, 256>>>(out);
   if (what == "far") far<<<1, 256>>>(out);
+  int back[256];
+  if (what == "copy" && hipMemcpy(back, out, sizeof back, hipMemcpyDeviceToHost) != hipSuccess) return 4;
   static_cast<void>(hipDeviceSynchronize());
   if (how == "abort") std::abort();
   if (how == "quick") std::_Exit(0);

@@ -72,6 +72,21 @@ def main():
         assert len({process["process"] for process in report["processes"]}) == 2, report
         assert report["launches"] == 3 and report["findings"] >= 1, report
 
+        # Beneath AMD's runtime copies are kernels, or a copy engine's.
+        _, report = run(folder, [PROGRAM, "copy", "exit"])
+        (process,) = report["processes"]
+        assert process["copied_bytes"] == 1024 or (FRONT == "rocr" and process["launches"] == 2), process
+
+        # Who ends `wavejit sim` ends the program, and gets its report.
+        running = subprocess.Popen([WAVEJIT, "sim", "--front", FRONT, "--json", f"{folder}/report.json", "--",
+                                    "sh", "-c", f"{PROGRAM} fine exit; echo ready; exec sleep 60"], stdout=subprocess.PIPE, text=True)
+        while "ready" not in running.stdout.readline():
+            pass
+        running.terminate()
+        assert running.wait() == 128 + 15
+        report = json.loads((pathlib.Path(folder) / "report.json").read_text())
+        assert report["signal"] == 15 and report["launches"] == 1, report
+
         ended, report = run(folder, ["true"])
         assert ended.returncode == 0 and report["processes"] == [], ended
         assert "no process of the program used a simulated GPU" in ended.stderr, ended

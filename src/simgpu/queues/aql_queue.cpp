@@ -256,6 +256,7 @@ AqlQueue::Outcome AqlQueue::vendor(const RawPacket& packet) {
 // The queue stops for good; the runtime hears of it through one of two signals.
 void AqlQueue::fail(const Outcome& outcome) {
   failed_ = true;
+  time_.stop();
   if (!outcome.text.empty()) {
     const std::string line = "queue stopped: " + outcome.text;
     print({.code = 1, .text = line});

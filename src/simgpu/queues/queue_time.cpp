@@ -54,8 +54,13 @@ std::uint64_t SimulatedTime::time_of(std::uint64_t ticks) const {
   return time <= latest() ? time : 0;
 }
 
-QueueTime::~QueueTime() {
+QueueTime::~QueueTime() { stop(); }
+
+void QueueTime::stop() {
+  const std::scoped_lock lock(mutex_);
+  stopped_ = true;
   if (works_) SimulatedTime::instance().came_to(now_, true);
+  works_ = false;
 }
 
 // With the lock.
@@ -67,7 +72,7 @@ void QueueTime::begin_work() {
 void QueueTime::rung(std::uint64_t submitted) {
   if (!simulated_) return;
   const std::scoped_lock lock(mutex_);
-  if (!works_ && submitted > done_) begin_work();
+  if (!works_ && !stopped_ && submitted > done_) begin_work();
 }
 
 void QueueTime::begin(std::uint64_t packet) {

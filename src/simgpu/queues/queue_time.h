@@ -64,6 +64,8 @@ class QueueTime {
   void ran(const LaunchTime& launch, int clock_khz, bool waits_for_previous);
   // It ends; call this before anybody is told. `submitted`: as above.
   Stamps end(std::uint64_t submitted);
+  // The queue stops for good: others are not to take it for one at work.
+  void stop();
 
  private:
   void begin_work();
@@ -71,6 +73,7 @@ class QueueTime {
   const bool simulated_;
   std::mutex mutex_;           // of what follows
   bool works_ = false;         // has packets
+  bool stopped_ = false;
   std::uint64_t done_ = 0;     // packets
   std::uint64_t earliest_ = 0; // of the next packet
   // Of the queue's thread alone.

@@ -169,5 +169,22 @@ TEST(QueueTimes, WhatRunsBesideWorkStartsWithoutIt) {
   EXPECT_EQ(first.start, before.end);
 }
 
+// A queue that stopped with packets behind it is not at work.
+TEST(QueueTimes, AStoppedQueueRests) {
+  QueueTime one(true);
+  QueueTime broken(true);
+  QueueTime other(true);
+  broken.rung(5);
+  broken.begin(0);
+  broken.stop();
+  broken.rung(6);
+  one.begin(0);
+  one.ran({.cycles = 2'000'000}, 2'000'000, false);
+  const Stamps stamps = one.end(1);
+  other.rung(1);
+  other.begin(0);
+  EXPECT_EQ(other.end(1).start, stamps.end);
+}
+
 }  // namespace
 }  // namespace wavejit::simgpu::testing
