@@ -65,8 +65,8 @@ struct Config {
 // WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER, WAVEJIT_SIM_MATRIX=sequential|cdna3|seeded[:<n>],
 // WAVEJIT_SIM_TRANSCENDENTALS=nearest|seeded[:<n>], WAVEJIT_SIM_CYCLES=off|on, WAVEJIT_SIM_REPORT=<file>,
 // WAVEJIT_SIM_SUMMARY=off|findings|on. A value that is not understood: one warning on stderr, default
-// kept. Where a good end would then mean nothing (checks, sums, transcendentals, report): one line, and the program ends (exit
-// code 2).
+// kept. Where a good end would then mean nothing (checks, sums, transcendentals, report): one line, and the program
+// ends (exit code 2).
 Config read_config();
 
 }  // namespace wavejit::simgpu

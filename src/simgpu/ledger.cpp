@@ -162,12 +162,8 @@ std::string Ledger::text(bool finished) const {
     json["findings"] = row.findings;
   };
   const Counters& counters = Process::instance().counters();
-  Json report = {{"process", process_},
-                 {"program", program_words()},
-                 {"finished", finished},
-                 {"front", front_},
-                 {"target", config_.device_target},
-                 {"devices", config_.device_count}};
+  Json report = {{"process", process_}, {"program", program_words()},      {"finished", finished},
+                 {"front", front_},     {"target", config_.device_target}, {"devices", config_.device_count}};
   numbers(report, total());
   report["wave_instructions"] = counters.wave_instructions.load();
   report["matrix_instructions"] = counters.matrix_instructions.load();
@@ -193,11 +189,11 @@ std::string Ledger::summary() const {
   if (config_.summary == Summary::findings && findings == 0) return {};
   const bool timed = config_.clock_sample != 0;
   std::string text = "wavejit simulated GPU: ";
-  const auto with_findings =
-      static_cast<std::uint64_t>(std::ranges::count_if(kernels_, [](const auto& row) { return !row.second.findings.empty(); }));
-  const std::string found =
-      findings == 0 ? "nothing found"
-                    : std::format("{} ({}) in {}", counted(findings, "finding"), listed(all.findings), counted(with_findings, "kernel"));
+  const auto with_findings = static_cast<std::uint64_t>(
+      std::ranges::count_if(kernels_, [](const auto& row) { return !row.second.findings.empty(); }));
+  const std::string found = findings == 0 ? "nothing found"
+                                          : std::format("{} ({}) in {}", counted(findings, "finding"),
+                                                        listed(all.findings), counted(with_findings, "kernel"));
   if (config_.summary == Summary::findings) return text + found + "\n";
   text += std::format("{} of {}, {} copied, ", counted(all.launches, "launch", "es"),
                       counted(kernels_.size(), "kernel"), counted(copied_bytes_, "byte"));

@@ -46,8 +46,8 @@ class Ledger {
   struct KernelRow {
     std::uint64_t launches = 0;
     std::uint64_t workgroups = 0;
-    std::uint64_t cycles = 0;     // of those that were timed
-    std::uint64_t not_timed = 0;  // launches
+    std::uint64_t cycles = 0;                                    // of those that were timed
+    std::uint64_t not_timed = 0;                                 // launches
     std::map<std::string, std::uint64_t, std::less<>> findings;  // by check
   };
   Ledger();

@@ -13,7 +13,8 @@ struct QueueConfig {
   bool simulated_time = false;
 };
 
-// WAVEJIT_SIM_QUEUE_PATIENCE=<seconds>, WAVEJIT_SIM_CYCLES=on|off. A value that is not understood: one warning on stderr, default kept.
+// WAVEJIT_SIM_QUEUE_PATIENCE=<seconds>, WAVEJIT_SIM_CYCLES=on|off. A value that is not understood: one warning on
+// stderr, default kept.
 QueueConfig read_queue_config();
 
 }  // namespace wavejit::simgpu

@@ -160,7 +160,8 @@ void add_sim(CLI::App& program, Chosen& chosen) {
   command->add_flag("--cycles", arguments->cycles,
                     "predict what launches take; events and dispatch times then show simulated time");
   command->add_flag("--summary", arguments->summary, "say at the end what ran and what was found");
-  command->add_option("--json", arguments->json, "where the same goes for programs, of all processes")->type_name("FILE");
+  command->add_option("--json", arguments->json, "where the same goes for programs, of all processes")
+      ->type_name("FILE");
   command->add_flag("--fail-on-findings", arguments->fail_on_findings,
                     "exit code 1 when the program ended well but something was found");
   command->footer(

@@ -99,7 +99,8 @@ Result<ChildEnd> run_child(const std::vector<std::string>& program) {
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   running_child = 0;
-  if (!is_started) return failed(ExitCode::file, fmt::format("{} cannot be started: {}", program[0], std::strerror(why)));
+  if (!is_started)
+    return failed(ExitCode::file, fmt::format("{} cannot be started: {}", program[0], std::strerror(why)));
   if (WIFSIGNALED(status)) return ChildEnd{.signal = WTERMSIG(status)};
   return ChildEnd{.code = WEXITSTATUS(status)};
 }

@@ -149,10 +149,11 @@ void LaunchClock::finish() {
   const std::uint64_t timeline = ClockLog::instance().timeline();
   const auto grid = time_grid(program, shape, seeds_, recorder_->traces(), timeline, survey_ ? &*survey_ : nullptr);
   if (!grid) return refuse(grid.error());
-  launch_->time = {.cycles = grid->cycles, .dependent_cycles = static_cast<std::uint64_t>(program.timing().launch.dependent.cycles())};
+  launch_->time = {.cycles = grid->cycles,
+                   .dependent_cycles = static_cast<std::uint64_t>(program.timing().launch.dependent.cycles())};
   if (timeline != 0) {
-    ClockLog::instance().offer_trace(
-        grid->cycles, [&] { return chrome_trace(launch_->kernel->name, grid->units.front(), program); });
+    ClockLog::instance().offer_trace(grid->cycles,
+                                     [&] { return chrome_trace(launch_->kernel->name, grid->units.front(), program); });
   }
   if (keeps_results_) ClockLog::instance().add(grid_json(*launch_->kernel, shape, *grid, program));
 }

@@ -23,8 +23,8 @@ constexpr unsigned most_dimensions = 3;
 
 DispatchResult refused(const DispatchRequest& request, QueueError error, const std::string& text) {
   const std::string& kernel = request.kernel->info.name;
-  DispatchResult result{.error = error,
-                        .status = {hip_error_launch_failure, std::format("dispatch of {}: {}", demangled(kernel), text)}};
+  DispatchResult result{
+      .error = error, .status = {hip_error_launch_failure, std::format("dispatch of {}: {}", demangled(kernel), text)}};
   Ledger::instance().found(kernel, "refused", result.status.text);
   return result;
 }

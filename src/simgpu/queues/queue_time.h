@@ -71,16 +71,16 @@ class QueueTime {
   void begin_work();
 
   const bool simulated_;
-  std::mutex mutex_;           // of what follows
-  bool works_ = false;         // has packets
+  std::mutex mutex_;    // of what follows
+  bool works_ = false;  // has packets
   bool stopped_ = false;
-  std::uint64_t done_ = 0;     // packets
-  std::uint64_t earliest_ = 0; // of the next packet
+  std::uint64_t done_ = 0;      // packets
+  std::uint64_t earliest_ = 0;  // of the next packet
   // Of the queue's thread alone.
   std::uint64_t start_ = 0;  // of the packet: picoseconds, or the host's ticks
   std::uint64_t now_ = 0;
-  bool is_launch_ = false;     // the packet is one
-  bool was_launch_ = false;    // the packet before it was one
+  bool is_launch_ = false;   // the packet is one
+  bool was_launch_ = false;  // the packet before it was one
 };
 
 }  // namespace wavejit::simgpu::queues
