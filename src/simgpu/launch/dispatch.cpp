@@ -12,6 +12,7 @@
 #include "simgpu/device/state.h"
 #include "simgpu/launch/launch.h"
 #include "simgpu/launch/refusal.h"
+#include "simgpu/ledger.h"
 #include "simgpu/process.h"
 #include "targets/targets.h"
 
@@ -20,10 +21,12 @@ namespace {
 
 constexpr unsigned most_dimensions = 3;
 
-DispatchResult refused(const DispatchRequest& request, QueueError error, std::string text) {
-  return {.error = error,
-          .status = {hip_error_launch_failure,
-                     std::format("dispatch of {}: {}", demangled(request.kernel->info.name), std::move(text))}};
+DispatchResult refused(const DispatchRequest& request, QueueError error, const std::string& text) {
+  const std::string& kernel = request.kernel->info.name;
+  DispatchResult result{
+      .error = error, .status = {hip_error_launch_failure, std::format("dispatch of {}: {}", demangled(kernel), text)}};
+  Ledger::instance().found(kernel, "refused", result.status.text);
+  return result;
 }
 
 DispatchResult check_packet(const DispatchRequest& request, const targets::Target& target) {
@@ -81,7 +84,7 @@ DispatchResult Device::dispatch(const DispatchRequest& request) {
   const DispatchPacket& packet = request.packet;
   if (DispatchResult wrong = check_packet(request, target_); wrong.error != QueueError::none) return wrong;
   if (std::string why = refusal(asked, target_); !why.empty()) {
-    return refused(request, QueueError::exception, std::move(why));
+    return refused(request, QueueError::exception, why);
   }
 
   Launch launch;
@@ -128,7 +131,7 @@ DispatchResult Device::dispatch(const DispatchRequest& request) {
   }
   Status status = run(launch);
   const QueueError error = status.ok() ? QueueError::none : queue_error_of(status.code);
-  return {.error = error, .status = std::move(status)};
+  return {.error = error, .status = std::move(status), .time = launch.time};
 }
 
 std::expected<std::shared_ptr<ResidentCode>, Status> Device::resident_code(std::uint64_t base, std::uint64_t bytes,

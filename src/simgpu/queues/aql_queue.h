@@ -12,6 +12,7 @@
 #include "simgpu/queue_config.h"
 #include "simgpu/queues/packets.h"
 #include "simgpu/queues/queue_thread.h"
+#include "simgpu/queues/queue_time.h"
 #include "simgpu/queues/signals.h"
 
 namespace wavejit::simgpu::queues {
@@ -33,7 +34,7 @@ class AqlQueue {
   AqlQueue(Device& device, const QueuePlace& place, RaiseEvent raise);
 
   // There are new packets.
-  void ring_doorbell() { thread_.ring(); }
+  void ring_doorbell();
   // What the queue waits for at this moment: "barrier-and packet 7: signal 0x… is 1". Empty: for nothing.
   std::string waits_for() const { return thread_.waits_for(); }
 
@@ -44,6 +45,7 @@ class AqlQueue {
   };
   bool take_packets();
   Outcome execute(const RawPacket& packet);
+  std::uint64_t written_packets() const;
   Outcome dispatch(const DispatchPacket& packet);
   Outcome barrier(const BarrierPacket& packet, bool all);
   Outcome vendor(const RawPacket& packet);
@@ -54,6 +56,7 @@ class AqlQueue {
   Device& device_;
   QueuePlace place_;
   RaiseEvent raise_;
+  QueueTime time_;
 
   bool failed_ = false;  // of the thread alone
   QueueThread thread_;   // last: it uses everything above

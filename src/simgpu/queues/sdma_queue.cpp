@@ -8,6 +8,7 @@
 #include <format>
 
 #include "simgpu/device/memory.h"
+#include "simgpu/ledger.h"
 #include "simgpu/queues/sdma_packets.h"
 #include "simgpu/queues/sdma_run.h"
 
@@ -65,7 +66,10 @@ bool SdmaQueue::take_packet() {
 // The queue stops for good.
 void SdmaQueue::fail(const std::string& text) {
   failed_ = true;
-  print({.code = 1, .text = "a copy engine's queue stopped: " + text});
+  const std::string line = "a copy engine's queue stopped: " + text;
+  print({.code = 1, .text = line});
+  Ledger::instance().found({}, "packet", line);
+  Ledger::instance().publish(false);
   if (place_.stopped) place_.stopped();
 }
 

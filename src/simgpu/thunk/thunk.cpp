@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What libhsa-runtime64 calls when it was told to take libdtif.so for its kernel driver (HSA_ENABLE_DTIF=1): the
 // functions of libhsakmt that work here. Signatures: libhsakmt's hsakmt.h of ROCm 7.2.
-#include <chrono>
 #include <cstdint>
 #include <numeric>
 #include <vector>
 
+#include "simgpu/ledger.h"
 #include "simgpu/queues/code_map.h"
 #include "simgpu/queues/signals.h"
 #include "simgpu/thunk/abi.h"
@@ -37,6 +37,7 @@ KmtStatus hsaKmtOpenKFD() {
   if (!has_address_space()) return KmtStatus::no_memory;
   watch_for_forks();
   CodeMap::instance().set_image_finder(find_image);
+  Ledger::instance().set_front("rocr");
   return KmtStatus::success;
 }
 KmtStatus hsaKmtCloseKFD() { return KmtStatus::success; }
@@ -178,9 +179,11 @@ KmtStatus hsaKmtSetXNACKMode(std::int32_t enable) {
 }
 
 KmtStatus hsaKmtGetClockCounters(std::uint32_t /*node*/, ClockCounters* counters) {
-  const std::chrono::nanoseconds now = std::chrono::steady_clock::now().time_since_epoch();
-  const auto host = static_cast<std::uint64_t>(now.count());
-  *counters = {.gpu = clock_now(), .cpu = host, .system = host, .system_hz = 1'000'000'000};
+  // Both from one look at the clock: ROCr takes two of these for the ratio by which it translates stamps.
+  constexpr std::uint64_t system_hz = 1'000'000'000;
+  const std::uint64_t ticks = clock_now();
+  const std::uint64_t host = ticks * (system_hz / simgpu::queues::clock_hz);
+  *counters = {.gpu = ticks, .cpu = host, .system = host, .system_hz = system_hz};
   return KmtStatus::success;
 }
 

@@ -157,6 +157,7 @@ TEST_F(Aql, AQueueThatCannotAdvanceSaysWhatItWaitsFor) {
     {
       Ring ring(numbering().device(), 64, 0, {.patience = std::chrono::milliseconds(20)});
       ring.push(barrier_of(wait.type, {late.address()}, done.address()));
+      while (ring.queue().waits_for().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
       late.set(0);
       done.wait_for(0);
