@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "support/test_device.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <format>
 #include <fstream>
+#include <mutex>
 #include <stdexcept>
 
 namespace wavejit::tests {
@@ -24,6 +26,14 @@ int gpus_of(const std::string& named, const std::string& target) {
   return rest.front() == 'x' ? std::stoi(rest.substr(1)) : 0;
 }
 
+// AMD's HIP waits by looking without a pause, unless it was told to sleep before its first wait. Simulated kernels take long,
+// and their threads want the processor.
+void let_hip_sleep() {
+  constexpr unsigned schedule_blocking_sync = 4;  // hipDeviceScheduleBlockingSync
+  const auto set_flags = reinterpret_cast<int (*)(unsigned)>(::dlsym(RTLD_DEFAULT, "hipSetDeviceFlags"));
+  if (set_flags != nullptr) (void)set_flags(schedule_blocking_sync);
+}
+
 }  // namespace
 
 bool on_hip() { return variable("WAVEJIT_TEST_DEVICE") == "hip"; }
@@ -36,6 +46,8 @@ std::string test_device(const std::string& target, int count, int ordinal) {
   const std::string there = variable("WAVEJIT_SIM_TARGET");
   if (gpus_of(there, target) < count)
     throw std::runtime_error(std::format("{} of {} are wanted; WAVEJIT_SIM_TARGET is '{}'", count, target, there));
+  static std::once_flag once;
+  std::call_once(once, let_hip_sleep);
   return std::format("hip:{}", ordinal);
 }
 
