@@ -24,7 +24,8 @@ constexpr std::array<MatrixInstruction, 4> cdna4_matrix = {{
 
 // Sources: AMD's CDNA3 and CDNA4 ISA documents and white papers; LLVM 22's AMDGPU processor definitions; matrix passes
 // from LLVM's scheduling model; memory clocks from the published 5.3 and 8 TB/s over 8192 pins. LDS, DMA widths and
-// cross-lane instructions were confirmed by the assembler.
+// cross-lane instructions were confirmed by the assembler. Copy engines: 16 of MI300X, of which Linux's driver keeps two
+// for the host; MI355X is taken to have as many.
 constexpr std::array<Target, 2> table = {{
     {
         .id = "gfx942",
@@ -39,6 +40,8 @@ constexpr std::array<Target, 2> table = {{
         .memory_clock_khz = 1'300'000,
         .memory_bus_bits = 8192,
         .l2_bytes = 4 * 1024 * kib,
+        .sdma_engines = 2,
+        .sdma_peer_engines = 14,
         .lds_dma_bytes = 4,
         .kernarg_preload = true,
         .fp8 = Fp8::fnuz,
@@ -60,6 +63,8 @@ constexpr std::array<Target, 2> table = {{
         .memory_clock_khz = 2'000'000,
         .memory_bus_bits = 8192,
         .l2_bytes = 4 * 1024 * kib,
+        .sdma_engines = 2,
+        .sdma_peer_engines = 14,
         .lds_dma_bytes = 16,
         .transpose_read = true,
         .permlane32_swap = true,

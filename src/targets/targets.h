@@ -32,6 +32,25 @@ struct MatrixInstruction {
   constexpr bool operator==(const MatrixInstruction&) const = default;
 };
 
+// How the packets of a GPU's copy engines (SDMA) are laid out, where targets differ: widths of fields, in bits.
+struct SdmaPackets {
+  int count_bits = 30;  // of linear copies and fills: bytes less one
+  // Of rectangles: places and sizes in elements, the pitch's place in its dword.
+  int rectangle_xy_bits = 14;
+  int rectangle_z_bits = 11;
+  int pitch_shift = 13;
+  int pitch_bits = 19;
+  int slice_bits = 28;
+  bool cache_control = false;  // GCR packets
+};
+inline constexpr SdmaPackets gfx9_sdma = {};
+inline constexpr SdmaPackets gfx12_sdma = {.rectangle_xy_bits = 16,
+                                           .rectangle_z_bits = 14,
+                                           .pitch_shift = 16,
+                                           .pitch_bits = 16,
+                                           .slice_bits = 32,
+                                           .cache_control = true};
+
 struct Target {
   std::string_view id;  // LLVM's processor name, also what users write: "gfx950"
   std::string_view product;
@@ -54,6 +73,10 @@ struct Target {
   int memory_clock_khz = 0;  // command clock: a quarter of the data rate of a pin
   int memory_bus_bits = 0;
   int l2_bytes = 0;  // of one XCD
+  // Copy engines as the kernel driver announces them: for copies with the host, and with other GPUs.
+  int sdma_engines = 0;
+  int sdma_peer_engines = 0;
+  SdmaPackets sdma = gfx9_sdma;
 
   int lds_dma_bytes = 0;                // widest buffer load straight into LDS, per lane; 0 = none
   bool transpose_read = false;          // ds_read_b64_tr_b16

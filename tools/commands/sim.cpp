@@ -68,8 +68,7 @@ Result<void> use_rocr(const std::filesystem::path& libraries, const std::string&
     return failed(ExitCode::device, fmt::format("{}: AMD's ROCm 7.2 is needed, or --front hip", ::dlerror()));
   ::setenv("LD_LIBRARY_PATH", in_front(folder, std::getenv("LD_LIBRARY_PATH")).c_str(), 1);
   ::setenv("HSA_ENABLE_DTIF", "1", 1);
-  // Copies are made by kernels, and memory pools without the driver's virtual-memory interface.
-  ::setenv("HSA_ENABLE_SDMA", "0", 1);
+  // Memory pools do without the driver's virtual-memory interface.
   ::setenv("DEBUG_HIP_MEM_POOL_VMHEAP", "0", 1);
   ::setenv("WAVEJIT_DEVICE", "hip", 1);
   return {};

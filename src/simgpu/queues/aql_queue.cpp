@@ -3,9 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
-#include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <format>
 
@@ -52,45 +51,14 @@ std::uint64_t exception_bit(QueueError error) {
   return bit(2);
 }
 
-void print(const Status& status) {
-  std::string lines = std::format("wavejit simulated GPU: {}\n", status.text);
-  for (const std::string& line : status.others) lines += std::format("wavejit simulated GPU: {}\n", line);
-  static_cast<void>(std::fputs(lines.c_str(), stderr));
-}
-
 }  // namespace
 
 AqlQueue::AqlQueue(Device& device, const QueuePlace& place, RaiseEvent raise)
-    : device_(device), place_(place), raise_(raise), thread_([this] { work(); }) {}
-
-AqlQueue::~AqlQueue() {
-  stops_ = true;
-  ring_doorbell();
-  thread_.join();
+    : device_(device), place_(place), raise_(raise), thread_(place.config) {
+  thread_.start([this] { return !failed_ && take_packets(); });
 }
 
 QueueFields* AqlQueue::fields() const { return host_pointer<QueueFields>(place_.fields); }
-
-void AqlQueue::ring_doorbell() {
-  const std::scoped_lock lock(mutex_);
-  rung_ = true;
-  doorbell_.notify_one();
-}
-
-std::string AqlQueue::waits_for() const {
-  const std::scoped_lock lock(mutex_);
-  return waits_for_;
-}
-
-void AqlQueue::work() {
-  while (!stops_) {
-    while (!stops_ && !failed_ && take_packets()) {
-    }
-    std::unique_lock lock(mutex_);
-    doorbell_.wait(lock, [&] { return rung_ || stops_; });
-    rung_ = false;
-  }
-}
 
 // One packet; false when there is none.
 bool AqlQueue::take_packets() {
@@ -102,7 +70,7 @@ bool AqlQueue::take_packets() {
   std::memcpy(packet.data(), place, sizeof packet);
 
   const Outcome outcome = execute(packet);
-  if (stops_) return false;
+  if (thread_.stops()) return false;
   if (outcome.error != QueueError::none) {
     fail(outcome);
     return false;
@@ -136,7 +104,7 @@ AqlQueue::Outcome AqlQueue::execute(const RawPacket& packet) {
                                   "barrier-or (5)",
                                   static_cast<unsigned>(type))};
   }
-  if (outcome.error == QueueError::none && !stops_) {
+  if (outcome.error == QueueError::none && !thread_.stops()) {
     complete(std::bit_cast<BarrierPacket>(packet).completion_signal, start, clock_now(), raise_);
   }
   return outcome;
@@ -153,35 +121,6 @@ AqlQueue::Outcome AqlQueue::dispatch(const DispatchPacket& packet) {
   return {.error = result.error, .text = {}};
 }
 
-// Waits without keeping a core busy: what a barrier waits for is memory, which tells nobody. False: the queue ends.
-template <typename Describe, typename IsMet>
-bool AqlQueue::wait_until(Describe describe, IsMet is_met) {
-  constexpr int looks_at_once = 200;
-  constexpr std::chrono::microseconds longest(200);
-  std::chrono::microseconds pause(1);
-  const auto start = std::chrono::steady_clock::now();
-  bool has_said = place_.config.patience == std::chrono::milliseconds(0);
-  for (int looks = 0; !is_met(); ++looks) {
-    if (stops_) return false;
-    if (looks < looks_at_once) continue;
-    if (looks == looks_at_once) {
-      const std::scoped_lock lock(mutex_);
-      waits_for_ = describe();
-    }
-    if (!has_said && std::chrono::steady_clock::now() - start >= place_.config.patience) {
-      has_said = true;
-      const std::chrono::duration<double> waited = place_.config.patience;
-      print({.code = 1,
-             .text = std::format("a queue has waited for {:g} s and waits on: {}", waited.count(), describe())});
-    }
-    std::this_thread::sleep_for(pause);
-    pause = std::min(pause * 2, longest);
-  }
-  const std::scoped_lock lock(mutex_);
-  waits_for_.clear();
-  return true;
-}
-
 AqlQueue::Outcome AqlQueue::barrier(const BarrierPacket& packet, bool all) {
   if (all) {
     for (const std::uint64_t signal : packet.dependencies) {
@@ -189,7 +128,7 @@ AqlQueue::Outcome AqlQueue::barrier(const BarrierPacket& packet, bool all) {
       const auto describe = [&] {
         return std::format("a barrier-and packet: signal {:#x} is {}; it must become 0", signal, value_of(signal));
       };
-      if (!wait_until(describe, [&] { return value_of(signal) == 0; })) return {};
+      if (!thread_.wait_until(describe, [&] { return value_of(signal) == 0; })) return {};
     }
     return {};
   }
@@ -201,7 +140,7 @@ AqlQueue::Outcome AqlQueue::barrier(const BarrierPacket& packet, bool all) {
       if (signal != 0) text += std::format(" signal {:#x} is {},", signal, value_of(signal));
     return text + " and one must become 0";
   };
-  wait_until(describe, [&] {
+  thread_.wait_until(describe, [&] {
     return std::ranges::any_of(packet.dependencies,
                                [](std::uint64_t signal) { return signal != 0 && value_of(signal) == 0; });
   });
@@ -224,7 +163,7 @@ AqlQueue::Outcome AqlQueue::vendor(const RawPacket& packet) {
                            barrier.signal, value_of(barrier.signal), static_cast<std::uint64_t>(barrier.mask),
                            conditions[barrier.condition], barrier.value);
       };
-      wait_until(describe, [&] {
+      thread_.wait_until(describe, [&] {
         return meets(value_of(barrier.signal) & barrier.mask, static_cast<Condition>(barrier.condition), barrier.value);
       });
       return {};

@@ -4,17 +4,14 @@
 // barrier bit.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <string>
-#include <thread>
 
 #include "simgpu/device/device.h"
 #include "simgpu/launch/dispatch.h"
 #include "simgpu/queue_config.h"
 #include "simgpu/queues/packets.h"
+#include "simgpu/queues/queue_thread.h"
 #include "simgpu/queues/signals.h"
 
 namespace wavejit::simgpu::queues {
@@ -35,30 +32,23 @@ class AqlQueue {
  public:
   // `raise` tells about signals' events.
   AqlQueue(Device& device, const QueuePlace& place, RaiseEvent raise);
-  // Stops before the next packet; a packet that runs is waited for.
-  ~AqlQueue();
-  AqlQueue(const AqlQueue&) = delete;
-  AqlQueue& operator=(const AqlQueue&) = delete;
 
   // There are new packets.
-  void ring_doorbell();
+  void ring_doorbell() { thread_.ring(); }
   // What the queue waits for at this moment: "barrier-and packet 7: signal 0x… is 1". Empty: for nothing.
-  std::string waits_for() const;
+  std::string waits_for() const { return thread_.waits_for(); }
 
  private:
   struct Outcome {
     QueueError error = QueueError::none;
     std::string text;
   };
-  void work();
   bool take_packets();
   Outcome execute(const RawPacket& packet);
   Outcome dispatch(const DispatchPacket& packet);
   Outcome barrier(const BarrierPacket& packet, bool all);
   Outcome vendor(const RawPacket& packet);
   void fail(const Outcome& outcome);
-  template <typename Describe, typename IsMet>
-  bool wait_until(Describe describe, IsMet is_met);
 
   QueueFields* fields() const;
 
@@ -66,13 +56,8 @@ class AqlQueue {
   QueuePlace place_;
   RaiseEvent raise_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable doorbell_;
-  bool rung_ = false;      // guarded by mutex_
-  std::string waits_for_;  // likewise
-  std::atomic<bool> stops_ = false;
   bool failed_ = false;  // of the thread alone
-  std::thread thread_;   // last: it uses everything above
+  QueueThread thread_;   // last: it uses everything above
 };
 
 }  // namespace wavejit::simgpu::queues

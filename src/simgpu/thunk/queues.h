@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "simgpu/queues/aql_queue.h"
+#include "simgpu/queues/sdma_queue.h"
 #include "simgpu/thunk/abi.h"
 
 namespace wavejit::simgpu::thunk {
@@ -25,10 +26,19 @@ class Queues {
   bool exists(std::uint64_t id);
 
  private:
+  // What the runtime writes to a queue's row is at a place of its own.
   struct Row {
-    std::unique_ptr<queues::AqlQueue> queue;
-    std::unique_ptr<std::uint64_t> doorbell;  // nobody looks at it: doorbells come as calls
+    std::uint64_t doorbell = 0;      // nobody looks at it: doorbells come as calls
+    std::uint64_t read_pointer = 0;  // of copy engines' queues; others have theirs in their amd_queue_t
+    std::uint64_t write_pointer = 0;
+    std::unique_ptr<queues::AqlQueue> dispatches = nullptr;  // one of the two
+    std::unique_ptr<queues::SdmaQueue> copies = nullptr;
   };
+  std::shared_ptr<Row> make_dispatches(Device& device, std::uint64_t ring, std::uint64_t bytes,
+                                       const QueueResource& resource,
+                                       std::uint32_t error_event) const;
+  std::shared_ptr<Row> make_copies(const Device& device, std::uint64_t ring, std::uint64_t bytes,
+                                   QueueResource& resource) const;
   const QueueConfig config_ = read_queue_config();
   std::mutex mutex_;
   std::map<std::uint64_t, std::shared_ptr<Row>> rows_;

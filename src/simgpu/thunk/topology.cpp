@@ -139,7 +139,8 @@ bool describe_node(std::uint32_t node, NodeProperties& properties) {
               properties.marketing_name.begin());
   std::ranges::copy(target.id, properties.amd_name.begin());
   properties.hive_id = 1;
-  properties.sdma_engines = 2;
+  properties.sdma_engines = unsigned_of(target.sdma_engines);
+  properties.xgmi_sdma_engines = unsigned_of(target.sdma_peer_engines);
   properties.sdma_queues_per_engine = 8;
   properties.compute_queues = 24;
   properties.unique_id = 0x57a7e'0000ULL + gpu;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -45,6 +46,8 @@ TEST_F(Thunk, NodesSayWhatTheTargetTableSays) {
   EXPECT_EQ(gpu.engine_id >> 24, 2U);
   EXPECT_EQ(gpu.lds_kib, 64U);
   EXPECT_EQ(gpu.xccs, 8U);
+  EXPECT_EQ(gpu.sdma_engines, 2U);
+  EXPECT_EQ(gpu.xgmi_sdma_engines, 14U);
   EXPECT_EQ(std::u16string(gpu.marketing_name.data()), u"MI300X (simulated gfx942)");
   std::vector<MemoryProperties> banks(gpu.memory_banks);
   ASSERT_TRUE(describe_memory(2, banks));
@@ -124,7 +127,7 @@ TEST_F(Thunk, EventsWakeWhoeverWaits) {
 TEST_F(Thunk, QueuesOfOtherKindsAreRefused) {
   QueueResource resource;
   std::array<std::uint64_t, 64> ring{};
-  EXPECT_EQ(Queues::instance().create(1, QueueType::sdma, ring.data(), sizeof ring, resource),
+  EXPECT_EQ(Queues::instance().create(1, QueueType::compute, ring.data(), sizeof ring, resource),
             KmtStatus::not_supported);
   EXPECT_EQ(Queues::instance().create(0, QueueType::compute_aql, ring.data(), sizeof ring, resource),
             KmtStatus::invalid_node);
@@ -132,6 +135,33 @@ TEST_F(Thunk, QueuesOfOtherKindsAreRefused) {
             KmtStatus::invalid_parameter);
   EXPECT_EQ(Queues::instance().destroy(99), KmtStatus::invalid_handle);
   EXPECT_FALSE(Queues::instance().ring_doorbell(99));
+}
+
+// A copy engine's queue brings its own pointers; its doorbell is memory.
+TEST_F(Thunk, CopyEnginesRunWhatIsWrittenToTheirRings) {
+  Memory& memory = Memory::instance();
+  void* place = nullptr;
+  ASSERT_EQ(memory.allocate(0, 8192, 0, flag_host_access, &place), KmtStatus::success);
+  auto* const words = static_cast<std::uint32_t*>(place);
+  for (const QueueType type : {QueueType::sdma, QueueType::sdma_xgmi, QueueType::sdma_by_engine}) {
+    auto* const fence = static_cast<std::uint64_t*>(place) + 512;
+    *fence = 0;
+    QueueResource resource;
+    ASSERT_EQ(Queues::instance().create(1, type, place, 4096, resource), KmtStatus::success);
+    ASSERT_NE(std::uint64_t{resource.read_pointer}, 0U);
+    const auto address = reinterpret_cast<std::uint64_t>(fence);
+    words[0] = 5;  // FENCE
+    words[1] = static_cast<std::uint32_t>(address);
+    words[2] = static_cast<std::uint32_t>(address >> 32);
+    words[3] = 99;
+    std::atomic_ref(*host_pointer<std::uint64_t>(resource.write_pointer)).store(16);
+    const std::atomic_ref done(*reinterpret_cast<std::uint32_t*>(fence));
+    for (int i = 0; i < 10'000 && done.load() != 99; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(done.load(), 99U);
+    EXPECT_TRUE(Queues::instance().ring_doorbell(resource.id));
+    EXPECT_EQ(Queues::instance().destroy(resource.id), KmtStatus::success);
+  }
+  EXPECT_EQ(memory.free(place), KmtStatus::success);
 }
 
 TEST(RuntimeVersion, IsReadFromTheFilesName) {

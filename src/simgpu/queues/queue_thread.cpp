@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "simgpu/queues/queue_thread.h"
+
+#include <cstdio>
+#include <utility>
+
+namespace wavejit::simgpu::queues {
+
+void print(const Status& status) {
+  std::string lines = std::format("wavejit simulated GPU: {}\n", status.text);
+  for (const std::string& line : status.others) lines += std::format("wavejit simulated GPU: {}\n", line);
+  static_cast<void>(std::fputs(lines.c_str(), stderr));
+}
+
+void QueueThread::start(std::function<bool()> take) {
+  take_ = std::move(take);
+  thread_ = std::thread([this] { work(); });
+}
+
+void QueueThread::stop() {
+  if (!thread_.joinable()) return;
+  stops_ = true;
+  ring();
+  thread_.join();
+}
+
+void QueueThread::ring() {
+  const std::scoped_lock lock(mutex_);
+  rung_ = true;
+  doorbell_.notify_one();
+}
+
+std::string QueueThread::waits_for() const {
+  const std::scoped_lock lock(mutex_);
+  return waits_for_;
+}
+
+void QueueThread::set_waits_for(std::string text) {
+  const std::scoped_lock lock(mutex_);
+  waits_for_ = std::move(text);
+}
+
+void QueueThread::work() {
+  for (int looks = 0; !stops_; ++looks) {
+    while (!stops_ && take_()) looks = 0;
+    sleep(looks);
+  }
+}
+
+// `looks` are those in vain since the last packet.
+void QueueThread::sleep(int looks) {
+  constexpr int looks_at_once = 40;
+  constexpr std::chrono::microseconds shortest(1);
+  constexpr std::chrono::microseconds longest(1000);
+  const auto has_work = [&] { return rung_ || stops_; };
+  std::unique_lock lock(mutex_);
+  if (doorbell_kind_ == Doorbell::rings) {
+    doorbell_.wait(lock, has_work);
+  } else {
+    doorbell_.wait_for(lock, looks < looks_at_once ? shortest : longest, has_work);
+  }
+  rung_ = false;
+}
+
+}  // namespace wavejit::simgpu::queues
