@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <format>
+#include <string_view>
 
 #include "simgpu/device/memory.h"
 
@@ -13,6 +14,8 @@ namespace {
 // ROCr's own kernels for copies and fills have an older header, amd_kernel_code_t (hsa/amd_hsa_kernel_code.h), whose
 // entry offset, registers and properties stand where the descriptor has them. What else is in it must not be read as
 // sizes or preloaded arguments.
+constexpr std::string_view hip_kernels = "__amd_rocclr_";  // those of HIP
+
 struct OldHeader {
   std::uint32_t major;
   std::uint32_t minor;
@@ -112,6 +115,7 @@ std::expected<std::shared_ptr<const ResidentKernel>, std::string> ResidentCode::
     const auto described =
         std::ranges::find(object_->kernels, descriptor_address - load_address_, &KernelDescription::descriptor_address);
     if (described != object_->kernels.end()) kernel->info = described->info;
+    kernel->is_of_runtime = kernel->info.name.starts_with(hip_kernels);
   }
   known = std::move(kernel);
   return known;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 
 #include "simgpu/device/device.h"
@@ -34,7 +35,7 @@ class AqlQueue {
   AqlQueue(Device& device, const QueuePlace& place, RaiseEvent raise);
 
   // There are new packets.
-  void ring_doorbell() { thread_.ring(); }
+  void ring_doorbell();
   // What the queue waits for at this moment: "barrier-and packet 7: signal 0x… is 1". Empty: for nothing.
   std::string waits_for() const { return thread_.waits_for(); }
 
@@ -44,6 +45,8 @@ class AqlQueue {
     std::string text;
   };
   bool take_packets();
+  RawPacket* next_packet() const;
+  bool is_soon_over(const RawPacket& packet) const;
   Outcome execute(const RawPacket& packet);
   Outcome dispatch(const DispatchPacket& packet);
   Outcome barrier(const BarrierPacket& packet, bool all);
@@ -56,7 +59,8 @@ class AqlQueue {
   QueuePlace place_;
   RaiseEvent raise_;
 
-  bool failed_ = false;  // of the thread alone
+  std::mutex taking_;    // held by whoever takes a packet
+  bool failed_ = false;  // guarded by taking_
   QueueThread thread_;   // last: it uses everything above
 };
 

@@ -25,9 +25,17 @@ Event* Events::create(const EventDescriptor& descriptor, bool manual_reset, bool
 
 bool Events::destroy(const Event* event) {
   const std::scoped_lock lock(mutex_);
-  if (event == nullptr || events_.erase(event->id) == 0) return false;
-  changed_.notify_all();
+  if (event == nullptr || !events_.contains(event->id)) return false;
+  wake(event);
+  events_.erase(event->id);
   return true;
+}
+
+// Called with the lock.
+void Events::wake(const Event* event) {
+  for (Waiter* waiter : waiters_) {
+    if (std::ranges::contains(waiter->events, event)) waiter->changed.notify_one();
+  }
 }
 
 bool Events::set(std::uint32_t id) {
@@ -36,7 +44,7 @@ bool Events::set(std::uint32_t id) {
   if (found == events_.end()) return false;
   found->second->is_set = true;
   ++found->second->age;
-  changed_.notify_all();
+  wake(&found->second->event);
   return true;
 }
 
@@ -70,13 +78,18 @@ bool Events::take(std::span<Event* const> events, bool all, std::uint64_t* ages)
 
 KmtStatus Events::wait(std::span<Event* const> events, bool all, std::uint32_t milliseconds, std::uint64_t* ages) {
   std::unique_lock lock(mutex_);
-  constexpr std::uint32_t for_ever = 0xffff'ffff;
+  if (take(events, all, ages)) return KmtStatus::success;
+  Waiter waiter{.events = events, .changed = {}};
+  const auto place = waiters_.insert(waiters_.end(), &waiter);
   const auto is_over = [&] { return take(events, all, ages); };
+  constexpr std::uint32_t for_ever = 0xffff'ffff;
+  bool done = true;
   if (milliseconds == for_ever) {
-    changed_.wait(lock, is_over);
-    return KmtStatus::success;
+    waiter.changed.wait(lock, is_over);
+  } else {
+    done = waiter.changed.wait_for(lock, std::chrono::milliseconds(milliseconds), is_over);
   }
-  const bool done = changed_.wait_for(lock, std::chrono::milliseconds(milliseconds), is_over);
+  waiters_.erase(place);
   return done ? KmtStatus::success : KmtStatus::wait_timeout;
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -35,10 +36,15 @@ class Events {
     bool is_set = false;
     std::uint64_t age = 1;
   };
+  struct Waiter {
+    std::span<Event* const> events;
+    std::condition_variable changed;
+  };
   bool take(std::span<Event* const> events, bool all, std::uint64_t* ages);
+  void wake(const Event* event);
 
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::list<Waiter*> waiters_;  // who waits for an event is woken by it, and nobody else
   std::map<std::uint32_t, std::unique_ptr<State>> events_;
   std::uint32_t next_ = 1;
 };

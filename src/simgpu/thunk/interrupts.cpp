@@ -16,8 +16,9 @@ std::span<std::uint8_t> memory_of_runtime() {
 
 struct Switch {
   std::mutex mutex;
-  std::vector<std::uint8_t> before;  // empty: nobody is between the two questions
-  std::optional<std::size_t> place;  // once known
+  std::vector<std::uint8_t> before;  // empty: nobody is between the two questions, or the switch is known
+  std::uint8_t* known = nullptr;
+  bool was_set = false;  // of the known one
 
   static Switch& instance() {
     static auto* const one = new Switch();
@@ -37,22 +38,39 @@ std::optional<std::size_t> only_cleared_byte(std::span<const std::uint8_t> befor
   return place;
 }
 
+void forget_interrupts() {
+  Switch& of_runtime = Switch::instance();
+  const std::scoped_lock lock(of_runtime.mutex);
+  of_runtime.known = nullptr;
+  of_runtime.before.clear();
+}
+
 void before_interrupts_are_cleared() {
-  Switch& known = Switch::instance();
-  const std::scoped_lock lock(known.mutex);
+  Switch& of_runtime = Switch::instance();
+  const std::scoped_lock lock(of_runtime.mutex);
+  if (of_runtime.known != nullptr) {
+    of_runtime.was_set = *of_runtime.known == 1;
+    return;
+  }
   const std::span<std::uint8_t> memory = memory_of_runtime();
-  known.before.assign(memory.begin(), memory.end());
+  of_runtime.before.assign(memory.begin(), memory.end());
 }
 
 void set_interrupts_again() {
-  Switch& known = Switch::instance();
-  const std::scoped_lock lock(known.mutex);
-  if (known.before.empty()) return;
+  Switch& of_runtime = Switch::instance();
+  const std::scoped_lock lock(of_runtime.mutex);
+  if (of_runtime.known != nullptr) {
+    if (of_runtime.was_set) *of_runtime.known = 1;
+    return;
+  }
+  if (of_runtime.before.empty()) return;
   const std::span<std::uint8_t> memory = memory_of_runtime();
-  if (!known.place) known.place = only_cleared_byte(known.before, memory);
-  const auto place = known.place;
-  if (place && *place < memory.size() && known.before[*place] == 1) memory[*place] = 1;
-  known.before.clear();
+  const auto place = only_cleared_byte(of_runtime.before, memory);
+  of_runtime.before.clear();
+  if (!place) return;
+  of_runtime.known = &memory[*place];
+  *of_runtime.known = 1;
+  of_runtime.was_set = true;
 }
 
 }  // namespace wavejit::simgpu::thunk

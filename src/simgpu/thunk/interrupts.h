@@ -17,6 +17,8 @@ namespace wavejit::simgpu::thunk {
 // Where exactly one byte was 1 and is 0.
 std::optional<std::size_t> only_cleared_byte(std::span<const std::uint8_t> before, std::span<const std::uint8_t> now);
 
+// ROCr has been loaded, for the first time or once more.
+void forget_interrupts();
 // A GPU's properties are being asked for.
 void before_interrupts_are_cleared();
 // The first questions about it after that.

@@ -205,6 +205,7 @@ int amdgpu_query_gpu_info(const void* /*handle*/, GpuInfo* info) {
 // Something that is not null: ROCr asks for no more of it.
 void* DtifCreate(const char* /*client*/) {
   static char instance = 0;
+  forget_interrupts();
   return say_when_unknown() ? &instance : nullptr;
 }
 void DtifDestroy() {}
