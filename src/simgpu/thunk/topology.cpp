@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <format>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -102,10 +101,9 @@ Device* device_of(std::uint32_t node) {
   return node == 0 || node >= node_count() ? nullptr : Device::find(static_cast<int>(node) - 1);
 }
 
-namespace {
-
-NodeProperties properties_of(std::uint32_t node) {
-  NodeProperties properties;
+bool describe_node(std::uint32_t node, NodeProperties& properties) {
+  if (node >= node_count()) return false;
+  properties = {};
   properties.memory_banks = static_cast<std::uint32_t>(banks_of(node).size());
   properties.caches = static_cast<std::uint32_t>(caches_of(node).size());
   properties.io_links = static_cast<std::uint32_t>(links_of(node).size());
@@ -113,7 +111,7 @@ NodeProperties properties_of(std::uint32_t node) {
   if (device == nullptr) {
     properties.cpu_cores = std::max(1U, std::thread::hardware_concurrency());
     std::ranges::copy(std::u16string_view(u"host"), properties.marketing_name.begin());
-    return properties;
+    return true;
   }
   const targets::Target& target = device->target();
   const std::uint32_t gpu = node - 1;
@@ -153,22 +151,6 @@ NodeProperties properties_of(std::uint32_t node) {
   properties.xccs = unsigned_of(target.xcds);
   properties.kfd_gpu_id = node;
   properties.family_id = family_ai;
-  return properties;
-}
-
-}  // namespace
-
-// ROCr asks again whenever it completes an asynchronous signal.
-bool describe_node(std::uint32_t node, NodeProperties& properties) {
-  static std::mutex mutex;
-  static std::vector<NodeProperties> known;
-  const std::scoped_lock lock(mutex);
-  if (known.size() != node_count()) {
-    known.clear();
-    for (std::uint32_t i = 0; i < node_count(); ++i) known.push_back(properties_of(i));
-  }
-  if (node >= known.size()) return false;
-  properties = known[node];
   return true;
 }
 
