@@ -56,7 +56,10 @@ std::uint64_t exception_bit(QueueError error) {
 
 AqlQueue::AqlQueue(Device& device, const QueuePlace& place, RaiseEvent raise)
     : device_(device), place_(place), raise_(raise), time_(place.config.simulated_time), thread_(place.config) {
-  thread_.start([this] { return !failed_ && take_packets(); });
+  thread_.start([this] {
+    const std::scoped_lock lock(taking_);
+    return !failed_ && take_packets();
+  });
 }
 
 QueueFields* AqlQueue::fields() const { return host_pointer<QueueFields>(place_.fields); }
@@ -65,20 +68,56 @@ std::uint64_t AqlQueue::written_packets() const {
   return std::atomic_ref(fields()->write_index).load(std::memory_order_acquire);
 }
 
+// Null when there is none.
+RawPacket* AqlQueue::next_packet() const {
+  const std::uint64_t read = std::atomic_ref(fields()->read_index).load(std::memory_order_relaxed);
+  if (read >= written_packets()) return nullptr;
+  auto* const place = host_pointer<std::uint64_t>(place_.ring + (read % place_.packets * packet_bytes));
+  if (type_of(header_of(place)) == PacketType::invalid) return nullptr;  // claimed, not written yet
+  return reinterpret_cast<RawPacket*>(place);
+}
+
+// The runtime's own kernels copy and fill small memory, a packet each, and a program waits for each of them without a pause. They
+// are over sooner than a thread is awake, and so whoever rings the doorbell runs them.
+bool AqlQueue::is_soon_over(const RawPacket& packet) const {
+  switch (type_of(static_cast<std::uint16_t>(packet[0]))) {
+    case PacketType::kernel_dispatch: {
+      const auto dispatch = std::bit_cast<DispatchPacket>(packet);
+      constexpr std::uint64_t most_work_items = 1 << 15;
+      if (std::uint64_t{dispatch.grid[0]} * dispatch.grid[1] * dispatch.grid[2] > most_work_items) return false;
+      const std::uint64_t object = dispatch.kernel_object;
+      const auto code = CodeMap::instance().find(object);
+      const auto kernel = code ? (*code)->kernel_at(object) : std::unexpected(code.error());
+      return kernel && (*kernel)->is_of_runtime;
+    }
+    case PacketType::barrier_and:
+      return std::ranges::all_of(std::bit_cast<BarrierPacket>(packet).dependencies,
+                                 [](std::uint64_t signal) { return signal == 0 || value_of(signal) == 0; });
+    case PacketType::vendor:
+      return static_cast<VendorFormat>(static_cast<std::uint8_t>(packet[0] >> 16)) != VendorFormat::barrier_value ||
+             std::bit_cast<BarrierValuePacket>(packet).signal == 0;
+    default:
+      return false;
+  }
+}
+
 void AqlQueue::ring_doorbell() {
   time_.rung(written_packets());
+  if (const std::unique_lock taking(taking_, std::try_to_lock); taking) {
+    const RawPacket* next = nullptr;
+    while (!failed_ && (next = next_packet()) != nullptr && is_soon_over(*next) && take_packets()) {
+    }
+    if (next == nullptr) return;
+  }
   thread_.ring();
 }
 
-// One packet; false when there is none.
+// One packet; false when there is none. Called with the lock.
 bool AqlQueue::take_packets() {
+  RawPacket* const place = next_packet();
+  if (place == nullptr) return false;
+  const RawPacket packet = *place;
   const std::uint64_t read = std::atomic_ref(fields()->read_index).load(std::memory_order_relaxed);
-  if (read >= written_packets()) return false;
-  auto* const place = host_pointer<std::uint64_t>(place_.ring + (read % place_.packets * packet_bytes));
-  if (type_of(header_of(place)) == PacketType::invalid) return false;  // claimed, not written yet
-  RawPacket packet{};
-  std::memcpy(packet.data(), place, sizeof packet);
-
   time_.begin(read);
   const Outcome outcome = execute(packet);
   if (thread_.stops()) return false;
@@ -209,6 +248,7 @@ void AqlQueue::fail(const Outcome& outcome) {
   if (place_.error_reason != 0) {
     std::atomic_ref(*host_pointer<std::uint64_t>(place_.error_reason))
         .fetch_or(exception_bit(outcome.error), std::memory_order_acq_rel);
+    if (place_.error_event != 0 && raise_ != nullptr) raise_(place_.error_event);
     return;
   }
   const std::uint64_t signal = fields()->inactive_signal;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 
 #include "simgpu/device/device.h"
@@ -24,6 +25,7 @@ struct QueuePlace {
   std::uint64_t packets = 0;
   // Where a runtime that knows exceptions reads why a queue stopped; 0: from the queue's inactive signal.
   std::uint64_t error_reason = 0;
+  std::uint32_t error_event = 0;  // raised when that was written; 0: none
   // How long it waits before it says for what.
   QueueConfig config = {};
 };
@@ -44,6 +46,8 @@ class AqlQueue {
     std::string text;
   };
   bool take_packets();
+  RawPacket* next_packet() const;
+  bool is_soon_over(const RawPacket& packet) const;
   Outcome execute(const RawPacket& packet);
   std::uint64_t written_packets() const;
   Outcome dispatch(const DispatchPacket& packet);
@@ -58,7 +62,8 @@ class AqlQueue {
   RaiseEvent raise_;
   QueueTime time_;
 
-  bool failed_ = false;  // of the thread alone
+  std::mutex taking_;    // held by whoever takes a packet
+  bool failed_ = false;  // guarded by taking_
   QueueThread thread_;   // last: it uses everything above
 };
 
