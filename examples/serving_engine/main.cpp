@@ -125,6 +125,7 @@ bool print_summary(std::span<const RankReport> reports) {
   std::printf("\ntokens: %llu of %llu equal to the reference; largest error of a logit %.4f, smallest margin %.4f\n",
               number(first.tokens - std::min(first.tokens, wrong)), number(first.tokens), first.largest_error,
               first.smallest_margin);
+  std::printf("logits: %016llx, a digest of their bits\n", number(first.logit_digest));
   std::printf("alone: %llu requests once more, each alone: %s\n", number(first.alone_requests),
               changed == 0 ? "the same bits of logits" : "OTHER bits of logits");
   std::printf("orders: %llu others of arrival: %s\n", number(first.other_orders),

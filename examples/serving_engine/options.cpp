@@ -21,6 +21,7 @@ Serves requests on simulated GPUs by continuous batching and compares every toke
   --requests N      how many requests arrive, 1 … 64 (default 7)
   --seed N          of weights and prompts (default 7; with others, a close choice may fall to the other token)
   --target NAME     of the simulated GPUs (default gfx950)
+  --hip             HIP's GPUs instead, one for each rank: AMD's, or what `wavejit sim` gives
   --cache-dir DIR   where kernels are kept (default: WAVEJIT_CACHE_DIR, then ~/.cache/wavejit)
   --archive FILE    take kernels from this archive too and write nothing
   --miss-log FILE   note what was on no disk
@@ -54,6 +55,7 @@ Options read_options(int count, char** words) {
                                  {"requests", required_argument, nullptr, 'n'},
                                  {"seed", required_argument, nullptr, 's'},
                                  {"target", required_argument, nullptr, 't'},
+                                 {"hip", no_argument, nullptr, 'H'},
                                  {"cache-dir", required_argument, nullptr, 'c'},
                                  {"archive", required_argument, nullptr, 'a'},
                                  {"miss-log", required_argument, nullptr, 'm'},
@@ -78,6 +80,9 @@ Options read_options(int count, char** words) {
         break;
       case 't':
         options.target = optarg;
+        break;
+      case 'H':
+        options.hip = true;
         break;
       case 'c':
         options.cache_directory = optarg;

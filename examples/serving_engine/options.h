@@ -9,6 +9,7 @@ namespace serving {
 
 struct Options {
   std::string target = "gfx950";  // of the simulated GPUs, one a rank
+  bool hip = false;               // GPUs of HIP instead
   int ranks = 1;
   int requests = 7;
   std::uint64_t seed = 7;  // its closest choice is nine times as clear as the largest error of a logit

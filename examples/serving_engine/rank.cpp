@@ -2,6 +2,7 @@
 #include "rank.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -147,8 +148,11 @@ void compare(const Model& model, int index, const Sequence& sequence, bool tell,
     const bool right = answer[i] == expected.tokens[i];
     report.wrong_tokens += right ? 0 : 1;
     text += " " + std::to_string(answer[i]) + (right ? "" : " (not " + std::to_string(expected.tokens[i]) + ")");
-    for (std::size_t j = 0; j < sequence.logits[i].size(); ++j)
-      report.largest_error = std::max(report.largest_error, std::fabs(sequence.logits[i][j] - expected.logits[i][j]));
+    for (std::size_t j = 0; j < sequence.logits[i].size(); ++j) {
+      const float logit = sequence.logits[i][j];
+      report.largest_error = std::max(report.largest_error, std::fabs(logit - expected.logits[i][j]));
+      report.logit_digest = (report.logit_digest ^ std::bit_cast<std::uint32_t>(logit)) * 0x100000001b3;  // FNV-1a's
+    }
   }
   if (tell)
     std::printf("request %d, prompt of %zu:%s  %s\n", index, sequence.request.prompt.size(), text.c_str(),
@@ -177,7 +181,8 @@ HeadShape heads_of_a_rank(const ModelShape& shape, int ranks) {
 void serve(const Options& options, const Model& model, Group& group, int rank, RankReport& report) {
   StallLedger ledger;
   wavejit::EngineOptions engine_options;
-  engine_options.device = "sim:" + options.target + "x" + std::to_string(group.ranks()) + ":" + std::to_string(rank);
+  const std::string simulated = "sim:" + options.target + "x" + std::to_string(group.ranks());
+  engine_options.device = (options.hip ? "hip" : simulated) + ":" + std::to_string(rank);
   engine_options.cache_directory = options.cache_directory;
   engine_options.cache_layers = options.archive;
   if (!options.archive.empty()) engine_options.cache_mode = "ro";

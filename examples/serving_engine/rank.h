@@ -39,6 +39,7 @@ struct RankReport {
   std::uint64_t preemptions;     // of requests whose pages went to older ones
   std::uint64_t other_orders;    // of arrival, in which all requests were served again
   std::uint64_t changed_rows;    // of these: rows of logits whose bits differ, or tokens
+  std::uint64_t logit_digest;    // of the bits of all logits
   double largest_error;          // of a logit
   double smallest_margin;        // of the reference's choices
   std::uint64_t milliseconds;    // of serving

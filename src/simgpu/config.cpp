@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "simgpu/config.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <format>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
 #include "simgpu/checks/check.h"
 #include "simgpu/device_names.h"
+#include "simgpu/process.h"
 #include "simgpu/queue_config.h"
 
 namespace wavejit::simgpu {
@@ -170,6 +175,48 @@ void read_arithmetic(Settings& settings) {
   }
 }
 
+void read_clock(Config& config) {
+  // The workgroups of a launch that the clock looks at, as many as the tools ask for (tools/simulated_gpu.h).
+  constexpr std::uint32_t sampled = 12;
+  if (const char* text = ::secure_getenv("WAVEJIT_SIM_CYCLES"); text != nullptr && *text != 0) {
+    const std::string_view value = text;
+    if (value == "on") {
+      config.clock_sample = sampled;
+    } else if (value != "off") {
+      warn("WAVEJIT_SIM_CYCLES", value, "on or off", "off");
+    }
+  }
+}
+
+// Every "%p" becomes the number of the process.
+std::string with_process_number(std::string path) {
+  for (std::size_t at = path.find("%p"); at != std::string::npos; at = path.find("%p", at)) {
+    path.replace(at, 2, std::to_string(::getpid()));
+  }
+  return path;
+}
+
+void read_report(Config& config) {
+  if (const char* text = ::secure_getenv("WAVEJIT_SIM_REPORT"); text != nullptr && *text != 0) {
+    std::error_code error;
+    const std::filesystem::path path = std::filesystem::absolute(with_process_number(text), error);
+    if (error || path.filename().empty() || !std::filesystem::is_directory(path.parent_path(), error)) {
+      refuse("WAVEJIT_SIM_REPORT", text, "a file in a folder that exists");
+    }
+    config.report = path.string();
+  }
+  if (const char* text = ::secure_getenv("WAVEJIT_SIM_SUMMARY"); text != nullptr && *text != 0) {
+    const std::string_view value = text;
+    if (value == "on") {
+      config.summary = Summary::on;
+    } else if (value == "findings") {
+      config.summary = Summary::findings;
+    } else if (value != "off") {
+      warn("WAVEJIT_SIM_SUMMARY", value, "off, findings or on", "off");
+    }
+  }
+}
+
 }  // namespace
 
 QueueConfig read_queue_config() {
@@ -178,6 +225,7 @@ QueueConfig read_queue_config() {
   constexpr std::uint64_t most_seconds = 1'000'000;
   read_number("WAVEJIT_SIM_QUEUE_PATIENCE", 0, most_seconds, std::format("{} seconds", seconds), seconds);
   config.patience = std::chrono::seconds(seconds);
+  config.simulated_time = Process::instance().config().clock_sample != 0;
   return config;
 }
 
@@ -202,6 +250,8 @@ Config read_config() {
   read_checks(config.settings);
   read_engine(config.settings);
   read_arithmetic(config.settings);
+  read_clock(config);
+  read_report(config);
   return config;
 }
 

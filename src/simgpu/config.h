@@ -23,6 +23,9 @@ enum class MatrixSums : std::int32_t { sequential = 0, cdna3 = 1, seeded = 2 };
 // two around the exact value a seed picks.
 enum class Transcendentals : std::int32_t { nearest = 0, seeded = 1 };
 
+// What is said on stderr when the process ends: nothing, one line if something was found, everything.
+enum class Summary : std::int32_t { off = 0, findings = 1, on = 2 };
+
 struct Settings {
   Schedule schedule = Schedule::in_order;
   std::uint32_t threads = 0;  // 0: all cores
@@ -51,14 +54,19 @@ struct Config {
   std::string device_target;  // empty: no device named by the environment
   int device_count = 0;
   bool device_is_named = false;
+  // Of each launch so many workgroups are timed (WAVEJIT_SIM_CYCLES); 0: none.
+  std::uint32_t clock_sample = 0;
+  std::string report;  // the file of WAVEJIT_SIM_REPORT, from the root on; empty: none
+  Summary summary = Summary::off;
 };
 
 // WAVEJIT_DEVICE=sim:<target>[xN], WAVEJIT_SIM_TARGET=<target>[xN], WAVEJIT_SIM_SCHEDULE=in_order|reverse|random,
 // WAVEJIT_SIM_SEED, WAVEJIT_SIM_THREADS, WAVEJIT_SIM_INSTRUCTION_LIMIT, WAVEJIT_SIM_CHECK, WAVEJIT_SIM_ARRIVAL,
 // WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER, WAVEJIT_SIM_MATRIX=sequential|cdna3|seeded[:<n>],
-// WAVEJIT_SIM_TRANSCENDENTALS=nearest|seeded[:<n>]. A value that is not understood: one warning on stderr, default
-// kept. Where a good end would then mean nothing (checks, sums, transcendentals): one line, and the program ends (exit
-// code 2).
+// WAVEJIT_SIM_TRANSCENDENTALS=nearest|seeded[:<n>], WAVEJIT_SIM_CYCLES=off|on, WAVEJIT_SIM_REPORT=<file>,
+// WAVEJIT_SIM_SUMMARY=off|findings|on. A value that is not understood: one warning on stderr, default
+// kept. Where a good end would then mean nothing (checks, sums, transcendentals, report): one line, and the program
+// ends (exit code 2).
 Config read_config();
 
 // HSA_MODEL_TOPOLOGY: the folder in which ROCr's door for models looks for the machine. Empty: not set.

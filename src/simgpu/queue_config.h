@@ -9,9 +9,12 @@ namespace wavejit::simgpu {
 struct QueueConfig {
   // A queue that has waited so long says for what, once a wait; 0: never.
   std::chrono::milliseconds patience = std::chrono::seconds(10);
+  // Packets are stamped with the simulated GPU's time (queues/queue_time.h), not the host's.
+  bool simulated_time = false;
 };
 
-// WAVEJIT_SIM_QUEUE_PATIENCE=<seconds>. A value that is not understood: one warning on stderr, default kept.
+// WAVEJIT_SIM_QUEUE_PATIENCE=<seconds>, WAVEJIT_SIM_CYCLES=on|off. A value that is not understood: one warning on
+// stderr, default kept.
 QueueConfig read_queue_config();
 
 }  // namespace wavejit::simgpu

@@ -2,12 +2,14 @@
 #include "simgpu/clock/launch_clock.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "simgpu/checks/workgroup_checks.h"
 #include "simgpu/clock/grid.h"
 #include "simgpu/clock/report.h"
 #include "simgpu/clock/timeline.h"
 #include "simgpu/launch/launch.h"
+#include "simgpu/process.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu::clock {
@@ -17,9 +19,12 @@ ClockLog& ClockLog::instance() {
   return *log;
 }
 
+ClockLog::ClockLog() : sample_(Process::instance().config().clock_sample) {}
+
 void ClockLog::set_sample(std::uint32_t workgroups) {
   const std::scoped_lock lock(mutex_);
-  sample_ = workgroups;
+  keeps_ = workgroups != 0;
+  sample_ = keeps_ ? workgroups : Process::instance().config().clock_sample;
 }
 
 std::uint32_t ClockLog::sample() const {
@@ -54,6 +59,11 @@ std::string ClockLog::take_trace(std::size_t capacity) {
   return text;
 }
 
+bool ClockLog::keeps_results() const {
+  const std::scoped_lock lock(mutex_);
+  return keeps_;
+}
+
 void ClockLog::add(std::string json) {
   constexpr std::size_t most = 1000;
   const std::scoped_lock lock(mutex_);
@@ -68,11 +78,11 @@ std::string ClockLog::take(std::size_t capacity) {
   return text;
 }
 
-std::unique_ptr<LaunchClock> LaunchClock::begin(const Launch& launch, std::uint64_t first, std::uint64_t step,
+std::unique_ptr<LaunchClock> LaunchClock::begin(Launch& launch, std::uint64_t first, std::uint64_t step,
                                                 std::uint64_t count) {
   const std::uint32_t sample = ClockLog::instance().sample();
   if (sample == 0) return nullptr;
-  std::unique_ptr<LaunchClock> clock(new LaunchClock(launch));
+  std::unique_ptr<LaunchClock> clock(new LaunchClock(launch, ClockLog::instance().keeps_results()));
   const timing::Timing* timing = timing::find_timing(*launch.target);
   if (timing == nullptr) {
     clock->refusal_ = "nothing is known about the timing of " + std::string(launch.target->id);
@@ -122,12 +132,13 @@ std::vector<std::uint64_t> LaunchClock::widen() {
   return sample_;
 }
 
+void LaunchClock::refuse(std::string reason) {
+  if (keeps_results_) ClockLog::instance().add(refusal_json(launch_->kernel->name, *launch_->target, reason));
+  launch_->not_timed = std::move(reason);
+}
+
 void LaunchClock::finish() {
-  const std::string& kernel = launch_->kernel->name;
-  if (recorder_ == nullptr) {
-    ClockLog::instance().add(refusal_json(kernel, *launch_->target, refusal_));
-    return;
-  }
+  if (recorder_ == nullptr) return refuse(std::move(refusal_));
   Program program(*timing::find_timing(*launch_->target), *launch_->target);
   GridShape shape;
   shape.workgroups = launch_->workgroups;
@@ -137,11 +148,14 @@ void LaunchClock::finish() {
   shape.lds_bytes = launch_->lds_bytes;
   const std::uint64_t timeline = ClockLog::instance().timeline();
   const auto grid = time_grid(program, shape, seeds_, recorder_->traces(), timeline, survey_ ? &*survey_ : nullptr);
-  if (grid && timeline != 0) {
-    ClockLog::instance().offer_trace(grid->cycles, [&] { return chrome_trace(kernel, grid->units.front(), program); });
+  if (!grid) return refuse(grid.error());
+  launch_->time = {.cycles = grid->cycles,
+                   .dependent_cycles = static_cast<std::uint64_t>(program.timing().launch.dependent.cycles())};
+  if (timeline != 0) {
+    ClockLog::instance().offer_trace(grid->cycles,
+                                     [&] { return chrome_trace(launch_->kernel->name, grid->units.front(), program); });
   }
-  ClockLog::instance().add(grid ? grid_json(*launch_->kernel, shape, *grid, program)
-                                : refusal_json(kernel, *launch_->target, grid.error()));
+  if (keeps_results_) ClockLog::instance().add(grid_json(*launch_->kernel, shape, *grid, program));
 }
 
 }  // namespace wavejit::simgpu::clock

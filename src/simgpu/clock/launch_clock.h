@@ -25,12 +25,14 @@ namespace wavejit::simgpu::clock {
 class ClockLog {
  public:
   static ClockLog& instance();
-  // At most so many workgroups of each launch are timed; 0: none.
+  // At most so many workgroups of each launch are timed, and results are kept. 0: what the environment asks for, whose
+  // results nobody takes and which are not kept.
   void set_sample(std::uint32_t workgroups);
   std::uint32_t sample() const;
   // So many cycles of the first sampled compute unit are kept as a timeline; 0: none.
   void set_timeline(std::uint64_t cycles);
   std::uint64_t timeline() const;
+  bool keeps_results() const;
   void add(std::string json);
   // All results, one JSON object a line; forgotten unless they do not fit into `capacity` − 1 characters.
   std::string take(std::size_t capacity);
@@ -40,8 +42,11 @@ class ClockLog {
   std::string take_trace(std::size_t capacity);
 
  private:
+  ClockLog();
+
   mutable std::mutex mutex_;
   std::uint32_t sample_ = 0;
+  bool keeps_ = false;
   std::uint64_t timeline_ = 0;
   std::string trace_;
   std::uint64_t trace_cycles_ = 0;  // of its launch
@@ -52,7 +57,7 @@ class ClockLog {
 class LaunchClock {
  public:
   // Null when nobody asked. Workgroups first, first + step, … run, `count` of them.
-  static std::unique_ptr<LaunchClock> begin(const Launch& launch, std::uint64_t first, std::uint64_t step,
+  static std::unique_ptr<LaunchClock> begin(Launch& launch, std::uint64_t first, std::uint64_t step,
                                             std::uint64_t count);
   // Sees the sampled workgroups; null when the launch cannot be timed, which `finish` says.
   Observer* recorder() { return recorder_.get(); }
@@ -62,12 +67,14 @@ class LaunchClock {
   // More of them, each time those have run, until there are none: for work that differs from workgroup to workgroup.
   // Linear ids that run next, some of them again.
   std::vector<std::uint64_t> widen();
-  // After the workgroups have run: times them and keeps the result.
+  // After the workgroups have run: times them, tells the launch and keeps the result.
   void finish();
 
  private:
-  explicit LaunchClock(const Launch& launch) : launch_(&launch) {}
-  const Launch* launch_;
+  LaunchClock(Launch& launch, bool keeps_results) : launch_(&launch), keeps_results_(keeps_results) {}
+  void refuse(std::string reason);
+  Launch* launch_;
+  bool keeps_results_;
   std::unique_ptr<TraceRecorder> recorder_;
   std::vector<Seed> seeds_;
   std::vector<std::uint64_t> sample_;

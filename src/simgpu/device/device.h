@@ -38,6 +38,12 @@ struct Status {
   bool ok() const { return code == 0; }
 };
 
+// What the clock says of a launch, where it runs.
+struct LaunchTime {
+  std::uint64_t cycles = 0;            // of the whole launch
+  std::uint64_t dependent_cycles = 0;  // more of them when it waits for the launch before it
+};
+
 // The HIP numbers that the engine itself answers with (hip_runtime_api.h, HIP 7.2).
 inline constexpr int hip_success = 0;
 inline constexpr int hip_error_invalid_value = 1;

@@ -10,6 +10,7 @@
 #include "simgpu/hip/capture.h"
 #include "simgpu/hip/front.h"
 #include "simgpu/hip/symbols.h"
+#include "simgpu/ledger.h"
 
 namespace wavejit::hip_abi {
 
@@ -86,6 +87,7 @@ hipError_t check(const Rectangle& block, bool& pageable) {
 
 GraphWork copying(const Rectangle& block) {
   return [block] {
+    Ledger::instance().copied(block.width * block.height * block.depth);
     for (std::size_t slice = 0; slice < block.depth; ++slice) {
       for (std::size_t row = 0; row < block.height; ++row) {
         std::byte* to = static_cast<std::byte*>(block.to) + slice * block.to_slice + row * block.to_pitch;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "simgpu/hip/symbols.h"
+#include "simgpu/ledger.h"
 
 namespace wavejit::simgpu::hip_front {
 namespace {
@@ -121,6 +122,7 @@ DeviceContext* find_context(int ordinal) {
     found = all.contexts[index].get();
   }
   for (const auto& stream : fresh) remember(stream);
+  if (!fresh.empty()) Ledger::instance().set_front("hip");
   return found;
 }
 

@@ -12,6 +12,7 @@
 #include "simgpu/device/state.h"
 #include "simgpu/launch/launch.h"
 #include "simgpu/launch/refusal.h"
+#include "simgpu/ledger.h"
 #include "simgpu/process.h"
 #include "targets/targets.h"
 
@@ -20,10 +21,12 @@ namespace {
 
 constexpr unsigned most_dimensions = 3;
 
-DispatchResult refused(const DispatchRequest& request, QueueError error, std::string text) {
-  return {.error = error,
-          .status = {hip_error_launch_failure,
-                     std::format("dispatch of {}: {}", demangled(request.kernel->info.name), std::move(text))}};
+DispatchResult refused(const DispatchRequest& request, QueueError error, const std::string& text) {
+  const std::string& kernel = request.kernel->info.name;
+  DispatchResult result{
+      .error = error, .status = {hip_error_launch_failure, std::format("dispatch of {}: {}", demangled(kernel), text)}};
+  Ledger::instance().found(kernel, "refused", result.status.text);
+  return result;
 }
 
 DispatchResult check_packet(const DispatchRequest& request, const targets::Target& target) {
@@ -68,6 +71,20 @@ Allocation kernarg_segment(std::uint64_t base, std::uint64_t bytes, const Alloca
   return segment;
 }
 
+// ROCr's own kernels are one code for all of gfx9: of a flat load they await vmcnt alone, which LLVM's counters allow
+// where the address is no LDS, and they leave out the wait states that gfx940 added. Neither is the program's.
+Settings settings_for(const ResidentKernel& kernel) {
+  Settings settings = Process::instance().settings();
+  if (kernel.is_of_runtime) {
+    settings.checks = 0;
+    settings.arrival = Arrival::early;
+    settings.workgroup_first = settings.workgroup_count = 0;
+    settings.workgroup_step = 1;
+    settings.sampled_only = false;
+  }
+  return settings;
+}
+
 QueueError queue_error_of(int code) {
   if (code == hip_error_illegal_address) return QueueError::memory_violation;
   if (code == hip_error_invalid_image) return QueueError::code;
@@ -77,11 +94,11 @@ QueueError queue_error_of(int code) {
 }  // namespace
 
 DispatchResult Device::dispatch(const DispatchRequest& request) {
-  const Settings asked = Process::instance().settings();
+  const Settings asked = settings_for(*request.kernel);
   const DispatchPacket& packet = request.packet;
   if (DispatchResult wrong = check_packet(request, target_); wrong.error != QueueError::none) return wrong;
   if (std::string why = refusal(asked, target_); !why.empty()) {
-    return refused(request, QueueError::exception, std::move(why));
+    return refused(request, QueueError::exception, why);
   }
 
   Launch launch;
@@ -129,7 +146,7 @@ DispatchResult Device::dispatch(const DispatchRequest& request) {
   }
   Status status = run(launch);
   const QueueError error = status.ok() ? QueueError::none : queue_error_of(status.code);
-  return {.error = error, .status = std::move(status)};
+  return {.error = error, .status = std::move(status), .time = launch.time};
 }
 
 std::expected<std::shared_ptr<ResidentCode>, Status> Device::resident_code(std::uint64_t base, std::uint64_t bytes,

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "simgpu/device/device.h"
 #include "simgpu/loader/resident_code.h"
@@ -53,6 +54,7 @@ enum class QueueError : std::uint64_t {
 struct DispatchResult {
   QueueError error = QueueError::none;
   Status status;
+  std::optional<LaunchTime> time = {};  // where the clock runs
 };
 
 }  // namespace wavejit::simgpu

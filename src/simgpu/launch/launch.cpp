@@ -10,6 +10,7 @@
 #include "simgpu/decode/symbol_names.h"
 #include "simgpu/device/state.h"
 #include "simgpu/launch/refusal.h"
+#include "simgpu/ledger.h"
 #include "simgpu/process.h"
 #include "targets/targets.h"
 
@@ -141,7 +142,11 @@ Status check(const LaunchRequest& request, const targets::Target& target, const 
 
 Status Device::launch(const LaunchRequest& request) {
   const Settings asked = Process::instance().settings();
-  if (Status status = check(request, target_, asked); !status.ok()) return status;
+  if (Status status = check(request, target_, asked); !status.ok()) {
+    const std::string kernel = request.kernel == nullptr ? std::string() : request.kernel->info().name;
+    Ledger::instance().found(kernel, "refused", status.text);
+    return status;
+  }
   const KernelInfo& info = request.kernel->info();
   Launch launch;
   launch.kernel = &info;

@@ -61,7 +61,9 @@ struct Launch {
   int failure_code = 0;
   std::string failure;
   std::string failure_json;
-  std::vector<Finding> findings;  // of the checks, in the order of discovery; guarded by `mutex`
+  std::optional<LaunchTime> time;  // when it has run and was timed
+  std::string not_timed;           // why it was not, where somebody asked
+  std::vector<Finding> findings;   // of the checks, in the order of discovery; guarded by `mutex`
 
   // Where an address lies; null when nowhere.
   const Allocation* find(std::uint64_t address) const {

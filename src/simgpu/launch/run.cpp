@@ -13,6 +13,7 @@
 #include "simgpu/launch/noise.h"
 #include "simgpu/launch/refusal.h"
 #include "simgpu/launch/worker_pool.h"
+#include "simgpu/ledger.h"
 #include "simgpu/process.h"
 #include "targets/targets.h"
 
@@ -75,17 +76,23 @@ Status run(Launch& launch) {
     if (more.empty()) break;
     run_some(more.size(), more);
   }
+  if (keeper != nullptr && !launch.failed()) keeper->finish();
+  Ledger& ledger = Ledger::instance();
+  ledger.launched(launch, samples ? sampled.size() : count);
+  const auto report = [&](const std::string& check, const std::string& line, const std::string& json) {
+    Process::instance().report(line, json);
+    ledger.found(launch.kernel->name, check, line, json);
+  };
   const std::vector<Finding> findings = launch.chosen_findings();
   std::vector<std::string> lines;
   for (const Finding& finding : findings) {
     lines.push_back(finding.line());
-    Process::instance().report(lines.back(), finding.json());
+    report(finding.check, lines.back(), finding.json());
   }
-  if (launch.failed()) {
-    Process::instance().report(launch.failure, launch.failure_json);
-    return {launch.failure_code, launch.failure, std::move(lines)};
-  }
-  if (keeper != nullptr) keeper->finish();
+  if (launch.failed()) report("fault", launch.failure, launch.failure_json);
+  // Whoever hears of it may end the program.
+  if (launch.failed() || !findings.empty()) ledger.publish(false);
+  if (launch.failed()) return {launch.failure_code, launch.failure, std::move(lines)};
   if (findings.empty()) return {};
   std::string first = std::move(lines.front());
   lines.erase(lines.begin());

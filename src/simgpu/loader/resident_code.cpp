@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <format>
+#include <string_view>
 
 #include "simgpu/device/memory.h"
 
@@ -13,6 +14,8 @@ namespace {
 // ROCr's own kernels for copies and fills have an older header, amd_kernel_code_t (hsa/amd_hsa_kernel_code.h), whose
 // entry offset, registers and properties stand where the descriptor has them. What else is in it must not be read as
 // sizes or preloaded arguments.
+constexpr std::string_view hip_kernels = "__amd_rocclr_";  // those of HIP
+
 struct OldHeader {
   std::uint32_t major;
   std::uint32_t minor;
@@ -29,6 +32,21 @@ bool is_old_header(std::span<const std::byte, descriptor_bytes> bytes) {
   constexpr std::uint16_t amdgpu = 1;
   return header.major == 1 && header.minor <= 2 && header.machine_kind == amdgpu && header.machine_major >= 7 &&
          header.entry_offset == old_header_bytes;
+}
+
+// Those of ROCm 7.2 for gfx942 and later: a descriptor that says nothing of arguments, with its code right behind the 256
+// bytes of such a header, and no code object around it.
+bool is_bare(const KernelDescriptor& descriptor) {
+  return descriptor.entry_offset == old_header_bytes && descriptor.kernarg_size == 0 &&
+         descriptor.group_segment_fixed_size == 0 && descriptor.private_segment_fixed_size == 0;
+}
+
+// Finders go by where code objects begin: behind the last one other memory may follow.
+bool covers(const CodeObject& object, std::uint64_t place) {
+  return std::ranges::any_of(object.segments, [&](const Segment& segment) {
+    constexpr std::uint64_t page = 4096;
+    return place < (segment.address + segment.memory_bytes + page - 1) / page * page;
+  });
 }
 
 }  // namespace
@@ -49,7 +67,7 @@ void ResidentCode::look_for_image() {
   const std::optional<CodeImage> image = find_image_(base_);
   if (!image) return;
   auto object = read_code_object(image->bytes);
-  if (!object) return;
+  if (!object || !covers(*object, base_ - image->load_address)) return;
   object_ = std::move(*object);
   load_address_ = image->load_address;
   lines_ = SourceLines::read(image->bytes);
@@ -74,7 +92,10 @@ std::expected<std::shared_ptr<const ResidentKernel>, std::string> ResidentCode::
   kernel->descriptor = read_descriptor(now);
   kernel->descriptor_address = descriptor_address;
   kernel->entry = descriptor_address + static_cast<std::uint64_t>(kernel->descriptor.entry_offset);
-  if (is_old_header(now)) {
+  look_for_image();
+  const bool has_old_header = is_old_header(now);
+  kernel->is_of_runtime = has_old_header || (!object_ && is_bare(kernel->descriptor));
+  if (has_old_header) {
     kernel->descriptor.group_segment_fixed_size = 0;
     kernel->descriptor.private_segment_fixed_size = 0;
     kernel->descriptor.kernarg_size = 0;
@@ -87,7 +108,6 @@ std::expected<std::shared_ptr<const ResidentKernel>, std::string> ResidentCode::
                     "executable memory [{:#x}, {:#x})",
                     descriptor_address, kernel->entry, base_, base_ + bytes_));
   }
-  look_for_image();
   kernel->info.name = std::format("kernel at {:#x}", descriptor_address);
   kernel->info.kernarg_bytes = kernel->descriptor.kernarg_size;
   kernel->info.vgprs = kernel->descriptor.vgprs();
@@ -95,6 +115,7 @@ std::expected<std::shared_ptr<const ResidentKernel>, std::string> ResidentCode::
     const auto described =
         std::ranges::find(object_->kernels, descriptor_address - load_address_, &KernelDescription::descriptor_address);
     if (described != object_->kernels.end()) kernel->info = described->info;
+    kernel->is_of_runtime = kernel->info.name.starts_with(hip_kernels);
   }
   known = std::move(kernel);
   return known;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <format>
 
+#include "simgpu/ledger.h"
 #include "simgpu/queues/code_map.h"
 #include "simgpu/queues/pm4.h"
 
@@ -54,21 +55,70 @@ std::uint64_t exception_bit(QueueError error) {
 }  // namespace
 
 AqlQueue::AqlQueue(Device& device, const QueuePlace& place, RaiseEvent raise)
-    : device_(device), place_(place), raise_(raise), thread_(place.config) {
-  thread_.start([this] { return !failed_ && take_packets(); });
+    : device_(device), place_(place), raise_(raise), time_(place.config.simulated_time), thread_(place.config) {
+  thread_.start([this] {
+    const std::scoped_lock lock(taking_);
+    return !failed_ && take_packets();
+  });
 }
 
 QueueFields* AqlQueue::fields() const { return host_pointer<QueueFields>(place_.fields); }
 
-// One packet; false when there is none.
-bool AqlQueue::take_packets() {
-  const std::uint64_t read = std::atomic_ref(fields()->read_index).load(std::memory_order_relaxed);
-  if (read >= std::atomic_ref(fields()->write_index).load(std::memory_order_acquire)) return false;
-  auto* const place = host_pointer<std::uint64_t>(place_.ring + (read % place_.packets * packet_bytes));
-  if (type_of(header_of(place)) == PacketType::invalid) return false;  // claimed, not written yet
-  RawPacket packet{};
-  std::memcpy(packet.data(), place, sizeof packet);
+std::uint64_t AqlQueue::written_packets() const {
+  return std::atomic_ref(fields()->write_index).load(std::memory_order_acquire);
+}
 
+// Null when there is none.
+RawPacket* AqlQueue::next_packet() const {
+  const std::uint64_t read = std::atomic_ref(fields()->read_index).load(std::memory_order_relaxed);
+  if (read >= written_packets()) return nullptr;
+  auto* const place = host_pointer<std::uint64_t>(place_.ring + (read % place_.packets * packet_bytes));
+  if (type_of(header_of(place)) == PacketType::invalid) return nullptr;  // claimed, not written yet
+  return reinterpret_cast<RawPacket*>(place);
+}
+
+// The runtime's own kernels copy and fill small memory, a packet each, and a program waits for each of them without a pause. They
+// are over sooner than a thread is awake, and so whoever rings the doorbell runs them.
+bool AqlQueue::is_soon_over(const RawPacket& packet) const {
+  switch (type_of(static_cast<std::uint16_t>(packet[0]))) {
+    case PacketType::kernel_dispatch: {
+      const auto dispatch = std::bit_cast<DispatchPacket>(packet);
+      constexpr std::uint64_t most_work_items = 1 << 15;
+      if (std::uint64_t{dispatch.grid[0]} * dispatch.grid[1] * dispatch.grid[2] > most_work_items) return false;
+      const std::uint64_t object = dispatch.kernel_object;
+      const auto code = CodeMap::instance().find(object);
+      const auto kernel = code ? (*code)->kernel_at(object) : std::unexpected(code.error());
+      return kernel && (*kernel)->is_of_runtime;
+    }
+    case PacketType::barrier_and:
+      return std::ranges::all_of(std::bit_cast<BarrierPacket>(packet).dependencies,
+                                 [](std::uint64_t signal) { return signal == 0 || value_of(signal) == 0; });
+    case PacketType::vendor:
+      return static_cast<VendorFormat>(static_cast<std::uint8_t>(packet[0] >> 16)) != VendorFormat::barrier_value ||
+             std::bit_cast<BarrierValuePacket>(packet).signal == 0;
+    default:
+      return false;
+  }
+}
+
+void AqlQueue::ring_doorbell() {
+  time_.rung(written_packets());
+  if (const std::unique_lock taking(taking_, std::try_to_lock); taking) {
+    const RawPacket* next = nullptr;
+    while (!failed_ && (next = next_packet()) != nullptr && is_soon_over(*next) && take_packets()) {
+    }
+    if (next == nullptr) return;
+  }
+  thread_.ring();
+}
+
+// One packet; false when there is none. Called with the lock.
+bool AqlQueue::take_packets() {
+  RawPacket* const place = next_packet();
+  if (place == nullptr) return false;
+  const RawPacket packet = *place;
+  const std::uint64_t read = std::atomic_ref(fields()->read_index).load(std::memory_order_relaxed);
+  time_.begin(read);
   const Outcome outcome = execute(packet);
   if (thread_.stops()) return false;
   if (outcome.error != QueueError::none) {
@@ -82,7 +132,6 @@ bool AqlQueue::take_packets() {
 }
 
 AqlQueue::Outcome AqlQueue::execute(const RawPacket& packet) {
-  const std::uint64_t start = clock_now();
   Outcome outcome;
   switch (const auto type = type_of(static_cast<std::uint16_t>(packet[0]))) {
     case PacketType::kernel_dispatch:
@@ -105,7 +154,8 @@ AqlQueue::Outcome AqlQueue::execute(const RawPacket& packet) {
                                   static_cast<unsigned>(type))};
   }
   if (outcome.error == QueueError::none && !thread_.stops()) {
-    complete(std::bit_cast<BarrierPacket>(packet).completion_signal, start, clock_now(), raise_);
+    const Stamps stamps = time_.end(written_packets());
+    complete(std::bit_cast<BarrierPacket>(packet).completion_signal, stamps.start, stamps.end, raise_);
   }
   return outcome;
 }
@@ -118,6 +168,7 @@ AqlQueue::Outcome AqlQueue::dispatch(const DispatchPacket& packet) {
   const DispatchResult result = device_.dispatch(
       {.packet = packet, .code = *code, .kernel = *kernel, .queue = place_.fields, .queue_bytes = sizeof(QueueFields)});
   if (!result.status.ok()) print(result.status);
+  if (result.time) time_.ran(*result.time, device_.target().clock_khz, has_barrier_bit(packet.header));
   return {.error = result.error, .text = {}};
 }
 
@@ -129,6 +180,7 @@ AqlQueue::Outcome AqlQueue::barrier(const BarrierPacket& packet, bool all) {
         return std::format("a barrier-and packet: signal {:#x} is {}; it must become 0", signal, value_of(signal));
       };
       if (!thread_.wait_until(describe, [&] { return value_of(signal) == 0; })) return {};
+      time_.waited_for(signal);
     }
     return {};
   }
@@ -140,10 +192,14 @@ AqlQueue::Outcome AqlQueue::barrier(const BarrierPacket& packet, bool all) {
       if (signal != 0) text += std::format(" signal {:#x} is {},", signal, value_of(signal));
     return text + " and one must become 0";
   };
+  std::uint64_t met = 0;
   thread_.wait_until(describe, [&] {
-    return std::ranges::any_of(packet.dependencies,
-                               [](std::uint64_t signal) { return signal != 0 && value_of(signal) == 0; });
+    const auto* const found = std::ranges::find_if(
+        packet.dependencies, [](std::uint64_t signal) { return signal != 0 && value_of(signal) == 0; });
+    met = found == packet.dependencies.end() ? 0 : *found;
+    return met != 0;
   });
+  time_.waited_for(met);
   return {};
 }
 
@@ -166,6 +222,7 @@ AqlQueue::Outcome AqlQueue::vendor(const RawPacket& packet) {
       thread_.wait_until(describe, [&] {
         return meets(value_of(barrier.signal) & barrier.mask, static_cast<Condition>(barrier.condition), barrier.value);
       });
+      time_.waited_for(barrier.signal);
       return {};
     }
     case VendorFormat::pm4_indirect_buffer: {
@@ -181,10 +238,17 @@ AqlQueue::Outcome AqlQueue::vendor(const RawPacket& packet) {
 // The queue stops for good; the runtime hears of it through one of two signals.
 void AqlQueue::fail(const Outcome& outcome) {
   failed_ = true;
-  if (!outcome.text.empty()) print({.code = 1, .text = "queue stopped: " + outcome.text});
+  time_.stop();
+  if (!outcome.text.empty()) {
+    const std::string line = "queue stopped: " + outcome.text;
+    print({.code = 1, .text = line});
+    Ledger::instance().found({}, "packet", line);
+  }
+  Ledger::instance().publish(false);
   if (place_.error_reason != 0) {
     std::atomic_ref(*host_pointer<std::uint64_t>(place_.error_reason))
         .fetch_or(exception_bit(outcome.error), std::memory_order_acq_rel);
+    if (place_.error_event != 0 && raise_ != nullptr) raise_(place_.error_event);
     return;
   }
   const std::uint64_t signal = fields()->inactive_signal;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 
 #include "simgpu/device/device.h"
@@ -12,6 +13,7 @@
 #include "simgpu/queue_config.h"
 #include "simgpu/queues/packets.h"
 #include "simgpu/queues/queue_thread.h"
+#include "simgpu/queues/queue_time.h"
 #include "simgpu/queues/signals.h"
 
 namespace wavejit::simgpu::queues {
@@ -23,6 +25,7 @@ struct QueuePlace {
   std::uint64_t packets = 0;
   // Where a runtime that knows exceptions reads why a queue stopped; 0: from the queue's inactive signal.
   std::uint64_t error_reason = 0;
+  std::uint32_t error_event = 0;  // raised when that was written; 0: none
   // How long it waits before it says for what.
   QueueConfig config = {};
 };
@@ -33,7 +36,7 @@ class AqlQueue {
   AqlQueue(Device& device, const QueuePlace& place, RaiseEvent raise);
 
   // There are new packets.
-  void ring_doorbell() { thread_.ring(); }
+  void ring_doorbell();
   // What the queue waits for at this moment: "barrier-and packet 7: signal 0x… is 1". Empty: for nothing.
   std::string waits_for() const { return thread_.waits_for(); }
 
@@ -43,7 +46,10 @@ class AqlQueue {
     std::string text;
   };
   bool take_packets();
+  RawPacket* next_packet() const;
+  bool is_soon_over(const RawPacket& packet) const;
   Outcome execute(const RawPacket& packet);
+  std::uint64_t written_packets() const;
   Outcome dispatch(const DispatchPacket& packet);
   Outcome barrier(const BarrierPacket& packet, bool all);
   Outcome vendor(const RawPacket& packet);
@@ -54,8 +60,10 @@ class AqlQueue {
   Device& device_;
   QueuePlace place_;
   RaiseEvent raise_;
+  QueueTime time_;
 
-  bool failed_ = false;  // of the thread alone
+  std::mutex taking_;    // held by whoever takes a packet
+  bool failed_ = false;  // guarded by taking_
   QueueThread thread_;   // last: it uses everything above
 };
 

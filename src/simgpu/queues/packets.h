@@ -24,6 +24,9 @@ enum class PacketType : std::uint8_t {
 // Bits 7..0 of a packet's header.
 constexpr PacketType type_of(std::uint16_t header) { return static_cast<PacketType>(header & 0xff); }
 
+// Bit 8: the packet waits for all before it in its queue.
+constexpr bool has_barrier_bit(std::uint16_t header) { return (header & 0x100) != 0; }
+
 // Bits 23..16 of a vendor packet's first word.
 enum class VendorFormat : std::uint8_t { pm4_indirect_buffer = 1, barrier_value = 2 };
 

@@ -5,6 +5,11 @@
 #include <utility>
 
 namespace wavejit::simgpu::queues {
+namespace {
+
+constexpr int looks_of_a_while = 200;
+
+}  // namespace
 
 void print(const Status& status) {
   std::string lines = std::format("wavejit simulated GPU: {}\n", status.text);
@@ -41,7 +46,7 @@ void QueueThread::set_waits_for(std::string text) {
 }
 
 void QueueThread::work() {
-  for (int looks = 0; !stops_; ++looks) {
+  for (int looks = 0; !stops_; looks = std::min(looks + 1, looks_of_a_while)) {
     while (!stops_ && take_()) looks = 0;
     sleep(looks);
   }
@@ -51,13 +56,15 @@ void QueueThread::work() {
 void QueueThread::sleep(int looks) {
   constexpr int looks_at_once = 40;
   constexpr std::chrono::microseconds shortest(1);
-  constexpr std::chrono::microseconds longest(1000);
+  constexpr std::chrono::microseconds longer(1000);
+  constexpr std::chrono::microseconds longest(4000);
   const auto has_work = [&] { return rung_ || stops_; };
   std::unique_lock lock(mutex_);
   if (doorbell_kind_ == Doorbell::rings) {
     doorbell_.wait(lock, has_work);
   } else {
-    doorbell_.wait_for(lock, looks < looks_at_once ? shortest : longest, has_work);
+    const auto pause = looks < looks_at_once ? shortest : looks < looks_of_a_while ? longer : longest;
+    doorbell_.wait_for(lock, pause, has_work);
   }
   rung_ = false;
 }

@@ -8,6 +8,7 @@
 #include <format>
 
 #include "simgpu/device/memory.h"
+#include "simgpu/ledger.h"
 #include "simgpu/queues/sdma_packets.h"
 #include "simgpu/queues/sdma_run.h"
 
@@ -49,7 +50,7 @@ bool SdmaQueue::take_packet() {
   if (packet && packet->dwords * dword > there)
     problem = std::format("NOP (0): {} dwords, of which the queue holds {}", packet->dwords, there / dword);
   if (problem.empty()) {
-    problem = run_sdma(packet->command, thread_, raise_);
+    problem = run_sdma(packet->command, thread_, {.raise = raise_, .clock = place_.clock});
     if (!problem.empty()) problem = std::format("{}: {}", packet->name, problem);
   }
   if (!problem.empty()) {
@@ -65,7 +66,10 @@ bool SdmaQueue::take_packet() {
 // The queue stops for good.
 void SdmaQueue::fail(const std::string& text) {
   failed_ = true;
-  print({.code = 1, .text = "a copy engine's queue stopped: " + text});
+  const std::string line = "a copy engine's queue stopped: " + text;
+  print({.code = 1, .text = line});
+  Ledger::instance().found({}, "packet", line);
+  Ledger::instance().publish(false);
   if (place_.stopped) place_.stopped();
 }
 

@@ -21,6 +21,7 @@ struct SdmaPlace {
   std::uint64_t write_pointer = 0;
   targets::SdmaPackets layout = {};
   QueueConfig config = {};
+  std::uint64_t (*clock)() = clock_now;  // what time stamps hold
   // After the queue has stopped and said why: a copy engine has no signal that would tell the runtime. May be empty.
   std::function<void()> stopped = {};
 };

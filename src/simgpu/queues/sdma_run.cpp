@@ -96,9 +96,9 @@ std::string fence(const SdmaFence& command) {
   return {};
 }
 
-std::string stamp(const SdmaTimestamp& command) {
+std::string stamp(const SdmaTimestamp& command, std::uint64_t ticks) {
   if (auto problem = problem_of("writes", command.to, sizeof(std::uint64_t)); !problem.empty()) return problem;
-  store(command.to, clock_now());
+  store(command.to, ticks);
   return {};
 }
 
@@ -212,7 +212,7 @@ struct Overloaded : Functions... {
 
 }  // namespace
 
-std::string run_sdma(const SdmaCommand& command, QueueThread& thread, RaiseEvent raise) {
+std::string run_sdma(const SdmaCommand& command, QueueThread& thread, const SdmaSurroundings& gpu) {
   return std::visit(Overloaded{
                         [](const SdmaNothing&) { return std::string(); },
                         [](const SdmaCopy& it) { return copy(it); },
@@ -220,12 +220,12 @@ std::string run_sdma(const SdmaCommand& command, QueueThread& thread, RaiseEvent
                         [](const SdmaFill& it) { return fill(it); },
                         [](const SdmaFence& it) { return fence(it); },
                         [&](const SdmaTrap& it) {
-                          if (raise != nullptr && it.event_id != 0) raise(it.event_id);
+                          if (gpu.raise != nullptr && it.event_id != 0) gpu.raise(it.event_id);
                           return std::string();
                         },
                         [&](const SdmaPoll& it) { return poll(it, thread); },
                         [&](const SdmaAtomic& it) { return change(it, thread); },
-                        [](const SdmaTimestamp& it) { return stamp(it); },
+                        [&](const SdmaTimestamp& it) { return stamp(it, gpu.clock()); },
                     },
                     command);
 }

@@ -11,7 +11,13 @@
 
 namespace wavejit::simgpu::queues {
 
+// What is the GPU's and not the memory's.
+struct SdmaSurroundings {
+  RaiseEvent raise = nullptr;
+  std::uint64_t (*clock)() = clock_now;
+};
+
 // Empty: done, or the queue ends meanwhile. Otherwise which bytes are no memory of the GPU; none were changed then.
-std::string run_sdma(const SdmaCommand& command, QueueThread& thread, RaiseEvent raise);
+std::string run_sdma(const SdmaCommand& command, QueueThread& thread, const SdmaSurroundings& gpu);
 
 }  // namespace wavejit::simgpu::queues

@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "simgpu/device/memory.h"
+
 namespace wavejit::simgpu::thunk {
 namespace {
 
@@ -38,7 +40,7 @@ void at_fault(int /*signal*/, siginfo_t* info, void* /*context*/) {
 void after_fork() {
   is_child = true;
   if (doorbells == 0) return;
-  ::mprotect(reinterpret_cast<void*>(doorbells.load()), page, PROT_NONE);
+  ::mprotect(host_pointer<void>(doorbells), page, PROT_NONE);
   struct sigaction ours = {};
   ours.sa_sigaction = at_fault;
   ours.sa_flags = SA_SIGINFO;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What ROCr asks of libdrm: how fast the GPU's clock counts, and what maps memory that has no address of its own.
+// What ROCr asks of libdrm: how fast the GPU's clock counts, and what maps memory that has no address of its own. And
+// what would share memory between processes, which is refused.
 // Signatures: libdrm's amdgpu.h.
 #include <cerrno>
 #include <cstdint>
@@ -14,6 +15,18 @@ namespace wavejit::simgpu::thunk {
 namespace {
 
 int answer(bool yes) { return yes ? 0 : -EINVAL; }
+
+// One line a process.
+KmtStatus refuse_sharing() {
+  static const bool said = [] {
+    simgpu::queues::print(
+        {.code = 1,
+         .text = "refused: memory is not shared between processes (IPC handles, exported and imported files)"});
+    return true;
+  }();
+  static_cast<void>(said);
+  return KmtStatus::not_supported;
+}
 
 }  // namespace
 
@@ -40,14 +53,14 @@ KmtStatus hsaKmtExportDMABufHandle(void* memory, std::uint64_t /*bytes*/, int* f
   PointerInfo info;
   if (!Memory::instance().describe(memory, info)) return KmtStatus::invalid_parameter;
   *offset = reinterpret_cast<std::uint64_t>(memory) - info.cpu_address;
-  static const bool said = [] {
-    simgpu::queues::print(
-        {.code = 1, .text = "memory is not shared between processes, nor exported as a file: refused"});
-    return true;
-  }();
-  static_cast<void>(said);
-  return KmtStatus::not_supported;
+  return refuse_sharing();
 }
+
+KmtStatus hsaKmtShareMemory() { return refuse_sharing(); }
+KmtStatus hsaKmtRegisterSharedHandle() { return refuse_sharing(); }
+KmtStatus hsaKmtRegisterSharedHandleToNodes() { return refuse_sharing(); }
+KmtStatus hsaKmtRegisterGraphicsHandleToNodes() { return refuse_sharing(); }
+KmtStatus hsaKmtRegisterGraphicsHandleToNodesExt() { return refuse_sharing(); }
 
 int amdgpu_bo_import(const void* /*device*/, std::uint32_t kind, std::uint32_t file, ImportResult* result) {
   if (kind != handle_file) return -ENOSYS;

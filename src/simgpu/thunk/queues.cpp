@@ -34,13 +34,15 @@ Queues& Queues::instance() {
 }
 
 std::shared_ptr<Queues::Row> Queues::make_dispatches(Device& device, std::uint64_t ring, std::uint64_t bytes,
-                                                     const QueueResource& resource) const {
+                                                     const QueueResource& resource,
+                                                     std::uint32_t error_event) const {
   if (resource.read_pointer == 0) return nullptr;
   auto row = std::make_shared<Row>();
   const queues::QueuePlace place{.fields = resource.read_pointer - offsetof(queues::QueueFields, read_index),
                                  .ring = ring,
                                  .packets = bytes / queues::packet_bytes,
                                  .error_reason = resource.error_reason,
+                                 .error_event = error_event,
                                  .config = config_};
   row->dispatches = std::make_unique<queues::AqlQueue>(device, place, raise);
   return row;
@@ -62,7 +64,8 @@ std::shared_ptr<Queues::Row> Queues::make_copies(const Device& device, std::uint
   return row;
 }
 
-KmtStatus Queues::create(std::uint32_t node, QueueType type, void* ring, std::uint64_t bytes, QueueResource& resource) {
+KmtStatus Queues::create(std::uint32_t node, QueueType type, void* ring, std::uint64_t bytes, QueueResource& resource,
+                         const Event* error_event) {
   Device* const device = device_of(node);
   if (device == nullptr) return KmtStatus::invalid_node;
   const bool dispatches = type == QueueType::compute_aql;
@@ -70,8 +73,9 @@ KmtStatus Queues::create(std::uint32_t node, QueueType type, void* ring, std::ui
   if (ring == nullptr || bytes < queues::packet_bytes) return KmtStatus::invalid_parameter;
   if (doorbell_place() == 0) return KmtStatus::no_memory;
   const auto place = reinterpret_cast<std::uint64_t>(ring);
-  auto row =
-      dispatches ? make_dispatches(*device, place, bytes, resource) : make_copies(*device, place, bytes, resource);
+  const std::uint32_t event = error_event == nullptr ? 0 : error_event->id;
+  auto row = dispatches ? make_dispatches(*device, place, bytes, resource, event)
+                        : make_copies(*device, place, bytes, resource);
   if (row == nullptr) return KmtStatus::invalid_parameter;
   const std::scoped_lock lock(mutex_);
   resource.id = next_++;

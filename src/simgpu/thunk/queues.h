@@ -18,7 +18,9 @@ class Queues {
  public:
   static Queues& instance();
 
-  KmtStatus create(std::uint32_t node, QueueType type, void* ring, std::uint64_t bytes, QueueResource& resource);
+  // `error_event`: raised when the queue stops.
+  KmtStatus create(std::uint32_t node, QueueType type, void* ring, std::uint64_t bytes, QueueResource& resource,
+                   const Event* error_event = nullptr);
   KmtStatus destroy(std::uint64_t id);
   bool ring_doorbell(std::uint64_t id);
   bool exists(std::uint64_t id);
@@ -32,7 +34,8 @@ class Queues {
     std::unique_ptr<queues::SdmaQueue> copies = nullptr;
   };
   std::shared_ptr<Row> make_dispatches(Device& device, std::uint64_t ring, std::uint64_t bytes,
-                                       const QueueResource& resource) const;
+                                       const QueueResource& resource,
+                                       std::uint32_t error_event) const;
   std::shared_ptr<Row> make_copies(const Device& device, std::uint64_t ring, std::uint64_t bytes,
                                    QueueResource& resource) const;
   const QueueConfig config_ = read_queue_config();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Names that ROCr asks for and that a simulated GPU has nothing behind: debuggers, profilers, sharing between
-// processes, graphics, virtual memory by handles. A missing one fails the load; each answers that it is not supported.
+// Names that ROCr asks for and that a simulated GPU has nothing behind: debuggers, profilers, graphics. A missing one
+// fails the load; each answers that it is not supported.
 #include <cerrno>
 
 #include "simgpu/thunk/abi.h"
@@ -47,17 +47,12 @@ KmtStatus hsaKmtPmcUnregisterTrace() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtProcessVMRead() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtProcessVMWrite() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtQueryEventState() { return KmtStatus::not_supported; }
-KmtStatus hsaKmtRegisterGraphicsHandleToNodes() { return KmtStatus::not_supported; }
-KmtStatus hsaKmtRegisterGraphicsHandleToNodesExt() { return KmtStatus::not_supported; }
-KmtStatus hsaKmtRegisterSharedHandle() { return KmtStatus::not_supported; }
-KmtStatus hsaKmtRegisterSharedHandleToNodes() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtReplaceAsanHeaderPage() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtReturnAsanHeaderPage() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtSPMAcquire() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtSPMRelease() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtSPMSetDestBuffer() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtSVMGetAttr() { return KmtStatus::not_supported; }
-KmtStatus hsaKmtShareMemory() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtUnmapGraphicHandle() { return KmtStatus::not_supported; }
 
 }  // extern "C"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What libhsa-runtime64 calls when it was told to take libdtif.so for its kernel driver (HSA_ENABLE_DTIF=1): the
 // functions of libhsakmt that work here. Signatures: libhsakmt's hsakmt.h of ROCm 7.2.
-#include <chrono>
 #include <cstdint>
 #include <numeric>
 #include <vector>
 
+#include "simgpu/ledger.h"
 #include "simgpu/queues/code_map.h"
 #include "simgpu/queues/signals.h"
 #include "simgpu/thunk/abi.h"
@@ -13,6 +13,7 @@
 #include "simgpu/thunk/child.h"
 #include "simgpu/thunk/events.h"
 #include "simgpu/thunk/images.h"
+#include "simgpu/thunk/interrupts.h"
 #include "simgpu/thunk/memory.h"
 #include "simgpu/thunk/queues.h"
 #include "simgpu/thunk/runtime_version.h"
@@ -37,6 +38,7 @@ KmtStatus hsaKmtOpenKFD() {
   if (!has_address_space()) return KmtStatus::no_memory;
   watch_for_forks();
   CodeMap::instance().set_image_finder(find_image);
+  Ledger::instance().set_front("rocr");
   return KmtStatus::success;
 }
 KmtStatus hsaKmtCloseKFD() { return KmtStatus::success; }
@@ -54,13 +56,16 @@ KmtStatus hsaKmtAcquireSystemProperties(SystemProperties* properties) {
 KmtStatus hsaKmtReleaseSystemProperties() { return KmtStatus::success; }
 
 KmtStatus hsaKmtGetNodeProperties(std::uint32_t node, NodeProperties* properties) {
+  if (device_of(node) != nullptr) before_interrupts_are_cleared();
   return found(describe_node(node, *properties));
 }
 KmtStatus hsaKmtGetNodeMemoryProperties(std::uint32_t node, std::uint32_t count, MemoryProperties* banks) {
+  set_interrupts_again();
   return found(describe_memory(node, {banks, count}));
 }
 KmtStatus hsaKmtGetNodeCacheProperties(std::uint32_t node, std::uint32_t /*processor*/, std::uint32_t count,
                                        CacheProperties* caches) {
+  set_interrupts_again();
   return found(describe_caches(node, {caches, count}));
 }
 KmtStatus hsaKmtGetNodeIoLinkProperties(std::uint32_t node, std::uint32_t count, IoLinkProperties* links) {
@@ -79,30 +84,30 @@ KmtStatus hsaKmtWaitOnEvent(Event* event, std::uint32_t milliseconds) {
   if (in_child()) return refuse_in_child();
   return Events::instance().wait({&event, 1}, false, milliseconds);
 }
-KmtStatus hsaKmtWaitOnEvent_Ext(Event* event, std::uint32_t milliseconds, std::uint64_t* /*age*/) {
+KmtStatus hsaKmtWaitOnEvent_Ext(Event* event, std::uint32_t milliseconds, std::uint64_t* age) {
   if (in_child()) return refuse_in_child();
-  return Events::instance().wait({&event, 1}, false, milliseconds);
+  return Events::instance().wait({&event, 1}, false, milliseconds, age);
 }
 KmtStatus hsaKmtWaitOnMultipleEvents(Event** events, std::uint32_t count, bool all, std::uint32_t milliseconds) {
   if (in_child()) return refuse_in_child();
   return Events::instance().wait({events, count}, all, milliseconds);
 }
 KmtStatus hsaKmtWaitOnMultipleEvents_Ext(Event** events, std::uint32_t count, bool all, std::uint32_t milliseconds,
-                                         std::uint64_t* /*ages*/) {
+                                         std::uint64_t* ages) {
   if (in_child()) return refuse_in_child();
-  return Events::instance().wait({events, count}, all, milliseconds);
+  return Events::instance().wait({events, count}, all, milliseconds, ages);
 }
 
 KmtStatus hsaKmtCreateQueue(std::uint32_t node, QueueType type, std::uint32_t /*percentage*/, std::int32_t /*priority*/,
-                            void* ring, std::uint64_t bytes, Event* /*event*/, QueueResource* resource) {
+                            void* ring, std::uint64_t bytes, Event* event, QueueResource* resource) {
   if (in_child()) return refuse_in_child();
-  return Queues::instance().create(node, type, ring, bytes, *resource);
+  return Queues::instance().create(node, type, ring, bytes, *resource, event);
 }
 KmtStatus hsaKmtCreateQueueExt(std::uint32_t node, QueueType type, std::uint32_t /*percentage*/,
                                std::int32_t /*priority*/, std::uint32_t /*engine*/, void* ring, std::uint64_t bytes,
-                               Event* /*event*/, QueueResource* resource) {
+                               Event* event, QueueResource* resource) {
   if (in_child()) return refuse_in_child();
-  return Queues::instance().create(node, type, ring, bytes, *resource);
+  return Queues::instance().create(node, type, ring, bytes, *resource, event);
 }
 // Priorities and percentages change nothing here: every queue has a thread of its own.
 KmtStatus hsaKmtUpdateQueue(std::uint64_t id) { return valid(Queues::instance().exists(id)); }
@@ -178,6 +183,7 @@ KmtStatus hsaKmtSetXNACKMode(std::int32_t enable) {
 }
 
 KmtStatus hsaKmtGetClockCounters(std::uint32_t /*node*/, ClockCounters* counters) {
+  set_interrupts_again();
   const std::chrono::nanoseconds now = std::chrono::steady_clock::now().time_since_epoch();
   const auto host = static_cast<std::uint64_t>(now.count());
   *counters = {.gpu = clock_now(), .cpu = host, .system = host, .system_hz = 1'000'000'000};
@@ -207,6 +213,7 @@ KmtStatus hsaKmtGetTileConfig() { return KmtStatus::success; }
 // Something that is not null: ROCr asks for no more of it.
 void* DtifCreate(const char* /*client*/) {
   static char instance = 0;
+  forget_interrupts();
   return say_when_unknown() ? &instance : nullptr;
 }
 void DtifDestroy() {}

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The environment and the counters.
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <format>
 
 #include "assembled.h"
 #include "gmock/gmock.h"
@@ -25,7 +29,8 @@ class Environment : public ::testing::Test {
     for (const char* name :
          {"WAVEJIT_DEVICE", "WAVEJIT_SIM_SCHEDULE", "WAVEJIT_SIM_SEED", "WAVEJIT_SIM_THREADS",
           "WAVEJIT_SIM_INSTRUCTION_LIMIT", "WAVEJIT_SIM_ENGINE", "WAVEJIT_SIM_TRANSLATE_AFTER", "WAVEJIT_SIM_CHECK",
-          "WAVEJIT_SIM_MATRIX", "WAVEJIT_SIM_TRANSCENDENTALS", "WAVEJIT_SIM_TARGET", "WAVEJIT_SIM_QUEUE_PATIENCE"}) {
+          "WAVEJIT_SIM_MATRIX", "WAVEJIT_SIM_TRANSCENDENTALS", "WAVEJIT_SIM_TARGET", "WAVEJIT_SIM_QUEUE_PATIENCE",
+          "WAVEJIT_SIM_CYCLES", "WAVEJIT_SIM_REPORT", "WAVEJIT_SIM_SUMMARY"}) {
       unsetenv(name);
     }
   }
@@ -46,6 +51,40 @@ TEST_F(Environment, Defaults) {
   EXPECT_EQ(config.settings.matrix, MatrixSums::sequential);
   EXPECT_EQ(config.settings.transcendentals, Transcendentals::nearest);
   EXPECT_EQ(config.device_count, 1);
+  EXPECT_EQ(config.clock_sample, 0U);
+  EXPECT_EQ(config.report, "");
+  EXPECT_EQ(config.summary, Summary::off);
+}
+
+TEST_F(Environment, ClockReportAndSummaryAreRead) {
+  std::string warnings;
+  setenv("WAVEJIT_SIM_CYCLES", "on", 1);
+  setenv("WAVEJIT_SIM_REPORT", "/tmp/%p-of-%p.json", 1);
+  setenv("WAVEJIT_SIM_SUMMARY", "findings", 1);
+  Config config = read(warnings);
+  EXPECT_EQ(warnings, "");
+  EXPECT_GT(config.clock_sample, 0U);
+  EXPECT_EQ(config.report, std::format("/tmp/{0}-of-{0}.json", getpid()));
+  EXPECT_EQ(config.summary, Summary::findings);
+  setenv("WAVEJIT_SIM_SUMMARY", "on", 1);
+  setenv("WAVEJIT_SIM_REPORT", "here.json", 1);
+  config = read(warnings);
+  EXPECT_EQ(config.report, std::filesystem::current_path() / "here.json") << "programs change their folder";
+  EXPECT_EQ(config.summary, Summary::on);
+  setenv("WAVEJIT_SIM_CYCLES", "12", 1);
+  setenv("WAVEJIT_SIM_SUMMARY", "short", 1);
+  config = read(warnings);
+  EXPECT_EQ(config.clock_sample, 0U);
+  EXPECT_EQ(config.summary, Summary::off);
+  EXPECT_THAT(warnings, HasSubstr("WAVEJIT_SIM_CYCLES='12' is not understood; it takes on or off; using off"));
+  EXPECT_THAT(warnings, HasSubstr("WAVEJIT_SIM_SUMMARY='short' is not understood; it takes off, findings or on"));
+}
+
+// A report that cannot be written would look like one without findings.
+TEST_F(Environment, AReportWithoutAFolderEndsTheProgram) {
+  setenv("WAVEJIT_SIM_REPORT", "/nowhere/report.json", 1);
+  EXPECT_EXIT(read_config(), ::testing::ExitedWithCode(2),
+              "WAVEJIT_SIM_REPORT='/nowhere/report.json' is not understood; it takes a file in a folder that exists");
 }
 
 // What beneath AMD's runtime says which GPUs there are: WAVEJIT_DEVICE names AMD's library then.

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // AQL packets: what runs, in which order, what is completed, and how a queue stops.
+#include <cstring>
 #include <ctime>
 #include <format>
+#include <thread>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ring.h"
+#include "simgpu/checks/check.h"
+#include "simgpu/loader/code_object.h"
 #include "simgpu/process.h"
 #include "simgpu/queues/code_map.h"
 
@@ -157,6 +162,7 @@ TEST_F(Aql, AQueueThatCannotAdvanceSaysWhatItWaitsFor) {
     {
       Ring ring(numbering().device(), 64, 0, {.patience = std::chrono::milliseconds(20)});
       ring.push(barrier_of(wait.type, {late.address()}, done.address()));
+      while (ring.queue().waits_for().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
       late.set(0);
       done.wait_for(0);
@@ -299,6 +305,92 @@ TEST_F(Aql, Pm4InvalidatesWhatWasDecoded) {
   ring.push(dispatch_of(code, kernarg.address(), second.address()));
   second.wait_for(0);
   EXPECT_EQ(out[0], 9U);
+}
+
+// out[work-item] = in[work-item], as ROCr's copy kernels do it: of the flat load they await one counter of two.
+constexpr const char* copy_as_rocr = R"(
+  s_load_dwordx4 s[4:7], s[0:1], 0x0
+  v_lshlrev_b32 v0, 2, v0
+  s_waitcnt lgkmcnt(0)
+  v_mov_b32 v3, s5
+  v_add_co_u32 v2, vcc, s4, v0
+  v_addc_co_u32 v3, vcc, 0, v3, vcc
+  v_mov_b32 v5, s7
+  v_add_co_u32 v4, vcc, s6, v0
+  v_addc_co_u32 v5, vcc, 0, v5, vcc
+  flat_load_dword v1, v[2:3]
+  s_waitcnt vmcnt(0)
+  flat_store_dword v[4:5], v1)";
+
+// Executable memory with a kernel's code 256 bytes behind a descriptor of the same registers, which tells no sizes.
+class KernelOfRuntime {
+ public:
+  // Of ROCm 7.2, or with the header of ROCr's kernels for earlier targets.
+  KernelOfRuntime(const CodeInMemory& code, bool old_header)
+      : memory_(DeviceMemory::instance().allocate(bytes, MemoryKind::code, 0)) {
+    constexpr std::uint32_t code_offset = 256;
+    std::array<std::uint32_t, 16> header{};
+    std::memcpy(header.data(), host_pointer(code.descriptor()), sizeof header);
+    for (std::size_t i = 0; i < 11; ++i) header[i] = 0;
+    header[4] = code_offset;
+    if (old_header) {
+      header[0] = header[1] = 1;
+      header[2] = 0x00090001;
+    }
+    std::memcpy(memory_, header.data(), sizeof header);
+    std::memcpy(static_cast<std::byte*>(memory_) + code_offset, host_pointer(code.entry()), code_offset);
+    queues::CodeMap::instance().add(address(), bytes, code.device());
+  }
+  ~KernelOfRuntime() {
+    queues::CodeMap::instance().remove(address());
+    DeviceMemory::instance().free(memory_);
+  }
+  KernelOfRuntime(const KernelOfRuntime&) = delete;
+  KernelOfRuntime& operator=(const KernelOfRuntime&) = delete;
+  std::uint64_t address() const { return reinterpret_cast<std::uint64_t>(memory_); }
+
+ private:
+  static constexpr std::size_t bytes = 4096;
+  void* memory_;
+};
+
+// Checks and late arrivals are for the program's kernels.
+TEST_F(Aql, TheRuntimesOwnKernelsAreNotChecked) {
+  const CodeInMemory code(KernelSource{.body = copy_as_rocr});
+  const Settings usual = Process::instance().settings();
+  Settings strict = usual;
+  strict.checks = all_checks;
+  strict.arrival = Arrival::late;
+  Process::instance().set_settings(strict);
+  Buffer<std::uint32_t> in(64, 5);
+  Buffer<std::uint32_t> out(64, 0);
+  Buffer<std::uint64_t> kernarg(2, in.address());
+  kernarg[1] = out.address();
+  const auto completes = [&](std::uint64_t kernel_object) {
+    Ring ring(code.device());
+    TestSignal done(1);
+    DispatchPacket packet = dispatch_of(code, kernarg.address(), done.address());
+    packet.kernel_object = kernel_object;
+    ring.push(packet);
+    for (int i = 0; i < 10'000 && done.value() != 0 && ring.inactive().value() == 0; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return done.value() == 0;
+  };
+  for (const bool old_header : {false, true}) {
+    for (std::uint32_t i = 0; i < 64; ++i) out[i] = 0;
+    const KernelOfRuntime kernel(code, old_header);
+    EXPECT_TRUE(completes(kernel.address()));
+    for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], 5U) << i;
+    EXPECT_EQ(Process::instance().take_reports(1 << 20), "");
+  }
+  // The same code in a program's kernel.
+  ::testing::internal::CaptureStderr();
+  EXPECT_FALSE(completes(code.descriptor()));
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr("no s_waitcnt vmcnt(0) lgkmcnt(0) since"));
+  EXPECT_THAT(said, HasSubstr("hazards: 0 wait states after 'v_add_co_u32"));
+  Process::instance().set_settings(usual);
+  Process::instance().take_reports(1 << 20);
 }
 
 TEST_F(Aql, FreedCodeIsForgotten) {

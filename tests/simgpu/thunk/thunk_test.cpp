@@ -109,6 +109,9 @@ TEST_F(Thunk, EventsWakeWhoeverWaits) {
   Event* const one = events.create({}, false, false);
   Event* const two = events.create({}, true, false);
   const std::array<Event*, 2> both = {one, two};
+  // Without a mailbox that it may write to, a copy engine raises nothing.
+  const std::uint64_t mailbox = one->mailbox;
+  EXPECT_TRUE(DeviceMemory::instance().lookup(host_pointer(mailbox)).holds(mailbox, 8));
   EXPECT_EQ(events.wait(both, false, 1), KmtStatus::wait_timeout);
   std::thread setter([&] { events.set(two->id); });
   EXPECT_EQ(events.wait(both, false, 10'000), KmtStatus::success);

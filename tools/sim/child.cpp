@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tools/sim/child.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstring>
+
+namespace wavejit::tools {
+
+namespace {
+
+std::atomic<pid_t> running_child = 0;
+
+void hand_on(int signal) {
+  const pid_t child = running_child.load();
+  if (child > 0) ::kill(child, signal);
+}
+
+struct Handled {
+  int signal;
+  void (*handler)(int);
+};
+// The first two come from the terminal, to everybody in front of it.
+constexpr std::size_t handled_signals = 4;
+std::array<Handled, handled_signals> handlers() {
+  return {{{SIGINT, SIG_IGN}, {SIGQUIT, SIG_IGN}, {SIGTERM, hand_on}, {SIGHUP, hand_on}}};
+}
+
+// Puts the handlers back that were there.
+class SignalsOfParent {
+ public:
+  SignalsOfParent() {
+    for (std::size_t i = 0; i < handled_signals; ++i) {
+      struct sigaction wanted{};
+      wanted.sa_handler = handlers()[i].handler;
+      ::sigaction(handlers()[i].signal, &wanted, &before_[i]);
+    }
+  }
+  ~SignalsOfParent() { restore(); }
+  SignalsOfParent(const SignalsOfParent&) = delete;
+  SignalsOfParent& operator=(const SignalsOfParent&) = delete;
+  void restore() const {
+    for (std::size_t i = 0; i < handled_signals; ++i) ::sigaction(handlers()[i].signal, &before_[i], nullptr);
+  }
+
+ private:
+  std::array<struct sigaction, handled_signals> before_{};
+};
+
+}  // namespace
+
+std::vector<char*> words_of(const std::vector<std::string>& program) {
+  std::vector<char*> words;
+  words.reserve(program.size() + 1);
+  for (const std::string& word : program) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  return words;
+}
+
+int ChildEnd::shell_code() const {
+  constexpr int signals_from = 128;
+  return signal == 0 ? code : signals_from + signal;
+}
+
+Result<ChildEnd> run_child(const std::vector<std::string>& program) {
+  const std::vector<char*> words = words_of(program);
+  // The child says why it could not become the program; becoming it closes the pipe.
+  std::array<int, 2> pipe{};
+  if (::pipe2(pipe.data(), O_CLOEXEC) != 0)
+    return failed(ExitCode::internal, fmt::format("a pipe: {}", std::strerror(errno)));
+  const SignalsOfParent signals;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    signals.restore();
+    ::execvp(words[0], words.data());
+    const int why = errno;
+    static_cast<void>(::write(pipe[1], &why, sizeof why));
+    constexpr int cannot_start = 127;
+    ::_exit(cannot_start);
+  }
+  running_child = child;
+  ::close(pipe[1]);
+  if (child < 0) {
+    ::close(pipe[0]);
+    return failed(ExitCode::internal, fmt::format("a process: {}", std::strerror(errno)));
+  }
+  int why = 0;
+  const bool is_started = ::read(pipe[0], &why, sizeof why) <= 0;
+  ::close(pipe[0]);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  running_child = 0;
+  if (!is_started)
+    return failed(ExitCode::file, fmt::format("{} cannot be started: {}", program[0], std::strerror(why)));
+  if (WIFSIGNALED(status)) return ChildEnd{.signal = WTERMSIG(status)};
+  return ChildEnd{.code = WEXITSTATUS(status)};
+}
+
+}  // namespace wavejit::tools

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A program that this one starts and waits for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/exit_code.h"
+
+namespace wavejit::tools {
+
+// As execvp takes them; they point into `program`.
+std::vector<char*> words_of(const std::vector<std::string>& program);
+
+struct ChildEnd {
+  int code = 0;    // what it returned
+  int signal = 0;  // what ended it, or 0
+  // What a shell answers: the code, or 128 + the signal.
+  int shell_code() const;
+};
+
+// Starts a program with this one's environment and waits for its end. What a terminal sends both of them is left to the
+// program; SIGTERM and SIGHUP are handed on. Fails when the program cannot be started.
+Result<ChildEnd> run_child(const std::vector<std::string>& program);
+
+}  // namespace wavejit::tools
