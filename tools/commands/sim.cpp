@@ -70,6 +70,8 @@ Result<void> use_rocr(const std::filesystem::path& libraries, const std::string&
   ::setenv("HSA_ENABLE_DTIF", "1", 1);
   // Memory pools do without the driver's virtual-memory interface.
   ::setenv("DEBUG_HIP_MEM_POOL_VMHEAP", "0", 1);
+  // KiB up to which HIP copies by kernels: those run where the doorbell rings, and engines must look for work.
+  ::setenv("GPU_FORCE_BLIT_COPY_SIZE", "64", 0);
   ::setenv("WAVEJIT_DEVICE", "hip", 1);
   return {};
 }

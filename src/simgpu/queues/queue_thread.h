@@ -33,8 +33,7 @@ class QueueThread {
   QueueThread& operator=(const QueueThread&) = delete;
 
   // `take` does one packet and says false when there is none. It runs until then, and again when the doorbell rings.
-  // Where that is silent it is asked again by itself: often while there is work, less often for a while, a thousand
-  // times a second otherwise.
+  // Where that is silent it is asked again by itself: often while there is work, a thousand times a second otherwise.
   void start(std::function<bool()> take);
   // Before the next packet; the one that runs is waited for, a wait ends.
   void stop();
