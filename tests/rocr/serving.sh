@@ -6,7 +6,7 @@ set -euo pipefail
 wavejit=$1 engine=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export WAVEJIT_CACHE_DIR=$work/cache
+export WAVEJIT_CACHE_DIR=${WAVEJIT_TEST_KEPT:-$work}/kernels
 answers() { grep -E '^(request|tokens|logits|alone|orders)' <"$1"; }
 "$engine" --ranks 2 >"$work/own"
 "$wavejit" sim --target gfx950x2 -- "$engine" --hip --ranks 2 --prepare --seal >"$work/rocr" 2>&1 || { cat "$work/rocr"; exit 1; }

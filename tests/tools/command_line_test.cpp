@@ -101,6 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"run", "attention_backward", "--q", "q", "--k", "k", "--v", "v", "--out", "o"},
               "'attention_backward'",
               "attention_forward"},
+        Wrong{{"sim", "--target", "gfx950"}, "program is required", "wavejit sim --help"},
         Wrong{{"sim", "--front", "hip", "--target", "gfx942@6x", "--", "true"},
               "--target: 'gfx942@6x'",
               "gfx942, gfx950, or a board of one as <target>@<dies>x<compute units of a die>"},

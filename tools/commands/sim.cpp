@@ -111,6 +111,8 @@ Result<void> use_rocr(const std::filesystem::path& libraries, const Arguments& a
     ::unsetenv("HSA_MODEL_TOPOLOGY");
     // IPC handles are refused; of ROCr's two ways to them the newer one ends in an assertion then (7.2).
     ::setenv("HSA_ENABLE_IPC_MODE_LEGACY", "1", 0);
+    // KiB up to which HIP copies by kernels: those run where the doorbell rings, and engines must look for work.
+    ::setenv("GPU_FORCE_BLIT_COPY_SIZE", "64", 0);
   }
   ::setenv("WAVEJIT_DEVICE", "hip", 1);
   return {};

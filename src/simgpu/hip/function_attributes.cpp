@@ -128,9 +128,12 @@ hipError_t hipFuncGetAttribute(int* value, hipFunction_attribute attribute, hipF
   return finish(function == nullptr ? handle_error() : attribute_of(value, attribute, *function));
 }
 
-hipError_t hipFuncGetAttributes(hipFuncAttributes* attributes, const void* any_function) {
+hipError_t hipFuncGetAttributes(hipFuncAttributes* attributes, const void* host_function) {
   if (attributes == nullptr) return finish(hipErrorInvalidValue);
-  const auto found = find_any_function(any_function);
+  // Of a module's kernel, AMD's HIP 7.2 answers one attribute at a time (hipFuncGetAttribute), and this with:
+  if (find_function(static_cast<hipFunction_t>(const_cast<void*>(host_function))) != nullptr)
+    return finish(hipErrorInvalidSymbol);
+  const auto found = find_any_function(host_function);
   if (!found) return finish(found.error());
   const Function& function = **found;
   const KernelInfo& info = function.info();

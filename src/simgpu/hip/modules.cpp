@@ -82,6 +82,8 @@ hipError_t load_from_file(hipModule_t* handle, const char* path) {
   if (handle == nullptr || path == nullptr) return hipErrorInvalidValue;
   if (current_context() == nullptr) return hipErrorNoDevice;
   std::error_code error;
+  // As AMD's HIP 7.2 answers.
+  if (std::filesystem::is_directory(path, error)) return hipErrorInvalidValue;
   if (!std::filesystem::is_regular_file(path, error)) return hipErrorFileNotFound;
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return hipErrorFileNotFound;
@@ -129,12 +131,12 @@ hipError_t get_function(hipFunction_t* handle, hipModule_t module_handle, const 
 
 hipError_t unload(hipModule_t handle) {
   const auto loaded = find_module(handle);
-  if (loaded == nullptr) return hipErrorInvalidHandle;
+  if (loaded == nullptr) return hipErrorNotFound;  // as AMD's HIP 7.2 answers
   if (const hipError_t refused = refuse_unsafe_call(); refused != hipSuccess) return refused;
   loaded->context->synchronize();
   for (const auto& [name, function] : loaded->functions) forget_function(function->handle());
   const std::unique_lock lock(handles().mutex);
-  return handles().modules.erase(handle) != 0 ? hipSuccess : hipErrorInvalidHandle;
+  return handles().modules.erase(handle) != 0 ? hipSuccess : hipErrorNotFound;
 }
 
 }  // namespace

@@ -39,10 +39,7 @@ std::uint64_t hidden_value(std::string_view kind, const LaunchRequest& request, 
   if (kind == "hidden_private_base") return private_aperture >> 32;
   if (kind == "hidden_shared_base") return shared_aperture >> 32;
   if (kind == "hidden_queue_ptr") return launch.own_memory[2].base;
-  if (kind == "hidden_grid_dims") {
-    if (request.workgroups[2] * request.workgroup_size[2] > 1) return 3;
-    return request.workgroups[1] * request.workgroup_size[1] > 1 ? 2 : 1;
-  }
+  if (kind == "hidden_grid_dims") return 3;  // AMD's HIP 7.2 says so of every launch, and in its packet
   return 0;
 }
 

@@ -112,6 +112,13 @@ bool Queues::ring_doorbell(std::uint64_t id) {
   return true;
 }
 
+void Queues::wake_copies() {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [id, row] : rows_) {
+    if (row->copies != nullptr) row->copies->ring_doorbell();
+  }
+}
+
 bool Queues::exists(std::uint64_t id) {
   const std::scoped_lock lock(mutex_);
   return rows_.contains(id);

@@ -86,6 +86,7 @@ KmtStatus hsaKmtWaitOnEvent(Event* event, std::uint32_t milliseconds) {
 }
 KmtStatus hsaKmtWaitOnEvent_Ext(Event* event, std::uint32_t milliseconds, std::uint64_t* age) {
   if (in_child()) return refuse_in_child();
+  Queues::instance().wake_copies();
   return Events::instance().wait({&event, 1}, false, milliseconds, age);
 }
 KmtStatus hsaKmtWaitOnMultipleEvents(Event** events, std::uint32_t count, bool all, std::uint32_t milliseconds) {

@@ -141,7 +141,7 @@ TEST(Launch, HiddenArgumentsAreFilledIn) {
                                           "      - {.offset: 20, .size: 4, .value_kind: hidden_dynamic_lds_size}\n"});
   Buffer<std::uint32_t> out(4);
   ASSERT_TRUE(kernel.run({out.address()}, {9, 4, 1}, {64, 1, 1}, 1024).ok());
-  EXPECT_THAT(out.copy(), ::testing::ElementsAre(9u, 4u, 64u | (2u << 16), 1024u));
+  EXPECT_THAT(out.copy(), ::testing::ElementsAre(9u, 4u, 64u | (3u << 16), 1024u));
 }
 
 std::vector<std::uint32_t> noise(std::uint64_t seed) {
