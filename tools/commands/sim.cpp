@@ -30,6 +30,7 @@ struct Arguments {
   std::string check;
   std::string arrival;
   std::string schedule;
+  bool has_driver_files = true;
   std::vector<std::string> program;
 };
 
@@ -58,6 +59,14 @@ Result<void> check_target(const std::filesystem::path& library, const std::strin
   accepted.resize(problem_of(target.c_str(), accepted.data(), accepted.size()));
   if (accepted.empty()) return {};
   return failed(ExitCode::usage, fmt::format("--target: '{}' names no GPUs; it takes {}", target, accepted));
+}
+
+// Programs that look for the kernel driver's files before they load ROCr find them (src/simgpu/thunk/driver_files.cpp).
+void preload_driver_files(const std::filesystem::path& library) {
+  const char* const others = std::getenv("LD_PRELOAD");
+  const std::string all =
+      others == nullptr || *others == 0 ? library.string() : std::string(others) + ":" + library.string();
+  ::setenv("LD_PRELOAD", all.c_str(), 1);
 }
 
 // What AMD's runtime is told so that it takes simulated GPUs.
@@ -92,6 +101,7 @@ Result<ExitCode> run_program(const Arguments& arguments) {
   const bool own_front = arguments.front == "hip";
   const auto ready = own_front ? use_own_front(libraries, arguments.target) : use_rocr(libraries, arguments.target);
   if (!ready) return std::unexpected(ready.error());
+  if (!own_front && arguments.has_driver_files) preload_driver_files(libraries / "rocr" / "libdriver_files.so");
   ::setenv("WAVEJIT_SIM_TARGET", arguments.target.c_str(), 1);
   for (const auto& [variable, value] :
        {std::pair("WAVEJIT_SIM_CHECK", &arguments.check), std::pair("WAVEJIT_SIM_ARRIVAL", &arguments.arrival),
@@ -128,6 +138,8 @@ void add_sim(CLI::App& program, Chosen& chosen) {
   command->add_option("--check", arguments->check, "what is checked while kernels run: all, or a list of checks");
   command->add_option("--arrival", arguments->arrival, "when results of memory arrive: early, late, random");
   command->add_option("--schedule", arguments->schedule, "in which order waves run: in_order, reverse, random");
+  command->add_flag("--driver-files,!--no-driver-files", arguments->has_driver_files,
+                    "/dev/kfd and the driver's state, for programs that look before they load ROCr (by LD_PRELOAD)");
   command->footer(
       "Example:\n"
       "  wavejit sim --target gfx950x2 -- ./my_hip_program --size 4096\n\n"
