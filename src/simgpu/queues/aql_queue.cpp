@@ -147,8 +147,12 @@ AqlQueue::Outcome AqlQueue::dispatch(const DispatchPacket& packet) {
   if (!code) return {.error = QueueError::code, .text = "a dispatch packet's kernel object " + code.error()};
   const auto kernel = (*code)->kernel_at(packet.kernel_object);
   if (!kernel) return {.error = QueueError::code, .text = kernel.error()};
-  const DispatchResult result = device_.dispatch(
-      {.packet = packet, .code = *code, .kernel = *kernel, .queue = place_.fields, .queue_bytes = sizeof(QueueFields)});
+  const DispatchResult result = device_.dispatch({.packet = packet,
+                                                  .code = *code,
+                                                  .kernel = *kernel,
+                                                  .queue = place_.fields,
+                                                  .queue_bytes = sizeof(QueueFields),
+                                                  .stops = &stops_});
   if (!result.status.ok()) print(result.status);
   return {.error = result.error, .text = {}};
 }

@@ -35,7 +35,7 @@ class AqlQueue {
  public:
   // `raise` tells about signals' events.
   AqlQueue(Device& device, const QueuePlace& place, RaiseEvent raise);
-  // Stops before the next packet; a packet that runs is waited for.
+  // Stops before the next packet; a kernel that runs ends where it is, as hardware ends those of a queue that goes.
   ~AqlQueue();
   AqlQueue(const AqlQueue&) = delete;
   AqlQueue& operator=(const AqlQueue&) = delete;
