@@ -1,6 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* The names of AMD's monitoring library that AMD's ROCr tests are linked with and that no package has for Debian 13: a
- * machine on which nothing is monitored. They print temperatures and clocks when asked to; no test depends on them. */
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The names of AMD's monitoring library that AMD's ROCr tests are linked with and that no package has for Debian 13: a machine
+// on which nothing is monitored. They print temperatures and clocks when asked to; no test depends on them.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,7 +11,7 @@ int amdsmi_init(uint64_t flags) {
   return success;
 }
 int amdsmi_shut_down(void) { return success; }
-/* There are no sockets and no processors. */
+// There are no sockets and no processors.
 int amdsmi_get_socket_handles(uint32_t* count, void* handles) {
   (void)handles;
   if (count != NULL) *count = 0;
