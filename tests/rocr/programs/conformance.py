@@ -35,6 +35,8 @@ def read_table() -> dict[str, str]:
     return table
 
 
+# machine.xml is a machine for hwloc: one core, its memory, and PCI devices where the simulated GPUs say that they are. The tests
+# of copies look for the GPU nearest to a CPU there. (hwloc's own reader of XML knows no comments.)
 def environment(monitoring: str) -> dict[str, str]:
     libraries = [monitoring, str(ROOT / "usr/lib/x86_64-linux-gnu"), os.environ.get("LD_LIBRARY_PATH", "")]
     return os.environ | {
