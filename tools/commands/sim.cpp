@@ -38,6 +38,7 @@ struct Arguments {
   bool summary = false;
   std::string json;
   bool fail_on_findings = false;
+  bool has_driver_files = true;
   std::vector<std::string> program;
 };
 
@@ -90,6 +91,14 @@ Result<void> use_model(const std::filesystem::path& library, const std::string& 
   ::setenv("HSA_ENABLE_INTERRUPT", "0", 1);
   ::setenv("DEBUG_HIP_MEM_POOL_VMHEAP", "0", 1);
   return {};
+}
+
+// Programs that look for the kernel driver's files before they load ROCr find them (src/simgpu/thunk/driver_files.cpp).
+void preload_driver_files(const std::filesystem::path& library) {
+  const char* const others = std::getenv("LD_PRELOAD");
+  const std::string all =
+      others == nullptr || *others == 0 ? library.string() : std::string(others) + ":" + library.string();
+  ::setenv("LD_PRELOAD", all.c_str(), 1);
 }
 
 // What AMD's runtime is told so that it takes simulated GPUs.
@@ -177,6 +186,7 @@ Result<ExitCode> run_program(const Arguments& arguments) {
     return failed(ExitCode::usage, "--door is ROCr's, and --front hip goes without ROCr: leave one of the two out");
   const auto ready = own_front ? use_own_front(libraries, arguments.target) : use_rocr(libraries, arguments);
   if (!ready) return std::unexpected(ready.error());
+  if (!own_front && arguments.has_driver_files) preload_driver_files(libraries / "rocr" / "libdriver_files.so");
   ::setenv("WAVEJIT_SIM_TARGET", arguments.target.c_str(), 1);
   for (const auto& [variable, value] :
        {std::pair("WAVEJIT_SIM_CHECK", &arguments.check), std::pair("WAVEJIT_SIM_ARRIVAL", &arguments.arrival),
@@ -220,6 +230,8 @@ void add_sim(CLI::App& program, Chosen& chosen) {
       ->type_name("FILE");
   command->add_flag("--fail-on-findings", arguments->fail_on_findings,
                     "exit code 1 when the program ended well but something was found");
+  command->add_flag("--driver-files,!--no-driver-files", arguments->has_driver_files,
+                    "/dev/kfd and the driver's state, for programs that look before they load ROCr (by LD_PRELOAD)");
   command->footer(
       "Examples:\n"
       "  wavejit sim --target gfx950x2 -- ./my_hip_program --size 4096\n"

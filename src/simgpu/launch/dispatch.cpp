@@ -107,6 +107,7 @@ DispatchResult Device::dispatch(const DispatchRequest& request) {
   launch.descriptor_address = packet.kernel_object;
   launch.code = request.code.get();
   launch.target = &target_;
+  launch.stops = request.stops;
   for (unsigned i = 0; i < most_dimensions; ++i) {
     launch.workgroup_size[i] = std::min<std::uint32_t>(packet.workgroup_size[i], packet.grid[i]);
     launch.work_items[i] = packet.grid[i];

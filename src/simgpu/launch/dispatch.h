@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -34,6 +35,7 @@ struct DispatchRequest {
   std::shared_ptr<const ResidentKernel> kernel;
   std::uint64_t queue = 0;  // the address of the amd_queue_t, which kernels may read
   std::uint64_t queue_bytes = 0;
+  const std::atomic<bool>* stops = nullptr;  // becomes true when its queue is destroyed: the kernel ends where it is
 };
 
 // What a packet processor writes to a queue's inactive signal (ROCr's amd_aql_queue.cpp reads these bits).

@@ -44,6 +44,7 @@ struct Launch {
   std::optional<matrix::Summation> summation;  // nothing: sequential
   std::uint32_t transcendentals_key = 0;       // 0: nearest
   Observer* observer = nullptr;
+  const std::atomic<bool>* stops = nullptr;  // nobody wants it any more
 
   // Memory that exists for this launch only; kept out of the table of allocations so that launches do not serialise on
   // it.
@@ -76,6 +77,7 @@ struct Launch {
   // reach_host); null otherwise. Stays for the launch.
   const Allocation* find_host(std::uint64_t address);
   void fail(std::uint64_t workgroup, int code, std::string text, std::string json = {});
+  bool is_stopped() const { return stops != nullptr && stops->load(std::memory_order_relaxed); }
   bool failed() const { return failed_workgroup.load(std::memory_order_relaxed) != no_workgroup; }
   // Whether a workgroup is still to run. One before the failed one is: it may fail as well, and the lowest is reported.
   bool runs(std::uint64_t workgroup) const { return workgroup <= failed_workgroup.load(std::memory_order_relaxed); }

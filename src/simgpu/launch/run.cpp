@@ -62,7 +62,7 @@ Status run(Launch& launch) {
   const auto run_some = [&](std::uint64_t number, std::span<const std::uint64_t> ids) {
     WorkerPool::instance().run(number, threads, [&](WorkgroupRunner& runner, std::uint64_t i) {
       const std::uint64_t workgroup = ids.empty() ? settings.workgroup_first + (i * step) : ids[i];
-      if (!launch.runs(workgroup)) return false;
+      if (!launch.runs(workgroup) || launch.is_stopped()) return false;
       runner.run(launch, workgroup);
       return true;
     });

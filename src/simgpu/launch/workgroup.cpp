@@ -293,6 +293,7 @@ void WorkgroupRunner::run_waves(Launch& launch, Workgroup& workgroup) {
       launch.fail(workgroup.linear_id, hip_error_launch_failure, std::move(text));
       stopped = true;
     }
+    stopped = stopped || launch.is_stopped();
     switch (wave.state) {
       case WaveState::ended:
         ++ended;

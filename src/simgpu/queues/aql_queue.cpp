@@ -165,8 +165,12 @@ AqlQueue::Outcome AqlQueue::dispatch(const DispatchPacket& packet) {
   if (!code) return {.error = QueueError::code, .text = "a dispatch packet's kernel object " + code.error()};
   const auto kernel = (*code)->kernel_at(packet.kernel_object);
   if (!kernel) return {.error = QueueError::code, .text = kernel.error()};
-  const DispatchResult result = device_.dispatch(
-      {.packet = packet, .code = *code, .kernel = *kernel, .queue = place_.fields, .queue_bytes = sizeof(QueueFields)});
+  const DispatchResult result = device_.dispatch({.packet = packet,
+                                                  .code = *code,
+                                                  .kernel = *kernel,
+                                                  .queue = place_.fields,
+                                                  .queue_bytes = sizeof(QueueFields),
+                                                  .stops = thread_.stop_flag()});
   if (!result.status.ok()) print(result.status);
   if (result.time) time_.ran(*result.time, device_.target().clock_khz, has_barrier_bit(packet.header));
   return {.error = result.error, .text = {}};

@@ -38,6 +38,8 @@ class QueueThread {
   // Before the next packet; the one that runs is waited for, a wait ends.
   void stop();
   bool stops() const { return stops_; }
+  // For who looks often while a packet runs.
+  const std::atomic<bool>* stop_flag() const { return &stops_; }
   void ring();
   // What the thread waits for at this moment; empty: for nothing.
   std::string waits_for() const;

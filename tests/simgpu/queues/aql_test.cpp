@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // AQL packets: what runs, in which order, what is completed, and how a queue stops.
+#include <chrono>
 #include <cstring>
 #include <ctime>
 #include <format>
@@ -49,6 +50,19 @@ TEST_F(Aql, ADispatchRunsItsKernelAndCompletesItsSignal) {
   for (std::uint32_t i = 0; i < 128; ++i) EXPECT_EQ(out[i], 7 + i);
   EXPECT_GE(done.fields().start, before);
   EXPECT_GE(done.fields().end, done.fields().start);
+}
+
+// AMD's conformance tests destroy a queue whose kernel waits for what nobody does.
+TEST_F(Aql, AQueueThatGoesEndsItsKernel) {
+  const CodeInMemory endless(KernelSource{.body = "again:\n  s_sleep 1\n  s_branch again"});
+  Buffer<std::uint64_t> kernarg(1, 0);
+  TestSignal done(1);
+  {
+    Ring ring(endless.device());
+    ring.push(dispatch_of(endless, kernarg.address(), done.address(), 64));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it runs by now
+  }
+  EXPECT_EQ(done.fields().value, 1);
 }
 
 TEST_F(Aql, TheLastWorkgroupMayBeSmaller) {

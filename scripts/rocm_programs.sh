@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Programs and libraries of AMD's that run on simulated GPUs in tests (tests/rocr/programs), from Debian; prints the folder.
+#
+#   rocm_programs.sh conformance | rocminfo | rocrand | rocblas
+#
+# Each package at one version, known by its content; unpacked, not installed: some ask for packages that no suite has. Fetched
+# once, into a folder beside the compiler's cache, so that clones share it. Whoever comes while another fetches, waits.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+name=${1:-}
+# A line a package: name, version, SHA-256, and what of it is unpacked (of rocBLAS' kernels those of gfx942 alone).
+packages() {
+  case $name in
+    conformance)
+      echo 'libhsa-runtime64-tests 7.2.4+dfsg-1~exp1 cb9258623dac91aeacc6112756ac6837614e48493fa0242f9787a67203891802 *'
+      echo 'libhwloc15 2.12.0-4 aa53c4a1878475e7309f2c265c54d9a8a4602dec95564cf84d471d7376ff616c *.so*'
+      ;;
+    rocminfo) echo 'rocminfo 6.1.2-2 db9f196d4ca4a523132a36805668ef82ab76cc2b850e748b3aa04e67465aa90e *' ;;
+    rocrand) echo 'librocrand1 7.2.4-1~exp1 9926865e63fa2dcb4224a7f78774ab1dc5ace888372f1e87e7f0c3ab16135258 *' ;;
+    rocblas)
+      echo 'librocblas5 7.2.4-1~exp1 d7b0bdb3ca744edc42894c0774c0f4d2341acb42190808dc49251c0d1319b685 *librocblas.so* *gfx942* *_fallback.dat'
+      echo 'libroctx64-4 7.2.4-1~exp1 a5e7dc76192e02a02dd4592762e394acfc800e2c956fb79ef7b0d01569455399 *.so*'
+      ;;
+    *)
+      echo "rocm_programs.sh: '$name' is none of conformance, rocminfo, rocrand, rocblas" >&2
+      exit 2
+      ;;
+  esac
+}
+list=$(packages)
+folder=${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/ccache}/wavejit-rocm-$name-$(sha256sum <<<"$list" | cut -c1-12)
+mkdir -p "$folder" build/rocm
+exec 9>"$folder.lock"
+flock 9
+fetch() {  # <package> <version> <SHA-256> <pattern…>
+  local package=$1 version=$2 content=$3
+  shift 3
+  printf '[rocm] fetching %s %s from Debian\n' "$package" "$version" >&2
+  rm -f "$folder/$package"_*.deb
+  if ! (cd "$folder" && apt-get -o APT::Sandbox::User=root -qq download "$package=$version" >&2); then
+    printf '[rocm] %s %s could not be fetched: it is in Debian 13 or experimental (scripts/install_toolchain.sh), whose mirror must be reachable; a later version there is another one, which is not tried\n' \
+      "$package" "$version" >&2
+    exit 1
+  fi
+  if [[ $(sha256sum <"$folder/$package"_*.deb) != "$content "* ]]; then
+    printf '[rocm] %s %s is not the package that was tried: its SHA-256 is not %s\n' "$package" "$version" "$content" >&2
+    exit 1
+  fi
+  dpkg-deb --fsys-tarfile "$folder/$package"_*.deb | tar -x -C "$folder" --wildcards "$@"
+  rm -f "$folder/$package"_*.deb
+}
+if [[ ! -f $folder/unpacked ]]; then
+  while read -r -a words; do
+    fetch "${words[@]}"
+  done <<<"$list"
+  : >"$folder/unpacked"
+fi
+ln -sfn "$folder" "build/rocm/$name"
+printf '%s\n' "$PWD/build/rocm/$name"
