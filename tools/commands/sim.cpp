@@ -40,6 +40,12 @@ std::filesystem::path library_folder() {
   return std::filesystem::absolute(info.dli_fname).parent_path();
 }
 
+// The folder of a front's library: beside libwavejit.so in a build, in wavejit/ beside it where it was installed.
+std::filesystem::path front_folder(const std::filesystem::path& libraries, const char* name, const char* library) {
+  const std::filesystem::path installed = libraries / "wavejit" / name;
+  return std::filesystem::exists(installed / library) ? installed : libraries / name;
+}
+
 std::string in_front(const std::filesystem::path& folder, const char* others) {
   return others == nullptr || *others == 0 ? folder.string() : folder.string() + ":" + others;
 }
@@ -62,7 +68,7 @@ Result<void> check_target(const std::filesystem::path& library, const std::strin
 
 // What AMD's runtime is told so that it takes simulated GPUs.
 Result<void> use_rocr(const std::filesystem::path& libraries, const std::string& target) {
-  const std::filesystem::path folder = libraries / "rocr";
+  const std::filesystem::path folder = front_folder(libraries, "rocr", "libdtif.so");
   if (auto right = check_target(folder / "libdtif.so", target); !right) return right;
   if (::dlopen(runtime_library, RTLD_LAZY) == nullptr)
     return failed(ExitCode::device, fmt::format("{}: AMD's ROCm 7.2 is needed, or --front hip", ::dlerror()));
@@ -76,7 +82,7 @@ Result<void> use_rocr(const std::filesystem::path& libraries, const std::string&
 }
 
 Result<void> use_own_front(const std::filesystem::path& libraries, const std::string& target) {
-  const std::filesystem::path folder = libraries / "hip";
+  const std::filesystem::path folder = front_folder(libraries, "hip", "libamdhip64.so.7");
   if (auto right = check_target(libraries / "libwavejit_simgpu.so", target); !right) return right;
   ::setenv("LD_LIBRARY_PATH", in_front(folder, std::getenv("LD_LIBRARY_PATH")).c_str(), 1);
   ::setenv("WAVEJIT_DEVICE", ("sim:" + target).c_str(), 1);
