@@ -6,13 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
 #include <wavejit/wavejit.hpp>
 
 #include "hip_abi/hip_functions.h"
+#include "support/test_device.h"
 
 namespace wavejit::tests {
 namespace {
@@ -24,7 +24,7 @@ constexpr std::int64_t length = 40;
 constexpr std::int64_t heads = 2;
 constexpr std::int64_t head_dim = 64;
 
-EngineOptions on(const char* device) {
+EngineOptions on(const std::string& device) {
   EngineOptions options;
   options.device = device;
   options.cache_mode = "off";
@@ -84,13 +84,7 @@ class CaptureTest : public ::testing::TestWithParam<hipStreamCaptureMode> {
     return status;
   }
 
-  // Beneath AMD's own HIP (tests/rocr): "hip".
-  static const char* device() {
-    const char* named = std::getenv("WAVEJIT_TEST_CAPTURE_DEVICE");
-    return named == nullptr ? "sim:gfx950" : named;
-  }
-
-  Engine engine_{on(device())};  // before the stream: it makes the device
+  Engine engine_{on(test_device(a_target()))};  // before the stream: it makes the device
   hipStream_t stream_ = nullptr;
 };
 
@@ -276,8 +270,8 @@ INSTANTIATE_TEST_SUITE_P(Modes, CaptureTest,
                                            hipStreamCaptureModeRelaxed));
 
 TEST(Devices, EachEngineHasItsOwnWhateverDeviceIsCurrent) {
-  Engine first(on("sim:gfx942x3"));
-  Engine third(on("sim:gfx942x3:2"));
+  Engine first(on(test_device("gfx942", 3, 0)));
+  Engine third(on(test_device("gfx942", 3, 2)));
   Problem on_first(first);
   Problem on_third(third);
   const int device = device_of(on_third.q);

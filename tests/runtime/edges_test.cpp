@@ -17,6 +17,7 @@
 #include <wavejit/wavejit.hpp>
 
 #include "hip_abi/hip_functions.h"
+#include "support/test_device.h"
 
 namespace wavejit::tests {
 namespace {
@@ -30,7 +31,7 @@ constexpr std::int64_t head_dim = 64;
 
 EngineOptions plain_options() {
   EngineOptions options;
-  options.device = "sim:gfx950";
+  options.device = test_device(a_target());
   options.cache_mode = "off";
   return options;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "support/test_device.h"
 #include "wavejit/wavejit.hpp"
 
 namespace wavejit::tests {
@@ -15,7 +16,7 @@ using ::testing::HasSubstr;
 
 TEST(SoftmaxInterface, ACallOfWavejitHpp) {
   wavejit::EngineOptions options;
-  options.device = "sim:gfx950";
+  options.device = test_device(a_target());
   options.cache_mode = "off";
   wavejit::Engine engine(options);
   const std::vector<float> numbers(std::size_t{2} * 4 * 8, 3.0F);  // [1, 2, 4, 8]

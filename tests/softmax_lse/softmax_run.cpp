@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "support/normal_numbers.h"
+#include "support/test_device.h"
 #include "templates/softmax_lse/program/reference.h"
 
 namespace wavejit::tests {
@@ -179,6 +180,9 @@ SoftmaxOutput run_softmax(wavejit_engine* engine, const SoftmaxCase& which) {
     }
   }
   output.fence_intact = weights.intact() && lse.intact();
+  Outputs noted(output.status);
+  noted.add(output.weights);
+  noted.add(output.lse);
   return output;
 }
 

@@ -12,6 +12,7 @@
 #include "support/judged_rows.h"
 #include "support/kept.h"
 #include "support/normal_numbers.h"
+#include "support/test_device.h"
 
 namespace wavejit::tests {
 namespace {
@@ -363,11 +364,14 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   }
   if (out.status == WAVEJIT_OK && workspace) out.fence_intact = out.fence_intact && workspace->fence_intact();
   if (lse_memory != nullptr) wavejit_device_free(engine, lse_memory);
+  Outputs noted(out.status);
+  noted.add(out.o);
+  noted.add(out.lse);
   return out;
 }
 
 Engine::Engine(const std::string& target, const char* cache_directory, const char* output_store, const char* lowering) {
-  const std::string device = "sim:" + target;
+  const std::string device = test_device(target);
   wavejit_engine_options options{};
   options.size = sizeof options;
   options.device = device.c_str();
@@ -379,7 +383,7 @@ Engine::Engine(const std::string& target, const char* cache_directory, const cha
 }
 
 Engine::Engine(const std::string& target, wavejit_engine_options options) {
-  const std::string device = "sim:" + target;
+  const std::string device = test_device(target);
   options.size = sizeof options;
   options.device = device.c_str();
   options.cache_directory = kept_kernels();

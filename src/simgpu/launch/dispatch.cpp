@@ -68,6 +68,20 @@ Allocation kernarg_segment(std::uint64_t base, std::uint64_t bytes, const Alloca
   return segment;
 }
 
+// ROCr's own kernels are one code for all of gfx9: of a flat load they await vmcnt alone, which LLVM's counters allow
+// where the address is no LDS, and they leave out the wait states that gfx940 added. Neither is the program's.
+Settings settings_for(const ResidentKernel& kernel) {
+  Settings settings = Process::instance().settings();
+  if (kernel.is_of_runtime) {
+    settings.checks = 0;
+    settings.arrival = Arrival::early;
+    settings.workgroup_first = settings.workgroup_count = 0;
+    settings.workgroup_step = 1;
+    settings.sampled_only = false;
+  }
+  return settings;
+}
+
 QueueError queue_error_of(int code) {
   if (code == hip_error_illegal_address) return QueueError::memory_violation;
   if (code == hip_error_invalid_image) return QueueError::code;
@@ -77,7 +91,7 @@ QueueError queue_error_of(int code) {
 }  // namespace
 
 DispatchResult Device::dispatch(const DispatchRequest& request) {
-  const Settings asked = Process::instance().settings();
+  const Settings asked = settings_for(*request.kernel);
   const DispatchPacket& packet = request.packet;
   if (DispatchResult wrong = check_packet(request, target_); wrong.error != QueueError::none) return wrong;
   if (std::string why = refusal(asked, target_); !why.empty()) {

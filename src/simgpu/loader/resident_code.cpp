@@ -74,7 +74,8 @@ std::expected<std::shared_ptr<const ResidentKernel>, std::string> ResidentCode::
   kernel->descriptor = read_descriptor(now);
   kernel->descriptor_address = descriptor_address;
   kernel->entry = descriptor_address + static_cast<std::uint64_t>(kernel->descriptor.entry_offset);
-  if (is_old_header(now)) {
+  kernel->is_of_runtime = is_old_header(now);
+  if (kernel->is_of_runtime) {
     kernel->descriptor.group_segment_fixed_size = 0;
     kernel->descriptor.private_segment_fixed_size = 0;
     kernel->descriptor.kernarg_size = 0;

@@ -36,6 +36,8 @@ struct ResidentKernel {
   KernelDescriptor descriptor;
   std::uint64_t descriptor_address = 0;
   std::uint64_t entry = 0;  // the first instruction that hardware fetches
+  // One of ROCr's own, for copies and fills: nobody who runs a program under checks wrote it.
+  bool is_of_runtime = false;
 };
 
 // The code of one executable allocation. Thread-safe.

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // AQL packets: what runs, in which order, what is completed, and how a queue stops.
+#include <cstring>
 #include <ctime>
 #include <format>
+#include <thread>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ring.h"
+#include "simgpu/checks/check.h"
+#include "simgpu/loader/code_object.h"
 #include "simgpu/process.h"
 #include "simgpu/queues/code_map.h"
 
@@ -299,6 +304,71 @@ TEST_F(Aql, Pm4InvalidatesWhatWasDecoded) {
   ring.push(dispatch_of(code, kernarg.address(), second.address()));
   second.wait_for(0);
   EXPECT_EQ(out[0], 9U);
+}
+
+// out[work-item] = in[work-item], as ROCr's copy kernels do it: of the flat load they await one counter of two.
+constexpr const char* copy_as_rocr = R"(
+  s_load_dwordx4 s[4:7], s[0:1], 0x0
+  v_lshlrev_b32 v0, 2, v0
+  s_waitcnt lgkmcnt(0)
+  v_mov_b32 v3, s5
+  v_add_co_u32 v2, vcc, s4, v0
+  v_addc_co_u32 v3, vcc, 0, v3, vcc
+  v_mov_b32 v5, s7
+  v_add_co_u32 v4, vcc, s6, v0
+  v_addc_co_u32 v5, vcc, 0, v5, vcc
+  flat_load_dword v1, v[2:3]
+  s_waitcnt vmcnt(0)
+  flat_store_dword v[4:5], v1)";
+
+// Checks and late arrivals are for the program's kernels. ROCr's own are known by their older header.
+TEST_F(Aql, TheRuntimesOwnKernelsAreNotChecked) {
+  const CodeInMemory code(KernelSource{.body = copy_as_rocr});
+  constexpr std::size_t bytes = 4096;
+  constexpr std::uint64_t code_offset = 256;
+  void* const memory = DeviceMemory::instance().allocate(bytes, MemoryKind::code, 0);
+  const auto base = reinterpret_cast<std::uint64_t>(memory);
+  auto* const header = static_cast<std::uint32_t*>(memory);
+  std::memcpy(header, host_pointer(code.descriptor()), descriptor_bytes);
+  for (const auto& [place, value] : {std::pair(0, 1U), {1, 1U}, {2, 0x00090001U}, {3, 0U}, {4, 256U}, {5, 0U}})
+    header[place] = value;
+  std::memcpy(static_cast<std::byte*>(memory) + code_offset, host_pointer(code.entry()), 256);
+  queues::CodeMap::instance().add(base, bytes, code.device());
+
+  const Settings usual = Process::instance().settings();
+  Settings strict = usual;
+  strict.checks = all_checks;
+  strict.arrival = Arrival::late;
+  Process::instance().set_settings(strict);
+  Buffer<std::uint32_t> in(64, 5);
+  Buffer<std::uint32_t> out(64, 0);
+  Buffer<std::uint64_t> kernarg(2, in.address());
+  kernarg[1] = out.address();
+  const auto run = [&](std::uint64_t kernel_object, Ring& ring) {
+    TestSignal done(1);
+    DispatchPacket packet = dispatch_of(code, kernarg.address(), done.address());
+    packet.kernel_object = kernel_object;
+    ring.push(packet);
+    ring.push(barrier_of(PacketType::barrier_and, {done.address()}, 0));
+    for (int i = 0; i < 10'000 && done.value() != 0 && ring.inactive().value() == 0; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return done.value() == 0;
+  };
+  Ring of_runtime(code.device());
+  EXPECT_TRUE(run(base, of_runtime));
+  for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], 5U) << i;
+  EXPECT_EQ(Process::instance().take_reports(1 << 20), "");
+  // The same code in a program's kernel.
+  Ring of_program(code.device());
+  ::testing::internal::CaptureStderr();
+  EXPECT_FALSE(run(code.descriptor(), of_program));
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr("no s_waitcnt vmcnt(0) lgkmcnt(0) since"));
+  EXPECT_THAT(said, HasSubstr("hazards: 0 wait states after 'v_add_co_u32"));
+  Process::instance().set_settings(usual);
+  Process::instance().take_reports(1 << 20);
+  queues::CodeMap::instance().remove(base);
+  DeviceMemory::instance().free(memory);
 }
 
 TEST_F(Aql, FreedCodeIsForgotten) {
