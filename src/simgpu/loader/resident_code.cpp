@@ -31,6 +31,21 @@ bool is_old_header(std::span<const std::byte, descriptor_bytes> bytes) {
          header.entry_offset == old_header_bytes;
 }
 
+// Those of ROCm 7.2 for gfx942 and later: a descriptor that says nothing of arguments, with its code right behind the 256
+// bytes of such a header, and no code object around it.
+bool is_bare(const KernelDescriptor& descriptor) {
+  return descriptor.entry_offset == old_header_bytes && descriptor.kernarg_size == 0 &&
+         descriptor.group_segment_fixed_size == 0 && descriptor.private_segment_fixed_size == 0;
+}
+
+// Finders go by where code objects begin: behind the last one other memory may follow.
+bool covers(const CodeObject& object, std::uint64_t place) {
+  return std::ranges::any_of(object.segments, [&](const Segment& segment) {
+    constexpr std::uint64_t page = 4096;
+    return place < (segment.address + segment.memory_bytes + page - 1) / page * page;
+  });
+}
+
 }  // namespace
 
 ResidentCode::ResidentCode(std::uint64_t base, std::uint64_t bytes, Disassembler& disassembler,
@@ -49,7 +64,7 @@ void ResidentCode::look_for_image() {
   const std::optional<CodeImage> image = find_image_(base_);
   if (!image) return;
   auto object = read_code_object(image->bytes);
-  if (!object) return;
+  if (!object || !covers(*object, base_ - image->load_address)) return;
   object_ = std::move(*object);
   load_address_ = image->load_address;
   lines_ = SourceLines::read(image->bytes);
@@ -74,8 +89,10 @@ std::expected<std::shared_ptr<const ResidentKernel>, std::string> ResidentCode::
   kernel->descriptor = read_descriptor(now);
   kernel->descriptor_address = descriptor_address;
   kernel->entry = descriptor_address + static_cast<std::uint64_t>(kernel->descriptor.entry_offset);
-  kernel->is_of_runtime = is_old_header(now);
-  if (kernel->is_of_runtime) {
+  look_for_image();
+  const bool has_old_header = is_old_header(now);
+  kernel->is_of_runtime = has_old_header || (!object_ && is_bare(kernel->descriptor));
+  if (has_old_header) {
     kernel->descriptor.group_segment_fixed_size = 0;
     kernel->descriptor.private_segment_fixed_size = 0;
     kernel->descriptor.kernarg_size = 0;
@@ -88,7 +105,6 @@ std::expected<std::shared_ptr<const ResidentKernel>, std::string> ResidentCode::
                     "executable memory [{:#x}, {:#x})",
                     descriptor_address, kernel->entry, base_, base_ + bytes_));
   }
-  look_for_image();
   kernel->info.name = std::format("kernel at {:#x}", descriptor_address);
   kernel->info.kernarg_bytes = kernel->descriptor.kernarg_size;
   kernel->info.vgprs = kernel->descriptor.vgprs();

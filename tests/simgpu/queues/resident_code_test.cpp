@@ -63,6 +63,18 @@ TEST(ResidentCode, AnImageNamesKernelsAndDelimitsFunctions) {
   EXPECT_EQ(asked, 1);
 }
 
+TEST(ResidentCode, AnImageThatEndsBeforeIsAnotherOnes) {
+  const KernelSource source{.body = two_ends};
+  const CodeInMemory code(source);
+  const auto resident_code = resident(code, [&](std::uint64_t) -> std::optional<CodeImage> {
+    return CodeImage{.bytes = assemble(source), .load_address = code.base() - 0x100000};
+  });
+  const auto kernel = resident_code->kernel_at(code.descriptor());
+  ASSERT_TRUE(kernel.has_value()) << kernel.error();
+  EXPECT_THAT((*kernel)->info.name, HasSubstr("kernel at 0x"));
+  EXPECT_EQ(resident_code->instruction_at(code.entry())->function->load_address, 0U);
+}
+
 TEST(ResidentCode, ADescriptorThatChangedIsReadAgain) {
   const CodeInMemory code(KernelSource{.body = two_ends});
   const auto resident_code = resident(code);
