@@ -246,6 +246,7 @@ void AqlQueue::fail(const Outcome& outcome) {
   if (place_.error_reason != 0) {
     std::atomic_ref(*host_pointer<std::uint64_t>(place_.error_reason))
         .fetch_or(exception_bit(outcome.error), std::memory_order_acq_rel);
+    if (place_.error_event != 0 && raise_ != nullptr) raise_(place_.error_event);
     return;
   }
   const std::uint64_t signal = fields()->inactive_signal;

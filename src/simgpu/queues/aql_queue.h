@@ -26,6 +26,7 @@ struct QueuePlace {
   std::uint64_t packets = 0;
   // Where a runtime that knows exceptions reads why a queue stopped; 0: from the queue's inactive signal.
   std::uint64_t error_reason = 0;
+  std::uint32_t error_event = 0;  // raised when that was written; 0: none
   // How long it waits before it says for what.
   QueueConfig config = {};
 };

@@ -35,6 +35,7 @@ bool Events::set(std::uint32_t id) {
   const auto found = events_.find(id);
   if (found == events_.end()) return false;
   found->second->is_set = true;
+  ++found->second->age;
   changed_.notify_all();
   return true;
 }
@@ -48,28 +49,34 @@ bool Events::reset(std::uint32_t id) {
 }
 
 // Whether the wait is over; events that reset themselves are taken then. Called with the lock.
-bool Events::take(std::span<Event* const> events, bool all) {
-  const auto is_set = [&](const Event* event) {
-    const auto found = event == nullptr ? events_.end() : events_.find(event->id);
-    return found != events_.end() && found->second->is_set;
-  };
-  if (!(all ? std::ranges::all_of(events, is_set) : std::ranges::any_of(events, is_set))) return false;
-  for (const Event* event : events) {
-    if (!is_set(event)) continue;
-    State& state = *events_.at(event->id);
+bool Events::take(std::span<Event* const> events, bool all, std::uint64_t* ages) {
+  std::size_t over = 0;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const auto found = events[i] == nullptr ? events_.end() : events_.find(events[i]->id);
+    if (found == events_.end()) continue;
+    const State& state = *found->second;
+    over += state.is_set || (ages != nullptr && ages[i] != 0 && ages[i] != state.age) ? 1 : 0;
+  }
+  if (all ? over != events.size() : over == 0) return false;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const auto found = events[i] == nullptr ? events_.end() : events_.find(events[i]->id);
+    if (found == events_.end()) continue;
+    State& state = *found->second;
     if (!state.manual_reset) state.is_set = false;
+    if (ages != nullptr && ages[i] != 0) ages[i] = state.age;
   }
   return true;
 }
 
-KmtStatus Events::wait(std::span<Event* const> events, bool all, std::uint32_t milliseconds) {
+KmtStatus Events::wait(std::span<Event* const> events, bool all, std::uint32_t milliseconds, std::uint64_t* ages) {
   std::unique_lock lock(mutex_);
   constexpr std::uint32_t for_ever = 0xffff'ffff;
+  const auto is_over = [&] { return take(events, all, ages); };
   if (milliseconds == for_ever) {
-    changed_.wait(lock, [&] { return take(events, all); });
+    changed_.wait(lock, is_over);
     return KmtStatus::success;
   }
-  const bool done = changed_.wait_for(lock, std::chrono::milliseconds(milliseconds), [&] { return take(events, all); });
+  const bool done = changed_.wait_for(lock, std::chrono::milliseconds(milliseconds), is_over);
   return done ? KmtStatus::success : KmtStatus::wait_timeout;
 }
 

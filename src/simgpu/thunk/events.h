@@ -23,16 +23,19 @@ class Events {
   bool destroy(const Event* event);
   bool set(std::uint32_t id);
   bool reset(std::uint32_t id);
-  // Waits for one of the events, or for all. `milliseconds` of all ones: for ever.
-  KmtStatus wait(std::span<Event* const> events, bool all, std::uint32_t milliseconds);
+  // Waits for one of the events, or for all. `milliseconds` of all ones: for ever. `ages`: null, or for each event how old
+  // it was when the caller looked last, at first 1. An event ages whenever it is set: one that is older than that is over for
+  // this caller, whoever else was woken by it. Ages of now are written back.
+  KmtStatus wait(std::span<Event* const> events, bool all, std::uint32_t milliseconds, std::uint64_t* ages = nullptr);
 
  private:
   struct State {
     Event event;
     bool manual_reset = false;
     bool is_set = false;
+    std::uint64_t age = 1;
   };
-  bool take(std::span<Event* const> events, bool all);
+  bool take(std::span<Event* const> events, bool all, std::uint64_t* ages);
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -15,7 +15,8 @@ Queues& Queues::instance() {
   return *queues;
 }
 
-KmtStatus Queues::create(std::uint32_t node, QueueType type, void* ring, std::uint64_t bytes, QueueResource& resource) {
+KmtStatus Queues::create(std::uint32_t node, QueueType type, void* ring, std::uint64_t bytes, QueueResource& resource,
+                         const Event* error_event) {
   Device* const device = device_of(node);
   if (device == nullptr) return KmtStatus::invalid_node;
   if (type != QueueType::compute_aql) return KmtStatus::not_supported;
@@ -28,6 +29,7 @@ KmtStatus Queues::create(std::uint32_t node, QueueType type, void* ring, std::ui
                                  .ring = reinterpret_cast<std::uint64_t>(ring),
                                  .packets = bytes / queues::packet_bytes,
                                  .error_reason = resource.error_reason,
+                                 .error_event = error_event == nullptr ? 0 : error_event->id,
                                  .config = config_};
   row->queue = std::make_unique<queues::AqlQueue>(*device, place,
                                                   [](std::uint32_t event_id) { Events::instance().set(event_id); });

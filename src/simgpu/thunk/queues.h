@@ -17,7 +17,9 @@ class Queues {
  public:
   static Queues& instance();
 
-  KmtStatus create(std::uint32_t node, QueueType type, void* ring, std::uint64_t bytes, QueueResource& resource);
+  // `error_event`: raised when the queue stops.
+  KmtStatus create(std::uint32_t node, QueueType type, void* ring, std::uint64_t bytes, QueueResource& resource,
+                   const Event* error_event = nullptr);
   KmtStatus destroy(std::uint64_t id);
   bool ring_doorbell(std::uint64_t id);
   bool exists(std::uint64_t id);

@@ -16,19 +16,15 @@ namespace {
 constexpr std::string_view library = "libhsa-runtime64.so.";
 constexpr std::string_view known = "1.18.";  // ROCm 7.1 and 7.2
 
-// The file of the runtime that this process has loaded, links followed; empty when there is none.
-std::string loaded_runtime() {
-  std::string file;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* into) {
-        const std::string_view name = info->dlpi_name;
-        if (name.find(library) == std::string_view::npos) return 0;
-        const std::unique_ptr<char, void (*)(void*)> real(::realpath(info->dlpi_name, nullptr), std::free);
-        *static_cast<std::string*>(into) = real != nullptr ? real.get() : info->dlpi_name;
-        return 1;
-      },
-      &file);
-  return file;
+// The memory behind the file's contents of the segment that a library writes to.
+std::span<std::uint8_t> zeroed_memory(const dl_phdr_info& info) {
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const auto& segment = info.dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) == 0 || segment.p_memsz <= segment.p_filesz) continue;
+    auto* const start = reinterpret_cast<std::uint8_t*>(info.dlpi_addr + segment.p_vaddr);
+    return {start + segment.p_filesz, start + segment.p_memsz};
+  }
+  return {};
 }
 
 }  // namespace
@@ -38,8 +34,23 @@ bool knows_runtime(std::string_view file) {
   return at != std::string_view::npos && file.substr(at + library.size()).starts_with(known);
 }
 
+LoadedRuntime loaded_runtime() {
+  LoadedRuntime loaded;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* into) {
+        const std::string_view name = info->dlpi_name;
+        if (name.find(library) == std::string_view::npos) return 0;
+        const std::unique_ptr<char, void (*)(void*)> real(::realpath(info->dlpi_name, nullptr), std::free);
+        *static_cast<LoadedRuntime*>(into) = {.file = real != nullptr ? real.get() : info->dlpi_name,
+                                              .zeroed = zeroed_memory(*info)};
+        return 1;
+      },
+      &loaded);
+  return loaded;
+}
+
 bool say_when_unknown() {
-  const std::string file = loaded_runtime();
+  const std::string file = loaded_runtime().file;
   if (file.empty() || knows_runtime(file)) return true;
   const std::string line = std::format(
       "wavejit simulated GPU: {} is a version of ROCr whose structures are not known; known is {}{}x (ROCm 7.2)\n",

@@ -11,6 +11,7 @@
 #include "simgpu/thunk/abi.h"
 #include "simgpu/thunk/events.h"
 #include "simgpu/thunk/images.h"
+#include "simgpu/thunk/interrupts.h"
 #include "simgpu/thunk/memory.h"
 #include "simgpu/thunk/queues.h"
 #include "simgpu/thunk/runtime_version.h"
@@ -49,13 +50,16 @@ KmtStatus hsaKmtAcquireSystemProperties(SystemProperties* properties) {
 KmtStatus hsaKmtReleaseSystemProperties() { return KmtStatus::success; }
 
 KmtStatus hsaKmtGetNodeProperties(std::uint32_t node, NodeProperties* properties) {
+  if (device_of(node) != nullptr) before_interrupts_are_cleared();
   return found(describe_node(node, *properties));
 }
 KmtStatus hsaKmtGetNodeMemoryProperties(std::uint32_t node, std::uint32_t count, MemoryProperties* banks) {
+  set_interrupts_again();
   return found(describe_memory(node, {banks, count}));
 }
 KmtStatus hsaKmtGetNodeCacheProperties(std::uint32_t node, std::uint32_t /*processor*/, std::uint32_t count,
                                        CacheProperties* caches) {
+  set_interrupts_again();
   return found(describe_caches(node, {caches, count}));
 }
 KmtStatus hsaKmtGetNodeIoLinkProperties(std::uint32_t node, std::uint32_t count, IoLinkProperties* links) {
@@ -72,25 +76,25 @@ KmtStatus hsaKmtResetEvent(Event* event) { return valid(event != nullptr && Even
 KmtStatus hsaKmtWaitOnEvent(Event* event, std::uint32_t milliseconds) {
   return Events::instance().wait({&event, 1}, false, milliseconds);
 }
-KmtStatus hsaKmtWaitOnEvent_Ext(Event* event, std::uint32_t milliseconds, std::uint64_t* /*age*/) {
-  return Events::instance().wait({&event, 1}, false, milliseconds);
+KmtStatus hsaKmtWaitOnEvent_Ext(Event* event, std::uint32_t milliseconds, std::uint64_t* age) {
+  return Events::instance().wait({&event, 1}, false, milliseconds, age);
 }
 KmtStatus hsaKmtWaitOnMultipleEvents(Event** events, std::uint32_t count, bool all, std::uint32_t milliseconds) {
   return Events::instance().wait({events, count}, all, milliseconds);
 }
 KmtStatus hsaKmtWaitOnMultipleEvents_Ext(Event** events, std::uint32_t count, bool all, std::uint32_t milliseconds,
-                                         std::uint64_t* /*ages*/) {
-  return Events::instance().wait({events, count}, all, milliseconds);
+                                         std::uint64_t* ages) {
+  return Events::instance().wait({events, count}, all, milliseconds, ages);
 }
 
 KmtStatus hsaKmtCreateQueue(std::uint32_t node, QueueType type, std::uint32_t /*percentage*/, std::int32_t /*priority*/,
-                            void* ring, std::uint64_t bytes, Event* /*event*/, QueueResource* resource) {
-  return Queues::instance().create(node, type, ring, bytes, *resource);
+                            void* ring, std::uint64_t bytes, Event* event, QueueResource* resource) {
+  return Queues::instance().create(node, type, ring, bytes, *resource, event);
 }
 KmtStatus hsaKmtCreateQueueExt(std::uint32_t node, QueueType type, std::uint32_t /*percentage*/,
                                std::int32_t /*priority*/, std::uint32_t /*engine*/, void* ring, std::uint64_t bytes,
-                               Event* /*event*/, QueueResource* resource) {
-  return Queues::instance().create(node, type, ring, bytes, *resource);
+                               Event* event, QueueResource* resource) {
+  return Queues::instance().create(node, type, ring, bytes, *resource, event);
 }
 // Priorities and percentages change nothing here: every queue has a thread of its own.
 KmtStatus hsaKmtUpdateQueue(std::uint64_t id) { return valid(Queues::instance().exists(id)); }
@@ -158,6 +162,7 @@ KmtStatus hsaKmtSetXNACKMode(std::int32_t enable) {
 }
 
 KmtStatus hsaKmtGetClockCounters(std::uint32_t /*node*/, ClockCounters* counters) {
+  set_interrupts_again();
   const std::chrono::nanoseconds now = std::chrono::steady_clock::now().time_since_epoch();
   const auto host = static_cast<std::uint64_t>(now.count());
   *counters = {.gpu = clock_now(), .cpu = host, .system = host, .system_hz = 1'000'000'000};
