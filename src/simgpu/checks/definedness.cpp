@@ -307,16 +307,7 @@ void Definedness::after_memory(Wave& wave, const Instruction& instruction, const
     }
     return;
   }
-  if (!loaded.any || effects.write_count == 0) {
-    // Halves leave the other half as it was.
-    if (effects.keeps_destination && effects.write_count != 0 && instruction.record->half != RegisterHalf::whole) {
-      Planes planes = vectors_[effects.writes[0].first];
-      const unsigned half = instruction.record->half == RegisterHalf::high ? 2 : 0;
-      planes[half] = planes[half + 1] = 0;
-      return set(effects.writes[0].first, planes, wave.exec(), {vector_sources_[effects.writes[0].first]});
-    }
-    return define_writes(wave, effects);
-  }
+  if (!loaded.any || effects.write_count == 0) return define_writes(wave, effects);
   const Registers& range = effects.writes[0];
   const Source source{&instruction};
   if (effects.action == Action::transpose_read) {

@@ -12,11 +12,7 @@ constexpr Record loads(const LoadKind& kind) {
   const RegisterHalf half = kind.half < 0    ? RegisterHalf::whole
                             : kind.half == 0 ? RegisterHalf::low
                                              : RegisterHalf::high;
-  return {.kind = IssueKind::load,
-          .keeps_destination = half != RegisterHalf::whole,
-          .half = half,
-          .loads = true,
-          .bytes = static_cast<std::uint8_t>(kind.bytes)};
+  return {.kind = IssueKind::load, .half = half, .loads = true, .bytes = static_cast<std::uint8_t>(kind.bytes)};
 }
 
 constexpr Record loads_to_lds(const LoadKind& kind) {

@@ -15,7 +15,9 @@ namespace wavejit::simgpu {
 struct LoadKind {
   unsigned bytes = 4;
   bool sign_extend = false;
-  // −1: writes whole registers; 0 or 1: writes that half of the register and keeps the other (…_d16, …_d16_hi).
+  // −1: writes whole registers; 0 or 1: writes that half of the register (…_d16, …_d16_hi). The other one becomes 0:
+  // memory with ECC, which every target has, does not keep it (LLVM d16PreservesUnusedBits), and AMD's rocBLAS ORs the
+  // two halves of a register that it loads one by one.
   int half = -1;
 };
 struct StoreKind {
@@ -41,9 +43,9 @@ inline void load_lane(Wave& wave, unsigned destination, unsigned lane, const std
     if constexpr (kind.half < 0) {
       target = value;
     } else if constexpr (kind.half == 0) {
-      target = (target & 0xffff0000) | (value & 0xffff);
+      target = value & 0xffff;
     } else {
-      target = (target & 0xffff) | (value << 16);
+      target = value << 16;
     }
   }
 }

@@ -71,8 +71,8 @@ TEST(Lds, WideAccessesAndHalves) {
   ds_write_b96 v3, v[14:16] offset:1024)");
   for (std::uint32_t i = 0; i < 64; ++i) {
     if (1024 + (16 * i) + 12 > 2048) break;
-    EXPECT_EQ(lds[256 + (4 * i)], 0x55550000u | (4 * i));
-    EXPECT_EQ(lds[256 + (4 * i) + 1], 0x5555u | (((4 * i) + 1) & 0xff) << 16);
+    EXPECT_EQ(lds[256 + (4 * i)], 4 * i);
+    EXPECT_EQ(lds[256 + (4 * i) + 1], (((4 * i) + 1) & 0xff) << 16);
     EXPECT_EQ(lds[256 + (4 * i) + 2], static_cast<std::uint32_t>(static_cast<std::int8_t>((4 * i) + 2)));
     EXPECT_EQ(lds[256 + (4 * i) + 3], 256 + (4 * i) + 3);
   }

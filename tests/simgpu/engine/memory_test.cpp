@@ -44,7 +44,7 @@ TEST(GlobalMemory, EveryWidth) {
   ASSERT_TRUE(status.ok()) << status.text;
   const auto all = memory.copy();
   EXPECT_THAT(std::vector<std::uint32_t>(all.begin() + 8, all.begin() + 17),
-              ElementsAre(0x89, 0xffffff89, 0x89ab, 0xffff89ab, 0xffff4567, 0x0067ffff, 0x0489ab45, 0x08010203, 0x07));
+              ElementsAre(0x89, 0xffffff89, 0x89ab, 0xffff89ab, 0x00004567, 0x00670000, 0x0489ab45, 0x08010203, 0x07));
 }
 
 TEST(GlobalMemory, NegativeOffsetsAndScalarBases) {
