@@ -41,6 +41,20 @@ TEST_P(Bounds, TheSameAllocationIsFine) {
   Buffer<std::uint32_t> first(128);
   EXPECT_THAT(run_checked(kernel, {first.address(), 256}).findings, IsEmpty());
 }
+// rocBLAS takes four bytes off the base, and adds them to the offsets.
+TEST_P(Bounds, ABaseALittleInFrontIsFine) {
+  const Assembled kernel(KernelSource{.body = GetParam(), .kernarg_bytes = 16});
+  Buffer<std::uint32_t> first(64);
+  EXPECT_THAT(run_checked(kernel, {first.address() - 4, 4}).findings, IsEmpty());
+}
+TEST_P(Bounds, ABaseFarInFrontIsReported) {
+  const Assembled kernel(KernelSource{.body = GetParam(), .kernarg_bytes = 16});
+  Buffer<std::uint32_t> first(64);
+  constexpr std::uint64_t distance = 1 << 20;
+  const Checked checked = run_checked(kernel, {first.address() - distance, distance});
+  ASSERT_THAT(checked.names(), ElementsAre("bounds"));
+  EXPECT_THAT(checked.text(), HasSubstr("which lies in none"));
+}
 
 INSTANTIATE_TEST_SUITE_P(Each, Bounds, ::testing::Values(body, buffer_body),
                          [](const auto& info) { return info.param == body ? "Global" : "Buffer"; });
