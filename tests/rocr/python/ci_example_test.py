@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """examples/rocm_ci as far as it goes without containers: the workflow's own commands run here, and the Containerfile names what there is.
 
-    rocm_ci_test.py <folder of the example> <folder of the program wavejit>
+    ci_example_test.py <folder of the example> <folder of the program wavejit>
 """
 import glob
 import os
