@@ -54,17 +54,23 @@ std::uint32_t bits_in_window(const Instruction& next, unsigned depth) {
   constexpr unsigned deepest = 4;
   const auto constant = static_cast<std::uint32_t>(next.source[1].bits);
   const unsigned width = std::min((constant >> 16) & 0x7f, 32U);  // of a field
+  const unsigned shift = constant & 31;
+  // Of a result that others shift or mask in turn.
+  const auto passed_on = [&] { return depth < deepest ? bits_looked_at(next, depth + 1) : ~0U; };
   switch (next.record->window) {
-    case Window::above_shift:
-      return ~0U << (constant & 31);
+    case Window::above_shift: {
+      const std::uint32_t bits = passed_on();
+      const std::uint32_t sign = (bits >> (31 - shift)) != 0 ? 1U << 31 : 0;  // may fill what comes in
+      return (bits << shift) | sign;
+    }
     case Window::below_shift:
-      return (depth < deepest ? bits_looked_at(next, depth + 1) : ~0U) >> (constant & 31);
+      return passed_on() >> shift;
     case Window::in_mask:
       return constant;
     case Window::in_field:
-      return static_cast<std::uint32_t>(((std::uint64_t{1} << width) - 1) << (constant & 31));
+      return static_cast<std::uint32_t>(((std::uint64_t{1} << width) - 1) << shift);
     case Window::one_bit:
-      return 1U << (constant & 31);
+      return 1U << shift;
     case Window::all:
       break;
   }

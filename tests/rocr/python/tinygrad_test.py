@@ -26,13 +26,12 @@ SAMPLE_GRADIENTS = ("product_small", "softmax", "layer_norm")
 
 
 def tensor_of(values, kind):
-    if values.dtype != numpy.float64:
-        return Tensor(values)
-    if kind == "f64":
+    values = numpy.asarray(values)  # a sum's weight is a scalar
+    if values.dtype != numpy.float64 or kind == "f64":
         return Tensor(values)
     if kind == "f16":
-        return Tensor(values.astype(numpy.float16))
-    tensor = Tensor(values.astype(numpy.float32))
+        return Tensor(numpy.asarray(values.astype(numpy.float16)))
+    tensor = Tensor(numpy.asarray(values.astype(numpy.float32)))
     return tensor.cast(dtypes.bfloat16).contiguous().realize() if kind == "bf16" else tensor
 
 
@@ -52,7 +51,7 @@ def run_case(case, kind, verdict, gradient):
     verdict.compare(f"{case.name} {kind}", array_of(result), want, kind, case.units)
     if not gradient:
         return
-    weights = judge.rounded(random.standard_normal(want.shape), kind)
+    weights = judge.rounded(numpy.asarray(random.standard_normal(want.shape)), kind)
     floats = [each for each, values in zip(tensors, inputs) if values.dtype == numpy.float64]
     gradients = (result * tensor_of(weights, kind)).sum().gradient(*floats)
     expected = [each for each in judge.difference_gradients(case.ours, inputs, weights) if each is not None]
