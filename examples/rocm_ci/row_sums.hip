@@ -5,8 +5,6 @@
 #include <cstdio>
 #include <vector>
 
-namespace {
-
 constexpr int threads = 256;
 
 __global__ void row_sums(const float* matrix, float* sums, int columns) {
@@ -23,6 +21,8 @@ __global__ void row_sums(const float* matrix, float* sums, int columns) {
   }
   if (threadIdx.x == 0) sums[blockIdx.x] = parts[0];
 }
+
+namespace {
 
 bool works(hipError_t error, const char* what) {
   if (error != hipSuccess) std::fprintf(stderr, "%s: %s\n", what, hipGetErrorString(error));
