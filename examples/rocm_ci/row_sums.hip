@@ -40,7 +40,8 @@ bool works_on(int device) {
   if (!works(hipSetDevice(device), "hipSetDevice") ||
       !works(hipMalloc(&device_matrix, matrix.size() * sizeof(float)), "hipMalloc") ||
       !works(hipMalloc(&device_sums, rows * sizeof(float)), "hipMalloc") ||
-      !works(hipMemcpy(device_matrix, matrix.data(), matrix.size() * sizeof(float), hipMemcpyHostToDevice), "hipMemcpy")) {
+      !works(hipMemcpy(device_matrix, matrix.data(), matrix.size() * sizeof(float), hipMemcpyHostToDevice),
+             "hipMemcpy")) {
     return false;
   }
   row_sums<<<rows, threads>>>(device_matrix, device_sums, columns);

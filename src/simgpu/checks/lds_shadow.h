@@ -95,7 +95,7 @@ class LdsShadow {
   std::vector<std::uint32_t> writers_;               // per dword
   std::vector<std::vector<std::uint32_t>> readers_;  // per wave, per dword: access << 4 | bytes
   std::vector<std::array<AccessId, 4>> mixed_;
-  std::vector<std::uint8_t> stored_;  // by the last plain write of each byte, which may still be on its way
+  std::vector<std::uint8_t> stored_;      // by the last plain write of each byte, which may still be on its way
   std::vector<std::uint64_t> undefined_;  // a bit a byte: written, with nothing
   bool any_undefined_ = false;
 };

@@ -38,7 +38,7 @@ def tensor_of(values, kind):
 
 
 def array_of(tensor):
-    # Made contiguous on the GPU: else tinygrad copies views, and compiles for the processor what orders them.
+    # Made contiguous on the GPU, or tinygrad would copy a view as it lies, and order it with code for the processor.
     array = (tensor.cast(dtypes.float32) if tensor.dtype == dtypes.bfloat16 else tensor).contiguous().realize().numpy()
     return array.astype(numpy.float64) if array.dtype.kind == "f" else array
 
