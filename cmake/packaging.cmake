@@ -26,6 +26,9 @@ install(CODE "
   file(MAKE_DIRECTORY \"\${folder}\")
   file(CREATE_LINK ../../libwavejit_simgpu.so \"\${folder}/libamdhip64.so.7\" SYMBOLIC)" COMPONENT program)
 
+# What AMD's ROCr opens under `wavejit sim`: <prefix>/lib/wavejit/rocr
+install(TARGETS wavejit_dtif wavejit_driver_files wavejit_model wavejit_model_start LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/wavejit/rocr COMPONENT program)
+
 install(EXPORT wavejit_targets NAMESPACE wavejit:: DESTINATION ${wavejit_package_dir} COMPONENT development)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/wavejit-config.cmake.in ${CMAKE_BINARY_DIR}/wavejit-config.cmake
                               INSTALL_DESTINATION ${wavejit_package_dir})
@@ -47,4 +50,4 @@ include(packaged_kernels)  # an archive of compiled kernels, installed with the 
 include(debian_packages)
 
 # What ./dev demo needs: the program and the libraries. The same is what ./dev package packs.
-add_custom_target(wavejit_demo_programs DEPENDS wavejit wavejit_codegen wavejit_remote wavejit_simgpu wavejit_cli wavejit_compile)
+add_custom_target(wavejit_demo_programs DEPENDS wavejit wavejit_codegen wavejit_remote wavejit_simgpu wavejit_dtif wavejit_driver_files wavejit_model wavejit_model_start wavejit_cli wavejit_compile)

@@ -47,6 +47,7 @@ has "$program" '/usr/bin/wavejit-compile'
 has "$program" '/usr/lib/.*libwavejit_codegen\.so'
 has "$program" '/usr/lib/.*libwavejit_simgpu\.so'
 has "$program" '/usr/lib/.*wavejit/hip/libamdhip64\.so\.7'
+has "$program" '/usr/lib/.*wavejit/rocr/libdtif\.so'
 lacks "$program" 'libwavejit\.so|include'
 depends "$program" "libwavejit0 \(= $version\)"
 depends "$program" 'zlib1g \(>= .*\)'

@@ -58,6 +58,12 @@ LD_LIBRARY_PATH=$lib "$work/consumer_cc"
 entries=$(find "$work/cache" -name '*.wavejit' | wc -l)
 [[ $entries -ge 1 ]] || fail "the consumers left no cache entry"
 
+# What `wavejit sim` puts in front of a program's libraries was installed, too.
+"$prefix/bin/wavejit" sim --target gfx950 --front hip -- sh -c 'test -e "${LD_LIBRARY_PATH%%:*}/libamdhip64.so.7"' || fail "sim --front hip"
+if ldconfig -p | grep libhsa-runtime64.so.1 >/dev/null; then
+  "$prefix/bin/wavejit" sim --target gfx950 -- sh -c 'test -e "${LD_LIBRARY_PATH%%:*}/libdtif.so"' || fail "sim"
+fi
+
 unset WAVEJIT_CACHE_PACKAGED
 # The example as a serving image has it: kernels in an archive, no compiler.
 "$work/example/serving_engine" --print-list >"$work/list.txt"

@@ -25,6 +25,7 @@ namespace wavejit::tools {
 namespace {
 
 constexpr const char* runtime_library = "libhsa-runtime64.so.1";
+constexpr const char* driver_files = "libdriver_files.so";
 
 struct Arguments {
   std::string target = example_targets().last;
@@ -47,6 +48,12 @@ std::filesystem::path library_folder() {
   Dl_info info{};
   if (::dladdr(reinterpret_cast<void*>(&wavejit_version), &info) == 0 || info.dli_fname == nullptr) return {};
   return std::filesystem::absolute(info.dli_fname).parent_path();
+}
+
+// The folder of a front's library: beside libwavejit.so in a build, in wavejit/ beside it where it was installed.
+std::filesystem::path front_folder(const std::filesystem::path& libraries, const char* name, const char* library) {
+  const std::filesystem::path installed = libraries / "wavejit" / name;
+  return std::filesystem::exists(installed / library) ? installed : libraries / name;
 }
 
 std::string in_front(const std::filesystem::path& folder, const char* others) {
@@ -103,9 +110,10 @@ void preload_driver_files(const std::filesystem::path& library) {
 
 // What AMD's runtime is told so that it takes simulated GPUs.
 Result<void> use_rocr(const std::filesystem::path& libraries, const Arguments& arguments) {
-  const std::filesystem::path folder = libraries / "rocr";
   const bool by_model = arguments.door == "model";
-  const std::filesystem::path library = folder / (by_model ? model_library : "libdtif.so");
+  const char* const name = by_model ? model_library : "libdtif.so";
+  const std::filesystem::path folder = front_folder(libraries, "rocr", name);
+  const std::filesystem::path library = folder / name;
   if (auto right = check_target(library, arguments.target); !right) return right;
   if (by_model) {
     if (auto right = write_topology(library, arguments.target, std::nullopt); !right) return right;
@@ -128,7 +136,7 @@ Result<void> use_rocr(const std::filesystem::path& libraries, const Arguments& a
 }
 
 Result<void> use_own_front(const std::filesystem::path& libraries, const std::string& target) {
-  const std::filesystem::path folder = libraries / "hip";
+  const std::filesystem::path folder = front_folder(libraries, "hip", "libamdhip64.so.7");
   if (auto right = check_target(libraries / "libwavejit_simgpu.so", target); !right) return right;
   ::setenv("LD_LIBRARY_PATH", in_front(folder, std::getenv("LD_LIBRARY_PATH")).c_str(), 1);
   ::setenv("WAVEJIT_DEVICE", ("sim:" + target).c_str(), 1);
@@ -172,7 +180,7 @@ Result<ExitCode> run_program(const Arguments& arguments) {
   if (!arguments.write_topology.empty()) {
     if (!arguments.program.empty())
       return failed(ExitCode::usage, "--write-topology writes a folder and runs no program: leave one of the two out");
-    const std::filesystem::path library = libraries / "rocr" / model_library;
+    const std::filesystem::path library = front_folder(libraries, "rocr", model_library) / model_library;
     if (auto right = write_topology(library, arguments.target, std::nullopt); !right)
       return std::unexpected(right.error());
     if (auto written = write_topology(library, arguments.target, arguments.write_topology); !written)
@@ -186,7 +194,7 @@ Result<ExitCode> run_program(const Arguments& arguments) {
     return failed(ExitCode::usage, "--door is ROCr's, and --front hip goes without ROCr: leave one of the two out");
   const auto ready = own_front ? use_own_front(libraries, arguments.target) : use_rocr(libraries, arguments);
   if (!ready) return std::unexpected(ready.error());
-  if (!own_front && arguments.has_driver_files) preload_driver_files(libraries / "rocr" / "libdriver_files.so");
+  if (!own_front && arguments.has_driver_files) preload_driver_files(front_folder(libraries, "rocr", driver_files) / driver_files);
   ::setenv("WAVEJIT_SIM_TARGET", arguments.target.c_str(), 1);
   for (const auto& [variable, value] :
        {std::pair("WAVEJIT_SIM_CHECK", &arguments.check), std::pair("WAVEJIT_SIM_ARRIVAL", &arguments.arrival),

@@ -253,8 +253,8 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
     }
     if (!operand.is_vector()) {
       const std::uint64_t lanes = undefined_lanes(operand);
-      low |= lanes;
-      high |= lanes;
+      if (flow != Flow::pack || i == 0) low |= lanes;
+      if (flow != Flow::pack || i != 0) high |= lanes;
       for (unsigned result = 0; result < of_dword.size(); ++result) {
         Operand dword = operand;
         if (is_pair && operand.is_scalar() && operand.dwords == 2) {

@@ -15,6 +15,20 @@ constexpr std::uint32_t byte_mask(std::uint32_t first, std::uint32_t end) {
   return ((1u << end) - 1) & ~((1u << first) - 1);
 }
 
+// The bytes that a lane stores.
+struct Stored {
+  std::uint8_t bytes[16];
+  Stored(const Wave& wave, const Instruction& instruction, const Effects& effects, unsigned element, unsigned lane) {
+    const Operand& operand = instruction.source[effects.data_operand + element];
+    const unsigned half = instruction.record->half == RegisterHalf::high ? 2 : 0;
+    std::uint32_t words[5] = {};
+    for (unsigned i = 0; i * 4 < effects.bytes; ++i) {
+      words[i] = operand.is_vector() ? wave.vgpr[operand.index + i][lane] : wave.scalar(operand);
+    }
+    std::memcpy(bytes, reinterpret_cast<const std::uint8_t*>(words) + half, sizeof(bytes));
+  }
+};
+
 const char* verb(AccessKind kind) {
   switch (kind) {
     case AccessKind::read:
@@ -48,6 +62,7 @@ void LdsShadow::prepare(std::uint32_t bytes, unsigned waves, std::uint32_t check
   accesses_.clear();
   mixed_.clear();
   if (writers_.size() < words_) writers_.resize(words_, no_access);
+  if (stored_.size() < std::size_t{words_} * 4) stored_.resize(std::size_t{words_} * 4);
   if (readers_.size() < waves) readers_.resize(waves);
   for (auto& reader : readers_) {
     if (reader.size() < words_) reader.resize(words_, 0);
@@ -137,8 +152,14 @@ std::uint32_t LdsShadow::read(Wave& wave, const Instruction& instruction, Access
   return wants_definedness ? undefined : 0;
 }
 
+// Whether a plain write left just these bytes there, so that it does not matter which of the two comes last.
+bool LdsShadow::repeats(AccessId earlier, std::uint32_t byte, std::uint32_t bytes, const std::uint8_t* stored) const {
+  if (stored == nullptr || !written(earlier) || at(earlier).kind != AccessKind::write) return false;
+  return std::memcmp(stored_.data() + byte, stored, bytes) == 0;
+}
+
 void LdsShadow::write(Wave& wave, const Instruction& instruction, AccessId id, AccessKind kind, Span span,
-                      unsigned lane, std::uint32_t undefined) {
+                      unsigned lane, std::uint32_t undefined, const std::uint8_t* stored) {
   const std::uint32_t end = span.first + span.bytes;
   const std::uint32_t first_word = span.first / 4;
   const std::uint32_t end_word = (end + 3) / 4;
@@ -162,8 +183,10 @@ void LdsShadow::write(Wave& wave, const Instruction& instruction, AccessId id, A
     const std::uint32_t next = std::min(end, (word + 1) * 4);
     const std::uint32_t writer = writers_[word];
     if (writer > all_safe_) {
-      for (std::uint32_t i = byte; i < ((writer & mixed) != 0 ? next : byte + 1); ++i) {
-        check(wave, instruction, kind, byte_writer(i), false, i, lane);
+      const std::uint32_t step = (writer & mixed) != 0 ? 1 : next - byte;
+      for (std::uint32_t i = byte; i < next; i += step) {
+        const std::uint8_t* again = stored == nullptr ? nullptr : stored + (i - span.first);
+        if (!repeats(byte_writer(i), i, step, again)) check(wave, instruction, kind, byte_writer(i), false, i, lane);
       }
     }
     if (next - byte == 4) {
@@ -177,6 +200,7 @@ void LdsShadow::write(Wave& wave, const Instruction& instruction, AccessId id, A
     }
     byte = next;
   }
+  if (stored != nullptr) std::memcpy(stored_.data() + span.first, stored, span.bytes);
   if (undefined == 0 && !any_undefined_) return;
   any_undefined_ = true;
   for (std::uint32_t i = 0; i < span.bytes; ++i) {
@@ -276,6 +300,13 @@ AccessId LdsShadow::access(Wave& wave, const Instruction& instruction, const Eff
     if (bytes == 8) lanes = access_plainly<2>(wave.index, id, kind, addresses);
     if (bytes == 4) lanes = access_plainly<1>(wave.index, id, kind, addresses);
   }
+  if (kind == AccessKind::write) {
+    // Of the lanes for which the above is all.
+    for_active_lanes(addresses.lanes & ~lanes, [&](unsigned lane) {
+      const Stored stored(wave, instruction, effects, 0, lane);
+      std::memcpy(stored_.data() + addresses.first[lane], stored.bytes, bytes);
+    });
+  }
   for (std::uint64_t rest = lanes; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     std::uint32_t undefined = 0;
@@ -286,7 +317,9 @@ AccessId LdsShadow::access(Wave& wave, const Instruction& instruction, const Eff
       const Span span{.first = static_cast<std::uint32_t>(first), .bytes = bytes};
       if (reads) undefined |= read(wave, instruction, id, kind, span, lane) << (element * bytes);
       if (writes) {
-        write(wave, instruction, id, kind, span, lane, (data >> (element * bytes)) & ((1u << bytes) - 1));
+        const Stored stored(wave, instruction, effects, element, lane);
+        write(wave, instruction, id, kind, span, lane, (data >> (element * bytes)) & ((1u << bytes) - 1),
+              kind == AccessKind::write ? stored.bytes : nullptr);
       }
     }
     if (undefined == 0) continue;

@@ -4,7 +4,8 @@
 //
 // Barriers are the only order between waves. An access spans the time from its issue to the wait that covers it; time
 // is counted in barriers passed. Two accesses of different waves that overlap in bytes, at least one of them a write,
-// are a race unless one was waited for before a barrier that the other was issued after.
+// are a race unless one was waited for before a barrier that the other was issued after. Two plain writes of the same
+// value are none: compilers let several waves hold and write what one of them would do for.
 #pragma once
 
 #include <array>
@@ -73,8 +74,10 @@ class LdsShadow {
   std::uint64_t access_plainly(unsigned wave, AccessId id, AccessKind kind, const LocalAddresses& addresses);
   std::uint32_t read(Wave& wave, const Instruction& instruction, AccessId id, AccessKind kind, Span span,
                      unsigned lane);
+  // `stored`: the bytes, of a plain write; else null.
   void write(Wave& wave, const Instruction& instruction, AccessId id, AccessKind kind, Span span, unsigned lane,
-             std::uint32_t undefined);
+             std::uint32_t undefined, const std::uint8_t* stored);
+  bool repeats(AccessId earlier, std::uint32_t byte, std::uint32_t bytes, const std::uint8_t* stored) const;
   void check(Wave& wave, const Instruction& instruction, AccessKind kind, AccessId earlier, bool earlier_reads,
              std::uint32_t byte, unsigned lane) const;
   AccessId byte_writer(std::uint32_t byte) const;
@@ -92,6 +95,7 @@ class LdsShadow {
   std::vector<std::uint32_t> writers_;               // per dword
   std::vector<std::vector<std::uint32_t>> readers_;  // per wave, per dword: access << 4 | bytes
   std::vector<std::array<AccessId, 4>> mixed_;
+  std::vector<std::uint8_t> stored_;      // by the last plain write of each byte, which may still be on its way
   std::vector<std::uint64_t> undefined_;  // a bit a byte: written, with nothing
   bool any_undefined_ = false;
 };

@@ -47,9 +47,39 @@ bool begins_waterfall(const Instruction& instruction) {
   return false;
 }
 
+std::uint32_t bits_looked_at(const Instruction& instruction, unsigned depth = 0);
+
+// Which bits of a scalar source `next` looks at, when its other source is a constant.
+std::uint32_t bits_in_window(const Instruction& next, unsigned depth) {
+  constexpr unsigned deepest = 4;
+  const auto constant = static_cast<std::uint32_t>(next.source[1].bits);
+  const unsigned width = std::min((constant >> 16) & 0x7f, 32U);  // of a field
+  const unsigned shift = constant & 31;
+  // Of a result that others shift or mask in turn.
+  const auto passed_on = [&] { return depth < deepest ? bits_looked_at(next, depth + 1) : ~0U; };
+  switch (next.record->window) {
+    case Window::above_shift: {
+      const std::uint32_t bits = passed_on();
+      const std::uint32_t sign = (bits >> (31 - shift)) != 0 ? 1U << 31 : 0;  // may fill what comes in
+      return (bits << shift) | sign;
+    }
+    case Window::below_shift:
+      return passed_on() >> shift;
+    case Window::in_mask:
+      return constant;
+    case Window::in_field:
+      return static_cast<std::uint32_t>(((std::uint64_t{1} << width) - 1) << shift);
+    case Window::one_bit:
+      return 1U << shift;
+    case Window::all:
+      break;
+  }
+  return ~0U;
+}
+
 // The bits of a scalar result that anything looks at, as far as the instructions that follow in the function say: a
 // wave's number is the first work-item's id, shifted or masked, and the bits that differ between lanes fall away.
-std::uint32_t bits_looked_at(const Instruction& instruction) {
+std::uint32_t bits_looked_at(const Instruction& instruction, unsigned depth) {
   const Function& function = *instruction.function;
   const FunctionEffects& effects = effects_of(function);
   const unsigned result = instruction.destination[0].index;
@@ -58,28 +88,13 @@ std::uint32_t bits_looked_at(const Instruction& instruction) {
   };
   std::uint32_t bits = 0;
   for (auto at = static_cast<std::size_t>(&instruction - function.instructions.data()) + 1;
-       at < function.instructions.size(); ++at) {
+       at < function.instructions.size() && bits != ~0U; ++at) {
     const Instruction& next = function.instructions[at];
     const Effects& of = effects[at];
     if (std::any_of(of.reads.begin(), of.reads.begin() + of.read_count, includes_result)) {
-      const Operand& other = next.source[1];
       const bool is_first = next.source_count == 2 && next.source[0].is_scalar() && next.source[0].index == result &&
-                            next.source[0].dwords == 1 && other.is_constant();
-      const auto constant = static_cast<std::uint32_t>(other.bits);
-      const unsigned width = std::min((constant >> 16) & 0x7f, 32U);  // of a field
-      switch (is_first ? next.record->window : Window::all) {
-        case Window::above_shift:
-          bits |= ~0U << (constant & 31);
-          break;
-        case Window::in_mask:
-          bits |= constant;
-          break;
-        case Window::in_field:
-          bits |= static_cast<std::uint32_t>(((std::uint64_t{1} << width) - 1) << (constant & 31));
-          break;
-        case Window::all:
-          return ~0U;
-      }
+                            next.source[0].dwords == 1 && next.source[1].is_constant();
+      bits |= is_first ? bits_in_window(next, depth) : ~0U;
     }
     if (std::any_of(of.writes.begin(), of.writes.begin() + of.write_count, includes_result)) break;
   }

@@ -98,7 +98,8 @@ enum class Flow : std::uint8_t {
 };
 
 // Which bits of its first source a scalar instruction with a constant as second looks at.
-enum class Window : std::uint8_t { all, above_shift, in_mask, in_field };
+// below_shift: those that the result keeps, of which its own readers say more.
+enum class Window : std::uint8_t { all, above_shift, below_shift, in_mask, in_field, one_bit };
 
 // Which half of a register a load fills and keeps the other of, or a store takes.
 enum class RegisterHalf : std::uint8_t { whole, low, high };

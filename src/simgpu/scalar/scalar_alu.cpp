@@ -100,7 +100,7 @@ void register_two_operands(const ScalarAdder& add) {
   add_logical<bitwise_nand<u32>, bitwise_nand<u64>>(add, "s_nand");
   add_logical<bitwise_nor<u32>, bitwise_nor<u64>>(add, "s_nor");
   add_logical<bitwise_xnor<u32>, bitwise_xnor<u64>>(add, "s_xnor");
-  add("s_lshl_b32", binary<u32, u32, u32, Scc::non_zero, shift_left<u32>>, sets_scc);
+  add("s_lshl_b32", binary<u32, u32, u32, Scc::non_zero, shift_left<u32>>, with(sets_scc, Window::below_shift));
   add("s_lshl_b64", binary<u64, u64, u32, Scc::non_zero, shift_left<u64>>, sets_scc);
   add("s_lshr_b32", binary<u32, u32, u32, Scc::non_zero, shift_right<u32>>, with(sets_scc, Window::above_shift));
   add("s_lshr_b64", binary<u64, u64, u32, Scc::non_zero, shift_right<u64>>, sets_scc);
@@ -187,8 +187,8 @@ void register_scalar(Registry& registry) {
   add_comparisons<u32>(add, "_u32");
   add("s_cmp_eq_u64", compare<u64, u64, equal<u64>>, sets_scc);
   add("s_cmp_lg_u64", compare<u64, u64, different<u64>>, sets_scc);
-  add("s_bitcmp0_b32", compare<u32, u32, bit_is_clear<u32>>, sets_scc);
-  add("s_bitcmp1_b32", compare<u32, u32, bit_is_set<u32>>, sets_scc);
+  add("s_bitcmp0_b32", compare<u32, u32, bit_is_clear<u32>>, with(sets_scc, Window::one_bit));
+  add("s_bitcmp1_b32", compare<u32, u32, bit_is_set<u32>>, with(sets_scc, Window::one_bit));
   add("s_bitcmp0_b64", compare<u64, u32, bit_is_clear<u64>>, sets_scc);
   add("s_bitcmp1_b64", compare<u64, u32, bit_is_set<u64>>, sets_scc);
   add("s_movk_i32", movk, leaves_scc);

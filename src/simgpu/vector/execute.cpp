@@ -301,7 +301,10 @@ Handler choose_handler(Instruction& instruction, const Bound& bound) {
   for (unsigned i = 0; i < instruction.source_count; ++i) {
     const Kind kind = operation.source[i];
     wide = wide || kind == Kind::wide;
-    if (instruction.source[i].is_constant() && kind != Kind::mask) rewrite_constant(instruction.source[i], kind);
+    if (!instruction.source[i].is_constant() || kind == Kind::mask) continue;
+    // Of v_fma_mix: an inline constant that is read as float16 is one, in the low half (LLVM's code for fpext(a) + b).
+    const bool half = kind == Kind::mixed && (instruction.op_sel_hi & (1u << i)) != 0;
+    rewrite_constant(instruction.source[i], half ? Kind::f16 : kind);
   }
   if (wide) return &execute_wide;
   return is_plain(instruction, bound) ? &execute_plain : &execute_general;

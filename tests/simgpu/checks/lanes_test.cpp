@@ -56,6 +56,13 @@ TEST(Uniform, BitsThatNobodyLooksAtMayDiffer) {
   EXPECT_THAT(names("s_lshr_b32 s9, s8, 6"), IsEmpty());
   EXPECT_THAT(names("s_and_b32 s9, s8, 0xc0\ns_bfe_u32 s10, s8, 0x30006\ns_ashr_i32 s8, s8, 6\ns_mov_b32 s9, s8"),
               IsEmpty());
+  // A shift passes on what its own readers look at (Triton's code for a wave's offset).
+  EXPECT_THAT(names("s_lshr_b32 s9, s8, 5\ns_and_b32 s9, s9, 6"), IsEmpty());
+  EXPECT_THAT(names("s_lshr_b32 s9, s8, 5\ns_and_b32 s9, s9, 7"), ElementsAre("uniform"));
+  EXPECT_THAT(names("s_lshl_b32 s9, s8, 2\ns_bitcmp0_b32 s8, 7\ns_and_b32 s9, s9, 0x100"), IsEmpty());
+  EXPECT_THAT(names("s_lshl_b32 s9, s8, 2\ns_and_b32 s9, s9, 0x80"), ElementsAre("uniform"));
+  EXPECT_THAT(names("s_lshl_b32 s9, s8, 2\ns_add_u32 s9, s9, 1"), ElementsAre("uniform"));
+  EXPECT_THAT(names("s_bitcmp1_b32 s8, 5"), ElementsAre("uniform"));
   EXPECT_THAT(names("s_lshr_b32 s9, s8, 5"), ElementsAre("uniform"));
   EXPECT_THAT(names("s_bfe_u32 s9, s8, 0x30005"), ElementsAre("uniform"));
   EXPECT_THAT(names("s_and_b32 s9, s8, 0xe0"), ElementsAre("uniform"));

@@ -52,6 +52,20 @@ TEST(Races, ReadsStillOnTheirWayAtTheBarrier) {
          true);
 }
 TEST(Races, TwoWritersOfOneByte) { expect(kernel("v_mov_b32 v4, 8\nds_write_b8 v4, v0\ns_waitcnt lgkmcnt(0)"), true); }
+// Waves that hold the same value all write it (Triton's code for what fewer waves would do for).
+TEST(Races, TwoWritersOfOneValue) {
+  const std::string value = "v_mov_b32 v4, 8\nv_mov_b32 v5, 7\nv_mov_b32 v6, 9\nv_mov_b32 v7, 7\n";
+  for (const char* write : {"ds_write_b32 v4, v5", "ds_write_b8 v4, v5", "ds_write_b64 v4, v[6:7]",
+                            "ds_write2_b32 v4, v5, v6 offset0:1 offset1:9", "ds_write_b16_d16_hi v4, v5"}) {
+    expect(kernel(value + write + "\ns_waitcnt lgkmcnt(0)"), false);
+  }
+  // The half that is written is another one, and so is the second element.
+  const std::string wave = value + "v_readfirstlane_b32 s8, v0\ns_lshl_b32 s8, s8, 10\nv_mov_b32 v6, s8\n";
+  expect(kernel(wave + "ds_write_b16_d16_hi v4, v6\ns_waitcnt lgkmcnt(0)"), true);
+  expect(kernel(wave + "ds_write2_b32 v4, v5, v6 offset0:1 offset1:9\ns_waitcnt lgkmcnt(0)"), true);
+  // One of them reads it without a barrier: it may come before the other wave's.
+  expect(kernel(value + "ds_write_b32 v4, v5\ns_waitcnt lgkmcnt(0)\nds_read_b32 v8, v4\ns_waitcnt lgkmcnt(0)"), true);
+}
 TEST(Races, NeighbouringBytesAreNoRace) {
   expect(kernel("v_lshrrev_b32 v4, 6, v0\nds_write_b8 v4, v0\ns_waitcnt lgkmcnt(0)"), false);
 }

@@ -48,6 +48,9 @@ const Case cases[] = {
      "v_mov_b32 v20, 7\nv_mov_b32_sdwa v20, v21 dst_sel:BYTE_3 dst_unused:UNUSED_PRESERVE src0_sel:BYTE_0\n"
      "v_bfe_u32 v2, v20, 20, 8\nglobal_store_dword v1, v2, s[6:7]",
      "what is stored"},
+    // Each source of a packing conversion is half of the result (clang's code for one bfloat16).
+    {"OtherHalfFromAScalar", "v_cvt_pkrtz_f16_f32 v2, v0, s20\nglobal_store_short v1, v2, s[6:7]", ""},
+    {"HalfFromAScalar", "v_cvt_pkrtz_f16_f32 v2, v0, s20\nglobal_store_dword v1, v2, s[6:7]", "what is stored"},
     {"Address", "v_lshlrev_b32 v2, 2, v20\nglobal_load_dword v3, v2, s[6:7]", "the address comes from a register"},
     {"LdsAddress", "v_and_b32 v2, 0xfc, v20\nds_write_b32 v2, v0", "the address"},
     {"ScalarAddress", "s_and_b32 s8, s20, 0xfc\nbuffer_load_dword v3, off, s[12:15], s8", "the address"},

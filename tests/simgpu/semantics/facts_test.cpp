@@ -396,6 +396,10 @@ TEST(Facts, Float16) {
       {"v_fma_mix_f32 v0, v1, v2, v3 op_sel_hi:[1,0,0]", 0x4000, one, one, 0x40400000},
       {"v_fma_mix_f32 v0, v1, v2, v3 op_sel:[1,0,0] op_sel_hi:[1,0,0]", 0x40000000, one, one, 0x40400000},
       {"v_fma_mix_f32 v0, -v1, |v2|, v3", two, 0xbf800000, one, 0xbf800000},
+      // An inline constant is of the type that it is read as.
+      {"v_fma_mix_f32 v0, v1, 1.0, v3 op_sel_hi:[1,1,0]", 0x4000, 0, one, 0x40400000},
+      {"v_fma_mix_f32 v0, v1, 1.0, v3 op_sel_hi:[1,0,0]", 0x4000, 0, one, 0x40400000},
+      {"v_fma_mix_f32 v0, -v1, 2.0, v3 op_sel_hi:[0,1,1]", one, 0, 0x4400, 0x40000000},
       {"v_fma_mixlo_f16 v0, v1, v2, v3", two, one, one, 0xdead4200, 0xdeadbeef},
       {"v_fma_mixhi_f16 v0, v1, v2, v3", two, one, one, 0x4200beef, 0xdeadbeef},
   });
