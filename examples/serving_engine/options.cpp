@@ -51,20 +51,14 @@ Number number(const char* option, const char* value, Number least, Number most, 
 }  // namespace
 
 Options read_options(int count, char** words) {
-  static const option known[] = {{"ranks", required_argument, nullptr, 'r'},
-                                 {"requests", required_argument, nullptr, 'n'},
-                                 {"seed", required_argument, nullptr, 's'},
-                                 {"target", required_argument, nullptr, 't'},
-                                 {"hip", no_argument, nullptr, 'H'},
-                                 {"cache-dir", required_argument, nullptr, 'c'},
-                                 {"archive", required_argument, nullptr, 'a'},
-                                 {"miss-log", required_argument, nullptr, 'm'},
-                                 {"prepare", no_argument, nullptr, 'p'},
-                                 {"list", required_argument, nullptr, 'l'},
-                                 {"seal", no_argument, nullptr, 'S'},
-                                 {"print-list", no_argument, nullptr, 'P'},
-                                 {"help", no_argument, nullptr, 'h'},
-                                 {nullptr, 0, nullptr, 0}};
+  static const option known[] = {
+      {"ranks", required_argument, nullptr, 'r'},   {"requests", required_argument, nullptr, 'n'},
+      {"seed", required_argument, nullptr, 's'},    {"target", required_argument, nullptr, 't'},
+      {"hip", no_argument, nullptr, 'H'},           {"cache-dir", required_argument, nullptr, 'c'},
+      {"archive", required_argument, nullptr, 'a'}, {"miss-log", required_argument, nullptr, 'm'},
+      {"prepare", no_argument, nullptr, 'p'},       {"list", required_argument, nullptr, 'l'},
+      {"seal", no_argument, nullptr, 'S'},          {"print-list", no_argument, nullptr, 'P'},
+      {"help", no_argument, nullptr, 'h'},          {nullptr, 0, nullptr, 0}};
   Options options;
   for (int word = 0; (word = getopt_long(count, words, "", known, nullptr)) != -1;) {
     switch (word) {

@@ -26,8 +26,8 @@ int gpus_of(const std::string& named, const std::string& target) {
   return rest.front() == 'x' ? std::stoi(rest.substr(1)) : 0;
 }
 
-// AMD's HIP waits by looking without a pause, unless it was told to sleep before its first wait. Simulated kernels take long,
-// and their threads want the processor.
+// AMD's HIP waits by looking without a pause, unless it was told to sleep before its first wait. Simulated kernels take
+// long, and their threads want the processor.
 void let_hip_sleep() {
   constexpr unsigned schedule_blocking_sync = 4;  // hipDeviceScheduleBlockingSync
   const auto set_flags = reinterpret_cast<int (*)(unsigned)>(::dlsym(RTLD_DEFAULT, "hipSetDeviceFlags"));

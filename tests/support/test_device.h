@@ -13,15 +13,15 @@ namespace wavejit::tests {
 // WAVEJIT_TEST_DEVICE=hip.
 bool on_hip();
 
-// What an engine's option `device` gets: GPU `ordinal` of `count` of a target. On HIP's GPUs they are those of WAVEJIT_SIM_TARGET.
-// Throws where these are others or fewer.
+// What an engine's option `device` gets: GPU `ordinal` of `count` of a target. On HIP's GPUs they are those of
+// WAVEJIT_SIM_TARGET. Throws where these are others or fewer.
 std::string test_device(const std::string& target, int count = 1, int ordinal = 0);
 
 // For tests to which one target is as good as another: gfx950; on HIP's GPUs theirs.
 std::string a_target();
 
-// Notes what a call gave in the file WAVEJIT_TEST_OUTPUTS, a line a call: test, number of the call in it, status, digest. Two
-// runs of a program, on either kind of device, are compared by these lines. Nothing without the variable.
+// Notes what a call gave in the file WAVEJIT_TEST_OUTPUTS, a line a call: test, number of the call in it, status,
+// digest. Two runs of a program, on either kind of device, are compared by these lines. Nothing without the variable.
 class Outputs {
  public:
   explicit Outputs(int status) : status_(status) {}

@@ -130,6 +130,8 @@ Result<void> use_rocr(const std::filesystem::path& libraries, const Arguments& a
     ::setenv("HSA_ENABLE_IPC_MODE_LEGACY", "1", 0);
     // KiB up to which HIP copies by kernels: those run where the doorbell rings, and engines must look for work.
     ::setenv("GPU_FORCE_BLIT_COPY_SIZE", "64", 0);
+    // Commands that HIP gathers before a callback says that they are over: after each, ROCr's thread looks for 200 µs.
+    ::setenv("DEBUG_CLR_BATCH_CPU_SYNC_SIZE", "1000", 0);
   }
   ::setenv("WAVEJIT_DEVICE", "hip", 1);
   return {};

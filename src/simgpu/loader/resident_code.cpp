@@ -34,8 +34,8 @@ bool is_old_header(std::span<const std::byte, descriptor_bytes> bytes) {
          header.entry_offset == old_header_bytes;
 }
 
-// Those of ROCm 7.2 for gfx942 and later: a descriptor that says nothing of arguments, with its code right behind the 256
-// bytes of such a header, and no code object around it.
+// Those of ROCm 7.2 for gfx942 and later: a descriptor that says nothing of arguments, with its code right behind the
+// 256 bytes of such a header, and no code object around it.
 bool is_bare(const KernelDescriptor& descriptor) {
   return descriptor.entry_offset == old_header_bytes && descriptor.kernarg_size == 0 &&
          descriptor.group_segment_fixed_size == 0 && descriptor.private_segment_fixed_size == 0;

@@ -77,8 +77,8 @@ RawPacket* AqlQueue::next_packet() const {
   return reinterpret_cast<RawPacket*>(place);
 }
 
-// The runtime's own kernels copy and fill small memory, a packet each, and a program waits for each of them without a pause. They
-// are over sooner than a thread is awake, and so whoever rings the doorbell runs them.
+// The runtime's own kernels copy and fill small memory, a packet each, and a program waits for each of them without a
+// pause. They are over sooner than a thread is awake, and so whoever rings the doorbell runs them.
 bool AqlQueue::is_soon_over(const RawPacket& packet) const {
   switch (type_of(static_cast<std::uint16_t>(packet[0]))) {
     case PacketType::kernel_dispatch: {

@@ -24,9 +24,9 @@ class Events {
   bool destroy(const Event* event);
   bool set(std::uint32_t id);
   bool reset(std::uint32_t id);
-  // Waits for one of the events, or for all. `milliseconds` of all ones: for ever. `ages`: null, or for each event how old
-  // it was when the caller looked last, at first 1. An event ages whenever it is set: one that is older than that is over for
-  // this caller, whoever else was woken by it. Ages of now are written back.
+  // Waits for one of the events, or for all. `milliseconds` of all ones: for ever. `ages`: null, or for each event how
+  // old it was when the caller looked last, at first 1. An event ages whenever it is set: one that is older than that
+  // is over for this caller, whoever else was woken by it. Ages of now are written back.
   KmtStatus wait(std::span<Event* const> events, bool all, std::uint32_t milliseconds, std::uint64_t* ages = nullptr);
 
  private:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// ROCr 7.2 switches interrupts off for every GPU that comes through this library, and its two event threads then poll: two
-// cores for as long as a program runs. Events work here, so the switch is set back.
+// ROCr 7.2 switches interrupts off for every GPU that comes through this library, and its two event threads then poll:
+// two cores for as long as a program runs. Events work here, so the switch is set back.
 //
-// It is one byte of ROCr's .bss without a name. ROCr asks for a GPU's properties, clears the byte, and asks on: whatever is
-// the only byte that went from 1 to 0 between two such questions is the switch. None or several: ROCr polls as before, and
-// results are the same.
+// It is one byte of ROCr's .bss without a name. ROCr asks for a GPU's properties, clears the byte, and asks on:
+// whatever is the only byte that went from 1 to 0 between two such questions is the switch. None or several: ROCr polls
+// as before, and results are the same.
 #pragma once
 
 #include <cstddef>

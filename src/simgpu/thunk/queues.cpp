@@ -34,8 +34,7 @@ Queues& Queues::instance() {
 }
 
 std::shared_ptr<Queues::Row> Queues::make_dispatches(Device& device, std::uint64_t ring, std::uint64_t bytes,
-                                                     const QueueResource& resource,
-                                                     std::uint32_t error_event) const {
+                                                     const QueueResource& resource, std::uint32_t error_event) const {
   if (resource.read_pointer == 0) return nullptr;
   auto row = std::make_shared<Row>();
   const queues::QueuePlace place{.fields = resource.read_pointer - offsetof(queues::QueueFields, read_index),

@@ -36,8 +36,7 @@ class Queues {
     std::unique_ptr<queues::SdmaQueue> copies = nullptr;
   };
   std::shared_ptr<Row> make_dispatches(Device& device, std::uint64_t ring, std::uint64_t bytes,
-                                       const QueueResource& resource,
-                                       std::uint32_t error_event) const;
+                                       const QueueResource& resource, std::uint32_t error_event) const;
   std::shared_ptr<Row> make_copies(const Device& device, std::uint64_t ring, std::uint64_t bytes,
                                    QueueResource& resource) const;
   const QueueConfig config_ = read_queue_config();

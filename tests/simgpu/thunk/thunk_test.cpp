@@ -12,6 +12,7 @@
 #include "simgpu/device/memory.h"
 #include "simgpu/thunk/events.h"
 #include "simgpu/thunk/images.h"
+#include "simgpu/thunk/interrupts.h"
 #include "simgpu/thunk/memory.h"
 #include "simgpu/thunk/queues.h"
 #include "simgpu/thunk/runtime_version.h"
@@ -125,6 +126,28 @@ TEST_F(Thunk, EventsWakeWhoeverWaits) {
   EXPECT_TRUE(events.destroy(one));
   EXPECT_TRUE(events.destroy(two));
   EXPECT_FALSE(events.set(gone));
+}
+
+// Two threads wait for one event that resets itself: each looks at its age, and none sleeps on.
+TEST_F(Thunk, AnEventThatAgedIsOverForEveryoneWhoHasNotSeenIt) {
+  Events& events = Events::instance();
+  Event* const event = events.create({}, false, false);
+  std::uint64_t one = 1;
+  std::uint64_t two = 1;
+  EXPECT_EQ(events.wait({&event, 1}, false, 0, &one), KmtStatus::wait_timeout);
+  events.set(event->id);
+  EXPECT_EQ(events.wait({&event, 1}, false, 0, &one), KmtStatus::success);
+  EXPECT_EQ(events.wait({&event, 1}, false, 0, &two), KmtStatus::success) << "the other took it";
+  EXPECT_EQ(one, two);
+  EXPECT_EQ(events.wait({&event, 1}, false, 0, &one), KmtStatus::wait_timeout);
+  EXPECT_TRUE(events.destroy(event));
+}
+
+TEST(Interrupts, TheSwitchIsTheOnlyByteThatWasCleared) {
+  const std::vector<std::uint8_t> before = {0, 1, 7, 1, 1, 0};
+  EXPECT_EQ(only_cleared_byte(before, std::vector<std::uint8_t>{3, 1, 0, 0, 1, 1}), 3U);
+  EXPECT_EQ(only_cleared_byte(before, before), std::nullopt);
+  EXPECT_EQ(only_cleared_byte(before, std::vector<std::uint8_t>{0, 0, 7, 0, 1, 0}), std::nullopt) << "two of them";
 }
 
 TEST_F(Thunk, QueuesOfOtherKindsAreRefused) {
