@@ -196,7 +196,8 @@ Result<ExitCode> run_program(const Arguments& arguments) {
     return failed(ExitCode::usage, "--door is ROCr's, and --front hip goes without ROCr: leave one of the two out");
   const auto ready = own_front ? use_own_front(libraries, arguments.target) : use_rocr(libraries, arguments);
   if (!ready) return std::unexpected(ready.error());
-  if (!own_front && arguments.has_driver_files) preload_driver_files(front_folder(libraries, "rocr", driver_files) / driver_files);
+  if (!own_front && arguments.has_driver_files)
+    preload_driver_files(front_folder(libraries, "rocr", driver_files) / driver_files);
   ::setenv("WAVEJIT_SIM_TARGET", arguments.target.c_str(), 1);
   for (const auto& [variable, value] :
        {std::pair("WAVEJIT_SIM_CHECK", &arguments.check), std::pair("WAVEJIT_SIM_ARRIVAL", &arguments.arrival),

@@ -34,8 +34,8 @@ class AqlQueue {
  public:
   // `raise` tells about signals' events.
   AqlQueue(Device& device, const QueuePlace& place, RaiseEvent raise);
-  // When it goes it stops before the next packet; a kernel that runs ends where it is, as hardware ends those of a queue
-  // that goes.
+  // When it goes it stops before the next packet; a kernel that runs ends where it is, as hardware ends those of a
+  // queue that goes.
 
   // There are new packets.
   void ring_doorbell();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The names of AMD's monitoring library that AMD's ROCr tests are linked with and that no package has for Debian 13: a machine
-// on which nothing is monitored. They print temperatures and clocks when asked to; no test depends on them.
+// The names of AMD's monitoring library that AMD's ROCr tests are linked with and that no package has for Debian 13: a
+// machine on which nothing is monitored. They print temperatures and clocks when asked to; no test depends on them.
 #include <stddef.h>
 #include <stdint.h>
 

@@ -36,8 +36,7 @@ inline constexpr std::uint64_t any_reach = ~std::uint64_t{0};
 // and where kernels cannot count so far nothing is cut. Who pins a pipeline, or asks for several splits, has one kernel
 // for all sequences. `reach`: bytes of a workspace that is there, which nothing says of a call that has one walk.
 SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& target,
-                      std::optional<std::int32_t> kv_splits, bool pinned = false,
-                      std::uint64_t reach = any_reach);
+                      std::optional<std::int32_t> kv_splits, bool pinned = false, std::uint64_t reach = any_reach);
 
 // What the kernels that walk the keys are asked for.
 AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const targets::Target& target);
