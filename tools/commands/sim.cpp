@@ -190,7 +190,8 @@ Result<ExitCode> run_program(const Arguments& arguments) {
     return ExitCode::ok;
   }
   if (arguments.program.empty())
-    return failed(ExitCode::usage, "program is required: wavejit sim --target gfx950 -- PROGRAM [ARGUMENT...]");
+    return failed(ExitCode::usage,
+                  "program is required: wavejit sim --target gfx950 -- PROGRAM [ARGUMENT...]; see wavejit sim --help");
   const bool own_front = arguments.front == "hip";
   if (own_front && arguments.door != "thunk")
     return failed(ExitCode::usage, "--door is ROCr's, and --front hip goes without ROCr: leave one of the two out");
