@@ -45,7 +45,8 @@ def main():
     for name, expected in (("one", cycles), ("two", 2 * cycles + WAIT_CYCLES), ("kernel", cycles), ("other", 2 * cycles), ("pause", 0)):
         assert abs(times[name] - nanoseconds(expected)) <= tick + 2, (name, times[name], nanoseconds(expected))
     again, _ = run(wavejit, program, target, "--cycles")
-    assert again == times, (again, times)
+    # HIP answers in floating-point milliseconds of differences of large counts: the last nanosecond may be another one.
+    assert times.keys() == again.keys() and all(abs(again[name] - times[name]) <= 1 for name in times), (again, times)
     host, _ = run(wavejit, program, target)
     assert host["pause"] >= 20_000_000, host
     assert host["one"] > times["one"], (host, times)
