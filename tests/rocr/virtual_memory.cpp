@@ -166,6 +166,19 @@ void pools() {
   CHECK(hipStreamDestroy(stream));
 }
 
+// Memory that host and GPU both write.
+void managed() {
+  constexpr std::size_t bytes = 3 << 20;
+  void* memory = nullptr;
+  CHECK(hipMallocManaged(&memory, bytes, hipMemAttachGlobal));
+  auto* const words = static_cast<std::uint8_t*>(memory);
+  words[bytes - 1] = 7;
+  CHECK(hipMemset(memory, 3, bytes / 2));
+  CHECK(hipDeviceSynchronize());
+  expect(words[0] == 3 && words[bytes / 2 - 1] == 3 && words[bytes - 1] == 7, "managed memory");
+  CHECK(hipFree(memory));
+}
+
 }  // namespace
 
 int main() {
@@ -178,6 +191,7 @@ int main() {
   two_gpus(piece);
   wrong_calls();
   pools();
+  managed();
   static_cast<void>(std::printf("every byte is right\n"));
   return 0;
 }

@@ -10,6 +10,8 @@
 #include <memory>
 #include <string>
 
+#include "simgpu/device/memory.h"
+
 namespace wavejit::simgpu::thunk {
 namespace {
 
@@ -21,7 +23,7 @@ std::span<std::uint8_t> zeroed_memory(const dl_phdr_info& info) {
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const auto& segment = info.dlpi_phdr[i];
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) == 0 || segment.p_memsz <= segment.p_filesz) continue;
-    auto* const start = reinterpret_cast<std::uint8_t*>(info.dlpi_addr + segment.p_vaddr);
+    auto* const start = host_pointer<std::uint8_t>(info.dlpi_addr + segment.p_vaddr);
     return {start + segment.p_filesz, start + segment.p_memsz};
   }
   return {};
