@@ -44,8 +44,13 @@ function(wavejit_add_rocr_engine_tests)
     COMMAND ${with_rocm} ${sim} --target gfx950 -- ${on_hip} $<TARGET_FILE:runtime_edges_tests> --gtest_brief=1)
   add_test(NAME rocr.devices.gfx942
     COMMAND ${with_rocm} ${sim} --target gfx942x3 -- ${on_hip} $<TARGET_FILE:runtime_capture_tests> --gtest_filter=Devices.*)
-  add_test(NAME rocr.serving.gfx950
-    COMMAND ${with_rocm} ${CMAKE_CURRENT_SOURCE_DIR}/serving.sh $<TARGET_FILE:wavejit_cli> $<TARGET_FILE:serving_engine>)
+  # Presets of sanitizers are without examples.
+  if(TARGET serving_engine)
+    add_test(NAME rocr.serving.gfx950
+      COMMAND ${with_rocm} ${CMAKE_CURRENT_SOURCE_DIR}/serving.sh $<TARGET_FILE:wavejit_cli> $<TARGET_FILE:serving_engine>)
+  else()
+    list(REMOVE_ITEM rocr_engine_tests rocr.serving.gfx950)
+  endif()
   # Answers of HIP's functions that this project's own front gives alike (docs/simulated-gpu.md has the others).
   add_test(NAME rocr.front.gfx950
     COMMAND ${with_rocm} ${CMAKE_CURRENT_SOURCE_DIR}/front.sh $<TARGET_FILE:wavejit_cli> $<TARGET_FILE:hip_front_test>)
@@ -53,5 +58,8 @@ function(wavejit_add_rocr_engine_tests)
            ${WAVEJIT_HSA_LIBRARY} $<TARGET_FILE:rocr_agents>)
   set_tests_properties(${rocr_engine_tests} PROPERTIES TIMEOUT 300 ENVIRONMENT "${WAVEJIT_TEST_KEPT};WAVEJIT_SIM_CHECK=all" SKIP_RETURN_CODE 77)
   set_tests_properties(${wholes} PROPERTIES LABELS soak TIMEOUT 3600)
-  set_tests_properties(rocr.front.gfx950 rocr.edges.gfx950 rocr.devices.gfx942 rocr.serving.gfx950 PROPERTIES ENVIRONMENT "${WAVEJIT_TEST_KEPT}")
+  set_tests_properties(rocr.front.gfx950 rocr.edges.gfx950 rocr.devices.gfx942 PROPERTIES ENVIRONMENT "${WAVEJIT_TEST_KEPT}")
+  if(TARGET serving_engine)
+    set_tests_properties(rocr.serving.gfx950 PROPERTIES ENVIRONMENT "${WAVEJIT_TEST_KEPT}")
+  endif()
 endfunction()
