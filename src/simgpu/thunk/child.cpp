@@ -16,7 +16,7 @@
 namespace wavejit::simgpu::thunk {
 namespace {
 
-constexpr std::size_t page = 4096;
+constexpr std::size_t doorbell_page = 4096;
 constexpr std::string_view line =
     "wavejit simulated GPU: this process was forked from one that uses GPUs, and they belong to that one: fork before "
     "the first call of HIP, or use GPUs after exec\n";
@@ -33,14 +33,14 @@ void say() {
 }
 
 void at_fault(int /*signal*/, siginfo_t* info, void* /*context*/) {
-  if (reinterpret_cast<std::uint64_t>(info->si_addr) - doorbells < page) end_child();
+  if (reinterpret_cast<std::uint64_t>(info->si_addr) - doorbells < doorbell_page) end_child();
   ::sigaction(SIGSEGV, &earlier, nullptr);  // and the instruction faults again
 }
 
 void after_fork() {
   is_child = true;
   if (doorbells == 0) return;
-  ::mprotect(host_pointer<void>(doorbells), page, PROT_NONE);
+  ::mprotect(host_pointer<void>(doorbells), doorbell_page, PROT_NONE);
   struct sigaction ours = {};
   ours.sa_sigaction = at_fault;
   ours.sa_flags = SA_SIGINFO;
@@ -68,7 +68,7 @@ void end_child() {
 
 std::uint64_t doorbell_place() {
   static const std::uint64_t place = [] {
-    void* const memory = ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* const memory = ::mmap(nullptr, doorbell_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     doorbells = memory == MAP_FAILED ? 0 : reinterpret_cast<std::uint64_t>(memory);
     return doorbells.load();
   }();
