@@ -18,7 +18,7 @@
 #include "kernels/statics.h"
 #include "model_error.h"
 #include "steady_run.h"
-#include "templates/attention_forward/call/ladders.h"
+#include "templates/attention_forward/kernel/ladders.h"
 
 namespace {
 

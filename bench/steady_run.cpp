@@ -7,7 +7,7 @@
 
 #include "kernels/statics.h"
 #include "targets/targets.h"
-#include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/kernel/parameters.h"
 #include "timing/timing.h"
 
 namespace wavejit::bench {

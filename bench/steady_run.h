@@ -7,7 +7,7 @@
 
 #include "simgpu/clock/compute_unit.h"
 #include "simgpu/clock/occupancy.h"
-#include "templates/attention_forward/call/spec.h"
+#include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::bench {
 

@@ -10,7 +10,7 @@
 #include "outside_kernels.h"
 #include "steady_run.h"
 #include "targets/targets.h"
-#include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::bench {
 namespace {

@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Kernel families: a folder each (templates/README.md), a list of names, and what is made of the list.
 
-# wavejit_add_family(<name> <folder>): the folder's own CMakeLists.txt defines
-#   wavejit_<name>_parameters   what a kernel is: specs, costs                      (no LLVM, no HIP)
+# wavejit_add_family(<name> <folder> [USES <shared>…]): the folder's own CMakeLists.txt defines
+#   wavejit_<name>_kernel       what a kernel is: specs, costs                      (no LLVM, no HIP)
 #   wavejit_<name>_call         what a call is: checks, descriptors, routes, plans  (no LLVM, no HIP)
 #   wavejit_<name>_emit         spec → IR                                           (LLVM)
 #   wavejit_<name>_api          a call on an engine; api/c_api.cpp has its functions of the C ABI
+# USES names folders of templates/ that several families share (templates/attention): what a kernel of the family is made
+# of stands there too, so the family's generator id is over them as well.
 function(wavejit_add_family name folder)
+  cmake_parse_arguments(family "" "" "USES" ${ARGN})
   set_property(GLOBAL PROPERTY WAVEJIT_FAMILY_FOLDER_${name} ${folder})
+  set_property(GLOBAL PROPERTY WAVEJIT_FAMILY_USES_${name} ${family_USES})
   add_subdirectory(${folder} ${CMAKE_BINARY_DIR}/families/${name})
 endfunction()
 
 # wavejit_register_families(<suffix> <name>…): what knows all families of one build, and nothing else does:
-#   wavejit_generator_id<suffix>, wavejit_families_parameters<suffix>, wavejit_families_call<suffix>,
+#   wavejit_generator_id<suffix>, wavejit_families_kernel<suffix>, wavejit_families_call<suffix>,
 #   wavejit_families_emit<suffix>, wavejit_families_api<suffix>.
 # The product has the suffix ""; a test that brings a family of its own has another.
 function(wavejit_register_families suffix)
@@ -26,15 +30,23 @@ function(wavejit_register_families suffix)
   # --- Which generator this is: hashes over sources, looked at again by every build (CONFIGURE_DEPENDS).
   file(GLOB_RECURSE engine_sources CONFIGURE_DEPENDS
        ${PROJECT_SOURCE_DIR}/src/codegen/*.h ${PROJECT_SOURCE_DIR}/src/codegen/*.cpp
-       ${PROJECT_SOURCE_DIR}/src/targets/*.h ${PROJECT_SOURCE_DIR}/src/targets/*.cpp)
+       ${PROJECT_SOURCE_DIR}/src/targets/*.h ${PROJECT_SOURCE_DIR}/src/targets/*.cpp
+       ${PROJECT_SOURCE_DIR}/src/families/kernel/*.h ${PROJECT_SOURCE_DIR}/src/families/kernel/*.cpp
+       ${PROJECT_SOURCE_DIR}/src/families/emit/*.h ${PROJECT_SOURCE_DIR}/src/families/emit/*.cpp)
   set(sources ${engine_sources})
   list(JOIN engine_sources "\n" list)
   file(CONFIGURE OUTPUT ${generated}/generator/engine.txt CONTENT "${list}\n" @ONLY)
   foreach(family ${ARGN})
     get_property(folder GLOBAL PROPERTY WAVEJIT_FAMILY_FOLDER_${family})
-    file(GLOB_RECURSE family_sources CONFIGURE_DEPENDS ${folder}/call/*.h ${folder}/call/*.cpp ${folder}/emit/*.h ${folder}/emit/*.cpp)
-    # What a call is changes no kernel.
-    list(FILTER family_sources EXCLUDE REGEX "/call/problem/")
+    get_property(uses GLOBAL PROPERTY WAVEJIT_FAMILY_USES_${family})
+    # What a call is (call/) changes no kernel.
+    set(family_sources "")
+    foreach(shared ${folder} ${uses})
+      cmake_path(ABSOLUTE_PATH shared BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/templates)
+      file(GLOB_RECURSE found CONFIGURE_DEPENDS ${shared}/kernel/*.h ${shared}/kernel/*.cpp
+                                                ${shared}/emit/*.h ${shared}/emit/*.cpp)
+      list(APPEND family_sources ${found})
+    endforeach()
     list(APPEND sources ${family_sources})
     list(JOIN family_sources "\n" list)
     file(CONFIGURE OUTPUT ${generated}/generator/${family}.txt CONTENT "${list}\n" @ONLY)
@@ -56,20 +68,20 @@ function(wavejit_register_families suffix)
   add_dependencies(wavejit_generator_id${suffix} wavejit_generator_id_header${suffix})
 
   # --- The lists of families.
-  set(call ${PROJECT_SOURCE_DIR}/templates/families/call)
-  add_library(wavejit_families_parameters${suffix} STATIC ${call}/kernel_spec.cpp)
-  add_library(wavejit_families_call${suffix} STATIC ${call}/registry.cpp)
-  add_library(wavejit_families_emit${suffix} STATIC ${PROJECT_SOURCE_DIR}/templates/families/emit/emit.cpp)
+  set(families ${PROJECT_SOURCE_DIR}/src/families)
+  add_library(wavejit_families_kernel${suffix} STATIC ${families}/kernel/kernel_spec.cpp)
+  add_library(wavejit_families_call${suffix} STATIC ${families}/call/registry.cpp)
+  add_library(wavejit_families_emit${suffix} STATIC ${families}/emit/emit.cpp)
   wavejit_use_llvm(wavejit_families_emit${suffix})
   add_library(wavejit_families_api${suffix} INTERFACE)
-  foreach(half generator_id families_parameters families_call families_emit)
+  foreach(half generator_id families_kernel families_call families_emit)
     target_include_directories(wavejit_${half}${suffix} PRIVATE ${generated})
     target_link_libraries(wavejit_${half}${suffix} PUBLIC wavejit_build_flags)
   endforeach()
-  target_link_libraries(wavejit_families_call${suffix} PUBLIC wavejit_families_parameters${suffix} wavejit_generator_id${suffix})
-  target_link_libraries(wavejit_families_emit${suffix} PUBLIC wavejit_families_parameters${suffix} wavejit_generator_id${suffix})
+  target_link_libraries(wavejit_families_call${suffix} PUBLIC wavejit_families_kernel${suffix} wavejit_generator_id${suffix})
+  target_link_libraries(wavejit_families_emit${suffix} PUBLIC wavejit_families_kernel${suffix} wavejit_generator_id${suffix})
   foreach(family ${ARGN})
-    target_link_libraries(wavejit_families_parameters${suffix} PUBLIC wavejit_${family}_parameters)
+    target_link_libraries(wavejit_families_kernel${suffix} PUBLIC wavejit_${family}_kernel)
     target_link_libraries(wavejit_families_call${suffix} PUBLIC wavejit_${family}_call)
     target_link_libraries(wavejit_families_emit${suffix} PUBLIC wavejit_${family}_emit)
     target_link_libraries(wavejit_families_api${suffix} INTERFACE wavejit_${family}_api)

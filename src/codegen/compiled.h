@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "codegen/codegen_api.h"
+#include "families/kernel/kernel_spec.h"
 #include "targets/targets.h"
-#include "templates/families/call/kernel_spec.h"
 
 namespace wavejit::codegen {
 

@@ -13,7 +13,7 @@
 
 #include "codegen/comgr.h"
 #include "codegen/link.h"
-#include "templates/families/emit/emit.h"
+#include "families/emit/emit.h"
 
 namespace wavejit::codegen {
 namespace {

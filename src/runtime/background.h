@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "templates/families/call/family.h"
+#include "families/call/family.h"
 
 namespace wavejit::runtime {
 

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <utility>
 
+#include "families/call/family.h"
+#include "families/call/struct_size.h"
 #include "runtime/c_call.h"
 #include "runtime/cache_commands.h"
 #include "runtime/config.h"
@@ -22,8 +24,6 @@
 #include "runtime/kernel_text.h"
 #include "runtime/prebuild.h"
 #include "targets/targets.h"
-#include "templates/families/call/family.h"
-#include "templates/families/call/struct_size.h"
 #include "wavejit/prebuild.h"
 #include "wavejit/wavejit.h"
 

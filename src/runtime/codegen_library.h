@@ -11,9 +11,9 @@
 #include <string>
 
 #include "codegen/codegen_api.h"
+#include "families/kernel/toggles.h"
 #include "runtime/config.h"
 #include "runtime/failure.h"
-#include "templates/families/call/toggles.h"
 
 namespace wavejit::runtime {
 

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "cache/directory.h"
+#include "families/call/struct_size.h"
 #include "runtime/packaged_kernels.h"
 #include "runtime/variables.h"
 #include "targets/targets.h"
-#include "templates/families/call/struct_size.h"
 
 namespace wavejit::runtime {
 namespace {

@@ -16,9 +16,9 @@
 #include "cache/cache.h"
 #include "cache/remote_address.h"
 #include "cache/settings.h"
+#include "families/kernel/toggles.h"
 #include "runtime/failure.h"
 #include "runtime/logging.h"
-#include "templates/families/call/toggles.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::runtime {

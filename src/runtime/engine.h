@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "families/call/family.h"
 #include "runtime/background.h"
 #include "runtime/codegen_library.h"
 #include "runtime/config.h"
@@ -20,7 +21,6 @@
 #include "runtime/resolver.h"
 #include "runtime/statistics.h"
 #include "runtime/workspace.h"
-#include "templates/families/call/family.h"
 
 namespace wavejit::runtime {
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "families/call/family.h"
 #include "runtime/kernel_source.h"
 #include "runtime/remote_library.h"
 #include "targets/targets.h"
-#include "templates/families/call/family.h"
 
 namespace wavejit::runtime {
 namespace {

@@ -2,7 +2,7 @@
 // Failures of this room are those of the families: a status and one line for people.
 #pragma once
 
-#include "templates/families/call/failure.h"
+#include "families/call/failure.h"
 
 namespace wavejit::runtime {
 

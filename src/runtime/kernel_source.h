@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "cache/cache.h"
+#include "families/kernel/kernel_spec.h"
 #include "runtime/clock.h"
 #include "runtime/codegen_library.h"
 #include "runtime/config.h"
 #include "runtime/failure.h"
 #include "runtime/logging.h"
-#include "templates/families/call/kernel_spec.h"
 
 namespace wavejit::runtime {
 

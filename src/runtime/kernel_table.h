@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "templates/families/call/family.h"
+#include "families/call/family.h"
 
 namespace wavejit::runtime {
 

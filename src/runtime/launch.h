@@ -2,9 +2,9 @@
 // From a checked call and its kernels to HIP launches, one a kernel.
 #pragma once
 
+#include "families/call/family.h"
 #include "runtime/hip_library.h"
 #include "runtime/resolver.h"
-#include "templates/families/call/family.h"
 
 namespace wavejit::runtime {
 

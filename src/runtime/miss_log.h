@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "families/call/family.h"
 #include "runtime/logging.h"
-#include "templates/families/call/family.h"
 
 namespace wavejit::runtime {
 

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "cache/digest.h"
+#include "families/call/family.h"
 #include "targets/targets.h"
-#include "templates/families/call/family.h"
 
 namespace wavejit::runtime {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "families/kernel/kernel_spec.h"
 #include "runtime/config.h"
 #include "runtime/failure.h"
 #include "runtime/prebuild.h"
-#include "templates/families/call/kernel_spec.h"
 
 namespace wavejit::runtime {
 

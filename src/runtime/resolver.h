@@ -16,12 +16,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "families/call/family.h"
 #include "runtime/hip_library.h"
 #include "runtime/kernel_source.h"
 #include "runtime/kernel_table.h"
 #include "runtime/launch_trail.h"
 #include "runtime/statistics.h"
-#include "templates/families/call/family.h"
 
 namespace wavejit::runtime {
 

@@ -22,17 +22,22 @@ ALLOWED = {
     "src/cache": {"src/system"},
     "src/remote": {"src/system"},
     "src/simgpu": {"src/targets", "src/timing", "src/hip_abi", "include"},
-    # a family's call/: what a kernel and a call are. No LLVM, no HIP
-    "templates/parameters": {"src/targets", "include"},
-    "templates/emit": {"templates/parameters", "src/codegen", "src/targets"},
+    # what a family is to the rest: its kernels, its calls, its emission (the only one of the three that knows LLVM)
+    "src/families/kernel": {"include"},
+    "src/families/call": {"src/families/kernel", "src/targets", "include"},
+    "src/families/emit": {"src/families/kernel", "src/targets"},
+    # a family's kernel/ and call/: what a kernel is, what a call is. No LLVM, no HIP
+    "templates/kernel": {"src/families/kernel", "src/targets", "include"},
+    "templates/call": {"templates/kernel", "src/families/kernel", "src/families/call", "src/targets", "include"},
+    "templates/emit": {"templates/kernel", "src/families/kernel", "src/families/emit", "src/codegen", "src/targets"},
     # a family's api/: its C functions, on top of the engine
-    "templates/api": {"templates/parameters", "src/runtime", "src/hip_abi", "include"},
-    "src/codegen": {"src/system", "src/targets", "templates/parameters", "templates/emit"},
+    "templates/api": {"templates/kernel", "templates/call", "src/families/kernel", "src/families/call", "src/runtime", "src/hip_abi", "include"},
+    "src/codegen": {"src/system", "src/targets", "src/families/kernel", "src/families/emit"},
     "src/codegen/language": {"src/targets"},
-    "src/runtime": {"src/cache", "src/system", "src/targets", "templates/parameters", "src/hip_abi", "include"},
+    "src/runtime": {"src/cache", "src/system", "src/targets", "src/families/kernel", "src/families/call", "src/hip_abi", "include"},
     "tools": {"include"},
     # a family's half of the program, behind tools/family.h
-    "templates/program": {"include", "tools", "templates/parameters", "src/targets"},
+    "templates/program": {"include", "tools", "templates/kernel", "templates/call", "src/families/kernel", "src/families/call", "src/targets"},
     "examples": {"include"},
     "python": {"include"},
 }
@@ -50,7 +55,7 @@ ENVIRONMENT = re.compile(r"\b(getenv|secure_getenv|environ)\b")
 ARCHITECTURE_NAME = re.compile(r"\"gfx[0-9a-f]+\"")
 ARCHITECTURE_COMPARE = re.compile(r"([!=]=\s*\"gfx[0-9a-f]+)|(\"gfx[0-9a-f]+[a-z:+-]*\"\s*[!=]=)|(starts_with\(\"gfx)")
 LLVM_INCLUDE = re.compile(r'#include\s+["<](llvm|lld|llvm-c|clang)/')
-LLVM_ROOMS = re.compile(r"^(src/codegen/|src/simgpu/decode/|src/simgpu/code_object/|src/simgpu/compile/host/|python/portable/|templates/[a-z_]+/emit/|tests/)")
+LLVM_ROOMS = re.compile(r"^(src/codegen/|src/families/emit/|src/simgpu/decode/|src/simgpu/compile/host/|python/portable/|templates/[a-z_]+/emit/|tests/)")
 # what an instruction is stands in its record (src/simgpu/decode/record.h): nobody else reads how it is spelled
 SPELLING = re.compile(
     r"\bmnemonic\s*(\.(starts_with|ends_with|contains|find|substr|remove_prefix|remove_suffix)\b|[!=]=)"
@@ -60,9 +65,11 @@ SPELLING_ROOMS = re.compile(r"^src/(simgpu|analysis)/")
 # splits the encoding's suffix off, and looks the rest up
 SPELLING_READERS = re.compile(r"^src/simgpu/decode/(function|disassembler)\.cpp$")
 HIP_INCLUDE = re.compile(r'#include\s+["<]hip_abi/')
-# Rooms that know families only through templates/families or tools/family.h: none of them has a family's name, nor a
-# header of its folder.
-ROOMS_WITHOUT_FAMILIES = ["src/runtime/", "src/codegen/", "templates/families/", "tools/"]
+# Rooms that know families only through src/families or tools/family.h: none of them has a family's name, nor a header of
+# its folder.
+ROOMS_WITHOUT_FAMILIES = ["src/runtime/", "src/codegen/", "src/families/", "templates/attention/", "tools/"]
+# Folders of templates/ that families share (USES, templates/CMakeLists.txt). One family's folder is closed to another's.
+SHARED_FOLDERS = {"attention"}
 # the tree's one dialect; C interfaces (read by C compilers, or implementing what one declares) and device code keep theirs
 DIALECT = {
     "an integer type without std::": re.compile(r"(?<![:\w.])(u?int(8|16|32|64|ptr)_t|size_t|ptrdiff_t)\b"),
@@ -82,12 +89,15 @@ def room_of(path: str) -> str | None:
     if re.match(r"templates/[a-z_]+/program/", path):
         return "templates/program"
     if path.startswith("templates/"):
-        for half, room in (("/call/", "templates/parameters"), ("/emit/", "templates/emit"), ("/api/", "templates/api")):
+        for half, room in (("/kernel/", "templates/kernel"), ("/call/", "templates/call"), ("/emit/", "templates/emit"), ("/api/", "templates/api")):
             if half in path:
                 return room
         return None
     if path.startswith("src/codegen/language/"):
         return "src/codegen/language"
+    families = re.match(r"src/families/(kernel|call|emit)/", path)
+    if families:
+        return families.group(0)[:-1]
     match = re.match(r"(src/[a-z_]+|tools|examples|python)/", path)
     return match.group(1) if match else None
 
@@ -100,12 +110,18 @@ def resolve(include: str, sources: set[str], path: str) -> str | None:
     return None
 
 
+def folder_of(path: str) -> str | None:
+    """The folder of templates/ that a file stands in: a family's, or one that they share."""
+    match = re.match(r"templates/([a-z_0-9]+)/", path)
+    return match.group(1) if match else None
+
+
 def family_names(files: dict[str, str]) -> set[str]:
     """The folders of templates/, and the kernels that they have beside the one of their own name."""
     names = set()
     for path, text in files.items():
-        match = re.match(r"templates/([a-z_0-9]+)/(call|emit|api|program)/", path)
-        if not match or match.group(1) == "families":
+        match = re.match(r"templates/([a-z_0-9]+)/(kernel|call|emit|api|program)/", path)
+        if not match or match.group(1) in SHARED_FOLDERS:
             continue
         names.add(match.group(1))
         names.update(re.findall(r'string_view kernel = "([a-z_0-9]+)"', text))
@@ -124,6 +140,10 @@ def violations(files: dict[str, str]) -> list[str]:
                 target = resolve(include, sources, path)
                 if target is None:
                     continue
+                folder, of_family = folder_of(path), folder_of(target)
+                if of_family is not None and of_family not in SHARED_FOLDERS and folder is not None and folder != of_family:
+                    found.append(f"{path}: may not include {target}: what two families need alike stands in templates/attention")
+                    continue
                 other = room_of(target)
                 if other == room or other is None:
                     continue
@@ -141,8 +161,8 @@ def violations(files: dict[str, str]) -> list[str]:
                     found.append(f"{path}: {room} may not include {target} ({other})")
         if family_word is not None and any(path.startswith(without) for without in ROOMS_WITHOUT_FAMILIES):
             for word in sorted({match.group(0) for match in family_word.finditer(strip_comments(text))}):
-                found.append(f"{path}: knows a family by name ({word}); what it needs stands behind templates/families or tools/family.h")
-        if room == "templates/parameters" and HIP_INCLUDE.search(text):
+                found.append(f"{path}: knows a family by name ({word}); what it needs stands behind src/families or tools/family.h")
+        if room in ("templates/kernel", "templates/call") and HIP_INCLUDE.search(text):
             found.append(f"{path}: what a call is may not know HIP")
         if not path.startswith("tests/") and not path.startswith("bench/"):
             if ENVIRONMENT.search(strip_comments(text)) and not ENVIRONMENT_FILES.match(path):
@@ -151,8 +171,8 @@ def violations(files: dict[str, str]) -> list[str]:
                 found.append(f"{path}: compares an architecture's name; ask the target table for a capability")
             if LLVM_INCLUDE.search(text) and not LLVM_ROOMS.match(path):
                 found.append(f"{path}: includes LLVM outside the rooms that may")
-            if room == "templates/parameters" and LLVM_INCLUDE.search(text):
-                found.append(f"{path}: parameters may not know LLVM")
+            if room in ("templates/kernel", "templates/call") and LLVM_INCLUDE.search(text):
+                found.append(f"{path}: what a kernel or a call is may not know LLVM")
         if SPELLING_ROOMS.match(path) and not SPELLING_READERS.match(path) and SPELLING.search(strip_comments(text)):
             found.append(f"{path}: reads how a mnemonic is spelled; its record says what it is (src/simgpu/decode/record.h)")
         if not C_FILES.match(path) and not path.endswith(".c"):
@@ -186,7 +206,7 @@ def self_test() -> int:
         "src/runtime/llvm.cpp": '#include <llvm/IR/Module.h>\n',
         "tools/run.cpp": '#include "runtime/engine.h"\n',
         "tools/tune/trial.cpp": '#include "templates/tested_family/program/case.h"\n',
-        "tools/sweep/case.cpp": '#include "templates/tested_family/call/parameters.h"\n',
+        "tools/sweep/case.cpp": '#include "templates/tested_family/kernel/parameters.h"\n',
         "tools/sweep/name.cpp": 'auto name = "second_name";\n',
         "templates/tested_family/program/case.h": '#include "runtime/engine.h"\n',
         "templates/tested_family/program/emit.cpp": '#include "templates/tested_family/emit/emit.h"\n',
@@ -195,14 +215,20 @@ def self_test() -> int:
         "examples/engine/main.cpp": '#include "runtime/engine.h"\n',
         "python/bindings/engine.cpp": '#include "runtime/engine.h"\n',
         "python/bindings/options.cpp": 'auto device = getenv("WAVEJIT_DEVICE");\n',
-        "templates/tested_family/call/parameters.h": '#include "llvm/IR/Module.h"\n',
+        "templates/tested_family/kernel/parameters.h": '#include "llvm/IR/Module.h"\n',
         "templates/tested_family/emit/emit.cpp": '#include "codegen/service.h"\n',
         "templates/tested_family/call/plan.cpp": '#include "hip_abi/hip_functions.h"\n',
         "templates/tested_family/call/run.cpp": '#include "runtime/engine.h"\n',
+        "templates/tested_family/kernel/limits.h": '#include "templates/tested_family/call/run.h"\n',
+        "templates/tested_family/call/run.h": '#include "templates/long_name/call/spec.h"\n',
+        "templates/attention/emit/tiles.h": '#include "templates/tested_family/kernel/limits.h"\n',
+        "templates/attention/kernel/words.h": 'auto word = "second_name";\n',
+        "src/families/kernel/spec.h": '#include "families/call/family.h"\n',
+        "src/families/call/family.h": '#include "templates/attention/kernel/words.h"\n',
         "templates/long_name/call/spec.h": 'static constexpr std::string_view kernel = "second_name";\n#include "runtime/engine.h"\n',
         "src/runtime/call.cpp": "wavejit_long_name(engine);\n",
         "src/codegen/emit.cpp": 'if (word == "second_name") {}\n',
-        "templates/families/call/list.cpp": '#include "templates/long_name/call/spec.h"\n',
+        "src/families/call/list.cpp": '#include "templates/long_name/call/spec.h"\n',
         "src/simgpu/spelling_a.cpp": 'if (instruction.mnemonic.starts_with(head)) {}\n',
         "src/simgpu/spelling_b.cpp": 'if (name.starts_with("v_cvt_pk_")) {}\n',
         "src/analysis/spelling_c.cpp": 'if (name == "s_waitcnt") {}\n',

@@ -16,7 +16,7 @@
 #include "attention/schedules.h"
 #include "support/attention_run.h"
 #include "support/part.h"
-#include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::tests {
 namespace {

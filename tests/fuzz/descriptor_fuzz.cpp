@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "forge.h"
-#include "templates/attention_forward/call/problem/descriptor.h"
-#include "templates/softmax_lse/call/problem/descriptor.h"
+#include "templates/attention_forward/call/descriptor.h"
+#include "templates/softmax_lse/call/descriptor.h"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include "cache/digest.h"
 #include "cache/lock.h"
 #include "forge.h"
-#include "templates/attention_forward/call/spec.h"
-#include "templates/softmax_lse/call/spec.h"
+#include "templates/attention_forward/kernel/spec.h"
+#include "templates/softmax_lse/kernel/spec.h"
 
 namespace {
 

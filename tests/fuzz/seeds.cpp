@@ -11,8 +11,8 @@
 #include "codegen/wire.h"
 #include "forge.h"
 #include "targets/targets.h"
-#include "templates/attention_forward/call/problem/descriptor.h"
-#include "templates/attention_forward/call/spec.h"
+#include "templates/attention_forward/call/descriptor.h"
+#include "templates/attention_forward/kernel/spec.h"
 
 namespace {
 

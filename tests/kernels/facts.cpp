@@ -10,10 +10,10 @@
 
 #include "support/kept.h"
 #include "targets/targets.h"
-#include "templates/attention_forward/call/combine/spec.h"
-#include "templates/attention_forward/call/merged_rows_plan.h"
-#include "templates/attention_forward/call/parameters.h"
-#include "templates/softmax_lse/call/spec.h"
+#include "templates/attention_forward/kernel/combine/spec.h"
+#include "templates/attention_forward/kernel/merged_rows_plan.h"
+#include "templates/attention_forward/kernel/parameters.h"
+#include "templates/softmax_lse/kernel/spec.h"
 
 namespace wavejit::tests {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "codegen/codegen_api.h"
-#include "templates/attention_forward/call/combine/spec.h"
-#include "templates/attention_forward/call/spec.h"
-#include "templates/families/call/kernel_spec.h"
+#include "families/kernel/kernel_spec.h"
+#include "templates/attention_forward/kernel/combine/spec.h"
+#include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::tests {
 

@@ -9,7 +9,7 @@
 
 #include "kernels/facts.h"
 #include "support/part.h"
-#include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::tests {
 namespace {

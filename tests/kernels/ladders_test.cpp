@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every ladder makes kernels of its pipeline's problems, without spills and with the standard ladder's LDS. What they
 // compute is compared in tests/attention/ladders_test.cpp.
-#include "templates/attention_forward/call/ladders.h"
+#include "templates/attention_forward/kernel/ladders.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include "kernels/facts.h"
 #include "support/part.h"
 #include "targets/targets.h"
-#include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::tests {
 namespace {

@@ -12,8 +12,8 @@
 #include "codegen/language/lds.h"
 #include "codegen/language/matrix.h"
 #include "codegen/language/softmax.h"
-#include "templates/attention_forward/call/parameters.h"
 #include "templates/attention_forward/emit/emit.h"
+#include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::language {
 namespace {

@@ -14,8 +14,8 @@
 
 #include "codegen/codegen_api.h"
 #include "hip_abi/hip_functions.h"
-#include "templates/attention_forward/call/arguments.h"
-#include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/kernel/arguments.h"
+#include "templates/attention_forward/kernel/parameters.h"
 #include "wavejit/simgpu.h"
 
 namespace wavejit::tests {

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "kernels/facts.h"
-#include "templates/attention_forward/call/ladders.h"
+#include "templates/attention_forward/kernel/ladders.h"
 
 namespace families = wavejit::families;
 namespace attention_forward = wavejit::attention_forward;

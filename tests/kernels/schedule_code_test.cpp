@@ -19,10 +19,10 @@
 #include "codegen/codegen_api.h"
 #include "kernels/facts.h"
 #include "targets/targets.h"
-#include "templates/attention_forward/call/ladders.h"
-#include "templates/attention_forward/call/parameters.h"
 #include "templates/attention_forward/emit/dualwave_schedule.h"
 #include "templates/attention_forward/emit/interleaved_schedule.h"
+#include "templates/attention_forward/kernel/ladders.h"
+#include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::tests {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "simgpu/device/memory.h"
 #include "targets/targets.h"
-#include "templates/attention_forward/call/arguments.h"
-#include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/kernel/arguments.h"
+#include "templates/attention_forward/kernel/parameters.h"
 #include "timing/timing.h"
 
 namespace wavejit::tests {

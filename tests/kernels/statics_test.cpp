@@ -9,9 +9,9 @@
 #include <string>
 
 #include "targets/targets.h"
-#include "templates/attention_forward/call/parameters.h"
-#include "templates/attention_forward/call/problem/descriptor.h"
-#include "templates/attention_forward/call/problem/route.h"
+#include "templates/attention_forward/call/descriptor.h"
+#include "templates/attention_forward/call/route.h"
+#include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::tests {
 namespace {

@@ -7,7 +7,7 @@
 #include "runtime/explain.h"
 #include "runtime/prebuild.h"
 #include "runtime_fixture.h"
-#include "templates/attention_forward/call/spec.h"
+#include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::tests {
 namespace {

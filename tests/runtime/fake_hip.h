@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "runtime/hip_library.h"
-#include "templates/attention_forward/call/arguments.h"
-#include "templates/attention_forward/call/combine/arguments.h"
+#include "templates/attention_forward/kernel/arguments.h"
+#include "templates/attention_forward/kernel/combine/arguments.h"
 
 namespace wavejit::tests {
 

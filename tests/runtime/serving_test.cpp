@@ -11,7 +11,7 @@
 
 #include "runtime/prebuild.h"
 #include "runtime_fixture.h"
-#include "templates/attention_forward/call/problem/call_descriptor.h"
+#include "templates/attention_forward/call/call_descriptor.h"
 
 namespace wavejit::tests {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "softmax_lse/softmax_run.h"
 #include "targets/targets.h"
-#include "templates/softmax_lse/call/problem/call.h"
-#include "templates/softmax_lse/call/problem/descriptor.h"
+#include "templates/softmax_lse/call/call.h"
+#include "templates/softmax_lse/call/descriptor.h"
 
 namespace wavejit::tests {
 namespace {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "softmax_lse/softmax_run.h"
-#include "templates/attention_forward/call/arguments.h"
-#include "templates/attention_forward/call/spec.h"
-#include "templates/families/call/canon.h"
+#include "templates/attention/kernel/canon.h"
+#include "templates/attention_forward/kernel/arguments.h"
+#include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::tests {
 namespace {
@@ -217,13 +217,6 @@ TEST_P(SoftmaxLse, HasTheLogSumExpOfAttention) {
         EXPECT_EQ(bits(run(which).lse), bits(expected.lse));
       }
     }
-}
-
-// What the families share decides bits.
-TEST(SoftmaxCanon, IsAttentions) {
-  EXPECT_EQ(families::chunk_keys, attention_forward::chunk_keys);
-  EXPECT_EQ(families::lazy_rescale_threshold, attention_forward::lazy_rescale_threshold);
-  EXPECT_EQ(families::tile_keys, attention_forward::KernelSpec{}.tile_keys);
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, SoftmaxLse, ::testing::Values("gfx942", "gfx950"),

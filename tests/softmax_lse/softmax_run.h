@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "support/attention_run.h"
-#include "templates/softmax_lse/call/spec.h"
+#include "templates/softmax_lse/kernel/spec.h"
 
 namespace wavejit::tests {
 

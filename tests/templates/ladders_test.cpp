@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every ladder in the tables is one that kernels can be made with, and what none can be made with is refused in words.
-#include "templates/attention_forward/call/ladders.h"
+#include "templates/attention_forward/kernel/ladders.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward {
 namespace {

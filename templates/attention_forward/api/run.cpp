@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runtime/engine.h"
-#include "templates/attention_forward/call/problem/call.h"
+#include "templates/attention_forward/call/call.h"
 
 namespace wavejit::attention_forward {
 

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <string>
 
+#include "families/call/failure.h"
 #include "hip_abi/hip_functions.h"
-#include "templates/families/call/failure.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::runtime {

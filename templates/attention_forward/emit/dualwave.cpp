@@ -10,7 +10,6 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
-#include "templates/attention_forward/call/ladders.h"
 #include "templates/attention_forward/emit/dualwave_schedule.h"
 #include "templates/attention_forward/emit/merged_rows.h"
 #include "templates/attention_forward/emit/modifiers.h"
@@ -19,6 +18,7 @@
 #include "templates/attention_forward/emit/second_query.h"
 #include "templates/attention_forward/emit/tile_softmax.h"
 #include "templates/attention_forward/emit/tiles_lines.h"
+#include "templates/attention_forward/kernel/ladders.h"
 
 namespace wavejit::attention_forward {
 namespace dualwave {

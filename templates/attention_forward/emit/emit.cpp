@@ -9,8 +9,6 @@
 #include "codegen/language/convert.h"
 #include "codegen/language/matrix.h"
 #include "codegen/language/softmax.h"
-#include "templates/attention_forward/call/arguments.h"
-#include "templates/attention_forward/call/parameters.h"
 #include "templates/attention_forward/emit/dualwave.h"
 #include "templates/attention_forward/emit/interleaved.h"
 #include "templates/attention_forward/emit/merged_rows.h"
@@ -19,6 +17,8 @@
 #include "templates/attention_forward/emit/query.h"
 #include "templates/attention_forward/emit/tiles.h"
 #include "templates/attention_forward/emit/workgroup.h"
+#include "templates/attention_forward/kernel/arguments.h"
+#include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward {
 namespace {

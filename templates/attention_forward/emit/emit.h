@@ -10,7 +10,7 @@
 #include <string>
 
 #include "targets/targets.h"
-#include "templates/attention_forward/call/spec.h"
+#include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::attention_forward {
 

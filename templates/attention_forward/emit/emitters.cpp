@@ -3,9 +3,9 @@
 #include <array>
 #include <span>
 
+#include "families/emit/emit.h"
 #include "templates/attention_forward/emit/combine/emit.h"
 #include "templates/attention_forward/emit/emit.h"
-#include "templates/families/emit/emit.h"
 
 namespace wavejit::attention_forward {
 

@@ -7,7 +7,6 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
-#include "templates/attention_forward/call/ladders.h"
 #include "templates/attention_forward/emit/interleaved_schedule.h"
 #include "templates/attention_forward/emit/merged_rows.h"
 #include "templates/attention_forward/emit/modifiers.h"
@@ -15,6 +14,7 @@
 #include "templates/attention_forward/emit/query.h"
 #include "templates/attention_forward/emit/tile_softmax.h"
 #include "templates/attention_forward/emit/tiles_swizzled.h"
+#include "templates/attention_forward/kernel/ladders.h"
 
 namespace wavejit::attention_forward {
 namespace interleaved {

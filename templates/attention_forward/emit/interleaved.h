@@ -5,8 +5,8 @@
 #pragma once
 
 #include "codegen/language/kernel.h"
-#include "templates/attention_forward/call/lds_layout.h"
-#include "templates/attention_forward/call/spec.h"
+#include "templates/attention_forward/kernel/lds_layout.h"
+#include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::attention_forward {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/emit/interleaved_schedule.h"
 
-#include "templates/attention_forward/call/ladders.h"
-#include "templates/attention_forward/call/parameters.h"
 #include "templates/attention_forward/emit/interleaved_model.h"
+#include "templates/attention_forward/kernel/ladders.h"
+#include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward::interleaved {
 namespace {

@@ -31,8 +31,8 @@
 #include <string_view>
 #include <variant>
 
-#include "templates/attention_forward/call/spec.h"
 #include "templates/attention_forward/emit/schedule.h"
+#include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::attention_forward::interleaved {
 

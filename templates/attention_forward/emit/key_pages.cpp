@@ -3,8 +3,8 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
-#include "templates/attention_forward/call/page_arguments.h"
 #include "templates/attention_forward/emit/integers.h"
+#include "templates/attention_forward/kernel/page_arguments.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -115,7 +115,7 @@ Value* KeyPages::entries(Value* tile) const {
   return table_.load(entry_bytes, ir.CreateShl(place.page, kernel_.constant(2)), kernel_.constant(0));
 }
 
-// A page of a head spans less than 4 GiB (problem/paging.cpp checks that), the cache need not.
+// A page of a head spans less than 4 GiB (call/paging.cpp checks that), the cache need not.
 Value* KeyPages::address_of(const Slice& slice, Value* entry, Value* granule) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* page = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, entry, last_page_);

@@ -5,8 +5,8 @@
 
 #include "codegen/language/buffer.h"
 #include "codegen/language/control.h"
-#include "templates/attention_forward/call/row_limits.h"
 #include "templates/attention_forward/emit/integers.h"
+#include "templates/attention_forward/kernel/row_limits.h"
 
 namespace wavejit::attention_forward {
 namespace {

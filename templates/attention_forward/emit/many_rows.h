@@ -4,7 +4,7 @@
 #pragma once
 
 #include "codegen/language/kernel.h"
-#include "templates/attention_forward/call/spec.h"
+#include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::attention_forward {
 

@@ -16,9 +16,9 @@
 #include "codegen/language/matrix.h"
 #include "codegen/language/private_memory.h"
 #include "codegen/language/softmax.h"
-#include "templates/attention_forward/call/merged_rows_plan.h"
 #include "templates/attention_forward/emit/schedule.h"
 #include "templates/attention_forward/emit/workgroup.h"
+#include "templates/attention_forward/kernel/merged_rows_plan.h"
 
 namespace wavejit::attention_forward {
 

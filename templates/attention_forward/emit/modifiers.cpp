@@ -5,9 +5,9 @@
 
 #include <numbers>
 
-#include "templates/attention_forward/call/arguments.h"
-#include "templates/attention_forward/call/parameters.h"
 #include "templates/attention_forward/emit/mask.h"
+#include "templates/attention_forward/kernel/arguments.h"
+#include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward {
 namespace {

@@ -6,9 +6,9 @@
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/cross_lane.h"
-#include "templates/attention_forward/call/arguments.h"
 #include "templates/attention_forward/emit/modifiers.h"
 #include "templates/attention_forward/emit/tiles_lines.h"
+#include "templates/attention_forward/kernel/arguments.h"
 
 namespace wavejit::attention_forward {
 

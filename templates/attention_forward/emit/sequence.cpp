@@ -2,8 +2,8 @@
 #include "templates/attention_forward/emit/sequence.h"
 
 #include "codegen/language/control.h"
-#include "templates/attention_forward/call/arguments.h"
 #include "templates/attention_forward/emit/integers.h"
+#include "templates/attention_forward/kernel/arguments.h"
 
 namespace wavejit::attention_forward {
 namespace {

@@ -4,10 +4,10 @@
 #include <llvm/IR/InlineAsm.h>
 
 #include "codegen/language/buffer.h"
-#include "templates/attention_forward/call/arguments.h"
-#include "templates/attention_forward/call/combine/parameters.h"
-#include "templates/attention_forward/call/row_limits.h"
 #include "templates/attention_forward/emit/combine/workspace.h"
+#include "templates/attention_forward/kernel/arguments.h"
+#include "templates/attention_forward/kernel/combine/parameters.h"
+#include "templates/attention_forward/kernel/row_limits.h"
 
 namespace wavejit::attention_forward {
 namespace {

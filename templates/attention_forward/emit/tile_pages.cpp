@@ -2,9 +2,9 @@
 #include "templates/attention_forward/emit/tile_pages.h"
 
 #include "codegen/language/synchronize.h"
-#include "templates/attention_forward/call/page_arguments.h"
 #include "templates/attention_forward/emit/integers.h"
 #include "templates/attention_forward/emit/key_pages.h"
+#include "templates/attention_forward/kernel/page_arguments.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -13,7 +13,7 @@ using language::Buffer;
 using language::Kernel;
 using language::Value;
 
-constexpr int whole_tile_keys = 64;
+constexpr int whole_tile_keys = attention::tile_keys;
 constexpr int whole_tile_granules = whole_tile_keys / KeyPages::granule_keys;
 
 }  // namespace
@@ -62,7 +62,7 @@ TilePages::Place TilePages::look_up(Value* tile, Way way) const {
           .live = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, left, kernel_.constant(whole_tile_keys))};
 }
 
-// A page of a head spans less than 4 GiB (problem/paging.cpp checks that), the cache need not.
+// A page of a head spans less than 4 GiB (call/paging.cpp checks that), the cache need not.
 Buffer TilePages::rows(const Slice& slice, int row_bytes, const Place& place) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* granule_bytes = ir.CreateMul(slice.row_stride, kernel_.constant(KeyPages::granule_keys));

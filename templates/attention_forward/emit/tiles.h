@@ -14,8 +14,8 @@
 
 #include "codegen/language/lds.h"
 #include "codegen/language/matrix.h"
-#include "templates/attention_forward/call/lds_layout.h"
 #include "templates/attention_forward/emit/workgroup.h"
+#include "templates/attention_forward/kernel/lds_layout.h"
 
 namespace wavejit::attention_forward {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/emit/vectorised_pages.h"
 
-#include "templates/attention_forward/call/page_arguments.h"
+#include "templates/attention_forward/kernel/page_arguments.h"
 
 namespace wavejit::attention_forward {
 

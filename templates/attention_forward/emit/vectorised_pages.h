@@ -22,7 +22,7 @@ class VectorisedPages {
   static constexpr int unit_bytes = 16;
   static constexpr int unit_elements = 8;
   static constexpr int bytes_of_element = 2;
-  static constexpr int keys_of_tile = 64;
+  static constexpr int keys_of_tile = attention::tile_keys;
   static constexpr int line_bytes = keys_of_tile * unit_bytes;
 
   VectorisedPages(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup);

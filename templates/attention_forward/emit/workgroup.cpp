@@ -5,13 +5,13 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
-#include "templates/attention_forward/call/arguments.h"
-#include "templates/attention_forward/call/parameters.h"
-#include "templates/attention_forward/call/row_limits.h"
 #include "templates/attention_forward/emit/integers.h"
 #include "templates/attention_forward/emit/many_rows.h"
 #include "templates/attention_forward/emit/sequence.h"
 #include "templates/attention_forward/emit/split.h"
+#include "templates/attention_forward/kernel/arguments.h"
+#include "templates/attention_forward/kernel/parameters.h"
+#include "templates/attention_forward/kernel/row_limits.h"
 
 namespace wavejit::attention_forward {
 namespace {

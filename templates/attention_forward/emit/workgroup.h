@@ -3,8 +3,8 @@
 #pragma once
 
 #include "codegen/language/buffer.h"
-#include "templates/attention_forward/call/spec.h"
 #include "templates/attention_forward/emit/sequence.h"
+#include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::attention_forward {
 

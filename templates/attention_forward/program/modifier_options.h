@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The masks and modifiers of `wavejit run`: from the command line to the device, the call and the reference. Which
-// modifiers there are, their words and their places in a call come from call/modifiers.h.
+// modifiers there are, their words and their places in a call come from kernel/modifiers.h.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "templates/attention_forward/call/modifiers.h"
+#include "templates/attention_forward/kernel/modifiers.h"
 #include "templates/attention_forward/program/reference.h"
 #include "tools/device_array.h"
 #include "tools/npy.h"

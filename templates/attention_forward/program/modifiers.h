@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The modifiers as the program's tools give them: a row a modifier, beside that of call/modifiers.h.
+// The modifiers as the program's tools give them: a row a modifier, beside that of kernel/modifiers.h.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "templates/attention_forward/call/modifiers.h"
+#include "templates/attention_forward/kernel/modifiers.h"
 #include "templates/attention_forward/program/inputs.h"
 #include "templates/attention_forward/program/problem.h"
 #include "templates/attention_forward/program/reference.h"

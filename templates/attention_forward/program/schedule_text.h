@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "templates/attention_forward/call/spec.h"
+#include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::attention_forward::program {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "targets/targets.h"
-#include "templates/attention_forward/call/ladders.h"
-#include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/kernel/ladders.h"
+#include "templates/attention_forward/kernel/parameters.h"
 #include "templates/attention_forward/program/attention_case.h"
 
 namespace wavejit::attention_forward::program {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "templates/attention_forward/call/modifiers.h"
+#include "templates/attention_forward/kernel/modifiers.h"
 #include "templates/attention_forward/program/vocabulary.h"
 
 namespace wavejit::attention_forward::program {

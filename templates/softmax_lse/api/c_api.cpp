@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The functions of the C ABI that are softmax_lse's.
 #include "runtime/c_call.h"
-#include "templates/softmax_lse/call/problem/call.h"
+#include "templates/softmax_lse/call/call.h"
 
 using namespace wavejit::runtime;  // this file is the two worlds' seam
 

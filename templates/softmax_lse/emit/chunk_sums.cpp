@@ -5,7 +5,7 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
-#include "templates/families/call/canon.h"
+#include "templates/attention/kernel/canon.h"
 
 namespace wavejit::softmax_lse {
 namespace {
@@ -31,7 +31,7 @@ constexpr int sums_at = factors_at + (waves * copies_bytes);
 constexpr int parts_at = sums_at + (waves * sums_bytes);
 constexpr int lds_bytes = parts_at + (waves * parts_bytes);
 
-constexpr int chunk_tiles = families::chunk_keys / families::tile_keys;
+constexpr int chunk_tiles = attention::chunk_keys / attention::tile_keys;
 
 }  // namespace
 

@@ -8,7 +8,7 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/softmax.h"
-#include "templates/families/call/canon.h"
+#include "templates/attention/kernel/canon.h"
 #include "templates/softmax_lse/emit/chunk_sums.h"
 #include "templates/softmax_lse/emit/tile.h"
 
@@ -89,12 +89,12 @@ Workgroup begin_workgroup(Kernel& kernel) {
   Value* begin = visible_keys(kernel, first_row, diagonal, keys).first;
   Value* last_row = ir.CreateSub(ir.CreateAdd(first_row, rows), kernel.constant(1));
   Value* end = visible_keys(kernel, last_row, diagonal, keys).second;
-  constexpr int chunk_tiles = families::chunk_keys / families::tile_keys;
+  constexpr int chunk_tiles = attention::chunk_keys / attention::tile_keys;
   Value* first_tile =
-      ir.CreateMul(ir.CreateUDiv(begin, kernel.constant(families::chunk_keys)), kernel.constant(chunk_tiles));
+      ir.CreateMul(ir.CreateUDiv(begin, kernel.constant(attention::chunk_keys)), kernel.constant(chunk_tiles));
   Value* tiles =
-      ir.CreateUDiv(ir.CreateAdd(maximum(kernel, end, kernel.constant(0)), kernel.constant(families::tile_keys - 1)),
-                    kernel.constant(families::tile_keys));
+      ir.CreateUDiv(ir.CreateAdd(maximum(kernel, end, kernel.constant(0)), kernel.constant(attention::tile_keys - 1)),
+                    kernel.constant(attention::tile_keys));
   // A negative scale is a positive one with the scores negated, and a zero scale the smallest normal number, as in
   // attention: docs/canonical-arithmetic.md.
   Value* scale = kernel.argument_i32(offsetof(Arguments, scale_log2e));
@@ -182,7 +182,7 @@ class Emission {
             return Values{ir().CreateAdd(at[0], step)};
           },
           [&](const Values& at) {
-            return ir().CreateICmpSLT(ir().CreateMul(at[0], kernel_.constant(families::tile_keys)), keys);
+            return ir().CreateICmpSLT(ir().CreateMul(at[0], kernel_.constant(attention::tile_keys)), keys);
           });
     });
   }
@@ -209,14 +209,14 @@ class Emission {
 
   // Of the tiles that begin with `first`, the lane's own.
   TilePlace place_of(Value* first) {
-    Value* tile_key = ir().CreateMul(ir().CreateAdd(first, lane_.slot), kernel_.constant(families::tile_keys));
+    Value* tile_key = ir().CreateMul(ir().CreateAdd(first, lane_.slot), kernel_.constant(attention::tile_keys));
     Value* own = ir().CreateMul(lane_.half, kernel_.constant(half_keys(key_order(spec_))));
     return {.row = lane_.row, .tile_key = tile_key, .lane_key = ir().CreateAdd(tile_key, own)};
   }
 
   // The scores of a tile, −∞ where the row does not see the key.
   Scores read(const ScoreReader& reader, const TilePlace& place) {
-    Value* behind = ir().CreateAdd(place.tile_key, kernel_.constant(families::tile_keys));
+    Value* behind = ir().CreateAdd(place.tile_key, kernel_.constant(attention::tile_keys));
     Value* visible =
         ir().CreateAnd(ir().CreateICmpSLT(place.tile_key, lane_.end), ir().CreateICmpSGT(behind, lane_.begin));
     Value* whole =

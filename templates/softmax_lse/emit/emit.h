@@ -10,8 +10,8 @@
 // weights: of scores that still stand in registers (rows=resident), or are read again (rows=streamed).
 #pragma once
 
-#include "templates/families/emit/emit.h"
-#include "templates/softmax_lse/call/spec.h"
+#include "families/emit/emit.h"
+#include "templates/softmax_lse/kernel/spec.h"
 
 namespace wavejit::softmax_lse {
 

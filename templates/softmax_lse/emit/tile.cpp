@@ -7,7 +7,7 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
-#include "templates/families/call/canon.h"
+#include "templates/attention/kernel/canon.h"
 
 namespace wavejit::softmax_lse {
 namespace {
@@ -147,7 +147,7 @@ void WeightWriter::write(const Scores& weights, const TilePlace& place, Value* v
   const bool by_element = !is_wide(type) && spec_.access == Access::elements;
   Value* zero = kernel_.constant(0);
   Value* inside = ir.CreateAnd(valid, ir.CreateICmpSLT(place.tile_key, keys));
-  Value* whole = ir.CreateICmpSLE(ir.CreateAdd(place.tile_key, kernel_.constant(families::tile_keys)), keys);
+  Value* whole = ir.CreateICmpSLE(ir.CreateAdd(place.tile_key, kernel_.constant(attention::tile_keys)), keys);
   std::vector<std::vector<Value*>> dwords;
   dwords.reserve(groups);
   for (int group = 0; group < groups; ++group) dwords.push_back(stored_dwords(weights, group));

@@ -16,7 +16,7 @@
 
 #include "codegen/language/buffer.h"
 #include "codegen/language/fragment.h"
-#include "templates/softmax_lse/call/spec.h"
+#include "templates/softmax_lse/kernel/spec.h"
 
 namespace wavejit::softmax_lse {
 

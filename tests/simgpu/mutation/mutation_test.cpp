@@ -19,7 +19,7 @@
 
 #include "subject.h"
 #include "targets/targets.h"
-#include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::tests {
 namespace {

@@ -21,8 +21,8 @@
 #include "support/attention_reference.h"
 #include "support/judged_rows.h"
 #include "support/storage_types.h"
-#include "templates/attention_forward/call/combine/parameters.h"
-#include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/kernel/combine/parameters.h"
+#include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::tests {
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "templates/attention_forward/call/combine/spec.h"
-#include "templates/attention_forward/call/spec.h"
-#include "templates/families/call/kernel_spec.h"
+#include "families/kernel/kernel_spec.h"
+#include "templates/attention_forward/kernel/combine/spec.h"
+#include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::tests {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Problem descriptors: what is printed parses back to the same, and every wrong or later word is refused by place.
-#include "templates/attention_forward/call/problem/descriptor.h"
+#include "templates/attention_forward/call/descriptor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

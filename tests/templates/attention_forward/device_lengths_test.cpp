@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // WAVEJIT_CHECK_LENGTHS: what stands in device memory is judged on the host, element by element, before anything runs.
-#include "templates/attention_forward/call/problem/device_lengths.h"
+#include "templates/attention_forward/call/device_lengths.h"
 
 #include <cstring>
 

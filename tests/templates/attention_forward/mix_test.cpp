@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Calls of long and short queries: when two kernels share one, what each is asked for, what is launched, what the lines
 // of such calls prepare.
-#include "templates/attention_forward/call/problem/mix.h"
+#include "templates/attention_forward/call/mix.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,10 +13,10 @@
 
 #include "runtime_fixture.h"
 #include "templates/attention_forward/api/run.h"
-#include "templates/attention_forward/call/combine/spec.h"
-#include "templates/attention_forward/call/problem/call.h"
-#include "templates/attention_forward/call/problem/descriptor.h"
-#include "templates/attention_forward/call/problem/splits.h"
+#include "templates/attention_forward/call/call.h"
+#include "templates/attention_forward/call/descriptor.h"
+#include "templates/attention_forward/call/splits.h"
+#include "templates/attention_forward/kernel/combine/spec.h"
 
 namespace wavejit::tests {
 namespace {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which calls give a workgroup two query tiles, and that a line prepares what calls of other batches need.
-#include "templates/attention_forward/call/problem/pairs.h"
+#include "templates/attention_forward/call/pairs.h"
 
 #include <format>
 #include <set>
 
+#include "families/call/family.h"
 #include "runtime_fixture.h"
 #include "targets/targets.h"
-#include "templates/attention_forward/call/problem/descriptor.h"
-#include "templates/attention_forward/call/problem/route.h"
-#include "templates/families/call/family.h"
+#include "templates/attention_forward/call/descriptor.h"
+#include "templates/attention_forward/call/route.h"
 
 namespace wavejit::tests {
 namespace {

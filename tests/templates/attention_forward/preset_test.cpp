@@ -7,7 +7,7 @@
 
 #include "runtime/prebuild.h"
 #include "runtime_fixture.h"
-#include "templates/attention_forward/call/problem/descriptor.h"
+#include "templates/attention_forward/call/descriptor.h"
 
 namespace wavejit::tests {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "runtime_fixture.h"
-#include "templates/attention_forward/call/problem/problem.h"
+#include "templates/attention_forward/call/problem.h"
 
 namespace wavejit::tests {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every field of a call, wrong in every way: a status, a line that names the field, the value and what is accepted, and
 // nothing launched.
-#include "templates/attention_forward/call/problem/problem.h"
+#include "templates/attention_forward/call/problem.h"
 
 #include <cmath>
 #include <functional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Routes: a pure function of shape, target and toggles.
-#include "templates/attention_forward/call/problem/route.h"
+#include "templates/attention_forward/call/route.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

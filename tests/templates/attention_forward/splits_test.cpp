@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Split keys on the host: how many runs, what they cost, whose memory they use, what is launched and what is refused.
-#include "templates/attention_forward/call/problem/splits.h"
+#include "templates/attention_forward/call/splits.h"
 
 #include <latch>
 #include <set>
@@ -11,9 +11,9 @@
 #include "runtime/prebuild.h"
 #include "runtime_fixture.h"
 #include "targets/targets.h"
-#include "templates/attention_forward/call/combine/parameters.h"
-#include "templates/attention_forward/call/combine/spec.h"
-#include "templates/attention_forward/call/parameters.h"
+#include "templates/attention_forward/kernel/combine/parameters.h"
+#include "templates/attention_forward/kernel/combine/spec.h"
+#include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::tests {
 namespace {

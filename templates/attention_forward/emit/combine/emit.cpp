@@ -12,10 +12,10 @@
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/softmax.h"
-#include "templates/attention_forward/call/combine/arguments.h"
-#include "templates/attention_forward/call/combine/parameters.h"
 #include "templates/attention_forward/emit/combine/workspace.h"
 #include "templates/attention_forward/emit/sequence.h"
+#include "templates/attention_forward/kernel/combine/arguments.h"
+#include "templates/attention_forward/kernel/combine/parameters.h"
 
 namespace wavejit::attention_combine {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "targets/targets.h"
-#include "templates/attention_forward/call/combine/spec.h"
+#include "templates/attention_forward/kernel/combine/spec.h"
 
 namespace wavejit::attention_combine {
 

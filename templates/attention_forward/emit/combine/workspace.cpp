@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/emit/combine/workspace.h"
 
-#include "templates/attention_forward/call/combine/parameters.h"
+#include "templates/attention_forward/kernel/combine/parameters.h"
 
 namespace wavejit::attention_combine {
 

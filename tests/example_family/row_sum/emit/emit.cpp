@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // KernelSpec → IR: a thread adds one row, four elements a load, in order.
-#include "templates/families/emit/emit.h"
+#include "families/emit/emit.h"
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
@@ -9,7 +9,7 @@
 
 #include "codegen/language/buffer.h"
 #include "codegen/language/control.h"
-#include "tests/example_family/row_sum/call/spec.h"
+#include "tests/example_family/row_sum/kernel/spec.h"
 
 namespace wavejit::row_sum {
 namespace {

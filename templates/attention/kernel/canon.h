@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Numbers of the canonical arithmetic (docs/canonical-arithmetic.md) that every kernel of attention shares: they decide
+// bits.
+#pragma once
+
+namespace wavejit::attention {
+
+// Keys are walked in tiles, and sums begin anew at each chunk; both are counted from key 0 of the sequence.
+inline constexpr int tile_keys = 64;
+inline constexpr int chunk_keys = 1024;
+// By how much a row's maximum must grow, in powers of two, before its sums follow. A guess that peers share: weights
+// stay under 2⁸, far inside the range of fp16 and of every 8-bit format.
+inline constexpr float lazy_rescale_threshold = 8;
+
+}  // namespace wavejit::attention

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/call/call.h"
+
+#include <algorithm>
+#include <string>
+
+#include "templates/attention_forward/call/call_descriptor.h"
+#include "templates/attention_forward/call/device_lengths.h"
+#include "templates/attention_forward/call/kernel_arguments.h"
+#include "templates/attention_forward/kernel/combine/parameters.h"
+#include "templates/attention_forward/kernel/parameters.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+// HIP's limit for y and z of a grid.
+constexpr std::uint32_t max_grid_yz = 0xFFFF;
+
+families::Launch launch_of(const LaunchGeometry& geometry, void* arguments, std::size_t bytes) {
+  return {.grid_x = geometry.grid_x,
+          .grid_y = geometry.grid_y,
+          .grid_z = geometry.grid_z,
+          .threads = geometry.threads,
+          .dynamic_lds_bytes = geometry.dynamic_lds_bytes,
+          .arguments = arguments,
+          .argument_bytes = bytes};
+}
+
+[[gnu::cold, gnu::noinline]] std::unexpected<Failure> too_many_tiles(std::uint32_t query_length, std::uint32_t tiles) {
+  return fail(WAVEJIT_INVALID_ARGUMENT, "q.sizes[1] (length) = " + std::to_string(query_length) + " needs " +
+                                            std::to_string(tiles) + " query tiles; accepted: up to " +
+                                            std::to_string(max_grid_yz));
+}
+
+// As many query tiles as there may be: sequences of more than few_rows rows, of which each begins one more than its
+// rows fill. y as for the longest of them, so that y and z stay within limits.
+LaunchGeometry geometry_of_many_rows(const KernelSpec& spec, const AttentionProblem& problem, std::uint32_t few_rows) {
+  LaunchGeometry geometry = launch_geometry(spec, 1, problem.query_heads, problem.query_length);
+  const std::uint64_t sequences = std::min<std::uint64_t>(problem.batch, problem.query_rows / (few_rows + 1));
+  const std::uint64_t tiles = std::min(problem.query_rows / static_cast<std::uint64_t>(spec.tile_queries) + sequences,
+                                       std::uint64_t{problem.batch} * geometry.grid_y);
+  geometry.grid_z =
+      static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (tiles + geometry.grid_y - 1) / geometry.grid_y));
+  return geometry;
+}
+
+}  // namespace
+
+AttentionCall::AttentionCall(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,
+                             const SplitPlan& splits, const targets::Target& target, const families::Toggles& toggles)
+    : Call({.family = &family(), .code = kernel_shape(problem, splits, target).code()}),
+      call_(call),
+      problem_(problem),
+      splits_(splits),
+      target_(target),
+      toggles_(toggles) {
+  workspace_bytes = splits.workspace_bytes;
+  workspace = call.workspace;
+  report = call.report;
+  judges_device_memory = (call.flags & WAVEJIT_CHECK_LENGTHS) != 0;
+}
+
+void AttentionCall::fill(const KernelSpec& spec, std::uint32_t splits, const void* memory,
+                         LimitedArguments& arguments) const {
+  Arguments& all = arguments.paged.all;
+  fill_arguments(all, problem_, call_, target_, toggles_);
+  all.splits = splits;
+  all.query_head_multiplier = division_multiplier(spec.packed_heads ? problem_.kv_heads : problem_.query_heads);
+  all.split_multiplier = division_multiplier(splits);
+  all.workspace = reinterpret_cast<std::uintptr_t>(memory);
+  if (problem_.shape.paged) arguments.paged.pages = page_arguments(call_);
+  if (problem_.shape.vectorised) [[unlikely]]
+    set_units(all, call_);
+}
+
+void AttentionCall::plan_combine(const families::KernelSpec& kernel, const Arguments& split, std::uint32_t rows,
+                                 families::LaunchPlan& plan) {
+  combine_ = combine_arguments(split, problem_.shape);
+  combine_.few_rows = rows;
+  const auto& combine = kernel.get<attention_combine::KernelSpec>();
+  plan.add(launch_of(attention_combine::launch_geometry(combine, problem_.batch, problem_.query_heads, rows), &combine_,
+                     sizeof combine_));
+}
+
+Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
+                                 families::LaunchPlan& plan) {
+  if (splits_.few_rows != 0) [[unlikely]]
+    return plan_mixed(kernels, memory, plan);
+  const auto& spec = kernels[0]->get<KernelSpec>();
+  const LaunchGeometry geometry = launch_geometry(spec, problem_.batch, problem_.query_heads, problem_.query_length,
+                                                  splits_.splits, problem_.group());
+  if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
+    return too_many_tiles(problem_.query_length, geometry.grid_y);
+  fill(spec, splits_.splits, memory, arguments_);
+  plan.add(launch_of(geometry, &arguments_, argument_bytes(spec)));
+  if (splits_.splits != 1) [[unlikely]]
+    plan_combine(*kernels[1], arguments_.paged.all, problem_.query_length, plan);
+  return {};
+}
+
+Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* const> kernels, const void* memory,
+                                       families::LaunchPlan& plan) {
+  const auto& tall = kernels[0]->get<KernelSpec>();
+  const auto& few = kernels[1]->get<KernelSpec>();
+  const std::uint32_t few_rows = splits_.few_rows;
+  const LaunchGeometry geometry = geometry_of_many_rows(tall, problem_, few_rows);
+  if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
+    return too_many_tiles(problem_.query_length, geometry.grid_y);
+  fill(tall, 1, nullptr, arguments_);
+  arguments_.rows = {.few_rows = few_rows, .sequences = problem_.batch, .tiles_of_z = geometry.grid_y};
+  plan.add(launch_of(geometry, &arguments_, sizeof arguments_));
+  fill(few, splits_.splits, memory, few_.emplace());
+  few_->rows.few_rows = few_rows;
+  plan.add(
+      launch_of(launch_geometry(few, problem_.batch, problem_.query_heads, few_rows, splits_.splits, problem_.group()),
+                &*few_, sizeof *few_));
+  if (splits_.splits != 1) plan_combine(*kernels[2], few_->paged.all, few_rows, plan);
+  return {};
+}
+
+AttentionCall::WhenMissing AttentionCall::when_missing() const {
+  if ((call_.flags & WAVEJIT_NO_COMPILE) == 0) return WhenMissing::make_them;
+  return (call_.flags & WAVEJIT_COMPILE_BEHIND) == 0 ? WhenMissing::refuse : WhenMissing::refuse_and_make_them_behind;
+}
+
+std::string AttentionCall::descriptor(Line line) const {
+  ProblemDescriptor descriptor = describe_call(problem_, call_);
+  if (splits_.few_rows != 0) {
+    // What says that it is a mix; and why nothing is split may not show in the words.
+    descriptor.query_rows = static_cast<std::int64_t>(problem_.query_rows);
+    if (splits_.splits == 1) descriptor.splits = 1;
+  }
+  if (line == Line::of_kernels) descriptor.scale.clear();  // no part of a kernel
+  return to_text(descriptor);
+}
+
+Result<void> AttentionCall::judge(families::DeviceMemory& memory) const {
+  return check_device_lengths(memory, problem_, call_);
+}
+
+families::WorkspaceWords AttentionCall::workspace_words() const {
+  const std::string count = std::to_string(splits_.splits);
+  return {
+      .reason = "splits = " + count, .captured = "keys are split (" + count + " splits)", .instead = "fewer splits"};
+}
+
+}  // namespace wavejit::attention_forward

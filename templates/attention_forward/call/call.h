@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A checked call of attention_forward as the engine sees it: its kernels, their launches, its workspace, its lines.
+#pragma once
+
+#include <optional>
+
+#include "families/call/family.h"
+#include "templates/attention_forward/call/problem.h"
+#include "templates/attention_forward/call/splits.h"
+#include "templates/attention_forward/kernel/combine/arguments.h"
+#include "templates/attention_forward/kernel/row_limits.h"
+
+namespace wavejit::attention_forward {
+
+const families::Family& family();
+
+// On the caller's stack. What it is given must outlive it.
+class AttentionCall final : public families::Call {
+ public:
+  AttentionCall(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,
+                const SplitPlan& splits, const targets::Target& target, const families::Toggles& toggles);
+
+  Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
+                    families::LaunchPlan& plan) override;
+  const wavejit_attention_forward_arguments& arguments() const { return call_; }
+  const AttentionProblem& problem() const { return problem_; }
+  WhenMissing when_missing() const override;
+  std::string descriptor(Line line) const override;
+  Result<void> judge(families::DeviceMemory& memory) const override;
+  families::WorkspaceWords workspace_words() const override;
+
+ private:
+  Result<void> plan_mixed(std::span<const families::KernelSpec* const> kernels, const void* memory,
+                          families::LaunchPlan& plan);
+  void fill(const KernelSpec& spec, std::uint32_t splits, const void* memory, LimitedArguments& arguments) const;
+  void plan_combine(const families::KernelSpec& kernel, const Arguments& split, std::uint32_t rows,
+                    families::LaunchPlan& plan);
+
+  const wavejit_attention_forward_arguments& call_;
+  const AttentionProblem& problem_;
+  const SplitPlan& splits_;
+  const targets::Target& target_;
+  const families::Toggles& toggles_;
+  // What launches point to.
+  LimitedArguments arguments_;
+  std::optional<LimitedArguments> few_;  // of the kernel of few rows
+  attention_combine::Arguments combine_;
+};
+
+}  // namespace wavejit::attention_forward

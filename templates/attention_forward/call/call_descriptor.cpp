@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/call/call_descriptor.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+
+namespace wavejit::attention_forward {
+
+namespace {
+
+// Of the extents that the modifier's word may have, the one of this tensor.
+Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
+  const bool by_batch = tensor.sizes[0] > 1;
+  const bool by_head = tensor.sizes[1] > 1;
+  const Extent extent = by_batch && by_head ? Extent::batch_and_head
+                        : by_batch          ? Extent::batch
+                        : by_head           ? Extent::head
+                                            : Extent::one;
+  const auto known = [&](Extent one) {
+    return std::ranges::any_of(row.extents, [&](const auto& each) { return each.extent == one; });
+  };
+  if (row.extents.empty()) return Extent::one;
+  if (known(extent)) return extent;
+  // Slopes are always one a head.
+  return by_batch ? Extent::batch_and_head : Extent::head;
+}
+
+}  // namespace
+
+[[gnu::cold]] ProblemDescriptor describe_call(const AttentionProblem& problem,
+                                              const wavejit_attention_forward_arguments& call) {
+  const auto number = [](float value) {
+    std::array<char, 32> text{};
+    const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc{} ? std::string(text.data(), end) : std::string();
+  };
+  const bool heads_outside = call.q.sizes[1] > 1 && call.q.sizes[2] > 1 && call.q.strides[2] > call.q.strides[1];
+  ProblemDescriptor descriptor;
+  descriptor.shape = problem.shape;
+  descriptor.batch = problem.batch;
+  descriptor.query_length = problem.query_length;
+  descriptor.key_length = problem.key_length;
+  descriptor.query_heads = problem.query_heads;
+  descriptor.kv_heads = problem.kv_heads;
+  descriptor.layout = heads_outside ? Layout::bhsd : Layout::bshd;
+  if (call.scale != 0 || (call.flags & WAVEJIT_SCALE_IS_ZERO) != 0) descriptor.scale = number(call.scale);
+  if (call.query_starts != nullptr && call.key_starts != nullptr) descriptor.layout = Layout::packed;
+  if (problem.shape.paged) {
+    descriptor.layout = Layout::paged;
+    descriptor.page_size = call.k.sizes[1];
+    descriptor.page_heads_first =
+        !problem.shape.vectorised && call.k.sizes[2] > 1 && call.k.strides[2] > call.k.strides[1];
+    descriptor.values_by_keys = call.page_layout == WAVEJIT_PAGES_VECTORISED_KEYS;
+  }
+  descriptor.causal = (call.mask & WAVEJIT_MASK_CAUSAL) != 0;
+  if ((call.mask & WAVEJIT_MASK_PREFIX) != 0) descriptor.causal_prefix = call.causal_prefix;
+  if ((call.mask & WAVEJIT_MASK_WINDOW) != 0) descriptor.window = {call.window_left, call.window_right};
+  for (const ModifierRow& row : modifier_rows) {
+    if (!given(row, call)) continue;
+    if (row.number != nullptr) {
+      descriptor.add(row.modifier, Extent::none, number(call.*row.number));
+    } else {
+      descriptor.add(row.modifier, extent_of(row, call.*row.tensor));
+    }
+  }
+  if (call.max_total_keys > 0) descriptor.total_keys = call.max_total_keys;
+  if (call.splits > 0) descriptor.splits = call.splits;
+  if (problem.any_bits) descriptor.invariance = "none";
+  return descriptor;
+}
+
+}  // namespace wavejit::attention_forward

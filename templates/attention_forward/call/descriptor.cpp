@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/call/descriptor.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "families/kernel/names.h"
+#include "templates/attention_forward/call/descriptor_words.h"
+#include "templates/attention_forward/call/mix.h"
+#include "templates/attention_forward/call/pairs.h"
+#include "templates/attention_forward/kernel/parameters.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+// "=bh"; nothing for a word that stands alone.
+std::string name_of(std::span<const ExtentName> extents, Extent extent) {
+  for (const ExtentName& each : extents)
+    if (each.extent == extent) return "=" + std::string(each.name);
+  return {};
+}
+
+}  // namespace
+
+void ProblemDescriptor::add(Modifier one, Extent extent, std::string number) {
+  of(one) = {.there = true, .extent = extent, .number = std::move(number)};
+  if (row_of(one).in_code) shape.modifiers.add(one);
+}
+
+std::string to_text(const ProblemDescriptor& descriptor) {
+  const AttentionShape& shape = descriptor.shape;
+  std::string text(family_word);
+  const auto word = [&](std::string_view name, std::string_view value) {
+    text += ' ';
+    text += name;
+    text += value;
+  };
+  word("", to_text(shape.dtype));
+  word("b", std::to_string(descriptor.batch));
+  const auto lengths = [](const std::optional<std::int64_t>& from, std::int64_t to) {
+    return (from ? std::to_string(*from) + ".." : std::string()) + std::to_string(to);
+  };
+  word("q", lengths(descriptor.least_query_length, descriptor.query_length));
+  word("k", lengths(descriptor.least_key_length, descriptor.key_length));
+  word("h", std::to_string(descriptor.query_heads));
+  if (descriptor.kv_heads != descriptor.query_heads) text += "/" + std::to_string(descriptor.kv_heads);
+  word("d", std::to_string(shape.head_dim_qk));
+  if (shape.head_dim_v != shape.head_dim_qk) text += "/" + std::to_string(shape.head_dim_v);
+  const auto list = [](const std::vector<std::int64_t>& lengths) {
+    std::string text;
+    for (const std::int64_t length : lengths) text += (text.empty() ? "" : ",") + std::to_string(length);
+    return text;
+  };
+  if (descriptor.causal_prefix) {
+    word("causal=", std::to_string(*descriptor.causal_prefix));
+  } else if (descriptor.causal) {
+    word("causal", "");
+  }
+  if (descriptor.window) {
+    word("window=", std::to_string(descriptor.window->first) + "," + std::to_string(descriptor.window->second));
+  }
+  if (shape.lse) word("lse", "");
+  if (shape.output_fp32) word("o=", "fp32");
+  if (descriptor.layout == Layout::paged) {
+    word("layout=", std::string(paged_word) + ":" + std::to_string(descriptor.page_size) +
+                        (descriptor.page_heads_first ? ":hnd"
+                         : descriptor.values_by_keys ? ":" + std::string(vectorised_keys_word)
+                         : shape.vectorised          ? ":" + std::string(vectorised_word)
+                                                     : ""));
+  } else if (descriptor.layout != Layout::bshd) {
+    word("layout=", families::name_in(layouts, descriptor.layout));
+  }
+  if (!descriptor.query_lengths.empty()) word("q_lengths=", list(descriptor.query_lengths));
+  if (descriptor.query_rows) word("q_rows=", std::to_string(*descriptor.query_rows));
+  if (!descriptor.key_lengths.empty()) word("k_lengths=", list(descriptor.key_lengths));
+  if (descriptor.total_keys) word("k_total=", std::to_string(*descriptor.total_keys));
+  if (shape.first_keys) word("first_keys", (descriptor.first_keys.empty() ? "" : "=") + list(descriptor.first_keys));
+  if (!descriptor.scale.empty()) word("scale=", descriptor.scale);
+  for (const Modifier modifier : described_modifiers) {
+    const DescribedModifier& described = descriptor.of(modifier);
+    if (!described.there) continue;
+    const ModifierRow& row = row_of(modifier);
+    word(row.word, row.number != nullptr ? "=" + described.number : name_of(row.extents, described.extent));
+  }
+  if (descriptor.splits == 0) word("splits=", "auto");
+  if (descriptor.splits > 0) word("splits=", std::to_string(descriptor.splits));
+  if (!descriptor.invariance.empty()) word("invariance=", descriptor.invariance);
+  if (!descriptor.seed.empty()) word("seed=", descriptor.seed);
+  if (!descriptor.inputs.empty()) word("inputs=", descriptor.inputs);
+  return text;
+}
+
+namespace {
+
+// Packed queries of which one is the longest and all others are one row: what makes two kernels share a call (mix.h),
+// with keys whole and split, if they can be. Two sequences leave the device room for splits.
+std::vector<ProblemDescriptor> mixes_of(const ProblemDescriptor& one) {
+  std::vector<ProblemDescriptor> mixes;
+  const bool may_pack = one.layout == Layout::packed || one.layout == Layout::paged || one.query_rows;
+  // A line that lists its lengths is one call.
+  const bool is_told = !one.query_lengths.empty() || one.query_rows;
+  if (!may_pack || one.batch < 2 || one.splits > 1 || (is_told && few_rows_of(problem_of(one)) == 0)) return mixes;
+  if (one.query_length <= static_cast<std::int64_t>(longest_packed_query)) return mixes;
+  ProblemDescriptor mix = one;
+  mix.batch = 2;
+  mix.query_lengths.clear();
+  mix.first_keys.clear();
+  if (!mix.key_lengths.empty()) mix.key_lengths.assign(2, mix.key_length);
+  mix.query_rows = one.query_length + 1;
+  for (const std::int64_t splits : {std::int64_t{1}, one.splits}) {
+    mix.splits = splits;
+    mixes.push_back(mix);
+  }
+  return mixes;
+}
+
+}  // namespace
+
+// Routes know the class of the query length. Whether keys are split goes one way with each length, so that the ends of
+// a class and of the keys meet both answers, if there are two.
+std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descriptor) {
+  std::vector<ProblemDescriptor> each;
+  const auto add = [&](std::int64_t queries, std::int64_t keys) {
+    ProblemDescriptor one = descriptor;
+    one.least_query_length.reset();
+    one.least_key_length.reset();
+    one.query_length = queries;
+    one.key_length = keys;
+    one.shape.set_rows(rows_of(descriptor, queries));
+    if (one.causal_prefix) one.causal_prefix = std::min(*one.causal_prefix, keys);
+    // Whether few rows of several chunks are split goes by the batch, too: they have both.
+    const bool either = descriptor.splits <= 0 && queries <= static_cast<std::int64_t>(longest_packed_query);
+    for (const std::int64_t splits : {1, 2}) {
+      if (either && keys > chunk_keys) one.splits = splits;
+      // And so does whether query tiles go in pairs.
+      for (const bool paired : {false, true}) {
+        if (may_pair(one.shape)) one.paired_tiles = paired;
+        if (std::ranges::find(each, one) == each.end()) each.push_back(one);
+      }
+    }
+    for (const ProblemDescriptor& mix : mixes_of(one))
+      if (std::ranges::find(each, mix) == each.end()) each.push_back(mix);
+  };
+  const std::int64_t longest = descriptor.query_length;
+  for (std::int64_t first = descriptor.least_query_length.value_or(longest); first <= longest;) {
+    std::int64_t last = first;  // of the class
+    for (std::int64_t beyond = longest + 1; last + 1 < beyond;) {
+      const std::int64_t middle = last + (beyond - last) / 2;
+      (rows_of(descriptor, middle) == rows_of(descriptor, first) ? last : beyond) = middle;
+    }
+    for (const std::int64_t queries : {first, last})
+      for (const std::int64_t keys :
+           {descriptor.least_key_length.value_or(descriptor.key_length), descriptor.key_length})
+        add(queries, keys);
+    first = last + 1;
+  }
+  return each;
+}
+
+AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
+  AttentionProblem problem;
+  problem.shape = descriptor.shape;
+  problem.batch = static_cast<std::uint32_t>(descriptor.batch);
+  problem.query_length = static_cast<std::uint32_t>(descriptor.query_length);
+  problem.key_length = static_cast<std::uint32_t>(descriptor.key_length);
+  problem.query_heads = static_cast<std::uint32_t>(descriptor.query_heads);
+  problem.kv_heads = static_cast<std::uint32_t>(descriptor.kv_heads);
+  problem.query_rows = static_cast<std::uint64_t>(descriptor.batch) * problem.query_length;
+  if (!descriptor.query_lengths.empty()) {
+    problem.query_rows = 0;
+    for (const std::int64_t length : descriptor.query_lengths) problem.query_rows += static_cast<std::uint64_t>(length);
+  }
+  if (descriptor.query_rows) problem.query_rows = static_cast<std::uint64_t>(*descriptor.query_rows);
+  problem.packed_queries =
+      descriptor.layout == Layout::packed || !descriptor.query_lengths.empty() || descriptor.query_rows.has_value();
+  problem.splits = static_cast<std::uint32_t>(std::max<std::int64_t>(descriptor.splits, 0));
+  // As calls of such layouts have them: only the device knows.
+  const bool on_device = descriptor.layout == Layout::packed || descriptor.layout == Layout::paged;
+  problem.uneven_lengths = may_be_uneven(on_device || !descriptor.key_lengths.empty() || descriptor.shape.first_keys,
+                                         descriptor.batch, descriptor.key_length, descriptor.total_keys.value_or(0));
+  problem.bottom_right = !descriptor.causal_prefix;
+  problem.causal_prefix = static_cast<std::int32_t>(descriptor.causal_prefix.value_or(0));
+  problem.paired_tiles = descriptor.paired_tiles;
+  problem.any_bits = descriptor.invariance == "none";
+  return problem;
+}
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Problem descriptors: one line of text says what a call is (docs/problem-descriptors.md). Logs print them, prebuild
+// lists, benchmarks, bug reports and tests read them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "families/call/failure.h"
+#include "templates/attention_forward/call/problem.h"
+
+namespace wavejit::attention_forward {
+
+enum class Layout : std::uint8_t { bshd, bhsd, packed, paged };
+// What the words said of one modifier (modifiers.h).
+struct DescribedModifier {
+  bool there = false;
+  Extent extent = Extent::none;
+  std::string number;  // as written
+  bool operator==(const DescribedModifier&) const = default;
+};
+
+struct ProblemDescriptor {
+  AttentionShape shape;
+  std::int64_t batch = 1;
+  std::int64_t query_length = 1;
+  std::int64_t key_length = 1;
+  // "q1..4096": the lengths above are the longest, these the shortest. Nothing: one length.
+  std::optional<std::int64_t> least_query_length;
+  std::optional<std::int64_t> least_key_length;
+  std::int64_t query_heads = 1;
+  std::int64_t kv_heads = 1;
+  Layout layout = Layout::bshd;
+  // Of layout=paged: keys of a page, and whether its heads stand outside its keys.
+  std::int64_t page_size = 0;
+  bool page_heads_first = false;
+  // Of vectorised pages (shape.vectorised): V is [keys / 8][dim] of 8 keys, not [dim][keys].
+  bool values_by_keys = false;
+  // One length a sequence; empty: all alike. Packed queries (of keys in pages too); packed keys, or how many of
+  // dense keys and of keys in pages count.
+  std::vector<std::int64_t> query_lengths;
+  std::vector<std::int64_t> key_lengths;
+  // Of packed queries: rows of all sequences together, as the tensor has them; nothing: what the lengths add up to.
+  std::optional<std::int64_t> query_rows;
+  // The most keys that all sequences have together; nothing: not said. A hint to who cuts keys.
+  std::optional<std::int64_t> total_keys;
+  // With shape.first_keys: one a sequence; empty: the words give no numbers.
+  std::vector<std::int64_t> first_keys;
+  // What the words said of the mask; shape.mask is what they amount to. Limits: −1 is none.
+  bool causal = false;
+  std::optional<std::int64_t> causal_prefix;
+  std::optional<std::pair<std::int64_t, std::int64_t>> window;
+  std::array<DescribedModifier, modifier_count> modifiers;
+  std::int64_t splits = -1;  // −1: not said, 0: auto
+  std::string scale;         // as written: one text, one problem; empty: 1 / sqrt(head dim)
+  std::string seed;
+  std::string inputs;      // "normal", "uniform", "adversarial:<name>"; empty: not said
+  std::string invariance;  // "batch", "none"; empty: not said
+
+  // No word: of without_ranges.
+  std::optional<bool> paired_tiles = std::nullopt;
+
+  DescribedModifier& of(Modifier one) { return modifiers[static_cast<std::size_t>(one)]; }
+  const DescribedModifier& of(Modifier one) const { return modifiers[static_cast<std::size_t>(one)]; }
+  // There, with this extent or number; also in the shape if it changes code.
+  void add(Modifier one, Extent extent, std::string number = {});
+
+  bool has_range() const { return least_query_length || least_key_length; }
+  bool operator==(const ProblemDescriptor&) const = default;
+};
+
+// WAVEJIT_INVALID_ARGUMENT for what is no descriptor, WAVEJIT_UNSUPPORTED for words of the grammar that this version
+// does not do; both with the word, its position and what is accepted.
+Result<ProblemDescriptor> parse_descriptor(std::string_view text);
+// Canonical: words in the grammar's order, defaults left out. parse(to_text(x)) == x.
+std::string to_text(const ProblemDescriptor& descriptor);
+
+// Of a descriptor with ranges: descriptors of single lengths that reach every kernel that a length in the ranges
+// reaches.
+std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descriptor);
+
+// What a number of splits and pairs of query tiles are chosen by; nothing of windows and modifiers but the shape's
+// words.
+AttentionProblem problem_of(const ProblemDescriptor& descriptor);
+
+}  // namespace wavejit::attention_forward

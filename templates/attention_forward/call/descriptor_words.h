@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Words of descriptors that are both read (parse_descriptor.cpp) and written (descriptor.cpp).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "families/kernel/names.h"
+#include "templates/attention_forward/call/descriptor.h"
+#include "templates/attention_forward/kernel/parameters.h"
+
+namespace wavejit::attention_forward {
+
+inline constexpr std::string_view family_word = KernelSpec::family;
+inline constexpr std::string_view paged_word = "paged";
+// Orders of a page (layout=paged:<n>:<order>): V by dims, by keys.
+inline constexpr std::string_view vectorised_word = "vectorised";
+inline constexpr std::string_view vectorised_keys_word = "vectorised_keys";
+// Pages have a size beside the name.
+inline constexpr families::Names<Layout, 3> layouts = {
+    {{Layout::bshd, "bshd"}, {Layout::bhsd, "bhsd"}, {Layout::packed, "packed"}}};
+
+inline RowPlan rows_of(const ProblemDescriptor& descriptor, std::int64_t query_length) {
+  return plan_rows(static_cast<std::uint64_t>(query_length),
+                   static_cast<std::uint64_t>(descriptor.query_heads / descriptor.kv_heads));
+}
+
+// check_lengths.cpp. Lists have one length a sequence, and the longest is what q or k says (of dense keys: at most).
+Result<void> check_lengths(const ProblemDescriptor& descriptor);
+
+}  // namespace wavejit::attention_forward

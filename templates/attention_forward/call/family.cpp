@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// attention_forward as the runtime and its tools know it: descriptors, routes, what is supported.
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "templates/attention_forward/call/call.h"
+#include "templates/attention_forward/call/descriptor.h"
+#include "templates/attention_forward/call/pairs.h"
+#include "templates/attention_forward/call/parsed_problem.h"
+#include "templates/attention_forward/call/route.h"
+#include "templates/attention_forward/call/splits.h"
+#include "templates/attention_forward/kernel/combine/spec.h"
+#include "templates/attention_forward/kernel/parameters.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+families::Shape shape_of(const AttentionShape& shape) { return {.family = &family(), .code = shape.code()}; }
+
+// Who makes arrays needs lengths where q_rows says only how many rows there are: one sequence is the longest, the
+// others share what is left. Packed queries over dense keys have no such words.
+ProblemDescriptor with_lengths(const ProblemDescriptor& descriptor) {
+  ProblemDescriptor told = descriptor;
+  const bool may_pack = told.layout == Layout::packed || told.layout == Layout::paged;
+  if (!told.query_rows || !told.query_lengths.empty() || !may_pack) return told;
+  std::int64_t left = *told.query_rows;
+  std::int64_t longest = told.query_length;
+  for (std::int64_t b = 0; b < told.batch; ++b) {
+    const std::int64_t others = told.batch - 1 - b;
+    const std::int64_t length = b == 0 ? longest : std::min(longest, (left + others) / (others + 1));
+    told.query_lengths.push_back(std::min(length, left));
+    left -= told.query_lengths.back();
+  }
+  return told;
+}
+
+class DescribedProblem final : public families::Problem {
+ public:
+  explicit DescribedProblem(ProblemDescriptor descriptor)
+      : descriptor_(std::move(descriptor)), problem_(problem_of(descriptor_)), told_(with_lengths(descriptor_)) {}
+
+  std::string text() const override { return to_text(descriptor_); }
+
+  Result<families::Shape> shape(const targets::Target& target, const Toggles& toggles) const override {
+    return shape_of(kernel_shape(problem_, plan_splits(problem_, target, toggles.kv_splits, toggles.pins()), target));
+  }
+
+  std::vector<families::Note> notes(const targets::Target& target, const Toggles& toggles) const override {
+    const SplitPlan plan = plan_splits(problem_, target, toggles.kv_splits, toggles.pins());
+    std::vector<families::Note> notes = {{.label = "splits", .text = describe(plan, problem_)}};
+    if (plan.few_rows != 0) notes.insert(notes.begin(), {.label = "walks", .text = describe_walks(plan)});
+    return notes;
+  }
+
+  wavejit_problem told(const std::string& text) const override { return parsed_problem(told_, text); }
+
+  std::vector<std::unique_ptr<families::Problem>> of_single_lengths() const override {
+    std::vector<std::unique_ptr<families::Problem>> problems;
+    std::vector<ProblemDescriptor> each = without_ranges(descriptor_);
+    if (each.size() == 1) return problems;
+    for (ProblemDescriptor& one : each) problems.push_back(std::make_unique<DescribedProblem>(std::move(one)));
+    return problems;
+  }
+
+  bool has_range() const override { return descriptor_.has_range(); }
+
+ private:
+  ProblemDescriptor descriptor_;
+  AttentionProblem problem_;
+  ProblemDescriptor told_;
+};
+
+// What a target's line of `supported` lists, asked shape by shape.
+std::string list_supported(const targets::Target& target) {
+  std::string line;
+  std::set<std::string> dtypes;
+  std::set<std::pair<int, int>> head_dims;
+  bool causal = false;
+  bool lse = false;
+  AttentionShape plain;
+  for (const AttentionShape& shape : supported_shapes(target, {})) {
+    dtypes.emplace(to_text(shape.dtype));
+    head_dims.emplace(shape.head_dim_qk, shape.head_dim_v);
+    causal |= shape.mask == Mask::causal;
+    lse |= shape.lse;
+    if (shape.mask == Mask::none) plain = shape;
+  }
+  const auto list = [&](std::string_view label, const auto& items, auto text) {
+    line += "; ";
+    line += label;
+    for (const auto& item : items) line += " " + text(item);
+  };
+  list("dtypes", dtypes, [](const std::string& name) { return name; });
+  list("head dims", head_dims,
+       [](const std::pair<int, int>& dims) { return to_text(HeadDims{dims.first, dims.second}); });
+  line += std::string("; masks none") + (causal ? " causal" : "");
+  // What multiplies shapes is asked for one by one, on top of one that has a kernel.
+  const auto possible = [&](const auto& change) {
+    AttentionShape shape = plain;
+    change(shape);
+    return choose_route(shape, target, {}).has_value();
+  };
+  if (possible([](AttentionShape& shape) { shape.mask = Mask::window; })) line += " window";
+  std::set<std::string> modifiers;
+  for (const ModifierRow& row : modifier_rows)
+    if (!row.in_code || possible([&](AttentionShape& shape) { shape.modifiers.add(row.modifier); }))
+      modifiers.emplace(row.word);
+  list("modifiers", modifiers, [](const std::string& word) { return word; });
+  line += "; layouts dense packed";
+  if (possible([](AttentionShape& shape) { shape.paged = true; })) {
+    line += " paged (NHD, HND";
+    if (possible([](AttentionShape& shape) { shape.paged = shape.vectorised = true; }))
+      line += ", vectorised, vectorised keys";
+    line += ")";
+  }
+  if (possible([](AttentionShape& shape) { shape.first_keys = true; })) line += "; left padding";
+  if (lse) line += "; LSE on request";
+  if (possible([](AttentionShape& shape) { shape.output_fp32 = true; })) line += "; O in fp32 on request";
+  line += "; pipelines";
+  for (const auto pipeline : all_pipelines)
+    if (!supported_shapes(target, {.pipeline = pipeline}).empty()) line += " " + std::string(to_text(pipeline));
+  line += "; O store";
+  for (const auto store : {OutputStore::permlane, OutputStore::scalar})
+    if (!supported_shapes(target, {.output_store = store}).empty()) line += " " + std::string(to_text(store));
+  return line;
+}
+
+// Both kernels that walk keys, the long sequences' first, and what merges the parts of the other one.
+Result<families::Route> mixed_route(const AttentionShape& shape, const targets::Target& target,
+                                    const Toggles& toggles) {
+  auto tall = choose_route(shape.of_long_queries(), target, toggles);
+  if (!tall) return std::unexpected(std::move(tall.error()));
+  auto few = choose_route(shape.of_few_rows(), target, toggles);
+  if (!few) return std::unexpected(std::move(few.error()));
+  families::Route route = {.kernels = {},
+                           .description = describe(*tall) + "; of few rows: " + describe(*few),
+                           .cost = cost_of(*tall) + "; of few rows: " + cost_of(*few),
+                           .refused = std::move(tall->refused)};
+  route.kernels.push_back({.label = "spec", .spec = tall->spec});
+  route.kernels.push_back({.label = "few rows", .spec = few->spec});
+  if (few->spec.split_keys != 0)
+    route.kernels.push_back({.label = "combine", .spec = attention_combine::combine_of(few->spec, shape.output_fp32)});
+  return route;
+}
+
+class AttentionForward final : public families::Family {
+ public:
+  std::string_view name() const override { return KernelSpec::family; }
+
+  Result<std::unique_ptr<families::Problem>> parse(std::string_view text) const override {
+    auto descriptor = parse_descriptor(text);
+    if (!descriptor) return std::unexpected(std::move(descriptor.error()));
+    return std::make_unique<DescribedProblem>(*std::move(descriptor));
+  }
+
+  Result<families::Route> route(const families::Shape& asked, const targets::Target& target,
+                                const Toggles& toggles) const override {
+    const AttentionShape shape = AttentionShape::of_code(asked.code);
+    if (shape.mixed) return mixed_route(shape, target, toggles);
+    auto chosen = choose_route(shape, target, toggles);
+    if (!chosen) return std::unexpected(std::move(chosen.error()));
+    families::Route route = {.kernels = {},
+                             .description = describe(*chosen),
+                             .cost = cost_of(*chosen),
+                             .refused = std::move(chosen->refused)};
+    route.kernels.push_back({.label = "spec", .spec = chosen->spec});
+    // One for all split kernels of a data type and head dim, whatever their masks and pipelines.
+    if (chosen->spec.split_keys != 0)
+      route.kernels.push_back(
+          {.label = "combine", .spec = attention_combine::combine_of(chosen->spec, shape.output_fp32)});
+    return route;
+  }
+
+  Failure name_field(const families::Shape& asked, const targets::Target& target, Failure failure) const override {
+    const AttentionShape shape = AttentionShape::of_code(asked.code);
+    // Without anything forced, only the head dim can stand in the way.
+    if (!choose_route(shape, target, {}))
+      failure.detail = "q.sizes[3] (head dim) = " + std::to_string(shape.head_dim_qk) + ": " + failure.detail;
+    return failure;
+  }
+
+  // What calls without modifiers, pages and mixes of lengths can reach: short queries and long ones, and split keys
+  // where the engine's own number of splits says so.
+  std::vector<families::Shape> every_shape(const targets::Target& target, const Toggles& toggles) const override {
+    std::vector<families::Shape> shapes;
+    for (AttentionShape shape : supported_shapes(target, toggles)) {
+      // What queries of every length lead to.
+      for (const auto rows : all_query_rows) {
+        for (const bool packed : {false, true}) {
+          shape.set_rows({.rows = rows, .packed_heads = packed});
+          shapes.push_back(shape_of(shape));
+          if (may_pair(shape)) shapes.push_back(shape_of(shape.of_paired_kernel()));
+          // Few rows are split by themselves.
+          const bool few = packed || rows == QueryRows::up_to_32;
+          if (few ? toggles.kv_splits != 1 : toggles.kv_splits.value_or(1) > 1)
+            shapes.push_back(shape_of(shape.of_split_kernel()));
+        }
+      }
+    }
+    return shapes;
+  }
+
+  std::string supported(const targets::Target& target) const override { return list_supported(target); }
+
+  std::vector<std::string> supported_everywhere() const override {
+    return {
+        "lengths: queries 1 or more, keys 0 or more, equal or not, dense or packed, key lengths and first keys (left "
+        "padding) in device memory; "
+        "keys in pages of 1 or 16 n keys up to 8192, by a block table or a list (CSR), caches beyond 4 GiB; "
+        "heads MHA, GQA, MQA; strides positive multiples of 8 (BSHD, BHSD and between); batch slices below 4 GiB"};
+  }
+};
+
+}  // namespace
+
+const families::Family& family() {
+  static const AttentionForward one;
+  return one;
+}
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/call/kernel_arguments.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "templates/attention_forward/kernel/parameters.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+constexpr std::uint64_t element_bytes = 2;
+constexpr std::uint64_t lse_element_bytes = 4;
+
+std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+// A dimension with one element has no stride, a tensor without rows has none at all: whatever the caller left there
+// must not reach address arithmetic.
+std::uint64_t stride(const wavejit_tensor& tensor, int dimension, std::uint64_t bytes) {
+  return tensor.sizes[dimension] > 1 && tensor.sizes[1] > 0
+             ? static_cast<std::uint64_t>(tensor.strides[dimension]) * bytes
+             : 0;
+}
+
+// A dimension with one element counts for every index.
+std::uint64_t broadcast_stride(const wavejit_tensor& tensor, int dimension, std::uint64_t bytes) {
+  return tensor.sizes[dimension] > 1 ? static_cast<std::uint64_t>(tensor.strides[dimension]) * bytes : 0;
+}
+
+std::uint32_t row_bytes(const wavejit_tensor& tensor, std::uint64_t bytes = element_bytes) {
+  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(row_stride(tensor)) * bytes);
+}
+
+void set_softcap(Arguments& arguments, const AttentionProblem& problem,
+                 const wavejit_attention_forward_arguments& call) {
+  arguments.softcap_log2e = call.softcap * std::numbers::log2e_v<float>;
+  arguments.softcap_rate = 2 * std::abs(problem.scale_log2e) / call.softcap;
+}
+
+void set_bias(Arguments& arguments, const AttentionProblem&, const wavejit_attention_forward_arguments& call) {
+  constexpr std::int64_t granule = 8;
+  const std::int64_t padded = (call.bias.sizes[3] + granule - 1) / granule * granule;
+  arguments.bias = address(call.bias.data);
+  arguments.bias_batch_stride = broadcast_stride(call.bias, 0, element_bytes);
+  arguments.bias_head_stride = broadcast_stride(call.bias, 1, element_bytes);
+  arguments.bias_row_stride =
+      static_cast<std::uint32_t>((call.bias.sizes[2] > 1 ? call.bias.strides[2] : padded) * element_bytes);
+}
+
+void set_alibi(Arguments& arguments, const AttentionProblem&, const wavejit_attention_forward_arguments& call) {
+  arguments.alibi = address(call.alibi.data);
+  arguments.alibi_batch_stride = broadcast_stride(call.alibi, 0, sizeof(float));
+}
+
+void set_sink(Arguments& arguments, const AttentionProblem&, const wavejit_attention_forward_arguments& call) {
+  arguments.sink = address(call.sink.data);
+}
+
+// Where a modifier stands in the kernel's arguments; in the order of their numbers.
+using SetModifier = void (*)(Arguments& arguments, const AttentionProblem& problem,
+                             const wavejit_attention_forward_arguments& call);
+constexpr std::array<SetModifier, modifier_count> set_modifier = {set_softcap, set_bias, set_alibi, set_sink};
+static_assert(static_cast<int>(Modifier::softcap) == 0 && static_cast<int>(Modifier::bias) == 1 &&
+              static_cast<int>(Modifier::alibi) == 2 && static_cast<int>(Modifier::sink) == 3);
+
+}  // namespace
+
+void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
+                    const wavejit_attention_forward_arguments& call, const targets::Target& target,
+                    const families::Toggles& toggles) {
+  const std::uint64_t o_bytes = output_element_bytes(problem.shape);
+  arguments.q = address(call.q.data);
+  arguments.k = address(call.k.data);
+  arguments.v = address(call.v.data);
+  arguments.o = address(call.o.data);
+  arguments.q_batch_stride = stride(call.q, 0, element_bytes);
+  arguments.k_batch_stride = stride(call.k, 0, element_bytes);
+  arguments.v_batch_stride = stride(call.v, 0, element_bytes);
+  arguments.o_batch_stride = stride(call.o, 0, o_bytes);
+  arguments.q_head_stride = stride(call.q, 2, element_bytes);
+  arguments.k_head_stride = stride(call.k, 2, element_bytes);
+  arguments.v_head_stride = stride(call.v, 2, element_bytes);
+  arguments.o_head_stride = stride(call.o, 2, o_bytes);
+  arguments.q_row_stride = row_bytes(call.q);
+  arguments.k_row_stride = row_bytes(call.k);
+  arguments.v_row_stride = row_bytes(call.v);
+  arguments.o_row_stride = row_bytes(call.o, o_bytes);
+  if (problem.shape.lse) {
+    arguments.lse = address(call.lse.data);
+    arguments.lse_batch_stride = stride(call.lse, 0, lse_element_bytes);
+    arguments.lse_head_stride = stride(call.lse, 1, lse_element_bytes);
+  }
+  arguments.query_length = problem.query_length;
+  arguments.key_length = problem.key_length;
+  arguments.causal_offset = problem.causal_prefix;
+  arguments.bottom_right_mask = problem.bottom_right ? ~std::uint32_t{0} : 0;
+  arguments.kv_head_multiplier = kv_head_multiplier(problem.query_heads, problem.kv_heads);
+  arguments.scale_log2e = problem.scale_log2e;
+  arguments.window_left = problem.window_left;
+  arguments.window_right = problem.window_right;
+  arguments.query_starts = address(call.query_starts);
+  arguments.key_starts = address(problem.shape.first_keys ? call.first_keys : call.key_starts);
+  arguments.key_lengths = address(call.key_lengths);
+  arguments.query_rows = static_cast<std::uint32_t>(call.q.sizes[1]);
+  arguments.key_rows = static_cast<std::uint32_t>(call.k.sizes[1]);
+  arguments.rescale_threshold = toggles.lazy_rescale ? attention::lazy_rescale_threshold : 0;
+  arguments.query_heads = problem.query_heads;
+  arguments.kv_heads = problem.kv_heads;
+  arguments.group = problem.group();
+  const auto dies = static_cast<std::uint32_t>(target.xcds);
+  if (toggles.xcd_swizzle.value_or(problem.kv_heads < problem.query_heads) && dies > 1 &&
+      problem.query_heads % dies == 0) {
+    arguments.heads_per_die = problem.query_heads / dies;
+    arguments.die_multiplier = kv_head_multiplier(dies, 1);  // x / dies
+  }
+  for (const ModifierRow& row : modifier_rows)
+    if (given(row, call)) [[unlikely]]
+      set_modifier[static_cast<std::size_t>(row.modifier)](arguments, problem, call);
+}
+
+void set_units(Arguments& arguments, const wavejit_attention_forward_arguments& call) {
+  const bool by_keys = call.page_layout == WAVEJIT_PAGES_VECTORISED_KEYS;
+  arguments.k_row_stride = unit_elements * element_bytes;
+  arguments.v_row_stride = static_cast<std::uint32_t>((by_keys ? call.v.sizes[3] : 1) * element_bytes);
+}
+
+PageArguments page_arguments(const wavejit_attention_forward_arguments& call) {
+  const auto granules = static_cast<std::uint32_t>(std::max<std::int64_t>(call.k.sizes[1] / page_granule, 1));
+  const std::int64_t row = call.table_row_stride != 0 ? call.table_row_stride : call.table_columns;
+  return {.table = address(call.block_table),
+          .table_starts = address(call.table_starts),
+          .table_row_stride = static_cast<std::uint64_t>(row) * sizeof(std::int32_t),
+          .table_columns = static_cast<std::uint32_t>(call.table_columns),
+          .pages = static_cast<std::uint32_t>(call.k.sizes[0]),
+          .granules_of_page = granules,
+          .page_multiplier = division_multiplier(granules)};
+}
+
+attention_combine::Arguments combine_arguments(const Arguments& split, const AttentionShape& shape) {
+  const bool has_window = shape.mask == Mask::window;
+  return {.workspace = split.workspace,
+          .o = split.o,
+          .o_batch_stride = split.o_batch_stride,
+          .o_head_stride = split.o_head_stride,
+          .lse = split.lse,
+          .lse_batch_stride = split.lse_batch_stride,
+          .lse_head_stride = split.lse_head_stride,
+          .sink = split.sink,
+          .query_starts = split.query_starts,
+          // Where keys stand in pages does not show in how many there are.
+          .key_starts = shape.paged ? 0 : split.key_starts,
+          .key_lengths = split.key_lengths,
+          .query_rows = split.query_rows,
+          .query_length = split.query_length,
+          .key_rows = split.key_rows,
+          .key_length = split.key_length,
+          .causal_offset = split.causal_offset,
+          .bottom_right_mask = split.bottom_right_mask,
+          .window_left = has_window ? split.window_left : unlimited_window,
+          .window_right = has_window                   ? split.window_right
+                          : shape.mask == Mask::causal ? 0
+                                                       : unlimited_window,
+          .query_heads = split.query_heads,
+          .o_row_stride = split.o_row_stride,
+          // Modified scores are powers of two already (docs/canonical-arithmetic.md).
+          .scale_log2e = shape.modified() ? 1.0F : split.scale_log2e};
+}
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// From a checked call to the arguments of its kernels. Pure arithmetic, on the hot path.
+#pragma once
+
+#include "families/kernel/toggles.h"
+#include "targets/targets.h"
+#include "templates/attention_forward/call/problem.h"
+#include "templates/attention_forward/kernel/arguments.h"
+#include "templates/attention_forward/kernel/combine/arguments.h"
+#include "templates/attention_forward/kernel/page_arguments.h"
+
+namespace wavejit::attention_forward {
+
+// All but what splitting keys asks for. `arguments` is as constructed.
+void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
+                    const wavejit_attention_forward_arguments& call, const targets::Target& target,
+                    const families::Toggles& toggles);
+
+// Of a call whose keys stand in pages.
+PageArguments page_arguments(const wavejit_attention_forward_arguments& call);
+// Rows of vectorised pages, over what fill_arguments has made of strides.
+void set_units(Arguments& arguments, const wavejit_attention_forward_arguments& call);
+
+// What the kernel is given that merges the parts that one of this shape leaves, with these arguments.
+attention_combine::Arguments combine_arguments(const Arguments& split, const AttentionShape& shape);
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/call/mix.h"
+
+#include <algorithm>
+
+namespace wavejit::attention_forward {
+namespace {
+
+std::uint32_t packed_group(const AttentionProblem& problem) { return problem.close_heads ? problem.group() : 1; }
+
+}  // namespace
+
+std::uint32_t few_rows_of(const AttentionProblem& problem) {
+  // Over the keys of one chunk no kernel takes long enough for launches of its own.
+  if (!problem.packed_queries || problem.batch < 2 || problem.query_length <= longest_packed_query ||
+      problem.key_length <= static_cast<std::uint32_t>(chunk_keys))
+    return 0;
+  const std::uint64_t longest = problem.query_length;
+  const std::uint64_t most_others = problem.batch - 1;
+  const bool half_is_missing = 2 * problem.query_rows <= longest * problem.batch;
+  // Beside one of the longest, which has not even to be there.
+  const std::uint64_t others = problem.query_rows - std::min(longest, problem.query_rows);
+  const bool others_are_few = others <= most_others * longest_packed_query;
+  if (!half_is_missing && !others_are_few) return 0;
+  std::uint64_t few = std::max<std::uint64_t>(1, longest_packed_query / packed_group(problem));
+  // Where they are many, long ones are among them, and the mean says nothing of the short ones.
+  const bool several_rows = others_are_few && others > most_others;
+  while (several_rows && few * most_others < 2 * others && 2 * few <= longest_packed_query) few *= 2;
+  return static_cast<std::uint32_t>(few);
+}
+
+AttentionProblem of_few_rows(const AttentionProblem& problem, std::uint32_t few_rows) {
+  AttentionProblem few = problem;
+  few.query_length = few_rows;
+  few.query_rows = std::uint64_t{problem.batch} * few_rows;
+  const std::uint32_t group = packed_group(problem);
+  const std::uint32_t rows_of_tile = std::min<std::uint32_t>(few_rows * group, std::max<std::uint32_t>(group, 32));
+  few.shape.set_rows({.rows = query_rows(rows_of_tile), .packed_heads = group > 1});
+  return few;
+}
+
+}  // namespace wavejit::attention_forward

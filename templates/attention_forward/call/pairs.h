@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Whether workgroups of a call own two query tiles each: a pure function of the problem and the target. Shows in no
+// bit.
+#pragma once
+
+#include "targets/targets.h"
+#include "templates/attention_forward/call/problem.h"
+
+namespace wavejit::attention_forward {
+
+// Shapes whose calls do where the target can, some of them.
+bool may_pair(const AttentionShape& shape);
+
+// Under a diagonal tile n − 1 − i and tile i of n have as many keys together as any other such pair. One workgroup for
+// both has what it costs to begin once, reads Q of the second tile while it computes the first, and leaves no long tile
+// for the end of the launch; but there are half as many to fill the device with.
+bool pairs_tiles(const AttentionProblem& problem, const targets::Target& target);
+
+}  // namespace wavejit::attention_forward

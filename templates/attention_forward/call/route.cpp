@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/call/route.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "templates/attention_forward/kernel/ladders.h"
+#include "templates/attention_forward/kernel/lds_layout.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+std::string name_of(const KernelSpec& spec) {
+  return std::string(to_text(spec.pipeline)) + " " + std::to_string(spec.tile_queries) + "x" +
+         std::to_string(spec.tile_keys) + ", " + std::string(to_text(spec.output_store)) + " O store";
+}
+
+bool packs(const AttentionShape& shape, Pipeline pipeline) {
+  return shape.packed_heads && pipeline == Pipeline::generic;
+}
+
+KernelSpec candidate(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,
+                     Pipeline pipeline, OutputStore store) {
+  KernelSpec spec;
+  spec.dtype = shape.dtype;
+  spec.head_dim_qk = shape.head_dim_qk;
+  spec.head_dim_v = shape.head_dim_v;
+  spec.mask = shape.mask;
+  spec.lse = shape.lse;
+  spec.output_fp32 = shape.output_fp32 && !shape.split;  // parts are f32 in every case
+  spec.packed_heads = packs(shape, pipeline);
+  spec.modifiers = shape.modifiers;
+  spec.paged = shape.paged;
+  // The generic pipeline looks up granules: one kernel for every page size.
+  spec.whole_tiles = shape.whole_tiles && pipeline != Pipeline::generic;
+  spec.single_keys = shape.single_keys;
+  spec.first_keys = shape.first_keys;
+  spec.vectorised = shape.vectorised;
+  spec.rows = shape.rows;
+  spec.pipeline = pipeline;
+  spec.tile_queries = toggles.tile_queries != 0 ? toggles.tile_queries : tile_queries_of(shape, target, pipeline);
+  if (toggles.ladder.empty()) {
+    spec.ladder = default_ladder(target, pipeline, shape.query_rows);
+  } else if (toggles.ladder != standard_ladder) {
+    spec.ladder = toggles.ladder;
+  }
+  if (shape.split) spec.split_keys = chunk_keys;
+  if (pipeline == Pipeline::dualwave) {
+    spec.paired_tiles = toggles.paired_tiles.value_or(shape.paired_tiles);
+    spec.stagger = toggles.stagger;
+    spec.raised_priority = toggles.raised_priority;
+  }
+  spec.output_store = store;
+  spec.target = target.id;
+  spec.lowering = toggles.lowering;
+  return spec;
+}
+
+}  // namespace
+
+Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles) {
+  if (toggles.pipeline) return *toggles.pipeline;
+  if (shape.packed_heads || (shape.paged && !shape.whole_tiles)) return Pipeline::generic;
+  return default_pipeline(target, shape.query_rows);
+}
+
+int tile_queries_of(const AttentionShape& shape, const targets::Target& target, Pipeline pipeline) {
+  const HeadDims dims = {shape.head_dim_qk, shape.head_dim_v};
+  if (!packs(shape, pipeline)) return default_tile_queries(target, pipeline, shape.query_rows, dims);
+  const int rows = packed_tile_queries(target, shape.query_rows, dims);
+  // Pages of one key, where tiles wait in registers: beside the addresses of all their keys and the powers of a
+  // soft-cap a single wave is two registers short at 64 dims. Two waves share the keys.
+  const bool crowded = shape.single_keys && shape.has(Modifier::softcap) && lds_layout(target) == LdsLayout::swizzled;
+  return crowded && dims.qk <= 64 ? std::max(rows, 64) : rows;
+}
+
+Result<Route> choose_route(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles) {
+  // The order of preference: what the caller forced, else what the template prefers on this target.
+  Pipeline pipeline = pipeline_of(shape, target, toggles);
+  // A split kernel leaves partial results, and O to another kernel.
+  const OutputStore store =
+      shape.split
+          ? OutputStore::scalar
+          : toggles.output_store.value_or(shape.output_fp32 ? OutputStore::scalar : default_output_store(target));
+  Route route;
+  route.spec = candidate(shape, target, toggles, pipeline, store);
+  auto resources = resources_of(route.spec);
+  // What the preferred pipeline cannot do, the generic one may: nothing that was asked for is dropped.
+  if (!resources && !toggles.pins() && pipeline != Pipeline::generic) {
+    pipeline = Pipeline::generic;
+    route.spec = candidate(shape, target, toggles, pipeline, store);
+    resources = resources_of(route.spec);
+  }
+  if (!resources) {
+    return fail(WAVEJIT_UNSUPPORTED, "no kernel for attention_forward " + to_text(shape) + " on " +
+                                         std::string(target.id) + ": " + resources.error());
+  }
+  route.resources = *resources;
+
+  const auto refuse = [&](const KernelSpec& other, const std::string& reason) {
+    const auto possible = resources_of(other);
+    route.refused.push_back({name_of(other), possible ? reason : possible.error()});
+  };
+  const auto asked_for = [](std::string_view field, std::string_view value) {
+    return std::string(field) + "=" + std::string(value) + " was asked for; accepted here too: auto";
+  };
+  for (const Pipeline other : all_pipelines) {
+    if (other == pipeline) continue;
+    const std::string lengths = "queries of 256 rows and more";
+    refuse(candidate(shape, target, toggles, other, store),
+           toggles.pipeline                 ? asked_for("pipeline", to_text(pipeline))
+           : other == Pipeline::dualwave    ? "it is for " + lengths + "; shorter ones would leave waves idle"
+           : pipeline == Pipeline::dualwave ? "dualwave is preferred for " + lengths + " where the target can"
+                                            : std::string(to_text(pipeline)) + " is preferred where the target can");
+  }
+  if (shape.split) return route;
+  const OutputStore other_store = store == OutputStore::permlane ? OutputStore::scalar : OutputStore::permlane;
+  refuse(candidate(shape, target, toggles, pipeline, other_store),
+         toggles.output_store ? asked_for("o_store", to_text(store))
+                              : std::string(to_text(store)) + " is preferred where the target has it");
+  return route;
+}
+
+std::string describe(const Route& route) {
+  return std::string(to_text(route.spec.pipeline)) + " " + std::to_string(route.spec.tile_queries) + "x" +
+         std::to_string(route.spec.tile_keys) + ", " + std::to_string(route.resources.waves) +
+         (route.resources.waves == 1 ? " wave, " : " waves, ") +
+         (route.spec.packed_heads ? "heads of a kv head packed, " : "") +
+         (route.spec.paired_tiles ? "two query tiles a workgroup, " : "") +
+         (route.spec.split_keys != 0 ? "keys cut into chunks of " + std::to_string(route.spec.split_keys)
+                                     : std::string(to_text(route.spec.output_store)) + " O store");
+}
+
+std::string cost_of(const Route& route) {
+  const Resources& cost = route.resources;
+  return std::to_string(cost.lds_bytes) + " bytes of LDS, up to " + std::to_string(cost.vgpr_budget) + " VGPRs, " +
+         std::to_string(cost.workgroups_per_compute_unit) +
+         (cost.workgroups_per_compute_unit == 1 ? " workgroup" : " workgroups") + " per CU";
+}
+
+std::vector<AttentionShape> supported_shapes(const targets::Target& target, const Toggles& toggles) {
+  std::vector<AttentionShape> shapes;
+  for (const DataType dtype : {DataType::bf16, DataType::fp16}) {
+    for (const HeadDims& dims : all_head_dims()) {
+      for (const Mask mask : {Mask::none, Mask::causal}) {
+        for (const bool lse : {false, true}) {
+          const AttentionShape shape = {dtype, mask, lse, dims.qk, dims.v};
+          if (choose_route(shape, target, toggles)) shapes.push_back(shape);
+        }
+      }
+    }
+  }
+  return shapes;
+}
+
+std::string to_text(const AttentionShape& shape) {
+  std::string text(to_text(shape.dtype));
+  text += " d" + std::to_string(shape.head_dim_qk);
+  if (shape.head_dim_v != shape.head_dim_qk) text += "/" + std::to_string(shape.head_dim_v);
+  if (shape.mask == Mask::causal) text += " causal";
+  if (shape.mask == Mask::window) text += " window";
+  if (shape.lse) text += " lse";
+  if (shape.output_fp32) text += " o=fp32";
+  for (const ModifierRow& row : modifier_rows)
+    if (shape.has(row.modifier)) text += " " + std::string(row.word);
+  if (shape.split) text += " split=" + std::to_string(chunk_keys);
+  if (shape.paged) text += " paged";
+  if (shape.whole_tiles) text += " whole_tiles";
+  if (shape.single_keys) text += " page=1";
+  if (shape.vectorised) text += " vectorised";
+  if (shape.first_keys) text += " first_keys";
+  if (shape.rows != QueriesOf::all) text += shape.rows == QueriesOf::few ? " rows=few" : " rows=many";
+  return text;
+}
+
+}  // namespace wavejit::attention_forward

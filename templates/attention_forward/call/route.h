@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// From a problem to a kernel: a pure function of the problem's shape, the target and the toggles. No environment, no
+// clock, no device; the same question has the same answer everywhere, and the answer says why not the others.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "families/call/failure.h"
+#include "families/call/family.h"
+#include "targets/targets.h"
+#include "templates/attention_forward/call/problem.h"
+#include "templates/attention_forward/kernel/parameters.h"
+#include "templates/attention_forward/kernel/spec.h"
+
+namespace wavejit::attention_forward {
+
+using families::Refusal;
+using families::Toggles;
+
+struct Route {
+  KernelSpec spec;
+  Resources resources;
+  std::vector<Refusal> refused;
+};
+
+// WAVEJIT_UNSUPPORTED with the reason when no route is left.
+Result<Route> choose_route(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles);
+
+// The pipeline that it begins with, and the query rows of a workgroup there.
+Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles);
+int tile_queries_of(const AttentionShape& shape, const targets::Target& target, Pipeline pipeline);
+
+// "generic 128x64, 4 waves, scalar O store"
+std::string describe(const Route& route);
+
+// "34048 bytes of LDS, up to 256 VGPRs, 4 workgroups per CU"
+std::string cost_of(const Route& route);
+
+// Every shape that has a kernel on the target with these toggles, in the order in which people list them.
+std::vector<AttentionShape> supported_shapes(const targets::Target& target, const Toggles& toggles);
+// The words of a shape, as descriptors have them: "fp16 d128 causal lse".
+std::string to_text(const AttentionShape& shape);
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/call/splits.h"
+
+#include <algorithm>
+
+#include "templates/attention_forward/call/mix.h"
+#include "templates/attention_forward/call/pairs.h"
+#include "templates/attention_forward/call/route.h"
+#include "templates/attention_forward/kernel/combine/parameters.h"
+#include "templates/attention_forward/kernel/parameters.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+using Reason = SplitPlan::Reason;
+
+// Guesses. Workgroups of few rows that a compute unit has at a time; what a run costs beside its tiles of keys, and
+// what two launches cost beside one, in such tiles; and how often a device is filled that lengths of its own may leave
+// half empty.
+constexpr std::uint64_t workgroups_per_compute_unit = 2;
+using attention::tile_keys;
+constexpr std::uint64_t run_cost = 1;
+constexpr std::uint64_t combine_cost = 4;
+constexpr std::uint64_t most_rounds = 8;
+constexpr std::uint64_t rounds_of_uneven_lengths = 16;
+
+// A guess at what a mix of sequences is worth: records have room for few_rows rows of every sequence, and beyond this
+// fewer rows count as few.
+constexpr std::uint64_t most_workspace_of_few_rows = std::uint64_t{256} << 20;
+
+std::uint32_t chunks_of(const AttentionProblem& problem) {
+  constexpr std::uint32_t chunk = chunk_keys;
+  return problem.key_length / chunk + (problem.key_length % chunk != 0 ? 1 : 0);
+}
+
+constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
+
+std::uint64_t workgroups_of(const AttentionProblem& problem, const targets::Target& target) {
+  const AttentionShape& shape = problem.shape;
+  const Pipeline pipeline = shape.packed_heads ? Pipeline::generic : default_pipeline(target, shape.query_rows);
+  const auto tile = static_cast<std::uint64_t>(tile_queries_of(shape, target, pipeline));
+  const std::uint64_t rows = std::uint64_t{problem.query_length} * (shape.packed_heads ? problem.group() : 1);
+  const std::uint64_t heads = shape.packed_heads ? problem.kv_heads : problem.query_heads;
+  return std::max<std::uint64_t>(1, ceil_div(rows, tile) * problem.batch * heads);
+}
+
+// Runs that make the device full and leave little of it empty at the end.
+SplitPlan fill_device(const AttentionProblem& problem, const targets::Target& target, std::uint32_t chunks) {
+  const std::uint64_t workgroups = workgroups_of(problem, target);
+  const std::uint64_t places = workgroups_per_compute_unit * static_cast<std::uint64_t>(target.compute_units);
+  const auto chosen = [](std::uint64_t splits) -> SplitPlan {
+    if (splits <= 1) return {.reason = Reason::device_is_full};
+    return {.splits = static_cast<std::uint32_t>(splits), .reason = Reason::fills_device};
+  };
+  // Who has how many keys only the device knows: many short runs even them out. Those beyond a sequence's end cost.
+  if (problem.uneven_lengths)
+    return chosen(std::min<std::uint64_t>(rounds_of_uneven_lengths * places / workgroups, chunks));
+  const std::uint64_t tiles = ceil_div(problem.key_length, tile_keys);
+  const auto cost = [&](std::uint64_t splits) {
+    const std::uint64_t run = std::min(ceil_div(chunks, splits) * (chunk_keys / tile_keys), tiles);
+    return ceil_div(workgroups * splits, places) * (run + run_cost) + (splits > 1 ? combine_cost : 0);
+  };
+  std::uint64_t best = 1;
+  std::uint64_t least = cost(1);
+  for (std::uint64_t rounds = 1; rounds <= most_rounds; ++rounds) {
+    const std::uint64_t most = std::min<std::uint64_t>(rounds * places / workgroups, chunks);
+    if (most <= 1) continue;
+    const std::uint64_t splits = ceil_div(chunks, ceil_div(chunks, most));
+    if (const std::uint64_t of_splits = cost(splits); of_splits < least) {
+      best = splits;
+      least = of_splits;
+    }
+    if (most == chunks) break;
+  }
+  return chosen(best);
+}
+
+SplitPlan choose(const AttentionProblem& problem, const targets::Target& target,
+                 std::optional<std::int32_t> kv_splits) {
+  const std::uint32_t chunks = chunks_of(problem);
+  if (problem.splits > 0) {
+    if (problem.splits > 1 && chunks <= 1) return {.reason = Reason::one_chunk};
+    return {.splits = std::min(problem.splits, std::max(chunks, 1U)), .reason = Reason::asked_by_call};
+  }
+  if (chunks <= 1) return {.reason = Reason::one_chunk};
+  if (kv_splits)
+    return {.splits = std::min(static_cast<std::uint32_t>(*kv_splits), chunks), .reason = Reason::asked_by_engine};
+  // Longer queries fill the device by themselves, or would leave parts of many rows.
+  if (problem.query_length > longest_packed_query) return {.reason = Reason::whole};
+  return fill_device(problem, target, chunks);
+}
+
+// Of one kernel that walks the keys of all sequences. Its records stand `rows_of_head` rows of a head after those of
+// the one before.
+SplitPlan plan_walk(const AttentionProblem& problem, const targets::Target& target,
+                    std::optional<std::int32_t> kv_splits, std::uint64_t rows_of_head) {
+  SplitPlan plan = choose(problem, target, kv_splits);
+  if (plan.splits == 1) return plan;
+  // Kernels divide by multiplication (emit/split.cpp): exact while heads · splits · heads < 2³².
+  const std::uint64_t heads = problem.query_heads;
+  plan.splits = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.splits, 0xFFFFFFFF / (heads * heads)));
+  if (plan.splits <= 1) return {.reason = Reason::beyond_kernels};
+  const std::uint32_t slots = chunks_of(problem);
+  // A workgroup of packed heads reaches the records of a group's last head by a 32-bit offset.
+  constexpr std::uint64_t reach = std::uint64_t{1} << 31;
+  if (problem.shape.packed_heads &&
+      rows_of_head * problem.group() * slots >=
+          reach / static_cast<std::uint64_t>(attention_combine::record_bytes(problem.shape.head_dim_v))) [[unlikely]]
+    return {.reason = Reason::beyond_kernels};
+  const auto bytes = attention_combine::workspace_bytes(problem.query_rows, heads, slots, problem.shape.head_dim_v);
+  if (slots > attention_combine::max_slots || !bytes) [[unlikely]]
+    return {.reason = Reason::beyond_kernels};
+  plan.workspace_bytes = *bytes;
+  return plan;
+}
+
+}  // namespace
+
+SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& target,
+                      std::optional<std::int32_t> kv_splits, bool pinned, std::uint64_t reach) {
+  const bool one_walk = pinned || problem.splits > 1 || kv_splits.value_or(1) > 1;
+  std::uint32_t few_rows = one_walk ? 0 : few_rows_of(problem);
+  if (few_rows == 0) [[likely]]
+    return plan_walk(problem, target, kv_splits, problem.query_rows);
+  const auto plan_few = [&] {
+    SplitPlan plan = plan_walk(of_few_rows(problem, few_rows), target, kv_splits, few_rows);
+    plan.few_rows = few_rows;
+    return plan;
+  };
+  SplitPlan plan = plan_few();
+  const std::uint64_t most = std::min(reach, most_workspace_of_few_rows);
+  while (few_rows > 1 && plan.workspace_bytes > most) {
+    few_rows /= 2;
+    plan = plan_few();
+  }
+  if (plan.workspace_bytes <= reach) return plan;
+  return {.reason = Reason::beyond_workspace, .few_rows = few_rows_of(problem)};
+}
+
+AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const targets::Target& target) {
+  if (plan.few_rows == 0) [[likely]] {
+    if (plan.splits != 1) return problem.shape.of_split_kernel();
+    return pairs_tiles(problem, target) ? problem.shape.of_paired_kernel() : problem.shape;
+  }
+  const AttentionShape few = of_few_rows(problem, plan.few_rows).shape;
+  AttentionShape shape = problem.shape;
+  shape.mixed = true;
+  shape.few_rows = few.query_rows;
+  shape.packed_heads = few.packed_heads;
+  shape.split = plan.splits != 1;
+  return shape;
+}
+
+std::string describe_walks(const SplitPlan& plan) {
+  const std::string few =
+      plan.few_rows == 1 ? "one query row" : "1 to " + std::to_string(plan.few_rows) + " query rows";
+  return "2: sequences of " + few +
+         " by the kernel of few rows, whose keys alone may be split; longer ones by the first";
+}
+
+std::string describe(const SplitPlan& plan, const AttentionProblem& problem) {
+  const auto reason = [&]() -> std::string {
+    switch (plan.reason) {
+      case Reason::asked_by_call:
+        return "the call says so";
+      case Reason::asked_by_engine:
+        return "kv_splits says so";
+      case Reason::one_chunk:
+        return "the keys are one chunk of " + std::to_string(chunk_keys);
+      case Reason::whole:
+        return "auto leaves the keys of more than " + std::to_string(longest_packed_query) +
+               " query rows whole; splits=<n> cuts them, which shows in no bit";
+      case Reason::fills_device:
+        return "auto fills the device's compute units";
+      case Reason::device_is_full:
+        return "auto: query tiles alone fill the device, or the keys are too few";
+      case Reason::beyond_workspace:
+        return "the call's workspace has no room for parts of one row a sequence";
+      case Reason::beyond_kernels:
+        return "more chunks, heads or rows than kernels of split keys count";
+    }
+    return {};
+  };
+  if (plan.splits == 1) return "1: " + reason();
+  const std::uint32_t chunks = chunks_of(problem);
+  const std::uint32_t run = (chunks + plan.splits - 1) / plan.splits;
+  return std::to_string(plan.splits) + ", each up to " + std::to_string(run) +
+         (run == 1 ? " chunk of " : " chunks of ") + std::to_string(chunk_keys) + " keys, " +
+         std::to_string(plan.workspace_bytes) + " bytes of workspace: " + reason();
+}
+
+}  // namespace wavejit::attention_forward

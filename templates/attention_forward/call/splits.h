@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// How many runs a call's keys are cut into, and what that costs: a pure function of the problem, the target and what
+// was asked for. docs/split-keys.md says what a user may rely on.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "targets/targets.h"
+#include "templates/attention_forward/call/problem.h"
+
+namespace wavejit::attention_forward {
+
+struct SplitPlan {
+  enum class Reason : std::uint8_t {
+    asked_by_call,
+    asked_by_engine,   // kv_splits
+    one_chunk,         // there is nothing to cut
+    whole,             // auto: more than a few query rows
+    fills_device,      // auto
+    device_is_full,    // auto: cutting would not help
+    beyond_kernels,    // more chunks, heads or rows than kernels count
+    beyond_workspace,  // of a call of long and short queries: there is one, and it is too small
+  };
+  std::uint32_t splits = 1;  // 1: the kernel that does not split
+  std::uint64_t workspace_bytes = 0;
+  Reason reason = Reason::whole;
+  // Not 0: sequences of up to so many query rows have a kernel of their own (mix.h), and only its keys are split.
+  std::uint32_t few_rows = 0;
+};
+
+inline constexpr std::uint64_t any_reach = ~std::uint64_t{0};
+
+// A number of splits is a hint, since it shows in no bit. More than the longest sequence has chunks are not launched,
+// and where kernels cannot count so far nothing is cut. Who pins a pipeline, or asks for several splits, has one kernel
+// for all sequences. `reach`: bytes of a workspace that is there, which nothing says of a call that has one walk.
+SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& target,
+                      std::optional<std::int32_t> kv_splits, bool pinned = false, std::uint64_t reach = any_reach);
+
+// What the kernels that walk the keys are asked for.
+AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const targets::Target& target);
+
+// "4, each up to 8 chunks of 1024 keys, 17301504 bytes of workspace: the call says so"
+std::string describe(const SplitPlan& plan, const AttentionProblem& problem);
+// Of a plan with few_rows: "2: sequences of 1 to 4 query rows by the kernel of few rows, …"
+std::string describe_walks(const SplitPlan& plan);
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The kernel arguments of attention_forward, byte for byte as the kernel reads them.
+//
+// The runtime fills this struct on the hot path, the emitter reads it by these offsets; both include this header, and
+// the static_asserts pin the layout. Strides are in bytes. A descriptor is built per (batch, head) slice, so whole
+// tensors may be larger than 4 GiB while a slice may not (call/problem.h checks that).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "templates/attention/kernel/canon.h"
+
+namespace wavejit::attention_forward {
+
+struct Arguments {
+  std::uint64_t q = 0;
+  std::uint64_t k = 0;
+  std::uint64_t v = 0;
+  std::uint64_t o = 0;
+  std::uint64_t lse = 0;  // read only by kernels whose spec says lse
+  std::uint64_t q_batch_stride = 0;
+  std::uint64_t k_batch_stride = 0;
+  std::uint64_t v_batch_stride = 0;
+  std::uint64_t o_batch_stride = 0;
+  std::uint64_t lse_batch_stride = 0;
+  std::uint64_t q_head_stride = 0;
+  std::uint64_t k_head_stride = 0;
+  std::uint64_t v_head_stride = 0;
+  std::uint64_t o_head_stride = 0;
+  std::uint64_t lse_head_stride = 0;  // LSE rows of one head are contiguous floats
+  std::uint32_t q_row_stride = 0;
+  std::uint32_t k_row_stride = 0;
+  std::uint32_t v_row_stride = 0;
+  std::uint32_t o_row_stride = 0;
+  // Of every sequence; with query_starts or key_starts the longest one, and no sequence counts as longer.
+  std::uint32_t query_length = 0;  // ≥ 1
+  std::uint32_t key_length = 0;    // ≥ 0
+  // The diagonal: row q stands at key q + causal_offset + ((key length − query length) & bottom_right_mask), with the
+  // lengths of its own sequence. All ones aligns bottom-right, 0 counts causal_offset from key 0. A causal row sees the
+  // keys up to its diagonal.
+  std::int32_t causal_offset = 0;
+  std::uint32_t bottom_right_mask = 0;
+  // kv head = floor(q head · multiplier / 2³²): exact for all q heads < 65536 with multiplier = ceil(2³² / group), and
+  // 0 stands for 2³² (group 1).
+  std::uint32_t kv_head_multiplier = 0;
+  float scale_log2e = 0;  // softmax scale · log2 e; may be 0 or negative
+
+  // Window: keys from diagonal − window_left to diagonal + window_right. Unlimited is unlimited_window; read only by
+  // kernels whose spec says window.
+  std::int32_t window_left = 0;
+  std::int32_t window_right = 0;
+
+  // Lengths in device memory, int32; each may be null. Packed sequences: rows starts[b] … starts[b + 1] − 1 of a tensor
+  // of query_rows (key_rows) rows, batch strides 0. key_lengths[b]: the keys of sequence b that count, from its first.
+  // Kernels whose spec has first_keys find first keys [batch] where key_starts stands: sequence b begins there and ends
+  // with the tensor.
+  // What does not fit (negative, beyond the rows, descending) is cut to what does: nothing outside is ever read.
+  std::uint64_t query_starts = 0;
+  std::uint64_t key_starts = 0;
+  std::uint64_t key_lengths = 0;
+  std::uint32_t query_rows = 0;
+  std::uint32_t key_rows = 0;
+
+  // Modifiers; each is read only by kernels whose spec has its word. Bias: the storage type, rows of key_length
+  // elements, one for each query row (packed: of query_rows). A stride of 0 broadcasts.
+  std::uint64_t bias = 0;
+  std::uint64_t bias_batch_stride = 0;
+  std::uint64_t bias_head_stride = 0;
+  std::uint64_t alibi = 0;  // f32 slopes [batch or 1][query heads]
+  std::uint64_t alibi_batch_stride = 0;
+  std::uint32_t bias_row_stride = 0;
+  float softcap_log2e = 0;  // cap · log2 e
+  // 2 · |scale| · log2 e / cap: tanh(s · scale / cap) = 1 − 2 / (1 + exp2(s · rate)), s with the scale's sign.
+  float softcap_rate = 0;
+
+  // A row's maximum must grow by more than this, in powers of two, before its sums are rescaled.
+  float rescale_threshold = attention::lazy_rescale_threshold;
+
+  std::uint64_t sink = 0;  // f32 [query heads], natural units; null: none
+
+  // XCD swizzle: of x in the grid, head (x mod dies) · heads_per_die + x / dies, for any number of dies that divides
+  // the heads: x · heads_per_die − (x / dies) · (query_heads − 1), where x / dies = floor(x · die_multiplier / 2³²) as
+  // of kv_head_multiplier. 1 and 0 leave heads as the grid counts them.
+  std::uint32_t heads_per_die = 1;
+  std::uint32_t die_multiplier = 0;
+
+  // Split keys; but for query_heads read only by kernels whose spec has split=. Partial results: see
+  // docs/split-keys.md.
+  std::uint64_t workspace = 0;
+  std::uint32_t splits = 1;
+  std::uint32_t query_heads = 0;
+  std::uint32_t query_head_multiplier = 0;  // as kv_head_multiplier: x of the grid → split (packed heads: by kv heads)
+  std::uint32_t split_multiplier = 0;       // the same for a division by `splits`
+
+  // Packed heads: read only by kernels whose spec has heads=packed. Rows are divided by kv_head_multiplier.
+  std::uint32_t kv_heads = 1;
+  std::uint32_t group = 1;  // query heads of a kv head
+};
+
+// Stands for no limit: beyond every length, and no sum with one overflows.
+inline constexpr std::int32_t unlimited_window = 1 << 30;
+
+static_assert(sizeof(Arguments) == 304);
+static_assert(offsetof(Arguments, q_batch_stride) == 40);
+static_assert(offsetof(Arguments, q_row_stride) == 120);
+static_assert(offsetof(Arguments, scale_log2e) == 156);
+static_assert(offsetof(Arguments, query_starts) == 168);
+static_assert(offsetof(Arguments, bias) == 200);
+static_assert(offsetof(Arguments, sink) == 256);
+static_assert(offsetof(Arguments, workspace) == 272);
+static_assert(offsetof(Arguments, kv_heads) == 296);
+
+// Workgroups: x = query head (split keys: split · query heads + query head), y = query tile (heaviest causal tiles
+// first) or a pair of them (tile n − 1 − y of n, then tile y), z = batch or sequence. Packed heads: kv heads in place
+// of query heads, and tiles of their rows.
+struct LaunchGeometry {
+  std::uint32_t grid_x = 1;
+  std::uint32_t grid_y = 1;
+  std::uint32_t grid_z = 1;
+  std::uint32_t threads = 256;
+  std::uint32_t dynamic_lds_bytes = 0;
+};
+
+}  // namespace wavejit::attention_forward

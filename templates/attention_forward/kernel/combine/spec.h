@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What one compiled attention_combine kernel is, and its text (the cache key):
+//
+//   attention_combine fp16 d128 target=gfx950 lowering=llvm
+//
+// It merges the partial results of a split attention_forward kernel, whatever that kernel's mask, pipeline or modifiers
+// were; LSE and sinks are arguments that may be null. No LLVM in this header.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "templates/attention_forward/kernel/spec.h"
+
+namespace wavejit::attention_combine {
+
+using attention_forward::Lowering;
+
+enum class OutputType : std::uint8_t { bf16, fp16, fp32 };
+
+struct KernelSpec {
+  static constexpr std::string_view kernel = "attention_combine";
+  static constexpr std::string_view family = attention_forward::KernelSpec::family;
+
+  OutputType dtype = OutputType::fp16;  // of O
+  int head_dim = 128;                   // of V and O
+  bool first_keys = false;              // of the split kernel's dense keys: they say how many a sequence has
+  bool few_rows = false;                // the split kernel's: only sequences of a few rows
+  std::string target;                   // processor name: a row of the target table
+  Lowering lowering = Lowering::llvm;
+
+  bool operator==(const KernelSpec&) const = default;
+};
+
+// Canonical text. parse_spec(to_text(spec)) == spec.
+std::string to_text(const KernelSpec& spec);
+// The error names the word, its position and what is accepted. Words may come in any order; none may be missing or
+// twice.
+std::expected<KernelSpec, std::string> parse_spec(std::string_view text);
+
+// The reason why there is no such kernel, in one sentence, or nothing.
+std::optional<std::string> refusal_of(const KernelSpec& spec);
+// Of the argument struct that a launch hands over (arguments.h).
+std::size_t argument_bytes(const KernelSpec& spec);
+
+// The kernel that merges what a split kernel leaves, to an O of that kernel's data type or of f32.
+KernelSpec combine_of(const attention_forward::KernelSpec& split, bool output_fp32);
+
+std::string_view to_text(OutputType type);
+constexpr int bytes_of(OutputType type) { return type == OutputType::fp32 ? 4 : 2; }
+
+}  // namespace wavejit::attention_combine

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The kernels of this family, by the first word of their specs.
+#include <array>
+#include <span>
+
+#include "templates/attention_forward/kernel/combine/spec.h"
+#include "templates/attention_forward/kernel/spec.h"
+
+namespace wavejit::attention_forward {
+
+std::span<const families::KernelKind> own_kernel_kinds() {
+  static constexpr std::array kinds = {
+      families::kind_of<KernelSpec,
+                        static_cast<std::expected<KernelSpec, std::string> (*)(std::string_view)>(parse_spec)>,
+      families::kind_of<attention_combine::KernelSpec, attention_combine::parse_spec>,
+  };
+  return kinds;
+}
+
+}  // namespace wavejit::attention_forward

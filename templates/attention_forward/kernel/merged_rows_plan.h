@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Where a walk over several chunks keeps what it has merged so far (emit/merged_rows.h): O, m and l of its rows, and
+// the maximum of the chunk that ends, a lane. No LLVM: parameters.cpp knows what it costs, golden facts hold what came
+// of it.
+#pragma once
+
+#include <algorithm>
+
+#include "templates/attention_forward/kernel/lds_layout.h"
+#include "templates/attention_forward/kernel/spec.h"
+
+namespace wavejit::attention_forward {
+
+// In memory R is slots of 16 bytes a lane: one of statistics (m, l, the maximum put aside, and nothing), then O, four
+// dims each. The first of them stand in LDS as far as tiles leave room, the rest in private memory.
+struct MergedRowsPlan {
+  // workspace: kernels that split keys leave each part there.
+  enum class Place : std::uint8_t { registers, memory, workspace };
+  static constexpr int slot_bytes = 16;
+
+  Place place = Place::memory;
+  int lds_slots = 0;
+  int private_bytes = 0;  // a lane
+};
+
+constexpr MergedRowsPlan merged_rows_plan(const KernelSpec& spec, int vgpr_budget, const LdsPlan& lds) {
+  if (spec.split_keys != 0) return {.place = MergedRowsPlan::Place::workspace};
+  // Half the dims, m, l and one maximum more. Of 64 dims that leaves two waves a SIMD what they need. Where another
+  // workgroup works meanwhile, private memory is as fast, and a row of one chunk has nothing to begin with.
+  // A wave that holds a whole tile and its bias has no more room.
+  const bool full = lds.layout == LdsLayout::swizzled && spec.tile_queries < 128 && spec.has(Modifier::bias);
+  if (spec.head_dim_v <= 64 && vgpr_budget >= 256 && spec.pipeline == Pipeline::generic && !full)
+    return {.place = MergedRowsPlan::Place::registers};
+  const int slots = 1 + (spec.head_dim_v / 8);
+  const int lds_slots = std::min(slots, lds.merged_slots);
+  return {.place = MergedRowsPlan::Place::memory,
+          .lds_slots = lds_slots,
+          .private_bytes = (slots - lds_slots) * MergedRowsPlan::slot_bytes};
+}
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What one compiled attention_forward kernel is: the words of a problem that change code, plus what the route chose.
+//
+// A spec is a value with a canonical text; that text (with target, lowering, generator and LLVM version) is the cache
+// key:
+//
+//   attention_forward fp16 d128 causal lse pipeline=generic tile=128x64 o_store=permlane target=gfx950 lowering=llvm
+//
+// Sizes that change per request (batch, heads, lengths, strides, scale, pointers) are kernel arguments (arguments.h)
+// and never stand here. No LLVM in this header: the runtime and the code generator share it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "families/kernel/kernel_spec.h"
+#include "templates/attention/kernel/canon.h"
+#include "templates/attention_forward/kernel/modifiers.h"
+
+namespace wavejit::attention_forward {
+
+enum class DataType : std::uint8_t { bf16, fp16 };
+// causal: keys up to the row's diagonal. window: keys between two distances from it, either of which may be unlimited
+// (a causal window is one with no keys beyond the diagonal).
+enum class Mask : std::uint8_t { none, causal, window };
+using families::all_pipelines;
+using families::Lowering;
+using families::OutputStore;
+using families::Pipeline;
+using families::to_text;
+
+using attention::chunk_keys;
+
+// The sequences that a kernel is for, by their query rows: all, or those up to and beyond a number that is an argument
+// (row_limits.h).
+enum class QueriesOf : std::uint8_t { all, few, many };
+
+struct KernelSpec {
+  static constexpr std::string_view kernel = "attention_forward";
+  static constexpr std::string_view family = "attention_forward";
+
+  DataType dtype = DataType::fp16;
+  int head_dim_qk = 128;
+  int head_dim_v = 128;
+  Mask mask = Mask::none;
+  bool lse = false;
+  bool output_fp32 = false;  // O is f32, each row as it was before rounding to `dtype`
+  // What scores pass through before the mask: rows of modifiers.h that change code.
+  Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
+  // 0, or chunk_keys: a workgroup walks a run of the chunks and leaves a part of each in the workspace
+  // (attention_combine merges them).
+  int split_keys = 0;
+  // The query heads of a kv head are rows of one tile, position by position: row r is head r mod group of position
+  // r / group. K and V are then read once a kv head. The group is an argument. pipeline=generic only.
+  bool packed_heads = false;
+  // Keys and values stand in pages of a cache, which a block table names (page_arguments.h). Page sizes and strides are
+  // arguments.
+  bool paged = false;
+  // Pages are whole tiles of keys, so that a tile stands in one page: pipelines that look it up as a whole. With
+  // `paged` only.
+  bool whole_tiles = false;
+  // Pages of one key (a pool of tokens): the table has an entry a key. With `paged` only.
+  bool single_keys = false;
+  // 16 bytes of a page are 8 dims of one key of K, 8 keys of one dim of V; which of V's two orders is an argument.
+  // pipeline=generic only, with `paged` only.
+  bool vectorised = false;
+  // Left padding: key 0 of a sequence stands at a row, or at a slot of its pages, that device memory says.
+  bool first_keys = false;
+  // Of short and long sequences in one call, only those: two kernels share it.
+  QueriesOf rows = QueriesOf::all;
+  // A workgroup owns two query tiles, tile n − 1 − y of n and then tile y, so that under a diagonal all workgroups have
+  // as many keys. pipeline=dualwave with mask=causal only; shows in no result.
+  bool paired_tiles = false;
+  Pipeline pipeline = Pipeline::generic;
+  int tile_queries = 128;  // query rows a workgroup owns
+  int tile_keys = attention::tile_keys;
+  OutputStore output_store = OutputStore::scalar;
+  std::string target;  // processor name: a row of the target table
+  Lowering lowering = Lowering::llvm;
+  // pipeline=dualwave only; neither shows in results. Written only when off: "stagger=off setprio=off".
+  bool stagger = true;          // the second group of waves runs one cluster behind
+  bool raised_priority = true;  // s_setprio around the clusters that compute most
+  // A name in ladders.h, empty for the standard one, which has no word. Shows in no result either: for developers.
+  // NOLINTNEXTLINE(readability-redundant-member-init): with it, an initializer warns of no missing field
+  std::string ladder = {};
+
+  // Scores are modified: softmax then works on s · c + modifiers instead of raw scores (docs/canonical-arithmetic.md).
+  bool modified() const { return modifiers.any(); }
+  bool has(Modifier modifier) const { return modifiers.has(modifier); }
+  bool shares_call() const { return rows != QueriesOf::all; }
+  // Neighbouring keys may stand in different pages, whatever the page size: each is looked up by itself.
+  bool looks_up_each_key() const { return paged && (single_keys || first_keys); }
+
+  bool operator==(const KernelSpec&) const = default;
+};
+
+// Canonical text: one line, words in a fixed order. parse_spec(to_text(spec)) == spec.
+std::string to_text(const KernelSpec& spec);
+// The error names the word, its position and what is accepted. Words may come in any order; none may be missing or
+// twice.
+std::expected<KernelSpec, std::string> parse_spec(std::string_view text);
+
+// Why there is no such kernel, in one sentence, or nothing (parameters.h says what there is).
+std::optional<std::string> refusal_of(const KernelSpec& spec);
+// Of the argument struct that a launch hands over (arguments.h).
+std::size_t argument_bytes(const KernelSpec& spec);
+
+std::string_view to_text(DataType dtype);
+
+// Even, whatever a tile is: walks that take tiles in pairs count on it.
+constexpr int chunk_tiles(const KernelSpec& spec) { return chunk_keys / spec.tile_keys; }
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// softmax_lse as the runtime and its tools know it.
+#include <charconv>
+#include <memory>
+#include <utility>
+
+#include "templates/attention/kernel/canon.h"
+#include "templates/softmax_lse/call/descriptor.h"
+
+namespace wavejit::softmax_lse {
+namespace {
+
+using families::Toggles;
+using targets::Target;
+
+template <typename Number>
+Number value_of(std::string_view text, Number otherwise) {
+  Number value{};
+  return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{} ? value : otherwise;
+}
+
+std::int32_t told_type(DataType type) {
+  return type == DataType::fp32 ? WAVEJIT_FP32 : type == DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
+}
+
+class Described final : public families::Problem {
+ public:
+  explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
+  std::string text() const override { return to_text(descriptor_); }
+  Result<families::Shape> shape(const Target& /*target*/, const Toggles& /*toggles*/) const override {
+    return descriptor_.shape().shape();
+  }
+  wavejit_problem told(const std::string& text) const override {
+    wavejit_problem told{};
+    told.size = sizeof told;
+    told.text = text.c_str();
+    told.dtype = told_type(descriptor_.scores);
+    told.batch = descriptor_.batch;
+    told.query_length = descriptor_.query_length;
+    told.key_length = descriptor_.key_length;
+    told.query_heads = told.kv_heads = descriptor_.heads;
+    if (!descriptor_.key_lengths.empty()) told.key_lengths = descriptor_.key_lengths.data();
+    if (descriptor_.causal) told.mask |= WAVEJIT_MASK_CAUSAL;
+    if (descriptor_.causal_prefix) {
+      told.mask |= WAVEJIT_MASK_PREFIX;
+      told.causal_prefix = *descriptor_.causal_prefix;
+    }
+    if (descriptor_.window) {
+      told.mask |= WAVEJIT_MASK_WINDOW;
+      told.window_left = static_cast<std::int32_t>(descriptor_.window->first);
+      told.window_right = static_cast<std::int32_t>(descriptor_.window->second);
+    }
+    told.lse = descriptor_.lse ? 1 : 0;
+    told.scale = value_of(descriptor_.scale, 1.0F);
+    told.seed = value_of(descriptor_.seed, std::int64_t{-1});
+    return told;
+  }
+
+ private:
+  ProblemDescriptor descriptor_;
+};
+
+class SoftmaxLse final : public families::Family {
+ public:
+  std::string_view name() const override { return KernelSpec::family; }
+
+  Result<std::unique_ptr<families::Problem>> parse(std::string_view text) const override {
+    auto descriptor = parse_descriptor(text);
+    if (!descriptor) return std::unexpected(std::move(descriptor.error()));
+    return std::make_unique<Described>(*std::move(descriptor));
+  }
+
+  Result<families::Route> route(const families::Shape& shape, const Target& target,
+                                const Toggles& toggles) const override {
+    const SoftmaxShape of = SoftmaxShape::of(shape.code);
+    const KernelSpec spec = {.scores = of.scores,
+                             .weights = of.weights,
+                             .rows = of.rows,
+                             .access = of.access,
+                             .target = std::string(target.id),
+                             .lowering = toggles.lowering};
+    if (const auto refusal = refusal_of(spec)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+    const bool resident = of.rows == Rows::resident;
+    return families::Route{.kernels = {{.label = "spec", .spec = spec}},
+                           .description = std::string("two lanes a tile of ") + std::to_string(attention::tile_keys) +
+                                          " scores, " + (resident ? "read once" : "read twice") +
+                                          (of.access == Access::vectors ? "" : ", an element at a time"),
+                           .cost = std::to_string(threads) + " threads, up to " + std::to_string(512 / waves_per_simd) +
+                                   " VGPRs, " + std::to_string(tiles_of_workgroup * attention::tile_keys) +
+                                   " scores a workgroup",
+                           .refused = {}};
+  }
+
+  std::vector<families::Shape> every_shape(const Target& /*target*/, const Toggles& /*toggles*/) const override {
+    // Weights of the scores' type; other pairs are a line of a list.
+    std::vector<families::Shape> shapes;
+    for (const auto& [type, name] : data_types)
+      for (const auto& [rows, rows_name] : rows_names)
+        for (const bool unaligned : {false, true}) {
+          const Access access = access_of(type, type, 2, unaligned);
+          if (unaligned && access == Access::vectors) continue;
+          shapes.push_back(SoftmaxShape{.scores = type, .weights = type, .rows = rows, .access = access}.shape());
+        }
+    return shapes;
+  }
+
+  std::string supported(const Target& /*target*/) const override {
+    return "; scores fp32 fp16 bf16; weights fp32 fp16 bf16 or none; masks none causal window; LSE on request; rows of "
+           "any length";
+  }
+};
+
+}  // namespace
+
+const families::Family& family() {
+  static const SoftmaxLse one;
+  return one;
+}
+
+}  // namespace wavejit::softmax_lse

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A call of softmax_lse in plain numbers: what is left of the struct when every field was looked at.
+#pragma once
+
+#include <cstdint>
+
+#include "families/call/family.h"
+#include "templates/softmax_lse/kernel/spec.h"
+
+namespace wavejit::softmax_lse {
+
+using families::fail;
+using families::Failure;
+using families::Result;
+
+const families::Family& family();
+
+// Everything of a call that changes code.
+struct SoftmaxShape {
+  DataType scores = DataType::fp32;
+  DataType weights = DataType::fp32;  // of a call that writes none: the scores'
+  Rows rows = Rows::resident;
+  Access access = Access::vectors;
+
+  bool operator==(const SoftmaxShape&) const = default;
+  families::Shape shape() const;
+  static SoftmaxShape of(std::uint64_t code);
+};
+
+// Pointers and strides stay where the caller put them.
+struct SoftmaxProblem {
+  SoftmaxShape shape;
+  std::uint32_t batch = 0;
+  std::uint32_t heads = 0;
+  std::uint32_t query_length = 0;
+  std::uint32_t key_length = 0;
+  float scale_log2e = 0;
+  bool bottom_right = false;
+  std::int32_t causal_prefix = 0;
+  std::int32_t window_left = unlimited_window;
+  std::int32_t window_right = unlimited_window;
+};
+
+// Heads are the y, batches the z dimension of the grid: HIP takes 65,535 in each.
+inline constexpr std::int64_t max_batch = 0xFFFF;
+inline constexpr std::int64_t max_heads = 0xFFFF;
+
+// What the bits of wavejit_mask and the two limits (negative: none) amount to: keys left and right of the diagonal.
+struct Window {
+  std::int32_t left = unlimited_window;
+  std::int32_t right = unlimited_window;
+};
+Window window_of(bool causal, bool window, std::int64_t left, std::int64_t right);
+
+// Reads the struct only as far as its size allows. Does not touch what the tensors point to.
+Result<SoftmaxProblem> check(const wavejit_softmax_lse_arguments* arguments);
+
+}  // namespace wavejit::softmax_lse

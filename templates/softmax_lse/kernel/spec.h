@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What one compiled softmax_lse kernel is, and its text (the cache key):
+//
+//   softmax_lse bf16 weights=bf16 rows=resident access=vectors target=gfx950 lowering=llvm
+//
+// Masks, lengths, strides and addresses are arguments of a launch. No LLVM in this header.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "families/kernel/kernel_spec.h"
+#include "families/kernel/names.h"
+
+namespace wavejit::softmax_lse {
+
+using families::Lowering;
+using families::to_text;
+
+enum class DataType : std::uint8_t { fp32, fp16, bf16 };
+inline constexpr families::Names<DataType, 3> data_types = {
+    {{DataType::fp32, "fp32"}, {DataType::fp16, "fp16"}, {DataType::bf16, "bf16"}}};
+constexpr int element_bytes(DataType dtype) { return dtype == DataType::fp32 ? 4 : 2; }
+
+// resident: a workgroup keeps all scores of its rows in registers until it knows their sums, and reads them once.
+// streamed: rows are longer than that, and are read twice.
+enum class Rows : std::uint8_t { resident, streamed };
+inline constexpr families::Names<Rows, 2> rows_names = {{{Rows::resident, "resident"}, {Rows::streamed, "streamed"}}};
+
+// vectors: up to 16 bytes a lane; 16-bit rows begin at whole dwords and have an even number of keys.
+// elements: 16-bit tensors of any kind, an element at a time.
+enum class Access : std::uint8_t { vectors, elements };
+inline constexpr families::Names<Access, 2> access_names = {
+    {{Access::vectors, "vectors"}, {Access::elements, "elements"}}};
+
+struct KernelSpec {
+  static constexpr std::string_view kernel = "softmax_lse";
+  static constexpr std::string_view family = "softmax_lse";
+
+  DataType scores = DataType::fp32;
+  DataType weights = DataType::fp32;
+  Rows rows = Rows::resident;
+  Access access = Access::vectors;
+  std::string target;
+  Lowering lowering = Lowering::llvm;
+
+  bool operator==(const KernelSpec&) const = default;
+};
+
+std::string to_text(const KernelSpec& spec);
+std::expected<KernelSpec, std::string> parse_spec(std::string_view text);
+std::optional<std::string> refusal_of(const KernelSpec& spec);
+std::size_t argument_bytes(const KernelSpec& spec);
+
+// A workgroup holds so many tiles at a time, two lanes each: of one row, or of several.
+inline constexpr int threads = 256;
+inline constexpr int tiles_of_workgroup = threads / 2;
+// The fewest tiles that a row takes, used or not.
+inline constexpr int min_tiles_of_row = 4;
+// How rows of so many keys are held.
+Rows rows_of(std::int64_t keys);
+// What dense tensors allow; `unaligned` 16-bit rows begin at any element.
+Access access_of(DataType scores, DataType weights, std::int64_t keys, bool unaligned);
+
+// As many waves on a SIMD as the emission asks registers for.
+inline constexpr int waves_per_simd = 4;
+
+// Byte for byte what the kernel reads. Strides are in bytes.
+struct Arguments {
+  std::uint64_t scores = 0;
+  std::uint64_t weights = 0;      // null: none are written
+  std::uint64_t lse = 0;          // f32, the rows of a head side by side; null: none
+  std::uint64_t key_lengths = 0;  // int32 [batch]; null: all keys count
+  std::uint64_t scores_batch_stride = 0;
+  std::uint64_t scores_head_stride = 0;
+  std::uint64_t weights_batch_stride = 0;
+  std::uint64_t weights_head_stride = 0;
+  std::uint64_t lse_batch_stride = 0;
+  std::uint64_t lse_head_stride = 0;
+  std::uint32_t scores_row_stride = 0;
+  std::uint32_t weights_row_stride = 0;
+  std::uint32_t query_length = 0;
+  std::uint32_t key_length = 0;
+  // Row q stands at key q + causal_offset + ((keys − query_length) & bottom_right_mask), its diagonal, and sees the
+  // keys from diagonal − window_left to diagonal + window_right.
+  std::int32_t causal_offset = 0;
+  std::uint32_t bottom_right_mask = 0;
+  std::int32_t window_left = 0;
+  std::int32_t window_right = 0;
+  float scale_log2e = 0;
+  float rescale_threshold = 0;
+  std::uint32_t rows = 0;        // of a workgroup: at most tiles_of_workgroup >> tile_shift
+  std::uint32_t tile_shift = 0;  // 1 << tile_shift tiles of a row at a time
+};
+static_assert(sizeof(Arguments) == 128);
+// Workgroups: x = rows, y = head, z = batch.
+
+// Stands for no limit: beyond every length, and no sum with one overflows.
+inline constexpr std::int32_t unlimited_window = 1 << 30;
+inline constexpr std::int64_t max_length = std::int64_t{1} << 28;
+
+}  // namespace wavejit::softmax_lse

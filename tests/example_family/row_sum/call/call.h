@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A call of row_sum: what is asked for, checked, and what of it is launched.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "families/call/family.h"
+#include "tests/example_family/row_sum/api/row_sum.h"
+#include "tests/example_family/row_sum/kernel/spec.h"
+
+namespace wavejit::row_sum {
+
+const families::Family& family();
+
+struct RowSumProblem {
+  DataType dtype = DataType::fp32;
+  std::uint32_t rows = 0;
+  std::uint32_t columns = 0;
+};
+std::string to_text(const RowSumProblem& problem);  // "row_sum fp16 r1000 c256"
+
+// Columns times a workgroup's rows stay far below the 4 GiB of a buffer descriptor.
+inline constexpr std::int64_t max_columns = std::int64_t{1} << 20;
+inline constexpr std::int64_t max_rows = std::int64_t{1} << 30;
+
+// Only what changes code: the data type.
+families::Shape shape_of(DataType dtype);
+
+families::Result<RowSumProblem> check(const wavejit_row_sum_arguments* arguments);
+
+class RowSumCall final : public families::Call {
+ public:
+  RowSumCall(const wavejit_row_sum_arguments& arguments, const RowSumProblem& problem);
+  families::Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
+                              families::LaunchPlan& plan) override;
+  std::string descriptor(Line line) const override;
+
+ private:
+  const RowSumProblem& problem_;
+  Arguments arguments_;
+};
+
+}  // namespace wavejit::row_sum

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What one compiled row_sum kernel is, and its text (the cache key):
+//
+//   row_sum fp16 target=gfx950 lowering=llvm
+//
+// Rows, columns and addresses are arguments of a launch. No LLVM in this header.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "families/kernel/kernel_spec.h"
+#include "families/kernel/names.h"
+
+namespace wavejit::row_sum {
+
+using families::Lowering;
+using families::to_text;
+
+enum class DataType : std::uint8_t { fp32, fp16 };
+inline constexpr families::Names<DataType, 2> data_types = {{{DataType::fp32, "fp32"}, {DataType::fp16, "fp16"}}};
+
+struct KernelSpec {
+  static constexpr std::string_view kernel = "row_sum";
+  static constexpr std::string_view family = "row_sum";
+
+  DataType dtype = DataType::fp32;
+  std::string target;
+  Lowering lowering = Lowering::llvm;
+
+  bool operator==(const KernelSpec&) const = default;
+};
+
+std::string to_text(const KernelSpec& spec);
+std::expected<KernelSpec, std::string> parse_spec(std::string_view text);
+std::optional<std::string> refusal_of(const KernelSpec& spec);
+std::size_t argument_bytes(const KernelSpec& spec);
+
+// Each thread adds one row, a few elements a load.
+inline constexpr int threads = 256;
+inline constexpr int elements_per_load = 4;
+constexpr int element_bytes(DataType dtype) { return dtype == DataType::fp32 ? 4 : 2; }
+
+// Byte for byte what the kernel reads.
+struct Arguments {
+  std::uint64_t input = 0;   // [rows][columns]
+  std::uint64_t output = 0;  // f32 [rows]
+  std::uint32_t rows = 0;
+  std::uint32_t columns = 0;
+};
+static_assert(sizeof(Arguments) == 24);
+
+}  // namespace wavejit::row_sum
