@@ -108,8 +108,8 @@ std::string run_one_workgroup(const KernelSpec& spec, const CompiledKernel& kern
   arguments.key_length = keys;
   arguments.causal_offset = static_cast<std::int32_t>(keys);  // every row sees every key
   arguments.window_left = arguments.window_right = attention_forward::unlimited_window;
-  arguments.query_rows = queries;
-  arguments.key_rows = keys;
+  arguments.sequences.query_rows = queries;
+  arguments.sequences.key_rows = keys;
   arguments.query_heads = 1;
   arguments.scale_log2e = scale_log2e;
   const auto geometry = attention_forward::launch_geometry(spec, 1, 1, queries);

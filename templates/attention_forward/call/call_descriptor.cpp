@@ -6,6 +6,8 @@
 #include <charconv>
 #include <string>
 
+#include "templates/attention_forward/kernel/modifier_fields.h"
+
 namespace wavejit::attention_forward {
 
 namespace {
@@ -57,12 +59,12 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
   descriptor.causal = (call.mask & WAVEJIT_MASK_CAUSAL) != 0;
   if ((call.mask & WAVEJIT_MASK_PREFIX) != 0) descriptor.causal_prefix = call.causal_prefix;
   if ((call.mask & WAVEJIT_MASK_WINDOW) != 0) descriptor.window = {call.window_left, call.window_right};
-  for (const ModifierRow& row : modifier_rows) {
-    if (!given(row, call)) continue;
-    if (row.number != nullptr) {
-      descriptor.add(row.modifier, Extent::none, number(call.*row.number));
+  for (const ModifierFields& fields : modifier_fields) {
+    if (!given(fields, call)) continue;
+    if (fields.number != nullptr) {
+      descriptor.add(fields.modifier, Extent::none, number(call.*fields.number));
     } else {
-      descriptor.add(row.modifier, extent_of(row, call.*row.tensor));
+      descriptor.add(fields.modifier, extent_of(row_of(fields.modifier), call.*fields.tensor));
     }
   }
   if (call.max_total_keys > 0) descriptor.total_keys = call.max_total_keys;

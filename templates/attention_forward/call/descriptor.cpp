@@ -83,7 +83,7 @@ std::string to_text(const ProblemDescriptor& descriptor) {
     const DescribedModifier& described = descriptor.of(modifier);
     if (!described.there) continue;
     const ModifierRow& row = row_of(modifier);
-    word(row.word, row.number != nullptr ? "=" + described.number : name_of(row.extents, described.extent));
+    word(row.word, row.is_number ? "=" + described.number : name_of(row.extents, described.extent));
   }
   if (descriptor.splits == 0) word("splits=", "auto");
   if (descriptor.splits > 0) word("splits=", std::to_string(descriptor.splits));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "templates/attention_forward/kernel/modifier_fields.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward {
@@ -35,23 +36,23 @@ std::uint32_t row_bytes(const wavejit_tensor& tensor, std::uint64_t bytes = elem
 
 void set_softcap(Arguments& arguments, const AttentionProblem& problem,
                  const wavejit_attention_forward_arguments& call) {
-  arguments.softcap_log2e = call.softcap * std::numbers::log2e_v<float>;
-  arguments.softcap_rate = 2 * std::abs(problem.scale_log2e) / call.softcap;
+  arguments.scores.softcap_log2e = call.softcap * std::numbers::log2e_v<float>;
+  arguments.scores.softcap_rate = 2 * std::abs(problem.scale_log2e) / call.softcap;
 }
 
 void set_bias(Arguments& arguments, const AttentionProblem&, const wavejit_attention_forward_arguments& call) {
   constexpr std::int64_t granule = 8;
   const std::int64_t padded = (call.bias.sizes[3] + granule - 1) / granule * granule;
-  arguments.bias = address(call.bias.data);
-  arguments.bias_batch_stride = broadcast_stride(call.bias, 0, element_bytes);
-  arguments.bias_head_stride = broadcast_stride(call.bias, 1, element_bytes);
-  arguments.bias_row_stride =
+  arguments.scores.bias = address(call.bias.data);
+  arguments.scores.bias_batch_stride = broadcast_stride(call.bias, 0, element_bytes);
+  arguments.scores.bias_head_stride = broadcast_stride(call.bias, 1, element_bytes);
+  arguments.scores.bias_row_stride =
       static_cast<std::uint32_t>((call.bias.sizes[2] > 1 ? call.bias.strides[2] : padded) * element_bytes);
 }
 
 void set_alibi(Arguments& arguments, const AttentionProblem&, const wavejit_attention_forward_arguments& call) {
-  arguments.alibi = address(call.alibi.data);
-  arguments.alibi_batch_stride = broadcast_stride(call.alibi, 0, sizeof(float));
+  arguments.scores.alibi = address(call.alibi.data);
+  arguments.scores.alibi_batch_stride = broadcast_stride(call.alibi, 0, sizeof(float));
 }
 
 void set_sink(Arguments& arguments, const AttentionProblem&, const wavejit_attention_forward_arguments& call) {
@@ -100,12 +101,12 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
   arguments.scale_log2e = problem.scale_log2e;
   arguments.window_left = problem.window_left;
   arguments.window_right = problem.window_right;
-  arguments.query_starts = address(call.query_starts);
-  arguments.key_starts = address(problem.shape.first_keys ? call.first_keys : call.key_starts);
-  arguments.key_lengths = address(call.key_lengths);
-  arguments.query_rows = static_cast<std::uint32_t>(call.q.sizes[1]);
-  arguments.key_rows = static_cast<std::uint32_t>(call.k.sizes[1]);
-  arguments.rescale_threshold = toggles.lazy_rescale ? attention::lazy_rescale_threshold : 0;
+  arguments.sequences.query_starts = address(call.query_starts);
+  arguments.sequences.key_starts = address(problem.shape.first_keys ? call.first_keys : call.key_starts);
+  arguments.sequences.key_lengths = address(call.key_lengths);
+  arguments.sequences.query_rows = static_cast<std::uint32_t>(call.q.sizes[1]);
+  arguments.sequences.key_rows = static_cast<std::uint32_t>(call.k.sizes[1]);
+  arguments.scores.rescale_threshold = toggles.lazy_rescale ? attention::lazy_rescale_threshold : 0;
   arguments.query_heads = problem.query_heads;
   arguments.kv_heads = problem.kv_heads;
   arguments.group = problem.group();
@@ -115,9 +116,9 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
     arguments.heads_per_die = problem.query_heads / dies;
     arguments.die_multiplier = kv_head_multiplier(dies, 1);  // x / dies
   }
-  for (const ModifierRow& row : modifier_rows)
-    if (given(row, call)) [[unlikely]]
-      set_modifier[static_cast<std::size_t>(row.modifier)](arguments, problem, call);
+  for (const ModifierFields& fields : modifier_fields)
+    if (given(fields, call)) [[unlikely]]
+      set_modifier[static_cast<std::size_t>(fields.modifier)](arguments, problem, call);
 }
 
 void set_units(Arguments& arguments, const wavejit_attention_forward_arguments& call) {
@@ -148,13 +149,13 @@ attention_combine::Arguments combine_arguments(const Arguments& split, const Att
           .lse_batch_stride = split.lse_batch_stride,
           .lse_head_stride = split.lse_head_stride,
           .sink = split.sink,
-          .query_starts = split.query_starts,
+          .query_starts = split.sequences.query_starts,
           // Where keys stand in pages does not show in how many there are.
-          .key_starts = shape.paged ? 0 : split.key_starts,
-          .key_lengths = split.key_lengths,
-          .query_rows = split.query_rows,
+          .key_starts = shape.paged ? 0 : split.sequences.key_starts,
+          .key_lengths = split.sequences.key_lengths,
+          .query_rows = split.sequences.query_rows,
           .query_length = split.query_length,
-          .key_rows = split.key_rows,
+          .key_rows = split.sequences.key_rows,
           .key_length = split.key_length,
           .causal_offset = split.causal_offset,
           .bottom_right_mask = split.bottom_right_mask,

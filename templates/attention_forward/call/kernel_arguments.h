@@ -4,10 +4,10 @@
 
 #include "families/kernel/toggles.h"
 #include "targets/targets.h"
+#include "templates/attention/kernel/page_arguments.h"
 #include "templates/attention_forward/call/problem.h"
 #include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/combine/arguments.h"
-#include "templates/attention_forward/kernel/page_arguments.h"
 
 namespace wavejit::attention_forward {
 

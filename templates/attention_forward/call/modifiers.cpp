@@ -8,6 +8,7 @@
 #include "families/call/refusal.h"
 #include "families/call/tensor_memory.h"
 #include "templates/attention_forward/call/checks.h"
+#include "templates/attention_forward/kernel/modifier_fields.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -233,11 +234,10 @@ Result<void> check_mask(const wavejit_attention_forward_arguments& call, Attenti
 Result<void> check_modifiers(const wavejit_attention_forward_arguments& call, const Extents& extents,
                              AttentionProblem& problem) {
   for (const ModifierCheck& one : modifier_checks) {
-    const ModifierRow& row = row_of(one.modifier);
-    if (!given(row, call)) [[likely]]
+    if (!given(fields_of(one.modifier), call)) [[likely]]
       continue;
     if (auto good = one.check(call, extents, problem); !good) return good;
-    if (row.in_code) problem.shape.modifiers.add(one.modifier);
+    if (row_of(one.modifier).in_code) problem.shape.modifiers.add(one.modifier);
   }
   if (auto splits = check_splits(call); !splits) return splits;
   problem.splits = static_cast<std::uint32_t>(call.splits);

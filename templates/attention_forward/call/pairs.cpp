@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "templates/attention_forward/kernel/lds_layout.h"
+#include "templates/attention_forward/kernel/lds_plan.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward {

@@ -146,7 +146,7 @@ class Parser {
       return Slot::causal;
     }
     for (const ModifierRow& row : modifier_rows) {
-      if (text != row.word || row.number != nullptr || !row.extents.empty()) continue;
+      if (text != row.word || row.is_number || !row.extents.empty()) continue;
       result_.add(row.modifier, Extent::one);
       return slot_of(row.modifier);
     }
@@ -269,7 +269,7 @@ class Parser {
       return take_name(word, layouts, value, result_.layout, Slot::layout);
     }
     for (const ModifierRow& row : modifier_rows)
-      if (key == row.word && (row.number != nullptr || !row.extents.empty())) return take_modifier(word, row, value);
+      if (key == row.word && (row.is_number || !row.extents.empty())) return take_modifier(word, row, value);
     if (key == "splits") {
       const auto count = value == "auto" ? std::optional<std::int64_t>(0) : whole_number(value);
       if (!count || *count > max_splits || (*count == 0 && value != "auto"))
@@ -320,7 +320,7 @@ class Parser {
 
   Result<Slot> take_modifier(const Word& word, const ModifierRow& row, std::string_view value) {
     const std::string key = std::string(row.word) + "=";
-    if (row.number != nullptr) {
+    if (row.is_number) {
       const auto given = finite_number(value);
       if (!given || *given <= 0) return wrong(word, "is no cap; accepted: " + key + "<positive number>");
       result_.add(row.modifier, Extent::none, std::string(value));

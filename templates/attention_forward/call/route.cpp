@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "templates/attention_forward/kernel/ladders.h"
-#include "templates/attention_forward/kernel/lds_layout.h"
+#include "templates/attention_forward/kernel/lds_plan.h"
 
 namespace wavejit::attention_forward {
 namespace {

@@ -10,14 +10,14 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
+#include "templates/attention/emit/modifiers.h"
+#include "templates/attention/emit/query.h"
+#include "templates/attention/emit/tile_softmax.h"
+#include "templates/attention/emit/tiles_lines.h"
 #include "templates/attention_forward/emit/dualwave_schedule.h"
 #include "templates/attention_forward/emit/merged_rows.h"
-#include "templates/attention_forward/emit/modifiers.h"
 #include "templates/attention_forward/emit/output.h"
-#include "templates/attention_forward/emit/query.h"
 #include "templates/attention_forward/emit/second_query.h"
-#include "templates/attention_forward/emit/tile_softmax.h"
-#include "templates/attention_forward/emit/tiles_lines.h"
 #include "templates/attention_forward/kernel/ladders.h"
 
 namespace wavejit::attention_forward {
@@ -46,8 +46,8 @@ class Walker {
         spec_(spec),
         matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         workgroup_(workgroup),
-        modifiers_(kernel, spec, workgroup_),
-        tiles_(kernel, spec, plan, workgroup_, matrix_),
+        modifiers_(kernel, spec.modifiers, spec.dtype, score_fields, workgroup_),
+        tiles_(kernel, tile_shape(spec), plan, workgroup_.keys(), workgroup_.lane_group, matrix_),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
         merged_(kernel, spec, plan, workgroup_, softmax_, &tiles_),
         ladder_(*find_ladder(Pipeline::dualwave, spec.ladder)),
@@ -58,7 +58,7 @@ class Walker {
     State state{.softmax = softmax_.initial(), .outputs = {}, .merged = merged_.start(), .weights = {}, .places = {}};
     state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / 32), matrix_.zeros());
 
-    const Values loaded = load_query(kernel_, spec_, workgroup_);
+    const Values loaded = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_);
     walk(schedule_.start, state, workgroup_.first_tile, 0);
     state = walk_started(std::move(state), loaded);
     finish(state);
@@ -74,7 +74,7 @@ class Walker {
     llvm::IRBuilder<>& ir = kernel_.ir();
     Value* is_first = ir.CreateICmpEQ(tile, place.query_tile);
     const Values query = language::if_uniform(kernel_, is_first, Likelihood::even, loaded, [&](const Values&) {
-      Values own = load_query(kernel_, spec_, workgroup_);
+      Values own = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_);
       walk(schedule_.start, state, workgroup_.first_tile, 0);
       return own;
     });

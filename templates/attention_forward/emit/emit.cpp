@@ -9,13 +9,13 @@
 #include "codegen/language/convert.h"
 #include "codegen/language/matrix.h"
 #include "codegen/language/softmax.h"
+#include "templates/attention/emit/modifiers.h"
+#include "templates/attention/emit/query.h"
+#include "templates/attention/emit/tiles.h"
 #include "templates/attention_forward/emit/dualwave.h"
 #include "templates/attention_forward/emit/interleaved.h"
 #include "templates/attention_forward/emit/merged_rows.h"
-#include "templates/attention_forward/emit/modifiers.h"
 #include "templates/attention_forward/emit/output.h"
-#include "templates/attention_forward/emit/query.h"
-#include "templates/attention_forward/emit/tiles.h"
 #include "templates/attention_forward/emit/workgroup.h"
 #include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/parameters.h"
@@ -47,8 +47,8 @@ class GenericPipeline {
         plan_(plan),
         matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         workgroup_(begin_workgroup(kernel, spec)),
-        modifiers_(kernel, spec, workgroup_),
-        tiles_(make_tiles(kernel, spec, plan, workgroup_, matrix_)),
+        modifiers_(kernel, spec.modifiers, spec.dtype, score_fields, workgroup_),
+        tiles_(make_tiles(kernel, tile_shape(spec), plan, workgroup_.keys(), workgroup_.lane_group, matrix_)),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
         merged_(kernel, spec, plan, workgroup_, softmax_) {}
 
@@ -99,7 +99,8 @@ class GenericPipeline {
                 .merged = merged_.start(),
                 .in_flight = tiles_->start(workgroup_.first_tile)};
     start.outputs.assign(static_cast<std::size_t>(output_blocks()), matrix_.zeros());
-    query_ = query_operands(kernel_, workgroup_, matrix_, load_query(kernel_, spec_, workgroup_));
+    query_ =
+        query_operands(kernel_, workgroup_, matrix_, load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_));
 
     const Values end = language::loop_in_phases(
         kernel_, plan_.buffers, to_values(start),

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "codegen/language/kernel.h"
-#include "templates/attention_forward/kernel/lds_layout.h"
+#include "templates/attention_forward/kernel/lds_plan.h"
 #include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::attention_forward {

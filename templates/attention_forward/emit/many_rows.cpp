@@ -5,7 +5,7 @@
 
 #include "codegen/language/buffer.h"
 #include "codegen/language/control.h"
-#include "templates/attention_forward/emit/integers.h"
+#include "templates/attention/emit/integers.h"
 #include "templates/attention_forward/kernel/row_limits.h"
 
 namespace wavejit::attention_forward {
@@ -20,7 +20,7 @@ using language::Values;
 // cut to the rows as emit/sequence.cpp does it.
 Value* tiles_of_lanes(Kernel& kernel, const KernelSpec& spec, const Buffer& starts, Value* first) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  Value* rows = kernel.argument_i32(offsetof(Arguments, query_rows));
+  Value* rows = kernel.argument_i32((offsetof(Arguments, sequences) + offsetof(SequenceArguments, query_rows)));
   Value* place = ir.CreateShl(ir.CreateAdd(first, kernel.lane()), 2);
   Value* start = starts.load(4, place, kernel.constant(0));
   Value* end = starts.load(4, ir.CreateAdd(place, kernel.constant(4)), kernel.constant(0));
@@ -68,7 +68,8 @@ TilePlace find_tile(Kernel& kernel, const KernelSpec& spec) {
   Value* sequences = kernel.argument_i32(limit_field(offsetof(RowLimits, sequences)));
   Value* sought = ir.CreateAdd(kernel.workgroup_y(), ir.CreateMul(kernel.workgroup_z(), tiles_of_z));
   Value* bytes = ir.CreateShl(ir.CreateAdd(sequences, kernel.constant(1)), 2);
-  const Buffer starts(kernel, kernel.argument_i64(offsetof(Arguments, query_starts)), bytes);
+  const Buffer starts(
+      kernel, kernel.argument_i64((offsetof(Arguments, sequences) + offsetof(SequenceArguments, query_starts))), bytes);
 
   // The first of the next sequences; the tiles before the one that is sought, among theirs and those that follow; the
   // sequence that was found, or −1; the tile in it.

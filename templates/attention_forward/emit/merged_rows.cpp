@@ -6,8 +6,8 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/synchronize.h"
+#include "templates/attention/emit/tiles_lines.h"
 #include "templates/attention_forward/emit/split.h"
-#include "templates/attention_forward/emit/tiles_lines.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward {

@@ -16,13 +16,12 @@
 #include "codegen/language/matrix.h"
 #include "codegen/language/private_memory.h"
 #include "codegen/language/softmax.h"
+#include "templates/attention/emit/tiles_lines.h"
 #include "templates/attention_forward/emit/schedule.h"
 #include "templates/attention_forward/emit/workgroup.h"
 #include "templates/attention_forward/kernel/merged_rows_plan.h"
 
 namespace wavejit::attention_forward {
-
-class LineTiles;
 
 class MergedRows {
  public:

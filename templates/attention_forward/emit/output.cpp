@@ -6,8 +6,8 @@
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/cross_lane.h"
-#include "templates/attention_forward/emit/modifiers.h"
-#include "templates/attention_forward/emit/tiles_lines.h"
+#include "templates/attention/emit/modifiers.h"
+#include "templates/attention/emit/tiles_lines.h"
 #include "templates/attention_forward/kernel/arguments.h"
 
 namespace wavejit::attention_forward {
@@ -50,7 +50,7 @@ void finish_rows(language::Kernel& kernel, const KernelSpec& spec, const Workgro
   } else {
     store_output(kernel, spec, workgroup, element, outputs, end.front());
   }
-  if (spec.lse) store_log_sum_exp(kernel, spec, workgroup, end.back());
+  if (spec.lse) store_log_sum_exp(kernel, workgroup, end.back());
 }
 
 namespace {
@@ -96,7 +96,7 @@ void store_output(language::Kernel& kernel, const KernelSpec& spec, const Workgr
   // In f32 a block of four is 16 bytes as it is.
   const int dim_bytes = spec.output_fp32 ? 4 : 2;
   const int group_bytes = spec.output_store == OutputStore::permlane || spec.output_fp32 ? 16 : 8;
-  const LanePlace place = lane_place(kernel, spec, workgroup);
+  const LanePlace place = lane_place(kernel, workgroup);
   Value* row =
       ir.CreateAdd(lane_row_offset(kernel, workgroup, place.row, workgroup.o.row_stride, workgroup.o.head_stride),
                    ir.CreateMul(place.lane_group, kernel.constant(group_bytes)));
@@ -139,10 +139,9 @@ void store_output_by_lines(language::Kernel& kernel, const KernelSpec& spec, con
   }
 }
 
-void store_log_sum_exp(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
-                       Value* log_sum_exp) {
+void store_log_sum_exp(language::Kernel& kernel, const Workgroup& workgroup, Value* log_sum_exp) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  const LanePlace place = lane_place(kernel, spec, workgroup);
+  const LanePlace place = lane_place(kernel, workgroup);
   Value* base = kernel.argument_i64(offsetof(Arguments, lse));
   const auto step = [&](Value* index, std::size_t stride) {
     return ir.CreateMul(ir.CreateZExt(index, kernel.i64()), kernel.argument_i64(stride));

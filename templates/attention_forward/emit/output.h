@@ -28,7 +28,6 @@ void store_output_by_lines(language::Kernel& kernel, const KernelSpec& spec, con
                            const LineTiles& lines, language::Element element,
                            std::span<const language::Accumulator> outputs, language::Value* factor);
 
-void store_log_sum_exp(language::Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup,
-                       language::Value* log_sum_exp);
+void store_log_sum_exp(language::Kernel& kernel, const Workgroup& workgroup, language::Value* log_sum_exp);
 
 }  // namespace wavejit::attention_forward

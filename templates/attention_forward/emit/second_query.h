@@ -8,7 +8,7 @@
 // little more.
 #pragma once
 
-#include "templates/attention_forward/emit/tiles_lines.h"
+#include "templates/attention/emit/tiles_lines.h"
 #include "templates/attention_forward/emit/workgroup.h"
 
 namespace wavejit::attention_forward {

@@ -4,6 +4,7 @@
 #include <llvm/IR/InlineAsm.h>
 
 #include "codegen/language/buffer.h"
+#include "templates/attention/emit/integers.h"
 #include "templates/attention_forward/emit/combine/workspace.h"
 #include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
@@ -15,13 +16,9 @@ namespace {
 using language::Kernel;
 using language::Value;
 
-// floor(x · multiplier / 2³²), with a multiplier of 0 standing for 2³²: x divided by what the multiplier was made for.
+// x divided by what the multiplier was made for.
 Value* quotient(Kernel& kernel, Value* x, std::size_t multiplier_field) {
-  llvm::IRBuilder<>& ir = kernel.ir();
-  Value* multiplier = kernel.argument_i32(multiplier_field);
-  Value* product = ir.CreateMul(ir.CreateZExt(x, kernel.i64()), ir.CreateZExt(multiplier, kernel.i64()));
-  Value* high = ir.CreateTrunc(ir.CreateLShr(product, 32), kernel.i32());
-  return ir.CreateSelect(ir.CreateICmpEQ(multiplier, kernel.constant(0)), x, high);
+  return divided(kernel, x, kernel.argument_i32(multiplier_field));
 }
 
 }  // namespace
@@ -64,8 +61,9 @@ language::Buffer records_of(Kernel& kernel, const KernelSpec& spec, const Workgr
 
 // Rows of a head between one and the next.
 Value* rows_of_head(Kernel& kernel, const KernelSpec& spec) {
-  return kernel.argument_i32(spec.shares_call() ? limit_field(offsetof(RowLimits, few_rows))
-                                                : offsetof(Arguments, query_rows));
+  return kernel.argument_i32(spec.shares_call()
+                                 ? limit_field(offsetof(RowLimits, few_rows))
+                                 : (offsetof(Arguments, sequences) + offsetof(SequenceArguments, query_rows)));
 }
 
 attention_combine::WorkspacePlace place_of_rows(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup) {
@@ -77,7 +75,8 @@ attention_combine::WorkspacePlace place_of_rows(Kernel& kernel, const KernelSpec
       // Packed sequences follow each other as in q, unless longer ones stand between them.
       .batch = spec.shares_call()
                    ? workgroup.batch
-                   : ir.CreateSelect(ir.CreateIsNull(kernel.argument_i64(offsetof(Arguments, query_starts))),
+                   : ir.CreateSelect(ir.CreateIsNull(kernel.argument_i64(
+                                         (offsetof(Arguments, sequences) + offsetof(SequenceArguments, query_starts)))),
                                      workgroup.batch, kernel.constant(0)),
       .query_head = workgroup.query_head,
       .rows_of_head = rows_of_head(kernel, spec),
@@ -108,7 +107,7 @@ Value* row_stride_of(Kernel& kernel, const KernelSpec& spec, const Workgroup& wo
 PartRecords::PartRecords(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup, Value* chunk)
     : kernel_(kernel),
       head_dim_(spec.head_dim_v),
-      place_(lane_place(kernel, spec, workgroup)),
+      place_(lane_place(kernel, workgroup)),
       row_(kernel.ir().CreateMul(in_query_tile(kernel, spec, workgroup, place_.row),
                                  row_stride_of(kernel, spec, workgroup))),
       records_(records_of(kernel, spec, workgroup, place_of_rows(kernel, spec, workgroup),

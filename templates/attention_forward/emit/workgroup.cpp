@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/emit/workgroup.h"
 
-#include <llvm/IR/IntrinsicsAMDGPU.h>
-
 #include "codegen/language/control.h"
-#include "codegen/language/synchronize.h"
-#include "templates/attention_forward/emit/integers.h"
+#include "templates/attention/emit/integers.h"
+#include "templates/attention/emit/scale.h"
+#include "templates/attention/emit/sequence.h"
 #include "templates/attention_forward/emit/many_rows.h"
-#include "templates/attention_forward/emit/sequence.h"
 #include "templates/attention_forward/emit/split.h"
 #include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/parameters.h"
@@ -16,42 +14,13 @@
 namespace wavejit::attention_forward {
 namespace {
 
-using language::Buffer;
 using language::Kernel;
 using language::Value;
 
-// floor(value · multiplier / 2³²)
-Value* high_half(Kernel& kernel, Value* value, Value* multiplier) {
-  llvm::IRBuilder<>& ir = kernel.ir();
-  Value* product = ir.CreateMul(ir.CreateZExt(value, kernel.i64()), ir.CreateZExt(multiplier, kernel.i64()));
-  return ir.CreateTrunc(ir.CreateLShr(product, 32), kernel.i32());
-}
-
 // q head → kv head without a division: see Arguments::kv_head_multiplier.
 Value* kv_head_of(Kernel& kernel, Value* query_head) {
-  llvm::IRBuilder<>& ir = kernel.ir();
-  Value* multiplier = kernel.argument_i32(offsetof(Arguments, kv_head_multiplier));
-  Value* quotient = high_half(kernel, query_head, multiplier);
-  return ir.CreateSelect(ir.CreateICmpEQ(multiplier, kernel.constant(0)), query_head, quotient);
+  return divided(kernel, query_head, kernel.argument_i32(offsetof(Arguments, kv_head_multiplier)));
 }
-
-Value* all_heads(Kernel& kernel, Value* group, Value* bytes, Value* head_stride) {
-  llvm::IRBuilder<>& ir = kernel.ir();
-  return ir.CreateAdd(bytes, ir.CreateMul(ir.CreateSub(group, kernel.constant(1)), head_stride));
-}
-
-// Where the fields of one tensor stand in Arguments.
-struct Fields {
-  std::size_t pointer, batch_stride, head_stride, row_stride;
-};
-constexpr Fields q_fields{offsetof(Arguments, q), offsetof(Arguments, q_batch_stride),
-                          offsetof(Arguments, q_head_stride), offsetof(Arguments, q_row_stride)};
-constexpr Fields k_fields{offsetof(Arguments, k), offsetof(Arguments, k_batch_stride),
-                          offsetof(Arguments, k_head_stride), offsetof(Arguments, k_row_stride)};
-constexpr Fields v_fields{offsetof(Arguments, v), offsetof(Arguments, v_batch_stride),
-                          offsetof(Arguments, v_head_stride), offsetof(Arguments, v_row_stride)};
-constexpr Fields o_fields{offsetof(Arguments, o), offsetof(Arguments, o_batch_stride),
-                          offsetof(Arguments, o_head_stride), offsetof(Arguments, o_row_stride)};
 
 // Consecutive x go to the dies in turn. Swizzled, the heads of a die are neighbours, which share keys and values.
 Value* query_head_of(Kernel& kernel, Value* x) {
@@ -60,38 +29,6 @@ Value* query_head_of(Kernel& kernel, Value* x) {
   Value* multiplier = kernel.argument_i32(offsetof(Arguments, die_multiplier));
   Value* last_head = ir.CreateSub(kernel.argument_i32(offsetof(Arguments, query_heads)), kernel.constant(1));
   return ir.CreateSub(ir.CreateMul(x, heads_per_die), ir.CreateMul(high_half(kernel, x, multiplier), last_head));
-}
-
-// A head of a cache in pages: the tiles find their rows by the block table (key_pages.h).
-Slice cache_of(Kernel& kernel, const Fields& fields, Value* head) {
-  llvm::IRBuilder<>& ir = kernel.ir();
-  Value* base = ir.CreateAdd(kernel.argument_i64(fields.pointer),
-                             ir.CreateMul(ir.CreateZExt(head, kernel.i64()), kernel.argument_i64(fields.head_stride)));
-  return {.buffer = Buffer(kernel, base, kernel.constant(0)),
-          .row_stride = kernel.argument_i32(fields.row_stride),
-          .base = base,
-          .page_stride = kernel.argument_i64(fields.batch_stride)};
-}
-
-// With `group`, of so many heads from `head` on.
-Slice slice_of(Kernel& kernel, const Fields& fields, Value* batch, Value* head, Value* first_row, Value* rows,
-               int row_bytes, Value* group = nullptr) {
-  llvm::IRBuilder<>& ir = kernel.ir();
-  Value* base = kernel.argument_i64(fields.pointer);
-  const auto step = [&](Value* index, std::size_t stride) {
-    return ir.CreateMul(ir.CreateZExt(index, kernel.i64()), kernel.argument_i64(stride));
-  };
-  base = ir.CreateAdd(base, step(batch, fields.batch_stride));
-  base = ir.CreateAdd(base, step(head, fields.head_stride));
-  Value* row_stride = kernel.argument_i32(fields.row_stride);
-  base =
-      ir.CreateAdd(base, ir.CreateMul(ir.CreateZExt(first_row, kernel.i64()), ir.CreateZExt(row_stride, kernel.i64())));
-  Value* bytes = language::slice_bytes(kernel, rows, row_stride, row_bytes);
-  if (group == nullptr) return {.buffer = Buffer(kernel, base, bytes), .row_stride = row_stride};
-  Value* head_stride = kernel.argument_i32(fields.head_stride);
-  return {.buffer = Buffer(kernel, base, all_heads(kernel, group, bytes, head_stride)),
-          .row_stride = row_stride,
-          .head_stride = head_stride};
 }
 
 // Longer sequences are another kernel's.
@@ -136,7 +73,7 @@ WorkgroupPlace find_place(Kernel& kernel, const KernelSpec& spec) {
   const KeyStarts starts = !spec.first_keys ? KeyStarts::packed
                            : spec.paged     ? KeyStarts::first_slots
                                             : KeyStarts::first_rows;
-  const Sequence sequence = sequence_of(kernel, batch, starts);
+  const Sequence sequence = sequence_of(kernel, length_fields, batch, starts);
   Value* kv_head = spec.packed_heads ? place.query_head : kv_head_of(kernel, query_head);
   Value* last_key = ir.CreateSub(sequence.key_length, constant(1));
 
@@ -183,10 +120,7 @@ Workgroup begin_tile(Kernel& kernel, const KernelSpec& spec, const WorkgroupPlac
   // The first and the last key that a row sees. Window limits are at most unlimited_window.
   Value* offset = nullptr;
   if (spec.mask != Mask::none || spec.has(Modifier::alibi)) {
-    offset = diagonal_offset(kernel,
-                             {.causal_offset = offsetof(Arguments, causal_offset),
-                              .bottom_right_mask = offsetof(Arguments, bottom_right_mask)},
-                             sequence);
+    offset = diagonal_offset(kernel, diagonal_fields, sequence);
   }
   Value* to_limit = spec.mask == Mask::none ? nullptr : offset;
   Value* to_begin = nullptr;
@@ -218,41 +152,40 @@ Workgroup begin_tile(Kernel& kernel, const KernelSpec& spec, const WorkgroupPlac
   }
   Value* wave_limit = limit_of(first_row_of_wave);
 
-  // A negative scale is a positive one with the query negated: exact, and the maximum of the scores stays a maximum. A
-  // zero scale becomes the smallest normal number: every product with a finite score vanishes in 2⁰ = 1 all the same,
-  // while −inf · c stays −inf for masked keys. All on the bit pattern, in scalar registers.
   Value* scale = kernel.argument_i32(offsetof(Arguments, scale_log2e));
   Value* sign = ir.CreateAnd(ir.CreateAShr(scale, constant(31)), ir.getInt32(0x80008000));
-  Value* magnitude = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umax, ir.CreateAnd(scale, ir.getInt32(0x7FFFFFFF)),
-                                              ir.getInt32(0x00800000));
+  Value* magnitude = positive_scale(kernel, scale);
 
   const int qk_bytes = spec.head_dim_qk * 2;
   const int v_bytes = spec.head_dim_v * 2;
   const int o_bytes = spec.output_fp32 ? 2 * v_bytes : v_bytes;
-  const auto keys_of = [&](const Fields& fields, int row_bytes) {
+  const auto keys_of = [&](const TensorFields& fields, int row_bytes) {
     return spec.paged ? cache_of(kernel, fields, place.kv_head)
                       : slice_of(kernel, fields, place.batch, place.kv_head, sequence.key_start, key_length, row_bytes);
   };
-  return {
-      .q = slice_of(kernel, q_fields, place.batch, place.query_head, sequence.query_start, query_length, qk_bytes,
-                    positions.group()),
-      .k = keys_of(k_fields, qk_bytes),
-      .v = keys_of(v_fields, v_bytes),
-      .o = slice_of(kernel, o_fields, place.batch, place.query_head, sequence.query_start, query_length, o_bytes,
-                    positions.group()),
+  const auto rows_of = [&](const TensorFields& fields, int row_bytes) {
+    return slice_of(kernel, fields, place.batch, place.query_head, sequence.query_start, query_length, row_bytes,
+                    positions.group());
+  };
+  const Slice q = rows_of(q_fields, qk_bytes);
+  const Slice k = keys_of(k_fields, qk_bytes);
+  const Slice v = keys_of(v_fields, v_bytes);
+  const Slice o = rows_of(o_fields, o_bytes);
+  Value* scale_log2e = ir.CreateBitCast(magnitude, kernel.f32());
+  Value* rescale_threshold =
+      kernel.argument_f32(offsetof(Arguments, scores) + offsetof(ScoreArguments, rescale_threshold));
+  Value* tiles = ir.CreateAdd(last_tile, constant(1));
+  const QueryTile queries = {
       .query_head = place.query_head,
       .batch = place.batch,
       .query_start = sequence.query_start,
       .query_length = query_length,
-      .first_slot = sequence.key_start,
-      .scale_log2e = ir.CreateBitCast(magnitude, kernel.f32()),
+      .scale_log2e = scale_log2e,
       .query_sign = sign,
-      .rescale_threshold = kernel.argument_f32(offsetof(Arguments, rescale_threshold)),
-      .first_tile = first_tile,
-      .tiles = ir.CreateAdd(last_tile, constant(1)),
       .first_row = first_row,
       .row = row,
       .lane_group = ir.CreateLShr(lane, constant(5)),
+      .lanes_made_anew = registers_are_short(spec),
       .first_row_of_wave = first_row_of_wave,
       .limit_offset = to_limit,
       .last_key = place.last_key,
@@ -268,41 +201,12 @@ Workgroup begin_tile(Kernel& kernel, const KernelSpec& spec, const WorkgroupPlac
       .has_row = has_row,
       .group = positions.group(),
   };
+  return {queries, q, k, v, o, sequence.key_start, rescale_threshold, first_tile, tiles};
 }
 
 Workgroup begin_workgroup(Kernel& kernel, const KernelSpec& spec) {
   const WorkgroupPlace place = find_place(kernel, spec);
   return begin_tile(kernel, spec, place, place.query_tile);
-}
-
-Value* lane_row_offset(Kernel& kernel, const Workgroup& workgroup, Value* row, Value* row_stride, Value* head_stride) {
-  // A slice with the rows by which tiles overrun it is below 4 GiB (problem.h): so far from its end.
-  constexpr std::uint32_t far_outside = 0xFFFFC000;
-  llvm::IRBuilder<>& ir = kernel.ir();
-  Value* offset = ir.CreateMul(row, row_stride);
-  if (workgroup.group == nullptr) return offset;
-  offset = ir.CreateAdd(offset, ir.CreateMul(workgroup.head_in_group, head_stride));
-  return ir.CreateSelect(workgroup.has_row, offset, ir.getInt32(far_outside));
-}
-
-Value* span_of_heads(Kernel& kernel, const Workgroup& workgroup, Value* bytes, Value* head_stride) {
-  return workgroup.group == nullptr ? bytes : all_heads(kernel, workgroup.group, bytes, head_stride);
-}
-
-Value* lane_made_anew(Kernel& kernel) {
-  llvm::IRBuilder<>& ir = kernel.ir();
-  Value* all = language::opaque(kernel, kernel.constant(-1));
-  Value* lane = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_lo, {}, {all, kernel.constant(0)});
-  return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_hi, {}, {all, lane});
-}
-
-LanePlace lane_place(Kernel& kernel, const KernelSpec& spec, const Workgroup& workgroup) {
-  if (!registers_are_short(spec)) return {.row = workgroup.row, .lane_group = workgroup.lane_group};
-  llvm::IRBuilder<>& ir = kernel.ir();
-  Value* lane = lane_made_anew(kernel);
-  return {.row = ir.CreateAdd(workgroup.first_row_of_wave,
-                              ir.CreateAnd(lane, kernel.constant(Workgroup::rows_per_wave - 1))),
-          .lane_group = ir.CreateLShr(lane, kernel.constant(5))};
 }
 
 }  // namespace wavejit::attention_forward

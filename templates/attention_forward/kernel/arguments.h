@@ -9,9 +9,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "templates/attention/kernel/canon.h"
+#include "templates/attention/kernel/arguments.h"
+#include "templates/attention/kernel/types.h"
 
 namespace wavejit::attention_forward {
+
+using attention::ScoreArguments;
+using attention::SequenceArguments;
 
 struct Arguments {
   std::uint64_t q = 0;
@@ -51,31 +55,8 @@ struct Arguments {
   std::int32_t window_left = 0;
   std::int32_t window_right = 0;
 
-  // Lengths in device memory, int32; each may be null. Packed sequences: rows starts[b] … starts[b + 1] − 1 of a tensor
-  // of query_rows (key_rows) rows, batch strides 0. key_lengths[b]: the keys of sequence b that count, from its first.
-  // Kernels whose spec has first_keys find first keys [batch] where key_starts stands: sequence b begins there and ends
-  // with the tensor.
-  // What does not fit (negative, beyond the rows, descending) is cut to what does: nothing outside is ever read.
-  std::uint64_t query_starts = 0;
-  std::uint64_t key_starts = 0;
-  std::uint64_t key_lengths = 0;
-  std::uint32_t query_rows = 0;
-  std::uint32_t key_rows = 0;
-
-  // Modifiers; each is read only by kernels whose spec has its word. Bias: the storage type, rows of key_length
-  // elements, one for each query row (packed: of query_rows). A stride of 0 broadcasts.
-  std::uint64_t bias = 0;
-  std::uint64_t bias_batch_stride = 0;
-  std::uint64_t bias_head_stride = 0;
-  std::uint64_t alibi = 0;  // f32 slopes [batch or 1][query heads]
-  std::uint64_t alibi_batch_stride = 0;
-  std::uint32_t bias_row_stride = 0;
-  float softcap_log2e = 0;  // cap · log2 e
-  // 2 · |scale| · log2 e / cap: tanh(s · scale / cap) = 1 − 2 / (1 + exp2(s · rate)), s with the scale's sign.
-  float softcap_rate = 0;
-
-  // A row's maximum must grow by more than this, in powers of two, before its sums are rescaled.
-  float rescale_threshold = attention::lazy_rescale_threshold;
+  SequenceArguments sequences;
+  ScoreArguments scores;
 
   std::uint64_t sink = 0;  // f32 [query heads], natural units; null: none
 
@@ -98,15 +79,33 @@ struct Arguments {
   std::uint32_t group = 1;  // query heads of a kv head
 };
 
-// Stands for no limit: beyond every length, and no sum with one overflows.
-inline constexpr std::int32_t unlimited_window = 1 << 30;
+// Where shared emission finds what it reads.
+inline constexpr attention::TensorFields q_fields = {offsetof(Arguments, q), offsetof(Arguments, q_batch_stride),
+                                                     offsetof(Arguments, q_head_stride),
+                                                     offsetof(Arguments, q_row_stride)};
+inline constexpr attention::TensorFields k_fields = {offsetof(Arguments, k), offsetof(Arguments, k_batch_stride),
+                                                     offsetof(Arguments, k_head_stride),
+                                                     offsetof(Arguments, k_row_stride)};
+inline constexpr attention::TensorFields v_fields = {offsetof(Arguments, v), offsetof(Arguments, v_batch_stride),
+                                                     offsetof(Arguments, v_head_stride),
+                                                     offsetof(Arguments, v_row_stride)};
+inline constexpr attention::TensorFields o_fields = {offsetof(Arguments, o), offsetof(Arguments, o_batch_stride),
+                                                     offsetof(Arguments, o_head_stride),
+                                                     offsetof(Arguments, o_row_stride)};
+inline constexpr attention::LengthFields length_fields = {.query_length = offsetof(Arguments, query_length),
+                                                          .key_length = offsetof(Arguments, key_length),
+                                                          .sequences = offsetof(Arguments, sequences)};
+inline constexpr attention::DiagonalFields diagonal_fields = {
+    .causal_offset = offsetof(Arguments, causal_offset), .bottom_right_mask = offsetof(Arguments, bottom_right_mask)};
+inline constexpr attention::ScoreFields score_fields = {.scores = offsetof(Arguments, scores),
+                                                        .key_length = offsetof(Arguments, key_length)};
 
 static_assert(sizeof(Arguments) == 304);
 static_assert(offsetof(Arguments, q_batch_stride) == 40);
 static_assert(offsetof(Arguments, q_row_stride) == 120);
 static_assert(offsetof(Arguments, scale_log2e) == 156);
-static_assert(offsetof(Arguments, query_starts) == 168);
-static_assert(offsetof(Arguments, bias) == 200);
+static_assert(offsetof(Arguments, sequences) == 168);
+static_assert(offsetof(Arguments, scores) == 200);
 static_assert(offsetof(Arguments, sink) == 256);
 static_assert(offsetof(Arguments, workspace) == 272);
 static_assert(offsetof(Arguments, kv_heads) == 296);

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "templates/attention_forward/kernel/lds_layout.h"
+#include "templates/attention_forward/kernel/lds_plan.h"
 #include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::attention_forward {

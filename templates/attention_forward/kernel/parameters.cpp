@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "templates/attention_forward/kernel/ladders.h"
-#include "templates/attention_forward/kernel/lds_layout.h"
+#include "templates/attention_forward/kernel/lds_plan.h"
 #include "templates/attention_forward/kernel/row_limits.h"
 
 namespace wavejit::attention_forward {
@@ -22,7 +22,8 @@ int vgpr_budget(const KernelSpec& spec, const LdsPlan& plan) {
   // A wave or two that hold a whole tile of 128 dims. LDS leaves no more than one wave a SIMD anyway.
   if (plan.layout == LdsLayout::swizzled && spec.tile_queries < 128 && spec.head_dim_qk > 64) return 512;
   // The same where each key has an address of its own: 25 more than two waves leave, at 64 dims.
-  if (plan.layout == LdsLayout::swizzled && spec.tile_queries < 128 && spec.looks_up_each_key()) return 512;
+  if (plan.layout == LdsLayout::swizzled && spec.tile_queries < 128 && spec.key_layout().looks_up_each_key())
+    return 512;
   // A tile that waits in registers, Q's 48 and a tile's bias: a few more than two waves leave.
   if (spec.has(Modifier::bias) && spec.head_dim_qk > 128 && plan.layout == LdsLayout::swizzled) return 512;
   if (spec.pipeline == Pipeline::dualwave) return 256;              // 2 waves: one of each group
@@ -34,8 +35,6 @@ int vgpr_budget(const KernelSpec& spec, const LdsPlan& plan) {
   if (spec.modified()) return spec.has(Modifier::bias) && plan.layout == LdsLayout::swizzled ? 256 : 168;
   return plan.layout == LdsLayout::lines ? 128 : 168;  // 4 or 3 waves
 }
-
-constexpr int query_rows_per_wave = 32;
 
 constexpr std::array<HeadDims, 4> head_dims = {{{64, 64}, {128, 128}, {192, 128}, {256, 256}}};
 
@@ -237,7 +236,7 @@ std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
         "without page=1 and first_keys");
   if (spec.pipeline != Pipeline::generic && spec.vectorised)
     return std::unexpected(pipeline + " does not walk vectorised pages; accepted: auto, generic");
-  if (spec.pipeline != Pipeline::generic && spec.looks_up_each_key())
+  if (spec.pipeline != Pipeline::generic && spec.key_layout().looks_up_each_key())
     return std::unexpected(pipeline + " does not look keys up one by one; accepted: auto, generic");
   if (spec.whole_tiles && (!spec.paged || spec.pipeline == Pipeline::generic))
     return std::unexpected(

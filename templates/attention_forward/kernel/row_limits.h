@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "templates/attention_forward/kernel/page_arguments.h"
+#include "templates/attention_forward/kernel/paged_arguments.h"
 
 namespace wavejit::attention_forward {
 

@@ -16,8 +16,6 @@ using families::all_of;
 using families::Names;
 using families::value_in;
 
-constexpr Names<DataType, 2> data_types = {{{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}}};
-
 // A positive decimal without sign, leading zeros or anything after it: what to_text prints, so that one spec has one
 // text.
 std::optional<int> positive_number(std::string_view text) {
@@ -86,7 +84,7 @@ struct Parser {
 
   // Empty on success, else what would be accepted in place of the word.
   std::expected<Field, std::string> take(std::string_view word) {
-    if (const auto dtype = value_in(data_types, word)) {
+    if (const auto dtype = value_in(operand_types, word)) {
       spec.dtype = *dtype;
       return Field::dtype;
     }
@@ -228,8 +226,6 @@ std::string_view next_word(std::string_view text, std::size_t& position) {
 }
 
 }  // namespace
-
-std::string_view to_text(DataType dtype) { return families::name_in(data_types, dtype); }
 
 std::string to_text(const KernelSpec& spec) {
   std::string text{KernelSpec::kernel};

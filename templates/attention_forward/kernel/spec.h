@@ -19,21 +19,17 @@
 
 #include "families/kernel/kernel_spec.h"
 #include "templates/attention/kernel/canon.h"
-#include "templates/attention_forward/kernel/modifiers.h"
+#include "templates/attention/kernel/modifiers.h"
+#include "templates/attention/kernel/types.h"
 
 namespace wavejit::attention_forward {
 
-enum class DataType : std::uint8_t { bf16, fp16 };
-// causal: keys up to the row's diagonal. window: keys between two distances from it, either of which may be unlimited
-// (a causal window is one with no keys beyond the diagonal).
-enum class Mask : std::uint8_t { none, causal, window };
+// What all attention shares is called here as there.
+using namespace attention;
 using families::all_pipelines;
 using families::Lowering;
 using families::OutputStore;
 using families::Pipeline;
-using families::to_text;
-
-using attention::chunk_keys;
 
 // The sequences that a kernel is for, by their query rows: all, or those up to and beyond a number that is an argument
 // (row_limits.h).
@@ -92,8 +88,13 @@ struct KernelSpec {
   bool modified() const { return modifiers.any(); }
   bool has(Modifier modifier) const { return modifiers.has(modifier); }
   bool shares_call() const { return rows != QueriesOf::all; }
-  // Neighbouring keys may stand in different pages, whatever the page size: each is looked up by itself.
-  bool looks_up_each_key() const { return paged && (single_keys || first_keys); }
+  constexpr KeyLayout key_layout() const {
+    return {.paged = paged,
+            .whole_tiles = whole_tiles,
+            .single_keys = single_keys,
+            .vectorised = vectorised,
+            .first_keys = first_keys};
+  }
 
   bool operator==(const KernelSpec&) const = default;
 };
@@ -108,8 +109,6 @@ std::expected<KernelSpec, std::string> parse_spec(std::string_view text);
 std::optional<std::string> refusal_of(const KernelSpec& spec);
 // Of the argument struct that a launch hands over (arguments.h).
 std::size_t argument_bytes(const KernelSpec& spec);
-
-std::string_view to_text(DataType dtype);
 
 // Even, whatever a tile is: walks that take tiles in pairs count on it.
 constexpr int chunk_tiles(const KernelSpec& spec) { return chunk_keys / spec.tile_keys; }

@@ -8,6 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "templates/attention_forward/kernel/modifier_fields.h"
+
 namespace wavejit::attention_forward::program {
 
 namespace {
@@ -318,13 +320,13 @@ void DeviceCase::describe() {
   call_.key_lengths = static_cast<const std::int32_t*>(extra_.key_lengths.data());
   call_.max_total_keys = problem_.total_keys;
   call_.first_keys = static_cast<const std::int32_t*>(extra_.first_keys.data());
-  for (const ModifierRow& row : modifier_rows) {
-    if (row.number != nullptr) call_.*row.number = problem_.of(row.modifier).number;
-    if (row.tensor == nullptr || !problem_.has(row.modifier)) continue;
-    call_.*row.tensor =
-        program_modifiers()[index_of(row.modifier)].given == Given::scores
+  for (const ModifierFields& fields : modifier_fields) {
+    if (fields.number != nullptr) call_.*fields.number = problem_.of(fields.modifier).number;
+    if (fields.tensor == nullptr || !problem_.has(fields.modifier)) continue;
+    call_.*fields.tensor =
+        program_modifiers()[index_of(fields.modifier)].given == Given::scores
             ? described_bias(dtype)
-            : vector_tensor(extra_.of(row.modifier), problem_.batches_of(row.modifier), problem_.query_heads);
+            : vector_tensor(extra_.of(fields.modifier), problem_.batches_of(fields.modifier), problem_.query_heads);
   }
   call_.splits = problem_.splits;
 }
@@ -378,17 +380,17 @@ Result<void> DeviceCase::run(wavejit_engine* engine, const View& view, wavejit_c
     call.mask |= WAVEJIT_MASK_PREFIX;
     call.causal_prefix = rules_of(problem_, sequence).position + view.first_row;
   }
-  for (const ModifierRow& row : modifier_rows) {
-    if (row.tensor == nullptr) continue;
-    wavejit_tensor& tensor = call.*row.tensor;
+  for (const ModifierFields& fields : modifier_fields) {
+    if (fields.tensor == nullptr) continue;
+    wavejit_tensor& tensor = call.*fields.tensor;
     if (tensor.data == nullptr) continue;
-    if (program_modifiers()[index_of(row.modifier)].given == Given::scores) {
+    if (program_modifiers()[index_of(fields.modifier)].given == Given::scores) {
       const BiasPlacement bias = bias_of(problem_);
       const std::int64_t first = bias.row(problem_, view.sequence, sequence, head, view.first_row);
-      cut(tensor, extra_.of(row.modifier) + first * bias.row_stride * 2, bias.heads == 1 ? 1 : group, view.rows);
+      cut(tensor, extra_.of(fields.modifier) + first * bias.row_stride * 2, bias.heads == 1 ? 1 : group, view.rows);
       tensor.sizes[3] = sequence.keys;
     } else {
-      const std::int64_t of_batch = problem_.batches_of(row.modifier) == 1 ? 0 : view.sequence;
+      const std::int64_t of_batch = problem_.batches_of(fields.modifier) == 1 ? 0 : view.sequence;
       tensor = vector_tensor(static_cast<float*>(tensor.data) + of_batch * problem_.query_heads + head, 1, group);
     }
   }

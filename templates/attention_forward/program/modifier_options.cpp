@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "templates/attention_forward/kernel/modifier_fields.h"
 #include "templates/attention_forward/program/modifiers.h"
 #include "tools/engine_options.h"
 
@@ -175,11 +176,11 @@ void ModifierOptions::describe(wavejit_attention_forward_arguments& call, const 
     call.window_right = window->second;
   }
   call.splits = parse_splits(splits_).value_or(0);
-  for (const ModifierRow& row : modifier_rows) {
-    const std::size_t i = index_of(row.modifier);
-    if (row.number != nullptr) call.*row.number = parse_positive(texts_[i]).value_or(0.0F);
-    if (row.tensor == nullptr || !arrays.tensors[i]) continue;
-    wavejit_tensor& tensor = call.*row.tensor;
+  for (const ModifierFields& fields : modifier_fields) {
+    const std::size_t i = index_of(fields.modifier);
+    if (fields.number != nullptr) call.*fields.number = parse_positive(texts_[i]).value_or(0.0F);
+    if (fields.tensor == nullptr || !arrays.tensors[i]) continue;
+    wavejit_tensor& tensor = call.*fields.tensor;
     if (vectors_[i]) {
       tensor = slopes_tensor(*arrays.tensors[i], rows_of(*vectors_[i]), vectors_[i]->shape.back());
       continue;

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "templates/attention_forward/kernel/modifiers.h"
+#include "templates/attention_forward/kernel/modifier_fields.h"
 #include "templates/attention_forward/program/reference.h"
 #include "tools/device_array.h"
 #include "tools/npy.h"

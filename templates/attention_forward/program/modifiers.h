@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "templates/attention_forward/kernel/modifiers.h"
+#include "templates/attention_forward/kernel/modifier_fields.h"
 #include "templates/attention_forward/program/inputs.h"
 #include "templates/attention_forward/program/problem.h"
 #include "templates/attention_forward/program/reference.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "templates/attention_forward/kernel/modifiers.h"
+#include "templates/attention_forward/kernel/modifier_fields.h"
 #include "templates/attention_forward/program/reference.h"
 #include "tools/exit_code.h"
 #include "tools/half.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "templates/attention_forward/kernel/modifiers.h"
+#include "templates/attention_forward/kernel/modifier_fields.h"
 #include "templates/attention_forward/program/vocabulary.h"
 
 namespace wavejit::attention_forward::program {
@@ -183,7 +183,7 @@ class AttentionVariants final : public Variants {
     for (const ModifierRow& row : modifier_rows) {
       std::string word(row.word);
       words.push_back({.title = word,
-                       .words = row.number != nullptr ? word + "=30"
+                       .words = row.is_number         ? word + "=30"
                                 : row.extents.empty() ? word
                                                       : word + "=h"});
     }

@@ -199,11 +199,11 @@ struct Subject::Data {
     a.scale_log2e = static_cast<float>(scale() * std::numbers::log2e);
     a.window_left = window_left;
     a.window_right = window_right;
-    a.query_starts = size.query_starts.empty() ? 0 : query_starts.address();
-    a.key_starts = size.key_starts.empty() ? 0 : key_starts.address();
-    a.key_lengths = size.key_lengths.empty() ? 0 : key_lengths.address();
-    a.query_rows = static_cast<std::uint32_t>(size.query_rows());
-    a.key_rows = static_cast<std::uint32_t>(size.key_rows());
+    a.sequences.query_starts = size.query_starts.empty() ? 0 : query_starts.address();
+    a.sequences.key_starts = size.key_starts.empty() ? 0 : key_starts.address();
+    a.sequences.key_lengths = size.key_lengths.empty() ? 0 : key_lengths.address();
+    a.sequences.query_rows = static_cast<std::uint32_t>(size.query_rows());
+    a.sequences.key_rows = static_cast<std::uint32_t>(size.key_rows());
     if (size.sink) a.sink = sink.address();
     if (size.dies > 1) {
       const auto dies = static_cast<std::uint32_t>(size.dies);
@@ -226,12 +226,12 @@ struct Subject::Data {
             .lse = size.wants_lse ? a.lse : 0,
             .lse_head_stride = a.lse_head_stride,
             .sink = a.sink,
-            .query_starts = a.query_starts,
-            .key_starts = a.key_starts,
-            .key_lengths = a.key_lengths,
-            .query_rows = a.query_rows,
+            .query_starts = a.sequences.query_starts,
+            .key_starts = a.sequences.key_starts,
+            .key_lengths = a.sequences.key_lengths,
+            .query_rows = a.sequences.query_rows,
             .query_length = a.query_length,
-            .key_rows = a.key_rows,
+            .key_rows = a.sequences.key_rows,
             .key_length = a.key_length,
             .causal_offset = a.causal_offset,
             .bottom_right_mask = a.bottom_right_mask,

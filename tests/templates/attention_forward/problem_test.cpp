@@ -460,7 +460,7 @@ TEST_F(Problem, KernelArgumentsAreBytesOfTheCallersStrides) {
   EXPECT_EQ(a.key_length, 500U);
   EXPECT_EQ(a.causal_offset, 0);
   EXPECT_EQ(a.bottom_right_mask, ~0U);
-  EXPECT_EQ(a.rescale_threshold, 8.0F);
+  EXPECT_EQ(a.scores.rescale_threshold, 8.0F);
   EXPECT_EQ(a.heads_per_die, 1U) << "eight heads of two kv heads on eight dies";
   EXPECT_EQ(a.kv_head_multiplier, 1U << 30U) << "ceil(2^32 / 4)";
   EXPECT_FLOAT_EQ(a.scale_log2e, 0.125F * 1.44269504F);
@@ -532,7 +532,7 @@ TEST_F(Problem, TogglesThatAreArgumentsReachTheKernel) {
     EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
     return fake_hip().last.arguments;
   };
-  EXPECT_EQ(launched(16, 4).rescale_threshold, 0.0F);
+  EXPECT_EQ(launched(16, 4).scores.rescale_threshold, 0.0F);
   // auto: heads that share kv heads, dealt evenly
   EXPECT_EQ(launched(16, 4).heads_per_die, 2U);
   EXPECT_EQ(launched(16, 4).die_multiplier, 1U << 29U) << "2^32 / 8";

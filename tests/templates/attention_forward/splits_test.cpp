@@ -541,8 +541,7 @@ TEST_F(SplitCallTest, PrebuildMakesBothKernels) {
 }
 
 TEST(CombineSpec, ReadsBackAndSaysWhatIsWrong) {
-  const attention_combine::KernelSpec spec{
-      .dtype = attention_combine::OutputType::bf16, .head_dim = 64, .target = "gfx942"};
+  const attention_combine::KernelSpec spec{.dtype = attention::DataType::bf16, .head_dim = 64, .target = "gfx942"};
   const auto again = attention_combine::parse_spec(to_text(spec));
   ASSERT_TRUE(again) << again.error();
   EXPECT_EQ(*again, spec);

@@ -12,8 +12,9 @@
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/softmax.h"
+#include "templates/attention/emit/scale.h"
+#include "templates/attention/emit/sequence.h"
 #include "templates/attention_forward/emit/combine/workspace.h"
-#include "templates/attention_forward/emit/sequence.h"
 #include "templates/attention_forward/kernel/combine/arguments.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
 
@@ -33,15 +34,15 @@ constexpr std::size_t group = 4;
 // Lanes that point here read 0 and store nothing.
 constexpr std::uint32_t far_outside = 0x80000000;
 
-constexpr attention_forward::SequenceFields sequence_fields = {.query_starts = offsetof(Arguments, query_starts),
-                                                               .query_rows = offsetof(Arguments, query_rows),
-                                                               .query_length = offsetof(Arguments, query_length),
-                                                               .key_starts = offsetof(Arguments, key_starts),
-                                                               .key_lengths = offsetof(Arguments, key_lengths),
-                                                               .key_rows = offsetof(Arguments, key_rows),
-                                                               .key_length = offsetof(Arguments, key_length)};
-constexpr attention_forward::DiagonalFields diagonal_fields = {
-    .causal_offset = offsetof(Arguments, causal_offset), .bottom_right_mask = offsetof(Arguments, bottom_right_mask)};
+constexpr attention::SequenceFields sequence_fields = {.query_starts = offsetof(Arguments, query_starts),
+                                                       .query_rows = offsetof(Arguments, query_rows),
+                                                       .query_length = offsetof(Arguments, query_length),
+                                                       .key_starts = offsetof(Arguments, key_starts),
+                                                       .key_lengths = offsetof(Arguments, key_lengths),
+                                                       .key_rows = offsetof(Arguments, key_rows),
+                                                       .key_length = offsetof(Arguments, key_length)};
+constexpr attention::DiagonalFields diagonal_fields = {.causal_offset = offsetof(Arguments, causal_offset),
+                                                       .bottom_right_mask = offsetof(Arguments, bottom_right_mask)};
 
 // One row is a wave, whose lanes have its dims. It merges the parts of the chunks that it sees, from the first upward,
 // as a kernel that walks them all does. What stands in other slots nobody may have written.
@@ -64,9 +65,9 @@ class Combine {
     // Ids are made where they are first asked for: here, where every block can see them.
     (void)kernel_.lane();
     Value* row = kernel_.workgroup_x();
-    const attention_forward::Sequence sequence = attention_forward::sequence_of(
-        kernel_, sequence_fields, batch_,
-        spec_.first_keys ? attention_forward::KeyStarts::first_rows : attention_forward::KeyStarts::packed);
+    const attention::Sequence sequence =
+        attention::sequence_of(kernel_, sequence_fields, batch_,
+                               spec_.first_keys ? attention::KeyStarts::first_rows : attention::KeyStarts::packed);
     // A sequence shorter than the longest one has no such row, and no offset below would stay inside its slices.
     Value* has_row = ir_.CreateICmpULT(row, sequence.query_length);
     if (spec_.few_rows)
@@ -93,7 +94,7 @@ class Combine {
     Value* first;
     Value* last;  // none where it is smaller
   };
-  Keys keys_of(const attention_forward::Sequence& sequence, Value* offset, Value* row) {
+  Keys keys_of(const attention::Sequence& sequence, Value* offset, Value* row) {
     const auto larger = [&](Value* a, Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b); };
     const auto smaller = [&](Value* a, Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); };
     Value* diagonal = ir_.CreateAdd(row, offset);
@@ -104,11 +105,11 @@ class Combine {
     return {.first = begin, .last = limit};
   }
   Value* chunk_of(Value* key) {
-    return ir_.CreateAShr(key, std::countr_zero(static_cast<unsigned>(attention_forward::chunk_keys)));
+    return ir_.CreateAShr(key, std::countr_zero(static_cast<unsigned>(attention::chunk_keys)));
   }
 
   // `row` of the sequence.
-  void combine_row(const attention_forward::Sequence& sequence, Value* row) {
+  void combine_row(const attention::Sequence& sequence, Value* row) {
     Value* row_of_head = ir_.CreateAdd(sequence.query_start, row);  // of all sequences where they are packed
     const WorkspacePlace place = {
         .workspace = kernel_.argument_i64(offsetof(Arguments, workspace)),
@@ -125,7 +126,7 @@ class Combine {
     };
     const Buffer records(kernel_, record_address(kernel_, place, spec_.head_dim, kernel_.constant(0)),
                          row_bytes(kernel_, place, spec_.head_dim));
-    Value* offset = attention_forward::diagonal_offset(kernel_, diagonal_fields, sequence);
+    Value* offset = attention::diagonal_offset(kernel_, diagonal_fields, sequence);
     const Keys keys = keys_of(sequence, offset, row);
     // Keys that end before they begin may do so within a chunk.
     Value* none = ir_.CreateICmpSGT(keys.first, keys.last);
@@ -136,10 +137,8 @@ class Combine {
 
   // Softmax::Softmax's c: what attention_forward takes for it (docs/canonical-arithmetic.md, Scale).
   Value* positive_scale() {
-    Value* bits = kernel_.argument_i32(offsetof(Arguments, scale_log2e));
-    Value* magnitude = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, ir_.CreateAnd(bits, ir_.getInt32(0x7FFFFFFF)),
-                                                 ir_.getInt32(0x00800000));
-    return ir_.CreateBitCast(magnitude, kernel_.f32());
+    Value* scale = kernel_.argument_i32(offsetof(Arguments, scale_log2e));
+    return ir_.CreateBitCast(attention::positive_scale(kernel_, scale), kernel_.f32());
   }
 
   int dims() const { return dims_per_lane(spec_); }
@@ -283,9 +282,9 @@ class Combine {
 
   // A lane's dims as O has them.
   Values stored(Value* numbers) {
-    if (spec_.dtype != OutputType::fp32)
+    if (spec_.dtype != DataType::fp32)
       return language::convert_packed(kernel_, numbers, 0, dims(),
-                                      spec_.dtype == OutputType::bf16 ? Element::bf16 : Element::fp16,
+                                      spec_.dtype == DataType::bf16 ? Element::bf16 : Element::fp16,
                                       language::NanInput::kept);
     Values dwords;
     for (int dim = 0; dim < dims(); ++dim)

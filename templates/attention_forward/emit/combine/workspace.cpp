@@ -9,7 +9,7 @@ using language::Value;
 
 Value* slots_of(language::Kernel& kernel, Value* key_length) {
   llvm::IRBuilder<>& ir = kernel.ir();
-  constexpr int chunk = attention_forward::chunk_keys;
+  constexpr int chunk = attention::chunk_keys;
   return ir.CreateUDiv(ir.CreateAdd(key_length, kernel.constant(chunk - 1)), kernel.constant(chunk));
 }
 

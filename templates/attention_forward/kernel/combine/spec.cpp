@@ -19,8 +19,6 @@ constexpr std::array<std::pair<Field, std::string_view>, 4> fields = {{
     {Field::target, "target=<processor>"},
     {Field::lowering, "lowering=<name>"},
 }};
-constexpr families::Names<OutputType, 3> output_types = {
-    {{OutputType::bf16, "bf16"}, {OutputType::fp16, "fp16"}, {OutputType::fp32, "fp32"}}};
 constexpr const char* accepted =
     "accepted: bf16, fp16, fp32, d<n>, first_keys, rows=few, target=<processor>, lowering=llvm, lowering=comgr";
 
@@ -31,7 +29,7 @@ bool take_number(std::string_view text, int& number) {
 
 // The field that a word fills, or what would be accepted.
 std::expected<Field, std::string> take(std::string_view word, KernelSpec& spec) {
-  if (const auto type = families::value_in(output_types, word)) {
+  if (const auto type = families::value_in(attention::data_types, word)) {
     spec.dtype = *type;
     return Field::dtype;
   }
@@ -98,11 +96,8 @@ std::expected<KernelSpec, std::string> parse_spec(std::string_view text) {
   return spec;
 }
 
-std::string_view to_text(OutputType type) { return families::name_in(output_types, type); }
-
 KernelSpec combine_of(const attention_forward::KernelSpec& split, bool output_fp32) {
-  const OutputType of_split = split.dtype == attention_forward::DataType::bf16 ? OutputType::bf16 : OutputType::fp16;
-  return {.dtype = output_fp32 ? OutputType::fp32 : of_split,
+  return {.dtype = output_fp32 ? DataType::fp32 : split.dtype,
           .head_dim = split.head_dim_v,
           .first_keys = split.first_keys && !split.paged,
           .few_rows = split.rows == attention_forward::QueriesOf::few,

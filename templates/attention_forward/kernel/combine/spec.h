@@ -18,19 +18,18 @@
 
 namespace wavejit::attention_combine {
 
+using attention::DataType;
 using attention_forward::Lowering;
-
-enum class OutputType : std::uint8_t { bf16, fp16, fp32 };
 
 struct KernelSpec {
   static constexpr std::string_view kernel = "attention_combine";
   static constexpr std::string_view family = attention_forward::KernelSpec::family;
 
-  OutputType dtype = OutputType::fp16;  // of O
-  int head_dim = 128;                   // of V and O
-  bool first_keys = false;              // of the split kernel's dense keys: they say how many a sequence has
-  bool few_rows = false;                // the split kernel's: only sequences of a few rows
-  std::string target;                   // processor name: a row of the target table
+  DataType dtype = DataType::fp16;  // of O
+  int head_dim = 128;               // of V and O
+  bool first_keys = false;          // of the split kernel's dense keys: they say how many a sequence has
+  bool few_rows = false;            // the split kernel's: only sequences of a few rows
+  std::string target;               // processor name: a row of the target table
   Lowering lowering = Lowering::llvm;
 
   bool operator==(const KernelSpec&) const = default;
@@ -50,7 +49,6 @@ std::size_t argument_bytes(const KernelSpec& spec);
 // The kernel that merges what a split kernel leaves, to an O of that kernel's data type or of f32.
 KernelSpec combine_of(const attention_forward::KernelSpec& split, bool output_fp32);
 
-std::string_view to_text(OutputType type);
-constexpr int bytes_of(OutputType type) { return type == OutputType::fp32 ? 4 : 2; }
+using attention::bytes_of;
 
 }  // namespace wavejit::attention_combine

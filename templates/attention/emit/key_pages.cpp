@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention/emit/key_pages.h"
+
+#include <llvm/IR/IntrinsicsAMDGPU.h>
+
+#include "templates/attention/emit/integers.h"
+#include "templates/attention/kernel/page_arguments.h"
+
+namespace wavejit::attention {
+namespace {
+
+using language::Buffer;
+using language::Kernel;
+using language::Value;
+
+constexpr int entry_bytes = 4;
+constexpr int granules_of_tile = 4;
+
+// Columns beyond the pages that live are outside the buffer, so that what stands there is never read.
+Buffer table_of(Kernel& kernel, const TableRow& row) { return {kernel, row.base, kernel.ir().CreateShl(row.live, 2)}; }
+
+// Granules (pages of one key: slots) up to the last key that lives.
+Value* live_granules(Kernel& kernel, const KeyLayout& layout, const KeyTensors& tensors, Value* key_length) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* slots = key_length;
+  if (layout.first_keys) {
+    Value* any = ir.CreateICmpSGT(key_length, kernel.constant(0));
+    slots = ir.CreateSelect(any, ir.CreateAdd(tensors.first_slot, key_length), kernel.constant(0));
+  }
+  if (layout.single_keys) return slots;
+  return granules_up_to(kernel, slots);
+}
+
+// 16 bytes of zeros in the code object.
+Value* zeros_of(Kernel& kernel) {
+  constexpr unsigned constant_space = 4;
+  llvm::Type* type = kernel.vector(kernel.i32(), 4);
+  auto* zeros = new llvm::GlobalVariable(kernel.module(), type, true, llvm::GlobalValue::InternalLinkage,
+                                         llvm::Constant::getNullValue(type), "zeros", nullptr,
+                                         llvm::GlobalValue::NotThreadLocal, constant_space);
+  zeros->setAlignment(llvm::Align(16));
+  return kernel.ir().CreatePtrToInt(zeros, kernel.i64());
+}
+
+}  // namespace
+
+Value* granules_up_to(Kernel& kernel, Value* keys) {
+  return kernel.ir().CreateLShr(kernel.ir().CreateAdd(keys, kernel.constant(KeyPages::granule_keys - 1)),
+                                kernel.constant(4));
+}
+
+// A row of the table, or (CSR) the sequence's part of the list.
+TableRow table_row_of(Kernel& kernel, const KeyTensors& tensors, Value* granules, Value* granules_of_page,
+                      Value* multiplier) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* starts = kernel.argument_i64(page_field(tensors, offsetof(PageArguments, table_starts)));
+  Value* is_list = ir.CreateIsNotNull(starts);
+  Value* columns = kernel.argument_i32(page_field(tensors, offsetof(PageArguments, table_columns)));
+  Value* batch_64 = ir.CreateZExt(tensors.batch, kernel.i64());
+  // The kernel's own arguments are read in place of starts that are not there.
+  Value* pair = ir.CreateSelect(is_list, ir.CreateAdd(starts, ir.CreateShl(batch_64, 2)), kernel.argument_address());
+  const auto bounded = [&](Value* value, Value* least) {
+    return minimum(kernel, maximum(kernel, value, least), columns);
+  };
+  Value* first = bounded(kernel.load_scalar(pair, kernel.i32()), kernel.constant(0));
+  Value* end = bounded(kernel.load_scalar(ir.CreateAdd(pair, ir.getInt64(entry_bytes)), kernel.i32()), first);
+  Value* of_row =
+      ir.CreateMul(batch_64, kernel.argument_i64(page_field(tensors, offsetof(PageArguments, table_row_stride))));
+  Value* of_list = ir.CreateShl(ir.CreateZExt(first, kernel.i64()), 2);
+  Value* base = ir.CreateAdd(kernel.argument_i64(page_field(tensors, offsetof(PageArguments, table))),
+                             ir.CreateSelect(is_list, of_list, of_row));
+  Value* live = divided(kernel, ir.CreateAdd(granules, ir.CreateSub(granules_of_page, kernel.constant(1))), multiplier);
+  Value* present = ir.CreateSelect(is_list, ir.CreateSub(end, first), columns);
+  return {.base = base, .live = minimum(kernel, live, present)};
+}
+
+KeyPages::KeyPages(Kernel& kernel, const KeyLayout& layout, const KeyTensors& tensors)
+    : kernel_(kernel),
+      by_key_(layout.looks_up_each_key()),
+      single_keys_(layout.single_keys),
+      first_slot_(layout.first_keys ? tensors.first_slot : kernel.constant(0)),
+      key_length_(kernel.ir().CreateAdd(tensors.last_key, kernel.constant(1))),
+      granules_of_page_(kernel.argument_i32(page_field(tensors, offsetof(PageArguments, granules_of_page)))),
+      multiplier_(kernel.argument_i32(page_field(tensors, offsetof(PageArguments, page_multiplier)))),
+      last_page_(kernel.ir().CreateSub(kernel.argument_i32(page_field(tensors, offsetof(PageArguments, pages))),
+                                       kernel.constant(1))),
+      zeros_(zeros_of(kernel)),
+      table_(table_of(kernel, table_row_of(kernel, tensors, live_granules(kernel, layout, tensors, key_length_),
+                                           granules_of_page_, multiplier_))) {}
+
+std::optional<KeyPages> pages_of(Kernel& kernel, const KeyLayout& layout, const KeyTensors& tensors) {
+  if (!layout.paged || layout.whole_tiles) return std::nullopt;
+  return KeyPages(kernel, layout, tensors);
+}
+
+KeyPages::Place KeyPages::place_of(Value* tile, Value* number) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* granule = ir.CreateAdd(ir.CreateMul(tile, kernel_.constant(granules_of_tile)), number);
+  Value* page = divided(kernel_, granule, multiplier_);
+  return {.page = page, .granule = ir.CreateSub(granule, ir.CreateMul(page, granules_of_page_))};
+}
+
+Value* KeyPages::entries(Value* tile) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  if (by_key_) {
+    Value* column = column_of(slot_of(tile, kernel_.lane()));
+    return table_.load(entry_bytes, ir.CreateShl(column, kernel_.constant(2)), kernel_.constant(0));
+  }
+  const Place place = place_of(tile, ir.CreateLShr(kernel_.lane(), kernel_.constant(4)));
+  return table_.load(entry_bytes, ir.CreateShl(place.page, kernel_.constant(2)), kernel_.constant(0));
+}
+
+// A page of a head spans less than 4 GiB (call/paging.cpp checks that), the cache need not.
+Value* KeyPages::address_of(const Slice& slice, Value* entry, Value* granule) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* page = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, entry, last_page_);
+  Value* in_page = ir.CreateMul(granule, ir.CreateMul(slice.row_stride, kernel_.constant(granule_keys)));
+  Value* base = ir.CreateAdd(slice.base, ir.CreateMul(ir.CreateZExt(page, kernel_.i64()), slice.page_stride));
+  return ir.CreateAdd(base, ir.CreateZExt(in_page, kernel_.i64()));
+}
+
+Buffer KeyPages::granule(const Slice& slice, int row_bytes, Value* tile, Value* entries, Value* number) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* lane = ir.CreateMul(number, kernel_.constant(granule_keys));
+  Value* entry = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_readlane, {kernel_.i32()}, {entries, lane});
+  Value* first = ir.CreateAdd(ir.CreateMul(tile, kernel_.constant(granules_of_tile * granule_keys)), lane);
+  // Clamped as scalar instructions are: min(max(x, 0), 16) becomes v_med3, a saturating difference v_sub with clamp.
+  // The descriptor then is one of lanes, and each fetch with it a loop over lanes.
+  Value* left = ir.CreateSub(maximum(kernel_, key_length_, first), first);
+  Value* live = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, left, kernel_.constant(granule_keys));
+  return {kernel_, address_of(slice, entry, place_of(tile, number).granule),
+          language::slice_bytes(kernel_, live, slice.row_stride, row_bytes)};
+}
+
+Value* KeyPages::lane_rows(const Slice& slice, Value* tile, Value* entries) const {
+  Value* number = kernel_.ir().CreateLShr(kernel_.lane(), kernel_.constant(4));
+  return address_of(slice, entries, place_of(tile, number).granule);
+}
+
+Value* KeyPages::is_live(Value* tile, Value* in_tile) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* left = ir.CreateSub(key_length_, ir.CreateMul(tile, kernel_.constant(granules_of_tile * granule_keys)));
+  return ir.CreateICmpSLT(in_tile, left);
+}
+
+Value* KeyPages::if_live(Value* is_live, Value* address) const {
+  return kernel_.ir().CreateSelect(is_live, address, zeros_);
+}
+
+Value* KeyPages::slot_of(Value* tile, Value* in_tile) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* first = ir.CreateAdd(first_slot_, ir.CreateMul(tile, kernel_.constant(granules_of_tile * granule_keys)));
+  return ir.CreateAdd(first, in_tile);
+}
+
+Value* KeyPages::column_of(Value* slot) const {
+  return single_keys_ ? slot : divided(kernel_, kernel_.ir().CreateLShr(slot, kernel_.constant(4)), multiplier_);
+}
+
+KeyPages::KeyPlace KeyPages::place_of_key(Value* tile, Value* entries, Value* in_tile) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* entry = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_ds_bpermute, {},
+                                    {ir.CreateShl(in_tile, kernel_.constant(2)), entries});
+  KeyPlace place = {.page = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, entry, last_page_),
+                    .row = nullptr,
+                    .exists = is_live(tile, in_tile)};
+  if (single_keys_) return place;
+  Value* slot = slot_of(tile, in_tile);
+  Value* before = ir.CreateMul(ir.CreateMul(column_of(slot), granules_of_page_), kernel_.constant(granule_keys));
+  place.row = ir.CreateSub(slot, before);
+  return place;
+}
+
+Value* KeyPages::row(const Slice& slice, const KeyPlace& place, Value* column) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* address = ir.CreateAdd(slice.base, ir.CreateMul(ir.CreateZExt(place.page, kernel_.i64()), slice.page_stride));
+  Value* in_page = place.row == nullptr ? column : ir.CreateAdd(ir.CreateMul(place.row, slice.row_stride), column);
+  return if_live(place.exists, ir.CreateAdd(address, ir.CreateZExt(in_page, kernel_.i64())));
+}
+
+}  // namespace wavejit::attention

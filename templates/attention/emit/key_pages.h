@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Where the keys of a tile stand when K and V lie in pages (kernel/page_arguments.h).
+//
+// A tile's 64 keys are four granules of 16. A page is a multiple of 16 keys and the first one begins at key 0, so a
+// granule never crosses the border of a page: one lookup in the block table finds all of it.
+//
+//   entries     one load a tile: lane l asks for the page of granule l / 16. Issue it a tile before it is needed.
+//   granule     a buffer that begins at the granule's first key and ends with its last live one (uniform)
+//   lane_rows   the same as an address in every lane, of granule l / 16
+//
+// Pages of one key, and keys behind left padding, which need not begin with a granule, are looked up one by one:
+//
+//   entries     lane l asks for the page of key l
+//   places      per lane, of any key of the tile: its entry comes from the lane that has it
+//   row         the address of such a key
+//
+// Nothing that the device's arrays say leads outside: entries past the sequence's pages are not read, those that are
+// read are cut to the pages of the cache, and keys past the sequence's length read as zero.
+#pragma once
+
+#include <optional>
+
+#include "templates/attention/emit/slice.h"
+#include "templates/attention/kernel/types.h"
+
+namespace wavejit::attention {
+
+// Of so many keys from a page's first one.
+language::Value* granules_up_to(language::Kernel& kernel, language::Value* keys);
+
+// A sequence's entries in the block table: where they begin (address), and how many of them are of keys that live.
+struct TableRow {
+  language::Value* base;
+  language::Value* live;
+};
+// `granules`: up to the last key that lives (pages of one key: slots).
+TableRow table_row_of(language::Kernel& kernel, const KeyTensors& tensors, language::Value* granules,
+                      language::Value* granules_of_page, language::Value* multiplier);
+
+// Where the kernel's arguments have a field of PageArguments.
+constexpr std::size_t page_field(const KeyTensors& tensors, std::size_t offset) {
+  return tensors.page_arguments + offset;
+}
+
+class KeyPages {
+ public:
+  static constexpr int granule_keys = 16;
+
+  KeyPages(language::Kernel& kernel, const KeyLayout& layout, const KeyTensors& tensors);
+
+  bool looks_up_each_key() const { return by_key_; }
+
+  // Per lane: the page of granule lane / 16 of the tile, or of key `lane`; any page where no key lives.
+  language::Value* entries(language::Value* tile) const;
+
+  // `number`: 0 … 3, uniform. Rows of `row_bytes`; those past the length are outside the buffer.
+  language::Buffer granule(const Slice& slice, int row_bytes, language::Value* tile, language::Value* entries,
+                           language::Value* number) const;
+
+  // Per lane: the address (i64) of the first row of granule lane / 16.
+  language::Value* lane_rows(const Slice& slice, language::Value* tile, language::Value* entries) const;
+  // Per lane: `address` if key `in_tile` of the tile lives, else that of 16 bytes of zeros.
+  language::Value* if_live(language::Value* is_live, language::Value* address) const;
+  language::Value* is_live(language::Value* tile, language::Value* in_tile) const;
+
+  // Per lane, of key `in_tile` of the tile, when each key is looked up.
+  struct KeyPlace {
+    language::Value* page;    // of the cache
+    language::Value* row;     // of the page; null: its only one
+    language::Value* exists;  // the key lives
+  };
+  KeyPlace place_of_key(language::Value* tile, language::Value* entries, language::Value* in_tile) const;
+  // The address of `column` bytes of the key's row, or of zeros.
+  language::Value* row(const Slice& slice, const KeyPlace& place, language::Value* column) const;
+
+ private:
+  struct Place {
+    language::Value* page;     // column of the sequence's pages
+    language::Value* granule;  // of the page
+  };
+  Place place_of(language::Value* tile, language::Value* number) const;
+  language::Value* address_of(const Slice& slice, language::Value* entry, language::Value* granule) const;
+  // Of a key: the slot of its sequence's pages, and the column of the table.
+  language::Value* slot_of(language::Value* tile, language::Value* in_tile) const;
+  language::Value* column_of(language::Value* slot) const;
+
+  language::Kernel& kernel_;
+  bool by_key_;
+  bool single_keys_;
+  language::Value* first_slot_;
+  language::Value* key_length_;
+  language::Value* granules_of_page_;
+  language::Value* multiplier_;
+  language::Value* last_page_;  // of the cache
+  language::Value* zeros_;      // address
+  language::Buffer table_;      // of this sequence, as far as its keys live
+};
+
+// Nothing for dense keys, and for pages of whole tiles (tile_pages.h).
+std::optional<KeyPages> pages_of(language::Kernel& kernel, const KeyLayout& layout, const KeyTensors& tensors);
+
+}  // namespace wavejit::attention

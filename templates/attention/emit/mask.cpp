@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention/emit/mask.h"
+
+#include <functional>
+#include <limits>
+
+#include "codegen/language/control.h"
+#include "templates/attention/emit/integers.h"
+
+namespace wavejit::attention {
+namespace {
+
+using language::Accumulator;
+using language::Kernel;
+using language::Value;
+using language::Values;
+
+// Where `needed`, a uniform condition, holds: scores of keys for which `edge hides key` become −inf. `edge` is per lane
+// and counts from the first key of the lane's own group: one register, compared with a constant per score. Thresholds
+// up to 64 are inline constants.
+void hide(Kernel& kernel, Value* needed, const std::function<Value*()>& edge, llvm::CmpInst::Predicate hides,
+          std::span<Accumulator> scores) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Values values;
+  for (const Accumulator& part : scores) values.push_back(part.value);
+  values = language::if_uniform(kernel, needed, language::Likelihood::even, values, [&](const Values& before) {
+    const language::AccumulatorLayout& layout = scores.front().layout;
+    Value* bound = edge();
+    Value* hidden = kernel.constant(-std::numeric_limits<float>::infinity());
+    Values after;
+    for (std::size_t part = 0; part < before.size(); ++part) {
+      Value* masked = before[part];
+      for (int r = 0; r < layout.registers(); ++r) {
+        const int key = static_cast<int>(part) * layout.rows + layout.row_of_register(r);
+        Value* score = ir.CreateExtractElement(before[part], r);
+        Value* is_hidden = ir.CreateICmp(hides, bound, kernel.constant(key));
+        masked = ir.CreateInsertElement(masked, ir.CreateSelect(is_hidden, hidden, score), r);
+      }
+      after.push_back(masked);
+    }
+    return after;
+  });
+  for (std::size_t part = 0; part < scores.size(); ++part) scores[part].value = values[part];
+}
+
+}  // namespace
+
+void apply_mask(Kernel& kernel, const QueryTile& queries, Value* tile, std::span<Accumulator> scores) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* first_key = ir.CreateMul(tile, kernel.constant(tile_keys));
+  Value* last_key = ir.CreateAdd(first_key, kernel.constant(tile_keys - 1));
+  // From the tile's first key to that of the lane's group.
+  const auto in_group = [&](const LanePlace& place, Value* in_tile) {
+    return ir.CreateSub(in_tile, ir.CreateMul(place.lane_group, kernel.constant(scores.front().layout.row_block)));
+  };
+  const auto limit = [&] {
+    const LanePlace place = lane_place(kernel, queries);
+    Value* row_limit = queries.last_key;
+    if (queries.limit_offset) row_limit = minimum(kernel, ir.CreateAdd(place.row, queries.limit_offset), row_limit);
+    return in_group(place, ir.CreateSub(row_limit, first_key));
+  };
+  hide(kernel, ir.CreateICmpSGT(last_key, queries.wave_limit), limit, llvm::CmpInst::ICMP_SLT, scores);
+  if (queries.begin_offset) {
+    const auto begin = [&] {
+      const LanePlace place = lane_place(kernel, queries);
+      return in_group(place, ir.CreateAdd(place.row, ir.CreateSub(queries.begin_offset, first_key)));
+    };
+    hide(kernel, ir.CreateICmpSLT(first_key, queries.wave_begin), begin, llvm::CmpInst::ICMP_SGT, scores);
+  }
+}
+
+}  // namespace wavejit::attention

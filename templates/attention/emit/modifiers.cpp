@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention/emit/modifiers.h"
+
+#include <llvm/IR/IntrinsicsAMDGPU.h>
+
+#include <numbers>
+
+#include "templates/attention/emit/mask.h"
+
+namespace wavejit::attention {
+namespace {
+
+using language::Accumulator;
+using language::AccumulatorLayout;
+using language::Kernel;
+using language::Value;
+using language::Values;
+
+constexpr int element_bytes = 2;
+constexpr float log2e = std::numbers::log2e_v<float>;
+
+Value* fused(Kernel& kernel, Value* a, Value* b, Value* c) {
+  return kernel.ir().CreateIntrinsic(llvm::Intrinsic::fma, {kernel.f32()}, {a, b, c});
+}
+
+Value* wide(Kernel& kernel, Value* value) { return kernel.ir().CreateZExt(value, kernel.i64()); }
+
+}  // namespace
+
+// Low half: heads of a group stand within 2 GiB (the checks of a call).
+Value* ScoreModifiers::bias_head_stride() const {
+  return kernel_.argument_i32(field(offsetof(ScoreArguments, bias_head_stride)));
+}
+
+// The rows of this sequence for its batch and head. A row is as long as the longest sequence's, rounded up to what one
+// load takes; what a tile reads beyond it belongs to hidden keys.
+language::Buffer ScoreModifiers::bias_buffer() const {
+  constexpr int granule = 8;  // elements: rows are padded to it
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto step = [&](Value* index, Value* stride) { return ir.CreateMul(wide(kernel_, index), stride); };
+  const auto argument = [&](std::size_t in_scores) { return kernel_.argument_i64(field(in_scores)); };
+  Value* base = argument(offsetof(ScoreArguments, bias));
+  base = ir.CreateAdd(base, step(queries_.batch, argument(offsetof(ScoreArguments, bias_batch_stride))));
+  base = ir.CreateAdd(base, step(queries_.query_head, argument(offsetof(ScoreArguments, bias_head_stride))));
+  base = ir.CreateAdd(base, step(queries_.query_start, wide(kernel_, bias_row_stride_)));
+  Value* keys = kernel_.argument_i32(fields_.key_length);
+  Value* row_bytes =
+      ir.CreateMul(ir.CreateAnd(ir.CreateAdd(keys, kernel_.constant(granule - 1)), kernel_.constant(-granule)),
+                   kernel_.constant(element_bytes));
+  Value* other_rows = ir.CreateSub(queries_.query_length, kernel_.constant(1));
+  Value* bytes = ir.CreateAdd(ir.CreateMul(other_rows, bias_row_stride_), row_bytes);
+  return {kernel_, base, span_of_heads(kernel_, queries_, bytes, bias_head_stride())};
+}
+
+ScoreModifiers::ScoreModifiers(Kernel& kernel, const Modifiers& modifiers, DataType bias_type,
+                               const ScoreFields& fields, const QueryTile& queries)
+    : kernel_(kernel), modifiers_(modifiers), bias_type_(bias_type), fields_(fields), queries_(queries) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  if (modifiers.has(Modifier::softcap)) {
+    // The magnitude of the rate, whatever its sign: scores carry the sign of the scale (query_sign). Finite, so that a
+    // score of 0 gives 0.
+    Value* rate =
+        ir.CreateAnd(kernel.argument_i32(field(offsetof(ScoreArguments, softcap_rate))), ir.getInt32(0x7FFFFFFF));
+    rate = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, rate, ir.getInt32(0x7F7FFFFF));
+    cap_rate_ = ir.CreateBitCast(rate, kernel.f32());
+    cap_ = kernel.argument_f32(field(offsetof(ScoreArguments, softcap_log2e)));
+    minus_two_cap_ = ir.CreateFMul(cap_, kernel.constant(-2.0F));
+  }
+  if (modifiers.has(Modifier::alibi)) {
+    Value* slope = kernel.argument_i64(field(offsetof(ScoreArguments, alibi)));
+    slope = ir.CreateAdd(slope, ir.CreateMul(wide(kernel, queries.batch),
+                                             kernel.argument_i64(field(offsetof(ScoreArguments, alibi_batch_stride)))));
+    minus_slope_ = ir.CreateFMul(number_of_head(kernel, queries, slope), kernel.constant(-log2e));
+    if (queries.group == nullptr) minus_slope_ = kernel.uniform(minus_slope_);
+  }
+  if (modifiers.has(Modifier::bias)) {
+    bias_row_stride_ = kernel.argument_i32(field(offsetof(ScoreArguments, bias_row_stride)));
+    bias_ = std::make_unique<language::Buffer>(bias_buffer());
+    if (!queries.lanes_made_anew) bias_offset_ = bias_offset();
+  }
+}
+
+Value* ScoreModifiers::softmax_scale() const {
+  return modifiers_.any() ? kernel_.constant(1.0F) : queries_.scale_log2e;
+}
+
+Value* ScoreModifiers::bias_offset() const {
+  constexpr int group_keys = 4;
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const LanePlace place = lane_place(kernel_, queries_);
+  Value* row = ir.CreateMul(place.row, bias_row_stride_);
+  if (queries_.group != nullptr) {
+    row = ir.CreateAdd(row, ir.CreateMul(queries_.head_in_group, bias_head_stride()));
+    row = ir.CreateSelect(queries_.has_row, row, ir.getInt32(0x80000000));
+  }
+  return ir.CreateAdd(row, ir.CreateMul(place.lane_group, kernel_.constant(group_keys * element_bytes)));
+}
+
+Values ScoreModifiers::fetch(Value* tile) const {
+  if (!bias_) return {};
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* offset = bias_offset_ ? bias_offset_ : bias_offset();
+  Value* tile_offset = ir.CreateMul(tile, kernel_.constant(tile_keys * element_bytes));
+  // Four consecutive keys stand in four consecutive registers; the next four are the other lane group's.
+  constexpr int keys_per_load = 4;
+  Values loaded;
+  for (int key = 0; key < tile_keys; key += 2 * keys_per_load) {
+    loaded.push_back(bias_->load(keys_per_load * element_bytes,
+                                 ir.CreateAdd(offset, kernel_.constant(key * element_bytes)), tile_offset));
+  }
+  return loaded;
+}
+
+Value* ScoreModifiers::bias_of(const Values& fetched, std::size_t part, int r) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* four = fetched[part * 4 + static_cast<std::size_t>(r / 4)];
+  if (bias_type_ == DataType::fp16) {
+    llvm::Type* half = llvm::Type::getHalfTy(kernel_.context());
+    Value* elements = ir.CreateBitCast(four, kernel_.vector(half, 4));
+    return ir.CreateFPExt(ir.CreateExtractElement(elements, static_cast<std::uint64_t>(r % 4)), kernel_.f32());
+  }
+  Value* dword = ir.CreateExtractElement(four, static_cast<std::uint64_t>(r % 4 / 2));
+  Value* bits = r % 2 == 0 ? ir.CreateShl(dword, 16) : ir.CreateAnd(dword, ir.getInt32(0xFFFF0000));
+  return ir.CreateBitCast(bits, kernel_.f32());
+}
+
+void ScoreModifiers::apply(Value* tile, const Values& fetched, std::span<Accumulator> scores) const {
+  if (!modifiers_.any()) {
+    apply_mask(kernel_, queries_, tile, scores);
+    return;
+  }
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const AccumulatorLayout& layout = scores.front().layout;
+  // How far the first key of the lane's group stands from the diagonal; exact as a float below 2²⁴.
+  Value* distance = nullptr;
+  if (modifiers_.has(Modifier::alibi)) {
+    const LanePlace place = lane_place(kernel_, queries_);
+    Value* key = ir.CreateAdd(ir.CreateMul(tile, kernel_.constant(tile_keys)),
+                              ir.CreateMul(place.lane_group, kernel_.constant(layout.row_block)));
+    distance = ir.CreateSIToFP(ir.CreateSub(ir.CreateSub(key, queries_.diagonal_offset), place.row), kernel_.f32());
+  }
+  for (std::size_t part = 0; part < scores.size(); ++part) {
+    Value* modified = scores[part].value;
+    for (int r = 0; r < layout.registers(); ++r) {
+      Value* x = ir.CreateExtractElement(scores[part].value, r);
+      if (modifiers_.has(Modifier::softcap)) {
+        Value* power = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_exp2, {kernel_.f32()}, {ir.CreateFMul(x, cap_rate_)});
+        Value* reciprocal = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_rcp, {kernel_.f32()},
+                                               {ir.CreateFAdd(power, kernel_.constant(1.0F))});
+        x = fused(kernel_, reciprocal, minus_two_cap_, cap_);
+      } else {
+        x = ir.CreateFMul(x, queries_.scale_log2e);
+      }
+      if (modifiers_.has(Modifier::bias)) x = fused(kernel_, bias_of(fetched, part, r), kernel_.constant(log2e), x);
+      if (modifiers_.has(Modifier::alibi)) {
+        const int key = static_cast<int>(part) * layout.rows + layout.row_of_register(r);
+        Value* keys = key == 0 ? distance : ir.CreateFAdd(distance, kernel_.constant(static_cast<float>(key)));
+        x = fused(kernel_, ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, keys), minus_slope_, x);
+      }
+      modified = ir.CreateInsertElement(modified, x, r);
+    }
+    scores[part].value = modified;
+  }
+  apply_mask(kernel_, queries_, tile, scores);
+}
+
+}  // namespace wavejit::attention

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What scores pass through between the matrix unit and the softmax: soft cap, bias, ALiBi, and the mask last. Exact
+// definitions: docs/canonical-arithmetic.md, "Modifiers".
+//
+// A kernel without modifiers keeps raw scores and lets the softmax scale them in the one fma that it needs anyway. A
+// kernel with any of them turns scores into powers of two here, and its softmax scales by 1.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "codegen/language/fragment.h"
+#include "templates/attention/emit/query_tile.h"
+#include "templates/attention/kernel/modifiers.h"
+#include "templates/attention/kernel/types.h"
+
+namespace wavejit::attention {
+
+class ScoreModifiers {
+ public:
+  // `bias_type`: of its elements. `fields`: where the kernel's arguments have what modifiers ask for.
+  ScoreModifiers(language::Kernel& kernel, const Modifiers& modifiers, DataType bias_type, const ScoreFields& fields,
+                 const QueryTile& queries);
+
+  // c of the softmax that follows.
+  language::Value* softmax_scale() const;
+
+  // Begins the loads of what a tile's modifiers read from memory, into 16 registers with a bias, else into none.
+  // To be called early enough before `apply`.
+  language::Values fetch(language::Value* tile) const;
+
+  // Raw scores of a tile → modified, hidden keys −inf. The one call between products and softmax in every pipeline.
+  void apply(language::Value* tile, const language::Values& fetched, std::span<language::Accumulator> scores) const;
+
+ private:
+  std::size_t field(std::size_t in_scores) const { return fields_.scores + in_scores; }
+  language::Value* bias_head_stride() const;
+  language::Buffer bias_buffer() const;
+  language::Value* bias_offset() const;
+  language::Value* bias_of(const language::Values& fetched, std::size_t part, int r) const;
+
+  language::Kernel& kernel_;
+  Modifiers modifiers_;
+  DataType bias_type_;
+  ScoreFields fields_;
+  const QueryTile& queries_;
+  // All uniform but the lane offset and, with packed heads, the slope; null where nobody asks for them.
+  language::Value* cap_ = nullptr;  // powers of two
+  language::Value* minus_two_cap_ = nullptr;
+  language::Value* cap_rate_ = nullptr;
+  language::Value* minus_slope_ = nullptr;  // powers of two a key
+  std::unique_ptr<language::Buffer> bias_;  // of this batch, head and sequence
+  language::Value* bias_row_stride_ = nullptr;
+  language::Value* bias_offset_ = nullptr;  // where the lane's row and group start; null: made anew
+};
+
+}  // namespace wavejit::attention

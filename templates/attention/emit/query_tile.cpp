@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention/emit/query_tile.h"
+
+#include <llvm/IR/IntrinsicsAMDGPU.h>
+
+#include "codegen/language/synchronize.h"
+
+namespace wavejit::attention {
+
+using language::Kernel;
+using language::Value;
+
+Value* lane_made_anew(Kernel& kernel) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* all = language::opaque(kernel, kernel.constant(-1));
+  Value* lane = ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_lo, {}, {all, kernel.constant(0)});
+  return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_mbcnt_hi, {}, {all, lane});
+}
+
+LanePlace lane_place(Kernel& kernel, const QueryTile& tile) {
+  if (!tile.lanes_made_anew) return {.row = tile.row, .lane_group = tile.lane_group};
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* lane = lane_made_anew(kernel);
+  return {
+      .row = ir.CreateAdd(tile.first_row_of_wave, ir.CreateAnd(lane, kernel.constant(QueryTile::rows_per_wave - 1))),
+      .lane_group = ir.CreateLShr(lane, kernel.constant(5))};
+}
+
+Value* lane_row_offset(Kernel& kernel, const QueryTile& tile, Value* row, Value* row_stride, Value* head_stride) {
+  // A slice with the rows by which tiles overrun it is below 4 GiB (the checks of a call): so far from its end.
+  constexpr std::uint32_t far_outside = 0xFFFFC000;
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* offset = ir.CreateMul(row, row_stride);
+  if (tile.group == nullptr) return offset;
+  offset = ir.CreateAdd(offset, ir.CreateMul(tile.head_in_group, head_stride));
+  return ir.CreateSelect(tile.has_row, offset, ir.getInt32(far_outside));
+}
+
+Value* span_of_heads(Kernel& kernel, const QueryTile& tile, Value* bytes, Value* head_stride) {
+  return tile.group == nullptr ? bytes : bytes_of_heads(kernel, tile.group, bytes, head_stride);
+}
+
+Value* number_of_head(Kernel& kernel, const QueryTile& tile, Value* numbers) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* head = ir.CreateAdd(numbers, ir.CreateShl(ir.CreateZExt(tile.query_head, kernel.i64()), 2));
+  if (tile.group == nullptr) return kernel.load_scalar(head, kernel.f32());
+  const language::Buffer group(kernel, head, ir.CreateShl(tile.group, 2));
+  Value* number = group.load(4, ir.CreateShl(tile.head_in_group, 2), kernel.constant(0));
+  return ir.CreateBitCast(number, kernel.f32());
+}
+
+}  // namespace wavejit::attention

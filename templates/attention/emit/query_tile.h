@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The query rows that a workgroup owns: whose they are, which of them a lane has, and which keys they see.
+#pragma once
+
+#include "templates/attention/emit/slice.h"
+
+namespace wavejit::attention {
+
+// Which row and half of the wave a lane owns.
+struct LanePlace {
+  language::Value* row;
+  language::Value* lane_group;
+};
+
+struct QueryTile {
+  static constexpr int rows_per_wave = 32;
+
+  language::Value* query_head;  // packed heads: the first of the group
+  language::Value* batch;
+  language::Value* query_start;  // packed: the sequence's first row, of lse too; else 0
+  language::Value* query_length;
+  language::Value* scale_log2e;  // c ≥ 2⁻¹²⁶: the absolute value; see query_sign
+  language::Value* query_sign;   // xor onto a dword of Q: both sign bits when the scale is negative, else 0
+
+  // Rows are query positions of the sequence. Packed heads have several lanes at one position.
+  language::Value* first_row;   // of the tile
+  language::Value* row;         // per lane: the query row that the lane owns
+  language::Value* lane_group;  // per lane: 0 or 1, which half of the wave
+  // Where registers are short, `row` and `lane_group` are made anew wherever they are used: see lane_place.
+  bool lanes_made_anew = false;
+
+  // What follows is uniform, so that it takes no vector register.
+  language::Value* first_row_of_wave;
+  // The last key that a row sees is the smaller of row + limit_offset and last_key (−1 or less: none). limit_offset is
+  // null without a mask.
+  language::Value* limit_offset;
+  language::Value* last_key;
+  language::Value* wave_limit;  // last key that every row of the wave sees
+  // Of a window, else null: a row's first key is row + begin_offset.
+  language::Value* begin_offset;
+  language::Value* wave_begin;  // the first key of the wave's last row
+  // For ALiBi, else null: a row stands at key row + diagonal_offset.
+  language::Value* diagonal_offset;
+  // Packed heads, else null. Per lane: the head of the row, counted from the group's first, and whether there is such a
+  // row; and how many heads a group has, uniform.
+  language::Value* head_in_group = nullptr;
+  language::Value* has_row = nullptr;
+  language::Value* group = nullptr;
+};
+
+// The lane's number in a register of its own from here on: none has held it, or what follows from it, through a loop.
+language::Value* lane_made_anew(language::Kernel& kernel);
+
+// For use inside the loop and behind it. Where registers are short it is made anew from the lane's number, so that
+// nothing of it lives in between.
+LanePlace lane_place(language::Kernel& kernel, const QueryTile& tile);
+
+// Of a tensor whose descriptor begins at the tile's (first) head: the byte offset of the lane's row. Rows past the end
+// of the sequence, which the descriptor alone cannot tell from another head's, point far outside.
+language::Value* lane_row_offset(language::Kernel& kernel, const QueryTile& tile, language::Value* row,
+                                 language::Value* row_stride, language::Value* head_stride);
+// What such a descriptor spans: `bytes` of one head, and the distance to the last of the group.
+language::Value* span_of_heads(language::Kernel& kernel, const QueryTile& tile, language::Value* bytes,
+                               language::Value* head_stride);
+
+// The f32 that the lane's query head has in an array of one for each head: uniform, but for packed heads.
+language::Value* number_of_head(language::Kernel& kernel, const QueryTile& tile, language::Value* numbers);
+
+}  // namespace wavejit::attention

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The scale of scores, once for every kernel (docs/canonical-arithmetic.md).
+#pragma once
+
+#include <llvm/IR/Intrinsics.h>
+
+#include "codegen/language/kernel.h"
+
+namespace wavejit::attention {
+
+// `scale`: the bits of scale · log2 e, as the kernel's arguments have them. A negative scale is a positive one with the
+// query negated: exact, and the maximum of the scores stays a maximum. A zero scale becomes the smallest normal number:
+// every product with a finite score vanishes in 2⁰ = 1 all the same, while −inf · c stays −inf for masked keys. What
+// comes back are bits too: all of it in scalar registers.
+inline language::Value* positive_scale(language::Kernel& kernel, language::Value* scale) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  return ir.CreateBinaryIntrinsic(llvm::Intrinsic::umax, ir.CreateAnd(scale, ir.getInt32(0x7FFFFFFF)),
+                                  ir.getInt32(0x00800000));
+}
+
+}  // namespace wavejit::attention

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// One tensor of a problem, cut down to one (batch, head) as a bounded buffer.
+#pragma once
+
+#include "codegen/language/buffer.h"
+#include "templates/attention/kernel/arguments.h"
+
+namespace wavejit::attention {
+
+struct Slice {
+  language::Buffer buffer;
+  language::Value* row_stride;  // bytes
+  // Of packed heads, else null: the same; low half, slices are below 4 GiB.
+  language::Value* head_stride = nullptr;
+  // Of K and V in pages (key_pages.h), else null; `buffer` is then none.
+  language::Value* base = nullptr;         // i64: the head's first key of page 0
+  language::Value* page_stride = nullptr;  // i64, bytes
+};
+
+// K and V of a workgroup, and how far their keys go.
+struct KeyTensors {
+  Slice k;
+  Slice v;
+  language::Value* batch;
+  language::Value* first_slot;  // of keys in pages: where key 0 stands, 0 without first keys
+  language::Value* last_key;    // of the sequence; −1 or less: none
+  std::size_t page_arguments;   // of keys in pages: where the kernel's arguments hold a PageArguments
+};
+
+// `rows` rows from `first_row` on, of `row_bytes` each. With `group`, of so many heads from `head` on.
+Slice slice_of(language::Kernel& kernel, const TensorFields& fields, language::Value* batch, language::Value* head,
+               language::Value* first_row, language::Value* rows, int row_bytes, language::Value* group = nullptr);
+
+// A head of a cache in pages: the tiles find their rows by the block table (key_pages.h).
+Slice cache_of(language::Kernel& kernel, const TensorFields& fields, language::Value* head);
+
+// What `group` heads span: `bytes` of one head, and the distance to the last one.
+language::Value* bytes_of_heads(language::Kernel& kernel, language::Value* group, language::Value* bytes,
+                                language::Value* head_stride);
+
+}  // namespace wavejit::attention

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tiles of vectorised pages (vectorised_pages.h). K stands in LDS in lines as it is loaded, [8 dims][64 keys][8 dims]:
+// 16 bytes a lane are a fragment's. Of V a lane of group h wants keys 4h … 4h + 3 and 8 + 4h … 8 + 4h + 3 of a block of
+// 16, which memory has as keys 0 … 7 and 8 … 15:
+//
+//   LineUnits      lines by LDS DMA into the other of two buffers; a fragment is two reads of 8 bytes. (One of 16, of
+//                  which lane groups swap the halves they do not want, takes a vector unit that softmax needs.)
+//   RegisterUnits  loads into registers, written to the one buffer; there a dim's keys stand as they are wanted,
+//                  [block of 16 keys][lane group][dim]
+#pragma once
+
+#include <array>
+
+#include "templates/attention/emit/tiles.h"
+#include "templates/attention/emit/vectorised_pages.h"
+
+namespace wavejit::attention {
+
+class LineUnits final : public Tiles {
+ public:
+  LineUnits(language::Kernel& kernel, const TileShape& shape, const LdsPlan& plan, const KeyTensors& tensors,
+            language::Value* lane_group, const language::MatrixUnit& matrix);
+
+  language::Values start(language::Value* tile) override;
+  language::Values advance(int buffer, language::Value* tile, language::Value* tiles,
+                           const language::Values& in_flight) override;
+  language::OperandA keys(int buffer, int key_block, int dim_block) override;
+  language::OperandA values_transposed(int buffer, int dim_block, int key_block) override;
+
+ private:
+  static constexpr int k_region(int buffer) { return 2 * buffer; }
+  static constexpr int v_region(int buffer) { return (2 * buffer) + 1; }
+
+  void fill(int buffer, language::Value* tile, language::Value* entries);
+  // Keys that do not live become zeros in this wave's lines of V, before others read them.
+  void cut_values(int buffer, language::Value* tile);
+
+  language::Kernel& kernel_;
+  LdsPlan plan_;
+  const language::MatrixUnit& matrix_;
+  language::Lds lds_;
+  VectorisedPages pages_;
+  language::Value* k_line_;  // this wave's first, bytes
+  language::Value* v_line_;
+  language::Value* k_read_;                   // per lane
+  std::array<language::Value*, 2> v_read_{};  // of each half of a granule
+};
+
+class RegisterUnits final : public Tiles {
+ public:
+  RegisterUnits(language::Kernel& kernel, const TileShape& shape, const LdsPlan& plan, const KeyTensors& tensors,
+                language::Value* lane_group, const language::MatrixUnit& matrix);
+
+  language::Values start(language::Value* tile) override;
+  language::Values advance(int buffer, language::Value* tile, language::Value* tiles,
+                           const language::Values& in_flight) override;
+  language::OperandA keys(int buffer, int key_block, int dim_block) override;
+  language::OperandA values_transposed(int buffer, int dim_block, int key_block) override;
+
+ private:
+  static constexpr int k_region = 0;
+  static constexpr int v_region = 1;
+
+  // K, V, and the entries of the next tile.
+  language::Values load(language::Value* tile, language::Value* entries);
+  void write(const language::Values& loaded);
+  int v_group_bytes() const { return head_dim_v_ * VectorisedPages::unit_bytes; }
+
+  language::Kernel& kernel_;
+  LdsPlan plan_;
+  const language::MatrixUnit& matrix_;
+  language::Lds lds_;
+  VectorisedPages pages_;
+  int head_dim_v_;
+  language::Value* k_write_;  // per lane
+  language::Value* v_write_;
+  language::Value* k_read_;
+  language::Value* v_read_;
+};
+
+}  // namespace wavejit::attention

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Where the elements of a K and a V tile stand in LDS. No LLVM: what a kernel costs is counted with it, the
+// emitter computes addresses with it.
+//
+// Two layouts, chosen by what the target can do:
+//
+// Lines (targets with transpose reads and 16-byte LDS DMA). A tile row of D elements is cut into pieces of 64; key n
+// stands on line n % 8 of its piece at slot n / 8:
+//
+//   element(n, d) = ((d / 64) · 8 + n % 8) · line + (n / 8) · 64 + d % 64
+//
+// so that one DMA instruction, which writes 16 consecutive bytes per lane, fills one line (8 keys × 64 elements = 64
+// lanes × 8) while 8 consecutive lanes read one 128-byte piece of a row. The padding behind each line spreads the eight
+// keys of a fragment read over the banks; V needs more of it because four rows are read together by a transpose read.
+//
+// Swizzled (everything else). K is row-major, [key][D]; V is stored transposed, [d][64 keys], because nothing
+// transposes it on the way out. No padding, so that two workgroups fit in 64 KB: the 16-byte units of a row are
+// permuted by xor with its row number instead.
+//
+// Tiles of vectorised pages have the sizes of both and an order of their own (emit/tiles_vectorised.h).
+#pragma once
+
+#include "targets/targets.h"
+#include "templates/attention/kernel/canon.h"
+#include "templates/attention/kernel/types.h"
+
+namespace wavejit::attention {
+
+enum class LdsLayout : std::uint8_t { lines, swizzled };
+
+struct LdsPlan {
+  static constexpr int element_bytes = 2;
+  static constexpr int lines_per_piece = 8;
+  static constexpr int piece_elements = 64;
+
+  LdsLayout layout = LdsLayout::swizzled;
+  int buffers = 1;       // K and V tiles in LDS at once; with 1 the next tile waits in registers
+  int k_line_bytes = 0;  // lines only
+  int v_line_bytes = 0;
+  int k_tile_bytes = 0;
+  int v_tile_bytes = 0;
+  // Behind the tiles, 16 bytes a lane each: what a kernel keeps for its lanes, rows that are merged already.
+  int merged_slots = 0;
+  int merged_slot_bytes = 0;  // of all lanes
+
+  // Regions stand in the order K0, V0, K1, V1.
+  constexpr int k_offset(int buffer) const { return buffer * (k_tile_bytes + v_tile_bytes); }
+  constexpr int v_offset(int buffer) const { return k_offset(buffer) + k_tile_bytes; }
+  constexpr int merged_offset() const { return k_offset(buffers); }
+  constexpr int total_bytes() const { return merged_offset() + (merged_slots * merged_slot_bytes); }
+};
+
+constexpr LdsLayout lds_layout(const targets::Target& target) {
+  return target.transpose_read && target.lds_dma_bytes >= 16 ? LdsLayout::lines : LdsLayout::swizzled;
+}
+
+// Of K's and V's tiles alone.
+constexpr LdsPlan tile_plan(const TileShape& shape, const targets::Target& target) {
+  LdsPlan plan;
+  plan.layout = lds_layout(target);
+  if (plan.layout == LdsLayout::lines) {
+    constexpr int line = LdsPlan::piece_elements * LdsPlan::lines_per_piece * LdsPlan::element_bytes;
+    plan.buffers = 2;
+    plan.k_line_bytes = line + 16;
+    // Of vectorised pages half a turn of the banks.
+    plan.v_line_bytes = line + (shape.layout.vectorised ? 128 : 64);
+    plan.k_tile_bytes = shape.dims_k / LdsPlan::piece_elements * LdsPlan::lines_per_piece * plan.k_line_bytes;
+    plan.v_tile_bytes = shape.dims_v / LdsPlan::piece_elements * LdsPlan::lines_per_piece * plan.v_line_bytes;
+  } else {
+    plan.buffers = 1;
+    plan.k_tile_bytes = tile_keys * shape.dims_k * LdsPlan::element_bytes;
+    plan.v_tile_bytes = tile_keys * shape.dims_v * LdsPlan::element_bytes;
+  }
+  return plan;
+}
+
+}  // namespace wavejit::attention

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the tensors of an attention hold, which keys its rows see, and how its keys lie in memory: the words that kernels
+// of every family share. No LLVM.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "families/kernel/names.h"
+
+namespace wavejit::attention {
+
+enum class DataType : std::uint8_t { bf16, fp16, fp32 };
+inline constexpr families::Names<DataType, 3> data_types = {
+    {{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}, {DataType::fp32, "fp32"}}};
+// Those that matrix instructions multiply.
+inline constexpr families::Names<DataType, 2> operand_types = {{{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}}};
+inline std::string_view to_text(DataType dtype) { return families::name_in(data_types, dtype); }
+constexpr int bytes_of(DataType dtype) { return dtype == DataType::fp32 ? 4 : 2; }
+
+// causal: keys up to the row's diagonal. window: keys between two distances from it, either of which may be unlimited
+// (a causal window is one with no keys beyond the diagonal).
+enum class Mask : std::uint8_t { none, causal, window };
+
+// Stands for no limit of a window: beyond every length, and no sum with one overflows.
+inline constexpr std::int32_t unlimited_window = 1 << 30;
+
+// Where keys and values stand. Page sizes and strides are arguments of a launch.
+struct KeyLayout {
+  bool paged = false;        // in pages of a cache, which a block table names (page_arguments.h)
+  bool whole_tiles = false;  // pages are whole tiles of keys, and a tile is looked up as one
+  bool single_keys = false;  // pages of one key (a pool of tokens): the table has an entry a key
+  bool vectorised = false;   // 16 bytes of a page are 8 dims of one key of K, 8 keys of one dim of V
+  bool first_keys = false;   // left padding: key 0 stands at a row, or at a slot of pages, that device memory says
+
+  // Neighbouring keys may stand in different pages, whatever the page size: each is looked up by itself.
+  constexpr bool looks_up_each_key() const { return paged && (single_keys || first_keys); }
+  bool operator==(const KeyLayout&) const = default;
+};
+
+// Tiles of keys and values as a workgroup takes them.
+struct TileShape {
+  int dims_k = 0;
+  int dims_v = 0;
+  int waves = 0;  // of the workgroup
+  KeyLayout layout = {};
+};
+
+}  // namespace wavejit::attention

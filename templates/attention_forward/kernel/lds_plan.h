@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a kernel of this family has in LDS: tiles of K and V, and what dual-wave workgroups keep behind them.
+#pragma once
+
+#include "templates/attention/kernel/lds_layout.h"
+#include "templates/attention_forward/kernel/spec.h"
+
+namespace wavejit::attention_forward {
+
+inline constexpr int query_rows_per_wave = 32;
+
+constexpr TileShape tile_shape(const KernelSpec& spec) {
+  return {.dims_k = spec.head_dim_qk,
+          .dims_v = spec.head_dim_v,
+          .waves = spec.tile_queries / query_rows_per_wave,
+          .layout = spec.key_layout()};
+}
+
+constexpr LdsPlan lds_plan(const KernelSpec& spec, const targets::Target& target) {
+  const TileShape shape = tile_shape(spec);
+  LdsPlan plan = attention::tile_plan(shape, target);
+  // Its registers let a compute unit hold one workgroup, so that LDS behind its tiles is free. In private memory each
+  // group of waves would wait for the other's traffic through one cache.
+  if (spec.pipeline == Pipeline::dualwave && spec.split_keys == 0) {
+    constexpr int slot_bytes = 16;
+    plan.merged_slot_bytes = shape.waves * target.wave_size * slot_bytes;
+    const int slots = 1 + (spec.head_dim_v / 8);  // statistics, and O by four dims
+    const int room = (target.lds_bytes_per_workgroup - plan.total_bytes()) / plan.merged_slot_bytes;
+    plan.merged_slots = room < slots ? room : slots;
+  }
+  return plan;
+}
+
+}  // namespace wavejit::attention_forward
