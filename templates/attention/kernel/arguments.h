@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Parts of which the argument structs of attention kernels are made, byte for byte as the kernels read them, and offsets
-// by which shared emission finds what families keep in places of their own. Strides are in bytes.
+// Parts of which the argument structs of attention kernels are made, byte for byte as the kernels read them, and
+// offsets by which shared emission finds what families keep in places of their own. Strides are in bytes.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the tensors of an attention hold, which keys its rows see, and how its keys lie in memory: the words that kernels
-// of every family share. No LLVM.
+// What the tensors of an attention hold, which keys its rows see, and how its keys lie in memory: the words that
+// kernels of every family share. No LLVM.
 #pragma once
 
 #include <cstdint>

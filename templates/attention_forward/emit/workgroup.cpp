@@ -5,6 +5,7 @@
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/scale.h"
 #include "templates/attention/emit/sequence.h"
+#include "templates/attention/emit/visible_keys.h"
 #include "templates/attention_forward/emit/many_rows.h"
 #include "templates/attention_forward/emit/split.h"
 #include "templates/attention_forward/kernel/arguments.h"
@@ -13,6 +14,9 @@
 
 namespace wavejit::attention_forward {
 namespace {
+
+constexpr attention::WindowFields window_fields = {.left = offsetof(Arguments, window_left),
+                                                   .right = offsetof(Arguments, window_right)};
 
 using language::Kernel;
 using language::Value;
@@ -117,17 +121,9 @@ Workgroup begin_tile(Kernel& kernel, const KernelSpec& spec, const WorkgroupPlac
   Value* head_in_group = spec.packed_heads ? ir.CreateSub(of_lane, positions.rows(row)) : nullptr;
   Value* has_row = spec.packed_heads ? ir.CreateICmpULT(of_lane, place.rows) : nullptr;
 
-  // The first and the last key that a row sees. Window limits are at most unlimited_window.
-  Value* offset = nullptr;
-  if (spec.mask != Mask::none || spec.has(Modifier::alibi)) {
-    offset = diagonal_offset(kernel, diagonal_fields, sequence);
-  }
-  Value* to_limit = spec.mask == Mask::none ? nullptr : offset;
-  Value* to_begin = nullptr;
-  if (spec.mask == Mask::window) {
-    to_limit = ir.CreateAdd(offset, kernel.argument_i32(offsetof(Arguments, window_right)));
-    to_begin = ir.CreateSub(offset, kernel.argument_i32(offsetof(Arguments, window_left)));
-  }
+  // The first and the last key that a row sees.
+  const auto [offset, to_limit, to_begin] =
+      key_limits(kernel, spec.mask, spec.has(Modifier::alibi), diagonal_fields, window_fields, sequence);
   const auto limit_of = [&](Value* query_row) {
     return to_limit ? minimum(kernel, ir.CreateAdd(query_row, to_limit), place.last_key) : place.last_key;
   };

@@ -8,6 +8,9 @@
 
 #include "codegen/language/control.h"
 #include "codegen/language/softmax.h"
+#include "templates/attention/emit/integers.h"
+#include "templates/attention/emit/scale.h"
+#include "templates/attention/emit/visible_keys.h"
 #include "templates/attention/kernel/canon.h"
 #include "templates/softmax_lse/emit/chunk_sums.h"
 #include "templates/softmax_lse/emit/tile.h"
@@ -15,6 +18,8 @@
 namespace wavejit::softmax_lse {
 namespace {
 
+using attention::maximum;
+using attention::minimum;
 using language::Buffer;
 using language::Kernel;
 using language::PartStatistics;
@@ -46,12 +51,8 @@ struct Lane {
   Value* end;
 };
 
-Value* minimum(Kernel& kernel, Value* a, Value* b) {
-  return kernel.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
-}
-Value* maximum(Kernel& kernel, Value* a, Value* b) {
-  return kernel.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b);
-}
+constexpr attention::WindowFields window_fields = {.left = offsetof(Arguments, window_left),
+                                                   .right = offsetof(Arguments, window_right)};
 
 Value* keys_of_sequence(Kernel& kernel) {
   llvm::IRBuilder<>& ir = kernel.ir();
@@ -65,14 +66,9 @@ Value* keys_of_sequence(Kernel& kernel) {
                               })[0];
 }
 
-// The first key that a row sees, and the key behind the last.
-std::pair<Value*, Value*> visible_keys(Kernel& kernel, Value* row, Value* diagonal, Value* keys) {
-  llvm::IRBuilder<>& ir = kernel.ir();
-  Value* at = ir.CreateAdd(row, diagonal);
-  Value* begin = ir.CreateSub(at, kernel.argument_i32(offsetof(Arguments, window_left)));
-  Value* end =
-      ir.CreateAdd(ir.CreateAdd(at, kernel.argument_i32(offsetof(Arguments, window_right))), kernel.constant(1));
-  return {maximum(kernel, begin, kernel.constant(0)), minimum(kernel, end, keys)};
+// Of row `row` of the sequence.
+attention::KeyRange keys_of(Kernel& kernel, Value* row, Value* diagonal, Value* keys) {
+  return attention::visible_keys(kernel, window_fields, kernel.ir().CreateAdd(row, diagonal), keys);
 }
 
 Workgroup begin_workgroup(Kernel& kernel) {
@@ -86,20 +82,18 @@ Workgroup begin_workgroup(Kernel& kernel) {
       kernel.argument_i32(offsetof(Arguments, causal_offset)),
       ir.CreateAnd(ir.CreateSub(keys, queries), kernel.argument_i32(offsetof(Arguments, bottom_right_mask))));
   // The diagonal moves with the row: the first row has the first key, the last row the last one.
-  Value* begin = visible_keys(kernel, first_row, diagonal, keys).first;
+  Value* begin = keys_of(kernel, first_row, diagonal, keys).begin;
   Value* last_row = ir.CreateSub(ir.CreateAdd(first_row, rows), kernel.constant(1));
-  Value* end = visible_keys(kernel, last_row, diagonal, keys).second;
+  Value* end = keys_of(kernel, last_row, diagonal, keys).end;
   constexpr int chunk_tiles = attention::chunk_keys / attention::tile_keys;
   Value* first_tile =
       ir.CreateMul(ir.CreateUDiv(begin, kernel.constant(attention::chunk_keys)), kernel.constant(chunk_tiles));
   Value* tiles =
       ir.CreateUDiv(ir.CreateAdd(maximum(kernel, end, kernel.constant(0)), kernel.constant(attention::tile_keys - 1)),
                     kernel.constant(attention::tile_keys));
-  // A negative scale is a positive one with the scores negated, and a zero scale the smallest normal number, as in
-  // attention: docs/canonical-arithmetic.md.
+  // Of a negative scale it is the scores that are negated.
   Value* scale = kernel.argument_i32(offsetof(Arguments, scale_log2e));
-  Value* magnitude = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umax, ir.CreateAnd(scale, ir.getInt32(0x7FFFFFFF)),
-                                              ir.getInt32(0x00800000));
+  Value* magnitude = attention::positive_scale(kernel, scale);
   return {.first_row = first_row,
           .rows = rows,
           .keys = keys,
@@ -118,8 +112,7 @@ Lane place_lane(Kernel& kernel, const Workgroup& workgroup) {
   Value* row = ir.CreateLShr(tile, workgroup.tile_shift);
   Value* slots = ir.CreateShl(kernel.constant(1), workgroup.tile_shift);
   Value* in_rows = ir.CreateICmpSLT(row, workgroup.rows);
-  const auto [begin, end] =
-      visible_keys(kernel, ir.CreateAdd(workgroup.first_row, row), workgroup.diagonal, workgroup.keys);
+  const auto [begin, end] = keys_of(kernel, ir.CreateAdd(workgroup.first_row, row), workgroup.diagonal, workgroup.keys);
   return {.half = ir.CreateLShr(kernel.lane(), 5),
           .column = column,
           .slot = ir.CreateAnd(tile, ir.CreateSub(slots, kernel.constant(1))),

@@ -14,6 +14,7 @@
 #include "codegen/language/softmax.h"
 #include "templates/attention/emit/scale.h"
 #include "templates/attention/emit/sequence.h"
+#include "templates/attention/emit/visible_keys.h"
 #include "templates/attention_forward/emit/combine/workspace.h"
 #include "templates/attention_forward/kernel/combine/arguments.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
@@ -41,6 +42,8 @@ constexpr attention::SequenceFields sequence_fields = {.query_starts = offsetof(
                                                        .key_lengths = offsetof(Arguments, key_lengths),
                                                        .key_rows = offsetof(Arguments, key_rows),
                                                        .key_length = offsetof(Arguments, key_length)};
+constexpr attention::WindowFields window_fields = {.left = offsetof(Arguments, window_left),
+                                                   .right = offsetof(Arguments, window_right)};
 constexpr attention::DiagonalFields diagonal_fields = {.causal_offset = offsetof(Arguments, causal_offset),
                                                        .bottom_right_mask = offsetof(Arguments, bottom_right_mask)};
 
@@ -95,13 +98,10 @@ class Combine {
     Value* last;  // none where it is smaller
   };
   Keys keys_of(const attention::Sequence& sequence, Value* offset, Value* row) {
-    const auto larger = [&](Value* a, Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b); };
-    const auto smaller = [&](Value* a, Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); };
     Value* diagonal = ir_.CreateAdd(row, offset);
-    Value* begin =
-        larger(ir_.CreateSub(diagonal, kernel_.argument_i32(offsetof(Arguments, window_left))), kernel_.constant(0));
-    Value* limit = smaller(ir_.CreateAdd(diagonal, kernel_.argument_i32(offsetof(Arguments, window_right))),
-                           ir_.CreateSub(sequence.key_length, kernel_.constant(1)));
+    Value* begin = attention::first_visible_key(kernel_, window_fields, diagonal);
+    Value* limit = uniform_smaller(ir_.CreateAdd(diagonal, kernel_.argument_i32(window_fields.right)),
+                                   ir_.CreateSub(sequence.key_length, kernel_.constant(1)));
     return {.first = begin, .last = limit};
   }
   Value* chunk_of(Value* key) {

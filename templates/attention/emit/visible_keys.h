@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Which keys a row sees: a window round its diagonal, cut to the keys that there are.
+#pragma once
+
+#include "templates/attention/emit/sequence.h"
+#include "templates/attention/kernel/types.h"
+
+namespace wavejit::attention {
+
+// Offsets of the two limits in a kernel's arguments, 32 bits each, at most unlimited_window.
+struct WindowFields {
+  std::size_t left, right;
+};
+
+// ---- A row by itself. `diagonal`: the key at which it stands.
+
+language::Value* first_visible_key(language::Kernel& kernel, const WindowFields& window, language::Value* diagonal);
+
+// From the first key that the row sees to the one behind the last; none where `end` is not larger.
+struct KeyRange {
+  language::Value* begin;
+  language::Value* end;
+};
+KeyRange visible_keys(language::Kernel& kernel, const WindowFields& window, language::Value* diagonal,
+                      language::Value* keys);
+
+// ---- The rows of a tile, of one mask
+
+// What is added to a row for its diagonal, its last key and its first one; null where nothing asks for it or nothing
+// limits it.
+struct KeyLimits {
+  language::Value* diagonal;
+  language::Value* to_limit;
+  language::Value* to_begin;
+};
+// `wants_diagonal`: also without a mask.
+KeyLimits key_limits(language::Kernel& kernel, Mask mask, bool wants_diagonal, const DiagonalFields& diagonal,
+                     const WindowFields& window, const Sequence& sequence);
+
+}  // namespace wavejit::attention
