@@ -14,6 +14,7 @@ Background::~Background() {
     ends_ = true;
   }
   wake_.notify_all();
+  done_.notify_all();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -32,6 +33,19 @@ void Background::add(const families::Shape& shape, const std::string& line) {
   wake_.notify_all();
 }
 
+bool Background::wait_for(const families::Shape& shape) {
+  std::unique_lock lock(mutex_);
+  const auto is_there = [&] { return std::ranges::find(waiting_, shape, &Wanted::shape) != waiting_.end(); };
+  if (!is_there() || works_here()) return false;
+  done_.wait(lock, [&] { return ends_ || !is_there(); });
+  return true;
+}
+
+void Background::wait_for_all() {
+  std::unique_lock lock(mutex_);
+  if (!works_here()) done_.wait(lock, [&] { return ends_ || waiting_.empty(); });
+}
+
 void Background::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -43,6 +57,7 @@ void Background::run() {
     work_(wanted.shape, wanted.line);
     lock.lock();
     waiting_.pop_front();
+    done_.notify_all();
   }
 }
 

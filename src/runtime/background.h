@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Work that no call waits for: kernels that WAVEJIT_COMPILE_BEHIND asked for, one after the other, on a thread that is
-// made when the first is.
+// Work that no call waits for, one piece after the other, on a thread that is made for the first: kernels that
+// WAVEJIT_COMPILE_BEHIND asked for, and those that a captured call may need one day.
 #pragma once
 
 #include <condition_variable>
@@ -26,6 +26,11 @@ class Background {
 
   // A shape that is waiting or under way is there once. Dropped when the system has no thread for it.
   void add(const families::Shape& shape, const std::string& line);
+  // Returns when the shape is neither waiting nor under way. False: it was not when asked. A hook that the work itself
+  // calls does not wait for it, here and below.
+  bool wait_for(const families::Shape& shape);
+  // Returns when nothing is waiting or under way.
+  void wait_for_all();
 
  private:
   struct Wanted {
@@ -33,11 +38,13 @@ class Background {
     std::string line;
   };
   void run();
+  bool works_here() const { return thread_.get_id() == std::this_thread::get_id(); }
 
   Work work_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<Wanted> waiting_;  // the first is under way while the thread works
+  std::condition_variable done_;  // a piece of work, or all of it
+  std::deque<Wanted> waiting_;    // the first is under way while the thread works
   bool ends_ = false;
   std::thread thread_;
 };

@@ -39,6 +39,11 @@ namespace wavejit::runtime {
                        "; accepted: calls that wavejit_prepare was given such a line for before");
   }
   if (is_capturing(stream)) {
+    // What an earlier call had made behind it may be on its way.
+    if (background_.wait_for(shape)) {
+      if (const LoadedKernels* kernels = resolver_.find(shape))
+        return {.kernels = kernels, .origin = WAVEJIT_ORIGIN_MEMORY};
+    }
     return refused(statistics_.refused_capturing, WAVEJIT_NOT_READY,
                    "the stream is being captured and no kernel is loaded for \"" + line +
                        "\"; accepted: calls that wavejit_prepare was given such a line for before, or "

@@ -107,12 +107,13 @@ Result<void> Engine::run(families::Call& call, hip_abi::hipStream_t stream) {
 
 bool Engine::is_loaded(const families::Call& call) const { return resolver_.find(call.shape()) != nullptr; }
 
-Result<void> Engine::load(families::Call& call, hip_abi::hipStream_t stream) {
-  if (is_loaded(call)) return {};
-  Phases phases;
-  const Resolution resolution = miss(call, stream, phases);
-  if (!resolution.kernels) return std::unexpected(resolution.kernels.error());
-  return {};
+void Engine::seal(bool sealed) {
+  if (sealed) background_.wait_for_all();
+  sealed_.store(sealed, std::memory_order_release);
+}
+
+void Engine::load_behind(const families::Call& call) {
+  if (!sealed() && !is_loaded(call)) background_.add(call.shape(), call.descriptor(families::Call::Line::of_kernels));
 }
 
 bool Engine::is_capturing(hip_abi::hipStream_t stream) const { return runtime::is_capturing(device_, stream); }

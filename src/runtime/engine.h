@@ -54,8 +54,9 @@ class Engine {
   // The same, and WAVEJIT_NOT_READY when they are not loaded.
   Result<void> is_ready(families::Call& call) const;
   bool is_loaded(const families::Call& call) const;
-  // What run() does before it launches, so that another call finds its kernels.
-  Result<void> load(families::Call& call, hip_abi::hipStream_t stream);
+  // Makes the kernels of a call that may come one day, behind the caller's back: as a line of prepare(). Nothing where
+  // they are loaded, and in a sealed engine.
+  void load_behind(const families::Call& call);
   // A capture can borrow no workspace of the engine's: a family may have another way to launch the call.
   bool is_capturing(hip_abi::hipStream_t stream) const;
   // Refuses a call whose workspace is larger than the device's memory, unless the call brings the workspace.
@@ -68,8 +69,8 @@ class Engine {
   // none). `tell` is called from worker threads, one call at a time. Fails with the first line that failed.
   Result<void> prepare(std::span<const char* const> lines, int jobs, std::span<wavejit_status> statuses,
                        const std::function<void(const PrepareProgress&)>& tell);
-  // Sealed: a call whose kernel is not loaded is refused.
-  void seal(bool sealed) noexcept { sealed_.store(sealed, std::memory_order_release); }
+  // Sealed: a call whose kernel is not loaded is refused. What earlier calls have had made behind them is loaded first.
+  void seal(bool sealed);
   bool sealed() const noexcept { return sealed_.load(std::memory_order_acquire); }
 
   Result<void*> allocate(std::size_t bytes);

@@ -311,6 +311,29 @@ TEST(Edges, DeviceMemoryThatIsFullIsAStatusOfItsOwn) {
   EXPECT_EQ(problem.run(engine), wanted);
 }
 
+// What a cold decode call's report tells is what its caller waited for: the call's own kernels, and nothing beside
+// them.
+TEST(Edges, AColdDecodeCallsReportAddsUpToTheWait) {
+  Engine engine(plain_options());
+  Problem warm(engine);
+  warm.run(engine);  // the compiler is there
+  const DeviceBuffer k(engine, pattern(2, 4096));
+  const DeviceBuffer v(engine, pattern(3, 4096));
+  Problem decode(engine, 1, 1);
+  decode.call.k = dense(k, WAVEJIT_FP16, 1, 4096, heads, head_dim);
+  decode.call.v = dense(v, WAVEJIT_FP16, 1, 4096, heads, head_dim);
+  auto report = make_report();
+  decode.call.report = &report;
+  const auto begun = std::chrono::steady_clock::now();
+  engine.attention_forward(decode.call);
+  const std::chrono::nanoseconds wait = std::chrono::steady_clock::now() - begun;
+  const auto waited = static_cast<std::uint64_t>(wait.count());
+  const std::uint64_t told = report.route_ns + report.lookup_ns + report.emit_ns + report.lower_ns + report.link_ns +
+                             report.inspect_ns + report.publish_ns + report.load_ns + report.launch_ns;
+  EXPECT_LE(told, waited);
+  EXPECT_GE(told, waited / 4 * 3) << "of " << waited << " ns that the caller waited";
+}
+
 // A kernel that reads what is no memory fails after its call has returned. Later calls say so, and name it.
 TEST(Edges, AfterADeviceFaultCallsNameTheKernelThatFailed) {
   Engine engine(plain_options());

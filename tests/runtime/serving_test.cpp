@@ -312,6 +312,60 @@ TEST_F(Serving, LoadingBreaksNobodysCapture) {
   EXPECT_EQ(mode, hip_abi::hipStreamCaptureModeGlobal) << "and is the caller's own again";
 }
 
+// ---- cold decode ---------------------------------------------------------------------------------------------------
+
+// Splits of `auto`, so that the call launches two kernels; one of whole keys is what a capture without a workspace
+// takes.
+wavejit_attention_forward_arguments split_decode() { return good_call(1, 1, 4096, 8, 1, 64); }
+constexpr std::uint64_t kernels_of_split = 2;
+constexpr std::uint64_t kernels_behind = 1;
+
+TEST_F(Serving, AColdDecodeCallMakesItsOwnKernelsFirst) {
+  const auto engine = make_engine();
+  // Whatever is made behind the call waits until it has launched.
+  fake_codegen().awaits = [] {
+    return fake_codegen().begun <= static_cast<int>(kernels_of_split) || fake_hip().launches > 0;
+  };
+  auto call = split_decode();
+  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  EXPECT_EQ(fake_hip().launches, kernels_of_split);
+  engine->seal(true);  // waits for what is made behind
+  EXPECT_EQ(fake_codegen().compiles, kernels_of_split + kernels_behind);
+  const wavejit_statistics statistics = statistics_of(*engine);
+  EXPECT_EQ(statistics.calls, 1U);
+  EXPECT_EQ(statistics.prepared, 1U);
+  EXPECT_EQ(statistics.compiled, 2U);  // calls and lines, not kernels
+  EXPECT_EQ(statistics.memory_hits, 0U);
+}
+
+TEST_F(Serving, ARefusedDecodeCallIsCountedOnce) {
+  const auto engine = make_engine();
+  auto never = split_decode();
+  never.flags = WAVEJIT_NO_COMPILE;
+  EXPECT_EQ(failure_of(*engine, never).status, WAVEJIT_NOT_READY);
+  engine->seal(true);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(failure_of(*engine, split_decode()).status, WAVEJIT_SEALED);
+  const wavejit_statistics statistics = statistics_of(*engine);
+  EXPECT_EQ(statistics.calls, 4U);
+  EXPECT_EQ(statistics.prepared, 0U);
+  EXPECT_EQ(statistics.refused_no_compile, 1U);
+  EXPECT_EQ(statistics.refused_sealed, 3U);
+  EXPECT_EQ(statistics.memory_hits, 0U);
+  EXPECT_EQ(fake_codegen().compiles, 0U);
+}
+
+// The capture begins while the kernel that it needs is still being made.
+TEST_F(Serving, ACaptureBehindAColdDecodeCallFindsItsKernel) {
+  const auto engine = make_engine();
+  auto call = split_decode();
+  fake_codegen().delay_ms = 50;
+  ASSERT_TRUE(attention_forward::run(*engine, &call, created_stream()));
+  fake_hip().capturing = hip_abi::hipStreamCaptureStatusActive;
+  EXPECT_TRUE(attention_forward::run(*engine, &call, created_stream()));
+  EXPECT_EQ(fake_hip().launches, kernels_of_split + 1);
+  EXPECT_EQ(statistics_of(*engine).refused_capturing, 0U);
+}
+
 // ---- hooks ---------------------------------------------------------------------------------------------------------
 
 TEST_F(Serving, TheHookHearsOfEachKernelOnTheThreadThatMadeIt) {

@@ -73,18 +73,18 @@ Result<void> check_given_workspace(const AttentionCall& call, const SplitPlan& s
   return run(engine, &whole, stream);
 }
 
-// What run_whole may need one day, when nothing can be loaded.
-[[gnu::cold, gnu::noinline]] void load_whole(runtime::Engine& engine,
-                                             const wavejit_attention_forward_arguments& arguments,
-                                             hip_abi::hipStream_t stream) {
+// What run_whole may need one day, when nothing can be loaded. A call's own kernels come first.
+[[gnu::cold, gnu::noinline]] Result<void> run_and_load_whole(runtime::Engine& engine, AttentionCall& call,
+                                                             const wavejit_attention_forward_arguments& arguments,
+                                                             hip_abi::hipStream_t stream) {
+  if (auto done = engine.run(call, stream); !done) return done;
   wavejit_attention_forward_arguments whole = arguments;
   whole.splits = 1;
   const Result<AttentionProblem> problem = check_attention_forward(&whole);
-  if (!problem) return;
+  if (!problem) return {};
   const SplitPlan splits = plan_of(engine, whole, *problem);
-  AttentionCall call(whole, *problem, splits, engine.target_row(), engine.toggles());
-  // Without it a captured call says what is missing.
-  if (const Result<void> loaded = engine.load(call, stream); !loaded) return;
+  engine.load_behind(AttentionCall(whole, *problem, splits, engine.target_row(), engine.toggles()));
+  return {};
 }
 
 }  // namespace
@@ -107,7 +107,7 @@ Result<void> run(runtime::Engine& engine, const wavejit_attention_forward_argume
   }
   AttentionCall call(*arguments, *problem, splits, engine.target_row(), engine.toggles());
   if (splits.reason == SplitPlan::Reason::fills_device && !engine.is_loaded(call)) [[unlikely]]
-    load_whole(engine, *arguments, stream);
+    return run_and_load_whole(engine, call, *arguments, stream);
   return engine.run(call, stream);
 }
 
