@@ -339,8 +339,10 @@ struct wavejit_call_report {
  * longest sequence cannot fill are not launched: n' = min(n, ceil(Sk / 1,024)).
  *
  * The workspace holds (Dv + 4) · 4 bytes for every row, query head and chunk: B · Sq · Hq · ceil(Sk / 1,024) ·
- * (Dv + 4) · 4, with total in place of B · Sq for packed queries, or less where only the short ones are split:
- * wavejit_attention_forward_workspace says how much. It is written and read on the stream, from the call on until the
+ * (Dv + 4) · 4, with total in place of B · Sq for packed queries, or less where only the short ones are split. Beyond
+ * 256 MiB the sequences of dense queries go in rounds, so many at a time: wavejit_attention_forward_workspace says how
+ * much is of use. A caller's may be smaller than that: splits = 0 then takes more rounds, and leaves keys whole that
+ * fit in none; splits > 1 is refused, with both sizes. It is written and read on the stream, from the call on until the
  * stream has come to its end. Null: the engine's own, one for each stream that splits keys, kept until the engine is
  * destroyed. Then a stream may be destroyed only when its work has ended. Captured without a workspace of the caller's,
  * a call does not split. docs/split-keys.md has the reasons. */
@@ -398,7 +400,8 @@ WAVEJIT_API wavejit_status wavejit_attention_forward(wavejit_engine* engine,
                                                      const struct wavejit_attention_forward_arguments* arguments,
                                                      struct ihipStream_t* stream);
 
-/* The workspace that the call would use, 0 if none: the same checks, nothing launched. */
+/* The workspace that the call has use for, 0 if none: the same checks, nothing launched. With splits = 0 a smaller one
+ * will do: it is slower, and the bits are the same. */
 WAVEJIT_API wavejit_status wavejit_attention_forward_workspace(
     wavejit_engine* engine, const struct wavejit_attention_forward_arguments* arguments, size_t* bytes);
 

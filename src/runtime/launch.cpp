@@ -30,10 +30,8 @@ hipError_t launch_here(const HipDevice& device, const LoadedKernel& kernel, cons
               "HIP does not launch " + kernel.spec_text + " on " + device.name + ": " + error_text(device.hip, error));
 }
 
-}  // namespace
-
-Result<void> launch(const HipDevice& device, Resolver& resolver, const LoadedKernels& kernels, families::Call& call,
-                    const void* memory, hipStream_t stream) {
+Result<void> launch_round(const HipDevice& device, Resolver& resolver, const LoadedKernels& kernels,
+                          families::Call& call, const void* memory, hipStream_t stream) {
   families::LaunchPlan plan;
   if (auto planned = call.plan(kernels.specs, memory, plan); !planned) [[unlikely]]
     return planned;
@@ -71,6 +69,16 @@ Result<void> launch(const HipDevice& device, Resolver& resolver, const LoadedKer
   if (error != hipSuccess) [[unlikely]]
     return launch_failure(device, resolver, *failed, error);
   return {};
+}
+
+}  // namespace
+
+Result<void> launch(const HipDevice& device, Resolver& resolver, const LoadedKernels& kernels, families::Call& call,
+                    const void* memory, hipStream_t stream) {
+  for (call.round = 0; call.round + 1 < call.rounds; ++call.round) {
+    if (auto launched = launch_round(device, resolver, kernels, call, memory, stream); !launched) return launched;
+  }
+  return launch_round(device, resolver, kernels, call, memory, stream);
 }
 
 }  // namespace wavejit::runtime

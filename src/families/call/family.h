@@ -99,7 +99,11 @@ class Call {
  public:
   const Shape& shape() const { return shape_; }
 
-  std::uint64_t workspace_bytes = 0;      // of device memory that its kernels need beside its tensors
+  std::uint64_t workspace_bytes = 0;  // of device memory that its kernels need beside its tensors
+  // A call whose workspace would be too large goes in rounds: each is planned and launched by itself, one behind the
+  // other on the stream, over the same workspace. `plan` asks which it is.
+  std::uint32_t rounds = 1;
+  std::uint32_t round = 0;
   void* workspace = nullptr;              // the caller's; null: the engine's own
   wavejit_call_report* report = nullptr;  // null: not wanted
   bool judges_device_memory = false;      // a debug mode: what stands in device memory is read and judged first

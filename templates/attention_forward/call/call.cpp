@@ -55,6 +55,8 @@ AttentionCall::AttentionCall(const wavejit_attention_forward_arguments& call, co
       target_(target),
       toggles_(toggles) {
   workspace_bytes = splits.workspace_bytes;
+  if (splits.sequences_a_round != 0) [[unlikely]]
+    rounds = (problem.batch + splits.sequences_a_round - 1) / splits.sequences_a_round;
   workspace = call.workspace;
   report = call.report;
   judges_device_memory = (call.flags & WAVEJIT_CHECK_LENGTHS) != 0;
@@ -73,12 +75,12 @@ void AttentionCall::fill(const KernelSpec& spec, std::uint32_t splits, const voi
     set_units(all, call_);
 }
 
-void AttentionCall::plan_combine(const families::KernelSpec& kernel, const Arguments& split, std::uint32_t rows,
-                                 families::LaunchPlan& plan) {
+void AttentionCall::plan_combine(const families::KernelSpec& kernel, const Arguments& split, std::uint32_t batch,
+                                 std::uint32_t rows, families::LaunchPlan& plan) {
   combine_ = combine_arguments(split, problem_.shape);
   combine_.few_rows = rows;
   const auto& combine = kernel.get<attention_combine::KernelSpec>();
-  plan.add(launch_of(attention_combine::launch_geometry(combine, problem_.batch, problem_.query_heads, rows), &combine_,
+  plan.add(launch_of(attention_combine::launch_geometry(combine, batch, problem_.query_heads, rows), &combine_,
                      sizeof combine_));
 }
 
@@ -87,14 +89,19 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   if (splits_.few_rows != 0) [[unlikely]]
     return plan_mixed(kernels, memory, plan);
   const auto& spec = kernels[0]->get<KernelSpec>();
-  const LaunchGeometry geometry = launch_geometry(spec, problem_.batch, problem_.query_heads, problem_.query_length,
-                                                  splits_.splits, problem_.group());
+  const std::uint32_t first = round * splits_.sequences_a_round;
+  const std::uint32_t batch =
+      rounds == 1 ? problem_.batch : std::min(problem_.batch - first, splits_.sequences_a_round);
+  const LaunchGeometry geometry =
+      launch_geometry(spec, batch, problem_.query_heads, problem_.query_length, splits_.splits, problem_.group());
   if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
     return too_many_tiles(problem_.query_length, geometry.grid_y);
   fill(spec, splits_.splits, memory, arguments_);
+  if (first != 0) [[unlikely]]
+    begin_at_sequence(arguments_.paged, problem_.shape.paged, first);
   plan.add(launch_of(geometry, &arguments_, argument_bytes(spec)));
   if (splits_.splits != 1) [[unlikely]]
-    plan_combine(*kernels[1], arguments_.paged.all, problem_.query_length, plan);
+    plan_combine(*kernels[1], arguments_.paged.all, batch, problem_.query_length, plan);
   return {};
 }
 
@@ -114,7 +121,7 @@ Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* con
   plan.add(
       launch_of(launch_geometry(few, problem_.batch, problem_.query_heads, few_rows, splits_.splits, problem_.group()),
                 &*few_, sizeof *few_));
-  if (splits_.splits != 1) plan_combine(*kernels[2], few_->paged.all, few_rows, plan);
+  if (splits_.splits != 1) plan_combine(*kernels[2], few_->paged.all, problem_.batch, few_rows, plan);
   return {};
 }
 

@@ -139,6 +139,29 @@ PageArguments page_arguments(const wavejit_attention_forward_arguments& call) {
           .page_multiplier = division_multiplier(granules)};
 }
 
+void begin_at_sequence(PagedArguments& arguments, bool paged, std::uint32_t sequence) {
+  Arguments& all = arguments.all;
+  const auto step = [&](std::uint64_t& address, std::uint64_t bytes) {
+    if (address != 0) address += sequence * bytes;
+  };
+  constexpr std::uint64_t number = sizeof(std::int32_t);
+  step(all.q, all.q_batch_stride);
+  step(all.o, all.o_batch_stride);
+  step(all.lse, all.lse_batch_stride);
+  step(all.scores.bias, all.scores.bias_batch_stride);
+  step(all.scores.alibi, all.scores.alibi_batch_stride);
+  step(all.sequences.key_starts, number);
+  step(all.sequences.key_lengths, number);
+  if (paged) {
+    // Of k and v the batch stride is that of pages.
+    step(arguments.pages.table_starts, number);
+    if (arguments.pages.table_starts == 0) step(arguments.pages.table, arguments.pages.table_row_stride);
+    return;
+  }
+  step(all.k, all.k_batch_stride);
+  step(all.v, all.v_batch_stride);
+}
+
 attention_combine::Arguments combine_arguments(const Arguments& split, const AttentionShape& shape) {
   const bool has_window = shape.mask == Mask::window;
   return {.workspace = split.workspace,

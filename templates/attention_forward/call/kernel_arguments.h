@@ -4,10 +4,9 @@
 
 #include "families/kernel/toggles.h"
 #include "targets/targets.h"
-#include "templates/attention/kernel/page_arguments.h"
 #include "templates/attention_forward/call/problem.h"
-#include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/combine/arguments.h"
+#include "templates/attention_forward/kernel/paged_arguments.h"
 
 namespace wavejit::attention_forward {
 
@@ -20,6 +19,9 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
 PageArguments page_arguments(const wavejit_attention_forward_arguments& call);
 // Rows of vectorised pages, over what fill_arguments has made of strides.
 void set_units(Arguments& arguments, const wavejit_attention_forward_arguments& call);
+
+// Of a call whose queries are not packed: the arguments as if its sequences began with this one.
+void begin_at_sequence(PagedArguments& arguments, bool paged, std::uint32_t sequence);
 
 // What the kernel is given that merges the parts that one of this shape leaves, with these arguments.
 attention_combine::Arguments combine_arguments(const Arguments& split, const AttentionShape& shape);

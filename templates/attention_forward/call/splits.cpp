@@ -24,10 +24,6 @@ constexpr std::uint64_t combine_cost = 4;
 constexpr std::uint64_t most_rounds = 8;
 constexpr std::uint64_t rounds_of_uneven_lengths = 16;
 
-// A guess at what a mix of sequences is worth: records have room for few_rows rows of every sequence, and beyond this
-// fewer rows count as few.
-constexpr std::uint64_t most_workspace_of_few_rows = std::uint64_t{256} << 20;
-
 std::uint32_t chunks_of(const AttentionProblem& problem) {
   constexpr std::uint32_t chunk = chunk_keys;
   return problem.key_length / chunk + (problem.key_length % chunk != 0 ? 1 : 0);
@@ -92,8 +88,8 @@ SplitPlan choose(const AttentionProblem& problem, const targets::Target& target,
 
 // Of one kernel that walks the keys of all sequences. Its records stand `rows_of_head` rows of a head after those of
 // the one before.
-SplitPlan plan_walk(const AttentionProblem& problem, const targets::Target& target,
-                    std::optional<std::int32_t> kv_splits, std::uint64_t rows_of_head) {
+SplitPlan plan_all(const AttentionProblem& problem, const targets::Target& target,
+                   std::optional<std::int32_t> kv_splits, std::uint64_t rows_of_head) {
   SplitPlan plan = choose(problem, target, kv_splits);
   if (plan.splits == 1) return plan;
   // Kernels divide by multiplication (emit/split.cpp): exact while heads · splits · heads < 2³².
@@ -114,6 +110,30 @@ SplitPlan plan_walk(const AttentionProblem& problem, const targets::Target& targ
   return plan;
 }
 
+// The same within a workspace: all sequences at once where it has room for them, else in rounds that are as even as
+// whole sequences allow. Records of packed queries stand by the row of the whole tensor, which only the device knows of
+// a sequence: they need room for all.
+SplitPlan plan_walk(const AttentionProblem& problem, const targets::Target& target,
+                    std::optional<std::int32_t> kv_splits, std::uint64_t reach) {
+  SplitPlan plan = plan_all(problem, target, kv_splits, problem.query_rows);
+  const bool has_workspace = reach != any_reach;
+  if (plan.workspace_bytes <= (has_workspace ? reach : most_workspace)) [[likely]]
+    return plan;
+  if (plan.reason == SplitPlan::Reason::asked_by_call && has_workspace) return plan;
+  const std::uint64_t of_sequence = plan.workspace_bytes / problem.batch;
+  const std::uint64_t fitting = (has_workspace ? reach : most_workspace) / of_sequence;
+  if (!has_workspace && (problem.packed_queries || fitting == 0)) return plan;
+  if (problem.packed_queries || fitting == 0) return {.reason = Reason::beyond_workspace};
+  AttentionProblem round = problem;
+  round.batch = static_cast<std::uint32_t>(ceil_div(problem.batch, ceil_div(problem.batch, fitting)));
+  round.query_rows = std::uint64_t{round.batch} * problem.query_length;
+  // A device that a few sequences leave half empty wants more runs.
+  SplitPlan of_round = plan_all(round, target, kv_splits, round.query_rows);
+  if (of_round.splits == 1) return of_round;
+  of_round.sequences_a_round = round.batch;
+  return of_round;
+}
+
 }  // namespace
 
 SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& target,
@@ -121,14 +141,14 @@ SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& ta
   const bool one_walk = pinned || problem.splits > 1 || kv_splits.value_or(1) > 1;
   std::uint32_t few_rows = one_walk ? 0 : few_rows_of(problem);
   if (few_rows == 0) [[likely]]
-    return plan_walk(problem, target, kv_splits, problem.query_rows);
+    return plan_walk(problem, target, kv_splits, reach);
   const auto plan_few = [&] {
-    SplitPlan plan = plan_walk(of_few_rows(problem, few_rows), target, kv_splits, few_rows);
+    SplitPlan plan = plan_all(of_few_rows(problem, few_rows), target, kv_splits, few_rows);
     plan.few_rows = few_rows;
     return plan;
   };
   SplitPlan plan = plan_few();
-  const std::uint64_t most = std::min(reach, most_workspace_of_few_rows);
+  const std::uint64_t most = std::min(reach, most_workspace);
   while (few_rows > 1 && plan.workspace_bytes > most) {
     few_rows /= 2;
     plan = plan_few();
@@ -158,6 +178,16 @@ std::string describe_walks(const SplitPlan& plan) {
          " by the kernel of few rows, whose keys alone may be split; longer ones by the first";
 }
 
+namespace {
+
+std::string rounds_of(const SplitPlan& plan, const AttentionProblem& problem) {
+  if (plan.sequences_a_round == 0) return {};
+  return " for " + std::to_string(plan.sequences_a_round) + " sequences at a time, in " +
+         std::to_string(ceil_div(problem.batch, plan.sequences_a_round)) + " rounds";
+}
+
+}  // namespace
+
 std::string describe(const SplitPlan& plan, const AttentionProblem& problem) {
   const auto reason = [&]() -> std::string {
     switch (plan.reason) {
@@ -175,7 +205,7 @@ std::string describe(const SplitPlan& plan, const AttentionProblem& problem) {
       case Reason::device_is_full:
         return "auto: query tiles alone fill the device, or the keys are too few";
       case Reason::beyond_workspace:
-        return "the call's workspace has no room for parts of one row a sequence";
+        return "the call's workspace has no room for the parts of one sequence, or of one row of each";
       case Reason::beyond_kernels:
         return "more chunks, heads or rows than kernels of split keys count";
     }
@@ -186,7 +216,7 @@ std::string describe(const SplitPlan& plan, const AttentionProblem& problem) {
   const std::uint32_t run = (chunks + plan.splits - 1) / plan.splits;
   return std::to_string(plan.splits) + ", each up to " + std::to_string(run) +
          (run == 1 ? " chunk of " : " chunks of ") + std::to_string(chunk_keys) + " keys, " +
-         std::to_string(plan.workspace_bytes) + " bytes of workspace: " + reason();
+         std::to_string(plan.workspace_bytes) + " bytes of workspace" + rounds_of(plan, problem) + ": " + reason();
 }
 
 }  // namespace wavejit::attention_forward

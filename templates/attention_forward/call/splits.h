@@ -21,10 +21,12 @@ struct SplitPlan {
     fills_device,      // auto
     device_is_full,    // auto: cutting would not help
     beyond_kernels,    // more chunks, heads or rows than kernels count
-    beyond_workspace,  // of a call of long and short queries: there is one, and it is too small
+    beyond_workspace,  // there is one, and it has no room for the parts of one sequence
   };
-  std::uint32_t splits = 1;  // 1: the kernel that does not split
-  std::uint64_t workspace_bytes = 0;
+  std::uint32_t splits = 1;           // 1: the kernel that does not split
+  std::uint64_t workspace_bytes = 0;  // of one round
+  // 0: all sequences at once. Else so many at a time, one round after the other over the same workspace.
+  std::uint32_t sequences_a_round = 0;
   Reason reason = Reason::whole;
   // Not 0: sequences of up to so many query rows have a kernel of their own (mix.h), and only its keys are split.
   std::uint32_t few_rows = 0;
@@ -34,7 +36,13 @@ inline constexpr std::uint64_t any_reach = ~std::uint64_t{0};
 
 // A number of splits is a hint, since it shows in no bit. More than the longest sequence has chunks are not launched,
 // and where kernels cannot count so far nothing is cut. Who pins a pipeline, or asks for several splits, has one kernel
-// for all sequences. `reach`: bytes of a workspace that is there, which nothing says of a call that has one walk.
+// for all sequences.
+//
+// `reach`: bytes of a workspace that is there. Where it is smaller than what all sequences need, they go in rounds;
+// without room for one of them `auto` and kv_splits leave the keys whole, and a call that says how many splits keeps
+// its plan, whose workspace is then too small. Without one it is most_workspace: what an engine allocates on its own,
+// or asks a caller for.
+inline constexpr std::uint64_t most_workspace = std::uint64_t{256} << 20;
 SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& target,
                       std::optional<std::int32_t> kv_splits, bool pinned = false, std::uint64_t reach = any_reach);
 

@@ -285,6 +285,8 @@ TEST_F(MixedCall, AnyWorkspaceWillDo) {
   EXPECT_EQ(fake_hip().last.combine.workspace, reinterpret_cast<std::uintptr_t>(one.workspace));
   one.workspace_bytes = bytes - 1;
   EXPECT_EQ(bytes_of(*engine, one), bytes) << "the useful size, whatever was brought";
+  engine->seal(true);  // what the call had made behind it is there
+  engine->seal(false);
   const std::uint64_t compiles = fake_codegen().compiles;
   launch(*engine, one);
   EXPECT_EQ(fake_hip().launches, 6U);

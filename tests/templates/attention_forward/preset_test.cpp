@@ -203,6 +203,7 @@ TEST_F(PresetTest, WhatAnEngineMissedIsWhatPrebuildBuilds) {
         const auto outcome = attention_forward::run(*engine, &call, nullptr);
         ASSERT_TRUE(outcome) << line << ": " << outcome.error().detail;
       }
+      engine->seal(true);  // what calls had made behind them is noted, too
     }
     config_.cache_mode.value = cache::Mode::read_write;
     const auto misses = lines_of(config_.miss_log.value);

@@ -47,6 +47,17 @@ SplitPlan plan(const AttentionProblem& problem, std::optional<std::int32_t> kv_s
   return attention_forward::plan_splits(problem, target(), kv_splits);
 }
 
+AttentionProblem decode(std::uint32_t batch, std::uint32_t keys) {
+  AttentionProblem one = problem(keys);
+  one.batch = batch;
+  one.query_length = 1;
+  one.query_rows = batch;
+  one.query_heads = 64;
+  one.kv_heads = 8;
+  one.shape.set_rows(attention_forward::plan_rows(1, 8));
+  return one;
+}
+
 // What a line with ranges prepares, against every length in them one by one.
 TEST(Ranges, ReachEveryKernelThatALengthInThemReaches) {
   const auto shapes_of = [](const families::Problem& problem, std::optional<std::int32_t> kv_splits) {
@@ -107,6 +118,48 @@ TEST(Splits, TakeTheDocumentedWorkspace) {
   EXPECT_EQ(plan(problem(4096, 1)).workspace_bytes, 0U);
 }
 
+// A gigabyte for all sequences at once is nobody's to take: they go in rounds over what a workspace holds.
+TEST(Splits, GoInRoundsOverALargeWorkspace) {
+  const auto of_sequence = [](std::uint32_t keys) { return std::uint64_t{64} * (keys / chunk) * (128 + 4) * 4; };
+  for (const auto& [batch, keys] : {std::pair{256U, 131072U}, {256U, 32768U}, {64U, 131072U}, {64U, 8192U}}) {
+    AttentionProblem one = decode(batch, keys);
+    one.uneven_lengths = true;
+    const SplitPlan all = plan(one);
+    EXPECT_GT(all.splits, 1U);
+    EXPECT_LE(all.workspace_bytes, attention_forward::most_workspace);
+    const std::uint64_t sequences = all.sequences_a_round == 0 ? batch : all.sequences_a_round;
+    EXPECT_EQ(all.workspace_bytes, sequences * of_sequence(keys));
+    EXPECT_EQ(all.sequences_a_round == 0, batch * of_sequence(keys) <= attention_forward::most_workspace);
+    // Whatever a caller brings.
+    for (const std::uint64_t fitting :
+         {std::uint64_t{batch}, std::uint64_t{batch - 1}, std::uint64_t{7}, std::uint64_t{1}}) {
+      const SplitPlan within =
+          attention_forward::plan_splits(one, target(), {}, false, fitting * of_sequence(keys) + 1);
+      EXPECT_GT(within.splits, 1U);
+      EXPECT_LE(within.workspace_bytes, fitting * of_sequence(keys) + 1);
+      EXPECT_EQ(within.sequences_a_round == 0, fitting == batch);
+    }
+    const SplitPlan nothing_fits = attention_forward::plan_splits(one, target(), {}, false, of_sequence(keys) - 1);
+    EXPECT_EQ(nothing_fits.splits, 1U);
+    EXPECT_EQ(nothing_fits.reason, Reason::beyond_workspace);
+    // Who says how many is told that it does not fit.
+    one.splits = 4;
+    const SplitPlan asked = attention_forward::plan_splits(one, target(), {}, false, of_sequence(keys) - 1);
+    EXPECT_EQ(asked.splits, 4U);
+    EXPECT_GT(asked.workspace_bytes, of_sequence(keys) - 1);
+  }
+}
+
+// Where records stand only the device knows.
+TEST(Splits, OfPackedQueriesGoAtOnceOrNotAtAll) {
+  AttentionProblem one = decode(64, 131072);
+  one.uneven_lengths = one.packed_queries = true;
+  const SplitPlan all = plan(one);
+  EXPECT_EQ(all.sequences_a_round, 0U);
+  EXPECT_EQ(attention_forward::plan_splits(one, target(), {}, false, all.workspace_bytes).splits, all.splits);
+  EXPECT_EQ(attention_forward::plan_splits(one, target(), {}, false, all.workspace_bytes - 1).splits, 1U);
+}
+
 // Whatever the batch of the line, a call of few rows may come with another one.
 TEST(Ranges, OfFewRowsReachBothWaysOfKeys) {
   for (const char* line : {"b1 q1..2 k0..8192", "b512 q1..2 k0..8192", "b1 q1 k8192", "b512 q1 k8192"}) {
@@ -130,17 +183,6 @@ TEST(Splits, AutoLeavesKeysOfLongerQueriesWhole) {
     }
 }
 
-AttentionProblem decode(std::uint32_t batch, std::uint32_t keys) {
-  AttentionProblem one = problem(keys);
-  one.batch = batch;
-  one.query_length = 1;
-  one.query_rows = batch;
-  one.query_heads = 64;
-  one.kv_heads = 8;
-  one.shape.set_rows(attention_forward::plan_rows(1, 8));
-  return one;
-}
-
 TEST(Splits, AutoFillsTheDevice) {
   const SplitPlan few = plan(decode(1, 1 << 17));
   EXPECT_EQ(few.reason, Reason::fills_device);
@@ -160,7 +202,7 @@ TEST(Splits, AutoFillsTheDevice) {
   EXPECT_FALSE(may_be_uneven(false, 64, 8192, 0));
   EXPECT_FALSE(may_be_uneven(true, 1, 8192, 0));
   EXPECT_EQ(plan(uneven).splits, 32U);
-  uneven.key_length = 1 << 20;
+  uneven.key_length = 200 * chunk;
   EXPECT_EQ(plan(uneven).splits, 32U) << "sixteen times what the device holds";
   uneven.batch = 2000;
   uneven.query_rows = 2000;
