@@ -6,6 +6,10 @@
 namespace wavejit::attention_forward {
 namespace {
 
+// A guess: beside each long sequence so many short ones are worth two launches more. Prompts and sequences of a
+// training batch, which differ by less, have one kernel.
+constexpr std::uint64_t others_of_a_long_one = 4;
+
 std::uint32_t packed_group(const AttentionProblem& problem) { return problem.close_heads ? problem.group() : 1; }
 
 }  // namespace
@@ -17,11 +21,13 @@ std::uint32_t few_rows_of(const AttentionProblem& problem) {
     return 0;
   const std::uint64_t longest = problem.query_length;
   const std::uint64_t most_others = problem.batch - 1;
-  const bool half_is_missing = 2 * problem.query_rows <= longest * problem.batch;
   // Beside one of the longest, which has not even to be there.
   const std::uint64_t others = problem.query_rows - std::min(longest, problem.query_rows);
   const bool others_are_few = others <= most_others * longest_packed_query;
-  if (!half_is_missing && !others_are_few) return 0;
+  // The fewest sequences that can hold those rows: the others may be short then.
+  const std::uint64_t long_others = (others + longest - 1) / longest;
+  const bool most_are_short = others_of_a_long_one * long_others <= most_others;
+  if (!most_are_short && !others_are_few) return 0;
   std::uint64_t few = std::max<std::uint64_t>(1, longest_packed_query / packed_group(problem));
   // Where they are many, long ones are among them, and the mean says nothing of the short ones.
   const bool several_rows = others_are_few && others > most_others;

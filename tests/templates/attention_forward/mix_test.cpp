@@ -58,10 +58,16 @@ TEST(Mix, TheHostSeesItInTheRows) {
   problem = mixed();
   problem.query_rows = 64 * 2048;
   EXPECT_EQ(few_rows_of(problem), 0U) << "all are long";
-  problem.query_rows = 64 * 1024 + 1;
+  problem.query_rows = 16 * 2048 + 1;
   EXPECT_EQ(few_rows_of(problem), 0U);
-  problem.query_rows = 64 * 1024;
-  EXPECT_EQ(few_rows_of(problem), 4U) << "half of the grid's rows are there";
+  problem.query_rows = 16 * 2048;
+  EXPECT_EQ(few_rows_of(problem), 4U) << "of 64 sequences 48 may be short";
+  // Prompts, or a training batch: nobody is short.
+  problem.batch = 8;
+  problem.query_rows = 2048 + 7 * 600;
+  EXPECT_EQ(few_rows_of(problem), 0U);
+  problem.query_rows = 2048 + 7 * 300;
+  EXPECT_EQ(few_rows_of(problem), 0U);
   // Two sequences, one of them short.
   problem.batch = 2;
   problem.query_rows = 2048 + 32;
