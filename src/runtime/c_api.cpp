@@ -176,12 +176,16 @@ wavejit_status wavejit_engine_create(const wavejit_engine_options* options, wave
     if (!config) return std::unexpected(std::move(config.error()));
     auto opened = Engine::open(*config);
     if (!opened) return std::unexpected(std::move(opened.error()));
-    *engine = new wavejit_engine{*std::move(opened)};
+    *engine = new wavejit_engine(*std::move(opened));
     return {};
   });
 }
 
-void wavejit_engine_destroy(wavejit_engine* engine) { delete engine; }
+void wavejit_engine_destroy(wavejit_engine* engine) {
+  // What it would wait for stayed behind in the parent, and what it holds of a device is the parent's to give back.
+  if (engine != nullptr && engine->is_of_parent()) static_cast<void>(engine->engine.release());
+  delete engine;
+}
 
 const char* wavejit_engine_target(const wavejit_engine* engine) {
   return engine != nullptr ? engine->engine->target() : "";
@@ -194,7 +198,7 @@ const char* wavejit_engine_device_name(const wavejit_engine* engine) {
 wavejit_status wavejit_prepare(wavejit_engine* engine, const char* const* descriptors, size_t count, int32_t jobs,
                                wavejit_status* statuses, wavejit_prepare_callback progress, void* context) {
   return guarded([&]() -> Result<void> {
-    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    if (auto given = require_engine(engine); !given) return given;
     if (count > 0) {
       if (auto given = require(descriptors, "descriptors", "problem descriptors"); !given) return given;
     }
@@ -221,14 +225,14 @@ wavejit_status wavejit_prepare(wavejit_engine* engine, const char* const* descri
 
 wavejit_status wavejit_engine_trim(wavejit_engine* engine) {
   return guarded([&]() -> Result<void> {
-    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    if (auto given = require_engine(engine); !given) return given;
     return engine->engine->trim();
   });
 }
 
 wavejit_status wavejit_engine_seal(wavejit_engine* engine) {
   return guarded([&]() -> Result<void> {
-    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    if (auto given = require_engine(engine); !given) return given;
     engine->engine->seal(true);
     return {};
   });
@@ -236,7 +240,7 @@ wavejit_status wavejit_engine_seal(wavejit_engine* engine) {
 
 wavejit_status wavejit_engine_unseal(wavejit_engine* engine) {
   return guarded([&]() -> Result<void> {
-    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    if (auto given = require_engine(engine); !given) return given;
     engine->engine->seal(false);
     return {};
   });
@@ -244,7 +248,7 @@ wavejit_status wavejit_engine_unseal(wavejit_engine* engine) {
 
 wavejit_status wavejit_device_allocate(wavejit_engine* engine, size_t bytes, void** memory) {
   return guarded([&]() -> Result<void> {
-    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    if (auto given = require_engine(engine); !given) return given;
     if (auto given = require(memory, "memory", "where to store the pointer"); !given) return given;
     *memory = nullptr;
     auto allocated = engine->engine->allocate(bytes);
@@ -256,28 +260,28 @@ wavejit_status wavejit_device_allocate(wavejit_engine* engine, size_t bytes, voi
 
 wavejit_status wavejit_device_free(wavejit_engine* engine, void* memory) {
   return guarded([&]() -> Result<void> {
-    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    if (auto given = require_engine(engine); !given) return given;
     return engine->engine->release(memory);
   });
 }
 
 wavejit_status wavejit_device_copy_in(wavejit_engine* engine, void* device, const void* host, size_t bytes) {
   return guarded([&]() -> Result<void> {
-    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    if (auto given = require_engine(engine); !given) return given;
     return engine->engine->copy_in(device, host, bytes);
   });
 }
 
 wavejit_status wavejit_device_copy_out(wavejit_engine* engine, void* host, const void* device, size_t bytes) {
   return guarded([&]() -> Result<void> {
-    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    if (auto given = require_engine(engine); !given) return given;
     return engine->engine->copy_out(host, device, bytes);
   });
 }
 
 wavejit_status wavejit_device_synchronize(wavejit_engine* engine) {
   return guarded([&]() -> Result<void> {
-    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    if (auto given = require_engine(engine); !given) return given;
     return engine->engine->synchronize();
   });
 }
@@ -519,7 +523,7 @@ wavejit_status wavejit_cache_copy(const wavejit_engine_options* options, const w
 
 wavejit_status wavejit_engine_statistics(const wavejit_engine* engine, wavejit_statistics* statistics) {
   return guarded([&]() -> Result<void> {
-    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    if (auto given = require_engine(engine); !given) return given;
     if (auto given = require(statistics, "statistics", "a struct wavejit_statistics"); !given) return given;
     if (auto size =
             check_output_size(statistics, "statistics", sizeof *statistics, offsetof(wavejit_statistics, layer_hits));
@@ -535,7 +539,7 @@ wavejit_status wavejit_engine_statistics(const wavejit_engine* engine, wavejit_s
 wavejit_status wavejit_engine_statistics_json(const wavejit_engine* engine, char* text, size_t capacity,
                                               size_t* length) {
   return guarded([&]() -> Result<void> {
-    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    if (auto given = require_engine(engine); !given) return given;
     if (auto given = require(length, "length", "where to store the text's length"); !given) return given;
     const std::string json = engine->engine->statistics_json();
     *length = json.size();

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstddef>
 
+#include "runtime/hip_library.h"
+
 namespace wavejit::runtime {
 namespace {
 
@@ -21,6 +23,15 @@ thread_local std::array<char, detail_bytes> kept_detail{};
                  [](char c) { return static_cast<unsigned char>(c) < 0x20 ? '?' : c; });
   kept_detail[length] = '\0';
   return status;
+}
+
+Result<void> require_engine(const wavejit_engine* engine) {
+  if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+  if (!engine->is_of_parent()) return {};
+  return fail(WAVEJIT_DEVICE_ERROR,
+              std::string("engine: this process was forked after the engine was made, which belongs to its parent, as "
+                          "the device does; accepted: ") +
+                  forks_accepted);
 }
 
 const char* last_detail() noexcept { return kept_detail.data(); }

@@ -8,18 +8,27 @@
 // Used by c_api.cpp and by the families' own functions.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "runtime/engine.h"
 #include "runtime/failure.h"
+#include "system/process_forks.h"
 #include "wavejit/wavejit.h"
 
 struct wavejit_engine {
+  explicit wavejit_engine(std::unique_ptr<wavejit::runtime::Engine> opened = nullptr) : engine(std::move(opened)) {}
+
+  // A child of the process that made it: threads, locks and the device are the parent's.
+  bool is_of_parent() const noexcept { return wavejit::system::forks_seen() != forks; }
+
   std::unique_ptr<wavejit::runtime::Engine> engine;
+  std::uint32_t forks = wavejit::system::forks_seen();
 };
 
 namespace wavejit::runtime {
@@ -45,6 +54,10 @@ wavejit_status guarded(Call call) noexcept {
     return keep_detail(WAVEJIT_INTERNAL, "an exception of unknown type");
   }
 }
+
+// The engine of a call: there, and of this process.
+[[gnu::cold]] Result<void> require_engine(const wavejit_engine* engine);
+inline bool is_usable(const wavejit_engine* engine) noexcept { return engine != nullptr && !engine->is_of_parent(); }
 
 template <typename Pointer>
 Result<void> require(Pointer pointer, const char* name, const char* accepted) {

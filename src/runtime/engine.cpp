@@ -107,6 +107,10 @@ Result<void> Engine::run(families::Call& call, hip_abi::hipStream_t stream) {
 
 bool Engine::is_loaded(const families::Call& call) const { return resolver_.find(call.shape()) != nullptr; }
 
+bool Engine::may_load(const families::Call& call, hip_abi::hipStream_t stream) const {
+  return !sealed() && call.when_missing() == families::Call::WhenMissing::make_them && !is_capturing(stream);
+}
+
 void Engine::seal(bool sealed) {
   if (sealed) background_.wait_for_all();
   sealed_.store(sealed, std::memory_order_release);

@@ -54,6 +54,9 @@ class Engine {
   // The same, and WAVEJIT_NOT_READY when they are not loaded.
   Result<void> is_ready(families::Call& call) const;
   bool is_loaded(const families::Call& call) const;
+  // Whether run() would fetch or compile the call's kernels if they were not loaded: not in a sealed engine, not of a
+  // call that forbids it, not while the stream is being captured.
+  bool may_load(const families::Call& call, hip_abi::hipStream_t stream) const;
   // Makes the kernels of a call that may come one day, behind the caller's back: as a line of prepare(). Nothing where
   // they are loaded, and in a sealed engine.
   void load_behind(const families::Call& call);

@@ -2,11 +2,13 @@
 #include "runtime/hip_library.h"
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <type_traits>
 #include <utility>
 
 #include "runtime/shared_object.h"
+#include "system/process_forks.h"
 #include "targets/targets.h"
 
 namespace wavejit::runtime {
@@ -95,6 +97,16 @@ Result<HipDevice> open_simulated_device(const DeviceChoice& choice) {
 }  // namespace
 
 Result<HipDevice> open_device(const DeviceChoice& choice) {
+  // What a HIP library has in memory from here on, a fork copies without its threads.
+  system::watch_for_forks();
+  constexpr std::uint32_t never = ~std::uint32_t{0};
+  static std::atomic<std::uint32_t> opened_after{never};  // so many forks
+  std::uint32_t first = never;
+  if (!opened_after.compare_exchange_strong(first, system::forks_seen()) && first != system::forks_seen()) {
+    return fail(WAVEJIT_NO_DEVICE,
+                "device = " + to_text(choice) +
+                    ": this process was forked from one that uses a device; accepted: " + forks_accepted);
+  }
   return choice.simulated ? open_simulated_device(choice) : open_hip_device(choice);
 }
 

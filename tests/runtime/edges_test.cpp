@@ -3,13 +3,17 @@
 // they do inside, the tests on fakes ask (questions_test.cpp, serving_test.cpp, engine_test.cpp).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -309,6 +313,44 @@ TEST(Edges, DeviceMemoryThatIsFullIsAStatusOfItsOwn) {
   }
   problem.o.write(pattern(4, 1));
   EXPECT_EQ(problem.run(engine), wanted);
+}
+
+// Threads and devices stay behind in the parent: a child is told so, at once, whatever it asks for.
+TEST(Edges, AForkedChildIsToldAndDoesNotHang) {
+  auto engine = std::make_unique<Engine>(plain_options());
+  Problem problem(*engine);
+  problem.run(*engine);
+  const pid_t child = fork();
+  ASSERT_NE(child, -1);
+  if (child == 0) {
+    // No assertion of a test library's here: the child says by its exit code which answer was wrong.
+    const auto says = [](const std::pair<wavejit_status, std::string>& answer, wavejit_status status) {
+      return answer.first == status && answer.second.find("forked") != std::string::npos &&
+             answer.second.find("spawn") != std::string::npos;
+    };
+    if (!says(answer_of([&] { engine->attention_forward(problem.call); }), WAVEJIT_DEVICE_ERROR)) _exit(1);
+    if (!says(answer_of([&] { engine->synchronize(); }), WAVEJIT_DEVICE_ERROR)) _exit(2);
+    if (!says(answer_of([&] { (void)engine->allocate(16); }), WAVEJIT_DEVICE_ERROR)) _exit(3);
+    if (!says(answer_of([] { Engine another(plain_options()); }), WAVEJIT_NO_DEVICE)) _exit(4);
+    engine.reset();
+    _exit(0);
+  }
+  int status = -1;
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  pid_t ended = 0;
+  while (ended == 0 && std::chrono::steady_clock::now() < give_up) {
+    ended = waitpid(child, &status, WNOHANG);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (ended == 0) {
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    FAIL() << "the child hangs";
+  }
+  EXPECT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  // The parent goes on.
+  problem.run(*engine);
 }
 
 // What a cold decode call's report tells is what its caller waited for: the call's own kernels, and nothing beside

@@ -366,6 +366,35 @@ TEST_F(Serving, ACaptureBehindAColdDecodeCallFindsItsKernel) {
   EXPECT_EQ(statistics_of(*engine).refused_capturing, 0U);
 }
 
+// How many splits there are is a hint: where nothing may be loaded, keys that stay whole are as good.
+TEST_F(Serving, SplitsThatNobodyPreparedAreNoReasonToRefuse) {
+  const auto engine = make_engine();
+  auto prompt = good_call(2, 100, 5000, 8, 1, 64);
+  ASSERT_TRUE(attention_forward::run(*engine, &prompt, nullptr));  // whole
+  const std::uint64_t launches = fake_hip().launches;
+  prompt.splits = 4;
+  auto never = prompt;
+  never.flags = WAVEJIT_NO_COMPILE;
+  EXPECT_TRUE(attention_forward::is_ready(*engine, &never));
+  EXPECT_TRUE(attention_forward::run(*engine, &never, nullptr));
+  engine->seal(true);
+  EXPECT_TRUE(attention_forward::is_ready(*engine, &prompt));
+  EXPECT_TRUE(attention_forward::run(*engine, &prompt, nullptr));
+  EXPECT_EQ(fake_hip().launches, launches + 2) << "no combine";
+  EXPECT_EQ(fake_codegen().compiles, 1U);
+  engine->seal(false);
+  EXPECT_TRUE(attention_forward::run(*engine, &prompt, nullptr));
+  EXPECT_EQ(fake_hip().launches, launches + 4) << "walk and combine: who may compile gets what it asks for";
+  const wavejit_statistics statistics = statistics_of(*engine);
+  EXPECT_EQ(statistics.refused_sealed, 0U);
+  EXPECT_EQ(statistics.refused_no_compile, 0U);
+  // Where neither is loaded the call says what it lacks.
+  engine->seal(true);
+  auto other = good_call(2, 100, 5000, 8, 1, 128);
+  other.splits = 4;
+  EXPECT_EQ(failure_of(*engine, other).status, WAVEJIT_SEALED);
+}
+
 // ---- hooks ---------------------------------------------------------------------------------------------------------
 
 TEST_F(Serving, TheHookHearsOfEachKernelOnTheThreadThatMadeIt) {

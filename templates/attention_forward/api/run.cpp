@@ -73,18 +73,36 @@ Result<void> check_given_workspace(const AttentionCall& call, const SplitPlan& s
   return run(engine, &whole, stream);
 }
 
-// What run_whole may need one day, when nothing can be loaded. A call's own kernels come first.
-[[gnu::cold, gnu::noinline]] Result<void> run_and_load_whole(runtime::Engine& engine, AttentionCall& call,
-                                                             const wavejit_attention_forward_arguments& arguments,
-                                                             hip_abi::hipStream_t stream) {
-  if (auto done = engine.run(call, stream); !done) return done;
+// The same call with its keys whole, as `ask` sees it: how many splits there are is a hint.
+template <typename Answer, typename Ask>
+Result<Answer> asked_whole(const runtime::Engine& engine, const wavejit_attention_forward_arguments& arguments,
+                           Ask ask) {
   wavejit_attention_forward_arguments whole = arguments;
   whole.splits = 1;
   const Result<AttentionProblem> problem = check_attention_forward(&whole);
-  if (!problem) return {};
+  if (!problem) return std::unexpected(problem.error());
   const SplitPlan splits = plan_of(engine, whole, *problem);
-  engine.load_behind(AttentionCall(whole, *problem, splits, engine.target_row(), engine.toggles()));
-  return {};
+  AttentionCall call(whole, *problem, splits, engine.target_row(), engine.toggles());
+  return ask(call);
+}
+
+// A call that splits keys, and whose kernels are not loaded. Where none may be loaded now, the kernels that leave the
+// keys whole are as good, if they are there. Else the call's own come first, and what a capture may need one day, when
+// nothing can be loaded, behind it.
+[[gnu::cold, gnu::noinline]] Result<void> run_cold(runtime::Engine& engine, AttentionCall& call,
+                                                   const SplitPlan& splits, hip_abi::hipStream_t stream) {
+  const wavejit_attention_forward_arguments& arguments = call.arguments();
+  if (!engine.may_load(call, stream)) {
+    const Result<bool> whole_is_loaded =
+        asked_whole<bool>(engine, arguments, [&](const AttentionCall& whole) { return engine.is_loaded(whole); });
+    if (whole_is_loaded && *whole_is_loaded) return run_whole(engine, arguments, stream);
+  }
+  if (auto done = engine.run(call, stream); !done) return done;
+  if (splits.reason != SplitPlan::Reason::fills_device) return {};
+  return asked_whole<void>(engine, arguments, [&](const AttentionCall& whole) -> Result<void> {
+    engine.load_behind(whole);
+    return {};
+  });
 }
 
 }  // namespace
@@ -106,8 +124,8 @@ Result<void> run(runtime::Engine& engine, const wavejit_attention_forward_argume
     }
   }
   AttentionCall call(*arguments, *problem, splits, engine.target_row(), engine.toggles());
-  if (splits.reason == SplitPlan::Reason::fills_device && !engine.is_loaded(call)) [[unlikely]]
-    return run_and_load_whole(engine, call, *arguments, stream);
+  if (splits.splits != 1 && !engine.is_loaded(call)) [[unlikely]]
+    return run_cold(engine, call, splits, stream);
   return engine.run(call, stream);
 }
 
@@ -121,7 +139,12 @@ Result<void> supports(const runtime::Engine& engine, const wavejit_attention_for
 Result<void> is_ready(const runtime::Engine& engine, const wavejit_attention_forward_arguments* arguments) {
   return asked<void>(engine, arguments, [&](AttentionCall& call, const SplitPlan& splits) -> Result<void> {
     if (auto workspace = check_given_workspace(call, splits); !workspace) return workspace;
-    return engine.is_ready(call);
+    Result<void> ready = engine.is_ready(call);
+    if (ready || splits.splits == 1 || ready.error().status != WAVEJIT_NOT_READY) return ready;
+    // As run_cold.
+    if (asked_whole<void>(engine, call.arguments(), [&](AttentionCall& whole) { return engine.is_ready(whole); }))
+      return {};
+    return ready;
   });
 }
 

@@ -11,7 +11,7 @@ namespace {
 template <typename Ask>
 wavejit_status asked(wavejit_engine* engine, const wavejit_softmax_lse_arguments* arguments, Ask ask) {
   return guarded([&]() -> Result<void> {
-    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    if (auto given = require_engine(engine); !given) return given;
     const auto problem = wavejit::softmax_lse::check(arguments);
     if (!problem) return std::unexpected(problem.error());
     const Engine& on = *engine->engine;

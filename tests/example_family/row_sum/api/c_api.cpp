@@ -8,7 +8,7 @@ using namespace wavejit::runtime;  // this file is the two worlds' seam
 extern "C" wavejit_status wavejit_row_sum(wavejit_engine* engine, const wavejit_row_sum_arguments* arguments,
                                           ihipStream_t* stream) {
   return guarded([&]() -> Result<void> {
-    if (auto given = require(engine, "engine", "an engine of wavejit_engine_create"); !given) return given;
+    if (auto given = require_engine(engine); !given) return given;
     const auto problem = wavejit::row_sum::check(arguments);
     if (!problem) return std::unexpected(problem.error());
     wavejit::row_sum::RowSumCall call(*arguments, *problem);
