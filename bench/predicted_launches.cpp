@@ -63,7 +63,7 @@ Result<LaunchPrediction> predict(const LaunchTask& task) {
   if (!engine) return std::unexpected(engine.error());
   const auto gpu = tools::SimulatedGpu::resident();
   if (!gpu) return failed(ExitCode::device, "the simulated GPU is not there");
-  const auto problem = attention_forward::program::parse_problem(task.descriptor);
+  const auto problem = attention_forward::program::parse_experiment(task.descriptor);
   if (!problem) return std::unexpected(problem.error());
   const attention_forward::program::Inputs inputs(problem->type, problem->inputs, problem->seed);
   auto call = attention_forward::program::DeviceCase::prepare_unfilled(

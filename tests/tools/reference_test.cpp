@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/program/reference.h"
+#include "templates/attention/program/reference.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 
 #include "tool_test_support.h"
 
-namespace wavejit::attention_forward::program {
+namespace wavejit::attention::program {
 namespace {
 
 Array array_of(const Shape& shape, const std::vector<float>& values, HalfType type = HalfType::fp16) {
@@ -26,7 +26,7 @@ TEST(ReferenceTest, ByHand) {
   const Array q = array_of({1, 1, 1, 1}, {1});
   const Array k = array_of({1, 2, 1, 1}, {0, 1});
   const Array v = array_of({1, 2, 1, 1}, {8, 16});
-  const AttentionProblem problem{.q = &q, .k = &k, .v = &v, .scale = std::log(3.0F)};
+  const AttentionArrays problem{.q = &q, .k = &k, .v = &v, .scale = std::log(3.0F)};
   const auto exact = exact_attention(problem);
   EXPECT_NEAR(exact.output[0], 14, 1e-6);
   EXPECT_NEAR(exact.lse[0], std::log(4.0), 1e-6);
@@ -37,7 +37,7 @@ TEST(ReferenceTest, CausalIsAlignedBottomRight) {
   const auto seen = [](std::int64_t queries, std::int64_t keys) {
     const Array q = array_of({1, queries, 1, 1}, std::vector<float>(static_cast<std::size_t>(queries), 0));
     const Array k = array_of({1, keys, 1, 1}, std::vector<float>(static_cast<std::size_t>(keys), 0));
-    const AttentionProblem problem{.q = &q, .k = &k, .v = &k, .scale = 1, .causal = true};
+    const AttentionArrays problem{.q = &q, .k = &k, .v = &k, .scale = 1, .mask = {.bits = WAVEJIT_MASK_CAUSAL}};
     std::vector<double> counts;
     for (const double lse : exact_attention(problem).lse) counts.push_back(std::exp(lse));
     return counts;
@@ -174,7 +174,7 @@ class JudgedArraysTest : public ::testing::Test {
   Array q_ = array_of(shape_, normal_values(shape_, 1));
   Array k_ = array_of(shape_, normal_values(shape_, 2));
   Array v_ = array_of(shape_, normal_values(shape_, 3));
-  AttentionProblem problem_{.q = &q_, .k = &k_, .v = &v_, .scale = 0.3F};
+  AttentionArrays problem_{.q = &q_, .k = &k_, .v = &v_, .scale = 0.3F};
   ExactAttention exact_ = exact_attention(problem_);
   std::vector<float> lse_{exact_.lse.begin(), exact_.lse.end()};
 
@@ -211,7 +211,7 @@ TEST(JudgedArrays, RoundingsOfTheWeightsAreAllowedWhereValuesCancel) {
   const Array q = array_of({1, 1, 1, 1}, {0});
   const Array k = array_of({1, 2, 1, 1}, {0, 0});
   const Array v = array_of({1, 2, 1, 1}, {1, -1});
-  const AttentionProblem problem{.q = &q, .k = &k, .v = &v};
+  const AttentionArrays problem{.q = &q, .k = &k, .v = &v};
   const ExactAttention exact = exact_attention(problem);
   EXPECT_EQ(exact.output, std::vector<double>{0});
   EXPECT_EQ(exact.magnitude, std::vector<double>{1});
@@ -222,7 +222,7 @@ TEST(JudgedArrays, RoundingsOfTheWeightsAreAllowedWhereValuesCancel) {
 
 TEST_F(JudgedArraysTest, RowsWithoutKeysMustBeMinusInfinity) {
   const Array none = array_of({2, 0, 2, 8}, {});
-  const AttentionProblem problem{.q = &q_, .k = &none, .v = &none};
+  const AttentionArrays problem{.q = &q_, .k = &none, .v = &none};
   const auto exact = exact_attention(problem);
   const std::vector<float> zeros(160, 0.0F);
   std::vector<float> lse(20, -std::numeric_limits<float>::infinity());
@@ -232,4 +232,4 @@ TEST_F(JudgedArraysTest, RowsWithoutKeysMustBeMinusInfinity) {
 }
 
 }  // namespace
-}  // namespace wavejit::attention_forward::program
+}  // namespace wavejit::attention::program

@@ -10,14 +10,14 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "templates/attention_forward/program/reference.h"
+#include "templates/attention/program/reference.h"
 #include "tool_test_support.h"
 
 namespace wavejit::tools {
 namespace {
 
-using attention_forward::program::AttentionProblem;
-using attention_forward::program::exact_attention;
+using attention::program::AttentionArrays;
+using attention::program::exact_attention;
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
@@ -63,7 +63,7 @@ class RunCommandTest : public ::testing::Test {
 };
 
 // Files of three storages, against the reference computed here from the same values.
-void expect_close(const ScratchDirectory& scratch, const AttentionProblem& problem) {
+void expect_close(const ScratchDirectory& scratch, const AttentionArrays& problem) {
   const auto exact = exact_attention(problem);
   const auto output = floats_of(scratch / "o.npy", "(2, 33, 4, 64)");
   ASSERT_EQ(output.size(), exact.output.size());
@@ -91,7 +91,9 @@ TEST_F(RunCommandTest, ComputesAttentionOnBothTargetsAndFindsTheKernelAgain) {
       const auto q = read_npy("q", scratch_ / "q.npy", type);
       const auto k = read_npy("k", scratch_ / "k.npy", type);
       const auto v = read_npy("v", scratch_ / "v.npy", type);
-      expect_close(scratch_, {.type = type, .q = &*q, .k = &*k, .v = &*v, .scale = 0.125F, .causal = true});
+      expect_close(
+          scratch_,
+          {.type = type, .q = &*q, .k = &*k, .v = &*v, .scale = 0.125F, .mask = {.bits = WAVEJIT_MASK_CAUSAL}});
 
       const Outcome warm = run(words);
       ASSERT_EQ(warm.code, 0) << warm.err;

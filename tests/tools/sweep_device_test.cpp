@@ -4,9 +4,9 @@
 
 #include <memory>
 
+#include "templates/attention/program/row_reference.h"
+#include "templates/attention/program/sampling.h"
 #include "templates/attention_forward/program/device_case.h"
-#include "templates/attention_forward/program/row_reference.h"
-#include "templates/attention_forward/program/sampling.h"
 
 namespace wavejit::attention_forward::program {
 namespace {
@@ -27,7 +27,7 @@ class SweepDeviceTest : public ::testing::TestWithParam<const char*> {};
 // A row's bits belong to the row: a view that says where its diagonal begins gives what the whole call gives, and
 // touches nothing else.
 TEST_P(SweepDeviceTest, ViewsGiveTheRowsOfTheWhole) {
-  const auto problem = parse_problem(GetParam());
+  const auto problem = parse_experiment(GetParam());
   ASSERT_TRUE(problem) << problem.error().what;
   const auto engine = simulated_engine();
   ASSERT_NE(engine, nullptr) << wavejit_last_detail();
@@ -65,7 +65,7 @@ TEST_P(SweepDeviceTest, ViewsGiveTheRowsOfTheWhole) {
 
 // What one run was given to report into is gone when the next question is asked.
 TEST(SweepDevice, ARunsReportIsForgottenAfterIt) {
-  const auto problem = parse_problem("attention_forward fp16 b1 q40 k1100 h2 d64 splits=2");
+  const auto problem = parse_experiment("attention_forward fp16 b1 q40 k1100 h2 d64 splits=2");
   ASSERT_TRUE(problem) << problem.error().what;
   const auto engine = simulated_engine();
   ASSERT_NE(engine, nullptr) << wavejit_last_detail();

@@ -9,22 +9,23 @@
 #include <numeric>
 #include <set>
 
-#include "templates/attention_forward/program/inputs.h"
-#include "templates/attention_forward/program/judge.h"
-#include "templates/attention_forward/program/problem.h"
+#include "templates/attention/program/experiment.h"
+#include "templates/attention/program/inputs.h"
+#include "templates/attention/program/judge.h"
+#include "templates/attention/program/row_reference.h"
+#include "templates/attention/program/sampling.h"
 #include "templates/attention_forward/program/published_list.h"
-#include "templates/attention_forward/program/row_reference.h"
-#include "templates/attention_forward/program/sampling.h"
+#include "templates/attention_forward/program/vocabulary.h"
 #include "tool_test_support.h"
 #include "tools/sweep/list.h"
 
 namespace wavejit::attention_forward::program {
 namespace {
 
-Problem problem_of(const std::string& descriptor) {
-  auto problem = parse_problem(descriptor);
+Experiment problem_of(const std::string& descriptor) {
+  auto problem = parse_experiment(descriptor);
   EXPECT_TRUE(problem.has_value()) << problem.error().what;
-  return problem.value_or(Problem{});
+  return problem.value_or(Experiment{});
 }
 
 // What `sweep --check` keeps of the published list on a host of 24 GiB: everything, as its budget of a half admits.
@@ -32,9 +33,9 @@ TEST(SweepBudgetTest, TheCheckedPublishedListFitsTwelveGibibytes) {
   constexpr double sample = 2e9;
   constexpr std::uint64_t budget = std::uint64_t{12} << 30U;
   for (const std::string& line : published_list()) {
-    const auto parsed = parse_problem(line);
+    const auto parsed = parse_experiment(line);
     if (!parsed) continue;  // not every length of the list is supported
-    const Problem& problem = *parsed;
+    const Experiment& problem = *parsed;
     const bool whole = multiplications(problem) <= sample;
     for (const std::int64_t tile_rows : {64, 128, 256}) {
       const std::uint64_t pieces = whole ? 0 : choose_workgroups(problem, tile_rows, sample).count;
@@ -44,7 +45,7 @@ TEST(SweepBudgetTest, TheCheckedPublishedListFitsTwelveGibibytes) {
 }
 
 TEST(SweepBudgetTest, ASampledShadowIsThatOfItsWorkgroupsAndNoMoreThanTheWhole) {
-  const Problem problem = problem_of("attention_forward fp16 b2 q4096 k4096 h4 d64");
+  const Experiment problem = problem_of("attention_forward fp16 b2 q4096 k4096 h4 d64");
   const std::uint64_t whole = race_shadow_bytes(problem, 0, 128);
   EXPECT_EQ(whole, 10 * device_bytes(problem));
   const std::uint64_t one = race_shadow_bytes(problem, 1, 128);
@@ -97,7 +98,7 @@ TEST(SweepListTest, CommentsAndBadLines) {
 // ---- Problems -------------------------------------------------------------------------------------------------------
 
 TEST(SweepProblemTest, EveryWordArrives) {
-  const Problem p = problem_of(
+  const Experiment p = problem_of(
       "attention_forward bf16 b2 q7 k9 h6/3 d128/64 causal=1 window=3,-1 lse layout=packed q_lengths=7,2 k_lengths=4,9 "
       "scale=0.5 bias=h alibi=bh sink softcap=30 splits=3 seed=8 inputs=uniform");
   EXPECT_EQ(p.type, HalfType::bf16);
@@ -132,7 +133,7 @@ TEST(SweepProblemTest, EveryWordArrives) {
 }
 
 TEST(SweepProblemTest, DefaultsAreFilledIn) {
-  const Problem p = problem_of("attention_forward fp16 b1 q1 k1 h1 d64");
+  const Experiment p = problem_of("attention_forward fp16 b1 q1 k1 h1 d64");
   EXPECT_EQ(p.scale, 0.125F);
   EXPECT_EQ(p.inputs, "normal");
   EXPECT_EQ(p.mask, WAVEJIT_MASK_NONE);
@@ -202,7 +203,7 @@ TEST(SweepInputsTest, SlopesDifferByBatchAndHead) {
 // ---- Samples --------------------------------------------------------------------------------------------------------
 
 TEST(SweepSamplingTest, WorkgroupsVisitEveryDimension) {
-  const Problem p = problem_of("attention_forward fp16 b4 q2048 k2048 h8 d64");
+  const Experiment p = problem_of("attention_forward fp16 b4 q2048 k2048 h8 d64");
   const Workgroups chosen = choose_workgroups(p, 128, multiplications(p) / 16);
   EXPECT_EQ(chosen.total, 8 * 16 * 4U);
   EXPECT_NEAR(static_cast<double>(chosen.count), static_cast<double>(chosen.total) / 16, 2);
@@ -223,7 +224,7 @@ TEST(SweepSamplingTest, WorkgroupsVisitEveryDimension) {
 // Most rows of more queries than keys see nothing under a causal mask; those that do begin the grid.
 TEST(SweepSamplingTest, WorkgroupsReachBothEndsOfTheGrid) {
   for (const char* mask : {"", " causal"}) {
-    const Problem p = problem_of(std::string("attention_forward fp16 b1 q8192 k1024 h64/8 d128") + mask);
+    const Experiment p = problem_of(std::string("attention_forward fp16 b1 q8192 k1024 h64/8 d128") + mask);
     for (const double part : {3.0, 4.3, 7.0, 100.0, 5000.0}) {
       const Workgroups chosen = choose_workgroups(p, 128, multiplications(p) / part);
       const std::uint64_t last = chosen.first + (chosen.count - 1) * chosen.step;
@@ -237,7 +238,7 @@ TEST(SweepSamplingTest, WorkgroupsReachBothEndsOfTheGrid) {
 
 // Two tiles a workgroup, of an odd number the middle one alone.
 TEST(SweepSamplingTest, PairsOwnTwoTiles) {
-  const Problem p = problem_of("attention_forward fp16 b2 q1280 k1280 h4 d64 causal");
+  const Experiment p = problem_of("attention_forward fp16 b2 q1280 k1280 h4 d64 causal");
   const Workgroups all = choose_workgroups(p, 256, 2 * multiplications(p), true);
   EXPECT_EQ(all.total, 4 * 3 * 2U);
   EXPECT_EQ(all.count, all.total);
@@ -248,7 +249,7 @@ TEST(SweepSamplingTest, PairsOwnTwoTiles) {
 }
 
 TEST(SweepSamplingTest, PartialTilesAreFound) {
-  const Problem p = problem_of("attention_forward fp16 b1 q300 k300 h2 d64");
+  const Experiment p = problem_of("attention_forward fp16 b1 q300 k300 h2 d64");
   std::vector<std::int64_t> tail(300 - 256);
   std::iota(tail.begin(), tail.end(), 256);
   std::int64_t tiles = 0;
@@ -261,7 +262,7 @@ TEST(SweepSamplingTest, PartialTilesAreFound) {
 }
 
 TEST(SweepSamplingTest, ComparedRowsHoldTheLast) {
-  const Problem p = problem_of("attention_forward fp16 b1 q1000 k1000 h4 d64");
+  const Experiment p = problem_of("attention_forward fp16 b1 q1000 k1000 h4 d64");
   EXPECT_EQ(choose_rows(p, all_rows(p), 1e12), all_rows(p));
   const Rows some = choose_rows(p, all_rows(p), multiplications(p) / 10);
   EXPECT_NEAR(static_cast<double>(count_of(some)), 400, 8);
@@ -269,7 +270,7 @@ TEST(SweepSamplingTest, ComparedRowsHoldTheLast) {
 }
 
 TEST(SweepSamplingTest, ViewsBeginWhereADiagonalCan) {
-  const Problem p = problem_of("attention_forward fp16 b1 q3000 k1000 h4/2 d64 causal");
+  const Experiment p = problem_of("attention_forward fp16 b1 q3000 k1000 h4/2 d64 causal");
   for (const View& view : choose_views(p, 1e12)) EXPECT_GE(view.first_row, 2000);
   EXPECT_EQ(choose_views(p, 1).size(), 1U);
 }
@@ -278,7 +279,7 @@ TEST(SweepSamplingTest, ViewsBeginWhereADiagonalCan) {
 
 class SweepJudgeTest : public ::testing::Test {
  protected:
-  Problem problem_ = problem_of("attention_forward fp16 b1 q5 k4 h2 d64 causal lse");
+  Experiment problem_ = problem_of("attention_forward fp16 b1 q5 k4 h2 d64 causal lse");
   Inputs inputs_{problem_.type, problem_.inputs, problem_.seed};
   Reference reference_{problem_, inputs_};
   Rows rows_ = all_rows(problem_);
@@ -288,7 +289,7 @@ class SweepJudgeTest : public ::testing::Test {
     reference_.want(rows_);
     for (const auto& [head, numbers] : rows_) {
       for (const std::int64_t row : numbers) {
-        const ExactRow& exact = reference_.at(head, row);
+        const ReferenceRow& exact = reference_.at(head, row);
         WrittenRow& to = written_[head][row];
         for (const double value : exact.output) to.output.push_back(encode(problem_.type, value));
         to.lse = static_cast<float>(exact.lse);
@@ -321,8 +322,8 @@ TEST_F(SweepJudgeTest, EachTensorIsHeldAgainstItsOwnPlace) {
 }
 
 TEST(SweepReferenceTest, SinksTakeTheirShare) {
-  const Problem without = problem_of("attention_forward fp16 b1 q9 k40 h2 d64 lse");
-  const Problem with = problem_of("attention_forward fp16 b1 q9 k40 h2 d64 lse sink");
+  const Experiment without = problem_of("attention_forward fp16 b1 q9 k40 h2 d64 lse");
+  const Experiment with = problem_of("attention_forward fp16 b1 q9 k40 h2 d64 lse sink");
   const Inputs inputs(without.type, without.inputs, without.seed);
   Reference plain(without, inputs);
   Reference sunk(with, inputs);
@@ -337,7 +338,7 @@ TEST(SweepReferenceTest, SinksTakeTheirShare) {
 
 // Rows asked for one by one, all at once, by many groups of heads and by few are the same.
 TEST(SweepReferenceTest, RowsDoNotDependOnHowTheyAreAskedFor) {
-  const Problem p = problem_of(
+  const Experiment p = problem_of(
       "attention_forward bf16 b3 q40 k33 h8/4 d64 causal lse layout=packed q_lengths=40,1,7 k_lengths=33,5,0 bias=bh "
       "alibi=bh softcap=20");
   const Inputs inputs(p.type, p.inputs, p.seed);

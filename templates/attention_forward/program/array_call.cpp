@@ -15,8 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "templates/attention_forward/program/modifier_options.h"
-#include "templates/attention_forward/program/reference.h"
+#include "templates/attention/program/modifier_options.h"
+#include "templates/attention/program/reference.h"
+#include "templates/attention_forward/kernel/modifier_fields.h"
 #include "templates/attention_forward/program/vocabulary.h"
 #include "tools/device_array.h"
 #include "tools/engine_options.h"
@@ -138,7 +139,8 @@ class DeviceCall {
   void set(float scale, const ModifierOptions& modifiers, const ModifiersOnDevice& arrays) {
     arguments_.scale = scale;
     arguments_.flags = scale == 0 ? WAVEJIT_SCALE_IS_ZERO : 0;
-    modifiers.describe(arguments_, arrays);
+    modifiers.describe<wavejit_attention_forward_arguments>(arguments_, modifier_fields, arguments_.q.dtype, arrays);
+    arguments_.splits = modifiers.splits();
   }
 
   Result<void> launch(wavejit_call_report* report) {
@@ -193,7 +195,7 @@ class AttentionCall : public ArrayCall {
         ->type_name("FILE.npy");
     command.add_option("--lse", files_.lse, "also the log-sum-exp [batch, heads, length], float32")
         ->type_name("FILE.npy");
-    modifiers_.add_to(command);
+    modifiers_.add_to(command, true);
     limit(command.add_option("--scale", scale_text_, "of q·k before the softmax (default: 1 / sqrt(head dim))"),
           "NUMBER", [](const std::string& given) {
             return parse_scale(given) ? std::string()
@@ -254,7 +256,7 @@ class AttentionCall : public ArrayCall {
   }
 
   Judgement check() const override {
-    AttentionProblem problem;
+    AttentionArrays problem;
     problem.type = type_;
     problem.output_fp32 = output_fp32_;
     problem.q = &inputs_.q;

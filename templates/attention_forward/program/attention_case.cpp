@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "templates/attention/program/inputs.h"
+#include "templates/attention/program/judge.h"
+#include "templates/attention/program/row_reference.h"
+#include "templates/attention/program/sampling.h"
 #include "templates/attention_forward/program/device_case.h"
-#include "templates/attention_forward/program/inputs.h"
-#include "templates/attention_forward/program/judge.h"
-#include "templates/attention_forward/program/row_reference.h"
-#include "templates/attention_forward/program/sampling.h"
 
 namespace wavejit::attention_forward::program {
 
@@ -79,7 +79,7 @@ const AttentionPlan& own(const Plan& plan) { return static_cast<const AttentionP
 
 class AttentionCase : public Case {
  public:
-  explicit AttentionCase(const Problem& problem)
+  explicit AttentionCase(const Experiment& problem)
       : problem_(problem), inputs_(problem.type, problem.inputs, problem.seed), work_(multiplications(problem)) {}
 
   std::uint64_t device_bytes() const override { return program::device_bytes(problem_); }
@@ -183,7 +183,7 @@ class AttentionCase : public Case {
   }
 
  private:
-  const Problem& problem_;
+  const Experiment& problem_;
   Inputs inputs_;
   double work_;  // multiplications of the whole
   std::optional<Reference> reference_;

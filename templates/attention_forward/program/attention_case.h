@@ -5,23 +5,23 @@
 #include <memory>
 #include <utility>
 
-#include "templates/attention_forward/program/problem.h"
+#include "templates/attention/program/experiment.h"
 #include "tools/family.h"
 
 namespace wavejit::attention_forward::program {
 
 class ParsedProblem : public tools::Problem {
  public:
-  explicit ParsedProblem(program::Problem problem) : problem_(std::move(problem)) {}
+  explicit ParsedProblem(Experiment problem) : problem_(std::move(problem)) {}
 
   const std::string& text() const override { return problem_.text; }
   std::int64_t keys() const override { return problem_.key_length; }
   std::unique_ptr<Case> make_case() const override;
 
-  const program::Problem& problem() const { return problem_; }
+  const Experiment& problem() const { return problem_; }
 
  private:
-  program::Problem problem_;
+  Experiment problem_;
 };
 
 }  // namespace wavejit::attention_forward::program

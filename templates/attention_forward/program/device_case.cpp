@@ -53,7 +53,7 @@ struct Token {
   std::int64_t position = -1;
 };
 
-std::vector<Token> tokens_in_memory(const Problem& problem, const std::vector<Sequence>& sequences,
+std::vector<Token> tokens_in_memory(const Experiment& problem, const std::vector<Sequence>& sequences,
                                     const PageTable& pages, bool of_queries, std::int64_t places) {
   std::vector<Token> tokens(static_cast<std::size_t>(places));
   const bool paged = !of_queries && problem.paged();
@@ -151,7 +151,7 @@ Result<void> DeviceCase::fill(const Tensor& tensor, Operand operand, const Input
   return {};
 }
 
-Result<DeviceArray> DeviceCase::make_bias(wavejit_engine* engine, const Problem& problem, const Inputs& inputs) {
+Result<DeviceArray> DeviceCase::make_bias(wavejit_engine* engine, const Experiment& problem, const Inputs& inputs) {
   const BiasPlacement bias = bias_of(problem);
   auto memory = DeviceArray::allocate(engine, static_cast<std::size_t>(bias.elements()) * 2);
   if (!memory) return memory;
@@ -175,8 +175,8 @@ Result<DeviceArray> DeviceCase::make_bias(wavejit_engine* engine, const Problem&
   return memory;
 }
 
-Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
-                                                 const HeadValues& head_values) {
+Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const Experiment& problem,
+                                                 const Inputs& inputs, const HeadValues& head_values) {
   const std::vector<Sequence> sequences = sequences_of(problem);
   std::vector<std::int32_t> query_starts;
   std::vector<std::int32_t> key_starts;
@@ -215,7 +215,7 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const P
   return extra;
 }
 
-DeviceCase::DeviceCase(const Problem& problem, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, Extra extra)
+DeviceCase::DeviceCase(const Experiment& problem, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, Extra extra)
     : problem_(problem),
       sequences_(sequences_of(problem)),
       pages_(page_table_of(problem)),
@@ -228,7 +228,7 @@ DeviceCase::DeviceCase(const Problem& problem, Tensor q, Tensor k, Tensor v, Ten
   describe();
 }
 
-Result<DeviceCase> DeviceCase::prepare_unfilled(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
+Result<DeviceCase> DeviceCase::prepare_unfilled(wavejit_engine* engine, const Experiment& problem, const Inputs& inputs,
                                                 const HeadValues& head_values) {
   // LSE: [B, Hq, Sq], packed [Hq, total].
   Placement of_lse = queries_of(problem);
@@ -248,7 +248,7 @@ Result<DeviceCase> DeviceCase::prepare_unfilled(wavejit_engine* engine, const Pr
                     std::move(*extra));
 }
 
-Result<DeviceCase> DeviceCase::prepare(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
+Result<DeviceCase> DeviceCase::prepare(wavejit_engine* engine, const Experiment& problem, const Inputs& inputs,
                                        const HeadValues& head_values) {
   auto made = prepare_unfilled(engine, problem, inputs, head_values);
   if (!made) return made;

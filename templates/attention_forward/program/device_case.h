@@ -11,30 +11,23 @@
 #include <string>
 #include <vector>
 
-#include "templates/attention_forward/program/inputs.h"
-#include "templates/attention_forward/program/judge.h"
-#include "templates/attention_forward/program/modifiers.h"
-#include "templates/attention_forward/program/problem.h"
-#include "templates/attention_forward/program/rows.h"
+#include "templates/attention/program/experiment.h"
+#include "templates/attention/program/inputs.h"
+#include "templates/attention/program/judge.h"
+#include "templates/attention/program/modifiers.h"
+#include "templates/attention/program/rows.h"
+#include "templates/attention_forward/program/vocabulary.h"
 #include "tools/device_array.h"
 
 namespace wavejit::attention_forward::program {
 
-// Some rows of one sequence and kv head, called as a problem of their own on the same memory.
-struct View {
-  std::int64_t sequence = 0;
-  std::int64_t kv_head = 0;
-  std::int64_t first_row = 0;
-  std::int64_t rows = 0;
-};
-
 class DeviceCase {
  public:
-  static Result<DeviceCase> prepare(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
+  static Result<DeviceCase> prepare(wavejit_engine* engine, const Experiment& problem, const Inputs& inputs,
                                     const HeadValues& head_values);
   // Leaves Q, K, V and O as the device gives them. The simulated GPU gives zeros that cost nothing until they are
   // touched: where little of a launch runs, its arrays may be larger than the host.
-  static Result<DeviceCase> prepare_unfilled(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
+  static Result<DeviceCase> prepare_unfilled(wavejit_engine* engine, const Experiment& problem, const Inputs& inputs,
                                              const HeadValues& head_values);
 
   // Marks O and LSE as not written.
@@ -78,12 +71,12 @@ class DeviceCase {
     }
   };
 
-  DeviceCase(const Problem& problem, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, Extra extra);
+  DeviceCase(const Experiment& problem, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, Extra extra);
 
   static Result<Tensor> make(wavejit_engine* engine, const Placement& placement, std::size_t element);
-  static Result<Extra> make_extra(wavejit_engine* engine, const Problem& problem, const Inputs& inputs,
+  static Result<Extra> make_extra(wavejit_engine* engine, const Experiment& problem, const Inputs& inputs,
                                   const HeadValues& head_values);
-  static Result<DeviceArray> make_bias(wavejit_engine* engine, const Problem& problem, const Inputs& inputs);
+  static Result<DeviceArray> make_bias(wavejit_engine* engine, const Experiment& problem, const Inputs& inputs);
   static Result<void> fill_margins(const Tensor& tensor);
   Result<void> fill(const Tensor& tensor, Operand operand, const Inputs& inputs) const;
   wavejit_tensor described(const Tensor& tensor, wavejit_dtype dtype) const;
@@ -91,7 +84,7 @@ class DeviceCase {
   wavejit_tensor described_bias(wavejit_dtype dtype) const;
   void describe();
 
-  Problem problem_;
+  Experiment problem_;
   std::vector<Sequence> sequences_;
   PageTable pages_;  // without entries if there are none
   Tensor q_;

@@ -47,7 +47,7 @@ class AttentionForward : public tools::Family {
   }
 
   tools::Result<std::unique_ptr<tools::Problem>> parse(const std::string& descriptor) const override {
-    auto problem = parse_problem(descriptor);
+    auto problem = parse_experiment(descriptor);
     if (!problem) return std::unexpected(problem.error());
     return std::make_unique<ParsedProblem>(std::move(*problem));
   }

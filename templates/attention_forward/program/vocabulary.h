@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The tools' own words, said in this room without their namespace.
+// The words of the tools and of any attention's laboratory, said in this room without their namespaces.
 #pragma once
 
 namespace wavejit::tools {}
+namespace wavejit::attention::program {}
 
 namespace wavejit::attention_forward::program {
 
 using namespace tools;
+using namespace attention;
+using namespace attention::program;
 
 }  // namespace wavejit::attention_forward::program

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "templates/attention/program/mask_options.h"
+#include "templates/attention/program/option_texts.h"
 #include "templates/softmax_lse/program/reference.h"
 #include "tools/all_cores.h"
 #include "tools/device_array.h"
@@ -22,32 +24,16 @@ namespace wavejit::softmax_lse::program {
 namespace {
 
 using namespace tools;
-
-template <typename Number>
-std::optional<Number> parse(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
+using attention::program::add_parsed;
+using attention::program::MaskOptions;
+using attention::program::parse_number;
+using attention::program::rules_of;
+using attention::program::ScoreRules;
+using attention::program::visible_keys;
 
 std::optional<float> parse_scale(const std::string& text) {
-  const auto value = parse<float>(text);
+  const auto value = parse_number<float>(text);
   return value && std::isfinite(*value) ? value : std::nullopt;
-}
-
-std::optional<std::int64_t> parse_prefix(const std::string& text) {
-  const auto value = parse<std::int64_t>(text);
-  return value && *value >= 0 ? value : std::nullopt;
-}
-
-std::optional<Window> parse_window(const std::string& text) {
-  const std::size_t comma = text.find(',');
-  if (comma == std::string::npos) return std::nullopt;
-  const auto left = parse<std::int32_t>(std::string_view(text).substr(0, comma));
-  const auto right = parse<std::int32_t>(std::string_view(text).substr(comma + 1));
-  if (!left || !right || *left < -1 || *right < -1) return std::nullopt;
-  return Window{.left = *left, .right = *right};
 }
 
 std::int32_t type_named(const std::string& name) {
@@ -103,13 +89,9 @@ class SoftmaxCall : public ArrayCall {
         ->capture_default_str();
     add_choice(command, "--weights", weights_type_, {"fp32", "fp16", "bf16"}, "what the kernel rounds weights to")
         ->capture_default_str();
-    command.add_flag("--causal", causal_, "a row sees no later key; the last row sees all (aligned bottom-right)");
-    limit(command.add_option("--causal-prefix", prefix_, "causal, with N keys before the first row's own"), "N",
-          accepted_by(parse_prefix, "numbers of keys are, from 0"));
-    limit(command.add_option("--window", window_, "keys that a row sees before and after its own place; -1: no limit"),
-          "LEFT,RIGHT", accepted_by(parse_window, "two numbers from -1 are, as 1023,0"));
-    limit(command.add_option("--scale", scale_, "of the scores before the softmax (default: 1)"), "NUMBER",
-          accepted_by(parse_scale, "finite numbers are, as 0.125"));
+    mask_.add_to(command, "row");
+    add_parsed(command, "--scale", scale_, "NUMBER", "of the scores before the softmax (default: 1)", parse_scale,
+               "finite numbers are, as 0.125");
   }
 
   Result<void> read(std::vector<std::string>& notes) override {
@@ -165,16 +147,7 @@ class SoftmaxCall : public ArrayCall {
     if (with_lse()) call.lse = tensor(memory_->lse, "fp32", 1);
     call.scale = scale();
     if (call.scale == 0) call.flags = WAVEJIT_SCALE_IS_ZERO;
-    if (causal_ || !prefix_.empty()) call.mask |= WAVEJIT_MASK_CAUSAL;
-    if (const auto prefix = parse_prefix(prefix_)) {
-      call.mask |= WAVEJIT_MASK_PREFIX;
-      call.causal_prefix = *prefix;
-    }
-    if (const auto window = parse_window(window_)) {
-      call.mask |= WAVEJIT_MASK_WINDOW;
-      call.window_left = window->left;
-      call.window_right = window->right;
-    }
+    mask_.describe(call);
     call.report = report;
     return checked(wavejit_softmax_lse(engine_, &call, nullptr));
   }
@@ -195,8 +168,9 @@ class SoftmaxCall : public ArrayCall {
   Judgement check() const override {
     const auto keys = static_cast<std::size_t>(shape_[3]);
     std::vector<ExactRow> exact(rows());
+    const ScoreRules rules = rules_of(mask_.given(), shape_[2], shape_[3]);
     on_all_cores(exact.size(), [&](std::size_t row) {
-      const auto [begin, end] = seen_keys(rules(), static_cast<std::int64_t>(row) % shape_[2], shape_[3]);
+      const auto [begin, end] = visible_keys(rules, static_cast<std::int64_t>(row) % shape_[2], shape_[3]);
       exact[row] = exact_row(of_row(scores_, row), static_cast<double>(scale()), begin, end);
     });
     const std::int32_t type = type_named(weights_type_);
@@ -237,22 +211,10 @@ class SoftmaxCall : public ArrayCall {
   }
 
  private:
-  template <typename Parse>
-  static std::function<std::string(const std::string&)> accepted_by(Parse parse_text, std::string accepted) {
-    return [parse_text, accepted = std::move(accepted)](const std::string& given) {
-      return parse_text(given) ? std::string() : fmt::format("'{}' is not accepted; {}", given, accepted);
-    };
-  }
-
   bool with_weights() const { return !out_file_.empty(); }
   bool with_lse() const { return !lse_file_.empty(); }
   std::size_t rows() const { return static_cast<std::size_t>(shape_[0] * shape_[1] * shape_[2]); }
   float scale() const { return parse_scale(scale_).value_or(1.0F); }
-  SeenRules rules() const {
-    return {.causal = causal_ || !prefix_.empty(),
-            .diagonal = parse_prefix(prefix_).value_or(shape_[3] - shape_[2]),
-            .window = parse_window(window_)};
-  }
   std::span<const float> of_row(const std::vector<float>& values, std::size_t row) const {
     const auto keys = static_cast<std::size_t>(shape_[3]);
     return std::span(values).subspan(row * keys, keys);
@@ -267,9 +229,7 @@ class SoftmaxCall : public ArrayCall {
   std::string lse_file_;
   std::string scores_type_ = "fp32";
   std::string weights_type_ = "fp32";
-  bool causal_ = false;
-  std::string prefix_;
-  std::string window_;
+  MaskOptions mask_;
   std::string scale_;
 
   wavejit_engine* engine_ = nullptr;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "templates/attention/program/score_rules.h"
 #include "templates/softmax_lse/program/array_call.h"
 #include "templates/softmax_lse/program/reference.h"
 #include "tools/array_problem.h"
@@ -15,6 +16,10 @@ namespace wavejit::softmax_lse::program {
 namespace {
 
 using namespace tools;
+using attention::program::CallMask;
+using attention::program::rules_of;
+using attention::program::visible_keys;
+using attention::program::VisibleKeys;
 
 // What the library says of a descriptor.
 struct Said {
@@ -27,10 +32,7 @@ struct Said {
   std::int64_t heads = 0;
   std::int64_t rows = 0;
   std::int64_t keys = 0;
-  std::int32_t mask = 0;
-  std::int32_t left = 0;
-  std::int32_t right = 0;
-  std::int64_t prefix = 0;
+  CallMask mask;
   std::vector<std::int32_t> lengths;  // empty: all keys count
   float scale = 1;
   std::uint64_t seed = 1;
@@ -56,10 +58,10 @@ void take(void* to, const wavejit_problem* told) {
   said.heads = told->query_heads;
   said.rows = told->query_length;
   said.keys = told->key_length;
-  said.mask = told->mask;
-  said.left = told->window_left;
-  said.right = told->window_right;
-  said.prefix = told->causal_prefix;
+  said.mask = {.bits = told->mask,
+               .causal_prefix = told->causal_prefix,
+               .window_left = told->window_left,
+               .window_right = told->window_right};
   if (told->key_lengths != nullptr) said.lengths.assign(told->key_lengths, told->key_lengths + told->batch);
   said.scale = told->scale;
   if (told->seed >= 0) said.seed = static_cast<std::uint64_t>(told->seed);
@@ -89,14 +91,9 @@ wavejit_tensor dense(const void* data, std::int32_t type, const Said& said, std:
 }
 
 // The keys that a row of a batch sees, by the definition in wavejit.h.
-std::pair<std::int64_t, std::int64_t> seen(const Said& said, std::int64_t batch, std::int64_t row) {
+VisibleKeys seen(const Said& said, std::int64_t batch, std::int64_t row) {
   const std::int64_t keys = said.lengths.empty() ? said.keys : said.lengths[static_cast<std::size_t>(batch)];
-  const bool prefix = (said.mask & WAVEJIT_MASK_PREFIX) != 0;
-  SeenRules rules{.causal = (said.mask & WAVEJIT_MASK_CAUSAL) != 0,
-                  .diagonal = prefix ? said.prefix : keys - said.rows,
-                  .window = std::nullopt};
-  if ((said.mask & WAVEJIT_MASK_WINDOW) != 0) rules.window = Window{.left = said.left, .right = said.right};
-  return seen_keys(rules, row, keys);
+  return visible_keys(rules_of(said.mask, said.rows, keys), row, keys);
 }
 
 class SoftmaxLse : public Family {
@@ -161,10 +158,10 @@ class SoftmaxLse : public Family {
       if (!said->lengths.empty()) call.key_lengths = static_cast<const std::int32_t*>(inputs[1]);
       call.scale = said->scale;
       if (said->scale == 0) call.flags = WAVEJIT_SCALE_IS_ZERO;
-      call.mask = said->mask;
-      call.window_left = said->left;
-      call.window_right = said->right;
-      call.causal_prefix = said->prefix;
+      call.mask = said->mask.bits;
+      call.window_left = said->mask.window_left;
+      call.window_right = said->mask.window_right;
+      call.causal_prefix = said->mask.causal_prefix;
       call.report = report;
       return checked(wavejit_softmax_lse(engine, &call, nullptr));
     };

@@ -7,18 +7,6 @@
 
 namespace wavejit::softmax_lse::program {
 
-std::pair<std::int64_t, std::int64_t> seen_keys(const SeenRules& rules, std::int64_t row, std::int64_t keys) {
-  std::int64_t begin = 0;
-  std::int64_t end = keys;
-  const std::int64_t diagonal = row + rules.diagonal;
-  if (rules.causal) end = std::min(end, diagonal + 1);
-  if (rules.window) {
-    if (rules.window->left >= 0) begin = std::max(begin, diagonal - rules.window->left);
-    if (rules.window->right >= 0) end = std::min(end, diagonal + rules.window->right + 1);
-  }
-  return {begin, std::max(begin, end)};
-}
-
 ExactRow exact_row(std::span<const float> scores, double scale, std::int64_t begin, std::int64_t end) {
   const double nothing = -std::numeric_limits<double>::infinity();
   ExactRow row = {.weights = std::vector<double>(scores.size()), .log_sum_exp = nothing};

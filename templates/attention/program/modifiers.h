@@ -7,12 +7,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "templates/attention_forward/kernel/modifier_fields.h"
-#include "templates/attention_forward/program/inputs.h"
-#include "templates/attention_forward/program/problem.h"
-#include "templates/attention_forward/program/reference.h"
+#include "templates/attention/kernel/modifiers.h"
+#include "templates/attention/program/experiment.h"
+#include "templates/attention/program/inputs.h"
+#include "templates/attention/program/reference.h"
 
-namespace wavejit::attention_forward::program {
+namespace wavejit::attention::program {
 
 // One number; an array over queries and keys; a number a head.
 enum class Given : std::uint8_t { number, scores, heads };
@@ -35,10 +35,10 @@ constexpr std::size_t index_of(Modifier modifier) { return static_cast<std::size
 // The numbers of those that are given a number a head: [batches or 1][heads]. Empty: the problem has none.
 using HeadValues = std::array<std::vector<float>, modifier_count>;
 // All but the logits that the reference chooses.
-HeadValues head_values(const Problem& problem, const Inputs& inputs);
+HeadValues head_values(const Experiment& problem, const Inputs& inputs);
 
 // What a head's scores go through, as numbers. `values` may lack those that are not chosen yet.
-void enter_modifiers(ScoreRules& rules, const Problem& problem, const HeadValues& values, std::int64_t batch,
+void enter_modifiers(ScoreRules& rules, const Experiment& problem, const HeadValues& values, std::int64_t batch,
                      std::int64_t head);
 
-}  // namespace wavejit::attention_forward::program
+}  // namespace wavejit::attention::program

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "templates/attention_forward/program/vocabulary.h"
+#include "templates/attention/program/vocabulary.h"
 #include "tools/half.h"
 
-namespace wavejit::attention_forward::program {
+namespace wavejit::attention::program {
 
 enum class Operand : std::uint8_t { q = 1, k = 2, v = 3, bias = 4 };
 
@@ -45,4 +45,4 @@ class Inputs {
   const std::vector<float>& decoded_;        // of every bit pattern of the type
 };
 
-}  // namespace wavejit::attention_forward::program
+}  // namespace wavejit::attention::program

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/program/problem.h"
+#include "templates/attention/program/experiment.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <numeric>
 #include <random>
 
-#include "templates/attention_forward/program/inputs.h"
+#include "templates/attention/program/inputs.h"
 
-namespace wavejit::attention_forward::program {
+namespace wavejit::attention::program {
 
 namespace {
 
@@ -17,7 +17,7 @@ std::int64_t total(const std::vector<std::int64_t>& lengths, std::int64_t batch,
   return lengths.empty() ? batch * length : std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
 }
 
-Placement placement(const Problem& problem, bool of_queries, std::int64_t heads, std::int64_t head_dim) {
+Placement placement(const Experiment& problem, bool of_queries, std::int64_t heads, std::int64_t head_dim) {
   const std::int64_t length = of_queries ? problem.query_length : problem.key_length;
   if (of_queries ? !problem.packed_queries() : !problem.packed_keys()) {
     return {.batch = problem.batch,
@@ -35,7 +35,7 @@ Placement placement(const Problem& problem, bool of_queries, std::int64_t heads,
 }
 
 // For descriptors without numbers: paddings of no round size, as far as dense rows leave room.
-std::vector<std::int64_t> drawn_first_keys(const Problem& problem) {
+std::vector<std::int64_t> drawn_first_keys(const Experiment& problem) {
   std::vector<std::int64_t> firsts;
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     const std::int64_t wanted = 13 * (b + 1) % 100;
@@ -46,7 +46,7 @@ std::vector<std::int64_t> drawn_first_keys(const Problem& problem) {
 }
 
 void take(void* context, const wavejit_problem* from) {
-  Problem& to = *static_cast<Problem*>(context);
+  Experiment& to = *static_cast<Experiment*>(context);
   to.text = from->text;
   to.type = from->dtype == WAVEJIT_BF16 ? HalfType::bf16 : HalfType::fp16;
   to.batch = from->batch;
@@ -87,8 +87,8 @@ void take(void* context, const wavejit_problem* from) {
 
 }  // namespace
 
-Result<Problem> parse_problem(const std::string& descriptor) {
-  Problem problem;
+Result<Experiment> parse_experiment(const std::string& descriptor) {
+  Experiment problem;
   if (auto parsed = checked(wavejit_problem_parse(descriptor.c_str(), take, &problem)); !parsed)
     return std::unexpected(parsed.error());
   if (!Inputs::known(problem.inputs)) {
@@ -98,7 +98,7 @@ Result<Problem> parse_problem(const std::string& descriptor) {
   return problem;
 }
 
-std::vector<Sequence> sequences_of(const Problem& problem) {
+std::vector<Sequence> sequences_of(const Experiment& problem) {
   std::vector<Sequence> sequences;
   std::int64_t query = 0;
   std::int64_t key = 0;
@@ -119,28 +119,30 @@ std::vector<Sequence> sequences_of(const Problem& problem) {
   return sequences;
 }
 
-ScoreRules rules_of(const Problem& problem, const Sequence& sequence) {
-  ScoreRules rules;
+ScoreRules rules_of(const Experiment& problem, const Sequence& sequence) {
+  ScoreRules rules = rules_of(CallMask{.bits = problem.mask,
+                                       .causal_prefix = problem.causal_prefix,
+                                       .window_left = problem.window_left,
+                                       .window_right = problem.window_right},
+                              sequence.queries, sequence.keys);
   rules.scale = static_cast<double>(problem.scale);
-  rules.position = (problem.mask & WAVEJIT_MASK_PREFIX) != 0 ? problem.causal_prefix : sequence.keys - sequence.queries;
-  if ((problem.mask & WAVEJIT_MASK_CAUSAL) != 0) rules.diagonal = rules.position;
-  if ((problem.mask & WAVEJIT_MASK_WINDOW) != 0) {
-    rules.window_left = problem.window_left;
-    rules.window_right = problem.window_right;
-  }
   return rules;
 }
 
-Placement queries_of(const Problem& problem) {
+Placement queries_of(const Experiment& problem) {
   return placement(problem, true, problem.query_heads, problem.head_dim_qk);
 }
-Placement keys_of(const Problem& problem) { return placement(problem, false, problem.kv_heads, problem.head_dim_qk); }
-Placement values_of(const Problem& problem) { return placement(problem, false, problem.kv_heads, problem.head_dim_v); }
-Placement outputs_of(const Problem& problem) {
+Placement keys_of(const Experiment& problem) {
+  return placement(problem, false, problem.kv_heads, problem.head_dim_qk);
+}
+Placement values_of(const Experiment& problem) {
+  return placement(problem, false, problem.kv_heads, problem.head_dim_v);
+}
+Placement outputs_of(const Experiment& problem) {
   return placement(problem, true, problem.query_heads, problem.head_dim_v);
 }
 
-PageTable page_table_of(const Problem& problem) {
+PageTable page_table_of(const Experiment& problem) {
   if (!problem.paged()) return {};
   constexpr std::int32_t garbage = 0x7FFFFFFF;
   const std::int64_t size = problem.page_size;
@@ -163,7 +165,7 @@ PageTable page_table_of(const Problem& problem) {
   return table;
 }
 
-Placement stored(const Problem& problem, const Placement& of_keys) {
+Placement stored(const Experiment& problem, const Placement& of_keys) {
   if (!problem.paged()) return of_keys;
   Placement placement = of_keys;
   placement.batch = page_table_of(problem).pages;
@@ -172,7 +174,7 @@ Placement stored(const Problem& problem, const Placement& of_keys) {
   return placement;
 }
 
-BiasPlacement bias_of(const Problem& problem) {
+BiasPlacement bias_of(const Experiment& problem) {
   if (!problem.has(Modifier::bias)) return {};
   const Placement queries = queries_of(problem);
   // Packed sequences lie on one token axis: one batch of rows.
@@ -183,14 +185,14 @@ BiasPlacement bias_of(const Problem& problem) {
           .row_stride = (problem.key_length + 7) / 8 * 8};
 }
 
-std::int64_t BiasPlacement::row(const Problem& problem, std::int64_t batch, const Sequence& sequence, std::int64_t head,
-                                std::int64_t row) const {
+std::int64_t BiasPlacement::row(const Experiment& problem, std::int64_t batch, const Sequence& sequence,
+                                std::int64_t head, std::int64_t row) const {
   const std::int64_t of_batch = problem.packed_queries() || batches == 1 ? 0 : batch;
   const std::int64_t within = problem.packed_queries() ? sequence.first_query + row : row;
   return (of_batch * heads + (heads == 1 ? 0 : head)) * rows + within;
 }
 
-std::uint64_t device_bytes(const Problem& problem) {
+std::uint64_t device_bytes(const Experiment& problem) {
   const std::int64_t elements = queries_of(problem).elements() + stored(problem, keys_of(problem)).elements() +
                                 stored(problem, values_of(problem)).elements() + bias_of(problem).elements();
   const std::int64_t lse = problem.lse ? queries_of(problem).rows() : 0;
@@ -198,16 +200,16 @@ std::uint64_t device_bytes(const Problem& problem) {
          static_cast<std::uint64_t>(outputs_of(problem).elements()) * problem.output_bytes();
 }
 
-double multiplications_of_row(const Problem& problem, const Sequence& sequence, std::int64_t row) {
+double multiplications_of_row(const Experiment& problem, const Sequence& sequence, std::int64_t row) {
   const VisibleKeys seen = visible_keys(rules_of(problem, sequence), row, sequence.keys);
   return static_cast<double>(seen.end - seen.first) * static_cast<double>(problem.head_dim_qk + problem.head_dim_v);
 }
 
-double multiplications(const Problem& problem) {
+double multiplications(const Experiment& problem) {
   double sum = 0;
   for (const Sequence& sequence : sequences_of(problem))
     for (std::int64_t row = 0; row < sequence.queries; ++row) sum += multiplications_of_row(problem, sequence, row);
   return sum * static_cast<double>(problem.query_heads);
 }
 
-}  // namespace wavejit::attention_forward::program
+}  // namespace wavejit::attention::program

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/program/sampling.h"
+#include "templates/attention/program/sampling.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace wavejit::attention_forward::program {
+namespace wavejit::attention::program {
 
 namespace {
 
@@ -24,7 +24,7 @@ std::vector<std::size_t> spread(std::size_t count, std::size_t total) {
   return chosen;
 }
 
-std::uint64_t tiles_of_head(const Problem& problem, std::int64_t tile_rows) {
+std::uint64_t tiles_of_head(const Experiment& problem, std::int64_t tile_rows) {
   return static_cast<std::uint64_t>((problem.query_length + tile_rows - 1) / tile_rows);
 }
 
@@ -34,7 +34,7 @@ std::size_t affordable(double limit, double cost, std::size_t least) {
 
 }  // namespace
 
-Workgroups choose_workgroups(const Problem& problem, std::int64_t tile_rows, double limit, bool pairs) {
+Workgroups choose_workgroups(const Experiment& problem, std::int64_t tile_rows, double limit, bool pairs) {
   const std::uint64_t tiles = tiles_of_head(problem, tile_rows);
   const std::uint64_t of_head = pairs ? tiles - (tiles / 2) : tiles;
   Workgroups chosen;
@@ -50,7 +50,7 @@ Workgroups choose_workgroups(const Problem& problem, std::int64_t tile_rows, dou
   return chosen;
 }
 
-std::uint64_t tiles_of(const Problem& problem, const Workgroups& workgroups, std::int64_t tile_rows, bool pairs) {
+std::uint64_t tiles_of(const Experiment& problem, const Workgroups& workgroups, std::int64_t tile_rows, bool pairs) {
   const std::uint64_t tiles = tiles_of_head(problem, tile_rows);
   if (!pairs) return workgroups.count;
   std::uint64_t owned = 0;
@@ -62,7 +62,7 @@ std::uint64_t tiles_of(const Problem& problem, const Workgroups& workgroups, std
   return owned;
 }
 
-std::vector<View> choose_views(const Problem& problem, double limit) {
+std::vector<View> choose_views(const Experiment& problem, double limit) {
   std::vector<View> all;
   double cost = 0;
   const std::vector<Sequence> sequences = sequences_of(problem);
@@ -85,7 +85,7 @@ std::vector<View> choose_views(const Problem& problem, double limit) {
   return chosen;
 }
 
-Rows rows_of(const Problem& problem, const std::vector<View>& views) {
+Rows rows_of(const Experiment& problem, const std::vector<View>& views) {
   Rows rows;
   for (const View& view : views) {
     for (std::int64_t head = view.kv_head * problem.group(); head < (view.kv_head + 1) * problem.group(); ++head) {
@@ -96,7 +96,7 @@ Rows rows_of(const Problem& problem, const std::vector<View>& views) {
   return rows;
 }
 
-std::uint64_t race_shadow_bytes(const Problem& problem, std::uint64_t pieces, std::int64_t rows) {
+std::uint64_t race_shadow_bytes(const Experiment& problem, std::uint64_t pieces, std::int64_t rows) {
   constexpr std::uint64_t bytes_of_dword = 40;  // a cell of simgpu's MemoryShadow
   constexpr std::uint64_t page = 4096;
   const std::uint64_t whole = device_bytes(problem) / 4 * bytes_of_dword;
@@ -111,7 +111,7 @@ std::uint64_t race_shadow_bytes(const Problem& problem, std::uint64_t pieces, st
   return pieces > whole / piece ? whole : pieces * piece;
 }
 
-Rows all_rows(const Problem& problem) {
+Rows all_rows(const Experiment& problem) {
   Rows rows;
   const std::vector<Sequence> sequences = sequences_of(problem);
   for (std::int64_t b = 0; b < problem.batch; ++b) {
@@ -123,7 +123,7 @@ Rows all_rows(const Problem& problem) {
   return rows;
 }
 
-Rows choose_rows(const Problem& problem, const Rows& rows, double limit) {
+Rows choose_rows(const Experiment& problem, const Rows& rows, double limit) {
   struct Run {
     HeadOfSequence head;
     std::size_t first, count;
@@ -150,7 +150,7 @@ Rows choose_rows(const Problem& problem, const Rows& rows, double limit) {
   return chosen;
 }
 
-std::string partial_tile(const Problem& problem, const Rows& rows, std::int64_t tile_rows, std::int64_t& tiles) {
+std::string partial_tile(const Experiment& problem, const Rows& rows, std::int64_t tile_rows, std::int64_t& tiles) {
   const std::vector<Sequence> sequences = sequences_of(problem);
   tiles = 0;
   for (const auto& [head, numbers] : rows) {
@@ -167,4 +167,4 @@ std::string partial_tile(const Problem& problem, const Rows& rows, std::int64_t 
   return {};
 }
 
-}  // namespace wavejit::attention_forward::program
+}  // namespace wavejit::attention::program

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "templates/attention_forward/program/reference.h"
+#include "templates/attention/program/reference.h"
 
 // The inner loops once for any x86-64 and once with 256-bit registers; the loader takes what the machine has.
 #if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
@@ -17,7 +17,7 @@
 #define WAVEJIT_VECTOR_CLONES
 #endif
 
-namespace wavejit::attention_forward::program {
+namespace wavejit::attention::program {
 
 namespace {
 
@@ -261,16 +261,6 @@ class RowBlock {
 
 }  // namespace
 
-VisibleKeys visible_keys(const ScoreRules& rules, std::int64_t row, std::int64_t keys) {
-  VisibleKeys visible{.first = 0, .end = keys};
-  if (rules.diagonal) visible.end = std::min(visible.end, row + *rules.diagonal + 1);
-  const std::int64_t position = row + rules.position;
-  if (rules.window_right >= 0) visible.end = std::min(visible.end, position + rules.window_right + 1);
-  if (rules.window_left >= 0) visible.first = std::max<std::int64_t>(0, position - rules.window_left);
-  if (visible.end <= visible.first) return {};
-  return visible;
-}
-
 ExactRows exact_rows(const HeadRows& head) {
   ExactRows exact;
   exact.output.resize(head.rows.size() * head.head_dim_v);
@@ -284,4 +274,4 @@ ExactRows exact_rows(const HeadRows& head) {
   return exact;
 }
 
-}  // namespace wavejit::attention_forward::program
+}  // namespace wavejit::attention::program

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/program/reference.h"
+#include "templates/attention/program/reference.h"
 
 #include <algorithm>
 
-namespace wavejit::attention_forward::program {
+namespace wavejit::attention::program {
 
 namespace {
 
 struct Sizes {
   std::size_t batch, queries, keys, heads, kv_heads, head_dim_qk, head_dim_v;
 
-  explicit Sizes(const AttentionProblem& p)
+  explicit Sizes(const AttentionArrays& p)
       : batch(static_cast<std::size_t>(p.q->shape[0])),
         queries(static_cast<std::size_t>(p.q->shape[1])),
         keys(static_cast<std::size_t>(p.k->shape[1])),
@@ -33,7 +33,7 @@ std::vector<float> head_of(const Array& array, HalfType type, std::size_t batch,
   return values;
 }
 
-void attend_head(const AttentionProblem& problem, std::size_t batch, std::size_t head, ExactAttention& exact) {
+void attend_head(const AttentionArrays& problem, std::size_t batch, std::size_t head, ExactAttention& exact) {
   const Sizes s(problem);
   const std::size_t kv_head = head / (s.heads / s.kv_heads);
   const auto query = head_of(*problem.q, problem.type, batch, head);
@@ -41,16 +41,8 @@ void attend_head(const AttentionProblem& problem, std::size_t batch, std::size_t
   const auto values = head_of(*problem.v, problem.type, batch, kv_head);
   std::vector<std::int64_t> rows(s.queries);
   for (std::size_t row = 0; row < s.queries; ++row) rows[row] = static_cast<std::int64_t>(row);
-  ScoreRules rules;
+  ScoreRules rules = rules_of(problem.mask, static_cast<std::int64_t>(s.queries), static_cast<std::int64_t>(s.keys));
   rules.scale = static_cast<double>(problem.scale);
-  // Aligned bottom-right: the last query sees every key.
-  rules.position =
-      problem.causal_prefix.value_or(static_cast<std::int64_t>(s.keys) - static_cast<std::int64_t>(s.queries));
-  if (problem.causal) rules.diagonal = rules.position;
-  if (problem.window) {
-    rules.window_left = problem.window_left;
-    rules.window_right = problem.window_right;
-  }
   rules.softcap = static_cast<double>(problem.softcap);
   if (!problem.slopes.empty()) {
     const bool of_batch = problem.slopes.size() > s.heads;
@@ -90,7 +82,7 @@ void attend_head(const AttentionProblem& problem, std::size_t batch, std::size_t
 
 }  // namespace
 
-ExactAttention exact_attention(const AttentionProblem& problem) {
+ExactAttention exact_attention(const AttentionArrays& problem) {
   const Sizes s(problem);
   ExactAttention exact;
   exact.output.resize(s.batch * s.queries * s.heads * s.head_dim_v);
@@ -104,7 +96,7 @@ ExactAttention exact_attention(const AttentionProblem& problem) {
 
 StorageFormat storage_format(HalfType type) { return type == HalfType::fp16 ? fp16_format : bf16_format; }
 
-Judgement judge(const AttentionProblem& problem, const ExactAttention& exact, std::span<const float> output,
+Judgement judge(const AttentionArrays& problem, const ExactAttention& exact, std::span<const float> output,
                 std::span<const float> lse) {
   const Sizes s(problem);
   Judge judge(storage_format(problem.type), problem.output_fp32 ? fp32_format : storage_format(problem.type));
@@ -129,4 +121,4 @@ Judgement judge(const AttentionProblem& problem, const ExactAttention& exact, st
   return judge.judgement();
 }
 
-}  // namespace wavejit::attention_forward::program
+}  // namespace wavejit::attention::program

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/program/row_reference.h"
+#include "templates/attention/program/row_reference.h"
 
 #include <algorithm>
 #include <cmath>
 #include <thread>
 #include <utility>
 
-namespace wavejit::attention_forward::program {
+namespace wavejit::attention::program {
 
-Reference::Reference(const Problem& problem, const Inputs& inputs)
+Reference::Reference(const Experiment& problem, const Inputs& inputs)
     : problem_(problem),
       inputs_(inputs),
       sequences_(sequences_of(problem)),
@@ -91,7 +91,7 @@ void Reference::compute(std::int64_t sequence, std::int64_t kv_head, const Rows&
     const ExactRows answer = attend(sequence, piece.head.head, piece.rows, k, v);
     auto& rows = exact_.at(piece.head);  // every row's place was made before
     for (std::size_t i = 0; i < piece.rows.size(); ++i) {
-      ExactRow& row = rows.at(piece.rows[i]);
+      ReferenceRow& row = rows.at(piece.rows[i]);
       const auto at = static_cast<std::ptrdiff_t>(i) * dim;
       row.output.assign(answer.output.begin() + at, answer.output.begin() + at + dim);
       row.magnitude.assign(answer.magnitude.begin() + at, answer.magnitude.begin() + at + dim);
@@ -148,4 +148,4 @@ std::vector<float> Reference::choose_logits() {
   return logits;
 }
 
-}  // namespace wavejit::attention_forward::program
+}  // namespace wavejit::attention::program

@@ -9,29 +9,16 @@
 #include <span>
 #include <vector>
 
-#include "templates/attention_forward/program/vocabulary.h"
+#include "templates/attention/program/score_rules.h"
+#include "templates/attention/program/vocabulary.h"
 #include "tools/all_cores.h"
 #include "tools/half.h"
 #include "tools/judge.h"
 #include "tools/npy.h"
 
-namespace wavejit::attention_forward::program {
+namespace wavejit::attention::program {
 
 // ---- Some rows of one head of one sequence --------------------------------------------------------------------------
-
-// From the score to what the softmax sees.
-struct ScoreRules {
-  double scale = 1;
-  // Row i sees keys 0 … i + diagonal.
-  std::optional<std::int64_t> diagonal;
-  // Row i stands at key position i + position; its window is keys position − left … position + right; −1: no limit.
-  std::int64_t position = 0;
-  std::int64_t window_left = -1;
-  std::int64_t window_right = -1;
-  double softcap = 0;          // score ← cap · tanh(score / cap); 0: none
-  double slope = 0;            // ALiBi: − slope · |position of the row − key|
-  std::optional<double> sink;  // a logit that takes weight and gives no value
-};
 
 struct HeadRows {
   ScoreRules rules;
@@ -58,27 +45,16 @@ struct ExactRows {
 // On this thread.
 ExactRows exact_rows(const HeadRows& head);
 
-// The keys first … end − 1 that a row sees; first == end: none.
-struct VisibleKeys {
-  std::int64_t first = 0;
-  std::int64_t end = 0;
-};
-VisibleKeys visible_keys(const ScoreRules& rules, std::int64_t row, std::int64_t keys);
-
 // ---- Whole arrays ---------------------------------------------------------------------------------------------------
 
-struct AttentionProblem {
+struct AttentionArrays {
   HalfType type = HalfType::fp16;
   bool output_fp32 = false;  // the result is f32
   const Array* q = nullptr;  // [B, Sq, Hq, D]
   const Array* k = nullptr;  // [B, Sk, Hkv, D]
   const Array* v = nullptr;  // [B, Sk, Hkv, Dv]
   float scale = 1;
-  bool causal = false;
-  std::optional<std::int64_t> causal_prefix = std::nullopt;  // where row 0's diagonal begins; else aligned bottom-right
-  bool window = false;
-  std::int64_t window_left = -1;
-  std::int64_t window_right = -1;
+  CallMask mask = {};           // NOLINT(readability-redundant-member-init): for initializers
   float softcap = 0;            // 0: none
   const Array* bias = nullptr;  // [B or 1, Hq or 1, Sq, Sk]
   // Initialised, so that designated initialisers may leave them out.
@@ -97,13 +73,13 @@ struct ExactAttention {
 };
 
 // On all cores.
-ExactAttention exact_attention(const AttentionProblem& problem);
+ExactAttention exact_attention(const AttentionArrays& problem);
 
 // Of the whole result; `lse` is empty where none was asked for.
-Judgement judge(const AttentionProblem& problem, const ExactAttention& exact, std::span<const float> output,
+Judgement judge(const AttentionArrays& problem, const ExactAttention& exact, std::span<const float> output,
                 std::span<const float> lse);
 
 // What the kernels of a type round to.
 StorageFormat storage_format(HalfType type);
 
-}  // namespace wavejit::attention_forward::program
+}  // namespace wavejit::attention::program

@@ -7,12 +7,20 @@
 #include <map>
 #include <vector>
 
-namespace wavejit::attention_forward::program {
+namespace wavejit::attention::program {
 
 struct HeadOfSequence {
   std::int64_t sequence = 0;
   std::int64_t head = 0;
   auto operator<=>(const HeadOfSequence&) const = default;
+};
+
+// Some rows of one sequence and kv head, called as a problem of their own on the same memory.
+struct View {
+  std::int64_t sequence = 0;
+  std::int64_t kv_head = 0;
+  std::int64_t first_row = 0;
+  std::int64_t rows = 0;
 };
 
 // Row numbers within their sequences, ascending.
@@ -24,4 +32,4 @@ inline std::int64_t count_of(const Rows& rows) {
   return count;
 }
 
-}  // namespace wavejit::attention_forward::program
+}  // namespace wavejit::attention::program

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "templates/attention_forward/kernel/modifier_fields.h"
-#include "templates/attention_forward/program/reference.h"
+#include "templates/attention/kernel/modifiers.h"
+#include "templates/attention/program/reference.h"
 #include "tools/exit_code.h"
 #include "tools/half.h"
 
-namespace wavejit::attention_forward::program {
+namespace wavejit::attention::program {
 
 // What a descriptor says of a modifier: an extent, or the number. Neither: it is not there.
 struct ToldModifier {
@@ -21,7 +21,7 @@ struct ToldModifier {
   float number = 0;
 };
 
-struct Problem {
+struct Experiment {
   std::string text;  // canonical
   HalfType type = HalfType::fp16;
   std::int64_t batch = 1;
@@ -68,7 +68,7 @@ struct Problem {
 };
 
 // A failure with ExitCode::unsupported is a problem that the library knows and does not do.
-Result<Problem> parse_problem(const std::string& descriptor);
+Result<Experiment> parse_experiment(const std::string& descriptor);
 
 // One entry of the batch: where its rows begin on the tensors' token axis, and how many there are and count.
 struct Sequence {
@@ -78,10 +78,10 @@ struct Sequence {
   std::int64_t keys = 0;
   std::int64_t padding = 0;  // rows or slots before key 0
 };
-std::vector<Sequence> sequences_of(const Problem& problem);
+std::vector<Sequence> sequences_of(const Experiment& problem);
 
 // What scale and mask make of a sequence's scores.
-ScoreRules rules_of(const Problem& problem, const Sequence& sequence);
+ScoreRules rules_of(const Experiment& problem, const Sequence& sequence);
 
 // How one tensor lies in memory, in elements: all rows of all heads, nothing between them. Tokens are counted through
 // the batch.
@@ -101,10 +101,10 @@ struct Placement {
     return token / length * stride_of_batch() + token % length * stride_of_token() + head * stride_of_head();
   }
 };
-Placement queries_of(const Problem& problem);
-Placement keys_of(const Problem& problem);
-Placement values_of(const Problem& problem);
-Placement outputs_of(const Problem& problem);
+Placement queries_of(const Experiment& problem);
+Placement keys_of(const Experiment& problem);
+Placement values_of(const Experiment& problem);
+Placement outputs_of(const Experiment& problem);
 
 // Of keys in pages: which page of the cache holds which keys. A row of the table for each sequence; a page is used
 // once, in no order, and one is not used at all. Entries past a sequence's keys are garbage.
@@ -113,9 +113,9 @@ struct PageTable {
   std::int64_t columns = 0;
   std::vector<std::int32_t> entries;  // [batch][columns]
 };
-PageTable page_table_of(const Problem& problem);
+PageTable page_table_of(const Experiment& problem);
 // How K and V lie in memory: of keys in pages, batches are pages. `of_keys`: keys_of or values_of.
-Placement stored(const Problem& problem, const Placement& of_keys);
+Placement stored(const Experiment& problem, const Placement& of_keys);
 
 // The bias array: [batches][heads][rows][row stride], rows being those of the queries' token axis within a batch.
 struct BiasPlacement {
@@ -127,16 +127,16 @@ struct BiasPlacement {
 
   std::int64_t elements() const { return batches * heads * rows * row_stride; }
   // Row of the array for a row of a sequence.
-  std::int64_t row(const Problem& problem, std::int64_t batch, const Sequence& sequence, std::int64_t head,
+  std::int64_t row(const Experiment& problem, std::int64_t batch, const Sequence& sequence, std::int64_t head,
                    std::int64_t row) const;
 };
-BiasPlacement bias_of(const Problem& problem);
+BiasPlacement bias_of(const Experiment& problem);
 
 // Memory of the device that a run takes, the workspace of split keys aside.
-std::uint64_t device_bytes(const Problem& problem);
+std::uint64_t device_bytes(const Experiment& problem);
 
 // Multiplications of Q·Kᵀ and P·V of a row, or of all heads' rows, over the pairs that are not masked away.
-double multiplications_of_row(const Problem& problem, const Sequence& sequence, std::int64_t row);
-double multiplications(const Problem& problem);
+double multiplications_of_row(const Experiment& problem, const Sequence& sequence, std::int64_t row);
+double multiplications(const Experiment& problem);
 
-}  // namespace wavejit::attention_forward::program
+}  // namespace wavejit::attention::program

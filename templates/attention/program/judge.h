@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "templates/attention_forward/program/problem.h"
-#include "templates/attention_forward/program/row_reference.h"
-#include "templates/attention_forward/program/rows.h"
+#include "templates/attention/program/experiment.h"
+#include "templates/attention/program/row_reference.h"
+#include "templates/attention/program/rows.h"
 #include "tools/judge.h"
 
-namespace wavejit::attention_forward::program {
+namespace wavejit::attention::program {
 
 struct WrittenRow {
   std::vector<std::uint16_t> output;  // bits as they lie in memory: a word an element, of f32 two
@@ -21,9 +21,9 @@ struct WrittenRow {
 using WrittenRows = std::map<HeadOfSequence, std::map<std::int64_t, WrittenRow>>;
 
 // Element `dim` of a row's O.
-float output_element(const Problem& problem, const WrittenRow& row, std::size_t dim);
+float output_element(const Experiment& problem, const WrittenRow& row, std::size_t dim);
 
 // Every row of `rows` must be among `written` and be known to the reference.
-Judgement judge(const Problem& problem, const Reference& reference, const Rows& rows, const WrittenRows& written);
+Judgement judge(const Experiment& problem, const Reference& reference, const Rows& rows, const WrittenRows& written);
 
-}  // namespace wavejit::attention_forward::program
+}  // namespace wavejit::attention::program

@@ -1,64 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/program/modifier_options.h"
+#include "templates/attention/program/modifier_options.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "templates/attention_forward/kernel/modifier_fields.h"
-#include "templates/attention_forward/program/modifiers.h"
+#include "templates/attention/kernel/modifiers.h"
+#include "templates/attention/program/modifiers.h"
+#include "templates/attention/program/option_texts.h"
 #include "tools/engine_options.h"
 
-namespace wavejit::attention_forward::program {
+namespace wavejit::attention::program {
 
 namespace {
 
-template <typename Number>
-std::optional<Number> parse(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-std::optional<std::int64_t> parse_prefix(const std::string& text) {
-  const auto value = parse<std::int64_t>(text);
-  return value && *value >= 0 ? value : std::nullopt;
-}
-
-std::optional<std::pair<std::int32_t, std::int32_t>> parse_window(const std::string& text) {
-  const std::size_t comma = text.find(',');
-  if (comma == std::string::npos) return std::nullopt;
-  const auto left = parse<std::int32_t>(std::string_view(text).substr(0, comma));
-  const auto right = parse<std::int32_t>(std::string_view(text).substr(comma + 1));
-  if (!left || !right || *left < -1 || *right < -1) return std::nullopt;
-  return std::pair(*left, *right);
-}
-
 std::optional<float> parse_positive(const std::string& text) {
-  const auto value = parse<float>(text);
+  const auto value = parse_number<float>(text);
   return value && std::isfinite(*value) && *value > 0 ? value : std::nullopt;
 }
 
 // auto: the engine's choice.
 std::optional<std::int32_t> parse_splits(const std::string& text) {
   if (text == "auto") return 0;
-  const auto value = parse<std::int32_t>(text);
+  const auto value = parse_number<std::int32_t>(text);
   return value && *value >= 1 ? value : std::nullopt;
-}
-
-template <typename Parse>
-void add_parsed(CLI::App& command, const std::string& name, std::string& value, const std::string& type_name,
-                const std::string& help, Parse parse_text, const std::string& accepted) {
-  limit(command.add_option(name, value, help), type_name, [parse_text, accepted](const std::string& given) {
-    return parse_text(given) ? std::string() : fmt::format("'{}' is not accepted; {}", given, accepted);
-  });
 }
 
 Result<void> check_vector(const char* field, const std::string& path, const Vector& vector, std::int64_t batch,
@@ -92,13 +62,8 @@ bool of_batch(const ModifierRow& row) {
 
 }  // namespace
 
-void ModifierOptions::add_to(CLI::App& command) {
-  command.add_flag("--causal", causal_, "a query sees no later key; the last query sees all (aligned bottom-right)");
-  add_parsed(command, "--causal-prefix", prefix_, "N", "causal, with N keys before the first query's own", parse_prefix,
-             "numbers of keys are, from 0");
-  add_parsed(command, "--window", window_, "LEFT,RIGHT",
-             "keys that a query sees before and after its own place; -1: no limit", parse_window,
-             "two numbers from -1 are, as 1023,0");
+void ModifierOptions::add_to(CLI::App& command, bool splits) {
+  mask_.add_to(command, "query");
   for (const ProgramModifier& option : program_modifiers()) {
     const std::string name = fmt::format("--{}", row_of(option.modifier).word);
     std::string& text = texts_[index_of(option.modifier)];
@@ -108,6 +73,7 @@ void ModifierOptions::add_to(CLI::App& command) {
       command.add_option(name, text, option.help)->type_name("FILE.npy");
     }
   }
+  if (!splits) return;
   add_parsed(command, "--splits", splits_, "N|auto", "cut the keys into so many parts that are computed side by side",
              parse_splits, "numbers from 1 are, and auto");
 }
@@ -164,48 +130,28 @@ Result<ModifiersOnDevice> ModifierOptions::copy_to(wavejit_engine* engine) const
   return arrays;
 }
 
-void ModifierOptions::describe(wavejit_attention_forward_arguments& call, const ModifiersOnDevice& arrays) const {
-  if (causal_ || !prefix_.empty()) call.mask |= WAVEJIT_MASK_CAUSAL;
-  if (const auto prefix = parse_prefix(prefix_)) {
-    call.mask |= WAVEJIT_MASK_PREFIX;
-    call.causal_prefix = *prefix;
-  }
-  if (const auto window = parse_window(window_)) {
-    call.mask |= WAVEJIT_MASK_WINDOW;
-    call.window_left = window->first;
-    call.window_right = window->second;
-  }
-  call.splits = parse_splits(splits_).value_or(0);
-  for (const ModifierFields& fields : modifier_fields) {
-    const std::size_t i = index_of(fields.modifier);
-    if (fields.number != nullptr) call.*fields.number = parse_positive(texts_[i]).value_or(0.0F);
-    if (fields.tensor == nullptr || !arrays.tensors[i]) continue;
-    wavejit_tensor& tensor = call.*fields.tensor;
-    if (vectors_[i]) {
-      tensor = slopes_tensor(*arrays.tensors[i], rows_of(*vectors_[i]), vectors_[i]->shape.back());
-      continue;
-    }
-    const Shape& shape = bias_->shape;
-    tensor = wavejit_dense_tensor(arrays.tensors[i]->data(), WAVEJIT_DTYPE_NONE, shape[0], shape[1], shape[2],
-                                  arrays.bias_row_stride);
-    tensor.dtype = call.q.dtype;
-    tensor.sizes[3] = shape[3];
-  }
+std::int32_t ModifierOptions::splits() const { return parse_splits(splits_).value_or(0); }
+
+float ModifierOptions::number(Modifier modifier) const { return parse_positive(text_of(modifier)).value_or(0.0F); }
+
+wavejit_tensor ModifierOptions::tensor(Modifier modifier, std::int32_t type, const ModifiersOnDevice& arrays) const {
+  const std::size_t i = index_of(modifier);
+  if (vectors_[i]) return slopes_tensor(*arrays.tensors[i], rows_of(*vectors_[i]), vectors_[i]->shape.back());
+  const Shape& shape = bias_->shape;
+  wavejit_tensor bias = wavejit_dense_tensor(arrays.tensors[i]->data(), WAVEJIT_DTYPE_NONE, shape[0], shape[1],
+                                             shape[2], arrays.bias_row_stride);
+  bias.dtype = type;
+  bias.sizes[3] = shape[3];
+  return bias;
 }
 
 // Each modifier has a place of its own in the reference.
-void ModifierOptions::describe(AttentionProblem& problem) const {
-  problem.causal = causal_ || !prefix_.empty();
-  problem.causal_prefix = parse_prefix(prefix_);
-  if (const auto window = parse_window(window_)) {
-    problem.window = true;
-    problem.window_left = window->first;
-    problem.window_right = window->second;
-  }
+void ModifierOptions::describe(AttentionArrays& problem) const {
+  problem.mask = mask_.given();
   problem.softcap = parse_positive(text_of(Modifier::softcap)).value_or(0.0F);
   if (bias_) problem.bias = &*bias_;
   if (const auto& slopes = vectors_[index_of(Modifier::alibi)]) problem.slopes = slopes->values;
   if (const auto& sinks = vectors_[index_of(Modifier::sink)]) problem.sinks = sinks->values;
 }
 
-}  // namespace wavejit::attention_forward::program
+}  // namespace wavejit::attention::program

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/program/modifiers.h"
+#include "templates/attention/program/modifiers.h"
 
-namespace wavejit::attention_forward::program {
+namespace wavejit::attention::program {
 
 namespace {
 
@@ -39,7 +39,7 @@ static_assert([] {
 
 const std::array<ProgramModifier, modifier_count>& program_modifiers() { return program_rows; }
 
-HeadValues head_values(const Problem& problem, const Inputs& inputs) {
+HeadValues head_values(const Experiment& problem, const Inputs& inputs) {
   HeadValues values;
   for (const ProgramModifier& row : program_rows) {
     if (row.of_head == nullptr || !problem.has(row.modifier)) continue;
@@ -51,7 +51,7 @@ HeadValues head_values(const Problem& problem, const Inputs& inputs) {
   return values;
 }
 
-void enter_modifiers(ScoreRules& rules, const Problem& problem, const HeadValues& values, std::int64_t batch,
+void enter_modifiers(ScoreRules& rules, const Experiment& problem, const HeadValues& values, std::int64_t batch,
                      std::int64_t head) {
   for (const ProgramModifier& row : program_modifiers()) {
     const std::vector<float>& of_heads = values[index_of(row.modifier)];
@@ -64,4 +64,4 @@ void enter_modifiers(ScoreRules& rules, const Problem& problem, const HeadValues
   }
 }
 
-}  // namespace wavejit::attention_forward::program
+}  // namespace wavejit::attention::program

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/program/inputs.h"
+#include "templates/attention/program/inputs.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-namespace wavejit::attention_forward::program {
+namespace wavejit::attention::program {
 
 namespace {
 
@@ -162,4 +162,4 @@ float Inputs::slope(std::int64_t batch, std::int64_t head, std::int64_t heads) c
   return static_cast<float>(usual * (1 + 0.25 * static_cast<double>(mix(seed_ + place) >> 40) / (1 << 24)));
 }
 
-}  // namespace wavejit::attention_forward::program
+}  // namespace wavejit::attention::program

@@ -7,15 +7,15 @@
 #include <map>
 #include <vector>
 
-#include "templates/attention_forward/program/inputs.h"
-#include "templates/attention_forward/program/modifiers.h"
-#include "templates/attention_forward/program/problem.h"
-#include "templates/attention_forward/program/rows.h"
+#include "templates/attention/program/experiment.h"
+#include "templates/attention/program/inputs.h"
+#include "templates/attention/program/modifiers.h"
+#include "templates/attention/program/rows.h"
 
-namespace wavejit::attention_forward::program {
+namespace wavejit::attention::program {
 
 // As ExactRows has them.
-struct ExactRow {
+struct ReferenceRow {
   std::vector<double> output;
   std::vector<double> magnitude;
   double spread = 0;
@@ -26,11 +26,11 @@ struct ExactRow {
 class Reference {
  public:
   // Both must stay.
-  Reference(const Problem& problem, const Inputs& inputs);
+  Reference(const Experiment& problem, const Inputs& inputs);
 
   // Computes those of the rows that are not there yet, on all cores.
   void want(const Rows& rows);
-  const ExactRow& at(const HeadOfSequence& head, std::int64_t row) const { return exact_.at(head).at(row); }
+  const ReferenceRow& at(const HeadOfSequence& head, std::int64_t row) const { return exact_.at(head).at(row); }
 
   // Of the modifiers that are given a number a head, chosen logits among them.
   const HeadValues& head_values() const { return head_values_; }
@@ -46,11 +46,11 @@ class Reference {
   // nine tenths in odd ones: a sink that were left out shows.
   std::vector<float> choose_logits();
 
-  const Problem& problem_;
+  const Experiment& problem_;
   const Inputs& inputs_;
   std::vector<Sequence> sequences_;
   HeadValues head_values_;
-  std::map<HeadOfSequence, std::map<std::int64_t, ExactRow>> exact_;
+  std::map<HeadOfSequence, std::map<std::int64_t, ReferenceRow>> exact_;
 };
 
-}  // namespace wavejit::attention_forward::program
+}  // namespace wavejit::attention::program

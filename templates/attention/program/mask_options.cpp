@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention/program/mask_options.h"
+
+#include <optional>
+#include <utility>
+
+#include "templates/attention/program/option_texts.h"
+#include "wavejit/wavejit.h"
+
+namespace wavejit::attention::program {
+
+namespace {
+
+std::optional<std::int64_t> parse_prefix(const std::string& text) {
+  const auto value = parse_number<std::int64_t>(text);
+  return value && *value >= 0 ? value : std::nullopt;
+}
+
+std::optional<std::pair<std::int32_t, std::int32_t>> parse_window(const std::string& text) {
+  const std::size_t comma = text.find(',');
+  if (comma == std::string::npos) return std::nullopt;
+  const auto left = parse_number<std::int32_t>(std::string_view(text).substr(0, comma));
+  const auto right = parse_number<std::int32_t>(std::string_view(text).substr(comma + 1));
+  if (!left || !right || *left < -1 || *right < -1) return std::nullopt;
+  return std::pair(*left, *right);
+}
+
+}  // namespace
+
+void MaskOptions::add_to(CLI::App& command, const std::string& row) {
+  command.add_flag("--causal", causal_,
+                   fmt::format("a {0} sees no later key; the last {0} sees all (aligned bottom-right)", row));
+  add_parsed(command, "--causal-prefix", prefix_, "N",
+             fmt::format("causal, with N keys before the first {}'s own", row), parse_prefix,
+             "numbers of keys are, from 0");
+  add_parsed(command, "--window", window_, "LEFT,RIGHT",
+             fmt::format("keys that a {} sees before and after its own place; -1: no limit", row), parse_window,
+             "two numbers from -1 are, as 1023,0");
+}
+
+CallMask MaskOptions::given() const {
+  CallMask mask;
+  if (causal_ || !prefix_.empty()) mask.bits |= WAVEJIT_MASK_CAUSAL;
+  if (const auto prefix = parse_prefix(prefix_)) {
+    mask.bits |= WAVEJIT_MASK_PREFIX;
+    mask.causal_prefix = *prefix;
+  }
+  if (const auto window = parse_window(window_)) {
+    mask.bits |= WAVEJIT_MASK_WINDOW;
+    mask.window_left = window->first;
+    mask.window_right = window->second;
+  }
+  return mask;
+}
+
+}  // namespace wavejit::attention::program

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The masks and modifiers of `wavejit run`: from the command line to the device, the call and the reference. Which
+// modifiers there are, their words and their places in a call come from kernel/modifiers.h.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "templates/attention/kernel/modifiers.h"
+#include "templates/attention/program/mask_options.h"
+#include "templates/attention/program/reference.h"
+#include "tools/device_array.h"
+#include "tools/npy.h"
+
+namespace wavejit::attention::program {
+
+// Must end before its engine.
+struct ModifiersOnDevice {
+  std::array<std::optional<DeviceArray>, modifier_count> tensors;
+  std::int64_t bias_row_stride = 0;
+};
+
+class ModifierOptions {
+ public:
+  // `splits`: the operation may cut its keys.
+  void add_to(CLI::App& command, bool splits);
+
+  // Before any device is opened. `keys` is k's shape.
+  Result<void> read(HalfType type, const Shape& queries, const Shape& keys);
+  Result<ModifiersOnDevice> copy_to(wavejit_engine* engine) const;
+  // Of a family's call, which has the masks' fields under the names that all of them have, and each modifier where
+  // `fields` say. `type`: of the elements of a bias.
+  template <typename Call>
+  void describe(Call& call, std::span<const ModifierFields<Call>> fields, std::int32_t type,
+                const ModifiersOnDevice& arrays) const {
+    mask_.describe(call);
+    for (const ModifierFields<Call>& each : fields) {
+      if (each.number != nullptr) call.*each.number = number(each.modifier);
+      if (each.tensor != nullptr && arrays.tensors[static_cast<std::size_t>(each.modifier)])
+        call.*each.tensor = tensor(each.modifier, type, arrays);
+    }
+  }
+  void describe(AttentionArrays& problem) const;
+  // 0: the engine's choice.
+  std::int32_t splits() const;
+
+ private:
+  float number(Modifier modifier) const;  // 0: not given
+  wavejit_tensor tensor(Modifier modifier, std::int32_t type, const ModifiersOnDevice& arrays) const;
+  const std::string& text_of(Modifier modifier) const { return texts_[static_cast<std::size_t>(modifier)]; }
+
+  MaskOptions mask_;
+  std::string splits_;
+  std::array<std::string, modifier_count> texts_;  // of the command line: numbers and paths
+
+  std::optional<Array> bias_;
+  std::array<std::optional<Vector>, modifier_count> vectors_;  // a number a head
+};
+
+}  // namespace wavejit::attention::program

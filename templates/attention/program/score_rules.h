@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// From a score to what the softmax sees, and which keys a row sees: the definition, in whole numbers and double.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace wavejit::attention::program {
+
+struct ScoreRules {
+  double scale = 1;
+  // Row i sees keys 0 … i + diagonal.
+  std::optional<std::int64_t> diagonal;
+  // Row i stands at key position i + position; its window is keys position − left … position + right; −1: no limit.
+  std::int64_t position = 0;
+  std::int64_t window_left = -1;
+  std::int64_t window_right = -1;
+  double softcap = 0;          // score ← cap · tanh(score / cap); 0: none
+  double slope = 0;            // ALiBi: − slope · |position of the row − key|
+  std::optional<double> sink;  // a logit that takes weight and gives no value
+};
+
+// The keys first … end − 1 that a row sees; first == end: none.
+struct VisibleKeys {
+  std::int64_t first = 0;
+  std::int64_t end = 0;
+};
+VisibleKeys visible_keys(const ScoreRules& rules, std::int64_t row, std::int64_t keys);
+
+// A mask as a call says it: bits of enum wavejit_mask, and what they ask for.
+struct CallMask {
+  std::int32_t bits = 0;
+  std::int64_t causal_prefix = 0;
+  std::int32_t window_left = 0;
+  std::int32_t window_right = 0;
+};
+// What it makes of the scores of a sequence with so many rows and keys.
+ScoreRules rules_of(const CallMask& mask, std::int64_t rows, std::int64_t keys);
+
+}  // namespace wavejit::attention::program
