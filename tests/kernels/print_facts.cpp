@@ -3,8 +3,8 @@
 // tests/kernels/golden_splits.txt`, `kernel_facts softmax_lse > tests/kernels/golden_softmax_lse.txt`, or of the specs
 // that are named.
 //
-// `kernel_facts digests` prints one digest of the code object for every kernel of both tables and every ladder. Compare
-// its output before and after a change that must not touch the code.
+// `kernel_facts digests` prints one digest of the code object for every kernel of the three tables and every ladder.
+// Compare its output before and after a change that must not touch the code.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +40,7 @@ std::vector<families::KernelSpec> every_spec() {
     }
   }
   std::ranges::copy(wavejit::tests::split_kernel_specs(), std::back_inserter(specs));
+  std::ranges::copy(wavejit::tests::softmax_kernel_specs(), std::back_inserter(specs));
   return specs;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Key and value tiles on their way from memory through LDS into fragments.
 //
-// Two ways, one interface; which one a target gets is lds_layout.h's choice. Both keep the next tile in flight while
-// the current one is worked on:
+// A stream is one tensor's tiles as they stand staged. Its rows are read as they are, or transposed; who wants both of
+// one buffer takes both. Two ways of staging, one interface; which one a target gets is lds_layout.h's choice. Both
+// keep the next tile in flight while the current one is worked on:
 //
 //   lines      LDS DMA into the other of two buffers
 //   swizzled   loads into registers, written to the one buffer when everybody is done with it
@@ -15,28 +16,38 @@
 #include "codegen/language/lds.h"
 #include "codegen/language/matrix.h"
 #include "templates/attention/emit/slice.h"
+#include "templates/attention/emit/tile_walk.h"
 #include "templates/attention/kernel/lds_layout.h"
 
 namespace wavejit::attention {
 
+// Fragments of a staged tile. As operand A; its dwords are those of an operand B as well.
+class TileStream {
+ public:
+  virtual ~TileStream() = default;
+
+  // 32 rows from 32 · row_block on, 16 dims from 16 · dim_block on.
+  virtual language::OperandA rows(int buffer, int row_block, int dim_block) = 0;
+  // 32 dims from 32 · dim_block on; 16 rows from 16 · row_block on, in the order in which accumulators hold them.
+  virtual language::OperandA transposed(int buffer, int dim_block, int row_block) = 0;
+};
+
+// K and V of a walk over keys, one tile after the other.
 class Tiles {
  public:
   virtual ~Tiles() = default;
 
   // Begins the loads of the first tile; returns what is in flight in registers.
-  virtual language::Values start(language::Value* tile) = 0;
+  virtual language::Values start(const TileWalk& walk) = 0;
 
-  // After this call tile `tile` may be read from `buffer` by every wave, and tile + 1 is on its way if there is one
-  // (`tiles` in all). All barriers of the kernel are in here: the reads of the tile before have returned before
-  // anything overwrites them, and what was written is complete before anything reads it.
-  virtual language::Values advance(int buffer, language::Value* tile, language::Value* tiles,
+  // After this call the tile at `place` may be read from `buffer` by every wave, and the next one is on its way if
+  // there is one. All barriers of the kernel are in here: the reads of the tile before have returned before anything
+  // overwrites them, and what was written is complete before anything reads it.
+  virtual language::Values advance(int buffer, language::Value* place, const TileWalk& walk,
                                    const language::Values& in_flight) = 0;
 
-  // K as operand A: 32 keys from 32 · key_block on, 16 dims from 16 · dim_block on.
-  virtual language::OperandA keys(int buffer, int key_block, int dim_block) = 0;
-  // Vᵀ as operand A: 32 dims from 32 · dim_block on; 16 keys from 16 · key_block on, in the order in which the score
-  // accumulators hold them.
-  virtual language::OperandA values_transposed(int buffer, int dim_block, int key_block) = 0;
+  virtual TileStream& keys() = 0;
+  virtual TileStream& values() = 0;
 };
 
 std::unique_ptr<Tiles> make_tiles(language::Kernel& kernel, const TileShape& shape, const LdsPlan& plan,

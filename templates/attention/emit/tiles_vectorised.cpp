@@ -29,8 +29,6 @@ int k_read_offset(int bytes_of_line, int key_block, int dim_block) {
   return (lines_of_fragment * dim_block * bytes_of_line) + (key_block * 32 * Units::unit_bytes);
 }
 
-Value* next_of(Kernel& kernel, Value* tile) { return kernel.ir().CreateAdd(tile, kernel.constant(1)); }
-
 }  // namespace
 
 LineUnits::LineUnits(language::Kernel& kernel, const TileShape& shape, const LdsPlan& plan, const KeyTensors& tensors,
@@ -66,9 +64,10 @@ void LineUnits::fill(int buffer, Value* tile, Value* entries) {
   gather(pages_.value_lines(tile, entries), v_region(buffer), v_line_, plan_.v_offset(buffer), plan_.v_line_bytes);
 }
 
-Values LineUnits::start(Value* tile) {
+Values LineUnits::start(const TileWalk& walk) {
+  Value* tile = walk.tile_at(walk.first());
   fill(0, tile, pages_.entries(tile));
-  return {pages_.entries(next_of(kernel_, tile))};
+  return {pages_.entries(walk.tile_at(walk.ahead(walk.first(), 1)))};
 }
 
 void LineUnits::cut_values(int buffer, Value* tile) {
@@ -84,22 +83,23 @@ void LineUnits::cut_values(int buffer, Value* tile) {
   language::wait_for_lds(kernel_);
 }
 
-Values LineUnits::advance(int buffer, Value* tile, Value* tiles, const Values& in_flight) {
+Values LineUnits::advance(int buffer, Value* place, const TileWalk& walk, const Values& in_flight) {
+  Value* tile = walk.tile_at(place);
   // As LineTiles: before the barrier a wave's own share of the tile is in LDS as it is meant to be, and its reads of
   // the tile before have returned.
   language::wait_for_lds_fills(kernel_);
   language::if_uniform(kernel_, pages_.ends_inside_unit(tile), language::Likelihood::rarely,
                        [&] { cut_values(buffer, tile); });
   language::barrier(kernel_);
-  Value* next = next_of(kernel_, tile);
-  return language::if_uniform(kernel_, kernel_.ir().CreateICmpSLT(next, tiles), language::Likelihood::even, in_flight,
+  Value* next = walk.ahead(place, 1);
+  return language::if_uniform(kernel_, walk.exists(next), language::Likelihood::even, in_flight,
                               [&](const Values& entries) -> Values {
-                                fill((buffer + 1) % plan_.buffers, next, entries.front());
-                                return {pages_.entries(next_of(kernel_, next))};
+                                fill((buffer + 1) % plan_.buffers, walk.tile_at(next), entries.front());
+                                return {pages_.entries(walk.tile_at(walk.ahead(next, 1)))};
                               });
 }
 
-language::OperandA LineUnits::keys(int buffer, int key_block, int dim_block) {
+language::OperandA LineUnits::key_rows(int buffer, int key_block, int dim_block) {
   const int offset = plan_.k_offset(buffer) + k_read_offset(plan_.k_line_bytes, key_block, dim_block);
   return matrix_.operand_a(lds_.read(k_region(buffer), Units::unit_bytes, k_read_, offset),
                            language::KOrder::contiguous);
@@ -136,17 +136,20 @@ RegisterUnits::RegisterUnits(language::Kernel& kernel, const TileShape& shape, c
                          ir.CreateMul(ir.CreateAnd(kernel.lane(), constant(31)), constant(Units::unit_bytes)));
 }
 
-Values RegisterUnits::load(Value* tile, Value* entries) {
+Values RegisterUnits::load(Value* place, const TileWalk& walk, Value* entries) {
+  Value* tile = walk.tile_at(place);
   Values loaded;
   for (Value* address : pages_.key_lines(tile, entries))
     loaded.push_back(language::load_lanes(kernel_, address, Units::unit_bytes));
   for (Value* address : pages_.value_lines(tile, entries))
     loaded.push_back(language::load_lanes(kernel_, address, Units::unit_bytes));
-  loaded.push_back(pages_.entries(next_of(kernel_, tile)));
+  loaded.push_back(pages_.entries(walk.tile_at(walk.ahead(place, 1))));
   return loaded;
 }
 
-Values RegisterUnits::start(Value* tile) { return load(tile, pages_.entries(tile)); }
+Values RegisterUnits::start(const TileWalk& walk) {
+  return load(walk.first(), walk, pages_.entries(walk.tile_at(walk.first())));
+}
 
 void RegisterUnits::write(const Values& loaded) {
   llvm::IRBuilder<>& ir = kernel_.ir();
@@ -162,7 +165,8 @@ void RegisterUnits::write(const Values& loaded) {
   }
 }
 
-Values RegisterUnits::advance(int /*buffer*/, Value* tile, Value* tiles, const Values& in_flight) {
+Values RegisterUnits::advance(int /*buffer*/, Value* place, const TileWalk& walk, const Values& in_flight) {
+  Value* tile = walk.tile_at(place);
   const auto first_value = in_flight.begin() + pages_.k_lines();
   const Values keys(in_flight.begin(), first_value);
   const Values values = language::if_uniform(kernel_, pages_.ends_inside_unit(tile), language::Likelihood::rarely,
@@ -179,12 +183,12 @@ Values RegisterUnits::advance(int /*buffer*/, Value* tile, Value* tiles, const V
   language::barrier(kernel_);
   Values nothing;
   for (Value* value : in_flight) nothing.push_back(llvm::PoisonValue::get(value->getType()));
-  Value* next = next_of(kernel_, tile);
-  return language::if_uniform(kernel_, kernel_.ir().CreateICmpSLT(next, tiles), language::Likelihood::even, nothing,
-                              [&](const Values&) { return load(next, in_flight.back()); });
+  Value* next = walk.ahead(place, 1);
+  return language::if_uniform(kernel_, walk.exists(next), language::Likelihood::even, nothing,
+                              [&](const Values&) { return load(next, walk, in_flight.back()); });
 }
 
-language::OperandA RegisterUnits::keys(int /*buffer*/, int key_block, int dim_block) {
+language::OperandA RegisterUnits::key_rows(int /*buffer*/, int key_block, int dim_block) {
   const int offset = plan_.k_offset(0) + k_read_offset(Units::line_bytes, key_block, dim_block);
   return matrix_.operand_a(lds_.read(k_region, Units::unit_bytes, k_read_, offset), language::KOrder::contiguous);
 }

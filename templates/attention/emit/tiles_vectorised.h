@@ -16,18 +16,51 @@
 
 namespace wavejit::attention {
 
+// Fragments that a pair of functions read: K by rows, V transposed. Each is staged for its own way only.
+template <typename Units>
+class UnitStream final : public TileStream {
+ public:
+  using Read = language::OperandA (Units::*)(int buffer, int first_block, int second_block);
+  UnitStream(language::Kernel& kernel, Units& units, Read rows, Read transposed)
+      : kernel_(kernel), units_(units), rows_(rows), transposed_(transposed) {}
+  language::OperandA rows(int buffer, int row_block, int dim_block) override {
+    return read(rows_, buffer, row_block, dim_block);
+  }
+  language::OperandA transposed(int buffer, int dim_block, int row_block) override {
+    return read(transposed_, buffer, dim_block, row_block);
+  }
+
+ private:
+  language::OperandA read(Read by, int buffer, int first_block, int second_block) {
+    if (by != nullptr) return (units_.*by)(buffer, first_block, second_block);
+    kernel_.refuse("units of vectorised pages are staged for one way of reading");
+    return {};
+  }
+
+  language::Kernel& kernel_;
+  Units& units_;
+  Read rows_;
+  Read transposed_;
+};
+
 class LineUnits final : public Tiles {
  public:
   LineUnits(language::Kernel& kernel, const TileShape& shape, const LdsPlan& plan, const KeyTensors& tensors,
             language::Value* lane_group, const language::MatrixUnit& matrix);
 
-  language::Values start(language::Value* tile) override;
-  language::Values advance(int buffer, language::Value* tile, language::Value* tiles,
+  // Its streams refer to it.
+  LineUnits(const LineUnits&) = delete;
+  LineUnits& operator=(const LineUnits&) = delete;
+
+  language::Values start(const TileWalk& walk) override;
+  language::Values advance(int buffer, language::Value* place, const TileWalk& walk,
                            const language::Values& in_flight) override;
-  language::OperandA keys(int buffer, int key_block, int dim_block) override;
-  language::OperandA values_transposed(int buffer, int dim_block, int key_block) override;
+  TileStream& keys() override { return k_stream_; }
+  TileStream& values() override { return v_stream_; }
 
  private:
+  language::OperandA key_rows(int buffer, int key_block, int dim_block);
+  language::OperandA values_transposed(int buffer, int dim_block, int key_block);
   static constexpr int k_region(int buffer) { return 2 * buffer; }
   static constexpr int v_region(int buffer) { return (2 * buffer) + 1; }
 
@@ -44,6 +77,8 @@ class LineUnits final : public Tiles {
   language::Value* v_line_;
   language::Value* k_read_;                   // per lane
   std::array<language::Value*, 2> v_read_{};  // of each half of a granule
+  UnitStream<LineUnits> k_stream_{kernel_, *this, &LineUnits::key_rows, nullptr};
+  UnitStream<LineUnits> v_stream_{kernel_, *this, nullptr, &LineUnits::values_transposed};
 };
 
 class RegisterUnits final : public Tiles {
@@ -51,18 +86,24 @@ class RegisterUnits final : public Tiles {
   RegisterUnits(language::Kernel& kernel, const TileShape& shape, const LdsPlan& plan, const KeyTensors& tensors,
                 language::Value* lane_group, const language::MatrixUnit& matrix);
 
-  language::Values start(language::Value* tile) override;
-  language::Values advance(int buffer, language::Value* tile, language::Value* tiles,
+  // Its streams refer to it.
+  RegisterUnits(const RegisterUnits&) = delete;
+  RegisterUnits& operator=(const RegisterUnits&) = delete;
+
+  language::Values start(const TileWalk& walk) override;
+  language::Values advance(int buffer, language::Value* place, const TileWalk& walk,
                            const language::Values& in_flight) override;
-  language::OperandA keys(int buffer, int key_block, int dim_block) override;
-  language::OperandA values_transposed(int buffer, int dim_block, int key_block) override;
+  TileStream& keys() override { return k_stream_; }
+  TileStream& values() override { return v_stream_; }
 
  private:
+  language::OperandA key_rows(int buffer, int key_block, int dim_block);
+  language::OperandA values_transposed(int buffer, int dim_block, int key_block);
   static constexpr int k_region = 0;
   static constexpr int v_region = 1;
 
   // K, V, and the entries of the next tile.
-  language::Values load(language::Value* tile, language::Value* entries);
+  language::Values load(language::Value* place, const TileWalk& walk, language::Value* entries);
   void write(const language::Values& loaded);
   int v_group_bytes() const { return head_dim_v_ * VectorisedPages::unit_bytes; }
 
@@ -76,6 +117,8 @@ class RegisterUnits final : public Tiles {
   language::Value* v_write_;
   language::Value* k_read_;
   language::Value* v_read_;
+  UnitStream<RegisterUnits> k_stream_{kernel_, *this, &RegisterUnits::key_rows, nullptr};
+  UnitStream<RegisterUnits> v_stream_{kernel_, *this, nullptr, &RegisterUnits::values_transposed};
 };
 
 }  // namespace wavejit::attention

@@ -49,7 +49,8 @@ class Walker {
         modifiers_(kernel, spec.modifiers, spec.dtype, score_fields, workgroup_),
         tiles_(kernel, tile_shape(spec), plan, workgroup_.keys(), workgroup_.lane_group, matrix_),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
-        merged_(kernel, spec, plan, workgroup_, softmax_, &tiles_),
+        walk_(kernel, workgroup_.first_tile, workgroup_.tiles),
+        merged_(kernel, spec, plan, workgroup_, walk_, softmax_, &tiles_),
         ladder_(*find_ladder(Pipeline::dualwave, spec.ladder)),
         schedule_(schedule_in(order_of(spec))),
         tile_softmax_(kernel, softmax_, matrix_, ladder_.weighed, ladder_.by_cycles ? cycle_slots : OperationSlots{}) {}
@@ -59,7 +60,7 @@ class Walker {
     state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / 32), matrix_.zeros());
 
     const Values loaded = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_);
-    walk(schedule_.start, state, workgroup_.first_tile, 0);
+    walk(schedule_.start, state, walk_.first(), 0);
     state = walk_started(std::move(state), loaded);
     finish(state);
   }
@@ -75,7 +76,7 @@ class Walker {
     Value* is_first = ir.CreateICmpEQ(tile, place.query_tile);
     const Values query = language::if_uniform(kernel_, is_first, Likelihood::even, loaded, [&](const Values&) {
       Values own = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_);
-      walk(schedule_.start, state, workgroup_.first_tile, 0);
+      walk(schedule_.start, state, walk_.first(), 0);
       return own;
     });
     state = walk_started(std::move(state), query);
@@ -84,7 +85,7 @@ class Walker {
     const Values none(loaded.size(), llvm::PoisonValue::get(loaded.front()->getType()));
     const Values next = language::if_uniform(kernel_, second.follows(), Likelihood::even, none, [&](const Values&) {
       Values of_second = second.take();
-      walk(schedule_.start, state, workgroup_.first_tile, 0);
+      walk(schedule_.start, state, walk_.first(), 0);
       return of_second;
     });
     finish(state);
@@ -108,9 +109,9 @@ class Walker {
     std::vector<OperandB> packed;
     Growth growth;
   };
-  // Where the walk is: tile t and its buffer.
+  // Where the walk is: at tile t, and its buffer.
   struct Place {
-    Value* tile;
+    Value* walked;
     int buffer;
   };
 
@@ -121,7 +122,7 @@ class Walker {
     state.places.insert(state.places.begin(), TilePages::Place{});
     // From here on the second group is one barrier short: it runs one cluster behind.
     if (spec_.stagger) barrier_of_group(1);
-    walk(schedule_.prologue, state, kernel_.ir().CreateSub(workgroup_.first_tile, kernel_.constant(1)), 1);
+    walk(schedule_.prologue, state, walk_.ahead(walk_.first(), -1), 1);
     to_next_tile(state);
     state = walk_tiles(state);
     // The first group makes up for it; both have met at as many barriers then.
@@ -160,12 +161,10 @@ class Walker {
   // an odd or an even number of tiles leaves.
   State walk_tiles(const State& first) {
     llvm::IRBuilder<>& ir = kernel_.ir();
-    const auto tiles_follow = [&](Value* tile, int count) {
-      return ir.CreateICmpSLT(ir.CreateAdd(tile, kernel_.constant(count)), workgroup_.tiles);
-    };
+    const auto tiles_follow = [&](Value* tile, int count) { return walk_.exists(walk_.ahead(tile, count)); };
     // [0]: the tile that the walk is at, an even number of tiles after the first.
     Values values = to_values(first);
-    values.insert(values.begin(), workgroup_.first_tile);
+    values.insert(values.begin(), walk_.first());
     const auto state_of = [&](const Values& from) { return from_values(first, {from.begin() + 1, from.end()}); };
 
     const auto pairs_of_tiles = [&](bool with_query, const auto& more) {
@@ -179,10 +178,10 @@ class Walker {
               fetches_query_ = with_query;
               walk(schedule_.steady, state, tile, 0);
               to_next_tile(state);
-              walk(schedule_.steady, state, ir.CreateAdd(tile, kernel_.constant(1)), 1);
+              walk(schedule_.steady, state, walk_.ahead(tile, 1), 1);
               to_next_tile(state);
               Values next = to_values(state);
-              next.insert(next.begin(), ir.CreateAdd(tile, kernel_.constant(2)));
+              next.insert(next.begin(), walk_.ahead(tile, 2));
               return next;
             },
             more);
@@ -207,7 +206,7 @@ class Walker {
     });
     State end = state_of(values);
     last_buffer_ = ir.CreateZExt(one_more, kernel_.i32());
-    walk(schedule_.drain, end, ir.CreateSub(workgroup_.tiles, kernel_.constant(1)), 0);
+    walk(schedule_.drain, end, walk_.last(), 0);
     return end;
   }
 
@@ -220,11 +219,11 @@ class Walker {
 
   // `buffer`: that of tile t.
   template <typename Rows>
-  void walk(const Rows& rows, State& state, Value* tile, int buffer) {
-    const Place place{.tile = tile, .buffer = buffer};
+  void walk(const Rows& rows, State& state, Value* walked, int buffer) {
+    const Place place{.walked = walked, .buffer = buffer};
     for (const Cluster* cluster = rows.begin(); cluster != rows.end(); ++cluster) {
       std::visit([&](const auto& row) { take(row, state, place); }, *cluster);
-      if (std::exchange(fetches_query_, false)) fetch_query(tile);
+      if (std::exchange(fetches_query_, false)) fetch_query(walked);
       if (cluster + 1 != rows.end() && raises(cluster[1])) language::set_priority(kernel_, 1);
       language::barrier(kernel_);
       if (raises(*cluster)) language::set_priority(kernel_, 0);
@@ -246,29 +245,24 @@ class Walker {
     for (const ComputeAct& act : cluster.acts) std::visit([&](const auto& each) { perform(each, state, place); }, act);
   }
 
-  Value* at_most_last(Value* tile) {
-    return kernel_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, tile,
-                                              kernel_.ir().CreateSub(workgroup_.tiles, kernel_.constant(1)));
-  }
-
   void perform(const LookUp& look, State& state, const Place& place) {
     if (!spec_.paged) return;
     const auto ahead = static_cast<std::size_t>(look.ahead);
     state.places.resize(std::max(state.places.size(), ahead + 1));
-    state.places[ahead] =
-        tiles_.look_up(at_most_last(kernel_.ir().CreateAdd(place.tile, kernel_.constant(look.ahead))));
+    state.places[ahead] = tiles_.look_up(walk_.tile_at(walk_.at_most_last(walk_.ahead(place.walked, look.ahead))));
   }
 
   void perform(const Fetch& fetch, State& state, const Place& place) {
-    Value* wanted = kernel_.ir().CreateAdd(place.tile, kernel_.constant(fetch.tile.ahead));
-    if (fetch.may_be_past_the_end) wanted = at_most_last(wanted);
+    Value* wanted = walk_.ahead(place.walked, fetch.tile.ahead);
+    if (fetch.may_be_past_the_end) wanted = walk_.at_most_last(wanted);
+    wanted = walk_.tile_at(wanted);
     const TilePages::Place found =
         spec_.paged ? state.places[static_cast<std::size_t>(fetch.tile.ahead)] : TilePages::Place{};
     const int into = (place.buffer + fetch.tile.ahead) % 2;
     if (fetch.tile.stream == Stream::keys) {
-      tiles_.fetch_keys(into, wanted, found);
+      tiles_.keys().fetch(into, wanted, found);
     } else {
-      tiles_.fetch_values(into, wanted, found);
+      tiles_.values().fetch(into, wanted, found);
     }
   }
 
@@ -284,14 +278,14 @@ class Walker {
   }
 
   void perform(const Modify& modify, State& /*state*/, const Place& place) {
-    modifiers_.apply(kernel_.ir().CreateAdd(place.tile, kernel_.constant(modify.ahead)), hand_.modifiers, hand_.scores);
+    modifiers_.apply(walk_.tile_at(walk_.ahead(place.walked, modify.ahead)), hand_.modifiers, hand_.scores);
   }
 
   void perform(const Wait& wait, State& /*state*/, const Place& /*place*/) {
     if (wait.fetches_left == Wait::all) {
       language::wait_for_lds(kernel_);
     } else {
-      int left = wait.fetches_left * tiles_.k_transfers();
+      int left = wait.fetches_left * tiles_.keys().transfers();
       if (waits_past_query_ > 0) {
         left += SecondQuery::fetches;
         --waits_past_query_;
@@ -311,21 +305,21 @@ class Walker {
   void read_keys(int buffer) {
     hand_.read.clear();
     for (int dims = 0; dims < spec_.head_dim_qk / 16; ++dims)
-      for (int keys = 0; keys < 2; ++keys) hand_.read.push_back(tiles_.keys(buffer, keys, dims));
+      for (int keys = 0; keys < 2; ++keys) hand_.read.push_back(tiles_.keys().rows(buffer, keys, dims));
   }
   void read_values(int buffer) {
     hand_.read.clear();
     for (int keys = 0; keys < spec_.tile_keys / 16; ++keys)
       for (int dims = 0; dims < spec_.head_dim_v / 32; ++dims)
-        hand_.read.push_back(tiles_.values_transposed(buffer, dims, keys));
+        hand_.read.push_back(tiles_.values().transposed(buffer, dims, keys));
   }
 
   void read_last_values() {
     hand_.read.clear();
-    Value* from = tiles_.values_start(last_buffer_);
+    Value* from = tiles_.values().transposed_start(last_buffer_);
     for (int keys = 0; keys < spec_.tile_keys / 16; ++keys)
       for (int dims = 0; dims < spec_.head_dim_v / 32; ++dims)
-        hand_.read.push_back(tiles_.values_transposed(from, dims, keys));
+        hand_.read.push_back(tiles_.values().transposed(from, dims, keys));
   }
 
   void perform(const Overlap& overlap, State& state, const Place& /*place*/) {
@@ -347,7 +341,7 @@ class Walker {
   }
 
   void perform(const LoadModifiers& load, State& /*state*/, const Place& place) {
-    hand_.modifiers = modifiers_.fetch(kernel_.ir().CreateAdd(place.tile, kernel_.constant(load.ahead)));
+    hand_.modifiers = modifiers_.fetch(walk_.tile_at(walk_.ahead(place.walked, load.ahead)));
   }
 
   // Chunks have an even number of tiles. Without a window the first tile walked begins one, so that in half of the
@@ -360,18 +354,18 @@ class Walker {
     constexpr int ahead = 1;
     tile_softmax_.rescale(hand_.growth, state.softmax, state.outputs, [&]() -> Value* {
       if (!may_begin_chunk(place, ahead)) return kernel_.ir().getFalse();
-      return merged_.begins_chunk(kernel_.ir().CreateAdd(place.tile, kernel_.constant(ahead)));
+      return walk_.begins_chunk(walk_.ahead(place.walked, ahead));
     });
   }
 
   void perform(const EndPart& end, State& state, const Place& place) {
     if (!may_begin_chunk(place, end.ahead + 1)) return;
-    merged_.end_part(kernel_.ir().CreateAdd(place.tile, kernel_.constant(end.ahead)), state.softmax, state.merged);
+    merged_.end_part(walk_.ahead(place.walked, end.ahead), state.softmax, state.merged);
   }
 
   void perform(const Merge& merge, State& state, const Place& place) {
     if (!may_begin_chunk(place, 0)) return;
-    merged_.merge(merge.half, merge.apart, place.tile, state.softmax, state.outputs, state.merged);
+    merged_.merge(merge.half, merge.apart, place.walked, state.softmax, state.outputs, state.merged);
   }
 
   // What an Overlap made stays in it: without a use here the backend would sink operations towards their first one,
@@ -431,6 +425,7 @@ class Walker {
   ScoreModifiers modifiers_;
   LineTiles tiles_;
   language::Softmax softmax_;
+  TileInterval walk_;
   MergedRows merged_;
   const Ladder& ladder_;
   const Schedule& schedule_;

@@ -50,7 +50,8 @@ class GenericPipeline {
         modifiers_(kernel, spec.modifiers, spec.dtype, score_fields, workgroup_),
         tiles_(make_tiles(kernel, tile_shape(spec), plan, workgroup_.keys(), workgroup_.lane_group, matrix_)),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
-        merged_(kernel, spec, plan, workgroup_, softmax_) {}
+        walk_(kernel, workgroup_.first_tile, workgroup_.tiles),
+        merged_(kernel, spec, plan, workgroup_, walk_, softmax_) {}
 
   void emit() {
     State end = walk_tiles();
@@ -59,7 +60,7 @@ class GenericPipeline {
 
  private:
   struct State {
-    Value* tile = nullptr;
+    Value* place = nullptr;  // of the tile in the walk
     SoftmaxState softmax;
     std::vector<Accumulator> outputs;  // Oᵀ, 32 dims each
     Values merged;                     // the chunks before, as far as registers hold them
@@ -73,7 +74,7 @@ class GenericPipeline {
 
   // The state as a flat list, as the loop carries it, and back.
   static Values to_values(const State& state) {
-    Values values = {state.tile, state.softmax.maximum};
+    Values values = {state.place, state.softmax.maximum};
     values.insert(values.end(), state.softmax.sums.begin(), state.softmax.sums.end());
     for (const Accumulator& output : state.outputs) values.push_back(output.value);
     values.insert(values.end(), state.merged.begin(), state.merged.end());
@@ -82,7 +83,7 @@ class GenericPipeline {
   }
   static State from_values(State like, const Values& values) {
     auto next = values.begin();
-    like.tile = *next++;
+    like.place = *next++;
     like.softmax.maximum = *next++;
     for (Value*& sum : like.softmax.sums) sum = *next++;
     for (Accumulator& output : like.outputs) output.value = *next++;
@@ -92,12 +93,11 @@ class GenericPipeline {
   }
 
   State walk_tiles() {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    State start{.tile = workgroup_.first_tile,
+    State start{.place = walk_.first(),
                 .softmax = softmax_.initial(),
                 .outputs = {},
                 .merged = merged_.start(),
-                .in_flight = tiles_->start(workgroup_.first_tile)};
+                .in_flight = tiles_->start(walk_)};
     start.outputs.assign(static_cast<std::size_t>(output_blocks()), matrix_.zeros());
     query_ =
         query_operands(kernel_, workgroup_, matrix_, load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_));
@@ -108,25 +108,26 @@ class GenericPipeline {
           State state = from_values(start, values);
           // Opaque to loop strength reduction, which would carry the tile's byte offsets round the loop in vector
           // registers, where a buffer instruction cannot take them from.
-          Value* tile = kernel_.uniform(state.tile);
-          state.tile = ir.CreateAdd(state.tile, kernel_.constant(1));
-          state.in_flight = tiles_->advance(buffer, tile, workgroup_.tiles, state.in_flight);
-          return to_values(attend(state, buffer, tile));
+          Value* place = kernel_.uniform(state.place);
+          state.place = walk_.ahead(state.place, 1);
+          state.in_flight = tiles_->advance(buffer, place, walk_, state.in_flight);
+          return to_values(attend(state, buffer, place));
         },
         [&](const Values& values) { return has_tile(from_values(start, values)); });
     return from_values(start, end);
   }
 
-  Value* has_tile(const State& state) { return kernel_.ir().CreateICmpSLT(state.tile, workgroup_.tiles); }
+  Value* has_tile(const State& state) { return walk_.exists(state.place); }
 
-  State attend(State state, int buffer, Value* tile) {
-    merged_.end_chunk(tile, state.softmax, state.outputs, state.merged);
+  State attend(State state, int buffer, Value* place) {
+    Value* tile = walk_.tile_at(place);
+    merged_.end_chunk(place, state.softmax, state.outputs, state.merged);
     const Values fetched = modifiers_.fetch(tile);
-    ReadAhead keys(key_steps(), [&](const Step& step) { return tiles_->keys(buffer, step.keys, step.dims); });
+    ReadAhead keys(key_steps(), [&](const Step& step) { return tiles_->keys().rows(buffer, step.keys, step.dims); });
     std::vector<Accumulator> scores = multiply_keys(keys);
     // The first of V are read while the softmax runs.
     ReadAhead values(value_steps(),
-                     [&](const Step& step) { return tiles_->values_transposed(buffer, step.dims, step.keys); });
+                     [&](const Step& step) { return tiles_->values().transposed(buffer, step.dims, step.keys); });
     modifiers_.apply(tile, fetched, scores);
     state.softmax = softmax_.raise_maximum(state.softmax, scores, state.outputs);
     state.softmax = softmax_.weigh(state.softmax, scores);
@@ -215,6 +216,7 @@ class GenericPipeline {
   ScoreModifiers modifiers_;
   std::unique_ptr<Tiles> tiles_;
   language::Softmax softmax_;
+  TileInterval walk_;
   MergedRows merged_;
   std::vector<OperandB> query_;
 };

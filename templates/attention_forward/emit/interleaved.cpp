@@ -49,7 +49,8 @@ class Walker {
         modifiers_(kernel, spec.modifiers, spec.dtype, score_fields, workgroup_),
         tiles_(kernel, tile_shape(spec), plan, workgroup_.keys(), workgroup_.lane_group, matrix_),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
-        merged_(kernel, spec, plan, workgroup_, softmax_),
+        walk_(kernel, workgroup_.first_tile, workgroup_.tiles),
+        merged_(kernel, spec, plan, workgroup_, walk_, softmax_),
         ladder_(*find_ladder(Pipeline::interleaved, spec.ladder)),
         schedule_(schedule_in(order_of(spec), look_ups_of(spec))),
         tile_softmax_(kernel, softmax_, matrix_, ladder_.weighed, slots_of(spec)) {}
@@ -64,14 +65,14 @@ class Walker {
     state.outputs.assign(static_cast<std::size_t>(spec_.head_dim_v / 32), matrix_.zeros());
 
     const Values loaded = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_);
-    walk(schedule_.start, state, workgroup_.first_tile);
+    walk(schedule_.start, state, walk_.first());
     query_ = query_operands(kernel_, workgroup_, matrix_, loaded);
     // t is one less.
     state.places.insert(state.places.begin(), TilePages::Place{});
-    walk(schedule_.prologue, state, kernel_.ir().CreateSub(workgroup_.first_tile, kernel_.constant(1)));
+    walk(schedule_.prologue, state, walk_.ahead(walk_.first(), -1));
     to_next_tile(state);
     state = walk_tiles(state);
-    walk(schedule_.drain, state, kernel_.ir().CreateSub(workgroup_.tiles, kernel_.constant(1)));
+    walk(schedule_.drain, state, walk_.last());
 
     finish_rows(kernel_, spec_, workgroup_, softmax_, merged_, state.softmax, state.merged, matrix_.element(),
                 state.outputs);
@@ -114,25 +115,22 @@ class Walker {
 
   // All tiles but the last, after the prologue.
   State walk_tiles(const State& first) {
-    llvm::IRBuilder<>& ir = kernel_.ir();
-    const auto one_follows = [&](const Values& at) {
-      return ir.CreateICmpSLT(ir.CreateAdd(at[0], kernel_.constant(1)), workgroup_.tiles);
-    };
+    const auto one_follows = [&](const Values& at) { return walk_.exists(walk_.ahead(at[0], 1)); };
     const auto state_of = [&](const Values& from) { return from_values(first, {from.begin() + 1, from.end()}); };
     // [0]: the tile that the walk is at.
     Values values = to_values(first);
-    values.insert(values.begin(), workgroup_.first_tile);
+    values.insert(values.begin(), walk_.first());
     values = language::if_uniform(kernel_, one_follows(values), Likelihood::even, values, [&](const Values& in) {
       return language::loop_in_phases(
           kernel_, 1, in,
           [&](int, const Values& at) {
             // Opaque to loop strength reduction, which would carry byte offsets round the loop in vector registers.
-            Value* tile = kernel_.uniform(at[0]);
+            Value* place = kernel_.uniform(at[0]);
             State state = state_of(at);
-            walk(schedule_.steady, state, tile);
+            walk(schedule_.steady, state, place);
             to_next_tile(state);
             Values next = to_values(state);
-            next.insert(next.begin(), ir.CreateAdd(tile, kernel_.constant(1)));
+            next.insert(next.begin(), walk_.ahead(place, 1));
             return next;
           },
           one_follows);
@@ -150,48 +148,43 @@ class Walker {
   }
 
   template <typename Rows>
-  void walk(const Rows& rows, State& state, Value* tile) {
+  void walk(const Rows& rows, State& state, Value* place) {
     for (const Step& step : rows) {
-      for (const Act& act : step.acts) std::visit([&](const auto& each) { perform(each, state, tile); }, act);
+      for (const Act& act : step.acts) std::visit([&](const auto& each) { perform(each, state, place); }, act);
       language::wait_for_lds(kernel_);
       language::barrier(kernel_);
     }
   }
 
-  Value* at_most_last(Value* tile) {
-    return kernel_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, tile,
-                                              kernel_.ir().CreateSub(workgroup_.tiles, kernel_.constant(1)));
-  }
-
-  void perform(const LookUp& look, State& state, Value* tile) {
+  void perform(const LookUp& look, State& state, Value* place) {
     if (!spec_.paged) return;
     const auto ahead = static_cast<std::size_t>(look.ahead);
     state.places.resize(std::max(state.places.size(), ahead + 1));
-    state.places[ahead] =
-        tiles_.look_up(at_most_last(kernel_.ir().CreateAdd(tile, kernel_.constant(look.ahead))), look.way);
+    state.places[ahead] = tiles_.look_up(walk_.tile_at(walk_.at_most_last(walk_.ahead(place, look.ahead))), look.way);
   }
 
-  void perform(const Fetch& fetch, State& state, Value* tile) {
-    Value* wanted = kernel_.ir().CreateAdd(tile, kernel_.constant(fetch.tile.ahead));
-    if (fetch.may_be_past_the_end) wanted = at_most_last(wanted);
+  void perform(const Fetch& fetch, State& state, Value* place) {
+    Value* wanted = walk_.ahead(place, fetch.tile.ahead);
+    if (fetch.may_be_past_the_end) wanted = walk_.at_most_last(wanted);
+    wanted = walk_.tile_at(wanted);
     const TilePages::Place found =
         spec_.paged ? state.places[static_cast<std::size_t>(fetch.tile.ahead)] : TilePages::Place{};
     if (fetch.tile.stream == Stream::keys) {
-      keys_in_flight_ = tiles_.fetch_keys(wanted, found);
+      keys_in_flight_ = tiles_.keys().fetch(wanted, found);
     } else {
-      state.values_in_flight = tiles_.fetch_values(wanted, found);
+      state.values_in_flight = tiles_.values().fetch(wanted, found);
     }
   }
 
-  void perform(const Read& read, State& state, Value* /*tile*/) {
+  void perform(const Read& read, State& state, Value* /*place*/) {
     products_ = read.tile.stream == Stream::keys ? multiply_keys() : multiply_values(state.outputs);
   }
 
-  void perform(const Modify& modify, State& /*state*/, Value* tile) {
-    modifiers_.apply(kernel_.ir().CreateAdd(tile, kernel_.constant(modify.ahead)), modifiers_in_flight_, scores_);
+  void perform(const Modify& modify, State& /*state*/, Value* place) {
+    modifiers_.apply(walk_.tile_at(walk_.ahead(place, modify.ahead)), modifiers_in_flight_, scores_);
   }
 
-  void perform(const Overlap& overlap, State& state, Value* /*tile*/) {
+  void perform(const Overlap& overlap, State& state, Value* /*place*/) {
     Strand vector;
     if (overlap.softmax == Softmax::begin) vector = tile_softmax_.begin(scores_, state.softmax, state.weights, growth_);
     if (overlap.softmax == Softmax::finish) vector = tile_softmax_.finish(state.weights, state.softmax, packed_);
@@ -201,29 +194,29 @@ class Walker {
                                                               : ladder_.finish;
     if (overlap.write) {
       vector.insert(shadow.write_after, overlap.write->stream == Stream::keys
-                                            ? tiles_.write_keys(keys_in_flight_)
-                                            : tiles_.write_values(state.values_in_flight));
+                                            ? tiles_.keys().write(keys_in_flight_)
+                                            : tiles_.values().write(state.values_in_flight));
     }
     vector.write(shadow.lead);
     language::interleave(products_, vector, spec_.head_dim_v == 64 ? shadow.rungs_64 : shadow.rungs_128);
     pin(overlap, state);
   }
 
-  void perform(const LoadModifiers& load, State& /*state*/, Value* tile) {
-    modifiers_in_flight_ = modifiers_.fetch(kernel_.ir().CreateAdd(tile, kernel_.constant(load.ahead)));
+  void perform(const LoadModifiers& load, State& /*state*/, Value* place) {
+    modifiers_in_flight_ = modifiers_.fetch(walk_.tile_at(walk_.ahead(place, load.ahead)));
   }
 
-  void perform(const Rescale& /*act*/, State& state, Value* tile) {
+  void perform(const Rescale& /*act*/, State& state, Value* place) {
     tile_softmax_.rescale(growth_, state.softmax, state.outputs,
-                          [&] { return merged_.begins_chunk(kernel_.ir().CreateAdd(tile, kernel_.constant(1))); });
+                          [&] { return walk_.begins_chunk(walk_.ahead(place, 1)); });
   }
 
-  void perform(const EndPart& end, State& state, Value* tile) {
-    merged_.end_part(kernel_.ir().CreateAdd(tile, kernel_.constant(end.ahead)), state.softmax, state.merged);
+  void perform(const EndPart& end, State& state, Value* place) {
+    merged_.end_part(walk_.ahead(place, end.ahead), state.softmax, state.merged);
   }
 
-  void perform(const Merge& merge, State& state, Value* tile) {
-    merged_.merge(merge.half, merge.apart, tile, state.softmax, state.outputs, state.merged);
+  void perform(const Merge& merge, State& state, Value* place) {
+    merged_.merge(merge.half, merge.apart, place, state.softmax, state.outputs, state.merged);
   }
 
   // Products in order, each with its fragment, which is read some fragments earlier. The first are read at
@@ -256,7 +249,7 @@ class Walker {
     for (int dims = 0; dims < spec_.head_dim_qk / 16; ++dims)
       for (int keys = 0; keys < 2; ++keys) order.push_back({keys, dims});
     return products(
-        order, [this](const Fragment& at) { return tiles_.keys(0, at.keys, at.dims); },
+        order, [this](const Fragment& at) { return tiles_.keys().rows(0, at.keys, at.dims); },
         [this](const Fragment& at, const OperandA& keys, int step) {
           Accumulator& sum = scores_[static_cast<std::size_t>(at.keys)];
           sum = matrix_.mma_step(keys, query_[static_cast<std::size_t>(at.dims)], sum, step);
@@ -269,7 +262,7 @@ class Walker {
     for (int keys = 0; keys < spec_.tile_keys / 16; ++keys)
       for (int dims = 0; dims < spec_.head_dim_v / 32; ++dims) order.push_back({keys, dims});
     return products(
-        order, [this](const Fragment& at) { return tiles_.values_transposed(0, at.dims, at.keys); },
+        order, [this](const Fragment& at) { return tiles_.values().transposed(0, at.dims, at.keys); },
         [this, &outputs](const Fragment& at, const OperandA& values, int step) {
           Accumulator& sum = outputs[static_cast<std::size_t>(at.dims)];
           sum = matrix_.mma_step(values, packed_[static_cast<std::size_t>(at.keys)], sum, step);
@@ -300,6 +293,7 @@ class Walker {
   ScoreModifiers modifiers_;
   SwizzledTiles tiles_;
   language::Softmax softmax_;
+  TileInterval walk_;
   MergedRows merged_;
   const Ladder& ladder_;
   const Schedule& schedule_;

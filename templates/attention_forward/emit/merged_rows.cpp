@@ -91,24 +91,22 @@ class MergedRows::Memory {
 };
 
 MergedRows::MergedRows(Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan, const Workgroup& workgroup,
-                       const language::Softmax& softmax, const LineTiles* lds)
+                       TileWalk& walk, const language::Softmax& softmax, const LineTiles* lds)
     : kernel_(kernel),
       spec_(spec),
       workgroup_(workgroup),
+      walk_(walk),
       softmax_(softmax),
       plan_(merged_rows_plan(spec, resources_of(spec)->vgpr_budget, plan)),
       lds_(lds) {
-  llvm::IRBuilder<>& ir = kernel.ir();
   if (plan_.private_bytes != 0) private_memory_.emplace(kernel, plan_.private_bytes);
-  Value* tiles_before = kernel.constant(-chunk_tiles(spec));
-  first_border_ = ir.CreateAdd(ir.CreateAnd(workgroup.first_tile, tiles_before), kernel.constant(chunk_tiles(spec)));
-  last_border_ = ir.CreateAnd(ir.CreateSub(workgroup.tiles, kernel.constant(1)), tiles_before);
+  walk.prepare_chunks();
 }
 
 Values MergedRows::start() const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   if (in_memory()) {
-    Value* several = ir.CreateICmpSGE(last_border_, first_border_);
+    Value* several = walk_.several_chunks();
     language::if_uniform(kernel_, several, Likelihood::rarely, [&] {
       const Memory memory(*this);
       Value* zeros = llvm::Constant::getNullValue(kernel_.vector(kernel_.i32(), quad));
@@ -125,19 +123,6 @@ Values MergedRows::start() const {
   return carried;
 }
 
-// A multiple of a chunk's tiles away from the first border, and not before it: one subtraction, one mask. Made anew for
-// each branch: kept for a second one it would pass through a vector register, whose port the partner wave needs.
-Value* MergedRows::begins_chunk(Value* tile) const {
-  llvm::IRBuilder<>& ir = kernel_.ir();
-  tile = language::opaque(kernel_, tile);
-  const auto mask = 0x80000000U | static_cast<unsigned>(chunk_tiles(spec_) - 1);
-  return ir.CreateICmpEQ(ir.CreateAnd(ir.CreateSub(tile, first_border_), ir.getInt32(mask)), kernel_.constant(0));
-}
-
-Value* MergedRows::chunk_of(Value* tile) const {
-  return kernel_.ir().CreateUDiv(tile, kernel_.constant(chunk_tiles(spec_)));
-}
-
 MergedRows::Blocks MergedRows::blocks_of(Half half) const {
   const std::size_t middle = output_blocks() / 2;
   return {.first = half == Half::second ? middle : 0, .end = half == Half::first ? middle : output_blocks()};
@@ -145,17 +130,14 @@ MergedRows::Blocks MergedRows::blocks_of(Half half) const {
 
 void MergedRows::end_part(Value* tile, SoftmaxState& state, Values& carried) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
-  // The next tile begins a chunk, at the last border at the latest.
-  Value* next = ir.CreateAdd(tile, kernel_.constant(1));
-  const auto mask = 0x80000000U | static_cast<unsigned>(chunk_tiles(spec_) - 1);
-  Value* ends = ir.CreateICmpEQ(ir.CreateAnd(ir.CreateSub(last_border_, next), ir.getInt32(mask)), kernel_.constant(0));
+  Value* ends = walk_.ends_chunk(tile);
   Values values = {state.maximum};
   const bool in_registers = plan_.place == MergedRowsPlan::Place::registers;
   if (in_registers) values.push_back(carried[aside_place]);
   values = language::if_uniform(kernel_, ends, Likelihood::rarely, values, [&](const Values& before) {
     Value* maximum = before[0];
     if (plan_.place == MergedRowsPlan::Place::workspace) {
-      PartRecords(kernel_, spec_, workgroup_, chunk_of(tile)).store_maximum(maximum);
+      PartRecords(kernel_, spec_, workgroup_, walk_.chunk_of(tile)).store_maximum(maximum);
     } else if (in_memory()) {
       Memory(*this).put_aside(ir.CreateBitCast(maximum, kernel_.i32()));
     }
@@ -178,17 +160,18 @@ void MergedRows::merge(Half half, bool apart, Value* tile, SoftmaxState& state, 
     for (Accumulator& output : to_outputs) output.value = *next++;
     to_carried.assign(next, from.end());
   };
-  values = language::if_uniform(kernel_, begins_chunk(tile), Likelihood::rarely, values, [&](const Values& before) {
-    SoftmaxState part = state;
-    std::vector<Accumulator> part_outputs(outputs.begin(), outputs.end());
-    Values merged;
-    give(before, part, part_outputs, merged);
-    absorb(half, apart, tile, nullptr, part, part_outputs, merged);
-    Values after(part.sums.begin(), part.sums.end());
-    for (const Accumulator& output : part_outputs) after.push_back(output.value);
-    after.insert(after.end(), merged.begin(), merged.end());
-    return after;
-  });
+  values =
+      language::if_uniform(kernel_, walk_.begins_chunk(tile), Likelihood::rarely, values, [&](const Values& before) {
+        SoftmaxState part = state;
+        std::vector<Accumulator> part_outputs(outputs.begin(), outputs.end());
+        Values merged;
+        give(before, part, part_outputs, merged);
+        absorb(half, apart, tile, nullptr, part, part_outputs, merged);
+        Values after(part.sums.begin(), part.sums.end());
+        for (const Accumulator& output : part_outputs) after.push_back(output.value);
+        after.insert(after.end(), merged.begin(), merged.end());
+        return after;
+      });
   give(values, state, outputs, carried);
 }
 
@@ -204,18 +187,19 @@ void MergedRows::end_chunk(Value* tile, SoftmaxState& state, std::span<Accumulat
     for (Accumulator& output : to_outputs) output.value = *next++;
     to_carried.assign(next, from.end());
   };
-  values = language::if_uniform(kernel_, begins_chunk(tile), Likelihood::rarely, values, [&](const Values& before) {
-    SoftmaxState part = state;
-    std::vector<Accumulator> part_outputs(outputs.begin(), outputs.end());
-    Values merged;
-    give(before, part, part_outputs, merged);
-    absorb(Half::both, false, tile, part.maximum, part, part_outputs, merged);
-    Values after = {kernel_.constant(minus_infinity)};
-    after.insert(after.end(), part.sums.begin(), part.sums.end());
-    for (const Accumulator& output : part_outputs) after.push_back(output.value);
-    after.insert(after.end(), merged.begin(), merged.end());
-    return after;
-  });
+  values =
+      language::if_uniform(kernel_, walk_.begins_chunk(tile), Likelihood::rarely, values, [&](const Values& before) {
+        SoftmaxState part = state;
+        std::vector<Accumulator> part_outputs(outputs.begin(), outputs.end());
+        Values merged;
+        give(before, part, part_outputs, merged);
+        absorb(Half::both, false, tile, part.maximum, part, part_outputs, merged);
+        Values after = {kernel_.constant(minus_infinity)};
+        after.insert(after.end(), part.sums.begin(), part.sums.end());
+        for (const Accumulator& output : part_outputs) after.push_back(output.value);
+        after.insert(after.end(), merged.begin(), merged.end());
+        return after;
+      });
   give(values, state, outputs, carried);
 }
 
@@ -270,7 +254,7 @@ void MergedRows::absorb(Half half, bool apart, Value* tile, Value* maximum, Soft
   // l goes with the first half, and R's new maximum with the last: both halves have the same weights.
   Value* sum = half == Half::second ? nullptr : softmax_.row_sum(state);
   if (plan_.place == MergedRowsPlan::Place::workspace) {
-    store_part(half, ir.CreateSub(chunk_of(tile), kernel_.constant(1)), maximum, sum, outputs);
+    store_part(half, ir.CreateSub(walk_.chunk_of(tile), kernel_.constant(1)), maximum, sum, outputs);
     // The table's clusters are there, though nothing is waited for.
     for (int cluster = 0; apart && cluster < 2; ++cluster) language::barrier(kernel_);
   } else {
@@ -310,15 +294,14 @@ void MergedRows::absorb(Half half, bool apart, Value* tile, Value* maximum, Soft
 
 std::optional<PartStatistics> MergedRows::finish(const SoftmaxState& state, std::span<Accumulator> outputs,
                                                  const Values& carried) const {
-  llvm::IRBuilder<>& ir = kernel_.ir();
   Value* sum = softmax_.row_sum(state);
   if (plan_.place == MergedRowsPlan::Place::workspace) {
-    store_part(Half::both, chunk_of(last_border_), state.maximum, sum, outputs);
+    store_part(Half::both, walk_.last_chunk(), state.maximum, sum, outputs);
     return std::nullopt;
   }
   Values values = {state.maximum, sum};
   for (const Accumulator& output : outputs) values.push_back(output.value);
-  Value* several = ir.CreateICmpSGE(last_border_, first_border_);
+  Value* several = walk_.several_chunks();
   values = language::if_uniform(kernel_, several, Likelihood::rarely, values, [&](const Values& part) {
     const Merged before =
         in_memory() ? load(Memory(*this), blocks_of(Half::both)) : carried_part(carried, blocks_of(Half::both));

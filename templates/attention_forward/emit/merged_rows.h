@@ -16,6 +16,7 @@
 #include "codegen/language/matrix.h"
 #include "codegen/language/private_memory.h"
 #include "codegen/language/softmax.h"
+#include "templates/attention/emit/tile_walk.h"
 #include "templates/attention/emit/tiles_lines.h"
 #include "templates/attention_forward/emit/schedule.h"
 #include "templates/attention_forward/emit/workgroup.h"
@@ -27,15 +28,13 @@ class MergedRows {
  public:
   // `lds`: whose LDS has the plan's slots; null where it has none.
   MergedRows(language::Kernel& kernel, const KernelSpec& spec, const LdsPlan& plan, const Workgroup& workgroup,
-             const language::Softmax& softmax, const LineTiles* lds = nullptr);
+             TileWalk& walk, const language::Softmax& softmax, const LineTiles* lds = nullptr);
 
   // What the loop carries at its beginning, and from then on: a pipeline adds it to its own state.
   language::Values start() const;
 
-  // Uniform: the tile begins a chunk, and is not the first that is walked.
-  language::Value* begins_chunk(language::Value* tile) const;
-
-  // If the tile, whose maximum is in `state`, is the last of its chunk and another follows: m is put aside.
+  // `tile`: the place of one in the walk, here and below. If the tile, whose maximum is in `state`, is the last of its
+  // chunk and another follows: m is put aside.
   void end_part(language::Value* tile, language::SoftmaxState& state, language::Values& carried) const;
   // If the tile begins a chunk: the chunk before it, whose m was put aside, joins R.
   void merge(schedule::Half half, bool apart, language::Value* tile, language::SoftmaxState& state,
@@ -67,7 +66,6 @@ class MergedRows {
   class Memory;
   std::size_t output_blocks() const { return static_cast<std::size_t>(spec_.head_dim_v / 32); }
   Blocks blocks_of(schedule::Half half) const;
-  language::Value* chunk_of(language::Value* tile) const;
 
   // `maximum` is the part's, or null where it was put aside.
   void absorb(schedule::Half half, bool apart, language::Value* tile, language::Value* maximum,
@@ -82,12 +80,11 @@ class MergedRows {
   language::Kernel& kernel_;
   const KernelSpec& spec_;
   const Workgroup& workgroup_;
+  const TileWalk& walk_;
   const language::Softmax& softmax_;
   MergedRowsPlan plan_;
   const LineTiles* lds_;
   std::optional<language::PrivateMemory> private_memory_;
-  language::Value* first_border_;  // uniform: the first tile that may begin a second chunk …
-  language::Value* last_border_;   // … and where the last chunk begins
 };
 
 }  // namespace wavejit::attention_forward

@@ -21,7 +21,7 @@ SecondQuery::SecondQuery(language::Kernel& kernel, const KernelSpec& spec, const
     : kernel_(kernel), spec_(spec), workgroup_(workgroup), tiles_(tiles), second_tile_(place.second_tile) {
   llvm::IRBuilder<>& ir = kernel.ir();
   follows_ = ir.CreateICmpSGT(tile, second_tile_);
-  Value* one_chunk = ir.CreateICmpSLE(workgroup.tiles, kernel.constant(chunk_tiles(spec)));
+  Value* one_chunk = ir.CreateICmpSLE(workgroup.tiles, kernel.constant(chunk_tiles));
   ahead_ = ir.CreateSelect(ir.CreateAnd(follows_, one_chunk), kernel.constant(blocks()), kernel.constant(0));
 }
 

@@ -31,7 +31,7 @@ GridPlace place_of(Kernel& kernel, const KernelSpec& spec, Value* grid_x) {
   return {.query_head = ir.CreateSub(grid_x, ir.CreateMul(split, heads)), .split = split};
 }
 
-KeyTiles tiles_of_run(Kernel& kernel, const KernelSpec& spec, Value* split, Value* key_length) {
+KeyTiles tiles_of_run(Kernel& kernel, Value* split, Value* key_length) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* chunk = kernel.constant(chunk_keys);
   Value* splits = kernel.argument_i32(offsetof(Arguments, splits));
@@ -39,7 +39,7 @@ KeyTiles tiles_of_run(Kernel& kernel, const KernelSpec& spec, Value* split, Valu
   const auto ceiling = [&](Value* sum, Value* of) { return ir.CreateSub(ir.CreateAdd(sum, of), one); };
   Value* chunks = ir.CreateUDiv(ceiling(key_length, chunk), chunk);
   Value* chunks_a_run = quotient(kernel, ceiling(chunks, splits), offsetof(Arguments, split_multiplier));
-  Value* tiles = ir.CreateMul(chunks_a_run, kernel.constant(chunk_tiles(spec)));
+  Value* tiles = ir.CreateMul(chunks_a_run, kernel.constant(chunk_tiles));
   Value* first = ir.CreateMul(split, tiles);
   return {.first = first, .last = ir.CreateSub(ir.CreateAdd(first, tiles), one)};
 }

@@ -140,7 +140,7 @@ Workgroup begin_tile(Kernel& kernel, const KernelSpec& spec, const WorkgroupPlac
     first_tile = minimum(kernel, first_tile, last_tile);
   }
   if (spec.split_keys != 0) {
-    const KeyTiles run = tiles_of_run(kernel, spec, place.split, key_length);
+    const KeyTiles run = tiles_of_run(kernel, place.split, key_length);
     first_tile = maximum(kernel, first_tile, run.first);
     last_tile = minimum(kernel, last_tile, run.last);
     // No row sees a key of the run: nobody reads what would stand in its slots.

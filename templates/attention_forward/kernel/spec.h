@@ -110,7 +110,4 @@ std::optional<std::string> refusal_of(const KernelSpec& spec);
 // Of the argument struct that a launch hands over (arguments.h).
 std::size_t argument_bytes(const KernelSpec& spec);
 
-// Even, whatever a tile is: walks that take tiles in pairs count on it.
-constexpr int chunk_tiles(const KernelSpec& spec) { return chunk_keys / spec.tile_keys; }
-
 }  // namespace wavejit::attention_forward

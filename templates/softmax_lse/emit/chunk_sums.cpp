@@ -31,7 +31,7 @@ constexpr int sums_at = factors_at + (waves * copies_bytes);
 constexpr int parts_at = sums_at + (waves * sums_bytes);
 constexpr int lds_bytes = parts_at + (waves * parts_bytes);
 
-constexpr int chunk_tiles = attention::chunk_keys / attention::tile_keys;
+using attention::chunk_tiles;
 
 }  // namespace
 

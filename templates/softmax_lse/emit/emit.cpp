@@ -85,9 +85,8 @@ Workgroup begin_workgroup(Kernel& kernel) {
   Value* begin = keys_of(kernel, first_row, diagonal, keys).begin;
   Value* last_row = ir.CreateSub(ir.CreateAdd(first_row, rows), kernel.constant(1));
   Value* end = keys_of(kernel, last_row, diagonal, keys).end;
-  constexpr int chunk_tiles = attention::chunk_keys / attention::tile_keys;
-  Value* first_tile =
-      ir.CreateMul(ir.CreateUDiv(begin, kernel.constant(attention::chunk_keys)), kernel.constant(chunk_tiles));
+  Value* first_tile = ir.CreateMul(ir.CreateUDiv(begin, kernel.constant(attention::chunk_keys)),
+                                   kernel.constant(attention::chunk_tiles));
   Value* tiles =
       ir.CreateUDiv(ir.CreateAdd(maximum(kernel, end, kernel.constant(0)), kernel.constant(attention::tile_keys - 1)),
                     kernel.constant(attention::tile_keys));

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention/emit/stream_lines.h"
+
+namespace wavejit::attention {
+namespace {
+
+using language::Value;
+
+constexpr int dma_bytes = 16;                                            // per lane
+constexpr int dma_elements = dma_bytes / LdsPlan::element_bytes;         // per lane
+constexpr int lanes_per_piece = LdsPlan::piece_elements / dma_elements;  // lanes that fetch one 128-byte row piece
+constexpr int slot_bytes = LdsPlan::piece_elements * LdsPlan::element_bytes;
+
+}  // namespace
+
+// Wave w fills lines w, w + waves, …: lane l fetches 16 bytes of row 8 · (l / 8) + line, so that the line is 64 lanes ·
+// 16 bytes as the DMA writes them.
+LineStream::LineStream(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix,
+                       const Slice& slice, const Place& place, int dims, int waves,
+                       const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages)
+    : kernel_(kernel),
+      lds_(lds),
+      matrix_(matrix),
+      slice_(slice),
+      place_(place),
+      row_bytes_(dims * LdsPlan::element_bytes),
+      pieces_(dims / LdsPlan::piece_elements),
+      waves_(waves),
+      pages_(pages),
+      tile_pages_(tile_pages),
+      lds_line_(kernel.ir().CreateMul(kernel.wave(), kernel.constant(place.line_bytes))) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto constant = [&](int value) { return kernel_.constant(value); };
+  Value* lane = kernel_.lane();
+  Value* of_lane = ir.CreateLShr(lane, constant(3));
+  // 16 lanes fetch rows of one granule.
+  if (pages_) of_lane = ir.CreateAnd(of_lane, constant(1));
+  Value* column = ir.CreateMul(ir.CreateAnd(lane, constant(lanes_per_piece - 1)), constant(dma_bytes));
+  const bool by_key = pages_ && pages_->looks_up_each_key();
+  for (int line = 0; line < LdsPlan::lines_per_piece; line += waves_) {
+    Value* row = by_key ? column : ir.CreateAdd(ir.CreateMul(row_of(of_lane, line), slice_.row_stride), column);
+    // The piece is added here and not as the instruction's offset, which would move the LDS address along.
+    for (int piece = 0; piece < pieces_; ++piece)
+      lane_offsets_.push_back(piece == 0 ? row : ir.CreateAdd(row, constant(piece * slot_bytes)));
+  }
+}
+
+Value* LineStream::row_of(Value* slot, int line) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  return ir.CreateAdd(ir.CreateMul(slot, kernel_.constant(LdsPlan::lines_per_piece)),
+                      ir.CreateAdd(kernel_.wave(), kernel_.constant(line)));
+}
+
+Value* LineStream::slot() const { return kernel_.ir().CreateLShr(kernel_.lane(), kernel_.constant(3)); }
+
+int LineStream::line_offset(int piece, int line) const {
+  return (piece * LdsPlan::lines_per_piece + line) * place_.line_bytes;
+}
+
+// Row = lane % 32 stands on line row % 8 at slot row / 8; a lane group starts 8 elements in.
+void LineStream::begin_rows(Value* lane_group) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto constant = [&](int value) { return kernel_.constant(value); };
+  Value* row = ir.CreateAnd(kernel_.lane(), constant(31));
+  rows_start_ = ir.CreateMul(ir.CreateAnd(row, constant(7)), constant(place_.line_bytes));
+  rows_start_ = ir.CreateAdd(rows_start_, ir.CreateMul(ir.CreateLShr(row, constant(3)), constant(slot_bytes)));
+  rows_start_ = ir.CreateAdd(rows_start_, ir.CreateMul(lane_group, constant(dma_bytes)));
+}
+
+// A transpose read takes, in each group of 16 lanes, four rows of 16 elements. Lane group h reads rows 4h … 4h + 3
+// (lines 4h … 4h + 3); lanes 4r … 4r + 3 of 16 supply row r; the second 16 lanes take the next 16 dims.
+void LineStream::begin_transposed(Value* lane_group) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto constant = [&](int value) { return kernel_.constant(value); };
+  Value* lane = kernel_.lane();
+  Value* in_sixteen = ir.CreateAnd(lane, constant(15));
+  Value* start = ir.CreateMul(lane_group, constant(4 * place_.line_bytes));
+  start = ir.CreateAdd(start, ir.CreateMul(ir.CreateLShr(in_sixteen, constant(2)), constant(place_.line_bytes)));
+  Value* second_sixteen = ir.CreateAnd(ir.CreateLShr(lane, constant(4)), constant(1));
+  start = ir.CreateAdd(start, ir.CreateMul(second_sixteen, constant(16 * LdsPlan::element_bytes)));
+  transposed_start_ = ir.CreateAdd(start, ir.CreateMul(ir.CreateAnd(lane, constant(3)), constant(8)));
+}
+
+void LineStream::fetch(int buffer, Value* tile, const TilePages::Place& place) {
+  const bool in_page = tile_pages_.has_value();
+  const language::Buffer from = in_page ? tile_pages_->rows(slice_, row_bytes_, place) : slice_.buffer;
+  Value* tile_row = kernel_.ir().CreateMul(tile, kernel_.constant(tile_keys));
+  Value* tile_offset = in_page ? kernel_.constant(0) : kernel_.ir().CreateMul(tile_row, slice_.row_stride);
+  std::size_t instruction = 0;
+  for (int line = 0; line < LdsPlan::lines_per_piece; line += waves_)
+    for (int piece = 0; piece < pieces_; ++piece)
+      lds_.fill(at(buffer).region, from, dma_bytes, lane_offsets_[instruction++], tile_offset, lds_line_,
+                at(buffer).offset + line_offset(piece, line));
+}
+
+// A line has keys of all four granules, whose pages may be anywhere: every lane has an address of its own.
+void LineStream::gather(int buffer, Value* tile, Value* entries) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* rows = pages_->lane_rows(slice_, tile, entries);
+  Value* of_lane = slot();
+  std::size_t instruction = 0;
+  for (int line = 0; line < LdsPlan::lines_per_piece; line += waves_) {
+    Value* is_live = pages_->is_live(tile, row_of(of_lane, line));
+    for (int piece = 0; piece < pieces_; ++piece) {
+      Value* address = ir.CreateAdd(rows, ir.CreateZExt(lane_offsets_[instruction++], kernel_.i64()));
+      lds_.gather(at(buffer).region, pages_->if_live(is_live, address), dma_bytes, lds_line_,
+                  at(buffer).offset + line_offset(piece, line));
+    }
+  }
+}
+
+std::vector<KeyPages::KeyPlace> LineStream::places_of_lines(Value* tile, Value* entries) const {
+  Value* of_lane = slot();
+  std::vector<KeyPages::KeyPlace> places;
+  for (int line = 0; line < LdsPlan::lines_per_piece; line += waves_)
+    places.push_back(pages_->place_of_key(tile, entries, row_of(of_lane, line)));
+  return places;
+}
+
+void LineStream::gather(int buffer, const std::vector<KeyPages::KeyPlace>& places) {
+  std::size_t instruction = 0;
+  for (std::size_t i = 0; i < places.size(); ++i)
+    for (int piece = 0; piece < pieces_; ++piece)
+      lds_.gather(at(buffer).region, pages_->row(slice_, places[i], lane_offsets_[instruction++]), dma_bytes, lds_line_,
+                  at(buffer).offset + line_offset(piece, static_cast<int>(i) * waves_));
+}
+
+language::OperandA LineStream::rows(int buffer, int row_block, int dim_block) {
+  constexpr int blocks_per_piece = LdsPlan::piece_elements / 16;
+  const int offset = at(buffer).offset + line_offset(dim_block / blocks_per_piece, 0) +
+                     row_block * (32 / LdsPlan::lines_per_piece) * slot_bytes +
+                     dim_block % blocks_per_piece * 16 * LdsPlan::element_bytes;
+  return matrix_.operand_a(lds_.read(at(buffer).region, dma_bytes, rows_start_, offset), language::KOrder::contiguous);
+}
+
+language::OperandA LineStream::transposed(int buffer, int dim_block, int row_block) {
+  return transposed_at(at(buffer).region, transposed_start_, at(buffer).offset, dim_block, row_block);
+}
+
+Value* LineStream::transposed_start(Value* buffer) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  return ir.CreateAdd(transposed_start_, ir.CreateMul(buffer, kernel_.constant(at(1).offset - at(0).offset)));
+}
+
+language::OperandA LineStream::transposed(Value* start, int dim_block, int row_block) {
+  return transposed_at(language::Lds::any_region, start, at(0).offset, dim_block, row_block);
+}
+
+language::OperandA LineStream::transposed_at(int region, Value* start, int buffer_offset, int dim_block,
+                                             int row_block) {
+  constexpr int blocks_per_piece = LdsPlan::piece_elements / 32;
+  // 16 rows are two slots: rows 0 … 7 of the block on the first, 8 … 15 on the second.
+  const int offset = buffer_offset + line_offset(dim_block / blocks_per_piece, 0) + 2 * row_block * slot_bytes +
+                     dim_block % blocks_per_piece * 32 * LdsPlan::element_bytes;
+  Value* first = lds_.read_transposed(region, start, offset);
+  Value* second = lds_.read_transposed(region, start, offset + slot_bytes);
+  return matrix_.operand_a(kernel_.ir().CreateShuffleVector(first, second, {0, 1, 2, 3}),
+                           language::KOrder::accumulator_rows);
+}
+
+}  // namespace wavejit::attention

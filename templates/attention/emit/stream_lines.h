@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// One tensor's tiles in lines (lds_layout.h), filled by 16-byte LDS DMA: read by rows, or transposed by the read.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "templates/attention/emit/key_pages.h"
+#include "templates/attention/emit/tile_pages.h"
+#include "templates/attention/emit/tiles.h"
+
+namespace wavejit::attention {
+
+class LineStream final : public TileStream {
+ public:
+  // Where its buffers stand in the kernel's LDS. A region is one alias scope (codegen/language/lds.h).
+  struct Place {
+    struct Buffer {
+      int region;
+      int offset;  // bytes
+    };
+    int line_bytes;
+    std::array<Buffer, 2> buffers;
+  };
+  // `waves` fill it together. `pages`: of keys whose granules or keys are looked up; all of them must stay.
+  LineStream(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix, const Slice& slice,
+             const Place& place, int dims, int waves, const std::optional<KeyPages>& pages,
+             const std::optional<TilePages>& tile_pages);
+
+  // Where a lane's reads start, made once before the first of them.
+  void begin_rows(language::Value* lane_group);
+  void begin_transposed(language::Value* lane_group);
+
+  // A tile on its way into a buffer, in transfers() DMA instructions of this wave. Keys in pages of whole tiles have a
+  // `place`, which was looked up.
+  void fetch(int buffer, language::Value* tile, const TilePages::Place& place = {});
+  int transfers() const { return static_cast<int>(lane_offsets_.size()); }
+  // The same of keys in pages: each lane with its granule's row, or each line with its keys' places.
+  void gather(int buffer, language::Value* tile, language::Value* entries);
+  std::vector<KeyPages::KeyPlace> places_of_lines(language::Value* tile, language::Value* entries) const;
+  void gather(int buffer, const std::vector<KeyPages::KeyPlace>& places);
+
+  language::OperandA rows(int buffer, int row_block, int dim_block) override;
+  language::OperandA transposed(int buffer, int dim_block, int row_block) override;
+  // The same from a buffer that is known at run time only: where a lane's reads start in it, and the reads. These wait
+  // for every transfer that is in flight.
+  language::Value* transposed_start(language::Value* buffer);
+  language::OperandA transposed(language::Value* start, int dim_block, int row_block);
+
+ private:
+  // Row of lane `slot`'s 16 bytes on line `line` of this wave: of the tile, or of its granule.
+  language::Value* row_of(language::Value* slot, int line) const;
+  language::Value* slot() const;
+  const Place::Buffer& at(int buffer) const { return place_.buffers[static_cast<std::size_t>(buffer)]; }
+  int line_offset(int piece, int line) const;
+  language::OperandA transposed_at(int region, language::Value* start, int offset, int dim_block, int row_block);
+
+  language::Kernel& kernel_;
+  language::Lds& lds_;
+  const language::MatrixUnit& matrix_;
+  Slice slice_;
+  Place place_;
+  int row_bytes_;
+  int pieces_;  // 64-element pieces of a row
+  int waves_;
+  const std::optional<KeyPages>& pages_;
+  const std::optional<TilePages>& tile_pages_;
+  std::vector<language::Value*> lane_offsets_;  // of each DMA instruction of this wave, [line group][piece]
+  language::Value* lds_line_;                   // this wave's first line, bytes
+  language::Value* rows_start_ = nullptr;       // per lane: where its fragments start
+  language::Value* transposed_start_ = nullptr;
+};
+
+}  // namespace wavejit::attention

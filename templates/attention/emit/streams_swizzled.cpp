@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention/emit/streams_swizzled.h"
+
+#include <llvm/IR/IntrinsicsAMDGPU.h>
+
+#include <bit>
+#include <map>
+
+#include "codegen/language/convert.h"
+
+namespace wavejit::attention {
+namespace {
+
+using language::Value;
+using language::Values;
+
+constexpr int unit_bytes = 16;
+constexpr int units_swizzled = 8;          // 8 units of 16 bytes are all 32 banks
+constexpr int transposed_row_bytes = 128;  // 64 rows of one dim
+constexpr int transposed_rows_per_thread = 4;
+
+int log2_of(int power) { return std::countr_zero(static_cast<unsigned>(power)); }
+
+}  // namespace
+
+SwizzledStream::SwizzledStream(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix,
+                               const Slice& slice, int region, int offset, int row_bytes, int threads,
+                               const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages)
+    : kernel_(kernel),
+      lds_(lds),
+      matrix_(matrix),
+      slice_(slice),
+      region_(region),
+      offset_(offset),
+      row_bytes_(row_bytes),
+      threads_(threads),
+      pages_(pages),
+      tile_pages_(tile_pages) {}
+
+Values SwizzledStream::fetch(Value* tile, const TilePages::Place& place) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto load = [&](const language::Buffer& from, Value* offset) {
+    Values loaded;
+    for (Value* lane_offset : loads_) loaded.push_back(from.load(load_bytes_, lane_offset, offset));
+    return loaded;
+  };
+  if (tile_pages_) return load(tile_pages_->rows(slice_, row_bytes_, place), kernel_.constant(0));
+  return load(slice_.buffer, ir.CreateMul(ir.CreateMul(tile, kernel_.constant(tile_keys)), slice_.row_stride));
+}
+
+void SwizzledStream::refuse(const char* way) const {
+  kernel_.refuse(std::string("a swizzled stream is not staged to be read ") + way + ": it has an image for each way");
+}
+
+// ---- Rows
+// ------------------------------------------------------------------------------------------------------------
+
+SwizzledRows::SwizzledRows(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix,
+                           const Slice& slice, int region, int offset, int dims, int threads, Value* lane_group,
+                           const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages)
+    : SwizzledStream(kernel, lds, matrix, slice, region, offset, dims * LdsPlan::element_bytes, threads, pages,
+                     tile_pages) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const auto constant = [&](int value) { return kernel.constant(value); };
+  Value* thread = kernel.thread();
+  Value* lane = kernel.lane();
+  load_bytes_ = unit_bytes;
+
+  // In: consecutive threads take consecutive units of a row. The rows that one thread handles differ by a multiple of
+  // 8, so their swizzle is the same; by 4 where one wave takes rows of 16 units (write).
+  Value* unit = ir.CreateAnd(thread, constant(run() - 1));
+  Value* key = ir.CreateLShr(thread, constant(log2_of(run())));
+  const int count = units() * tile_keys / threads_;
+  for (int i = 0; i < count; ++i) {
+    const auto [rows, units] = place_of(i);
+    Value* row = rows == 0 ? key : ir.CreateAdd(key, constant(rows));
+    if (looks_up_each_key()) keys_.push_back(row);
+    if (pages_) row = ir.CreateAnd(row, constant(KeyPages::granule_keys - 1));
+    Value* column = ir.CreateMul(units == 0 ? unit : ir.CreateAdd(unit, constant(units)), constant(unit_bytes));
+    loads_.push_back(looks_up_each_key() ? column : ir.CreateAdd(ir.CreateMul(row, slice_.row_stride), column));
+  }
+  Value* swizzled = ir.CreateXor(unit, ir.CreateAnd(key, constant(units_swizzled - 1)));
+  write_ = ir.CreateAdd(ir.CreateMul(key, constant(row_bytes_)), ir.CreateMul(swizzled, constant(unit_bytes)));
+
+  // Out: unit 2 · dim block + lane group, xor row % 8. Bits 1 and 2 of the unit go through the xor, bit 3 is plain.
+  Value* fragment_row = ir.CreateAnd(lane, constant(31));
+  Value* row_swizzle = ir.CreateAnd(lane, constant(units_swizzled - 1));
+  Value* row_start = ir.CreateMul(fragment_row, constant(row_bytes_));
+  for (int bits = 0; bits < units_swizzled; bits += 2) {
+    Value* place = ir.CreateXor(ir.CreateXor(lane_group, row_swizzle), constant(bits));
+    read_.push_back(ir.CreateAdd(row_start, ir.CreateMul(place, constant(unit_bytes))));
+  }
+}
+
+// How far load i stands from the thread's first one: runs of a row, then rows.
+std::pair<int, int> SwizzledRows::place_of(int i) const {
+  const int runs = units() / run();
+  return {i / runs * rows_apart(), i % runs * run()};
+}
+
+// A wave's part of a load is a few neighbouring rows, and those of all waves begin rows_apart() apart: a granule's
+// descriptor serves the wave's loads in it.
+Values SwizzledRows::fetch_from_pages(Value* tile, Value* entries) {
+  if (looks_up_each_key()) return fetch_single(tile, entries);
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const int rows_of_wave = kernel_.target().wave_size / run();
+  Value* of_wave = kernel_.constant(0);
+  if (rows_apart() > KeyPages::granule_keys)
+    of_wave = ir.CreateLShr(ir.CreateMul(kernel_.wave(), kernel_.constant(rows_of_wave)),
+                            kernel_.constant(log2_of(KeyPages::granule_keys)));
+  std::map<int, language::Buffer> granules;
+  Values loaded;
+  for (int i = 0; i < loads(); ++i) {
+    const int number = place_of(i).first / KeyPages::granule_keys;
+    auto granule = granules.find(number);
+    if (granule == granules.end()) {
+      Value* place = ir.CreateAdd(of_wave, kernel_.constant(number));
+      granule = granules.emplace(number, pages_->granule(slice_, row_bytes_, tile, entries, place)).first;
+    }
+    loaded.push_back(granule->second.load(unit_bytes, loads_[static_cast<std::size_t>(i)], kernel_.constant(0)));
+  }
+  return loaded;
+}
+
+Values SwizzledRows::fetch_single(Value* tile, Value* entries) {
+  Values loaded;
+  std::map<Value*, KeyPages::KeyPlace> places;  // runs of one row have one
+  for (std::size_t i = 0; i < loads_.size(); ++i) {
+    auto place = places.find(keys_[i]);
+    if (place == places.end()) place = places.emplace(keys_[i], pages_->place_of_key(tile, entries, keys_[i])).first;
+    loaded.push_back(language::load_lanes(kernel_, pages_->row(slice_, place->second, loads_[i]), unit_bytes));
+  }
+  return loaded;
+}
+
+language::Strand SwizzledRows::write(const Values& loaded) {
+  language::Strand strand;
+  for (int i = 0; i < loads(); ++i) {
+    strand.add([=, this] {
+      const auto [rows, units] = place_of(i);
+      // Keys below 4, and rows that are multiples of 4: the swizzle changes by xor.
+      const int swizzle = rows % units_swizzled * unit_bytes;
+      Value* place = swizzle == 0 ? write_ : kernel_.ir().CreateXor(write_, kernel_.constant(swizzle));
+      lds_.write(region_, loaded[static_cast<std::size_t>(i)], place, offset_ + rows * row_bytes_ + units * unit_bytes);
+    });
+  }
+  return strand;
+}
+
+language::OperandA SwizzledRows::rows(int /*buffer*/, int row_block, int dim_block) {
+  const int unit = 2 * dim_block;
+  const auto swizzled = static_cast<std::size_t>(unit % units_swizzled / 2);
+  const int offset = offset_ + row_block * 32 * row_bytes_ + unit / units_swizzled * units_swizzled * unit_bytes;
+  return matrix_.operand_a(lds_.read(region_, unit_bytes, read_[swizzled], offset), language::KOrder::contiguous);
+}
+
+language::OperandA SwizzledRows::transposed(int /*buffer*/, int /*dim_block*/, int /*row_block*/) {
+  refuse("transposed");
+  return {};
+}
+
+// ---- Transposed
+// ------------------------------------------------------------------------------------------------------
+
+SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix,
+                                       const Slice& slice, int region, int offset, int dims, int threads,
+                                       Value* lane_group, const std::optional<KeyPages>& pages,
+                                       const std::optional<TilePages>& tile_pages)
+    : SwizzledStream(kernel, lds, matrix, slice, region, offset, dims * LdsPlan::element_bytes, threads, pages,
+                     tile_pages),
+      dims_per_thread_(dims * tile_keys / (pass_threads * transposed_rows_per_thread)) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const auto constant = [&](int value) { return kernel.constant(value); };
+  Value* thread = kernel.thread();
+  Value* lane = kernel.lane();
+  load_bytes_ = dims_per_thread_ * LdsPlan::element_bytes;
+
+  // In: 16 dim groups × 16 row groups. The 16 lanes that write to LDS together are 8 dim groups, whose swizzles fill
+  // all units of a row, × 2 row groups, which stand in the two halves of a unit (bit 1 of the row group, see below):
+  // every bank once.
+  const auto bit = [&](int of, int to) {
+    return ir.CreateShl(ir.CreateAnd(ir.CreateLShr(thread, constant(of)), constant(1)), constant(to));
+  };
+  Value* dim_group = ir.CreateOr(ir.CreateAnd(thread, constant(7)), bit(4, 3));
+  Value* row_group =
+      ir.CreateOr(ir.CreateShl(ir.CreateLShr(thread, constant(6)), constant(2)), ir.CreateOr(bit(3, 1), bit(5, 0)));
+  for (int i = 0; i < passes() * transposed_rows_per_thread; ++i) {
+    const int row_of_pass = i / transposed_rows_per_thread * (tile_keys / passes()) + i % transposed_rows_per_thread;
+    Value* row = ir.CreateAdd(ir.CreateMul(row_group, constant(transposed_rows_per_thread)), constant(row_of_pass));
+    if (looks_up_each_key()) keys_.push_back(row);
+    if (pages_) row = ir.CreateAnd(row, constant(KeyPages::granule_keys - 1));
+    Value* column = ir.CreateMul(dim_group, constant(load_bytes_));
+    loads_.push_back(looks_up_each_key() ? column : ir.CreateAdd(ir.CreateMul(row, slice_.row_stride), column));
+  }
+  // Row group g = 4s + q stands in unit 2s + q % 2, upper half for q ≥ 2. The swizzle of the thread's first dim; the
+  // others differ from it by a constant.
+  Value* first_dim = ir.CreateMul(dim_group, constant(dims_per_thread_));
+  const auto swizzle_of = [&](Value* dim) {
+    return ir.CreateAnd(ir.CreateXor(dim, ir.CreateLShr(dim, constant(3))), constant(units_swizzled - 1));
+  };
+  Value* unit = ir.CreateLShr(thread, constant(5));
+  Value* upper = ir.CreateAnd(ir.CreateLShr(thread, constant(3)), constant(1));
+  write_ = ir.CreateAdd(ir.CreateMul(first_dim, constant(transposed_row_bytes)),
+                        ir.CreateMul(ir.CreateXor(unit, swizzle_of(first_dim)), constant(unit_bytes)));
+  write_ = ir.CreateAdd(write_, ir.CreateMul(upper, constant(unit_bytes / 2)));
+
+  // Out: dim = 32 · dim block + lane % 32, unit 2 · row block + lane group.
+  Value* dim = ir.CreateAnd(lane, constant(31));
+  Value* dim_row = ir.CreateMul(dim, constant(transposed_row_bytes));
+  for (int bits = 0; bits < units_swizzled; bits += 2) {
+    Value* place = ir.CreateXor(ir.CreateXor(lane_group, swizzle_of(dim)), constant(bits));
+    read_.push_back(ir.CreateAdd(dim_row, ir.CreateMul(place, constant(unit_bytes))));
+  }
+}
+
+// In granules: in each pass wave w transposes the 16 keys of one.
+Values SwizzledTransposed::fetch_from_pages(Value* tile, Value* entries) {
+  Values loaded;
+  if (looks_up_each_key()) {
+    for (std::size_t i = 0; i < loads_.size(); ++i) {
+      const KeyPages::KeyPlace place = pages_->place_of_key(tile, entries, keys_[i]);
+      loaded.push_back(language::load_lanes(kernel_, pages_->row(slice_, place, loads_[i]), load_bytes_));
+    }
+    return loaded;
+  }
+  const int waves = threads_ / kernel_.target().wave_size;
+  for (int pass = 0; pass < passes(); ++pass) {
+    Value* number = kernel_.ir().CreateAdd(kernel_.wave(), kernel_.constant(pass * waves));
+    const language::Buffer granule = pages_->granule(slice_, row_bytes_, tile, entries, number);
+    for (int i = 0; i < transposed_rows_per_thread; ++i)
+      loaded.push_back(granule.load(
+          load_bytes_,
+          loads_[(static_cast<std::size_t>(pass) * transposed_rows_per_thread) + static_cast<std::size_t>(i)],
+          kernel_.constant(0)));
+  }
+  return loaded;
+}
+
+// Four rows of dwords, two dims each → for every dim a pair of dwords, four keys.
+language::Strand SwizzledTransposed::write(const Values& loaded) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto pair = [=, &ir](int row, int dim) {
+    constexpr std::uint32_t low_halves = 0x05040100;
+    constexpr std::uint32_t high_halves = 0x07060302;
+    const auto dword = static_cast<std::uint64_t>(dim / 2);
+    Value* low = ir.CreateExtractElement(loaded[static_cast<std::size_t>(row)], dword);
+    Value* high = ir.CreateExtractElement(loaded[static_cast<std::size_t>(row) + 1], dword);
+    // v_perm_b32: selector bytes 0–3 name the second source, 4–7 the first.
+    Value* selector = ir.getInt32(dim % 2 == 0 ? low_halves : high_halves);
+    return ir.CreateIntrinsic(llvm::Intrinsic::amdgcn_perm, {}, {high, low, selector});
+  };
+  language::Strand strand;
+  for (int i = 0; i < passes() * dims_per_thread_; ++i) {
+    const int dim = i % dims_per_thread_;
+    const int first_row = i / dims_per_thread_ * transposed_rows_per_thread;
+    // The first dim of a thread is a multiple of its dim count, and the first unit of its rows one of the passes that
+    // come before: the low bits of the swizzle change by xor.
+    const int units = dim ^ (i / dims_per_thread_ * units_swizzled / passes());
+    // Two permutes and, but for the first, an address.
+    strand.add(
+        [=, this, &ir] {
+          Value* const dwords[] = {pair(first_row, dim), pair(first_row + 2, dim)};
+          Value* place = units == 0 ? write_ : ir.CreateXor(write_, kernel_.constant(units * unit_bytes));
+          lds_.write(region_, language::gather_dwords(kernel_, dwords), place, offset_ + dim * transposed_row_bytes);
+        },
+        3);
+  }
+  return strand;
+}
+
+language::OperandA SwizzledTransposed::rows(int /*buffer*/, int /*row_block*/, int /*dim_block*/) {
+  refuse("by rows");
+  return {};
+}
+
+language::OperandA SwizzledTransposed::transposed(int /*buffer*/, int dim_block, int row_block) {
+  // 32 · dim block adds 4 · dim block to d / 8, of which the swizzle sees bit 2.
+  const auto swizzled = static_cast<std::size_t>((2 * row_block ^ (4 * (dim_block % 2))) / 2);
+  const int offset = offset_ + dim_block * 32 * transposed_row_bytes;
+  return matrix_.operand_a(lds_.read(region_, unit_bytes, read_[swizzled], offset), language::KOrder::accumulator_rows);
+}
+
+}  // namespace wavejit::attention

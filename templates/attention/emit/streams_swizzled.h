@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// One tensor's tiles, swizzled (lds_layout.h): loaded into registers, from there written to LDS as they will be read.
+// Rows and transposed are two images; a stream that is read both ways has both.
+//
+// Rows: row-major, unit u (16 bytes) of row n at unit u xor (n % 8). Transposed: [dim][64 rows], unit u of dim d at
+// unit u xor ((d xor d / 8) % 8); unit 2s + h of a dim holds the rows that lane group h needs of row block s, 16s + 4h
+// …
+// + 3 and 16s + 8 + 4h … + 3, so that one 16-byte read is one fragment in accumulator-row order. Reads and writes of 16
+// bytes touch all banks once per eight lanes, writes of the transposed image (8 bytes) once per sixteen.
+//
+// A pass over a tile is what 256 threads do at once. Fewer threads make several, and hold more of the tile in flight.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "codegen/language/strand.h"
+#include "templates/attention/emit/key_pages.h"
+#include "templates/attention/emit/tile_pages.h"
+#include "templates/attention/emit/tiles.h"
+
+namespace wavejit::attention {
+
+// What the two images have alike.
+class SwizzledStream : public TileStream {
+ public:
+  // Single steps: this thread's part of a tile on its way into registers, and from there into LDS in operations of
+  // about one issue slot. Keys in pages of whole tiles have a `place`, which was looked up.
+  language::Values fetch(language::Value* tile, const TilePages::Place& place);
+  // Of keys that are looked up, in granules or one by one.
+  virtual language::Values fetch_from_pages(language::Value* tile, language::Value* entries) = 0;
+  virtual language::Strand write(const language::Values& loaded) = 0;
+  int loads() const { return static_cast<int>(loads_.size()); }
+
+ protected:
+  // The image stands at `offset` in LDS, in a region of its own. `pages` must stay.
+  SwizzledStream(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix, const Slice& slice,
+                 int region, int offset, int row_bytes, int threads, const std::optional<KeyPages>& pages,
+                 const std::optional<TilePages>& tile_pages);
+  static constexpr int pass_threads = 256;
+  int passes() const { return pass_threads / threads_; }
+  bool looks_up_each_key() const { return pages_ && pages_->looks_up_each_key(); }
+  void refuse(const char* way) const;
+
+  language::Kernel& kernel_;
+  language::Lds& lds_;
+  const language::MatrixUnit& matrix_;
+  Slice slice_;
+  int region_;
+  int offset_;
+  int row_bytes_;  // in memory
+  int threads_;
+  const std::optional<KeyPages>& pages_;
+  int load_bytes_ = 0;
+  std::vector<language::Value*> loads_;  // per lane, where each begins
+  // Of keys that are looked up one by one: which keys of the tile these are; loads_ then are places in a row.
+  std::vector<language::Value*> keys_;
+  language::Value* write_ = nullptr;
+  // Lane addresses of fragment reads for each value of the swizzled unit bits that a constant cannot express.
+  std::vector<language::Value*> read_;
+
+ private:
+  const std::optional<TilePages>& tile_pages_;
+};
+
+class SwizzledRows final : public SwizzledStream {
+ public:
+  SwizzledRows(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix, const Slice& slice,
+               int region, int offset, int dims, int threads, language::Value* lane_group,
+               const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages);
+
+  language::Values fetch_from_pages(language::Value* tile, language::Value* entries) override;
+  language::Strand write(const language::Values& loaded) override;
+  language::OperandA rows(int buffer, int row_block, int dim_block) override;
+  language::OperandA transposed(int buffer, int dim_block, int row_block) override;
+
+ private:
+  language::Values fetch_single(language::Value* tile, language::Value* entries);
+  std::pair<int, int> place_of(int i) const;  // rows, units
+  // Loads are runs of so many units of a row: all of them, or 8 where a row is no power of two.
+  int units() const { return row_bytes_ / 16; }
+  int run() const { return units() & -units(); }
+  int rows_apart() const { return threads_ / run(); }
+};
+
+class SwizzledTransposed final : public SwizzledStream {
+ public:
+  SwizzledTransposed(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix,
+                     const Slice& slice, int region, int offset, int dims, int threads, language::Value* lane_group,
+                     const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages);
+
+  language::Values fetch_from_pages(language::Value* tile, language::Value* entries) override;
+  language::Strand write(const language::Values& loaded) override;
+  language::OperandA rows(int buffer, int row_block, int dim_block) override;
+  language::OperandA transposed(int buffer, int dim_block, int row_block) override;
+
+ private:
+  int dims_per_thread_;  // a thread transposes a block of 4 rows × this many dims, in each pass
+};
+
+}  // namespace wavejit::attention

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention/emit/tile_walk.h"
+
+#include "codegen/language/control.h"
+#include "templates/attention/emit/integers.h"
+#include "templates/attention/kernel/canon.h"
+
+namespace wavejit::attention {
+
+using language::Value;
+
+namespace {
+
+// A multiple of a chunk's tiles, and not negative.
+constexpr std::uint32_t whole_chunks = 0x80000000U | static_cast<std::uint32_t>(chunk_tiles - 1);
+
+}  // namespace
+
+Value* TileWalk::last() const { return kernel_.ir().CreateSub(end_, kernel_.constant(1)); }
+Value* TileWalk::ahead(Value* place, int tiles) const { return kernel_.ir().CreateAdd(place, kernel_.constant(tiles)); }
+Value* TileWalk::at_most_last(Value* place) const { return minimum(kernel_, place, last()); }
+Value* TileWalk::exists(Value* place) const { return kernel_.ir().CreateICmpSLT(place, end_); }
+
+void TileInterval::prepare_chunks() {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* tiles_before = kernel_.constant(-chunk_tiles);
+  first_border_ = ir.CreateAdd(ir.CreateAnd(first(), tiles_before), kernel_.constant(chunk_tiles));
+  last_border_ = ir.CreateAnd(last(), tiles_before);
+}
+
+// A multiple of a chunk's tiles away from the first border, and not before it: one subtraction, one mask. Made anew for
+// each branch: kept for a second one it would pass through a vector register, whose port the partner wave needs.
+Value* TileInterval::begins_chunk(Value* place) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  place = language::opaque(kernel_, place);
+  return ir.CreateICmpEQ(ir.CreateAnd(ir.CreateSub(place, first_border_), ir.getInt32(whole_chunks)),
+                         kernel_.constant(0));
+}
+
+// The next tile begins a chunk, at the last border at the latest.
+Value* TileInterval::ends_chunk(Value* place) const {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  Value* next = ahead(place, 1);
+  return ir.CreateICmpEQ(ir.CreateAnd(ir.CreateSub(last_border_, next), ir.getInt32(whole_chunks)),
+                         kernel_.constant(0));
+}
+
+Value* TileInterval::chunk_of(Value* place) const {
+  return kernel_.ir().CreateUDiv(place, kernel_.constant(chunk_tiles));
+}
+
+Value* TileInterval::several_chunks() const { return kernel_.ir().CreateICmpSGE(last_border_, first_border_); }
+
+}  // namespace wavejit::attention

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Which tiles of keys a workgroup walks, and where chunks begin among them.
+//
+// A walk moves from place to place, one by one. What stands at a place is a tile of keys. Of an interval the two are
+// one number; a list of tiles would look up which tile its place has. Pipelines ask a walk and never add to a tile:
+//
+//   first       the first place. There is at least one
+//   ahead       a place some tiles further, or the last one
+//   begins      the place begins a chunk (docs/canonical-arithmetic.md), and is not the first that is walked
+#pragma once
+
+#include "codegen/language/kernel.h"
+
+namespace wavejit::attention {
+
+class TileWalk {
+ public:
+  virtual ~TileWalk() = default;
+
+  language::Value* first() const { return first_; }
+  language::Value* last() const;
+  // May be before the first and behind the last.
+  language::Value* ahead(language::Value* place, int tiles) const;
+  language::Value* at_most_last(language::Value* place) const;
+  // Uniform: the place is no further than the last.
+  language::Value* exists(language::Value* place) const;
+
+  // The tile at a place that is walked: its keys are tile · tile_keys and on.
+  virtual language::Value* tile_at(language::Value* place) const = 0;
+
+  // Chunks are prepared once, in a block that all questions about them come behind.
+  virtual void prepare_chunks() = 0;
+  // Uniform, of places that are walked: the place begins a chunk, and is not the first; the next one does.
+  virtual language::Value* begins_chunk(language::Value* place) const = 0;
+  virtual language::Value* ends_chunk(language::Value* place) const = 0;
+  virtual language::Value* chunk_of(language::Value* place) const = 0;
+  // More than one is walked, and which is the last.
+  virtual language::Value* several_chunks() const = 0;
+  virtual language::Value* last_chunk() const = 0;
+
+ protected:
+  // Places first … end − 1.
+  TileWalk(language::Kernel& kernel, language::Value* first, language::Value* end)
+      : kernel_(kernel), first_(first), end_(end) {}
+
+  language::Kernel& kernel_;
+
+ private:
+  language::Value* first_;
+  language::Value* end_;
+};
+
+// All tiles from one to another.
+class TileInterval final : public TileWalk {
+ public:
+  TileInterval(language::Kernel& kernel, language::Value* first, language::Value* end) : TileWalk(kernel, first, end) {}
+
+  language::Value* tile_at(language::Value* place) const override { return place; }
+  void prepare_chunks() override;
+  language::Value* begins_chunk(language::Value* place) const override;
+  language::Value* ends_chunk(language::Value* place) const override;
+  language::Value* chunk_of(language::Value* place) const override;
+  language::Value* several_chunks() const override;
+  language::Value* last_chunk() const override { return chunk_of(last_border_); }
+
+ private:
+  language::Value* first_border_ = nullptr;  // uniform: the first tile that may begin a second chunk …
+  language::Value* last_border_ = nullptr;   // … and where the last chunk begins
+};
+
+}  // namespace wavejit::attention
