@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which keys a row sees: a window round its diagonal, cut to the keys that there are.
+// Which keys a row sees: a window round its diagonal, cut to the keys that there are. And the other way round, which
+// rows see a key.
 #pragma once
 
 #include "templates/attention/emit/sequence.h"
@@ -36,5 +37,16 @@ struct KeyLimits {
 // `wants_diagonal`: also without a mask.
 KeyLimits key_limits(language::Kernel& kernel, Mask mask, bool wants_diagonal, const DiagonalFields& diagonal,
                      const WindowFields& window, const Sequence& sequence);
+
+// ---- The keys of a tile, of one mask
+
+// From the first row that sees any of the keys first_key … last_key of a tile to the one behind the last; none where
+// `end` is not larger. A key outside the sequence is seen by no row, so last_key is cut to the last that there is.
+struct RowRange {
+  language::Value* begin;
+  language::Value* end;
+};
+RowRange visible_rows(language::Kernel& kernel, Mask mask, const DiagonalFields& diagonal, const WindowFields& window,
+                      const Sequence& sequence, language::Value* first_key, language::Value* last_key);
 
 }  // namespace wavejit::attention

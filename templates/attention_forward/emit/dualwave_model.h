@@ -2,11 +2,11 @@
 // The dual-wave schedule as a model: two groups of waves walk the table one cluster apart, DMA lands as late as the
 // waits allow, and every read must find its tile whole, every DMA a buffer that nobody still reads.
 //
-// It replays a table act by act and keeps what each LDS buffer holds after each row. dualwave_schedule.cpp asks it when
+// It replays a table act by act and keeps what each LDS buffer holds after each row. What becomes of tiles is
+// templates/attention/emit/tile_model.h's half; here stands what is computed of them. dualwave_schedule.cpp asks it when
 // it is compiled, tests/templates/dualwave_schedule_test.cpp with tables that are wrong.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>
@@ -14,26 +14,15 @@
 #include <variant>
 #include <vector>
 
+#include "templates/attention/emit/tile_model.h"
 #include "templates/attention_forward/emit/chunk_model.h"
 #include "templates/attention_forward/emit/dualwave_schedule.h"
 
 namespace wavejit::attention_forward::dualwave {
 
-enum class Arrival : std::uint8_t {
-  nothing,    // never filled
-  in_flight,  // parts of it may still be on their way
-  awaited,    // this wave's part is there
-  ready,      // all parts are: any wave may read it in the next cluster
-};
-
-inline constexpr int no_tile = -1;
-
-struct BufferState {
-  int tile = no_tile;
-  Arrival arrival = Arrival::nothing;
-
-  constexpr bool operator==(const BufferState&) const = default;
-};
+using schedule::Arrival;
+using schedule::BufferState;
+using schedule::no_tile;
 
 // Behind a row's barrier, as a wave of the first group sees it.
 struct RowState {
@@ -47,7 +36,7 @@ struct RowState {
 class Model {
  public:
   constexpr Model(int tiles, bool stagger, const schedule::Chunks& chunks = {})
-      : tiles_(tiles), stagger_(stagger), chunks_(chunks, tiles) {}
+      : tiles_(tiles), chunks_(chunks, tiles), staged_(tiles, stagger) {}
 
   constexpr schedule::Fault run(const Schedule& schedule) {
     schedule::for_each_row(schedule, tiles_, [&](const Cluster& cluster, int tile) {
@@ -59,7 +48,7 @@ class Model {
       ++now_;
     });
     row_ = "the end";
-    require(in_flight() == 0, "a DMA is still on its way");
+    require(staged_.in_flight() == 0, "a DMA is still on its way");
     require(outputs_ == tiles_, "tiles are missing in O");
     require(!modifiers_, "a tile's modifiers were read for nothing");
     right(chunks_.end());
@@ -68,34 +57,9 @@ class Model {
   constexpr const std::vector<RowState>& rows() const { return rows_; }
 
  private:
-  static constexpr int never = -1;
-
-  // A fetch of one tile.
-  struct Batch {
-    int tile = 0;
-    int awaited = never;  // the cluster whose wait retires it
-  };
-  // What stands in one LDS buffer.
-  struct Contents {
-    int batch = never;      // the last that went there
-    int last_read = never;  // cluster
-  };
-
   constexpr void right(std::string_view what) { require(what.empty(), what); }
   constexpr void require(bool holds, std::string_view what) {
     if (!holds && !fault_) fault_ = {.row = row_, .tile = tile_, .what = what};
-  }
-  static constexpr std::size_t index_of(int number) { return static_cast<std::size_t>(number); }
-  constexpr Contents& buffer(Stream stream, int tile) {
-    return contents_[stream == Stream::keys ? 0 : 1][index_of(tile) % 2];
-  }
-  constexpr int in_flight() const { return static_cast<int>(batches_.size()) - retired_; }
-
-  // The latest cluster that all waves, of either group, have left when some wave is in cluster `n`. Cluster 0 is
-  // `start`, before the stagger opens.
-  constexpr int left_by_all(int n) const { return stagger_ ? std::max(n - 2, 0) : n - 1; }
-  constexpr bool ready_in(const Batch& batch, int n) const {
-    return batch.awaited != never && batch.awaited <= left_by_all(n);
   }
 
   constexpr void take(const Memory& cluster) {
@@ -109,28 +73,11 @@ class Model {
     require(waited_, "does not wait for its LDS reads");
   }
 
-  constexpr void perform(const Fetch& fetch) {
-    const int wanted = tile_ + fetch.tile.ahead;
-    require(wanted < tiles_ || fetch.may_be_past_the_end, "fetches a tile past the end");
-    right(look_ups_.fetch(tile_, wanted, now_));
-    Contents& into = buffer(fetch.tile.stream, wanted);
-    require(into.last_read <= left_by_all(now_), "overwrites what another wave may still read");
-    into.batch = static_cast<int>(batches_.size());
-    batches_.push_back({.tile = std::min(wanted, tiles_ - 1)});
-  }
-
-  constexpr void perform(const LookUp& look) { right(look_ups_.look_up(tile_, tile_ + look.ahead, now_)); }
-
+  constexpr void perform(const Fetch& fetch) { right(staged_.fetch(now_, tile_, fetch)); }
+  constexpr void perform(const LookUp& look) { right(staged_.look_up(now_, tile_, look)); }
   constexpr void perform(const Read& read) {
-    const int wanted = tile_ + read.tile.ahead;
-    Contents& from = buffer(read.tile.stream, wanted);
-    require(from.batch != never, "reads a buffer that was never filled");
-    if (fault_) return;
-    const Batch& batch = batches_[index_of(from.batch)];
-    require(batch.tile == wanted, "reads another tile than the buffer holds");
-    require(ready_in(batch, now_), "reads what another wave may not have waited for");
+    right(staged_.read(now_, tile_, read.tile));
     require(!read_, "reads over fragments that are still needed");
-    from.last_read = now_;
     read_ = read.tile;
   }
 
@@ -146,7 +93,7 @@ class Model {
     if (wait.fetches_left == Wait::all) return;
     // One counter has them all; a Modify before this has waited for its own.
     require(!modifiers_, "counts modifiers that are on their way as a fetch");
-    for (; in_flight() > wait.fetches_left; ++retired_) batches_[index_of(retired_)].awaited = now_;
+    staged_.wait(now_, wait.fetches_left);
   }
 
   constexpr void take(const Compute& cluster) {
@@ -208,35 +155,23 @@ class Model {
     if (chunks_.begins_at(tile_)) now_ += 2;
   }
 
-  constexpr BufferState state_of(const Contents& contents) const {
-    if (contents.batch == never) return {};
-    const Batch& batch = batches_[index_of(contents.batch)];
-    return {.tile = batch.tile,
-            .arrival = ready_in(batch, now_ + 1) ? Arrival::ready
-                       : batch.awaited != never  ? Arrival::awaited
-                                                 : Arrival::in_flight};
-  }
   constexpr void keep_state() {
-    RowState state{.row = row_, .tile = tile_, .keys = {}, .values = {}, .fetches_in_flight = in_flight()};
+    RowState state{.row = row_, .tile = tile_, .keys = {}, .values = {}, .fetches_in_flight = staged_.in_flight()};
     for (std::size_t each = 0; each < 2; ++each) {
-      state.keys[each] = state_of(contents_[0][each]);
-      state.values[each] = state_of(contents_[1][each]);
+      state.keys[each] = staged_.state(now_, Stream::keys, each);
+      state.values[each] = staged_.state(now_, Stream::values, each);
     }
     rows_.push_back(state);
   }
 
   int tiles_;
-  bool stagger_;
   schedule::ChunkModel chunks_;
-  schedule::LookUps look_ups_;
+  schedule::BufferedTiles staged_;
   schedule::Fault fault_;
   std::vector<RowState> rows_;
   int now_ = 0;  // cluster
   std::string_view row_;
   int tile_ = 0;
-  std::vector<Batch> batches_;  // in order; the first `retired_` have landed
-  int retired_ = 0;
-  std::array<std::array<Contents, 2>, 2> contents_{};  // K, V
   bool first_act_ = false;                             // of a memory row
   bool waited_ = false;
   std::optional<Tile> read_;

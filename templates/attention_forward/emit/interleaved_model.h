@@ -2,31 +2,25 @@
 // The interleaved schedule as a model. All waves may stand anywhere between two barriers, so within one step nothing
 // may read what the step writes; loads leave and reach their registers in order; each tile's arithmetic comes in order.
 //
-// It replays a table act by act and keeps what stands where after each row. interleaved_schedule.cpp asks it when it is
+// It replays a table act by act and keeps what stands where after each row. What becomes of tiles is
+// templates/attention/emit/tile_model.h's half; here stands what is computed of them. interleaved_schedule.cpp asks it when it is
 // compiled, tests/templates/interleaved_schedule_test.cpp with tables that are wrong.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "templates/attention/emit/tile_model.h"
 #include "templates/attention_forward/emit/chunk_model.h"
 #include "templates/attention_forward/emit/interleaved_schedule.h"
 
 namespace wavejit::attention_forward::interleaved {
 
-inline constexpr int no_tile = -1;
-
-// Which tile is where.
-struct Places {
-  int in_flight = no_tile;  // in registers, or on the way there
-  int lds = no_tile;        // whole, for all waves, once the row is over
-
-  constexpr bool operator==(const Places&) const = default;
-};
+using schedule::no_tile;
+using Places = schedule::WrittenPlaces;
 
 // Behind a row's barrier.
 struct RowState {
@@ -38,13 +32,13 @@ struct RowState {
 
 class Model {
  public:
-  constexpr explicit Model(int tiles, const schedule::Chunks& chunks = {}) : tiles_(tiles), chunks_(chunks, tiles) {}
+  constexpr explicit Model(int tiles, const schedule::Chunks& chunks = {}) : tiles_(tiles), chunks_(chunks, tiles), staged_(tiles) {}
 
   constexpr schedule::Fault run(const Schedule& schedule) {
     schedule::for_each_row(schedule, tiles_, [&](const Step& step, int tile) {
       if (fault_) return;
       take(step, tile);
-      rows_.push_back({.row = step.name, .tile = tile, .keys = places_[0], .values = places_[1]});
+      rows_.push_back({.row = step.name, .tile = tile, .keys = staged_.of(Stream::keys), .values = staged_.of(Stream::values)});
     });
     row_ = "the end";
     require(outputs_ == tiles_, "tiles are missing in O");
@@ -59,36 +53,26 @@ class Model {
   constexpr void require(bool holds, std::string_view what) {
     if (!holds && !fault_) fault_ = {.row = row_, .tile = tile_, .what = what};
   }
-  constexpr Places& places(Stream stream) { return places_[stream == Stream::keys ? 0 : 1]; }
+  constexpr int row_number() const { return static_cast<int>(rows_.size()); }
 
   constexpr void take(const Step& step, int tile) {
     row_ = step.name;
     tile_ = tile;
-    written_.reset();
+    staged_.begin_row();
     read_.reset();
     overlapped_ = false;
     for (const Act& act : step.acts) std::visit([&](const auto& each) { perform(each); }, act);
     require(overlapped_, "does nothing");
     require(!grown_ || tile < 0, "leaves O and l on the old maximum");
     grown_ = false;
-    // The barrier.
-    if (written_) places(written_->stream).lds = tile + written_->ahead;
+    staged_.end_row(tile);
   }
 
-  constexpr void perform(const Fetch& fetch) {
-    const int wanted = tile_ + fetch.tile.ahead;
-    require(wanted < tiles_ || fetch.may_be_past_the_end, "fetches a tile past the end");
-    right(look_ups_.fetch(tile_, wanted, static_cast<int>(rows_.size())));
-    require(places(fetch.tile.stream).in_flight == no_tile, "fetches into registers that are not written yet");
-    places(fetch.tile.stream).in_flight = wanted;
-  }
-
-  constexpr void perform(const LookUp& look) {
-    right(look_ups_.look_up(tile_, tile_ + look.ahead, static_cast<int>(rows_.size())));
-  }
+  constexpr void perform(const Fetch& fetch) { right(staged_.fetch(row_number(), tile_, fetch)); }
+  constexpr void perform(const LookUp& look) { right(staged_.look_up(row_number(), tile_, look)); }
 
   constexpr void perform(const Read& read) {
-    require(places(read.tile.stream).lds == tile_ + read.tile.ahead, "reads another tile than stands in LDS");
+    right(staged_.read(tile_, read.tile));
     require(!read_ && !overlapped_, "reads for no product");
     read_ = read.tile;
   }
@@ -108,13 +92,7 @@ class Model {
   constexpr void perform(const Overlap& overlap) {
     require(!overlapped_, "overlaps twice");
     overlapped_ = true;
-    if (overlap.write) {
-      require(!read_ || read_->stream != overlap.write->stream, "writes what other waves still read");
-      int& in_flight = places(overlap.write->stream).in_flight;
-      require(in_flight == tile_ + overlap.write->ahead, "writes another tile than it fetched");
-      in_flight = no_tile;
-      written_ = overlap.write;
-    }
+    if (overlap.write) right(staged_.write(tile_, *overlap.write));
     if (overlap.product == Product::none) require(!read_, "reads for no product");
     if (overlap.product == Product::scores) {
       require(read_ && read_->stream == Stream::keys && read_->ahead == 1, "multiplies other keys");
@@ -151,10 +129,9 @@ class Model {
 
   int tiles_;
   schedule::ChunkModel chunks_;
-  schedule::LookUps look_ups_;
+  schedule::WrittenTiles staged_;
   schedule::Fault fault_;
   std::vector<RowState> rows_;
-  std::array<Places, 2> places_{};  // K, V
   std::optional<int> modifiers_;    // of which tile's scores they are on their way
   // The arithmetic: the last tile that has come so far.
   int scores_ = -1;
@@ -167,7 +144,6 @@ class Model {
   std::string_view row_;
   int tile_ = 0;
   std::optional<Tile> read_;
-  std::optional<Tile> written_;
   bool overlapped_ = false;
 };
 
