@@ -24,7 +24,8 @@ namespace wavejit::attention::schedule {
 
 inline constexpr int no_tile = -1;
 
-// ---- Two buffers -----------------------------------------------------------------------------------------------------
+// ---- Two buffers
+// -----------------------------------------------------------------------------------------------------
 
 enum class Arrival : std::uint8_t {
   nothing,    // never filled
@@ -119,7 +120,8 @@ class BufferedTiles {
   std::array<std::array<Contents, 2>, 2> contents_{};  // of each stream, tile t in buffer t mod 2
 };
 
-// ---- One buffer, through registers -----------------------------------------------------------------------------------
+// ---- One buffer, through registers
+// -----------------------------------------------------------------------------------
 
 // Which tile is where.
 struct WrittenPlaces {

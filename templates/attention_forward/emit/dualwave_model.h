@@ -3,8 +3,8 @@
 // waits allow, and every read must find its tile whole, every DMA a buffer that nobody still reads.
 //
 // It replays a table act by act and keeps what each LDS buffer holds after each row. What becomes of tiles is
-// templates/attention/emit/tile_model.h's half; here stands what is computed of them. dualwave_schedule.cpp asks it when
-// it is compiled, tests/templates/dualwave_schedule_test.cpp with tables that are wrong.
+// templates/attention/emit/tile_model.h's half; here stands what is computed of them. dualwave_schedule.cpp asks it
+// when it is compiled, tests/templates/dualwave_schedule_test.cpp with tables that are wrong.
 #pragma once
 
 #include <array>
@@ -172,7 +172,7 @@ class Model {
   int now_ = 0;  // cluster
   std::string_view row_;
   int tile_ = 0;
-  bool first_act_ = false;                             // of a memory row
+  bool first_act_ = false;  // of a memory row
   bool waited_ = false;
   std::optional<Tile> read_;
   std::optional<int> modifiers_;  // of which tile's scores they are on their way

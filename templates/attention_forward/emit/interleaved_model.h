@@ -3,8 +3,8 @@
 // may read what the step writes; loads leave and reach their registers in order; each tile's arithmetic comes in order.
 //
 // It replays a table act by act and keeps what stands where after each row. What becomes of tiles is
-// templates/attention/emit/tile_model.h's half; here stands what is computed of them. interleaved_schedule.cpp asks it when it is
-// compiled, tests/templates/interleaved_schedule_test.cpp with tables that are wrong.
+// templates/attention/emit/tile_model.h's half; here stands what is computed of them. interleaved_schedule.cpp asks it
+// when it is compiled, tests/templates/interleaved_schedule_test.cpp with tables that are wrong.
 #pragma once
 
 #include <cstddef>
@@ -32,13 +32,15 @@ struct RowState {
 
 class Model {
  public:
-  constexpr explicit Model(int tiles, const schedule::Chunks& chunks = {}) : tiles_(tiles), chunks_(chunks, tiles), staged_(tiles) {}
+  constexpr explicit Model(int tiles, const schedule::Chunks& chunks = {})
+      : tiles_(tiles), chunks_(chunks, tiles), staged_(tiles) {}
 
   constexpr schedule::Fault run(const Schedule& schedule) {
     schedule::for_each_row(schedule, tiles_, [&](const Step& step, int tile) {
       if (fault_) return;
       take(step, tile);
-      rows_.push_back({.row = step.name, .tile = tile, .keys = staged_.of(Stream::keys), .values = staged_.of(Stream::values)});
+      rows_.push_back(
+          {.row = step.name, .tile = tile, .keys = staged_.of(Stream::keys), .values = staged_.of(Stream::values)});
     });
     row_ = "the end";
     require(outputs_ == tiles_, "tiles are missing in O");
@@ -132,7 +134,7 @@ class Model {
   schedule::WrittenTiles staged_;
   schedule::Fault fault_;
   std::vector<RowState> rows_;
-  std::optional<int> modifiers_;    // of which tile's scores they are on their way
+  std::optional<int> modifiers_;  // of which tile's scores they are on their way
   // The arithmetic: the last tile that has come so far.
   int scores_ = -1;
   int modified_ = -1;
