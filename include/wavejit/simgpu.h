@@ -35,7 +35,8 @@ extern "C" {
  * and compute units of a die: "gfx942@6x38") and writes the HIP ordinals of the first `count` of them to `ordinals`.
  * Devices are never removed; devices of several targets live side by side. A process that calls this before any other
  * function gets only the devices asked for; otherwise those named by WAVEJIT_DEVICE come first. Returns 0, or a HIP
- * error number: 101 (invalid device) for an unknown target. */
+ * error number: 101 (invalid device) for an unknown target, 3 (not initialised) in a child that was forked from a
+ * process whose simulated devices had work. */
 WAVEJIT_SIMGPU_API int wavejit_simgpu_open_devices(const char* target, int count, int* ordinals);
 
 /* The order in which waves of a workgroup run between two points where they meet. */

@@ -50,9 +50,21 @@ Result<HipFunctions> open_hip() {
   return fail(WAVEJIT_NO_DEVICE, "device = hip: no HIP runtime (libamdhip64.so) can be loaded" + hint());
 }
 
+std::unexpected<Failure> belongs_to_parent(const DeviceChoice& choice) {
+  return fail(WAVEJIT_NO_DEVICE,
+              "device = " + to_text(choice) +
+                  ": this process was forked from one that uses a device; accepted: " + forks_accepted);
+}
+
+// AMD's runtime belongs to the process that asked it first, for good: how many forks had there been?
+constexpr std::uint32_t nobody = ~std::uint32_t{0};
+std::atomic<std::uint32_t> hip_begun_after{nobody};
+
 Result<HipDevice> open_hip_device(const DeviceChoice& choice) {
   auto hip = open_hip();
   if (!hip) return std::unexpected(std::move(hip.error()));
+  const std::uint32_t begun_after = hip_begun_after;
+  if (begun_after != nobody && begun_after != system::forks_seen()) return belongs_to_parent(choice);
   int count = 0;
   const hipError_t counted = hip->hipGetDeviceCount(&count);
   if (counted != hipSuccess || count < 1) {
@@ -60,6 +72,7 @@ Result<HipDevice> open_hip_device(const DeviceChoice& choice) {
                 "device = " + to_text(choice) + ": HIP sees no GPU" +
                     (counted == hipSuccess ? std::string() : " (" + error_text(*hip, counted) + ")") + hint());
   }
+  hip_begun_after = system::forks_seen();
   int ordinal = choice.ordinal.value_or(0);
   if (!choice.ordinal) {
     if (const hipError_t error = hip->hipGetDevice(&ordinal); error != hipSuccess)
@@ -86,6 +99,8 @@ Result<HipDevice> open_simulated_device(const DeviceChoice& choice) {
   if (!hip) return std::unexpected(std::move(hip.error()));
   std::array<int, max_simulated_devices> ordinals{};
   const int error = open_devices(choice.target.c_str(), choice.count, ordinals.data());
+  // Its threads, once it had work, stay behind; until then a child may have devices of its own.
+  if (error == hip_abi::hipErrorNotInitialized) return belongs_to_parent(choice);
   if (error != 0) {
     return fail(WAVEJIT_NO_DEVICE, "device = " + to_text(choice) + ": " +
                                        error_text(*hip, static_cast<hipError_t>(error)) +
@@ -97,16 +112,7 @@ Result<HipDevice> open_simulated_device(const DeviceChoice& choice) {
 }  // namespace
 
 Result<HipDevice> open_device(const DeviceChoice& choice) {
-  // What a HIP library has in memory from here on, a fork copies without its threads.
   system::watch_for_forks();
-  constexpr std::uint32_t never = ~std::uint32_t{0};
-  static std::atomic<std::uint32_t> opened_after{never};  // so many forks
-  std::uint32_t first = never;
-  if (!opened_after.compare_exchange_strong(first, system::forks_seen()) && first != system::forks_seen()) {
-    return fail(WAVEJIT_NO_DEVICE,
-                "device = " + to_text(choice) +
-                    ": this process was forked from one that uses a device; accepted: " + forks_accepted);
-  }
   return choice.simulated ? open_simulated_device(choice) : open_hip_device(choice);
 }
 

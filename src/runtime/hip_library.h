@@ -55,11 +55,10 @@ struct HipDevice {
 // What refusals of a forked child advise.
 inline constexpr const char* forks_accepted =
     "engines of a process that was spawned (Python's multiprocessing: the start method \"spawn\"), or forked before "
-    "its "
-    "parent made an engine";
+    "its parent made an engine";
 
-// Never falls back: what was asked for, or WAVEJIT_NO_DEVICE with what would do. So in a child that was forked after
-// its parent had opened a device.
+// Never falls back: what was asked for, or WAVEJIT_NO_DEVICE with what would do. So in a child whose parent had opened
+// a GPU, or had given a simulated one work.
 Result<HipDevice> open_device(const DeviceChoice& choice);
 // The same over a table that is already there.
 Result<HipDevice> describe_device(const HipFunctions& hip, int ordinal);

@@ -41,6 +41,7 @@ extern "C" {
 
 WAVEJIT_SIMGPU_API int wavejit_simgpu_open_devices(const char* target, int count, int* ordinals) {
   if (target == nullptr || count < 1 || ordinals == nullptr) return hip_error_invalid_value;
+  if (Process::instance().left_threads_behind()) return hip_error_not_initialised;
   const auto opened = Device::open(target, count);
   if (!opened) return opened.error().code;
   std::ranges::copy(*opened, ordinals);

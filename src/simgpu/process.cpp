@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "simgpu/process.h"
 
+#include <pthread.h>
+
 #include "simgpu/checks/check.h"
 #include "simgpu/device/memory.h"
 
@@ -30,6 +32,11 @@ void Process::set_settings(const Settings& settings) {
   }
   // Not under the lock: where there is no memory yet, it is made now and asks for the settings.
   DeviceMemory::instance().follow_definedness(includes(settings.checks, Check::uninitialised));
+}
+
+void Process::begin_threads() {
+  if (has_threads_.exchange(true)) return;
+  ::pthread_atfork(nullptr, nullptr, [] { instance().left_threads_behind_ = true; });
 }
 
 void Process::report(const std::string& line, const std::string& json) {

@@ -40,6 +40,11 @@ class Process {
   // Likewise, one JSON object a line.
   std::string take_findings(std::size_t capacity);
 
+  // Before a thread of the simulated GPU's: a fork leaves it behind.
+  void begin_threads();
+  // In a child of a process that had such threads: whoever waits for one waits for ever.
+  bool left_threads_behind() const { return left_threads_behind_.load(std::memory_order_relaxed); }
+
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
@@ -53,6 +58,8 @@ class Process {
   Counters counters_;
   std::vector<std::string> reports_;
   std::vector<std::string> findings_;
+  std::atomic<bool> has_threads_{false};
+  std::atomic<bool> left_threads_behind_{false};
 };
 
 }  // namespace wavejit::simgpu

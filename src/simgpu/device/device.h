@@ -48,6 +48,7 @@ struct LaunchTime {
 inline constexpr int hip_success = 0;
 inline constexpr int hip_error_invalid_value = 1;
 inline constexpr int hip_error_out_of_memory = 2;
+inline constexpr int hip_error_not_initialised = 3;
 inline constexpr int hip_error_invalid_configuration = 9;
 inline constexpr int hip_error_invalid_device = 101;
 inline constexpr int hip_error_invalid_image = 200;

@@ -2,6 +2,7 @@
 #include "simgpu/hip/front.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <deque>
 #include <shared_mutex>
 #include <unordered_map>
@@ -9,6 +10,7 @@
 
 #include "simgpu/hip/symbols.h"
 #include "simgpu/ledger.h"
+#include "simgpu/process.h"
 
 namespace wavejit::simgpu::hip_front {
 namespace {
@@ -37,6 +39,19 @@ struct ThreadState {
   }
 };
 thread_local ThreadState thread_state;
+
+// In a child whose parent had streams at work there is nobody who would do theirs.
+bool is_orphan() {
+  if (!Process::instance().left_threads_behind()) return false;
+  static const bool said = [] {
+    std::fputs(
+        "wavejit simulated GPU: this process was forked from one that uses GPUs, and they belong to that one: fork "
+        "before the first launch or copy, or use GPUs after exec\n",
+        stderr);
+    return true;
+  }();
+  return said;
+}
 
 void remember(const std::shared_ptr<Stream>& stream) {
   const std::unique_lock lock(registry().mutex);
@@ -101,7 +116,7 @@ void DeviceContext::synchronize() {
 }
 
 DeviceContext* find_context(int ordinal) {
-  if (ordinal < 0) return nullptr;
+  if (ordinal < 0 || is_orphan()) return nullptr;
   Registry& all = registry();
   const auto index = static_cast<std::size_t>(ordinal);
   {
@@ -149,6 +164,7 @@ std::shared_ptr<Stream> find_stream(hip_abi::hipStream_t handle) {
     return context == nullptr ? nullptr : context->null_stream();
   }
   if (handle == hip_abi::stream_per_thread()) return per_thread_stream();
+  if (is_orphan()) return nullptr;
   const std::shared_lock lock(registry().mutex);
   const auto found = registry().streams.find(handle);
   return found == registry().streams.end() ? nullptr : found->second;
@@ -177,6 +193,7 @@ void close_streams_at_exit() {
     Closer(const Closer&) = delete;
     Closer& operator=(const Closer&) = delete;
     ~Closer() {
+      if (Process::instance().left_threads_behind()) return;
       std::vector<std::shared_ptr<Stream>> open;
       {
         const std::shared_lock lock(registry().mutex);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "simgpu/hip/front.h"
+#include "simgpu/process.h"
 
 namespace wavejit::simgpu::hip_front {
 namespace {
@@ -29,6 +30,7 @@ Stream::Ticket Stream::submit(std::function<void()> work, std::vector<Dependency
   queue_.push_back({std::move(work), std::move(dependencies), after_error});
   if (!worker_.joinable()) {
     close_streams_at_exit();
+    Process::instance().begin_threads();
     worker_ = std::thread([this] { run(); });
   }
   changed_.notify_all();
@@ -58,7 +60,12 @@ void Stream::close() {
     worker = std::move(worker_);
     changed_.notify_all();
   }
-  if (worker.joinable()) worker.join();
+  if (!worker.joinable()) return;
+  if (Process::instance().left_threads_behind()) {
+    worker.detach();
+  } else {
+    worker.join();
+  }
 }
 
 void Stream::abandon() {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "simgpu/launch/launch.h"
+#include "simgpu/process.h"
 
 namespace wavejit::simgpu {
 
@@ -45,6 +46,7 @@ void WorkerPool::run(std::uint64_t count, unsigned threads,
     const std::scoped_lock lock(mutex_);
     job->places = helpers;
     jobs_.push_back(job);
+    if (workers_ < helpers) Process::instance().begin_threads();
     for (; workers_ < helpers; ++workers_) std::thread([this] { worker(); }).detach();
     work_.notify_all();
   }
