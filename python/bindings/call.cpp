@@ -15,6 +15,7 @@
 
 #include "address.h"
 #include "engine.h"
+#include "interpreter.h"
 
 namespace wavejit::python {
 
@@ -180,7 +181,7 @@ class Call {
   }
 
   void launch(std::uintptr_t stream) const {
-    const nb::gil_scoped_release released;
+    const Released released;
     check(Of::launch(engine_->get(), &arguments_, pointer_at<ihipStream_t*>(stream)));
   }
   // The same call over other memory, in the order of the tables above; for callers that keep one call for each shape.
@@ -198,7 +199,7 @@ class Call {
             field = pointer_at<std::remove_reference_t<decltype(field)>>(numbers[i]);
           },
           Of::addresses[i].member);
-    const nb::gil_scoped_release released;
+    const Released released;
     check(Of::launch(engine_->get(), &arguments, pointer_at<ihipStream_t*>(stream)));
   }
   nb::dict launch_with_report(std::uintptr_t stream) const {
@@ -206,7 +207,7 @@ class Call {
     Arguments arguments = arguments_;
     arguments.report = &report;
     {
-      const nb::gil_scoped_release released;
+      const Released released;
       check(Of::launch(engine_->get(), &arguments, pointer_at<ihipStream_t*>(stream)));
     }
     return told(report);
@@ -217,7 +218,7 @@ class Call {
   std::string describe() const {
     std::string text;
     const auto keep = [](void* context, const char* line) { *static_cast<std::string*>(context) = line; };
-    const nb::gil_scoped_release released;
+    const Released released;
     check(Of::describe(engine_->get(), &arguments_, keep, &text));
     return text;
   }
@@ -225,7 +226,7 @@ class Call {
     requires std::is_same_v<Arguments, wavejit_attention_forward_arguments>
   {
     std::size_t bytes = 0;
-    const nb::gil_scoped_release released;
+    const Released released;
     check(wavejit_attention_forward_workspace(engine_->get(), &arguments_, &bytes));
     return bytes;
   }
@@ -236,7 +237,7 @@ class Call {
     wavejit_status status = WAVEJIT_OK;
     std::string detail;
     {
-      const nb::gil_scoped_release released;
+      const Released released;
       status = question(engine_->get(), &arguments_);
       if (status != WAVEJIT_OK) detail = wavejit_last_detail();
     }

@@ -8,6 +8,7 @@
 #include <exception>
 #include <utility>
 
+#include "interpreter.h"
 #include "progress.h"
 
 namespace wavejit::python {
@@ -65,7 +66,8 @@ nb::object text_or_none(const char* text) {
 
 void tell_compile(void* context, const wavejit_compile_event* event) {
   if (!static_cast<EngineHandle*>(context)->calls_back()) return;
-  const nb::gil_scoped_acquire held;
+  const Held held;
+  if (!held) return;
   const nb::object callback = static_cast<EngineHandle*>(context)->on_compile();
   tell(callback, [&](const nb::object& function) {
     nb::dict told;
@@ -90,7 +92,8 @@ void tell_compile(void* context, const wavejit_compile_event* event) {
 
 void tell_log(void* context, std::int32_t level, const char* line) {
   if (!static_cast<EngineHandle*>(context)->calls_back()) return;
-  const nb::gil_scoped_acquire held;
+  const Held held;
+  if (!held) return;
   const nb::object callback = static_cast<EngineHandle*>(context)->on_log();
   tell(callback, [&](const nb::object& function) { function(level, nb::str(line)); });
 }
@@ -123,7 +126,7 @@ nb::list prepare(EngineHandle& handle, const std::vector<std::string>& descripto
     });
   };
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     const wavejit_status status =
         wavejit_prepare(handle.get(), lines.data(), lines.size(), jobs, nullptr, finished, &run);
     bool of_a_line = false;
@@ -167,13 +170,13 @@ EngineHandle::EngineHandle(const nb::dict& options, nb::object on_compile, nb::o
     chosen.on_log = tell_log;
     chosen.on_log_context = this;
   }
-  const nb::gil_scoped_release released;
+  const Released released;
   engine_.emplace(chosen);
 }
 
 EngineHandle::~EngineHandle() {
   // A thread of the engine may be about to call back: it needs the lock to come to its end.
-  const nb::gil_scoped_release released;
+  const Released released;
   engine_.reset();
 }
 
@@ -184,7 +187,7 @@ void EngineHandle::forget_callbacks() {
 }
 
 void bind_engine(nb::module_& module) {
-  using Released = nb::call_guard<nb::gil_scoped_release>;
+  using Unlocked = nb::call_guard<Released>;
   nb::class_<EngineHandle>(module, "EngineHandle", "A wavejit_engine. wavejit.Engine is the class for users.")
       .def(nb::init<const nb::dict&, nb::object, nb::object>(), nb::arg("options"), nb::arg("on_compile").none(),
            nb::arg("on_log").none())
@@ -192,15 +195,15 @@ void bind_engine(nb::module_& module) {
       .def("target", [](EngineHandle& handle) { return handle.engine().target(); })
       .def("device_name", [](EngineHandle& handle) { return handle.engine().device_name(); })
       .def(
-          "synchronize", [](EngineHandle& handle) { handle.engine().synchronize(); }, Released())
+          "synchronize", [](EngineHandle& handle) { handle.engine().synchronize(); }, Unlocked())
       .def(
-          "trim", [](EngineHandle& handle) { handle.engine().trim(); }, Released())
+          "trim", [](EngineHandle& handle) { handle.engine().trim(); }, Unlocked())
       .def(
-          "seal", [](EngineHandle& handle) { handle.engine().seal(); }, Released())
+          "seal", [](EngineHandle& handle) { handle.engine().seal(); }, Unlocked())
       .def(
-          "unseal", [](EngineHandle& handle) { handle.engine().unseal(); }, Released())
+          "unseal", [](EngineHandle& handle) { handle.engine().unseal(); }, Unlocked())
       .def(
-          "statistics_json", [](EngineHandle& handle) { return handle.engine().statistics_json(); }, Released())
+          "statistics_json", [](EngineHandle& handle) { return handle.engine().statistics_json(); }, Unlocked())
       .def("prepare", &prepare, nb::arg("descriptors"), nb::arg("jobs"), nb::arg("progress").none());
 }
 

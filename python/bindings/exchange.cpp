@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "address.h"
+#include "interpreter.h"
 #include "wavejit/wavejit.hpp"
 
 namespace wavejit::python {
@@ -90,7 +91,8 @@ struct LentTensor {
 
 template <typename Managed>
 void give_back(Managed* managed) {
-  const nb::gil_scoped_acquire held;  // whoever borrowed it may be without
+  const Held held;  // whoever borrowed it may be without
+  if (!held) return;
   const std::unique_ptr<LentTensor<Managed>> lent(static_cast<LentTensor<Managed>*>(managed->manager_ctx));
 }
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "interpreter.h"
+
 namespace wavejit::python {
 
 namespace {
@@ -39,19 +41,19 @@ void require_inside(std::size_t offset, std::size_t size, std::size_t bytes) {
 
 DeviceMemory::DeviceMemory(std::shared_ptr<EngineHandle> engine, std::size_t bytes)
     : engine_(std::move(engine)), bytes_(bytes) {
-  const nb::gil_scoped_release released;
+  const Released released;
   buffer_.emplace(engine_->engine(), bytes == 0 ? 1 : bytes);  // an empty array has an address, too
 }
 
 DeviceMemory::~DeviceMemory() {
-  const nb::gil_scoped_release released;
+  const Released released;
   buffer_.reset();
 }
 
 void DeviceMemory::copy_in(std::size_t offset, const nb::object& host) {
   const HostBytes bytes(host, false);
   require_inside(offset, bytes.size(), bytes_);
-  const nb::gil_scoped_release released;
+  const Released released;
   check(wavejit_device_copy_in(engine_->get(), static_cast<std::byte*>(buffer_->data()) + offset, bytes.data(),
                                bytes.size()));
 }
@@ -59,7 +61,7 @@ void DeviceMemory::copy_in(std::size_t offset, const nb::object& host) {
 void DeviceMemory::copy_out(std::size_t offset, const nb::object& host) const {
   const HostBytes bytes(host, true);
   require_inside(offset, bytes.size(), bytes_);
-  const nb::gil_scoped_release released;
+  const Released released;
   check(wavejit_device_copy_out(engine_->get(), bytes.data(), static_cast<const std::byte*>(buffer_->data()) + offset,
                                 bytes.size()));
 }

@@ -7,6 +7,7 @@
 #include "call.h"
 #include "engine.h"
 #include "exchange.h"
+#include "interpreter.h"
 #include "memory.h"
 #include "offline.h"
 
@@ -35,6 +36,7 @@ NB_MODULE(_wavejit, module) {
   // Engines that live until the interpreter ends are nobody's mistake.
   nb::set_leak_warnings(false);
   nb::register_exception_translator(translate);
+  wavejit::python::watch_for_pythons_end();
   wavejit::python::bind_engine(module);
   wavejit::python::bind_memory(module);
   wavejit::python::bind_exchange(module);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine.h"
+#include "interpreter.h"
 #include "progress.h"
 #include "wavejit/prebuild.h"
 
@@ -26,7 +27,7 @@ nb::object text_or_nothing(const char* text) {
 std::vector<std::string> explain_lines(const std::string& descriptor, const std::string& target,
                                        const nb::dict& options) {
   const EngineOptions chosen = options_from(options);
-  const nb::gil_scoped_release released;
+  const Released released;
   return explain(descriptor, target, chosen);
 }
 
@@ -73,7 +74,7 @@ nb::dict prebuild(const std::optional<std::vector<std::string>>& descriptors, co
   arguments.archive = archive ? 1 : 0;
   PrebuildRun run{.progress = Progress(callback)};
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     const wavejit_status status = wavejit_prebuild_list(&c_options, &arguments, prebuild_progress, &run);
     if (!run.progress.raised()) check(status);
   }
@@ -93,7 +94,8 @@ nb::list cache_entries(const nb::dict& options) {
   const wavejit_engine_options c_options = chosen.to_c();
   nb::list entries;
   const auto add = [](void* context, const wavejit_cache_entry* entry) {
-    const nb::gil_scoped_acquire held;
+    const Held held;
+    if (!held) return;
     nb::dict told;
     told["path"] = text_or_nothing(entry->path);
     told["key"] = text_or_nothing(entry->key);
@@ -110,7 +112,7 @@ nb::list cache_entries(const nb::dict& options) {
     told["layer"] = text_or_nothing(entry->layer);
     static_cast<nb::list*>(context)->append(told);
   };
-  const nb::gil_scoped_release released;
+  const Released released;
   check(wavejit_cache_visit(&c_options, add, &entries));
   return entries;
 }
@@ -121,7 +123,7 @@ nb::dict cache_sweep(bool any_age, const nb::dict& options) {
   wavejit_cache_sweep_result result{};
   result.size = sizeof result;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     check(wavejit_cache_sweep(&c_options, any_age ? 1 : 0, &result));
   }
   nb::dict told;
@@ -139,7 +141,8 @@ nb::list cache_layers(const nb::dict& options) {
   const wavejit_engine_options c_options = chosen.to_c();
   nb::list layers;
   const auto add = [](void* context, const wavejit_cache_layer* layer) {
-    const nb::gil_scoped_acquire held;
+    const Held held;
+    if (!held) return;
     nb::dict told;
     told["name"] = text_or_nothing(layer->name);
     told["path"] = text_or_nothing(layer->path);
@@ -151,7 +154,7 @@ nb::list cache_layers(const nb::dict& options) {
     told["state"] = text_or_nothing(layer->state);
     static_cast<nb::list*>(context)->append(told);
   };
-  const nb::gil_scoped_release released;
+  const Released released;
   check(wavejit_cache_layers(&c_options, add, &layers));
   return layers;
 }
@@ -170,7 +173,7 @@ nb::dict cache_copy(const std::optional<std::string>& from, const std::optional<
   wavejit_cache_copy_result result{};
   result.size = sizeof result;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     check(wavejit_cache_copy(&c_options, &arguments, &result));
   }
   nb::dict told;
@@ -186,7 +189,7 @@ nb::list kernel_text_list(const std::string& descriptor, int form, const std::st
   const EngineOptions chosen = options_from(options);
   std::vector<KernelText> kernels;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     kernels = kernel_texts(descriptor, static_cast<wavejit_kernel_form>(form), target, chosen);
   }
   nb::list told;
@@ -198,13 +201,13 @@ nb::list kernel_text_list(const std::string& descriptor, int form, const std::st
 }  // namespace
 
 void bind_offline(nb::module_& module) {
-  using Released = nb::call_guard<nb::gil_scoped_release>;
+  using Unlocked = nb::call_guard<Released>;
   module.def("version", [] { return std::string(wavejit_version()); });
   module.def(
       "status_text", [](int status) { return std::string(wavejit_status_text(static_cast<wavejit_status>(status))); },
       nb::arg("status"));
-  module.def("supported", [] { return supported(); }, Released());
-  module.def("targets", [] { return targets(); }, Released());
+  module.def("supported", [] { return supported(); }, Unlocked());
+  module.def("targets", [] { return targets(); }, Unlocked());
   module.def("explain", &explain_lines, nb::arg("descriptor"), nb::arg("target"), nb::arg("options"));
   module.def("prebuild", &prebuild, nb::arg("descriptors").none(), nb::arg("targets"), nb::arg("verify"),
              nb::arg("jobs"), nb::arg("output").none(), nb::arg("archive"), nb::arg("progress").none(),

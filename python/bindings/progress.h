@@ -7,6 +7,8 @@
 #include <exception>
 #include <utility>
 
+#include "interpreter.h"
+
 namespace wavejit::python {
 
 namespace nb = nanobind;
@@ -20,7 +22,8 @@ class Progress {
   template <typename Fill>
   void tell(Fill fill) {
     if (!wanted_) return;
-    const nb::gil_scoped_acquire held;
+    const Held held;
+    if (!held) return;
     try {
       nb::dict told;
       fill(told);

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 import time
 import unittest
@@ -139,17 +140,74 @@ class Callbacks(unittest.TestCase):
         self.assertTrue(lines and all(level in (1, 2, 3, 4) and isinstance(line, str) for level, line in lines))
 
 
-    def test_python_ends_while_a_kernel_is_on_its_way(self):
-        source = """
-import numpy, wavejit
-engine = wavejit.Engine("sim:gfx950", cache_mode="off", on_compile=print, on_log=print, log_level="debug")
-try:
-    engine.softmax_lse(numpy.zeros((1, 1, 1, 64), numpy.float32), compile="behind")
-except wavejit.NotReady:
-    pass
-"""
-        run = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=60)
+class PythonsEnd(unittest.TestCase):
+    """Threads that meet the end of Python: what was begun is told, and nothing is ended in the middle of C++."""
+
+    BEGINNING = """
+        import os, sys, threading, time, types
+        import numpy, wavejit
+        # Destroyed when Python ends, slowly: by then nobody else gets Python's lock.
+        class Late:
+            def __del__(self, sleep=time.sleep):
+                sleep(0.3)
+        sys.modules["late"] = types.ModuleType("late")
+        sys.modules["late"].late = Late()
+        begun, ended = threading.Event(), threading.Event()
+        def compile_behind(**callbacks):
+            global engine
+            engine = wavejit.Engine("sim:gfx950", cache_mode="off", log_level="debug", **callbacks)
+            try:
+                engine.softmax_lse(numpy.zeros((1, 1, 1, 64), numpy.float32), compile="behind")
+            except wavejit.NotReady:
+                pass
+        """
+
+    def ended(self, source):
+        program = textwrap.dedent(self.BEGINNING) + textwrap.dedent(source)
+        run = subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", program], capture_output=True, text=True, timeout=60)
         self.assertEqual((run.returncode, run.stderr), (0, ""))
+        return run.stdout
+
+    def test_while_a_kernel_is_on_its_way(self):
+        self.ended("compile_behind(on_compile=print, on_log=print)")
+
+    def test_in_the_middle_of_a_callback(self):
+        told = self.ended("""
+            def on_log(level, line):
+                if threading.current_thread() is not threading.main_thread() and not begun.is_set():
+                    begun.set()
+                    time.sleep(0.1)
+                    print("told")
+            compile_behind(on_log=on_log)
+            begun.wait()
+            """)
+        self.assertEqual(told, "told\n")
+
+    def test_while_a_daemon_thread_calls(self):
+        self.ended("""
+            engine = wavejit.Engine("sim:gfx950")
+            def call():
+                while True:
+                    engine.synchronize()
+            threading.Thread(target=call, daemon=True).start()
+            time.sleep(0.05)
+            """)
+
+    def test_a_forked_child_does_not_wait_for_callbacks_of_its_parent(self):
+        told = self.ended("""
+            def on_log(level, line):
+                if threading.current_thread() is not threading.main_thread():
+                    begun.set()
+                    ended.wait()
+            compile_behind(on_log=on_log)
+            begun.wait()
+            child = os.fork()
+            if child == 0:
+                sys.exit(7)
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            ended.set()
+            """)
+        self.assertEqual(told, "7\n")
 
 
 class Threads(unittest.TestCase):
