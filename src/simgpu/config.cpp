@@ -12,6 +12,7 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "simgpu/checks/check.h"
 #include "simgpu/device_names.h"
@@ -98,18 +99,19 @@ std::optional<std::uint32_t> checks_named(std::string_view list) {
   }
 }
 
+std::string names_of_checks() {
+  std::string names;
+  for (const NamedCheck& named : named_checks) names += std::format("{}{}", names.empty() ? "" : ", ", named.name);
+  return names;
+}
+
 void read_checks(Settings& settings) {
   if (const char* text = ::secure_getenv("WAVEJIT_SIM_CHECK"); text != nullptr && *text != 0) {
     if (const auto checks = checks_named(text)) {
       settings.checks = *checks;
     } else {
-      std::string accepted = "all, none or a list of";
-      std::string_view separator = " ";
-      for (const NamedCheck& named : named_checks) {
-        accepted += std::format("{}{}", separator, named.name);
-        separator = ", ";
-      }
-      refuse("WAVEJIT_SIM_CHECK", text, accepted + " with commas between them");
+      refuse("WAVEJIT_SIM_CHECK", text,
+             std::format("all, none or a list of {} with commas between them", names_of_checks()));
     }
   }
   // A missing wait shows best when results come as late as they may.
@@ -126,6 +128,20 @@ void read_checks(Settings& settings) {
       warn("WAVEJIT_SIM_ARRIVAL", value, "early, late or random", settings.arrival == Arrival::late ? "late" : "early");
     }
   }
+}
+
+void read_ignored(Config& config) {
+  const char* text = ::secure_getenv("WAVEJIT_SIM_IGNORE");
+  if (text == nullptr || *text == 0) return;
+  auto ignored = ignored_findings(text);
+  if (ignored) {
+    config.ignored = std::move(*ignored);
+    return;
+  }
+  refuse("WAVEJIT_SIM_IGNORE", text,
+         std::format("a list of {} or all, each with the kernels meant where not all are (bounds:Cijk_*), with commas "
+                     "between them",
+                     names_of_checks()));
 }
 
 void read_engine(Settings& settings) {
@@ -248,6 +264,7 @@ Config read_config() {
   read_number("WAVEJIT_SIM_THREADS", 0, 1024, "0 (all cores)", config.settings.threads);
   read_number("WAVEJIT_SIM_INSTRUCTION_LIMIT", 1, ~std::uint64_t{0} >> 1, "2^33", config.settings.instruction_limit);
   read_checks(config.settings);
+  read_ignored(config);
   read_engine(config.settings);
   read_arithmetic(config.settings);
   read_clock(config);

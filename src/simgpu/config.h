@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "simgpu/checks/ignored.h"
 
 namespace wavejit::simgpu {
 
@@ -58,14 +61,15 @@ struct Config {
   std::uint32_t clock_sample = 0;
   std::string report;  // the file of WAVEJIT_SIM_REPORT, from the root on; empty: none
   Summary summary = Summary::off;
+  std::vector<Ignored> ignored;  // of what the checks find
 };
 
 // WAVEJIT_DEVICE=sim:<target>[xN], WAVEJIT_SIM_TARGET=<target>[xN], WAVEJIT_SIM_SCHEDULE=in_order|reverse|random,
-// WAVEJIT_SIM_SEED, WAVEJIT_SIM_THREADS, WAVEJIT_SIM_INSTRUCTION_LIMIT, WAVEJIT_SIM_CHECK, WAVEJIT_SIM_ARRIVAL,
+// WAVEJIT_SIM_SEED, WAVEJIT_SIM_THREADS, WAVEJIT_SIM_INSTRUCTION_LIMIT, WAVEJIT_SIM_CHECK, WAVEJIT_SIM_IGNORE, WAVEJIT_SIM_ARRIVAL,
 // WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER, WAVEJIT_SIM_MATRIX=sequential|cdna3|seeded[:<n>],
 // WAVEJIT_SIM_TRANSCENDENTALS=nearest|seeded[:<n>], WAVEJIT_SIM_CYCLES=off|on, WAVEJIT_SIM_REPORT=<file>,
 // WAVEJIT_SIM_SUMMARY=off|findings|on. A value that is not understood: one warning on stderr, default
-// kept. Where a good end would then mean nothing (checks, sums, transcendentals, report): one line, and the program
+// kept. Where a good end would then mean nothing (checks, what they ignore, sums, transcendentals, report): one line, and the program
 // ends (exit code 2).
 Config read_config();
 

@@ -24,7 +24,8 @@ constexpr std::array<MatrixInstruction, 4> cdna4_matrix = {{
 
 // Sources: AMD's CDNA3 and CDNA4 ISA documents and white papers; LLVM 22's AMDGPU processor definitions; matrix passes
 // from LLVM's scheduling model; memory clocks from the published 5.3 and 8 TB/s over 8192 pins. LDS, DMA widths and
-// cross-lane instructions were confirmed by the assembler. Copy engines: 16 of MI300X, of which Linux's driver keeps
+// cross-lane instructions were confirmed by the assembler; granules of LDS are what LLVM's LDS_SIZE counts
+// (granulated_lds_size of llc-22 for amdgcn-mesa-mesa3d). Copy engines: 16 of MI300X, of which Linux's driver keeps
 // two for the host; MI355X is taken to have as many.
 constexpr std::array<Target, 2> table = {{
     {
@@ -55,6 +56,7 @@ constexpr std::array<Target, 2> table = {{
         .product = "MI355X",
         .lds_bytes = 160 * kib,
         .lds_bytes_per_workgroup = 160 * kib,
+        .lds_granule = 2048,
         .compute_units = 256,
         .xcds = 8,
         .clock_khz = 2'400'000,

@@ -57,6 +57,7 @@ struct Target {
   int wave_size = 64;
   int lds_bytes = 0;                // per compute unit
   int lds_bytes_per_workgroup = 0;  // the most that one workgroup may have
+  int lds_granule = 512;            // bytes in which it is handed out
   int vgprs_per_simd_lane = 512;    // unified file: architectural + accumulation registers
   int vgpr_granule = 8;
   int sgprs = 102;

@@ -5,6 +5,7 @@
     report_test.py <wavejit> <program of findings.hip> <rocr|hip>
 """
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -56,6 +57,18 @@ def main():
             assert process["found"][0]["check"] == "races" and "race" in process["found"][0]["kernel"], process
             (line,) = lines(ended, f"{report['findings']} finding")
             assert f"(races {report['findings']}) in 1 kernel" in line, line
+
+        # What nobody wants to hear of, in the kernels that are named; by its symbol or as in the source.
+        for ignored, found in (("races:race*", False), ("races", False), ("all:_Z4race*", False), ("waits:race*,races:r", True)):
+            ended, report = run(folder, [PROGRAM, "race", "exit"], "--check", "races", "--ignore", ignored, "--fail-on-findings")
+            assert ended.returncode == found and (report["findings"] != 0) == found, (ignored, ended)
+        ended = subprocess.run([WAVEJIT, "sim", "--front", FRONT, "--ignore", "race", "--", PROGRAM, "fine", "exit"], capture_output=True, text=True)
+        assert ended.returncode == 2 and "WAVEJIT_SIM_IGNORE='race' is not understood; it takes a list of waits" in ended.stderr, ended
+
+        # The compiled engine finds its library from either front's.
+        with_engine = {**os.environ, "WAVEJIT_SIM_ENGINE": "compile", "WAVEJIT_SIM_TRANSLATE_AFTER": "0"}
+        ended = subprocess.run([WAVEJIT, "sim", "--front", FRONT, "--", PROGRAM, "fine", "exit"], capture_output=True, text=True, env=with_engine)
+        assert ended.returncode == 0 and "interpreted" not in ended.stderr, ended
 
         # A program that gives its processes no time to end leaves what was found until then.
         for how, end in (("abort", {"signal": 6}), ("quick", {"exit_code": 0})):

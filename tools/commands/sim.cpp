@@ -33,6 +33,7 @@ struct Arguments {
   std::string door = "thunk";
   std::string write_topology;
   std::string check;
+  std::string ignore;
   std::string arrival;
   std::string schedule;
   bool cycles = false;
@@ -202,7 +203,7 @@ Result<ExitCode> run_program(const Arguments& arguments) {
   ::setenv("WAVEJIT_SIM_TARGET", arguments.target.c_str(), 1);
   for (const auto& [variable, value] :
        {std::pair("WAVEJIT_SIM_CHECK", &arguments.check), std::pair("WAVEJIT_SIM_ARRIVAL", &arguments.arrival),
-        std::pair("WAVEJIT_SIM_SCHEDULE", &arguments.schedule)}) {
+        std::pair("WAVEJIT_SIM_SCHEDULE", &arguments.schedule), std::pair("WAVEJIT_SIM_IGNORE", &arguments.ignore)}) {
     if (!value->empty()) ::setenv(variable, value->c_str(), 1);
   }
   if (!own_front && names_bounds(arguments.check)) {
@@ -233,6 +234,8 @@ void add_sim(CLI::App& program, Chosen& chosen) {
   command->add_option("--write-topology", arguments->write_topology, "only write the folder for HSA_MODEL_TOPOLOGY")
       ->type_name("FOLDER");
   command->add_option("--check", arguments->check, "what is checked while kernels run: all, or a list of checks");
+  command->add_option("--ignore", arguments->ignore,
+                      "findings that are not said: a list of checks, each of some kernels (bounds:Cijk_*) or of all");
   command->add_option("--arrival", arguments->arrival, "when results of memory arrive: early, late, random");
   command->add_option("--schedule", arguments->schedule, "in which order waves run: in_order, reverse, random");
   command->add_flag("--cycles", arguments->cycles,

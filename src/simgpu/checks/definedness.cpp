@@ -297,8 +297,8 @@ void Definedness::after_memory(Wave& wave, const Instruction& instruction, const
   if (!loaded.any && all_defined(effects)) [[likely]]
     return;
   if (effects.space == Space::none && effects.write_count != 0 && !reads_defined(effects)) {
-    // Lane permutes: every lane of the result may come from any lane.
-    const std::uint64_t undefined = undefined_lanes(instruction.source[instruction.source_count - 1u]);
+    // Lane permutes: every lane of the result may come from any lane that is on.
+    const std::uint64_t undefined = undefined_lanes(instruction.source[instruction.source_count - 1u]) & wave.exec();
     const Source source = source_of(effects);
     if (undefined != 0 && follow_move(wave, instruction, effects)) return;
     const std::uint64_t lanes = undefined == 0 ? 0 : all_lanes;

@@ -73,7 +73,9 @@ bool Definedness::follow_move(Wave& wave, const Instruction& instruction, const 
   if (record.flow != Flow::move && record.flow != Flow::copy) return false;
   for (unsigned i = 0; i < instruction.source_count; ++i) {
     const Operand& operand = instruction.source[i];
-    if (((record.steering >> i) & 1) != 0 && undefined_lanes(operand) != 0) return false;
+    // Lanes that are off steer nothing.
+    const std::uint64_t matter = operand.is_vector() ? wave.exec() : all_lanes;
+    if (((record.steering >> i) & 1) != 0 && (undefined_lanes(operand) & matter) != 0) return false;
     // A register that steers and is moved cannot be replaced by its shadow.
     for (unsigned j = 0; j < instruction.source_count; ++j) {
       if (i != j && ((record.steering >> i) & 1) != 0 && operand.is_vector() && instruction.source[j].is_vector() &&
@@ -226,6 +228,7 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
   // Arithmetic: a lane with anything undefined among what it reads gives nothing.
   std::uint64_t low = 0;
   std::uint64_t high = 0;
+  std::uint64_t written = wave.exec();
   // Two dwords of which not everything comes from everything. Sums of 64 bits carry upwards only; each half of a packed
   // pair of floats reads the dword that op_sel and op_sel_hi name.
   const bool carries_upwards = flow == Flow::sum;
@@ -297,9 +300,11 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
         if (((parts.high >> byte) & 1) != 0) reads_high |= vectors_[operand.index + dword][byte];
       }
     }
-    // Other lanes' registers: any lane may be the one.
     if (instruction.encoding == Encoding::dpp && i == 0 && (reads_low | reads_high) != 0) {
-      reads_low = reads_high = all_lanes;
+      const vector::DppLanes moved = vector::dpp_lanes(wave, instruction, reads_low);
+      written &= ~moved.unwritten;
+      reads_low = moved.carried;
+      reads_high = vector::dpp_lanes(wave, instruction, reads_high).carried;
     }
     // Packing conversions give each source half of the result.
     if (flow == Flow::pack) {
@@ -317,7 +322,6 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
       bound != nullptr && (bound->operation->result == Kind::pk_f16 || bound->operation->result == Kind::pk_b16 ||
                            bound->operation->result == Kind::pk_bf16 || flow == Flow::pack);
   if (!packs) low = high = low | high;
-  const std::uint64_t exec = wave.exec();
   for (unsigned i = 0; i < effects.write_count; ++i) {
     const Registers& range = effects.writes[i];
     if (range.scalar) continue;
@@ -337,10 +341,10 @@ void Definedness::follow_vector(Wave& wave, const Instruction& instruction, cons
           planes = {low, low, 0, 0};
         }
       }
-      set(range.first + j, planes, exec, source);
+      set(range.first + j, planes, written, source);
     }
   }
-  const std::uint64_t mask = (low | high) & exec;
+  const std::uint64_t mask = (low | high) & wave.exec();
   for (unsigned i = 0; i < instruction.destination_count; ++i) {
     if (instruction.destination[i].is_scalar()) write_mask(wave, instruction, instruction.destination[i], mask, source);
   }

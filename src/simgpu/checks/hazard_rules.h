@@ -44,7 +44,7 @@ enum class Use : std::uint8_t {
   none,
   vector_read,
   trans_read,
-  dot_read,
+  dot_addend,  // the addend of a dot product
   dpp_read,
   lane_read,  // v_readlane, v_readfirstlane: the vector register
   permlane_read,

@@ -8,6 +8,24 @@
 #include "targets/targets.h"
 
 namespace wavejit::simgpu::checks {
+namespace {
+
+bool is_same_operation(const Instruction& one, const Instruction& other) {
+  return one.record == other.record && one.encoding == other.encoding;
+}
+
+// What a dot product adds to and does not multiply: its third source, or the destination that it accumulates in.
+bool is_addend(const Instruction& instruction, const Effects& effects, const Registers& range) {
+  if (effects.product != Product::vector_dot) return false;
+  constexpr unsigned factors = 2;
+  const Operand& addend = instruction.source_count > factors ? instruction.source[factors] : instruction.destination[0];
+  const auto is_range = [&](const Operand& operand) {
+    return operand.is_vector() && operand.index == range.first && operand.dwords == range.count;
+  };
+  return is_range(addend) && !is_range(instruction.source[0]) && !is_range(instruction.source[1]);
+}
+
+}  // namespace
 
 void Hazards::prepare(const targets::Target& target) {
   target_ = &target;
@@ -55,6 +73,10 @@ void Hazards::mark(const Registers& range, Mark* marks, Mark event) {
 
 void Hazards::check_mark(Wave& wave, const Instruction& instruction, const Mark& mark, Use use, unsigned index) {
   const Event& made = events_[mark.event];
+  // A dot product goes on with the result of the same one (LLVM checkMAIVALUHazards), or replaces it.
+  const bool goes_on = use == Use::dot_addend || use == Use::vector_write;
+  if (made.product == Product::vector_dot && goes_on && is_same_operation(*made.instruction, instruction)) return;
+  if (use == Use::dot_addend) use = Use::vector_read;
   const HazardRule* rule = rules_[static_cast<std::size_t>(made.product)][static_cast<std::size_t>(use)];
   if (rule == nullptr && use == Use::trans_read && made.product != Product::vector_trans) {
     // Transcendental instructions read like any other; only what one of them made, they get in time.
@@ -159,7 +181,8 @@ void Hazards::look(Wave& wave, const Instruction& instruction, const Effects& ef
         check_vector(wave, instruction, range, is_c ? Use::matrix_c : Use::matrix_ab, written_.data());
         continue;
       }
-      check_vector(wave, instruction, range, read, written_.data());
+      check_vector(wave, instruction, range, is_addend(instruction, effects, range) ? Use::dot_addend : read,
+                   written_.data());
       if (reads_lanes) check_vector(wave, instruction, range, Use::lane_read, written_.data());
       if (effects.action == Action::lane_swap) {
         check_vector(wave, instruction, range, Use::permlane_read, written_.data());

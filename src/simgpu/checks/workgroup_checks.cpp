@@ -115,7 +115,7 @@ void WorkgroupChecks::prepare(Launch& launch, Workgroup& workgroup, std::uint64_
   checks_ = launch.settings.checks;
   const auto count = static_cast<unsigned>(workgroup.waves.size());
   while (waves_.size() < count) waves_.push_back(std::make_unique<WaveChecks>());
-  lds_.prepare(launch.lds_bytes, count, checks_);
+  lds_.prepare(workgroup.waves.front()->lds_bytes, count, checks_);
   memory_.prepare(launch, workgroup.linear_id, count);
   for (unsigned i = 0; i < count; ++i) {
     WaveChecks& wave = *waves_[i];
@@ -198,6 +198,28 @@ void WorkgroupChecks::check_bounds(Wave& wave, WaveChecks& checks, const Instruc
   };
   for (const Run& run : runs) {
     if (!inside(run)) run.each_lane(look);
+  }
+}
+
+// Behind what the workgroup asked for. The rest of the last granule is there; beyond it the hardware reads 0 and drops.
+void WorkgroupChecks::check_local_bounds(Wave& wave, const Instruction& instruction, const Effects& effects,
+                                         const LocalAddresses& local) const {
+  const std::uint32_t asked = launch_->lds_bytes;
+  const std::uint32_t bytes = effects.lds_dma ? std::max<std::uint32_t>(effects.bytes, 4) : effects.bytes;
+  for (std::uint64_t rest = local.lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    for (unsigned element = 0; element < effects.elements; ++element) {
+      const std::uint32_t first = element == 0 ? local.first[lane] : local.second[lane];
+      if (std::uint64_t{first} + bytes <= asked) continue;
+      if (!worth_reporting(wave, instruction, Check::bounds)) return;
+      const bool writes = effects.stores || effects.lds_dma;
+      const bool exists = std::uint64_t{first} + bytes <= wave.lds_bytes;
+      const char* hardware = writes ? ": hardware drops it" : ": hardware reads 0 there";
+      return report(wave, instruction, Check::bounds, static_cast<int>(lane),
+                    std::format("{} {} bytes at LDS address {:#x}; the workgroup has {} bytes of LDS{}",
+                                writes ? "writes" : "reads", bytes, first, asked,
+                                exists ? ", and what is left of the last granule" : hardware));
+    }
   }
 }
 
@@ -307,6 +329,7 @@ void WorkgroupChecks::memory(Wave& wave, WaveChecks& checks, const Instruction& 
     }
   }
   if (is_local || effects.lds_dma) local_addresses(wave, instruction, effects, local);
+  if (on(Check::bounds)) check_local_bounds(wave, instruction, effects, local);
   const bool flat_into_lds = not_device != 0 && local.lanes != 0;
   if (shadows_lds && (is_local || effects.lds_dma || flat_into_lds)) {
     lds_access =

@@ -62,6 +62,8 @@ class WorkgroupChecks {
   void memory(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects);
   void check_bounds(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects,
                     const Runs& runs);
+  void check_local_bounds(Wave& wave, const Instruction& instruction, const Effects& effects,
+                          const LocalAddresses& local) const;
   void check_memory_definedness(WaveChecks& checks, const Effects& effects, const Runs& runs, UndefinedLanes& loaded);
   // Of what a scalar load is about to get: dwords that hold nothing, a bit each.
   std::uint32_t undefined_scalars(const Wave& wave, const Instruction& instruction, const Effects& effects) const;

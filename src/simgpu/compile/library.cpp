@@ -21,13 +21,14 @@ void say(const std::string& reason) {
              stderr);
 }
 
-// Beside this library, or in the library folder beside the folder of a program that has the engine inside.
+// Beside this library; above it, where a front's library has the engine inside (lib/rocr, lib/wavejit/rocr); or in the
+// library folder beside the folder of a program that has it.
 void* open_beside() {
   Dl_info self{};
   if (dladdr(reinterpret_cast<const void*>(&library), &self) == 0 || self.dli_fname == nullptr) return nullptr;
   std::string folder = self.dli_fname;
   folder.erase(folder.rfind('/') == std::string::npos ? 0 : folder.rfind('/') + 1);
-  for (const char* from : {"", "../lib/"}) {
+  for (const char* from : {"", "../", "../../", "../lib/"}) {
     void* const handle = dlopen((folder + from + library_name).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle != nullptr) return handle;
   }

@@ -38,6 +38,7 @@ void Launch::fail(std::uint64_t workgroup, int code, std::string text, std::stri
 }
 
 bool Launch::wants(std::uint64_t workgroup, Check check, const Instruction* place, const Instruction* source) {
+  if (includes(silent_checks, check)) return false;
   const std::scoped_lock lock(mutex);
   if (findings.size() >= most_kept) return false;
   return std::ranges::none_of(findings, [&](const Finding& finding) {

@@ -65,6 +65,7 @@ struct Launch {
   std::optional<LaunchTime> time;  // when it has run and was timed
   std::string not_timed;           // why it was not, where somebody asked
   std::vector<Finding> findings;   // of the checks, in the order of discovery; guarded by `mutex`
+  std::uint32_t silent_checks = 0;  // that say nothing of this kernel
 
   // Where an address lies; null when nowhere.
   const Allocation* find(std::uint64_t address) const {

@@ -22,6 +22,9 @@ namespace wavejit::simgpu {
 // How matrix instructions add and what transcendental ones give.
 void apply_settings(Launch& launch, const Settings& settings) {
   launch.settings = settings;
+  if (settings.checks != 0) {
+    launch.silent_checks = silent_checks(Process::instance().config().ignored, launch.kernel->name);
+  }
   if (settings.matrix == MatrixSums::cdna3) launch.summation = matrix::cdna3_summation();
   if (settings.matrix == MatrixSums::seeded) launch.summation = matrix::seeded_summation(settings.matrix_seed);
   if (settings.transcendentals == Transcendentals::seeded) {

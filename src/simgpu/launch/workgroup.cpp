@@ -141,7 +141,9 @@ void WorkgroupRunner::prepare(Launch& launch, Workgroup& workgroup) {
   }
   workgroup.waves = std::span(waves_).first(count);
 
-  const std::size_t lds_words = (launch.lds_bytes + 7) / 8;
+  const auto granule = static_cast<std::uint32_t>(launch.target->lds_granule);
+  const std::uint32_t lds_bytes = (launch.lds_bytes + granule - 1) / granule * granule;
+  const std::size_t lds_words = lds_bytes / 8;
   // The widest access beyond the last byte stays inside the buffer even before it is checked.
   if (lds_.size() < lds_words + 8) lds_.resize(lds_words + 8);
   fill_noise(reinterpret_cast<std::uint32_t*>(lds_.data()), lds_words * 2,
@@ -154,7 +156,7 @@ void WorkgroupRunner::prepare(Launch& launch, Workgroup& workgroup) {
     Wave& wave = *waves_[i];
     wave.workgroup = &workgroup;
     wave.lds = reinterpret_cast<std::uint8_t*>(lds_.data());
-    wave.lds_bytes = launch.lds_bytes;
+    wave.lds_bytes = lds_bytes;
     wave.scratch = reinterpret_cast<std::uint8_t*>(scratch_.data()) +
                    (std::size_t{launch.scratch_bytes_per_lane} * wave_lanes * i);
     wave.scratch_bytes_per_lane = launch.scratch_bytes_per_lane;

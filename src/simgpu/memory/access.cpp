@@ -66,10 +66,11 @@ std::uint8_t* resolve_slowly(Wave& wave, const Instruction& instruction, std::ui
   return nullptr;
 }
 
-void report_lds(Wave& wave, const Instruction& instruction, std::uint64_t offset, std::uint32_t bytes, int lane) {
-  fault(wave, instruction,
-        std::format("{} bytes at LDS address {:#x}; the workgroup has {} bytes of LDS", bytes, offset, wave.lds_bytes),
-        lane, hip_error_illegal_address);
+std::uint8_t* outside_lds() {
+  constexpr std::size_t widest = 16;
+  alignas(widest) thread_local std::uint8_t nothing[widest];
+  std::memset(nothing, 0, widest);
+  return nothing;
 }
 
 void report_scratch(Wave& wave, const Instruction& instruction, std::uint64_t offset, std::uint32_t bytes, int lane) {

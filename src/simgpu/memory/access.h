@@ -29,15 +29,18 @@ inline std::uint8_t* resolve(Wave& wave, const Instruction& instruction, std::ui
   return resolve_slowly(wave, instruction, address, bytes, write, lane);
 }
 
-void report_lds(Wave& wave, const Instruction& instruction, std::uint64_t offset, std::uint32_t bytes, int lane);
 void report_scratch(Wave& wave, const Instruction& instruction, std::uint64_t offset, std::uint32_t bytes, int lane);
 void report_unaligned(Wave& wave, const Instruction& instruction, std::uint64_t address, std::uint32_t bytes, int lane);
 
-inline std::uint8_t* resolve_lds(Wave& wave, const Instruction& instruction, std::uint32_t offset, std::uint32_t bytes,
-                                 int lane) {
+// Zeros, and nobody looks at what is written there. A place of the caller's until its next call.
+std::uint8_t* outside_lds();
+
+// Beyond what the workgroup was given, in whole granules, LDS reads as 0 and drops what is written (CDNA3 ISA, "Memory
+// error checking": bad addresses of LDS). AMD's matrix products clear registers by such reads. The check `bounds` says
+// so where somebody asks.
+inline std::uint8_t* resolve_lds(const Wave& wave, std::uint32_t offset, std::uint32_t bytes) {
   if (std::uint64_t{offset} + bytes <= wave.lds_bytes) return wave.lds + offset;
-  report_lds(wave, instruction, offset, bytes, lane);
-  return nullptr;
+  return outside_lds();
 }
 
 inline std::uint8_t* resolve_scratch(Wave& wave, const Instruction& instruction, std::uint32_t offset,
@@ -54,7 +57,7 @@ inline std::uint8_t* resolve_flat(Wave& wave, const Instruction& instruction, st
                                   std::uint32_t bytes, bool write, int lane) {
   const std::uint64_t aperture = address & ~(aperture_bytes - 1);
   if (aperture == shared_aperture) {
-    return resolve_lds(wave, instruction, static_cast<std::uint32_t>(address), bytes, lane);
+    return resolve_lds(wave, static_cast<std::uint32_t>(address), bytes);
   }
   if (aperture == private_aperture) {
     return resolve_scratch(wave, instruction, static_cast<std::uint32_t>(address), bytes, lane);

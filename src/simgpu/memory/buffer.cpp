@@ -4,6 +4,7 @@
 #include "simgpu/memory/buffer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 
@@ -36,7 +37,7 @@ Way way_of(Wave& wave, const BufferAddress& address, unsigned bytes, bool write)
 }
 
 template <LoadKind kind>
-void load(Wave& wave, const Instruction& instruction) {
+void load_lanes(Wave& wave, const Instruction& instruction) {
   const BufferAddress address(wave, instruction, instruction.source[0], instruction.source[1], instruction.source[2]);
   const unsigned destination = instruction.destination[0].index;
   if constexpr (kind.bytes == 8 || kind.bytes == 16) {
@@ -76,9 +77,17 @@ void load(Wave& wave, const Instruction& instruction) {
   }
 }
 
+// With a scope: what another workgroup published, as loads of flat addresses (flat.cpp).
+template <LoadKind kind>
+void load(Wave& wave, const Instruction& instruction) {
+  load_lanes<kind>(wave, instruction);
+  if (instruction.sc0 || instruction.sc1) std::atomic_thread_fence(std::memory_order_acquire);
+}
+
 template <StoreKind kind>
 void store(Wave& wave, const Instruction& instruction) {
   const BufferAddress address(wave, instruction, instruction.source[1], instruction.source[2], instruction.source[3]);
+  if (instruction.sc0 || instruction.sc1) std::atomic_thread_fence(std::memory_order_release);
   const unsigned source = instruction.source[0].index;
   if constexpr (kind.bytes % 4 == 0) {
     const Way way = way_of(wave, address, kind.bytes, true);
@@ -88,8 +97,7 @@ void store(Wave& wave, const Instruction& instruction) {
         return lanes::kernels().store_4(&wave.vgpr[source], host_pointer(address.fixed()), address.offsets());
       }
       for (unsigned lane = 0; lane < wave_lanes; ++lane) {
-        std::uint8_t* to = host_pointer(address.plain_address(lane));
-        for (unsigned i = 0; i < kind.bytes / 4; ++i) store_aligned(to + (4 * i), wave.vgpr[source + i][lane]);
+        store_lane<kind>(wave, source, lane, host_pointer(address.plain_address(lane)));
       }
       return;
     }
@@ -157,7 +165,6 @@ void load_to_lds(Wave& wave, const Instruction& instruction) {
       }
     }
     transfer_to_lds<kind>(wave, instruction, lane, from);
-    if (wave.state == WaveState::faulted) return;
   }
 }
 

@@ -42,6 +42,31 @@ inline void store_device(std::uint8_t* to, T value) {
   }
 }
 
+// Dwords of one lane, which lie one behind the other. Eight bytes at a multiple of eight move as one access: the
+// hardware makes them at once, and LLVM's AMDGPU memory model writes an atomic load or store of 64 bits as a plain
+// dwordx2. Of wider accesses each such half is whole and nothing more is promised.
+template <unsigned words>
+inline void load_words(std::uint32_t* to, const std::uint8_t* from) {
+  unsigned i = 0;
+  if (reinterpret_cast<std::uintptr_t>(from) % sizeof(std::uint64_t) == 0) {
+    for (; i + 2 <= words; i += 2) {
+      const auto both = load_aligned<std::uint64_t>(from + (4 * i));
+      to[i] = static_cast<std::uint32_t>(both);
+      to[i + 1] = static_cast<std::uint32_t>(both >> 32);
+    }
+  }
+  for (; i < words; ++i) to[i] = load_device<std::uint32_t>(from + (4 * i));
+}
+
+template <unsigned words>
+inline void store_words(std::uint8_t* to, const std::uint32_t* from) {
+  unsigned i = 0;
+  if (reinterpret_cast<std::uintptr_t>(to) % sizeof(std::uint64_t) == 0) {
+    for (; i + 2 <= words; i += 2) store_aligned(to + (4 * i), from[i] | (std::uint64_t{from[i + 1]} << 32));
+  }
+  for (; i < words; ++i) store_device(to + (4 * i), from[i]);
+}
+
 // One access's bytes to somewhere of the reader's own: `bytes` is 1, 2 or a multiple of 4.
 template <unsigned bytes>
 inline void copy_from_device(std::uint8_t* to, const std::uint8_t* from) {
@@ -52,10 +77,9 @@ inline void copy_from_device(std::uint8_t* to, const std::uint8_t* from) {
     const auto value = load_device<std::uint16_t>(from);
     __builtin_memcpy(to, &value, 2);
   } else {
-    for (unsigned at = 0; at < bytes; at += 4) {
-      const auto value = load_device<std::uint32_t>(from + at);
-      __builtin_memcpy(to + at, &value, 4);
-    }
+    std::uint32_t words[bytes / 4];
+    load_words<bytes / 4>(words, from);
+    __builtin_memcpy(to, words, bytes);
   }
 }
 

@@ -50,7 +50,6 @@ void load_to_lds(Wave& wave, const Instruction& instruction) {
     const std::uint8_t* from = address.resolve_lane(wave, instruction, lane, kind.bytes, false);
     if (from == nullptr) return;
     transfer_to_lds<kind>(wave, instruction, lane, from);
-    if (wave.state == WaveState::faulted) return;
   }
 }
 

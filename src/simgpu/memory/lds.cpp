@@ -45,9 +45,7 @@ void read(Wave& wave, const Instruction& instruction) {
   }
   for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const std::uint8_t* from =
-        resolve_lds(wave, instruction, address[lane] + offset, kind.bytes, static_cast<int>(lane));
-    if (from == nullptr) return;
+    const std::uint8_t* from = resolve_lds(wave, address[lane] + offset, kind.bytes);
     if constexpr (kind.bytes >= 4) {
       read_words<kind.bytes>(wave, destination, lane, from);
     } else {
@@ -72,8 +70,7 @@ void write(Wave& wave, const Instruction& instruction) {
   }
   for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    std::uint8_t* to = resolve_lds(wave, instruction, address[lane] + offset, kind.bytes, static_cast<int>(lane));
-    if (to == nullptr) return;
+    std::uint8_t* to = resolve_lds(wave, address[lane] + offset, kind.bytes);
     if constexpr (kind.bytes >= 4) {
       write_words<kind.bytes>(wave, source, lane, to);
     } else {
@@ -91,13 +88,9 @@ void read2(Wave& wave, const Instruction& instruction) {
   const auto second = static_cast<std::uint32_t>(instruction.offset1) * bytes * scale;
   for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const std::uint32_t base = address[lane];
-    const std::uint8_t* from0 = resolve_lds(wave, instruction, base + first, bytes, static_cast<int>(lane));
-    if (from0 == nullptr) return;
-    const std::uint8_t* from1 = resolve_lds(wave, instruction, base + second, bytes, static_cast<int>(lane));
-    if (from1 == nullptr) return;
-    read_words<bytes>(wave, destination, lane, from0);
-    read_words<bytes>(wave, destination + (bytes / 4), lane, from1);
+    const std::uint32_t base = address[lane];  // the first result may overwrite it
+    read_words<bytes>(wave, destination, lane, resolve_lds(wave, base + first, bytes));
+    read_words<bytes>(wave, destination + (bytes / 4), lane, resolve_lds(wave, base + second, bytes));
   }
 }
 
@@ -108,12 +101,8 @@ void write2(Wave& wave, const Instruction& instruction) {
   const auto second = static_cast<std::uint32_t>(instruction.offset1) * bytes * scale;
   for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    std::uint8_t* to0 = resolve_lds(wave, instruction, address[lane] + first, bytes, static_cast<int>(lane));
-    if (to0 == nullptr) return;
-    std::uint8_t* to1 = resolve_lds(wave, instruction, address[lane] + second, bytes, static_cast<int>(lane));
-    if (to1 == nullptr) return;
-    write_words<bytes>(wave, instruction.source[1].index, lane, to0);
-    write_words<bytes>(wave, instruction.source[2].index, lane, to1);
+    write_words<bytes>(wave, instruction.source[1].index, lane, resolve_lds(wave, address[lane] + first, bytes));
+    write_words<bytes>(wave, instruction.source[2].index, lane, resolve_lds(wave, address[lane] + second, bytes));
   }
 }
 
@@ -122,18 +111,14 @@ void read_addtid(Wave& wave, const Instruction& instruction) {
   const std::uint32_t base = (wave.m0() & 0xffff) + static_cast<std::uint32_t>(instruction.offset);
   for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const std::uint8_t* from = resolve_lds(wave, instruction, base + (4 * lane), 4, static_cast<int>(lane));
-    if (from == nullptr) return;
-    read_words<4>(wave, instruction.destination[0].index, lane, from);
+    read_words<4>(wave, instruction.destination[0].index, lane, resolve_lds(wave, base + (4 * lane), 4));
   }
 }
 void write_addtid(Wave& wave, const Instruction& instruction) {
   const std::uint32_t base = (wave.m0() & 0xffff) + static_cast<std::uint32_t>(instruction.offset);
   for (std::uint64_t rest = wave.exec(); rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    std::uint8_t* to = resolve_lds(wave, instruction, base + (4 * lane), 4, static_cast<int>(lane));
-    if (to == nullptr) return;
-    write_words<4>(wave, instruction.source[0].index, lane, to);
+    write_words<4>(wave, instruction.source[0].index, lane, resolve_lds(wave, base + (4 * lane), 4));
   }
 }
 

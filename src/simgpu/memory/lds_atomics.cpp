@@ -36,8 +36,7 @@ void for_each_place(Wave& wave, const Instruction& instruction, Body&& body) {
     if (offset % sizeof(T) != 0) {
       return report_unaligned(wave, instruction, offset, sizeof(T), static_cast<int>(lane));
     }
-    std::uint8_t* at = resolve_lds(wave, instruction, offset, sizeof(T), static_cast<int>(lane));
-    if (at == nullptr) return;
+    std::uint8_t* at = resolve_lds(wave, offset, sizeof(T));
     T old{};
     std::memcpy(&old, at, sizeof(T));
     const T next = body(old, lane);

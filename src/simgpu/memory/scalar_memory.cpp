@@ -17,8 +17,7 @@ void load(Wave& wave, const Instruction& instruction) {
   const std::uint64_t address = scalar_address(wave, instruction);
   const std::uint8_t* from = resolve(wave, instruction, address, dwords * 4, false, -1);
   if (from == nullptr) return;
-  for (unsigned i = 0; i < dwords; ++i)
-    wave.sgpr[instruction.destination[0].index + i] = load_device<std::uint32_t>(from + (4 * i));
+  load_words<dwords>(&wave.sgpr[instruction.destination[0].index], from);
 }
 
 // Out of range dwords read as zero; the range is NUM_RECORDS bytes, times the stride when there is one.

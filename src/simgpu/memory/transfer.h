@@ -28,8 +28,9 @@ struct StoreKind {
 template <LoadKind kind>
 inline void load_lane(Wave& wave, unsigned destination, unsigned lane, const std::uint8_t* from) {
   if constexpr (kind.bytes >= 4) {
-    for (unsigned i = 0; i < kind.bytes / 4; ++i)
-      wave.vgpr[destination + i][lane] = load_device<std::uint32_t>(from + (4 * i));
+    std::uint32_t words[kind.bytes / 4];
+    load_words<kind.bytes / 4>(words, from);
+    for (unsigned i = 0; i < kind.bytes / 4; ++i) wave.vgpr[destination + i][lane] = words[i];
   } else {
     std::uint32_t value = 0;
     if constexpr (kind.bytes == 1) {
@@ -53,8 +54,9 @@ inline void load_lane(Wave& wave, unsigned destination, unsigned lane, const std
 template <StoreKind kind>
 inline void store_lane(const Wave& wave, unsigned source, unsigned lane, std::uint8_t* to) {
   if constexpr (kind.bytes >= 4) {
-    for (unsigned i = 0; i < kind.bytes / 4; ++i)
-      store_device<std::uint32_t>(to + (4 * i), wave.vgpr[source + i][lane]);
+    std::uint32_t words[kind.bytes / 4];
+    for (unsigned i = 0; i < kind.bytes / 4; ++i) words[i] = wave.vgpr[source + i][lane];
+    store_words<kind.bytes / 4>(to, words);
   } else {
     const std::uint32_t value = wave.vgpr[source][lane] >> (kind.high_half ? 16 : 0);
     if constexpr (kind.bytes == 1) {
@@ -100,9 +102,7 @@ inline std::uint32_t lds_dma_address(const Wave& wave, const Instruction& instru
 template <LoadKind kind>
 inline void transfer_to_lds(Wave& wave, const Instruction& instruction, unsigned lane, const std::uint8_t* from) {
   constexpr unsigned written = kind.bytes < 4 ? 4 : kind.bytes;
-  std::uint8_t* to = resolve_lds(wave, instruction, lds_dma_address(wave, instruction, lane, kind.bytes), written,
-                                 static_cast<int>(lane));
-  if (to == nullptr) return;
+  std::uint8_t* to = resolve_lds(wave, lds_dma_address(wave, instruction, lane, kind.bytes), written);
   if constexpr (kind.bytes >= 4) {
     copy_from_device<kind.bytes>(to, from);
   } else {

@@ -123,7 +123,7 @@ bool read_hardware(const Wave& wave, unsigned id, std::uint32_t& value) {
       value = 0;
       return true;
     case register_lds_alloc:
-      value = ((wave.lds_bytes + 511) / 512) << 12;
+      value = wave.lds_bytes / static_cast<std::uint32_t>(wave.workgroup->launch->target->lds_granule) << 12;
       return true;
     case register_sh_mem_bases:
       value = static_cast<std::uint32_t>((shared_aperture >> 48) << 16 | (private_aperture >> 48));

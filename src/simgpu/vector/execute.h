@@ -31,6 +31,12 @@ struct LaneBlock {
 // Fills `block` with a source as the instruction sees it. Returns the lanes that DPP leaves unwritten in `unwritten`.
 void fetch_modified(const Wave& wave, const Instruction& instruction, const Operation& operation, unsigned index,
                     const Operand& operand, LaneBlock& block, std::uint64_t& unwritten);
+// What DPP does to lanes: those whose source is one of `marked` and active, and those that are not written.
+struct DppLanes {
+  std::uint64_t carried = 0;
+  std::uint64_t unwritten = 0;
+};
+DppLanes dpp_lanes(const Wave& wave, const Instruction& instruction, std::uint64_t marked);
 // Denormal flush, output modifier and clamp on a result.
 void finish_result(const Wave& wave, const Instruction& instruction, const Operation& operation, std::uint32_t* result);
 // Merges a result into what the destination register keeps (SDWA, 16-bit halves).

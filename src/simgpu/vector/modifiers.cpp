@@ -126,6 +126,15 @@ void flush_f32(std::uint32_t* words) {
 
 }  // namespace
 
+DppLanes dpp_lanes(const Wave& wave, const Instruction& instruction, std::uint64_t marked) {
+  DppLanes lanes;
+  std::uint32_t words[wave_lanes];
+  for (unsigned lane = 0; lane < wave_lanes; ++lane) words[lane] = static_cast<std::uint32_t>((marked >> lane) & 1);
+  apply_dpp(wave, instruction, words, 1, lanes.unwritten);
+  for (unsigned lane = 0; lane < wave_lanes; ++lane) lanes.carried |= std::uint64_t{words[lane]} << lane;
+  return lanes;
+}
+
 void fetch_modified(const Wave& wave, const Instruction& instruction, const Operation& operation, unsigned index,
                     const Operand& operand, LaneBlock& block, std::uint64_t& unwritten) {
   const Kind kind = operation.source[index];

@@ -59,5 +59,47 @@ TEST_P(Bounds, ABaseFarInFrontIsReported) {
 INSTANTIATE_TEST_SUITE_P(Each, Bounds, ::testing::Values(body, buffer_body),
                          [](const auto& info) { return info.param == body ? "Global" : "Buffer"; });
 
+// What a launch may do with LDS and a program may not mean.
+struct LocalCase {
+  const char* name;
+  const char* body;
+  const char* text;  // empty: nothing is said
+};
+void PrintTo(const LocalCase& c, std::ostream* to) { *to << c.name; }
+
+class LocalBounds : public ::testing::TestWithParam<LocalCase> {};
+
+TEST_P(LocalBounds, AreThoseThatWereAskedFor) {
+  const Assembled kernel(
+      KernelSource{.body = std::string(prologue) + "s_mov_b64 s[8:9], src_shared_base\n" + GetParam().body,
+                   .lds_bytes = 1024});
+  Buffer<std::uint32_t> memory(256);
+  const Checked checked = run_checked(kernel, {memory.address()}, {.checks = static_cast<unsigned>(Check::bounds)});
+  if (*GetParam().text == 0) {
+    EXPECT_THAT(checked.findings, IsEmpty());
+    return;
+  }
+  ASSERT_THAT(checked.names(), ElementsAre("bounds"));
+  EXPECT_THAT(checked.text(), HasSubstr(GetParam().text));
+  EXPECT_THAT(checked.text(), HasSubstr("the workgroup has 1024 bytes of LDS"));
+  // Nobody asked: nothing ends.
+  EXPECT_TRUE(kernel.run({memory.address()}).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, LocalBounds,
+    ::testing::Values(LocalCase{"Inside", "ds_write_b32 v1, v0 offset:768", ""},
+                      LocalCase{"Read", "v_mov_b32 v2, 0xf00000\nds_read_b64 v[4:5], v2",
+                                "reads 8 bytes at LDS address 0xf00000"},
+                      LocalCase{"Written", "v_mov_b32 v2, 0xf00000\nds_write_b32 v2, v0", "hardware drops it"},
+                      LocalCase{"LastGranule", "ds_write_b32 v1, v0 offset:1020", "what is left of the last granule"},
+                      LocalCase{"SecondOfTwo", "ds_read2st64_b32 v[4:5], v1 offset0:0 offset1:4",
+                                "reads 4 bytes at LDS address 0x400"},
+                      LocalCase{"Flat", "v_mov_b32 v2, 0x10000\nv_mov_b32 v3, s9\nflat_load_dword v4, v[2:3]",
+                                "reads 4 bytes at LDS address 0x10000"},
+                      LocalCase{"Dma", "s_mov_b32 m0, 0x3f0\ns_nop 0\nglobal_load_lds_dwordx4 v1, s[6:7]",
+                                "writes 16 bytes at LDS address 0x400"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
 }  // namespace
 }  // namespace wavejit::simgpu::testing

@@ -172,6 +172,46 @@ const Case cases[] = {
      "what is stored"},
     {"ThroughAPermute", "ds_bpermute_b32 v2, v1, v20\ns_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v2, s[6:7]",
      "what is stored"},
+    // Half a wave exchanges lanes: what the other half holds takes no part (a block of 32 threads).
+    {"ThroughAPermuteOfHalfAWave",
+     "s_mov_b64 exec, 0xffffffff\nv_mov_b32 v20, 1\nv_xor_b32 v21, 64, v1\nds_bpermute_b32 v2, v21, v20\n"
+     "s_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v2, s[6:7]",
+     ""},
+    {"PermutedFromALaneThatIsOff",
+     "s_mov_b64 exec, 0xffffffff\nv_xor_b32 v21, 128, v1\nv_mov_b32 v20, 1\nds_bpermute_b32 v2, v21, v20\n"
+     "s_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v2, s[6:7]",
+     ""},
+    {"PermutedByLanesThatAreOff",
+     "s_mov_b64 exec, 0xffffffff\nv_mov_b32 v20, 1\nv_mov_b32 v21, v1\nds_permute_b32 v2, v21, v20\n"
+     "s_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v2, s[6:7]",
+     ""},
+    {"SwizzledInHalfAWave",
+     "s_mov_b64 exec, 0xffffffff\nv_mov_b32 v20, 1\nds_swizzle_b32 v2, v20 offset:swizzle(SWAP,16)\n"
+     "s_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v2, s[6:7]",
+     ""},
+    // One lane of the half that is on holds nothing, and the lane that takes it is stored, or is not.
+    {"OneLanePermutedIn",
+     "s_mov_b64 exec, 0xfffffffe\nv_mov_b32 v20, 1\ns_mov_b64 exec, 0xffffffff\nv_xor_b32 v21, 64, v1\n"
+     "ds_bpermute_b32 v2, v21, v20\ns_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v2, s[6:7]",
+     "what is stored"},
+    {"OneLanePermutedAway",
+     "s_mov_b64 exec, 0xfffffffe\nv_mov_b32 v20, 1\ns_mov_b64 exec, 0xffffffff\nv_xor_b32 v21, 64, v1\n"
+     "ds_bpermute_b32 v2, v21, v20\ns_waitcnt lgkmcnt(0)\ns_mov_b64 exec, 0xffff\nglobal_store_dword v1, v2, s[6:7]",
+     ""},
+    {"AddedAcrossRowsOfHalfAWave",
+     "s_mov_b64 exec, 0xffffffff\nv_mov_b32 v20, 1\ns_nop 4\n"
+     "v_add_u32_dpp v2, v20, v20 row_bcast:15 row_mask:0xf bank_mask:0xf bound_ctrl:0\n"
+     "global_store_dword v1, v2, s[6:7]",
+     ""},
+    {"AddedFromALaneThatHoldsNothing",
+     "s_mov_b64 exec, 0xfffffffe\nv_mov_b32 v20, 1\nv_mov_b32 v3, 1\ns_mov_b64 exec, 0xffffffff\nv_mov_b32 v3, 1\n"
+     "s_nop 4\nv_add_u32_dpp v2, v20, v3 row_ror:1 row_mask:0xf bank_mask:0xf\ns_mov_b64 exec, 0xfffd\n"
+     "global_store_dword v1, v2, s[6:7]",
+     ""},
+    {"AddedFromALaneThatHoldsNothingStored",
+     "s_mov_b64 exec, 0xfffffffe\nv_mov_b32 v20, 1\nv_mov_b32 v3, 1\ns_mov_b64 exec, 0xffffffff\nv_mov_b32 v3, 1\n"
+     "s_nop 4\nv_add_u32_dpp v2, v20, v3 row_ror:1 row_mask:0xf bank_mask:0xf\nglobal_store_dword v1, v2, s[6:7]",
+     "what is stored"},
     {"LaneSwap",
      "v_mov_b32 v2, 1\ns_nop 1\nv_permlane32_swap_b32 v2, v20\ns_mov_b64 exec, 0xffffffff\nglobal_store_dword v1, v2, "
      "s[6:7]",

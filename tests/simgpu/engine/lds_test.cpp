@@ -112,6 +112,83 @@ TEST(Lds, OfWritesToOnePlaceTheHighestLanesStays) {
   EXPECT_EQ(start, (std::vector<std::uint32_t>{63, 163, 263, 363, 63, 163, 63, 7}));
 }
 
+// AMD's matrix products of float64 clear registers by a read far behind their LDS.
+TEST(Lds, ReadsNothingAndDropsWritesBeyondItsGranules) {
+  const Assembled kernel(KernelSource{.body = R"(
+  s_load_dwordx2 s[6:7], s[0:1], 0x0
+  v_lshlrev_b32 v1, 2, v0
+  v_mov_b32 v3, 0xf00000
+  v_mov_b32 v4, -1
+  v_mov_b32 v5, -1
+  v_mov_b32 v6, -1
+  v_mov_b32 v7, -1
+  v_mov_b32 v10, 7
+  ds_write_b32 v1, v10
+  ds_write_b128 v3, v[4:7]
+  ds_write2_b32 v1, v10, v10 offset0:64 offset1:255
+  s_waitcnt lgkmcnt(0)
+  ds_read_b128 v[4:7], v3
+  s_waitcnt lgkmcnt(0)
+  global_store_dword v1, v4, s[6:7]
+  global_store_dword v1, v7, s[6:7] offset:256
+  ds_read2_b32 v[4:5], v1 offset0:64 offset1:255
+  ds_add_rtn_u32 v6, v3, v10
+  ds_read_u16 v7, v3
+  s_mov_b64 s[8:9], src_shared_base
+  v_mov_b32 v13, s9
+  v_mov_b32 v12, v3
+  v_mov_b32 v15, 5
+  flat_store_dword v[12:13], v15
+  flat_load_dword v14, v[12:13]
+  s_mov_b32 m0, 0xf00000
+  s_waitcnt vmcnt(0) lgkmcnt(0)
+  global_load_lds_dword v1, s[6:7]
+  v_or_b32 v6, v6, v7
+  v_or_b32 v6, v6, v14
+  v_lshlrev_b32 v8, 3, v0
+  v_add_u32 v8, 0xf00000, v8
+  ds_read_b64_tr_b16 v[16:17], v8
+  s_waitcnt vmcnt(0) lgkmcnt(0)
+  v_or_b32 v6, v6, v16
+  v_or_b32 v6, v6, v17
+  global_store_dword v1, v4, s[6:7] offset:512
+  global_store_dword v1, v5, s[6:7] offset:768
+  global_store_dword v1, v6, s[6:7] offset:1024)",
+                                      .lds_bytes = 260});
+  Buffer<std::uint32_t> memory(320, 9);
+  const Status status = kernel.run({memory.address()});
+  ASSERT_TRUE(status.ok()) << status.text;
+  for (std::uint32_t i = 0; i < 64; ++i) {
+    EXPECT_EQ(memory[i], 0u) << i;
+    EXPECT_EQ(memory[64 + i], 0u) << i;
+    // Behind the 260 bytes, and in the granule of 2,048.
+    EXPECT_EQ(memory[128 + i], 7u) << i;
+    EXPECT_EQ(memory[192 + i], 7u) << i;
+    EXPECT_EQ(memory[256 + i], 0u) << i;
+  }
+}
+
+TEST(Lds, GranulesAreTheTargets) {
+  for (const auto& [target, inside] : {std::pair("gfx942", 512U), std::pair("gfx950", 2048U)}) {
+    const Assembled kernel(KernelSource{.body = R"(
+  s_load_dwordx2 s[6:7], s[0:1], 0x0
+  v_mov_b32 v1, 0
+  v_lshlrev_b32 v2, 6, v0
+  v_mov_b32 v3, 5
+  ds_write_b32 v2, v3
+  ds_read_b32 v4, v2
+  v_lshlrev_b32 v5, 2, v0
+  s_waitcnt lgkmcnt(0)
+  global_store_dword v5, v4, s[6:7])",
+                                        .target = target,
+                                        .lds_bytes = 4});
+    Buffer<std::uint32_t> memory(64);
+    const Status status = kernel.run({memory.address()});
+    ASSERT_TRUE(status.ok()) << status.text;
+    for (std::uint32_t lane = 0; lane < 64; ++lane) EXPECT_EQ(memory[lane], lane * 64 < inside ? 5u : 0u) << lane;
+  }
+}
+
 TEST(BufferMemory, AllLanesInRange) {
   const auto lds = run_lds(R"(
   s_mov_b64 s[8:9], s[6:7]

@@ -134,14 +134,6 @@ TEST(Report, JumpsToNowhere) {
   EXPECT_THAT(status.text, HasSubstr("jump to 0x1000"));
 }
 
-TEST(Report, LdsOutOfBounds) {
-  const Assembled kernel(
-      KernelSource{.body = "v_lshlrev_b32 v1, 2, v0\nds_write_b32 v1, v0 offset:16", .lds_bytes = 256});
-  const Status status = kernel.run({0});
-  EXPECT_EQ(status.code, hip_error_illegal_address);
-  EXPECT_THAT(status.text, AllOf(HasSubstr("lane 60"), HasSubstr("LDS address 0x100"), HasSubstr("256 bytes of LDS")));
-}
-
 TEST(Report, PrivateMemoryOutOfBounds) {
   const Assembled kernel(
       KernelSource{.body = "v_mov_b32 v1, 60\nscratch_store_dwordx2 v1, v[2:3], off", .private_bytes = 64});
