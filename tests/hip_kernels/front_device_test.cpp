@@ -54,7 +54,7 @@ TEST_F(Front, describes_devices) {
   EXPECT_EQ(hipDeviceGetAttribute(&value, hipDeviceAttributeMaxSharedMemoryPerBlock, 2), hipSuccess);
   EXPECT_EQ(value, 64 * 1024);
   EXPECT_EQ(hipDeviceGetAttribute(&value, hipDeviceAttributeCooperativeLaunch, 0), hipSuccess);
-  EXPECT_EQ(value, 0);
+  EXPECT_EQ(value, 1);
   EXPECT_EQ(hipDeviceGetAttribute(&value, static_cast<hipDeviceAttribute_t>(5000), 0), hipErrorInvalidValue);
   EXPECT_EQ(hipDeviceGetAttribute(&value, hipDeviceAttributeWarpSize, 9), hipErrorInvalidDevice);
   char name[8];

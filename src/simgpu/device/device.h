@@ -154,6 +154,7 @@ struct LaunchRequest {
   // explicit size is an error; longer is allowed (HIP programs pass padded buffers).
   std::span<const std::byte> kernarg;
   Observer* observer = nullptr;
+  bool cooperative = false;  // its workgroups may wait for each other
 };
 
 class Device {

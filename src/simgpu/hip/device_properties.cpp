@@ -56,6 +56,7 @@ hipDeviceProp_tR0600 device_properties(const Device& device) {
   all.multiProcessorCount = target.compute_units;
   all.canMapHostMemory = 1;
   all.concurrentKernels = 1;
+  all.cooperativeLaunch = 1;
   all.ECCEnabled = 1;
   all.pciBusID = first_pci_bus + device.ordinal();
   all.asyncEngineCount = 1;
@@ -120,6 +121,7 @@ hipDeviceProp_tR0000 to_old_layout(const hipDeviceProp_tR0600& properties) {
   old.clockInstructionRate = properties.clockInstructionRate;
   old.arch = properties.arch;
   old.concurrentKernels = properties.concurrentKernels;
+  old.cooperativeLaunch = properties.cooperativeLaunch;
   old.pciDomainID = properties.pciDomainID;
   old.pciBusID = properties.pciBusID;
   old.pciDeviceID = properties.pciDeviceID;
@@ -155,6 +157,8 @@ std::optional<int> device_attribute(const Device& device, hipDeviceAttribute_t a
       return all.clockRate;
     case hipDeviceAttributeConcurrentKernels:
       return all.concurrentKernels;
+    case hipDeviceAttributeCooperativeLaunch:
+      return all.cooperativeLaunch;
     case hipDeviceAttributeConcurrentManagedAccess:
       return all.concurrentManagedAccess;
     case hipDeviceAttributeDirectManagedMemAccessFromHost:

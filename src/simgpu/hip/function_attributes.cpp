@@ -10,6 +10,29 @@
 #include "simgpu/hip/modules.h"
 #include "targets/targets.h"
 
+namespace wavejit::simgpu::hip_front {
+namespace {
+
+constexpr int round_up(int value, int granule) { return (value + granule - 1) / granule * granule; }
+
+}  // namespace
+
+int workgroups_per_compute_unit(const Function& function, int block_size, std::size_t dynamic_lds_bytes) {
+  const targets::Target& target = function.context->device().target();
+  const KernelInfo& info = function.info();
+  if (std::cmp_greater(block_size, info.max_threads_per_workgroup)) return 0;
+  const int registers = round_up(std::max(1, static_cast<int>(info.vgprs)), target.vgpr_granule);
+  const int waves_per_simd = std::min(target.waves_per_simd, target.vgprs_per_simd_lane / registers);
+  const int waves_per_workgroup = (block_size + target.wave_size - 1) / target.wave_size;
+  const int by_waves = waves_per_simd * target.simds_per_compute_unit / waves_per_workgroup;
+  const std::size_t lds = info.static_lds_bytes + dynamic_lds_bytes;
+  if (std::cmp_greater(lds, target.lds_bytes_per_workgroup)) return 0;
+  if (lds == 0) return by_waves;
+  return std::min(by_waves, static_cast<int>(static_cast<std::size_t>(target.lds_bytes) / lds));
+}
+
+}  // namespace wavejit::simgpu::hip_front
+
 namespace wavejit::hip_abi {
 
 using namespace simgpu;
@@ -67,24 +90,6 @@ hipError_t attribute_of(int* value, hipFunction_attribute attribute, const Funct
       return hipErrorInvalidValue;
   }
   return hipSuccess;
-}
-
-constexpr int round_up(int value, int granule) { return (value + granule - 1) / granule * granule; }
-
-// Workgroups of `block_size` threads that a compute unit holds at once: registers allow so many waves a SIMD, LDS so
-// many workgroups. 0 when one does not fit.
-int workgroups_per_compute_unit(const Function& function, int block_size, std::size_t dynamic_lds_bytes) {
-  const targets::Target& target = function.context->device().target();
-  const KernelInfo& info = function.info();
-  if (std::cmp_greater(block_size, info.max_threads_per_workgroup)) return 0;
-  const int registers = round_up(std::max(1, static_cast<int>(info.vgprs)), target.vgpr_granule);
-  const int waves_per_simd = std::min(target.waves_per_simd, target.vgprs_per_simd_lane / registers);
-  const int waves_per_workgroup = (block_size + target.wave_size - 1) / target.wave_size;
-  const int by_waves = waves_per_simd * target.simds_per_compute_unit / waves_per_workgroup;
-  const std::size_t lds = info.static_lds_bytes + dynamic_lds_bytes;
-  if (std::cmp_greater(lds, target.lds_bytes_per_workgroup)) return 0;
-  if (lds == 0) return by_waves;
-  return std::min(by_waves, static_cast<int>(static_cast<std::size_t>(target.lds_bytes) / lds));
 }
 
 hipError_t max_active(int* blocks, const Function& function, int block_size, std::size_t dynamic_lds_bytes) {

@@ -38,6 +38,7 @@ struct LaunchShape {
   std::array<std::uint64_t, 3> threads;  // of the whole grid
   std::array<std::uint64_t, 3> block;
   std::uint64_t dynamic_lds_bytes = 0;
+  bool cooperative = false;
 };
 
 struct LaunchArguments {
@@ -146,7 +147,8 @@ std::expected<GraphWork, hipError_t> checked(const std::shared_ptr<Function>& fu
 
   LaunchRequest request{.kernel = function->kernel,
                         .dynamic_lds_bytes = static_cast<std::uint32_t>(shape.dynamic_lds_bytes),
-                        .kernarg = {}};
+                        .kernarg = {},
+                        .cooperative = shape.cooperative};
   for (std::size_t i = 0; i < 3; ++i) {
     shape.block[i] = std::min(shape.block[i], shape.threads[i]);
     // Kernels compiled for HIP state that all workgroups have the same size; the engine runs no others.
@@ -197,6 +199,27 @@ hipError_t launch(const std::shared_ptr<Function>& function, const LaunchShape& 
     context.submit(stream, *std::move(work));
   }
   return events.stop != nullptr ? record_event(events.stop, stream) : hipSuccess;
+}
+
+// Of workgroups that wait for each other all must find room at once.
+hipError_t launch_cooperatively(const std::shared_ptr<Function>& function, LaunchShape shape, hipStream_t stream,
+                                const LaunchArguments& arguments) {
+  const targets::Target& target = function->context->device().target();
+  if (has_zero(shape.threads) || has_zero(shape.block) || !fits_a_packet(shape, target.max_threads_per_workgroup)) {
+    return refuse(hipErrorInvalidConfiguration, wrong_shape(shape, target.max_threads_per_workgroup));
+  }
+  const std::uint64_t asked = product(shape.threads) / product(shape.block);
+  const auto of_compute_unit = workgroups_per_compute_unit(*function, static_cast<int>(product(shape.block)),
+                                                           static_cast<std::size_t>(shape.dynamic_lds_bytes));
+  const auto room = static_cast<std::uint64_t>(of_compute_unit) * static_cast<std::uint64_t>(target.compute_units);
+  if (asked > room) {
+    return refuse(hipErrorCooperativeLaunchTooLarge,
+                  std::format("launch of {}: {} workgroups that wait for each other; {} compute units have room for {} "
+                              "each, {} in all",
+                              demangled(function->info().name), asked, target.compute_units, of_compute_unit, room));
+  }
+  shape.cooperative = true;
+  return launch(function, shape, stream, arguments);
 }
 
 LaunchShape shape_of(const std::array<std::uint64_t, 3>& grid, const std::array<std::uint64_t, 3>& block,
@@ -282,14 +305,25 @@ hipError_t hipExtLaunchKernel(const void* host_function, dim3 grid, dim3 block, 
                                      stream, {.start = start_event, .stop = stop_event}));
 }
 
-// Simulated workgroups of one launch need not all be resident at once, so that a grid barrier could never open: the
-// devices say that they have no cooperative launch, and these answer what HIP answers for such devices.
-hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                            unsigned, hipStream_t, void**) {
-  return finish(current_context() == nullptr ? hipErrorNoDevice : hipErrorLaunchFailure);
+hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t handle, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                            unsigned block_x, unsigned block_y, unsigned block_z,
+                                            unsigned dynamic_lds_bytes, hipStream_t stream, void** kernel_params) {
+  if (current_context() == nullptr) return finish(hipErrorNoDevice);
+  const auto function = find_function(handle);
+  if (function == nullptr) return finish(hipErrorInvalidHandle);
+  return finish(launch_cooperatively(
+      function, shape_of({grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_lds_bytes), stream,
+      {.kernel_params = kernel_params}));
 }
-hipError_t hipLaunchCooperativeKernel(const void*, dim3, dim3, void**, unsigned, hipStream_t) {
-  return finish(current_context() == nullptr ? hipErrorNoDevice : hipErrorLaunchFailure);
+hipError_t hipLaunchCooperativeKernel(const void* host_function, dim3 grid, dim3 block, void** arguments,
+                                      unsigned dynamic_lds_bytes, hipStream_t stream) {
+  if (host_function == nullptr) return finish(hipErrorInvalidDeviceFunction);
+  if (current_context() == nullptr) return finish(hipErrorNoDevice);
+  const auto function = find_any_function(host_function);
+  if (!function) return finish(function.error());
+  return finish(launch_cooperatively(
+      *function, shape_of({grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, dynamic_lds_bytes), stream,
+      {.kernel_params = arguments}));
 }
 
 hipError_t hipGraphAddKernelNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* dependencies,

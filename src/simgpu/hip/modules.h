@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <expected>
 #include <memory>
 #include <span>
@@ -33,6 +34,10 @@ void remember_function(const std::shared_ptr<Function>& function);
 void forget_function(hip_abi::hipFunction_t handle);
 // Null for a handle that was never given out or whose module was unloaded.
 std::shared_ptr<Function> find_function(hip_abi::hipFunction_t handle);
+
+// Workgroups of `block_size` threads that a compute unit holds at once: registers allow so many waves a SIMD, LDS so
+// many workgroups. 0 when one does not fit.
+int workgroups_per_compute_unit(const Function& function, int block_size, std::size_t dynamic_lds_bytes);
 
 // Where HIP takes "a function": a host stub's address or a hipFunction_t.
 std::expected<std::shared_ptr<Function>, hip_abi::hipError_t> find_any_function(const void* function);

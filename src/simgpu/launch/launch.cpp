@@ -39,6 +39,7 @@ std::uint64_t hidden_value(std::string_view kind, const LaunchRequest& request, 
   if (kind == "hidden_private_base") return private_aperture >> 32;
   if (kind == "hidden_shared_base") return shared_aperture >> 32;
   if (kind == "hidden_queue_ptr") return launch.own_memory[2].base;
+  if (kind == "hidden_multigrid_sync_arg") return launch.cooperative ? launch.own_memory[3].base : 0;
   if (kind == "hidden_grid_dims") return 3;  // AMD's HIP 7.2 says so of every launch, and in its packet
   return 0;
 }
@@ -66,6 +67,10 @@ void fill_own_memory(Launch& launch, const LaunchRequest& request) {
                           .bytes = sizeof(launch.queue),
                           .kind = MemoryKind::internal,
                           .writable = false};
+  launch.grid_sync.workgroups = launch.workgroups[0] * launch.workgroups[1] * launch.workgroups[2];
+  launch.own_memory[3] = {.base = reinterpret_cast<std::uint64_t>(&launch.grid_sync),
+                          .bytes = sizeof(launch.grid_sync),
+                          .kind = MemoryKind::internal};
   Words arguments(launch.kernarg);
   for (const KernelArgument& argument : info.arguments) {
     if (argument.hidden()) {
@@ -155,6 +160,7 @@ Status Device::launch(const LaunchRequest& request) {
   launch.workgroup_size = request.workgroup_size;
   for (unsigned i = 0; i < 3; ++i) launch.work_items[i] = request.workgroups[i] * request.workgroup_size[i];
   launch.lds_bytes = info.static_lds_bytes + request.dynamic_lds_bytes;
+  launch.cooperative = request.cooperative;
   launch.scratch_bytes_per_lane = scratch_bytes(info.private_bytes, info.uses_dynamic_stack);
   apply_settings(launch, asked);
   launch.observer = request.observer;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "simgpu/checks/finding.h"
 #include "simgpu/config.h"
 #include "simgpu/device/device.h"
+#include "simgpu/launch/noise.h"
 #include "simgpu/launch/wave_storage.h"
 #include "simgpu/loader/code.h"
 #include "simgpu/loader/code_object.h"
@@ -28,6 +30,17 @@ namespace checks {
 class MemoryShadow;
 }
 
+// What the workgroups of a cooperative launch meet at, by the hidden argument multigrid_sync_arg (ROCm device-libs,
+// ockl/src/cg.cl: struct mg_info). A workgroup counts in the lower half of `arrived`; the last one moves the upper half.
+struct GridSync {
+  std::array<std::uint64_t, 4> of_several_grids{};  // a launch has one
+  std::uint32_t arrived = 0;
+  std::uint32_t unused = 0;
+  std::uint32_t workgroups = 0;
+  std::uint32_t unused_behind = 0;
+};
+static_assert(offsetof(GridSync, arrived) == 32 && offsetof(GridSync, workgroups) == 40);
+
 struct Launch {
   const KernelInfo* kernel = nullptr;
   const KernelDescriptor* descriptor = nullptr;
@@ -39,6 +52,7 @@ struct Launch {
   std::array<std::uint32_t, 3> work_items{};  // of the grid: the last workgroups of a dimension may be smaller
   std::uint32_t lds_bytes = 0;
   std::uint32_t scratch_bytes_per_lane = 0;
+  bool cooperative = false;  // its workgroups wait for each other: all of them begin before any has to end
   const Instruction* entry = nullptr;
   Settings settings;
   std::optional<matrix::Summation> summation;  // nothing: sequential
@@ -51,7 +65,8 @@ struct Launch {
   std::vector<std::uint64_t> kernarg;  // rounded up to whole words; empty where a packet says where it lies
   std::array<std::uint64_t, 8> dispatch_packet{};
   std::array<std::uint64_t, 32> queue{};   // amd_queue_t: zeros, unless the launch came through a queue
-  std::array<Allocation, 3> own_memory{};  // kernarg, dispatch packet, queue
+  GridSync grid_sync;                      // of a cooperative launch that did not come through a queue
+  std::array<Allocation, 4> own_memory{};  // kernarg, dispatch packet, queue, grid_sync
   std::shared_ptr<const MemoryView> memory;
   std::deque<Allocation> host_memory;                   // what find_host found; guarded by `mutex`
   std::shared_ptr<checks::MemoryShadow> memory_shadow;  // who touched what; null unless races are checked
@@ -118,12 +133,34 @@ class WorkgroupRunner {
   ~WorkgroupRunner();
   WorkgroupRunner(const WorkgroupRunner&) = delete;
   WorkgroupRunner& operator=(const WorkgroupRunner&) = delete;
-  void run(Launch& launch, std::uint64_t linear_id);
+  void begin(Launch& launch, std::uint64_t linear_id);
+  // About so many instructions of its waves, or until all of them have only slept for a while; true when it is over.
+  bool advance(std::int64_t instructions);
+  // What ran is counted.
+  void finish() const;
+  std::uint64_t workgroup() const { return workgroup_.linear_id; }
 
  private:
-  void prepare(Launch& launch, Workgroup& workgroup);
+  void prepare(const Launch& launch, Workgroup& workgroup);
   void prepare_wave(const Launch& launch, const Workgroup& workgroup, Wave& wave, unsigned index);
-  void run_waves(Launch& launch, Workgroup& workgroup);
+  void pass_barrier();
+  std::int64_t choose_wave();
+  void run_slice_of(Wave& wave, std::int64_t instructions);
+  void give_up_endless_loop(const Wave& wave);
+
+  // Of the workgroup that runs.
+  Launch* launch_ = nullptr;
+  Workgroup workgroup_;
+  Observer* observer_ = nullptr;
+  checks::WorkgroupChecks* checking_ = nullptr;  // `checks_`, where anything is checked
+  Random random_{0};
+  std::vector<Wave*> ready_;
+  std::size_t turn_ = 0;
+  std::size_t choice_ = 0;  // among `ready_`: whose slice it is
+  std::int64_t slice_ = 0;  // what is left of it
+  unsigned sleeps_ = 0;     // since a wave last did anything else
+  std::size_t ended_ = 0;
+  bool stopped_ = false;
 
   WaveBlock storage_;
   std::vector<Wave*> waves_;

@@ -12,6 +12,7 @@
 #include "simgpu/launch/launch.h"
 #include "simgpu/launch/noise.h"
 #include "simgpu/launch/refusal.h"
+#include "simgpu/launch/turns.h"
 #include "simgpu/launch/worker_pool.h"
 #include "simgpu/ledger.h"
 #include "simgpu/process.h"
@@ -63,12 +64,11 @@ Status run(Launch& launch) {
   Counters& counters = Process::instance().counters();
   counters.launches.fetch_add(1, std::memory_order_relaxed);
   const auto run_some = [&](std::uint64_t number, std::span<const std::uint64_t> ids) {
-    WorkerPool::instance().run(number, threads, [&](WorkgroupRunner& runner, std::uint64_t i) {
-      const std::uint64_t workgroup = ids.empty() ? settings.workgroup_first + (i * step) : ids[i];
-      if (!launch.runs(workgroup) || launch.is_stopped()) return false;
-      runner.run(launch, workgroup);
-      return true;
-    });
+    const auto id_of = [&](std::uint64_t i) { return ids.empty() ? settings.workgroup_first + (i * step) : ids[i]; };
+    WorkerPool::instance().run(number, threads,
+                               [&](WorkgroupRunner& runner, std::uint64_t i, const WorkerPool::Take& take) {
+                                 return run_in_turns(launch, runner, i, take, id_of);
+                               });
   };
   const std::span<const std::uint64_t> sampled =
       settings.sampled_only && keeper != nullptr ? keeper->needed() : std::span<const std::uint64_t>();

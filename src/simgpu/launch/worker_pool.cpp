@@ -11,7 +11,7 @@
 namespace wavejit::simgpu {
 
 struct WorkerPool::Job {
-  const std::function<bool(WorkgroupRunner&, std::uint64_t)>* body = nullptr;
+  const Body* body = nullptr;
   std::uint64_t count = 0;
   std::atomic<std::uint64_t> next{0};
   unsigned places = 0;  // for workers beside the caller; guarded by the pool's mutex
@@ -19,11 +19,12 @@ struct WorkerPool::Job {
   std::condition_variable done;
 
   void work(WorkgroupRunner& runner) {
-    for (std::uint64_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) {
-      if (!(*body)(runner, i)) {
-        next.store(count);
-        return;
-      }
+    const Take take = [this]() -> std::optional<std::uint64_t> {
+      const std::uint64_t i = next.fetch_add(1);
+      return i < count ? std::optional(i) : std::nullopt;
+    };
+    for (auto i = take(); i; i = take()) {
+      if (!(*body)(runner, *i, take)) return next.store(count);
     }
   }
 };
@@ -34,8 +35,7 @@ WorkerPool& WorkerPool::instance() {
   return *pool;
 }
 
-void WorkerPool::run(std::uint64_t count, unsigned threads,
-                     const std::function<bool(WorkgroupRunner&, std::uint64_t)>& body) {
+void WorkerPool::run(std::uint64_t count, unsigned threads, const Body& body) {
   thread_local WorkgroupRunner own;
   auto job = std::make_shared<Job>();
   job->body = &body;

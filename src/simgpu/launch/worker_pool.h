@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace wavejit::simgpu {
@@ -17,9 +18,13 @@ class WorkerPool {
  public:
   static WorkerPool& instance();
 
-  // Calls `body(runner, i)` for every i below `count`, lowest first, on up to `threads` threads (the caller is one of
-  // them); returns when all have returned. A body that returns false stops handing out more.
-  void run(std::uint64_t count, unsigned threads, const std::function<bool(WorkgroupRunner&, std::uint64_t)>& body);
+  // Hands out the next number; nothing when none is left.
+  using Take = std::function<std::optional<std::uint64_t>()>;
+  // Works on number `i`, and on others that it takes. False stops handing out more.
+  using Body = std::function<bool(WorkgroupRunner& runner, std::uint64_t i, const Take& take)>;
+  // Calls `body` until every number below `count` was handed out, lowest first, on up to `threads` threads (the caller
+  // is one of them); returns when all have returned.
+  void run(std::uint64_t count, unsigned threads, const Body& body);
 
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;

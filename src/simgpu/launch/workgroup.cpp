@@ -23,6 +23,9 @@ namespace {
 // A slice of the in-order schedules: a wave that spins on another wave's progress gives way after so many instructions.
 constexpr std::int64_t long_slice = 1'000'000;
 
+// In a row: then another workgroup of the launch may be what these waves wait for.
+constexpr unsigned most_sleeps = 10'000;
+
 enum NoiseStream : std::uint8_t { noise_vector, noise_scalar, noise_lds, noise_scratch, noise_schedule, noise_arrival };
 
 std::uint64_t noise_seed(const Launch& launch, std::uint64_t workgroup, unsigned wave, NoiseStream stream) {
@@ -102,23 +105,39 @@ std::uint64_t Wave::scalar_special64(unsigned source) const {
 WorkgroupRunner::WorkgroupRunner() = default;
 WorkgroupRunner::~WorkgroupRunner() = default;
 
-void WorkgroupRunner::run(Launch& launch, std::uint64_t linear_id) {
-  Workgroup workgroup;
-  workgroup.launch = &launch;
-  workgroup.linear_id = linear_id;
+void WorkgroupRunner::begin(Launch& launch, std::uint64_t linear_id) {
+  launch_ = &launch;
+  workgroup_.launch = &launch;
+  workgroup_.linear_id = linear_id;
   std::uint64_t rest = linear_id;
   for (unsigned i = 0; i < 3; ++i) {
-    workgroup.id[i] = static_cast<std::uint32_t>(rest % launch.workgroups[i]);
+    workgroup_.id[i] = static_cast<std::uint32_t>(rest % launch.workgroups[i]);
     rest /= launch.workgroups[i];
-    const std::uint32_t before = workgroup.id[i] * launch.workgroup_size[i];
-    workgroup.size[i] = std::min(launch.workgroup_size[i], launch.work_items[i] - before);
+    const std::uint32_t before = workgroup_.id[i] * launch.workgroup_size[i];
+    workgroup_.size[i] = std::min(launch.workgroup_size[i], launch.work_items[i] - before);
   }
-  prepare(launch, workgroup);
-  run_waves(launch, workgroup);
+  prepare(launch, workgroup_);
+  random_ = Random(noise_seed(launch, linear_id, 0, noise_schedule));
+  observer_ = launch.observer != nullptr && launch.observer->wants(linear_id) ? launch.observer : nullptr;
+  checking_ = nullptr;
+  if (checks::wanted(launch.settings)) {
+    if (checks_ == nullptr) checks_ = std::make_unique<checks::WorkgroupChecks>();
+    checking_ = checks_.get();
+    checking_->prepare(launch, workgroup_, noise_seed(launch, linear_id, 0, noise_arrival), observer_);
+  }
+  ended_ = turn_ = 0;
+  slice_ = 0;
+  sleeps_ = 0;
+  stopped_ = false;
+  ready_.assign(workgroup_.waves.begin(), workgroup_.waves.end());
+  if (launch.settings.schedule == Schedule::reverse) std::ranges::reverse(ready_);
+}
+
+void WorkgroupRunner::finish() const {
   std::uint64_t executed = 0;
   std::uint64_t matrix = 0;
   std::uint64_t matrix_nanoseconds = 0;
-  for (const Wave* wave : workgroup.waves) {
+  for (const Wave* wave : workgroup_.waves) {
     executed += wave->executed;
     matrix += wave->matrix_instructions;
     matrix_nanoseconds += wave->matrix_nanoseconds;
@@ -130,7 +149,7 @@ void WorkgroupRunner::run(Launch& launch, std::uint64_t linear_id) {
   counters.matrix_nanoseconds.fetch_add(matrix_nanoseconds, std::memory_order_relaxed);
 }
 
-void WorkgroupRunner::prepare(Launch& launch, Workgroup& workgroup) {
+void WorkgroupRunner::prepare(const Launch& launch, Workgroup& workgroup) {
   const std::uint32_t threads = workgroup.size[0] * workgroup.size[1] * workgroup.size[2];
   const unsigned count = (threads + wave_lanes - 1) / wave_lanes;
   if (waves_.size() < count) {
@@ -235,83 +254,93 @@ void WorkgroupRunner::prepare_wave(const Launch& launch, const Workgroup& workgr
   if (descriptor.workgroup_info()) give(0);
 }
 
-void WorkgroupRunner::run_waves(Launch& launch, Workgroup& workgroup) {
-  const auto waves = workgroup.waves;
-  const Schedule schedule = launch.settings.schedule;
-  Random random(noise_seed(launch, workgroup.linear_id, 0, noise_schedule));
-  const std::uint64_t limit = launch.settings.instruction_limit;
-  Observer* const observer =
-      launch.observer != nullptr && launch.observer->wants(workgroup.linear_id) ? launch.observer : nullptr;
-  checks::WorkgroupChecks* checks = nullptr;
-  if (checks::wanted(launch.settings)) {
-    if (checks_ == nullptr) checks_ = std::make_unique<checks::WorkgroupChecks>();
-    checks = checks_.get();
-    checks->prepare(launch, workgroup, noise_seed(launch, workgroup.linear_id, 0, noise_arrival), observer);
+// Everybody who still runs is at the barrier; waves that ended are not waited for.
+void WorkgroupRunner::pass_barrier() {
+  if (checking_ != nullptr) checking_->barrier();
+  for (Wave* wave : workgroup_.waves) {
+    if (wave->state != WaveState::at_barrier) continue;
+    wave->state = WaveState::ready;
+    ready_.push_back(wave);
   }
-  std::size_t ended = 0;
-  std::size_t turn = 0;
-  std::vector<Wave*> ready(waves.begin(), waves.end());
-  if (schedule == Schedule::reverse) std::ranges::reverse(ready);
-  bool stopped = false;
-  while (ended < waves.size() && !stopped) {
-    if (ready.empty()) {
-      // Everybody who still runs is at the barrier; waves that ended are not waited for.
-      if (checks != nullptr) checks->barrier();
-      for (Wave* wave : waves) {
-        if (wave->state != WaveState::at_barrier) continue;
-        wave->state = WaveState::ready;
-        ready.push_back(wave);
-      }
-      if (schedule == Schedule::reverse) std::ranges::reverse(ready);
-      turn = 0;
-    }
-    std::size_t choice = turn % ready.size();
-    std::int64_t slice = long_slice;
-    if (schedule == Schedule::random) {
-      choice = random.below(static_cast<std::uint32_t>(ready.size()));
-      // Mostly short turns, sometimes a long lead of one wave over the others.
-      slice = random.below(16) == 0 ? 1 + random.below(4096) : 1 + random.below(64);
-    }
-    Wave& wave = *ready[choice];
-    slice = std::min<std::int64_t>(slice, static_cast<std::int64_t>(limit - wave.executed));
-    wave.state = WaveState::ready;
-    if (checks != nullptr) {
-      checks->run_slice(wave, slice);
-    } else if (observer != nullptr) {
-      run_observed_slice(wave, slice, *observer);
-    } else if (launch.settings.engine == Engine::compile) {
-      compile::run_slice(wave, slice, launch.settings.translate_after);
-    } else {
-      run_slice(wave, slice);
-    }
-    if (wave.state == WaveState::ready && wave.executed >= limit) {
-      std::string text = std::format(
-          "kernel {}: workgroup ({}, {}, {}): no end after {} instructions of a wave (an endless "
-          "loop or waves that wait for each other):",
-          demangled(launch.kernel->name), workgroup.id[0], workgroup.id[1], workgroup.id[2], limit);
-      for (const Wave* other : waves) {
-        if (other->state != WaveState::ended) text += " " + where(*other) + ";";
-      }
-      launch.fail(workgroup.linear_id, hip_error_launch_failure, std::move(text));
-      stopped = true;
-    }
-    stopped = stopped || launch.is_stopped();
+  if (launch_->settings.schedule == Schedule::reverse) std::ranges::reverse(ready_);
+  turn_ = 0;
+}
+
+// Whose turn it is, and for how long.
+std::int64_t WorkgroupRunner::choose_wave() {
+  choice_ = turn_ % ready_.size();
+  if (launch_->settings.schedule != Schedule::random) return long_slice;
+  choice_ = random_.below(static_cast<std::uint32_t>(ready_.size()));
+  // Mostly short turns, sometimes a long lead of one wave over the others.
+  return random_.below(16) == 0 ? 1 + random_.below(4096) : 1 + random_.below(64);
+}
+
+void WorkgroupRunner::run_slice_of(Wave& wave, std::int64_t instructions) {
+  wave.state = WaveState::ready;
+  if (checking_ != nullptr) {
+    checking_->run_slice(wave, instructions);
+  } else if (observer_ != nullptr) {
+    run_observed_slice(wave, instructions, *observer_);
+  } else if (launch_->settings.engine == Engine::compile) {
+    compile::run_slice(wave, instructions, launch_->settings.translate_after);
+  } else {
+    run_slice(wave, instructions);
+  }
+}
+
+void WorkgroupRunner::give_up_endless_loop(const Wave& wave) {
+  const std::uint64_t limit = launch_->settings.instruction_limit;
+  if (wave.state != WaveState::ready || wave.executed < limit) return;
+  std::string text = std::format(
+      "kernel {}: workgroup ({}, {}, {}): no end after {} instructions of a wave (an endless "
+      "loop or waves that wait for each other):",
+      demangled(launch_->kernel->name), workgroup_.id[0], workgroup_.id[1], workgroup_.id[2], limit);
+  for (const Wave* other : workgroup_.waves) {
+    if (other->state != WaveState::ended) text += " " + where(*other) + ";";
+  }
+  launch_->fail(workgroup_.linear_id, hip_error_launch_failure, std::move(text));
+  stopped_ = true;
+}
+
+bool WorkgroupRunner::advance(std::int64_t instructions) {
+  const std::uint64_t limit = launch_->settings.instruction_limit;
+  while (instructions > 0 && ended_ < workgroup_.waves.size() && !stopped_) {
+    if (ready_.empty()) pass_barrier();
+    if (slice_ <= 0) slice_ = choose_wave();
+    Wave& wave = *ready_[choice_];
+    const std::int64_t slice = std::min({slice_, instructions, static_cast<std::int64_t>(limit - wave.executed)});
+    const std::uint64_t before = wave.executed;
+    run_slice_of(wave, slice);
+    const auto ran = static_cast<std::int64_t>(wave.executed - before);
+    instructions -= std::max<std::int64_t>(ran, 1);
+    slice_ -= slice;
+    give_up_endless_loop(wave);
+    stopped_ = stopped_ || launch_->is_stopped();
     switch (wave.state) {
       case WaveState::ended:
-        ++ended;
+        ++ended_;
         break;
       case WaveState::at_barrier:
         break;
       case WaveState::faulted:
-        stopped = true;
+        stopped_ = true;
         break;
       case WaveState::ready:
-      case WaveState::sleeping:
-        ++turn;
+        if (slice_ <= 0) ++turn_;
         continue;
+      case WaveState::sleeping:
+        slice_ = 0;
+        ++turn_;
+        // Nobody here has anything to do but to look again, once others have run.
+        if (++sleeps_ < (launch_->cooperative ? ready_.size() : most_sleeps)) continue;
+        sleeps_ = 0;
+        return false;
     }
-    ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(choice));
+    slice_ = 0;
+    sleeps_ = 0;
+    ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(choice_));
   }
+  return stopped_ || ended_ == workgroup_.waves.size();
 }
 
 }  // namespace wavejit::simgpu

@@ -170,6 +170,7 @@ AqlQueue::Outcome AqlQueue::dispatch(const DispatchPacket& packet) {
                                                   .kernel = *kernel,
                                                   .queue = place_.fields,
                                                   .queue_bytes = sizeof(QueueFields),
+                                                  .cooperative = cooperative_,
                                                   .stops = thread_.stop_flag()});
   if (!result.status.ok()) print(result.status);
   if (result.time) time_.ran(*result.time, device_.target().clock_khz, has_barrier_bit(packet.header));

@@ -4,6 +4,7 @@
 // barrier bit.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -37,6 +38,8 @@ class AqlQueue {
   // When it goes it stops before the next packet; a kernel that runs ends where it is, as hardware ends those of a
   // queue that goes.
 
+  // Its kernels are cooperative: their workgroups may wait for each other.
+  void set_cooperative() { cooperative_ = true; }
   // There are new packets.
   void ring_doorbell();
   // What the queue waits for at this moment: "barrier-and packet 7: signal 0x… is 1". Empty: for nothing.
@@ -63,6 +66,7 @@ class AqlQueue {
   QueuePlace place_;
   RaiseEvent raise_;
   QueueTime time_;
+  std::atomic<bool> cooperative_ = false;
 
   std::mutex taking_;    // held by whoever takes a packet
   bool failed_ = false;  // guarded by taking_

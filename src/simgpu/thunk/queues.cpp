@@ -111,6 +111,14 @@ bool Queues::ring_doorbell(std::uint64_t id) {
   return true;
 }
 
+bool Queues::make_cooperative(std::uint64_t id) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = rows_.find(id);
+  if (found == rows_.end() || found->second->dispatches == nullptr) return false;
+  found->second->dispatches->set_cooperative();
+  return true;
+}
+
 void Queues::wake_copies() {
   const std::scoped_lock lock(mutex_);
   for (const auto& [id, row] : rows_) {

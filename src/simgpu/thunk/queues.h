@@ -23,6 +23,8 @@ class Queues {
                    const Event* error_event = nullptr);
   KmtStatus destroy(std::uint64_t id);
   bool ring_doorbell(std::uint64_t id);
+  // The queue's kernels are cooperative; false: there is no such queue of kernels.
+  bool make_cooperative(std::uint64_t id);
   // Somebody waits: copy engines, whose doorbells are silent, look at once.
   void wake_copies();
   bool exists(std::uint64_t id);

@@ -16,7 +16,6 @@ int amdgpu_bo_set_metadata() { return -ENOSYS; }
 int amdgpu_device_deinitialize() { return -ENOSYS; }
 int amdgpu_device_initialize() { return -ENOSYS; }
 KmtStatus hsaKmtAisReadWriteFile() { return KmtStatus::not_supported; }
-KmtStatus hsaKmtAllocQueueGWS() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtCheckRuntimeDebugSupport() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtDbgAddressWatch() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtDbgDisable() { return KmtStatus::not_supported; }

@@ -122,6 +122,13 @@ KmtStatus hsaKmtQueueRingDoorbell(std::uint64_t id, std::uint64_t /*value*/) {
   return valid(Queues::instance().ring_doorbell(id));
 }
 
+// Hardware's barriers among workgroups, which nothing compiled for these targets uses: the queue becomes a cooperative
+// one.
+KmtStatus hsaKmtAllocQueueGWS(std::uint64_t id, std::uint32_t count, std::uint32_t* first) {
+  if (first != nullptr) *first = 0;
+  return count == 0 ? KmtStatus::success : valid(Queues::instance().make_cooperative(id));
+}
+
 KmtStatus hsaKmtSetMemoryPolicy() { return KmtStatus::success; }
 KmtStatus hsaKmtAllocMemory(std::uint32_t node, std::uint64_t bytes, std::uint32_t flags, void** address) {
   if (in_child()) return refuse_in_child();

@@ -143,6 +143,9 @@ bool describe_node(std::uint32_t node, NodeProperties& properties) {
   properties.xgmi_sdma_engines = unsigned_of(target.sdma_peer_engines);
   properties.sdma_queues_per_engine = 8;
   properties.compute_queues = 24;
+  // Barriers among workgroups, of hardware: that there are any says that a queue can be cooperative. Code for these
+  // targets meets in memory (device-libs, AVOID_GWS).
+  properties.gws = 64;
   properties.unique_id = 0x57a7e'0000ULL + gpu;
   properties.vgpr_bytes_per_compute_unit =
       unsigned_of(target.vgprs_per_simd_lane * target.wave_size * 4 * target.simds_per_compute_unit);
