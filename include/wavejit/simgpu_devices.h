@@ -22,6 +22,11 @@ WAVEJIT_SIMGPU_API size_t wavejit_simgpu_devices_problem(const char* devices, ch
 WAVEJIT_SIMGPU_API size_t wavejit_simgpu_write_topology(const char* device, const char* folder, char* text,
                                                         size_t capacity);
 
+/* libdtif.so alone: writes what programs find at /sys/class/kfd when they look for `devices`, below `folder`, which
+ * exists. Returns 0, or the length of a text that says what is wrong, copied as above. */
+WAVEJIT_SIMGPU_API size_t wavejit_simgpu_write_driver_files(const char* devices, const char* folder, char* text,
+                                                            size_t capacity);
+
 #ifdef __cplusplus
 }
 #endif

@@ -50,7 +50,7 @@ INTERFACES = {
 # schedules are data, without LLVM: a family's half of the program may print them
 SCHEDULES = re.compile(r"^templates/[a-z_]+/emit/[a-z_]*schedule\.h$")
 # files that may read the environment: one a library; and those that hand it on to another program
-ENVIRONMENT_FILES = re.compile(r"^(src/(runtime|simgpu)/config\.cpp|src/codegen/isolated\.cpp|tools/commands/sim\.cpp|tests/.*|bench/.*)$")
+ENVIRONMENT_FILES = re.compile(r"^(src/(runtime|simgpu)/config\.cpp|src/simgpu/thunk/driver_files\.cpp|src/codegen/isolated\.cpp|tools/commands/sim\.cpp|tests/.*|bench/.*)$")
 ENVIRONMENT = re.compile(r"\b(getenv|secure_getenv|environ)\b")
 ARCHITECTURE_NAME = re.compile(r"\"gfx[0-9a-f]+\"")
 ARCHITECTURE_COMPARE = re.compile(r"([!=]=\s*\"gfx[0-9a-f]+)|(\"gfx[0-9a-f]+[a-z:+-]*\"\s*[!=]=)|(starts_with\(\"gfx)")

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "tools/commands/commands.h"
-#include "tools/sim/model_door.h"
+#include "tools/sim/gpu_files.h"
 #include "tools/sim/reports.h"
 #include "tools/targets.h"
 #include "wavejit/simgpu_devices.h"
@@ -102,11 +102,16 @@ Result<void> use_model(const std::filesystem::path& library, const std::string& 
 }
 
 // Programs that look for the kernel driver's files before they load ROCr find them (src/simgpu/thunk/driver_files.cpp).
-void preload_driver_files(const std::filesystem::path& library) {
+Result<void> preload_driver_files(const std::filesystem::path& folder, const std::string& target) {
+  const auto written = kept_driver_files(folder / "libdtif.so", target, cache_folder());
+  if (!written) return std::unexpected(written.error());
+  ::setenv("WAVEJIT_SIM_DRIVER_FILES", written->c_str(), 1);
+  const std::filesystem::path library = folder / driver_files;
   const char* const others = std::getenv("LD_PRELOAD");
   const std::string all =
       others == nullptr || *others == 0 ? library.string() : std::string(others) + ":" + library.string();
   ::setenv("LD_PRELOAD", all.c_str(), 1);
+  return {};
 }
 
 // What AMD's runtime is told so that it takes simulated GPUs.
@@ -198,8 +203,10 @@ Result<ExitCode> run_program(const Arguments& arguments) {
     return failed(ExitCode::usage, "--door is ROCr's, and --front hip goes without ROCr: leave one of the two out");
   const auto ready = own_front ? use_own_front(libraries, arguments.target) : use_rocr(libraries, arguments);
   if (!ready) return std::unexpected(ready.error());
-  if (!own_front && arguments.has_driver_files)
-    preload_driver_files(front_folder(libraries, "rocr", driver_files) / driver_files);
+  if (!own_front && arguments.has_driver_files) {
+    const auto found = preload_driver_files(front_folder(libraries, "rocr", driver_files), arguments.target);
+    if (!found) return std::unexpected(found.error());
+  }
   ::setenv("WAVEJIT_SIM_TARGET", arguments.target.c_str(), 1);
   for (const auto& [variable, value] :
        {std::pair("WAVEJIT_SIM_CHECK", &arguments.check), std::pair("WAVEJIT_SIM_ARRIVAL", &arguments.arrival),
@@ -246,7 +253,8 @@ void add_sim(CLI::App& program, Chosen& chosen) {
   command->add_flag("--fail-on-findings", arguments->fail_on_findings,
                     "exit code 1 when the program ended well but something was found");
   command->add_flag("--driver-files,!--no-driver-files", arguments->has_driver_files,
-                    "/dev/kfd and the driver's state, for programs that look before they load ROCr (by LD_PRELOAD)");
+                    "/dev/kfd, /sys/class/kfd and the driver's state, for programs that look before they load ROCr (by "
+                    "LD_PRELOAD)");
   command->footer(
       "Examples:\n"
       "  wavejit sim --target gfx950x2 -- ./my_hip_program --size 4096\n"

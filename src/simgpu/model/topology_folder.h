@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The folder of files that ROCr's door for models reads in place of the kernel driver's (HSA_MODEL_TOPOLOGY): the
-// values of thunk/topology.h, one "name value" a line, and one more file that says which GPU it is.
+// The folder of files that ROCr's door for models reads in place of the kernel driver's (HSA_MODEL_TOPOLOGY):
+// thunk/topology_files.h, and one more file that says which GPU it is.
 #pragma once
 
 #include <expected>
@@ -9,12 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "simgpu/thunk/topology_files.h"
+
 namespace wavejit::simgpu::model {
 
-struct TopologyFile {
-  std::string path;  // below the folder
-  std::string text;
-};
+using thunk::TopologyFile;
 
 // Of the host and of the process's first device, which `device` names ("gfx950", "gfx942@6x38").
 std::vector<TopologyFile> topology_files(std::string_view device);

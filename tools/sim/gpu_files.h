@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// ROCr's door for models, as `wavejit sim` uses it: the library and the folder that says which GPU there is.
+// The files that say which GPUs there are: those that ROCr reads at its door for models, and those that programs look for
+// in place of the kernel driver's.
 #pragma once
 
 #include <filesystem>
@@ -21,5 +22,9 @@ Result<void> write_topology(const std::filesystem::path& library, const std::str
 // Likewise in a folder below `cache`, made once for the same values; its path.
 Result<std::filesystem::path> kept_topology(const std::filesystem::path& library, const std::string& target,
                                             const std::filesystem::path& cache);
+
+// The folder of what programs find at /sys/class/kfd, likewise; `library` is libdtif.so.
+Result<std::filesystem::path> kept_driver_files(const std::filesystem::path& library, const std::string& target,
+                                                const std::filesystem::path& cache);
 
 }  // namespace wavejit::tools
