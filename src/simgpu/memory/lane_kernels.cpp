@@ -147,8 +147,11 @@ void write_4(const Row* registers, std::uint8_t* base, const std::uint32_t* offs
   for (unsigned lane = 0; lane < wave_lanes; ++lane) __builtin_prefetch(base + offset[lane]);
 }
 
-// Two accesses where they can be, four elsewhere.
+// One access where it can be, two or four elsewhere (device_memory.h).
 [[gnu::always_inline]] inline FourWords four_from_device(const std::uint8_t* from) {
+  if (reinterpret_cast<std::uintptr_t>(from) % sizeof(FourDwords) == 0) {
+    return reinterpret_cast<FourWords>(load_four_aligned(from));
+  }
   if (reinterpret_cast<std::uintptr_t>(from) % sizeof(std::uint64_t) == 0) {
     return reinterpret_cast<FourWords>(
         TwoLongs{load_aligned<std::uint64_t>(from), load_aligned<std::uint64_t>(from + 8)});
@@ -172,6 +175,9 @@ void load_4(Row* registers, const std::uint8_t* base, const std::uint32_t* offse
 }
 
 [[gnu::always_inline]] inline void four_to_device(std::uint8_t* to, FourWords words) {
+  if (reinterpret_cast<std::uintptr_t>(to) % sizeof(FourDwords) == 0) {
+    return store_four_aligned(to, reinterpret_cast<FourDwords>(words));
+  }
   if (reinterpret_cast<std::uintptr_t>(to) % sizeof(std::uint64_t) == 0) {
     const auto longs = reinterpret_cast<TwoLongs>(words);
     store_aligned<std::uint64_t>(to, longs[0]);
