@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -54,6 +56,21 @@ const std::array<EngineOptions::Settable, 9> EngineOptions::settable = {
      {"o-store", &EngineOptions::output_store_},
      {"lowering", &EngineOptions::lowering_}}};
 
+// Paths on a command line begin where it is typed; the library takes absolute ones alone, since a variable is handed
+// down to processes that are elsewhere.
+std::string absolute_layers(std::string_view layers) {
+  std::string absolute;
+  for (;;) {
+    const std::size_t colon = std::min(layers.find(':'), layers.size());
+    std::error_code none;
+    const std::string layer(layers.substr(0, colon));
+    absolute += layer.empty() ? layer : std::filesystem::absolute(layer, none).string();
+    if (colon == layers.size()) return absolute;
+    absolute += ':';
+    layers.remove_prefix(colon + 1);
+  }
+}
+
 void EngineOptions::add_device(CLI::App& command) {
   command
       .add_option("--device", device_,
@@ -72,9 +89,15 @@ void EngineOptions::add_cache(CLI::App& command) {
              "rw: read and write the disk cache; ro: only read; off: neither (default: $WAVEJIT_CACHE, then rw)");
   command
       .add_option("--cache-layers", cache_layers_,
-                  "read-only folders and archives, absolute paths with ':' between, that are asked first (default: "
+                  "read-only folders and archives, with ':' between, that are asked first (default: "
                   "$WAVEJIT_CACHE_LAYERS, then none)")
-      ->type_name("PATH:…");
+      ->type_name("PATH:…")
+      ->transform(CLI::Validator(
+          [](std::string& layers) {
+            layers = absolute_layers(layers);
+            return std::string();
+          },
+          ""));
 }
 
 void EngineOptions::add_cache_remote(CLI::App& command) {

@@ -62,6 +62,8 @@ class EngineOptions {
   std::string log_level_;
 };
 
+// Layers with ':' between, each from the root of the file system on.
+std::string absolute_layers(std::string_view layers);
 // An option that takes one of a few words; errors read "'fp17' is not accepted; fp16, bf16 are".
 CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value, std::vector<std::string> words,
                         const std::string& help);

@@ -2,6 +2,7 @@
 #include "tools/exit_code.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -48,17 +49,40 @@ ExitCode exit_code_of(wavejit_status status) {
   return ExitCode::internal;
 }
 
-// "options.cache_layers = …" is how the interface names what people know as "--cache-layers …".
+void replace_first(std::string& text, std::string_view from, std::string_view to) {
+  if (const std::size_t at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);
+}
+
+// What the interface's fields are called on the command line, at the beginning of a detail.
+struct Typed {
+  std::string_view field;
+  std::string_view option;
+};
+constexpr std::array<Typed, 7> typed = {{{"options.cache_directory = ", "--cache-dir "},
+                                         {"options.cache_mode = ", "--cache "},
+                                         {"options.output_store = ", "--o-store "},
+                                         {"cache_directory = ", "--cache-dir "},
+                                         {"cache_mode = ", "--cache "},
+                                         {"device = ", "--device "},
+                                         {"output = ", "--output "}}};
+
+// "options.cache_layers = …" is how the interface names what people know as "--cache-layers …", and who is told of a
+// variable may not know that the option stands beside it.
 std::string as_typed(std::string detail) {
+  const auto named = std::ranges::find_if(typed, [&](const Typed& each) { return detail.starts_with(each.field); });
   constexpr std::string_view prefix = "options.";
   const std::size_t end = detail.find(" = ");
-  if (!detail.starts_with(prefix) || end == std::string::npos) return detail;
-  std::string field = detail.substr(prefix.size(), end - prefix.size());
-  if (field == "cache_directory") field = "cache_dir";
-  if (field == "cache_mode") field = "cache";
-  if (field == "output_store") field = "o_store";
-  std::ranges::replace(field, '_', '-');
-  return "--" + field + detail.substr(end + 2);
+  if (named != typed.end()) {
+    detail.replace(0, named->field.size(), named->option);
+  } else if (detail.starts_with(prefix) && end != std::string::npos) {
+    std::string field = detail.substr(prefix.size(), end - prefix.size());
+    std::ranges::replace(field, '_', '-');
+    detail = "--" + field + " " + detail.substr(end + 3);
+  }
+  replace_first(detail, "arguments.targets: ", "--target: ");
+  replace_first(detail, "target is not given", "--target is not given");
+  replace_first(detail, "accepted without a GPU: WAVEJIT_DEVICE=", "accepted without a GPU: --device ");
+  return detail;
 }
 
 }  // namespace

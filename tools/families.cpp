@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
+
+#include "tools/nearest_word.h"
 
 namespace wavejit::tools {
 
@@ -13,12 +16,16 @@ const Family* find_family(std::string_view name) {
   return found == families.end() ? nullptr : *found;
 }
 
-const Family* family_of(std::string_view descriptor) {
-  const std::size_t begin = descriptor.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return nullptr;
-  descriptor.remove_prefix(begin);
-  return find_family(descriptor.substr(0, descriptor.find_first_of(" \t")));
+namespace {
+
+std::string_view first_word(std::string_view descriptor) {
+  descriptor.remove_prefix(std::min(descriptor.find_first_not_of(" \t"), descriptor.size()));
+  return descriptor.substr(0, descriptor.find_first_of(" \t"));
 }
+
+}  // namespace
+
+const Family* family_of(std::string_view descriptor) { return find_family(first_word(descriptor)); }
 
 std::string family_names() {
   std::string names;
@@ -26,11 +33,18 @@ std::string family_names() {
   return names;
 }
 
+std::string meant_family(std::string_view descriptor) {
+  if (family_of(descriptor) != nullptr) return {};
+  std::vector<std::string> names;
+  for (const Family* family : all_families()) names.emplace_back(family->name());
+  return did_you_mean(first_word(descriptor), names);
+}
+
 Result<std::unique_ptr<Problem>> parse_problem(const std::string& descriptor) {
   if (const Family* family = family_of(descriptor)) return family->parse(descriptor);
   const auto ignore = [](void*, const wavejit_problem*) {};
   if (auto said = checked(wavejit_problem_parse(descriptor.c_str(), ignore, nullptr)); !said)
-    return std::unexpected(said.error());
+    return failed(said.error().code, said.error().what + meant_family(descriptor));
   return failed(ExitCode::usage,
                 fmt::format("'{}': this program has no such family; {} are accepted", descriptor, family_names()));
 }

@@ -19,6 +19,8 @@ const Family* find_family(std::string_view name);
 const Family* family_of(std::string_view descriptor);
 // "softmax, row_sum"
 std::string family_names();
+// " (did you mean 'softmax'?)" for a descriptor whose first word is near one of them; nothing for the others.
+std::string meant_family(std::string_view descriptor);
 
 // A descriptor of any family. What no family is named by is told in the library's own words.
 Result<std::unique_ptr<Problem>> parse_problem(const std::string& descriptor);

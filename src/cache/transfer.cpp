@@ -2,6 +2,7 @@
 #include "cache/transfer.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <exception>
 #include <set>
 #include <tuple>
@@ -87,11 +88,16 @@ std::expected<TransferResult, std::string> copy_entries(Cache& from, Cache& to,
 
 namespace {
 
+std::string folder_of(const std::string& archive) {
+  if (archive.find('/') == std::string::npos) return ".";
+  std::string folder = parent_of(archive);
+  return folder.empty() ? "/" : folder;
+}
+
 // An archive with what `fill` adds to it, kept under its name if that went well.
 template <typename Fill>
 ArchiveWriter::Outcome write_archive(IoInterface& io, const std::string& archive, Fill fill) {
-  const std::string folder = archive.find('/') == std::string::npos ? "." : parent_of(archive);
-  auto temporary = create_temporary(io, folder.empty() ? "/" : folder, readable_by_all);
+  auto temporary = create_temporary(io, folder_of(archive), readable_by_all);
   if (!temporary) return std::unexpected(temporary.error());
   ArchiveWriter writer(io, temporary->file.number(), temporary->path);
   ArchiveWriter::Outcome outcome = writer.begin();
@@ -190,6 +196,39 @@ std::expected<void, std::string> pack_keys(Cache& from, const std::string& archi
     }
     return outcome;
   });
+}
+
+namespace {
+
+// Where the folder is missing, in the nearest one above it: nothing is made for a question.
+std::expected<void, std::string> check_folder(IoInterface& io, std::string folder) {
+  auto found = io.stat(folder);
+  while (!found && found.error() == ENOENT && folder.size() > 1) {
+    folder = folder.find('/') == std::string::npos ? "." : parent_of(folder);
+    if (folder.empty()) folder = "/";
+    found = io.stat(folder);
+  }
+  if (found && found->type != FileType::directory) return cannot("write into", folder, ENOTDIR);
+  auto temporary = create_temporary(io, folder);
+  if (!temporary) return std::unexpected(std::move(temporary.error()));
+  discard(io, *temporary);
+  return {};
+}
+
+}  // namespace
+
+std::expected<void, std::string> check_writable(Cache& to) {
+  for (const Layer& layer : to.options().layers) {
+    if (!layer.writable) continue;
+    if (auto good = check_folder(to.io(), layer.root); !good) return good;
+  }
+  return {};
+}
+
+std::expected<void, std::string> check_archive_place(Cache& from, const std::string& archive) {
+  if (const auto status = from.io().stat(archive); status && status->type == FileType::directory)
+    return std::unexpected("it is a folder; accepted: a file's name, new or of an archive to be replaced");
+  return check_folder(from.io(), folder_of(archive));
 }
 
 }  // namespace wavejit::cache

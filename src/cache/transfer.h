@@ -42,4 +42,9 @@ std::expected<TransferResult, std::string> pull_entries(RemoteStore& from, Cache
 // it is named and nothing is written. The same keys give the same bytes.
 std::expected<void, std::string> pack_keys(Cache& from, const std::string& archive, std::vector<Key> keys);
 
+// Whether entries could be published to `to` now, or an archive be written under this name: asked before hours of
+// compiling. Makes nothing.
+std::expected<void, std::string> check_writable(Cache& to);
+std::expected<void, std::string> check_archive_place(Cache& from, const std::string& archive);
+
 }  // namespace wavejit::cache

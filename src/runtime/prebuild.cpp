@@ -110,6 +110,15 @@ class Destination {
     return *made == Outcome::compiled ? Outcome::compiled : Outcome::copied;
   }
 
+  // Before anything is compiled: whether what comes of it could be written.
+  Result<void> check_places(const std::optional<std::string>& output) {
+    if (auto good = cache::check_writable(source_.cache()); !good) return fail(WAVEJIT_IO_ERROR, good.error());
+    if (!output) return {};
+    auto good = folder_ ? cache::check_writable(*folder_) : cache::check_archive_place(source_.cache(), *output);
+    if (!good) return fail(WAVEJIT_IO_ERROR, "output = " + *output + ": " + good.error());
+    return {};
+  }
+
   // Waits for what is on its way to the remote layer.
   bool flush() { return source_.cache().flush_remote(remote_patience); }
 
@@ -192,6 +201,9 @@ Result<void> verify(const Config& config, const PrebuildRequest& request, const 
 Result<void> compile(const Config& config, const PrebuildRequest& request, const PrebuildPlan& plan,
                      CodegenLibrary& codegen, Logger& logger, PrebuildBoard& board) {
   Destination destination(config, request, codegen, logger);
+  if (!plan.specs.empty()) {
+    if (auto places = destination.check_places(request.output); !places) return places;
+  }
   work_off(plan.specs.size(), request.jobs, [&](std::size_t i) {
     Result<Outcome> outcome = fail(WAVEJIT_OUT_OF_MEMORY, "out of memory");
     try {

@@ -660,14 +660,17 @@ TEST_F(EngineTest, PrebuildGoesOnAfterFailuresAndReportsThem) {
   EXPECT_TRUE(cache_files().empty());
 }
 
-TEST_F(EngineTest, PrebuildThatCannotPublishFails) {
+// At once: hours of compiling would be for nothing.
+TEST_F(EngineTest, PrebuildThatCannotPublishFailsBeforeItCompiles) {
   config_.log_level.value = runtime::LogLevel::off;
   config_.cache_directory.value = "/proc/no/such/place";
   runtime::PrebuildRequest request{
       .descriptors = {"attention_forward fp16 b1 q1 k1 h1 d64"}, .everything = false, .targets = "gfx950", .jobs = 1};
-  const auto outcome = runtime::prebuild(config_, request, *codegen_, [](const auto&) {});
+  std::uint64_t done = 0;
+  const auto outcome = runtime::prebuild(config_, request, *codegen_, [&](const auto& told) { done = told.done; });
   ASSERT_FALSE(outcome);
-  EXPECT_THAT(outcome.error().detail, HasSubstr("not published"));
+  EXPECT_THAT(outcome.error().detail, HasSubstr("/proc"));
+  EXPECT_EQ(done, 0U);
 }
 
 }  // namespace

@@ -11,12 +11,13 @@ namespace wavejit::tools {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class CacheCommandTest : public ::testing::Test {
  protected:
-  void fill() {
+  void fill(const std::string& targets = "gfx942,gfx950") {
     const Outcome outcome =
-        run_program(scratch_, {"prebuild", "--target", "gfx942,gfx950", "attention_forward fp16 b1 q1 k1 h1 d64"});
+        run_program(scratch_, {"prebuild", "--target", targets, "attention_forward fp16 b1 q1 k1 h1 d64"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
   }
   std::string one_entry() const {
@@ -126,6 +127,51 @@ TEST_F(CacheCommandTest, AFolderThatIsNotThereIsNoGoodCache) {
 }
 
 // A cache folder by a wrong name packs nothing over an archive that took hours to make.
+// An archive is looked into by its name, wherever one stands; the cache of this machine does not show.
+TEST_F(CacheCommandTest, AnArchiveOrAFolderIsLookedAtByItsName) {
+  const std::string archive = scratch_ / "one.wavejit-archive";
+  fill("gfx942");
+  ASSERT_EQ(run_program(scratch_, {"cache", "pack", archive}).code, 0);
+  ASSERT_EQ(run_program(scratch_, {"cache", "unpack", archive, scratch_ / "unpacked"}).code, 0);
+  fill("gfx950");
+  for (const std::string& place : {archive, scratch_ / "unpacked", scratch_ / "unpacked/"}) {
+    const Outcome info = run_program(scratch_, {"cache", "info", place});
+    EXPECT_EQ(info.code, 0) << info.err;
+    EXPECT_THAT(info.out, HasSubstr("gfx942   1 entry"));
+    EXPECT_THAT(info.out, Not(HasSubstr("gfx950")));
+    EXPECT_THAT(run_program(scratch_, {"cache", "list", place}).out, HasSubstr("attention_forward"));
+    EXPECT_THAT(run_program(scratch_, {"cache", "verify", place}).out, HasSubstr("1 entry, 0 damaged"));
+    const Outcome stats = run_program(scratch_, {"cache", "stats", place});
+    EXPECT_THAT(stats.out, HasSubstr(": 1 entry, "));
+    EXPECT_EQ(std::ranges::count(stats.out, '\n'), 1) << stats.out;
+  }
+  // As a user types it: from where they stand. Layers too.
+  const std::string relative = std::filesystem::relative(archive).string();
+  EXPECT_THAT(run_program(scratch_, {"cache", "info", relative}).out, HasSubstr("entries  1"));
+  EXPECT_THAT(run_program(scratch_, {"cache", "info", "--cache-layers", relative}).out, HasSubstr("entries  3"));
+  const Outcome missing = run_program(scratch_, {"cache", "info", scratch_ / "none"});
+  expect_one_line_error(missing, 3);
+  EXPECT_THAT(missing.err, HasSubstr("there is no such archive or folder"));
+}
+
+TEST_F(CacheCommandTest, AFileIsNoFolderOfACache) {
+  write_text(scratch_ / "q.npy", "no cache");
+  for (const char* command : {"list", "info", "stats", "verify"}) {
+    const Outcome outcome = run_program(scratch_, {"cache", command, "--cache-dir", scratch_ / "q.npy"});
+    expect_one_line_error(outcome, 3);
+    EXPECT_THAT(outcome.err, HasSubstr("it is a file; a folder is accepted"));
+    expect_one_line_error(run_program(scratch_, {"cache", command, "--cache-dir", scratch_ / "typo"}), 3);
+  }
+}
+
+// Not in the words of the C interface.
+TEST_F(CacheCommandTest, WhatIsNotThereIsNotCopied) {
+  const Outcome outcome = run_program(scratch_, {"cache", "unpack", scratch_ / "nofile", scratch_ / "out"});
+  expect_one_line_error(outcome, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("wavejit cache unpack: " + (scratch_ / "nofile") + ": there is no such archive"));
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "out"));
+}
+
 TEST_F(CacheCommandTest, NothingToPackLeavesTheArchiveAlone) {
   fill();
   const std::string archive = scratch_ / "kernels.wavejit-archive";
@@ -239,7 +285,7 @@ TEST_F(CacheCommandTest, WrongRequestsAreRefusedWithWhatIsAccepted) {
   expect_one_line_error(run_program(scratch_, {"cache", "gc", "--cache", "ro"}), 2);
   expect_one_line_error(run_program(scratch_, {"cache", "pack", scratch_ / "a", "--target", "gfx 950"}), 2);
   expect_one_line_error(run_program(scratch_, {"cache", "pack", "/proc/no/such/a"}), 3);
-  expect_one_line_error(run_program(scratch_, {"cache", "stats", "--cache-layers", "relative"}), 2);
+  expect_one_line_error(run_program(scratch_, {"cache", "stats", "--cache-layers", "a\nb"}), 2);
   fill();
   expect_one_line_error(run_program(scratch_, {"cache", "export", "/proc/no/such"}), 3);
 }

@@ -81,6 +81,25 @@ INSTANTIATE_TEST_SUITE_P(
             "supported, version"},
         Wrong{{"frobnicate"}, "'frobnicate'", "run, explain, prebuild"},
         Wrong{{"--frobnicate"}, "'--frobnicate'", "run, explain, prebuild"},
+        Wrong{{"explian"}, "(did you mean 'explain'?)", "run, explain, prebuild"},
+        Wrong{{"sweep", "--devcie", "sim:gfx950"}, "(did you mean '--device'?)", "--list"},
+        Wrong{{"cache", "lsit"}, "(did you mean 'list'?)", "verify"},
+        Wrong{{"run", "attention", "--q", "q.npy"},
+              "family: family 'attention' is not accepted (did you mean 'attention_forward'?)",
+              "softmax_lse"},
+        Wrong{{"explain", "attention_foward bf16 b1 q1 k1 h1 d64", "--target", "gfx950"},
+              "'attention_foward'",
+              "(did you mean 'attention_forward'?)"},
+        Wrong{
+            {"profile", "softmaxlse b1", "--device", "sim:gfx950"}, "'softmaxlse b1'", "(did you mean 'softmax_lse'?)"},
+        Wrong{{"prebuild", "--target", "gfx950", "attention_fwd fp16"},
+              "'attention_fwd'",
+              "(did you mean 'attention_forward'?)"},
+        Wrong{{"prebuild", "--target", "gfx950", "--output", "out.zip"},
+              "--output: 'out.zip' is not accepted",
+              "out.wavejit-archive is an archive, out.zip/ a folder"},
+        Wrong{{"explain", "attention_forward bf16 b1 q1 k1 h1 d64"}, "--target is not given", "gfx942, gfx950"},
+        Wrong{{"cache", "pack", "a", "--target", "gfx 9"}, "--target: ", "letters, digits"},
         Wrong{{"cache"}, "a subcommand is missing", "list, info, stats, verify, gc, pack, unpack, import, export"},
         Wrong{{"cache", "purge"}, "'purge'", "list, info, stats, verify, gc, pack, unpack, import, export"},
         Wrong{{"cache", "verify", "--jsn"}, "'--jsn'", "--json"},
@@ -125,11 +144,20 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"prebuild", "--target", "gfx950", "attention_forward", "fp16", "b1"}, "quote it", "fp16 b1\""},
         Wrong{{"prebuild"}, "--target", "required"},
         Wrong{{"prebuild", "--target", "gfx950", "--jobs", "many"}, "--jobs: 'many'", "0 to 9999"},
-        Wrong{{"prebuild", "--target", "gfx950", "--cache-layers", "rel"}, "--cache-layers \"rel\"", "absolute paths"},
+        Wrong{{"prebuild", "--target", "gfx950", "--cache-layers", "a\nb"}, "--cache-layers ", "absolute paths"},
         Wrong{{"explain", "attention_forward fp16 b1 q64 k64 h1 d64", "--target", "gfx950", "--kv-splits", "x"},
               "--kv-splits \"x\"",
               "auto"},
         Wrong{{"prebuild", "--target", "gfx950", "attention_forward fp16 wide"}, "'wide'", "accepted"}));
+
+// Nobody without a GPU is told of a variable where an option stands ready.
+TEST(CommandLineTest, ADeviceThatIsMissingNamesTheOption) {
+  const ScratchDirectory scratch;
+  const Outcome outcome = run_program(scratch, {"sweep", "attention_forward fp16 b1 q1 k1 h1 d64"});
+  expect_one_line_error(outcome, 6);
+  EXPECT_THAT(outcome.err, HasSubstr("--device hip: "));
+  EXPECT_THAT(outcome.err, HasSubstr("accepted without a GPU: --device sim:<target>, for example sim:gfx950"));
+}
 
 TEST(CommandLineTest, UnknownTargetsAreNamedBesideTheKnownOnes) {
   const ScratchDirectory scratch;

@@ -55,6 +55,27 @@ TEST(PrebuildCommandTest, ListsThatCannotBeReadOrAreEmpty) {
   EXPECT_THAT(empty.err, HasSubstr("no descriptors"));
 }
 
+// Asked before anything is compiled: nothing is in the cache afterwards.
+TEST(PrebuildCommandTest, AnOutputThatCannotBeWrittenCostsNothing) {
+  const ScratchDirectory scratch;
+  write_text(scratch / "file", "no folder");
+  std::filesystem::create_directory(scratch / "folder.wavejit-archive");
+  const std::string descriptor = "attention_forward fp16 b1 q1 k1 h1 d64";
+  for (const std::string& output : {std::string("/proc/x.wavejit-archive"), scratch / "file/x.wavejit-archive",
+                                    scratch / "file", scratch / "folder.wavejit-archive"}) {
+    const Outcome outcome = run_program(scratch, {"prebuild", "--target", "gfx950", descriptor, "--output", output});
+    EXPECT_EQ(outcome.code, 3) << output;
+    EXPECT_THAT(outcome.err, HasSubstr("--output " + output + ": "));
+    EXPECT_THAT(outcome.err, ::testing::Not(HasSubstr("compiled")));
+  }
+  const Outcome no_cache = run_program(
+      scratch, {"prebuild", "--target", "gfx950", descriptor, "--cache-dir", scratch / "file", "--jobs", "1"});
+  EXPECT_EQ(no_cache.code, 3) << no_cache.err;
+  EXPECT_THAT(no_cache.err, HasSubstr("cannot "));
+  EXPECT_THAT(no_cache.err, ::testing::Not(HasSubstr("failed   attention_forward")));
+  EXPECT_THAT(run_program(scratch, {"cache", "info"}).out, HasSubstr("entries  0"));
+}
+
 TEST(PrebuildCommandTest, BadLinesAreNamedAndTheOthersBuilt) {
   const ScratchDirectory scratch;
   write_text(scratch / "list.txt",

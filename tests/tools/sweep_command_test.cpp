@@ -84,6 +84,19 @@ TEST_F(SweepCommandTest, WhatIsSetAsideIsCountedByReason) {
   EXPECT_EQ(sweep(arguments).code, 4);
 }
 
+// Green for nothing compared would be worse than no test at all.
+TEST_F(SweepCommandTest, NothingComparedIsNoSuccess) {
+  const Outcome outcome =
+      run_program(scratch_, {"sweep", "attention_forward bf16 b1 q16 k16 h1 d80", "--device", "sim:gfx950"});
+  EXPECT_EQ(outcome.code, 4) << outcome.out;
+  EXPECT_THAT(outcome.err,
+              HasSubstr("nothing ran: 1 of 1 problem is set aside, the first: attention_forward bf16 b1 "));
+  const Outcome none = run_program(
+      scratch_, {"sweep", "attention_forward bf16 b1 q16 k16 h1 d64", "--filter", "typo", "--device", "sim:gfx950"});
+  expect_one_line_error(none, 2);
+  EXPECT_THAT(none.err, HasSubstr("none of 1 problem is left by --filter"));
+}
+
 // The check of races remembers 40 bytes of every dword that is touched.
 TEST_F(SweepCommandTest, TheBudgetKnowsWhatChecksNeed) {
   // 32 KiB of tensors, and 320 KiB beside them.

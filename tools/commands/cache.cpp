@@ -2,6 +2,7 @@
 // cache list, info, stats, verify: the disk cache as people and scripts want to see it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <ctime>
@@ -37,9 +38,49 @@ struct Row {
 
 std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
-Result<std::vector<Row>> visit_cache(const EngineOptions& engine) {
+struct Arguments {
+  EngineOptions engine;
+  std::string place;  // an archive or a folder to look at; empty: the cache and its layers
+  bool json = false;
+
+  // A place is a layer, and nothing else is looked at: rows of other layers are left out, and the cache's own folder
+  // would be where no second one is.
+  wavejit_engine_options options() const {
+    wavejit_engine_options options = engine.options();
+    if (place.empty()) return options;
+    options.cache_layers = place.c_str();
+    options.cache_directory = place.c_str();
+    options.cache_mode = "ro";
+    options.cache_packaged = "off";
+    return options;
+  }
+};
+
+// A path that somebody named is there, and is what it was named as. What is merely empty is no mistake.
+Result<void> check_named(const Arguments& arguments, bool nothing_found) {
+  std::error_code none;
+  if (!arguments.place.empty()) {
+    if (arguments.place.find(':') != std::string::npos)
+      return failed(ExitCode::usage, fmt::format("{}: ':' is not accepted in the path of a layer", arguments.place));
+    if (!std::filesystem::exists(arguments.place, none))
+      return failed(ExitCode::file, fmt::format("{}: there is no such archive or folder", arguments.place));
+    return {};
+  }
+  const char* folder = arguments.engine.options().cache_directory;
+  if (folder == nullptr || std::filesystem::is_directory(folder, none)) return {};
+  if (std::filesystem::exists(folder, none)) {
+    return failed(ExitCode::file,
+                  fmt::format("--cache-dir {0}: it is a file; a folder is accepted, and an archive without the option: "
+                              "wavejit cache list {0}",
+                              folder));
+  }
+  if (nothing_found) return failed(ExitCode::file, fmt::format("--cache-dir {}: there is no such folder", folder));
+  return {};
+}
+
+Result<std::vector<Row>> visit_cache(const Arguments& arguments) {
   std::vector<Row> rows;
-  const wavejit_engine_options options = engine.options();
+  const wavejit_engine_options options = arguments.options();
   const auto add = [](void* context, const wavejit_cache_entry* entry) {
     static_cast<std::vector<Row>*>(context)->push_back({.layer = text_or_empty(entry->layer),
                                                         .path = text_or_empty(entry->path),
@@ -55,7 +96,10 @@ Result<std::vector<Row>> visit_cache(const EngineOptions& engine) {
                                                         .lds_bytes = entry->lds_bytes,
                                                         .kernarg_bytes = entry->kernarg_bytes});
   };
+  if (auto named = check_named(arguments, false); !named) return std::unexpected(named.error());
   if (auto done = checked(wavejit_cache_visit(&options, add, &rows)); !done) return std::unexpected(done.error());
+  if (!arguments.place.empty()) std::erase_if(rows, [&](const Row& row) { return row.layer != arguments.place; });
+  if (auto named = check_named(arguments, rows.empty()); !named) return std::unexpected(named.error());
   return rows;
 }
 
@@ -93,10 +137,10 @@ std::string dumped(const nlohmann::json& json) {
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-Result<ExitCode> list(const EngineOptions& engine, bool json) {
-  const auto rows = visit_cache(engine);
+Result<ExitCode> list(const Arguments& arguments) {
+  const auto rows = visit_cache(arguments);
   if (!rows) return std::unexpected(rows.error());
-  if (json) {
+  if (arguments.json) {
     nlohmann::json all = nlohmann::json::array();
     for (const Row& row : *rows) all.push_back(json_of(row));
     fmt::print("{}\n", dumped(all));
@@ -120,8 +164,8 @@ Result<ExitCode> list(const EngineOptions& engine, bool json) {
   return ExitCode::ok;
 }
 
-Result<ExitCode> info(const EngineOptions& engine, bool json) {
-  const auto rows = visit_cache(engine);
+Result<ExitCode> info(const Arguments& arguments) {
+  const auto rows = visit_cache(arguments);
   if (!rows) return std::unexpected(rows.error());
   struct Sum {
     std::uint64_t entries = 0;
@@ -140,7 +184,7 @@ Result<ExitCode> info(const EngineOptions& engine, bool json) {
       sum->bytes += row.file_bytes;
     }
   }
-  if (json) {
+  if (arguments.json) {
     nlohmann::json by_target = nlohmann::json::object();
     for (const auto& [target, sum] : targets) by_target[target] = {{"entries", sum.entries}, {"bytes", sum.bytes}};
     fmt::print("{}\n",
@@ -164,9 +208,10 @@ struct LayerRow {
   std::string state;  // of the remote one only
 };
 
-Result<ExitCode> stats(const EngineOptions& engine, bool json) {
+Result<ExitCode> stats(const Arguments& arguments) {
   std::vector<LayerRow> rows;
-  const wavejit_engine_options options = engine.options();
+  const wavejit_engine_options options = arguments.options();
+  if (auto named = check_named(arguments, false); !named) return std::unexpected(named.error());
   const auto add = [](void* context, const wavejit_cache_layer* layer) {
     static_cast<std::vector<LayerRow>*>(context)->push_back({.name = text_or_empty(layer->name),
                                                              .path = text_or_empty(layer->path),
@@ -178,7 +223,12 @@ Result<ExitCode> stats(const EngineOptions& engine, bool json) {
                                                              .state = text_or_empty(layer->state)});
   };
   if (auto done = checked(wavejit_cache_layers(&options, add, &rows)); !done) return std::unexpected(done.error());
-  if (json) {
+  if (!arguments.place.empty())
+    std::erase_if(rows, [&](const LayerRow& row) { return row.writable || row.path != arguments.place; });
+  const bool nothing_found =
+      std::ranges::all_of(rows, [](const LayerRow& row) { return row.entries == 0 && row.damaged == 0; });
+  if (auto named = check_named(arguments, nothing_found); !named) return std::unexpected(named.error());
+  if (arguments.json) {
     nlohmann::json all = nlohmann::json::array();
     for (const LayerRow& row : rows) {
       if (!row.state.empty()) {
@@ -211,14 +261,9 @@ Result<ExitCode> stats(const EngineOptions& engine, bool json) {
   return ExitCode::ok;
 }
 
-Result<ExitCode> verify(const EngineOptions& engine, bool json) {
-  const auto rows = visit_cache(engine);
+Result<ExitCode> verify(const Arguments& arguments) {
+  const auto rows = visit_cache(arguments);
   if (!rows) return std::unexpected(rows.error());
-  // Nothing to verify where somebody named a folder: hardly what was meant.
-  std::error_code none;
-  if (const char* folder = engine.options().cache_directory;
-      rows->empty() && folder != nullptr && !std::filesystem::is_directory(folder, none))
-    return failed(ExitCode::file, fmt::format("--cache-dir {}: there is no such folder", folder));
   std::uint64_t damaged = 0;
   std::uint64_t in_layers = 0;
   nlohmann::json found = nlohmann::json::array();
@@ -226,13 +271,13 @@ Result<ExitCode> verify(const EngineOptions& engine, bool json) {
     if (row.damage.empty()) continue;
     ++damaged;
     if (row.layer != "user") ++in_layers;
-    if (json) {
+    if (arguments.json) {
       found.push_back(json_of(row));
     } else {
       fmt::print("damaged  {}: {}\n", row.path, row.damage);
     }
   }
-  if (json) {
+  if (arguments.json) {
     fmt::print("{}\n", dumped({{"entries", rows->size()}, {"damaged", found}}));
   } else {
     fmt::print("{} {}, {} damaged{}\n", rows->size(), rows->size() == 1 ? "entry" : "entries", damaged,
@@ -243,21 +288,27 @@ Result<ExitCode> verify(const EngineOptions& engine, bool json) {
 }
 
 void add_one(CLI::App& parent, Chosen& chosen, const char* name, const char* summary, const char* footer,
-             Result<ExitCode> (*action)(const EngineOptions&, bool)) {
-  struct Arguments {
-    EngineOptions engine;
-    bool json = false;
-  };
+             Result<ExitCode> (*action)(const Arguments&)) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = parent.add_subcommand(name, summary);
+  command
+      ->add_option("place", arguments->place,
+                   "an archive or a folder of entries to look at (default: the cache and its layers)")
+      ->type_name("PATH")
+      ->transform(CLI::Validator(
+          [](std::string& path) {
+            std::error_code none;
+            path = std::filesystem::absolute(path, none).lexically_normal().string();
+            if (path.size() > 1 && path.ends_with('/')) path.pop_back();
+            return std::string();
+          },
+          ""));
   command->add_flag("--json", arguments->json, "for programs instead of people");
   arguments->engine.add_cache(*command);
   if (action == &stats) arguments->engine.add_cache_remote(*command);
   arguments->engine.add_log_level(*command);
   command->footer(footer);
-  command->callback([&chosen, arguments, action] {
-    chosen = [arguments, action] { return action(arguments->engine, arguments->json); };
-  });
+  command->callback([&chosen, arguments, action] { chosen = [arguments, action] { return action(*arguments); }; });
 }
 
 }  // namespace
@@ -269,10 +320,10 @@ void add_cache(CLI::App& program, Chosen& chosen) {
       "One file per kernel; docs/cache-format.md describes them. list, info, stats and verify write nothing.");
   add_one(*command, chosen, "list", "List every entry",
           "Each entry is read and verified as the library would.\n\nExample\n  wavejit cache list --json | jq "
-          "'.[].key_text'",
+          "'.[].key_text'\n  wavejit cache list served.wavejit-archive",
           list);
   add_one(*command, chosen, "info", "Count entries and bytes by target",
-          "Example\n  wavejit cache info --cache-dir /srv/kernels", info);
+          "Examples\n  wavejit cache info --cache-dir /srv/kernels\n  wavejit cache info served.wavejit-archive", info);
   add_one(*command, chosen, "stats", "Count entries and bytes by layer, in the order in which layers are asked",
           "Also whether the remote layer answers, if there is one.\n\n"
           "Example\n  wavejit cache stats --cache-layers /image/kernels",

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "tools/commands/commands.h"
@@ -20,6 +21,7 @@ namespace {
 struct Arguments {
   EngineOptions engine;
   std::string from;
+  std::string_view source;  // what `from` is
   std::string to;
   std::string targets;
   bool archive = false;
@@ -84,6 +86,9 @@ Result<ExitCode> copy(const Arguments& arguments) {
                                                 .remote = arguments.remote};
   wavejit_cache_copy_result result{};
   result.size = sizeof result;
+  if (std::error_code none; !arguments.from.empty() && !std::filesystem::exists(arguments.from, none)) {
+    return failed(ExitCode::file, fmt::format("{}: there is no such {}", arguments.from, arguments.source));
+  }
   const auto done = checked(wavejit_cache_copy(&options, &request, &result));
   if (!done) return std::unexpected(done.error());
   if (arguments.json) {
@@ -178,6 +183,7 @@ void add_copy(CLI::App& cache, Chosen& chosen, const Command& which) {
   const auto arguments = std::make_shared<Arguments>();
   arguments->archive = which.archive_to;
   arguments->remote = which.remote;
+  arguments->source = which.archive_from ? "archive" : "folder or archive";
   CLI::App* command = add_one(cache, chosen, arguments, which.name, which.summary, which.footer, copy);
   if (which.from != nullptr && which.archive_from)
     add_path(*command, "archive", "ARCHIVE", arguments->from, which.from);

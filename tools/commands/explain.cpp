@@ -58,7 +58,7 @@ Result<ExitCode> explain(const Arguments& arguments) {
     done = checked(wavejit_explain(&options, arguments.descriptor.c_str(), target, print_line, nullptr));
   if (done && arguments.ir) done = print_kernels(arguments, options, target, WAVEJIT_KERNEL_IR);
   if (done && arguments.isa) done = print_kernels(arguments, options, target, WAVEJIT_KERNEL_ISA);
-  if (!done) return std::unexpected(done.error());
+  if (!done) return failed(done.error().code, done.error().what + meant_family(arguments.descriptor));
   return ExitCode::ok;
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -47,6 +48,20 @@ struct Arguments {
 
   bool archive() const { return output.ends_with(archive_suffix); }
 };
+
+// A name with an ending that is not there was hardly meant as a folder: out.zip, served.archive. kernels-1.2 was.
+std::string problem_of_output(const std::string& given) {
+  if (given.empty()) return "'' is not accepted; a path is";
+  const std::filesystem::path path(given);
+  const std::string ending = path.extension().string();
+  std::error_code none;
+  const bool letters = ending.size() > 1 && std::ranges::all_of(ending.substr(1), [](unsigned char c) {
+                         return std::isalpha(c) != 0 || c == '-' || c == '_';
+                       });
+  if (!letters || ending == archive_suffix || std::filesystem::is_directory(path, none)) return {};
+  return fmt::format("'{0}' is not accepted; {1}{2} is an archive, {0}/ a folder", given,
+                     (path.parent_path() / path.stem()).string(), archive_suffix);
+}
 
 // A descriptor and where it stands, for messages.
 struct Source {
@@ -102,7 +117,8 @@ struct Run {
 
   void take(const wavejit_prebuild_list_progress& now) {
     if (now.descriptor != nullptr) {
-      refused.add(sources[now.line].place, now.target == nullptr ? "" : now.target, now.failure);
+      const Source& source = sources[now.line];
+      refused.add(source.place, now.target == nullptr ? "" : now.target, now.failure + meant_family(source.text));
       last = now;
       return;
     }
@@ -191,6 +207,8 @@ Result<ExitCode> run_list(const Arguments& arguments, const std::vector<Source>&
   if (done) {
     if (arguments.archive() && !arguments.verify)
       fmt::print("written {}: {}\n", arguments.output, size_text(arguments.output));
+    else if (!arguments.output.empty() && !arguments.verify)
+      fmt::print("written {}: a folder that serves as a layer\n", arguments.output);
     return ExitCode::ok;
   }
   if (run.last.failed > 0)
@@ -295,9 +313,7 @@ void add_prebuild(CLI::App& program, Chosen& chosen) {
   limit(
       command->add_option("--output", arguments->output,
                           "a folder, or an archive NAME.wavejit-archive, that gets what the list needs from the cache"),
-      "PATH", [](const std::string& given) {
-        return given.empty() ? std::string("'' is not accepted; a path is") : std::string();
-      });
+      "PATH", problem_of_output);
   command->add_flag("--verify", arguments->verify,
                     "build nothing, say whether everything is there and good; with --device, that it loads");
   arguments->engine.add_device(*command);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // run: one call of a family, from a user's arrays to arrays again, through the C ABI only.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -18,6 +19,7 @@
 #include "tools/device_array.h"
 #include "tools/engine_options.h"
 #include "tools/families.h"
+#include "tools/nearest_word.h"
 #include "tools/output_file.h"
 #include "tools/run_report.h"
 #include "tools/simulated_gpu.h"
@@ -139,16 +141,19 @@ std::string refusal_of(const std::string& cycles) {
   return "nothing was launched";
 }
 
-// "row_sum is", "softmax, row_sum are".
-std::string runnable_families() {
-  std::string names;
-  std::size_t count = 0;
-  for (const Family* family : all_families()) {
-    if (family->make_call() == nullptr) continue;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", family->name());
-    ++count;
-  }
-  return names + (count == 1 ? " is" : " are");
+std::vector<std::string> runnable_families() {
+  std::vector<std::string> names;
+  for (const Family* family : all_families())
+    if (family->make_call() != nullptr) names.emplace_back(family->name());
+  return names;
+}
+
+// Before any option is judged: options are a family's own.
+std::string problem_of_family(const std::string& given) {
+  const std::vector<std::string> names = runnable_families();
+  if (std::ranges::find(names, given) != names.end()) return {};
+  return fmt::format("family '{}' is not accepted{}; {} {}", given, did_you_mean(given, names), fmt::join(names, ", "),
+                     names.size() == 1 ? "is" : "are");
 }
 
 // Ends before its engine, also after a failure.
@@ -161,11 +166,6 @@ struct ReleaseCall {
 };
 
 Result<ExitCode> run(Arguments& arguments) {
-  const Family* family = find_family(arguments.family);
-  if (family == nullptr || arguments.call == nullptr) {
-    return failed(ExitCode::usage,
-                  fmt::format("family '{}' is not accepted; {}", arguments.family, runnable_families()));
-  }
   ArrayCall& call = *arguments.call;
   RunReport report;
   Steps steps(report);
@@ -244,7 +244,7 @@ void add_run(CLI::App& program, Chosen& chosen, const Family& family) {
   arguments->call = family.make_call();
   CLI::App* command =
       program.add_subcommand("run", "Compute one call on your arrays, and check the result if you like");
-  command->add_option("family", arguments->family, family_names())->required()->type_name("FAMILY");
+  limit(command->add_option("family", arguments->family, family_names())->required(), "FAMILY", problem_of_family);
   if (arguments->call != nullptr) arguments->call->add_options(*command);
   arguments->engine.add_device(*command);
   command->add_flag("--check", arguments->check,

@@ -163,9 +163,22 @@ Result<Engines> make_engines(const Arguments& arguments, sweep::Settings& settin
   return engines;
 }
 
-ExitCode exit_code_of(const Arguments& arguments, const sweep::Report& report) {
+// Nothing was compared: no line says that all is well.
+bool nothing_ran(const sweep::Report& report) {
+  return report.count(sweep::Verdict::set_aside) > 0 &&
+         report.count(sweep::Verdict::set_aside) == report.outcomes.size();
+}
+
+Result<ExitCode> exit_code_of(const Arguments& arguments, const sweep::Report& report) {
   if (report.count(sweep::Verdict::failed) > 0) return ExitCode::check_failed;
   if (!report.bad.empty()) return ExitCode::usage;
+  if (nothing_ran(report)) {
+    const std::size_t aside = report.outcomes.size();
+    return failed(ExitCode::unsupported,
+                  fmt::format("nothing ran: {} of {} problem{} {} set aside, the first: {}: {}", aside, aside,
+                              aside == 1 ? "" : "s", aside == 1 ? "is" : "are", report.outcomes.front().descriptor,
+                              report.outcomes.front().reason));
+  }
   if (!arguments.require_all) return ExitCode::ok;
   // A kernel that ran for another pipeline has run.
   const std::size_t aside = report.count(sweep::Verdict::set_aside);
@@ -181,6 +194,13 @@ Result<ExitCode> sweep_problems(const Arguments& arguments) {
   if (arguments.print_list) {
     for (const sweep::Entry& which : cases.good) fmt::print("{}\n", which.problem->text());
     return cases.bad.empty() ? ExitCode::ok : ExitCode::usage;
+  }
+  // A part of a short list may be empty; what somebody asked for by name may not.
+  if (cases.good.empty() && cases.unsupported.empty() && cases.bad.empty() && arguments.shard.empty()) {
+    return failed(ExitCode::usage,
+                  fmt::format("none of {} problem{} is left by --filter, --up-to-keys and --beyond-keys; --print-list "
+                              "without them shows all",
+                              lines->size(), lines->size() == 1 ? "" : "s"));
   }
 
   std::optional<RowFile> csv;
@@ -334,7 +354,7 @@ void add_sweep(CLI::App& program, Chosen& chosen) {
   arguments->engine.add_log_level(*command);
   const ExampleTargets targets = example_targets();
   command->footer(
-      "Exit code 1: a problem failed; 2: a line of the list is no problem (the others ran).\n"
+      "Exit code 1: a problem failed; 2: a line of the list is no problem (the others ran); 4: all were set aside.\n"
       "A problem passes when every element, row and LSE is within its own bound of the exact answer, -inf and NaN "
       "stand\n"
       "where they belong, nothing is written outside, the simulated GPU reports nothing, and the bits are the same "

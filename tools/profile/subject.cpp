@@ -30,8 +30,8 @@ Result<Subject> parse_subject(const std::string& what, const std::vector<std::st
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(what, ignored)) {
       return failed(ExitCode::usage,
-                    fmt::format("'{}' is neither a problem descriptor ('{} …') nor a file with a code object", what,
-                                family_names()));
+                    fmt::format("'{}' is neither a problem descriptor ('{} …') nor a file with a code object{}", what,
+                                family_names(), meant_family(what)));
     }
     subject.code.emplace();
     subject.code->path = what;
