@@ -30,9 +30,21 @@ namespace_way() {
 # Folders of the system, which the root has itself.
 of_the_system() { [[ $1 =~ ^/(bin|boot|dev|etc|lib[^/]*|proc|run|sbin|sys|tmp|usr|var|wavejit)?(/|$) ]]; }
 
+# Where a user's files may be: every folder of this system that a Debian 13 does not bring itself. One a line.
+folders_of_the_user() {
+  local root=$1 folder
+  for folder in /*; do
+    if [[ ! -d $folder || ! -r $folder ]] || of_the_system "$folder"; then continue; fi
+    if [[ $folder == /opt && -n $(ls -A "$root/opt" 2>/dev/null) ]]; then continue; fi
+    printf '%s\n' "$folder"
+  done
+}
+
 # What of the host's variables goes along.
 passed_on() {
   case $1 in
+    # A user's program is a user's business; a test of ours must not read packages of another Python.
+    PYTHONPATH) [[ $users_files == 1 ]]; return ;;
     WAVEJIT_DEBIAN_13 | CCACHE_DIR | CCACHE_BASEDIR | PIP_CERT | PIP_CONFIG_FILE) return 1 ;;
     WAVEJIT_* | CCACHE_* | CTEST_* | GTEST_* | NINJA_* | PIP_* | CI | GITHUB_ACTIONS | SOURCE_DATE_EPOCH) return 0 ;;
     TERM | COLORTERM | NO_COLOR | CLICOLOR | CLICOLOR_FORCE | COLUMNS | LINES | TZ) return 0 ;;
@@ -41,14 +53,26 @@ passed_on() {
   return 1
 }
 
-# enter <root> <as> <folder inside> <command…>: <as> is `setup` (may install packages there) or `work`.
-# The command replaces this process: exit codes and signals are its own.
+# enter <root> <as> <folder inside> <command…>: the command replaces this process; exit codes and signals are its own.
+#
+#   setup  may install packages there
+#   work   sees the tree and the caller's folder
+#   shell  sees every folder of the user's
+#   user   the same, and cannot write what is the root's own: a file there is none that the user would find
 enter() {
-  local root=$1 as=$2 folder=$3 tree git cache pip binds=() variables=() name authority owner=root
+  local root=$1 as=$2 folder=$3 tree git cache pip binds=() variables=() name authority owner=root users_files=0
+  if [[ $as == user || $as == shell ]]; then users_files=1; fi
   shift 3
   tree=$(realpath .)
   cache=$(compiler_cache)
   mkdir -p "$cache"
+  if [[ $users_files == 1 ]]; then
+    while IFS= read -r name; do binds+=(--show "$(realpath "$name")" "$name"); done < <(folders_of_the_user "$root")
+    if [[ $as == user ]]; then
+      for name in /boot /etc /run /usr /var; do binds+=(--read-only "$name"); done
+    fi
+    if [[ -d /var/tmp && -w /var/tmp ]]; then binds+=(--bind /var/tmp /var/tmp); fi
+  fi
   binds+=(--bind "$tree" /wavejit/tree --bind "$cache" /wavejit/ccache)
   if [[ -d $tree/../shared ]]; then binds+=(--bind "$(realpath "$tree/../shared")" /wavejit/shared); fi
   if ! of_the_system "$tree"; then binds+=(--bind "$tree" "$tree"); fi

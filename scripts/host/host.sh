@@ -59,7 +59,7 @@ work_where_it_belongs() {
 
 # go_into <root> <word of ./dev…>
 go_into() {
-  local root=$1 inside=/wavejit/tree
+  local root=$1 inside=/wavejit/tree as=shell
   shift
   case $1 in
     run | shell)
@@ -69,7 +69,8 @@ go_into() {
       elif ! of_the_system "$called_from" || [[ $called_from == /tmp* ]]; then
         inside=$called_from
       fi
-      enter "$root" work "$inside" /wavejit/tree/dev "$@"
+      if [[ $1 == run ]]; then as=user; fi
+      enter "$root" "$as" "$inside" /wavejit/tree/dev "$@"
       ;;
     *) enter_readably "$root" work "$inside" ./dev "$@" ;;
   esac

@@ -30,7 +30,7 @@ chmod -R a+rX "$work"
 export CCACHE_DIR=$work/ccache
 unset PIP_CONFIG_FILE
 
-# inside <function> <command…>: from the tree, or from $from
+# inside <function> <command…>: from the tree, or from $from; as $as
 inside() {
   local function=$1
   shift
@@ -40,7 +40,7 @@ inside() {
     say() { :; }
     . scripts/host/host.sh
     namespace_way
-    "$function" "$work/root" work /wavejit/tree "$@"
+    "$function" "$work/root" "${as:-work}" /wavejit/tree "$@"
   )
 }
 
@@ -61,6 +61,21 @@ caller=$(mktemp -d "/mnt/wavejit-caller.XXXXXX")
 echo caller >"$caller/word"
 same "the caller's folder" caller "$(from=$caller inside enter cat "$caller/word")"
 rm -r "$caller"
+
+# A program of the user's: a file that it writes is where it was named, or is not written.
+outside=$(mktemp -d "/mnt/wavejit-outside.XXXXXX")
+mkdir -p "$work/root/var/www" "$work/root/var/tmp"
+for kind in user shell; do
+  as=$kind inside enter sh -c "echo page >$outside/$kind.html" || complain "as $kind: a file outside of the tree cannot be written"
+  same "as $kind, a file outside of the tree" page "$(cat "$outside/$kind.html" 2>/dev/null)"
+done
+as=user inside enter sh -c 'echo page >/var/www/a.html' 2>/dev/null && complain "a file in the root's own folders is written, and nobody finds it"
+[[ ! -e $work/root/var/www/a.html ]] || complain "the root has a file of the user's"
+# shellcheck disable=SC2016
+same "PYTHONPATH of a program" "$outside" "$(as=user PYTHONPATH=$outside inside enter sh -c 'echo "$PYTHONPATH"')"
+# shellcheck disable=SC2016
+same "PYTHONPATH of a test" "" "$(PYTHONPATH=$outside inside enter sh -c 'echo "$PYTHONPATH"')"
+rm -r "$outside"
 
 same "a message" "$work/tree/src/a.cpp:1:2: error" "$(inside enter_readably echo '/wavejit/tree/src/a.cpp:1:2: error')"
 inside enter_readably sh -c 'echo out of /wavejit/tree; echo error of /wavejit/tree >&2; exit 5' >"$work/out" 2>"$work/error" && status=0 || status=$?

@@ -13,11 +13,3 @@ function(wavejit_missing word what)
     set_tests_properties(${test} PROPERTIES SKIP_RETURN_CODE 77)
   endforeach()
 endfunction()
-
-# wavejit_unknown(<what was tried> <test>…): tests that were tried with a version that is not known, and do not build with it.
-function(wavejit_unknown what)
-  foreach(test ${ARGN})
-    add_test(NAME ${test} COMMAND bash ${wavejit_left_out_folder}/tried.sh ${what} false)
-    set_tests_properties(${test} PROPERTIES SKIP_RETURN_CODE 77)
-  endforeach()
-endfunction()

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # A test that cannot run here.   missing.sh <WORD> <what is missing> [command…]
 #
-# With a command: the test itself, which is left out when the user says so.
+# With a command: the test itself, with something of a version that is not known; a failure is one. Either is left out
+# when the user says so.
 switch=WAVEJIT_WITHOUT_$1
 what=$2
 shift 2
