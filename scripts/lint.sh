@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# clang-format over every file of ours, clang-tidy over what the lint preset would compile.
+# clang-format over every file of ours, clang-tidy over what the lint preset would compile, and each file compiled alone.
 #
-#   lint.sh            every file that clang-tidy has not read as it is now
+#   lint.sh            every file that has not been read as it is now
 #   lint.sh --part     of these, a part: what the last commits touched, and a sixteenth that goes round (./dev test)
 #   lint.sh --fix      rewrites the format, and nothing else
 set -euo pipefail
@@ -27,4 +27,5 @@ say "tidy of ${#todo[@]} files"
 if [[ ${#todo[@]} -gt 0 ]]; then
   printf '%s\n' "${todo[@]}" | xargs -P "$(nproc)" -I{} scripts/tidy_one.sh {}
 fi
+scripts/compile_alone.py --stamps "$stamps" --commands build/lint/compile_commands.json "$@"
 say "clean"

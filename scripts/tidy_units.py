@@ -66,12 +66,13 @@ def stamp_of(unit: str) -> str:
     return digest.hexdigest()[:40]
 
 
-def part_of(units: list[str]) -> list[str]:
+def part_of(units: list[str], rounds: int = ROUNDS, most_recent: int = RECENT_FILES) -> list[str]:
     touched = [line for line in git("diff", "--name-only", "HEAD") if line]
     touched += git("log", f"-{RECENT_COMMITS}", "--name-only", "--format=")
-    recent = [name for name in dict.fromkeys(touched) if name in set(units)][:RECENT_FILES]
-    turn = int(git("rev-list", "--count", "HEAD")[0]) % ROUNDS
-    return recent + [unit for i, unit in enumerate(units) if i % ROUNDS == turn and unit not in recent]
+    known = set(units)
+    recent = [name for name in dict.fromkeys(touched) if name in known][:most_recent]
+    turn = int(git("rev-list", "--count", "HEAD")[0]) % rounds
+    return recent + [unit for i, unit in enumerate(units) if i % rounds == turn and unit not in recent]
 
 
 def main() -> None:
