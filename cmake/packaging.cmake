@@ -39,7 +39,16 @@ install(FILES ${CMAKE_BINARY_DIR}/wavejit-config.cmake ${CMAKE_BINARY_DIR}/wavej
 # pkg-config: folders relative to the file's own, so that a moved prefix is found where it is.
 set(wavejit_pkg_config_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH wavejit_pkg_config_to_prefix /prefix/${wavejit_pkg_config_dir} /prefix)
+set(wavejit_pkg_config_library wavejit)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/wavejit.pc.in ${CMAKE_BINARY_DIR}/wavejit.pc @ONLY)
+# The Python package's (python/CMakeLists.txt): its folders have names of their own, and there is no libwavejit.so, which is a link.
+block()
+  set(wavejit_pkg_config_to_prefix ../..)
+  set(wavejit_pkg_config_library :libwavejit.so.${PROJECT_VERSION_MAJOR})
+  set(CMAKE_INSTALL_INCLUDEDIR include)
+  set(CMAKE_INSTALL_LIBDIR lib)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/wavejit.pc.in ${CMAKE_BINARY_DIR}/wheel/wavejit.pc @ONLY)
+endblock()
 install(FILES ${CMAKE_BINARY_DIR}/wavejit.pc DESTINATION ${wavejit_pkg_config_dir} COMPONENT development)
 
 # The example's sources, to be built as they are: find_package(wavejit) is all they need.
@@ -50,4 +59,4 @@ include(packaged_kernels)  # an archive of compiled kernels, installed with the 
 include(debian_packages)
 
 # What ./dev demo needs: the program and the libraries. The same is what ./dev package packs.
-add_custom_target(wavejit_demo_programs DEPENDS wavejit wavejit_codegen wavejit_remote wavejit_simgpu wavejit_dtif wavejit_driver_files wavejit_model wavejit_model_start wavejit_cli wavejit_compile)
+add_custom_target(wavejit_demo_programs DEPENDS wavejit wavejit_codegen wavejit_remote wavejit_simgpu wavejit_dtif wavejit_driver_files wavejit_hip_name wavejit_model wavejit_model_start wavejit_cli wavejit_compile)

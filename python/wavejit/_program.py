@@ -10,22 +10,35 @@ from typing import Any, NamedTuple
 
 from . import _errors, _offline
 
-PROGRAM = pathlib.Path(__file__).parent / "bin" / "wavejit"
+PACKAGE = pathlib.Path(__file__).parent
+PROGRAM = PACKAGE / "bin" / "wavejit"
+# Where a C++ build finds the package's headers and library.
+FOLDERS = {"--cmake-dir": "lib/cmake/wavejit", "--pkg-config-dir": "lib/pkgconfig", "--include-dir": "include"}
 
 
 def main() -> int:
-    """Runs the program with this process's arguments. `demo` is the package's own word."""
+    """Runs the program with this process's arguments. `demo` and the folders are the package's own words."""
     arguments = sys.argv[1:]
     if arguments[:1] == ["demo"]:
         from . import _demo
 
         return _demo.main(arguments[1:])
+    if len(arguments) == 1 and arguments[0] in FOLDERS:
+        return _tell_folder(PACKAGE / FOLDERS[arguments[0]])
     if not os.access(PROGRAM, os.X_OK):
         print(f"wavejit: the program is not at {PROGRAM}: the package is not whole", file=sys.stderr)
         return 127
     sys.stdout.flush()
     os.execv(PROGRAM, ["wavejit", *arguments])
     return 127
+
+
+def _tell_folder(folder: pathlib.Path) -> int:
+    if not folder.is_dir():
+        print(f"wavejit: {folder} is not there: an installed package has it, a build's has not", file=sys.stderr)
+        return _FILE
+    print(folder)
+    return 0
 
 
 # Engine options that commands of the program take, and how they are written there.
@@ -45,6 +58,7 @@ _OTHERWISE = {"cache_directory": "WAVEJIT_CACHE_DIR", "cache_mode": "WAVEJIT_CAC
 # The program's words for what Python calls otherwise.
 _PYTHON_NAMES = {"--o-store": "output_store", "--cache": "cache_mode", "--set": "settings", "--set-a": "a_settings", "--set-b": "b_settings"}
 # Exit codes that say that there is no answer (tools/exit_code.h).
+_FILE = 3
 _ERRORS: dict[int, type[_errors.Error]] = {
     2: _errors.InvalidArgument, 3: _errors.IoError, 4: _errors.Unsupported, 5: _errors.CompileFailed, 6: _errors.DeviceError,
 }  # fmt: skip

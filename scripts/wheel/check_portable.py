@@ -14,7 +14,7 @@ import sys
 
 NEWEST = (2, 36)
 # What every glibc has; and what lies beside the file that wants it.
-LIBRARIES = re.compile(r"^(lib(c|m)\.so\.6|ld-linux-x86-64\.so\.2|libwavejit(_codegen)?\.so(\.0)?)$")
+LIBRARIES = re.compile(r"^(lib(c|m)\.so\.6|ld-linux-x86-64\.so\.2|libwavejit(_codegen|_simgpu)?\.so(\.0)?)$")
 SYMBOL = re.compile(r"^\s*\d+:\s+\S+\s+\S+\s+(?P<kind>\S+)\s+(?P<bind>\S+)\s+\S+\s+UND\s+(?P<name>[^@\s]+)(?:@+(?P<version>\S+))?")
 SUPPLIED = pathlib.Path(__file__).resolve().parents[2] / "python" / "portable" / "newer_symbols.c"
 

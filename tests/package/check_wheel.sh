@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # What makes wheels, without making them: the check of what libraries want of other systems must find the libraries of this build
 # wanting, which are for Debian 13; what packs must make a wheel that pip takes. Where ./dev wheel has been, also what it left.
-#   check_wheel.sh <library dir> <source dir>
+#   check_wheel.sh <build dir> <source dir> <cc> <cxx>
 set -euo pipefail
-lib=$1
+build=$1
+lib=$build/lib
 source=$2
+cc=$3
+cxx=$4
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 fail() { echo "FAIL: $*"; exit 1; }
@@ -40,6 +43,38 @@ assert told["Requires-Python"] == ">=3.11", told["Requires-Python"]
 assert any(one.startswith("numpy") for one in told.get_all("Requires-Dist")), told.get_all("Requires-Dist")
 assert importlib.metadata.distribution("wavejit").entry_points["wavejit"].value == "wavejit._program:main"
 PYTHON
+
+# The package as pip leaves it, of this build's libraries, with the modules of the tree: C and C++ are built against it, and
+# `wavejit sim` finds what belongs in front of a program.
+package=$scratch/whole/wavejit
+cmake --install "$build" --component python --prefix "$scratch/whole" >/dev/null
+cp -r "$source/python/wavejit/." "$package/"
+of_package() { PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$scratch/whole /usr/bin/python3 -m wavejit "$@"; }
+[[ $(of_package --cmake-dir) == "$package/lib/cmake/wavejit" ]] || fail "--cmake-dir: $(of_package --cmake-dir)"
+[[ $(of_package --include-dir) == "$package/include" ]] || fail "--include-dir: $(of_package --include-dir)"
+if PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$build/python /usr/bin/python3 -m wavejit --cmake-dir 2>"$scratch/told.txt"; then fail "a build's package has no CMake files"; fi
+grep -F 'is not there: an installed package has it' "$scratch/told.txt" >/dev/null || fail "--cmake-dir of a build says $(cat "$scratch/told.txt")"
+for project in tests/package/consumer examples/serving_engine; do
+  cmake -S "$source/$project" -B "$scratch/$project" -G Ninja "-Dwavejit_DIR=$(of_package --cmake-dir)" "-DCMAKE_C_COMPILER=$cc" "-DCMAKE_CXX_COMPILER=$cxx" >"$scratch/cmake.txt" 2>&1 ||
+    fail "$project is not configured: $(grep -A8 Error "$scratch/cmake.txt")"
+  cmake --build "$scratch/$project" >"$scratch/cmake.txt" 2>&1 || fail "$project is not compiled: $(tail -n 20 "$scratch/cmake.txt")"
+done
+export XDG_CACHE_HOME=$scratch/cache
+"$scratch/tests/package/consumer/consumer_cpp" || fail "a C++ program with the package's library"
+"$scratch/examples/serving_engine/serving_engine" --print-list >/dev/null || fail "the example with the package's library"
+# shellcheck disable=SC2046
+PKG_CONFIG_PATH=$(of_package --pkg-config-dir) && export PKG_CONFIG_PATH
+"$cc" "$source/tests/package/consumer/consumer.c" -o "$scratch/consumer_c" $(pkg-config --cflags --libs wavejit) "-Wl,-rpath,$package/lib"
+"$scratch/consumer_c" || fail "a C program by pkg-config"
+if [[ -n $(find "$package" -type l ! -name 'libwavejit.so.0') ]]; then fail "links, which wheels have not: $(find "$package" -type l)"; fi
+of_package sim --target gfx950 --front hip -- /usr/bin/python3 - <<'PYTHON' || fail "sim --front hip"
+import ctypes
+hip, count = ctypes.CDLL("libamdhip64.so.7"), ctypes.c_int()
+assert hip.hipGetDeviceCount(ctypes.byref(count)) == 0 and count.value == 1, count
+PYTHON
+if ldconfig -p | grep libhsa-runtime64.so.1 >/dev/null; then
+  of_package sim --target gfx950 -- sh -c 'test -e "${LD_LIBRARY_PATH%%:*}/libdtif.so"' || fail "sim"
+fi
 
 if [[ -d $source/build/wheel/installed ]]; then check "$source/build/wheel/installed" "$source/build/wheel/lib" || fail "what ./dev wheel left"; fi
 echo "wheels are packed and judged as promised"
