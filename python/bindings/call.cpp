@@ -184,12 +184,14 @@ class Call {
     const Released released;
     check(Of::launch(engine_->get(), &arguments_, pointer_at<ihipStream_t*>(stream)));
   }
-  // The same call over other memory, in the order of the tables above; for callers that keep one call for each shape.
-  // The call itself stays as it is, so that threads may share it.
+  // The same call over other memory, in the order of the tables above, and with so much of a workspace; for callers that
+  // keep one call for each shape. The call itself stays as it is, so that threads may share it.
   using TensorAddresses = std::array<std::uintptr_t, Of::tensors.size()>;
   using NumberAddresses = std::array<std::uintptr_t, Of::addresses.size()>;
-  void launch_over(std::uintptr_t stream, const TensorAddresses& tensors, const NumberAddresses& numbers) const {
+  void launch_over(std::uintptr_t stream, const TensorAddresses& tensors, const NumberAddresses& numbers,
+                   std::size_t workspace_bytes) const {
     Arguments arguments = arguments_;
+    if constexpr (requires { arguments.workspace_bytes; }) arguments.workspace_bytes = workspace_bytes;
     for (std::size_t i = 0; i < tensors.size(); ++i)
       (arguments.*(Of::tensors[i].member)).data = pointer_at<void*>(tensors[i]);
     for (std::size_t i = 0; i < numbers.size(); ++i)
@@ -258,7 +260,8 @@ nb::class_<Call<Arguments>> bind_call(nb::module_& module) {
       .def("set_number", &C::set_number, nb::arg("name"), nb::arg("value"))
       .def("set_address", &C::set_address, nb::arg("name"), nb::arg("address"))
       .def("launch", &C::launch, nb::arg("stream"))
-      .def("launch_over", &C::launch_over, nb::arg("stream"), nb::arg("tensors"), nb::arg("numbers"))
+      .def("launch_over", &C::launch_over, nb::arg("stream"), nb::arg("tensors"), nb::arg("numbers"),
+           nb::arg("workspace_bytes") = 0)
       .def("launch_with_report", &C::launch_with_report, nb::arg("stream"))
       .def("supported", &C::supported)
       .def("ready", &C::ready)

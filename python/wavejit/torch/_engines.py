@@ -8,7 +8,7 @@ import torch
 
 from .. import _device
 from .._engine import Engine
-from .._errors import InvalidArgument
+from .._errors import InvalidArgument, NoDevice
 
 # Read without the lock: a dict's lookup is whole.
 _of: dict[torch.device, Engine] = {}
@@ -53,7 +53,11 @@ def engine(device: torch.device | str) -> Engine:
     """
     device = torch.device(device)
     if device.type in ROCM_TYPES and device.index is None:
-        device = torch.device(device.type, torch.cuda.current_device())
+        _check_type(device, "device")
+        try:
+            device = torch.device(device.type, torch.cuda.current_device() if device.type == "cuda" else 0)
+        except (RuntimeError, AssertionError) as error:  # torch has no driver, or no GPU
+            raise NoDevice(f"device: {device}, of which torch says: {error}") from None
     return of_device(device, "device")
 
 
@@ -75,7 +79,11 @@ def _name(device: torch.device, field: str) -> str:
             raise InvalidArgument(f'{field}: a tensor on cpu, and the device is {name}; accepted: a ROCm tensor, or wavejit.torch.use("sim:gfx950") '
                                   "for CPU tensors that are copied to a simulated GPU")
         return name
-    if device.type not in ROCM_TYPES or (device.type == "cuda" and torch.version.hip is None):
-        kind = "ROCm tensors, and this PyTorch is for CUDA" if device.type == "cuda" else "ROCm tensors, and CPU tensors with a simulated device"
-        raise InvalidArgument(f"{field}: a tensor on {device}; accepted: {kind}")
+    _check_type(device, field)
     return f"hip:{device.index}"
+
+
+def _check_type(device: torch.device, field: str) -> None:
+    if device.type not in ROCM_TYPES or (device.type == "cuda" and torch.version.hip is None):
+        kind = "a PyTorch for ROCm, where this one is for CUDA" if device.type == "cuda" else "ROCm tensors, and CPU tensors with a simulated device"
+        raise InvalidArgument(f"{field}: {'' if field == 'device' else 'a tensor on '}{device}; accepted: {kind}")

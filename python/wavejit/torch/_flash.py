@@ -7,7 +7,14 @@ from typing import Any
 import torch
 
 from .._errors import InvalidArgument
-from ._operators import attention_forward, attention_forward_lse, inference_only
+from ._operators import attention_forward, attention_forward_lse, called, inference_only, tensors_only
+
+# What the operators' words are called here.
+DENSE = {"scale": "softmax_scale", "alibi": "alibi_slopes", "window_left": "window_size", "window_right": "window_size", "window": "window_size"}
+PACKED = {**DENSE, "query_starts": "cu_seqlens_q", "key_starts": "cu_seqlens_k", "key_lengths": "cu_seqlens_k", "max_query_length": "max_seqlen_q",
+          "max_key_length": "max_seqlen_k"}
+CACHE = {**DENSE, "k": "k_cache", "v": "v_cache", "key_lengths": "cache_seqlens", "first_keys": "cache_leftpad", "splits": "num_splits",
+         "table_columns": "block_table"}
 
 
 def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float = 0.0, softmax_scale: float | None = None, causal: bool = False,
@@ -37,13 +44,10 @@ def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p
     >>> out.shape, out.max().item()
     (torch.Size([1, 16, 2, 64]), 1.0)
     """
-    if dropout_p or softcap or alibi_slopes is not None or tuple(window_size) != (-1, -1) or torch.is_grad_enabled():
-        words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes)
-    else:
-        words = {}
+    words = _words(q, k, v, dropout_p, window_size, softcap, alibi_slopes)
     if return_attn_probs:
-        return (*attention_forward_lse(q, k, v, scale=softmax_scale, causal=causal, **words), None)
-    return attention_forward(q, k, v, scale=softmax_scale, causal=causal, **words)
+        return (*called(attention_forward_lse, DENSE, q, k, v, scale=softmax_scale, causal=causal, **words), None)
+    return called(attention_forward, DENSE, q, k, v, scale=softmax_scale, causal=causal, **words)
 
 
 def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor, cu_seqlens_k: torch.Tensor, max_seqlen_q: int,
@@ -80,9 +84,9 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
         words |= {"key_lengths": starts[1:] - starts[:-1], "block_table": _int32("block_table", block_table, 2)}
     rows = q.unsqueeze(0)
     if return_attn_probs:
-        out, lse = attention_forward_lse(rows, k, v, scale=softmax_scale, causal=causal, **words)
+        out, lse = called(attention_forward_lse, PACKED, rows, k, v, scale=softmax_scale, causal=causal, **words)
         return out.squeeze(0), lse.squeeze(0), None
-    return attention_forward(rows, k, v, scale=softmax_scale, causal=causal, **words).squeeze(0)
+    return called(attention_forward, PACKED, rows, k, v, scale=softmax_scale, causal=causal, **words).squeeze(0)
 
 
 def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, k: torch.Tensor | None = None, v: torch.Tensor | None = None,
@@ -122,7 +126,7 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
             raise InvalidArgument(f"{field}: given; accepted: None. New keys are rotated and written to the cache before the call")
     if cache_batch_idx is not None:
         raise InvalidArgument("cache_batch_idx: given; accepted: None, with k_cache and v_cache in the order of q")
-    words = _words(q, k_cache, v_cache, 0.0, window_size, softcap, alibi_slopes)
+    words = _words(q, k_cache, v_cache, 0.0, window_size, softcap, alibi_slopes, "k_cache", "v_cache")
     words["splits"] = num_splits
     if block_table is not None:
         if cache_seqlens is None:
@@ -140,28 +144,30 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
     if lengths is not None:
         words["key_lengths"] = lengths
     if return_softmax_lse:
-        return attention_forward_lse(q, k_cache, v_cache, scale=softmax_scale, causal=causal, **words)
-    return attention_forward(q, k_cache, v_cache, scale=softmax_scale, causal=causal, **words)
+        return called(attention_forward_lse, CACHE, q, k_cache, v_cache, scale=softmax_scale, causal=causal, **words)
+    return called(attention_forward, CACHE, q, k_cache, v_cache, scale=softmax_scale, causal=causal, **words)
 
 
 def _words(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float, window_size: tuple[int, int], softcap: float,
-           alibi_slopes: torch.Tensor | None) -> dict[str, Any]:
+           alibi_slopes: torch.Tensor | None, k_name: str = "k", v_name: str = "v") -> dict[str, Any]:
     """The operator's words for arguments that all three functions have."""
     if dropout_p:
         raise InvalidArgument(f"dropout_p = {dropout_p}; accepted: 0, there is no dropout")
-    inference_only(q, k, v)
-    if len(window_size) != 2:
-        raise InvalidArgument(f"window_size = {window_size}; accepted: (left, right)")
+    if not (type(q) is type(k) is type(v) is torch.Tensor):  # the quick question
+        tensors_only({"q": q, k_name: k, v_name: v})
+    if alibi_slopes is not None and not isinstance(alibi_slopes, torch.Tensor):
+        tensors_only({"alibi_slopes": alibi_slopes})
+    inference_only(q, k, v, alibi_slopes, names=("q", k_name, v_name, "alibi_slopes"))
     words: dict[str, Any] = {}
-    left, right = window_size
-    if left != -1 or right != -1:
+    if window_size != (-1, -1):
+        if not isinstance(window_size, (tuple, list)) or len(window_size) != 2 or not all(isinstance(side, (int, torch.SymInt)) for side in window_size):
+            raise InvalidArgument(f"window_size = {window_size}; accepted: (left, right), each a number of keys, -1 for no limit")
+        left, right = window_size
         # flash-attn: any negative number is no limit
         words |= {"window_left": max(left, -1), "window_right": max(right, -1)}
     if softcap:
         words["softcap"] = softcap
     if alibi_slopes is not None:
-        if alibi_slopes.requires_grad and torch.is_grad_enabled():
-            inference_only(q, k, v, None, alibi_slopes)
         words["alibi"] = alibi_slopes.to(torch.float32).contiguous()
     return words
 

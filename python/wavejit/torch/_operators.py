@@ -10,12 +10,15 @@ Not torch.library.custom_op: what that does around a call costs as much as the r
 """
 from __future__ import annotations
 
+import re
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
-from .._errors import Unsupported
+from .._errors import Error, Unsupported
 from . import _engines, _roads
 
 # bias: also bool, True where a key is seen. A window of −1 has no limit, a prefix of −1 is none, a length of 0 is not told.
@@ -29,18 +32,57 @@ LIBRARY.define(f"attention_forward({ARGUMENTS}) -> Tensor", tags=(torch.Tag.pt2_
 LIBRARY.define(f"attention_forward_lse({ARGUMENTS}) -> (Tensor, Tensor)", tags=(torch.Tag.pt2_compliant_tag,))
 
 
-def inference_only(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *others: torch.Tensor | None) -> None:
-    """Refuses what a backward would be needed for."""
-    if not torch.is_grad_enabled():
+# Threads whose call was looked at by one of the package's functions, inside torch.func.jvp: below, tangents are out of sight.
+_looked_at = threading.local()
+
+
+NAMES = ("q", "k", "v", "bias", "alibi", "sinks")
+
+
+def inference_only(*tensors: torch.Tensor | None, names: tuple[str, ...] = NAMES) -> None:
+    """Refuses what a derivative would be needed for, backward or forward: its gradient would be zeros, silently."""
+    if not torch.is_grad_enabled() and forward_ad._current_level < 0:
         return
-    for field, tensor in zip(("q", "k", "v", "bias", "alibi", "sinks"), (q, k, v, *others)):
-        if tensor is not None and tensor.requires_grad:
+    for field, tensor in zip(names, tensors):
+        if tensor is None:
+            continue
+        if tensor.requires_grad and torch.is_grad_enabled():
             raise Unsupported(f"{field}: it requires grad, and there is no backward yet; accepted: torch.no_grad(), torch.inference_mode(), or detach()")
+        if forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None:
+            raise Unsupported(f"{field}: it has a tangent (forward-mode AD, torch.func.jvp), and there is no derivative yet; accepted: tensors without one")
+
+
+def called(operator: Callable[..., Any], names: dict[str, str], *arguments: Any, **words: Any) -> Any:
+    """The operator, for a function that has asked `inference_only` where tangents are seen. What it refuses is told by the names
+    that callers of the function know."""
+    if torch.compiler.is_compiling():
+        return operator(*arguments, **words)
+    try:
+        if forward_ad._current_level < 0:
+            return operator(*arguments, **words)
+        _looked_at.by_a_function = True
+        try:
+            return operator(*arguments, **words)
+        finally:
+            _looked_at.by_a_function = False
+    except Error as error:
+        field = re.match("[a-z_]*", error.detail)[0]  # type: ignore[index]
+        if field not in names:
+            raise
+        raise type(error)(names[field] + error.detail[len(field) :], error.status) from None
+
+
+def _check_derivatives(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Any) -> None:
+    inference_only(q, k, v, words.get("bias"), words.get("alibi"), words.get("sinks"))
+    from torch._functorch import eager_transforms
+
+    if getattr(eager_transforms, "JVP_NESTING", 0) and forward_ad._current_level >= 0 and not getattr(_looked_at, "by_a_function", False):
+        raise Unsupported("torch.ops.wavejit inside torch.func.jvp: there is no derivative yet; accepted: functions of wavejit.torch over tensors without a tangent")
 
 
 def _attention_forward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any) -> torch.Tensor:
-    if torch.is_grad_enabled():
-        inference_only(q, k, v, words.get("bias"), words.get("alibi"), words.get("sinks"))
+    if torch.is_grad_enabled() or forward_ad._current_level >= 0:
+        _check_derivatives(q, k, v, words)
     engine = _engines.of_device(q.device, "q")
     if q.is_cpu:
         return _roads.through_copies(engine, q, k, v, False, words)[0]
@@ -48,11 +90,19 @@ def _attention_forward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **word
 
 
 def _attention_forward_lse(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    inference_only(q, k, v, words.get("bias"), words.get("alibi"), words.get("sinks"))
+    if torch.is_grad_enabled() or forward_ad._current_level >= 0:
+        _check_derivatives(q, k, v, words)
     engine = _engines.of_device(q.device, "q")
     if q.is_cpu:
         return _roads.through_copies(engine, q, k, v, True, words)
     return _roads.on_device(engine, q, k, v, True, words)
+
+
+def tensors_only(named: dict[str, Any]) -> None:
+    for field, given in named.items():
+        if not isinstance(given, torch.Tensor):
+            hint = " (wavejit.Engine.attention_forward takes numpy arrays)" if type(given).__module__ == "numpy" else ""
+            raise TypeError(f"{field}: a {type(given).__module__}.{type(given).__name__}; accepted: a torch tensor{hint}")
 
 
 def _traced(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any) -> torch.Tensor:
@@ -71,6 +121,33 @@ LIBRARY.impl("attention_forward", _untraced(_attention_forward), "CompositeExpli
 LIBRARY.impl("attention_forward_lse", _untraced(_attention_forward_lse), "CompositeExplicitAutograd")
 torch.library.register_fake("wavejit::attention_forward", _traced, lib=LIBRARY)
 torch.library.register_fake("wavejit::attention_forward_lse", _traced_lse, lib=LIBRARY)
+
+
+
+# ---- under torch.autocast: q, k, v and bias in its dtype, as torch's own attention has them
+
+
+def _in_dtype(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    return tensor.to(dtype) if tensor.is_floating_point() and tensor.dtype not in (dtype, torch.float64) else tensor
+
+
+def _under_autocast(name: str, device_type: str, key: str) -> Callable[..., Any]:
+    operator: Callable[..., Any] = getattr(torch.ops.wavejit, name).default
+    keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
+
+    def call(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any) -> Any:
+        dtype = torch.get_autocast_dtype(device_type)
+        if words.get("bias") is not None:
+            words["bias"] = _in_dtype(words["bias"], dtype)
+        with torch._C._ExcludeDispatchKeyGuard(keys):
+            return operator(_in_dtype(q, dtype), _in_dtype(k, dtype), _in_dtype(v, dtype), **words)
+
+    return call
+
+
+for _name in ("attention_forward", "attention_forward_lse"):
+    for _device_type, _key in (("cpu", "AutocastCPU"), ("cuda", "AutocastCUDA")):
+        LIBRARY.impl(_name, _under_autocast(_name, _device_type, _key), _key)
 
 attention_forward: Callable[..., torch.Tensor] = torch.ops.wavejit.attention_forward.default
 attention_forward_lse: Callable[..., tuple[torch.Tensor, torch.Tensor]] = torch.ops.wavejit.attention_forward_lse.default

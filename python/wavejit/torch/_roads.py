@@ -2,7 +2,8 @@
 """The two roads of a call: over tensors that are on the device, and over copies of CPU tensors.
 
 On the device nothing is copied, and a call of a shape that was seen before costs little: its arguments were checked then, and
-only addresses change. Memory is torch's: its allocator gives back nothing that the stream still uses.
+only addresses change. Memory is torch's: its allocator gives back nothing that the stream still uses, and while a graph is
+captured it takes from the graph's own pool. So calls that split keys, whose workspace comes from there too, do so in graphs.
 """
 from __future__ import annotations
 
@@ -24,6 +25,9 @@ OF_TENSORS = frozenset((*TENSORS, *NUMBERS))
 # Shapes that are remembered for an engine; then they are forgotten all at once. Decoding makes one for each length.
 SHAPES = 4096
 ALIGNED = 16  # bytes
+ELEMENTS = (torch.float16, torch.bfloat16)
+DTYPES = {"alibi": torch.float32, "sinks": torch.float32, **dict.fromkeys(NUMBERS, torch.int32)}
+LEAST_WORKSPACE = 256  # bytes: one that has room for nothing leaves keys whole
 READ_AS_THEY_LIE = (True, True, True)
 
 
@@ -33,10 +37,12 @@ _raw_stream: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRa
 class Plan(NamedTuple):
     """A call that was checked, without its addresses."""
 
-    launch: Callable[[int, tuple[int, ...], tuple[int, ...]], None]
+    launch: Callable[..., None]  # stream, addresses of tensors, of numbers, bytes of the workspace
     out: tuple[int, ...]
     lse: tuple[int, ...]
     dense: tuple[bool, bool, bool]  # q, k and v: whether the kernel reads them as they lie
+    workspace: int  # bytes that it has use for
+    least_workspace: int  # bytes with which it is content
 
 
 def current_stream(device: torch.device) -> int:
@@ -72,6 +78,22 @@ def _sizes(q: torch.Tensor, v: torch.Tensor) -> tuple[tuple[int, ...], tuple[int
     return (batch, rows, heads, v.shape[3]), (batch, heads, rows)
 
 
+def _check_dtypes(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Words) -> None:
+    """In torch's names: what the engine says, it says in its own."""
+    if q.dtype not in ELEMENTS:
+        raise InvalidArgument(f"q: dtype {q.dtype}; accepted: {', '.join(map(str, ELEMENTS))}")
+    for field, tensor in (("k", k), ("v", v)):
+        if tensor.dtype is not q.dtype:
+            raise InvalidArgument(f"{field}: dtype {tensor.dtype}; accepted: {q.dtype}, q's")
+    for field, dtype in DTYPES.items():
+        tensor = words.get(field)
+        if tensor is not None and tensor.dtype is not dtype:
+            raise InvalidArgument(f"{field}: dtype {tensor.dtype}; accepted: {dtype}")
+    bias = words.get("bias")
+    if bias is not None and bias.dtype is not torch.bool and not bias.dtype.is_floating_point:
+        raise InvalidArgument(f"bias: dtype {bias.dtype}; accepted: {q.dtype}, other floating-point types that are rounded to it, torch.bool")
+
+
 def bias_of(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """A mask as a bias: `dtype`, −∞ where a bool mask is False. Its rows begin at multiples of 8 elements."""
     keys = mask.shape[-1]
@@ -93,6 +115,7 @@ def through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Te
     for field, tensor in (("k", k), ("v", v), *words.items()):
         if isinstance(tensor, torch.Tensor) and not tensor.is_cpu:
             raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: cpu, where q is")
+    _check_dtypes(q, k, v, words)
     given: dict[str, Any] = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in engine_words(words).items()}
     if "bias" in given and given["bias"].dtype is not q.dtype:
         given["bias"] = bias_of(given["bias"], q.dtype)
@@ -131,6 +154,8 @@ def _launched(plan: Plan, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, wit
     lse = torch.empty(plan.lse, dtype=torch.float32, device=device) if with_lse else None
     if 0 in plan.out:
         return out, lse
+    if plan.workspace:
+        return _launched_in_workspace(plan, q, k, v, out, lse, others)
     tensors: tuple[int, ...] = (q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), 0 if lse is None else lse.data_ptr())
     if others:
         tensors += tuple([others[name].data_ptr() if name in others else 0 for name in TENSORS])
@@ -139,6 +164,29 @@ def _launched(plan: Plan, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, wit
     else:
         plan.launch(current_stream(device), (*tensors, 0, 0, 0), (0, 0, 0, 0, 0, 0, 0))
     return out, lse
+
+
+def _launched_in_workspace(plan: Plan, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor | None,
+                           others: dict[str, torch.Tensor]) -> tuple[torch.Tensor, Any]:
+    workspace = _workspace(plan, q.device)
+    tensors = (q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), 0 if lse is None else lse.data_ptr())
+    numbers = tuple([others[name].data_ptr() if name in others else 0 for name in NUMBERS])
+    tensors += tuple([others[name].data_ptr() if name in others else 0 for name in TENSORS])
+    plan.launch(current_stream(q.device), tensors, (*numbers, workspace.data_ptr()), workspace.numel() * workspace.element_size())
+    return out, lse
+
+
+def _workspace(plan: Plan, device: torch.device) -> torch.Tensor:
+    """For partial results, which are fp32. Where torch has no memory for all of it, a quarter, and so on: fewer sequences at a
+    time then, at last whole keys, and the same bits."""
+    size = plan.workspace
+    while True:
+        try:
+            return torch.empty(size // 4, dtype=torch.float32, device=device)
+        except torch.cuda.OutOfMemoryError:
+            if size <= plan.least_workspace:
+                raise
+            size = max(size // 4, plan.least_workspace)
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
@@ -167,16 +215,20 @@ def _planned(engine: Engine, shapes: Any, q: torch.Tensor, k: torch.Tensor, v: t
     for field, tensor in (("k", k), ("v", v), *words.items()):
         if isinstance(tensor, torch.Tensor) and tensor.device != q.device:
             raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: {q.device}, where q is")
+    _check_dtypes(q, k, v, words)
     dense = _lies_well(q), _lies_well(k), _lies_well(v)
-    launch = _nothing
+    launch, workspace = _nothing, 0
     if 0 not in sizes:
         inputs = [_array(engine, field, tensor, well) for field, tensor, well in zip("qkv", (q, k, v), dense)]
         given: dict[str, Any] = {name: _array(engine, name, value) if isinstance(value, torch.Tensor) else value for name, value in engine_words(words).items()}
         out = DeviceArray(engine, q, q.data_ptr(), inputs[0]._dtype, sizes, dense_strides(sizes))
         lse = DeviceArray(engine, q, q.data_ptr(), _dtypes.FP32, lse_sizes, dense_strides(lse_sizes)) if with_lse else False
         # Only the checked fields are kept of it: no memory.
-        launch = _calls.AttentionForwardCall(engine, inputs[0], inputs[1], inputs[2], out, lse=lse, **given)._call.launch_over
-    plan = Plan(launch, sizes, lse_sizes, dense)
+        call = _calls.AttentionForwardCall(engine, inputs[0], inputs[1], inputs[2], out, lse=lse, **given)
+        launch = call._call.launch_over
+        if call.supported():  # else the launch says why not
+            workspace = call.workspace_bytes()
+    plan = Plan(launch, sizes, lse_sizes, dense, workspace, workspace if words.get("splits", 0) > 1 else LEAST_WORKSPACE)
     if len(engine._plans) >= SHAPES:
         engine._plans.clear()
     engine._plans[shapes] = plan

@@ -7,7 +7,10 @@ from typing import Any
 import torch
 
 from .._errors import InvalidArgument
-from ._operators import attention_forward, inference_only
+from ._operators import attention_forward, called, inference_only, tensors_only
+
+# What the operator's words are called here.
+NAMES = {"q": "query", "k": "key", "v": "value", "bias": "attn_mask"}
 
 
 def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None = None, dropout_p: float = 0.0,
@@ -44,8 +47,9 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
         raise InvalidArgument(f"dropout_p = {dropout_p}; accepted: 0, there is no dropout")
     if is_causal and attn_mask is not None:
         raise InvalidArgument("is_causal beside attn_mask; accepted: one of them")
-    if torch.is_grad_enabled():
-        inference_only(query, key, value, attn_mask)
+    if not (type(query) is type(key) is type(value) is torch.Tensor):  # the quick question
+        tensors_only({"query": query, "key": key, "value": value})
+    inference_only(query, key, value, attn_mask, names=("query", "key", "value", "attn_mask"))
     if query.ndim != 4 or key.ndim != 4 or value.ndim != 4 or not query.shape[0] == key.shape[0] == value.shape[0]:
         return _of_any_shape(query, key, value, attn_mask, is_causal, scale, enable_gqa)
     heads = query.shape[1]
@@ -54,13 +58,14 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
     q, k, v = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
     if attn_mask is not None:
         bias = _bias_of(attn_mask, q.shape[1], k.shape[1])
-        return attention_forward(q, k, v, scale=scale, bias=bias).transpose(1, 2)
+        return called(attention_forward, NAMES, q, k, v, scale=scale, bias=bias).transpose(1, 2)
     if is_causal and q.shape[1] != k.shape[1]:
-        return attention_forward(q, k, v, scale=scale, causal=True, causal_prefix=0).transpose(1, 2)
-    return attention_forward(q, k, v, scale=scale, causal=is_causal).transpose(1, 2)
+        return called(attention_forward, NAMES, q, k, v, scale=scale, causal=True, causal_prefix=0).transpose(1, 2)
+    return called(attention_forward, NAMES, q, k, v, scale=scale, causal=is_causal).transpose(1, 2)
 
 
 def _check_mask(mask: torch.Tensor) -> None:
+    tensors_only({"attn_mask": mask})
     if mask.dtype is not torch.bool and not mask.dtype.is_floating_point:
         raise InvalidArgument(f"attn_mask: dtype {mask.dtype}; accepted: bool, floating point")
     if mask.ndim < 2:
