@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """flash-attn's functions beside float64, and what of their arguments is refused."""
 import inspect
+import re
 import unittest
 
 import numpy
@@ -68,10 +69,14 @@ class Dense(Case):
     def test_refused_by_name(self):
         q = draw(1, 4, 2, 64)
         self.refuses(r"dropout_p = 0\.5; accepted: 0", wavejit.torch.flash_attn_func, q, q, q, dropout_p=0.5)
-        self.refuses(r"window_size = \(1, 2, 3\); accepted: \(left, right\)", wavejit.torch.flash_attn_func, q, q, q, window_size=(1, 2, 3))
+        for window in (7, (1, 2, 3), (1.5, 0), "ab", None):
+            self.refuses(rf"^window_size = {re.escape(str(window))}; accepted: \(left, right\)", wavejit.torch.flash_attn_func, q, q, q, window_size=window)
+        self.refuses("^q: a numpy.ndarray; accepted: a torch tensor", wavejit.torch.flash_attn_func, q.numpy(), q, q, error=TypeError)
+        self.refuses("^alibi_slopes: a builtins.list; accepted: a torch tensor", wavejit.torch.flash_attn_func, q, q, q, alibi_slopes=[1.0, 2.0], error=TypeError)
+        self.refuses(r"^q: dtype torch\.float32; accepted: torch\.float16, torch\.bfloat16$", wavejit.torch.flash_attn_func, q.float(), q.float(), q.float())
         self.refuses(r"q: shape \(4, 2, 64\); accepted: \[batch, length, heads, head dim\]", wavejit.torch.flash_attn_func, q[0], q, q)
         self.refuses("q: it requires grad", wavejit.torch.flash_attn_func, q.clone().requires_grad_(), q, q, error=wavejit.Unsupported)
-        self.refuses("alibi: it requires grad", wavejit.torch.flash_attn_func, q, q, q, alibi_slopes=torch.ones(2).requires_grad_(), error=wavejit.Unsupported)
+        self.refuses("alibi_slopes: it requires grad", wavejit.torch.flash_attn_func, q, q, q, alibi_slopes=torch.ones(2).requires_grad_(), error=wavejit.Unsupported)
 
 
 class Packed(Case):

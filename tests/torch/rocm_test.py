@@ -5,6 +5,7 @@ PyPI's PyTorch takes such a capsule and has no ROCm beyond that. The four operat
 memory of the simulated device.
 """
 import ctypes
+import math
 import threading
 import unittest
 from unittest import mock
@@ -20,6 +21,7 @@ from wavejit.torch import _roads
 
 ENGINE = wavejit.torch.use(wavejit.Engine("hip"))
 HIP = ctypes.CDLL("libamdhip64.so.7")
+ROOM, ASKED = 1 << 40, None  # bytes that torch's allocator has, and what it was asked for
 ARRAYS = {}  # by address: what a tensor lies in
 NAMES = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32", torch.int32: "int32"}
 
@@ -46,6 +48,10 @@ def host(tensor):
 
 
 def empty(size, dtype=None, **_):
+    if ASKED is not None:
+        ASKED.append(math.prod(size) * dtype.itemsize)
+        if ASKED[-1] > ROOM:
+            raise torch.OutOfMemoryError("there is no room")
     return tensor_of(ENGINE.empty(list(size), NAMES[dtype]))
 
 
@@ -198,6 +204,66 @@ class Road(Case):
         for thread in threads:
             thread.join()
         self.assertEqual(failures, [])
+
+
+def allocator(room=1 << 40):
+    """What torch's allocator is asked for meanwhile; of more than `room` it has none."""
+    return mock.patch.multiple(__name__, ASKED=[], ROOM=room)
+
+
+class Workspace(Case):
+    """Calls that split keys: their workspace is torch's, also in a graph."""
+
+    def setUp(self):
+        super().setUp()
+        self.q, cache = draw(3, 1, 8, 64), draw(1200, 2, 16, 2, 64)
+        self.tensors = rocm(self.q), view(cache, slice(None), 0), view(cache, slice(None), 1)
+        self.table = RANDOM.permutation(1200).astype(numpy.int32).reshape(3, 400)
+        self.words = {"cache_seqlens": rocm(numpy.array([6400, 3000, 5], numpy.int32)), "block_table": rocm(self.table), "causal": True}
+        whole, self.lse = self.decode(num_splits=1)
+        self.whole = host(whole).copy()
+        for b, length in enumerate((6400, 3000, 5)):
+            k, v = (wide(cache[self.table[b], which]).reshape(-1, 2, 64)[:length] for which in (0, 1))
+            self.close(self.whole[b], reference.attention(wide(self.q[b]), k, v, causal=True)[0])
+        self.bytes = 3 * 8 * 7 * (64 + 4) * 4  # rows, heads, chunks of 1,024 keys, a record
+
+    def decode(self, **words):
+        return wavejit.torch.flash_attn_with_kvcache(*self.tensors, return_softmax_lse=True, **self.words, **words)
+
+    def test_it_is_torchs(self):
+        for splits in (0, 3):
+            with self.subTest(splits=splits), allocator():
+                out, _ = self.decode(num_splits=splits)
+                self.assertIn(self.bytes, ASKED)
+            self.assertTrue(numpy.array_equal(host(out), self.whole))
+
+    def test_a_captured_decode_splits(self):
+        self.decode()  # its kernels are loaded
+        for stream_words in ({}, {"num_splits": 4}):
+            with self.subTest(**stream_words):
+                self.decode(**stream_words)
+                stream, graph, running, count = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t()
+                self.assertEqual(HIP.hipStreamCreate(ctypes.byref(stream)), 0)
+                with mock.patch.object(_roads, "current_stream", lambda device: stream.value), allocator():
+                    self.assertEqual(HIP.hipStreamBeginCapture(stream, 2), 0)  # relaxed: memory comes from the graph's pool meanwhile
+                    out, _ = self.decode(**stream_words)
+                    self.assertEqual(HIP.hipStreamEndCapture(stream, ctypes.byref(graph)), 0)
+                    self.assertIn(self.bytes, ASKED)
+                self.assertEqual(HIP.hipGraphGetNodes(graph, None, ctypes.byref(count)), 0)
+                self.assertEqual(count.value, 2)  # whole keys are one kernel
+                self.assertEqual(HIP.hipGraphInstantiate(ctypes.byref(running), graph, None, None, 0), 0)
+                self.assertEqual(HIP.hipGraphLaunch(running, stream), 0)
+                self.assertEqual(HIP.hipStreamSynchronize(stream), 0)
+                self.assertTrue(numpy.array_equal(host(out), self.whole))
+
+    def test_where_torch_has_no_room_fewer_sequences_go_at_a_time(self):
+        for room in (self.bytes - 4, self.bytes // 2, 8000):
+            with self.subTest(room=room), allocator(room):
+                out, _ = self.decode()
+                self.assertTrue(numpy.array_equal(host(out), self.whole))
+                self.assertGreater(max(ASKED), room)
+        with allocator(8000), self.assertRaisesRegex(torch.OutOfMemoryError, "no room"):
+            self.decode(num_splits=3)  # as many as the caller says, or none
 
 
 class Refused(Case):

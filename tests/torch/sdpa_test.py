@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """scaled_dot_product_attention beside PyTorch's own in float64: shapes, masks, which way causal goes; what is refused."""
 import unittest
+from unittest import mock
 
 import torch
+from torch.autograd import forward_ad
 import torch.nn.functional as F
 
 import wavejit
@@ -117,40 +119,100 @@ class Refused(Case):
         self.refuses("attn_mask: dtype torch.int64; accepted: bool", q, q, q, attn_mask=torch.ones(5, 5, dtype=torch.int64))
         self.refuses(r"attn_mask: shape \(5,\)", q, q, q, attn_mask=torch.ones(5, dtype=torch.bool))
         self.refuses(r"attn_mask: shape \(5, 6\); accepted: what broadcasts to \[batch, heads, 5, 5\]", q, q, q, attn_mask=torch.ones(5, 6, dtype=torch.bool))
-        self.refuses("bias", q, q, q, attn_mask=torch.ones(3, 1, 5, 5, dtype=torch.bool))
+        self.refuses(r"^attn_mask\.sizes", q, q, q, attn_mask=torch.ones(3, 1, 5, 5, dtype=torch.bool))
         self.refuses("attn_mask: ", q[None], q[None], q[None], attn_mask=torch.ones(3, 1, 5, 5, dtype=torch.bool))
         self.refuses("query, key and value: ", torch.cat([q, q, q]), torch.cat([q, q]), q)
-        self.refuses(r"q\.dtype = 3 \(fp32\); accepted: 1 \(fp16\)", q.float(), q.float(), q.float(), error=wavejit.Error)
-        self.refuses("q: dtype float64; accepted: fp16", q.double(), q.double(), q.double())
-        self.refuses("k", q, q.bfloat16(), q, error=wavejit.Error)
+        for other in (torch.float32, torch.float64, torch.float8_e4m3fn, torch.int32):
+            each = q.to(other)
+            self.refuses(rf"^query: dtype {other}; accepted: torch\.float16, torch\.bfloat16$", each, each, each)
+            self.refuses(rf"^key: dtype {other}; accepted: torch\.float16, q's$", q, each, q)
+        self.refuses(r"^value: dtype torch\.bfloat16; accepted: torch\.float16, q's$", q, q, q.bfloat16())
+        for others in ((q.numpy(), q, q), (q, q.numpy(), q), (q, q, [1.0])):
+            self.refuses("^(query|key|value): a (numpy.ndarray|builtins.list); accepted: a torch tensor", *others, error=TypeError)
+        self.refuses("^attn_mask: a numpy.ndarray; accepted: a torch tensor", q, q, q, attn_mask=q.numpy(), error=TypeError)
         self.refuses("head", draw(1, 2, 5, 40), draw(1, 2, 5, 40), draw(1, 2, 5, 40), error=wavejit.Error)
 
     def test_inputs_that_require_grad(self):
         q = draw(1, 2, 5, 64)
-        for index, name in enumerate("qkv"):
+        for index, (name, word) in enumerate(zip("qkv", ("query", "key", "value"))):
             inputs = [q.clone() for _ in range(3)]
             inputs[index].requires_grad_()
-            self.refuses(rf"^{name}: it requires grad, and there is no backward yet; accepted: torch\.no_grad", *inputs, error=wavejit.Unsupported)
+            self.refuses(rf"^{word}: it requires grad, and there is no backward yet; accepted: torch\.no_grad", *inputs, error=wavejit.Unsupported)
             bshd = [each.transpose(1, 2) for each in inputs]
             with self.assertRaisesRegex(NotImplementedError, f"^{name}: it requires grad"):
                 torch.ops.wavejit.attention_forward(*bshd)
             with torch.no_grad():
                 self.assertFalse(wavejit.torch.scaled_dot_product_attention(*inputs).requires_grad)
         mask = draw(5, 5).requires_grad_()
-        self.refuses("bias: it requires grad", q, q, q, attn_mask=mask, error=wavejit.Unsupported)
+        self.refuses("attn_mask: it requires grad", q, q, q, attn_mask=mask, error=wavejit.Unsupported)
         with torch.inference_mode():
             wavejit.torch.scaled_dot_product_attention(q, q, q, attn_mask=mask)
+
+    def test_derivatives_of_forward_mode(self):
+        """They were zeros, silently."""
+        q, k = draw(1, 2, 5, 64), draw(1, 2, 9, 64)
+        attend = wavejit.torch.scaled_dot_product_attention
+        for index, word in enumerate(("query", "key", "value")):
+            inputs = [q, k, k]
+
+            def of_one(each, index=index, inputs=inputs):
+                return attend(*inputs[:index], each, *inputs[index + 1 :])
+
+            for differentiate in (lambda of_one, each: torch.func.jvp(of_one, (each,), (each,)), lambda of_one, each: torch.func.jacfwd(of_one)(each)):
+                with self.assertRaisesRegex(wavejit.Unsupported, rf"^{word}: it has a tangent \(forward-mode AD, torch.func.jvp\)"):
+                    differentiate(of_one, inputs[index])
+        rows = q.transpose(1, 2)
+        with self.assertRaisesRegex(wavejit.Unsupported, "^q: it has a tangent"):
+            torch.func.jvp(lambda rows: wavejit.torch.flash_attn_func(rows, rows, rows), (rows,), (rows,))
+        with self.assertRaisesRegex(wavejit.Unsupported, "inside torch.func.jvp"):
+            torch.func.jvp(lambda rows: torch.ops.wavejit.attention_forward(rows, rows, rows), (rows,), (rows,))
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(q, q)
+            with self.assertRaisesRegex(wavejit.Unsupported, "^attn_mask: it has a tangent"), torch.no_grad():
+                attend(q, k, k, forward_ad.make_dual(torch.zeros(5, 9).half(), torch.ones(5, 9).half()))
+            with self.assertRaisesRegex(wavejit.Unsupported, "^q: it has a tangent"):
+                torch.ops.wavejit.attention_forward(dual.transpose(1, 2), rows, rows)
+        # What is constant there has no derivative to lose.
+        out, tangent = torch.func.jvp(lambda scale: attend(q, k, k) * scale, (torch.ones(()).half(),), (torch.ones(()).half(),))
+        self.assertTrue(torch.equal(out, tangent))
 
     def test_other_devices(self):
         q = draw(1, 2, 5, 64)
         with self.assertRaisesRegex(wavejit.InvalidArgument, "k: a tensor on meta; accepted: cpu, where q is"):
             torch.ops.wavejit.attention_forward.default._op_dk(torch._C.DispatchKey.CompositeExplicitAutograd, q, q.to("meta"), q)
-        with self.assertRaisesRegex(wavejit.InvalidArgument, "device: a tensor on cuda:0; accepted: ROCm tensors, and this PyTorch is for CUDA"):
-            wavejit.torch.engine("cuda:0")
-        with self.assertRaisesRegex(wavejit.InvalidArgument, "device: a tensor on meta"):
+        for device in ("cuda", "cuda:0"):
+            with self.assertRaisesRegex(wavejit.InvalidArgument, f"^device: {device}; accepted: a PyTorch for ROCm, where this one is for CUDA$"):
+                wavejit.torch.engine(device)
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "^device: meta; accepted: ROCm tensors"):
             wavejit.torch.engine("meta")
+        with mock.patch.object(torch.version, "hip", "7.2"), self.assertRaisesRegex(wavejit.NoDevice, "^device: cuda, of which torch says: "):
+            wavejit.torch.engine("cuda")
         with self.assertRaisesRegex(TypeError, "engine: a int"):
             wavejit.torch.use(5)
+
+
+class Autocast(Case):
+    def test_it_casts_as_torchs_own_attention(self):
+        q, k, mask = torch.randn(1, 2, 5, 64), torch.randn(1, 2, 9, 64), torch.randn(5, 9)
+        for dtype in (torch.bfloat16, torch.float16):
+            with torch.autocast("cpu", dtype):
+                torchs = torch.nn.functional.scaled_dot_product_attention(q, k, k, mask)
+                out = wavejit.torch.scaled_dot_product_attention(q, k, k, mask)
+                packed, lse, _ = wavejit.torch.flash_attn_func(q.transpose(1, 2), k.transpose(1, 2), k.transpose(1, 2), return_attn_probs=True)
+            self.assertEqual((out.dtype, packed.dtype, lse.dtype), (torchs.dtype, dtype, torch.float32))
+            cast = [each.to(dtype) for each in (q, k, k, mask)]
+            self.assertTrue(torch.equal(out, wavejit.torch.scaled_dot_product_attention(*cast)))
+            self.assertLess(float((out.float() - torchs.float()).abs().max()), 3e-2)
+        with torch.autocast("cpu", torch.bfloat16, enabled=False), self.assertRaisesRegex(wavejit.InvalidArgument, "^query: dtype torch.float32"):
+            wavejit.torch.scaled_dot_product_attention(q, k, k)
+        with torch.autocast("cpu", torch.bfloat16), self.assertRaisesRegex(wavejit.InvalidArgument, "^query: dtype torch.float64"):
+            wavejit.torch.scaled_dot_product_attention(q.double(), k.double(), k.double())
+
+    def test_compiled(self):
+        attend = torch.compile(lambda q: wavejit.torch.scaled_dot_product_attention(q, q, q), backend="aot_eager", fullgraph=True)
+        q = torch.randn(1, 2, 5, 64)
+        with torch.autocast("cpu", torch.bfloat16):
+            self.assertTrue(torch.equal(attend(q), wavejit.torch.scaled_dot_product_attention(q, q, q)))
 
 
 class Engines(Case):

@@ -49,6 +49,8 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
         raise InvalidArgument("is_causal beside attn_mask; accepted: one of them")
     if not (type(query) is type(key) is type(value) is torch.Tensor):  # the quick question
         tensors_only({"query": query, "key": key, "value": value})
+    if attn_mask is not None and not isinstance(attn_mask, torch.Tensor):
+        tensors_only({"attn_mask": attn_mask})
     inference_only(query, key, value, attn_mask, names=("query", "key", "value", "attn_mask"))
     if query.ndim != 4 or key.ndim != 4 or value.ndim != 4 or not query.shape[0] == key.shape[0] == value.shape[0]:
         return _of_any_shape(query, key, value, attn_mask, is_causal, scale, enable_gqa)
@@ -65,7 +67,6 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
 
 
 def _check_mask(mask: torch.Tensor) -> None:
-    tensors_only({"attn_mask": mask})
     if mask.dtype is not torch.bool and not mask.dtype.is_floating_point:
         raise InvalidArgument(f"attn_mask: dtype {mask.dtype}; accepted: bool, floating point")
     if mask.ndim < 2:
