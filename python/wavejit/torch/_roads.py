@@ -219,10 +219,12 @@ def _planned(engine: Engine, shapes: Any, q: torch.Tensor, k: torch.Tensor, v: t
     dense = _lies_well(q), _lies_well(k), _lies_well(v)
     launch, workspace = _nothing, 0
     if 0 not in sizes:
-        inputs = [_array(engine, field, tensor, well) for field, tensor, well in zip("qkv", (q, k, v), dense)]
+        # As a launch will have them; copies are of this first call alone.
+        inputs = [_array(engine, field, tensor if well and tensor.data_ptr() % ALIGNED == 0 else _copy(tensor)) for field, tensor, well in zip("qkv", (q, k, v), dense)]
         given: dict[str, Any] = {name: _array(engine, name, value) if isinstance(value, torch.Tensor) else value for name, value in engine_words(words).items()}
-        out = DeviceArray(engine, q, q.data_ptr(), inputs[0]._dtype, sizes, dense_strides(sizes))
-        lse = DeviceArray(engine, q, q.data_ptr(), _dtypes.FP32, lse_sizes, dense_strides(lse_sizes)) if with_lse else False
+        # Outputs that are not written: those of a launch are its own.
+        out = _array(engine, "out", torch.empty(sizes, dtype=q.dtype, device=q.device))
+        lse = _array(engine, "lse", torch.empty(lse_sizes, dtype=torch.float32, device=q.device)) if with_lse else False
         # Only the checked fields are kept of it: no memory.
         call = _calls.AttentionForwardCall(engine, inputs[0], inputs[1], inputs[2], out, lse=lse, **given)
         launch = call._call.launch_over
@@ -239,9 +241,8 @@ def _nothing(*_: Any) -> None:
     """The launch of a call without rows."""
 
 
-def _array(engine: Engine, field: str, tensor: torch.Tensor, as_it_lies: bool = True) -> DeviceArray:
+def _array(engine: Engine, field: str, tensor: torch.Tensor) -> DeviceArray:
     """A tensor of the device, as the checks of `Engine.attention_forward` take one."""
-    strides = tensor.stride() if as_it_lies else dense_strides(tuple(tensor.shape))
     # torch says anything for the stride of a dimension of size 1.
-    steps = [dense if size < 2 else stride for size, stride, dense in zip(tensor.shape, strides, dense_strides(tuple(tensor.shape)))]
+    steps = [dense if size < 2 else stride for size, stride, dense in zip(tensor.shape, tensor.stride(), dense_strides(tuple(tensor.shape)))]
     return DeviceArray(engine, tensor, tensor.data_ptr(), _dtypes.named(tensor.dtype, field), tuple(tensor.shape), steps)
