@@ -261,7 +261,7 @@ nb::class_<Call<Arguments>> bind_call(nb::module_& module) {
       .def("set_address", &C::set_address, nb::arg("name"), nb::arg("address"))
       .def("launch", &C::launch, nb::arg("stream"))
       .def("launch_over", &C::launch_over, nb::arg("stream"), nb::arg("tensors"), nb::arg("numbers"),
-           nb::arg("workspace_bytes") = 0)
+           nb::arg("workspace_bytes"))
       .def("launch_with_report", &C::launch_with_report, nb::arg("stream"))
       .def("supported", &C::supported)
       .def("ready", &C::ready)

@@ -186,9 +186,33 @@ void EngineHandle::forget_callbacks() {
   on_log_ = nb::none();
 }
 
+namespace {
+
+// Callbacks often know their engine. Python's collector sees the way back through these, and undoes the circle.
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const EngineHandle& handle = *nb::inst_ptr<EngineHandle>(self);
+  const nb::handle on_compile = handle.on_compile();
+  const nb::handle on_log = handle.on_log();
+  Py_VISIT(on_compile.ptr());
+  Py_VISIT(on_log.ptr());
+  return 0;
+}
+int clear(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<EngineHandle>(self)->forget_callbacks();
+  return 0;
+}
+
+}  // namespace
+
 void bind_engine(nb::module_& module) {
   using Unlocked = nb::call_guard<Released>;
-  nb::class_<EngineHandle>(module, "EngineHandle", "A wavejit_engine. wavejit.Engine is the class for users.")
+  static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                                {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                                {0, nullptr}};
+  nb::class_<EngineHandle>(module, "EngineHandle", "A wavejit_engine. wavejit.Engine is the class for users.",
+                           nb::type_slots(slots))
       .def(nb::init<const nb::dict&, nb::object, nb::object>(), nb::arg("options"), nb::arg("on_compile").none(),
            nb::arg("on_log").none())
       .def("forget_callbacks", &EngineHandle::forget_callbacks)

@@ -33,8 +33,8 @@ class EngineHandle {
   // can be.
   void forget_callbacks();
   bool calls_back() const { return calls_back_; }
-  nb::object on_compile() const { return on_compile_; }
-  nb::object on_log() const { return on_log_; }
+  const nb::object& on_compile() const { return on_compile_; }
+  const nb::object& on_log() const { return on_log_; }
 
  private:
   std::optional<Engine> engine_;

@@ -59,6 +59,8 @@ class Call:
         if self._engine._handle is None or self._borrows:
             self._before()
         self._launch(self._stream)
+        if self._borrows:
+            self._engine._kept.add(self)  # once more: another thread may have waited for the device in between
         for written in self._written:
             written[0] = self._stream
         if self._copies_back:
@@ -68,6 +70,8 @@ class Call:
         """The same as `launch`, and tells which kernel ran, where it came from ("memory", "disk", "compiled") and nanoseconds by phase."""
         self._before()
         report = self._call.launch_with_report(self._stream)
+        if self._borrows:
+            self._engine._kept.add(self)
         report["origin"] = ORIGINS.get(report["origin"], report["origin"])
         for written in self._written:
             written[0] = self._stream

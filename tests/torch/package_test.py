@@ -36,7 +36,7 @@ class Import(unittest.TestCase):
 
     def test_cpu_tensors_need_a_simulated_device(self):
         program = "import torch, wavejit.torch; q = torch.ones(1, 2, 4, 64).half(); wavejit.torch.scaled_dot_product_attention(q, q, q)"
-        self.assertRegex(python(program).stderr, r'InvalidArgument: q: a tensor on cpu, and the device is hip; accepted: a ROCm tensor, or wavejit\.torch\.use\("sim:gfx950"\)')
+        self.assertRegex(python(program).stderr, r'InvalidArgument: query: a tensor on cpu, and the device is hip; accepted: a ROCm tensor, or wavejit\.torch\.use\("sim:gfx950"\)')
         self.assertEqual(python(program, WAVEJIT_DEVICE="sim:gfx942").stderr, "")
 
 

@@ -160,9 +160,9 @@ def _launched(plan: Plan, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, wit
     if others:
         tensors += tuple([others[name].data_ptr() if name in others else 0 for name in TENSORS])
         numbers = *[others[name].data_ptr() if name in others else 0 for name in NUMBERS], 0
-        plan.launch(current_stream(device), tensors, numbers)
+        plan.launch(current_stream(device), tensors, numbers, 0)
     else:
-        plan.launch(current_stream(device), (*tensors, 0, 0, 0), (0, 0, 0, 0, 0, 0, 0))
+        plan.launch(current_stream(device), (*tensors, 0, 0, 0), (0, 0, 0, 0, 0, 0, 0), 0)
     return out, lse
 
 
