@@ -184,8 +184,8 @@ class Call {
     const Released released;
     check(Of::launch(engine_->get(), &arguments_, pointer_at<ihipStream_t*>(stream)));
   }
-  // The same call over other memory, in the order of the tables above, and with so much of a workspace; for callers that
-  // keep one call for each shape. The call itself stays as it is, so that threads may share it.
+  // The same call over other memory, in the order of the tables above, and with so much of a workspace; for callers
+  // that keep one call for each shape. The call itself stays as it is, so that threads may share it.
   using TensorAddresses = std::array<std::uintptr_t, Of::tensors.size()>;
   using NumberAddresses = std::array<std::uintptr_t, Of::addresses.size()>;
   void launch_over(std::uintptr_t stream, const TensorAddresses& tensors, const NumberAddresses& numbers,

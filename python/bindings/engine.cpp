@@ -208,9 +208,8 @@ int clear(PyObject* self) {
 
 void bind_engine(nb::module_& module) {
   using Unlocked = nb::call_guard<Released>;
-  static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-                                {Py_tp_clear, reinterpret_cast<void*>(clear)},
-                                {0, nullptr}};
+  static PyType_Slot slots[] = {
+      {Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {Py_tp_clear, reinterpret_cast<void*>(clear)}, {0, nullptr}};
   nb::class_<EngineHandle>(module, "EngineHandle", "A wavejit_engine. wavejit.Engine is the class for users.",
                            nb::type_slots(slots))
       .def(nb::init<const nb::dict&, nb::object, nb::object>(), nb::arg("options"), nb::arg("on_compile").none(),

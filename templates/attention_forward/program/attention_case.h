@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "templates/attention/program/experiment.h"
+#include "templates/attention_forward/program/vocabulary.h"
 #include "tools/family.h"
 
 namespace wavejit::attention_forward::program {
