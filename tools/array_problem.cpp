@@ -161,13 +161,15 @@ class ArrayCase : public Case {
     on_all_cores(exact.size(), [&](std::size_t i) { exact[i] = problem_.exact(got.rows()[i]); });
     Judgement judgement;
     for (std::size_t i = 0; i < exact.size(); ++i) {
+      const std::vector<double> bounds =
+          problem_.bounds ? problem_.bounds(got.rows()[i]) : std::vector<double>(exact[i].size(), problem_.allowed);
       for (std::size_t column = 0; column < exact[i].size(); ++column)
         compare({.of = Difference::Of::element,
                  .place = {.sequence = 0, .token = got.rows()[i], .head = 0},
                  .dim = static_cast<std::int64_t>(column),
                  .exact = exact[i][column],
                  .result = static_cast<double>(got.value(got.rows()[i], static_cast<std::int64_t>(column))),
-                 .bound = problem_.allowed},
+                 .bound = bounds[column]},
                 judgement);
       ++judgement.rows;
     }

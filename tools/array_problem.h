@@ -42,6 +42,8 @@ struct ArrayProblem {
   // A row of the answer in float64, from the same inputs. Called from several threads.
   std::function<std::vector<double>(std::int64_t row)> exact = {};
   double allowed = 0;  // the most that an element may be off
+  // The same of each element of a row, in place of `allowed`; empty: all alike.
+  std::function<std::vector<double>(std::int64_t row)> bounds = {};
 };
 
 std::unique_ptr<Problem> make_problem(ArrayProblem problem);

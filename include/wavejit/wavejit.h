@@ -423,6 +423,67 @@ WAVEJIT_API wavejit_status
 wavejit_attention_forward_describe(wavejit_engine* engine, const struct wavejit_attention_forward_arguments* arguments,
                                    wavejit_line_callback line, void* context);
 
+/* ---- attention_backward -------------------------------------------------------------------------------------------
+ */
+
+/* Gradients of wavejit_attention_forward: dq, dk and dv from q, k, v, o, LSE and the gradient of o. Two launches, no
+ * atomic additions: the bits of a row do not depend on the batch, on its place in it, on padding or packing
+ * (docs/canonical-arithmetic.md, "Backward").
+ *   q, o, d_o, dq [B, Sq, Hq, D], k, v, dk, dv [B, Sk, Hkv, D]: fp16 or bf16, strides as in the forward call; dq, dk
+ * and dv either all of q's type or all fp32 lse [B, Hq, Sq, 1]: what the forward call wrote, fp32, stride of Sq 1. With
+ * sinks it has them in it, and nothing else is needed of them d_lse: the gradient of lse, shaped as it; data null: none
+ * mask, windows, prefix, packed and dense lengths, alibi and softcap say what they said in the forward call. Gradients
+ * of grouped heads are added up in fp32. Rows that see no key, keys that no row sees and keys beyond key_lengths get
+ * zeros. Rows of packed tensors that belong to no sequence are not written. Slopes have no gradient. Outputs share
+ * memory with no other tensor. */
+struct wavejit_attention_backward_arguments {
+  size_t size;
+  struct wavejit_tensor q;
+  struct wavejit_tensor k;
+  struct wavejit_tensor v;
+  struct wavejit_tensor o;
+  struct wavejit_tensor d_o;
+  struct wavejit_tensor lse;
+  struct wavejit_tensor d_lse;
+  struct wavejit_tensor dq;
+  struct wavejit_tensor dk;
+  struct wavejit_tensor dv;
+  float scale;                        /* as in the forward call; 0: 1 / sqrt(D), unless WAVEJIT_SCALE_IS_ZERO */
+  int32_t mask;                       /* enum wavejit_mask, bits */
+  struct wavejit_call_report* report; /* null: not wanted */
+  int32_t window_left;
+  int32_t window_right;
+  int64_t causal_prefix;
+  const int32_t* query_starts; /* device memory, [sequences + 1]; null: dense */
+  const int32_t* key_starts;
+  const int32_t* key_lengths; /* device memory, [B]; null: all keys count */
+  int64_t sequences;
+  int64_t max_query_length;
+  int64_t max_key_length;
+  struct wavejit_tensor alibi; /* fp32 [B or 1, Hq, 1, 1]; data null: none */
+  float softcap;               /* > 0; 0: none */
+  uint32_t flags;              /* WAVEJIT_SCALE_IS_ZERO, WAVEJIT_NO_COMPILE, WAVEJIT_COMPILE_BEHIND */
+  void* workspace;        /* device memory for one fp32 a row of q and head, aligned to 256 bytes; null: the engine's
+                             own */
+  size_t workspace_bytes; /* of `workspace`; wavejit_attention_backward_workspace says what is needed */
+  uint64_t reserved;
+};
+
+WAVEJIT_API wavejit_status wavejit_attention_backward(wavejit_engine* engine,
+                                                      const struct wavejit_attention_backward_arguments* arguments,
+                                                      struct ihipStream_t* stream);
+/* The workspace that the call needs: the same checks, nothing launched. */
+WAVEJIT_API wavejit_status wavejit_attention_backward_workspace(
+    wavejit_engine* engine, const struct wavejit_attention_backward_arguments* arguments, size_t* bytes);
+/* As of wavejit_attention_forward. */
+WAVEJIT_API wavejit_status wavejit_attention_backward_supported(
+    wavejit_engine* engine, const struct wavejit_attention_backward_arguments* arguments);
+WAVEJIT_API wavejit_status
+wavejit_attention_backward_ready(wavejit_engine* engine, const struct wavejit_attention_backward_arguments* arguments);
+WAVEJIT_API wavejit_status wavejit_attention_backward_describe(
+    wavejit_engine* engine, const struct wavejit_attention_backward_arguments* arguments, wavejit_line_callback line,
+    void* context);
+
 /* ---- softmax_lse --------------------------------------------------------------------------------------------------
  */
 

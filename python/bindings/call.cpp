@@ -80,6 +80,7 @@ struct Kind<wavejit_attention_forward_arguments> {
   static constexpr auto supported = wavejit_attention_forward_supported;
   static constexpr auto ready = wavejit_attention_forward_ready;
   static constexpr auto describe = wavejit_attention_forward_describe;
+  static constexpr auto workspace = wavejit_attention_forward_workspace;
 };
 
 template <>
@@ -104,6 +105,39 @@ struct Kind<wavejit_softmax_lse_arguments> {
   static constexpr auto supported = wavejit_softmax_lse_supported;
   static constexpr auto ready = wavejit_softmax_lse_ready;
   static constexpr auto describe = wavejit_softmax_lse_describe;
+};
+
+template <>
+struct Kind<wavejit_attention_backward_arguments> {
+  using A = wavejit_attention_backward_arguments;
+  static constexpr const char* class_name = "AttentionBackwardCall";
+  static constexpr std::array tensors{
+      TensorField<A>{"q", &A::q},         TensorField<A>{"k", &A::k},         TensorField<A>{"v", &A::v},
+      TensorField<A>{"o", &A::o},         TensorField<A>{"d_o", &A::d_o},     TensorField<A>{"lse", &A::lse},
+      TensorField<A>{"d_lse", &A::d_lse}, TensorField<A>{"dq", &A::dq},       TensorField<A>{"dk", &A::dk},
+      TensorField<A>{"dv", &A::dv},       TensorField<A>{"alibi", &A::alibi},
+  };
+  static constexpr std::array numbers{
+      NumberField<A>{"scale", &A::scale},
+      NumberField<A>{"mask", &A::mask},
+      NumberField<A>{"window_left", &A::window_left},
+      NumberField<A>{"window_right", &A::window_right},
+      NumberField<A>{"causal_prefix", &A::causal_prefix},
+      NumberField<A>{"sequences", &A::sequences},
+      NumberField<A>{"max_query_length", &A::max_query_length},
+      NumberField<A>{"max_key_length", &A::max_key_length},
+      NumberField<A>{"softcap", &A::softcap},
+      NumberField<A>{"workspace_bytes", &A::workspace_bytes},
+      NumberField<A>{"flags", &A::flags},
+  };
+  static constexpr std::array addresses{
+      AddressField<A>{"query_starts", &A::query_starts}, AddressField<A>{"key_starts", &A::key_starts},
+      AddressField<A>{"key_lengths", &A::key_lengths}, AddressField<A>{"workspace", &A::workspace}};
+  static constexpr auto launch = wavejit_attention_backward;
+  static constexpr auto supported = wavejit_attention_backward_supported;
+  static constexpr auto ready = wavejit_attention_backward_ready;
+  static constexpr auto describe = wavejit_attention_backward_describe;
+  static constexpr auto workspace = wavejit_attention_backward_workspace;
 };
 
 template <typename Fields>
@@ -225,11 +259,11 @@ class Call {
     return text;
   }
   std::size_t workspace_bytes() const
-    requires std::is_same_v<Arguments, wavejit_attention_forward_arguments>
+    requires requires { Of::workspace; }
   {
     std::size_t bytes = 0;
     const Released released;
-    check(wavejit_attention_forward_workspace(engine_->get(), &arguments_, &bytes));
+    check(Of::workspace(engine_->get(), &arguments_, &bytes));
     return bytes;
   }
 
@@ -274,6 +308,8 @@ void bind_calls(nb::module_& module) {
   bind_call<wavejit_attention_forward_arguments>(module).def(
       "workspace_bytes", &Call<wavejit_attention_forward_arguments>::workspace_bytes);
   bind_call<wavejit_softmax_lse_arguments>(module);
+  bind_call<wavejit_attention_backward_arguments>(module).def(
+      "workspace_bytes", &Call<wavejit_attention_backward_arguments>::workspace_bytes);
 }
 
 }  // namespace wavejit::python

@@ -13,6 +13,7 @@ The package carries the compiler and a simulated GPU; importing it loads neither
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ._arrays import DeviceArray
+from ._backward import AttentionBackwardCall
 from ._calls import AttentionForwardCall, Call, SoftmaxLseCall
 from ._engine import Engine, Prepared
 from ._errors import (
@@ -42,7 +43,7 @@ if _TYPE_CHECKING:
 __version__: str = _version()
 
 __all__ = [
-    "AttentionForwardCall", "Call", "Comparison", "CompileFailed", "DeviceArray", "DeviceError", "Difference", "Engine", "Error", "Internal",
+    "AttentionBackwardCall", "AttentionForwardCall", "Call", "Comparison", "CompileFailed", "DeviceArray", "DeviceError", "Difference", "Engine", "Error", "Internal",
     "InvalidArgument", "IoError", "Launch", "LaunchFailed", "ModelError", "NoCompiler", "NoDevice", "NotFound", "NotReady", "NotUnderstood",
     "OutOfMemory", "Prepared", "Profile", "Sealed", "SoftmaxLseCall", "SweepOutcome", "SweepResult", "Unsupported", "Waited",
     "__version__", "cache", "compare", "explain", "kernel_texts", "prebuild", "profile", "supported", "sweep", "targets",

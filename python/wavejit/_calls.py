@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ._engine import Engine
 
+    AnyCall = _wavejit.AttentionForwardCall | _wavejit.SoftmaxLseCall | _wavejit.AttentionBackwardCall
     # Sizes and strides.
     Order = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -41,9 +42,9 @@ class Call:
     ('memory', True)
     """
 
-    _call: _wavejit.AttentionForwardCall | _wavejit.SoftmaxLseCall
+    _call: AnyCall
 
-    def __init__(self, engine: Engine, call: _wavejit.AttentionForwardCall | _wavejit.SoftmaxLseCall, stream: object) -> None:
+    def __init__(self, engine: Engine, call: AnyCall, stream: object) -> None:
         self._engine = engine
         self._call = call
         self._launch = self._call.launch
@@ -189,7 +190,7 @@ class Call:
 
 
 # What Python calls otherwise than C.
-_C_NAMES = {"out": "o", "sinks": "sink"}
+_C_NAMES = {"out": "o", "sinks": "sink", "d_out": "d_o"}
 BSHD = "[batch, length, heads, head dim]"
 VECTORISED_K = "[pages, heads, head dim / 8, page size, 8]"
 VECTORISED_V = "[pages, heads, head dim, page size], or [pages, heads, page size / 8, head dim, 8]"
@@ -212,7 +213,51 @@ def _units(field: str, array: DeviceArray) -> Order:
     return (shape[0], keys, shape[1], dims), (strides[0], steps[0], strides[1], steps[1])
 
 
-class AttentionForwardCall(Call):
+class SequencesCall(Call):
+    """A call over sequences, dense or packed."""
+
+    def _starts(self, queries: DeviceArray, query_starts: Any, key_starts: Any) -> int:
+        """How many sequences there are."""
+        sequences = None
+        for field, given in (("query_starts", query_starts), ("key_starts", key_starts)):
+            starts = self._numbers(field, given, None if sequences is None else sequences + 1, "sequences + 1")
+            if starts is not None:
+                sequences = starts.shape[0] - 1
+                if sequences < 1:
+                    raise InvalidArgument(f"{field}: shape {starts.shape}; accepted: [sequences + 1], of one sequence or more")
+        if sequences is None:
+            return queries.shape[0]
+        self._call.set_number("sequences", sequences)
+        return sequences
+
+    @staticmethod
+    def _longest(field: str, given: int | None, known: list[int] | None) -> int:
+        """The longest sequence: the host sizes the launch, and reads no device memory for it."""
+        if given is not None:
+            return given
+        if known is None:
+            raise InvalidArgument(f"{field} is missing, and the lengths are on the device; accepted: the longest sequence's length")
+        return max(known, default=0)
+
+    def _slopes(self, alibi: Any) -> None:
+        """[heads] or [batch, heads] in front of two ones."""
+        array, _ = _arrays.on_device(self._engine, alibi, "alibi", self._stream, _dtypes.FP32)
+        if array.ndim == 1:
+            array = array[None]
+        self._tensor("alibi", array, _dtypes.FP32, shape="[heads], [batch, heads] or [batch or 1, heads, 1, 1]", dimensions=(2, 4), lead=False)
+
+    def _give_workspace(self, workspace: DeviceArray) -> None:
+        if not isinstance(workspace, DeviceArray):
+            raise TypeError(f"workspace: a {type(workspace).__name__}; accepted: a DeviceArray")
+        workspace._require("workspace")
+        if not workspace._is_dense() or workspace._read_only:
+            raise InvalidArgument(f"workspace: strides {workspace.strides}; accepted: a dense array that may be written")
+        self._take(workspace)
+        self._call.set_address("workspace", workspace._address)
+        self._call.set_number("workspace_bytes", workspace.nbytes)
+
+
+class AttentionForwardCall(SequencesCall):
     """softmax(scale · Q·Kᵀ + mask) · V with its arguments. `out` is the output, `lse` the log-sum-exp or None.
 
     >>> import wavejit
@@ -256,14 +301,7 @@ class AttentionForwardCall(Call):
         self._mask(causal, window, causal_prefix)
         self._call.set_number("splits", splits)
         if workspace is not None:
-            if not isinstance(workspace, DeviceArray):
-                raise TypeError(f"workspace: a {type(workspace).__name__}; accepted: a DeviceArray")
-            workspace._require("workspace")
-            if not workspace._is_dense() or workspace._read_only:
-                raise InvalidArgument(f"workspace: strides {workspace.strides}; accepted: a dense array that may be written")
-            self._take(workspace)
-            self._call.set_address("workspace", workspace._address)
-            self._call.set_number("workspace_bytes", workspace.nbytes)
+            self._give_workspace(workspace)
         self._scale_and_flags(scale, compile, CHECK_LENGTHS if check_lengths else 0)
 
     def _keys_and_values(self, k: Any, v: Any, element: DType | None, paged: bool) -> int:
@@ -279,20 +317,6 @@ class AttentionForwardCall(Call):
     def workspace_bytes(self) -> int:
         """Device memory that the call uses beside its arrays: 0 unless it splits keys."""
         return self._call.workspace_bytes()
-
-    def _starts(self, queries: DeviceArray, query_starts: Any, key_starts: Any) -> int:
-        """How many sequences there are."""
-        sequences = None
-        for field, given in (("query_starts", query_starts), ("key_starts", key_starts)):
-            starts = self._numbers(field, given, None if sequences is None else sequences + 1, "sequences + 1")
-            if starts is not None:
-                sequences = starts.shape[0] - 1
-                if sequences < 1:
-                    raise InvalidArgument(f"{field}: shape {starts.shape}; accepted: [sequences + 1], of one sequence or more")
-        if sequences is None:
-            return queries.shape[0]
-        self._call.set_number("sequences", sequences)
-        return sequences
 
     def _lengths(self, sequences: int, query_starts: Any, key_starts: Any, key_lengths: Any, first_keys: Any, block_table: Any,
                  max_query_length: int | None, max_key_length: int | None, max_total_keys: int | None) -> None:
@@ -311,15 +335,6 @@ class AttentionForwardCall(Call):
         total = sum(known) if max_total_keys is None and known is not None else max_total_keys
         if total:
             self._call.set_number("max_total_keys", total)
-
-    @staticmethod
-    def _longest(field: str, given: int | None, known: list[int] | None) -> int:
-        """The longest sequence: the host sizes the launch, and reads no device memory for it."""
-        if given is not None:
-            return given
-        if known is None:
-            raise InvalidArgument(f"{field} is missing, and the lengths are on the device; accepted: the longest sequence's length")
-        return max(known, default=0)
 
     def _table(self, block_table: Any, table_starts: Any, sequences: int) -> None:
         if block_table is None:
@@ -345,11 +360,7 @@ class AttentionForwardCall(Call):
         if bias is not None:
             self._tensor("bias", bias, element, shape="[batch or 1, heads or 1, queries, keys]", dimensions=(2, 3, 4), row_multiple=8)
         if alibi is not None:
-            # [heads] or [batch, heads] in front of two ones
-            array, _ = _arrays.on_device(self._engine, alibi, "alibi", self._stream, _dtypes.FP32)
-            if array.ndim == 1:
-                array = array[None]
-            self._tensor("alibi", array, _dtypes.FP32, shape="[heads], [batch, heads] or [batch or 1, heads, 1, 1]", dimensions=(2, 4), lead=False)
+            self._slopes(alibi)
         if sinks is not None:
             array, _ = _arrays.on_device(self._engine, sinks, "sinks", self._stream, _dtypes.FP32)
             if array.ndim == 1:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _arrays, _device, _dtypes, _offline, _progress, _wavejit
 from ._arrays import DeviceArray
+from ._backward import AttentionBackwardCall
 from ._calls import ORIGINS, AttentionForwardCall, Call, SoftmaxLseCall
 from ._errors import Error, InvalidArgument
 from ._progress import Progress
@@ -278,6 +279,48 @@ class Engine:
         (True, 'attention_forward bf16 b1 q128 k128 h8 d128 causal')
         """
         return AttentionForwardCall(self, q, k, v, out, **words)
+
+    def attention_backward(self, q: Any, k: Any, v: Any, out: Any, lse: Any, d_out: Any, dq: Any = None, dk: Any = None, dv: Any = None,
+                           **words: Any) -> tuple[Any, Any, Any]:
+        """Gradients of `attention_forward`: (dq, dk, dv). Asynchronous on `stream`.
+
+        No atomic additions: a sequence's gradients have the same bits alone, in any batch and packed.
+
+        q, k, v, out, lse
+            As of the forward call, which was asked for its LSE.
+        d_out
+            The gradient of out; shaped as it, its dtype.
+        dq, dk, dv
+            New arrays by default, of q's dtype; all of them fp32 with gradients="fp32".
+        d_lse [B, Hq, Sq] fp32
+            The gradient of lse.
+
+        scale, causal, window, causal_prefix, softcap, alibi, query_starts, key_starts, key_lengths, max_query_length,
+        max_key_length, compile, dtype and stream as in `attention_forward`. Sinks stand in the LSE. `workspace`: device
+        memory for call.workspace_bytes().
+
+        >>> import numpy, wavejit
+        >>> engine = wavejit.Engine("sim:gfx950")
+        >>> rows = numpy.ones((1, 40, 2, 64), numpy.float16)
+        >>> out, lse = engine.attention_forward(rows, rows, rows, lse=True)
+        >>> dq, dk, dv = engine.attention_backward(rows, rows, rows, out, lse, rows)
+        >>> float(abs(dq.numpy()).max()), float(dv.numpy()[0, 0, 0, 0])
+        (0.0, 1.0)
+        """
+        call = AttentionBackwardCall(self, q, k, v, out, lse, d_out, dq, dk, dv, **words)
+        call.launch()
+        return call.dq, call.dk, call.dv
+
+    def attention_backward_call(self, q: Any, k: Any, v: Any, out: Any, lse: Any, d_out: Any, **words: Any) -> AttentionBackwardCall:
+        """The call without its launch, with the words of `attention_backward`, as `attention_forward_call` is.
+
+        >>> import wavejit
+        >>> engine = wavejit.Engine("sim:gfx950")
+        >>> rows, lse = engine.empty((1, 64, 4, 64), "fp16"), engine.empty((1, 4, 64), "fp32")
+        >>> engine.attention_backward_call(rows, rows, rows, rows, lse, rows).describe()
+        'attention_backward fp16 b1 q64 k64 h4 d64'
+        """
+        return AttentionBackwardCall(self, q, k, v, out, lse, d_out, **words)
 
     def softmax_lse(self, scores: Any, weights: Any = True, *, lse: Any = False, scale: float | None = None, causal: bool = False,
                     window: Sequence[int | None] | None = None, causal_prefix: int | None = None, key_lengths: Any = None, compile: str = "wait",

@@ -78,7 +78,7 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
     if softcap is None and s_aux is None:
         out = scaled_dot_product_attention(query, key, value, attention_mask, 0.0, causal, scaling, True).transpose(1, 2)
         return out, None
-    _operators.inference_only(query, key, value, attention_mask, s_aux, names=("query", "key", "value", "attention_mask", "s_aux"))
+    _operators.without_derivative(query, key, value, attention_mask, s_aux, names=("query", "key", "value", "attention_mask", "s_aux"))
     sinks = None if s_aux is None else s_aux.to(torch.float32).contiguous()
     out = _operators.called(_operators.attention_forward, NAMES, query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), scale=scaling, causal=causal, softcap=softcap or 0.0,
                                        bias=attention_mask, sinks=sinks)

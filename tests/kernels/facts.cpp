@@ -10,6 +10,7 @@
 
 #include "support/kept.h"
 #include "targets/targets.h"
+#include "templates/attention_backward/kernel/spec.h"
 #include "templates/attention_forward/kernel/combine/spec.h"
 #include "templates/attention_forward/kernel/merged_rows_plan.h"
 #include "templates/attention_forward/kernel/parameters.h"
@@ -259,6 +260,34 @@ std::vector<families::KernelSpec> split_kernel_specs() {
         add_kernels_of_mixes(specs, target, dtype, dims);
       }
   add_fp32_outputs(specs);
+  return specs;
+}
+
+std::vector<families::KernelSpec> backward_kernel_specs() {
+  std::vector<families::KernelSpec> specs;
+  for (const targets::Target& target : targets::all_targets())
+    for (const auto& [dtype, dtype_name] : attention::operand_types)
+      for (const int dims : {64, 128}) {
+        attention_backward::KernelWords words = {.dtype = dtype, .head_dim = dims, .target = std::string(target.id)};
+        const auto add = [&](attention_backward::Runs runs) {
+          attention_backward::KeyKernel keys = {words};
+          keys.runs = runs;
+          if (!refusal_of(keys)) specs.emplace_back(keys);
+        };
+        for (const auto& [mask, mask_name] : attention_backward::masks) {
+          words.mask = mask;
+          const attention_backward::QueryKernel queries = {words};
+          if (!refusal_of(queries)) specs.emplace_back(queries);
+          add(attention_backward::Runs::one);
+        }
+        // What takes the most registers.
+        words.modifiers = {Modifier::softcap, Modifier::alibi};
+        words.gradients_fp32 = true;
+        const attention_backward::QueryKernel queries = {words};
+        if (!refusal_of(queries)) specs.emplace_back(queries);
+        add(attention_backward::Runs::one);
+        add(attention_backward::Runs::several);
+      }
   return specs;
 }
 

@@ -29,6 +29,9 @@ std::vector<families::KernelSpec> split_kernel_specs();
 // Every kernel of softmax_lse, in golden_softmax_lse.txt.
 std::vector<families::KernelSpec> softmax_kernel_specs();
 
+// Kernels of attention_backward, in golden_attention_backward.txt: every mask, and all modifiers with f32 gradients.
+std::vector<families::KernelSpec> backward_kernel_specs();
+
 // Private memory of a lane by the plan (call/merged_rows_plan.h), and the 16 bytes that the backend keeps for itself.
 std::uint32_t planned_private_bytes(const attention_forward::KernelSpec& spec);
 

@@ -100,6 +100,20 @@ TEST(GoldenSoftmax, AreThoseOfTheTable) {
   }
 }
 
+TEST(GoldenBackward, AreThoseOfTheTable) {
+  const auto golden = golden_lines(WAVEJIT_GOLDEN_ATTENTION_BACKWARD);
+  const std::vector<families::KernelSpec> specs = backward_kernel_specs();
+  EXPECT_EQ(golden.size(), specs.size());
+  for (const families::KernelSpec& spec : one_type_of_each(specs, [](const auto& of) { return of.text(); })) {
+    const auto line = golden.find(spec.text());
+    ASSERT_NE(line, golden.end()) << spec.text();
+    // A change on purpose: bin/kernel_facts attention_backward > tests/kernels/golden_attention_backward.txt
+    EXPECT_EQ(facts_line(spec), line->second);
+    for (const char* must : {" spills=0 ", " private=0 ", " threads=256"})
+      EXPECT_NE(line->second.find(must), std::string::npos) << spec.text() << must;
+  }
+}
+
 std::string test_name(const ::testing::TestParamInfo<attention_forward::KernelSpec>& info) {
   const attention_forward::KernelSpec& spec = info.param;
   std::string name = spec.target + "_" + std::string(to_text(spec.dtype)) + "_d" + std::to_string(spec.head_dim_qk);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Prints a table of facts: `build/dev/bin/kernel_facts > tests/kernels/golden.txt`, `kernel_facts splits >
-// tests/kernels/golden_splits.txt`, `kernel_facts softmax_lse > tests/kernels/golden_softmax_lse.txt`, or of the specs
-// that are named.
+// tests/kernels/golden_splits.txt`, `kernel_facts softmax_lse > tests/kernels/golden_softmax_lse.txt`, the
+// same with attention_backward, or of the specs that are named.
 //
 // `kernel_facts digests` prints one digest of the code object for every kernel of the three tables and every ladder.
 // Compare its output before and after a change that must not touch the code.
@@ -71,6 +71,10 @@ int main(int count, char** arguments) {
     }
     if (std::string_view(text) == "softmax_lse") {
       specs = wavejit::tests::softmax_kernel_specs();
+      continue;
+    }
+    if (std::string_view(text) == "attention_backward") {
+      specs = wavejit::tests::backward_kernel_specs();
       continue;
     }
     const auto spec = families::parse_spec(text);

@@ -65,13 +65,13 @@ class Compile(Case):
         self.assertEqual(len(seen), 1)
         self.assertIn("wavejit.attention_forward", seen[0].code)
 
-    def test_training_is_refused(self):
-        x = draw(1, 5, 384).requires_grad_()
+    def test_training_behind_a_mask_is_refused(self):
+        x, mask = draw(1, 5, 384).requires_grad_(), torch.rand(5, 5) > 0.3
         for backend in ("eager", "aot_eager"):
-            with self.assertRaisesRegex(Exception, "it requires grad, and there is no backward yet"):
-                torch.compile(block, backend=backend)(x)
+            with self.assertRaisesRegex(Exception, "bias: given, and q, k or v requires grad"):
+                torch.compile(block, backend=backend)(x, mask)
         with torch.no_grad():
-            self.assertTrue(torch.equal(torch.compile(block, backend="aot_eager", fullgraph=True)(x), block(x)))
+            self.assertTrue(torch.equal(torch.compile(block, backend="aot_eager", fullgraph=True)(x, mask), block(x, mask)))
 
 
 class Export(Case):

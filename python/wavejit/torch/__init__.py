@@ -12,7 +12,8 @@
 are flash-attn's. They end in the operators `torch.ops.wavejit.attention_forward` and `attention_forward_lse`, through which
 torch.compile and torch.export trace. docs/pytorch.md begins there.
 
-There is no backward yet: inputs that require grad are an error, unless torch.no_grad() or torch.inference_mode() is on.
+Where q, k or v requires grad, they have gradients: head dims 64 and 128, every mask but a tensor (attn_mask), soft-cap, ALiBi,
+sinks. The same call twice gives the same bits. What has no gradient is refused by name.
 """
 from ._engines import engine, use
 from ._flash import flash_attn_func, flash_attn_varlen_func, flash_attn_with_kvcache

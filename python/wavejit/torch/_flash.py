@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from .._errors import InvalidArgument
-from ._operators import attention_forward, attention_forward_lse, called, inference_only, tensors_only
+from ._operators import attention_forward, attention_forward_lse, called, without_derivative, tensors_only
 
 # What the operators' words are called here.
 DENSE = {"scale": "softmax_scale", "alibi": "alibi_slopes", "window_left": "window_size", "window_right": "window_size", "window": "window_size"}
@@ -157,7 +157,7 @@ def _words(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float, 
         tensors_only({"q": q, k_name: k, v_name: v})
     if alibi_slopes is not None and not isinstance(alibi_slopes, torch.Tensor):
         tensors_only({"alibi_slopes": alibi_slopes})
-    inference_only(q, k, v, alibi_slopes, names=("q", k_name, v_name, "alibi_slopes"))
+    without_derivative(q, k, v, alibi_slopes, names=("q", k_name, v_name, "alibi_slopes"))
     words: dict[str, Any] = {}
     if window_size != (-1, -1):
         if not isinstance(window_size, (tuple, list)) or len(window_size) != 2 or not all(isinstance(side, (int, torch.SymInt)) for side in window_size):

@@ -19,7 +19,7 @@ import torch
 from torch.autograd import forward_ad
 
 from .._errors import Error, Unsupported
-from . import _engines, _roads
+from . import _engines, _gradients, _roads
 
 # bias: also bool, True where a key is seen. A window of −1 has no limit, a prefix of −1 is none, a length of 0 is not told.
 ARGUMENTS = (
@@ -39,21 +39,22 @@ _looked_at = threading.local()
 NAMES = ("q", "k", "v", "bias", "alibi", "sinks")
 
 
-def inference_only(*tensors: torch.Tensor | None, names: tuple[str, ...] = NAMES) -> None:
-    """Refuses what a derivative would be needed for, backward or forward: its gradient would be zeros, silently."""
+def without_derivative(*tensors: torch.Tensor | None, names: tuple[str, ...] = NAMES) -> None:
+    """Refuses what has no derivative where one is wanted: it would be zeros, silently. The first three, q, k and v, have gradients
+    (_gradients.py), and nothing has a derivative of forward mode."""
     if not torch.is_grad_enabled() and forward_ad._current_level < 0:
         return
-    for field, tensor in zip(names, tensors):
+    for place, (field, tensor) in enumerate(zip(names, tensors)):
         if tensor is None:
             continue
-        if tensor.requires_grad and torch.is_grad_enabled():
-            raise Unsupported(f"{field}: it requires grad, and there is no backward yet; accepted: torch.no_grad(), torch.inference_mode(), or detach()")
+        if place > 2 and tensor.requires_grad and torch.is_grad_enabled():
+            raise Unsupported(f"{field}: it requires grad, and has no backward yet; accepted: torch.no_grad(), torch.inference_mode(), or detach()")
         if forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None:
             raise Unsupported(f"{field}: it has a tangent (forward-mode AD, torch.func.jvp), and there is no derivative yet; accepted: tensors without one")
 
 
 def called(operator: Callable[..., Any], names: dict[str, str], *arguments: Any, **words: Any) -> Any:
-    """The operator, for a function that has asked `inference_only` where tangents are seen. What it refuses is told by the names
+    """The operator, for a function that has asked `without_derivative` where tangents are seen. What it refuses is told by the names
     that callers of the function know."""
     if torch.compiler.is_compiling():
         return operator(*arguments, **words)
@@ -73,7 +74,7 @@ def called(operator: Callable[..., Any], names: dict[str, str], *arguments: Any,
 
 
 def _check_derivatives(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Any) -> None:
-    inference_only(q, k, v, words.get("bias"), words.get("alibi"), words.get("sinks"))
+    without_derivative(q, k, v, words.get("bias"), words.get("alibi"), words.get("sinks"))
     from torch._functorch import eager_transforms
 
     if getattr(eager_transforms, "JVP_NESTING", 0) and forward_ad._current_level >= 0 and not getattr(_looked_at, "by_a_function", False):
@@ -81,8 +82,6 @@ def _check_derivatives(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words:
 
 
 def _attention_forward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any) -> torch.Tensor:
-    if torch.is_grad_enabled() or forward_ad._current_level >= 0:
-        _check_derivatives(q, k, v, words)
     engine = _engines.of_device(q.device, "q")
     if q.is_cpu:
         return _roads.through_copies(engine, q, k, v, False, words)[0]
@@ -90,8 +89,6 @@ def _attention_forward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **word
 
 
 def _attention_forward_lse(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    if torch.is_grad_enabled() or forward_ad._current_level >= 0:
-        _check_derivatives(q, k, v, words)
     engine = _engines.of_device(q.device, "q")
     if q.is_cpu:
         return _roads.through_copies(engine, q, k, v, True, words)
@@ -106,7 +103,6 @@ def tensors_only(named: dict[str, Any]) -> None:
 
 
 def _traced(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **words: Any) -> torch.Tensor:
-    inference_only(q, k, v, words.get("bias"), words.get("alibi"), words.get("sinks"))
     return q.new_empty((q.shape[0], q.shape[1], q.shape[2], v.shape[3]))
 
 
@@ -148,6 +144,12 @@ def _under_autocast(name: str, device_type: str, key: str) -> Callable[..., Any]
 for _name in ("attention_forward", "attention_forward_lse"):
     for _device_type, _key in (("cpu", "AutocastCPU"), ("cuda", "AutocastCUDA")):
         LIBRARY.impl(_name, _under_autocast(_name, _device_type, _key), _key)
+
+# ---- where a derivative is asked for
+
+LIBRARY.impl("attention_forward", _gradients.differentiable(lambda: attention_forward, False, lambda: attention_forward_lse, _check_derivatives), "Autograd")
+LIBRARY.impl("attention_forward_lse", _gradients.differentiable(lambda: attention_forward_lse, True, lambda: attention_forward_lse, _check_derivatives), "Autograd")
+_gradients.define(LIBRARY)
 
 attention_forward: Callable[..., torch.Tensor] = torch.ops.wavejit.attention_forward.default
 attention_forward_lse: Callable[..., tuple[torch.Tensor, torch.Tensor]] = torch.ops.wavejit.attention_forward_lse.default

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from .._errors import InvalidArgument
-from ._operators import attention_forward, called, inference_only, tensors_only
+from ._operators import attention_forward, called, without_derivative, tensors_only
 
 # What the operator's words are called here.
 NAMES = {"q": "query", "k": "key", "v": "value", "bias": "attn_mask"}
@@ -51,7 +51,7 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
         tensors_only({"query": query, "key": key, "value": value})
     if attn_mask is not None and not isinstance(attn_mask, torch.Tensor):
         tensors_only({"attn_mask": attn_mask})
-    inference_only(query, key, value, attn_mask, names=("query", "key", "value", "attn_mask"))
+    without_derivative(query, key, value, attn_mask, names=("query", "key", "value", "attn_mask"))
     if query.ndim != 4 or key.ndim != 4 or value.ndim != 4 or not query.shape[0] == key.shape[0] == value.shape[0]:
         return _of_any_shape(query, key, value, attn_mask, is_causal, scale, enable_gqa)
     heads = query.shape[1]

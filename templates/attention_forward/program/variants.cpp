@@ -141,15 +141,16 @@ class AttentionVariants final : public Variants {
          .peers = {"no", "gfx950, head dim 128; caches"}},
         {.name = "backward",
          .title = "Backward",
-         .meaning = "Gradients of Q, K and V.",
-         .descriptor = {},
-         .instead = next_families,
+         .meaning =
+             "Gradients of Q, K and V, without atomic additions: batch and packing show in no bit of a sequence's.",
+         .descriptor = "attention_backward {type} b1 q256 k256 h8/2 d{dim} causal",
+         .instead = {},
          .peers = {"no", "yes"}},
         {.name = "dropout",
          .title = "Dropout",
          .meaning = "Weights are dropped at random while training.",
          .descriptor = {},
-         .instead = "It belongs to training, and comes with gradients.",
+         .instead = "It belongs to training, and the family of gradients has room for it.",
          .peers = {"no", "through CK and Triton"}},
     };
   }

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_backward/call/call.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <numbers>
+
+#include "templates/attention_backward/call/descriptor.h"
+#include "templates/attention_backward/kernel/canon.h"
+
+namespace wavejit::attention_backward {
+namespace {
+
+std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+// A dimension with one element has no stride, a tensor without rows has none at all: whatever the caller left there
+// must not reach address arithmetic.
+std::uint64_t stride(const wavejit_tensor& tensor, int dimension, std::uint64_t bytes) {
+  return tensor.sizes[dimension] > 1 && tensor.sizes[1] > 0
+             ? static_cast<std::uint64_t>(tensor.strides[dimension]) * bytes
+             : 0;
+}
+
+TensorArgument argument_of(const wavejit_tensor& tensor) {
+  const std::uint64_t bytes = tensor.dtype == WAVEJIT_FP32 ? 4 : 2;
+  return {.pointer = address(tensor.data),
+          .batch_stride = stride(tensor, 0, bytes),
+          .head_stride = stride(tensor, 2, bytes),
+          .row_stride = static_cast<std::uint32_t>(static_cast<std::uint64_t>(row_stride(tensor)) * bytes)};
+}
+
+// [batch, heads, rows, 1]
+RowNumbersArgument numbers_of(const wavejit_tensor& tensor) {
+  const auto step = [&](int dimension) {
+    return tensor.sizes[dimension] > 1 ? static_cast<std::uint64_t>(tensor.strides[dimension]) * sizeof(float) : 0;
+  };
+  return {.pointer = address(tensor.data), .batch_stride = step(0), .head_stride = step(1)};
+}
+
+// ceil(2³² / group), 0 for 2³² (emit/integers.h).
+std::uint32_t multiplier_of(std::uint32_t group) {
+  return group == 1 ? 0 : static_cast<std::uint32_t>(((std::uint64_t{1} << 32U) + group - 1) / group);
+}
+
+std::string text_of(float number) {
+  std::array<char, 32> text{};
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} ? std::string(text.data(), end) : std::string();
+}
+
+// Of the words that a descriptor has, the one that says how the tensors lie; strides are told by none exactly.
+Layout layout_of(const wavejit_attention_backward_arguments& call) {
+  if (call.query_starts != nullptr || call.key_starts != nullptr) return Layout::packed;
+  const bool heads_outside = call.q.sizes[2] > 1 && call.q.sizes[1] > 1 && call.q.strides[2] > call.q.strides[1];
+  return heads_outside ? Layout::bhsd : Layout::bshd;
+}
+
+}  // namespace
+
+BackwardCall::BackwardCall(const wavejit_attention_backward_arguments& call, const BackwardProblem& problem,
+                           const families::Toggles& /*toggles*/)
+    : Call(problem.shape.shape()), call_(call), problem_(problem) {
+  workspace_bytes = problem.delta_bytes;
+  workspace = call.workspace;
+  report = call.report;
+}
+
+Result<void> BackwardCall::plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
+                                families::LaunchPlan& plan) {
+  const std::uint64_t rows = static_cast<std::uint64_t>(call_.q.sizes[1]) * sizeof(float);
+  arguments_ = {
+      .q = argument_of(call_.q),
+      .k = argument_of(call_.k),
+      .v = argument_of(call_.v),
+      .o = argument_of(call_.o),
+      .d_o = argument_of(call_.d_o),
+      .dq = argument_of(call_.dq),
+      .dk = argument_of(call_.dk),
+      .dv = argument_of(call_.dv),
+      .lse = numbers_of(call_.lse),
+      .d_lse = call_.d_lse.data != nullptr ? numbers_of(call_.d_lse) : RowNumbersArgument{},
+      .delta = {.pointer = address(memory),
+                .batch_stride = call_.q.sizes[0] > 1 ? rows * problem_.query_heads : 0,
+                .head_stride = rows},
+      .query_length = problem_.query_length,
+      .key_length = problem_.key_length,
+      .causal_offset = problem_.causal_prefix,
+      .bottom_right_mask = problem_.bottom_right ? ~std::uint32_t{0} : 0,
+      .window_left = problem_.window_left,
+      .window_right = problem_.window_right,
+      .kv_head_multiplier = multiplier_of(problem_.group()),
+      .group = problem_.group(),
+      .scale_log2e = problem_.scale_log2e,
+      .scale = problem_.scale,
+      .run_tiles = run_tiles_of(problem_.group()),
+      .sequences = {.query_starts = address(call_.query_starts),
+                    .key_starts = address(call_.key_starts),
+                    .key_lengths = address(call_.key_lengths),
+                    .query_rows = static_cast<std::uint32_t>(call_.q.sizes[1]),
+                    .key_rows = static_cast<std::uint32_t>(call_.k.sizes[1])},
+      .scores = {},
+  };
+  if (problem_.shape.modifiers.has(Modifier::softcap)) {
+    arguments_.scores.softcap_log2e = call_.softcap * std::numbers::log2e_v<float>;
+    arguments_.scores.softcap_rate = 2 * std::abs(problem_.scale_log2e) / call_.softcap;
+  }
+  if (problem_.shape.modifiers.has(Modifier::alibi)) {
+    arguments_.scores.alibi = address(call_.alibi.data);
+    arguments_.scores.alibi_batch_stride =
+        call_.alibi.sizes[0] > 1 ? static_cast<std::uint64_t>(call_.alibi.strides[0]) * sizeof(float) : 0;
+  }
+  const auto tiles = [](std::uint32_t rows_of_all, int of_tile) {
+    return std::max<std::uint32_t>(
+        (rows_of_all + static_cast<std::uint32_t>(of_tile) - 1) / static_cast<std::uint32_t>(of_tile), 1);
+  };
+  plan.add({.grid_x = problem_.query_heads,
+            .grid_y = tiles(problem_.query_length, tile_queries),
+            .grid_z = problem_.batch,
+            .threads = threads,
+            .arguments = &arguments_,
+            .argument_bytes = sizeof arguments_});
+  plan.add({.grid_x = problem_.kv_heads,
+            .grid_y = tiles(problem_.key_length, tile_keys_of(kernels[1]->get<KeyKernel>())),
+            .grid_z = problem_.batch,
+            .threads = threads,
+            .arguments = &arguments_,
+            .argument_bytes = sizeof arguments_});
+  return {};
+}
+
+BackwardCall::WhenMissing BackwardCall::when_missing() const {
+  if ((call_.flags & WAVEJIT_NO_COMPILE) == 0) return WhenMissing::make_them;
+  return (call_.flags & WAVEJIT_COMPILE_BEHIND) == 0 ? WhenMissing::refuse : WhenMissing::refuse_and_make_them_behind;
+}
+
+families::WorkspaceWords BackwardCall::workspace_words() const {
+  return {.reason = "delta of " + std::to_string(problem_.delta_bytes / sizeof(float)) + " rows",
+          .captured = "a backward call keeps one number a row of q and head",
+          .instead = "a workspace of wavejit_attention_backward_workspace bytes"};
+}
+
+std::string BackwardCall::descriptor(Line line) const {
+  ProblemDescriptor descriptor = {.dtype = problem_.shape.dtype,
+                                  .batch = problem_.batch,
+                                  .query_length = problem_.query_length,
+                                  .key_length = problem_.key_length,
+                                  .query_heads = problem_.query_heads,
+                                  .kv_heads = problem_.kv_heads,
+                                  .head_dim_qk = problem_.shape.head_dim_qk,
+                                  .head_dim_v = problem_.shape.head_dim_v,
+                                  .causal = (call_.mask & WAVEJIT_MASK_CAUSAL) != 0,
+                                  .layout = layout_of(call_),
+                                  .gradients_fp32 = problem_.shape.gradients_fp32,
+                                  .d_lse = call_.d_lse.data != nullptr};
+  if ((call_.mask & WAVEJIT_MASK_PREFIX) != 0 && descriptor.causal) descriptor.causal_prefix = call_.causal_prefix;
+  if ((call_.mask & WAVEJIT_MASK_WINDOW) != 0) descriptor.window = {call_.window_left, call_.window_right};
+  if (call_.alibi.data != nullptr)
+    descriptor.alibi = call_.alibi.sizes[0] > 1 ? attention::Extent::batch_and_head : attention::Extent::head;
+  if (call_.softcap != 0) descriptor.softcap = text_of(call_.softcap);
+  // The scale is no part of a kernel.
+  const bool says_scale = call_.scale != 0 || (call_.flags & WAVEJIT_SCALE_IS_ZERO) != 0;
+  if (line == Line::whole && says_scale) descriptor.scale = text_of(call_.scale);
+  return to_text(descriptor);
+}
+
+}  // namespace wavejit::attention_backward

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A checked call of attention_backward on the stack of its C function: dQ (and delta), then dK and dV.
+#pragma once
+
+#include <string>
+
+#include "templates/attention_backward/call/problem.h"
+
+namespace wavejit::attention_backward {
+
+class BackwardCall final : public families::Call {
+ public:
+  // What it is given must outlive it.
+  BackwardCall(const wavejit_attention_backward_arguments& call, const BackwardProblem& problem,
+               const families::Toggles& toggles);
+  Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
+                    families::LaunchPlan& plan) override;
+  WhenMissing when_missing() const override;
+  std::string descriptor(Line line) const override;
+  families::WorkspaceWords workspace_words() const override;
+
+ private:
+  const wavejit_attention_backward_arguments& call_;
+  const BackwardProblem& problem_;
+  Arguments arguments_;
+};
+
+}  // namespace wavejit::attention_backward

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// attention_backward as the runtime and its tools know it.
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "templates/attention_backward/call/descriptor.h"
+
+namespace wavejit::attention_backward {
+namespace {
+
+using families::Toggles;
+using targets::Target;
+
+template <typename Number>
+Number value_of(std::string_view text, Number otherwise) {
+  Number value{};
+  return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{} ? value : otherwise;
+}
+
+class Described final : public families::Problem {
+ public:
+  explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
+  std::string text() const override { return to_text(descriptor_); }
+  Result<families::Shape> shape(const Target& /*target*/, const Toggles& /*toggles*/) const override {
+    return descriptor_.shape().shape();
+  }
+  wavejit_problem told(const std::string& text) const override {
+    wavejit_problem told{};
+    told.size = sizeof told;
+    told.text = text.c_str();
+    told.dtype = descriptor_.dtype == DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
+    told.batch = descriptor_.batch;
+    told.query_length = descriptor_.query_length;
+    told.key_length = descriptor_.key_length;
+    told.query_heads = descriptor_.query_heads;
+    told.kv_heads = descriptor_.kv_heads;
+    told.head_dim_qk = descriptor_.head_dim_qk;
+    told.head_dim_v = descriptor_.head_dim_v;
+    told.layout = static_cast<std::int32_t>(descriptor_.layout);
+    if (!descriptor_.query_lengths.empty()) told.query_lengths = descriptor_.query_lengths.data();
+    if (!descriptor_.key_lengths.empty()) told.key_lengths = descriptor_.key_lengths.data();
+    if (descriptor_.causal) told.mask |= WAVEJIT_MASK_CAUSAL;
+    if (descriptor_.causal_prefix) {
+      told.mask |= WAVEJIT_MASK_PREFIX;
+      told.causal_prefix = *descriptor_.causal_prefix;
+    }
+    if (descriptor_.window) {
+      told.mask |= WAVEJIT_MASK_WINDOW;
+      told.window_left = static_cast<std::int32_t>(descriptor_.window->first);
+      told.window_right = static_cast<std::int32_t>(descriptor_.window->second);
+    }
+    told.lse = 1;
+    told.output_dtype = descriptor_.gradients_fp32 ? WAVEJIT_FP32 : told.dtype;
+    told.alibi = static_cast<std::int32_t>(descriptor_.alibi);
+    told.softcap = value_of(descriptor_.softcap, 0.0F);
+    told.scale =
+        value_of(descriptor_.scale, static_cast<float>(1 / std::sqrt(static_cast<double>(descriptor_.head_dim_qk))));
+    told.seed = value_of(descriptor_.seed, std::int64_t{-1});
+    return told;
+  }
+
+ private:
+  ProblemDescriptor descriptor_;
+};
+
+KernelWords words_of(const BackwardShape& shape, const Target& target, const Toggles& toggles) {
+  return {.dtype = shape.dtype,
+          .head_dim = shape.head_dim_qk,
+          .mask = shape.mask,
+          .modifiers = shape.modifiers,
+          .gradients_fp32 = shape.gradients_fp32,
+          .target = std::string(target.id),
+          .lowering = toggles.lowering};
+}
+
+class AttentionBackward final : public families::Family {
+ public:
+  std::string_view name() const override { return family_name; }
+
+  Result<std::unique_ptr<families::Problem>> parse(std::string_view text) const override {
+    auto descriptor = parse_descriptor(text);
+    if (!descriptor) return std::unexpected(std::move(descriptor.error()));
+    return std::make_unique<Described>(*std::move(descriptor));
+  }
+
+  Result<families::Route> route(const families::Shape& shape, const Target& target,
+                                const Toggles& toggles) const override {
+    const BackwardShape of = BackwardShape::of(shape.code);
+    const KernelWords words = words_of(of, target, toggles);
+    const QueryKernel queries = {words};
+    KeyKernel keys = {words};
+    keys.runs = of.runs;
+    if (of.head_dim_v != of.head_dim_qk)
+      return fail(WAVEJIT_UNSUPPORTED, "d" + std::to_string(of.head_dim_qk) + "/" + std::to_string(of.head_dim_v) +
+                                           "; accepted: d64, d128 of q, k and v alike");
+    if (const auto refusal = refusal_of(queries)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+    if (const auto refusal = refusal_of(keys)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+    const std::string rows = std::to_string(rows_at_once(words, target));
+    return families::Route{
+        .kernels = {{.label = "spec", .spec = queries}, {.label = "dk, dv", .spec = keys}},
+        .description = "dQ by tiles of " + std::to_string(tile_queries) +
+                       " rows and 64 keys, then dK and dV by tiles of " + std::to_string(tile_keys_of(keys)) +
+                       " keys and " + rows + " rows; no atomics",
+        .cost = std::to_string(threads) + " threads, up to " + std::to_string(512 / waves_per_simd(queries, target)) +
+                " and " + std::to_string(512 / waves_per_simd(keys, target)) + " VGPRs",
+        .refused = {}};
+  }
+
+  Failure name_field(const families::Shape& shape, const Target& /*target*/, Failure failure) const override {
+    const BackwardShape of = BackwardShape::of(shape.code);
+    if (failure.status == WAVEJIT_UNSUPPORTED)
+      failure.detail = "q.sizes[3] = " + std::to_string(of.head_dim_qk) +
+                       ", v.sizes[3] = " + std::to_string(of.head_dim_v) + ": " + failure.detail;
+    return failure;
+  }
+
+  std::vector<families::Shape> every_shape(const Target& /*target*/, const Toggles& /*toggles*/) const override {
+    // Gradients of the tensors' type, one run; other words are a line of a list.
+    std::vector<families::Shape> shapes;
+    for (const auto& [type, type_name] : attention::operand_types)
+      for (const int dims : {64, 128})
+        for (const auto& [mask, mask_name] : masks)
+          shapes.push_back(BackwardShape{.dtype = type, .head_dim_qk = dims, .head_dim_v = dims, .mask = mask}.shape());
+    return shapes;
+  }
+
+  std::string supported(const Target& /*target*/) const override {
+    return "; dtypes fp16 bf16; head dims 64 128; masks none causal window; modifiers softcap alibi; sinks in the LSE; "
+           "gradients in the dtype or fp32; dense or packed";
+  }
+};
+
+}  // namespace
+
+const families::Family& family() {
+  static const AttentionBackward one;
+  return one;
+}
+
+}  // namespace wavejit::attention_backward

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What one call asks for, checked once, every field.
+#pragma once
+
+#include <cstdint>
+
+#include "families/call/failure.h"
+#include "families/call/family.h"
+#include "templates/attention_backward/kernel/arguments.h"
+#include "templates/attention_backward/kernel/spec.h"
+#include "wavejit/wavejit.h"
+
+namespace wavejit::attention_backward {
+
+using families::fail;
+using families::Failure;
+using families::Result;
+
+const families::Family& family();
+
+// Everything of a call that changes code.
+struct BackwardShape {
+  DataType dtype = DataType::bf16;
+  int head_dim_qk = 0;
+  int head_dim_v = 0;
+  Mask mask = Mask::none;
+  Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
+  bool gradients_fp32 = false;
+  Runs runs = Runs::one;
+
+  bool operator==(const BackwardShape&) const = default;
+  families::Shape shape() const;
+  static BackwardShape of(std::uint64_t code);
+};
+
+// Pointers and strides stay where the caller put them.
+struct BackwardProblem {
+  BackwardShape shape;
+  std::uint32_t batch = 0;  // sequences
+  std::uint32_t query_length = 0;
+  std::uint32_t key_length = 0;
+  std::uint32_t query_heads = 0;
+  std::uint32_t kv_heads = 0;
+  float scale = 0;
+  float scale_log2e = 0;
+  bool bottom_right = true;
+  std::int32_t causal_prefix = 0;
+  std::int32_t window_left = attention::unlimited_window;
+  std::int32_t window_right = attention::unlimited_window;
+  std::uint64_t delta_bytes = 0;  // one f32 a row of q and head
+
+  std::uint32_t group() const { return query_heads / kv_heads; }
+};
+
+inline constexpr std::int64_t max_head_dim = 0xFFFF;
+// Heads are the x, batches the z dimension of the grid: HIP takes 65,535 in z, and kv_head_multiplier is exact below
+// 65,536 heads.
+inline constexpr std::int64_t max_heads = 0xFFFF;
+inline constexpr std::int64_t max_batch = 0xFFFF;
+inline constexpr std::int64_t max_length = 0x7FFFFFFF - 4096;
+inline constexpr std::uintptr_t workspace_alignment = 256;
+
+// A mask as kernels know it: what the bits of wavejit_mask and the two limits (negative: none) amount to.
+struct MaskChoice {
+  Mask mask = Mask::none;
+  std::int32_t left = attention::unlimited_window;
+  std::int32_t right = attention::unlimited_window;
+};
+MaskChoice choose_mask(bool causal, bool window, std::int64_t left, std::int64_t right);
+Runs runs_of(std::int64_t query_length, std::int64_t group);
+
+// Reads the struct only as far as its size allows. Does not touch what the tensors point to.
+Result<BackwardProblem> check(const wavejit_attention_backward_arguments* arguments);
+// The workspace of a call that brings one.
+Result<void> check_workspace(const wavejit_attention_backward_arguments& call, std::uint64_t bytes);
+
+// ---- Its parts
+
+// What the call's tensors must measure, once packed lengths are known.
+struct Extents {
+  std::int64_t sequences = 0;
+  std::int64_t query_length = 0;  // the longest
+  std::int64_t key_length = 0;
+  const char* sequences_from = nullptr;  // the field that says so
+};
+Result<Extents> check_sequences(const wavejit_attention_backward_arguments& call);
+Result<void> check_tensors(const wavejit_attention_backward_arguments& call);  // sizes of q and k are in range
+Result<void> check_tensor_sizes(const wavejit_attention_backward_arguments& call, const Extents& extents);
+
+// A dimension of one row has no stride of its own, and rows of a tile beyond it must not fall back onto it.
+inline std::int64_t row_stride(const wavejit_tensor& tensor) {
+  return tensor.sizes[1] > 1 ? tensor.strides[1] : tensor.sizes[3];
+}
+
+}  // namespace wavejit::attention_backward

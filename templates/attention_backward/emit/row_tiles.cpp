@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_backward/emit/row_tiles.h"
+
+#include <llvm/IR/IntrinsicsAMDGPU.h>
+
+#include "templates/attention_backward/kernel/spec.h"
+
+namespace wavejit::attention_backward {
+namespace {
+
+using language::Kernel;
+using language::Value;
+using language::Values;
+
+constexpr int unit_bytes = 16;
+constexpr int unit_elements = 8;
+constexpr int fill_bytes = 64 * unit_bytes;  // of one DMA instruction
+
+// Bits 0, 1 and 2 of a row as bits 1, 2 and 0.
+Value* key_of(Kernel& kernel, Value* row) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* high = ir.CreateShl(ir.CreateAnd(row, kernel.constant(3)), kernel.constant(1));
+  return ir.CreateOr(high, ir.CreateAnd(ir.CreateLShr(row, kernel.constant(2)), kernel.constant(1)));
+}
+
+// Of the columns' image.
+Value* column_key(Kernel& kernel, Value* dim, int units) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  return ir.CreateAnd(ir.CreateXor(dim, ir.CreateLShr(dim, kernel.constant(3))), kernel.constant(units - 1));
+}
+
+}  // namespace
+
+RowTilePlan plan_tile(const targets::Target& target, const RowTileShape& shape, int first_byte, int first_region) {
+  const bool transposes = target.transpose_read && target.lds_dma_bytes >= unit_bytes;
+  return {.shape = shape,
+          .transposes = transposes,
+          .buffers = transposes ? 2 : 1,
+          .image_bytes = shape.rows * shape.dims * 2,
+          .first_byte = first_byte,
+          .first_region = first_region};
+}
+
+RowTile::RowTile(Kernel& kernel, const language::Lds& lds, const language::MatrixUnit& matrix, const RowTilePlan& plan,
+                 Value* row_stride)
+    : kernel_(kernel), lds_(lds), matrix_(matrix), plan_(plan), row_stride_(row_stride) {
+  llvm::IRBuilder<>& ir = kernel.ir();
+  const auto constant = [&](int value) { return kernel.constant(value); };
+  if (plan.transposes)
+    prepare_fills();
+  else
+    prepare_registers();
+
+  Value* lane = kernel.lane();
+  Value* group = ir.CreateLShr(lane, constant(5));
+  Value* row = ir.CreateAnd(lane, constant(31));
+  Value* row_place = ir.CreateMul(row, constant(row_bytes()));
+  Value* unit = ir.CreateXor(group, key_of(kernel, row));
+  for (int bits = 0; bits < unit_elements; bits += 2)
+    read_rows_.push_back(
+        ir.CreateAdd(row_place, ir.CreateMul(ir.CreateXor(unit, constant(bits)), constant(unit_bytes))));
+  if (!plan.shape.by_columns) return;
+
+  if (plan.transposes) {
+    // 16 lanes take four rows of 16 dims; the second 16 lanes the next 16 dims, lane group h rows 4h … 4h + 3.
+    Value* in_sixteen = ir.CreateAnd(lane, constant(15));
+    Value* of_four = ir.CreateLShr(in_sixteen, constant(2));
+    Value* piece = ir.CreateAnd(lane, constant(3));
+    Value* second = ir.CreateAnd(ir.CreateLShr(lane, constant(4)), constant(1));
+    Value* first_row = ir.CreateAdd(ir.CreateMul(group, constant(4)), of_four);
+    Value* of_dims = ir.CreateAdd(ir.CreateShl(second, constant(1)), ir.CreateLShr(piece, constant(1)));
+    Value* place = ir.CreateAdd(ir.CreateMul(first_row, constant(row_bytes())),
+                                ir.CreateMul(ir.CreateAnd(piece, constant(1)), constant(unit_bytes / 2)));
+    Value* swizzled = ir.CreateXor(of_dims, key_of(kernel, first_row));
+    for (const int bits : {0, 4})
+      read_columns_.push_back(
+          ir.CreateAdd(place, ir.CreateMul(ir.CreateXor(swizzled, constant(bits)), constant(unit_bytes))));
+    return;
+  }
+  const int units = plan.shape.rows / unit_elements;
+  Value* swizzled = ir.CreateXor(group, column_key(kernel, row, units));
+  Value* dim_place = ir.CreateMul(row, constant(plan.shape.rows * 2));
+  for (int bits = 0; bits < units; bits += 2)
+    read_columns_.push_back(
+        ir.CreateAdd(dim_place, ir.CreateMul(ir.CreateXor(swizzled, constant(bits)), constant(unit_bytes))));
+}
+
+// Fill i of wave w is number w · fills + i; its 64 lanes write 1,024 bytes, one row behind the other.
+void RowTile::prepare_fills() {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto constant = [&](int value) { return kernel_.constant(value); };
+  const int units = row_bytes() / unit_bytes;
+  const int rows_of_fill = 64 / units;
+  const int fills = plan_.image_bytes / fill_bytes / waves;
+  Value* lane = kernel_.lane();
+  Value* place = ir.CreateAnd(lane, constant(units - 1));
+  Value* row =
+      ir.CreateAdd(ir.CreateUDiv(lane, constant(units)), ir.CreateMul(kernel_.wave(), constant(fills * rows_of_fill)));
+  for (int i = 0; i < fills; ++i) {
+    Value* own = ir.CreateAdd(row, constant(i * rows_of_fill));
+    Value* unit = ir.CreateXor(place, key_of(kernel_, own));
+    offsets_.push_back(ir.CreateAdd(ir.CreateMul(own, row_stride_), ir.CreateMul(unit, constant(unit_bytes))));
+  }
+  fill_place_ = ir.CreateMul(kernel_.wave(), constant(fills * fill_bytes));
+}
+
+int RowTile::dims_of_thread() const { return plan_.shape.rows * plan_.shape.dims / (threads * rows_of_thread); }
+
+// A thread has a block of four rows and some dims: it can write both images.
+void RowTile::prepare_registers() {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const auto constant = [&](int value) { return kernel_.constant(value); };
+  const int dims = dims_of_thread();
+  const int groups = plan_.shape.dims / dims;
+  Value* thread = kernel_.thread();
+  Value* dim = ir.CreateMul(ir.CreateAnd(thread, constant(groups - 1)), constant(dims));
+  Value* row_group = ir.CreateUDiv(thread, constant(groups));
+  Value* unit = ir.CreateLShr(dim, constant(3));
+  Value* in_unit = ir.CreateMul(ir.CreateAnd(dim, constant(unit_elements - 1)), constant(2));
+  for (int i = 0; i < rows_of_thread; ++i) {
+    Value* row = ir.CreateAdd(ir.CreateMul(row_group, constant(rows_of_thread)), constant(i));
+    offsets_.push_back(ir.CreateAdd(ir.CreateMul(row, row_stride_), ir.CreateMul(dim, constant(2))));
+    Value* swizzled = ir.CreateMul(ir.CreateXor(unit, key_of(kernel_, row)), constant(unit_bytes));
+    row_places_.push_back(ir.CreateAdd(ir.CreateAdd(ir.CreateMul(row, constant(row_bytes())), swizzled), in_unit));
+  }
+  if (!plan_.shape.by_columns) return;
+  // Row group g = 4s + j: unit 2s + j % 2, its upper half for j ≥ 2. Of the dims only the key differs.
+  Value* of_rows = ir.CreateOr(ir.CreateShl(ir.CreateLShr(row_group, constant(2)), constant(1)),
+                               ir.CreateAnd(row_group, constant(1)));
+  Value* half = ir.CreateAnd(ir.CreateLShr(row_group, constant(1)), constant(1));
+  const int units = plan_.shape.rows / unit_elements;
+  column_place_ = ir.CreateAdd(
+      ir.CreateMul(dim, constant(plan_.shape.rows * 2)),
+      ir.CreateAdd(ir.CreateMul(ir.CreateXor(of_rows, column_key(kernel_, dim, units)), constant(unit_bytes)),
+                   ir.CreateMul(half, constant(unit_bytes / 2))));
+}
+
+Values RowTile::fetch(int buffer, const language::Buffer& from, Value* first_row) {
+  Value* offset = kernel_.ir().CreateMul(first_row, row_stride_);
+  if (!plan_.transposes) {
+    Values loaded;
+    for (Value* row : offsets_) loaded.push_back(from.load(dims_of_thread() * 2, row, offset));
+    return loaded;
+  }
+  for (std::size_t i = 0; i < offsets_.size(); ++i)
+    lds_.fill(plan_.first_region + buffer, from, unit_bytes, offsets_[i], offset, fill_place_,
+              at(buffer) + (static_cast<int>(i) * fill_bytes));
+  return {};
+}
+
+Values RowTile::nothing_in_flight() const {
+  if (plan_.transposes) return {};
+  llvm::Type* type = dims_of_thread() == 2 ? kernel_.i32() : kernel_.vector(kernel_.i32(), dims_of_thread() / 2);
+  return Values(static_cast<std::size_t>(rows_of_thread), llvm::Constant::getNullValue(type));
+}
+
+void RowTile::write(std::span<Value* const> in_flight) {
+  if (plan_.transposes) return;
+  for (std::size_t i = 0; i < row_places_.size(); ++i)
+    lds_.write(plan_.first_region, in_flight[i], row_places_[i], at(0));
+  if (plan_.shape.by_columns) write_columns(in_flight);
+}
+
+// Four rows of dwords, two dims each → for every dim a pair of dwords, four rows.
+void RowTile::write_columns(std::span<Value* const> in_flight) {
+  llvm::IRBuilder<>& ir = kernel_.ir();
+  const int units = plan_.shape.rows / unit_elements;
+  const auto dword = [&](std::size_t row, int dim) {
+    Value* loaded = in_flight[row];
+    return loaded->getType()->isVectorTy() ? ir.CreateExtractElement(loaded, static_cast<std::uint64_t>(dim / 2))
+                                           : loaded;
+  };
+  const auto pair = [&](std::size_t row, int dim) {
+    constexpr std::uint32_t low_halves = 0x05040100;
+    constexpr std::uint32_t high_halves = 0x07060302;
+    // v_perm_b32: selector bytes 0–3 name the second source, 4–7 the first.
+    return ir.CreateIntrinsic(
+        llvm::Intrinsic::amdgcn_perm, {},
+        {dword(row + 1, dim), dword(row, dim), ir.getInt32(dim % 2 == 0 ? low_halves : high_halves)});
+  };
+  for (int dim = 0; dim < dims_of_thread(); ++dim) {
+    Value* rows = llvm::PoisonValue::get(kernel_.vector(kernel_.i32(), 2));
+    rows = ir.CreateInsertElement(rows, pair(0, dim), std::uint64_t{0});
+    rows = ir.CreateInsertElement(rows, pair(2, dim), std::uint64_t{1});
+    // The first dim is a multiple of their number, which is at most 8: the key changes by xor of the low bits.
+    Value* place = ir.CreateXor(column_place_, kernel_.constant((dim & (units - 1)) * unit_bytes));
+    lds_.write(plan_.first_region, rows, place, at(0) + plan_.image_bytes + (dim * plan_.shape.rows * 2));
+  }
+}
+
+language::OperandA RowTile::rows(int buffer, int row_block, int dim_block) const {
+  const int offset = at(buffer) + (row_block * 32 * row_bytes()) + (dim_block / 4 * unit_elements * unit_bytes);
+  return matrix_.operand_a(
+      lds_.read(plan_.first_region + buffer, unit_bytes, read_rows_[static_cast<std::size_t>(dim_block % 4)], offset),
+      language::KOrder::contiguous);
+}
+
+language::OperandA RowTile::columns(int buffer, int dim_block, int row_block) const {
+  const int region = plan_.first_region + buffer;
+  if (!plan_.transposes) {
+    const int units = plan_.shape.rows / unit_elements;
+    // The key of dims 32 · dim_block + …: bits of the block that fall into it, and the unit's own.
+    const int bits = ((4 * dim_block) ^ (2 * row_block)) & (units - 1);
+    const int offset = at(buffer) + plan_.image_bytes + (dim_block * 32 * plan_.shape.rows * 2);
+    return matrix_.operand_a(lds_.read(region, unit_bytes, read_columns_[static_cast<std::size_t>(bits / 2)], offset),
+                             language::KOrder::accumulator_rows);
+  }
+  Value* place = read_columns_[static_cast<std::size_t>(dim_block % 2)];
+  const int offset = at(buffer) + (row_block * 16 * row_bytes()) + (dim_block / 2 * unit_elements * unit_bytes);
+  Value* first = lds_.read_transposed(region, place, offset);
+  Value* second = lds_.read_transposed(region, place, offset + (8 * row_bytes()));
+  return matrix_.operand_a(kernel_.ir().CreateShuffleVector(first, second, {0, 1, 2, 3}),
+                           language::KOrder::accumulator_rows);
+}
+
+}  // namespace wavejit::attention_backward

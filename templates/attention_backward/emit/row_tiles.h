@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A tile of rows of one matrix in LDS, to be read by rows and by columns. 256 threads bring it.
+//
+// Row-major, no padding. Unit u (16 bytes) of row n stands at unit u xor key(n), where key(n) has bits 0, 1 and 2 of n
+// as bits 1, 2 and 0. So eight neighbouring rows have the same unit in eight places (a read by rows), and the rows
+// 4h … 4h + 3 of a transpose read have their two units in four pairs of places:
+//
+//   targets with transpose reads   one image, filled by 16-byte LDS DMA, two buffers
+//   others                         loaded into registers; a second image has the columns, [dim][rows], one buffer.
+//                                  Unit 2s + h of a dim holds rows 16s + 4h … + 3 and 16s + 8 + 4h … + 3, at
+//                                  unit xor (dim xor dim / 8)
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "codegen/language/buffer.h"
+#include "codegen/language/lds.h"
+#include "codegen/language/matrix.h"
+
+namespace wavejit::attention_backward {
+
+struct RowTileShape {
+  int rows = 64;  // 32 or 64
+  int dims = 0;
+  bool by_columns = false;  // asked for, too
+};
+
+// Where the images of a tile stand.
+struct RowTilePlan {
+  RowTileShape shape;
+  bool transposes = false;  // the reads do
+  int buffers = 1;
+  int image_bytes = 0;
+  int first_byte = 0;  // of the first buffer
+  int first_region = 0;
+
+  constexpr bool two_images() const { return shape.by_columns && !transposes; }
+  constexpr int buffer_bytes() const { return image_bytes * (two_images() ? 2 : 1); }
+  constexpr int total_bytes() const { return buffers * buffer_bytes(); }
+  constexpr int regions() const { return buffers; }
+};
+RowTilePlan plan_tile(const targets::Target& target, const RowTileShape& shape, int first_byte, int first_region);
+
+class RowTile {
+ public:
+  RowTile(language::Kernel& kernel, const language::Lds& lds, const language::MatrixUnit& matrix,
+          const RowTilePlan& plan, language::Value* row_stride);
+
+  // Begins the way of the rows from `first_row` on: into `buffer`, or into registers, which are returned.
+  language::Values fetch(int buffer, const language::Buffer& from, language::Value* first_row);
+  // What fetch returns, where nothing was fetched.
+  language::Values nothing_in_flight() const;
+  // From registers into LDS.
+  void write(std::span<language::Value* const> in_flight);
+
+  // Operand A: 32 rows from 32 · row_block on, 16 dims from 16 · dim_block on.
+  language::OperandA rows(int buffer, int row_block, int dim_block) const;
+  // Operand A: 32 dims from 32 · dim_block on, 16 rows from 16 · row_block on in the order of accumulators.
+  language::OperandA columns(int buffer, int dim_block, int row_block) const;
+
+ private:
+  static constexpr int rows_of_thread = 4;
+
+  int row_bytes() const { return plan_.shape.dims * 2; }
+  int at(int buffer) const { return plan_.first_byte + (buffer * plan_.buffer_bytes()); }
+  int dims_of_thread() const;
+  void prepare_fills();
+  void prepare_registers();
+  void write_columns(std::span<language::Value* const> in_flight);
+
+  language::Kernel& kernel_;
+  const language::Lds& lds_;
+  const language::MatrixUnit& matrix_;
+  RowTilePlan plan_;
+  language::Value* row_stride_;
+  std::vector<language::Value*> offsets_;       // in memory: of each fill of this wave, or of each row of this thread
+  std::vector<language::Value*> row_places_;    // where this thread writes its rows
+  language::Value* column_place_ = nullptr;     // and the first of its columns
+  language::Value* fill_place_ = nullptr;       // where this wave's fills begin
+  std::vector<language::Value*> read_rows_;     // per lane, by the unit bits 1 and 2 of the dims
+  std::vector<language::Value*> read_columns_;  // per lane, by the unit bits that a constant cannot express
+};
+
+}  // namespace wavejit::attention_backward

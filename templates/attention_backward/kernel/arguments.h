@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What both kernels read, byte for byte. Strides are in bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "templates/attention/kernel/arguments.h"
+
+namespace wavejit::attention_backward {
+
+struct TensorArgument {
+  std::uint64_t pointer = 0;
+  std::uint64_t batch_stride = 0;
+  std::uint64_t head_stride = 0;
+  std::uint32_t row_stride = 0;
+  std::uint32_t reserved = 0;
+};
+
+// One f32 a query row; the rows of a head stand side by side.
+struct RowNumbersArgument {
+  std::uint64_t pointer = 0;
+  std::uint64_t batch_stride = 0;
+  std::uint64_t head_stride = 0;
+};
+
+struct Arguments {
+  TensorArgument q, k, v, o, d_o, dq, dk, dv;
+  RowNumbersArgument lse;
+  RowNumbersArgument d_lse;  // pointer null: none
+  RowNumbersArgument delta;  // the workspace: the dQ kernel writes it, the dK/dV kernel reads it
+  // As in a forward call: lengths of every sequence or of the longest, the diagonal, the window.
+  std::uint32_t query_length = 0;
+  std::uint32_t key_length = 0;
+  std::int32_t causal_offset = 0;
+  std::uint32_t bottom_right_mask = 0;
+  std::int32_t window_left = 0;
+  std::int32_t window_right = 0;
+  std::uint32_t kv_head_multiplier = 0;  // q head → kv head, as emit/integers.h divides
+  std::uint32_t group = 1;               // query heads of a kv head
+  float scale_log2e = 0;                 // may be 0 or negative
+  float scale = 0;                       // of dQ and dK, with its sign
+  std::uint32_t run_tiles = 1;           // of row tiles: the sums of dK and dV begin anew behind so many
+  std::uint32_t reserved = 0;
+  attention::SequenceArguments sequences;
+  attention::ScoreArguments scores;
+  std::uint64_t no_lengths = 0;  // null: where keys are asked for that key_lengths does not cut
+};
+static_assert(sizeof(Arguments) == 8 * 32 + 3 * 24 + 48 + 32 + 56 + 8);
+
+constexpr attention::TensorFields tensor_fields(std::size_t at) {
+  return {.pointer = at + offsetof(TensorArgument, pointer),
+          .batch_stride = at + offsetof(TensorArgument, batch_stride),
+          .head_stride = at + offsetof(TensorArgument, head_stride),
+          .row_stride = at + offsetof(TensorArgument, row_stride)};
+}
+inline constexpr attention::LengthFields length_fields = {.query_length = offsetof(Arguments, query_length),
+                                                          .key_length = offsetof(Arguments, key_length),
+                                                          .sequences = offsetof(Arguments, sequences)};
+inline constexpr attention::DiagonalFields diagonal_fields = {
+    .causal_offset = offsetof(Arguments, causal_offset), .bottom_right_mask = offsetof(Arguments, bottom_right_mask)};
+inline constexpr attention::ScoreFields score_fields = {.scores = offsetof(Arguments, scores),
+                                                        .key_length = offsetof(Arguments, key_length)};
+
+// Workgroups of the dQ kernel:    x = query head, y = query tile (heaviest causal tiles first), z = sequence.
+// Workgroups of the dK/dV kernel: x = kv head, y = key tile (the first have the most rows), z = sequence.
+
+}  // namespace wavejit::attention_backward

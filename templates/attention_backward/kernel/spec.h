@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the compiled kernels of attention_backward are, and their texts (the cache keys):
+//
+//   attention_backward_dq bf16 d128 mask=causal softcap target=gfx950 lowering=llvm
+//   attention_backward_dkdv bf16 d128 mask=causal softcap runs=one target=gfx950 lowering=llvm
+//
+// Lengths, strides, addresses and the group of heads are arguments of a launch. No LLVM in this header.
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "families/kernel/kernel_spec.h"
+#include "families/kernel/names.h"
+#include "targets/targets.h"
+#include "templates/attention/kernel/modifiers.h"
+#include "templates/attention/kernel/types.h"
+
+namespace wavejit::attention_backward {
+
+using attention::DataType;
+using attention::Mask;
+using attention::Modifier;
+using attention::Modifiers;
+using families::Lowering;
+using families::to_text;
+
+inline constexpr std::string_view family_name = "attention_backward";
+inline constexpr families::Names<Mask, 3> masks = {
+    {{Mask::none, "none"}, {Mask::causal, "causal"}, {Mask::window, "window"}}};
+
+// How many runs of rows (canon.h) a workgroup of the dK/dV kernel adds up: it keeps their sum in registers.
+enum class Runs : std::uint8_t { one, several };
+inline constexpr families::Names<Runs, 2> runs_names = {{{Runs::one, "one"}, {Runs::several, "several"}}};
+
+// The words of both.
+struct KernelWords {
+  DataType dtype = DataType::bf16;  // of q, k, v, o and dO
+  int head_dim = 128;
+  Mask mask = Mask::none;
+  Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
+  bool gradients_fp32 = false;
+  std::string target;
+  Lowering lowering = Lowering::llvm;
+
+  bool has(Modifier one) const { return modifiers.has(one); }
+  bool operator==(const KernelWords&) const = default;
+};
+
+struct QueryKernel : KernelWords {
+  static constexpr std::string_view kernel = "attention_backward_dq";
+  static constexpr std::string_view family = family_name;
+  bool operator==(const QueryKernel&) const = default;
+};
+
+struct KeyKernel : KernelWords {
+  static constexpr std::string_view kernel = "attention_backward_dkdv";
+  static constexpr std::string_view family = family_name;
+  Runs runs = Runs::one;
+  bool operator==(const KeyKernel&) const = default;
+};
+
+std::string to_text(const QueryKernel& spec);
+std::string to_text(const KeyKernel& spec);
+std::expected<QueryKernel, std::string> parse_query_kernel(std::string_view text);
+std::expected<KeyKernel, std::string> parse_key_kernel(std::string_view text);
+std::optional<std::string> refusal_of(const QueryKernel& spec);
+std::optional<std::string> refusal_of(const KeyKernel& spec);
+std::size_t argument_bytes(const QueryKernel& spec);
+std::size_t argument_bytes(const KeyKernel& spec);
+
+// ---- What a workgroup is
+
+inline constexpr int threads = 256;
+inline constexpr int waves = 4;
+inline constexpr int tile_queries = 32 * waves;  // of the dQ kernel
+
+// Rows that the dK/dV kernel has in LDS at once: all of a row tile, or half of it.
+int rows_at_once(const KernelWords& words, const targets::Target& target);
+// Blocks of 32 keys of a wave of the dK/dV kernel.
+int key_blocks(const KeyKernel& spec);
+inline int tile_keys_of(const KeyKernel& spec) { return 32 * waves * key_blocks(spec); }
+int waves_per_simd(const QueryKernel& spec, const targets::Target& target);
+int waves_per_simd(const KeyKernel& spec, const targets::Target& target);
+
+}  // namespace wavejit::attention_backward

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_backward/program/device_call.h"
+
+namespace wavejit::attention_backward::program {
+namespace {
+
+using attention::Modifier;
+using attention::program::Experiment;
+using attention::program::Placement;
+
+wavejit_tensor tensor(const Placement& placement, void* data, std::int32_t dtype) {
+  return {.data = data,
+          .dtype = dtype,
+          .reserved = 0,
+          .sizes = {placement.batch, placement.length, placement.heads, placement.head_dim},
+          .strides = {placement.stride_of_batch(), placement.stride_of_token(), placement.stride_of_head(), 1}};
+}
+
+}  // namespace
+
+wavejit_attention_backward_arguments call_of(const Arrays& arrays, const DevicePointers& memory) {
+  const Experiment& of = arrays.experiment;
+  const Placement queries = attention::program::queries_of(of);
+  const Placement keys = attention::program::keys_of(of);
+  const std::int32_t dtype = of.type == tools::HalfType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
+  const std::int32_t gradient = of.output_fp32 ? WAVEJIT_FP32 : dtype;
+  const auto numbers = [&](void* data) {
+    return wavejit_tensor{.data = data,
+                          .dtype = WAVEJIT_FP32,
+                          .reserved = 0,
+                          .sizes = {queries.batch, queries.heads, queries.length, 1},
+                          .strides = {queries.heads * queries.length, queries.length, 1, 1}};
+  };
+  wavejit_attention_backward_arguments call{};
+  call.size = sizeof call;
+  call.q = tensor(queries, memory.q, dtype);
+  call.k = tensor(keys, memory.k, dtype);
+  call.v = tensor(keys, memory.v, dtype);
+  call.o = tensor(queries, memory.o, dtype);
+  call.d_o = tensor(queries, memory.d_o, dtype);
+  call.lse = numbers(memory.lse);
+  if (memory.d_lse != nullptr) call.d_lse = numbers(memory.d_lse);
+  call.dq = tensor(queries, memory.dq, gradient);
+  call.dk = tensor(keys, memory.dk, gradient);
+  call.dv = tensor(keys, memory.dv, gradient);
+  call.scale = of.scale;
+  if (of.scale == 0) call.flags = WAVEJIT_SCALE_IS_ZERO;
+  call.mask = of.mask;
+  call.window_left = of.window_left;
+  call.window_right = of.window_right;
+  call.causal_prefix = of.causal_prefix;
+  call.query_starts = static_cast<const std::int32_t*>(memory.query_starts);
+  call.key_starts = static_cast<const std::int32_t*>(memory.key_starts);
+  call.key_lengths = static_cast<const std::int32_t*>(memory.key_lengths);
+  if (of.packed_queries() || of.packed_keys()) call.sequences = of.batch;
+  if (of.packed_queries()) call.max_query_length = of.query_length;
+  if (of.packed_keys()) call.max_key_length = of.key_length;
+  if (memory.slopes != nullptr)
+    call.alibi = {.data = memory.slopes,
+                  .dtype = WAVEJIT_FP32,
+                  .reserved = 0,
+                  .sizes = {of.batches_of(Modifier::alibi), of.query_heads, 1, 1},
+                  .strides = {of.query_heads, 1, 1, 1}};
+  call.softcap = of.of(Modifier::softcap).number;
+  return call;
+}
+
+}  // namespace wavejit::attention_backward::program

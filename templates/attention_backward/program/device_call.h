@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The call of a problem's arrays that stand in device memory.
+#pragma once
+
+#include "templates/attention_backward/program/experiment_arrays.h"
+
+namespace wavejit::attention_backward::program {
+
+// Device memory of each array, in the order of Arrays' fields; null: there is none.
+struct DevicePointers {
+  void* q = nullptr;
+  void* k = nullptr;
+  void* v = nullptr;
+  void* o = nullptr;
+  void* d_o = nullptr;
+  void* lse = nullptr;
+  void* d_lse = nullptr;
+  void* slopes = nullptr;
+  void* query_starts = nullptr;
+  void* key_starts = nullptr;
+  void* key_lengths = nullptr;
+  void* dq = nullptr;
+  void* dk = nullptr;
+  void* dv = nullptr;
+};
+wavejit_attention_backward_arguments call_of(const Arrays& arrays, const DevicePointers& memory);
+
+}  // namespace wavejit::attention_backward::program

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_backward/program/experiment_arrays.h"
+
+#include <span>
+#include <utility>
+
+#include "templates/attention/program/inputs.h"
+#include "tools/all_cores.h"
+
+namespace wavejit::attention_backward::program {
+namespace {
+
+using attention::Modifier;
+using attention::program::Experiment;
+using attention::program::Inputs;
+using attention::program::Operand;
+using attention::program::Placement;
+using attention::program::Sequence;
+using tools::decode;
+using tools::encode;
+using tools::HalfType;
+
+std::vector<std::uint16_t> filled(const Inputs& inputs, Operand operand, const Placement& placement) {
+  std::vector<std::uint16_t> elements(static_cast<std::size_t>(placement.elements()));
+  for (std::int64_t token = 0; token < placement.batch * placement.length; ++token)
+    for (std::int64_t head = 0; head < placement.heads; ++head)
+      inputs.fill(operand, (token * placement.heads) + head, token % placement.length,
+                  std::span(elements).subspan(static_cast<std::size_t>(placement.offset(token, head)),
+                                              static_cast<std::size_t>(placement.head_dim)));
+  return elements;
+}
+
+// Appends a row as numbers.
+void append(std::vector<double>& to, HalfType type, const std::vector<std::uint16_t>& from, const Placement& placement,
+            std::int64_t token, std::int64_t head) {
+  const auto first = static_cast<std::size_t>(placement.offset(token, head));
+  for (std::size_t d = 0; d < static_cast<std::size_t>(placement.head_dim); ++d)
+    to.push_back(static_cast<double>(decode(type, from[first + d])));
+}
+
+std::vector<std::int32_t> starts_of(const std::vector<Sequence>& sequences, bool of_queries) {
+  std::vector<std::int32_t> starts = {0};
+  for (const Sequence& one : sequences)
+    starts.push_back(starts.back() + static_cast<std::int32_t>(of_queries ? one.queries : one.keys));
+  return starts;
+}
+
+// Where LSE of a row stands: [batch][head][row], packed [head][row of all].
+std::size_t number_at(const Placement& queries, std::int64_t token, std::int64_t head) {
+  const std::int64_t batch = token / queries.length;
+  return static_cast<std::size_t>((((batch * queries.heads) + head) * queries.length) + (token % queries.length));
+}
+
+// One sequence and kv head of the arrays.
+struct Part {
+  std::size_t sequence;
+  std::int64_t kv_head;
+};
+
+Operands operands_of(const Arrays& arrays, const Sequence& sequence, const Part& part, const Placement& queries,
+                     const Placement& keys) {
+  const Experiment& experiment = arrays.experiment;
+  Operands of;
+  of.rows = sequence.queries;
+  of.keys = sequence.keys;
+  of.dims_qk = experiment.head_dim_qk;
+  of.dims_v = experiment.head_dim_v;
+  const std::int64_t group = experiment.group();
+  for (std::int64_t in_group = 0; in_group < group; ++in_group) {
+    const std::int64_t head = (part.kv_head * group) + in_group;
+    auto rules = attention::program::rules_of(experiment, sequence);
+    rules.softcap = static_cast<double>(experiment.of(Modifier::softcap).number);
+    if (!arrays.slopes.empty()) {
+      const bool by_batch = arrays.slopes.size() > static_cast<std::size_t>(experiment.query_heads);
+      const std::int64_t batch = by_batch ? static_cast<std::int64_t>(part.sequence) : 0;
+      rules.slope =
+          static_cast<double>(arrays.slopes[static_cast<std::size_t>((batch * experiment.query_heads) + head)]);
+    }
+    of.rules.push_back(rules);
+    for (std::int64_t row = 0; row < sequence.queries; ++row) {
+      append(of.q, experiment.type, arrays.q, queries, sequence.first_query + row, head);
+      append(of.d_o, experiment.type, arrays.d_o, queries, sequence.first_query + row, head);
+      if (arrays.with_d_lse)
+        of.d_lse.push_back(static_cast<double>(arrays.d_lse[number_at(queries, sequence.first_query + row, head)]));
+    }
+  }
+  for (std::int64_t key = 0; key < sequence.keys; ++key) {
+    append(of.k, experiment.type, arrays.k, keys, sequence.first_key + key, part.kv_head);
+    append(of.v, experiment.type, arrays.v, keys, sequence.first_key + key, part.kv_head);
+  }
+  return of;
+}
+
+void put(Gradient& to, const Placement& placement, std::int64_t token, std::int64_t head, const Gradient& from,
+         std::int64_t row) {
+  const auto first = static_cast<std::size_t>(placement.offset(token, head));
+  const auto dims = static_cast<std::size_t>(placement.head_dim);
+  for (std::size_t d = 0; d < dims; ++d) {
+    to.values[first + d] = from.values[(static_cast<std::size_t>(row) * dims) + d];
+    to.magnitudes[first + d] = from.magnitudes[(static_cast<std::size_t>(row) * dims) + d];
+  }
+}
+
+Gradient zeros(const Placement& placement) {
+  const auto count = static_cast<std::size_t>(placement.elements());
+  return {.values = std::vector<double>(count), .magnitudes = std::vector<double>(count)};
+}
+
+}  // namespace
+
+std::uint64_t Arrays::multiplications() const {
+  return static_cast<std::uint64_t>(attention::program::multiplications(experiment) * 3.5);
+}
+
+tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradients) {
+  auto experiment = attention::program::parse_experiment(descriptor);
+  if (!experiment) return std::unexpected(experiment.error());
+  if (experiment->head_dim_qk != experiment->head_dim_v)
+    return tools::failed(tools::ExitCode::unsupported, descriptor + ": head dims of q and v differ");
+  Arrays arrays;
+  arrays.experiment = *std::move(experiment);
+  const Experiment& of = arrays.experiment;
+  arrays.with_d_lse = (of.text + ' ').find(" d_lse ") != std::string::npos;
+  const Placement queries = attention::program::queries_of(of);
+  const Placement keys = attention::program::keys_of(of);
+  const std::vector<Sequence> sequences = attention::program::sequences_of(of);
+  const Inputs inputs(of.type, of.inputs, of.seed);
+  const Inputs of_outputs(of.type, "normal", of.seed + 0x9E3779B9);
+  arrays.q = filled(inputs, Operand::q, queries);
+  arrays.k = filled(inputs, Operand::k, keys);
+  arrays.v = filled(inputs, Operand::v, keys);
+  arrays.d_o = filled(of_outputs, Operand::q, queries);
+  arrays.o.resize(arrays.q.size());
+  arrays.lse.resize(static_cast<std::size_t>(queries.rows()));
+  if (arrays.with_d_lse) {
+    for (std::size_t i = 0; i < arrays.lse.size(); ++i)
+      arrays.d_lse.push_back(decode(of.type, arrays.d_o[i % arrays.d_o.size()]));
+  }
+  for (std::int64_t batch = 0; of.has(Modifier::alibi) && batch < of.batches_of(Modifier::alibi); ++batch)
+    for (std::int64_t head = 0; head < of.query_heads; ++head)
+      arrays.slopes.push_back(inputs.slope(batch, head, of.query_heads));
+  if (of.packed_queries()) arrays.query_starts = starts_of(sequences, true);
+  if (of.packed_keys()) {
+    arrays.key_starts = starts_of(sequences, false);
+  } else if (!of.key_lengths.empty()) {
+    for (const std::int64_t length : of.key_lengths) arrays.key_lengths.push_back(static_cast<std::int32_t>(length));
+  }
+  arrays.exact = {.dq = zeros(queries), .dk = zeros(keys), .dv = zeros(keys)};
+
+  std::vector<Part> parts;
+  for (std::size_t sequence = 0; sequence < sequences.size(); ++sequence)
+    for (std::int64_t head = 0; head < of.kv_heads; ++head) parts.push_back({sequence, head});
+  tools::on_all_cores(parts.size(), [&](std::size_t i) {
+    const Part& part = parts[i];
+    const Sequence& sequence = sequences[part.sequence];
+    const Operands operands = operands_of(arrays, sequence, part, queries, keys);
+    const Outputs outputs = forward(operands);
+    const Gradients gradients = with_gradients ? backward(operands) : Gradients{};
+    for (std::int64_t in_group = 0; in_group < of.group(); ++in_group) {
+      const std::int64_t head = (part.kv_head * of.group()) + in_group;
+      for (std::int64_t row = 0; row < sequence.queries; ++row) {
+        const std::int64_t number = (in_group * sequence.queries) + row;
+        const std::int64_t token = sequence.first_query + row;
+        arrays.lse[number_at(queries, token, head)] = static_cast<float>(outputs.lse[static_cast<std::size_t>(number)]);
+        for (std::int64_t d = 0; d < of.head_dim_v; ++d)
+          arrays.o[static_cast<std::size_t>(queries.offset(token, head) + d)] =
+              encode(of.type, outputs.o[static_cast<std::size_t>((number * of.head_dim_v) + d)]);
+        if (with_gradients) put(arrays.exact.dq, queries, token, head, gradients.dq, number);
+      }
+    }
+    for (std::int64_t key = 0; with_gradients && key < sequence.keys; ++key) {
+      put(arrays.exact.dk, keys, sequence.first_key + key, part.kv_head, gradients.dk, key);
+      put(arrays.exact.dv, keys, sequence.first_key + key, part.kv_head, gradients.dv, key);
+    }
+  });
+  return arrays;
+}
+
+}  // namespace wavejit::attention_backward::program

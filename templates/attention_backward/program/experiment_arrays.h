@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A backward problem as arrays: inputs from the descriptor's seed, o and LSE as an exact forward call would have left
+// them, and the exact gradients.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "templates/attention/program/experiment.h"
+#include "templates/attention_backward/program/reference.h"
+
+namespace wavejit::attention_backward::program {
+
+// Tensors lie as queries_of and keys_of say (experiment.h), LSE and its gradient as [batch][head][row].
+struct Arrays {
+  attention::program::Experiment experiment;
+  bool with_d_lse = false;
+  std::vector<std::uint16_t> q, k, v, o, d_o;
+  std::vector<float> lse, d_lse;
+  std::vector<float> slopes;  // ALiBi; empty: none
+  std::vector<std::int32_t> query_starts, key_starts, key_lengths;
+  Gradients exact;  // rows where the tensors have them
+
+  std::uint64_t multiplications() const;
+};
+// `with_gradients`: also `exact`.
+tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradients = true);
+
+}  // namespace wavejit::attention_backward::program

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// attention_backward as the program's tools know it (tools/family.h): a descriptor → arrays, the call, float64. The
+// answer is dq, then dk, then dv, in the order in which their memory has them.
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "templates/attention_backward/program/device_call.h"
+#include "tools/array_problem.h"
+
+namespace wavejit::attention_backward::program {
+namespace {
+
+using namespace tools;
+
+// Which gradient a row of the answer is of, and its first element there.
+struct Place {
+  const Gradient& of;
+  std::size_t first;
+};
+Place place_of(const Arrays& arrays, std::int64_t row) {
+  const auto dims = static_cast<std::size_t>(arrays.experiment.head_dim_qk);
+  std::size_t at = static_cast<std::size_t>(row) * dims;
+  for (const Gradient* gradient : {&arrays.exact.dq, &arrays.exact.dk}) {
+    if (at < gradient->values.size()) return {*gradient, at};
+    at -= gradient->values.size();
+  }
+  return {arrays.exact.dv, at};
+}
+
+std::vector<double> part(const std::vector<double>& values, std::size_t first, std::int64_t dims) {
+  const auto begin = values.begin() + static_cast<std::ptrdiff_t>(first);
+  return {begin, begin + dims};
+}
+
+// What roundings amount to: of P and dS twice (their own and o's stand in the magnitude), of the gradient once; f32
+// sums and exponents cost far less than the storage type's last bit, and everything where gradients are f32.
+std::vector<double> bounds_of(const Arrays& arrays, std::int64_t row) {
+  const double unit = arrays.experiment.type == HalfType::bf16 ? 1.0 / 256 : 1.0 / 2048;
+  const double smallest = arrays.experiment.type == HalfType::bf16 ? 1e-30 : 1e-7;
+  const auto [of, first] = place_of(arrays, row);
+  std::vector<double> bounds = part(of.magnitudes, first, arrays.experiment.head_dim_qk);
+  const std::vector<double> values = part(of.values, first, arrays.experiment.head_dim_qk);
+  for (std::size_t d = 0; d < bounds.size(); ++d)
+    bounds[d] = (1.1 * unit * bounds[d]) + (unit * std::abs(values[d])) + (2e-6 * bounds[d]) + smallest;
+  return bounds;
+}
+
+Result<std::unique_ptr<Problem>> problem_of(Arrays made) {
+  auto arrays = std::make_shared<const Arrays>(std::move(made));
+  ArrayProblem problem;
+  problem.text = arrays->experiment.text;
+  problem.inputs = {bytes_of(arrays->q), bytes_of(arrays->k),   bytes_of(arrays->v),
+                    bytes_of(arrays->o), bytes_of(arrays->d_o), bytes_of(arrays->lse)};
+  const auto optional = [&](const auto& values) {
+    problem.inputs.push_back(values.empty() ? std::vector<std::byte>(4) : bytes_of(values));
+  };
+  optional(arrays->d_lse);
+  optional(arrays->slopes);
+  optional(arrays->query_starts);
+  optional(arrays->key_starts);
+  optional(arrays->key_lengths);
+  problem.columns = arrays->experiment.head_dim_qk;
+  problem.rows = static_cast<std::int64_t>(arrays->q.size() + (2 * arrays->k.size())) / problem.columns;
+  if (!arrays->experiment.output_fp32) problem.type = arrays->experiment.type;
+  problem.launch = [arrays](wavejit_engine* engine, std::span<void* const> inputs, void* output,
+                            wavejit_call_report* report) {
+    const auto given = [&](std::size_t index, const auto& values) { return values.empty() ? nullptr : inputs[index]; };
+    const std::size_t bytes = arrays->experiment.output_bytes();
+    auto* gradients = static_cast<std::byte*>(output);
+    const DevicePointers memory = {.q = inputs[0],
+                                   .k = inputs[1],
+                                   .v = inputs[2],
+                                   .o = inputs[3],
+                                   .d_o = inputs[4],
+                                   .lse = inputs[5],
+                                   .d_lse = given(6, arrays->d_lse),
+                                   .slopes = given(7, arrays->slopes),
+                                   .query_starts = given(8, arrays->query_starts),
+                                   .key_starts = given(9, arrays->key_starts),
+                                   .key_lengths = given(10, arrays->key_lengths),
+                                   .dq = gradients,
+                                   .dk = gradients + (arrays->q.size() * bytes),
+                                   .dv = gradients + ((arrays->q.size() + arrays->k.size()) * bytes)};
+    wavejit_attention_backward_arguments call = call_of(*arrays, memory);
+    call.report = report;
+    return checked(wavejit_attention_backward(engine, &call, nullptr));
+  };
+  problem.exact = [arrays](std::int64_t row) {
+    const auto [of, first] = place_of(*arrays, row);
+    return part(of.values, first, arrays->experiment.head_dim_qk);
+  };
+  problem.bounds = [arrays](std::int64_t row) { return bounds_of(*arrays, row); };
+  return make_problem(std::move(problem));
+}
+
+class AttentionBackward : public Family {
+ public:
+  std::string_view name() const override { return "attention_backward"; }
+  std::string_view grammar() const override {
+    return "attention_backward <fp16|bf16> b<batch> q<rows> k<keys> h<heads>[/<kv heads>] d<64|128> "
+           "[causal[=<prefix>]] "
+           "[window=<left>,<right>] [layout=<bshd|bhsd|packed>] [q_lengths=<n,…>] [k_lengths=<n,…>] [scale=<x>] "
+           "[alibi=<h|bh>] [softcap=<x>] [d_lse] [gradients=fp32] [seed=<n>]";
+  }
+  std::string_view example() const override { return "attention_backward bf16 b1 q512 k512 h4/2 d128 causal"; }
+  std::vector<std::string> listed() const override {
+    return {"attention_backward bf16 b1 q70 k129 h2/1 d64 d_lse",
+            "attention_backward fp16 b2 q130 k65 h2 d128 causal",
+            "attention_backward bf16 b1 q257 k190 h4/2 d128 causal layout=bhsd gradients=fp32",
+            "attention_backward fp16 b3 q100 k200 h2/1 d64 causal layout=packed q_lengths=100,1,33 k_lengths=200,0,40",
+            "attention_backward bf16 b2 q150 k300 h2 d128 window=60,20 k_lengths=300,77",
+            "attention_backward bf16 b1 q96 k96 h2/1 d64 causal softcap=20 alibi=h scale=-0.1"};
+  }
+
+  Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
+    auto arrays = make_arrays(descriptor);
+    if (!arrays) return std::unexpected(arrays.error());
+    return problem_of(*std::move(arrays));
+  }
+};
+
+}  // namespace
+
+const tools::Family& family() {
+  static const AttentionBackward only;
+  return only;
+}
+
+}  // namespace wavejit::attention_backward::program

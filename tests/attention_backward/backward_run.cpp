@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "attention_backward/backward_run.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <format>
+#include <span>
+#include <stdexcept>
+
+#include "support/test_device.h"
+
+namespace wavejit::tests {
+namespace {
+
+using attention_backward::program::DevicePointers;
+using attention_backward::program::Gradient;
+
+void require(wavejit_status status) {
+  if (status != WAVEJIT_OK) throw std::runtime_error(wavejit_last_detail());
+}
+
+// NaN of each type, and what no answer is.
+constexpr std::uint8_t noise = 0xFF;
+constexpr std::size_t fence = 1024;
+
+class Memory {
+ public:
+  Memory(wavejit_engine* engine, std::size_t bytes) : engine_(engine), host_(bytes + (2 * fence), noise) {
+    require(wavejit_device_allocate(engine, host_.size(), &data_));
+  }
+  ~Memory() { wavejit_device_free(engine_, data_); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  std::span<std::uint8_t> inside() { return std::span(host_).subspan(fence, host_.size() - (2 * fence)); }
+  void* data() const { return static_cast<std::uint8_t*>(data_) + fence; }
+  void in() { require(wavejit_device_copy_in(engine_, data_, host_.data(), host_.size())); }
+  void out() { require(wavejit_device_copy_out(engine_, host_.data(), data_, host_.size())); }
+  bool fence_intact() const {
+    const auto is_noise = [](std::uint8_t byte) { return byte == noise; };
+    return std::all_of(host_.begin(), host_.begin() + fence, is_noise) &&
+           std::all_of(host_.end() - fence, host_.end(), is_noise);
+  }
+
+ private:
+  wavejit_engine* engine_;
+  std::vector<std::uint8_t> host_;
+  void* data_ = nullptr;
+};
+
+template <typename Element>
+std::unique_ptr<Memory> filled(wavejit_engine* engine, const std::vector<Element>& values) {
+  if (values.empty()) return nullptr;
+  auto memory = std::make_unique<Memory>(engine, values.size() * sizeof(Element));
+  std::memcpy(memory->inside().data(), values.data(), values.size() * sizeof(Element));
+  memory->in();
+  return memory;
+}
+
+std::vector<std::uint32_t> bits_of(std::span<const std::uint8_t> bytes, std::size_t element_bytes) {
+  std::vector<std::uint32_t> bits(bytes.size() / element_bytes);
+  for (std::size_t i = 0; i < bits.size(); ++i)
+    std::memcpy(&bits[i], bytes.data() + (i * element_bytes), element_bytes);
+  return bits;
+}
+
+}  // namespace
+
+Arrays backward_arrays(const std::string& words) {
+  auto arrays = attention_backward::program::make_arrays("attention_backward " + words);
+  if (!arrays) throw std::runtime_error(arrays.error().what);
+  return *std::move(arrays);
+}
+
+BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const ChangeCall& change) {
+  const auto q = filled(engine, arrays.q);
+  const auto k = filled(engine, arrays.k);
+  const auto v = filled(engine, arrays.v);
+  const auto o = filled(engine, arrays.o);
+  const auto d_o = filled(engine, arrays.d_o);
+  const auto lse = filled(engine, arrays.lse);
+  const auto d_lse = filled(engine, arrays.d_lse);
+  const auto slopes = filled(engine, arrays.slopes);
+  const auto query_starts = filled(engine, arrays.query_starts);
+  const auto key_starts = filled(engine, arrays.key_starts);
+  const auto key_lengths = filled(engine, arrays.key_lengths);
+  const std::size_t bytes = arrays.experiment.output_bytes();
+  Memory dq(engine, arrays.q.size() * bytes);
+  Memory dk(engine, arrays.k.size() * bytes);
+  Memory dv(engine, arrays.k.size() * bytes);
+  Memory workspace(engine, arrays.lse.size() * sizeof(float));
+  for (Memory* memory : {&dq, &dk, &dv, &workspace}) memory->in();
+  const auto data = [](const auto& memory) { return memory ? memory->data() : nullptr; };
+  const DevicePointers pointers = {.q = data(q),
+                                   .k = data(k),
+                                   .v = data(v),
+                                   .o = data(o),
+                                   .d_o = data(d_o),
+                                   .lse = data(lse),
+                                   .d_lse = data(d_lse),
+                                   .slopes = data(slopes),
+                                   .query_starts = data(query_starts),
+                                   .key_starts = data(key_starts),
+                                   .key_lengths = data(key_lengths),
+                                   .dq = dq.data(),
+                                   .dk = dk.data(),
+                                   .dv = dv.data()};
+  wavejit_attention_backward_arguments call = attention_backward::program::call_of(arrays, pointers);
+  call.workspace = workspace.data();
+  call.workspace_bytes = arrays.lse.size() * sizeof(float);
+  wavejit_call_report report{};
+  report.size = sizeof report;
+  call.report = &report;
+  if (change) change(call);
+
+  BackwardOutput output;
+  wavejit_simgpu_take_reports(nullptr, 0);
+  output.status = wavejit_attention_backward(engine, &call, nullptr);
+  if (output.status == WAVEJIT_OK) output.status = wavejit_device_synchronize(engine);
+  if (output.status != WAVEJIT_OK) output.detail = wavejit_last_detail();
+  output.reports.resize(wavejit_simgpu_take_reports(nullptr, 0) + 1);
+  output.reports.resize(wavejit_simgpu_take_reports(output.reports.data(), output.reports.size()));
+  output.kernel_spec = report.kernel_spec;
+  if (output.status != WAVEJIT_OK) return output;
+  for (Memory* memory : {&dq, &dk, &dv, &workspace}) {
+    memory->out();
+    output.fence_intact = output.fence_intact && memory->fence_intact();
+  }
+  output.dq = bits_of(dq.inside(), bytes);
+  output.dk = bits_of(dk.inside(), bytes);
+  output.dv = bits_of(dv.inside(), bytes);
+  Outputs noted(output.status);
+  noted.add(output.dq);
+  noted.add(output.dk);
+  noted.add(output.dv);
+  return output;
+}
+
+double gradient_of(const Arrays& arrays, std::uint32_t bits) {
+  if (arrays.experiment.output_fp32) return static_cast<double>(std::bit_cast<float>(bits));
+  return static_cast<double>(tools::decode(arrays.experiment.type, static_cast<std::uint16_t>(bits)));
+}
+
+std::string wrong_gradients(const Arrays& arrays, const BackwardOutput& output) {
+  const bool bf16 = arrays.experiment.type == tools::HalfType::bf16;
+  const double unit = bf16 ? 1.0 / 256 : 1.0 / 2048;
+  const double smallest = bf16 ? 1e-30 : 1e-7;
+  struct Named {
+    const char* name;
+    const Gradient& exact;
+    const std::vector<std::uint32_t>& bits;
+  };
+  for (const auto& [name, exact, bits] :
+       {Named{"dq", arrays.exact.dq, output.dq}, Named{"dk", arrays.exact.dk, output.dk},
+        Named{"dv", arrays.exact.dv, output.dv}}) {
+    if (bits.size() != exact.values.size()) return std::format("{} has {} elements", name, bits.size());
+    for (std::size_t i = 0; i < bits.size(); ++i) {
+      const double got = gradient_of(arrays, bits[i]);
+      // Roundings of P and dS, of o (in the magnitude) and of the gradient; f32 costs far less.
+      const double of_output = arrays.experiment.output_fp32 ? 0 : unit * std::fabs(exact.values[i]);
+      const double bound = (1.1 * unit * exact.magnitudes[i]) + of_output + (2e-6 * exact.magnitudes[i]) + smallest;
+      if (!(std::fabs(got - exact.values[i]) <= bound))
+        return std::format("{}[{}] (row {}, dim {}) is {} instead of {} ± {}", name, i,
+                           i / static_cast<std::size_t>(arrays.experiment.head_dim_qk),
+                           i % static_cast<std::size_t>(arrays.experiment.head_dim_qk), got, exact.values[i], bound);
+    }
+  }
+  return {};
+}
+
+double signal_to_noise(const Arrays& arrays, const Gradient& exact, const std::vector<std::uint32_t>& bits) {
+  double signal = 0;
+  double error = 0;
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    const double difference = gradient_of(arrays, bits[i]) - exact.values[i];
+    signal += exact.values[i] * exact.values[i];
+    error += difference * difference;
+  }
+  return 10 * std::log10(signal / error);
+}
+
+}  // namespace wavejit::tests

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// attention_backward on the simulated GPU against float64, element by element.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "attention_backward/backward_run.h"
+
+namespace wavejit::tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Gradients : public ::testing::TestWithParam<const char*> {
+ protected:
+  BackwardOutput run(const Arrays& arrays, const ChangeCall& change = {}) {
+    BackwardOutput output = run_backward(engine_.get(), arrays, change);
+    EXPECT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
+    EXPECT_EQ(output.reports, "");
+    EXPECT_TRUE(output.fence_intact) << "something outside the gradients or the workspace was written";
+    return output;
+  }
+  BackwardOutput matches(const std::string& words) {
+    SCOPED_TRACE(words);
+    const Arrays arrays = backward_arrays(words);
+    BackwardOutput output = run(arrays);
+    EXPECT_EQ(wrong_gradients(arrays, output), "");
+    return output;
+  }
+
+  Engine engine_{GetParam()};
+};
+
+TEST_P(Gradients, MatchFloat64) {
+  for (const char* type : {"bf16 ", "fp16 "})
+    for (const char* dims : {" d64", " d128"}) matches(type + std::string("b1 q70 k129 h1") + dims);
+}
+
+TEST_P(Gradients, OfEveryTail) {
+  for (const int rows : {1, 63, 65})
+    for (const int keys : {1, 64, 130})
+      matches("bf16 b1 q" + std::to_string(rows) + " k" + std::to_string(keys) + " h1 d64 causal");
+}
+
+// aiter's kernel masks top-left and asks for as many rows as keys.
+TEST_P(Gradients, OfMasksBottomRight) {
+  matches("bf16 b1 q130 k65 h1 d128 causal");
+  matches("fp16 b1 q65 k200 h1 d64 causal");
+  matches("bf16 b1 q100 k100 h1 d64 causal=17");
+  matches("bf16 b1 q150 k150 h1 d64 window=20,10");
+}
+
+// A window below a tile of rows left parts unwritten elsewhere.
+TEST_P(Gradients, OfAWindowBelowATile) { matches("bf16 b1 q300 k300 h1 d64 window=3,0"); }
+
+// Partial sums of grouped heads are rounded once, behind the last.
+TEST_P(Gradients, OfGroupedHeads) {
+  matches("bf16 b1 q70 k70 h4/1 d128 causal");
+  matches("fp16 b2 q70 k40 h6/2 d64 layout=bhsd");
+}
+
+TEST_P(Gradients, OfPackedSequencesWithEmptyOnes) {
+  const Arrays arrays =
+      backward_arrays("bf16 b4 q100 k130 h2/1 d64 causal layout=packed q_lengths=100,0,33,7 k_lengths=130,40,0,5");
+  const BackwardOutput output = run(arrays);
+  EXPECT_EQ(wrong_gradients(arrays, output), "");
+  // The second sequence has no rows: its keys' gradients are zeros, not NaN.
+  for (std::size_t i = std::size_t{130} * 64; i < std::size_t{170} * 64; ++i) {
+    ASSERT_EQ(output.dk[i], 0U);
+    ASSERT_EQ(output.dv[i], 0U);
+  }
+}
+
+TEST_P(Gradients, OfKeysThatDoNotCount) {
+  const Arrays arrays = backward_arrays("fp16 b3 q40 k150 h1 d64 causal k_lengths=150,20,0");
+  const BackwardOutput output = run(arrays);
+  EXPECT_EQ(wrong_gradients(arrays, output), "");
+  for (std::size_t i = std::size_t{170} * 64; i < std::size_t{450} * 64; ++i) ASSERT_EQ(output.dv[i], 0U);
+}
+
+// More rows than keys: the first see nothing. LSE is −∞ there, and their scores would be −∞ + ∞.
+TEST_P(Gradients, OfRowsThatSeeNothing) {
+  const Arrays arrays = backward_arrays("bf16 b1 q90 k20 h1 d64 causal");
+  EXPECT_EQ(arrays.lse[0], -std::numeric_limits<float>::infinity());
+  const BackwardOutput output = run(arrays);
+  EXPECT_EQ(wrong_gradients(arrays, output), "");
+  for (std::size_t i = 0; i < std::size_t{70} * 64; ++i) ASSERT_EQ(output.dq[i], 0U);
+}
+
+TEST_P(Gradients, InFp32) {
+  matches("bf16 b1 q70 k70 h2/1 d64 causal gradients=fp32");
+  matches("fp16 b1 q40 k90 h1 d128 gradients=fp32");
+}
+
+TEST_P(Gradients, WithThatOfLse) { matches("bf16 b2 q70 k70 h2 d64 causal d_lse"); }
+
+TEST_P(Gradients, OfModifiedScores) {
+  matches("bf16 b1 q70 k90 h1 d64 softcap=3");
+  matches("fp16 b2 q70 k90 h2/1 d64 causal alibi=bh");
+  matches("bf16 b1 q70 k90 h2 d128 window=40,0 alibi=h softcap=5");
+}
+
+TEST_P(Gradients, OfScalesOfEverySign) {
+  matches("bf16 b1 q40 k40 h1 d64 scale=-0.2");
+  matches("bf16 b1 q40 k40 h1 d64 scale=0");
+  matches("fp16 b1 q40 k40 h1 d64 scale=-0.2 softcap=2");
+}
+
+// Rows of a head in more than one run: their sums are added up, in order.
+TEST_P(Gradients, OfSeveralRuns) {
+  const BackwardOutput output = matches("bf16 b1 q150 k20 h256/1 d64 causal");
+  EXPECT_THAT(output.kernel_spec, HasSubstr("attention_backward_dq"));
+}
+
+TEST_P(Gradients, AreCloseToTheExactOnes) {
+  const Arrays arrays = backward_arrays("bf16 b1 q512 k512 h1 d128 causal");
+  const BackwardOutput output = run(arrays);
+  EXPECT_GT(signal_to_noise(arrays, arrays.exact.dq, output.dq), 47);
+  EXPECT_GT(signal_to_noise(arrays, arrays.exact.dk, output.dk), 47);
+  EXPECT_GT(signal_to_noise(arrays, arrays.exact.dv, output.dv), 47);
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Gradients, ::testing::Values("gfx942", "gfx950"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace wavejit::tests

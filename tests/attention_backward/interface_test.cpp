@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a wrong call of attention_backward is told.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "attention_backward/backward_run.h"
+
+namespace wavejit::tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+class BackwardInterface : public ::testing::Test {
+ protected:
+  void refused(const ChangeCall& change, const std::string& field, wavejit_status status = WAVEJIT_INVALID_ARGUMENT) {
+    const BackwardOutput output = run_backward(engine_.get(), arrays_, change);
+    EXPECT_EQ(output.status, status) << field;
+    EXPECT_THAT(output.detail, HasSubstr(field));
+  }
+  Arrays arrays_ = backward_arrays("bf16 b1 q40 k40 h2/1 d64 causal");
+  Engine engine_{"gfx950"};
+};
+
+TEST_F(BackwardInterface, NamesTheFieldThatIsWrong) {
+  refused([](auto& call) { call.lse.data = nullptr; }, "lse.data");
+  refused([](auto& call) { call.lse.sizes[1] = 1; }, "lse.sizes[1]");
+  refused([](auto& call) { call.d_o.sizes[1] = 39; }, "d_o.sizes[1]");
+  refused([](auto& call) { call.o.dtype = WAVEJIT_FP16; }, "o.dtype");
+  refused([](auto& call) { call.dk.dtype = WAVEJIT_FP32; }, "dk.dtype");
+  refused([](auto& call) { call.dq.data = call.q.data; }, "dq.data");
+  refused([](auto& call) { call.dv.data = call.dk.data; }, "dk.data");
+  refused([](auto& call) { call.dq.strides[1] = 0; }, "dq.strides[1]");
+  refused([](auto& call) { call.workspace_bytes -= 4; }, "workspace_bytes");
+  refused([](auto& call) { call.workspace = static_cast<char*>(call.workspace) + 4; }, "workspace");
+  refused([](auto& call) { call.mask = 8; }, "mask");
+  refused([](auto& call) { call.softcap = -1; }, "softcap");
+  refused([](auto& call) { call.k.sizes[2] = 3; }, "k.sizes[2]");
+  refused([](auto& call) { call.size -= 8; }, "arguments.size");
+  refused([](auto& call) { call.flags = 2; }, "flags");
+  refused([](auto& call) { call.query_starts = static_cast<const std::int32_t*>(call.workspace); }, "sequences");
+}
+
+TEST_F(BackwardInterface, RefusesWhatHasNoKernel) {
+  const auto dims = [](auto& call) {
+    for (wavejit_tensor* tensor : {&call.q, &call.k, &call.v, &call.o, &call.d_o, &call.dq, &call.dk, &call.dv})
+      tensor->sizes[3] = 32;
+  };
+  refused(dims, "q.sizes[3] = 32", WAVEJIT_UNSUPPORTED);
+  refused([](auto& call) { call.q.dtype = WAVEJIT_FP32; }, "q.dtype", WAVEJIT_UNSUPPORTED);
+}
+
+TEST_F(BackwardInterface, TakesMemoryOfTheEngineWithoutAWorkspace) {
+  const BackwardOutput own = run_backward(engine_.get(), arrays_);
+  const BackwardOutput other = run_backward(engine_.get(), arrays_, [](auto& call) {
+    call.workspace = nullptr;
+    call.workspace_bytes = 0;
+  });
+  EXPECT_EQ(other.status, WAVEJIT_OK) << other.detail;
+  EXPECT_TRUE(own == other);
+}
+
+TEST_F(BackwardInterface, DescribesTheCall) {
+  std::string line;
+  (void)run_backward(engine_.get(), arrays_, [&](auto& call) {
+    const auto keep = [](void* to, const char* text) { *static_cast<std::string*>(to) = text; };
+    EXPECT_EQ(wavejit_attention_backward_describe(engine_.get(), &call, keep, &line), WAVEJIT_OK);
+    std::size_t bytes = 0;
+    EXPECT_EQ(wavejit_attention_backward_workspace(engine_.get(), &call, &bytes), WAVEJIT_OK);
+    EXPECT_EQ(bytes, 40U * 2 * 4);
+    EXPECT_EQ(wavejit_attention_backward_supported(engine_.get(), &call), WAVEJIT_OK);
+  });
+  EXPECT_EQ(line, "attention_backward bf16 b1 q40 k40 h2/1 d64 causal scale=0.125");
+}
+
+}  // namespace
+}  // namespace wavejit::tests

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Gradients through the operators beside PyTorch's own in float64: sdpa, flash-attn's functions, what traces; what is refused."""
+import copy
+import unittest
+
+import torch
+import torch.nn.functional as F
+import torch.utils.checkpoint
+
+import wavejit
+import wavejit.torch
+
+
+def draw(*shape, dtype=torch.bfloat16):
+    return torch.randn(*shape, dtype=torch.float32).to(dtype)
+
+
+def exact_flash(q, k, v, causal=False, window=(-1, -1), softcap=0.0, alibi=None):
+    """[B, S, H, D] in float64, by definition; rows that see nothing are 0."""
+    group = q.shape[2] // k.shape[2]
+    k, v = (each.repeat_interleave(group, 2) for each in (k, v))
+    scores = torch.einsum("bqhd,bkhd->bhqk", q, k) * q.shape[3] ** -0.5
+    if softcap:
+        scores = softcap * torch.tanh(scores / softcap)
+    row = torch.arange(q.shape[1])[:, None] + k.shape[1] - q.shape[1]
+    key = torch.arange(k.shape[1])[None]
+    if alibi is not None:
+        scores = scores - alibi.double()[:, None, None] * (row - key).abs()
+    seen = torch.ones(q.shape[1], k.shape[1], dtype=torch.bool)
+    left, right = window
+    if causal:
+        right = 0
+    if left >= 0:
+        seen &= key >= row - left
+    if right >= 0:
+        seen &= key <= row + right
+    weights = torch.softmax(scores.masked_fill(~seen, -1e300), -1) * seen
+    return torch.einsum("bhqk,bkhd->bqhd", weights, v), torch.logsumexp(scores.masked_fill(~seen, float("-inf")), -1)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(17)
+        torch._dynamo.reset()
+
+    def close(self, found, exact, decibels=40):
+        self.assertEqual(found.shape, exact.shape)
+        self.assertTrue(bool(torch.isfinite(found).all()))
+        error = (found.double() - exact).square().sum()
+        self.assertGreater(float(10 * torch.log10(exact.square().sum() / error)), decibels)
+
+    def gradients(self, function, *inputs):
+        """Those of the sum of outputs, weighed by fixed numbers."""
+        leaves = [each.detach().clone().requires_grad_() for each in inputs]
+        out = function(*leaves)
+        weights = torch.linspace(-1, 1, out.numel(), dtype=torch.float64).reshape(out.shape).to(out.dtype)
+        return torch.autograd.grad(out, leaves, weights)
+
+    def beside(self, function, exact, *inputs):
+        found = self.gradients(function, *inputs)
+        for one, other in zip(found, self.gradients(exact, *(each.double() for each in inputs))):
+            self.assertEqual(one.dtype, inputs[0].dtype)
+            self.close(one, other)
+        return found
+
+
+class Sdpa(Case):
+    def test_both_types_and_causal(self):
+        for dtype in (torch.float16, torch.bfloat16):
+            inputs = draw(2, 3, 33, 64, dtype=dtype), draw(2, 3, 50, 64, dtype=dtype), draw(2, 3, 50, 64, dtype=dtype)
+            for causal in (False, True):
+                def function(q, k, v, of=wavejit.torch.scaled_dot_product_attention):
+                    return of(q, k, v, is_causal=causal)
+
+                self.beside(function, lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=causal), *inputs)
+
+    def test_grouped_heads(self):
+        inputs = draw(1, 4, 20, 128), draw(1, 2, 40, 128), draw(1, 2, 40, 128)
+        self.beside(lambda q, k, v: wavejit.torch.scaled_dot_product_attention(q, k, v, enable_gqa=True),
+                    lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True), *inputs)
+
+    def test_some_inputs_only(self):
+        q, k = draw(1, 2, 9, 64).requires_grad_(), draw(1, 2, 9, 64)
+        out = wavejit.torch.scaled_dot_product_attention(q, k, k)
+        out.sum().backward()
+        self.assertIsNotNone(q.grad)
+        self.assertIsNone(k.grad)
+
+
+class Flash(Case):
+    def test_masks_and_modifiers(self):
+        inputs = draw(1, 40, 4, 64), draw(1, 60, 2, 64), draw(1, 60, 2, 64)
+        slopes = torch.tensor([0.5, 0.25, 0.125, 0.0625])
+        for words, exact in (({"causal": True}, {"causal": True}),
+                             ({"causal": True, "window_size": (10, 0)}, {"window": (10, 0)}),
+                             ({"softcap": 2.0, "alibi_slopes": slopes}, {"softcap": 2.0, "alibi": slopes})):
+            self.beside(lambda q, k, v: wavejit.torch.flash_attn_func(q, k, v, deterministic=True, **words), lambda q, k, v: exact_flash(q, k, v, **exact)[0], *inputs)
+
+    def test_loss_through_the_lse(self):
+        inputs = draw(1, 20, 2, 64), draw(1, 30, 2, 64), draw(1, 30, 2, 64)
+
+        def function(q, k, v):
+            out, lse, _ = wavejit.torch.flash_attn_func(q, k, v, return_attn_probs=True)
+            return out.transpose(1, 2).float().sum(-1) + lse
+
+        def exact(q, k, v):
+            out, lse = exact_flash(q, k, v)
+            return out.transpose(1, 2).sum(-1) + lse
+
+        for one, other in zip(self.gradients(function, *inputs), self.gradients(exact, *(each.double() for each in inputs))):
+            self.close(one, other, 35)
+
+    def test_packed_sequences_have_the_bits_of_single_ones(self):
+        starts = torch.tensor([0, 7, 7, 40], dtype=torch.int32)
+        q, k, v = draw(40, 4, 64), draw(40, 2, 64), draw(40, 2, 64)
+        together = self.gradients(lambda q, k, v: wavejit.torch.flash_attn_varlen_func(q, k, v, starts, starts, 33, 33, causal=True), q, k, v)
+        weights = torch.linspace(-1, 1, 40 * 4 * 64, dtype=torch.float64).reshape(40, 4, 64).bfloat16()
+        for begin, end in ((0, 7), (7, 40)):
+            leaves = [each[begin:end][None].clone().requires_grad_() for each in (q, k, v)]
+            out = wavejit.torch.flash_attn_func(*leaves, causal=True)
+            for one, other in zip(torch.autograd.grad(out, leaves, weights[begin:end][None]), together):
+                self.assertTrue(torch.equal(one[0], other[begin:end]))
+
+
+class Graphs(Case):
+    def test_compiled_in_one_graph(self):
+        q, k = draw(1, 20, 2, 64), draw(1, 30, 2, 64)
+
+        def block(q, k):
+            return wavejit.torch.flash_attn_func(2 * q, k, k, causal=True) * 3
+
+        plain = self.gradients(block, q, k)
+        for one, other in zip(self.gradients(torch.compile(block, backend="aot_eager", fullgraph=True), q, k), plain):
+            self.assertTrue(torch.equal(one, other))
+
+    def test_checkpoints_and_twice_on_one_graph(self):
+        q = draw(1, 20, 2, 64)
+
+        def block(q):
+            return wavejit.torch.flash_attn_func(q, q, q, causal=True)
+
+        (plain,) = self.gradients(block, q)
+        (again,) = self.gradients(lambda q: torch.utils.checkpoint.checkpoint(block, q, use_reentrant=False), q)
+        self.assertTrue(torch.equal(plain, again))
+        leaf = q.clone().requires_grad_()
+        out = block(leaf).float().sum()
+        (first,) = torch.autograd.grad(out, leaf, retain_graph=True)
+        self.assertTrue(torch.equal(first, torch.autograd.grad(out, leaf)[0]))
+
+    def test_autocast(self):
+        layer = torch.nn.Linear(64, 3 * 64)
+
+        def loss(of):
+            x = torch.linspace(-1, 1, 10 * 64).reshape(1, 10, 64)
+            q, k, v = of(x).unflatten(-1, (3, 1, 64)).permute(2, 0, 3, 1, 4)
+            return q, k, v
+
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            wavejit.torch.scaled_dot_product_attention(*loss(layer), is_causal=True).float().square().sum().backward()
+        other = copy.deepcopy(layer).double()
+        other.zero_grad()
+        x = torch.linspace(-1, 1, 10 * 64, dtype=torch.float64).reshape(1, 10, 64)
+        q, k, v = other(x).unflatten(-1, (3, 1, 64)).permute(2, 0, 3, 1, 4)
+        F.scaled_dot_product_attention(q, k, v, is_causal=True).square().sum().backward()
+        self.close(layer.weight.grad, other.weight.grad, 30)
+
+    def test_torch_librarys_own_checks(self):
+        q, k = draw(1, 5, 2, 64), draw(1, 9, 2, 64)
+        out, lse = torch.ops.wavejit.attention_forward_lse(q, k, k)
+        told = torch.library.opcheck(torch.ops.wavejit.attention_backward.default, (q, k, k, out, lse, q), {"causal": True})
+        self.assertEqual(set(told.values()), {"SUCCESS"})
+        told = torch.library.opcheck(torch.ops.wavejit.attention_forward_lse.default, (q.requires_grad_(), k, k), {})
+        self.assertEqual(set(told.values()), {"SUCCESS"})
+
+
+class Refused(Case):
+    def test_by_name(self):
+        q = draw(1, 2, 5, 64).requires_grad_()
+        for field, call in (("attn_mask: given", lambda: wavejit.torch.scaled_dot_product_attention(q, q, q, torch.ones(5, 5, dtype=torch.bool))),
+                            ("query: head dims 256", lambda: wavejit.torch.scaled_dot_product_attention(*[draw(1, 2, 5, 256).requires_grad_()] * 3)),
+                            ("alibi_slopes", lambda: wavejit.torch.flash_attn_func(q, q, q, alibi_slopes=torch.ones(5).requires_grad_())),
+                            ("block_table", lambda: wavejit.torch.flash_attn_with_kvcache(draw(1, 1, 2, 64).requires_grad_(), draw(4, 16, 2, 64), draw(4, 16, 2, 64),
+                                                                                          cache_seqlens=5, block_table=torch.zeros(1, 1, dtype=torch.int32)))):
+            with self.subTest(field=field), self.assertRaisesRegex(wavejit.Unsupported, field):
+                call()
+
+    def test_gradients_of_gradients(self):
+        q = draw(1, 5, 2, 64).requires_grad_()
+        out = wavejit.torch.flash_attn_func(q, q, q)
+        with self.assertRaisesRegex(wavejit.Unsupported, "create_graph: gradients of gradients have no kernel"):
+            torch.autograd.grad(out.sum(), q, create_graph=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
