@@ -98,6 +98,17 @@ class Case(unittest.TestCase):
 
 
 class Road(Case):
+    def test_gradients_have_the_bits_of_the_engines(self):
+        q, d_out, k, v = draw(2, 19, 4, 64), draw(2, 19, 4, 64), draw(2, 45, 2, 64), draw(2, 45, 2, 64)
+        q, k, v, d_out = (ENGINE.array(each) for each in (q, k, v, d_out))
+        out, lse = ENGINE.attention_forward(q, k, v, causal=True, lse=True)
+        exact = ENGINE.attention_backward(q, k, v, out, lse, d_out, causal=True)
+        inputs = [each.numpy() for each in (q, k, v, out, lse, d_out)]
+        found = torch.ops.wavejit.attention_backward(*[rocm(each) for each in inputs], causal=True)
+        for one, other in zip(found, exact):
+            self.assertEqual(one.device, torch.device("hip", 0))
+            self.assertTrue(numpy.array_equal(host(one).view(numpy.uint16), other.numpy().view(numpy.uint16)))
+
     def test_nothing_is_copied(self):
         q, k, v = draw(2, 19, 4, 64), draw(2, 45, 2, 64), draw(2, 45, 2, 64)
         tensors = [rocm(each) for each in (q, k, v)]

@@ -104,15 +104,16 @@ def _attention_backward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: 
         # Rows of no sequence are not written.
         for gradient in gradients:
             gradient.zero_()
-    inputs = [_readable(tensor.detach()) for tensor in (q, k, v, out, lse, d_out.to(q.dtype))]
-    given = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in words.items() if value is not None}
+    inputs = [_readable(tensor) for tensor in (q, k, v, out, lse, d_out if d_out.dtype is q.dtype else d_out.to(q.dtype))]
+    given = {name: value for name, value in words.items() if value is not None}
     d_lse = given.pop("d_lse", None)
     known = _roads.engine_words(given)
     if d_lse is not None:
-        known["d_lse"] = d_lse.to(torch.float32).contiguous()
+        known["d_lse"] = _readable(d_lse)
     known.pop("splits", None)
     if q.is_cpu:
-        engine.attention_backward(*inputs, *gradients, **known)
+        known = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in known.items()}
+        engine.attention_backward(*(tensor.detach() for tensor in inputs), *gradients, **known)
         return gradients
     _on_device(engine, inputs, gradients, known)
     return gradients
