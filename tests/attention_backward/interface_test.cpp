@@ -6,6 +6,7 @@
 #include <string>
 
 #include "attention_backward/backward_run.h"
+#include "wavejit/wavejit.hpp"
 
 namespace wavejit::tests {
 namespace {
@@ -59,6 +60,29 @@ TEST_F(BackwardInterface, TakesMemoryOfTheEngineWithoutAWorkspace) {
   });
   EXPECT_EQ(other.status, WAVEJIT_OK) << other.detail;
   EXPECT_TRUE(own == other);
+}
+
+// Every field of the C++ struct reaches the one of its name.
+TEST_F(BackwardInterface, OfCpp) {
+  AttentionBackward call;
+  call.dv.sizes[3] = 64;
+  call.alibi.sizes[1] = 2;
+  call.d_lse.sizes[2] = 7;
+  call.softcap = 3;
+  call.scale = 0.5F;
+  call.window_right = 9;
+  call.max_key_length = 11;
+  call.workspace_bytes = 12;
+  const wavejit_attention_backward_arguments c = call.to_c();
+  EXPECT_EQ(c.size, sizeof c);
+  EXPECT_EQ(c.dv.sizes[3], 64);
+  EXPECT_EQ(c.alibi.sizes[1], 2);
+  EXPECT_EQ(c.d_lse.sizes[2], 7);
+  EXPECT_EQ(c.softcap, 3);
+  EXPECT_EQ(c.scale, 0.5F);
+  EXPECT_EQ(c.window_right, 9);
+  EXPECT_EQ(c.max_key_length, 11);
+  EXPECT_EQ(c.workspace_bytes, 12U);
 }
 
 TEST_F(BackwardInterface, DescribesTheCall) {

@@ -3,6 +3,8 @@
 // answer is dq, then dk, then dv, in the order in which their memory has them.
 #include <algorithm>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <utility>
 
 #include "templates/attention_backward/program/device_call.h"
@@ -12,6 +14,21 @@ namespace wavejit::attention_backward::program {
 namespace {
 
 using namespace tools;
+
+// The exact gradients, computed when somebody first asks: profiles never do. Any thread.
+class Exact {
+ public:
+  explicit Exact(std::string descriptor) : descriptor_(std::move(descriptor)) {}
+  const Arrays& arrays() {
+    std::call_once(once_, [&] { arrays_ = *make_arrays(descriptor_); });
+    return arrays_;
+  }
+
+ private:
+  std::string descriptor_;
+  std::once_flag once_;
+  Arrays arrays_;
+};
 
 // Which gradient a row of the answer is of, and its first element there.
 struct Place {
@@ -86,11 +103,12 @@ Result<std::unique_ptr<Problem>> problem_of(Arrays made) {
     call.report = report;
     return checked(wavejit_attention_backward(engine, &call, nullptr));
   };
-  problem.exact = [arrays](std::int64_t row) {
-    const auto [of, first] = place_of(*arrays, row);
-    return part(of.values, first, arrays->experiment.head_dim_qk);
+  const auto exact = std::make_shared<Exact>(arrays->experiment.text);
+  problem.exact = [exact](std::int64_t row) {
+    const auto [of, first] = place_of(exact->arrays(), row);
+    return part(of.values, first, exact->arrays().experiment.head_dim_qk);
   };
-  problem.bounds = [arrays](std::int64_t row) { return bounds_of(*arrays, row); };
+  problem.bounds = [exact](std::int64_t row) { return bounds_of(exact->arrays(), row); };
   return make_problem(std::move(problem));
 }
 
@@ -114,7 +132,7 @@ class AttentionBackward : public Family {
   }
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
-    auto arrays = make_arrays(descriptor);
+    auto arrays = make_arrays(descriptor, false);
     if (!arrays) return std::unexpected(arrays.error());
     return problem_of(*std::move(arrays));
   }
