@@ -114,6 +114,12 @@ void Ledger::launched(const Launch& launch, std::uint64_t workgroups) {
   ++row.launches;
   row.workgroups += workgroups;
   if (launch.time) row.cycles += launch.time->cycles;
+  if (!launch.doubt.empty() && ++row.doubted == 1) {
+    row.doubt = launch.doubt;
+    const std::string line = std::format("wavejit simulated GPU: kernel {}: doubtful cycles: {}; said once a kernel\n",
+                                         demangled(launch.kernel->name), row.doubt);
+    static_cast<void>(std::fputs(line.c_str(), stderr));
+  }
   if (config_.clock_sample == 0 || launch.time) return;
   ++row.not_timed;
   if (!not_timed_.empty() || launch.not_timed.empty()) return;
@@ -146,6 +152,7 @@ Ledger::KernelRow Ledger::total() const {
     all.workgroups += row.workgroups;
     all.cycles += row.cycles;
     all.not_timed += row.not_timed;
+    all.doubted += row.doubted;
     for (const auto& [check, count] : row.findings) all.findings[check] += count;
   }
   return all;
@@ -159,6 +166,8 @@ std::string Ledger::text(bool finished) const {
     json["workgroups"] = row.workgroups;
     if (timed) json["cycles"] = row.cycles;
     if (timed) json["not_timed"] = row.not_timed;
+    if (timed) json["doubted"] = row.doubted;
+    if (!row.doubt.empty()) json["doubt"] = row.doubt;
     json["findings"] = row.findings;
   };
   const Counters& counters = Process::instance().counters();
@@ -202,6 +211,7 @@ std::string Ledger::summary() const {
   for (const auto& [name, row] : kernels_) {
     text += std::format("wavejit simulated GPU:   {}", counted(row.launches, "launch", "es"));
     if (timed) text += std::format(", {}", counted(row.cycles, "cycle"));
+    if (row.doubted != 0) text += std::format(" ({} in doubt)", counted(row.doubted, "launch", "es"));
     text += std::format(" of {}", name.empty() ? "(no kernel)" : demangled(name));
     if (!row.findings.empty()) text += std::format(": {}", listed(row.findings));
     text += "\n";

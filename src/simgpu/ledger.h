@@ -48,6 +48,8 @@ class Ledger {
     std::uint64_t workgroups = 0;
     std::uint64_t cycles = 0;                                    // of those that were timed
     std::uint64_t not_timed = 0;                                 // launches
+    std::uint64_t doubted = 0;                                   // launches whose cycles may say nothing
+    std::string doubt;                                           // why, the first of them
     std::map<std::string, std::uint64_t, std::less<>> findings;  // by check
   };
   Ledger();

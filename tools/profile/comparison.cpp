@@ -135,6 +135,9 @@ std::string comparison_text(const Prediction& a, const Prediction& b) {
         prediction->workgroups,
         prediction->workgroups_run < prediction->workgroups ? ", the results of the others were not computed" : "");
   }
+  for (const auto& [letter, prediction] : {std::pair('A', &a), std::pair('B', &b)})
+    for (const Json& launch : prediction->launches)
+      if (launch.contains("doubt")) text += fmt::format("doubt {}: {}\n", letter, launch["doubt"].get<std::string>());
   const std::vector<ComparisonRow> rows = compare(a, b);
   std::size_t name = 0;
   std::size_t left = 1;

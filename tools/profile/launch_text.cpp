@@ -93,6 +93,7 @@ std::string launch_text(const Json& launch, Detail detail) {
                    "of a compute unit's time",
                    launch["cycles"].get<std::uint64_t>(), launch["target"].get<std::string>(),
                    100 * launch["matrix_busy"].get<double>(), 100 * launch["steady_matrix_busy"].get<double>()));
+  if (launch.contains("doubt")) line("doubt", launch["doubt"].get<std::string>());
   const Json& occupancy = launch["occupancy"];
   line("",
        fmt::format("{} workgroup(s) of {} waves on a compute unit (room for {}, limited by {}); places taken {:.0f} % "

@@ -107,6 +107,9 @@ std::string table(const Tuning& tuning, const std::vector<Decision>& decisions, 
                     before == 0 ? "" : fmt::format("{:+.1f}%", 100 * (static_cast<double>(trial.cycles) / before - 1)),
                     100 * trial.steady_matrix_busy, trial.descriptor);
   }
+  for (const Trial& trial : trials)
+    if (!trial.doubt.empty())
+      text += fmt::format("doubt: {} with {} on {}: {}\n", trial.descriptor, trial.candidate, trial.target, trial.doubt);
   text += "\nPredicted, not measured: docs/timing-model.md says how far off the clock was.\n";
   for (const Decision& decision : decisions) {
     text += fmt::format("{}, {}: {}", decision.target, tuning.group_text(decision.group), decision.chosen.text);

@@ -29,6 +29,7 @@ Result<void> read_cycles(const std::string& lines, Trial& trial) {
     // Launches of one call wait for each other.
     if (trial.cycles != 0) trial.cycles += json.at("dependent_launch_cycles").get<std::uint64_t>();
     trial.cycles += cycles;
+    if (json.contains("doubt")) trial.doubt = json["doubt"].get<std::string>();
     if (cycles <= longest) continue;
     longest = cycles;
     trial.steady_matrix_busy = json.at("steady_matrix_busy").get<double>();
@@ -51,6 +52,7 @@ std::string to_line(const Trial& trial) {
     json["kernel"] = trial.kernel;
     json["cycles"] = trial.cycles;
     json["steady_matrix_busy"] = trial.steady_matrix_busy;
+    if (!trial.doubt.empty()) json["doubt"] = trial.doubt;
   }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -71,6 +73,7 @@ std::optional<Trial> parse_line(const std::string& line) {
     json.at("kernel").get_to(trial.kernel);
     json.at("cycles").get_to(trial.cycles);
     json.at("steady_matrix_busy").get_to(trial.steady_matrix_busy);
+    trial.doubt = json.value("doubt", std::string());
     return trial;
   } catch (const Json::exception&) {
     return std::nullopt;

@@ -29,6 +29,7 @@ struct Trial {
   std::string kernel;     // its spec; empty: there is none
   std::string refused;    // why not
   std::uint64_t cycles = 0;
+  std::string doubt;              // why the cycles may say nothing; empty: no reason is known
   double steady_matrix_busy = 0;  // of the longest kernel of the call, 0 to 1
   bool same_task(const Trial& other) const {
     return target == other.target && descriptor == other.descriptor && candidate == other.candidate &&

@@ -184,6 +184,13 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   }
   if (grid.units.empty()) return std::unexpected("no workgroup was taken down");
   const auto timed = static_cast<double>(grid.units.size());
+  const bool has_matrix = std::ranges::contains(program.steps(), Kind::matrix, &Step::kind);
+  if (has_matrix && std::ranges::all_of(grid.units, [](const ComputeUnitResult& unit) { return unit.matrix_busy() == 0; })) {
+    grid.doubt = std::format(
+        "the kernel has matrix instructions, and none of the {} workgroups that were timed of {} ran one: either the "
+        "launch has nothing to do, or those that do its work are not among them",
+        grid.units.size(), grid.workgroups);
+  }
   grid.shared_lines = with_neighbours == 0 ? 0 : shared_lines / static_cast<double>(with_neighbours);
   grid.steady_matrix_busy = steady / timed;
   Dispatch all;

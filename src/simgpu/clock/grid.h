@@ -34,6 +34,7 @@ struct GridResult {
   double busy = 0;                // part of the time that places for workgroups were taken: the rest is tail
   double matrix_busy = 0;         // all SIMDs, whole launch
   double steady_matrix_busy = 0;  // middle half of the compute units timed
+  std::string doubt;              // why the sample may say nothing about the launch; empty: no reason is known
   double shared_lines = 0;        // of the lines that a workgroup reads, those that neighbours on the die read too
   std::vector<SampledTime> sample;
   std::vector<ComputeUnitResult> units;  // one for each of `sample`

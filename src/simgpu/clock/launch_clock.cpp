@@ -2,6 +2,8 @@
 #include "simgpu/clock/launch_clock.h"
 
 #include <algorithm>
+#include <format>
+#include <iterator>
 #include <utility>
 
 #include "simgpu/checks/workgroup_checks.h"
@@ -96,7 +98,9 @@ std::unique_ptr<LaunchClock> LaunchClock::begin(Launch& launch, std::uint64_t fi
     clock->seeds_ =
         whole ? choose_sample(grid, sample, *launch.target) : choose_sample(first, step, count, sample, *launch.target);
     clock->sample_ = workgroups_of(clock->seeds_);
-    clock->recorder_ = std::make_unique<TraceRecorder>(*timing, clock->sample_);
+    if (whole) clock->ends_ = Survey::ends(grid, clock->sample_);
+    std::ranges::set_union(clock->sample_, clock->ends_, std::back_inserter(clock->to_run_));
+    clock->recorder_ = std::make_unique<TraceRecorder>(*timing, clock->sample_, clock->ends_);
   }
   return clock;
 }
@@ -105,18 +109,19 @@ std::span<const std::uint64_t> LaunchClock::needed() const {
   constexpr std::uint64_t few = 64;
   const auto& grid = launch_->workgroups;
   const bool small = std::uint64_t{grid[0]} * grid[1] * grid[2] <= few;
-  return small ? std::span<const std::uint64_t>() : sample_;
+  return small ? std::span<const std::uint64_t>() : to_run_;
 }
 
 std::vector<std::uint64_t> LaunchClock::widen() {
   if (recorder_ == nullptr || needed().empty() || surveyed_) return {};
-  const std::vector<SampledWork> work = recorder_->work();
+  std::vector<SampledWork> work = recorder_->work();
   if (!survey_) {
-    surveyed_ = !Survey::needed(work, launch_->workgroups);
+    surveyed_ = !Survey::needed(work, recorder_->counted(), launch_->workgroups);
     if (surveyed_) return {};
     survey_.emplace(launch_->workgroups);
   }
   // The sample's traces are dropped: others are timed.
+  std::ranges::copy(recorder_->counted(), std::back_inserter(work));
   if (const std::vector<std::uint64_t> ids = survey_->next(work); !ids.empty()) {
     recorder_->count(ids);
     return ids;
@@ -147,10 +152,19 @@ void LaunchClock::finish() {
   shape.vgprs = launch_->descriptor->vgprs();
   shape.lds_bytes = launch_->lds_bytes;
   const std::uint64_t timeline = ClockLog::instance().timeline();
-  const auto grid = time_grid(program, shape, seeds_, recorder_->traces(), timeline, survey_ ? &*survey_ : nullptr);
+  auto grid = time_grid(program, shape, seeds_, recorder_->traces(), timeline, survey_ ? &*survey_ : nullptr);
   if (!grid) return refuse(grid.error());
+  // Nobody could ask for more of a launch that ran whole.
+  if (grid->doubt.empty() && !surveyed_ && seeds_.size() < shape.total() &&
+      Survey::needed(recorder_->work(), recorder_->counted(), launch_->workgroups)) {
+    grid->doubt = std::format(
+        "the launch ran whole and its workgroups differ: {} of {} were timed, and the work of others is guessed from "
+        "theirs; `wavejit profile` and `run --cycles` look for those that differ",
+        grid->units.size(), grid->workgroups);
+  }
   launch_->time = {.cycles = grid->cycles,
                    .dependent_cycles = static_cast<std::uint64_t>(program.timing().launch.dependent.cycles())};
+  launch_->doubt = grid->doubt;
   if (timeline != 0) {
     ClockLog::instance().offer_trace(grid->cycles,
                                      [&] { return chrome_trace(launch_->kernel->name, grid->units.front(), program); });

@@ -78,6 +78,8 @@ class LaunchClock {
   std::unique_ptr<TraceRecorder> recorder_;
   std::vector<Seed> seeds_;
   std::vector<std::uint64_t> sample_;
+  std::vector<std::uint64_t> ends_;    // counted beside the sample
+  std::vector<std::uint64_t> to_run_;  // both, ascending
   std::optional<Survey> survey_;
   bool surveyed_ = false;  // nothing is left to ask for
   std::string refusal_;

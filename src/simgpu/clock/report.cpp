@@ -194,7 +194,7 @@ std::string grid_json(const KernelInfo& kernel, const GridShape& shape, const Gr
   for (const SampledTime& time : grid.sample)
     sample.push_back({{"workgroup", time.workgroup}, {"cycles", time.cycles}});
   const std::vector<StepCount> steps = steps_of(grid, program.steps().size());
-  const Json json = {
+  Json json = {
       {"kernel", kernel.name},
       {"target", program.target().id},
       {"predicted", true},  // never measured
@@ -237,6 +237,7 @@ std::string grid_json(const KernelInfo& kernel, const GridShape& shape, const Gr
       {"mix", mix_json(steps, program)},
       {"instructions", instructions_json(steps, program)},
       {"clusters", clusters_json(steps, program)}};
+  if (!grid.doubt.empty()) json["doubt"] = grid.doubt;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

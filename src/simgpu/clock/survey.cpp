@@ -11,22 +11,38 @@ namespace wavejit::simgpu::clock {
 namespace {
 
 constexpr std::uint64_t most_of_a_line = 64;
+constexpr std::uint64_t fewest_of_a_line = 9;
 constexpr std::uint64_t fewest_of_lattice = 64;
 constexpr std::uint64_t most_of_lattice = 1024;
 constexpr std::uint64_t most_instructions = 200'000'000;  // of all that are counted: some seconds of this host
 constexpr std::size_t most_timed = 12;
 
-// Middles of so many strata.
+// Middles of so many strata, the outermost moved to both ends: what a few places have is mostly at an end.
 std::vector<std::uint32_t> strata(std::uint32_t size, std::uint64_t count) {
-  const std::uint64_t places = std::min<std::uint64_t>(size, count);
+  const std::uint64_t places = std::min<std::uint64_t>(size, std::max<std::uint64_t>(count, 2));
   std::vector<std::uint32_t> all;
   all.reserve(places);
   for (std::uint64_t i = 0; i < places; ++i)
     all.push_back(static_cast<std::uint32_t>(((2 * i) + 1) * size / (2 * places)));
+  all.front() = 0;
+  all.back() = size - 1;
   return all;
 }
 
+// For each of the places, how many of all are nearest to it.
+std::vector<double> spans_of(const std::vector<std::uint32_t>& places, std::uint32_t size) {
+  std::vector<double> spans(places.size(), 0);
+  std::uint32_t begin = 0;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::uint32_t end = i + 1 == places.size() ? size : places[i] + ((places[i + 1] - places[i] + 1) / 2);
+    spans[i] = end - begin;
+    begin = end;
+  }
+  return spans;
+}
+
 constexpr double of_equal_work = 1.1;
+constexpr double as_expected = 0.1;  // of the most work
 
 // Rows, heads and sequences: who has fewer rows leaves. So few instructions of a workgroup are not worth its start.
 bool ended_at_once(std::uint64_t instructions, const std::array<std::uint32_t, 3>& grid) {
@@ -40,15 +56,32 @@ bool alike(std::uint64_t a, std::uint64_t b, double factor) {
 
 }  // namespace
 
-bool Survey::needed(std::span<const SampledWork> sample, const std::array<std::uint32_t, 3>& grid) {
-  if (sample.size() < 2) return false;
+std::vector<std::uint64_t> Survey::ends(const std::array<std::uint32_t, 3>& grid,
+                                        std::span<const std::uint64_t> sample) {
+  const std::uint64_t all = std::uint64_t{grid[0]} * grid[1] * grid[2];
+  std::vector<std::uint64_t> ids;
+  for (const std::uint64_t id : {std::uint64_t{0}, all - 1})
+    if (all != 0 && !std::ranges::contains(sample, id) && !std::ranges::contains(ids, id)) ids.push_back(id);
+  return ids;
+}
+
+bool Survey::needed(std::span<const SampledWork> sample, std::span<const SampledWork> ends,
+                    const std::array<std::uint32_t, 3>& grid) {
+  if (sample.empty()) return false;
   const auto [least, most] = std::ranges::minmax(sample, {}, &SampledWork::instructions);
-  if (ended_at_once(most.instructions, grid)) return true;
-  if (alike(least.instructions, most.instructions, of_equal_work)) return false;
+  const bool some_are_longer = std::ranges::any_of(
+      ends, [&](const SampledWork& end) { return !ended_at_once(end.instructions, grid); });
+  if (ended_at_once(most.instructions, grid) && (sample.size() > 1 || some_are_longer)) return true;
   std::vector<SampledTime> work;
   work.reserve(sample.size());
   for (const SampledWork& each : sample) work.push_back({.workgroup = each.workgroup, .cycles = each.instructions});
-  return !Durations(work, grid).follow_a_dimension();
+  const Durations expected(work, grid);
+  for (const SampledWork& end : ends) {
+    const auto instructions = static_cast<double>(end.instructions);
+    const double difference = std::abs(instructions - static_cast<double>(expected.of(end.workgroup)));
+    if (difference > as_expected * std::max(instructions, static_cast<double>(most.instructions))) return true;
+  }
+  return !alike(least.instructions, most.instructions, of_equal_work) && !expected.follow_a_dimension();
 }
 
 std::uint64_t Survey::id_of(const std::array<std::uint32_t, 3>& place) const {
@@ -72,13 +105,19 @@ std::vector<std::uint64_t> Survey::ids_of(const Places& places) const {
 // sequences have shows only there.
 std::vector<Survey::Line> Survey::lines() const {
   std::vector<Line> all;
+  const auto add = [&](std::size_t along, const std::array<std::uint32_t, 3>& place) {
+    Line line{.along = along, .places = {std::vector{place[0]}, std::vector{place[1]}, std::vector{place[2]}}};
+    line.places[along] = strata(grid_[along], places_of_a_line_);
+    all.push_back(std::move(line));
+  };
   for (std::size_t along = 0; along < grid_.size(); ++along) {
+    auto place = place_of(most_);
+    add(along, place);
     for (std::size_t other = 0; other < grid_.size(); ++other) {
-      auto place = place_of(most_);
-      if (other != along) place[other] = grid_[other] - 1;
-      Line line{.along = along, .places = {std::vector{place[0]}, std::vector{place[1]}, std::vector{place[2]}}};
-      line.places[along] = strata(grid_[along], most_of_a_line);
-      all.push_back(std::move(line));
+      if (other == along) continue;
+      const std::uint32_t here = std::exchange(place[other], grid_[other] - 1);
+      add(along, place);
+      place[other] = here;
     }
   }
   return all;
@@ -107,8 +146,13 @@ void Survey::lay_lattice() {
     if (varies[dimension]) varying.push_back(dimension);
   }
   std::ranges::stable_sort(varying, {}, [&](std::size_t dimension) { return grid_[dimension]; });
-  double left = std::clamp<double>(static_cast<double>(most_instructions) / std::max(mean, 1.0), fewest_of_lattice,
-                                   most_of_lattice);
+  most_of_lattice_ = static_cast<std::uint64_t>(std::clamp<double>(
+      static_cast<double>(most_instructions) / std::max(mean, 1.0), fewest_of_lattice, most_of_lattice));
+  double places = 1;
+  for (const std::size_t dimension : varying) places *= grid_[dimension];
+  // Where not all places can be counted, half of them are kept for the neighbours that differ.
+  auto left = static_cast<double>(most_of_lattice_);
+  if (places > left) left /= 2;
   for (std::size_t i = 0; i < varying.size(); ++i) {
     const double part = std::pow(left, 1.0 / static_cast<double>(varying.size() - i));
     lattice_[varying[i]] = strata(grid_[varying[i]], static_cast<std::uint64_t>(std::lround(part)));
@@ -116,8 +160,58 @@ void Survey::lay_lattice() {
   }
 }
 
+std::uint64_t Survey::lattice_size() const {
+  return std::uint64_t{lattice_[0].size()} * lattice_[1].size() * lattice_[2].size();
+}
+
+bool Survey::refine_lattice() {
+  struct Gap {
+    std::size_t dimension = 0;
+    std::uint32_t middle = 0;
+    double difference = 0;  // instructions
+  };
+  std::vector<Gap> gaps;
+  double most = 1;
+  for (const std::uint64_t id : ids_of(lattice_)) most = std::max(most, static_cast<double>(counted_.at(id)));
+  for (std::size_t dimension = 0; dimension < lattice_.size(); ++dimension) {
+    const std::vector<std::uint32_t>& places = lattice_[dimension];
+    for (std::size_t i = 0; i + 1 < places.size(); ++i) {
+      if (places[i + 1] - places[i] < 2) continue;
+      Gap gap{.dimension = dimension, .middle = places[i] + ((places[i + 1] - places[i]) / 2)};
+      Places before = lattice_;
+      Places after = lattice_;
+      before[dimension] = {places[i]};
+      after[dimension] = {places[i + 1]};
+      const std::vector<std::uint64_t> ids_before = ids_of(before);
+      const std::vector<std::uint64_t> ids_after = ids_of(after);
+      for (std::size_t other = 0; other < ids_before.size(); ++other) {
+        const auto a = static_cast<double>(counted_.at(ids_before[other]));
+        const auto b = static_cast<double>(counted_.at(ids_after[other]));
+        gap.difference = std::max(gap.difference, std::abs(a - b));
+      }
+      constexpr double a_jump = 0.05;  // of the most work; what grows steadily is in proportion between two places
+      if (gap.difference > a_jump * most) gaps.push_back(gap);
+    }
+  }
+  std::ranges::stable_sort(gaps, std::greater<>(), &Gap::difference);
+  bool refined = false;
+  for (const Gap& gap : gaps) {
+    std::vector<std::uint32_t>& places = lattice_[gap.dimension];
+    if (lattice_size() / places.size() * (places.size() + 1) > most_of_lattice_) continue;
+    places.insert(std::ranges::lower_bound(places, gap.middle), gap.middle);
+    refined = true;
+  }
+  return refined;
+}
+
 std::vector<std::uint64_t> Survey::next(std::span<const SampledWork> work) {
   for (const SampledWork& each : work) counted_[each.workgroup] = each.instructions;
+  const auto not_counted = [&](std::vector<std::uint64_t> ids) {
+    std::erase_if(ids, [&](std::uint64_t id) { return counted_.contains(id); });
+    std::ranges::sort(ids);
+    ids.erase(std::ranges::unique(ids).begin(), ids.end());
+    return ids;
+  };
   std::vector<std::uint64_t> ids;
   if (stage_ == Stage::sample) {
     stage_ = Stage::lines;
@@ -125,16 +219,21 @@ std::vector<std::uint64_t> Survey::next(std::span<const SampledWork> work) {
     most_ = most.workgroup;
     // The first rows are there in every sequence.
     if (ended_at_once(most.instructions, grid_)) most_ = id_of({place_of(most_)[0], 0, place_of(most_)[2]});
+    constexpr std::uint64_t count_of_lines = 9;
+    places_of_a_line_ =
+        std::clamp(most_instructions / count_of_lines / std::max<std::uint64_t>(most.instructions, 1),
+                   fewest_of_a_line, most_of_a_line);
     ids.push_back(most_);
     for (const Line& line : lines()) std::ranges::copy(ids_of(line.places), std::back_inserter(ids));
-  } else if (stage_ == Stage::lines) {
+    ids = not_counted(std::move(ids));
+    if (!ids.empty()) return ids;
+  }
+  if (stage_ == Stage::lines) {
     stage_ = Stage::lattice;
     lay_lattice();
-    ids = ids_of(lattice_);
+    ids = not_counted(ids_of(lattice_));
   }
-  std::erase_if(ids, [&](std::uint64_t id) { return counted_.contains(id); });
-  std::ranges::sort(ids);
-  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  while (ids.empty() && refine_lattice()) ids = not_counted(ids_of(lattice_));
   return ids;
 }
 
@@ -160,9 +259,19 @@ std::uint64_t Survey::work_of(std::uint64_t workgroup) const {
   return counted_.at(id_of(place));
 }
 
-std::vector<std::uint64_t> Survey::all_work() const {
-  std::vector<std::uint64_t> all;
-  for (const std::uint64_t id : ids_of(lattice_)) all.push_back(counted_.at(id));
+std::vector<Survey::PartOfWork> Survey::all_work() const {
+  std::array<std::vector<double>, 3> spans;
+  for (std::size_t dimension = 0; dimension < spans.size(); ++dimension) {
+    // A dimension that changes nothing has one place, wherever that is.
+    spans[dimension] = spans_of(lattice_[dimension], grid_[dimension]);
+    for (double& span : spans[dimension]) span /= grid_[dimension];
+  }
+  std::vector<PartOfWork> all;
+  for (std::size_t z = 0; z < lattice_[2].size(); ++z)
+    for (std::size_t y = 0; y < lattice_[1].size(); ++y)
+      for (std::size_t x = 0; x < lattice_[0].size(); ++x)
+        all.push_back({.instructions = counted_.at(id_of({lattice_[0][x], lattice_[1][y], lattice_[2][z]})),
+                       .part = spans[0][x] * spans[1][y] * spans[2][z]});
   return all;
 }
 
@@ -204,11 +313,10 @@ DurationsByWork::DurationsByWork(std::span<const SampledTime> sample, const Surv
     known_.push_back(
         {.work = static_cast<double>(survey.work_of(time.workgroup)), .cycles = static_cast<double>(time.cycles)});
   parts_.resize(known_.size());
-  const std::vector<std::uint64_t> all = survey.all_work();
-  for (const std::uint64_t work : all) {
+  for (const Survey::PartOfWork& work : survey.all_work()) {
     const auto nearest = std::ranges::min_element(
-        known_, {}, [&](const Known& known) { return std::abs(known.work - static_cast<double>(work)); });
-    parts_[static_cast<std::size_t>(nearest - known_.begin())] += 1 / static_cast<double>(all.size());
+        known_, {}, [&](const Known& known) { return std::abs(known.work - static_cast<double>(work.instructions)); });
+    parts_[static_cast<std::size_t>(nearest - known_.begin())] += work.part;
   }
   std::ranges::stable_sort(known_, {}, &Known::work);
   known_.erase(std::ranges::unique(known_, {}, &Known::work).begin(), known_.end());

@@ -3,10 +3,13 @@
 // Their instructions are counted over a lattice of the grid, workgroups of each amount of work are timed, and all
 // others take what their amount takes.
 //
-//   needed       the sample's workgroups differ, and no straight line over a dimension explains it; or all ended at
-//                once, as those do that are there for the rows of longer sequences
-//   counts       1. along each dimension: those that change nothing fall out
+//   needed       the sample's workgroups differ, and no straight line over a dimension explains it; or the launch's
+//                first and last do other work than the sample says; or all ended at once, as those do that are there
+//                for the rows of longer sequences
+//   counts       1. along each dimension, its ends among the places: those that change nothing fall out
 //                2. over all places of the others, or as many as a launch may cost
+//                3. halfway between neighbours that differ, until they stand side by side: where a few sequences end in
+//                   a table that has room for long ones
 //   seeds        workgroups of each amount of work, to be timed
 #pragma once
 
@@ -24,11 +27,15 @@ class Survey {
  public:
   explicit Survey(const std::array<std::uint32_t, 3>& grid) : grid_(grid) {}
 
+  // Linear ids that are counted beside every sample, as far as it has not got them: at one end of all dimensions each.
+  static std::vector<std::uint64_t> ends(const std::array<std::uint32_t, 3>& grid,
+                                         std::span<const std::uint64_t> sample);
   // Whether the sample says too little about a launch.
-  static bool needed(std::span<const SampledWork> sample, const std::array<std::uint32_t, 3>& grid);
+  static bool needed(std::span<const SampledWork> sample, std::span<const SampledWork> ends,
+                     const std::array<std::uint32_t, 3>& grid);
 
   // Linear ids to count next, ascending; none when all that is wanted is known. `work`: of what was asked for last,
-  // first the sample.
+  // first the sample with the ends.
   std::vector<std::uint64_t> next(std::span<const SampledWork> work);
   // Whether what was counted is all alike: the sample says enough.
   bool found_nothing() const;
@@ -38,8 +45,12 @@ class Survey {
 
   // Instructions of a workgroup: of the nearest that was counted.
   std::uint64_t work_of(std::uint64_t workgroup) const;
-  // Of every place of the lattice.
-  std::vector<std::uint64_t> all_work() const;
+  // Of every place of the lattice, and for how much of the launch it stands. Parts sum up to 1.
+  struct PartOfWork {
+    std::uint64_t instructions = 0;
+    double part = 0;
+  };
+  std::vector<PartOfWork> all_work() const;
 
  private:
   enum class Stage : std::uint8_t { sample, lines, lattice };
@@ -53,12 +64,17 @@ class Survey {
   std::vector<std::uint64_t> ids_of(const Places& places) const;
   std::vector<Line> lines() const;
   void lay_lattice();
+  // Puts places between neighbours of the lattice that differ; whether there were any, and room for them.
+  bool refine_lattice();
+  std::uint64_t lattice_size() const;
 
   std::array<std::uint32_t, 3> grid_;
   Stage stage_ = Stage::sample;
   std::map<std::uint64_t, std::uint64_t> counted_;
   std::uint64_t most_ = 0;  // the workgroup that did most of the sample, or is said to
+  std::uint64_t places_of_a_line_ = 0;
   Places lattice_;
+  std::uint64_t most_of_lattice_ = 0;
 };
 
 // What a workgroup takes by its work: in proportion between those that were timed.

@@ -117,14 +117,14 @@ void record_private(const timing::Timing& timing, const Wave& wave, const Instru
 
 }  // namespace
 
-TraceRecorder::TraceRecorder(const timing::Timing& timing, std::span<const std::uint64_t> workgroups)
+TraceRecorder::TraceRecorder(const timing::Timing& timing, std::span<const std::uint64_t> workgroups,
+                             std::span<const std::uint64_t> counted)
     : timing_(&timing) {
-  trace(workgroups);
+  trace(workgroups, counted);
 }
 
-void TraceRecorder::trace(std::span<const std::uint64_t> workgroups) {
-  counts_.clear();
-  traces_.clear();
+void TraceRecorder::trace(std::span<const std::uint64_t> workgroups, std::span<const std::uint64_t> counted) {
+  count(counted);
   traces_.resize(workgroups.size());
   for (std::size_t i = 0; i < workgroups.size(); ++i) traces_[i].workgroup = workgroups[i];
 }
@@ -136,7 +136,7 @@ void TraceRecorder::count(std::span<const std::uint64_t> workgroups) {
 }
 
 std::vector<SampledWork> TraceRecorder::work() const {
-  std::vector<SampledWork> work = counts_;
+  std::vector<SampledWork> work;
   for (const WorkgroupTrace& trace : traces_) {
     work.push_back({.workgroup = trace.workgroup});
     for (const WaveTrace& wave : trace.waves) work.back().instructions += wave.records.size();
@@ -158,8 +158,10 @@ void TraceRecorder::before(const Wave& wave, const Instruction& instruction) {
   const std::uint64_t id = wave.workgroup->linear_id;
   if (!counts_.empty()) {
     const auto found = std::ranges::lower_bound(counts_, id, {}, &SampledWork::workgroup);
-    if (found != counts_.end() && found->workgroup == id) ++found->instructions;
-    return;
+    if (found != counts_.end() && found->workgroup == id) {
+      ++found->instructions;
+      return;
+    }
   }
   WorkgroupTrace* workgroup = trace_of(id);
   if (workgroup == nullptr) return;

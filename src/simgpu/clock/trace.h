@@ -35,15 +35,19 @@ struct WorkgroupTrace {
 class TraceRecorder : public Observer {
  public:
   // `workgroups`: linear ids, ascending.
-  TraceRecorder(const timing::Timing& timing, std::span<const std::uint64_t> workgroups);
-  // Others in their place, ascending, while nothing runs: taken down, or only counted.
-  void trace(std::span<const std::uint64_t> workgroups);
+  TraceRecorder(const timing::Timing& timing, std::span<const std::uint64_t> workgroups,
+                std::span<const std::uint64_t> counted = {});
+  // Others in their place, ascending, while nothing runs: taken down, or only counted. `counted` beside those that are
+  // taken down: none of them.
+  void trace(std::span<const std::uint64_t> workgroups, std::span<const std::uint64_t> counted = {});
   void count(std::span<const std::uint64_t> workgroups);
   bool wants(std::uint64_t workgroup) const override;
   void before(const Wave& wave, const Instruction& instruction) override;
   const std::vector<WorkgroupTrace>& traces() const { return traces_; }
-  // Instructions of those that were taken down, or counted.
+  // Instructions of those that were taken down.
   std::vector<SampledWork> work() const;
+  // Of those that were only counted.
+  const std::vector<SampledWork>& counted() const { return counts_; }
 
  private:
   WorkgroupTrace* trace_of(std::uint64_t workgroup);

@@ -122,6 +122,19 @@ TEST(Grid, MatrixPipesAreBusyForAllOfTheTimeAtMost) {
   EXPECT_GT(sampled.grid.matrix_busy, 0.95);
 }
 
+// Keys of sequences that are not there: every workgroup of the sample leaves before the products.
+TEST(Grid, ASampleThatRanNoMatrixInstructionOfAKernelThatHasSomeIsInDoubt) {
+  const std::string products = "v_mfma_f32_32x32x8_f16 v[8:23], v[2:3], v[4:5], v[8:23]\n1:";
+  const auto time = [](const std::string& body) {
+    Sampled sampled = time_sample({.body = body, .vgprs = 64}, {2048, 1, 1}, {{.workgroup = 1024, .next = {}, .row = {}}}, {0});
+    EXPECT_EQ(sampled.error, "");
+    return sampled.grid.doubt;
+  };
+  EXPECT_NE(time("s_cmp_ge_u32 s2, 64\ns_cbranch_scc1 1f\n" + products).find("none of the 1 workgroups"), std::string::npos);
+  EXPECT_EQ(time(products), "");
+  EXPECT_EQ(time("v_mov_b32 v1, 1"), "");
+}
+
 TEST(Grid, KernelsThatDoNothing) {
   const Sampled sampled = time_sample({.body = ""}, {3, 1, 1}, {{.workgroup = 1, .next = {}, .row = {}}}, {0});
   ASSERT_EQ(sampled.error, "");
