@@ -3,8 +3,8 @@
 
     python3 bench/aiter_clock.py <libwavejit_simgpu.so> <folder of hsa/> [<aiter_anchors.json>]
 
-The folder is that of ROCm/aiter, or of its package: gfx942/fmha_v3_fwd/MI300/*.co, gfx950/fmha_v3_fwd/*.co, gfx950/pa/*.co. Kernels that are
-not there are left out, with a line. Nothing is measured here. Without the third argument the figures are printed only.
+The folder is that of ROCm/aiter, or of its package (scripts/aiter_package.sh fetches it): gfx942/fmha_v3_fwd/MI300/*.co,
+gfx950/fmha_v3_fwd/*.co, gfx950/fmha_v3_bwd/*.co, gfx950/pa/*.co. Kernels that are not there are left out, with a line. Nothing is measured here. Without the third argument the figures are printed only.
 
     {"kernel": ..., "target": ..., "batch": 16, "heads": 16, "keys": 8192, "cycles": ..., "matrix_busy": ..., ...}
 """
@@ -21,6 +21,7 @@ HEAD_DIM = 128
 THREADS = 512
 ROWS = 256  # queries of a tile
 COUNTERS = "[M] MfmaUtil, attn-dsl-bench, MI300X"
+README = "[M] AITER's README of its attention programs, MI355X"
 DECODE = "[M] published times of AITER's paged decode, MI355X"
 MATRIX_FLOPS = {"gfx942": 2048, "gfx950": 4096}  # a compute unit and cycle, 16-bit
 COMPUTE_UNITS = {"gfx942": 304, "gfx950": 256}
@@ -79,6 +80,26 @@ def forward(gpu, code_object, batch, heads, kv_heads, keys, causal):
     return cycles
 
 
+def backward(gpu, code_object, heads, kv_heads, keys):
+    """Dense BSHD backward of one sequence, D = 128, bf16, as many queries as keys: dQ by atomics, dK and dV of every query head.
+
+    In the order of the kernel's own list of arguments; lengths in rows, strides (of a head, of the batch, of a row) in bytes."""
+    null = ctypes.c_void_p(0)
+    row, kv_row, head = heads * HEAD_DIM * 2, kv_heads * HEAD_DIM * 2, HEAD_DIM * 2
+    q, do, dk, dv = (gpu.allocate(keys * row) for _ in range(4))
+    dq = gpu.allocate(2 * keys * row)  # of four bytes, where atomics are
+    k, v = (gpu.allocate(keys * kv_row) for _ in range(2))
+    lse, delta = (gpu.allocate(heads * keys * 4) for _ in range(2))
+    values = [dq, dk, dv, q, k, v, do, lse, delta, HEAD_DIM ** -0.5, 1.4426950408889634, keys, ROWS * kv_row, head, keys * row, row,
+              heads // kv_heads, head, keys * kv_row, kv_row, row, keys, HEAD_DIM, HEAD_DIM, heads, head, keys * kv_row, kv_row,
+              head, keys * row, row, head, keys * row, head, keys * row, row, keys * 4, null, null, null, null, keys, 0, 0]
+    grid = (-(-keys // ROWS), heads, 1)
+    cycles = gpu.launch(gpu.function(code_object, kernel_name(code_object)), grid, 256, buffer=pack(values, argument_bytes(code_object)))
+    for each in (q, do, dk, dv, dq, k, v, lse, delta):
+        gpu.free(each)
+    return cycles
+
+
 def decode(gpu, code_object, batch, kv_heads, keys, page=16, group=8):
     """Paged decode, bf16, one query a sequence, `group` query heads a kv head; pages in order."""
     null = ctypes.c_void_p(0)
@@ -130,20 +151,34 @@ def rows_of(gpu, folder):
                    "matrix_busy": round(cycles["matrix_busy"], 4), "steady_matrix_busy": round(cycles["steady_matrix_busy"], 4),
                    "useful": round(flops / MATRIX_FLOPS[target] / COMPUTE_UNITS[target] / cycles["cycles"], 4)}
 
-    yield from attention("gfx942", "gfx942/fmha_v3_fwd/MI300/fwd_hd128_bf16_causal_rtne.co", True, "% matrix busy", COUNTERS,
+    yield from attention("gfx942", "gfx942/fmha_v3_fwd/MI300/fwd_hd128_bf16_causal_rtna.co", True, "% matrix busy", COUNTERS,
                          {1024: 42.2, 2048: 50.1, 4096: 64.5, 8192: 67.7, 16384: 72.1})
     throughput = "[M] HipKittens' benchmark, MI355X"
     for causal in (False, True):
         yield from attention("gfx950", f"gfx950/fmha_v3_fwd/fwd_hd128_bf16{'_causal' if causal else ''}.co", causal, "TFLOPS", throughput,
                              published_tflops(["gfx950", "AITER"], 16, 16, 16, causal))
+    gpu.select("gfx950")
+    for atomics, published in (("16-bit", {4096: 1140, 8192: 1159}), ("32-bit", {4096: 788, 8192: 823})):
+        code_object = code(f"gfx950/fmha_v3_bwd/bwd_hd128_bf16_a{atomics[:2]}_psskddv.co")
+        if code_object is None:
+            continue
+        for keys, value in published.items():
+            cycles = backward(gpu, code_object, 64, 8, keys)
+            flops = 10 * 64 * keys * keys * HEAD_DIM
+            yield {"kernel": kernel_name(code_object), "target": "gfx950", "batch": 1, "heads": 64, "keys": keys,
+                   "mask": f"backward, {atomics} atomics", "unit": "TFLOPS", "published": value, "source": README, "cycles": cycles["cycles"],
+                   "matrix_busy": round(cycles["matrix_busy"], 4), "steady_matrix_busy": round(cycles["steady_matrix_busy"], 4),
+                   "useful": round(flops / MATRIX_FLOPS["gfx950"] / COMPUTE_UNITS["gfx950"] / cycles["cycles"], 4)}
     code_object = code("gfx950/pa/pa_bf16_noquant_gqa8_1tg_4w.co")
     if code_object is None:
         return
-    gpu.select("gfx950")
     for batch, kv_heads, keys, microseconds in ((1, 1, 32768, 169.0), (32, 2, 8192, 52.6)):
         cycles = decode(gpu, code_object, batch, kv_heads, keys)
+        gpu.set_warm(True)
+        warm = decode(gpu, code_object, batch, kv_heads, keys)["cycles"]
+        gpu.set_warm(False)
         yield {"kernel": kernel_name(code_object), "target": "gfx950", "batch": batch, "heads": kv_heads, "keys": keys, "mask": "decode",
-               "unit": "microseconds", "published": microseconds, "source": DECODE, "cycles": cycles["cycles"],
+               "unit": "microseconds", "published": microseconds, "source": DECODE, "cycles": cycles["cycles"], "warm_cycles": warm,
                "matrix_busy": round(cycles["matrix_busy"], 4), "steady_matrix_busy": round(cycles["steady_matrix_busy"], 4), "useful": 0}
 
 

@@ -87,7 +87,7 @@ def main():
         source, kernels = folder / "stand_in.s", folder / "hsa/gfx942/fmha_v3_fwd/MI300"
         source.write_text(SOURCE)
         kernels.mkdir(parents=True)
-        subprocess.run([clang, "-target", "amdgcn-amd-amdhsa", "-mcpu=gfx942", source, "-o", kernels / "fwd_hd128_bf16_causal_rtne.co"],
+        subprocess.run([clang, "-target", "amdgcn-amd-amdhsa", "-mcpu=gfx942", source, "-o", kernels / "fwd_hd128_bf16_causal_rtna.co"],
                        check=True)
         script = pathlib.Path(__file__).with_name("aiter_clock.py")
         ran = subprocess.run([sys.executable, script, library, folder / "hsa", folder / "rows.json"], capture_output=True, text=True)

@@ -29,7 +29,9 @@ void read_file(const char* path, const std::string& name, std::vector<OutsideKer
                      .published = row.at("published"),
                      .source = row.at("source"),
                      .cycles = row.value("cycles", 0.0),
+                     .warm_cycles = row.value("warm_cycles", 0.0),
                      .matrix_busy = row.at("matrix_busy"),
+                     .steady_busy = row.at("steady_matrix_busy"),
                      .useful = row.at("useful")});
     }
   } catch (const nlohmann::json::exception& error) {
@@ -40,15 +42,15 @@ void read_file(const char* path, const std::string& name, std::vector<OutsideKer
 
 }  // namespace
 
-std::optional<double> clock_at_cap(std::string_view target, double matrix_busy) {
+std::optional<double> clock_at_cap(std::string_view target, double steady_busy) {
   const targets::Target& row = *targets::find_target(target);
   const timing::Timing* const timing = timing::find_timing(row);
   if (timing == nullptr || !timing->power.known()) return std::nullopt;
-  return std::min(timing->power.ghz(matrix_busy), row.clock_khz / 1e6);
+  return timing->power.delivered.value * std::min(timing->power.ghz(steady_busy), row.clock_khz / 1e6);
 }
 
 std::optional<double> OutsideKernel::throughput_at_cap() const {
-  const auto ghz = clock_at_cap(target, matrix_busy);
+  const auto ghz = clock_at_cap(target, steady_busy);
   if (!ghz) return std::nullopt;
   return useful * *ghz / (targets::find_target(target)->clock_khz / 1e6);
 }
@@ -61,6 +63,14 @@ const std::vector<OutsideKernel>& outside_kernels() {
     return kernels;
   }();
   return all;
+}
+
+std::optional<double> OutsideKernel::tflops_at_cap() const {
+  const auto part = throughput_at_cap();
+  if (!part) return std::nullopt;
+  constexpr double flops_of_cycle = 4096;  // of a gfx950 compute unit, 16-bit; no other target's clock is known
+  const targets::Target& row = *targets::find_target(target);
+  return *part * flops_of_cycle * row.compute_units * row.clock_khz / 1e9;
 }
 
 const OutsideKernel* find_outside(const std::string& name, const std::string& target, int head_dim,

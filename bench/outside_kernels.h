@@ -22,17 +22,20 @@ struct OutsideKernel {
   double published = 0;
   std::string source;
   double cycles = 0;       // predicted; 0: not kept
+  double warm_cycles = 0;  // the same, when the last level cache has all that it reads; 0: not kept
   double matrix_busy = 0;  // predicted, whole launch, 0 to 1
+  double steady_busy = 0;  // predicted, the middle half of a compute unit's time
   double useful = 0;       // the part of the pipes' cycles that exact FLOPs take, whole launch
   // Predicted, at the clock of a GPU at its power limit, as a part of the peak's; nothing where that is not known.
   std::optional<double> throughput_at_cap() const;
+  std::optional<double> tflops_at_cap() const;
 };
 const std::vector<OutsideKernel>& outside_kernels();
 const OutsideKernel* find_outside(const std::string& name, const std::string& target, int head_dim,
                                   const std::string& mask, int keys);
 
-// The engine clock of a GPU at its power limit in GHz, by its busy matrix pipes (0 to 1), never above its peak. Nothing
-// where that is not known.
-std::optional<double> clock_at_cap(std::string_view target, double matrix_busy);
+// GHz by which predicted cycles become the time of a GPU at its power limit: its engine clock by the busy matrix pipes of
+// the kernel's loop (0 to 1), never above its peak, and what of that arrives. Nothing where that is not known.
+std::optional<double> clock_at_cap(std::string_view target, double steady_busy);
 
 }  // namespace wavejit::bench

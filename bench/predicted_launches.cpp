@@ -58,6 +58,26 @@ std::string short_name(std::string_view spec) {
   return name;
 }
 
+// Launches since the last look: one call.
+Result<LaunchPrediction> of_call(const tools::TimedLaunches& timed) {
+  LaunchPrediction prediction;
+  std::uint64_t longest = 0;
+  for (const Json& launch : timed.take()) {
+    if (launch.contains("refused")) return failed(ExitCode::device, launch["refused"].get<std::string>());
+    const auto cycles = launch.at("cycles").get<std::uint64_t>();
+    if (prediction.cycles != 0) prediction.cycles += launch.at("dependent_launch_cycles").get<std::uint64_t>();
+    prediction.cycles += cycles;
+    ++prediction.launches;
+    prediction.busy += launch.at("matrix_busy").get<double>() * static_cast<double>(cycles);
+    if (cycles <= longest) continue;
+    longest = cycles;
+    prediction.steady_busy = launch.at("steady_matrix_busy").get<double>();
+  }
+  if (prediction.cycles == 0) return failed(ExitCode::internal, "no launch was timed");
+  prediction.busy /= static_cast<double>(prediction.cycles);
+  return prediction;
+}
+
 Result<LaunchPrediction> predict(const LaunchTask& task) {
   const auto engine = engine_of(*task.target);
   if (!engine) return std::unexpected(engine.error());
@@ -73,18 +93,19 @@ Result<LaunchPrediction> predict(const LaunchTask& task) {
   wavejit_call_report report{};
   report.size = sizeof report;
   if (auto ran = call->run(*engine, &report); !ran) return std::unexpected(ran.error());
-  LaunchPrediction prediction;
-  prediction.kernel = short_name(report.kernel_spec);
-  for (const Json& launch : timed.take()) {
-    if (launch.contains("refused")) return failed(ExitCode::device, launch["refused"].get<std::string>());
-    const auto cycles = launch.at("cycles").get<std::uint64_t>();
-    if (prediction.cycles != 0) prediction.cycles += launch.at("dependent_launch_cycles").get<std::uint64_t>();
-    prediction.cycles += cycles;
-    ++prediction.launches;
-    prediction.busy += launch.at("matrix_busy").get<double>() * static_cast<double>(cycles);
-  }
-  if (prediction.cycles == 0) return failed(ExitCode::internal, "no launch was timed");
-  prediction.busy /= static_cast<double>(prediction.cycles);
+  auto prediction = of_call(timed);
+  if (!prediction) return prediction;
+  prediction->kernel = short_name(report.kernel_spec);
+  if (!task.warm) return prediction;
+  const auto set_warm = gpu->find<decltype(&wavejit_simgpu_set_warm)>("wavejit_simgpu_set_warm");
+  if (set_warm == nullptr) return failed(ExitCode::device, "the simulated GPU knows no warm cache");
+  set_warm(1);
+  const auto ran = call->run(*engine, &report);
+  set_warm(0);
+  if (!ran) return std::unexpected(ran.error());
+  const auto warm = of_call(timed);
+  if (!warm) return warm;
+  prediction->warm_cycles = warm->cycles;
   return prediction;
 }
 
@@ -92,7 +113,9 @@ std::string to_line(const LaunchPrediction& prediction) {
   return Json({{"kernel", prediction.kernel},
                {"launches", prediction.launches},
                {"cycles", prediction.cycles},
-               {"busy", prediction.busy}})
+               {"busy", prediction.busy},
+               {"steady_busy", prediction.steady_busy},
+               {"warm_cycles", prediction.warm_cycles}})
       .dump();
 }
 
@@ -115,7 +138,9 @@ Result<std::vector<LaunchPrediction>> predict_launches(const std::vector<LaunchT
         predictions[index] = {.kernel = json.at("kernel"),
                               .launches = json.at("launches"),
                               .cycles = json.at("cycles"),
-                              .busy = json.at("busy")};
+                              .busy = json.at("busy"),
+                              .steady_busy = json.at("steady_busy"),
+                              .warm_cycles = json.at("warm_cycles")};
         fmt::print(stderr, "[{:3} of {}] {} {}\n", ++done, tasks.size(), tasks[index].target->id,
                    tasks[index].descriptor);
         return {};

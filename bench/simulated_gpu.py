@@ -4,7 +4,7 @@ import ctypes
 import json
 import sys
 
-SAMPLE = 12  # four and two neighbours each, as tools/simulated_gpu.h
+SAMPLE = 16  # four and three neighbours each, as tools/simulated_gpu.h
 
 
 class Settings(ctypes.Structure):
@@ -49,6 +49,9 @@ class SimulatedGpu:
         must(self.library.hipModuleLoadData(ctypes.byref(module), code_object), "hipModuleLoadData")
         must(self.library.hipModuleGetFunction(ctypes.byref(function), module, name.encode()), name)
         return function
+
+    def set_warm(self, warm):
+        self.library.wavejit_simgpu_set_warm(int(warm))
 
     def launch(self, function, grid, threads, shared=0, arguments=None, buffer=None):
         """`arguments`: ctypes values; or `buffer`: the bytes of all arguments, as they lie. What the clock says."""

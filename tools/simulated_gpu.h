@@ -11,8 +11,8 @@
 
 namespace wavejit::tools {
 
-// The workgroups of a launch that the clock looks at: four, each with two others of its die.
-inline constexpr std::uint32_t sampled_workgroups = 12;
+// The workgroups of a launch that the clock looks at: four, each with two others of its die and one of the next.
+inline constexpr std::uint32_t sampled_workgroups = 16;
 
 class SimulatedGpu {
  public:

@@ -147,6 +147,10 @@ WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_findings(char* text, size_t capaci
  * are worth. Launches that are checked (see above) are not timed, and say so. */
 WAVEJIT_SIMGPU_API void wavejit_simgpu_set_clock(uint32_t workgroups);
 
+/* Not 0: launches that are timed from now on find all that they read in the last level cache, as the second of two that
+ * read the same does where both fit it. 0 (the default): nothing is there before a launch has read it. */
+WAVEJIT_SIMGPU_API void wavejit_simgpu_set_warm(uint32_t warm);
+
 /* What the clock found out since the last call, one JSON object for each launch and line: `kernel`, `target`, `cycles`
  * of the whole launch, `matrix_busy` and `steady_matrix_busy` (0 to 1), `occupancy`, what waves waited for in total, by
  * instruction and by cluster, how busy each unit was, registers and kinds of instructions, and where the launch stands

@@ -193,7 +193,7 @@ void read_arithmetic(Settings& settings) {
 
 void read_clock(Config& config) {
   // The workgroups of a launch that the clock looks at, as many as the tools ask for (tools/simulated_gpu.h).
-  constexpr std::uint32_t sampled = 12;
+  constexpr std::uint32_t sampled = 16;
   if (const char* text = ::secure_getenv("WAVEJIT_SIM_CYCLES"); text != nullptr && *text != 0) {
     const std::string_view value = text;
     if (value == "on") {

@@ -167,6 +167,7 @@ void ComputeUnit::issue_memory(RunningWave& wave, const Step& step, const Record
                         .lines = std::span(wave.trace->lines).subspan(record.first, record.count),
                         .instance = wave.slot->instance,
                         .store = step.kind == Kind::store,
+                        .atomic = step.instruction->record->atomic,
                         .ticket = {.counter = &wave.vector_counter, .entry = wave.vector_counter.issue({})}};
   if (request.store) {
     wave.has_stored = true;
@@ -271,6 +272,9 @@ void ComputeUnit::issue(RunningWave& wave, const Step& step, std::size_t simd_in
   if (wave.position == wave.steps.size()) end_wave(wave, cycle);
 }
 
+// LDS and vector memory share one way out of a SIMD: of two waves that want one each, one waits.
+Unit port_of(Unit unit) { return unit == Unit::lds ? Unit::memory : unit; }
+
 void ComputeUnit::look(std::uint64_t cycle, std::size_t index) {
   const auto now = static_cast<double>(cycle);
   const auto period = static_cast<std::uint64_t>(timing_->wave.look.cycles());
@@ -297,7 +301,7 @@ void ComputeUnit::look(std::uint64_t cycle, std::size_t index) {
     const std::uint32_t place = wave.steps[wave.position];
     const Step& step = program_->steps()[place];
     Cause cause = obstacle(wave, step, simd, now);
-    bool& unit = taken[static_cast<std::size_t>(step.unit)];
+    bool& unit = taken[static_cast<std::size_t>(port_of(step.unit))];
     if (cause == Cause::count && unit && step.unit != Unit::internal) cause = Cause::other_wave;
     StepCount& at_step = result_.steps[place];
     notes_.note(wave, place, step, cause, cycle);
@@ -336,6 +340,9 @@ std::expected<ComputeUnitResult, std::string> ComputeUnit::run() {
     }
   }
   result_.memory = memory_.counts();
+  result_.write_back_cycles =
+      static_cast<std::uint64_t>(memory_.path().write_back_cycles(static_cast<double>(result_.cycles)));
+  result_.memory_cycles = static_cast<std::uint64_t>(memory_.path().memory_cycles());
   result_.lds_busy = lds_.busy();
   result_.address_busy = memory_.address_busy();
   result_.timeline = notes_.take();

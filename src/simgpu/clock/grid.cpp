@@ -25,10 +25,13 @@ std::unordered_set<std::uint64_t> lines_of(const WorkgroupTrace& trace) {
 struct Dispatch {
   std::uint64_t cycles = 0;
   std::uint64_t taken = 0;  // cycles of all places
+  std::uint64_t pipes = 0;  // cycles of all matrix pipes
 };
+// What each workgroup takes of its place, and what of the pipes: both are known of the sample, and follow the same rule
+// to all others.
 template <typename Durations>
-Dispatch dispatch(const targets::Target& target, const GridShape& shape, unsigned resident,
-                  const Durations& durations) {
+Dispatch dispatch(const targets::Target& target, const GridShape& shape, unsigned resident, const Durations& durations,
+                  const Durations& pipes) {
   const auto dies = static_cast<std::uint64_t>(target.xcds);
   const std::uint64_t places = static_cast<std::uint64_t>(target.compute_units) / dies * resident;
   Dispatch all;
@@ -42,6 +45,7 @@ Dispatch dispatch(const targets::Target& target, const GridShape& shape, unsigne
       free.push(end);
       all.cycles = std::max(all.cycles, end);
       all.taken += cycles;
+      all.pipes += pipes.of(workgroup);
     }
   }
   return all;
@@ -82,6 +86,13 @@ std::unordered_map<std::uint64_t, unsigned> shared_lines_of(const std::unordered
   return shared;
 }
 
+// How many dies read at the same time what neighbours in the first dimension share.
+unsigned dies_that_share(const targets::Target& target, const GridShape& shape) {
+  const auto& grid = shape.workgroups;
+  const std::uint32_t size = grid[0] > 1 ? grid[0] : grid[1] > 1 ? grid[1] : grid[2];
+  return std::min(size, static_cast<std::uint32_t>(target.xcds));
+}
+
 // What a workgroup takes of its place while all places of the compute unit are taken. Workgroups that began together do
 // not end together, and the last ones have units to themselves that the dispatcher would give to others: so what was
 // done until the first one ended decides, by the matrix pipes.
@@ -113,14 +124,17 @@ std::uint64_t place_cycles(const ComputeUnitResult& unit, unsigned resident, uns
   // Without matrix instructions in that time there is nothing to go by but the mean.
   const double cycles = done > 0 && together > 0 ? together * all / done : ends - starts;
   const double pipes = std::ceil(all / static_cast<double>(unit.simds.size()));  // no less than they need
-  return static_cast<std::uint64_t>(std::max({cycles, pipes, 1.0}));  // none at all, if all that it does is to end
+  // Nor than memory needs for what it reads and writes: what the workgroup before left to write back is as much as it
+  // leaves itself.
+  const auto memory = static_cast<double>(unit.memory_cycles);
+  return static_cast<std::uint64_t>(std::max({cycles, pipes, memory, 1.0}));  // none at all, if all it does is to end
 }
 
 }  // namespace
 
 std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape, std::span<const Seed> seeds,
                                                  std::span<const WorkgroupTrace> traces, std::uint64_t timeline,
-                                                 const Survey* survey) {
+                                                 const Survey* survey, bool warm) {
   const targets::Target& target = program.target();
   GridResult grid;
   grid.workgroups = shape.total();
@@ -141,7 +155,8 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   double shared_lines = 0;
   std::size_t with_neighbours = 0;
   double steady = 0;
-  std::vector<double> pipe_cycles;  // of each of the sample
+  std::vector<SampledTime> pipe_cycles;  // of each of the sample
+  double write_back = 0;
   const auto trace_of = [&](std::optional<std::uint64_t> workgroup) -> const WorkgroupTrace* {
     if (!workgroup) return nullptr;
     const auto found = std::ranges::lower_bound(traces, *workgroup, {}, &WorkgroupTrace::workgroup);
@@ -156,6 +171,12 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
     request.resident = grid.resident;
     request.neighbours.compute_units = static_cast<unsigned>(active);
     request.neighbours.compute_units_of_die = static_cast<unsigned>(units_of_die);
+    request.neighbours.warm = warm;
+    if (const WorkgroupTrace* const across = trace_of(seed.across); across != nullptr) {
+      const auto there = lines_of(*across);
+      for (const std::uint64_t line : lines_of(*trace))
+        if (there.contains(line)) request.neighbours.dies[line] = dies_that_share(target, shape);
+    }
     if (next != nullptr || row != nullptr) {
       const auto here = lines_of(*trace);
       request.neighbours.sharers = shared_lines_of(here, next, row, sharing);
@@ -178,7 +199,10 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
     grid.sample.push_back({.workgroup = seed.workgroup, .cycles = cycles});
     std::uint64_t busy = 0;
     for (const SimdResult& simd : unit->simds) busy += simd.matrix_busy;
-    pipe_cycles.push_back(static_cast<double>(busy) / grid.resident);
+    pipe_cycles.push_back({.workgroup = seed.workgroup, .cycles = busy / grid.resident});
+    // What is counted above as the next one's burden is none of the end.
+    const std::uint64_t burden = cycles > unit->cycles ? cycles - unit->cycles : 0;
+    write_back += static_cast<double>(unit->write_back_cycles - std::min(unit->write_back_cycles, burden));
     steady += unit->steady_matrix_busy();
     grid.units.push_back(std::move(*unit));
   }
@@ -194,30 +218,22 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   grid.shared_lines = with_neighbours == 0 ? 0 : shared_lines / static_cast<double>(with_neighbours);
   grid.steady_matrix_busy = steady / timed;
   Dispatch all;
-  std::vector<double> parts(grid.sample.size(), 1);
   if (survey == nullptr) {
-    all = dispatch(target, shape, grid.resident, Durations(grid.sample, shape.workgroups));
+    all = dispatch(target, shape, grid.resident, Durations(grid.sample, shape.workgroups),
+                   Durations(pipe_cycles, shape.workgroups));
   } else {
-    const DurationsByWork durations(grid.sample, *survey);
-    all = dispatch(target, shape, grid.resident, durations);
-    parts = durations.parts();
-  }
-  // Of the pipes, and of the workgroups that kept them busy: long ones count for more, and so do those of many.
-  double matrix_cycles = 0;
-  double workgroup_cycles = 0;
-  for (std::size_t i = 0; i < grid.sample.size(); ++i) {
-    matrix_cycles += parts[i] * pipe_cycles[i];
-    workgroup_cycles += parts[i] * static_cast<double>(grid.sample[i].cycles);
+    all = dispatch(target, shape, grid.resident, DurationsByWork(grid.sample, *survey),
+                   DurationsByWork(pipe_cycles, *survey));
   }
   const timing::Timing& timing = program.timing();
   grid.cold_cycles = static_cast<std::uint64_t>(std::max(
       timing.wave.cold_code.value + timing.memory.cold_arguments.value - timing.memory.scalar_latency.value, 0.0));
-  grid.cycles = all.cycles + grid.cold_cycles;
+  grid.write_back_cycles = static_cast<std::uint64_t>(write_back / timed);
+  grid.cycles = all.cycles + grid.cold_cycles + grid.write_back_cycles;
   const double places = static_cast<double>(units) * grid.resident * static_cast<double>(grid.cycles);
   grid.busy = places == 0 ? 0 : static_cast<double>(all.taken) / places;
-  // While a workgroup is there it keeps the pipes of its compute unit busy by so much.
-  const double of_workgroup = workgroup_cycles == 0 ? 0 : matrix_cycles / workgroup_cycles;
-  grid.matrix_busy = of_workgroup * grid.resident * grid.busy / target.simds_per_compute_unit;
+  const auto pipes = static_cast<double>(units * static_cast<std::uint64_t>(target.simds_per_compute_unit));
+  grid.matrix_busy = static_cast<double>(all.pipes) / (pipes * static_cast<double>(grid.cycles));
   return grid;
 }
 

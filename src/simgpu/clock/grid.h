@@ -34,6 +34,7 @@ struct GridResult {
   double busy = 0;                // part of the time that places for workgroups were taken: the rest is tail
   double matrix_busy = 0;         // all SIMDs, whole launch
   double steady_matrix_busy = 0;  // middle half of the compute units timed
+  std::uint64_t write_back_cycles = 0;  // of `cycles`: at the end, until memory has all that was written
   std::string doubt;              // why the sample may say nothing about the launch; empty: no reason is known
   double shared_lines = 0;        // of the lines that a workgroup reads, those that neighbours on the die read too
   std::vector<SampledTime> sample;
@@ -41,9 +42,10 @@ struct GridResult {
 };
 
 // `traces`: of workgroups_of(seeds), ascending. `timeline`: of the first unit, events of so many cycles in the middle
-// of its time are kept. `survey`: where workgroups take what their work takes, else null.
+// of its time are kept. `survey`: where workgroups take what their work takes, else null. `warm`: the last level cache
+// has what the launch reads.
 std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape, std::span<const Seed> seeds,
                                                  std::span<const WorkgroupTrace> traces, std::uint64_t timeline = 0,
-                                                 const Survey* survey = nullptr);
+                                                 const Survey* survey = nullptr, bool warm = false);
 
 }  // namespace wavejit::simgpu::clock

@@ -39,6 +39,16 @@ void ClockLog::set_timeline(std::uint64_t cycles) {
   timeline_ = cycles;
 }
 
+void ClockLog::set_warm(bool warm) {
+  const std::scoped_lock lock(mutex_);
+  warm_ = warm;
+}
+
+bool ClockLog::is_warm() const {
+  const std::scoped_lock lock(mutex_);
+  return warm_;
+}
+
 std::uint64_t ClockLog::timeline() const {
   const std::scoped_lock lock(mutex_);
   return timeline_;
@@ -152,7 +162,8 @@ void LaunchClock::finish() {
   shape.vgprs = launch_->descriptor->vgprs();
   shape.lds_bytes = launch_->lds_bytes;
   const std::uint64_t timeline = ClockLog::instance().timeline();
-  auto grid = time_grid(program, shape, seeds_, recorder_->traces(), timeline, survey_ ? &*survey_ : nullptr);
+  auto grid = time_grid(program, shape, seeds_, recorder_->traces(), timeline, survey_ ? &*survey_ : nullptr,
+                        ClockLog::instance().is_warm());
   if (!grid) return refuse(grid.error());
   // Nobody could ask for more of a launch that ran whole.
   if (grid->doubt.empty() && !surveyed_ && seeds_.size() < shape.total() &&

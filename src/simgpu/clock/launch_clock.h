@@ -31,6 +31,8 @@ class ClockLog {
   std::uint32_t sample() const;
   // So many cycles of the first sampled compute unit are kept as a timeline; 0: none.
   void set_timeline(std::uint64_t cycles);
+  void set_warm(bool warm);
+  bool is_warm() const;
   std::uint64_t timeline() const;
   bool keeps_results() const;
   void add(std::string json);
@@ -48,6 +50,7 @@ class ClockLog {
   std::uint32_t sample_ = 0;
   bool keeps_ = false;
   std::uint64_t timeline_ = 0;
+  bool warm_ = false;
   std::string trace_;
   std::uint64_t trace_cycles_ = 0;  // of its launch
   std::vector<std::string> results_;

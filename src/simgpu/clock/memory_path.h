@@ -37,6 +37,11 @@ struct Neighbours {
   // Of lines that other workgroups of the die read too: how many read them, which each pay for their part of the
   // misses.
   std::unordered_map<std::uint64_t, unsigned> sharers;
+  // Of lines that workgroups of other dies read at the same time: how many dies do. One fetches from memory, the others
+  // find it in the last level cache.
+  std::unordered_map<std::uint64_t, unsigned> dies;
+  // The last level cache has all that the launch reads: one before it read or wrote the same.
+  bool warm = false;
 };
 
 struct MemoryCounts {
@@ -45,6 +50,7 @@ struct MemoryCounts {
   std::uint64_t l2_hits = 0;
   std::uint64_t mall_hits = 0;
   std::uint64_t memory = 0;
+  std::uint64_t written = 0;  // lines that stores and atomics send back to memory
 };
 
 class MemoryPath {
@@ -54,8 +60,15 @@ class MemoryPath {
   // When the data of an access is there that the address unit began at `start`. `instance` tells workgroups apart that
   // replay one trace.
   double load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance);
-  // When a store counts as done.
-  double store(double start, std::span<const std::uint64_t> lines);
+  // When a store counts as done. L2 keeps what was written, as much as is this compute unit's part of it, and writes it
+  // back when memory has nothing else to do; more than that waits for memory.
+  double store(double start, std::span<const std::uint64_t> lines, std::uint64_t instance);
+  // An atomic reads and writes where all dies see it.
+  double atomic(double start, std::span<const std::uint64_t> lines);
+  // Cycles that memory takes for what is still to be written back: the launch has ended when all is.
+  double write_back_cycles(double end);
+  // What memory needs at its rate for all that was read from it and is written back to it.
+  double memory_cycles() const;
   const MemoryCounts& counts() const { return counts_; }
 
  private:
@@ -70,17 +83,25 @@ class MemoryPath {
   };
   double fill(double now, std::uint64_t line);
   bool fetched_by_another(std::uint64_t line);
+  bool fetched_by_another_die(std::uint64_t line);
+  // One more line to write back, at `now`: when there is room for it.
+  double write_back(double now);
+  void use_idle_memory(double now);
 
   const timing::MemoryRules* rules_;
   const Neighbours* neighbours_;
   Cache l1_;
   Cache l2_;
-  std::unordered_set<std::uint64_t> seen_;  // lines that were fetched from memory before
+  std::unordered_set<std::uint64_t> seen_;     // lines that were fetched from memory before
+  std::unordered_set<std::uint64_t> written_;  // lines that a store of a workgroup has written
   Rate l1_rate_;
   Rate l2_rate_;
   Rate mall_rate_;
   Rate memory_rate_;
   std::unordered_map<unsigned, std::uint64_t> shared_touches_;  // by the number of sharers
+  std::unordered_map<unsigned, std::uint64_t> die_touches_;     // by the number of dies
+  double room_for_writes_ = 0;                                  // lines
+  double to_write_back_ = 0;                                    // lines
   MemoryCounts counts_;
 };
 

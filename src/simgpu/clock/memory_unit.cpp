@@ -23,8 +23,12 @@ double MemoryUnit::room_for(double bytes, double from) {
 void MemoryUnit::begin(const MemoryRequest& request, double start) {
   address_free_ = start + request.turns;
   address_busy_ += request.turns;
+  if (request.atomic) {
+    request.ticket.finish(path_.atomic(start, request.lines));
+    return;
+  }
   if (request.store) {
-    request.ticket.finish(path_.store(start, request.lines));
+    request.ticket.finish(path_.store(start, request.lines, request.instance));
     return;
   }
   const double there = path_.load(start, request.lines, request.instance);
@@ -51,7 +55,7 @@ void MemoryUnit::serve(double now, LdsUnit& lds) {
     const MemoryRequest& request = queue_.front();
     double start = std::max(address_free_, request.at);
     if (start > now) return;
-    if (!request.store) {
+    if (!request.store && !request.atomic) {
       start = room_for(static_cast<double>(request.lines.size()) * rules_->line.value, start);
       // What it waited for is forgotten; it begins at a later call.
       if (start > now) {

@@ -23,6 +23,7 @@ struct MemoryRequest {
   std::span<const std::uint64_t> lines;
   std::uint64_t instance = 0;  // tells workgroups apart that replay one trace
   bool store = false;
+  bool atomic = false;
   Ticket ticket;
   // LDS DMA: cycles that its data keeps the banks busy, and the port that it passes. 0: data goes to registers.
   double lds_cycles = 0;
@@ -39,6 +40,7 @@ class MemoryUnit {
   // Begins what can begin up to `now`, and hands DMA that has arrived to `lds`; called every cycle.
   void serve(double now, LdsUnit& lds);
   const MemoryCounts& counts() const { return path_.counts(); }
+  MemoryPath& path() { return path_; }
   std::uint64_t address_busy() const { return static_cast<std::uint64_t>(address_busy_); }
 
  private:

@@ -189,6 +189,7 @@ std::string grid_json(const KernelInfo& kernel, const GridShape& shape, const Gr
     memory.l2_hits += unit.memory.l2_hits;
     memory.mall_hits += unit.memory.mall_hits;
     memory.memory += unit.memory.memory;
+    memory.written += unit.memory.written;
   }
   Json sample = Json::array();
   for (const SampledTime& time : grid.sample)
@@ -207,6 +208,7 @@ std::string grid_json(const KernelInfo& kernel, const GridShape& shape, const Gr
        {{"workgroups", grid.occupancy.workgroups}, {"limited_by", grid.occupancy.limit}, {"resident", grid.resident}}},
       {"cycles", grid.cycles},
       {"cold_cycles", grid.cold_cycles},
+      {"write_back_cycles", grid.write_back_cycles},
       {"dependent_launch_cycles", program.timing().launch.dependent.cycles()},
       {"matrix_busy", grid.matrix_busy},
       {"steady_matrix_busy", grid.steady_matrix_busy},
@@ -231,7 +233,8 @@ std::string grid_json(const KernelInfo& kernel, const GridShape& shape, const Gr
         {"l1_hits", memory.l1_hits},
         {"l2_hits", memory.l2_hits},
         {"last_level_hits", memory.mall_hits},
-        {"memory", memory.memory}}},
+        {"memory", memory.memory},
+        {"written", memory.written}}},
       {"roofline", roofline_json(grid, steps, program)},
       {"matrix_over_time", matrix_over_time_json(grid.units.front())},
       {"mix", mix_json(steps, program)},

@@ -81,6 +81,8 @@ struct ComputeUnitResult {
   std::uint64_t lds_lost = 0;      // of those, to bank conflicts
   std::uint64_t address_busy = 0;  // cycles of vector memory's address unit
   MemoryCounts memory;
+  std::uint64_t memory_cycles = 0;      // that memory needs at this compute unit's part of its rate
+  std::uint64_t write_back_cycles = 0;  // of those, after the last wave has ended
   std::vector<TimelineEvent> timeline;
 
   void add_matrix_busy(std::uint64_t from, int cycles);

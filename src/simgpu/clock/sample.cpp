@@ -90,7 +90,10 @@ std::vector<Seed> every_workgroup(std::uint64_t all, std::uint64_t dies) {
   std::vector<Seed> seeds;
   seeds.reserve(all);
   for (std::uint64_t id = 0; id < all; ++id)
-    seeds.push_back({.workgroup = id, .next = id + dies < all ? std::optional(id + dies) : std::nullopt, .row = {}});
+    seeds.push_back({.workgroup = id,
+                     .next = id + dies < all ? std::optional(id + dies) : std::nullopt,
+                     .row = {},
+                     .across = id + 1 < all ? std::optional(id + 1) : std::nullopt});
   return seeds;
 }
 
@@ -113,9 +116,13 @@ Seed with_neighbours(std::uint64_t workgroup, const std::array<std::uint32_t, 3>
   } else if (y >= rows_on) {
     row = workgroup - to_row;
   }
-  Seed seed{.workgroup = workgroup, .next = {}, .row = {}};
+  Seed seed{.workgroup = workgroup, .next = {}, .row = {}, .across = {}};
   if (to_row != dies && rows_on < grid[1]) seed.row = row;
   seed.next = to_row == dies && row ? row : workgroup + dies < all ? std::optional(workgroup + dies) : std::nullopt;
+  // Side by side in the first dimension that has more than one place.
+  const std::uint64_t size = grid[0] > 1 ? grid[0] : grid[1] > 1 ? grid[1] : grid[2];
+  const std::uint64_t place = workgroup % size;
+  if (size > 1) seed.across = place + 1 < size ? workgroup + 1 : workgroup - 1;
   return seed;
 }
 
@@ -126,7 +133,7 @@ std::vector<Seed> choose_sample(std::uint64_t first, std::uint64_t step, std::ui
   const std::uint64_t seeds = std::min(std::max<std::uint64_t>(most / 2, 1), count);
   for (std::uint64_t i = 0; i < seeds; ++i) {
     const std::uint64_t place = ((2 * i) + 1) * count / (2 * seeds);
-    Seed seed{.workgroup = first + (place * step), .next = {}, .row = {}};
+    Seed seed{.workgroup = first + (place * step), .next = {}, .row = {}, .across = {}};
     // Neighbours on a die are as many ids apart as there are dies.
     if (step == 1 && most > 1 && place + dies < count) seed.next = seed.workgroup + dies;
     chosen.push_back(seed);
@@ -140,11 +147,8 @@ std::vector<Seed> choose_sample(const std::array<std::uint32_t, 3>& grid, std::u
   if (all == 0) return {};
   const auto dies = static_cast<std::uint64_t>(target.xcds);
   if (all <= most) return every_workgroup(all, dies);
-  const std::uint64_t to_row = turns_of_row(grid, target) * dies;  // ids
-  const std::uint64_t rows_on = to_row / grid[0];
-  // Where the next of the die is at the same x already, one neighbour says all.
-  const bool has_both = to_row != dies && rows_on < grid[1];
-  const std::uint64_t seeds = std::min(std::max<std::uint64_t>(most / (has_both ? 3 : 2), 1), all);
+  constexpr std::uint64_t with_its_neighbours = 4;
+  const std::uint64_t seeds = std::min(std::max<std::uint64_t>(most / with_its_neighbours, 1), all);
   constexpr double golden = 0.618;
   const std::array<std::uint64_t, 3> steps = {scattering_step(seeds, golden), 1, scattering_step(seeds, 1 - golden)};
   std::vector<Seed> chosen;
@@ -158,6 +162,7 @@ std::vector<Seed> choose_sample(const std::array<std::uint32_t, 3>& grid, std::u
     if (std::ranges::contains(chosen, id, &Seed::workgroup)) continue;
     Seed seed = with_neighbours(id, grid, target);
     if (most < 3) seed.row.reset();
+    if (most < with_its_neighbours) seed.across.reset();
     if (most < 2) seed.next.reset();
     chosen.push_back(seed);
   }
@@ -170,6 +175,7 @@ std::vector<std::uint64_t> workgroups_of(std::span<const Seed> seeds) {
     ids.insert(seed.workgroup);
     if (seed.next) ids.insert(*seed.next);
     if (seed.row) ids.insert(*seed.row);
+    if (seed.across) ids.insert(*seed.across);
   }
   return {ids.begin(), ids.end()};
 }

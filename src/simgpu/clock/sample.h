@@ -21,6 +21,8 @@ struct Seed {
   // One at the same x and z. Where a die has several x, a row of a grid of heads by query blocks has other keys for
   // each, and only the next rows have the same.
   std::optional<std::uint64_t> row;
+  // The one on the die beside it: what both read is fetched from memory once, and found in the last level cache then.
+  std::optional<std::uint64_t> across;
 };
 
 // Workgroups go round the dies: a die gets the same x again after so many of its own.

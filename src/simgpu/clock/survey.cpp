@@ -29,18 +29,6 @@ std::vector<std::uint32_t> strata(std::uint32_t size, std::uint64_t count) {
   return all;
 }
 
-// For each of the places, how many of all are nearest to it.
-std::vector<double> spans_of(const std::vector<std::uint32_t>& places, std::uint32_t size) {
-  std::vector<double> spans(places.size(), 0);
-  std::uint32_t begin = 0;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const std::uint32_t end = i + 1 == places.size() ? size : places[i] + ((places[i + 1] - places[i] + 1) / 2);
-    spans[i] = end - begin;
-    begin = end;
-  }
-  return spans;
-}
-
 constexpr double of_equal_work = 1.1;
 constexpr double as_expected = 0.1;  // of the most work
 
@@ -259,22 +247,6 @@ std::uint64_t Survey::work_of(std::uint64_t workgroup) const {
   return counted_.at(id_of(place));
 }
 
-std::vector<Survey::PartOfWork> Survey::all_work() const {
-  std::array<std::vector<double>, 3> spans;
-  for (std::size_t dimension = 0; dimension < spans.size(); ++dimension) {
-    // A dimension that changes nothing has one place, wherever that is.
-    spans[dimension] = spans_of(lattice_[dimension], grid_[dimension]);
-    for (double& span : spans[dimension]) span /= grid_[dimension];
-  }
-  std::vector<PartOfWork> all;
-  for (std::size_t z = 0; z < lattice_[2].size(); ++z)
-    for (std::size_t y = 0; y < lattice_[1].size(); ++y)
-      for (std::size_t x = 0; x < lattice_[0].size(); ++x)
-        all.push_back({.instructions = counted_.at(id_of({lattice_[0][x], lattice_[1][y], lattice_[2][z]})),
-                       .part = spans[0][x] * spans[1][y] * spans[2][z]});
-  return all;
-}
-
 std::vector<Seed> Survey::seeds(const targets::Target& target) const {
   std::vector<SampledWork> known;
   for (const std::uint64_t id : ids_of(lattice_)) known.push_back({.workgroup = id, .instructions = counted_.at(id)});
@@ -303,6 +275,7 @@ std::vector<Seed> Survey::seeds(const targets::Target& target) const {
     };
     keep(seed.next);
     keep(seed.row);
+    keep(seed.across);
     chosen.push_back(seed);
   }
   return chosen;
@@ -312,12 +285,6 @@ DurationsByWork::DurationsByWork(std::span<const SampledTime> sample, const Surv
   for (const SampledTime& time : sample)
     known_.push_back(
         {.work = static_cast<double>(survey.work_of(time.workgroup)), .cycles = static_cast<double>(time.cycles)});
-  parts_.resize(known_.size());
-  for (const Survey::PartOfWork& work : survey.all_work()) {
-    const auto nearest = std::ranges::min_element(
-        known_, {}, [&](const Known& known) { return std::abs(known.work - static_cast<double>(work.instructions)); });
-    parts_[static_cast<std::size_t>(nearest - known_.begin())] += work.part;
-  }
   std::ranges::stable_sort(known_, {}, &Known::work);
   known_.erase(std::ranges::unique(known_, {}, &Known::work).begin(), known_.end());
 }

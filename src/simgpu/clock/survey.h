@@ -45,12 +45,6 @@ class Survey {
 
   // Instructions of a workgroup: of the nearest that was counted.
   std::uint64_t work_of(std::uint64_t workgroup) const;
-  // Of every place of the lattice, and for how much of the launch it stands. Parts sum up to 1.
-  struct PartOfWork {
-    std::uint64_t instructions = 0;
-    double part = 0;
-  };
-  std::vector<PartOfWork> all_work() const;
 
  private:
   enum class Stage : std::uint8_t { sample, lines, lattice };
@@ -82,8 +76,6 @@ class DurationsByWork {
  public:
   DurationsByWork(std::span<const SampledTime> sample, const Survey& survey);
   std::uint64_t of(std::uint64_t workgroup) const;
-  // For each of the sample, how much of the launch is nearest to its work. Sums up to 1.
-  const std::vector<double>& parts() const { return parts_; }
 
  private:
   struct Known {
@@ -92,7 +84,6 @@ class DurationsByWork {
   };
   const Survey* survey_;
   std::vector<Known> known_;  // ascending by work, no work twice
-  std::vector<double> parts_;
 };
 
 }  // namespace wavejit::simgpu::clock

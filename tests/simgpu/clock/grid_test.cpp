@@ -53,10 +53,10 @@ TEST(Grid, NeighboursOfADieAreFoundWithOthersBetweenThem) {
   // 24 workgroups on eight dies: pairs eight apart, which do not stand side by side in the sample.
   Buffer<std::uint32_t> memory(words_of_workgroup);
   const Sampled sampled = time_sample({.body = reads_lines_after("v_mov_b32 v1, 0")}, {24, 1, 1},
-                                      {{.workgroup = 3, .next = 11, .row = {}},
-                                       {.workgroup = 9, .next = 17, .row = {}},
-                                       {.workgroup = 15, .next = 23, .row = {}},
-                                       {.workgroup = 21, .next = {}, .row = {}}},
+                                      {{.workgroup = 3, .next = 11, .row = {}, .across = {}},
+                                       {.workgroup = 9, .next = 17, .row = {}, .across = {}},
+                                       {.workgroup = 15, .next = 23, .row = {}, .across = {}},
+                                       {.workgroup = 21, .next = {}, .row = {}, .across = {}}},
                                       {memory.address()});
   ASSERT_EQ(sampled.error, "");
   std::vector<std::uint64_t> timed;
@@ -69,7 +69,7 @@ TEST(Grid, NeighboursOfADieAreFoundWithOthersBetweenThem) {
 // Times a whole launch of 16 x, four rows and 16 planes as the hook in a launch would.
 clock::GridResult time_rows(const std::string& body, const Buffer<std::uint32_t>& memory) {
   const std::array<std::uint32_t, 3> grid = {16, 4, 16};
-  const auto seeds = clock::choose_sample(grid, 12, *targets::find_target("gfx950"));
+  const auto seeds = clock::choose_sample(grid, 16, *targets::find_target("gfx950"));
   Sampled sampled = time_sample({.body = reads_lines_after(body)}, grid, seeds, {memory.address()});
   EXPECT_EQ(sampled.error, "");
   return std::move(sampled.grid);
@@ -95,7 +95,11 @@ TEST(Grid, WorkgroupsOfAPlaneShareWhatBothNeighboursRead) {
   const clock::GridResult grid = time_rows("v_mov_b32 v1, s4\nv_lshlrev_b32 v1, 13, v1", memory);
   EXPECT_EQ(grid.shared_lines, 1);
   ASSERT_EQ(grid.units.size(), 4U);
-  for (const clock::ComputeUnitResult& unit : grid.units) EXPECT_EQ(unit.memory.memory, lines_of_workgroup / 8);
+  // Eight of each die at a time, on eight dies.
+  for (const clock::ComputeUnitResult& unit : grid.units) {
+    EXPECT_EQ(unit.memory.memory, lines_of_workgroup / 8 / 8);
+    EXPECT_EQ(unit.memory.mall_hits, lines_of_workgroup / 8 - lines_of_workgroup / 8 / 8);
+  }
 }
 
 TEST(Grid, WorkgroupsWithLinesOfTheirOwnPayForAllOfThem) {
@@ -115,18 +119,66 @@ TEST(Grid, MatrixPipesAreBusyForAllOfTheTimeAtMost) {
   for (int i = 0; i < 32; ++i) body += "v_mfma_f32_32x32x8_f16 v[8:23], v[2:3], v[4:5], v[8:23]\n";
   body += "s_sub_u32 s8, s8, 1\ns_cmp_lg_u32 s8, 0\ns_cbranch_scc1 1b";
   const Sampled sampled =
-      time_sample({.body = body, .vgprs = 256}, {2048, 1, 1}, {{.workgroup = 1024, .next = 1032, .row = {}}}, {0});
+      time_sample({.body = body, .vgprs = 256}, {2048, 1, 1}, {{.workgroup = 1024, .next = 1032, .row = {}, .across = {}}}, {0});
   ASSERT_EQ(sampled.error, "");
   EXPECT_EQ(sampled.grid.resident, 8U);
   EXPECT_LE(sampled.grid.matrix_busy, 1);
   EXPECT_GT(sampled.grid.matrix_busy, 0.95);
 }
 
+// As AITER's grid: x is a query block, eight of a head side by side on eight dies. No die has two that read the same, and
+// memory is asked once for all of them.
+TEST(Grid, WorkgroupsOfARowOnDifferentDiesShareTheLastLevelCache) {
+  Buffer<std::uint32_t> memory(words_of_workgroup * 16 * 2);
+  const std::array<std::uint32_t, 3> shape = {8, 16, 2};  // one each compute unit
+  const auto seeds = clock::choose_sample(shape, 16, *targets::find_target("gfx950"));
+  // y + 16 z, of 64 lines each.
+  const Sampled sampled = time_sample(
+      {.body = reads_lines_after("s_lshl_b32 s5, s4, 4\ns_add_u32 s5, s5, s3\nv_mov_b32 v1, s5\nv_lshlrev_b32 v1, 13, v1")},
+      shape, seeds, {memory.address()});
+  ASSERT_EQ(sampled.error, "");
+  ASSERT_EQ(sampled.grid.units.size(), 4U);
+  EXPECT_EQ(sampled.grid.shared_lines, 0);
+  for (const clock::ComputeUnitResult& unit : sampled.grid.units) EXPECT_EQ(unit.memory.memory, lines_of_workgroup / 8);
+}
+
+// The launch has ended when memory has what it wrote.
+TEST(Grid, ALaunchPaysForWhatItWrites) {
+  const auto cycles_of = [](const std::string& store, std::uint32_t workgroups) {
+    Buffer<std::uint32_t> memory(std::size_t{workgroups} * 64 * 32);
+    const Sampled sampled = time_sample(
+        {.body = "s_load_dwordx2 s[6:7], s[0:1], 0x0\ns_lshl_b32 s5, s2, 13\nv_lshl_add_u32 v1, v0, 7, s5\n"
+                 "s_waitcnt lgkmcnt(0)\n" + store},
+        {workgroups, 1, 1}, {{.workgroup = 8, .next = {}, .row = {}, .across = {}}}, {memory.address()});
+    EXPECT_EQ(sampled.error, "");
+    return sampled.grid.cycles;
+  };
+  // A line each lane, 64 a workgroup, four a compute unit: their share of 2,500 bytes a clock.
+  const double of_memory = 1024.0 * 64 * 128 / 2500;
+  const double more = static_cast<double>(cycles_of("global_store_dword v1, v0, s[6:7]", 1024)) -
+                      static_cast<double>(cycles_of("v_mov_b32 v2, v1", 1024));
+  EXPECT_GT(more, 0.9 * of_memory);  // the waves' own ends take some of it
+  EXPECT_LT(more, 2 * of_memory);
+}
+
+// The pipes' cycles and the launch's come from the same workgroups: what all of them multiply is never more than busy.
+TEST(Grid, BusyPipesAreThoseOfAllWorkgroups) {
+  std::string body = "s_and_b32 s8, s2, 3\ns_lshl_b32 s8, s8, 6\ns_sleep 1\n2:\ns_nop 7\ns_sub_u32 s8, s8, 1\n"
+                     "s_cmp_gt_i32 s8, 0\ns_cbranch_scc1 2b\n";
+  for (int i = 0; i < 64; ++i) body += "v_mfma_f32_32x32x8_f16 v[8:23], v[2:3], v[4:5], v[8:23]\n";
+  const Sampled sampled = time_sample({.body = body, .vgprs = 256}, {2048, 1, 1},
+                                      clock::choose_sample({2048, 1, 1}, 16, *targets::find_target("gfx950")), {0});
+  ASSERT_EQ(sampled.error, "");
+  // 64 products of 32 cycles each.
+  const double useful = 2048.0 * 64 * 32 / (256 * 4 * static_cast<double>(sampled.grid.cycles));
+  EXPECT_NEAR(sampled.grid.matrix_busy, useful, 1e-6);
+}
+
 // Keys of sequences that are not there: every workgroup of the sample leaves before the products.
 TEST(Grid, ASampleThatRanNoMatrixInstructionOfAKernelThatHasSomeIsInDoubt) {
   const std::string products = "v_mfma_f32_32x32x8_f16 v[8:23], v[2:3], v[4:5], v[8:23]\n1:";
   const auto time = [](const std::string& body) {
-    Sampled sampled = time_sample({.body = body, .vgprs = 64}, {2048, 1, 1}, {{.workgroup = 1024, .next = {}, .row = {}}}, {0});
+    Sampled sampled = time_sample({.body = body, .vgprs = 64}, {2048, 1, 1}, {{.workgroup = 1024, .next = {}, .row = {}, .across = {}}}, {0});
     EXPECT_EQ(sampled.error, "");
     return sampled.grid.doubt;
   };
@@ -136,7 +188,7 @@ TEST(Grid, ASampleThatRanNoMatrixInstructionOfAKernelThatHasSomeIsInDoubt) {
 }
 
 TEST(Grid, KernelsThatDoNothing) {
-  const Sampled sampled = time_sample({.body = ""}, {3, 1, 1}, {{.workgroup = 1, .next = {}, .row = {}}}, {0});
+  const Sampled sampled = time_sample({.body = ""}, {3, 1, 1}, {{.workgroup = 1, .next = {}, .row = {}, .across = {}}}, {0});
   ASSERT_EQ(sampled.error, "");
   EXPECT_EQ(sampled.grid.matrix_busy, 0);
   EXPECT_EQ(sampled.grid.cold_cycles, 400U + 740 - 200);  // code and arguments are fetched whatever it does

@@ -34,7 +34,7 @@ TEST(MemoryPath, LatencyIsThatOfTheLevelThatHasTheLine) {
 
 TEST(MemoryPath, RatesAreSharedWithTheOtherComputeUnits) {
   const auto last = [](unsigned units, unsigned of_die) {
-    const Neighbours neighbours{.compute_units = units, .compute_units_of_die = of_die, .sharers = {}};
+    const Neighbours neighbours{.compute_units = units, .compute_units_of_die = of_die, .sharers = {}, .dies = {}};
     MemoryPath path(rules(), neighbours);
     double done = 0;
     for (std::uint64_t line = 0; line < 4096; ++line) done = path.load(0, std::array{line * 3}, 0);
@@ -46,12 +46,59 @@ TEST(MemoryPath, RatesAreSharedWithTheOtherComputeUnits) {
 }
 
 TEST(MemoryPath, WhatNeighboursReadTooIsFetchedOnceForAll) {
-  Neighbours neighbours{.compute_units = 304, .compute_units_of_die = 38, .sharers = {}};
+  Neighbours neighbours{.compute_units = 304, .compute_units_of_die = 38, .sharers = {}, .dies = {}};
   for (std::uint64_t line = 0; line < 800; ++line) neighbours.sharers[line] = 8;
   MemoryPath path(rules(), neighbours);
   for (std::uint64_t line = 0; line < 800; ++line) path.load(0, std::array{line}, 0);
   EXPECT_EQ(path.counts().memory, 100U);
   EXPECT_EQ(path.counts().l2_hits, 700U);
+}
+
+TEST(MemoryPath, WhatOtherDiesReadTooComesFromMemoryOnce) {
+  Neighbours neighbours{.compute_units = 304, .compute_units_of_die = 38, .sharers = {}, .dies = {}};
+  for (std::uint64_t line = 0; line < 800; ++line) neighbours.dies[line] = 8;
+  MemoryPath path(rules(), neighbours);
+  for (std::uint64_t line = 0; line < 800; ++line) path.load(0, std::array{line}, 0);
+  EXPECT_EQ(path.counts().memory, 100U);
+  EXPECT_EQ(path.counts().mall_hits, 700U);
+}
+
+TEST(MemoryPath, AWarmLastLevelCacheHasEverything) {
+  Neighbours neighbours;
+  neighbours.warm = true;
+  MemoryPath path(rules(), neighbours);
+  EXPECT_NEAR(path.load(0, std::array<std::uint64_t, 1>{77}, 0), 545, 10);
+  EXPECT_EQ(path.counts().memory, 0U);
+}
+
+// Of all compute units at once: what L2 has room for is written back later, and more waits for memory.
+TEST(MemoryPath, StoresCostTheRateOfMemory) {
+  const Neighbours neighbours{.compute_units = 304, .compute_units_of_die = 38, .sharers = {}, .dies = {}};
+  const double line_cycles = 128 * 304 / 1952.0;
+  const double room = 4194304 / 128.0 / 38;  // lines, this compute unit's part
+  MemoryPath path(rules(), neighbours);
+  double done = 0;
+  for (std::uint64_t line = 0; line < 4096; ++line) done = path.store(0, std::array{line}, 0);
+  EXPECT_NEAR(done, (4096 - room) * line_cycles, 1000);
+  EXPECT_NEAR(path.write_back_cycles(done), room * line_cycles, 1000);
+  EXPECT_EQ(path.counts().written, 4096U);
+  EXPECT_NEAR(path.memory_cycles(), 4096 * line_cycles, 1);
+  // A line that is written again before it has left counts once.
+  path.store(done, std::array<std::uint64_t, 1>{4095}, 0);
+  EXPECT_EQ(path.counts().written, 4096U);
+  // Idle memory takes what is left.
+  EXPECT_EQ(path.write_back_cycles(1e7), 0);
+  EXPECT_LT(path.store(2e7, std::array<std::uint64_t, 1>{9999}, 0) - 2e7, 300);
+}
+
+// It reads and writes where all dies see it.
+TEST(MemoryPath, AtomicsReadAndWriteMemory) {
+  const Neighbours neighbours{.compute_units = 304, .compute_units_of_die = 38, .sharers = {}, .dies = {}};
+  MemoryPath path(rules(), neighbours);
+  double done = 0;
+  for (std::uint64_t each = 0; each < 8192; ++each) done = path.atomic(0, std::array{each % 16});
+  const double line_cycles = 128 * 304 / 1952.0;
+  EXPECT_GT(done, 8192 * 1.8 * line_cycles);
 }
 
 TEST(Occupancy, IsLimitedByWhatRunsOutFirst) {
