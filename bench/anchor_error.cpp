@@ -17,7 +17,8 @@ namespace {
 
 using simgpu::testing::Anchor;
 
-// "aiter gfx942 causal 1024" and "triton gfx942 128 causal 16384": matrix-busy percent. "triton gfx950 128" (16384
+// "aiter gfx942 causal 1024" and "triton gfx942 128 causal 16384": matrix-busy percent. "aiter gfx950 128 full 1024
+// TFLOPS": throughput at the power limit. "triton gfx950 128" (16384
 // keys) and "aiter gfx950 2048": causal beside full, at the power limit.
 std::optional<double> predict_outside(const Anchor& anchor) {
   std::istringstream words(anchor.id);
@@ -39,11 +40,13 @@ std::optional<double> predict_outside(const Anchor& anchor) {
     if (causal == nullptr || full == nullptr) return std::nullopt;
     return causal->throughput_at_cap().value_or(causal->useful) / full->throughput_at_cap().value_or(full->useful);
   }
-  const int head_dim = name == "triton" ? number() : 128;
+  const bool has_head_dim = name == "triton" || anchor.unit == "TFLOPS";
+  const int head_dim = has_head_dim ? number() : 128;
   std::string mask;
   words >> mask;
   const OutsideKernel* const kernel = find_outside(name, target, head_dim, mask, number());
-  return kernel == nullptr ? std::nullopt : std::optional(100 * kernel->matrix_busy);
+  if (kernel == nullptr) return std::nullopt;
+  return anchor.unit == "TFLOPS" ? kernel->tflops_at_cap() : std::optional(100 * kernel->matrix_busy);
 }
 
 std::vector<JudgedAnchor> judge() {
@@ -76,7 +79,9 @@ const std::vector<JudgedAnchor>& judged_anchors() {
 ModelErrors errors_of(const std::vector<JudgedAnchor>& judged) {
   ModelErrors errors;
   for (const JudgedAnchor& each : judged) {
-    for (const std::string& kind : {key_of(each.anchor->kind), std::string("all")}) {
+    std::vector<std::string> kinds = {key_of(each.anchor->kind), "all"};
+    if (kinds.front() == "whole_kernels" || kinds.front() == "real_kernels") kinds.emplace_back("quoted");
+    for (const std::string& kind : kinds) {
       ModelError& error = errors[kind];
       ++error.anchors;
       error.too_low = std::max(error.too_low, -each.error);

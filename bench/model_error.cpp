@@ -21,7 +21,7 @@ ModelErrors read_errors() {
                       .too_high = row.at("too_high_percent"),
                       .root_mean_square = row.at("root_mean_square_percent")};
     }
-    static_cast<void>(errors.at("whole_kernels"));
+    static_cast<void>(errors.at("quoted"));
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}: {}; ./dev bench timing-model writes it anew\n", WAVEJIT_MODEL_ERROR, error.what());
     std::exit(1);
@@ -47,6 +47,6 @@ const ModelErrors& model_errors() {
   return errors;
 }
 
-const ModelError& model_error() { return model_errors().at("whole_kernels"); }
+const ModelError& model_error() { return model_errors().at("quoted"); }
 
 }  // namespace wavejit::bench

@@ -21,14 +21,14 @@ struct ModelError {
     return end < 1 ? end : 1;
   }
 };
-// By kind, as "whole_kernels", and "all".
+// By kind, as "whole_kernels", "quoted" (those and "real_kernels"), and "all".
 using ModelErrors = std::map<std::string, ModelError>;
 // The file's text.
 std::string to_json(const ModelErrors& errors);
 
 // What the file says. Ends the program with a line when it cannot be read.
 const ModelErrors& model_errors();
-// Of whole kernels: what stands beside a predicted share of busy cycles.
+// Of whole kernels, others' real ones among them: what stands beside a prediction.
 const ModelError& model_error();
 
 }  // namespace wavejit::bench

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -71,6 +72,18 @@ std::optional<double> OutsideKernel::tflops_at_cap() const {
   constexpr double flops_of_cycle = 4096;  // of a gfx950 compute unit, 16-bit; no other target's clock is known
   const targets::Target& row = *targets::find_target(target);
   return *part * flops_of_cycle * row.compute_units * row.clock_khz / 1e9;
+}
+
+double bias_at_cap() {
+  double logarithms = 0;
+  int kernels = 0;
+  for (const OutsideKernel& kernel : outside_kernels()) {
+    const auto tflops = kernel.tflops_at_cap();
+    if (kernel.unit != "TFLOPS" || !tflops || (kernel.mask != "full" && kernel.mask != "causal")) continue;
+    logarithms += std::log(*tflops / kernel.published);
+    ++kernels;
+  }
+  return kernels == 0 ? 1 : std::exp(logarithms / kernels);
 }
 
 const OutsideKernel* find_outside(const std::string& name, const std::string& target, int head_dim,

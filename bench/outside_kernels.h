@@ -31,6 +31,8 @@ struct OutsideKernel {
   std::optional<double> tflops_at_cap() const;
 };
 const std::vector<OutsideKernel>& outside_kernels();
+// Geometric mean of predicted over published throughput at the power limit of all of them whose throughput is published.
+double bias_at_cap();
 const OutsideKernel* find_outside(const std::string& name, const std::string& target, int head_dim,
                                   const std::string& mask, int keys);
 

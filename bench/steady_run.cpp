@@ -53,6 +53,10 @@ std::expected<SteadyRun, std::string> run_steady(const SteadyRequest& request) {
     const unsigned of_die = unit.neighbours.compute_units_of_die * run.occupancy.workgroups;
     for (const model::WaveTrace& wave : recorder.traces().front().waves)
       for (const std::uint64_t line : wave.lines) unit.neighbours.sharers[line] = of_die;
+  } else {
+    // A head has workgroups on all dies.
+    for (const model::WaveTrace& wave : recorder.traces().front().waves)
+      for (const std::uint64_t line : wave.lines) unit.neighbours.dies[line] = static_cast<unsigned>(target.xcds);
   }
   auto result = model::run_compute_unit(program, unit);
   if (!result) return std::unexpected(result.error());

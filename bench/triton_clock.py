@@ -81,7 +81,7 @@ def main():
             flops = 4 * HEADS * keys * keys * head_dim / (2 if mask == "causal" else 1)
             useful = flops / MATRIX_FLOPS[target] / COMPUTE_UNITS[target] / cycles["cycles"]
             rows.append({"target": target, "head_dim": head_dim, "mask": mask, "keys": keys, "unit": unit, "published": value,
-                         "source": source, "matrix_busy": round(cycles["matrix_busy"], 4),
+                         "source": source, "cycles": cycles["cycles"], "matrix_busy": round(cycles["matrix_busy"], 4),
                          "steady_matrix_busy": round(cycles["steady_matrix_busy"], 4), "useful": round(useful, 4),
                          "tile": f"{block_m}x64", "triton": version})
             print(rows[-1], flush=True)
