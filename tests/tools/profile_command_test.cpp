@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Json = nlohmann::json;
 
 constexpr const char* small = "attention_forward bf16 b1 q256 k512 h1 d128";
@@ -73,7 +74,7 @@ class ProfileCommandTest : public ::testing::Test {
 TEST_F(ProfileCommandTest, TellsWhereTimeGoes) {
   const Json told = json({"profile", large, "--device", "sim:gfx942"});
   EXPECT_EQ(told.at("target"), "gfx942");
-  EXPECT_EQ(told.at("workgroups").at("run"), 12);
+  EXPECT_EQ(told.at("workgroups").at("run"), TIMED);
   EXPECT_EQ(told.at("workgroups").at("of"), 512);
   EXPECT_THAT(told.at("kernel_spec").get<std::string>(), HasSubstr("d64"));
   ASSERT_EQ(told.at("launches").size(), 1U);
@@ -93,7 +94,7 @@ TEST_F(ProfileCommandTest, TellsWhereTimeGoes) {
   EXPECT_GT(told.at("model_error").at("too_high_percent").get<double>(), 0);
 
   const Outcome text = run({"profile", large, "--device", "sim:gfx942"});
-  EXPECT_THAT(text.out, AllOf(HasSubstr("12 of 512 workgroups; the results of the others were not computed"),
+  EXPECT_THAT(text.out, AllOf(HasSubstr("TIMED of 512 workgroups; the results of the others were not computed"),
                               HasSubstr("predicted, not measured"), HasSubstr("vector port"), HasSubstr("clusters")));
 }
 
@@ -105,6 +106,32 @@ TEST_F(ProfileCommandTest, QueryBlocksOfAHeadShareItsKeysWithoutGroupsOfHeadsToo
         {"profile", "attention_forward bf16 b2 q1024 k1024 h16 d64" + std::string(mask), "--device", "sim:gfx942"});
     EXPECT_GT(told.at("launches")[0].at("shared_lines").get<double>(), 0.5) << mask;
   }
+}
+
+// A table that has room for 131,072 keys, as a captured decode call has: the runs of keys that are there are the first
+// sixteenth of the launch. The clock once saw none of them, and said less than one chunk takes.
+TEST_F(ProfileCommandTest, ADecodeCallWithRoomForLongSequencesIsTimedByItsKeys) {
+  const auto cycles_of = [&](const std::string& keys) {
+    const Json told = json({"profile", "attention_forward bf16 b4 q1 k" + keys +
+                                           " h64/8 d128 causal layout=paged:64 k_lengths=8192,8192,8192,8192",
+                            "--device", "sim:gfx950"});
+    EXPECT_FALSE(told.at("launches")[0].contains("doubt")) << told.at("launches")[0].at("doubt");
+    EXPECT_GT(told.at("launches")[0].at("matrix_busy").get<double>(), 0.01);
+    return told.at("launches")[0].at("cycles").get<double>();
+  };
+  const double roomy = cycles_of("131072");
+  EXPECT_GT(roomy, 45160) << "one chunk";
+  EXPECT_NEAR(roomy / cycles_of("8192"), 1, 0.25);
+}
+
+// Nothing to do at all, or nothing that the sample saw: the reader is told.
+TEST_F(ProfileCommandTest, ASampleWithoutMatrixInstructionsIsInDoubt) {
+  const std::string nothing = "attention_forward bf16 b4 q1 k4096 h64/8 d128 layout=paged:64 k_lengths=0,0,0,0";
+  const std::string some = "attention_forward bf16 b4 q1 k4096 h64/8 d128 layout=paged:64 k_lengths=4096,0,0,0";
+  const Outcome text = run({"profile", nothing, "--device", "sim:gfx950"});
+  EXPECT_THAT(text.out, AllOf(HasSubstr("doubt"), HasSubstr("has matrix instructions, and none of the")));
+  EXPECT_THAT(run({"compare", nothing, some, "--device", "sim:gfx950"}).out,
+              AllOf(HasSubstr("doubt A: "), Not(HasSubstr("doubt B: "))));
 }
 
 TEST_F(ProfileCommandTest, EveryLaunchOfSplitKeysIsTimed) {

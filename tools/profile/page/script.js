@@ -418,7 +418,7 @@ function draw() {
   const parts = [];
   const error = data.profiles[0].model_error;
   const warning = element('div', { class: 'warning' }, element('b', {}, 'Predicted, not measured. '),
-    `A model of the GPU made these figures. For ${error.kernels} whole kernels that no constant of it was taken from, its share of matrix-busy cycles was between ${error.too_low_percent} % too low and ${error.too_high_percent} % too high `
+    `A model of the GPU made these figures. For ${error.kernels} whole kernels that no constant of it was taken from, its matrix-busy cycles, or its throughput at the power limit, were between ${error.too_low_percent} % too low and ${error.too_high_percent} % too high `
     + '(docs/timing-model.md). Differences between schedules are worth more than the figures themselves.');
   if (data.comparison) {
     parts.push(element('div', { class: 'over' }, `wavejit compare ${data.version}`), element('h1', {}, data.title), warning, comparisonSection(data.comparison));
