@@ -31,13 +31,14 @@ struct OutsideKernel {
   std::optional<double> tflops_at_cap() const;
 };
 const std::vector<OutsideKernel>& outside_kernels();
-// Geometric mean of predicted over published throughput at the power limit of all of them whose throughput is published.
+// Geometric mean of predicted over published throughput at the power limit of all of them whose throughput is
+// published.
 double bias_at_cap();
 const OutsideKernel* find_outside(const std::string& name, const std::string& target, int head_dim,
                                   const std::string& mask, int keys);
 
-// GHz by which predicted cycles become the time of a GPU at its power limit: its engine clock by the busy matrix pipes of
-// the kernel's loop (0 to 1), never above its peak, and what of that arrives. Nothing where that is not known.
+// GHz by which predicted cycles become the time of a GPU at its power limit: its engine clock by the busy matrix pipes
+// of the kernel's loop (0 to 1), never above its peak, and what of that arrives. Nothing where that is not known.
 std::optional<double> clock_at_cap(std::string_view target, double steady_busy);
 
 }  // namespace wavejit::bench

@@ -121,8 +121,7 @@ const std::vector<Published>& published() {
   };
   static const std::vector<Published> all = {
       {.target = "gfx950",
-       .source =
-           "ROCm/aiter#4794 (OPUS paged attention, two kv heads; the group is not told, 8 here)",
+       .source = "ROCm/aiter#4794 (OPUS paged attention, two kv heads; the group is not told, 8 here)",
        .rows = {opus(1, 8192, "16.6 µs, 0.51"), opus(8, 8192, "17.6 µs, 3.81"), opus(16, 8192, "23.9 µs, 5.62"),
                 opus(32, 8192, "41.1 µs, 6.53"), opus(1, 32768, "17.8 µs, 1.89"), opus(2, 32768, "22.8 µs, 2.95"),
                 opus(4, 32768, "27.2 µs, 4.93"), opus(8, 32768, "42.5 µs, 6.31"), opus(16, 32768, "93.4 µs, 5.75"),
@@ -242,7 +241,8 @@ std::string page(const std::vector<Task>& tasks, const std::vector<Mixed>& mixed
     if (other_target || before->published != task.published) {
       text += task.published == nullptr ? "\n" : fmt::format("\nShapes and figures of {}:\n\n", task.published->source);
       text +=
-          "| type, batch | queries | keys | heads | dim | kernel | launches | cycles | bytes a cycle | of memory | µs cold "
+          "| type, batch | queries | keys | heads | dim | kernel | launches | cycles | bytes a cycle | of memory | µs "
+          "cold "
           "| µs warm | TB/s cold |";
       text += task.published == nullptr ? "\n" : " published, TB/s |\n";
       text += "|---|---|---|---|---|---|---|---|---|---|---|---|---|";

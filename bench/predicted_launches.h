@@ -21,8 +21,8 @@ struct LaunchPrediction {
   std::string kernel;  // "dualwave 256x64"
   int launches = 0;
   std::uint64_t cycles = 0;
-  double busy = 0;         // matrix pipes, 0 to 1
-  double steady_busy = 0;  // of the longest launch, in the middle half of a compute unit's time
+  double busy = 0;                // matrix pipes, 0 to 1
+  double steady_busy = 0;         // of the longest launch, in the middle half of a compute unit's time
   std::uint64_t warm_cycles = 0;  // 0: not asked for
 };
 

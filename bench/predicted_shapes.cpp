@@ -104,7 +104,8 @@ std::string row_text(const Task& task, const LaunchPrediction& prediction) {
          fmt::format(" {:.2f}{} |{}{}\n", ghz, ghz * 1e6 > task.target->clock_khz ? " !" : "", at_cap, published);
 }
 
-// What the clock says of others' code objects and of ours for one shape: no power limit and no published figure is in it.
+// What the clock says of others' code objects and of ours for one shape: no power limit and no published figure is in
+// it.
 std::string on_one_clock(const std::vector<Task>& tasks, const std::vector<LaunchPrediction>& predictions) {
   std::string text = R"(
 ## On one clock
@@ -119,7 +120,8 @@ on the GPU, ours on this very clock: where the two are close, that speaks for AI
 )";
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const auto& shape = tasks[i].row->shape;
-    if (tasks[i].target->id != "gfx950" || shape.batch != 16 || shape.query_heads != 16 || shape.kv_heads != 16) continue;
+    if (tasks[i].target->id != "gfx950" || shape.batch != 16 || shape.query_heads != 16 || shape.kv_heads != 16)
+      continue;
     const std::string mask = shape.causal ? "causal" : "full";
     const auto* aiter = bench::find_outside("aiter", "gfx950", shape.head_dim, mask, shape.keys);
     const auto* triton = bench::find_outside("triton", "gfx950", shape.head_dim, mask, shape.keys);

@@ -158,9 +158,7 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_set_clock(std::uint32_t workgroups) {
   clock::ClockLog::instance().set_sample(workgroups);
 }
 
-WAVEJIT_SIMGPU_API void wavejit_simgpu_set_warm(std::uint32_t warm) {
-  clock::ClockLog::instance().set_warm(warm != 0);
-}
+WAVEJIT_SIMGPU_API void wavejit_simgpu_set_warm(std::uint32_t warm) { clock::ClockLog::instance().set_warm(warm != 0); }
 
 WAVEJIT_SIMGPU_API void wavejit_simgpu_set_timeline(std::uint64_t cycles) {
   clock::ClockLog::instance().set_timeline(cycles);

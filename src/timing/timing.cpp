@@ -279,11 +279,16 @@ constexpr LaunchRules stream = {
 };
 
 constexpr PowerRules cdna4_power = {
-    .idle = measured(2714, "clock of 17 builds of two attention kernels by the busy share of their loops, MI355X, within 1.7 %: gfx950-gluon-tutorials"),
-    .slope = measured(12.4, "clock of 17 builds of two attention kernels by the busy share of their loops, MI355X, within 1.7 %: gfx950-gluon-tutorials"),
-    .delivered = measured(0.927,
-                          "gfx950-gluon-tutorials: throughput over cycles at that clock of the five builds of both kernels "
-                          "whose throughput, cycles and clock are all told: 0.922 to 0.936"),
+    .idle = measured(2714,
+                     "clock of 17 builds of two attention kernels by the busy share of their loops, MI355X, within 1.7 "
+                     "%: gfx950-gluon-tutorials"),
+    .slope = measured(12.4,
+                      "clock of 17 builds of two attention kernels by the busy share of their loops, MI355X, within "
+                      "1.7 %: gfx950-gluon-tutorials"),
+    .delivered =
+        measured(0.927,
+                 "gfx950-gluon-tutorials: throughput over cycles at that clock of the five builds of both kernels "
+                 "whose throughput, cycles and clock are all told: 0.922 to 0.936"),
 };
 
 constexpr std::array<Timing, 2> table = {{

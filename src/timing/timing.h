@@ -103,8 +103,8 @@ struct LaunchRules {
 
 // The engine clock of a GPU at its power limit while it runs attention: MHz = idle − slope × percent of matrix-busy
 // cycles. No figures: not known for the target.
-// The share is that of a kernel's loop, as the source read it from thread traces, not that of a whole launch. Throughput
-// is `delivered` of what cycles at that clock would give.
+// The share is that of a kernel's loop, as the source read it from thread traces, not that of a whole launch.
+// Throughput is `delivered` of what cycles at that clock would give.
 struct PowerRules {
   Figure idle;
   Figure slope;

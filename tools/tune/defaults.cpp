@@ -109,7 +109,8 @@ std::string table(const Tuning& tuning, const std::vector<Decision>& decisions, 
   }
   for (const Trial& trial : trials)
     if (!trial.doubt.empty())
-      text += fmt::format("doubt: {} with {} on {}: {}\n", trial.descriptor, trial.candidate, trial.target, trial.doubt);
+      text +=
+          fmt::format("doubt: {} with {} on {}: {}\n", trial.descriptor, trial.candidate, trial.target, trial.doubt);
   text += "\nPredicted, not measured: docs/timing-model.md says how far off the clock was.\n";
   for (const Decision& decision : decisions) {
     text += fmt::format("{}, {}: {}", decision.target, tuning.group_text(decision.group), decision.chosen.text);

@@ -209,7 +209,8 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   if (grid.units.empty()) return std::unexpected("no workgroup was taken down");
   const auto timed = static_cast<double>(grid.units.size());
   const bool has_matrix = std::ranges::contains(program.steps(), Kind::matrix, &Step::kind);
-  if (has_matrix && std::ranges::all_of(grid.units, [](const ComputeUnitResult& unit) { return unit.matrix_busy() == 0; })) {
+  if (has_matrix &&
+      std::ranges::all_of(grid.units, [](const ComputeUnitResult& unit) { return unit.matrix_busy() == 0; })) {
     grid.doubt = std::format(
         "the kernel has matrix instructions, and none of the {} workgroups that were timed of {} ran one: either the "
         "launch has nothing to do, or those that do its work are not among them",

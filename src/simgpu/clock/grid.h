@@ -29,14 +29,14 @@ struct GridResult {
   Occupancy occupancy;
   unsigned resident = 0;  // workgroups a compute unit: occupancy, or fewer when there are not enough
   std::uint64_t workgroups = 0;
-  std::uint64_t cycles = 0;       // of the whole launch
-  std::uint64_t cold_cycles = 0;  // of those: before the first instruction, and until arguments are there
-  double busy = 0;                // part of the time that places for workgroups were taken: the rest is tail
-  double matrix_busy = 0;         // all SIMDs, whole launch
-  double steady_matrix_busy = 0;  // middle half of the compute units timed
+  std::uint64_t cycles = 0;             // of the whole launch
+  std::uint64_t cold_cycles = 0;        // of those: before the first instruction, and until arguments are there
+  double busy = 0;                      // part of the time that places for workgroups were taken: the rest is tail
+  double matrix_busy = 0;               // all SIMDs, whole launch
+  double steady_matrix_busy = 0;        // middle half of the compute units timed
   std::uint64_t write_back_cycles = 0;  // of `cycles`: at the end, until memory has all that was written
-  std::string doubt;              // why the sample may say nothing about the launch; empty: no reason is known
-  double shared_lines = 0;        // of the lines that a workgroup reads, those that neighbours on the die read too
+  std::string doubt;                    // why the sample may say nothing about the launch; empty: no reason is known
+  double shared_lines = 0;  // of the lines that a workgroup reads, those that neighbours on the die read too
   std::vector<SampledTime> sample;
   std::vector<ComputeUnitResult> units;  // one for each of `sample`
 };

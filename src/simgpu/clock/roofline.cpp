@@ -64,7 +64,8 @@ Json roofline_json(const GridResult& grid, std::span<const StepCount> steps, con
         level_json("L2", memory.lines - memory.l1_hits, rules.l2_rate.value / units_of_die, rules.l2_rate, timing),
         level_json("last level cache", memory.mall_hits + memory.memory, rules.mall_rate.value / units, rules.mall_rate,
                    timing),
-        level_json("memory", memory.memory + memory.written, rules.memory_rate.value / units, rules.memory_rate, timing)}}};
+        level_json("memory", memory.memory + memory.written, rules.memory_rate.value / units, rules.memory_rate,
+                   timing)}}};
   if (pipe_cycles > 0) {
     json["pipe"] = {{"operations_a_cycle", operations / pipe_cycles * target.simds_per_compute_unit},
                     {"grade", timing::to_text(timing.wave.pass.grade)},

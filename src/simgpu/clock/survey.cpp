@@ -57,8 +57,8 @@ bool Survey::needed(std::span<const SampledWork> sample, std::span<const Sampled
                     const std::array<std::uint32_t, 3>& grid) {
   if (sample.empty()) return false;
   const auto [least, most] = std::ranges::minmax(sample, {}, &SampledWork::instructions);
-  const bool some_are_longer = std::ranges::any_of(
-      ends, [&](const SampledWork& end) { return !ended_at_once(end.instructions, grid); });
+  const bool some_are_longer =
+      std::ranges::any_of(ends, [&](const SampledWork& end) { return !ended_at_once(end.instructions, grid); });
   if (ended_at_once(most.instructions, grid) && (sample.size() > 1 || some_are_longer)) return true;
   std::vector<SampledTime> work;
   work.reserve(sample.size());
@@ -208,9 +208,8 @@ std::vector<std::uint64_t> Survey::next(std::span<const SampledWork> work) {
     // The first rows are there in every sequence.
     if (ended_at_once(most.instructions, grid_)) most_ = id_of({place_of(most_)[0], 0, place_of(most_)[2]});
     constexpr std::uint64_t count_of_lines = 9;
-    places_of_a_line_ =
-        std::clamp(most_instructions / count_of_lines / std::max<std::uint64_t>(most.instructions, 1),
-                   fewest_of_a_line, most_of_a_line);
+    places_of_a_line_ = std::clamp(most_instructions / count_of_lines / std::max<std::uint64_t>(most.instructions, 1),
+                                   fewest_of_a_line, most_of_a_line);
     ids.push_back(most_);
     for (const Line& line : lines()) std::ranges::copy(ids_of(line.places), std::back_inserter(ids));
     ids = not_counted(std::move(ids));

@@ -79,7 +79,7 @@ struct Launch {
   std::string failure_json;
   std::optional<LaunchTime> time;  // when it has run and was timed
   std::string not_timed;           // why it was not, where somebody asked
-  std::string doubt;  // why its cycles may say nothing; empty: no reason is known
+  std::string doubt;               // why its cycles may say nothing; empty: no reason is known
   std::vector<Finding> findings;   // of the checks, in the order of discovery; guarded by `mutex`
   std::uint32_t silent_checks = 0;  // that say nothing of this kernel
 

@@ -37,8 +37,9 @@ TEST(Anchors, AreFrozen) {
     EXPECT_FALSE(anchor.source.empty()) << anchor.id;
     sum += std::abs(anchor.published);
   }
-  const std::map<std::string, int> frozen = {{"whole kernels", 10}, {"real kernels", 30},          {"single-wave duty", 11}, {"deletions", 3},
-                                             {"toggles", 4},        {"causal against full", 4}, {"barriers", 2}};
+  const std::map<std::string, int> frozen = {{"whole kernels", 10}, {"real kernels", 30}, {"single-wave duty", 11},
+                                             {"deletions", 3},      {"toggles", 4},       {"causal against full", 4},
+                                             {"barriers", 2}};
   EXPECT_EQ(kinds, frozen);
   EXPECT_NEAR(sum, 25425.304, 0.001);
 }

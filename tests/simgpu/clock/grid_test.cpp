@@ -118,23 +118,24 @@ TEST(Grid, MatrixPipesAreBusyForAllOfTheTimeAtMost) {
   std::string body = "s_mov_b32 s8, 16\n1:\n";
   for (int i = 0; i < 32; ++i) body += "v_mfma_f32_32x32x8_f16 v[8:23], v[2:3], v[4:5], v[8:23]\n";
   body += "s_sub_u32 s8, s8, 1\ns_cmp_lg_u32 s8, 0\ns_cbranch_scc1 1b";
-  const Sampled sampled =
-      time_sample({.body = body, .vgprs = 256}, {2048, 1, 1}, {{.workgroup = 1024, .next = 1032, .row = {}, .across = {}}}, {0});
+  const Sampled sampled = time_sample({.body = body, .vgprs = 256}, {2048, 1, 1},
+                                      {{.workgroup = 1024, .next = 1032, .row = {}, .across = {}}}, {0});
   ASSERT_EQ(sampled.error, "");
   EXPECT_EQ(sampled.grid.resident, 8U);
   EXPECT_LE(sampled.grid.matrix_busy, 1);
   EXPECT_GT(sampled.grid.matrix_busy, 0.95);
 }
 
-// As AITER's grid: x is a query block, eight of a head side by side on eight dies. No die has two that read the same, and
-// memory is asked once for all of them.
+// As AITER's grid: x is a query block, eight of a head side by side on eight dies. No die has two that read the same,
+// and memory is asked once for all of them.
 TEST(Grid, WorkgroupsOfARowOnDifferentDiesShareTheLastLevelCache) {
   Buffer<std::uint32_t> memory(words_of_workgroup * 16 * 2);
   const std::array<std::uint32_t, 3> shape = {8, 16, 2};  // one each compute unit
   const auto seeds = clock::choose_sample(shape, 16, *targets::find_target("gfx950"));
   // y + 16 z, of 64 lines each.
   const Sampled sampled = time_sample(
-      {.body = reads_lines_after("s_lshl_b32 s5, s4, 4\ns_add_u32 s5, s5, s3\nv_mov_b32 v1, s5\nv_lshlrev_b32 v1, 13, v1")},
+      {.body =
+           reads_lines_after("s_lshl_b32 s5, s4, 4\ns_add_u32 s5, s5, s3\nv_mov_b32 v1, s5\nv_lshlrev_b32 v1, 13, v1")},
       shape, seeds, {memory.address()});
   ASSERT_EQ(sampled.error, "");
   ASSERT_EQ(sampled.grid.units.size(), 4U);
@@ -146,10 +147,11 @@ TEST(Grid, WorkgroupsOfARowOnDifferentDiesShareTheLastLevelCache) {
 TEST(Grid, ALaunchPaysForWhatItWrites) {
   const auto cycles_of = [](const std::string& store, std::uint32_t workgroups) {
     Buffer<std::uint32_t> memory(std::size_t{workgroups} * 64 * 32);
-    const Sampled sampled = time_sample(
-        {.body = "s_load_dwordx2 s[6:7], s[0:1], 0x0\ns_lshl_b32 s5, s2, 13\nv_lshl_add_u32 v1, v0, 7, s5\n"
-                 "s_waitcnt lgkmcnt(0)\n" + store},
-        {workgroups, 1, 1}, {{.workgroup = 8, .next = {}, .row = {}, .across = {}}}, {memory.address()});
+    const Sampled sampled =
+        time_sample({.body = "s_load_dwordx2 s[6:7], s[0:1], 0x0\ns_lshl_b32 s5, s2, 13\nv_lshl_add_u32 v1, v0, 7, s5\n"
+                             "s_waitcnt lgkmcnt(0)\n" +
+                             store},
+                    {workgroups, 1, 1}, {{.workgroup = 8, .next = {}, .row = {}, .across = {}}}, {memory.address()});
     EXPECT_EQ(sampled.error, "");
     return sampled.grid.cycles;
   };
@@ -163,8 +165,9 @@ TEST(Grid, ALaunchPaysForWhatItWrites) {
 
 // The pipes' cycles and the launch's come from the same workgroups: what all of them multiply is never more than busy.
 TEST(Grid, BusyPipesAreThoseOfAllWorkgroups) {
-  std::string body = "s_and_b32 s8, s2, 3\ns_lshl_b32 s8, s8, 6\ns_sleep 1\n2:\ns_nop 7\ns_sub_u32 s8, s8, 1\n"
-                     "s_cmp_gt_i32 s8, 0\ns_cbranch_scc1 2b\n";
+  std::string body =
+      "s_and_b32 s8, s2, 3\ns_lshl_b32 s8, s8, 6\ns_sleep 1\n2:\ns_nop 7\ns_sub_u32 s8, s8, 1\n"
+      "s_cmp_gt_i32 s8, 0\ns_cbranch_scc1 2b\n";
   for (int i = 0; i < 64; ++i) body += "v_mfma_f32_32x32x8_f16 v[8:23], v[2:3], v[4:5], v[8:23]\n";
   const Sampled sampled = time_sample({.body = body, .vgprs = 256}, {2048, 1, 1},
                                       clock::choose_sample({2048, 1, 1}, 16, *targets::find_target("gfx950")), {0});
@@ -178,17 +181,20 @@ TEST(Grid, BusyPipesAreThoseOfAllWorkgroups) {
 TEST(Grid, ASampleThatRanNoMatrixInstructionOfAKernelThatHasSomeIsInDoubt) {
   const std::string products = "v_mfma_f32_32x32x8_f16 v[8:23], v[2:3], v[4:5], v[8:23]\n1:";
   const auto time = [](const std::string& body) {
-    Sampled sampled = time_sample({.body = body, .vgprs = 64}, {2048, 1, 1}, {{.workgroup = 1024, .next = {}, .row = {}, .across = {}}}, {0});
+    Sampled sampled = time_sample({.body = body, .vgprs = 64}, {2048, 1, 1},
+                                  {{.workgroup = 1024, .next = {}, .row = {}, .across = {}}}, {0});
     EXPECT_EQ(sampled.error, "");
     return sampled.grid.doubt;
   };
-  EXPECT_NE(time("s_cmp_ge_u32 s2, 64\ns_cbranch_scc1 1f\n" + products).find("none of the 1 workgroups"), std::string::npos);
+  EXPECT_NE(time("s_cmp_ge_u32 s2, 64\ns_cbranch_scc1 1f\n" + products).find("none of the 1 workgroups"),
+            std::string::npos);
   EXPECT_EQ(time(products), "");
   EXPECT_EQ(time("v_mov_b32 v1, 1"), "");
 }
 
 TEST(Grid, KernelsThatDoNothing) {
-  const Sampled sampled = time_sample({.body = ""}, {3, 1, 1}, {{.workgroup = 1, .next = {}, .row = {}, .across = {}}}, {0});
+  const Sampled sampled =
+      time_sample({.body = ""}, {3, 1, 1}, {{.workgroup = 1, .next = {}, .row = {}, .across = {}}}, {0});
   ASSERT_EQ(sampled.error, "");
   EXPECT_EQ(sampled.grid.matrix_busy, 0);
   EXPECT_EQ(sampled.grid.cold_cycles, 400U + 740 - 200);  // code and arguments are fetched whatever it does

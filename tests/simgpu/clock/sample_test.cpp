@@ -189,8 +189,7 @@ TEST(Survey, FindsTheFewRunsThatHaveKeysAtTheBeginningOfADimension) {
   const Surveyed surveyed({4096, 1, 4}, work_of);
   ASSERT_TRUE(surveyed.needed());
   EXPECT_LE(surveyed.counted(), 1024U);
-  for (std::uint64_t id = 0; id < 4096 * 4; ++id)
-    EXPECT_EQ(surveyed.durations().of(id), 10 * work_of(id)) << id;
+  for (std::uint64_t id = 0; id < 4096 * 4; ++id) EXPECT_EQ(surveyed.durations().of(id), 10 * work_of(id)) << id;
 }
 
 // Each sequence ends elsewhere: neighbours that differ are told apart in each of them.
@@ -199,8 +198,7 @@ TEST(Survey, FindsWhereEachOfAFewSequencesEnds) {
   const auto work_of = [&](std::uint64_t id) { return id % 4096 < 64 * runs[id / 4096] ? 9000U : 90U; };
   const Surveyed surveyed({4096, 1, 4}, work_of);
   ASSERT_TRUE(surveyed.needed());
-  for (std::uint64_t id = 0; id < 4096 * 4; ++id)
-    EXPECT_EQ(surveyed.durations().of(id), 10 * work_of(id)) << id;
+  for (std::uint64_t id = 0; id < 4096 * 4; ++id) EXPECT_EQ(surveyed.durations().of(id), 10 * work_of(id)) << id;
 }
 
 // Nothing of the sample lies at the last place, where one sequence is long.
