@@ -46,9 +46,9 @@ the workspace the engine's own: all launches of a call, and what each that waits
 Memory decides here. "Of memory" sets the bytes of K and V, each counted once, over the predicted time beside what the clock's memory delivers at
 most: 2,500 bytes a cycle on gfx950 (the fastest published decode kernels) and 1,952 on gfx942 (BabelStream). Its compute units share that evenly, and
 it knows no TLBs: a real GPU stays below. Microseconds are cycles at the peak clock.
-**The 2,500 bytes a cycle are one row of this page**: the published 5.99 TB/s of "bf16 32, 32768 keys, 16/2 heads" below. That row's "98 % of memory" says that it is as fast as
-that kernel by construction, no more.
-K and V come from memory: "cold". A benchmark's loop over one cache finds them in the last level cache where they fit it (256 MiB); "warm" is such a call, and the figure
+**The 2,500 bytes a cycle are one row of this page**: the published 5.99 TB/s of "bf16 32, 32768 keys, 16/2 heads" below. A row near 100 % "of memory" is as fast as
+that kernel by construction, and says no more.
+K and V come from memory: "cold". A benchmark's loop over one cache finds them in the last level cache where they are smaller than it (256 MiB); "warm" is such a call, and the figure
 to hold against a published one.
 Published figures of fp8 caches and of head dim 512 have no row: there are no such kernels here. Nor have those that do not tell their heads.
 
@@ -291,7 +291,7 @@ int main(int count, char** values) {
   for (const Task& task : tasks)
     launches.push_back({.target = task.target,
                         .descriptor = task.decode.descriptor(),
-                        .warm = task.decode.key_value_bytes() <= last_level_cache});
+                        .warm = task.decode.key_value_bytes() < last_level_cache});
   for (const Mixed& one : mixed) std::ranges::copy(one.launches(), std::back_inserter(launches));
   const auto predictions = bench::predict_launches(launches);
   if (!predictions) {
