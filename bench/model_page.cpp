@@ -186,10 +186,11 @@ constexpr std::array unexplained_anchors = {
                 "instructions",
                 "four waves hide everything here; what the published kernel loses a fifth of its time to is not known, "
                 "and none of the three deletions below it says"},
-    Unexplained{"AITER's attention, head dim 128, causal, 1024 keys, at the power limit",
-                "two workgroups a compute unit and 95 microseconds; what the published time has beside the kernel is not "
-                "told, and AMD's notes see up to 10 microseconds of idle compute units between uneven workgroups, whose "
-                "cause is not published"},
+    Unexplained{
+        "AITER's attention, head dim 128, causal, 1024 keys, at the power limit",
+        "two workgroups a compute unit and 95 microseconds; what the published time has beside the kernel is not "
+        "told, and AMD's notes see up to 10 microseconds of idle compute units between uneven workgroups, whose "
+        "cause is not published"},
     Unexplained{"AITER's attention, head dim 128, no mask, 1024 keys, at the power limit",
                 "four workgroups a compute unit and 146 microseconds; 20 more are published"},
 };

@@ -142,10 +142,10 @@ WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_reports(char* text, size_t capacit
 WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_findings(char* text, size_t capacity);
 
 /* Keeps time: of each launch from now on at most `workgroups` workgroups are taken down while they run and replayed on
- * a model of the target's compute units; what the whole launch takes is worked out from them. The launch's first and last
- * are counted beside them, and many more where workgroups differ and only the sampled ones run. 0 (the default): nobody
- * keeps time, and nobody pays for it. Results are predictions, never measurements: docs/timing-model.md says what they
- * are worth. Launches that are checked (see above) are not timed, and say so. */
+ * a model of the target's compute units; what the whole launch takes is worked out from them. The launch's first and
+ * last are counted beside them, and many more where workgroups differ and only the sampled ones run. 0 (the default):
+ * nobody keeps time, and nobody pays for it. Results are predictions, never measurements: docs/timing-model.md says
+ * what they are worth. Launches that are checked (see above) are not timed, and say so. */
 WAVEJIT_SIMGPU_API void wavejit_simgpu_set_clock(uint32_t workgroups);
 
 /* Not 0: launches that are timed from now on find all that they read in the last level cache, as the second of two that
@@ -155,9 +155,8 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_set_warm(uint32_t warm);
 /* What the clock found out since the last call, one JSON object for each launch and line: `kernel`, `target`, `cycles`
  * of the whole launch, `matrix_busy` and `steady_matrix_busy` (0 to 1), `occupancy`, what waves waited for in total, by
  * instruction and by cluster, how busy each unit was, registers and kinds of instructions, and where the launch stands
- * under the roofs of matrix pipes and memory, and `doubt` if the sample may say nothing of the launch; or `refused` with
- * the reason. Copied and forgotten as
- * wavejit_simgpu_take_reports does.
+ * under the roofs of matrix pipes and memory, and `doubt` if the sample may say nothing of the launch; or `refused`
+ * with the reason. Copied and forgotten as wavejit_simgpu_take_reports does.
  */
 WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_cycles(char* text, size_t capacity);
 

@@ -31,7 +31,8 @@ class MemoryShadow;
 }
 
 // What the workgroups of a cooperative launch meet at, by the hidden argument multigrid_sync_arg (ROCm device-libs,
-// ockl/src/cg.cl: struct mg_info). A workgroup counts in the lower half of `arrived`; the last one moves the upper half.
+// ockl/src/cg.cl: struct mg_info). A workgroup counts in the lower half of `arrived`; the last one moves the upper
+// half.
 struct GridSync {
   std::array<std::uint64_t, 4> of_several_grids{};  // a launch has one
   std::uint32_t arrived = 0;
@@ -77,10 +78,10 @@ struct Launch {
   int failure_code = 0;
   std::string failure;
   std::string failure_json;
-  std::optional<LaunchTime> time;  // when it has run and was timed
-  std::string not_timed;           // why it was not, where somebody asked
-  std::string doubt;               // why its cycles may say nothing; empty: no reason is known
-  std::vector<Finding> findings;   // of the checks, in the order of discovery; guarded by `mutex`
+  std::optional<LaunchTime> time;   // when it has run and was timed
+  std::string not_timed;            // why it was not, where somebody asked
+  std::string doubt;                // why its cycles may say nothing; empty: no reason is known
+  std::vector<Finding> findings;    // of the checks, in the order of discovery; guarded by `mutex`
   std::uint32_t silent_checks = 0;  // that say nothing of this kernel
 
   // Where an address lies; null when nowhere.
