@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The promise of the hot path: a call whose kernel is loaded allocates nothing and makes no system call. Proven, not
-// argued: every allocation of this program is counted, and the system calls of a child are forbidden by the kernel.
+// The promise of the hot path: a call whose kernel is loaded allocates nothing, takes no lock and makes no system call.
+// Proven, not argued: every allocation and every lock of this program is counted, and the system calls of a child are
+// forbidden by the kernel.
+#include <dlfcn.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -13,6 +16,8 @@
 #include <csignal>
 #include <cstddef>
 #include <fstream>
+#include <mutex>
+#include <shared_mutex>
 
 #include "runtime_fixture.h"
 
@@ -20,6 +25,14 @@ namespace {
 
 thread_local bool counting = false;
 thread_local std::size_t allocations = 0;
+thread_local std::size_t locks = 0;
+
+// The next function of that name behind this program's own. Looked up in a call, since a lock may be taken before any
+// constructor has run.
+template <typename Function>
+Function* next(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
 
 }  // namespace
 
@@ -48,6 +61,19 @@ void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
   if (counting) ++allocations;
   return __libc_memalign(alignment, bytes);
 }
+
+// Every lock of C++'s library is one of these: std::mutex and the recursive ones, std::shared_mutex, and what waits.
+#define WAVEJIT_COUNTED_LOCK(name, type)                       \
+  int name(type* lock) {                                       \
+    if (counting) ++locks;                                     \
+    static int (*const real)(type*) = next<int(type*)>(#name); \
+    return real(lock);                                         \
+  }
+WAVEJIT_COUNTED_LOCK(pthread_mutex_lock, pthread_mutex_t)
+WAVEJIT_COUNTED_LOCK(pthread_mutex_trylock, pthread_mutex_t)
+WAVEJIT_COUNTED_LOCK(pthread_rwlock_rdlock, pthread_rwlock_t)
+WAVEJIT_COUNTED_LOCK(pthread_rwlock_wrlock, pthread_rwlock_t)
+#undef WAVEJIT_COUNTED_LOCK
 }
 
 namespace wavejit::tests {
@@ -104,13 +130,14 @@ class HotPath : public RuntimeTest {
     return good;
   }
 
-  void expect_no_allocation() {
+  void expect_no_allocation_and_no_lock() {
     counting = true;
-    allocations = 0;
+    allocations = locks = 0;
     const bool good = make_calls();
     counting = false;
     EXPECT_TRUE(good);
     EXPECT_EQ(allocations, 0U);
+    EXPECT_EQ(locks, 0U);
   }
 
   void expect_no_system_call() {
@@ -132,14 +159,34 @@ TEST_F(HotPath, AllocatesNothing) {
   std::free(proof);
   counting = false;
   EXPECT_EQ(counted, 1U) << "the count itself works";
-  expect_no_allocation();
+  expect_no_allocation_and_no_lock();
+}
+
+TEST_F(HotPath, TakesNoLock) {
+  std::mutex exclusive;
+  std::shared_mutex shared;
+  counting = true;
+  locks = 0;
+  {
+    const std::scoped_lock one(exclusive);
+  }
+  {
+    const std::shared_lock two(shared);
+  }
+  {
+    const std::unique_lock three(shared);
+  }
+  const std::size_t counted = locks;
+  counting = false;
+  EXPECT_EQ(counted, 3U) << "the count itself works";
+  expect_no_allocation_and_no_lock();
 }
 
 TEST_F(HotPath, AReportCostsNoAllocationEither) {
   wavejit_call_report report{};
   report.size = sizeof report;
   call_.report = &report;
-  expect_no_allocation();
+  expect_no_allocation_and_no_lock();
 }
 
 TEST_F(HotPath, SplittingKeysCostsNoAllocationEither) {
@@ -147,7 +194,25 @@ TEST_F(HotPath, SplittingKeysCostsNoAllocationEither) {
   call_.k = wavejit_dense_tensor(call_.k.data, WAVEJIT_FP16, 2, 4096, 2, 128);
   call_.v = wavejit_dense_tensor(call_.v.data, WAVEJIT_FP16, 2, 4096, 2, 128);
   ASSERT_TRUE(make_calls());
-  expect_no_allocation();
+  expect_no_allocation_and_no_lock();
+  expect_no_system_call();
+}
+
+// What a serving engine's decode is: one row a sequence, keys in the pages of a cache, lengths on the device.
+TEST_F(HotPath, KeysInPagesCostNoAllocationAndNoLockEither) {
+  call_ = good_call(4, 1, 64);
+  call_.k.sizes[0] = call_.v.sizes[0] = 256;
+  call_.key_lengths = static_cast<const std::int32_t*>(fake_address(6));
+  call_.block_table = static_cast<const std::int32_t*>(fake_address(7));
+  call_.table_columns = 64;
+  call_.max_key_length = 4096;
+  wavejit_call_report report{};
+  report.size = sizeof report;
+  call_.report = &report;
+  ASSERT_TRUE(make_calls());
+  EXPECT_NE(std::string_view(report.kernel_spec).find(" paged "), std::string_view::npos) << report.kernel_spec;
+  call_.report = nullptr;
+  expect_no_allocation_and_no_lock();
   expect_no_system_call();
 }
 
@@ -165,7 +230,7 @@ TEST_F(HotPath, MixingLongAndShortQueriesCostsNoAllocationEither) {
   ASSERT_TRUE(make_calls());
   EXPECT_NE(std::string_view(report.kernel_spec).find(" rows=many "), std::string_view::npos) << report.kernel_spec;
   call_.report = nullptr;
-  expect_no_allocation();
+  expect_no_allocation_and_no_lock();
   expect_no_system_call();
 }
 
@@ -180,7 +245,7 @@ class ServingHotPath : public HotPath {
   }
 };
 
-TEST_F(ServingHotPath, AllocatesNothing) { expect_no_allocation(); }
+TEST_F(ServingHotPath, AllocatesNothing) { expect_no_allocation_and_no_lock(); }
 
 TEST_F(ServingHotPath, MakesNoSystemCall) { expect_no_system_call(); }
 
@@ -198,7 +263,7 @@ class RemoteHotPath : public HotPath {
   }
 };
 
-TEST_F(RemoteHotPath, AllocatesNothing) { expect_no_allocation(); }
+TEST_F(RemoteHotPath, AllocatesNothing) { expect_no_allocation_and_no_lock(); }
 
 TEST_F(RemoteHotPath, MakesNoSystemCall) { expect_no_system_call(); }
 

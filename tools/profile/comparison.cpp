@@ -117,7 +117,7 @@ std::vector<ComparisonRow> compare(const Prediction& a, const Prediction& b) {
   for (const auto& [name, key] : {std::pair("of accumulation", "agprs"), std::pair("scalar registers", "sgprs"),
                                   std::pair("bytes of code", "code_bytes")})
     add(name, {of(left, "static", key), of(right, "static", key)}, Better::neither);
-  add("bytes spilled a lane", {of(left, "static", "private_bytes"), of(right, "static", "private_bytes")},
+  add("bytes of private memory a lane", {of(left, "static", "private_bytes"), of(right, "static", "private_bytes")},
       Better::less);
   add("bytes of LDS", field("lds_bytes"), Better::neither);
   add_mix(rows, left, right);

@@ -120,7 +120,7 @@ std::string launch_text(const Json& launch, Detail detail) {
     line("busy", units);
     const Json& code = launch.at("static");
     line("code", fmt::format("{} instructions, {} bytes; {} vector registers ({} of accumulation), {} scalar; {} bytes "
-                             "of LDS, {} bytes spilled a lane",
+                             "of LDS, {} bytes of private memory a lane",
                              code.at("instructions").get<unsigned>(), code.at("code_bytes").get<std::uint64_t>(),
                              launch.at("vgprs").get<unsigned>(), code.at("agprs").get<unsigned>(),
                              code.at("sgprs").get<unsigned>(), launch.at("lds_bytes").get<unsigned>(),

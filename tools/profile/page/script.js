@@ -368,7 +368,7 @@ function codeSection(launch) {
   const issued = rows.reduce((sum, [, counts]) => sum + counts.issued, 0);
   return section('Code',
     note(`${grouped(facts.instructions)} instructions in ${grouped(facts.code_bytes)} bytes; ${launch.vgprs} vector registers a lane (${facts.agprs} of accumulation), ${facts.sgprs} scalar; `
-      + `${grouped(launch.lds_bytes)} bytes of LDS; ${facts.private_bytes} bytes spilled a lane.`),
+      + `${grouped(launch.lds_bytes)} bytes of LDS; ${facts.private_bytes} bytes of private memory a lane.`),
     table([['kind', ''], ['in the code', 'figure'], ['issued by the sample', 'figure'], ['of all issued', 'figure']],
       rows.map(([kind, counts]) => [[dot(classOf(kind)), kind.replaceAll('_', ' ')], grouped(counts.static), grouped(counts.issued), percent(counts.issued / issued, 1)])));
 }

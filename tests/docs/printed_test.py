@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What pages say that the program prints, beside what it prints today: every line, every digit. "…" in a line of a page
+stands for what was left out. A page whose example is older than the program fails, and the line to write is shown.
+
+    printed_test.py <wavejit> <source root>
+    printed_test.py --self-test
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+PROBLEM = "attention_forward bf16 b1 q8192 k8192 h16/4 d128"
+DEVICE = ["--device", "sim:gfx950", "--cache", "off"]
+# A page, the beginning of the first line of what it shows, and what prints that.
+SHOWN = (
+    ("README.md", "gfx942 (MI300X): attention_forward;", ["supported"]),
+    ("docs/profile.md", "profile  ", ["profile", PROBLEM, *DEVICE]),
+    ("docs/profile.md", "A          B  B - A", ["compare", PROBLEM, "--set-b", "stagger=off", *DEVICE]),
+    ("docs/profile.md", "cycles   5", ["profile", "attention_forward bf16 b1 q8192 k8192 h16/4 d64", *DEVICE]),
+)
+PRIVATE = re.compile(r"\bprivate=(\d+)")
+
+
+def block_of(page: str, first: str) -> list[str]:
+    """The indented lines from the first that begins so."""
+    lines = page.split("\n")
+    for start, line in enumerate(lines):
+        if line.startswith("    ") and line.strip().startswith(first):
+            end = start
+            while end < len(lines) and lines[end].startswith("    "):
+                end += 1
+            return [line[4:] for line in lines[start:end]]
+    return []
+
+
+def wrong_lines(block: list[str], printed: list[str]) -> list[str]:
+    found = []
+    for line in block:
+        pattern = ".*".join(re.escape(" ".join(piece.split())) for piece in line.split("…")).replace(r"\ .*", ".*")
+        if not any(re.fullmatch(pattern, " ".join(other.split())) for other in printed):
+            word = line.split()[:2]
+            like = [other for other in printed if other.split()[:1] == word[:1]]
+            found.append(f"the page: {line}\n   today: {like[0] if like else 'no such line'}")
+    return found
+
+
+def self_test() -> int:
+    page = "text\n\n    cycles  12 and 3\n    waits  a 1, …\n\nmore"
+    block = block_of(page, "cycles")
+    assert block == ["cycles  12 and 3", "waits  a 1, …"], block
+    assert not wrong_lines(block, ["cycles 12 and 3", "waits  a 1, b 2"])
+    assert len(wrong_lines(block, ["cycles 13 and 3", "waits  a 1, b 2"])) == 1
+    assert len(wrong_lines(block, ["cycles 12 and 3, more", "waits  a 2, b 2"])) == 2
+    print("an example that is older than the program is found")
+    return 0
+
+
+def main() -> int:
+    if sys.argv[1] == "--self-test":
+        return self_test()
+    program, root = sys.argv[1], pathlib.Path(sys.argv[2])
+    found = []
+    for name, first, arguments in SHOWN:
+        block = block_of((root / name).read_text(encoding="utf-8"), first)
+        if not block:
+            found.append(f"{name}: no example that begins with '{first}'")
+            continue
+        ran = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+        if ran.returncode != 0:
+            found.append(f"{name}: wavejit {arguments[0]} fails: {ran.stderr}")
+        found += [f"{name}, wavejit {arguments[0]}\n{wrong}" for wrong in wrong_lines(block, ran.stdout.split("\n"))]
+    most = max(int(figure) for path in (root / "tests/kernels").glob("golden*.txt")
+               for figure in PRIVATE.findall(path.read_text(encoding="utf-8")))
+    if f"private memory (up to {most} bytes a lane" not in (root / "docs/serving.md").read_text(encoding="utf-8"):
+        found.append(f"docs/serving.md: kernels use up to {most} bytes of private memory (golden*.txt)")
+    print("\n".join(found) if found else "pages show what the program prints")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
