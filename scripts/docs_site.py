@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The documents as a site: build/<preset>/docs/html/index.html.
 
-    docs_site.py <folder to build in>
+    docs_site.py <folder to build in> <the program wavejit>
 
 Every Markdown page of the tree is one of the site, at its own place, so that links between pages are what they are in
 the tree. Links to other files of the tree become their paths, as code; links to what is not there fail the build, as
 any warning of Sphinx does. The references are made here: C and C++ from the headers, which teach, section by section;
-Python from docstrings (PYTHONPATH must find the package).
+Python from docstrings (PYTHONPATH must find the package); the program from its own help.
 """
 import pathlib
 import re
@@ -17,16 +17,17 @@ import sys
 
 TREE = pathlib.Path(__file__).resolve().parents[1]
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
-SECTION = re.compile(r"^/\* ---- (.+?) -{3,}")
+SECTION = re.compile(r"^(?:/\*|//) ---- (.+?) -{3,}")
 
 # The order of the menu. What is named nowhere stands under "Everything else".
 MENU = {
-    "Start here": ["docs/start/serving-engine", "docs/start/pytorch", "docs/start/kernel-writers", "docs/start/simulated-gpu-only", "docs/variants"],
-    "Calls": ["docs/serving", "docs/python", "docs/problem-descriptors", "docs/prebuild", "docs/environment", "docs/cache-format", "docs/remote-cache"],
-    "Bits": ["docs/invariance", "docs/invariance-cost", "docs/canonical-arithmetic", "docs/split-keys", "docs/reliability"],
+    "Start here": ["docs/start/install", "docs/start/pytorch", "docs/start/serving-engine", "docs/start/kernel-writers", "docs/start/simulated-gpu-only", "docs/variants"],
+    "Calls": ["docs/pytorch", "docs/python", "docs/serving", "docs/problem-descriptors", "docs/prebuild", "docs/environment", "docs/cache-format", "docs/remote-cache"],
+    "Bits": ["docs/invariance", "docs/invariance-cost", "docs/canonical-arithmetic", "docs/split-keys", "docs/sweep", "docs/reliability"],
     "Speed": ["docs/timing-model", "docs/profile", "docs/tune", "bench/predicted_shapes", "bench/predicted_decode", "bench/predicted_table"],
     "The simulated GPU": ["docs/simulated-gpu", "docs/rocm-on-any-machine", "docs/first-day-on-silicon", "docs/isa"],
-    "References": ["reference/c", "reference/cpp", "reference/simgpu", "reference/python"],
+    "References": ["reference/program", "reference/python", "reference/torch", "reference/transformers", "reference/cache", "reference/c", "reference/cpp", "reference/simgpu"],
+    "The project": ["docs/releases", "SECURITY", "CONTRIBUTING", "CHANGELOG", "THIRD-PARTY"],
 }
 
 
@@ -69,22 +70,52 @@ def header_as_page(title: str, header: str, language: str) -> str:
         if section := SECTION.match(line):
             close()
             page.extend([f"## {section.group(1).strip()}", ""])
-            if line.rstrip().endswith("*/"):
+            if line.startswith("//") or line.rstrip().endswith("*/"):
                 continue
         block.append(line)
     close()
     return "\n".join(page) + "\n"
 
 
-PYTHON_PAGE = """# Python reference
+PYTHON_PAGE = """# {title}
 
-```{eval-rst}
-.. automodule:: wavejit
+```{{eval-rst}}
+.. automodule:: {module}
    :members:
    :imported-members:
    :special-members: __enter__, __exit__
 ```
 """
+PYTHON_PAGES = {
+    "python": ("Python: wavejit", "wavejit"),
+    "torch": ("Python: wavejit.torch", "wavejit.torch"),
+    "transformers": ("Python: wavejit.transformers", "wavejit.transformers"),
+    "cache": ("Python: wavejit.cache", "wavejit.cache"),
+}
+
+
+def program_as_page(program: pathlib.Path) -> str:
+    """What the program says of itself: its help, and that of each of its subcommands."""
+    environment = {"PATH": "/usr/bin:/bin", "COLUMNS": "100", "LC_ALL": "C.UTF-8"}
+
+    def help_of(*words: str) -> str:
+        return subprocess.run([program, *words, "--help"], check=True, capture_output=True, text=True, env=environment).stdout.rstrip()
+
+    def subcommands(text: str) -> list[str]:
+        listed = re.search(r"^(?:SUBCOMMANDS|Subcommands):\n(.*?)(?:\n\n|\n\S|\Z)", text, re.DOTALL | re.MULTILINE)
+        return re.findall(r"^  (\S+)", listed.group(1), re.MULTILINE) if listed else []
+
+    page = ["# The program wavejit", "", "What `wavejit <subcommand> --help` prints.", ""]
+
+    def add(*words: str) -> None:
+        text = help_of(*words)
+        page.extend(["#" * (1 + len(words)) + " " + " ".join(["wavejit", *words]), ""] if words else [])
+        page.extend(["```text", text, "```", ""])
+        for word in subcommands(text):
+            add(*words, word)
+
+    add()
+    return "\n".join(page) + "\n"
 
 
 def index_of(pages: list[pathlib.Path]) -> str:
@@ -101,7 +132,7 @@ def index_of(pages: list[pathlib.Path]) -> str:
     return "\n".join(text)
 
 
-def prepare(source: pathlib.Path) -> None:
+def prepare(source: pathlib.Path, program: pathlib.Path) -> None:
     shutil.rmtree(source, ignore_errors=True)
     pages = pages_of_the_tree()
     known = set(pages)
@@ -118,13 +149,15 @@ def prepare(source: pathlib.Path) -> None:
     (reference / "c.md").write_text(header_as_page("C reference", "include/wavejit/wavejit.h", "c"), encoding="utf-8")
     (reference / "cpp.md").write_text(header_as_page("C++ reference", "include/wavejit/wavejit.hpp", "cpp"), encoding="utf-8")
     (reference / "simgpu.md").write_text(header_as_page("The simulated GPU's C reference", "include/wavejit/simgpu.h", "c"), encoding="utf-8")
-    (reference / "python.md").write_text(PYTHON_PAGE, encoding="utf-8")
+    for name, (title, module) in PYTHON_PAGES.items():
+        (reference / f"{name}.md").write_text(PYTHON_PAGE.format(title=title, module=module), encoding="utf-8")
+    (reference / "program.md").write_text(program_as_page(program), encoding="utf-8")
     (source / "index.md").write_text(index_of(pages), encoding="utf-8")
 
 
 def main() -> None:
     folder = pathlib.Path(sys.argv[1]).resolve()
-    prepare(folder / "source")
+    prepare(folder / "source", pathlib.Path(sys.argv[2]).resolve())
     command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "--jobs", "2", "-c", TREE / "docs" / "site",
                "-d", folder / "doctrees", folder / "source", folder / "html"]
     if subprocess.run([str(word) for word in command], check=False).returncode != 0:

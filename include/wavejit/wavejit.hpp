@@ -35,6 +35,8 @@
 
 namespace wavejit {
 
+// ---- Errors --------------------------------------------------------------------------------------------------------
+
 // What a call of the C interface answered when it was not WAVEJIT_OK.
 class Error : public std::runtime_error {
  public:
@@ -50,6 +52,8 @@ class Error : public std::runtime_error {
 inline void check(wavejit_status status) {
   if (status != WAVEJIT_OK) throw Error(status, wavejit_last_detail());
 }
+
+// ---- Options of an engine ------------------------------------------------------------------------------------------
 
 // The options of wavejit_engine_create by name; an empty string leaves a thing to the environment, then to the default.
 // NOLINTBEGIN(readability-redundant-member-init): with them, {.device = "…"} warns of no missing field
@@ -124,6 +128,8 @@ struct EngineOptions {
     return options;
   }
 };
+
+// ---- Attention -----------------------------------------------------------------------------------------------------
 
 // One attention call; wavejit_attention_forward_arguments says what each field means.
 struct AttentionForward {
@@ -200,6 +206,8 @@ struct AttentionForward {
   }
 };
 
+// ---- Softmax -------------------------------------------------------------------------------------------------------
+
 // Softmax of raw scores by itself; wavejit_softmax_lse_arguments says what each field means.
 //
 //   wavejit::SoftmaxLse call;
@@ -236,6 +244,8 @@ struct SoftmaxLse {
     return arguments;
   }
 };
+
+// ---- Gradients of attention ----------------------------------------------------------------------------------------
 
 // Gradients of attention; wavejit_attention_backward_arguments says what each field means.
 //
@@ -306,6 +316,8 @@ struct AttentionBackward {
   }
 };
 
+// ---- Reports and prepared lines ------------------------------------------------------------------------------------
+
 // A report ready to be handed to a call.
 inline wavejit_call_report make_report() noexcept {
   wavejit_call_report report{};
@@ -320,6 +332,8 @@ struct Prepared {
 };
 
 class DeviceBuffer;
+
+// ---- The engine ----------------------------------------------------------------------------------------------------
 
 // Owns a wavejit_engine. Movable; destroy it only when its work has ended.
 class Engine {
@@ -493,6 +507,8 @@ class Engine {
   std::unique_ptr<wavejit_engine, Destroy> engine_;
 };
 
+// ---- Device memory and tensors -------------------------------------------------------------------------------------
+
 // Device memory for programs without HIP of their own. The engine must outlive it.
 class DeviceBuffer {
  public:
@@ -562,6 +578,8 @@ inline void collect_line(void* context, const char* line) {
   static_cast<std::vector<std::string>*>(context)->emplace_back(line);
 }
 }  // namespace detail
+
+// ---- Questions without a device ------------------------------------------------------------------------------------
 
 // The lines of wavejit_explain and wavejit_supported.
 inline std::vector<std::string> explain(const std::string& descriptor, const std::string& target = {},

@@ -15,7 +15,9 @@ import hashlib
 import os
 import pathlib
 import struct
+import subprocess
 import sys
+import tempfile
 import tomllib
 import zlib
 
@@ -31,6 +33,9 @@ LARGE = 1 << 20
 def metadata(project: dict) -> str:
     lines = ["Metadata-Version: 2.4", f"Name: {project['name']}", f"Version: {project['version']}", f"Summary: {project['description']}",
              f"License-Expression: {project['license']['text']}"]
+    lines += [f"Author-email: {author['name']} <{author['email']}>" for author in project["authors"]]
+    lines += [f"Project-URL: {name}, {address}" for name, address in project["urls"].items()]
+    lines += [f"Classifier: {classifier}" for classifier in project["classifiers"]]
     lines += [f"License-File: {name}" for name in ("LICENSE", "THIRD-PARTY.md")]
     lines.append(f"Requires-Python: {project['requires-python']}")
     lines += [f"Requires-Dist: {requirement}" for requirement in project["dependencies"]]
@@ -39,6 +44,14 @@ def metadata(project: dict) -> str:
         lines += [f'Requires-Dist: {requirement}; extra == "{extra}"' for requirement in requirements]
     lines.append("Description-Content-Type: text/markdown")
     return "\n".join(lines) + "\n\n" + (SOURCE / project["readme"]).read_text(encoding="utf-8")
+
+
+def bill_of_materials() -> bytes:
+    with tempfile.TemporaryDirectory() as scratch:
+        file = pathlib.Path(scratch, "wavejit.spdx.json")
+        # Debian's Python, as for every script of this tree: the one that packs may be another.
+        subprocess.run(["/usr/bin/python3", SOURCE / "scripts" / "sbom.py", file], check=True)
+        return file.read_bytes()
 
 
 def scripts(project: dict) -> str:
@@ -109,6 +122,8 @@ def main() -> int:
     wheel.add(f"{folder}/entry_points.txt", scripts(project).encode())
     for name in ("LICENSE", "THIRD-PARTY.md"):
         wheel.add(f"{folder}/licenses/{name}", (SOURCE / name).read_bytes())
+    # Where scanners look for it (PEP 770).
+    wheel.add(f"{folder}/sboms/wavejit.spdx.json", bill_of_materials())
     wheel.close(f"{folder}/RECORD")
     part.rename(path)
     print(path)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The documents as a site: they build without a warning, no link leads nowhere, and a browser draws them.
 
-    site_test.py <scripts/docs_site.py> <folder to build in> <chromium-headless-shell>
+    site_test.py <scripts/docs_site.py> <folder to build in> <chromium-headless-shell> <wavejit>
 """
 import html.parser
 import pathlib
@@ -14,7 +14,7 @@ import unittest
 import urllib.parse
 import zlib
 
-SCRIPT, FOLDER, BROWSER = sys.argv[1:4]
+SCRIPT, FOLDER, BROWSER, PROGRAM = sys.argv[1:5]
 HTML = pathlib.Path(FOLDER) / "html"
 
 
@@ -51,9 +51,22 @@ def pixels(picture: bytes) -> set[bytes]:
 class Site(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        made = subprocess.run([sys.executable, SCRIPT, FOLDER], capture_output=True, text=True)
+        made = subprocess.run([sys.executable, SCRIPT, FOLDER, PROGRAM], capture_output=True, text=True)
         if made.returncode != 0:
             raise AssertionError(made.stdout + made.stderr)
+
+    def test_references_are_whole(self):
+        text = {name: (HTML / "reference" / f"{name}.html").read_text(encoding="utf-8") for name in
+                ("program", "python", "torch", "transformers", "cache", "cpp")}
+        for name, words in {"program": ("wavejit sweep", "wavejit cache unpack", "--up-to-keys"), "torch": ("scaled_dot_product_attention", "flash_attn_with_kvcache"),
+                            "transformers": ("wavejit.transformers.register",), "cache": ("wavejit.cache.verify",),
+                            "cpp": ('id="the-engine"', 'id="device-memory-and-tensors"')}.items():
+            for word in words:
+                self.assertIn(word, text[name], name)
+        # The package's example is one block, with its quotation marks as they are typed.
+        example = text["python"].split("Attention kernels for AMD GPUs", 1)[1]
+        self.assertLess(example.index("highlight-python"), example.index("The package carries"))
+        self.assertNotIn("<blockquote>", example[:example.index("The package carries")])
 
     def test_no_link_leads_nowhere(self):
         pages = {path: Page(path) for path in HTML.rglob("*.html")}

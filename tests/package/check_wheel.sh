@@ -32,6 +32,12 @@ echo 'version = "as packed"' >"$scratch/installed/wavejit/__init__.py"
 printf '#!/bin/sh\necho program\n' >"$scratch/installed/wavejit/bin/wavejit"
 chmod 755 "$scratch/installed/wavejit/bin/wavejit"
 wheel=$("$source/scripts/wheel/pack.py" "$scratch/installed" py3-none-any "$scratch/wheels")
+# Two builds of the same files are the same bytes: neither times of files nor the order of a folder show.
+mkdir "$scratch/again"
+cp -r "$scratch/installed/wavejit" "$scratch/again/"
+find "$scratch/again" -exec touch -d 2001-01-01 {} +
+again=$("$source/scripts/wheel/pack.py" "$scratch/again" py3-none-any "$scratch/wheels-again")
+cmp "$wheel" "$again" || fail "the same files make another wheel"
 /usr/bin/python3 -m pip --quiet --disable-pip-version-check install --no-index --no-deps --target "$scratch/site" "$wheel" 2>"$scratch/pip.txt" ||
   fail "pip does not take what pack.py makes: $(cat "$scratch/pip.txt")"
 [[ $(PYTHONPATH=$scratch/site /usr/bin/python3 -c 'import wavejit; print(wavejit.version)') == "as packed" ]] || fail "the package does not come out as it went in"
@@ -40,6 +46,10 @@ PYTHONPATH=$scratch/site /usr/bin/python3 - <<'PYTHON' || fail "what pip reads o
 import importlib.metadata
 told = importlib.metadata.metadata("wavejit")
 assert told["Requires-Python"] == ">=3.11", told["Requires-Python"]
+assert any("wavejit.example" in one for one in told.get_all("Project-URL")), told.get_all("Project-URL")
+assert "Programming Language :: C++" in told.get_all("Classifier")
+bill = importlib.metadata.distribution("wavejit").read_text("sboms/wavejit.spdx.json")
+assert "openssl" in bill and "SPDX-2.3" in bill
 assert any(one.startswith("numpy") for one in told.get_all("Requires-Dist")), told.get_all("Requires-Dist")
 assert importlib.metadata.distribution("wavejit").entry_points["wavejit"].value == "wavejit._program:main"
 PYTHON
