@@ -3,7 +3,7 @@
 """What pages say that the program prints, beside what it prints today: every line, every digit. "…" in a line of a page
 stands for what was left out. A page whose example is older than the program fails, and the line to write is shown.
 
-    printed_test.py <wavejit> <source root>
+    printed_test.py <wavejit> <source root> [--write]     with --write the pages get today's lines, elided as they were
     printed_test.py --self-test
 """
 import pathlib
@@ -35,15 +35,35 @@ def block_of(page: str, first: str) -> list[str]:
     return []
 
 
-def wrong_lines(block: list[str], printed: list[str]) -> list[str]:
-    found = []
+def same(line: str, other: str) -> bool:
+    pattern = ".*".join(re.escape(" ".join(piece.split())) for piece in line.split("…")).replace(r"\ .*", ".*")
+    return re.fullmatch(pattern, " ".join(other.split())) is not None
+
+
+def label(line: str) -> str:
+    """What a line is of: its first words, which stand apart; of a line that goes on, nothing."""
+    return "" if line.startswith("      ") and not line.strip().startswith("A ") else re.split(r" {2,}", line.strip())[0]
+
+
+def todays(block: list[str], printed: list[str]) -> list[str]:
+    """The block with the lines that are printed now in place of those that are not."""
+    lines, at = [], -1
     for line in block:
-        pattern = ".*".join(re.escape(" ".join(piece.split())) for piece in line.split("…")).replace(r"\ .*", ".*")
-        if not any(re.fullmatch(pattern, " ".join(other.split())) for other in printed):
-            word = line.split()[:2]
-            like = [other for other in printed if other.split()[:1] == word[:1]]
-            found.append(f"the page: {line}\n   today: {like[0] if like else 'no such line'}")
-    return found
+        of = label(line)
+        found = [k for k, other in enumerate(printed) if of and label(other) == of]
+        at = found[0] if found else at + 1
+        if line.strip() == "…" or at >= len(printed) or any(same(line, other) for other in printed):
+            lines.append(line)
+        elif line.endswith("…"):
+            lines.append(", ".join(printed[at].split(", ")[:line.count(", ")]) + ", …")
+        else:
+            lines.append(printed[at].rstrip())
+    return lines
+
+
+def wrong_lines(block: list[str], printed: list[str]) -> list[str]:
+    return [f"the page: {line}\n   today: {new}" for line, new in zip(block, todays(block, printed))
+            if not any(same(line, other) for other in printed)]
 
 
 def self_test() -> int:
@@ -53,6 +73,7 @@ def self_test() -> int:
     assert not wrong_lines(block, ["cycles 12 and 3", "waits  a 1, b 2"])
     assert len(wrong_lines(block, ["cycles 13 and 3", "waits  a 1, b 2"])) == 1
     assert len(wrong_lines(block, ["cycles 12 and 3, more", "waits  a 2, b 2"])) == 2
+    assert todays(block, ["cycles  13 and 4", "waits  a 2, b 2"]) == ["cycles  13 and 4", "waits  a 2, …"]
     print("an example that is older than the program is found")
     return 0
 
@@ -61,6 +82,7 @@ def main() -> int:
     if sys.argv[1] == "--self-test":
         return self_test()
     program, root = sys.argv[1], pathlib.Path(sys.argv[2])
+    writes = "--write" in sys.argv
     found = []
     for name, first, arguments in SHOWN:
         block = block_of((root / name).read_text(encoding="utf-8"), first)
@@ -70,11 +92,19 @@ def main() -> int:
         ran = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
         if ran.returncode != 0:
             found.append(f"{name}: wavejit {arguments[0]} fails: {ran.stderr}")
-        found += [f"{name}, wavejit {arguments[0]}\n{wrong}" for wrong in wrong_lines(block, ran.stdout.split("\n"))]
+        printed = ran.stdout.split("\n")
+        if writes:
+            page = (root / name).read_text(encoding="utf-8")
+            old, new = ("".join(f"    {line}\n" for line in lines) for lines in (block, todays(block, printed)))
+            (root / name).write_text(page.replace(old, new), encoding="utf-8")
+            continue
+        found += [f"{name}, wavejit {arguments[0]}\n{wrong}" for wrong in wrong_lines(block, printed)]
     most = max(int(figure) for path in (root / "tests/kernels").glob("golden*.txt")
                for figure in PRIVATE.findall(path.read_text(encoding="utf-8")))
     if f"private memory (up to {most} bytes a lane" not in (root / "docs/serving.md").read_text(encoding="utf-8"):
         found.append(f"docs/serving.md: kernels use up to {most} bytes of private memory (golden*.txt)")
+    if found:
+        found.append("./dev run python3 tests/docs/printed_test.py build/dev/bin/wavejit . --write")
     print("\n".join(found) if found else "pages show what the program prints")
     return 1 if found else 0
 
