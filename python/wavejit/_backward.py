@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _arrays, _dtypes, _wavejit
+from . import _arrays, _dtypes, _lengths, _wavejit
 from ._arrays import DeviceArray
-from ._calls import BSHD, SequencesCall, _steps
+from ._calls import BSHD, SequencesCall
 
 if TYPE_CHECKING:
     from ._engine import Engine
@@ -53,9 +53,14 @@ class AttentionBackwardCall(SequencesCall):
 
         sequences = self._starts(inputs["q"], query_starts, key_starts)
         self._numbers("key_lengths", key_lengths, sequences, "sequences")
-        for field, longest, starts in (("max_query_length", max_query_length, query_starts), ("max_key_length", max_key_length, key_starts)):
+        known_starts = _lengths.known("query_starts", query_starts)
+        _lengths.check_starts("query_starts", known_starts, inputs["q"].shape[1], max_query_length, "q", "max_query_length")
+        keys = _lengths.Keys(inputs["k"].shape[1], None, max_key_length, _lengths.known("key_starts", key_starts), _lengths.known("key_lengths", key_lengths), None)
+        _lengths.check_keys(keys)
+        for field, longest, starts, steps in (("max_query_length", max_query_length, query_starts, _lengths.steps(known_starts)),
+                                              ("max_key_length", max_key_length, key_starts, _lengths.steps(keys.starts))):
             if starts is not None:
-                self._call.set_number(field, self._longest(field, longest, _steps(starts)))
+                self._call.set_number(field, self._longest(field, longest, steps))
             elif longest is not None:
                 self._call.set_number(field, longest)
         if alibi is not None:
