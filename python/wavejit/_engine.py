@@ -11,7 +11,7 @@ from . import _arrays, _device, _dtypes, _offline, _progress, _wavejit
 from ._arrays import DeviceArray
 from ._backward import AttentionBackwardCall
 from ._calls import ORIGINS, AttentionForwardCall, Call, SoftmaxLseCall
-from ._errors import Error, InvalidArgument
+from ._errors import Error, InvalidArgument, NoDevice
 from ._progress import Progress
 
 if TYPE_CHECKING:
@@ -96,6 +96,8 @@ class Engine:
         texts = _offline.option_texts({"device": device, "cache_dir": cache_dir, **options})
         self._handle: _wavejit.EngineHandle | None = None
         self._device = _device.chosen(texts.get("device"))
+        if self._device in _wavejit.targets():
+            raise NoDevice(f"device: {self._device!r} is a target; accepted: 'sim:{self._device}' for a simulated GPU, or 'hip'")
         # For the program of the package, where it works for this engine: what that misses is no news of this one.
         self._options = {**texts, "device": self._device, "miss_log": ""}
         self._handle = _wavejit.EngineHandle(texts, told, on_log)

@@ -143,6 +143,7 @@ class Refused(unittest.TestCase):
         self.refuses(bad, "v: an array on sim:gfx942; accepted: sim:gfx950", ENGINE.attention_forward, Q, K, other.array(K))
         self.refuses(wavejit.NoDevice, "hip|HIP", wavejit.Engine, "hip:7", log_level="off")
         self.refuses(wavejit.NoDevice, "options.device", wavejit.Engine, "sim:gfx1")
+        self.refuses(wavejit.NoDevice, "device: 'gfx942' is a target; accepted: 'sim:gfx942' for a simulated GPU, or 'hip'", wavejit.Engine, "gfx942")
 
     def test_memory(self):
         bad = wavejit.InvalidArgument
