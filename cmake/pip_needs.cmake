@@ -13,5 +13,5 @@ if(wavejit_pip_lacks)
   list(JOIN wavejit_pip_lacks ", " wavejit_pip_lacks)
   message(FATAL_ERROR "pip install . compiles with clang 22 and lld 22 of the system, and these are not on the PATH: ${wavejit_pip_lacks}. "
                       "On Debian 13, scripts/install_toolchain.sh installs them. Elsewhere make a wheel, which needs nothing of this system: "
-                      "./dev wheel, then python -m pip install --find-links build/wheel/wheels wavejit")
+                      "./dev wheel, then python -m pip install --no-index --find-links build/wheel/wheels wavejit, beside numpy")
 endif()
