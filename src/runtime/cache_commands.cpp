@@ -9,6 +9,7 @@
 
 #include "runtime/clock.h"
 #include "runtime/kernel_source.h"
+#include "runtime/options.h"
 #include "runtime/remote_library.h"
 
 namespace wavejit::runtime {
@@ -109,7 +110,7 @@ Result<cache::RemoteOptions> needs_remote(const Config& config, const CacheCopy&
   }
   if (!config.cache_remote.value) {
     return fail(WAVEJIT_INVALID_ARGUMENT, "there is no remote layer (cache_remote, WAVEJIT_CACHE_REMOTE); accepted: " +
-                                              std::string(cache::accepted_remotes));
+                                              std::string(option_row(Option::cache_remote).values));
   }
   auto remote = open_remote(config);
   if (!remote) return fail(WAVEJIT_INVALID_ARGUMENT, remote.error());

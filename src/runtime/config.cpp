@@ -10,8 +10,9 @@
 #include <utility>
 
 #include "cache/directory.h"
-#include "families/call/struct_size.h"
+#include "runtime/options.h"
 #include "runtime/packaged_kernels.h"
+#include "runtime/struct_versions.h"
 #include "runtime/variables.h"
 #include "targets/targets.h"
 
@@ -37,33 +38,33 @@ std::string accepted_devices() {
          ", and boards of them: <target>@<dies>x<compute units of a die>";
 }
 
-// One word with a few values: its names, the variable and the option's field.
-struct WordNames {
-  const char* variable;
-  const char* field;
-  const char* accepted;
+// What an option's row fills: how its texts are chosen from, what was chosen in text, and who said it.
+struct Row {
+  Option option;
+  Result<void> (*choose)(Config&, const OptionRow&, const Texts&);
+  std::string (*told)(const Config&);
+  Provenance (*from)(const Config&);
 };
 
-// Picks the text that counts. Both parsers get the same words; who wrote them decides what a wrong one does.
-template <typename T, typename Parse>
-Result<void> choose(Setting<T>& setting, const char* option, const char* variable_text, const WordNames& names,
-                    std::vector<std::string>& warnings, Parse parse) {
-  if (option != nullptr && *option != '\0') {
-    const auto value = parse(std::string_view(option));
+// Picks the text that counts. Both get the same words; who wrote them decides what a wrong one does.
+template <auto setting, auto read>
+Result<void> choose(Config& config, const OptionRow& row, const Texts& texts) {
+  if (texts.option != nullptr && *texts.option != '\0') {
+    auto value = read(std::string_view(texts.option));
     if (!value) {
-      return fail(WAVEJIT_INVALID_ARGUMENT, std::string("options.") + names.field + " = \"" + option +
-                                                "\" is not known; accepted: " + names.accepted);
+      return fail(WAVEJIT_INVALID_ARGUMENT, std::string("options.") + row.name + " = \"" + texts.option +
+                                                "\" is not known; accepted: " + row.values);
     }
-    setting = {*value, Provenance::option};
+    config.*setting = {*std::move(value), Provenance::option};
     return {};
   }
-  if (variable_text != nullptr && *variable_text != '\0') {
-    const auto value = parse(std::string_view(variable_text));
+  if (texts.variable != nullptr && *texts.variable != '\0') {
+    auto value = read(std::string_view(texts.variable));
     if (value) {
-      setting = {*value, Provenance::environment};
+      config.*setting = {*std::move(value), Provenance::environment};
     } else {
-      warnings.push_back(std::string(names.variable) + "=" + variable_text +
-                         " is not known and ignored; accepted: " + names.accepted);
+      config.warnings.push_back(std::string(row.variable) + "=" + texts.variable +
+                                " is not known and ignored; accepted: " + row.values);
     }
   }
   return {};
@@ -82,8 +83,6 @@ std::optional<std::optional<OutputStore>> parse_output_store(std::string_view te
   if (const auto store = families::value_in(families::output_stores, text)) return store;
   return std::nullopt;
 }
-
-constexpr const char* accepted_pipelines = "auto, generic, dualwave, interleaved";
 
 std::optional<std::optional<Pipeline>> parse_pipeline(std::string_view text) {
   if (text == "auto") return std::optional<Pipeline>{};
@@ -120,13 +119,19 @@ Result<std::string> take_pinned(const char* option, Pinned& pinned) {
     if (!pin(text.substr(at + 1, end - at - 1), pinned)) {
       return fail(WAVEJIT_INVALID_ARGUMENT, "options.pipeline = \"" + std::string(text) + "\": '" +
                                                 std::string(text.substr(at + 1, end - at - 1)) + "'; accepted behind " +
-                                                accepted_pipelines +
+                                                option_row(Option::pipeline).values +
                                                 ": tile_queries=<rows>, tiles=paired or single, ladder=<name>, each "
                                                 "once");
     }
     at = end;
   }
   return std::string(text.substr(0, space));
+}
+
+Result<void> choose_pipeline(Config& config, const OptionRow& row, const Texts& texts) {
+  const Result<std::string> name = take_pinned(texts.option, config.pinned);
+  if (!name) return std::unexpected(name.error());
+  return choose<&Config::pipeline, parse_pipeline>(config, row, {.option = name->c_str(), .variable = texts.variable});
 }
 
 std::optional<bool> parse_switch(std::string_view text) {
@@ -148,33 +153,32 @@ std::optional<std::optional<std::int32_t>> parse_splits(std::string_view text) {
   return count;
 }
 
-Result<void> choose_device(Setting<DeviceChoice>& setting, const char* option, const char* variable_text) {
-  const bool from_option = option != nullptr && *option != '\0';
-  const char* text = from_option ? option : variable_text;
+Result<void> choose_device(Config& config, const OptionRow& row, const Texts& texts) {
+  const bool from_option = texts.option != nullptr && *texts.option != '\0';
+  const char* text = from_option ? texts.option : texts.variable;
   if (text == nullptr || *text == '\0') return {};
   auto choice = parse_device(text);
   if (!choice) {
-    return fail(WAVEJIT_NO_DEVICE, std::string(from_option ? "options.device = \"" : "WAVEJIT_DEVICE = \"") + text +
-                                       "\" names no device; " + choice.error());
+    return fail(WAVEJIT_NO_DEVICE, (from_option ? std::string("options.") + row.name : std::string(row.variable)) +
+                                       " = \"" + text + "\" names no device; " + choice.error());
   }
-  setting = {*std::move(choice), from_option ? Provenance::option : Provenance::environment};
+  config.device = {*std::move(choice), from_option ? Provenance::option : Provenance::environment};
   return {};
 }
 
 // The text is never repeated: it may hold a password.
-Result<void> choose_remote(Config& config, const char* option, const char* variable_text) {
-  const bool from_option = option != nullptr && *option != '\0';
-  const char* text = from_option ? option : variable_text;
+Result<void> choose_remote(Config& config, const OptionRow& row, const Texts& texts) {
+  const bool from_option = texts.option != nullptr && *texts.option != '\0';
+  const char* text = from_option ? texts.option : texts.variable;
   if (text == nullptr || *text == '\0') return {};
   auto address = cache::parse_remote(text);
   if (address) {
     config.cache_remote = {*std::move(address), from_option ? Provenance::option : Provenance::environment};
     return {};
   }
-  const std::string problem =
-      " is no address of a remote layer: " + address.error() + "; accepted: " + cache::accepted_remotes;
-  if (from_option) return fail(WAVEJIT_INVALID_ARGUMENT, "options.cache_remote" + problem);
-  config.warnings.push_back("WAVEJIT_CACHE_REMOTE" + problem + ". It is ignored");
+  const std::string problem = " is no address of a remote layer: " + address.error() + "; accepted: " + row.values;
+  if (from_option) return fail(WAVEJIT_INVALID_ARGUMENT, std::string("options.") + row.name + problem);
+  config.warnings.push_back(row.variable + problem + ". It is ignored");
   return {};
 }
 
@@ -183,25 +187,7 @@ std::optional<std::string> parse_absolute_path(std::string_view path) {
   return std::string(path);
 }
 
-Result<void> choose_cache_directory(Config& config, const char* option, const Environment& environment) {
-  const bool from_option = option != nullptr && *option != '\0';
-  const bool from_variable = environment.cache_directory != nullptr && *environment.cache_directory != '\0';
-  config.cache_directory.from = from_option     ? Provenance::option
-                                : from_variable ? Provenance::environment
-                                                : Provenance::standard;
-  auto directory = cache::resolve_directory({.directory = from_option ? option : environment.cache_directory,
-                                             .xdg_cache_home = environment.xdg_cache_home,
-                                             .home = environment.home});
-  if (directory) {
-    config.cache_directory.value = *std::move(directory);
-    return {};
-  }
-  if (from_option) return fail(WAVEJIT_INVALID_ARGUMENT, "options.cache_directory: " + directory.error());
-  // A process without a home still computes: it only compiles more often.
-  if (config.cache_mode.value != cache::Mode::off)
-    config.warnings.push_back("no disk cache: " + directory.error() + ". Kernels compiled here stay in this process");
-  return {};
-}
+std::optional<std::string> parse_path(std::string_view path) { return std::string(path); }
 
 // " tile_queries=64 ladder=early"
 std::string to_text(const Pinned& pinned) {
@@ -224,42 +210,119 @@ std::string from_text(Provenance from, const char* variable) {
   return "?";
 }
 
-// Every variable that is read here, and where its text goes.
+std::string text_of(bool on) { return on ? "on" : "off"; }
+std::string text_of(const std::string& text) { return text.empty() ? "none" : text; }
+std::string text_of(std::int32_t number) { return std::to_string(number); }
+std::string milliseconds(std::int64_t nanoseconds) { return std::to_string(nanoseconds / 1'000'000); }
+template <typename T>
+std::string text_of(const T& word)
+  requires std::is_enum_v<T>
+{
+  return std::string(to_text(word));
+}
+template <typename T>
+std::string text_of(const std::optional<T>& chosen) {
+  return chosen ? text_of(*chosen) : "auto";
+}
+
+template <auto setting>
+std::string told(const Config& config) {
+  return text_of((config.*setting).value);
+}
+template <auto setting>
+Provenance from(const Config& config) {
+  return (config.*setting).from;
+}
+template <auto setting, auto read>
+constexpr Row row(Option option, std::string (*in_text)(const Config&) = told<setting>) {
+  return {option, choose<setting, read>, in_text, from<setting>};
+}
+
+// Every option, in the order in which `explain` tells them.
+constexpr std::array rows = {
+    Row{Option::device, choose_device, [](const Config& c) { return to_text(c.device.value); }, from<&Config::device>},
+    row<&Config::cache_mode, cache::parse_mode>(
+        Option::cache_mode, [](const Config& c) { return std::string(cache::to_text(c.cache_mode.value)); }),
+    row<&Config::cache_directory, parse_path>(Option::cache_directory,
+                                              [](const Config& c) { return c.cache_directory.value; }),
+    row<&Config::cache_layers, cache::parse_layers>(Option::cache_layers,
+                                                    [](const Config& c) {
+                                                      std::string layers;
+                                                      for (const std::string& layer : c.cache_layers.value)
+                                                        layers += (layers.empty() ? "" : ":") + layer;
+                                                      return layers;
+                                                    }),
+    row<&Config::cache_packaged, parse_switch>(Option::cache_packaged,
+                                               [](const Config& c) {
+                                                 return text_of(c.cache_packaged.value) + ", " +
+                                                        (c.packaged_archive.empty() ? "none is there"
+                                                                                    : c.packaged_archive);
+                                               }),
+    row<&Config::cache_limit, cache::parse_limit>(
+        Option::cache_limit, [](const Config& c) { return cache::limit_text(c.cache_limit.value); }),
+    row<&Config::cache_lock_wait, cache::parse_lock_wait>(
+        Option::cache_lock_wait, [](const Config& c) { return milliseconds(c.cache_lock_wait.value); }),
+    Row{Option::cache_remote, choose_remote,
+        [](const Config& c) { return c.cache_remote.value ? cache::to_text(*c.cache_remote.value) : "none"; },
+        from<&Config::cache_remote>},
+    row<&Config::cache_remote_key_file, parse_absolute_path>(Option::cache_remote_key_file),
+    row<&Config::cache_remote_authorities, parse_absolute_path>(Option::cache_remote_authorities,
+                                                                [](const Config& c) {
+                                                                  const std::string& file =
+                                                                      c.cache_remote_authorities.value;
+                                                                  return file.empty() ? std::string("the system's")
+                                                                                      : file;
+                                                                }),
+    row<&Config::cache_remote_connect_timeout, cache::parse_remote_timeout>(
+        Option::cache_remote_connect_timeout,
+        [](const Config& c) { return milliseconds(c.cache_remote_connect_timeout.value); }),
+    row<&Config::cache_remote_timeout, cache::parse_remote_timeout>(
+        Option::cache_remote_timeout, [](const Config& c) { return milliseconds(c.cache_remote_timeout.value); }),
+    row<&Config::lowering, parse_lowering>(Option::lowering),
+    row<&Config::compile, parse_compile>(Option::compile),
+    row<&Config::output_store, parse_output_store>(Option::output_store),
+    Row{Option::pipeline, choose_pipeline,
+        [](const Config& c) { return text_of(c.pipeline.value) + to_text(c.pinned); }, from<&Config::pipeline>},
+    row<&Config::stagger, parse_switch>(Option::stagger),
+    row<&Config::setprio, parse_switch>(Option::setprio),
+    row<&Config::lazy_rescale, parse_switch>(Option::lazy_rescale),
+    row<&Config::xcd_swizzle, parse_automatic_switch>(Option::xcd_swizzle),
+    row<&Config::kv_splits, parse_splits>(Option::kv_splits),
+    row<&Config::miss_log, parse_path>(Option::miss_log),
+    row<&Config::log_level, parse_log_level>(Option::log_level),
+};
+static_assert([] {
+  std::array<int, option_rows.size()> told_of{};
+  for (const Row& each : rows) ++told_of[static_cast<std::size_t>(each.option)];
+  return std::ranges::all_of(told_of, [](int times) { return times == 1; });
+}());
+
+// Resolved from what was chosen; a process without a home still computes: it only compiles more often.
+Result<void> resolve_cache_directory(Config& config, const Environment& environment) {
+  const bool chosen = config.cache_directory.from != Provenance::standard;
+  auto directory = cache::resolve_directory({.directory = chosen ? config.cache_directory.value.c_str() : nullptr,
+                                             .xdg_cache_home = environment.xdg_cache_home,
+                                             .home = environment.home});
+  if (!directory && config.cache_directory.from == Provenance::option)
+    return fail(WAVEJIT_INVALID_ARGUMENT, "options.cache_directory: " + directory.error());
+  if (!directory && config.cache_mode.value != cache::Mode::off)
+    config.warnings.push_back("no disk cache: " + directory.error() + ". Kernels compiled here stay in this process");
+  config.cache_directory.value = directory ? *std::move(directory) : std::string();
+  return {};
+}
+
+// Variables that are not of an option.
 struct Variable {
   const char* name;
   const char* Environment::* text;
 };
-constexpr std::array variables = {
-    Variable{"WAVEJIT_DEVICE", &Environment::device},
-    Variable{"WAVEJIT_CACHE_DIR", &Environment::cache_directory},
-    Variable{"WAVEJIT_CACHE", &Environment::cache_mode},
-    Variable{"WAVEJIT_CACHE_LAYERS", &Environment::cache_layers},
-    Variable{"WAVEJIT_CACHE_PACKAGED", &Environment::cache_packaged},
-    Variable{"WAVEJIT_CACHE_LIMIT", &Environment::cache_limit},
-    Variable{"WAVEJIT_CACHE_LOCK_WAIT", &Environment::cache_lock_wait},
-    Variable{"WAVEJIT_CACHE_REMOTE", &Environment::cache_remote},
-    Variable{"WAVEJIT_CACHE_REMOTE_KEY_FILE", &Environment::cache_remote_key_file},
-    Variable{"WAVEJIT_CACHE_REMOTE_AUTHORITIES", &Environment::cache_remote_authorities},
-    Variable{"WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT", &Environment::cache_remote_connect_timeout},
-    Variable{"WAVEJIT_CACHE_REMOTE_TIMEOUT", &Environment::cache_remote_timeout},
-    Variable{"WAVEJIT_LOWERING", &Environment::lowering},
-    Variable{"WAVEJIT_COMPILE", &Environment::compile},
-    Variable{"WAVEJIT_O_STORE", &Environment::output_store},
-    Variable{"WAVEJIT_LOG_LEVEL", &Environment::log_level},
-    Variable{"WAVEJIT_PIPELINE", &Environment::pipeline},
-    Variable{"WAVEJIT_STAGGER", &Environment::stagger},
-    Variable{"WAVEJIT_SETPRIO", &Environment::setprio},
-    Variable{"WAVEJIT_LAZY_RESCALE", &Environment::lazy_rescale},
-    Variable{"WAVEJIT_XCD_SWIZZLE", &Environment::xcd_swizzle},
-    Variable{"WAVEJIT_KV_SPLITS", &Environment::kv_splits},
-    Variable{"WAVEJIT_MISS_LOG", &Environment::miss_log},
-    Variable{"XDG_CACHE_HOME", &Environment::xdg_cache_home},
-    Variable{"HOME", &Environment::home}};
+constexpr std::array other_variables = {Variable{"XDG_CACHE_HOME", &Environment::xdg_cache_home},
+                                        Variable{"HOME", &Environment::home}};
 
 const auto& names_of_variables() {
   static constexpr auto names = [] {
-    std::array<std::string_view, variables.size()> all;
-    std::ranges::transform(variables, all.begin(), &Variable::name);
+    std::array<std::string_view, option_rows.size()> all;
+    std::ranges::transform(option_rows, all.begin(), &OptionRow::variable);
     return all;
   }();
   return names;
@@ -310,10 +373,12 @@ const Environment& process_environment() {
   // secure_getenv: a set-uid program must not write its cache where its caller says.
   static const auto read = [] {
     Environment environment;
-    for (const Variable& variable : variables) {
-      const char* text = ::secure_getenv(variable.name);
-      environment.*variable.text = text == nullptr ? nullptr : ::strdup(text);
-    }
+    const auto copy = [](const char* name) {
+      const char* text = ::secure_getenv(name);
+      return text == nullptr ? nullptr : ::strdup(text);
+    };
+    for (const OptionRow& row : option_rows) environment.*row.text = copy(row.variable);
+    for (const Variable& variable : other_variables) environment.*variable.text = copy(variable.name);
     std::vector<std::string> names;
     for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
       const std::string_view text = *entry;
@@ -331,71 +396,20 @@ const Environment& process_environment() {
 Result<Config> make_config(const wavejit_engine_options* options, const Environment& environment) {
   wavejit_engine_options given = {};
   if (options != nullptr) {
-    // The struct has grown at its end: what an older caller does not have, it does not set.
-    constexpr std::array earlier = {
-        offsetof(wavejit_engine_options, pipeline),     offsetof(wavejit_engine_options, lazy_rescale),
-        offsetof(wavejit_engine_options, cache_layers), offsetof(wavejit_engine_options, cache_remote),
-        offsetof(wavejit_engine_options, on_log),       offsetof(wavejit_engine_options, cache_packaged)};
-    const bool is_earlier = std::ranges::find(earlier, options->size) != earlier.end();
-    const std::size_t known = is_earlier ? options->size : sizeof(wavejit_engine_options);
-    if (auto size = families::check_struct_size(options, "options", known); !size)
-      return std::unexpected(std::move(size.error()));
-    std::memcpy(&given, options, known);
+    auto taken = families::taken(*options, "options");
+    if (!taken) return std::unexpected(std::move(taken.error()));
+    given = *taken;
   }
   Config config;
   for (const std::string& name : environment.strangers)
     config.warnings.push_back(warning_of(name, names_of_variables()));
   config.cache_limit.value = cache::standard_limit_bytes;
-  Result<void> step = choose_device(config.device, given.device, environment.device);
-  const auto next = [&](auto& setting, const char* option, const char* variable_text, const WordNames& names,
-                        auto parse) {
-    if (step) step = choose(setting, option, variable_text, names, config.warnings, parse);
-  };
-  next(config.cache_mode, given.cache_mode, environment.cache_mode, {"WAVEJIT_CACHE", "cache_mode", "off, ro, rw"},
-       cache::parse_mode);
-  next(config.cache_layers, given.cache_layers, environment.cache_layers,
-       {"WAVEJIT_CACHE_LAYERS", "cache_layers", cache::accepted_layers}, cache::parse_layers);
-  next(config.cache_packaged, given.cache_packaged, environment.cache_packaged,
-       {"WAVEJIT_CACHE_PACKAGED", "cache_packaged", "on, off"}, parse_switch);
   config.packaged_archive = environment.packaged_archive;
-  next(config.cache_limit, given.cache_limit, environment.cache_limit,
-       {"WAVEJIT_CACHE_LIMIT", "cache_limit", cache::accepted_limits}, cache::parse_limit);
-  next(config.cache_lock_wait, given.cache_lock_wait, environment.cache_lock_wait,
-       {"WAVEJIT_CACHE_LOCK_WAIT", "cache_lock_wait", cache::accepted_lock_waits}, cache::parse_lock_wait);
-  if (step) step = choose_remote(config, given.cache_remote, environment.cache_remote);
-  next(config.cache_remote_key_file, given.cache_remote_key_file, environment.cache_remote_key_file,
-       {"WAVEJIT_CACHE_REMOTE_KEY_FILE", "cache_remote_key_file", "an absolute path"}, parse_absolute_path);
-  next(config.cache_remote_authorities, given.cache_remote_authorities, environment.cache_remote_authorities,
-       {"WAVEJIT_CACHE_REMOTE_AUTHORITIES", "cache_remote_authorities", "an absolute path"}, parse_absolute_path);
-  next(config.cache_remote_connect_timeout, given.cache_remote_connect_timeout,
-       environment.cache_remote_connect_timeout,
-       {"WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT", "cache_remote_connect_timeout", cache::accepted_remote_timeouts},
-       cache::parse_remote_timeout);
-  next(config.cache_remote_timeout, given.cache_remote_timeout, environment.cache_remote_timeout,
-       {"WAVEJIT_CACHE_REMOTE_TIMEOUT", "cache_remote_timeout", cache::accepted_remote_timeouts},
-       cache::parse_remote_timeout);
-  next(config.lowering, given.lowering, environment.lowering, {"WAVEJIT_LOWERING", "lowering", "llvm, comgr"},
-       parse_lowering);
-  next(config.compile, given.compile, environment.compile, {"WAVEJIT_COMPILE", "compile", "inprocess, isolated"},
-       parse_compile);
-  next(config.output_store, given.output_store, environment.output_store,
-       {"WAVEJIT_O_STORE", "output_store", "auto, permlane, scalar"}, parse_output_store);
-  const Result<std::string> pipeline = take_pinned(given.pipeline, config.pinned);
-  if (step && !pipeline) step = std::unexpected(pipeline.error());
-  next(config.pipeline, pipeline ? pipeline->c_str() : nullptr, environment.pipeline,
-       {"WAVEJIT_PIPELINE", "pipeline", accepted_pipelines}, parse_pipeline);
-  next(config.stagger, given.stagger, environment.stagger, {"WAVEJIT_STAGGER", "stagger", "on, off"}, parse_switch);
-  next(config.setprio, given.setprio, environment.setprio, {"WAVEJIT_SETPRIO", "setprio", "on, off"}, parse_switch);
-  next(config.lazy_rescale, given.lazy_rescale, environment.lazy_rescale,
-       {"WAVEJIT_LAZY_RESCALE", "lazy_rescale", "on, off"}, parse_switch);
-  next(config.xcd_swizzle, given.xcd_swizzle, environment.xcd_swizzle,
-       {"WAVEJIT_XCD_SWIZZLE", "xcd_swizzle", "auto, on, off"}, parse_automatic_switch);
-  next(config.kv_splits, given.kv_splits, environment.kv_splits, {"WAVEJIT_KV_SPLITS", "kv_splits", "auto, 1 to 65535"},
-       parse_splits);
-  next(config.log_level, given.log_level, environment.log_level,
-       {"WAVEJIT_LOG_LEVEL", "log_level", "off, error, warning, info, debug"}, parse_log_level);
-  next(config.miss_log, given.miss_log, environment.miss_log, {"WAVEJIT_MISS_LOG", "miss_log", "a path"},
-       [](std::string_view path) { return std::optional(std::string(path)); });
+  Result<void> step;
+  for (const Row& each : rows) {
+    const OptionRow& option = option_row(each.option);
+    if (step) step = each.choose(config, option, {.option = given.*option.field, .variable = environment.*option.text});
+  }
   config.hooks = {.on_compile = given.on_compile,
                   .on_compile_context = given.on_compile_context,
                   .allocate = given.allocate,
@@ -408,7 +422,7 @@ Result<Config> make_config(const wavejit_engine_options* options, const Environm
         fail(WAVEJIT_INVALID_ARGUMENT, std::string("options.") + (given.allocate == nullptr ? "allocate" : "release") +
                                            " = null beside the other; accepted: both allocate and release, or neither");
   }
-  if (step) step = choose_cache_directory(config, given.cache_directory, environment);
+  if (step) step = resolve_cache_directory(config, environment);
   if (!step) return std::unexpected(std::move(step.error()));
   return config;
 }
@@ -435,54 +449,14 @@ families::Toggles toggles_of(const Config& config) {
 }
 
 std::vector<std::string> describe(const Config& config) {
-  const auto line = [](std::string_view name, std::string_view value, Provenance from, const char* variable) {
-    return std::string(name) + "=" + std::string(value) + " (" + from_text(from, variable) + ")";
-  };
-  const auto& store = config.output_store.value;
-  const auto& pipeline = config.pipeline.value;
-  const auto& swizzle = config.xcd_swizzle.value;
-  const auto& splits = config.kv_splits.value;
-  const auto& remote = config.cache_remote.value;
-  const std::string& key_file = config.cache_remote_key_file.value;
-  const std::string& authorities = config.cache_remote_authorities.value;
-  std::string layers;
-  for (const std::string& layer : config.cache_layers.value) layers += (layers.empty() ? "" : ":") + layer;
-  const auto switch_text = [](bool on) { return on ? "on" : "off"; };
-  return {
-      line("device", to_text(config.device.value), config.device.from, "WAVEJIT_DEVICE"),
-      line("cache_directory", config.cache_directory.value, config.cache_directory.from, "WAVEJIT_CACHE_DIR"),
-      line("cache_mode", cache::to_text(config.cache_mode.value), config.cache_mode.from, "WAVEJIT_CACHE"),
-      line("cache_layers", layers, config.cache_layers.from, "WAVEJIT_CACHE_LAYERS"),
-      line("cache_packaged",
-           switch_text(config.cache_packaged.value) +
-               (config.packaged_archive.empty() ? std::string(", none is there") : ", " + config.packaged_archive),
-           config.cache_packaged.from, "WAVEJIT_CACHE_PACKAGED"),
-      line("cache_limit", cache::limit_text(config.cache_limit.value), config.cache_limit.from, "WAVEJIT_CACHE_LIMIT"),
-      line("cache_lock_wait", std::to_string(config.cache_lock_wait.value / 1'000'000), config.cache_lock_wait.from,
-           "WAVEJIT_CACHE_LOCK_WAIT"),
-      line("cache_remote", remote ? cache::to_text(*remote) : "none", config.cache_remote.from, "WAVEJIT_CACHE_REMOTE"),
-      line("cache_remote_key_file", key_file.empty() ? "none" : key_file, config.cache_remote_key_file.from,
-           "WAVEJIT_CACHE_REMOTE_KEY_FILE"),
-      line("cache_remote_authorities", authorities.empty() ? "the system's" : authorities,
-           config.cache_remote_authorities.from, "WAVEJIT_CACHE_REMOTE_AUTHORITIES"),
-      line("cache_remote_connect_timeout", std::to_string(config.cache_remote_connect_timeout.value / 1'000'000),
-           config.cache_remote_connect_timeout.from, "WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT"),
-      line("cache_remote_timeout", std::to_string(config.cache_remote_timeout.value / 1'000'000),
-           config.cache_remote_timeout.from, "WAVEJIT_CACHE_REMOTE_TIMEOUT"),
-      line("lowering", to_text(config.lowering.value), config.lowering.from, "WAVEJIT_LOWERING"),
-      line("compile", to_text(config.compile.value), config.compile.from, "WAVEJIT_COMPILE"),
-      line("output_store", store ? to_text(*store) : "auto", config.output_store.from, "WAVEJIT_O_STORE"),
-      line("pipeline", std::string(pipeline ? to_text(*pipeline) : "auto") + to_text(config.pinned),
-           config.pipeline.from, "WAVEJIT_PIPELINE"),
-      line("stagger", switch_text(config.stagger.value), config.stagger.from, "WAVEJIT_STAGGER"),
-      line("setprio", switch_text(config.setprio.value), config.setprio.from, "WAVEJIT_SETPRIO"),
-      line("lazy_rescale", switch_text(config.lazy_rescale.value), config.lazy_rescale.from, "WAVEJIT_LAZY_RESCALE"),
-      line("xcd_swizzle", swizzle ? switch_text(*swizzle) : "auto", config.xcd_swizzle.from, "WAVEJIT_XCD_SWIZZLE"),
-      line("kv_splits", splits ? std::to_string(*splits) : "auto", config.kv_splits.from, "WAVEJIT_KV_SPLITS"),
-      line("miss_log", config.miss_log.value.empty() ? "none" : config.miss_log.value, config.miss_log.from,
-           "WAVEJIT_MISS_LOG"),
-      line("log_level", to_text(config.log_level.value), config.log_level.from, "WAVEJIT_LOG_LEVEL"),
-  };
+  std::vector<std::string> lines;
+  lines.reserve(rows.size());
+  for (const Row& each : rows) {
+    const OptionRow& option = option_row(each.option);
+    lines.push_back(std::string(option.name) + "=" + each.told(config) + " (" +
+                    from_text(each.from(config), option.variable) + ")");
+  }
+  return lines;
 }
 
 }  // namespace wavejit::runtime

@@ -98,34 +98,14 @@ struct Config {
   std::vector<std::string> warnings;  // one line for each variable that was not understood or is none
 };
 
-// The variables' texts; null when unset. Empty counts as unset.
+// The variables' texts; null when unset. Empty counts as unset. One for each option, by its name.
 struct Environment {
-  const char* device = nullptr;                        // WAVEJIT_DEVICE
-  const char* cache_directory = nullptr;               // WAVEJIT_CACHE_DIR
-  const char* cache_mode = nullptr;                    // WAVEJIT_CACHE
-  const char* cache_layers = nullptr;                  // WAVEJIT_CACHE_LAYERS
-  const char* cache_packaged = nullptr;                // WAVEJIT_CACHE_PACKAGED
-  const char* cache_limit = nullptr;                   // WAVEJIT_CACHE_LIMIT
-  const char* cache_lock_wait = nullptr;               // WAVEJIT_CACHE_LOCK_WAIT
-  const char* cache_remote = nullptr;                  // WAVEJIT_CACHE_REMOTE
-  const char* cache_remote_key_file = nullptr;         // WAVEJIT_CACHE_REMOTE_KEY_FILE
-  const char* cache_remote_authorities = nullptr;      // WAVEJIT_CACHE_REMOTE_AUTHORITIES
-  const char* cache_remote_connect_timeout = nullptr;  // WAVEJIT_CACHE_REMOTE_CONNECT_TIMEOUT
-  const char* cache_remote_timeout = nullptr;          // WAVEJIT_CACHE_REMOTE_TIMEOUT
-  const char* lowering = nullptr;                      // WAVEJIT_LOWERING
-  const char* compile = nullptr;                       // WAVEJIT_COMPILE
-  const char* output_store = nullptr;                  // WAVEJIT_O_STORE
-  const char* log_level = nullptr;                     // WAVEJIT_LOG_LEVEL
-  const char* pipeline = nullptr;                      // WAVEJIT_PIPELINE
-  const char* stagger = nullptr;                       // WAVEJIT_STAGGER
-  const char* setprio = nullptr;                       // WAVEJIT_SETPRIO
-  const char* lazy_rescale = nullptr;                  // WAVEJIT_LAZY_RESCALE
-  const char* xcd_swizzle = nullptr;                   // WAVEJIT_XCD_SWIZZLE
-  const char* kv_splits = nullptr;                     // WAVEJIT_KV_SPLITS
-  const char* miss_log = nullptr;                      // WAVEJIT_MISS_LOG
-  const char* xdg_cache_home = nullptr;                // XDG_CACHE_HOME
-  const char* home = nullptr;                          // HOME
-  std::vector<std::string> strangers;                  // names that begin with WAVEJIT_ and are no variable
+#define WAVEJIT_OPTION(field, variable, flag, scope, shape, values, standard, help) const char* field = nullptr;
+#include "wavejit/options.def"
+#undef WAVEJIT_OPTION
+  const char* xdg_cache_home = nullptr;  // XDG_CACHE_HOME
+  const char* home = nullptr;            // HOME
+  std::vector<std::string> strangers;    // names that begin with WAVEJIT_ and are no variable
   std::string packaged_archive;  // kernels that were installed with this library (packaged_kernels.h); empty: none
 };
 
