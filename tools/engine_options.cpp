@@ -52,8 +52,8 @@ std::string help_of(const EngineOption& row) {
   std::string help = row.help;
   if (row.scope == OptionScope::device)
     help = fmt::format("hip, hip:<ordinal>, or a simulated GPU: {}", joined(known_targets(), ", ", "sim:"));
-  else if (row.scope == OptionScope::remote || std::string_view(row.shape) == "PATH:…")
-    help += fmt::format(": {}", row.values);
+  else if (*row.shape != '\0' && std::string_view(row.values) != "a path")
+    help += fmt::format("; accepted: {}", row.values);
   if (std::string_view(row.name) == "cache_remote")
     help += ". A password is better in the variable, since everybody on the machine sees a command line";
   return fmt::format("{} (default: ${}, then {})", help, row.variable, row.standard);
