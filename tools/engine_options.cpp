@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -38,6 +40,19 @@ CLI::Option* limit_count(CLI::Option* option, int most) {
   });
 }
 
+std::string absolute_layers(std::string_view layers) {
+  std::string absolute;
+  for (;;) {
+    const std::size_t colon = std::min(layers.find(':'), layers.size());
+    std::error_code none;
+    const std::string layer(layers.substr(0, colon));
+    absolute += layer.empty() ? layer : std::filesystem::absolute(layer, none).string();
+    if (colon == layers.size()) return absolute;
+    absolute += ':';
+    layers.remove_prefix(colon + 1);
+  }
+}
+
 namespace {
 
 // What makes a kernel or its launch another one, and where it runs.
@@ -52,6 +67,8 @@ std::string help_of(const EngineOption& row) {
   std::string help = row.help;
   if (row.scope == OptionScope::device)
     help = fmt::format("hip, hip:<ordinal>, or a simulated GPU: {}", joined(known_targets(), ", ", "sim:"));
+  else if (std::string_view(row.name) == "cache_layers")
+    help += ", with ':' between";
   else if (*row.shape != '\0' && std::string_view(row.values) != "a path")
     help += fmt::format("; accepted: {}", row.values);
   if (std::string_view(row.name) == "cache_remote")
@@ -75,10 +92,18 @@ void EngineOptions::add(CLI::App& command, OptionScope scope, std::string_view b
   for (const EngineOption& row : engine_options) {
     if (row.scope != scope || row.flag == but || *row.flag == '\0') continue;
     std::string& text = chosen_.*row.text;
-    if (*row.shape == '\0')
+    if (*row.shape == '\0') {
       add_choice(command, row.flag, text, words_of(row.values), help_of(row));
-    else
-      command.add_option(row.flag, text, help_of(row))->type_name(row.shape);
+      continue;
+    }
+    CLI::Option* option = command.add_option(row.flag, text, help_of(row))->type_name(row.shape);
+    if (std::string_view(row.name) != "cache_layers") continue;
+    option->transform(CLI::Validator(
+        [](std::string& layers) {
+          layers = absolute_layers(layers);
+          return std::string();
+        },
+        ""));
   }
 }
 

@@ -79,6 +79,9 @@ struct AttentionForward : CallOf<wavejit_attention_forward_arguments> {
   }
 };
 
+// The gradients of one attention call.
+struct AttentionBackward : CallOf<wavejit_attention_backward_arguments> {};
+
 // Softmax of raw scores by itself.
 //
 //   wavejit::SoftmaxLse call;
@@ -99,6 +102,11 @@ inline CallFunctions<wavejit_attention_forward_arguments> functions_of(
     const wavejit_attention_forward_arguments& /*call*/) noexcept {
   return {wavejit_attention_forward, wavejit_attention_forward_supported, wavejit_attention_forward_ready,
           wavejit_attention_forward_describe};
+}
+inline CallFunctions<wavejit_attention_backward_arguments> functions_of(
+    const wavejit_attention_backward_arguments& /*call*/) noexcept {
+  return {wavejit_attention_backward, wavejit_attention_backward_supported, wavejit_attention_backward_ready,
+          wavejit_attention_backward_describe};
 }
 inline CallFunctions<wavejit_softmax_lse_arguments> functions_of(
     const wavejit_softmax_lse_arguments& /*call*/) noexcept {
@@ -205,6 +213,7 @@ class Engine {
 
   // Asynchronous: returns when the kernel is launched. The first call of a kind may compile.
   void attention_forward(const AttentionForward& call, ihipStream_t* stream = nullptr) { run(call, stream); }
+  void attention_backward(const AttentionBackward& call, ihipStream_t* stream = nullptr) { run(call, stream); }
   void softmax_lse(const SoftmaxLse& call, ihipStream_t* stream = nullptr) { run(call, stream); }
   // The same for a call of any family.
   template <typename Call>

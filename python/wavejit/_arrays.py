@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy
     from numpy import ndarray
 
-    from ._engine import Engine
+    from ._opened_device import OpenedDevice
 
 
 def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
@@ -45,7 +45,7 @@ class DeviceArray:
 
     __slots__ = ("_address", "_dtype", "_engine", "_memory", "_read_only", "_shape", "_strides", "_written", "__weakref__")
 
-    def __init__(self, engine: Engine, memory: Any, address: int, dtype: DType, shape: Sequence[int], strides: Sequence[int],
+    def __init__(self, engine: OpenedDevice, memory: Any, address: int, dtype: DType, shape: Sequence[int], strides: Sequence[int],
                  *, read_only: bool = False, written: list[int | None] | None = None) -> None:
         self._engine = engine
         self._memory = memory
@@ -58,7 +58,7 @@ class DeviceArray:
         self._written: list[int | None] = written if written is not None else [None]
 
     @property
-    def engine(self) -> Engine:
+    def engine(self) -> OpenedDevice:
         return self._engine
 
     @property
@@ -276,7 +276,7 @@ def _bfloat16() -> Any:
     return numpy.dtype(ml_dtypes.bfloat16)
 
 
-def allocate(engine: Engine, shape: Sequence[int], dtype: DType) -> DeviceArray:
+def allocate(engine: OpenedDevice, shape: Sequence[int], dtype: DType) -> DeviceArray:
     try:
         sizes = [operator.index(size) for size in shape]
     except TypeError:
@@ -294,7 +294,7 @@ def _copy_in(array: DeviceArray, elements: numpy.ndarray) -> None:
         array._memory.copy_in(array._address - array._memory.address, numpy.ascontiguousarray(elements).reshape(-1))
 
 
-def upload(engine: Engine, elements: numpy.ndarray, dtype: DType, row_multiple: int = 1) -> DeviceArray:
+def upload(engine: OpenedDevice, elements: numpy.ndarray, dtype: DType, row_multiple: int = 1) -> DeviceArray:
     """A copy on the device. Rows of the last dimension begin at multiples of `row_multiple` elements."""
     import numpy
 
@@ -402,7 +402,7 @@ def _capsule(given: Any, field: str, stream: int | None) -> Any:
         raise InvalidArgument(f"{field}: its __dlpack__ says: {error}") from error
 
 
-def borrow(engine: Engine, given: Any, field: str, stream: int, accepted: Sequence[DType] = _dtypes.ALL) -> DeviceArray:
+def borrow(engine: OpenedDevice, given: Any, field: str, stream: int, accepted: Sequence[DType] = _dtypes.ALL) -> DeviceArray:
     """A tensor of another library on the engine's device, without a copy."""
     kind, number = (int(part) for part in given.__dlpack_device__())
     if kind != _device.ROCM:
@@ -417,7 +417,7 @@ def borrow(engine: Engine, given: Any, field: str, stream: int, accepted: Sequen
     return DeviceArray(engine, tensor, tensor.address, dtype, tensor.shape, tensor.strides, read_only=tensor.read_only)
 
 
-def on_device(engine: Engine, given: Any, field: str, stream: int, dtype: DType | None = None, *, row_multiple: int = 1,
+def on_device(engine: OpenedDevice, given: Any, field: str, stream: int, dtype: DType | None = None, *, row_multiple: int = 1,
               copies: bool | None = None, accepted: Sequence[DType] = _dtypes.ALL) -> tuple[DeviceArray, numpy.ndarray | None]:
     """What a call gets for an argument, and the host elements that it is a copy of.
 

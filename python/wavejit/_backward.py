@@ -10,7 +10,7 @@ from ._arrays import DeviceArray
 from ._calls import BSHD, SequencesCall
 
 if TYPE_CHECKING:
-    from ._engine import Engine
+    from ._opened_device import OpenedDevice
 
 
 class AttentionBackwardCall(SequencesCall):
@@ -25,11 +25,12 @@ class AttentionBackwardCall(SequencesCall):
     """
 
     _call: _wavejit.AttentionBackwardCall
+    _outputs = ("dq", "dk", "dv")
     dq: Any
     dk: Any
     dv: Any
 
-    def __init__(self, engine: Engine, q: Any, k: Any, v: Any, out: Any, lse: Any, d_out: Any, dq: Any = None, dk: Any = None, dv: Any = None, *,
+    def __init__(self, engine: OpenedDevice, q: Any, k: Any, v: Any, out: Any, lse: Any, d_out: Any, dq: Any = None, dk: Any = None, dv: Any = None, *,
                  d_lse: Any = None, gradients: str | None = None, scale: float | None = None, causal: bool = False,
                  window: Sequence[int | None] | None = None, causal_prefix: int | None = None, softcap: float | None = None, alibi: Any = None,
                  query_starts: Any = None, key_starts: Any = None, key_lengths: Any = None, max_query_length: int | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _arrays, _device, _dtypes, _lengths, _wavejit
+from . import _arrays, _device, _dtypes, _lengths, _offline, _wavejit
 from ._arrays import DeviceArray
 from ._dtypes import DType
 from ._errors import InvalidArgument, error_of
@@ -13,7 +13,7 @@ from ._errors import InvalidArgument, error_of
 if TYPE_CHECKING:
     import numpy
 
-    from ._engine import Engine
+    from ._opened_device import OpenedDevice
 
     AnyCall = _wavejit.AttentionForwardCall | _wavejit.SoftmaxLseCall | _wavejit.AttentionBackwardCall
     # Sizes and strides.
@@ -29,7 +29,7 @@ ORIGINS = {0: None, 1: "memory", 2: "disk", 3: "compiled"}
 
 
 class Call:
-    """A call with its arguments: `Engine.attention_forward_call` and `Engine.softmax_lse_call` make one.
+    """A call with its arguments: `Engine.call("softmax_lse", …)` makes one, and so does `Engine.softmax_lse_call(…)`.
 
     It keeps every array that it was given, and host inputs as they were copied when it was made. `launch()` costs what
     the C call costs and next to nothing more; it may be launched any number of times, from any thread.
@@ -43,8 +43,9 @@ class Call:
     """
 
     _call: AnyCall
+    _outputs: tuple[str, ...]
 
-    def __init__(self, engine: Engine, call: AnyCall, stream: object) -> None:
+    def __init__(self, engine: OpenedDevice, call: AnyCall, stream: object) -> None:
         self._engine = engine
         self._call = call
         self._launch = self._call.launch
@@ -66,6 +67,17 @@ class Call:
             written[0] = self._stream
         if self._copies_back:
             self._copy_back()
+
+    @property
+    def results(self) -> Any:
+        """What the call writes: one array, a tuple of several, None for none."""
+        written = tuple(array for array in (getattr(self, name) for name in self._outputs) if array is not None)
+        return written[0] if len(written) == 1 else written or None
+
+    def run(self) -> Any:
+        """Launches, and returns the results."""
+        self.launch()
+        return self.results
 
     def launch_with_report(self) -> dict[str, Any]:
         """The same as `launch`, and tells which kernel ran, where it came from ("memory", "disk", "compiled") and nanoseconds by phase."""
@@ -107,7 +119,7 @@ class Call:
 
     def explain(self, **options: Any) -> list[str]:
         """The call's route on the engine's target, as `wavejit.explain` tells it: what was chosen, and why nothing else."""
-        return self._engine.explain(self, **options)
+        return _offline.explain(self.describe(), self._engine.target, **options)
 
     @staticmethod
     def _answer(answer: tuple[int, str], no: int) -> bool:
@@ -269,10 +281,11 @@ class AttentionForwardCall(SequencesCall):
     """
 
     _call: _wavejit.AttentionForwardCall
+    _outputs = ("out", "lse")
     out: Any
     lse: Any
 
-    def __init__(self, engine: Engine, q: Any, k: Any, v: Any, out: Any = None, *, scale: float | None = None, causal: bool = False,
+    def __init__(self, engine: OpenedDevice, q: Any, k: Any, v: Any, out: Any = None, *, scale: float | None = None, causal: bool = False,
                  window: Sequence[int | None] | None = None, causal_prefix: int | None = None, softcap: float | None = None, bias: Any = None,
                  alibi: Any = None, sinks: Any = None, lse: Any = False, splits: int = 0, query_starts: Any = None, key_starts: Any = None,
                  key_lengths: Any = None, first_keys: Any = None, block_table: Any = None, table_starts: Any = None,
@@ -405,10 +418,11 @@ class SoftmaxLseCall(Call):
     """
 
     _call: _wavejit.SoftmaxLseCall
+    _outputs = ("weights", "lse")
     weights: Any
     lse: Any
 
-    def __init__(self, engine: Engine, scores: Any, weights: Any = True, *, lse: Any = False, scale: float | None = None, causal: bool = False,
+    def __init__(self, engine: OpenedDevice, scores: Any, weights: Any = True, *, lse: Any = False, scale: float | None = None, causal: bool = False,
                  window: Sequence[int | None] | None = None, causal_prefix: int | None = None, key_lengths: Any = None, compile: str = "wait",
                  check_lengths: bool = False, dtype: Any = None, stream: object = None) -> None:
         super().__init__(engine, _wavejit.SoftmaxLseCall(engine._open()), stream)

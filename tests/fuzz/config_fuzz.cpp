@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "forge.h"
-#include "runtime/config.h"
+#include "runtime/settings/config.h"
 
 namespace {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Options and environment: which wins, what a wrong one does, and that each value remembers where it came from.
-#include "runtime/config.h"
+#include "runtime/settings/config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "runtime/variables.h"
+#include "runtime/settings/variables.h"
 
 namespace wavejit::tests {
 namespace {

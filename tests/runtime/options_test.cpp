@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What people read of an option is what its row says (wavejit/options.def): the documentation and the struct's
 // comments.
-#include "runtime/options.h"
+#include "runtime/settings/options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every version of every struct that callers hand in: an older caller's is taken as far as it goes, a newer one's if
 // nothing unknown is set, and no other size.
-#include "runtime/struct_versions.h"
+#include "runtime/settings/struct_versions.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "templates/attention_backward/call/struct_versions.h"
 #include "templates/attention_forward/call/struct_versions.h"
 #include "templates/softmax_lse/call/struct_versions.h"
 
@@ -33,7 +34,7 @@ struct Named {
 // Structs that the library reads, and structs that it fills.
 constexpr auto given =
     std::tuple{WAVEJIT_NAMED(wavejit_engine_options),        WAVEJIT_NAMED(wavejit_attention_forward_arguments),
-               WAVEJIT_NAMED(wavejit_softmax_lse_arguments), WAVEJIT_NAMED(wavejit_kernel_text_arguments),
+               WAVEJIT_NAMED(wavejit_attention_backward_arguments), WAVEJIT_NAMED(wavejit_softmax_lse_arguments), WAVEJIT_NAMED(wavejit_kernel_text_arguments),
                WAVEJIT_NAMED(wavejit_prebuild_arguments),    WAVEJIT_NAMED(wavejit_cache_copy_arguments)};
 constexpr auto filled = std::tuple{WAVEJIT_NAMED(wavejit_call_report), WAVEJIT_NAMED(wavejit_cache_sweep_result),
                                    WAVEJIT_NAMED(wavejit_cache_copy_result), WAVEJIT_NAMED(wavejit_statistics)};

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "runtime/engine.h"
+#include "runtime/call/engine.h"
 #include "templates/attention_forward/call/call.h"
 #include "templates/attention_forward/call/struct_versions.h"
 

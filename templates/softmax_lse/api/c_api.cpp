@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The functions of the C ABI that are softmax_lse's.
-#include "runtime/c_call.h"
+#include "runtime/call/c_call.h"
 #include "templates/softmax_lse/call/call.h"
 #include "templates/softmax_lse/call/struct_versions.h"
 
