@@ -79,7 +79,12 @@ struct AttentionForward : CallOf<wavejit_attention_forward_arguments> {
   }
 };
 
-// The gradients of one attention call.
+// Gradients of attention.
+//
+//   wavejit::AttentionBackward call;
+//   call.q = wavejit::dense(q, WAVEJIT_BF16, 1, 256, 8, 128);   // [B, S, H, D]; k, v, o, d_o, dq, dk and dv alike
+//   call.lse = wavejit::dense(lse, WAVEJIT_FP32, 1, 8, 256, 1);  // of the forward call
+//   engine.attention_backward(call);
 struct AttentionBackward : CallOf<wavejit_attention_backward_arguments> {};
 
 // Softmax of raw scores by itself.
@@ -112,75 +117,6 @@ inline CallFunctions<wavejit_softmax_lse_arguments> functions_of(
     const wavejit_softmax_lse_arguments& /*call*/) noexcept {
   return {wavejit_softmax_lse, wavejit_softmax_lse_supported, wavejit_softmax_lse_ready, wavejit_softmax_lse_describe};
 }
-
-// Gradients of attention; wavejit_attention_backward_arguments says what each field means.
-//
-//   wavejit::AttentionBackward call;
-//   call.q = wavejit::dense(q, WAVEJIT_BF16, 1, 256, 8, 128);   // [B, S, H, D]; k, v, o, d_o, dq, dk and dv alike
-//   call.lse = wavejit::dense(lse, WAVEJIT_FP32, 1, 8, 256, 1);  // of the forward call
-//   engine.attention_backward(call);
-struct AttentionBackward {
-  wavejit_tensor q{};
-  wavejit_tensor k{};
-  wavejit_tensor v{};
-  wavejit_tensor o{};
-  wavejit_tensor d_o{};
-  wavejit_tensor lse{};
-  wavejit_tensor d_lse{};  // data null: none
-  wavejit_tensor dq{};
-  wavejit_tensor dk{};
-  wavejit_tensor dv{};
-  wavejit_tensor alibi{};                 // data null: none
-  float scale = 0;                        // 0: 1 / sqrt(D), unless flags have WAVEJIT_SCALE_IS_ZERO
-  float softcap = 0;                      // 0: none
-  int mask = WAVEJIT_MASK_NONE;           // bits
-  wavejit_call_report* report = nullptr;  // filled when given; see make_report()
-  int window_left = 0;                    // with WAVEJIT_MASK_WINDOW; −1: no limit
-  int window_right = 0;
-  std::int64_t causal_prefix = 0;              // with WAVEJIT_MASK_PREFIX
-  const std::int32_t* query_starts = nullptr;  // device memory, as the other two
-  const std::int32_t* key_starts = nullptr;
-  const std::int32_t* key_lengths = nullptr;
-  std::int64_t sequences = 0;
-  std::int64_t max_query_length = 0;
-  std::int64_t max_key_length = 0;
-  void* workspace = nullptr;  // null: the engine's own
-  std::size_t workspace_bytes = 0;
-  std::uint32_t flags = 0;
-
-  wavejit_attention_backward_arguments to_c() const noexcept {
-    wavejit_attention_backward_arguments arguments{};
-    arguments.size = sizeof arguments;
-    arguments.q = q;
-    arguments.k = k;
-    arguments.v = v;
-    arguments.o = o;
-    arguments.d_o = d_o;
-    arguments.lse = lse;
-    arguments.d_lse = d_lse;
-    arguments.dq = dq;
-    arguments.dk = dk;
-    arguments.dv = dv;
-    arguments.alibi = alibi;
-    arguments.scale = scale;
-    arguments.softcap = softcap;
-    arguments.mask = mask;
-    arguments.report = report;
-    arguments.window_left = window_left;
-    arguments.window_right = window_right;
-    arguments.causal_prefix = causal_prefix;
-    arguments.query_starts = query_starts;
-    arguments.key_starts = key_starts;
-    arguments.key_lengths = key_lengths;
-    arguments.sequences = sequences;
-    arguments.max_query_length = max_query_length;
-    arguments.max_key_length = max_key_length;
-    arguments.workspace = workspace;
-    arguments.workspace_bytes = workspace_bytes;
-    arguments.flags = flags;
-    return arguments;
-  }
-};
 
 // A report ready to be handed to a call.
 inline wavejit_call_report make_report() noexcept {
@@ -226,6 +162,11 @@ class Engine {
     check(wavejit_attention_forward_workspace(get(), &call, &bytes));
     return bytes;
   }
+  std::size_t workspace_bytes(const AttentionBackward& call) {
+    std::size_t bytes = 0;
+    check(wavejit_attention_backward_workspace(get(), &call, &bytes));
+    return bytes;
+  }
 
   // Whether there is a kernel for the call; Error has the reason of everything else that the call would refuse.
   template <typename Call>
@@ -247,37 +188,6 @@ class Engine {
     std::string text;
     const auto keep = [](void* context, const char* line) { *static_cast<std::string*>(context) = line; };
     check(functions_of(call).describe(get(), &call, keep, &text));
-    return text;
-  }
-
-  // Gradients; the questions are those of attention.
-  void attention_backward(const AttentionBackward& call, ihipStream_t* stream = nullptr) {
-    const wavejit_attention_backward_arguments arguments = call.to_c();
-    check(wavejit_attention_backward(get(), &arguments, stream));
-  }
-  std::size_t workspace_bytes(const AttentionBackward& call) {
-    const wavejit_attention_backward_arguments arguments = call.to_c();
-    std::size_t bytes = 0;
-    check(wavejit_attention_backward_workspace(get(), &arguments, &bytes));
-    return bytes;
-  }
-  bool supports(const AttentionBackward& call) {
-    const wavejit_attention_backward_arguments arguments = call.to_c();
-    const wavejit_status status = wavejit_attention_backward_supported(get(), &arguments);
-    if (status != WAVEJIT_UNSUPPORTED) check(status);
-    return status == WAVEJIT_OK;
-  }
-  bool is_ready(const AttentionBackward& call) {
-    const wavejit_attention_backward_arguments arguments = call.to_c();
-    const wavejit_status status = wavejit_attention_backward_ready(get(), &arguments);
-    if (status != WAVEJIT_NOT_READY) check(status);
-    return status == WAVEJIT_OK;
-  }
-  std::string describe(const AttentionBackward& call) {
-    const wavejit_attention_backward_arguments arguments = call.to_c();
-    std::string text;
-    const auto keep = [](void* context, const char* line) { *static_cast<std::string*>(context) = line; };
-    check(wavejit_attention_backward_describe(get(), &arguments, keep, &text));
     return text;
   }
 
