@@ -21,11 +21,12 @@ SECTION = re.compile(r"^/\* ---- (.+?) -{3,}")
 
 # The order of the menu. What is named nowhere stands under "Everything else".
 MENU = {
-    "Start here": ["docs/start/serving-engine", "docs/start/pytorch", "docs/start/kernel-writers", "docs/start/simulated-gpu-only", "docs/variants"],
+    "Start here": ["docs/start/serving-engine", "docs/start/pytorch", "docs/start/kernel-writers", "docs/start/simulated-gpu-only", "docs/variants", "docs/install", "docs/command-line"],
     "Calls": ["docs/serving", "docs/python", "docs/problem-descriptors", "docs/prebuild", "docs/environment", "docs/cache-format", "docs/remote-cache"],
     "Bits": ["docs/invariance", "docs/invariance-cost", "docs/canonical-arithmetic", "docs/split-keys", "docs/reliability"],
     "Speed": ["docs/timing-model", "docs/profile", "docs/tune", "bench/predicted_shapes", "bench/predicted_decode", "bench/predicted_table"],
     "The simulated GPU": ["docs/simulated-gpu", "docs/rocm-on-any-machine", "docs/first-day-on-silicon", "docs/isa"],
+    "Working on it": ["CONTRIBUTING", "docs/adding-a-family", "docs/public-face", "docs/libraries"],
     "References": ["reference/c", "reference/cpp", "reference/simgpu", "reference/python"],
 }
 
