@@ -10,7 +10,7 @@
 
 #include "cache/cache.h"
 #include "measure.h"
-#include "runtime/remote_library.h"
+#include "runtime/libraries/remote_library.h"
 #include "tests/remote/test_servers.h"
 
 namespace {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # wavejit_kernels: an archive of compiled kernels, which is installed where libwavejit.so looks for it without being told
-# (src/runtime/packaged_kernels.h), so that the first call of a fresh installation is a disk hit. Not in the build tree's own
+# (src/runtime/settings/packaged_kernels.h), so that the first call of a fresh installation is a disk hit. Not in the build tree's own
 # place: there every change of a generator would make it another version's.
 #   all     every kernel that calls without windows and modifiers reach, on every target: minutes. The package preset
 #   a file  what its descriptors reach: seconds. The dev preset, whose tests install it

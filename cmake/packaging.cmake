@@ -17,7 +17,7 @@ install(TARGETS wavejit_remote LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPO
 install(TARGETS wavejit_codegen wavejit_simgpu wavejit_simgpu_compile LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT program)
 install(TARGETS wavejit_cli wavejit_compile RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/wavejit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
-        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "*.def")
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/presets DESTINATION ${CMAKE_INSTALL_DATADIR}/wavejit COMPONENT program
         FILES_MATCHING PATTERN "*.txt")
 # A HIP program finds the simulated GPU as its HIP library through this folder: LD_LIBRARY_PATH=<prefix>/lib/wavejit/hip

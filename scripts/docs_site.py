@@ -21,13 +21,13 @@ SECTION = re.compile(r"^(?:/\*|//) ---- (.+?) -{3,}")
 
 # The order of the menu. What is named nowhere stands under "Everything else".
 MENU = {
-    "Start here": ["docs/start/install", "docs/start/pytorch", "docs/start/serving-engine", "docs/start/kernel-writers", "docs/start/simulated-gpu-only", "docs/variants"],
+    "Start here": ["docs/install", "docs/start/pytorch", "docs/start/serving-engine", "docs/start/kernel-writers", "docs/start/simulated-gpu-only", "docs/variants", "docs/command-line"],
     "Calls": ["docs/pytorch", "docs/python", "docs/serving", "docs/problem-descriptors", "docs/prebuild", "docs/environment", "docs/cache-format", "docs/remote-cache"],
     "Bits": ["docs/invariance", "docs/invariance-cost", "docs/canonical-arithmetic", "docs/split-keys", "docs/sweep", "docs/reliability"],
     "Speed": ["docs/timing-model", "docs/profile", "docs/tune", "bench/predicted_shapes", "bench/predicted_decode", "bench/predicted_table"],
     "The simulated GPU": ["docs/simulated-gpu", "docs/rocm-on-any-machine", "docs/first-day-on-silicon", "docs/isa"],
+    "Working on it": ["CONTRIBUTING", "docs/adding-a-family", "docs/public-face", "docs/libraries", "docs/releases", "SECURITY", "CHANGELOG", "THIRD-PARTY"],
     "References": ["reference/program", "reference/python", "reference/torch", "reference/transformers", "reference/cache", "reference/c", "reference/cpp", "reference/simgpu"],
-    "The project": ["docs/releases", "SECURITY", "CONTRIBUTING", "CHANGELOG", "THIRD-PARTY"],
 }
 
 

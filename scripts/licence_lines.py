@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 LINE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
-SLASHES = {".h", ".hpp", ".cpp", ".c", ".hip", ".h.in"}
+SLASHES = {".h", ".hpp", ".def", ".cpp", ".c", ".hip", ".h.in"}
 HASHES = {".py", ".sh", ".cmake", ".cmake.in", ".pc.in", ".map"}
 HASH_NAMES = {"dev", "run", "CMakeLists.txt", "Containerfile", ".clang-tidy", ".clang-format"}
 STARS = {".js", ".css"}

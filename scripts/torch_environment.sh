@@ -7,6 +7,12 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 requirements=scripts/torch_requirements.txt
+# For tests alone: whoever uses wavejit.torch brings a PyTorch (docs/pytorch.md, "Installing").
+if ! /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then
+  printf '[torch] %s has versions for Python 3.12 and later, and /usr/bin/python3 is %s: it is for the tests of ./dev, which has a Python of its own. To use wavejit.torch, any PyTorch will do: docs/pytorch.md, "Installing"\n' \
+    "$requirements" "$(/usr/bin/python3 -c 'import platform; print(platform.python_version())')" >&2
+  exit 1
+fi
 stubs=scripts/torch_stubs.py
 versions=$(sed -nE 's/^(torch|transformers)==(.*)/\1 \2/p' "$requirements" | paste -sd, | sed 's/,/ and /')
 sum() { sha256sum "$1" | cut -c1-12; }
@@ -21,8 +27,8 @@ if [[ ! -f $folder/installed ]]; then
   /usr/bin/python3 -m venv --clear --without-pip "$folder"
   if ! /usr/bin/python3 -m pip --python "$python" --quiet --disable-pip-version-check install --no-input --no-deps --no-compile --no-cache-dir \
     --requirement "$requirements" >&2; then
-    printf '[torch] %s could not be installed: they come from PyPI (https://pypi.org, or the index that pip is set up for), which must be reachable\n' \
-      "$versions" >&2
+    printf '[torch] %s could not be installed; pip says why above. They come from PyPI (https://pypi.org, or the index that pip is set up for), for this Python, %s\n' \
+      "$versions" "$("$python" -c 'import platform; print(platform.python_version())')" >&2
     exit 1
   fi
   : >"$folder/installed"

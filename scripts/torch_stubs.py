@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Stands in for NVIDIA's libraries, so that PyPI's PyTorch can be imported without them.   cuda_stubs.py <site-packages>
+"""Stands in for NVIDIA's libraries, so that PyPI's PyTorch can be imported without them.   torch_stubs.py <site-packages>
 
 PyPI has PyTorch for Linux with CUDA only. Its libraries name a dozen of NVIDIA's, 4 GB, and call none of them but the CUDA
 runtime where there is no NVIDIA GPU. Each that is not installed becomes a library of the same name here, whose functions
@@ -9,9 +9,11 @@ all answer 100, cudaErrorNoDevice.
 import collections
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
+COMPILERS = ("clang-22", "clang", "gcc", "cc")
 MINE = re.compile(r"^(cu|nccl|nvrtc|nvshmem|__cuda)")
 NVIDIAS = re.compile(r"lib(cu|nv|nccl)\S*\.so\.\d+")
 
@@ -42,7 +44,17 @@ def wanted(libraries: list[pathlib.Path]) -> tuple[set[str], dict[tuple[str, str
     return names, functions
 
 
+def compiler() -> str:
+    for name in COMPILERS:
+        if found := shutil.which(name):
+            return found
+    sys.exit(f"torch_stubs.py: no C compiler is on the PATH; one of these will do: {', '.join(COMPILERS)}")
+
+
 def main() -> None:
+    if len(sys.argv) != 2 or not pathlib.Path(sys.argv[1], "torch", "lib").is_dir():
+        sys.exit(f"torch_stubs.py <site-packages>: a folder with PyTorch in it (torch/lib); given: {' '.join(sys.argv[1:]) or 'nothing'}")
+    cc = compiler()
     packages = pathlib.Path(sys.argv[1])
     folder = packages / "torch" / "lib"
     names, functions = wanted(sorted(folder.glob("libtorch*.so")) + sorted(folder.glob("libc10*.so")))
@@ -58,7 +70,7 @@ def main() -> None:
         source = "".join(f"int {symbol}(void) {{ return 100; }}\n" for symbol in sorted(symbols))
         script = folder / "stub.version"
         script.write_text("".join(f"{version} {{ global: {' '.join(f'{symbol};' for symbol in sorted(each))} }};\n" for version, each in mine.items()))
-        command = ["clang-22", "-w", "-O1", "-fno-builtin", "-shared", "-fPIC", "-nostdlib", "-fuse-ld=lld-22", f"-Wl,-soname,{name}", "-o", str(folder / name)]
+        command = [cc, "-w", "-O1", "-fno-builtin", "-shared", "-fPIC", "-nostdlib", f"-Wl,-soname,{name}", "-o", str(folder / name)]
         subprocess.run([*command, *([f"-Wl,--version-script={script}"] if mine else []), "-x", "c", "-"], input=source, text=True, check=True)
         script.unlink()
 

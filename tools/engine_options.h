@@ -4,7 +4,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "tools/exit_code.h"
+#include "wavejit/options.hpp"
 
 namespace wavejit::tools {
 
@@ -34,32 +34,18 @@ class EngineOptions {
   std::vector<std::string> given_names() const;
 
   // "off", "ro", "rw": for commands that show no option for it.
-  void set_cache_mode(std::string mode) { cache_mode_ = std::move(mode); }
+  void set_cache_mode(std::string mode) { chosen_.cache_mode = std::move(mode); }
+
+  // What was given of those of settable_names(), as a command line says it again: " --kv-splits 4".
+  std::string given_words() const;
 
   // Points into this object.
-  wavejit_engine_options options() const;
+  wavejit_engine_options options() const { return chosen_.to_c(); }
 
  private:
-  struct Settable;
-  static const std::array<Settable, 9> settable;
+  void add(CLI::App& command, OptionScope scope, std::string_view but = {});
 
-  std::string device_;
-  std::string cache_directory_;
-  std::string cache_mode_;
-  std::string cache_layers_;
-  std::string cache_limit_;
-  std::string cache_remote_;
-  std::string cache_remote_key_file_;
-  std::string lowering_;
-  std::string compile_;
-  std::string output_store_;
-  std::string pipeline_;
-  std::string stagger_;
-  std::string setprio_;
-  std::string lazy_rescale_;
-  std::string xcd_swizzle_;
-  std::string kv_splits_;
-  std::string log_level_;
+  wavejit::EngineOptions chosen_;
 };
 
 // Layers with ':' between, each from the root of the file system on.

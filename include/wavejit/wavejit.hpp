@@ -31,6 +31,7 @@
 #include <utility>
 #include <vector>
 
+#include "wavejit/options.hpp"
 #include "wavejit/wavejit.h"
 
 namespace wavejit {
@@ -53,268 +54,77 @@ inline void check(wavejit_status status) {
   if (status != WAVEJIT_OK) throw Error(status, wavejit_last_detail());
 }
 
-// ---- Options of an engine ------------------------------------------------------------------------------------------
-
-// The options of wavejit_engine_create by name; an empty string leaves a thing to the environment, then to the default.
-// NOLINTBEGIN(readability-redundant-member-init): with them, {.device = "…"} warns of no missing field
-struct EngineOptions {
-  std::string device{};           // "hip", "hip:1", "sim:gfx950"
-  std::string cache_directory{};  // $XDG_CACHE_HOME/wavejit, else ~/.cache/wavejit
-  std::string cache_mode{};       // "off", "ro", "rw"
-  std::string lowering{};         // "llvm", "comgr"
-  std::string compile{};          // "inprocess", "isolated"
-  std::string output_store{};     // "auto", "permlane", "scalar"
-  std::string log_level{};        // "off", "error", "warning", "info", "debug"
-  std::string pipeline{};         // "auto", "generic", "dualwave", "interleaved"
-  std::string stagger{};          // "on", "off"
-  std::string setprio{};          // "on", "off"
-  std::string lazy_rescale{};     // "on", "off"
-  std::string xcd_swizzle{};      // "auto", "on", "off"
-  std::string kv_splits{};        // "auto", "1", "2", …
-  std::string cache_layers{};     // "/image/kernels:/opt/kernels.wavejit-archive"
-  std::string cache_limit{};      // "1GiB", "none"
-  std::string cache_lock_wait{};  // milliseconds: "10000"
-  std::string cache_remote{};     // "rediss://host:6379/0"
-  std::string cache_remote_key_file{};
-  std::string cache_remote_connect_timeout{};  // milliseconds: "200"
-  std::string cache_remote_timeout{};          // milliseconds: "500"
-  std::string miss_log{};                      // a file: "/var/log/engine.misses"
-  std::string cache_packaged{};                // "on", "off"
-  std::string cache_remote_authorities{};      // of rediss://: "/etc/fleet/authority.pem"
-  // NOLINTEND(readability-redundant-member-init)
-  // Hooks: plain functions, because they are called from any thread, without locks. wavejit.h says when.
-  wavejit_compile_callback on_compile = nullptr;
-  void* on_compile_context = nullptr;
-  wavejit_allocate_callback allocate = nullptr;
-  wavejit_release_callback release = nullptr;
-  void* allocator_context = nullptr;
-  wavejit_log_callback on_log = nullptr;
-  void* on_log_context = nullptr;
-
-  // Points into this object, which must stay while the result is used.
-  wavejit_engine_options to_c() const noexcept {
-    wavejit_engine_options options{};
-    options.size = sizeof options;
-    options.device = device.c_str();
-    options.cache_directory = cache_directory.c_str();
-    options.cache_mode = cache_mode.c_str();
-    options.lowering = lowering.c_str();
-    options.compile = compile.c_str();
-    options.output_store = output_store.c_str();
-    options.log_level = log_level.c_str();
-    options.pipeline = pipeline.c_str();
-    options.stagger = stagger.c_str();
-    options.setprio = setprio.c_str();
-    options.lazy_rescale = lazy_rescale.c_str();
-    options.xcd_swizzle = xcd_swizzle.c_str();
-    options.kv_splits = kv_splits.c_str();
-    options.cache_layers = cache_layers.c_str();
-    options.cache_limit = cache_limit.c_str();
-    options.cache_lock_wait = cache_lock_wait.c_str();
-    options.cache_remote = cache_remote.c_str();
-    options.cache_remote_key_file = cache_remote_key_file.c_str();
-    options.cache_remote_connect_timeout = cache_remote_connect_timeout.c_str();
-    options.cache_remote_timeout = cache_remote_timeout.c_str();
-    options.miss_log = miss_log.c_str();
-    options.cache_packaged = cache_packaged.c_str();
-    options.cache_remote_authorities = cache_remote_authorities.c_str();
-    options.on_compile = on_compile;
-    options.on_compile_context = on_compile_context;
-    options.allocate = allocate;
-    options.release = release;
-    options.allocator_context = allocator_context;
-    options.on_log = on_log;
-    options.on_log_context = on_log_context;
-    return options;
-  }
+// The struct of a call of the C interface that knows its size; wavejit.h says what each field means. Zero in a field is
+// its default.
+template <typename Arguments>
+struct CallOf : Arguments {
+  CallOf() noexcept : Arguments() { this->size = sizeof(Arguments); }
+  const Arguments& to_c() const noexcept { return *this; }
 };
 
 // ---- Attention -----------------------------------------------------------------------------------------------------
 
-// One attention call; wavejit_attention_forward_arguments says what each field means.
-struct AttentionForward {
-  wavejit_tensor q{};
-  wavejit_tensor k{};
-  wavejit_tensor v{};
-  wavejit_tensor o{};
-  float scale = 0;                        // 0: 1 / sqrt(head dim), unless flags have WAVEJIT_SCALE_IS_ZERO
-  int mask = WAVEJIT_MASK_NONE;           // bits: WAVEJIT_MASK_CAUSAL is the diagonal aligned bottom-right
-  wavejit_tensor lse{};                   // data null: not wanted
-  wavejit_call_report* report = nullptr;  // filled when given; see make_report()
-
-  int window_left = 0;  // with WAVEJIT_MASK_WINDOW; −1: no limit
-  int window_right = 0;
-  std::int64_t causal_prefix = 0;              // with WAVEJIT_MASK_PREFIX
-  const std::int32_t* query_starts = nullptr;  // packed queries, device memory
-  const std::int32_t* key_starts = nullptr;
-  const std::int32_t* key_lengths = nullptr;
-  std::int64_t sequences = 0;
-  std::int64_t max_query_length = 0;
-  std::int64_t max_key_length = 0;
-  wavejit_tensor bias{};  // data null: none; so alibi and sink
-  wavejit_tensor alibi{};
-  wavejit_tensor sink{};
-  float softcap = 0;  // 0: none
-  int splits = 0;     // 0: the engine's choice
-  void* workspace = nullptr;
-  std::size_t workspace_bytes = 0;
-  std::uint32_t flags = 0;
-  const std::int32_t* block_table = nullptr;  // keys in pages, device memory; null: dense
-  const std::int32_t* table_starts = nullptr;
-  std::int64_t table_columns = 0;
-  std::int64_t table_row_stride = 0;
-  const std::int32_t* first_keys = nullptr;  // left padding, device memory
-  int page_layout = WAVEJIT_PAGES_OF_ROWS;   // of keys in pages
-  std::int64_t max_total_keys = 0;           // a hint: the keys of all sequences together; 0: nobody said
-
-  wavejit_attention_forward_arguments to_c() const noexcept {
-    wavejit_attention_forward_arguments arguments{};
-    arguments.size = sizeof arguments;
-    arguments.q = q;
-    arguments.k = k;
-    arguments.v = v;
-    arguments.o = o;
-    arguments.lse = lse;
-    arguments.scale = scale;
-    arguments.mask = mask;
-    arguments.report = report;
-    arguments.window_left = window_left;
-    arguments.window_right = window_right;
-    arguments.causal_prefix = causal_prefix;
-    arguments.query_starts = query_starts;
-    arguments.key_starts = key_starts;
-    arguments.key_lengths = key_lengths;
-    arguments.sequences = sequences;
-    arguments.max_query_length = max_query_length;
-    arguments.max_key_length = max_key_length;
-    arguments.bias = bias;
-    arguments.alibi = alibi;
-    arguments.sink = sink;
-    arguments.softcap = softcap;
-    arguments.splits = splits;
-    arguments.workspace = workspace;
-    arguments.workspace_bytes = workspace_bytes;
-    arguments.flags = flags;
-    arguments.block_table = block_table;
-    arguments.table_starts = table_starts;
-    arguments.table_columns = table_columns;
-    arguments.table_row_stride = table_row_stride;
-    arguments.first_keys = first_keys;
-    arguments.page_layout = page_layout;
-    arguments.max_total_keys = max_total_keys;
-    return arguments;
-  }
-};
-
-// ---- Softmax -------------------------------------------------------------------------------------------------------
-
-// Softmax of raw scores by itself; wavejit_softmax_lse_arguments says what each field means.
+// One attention call.
 //
-//   wavejit::SoftmaxLse call;
-//   call.scores = wavejit::dense(scores, WAVEJIT_FP32, 1, 8, 128, 5000);   // [B, H, Sq, Sk]
-//   call.weights = wavejit::dense(weights, WAVEJIT_BF16, 1, 8, 128, 5000);
-//   engine.softmax_lse(call);
-struct SoftmaxLse {
-  wavejit_tensor scores{};
-  wavejit_tensor weights{};               // data null: not wanted
-  wavejit_tensor lse{};                   // data null: not wanted
-  float scale = 0;                        // 0: 1, unless flags have WAVEJIT_SCALE_IS_ZERO
-  int mask = WAVEJIT_MASK_NONE;           // bits
-  wavejit_call_report* report = nullptr;  // filled when given; see make_report()
-  int window_left = 0;                    // with WAVEJIT_MASK_WINDOW; −1: no limit
-  int window_right = 0;
-  std::int64_t causal_prefix = 0;             // with WAVEJIT_MASK_PREFIX
-  const std::int32_t* key_lengths = nullptr;  // device memory
-  std::uint32_t flags = 0;
-
-  wavejit_softmax_lse_arguments to_c() const noexcept {
-    wavejit_softmax_lse_arguments arguments{};
-    arguments.size = sizeof arguments;
-    arguments.scores = scores;
-    arguments.weights = weights;
-    arguments.lse = lse;
-    arguments.scale = scale;
-    arguments.mask = mask;
-    arguments.report = report;
-    arguments.window_left = window_left;
-    arguments.window_right = window_right;
-    arguments.causal_prefix = causal_prefix;
-    arguments.key_lengths = key_lengths;
-    arguments.flags = flags;
-    return arguments;
+//   wavejit::AttentionForward call(q, k, v, o);   // tensors; make them with dense()
+//   call.mask = WAVEJIT_MASK_CAUSAL;
+//   engine.attention_forward(call);
+struct AttentionForward : CallOf<wavejit_attention_forward_arguments> {
+  AttentionForward() = default;
+  AttentionForward(const wavejit_tensor& query, const wavejit_tensor& key, const wavejit_tensor& value,
+                   const wavejit_tensor& output, float scale_of_scores = 0,
+                   int mask_bits = WAVEJIT_MASK_NONE) noexcept {
+    q = query;
+    k = key;
+    v = value;
+    o = output;
+    scale = scale_of_scores;
+    mask = mask_bits;
   }
 };
 
 // ---- Gradients of attention ----------------------------------------------------------------------------------------
 
-// Gradients of attention; wavejit_attention_backward_arguments says what each field means.
+// Gradients of attention.
 //
 //   wavejit::AttentionBackward call;
 //   call.q = wavejit::dense(q, WAVEJIT_BF16, 1, 256, 8, 128);   // [B, S, H, D]; k, v, o, d_o, dq, dk and dv alike
 //   call.lse = wavejit::dense(lse, WAVEJIT_FP32, 1, 8, 256, 1);  // of the forward call
 //   engine.attention_backward(call);
-struct AttentionBackward {
-  wavejit_tensor q{};
-  wavejit_tensor k{};
-  wavejit_tensor v{};
-  wavejit_tensor o{};
-  wavejit_tensor d_o{};
-  wavejit_tensor lse{};
-  wavejit_tensor d_lse{};  // data null: none
-  wavejit_tensor dq{};
-  wavejit_tensor dk{};
-  wavejit_tensor dv{};
-  wavejit_tensor alibi{};                 // data null: none
-  float scale = 0;                        // 0: 1 / sqrt(D), unless flags have WAVEJIT_SCALE_IS_ZERO
-  float softcap = 0;                      // 0: none
-  int mask = WAVEJIT_MASK_NONE;           // bits
-  wavejit_call_report* report = nullptr;  // filled when given; see make_report()
-  int window_left = 0;                    // with WAVEJIT_MASK_WINDOW; −1: no limit
-  int window_right = 0;
-  std::int64_t causal_prefix = 0;              // with WAVEJIT_MASK_PREFIX
-  const std::int32_t* query_starts = nullptr;  // device memory, as the other two
-  const std::int32_t* key_starts = nullptr;
-  const std::int32_t* key_lengths = nullptr;
-  std::int64_t sequences = 0;
-  std::int64_t max_query_length = 0;
-  std::int64_t max_key_length = 0;
-  void* workspace = nullptr;  // null: the engine's own
-  std::size_t workspace_bytes = 0;
-  std::uint32_t flags = 0;
+struct AttentionBackward : CallOf<wavejit_attention_backward_arguments> {};
 
-  wavejit_attention_backward_arguments to_c() const noexcept {
-    wavejit_attention_backward_arguments arguments{};
-    arguments.size = sizeof arguments;
-    arguments.q = q;
-    arguments.k = k;
-    arguments.v = v;
-    arguments.o = o;
-    arguments.d_o = d_o;
-    arguments.lse = lse;
-    arguments.d_lse = d_lse;
-    arguments.dq = dq;
-    arguments.dk = dk;
-    arguments.dv = dv;
-    arguments.alibi = alibi;
-    arguments.scale = scale;
-    arguments.softcap = softcap;
-    arguments.mask = mask;
-    arguments.report = report;
-    arguments.window_left = window_left;
-    arguments.window_right = window_right;
-    arguments.causal_prefix = causal_prefix;
-    arguments.query_starts = query_starts;
-    arguments.key_starts = key_starts;
-    arguments.key_lengths = key_lengths;
-    arguments.sequences = sequences;
-    arguments.max_query_length = max_query_length;
-    arguments.max_key_length = max_key_length;
-    arguments.workspace = workspace;
-    arguments.workspace_bytes = workspace_bytes;
-    arguments.flags = flags;
-    return arguments;
-  }
+// ---- Softmax -------------------------------------------------------------------------------------------------------
+
+// Softmax of raw scores by itself.
+//
+//   wavejit::SoftmaxLse call;
+//   call.scores = wavejit::dense(scores, WAVEJIT_FP32, 1, 8, 128, 5000);   // [B, H, Sq, Sk]
+//   call.weights = wavejit::dense(weights, WAVEJIT_BF16, 1, 8, 128, 5000);
+//   engine.softmax_lse(call);
+struct SoftmaxLse : CallOf<wavejit_softmax_lse_arguments> {};
+
+// The functions of the C interface that a family has, found by its call.
+template <typename Arguments>
+struct CallFunctions {
+  wavejit_status (*run)(wavejit_engine*, const Arguments*, ihipStream_t*);
+  wavejit_status (*supported)(wavejit_engine*, const Arguments*);
+  wavejit_status (*ready)(wavejit_engine*, const Arguments*);
+  wavejit_status (*describe)(wavejit_engine*, const Arguments*, wavejit_line_callback, void*);
 };
+inline CallFunctions<wavejit_attention_forward_arguments> functions_of(
+    const wavejit_attention_forward_arguments& /*call*/) noexcept {
+  return {wavejit_attention_forward, wavejit_attention_forward_supported, wavejit_attention_forward_ready,
+          wavejit_attention_forward_describe};
+}
+inline CallFunctions<wavejit_attention_backward_arguments> functions_of(
+    const wavejit_attention_backward_arguments& /*call*/) noexcept {
+  return {wavejit_attention_backward, wavejit_attention_backward_supported, wavejit_attention_backward_ready,
+          wavejit_attention_backward_describe};
+}
+inline CallFunctions<wavejit_softmax_lse_arguments> functions_of(
+    const wavejit_softmax_lse_arguments& /*call*/) noexcept {
+  return {wavejit_softmax_lse, wavejit_softmax_lse_supported, wavejit_softmax_lse_ready, wavejit_softmax_lse_describe};
+}
 
 // ---- Reports and prepared lines ------------------------------------------------------------------------------------
 
@@ -350,94 +160,46 @@ class Engine {
   DeviceBuffer allocate(std::size_t bytes);
 
   // Asynchronous: returns when the kernel is launched. The first call of a kind may compile.
-  void attention_forward(const AttentionForward& call, ihipStream_t* stream = nullptr) {
-    const wavejit_attention_forward_arguments arguments = call.to_c();
-    check(wavejit_attention_forward(get(), &arguments, stream));
+  void attention_forward(const AttentionForward& call, ihipStream_t* stream = nullptr) { run(call, stream); }
+  void attention_backward(const AttentionBackward& call, ihipStream_t* stream = nullptr) { run(call, stream); }
+  void softmax_lse(const SoftmaxLse& call, ihipStream_t* stream = nullptr) { run(call, stream); }
+  // The same for a call of any family.
+  template <typename Call>
+  void run(const Call& call, ihipStream_t* stream = nullptr) {
+    check(functions_of(call).run(get(), &call, stream));
   }
   // Device memory that the call would use beside its tensors.
   std::size_t attention_forward_workspace(const AttentionForward& call) {
-    const wavejit_attention_forward_arguments arguments = call.to_c();
     std::size_t bytes = 0;
-    check(wavejit_attention_forward_workspace(get(), &arguments, &bytes));
+    check(wavejit_attention_forward_workspace(get(), &call, &bytes));
+    return bytes;
+  }
+  std::size_t workspace_bytes(const AttentionBackward& call) {
+    std::size_t bytes = 0;
+    check(wavejit_attention_backward_workspace(get(), &call, &bytes));
     return bytes;
   }
 
   // Whether there is a kernel for the call; Error has the reason of everything else that the call would refuse.
-  bool supports(const AttentionForward& call) {
-    const wavejit_attention_forward_arguments arguments = call.to_c();
-    const wavejit_status status = wavejit_attention_forward_supported(get(), &arguments);
+  template <typename Call>
+  bool supports(const Call& call) {
+    const wavejit_status status = functions_of(call).supported(get(), &call);
     if (status != WAVEJIT_UNSUPPORTED) check(status);
     return status == WAVEJIT_OK;
   }
   // Whether its kernel is loaded.
-  bool is_ready(const AttentionForward& call) {
-    const wavejit_attention_forward_arguments arguments = call.to_c();
-    const wavejit_status status = wavejit_attention_forward_ready(get(), &arguments);
+  template <typename Call>
+  bool is_ready(const Call& call) {
+    const wavejit_status status = functions_of(call).ready(get(), &call);
     if (status != WAVEJIT_NOT_READY) check(status);
     return status == WAVEJIT_OK;
   }
   // The call as a problem descriptor.
-  std::string describe(const AttentionForward& call) {
-    const wavejit_attention_forward_arguments arguments = call.to_c();
+  template <typename Call>
+  std::string describe(const Call& call) {
     std::string text;
     const auto keep = [](void* context, const char* line) { *static_cast<std::string*>(context) = line; };
-    check(wavejit_attention_forward_describe(get(), &arguments, keep, &text));
-    return text;
-  }
-
-  // The softmax alone; its questions are those of attention.
-  void softmax_lse(const SoftmaxLse& call, ihipStream_t* stream = nullptr) {
-    const wavejit_softmax_lse_arguments arguments = call.to_c();
-    check(wavejit_softmax_lse(get(), &arguments, stream));
-  }
-  bool supports(const SoftmaxLse& call) {
-    const wavejit_softmax_lse_arguments arguments = call.to_c();
-    const wavejit_status status = wavejit_softmax_lse_supported(get(), &arguments);
-    if (status != WAVEJIT_UNSUPPORTED) check(status);
-    return status == WAVEJIT_OK;
-  }
-  bool is_ready(const SoftmaxLse& call) {
-    const wavejit_softmax_lse_arguments arguments = call.to_c();
-    const wavejit_status status = wavejit_softmax_lse_ready(get(), &arguments);
-    if (status != WAVEJIT_NOT_READY) check(status);
-    return status == WAVEJIT_OK;
-  }
-  std::string describe(const SoftmaxLse& call) {
-    const wavejit_softmax_lse_arguments arguments = call.to_c();
-    std::string text;
-    const auto keep = [](void* context, const char* line) { *static_cast<std::string*>(context) = line; };
-    check(wavejit_softmax_lse_describe(get(), &arguments, keep, &text));
-    return text;
-  }
-
-  // Gradients; the questions are those of attention.
-  void attention_backward(const AttentionBackward& call, ihipStream_t* stream = nullptr) {
-    const wavejit_attention_backward_arguments arguments = call.to_c();
-    check(wavejit_attention_backward(get(), &arguments, stream));
-  }
-  std::size_t workspace_bytes(const AttentionBackward& call) {
-    const wavejit_attention_backward_arguments arguments = call.to_c();
-    std::size_t bytes = 0;
-    check(wavejit_attention_backward_workspace(get(), &arguments, &bytes));
-    return bytes;
-  }
-  bool supports(const AttentionBackward& call) {
-    const wavejit_attention_backward_arguments arguments = call.to_c();
-    const wavejit_status status = wavejit_attention_backward_supported(get(), &arguments);
-    if (status != WAVEJIT_UNSUPPORTED) check(status);
-    return status == WAVEJIT_OK;
-  }
-  bool is_ready(const AttentionBackward& call) {
-    const wavejit_attention_backward_arguments arguments = call.to_c();
-    const wavejit_status status = wavejit_attention_backward_ready(get(), &arguments);
-    if (status != WAVEJIT_NOT_READY) check(status);
-    return status == WAVEJIT_OK;
-  }
-  std::string describe(const AttentionBackward& call) {
-    const wavejit_attention_backward_arguments arguments = call.to_c();
-    std::string text;
-    const auto keep = [](void* context, const char* line) { *static_cast<std::string*>(context) = line; };
-    check(wavejit_attention_backward_describe(get(), &arguments, keep, &text));
+    check(functions_of(call).describe(get(), &call, keep, &text));
     return text;
   }
 

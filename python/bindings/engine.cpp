@@ -4,7 +4,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <array>
 #include <exception>
 #include <utility>
 
@@ -14,36 +13,6 @@
 namespace wavejit::python {
 
 namespace {
-
-struct Option {
-  const char* name;
-  std::string EngineOptions::* value;
-};
-constexpr std::array options{
-    Option{"device", &EngineOptions::device},
-    Option{"cache_directory", &EngineOptions::cache_directory},
-    Option{"cache_mode", &EngineOptions::cache_mode},
-    Option{"lowering", &EngineOptions::lowering},
-    Option{"compile", &EngineOptions::compile},
-    Option{"output_store", &EngineOptions::output_store},
-    Option{"log_level", &EngineOptions::log_level},
-    Option{"pipeline", &EngineOptions::pipeline},
-    Option{"stagger", &EngineOptions::stagger},
-    Option{"setprio", &EngineOptions::setprio},
-    Option{"lazy_rescale", &EngineOptions::lazy_rescale},
-    Option{"xcd_swizzle", &EngineOptions::xcd_swizzle},
-    Option{"kv_splits", &EngineOptions::kv_splits},
-    Option{"cache_layers", &EngineOptions::cache_layers},
-    Option{"cache_limit", &EngineOptions::cache_limit},
-    Option{"cache_lock_wait", &EngineOptions::cache_lock_wait},
-    Option{"cache_remote", &EngineOptions::cache_remote},
-    Option{"cache_remote_key_file", &EngineOptions::cache_remote_key_file},
-    Option{"cache_remote_connect_timeout", &EngineOptions::cache_remote_connect_timeout},
-    Option{"cache_remote_timeout", &EngineOptions::cache_remote_timeout},
-    Option{"miss_log", &EngineOptions::miss_log},
-    Option{"cache_packaged", &EngineOptions::cache_packaged},
-    Option{"cache_remote_authorities", &EngineOptions::cache_remote_authorities},
-};
 
 // What a callback raises has nobody to go to: Python's hook for such (sys.unraisablehook) tells it.
 template <typename Function>
@@ -146,15 +115,15 @@ EngineOptions options_from(const nb::dict& given) {
   EngineOptions result;
   for (const auto& [key, value] : given) {
     const std::string name = nb::cast<std::string>(key);
-    const Option* found = nullptr;
-    for (const Option& option : options)
+    const EngineOption* found = nullptr;
+    for (const EngineOption& option : engine_options)
       if (name == option.name) found = &option;
     if (found == nullptr) {
       std::string message = "'" + name + "' is no option; accepted:";
-      for (const Option& option : options) message += std::string(" ") + option.name;
+      for (const EngineOption& option : engine_options) message += std::string(" ") + option.name;
       throw nb::type_error(message.c_str());
     }
-    result.*(found->value) = nb::cast<std::string>(value);
+    result.*(found->text) = nb::cast<std::string>(value);
   }
   return result;
 }
@@ -207,6 +176,14 @@ int clear(PyObject* self) {
 }  // namespace
 
 void bind_engine(nb::module_& module) {
+  module.def("engine_options", [] {
+    nb::list rows;
+    for (const EngineOption& option : engine_options) {
+      const bool rare = option.scope == OptionScope::upkeep || option.scope == OptionScope::remote;
+      rows.append(nb::make_tuple(option.name, option.variable, rare ? "" : option.flag));
+    }
+    return rows;
+  });
   using Unlocked = nb::call_guard<Released>;
   static PyType_Slot slots[] = {
       {Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {Py_tp_clear, reinterpret_cast<void*>(clear)}, {0, nullptr}};

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy
     from numpy import ndarray
 
-    from ._engine import Engine
+    from ._opened_device import OpenedDevice
 
 
 def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
@@ -45,7 +45,7 @@ class DeviceArray:
 
     __slots__ = ("_address", "_dtype", "_engine", "_memory", "_read_only", "_shape", "_strides", "_written", "__weakref__")
 
-    def __init__(self, engine: Engine, memory: Any, address: int, dtype: DType, shape: Sequence[int], strides: Sequence[int],
+    def __init__(self, engine: OpenedDevice, memory: Any, address: int, dtype: DType, shape: Sequence[int], strides: Sequence[int],
                  *, read_only: bool = False, written: list[int | None] | None = None) -> None:
         self._engine = engine
         self._memory = memory
@@ -58,7 +58,7 @@ class DeviceArray:
         self._written: list[int | None] = written if written is not None else [None]
 
     @property
-    def engine(self) -> Engine:
+    def engine(self) -> OpenedDevice:
         return self._engine
 
     @property
@@ -276,7 +276,7 @@ def _bfloat16() -> Any:
     return numpy.dtype(ml_dtypes.bfloat16)
 
 
-def allocate(engine: Engine, shape: Sequence[int], dtype: DType) -> DeviceArray:
+def allocate(engine: OpenedDevice, shape: Sequence[int], dtype: DType) -> DeviceArray:
     try:
         sizes = [operator.index(size) for size in shape]
     except TypeError:
@@ -294,7 +294,7 @@ def _copy_in(array: DeviceArray, elements: numpy.ndarray) -> None:
         array._memory.copy_in(array._address - array._memory.address, numpy.ascontiguousarray(elements).reshape(-1))
 
 
-def upload(engine: Engine, elements: numpy.ndarray, dtype: DType, row_multiple: int = 1) -> DeviceArray:
+def upload(engine: OpenedDevice, elements: numpy.ndarray, dtype: DType, row_multiple: int = 1) -> DeviceArray:
     """A copy on the device. Rows of the last dimension begin at multiples of `row_multiple` elements."""
     import numpy
 
@@ -317,7 +317,7 @@ def host_elements(given: Any, field: str, dtype: DType | None) -> numpy.ndarray 
     return None if found is None else found[0]
 
 
-def _host_elements(given: Any, field: str, dtype: DType | None) -> tuple[numpy.ndarray, DType] | None:
+def _host_elements(given: Any, field: str, dtype: DType | None, accepted: Sequence[DType] = _dtypes.ALL) -> tuple[numpy.ndarray, DType] | None:
     import numpy
 
     if isinstance(given, (list, tuple)) and dtype is _dtypes.INT32:
@@ -329,7 +329,9 @@ def _host_elements(given: Any, field: str, dtype: DType | None) -> tuple[numpy.n
             return given.view(dtype.host), dtype
         if dtype is _dtypes.INT32 and given.dtype.kind in "iu":
             return _integers(given, field), dtype
-        kind = _dtypes.named(given.dtype, field)
+        if given.dtype in (numpy.uint16, numpy.int16) and _dtypes.BF16 in accepted:
+            raise InvalidArgument(f'{field}: dtype {given.dtype}; accepted: {_dtypes.names_of(accepted)} (with dtype="bf16" such numbers are its bits)')
+        kind = _dtypes.named(given.dtype, field, accepted)
         _same_type(field, kind, dtype)
         return given.view(kind.host), kind
     if not hasattr(given, "__dlpack_device__") or int(given.__dlpack_device__()[0]) not in _device.HOST_DEVICES:
@@ -338,7 +340,7 @@ def _host_elements(given: Any, field: str, dtype: DType | None) -> tuple[numpy.n
     code, bits, lanes = tensor.dtype
     if dtype is _dtypes.INT32 and (code, bits, lanes) == (0, 64, 1):
         return _integers(_over(tensor, "int64"), field), dtype
-    kind = _dtypes.of_dlpack(*tensor.dtype, field)
+    kind = _dtypes.of_dlpack(*tensor.dtype, field, accepted)
     _same_type(field, kind, dtype)
     return _over(tensor, kind.host), kind
 
@@ -356,6 +358,11 @@ def _integers(given: Any, field: str) -> numpy.ndarray:
     if not numpy.array_equal(narrow, wide):
         raise InvalidArgument(f"{field}: a number beyond int32; accepted: −2^31 … 2^31 − 1")
     return narrow
+
+
+def _one_of(field: str, kind: DType, accepted: Sequence[DType]) -> None:
+    if kind not in accepted:
+        raise InvalidArgument(f"{field}: dtype {kind.name}; accepted: {_dtypes.names_of(accepted)}")
 
 
 def _same_type(field: str, kind: DType, wanted: DType | None) -> None:
@@ -395,7 +402,7 @@ def _capsule(given: Any, field: str, stream: int | None) -> Any:
         raise InvalidArgument(f"{field}: its __dlpack__ says: {error}") from error
 
 
-def borrow(engine: Engine, given: Any, field: str, stream: int) -> DeviceArray:
+def borrow(engine: OpenedDevice, given: Any, field: str, stream: int, accepted: Sequence[DType] = _dtypes.ALL) -> DeviceArray:
     """A tensor of another library on the engine's device, without a copy."""
     kind, number = (int(part) for part in given.__dlpack_device__())
     if kind != _device.ROCM:
@@ -406,30 +413,33 @@ def borrow(engine: Engine, given: Any, field: str, stream: int) -> DeviceArray:
     tensor = _wavejit.BorrowedTensor(_capsule(given, field, stream))
     if tuple(tensor.device) != (kind, number):
         raise InvalidArgument(f"{field}: its capsule is of device {tuple(tensor.device)}, not {(kind, number)} as it says; accepted: the same")
-    dtype = _dtypes.of_dlpack(*tensor.dtype, field)
+    dtype = _dtypes.of_dlpack(*tensor.dtype, field, accepted)
     return DeviceArray(engine, tensor, tensor.address, dtype, tensor.shape, tensor.strides, read_only=tensor.read_only)
 
 
-def on_device(engine: Engine, given: Any, field: str, stream: int, dtype: DType | None = None, *, row_multiple: int = 1,
-              copies: bool | None = None) -> tuple[DeviceArray, numpy.ndarray | None]:
+def on_device(engine: OpenedDevice, given: Any, field: str, stream: int, dtype: DType | None = None, *, row_multiple: int = 1,
+              copies: bool | None = None, accepted: Sequence[DType] = _dtypes.ALL) -> tuple[DeviceArray, numpy.ndarray | None]:
     """What a call gets for an argument, and the host elements that it is a copy of.
 
-    `copies`: whether host memory may be copied; None: on simulated devices only.
+    `dtype`: what it must have; None: one of `accepted`. `copies`: whether host memory may be copied; None: on simulated devices only.
     """
+    if dtype is not None:
+        accepted = (dtype,)
     if isinstance(given, DeviceArray):
         given._require(field)
         if given._engine is not engine and (given._engine.is_simulated, given._engine.target, given._engine.ordinal) != (engine.is_simulated, engine.target, engine.ordinal):
             raise InvalidArgument(f"{field}: an array on {given._engine.device}; accepted: {engine.device}, the engine's device")
-        _same_type(field, given._dtype, dtype)
+        _one_of(field, given._dtype, accepted)
         return given, None
-    found = _host_elements(given, field, dtype)
+    found = _host_elements(given, field, dtype, accepted)
     if found is not None:
         if not (engine.is_simulated if copies is None else copies):
             raise InvalidArgument(f"{field}: in host memory, and the device is {engine.device}; accepted: a tensor on the device (engine.array copies one there)")
         elements, kind = found
+        _one_of(field, kind, accepted)
         return upload(engine, elements, kind, row_multiple), elements
     if not hasattr(given, "__dlpack__") or not hasattr(given, "__dlpack_device__"):
         raise TypeError(f"{field}: a {type(given).__name__}; accepted: a DeviceArray, a numpy array, a tensor with __dlpack__")
-    array = borrow(engine, given, field, stream)
-    _same_type(field, array._dtype, dtype)
+    array = borrow(engine, given, field, stream, accepted)
+    _one_of(field, array._dtype, accepted)
     return array, None

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _arrays, _dtypes, _wavejit
+from . import _arrays, _dtypes, _lengths, _wavejit
 from ._arrays import DeviceArray
-from ._calls import BSHD, SequencesCall, _steps
+from ._calls import BSHD, SequencesCall
 
 if TYPE_CHECKING:
-    from ._engine import Engine
+    from ._opened_device import OpenedDevice
 
 
 class AttentionBackwardCall(SequencesCall):
@@ -25,11 +25,12 @@ class AttentionBackwardCall(SequencesCall):
     """
 
     _call: _wavejit.AttentionBackwardCall
+    _outputs = ("dq", "dk", "dv")
     dq: Any
     dk: Any
     dv: Any
 
-    def __init__(self, engine: Engine, q: Any, k: Any, v: Any, out: Any, lse: Any, d_out: Any, dq: Any = None, dk: Any = None, dv: Any = None, *,
+    def __init__(self, engine: OpenedDevice, q: Any, k: Any, v: Any, out: Any, lse: Any, d_out: Any, dq: Any = None, dk: Any = None, dv: Any = None, *,
                  d_lse: Any = None, gradients: str | None = None, scale: float | None = None, causal: bool = False,
                  window: Sequence[int | None] | None = None, causal_prefix: int | None = None, softcap: float | None = None, alibi: Any = None,
                  query_starts: Any = None, key_starts: Any = None, key_lengths: Any = None, max_query_length: int | None = None,
@@ -53,9 +54,14 @@ class AttentionBackwardCall(SequencesCall):
 
         sequences = self._starts(inputs["q"], query_starts, key_starts)
         self._numbers("key_lengths", key_lengths, sequences, "sequences")
-        for field, longest, starts in (("max_query_length", max_query_length, query_starts), ("max_key_length", max_key_length, key_starts)):
+        known_starts = _lengths.known("query_starts", query_starts)
+        _lengths.check_starts("query_starts", known_starts, inputs["q"].shape[1], max_query_length, "q", "max_query_length")
+        keys = _lengths.Keys(inputs["k"].shape[1], None, max_key_length, _lengths.known("key_starts", key_starts), _lengths.known("key_lengths", key_lengths), None)
+        _lengths.check_keys(keys)
+        for field, longest, starts, steps in (("max_query_length", max_query_length, query_starts, _lengths.steps(known_starts)),
+                                              ("max_key_length", max_key_length, key_starts, _lengths.steps(keys.starts))):
             if starts is not None:
-                self._call.set_number(field, self._longest(field, longest, _steps(starts)))
+                self._call.set_number(field, self._longest(field, longest, steps))
             elif longest is not None:
                 self._call.set_number(field, longest)
         if alibi is not None:

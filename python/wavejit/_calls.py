@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _arrays, _device, _dtypes, _wavejit
+from . import _arrays, _device, _dtypes, _lengths, _offline, _wavejit
 from ._arrays import DeviceArray
 from ._dtypes import DType
 from ._errors import InvalidArgument, error_of
@@ -13,7 +13,7 @@ from ._errors import InvalidArgument, error_of
 if TYPE_CHECKING:
     import numpy
 
-    from ._engine import Engine
+    from ._opened_device import OpenedDevice
 
     AnyCall = _wavejit.AttentionForwardCall | _wavejit.SoftmaxLseCall | _wavejit.AttentionBackwardCall
     # Sizes and strides.
@@ -29,7 +29,7 @@ ORIGINS = {0: None, 1: "memory", 2: "disk", 3: "compiled"}
 
 
 class Call:
-    """A call with its arguments: `Engine.attention_forward_call` and `Engine.softmax_lse_call` make one.
+    """A call with its arguments: `Engine.call("softmax_lse", …)` makes one, and so does `Engine.softmax_lse_call(…)`.
 
     It keeps every array that it was given, and host inputs as they were copied when it was made. `launch()` costs what
     the C call costs and next to nothing more; it may be launched any number of times, from any thread.
@@ -43,8 +43,9 @@ class Call:
     """
 
     _call: AnyCall
+    _outputs: tuple[str, ...]
 
-    def __init__(self, engine: Engine, call: AnyCall, stream: object) -> None:
+    def __init__(self, engine: OpenedDevice, call: AnyCall, stream: object) -> None:
         self._engine = engine
         self._call = call
         self._launch = self._call.launch
@@ -66,6 +67,17 @@ class Call:
             written[0] = self._stream
         if self._copies_back:
             self._copy_back()
+
+    @property
+    def results(self) -> Any:
+        """What the call writes: one array, a tuple of several, None for none."""
+        written = tuple(array for array in (getattr(self, name) for name in self._outputs) if array is not None)
+        return written[0] if len(written) == 1 else written or None
+
+    def run(self) -> Any:
+        """Launches, and returns the results."""
+        self.launch()
+        return self.results
 
     def launch_with_report(self) -> dict[str, Any]:
         """The same as `launch`, and tells which kernel ran, where it came from ("memory", "disk", "compiled") and nanoseconds by phase."""
@@ -107,7 +119,7 @@ class Call:
 
     def explain(self, **options: Any) -> list[str]:
         """The call's route on the engine's target, as `wavejit.explain` tells it: what was chosen, and why nothing else."""
-        return self._engine.explain(self, **options)
+        return _offline.explain(self.describe(), self._engine.target, **options)
 
     @staticmethod
     def _answer(answer: tuple[int, str], no: int) -> bool:
@@ -119,10 +131,10 @@ class Call:
     # ---- fields
 
     def _tensor(self, field: str, given: Any, dtype: DType | None, *, shape: str, dimensions: tuple[int, ...], row_multiple: int = 1, output: bool = False,
-                lead: bool = True, order: Callable[[str, DeviceArray], Order] | None = None) -> DeviceArray:
+                lead: bool = True, order: Callable[[str, DeviceArray], Order] | None = None, accepted: Sequence[DType] = _dtypes.ELEMENTS) -> DeviceArray:
         """A tensor of 4 dimensions from one of `dimensions`, which is filled up with ones: in front, or behind. Or what `order`
         makes of it: sizes and strides."""
-        array, host = _arrays.on_device(self._engine, given, field, self._stream, dtype, row_multiple=row_multiple)
+        array, host = _arrays.on_device(self._engine, given, field, self._stream, dtype, row_multiple=row_multiple, accepted=accepted)
         if array.ndim not in dimensions:
             raise InvalidArgument(f"{field}: shape {array.shape}; accepted: {shape}")
         self._take(array)
@@ -135,8 +147,6 @@ class Call:
         steps = (*ones, *strides) if lead else (*strides, *ones)
         if order is not None:
             wide, steps = order(field, array)
-        if array._dtype.c == 0:
-            raise InvalidArgument(f"{field}: dtype {array.dtype}; accepted: fp16, bf16, fp32")
         # Without elements there is nothing to point to.
         self._call.set_tensor(_C_NAMES.get(field, field), array._address if array.size else 0, array._dtype.c, wide, steps)
         return array
@@ -167,6 +177,8 @@ class Call:
         return array
 
     def _mask(self, causal: bool, window: Sequence[int | None] | None, causal_prefix: int | None) -> None:
+        if causal not in (True, False):  # 1 and numpy's are among them
+            raise InvalidArgument(f"causal = {causal!r}; accepted: True, False")
         mask = CAUSAL if causal else 0
         if window is not None:
             if not isinstance(window, (tuple, list)) or len(window) != 2:
@@ -269,10 +281,11 @@ class AttentionForwardCall(SequencesCall):
     """
 
     _call: _wavejit.AttentionForwardCall
+    _outputs = ("out", "lse")
     out: Any
     lse: Any
 
-    def __init__(self, engine: Engine, q: Any, k: Any, v: Any, out: Any = None, *, scale: float | None = None, causal: bool = False,
+    def __init__(self, engine: OpenedDevice, q: Any, k: Any, v: Any, out: Any = None, *, scale: float | None = None, causal: bool = False,
                  window: Sequence[int | None] | None = None, causal_prefix: int | None = None, softcap: float | None = None, bias: Any = None,
                  alibi: Any = None, sinks: Any = None, lse: Any = False, splits: int = 0, query_starts: Any = None, key_starts: Any = None,
                  key_lengths: Any = None, first_keys: Any = None, block_table: Any = None, table_starts: Any = None,
@@ -280,22 +293,24 @@ class AttentionForwardCall(SequencesCall):
                  workspace: DeviceArray | None = None,
                  check_lengths: bool = False, compile: str = "wait", dtype: Any = None, stream: object = None) -> None:
         super().__init__(engine, _wavejit.AttentionForwardCall(engine._open()), stream)
-        element = None if dtype is None else _dtypes.named(dtype)
-        queries = self._tensor("q", q, element, shape=BSHD, dimensions=(4,))
-        value_dim = self._keys_and_values(k, v, element, block_table is not None)
+        element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.NARROW)
+        queries = self._tensor("q", q, element, shape=BSHD, dimensions=(4,), accepted=_dtypes.NARROW)
+        alike = (queries._dtype,)
+        keys, value_dim = self._keys_and_values(k, v, element, block_table is not None, alike)
         sizes = (*queries.shape[:3], value_dim)
         if out is None or isinstance(out, str):
-            given_out = _arrays.allocate(engine, sizes, queries._dtype if out is None else _dtypes.named(out, "out"))
+            given_out = _arrays.allocate(engine, sizes, queries._dtype if out is None else _dtypes.named(out, "out", (*alike, _dtypes.FP32)))
         else:
             given_out = out
         # `dtype` says what 16-bit integers mean; f32 is f32.
         in_fp32 = str(getattr(given_out, "dtype", "")).endswith(("fp32", "float32"))
-        self._tensor("out", given_out, None if in_fp32 else element, shape=BSHD, dimensions=(4,), output=True)
+        self._tensor("out", given_out, None if in_fp32 else element, shape=BSHD, dimensions=(4,), output=True, accepted=(*alike, _dtypes.FP32))
         self.out = given_out
 
         sequences = self._starts(queries, query_starts, key_starts)
-        self._lengths(sequences, query_starts, key_starts, key_lengths, first_keys, block_table, max_query_length, max_key_length, max_total_keys)
-        self._table(block_table, table_starts, sequences)
+        told = self._lengths(sequences, queries, keys, query_starts, key_starts, key_lengths, first_keys, block_table is not None, max_query_length,
+                             max_key_length, max_total_keys)
+        self._table(block_table, table_starts, sequences, told)
         self._modifiers(queries, bias, alibi, sinks, softcap, element)
         self.lse = self._lse(queries, lse)
         self._mask(causal, window, causal_prefix)
@@ -304,30 +319,37 @@ class AttentionForwardCall(SequencesCall):
             self._give_workspace(workspace)
         self._scale_and_flags(scale, compile, CHECK_LENGTHS if check_lengths else 0)
 
-    def _keys_and_values(self, k: Any, v: Any, element: DType | None, paged: bool) -> int:
-        """The head dim of v. Pages of 5 dimensions are vectorised, and those of v say in which order."""
+    def _keys_and_values(self, k: Any, v: Any, element: DType | None, paged: bool, alike: tuple[DType, ...]) -> tuple[DeviceArray, int]:
+        """k, and the head dim of v. Pages of 5 dimensions are vectorised, and those of v say in which order."""
         if not paged or len(getattr(k, "shape", ())) != 5:
-            self._tensor("k", k, element, shape=BSHD, dimensions=(4,))
-            return self._tensor("v", v, element, shape=BSHD, dimensions=(4,)).shape[3]
-        self._tensor("k", k, element, shape=VECTORISED_K, dimensions=(5,), order=_units)
-        values = self._tensor("v", v, element, shape=VECTORISED_V, dimensions=(4, 5), order=_units)
+            keys = self._tensor("k", k, element, shape=BSHD, dimensions=(4,), accepted=alike)
+            return keys, self._tensor("v", v, element, shape=BSHD, dimensions=(4,), accepted=alike).shape[3]
+        keys = self._tensor("k", k, element, shape=VECTORISED_K, dimensions=(5,), order=_units, accepted=alike)
+        values = self._tensor("v", v, element, shape=VECTORISED_V, dimensions=(4, 5), order=_units, accepted=alike)
         self._call.set_number("page_layout", values.ndim - 3)
-        return values.shape[values.ndim - 2]
+        return keys, values.shape[values.ndim - 2]
 
     def workspace_bytes(self) -> int:
         """Device memory that the call uses beside its arrays: 0 unless it splits keys."""
         return self._call.workspace_bytes()
 
-    def _lengths(self, sequences: int, query_starts: Any, key_starts: Any, key_lengths: Any, first_keys: Any, block_table: Any,
-                 max_query_length: int | None, max_key_length: int | None, max_total_keys: int | None) -> None:
+    def _lengths(self, sequences: int, queries: DeviceArray, keys: DeviceArray, query_starts: Any, key_starts: Any, key_lengths: Any, first_keys: Any,
+                 paged: bool, max_query_length: int | None, max_key_length: int | None, max_total_keys: int | None) -> _lengths.Keys:
+        """Sets them. What the host knows of them is checked."""
         self._numbers("key_lengths", key_lengths, sequences, "sequences")
         self._numbers("first_keys", first_keys, sequences, "sequences")
+        starts = _lengths.known("query_starts", query_starts)
+        _lengths.check_starts("query_starts", starts, queries.shape[1], max_query_length, "q", "max_query_length")
+        # A page of vectorised keys: [heads, head dim / 8, keys, 8].
+        told = _lengths.Keys(keys.shape[3 if keys.ndim == 5 else 1], keys.shape[0] if paged else None, max_key_length,
+                             _lengths.known("key_starts", key_starts), _lengths.known("key_lengths", key_lengths), _lengths.known("first_keys", first_keys))
+        _lengths.check_keys(told)
         if query_starts is not None:
-            self._call.set_number("max_query_length", self._longest("max_query_length", max_query_length, _steps(query_starts)))
+            self._call.set_number("max_query_length", self._longest("max_query_length", max_query_length, _lengths.steps(starts)))
         elif max_query_length is not None:
             self._call.set_number("max_query_length", max_query_length)
-        known = _steps(key_starts) if key_starts is not None else _host_numbers(key_lengths)
-        if key_starts is not None or block_table is not None:
+        known = told.lengths if key_starts is None else _lengths.steps(told.starts)
+        if key_starts is not None or paged:
             self._call.set_number("max_key_length", self._longest("max_key_length", max_key_length, known))
         elif max_key_length is not None:
             self._call.set_number("max_key_length", max_key_length)
@@ -335,8 +357,9 @@ class AttentionForwardCall(SequencesCall):
         total = sum(known) if max_total_keys is None and known is not None else max_total_keys
         if total:
             self._call.set_number("max_total_keys", total)
+        return told
 
-    def _table(self, block_table: Any, table_starts: Any, sequences: int) -> None:
+    def _table(self, block_table: Any, table_starts: Any, sequences: int, keys: _lengths.Keys) -> None:
         if block_table is None:
             if table_starts is not None:
                 raise InvalidArgument("table_starts without block_table; accepted: both, or neither")
@@ -346,6 +369,7 @@ class AttentionForwardCall(SequencesCall):
             self._numbers("table_starts", table_starts, sequences + 1, "sequences + 1")
             assert pages is not None
             self._call.set_number("table_columns", pages.shape[0])
+            _lengths.check_table(keys, block_table, table_starts, pages.shape[0])
             return
         table, _ = _arrays.on_device(self._engine, block_table, "block_table", self._stream, _dtypes.INT32, copies=True)
         if table.ndim != 2 or table.shape[0] != sequences or (table.shape[1] > 1 and table.strides[1] != 1):
@@ -355,10 +379,11 @@ class AttentionForwardCall(SequencesCall):
         self._call.set_number("table_columns", table.shape[1])
         if table.shape[0] > 1:
             self._call.set_number("table_row_stride", table.strides[0])
+        _lengths.check_table(keys, block_table, None, table.shape[1])
 
     def _modifiers(self, queries: DeviceArray, bias: Any, alibi: Any, sinks: Any, softcap: float | None, element: DType | None) -> None:
         if bias is not None:
-            self._tensor("bias", bias, element, shape="[batch or 1, heads or 1, queries, keys]", dimensions=(2, 3, 4), row_multiple=8)
+            self._tensor("bias", bias, element, shape="[batch or 1, heads or 1, queries, keys]", dimensions=(2, 3, 4), row_multiple=8, accepted=(queries._dtype,))
         if alibi is not None:
             self._slopes(alibi)
         if sinks is not None:
@@ -382,21 +407,6 @@ def _row_sums(call: Call, lse: Any, shape: tuple[int, int, int]) -> Any:
     return given
 
 
-def _host_numbers(given: Any) -> list[int] | None:
-    """Numbers that the host can read without asking a device."""
-    if given is None:
-        return None
-    if isinstance(given, DeviceArray):
-        return None
-    elements = _arrays.host_elements(given, "lengths", _dtypes.INT32)
-    return None if elements is None else elements.reshape(-1).tolist()
-
-
-def _steps(starts: Any) -> list[int] | None:
-    numbers = _host_numbers(starts)
-    return None if numbers is None else [after - before for before, after in zip(numbers, numbers[1:])]
-
-
 class SoftmaxLseCall(Call):
     """The softmax of raw scores with its arguments. `weights` and `lse` are the outputs, or None.
 
@@ -408,23 +418,25 @@ class SoftmaxLseCall(Call):
     """
 
     _call: _wavejit.SoftmaxLseCall
+    _outputs = ("weights", "lse")
     weights: Any
     lse: Any
 
-    def __init__(self, engine: Engine, scores: Any, weights: Any = True, *, lse: Any = False, scale: float | None = None, causal: bool = False,
+    def __init__(self, engine: OpenedDevice, scores: Any, weights: Any = True, *, lse: Any = False, scale: float | None = None, causal: bool = False,
                  window: Sequence[int | None] | None = None, causal_prefix: int | None = None, key_lengths: Any = None, compile: str = "wait",
                  check_lengths: bool = False, dtype: Any = None, stream: object = None) -> None:
         super().__init__(engine, _wavejit.SoftmaxLseCall(engine._open()), stream)
-        element = None if dtype is None else _dtypes.named(dtype)
+        element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.ELEMENTS)
         shape = "[batch, heads, queries, keys]"
         raw = self._tensor("scores", scores, element, shape=shape, dimensions=(4,))
         self.weights = None
         if weights is not None and weights is not False:
             if weights is True or isinstance(weights, str):
-                weights = _arrays.allocate(engine, raw.shape, raw._dtype if weights is True else _dtypes.named(weights, "weights"))
+                weights = _arrays.allocate(engine, raw.shape, raw._dtype if weights is True else _dtypes.named(weights, "weights", _dtypes.ELEMENTS))
             self._tensor("weights", weights, None, shape=shape, dimensions=(4,), output=True)
             self.weights = weights
         self.lse = _row_sums(self, lse, raw.shape[:3])  # type: ignore[arg-type]
         self._numbers("key_lengths", key_lengths, raw.shape[0], "batch")
+        _lengths.check_keys(_lengths.Keys(raw.shape[3], None, None, None, _lengths.known("key_lengths", key_lengths), None))
         self._mask(causal, window, causal_prefix)
         self._scale_and_flags(scale, compile, CHECK_LENGTHS if check_lengths else 0)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="wavejit demo", description=__doc__)
-    parser.add_argument("--device", default="sim:gfx950", help="as Engine takes it (default %(default)s)")
+    parser.add_argument("--device", default=os.environ.get("WAVEJIT_DEVICE") or "sim:gfx950", help="as Engine takes it (default WAVEJIT_DEVICE, else sim:gfx950)")
     device = parser.parse_args(arguments).device
 
     import numpy

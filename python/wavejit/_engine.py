@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import atexit
+import inspect
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from . import _arrays, _device, _dtypes, _offline, _progress, _wavejit
 from ._arrays import DeviceArray
 from ._backward import AttentionBackwardCall
 from ._calls import ORIGINS, AttentionForwardCall, Call, SoftmaxLseCall
-from ._errors import Error, InvalidArgument
+from ._errors import Error, InvalidArgument, NoDevice
 from ._progress import Progress
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from ._profile import Profile
     from ._sweep import SweepResult
 
+# The families by their names: a new one is a class and a row.
+FAMILIES: dict[str, type[Call]] = {"attention_forward": AttentionForwardCall, "attention_backward": AttentionBackwardCall, "softmax_lse": SoftmaxLseCall}
 # Calls over borrowed memory whose end nobody has waited for; at so many the device is waited for.
 KEPT_CALLS = 256
 
@@ -48,6 +51,24 @@ class Prepared(NamedTuple):
     descriptor: str
     status: int
     failure: str
+
+
+Words = ParamSpec("Words")
+Answer = TypeVar("Answer")
+
+
+def _with_words_of(make: Callable[Concatenate[Engine, Words], Call]) -> Callable[[Callable[..., Answer]], Callable[Concatenate[Engine, Words], Answer]]:
+    """A method of Engine takes a call's arguments, which stand in one place: `__init__` of the call. Readers, help() and type
+    checkers see them."""
+    signature = inspect.signature(make)
+    itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+    def named(method: Callable[..., Answer]) -> Callable[Concatenate[Engine, Words], Answer]:
+        parameters = [itself, *list(signature.parameters.values())[1:]]
+        method.__signature__ = signature.replace(parameters=parameters, return_annotation=inspect.signature(method).return_annotation)  # type: ignore[attr-defined]
+        return method
+
+    return named
 
 
 class Engine:
@@ -96,6 +117,8 @@ class Engine:
         texts = _offline.option_texts({"device": device, "cache_dir": cache_dir, **options})
         self._handle: _wavejit.EngineHandle | None = None
         self._device = _device.chosen(texts.get("device"))
+        if self._device in _wavejit.targets():
+            raise NoDevice(f"device: {self._device!r} is a target; accepted: 'sim:{self._device}' for a simulated GPU, or 'hip'")
         # For the program of the package, where it works for this engine: what that misses is no news of this one.
         self._options = {**texts, "device": self._device, "miss_log": ""}
         self._handle = _wavejit.EngineHandle(texts, told, on_log)
@@ -198,14 +221,22 @@ class Engine:
 
     # ---- calls
 
-    def attention_forward(self, q: Any, k: Any, v: Any, out: Any = None, *, scale: float | None = None, causal: bool = False,
-                          window: Sequence[int | None] | None = None, causal_prefix: int | None = None, softcap: float | None = None,
-                          bias: Any = None, alibi: Any = None, sinks: Any = None, lse: Any = False, splits: int = 0, query_starts: Any = None,
-                          key_starts: Any = None, key_lengths: Any = None, first_keys: Any = None, block_table: Any = None,
-                          table_starts: Any = None, max_query_length: int | None = None, max_key_length: int | None = None,
-                          max_total_keys: int | None = None,
-                          workspace: DeviceArray | None = None, check_lengths: bool = False, compile: str = "wait", dtype: Any = None,
-                          stream: object = None) -> Any:
+    def call(self, family: str, *given: Any, **words: Any) -> Call:
+        """A call of any family, not launched: to ask about it (`supported`, `is_ready`, `describe`), and to launch it often at
+        the cost of the C call (`launch`, `run`).
+
+        >>> import wavejit
+        >>> engine = wavejit.Engine("sim:gfx950")
+        >>> call = engine.call("softmax_lse", engine.empty((1, 1, 1, 64), "fp32"))
+        >>> call.describe(), call.run().shape
+        ('softmax_lse fp32 b1 h1 q1 k64', (1, 1, 1, 64))
+        """
+        if family not in FAMILIES:
+            raise InvalidArgument(f"family = {family!r}; accepted: {', '.join(FAMILIES)}")
+        return FAMILIES[family](self, *given, **words)  # each has words of its own
+
+    @_with_words_of(AttentionForwardCall)
+    def attention_forward(self, *given: Any, **words: Any) -> Any:
         """out = softmax(scale · Q·Kᵀ + mask) · V. Returns `out`, or (out, lse) with `lse`. Asynchronous on `stream`.
 
         Arrays are DeviceArrays or ROCm tensors of the engine's device, which are not copied. On simulated devices also
@@ -259,15 +290,10 @@ class Engine:
         >>> bool(numpy.allclose(lse.numpy(), numpy.log(40)))
         True
         """
-        call = AttentionForwardCall(self, q, k, v, out, scale=scale, causal=causal, window=window, causal_prefix=causal_prefix, softcap=softcap, bias=bias,
-                                    alibi=alibi, sinks=sinks, lse=lse, splits=splits, query_starts=query_starts, key_starts=key_starts,
-                                    key_lengths=key_lengths, first_keys=first_keys, block_table=block_table, table_starts=table_starts,
-                                    max_query_length=max_query_length, max_key_length=max_key_length, max_total_keys=max_total_keys, workspace=workspace,
-                                    check_lengths=check_lengths, compile=compile, dtype=dtype, stream=stream)
-        call.launch()
-        return call.out if call.lse is None else (call.out, call.lse)
+        return self.call("attention_forward", *given, **words).run()
 
-    def attention_forward_call(self, q: Any, k: Any, v: Any, out: Any = None, **words: Any) -> AttentionForwardCall:
+    @_with_words_of(AttentionForwardCall)
+    def attention_forward_call(self, *given: Any, **words: Any) -> AttentionForwardCall:
         """The call without its launch, with the words of `attention_forward`: to ask about it (`supported`, `is_ready`,
         `describe`, `workspace_bytes`), and to launch it often at the cost of the C call.
 
@@ -278,10 +304,10 @@ class Engine:
         >>> call.supported(), call.describe()
         (True, 'attention_forward bf16 b1 q128 k128 h8 d128 causal')
         """
-        return AttentionForwardCall(self, q, k, v, out, **words)
+        return AttentionForwardCall(self, *given, **words)
 
-    def attention_backward(self, q: Any, k: Any, v: Any, out: Any, lse: Any, d_out: Any, dq: Any = None, dk: Any = None, dv: Any = None,
-                           **words: Any) -> tuple[Any, Any, Any]:
+    @_with_words_of(AttentionBackwardCall)
+    def attention_backward(self, *given: Any, **words: Any) -> tuple[Any, Any, Any]:
         """Gradients of `attention_forward`: (dq, dk, dv). Asynchronous on `stream`.
 
         No atomic additions: a sequence's gradients have the same bits alone, in any batch and packed.
@@ -307,11 +333,11 @@ class Engine:
         >>> float(abs(dq.numpy()).max()), float(dv.numpy()[0, 0, 0, 0])
         (0.0, 1.0)
         """
-        call = AttentionBackwardCall(self, q, k, v, out, lse, d_out, dq, dk, dv, **words)
-        call.launch()
-        return call.dq, call.dk, call.dv
+        gradients: tuple[Any, Any, Any] = self.call("attention_backward", *given, **words).run()
+        return gradients
 
-    def attention_backward_call(self, q: Any, k: Any, v: Any, out: Any, lse: Any, d_out: Any, **words: Any) -> AttentionBackwardCall:
+    @_with_words_of(AttentionBackwardCall)
+    def attention_backward_call(self, *given: Any, **words: Any) -> AttentionBackwardCall:
         """The call without its launch, with the words of `attention_backward`, as `attention_forward_call` is.
 
         >>> import wavejit
@@ -320,11 +346,10 @@ class Engine:
         >>> engine.attention_backward_call(rows, rows, rows, rows, lse, rows).describe()
         'attention_backward fp16 b1 q64 k64 h4 d64'
         """
-        return AttentionBackwardCall(self, q, k, v, out, lse, d_out, **words)
+        return AttentionBackwardCall(self, *given, **words)
 
-    def softmax_lse(self, scores: Any, weights: Any = True, *, lse: Any = False, scale: float | None = None, causal: bool = False,
-                    window: Sequence[int | None] | None = None, causal_prefix: int | None = None, key_lengths: Any = None, compile: str = "wait",
-                    check_lengths: bool = False, dtype: Any = None, stream: object = None) -> Any:
+    @_with_words_of(SoftmaxLseCall)
+    def softmax_lse(self, *given: Any, **words: Any) -> Any:
         """Softmax along the keys of raw scores [B, H, Sq, Sk]: weights, with `lse` (weights, lse), without weights lse.
 
         scores
@@ -340,14 +365,10 @@ class Engine:
         >>> float(weights.numpy()[0, 0, 0, 0])
         0.015625
         """
-        call = SoftmaxLseCall(self, scores, weights, lse=lse, scale=scale, causal=causal, window=window, causal_prefix=causal_prefix,
-                              key_lengths=key_lengths, compile=compile, check_lengths=check_lengths, dtype=dtype, stream=stream)
-        call.launch()
-        if call.weights is None:
-            return call.lse
-        return call.weights if call.lse is None else (call.weights, call.lse)
+        return self.call("softmax_lse", *given, **words).run()
 
-    def softmax_lse_call(self, scores: Any, weights: Any = True, **words: Any) -> SoftmaxLseCall:
+    @_with_words_of(SoftmaxLseCall)
+    def softmax_lse_call(self, *given: Any, **words: Any) -> SoftmaxLseCall:
         """The call without its launch, with the words of `softmax_lse`, as `attention_forward_call` is.
 
         >>> import wavejit
@@ -356,23 +377,27 @@ class Engine:
         >>> call.supported(), call.describe()
         (True, 'softmax_lse fp32 b1 h1 q1 k64')
         """
-        return SoftmaxLseCall(self, scores, weights, **words)
+        return SoftmaxLseCall(self, *given, **words)
 
-    # ---- questions about a call: with attention_forward's words, and with softmax_lse's
+    # ---- questions about a call: older names. `Engine.call(…)` answers them for every family
 
-    def describe(self, q: Any, k: Any, v: Any, out: Any = None, **words: Any) -> str:
+    @_with_words_of(AttentionForwardCall)
+    def describe(self, *given: Any, **words: Any) -> str:
         """The call as a problem descriptor."""
-        return AttentionForwardCall(self, q, k, v, out, **words).describe()
+        return self.call("attention_forward", *given, **words).describe()
 
-    def supported(self, q: Any, k: Any, v: Any, out: Any = None, **words: Any) -> bool:
+    @_with_words_of(AttentionForwardCall)
+    def supported(self, *given: Any, **words: Any) -> bool:
         """Whether there is a kernel for the call. Raises InvalidArgument for one that cannot be right."""
-        return AttentionForwardCall(self, q, k, v, out, **words).supported()
+        return self.call("attention_forward", *given, **words).supported()
 
-    def is_ready(self, q: Any, k: Any, v: Any, out: Any = None, **words: Any) -> bool:
+    @_with_words_of(AttentionForwardCall)
+    def is_ready(self, *given: Any, **words: Any) -> bool:
         """Whether the call's kernel is loaded."""
-        return AttentionForwardCall(self, q, k, v, out, **words).is_ready()
+        return self.call("attention_forward", *given, **words).is_ready()
 
-    def softmax_lse_describe(self, scores: Any, weights: Any = True, **words: Any) -> str:
+    @_with_words_of(SoftmaxLseCall)
+    def softmax_lse_describe(self, *given: Any, **words: Any) -> str:
         """The call of `softmax_lse` as a problem descriptor.
 
         >>> import wavejit
@@ -380,15 +405,17 @@ class Engine:
         >>> engine.softmax_lse_describe(engine.empty((1, 8, 16, 512), "bf16"), "fp32", causal=True)
         'softmax_lse bf16 b1 h8 q16 k512 weights=fp32 causal'
         """
-        return SoftmaxLseCall(self, scores, weights, **words).describe()
+        return self.call("softmax_lse", *given, **words).describe()
 
-    def softmax_lse_supported(self, scores: Any, weights: Any = True, **words: Any) -> bool:
+    @_with_words_of(SoftmaxLseCall)
+    def softmax_lse_supported(self, *given: Any, **words: Any) -> bool:
         """Whether there is a kernel for the call of `softmax_lse`."""
-        return SoftmaxLseCall(self, scores, weights, **words).supported()
+        return self.call("softmax_lse", *given, **words).supported()
 
-    def softmax_lse_is_ready(self, scores: Any, weights: Any = True, **words: Any) -> bool:
+    @_with_words_of(SoftmaxLseCall)
+    def softmax_lse_is_ready(self, *given: Any, **words: Any) -> bool:
         """Whether the kernel of the call of `softmax_lse` is loaded."""
-        return SoftmaxLseCall(self, scores, weights, **words).is_ready()
+        return self.call("softmax_lse", *given, **words).is_ready()
 
     def explain(self, problem: str | Call, **options: Any) -> list[str]:
         """`wavejit.explain` of a descriptor, or of a call's, for this engine's target. Options are this function's, not the

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from . import _errors, _offline
+from . import _errors, _offline, _wavejit
 
 PACKAGE = pathlib.Path(__file__).parent
 PROGRAM = PACKAGE / "bin" / "wavejit"
@@ -41,20 +41,11 @@ def _tell_folder(folder: pathlib.Path) -> int:
     return 0
 
 
+_OPTIONS = {name: (variable, flag) for name, variable, flag in _wavejit.engine_options()}
 # Engine options that commands of the program take, and how they are written there.
-FLAGS = {
-    "device": "--device", "cache_directory": "--cache-dir", "cache_mode": "--cache", "cache_layers": "--cache-layers",
-    "lowering": "--lowering", "compile": "--compile", "output_store": "--o-store", "pipeline": "--pipeline", "stagger": "--stagger",
-    "setprio": "--setprio", "lazy_rescale": "--lazy-rescale", "xcd_swizzle": "--xcd-swizzle", "kv_splits": "--kv-splits",
-    "log_level": "--log-level",
-}  # fmt: skip
+FLAGS = {name: flag for name, (_, flag) in _OPTIONS.items() if flag}
 # Those that it takes from the environment alone.
-VARIABLES = (
-    "cache_limit", "cache_lock_wait", "cache_packaged", "cache_remote", "cache_remote_authorities", "cache_remote_connect_timeout",
-    "cache_remote_key_file", "cache_remote_timeout", "miss_log",
-)  # fmt: skip
-# Variables that are not called as the option is.
-_OTHERWISE = {"cache_directory": "WAVEJIT_CACHE_DIR", "cache_mode": "WAVEJIT_CACHE", "output_store": "WAVEJIT_O_STORE"}
+VARIABLES = tuple(name for name, (_, flag) in _OPTIONS.items() if not flag)
 # The program's words for what Python calls otherwise.
 _PYTHON_NAMES = {"--o-store": "output_store", "--cache": "cache_mode", "--set": "settings", "--set-a": "a_settings", "--set-b": "b_settings"}
 # Exit codes that say that there is no answer (tools/exit_code.h).
@@ -81,12 +72,12 @@ def command(words: Iterable[str], options: Mapping[str, Any], of_engine: Mapping
         if name == "device":
             given.setdefault(name, text)
         else:
-            environment[_OTHERWISE.get(name, f"WAVEJIT_{name.upper()}")] = text
+            environment[_OPTIONS[name][0]] = text
     for name, text in given.items():
         if name in FLAGS:
             arguments.append(f"{FLAGS[name]}={text}")
         elif name in VARIABLES:
-            environment[f"WAVEJIT_{name.upper()}"] = text
+            environment[_OPTIONS[name][0]] = text
         else:
             raise TypeError(f"{name!r} is no option; accepted: {' '.join([*FLAGS, *VARIABLES])}")
     return Command(arguments, environment)

@@ -109,8 +109,8 @@ class SweepResult:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed and every line was understood. What was set aside does not count."""
-        return self.failed == 0 and not self.not_understood
+        """Whether something passed, nothing failed, and every line was understood. What was set aside beside it does not count."""
+        return self.passed > 0 and self.failed == 0 and not self.not_understood
 
     @property
     def worst(self) -> SweepOutcome | None:
@@ -211,8 +211,8 @@ def swept(descriptors: Iterable[str] | str | None, of_engine: Mapping[str, str] 
                 told({"done": int(done[1]), "total": int(done[2]), "line": done[3], "verdict": done[4] if done[4] in _VERDICTS else None})
             return True
 
-        # Exit code 1: a problem failed; 2: a line is none. Both have an answer, except where nothing ran at all.
-        json = _program.answer(_program.command(words, given, of_engine), (0, 1, 2), None if lines is None else "\n".join(lines) + "\n", take)
+        # Exit code 1: a problem failed; 2: a line is none; 4: nothing ran. They have an answer, except where it could not begin.
+        json = _program.answer(_program.command(words, given, of_engine), (0, 1, 2, 4), None if lines is None else "\n".join(lines) + "\n", take)
     return SweepResult(device_name=json["device_name"], target=json["target"], passed=json["passed"], failed=json["failed"], set_aside=json["set_aside"],
                        seconds=json["seconds"], outcomes=[_outcome(one) for one in json["outcomes"]],
                        not_understood=[NotUnderstood(**line) for line in json["lines_not_understood"]])

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Installs wheels with pip on a clean Debian 12 and a clean Debian 13 and uses them there: the demo from an empty cache, the
-# program, the isolated compiler.   check_install.sh <folder with the wheels> [work dir]
+# program, the isolated compiler, `wavejit sim`, C++ compiled by that system's own compiler.   check_install.sh <folder with the wheels> [work dir]
 # Needs root, the network (PyPI for numpy) and debootstrap.
 set -euo pipefail
 wheels=$(realpath "$1")
@@ -30,9 +30,9 @@ inside() {
 # use <release of Debian>
 use() {
   root=$work/$1
-  if [[ ! -x $root/usr/bin/python3 ]]; then
+  if [[ ! -x $root/usr/bin/python3 || ! -x $root/usr/bin/g++ ]]; then
     say "a minimal Debian: $1 (a minute or two)"
-    debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates "$1" "$root" "$(debian_mirror)" >"$work/debootstrap.log" 2>&1 ||
+    debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates,g++,pkg-config "$1" "$root" "$(debian_mirror)" >"$work/debootstrap.log" 2>&1 ||
       { tail -n 5 "$work/debootstrap.log"; fail "debootstrap"; }
   fi
   cp /etc/resolv.conf "$root/etc/resolv.conf"
@@ -59,6 +59,13 @@ use() {
   inside env WAVEJIT_SIM_ENGINE=compile python3 -m wavejit demo >"$work/compiled.txt" || fail "$1: the compiled engine"
   inside python3 -c 'import ctypes, pathlib, wavejit; ctypes.CDLL(str(pathlib.Path(wavejit.__file__).parent / "lib/libwavejit_remote.so"))' ||
     fail "$1: the remote layer does not load"
+  inside wavejit sim --target gfx950 --front hip -- python3 -c 'import ctypes; assert ctypes.CDLL("libamdhip64.so.7").hipGetDevice(ctypes.byref(ctypes.c_int())) == 0' ||
+    fail "$1: wavejit sim --front hip"
+  cp tests/package/consumer/consumer.cpp "$root/root/"
+  # shellcheck disable=SC2016
+  inside sh -c 'export PKG_CONFIG_PATH=$(python3 -m wavejit --pkg-config-dir)
+    g++ -std=c++17 /root/consumer.cpp -o /root/consumer $(pkg-config --cflags --libs wavejit) -Wl,-rpath,$(pkg-config --variable=libdir wavejit)' || fail "$1: C++ against the package"
+  inside env WAVEJIT_DEVICE=sim:gfx950 /root/consumer || fail "$1: a C++ program over the package"
   inside pip uninstall -q -y wavejit
   leave
 }

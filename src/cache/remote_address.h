@@ -27,7 +27,5 @@ struct RemoteAddress {
 std::expected<RemoteAddress, std::string> parse_remote(std::string_view text);
 // For logs and people: "redis://user:***@host:6379/0".
 std::string to_text(const RemoteAddress& address);
-inline constexpr const char* accepted_remotes =
-    "rediss://[[user]:password@]host[:port][/database] (TLS), redis:// with the same, or unix:///path/of/socket";
 
 }  // namespace wavejit::cache

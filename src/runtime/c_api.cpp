@@ -15,14 +15,14 @@
 #include <utility>
 
 #include "families/call/family.h"
-#include "families/call/struct_size.h"
-#include "runtime/c_call.h"
-#include "runtime/cache_commands.h"
-#include "runtime/config.h"
-#include "runtime/engine.h"
-#include "runtime/explain.h"
-#include "runtime/kernel_text.h"
-#include "runtime/prebuild.h"
+#include "runtime/call/c_call.h"
+#include "runtime/call/engine.h"
+#include "runtime/offline/cache_commands.h"
+#include "runtime/offline/explain.h"
+#include "runtime/offline/kernel_text.h"
+#include "runtime/offline/prebuild.h"
+#include "runtime/settings/config.h"
+#include "runtime/settings/struct_versions.h"
 #include "targets/targets.h"
 #include "wavejit/prebuild.h"
 #include "wavejit/wavejit.h"
@@ -31,7 +31,7 @@ namespace wavejit::runtime {
 namespace {
 
 using families::check_output_size;
-using families::check_struct_size;
+using families::hand_over;
 
 // A variable that was not understood is told once a process, however many engines are made.
 void tell_warnings(const Config& config) {
@@ -54,14 +54,6 @@ Result<Config> configuration(const wavejit_engine_options* options) {
     config->cache_memory = &cache::process_memory();
   }
   return config;
-}
-
-// Sizes may be those of an older or newer caller: only what both know is written.
-template <typename Struct>
-void hand_over(Struct* to, const Struct& from) {
-  const std::size_t bytes = std::min(to->size, sizeof(Struct));
-  std::memcpy(reinterpret_cast<char*>(to) + sizeof(std::size_t),
-              reinterpret_cast<const char*>(&from) + sizeof(std::size_t), bytes - sizeof(std::size_t));
 }
 
 void visit_entry(const cache::Visited& visited, wavejit_cache_callback callback, void* context) {
@@ -305,7 +297,9 @@ wavejit_status wavejit_kernel_texts(const wavejit_engine_options* options,
                                     void* context) {
   return guarded([&]() -> Result<void> {
     if (auto given = require(arguments, "arguments", "a struct wavejit_kernel_text_arguments"); !given) return given;
-    if (auto size = check_struct_size(arguments, "arguments", sizeof *arguments); !size) return size;
+    const auto all = wavejit::families::taken(*arguments, "arguments");
+    if (!all) return std::unexpected(all.error());
+    arguments = &*all;
     if (auto given = require(arguments->descriptor, "arguments.descriptor", "a problem descriptor"); !given)
       return given;
     if (auto given = require(kernel, "kernel", "a function that takes the texts"); !given) return given;
@@ -377,7 +371,9 @@ wavejit_status wavejit_prebuild_list(const wavejit_engine_options* options, cons
                                      wavejit_prebuild_list_callback progress, void* context) {
   return guarded([&]() -> Result<void> {
     if (auto given = require(arguments, "arguments", "a struct wavejit_prebuild_arguments"); !given) return given;
-    if (auto size = check_struct_size(arguments, "arguments", sizeof *arguments); !size) return size;
+    const auto all = wavejit::families::taken(*arguments, "arguments");
+    if (!all) return std::unexpected(all.error());
+    arguments = &*all;
     PrebuildRequest request;
     request.everything = arguments->descriptors == nullptr;
     request.jobs = arguments->jobs;
@@ -467,20 +463,20 @@ wavejit_status wavejit_cache_sweep(const wavejit_engine_options* options, int32_
                                    wavejit_cache_sweep_result* result) {
   return guarded([&]() -> Result<void> {
     if (result != nullptr) {
-      if (auto size = check_output_size(result, "result", sizeof *result); !size) return size;
+      if (auto size = check_output_size(*result, "result"); !size) return size;
     }
     auto config = configuration(options);
     if (!config) return std::unexpected(std::move(config.error()));
     auto swept = sweep_cache(*config, any_age != 0);
     if (!swept) return std::unexpected(std::move(swept.error()));
     if (result != nullptr) {
-      hand_over(result, wavejit_cache_sweep_result{.size = 0,
-                                                   .entries = swept->entries,
-                                                   .bytes = swept->bytes,
-                                                   .evicted = swept->evicted,
-                                                   .evicted_bytes = swept->evicted_bytes,
-                                                   .leftovers_removed = swept->leftovers_removed,
-                                                   .failures = swept->failures});
+      hand_over(*result, wavejit_cache_sweep_result{.size = 0,
+                                                    .entries = swept->entries,
+                                                    .bytes = swept->bytes,
+                                                    .evicted = swept->evicted,
+                                                    .evicted_bytes = swept->evicted_bytes,
+                                                    .leftovers_removed = swept->leftovers_removed,
+                                                    .failures = swept->failures});
     }
     return {};
   });
@@ -490,9 +486,11 @@ wavejit_status wavejit_cache_copy(const wavejit_engine_options* options, const w
                                   wavejit_cache_copy_result* result) {
   return guarded([&]() -> Result<void> {
     if (auto given = require(arguments, "arguments", "a struct wavejit_cache_copy_arguments"); !given) return given;
-    if (auto size = check_struct_size(arguments, "arguments", sizeof *arguments); !size) return size;
+    const auto all = wavejit::families::taken(*arguments, "arguments");
+    if (!all) return std::unexpected(all.error());
+    arguments = &*all;
     if (result != nullptr) {
-      if (auto size = check_output_size(result, "result", sizeof *result); !size) return size;
+      if (auto size = check_output_size(*result, "result"); !size) return size;
     }
     auto config = configuration(options);
     if (!config) return std::unexpected(std::move(config.error()));
@@ -508,12 +506,12 @@ wavejit_status wavejit_cache_copy(const wavejit_engine_options* options, const w
                                        .remote = static_cast<wavejit_cache_remote>(arguments->remote)});
     if (!copied) return std::unexpected(std::move(copied.error()));
     if (result != nullptr) {
-      hand_over(result, wavejit_cache_copy_result{.size = 0,
-                                                  .copied = copied->copied,
-                                                  .present = copied->present,
-                                                  .damaged = copied->damaged,
-                                                  .failed = copied->failed,
-                                                  .bytes = copied->bytes});
+      hand_over(*result, wavejit_cache_copy_result{.size = 0,
+                                                   .copied = copied->copied,
+                                                   .present = copied->present,
+                                                   .damaged = copied->damaged,
+                                                   .failed = copied->failed,
+                                                   .bytes = copied->bytes});
     }
     if (copied->failed == 0) return {};
     return fail(WAVEJIT_IO_ERROR,
@@ -525,13 +523,10 @@ wavejit_status wavejit_engine_statistics(const wavejit_engine* engine, wavejit_s
   return guarded([&]() -> Result<void> {
     if (auto given = require_engine(engine); !given) return given;
     if (auto given = require(statistics, "statistics", "a struct wavejit_statistics"); !given) return given;
-    if (auto size =
-            check_output_size(statistics, "statistics", sizeof *statistics, offsetof(wavejit_statistics, layer_hits));
-        !size)
-      return size;
+    if (auto size = check_output_size(*statistics, "statistics"); !size) return size;
     wavejit_statistics out{};
     engine->engine->fill(out);
-    hand_over(statistics, out);
+    hand_over(*statistics, out);
     return {};
   });
 }

@@ -41,6 +41,32 @@ ALLOWED = {
     "examples": {"include"},
     "python": {"include"},
 }
+# Folders within a room, and those of the same room whose headers each may include; "": what stands beside the folders.
+# A room that is not here has no order within it.
+INNER = {
+    "src/runtime": {
+        "settings": set(),
+        "libraries": {"settings"},
+        "kernels": {"settings", "libraries"},
+        "call": {"settings", "libraries", "kernels"},
+        "offline": {"settings", "libraries", "kernels"},
+        "": {"settings", "libraries", "kernels", "call", "offline"},  # the C ABI
+    },
+    "tools": {
+        "": set(),
+        "invariance": {""},
+        "sim": {""},
+        "variants": {""},
+        "tune": {""},
+        "sweep": {""},
+        "profile": {""},
+        "doctor": {"", "sweep", "profile"},
+        "commands": {"", "invariance", "sim", "variants", "tune", "sweep", "profile", "doctor"},
+    },
+}
+# Python's modules of the package know each other one way, in annotations as in code.
+PYTHON_PACKAGE = "python/wavejit/"
+PYTHON_IMPORT = re.compile(r"^\s*from (\.+)([\w.]*) import ([^\n#]+)|^\s*import wavejit\.([\w.]+)", re.M)
 # single headers that may be included from outside their room's rule: plain C interfaces between two libraries
 INTERFACES = {
     "src/codegen/codegen_api.h": {"src/runtime"},
@@ -50,7 +76,7 @@ INTERFACES = {
 # schedules are data, without LLVM: a family's half of the program may print them
 SCHEDULES = re.compile(r"^templates/[a-z_]+/emit/[a-z_]*schedule\.h$")
 # files that may read the environment: one a library; and those that hand it on to another program
-ENVIRONMENT_FILES = re.compile(r"^(src/(runtime|simgpu)/config\.cpp|src/simgpu/thunk/driver_files\.cpp|src/codegen/isolated\.cpp|tools/commands/sim\.cpp|tests/.*|bench/.*)$")
+ENVIRONMENT_FILES = re.compile(r"^(src/(runtime/settings|simgpu)/config\.cpp|src/simgpu/thunk/driver_files\.cpp|src/codegen/isolated\.cpp|tools/commands/sim\.cpp|tests/.*|bench/.*)$")
 ENVIRONMENT = re.compile(r"\b(getenv|secure_getenv|environ)\b")
 ARCHITECTURE_NAME = re.compile(r"\"gfx[0-9a-f]+\"")
 ARCHITECTURE_COMPARE = re.compile(r"([!=]=\s*\"gfx[0-9a-f]+)|(\"gfx[0-9a-f]+[a-z:+-]*\"\s*[!=]=)|(starts_with\(\"gfx)")
@@ -102,6 +128,43 @@ def room_of(path: str) -> str | None:
     return match.group(1) if match else None
 
 
+def inner_of(room: str, path: str) -> str:
+    """The folder of a room that a file stands in; "" beside them."""
+    folder, slash, _ = path[len(room) + 1 :].partition("/")
+    return folder if slash else ""
+
+
+def python_imports(path: str, text: str, modules: set[str]) -> set[str]:
+    """The modules of the package that one of them imports, in whatever way."""
+    package = path[len(PYTHON_PACKAGE) : -3].split("/")[:-1]
+    imported = set()
+    for dots, name, words, whole in PYTHON_IMPORT.findall(text):
+        base = whole.split(".") if whole else package[: len(package) - len(dots) + 1] + [part for part in name.split(".") if part]
+        for word in [""] if whole else [word.split(" as ")[0].strip(" ()") for word in words.split(",")]:
+            for parts in ([*base, word] if word else base, base):
+                if (module := "/".join(parts)) in modules:
+                    imported.add(module)
+                    break
+    return imported
+
+
+def python_loops(files: dict[str, str]) -> list[str]:
+    """Modules of the package that reach themselves through their imports; a package's own face imports all of it."""
+    paths = {path[len(PYTHON_PACKAGE) : -3]: path for path in files if path.startswith(PYTHON_PACKAGE) and path.endswith(".py") and not path.endswith("/__init__.py")}
+    knows = {module: python_imports(path, files[path], set(paths)) - {module} for module, path in paths.items()}
+
+    def reached(module: str) -> set[str]:
+        seen, waiting = set(), [module]
+        while waiting:
+            for next_one in knows[waiting.pop()] - seen:
+                seen.add(next_one)
+                waiting.append(next_one)
+        return seen
+
+    return [f"{paths[module]}: imports itself again through {', '.join(sorted(other for other in reached(module) if module in reached(other)))}"
+            for module in sorted(paths) if module in reached(module)]
+
+
 def resolve(include: str, sources: set[str], path: str) -> str | None:
     beside = str(pathlib.PurePosixPath(path).parent / include)
     for candidate in (f"src/{include}", include, f"include/{include}", beside):
@@ -129,7 +192,8 @@ def family_names(files: dict[str, str]) -> set[str]:
 
 
 def violations(files: dict[str, str]) -> list[str]:
-    found = []
+    found = python_loops(files)
+    files = {path: text for path, text in files.items() if not path.endswith(".py")}
     sources = set(files)
     families = family_names(files)
     family_word = re.compile(r"\b\w*(" + "|".join(sorted(families)) + r")\w*") if families else None
@@ -145,6 +209,12 @@ def violations(files: dict[str, str]) -> list[str]:
                     found.append(f"{path}: may not include {target}: what two families need alike stands in templates/attention")
                     continue
                 other = room_of(target)
+                if other == room and room in INNER:
+                    inside, inner = inner_of(room, path), inner_of(room, target)
+                    if inside not in INNER[room]:
+                        found.append(f"{path}: {room}/{inside} has no place in the order of {room} (INNER)")
+                    elif inner != inside and inner not in INNER[room][inside]:
+                        found.append(f"{path}: {room}/{inside} may not include {target}")
                 if other == room or other is None:
                     continue
                 if room in INTERFACES.get(target, set()):
@@ -193,39 +263,41 @@ def tree(root: pathlib.Path) -> dict[str, str]:
         for path in (root / top).rglob("*"):
             if path.suffix in (".h", ".hpp", ".cpp", ".c"):
                 files[str(path.relative_to(root))] = path.read_text(encoding="utf-8")
+    for path in (root / PYTHON_PACKAGE).rglob("*.py"):
+        files[str(path.relative_to(root))] = path.read_text(encoding="utf-8")
     return files
 
 
 def self_test() -> int:
     bad = {
-        "src/cache/a.cpp": '#include "runtime/engine.h"\n',
-        "src/runtime/engine.h": '#include "codegen/service.h"\n',
+        "src/cache/a.cpp": '#include "runtime/call/engine.h"\n',
+        "src/runtime/call/engine.h": '#include "codegen/service.h"\n',
         "src/codegen/service.h": '#include "simgpu/wave/wave.h"\n',
         "src/simgpu/wave/wave.h": 'auto x = getenv("A");\n',
         "src/runtime/route.cpp": 'if (target.id == "gfx950") {}\n',
         "src/runtime/llvm.cpp": '#include <llvm/IR/Module.h>\n',
-        "tools/run.cpp": '#include "runtime/engine.h"\n',
+        "tools/run.cpp": '#include "runtime/call/engine.h"\n',
         "tools/tune/trial.cpp": '#include "templates/tested_family/program/case.h"\n',
         "tools/sweep/case.cpp": '#include "templates/tested_family/kernel/parameters.h"\n',
         "tools/sweep/name.cpp": 'auto name = "second_name";\n',
-        "templates/tested_family/program/case.h": '#include "runtime/engine.h"\n',
+        "templates/tested_family/program/case.h": '#include "runtime/call/engine.h"\n',
         "templates/tested_family/program/emit.cpp": '#include "templates/tested_family/emit/emit.h"\n',
         "templates/tested_family/program/llvm.cpp": '#include <llvm/IR/Module.h>\n',
         "templates/tested_family/emit/emit.h": '#include "codegen/service.h"\n',
-        "examples/engine/main.cpp": '#include "runtime/engine.h"\n',
-        "python/bindings/engine.cpp": '#include "runtime/engine.h"\n',
+        "examples/engine/main.cpp": '#include "runtime/call/engine.h"\n',
+        "python/bindings/engine.cpp": '#include "runtime/call/engine.h"\n',
         "python/bindings/options.cpp": 'auto device = getenv("WAVEJIT_DEVICE");\n',
         "templates/tested_family/kernel/parameters.h": '#include "llvm/IR/Module.h"\n',
         "templates/tested_family/emit/emit.cpp": '#include "codegen/service.h"\n',
         "templates/tested_family/call/plan.cpp": '#include "hip_abi/hip_functions.h"\n',
-        "templates/tested_family/call/run.cpp": '#include "runtime/engine.h"\n',
+        "templates/tested_family/call/run.cpp": '#include "runtime/call/engine.h"\n',
         "templates/tested_family/kernel/limits.h": '#include "templates/tested_family/call/run.h"\n',
         "templates/tested_family/call/run.h": '#include "templates/long_name/call/spec.h"\n',
         "templates/attention/emit/tiles.h": '#include "templates/tested_family/kernel/limits.h"\n',
         "templates/attention/kernel/words.h": 'auto word = "second_name";\n',
         "src/families/kernel/spec.h": '#include "families/call/family.h"\n',
         "src/families/call/family.h": '#include "templates/attention/kernel/words.h"\n',
-        "templates/long_name/call/spec.h": 'static constexpr std::string_view kernel = "second_name";\n#include "runtime/engine.h"\n',
+        "templates/long_name/call/spec.h": 'static constexpr std::string_view kernel = "second_name";\n#include "runtime/call/engine.h"\n',
         "src/runtime/call.cpp": "wavejit_long_name(engine);\n",
         "src/codegen/emit.cpp": 'if (word == "second_name") {}\n',
         "src/families/call/list.cpp": '#include "templates/long_name/call/spec.h"\n',
@@ -235,6 +307,19 @@ def self_test() -> int:
         "src/simgpu/dialect_a.h": "uint32_t bits = 0;\n",
         "src/simgpu/dialect_b.h": "[[nodiscard]] int bits();\n",
         "src/simgpu/dialect_c.h": "int bits;  ///< how many\n",
+        "src/runtime/settings/config.h": '#include "runtime/call/call.h"\n',
+        "src/runtime/offline/list.h": '#include "runtime/call/call.h"\n',
+        "src/runtime/call/call.h": '#include "runtime/elsewhere/a.h"\n',
+        "src/runtime/elsewhere/a.h": '#include "runtime/settings/config.h"\n',
+        "tools/commands/report.h": '#include "runtime/call/engine.h"\n',
+        "tools/report.cpp": '#include "tools/sweep/list.h"\n',
+        "tools/sweep/list.h": '#include "tools/profile/page.h"\n',
+        "tools/profile/page.h": '#include "tools/commands/report.h"\n',
+        "python/wavejit/_first.py": "from ._second import Second\n",
+        "python/wavejit/_second.py": "if TYPE_CHECKING:\n    from . import _third, cache\n",
+        "python/wavejit/_third.py": "def f():\n    from ._first import First\n",
+        "python/wavejit/torch/_inner.py": "from .._outer import Outer\n",
+        "python/wavejit/_outer.py": "from .torch import _inner\n",
     }
     found = violations(bad)
     for path in bad:
@@ -245,11 +330,20 @@ def self_test() -> int:
         "src/runtime/a.cpp": '#include "cache/entry.h"\n// getenv is read in config; long_name is a family\n',
         "src/cache/entry.h": "",
         "templates/long_name/call/spec.h": "",
-        "templates/long_name/api/c_api.cpp": '#include "runtime/engine.h"\n#include "templates/long_name/call/spec.h"\n',
-        "src/runtime/engine.h": "",
+        "templates/long_name/api/c_api.cpp": '#include "runtime/call/engine.h"\n#include "templates/long_name/call/spec.h"\n',
+        "src/runtime/call/engine.h": "",
         "src/simgpu/a.cpp": 'std::uint32_t bits;  // not uint32_t\nauto text = R"(size_t)";\n',
         "src/simgpu/scalar/b.cpp": 'add("s_waitcnt", nothing, acts(Action::wait));  // mnemonic == "s_nop"\n',
         "src/codegen/codegen_api.h": "uint32_t abi;\n",
+        "src/runtime/c_api.cpp": '#include "runtime/call/engine.h"\n',
+        "src/runtime/call/engine.h": '#include "runtime/settings/config.h"\n',
+        "src/runtime/settings/config.h": "",
+        "tools/commands/sweep.cpp": '#include "tools/sweep/list.h"\n',
+        "tools/sweep/list.h": '#include "tools/exit_code.h"\n',
+        "tools/exit_code.h": "",
+        "python/wavejit/__init__.py": "from ._first import First\n",
+        "python/wavejit/_first.py": "from . import _second\n",
+        "python/wavejit/_second.py": "import wavejit\n",
     }
     if violations(good):
         print("self-test: a rule fires on a tree that keeps them all")

@@ -91,6 +91,37 @@ TEST_P(Gradients, OfRowsThatSeeNothing) {
   for (std::size_t i = 0; i < std::size_t{70} * 64; ++i) ASSERT_EQ(output.dq[i], 0U);
 }
 
+// A sink takes weight and gives no value: it stands in the LSE, and the kernels need not know of it.
+TEST_P(Gradients, OfRowsWithASink) {
+  using attention_backward::program::Operands;
+  Arrays arrays = backward_arrays("bf16 b1 q70 k90 h1 d64 causal");
+  Operands of;
+  of.rows = 70;
+  of.keys = 90;
+  of.dims_qk = of.dims_v = 64;
+  attention::program::ScoreRules rules;
+  rules.scale = static_cast<double>(arrays.experiment.scale);
+  rules.diagonal = rules.position = 20;
+  rules.sink = 1.5;
+  of.rules = {rules};
+  const auto numbers = [&](const std::vector<std::uint16_t>& from) {
+    std::vector<double> values;
+    for (const std::uint16_t bits : from) values.push_back(gradient_of(arrays, bits));
+    return values;
+  };
+  of.q = numbers(arrays.q);
+  of.k = numbers(arrays.k);
+  of.v = numbers(arrays.v);
+  of.d_o = numbers(arrays.d_o);
+  const auto outputs = attention_backward::program::forward(of);
+  for (std::size_t i = 0; i < arrays.o.size(); ++i) arrays.o[i] = tools::encode(arrays.experiment.type, outputs.o[i]);
+  for (std::size_t i = 0; i < arrays.lse.size(); ++i) arrays.lse[i] = static_cast<float>(outputs.lse[i]);
+  const auto without = arrays.exact.dv.values;
+  arrays.exact = attention_backward::program::backward(of);
+  EXPECT_NE(without, arrays.exact.dv.values);
+  EXPECT_EQ(wrong_gradients(arrays, run(arrays)), "");
+}
+
 TEST_P(Gradients, InFp32) {
   matches("bf16 b1 q70 k70 h2/1 d64 causal gradients=fp32");
   matches("fp16 b1 q40 k90 h1 d128 gradients=fp32");

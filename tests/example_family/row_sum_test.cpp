@@ -16,9 +16,9 @@
 
 #include "codegen/generator_id.h"
 #include "codegen/table.h"
-#include "runtime/c_call.h"
-#include "runtime/explain.h"
-#include "runtime/prebuild.h"
+#include "runtime/call/c_call.h"
+#include "runtime/offline/explain.h"
+#include "runtime/offline/prebuild.h"
 #include "tests/support/scratch_directory.h"
 #include "tools/families.h"
 

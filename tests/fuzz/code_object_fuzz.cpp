@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "forge.h"
-#include "runtime/code_object.h"
-#include "runtime/kernel_notes.h"
+#include "runtime/kernels/code_object.h"
+#include "runtime/kernels/kernel_notes.h"
 #include "simgpu/loader/code_object.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -7,45 +7,22 @@
 #include <string_view>
 
 #include "forge.h"
-#include "runtime/config.h"
+#include "runtime/settings/config.h"
 
 namespace {
 
 using wavejit::runtime::Environment;
 
-constexpr std::array variables = {&Environment::device,
-                                  &Environment::cache_directory,
-                                  &Environment::cache_mode,
-                                  &Environment::cache_layers,
-                                  &Environment::cache_limit,
-                                  &Environment::cache_lock_wait,
-                                  &Environment::lowering,
-                                  &Environment::compile,
-                                  &Environment::output_store,
-                                  &Environment::log_level,
-                                  &Environment::pipeline,
-                                  &Environment::stagger,
-                                  &Environment::setprio,
-                                  &Environment::lazy_rescale,
-                                  &Environment::xcd_swizzle,
-                                  &Environment::kv_splits,
-                                  &Environment::xdg_cache_home,
-                                  &Environment::home,
-                                  &Environment::cache_remote,
-                                  &Environment::cache_remote_key_file,
-                                  &Environment::cache_remote_connect_timeout,
-                                  &Environment::cache_remote_timeout};
-constexpr std::array options = {&wavejit_engine_options::device,
-                                &wavejit_engine_options::cache_directory,
-                                &wavejit_engine_options::cache_mode,
-                                &wavejit_engine_options::cache_layers,
-                                &wavejit_engine_options::cache_limit,
-                                &wavejit_engine_options::cache_lock_wait,
-                                &wavejit_engine_options::output_store,
-                                &wavejit_engine_options::kv_splits,
-                                &wavejit_engine_options::log_level,
-                                &wavejit_engine_options::cache_remote,
-                                &wavejit_engine_options::cache_remote_timeout};
+constexpr std::array variables = {
+#define WAVEJIT_OPTION(field, variable, flag, scope, shape, values, standard, help) &Environment::field,
+#include "wavejit/options.def"
+#undef WAVEJIT_OPTION
+    &Environment::xdg_cache_home, &Environment::home};
+constexpr std::array options = {
+#define WAVEJIT_OPTION(field, variable, flag, scope, shape, values, standard, help) &wavejit_engine_options::field,
+#include "wavejit/options.def"
+#undef WAVEJIT_OPTION
+};
 
 }  // namespace
 

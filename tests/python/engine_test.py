@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The engine's life: questions, prepare, seal, prebuild, statistics, callbacks, threads."""
+import gc
 import subprocess
 import sys
 import tempfile
@@ -7,6 +8,7 @@ import textwrap
 import threading
 import time
 import unittest
+import weakref
 
 import numpy
 
@@ -210,7 +212,38 @@ class PythonsEnd(unittest.TestCase):
         self.assertEqual(told, "7\n")
 
 
+    def test_an_engine_that_its_callbacks_know_is_collected(self):
+        for word in ("on_compile", "on_log"):
+            engines = []
+            engines.append(engine(**{word: lambda *_, engines=engines: engines}))
+            self.assertTrue((engines[0].attention_forward(Q, K, K).numpy() == 1).all())
+            gone = weakref.ref(engines[0])
+            del engines
+            gc.collect()
+            self.assertIsNone(gone(), word)
+
+
 class Threads(unittest.TestCase):
+    def test_what_is_waited_for_beside_a_launch_lets_nothing_go(self):
+        """One thread stands before its launch, over memory that another library lent, while another waits for the device."""
+        with engine() as it:
+            array = it.array(Q)
+            lent = it.from_dlpack(_Lent(array))
+            call = it.attention_forward_call(lent, K, K)
+            launch = call._launch
+
+            def launch_later(stream):
+                waiting = threading.Thread(target=it.synchronize)
+                waiting.start()
+                waiting.join()
+                launch(stream)
+
+            call._launch = launch_later
+            call.launch()
+            self.assertIn(call, it._kept)
+            it.synchronize()
+            self.assertNotIn(call, it._kept)
+
     def test_python_runs_while_a_kernel_compiles(self):
         turns, end = [0], threading.Event()
 
@@ -266,6 +299,17 @@ class Threads(unittest.TestCase):
             while not it.is_ready(Q, K, K) and time.monotonic() < until:
                 time.sleep(0.01)
             self.assertTrue((it.attention_forward(Q, K, K, compile="never").numpy() == 1).all())
+
+
+class _Lent:
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, **words):
+        return self.array.__dlpack__(**words)
 
 
 class Prebuild(unittest.TestCase):

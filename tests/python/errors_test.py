@@ -47,11 +47,19 @@ class Refused(unittest.TestCase):
 
     def test_dtypes(self):
         bad = wavejit.InvalidArgument
-        self.refuses(bad, "q: dtype float64; accepted: fp16, bf16", ENGINE.attention_forward, Q.astype(float), K, K)
-        self.refuses(bad, "q: dtype uint16", ENGINE.attention_forward, Q.view(numpy.uint16), K, K)
+        self.refuses(bad, "q: dtype float64; accepted: fp16, bf16$", ENGINE.attention_forward, Q.astype(float), K, K)
+        self.refuses(bad, "q: dtype fp32; accepted: fp16, bf16$", ENGINE.attention_forward, *[each.astype(numpy.float32) for each in (Q, K, K)])
+        self.refuses(bad, "q: dtype fp32; accepted: fp16, bf16$", ENGINE.attention_forward, ENGINE.empty(Q.shape, "fp32"), K, K)
+        self.refuses(bad, 'q: dtype uint16; accepted: fp16, bf16 .with dtype="bf16" such numbers are its bits', ENGINE.attention_forward, Q.view(numpy.uint16), K, K)
+        self.refuses(bad, "q: dtype float8_e4m3fn; accepted: fp16, bf16$", ENGINE.attention_forward, Tensor(code=10, bits=8), K, K)
+        self.refuses(bad, "k: dtype fp32; accepted: fp16$", ENGINE.attention_forward, Q, K.astype(numpy.float32), K)
+        self.refuses(bad, "v: dtype int32; accepted: fp16$", ENGINE.attention_forward, Q, K, ENGINE.empty(K.shape, "int32"))
+        self.refuses(bad, "bias: dtype fp32; accepted: fp16$", ENGINE.attention_forward, Q, K, K, bias=numpy.zeros((8, 32), numpy.float32))
+        self.refuses(bad, "out: dtype int32; accepted: fp16, fp32$", ENGINE.attention_forward, Q, K, K, ENGINE.empty(Q.shape, "int32"))
+        self.refuses(bad, "out: dtype bf16; accepted: fp16, fp32$", ENGINE.attention_forward, Q, K, K, "bf16")
+        self.refuses(bad, "scores: dtype float64; accepted: fp16, bf16, fp32$", ENGINE.softmax_lse, numpy.zeros((1, 1, 2, 64)))
         self.refuses(bad, "q: dtype fp16; accepted: bf16", ENGINE.attention_forward, Q, K, K, dtype="bf16")
-        self.refuses(bad, "dtype: dtype fp8; accepted", ENGINE.attention_forward, Q, K, K, dtype="fp8")
-        self.refuses(bad, "dtype", ENGINE.attention_forward, Q, K.astype(numpy.float32), K)
+        self.refuses(bad, "dtype: dtype fp8; accepted: fp16, bf16$", ENGINE.attention_forward, Q, K, K, dtype="fp8")
         self.refuses(bad, "lse: dtype fp16; accepted: fp32", ENGINE.attention_forward, Q, K, K, lse=numpy.zeros((1, 2, 8), numpy.float16))
         self.refuses(bad, "key_lengths: dtype float64; accepted: integers", ENGINE.attention_forward, Q, K, K, key_lengths=[1.5])
         self.refuses(bad, "key_lengths: a number beyond int32", ENGINE.attention_forward, Q, K, K, key_lengths=[1 << 40])
@@ -79,6 +87,42 @@ class Refused(unittest.TestCase):
         self.refuses(bad, "shape = ", ENGINE.empty, (-1, 2), "fp16")
         self.refuses(wavejit.Unsupported, "head dim", ENGINE.attention_forward, Q[..., :32].copy(), K[..., :32].copy(), K[..., :32].copy())
 
+    def test_numbers_that_the_host_knows(self):
+        """Lists and numpy arrays: checked without check_lengths, and the field that was given is the one that is named."""
+        bad, call = wavejit.InvalidArgument, ENGINE.attention_forward
+        packed = {"query_starts": [0, 5, 8], "key_starts": [0, 20, 32]}
+        two, cache = numpy.ones((2, 1, 2, 64), numpy.float16), numpy.ones((4, 16, 1, 64), numpy.float16)
+        paged = {"block_table": [[3, 1], [0, 99]], "key_lengths": [20, 16]}
+        listed = {"block_table": [3, 1, 0], "table_starts": [0, 2, 3], "key_lengths": [20, 16]}
+        for words, given, pattern in (
+            ((Q, K, K), {"key_lengths": [-1]}, r"^key_lengths\[0\] = -1; accepted: 0 … 32, the keys of the sequence"),
+            ((Q, K, K), {"key_lengths": numpy.array([33])}, r"^key_lengths\[0\] = 33; accepted: 0 … 32"),
+            ((two, *[numpy.ones((2, 50, 1, 64), numpy.float16)] * 2), {"key_lengths": [-1, 50]}, r"^key_lengths\[0\] = -1; accepted: 0 … 50"),
+            ((Q, K, K), {"first_keys": [33]}, r"^first_keys\[0\] = 33; accepted: 0 … 32, the rows of k and v"),
+            ((Q, K, K), {"first_keys": [30], "key_lengths": [3]}, r"^key_lengths\[0\] = 3; accepted: 0 … 2"),
+            ((Q, K, K), packed | {"query_starts": [0, 5, 3]}, r"^query_starts\[2\] = 3; accepted: 5 … 8 .after 5, and q has 8 rows"),
+            ((Q, K, K), packed | {"query_starts": [1, 5, 8]}, r"^query_starts\[0\] = 1; accepted: 0"),
+            ((Q, K, K), packed | {"query_starts": [0, 5, 9]}, r"^query_starts\[2\] = 9; accepted: 5 … 8"),
+            ((Q, K, K), packed | {"max_query_length": 4}, r"^query_starts\[1\] = 5; accepted: 0 … 4 .after 0, max_query_length = 4"),
+            ((Q, K, K), packed | {"key_starts": [0, -1, 32]}, r"^key_starts\[1\] = -1; accepted: 0 … 32"),
+            ((Q, K, K), packed | {"key_starts": [5, 20, 32]}, r"^key_starts\[0\] = 5; accepted: 0"),
+            ((Q, K, K), packed | {"key_starts": [0, 20, 40]}, r"^key_starts\[2\] = 40; accepted: 20 … 32 .after 20, and k has 32 rows"),
+            ((Q, K, K), packed | {"key_lengths": [21, 1]}, r"^key_lengths\[0\] = 21; accepted: 0 … 20"),
+            ((two, cache, cache), paged | {"block_table": [[3, -1], [0, 99]]}, r"^block_table\[0\]\[1\] = -1; accepted: 0 … 3, the pages of the cache"),
+            ((two, cache, cache), paged | {"block_table": [[3, 1], [4, 0]]}, r"^block_table\[1\]\[0\] = 4; accepted: 0 … 3"),
+            ((two, cache, cache), paged | {"key_lengths": [33, 1]}, r"^key_lengths\[0\] = 33; accepted: 0 … 32, the keys of the sequence's 2 pages"),
+            ((two, cache, cache), paged | {"max_key_length": 19}, r"^key_lengths\[0\] = 20; accepted: 0 … 19"),
+            ((two, cache, cache), paged | {"key_lengths": [20, -5]}, r"^key_lengths\[1\] = -5"),
+            ((two, cache, cache), listed | {"table_starts": [0, 2, 2]}, r"^key_lengths\[1\] = 16; accepted: 0, the keys of the sequence's 0 pages"),
+            ((two, cache, cache), listed | {"table_starts": [0, 2, 4]}, r"^table_starts\[2\] = 4; accepted: 2 … 3"),
+            ((two, cache, cache), listed | {"block_table": [3, 1, 7]}, r"^block_table\[2\] = 7; accepted: 0 … 3"),
+        ):
+            with self.subTest(pattern):
+                self.refuses(bad, pattern, call, *words, **given)
+        self.refuses(bad, r"^key_lengths\[0\] = 65; accepted: 0 … 64", ENGINE.softmax_lse, numpy.zeros((1, 1, 2, 64), numpy.float32), key_lengths=[65])
+        for causal in ("yes", None, 2):
+            self.refuses(bad, f"^causal = {causal!r}; accepted: True, False", call, Q, K, K, causal=causal)
+
     def test_layouts(self):
         bad = wavejit.InvalidArgument
         rows = ENGINE.array(numpy.ones((1, 8, 2, 128), numpy.float16))
@@ -99,6 +143,7 @@ class Refused(unittest.TestCase):
         self.refuses(bad, "v: an array on sim:gfx942; accepted: sim:gfx950", ENGINE.attention_forward, Q, K, other.array(K))
         self.refuses(wavejit.NoDevice, "hip|HIP", wavejit.Engine, "hip:7", log_level="off")
         self.refuses(wavejit.NoDevice, "options.device", wavejit.Engine, "sim:gfx1")
+        self.refuses(wavejit.NoDevice, "device: 'gfx942' is a target; accepted: 'sim:gfx942' for a simulated GPU, or 'hip'", wavejit.Engine, "gfx942")
 
     def test_memory(self):
         bad = wavejit.InvalidArgument

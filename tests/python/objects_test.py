@@ -144,13 +144,18 @@ class Sweep(unittest.TestCase):
             wavejit.sweep([LINE, SMALL], device="sim:gfx950", csv=path, filter="softmax", up_to_keys=64, shard=(1, 1))
             self.assertEqual(len(path.read_text().splitlines()), 2)
 
+    def test_where_nothing_was_compared_all_is_not_well(self):
+        swept = wavejit.sweep(["attention_forward bf16 b1 q16 k16 h1 d80"], device="sim:gfx950")
+        self.assertEqual((swept.passed, swept.failed, sum(swept.set_aside.values()), swept.ok), (0, 0, 1, False))
+        self.assertTrue(wavejit.sweep(["attention_forward bf16 b1 q16 k16 h1 d80", SMALL], device="sim:gfx950").ok)
+
     def test_refused(self):
         for kind, words, given in (
             (wavejit.NoDevice, 'device "sim:gfx1" names no device', {"device": "sim:gfx1"}),
             (wavejit.InvalidArgument, "shard: '3/2' is not accepted", {"shard": (3, 2)}),
             (wavejit.InvalidArgument, "up_to_keys: 'x' is not accepted", {"up_to_keys": "x"}),
             (wavejit.InvalidArgument, 'pipeline "none" is not known', {"pipelines": "none"}),
-            (wavejit.InvalidArgument, "cache_layers", {"cache_layers": "relative"}),
+            (wavejit.InvalidArgument, "cache_mode|--cache", {"cache_mode": "most"}),
             (wavejit.IoError, "csv /proc/nowhere/x", {"csv": "/proc/nowhere/x"}),
             (wavejit.InvalidArgument, "without a zero byte", {"filter": "\0"}),
             (TypeError, "'colour' is no option; accepted: device", {"colour": "red"}),

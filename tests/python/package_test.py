@@ -65,6 +65,7 @@ class Program(unittest.TestCase):
         run = python("-m", "wavejit", "demo")
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         self.assertRegex(run.stdout, r"check .*float64: ok")
+        self.assertIn("simulated gfx942", python("-m", "wavejit", "demo", WAVEJIT_DEVICE="sim:gfx942").stdout)
         run = python("-m", "wavejit", "demo", "--device", "sim:gfx1")
         self.assertEqual(run.returncode, 1)
         self.assertIn("names no device", run.stdout)

@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "runtime/cache_commands.h"
-#include "runtime/explain.h"
-#include "runtime/prebuild.h"
-#include "runtime/remote_library.h"
+#include "runtime/libraries/remote_library.h"
+#include "runtime/offline/cache_commands.h"
+#include "runtime/offline/explain.h"
+#include "runtime/offline/prebuild.h"
 #include "runtime_fixture.h"
 #include "test_servers.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The look at a code object that needs no device, on a small one made here: what is wrong is named, nothing is read
 // outside of it.
-#include "runtime/code_object.h"
+#include "runtime/kernels/code_object.h"
 
 #include <elf.h>
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "runtime/kernel_notes.h"
+#include "runtime/kernels/kernel_notes.h"
 #include "targets/targets.h"
 
 namespace wavejit::tests {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Options and environment: which wins, what a wrong one does, and that each value remembers where it came from.
-#include "runtime/config.h"
+#include "runtime/settings/config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "runtime/variables.h"
+#include "runtime/settings/variables.h"
 
 namespace wavejit::tests {
 namespace {
@@ -522,17 +522,17 @@ TEST(Config, DescribesEachSettingWithItsOrigin) {
   options.cache_mode = "ro";
   const auto config = make_config(&options, environment);
   ASSERT_TRUE(config);
-  EXPECT_THAT(
-      describe(*config),
-      ElementsAre("device=sim:gfx942 (WAVEJIT_DEVICE)", "cache_directory=/home/somebody/.cache/wavejit (default)",
-                  "cache_mode=ro (option)", "cache_layers= (default)", "cache_packaged=on, none is there (default)",
-                  "cache_limit=1GiB (default)", "cache_lock_wait=10000 (default)", "cache_remote=none (default)",
-                  "cache_remote_key_file=none (default)", "cache_remote_authorities=the system's (default)",
-                  "cache_remote_connect_timeout=200 (default)", "cache_remote_timeout=500 (default)",
-                  "lowering=llvm (default)", "compile=inprocess (default)", "output_store=auto (default)",
-                  "pipeline=auto (default)", "stagger=on (default)", "setprio=on (default)",
-                  "lazy_rescale=on (default)", "xcd_swizzle=auto (default)", "kv_splits=auto (default)",
-                  "miss_log=none (default)", "log_level=warning (default)"));
+  EXPECT_THAT(describe(*config),
+              ElementsAre("device=sim:gfx942 (WAVEJIT_DEVICE)", "cache_mode=ro (option)",
+                          "cache_directory=/home/somebody/.cache/wavejit (default)", "cache_layers= (default)",
+                          "cache_packaged=on, none is there (default)", "cache_limit=1GiB (default)",
+                          "cache_lock_wait=10000 (default)", "cache_remote=none (default)",
+                          "cache_remote_key_file=none (default)", "cache_remote_authorities=the system's (default)",
+                          "cache_remote_connect_timeout=200 (default)", "cache_remote_timeout=500 (default)",
+                          "lowering=llvm (default)", "compile=inprocess (default)", "output_store=auto (default)",
+                          "pipeline=auto (default)", "stagger=on (default)", "setprio=on (default)",
+                          "lazy_rescale=on (default)", "xcd_swizzle=auto (default)", "kv_splits=auto (default)",
+                          "miss_log=none (default)", "log_level=warning (default)"));
 }
 
 // A typing error in a name is as silent as an unset variable, unless it is said.

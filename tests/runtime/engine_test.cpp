@@ -4,8 +4,8 @@
 #include <latch>
 #include <thread>
 
-#include "runtime/explain.h"
-#include "runtime/prebuild.h"
+#include "runtime/offline/explain.h"
+#include "runtime/offline/prebuild.h"
 #include "runtime_fixture.h"
 #include "templates/attention_forward/kernel/spec.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "runtime/codegen_library.h"
+#include "runtime/libraries/codegen_library.h"
 
 namespace wavejit::tests {
 

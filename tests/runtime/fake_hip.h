@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/hip_library.h"
+#include "runtime/libraries/hip_library.h"
 #include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/combine/arguments.h"
 

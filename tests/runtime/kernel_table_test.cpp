@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The kernel table under readers that never stop: what a reader finds is right, and what was inserted is found.
-#include "runtime/kernel_table.h"
+#include "runtime/kernels/kernel_table.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 #include <vector>
 
-#include "runtime/resolver.h"
+#include "runtime/kernels/resolver.h"
 
 namespace wavejit::tests {
 namespace {

@@ -2,13 +2,13 @@
 // Kernels that were installed with the library: found without configuration, left out where a cache is to stand on its
 // own, and told of once when they are another version's. (Where the archive is looked for, tests/package asks of a real
 // installation.)
-#include "runtime/packaged_kernels.h"
+#include "runtime/settings/packaged_kernels.h"
 
 #include <algorithm>
 
 #include "cache/transfer.h"
-#include "runtime/cache_commands.h"
-#include "runtime/prebuild.h"
+#include "runtime/offline/cache_commands.h"
+#include "runtime/offline/prebuild.h"
 #include "runtime_fixture.h"
 
 namespace wavejit::tests {

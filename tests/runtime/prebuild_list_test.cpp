@@ -3,7 +3,7 @@
 // nothing else.
 #include <set>
 
-#include "runtime/prebuild.h"
+#include "runtime/offline/prebuild.h"
 #include "runtime_fixture.h"
 #include "targets/targets.h"
 

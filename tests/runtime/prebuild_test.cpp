@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // prebuild for lists: lines that lead nowhere, parts for several machines, folders and archives as output.
-#include "runtime/prebuild.h"
+#include "runtime/offline/prebuild.h"
 
 #include <fstream>
 #include <map>

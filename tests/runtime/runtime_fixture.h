@@ -13,7 +13,7 @@
 
 #include "fake_codegen.h"
 #include "fake_hip.h"
-#include "runtime/engine.h"
+#include "runtime/call/engine.h"
 #include "templates/attention_forward/api/run.h"
 #include "tests/support/scratch_directory.h"
 

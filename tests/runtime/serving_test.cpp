@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-#include "runtime/prebuild.h"
+#include "runtime/offline/prebuild.h"
 #include "runtime_fixture.h"
 #include "templates/attention_forward/call/call_descriptor.h"
 

@@ -112,6 +112,20 @@ class Packed(Case):
         self.refuses("dropout_p", call, q, q, q, starts, starts, 4, 4, 0.1)
 
 
+    def test_starts_are_checked_and_named_as_they_were_given(self):
+        q, call = draw(8, 2, 64), wavejit.torch.flash_attn_varlen_func
+        right = torch.tensor([0, 5, 8], dtype=torch.int32)
+        for wrong, pattern in (([0, 5, 3], r"\[2\] = 3; accepted: 5 … 8"), ([0, 5, 9], r"\[2\] = 9; accepted: 5 … 8"), ([1, 5, 8], r"\[0\] = 1; accepted: 0")):
+            starts = torch.tensor(wrong, dtype=torch.int32)
+            self.refuses(f"^cu_seqlens_q{pattern}", call, q, q, q, starts, right, 8, 8)
+            self.refuses(f"^cu_seqlens_k{pattern}", call, q, q, q, right, starts, 8, 8)
+        self.refuses(r"^cu_seqlens_q\[1\] = 5; accepted: 0 … 4", call, q, q, q, right, right, 4, 8)
+        cache, table = draw(4, 16, 2, 64), torch.tensor([[3, 1], [0, 7]], dtype=torch.int32)
+        call = wavejit.torch.flash_attn_with_kvcache
+        for lengths, pattern in (([20, 33], r"cache_seqlens\[1\] = 33; accepted: 0 … 32"), ([-1, 20], r"cache_seqlens\[0\] = -1"), ([20, 20], r"block_table\[1\]\[1\] = 7; accepted: 0 … 3")):
+            self.refuses(f"^{pattern}", call, draw(2, 1, 4, 64), cache, cache, cache_seqlens=torch.tensor(lengths), block_table=table)
+
+
 class Cache(Case):
     def test_lengths(self):
         q, k, v = draw(2, 3, 4, 64), draw(2, 48, 2, 64), draw(2, 48, 2, 64)

@@ -66,9 +66,8 @@ class Examples(unittest.TestCase):
         blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "pytorch.md").read_text(), re.S)
         self.assertGreater(len(blocks), 4)
         scope = {}
-        with torch.no_grad():
-            for block in blocks:  # in order, as a reader types them
-                exec(compile(block, "docs/pytorch.md", "exec"), scope)
+        for block in blocks:  # in order, as a reader types them
+            exec(compile(block, "docs/pytorch.md", "exec"), scope)
 
 
 if __name__ == "__main__":

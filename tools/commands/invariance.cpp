@@ -94,22 +94,6 @@ std::string told(const FirstDifference& first) {
   return fmt::format("token {}, head {}, {}: {} and {}", first.token, first.head, where, first.before, first.after);
 }
 
-// What the engine was told, as the command line says it again: " --device sim:gfx950".
-std::string engine_words(const EngineOptions& engine) {
-  const wavejit_engine_options told = engine.options();
-  std::string words;
-  for (const auto& [name, value] : {std::pair{"--device", told.device},
-                                    {"--lowering", told.lowering},
-                                    {"--o-store", told.output_store},
-                                    {"--stagger", told.stagger},
-                                    {"--setprio", told.setprio},
-                                    {"--lazy-rescale", told.lazy_rescale},
-                                    {"--xcd-swizzle", told.xcd_swizzle},
-                                    {"--kv-splits", told.kv_splits}})
-    if (value != nullptr) words += fmt::format(" {} {}", name, value);
-  return words;
-}
-
 std::string csv_row(const Pair& pair) {
   const std::string tail = pair.difference
                                ? fmt::format("{},{},{},{},{}", pair.difference->token, pair.difference->head,
@@ -181,7 +165,7 @@ Result<ExitCode> ask(const Arguments& arguments) {
             "{}: {}: {} ({})\n  {}\n  again: wavejit invariance{} --dimension {} --seed {} --first-batch {} "
             "--sequences {} --longest {} --pairs {}",
             pair.dimension, pair.descriptor, told(*pair.difference), pair.change, outcome.dimension.changes,
-            engine_words(arguments.engine), pair.dimension, seed, pair.batch, arguments.sequences, arguments.longest,
+            arguments.engine.given_words(), pair.dimension, seed, pair.batch, arguments.sequences, arguments.longest,
             outcome.pairs - outcome.before_batch);
       progress.update(++done, total, event, !event.empty());
     };

@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "tools/commands/commands.h"
+#include "tools/commands/run_report.h"
 #include "tools/device_array.h"
 #include "tools/engine_options.h"
 #include "tools/families.h"
 #include "tools/nearest_word.h"
 #include "tools/output_file.h"
-#include "tools/run_report.h"
 #include "tools/simulated_gpu.h"
 
 namespace wavejit::tools {

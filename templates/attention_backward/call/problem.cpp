@@ -186,10 +186,10 @@ Runs runs_of(std::int64_t query_length, std::int64_t group) {
 Result<BackwardProblem> check(const Call* arguments) {
   if (arguments == nullptr)
     return fail(WAVEJIT_INVALID_ARGUMENT, "arguments = null; accepted: a struct wavejit_attention_backward_arguments");
-  if (auto size = families::check_struct_size(arguments, "arguments", sizeof *arguments); !size)
+  if (auto size = families::check_struct_size(*arguments, "arguments"); !size)
     return std::unexpected(std::move(size.error()));
   if (arguments->report != nullptr)
-    if (auto size = families::check_output_size(arguments->report, "report", sizeof *arguments->report); !size)
+    if (auto size = families::check_output_size(*arguments->report, "report"); !size)
       return std::unexpected(std::move(size.error()));
   return check_all(*arguments);
 }

@@ -9,6 +9,7 @@
 #include "codegen/language/synchronize.h"
 #include "templates/attention/emit/query.h"
 #include "templates/attention_backward/emit/key_place.h"
+#include "templates/attention_backward/emit/read_ahead.h"
 #include "templates/attention_backward/emit/row_modifiers.h"
 #include "templates/attention_backward/emit/row_numbers.h"
 #include "templates/attention_backward/emit/row_store.h"
@@ -24,6 +25,7 @@ using attention::Slice;
 using language::Accumulator;
 using language::Element;
 using language::Kernel;
+using language::OperandA;
 using language::OperandB;
 using language::Value;
 using language::Values;
@@ -97,6 +99,7 @@ class KeyGradient {
   using Sums = std::vector<Accumulator>;  // dVᵀ, then dKᵀ, 32 dims each
 
   static constexpr int numbers_bytes = 2 * tile_rows * 4;  // of a tile: shifts, then −delta
+  static constexpr int fragments_ahead = 4;
   int dim_blocks() const { return spec_.head_dim / 32; }
   int buffers() const { return q_plan_.buffers; }
   bool several_runs() const { return spec_.runs == Runs::several; }
@@ -288,12 +291,17 @@ class KeyGradient {
     llvm::IRBuilder<>& ir = kernel_.ir();
     Value* first_row = ir.CreateAdd(first_row_of(step), kernel_.constant(32 * block));
     Accumulator scores = matrix_.zeros();
-    for (int dims = 0; dims < spec_.head_dim / 16; ++dims)
-      scores = matrix_.mma(queries_.rows(buffer, block, dims), keys_[static_cast<std::size_t>(dims)], scores);
+    read_ahead(
+        spec_.head_dim / 16, fragments_ahead, [&](int dims) { return queries_.rows(buffer, block, dims); },
+        [&](int dims, const OperandA& rows) {
+          scores = matrix_.mma(rows, keys_[static_cast<std::size_t>(dims)], scores);
+        });
     Accumulator gradient = {numbers_of(buffer, block, tile_rows * 4), matrix_.accumulator_layout()};
-    for (int dims = 0; dims < spec_.head_dim / 16; ++dims)
-      gradient =
-          matrix_.mma(output_gradients_.rows(buffer, block, dims), values_[static_cast<std::size_t>(dims)], gradient);
+    read_ahead(
+        spec_.head_dim / 16, fragments_ahead, [&](int dims) { return output_gradients_.rows(buffer, block, dims); },
+        [&](int dims, const OperandA& rows) {
+          gradient = matrix_.mma(rows, values_[static_cast<std::size_t>(dims)], gradient);
+        });
 
     const Values slopes = cap_slopes(kernel_, spec_, cap_rate_, scores);
     modifiers_.apply(head_of(step), first_row, scores);
@@ -314,11 +322,13 @@ class KeyGradient {
 
   void accumulate(const RowTile& tile, int buffer, int block, const std::vector<OperandB>& operands,
                   std::span<Accumulator> sums) {
-    for (std::size_t half = 0; half < operands.size(); ++half)
-      for (int dims = 0; dims < dim_blocks(); ++dims) {
-        Accumulator& sum = sums[static_cast<std::size_t>(dims)];
-        sum = matrix_.mma(tile.columns(buffer, dims, (2 * block) + static_cast<int>(half)), operands[half], sum);
-      }
+    const int count = dim_blocks();
+    read_ahead(
+        2 * count, fragments_ahead, [&](int i) { return tile.columns(buffer, i % count, (2 * block) + (i / count)); },
+        [&](int i, const OperandA& rows) {
+          Accumulator& sum = sums[static_cast<std::size_t>(i % count)];
+          sum = matrix_.mma(rows, operands[static_cast<std::size_t>(i / count)], sum);
+        });
   }
 
   Kernel& kernel_;

@@ -14,6 +14,7 @@
 #include "templates/attention/emit/scale.h"
 #include "templates/attention/emit/visible_keys.h"
 #include "templates/attention_backward/emit/fields.h"
+#include "templates/attention_backward/emit/read_ahead.h"
 #include "templates/attention_backward/emit/row_numbers.h"
 #include "templates/attention_backward/emit/row_store.h"
 #include "templates/attention_backward/emit/row_tiles.h"
@@ -165,6 +166,8 @@ class QueryGradient {
 
  private:
   int dim_blocks() const { return spec_.head_dim / 32; }
+  // The slopes of a soft cap take 32 registers: with 128 dims there is no room for four fragments beside them.
+  int ahead() const { return spec_.has(Modifier::softcap) && spec_.head_dim > 64 ? 2 : 4; }
 
   Slice rows_of(std::size_t at, int element_bytes) {
     return attention::slice_of(kernel_, tensor_fields(at), place_.queries.batch, place_.queries.query_head,
@@ -271,11 +274,12 @@ class QueryGradient {
     constexpr int blocks = tile_keys / 32;
     const Values fetched = modifiers_.fetch(tile);
     std::vector<Accumulator> scores(blocks, matrix_.zeros());
-    for (int dims = 0; dims < spec_.head_dim / 16; ++dims)
-      for (int block = 0; block < blocks; ++block) {
-        Accumulator& sum = scores[static_cast<std::size_t>(block)];
-        sum = matrix_.mma(keys_.rows(buffer, block, dims), query_[static_cast<std::size_t>(dims)], sum);
-      }
+    read_ahead(
+        blocks * spec_.head_dim / 16, ahead(), [&](int i) { return keys_.rows(buffer, i % blocks, i / blocks); },
+        [&](int i, const OperandA& keys) {
+          Accumulator& sum = scores[static_cast<std::size_t>(i % blocks)];
+          sum = matrix_.mma(keys, query_[static_cast<std::size_t>(i / blocks)], sum);
+        });
     std::vector<Values> slopes;
     slopes.reserve(scores.size());
     for (const Accumulator& raw : scores) slopes.push_back(cap_slopes(kernel_, spec_, cap_rate_, raw));
@@ -283,9 +287,11 @@ class QueryGradient {
 
     for (int block = 0; block < blocks; ++block) {
       Accumulator gradient = {minus_delta_, matrix_.accumulator_layout()};
-      for (int dims = 0; dims < spec_.head_dim / 16; ++dims)
-        gradient =
-            matrix_.mma(values_.rows(buffer, block, dims), output_gradient_[static_cast<std::size_t>(dims)], gradient);
+      read_ahead(
+          spec_.head_dim / 16, ahead(), [&](int dims) { return values_.rows(buffer, block, dims); },
+          [&](int dims, const OperandA& values) {
+            gradient = matrix_.mma(values, output_gradient_[static_cast<std::size_t>(dims)], gradient);
+          });
       const auto index = static_cast<std::size_t>(block);
       for (int r = 0; r < gradient.layout.registers(); ++r) {
         const auto at = static_cast<std::uint64_t>(r);
@@ -296,11 +302,13 @@ class QueryGradient {
         gradient.value = ir.CreateInsertElement(gradient.value, product, at);
       }
       const std::vector<OperandB> operands = packed(kernel_, matrix_, gradient);
-      for (std::size_t half = 0; half < operands.size(); ++half)
-        for (int dims = 0; dims < dim_blocks(); ++dims) {
-          Accumulator& sum = sums[static_cast<std::size_t>(dims)];
-          sum = matrix_.mma(keys_.columns(buffer, dims, (2 * block) + static_cast<int>(half)), operands[half], sum);
-        }
+      const int count = dim_blocks();
+      read_ahead(
+          2 * count, ahead(), [&](int i) { return keys_.columns(buffer, i % count, (2 * block) + (i / count)); },
+          [&](int i, const OperandA& keys) {
+            Accumulator& sum = sums[static_cast<std::size_t>(i % count)];
+            sum = matrix_.mma(keys, operands[static_cast<std::size_t>(i / count)], sum);
+          });
     }
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The functions of the C ABI that are attention_forward's.
-#include "runtime/c_call.h"
+#include "runtime/call/c_call.h"
 #include "templates/attention_forward/api/run.h"
 
 using namespace wavejit::runtime;  // this file is the two worlds' seam

@@ -1,33 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/api/run.h"
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include "runtime/engine.h"
+#include "runtime/call/engine.h"
 #include "templates/attention_forward/call/call.h"
+#include "templates/attention_forward/call/struct_versions.h"
 
 namespace wavejit::attention_forward {
 
 namespace {
 
-// Callers compiled against earlier versions: what their struct does not have, they do not ask for.
-constexpr std::size_t earlier_bytes[] = {offsetof(wavejit_attention_forward_arguments, window_left),
-                                         offsetof(wavejit_attention_forward_arguments, block_table),
-                                         offsetof(wavejit_attention_forward_arguments, first_keys),
-                                         offsetof(wavejit_attention_forward_arguments, page_layout)};
+using families::grown;
 
 bool is_earlier(const wavejit_attention_forward_arguments* arguments) {
-  return arguments != nullptr && arguments->size != sizeof *arguments &&
-         std::ranges::contains(earlier_bytes, arguments->size);
-}
-
-wavejit_attention_forward_arguments grown(const wavejit_attention_forward_arguments& arguments) {
-  wavejit_attention_forward_arguments all = {};
-  std::memcpy(&all, &arguments, arguments.size);
-  all.size = sizeof all;
-  return all;
+  return arguments != nullptr && families::is_earlier(*arguments);
 }
 
 SplitPlan plan_of(const runtime::Engine& engine, const AttentionProblem& problem, std::uint64_t reach = any_reach) {

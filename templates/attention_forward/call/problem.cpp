@@ -203,10 +203,10 @@ bool heads_stand_close(const wavejit_attention_forward_arguments& call, const At
 Problem check_into(const wavejit_attention_forward_arguments* arguments, AttentionProblem& problem) {
   if (arguments == nullptr)
     return fail(WAVEJIT_INVALID_ARGUMENT, "arguments = null; accepted: a struct wavejit_attention_forward_arguments");
-  if (auto size = check_struct_size(arguments, "arguments", sizeof *arguments); !size) return size;
+  if (auto size = check_struct_size(*arguments, "arguments"); !size) return size;
   const wavejit_attention_forward_arguments& a = *arguments;
   if (a.report != nullptr) {
-    if (auto size = check_output_size(a.report, "report", sizeof *a.report); !size) return size;
+    if (auto size = check_output_size(*a.report, "report"); !size) return size;
   }
 
   const bool paged = is_paged(a);

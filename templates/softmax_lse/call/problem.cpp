@@ -238,11 +238,11 @@ Window window_of(bool causal, bool window, std::int64_t left, std::int64_t right
 Result<SoftmaxProblem> check(const wavejit_softmax_lse_arguments* arguments) {
   if (arguments == nullptr)
     return fail(WAVEJIT_INVALID_ARGUMENT, "arguments = null; accepted: a struct wavejit_softmax_lse_arguments");
-  if (auto size = families::check_struct_size(arguments, "arguments", sizeof *arguments); !size)
+  if (auto size = families::check_struct_size(*arguments, "arguments"); !size)
     return std::unexpected(std::move(size.error()));
   const wavejit_softmax_lse_arguments& call = *arguments;
   if (call.report != nullptr) {
-    if (auto size = families::check_output_size(call.report, "report", sizeof *call.report); !size)
+    if (auto size = families::check_output_size(*call.report, "report"); !size)
       return std::unexpected(std::move(size.error()));
   }
   const Tensor scores = {"scores", call.scores};

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <set>
 
-#include "runtime/prebuild.h"
+#include "runtime/offline/prebuild.h"
 #include "runtime_fixture.h"
 #include "templates/attention_forward/call/descriptor.h"
 

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "hip_abi/hip_functions.h"
-#include "runtime/explain.h"
-#include "runtime/prebuild.h"
+#include "runtime/offline/explain.h"
+#include "runtime/offline/prebuild.h"
 #include "runtime_fixture.h"
 #include "targets/targets.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"

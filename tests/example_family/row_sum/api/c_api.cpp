@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The function of the C ABI that is row_sum's.
-#include "runtime/c_call.h"
+#include "runtime/call/c_call.h"
 #include "tests/example_family/row_sum/call/call.h"
 
 using namespace wavejit::runtime;  // this file is the two worlds' seam

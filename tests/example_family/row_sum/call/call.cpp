@@ -22,7 +22,7 @@ std::string to_text(const RowSumProblem& problem) {
 families::Result<RowSumProblem> check(const wavejit_row_sum_arguments* arguments) {
   if (arguments == nullptr)
     return families::fail(WAVEJIT_INVALID_ARGUMENT, "arguments = null; accepted: a struct wavejit_row_sum_arguments");
-  if (auto size = families::check_struct_size(arguments, "arguments", sizeof *arguments); !size)
+  if (auto size = families::check_struct_size(*arguments, "arguments"); !size)
     return std::unexpected(std::move(size.error()));
   const wavejit_row_sum_arguments& call = *arguments;
   if (call.dtype != WAVEJIT_FP32 && call.dtype != WAVEJIT_FP16)

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The part of an engine that a hot call never sees: kernels that are not loaded are refused, or resolved and told
+// about.
+#include <unistd.h>
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "runtime/call/engine.h"
+#include "runtime/kernels/guarded_tell.h"
+
+namespace wavejit::runtime {
+
+[[gnu::cold, gnu::noinline]] Resolution Engine::miss(const families::Call& call, hip_abi::hipStream_t stream,
+                                                     Phases& phases) {
+  const families::Shape& shape = call.shape();
+  const std::string line = call.descriptor(families::Call::Line::of_kernels);
+  const auto refused = [&](std::atomic<std::uint64_t>& count, wavejit_status status, const std::string& why) {
+    count.fetch_add(1);
+    miss_log_.note(shape, line);
+    return Resolution{.kernels = fail(status, why)};
+  };
+  // What no kernel does is told as such, in captures and sealed engines too: preparing it would not help.
+  if (!shape.family->route(shape, target_, toggles_)) return resolve_and_tell(shape, line, phases);
+  if (sealed()) {
+    return refused(statistics_.refused_sealed, WAVEJIT_SEALED,
+                   "the engine is sealed and no kernel is loaded for \"" + line +
+                       "\"; accepted: calls that wavejit_prepare was given such a line for before");
+  }
+  // A kernel that is known to fail is told as such: waiting for it would not help.
+  if (const auto wants = call.when_missing();
+      wants != families::Call::WhenMissing::make_them && !resolver_.known_failure(shape)) {
+    const bool behind = wants == families::Call::WhenMissing::refuse_and_make_them_behind;
+    if (behind) background_.add(shape, line);
+    return refused(statistics_.refused_no_compile, WAVEJIT_NOT_READY,
+                   "flags have WAVEJIT_NO_COMPILE and no kernel is loaded for \"" + line + "\"" +
+                       (behind ? "; it is being made meanwhile" : "") +
+                       "; accepted: calls that wavejit_prepare was given such a line for before");
+  }
+  if (is_capturing(stream)) {
+    // What an earlier call had made behind it may be on its way.
+    if (background_.wait_for(shape)) {
+      if (const LoadedKernels* kernels = resolver_.find(shape))
+        return {.kernels = kernels, .origin = WAVEJIT_ORIGIN_MEMORY};
+    }
+    return refused(statistics_.refused_capturing, WAVEJIT_NOT_READY,
+                   "the stream is being captured and no kernel is loaded for \"" + line +
+                       "\"; accepted: calls that wavejit_prepare was given such a line for before, or "
+                       "that were made once outside a capture");
+  }
+  return resolve_and_tell(shape, line, phases);
+}
+
+void Engine::prepare_behind(const families::Shape& shape, const std::string& line) noexcept {
+  try {
+    if (sealed() || resolver_.find(shape) != nullptr) return;
+    statistics_.prepared.fetch_add(1);
+    Phases phases;
+    (void)resolve_and_tell(shape, line, phases);
+  } catch (const std::exception& error) {  // no memory: a later call asks again
+    logger_->write(LogLevel::warning, error.what());
+  }
+}
+
+Resolution Engine::resolve_and_tell(const families::Shape& shape, const std::string& line, Phases& phases) {
+  Resolution resolution = resolver_.resolve(shape, phases);
+  if (!resolution.worked) return resolution;
+  statistics_.compile_ns.fetch_add(phases.emit_ns + phases.lower_ns + phases.link_ns + phases.inspect_ns);
+  statistics_.load_ns.fetch_add(phases.load_ns);
+  const auto& kernels = resolution.kernels;
+  if (kernels ? resolution.origin == WAVEJIT_ORIGIN_COMPILED : kernels.error().status == WAVEJIT_NO_COMPILER)
+    miss_log_.note(shape, line);
+  if (kernels) {
+    records_.add({.spec_text = (*kernels)->first().spec_text,
+                  .key = (*kernels)->first().key,
+                  .descriptor = line,
+                  .origin = resolution.origin,
+                  .thread = static_cast<std::uint64_t>(::gettid()),
+                  .phases = phases});
+  }
+  if (hooks_.on_compile != nullptr) tell_compile(shape, line, resolution, phases);
+  return resolution;
+}
+
+void Engine::tell_compile(const families::Shape& shape, const std::string& line, const Resolution& resolution,
+                          const Phases& phases) {
+  const auto& kernels = resolution.kernels;
+  std::string spec_text;
+  std::string key;
+  if (kernels) {
+    spec_text = (*kernels)->first().spec_text;
+    key = (*kernels)->first().key;
+  } else if (const auto route = shape.family->route(shape, target_, toggles_)) {
+    const families::KernelSpec& spec = route->kernels.front().spec;
+    spec_text = spec.text();
+    if (const auto found = source_.key_of(spec)) key = found->hex();
+  }
+  wavejit_compile_event event{};
+  event.size = sizeof event;
+  event.descriptor = line.c_str();
+  event.kernel_spec = spec_text.c_str();
+  event.key = key.c_str();
+  event.origin = kernels ? resolution.origin : WAVEJIT_ORIGIN_NONE;
+  event.status = kernels ? WAVEJIT_OK : kernels.error().status;
+  event.detail = kernels ? nullptr : kernels.error().detail.c_str();
+  event.thread = static_cast<std::uint64_t>(::gettid());
+  event.route_ns = phases.route_ns;
+  event.lookup_ns = phases.lookup_ns;
+  event.emit_ns = phases.emit_ns;
+  event.lower_ns = phases.lower_ns;
+  event.link_ns = phases.link_ns;
+  event.inspect_ns = phases.inspect_ns;
+  event.publish_ns = phases.publish_ns;
+  event.load_ns = phases.load_ns;
+  tell_guarded(*logger_, "options.on_compile", [&] { hooks_.on_compile(hooks_.on_compile_context, &event); });
+}
+
+}  // namespace wavejit::runtime

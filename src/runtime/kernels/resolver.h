@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The cold and the warm path: from a shape that the kernel table does not have to kernels that it has.
+//
+// The verbs, from outside in: resolve makes a shape's kernels be there and counts what it took; route_and_load asks the
+// family which they are; load_once gets one of them, whoever asks; fetch_or_compile does that work. For a shape and for
+// a kernel alike one thread works while others that need it wait (work_once); different ones proceed in parallel. A
+// compile that failed is remembered: the same call fails at once instead of compiling again.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "families/call/family.h"
+#include "runtime/kernels/kernel_source.h"
+#include "runtime/kernels/kernel_table.h"
+#include "runtime/kernels/launch_trail.h"
+#include "runtime/kernels/statistics.h"
+#include "runtime/libraries/hip_library.h"
+
+namespace wavejit::runtime {
+
+// Never changes once it is loaded, but for its mark.
+struct LoadedKernel {
+  families::KernelSpec spec;
+  std::string spec_text;
+  std::string key;
+  hip_abi::hipFunction_t function = nullptr;
+  hip_abi::hipModule_t module = nullptr;
+  // HIP may keep pointing into the image that a module was loaded from.
+  std::vector<std::byte> code_object;
+  mutable LaunchTrail::Mark mark;
+};
+
+// Those of a shape, in the order in which a call launches them. Never changes once it stands in the table.
+struct LoadedKernels {
+  families::Shape shape;
+  std::vector<const LoadedKernel*> kernels;
+  std::vector<const families::KernelSpec*> specs;  // theirs, as a call's plan takes them
+
+  // What the call is counted by and reported with.
+  const LoadedKernel& first() const { return *kernels.front(); }
+};
+
+// How a shape came to have its kernels, or why it has none.
+struct Resolution {
+  Result<const LoadedKernels*> kernels = fail(WAVEJIT_OUT_OF_MEMORY, {});
+  // Of several kernels, the origin that took most. WAVEJIT_ORIGIN_MEMORY if another thread did the work.
+  wavejit_origin origin = WAVEJIT_ORIGIN_NONE;
+  // This thread looked on disk or compiled, whatever came of it: the phases have times, and there is something to tell.
+  bool worked = false;
+};
+
+class Resolver {
+ public:
+  Resolver(const HipDevice& device, const targets::Target& target, const families::Toggles& toggles,
+           KernelSource& source, Logger& logger, Statistics& statistics);
+  ~Resolver();  // unloads the modules
+  Resolver(const Resolver&) = delete;
+  Resolver& operator=(const Resolver&) = delete;
+
+  const LoadedKernels* find(const families::Shape& shape) const noexcept { return table_.find(shape); }
+  Resolution resolve(const families::Shape& shape, Phases& phases);
+  // What resolve() would answer at once, since it failed before and would again.
+  std::optional<Failure> known_failure(const families::Shape& shape);
+
+  LaunchTrail& trail() noexcept { return trail_; }
+  // What an error is told as that HIP gives for work of earlier calls: with the kernels of this engine that may be it.
+  Failure earlier_kernel_failed(hip_abi::hipError_t error);
+
+ private:
+  // What became of one kernel. `counted`: as what a call counts it. A kernel that HIP does not load was still found on
+  // disk or compiled, and counts so.
+  enum class Counted : std::uint8_t { memory, disk, compiled, failed };
+  struct KernelOutcome {
+    Result<const LoadedKernel*> kernel = fail(WAVEJIT_OUT_OF_MEMORY, {});
+    Counted counted = Counted::failed;
+    bool worked = false;
+  };
+  // All kernels of a shape; `counted` by the first of them.
+  struct ShapeOutcome {
+    Resolution resolution;
+    Counted counted = Counted::failed;
+  };
+  static KernelOutcome without_work(KernelOutcome outcome);
+  static ShapeOutcome without_work(ShapeOutcome outcome);
+
+  template <typename Outcome>
+  struct Flight {
+    bool done = false;
+    Outcome outcome;  // until the work has ended: out of memory, which is what an interrupted one leaves
+  };
+  struct ShapeHash {
+    std::size_t operator()(const families::Shape& shape) const {
+      return std::hash<std::uint64_t>()(shape.code) ^ std::hash<const void*>()(shape.family);
+    }
+  };
+  // What is under way, by name.
+  template <typename Name, typename Outcome, typename Hash = std::hash<Name>>
+  struct Flights {
+    std::unordered_map<Name, std::shared_ptr<Flight<Outcome>>, Hash> under_way;
+    std::unordered_map<Name, Failure, Hash> failures;  // that would come again
+  };
+  template <typename Where, typename Name, typename Outcome>
+  class Landing;
+
+  // Does `work`, unless it failed before or another thread is at it; then waits for that thread. `lock` is that of
+  // mutex_.
+  template <typename Outcome, typename Where, typename Name, typename Work>
+  Outcome work_once(std::unique_lock<std::mutex> lock, Where& flights, const Name& name, Work work);
+
+  ShapeOutcome route_and_load(const families::Shape& shape, Phases& phases);
+  KernelOutcome load_once(const families::KernelSpec& spec, Phases& phases);
+  KernelOutcome fetch_or_compile(const families::KernelSpec& spec, Phases& phases);
+
+  // The error of HIP, if it refused.
+  hip_abi::hipError_t load(LoadedKernel& kernel, KernelBinary binary, Phases& phases);
+  void reject(const LoadedKernel& kernel, const cache::Key& key, std::size_t layer, hip_abi::hipError_t error);
+  Failure load_failure(const LoadedKernel& kernel, hip_abi::hipError_t error);
+  const LoadedKernel* keep(std::unique_ptr<LoadedKernel> kernel, Counted from);
+  void count(const ShapeOutcome& outcome);
+
+  const HipDevice& device_;
+  const targets::Target& target_;
+  const families::Toggles& toggles_;
+  KernelSource& source_;
+  Logger& logger_;
+  Statistics& statistics_;
+
+  KernelTable table_;
+  LaunchTrail trail_;
+  std::mutex mutex_;
+  std::condition_variable landed_;
+  // Several shapes may lead to one kernel.
+  Flights<families::Shape, ShapeOutcome, ShapeHash> shapes_;
+  Flights<std::string, KernelOutcome> specs_;
+  std::vector<std::unique_ptr<LoadedKernel>> kernels_;
+  std::vector<std::unique_ptr<LoadedKernels>> resolved_;
+};
+
+}  // namespace wavejit::runtime

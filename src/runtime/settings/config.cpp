@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "runtime/settings/config.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "cache/directory.h"
+#include "runtime/settings/options.h"
+#include "runtime/settings/packaged_kernels.h"
+#include "runtime/settings/struct_versions.h"
+#include "runtime/settings/variables.h"
+#include "targets/targets.h"
+
+namespace wavejit::runtime {
+namespace {
+
+using families::Lowering;
+using families::max_splits;
+using families::OutputStore;
+using families::Pipeline;
+
+std::optional<int> small_number(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+std::string accepted_devices() {
+  return "accepted: hip, hip:<ordinal>, sim:<target>, sim:<target>x<count up to " +
+         std::to_string(max_simulated_devices) +
+         ">, the latter with :<ordinal below the count>; targets: " + targets::known_targets() +
+         ", and boards of them: <target>@<dies>x<compute units of a die>";
+}
+
+// What an option's row fills: how its texts are chosen from, what was chosen in text, and who said it.
+struct Row {
+  Option option;
+  Result<void> (*choose)(Config&, const OptionRow&, const Texts&);
+  std::string (*told)(const Config&);
+  Provenance (*from)(const Config&);
+};
+
+// Picks the text that counts. Both get the same words; who wrote them decides what a wrong one does.
+template <auto setting, auto read>
+Result<void> choose(Config& config, const OptionRow& row, const Texts& texts) {
+  if (texts.option != nullptr && *texts.option != '\0') {
+    auto value = read(std::string_view(texts.option));
+    if (!value) {
+      return fail(WAVEJIT_INVALID_ARGUMENT, std::string("options.") + row.name + " = \"" + texts.option +
+                                                "\" is not known; accepted: " + row.values);
+    }
+    config.*setting = {*std::move(value), Provenance::option};
+    return {};
+  }
+  if (texts.variable != nullptr && *texts.variable != '\0') {
+    auto value = read(std::string_view(texts.variable));
+    if (value) {
+      config.*setting = {*std::move(value), Provenance::environment};
+    } else {
+      config.warnings.push_back(std::string(row.variable) + "=" + texts.variable +
+                                " is not known and ignored; accepted: " + row.values);
+    }
+  }
+  return {};
+}
+
+std::optional<Lowering> parse_lowering(std::string_view text) { return families::value_in(families::lowerings, text); }
+
+std::optional<CompileMode> parse_compile(std::string_view text) {
+  for (const CompileMode mode : {CompileMode::in_process, CompileMode::isolated})
+    if (text == to_text(mode)) return mode;
+  return std::nullopt;
+}
+
+std::optional<std::optional<OutputStore>> parse_output_store(std::string_view text) {
+  if (text == "auto") return std::optional<OutputStore>{};
+  if (const auto store = families::value_in(families::output_stores, text)) return store;
+  return std::nullopt;
+}
+
+std::optional<std::optional<Pipeline>> parse_pipeline(std::string_view text) {
+  if (text == "auto") return std::optional<Pipeline>{};
+  if (const auto pipeline = families::value_in(families::pipelines, text)) return pipeline;
+  return std::nullopt;
+}
+
+bool pin(std::string_view word, Pinned& pinned) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string_view::npos || equals + 1 == word.size()) return false;
+  const std::string_view name = word.substr(0, equals);
+  const std::string_view value = word.substr(equals + 1);
+  if (name == "ladder" && pinned.ladder.empty()) {
+    pinned.ladder = value;
+    return true;
+  }
+  if (name == "tiles" && !pinned.paired_tiles && (value == "paired" || value == "single")) {
+    pinned.paired_tiles = value == "paired";
+    return true;
+  }
+  if (name != "tile_queries" || pinned.tile_queries != 0) return false;
+  pinned.tile_queries = small_number(value).value_or(0);
+  return pinned.tile_queries != 0;
+}
+
+// The pipeline's name out of the option, or all of it when nothing stands behind; what does is pinned. Which values a
+// pipeline has, the route says.
+Result<std::string> take_pinned(const char* option, Pinned& pinned) {
+  const std::string_view text = option == nullptr ? "" : option;
+  const std::size_t space = text.find(' ');
+  if (space == 0 || space == std::string_view::npos) return std::string(text);
+  for (std::size_t at = space; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at + 1), text.size());
+    if (!pin(text.substr(at + 1, end - at - 1), pinned)) {
+      return fail(WAVEJIT_INVALID_ARGUMENT, "options.pipeline = \"" + std::string(text) + "\": '" +
+                                                std::string(text.substr(at + 1, end - at - 1)) + "'; accepted behind " +
+                                                option_row(Option::pipeline).values +
+                                                ": tile_queries=<rows>, tiles=paired or single, ladder=<name>, each "
+                                                "once");
+    }
+    at = end;
+  }
+  return std::string(text.substr(0, space));
+}
+
+Result<void> choose_pipeline(Config& config, const OptionRow& row, const Texts& texts) {
+  const Result<std::string> name = take_pinned(texts.option, config.pinned);
+  if (!name) return std::unexpected(name.error());
+  return choose<&Config::pipeline, parse_pipeline>(config, row, {.option = name->c_str(), .variable = texts.variable});
+}
+
+std::optional<bool> parse_switch(std::string_view text) {
+  if (text == "on") return true;
+  if (text == "off") return false;
+  return std::nullopt;
+}
+
+std::optional<std::optional<bool>> parse_automatic_switch(std::string_view text) {
+  if (text == "auto") return std::optional<bool>{};
+  if (const auto on = parse_switch(text)) return on;
+  return std::nullopt;
+}
+
+std::optional<std::optional<std::int32_t>> parse_splits(std::string_view text) {
+  if (text == "auto") return std::optional<std::int32_t>{};
+  const auto count = small_number(text);
+  if (!count || *count < 1 || *count > max_splits) return std::nullopt;
+  return count;
+}
+
+Result<void> choose_device(Config& config, const OptionRow& row, const Texts& texts) {
+  const bool from_option = texts.option != nullptr && *texts.option != '\0';
+  const char* text = from_option ? texts.option : texts.variable;
+  if (text == nullptr || *text == '\0') return {};
+  auto choice = parse_device(text);
+  if (!choice) {
+    return fail(WAVEJIT_NO_DEVICE, (from_option ? std::string("options.") + row.name : std::string(row.variable)) +
+                                       " = \"" + text + "\" names no device; " + choice.error());
+  }
+  config.device = {*std::move(choice), from_option ? Provenance::option : Provenance::environment};
+  return {};
+}
+
+// The text is never repeated: it may hold a password.
+Result<void> choose_remote(Config& config, const OptionRow& row, const Texts& texts) {
+  const bool from_option = texts.option != nullptr && *texts.option != '\0';
+  const char* text = from_option ? texts.option : texts.variable;
+  if (text == nullptr || *text == '\0') return {};
+  auto address = cache::parse_remote(text);
+  if (address) {
+    config.cache_remote = {*std::move(address), from_option ? Provenance::option : Provenance::environment};
+    return {};
+  }
+  const std::string problem = " is no address of a remote layer: " + address.error() + "; accepted: " + row.values;
+  if (from_option) return fail(WAVEJIT_INVALID_ARGUMENT, std::string("options.") + row.name + problem);
+  config.warnings.push_back(row.variable + problem + ". It is ignored");
+  return {};
+}
+
+std::optional<std::string> parse_absolute_path(std::string_view path) {
+  if (!path.starts_with('/')) return std::nullopt;
+  return std::string(path);
+}
+
+std::optional<std::string> parse_path(std::string_view path) { return std::string(path); }
+
+// " tile_queries=64 ladder=early"
+std::string to_text(const Pinned& pinned) {
+  return (pinned.tile_queries == 0 ? "" : " tile_queries=" + std::to_string(pinned.tile_queries)) +
+         (!pinned.paired_tiles   ? ""
+          : *pinned.paired_tiles ? " tiles=paired"
+                                 : " tiles=single") +
+         (pinned.ladder.empty() ? "" : " ladder=" + pinned.ladder);
+}
+
+std::string from_text(Provenance from, const char* variable) {
+  switch (from) {
+    case Provenance::standard:
+      return "default";
+    case Provenance::environment:
+      return variable;
+    case Provenance::option:
+      return "option";
+  }
+  return "?";
+}
+
+std::string text_of(bool on) { return on ? "on" : "off"; }
+std::string text_of(const std::string& text) { return text.empty() ? "none" : text; }
+std::string text_of(std::int32_t number) { return std::to_string(number); }
+std::string milliseconds(std::int64_t nanoseconds) { return std::to_string(nanoseconds / 1'000'000); }
+template <typename T>
+std::string text_of(const T& word)
+  requires std::is_enum_v<T>
+{
+  return std::string(to_text(word));
+}
+template <typename T>
+std::string text_of(const std::optional<T>& chosen) {
+  return chosen ? text_of(*chosen) : "auto";
+}
+
+template <auto setting>
+std::string told(const Config& config) {
+  return text_of((config.*setting).value);
+}
+template <auto setting>
+Provenance from(const Config& config) {
+  return (config.*setting).from;
+}
+template <auto setting, auto read>
+constexpr Row row(Option option, std::string (*in_text)(const Config&) = told<setting>) {
+  return {option, choose<setting, read>, in_text, from<setting>};
+}
+
+// Every option, in the order in which `explain` tells them.
+constexpr std::array rows = {
+    Row{Option::device, choose_device, [](const Config& c) { return to_text(c.device.value); }, from<&Config::device>},
+    row<&Config::cache_mode, cache::parse_mode>(
+        Option::cache_mode, [](const Config& c) { return std::string(cache::to_text(c.cache_mode.value)); }),
+    row<&Config::cache_directory, parse_path>(Option::cache_directory,
+                                              [](const Config& c) { return c.cache_directory.value; }),
+    row<&Config::cache_layers, cache::parse_layers>(Option::cache_layers,
+                                                    [](const Config& c) {
+                                                      std::string layers;
+                                                      for (const std::string& layer : c.cache_layers.value)
+                                                        layers += (layers.empty() ? "" : ":") + layer;
+                                                      return layers;
+                                                    }),
+    row<&Config::cache_packaged, parse_switch>(Option::cache_packaged,
+                                               [](const Config& c) {
+                                                 return text_of(c.cache_packaged.value) + ", " +
+                                                        (c.packaged_archive.empty() ? "none is there"
+                                                                                    : c.packaged_archive);
+                                               }),
+    row<&Config::cache_limit, cache::parse_limit>(
+        Option::cache_limit, [](const Config& c) { return cache::limit_text(c.cache_limit.value); }),
+    row<&Config::cache_lock_wait, cache::parse_lock_wait>(
+        Option::cache_lock_wait, [](const Config& c) { return milliseconds(c.cache_lock_wait.value); }),
+    Row{Option::cache_remote, choose_remote,
+        [](const Config& c) { return c.cache_remote.value ? cache::to_text(*c.cache_remote.value) : "none"; },
+        from<&Config::cache_remote>},
+    row<&Config::cache_remote_key_file, parse_absolute_path>(Option::cache_remote_key_file),
+    row<&Config::cache_remote_authorities, parse_absolute_path>(Option::cache_remote_authorities,
+                                                                [](const Config& c) {
+                                                                  const std::string& file =
+                                                                      c.cache_remote_authorities.value;
+                                                                  return file.empty() ? std::string("the system's")
+                                                                                      : file;
+                                                                }),
+    row<&Config::cache_remote_connect_timeout, cache::parse_remote_timeout>(
+        Option::cache_remote_connect_timeout,
+        [](const Config& c) { return milliseconds(c.cache_remote_connect_timeout.value); }),
+    row<&Config::cache_remote_timeout, cache::parse_remote_timeout>(
+        Option::cache_remote_timeout, [](const Config& c) { return milliseconds(c.cache_remote_timeout.value); }),
+    row<&Config::lowering, parse_lowering>(Option::lowering),
+    row<&Config::compile, parse_compile>(Option::compile),
+    row<&Config::output_store, parse_output_store>(Option::output_store),
+    Row{Option::pipeline, choose_pipeline,
+        [](const Config& c) { return text_of(c.pipeline.value) + to_text(c.pinned); }, from<&Config::pipeline>},
+    row<&Config::stagger, parse_switch>(Option::stagger),
+    row<&Config::setprio, parse_switch>(Option::setprio),
+    row<&Config::lazy_rescale, parse_switch>(Option::lazy_rescale),
+    row<&Config::xcd_swizzle, parse_automatic_switch>(Option::xcd_swizzle),
+    row<&Config::kv_splits, parse_splits>(Option::kv_splits),
+    row<&Config::miss_log, parse_path>(Option::miss_log),
+    row<&Config::log_level, parse_log_level>(Option::log_level),
+};
+static_assert([] {
+  std::array<int, option_rows.size()> told_of{};
+  for (const Row& each : rows) ++told_of[static_cast<std::size_t>(each.option)];
+  return std::ranges::all_of(told_of, [](int times) { return times == 1; });
+}());
+
+// Resolved from what was chosen; a process without a home still computes: it only compiles more often.
+Result<void> resolve_cache_directory(Config& config, const Environment& environment) {
+  const bool chosen = config.cache_directory.from != Provenance::standard;
+  auto directory = cache::resolve_directory({.directory = chosen ? config.cache_directory.value.c_str() : nullptr,
+                                             .xdg_cache_home = environment.xdg_cache_home,
+                                             .home = environment.home});
+  if (!directory && config.cache_directory.from == Provenance::option)
+    return fail(WAVEJIT_INVALID_ARGUMENT, "options.cache_directory: " + directory.error());
+  if (!directory && config.cache_mode.value != cache::Mode::off)
+    config.warnings.push_back("no disk cache: " + directory.error() + ". Kernels compiled here stay in this process");
+  config.cache_directory.value = directory ? *std::move(directory) : std::string();
+  return {};
+}
+
+// Variables that are not of an option.
+struct Variable {
+  const char* name;
+  const char* Environment::* text;
+};
+constexpr std::array other_variables = {Variable{"XDG_CACHE_HOME", &Environment::xdg_cache_home},
+                                        Variable{"HOME", &Environment::home}};
+
+const auto& names_of_variables() {
+  static constexpr auto names = [] {
+    std::array<std::string_view, option_rows.size()> all;
+    std::ranges::transform(option_rows, all.begin(), &OptionRow::variable);
+    return all;
+  }();
+  return names;
+}
+
+}  // namespace
+
+std::expected<DeviceChoice, std::string> parse_device(std::string_view text) {
+  DeviceChoice device;
+  if (text == "hip") return device;
+  if (text.starts_with("hip:")) {
+    device.ordinal = small_number(text.substr(4));
+    if (!device.ordinal) return std::unexpected(accepted_devices());
+    return device;
+  }
+  if (!text.starts_with("sim:")) return std::unexpected(accepted_devices());
+  device.simulated = true;
+  std::string_view target = text.substr(4);
+  if (const std::size_t colon = target.rfind(':'); colon != std::string_view::npos) {
+    device.ordinal = small_number(target.substr(colon + 1));
+    if (!device.ordinal) return std::unexpected(accepted_devices());
+    target = target.substr(0, colon);
+  }
+  // A board's own name holds an x: the whole text first, then what stands before the last x.
+  const auto known = [](std::string_view name) { return targets::find_board(name).has_value(); };
+  if (!known(target)) {
+    const std::size_t times = target.rfind('x');
+    if (times == std::string_view::npos || !known(target.substr(0, times))) return std::unexpected(accepted_devices());
+    const auto count = small_number(target.substr(times + 1));
+    if (!count || *count < 1 || *count > max_simulated_devices) return std::unexpected(accepted_devices());
+    device.count = *count;
+    target = target.substr(0, times);
+  }
+  if (device.ordinal.value_or(0) >= device.count) return std::unexpected(accepted_devices());
+  device.target = target;
+  return device;
+}
+
+std::string to_text(const DeviceChoice& device) {
+  if (!device.simulated) return device.ordinal ? "hip:" + std::to_string(*device.ordinal) : "hip";
+  return "sim:" + device.target + (device.count == 1 ? "" : "x" + std::to_string(device.count)) +
+         (device.ordinal ? ":" + std::to_string(*device.ordinal) : "");
+}
+
+std::string_view to_text(CompileMode mode) { return mode == CompileMode::isolated ? "isolated" : "inprocess"; }
+
+const Environment& process_environment() {
+  // secure_getenv: a set-uid program must not write its cache where its caller says.
+  static const auto read = [] {
+    Environment environment;
+    const auto copy = [](const char* name) {
+      const char* text = ::secure_getenv(name);
+      return text == nullptr ? nullptr : ::strdup(text);
+    };
+    for (const OptionRow& row : option_rows) environment.*row.text = copy(row.variable);
+    for (const Variable& variable : other_variables) environment.*variable.text = copy(variable.name);
+    std::vector<std::string> names;
+    for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
+      const std::string_view text = *entry;
+      std::string name(text.substr(0, text.find('=')));
+      if (::secure_getenv(name.c_str()) != nullptr) names.push_back(std::move(name));
+    }
+    environment.strangers = strange_variables(names, names_of_variables());
+    environment.packaged_archive = find_packaged_archive();
+    return environment;
+  };
+  static const Environment environment = read();
+  return environment;
+}
+
+Result<Config> make_config(const wavejit_engine_options* options, const Environment& environment) {
+  wavejit_engine_options given = {};
+  if (options != nullptr) {
+    auto taken = families::taken(*options, "options");
+    if (!taken) return std::unexpected(std::move(taken.error()));
+    given = *taken;
+  }
+  Config config;
+  for (const std::string& name : environment.strangers)
+    config.warnings.push_back(warning_of(name, names_of_variables()));
+  config.cache_limit.value = cache::standard_limit_bytes;
+  config.packaged_archive = environment.packaged_archive;
+  Result<void> step;
+  for (const Row& each : rows) {
+    const OptionRow& option = option_row(each.option);
+    if (step) step = each.choose(config, option, {.option = given.*option.field, .variable = environment.*option.text});
+  }
+  config.hooks = {.on_compile = given.on_compile,
+                  .on_compile_context = given.on_compile_context,
+                  .allocate = given.allocate,
+                  .release = given.release,
+                  .allocator_context = given.allocator_context,
+                  .on_log = given.on_log,
+                  .on_log_context = given.on_log_context};
+  if (step && (given.allocate == nullptr) != (given.release == nullptr)) {
+    step =
+        fail(WAVEJIT_INVALID_ARGUMENT, std::string("options.") + (given.allocate == nullptr ? "allocate" : "release") +
+                                           " = null beside the other; accepted: both allocate and release, or neither");
+  }
+  if (step) step = resolve_cache_directory(config, environment);
+  if (!step) return std::unexpected(std::move(step.error()));
+  return config;
+}
+
+Logger::Sink log_sink(const Config& config) {
+  if (config.hooks.on_log == nullptr) return {};
+  return [tell = config.hooks.on_log, context = config.hooks.on_log_context](LogLevel level, std::string_view line) {
+    tell(context, static_cast<std::int32_t>(level), std::string(line).c_str());
+  };
+}
+
+families::Toggles toggles_of(const Config& config) {
+  return {.output_store = config.output_store.value,
+          .lowering = config.lowering.value,
+          .pipeline = config.pipeline.value,
+          .stagger = config.stagger.value,
+          .raised_priority = config.setprio.value,
+          .tile_queries = config.pinned.tile_queries,
+          .paired_tiles = config.pinned.paired_tiles,
+          .ladder = config.pinned.ladder,
+          .lazy_rescale = config.lazy_rescale.value,
+          .xcd_swizzle = config.xcd_swizzle.value,
+          .kv_splits = config.kv_splits.value};
+}
+
+std::vector<std::string> describe(const Config& config) {
+  std::vector<std::string> lines;
+  lines.reserve(rows.size());
+  for (const Row& each : rows) {
+    const OptionRow& option = option_row(each.option);
+    lines.push_back(std::string(option.name) + "=" + each.told(config) + " (" +
+                    from_text(each.from(config), option.variable) + ")");
+  }
+  return lines;
+}
+
+}  // namespace wavejit::runtime

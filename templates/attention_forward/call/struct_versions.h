@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// How the struct of a call grew: families/call/struct_size.h has the rule.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "families/call/struct_size.h"
+#include "wavejit/wavejit.h"
+
+namespace wavejit::families {
+
+template <>
+struct Versions<wavejit_attention_forward_arguments> {
+  static constexpr std::array earlier = {offsetof(wavejit_attention_forward_arguments, window_left),
+                                         offsetof(wavejit_attention_forward_arguments, block_table),
+                                         offsetof(wavejit_attention_forward_arguments, first_keys),
+                                         offsetof(wavejit_attention_forward_arguments, page_layout)};
+};
+
+}  // namespace wavejit::families

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Every version of every struct that callers hand in: an older caller's is taken as far as it goes, a newer one's if
+// nothing unknown is set, and no other size.
+#include "runtime/settings/struct_versions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "templates/attention_backward/call/struct_versions.h"
+#include "templates/attention_forward/call/struct_versions.h"
+#include "templates/softmax_lse/call/struct_versions.h"
+
+namespace wavejit::tests {
+namespace {
+
+using families::Versions;
+using ::testing::HasSubstr;
+
+// One struct of the C ABI, by its name there.
+#define WAVEJIT_NAMED(name) \
+  Named<name> { #name }
+template <typename Struct>
+struct Named {
+  const char* name;
+};
+
+// Structs that the library reads, and structs that it fills.
+constexpr auto given =
+    std::tuple{WAVEJIT_NAMED(wavejit_engine_options),        WAVEJIT_NAMED(wavejit_attention_forward_arguments),
+               WAVEJIT_NAMED(wavejit_attention_backward_arguments), WAVEJIT_NAMED(wavejit_softmax_lse_arguments), WAVEJIT_NAMED(wavejit_kernel_text_arguments),
+               WAVEJIT_NAMED(wavejit_prebuild_arguments),    WAVEJIT_NAMED(wavejit_cache_copy_arguments)};
+constexpr auto filled = std::tuple{WAVEJIT_NAMED(wavejit_call_report), WAVEJIT_NAMED(wavejit_cache_sweep_result),
+                                   WAVEJIT_NAMED(wavejit_cache_copy_result), WAVEJIT_NAMED(wavejit_statistics)};
+// The library makes them whole and tells their size itself.
+const std::set<std::string> told = {"wavejit_compile_event", "wavejit_prepare_progress",      "wavejit_kernel_text",
+                                    "wavejit_problem",       "wavejit_prebuild_progress",     "wavejit_cache_entry",
+                                    "wavejit_cache_layer",   "wavejit_prebuild_list_progress"};
+
+template <typename Check>
+void for_each(const auto& structs, Check check) {
+  std::apply([&](const auto&... each) { (check(each), ...); }, structs);
+}
+
+// A struct with no byte zero but those of its size, and room behind it for a newer caller's fields.
+template <typename Struct>
+union Full {
+  explicit Full(std::size_t size, unsigned char behind = 0) : bytes{} {
+    bytes.fill(behind);
+    std::fill_n(bytes.begin(), sizeof(Struct), static_cast<unsigned char>(0xA5));
+    std::memcpy(bytes.data(), &size, sizeof size);
+  }
+  std::array<unsigned char, sizeof(Struct) + 64> bytes;
+  Struct as;
+};
+
+template <typename Struct>
+std::vector<std::size_t> versions_of() {
+  std::vector<std::size_t> sizes(Versions<Struct>::earlier.begin(), Versions<Struct>::earlier.end());
+  sizes.push_back(sizeof(Struct));
+  return sizes;
+}
+
+TEST(StructVersions, WhatIsGivenIsTakenAsFarAsItsVersionGoes) {
+  for_each(given, []<typename Struct>(const Named<Struct>& named) {
+    const auto versions = versions_of<Struct>();
+    EXPECT_TRUE(std::ranges::is_sorted(versions)) << named.name;
+    for (std::size_t size = sizeof(std::size_t); size <= sizeof(Struct); size += sizeof(std::size_t)) {
+      const Full<Struct> struct_of(size);
+      const auto all = families::taken(struct_of.as, "arguments");
+      ASSERT_EQ(all.has_value(), std::ranges::contains(versions, size)) << named.name << " of " << size << " bytes";
+      if (!all) {
+        EXPECT_EQ(all.error().status, WAVEJIT_INVALID_ARGUMENT);
+        EXPECT_THAT(all.error().detail, HasSubstr("arguments.size = " + std::to_string(size)));
+        continue;
+      }
+      EXPECT_EQ(all->size, sizeof(Struct));
+      const auto* bytes = reinterpret_cast<const unsigned char*>(&*all);
+      for (std::size_t i = sizeof(std::size_t); i < sizeof(Struct); ++i)
+        ASSERT_EQ(bytes[i], i < size ? 0xA5 : 0) << named.name << " of " << size << " bytes, byte " << i;
+    }
+  });
+}
+
+TEST(StructVersions, ANewerCallersIsTakenIfNothingUnknownIsSet) {
+  for_each(given, []<typename Struct>(const Named<Struct>& named) {
+    EXPECT_TRUE(families::taken(Full<Struct>(sizeof(Struct) + 8).as, "x")) << named.name;
+    const auto unknown = families::taken(Full<Struct>(sizeof(Struct) + 8, 1).as, "x");
+    ASSERT_FALSE(unknown) << named.name;
+    EXPECT_EQ(unknown.error().status, WAVEJIT_UNSUPPORTED);
+    EXPECT_THAT(unknown.error().detail, HasSubstr("at byte " + std::to_string(sizeof(Struct))));
+    EXPECT_FALSE(families::taken(Full<Struct>(families::max_struct_bytes + 8).as, "x")) << named.name;
+  });
+}
+
+TEST(StructVersions, WhatIsFilledIsFilledAsFarAsItGoesAndNoByteFurther) {
+  for_each(filled, []<typename Struct>(const Named<Struct>& named) {
+    EXPECT_FALSE(families::check_output_size(Full<Struct>(versions_of<Struct>().front() - 8).as, "x")) << named.name;
+    for (const std::size_t size : versions_of<Struct>()) {
+      Full<Struct> to(size);
+      ASSERT_TRUE(families::check_output_size(to.as, "x")) << named.name << " of " << size << " bytes";
+      families::hand_over(to.as, Struct{});
+      EXPECT_EQ(to.as.size, size);
+      for (std::size_t i = sizeof(std::size_t); i < sizeof(Struct); ++i)
+        ASSERT_EQ(to.bytes[i], i < size ? 0 : 0xA5) << named.name << " of " << size << " bytes, byte " << i;
+    }
+  });
+}
+
+// A struct that nobody put into a list above has no test.
+TEST(StructVersions, EveryStructOfTheHeadersIsInOneList) {
+  std::set<std::string> listed = told;
+  const auto add = [&](const auto& named) { listed.insert(named.name); };
+  for_each(given, add);
+  for_each(filled, add);
+  std::set<std::string> found;
+  for (const char* header : {"wavejit.h", "prebuild.h"}) {
+    std::ifstream file(std::string(WAVEJIT_HEADERS) + "/" + header);
+    ASSERT_TRUE(file) << header;
+    std::string line;
+    std::string name;
+    while (std::getline(file, line)) {
+      std::istringstream words(line);
+      std::string first;
+      std::string second;
+      std::string third;
+      words >> first >> second >> third;
+      if (first == "struct" && third == "{") name = second;
+      if (line == "  size_t size;") found.insert(name);
+    }
+  }
+  EXPECT_EQ(found, listed);
+}
+
+}  // namespace
+}  // namespace wavejit::tests
