@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "templates/attention/call/numbers.h"
+
 namespace wavejit::attention_forward {
 namespace {
 

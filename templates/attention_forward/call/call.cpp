@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <string>
 
+#include "templates/attention/call/flags.h"
 #include "templates/attention_forward/call/call_descriptor.h"
-#include "templates/attention_forward/call/device_lengths.h"
+#include "templates/attention_forward/call/checks.h"
 #include "templates/attention_forward/call/kernel_arguments.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
 #include "templates/attention_forward/kernel/parameters.h"
@@ -70,7 +71,7 @@ void AttentionCall::fill(const KernelSpec& spec, std::uint32_t splits, const voi
   all.query_head_multiplier = division_multiplier(spec.packed_heads ? problem_.kv_heads : problem_.query_heads);
   all.split_multiplier = division_multiplier(splits);
   all.workspace = reinterpret_cast<std::uintptr_t>(memory);
-  if (problem_.shape.paged) arguments.paged.pages = page_arguments(call_);
+  if (problem_.shape.paged) arguments.paged.pages = page_arguments(paging_of(call_));
   if (problem_.shape.vectorised) [[unlikely]]
     set_units(all, call_);
 }
@@ -125,10 +126,7 @@ Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* con
   return {};
 }
 
-AttentionCall::WhenMissing AttentionCall::when_missing() const {
-  if ((call_.flags & WAVEJIT_NO_COMPILE) == 0) return WhenMissing::make_them;
-  return (call_.flags & WAVEJIT_COMPILE_BEHIND) == 0 ? WhenMissing::refuse : WhenMissing::refuse_and_make_them_behind;
-}
+AttentionCall::WhenMissing AttentionCall::when_missing() const { return attention::when_missing(call_.flags); }
 
 std::string AttentionCall::descriptor(Line line) const {
   ProblemDescriptor descriptor = describe_call(problem_, call_);

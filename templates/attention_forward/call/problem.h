@@ -7,6 +7,10 @@
 
 #include "families/call/failure.h"
 #include "families/call/refusal.h"
+#include "templates/attention/call/limits.h"
+#include "templates/attention/call/mask.h"
+#include "templates/attention/call/numbers.h"
+#include "templates/attention/call/sequences.h"
 #include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "templates/attention_forward/kernel/spec.h"
@@ -121,7 +125,10 @@ struct AttentionShape {
   }
 };
 
-inline std::uint64_t output_element_bytes(const AttentionShape& shape) { return shape.output_fp32 ? 4 : 2; }
+inline DataType output_type(const AttentionShape& shape) { return shape.output_fp32 ? DataType::fp32 : shape.dtype; }
+inline std::uint64_t output_element_bytes(const AttentionShape& shape) {
+  return static_cast<std::uint64_t>(bytes_of(output_type(shape)));
+}
 
 // Pointers and strides stay where the caller put them; here is what follows from them.
 struct AttentionProblem {
@@ -149,44 +156,7 @@ struct AttentionProblem {
   std::uint32_t group() const { return query_heads / kv_heads; }  // query heads of a kv head
 };
 
-inline constexpr std::int64_t max_head_dim = 0xFFFF;
-// Heads are the x, batches the z dimension of the grid: HIP takes 65,535 in z, and kv_head_multiplier is exact below
-// 65,536 heads.
-inline constexpr std::int64_t max_heads = 0xFFFF;
-inline constexpr std::int64_t max_batch = 0xFFFF;
-// Row numbers are 32-bit signed in the kernel, and a tile may count past the end.
-inline constexpr std::int64_t max_length = 0x7FFFFFFF - 4096;
-// A buffer descriptor spans less than 4 GiB.
-inline constexpr std::uint64_t slice_limit_bytes = std::uint64_t{1} << 32;
-// Keys in pages: what a slice bounds of dense keys is said here (emit/sequence.h counts on it), and granule numbers are
-// divided by multiplication (PageArguments::page_multiplier), which is exact for these.
-inline constexpr std::int64_t max_paged_length = std::int64_t{1} << 26;
-inline constexpr std::int64_t max_page_size = 8192;
-inline constexpr std::int64_t page_granule = 16;
-inline constexpr std::int64_t max_pages = 0x7FFFFFFF;
-// AttentionShape::whole_tiles. Keys behind left padding begin anywhere in a page. No page size: keys are dense.
-constexpr bool holds_whole_tiles(std::int64_t page_size, bool first_keys) {
-  return page_size != 0 && page_size % attention::tile_keys == 0 && !first_keys;
-}
-// Elements of a vectorised page that stand together: 16 bytes.
-inline constexpr std::int64_t unit_elements = 8;
-// The most rows by which a tile, or a tile fetched ahead, stands beyond the last row.
-inline constexpr std::uint64_t tile_overrun_rows = 256;
 using families::max_splits;
-
-// Whether sequences may have fewer keys than the longest, as far as the host was told: `lengths` of their own that only
-// the device knows, unless all of them together may have as many as `total` (0: nobody said).
-constexpr bool may_be_uneven(bool lengths, std::int64_t sequences, std::int64_t key_length, std::int64_t total) {
-  return sequences > 1 && lengths && (total == 0 || total / sequences < key_length);
-}
-
-// A mask as kernels know it: what the bits of wavejit_mask and the two limits (negative: none) amount to.
-struct MaskChoice {
-  Mask mask = Mask::none;
-  std::int32_t left = unlimited_window;
-  std::int32_t right = unlimited_window;
-};
-MaskChoice choose_mask(bool causal, bool window, std::int64_t left, std::int64_t right);
 
 // The workspace of a call that brings one: large enough for `bytes`, and nothing that the call of so many sequences
 // reads or writes.
@@ -195,11 +165,5 @@ Result<void> check_workspace(const wavejit_attention_forward_arguments& call, st
 
 // Reads the struct only as far as its size allows. Does not touch what the tensors point to.
 Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward_arguments* arguments);
-
-// The stride of dimension 1 as kernels use it: a dimension of one row has no stride of its own, and rows of a tile
-// beyond it must not fall back onto it.
-inline std::int64_t row_stride(const wavejit_tensor& tensor) {
-  return tensor.sizes[1] > 1 ? tensor.strides[1] : tensor.sizes[3];
-}
 
 }  // namespace wavejit::attention_forward

@@ -92,10 +92,6 @@ std::string missing_for(Pipeline pipeline, const targets::Target& target) {
 
 std::span<const HeadDims> all_head_dims() { return head_dims; }
 
-std::string to_text(const HeadDims& dims) {
-  return std::to_string(dims.qk) + (dims.v == dims.qk ? "" : "/" + std::to_string(dims.v));
-}
-
 QueryRows query_rows(std::uint64_t query_length) {
   return query_length <= 32    ? QueryRows::up_to_32
          : query_length <= 64  ? QueryRows::up_to_64
@@ -320,16 +316,6 @@ LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch, std:
   geometry.threads = rows / query_rows_per_wave * wave_size;
   geometry.dynamic_lds_bytes = 0;  // LDS is a static array: the descriptor in the code object says its size
   return geometry;
-}
-
-std::uint32_t division_multiplier(std::uint32_t divisor) {
-  if (divisor <= 1) return 0;  // stands for 2³²
-  // ⌈2³² / divisor⌉ in 32 bits: hot, and a division of 64 takes twice as long.
-  return ~std::uint32_t{0} / divisor + 1;
-}
-
-std::uint32_t kv_head_multiplier(std::uint32_t query_heads, std::uint32_t kv_heads) {
-  return kv_heads == 0 ? 0 : division_multiplier(query_heads / kv_heads);
 }
 
 }  // namespace wavejit::attention_forward

@@ -16,14 +16,8 @@
 
 namespace wavejit::attention_forward {
 
-// Head dims that kernels exist for: of q and k, of v and o.
-struct HeadDims {
-  int qk = 0;
-  int v = 0;
-  bool operator==(const HeadDims&) const = default;
-};
+// Head dims that kernels exist for.
 std::span<const HeadDims> all_head_dims();
-std::string to_text(const HeadDims& dims);  // "128", "192/128"
 
 // What a spec costs on its target, known without compiling.
 struct Resources {
@@ -93,11 +87,5 @@ inline bool registers_are_short(const KernelSpec& spec) {
 // of a kv head and matters to packed heads only.
 LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch, std::uint32_t query_heads,
                                std::uint32_t query_length, std::uint32_t splits = 1, std::uint32_t group = 1);
-
-// ceil(2³² / divisor), 0 standing for 2³²: what Arguments' multipliers are. floor(x · multiplier / 2³²) is
-// floor(x / divisor) as long as x · divisor < 2³².
-std::uint32_t division_multiplier(std::uint32_t divisor);
-// As Arguments::kv_head_multiplier wants it.
-std::uint32_t kv_head_multiplier(std::uint32_t query_heads, std::uint32_t kv_heads);
 
 }  // namespace wavejit::attention_forward

@@ -21,6 +21,7 @@
 #include "support/attention_reference.h"
 #include "support/judged_rows.h"
 #include "support/storage_types.h"
+#include "templates/attention/call/numbers.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
 #include "templates/attention_forward/kernel/parameters.h"
 

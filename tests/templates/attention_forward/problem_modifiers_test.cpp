@@ -116,6 +116,14 @@ std::vector<BadField> bad_fields() {
   add("bias_batch_stride", [](Call& c) { c.bias.strides[0] = -8; }, "bias.strides[0] = -8");
   add("bias_key_stride", [](Call& c) { c.bias.strides[3] = 2; }, "bias.strides[3] = 2");
   add("bias_on_o", [](Call& c) { c.bias.data = c.o.data; }, "o.data");
+  add(
+      "bias_in_the_second_half_of_an_o_in_fp32",
+      [](Call& c) {
+        c.o.dtype = WAVEJIT_FP32;
+        const std::int64_t bytes = c.o.sizes[0] * c.o.strides[0] * std::int64_t{sizeof(float)};
+        c.bias.data = static_cast<char*>(c.o.data) + (bytes / 2);
+      },
+      "o.data");
   for (const auto& [name, tensor] : {std::pair{"alibi", &Call::alibi}, {"sink", &Call::sink}}) {
     const std::string field = name;
     add(field + "_dtype", [=](Call& c) { (c.*tensor).dtype = WAVEJIT_FP16; }, field + ".dtype = 1 (fp16)");
