@@ -35,8 +35,9 @@ families::Launch launch_of(const LaunchGeometry& geometry, void* arguments, std:
 
 // As many query tiles as there may be: sequences of more than few_rows rows, of which each begins one more than its
 // rows fill. y as for the longest of them, so that y and z stay within limits.
-LaunchGeometry geometry_of_many_rows(const KernelSpec& spec, const AttentionProblem& problem, std::uint32_t few_rows) {
-  LaunchGeometry geometry = launch_geometry(spec, 1, problem.query_heads, problem.query_length);
+LaunchGeometry geometry_of_many_rows(const KernelSpec& spec, const targets::Target& target,
+                                     const AttentionProblem& problem, std::uint32_t few_rows) {
+  LaunchGeometry geometry = launch_geometry(spec, target, 1, problem.query_heads, problem.query_length);
   const std::uint64_t sequences = std::min<std::uint64_t>(problem.batch, problem.query_rows / (few_rows + 1));
   const std::uint64_t tiles = std::min(problem.query_rows / static_cast<std::uint64_t>(spec.tile_queries) + sequences,
                                        std::uint64_t{problem.batch} * geometry.grid_y);
@@ -93,8 +94,8 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   const std::uint32_t first = round * splits_.sequences_a_round;
   const std::uint32_t batch =
       rounds == 1 ? problem_.batch : std::min(problem_.batch - first, splits_.sequences_a_round);
-  const LaunchGeometry geometry =
-      launch_geometry(spec, batch, problem_.query_heads, problem_.query_length, splits_.splits, problem_.group());
+  const LaunchGeometry geometry = launch_geometry(spec, target_, batch, problem_.query_heads, problem_.query_length,
+                                                  splits_.splits, problem_.group());
   if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
     return too_many_tiles(problem_.query_length, geometry.grid_y);
   fill(spec, splits_.splits, memory, arguments_);
@@ -111,7 +112,7 @@ Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* con
   const auto& tall = kernels[0]->get<KernelSpec>();
   const auto& few = kernels[1]->get<KernelSpec>();
   const std::uint32_t few_rows = splits_.few_rows;
-  const LaunchGeometry geometry = geometry_of_many_rows(tall, problem_, few_rows);
+  const LaunchGeometry geometry = geometry_of_many_rows(tall, target_, problem_, few_rows);
   if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
     return too_many_tiles(problem_.query_length, geometry.grid_y);
   fill(tall, 1, nullptr, arguments_);
@@ -119,9 +120,9 @@ Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* con
   plan.add(launch_of(geometry, &arguments_, sizeof arguments_));
   fill(few, splits_.splits, memory, few_.emplace());
   few_->rows.few_rows = few_rows;
-  plan.add(
-      launch_of(launch_geometry(few, problem_.batch, problem_.query_heads, few_rows, splits_.splits, problem_.group()),
-                &*few_, sizeof *few_));
+  plan.add(launch_of(
+      launch_geometry(few, target_, problem_.batch, problem_.query_heads, few_rows, splits_.splits, problem_.group()),
+      &*few_, sizeof *few_));
   if (splits_.splits != 1) plan_combine(*kernels[2], few_->paged.all, problem_.batch, few_rows, plan);
   return {};
 }

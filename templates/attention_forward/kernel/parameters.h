@@ -33,6 +33,9 @@ struct Resources {
 // which gfx942 does not have; accepted: auto, scalar".
 std::expected<Resources, std::string> resources_of(const KernelSpec& spec);
 
+// Beyond 128 dims a wave has no registers left to fetch a whole tile alone.
+bool small_tiles_fit(const HeadDims& dims);
+
 // The O store that `auto` means on a target.
 OutputStore default_output_store(const targets::Target& target);
 
@@ -83,9 +86,10 @@ inline bool registers_are_short(const KernelSpec& spec) {
   return spec.has(Modifier::bias) || capped_window;
 }
 
-// Sizes for one launch of a kernel with this spec; `splits` is 1 unless it splits keys. `group` counts the query heads
-// of a kv head and matters to packed heads only.
-LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch, std::uint32_t query_heads,
-                               std::uint32_t query_length, std::uint32_t splits = 1, std::uint32_t group = 1);
+// Sizes for one launch of a kernel with this spec, whose target it is; `splits` is 1 unless it splits keys. `group`
+// counts the query heads of a kv head and matters to packed heads only.
+LaunchGeometry launch_geometry(const KernelSpec& spec, const targets::Target& target, std::uint32_t batch,
+                               std::uint32_t query_heads, std::uint32_t query_length, std::uint32_t splits = 1,
+                               std::uint32_t group = 1);
 
 }  // namespace wavejit::attention_forward

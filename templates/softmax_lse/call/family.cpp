@@ -68,15 +68,19 @@ class SoftmaxLse final : public families::Family {
                              .target = std::string(target.id),
                              .lowering = toggles.lowering};
     if (const auto refusal = refusal_of(spec)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+    return families::Route{.kernels = {{.label = "spec", .spec = spec}}};
+  }
+
+  families::Explanation explain(const families::Shape& shape, const Target& /*target*/,
+                                const Toggles& /*toggles*/) const override {
+    const SoftmaxShape of = SoftmaxShape::of(shape.code);
     const bool resident = of.rows == Rows::resident;
-    return families::Route{.kernels = {{.label = "spec", .spec = spec}},
-                           .description = std::string("two lanes a tile of ") + std::to_string(attention::tile_keys) +
-                                          " scores, " + (resident ? "read once" : "read twice") +
-                                          (of.access == Access::vectors ? "" : ", an element at a time"),
-                           .cost = std::to_string(threads) + " threads, up to " + std::to_string(512 / waves_per_simd) +
-                                   " VGPRs, " + std::to_string(tiles_of_workgroup * attention::tile_keys) +
-                                   " scores a workgroup",
-                           .refused = {}};
+    return {.description = std::string("two lanes a tile of ") + std::to_string(attention::tile_keys) + " scores, " +
+                           (resident ? "read once" : "read twice") +
+                           (of.access == Access::vectors ? "" : ", an element at a time"),
+            .cost = std::to_string(threads) + " threads, up to " + std::to_string(512 / waves_per_simd) + " VGPRs, " +
+                    std::to_string(tiles_of_workgroup * attention::tile_keys) + " scores a workgroup",
+            .refused = {}};
   }
 
   std::vector<families::Shape> every_shape(const Target& /*target*/, const Toggles& /*toggles*/) const override {
