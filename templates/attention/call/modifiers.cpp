@@ -26,7 +26,13 @@ constexpr std::uintptr_t bias_alignment = 16;
 
 Check check_bias(const ModifierCall& call, const wavejit_tensor& t, float) {
   const Named bias = {"bias", &t};
-  if (auto kind = check_kind(bias, call.q.dtype, bias_alignment); !kind) return kind;
+  // f32 beside 16 bits, or the type of q.
+  if (t.dtype != call.q.dtype && t.dtype != WAVEJIT_FP32) {
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "bias.dtype", families::refusal::dtype_text(t.dtype),
+                      families::refusal::dtype_text(call.q.dtype) + ", the dtype of q, or " +
+                          families::refusal::dtype_text(WAVEJIT_FP32)));
+  }
+  if (auto kind = check_kind(bias, t.dtype, bias_alignment); !kind) return kind;
   const bool packed = call.packed_queries;
   Check step = check_size(bias, 0, packed ? 1 : call.extents.sequences,
                           packed ? "packed queries" : call.extents.sequences_from, true);

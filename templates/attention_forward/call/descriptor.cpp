@@ -74,6 +74,7 @@ std::string to_text(const ProblemDescriptor& descriptor) {
     const ModifierRow& row = row_of(modifier);
     word(row.word, row.is_number ? "=" + described.number : name_of(row.extents, described.extent));
   }
+  if (shape.bias_fp32) word("bias_type=", "fp32");
   if (descriptor.splits == 0) word("splits=", "auto");
   if (descriptor.splits > 0) word("splits=", std::to_string(descriptor.splits));
   if (!descriptor.invariance.empty()) word("invariance=", descriptor.invariance);

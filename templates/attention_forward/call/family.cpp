@@ -118,6 +118,11 @@ std::string list_supported(const targets::Target& target) {
   if (possible([](AttentionShape& shape) { shape.first_keys = true; })) line += "; left padding";
   if (lse) line += "; LSE on request";
   if (possible([](AttentionShape& shape) { shape.output_fp32 = true; })) line += "; O in fp32 on request";
+  if (possible([](AttentionShape& shape) {
+        shape.modifiers.add(Modifier::bias);
+        shape.bias_fp32 = true;
+      }))
+    line += "; bias in fp32";
   line += "; pipelines";
   for (const auto pipeline : all_pipelines)
     if (!supported_shapes(target, {.pipeline = pipeline}).empty()) line += " " + std::string(to_text(pipeline));

@@ -35,6 +35,7 @@ enum class Slot : std::uint8_t {
   window,
   lse,
   output,
+  bias_type,
   layout,
   query_lengths,
   query_rows,
@@ -69,7 +70,8 @@ std::string accepted_words() {
       "k_lengths=<n,…>, k_total=<n>, "
       "first_keys[=<n,…>], scale=<x>, ";
   for (const Modifier modifier : described_modifiers) words += std::string(row_of(modifier).accepted) + ", ";
-  return words + "splits=<n>|auto, invariance=batch|none, seed=<n>, inputs=normal|uniform|adversarial:<name>";
+  return words +
+         "bias_type=fp32, splits=<n>|auto, invariance=batch|none, seed=<n>, inputs=normal|uniform|adversarial:<name>";
 }
 
 // Words of the grammar that no kernel of this version does, with what may stand in their place.
@@ -123,6 +125,9 @@ class Parser {
     result_.shape.set_rows(rows_of(result_, result_.query_length));
     AttentionShape& shape = result_.shape;
     shape.whole_tiles = !shape.vectorised && holds_whole_tiles(result_.page_size, shape.first_keys);
+    if (shape.bias_fp32 && !result_.of(Modifier::bias).there)
+      return fail(WAVEJIT_INVALID_ARGUMENT,
+                  "descriptor: bias_type=fp32 without a bias; accepted: bias=bh|b|h|1 beside it");
     if (auto lengths = check_lengths(result_); !lengths) return std::unexpected(std::move(lengths.error()));
     const MaskWords& mask = result_.mask;
     result_.shape.mask = choose_mask(mask.causal, mask.window.has_value(), mask.left(), mask.right()).mask;
@@ -261,6 +266,11 @@ class Parser {
       if (value != "fp32") return wrong(word, "is not known; accepted: o=fp32 (the type of q has no word)");
       result_.shape.output_fp32 = true;
       return Slot::output;
+    }
+    if (key == "bias_type") {
+      if (value != "fp32") return wrong(word, "is not known; accepted: bias_type=fp32 (the type of q has no word)");
+      result_.shape.bias_fp32 = true;
+      return Slot::bias_type;
     }
     if (key == "layout") {
       if (value.starts_with(paged_word)) return take_pages(word, value.substr(paged_word.size()));

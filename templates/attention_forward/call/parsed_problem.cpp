@@ -69,6 +69,7 @@ wavejit_problem parsed_problem(const ProblemDescriptor& descriptor, const std::s
     if (row.told_number != nullptr) problem.*row.told_number = value_of<float>(described.number).value_or(0.0F);
     if (row.told_extent != nullptr) problem.*row.told_extent = static_cast<std::int32_t>(described.extent);
   }
+  problem.bias_dtype = shape.bias_fp32 ? std::int32_t{WAVEJIT_FP32} : problem.dtype;
   problem.splits = descriptor.splits > 0 ? static_cast<std::int32_t>(descriptor.splits) : 0;
   problem.seed = value_of<std::int64_t>(descriptor.seed).value_or(-1);
   problem.inputs = descriptor.inputs.empty() ? nullptr : descriptor.inputs.c_str();

@@ -80,7 +80,7 @@ bool heads_stand_close(const wavejit_attention_forward_arguments& call, const At
   const std::uint64_t heads = call.bias.sizes[1] > 1 ? others * static_cast<std::uint64_t>(call.bias.strides[1]) : 0;
   const std::uint64_t rows =
       call.bias.sizes[2] > 1 ? problem.query_length * static_cast<std::uint64_t>(call.bias.strides[2]) : 0;
-  return heads + rows + problem.key_length + tile_overrun_rows < limit / 2;
+  return heads + rows + problem.key_length + tile_overrun_rows < limit / element_bytes_of(call.bias);
 }
 
 // The problem is filled in where the caller wants it: hot, and a processor waits for what is copied in larger pieces
@@ -185,6 +185,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   if (auto modifiers = check_modifiers(modifier_fields, a, modified, problem.shape.modifiers); !modifiers)
     return modifiers;
   if (problem.shape.has(Modifier::bias)) {
+    problem.shape.bias_fp32 = a.bias.dtype == WAVEJIT_FP32;
     const Range bias = range_of(a.bias, element_bytes_of(a.bias));
     if (auto apart = check_apart(o, range_of(a.o, element_bytes_of(a.o)), "bias", bias); !apart) return apart;
   }

@@ -31,6 +31,7 @@ KernelSpec asked_for(const AttentionShape& shape) {
   spec.lse = shape.lse;
   spec.output_fp32 = shape.output_fp32;
   spec.modifiers = shape.modifiers;
+  spec.bias_fp32 = shape.bias_fp32;
   if (shape.split) spec.split_keys = chunk_keys;
   spec.paged = shape.paged;
   spec.whole_tiles = shape.whole_tiles;

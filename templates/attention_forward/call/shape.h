@@ -21,6 +21,7 @@ struct AttentionShape {
   int head_dim_v = 0;
   // What scores pass through before the mask: those that change code.
   Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
+  bool bias_fp32 = false;    // the bias is f32, not of the type of Q, K and V
   // Of the query, or of the longest of packed ones; of all heads of a kv head where they are packed.
   QueryRows query_rows = QueryRows::up_to_255;
   bool packed_heads = false;  // asks for it: pipelines that cannot leave it out
@@ -102,17 +103,16 @@ struct ShapeField {
       shape.*field = static_cast<Value>(value);
   }
 };
-using ShapeFields =
-    std::tuple<ShapeField<&AttentionShape::dtype, 2>, ShapeField<&AttentionShape::mask, 2>,
-               ShapeField<&AttentionShape::lse, 1>, ShapeField<&AttentionShape::head_dim_qk, 16>,
-               ShapeField<&AttentionShape::head_dim_v, 16>,
-               ShapeField<&AttentionShape::modifiers, static_cast<int>(modifier_count)>,
-               ShapeField<&AttentionShape::query_rows, 2>, ShapeField<&AttentionShape::packed_heads, 1>,
-               ShapeField<&AttentionShape::split, 1>, ShapeField<&AttentionShape::paged, 1>,
-               ShapeField<&AttentionShape::whole_tiles, 1>, ShapeField<&AttentionShape::single_keys, 1>,
-               ShapeField<&AttentionShape::first_keys, 1>, ShapeField<&AttentionShape::mixed, 1>,
-               ShapeField<&AttentionShape::few_rows, 2>, ShapeField<&AttentionShape::output_fp32, 1>,
-               ShapeField<&AttentionShape::paired_tiles, 1>, ShapeField<&AttentionShape::vectorised, 1>>;
+using ShapeFields = std::tuple<
+    ShapeField<&AttentionShape::dtype, 2>, ShapeField<&AttentionShape::mask, 2>, ShapeField<&AttentionShape::lse, 1>,
+    ShapeField<&AttentionShape::head_dim_qk, 16>, ShapeField<&AttentionShape::head_dim_v, 16>,
+    ShapeField<&AttentionShape::modifiers, static_cast<int>(modifier_count)>, ShapeField<&AttentionShape::bias_fp32, 1>,
+    ShapeField<&AttentionShape::query_rows, 2>, ShapeField<&AttentionShape::packed_heads, 1>,
+    ShapeField<&AttentionShape::split, 1>, ShapeField<&AttentionShape::paged, 1>,
+    ShapeField<&AttentionShape::whole_tiles, 1>, ShapeField<&AttentionShape::single_keys, 1>,
+    ShapeField<&AttentionShape::first_keys, 1>, ShapeField<&AttentionShape::mixed, 1>,
+    ShapeField<&AttentionShape::few_rows, 2>, ShapeField<&AttentionShape::output_fp32, 1>,
+    ShapeField<&AttentionShape::paired_tiles, 1>, ShapeField<&AttentionShape::vectorised, 1>>;
 
 namespace detail {
 template <typename... Fields>

@@ -48,7 +48,7 @@ class GenericPipeline {
         plan_(plan),
         matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         workgroup_(begin_workgroup(kernel, spec)),
-        modifiers_(kernel, spec.modifiers, spec.dtype, score_fields, workgroup_),
+        modifiers_(kernel, spec.modifiers, spec.bias_type(), score_fields, workgroup_),
         tiles_(make_tiles(kernel, tile_shape(spec), plan, workgroup_.keys(), workgroup_.lane_group, matrix_)),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
         walk_(kernel, workgroup_.first_tile, workgroup_.tiles),

@@ -27,6 +27,8 @@ int vgpr_budget(const KernelSpec& spec, const LdsPlan& plan) {
     return 512;
   // A tile that waits in registers, Q's 48 and a tile's bias: a few more than two waves leave.
   if (spec.has(Modifier::bias) && spec.head_dim_qk > 128 && plan.layout == LdsLayout::swizzled) return 512;
+  // A bias in f32 takes 16 more: two waves, or one that holds a tile as well.
+  if (spec.bias_fp32) return plan.layout == LdsLayout::swizzled ? 512 : 256;
   if (spec.pipeline == Pipeline::dualwave) return 256;              // 2 waves: one of each group
   if (spec.pipeline == Pipeline::interleaved) return 256;           // 2 waves: of two workgroups
   if (spec.head_dim_v > 64 || spec.tile_queries < 128) return 256;  // 2 waves; LDS leaves small workgroups no more

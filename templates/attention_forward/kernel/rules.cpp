@@ -82,6 +82,13 @@ constexpr SpecRule rules[] = {
        return std::string(
            "o=fp32 stores 16 bytes of a lane as they are: there is nothing to swap; accepted: auto, scalar");
      }},
+    {[](const Asked& asked) { return asked.spec.bias_fp32 && !asked.spec.has(Modifier::bias); },
+     [](const Asked&) { return std::string("bias_type=fp32 is of a bias; accepted: bias bias_type=fp32"); }},
+    {[](const Asked& asked) { return asked.spec.bias_fp32 && overlaps(asked); },
+     [](const Asked& asked) {
+       return asked.pipeline() +
+              " keeps a tile's bias in 16 registers, and one in fp32 takes 32; accepted: auto, generic";
+     }},
     {[](const Asked& asked) { return !std::ranges::contains(tiles_of(asked), asked.spec.tile_queries); },
      [](const Asked& asked) {
        std::string accepted;

@@ -180,6 +180,11 @@ std::vector<WordRow> make_words() {
     if (row.in_code)
       rows_of_table.push_back({.accepted = row.word, .of_problem = true, .name = row.word, .modifier = row.modifier});
   const WordRow others[] = {
+      {.accepted = "bias_type=fp32",
+       .of_problem = true,
+       .flag = &Spec::bias_fp32,
+       .otherwise = "the type of Q, K and V has no word",
+       .name = "fp32"},
       {.accepted = "split=",
        .of_problem = true,
        .text = [](const Spec& spec) { return behind("split=", split(spec)); },
