@@ -39,7 +39,8 @@ std::expected<SteadyRun, std::string> run_steady(const SteadyRequest& request) {
   if (std::string error = tests::run_one_workgroup(spec, kernel, run.tiles, recorder, &module, scores); !error.empty())
     return std::unexpected(std::move(error));
 
-  const auto geometry = attention_forward::launch_geometry(spec, 1, 1, static_cast<std::uint32_t>(spec.tile_queries));
+  const auto geometry = attention_forward::launch_geometry(spec, *targets::find_target(spec.target), 1, 1,
+                                                           static_cast<std::uint32_t>(spec.tile_queries));
   run.occupancy = model::occupancy_of(target, static_cast<unsigned>(kernel.facts.vgprs),
                                       static_cast<unsigned>(kernel.facts.lds_bytes), geometry.threads / 64);
   if (run.occupancy.workgroups == 0) return std::unexpected("no workgroup fits");

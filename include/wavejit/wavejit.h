@@ -325,7 +325,7 @@ struct wavejit_call_report {
  *
  * Modifiers, in this order, before the mask (x = scale · q·k):
  *   softcap  x ← softcap · tanh(x / softcap)
- *   bias     x ← x + bias[b, h, i, j]: dtype of q, sizes [B or 1, Hq or 1, Sq, Sk]; packed: [1, Hq or 1, total,
+ *   bias     x ← x + bias[b, h, i, j]: dtype of q or fp32, sizes [B or 1, Hq or 1, Sq, Sk]; packed: [1, Hq or 1, total,
  *            max_key_length]. Strides multiples of 8, Sk rounded up to one readable in every row; −inf hides a
  *            key; what stands at hidden keys and in the padding does not matter
  *   alibi    x ← x − slope · |j − diagonal(i)|: fp32 slopes, [B or 1, Hq, 1, 1], the Hq of one batch side by side
@@ -684,6 +684,8 @@ struct wavejit_problem {
   int32_t output_dtype;      /* enum wavejit_dtype, of o: that of q, k and v, or WAVEJIT_FP32 */
   int32_t page_layout;       /* enum wavejit_page_layout */
   int64_t total_keys;        /* the most that all sequences have together; 0: not said */
+  int32_t bias_dtype;        /* enum wavejit_dtype, of a bias: that of q, k and v, or WAVEJIT_FP32 */
+  int32_t reserved;
 };
 /* `problem` and what it points to are valid during the call only. */
 typedef void (*wavejit_problem_callback)(void* context, const struct wavejit_problem* problem);

@@ -383,7 +383,8 @@ class AttentionForwardCall(SequencesCall):
 
     def _modifiers(self, queries: DeviceArray, bias: Any, alibi: Any, sinks: Any, softcap: float | None, element: DType | None) -> None:
         if bias is not None:
-            self._tensor("bias", bias, element, shape="[batch or 1, heads or 1, queries, keys]", dimensions=(2, 3, 4), row_multiple=8, accepted=(queries._dtype,))
+            self._tensor("bias", bias, _bias_type(bias, element), shape="[batch or 1, heads or 1, queries, keys]", dimensions=(2, 3, 4), row_multiple=8,
+                         accepted=(queries._dtype, _dtypes.FP32))
         if alibi is not None:
             self._slopes(alibi)
         if sinks is not None:
@@ -396,6 +397,12 @@ class AttentionForwardCall(SequencesCall):
 
     def _lse(self, queries: DeviceArray, lse: Any) -> Any:
         return _row_sums(self, lse, (queries.shape[0], queries.shape[2], queries.shape[1]))
+
+
+def _bias_type(bias: Any, element: DType | None) -> DType | None:
+    """fp32 of an array that says so, else q's."""
+    wide = bias._dtype is _dtypes.FP32 if isinstance(bias, DeviceArray) else str(getattr(bias, "dtype", "")) in ("float32", "torch.float32")
+    return _dtypes.FP32 if wide else element
 
 
 def _row_sums(call: Call, lse: Any, shape: tuple[int, int, int]) -> Any:

@@ -254,7 +254,7 @@ class Engine:
             Row i stands at key i + Sk − Sq, its diagonal. `causal`: it sees keys up to there. `window` (left, right): from
             so many before to so many behind, None for no limit. `causal_prefix`: the diagonal begins at this key instead.
         softcap, bias, alibi, sinks
-            On x = scale · q·k, in this order: softcap · tanh(x / softcap); + bias [B or 1, Hq or 1, Sq, Sk], q's dtype;
+            On x = scale · q·k, in this order: softcap · tanh(x / softcap); + bias [B or 1, Hq or 1, Sq, Sk], q's dtype or fp32;
             − slope · distance to the diagonal, alibi [Hq] or [B, Hq] fp32; sinks [Hq] fp32, a logit that has no value.
         lse
             True: returned too, [B, Hq, Sq] fp32, natural logarithm. An array: written there.

@@ -124,7 +124,7 @@ class CausalOffset : public ::testing::TestWithParam<const char*> {
     hipFunction_t function = nullptr;
     EXPECT_EQ(hipModuleLoadData(&module, compiled.code_object), hipSuccess);
     EXPECT_EQ(hipModuleGetFunction(&function, module, compiled.facts.kernel_name), hipSuccess);
-    const auto grid = attention_forward::launch_geometry(spec, 1, 1, queries);
+    const auto grid = attention_forward::launch_geometry(spec, *targets::find_target(spec.target), 1, 1, queries);
     std::size_t size = sizeof arguments;
     // HIP's list: buffer pointer (1), buffer size (2), end (3).
     void* extra[] = {reinterpret_cast<void*>(1), &arguments, reinterpret_cast<void*>(2), &size,

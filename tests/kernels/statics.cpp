@@ -112,7 +112,7 @@ std::string run_one_workgroup(const KernelSpec& spec, const CompiledKernel& kern
   arguments.sequences.key_rows = keys;
   arguments.query_heads = 1;
   arguments.scale_log2e = scale_log2e;
-  const auto geometry = attention_forward::launch_geometry(spec, 1, 1, queries);
+  const auto geometry = attention_forward::launch_geometry(spec, *targets::find_target(spec.target), 1, 1, queries);
   const simgpu::Status status = device.launch({.kernel = (*module)->kernels().front(),
                                                .workgroups = {geometry.grid_x, geometry.grid_y, geometry.grid_z},
                                                .workgroup_size = {geometry.threads, 1, 1},

@@ -54,7 +54,7 @@ class Refused(unittest.TestCase):
         self.refuses(bad, "q: dtype float8_e4m3fn; accepted: fp16, bf16$", ENGINE.attention_forward, Tensor(code=10, bits=8), K, K)
         self.refuses(bad, "k: dtype fp32; accepted: fp16$", ENGINE.attention_forward, Q, K.astype(numpy.float32), K)
         self.refuses(bad, "v: dtype int32; accepted: fp16$", ENGINE.attention_forward, Q, K, ENGINE.empty(K.shape, "int32"))
-        self.refuses(bad, "bias: dtype fp32; accepted: fp16$", ENGINE.attention_forward, Q, K, K, bias=numpy.zeros((8, 32), numpy.float32))
+        self.refuses(bad, "bias: dtype float64; accepted: fp16, fp32$", ENGINE.attention_forward, Q, K, K, bias=numpy.zeros((8, 32)))
         self.refuses(bad, "out: dtype int32; accepted: fp16, fp32$", ENGINE.attention_forward, Q, K, K, ENGINE.empty(Q.shape, "int32"))
         self.refuses(bad, "out: dtype bf16; accepted: fp16, fp32$", ENGINE.attention_forward, Q, K, K, "bf16")
         self.refuses(bad, "scores: dtype float64; accepted: fp16, bf16, fp32$", ENGINE.softmax_lse, numpy.zeros((1, 1, 2, 64)))

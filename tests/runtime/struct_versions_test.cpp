@@ -6,11 +6,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstring>
 #include <fstream>
 #include <set>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "templates/attention_backward/call/struct_versions.h"
@@ -32,10 +36,13 @@ struct Named {
 };
 
 // Structs that the library reads, and structs that it fills.
-constexpr auto given =
-    std::tuple{WAVEJIT_NAMED(wavejit_engine_options),        WAVEJIT_NAMED(wavejit_attention_forward_arguments),
-               WAVEJIT_NAMED(wavejit_attention_backward_arguments), WAVEJIT_NAMED(wavejit_softmax_lse_arguments), WAVEJIT_NAMED(wavejit_kernel_text_arguments),
-               WAVEJIT_NAMED(wavejit_prebuild_arguments),    WAVEJIT_NAMED(wavejit_cache_copy_arguments)};
+constexpr auto given = std::tuple{WAVEJIT_NAMED(wavejit_engine_options),
+                                  WAVEJIT_NAMED(wavejit_attention_forward_arguments),
+                                  WAVEJIT_NAMED(wavejit_attention_backward_arguments),
+                                  WAVEJIT_NAMED(wavejit_softmax_lse_arguments),
+                                  WAVEJIT_NAMED(wavejit_kernel_text_arguments),
+                                  WAVEJIT_NAMED(wavejit_prebuild_arguments),
+                                  WAVEJIT_NAMED(wavejit_cache_copy_arguments)};
 constexpr auto filled = std::tuple{WAVEJIT_NAMED(wavejit_call_report), WAVEJIT_NAMED(wavejit_cache_sweep_result),
                                    WAVEJIT_NAMED(wavejit_cache_copy_result), WAVEJIT_NAMED(wavejit_statistics)};
 // The library makes them whole and tells their size itself.

@@ -113,7 +113,7 @@ double number_of(DataType type, std::uint32_t bits) {
 SoftmaxOutput run_softmax(wavejit_engine* engine, const SoftmaxCase& which) {
   const DataType type = which.type;
   const DataType written = which.weights.value_or(type);
-  const auto bytes = [](DataType of) { return static_cast<std::size_t>(softmax_lse::element_bytes(of)); };
+  const auto bytes = [](DataType of) { return static_cast<std::size_t>(softmax_lse::bytes_of(of)); };
   const Place score_place = {which, which.keys, bytes(type)};
   const Place weight_place = {which, which.keys, bytes(written)};
   Memory scores(engine, score_place.total());

@@ -153,6 +153,15 @@ std::vector<std::uint16_t> bias_rows(const AttentionCase& which, std::int64_t ro
   return padded;
 }
 
+std::vector<float> wide_bias_rows(const AttentionCase& which, std::int64_t row_stride) {
+  const AttentionInputs& in = which.inputs;
+  const std::size_t rows = std::size_t(in.bias_batches) * in.bias_heads * in.query_rows();
+  std::vector<float> padded(rows * row_stride, std::numeric_limits<float>::quiet_NaN());
+  for (std::size_t row = 0; row < rows; ++row)
+    std::copy_n(&in.bias[row * in.key_length], in.key_length, &padded[row * row_stride]);
+  return padded;
+}
+
 // K and V behind left padding.
 struct PaddedKeys {
   int rows = 0;
@@ -272,7 +281,8 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   const DeviceArray first_keys(engine, which.told_first_keys.value_or(which.first_keys));
   const std::int64_t bias_columns = padded ? behind.rows : in.key_length;
   const std::int64_t bias_stride = (bias_columns + 7) / 8 * 8;
-  const DeviceArray bias(engine, bias_rows(which, bias_stride));
+  const DeviceArray bias(engine, which.bias_fp32 ? std::vector<std::uint16_t>() : bias_rows(which, bias_stride));
+  const DeviceArray wide_bias(engine, which.bias_fp32 ? wide_bias_rows(which, bias_stride) : std::vector<float>());
   const DeviceArray alibi(engine, in.alibi);
   const DeviceArray sink(engine, in.sink);
 
@@ -310,8 +320,8 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   call.softcap = static_cast<float>(in.softcap);
   if (!in.bias.empty()) {
     const std::int64_t head = in.query_rows() * bias_stride;
-    call.bias = {.data = bias.get(),
-                 .dtype = call.q.dtype,
+    call.bias = {.data = which.bias_fp32 ? static_cast<void*>(wide_bias.get()) : bias.get(),
+                 .dtype = which.bias_fp32 ? std::int32_t{WAVEJIT_FP32} : call.q.dtype,
                  .reserved = 0,
                  .sizes = {in.bias_batches, in.bias_heads, in.query_rows(), bias_columns},
                  .strides = {in.bias_heads * head, head, bias_stride, 1}};

@@ -6,6 +6,9 @@
 
 #include <string>
 
+#include "templates/attention/call/numbers.h"
+#include "templates/attention_forward/kernel/rules.h"
+
 namespace wavejit::attention_forward {
 namespace {
 
@@ -61,6 +64,10 @@ TEST(Resources, RefuseWithTheReasonAndWhatIsAccepted) {
   spec = spec_for("gfx950", 96);
   EXPECT_THAT(resources_of(spec).error(), HasSubstr("head dim 96"));
   EXPECT_EQ(resources_of(spec).error(), "head dim 96 has no kernel; accepted: 64, 128, 192/128, 256");
+  // Nor would it have one if it were a row of the table: pieces of LDS are whole.
+  EXPECT_FALSE(is_whole_pieces({.qk = 96, .v = 96}));
+  EXPECT_FALSE(is_whole_pieces({.qk = 192, .v = 96}));
+  for (const HeadDims& dims : all_head_dims()) EXPECT_TRUE(is_whole_pieces(dims)) << to_text(dims);
   EXPECT_EQ(resources_of(spec_for("gfx942", 100)).error(), "head dim 100 has no kernel; accepted: 64, 128, 192/128")
       << "what gfx942 has";
 
@@ -168,7 +175,7 @@ TEST(LaunchGeometry, PackedHeadsAreRows) {
   KernelSpec spec = spec_for("gfx950", 128);
   spec.packed_heads = true;
   spec.tile_queries = 32;
-  const LaunchGeometry geometry = launch_geometry(spec, 3, 64, 5, 7, 8);
+  const LaunchGeometry geometry = launch_geometry(spec, *targets::find_target(spec.target), 3, 64, 5, 7, 8);
   EXPECT_EQ(geometry.grid_x, 8U * 7);
   EXPECT_EQ(geometry.grid_y, 2U) << "40 rows";
   EXPECT_EQ(geometry.grid_z, 3U);
@@ -208,7 +215,7 @@ TEST(LaunchGeometry, CoversEveryQueryRowOnce) {
   const std::pair<std::uint32_t, std::uint32_t> tiles[] = {
       {1, 1}, {127, 1}, {128, 1}, {129, 2}, {1024, 8}, {1025, 9}, {0xFFFFFF80U, 0x1FFFFFFU}, {0xFFFFFFFFU, 0x2000000U}};
   for (const auto& [rows, count] : tiles) {
-    const LaunchGeometry geometry = launch_geometry(spec, 3, 40, rows);
+    const LaunchGeometry geometry = launch_geometry(spec, *targets::find_target(spec.target), 3, 40, rows);
     EXPECT_EQ(geometry.grid_x, 40U);
     EXPECT_EQ(geometry.grid_y, count) << rows;
     EXPECT_EQ(geometry.grid_z, 3U);
@@ -220,7 +227,7 @@ TEST(LaunchGeometry, CoversEveryQueryRowOnce) {
 TEST(LaunchGeometry, DualWaveHas256RowsAWorkgroup) {
   const KernelSpec spec = dualwave_for("gfx950", 64);
   for (const auto& [rows, count] : {std::pair{1U, 1U}, {256U, 1U}, {257U, 2U}, {1024U, 4U}}) {
-    const LaunchGeometry geometry = launch_geometry(spec, 3, 40, rows);
+    const LaunchGeometry geometry = launch_geometry(spec, *targets::find_target(spec.target), 3, 40, rows);
     EXPECT_EQ(geometry.grid_y, count) << rows;
     EXPECT_EQ(geometry.threads, 512U);
   }

@@ -94,6 +94,11 @@ def _check_dtypes(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: Word
         raise InvalidArgument(f"bias: dtype {bias.dtype}; accepted: {q.dtype}, other floating-point types that are rounded to it, torch.bool")
 
 
+def bias_type(mask: torch.Tensor, dtype: torch.dtype) -> torch.dtype:
+    """What a mask is read as beside queries of `dtype`: float32 stays what it is."""
+    return torch.float32 if mask.dtype is torch.float32 else dtype
+
+
 def bias_of(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """A mask as a bias: `dtype`, −∞ where a bool mask is False. Its rows begin at multiples of 8 elements."""
     keys = mask.shape[-1]
@@ -117,7 +122,7 @@ def through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Te
             raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: cpu, where q is")
     _check_dtypes(q, k, v, words)
     given: dict[str, Any] = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in engine_words(words).items()}
-    if "bias" in given and given["bias"].dtype is not q.dtype:
+    if "bias" in given and given["bias"].dtype is not bias_type(given["bias"], q.dtype):
         given["bias"] = bias_of(given["bias"], q.dtype)
     engine.attention_forward(q.detach(), k.detach(), v.detach(), out, lse=lse if with_lse else False, **given)
     return out, lse
@@ -132,7 +137,7 @@ def on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
     for name, value in words.items():  # torch gives those that are not their defaults
         key.append(name)
         if name in OF_TENSORS and value is not None:
-            value = others[name] = value if name != "bias" else _readable(value, q.dtype)
+            value = others[name] = value if name != "bias" else _readable(value, bias_type(value, q.dtype))
             key += (value.shape, value.stride(), value.dtype, value.get_device())
         else:
             key.append(value)

@@ -45,9 +45,13 @@ struct Refusal {
   std::string reason;
 };
 
-// The kernels of a shape, in the order in which a call launches them, and for people why these.
+// The kernels of a shape, in the order in which a call launches them.
 struct Route {
   std::vector<RoutedKernel> kernels;
+};
+
+// Why these, and why not others. For people only, so that no call waits for it.
+struct Explanation {
   std::string description;  // "generic 128x64, 4 waves, scalar O store"
   std::string cost;         // "34048 bytes of LDS, up to 256 VGPRs, 4 workgroups per CU"
   std::vector<Refusal> refused;
@@ -167,6 +171,8 @@ class Family {
   // A pure function: the same question has the same answer everywhere. WAVEJIT_UNSUPPORTED with the reason when no
   // route is left.
   virtual Result<Route> route(const Shape& shape, const targets::Target& target, const Toggles& toggles) const = 0;
+  // Of a shape that has a route.
+  virtual Explanation explain(const Shape& shape, const targets::Target& target, const Toggles& toggles) const = 0;
   // The same refusal for a caller of the C ABI: with the field that stands in the way.
   virtual Failure name_field(const Shape& /*shape*/, const targets::Target& /*target*/, Failure failure) const {
     return failure;

@@ -21,16 +21,20 @@ namespace wavejit::runtime {
     miss_log_.note(shape, line);
     return Resolution{.kernels = fail(status, why)};
   };
+  const bool is_sealed = sealed();
+  // A kernel that is known to fail is told as such: waiting for it would not help.
+  const auto wants = call.when_missing();
+  const bool waits = wants != families::Call::WhenMissing::make_them && !resolver_.known_failure(shape);
+  const bool capturing = !is_sealed && !waits && is_capturing(stream);
+  if (!is_sealed && !waits && !capturing) return resolve_and_tell(shape, line, phases);
   // What no kernel does is told as such, in captures and sealed engines too: preparing it would not help.
   if (!shape.family->route(shape, target_, toggles_)) return resolve_and_tell(shape, line, phases);
-  if (sealed()) {
+  if (is_sealed) {
     return refused(statistics_.refused_sealed, WAVEJIT_SEALED,
                    "the engine is sealed and no kernel is loaded for \"" + line +
                        "\"; accepted: calls that wavejit_prepare was given such a line for before");
   }
-  // A kernel that is known to fail is told as such: waiting for it would not help.
-  if (const auto wants = call.when_missing();
-      wants != families::Call::WhenMissing::make_them && !resolver_.known_failure(shape)) {
+  if (waits) {
     const bool behind = wants == families::Call::WhenMissing::refuse_and_make_them_behind;
     if (behind) background_.add(shape, line);
     return refused(statistics_.refused_no_compile, WAVEJIT_NOT_READY,
@@ -38,18 +42,15 @@ namespace wavejit::runtime {
                        (behind ? "; it is being made meanwhile" : "") +
                        "; accepted: calls that wavejit_prepare was given such a line for before");
   }
-  if (is_capturing(stream)) {
-    // What an earlier call had made behind it may be on its way.
-    if (background_.wait_for(shape)) {
-      if (const LoadedKernels* kernels = resolver_.find(shape))
-        return {.kernels = kernels, .origin = WAVEJIT_ORIGIN_MEMORY};
-    }
-    return refused(statistics_.refused_capturing, WAVEJIT_NOT_READY,
-                   "the stream is being captured and no kernel is loaded for \"" + line +
-                       "\"; accepted: calls that wavejit_prepare was given such a line for before, or "
-                       "that were made once outside a capture");
+  // What an earlier call had made behind it may be on its way.
+  if (background_.wait_for(shape)) {
+    if (const LoadedKernels* kernels = resolver_.find(shape))
+      return {.kernels = kernels, .origin = WAVEJIT_ORIGIN_MEMORY};
   }
-  return resolve_and_tell(shape, line, phases);
+  return refused(statistics_.refused_capturing, WAVEJIT_NOT_READY,
+                 "the stream is being captured and no kernel is loaded for \"" + line +
+                     "\"; accepted: calls that wavejit_prepare was given such a line for before, or "
+                     "that were made once outside a capture");
 }
 
 void Engine::prepare_behind(const families::Shape& shape, const std::string& line) noexcept {

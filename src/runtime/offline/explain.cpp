@@ -70,6 +70,7 @@ Result<std::vector<std::string>> explain(const Config& config, std::string_view 
   if (!shape) return std::unexpected(shape.error());
   auto route = shape->family->route(*shape, *row_of_target, toggles);
   if (!route) return std::unexpected(std::move(route.error()));
+  const families::Explanation why = shape->family->explain(*shape, *row_of_target, toggles);
 
   Logger logger(config.log_level.value, log_sink(config));
   // Looks at the machine's own layers; a lookup through the remote one would publish what it finds.
@@ -80,7 +81,7 @@ Result<std::vector<std::string>> explain(const Config& config, std::string_view 
   std::vector<std::string> lines = {
       row("problem", (*problem)->text()),
       row("target", targets::board_name(*row_of_target) + " (" + std::string(row_of_target->product) + ")"),
-      row("route", route->description),
+      row("route", why.description),
   };
   for (const families::Note& note : (*problem)->notes(*row_of_target, toggles))
     lines.push_back(row(note.label, note.text));
@@ -92,7 +93,7 @@ Result<std::vector<std::string>> explain(const Config& config, std::string_view 
     lines.push_back(row("key", key->hex() + "  " + where(source, *key)));
     if (keys.empty()) {
       lines.push_back(row("key text", key->text()));
-      lines.push_back(row("cost", route->cost));
+      lines.push_back(row("cost", why.cost));
     }
     keys.push_back(*std::move(key));
   }
@@ -100,7 +101,7 @@ Result<std::vector<std::string>> explain(const Config& config, std::string_view 
     // In the order of the keys.
     for (const cache::Key& one : keys) lines.push_back(row("remote", where_remotely(config, one)));
   }
-  for (const families::Refusal& refusal : route->refused)
+  for (const families::Refusal& refusal : why.refused)
     lines.push_back(row("refused", refusal.route + ": " + refusal.reason));
   for (const std::string& setting : describe(config)) lines.push_back(row("setting", setting));
   for (const std::string& warning : config.warnings) lines.push_back(row("warning", warning));

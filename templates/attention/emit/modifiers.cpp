@@ -16,7 +16,6 @@ using language::Kernel;
 using language::Value;
 using language::Values;
 
-constexpr int element_bytes = 2;
 constexpr float log2e = std::numbers::log2e_v<float>;
 
 Value* fused(Kernel& kernel, Value* a, Value* b, Value* c) {
@@ -46,7 +45,7 @@ language::Buffer ScoreModifiers::bias_buffer() const {
   Value* keys = kernel_.argument_i32(fields_.key_length);
   Value* row_bytes =
       ir.CreateMul(ir.CreateAnd(ir.CreateAdd(keys, kernel_.constant(granule - 1)), kernel_.constant(-granule)),
-                   kernel_.constant(element_bytes));
+                   kernel_.constant(bytes_of(bias_type_)));
   Value* other_rows = ir.CreateSub(queries_.query_length, kernel_.constant(1));
   Value* bytes = ir.CreateAdd(ir.CreateMul(other_rows, bias_row_stride_), row_bytes);
   return {kernel_, base, span_of_heads(kernel_, queries_, bytes, bias_head_stride())};
@@ -93,13 +92,14 @@ Value* ScoreModifiers::bias_offset() const {
     row = ir.CreateAdd(row, ir.CreateMul(queries_.head_in_group, bias_head_stride()));
     row = ir.CreateSelect(queries_.has_row, row, ir.getInt32(0x80000000));
   }
-  return ir.CreateAdd(row, ir.CreateMul(place.lane_group, kernel_.constant(group_keys * element_bytes)));
+  return ir.CreateAdd(row, ir.CreateMul(place.lane_group, kernel_.constant(group_keys * bytes_of(bias_type_))));
 }
 
 Values ScoreModifiers::fetch(Value* tile) const {
   if (!bias_) return {};
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* offset = bias_offset_ ? bias_offset_ : bias_offset();
+  const int element_bytes = bytes_of(bias_type_);
   Value* tile_offset = ir.CreateMul(tile, kernel_.constant(tile_keys * element_bytes));
   // Four consecutive keys stand in four consecutive registers; the next four are the other lane group's.
   constexpr int keys_per_load = 4;
@@ -114,6 +114,8 @@ Values ScoreModifiers::fetch(Value* tile) const {
 Value* ScoreModifiers::bias_of(const Values& fetched, std::size_t part, int r) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   Value* four = fetched[part * 4 + static_cast<std::size_t>(r / 4)];
+  if (bias_type_ == DataType::fp32)
+    return ir.CreateBitCast(ir.CreateExtractElement(four, static_cast<std::uint64_t>(r % 4)), kernel_.f32());
   if (bias_type_ == DataType::fp16) {
     llvm::Type* half = llvm::Type::getHalfTy(kernel_.context());
     Value* elements = ir.CreateBitCast(four, kernel_.vector(half, 4));

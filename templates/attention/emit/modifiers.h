@@ -25,8 +25,8 @@ class ScoreModifiers {
   // c of the softmax that follows.
   language::Value* softmax_scale() const;
 
-  // Begins the loads of what a tile's modifiers read from memory, into 16 registers with a bias, else into none.
-  // To be called early enough before `apply`.
+  // Begins the loads of what a tile's modifiers read from memory, into 16 registers with a bias (32 where it is f32),
+  // else into none. To be called early enough before `apply`.
   language::Values fetch(language::Value* tile) const;
 
   // Raw scores of a tile → modified, hidden keys −inf. The one call between products and softmax in every pipeline.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "families/kernel/names.h"
@@ -17,6 +18,17 @@ inline constexpr families::Names<DataType, 3> data_types = {
 inline constexpr families::Names<DataType, 2> operand_types = {{{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}}};
 inline std::string_view to_text(DataType dtype) { return families::name_in(data_types, dtype); }
 constexpr int bytes_of(DataType dtype) { return dtype == DataType::fp32 ? 4 : 2; }
+
+// Of q and k, of v and o.
+struct HeadDims {
+  int qk = 0;
+  int v = 0;
+  bool operator==(const HeadDims&) const = default;
+};
+// "128", "192/128"
+inline std::string to_text(const HeadDims& dims) {
+  return std::to_string(dims.qk) + (dims.v == dims.qk ? "" : "/" + std::to_string(dims.v));
+}
 
 // causal: keys up to the row's diagonal. window: keys between two distances from it, either of which may be unlimited
 // (a causal window is one with no keys beyond the diagonal).

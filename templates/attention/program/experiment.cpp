@@ -62,6 +62,7 @@ void take(void* context, const wavejit_problem* from) {
   to.window_right = from->window_right;
   to.lse = from->lse != 0;
   to.output_fp32 = from->output_dtype == WAVEJIT_FP32;
+  to.bias_fp32 = from->bias_dtype == WAVEJIT_FP32;
   to.layout = from->layout;
   to.page_size = from->page_size;
   to.page_heads_first = from->page_heads_first != 0;
@@ -192,9 +193,15 @@ std::int64_t BiasPlacement::row(const Experiment& problem, std::int64_t batch, c
   return (of_batch * heads + (heads == 1 ? 0 : head)) * rows + within;
 }
 
+float bias_element(const Experiment& problem, const Inputs& inputs, std::int64_t row, std::int64_t column) {
+  const float value = inputs.bias(row, column);
+  return problem.bias_fp32 ? value * (1 + 0x1p-14F) : value;
+}
+
 std::uint64_t device_bytes(const Experiment& problem) {
   const std::int64_t elements = queries_of(problem).elements() + stored(problem, keys_of(problem)).elements() +
-                                stored(problem, values_of(problem)).elements() + bias_of(problem).elements();
+                                stored(problem, values_of(problem)).elements() +
+                                (bias_of(problem).elements() * (problem.bias_fp32 ? 2 : 1));
   const std::int64_t lse = problem.lse ? queries_of(problem).rows() : 0;
   return static_cast<std::uint64_t>(elements) * 2 + static_cast<std::uint64_t>(lse) * 4 +
          static_cast<std::uint64_t>(outputs_of(problem).elements()) * problem.output_bytes();

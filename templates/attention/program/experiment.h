@@ -15,6 +15,8 @@
 
 namespace wavejit::attention::program {
 
+class Inputs;
+
 // What a descriptor says of a modifier: an extent, or the number. Neither: it is not there.
 struct ToldModifier {
   Extent extent = Extent::none;
@@ -37,6 +39,7 @@ struct Experiment {
   std::int32_t window_right = 0;
   bool lse = false;
   bool output_fp32 = false;  // O in f32, not in `type`
+  bool bias_fp32 = false;    // the same of the bias
   std::int32_t layout = WAVEJIT_LAYOUT_BSHD;
   std::int64_t page_size = 0;  // of keys in pages
   bool page_heads_first = false;
@@ -131,6 +134,8 @@ struct BiasPlacement {
                    std::int64_t row) const;
 };
 BiasPlacement bias_of(const Experiment& problem);
+// An element as the array holds it: rounded to `type`, or in f32 a number that 16 bits do not have.
+float bias_element(const Experiment& problem, const Inputs& inputs, std::int64_t row, std::int64_t column);
 
 // Memory of the device that a run takes, the workspace of split keys aside.
 std::uint64_t device_bytes(const Experiment& problem);

@@ -58,7 +58,8 @@ ExactRows Reference::attend(std::int64_t sequence, std::int64_t head, const std:
   const BiasPlacement bias = bias_of(problem_);
   if (bias.rows > 0) {
     wanted.bias = [&, bias](std::int64_t row, std::int64_t key) {
-      return static_cast<double>(inputs_.bias(bias.row(problem_, sequence, lengths, head, row), key));
+      return static_cast<double>(
+          bias_element(problem_, inputs_, bias.row(problem_, sequence, lengths, head, row), key));
     };
   }
   return exact_rows(wanted);

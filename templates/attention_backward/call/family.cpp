@@ -97,15 +97,23 @@ class AttentionBackward final : public families::Family {
                                            "; accepted: d64, d128 of q, k and v alike");
     if (const auto refusal = refusal_of(queries)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
     if (const auto refusal = refusal_of(keys)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
-    const std::string rows = std::to_string(rows_at_once(words, target));
-    return families::Route{
-        .kernels = {{.label = "spec", .spec = queries}, {.label = "dk, dv", .spec = keys}},
-        .description = "dQ by tiles of " + std::to_string(tile_queries) +
-                       " rows and 64 keys, then dK and dV by tiles of " + std::to_string(tile_keys_of(keys)) +
-                       " keys and " + rows + " rows; no atomics",
-        .cost = std::to_string(threads) + " threads, up to " + std::to_string(512 / waves_per_simd(queries, target)) +
-                " and " + std::to_string(512 / waves_per_simd(keys, target)) + " VGPRs",
-        .refused = {}};
+    return families::Route{.kernels = {{.label = "spec", .spec = queries}, {.label = "dk, dv", .spec = keys}}};
+  }
+
+  families::Explanation explain(const families::Shape& shape, const Target& target,
+                                const Toggles& toggles) const override {
+    const BackwardShape of = BackwardShape::of(shape.code);
+    const KernelWords words = words_of(of, target, toggles);
+    const QueryKernel queries = {words};
+    KeyKernel keys = {words};
+    keys.runs = of.runs;
+    return {.description = "dQ by tiles of " + std::to_string(tile_queries) +
+                           " rows and 64 keys, then dK and dV by tiles of " + std::to_string(tile_keys_of(keys)) +
+                           " keys and " + std::to_string(rows_at_once(words, target)) + " rows; no atomics",
+            .cost = std::to_string(threads) + " threads, up to " +
+                    std::to_string(512 / waves_per_simd(queries, target)) + " and " +
+                    std::to_string(512 / waves_per_simd(keys, target)) + " VGPRs",
+            .refused = {}};
   }
 
   Failure name_field(const families::Shape& shape, const Target& /*target*/, Failure failure) const override {

@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <string>
 
+#include "templates/attention/call/flags.h"
 #include "templates/attention_forward/call/call_descriptor.h"
-#include "templates/attention_forward/call/device_lengths.h"
+#include "templates/attention_forward/call/checks.h"
 #include "templates/attention_forward/call/kernel_arguments.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
 #include "templates/attention_forward/kernel/parameters.h"
@@ -34,8 +35,9 @@ families::Launch launch_of(const LaunchGeometry& geometry, void* arguments, std:
 
 // As many query tiles as there may be: sequences of more than few_rows rows, of which each begins one more than its
 // rows fill. y as for the longest of them, so that y and z stay within limits.
-LaunchGeometry geometry_of_many_rows(const KernelSpec& spec, const AttentionProblem& problem, std::uint32_t few_rows) {
-  LaunchGeometry geometry = launch_geometry(spec, 1, problem.query_heads, problem.query_length);
+LaunchGeometry geometry_of_many_rows(const KernelSpec& spec, const targets::Target& target,
+                                     const AttentionProblem& problem, std::uint32_t few_rows) {
+  LaunchGeometry geometry = launch_geometry(spec, target, 1, problem.query_heads, problem.query_length);
   const std::uint64_t sequences = std::min<std::uint64_t>(problem.batch, problem.query_rows / (few_rows + 1));
   const std::uint64_t tiles = std::min(problem.query_rows / static_cast<std::uint64_t>(spec.tile_queries) + sequences,
                                        std::uint64_t{problem.batch} * geometry.grid_y);
@@ -70,7 +72,7 @@ void AttentionCall::fill(const KernelSpec& spec, std::uint32_t splits, const voi
   all.query_head_multiplier = division_multiplier(spec.packed_heads ? problem_.kv_heads : problem_.query_heads);
   all.split_multiplier = division_multiplier(splits);
   all.workspace = reinterpret_cast<std::uintptr_t>(memory);
-  if (problem_.shape.paged) arguments.paged.pages = page_arguments(call_);
+  if (problem_.shape.paged) arguments.paged.pages = page_arguments(paging_of(call_));
   if (problem_.shape.vectorised) [[unlikely]]
     set_units(all, call_);
 }
@@ -92,8 +94,8 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   const std::uint32_t first = round * splits_.sequences_a_round;
   const std::uint32_t batch =
       rounds == 1 ? problem_.batch : std::min(problem_.batch - first, splits_.sequences_a_round);
-  const LaunchGeometry geometry =
-      launch_geometry(spec, batch, problem_.query_heads, problem_.query_length, splits_.splits, problem_.group());
+  const LaunchGeometry geometry = launch_geometry(spec, target_, batch, problem_.query_heads, problem_.query_length,
+                                                  splits_.splits, problem_.group());
   if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
     return too_many_tiles(problem_.query_length, geometry.grid_y);
   fill(spec, splits_.splits, memory, arguments_);
@@ -110,7 +112,7 @@ Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* con
   const auto& tall = kernels[0]->get<KernelSpec>();
   const auto& few = kernels[1]->get<KernelSpec>();
   const std::uint32_t few_rows = splits_.few_rows;
-  const LaunchGeometry geometry = geometry_of_many_rows(tall, problem_, few_rows);
+  const LaunchGeometry geometry = geometry_of_many_rows(tall, target_, problem_, few_rows);
   if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
     return too_many_tiles(problem_.query_length, geometry.grid_y);
   fill(tall, 1, nullptr, arguments_);
@@ -118,17 +120,14 @@ Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* con
   plan.add(launch_of(geometry, &arguments_, sizeof arguments_));
   fill(few, splits_.splits, memory, few_.emplace());
   few_->rows.few_rows = few_rows;
-  plan.add(
-      launch_of(launch_geometry(few, problem_.batch, problem_.query_heads, few_rows, splits_.splits, problem_.group()),
-                &*few_, sizeof *few_));
+  plan.add(launch_of(
+      launch_geometry(few, target_, problem_.batch, problem_.query_heads, few_rows, splits_.splits, problem_.group()),
+      &*few_, sizeof *few_));
   if (splits_.splits != 1) plan_combine(*kernels[2], few_->paged.all, problem_.batch, few_rows, plan);
   return {};
 }
 
-AttentionCall::WhenMissing AttentionCall::when_missing() const {
-  if ((call_.flags & WAVEJIT_NO_COMPILE) == 0) return WhenMissing::make_them;
-  return (call_.flags & WAVEJIT_COMPILE_BEHIND) == 0 ? WhenMissing::refuse : WhenMissing::refuse_and_make_them_behind;
-}
+AttentionCall::WhenMissing AttentionCall::when_missing() const { return attention::when_missing(call_.flags); }
 
 std::string AttentionCall::descriptor(Line line) const {
   ProblemDescriptor descriptor = describe_call(problem_, call_);

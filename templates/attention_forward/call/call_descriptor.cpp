@@ -2,8 +2,6 @@
 #include "templates/attention_forward/call/call_descriptor.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <string>
 
 #include "templates/attention_forward/kernel/modifier_fields.h"
@@ -33,11 +31,6 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
 
 [[gnu::cold]] ProblemDescriptor describe_call(const AttentionProblem& problem,
                                               const wavejit_attention_forward_arguments& call) {
-  const auto number = [](float value) {
-    std::array<char, 32> text{};
-    const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc{} ? std::string(text.data(), end) : std::string();
-  };
   const bool heads_outside = call.q.sizes[1] > 1 && call.q.sizes[2] > 1 && call.q.strides[2] > call.q.strides[1];
   ProblemDescriptor descriptor;
   descriptor.shape = problem.shape;
@@ -47,7 +40,7 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
   descriptor.query_heads = problem.query_heads;
   descriptor.kv_heads = problem.kv_heads;
   descriptor.layout = heads_outside ? Layout::bhsd : Layout::bshd;
-  if (call.scale != 0 || (call.flags & WAVEJIT_SCALE_IS_ZERO) != 0) descriptor.scale = number(call.scale);
+  if (call.scale != 0 || (call.flags & WAVEJIT_SCALE_IS_ZERO) != 0) descriptor.scale = text_of(call.scale);
   if (call.query_starts != nullptr && call.key_starts != nullptr) descriptor.layout = Layout::packed;
   if (problem.shape.paged) {
     descriptor.layout = Layout::paged;
@@ -56,13 +49,11 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
         !problem.shape.vectorised && call.k.sizes[2] > 1 && call.k.strides[2] > call.k.strides[1];
     descriptor.values_by_keys = call.page_layout == WAVEJIT_PAGES_VECTORISED_KEYS;
   }
-  descriptor.causal = (call.mask & WAVEJIT_MASK_CAUSAL) != 0;
-  if ((call.mask & WAVEJIT_MASK_PREFIX) != 0) descriptor.causal_prefix = call.causal_prefix;
-  if ((call.mask & WAVEJIT_MASK_WINDOW) != 0) descriptor.window = {call.window_left, call.window_right};
+  descriptor.mask = words_of(call.mask, call.causal_prefix, call.window_left, call.window_right);
   for (const ModifierFields& fields : modifier_fields) {
     if (!given(fields, call)) continue;
     if (fields.number != nullptr) {
-      descriptor.add(fields.modifier, Extent::none, number(call.*fields.number));
+      descriptor.add(fields.modifier, Extent::none, text_of(call.*fields.number));
     } else {
       descriptor.add(fields.modifier, extent_of(row_of(fields.modifier), call.*fields.tensor));
     }

@@ -1,44 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The parts of check_attention_forward (problem.h), one file each.
+// A call of this family as the checks of any attention see it (templates/attention/call).
 #pragma once
 
-#include <array>
-#include <cstdint>
-
-#include "families/call/failure.h"
+#include "families/call/family.h"
+#include "templates/attention/call/paging.h"
+#include "templates/attention/call/sequences.h"
 #include "templates/attention_forward/call/problem.h"
 
 namespace wavejit::attention_forward {
 
-// What the call's tensors must measure, once packed lengths are known.
-struct Extents {
-  std::int64_t sequences = 0;
-  std::int64_t query_length = 0;  // the longest
-  std::int64_t key_length = 0;
-  const char* sequences_from = nullptr;  // the field that says so
-};
-
-// sequences.cpp: dense or packed, device arrays of lengths. Needs q and k with sizes in range.
-// `extents` in place: hot, and a processor waits for what is read back wider than it was written.
-Result<void> check_sequences(const wavejit_attention_forward_arguments& call, Extents& extents);
-
-// paging.cpp: keys in pages. Needs k and v with sizes that agree, strides in range, and extents.
-Result<void> check_pages(const wavejit_attention_forward_arguments& call, const Extents& extents);
-// The same file: page_layout is not 0. Needs k and v with sizes that agree.
-Result<void> check_page_layout(const wavejit_attention_forward_arguments& call);
-// K and V of vectorised pages: a head of a page as one row, since nothing stands between its elements.
-struct KeyTensors {
-  wavejit_tensor k;
-  wavejit_tensor v;
-};
-wavejit_tensor in_one_row(const wavejit_tensor& pages);
-// Whether a call has them.
 inline bool is_paged(const wavejit_attention_forward_arguments& call) { return call.block_table != nullptr; }
 
-// modifiers.cpp: mask, window, prefix, bias, alibi, sink, softcap, splits. Fills the problem's fields; lengths,
-// dtype and scale stand in it already.
-Result<void> check_mask(const wavejit_attention_forward_arguments& call, AttentionProblem& problem);
-Result<void> check_modifiers(const wavejit_attention_forward_arguments& call, const Extents& extents,
-                             AttentionProblem& problem);
+inline SequenceCall sequences_of(const wavejit_attention_forward_arguments& call) {
+  return {.q = call.q,
+          .k = call.k,
+          .query_starts = call.query_starts,
+          .key_starts = call.key_starts,
+          .key_lengths = call.key_lengths,
+          .first_keys = call.first_keys,
+          .sequences = call.sequences,
+          .max_query_length = call.max_query_length,
+          .max_key_length = call.max_key_length,
+          .paged = is_paged(call),
+          .names_a_table = call.table_starts != nullptr || call.table_columns != 0 || call.table_row_stride != 0};
+}
+
+// WAVEJIT_CHECK_LENGTHS: what device memory says (templates/attention/call/device_lengths.h).
+Result<void> check_device_lengths(families::DeviceMemory& memory, const AttentionProblem& problem,
+                                  const wavejit_attention_forward_arguments& call);
+
+// The splits, the flags and what else is this family's own. Fills the problem's fields; the shape stands in it already.
+Result<void> check_choices(const wavejit_attention_forward_arguments& call, AttentionProblem& problem);
 
 }  // namespace wavejit::attention_forward

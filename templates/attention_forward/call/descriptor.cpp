@@ -49,19 +49,7 @@ std::string to_text(const ProblemDescriptor& descriptor) {
   if (descriptor.kv_heads != descriptor.query_heads) text += "/" + std::to_string(descriptor.kv_heads);
   word("d", std::to_string(shape.head_dim_qk));
   if (shape.head_dim_v != shape.head_dim_qk) text += "/" + std::to_string(shape.head_dim_v);
-  const auto list = [](const std::vector<std::int64_t>& lengths) {
-    std::string text;
-    for (const std::int64_t length : lengths) text += (text.empty() ? "" : ",") + std::to_string(length);
-    return text;
-  };
-  if (descriptor.causal_prefix) {
-    word("causal=", std::to_string(*descriptor.causal_prefix));
-  } else if (descriptor.causal) {
-    word("causal", "");
-  }
-  if (descriptor.window) {
-    word("window=", std::to_string(descriptor.window->first) + "," + std::to_string(descriptor.window->second));
-  }
+  text += attention::to_text(descriptor.mask);
   if (shape.lse) word("lse", "");
   if (shape.output_fp32) word("o=", "fp32");
   if (descriptor.layout == Layout::paged) {
@@ -73,11 +61,12 @@ std::string to_text(const ProblemDescriptor& descriptor) {
   } else if (descriptor.layout != Layout::bshd) {
     word("layout=", families::name_in(layouts, descriptor.layout));
   }
-  if (!descriptor.query_lengths.empty()) word("q_lengths=", list(descriptor.query_lengths));
+  if (!descriptor.query_lengths.empty()) word("q_lengths=", attention::to_text(descriptor.query_lengths));
   if (descriptor.query_rows) word("q_rows=", std::to_string(*descriptor.query_rows));
-  if (!descriptor.key_lengths.empty()) word("k_lengths=", list(descriptor.key_lengths));
+  if (!descriptor.key_lengths.empty()) word("k_lengths=", attention::to_text(descriptor.key_lengths));
   if (descriptor.total_keys) word("k_total=", std::to_string(*descriptor.total_keys));
-  if (shape.first_keys) word("first_keys", (descriptor.first_keys.empty() ? "" : "=") + list(descriptor.first_keys));
+  if (shape.first_keys)
+    word("first_keys", (descriptor.first_keys.empty() ? "" : "=") + attention::to_text(descriptor.first_keys));
   if (!descriptor.scale.empty()) word("scale=", descriptor.scale);
   for (const Modifier modifier : described_modifiers) {
     const DescribedModifier& described = descriptor.of(modifier);
@@ -85,6 +74,7 @@ std::string to_text(const ProblemDescriptor& descriptor) {
     const ModifierRow& row = row_of(modifier);
     word(row.word, row.is_number ? "=" + described.number : name_of(row.extents, described.extent));
   }
+  if (shape.bias_fp32) word("bias_type=", "fp32");
   if (descriptor.splits == 0) word("splits=", "auto");
   if (descriptor.splits > 0) word("splits=", std::to_string(descriptor.splits));
   if (!descriptor.invariance.empty()) word("invariance=", descriptor.invariance);
@@ -130,7 +120,7 @@ std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descripto
     one.query_length = queries;
     one.key_length = keys;
     one.shape.set_rows(rows_of(descriptor, queries));
-    if (one.causal_prefix) one.causal_prefix = std::min(*one.causal_prefix, keys);
+    if (one.mask.causal_prefix) one.mask.causal_prefix = std::min(*one.mask.causal_prefix, keys);
     // Whether few rows of several chunks are split goes by the batch, too: they have both.
     const bool either = descriptor.splits <= 0 && queries <= static_cast<std::int64_t>(longest_packed_query);
     for (const std::int64_t splits : {1, 2}) {
@@ -181,8 +171,8 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
   const bool on_device = descriptor.layout == Layout::packed || descriptor.layout == Layout::paged;
   problem.uneven_lengths = may_be_uneven(on_device || !descriptor.key_lengths.empty() || descriptor.shape.first_keys,
                                          descriptor.batch, descriptor.key_length, descriptor.total_keys.value_or(0));
-  problem.bottom_right = !descriptor.causal_prefix;
-  problem.causal_prefix = static_cast<std::int32_t>(descriptor.causal_prefix.value_or(0));
+  problem.bottom_right = !descriptor.mask.causal_prefix;
+  problem.causal_prefix = static_cast<std::int32_t>(descriptor.mask.causal_prefix.value_or(0));
   problem.paired_tiles = descriptor.paired_tiles;
   problem.any_bits = descriptor.invariance == "none";
   return problem;

@@ -8,10 +8,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "families/call/failure.h"
+#include "templates/attention/call/mask_words.h"
 #include "templates/attention_forward/call/problem.h"
 
 namespace wavejit::attention_forward {
@@ -51,10 +51,7 @@ struct ProblemDescriptor {
   std::optional<std::int64_t> total_keys;
   // With shape.first_keys: one a sequence; empty: the words give no numbers.
   std::vector<std::int64_t> first_keys;
-  // What the words said of the mask; shape.mask is what they amount to. Limits: −1 is none.
-  bool causal = false;
-  std::optional<std::int64_t> causal_prefix;
-  std::optional<std::pair<std::int64_t, std::int64_t>> window;
+  MaskWords mask;  // what the words said; shape.mask is what they amount to
   std::array<DescribedModifier, modifier_count> modifiers;
   std::int64_t splits = -1;  // −1: not said, 0: auto
   std::string scale;         // as written: one text, one problem; empty: 1 / sqrt(head dim)

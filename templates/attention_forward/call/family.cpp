@@ -118,6 +118,11 @@ std::string list_supported(const targets::Target& target) {
   if (possible([](AttentionShape& shape) { shape.first_keys = true; })) line += "; left padding";
   if (lse) line += "; LSE on request";
   if (possible([](AttentionShape& shape) { shape.output_fp32 = true; })) line += "; O in fp32 on request";
+  if (possible([](AttentionShape& shape) {
+        shape.modifiers.add(Modifier::bias);
+        shape.bias_fp32 = true;
+      }))
+    line += "; bias in fp32";
   line += "; pipelines";
   for (const auto pipeline : all_pipelines)
     if (!supported_shapes(target, {.pipeline = pipeline}).empty()) line += " " + std::string(to_text(pipeline));
@@ -134,12 +139,8 @@ Result<families::Route> mixed_route(const AttentionShape& shape, const targets::
   if (!tall) return std::unexpected(std::move(tall.error()));
   auto few = choose_route(shape.of_few_rows(), target, toggles);
   if (!few) return std::unexpected(std::move(few.error()));
-  families::Route route = {.kernels = {},
-                           .description = describe(*tall) + "; of few rows: " + describe(*few),
-                           .cost = cost_of(*tall) + "; of few rows: " + cost_of(*few),
-                           .refused = std::move(tall->refused)};
-  route.kernels.push_back({.label = "spec", .spec = tall->spec});
-  route.kernels.push_back({.label = "few rows", .spec = few->spec});
+  families::Route route = {
+      .kernels = {{.label = "spec", .spec = tall->spec}, {.label = "few rows", .spec = few->spec}}};
   if (few->spec.split_keys != 0)
     route.kernels.push_back({.label = "combine", .spec = attention_combine::combine_of(few->spec, shape.output_fp32)});
   return route;
@@ -161,16 +162,29 @@ class AttentionForward final : public families::Family {
     if (shape.mixed) return mixed_route(shape, target, toggles);
     auto chosen = choose_route(shape, target, toggles);
     if (!chosen) return std::unexpected(std::move(chosen.error()));
-    families::Route route = {.kernels = {},
-                             .description = describe(*chosen),
-                             .cost = cost_of(*chosen),
-                             .refused = std::move(chosen->refused)};
-    route.kernels.push_back({.label = "spec", .spec = chosen->spec});
+    families::Route route = {.kernels = {{.label = "spec", .spec = chosen->spec}}};
     // One for all split kernels of a data type and head dim, whatever their masks and pipelines.
     if (chosen->spec.split_keys != 0)
       route.kernels.push_back(
           {.label = "combine", .spec = attention_combine::combine_of(chosen->spec, shape.output_fp32)});
     return route;
+  }
+
+  families::Explanation explain(const families::Shape& asked, const targets::Target& target,
+                                const Toggles& toggles) const override {
+    const AttentionShape shape = AttentionShape::of_code(asked.code);
+    const AttentionShape first = shape.mixed ? shape.of_long_queries() : shape;
+    const auto chosen = choose_route(first, target, toggles);
+    if (!chosen) return {};
+    families::Explanation why = {.description = describe(*chosen),
+                                 .cost = cost_of(*chosen),
+                                 .refused = why_not_others(first, target, toggles, *chosen)};
+    if (!shape.mixed) return why;
+    if (const auto few = choose_route(shape.of_few_rows(), target, toggles)) {
+      why.description += "; of few rows: " + describe(*few);
+      why.cost += "; of few rows: " + cost_of(*few);
+    }
+    return why;
   }
 
   Failure name_field(const families::Shape& asked, const targets::Target& target, Failure failure) const override {

@@ -1,92 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/call/kernel_arguments.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <numbers>
-
+#include "templates/attention/call/data_type.h"
+#include "templates/attention/call/modifiers.h"
+#include "templates/attention/call/numbers.h"
+#include "templates/attention/call/tensors.h"
 #include "templates/attention_forward/kernel/modifier_fields.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward {
 namespace {
 
-constexpr std::uint64_t element_bytes = 2;
 constexpr std::uint64_t lse_element_bytes = 4;
 
-std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
-
-// A dimension with one element has no stride, a tensor without rows has none at all: whatever the caller left there
-// must not reach address arithmetic.
+// A tensor without rows has no strides at all.
 std::uint64_t stride(const wavejit_tensor& tensor, int dimension, std::uint64_t bytes) {
-  return tensor.sizes[dimension] > 1 && tensor.sizes[1] > 0
-             ? static_cast<std::uint64_t>(tensor.strides[dimension]) * bytes
-             : 0;
+  return tensor.sizes[1] > 0 ? stride_bytes(tensor, dimension, bytes) : 0;
 }
 
-// A dimension with one element counts for every index.
-std::uint64_t broadcast_stride(const wavejit_tensor& tensor, int dimension, std::uint64_t bytes) {
-  return tensor.sizes[dimension] > 1 ? static_cast<std::uint64_t>(tensor.strides[dimension]) * bytes : 0;
-}
-
-std::uint32_t row_bytes(const wavejit_tensor& tensor, std::uint64_t bytes = element_bytes) {
+std::uint32_t row_bytes(const wavejit_tensor& tensor, std::uint64_t bytes) {
   return static_cast<std::uint32_t>(static_cast<std::uint64_t>(row_stride(tensor)) * bytes);
 }
-
-void set_softcap(Arguments& arguments, const AttentionProblem& problem,
-                 const wavejit_attention_forward_arguments& call) {
-  arguments.scores.softcap_log2e = call.softcap * std::numbers::log2e_v<float>;
-  arguments.scores.softcap_rate = 2 * std::abs(problem.scale_log2e) / call.softcap;
-}
-
-void set_bias(Arguments& arguments, const AttentionProblem&, const wavejit_attention_forward_arguments& call) {
-  constexpr std::int64_t granule = 8;
-  const std::int64_t padded = (call.bias.sizes[3] + granule - 1) / granule * granule;
-  arguments.scores.bias = address(call.bias.data);
-  arguments.scores.bias_batch_stride = broadcast_stride(call.bias, 0, element_bytes);
-  arguments.scores.bias_head_stride = broadcast_stride(call.bias, 1, element_bytes);
-  arguments.scores.bias_row_stride =
-      static_cast<std::uint32_t>((call.bias.sizes[2] > 1 ? call.bias.strides[2] : padded) * element_bytes);
-}
-
-void set_alibi(Arguments& arguments, const AttentionProblem&, const wavejit_attention_forward_arguments& call) {
-  arguments.scores.alibi = address(call.alibi.data);
-  arguments.scores.alibi_batch_stride = broadcast_stride(call.alibi, 0, sizeof(float));
-}
-
-void set_sink(Arguments& arguments, const AttentionProblem&, const wavejit_attention_forward_arguments& call) {
-  arguments.sink = address(call.sink.data);
-}
-
-// Where a modifier stands in the kernel's arguments; in the order of their numbers.
-using SetModifier = void (*)(Arguments& arguments, const AttentionProblem& problem,
-                             const wavejit_attention_forward_arguments& call);
-constexpr std::array<SetModifier, modifier_count> set_modifier = {set_softcap, set_bias, set_alibi, set_sink};
-static_assert(static_cast<int>(Modifier::softcap) == 0 && static_cast<int>(Modifier::bias) == 1 &&
-              static_cast<int>(Modifier::alibi) == 2 && static_cast<int>(Modifier::sink) == 3);
 
 }  // namespace
 
 void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
                     const wavejit_attention_forward_arguments& call, const targets::Target& target,
                     const families::Toggles& toggles) {
+  const auto bytes = static_cast<std::uint64_t>(bytes_of(problem.shape.dtype));
   const std::uint64_t o_bytes = output_element_bytes(problem.shape);
   arguments.q = address(call.q.data);
   arguments.k = address(call.k.data);
   arguments.v = address(call.v.data);
   arguments.o = address(call.o.data);
-  arguments.q_batch_stride = stride(call.q, 0, element_bytes);
-  arguments.k_batch_stride = stride(call.k, 0, element_bytes);
-  arguments.v_batch_stride = stride(call.v, 0, element_bytes);
+  arguments.q_batch_stride = stride(call.q, 0, bytes);
+  arguments.k_batch_stride = stride(call.k, 0, bytes);
+  arguments.v_batch_stride = stride(call.v, 0, bytes);
   arguments.o_batch_stride = stride(call.o, 0, o_bytes);
-  arguments.q_head_stride = stride(call.q, 2, element_bytes);
-  arguments.k_head_stride = stride(call.k, 2, element_bytes);
-  arguments.v_head_stride = stride(call.v, 2, element_bytes);
+  arguments.q_head_stride = stride(call.q, 2, bytes);
+  arguments.k_head_stride = stride(call.k, 2, bytes);
+  arguments.v_head_stride = stride(call.v, 2, bytes);
   arguments.o_head_stride = stride(call.o, 2, o_bytes);
-  arguments.q_row_stride = row_bytes(call.q);
-  arguments.k_row_stride = row_bytes(call.k);
-  arguments.v_row_stride = row_bytes(call.v);
+  arguments.q_row_stride = row_bytes(call.q, bytes);
+  arguments.k_row_stride = row_bytes(call.k, bytes);
+  arguments.v_row_stride = row_bytes(call.v, bytes);
   arguments.o_row_stride = row_bytes(call.o, o_bytes);
   if (problem.shape.lse) {
     arguments.lse = address(call.lse.data);
@@ -116,27 +73,23 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
     arguments.heads_per_die = problem.query_heads / dies;
     arguments.die_multiplier = kv_head_multiplier(dies, 1);  // x / dies
   }
-  for (const ModifierFields& fields : modifier_fields)
-    if (given(fields, call)) [[unlikely]]
-      set_modifier[static_cast<std::size_t>(fields.modifier)](arguments, problem, call);
+  if (call.sink.data != nullptr) [[unlikely]]
+    arguments.sink = address(call.sink.data);
+  for (const ModifierFields& fields : modifier_fields) {
+    if (!given(fields, call)) [[likely]]
+      continue;
+    static constexpr wavejit_tensor none{};
+    set_score_arguments(fields.modifier, fields.tensor != nullptr ? call.*fields.tensor : none,
+                        fields.number != nullptr ? call.*fields.number : 0, problem.scale_log2e, arguments.scores);
+  }
 }
 
 void set_units(Arguments& arguments, const wavejit_attention_forward_arguments& call) {
   const bool by_keys = call.page_layout == WAVEJIT_PAGES_VECTORISED_KEYS;
-  arguments.k_row_stride = unit_elements * element_bytes;
-  arguments.v_row_stride = static_cast<std::uint32_t>((by_keys ? call.v.sizes[3] : 1) * element_bytes);
-}
-
-PageArguments page_arguments(const wavejit_attention_forward_arguments& call) {
-  const auto granules = static_cast<std::uint32_t>(std::max<std::int64_t>(call.k.sizes[1] / page_granule, 1));
-  const std::int64_t row = call.table_row_stride != 0 ? call.table_row_stride : call.table_columns;
-  return {.table = address(call.block_table),
-          .table_starts = address(call.table_starts),
-          .table_row_stride = static_cast<std::uint64_t>(row) * sizeof(std::int32_t),
-          .table_columns = static_cast<std::uint32_t>(call.table_columns),
-          .pages = static_cast<std::uint32_t>(call.k.sizes[0]),
-          .granules_of_page = granules,
-          .page_multiplier = division_multiplier(granules)};
+  const std::uint64_t bytes = element_bytes_of(call.k);
+  arguments.k_row_stride = static_cast<std::uint32_t>(unit_elements * bytes);
+  arguments.v_row_stride =
+      static_cast<std::uint32_t>(static_cast<std::uint64_t>(by_keys ? call.v.sizes[3] : 1) * bytes);
 }
 
 void begin_at_sequence(PagedArguments& arguments, bool paged, std::uint32_t sequence) {

@@ -15,8 +15,6 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
                     const wavejit_attention_forward_arguments& call, const targets::Target& target,
                     const families::Toggles& toggles);
 
-// Of a call whose keys stand in pages.
-PageArguments page_arguments(const wavejit_attention_forward_arguments& call);
 // Rows of vectorised pages, over what fill_arguments has made of strides.
 void set_units(Arguments& arguments, const wavejit_attention_forward_arguments& call);
 

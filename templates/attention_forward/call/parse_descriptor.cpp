@@ -35,6 +35,7 @@ enum class Slot : std::uint8_t {
   window,
   lse,
   output,
+  bias_type,
   layout,
   query_lengths,
   query_rows,
@@ -69,7 +70,8 @@ std::string accepted_words() {
       "k_lengths=<n,…>, k_total=<n>, "
       "first_keys[=<n,…>], scale=<x>, ";
   for (const Modifier modifier : described_modifiers) words += std::string(row_of(modifier).accepted) + ", ";
-  return words + "splits=<n>|auto, invariance=batch|none, seed=<n>, inputs=normal|uniform|adversarial:<name>";
+  return words +
+         "bias_type=fp32, splits=<n>|auto, invariance=batch|none, seed=<n>, inputs=normal|uniform|adversarial:<name>";
 }
 
 // Words of the grammar that no kernel of this version does, with what may stand in their place.
@@ -123,14 +125,14 @@ class Parser {
     result_.shape.set_rows(rows_of(result_, result_.query_length));
     AttentionShape& shape = result_.shape;
     shape.whole_tiles = !shape.vectorised && holds_whole_tiles(result_.page_size, shape.first_keys);
+    if (shape.bias_fp32 && !result_.of(Modifier::bias).there)
+      return fail(WAVEJIT_INVALID_ARGUMENT,
+                  "descriptor: bias_type=fp32 without a bias; accepted: bias=bh|b|h|1 beside it");
     if (auto lengths = check_lengths(result_); !lengths) return std::unexpected(std::move(lengths.error()));
-    const auto [left, right] = result_.window.value_or(std::pair<std::int64_t, std::int64_t>{-1, -1});
-    result_.shape.mask = choose_mask(result_.causal, result_.window.has_value(), left, right).mask;
-    if (result_.causal_prefix && *result_.causal_prefix > result_.key_length) {
-      return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: causal=" + std::to_string(*result_.causal_prefix) +
-                                                "; accepted: 0 to " + std::to_string(result_.key_length) +
-                                                ", the keys");
-    }
+    const MaskWords& mask = result_.mask;
+    result_.shape.mask = choose_mask(mask.causal, mask.window.has_value(), mask.left(), mask.right()).mask;
+    if (auto prefix = check_prefix(mask, result_.key_length); !prefix)
+      return std::unexpected(std::move(prefix.error()));
     return std::move(result_);
   }
 
@@ -142,7 +144,7 @@ class Parser {
       return Slot::dtype;
     }
     if (text == "causal") {
-      result_.causal = true;
+      result_.mask.causal = true;
       return Slot::causal;
     }
     for (const ModifierRow& row : modifier_rows) {
@@ -198,6 +200,11 @@ class Parser {
     }
   }
 
+  static Result<Slot> slot_if(Result<void> taken, Slot slot) {
+    if (!taken) return std::unexpected(std::move(taken.error()));
+    return slot;
+  }
+
   // "<n>" or "<n>..<n>".
   static Result<Slot> range(const Word& word, std::string_view text, std::int64_t least,
                             std::optional<std::int64_t>& from, std::int64_t& to, Slot slot) {
@@ -230,16 +237,11 @@ class Parser {
   }
 
   Result<Slot> take_assignment(const Word& word, std::string_view key, std::string_view value) {
-    if (key == "causal") {
-      const auto prefix = whole_number(value);
-      if (!prefix || *prefix > max_length)
-        return wrong(word, "is no prefix; accepted: causal=<keys before the first query>, 0 to the key length");
-      result_.causal = true;
-      result_.causal_prefix = prefix;
-      return Slot::causal;
-    }
-    if (key == "window") return take_window(word, value);
-    if (key == "q_lengths") return take_lengths(word, value, result_.query_lengths, Slot::query_lengths);
+    if (key == "causal")
+      return slot_if(take_causal(word, value, max_length, "query", "key length", result_.mask), Slot::causal);
+    if (key == "window") return slot_if(take_window(word, value, max_length, result_.mask), Slot::window);
+    if (key == "q_lengths")
+      return slot_if(take_lengths(word, value, max_length, result_.query_lengths), Slot::query_lengths);
     if (key == "q_rows") {
       const auto rows = whole_number(value);
       if (!rows || *rows < 1 || *rows > max_length)
@@ -247,7 +249,8 @@ class Parser {
       result_.query_rows = rows;
       return Slot::query_rows;
     }
-    if (key == "k_lengths") return take_lengths(word, value, result_.key_lengths, Slot::key_lengths);
+    if (key == "k_lengths")
+      return slot_if(take_lengths(word, value, max_length, result_.key_lengths), Slot::key_lengths);
     if (key == "k_total") {
       const auto keys = whole_number(value);
       if (!keys || *keys < 1)
@@ -257,12 +260,17 @@ class Parser {
     }
     if (key == "first_keys") {
       result_.shape.first_keys = true;
-      return take_lengths(word, value, result_.first_keys, Slot::first_keys);
+      return slot_if(take_lengths(word, value, max_length, result_.first_keys), Slot::first_keys);
     }
     if (key == "o") {
       if (value != "fp32") return wrong(word, "is not known; accepted: o=fp32 (the type of q has no word)");
       result_.shape.output_fp32 = true;
       return Slot::output;
+    }
+    if (key == "bias_type") {
+      if (value != "fp32") return wrong(word, "is not known; accepted: bias_type=fp32 (the type of q has no word)");
+      result_.shape.bias_fp32 = true;
+      return Slot::bias_type;
     }
     if (key == "layout") {
       if (value.starts_with(paged_word)) return take_pages(word, value.substr(paged_word.size()));
@@ -278,16 +286,8 @@ class Parser {
       result_.splits = *count;
       return Slot::splits;
     }
-    if (key == "scale") {
-      if (!finite_number(value)) return wrong(word, "is no number; accepted: scale=<finite number>");
-      result_.scale = value;
-      return Slot::scale;
-    }
-    if (key == "seed") {
-      if (!whole_number(value)) return wrong(word, "is no number; accepted: seed=<n>, 0 to 9223372036854775807");
-      result_.seed = value;
-      return Slot::seed;
-    }
+    if (key == "scale") return slot_if(take_scale(word, value, result_.scale), Slot::scale);
+    if (key == "seed") return slot_if(take_seed(word, value, result_.seed), Slot::seed);
     if (key == "inputs") {
       constexpr std::string_view adversarial = "adversarial:";
       const bool known = value == "normal" || value == "uniform" ||
@@ -337,21 +337,6 @@ class Parser {
     return wrong(word, "is not known; accepted: " + accepted);
   }
 
-  Result<Slot> take_window(const Word& word, std::string_view value) {
-    const auto limit = [](std::string_view text) {
-      return text == "-1" ? std::optional<std::int64_t>(-1) : whole_number(text);
-    };
-    const std::size_t comma = value.find(',');
-    const auto left = limit(value.substr(0, comma));
-    const auto right = comma == std::string_view::npos ? std::nullopt : limit(value.substr(comma + 1));
-    if (!left || !right || *left > max_length || *right > max_length) {
-      return wrong(word,
-                   "is no window; accepted: window=<left>,<right>, keys on each side of the diagonal, -1 for no limit");
-    }
-    result_.window = {*left, *right};
-    return Slot::window;
-  }
-
   // ":<keys>[:nhd|hnd|vectorised|vectorised_keys]"
   Result<Slot> take_pages(const Word& word, std::string_view value) {
     if (!value.starts_with(':')) return wrong(word, "has no page size; accepted: " + std::string(accepted_pages));
@@ -372,19 +357,6 @@ class Parser {
     result_.shape.vectorised = vectorised;
     result_.values_by_keys = order == vectorised_keys_word;
     return Slot::layout;
-  }
-
-  static Result<Slot> take_lengths(const Word& word, std::string_view value, std::vector<std::int64_t>& lengths,
-                                   Slot slot) {
-    while (true) {
-      const std::size_t comma = value.find(',');
-      const auto length = whole_number(value.substr(0, comma));
-      if (!length || *length > max_length)
-        return wrong(word, "is no list of lengths; accepted: numbers of 0 and more, separated by commas");
-      lengths.push_back(*length);
-      if (comma == std::string_view::npos) return slot;
-      value.remove_prefix(comma + 1);
-    }
   }
 
   ProblemDescriptor result_;

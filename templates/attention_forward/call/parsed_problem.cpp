@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "templates/attention/call/data_type.h"
+
 namespace wavejit::attention_forward {
 namespace {
 
@@ -38,8 +40,8 @@ wavejit_problem parsed_problem(const ProblemDescriptor& descriptor, const std::s
   wavejit_problem problem{};
   problem.size = sizeof problem;
   problem.text = text.c_str();
-  problem.dtype = shape.dtype == DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
-  problem.output_dtype = shape.output_fp32 ? std::int32_t{WAVEJIT_FP32} : problem.dtype;
+  problem.dtype = told_type(shape.dtype);
+  problem.output_dtype = told_type(output_type(shape));
   problem.layout = layout_of(descriptor.layout);
   problem.page_size = descriptor.page_size;
   problem.page_heads_first = descriptor.page_heads_first ? 1 : 0;
@@ -58,16 +60,7 @@ wavejit_problem parsed_problem(const ProblemDescriptor& descriptor, const std::s
   problem.total_keys = descriptor.total_keys.value_or(0);
   problem.has_first_keys = shape.first_keys ? 1 : 0;
   if (!descriptor.first_keys.empty()) problem.first_keys = descriptor.first_keys.data();
-  if (descriptor.causal) problem.mask |= WAVEJIT_MASK_CAUSAL;
-  if (descriptor.causal_prefix) {
-    problem.mask |= WAVEJIT_MASK_PREFIX;
-    problem.causal_prefix = *descriptor.causal_prefix;
-  }
-  if (descriptor.window) {
-    problem.mask |= WAVEJIT_MASK_WINDOW;
-    problem.window_left = static_cast<std::int32_t>(descriptor.window->first);
-    problem.window_right = static_cast<std::int32_t>(descriptor.window->second);
-  }
+  tell(descriptor.mask, problem);
   problem.lse = shape.lse ? 1 : 0;
   problem.scale = value_of<float>(descriptor.scale)
                       .value_or(static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_dim_qk))));
@@ -76,6 +69,7 @@ wavejit_problem parsed_problem(const ProblemDescriptor& descriptor, const std::s
     if (row.told_number != nullptr) problem.*row.told_number = value_of<float>(described.number).value_or(0.0F);
     if (row.told_extent != nullptr) problem.*row.told_extent = static_cast<std::int32_t>(described.extent);
   }
+  problem.bias_dtype = shape.bias_fp32 ? std::int32_t{WAVEJIT_FP32} : problem.dtype;
   problem.splits = descriptor.splits > 0 ? static_cast<std::int32_t>(descriptor.splits) : 0;
   problem.seed = value_of<std::int64_t>(descriptor.seed).value_or(-1);
   problem.inputs = descriptor.inputs.empty() ? nullptr : descriptor.inputs.c_str();

@@ -7,6 +7,7 @@
 
 #include "templates/attention_forward/kernel/ladders.h"
 #include "templates/attention_forward/kernel/lds_plan.h"
+#include "templates/attention_forward/kernel/words.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -20,24 +21,34 @@ bool packs(const AttentionShape& shape, Pipeline pipeline) {
   return shape.packed_heads && pipeline == Pipeline::generic;
 }
 
-KernelSpec candidate(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,
-                     Pipeline pipeline, OutputStore store) {
+// What a problem asks for, in a spec's words.
+KernelSpec asked_for(const AttentionShape& shape) {
   KernelSpec spec;
   spec.dtype = shape.dtype;
   spec.head_dim_qk = shape.head_dim_qk;
   spec.head_dim_v = shape.head_dim_v;
   spec.mask = shape.mask;
   spec.lse = shape.lse;
-  spec.output_fp32 = shape.output_fp32 && !shape.split;  // parts are f32 in every case
-  spec.packed_heads = packs(shape, pipeline);
+  spec.output_fp32 = shape.output_fp32;
   spec.modifiers = shape.modifiers;
+  spec.bias_fp32 = shape.bias_fp32;
+  if (shape.split) spec.split_keys = chunk_keys;
   spec.paged = shape.paged;
-  // The generic pipeline looks up granules: one kernel for every page size.
-  spec.whole_tiles = shape.whole_tiles && pipeline != Pipeline::generic;
+  spec.whole_tiles = shape.whole_tiles;
   spec.single_keys = shape.single_keys;
   spec.first_keys = shape.first_keys;
   spec.vectorised = shape.vectorised;
   spec.rows = shape.rows;
+  return spec;
+}
+
+KernelSpec candidate(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,
+                     Pipeline pipeline, OutputStore store) {
+  KernelSpec spec = asked_for(shape);
+  if (shape.split) spec.output_fp32 = false;  // parts are f32 in every case
+  spec.packed_heads = packs(shape, pipeline);
+  // The generic pipeline looks up granules: one kernel for every page size.
+  if (pipeline == Pipeline::generic) spec.whole_tiles = false;
   spec.pipeline = pipeline;
   spec.tile_queries = toggles.tile_queries != 0 ? toggles.tile_queries : tile_queries_of(shape, target, pipeline);
   if (toggles.ladder.empty()) {
@@ -45,7 +56,6 @@ KernelSpec candidate(const AttentionShape& shape, const targets::Target& target,
   } else if (toggles.ladder != standard_ladder) {
     spec.ladder = toggles.ladder;
   }
-  if (shape.split) spec.split_keys = chunk_keys;
   if (pipeline == Pipeline::dualwave) {
     spec.paired_tiles = toggles.paired_tiles.value_or(shape.paired_tiles);
     spec.stagger = toggles.stagger;
@@ -98,9 +108,17 @@ Result<Route> choose_route(const AttentionShape& shape, const targets::Target& t
   }
   route.resources = *resources;
 
+  return route;
+}
+
+std::vector<Refusal> why_not_others(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,
+                                    const Route& route) {
+  std::vector<Refusal> refused;
+  const Pipeline pipeline = route.spec.pipeline;
+  const OutputStore store = route.spec.output_store;
   const auto refuse = [&](const KernelSpec& other, const std::string& reason) {
     const auto possible = resources_of(other);
-    route.refused.push_back({name_of(other), possible ? reason : possible.error()});
+    refused.push_back({name_of(other), possible ? reason : possible.error()});
   };
   const auto asked_for = [](std::string_view field, std::string_view value) {
     return std::string(field) + "=" + std::string(value) + " was asked for; accepted here too: auto";
@@ -114,12 +132,12 @@ Result<Route> choose_route(const AttentionShape& shape, const targets::Target& t
            : pipeline == Pipeline::dualwave ? "dualwave is preferred for " + lengths + " where the target can"
                                             : std::string(to_text(pipeline)) + " is preferred where the target can");
   }
-  if (shape.split) return route;
+  if (shape.split) return refused;
   const OutputStore other_store = store == OutputStore::permlane ? OutputStore::scalar : OutputStore::permlane;
   refuse(candidate(shape, target, toggles, pipeline, other_store),
          toggles.output_store ? asked_for("o_store", to_text(store))
                               : std::string(to_text(store)) + " is preferred where the target has it");
-  return route;
+  return refused;
 }
 
 std::string describe(const Route& route) {
@@ -154,24 +172,6 @@ std::vector<AttentionShape> supported_shapes(const targets::Target& target, cons
   return shapes;
 }
 
-std::string to_text(const AttentionShape& shape) {
-  std::string text(to_text(shape.dtype));
-  text += " d" + std::to_string(shape.head_dim_qk);
-  if (shape.head_dim_v != shape.head_dim_qk) text += "/" + std::to_string(shape.head_dim_v);
-  if (shape.mask == Mask::causal) text += " causal";
-  if (shape.mask == Mask::window) text += " window";
-  if (shape.lse) text += " lse";
-  if (shape.output_fp32) text += " o=fp32";
-  for (const ModifierRow& row : modifier_rows)
-    if (shape.has(row.modifier)) text += " " + std::string(row.word);
-  if (shape.split) text += " split=" + std::to_string(chunk_keys);
-  if (shape.paged) text += " paged";
-  if (shape.whole_tiles) text += " whole_tiles";
-  if (shape.single_keys) text += " page=1";
-  if (shape.vectorised) text += " vectorised";
-  if (shape.first_keys) text += " first_keys";
-  if (shape.rows != QueriesOf::all) text += shape.rows == QueriesOf::few ? " rows=few" : " rows=many";
-  return text;
-}
+std::string to_text(const AttentionShape& shape) { return problem_text(asked_for(shape)); }
 
 }  // namespace wavejit::attention_forward

@@ -22,11 +22,14 @@ using families::Toggles;
 struct Route {
   KernelSpec spec;
   Resources resources;
-  std::vector<Refusal> refused;
 };
 
 // WAVEJIT_UNSUPPORTED with the reason when no route is left.
 Result<Route> choose_route(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles);
+
+// For people: the kernels that might have been, and why each is not it.
+std::vector<Refusal> why_not_others(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,
+                                    const Route& route);
 
 // The pipeline that it begins with, and the query rows of a workgroup there.
 Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles);

@@ -19,6 +19,7 @@
 #include "templates/attention_forward/emit/workgroup.h"
 #include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/parameters.h"
+#include "templates/attention_forward/kernel/words.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -47,7 +48,7 @@ class GenericPipeline {
         plan_(plan),
         matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         workgroup_(begin_workgroup(kernel, spec)),
-        modifiers_(kernel, spec.modifiers, spec.dtype, score_fields, workgroup_),
+        modifiers_(kernel, spec.modifiers, spec.bias_type(), score_fields, workgroup_),
         tiles_(make_tiles(kernel, tile_shape(spec), plan, workgroup_.keys(), workgroup_.lane_group, matrix_)),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
         walk_(kernel, workgroup_.first_tile, workgroup_.tiles),
@@ -222,29 +223,6 @@ class GenericPipeline {
 };
 
 }  // namespace
-
-std::string kernel_name(const KernelSpec& spec) {
-  std::string name = "attention_forward_";
-  name += to_text(spec.dtype);
-  name += "_d" + std::to_string(spec.head_dim_qk);
-  if (spec.head_dim_v != spec.head_dim_qk) name += "_" + std::to_string(spec.head_dim_v);
-  if (spec.mask == Mask::causal) name += "_causal";
-  if (spec.mask == Mask::window) name += "_window";
-  if (spec.lse) name += "_lse";
-  for (const ModifierRow& row : modifier_rows)
-    if (spec.has(row.modifier)) name += "_" + std::string(row.word);
-  if (spec.split_keys != 0) name += "_split" + std::to_string(spec.split_keys);
-  if (spec.packed_heads) name += "_packed";
-  if (spec.paged) name += "_paged";
-  if (spec.whole_tiles) name += "_whole_tiles";
-  if (spec.vectorised) name += "_vectorised";
-  if (spec.single_keys) name += "_page1";
-  if (spec.first_keys) name += "_first_keys";
-  if (spec.shares_call()) name += spec.rows == QueriesOf::few ? "_few_rows" : "_many_rows";
-  if (spec.pipeline != Pipeline::generic) name += "_" + std::string(to_text(spec.pipeline));
-  name += "_" + std::to_string(spec.tile_queries) + "x" + std::to_string(spec.tile_keys);
-  return name + "_" + spec.target;
-}
 
 std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const KernelSpec& spec, const targets::Target& target,
                                                                llvm::LLVMContext& context) {

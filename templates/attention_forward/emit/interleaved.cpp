@@ -46,7 +46,7 @@ class Walker {
         spec_(spec),
         matrix_(kernel, 32, 32, spec.dtype == DataType::bf16 ? Element::bf16 : Element::fp16),
         workgroup_(begin_workgroup(kernel, spec)),
-        modifiers_(kernel, spec.modifiers, spec.dtype, score_fields, workgroup_),
+        modifiers_(kernel, spec.modifiers, spec.bias_type(), score_fields, workgroup_),
         tiles_(kernel, tile_shape(spec), plan, workgroup_.keys(), workgroup_.lane_group, matrix_),
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
         walk_(kernel, workgroup_.first_tile, workgroup_.tiles),

@@ -10,6 +10,7 @@
 #include "templates/attention_forward/kernel/ladders.h"
 #include "templates/attention_forward/kernel/lds_plan.h"
 #include "templates/attention_forward/kernel/row_limits.h"
+#include "templates/attention_forward/kernel/rules.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -26,6 +27,8 @@ int vgpr_budget(const KernelSpec& spec, const LdsPlan& plan) {
     return 512;
   // A tile that waits in registers, Q's 48 and a tile's bias: a few more than two waves leave.
   if (spec.has(Modifier::bias) && spec.head_dim_qk > 128 && plan.layout == LdsLayout::swizzled) return 512;
+  // A bias in f32 takes 16 more: two waves, or one that holds a tile as well.
+  if (spec.bias_fp32) return plan.layout == LdsLayout::swizzled ? 512 : 256;
   if (spec.pipeline == Pipeline::dualwave) return 256;              // 2 waves: one of each group
   if (spec.pipeline == Pipeline::interleaved) return 256;           // 2 waves: of two workgroups
   if (spec.head_dim_v > 64 || spec.tile_queries < 128) return 256;  // 2 waves; LDS leaves small workgroups no more
@@ -38,24 +41,6 @@ int vgpr_budget(const KernelSpec& spec, const LdsPlan& plan) {
 
 constexpr std::array<HeadDims, 4> head_dims = {{{64, 64}, {128, 128}, {192, 128}, {256, 256}}};
 
-// Those that the generic pipeline, which has most, does on a target.
-std::string known_head_dims(const targets::Target& target) {
-  std::string list;
-  for (const HeadDims& dims : head_dims) {
-    KernelSpec spec;
-    spec.head_dim_qk = dims.qk;
-    spec.head_dim_v = dims.v;
-    spec.tile_queries = tile_queries(target, spec.pipeline).back();
-    spec.target = target.id;
-    if (resources_of(spec)) list += (list.empty() ? "" : ", ") + to_text(dims);
-  }
-  return list;
-}
-
-// Registers of a lane that live through a step of an overlapped pipeline: O, Q, weights, scores, and all fragments of
-// a K tile (dualwave), or parts of the next tiles (interleaved). Beyond 128 dims there is nothing left of 256.
-bool fits_overlapped(const KernelSpec& spec) { return spec.head_dim_qk <= 128 && spec.head_dim_v <= 128; }
-
 // What dualwave needs of a target; empty when it has all of it.
 std::string missing_for_dualwave(const targets::Target& target) {
   std::string missing;
@@ -66,13 +51,6 @@ std::string missing_for_dualwave(const targets::Target& target) {
   need(target.lds_dma_bytes >= 16, "16-byte LDS DMA");
   need(target.permlane32_swap, "v_permlane32_swap");
   return missing;
-}
-
-std::string accepted_pipelines(const targets::Target& target) {
-  std::string accepted = "auto";
-  for (const Pipeline pipeline : all_pipelines)
-    if (missing_for(pipeline, target).empty()) accepted += ", " + std::string(to_text(pipeline));
-  return accepted;
 }
 
 }  // namespace
@@ -91,10 +69,6 @@ std::string missing_for(Pipeline pipeline, const targets::Target& target) {
 }
 
 std::span<const HeadDims> all_head_dims() { return head_dims; }
-
-std::string to_text(const HeadDims& dims) {
-  return std::to_string(dims.qk) + (dims.v == dims.qk ? "" : "/" + std::to_string(dims.v));
-}
 
 QueryRows query_rows(std::uint64_t query_length) {
   return query_length <= 32    ? QueryRows::up_to_32
@@ -136,9 +110,7 @@ Pipeline default_pipeline(const targets::Target& target, QueryRows rows) {
   return missing_for(Pipeline::interleaved, target).empty() ? Pipeline::interleaved : Pipeline::generic;
 }
 
-namespace {
 bool small_tiles_fit(const HeadDims& dims) { return dims.qk <= 128 && dims.v <= 128; }
-}  // namespace
 
 std::span<const int> tile_queries(const targets::Target& /*target*/, Pipeline pipeline) {
   static constexpr std::array<int, 1> dualwave = {256};
@@ -176,111 +148,21 @@ std::string default_ladder(const targets::Target& target, Pipeline pipeline, Que
   return ladder == nullptr || ladder == find_ladder(pipeline, "") ? std::string() : std::string(ladder->name);
 }
 
-namespace {
-// Empty, or why there is no such kernel.
-std::string fault_of_ladder(const KernelSpec& spec) {
-  if (const Ladder* ladder = find_ladder(spec.pipeline, spec.ladder)) return fault_of(*ladder);
-  if (spec.ladder.empty()) return {};
-  const std::string names = ladder_names(spec.pipeline);
-  return "ladder=" + spec.ladder + " is none of pipeline=" + std::string(to_text(spec.pipeline)) +
-         (names.empty() ? ", which has none" : "; accepted: " + names);
-}
-}  // namespace
-
 std::expected<Resources, std::string> resources_of(const KernelSpec& spec) {
   const targets::Target* target = targets::find_target(spec.target);
-  if (!target)
+  if (target == nullptr)
     return std::unexpected("target=" + spec.target +
                            " is not in the target table; accepted: " + targets::known_targets());
-  if (std::ranges::find(head_dims, HeadDims{spec.head_dim_qk, spec.head_dim_v}) == head_dims.end()) {
-    return std::unexpected("head dim " + to_text(HeadDims{spec.head_dim_qk, spec.head_dim_v}) +
-                           " has no kernel; accepted: " + known_head_dims(*target));
-  }
-  if (spec.tile_keys != 64)
-    return std::unexpected("tile of " + std::to_string(spec.tile_keys) +
-                           " keys would change the order of additions; accepted: 64");
-  if (spec.split_keys != 0 && spec.split_keys != chunk_keys)
-    return std::unexpected("split=" + std::to_string(spec.split_keys) +
-                           " would cut keys where no chunk ends; accepted: " + std::to_string(chunk_keys));
-  if (spec.split_keys != 0 && (spec.lse || spec.output_store != OutputStore::scalar))
-    return std::unexpected("split= leaves LSE and O to attention_combine; accepted: no lse, o_store=scalar");
-  if (spec.split_keys != 0 && spec.output_fp32)
-    return std::unexpected("split= leaves parts of f32, whatever O is; accepted: no o=fp32");
-  if (spec.output_fp32 && spec.output_store != OutputStore::scalar)
-    return std::unexpected(
-        "o=fp32 stores 16 bytes of a lane as they are: there is nothing to swap; accepted: auto, scalar");
-  const std::string pipeline = "pipeline=" + std::string(to_text(spec.pipeline));
-  const std::span<const int> tiles = tile_queries(*target, spec.pipeline);
-  if (std::ranges::find(tiles, spec.tile_queries) == tiles.end()) {
-    std::string accepted;
-    for (const int tile : tiles) accepted += (accepted.empty() ? "" : ", ") + std::to_string(tile);
-    return std::unexpected("tile of " + std::to_string(spec.tile_queries) + " queries has no kernel in " + pipeline +
-                           " on " + std::string(target->id) + "; accepted: " + accepted);
-  }
-  if (const HeadDims dims{spec.head_dim_qk, spec.head_dim_v};
-      spec.tile_queries != tiles.back() && !small_tiles_fit(dims))
-    return std::unexpected("tile of " + std::to_string(spec.tile_queries) + " queries has no kernel for head dim " +
-                           to_text(dims) + "; accepted: " + std::to_string(tiles.back()));
-  if (const std::string missing = missing_for(spec.pipeline, *target); !missing.empty())
-    return std::unexpected(missing + "; accepted: " + accepted_pipelines(*target));
-  if (spec.pipeline != Pipeline::generic && !fits_overlapped(spec))
-    return std::unexpected(pipeline + " holds O, Q and parts of two tiles in registers, which head dim " +
-                           to_text(HeadDims{spec.head_dim_qk, spec.head_dim_v}) +
-                           " leaves no room for; accepted: auto, generic");
-  if (spec.packed_heads && spec.pipeline != Pipeline::generic)
-    return std::unexpected("heads=packed is for few rows; accepted: pipeline=generic");
-  if (spec.single_keys && !spec.paged) return std::unexpected("page=1 is a size of pages; accepted: paged page=1");
-  if (spec.vectorised && (!spec.paged || spec.single_keys || spec.first_keys))
-    return std::unexpected(
-        "vectorised is an order of pages of 16 keys and more, from a sequence's key 0 on; accepted: paged vectorised "
-        "without page=1 and first_keys");
-  if (spec.pipeline != Pipeline::generic && spec.vectorised)
-    return std::unexpected(pipeline + " does not walk vectorised pages; accepted: auto, generic");
-  if (spec.pipeline != Pipeline::generic && spec.key_layout().looks_up_each_key())
-    return std::unexpected(pipeline + " does not look keys up one by one; accepted: auto, generic");
-  if (spec.whole_tiles && (!spec.paged || spec.pipeline == Pipeline::generic))
-    return std::unexpected(
-        "whole_tiles is of pages on pipelines that look a tile up as a whole; accepted: paged "
-        "whole_tiles pipeline=dualwave or interleaved");
-  if (spec.pipeline != Pipeline::generic && spec.paged && !spec.whole_tiles)
-    return std::unexpected(pipeline +
-                           " looks a tile of 64 keys up as a whole, which pages of other sizes than "
-                           "multiples of 64 do not hold; accepted: auto, generic");
-  if (spec.paired_tiles && (spec.pipeline != Pipeline::dualwave || spec.mask != Mask::causal || spec.split_keys != 0))
-    return std::unexpected(
-        "tiles=paired evens out what a diagonal leaves of a grid; accepted: pipeline=dualwave causal, without split=");
-  if (spec.paired_tiles && spec.paged)
-    return std::unexpected(
-        "tiles=paired and the look-ups of pages take more scalar registers than there are; accepted: "
-        "keys without pages");
-  if (spec.pipeline != Pipeline::dualwave && (!spec.stagger || !spec.raised_priority))
-    return std::unexpected("stagger=off and setprio=off belong to pipeline=dualwave");
-  if (std::string fault = fault_of_ladder(spec); !fault.empty()) return std::unexpected(std::move(fault));
-  if (spec.output_store == OutputStore::permlane && !target->permlane32_swap)
-    return std::unexpected("o_store=permlane needs v_permlane32_swap, which " + std::string(target->id) +
-                           " does not have; accepted: auto, scalar");
-  const bool has_matrix = std::ranges::any_of(
-      target->matrix, [](const targets::MatrixInstruction& row) { return row.m == 32 && row.n == 32; });
-  if (!has_matrix || target->wave_size != 64)
-    return std::unexpected(pipeline + " needs 32x32 matrix instructions over 64 lanes, which " +
-                           std::string(target->id) + " does not have");
+  if (std::string refusal = first_refusal({spec, *target}); !refusal.empty())
+    return std::unexpected(std::move(refusal));
 
   Resources resources;
   resources.waves = spec.tile_queries / query_rows_per_wave;
   resources.threads = resources.waves * target->wave_size;
   const LdsPlan plan = lds_plan(spec, *target);
-  // 64 registers of a tile that waits, O's 128, Q's 64 and the scores' 32 do not go together.
-  if (plan.layout == LdsLayout::swizzled && spec.head_dim_v > 128)
-    return std::unexpected("head dim " + to_text(HeadDims{spec.head_dim_qk, spec.head_dim_v}) +
-                           " needs LDS DMA of 16 bytes, which " + std::string(target->id) +
-                           " does not have: the tile that waits in registers leaves no room; accepted: up to 192/128");
   resources.lds_bytes = plan.total_bytes();
   resources.lds_buffers = plan.buffers;
   resources.vgpr_budget = vgpr_budget(spec, plan);
-  if (resources.lds_bytes > target->lds_bytes_per_workgroup)
-    return std::unexpected("the tiles need " + std::to_string(resources.lds_bytes) + " bytes of LDS; " +
-                           std::string(target->id) + " gives a workgroup " +
-                           std::to_string(target->lds_bytes_per_workgroup));
   const int waves_by_registers = std::min(target->vgprs_per_simd_lane / resources.vgpr_budget, target->waves_per_simd) *
                                  target->simds_per_compute_unit;
   resources.workgroups_per_compute_unit =
@@ -303,33 +185,22 @@ OutputStore default_output_store(const targets::Target& target) {
   return target.permlane32_swap ? OutputStore::permlane : OutputStore::scalar;
 }
 
-LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch, std::uint32_t query_heads,
-                               std::uint32_t query_length, std::uint32_t splits, std::uint32_t group) {
+LaunchGeometry launch_geometry(const KernelSpec& spec, const targets::Target& target, std::uint32_t batch,
+                               std::uint32_t query_heads, std::uint32_t query_length, std::uint32_t splits,
+                               std::uint32_t group) {
   const auto rows = static_cast<std::uint32_t>(spec.tile_queries);
   if (spec.packed_heads) {
     query_heads /= group;
     query_length *= group;
   }
-  const targets::Target* target = targets::find_target(spec.target);
-  const auto wave_size = static_cast<std::uint32_t>(target ? target->wave_size : 64);
   LaunchGeometry geometry;
   geometry.grid_x = query_heads * splits;
   geometry.grid_y = query_length / rows + (query_length % rows != 0 ? 1 : 0);
   if (spec.paired_tiles) geometry.grid_y -= geometry.grid_y / 2;
   geometry.grid_z = batch;
-  geometry.threads = rows / query_rows_per_wave * wave_size;
+  geometry.threads = rows / query_rows_per_wave * static_cast<std::uint32_t>(target.wave_size);
   geometry.dynamic_lds_bytes = 0;  // LDS is a static array: the descriptor in the code object says its size
   return geometry;
-}
-
-std::uint32_t division_multiplier(std::uint32_t divisor) {
-  if (divisor <= 1) return 0;  // stands for 2³²
-  // ⌈2³² / divisor⌉ in 32 bits: hot, and a division of 64 takes twice as long.
-  return ~std::uint32_t{0} / divisor + 1;
-}
-
-std::uint32_t kv_head_multiplier(std::uint32_t query_heads, std::uint32_t kv_heads) {
-  return kv_heads == 0 ? 0 : division_multiplier(query_heads / kv_heads);
 }
 
 }  // namespace wavejit::attention_forward

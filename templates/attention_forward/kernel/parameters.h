@@ -16,14 +16,8 @@
 
 namespace wavejit::attention_forward {
 
-// Head dims that kernels exist for: of q and k, of v and o.
-struct HeadDims {
-  int qk = 0;
-  int v = 0;
-  bool operator==(const HeadDims&) const = default;
-};
+// Head dims that kernels exist for.
 std::span<const HeadDims> all_head_dims();
-std::string to_text(const HeadDims& dims);  // "128", "192/128"
 
 // What a spec costs on its target, known without compiling.
 struct Resources {
@@ -38,6 +32,9 @@ struct Resources {
 // The error is one sentence that names the capability which is missing: "o_store=permlane needs v_permlane32_swap,
 // which gfx942 does not have; accepted: auto, scalar".
 std::expected<Resources, std::string> resources_of(const KernelSpec& spec);
+
+// Beyond 128 dims a wave has no registers left to fetch a whole tile alone.
+bool small_tiles_fit(const HeadDims& dims);
 
 // The O store that `auto` means on a target.
 OutputStore default_output_store(const targets::Target& target);
@@ -89,15 +86,10 @@ inline bool registers_are_short(const KernelSpec& spec) {
   return spec.has(Modifier::bias) || capped_window;
 }
 
-// Sizes for one launch of a kernel with this spec; `splits` is 1 unless it splits keys. `group` counts the query heads
-// of a kv head and matters to packed heads only.
-LaunchGeometry launch_geometry(const KernelSpec& spec, std::uint32_t batch, std::uint32_t query_heads,
-                               std::uint32_t query_length, std::uint32_t splits = 1, std::uint32_t group = 1);
-
-// ceil(2³² / divisor), 0 standing for 2³²: what Arguments' multipliers are. floor(x · multiplier / 2³²) is
-// floor(x / divisor) as long as x · divisor < 2³².
-std::uint32_t division_multiplier(std::uint32_t divisor);
-// As Arguments::kv_head_multiplier wants it.
-std::uint32_t kv_head_multiplier(std::uint32_t query_heads, std::uint32_t kv_heads);
+// Sizes for one launch of a kernel with this spec, whose target it is; `splits` is 1 unless it splits keys. `group`
+// counts the query heads of a kv head and matters to packed heads only.
+LaunchGeometry launch_geometry(const KernelSpec& spec, const targets::Target& target, std::uint32_t batch,
+                               std::uint32_t query_heads, std::uint32_t query_length, std::uint32_t splits = 1,
+                               std::uint32_t group = 1);
 
 }  // namespace wavejit::attention_forward

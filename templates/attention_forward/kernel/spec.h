@@ -47,6 +47,7 @@ struct KernelSpec {
   bool output_fp32 = false;  // O is f32, each row as it was before rounding to `dtype`
   // What scores pass through before the mask: rows of modifiers.h that change code.
   Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
+  bool bias_fp32 = false;    // the bias is f32, not of `dtype`. pipeline=generic only
   // 0, or chunk_keys: a workgroup walks a run of the chunks and leaves a part of each in the workspace
   // (attention_combine merges them).
   int split_keys = 0;
@@ -85,6 +86,7 @@ struct KernelSpec {
   std::string ladder = {};
 
   // Scores are modified: softmax then works on s · c + modifiers instead of raw scores (docs/canonical-arithmetic.md).
+  DataType bias_type() const { return bias_fp32 ? DataType::fp32 : dtype; }
   bool modified() const { return modifiers.any(); }
   bool has(Modifier modifier) const { return modifiers.has(modifier); }
   bool shares_call() const { return rows != QueriesOf::all; }

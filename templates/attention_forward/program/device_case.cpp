@@ -153,22 +153,26 @@ Result<void> DeviceCase::fill(const Tensor& tensor, Operand operand, const Input
 
 Result<DeviceArray> DeviceCase::make_bias(wavejit_engine* engine, const Experiment& problem, const Inputs& inputs) {
   const BiasPlacement bias = bias_of(problem);
-  auto memory = DeviceArray::allocate(engine, static_cast<std::size_t>(bias.elements()) * 2);
+  const std::size_t element = problem.bias_fp32 ? sizeof(float) : sizeof(std::uint16_t);
+  auto memory = DeviceArray::allocate(engine, static_cast<std::size_t>(bias.elements()) * element);
   if (!memory) return memory;
   const std::int64_t rows = bias.batches * bias.heads * bias.rows;
-  const auto stride = static_cast<std::size_t>(bias.row_stride);
-  const auto at_once = static_cast<std::int64_t>(std::max<std::size_t>(staging_bytes / (stride * 2 + 1), 1));
+  const std::size_t row_bytes = static_cast<std::size_t>(bias.row_stride) * element;
+  const auto at_once = static_cast<std::int64_t>(std::max<std::size_t>(staging_bytes / (row_bytes + 1), 1));
   for (std::int64_t first = 0; first < rows; first += at_once) {
     const auto count = static_cast<std::size_t>(std::min(at_once, rows - first));
     // Padding is NaN: no key may meet it.
-    std::vector<std::uint16_t> staging(count * stride, marked_element);
+    std::vector<std::uint16_t> staging(count * row_bytes / sizeof(std::uint16_t), marked_element);
+    auto* bytes = reinterpret_cast<unsigned char*>(staging.data());
     on_all_cores(count, [&](std::size_t i) {
       for (std::int64_t key = 0; key < bias.columns; ++key) {
-        staging[i * stride + static_cast<std::size_t>(key)] =
-            encode(problem.type, static_cast<double>(inputs.bias(first + static_cast<std::int64_t>(i), key)));
+        unsigned char* to = bytes + (i * row_bytes) + (static_cast<std::size_t>(key) * element);
+        const float value = bias_element(problem, inputs, first + static_cast<std::int64_t>(i), key);
+        const std::uint16_t rounded = encode(problem.type, static_cast<double>(value));
+        std::memcpy(to, problem.bias_fp32 ? static_cast<const void*>(&value) : &rounded, element);
       }
     });
-    if (auto copied = memory->copy_in(staging.data(), static_cast<std::size_t>(first) * stride * 2, staging.size() * 2);
+    if (auto copied = memory->copy_in(staging.data(), static_cast<std::size_t>(first) * row_bytes, count * row_bytes);
         !copied)
       return std::unexpected(copied.error());
   }
@@ -325,7 +329,7 @@ void DeviceCase::describe() {
     if (fields.tensor == nullptr || !problem_.has(fields.modifier)) continue;
     call_.*fields.tensor =
         program_modifiers()[index_of(fields.modifier)].given == Given::scores
-            ? described_bias(dtype)
+            ? described_bias(problem_.bias_fp32 ? WAVEJIT_FP32 : dtype)
             : vector_tensor(extra_.of(fields.modifier), problem_.batches_of(fields.modifier), problem_.query_heads);
   }
   call_.splits = problem_.splits;
@@ -387,7 +391,8 @@ Result<void> DeviceCase::run(wavejit_engine* engine, const View& view, wavejit_c
     if (program_modifiers()[index_of(fields.modifier)].given == Given::scores) {
       const BiasPlacement bias = bias_of(problem_);
       const std::int64_t first = bias.row(problem_, view.sequence, sequence, head, view.first_row);
-      cut(tensor, extra_.of(fields.modifier) + first * bias.row_stride * 2, bias.heads == 1 ? 1 : group, view.rows);
+      cut(tensor, extra_.of(fields.modifier) + first * bias.row_stride * (problem_.bias_fp32 ? 4 : 2),
+          bias.heads == 1 ? 1 : group, view.rows);
       tensor.sizes[3] = sequence.keys;
     } else {
       const std::int64_t of_batch = problem_.batches_of(fields.modifier) == 1 ? 0 : view.sequence;

@@ -2,12 +2,11 @@
 #include "templates/softmax_lse/call/call.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <charconv>
-#include <vector>
 
-#include "families/call/refusal.h"
+#include "templates/attention/call/device_lengths.h"
+#include "templates/attention/call/flags.h"
+#include "templates/attention/call/numbers.h"
 #include "templates/attention/kernel/canon.h"
 #include "templates/softmax_lse/call/descriptor.h"
 
@@ -19,18 +18,8 @@ constexpr std::uint64_t workgroups_per_compute_unit = 2;
 // A buffer descriptor spans less than 4 GiB; so far below it nothing that a lane adds to an offset wraps.
 constexpr std::uint64_t slice_limit_bytes = (std::uint64_t{1} << 32U) - (std::uint64_t{1} << 16U);
 
-std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
-
-// A dimension with one element has no stride: whatever the caller left there must not reach address arithmetic.
-std::uint64_t stride(const wavejit_tensor& tensor, int dimension, int bytes) {
-  return tensor.sizes[dimension] > 1 ? static_cast<std::uint64_t>(tensor.strides[dimension] * bytes) : 0;
-}
-
-std::string text_of(float number) {
-  std::array<char, 32> text{};
-  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} ? std::string(text.data(), end) : std::string();
-}
+using attention::address;
+using attention::stride_bytes;
 
 }  // namespace
 
@@ -57,16 +46,16 @@ SoftmaxCall::SoftmaxCall(const wavejit_softmax_lse_arguments& call, const Softma
 
 Result<void> SoftmaxCall::plan(std::span<const families::KernelSpec* const> /*kernels*/, const void* /*memory*/,
                                families::LaunchPlan& plan) {
-  const int scores_bytes = element_bytes(problem_.shape.scores);
-  const int weights_bytes = element_bytes(problem_.shape.weights);
+  const auto scores_bytes = static_cast<std::uint64_t>(bytes_of(problem_.shape.scores));
+  const auto weights_bytes = static_cast<std::uint64_t>(bytes_of(problem_.shape.weights));
   arguments_ = {
       .scores = address(call_.scores.data),
       .weights = address(call_.weights.data),
       .lse = address(call_.lse.data),
       .key_lengths = address(call_.key_lengths),
-      .scores_batch_stride = stride(call_.scores, 0, scores_bytes),
-      .scores_head_stride = stride(call_.scores, 1, scores_bytes),
-      .scores_row_stride = static_cast<std::uint32_t>(stride(call_.scores, 2, scores_bytes)),
+      .scores_batch_stride = stride_bytes(call_.scores, 0, scores_bytes),
+      .scores_head_stride = stride_bytes(call_.scores, 1, scores_bytes),
+      .scores_row_stride = static_cast<std::uint32_t>(stride_bytes(call_.scores, 2, scores_bytes)),
       .query_length = problem_.query_length,
       .key_length = problem_.key_length,
       .causal_offset = problem_.causal_prefix,
@@ -77,13 +66,13 @@ Result<void> SoftmaxCall::plan(std::span<const families::KernelSpec* const> /*ke
       .rescale_threshold = toggles_.lazy_rescale ? attention::lazy_rescale_threshold : 0,
   };
   if (call_.weights.data != nullptr) {
-    arguments_.weights_batch_stride = stride(call_.weights, 0, weights_bytes);
-    arguments_.weights_head_stride = stride(call_.weights, 1, weights_bytes);
-    arguments_.weights_row_stride = static_cast<std::uint32_t>(stride(call_.weights, 2, weights_bytes));
+    arguments_.weights_batch_stride = stride_bytes(call_.weights, 0, weights_bytes);
+    arguments_.weights_head_stride = stride_bytes(call_.weights, 1, weights_bytes);
+    arguments_.weights_row_stride = static_cast<std::uint32_t>(stride_bytes(call_.weights, 2, weights_bytes));
   }
   if (call_.lse.data != nullptr) {
-    arguments_.lse_batch_stride = stride(call_.lse, 0, sizeof(float));
-    arguments_.lse_head_stride = stride(call_.lse, 1, sizeof(float));
+    arguments_.lse_batch_stride = stride_bytes(call_.lse, 0, sizeof(float));
+    arguments_.lse_head_stride = stride_bytes(call_.lse, 1, sizeof(float));
   }
   const Geometry geometry =
       geometry_of(problem_, std::max(arguments_.scores_row_stride, arguments_.weights_row_stride), target_);
@@ -98,10 +87,7 @@ Result<void> SoftmaxCall::plan(std::span<const families::KernelSpec* const> /*ke
   return {};
 }
 
-SoftmaxCall::WhenMissing SoftmaxCall::when_missing() const {
-  if ((call_.flags & WAVEJIT_NO_COMPILE) == 0) return WhenMissing::make_them;
-  return (call_.flags & WAVEJIT_COMPILE_BEHIND) == 0 ? WhenMissing::refuse : WhenMissing::refuse_and_make_them_behind;
-}
+SoftmaxCall::WhenMissing SoftmaxCall::when_missing() const { return attention::when_missing(call_.flags); }
 
 std::string SoftmaxCall::descriptor(Line line) const {
   ProblemDescriptor descriptor = {
@@ -112,37 +98,22 @@ std::string SoftmaxCall::descriptor(Line line) const {
       .query_length = problem_.query_length,
       .key_length = problem_.key_length,
       .unaligned = problem_.shape.access == Access::elements && problem_.key_length % 2 == 0,
-      .causal = (call_.mask & WAVEJIT_MASK_CAUSAL) != 0,
-      .causal_prefix = std::nullopt,
-      .window = std::nullopt,
+      .mask = attention::words_of(call_.mask, call_.causal_prefix, call_.window_left, call_.window_right),
       .lse = call_.lse.data != nullptr,
       .key_lengths = {},
       .scale = {},
       .seed = {},
   };
-  if ((call_.mask & WAVEJIT_MASK_PREFIX) != 0 && descriptor.causal) descriptor.causal_prefix = call_.causal_prefix;
-  if ((call_.mask & WAVEJIT_MASK_WINDOW) != 0) descriptor.window = {call_.window_left, call_.window_right};
+  if (!descriptor.mask.causal) descriptor.mask.causal_prefix.reset();
   // The scale is no part of a kernel.
   const bool says_scale = call_.scale != 0 || (call_.flags & WAVEJIT_SCALE_IS_ZERO) != 0;
-  if (line == Line::whole && says_scale) descriptor.scale = text_of(call_.scale);
+  if (line == Line::whole && says_scale) descriptor.scale = attention::text_of(call_.scale);
   return to_text(descriptor);
 }
 
 Result<void> SoftmaxCall::judge(families::DeviceMemory& memory) const {
-  using families::refusal::bad;
-  using families::refusal::refuse;
-  std::vector<std::int32_t> lengths(problem_.batch);
-  if (const auto copied = memory.read(lengths.data(), call_.key_lengths, lengths.size() * sizeof(std::int32_t));
-      !copied)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "key_lengths",
-                      families::refusal::pointer_text(call_.key_lengths) + ", of which " +
-                          std::to_string(lengths.size()) + " elements cannot be read (" + copied.error() + ")",
-                      "device memory of that many int32"));
-  for (std::size_t i = 0; i < lengths.size(); ++i)
-    if (lengths[i] < 0 || std::int64_t{lengths[i]} > std::int64_t{problem_.key_length})
-      return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "key_lengths[" + std::to_string(i) + "]", std::to_string(lengths[i]),
-                        families::refusal::up_to("0", problem_.key_length) + ", the keys of the scores"));
-  return {};
+  return attention::check_key_lengths(memory, call_.key_lengths, problem_.batch, problem_.key_length,
+                                      "the keys of the scores");
 }
 
 }  // namespace wavejit::softmax_lse

@@ -50,9 +50,8 @@ class Parser {
     };
     if (!seen_.contains("weights")) result_.weights = result_.scores;
     if (!result_.weights && !result_.lse) return refuse("weights=none without lse", "lse beside it, or weights");
-    if (result_.causal_prefix && *result_.causal_prefix > result_.key_length)
-      return refuse("causal=" + std::to_string(*result_.causal_prefix),
-                    "0 to " + std::to_string(result_.key_length) + ", the keys");
+    if (auto prefix = attention::check_prefix(result_.mask, result_.key_length); !prefix)
+      return std::unexpected(std::move(prefix.error()));
     if (!result_.key_lengths.empty()) {
       if (std::ssize(result_.key_lengths) != result_.batch)
         return refuse("k_lengths: " + std::to_string(result_.key_lengths.size()) + " lengths",
@@ -80,9 +79,12 @@ class Parser {
       result_.scores = *dtype;
       return "dtype";
     }
-    for (const auto& [name, field] : {std::pair{"causal", &ProblemDescriptor::causal},
-                                      {"lse", &ProblemDescriptor::lse},
-                                      {"unaligned", &ProblemDescriptor::unaligned}}) {
+    if (text == "causal") {
+      result_.mask.causal = true;
+      return "causal";
+    }
+    for (const auto& [name, field] :
+         {std::pair{"lse", &ProblemDescriptor::lse}, {"unaligned", &ProblemDescriptor::unaligned}}) {
       if (text != name) continue;
       result_.*field = true;
       return name;
@@ -111,51 +113,16 @@ class Parser {
       result_.weights = dtype;
       return "weights";
     }
-    if (key == "causal") {
-      result_.causal_prefix = whole_number(value);
-      if (!result_.causal_prefix || *result_.causal_prefix > max_length)
-        return wrong(word, "is no prefix; accepted: causal=<keys before the first row>, 0 to the keys");
-      result_.causal = true;
-      return "causal";
-    }
-    if (key == "window") return take_window(word, value);
-    if (key == "k_lengths") {
-      while (true) {
-        const std::size_t comma = value.find(',');
-        const auto length = whole_number(value.substr(0, comma));
-        if (!length || *length > max_length)
-          return wrong(word, "is no list of lengths; accepted: numbers of 0 and more, separated by commas");
-        result_.key_lengths.push_back(*length);
-        if (comma == std::string_view::npos) return "k_lengths";
-        value.remove_prefix(comma + 1);
-      }
-    }
-    if (key == "scale") {
-      if (!families::finite_number(value)) return wrong(word, "is no number; accepted: scale=<finite number>");
-      result_.scale = value;
-      return "scale";
-    }
-    if (key == "seed") {
-      if (!whole_number(value)) return wrong(word, "is no number; accepted: seed=<n>, 0 to 9223372036854775807");
-      result_.seed = value;
-      return "seed";
-    }
-    return wrong(word, std::string("is not known; accepted: ") + accepted_words);
-  }
-
-  Slot take_window(const Word& word, std::string_view value) {
-    const auto limit = [](std::string_view text) {
-      return text == "-1" ? std::optional<std::int64_t>(-1) : whole_number(text);
+    const auto slot_if = [&](Result<void> taken) -> Slot {
+      if (!taken) return std::unexpected(std::move(taken.error()));
+      return std::string(key);
     };
-    const std::size_t comma = value.find(',');
-    const auto left = limit(value.substr(0, comma));
-    const auto right = comma == std::string_view::npos ? std::nullopt : limit(value.substr(comma + 1));
-    if (!left || !right || *left > max_length || *right > max_length)
-      return wrong(word,
-                   "is no window; accepted: window=<left>,<right>, keys on each side of the diagonal, -1 for no "
-                   "limit");
-    result_.window = {*left, *right};
-    return "window";
+    if (key == "causal") return slot_if(attention::take_causal(word, value, max_length, "row", "keys", result_.mask));
+    if (key == "window") return slot_if(attention::take_window(word, value, max_length, result_.mask));
+    if (key == "k_lengths") return slot_if(attention::take_lengths(word, value, max_length, result_.key_lengths));
+    if (key == "scale") return slot_if(attention::take_scale(word, value, result_.scale));
+    if (key == "seed") return slot_if(attention::take_seed(word, value, result_.seed));
+    return wrong(word, std::string("is not known; accepted: ") + accepted_words);
   }
 
   ProblemDescriptor result_;
@@ -197,17 +164,9 @@ std::string to_text(const ProblemDescriptor& descriptor) {
   for (const Size& size : sizes) word(std::string(1, size.letter), std::to_string(descriptor.*size.field));
   if (descriptor.weights != descriptor.scores)
     word("weights=", descriptor.weights ? families::name_in(data_types, *descriptor.weights) : "none");
-  if (descriptor.causal_prefix)
-    word("causal=", std::to_string(*descriptor.causal_prefix));
-  else if (descriptor.causal)
-    word("causal");
-  if (descriptor.window)
-    word("window=", std::to_string(descriptor.window->first) + "," + std::to_string(descriptor.window->second));
+  text += attention::to_text(descriptor.mask);
   if (descriptor.lse) word("lse");
-  std::string lengths;
-  for (const std::int64_t length : descriptor.key_lengths)
-    lengths += (lengths.empty() ? "" : ",") + std::to_string(length);
-  if (!lengths.empty()) word("k_lengths=", lengths);
+  if (!descriptor.key_lengths.empty()) word("k_lengths=", attention::to_text(descriptor.key_lengths));
   if (!descriptor.scale.empty()) word("scale=", descriptor.scale);
   if (descriptor.unaligned) word("unaligned");
   if (!descriptor.seed.empty()) word("seed=", descriptor.seed);

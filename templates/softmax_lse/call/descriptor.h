@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "templates/attention/call/mask_words.h"
 #include "templates/softmax_lse/call/problem.h"
 
 namespace wavejit::softmax_lse {
@@ -22,9 +22,7 @@ struct ProblemDescriptor {
   std::int64_t query_length = 0;
   std::int64_t key_length = 0;
   bool unaligned = false;  // 16-bit rows begin at any element
-  bool causal = false;
-  std::optional<std::int64_t> causal_prefix;
-  std::optional<std::pair<std::int64_t, std::int64_t>> window;
+  attention::MaskWords mask;
   bool lse = false;
   std::vector<std::int64_t> key_lengths;
   std::string scale;

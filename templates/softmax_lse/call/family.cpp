@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "templates/attention/call/data_type.h"
 #include "templates/attention/kernel/canon.h"
 #include "templates/softmax_lse/call/descriptor.h"
 
@@ -19,10 +20,6 @@ Number value_of(std::string_view text, Number otherwise) {
   return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{} ? value : otherwise;
 }
 
-std::int32_t told_type(DataType type) {
-  return type == DataType::fp32 ? WAVEJIT_FP32 : type == DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
-}
-
 class Described final : public families::Problem {
  public:
   explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
@@ -34,22 +31,13 @@ class Described final : public families::Problem {
     wavejit_problem told{};
     told.size = sizeof told;
     told.text = text.c_str();
-    told.dtype = told_type(descriptor_.scores);
+    told.dtype = attention::told_type(descriptor_.scores);
     told.batch = descriptor_.batch;
     told.query_length = descriptor_.query_length;
     told.key_length = descriptor_.key_length;
     told.query_heads = told.kv_heads = descriptor_.heads;
     if (!descriptor_.key_lengths.empty()) told.key_lengths = descriptor_.key_lengths.data();
-    if (descriptor_.causal) told.mask |= WAVEJIT_MASK_CAUSAL;
-    if (descriptor_.causal_prefix) {
-      told.mask |= WAVEJIT_MASK_PREFIX;
-      told.causal_prefix = *descriptor_.causal_prefix;
-    }
-    if (descriptor_.window) {
-      told.mask |= WAVEJIT_MASK_WINDOW;
-      told.window_left = static_cast<std::int32_t>(descriptor_.window->first);
-      told.window_right = static_cast<std::int32_t>(descriptor_.window->second);
-    }
+    tell(descriptor_.mask, told);
     told.lse = descriptor_.lse ? 1 : 0;
     told.scale = value_of(descriptor_.scale, 1.0F);
     told.seed = value_of(descriptor_.seed, std::int64_t{-1});
@@ -80,15 +68,19 @@ class SoftmaxLse final : public families::Family {
                              .target = std::string(target.id),
                              .lowering = toggles.lowering};
     if (const auto refusal = refusal_of(spec)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+    return families::Route{.kernels = {{.label = "spec", .spec = spec}}};
+  }
+
+  families::Explanation explain(const families::Shape& shape, const Target& /*target*/,
+                                const Toggles& /*toggles*/) const override {
+    const SoftmaxShape of = SoftmaxShape::of(shape.code);
     const bool resident = of.rows == Rows::resident;
-    return families::Route{.kernels = {{.label = "spec", .spec = spec}},
-                           .description = std::string("two lanes a tile of ") + std::to_string(attention::tile_keys) +
-                                          " scores, " + (resident ? "read once" : "read twice") +
-                                          (of.access == Access::vectors ? "" : ", an element at a time"),
-                           .cost = std::to_string(threads) + " threads, up to " + std::to_string(512 / waves_per_simd) +
-                                   " VGPRs, " + std::to_string(tiles_of_workgroup * attention::tile_keys) +
-                                   " scores a workgroup",
-                           .refused = {}};
+    return {.description = std::string("two lanes a tile of ") + std::to_string(attention::tile_keys) + " scores, " +
+                           (resident ? "read once" : "read twice") +
+                           (of.access == Access::vectors ? "" : ", an element at a time"),
+            .cost = std::to_string(threads) + " threads, up to " + std::to_string(512 / waves_per_simd) + " VGPRs, " +
+                    std::to_string(tiles_of_workgroup * attention::tile_keys) + " scores a workgroup",
+            .refused = {}};
   }
 
   std::vector<families::Shape> every_shape(const Target& /*target*/, const Toggles& /*toggles*/) const override {

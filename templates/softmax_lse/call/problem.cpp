@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/softmax_lse/call/problem.h"
 
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <numbers>
 #include <string>
 #include <utility>
 
 #include "families/call/refusal.h"
 #include "families/call/struct_size.h"
 #include "families/call/tensor_memory.h"
-#include "templates/attention/kernel/canon.h"
+#include "templates/attention/call/data_type.h"
+#include "templates/attention/call/flags.h"
+#include "templates/attention/call/mask.h"
+#include "templates/attention/call/tensors.h"
 
 namespace wavejit::softmax_lse {
 namespace {
 
 using families::range_of;
-using families::surely_share;
 using families::refusal::bad;
 using families::refusal::dtype_text;
 using families::refusal::pointer_text;
 using families::refusal::refuse;
 using families::refusal::up_to;
+
+using attention::type_of;
 
 using Check = Result<void>;
 
@@ -38,36 +39,13 @@ struct Tensor {
 
 // Row strides are 32-bit numbers of bytes in the kernel; the others are 64-bit, and their products stay inside.
 constexpr std::int64_t max_row_stride_bytes = std::int64_t{1} << 31;
-constexpr std::int64_t max_outer_stride = std::int64_t{1} << 46;
-// Guess: device addresses have 48 bits on every GPU of the table; a tensor that spans more is a wrong stride.
-constexpr std::uint64_t tensor_limit_bytes = std::uint64_t{1} << 48;
+constexpr std::int64_t max_outer_stride = attention::max_batch_stride;
+using attention::tensor_limit_bytes;
 
 [[gnu::cold, gnu::noinline]] Check refused(const std::string& where, const std::string& value,
                                            const std::string& accepted,
                                            wavejit_status status = WAVEJIT_INVALID_ARGUMENT) {
   return refuse(bad(status, where, value, accepted));
-}
-
-std::optional<DataType> type_of(std::int32_t dtype) {
-  switch (dtype) {
-    case WAVEJIT_FP32:
-      return DataType::fp32;
-    case WAVEJIT_FP16:
-      return DataType::fp16;
-    case WAVEJIT_BF16:
-      return DataType::bf16;
-    default:
-      return std::nullopt;
-  }
-}
-
-Check check_kind(const Tensor& named, std::uintptr_t alignment) {
-  const wavejit_tensor& t = named.tensor;
-  if (t.reserved != 0) return refused(named.field("reserved"), std::to_string(t.reserved), "0");
-  if (t.data == nullptr || reinterpret_cast<std::uintptr_t>(t.data) % alignment != 0)
-    return refused(named.field("data"), pointer_text(t.data),
-                   "device memory aligned to " + std::to_string(alignment) + " bytes");
-  return {};
 }
 
 // Sizes are known to be in range. The stride of a dimension with one element is never used and may be anything.
@@ -100,22 +78,21 @@ Check check_same_sizes(const Tensor& named, const wavejit_tensor& scores, std::i
   return {};
 }
 
+attention::Named named_of(const Tensor& tensor) { return {tensor.name, &tensor.tensor}; }
+
+Check check_kind(const Tensor& tensor, std::uintptr_t alignment) {
+  return attention::check_memory(named_of(tensor), alignment);
+}
+
 Check check_apart(const Tensor& output, std::uint64_t bytes, const Tensor& other, std::uint64_t other_bytes) {
-  if (other.tensor.data == nullptr ||
-      !surely_share(range_of(output.tensor, bytes), range_of(other.tensor, other_bytes)))
-    return {};
-  return refused(output.field("data"), pointer_text(output.tensor.data),
-                 std::string("memory that ") + other.name + " does not use");
+  if (other.tensor.data == nullptr) return {};
+  return attention::check_apart(named_of(output), range_of(output.tensor, bytes), other.name,
+                                range_of(other.tensor, other_bytes));
 }
 
 Check check_no_overlap(const Tensor& output, int inner_dimension) {
-  const auto inner = static_cast<std::uint64_t>(output.tensor.sizes[inner_dimension]);
-  if (!families::elements_overlap(output.tensor, inner_dimension, inner)) return {};
-  const auto& strides = output.tensor.strides;
-  return refused(output.field("strides"),
-                 "[" + std::to_string(strides[0]) + ", " + std::to_string(strides[1]) + ", " +
-                     std::to_string(strides[2]) + ", " + std::to_string(strides[3]) + "], with which elements overlap",
-                 "strides that pass what the dimensions inside them span");
+  return attention::check_no_overlap(named_of(output), inner_dimension,
+                                     static_cast<std::uint64_t>(output.tensor.sizes[inner_dimension]));
 }
 
 Check check_scores(const Tensor& scores) {
@@ -126,7 +103,7 @@ Check check_scores(const Tensor& scores) {
     if (t.sizes[d] < 1 || t.sizes[d] > most[static_cast<std::size_t>(d)])
       return refused(scores.field("sizes", d), std::to_string(t.sizes[d]),
                      up_to("1", most[static_cast<std::size_t>(d)]));
-  const int bytes = element_bytes(*type_of(t.dtype));
+  const int bytes = bytes_of(*type_of(t.dtype));
   if (auto kind = check_kind(scores, static_cast<std::uintptr_t>(bytes)); !kind) return kind;
   return check_strides(scores, bytes);
 }
@@ -134,13 +111,13 @@ Check check_scores(const Tensor& scores) {
 Check check_weights(const Tensor& weights, const Tensor& scores) {
   const wavejit_tensor& t = weights.tensor;
   if (!type_of(t.dtype)) return refused(weights.field("dtype"), dtype_text(t.dtype), "1 (fp16), 2 (bf16), 3 (fp32)");
-  const int bytes = element_bytes(*type_of(t.dtype));
+  const int bytes = bytes_of(*type_of(t.dtype));
   if (auto kind = check_kind(weights, static_cast<std::uintptr_t>(bytes)); !kind) return kind;
   if (auto sizes = check_same_sizes(weights, scores.tensor, scores.tensor.sizes[3], "as scores"); !sizes) return sizes;
   if (auto strides = check_strides(weights, bytes); !strides) return strides;
   if (auto overlap = check_no_overlap(weights, 3); !overlap) return overlap;
   return check_apart(weights, static_cast<std::uint64_t>(bytes), scores,
-                     static_cast<std::uint64_t>(element_bytes(*type_of(scores.tensor.dtype))));
+                     static_cast<std::uint64_t>(bytes_of(*type_of(scores.tensor.dtype))));
 }
 
 Check check_lse(const Tensor& lse, const Tensor& scores, const Tensor& weights) {
@@ -151,55 +128,8 @@ Check check_lse(const Tensor& lse, const Tensor& scores, const Tensor& weights) 
   if (t.sizes[2] > 1 && t.strides[2] != 1) return refused(lse.field("strides", 2), std::to_string(t.strides[2]), "1");
   if (auto strides = check_strides({lse.name, t}, 4); !strides) return strides;
   if (auto overlap = check_no_overlap(lse, 2); !overlap) return overlap;
-  const auto bytes_of = [](const wavejit_tensor& tensor) {
-    return static_cast<std::uint64_t>(element_bytes(type_of(tensor.dtype).value_or(DataType::fp32)));
-  };
-  if (auto apart = check_apart(lse, 4, scores, bytes_of(scores.tensor)); !apart) return apart;
-  return check_apart(lse, 4, weights, bytes_of(weights.tensor));
-}
-
-Check check_flags(const wavejit_softmax_lse_arguments& call) {
-  constexpr std::uint32_t all =
-      WAVEJIT_CHECK_LENGTHS | WAVEJIT_SCALE_IS_ZERO | WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
-  if ((call.flags & ~all) != 0)
-    return refused("flags", std::to_string(call.flags),
-                   "0, or a sum of 1 (check the lengths), 4 (the scale is zero), 8 (no compile), 16 (compile behind)");
-  if ((call.flags & WAVEJIT_SCALE_IS_ZERO) != 0 && call.scale != 0)
-    return refused("scale", std::to_string(call.scale), "0 beside WAVEJIT_SCALE_IS_ZERO, or no such flag");
-  if ((call.flags & WAVEJIT_COMPILE_BEHIND) != 0 && (call.flags & WAVEJIT_NO_COMPILE) == 0)
-    return refused("flags", std::to_string(call.flags), "16 (compile behind) beside 8 (no compile) only");
-  if (call.reserved != 0) return refused("reserved", std::to_string(call.reserved), "0");
-  return {};
-}
-
-Check check_limit(const char* name, std::int32_t limit, bool window) {
-  if (window ? limit >= -1 : limit == 0 || limit == -1) return {};
-  return refused(name, std::to_string(limit),
-                 window ? "-1 (no limit), 0 and more" : "0 unless mask has WAVEJIT_MASK_WINDOW (2)");
-}
-
-Check check_mask(const wavejit_softmax_lse_arguments& call, SoftmaxProblem& problem) {
-  constexpr std::int32_t known = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW | WAVEJIT_MASK_PREFIX;
-  if ((call.mask & ~known) != 0)
-    return refused("mask", std::to_string(call.mask), "0 (none), or a sum of 1 (causal), 2 (window), 4 (prefix)");
-  const bool causal = (call.mask & WAVEJIT_MASK_CAUSAL) != 0;
-  const bool window = (call.mask & WAVEJIT_MASK_WINDOW) != 0;
-  const bool prefix = (call.mask & WAVEJIT_MASK_PREFIX) != 0;
-  if (auto left = check_limit("window_left", call.window_left, window); !left) return left;
-  if (auto right = check_limit("window_right", call.window_right, window); !right) return right;
-  if (prefix && !causal && !window)
-    return refused("mask", std::to_string(call.mask),
-                   "4 (prefix) with 1 (causal) or 2 (window): nothing else has a diagonal");
-  if (prefix ? call.causal_prefix < 0 || call.causal_prefix > problem.key_length : call.causal_prefix != 0)
-    return refused(
-        "causal_prefix", std::to_string(call.causal_prefix),
-        prefix ? up_to("0", problem.key_length) + ", the keys" : "0 unless mask has WAVEJIT_MASK_PREFIX (4)");
-  const Window limits = window_of(causal, window, call.window_left, call.window_right);
-  problem.window_left = limits.left;
-  problem.window_right = limits.right;
-  problem.bottom_right = (causal || window) && !prefix;
-  problem.causal_prefix = static_cast<std::int32_t>(call.causal_prefix);
-  return {};
+  if (auto apart = check_apart(lse, 4, scores, attention::element_bytes_of(scores.tensor)); !apart) return apart;
+  return check_apart(lse, 4, weights, attention::element_bytes_of(weights.tensor));
 }
 
 // 16-bit rows that do not all begin at whole dwords.
@@ -225,16 +155,6 @@ SoftmaxShape SoftmaxShape::of(std::uint64_t code) {
           .access = static_cast<Access>(code >> 5U & 1U)};
 }
 
-Window window_of(bool causal, bool window, std::int64_t left, std::int64_t right) {
-  const auto limit = [](std::int64_t given) {
-    return given < 0 ? unlimited_window : static_cast<std::int32_t>(std::min<std::int64_t>(given, unlimited_window));
-  };
-  Window limits;
-  if (window) limits = {.left = limit(left), .right = limit(right)};
-  if (causal) limits.right = 0;
-  return limits;
-}
-
 Result<SoftmaxProblem> check(const wavejit_softmax_lse_arguments* arguments) {
   if (arguments == nullptr)
     return fail(WAVEJIT_INVALID_ARGUMENT, "arguments = null; accepted: a struct wavejit_softmax_lse_arguments");
@@ -257,8 +177,7 @@ Result<SoftmaxProblem> check(const wavejit_softmax_lse_arguments* arguments) {
     step = refused("key_lengths", pointer_text(call.key_lengths), "null, or device memory aligned to 4 bytes");
   if (!step) return std::unexpected(std::move(step.error()));
 
-  const float scale = call.scale != 0 ? call.scale : (call.flags & WAVEJIT_SCALE_IS_ZERO) != 0 ? 0.0F : 1.0F;
-  const float scale_log2e = scale * std::numbers::log2e_v<float>;
+  const Result<float> scale_log2e = attention::check_scale(call.scale, call.flags, 1);
   const DataType scores_type = *type_of(call.scores.dtype);
   const DataType weights_type = call.weights.data != nullptr ? *type_of(call.weights.dtype) : scores_type;
   const std::int64_t keys = call.scores.sizes[3];
@@ -272,12 +191,20 @@ Result<SoftmaxProblem> check(const wavejit_softmax_lse_arguments* arguments) {
       .heads = static_cast<std::uint32_t>(call.scores.sizes[1]),
       .query_length = static_cast<std::uint32_t>(call.scores.sizes[2]),
       .key_length = static_cast<std::uint32_t>(keys),
-      .scale_log2e = scale_log2e,
+      .scale_log2e = scale_log2e.value_or(0.0F),
   };
-  if (!std::isfinite(scale_log2e))
-    step = refused("scale", std::to_string(call.scale), "finite values whose product with log2 e is finite in fp32");
-  if (step) step = check_mask(call, problem);
-  if (step) step = check_flags(call);
+  if (!scale_log2e) return std::unexpected(scale_log2e.error());
+  const Result<attention::MaskChoice> mask = attention::check_mask(attention::mask_fields(call), keys);
+  if (!mask) return std::unexpected(mask.error());
+  const attention::MaskChoice window = attention::as_window(*mask);
+  problem.window_left = window.left;
+  problem.window_right = window.right;
+  problem.bottom_right = call.mask != WAVEJIT_MASK_NONE && (call.mask & WAVEJIT_MASK_PREFIX) == 0;
+  problem.causal_prefix = static_cast<std::int32_t>(call.causal_prefix);
+  constexpr std::uint32_t known =
+      WAVEJIT_CHECK_LENGTHS | WAVEJIT_SCALE_IS_ZERO | WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
+  step = attention::check_flags(call.flags, known, call.scale);
+  if (step && call.reserved != 0) step = refused("reserved", std::to_string(call.reserved), "0");
   if (!step) return std::unexpected(std::move(step.error()));
   return problem;
 }

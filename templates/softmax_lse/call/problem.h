@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "families/call/family.h"
+#include "templates/attention/call/limits.h"
 #include "templates/softmax_lse/kernel/spec.h"
 
 namespace wavejit::softmax_lse {
@@ -41,16 +42,9 @@ struct SoftmaxProblem {
   std::int32_t window_right = unlimited_window;
 };
 
-// Heads are the y, batches the z dimension of the grid: HIP takes 65,535 in each.
-inline constexpr std::int64_t max_batch = 0xFFFF;
-inline constexpr std::int64_t max_heads = 0xFFFF;
-
-// What the bits of wavejit_mask and the two limits (negative: none) amount to: keys left and right of the diagonal.
-struct Window {
-  std::int32_t left = unlimited_window;
-  std::int32_t right = unlimited_window;
-};
-Window window_of(bool causal, bool window, std::int64_t left, std::int64_t right);
+// Heads are the y, batches the z dimension of the grid.
+using attention::max_batch;
+using attention::max_heads;
 
 // Reads the struct only as far as its size allows. Does not touch what the tensors point to.
 Result<SoftmaxProblem> check(const wavejit_softmax_lse_arguments* arguments);

@@ -195,7 +195,7 @@ class Emission {
     base = ir().CreateAdd(base, ir().CreateMul(wide(workgroup_.first_row), wide(stride)));
     Value* before_last = ir().CreateMul(ir().CreateSub(workgroup_.rows, kernel_.constant(1)), stride);
     Value* row =
-        ir().CreateMul(kernel_.argument_i32(offsetof(Arguments, key_length)), kernel_.constant(element_bytes(type)));
+        ir().CreateMul(kernel_.argument_i32(offsetof(Arguments, key_length)), kernel_.constant(bytes_of(type)));
     return {kernel_, base, ir().CreateAdd(before_last, row)};
   }
 

@@ -29,7 +29,7 @@ language::Element element_of(DataType type) {
 Value* lane_offset(Kernel& kernel, const TilePlace& place, Value* stride, DataType type, Value* condition) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* offset =
-      ir.CreateAdd(ir.CreateMul(place.row, stride), ir.CreateMul(place.lane_key, kernel.constant(element_bytes(type))));
+      ir.CreateAdd(ir.CreateMul(place.row, stride), ir.CreateMul(place.lane_key, kernel.constant(bytes_of(type))));
   return ir.CreateSelect(condition, offset, ir.getInt32(nowhere));
 }
 
@@ -143,7 +143,7 @@ void WeightWriter::write(const Scores& weights, const TilePlace& place, Value* v
   llvm::IRBuilder<>& ir = kernel_.ir();
   const DataType type = spec_.weights;
   const KeyOrder order = key_order(spec_);
-  const int bytes = element_bytes(type);
+  const int bytes = bytes_of(type);
   const bool by_element = !is_wide(type) && spec_.access == Access::elements;
   Value* zero = kernel_.constant(0);
   Value* inside = ir.CreateAnd(valid, ir.CreateICmpSLT(place.tile_key, keys));

@@ -15,16 +15,20 @@
 
 #include "families/kernel/kernel_spec.h"
 #include "families/kernel/names.h"
+#include "templates/attention/kernel/types.h"
 
 namespace wavejit::softmax_lse {
 
 using families::Lowering;
 using families::to_text;
 
-enum class DataType : std::uint8_t { fp32, fp16, bf16 };
+using attention::bytes_of;
+using attention::DataType;
+using attention::unlimited_window;
+
+// Those that scores and weights may have, in the order in which they are listed.
 inline constexpr families::Names<DataType, 3> data_types = {
     {{DataType::fp32, "fp32"}, {DataType::fp16, "fp16"}, {DataType::bf16, "bf16"}}};
-constexpr int element_bytes(DataType dtype) { return dtype == DataType::fp32 ? 4 : 2; }
 
 // resident: a workgroup keeps all scores of its rows in registers until it knows their sums, and reads them once.
 // streamed: rows are longer than that, and are read twice.
@@ -99,8 +103,6 @@ struct Arguments {
 static_assert(sizeof(Arguments) == 128);
 // Workgroups: x = rows, y = head, z = batch.
 
-// Stands for no limit: beyond every length, and no sum with one overflows.
-inline constexpr std::int32_t unlimited_window = 1 << 30;
 inline constexpr std::int64_t max_length = std::int64_t{1} << 28;
 
 }  // namespace wavejit::softmax_lse

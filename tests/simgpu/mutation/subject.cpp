@@ -21,6 +21,7 @@
 #include "support/attention_reference.h"
 #include "support/judged_rows.h"
 #include "support/storage_types.h"
+#include "templates/attention/call/numbers.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
@@ -334,7 +335,8 @@ Subject::Ran Subject::run_problem(const Data& data, const Replacement* replaceme
     if (const auto* spec = kernels_[i].get_if<ForwardSpec>()) {
       forward = data.arguments();
       kernarg = std::as_bytes(std::span(&forward, 1));
-      geometry = attention_forward::launch_geometry(*spec, batch, heads, queries, forward.splits);
+      geometry = attention_forward::launch_geometry(*spec, *targets::find_target(spec->target), batch, heads, queries,
+                                                    forward.splits);
     } else {
       combine = data.combine_arguments();
       kernarg = std::as_bytes(std::span(&combine, 1));

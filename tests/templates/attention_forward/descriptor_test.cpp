@@ -80,11 +80,12 @@ TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
     d.query_heads = d.kv_heads * group;
     d.shape.set_rows(
         attention_forward::plan_rows(static_cast<std::uint64_t>(d.query_length), static_cast<std::uint64_t>(group)));
-    d.causal = d.shape.mask == attention_forward::Mask::causal;
-    if (d.causal && random() % 2 == 0) d.causal_prefix = static_cast<std::int64_t>(random() % 2) * d.key_length;
+    d.mask.causal = d.shape.mask == attention_forward::Mask::causal;
+    if (d.mask.causal && random() % 2 == 0)
+      d.mask.causal_prefix = static_cast<std::int64_t>(random() % 2) * d.key_length;
     if (random() % 4 == 0) {
-      d.window = {static_cast<std::int64_t>(random() % 9) - 1, static_cast<std::int64_t>(random() % 9) - 1};
-      d.shape.mask = choose_mask(d.causal, true, d.window->first, d.window->second).mask;
+      d.mask.window = {static_cast<std::int64_t>(random() % 9) - 1, static_cast<std::int64_t>(random() % 9) - 1};
+      d.shape.mask = choose_mask(d.mask.causal, true, d.mask.window->first, d.mask.window->second).mask;
     }
     d.layout = std::array{Layout::bshd, Layout::bhsd, Layout::packed, Layout::paged}[random() % 4];
     if (d.layout == Layout::paged) {
@@ -95,7 +96,7 @@ TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
       d.shape.vectorised = !d.page_heads_first && !d.shape.single_keys && random() % 2 == 0;
       d.values_by_keys = d.shape.vectorised && random() % 2 == 0;
       d.key_length = std::min(d.key_length, attention_forward::max_paged_length);
-      if (d.causal_prefix) d.causal_prefix = std::min(*d.causal_prefix, d.key_length);
+      if (d.mask.causal_prefix) d.mask.causal_prefix = std::min(*d.mask.causal_prefix, d.key_length);
     }
     if (random() % 3 == 0) {
       d.batch = up_to(5);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // WAVEJIT_CHECK_LENGTHS: what stands in device memory is judged on the host, element by element, before anything runs.
-#include "templates/attention_forward/call/device_lengths.h"
-
 #include <cstring>
 
 #include "runtime_fixture.h"
+#include "templates/attention_forward/call/checks.h"
 
 namespace wavejit::tests {
 namespace {

@@ -104,7 +104,8 @@ TEST(Pairs, HalveTheGrid) {
                                      .tile_queries = 256,
                                      .target = "gfx950"};
   for (const auto& [rows, places] : {std::pair{1U, 1U}, {256U, 1U}, {257U, 1U}, {513U, 2U}, {1024U, 2U}, {1025U, 3U}})
-    EXPECT_EQ(attention_forward::launch_geometry(spec, 1, 1, rows).grid_y, places) << rows;
+    EXPECT_EQ(attention_forward::launch_geometry(spec, *targets::find_target(spec.target), 1, 1, rows).grid_y, places)
+        << rows;
 }
 
 }  // namespace

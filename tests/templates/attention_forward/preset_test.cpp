@@ -45,7 +45,7 @@ wavejit_attention_forward_arguments call_of(const std::string& line) {
   const attention_forward::ProblemDescriptor& d = *parsed;
   const bool paged = d.layout == attention_forward::Layout::paged;
   if ((d.layout != attention_forward::Layout::bshd && !paged) || d.page_heads_first || d.shape.vectorised ||
-      d.shape.first_keys || !d.query_lengths.empty() || !d.key_lengths.empty() || d.causal_prefix ||
+      d.shape.first_keys || !d.query_lengths.empty() || !d.key_lengths.empty() || d.mask.causal_prefix ||
       d.of(attention_forward::Modifier::bias).there || d.of(attention_forward::Modifier::alibi).there)
     throw std::runtime_error(line + ": call_of does not do this yet");
   auto call = good_call(d.batch, d.query_length, d.key_length, d.query_heads, d.kv_heads, d.shape.head_dim_qk);
@@ -67,11 +67,11 @@ wavejit_attention_forward_arguments call_of(const std::string& line) {
   const auto dtype = d.shape.dtype == attention_forward::DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
   for (auto* tensor : {&call.q, &call.k, &call.v, &call.o}) tensor->dtype = dtype;
   if (d.shape.lse) call.lse = good_lse(call);
-  if (d.causal) call.mask |= WAVEJIT_MASK_CAUSAL;
-  if (d.window) {
+  if (d.mask.causal) call.mask |= WAVEJIT_MASK_CAUSAL;
+  if (d.mask.window) {
     call.mask |= WAVEJIT_MASK_WINDOW;
-    call.window_left = static_cast<std::int32_t>(d.window->first);
-    call.window_right = static_cast<std::int32_t>(d.window->second);
+    call.window_left = static_cast<std::int32_t>(d.mask.window->first);
+    call.window_right = static_cast<std::int32_t>(d.mask.window->second);
   }
   if (d.of(attention_forward::Modifier::sink).there) {
     call.sink = {.data = fake_address(6),

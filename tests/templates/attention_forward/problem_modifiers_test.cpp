@@ -68,6 +68,19 @@ struct BadField {
 
 class BadFields : public ::testing::TestWithParam<BadField> {};
 
+TEST(CheckedProblem, KnowsABiasInFp32) {
+  Call call = full_call();
+  const auto narrow = attention_forward::check_attention_forward(&call);
+  ASSERT_TRUE(narrow) << narrow.error().detail;
+  EXPECT_FALSE(narrow->shape.bias_fp32);
+  call.bias.dtype = WAVEJIT_FP32;
+  const auto wide = attention_forward::check_attention_forward(&call);
+  ASSERT_TRUE(wide) << wide.error().detail;
+  EXPECT_TRUE(wide->shape.bias_fp32);
+  EXPECT_NE(wide->shape.code(), narrow->shape.code());
+  EXPECT_EQ(attention_forward::AttentionShape::of_code(wide->shape.code()).bias_fp32, true);
+}
+
 TEST_P(BadFields, AreRefusedByName) {
   Call call = GetParam().base();
   const auto good = attention_forward::check_attention_forward(&call);
@@ -103,7 +116,9 @@ std::vector<BadField> bad_fields() {
         c.alibi.data = nullptr;
       },
       "mask = 4");
-  add("bias_dtype", [](Call& c) { c.bias.dtype = WAVEJIT_FP32; }, "bias.dtype = 3 (fp32); accepted: 1 (fp16)");
+  add(
+      "bias_dtype", [](Call& c) { c.bias.dtype = WAVEJIT_BF16; },
+      "bias.dtype = 2 (bf16); accepted: 1 (fp16), the dtype of q, or 3 (fp32)");
   add("bias_misaligned", [](Call& c) { c.bias.data = reinterpret_cast<void*>(0x10008); }, "bias.data = 0x10008");
   add("bias_reserved", [](Call& c) { c.bias.reserved = 1; }, "bias.reserved = 1");
   add("bias_batch", [](Call& c) { c.bias.sizes[0] = 3; }, "bias.sizes[0] = 3; accepted: 1 or 2");
@@ -116,6 +131,14 @@ std::vector<BadField> bad_fields() {
   add("bias_batch_stride", [](Call& c) { c.bias.strides[0] = -8; }, "bias.strides[0] = -8");
   add("bias_key_stride", [](Call& c) { c.bias.strides[3] = 2; }, "bias.strides[3] = 2");
   add("bias_on_o", [](Call& c) { c.bias.data = c.o.data; }, "o.data");
+  add(
+      "bias_in_the_second_half_of_an_o_in_fp32",
+      [](Call& c) {
+        c.o.dtype = WAVEJIT_FP32;
+        const std::int64_t bytes = c.o.sizes[0] * c.o.strides[0] * std::int64_t{sizeof(float)};
+        c.bias.data = static_cast<char*>(c.o.data) + (bytes / 2);
+      },
+      "o.data");
   for (const auto& [name, tensor] : {std::pair{"alibi", &Call::alibi}, {"sink", &Call::sink}}) {
     const std::string field = name;
     add(field + "_dtype", [=](Call& c) { (c.*tensor).dtype = WAVEJIT_FP16; }, field + ".dtype = 1 (fp16)");

@@ -75,8 +75,12 @@ class RowSum final : public families::Family {
     const KernelSpec spec = {.dtype = static_cast<DataType>(shape.code & 1U),
                              .target = std::string(target.id),
                              .lowering = toggles.lowering};
-    return families::Route{
-        .kernels = {{.label = "spec", .spec = spec}}, .description = "a thread a row", .cost = "no LDS", .refused = {}};
+    return families::Route{.kernels = {{.label = "spec", .spec = spec}}};
+  }
+
+  families::Explanation explain(const families::Shape& /*shape*/, const Target& /*target*/,
+                                const Toggles& /*toggles*/) const override {
+    return {.description = "a thread a row", .cost = "no LDS", .refused = {}};
   }
 
   std::vector<families::Shape> every_shape(const Target& /*target*/, const Toggles& /*toggles*/) const override {

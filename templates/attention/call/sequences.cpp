@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention/call/sequences.h"
+
 #include <algorithm>
 #include <string>
 
 #include "families/call/refusal.h"
-#include "templates/attention_forward/call/checks.h"
+#include "templates/attention/call/limits.h"
 
-namespace wavejit::attention_forward {
+namespace wavejit::attention {
 namespace {
 
+namespace refusal = families::refusal;
+using families::Result;
 using refusal::bad;
 using refusal::refuse;
 using refusal::up_to;
@@ -32,7 +36,7 @@ Result<std::int64_t> check_longest(const char* name, std::int64_t given, bool pa
 }
 
 // The keys' own: of queries `check_sequences` asks the same as without pages.
-Result<std::int64_t> check_longest_in_pages(const wavejit_attention_forward_arguments& call) {
+Result<std::int64_t> check_longest_in_pages(const SequenceCall& call) {
   if (call.key_starts != nullptr)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "key_starts", refusal::pointer_text(call.key_starts),
                       "null: keys stand in the pages of block_table"));
@@ -49,7 +53,7 @@ Result<void> check_packed_batch(const char* name, const wavejit_tensor& tensor) 
   return refuse(refusal::bad_size({name, &tensor}, 0, "1: sequences are packed along the length"));
 }
 
-Result<void> check_paged_sequences(const wavejit_attention_forward_arguments& call, Extents& extents) {
+Result<void> check_paged_sequences(const SequenceCall& call, Extents& extents) {
   const bool packed = call.query_starts != nullptr;
   extents.sequences = packed ? call.sequences : call.q.sizes[0];
   extents.sequences_from = packed ? "sequences" : "q.sizes[0]";
@@ -72,7 +76,7 @@ Result<void> check_paged_sequences(const wavejit_attention_forward_arguments& ca
 
 }  // namespace
 
-Result<void> check_sequences(const wavejit_attention_forward_arguments& call, Extents& extents) {
+families::Result<void> check_sequences(const SequenceCall& call, Extents& extents) {
   const bool packed_queries = call.query_starts != nullptr;
   const bool packed_keys = call.key_starts != nullptr;
   for (const auto& [name, array] : {std::pair{"query_starts", call.query_starts},
@@ -81,11 +85,11 @@ Result<void> check_sequences(const wavejit_attention_forward_arguments& call, Ex
                                     {"first_keys", call.first_keys}}) {
     if (auto good = check_array(name, array); !good) return good;
   }
-  if (is_paged(call)) return check_paged_sequences(call, extents);
+  if (call.paged) return check_paged_sequences(call, extents);
   if (packed_keys && call.first_keys != nullptr)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "first_keys", refusal::pointer_text(call.first_keys),
                       "null: key_starts says where the keys of a sequence begin"));
-  if (call.table_starts != nullptr || call.table_columns != 0 || call.table_row_stride != 0)
+  if (call.names_a_table)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "block_table", "null beside other fields of a table",
                       "device memory, or null with table_starts, table_columns and table_row_stride 0"));
   if (packed_queries && packed_keys) {
@@ -118,4 +122,4 @@ Result<void> check_sequences(const wavejit_attention_forward_arguments& call, Ex
   return {};
 }
 
-}  // namespace wavejit::attention_forward
+}  // namespace wavejit::attention

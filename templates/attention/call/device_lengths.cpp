@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/call/device_lengths.h"
+#include "templates/attention/call/device_lengths.h"
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "families/call/refusal.h"
+#include "templates/attention/call/limits.h"
 
-namespace wavejit::attention_forward {
+namespace wavejit::attention {
 namespace {
 
+namespace refusal = families::refusal;
+using families::fail;
+using families::Result;
 using refusal::bad;
 using refusal::refuse;
 
@@ -44,7 +48,7 @@ Result<void> check_starts(const char* name, const std::vector<std::int32_t>& sta
 
 // Where the pages of each sequence begin in a list, and the end of the last one's.
 Result<std::vector<std::int32_t>> list_starts(families::DeviceMemory& memory, std::size_t batch,
-                                              const wavejit_attention_forward_arguments& call) {
+                                              const PagingCall& call) {
   auto starts = copy_out(memory, "table_starts", call.table_starts, batch + 1);
   if (!starts) return starts;
   std::int64_t before = 0;
@@ -58,7 +62,7 @@ Result<std::vector<std::int32_t>> list_starts(families::DeviceMemory& memory, st
   return starts;
 }
 
-Result<void> check_table(families::DeviceMemory& memory, const wavejit_attention_forward_arguments& call,
+Result<void> check_table(families::DeviceMemory& memory, const PagingCall& call,
                          const std::vector<std::int32_t>& lengths, const std::vector<std::int32_t>& firsts) {
   const bool is_list = call.table_starts != nullptr;
   std::vector<std::int32_t> starts;
@@ -92,11 +96,11 @@ Result<void> check_table(families::DeviceMemory& memory, const wavejit_attention
   return {};
 }
 
-Result<std::vector<std::int32_t>> check_first_keys(families::DeviceMemory& memory, const AttentionProblem& problem,
-                                                   const wavejit_attention_forward_arguments& call) {
-  auto firsts = copy_out(memory, "first_keys", call.first_keys, problem.batch);
+Result<std::vector<std::int32_t>> check_first_keys(families::DeviceMemory& memory, std::size_t batch,
+                                                   const SequenceCall& call) {
+  auto firsts = copy_out(memory, "first_keys", call.first_keys, batch);
   if (!firsts) return firsts;
-  const bool paged = call.block_table != nullptr;
+  const bool paged = call.paged;
   const std::int64_t most = paged ? max_paged_length : call.k.sizes[1];
   for (std::size_t b = 0; b < firsts->size(); ++b) {
     const std::int32_t first = (*firsts)[b];
@@ -109,24 +113,24 @@ Result<std::vector<std::int32_t>> check_first_keys(families::DeviceMemory& memor
 
 }  // namespace
 
-Result<void> check_device_lengths(families::DeviceMemory& memory, const AttentionProblem& problem,
-                                  const wavejit_attention_forward_arguments& call) {
-  const std::size_t batch = problem.batch;
+families::Result<void> check_device_lengths(families::DeviceMemory& memory, const Extents& extents,
+                                            const SequenceCall& call, const PagingCall* pages) {
+  const auto batch = static_cast<std::size_t>(extents.sequences);
   std::vector<std::int32_t> key_starts;
   if (call.query_starts != nullptr) {
     const auto starts = copy_out(memory, "query_starts", call.query_starts, batch + 1);
     if (!starts) return std::unexpected(starts.error());
-    if (auto good = check_starts("query_starts", *starts, call.q.sizes[1], problem.query_length); !good) return good;
+    if (auto good = check_starts("query_starts", *starts, call.q.sizes[1], extents.query_length); !good) return good;
   }
   if (call.key_starts != nullptr) {
     auto starts = copy_out(memory, "key_starts", call.key_starts, batch + 1);
     if (!starts) return std::unexpected(starts.error());
-    if (auto good = check_starts("key_starts", *starts, call.k.sizes[1], problem.key_length); !good) return good;
+    if (auto good = check_starts("key_starts", *starts, call.k.sizes[1], extents.key_length); !good) return good;
     key_starts = *std::move(starts);
   }
   std::vector<std::int32_t> first_keys;
   if (call.first_keys != nullptr) {
-    auto firsts = check_first_keys(memory, problem, call);
+    auto firsts = check_first_keys(memory, batch, call);
     if (!firsts) return std::unexpected(std::move(firsts.error()));
     first_keys = *std::move(firsts);
   }
@@ -134,16 +138,28 @@ Result<void> check_device_lengths(families::DeviceMemory& memory, const Attentio
   const auto lengths = copy_out(memory, "key_lengths", call.key_lengths, batch);
   if (!lengths) return std::unexpected(lengths.error());
   for (std::size_t i = 0; i < batch; ++i) {
-    std::int64_t keys =
-        key_starts.empty() ? std::int64_t{problem.key_length} : std::int64_t{key_starts[i + 1]} - key_starts[i];
-    if (!first_keys.empty() && call.block_table == nullptr) keys -= first_keys[i];
+    std::int64_t keys = key_starts.empty() ? extents.key_length : std::int64_t{key_starts[i + 1]} - key_starts[i];
+    if (!first_keys.empty() && !call.paged) keys -= first_keys[i];
     const std::int32_t length = (*lengths)[i];
     if (length >= 0 && length <= keys) continue;
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, element("key_lengths", i), std::to_string(length),
                       refusal::up_to("0", keys) + ", the keys of the sequence"));
   }
-  if (call.block_table != nullptr) return check_table(memory, call, *lengths, first_keys);
+  if (pages != nullptr) return check_table(memory, *pages, *lengths, first_keys);
   return {};
 }
 
-}  // namespace wavejit::attention_forward
+families::Result<void> check_key_lengths(families::DeviceMemory& memory, const std::int32_t* key_lengths,
+                                         std::size_t sequences, std::int64_t most, const char* what) {
+  const auto lengths = copy_out(memory, "key_lengths", key_lengths, sequences);
+  if (!lengths) return std::unexpected(lengths.error());
+  for (std::size_t i = 0; i < lengths->size(); ++i) {
+    const std::int32_t length = (*lengths)[i];
+    if (length >= 0 && length <= most) continue;
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, element("key_lengths", i), std::to_string(length),
+                      refusal::up_to("0", most) + ", " + what));
+  }
+  return {};
+}
+
+}  // namespace wavejit::attention

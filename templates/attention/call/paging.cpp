@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention/call/paging.h"
+
+#include <algorithm>
 #include <string>
 #include <tuple>
 
 #include "families/call/refusal.h"
 #include "families/call/tensor_memory.h"
-#include "templates/attention_forward/call/checks.h"
+#include "templates/attention/call/limits.h"
+#include "templates/attention/call/numbers.h"
 
-namespace wavejit::attention_forward {
+namespace wavejit::attention {
 namespace {
 
+namespace refusal = families::refusal;
+using families::Result;
 using refusal::bad;
 using refusal::Named;
 using refusal::refuse;
@@ -53,14 +59,14 @@ wavejit_tensor in_one_row(const wavejit_tensor& pages) {
   return flat;
 }
 
-Result<void> check_page_layout(const wavejit_attention_forward_arguments& call) {
+families::Result<void> check_page_layout(const PagingCall& call) {
   const auto name = "page_layout";
   const std::string value = std::to_string(call.page_layout);
   if (call.page_layout != WAVEJIT_PAGES_VECTORISED && call.page_layout != WAVEJIT_PAGES_VECTORISED_KEYS)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, name, value, "0 to 2, of enum wavejit_page_layout"));
-  if (!is_paged(call))
+  if (call.block_table == nullptr)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, name, value, "0 without block_table: keys are in no pages"));
-  if (call.first_keys != nullptr)
+  if (call.first_keys)
     return refuse(bad(WAVEJIT_UNSUPPORTED, name, value, "0 beside first_keys: 16 bytes of V would hold padding"));
   const std::int64_t page_size = call.k.sizes[1];
   if (page_size < page_granule || page_size > max_page_size || page_size % page_granule != 0)
@@ -72,7 +78,7 @@ Result<void> check_page_layout(const wavejit_attention_forward_arguments& call) 
   return check_inner_strides({"v", &call.v}, 1, by_keys ? unit_elements : page_size);
 }
 
-Result<void> check_pages(const wavejit_attention_forward_arguments& call, const Extents& extents) {
+families::Result<void> check_pages(const PagingCall& call, std::int64_t key_length) {
   for (const auto& [name, array] : {std::pair{"block_table", call.block_table}, {"table_starts", call.table_starts}})
     if (auto good = check_pointer(name, array); !good) return good;
   const std::int64_t page_size = call.k.sizes[1];
@@ -99,11 +105,11 @@ Result<void> check_pages(const wavejit_attention_forward_arguments& call, const 
                       "0, since table_starts says where a sequence's pages begin"));
   }
   // The product is below 2⁴⁴. Hot: no division.
-  if (call.table_columns * page_size < extents.key_length) {
-    const std::int64_t needed = (extents.key_length + page_size - 1) / page_size;
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "table_columns", std::to_string(call.table_columns),
-                      std::to_string(needed) +
-                          " and more, the pages of max_key_length = " + std::to_string(extents.key_length) + " keys"));
+  if (call.table_columns * page_size < key_length) {
+    const std::int64_t needed = (key_length + page_size - 1) / page_size;
+    return refuse(bad(
+        WAVEJIT_INVALID_ARGUMENT, "table_columns", std::to_string(call.table_columns),
+        std::to_string(needed) + " and more, the pages of max_key_length = " + std::to_string(key_length) + " keys"));
   }
   constexpr std::int64_t max_row_stride = std::int64_t{1} << 40;
   if (call.table_row_stride != 0 &&
@@ -115,4 +121,16 @@ Result<void> check_pages(const wavejit_attention_forward_arguments& call, const 
   return {};
 }
 
-}  // namespace wavejit::attention_forward
+PageArguments page_arguments(const PagingCall& call) {
+  const auto granules = static_cast<std::uint32_t>(std::max<std::int64_t>(call.k.sizes[1] / page_granule, 1));
+  const std::int64_t row = call.table_row_stride != 0 ? call.table_row_stride : call.table_columns;
+  return {.table = address(call.block_table),
+          .table_starts = address(call.table_starts),
+          .table_row_stride = static_cast<std::uint64_t>(row) * sizeof(std::int32_t),
+          .table_columns = static_cast<std::uint32_t>(call.table_columns),
+          .pages = static_cast<std::uint32_t>(call.k.sizes[0]),
+          .granules_of_page = granules,
+          .page_multiplier = division_multiplier(granules)};
+}
+
+}  // namespace wavejit::attention

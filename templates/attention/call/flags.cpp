@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention/call/flags.h"
+
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "families/call/refusal.h"
+
+namespace wavejit::attention {
+
+namespace {
+
+using families::Result;
+using families::refusal::bad;
+using families::refusal::refuse;
+
+constexpr std::array<std::pair<std::uint32_t, std::string_view>, 5> names = {
+    {{WAVEJIT_CHECK_LENGTHS, "check the lengths"},
+     {WAVEJIT_BATCH_MAY_SHOW, "the batch may show"},
+     {WAVEJIT_SCALE_IS_ZERO, "the scale is zero"},
+     {WAVEJIT_NO_COMPILE, "no compile"},
+     {WAVEJIT_COMPILE_BEHIND, "compile behind"}}};
+
+std::string sum_of(std::uint32_t known) {
+  std::string text = "0, or a sum of ";
+  bool first = true;
+  for (const auto& [flag, name] : names) {
+    if ((known & flag) == 0) continue;
+    text += (std::exchange(first, false) ? "" : ", ") + std::to_string(flag) + " (" + std::string(name) + ")";
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<void> check_flags(std::uint32_t flags, std::uint32_t known, float scale) {
+  if ((flags & ~known) != 0)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "flags", std::to_string(flags), sum_of(known)));
+  if ((flags & WAVEJIT_SCALE_IS_ZERO) != 0 && scale != 0)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "scale", std::to_string(scale),
+                      "0 beside WAVEJIT_SCALE_IS_ZERO, or no such flag"));
+  if ((flags & WAVEJIT_COMPILE_BEHIND) != 0 && (flags & WAVEJIT_NO_COMPILE) == 0)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "flags", std::to_string(flags),
+                      "16 (compile behind) beside 8 (no compile) only"));
+  return {};
+}
+
+Result<float> check_scale(float scale, std::uint32_t flags, float otherwise) {
+  const float meant = scale != 0 || (flags & WAVEJIT_SCALE_IS_ZERO) != 0 ? scale : otherwise;
+  const float scale_log2e = meant * std::numbers::log2e_v<float>;
+  if (std::isfinite(scale_log2e)) return scale_log2e;
+  return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "scale", std::to_string(scale),
+                    "finite values whose product with log2 e is finite in fp32"));
+}
+
+families::Call::WhenMissing when_missing(std::uint32_t flags) {
+  using WhenMissing = families::Call::WhenMissing;
+  if ((flags & WAVEJIT_NO_COMPILE) == 0) return WhenMissing::make_them;
+  return (flags & WAVEJIT_COMPILE_BEHIND) == 0 ? WhenMissing::refuse : WhenMissing::refuse_and_make_them_behind;
+}
+
+}  // namespace wavejit::attention

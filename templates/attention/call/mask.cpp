@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention/call/mask.h"
+
+#include <algorithm>
+#include <string>
+
+#include "families/call/refusal.h"
+
+namespace wavejit::attention {
+
+namespace {
+
+namespace refusal = families::refusal;
+using families::Result;
+using refusal::bad;
+using refusal::refuse;
+
+Result<void> check_limit(const char* name, std::int32_t limit, bool window) {
+  if (window ? limit >= -1 : limit == 0 || limit == -1) return {};
+  return refuse(bad(WAVEJIT_INVALID_ARGUMENT, name, std::to_string(limit),
+                    window ? "-1 (no limit), 0 and more" : "0 unless mask has WAVEJIT_MASK_WINDOW (2)"));
+}
+
+}  // namespace
+
+MaskChoice choose_mask(bool causal, bool window, std::int64_t left, std::int64_t right) {
+  const auto limit = [](std::int64_t given) {
+    return given < 0 ? unlimited_window : static_cast<std::int32_t>(std::min<std::int64_t>(given, unlimited_window));
+  };
+  MaskChoice choice;
+  if (!window) {
+    choice.mask = causal ? Mask::causal : Mask::none;
+    return choice;
+  }
+  choice.left = limit(left);
+  choice.right = causal ? 0 : limit(right);
+  // A window without a left limit is one of the simpler masks, and has their kernel.
+  if (choice.left == unlimited_window && choice.right == unlimited_window) return {};
+  if (choice.left == unlimited_window && choice.right == 0) return {.mask = Mask::causal};
+  choice.mask = Mask::window;
+  return choice;
+}
+
+Result<MaskChoice> check_mask(const MaskFields& fields, std::int64_t keys, const char* other_diagonal, bool has_other) {
+  constexpr std::int32_t known = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW | WAVEJIT_MASK_PREFIX;
+  if ((fields.mask & ~known) != 0) {
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "mask", std::to_string(fields.mask),
+                      "0 (none), or a sum of 1 (causal), 2 (window), 4 (prefix)"));
+  }
+  const bool causal = (fields.mask & WAVEJIT_MASK_CAUSAL) != 0;
+  const bool window = (fields.mask & WAVEJIT_MASK_WINDOW) != 0;
+  const bool prefix = (fields.mask & WAVEJIT_MASK_PREFIX) != 0;
+  if (auto left = check_limit("window_left", fields.window_left, window); !left)
+    return std::unexpected(std::move(left.error()));
+  if (auto right = check_limit("window_right", fields.window_right, window); !right)
+    return std::unexpected(std::move(right.error()));
+  if (prefix && !causal && !window && !has_other) {
+    const std::string others = other_diagonal == nullptr ? std::string("1 (causal) or 2 (window)")
+                                                         : "1 (causal), 2 (window) or " + std::string(other_diagonal);
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "mask", std::to_string(fields.mask),
+                      "4 (prefix) with " + others + ": nothing else has a diagonal"));
+  }
+  if (prefix ? fields.causal_prefix < 0 || fields.causal_prefix > keys : fields.causal_prefix != 0) {
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "causal_prefix", std::to_string(fields.causal_prefix),
+                      prefix ? refusal::up_to("0", keys) + ", the keys" : "0 unless mask has WAVEJIT_MASK_PREFIX (4)"));
+  }
+  return choose_mask(causal, window, fields.window_left, fields.window_right);
+}
+
+}  // namespace wavejit::attention

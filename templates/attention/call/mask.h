@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The mask of a call: checked, and as kernels know it.
+#pragma once
+
+#include <cstdint>
+
+#include "families/call/failure.h"
+#include "templates/attention/kernel/types.h"
+
+namespace wavejit::attention {
+
+// A mask as kernels know it: what the bits of wavejit_mask and the two limits (negative: none) amount to.
+struct MaskChoice {
+  Mask mask = Mask::none;
+  std::int32_t left = unlimited_window;
+  std::int32_t right = unlimited_window;
+};
+MaskChoice choose_mask(bool causal, bool window, std::int64_t left, std::int64_t right);
+// The same for kernels that know windows only: keys left and right of the diagonal.
+constexpr MaskChoice as_window(MaskChoice choice) {
+  if (choice.mask == Mask::causal) choice.right = 0;
+  return choice;
+}
+
+// What every call has under these names.
+struct MaskFields {
+  std::int32_t mask;
+  std::int64_t causal_prefix;
+  std::int32_t window_left;
+  std::int32_t window_right;
+};
+template <typename Call>
+constexpr MaskFields mask_fields(const Call& call) {
+  return {.mask = call.mask,
+          .causal_prefix = call.causal_prefix,
+          .window_left = call.window_left,
+          .window_right = call.window_right};
+}
+
+// `keys`: those of the longest sequence. `other_diagonal`: what else of such a call has a diagonal, as refusals name it
+// ("alibi"; null: nothing), and whether this call has it.
+families::Result<MaskChoice> check_mask(const MaskFields& fields, std::int64_t keys,
+                                        const char* other_diagonal = nullptr, bool has_other = false);
+
+}  // namespace wavejit::attention

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The words of descriptors that any attention has: causal=, window=, lists of lengths, scale=, seed=.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "families/call/words.h"
+#include "wavejit/wavejit.h"
+
+namespace wavejit::attention {
+
+// What the words said of the mask. Limits: −1 is none.
+struct MaskWords {
+  bool causal = false;
+  std::optional<std::int64_t> causal_prefix;
+  std::optional<std::pair<std::int64_t, std::int64_t>> window;
+  bool operator==(const MaskWords&) const = default;
+
+  std::int64_t left() const { return window ? window->first : -1; }
+  std::int64_t right() const { return window ? window->second : -1; }
+};
+
+// Each takes the text behind "=". `row`: what a family's refusals call a row, `keys` what they call its keys.
+families::Result<void> take_causal(const families::Word& word, std::string_view value, std::int64_t max_length,
+                                   const char* row, const char* keys, MaskWords& mask);
+families::Result<void> take_window(const families::Word& word, std::string_view value, std::int64_t max_length,
+                                   MaskWords& mask);
+families::Result<void> take_lengths(const families::Word& word, std::string_view value, std::int64_t max_length,
+                                    std::vector<std::int64_t>& lengths);
+families::Result<void> take_scale(const families::Word& word, std::string_view value, std::string& scale);
+families::Result<void> take_seed(const families::Word& word, std::string_view value, std::string& seed);
+
+// Behind the last word: a prefix is no longer than the keys.
+families::Result<void> check_prefix(const MaskWords& mask, std::int64_t keys);
+
+// "causal", "causal=8", "window=255,0", in this order; each with a space before it.
+std::string to_text(const MaskWords& mask);
+// "17,0,5"
+std::string to_text(const std::vector<std::int64_t>& lengths);
+
+// As the C ABI tells a parsed problem, and as a call's fields are told again.
+void tell(const MaskWords& mask, wavejit_problem& told);
+MaskWords words_of(std::int32_t mask, std::int64_t causal_prefix, std::int32_t left, std::int32_t right);
+
+}  // namespace wavejit::attention

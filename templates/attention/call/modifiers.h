@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The modifiers of a call's scores (kernel/modifiers.h): checked, and what kernels read of them.
+#pragma once
+
+#include <array>
+
+#include "families/call/failure.h"
+#include "templates/attention/call/sequences.h"
+#include "templates/attention/kernel/arguments.h"
+#include "templates/attention/kernel/modifiers.h"
+#include "wavejit/wavejit.h"
+
+namespace wavejit::attention {
+
+// What the checks look at beside a modifier's own tensor or number.
+struct ModifierCall {
+  const wavejit_tensor& q;
+  const Extents& extents;
+  bool packed_queries;
+  bool packed_keys;
+  float scale_log2e;  // checked
+};
+
+// One that is given; the other of tensor and number is not looked at.
+families::Result<void> check_modifier(Modifier modifier, const ModifierCall& call, const wavejit_tensor& tensor,
+                                      float number);
+
+// In the order in which calls are checked.
+inline constexpr std::array<Modifier, modifier_count> checked_modifiers = {Modifier::bias, Modifier::alibi,
+                                                                           Modifier::sink, Modifier::softcap};
+
+// All that a family's call gives. Those that change code go into `in_code`.
+template <typename Call>
+families::Result<void> check_modifiers(const std::array<ModifierFields<Call>, modifier_count>& fields,
+                                       const Call& given_call, const ModifierCall& call, Modifiers& in_code) {
+  static constexpr wavejit_tensor none{};
+  for (const Modifier modifier : checked_modifiers) {
+    const ModifierFields<Call>& of = fields[static_cast<std::size_t>(modifier)];
+    if (!given(of, given_call)) [[likely]]
+      continue;
+    const wavejit_tensor& tensor = of.tensor != nullptr ? given_call.*of.tensor : none;
+    const float number = of.number != nullptr ? given_call.*of.number : 0;
+    if (auto good = check_modifier(modifier, call, tensor, number); !good) return good;
+    if (row_of(modifier).in_code) in_code.add(modifier);
+  }
+  return {};
+}
+
+// What a kernel reads of one that is given and was checked. The sink's place is a family's own: it has none here.
+void set_score_arguments(Modifier modifier, const wavejit_tensor& tensor, float number, float scale_log2e,
+                         ScoreArguments& scores);
+
+// Elements between the rows of a bias, whose last dimension is padded where there is one row.
+std::int64_t bias_row_elements(const wavejit_tensor& bias);
+
+}  // namespace wavejit::attention

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Which sequences a call has and how long they are: dense, packed, or in pages, as far as the host is told.
+#pragma once
+
+#include <cstdint>
+
+#include "families/call/failure.h"
+#include "wavejit/wavejit.h"
+
+namespace wavejit::attention {
+
+// Of a call, what says so. Arrays are in device memory; those that a family's calls do not have stay null.
+struct SequenceCall {
+  const wavejit_tensor& q;
+  const wavejit_tensor& k;
+  const std::int32_t* query_starts = nullptr;
+  const std::int32_t* key_starts = nullptr;
+  const std::int32_t* key_lengths = nullptr;
+  const std::int32_t* first_keys = nullptr;
+  std::int64_t sequences = 0;
+  std::int64_t max_query_length = 0;
+  std::int64_t max_key_length = 0;
+  bool paged = false;          // there is a block table
+  bool names_a_table = false;  // other fields of a table are not 0
+};
+
+// What the call's tensors must measure, once packed lengths are known.
+struct Extents {
+  std::int64_t sequences = 0;
+  std::int64_t query_length = 0;  // the longest
+  std::int64_t key_length = 0;
+  const char* sequences_from = nullptr;  // the field that says so
+};
+
+// Needs q and k with sizes in range.
+// `extents` in place: hot, and a processor waits for what is read back wider than it was written.
+families::Result<void> check_sequences(const SequenceCall& call, Extents& extents);
+
+// Whether sequences may have fewer keys than the longest, as far as the host was told: `lengths` of their own that only
+// the device knows, unless all of them together may have as many as `total` (0: nobody said).
+constexpr bool may_be_uneven(bool lengths, std::int64_t sequences, std::int64_t key_length, std::int64_t total) {
+  return sequences > 1 && lengths && (total == 0 || total / sequences < key_length);
+}
+
+}  // namespace wavejit::attention

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention/call/tensors.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "templates/attention/call/data_type.h"
+#include "templates/attention/call/limits.h"
+
+namespace wavejit::attention {
+
+namespace {
+
+using families::Failure;
+using families::Result;
+using families::refusal::bad;
+using families::refusal::bad_pointer;
+using families::refusal::bad_size;
+using families::refusal::bad_stride;
+using families::refusal::dtype_text;
+using families::refusal::field;
+using families::refusal::pointer_text;
+using families::refusal::refuse;
+using families::refusal::up_to;
+
+constexpr std::int64_t stride_granule = 8;
+constexpr std::uintptr_t tensor_alignment = 16;
+constexpr std::uintptr_t row_number_alignment = 4;
+// Beyond this a stride alone passes the slice limit, and below it no product here overflows.
+constexpr std::int64_t max_slice_stride = std::int64_t{1} << 31;
+
+// Strides follow from a head dim: one that no kernel has is what stands in the way.
+[[gnu::cold, gnu::noinline]] Failure bad_row_stride(const Named& named, int dimension,
+                                                    std::span<const HeadDims> head_dims) {
+  const auto head_dim = static_cast<int>(named.tensor->sizes[3]);
+  const auto has = [&](const HeadDims& dims) { return dims.qk == head_dim || dims.v == head_dim; };
+  if (std::ranges::any_of(head_dims, has))
+    return bad_stride(named, dimension, "positive multiples of 8 elements (copy the tensor otherwise)");
+  std::string known;
+  for (const HeadDims& dims : head_dims) known += (known.empty() ? "" : ", ") + to_text(dims);
+  return bad_size(named, 3, known + ", of which `wavejit supported` lists those of a target", WAVEJIT_UNSUPPORTED);
+}
+
+[[gnu::cold, gnu::noinline]] Failure bad_reserved(const Named& named) {
+  return bad(WAVEJIT_INVALID_ARGUMENT, field(named, "reserved"), std::to_string(named.tensor->reserved), "0");
+}
+
+bool is_aligned(const wavejit_tensor& tensor, std::uintptr_t alignment) {
+  return reinterpret_cast<std::uintptr_t>(tensor.data) % alignment == 0;
+}
+
+}  // namespace
+
+Result<void> check_sizes(const Named& named, bool may_have_no_rows, std::int64_t most) {
+  const auto& sizes = named.tensor->sizes;
+  if (sizes[0] < 1 || sizes[0] > most) return refuse(bad_size(named, 0, up_to("1", most)));
+  if (sizes[1] < (may_have_no_rows ? 0 : 1) || sizes[1] > max_length)
+    return refuse(bad_size(named, 1, up_to(may_have_no_rows ? "0" : "1", max_length)));
+  if (sizes[2] < 1 || sizes[2] > max_heads) return refuse(bad_size(named, 2, up_to("1", max_heads)));
+  if (sizes[3] < 1 || sizes[3] > max_head_dim) return refuse(bad_size(named, 3, up_to("1", max_head_dim)));
+  return {};
+}
+
+Result<void> check_tensor(const Named& named, const TensorRules& rules) {
+  const wavejit_tensor& t = *named.tensor;
+  if (t.reserved != 0) return refuse(bad_reserved(named));
+  if (t.dtype != rules.dtype && !(rules.may_be_fp32 && t.dtype == WAVEJIT_FP32)) {
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, field(named, "dtype"), dtype_text(t.dtype),
+                      dtype_text(rules.dtype) + ", the dtype of q" +
+                          (rules.may_be_fp32 ? ", or " + dtype_text(WAVEJIT_FP32) : std::string())));
+  }
+  const std::uint64_t bytes = element_bytes_of(t);
+  const bool empty = t.sizes[1] == 0;
+  if (!is_aligned(t, tensor_alignment) || (t.data == nullptr && !empty))
+    return refuse(bad_pointer(named, tensor_alignment));
+  if (empty) return {};
+  for (int d = 0; d < 3; ++d) {
+    if (t.sizes[d] == 1) continue;
+    if (t.strides[d] <= 0 || t.strides[d] % stride_granule != 0)
+      return refuse(bad_row_stride(named, d, rules.head_dims));
+  }
+  if (t.sizes[3] != 1 && t.strides[3] != 1) return refuse(bad_stride(named, 3, "1 (copy the tensor otherwise)"));
+  const bool long_rows = t.sizes[1] > 1 && t.strides[1] >= max_slice_stride;
+  const bool long_heads = t.sizes[2] > 1 && t.strides[2] >= max_slice_stride;
+  if (long_rows || long_heads)
+    return refuse(bad_stride(named, long_rows ? 1 : 2, "batch slices that span less than 4 GiB"));
+  const std::uint64_t head_span = static_cast<std::uint64_t>(t.sizes[2] - 1) * (t.sizes[2] > 1 ? t.strides[2] : 0);
+  const std::uint64_t rows = static_cast<std::uint64_t>(t.sizes[1]) - 1 + tile_overrun_rows;
+  const std::uint64_t slice = (rows * row_stride(t) + head_span + t.sizes[3]) * bytes;
+  if (slice >= slice_limit_bytes) {
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, std::string(named.name) + ": bytes that one batch slice spans",
+                      std::to_string(slice) + " with " + std::to_string(tile_overrun_rows) +
+                          " rows of tile overrun (sizes[1] = " + std::to_string(t.sizes[1]) + ", strides[1] = " +
+                          std::to_string(t.strides[1]) + ", strides[2] = " + std::to_string(t.strides[2]) + ")",
+                      "less than 4294967296 (4 GiB)"));
+  }
+  if (t.sizes[0] > 1 && t.strides[0] >= max_batch_stride)
+    return refuse(bad_stride(named, 0, "less than " + std::to_string(max_batch_stride)));
+  if (t.sizes[0] > 1 && static_cast<std::uint64_t>(t.sizes[0] - 1) * t.strides[0] * bytes >= tensor_limit_bytes)
+    return refuse(bad_stride(named, 0, "tensors that span less than 2^48 bytes"));
+  return {};
+}
+
+Result<void> check_row_numbers(const Named& named, const wavejit_tensor& q) {
+  const wavejit_tensor& t = *named.tensor;
+  if (auto kind = check_kind(named, WAVEJIT_FP32, row_number_alignment); !kind) return kind;
+  const std::array<std::int64_t, 4> wanted = {q.sizes[0], q.sizes[2], q.sizes[1], 1};
+  static constexpr std::array<const char*, 4> sources = {"q.sizes[0]", "q.sizes[2]", "q.sizes[1]", "always"};
+  for (int d = 0; d < 4; ++d)
+    if (auto size = check_size(named, d, wanted[d], sources[d], false); !size) return size;
+  if (t.sizes[2] > 1 && t.strides[2] != 1) {
+    return refuse(
+        bad(WAVEJIT_INVALID_ARGUMENT, field(named, "strides[2] (length)"), std::to_string(t.strides[2]), "1"));
+  }
+  for (int d = 0; d < 2; ++d) {
+    if (t.sizes[d] == 1) continue;
+    if (t.strides[d] < 1 || t.strides[d] >= max_batch_stride ||
+        static_cast<std::uint64_t>(t.sizes[d] - 1) * t.strides[d] * sizeof(float) >= tensor_limit_bytes)
+      return refuse(wrong_stride(named, d, "positive, with a tensor that spans less than 2^48 bytes"));
+  }
+  return {};
+}
+
+Result<void> check_kind(const Named& named, std::int32_t dtype, std::uintptr_t alignment) {
+  const wavejit_tensor& t = *named.tensor;
+  if (t.reserved != 0) return refuse(bad_reserved(named));
+  if (t.dtype != dtype)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, field(named, "dtype"), dtype_text(t.dtype), dtype_text(dtype)));
+  if (!is_aligned(t, alignment)) return refuse(bad_pointer(named, alignment));
+  return {};
+}
+
+Result<void> check_memory(const Named& named, std::uintptr_t alignment) {
+  const wavejit_tensor& t = *named.tensor;
+  if (t.reserved != 0) return refuse(bad_reserved(named));
+  if (t.data == nullptr || !is_aligned(t, alignment)) return refuse(bad_pointer(named, alignment));
+  return {};
+}
+
+[[gnu::cold, gnu::noinline]] Failure wrong_size(const Named& named, int dimension, const std::string& accepted) {
+  return bad(WAVEJIT_INVALID_ARGUMENT, field(named, "sizes") + "[" + std::to_string(dimension) + "]",
+             std::to_string(named.tensor->sizes[dimension]), accepted);
+}
+
+[[gnu::cold, gnu::noinline]] Failure wrong_stride(const Named& named, int dimension, const std::string& accepted) {
+  return bad(WAVEJIT_INVALID_ARGUMENT, field(named, "strides") + "[" + std::to_string(dimension) + "]",
+             std::to_string(named.tensor->strides[dimension]), accepted);
+}
+
+Result<void> check_size(const Named& named, int dimension, std::int64_t wanted, const char* source, bool broadcasts) {
+  const std::int64_t size = named.tensor->sizes[dimension];
+  if (size == wanted || (broadcasts && size == 1)) return {};
+  return refuse(wrong_size(named, dimension,
+                           (broadcasts && wanted != 1 ? "1 or " : "") + std::to_string(wanted) + " (" + source + ")"));
+}
+
+namespace {
+
+[[gnu::cold, gnu::noinline]] Failure overlapping(const Named& named) {
+  const auto& strides = named.tensor->strides;
+  return bad(WAVEJIT_INVALID_ARGUMENT, field(named, "strides"),
+             "[" + std::to_string(strides[0]) + ", " + std::to_string(strides[1]) + ", " + std::to_string(strides[2]) +
+                 ", " + std::to_string(strides[3]) + "], with which elements overlap",
+             "strides that pass what the dimensions inside them span");
+}
+
+}  // namespace
+
+Result<void> check_no_overlap(const Named& output, int row_dimension, std::uint64_t inner) {
+  if (families::elements_overlap(*output.tensor, row_dimension, inner)) [[unlikely]]
+    return refuse(overlapping(output));
+  return {};
+}
+
+Failure shared_memory(const Named& output, const char* other) {
+  return bad(WAVEJIT_INVALID_ARGUMENT, std::string(output.name) + ".data", pointer_text(output.tensor->data),
+             std::string("memory that ") + other + " does not use");
+}
+
+}  // namespace wavejit::attention

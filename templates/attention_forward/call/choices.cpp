@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a call chooses beside its tensors: splits and their workspace, flags, a hint.
+#include <string>
+
+#include "families/call/refusal.h"
+#include "templates/attention/call/flags.h"
+#include "templates/attention_forward/call/checks.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+using refusal::bad;
+using refusal::refuse;
+
+constexpr std::uintptr_t workspace_alignment = 256;
+
+Result<void> check_splits(const wavejit_attention_forward_arguments& call) {
+  if (call.splits < 0 || call.splits > max_splits) {
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "splits", std::to_string(call.splits),
+                      refusal::up_to("0 (the engine's choice), 1", max_splits)));
+  }
+  if (reinterpret_cast<std::uintptr_t>(call.workspace) % workspace_alignment != 0) {
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace", refusal::pointer_text(call.workspace),
+                      "null (the engine's own), or device memory aligned to 256 bytes"));
+  }
+  if (call.workspace == nullptr && call.workspace_bytes != 0) {
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace_bytes", std::to_string(call.workspace_bytes),
+                      "0 while workspace is null"));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_choices(const wavejit_attention_forward_arguments& call, AttentionProblem& problem) {
+  if (auto splits = check_splits(call); !splits) return splits;
+  problem.splits = static_cast<std::uint32_t>(call.splits);
+  problem.any_bits = (call.flags & WAVEJIT_BATCH_MAY_SHOW) != 0;
+  if ((call.flags & ~std::uint32_t{WAVEJIT_CHECK_LENGTHS | WAVEJIT_BATCH_MAY_SHOW}) != 0) [[unlikely]] {
+    constexpr std::uint32_t known = WAVEJIT_CHECK_LENGTHS | WAVEJIT_BATCH_MAY_SHOW | WAVEJIT_SCALE_IS_ZERO |
+                                    WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
+    if (auto flags = check_flags(call.flags, known, call.scale); !flags) return flags;
+  }
+  if (call.max_total_keys < 0)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "max_total_keys", std::to_string(call.max_total_keys),
+                      "0, which says nothing, and the keys of all sequences together"));
+  if (call.reserved != 0) return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "reserved", std::to_string(call.reserved), "0"));
+  if (call.reserved_pages != 0)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "reserved_pages", std::to_string(call.reserved_pages), "0"));
+  return {};
+}
+
+}  // namespace wavejit::attention_forward

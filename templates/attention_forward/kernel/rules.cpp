@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "templates/attention_forward/kernel/rules.h"
+
+#include <algorithm>
+
+#include "templates/attention_forward/kernel/ladders.h"
+#include "templates/attention_forward/kernel/lds_plan.h"
+#include "templates/attention_forward/kernel/parameters.h"
+
+namespace wavejit::attention_forward {
+namespace {
+
+using Asked = AskedSpec;
+
+// Those that the generic pipeline, which has most, does on a target.
+std::string known_head_dims(const targets::Target& target) {
+  std::string list;
+  for (const HeadDims& dims : all_head_dims()) {
+    KernelSpec spec;
+    spec.head_dim_qk = dims.qk;
+    spec.head_dim_v = dims.v;
+    spec.tile_queries = tile_queries(target, spec.pipeline).back();
+    spec.target = target.id;
+    if (first_refusal({spec, target}).empty()) list += (list.empty() ? "" : ", ") + to_text(dims);
+  }
+  return list;
+}
+
+// Registers of a lane that live through a step of an overlapped pipeline: O, Q, weights, scores, and all fragments of
+// a K tile (dualwave), or parts of the next tiles (interleaved). Beyond 128 dims there is nothing left of 256.
+bool fits_overlapped(const KernelSpec& spec) { return spec.head_dim_qk <= 128 && spec.head_dim_v <= 128; }
+
+std::string accepted_pipelines(const targets::Target& target) {
+  std::string accepted = "auto";
+  for (const Pipeline pipeline : all_pipelines)
+    if (missing_for(pipeline, target).empty()) accepted += ", " + std::string(to_text(pipeline));
+  return accepted;
+}
+
+std::string fault_of_ladder(const KernelSpec& spec) {
+  if (const Ladder* ladder = find_ladder(spec.pipeline, spec.ladder)) return fault_of(*ladder);
+  if (spec.ladder.empty()) return {};
+  const std::string names = ladder_names(spec.pipeline);
+  return "ladder=" + spec.ladder + " is none of pipeline=" + std::string(to_text(spec.pipeline)) +
+         (names.empty() ? ", which has none" : "; accepted: " + names);
+}
+
+std::span<const int> tiles_of(const Asked& asked) { return tile_queries(asked.target, asked.spec.pipeline); }
+
+bool overlaps(const Asked& asked) { return asked.spec.pipeline != Pipeline::generic; }
+
+constexpr SpecRule rules[] = {
+    {[](const Asked& asked) { return !std::ranges::contains(all_head_dims(), asked.head_dims()); },
+     [](const Asked& asked) {
+       return "head dim " + to_text(asked.head_dims()) + " has no kernel; accepted: " + known_head_dims(asked.target);
+     }},
+    {[](const Asked& asked) { return !is_whole_pieces(asked.head_dims()); },
+     [](const Asked& asked) {
+       return "head dim " + to_text(asked.head_dims()) + " is no multiple of " +
+              std::to_string(LdsPlan::piece_elements) + ", the piece in which tiles stand in LDS";
+     }},
+    {[](const Asked& asked) { return asked.spec.tile_keys != attention::tile_keys; },
+     [](const Asked& asked) {
+       return "tile of " + std::to_string(asked.spec.tile_keys) +
+              " keys would change the order of additions; accepted: " + std::to_string(attention::tile_keys);
+     }},
+    {[](const Asked& asked) { return asked.spec.split_keys != 0 && asked.spec.split_keys != chunk_keys; },
+     [](const Asked& asked) {
+       return "split=" + std::to_string(asked.spec.split_keys) +
+              " would cut keys where no chunk ends; accepted: " + std::to_string(chunk_keys);
+     }},
+    {[](const Asked& asked) {
+       return asked.spec.split_keys != 0 && (asked.spec.lse || asked.spec.output_store != OutputStore::scalar);
+     },
+     [](const Asked&) {
+       return std::string("split= leaves LSE and O to attention_combine; accepted: no lse, o_store=scalar");
+     }},
+    {[](const Asked& asked) { return asked.spec.split_keys != 0 && asked.spec.output_fp32; },
+     [](const Asked&) { return std::string("split= leaves parts of f32, whatever O is; accepted: no o=fp32"); }},
+    {[](const Asked& asked) { return asked.spec.output_fp32 && asked.spec.output_store != OutputStore::scalar; },
+     [](const Asked&) {
+       return std::string(
+           "o=fp32 stores 16 bytes of a lane as they are: there is nothing to swap; accepted: auto, scalar");
+     }},
+    {[](const Asked& asked) { return asked.spec.bias_fp32 && !asked.spec.has(Modifier::bias); },
+     [](const Asked&) { return std::string("bias_type=fp32 is of a bias; accepted: bias bias_type=fp32"); }},
+    {[](const Asked& asked) { return asked.spec.bias_fp32 && overlaps(asked); },
+     [](const Asked& asked) {
+       return asked.pipeline() +
+              " keeps a tile's bias in 16 registers, and one in fp32 takes 32; accepted: auto, generic";
+     }},
+    {[](const Asked& asked) { return !std::ranges::contains(tiles_of(asked), asked.spec.tile_queries); },
+     [](const Asked& asked) {
+       std::string accepted;
+       for (const int tile : tiles_of(asked)) accepted += (accepted.empty() ? "" : ", ") + std::to_string(tile);
+       return "tile of " + std::to_string(asked.spec.tile_queries) + " queries has no kernel in " + asked.pipeline() +
+              " on " + asked.target_name() + "; accepted: " + accepted;
+     }},
+    {[](const Asked& asked) {
+       return asked.spec.tile_queries != tiles_of(asked).back() && !small_tiles_fit(asked.head_dims());
+     },
+     [](const Asked& asked) {
+       return "tile of " + std::to_string(asked.spec.tile_queries) + " queries has no kernel for head dim " +
+              to_text(asked.head_dims()) + "; accepted: " + std::to_string(tiles_of(asked).back());
+     }},
+    {[](const Asked& asked) { return !missing_for(asked.spec.pipeline, asked.target).empty(); },
+     [](const Asked& asked) {
+       return missing_for(asked.spec.pipeline, asked.target) + "; accepted: " + accepted_pipelines(asked.target);
+     }},
+    {[](const Asked& asked) { return overlaps(asked) && !fits_overlapped(asked.spec); },
+     [](const Asked& asked) {
+       return asked.pipeline() + " holds O, Q and parts of two tiles in registers, which head dim " +
+              to_text(asked.head_dims()) + " leaves no room for; accepted: auto, generic";
+     }},
+    {[](const Asked& asked) { return asked.spec.packed_heads && overlaps(asked); },
+     [](const Asked&) { return std::string("heads=packed is for few rows; accepted: pipeline=generic"); }},
+    {[](const Asked& asked) { return asked.spec.single_keys && !asked.spec.paged; },
+     [](const Asked&) { return std::string("page=1 is a size of pages; accepted: paged page=1"); }},
+    {[](const Asked& asked) {
+       const KernelSpec& spec = asked.spec;
+       return spec.vectorised && (!spec.paged || spec.single_keys || spec.first_keys);
+     },
+     [](const Asked&) {
+       return std::string(
+           "vectorised is an order of pages of 16 keys and more, from a sequence's key 0 on; accepted: paged "
+           "vectorised without page=1 and first_keys");
+     }},
+    {[](const Asked& asked) { return overlaps(asked) && asked.spec.vectorised; },
+     [](const Asked& asked) { return asked.pipeline() + " does not walk vectorised pages; accepted: auto, generic"; }},
+    {[](const Asked& asked) { return overlaps(asked) && asked.spec.key_layout().looks_up_each_key(); },
+     [](const Asked& asked) {
+       return asked.pipeline() + " does not look keys up one by one; accepted: auto, generic";
+     }},
+    {[](const Asked& asked) { return asked.spec.whole_tiles && (!asked.spec.paged || !overlaps(asked)); },
+     [](const Asked&) {
+       return std::string(
+           "whole_tiles is of pages on pipelines that look a tile up as a whole; accepted: paged "
+           "whole_tiles pipeline=dualwave or interleaved");
+     }},
+    {[](const Asked& asked) { return overlaps(asked) && asked.spec.paged && !asked.spec.whole_tiles; },
+     [](const Asked& asked) {
+       return asked.pipeline() +
+              " looks a tile of 64 keys up as a whole, which pages of other sizes than "
+              "multiples of 64 do not hold; accepted: auto, generic";
+     }},
+    {[](const Asked& asked) {
+       const KernelSpec& spec = asked.spec;
+       return spec.paired_tiles &&
+              (spec.pipeline != Pipeline::dualwave || spec.mask != Mask::causal || spec.split_keys != 0);
+     },
+     [](const Asked&) {
+       return std::string(
+           "tiles=paired evens out what a diagonal leaves of a grid; accepted: pipeline=dualwave causal, without "
+           "split=");
+     }},
+    {[](const Asked& asked) { return asked.spec.paired_tiles && asked.spec.paged; },
+     [](const Asked&) {
+       return std::string(
+           "tiles=paired and the look-ups of pages take more scalar registers than there are; accepted: "
+           "keys without pages");
+     }},
+    {[](const Asked& asked) {
+       return asked.spec.pipeline != Pipeline::dualwave && (!asked.spec.stagger || !asked.spec.raised_priority);
+     },
+     [](const Asked&) { return std::string("stagger=off and setprio=off belong to pipeline=dualwave"); }},
+    {[](const Asked& asked) { return !fault_of_ladder(asked.spec).empty(); },
+     [](const Asked& asked) { return fault_of_ladder(asked.spec); }},
+    {[](const Asked& asked) {
+       return asked.spec.output_store == OutputStore::permlane && !asked.target.permlane32_swap;
+     },
+     [](const Asked& asked) {
+       return "o_store=permlane needs v_permlane32_swap, which " + asked.target_name() +
+              " does not have; accepted: auto, scalar";
+     }},
+    {[](const Asked& asked) {
+       const auto is_wide = [](const targets::MatrixInstruction& row) { return row.m == 32 && row.n == 32; };
+       return asked.target.wave_size != 64 || std::ranges::none_of(asked.target.matrix, is_wide);
+     },
+     [](const Asked& asked) {
+       return asked.pipeline() + " needs 32x32 matrix instructions over 64 lanes, which " + asked.target_name() +
+              " does not have";
+     }},
+    // 64 registers of a tile that waits, O's 128, Q's 64 and the scores' 32 do not go together.
+    {[](const Asked& asked) { return lds_layout(asked.target) == LdsLayout::swizzled && asked.spec.head_dim_v > 128; },
+     [](const Asked& asked) {
+       return "head dim " + to_text(asked.head_dims()) + " needs LDS DMA of 16 bytes, which " + asked.target_name() +
+              " does not have: the tile that waits in registers leaves no room; accepted: up to 192/128";
+     }},
+    {[](const Asked& asked) {
+       return lds_plan(asked.spec, asked.target).total_bytes() > asked.target.lds_bytes_per_workgroup;
+     },
+     [](const Asked& asked) {
+       return "the tiles need " + std::to_string(lds_plan(asked.spec, asked.target).total_bytes()) + " bytes of LDS; " +
+              asked.target_name() + " gives a workgroup " + std::to_string(asked.target.lds_bytes_per_workgroup);
+     }},
+};
+
+}  // namespace
+
+std::span<const SpecRule> spec_rules() { return rules; }
+
+std::string first_refusal(const AskedSpec& asked) {
+  for (const SpecRule& rule : rules)
+    if (rule.breaks(asked)) return rule.sentence(asked);
+  return {};
+}
+
+bool is_whole_pieces(const HeadDims& dims) {
+  return dims.qk % LdsPlan::piece_elements == 0 && dims.v % LdsPlan::piece_elements == 0;
+}
+
+}  // namespace wavejit::attention_forward

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Which specs have no kernel, one row a reason, in the order in which reasons are told.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "targets/targets.h"
+#include "templates/attention_forward/kernel/spec.h"
+
+namespace wavejit::attention_forward {
+
+// A spec whose target is in the table.
+struct AskedSpec {
+  const KernelSpec& spec;
+  const targets::Target& target;
+
+  HeadDims head_dims() const { return {.qk = spec.head_dim_qk, .v = spec.head_dim_v}; }
+  std::string pipeline() const { return "pipeline=" + std::string(to_text(spec.pipeline)); }
+  std::string target_name() const { return std::string(target.id); }
+};
+
+struct SpecRule {
+  bool (*breaks)(const AskedSpec& asked);
+  // One sentence that names what is missing and what is accepted.
+  std::string (*sentence)(const AskedSpec& asked);
+};
+std::span<const SpecRule> spec_rules();
+
+// The first that the spec breaks; empty: none.
+std::string first_refusal(const AskedSpec& asked);
+
+// Tiles stand in LDS in pieces of a row (LdsPlan), and fragments walk them: a head dim is a number of whole ones.
+bool is_whole_pieces(const HeadDims& dims);
+
+}  // namespace wavejit::attention_forward
