@@ -14,7 +14,6 @@ namespace {
 // ROCr's own kernels for copies and fills have an older header, amd_kernel_code_t (hsa/amd_hsa_kernel_code.h), whose
 // entry offset, registers and properties stand where the descriptor has them. What else is in it must not be read as
 // sizes or preloaded arguments.
-constexpr std::string_view hip_kernels = "__amd_rocclr_";  // those of HIP
 
 struct OldHeader {
   std::uint32_t major;
@@ -41,6 +40,18 @@ bool is_bare(const KernelDescriptor& descriptor) {
          descriptor.group_segment_fixed_size == 0 && descriptor.private_segment_fixed_size == 0;
 }
 
+// HIP compiles its own kernels into one code object, which has no others. A program's kernel may be called likewise.
+bool is_of_hip(const CodeObject& object) {
+  constexpr std::string_view prefix = "__amd_rocclr_";
+  const auto has = [&](std::string_view name) {
+    return std::ranges::any_of(object.kernels,
+                               [&](const KernelDescription& kernel) { return kernel.info.name == name; });
+  };
+  const bool no_others = std::ranges::all_of(
+      object.kernels, [&](const KernelDescription& kernel) { return kernel.info.name.starts_with(prefix); });
+  return no_others && has("__amd_rocclr_copyBuffer") && has("__amd_rocclr_fillBufferAligned");
+}
+
 // Finders go by where code objects begin: behind the last one other memory may follow.
 bool covers(const CodeObject& object, std::uint64_t place) {
   return std::ranges::any_of(object.segments, [&](const Segment& segment) {
@@ -62,8 +73,7 @@ ResidentCode::ResidentCode(std::uint64_t base, std::uint64_t bytes, Disassembler
 ResidentCode::~ResidentCode() = default;
 
 void ResidentCode::look_for_image() {
-  if (looked_for_image_ || !find_image_) return;
-  looked_for_image_ = true;
+  if (object_ || !find_image_) return;
   const std::optional<CodeImage> image = find_image_(base_);
   if (!image) return;
   auto object = read_code_object(image->bytes);
@@ -115,7 +125,7 @@ std::expected<std::shared_ptr<const ResidentKernel>, std::string> ResidentCode::
     const auto described =
         std::ranges::find(object_->kernels, descriptor_address - load_address_, &KernelDescription::descriptor_address);
     if (described != object_->kernels.end()) kernel->info = described->info;
-    kernel->is_of_runtime = kernel->info.name.starts_with(hip_kernels);
+    kernel->is_of_runtime = is_of_hip(*object_);
   }
   known = std::move(kernel);
   return known;
@@ -161,6 +171,8 @@ const Instruction* ResidentCode::instruction_at(std::uint64_t address) {
 
 void ResidentCode::invalidate() {
   const std::scoped_lock lock(mutex_);
+  // After a module was loaded: its image may be gone when its first kernel is launched, as that of a compressed bundle.
+  look_for_image();
   for (auto& decoded : functions_) {
     const auto* memory = host_pointer<const std::uint8_t>(decoded->function->address);
     if (std::memcmp(memory, decoded->code.data(), decoded->code.size()) != 0) retired_.push_back(std::move(decoded));
