@@ -44,7 +44,6 @@ void Arrivals::prepare(std::uint32_t checks, Arrival arrival, std::uint64_t seed
   awaited_.clear();
   doubled_ = false;
   next_arrival_ = ~std::uint64_t{0};
-  waited_until_ = 0;
 }
 
 bool Arrivals::overlaps(const Operation& operation, const Registers& range) {
@@ -223,9 +222,19 @@ void Arrivals::deliver_until(Wave& wave, std::uint64_t time) {
   }
 }
 
+std::uint64_t Arrivals::there_by(Counts counts) const {
+  std::uint64_t time = 0;
+  const auto all_but = [&](const Queue& queue, std::size_t newest) {
+    for (std::size_t i = 0; i + newest < queue.size(); ++i) time = std::max(time, queue[i]->arrives);
+  };
+  if (counts.vector < most_vector) all_but(vector_queue_, counts.vector);
+  if (counts.local < most_local) all_but(local_queue_, counts.local);
+  if (counts.local == 0) all_but(scalar_queue_, 0);
+  return time;
+}
+
 void Arrivals::complete(Wave& wave, Queue& queue, std::size_t index) {
   Operation& operation = *queue[index];
-  waited_until_ = std::max(waited_until_, operation.arrives);
   deliver(wave, operation);
   if (operation.lds_access != no_access) lds_->complete(operation.lds_access, wave.index);
   if (!operation.silenced) forget(operation);

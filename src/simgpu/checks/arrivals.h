@@ -9,7 +9,6 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "simgpu/checks/effects.h"
@@ -39,8 +38,8 @@ class Arrivals {
   void pass(Wave& wave, std::uint64_t time) {
     if (time >= next_arrival_) deliver_until(wave, time);
   }
-  // When the last of what was waited for since the last question was there.
-  std::uint64_t take_waited_until() { return std::exchange(waited_until_, 0); }
+  // When all is there that a wait for these counts waits for, where time is kept.
+  std::uint64_t there_by(Counts counts) const;
   // s_waitcnt.
   void wait(Wave& wave, Counts counts);
   // The end of the wave: everything arrives.
@@ -99,10 +98,9 @@ class Arrivals {
   Random random_{0};
   LdsShadow* lds_ = nullptr;
   std::uint64_t next_arrival_ = ~std::uint64_t{0};  // of what is not delivered, where time is kept
-  std::uint64_t waited_until_ = 0;
-  Queue vector_queue_;  // vector memory, flat included
-  Queue local_queue_;   // LDS
-  Queue scalar_queue_;  // scalar loads: any order
+  Queue vector_queue_;                              // vector memory, flat included
+  Queue local_queue_;                               // LDS
+  Queue scalar_queue_;                              // scalar loads: any order
   RegisterSet awaited_;
   bool doubled_ = false;  // some register may await two results
   std::vector<std::unique_ptr<Operation>> spare_;

@@ -363,6 +363,16 @@ void WorkgroupChecks::memory(Wave& wave, WaveChecks& checks, const Instruction& 
   checks.arrivals.issue(wave, instruction, effects, lds_access, memory_access, arrives);
 }
 
+bool WorkgroupChecks::waits_for_time(Wave& wave, const WaveChecks& checks, const Instruction& instruction,
+                                     Counts counts) {
+  if (!keeps_time_) return false;
+  const std::uint64_t there = checks.arrivals.there_by(counts);
+  if (there <= pace_.time_of(wave)) return false;
+  pace_.wait_until(wave, there);
+  wave.next = &instruction;
+  return true;
+}
+
 void WorkgroupChecks::step(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects) {
   checks.arrivals.check_registers(wave, instruction, effects);
   if (on(Check::hazards)) checks.hazards.step(wave, instruction, effects);
@@ -378,10 +388,11 @@ void WorkgroupChecks::step(Wave& wave, WaveChecks& checks, const Instruction& in
   if (keeps_time_) pace_.issue(wave, instruction);
   switch (effects.action) {
     case Action::wait:
+      if (waits_for_time(wave, checks, instruction, effects.wait)) return;
       checks.arrivals.wait(wave, effects.wait);
-      if (keeps_time_) pace_.wait_until(wave, checks.arrivals.take_waited_until());
       return;
     case Action::end:
+      if (waits_for_time(wave, checks, instruction, {.vector = 0, .local = 0})) return;
       checks.ended_at = &instruction;
       checks.arrivals.finish(wave);
       if (wave.state == WaveState::faulted) return;

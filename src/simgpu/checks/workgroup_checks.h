@@ -78,6 +78,9 @@ class WorkgroupChecks {
                                              static_cast<std::uint32_t>(Check::waits) |
                                              static_cast<std::uint32_t>(Check::uninitialised);
   std::uint32_t shadow_checks() const;
+  // Where time is kept: whether what the wave waits for is not there yet. It comes to this instruction again when it
+  // is.
+  bool waits_for_time(Wave& wave, const WaveChecks& checks, const Instruction& instruction, Counts counts);
 
   std::uint32_t checks_ = 0;
   Launch* launch_ = nullptr;

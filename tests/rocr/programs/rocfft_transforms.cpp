@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// rocFFT's transforms against sums in long double, element by element, on a simulated GPU beneath AMD's HIP. rocFFT compiles
-// a kernel for each when it first runs.
+// rocFFT's transforms against sums in long double, element by element, on a simulated GPU beneath AMD's HIP. rocFFT
+// compiles a kernel for each when it first runs.
 //
 //   rocfft_transforms <seed>
 #include <array>
@@ -74,7 +74,8 @@ void run(const Library& library, Transform transform, std::size_t length, std::s
             "rocfft_plan_create of " + name);
   std::array<void*, 1> ins = {in.get()};
   std::array<void*, 1> outs = {out.get()};
-  succeeded(library.function<Execute>("rocfft_execute")(plan, ins.data(), outs.data(), nullptr), "rocfft_execute of " + name);
+  succeeded(library.function<Execute>("rocfft_execute")(plan, ins.data(), outs.data(), nullptr),
+            "rocfft_execute of " + name);
   succeeded(hipDeviceSynchronize(), "hipDeviceSynchronize after " + name);
   succeeded(library.function<PlanDestroy>("rocfft_plan_destroy")(plan), "rocfft_plan_destroy");
   const std::vector<Real> got = out.read();
@@ -89,8 +90,8 @@ void run(const Library& library, Transform transform, std::size_t length, std::s
     }
     const std::vector<Exact> wanted = transformed(exact, transform != Transform::complex_inverse);
     // Each of log2(n) stages rounds a few times what has the size of the whole.
-    const double allowed = 4 * Kind<Real>::step * (std::log2(static_cast<double>(length)) + 1) *
-                           std::sqrt(static_cast<double>(size));
+    const double allowed =
+        4 * Kind<Real>::step * (std::log2(static_cast<double>(length)) + 1) * std::sqrt(static_cast<double>(size));
     for (std::size_t k = 0; k < out_length; ++k) {
       const std::size_t at = ((one * out_length) + k) * 2;
       const double error = static_cast<double>(std::abs(Exact(got[at], got[at + 1]) - wanted[k])) / allowed;
