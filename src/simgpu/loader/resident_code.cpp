@@ -5,6 +5,7 @@
 #include <cstring>
 #include <format>
 #include <string_view>
+#include <utility>
 
 #include "simgpu/device/memory.h"
 
@@ -80,6 +81,7 @@ void ResidentCode::look_for_image() {
   if (!object || !covers(*object, base_ - image->load_address)) return;
   object_ = std::move(*object);
   load_address_ = image->load_address;
+  kernels_.clear();  // those that were looked at before have no names
   lines_ = SourceLines::read(image->bytes);
 }
 
@@ -94,15 +96,15 @@ std::expected<std::shared_ptr<const ResidentKernel>, std::string> ResidentCode::
   const std::scoped_lock lock(mutex_);
   const std::span<const std::byte, descriptor_bytes> now(host_pointer<const std::byte>(descriptor_address),
                                                          descriptor_bytes);
-  std::shared_ptr<const ResidentKernel>& known = kernels_[descriptor_address];
-  if (known != nullptr && std::ranges::equal(known->bytes, now)) return known;
+  const auto known = kernels_.find(descriptor_address);
+  if (known != kernels_.end() && std::ranges::equal(known->second->bytes, now)) return known->second;
 
   auto kernel = std::make_shared<ResidentKernel>();
   std::ranges::copy(now, kernel->bytes.begin());
   kernel->descriptor = read_descriptor(now);
   kernel->descriptor_address = descriptor_address;
   kernel->entry = descriptor_address + static_cast<std::uint64_t>(kernel->descriptor.entry_offset);
-  look_for_image();
+  if (!std::exchange(looked_for_image_, true)) look_for_image();
   const bool has_old_header = is_old_header(now);
   kernel->is_of_runtime = has_old_header || (!object_ && is_bare(kernel->descriptor));
   if (has_old_header) {
@@ -127,8 +129,8 @@ std::expected<std::shared_ptr<const ResidentKernel>, std::string> ResidentCode::
     if (described != object_->kernels.end()) kernel->info = described->info;
     kernel->is_of_runtime = is_of_hip(*object_);
   }
-  known = std::move(kernel);
-  return known;
+  kernels_[descriptor_address] = kernel;
+  return kernel;
 }
 
 std::unique_ptr<ResidentCode::Decoded> ResidentCode::decode(std::uint64_t address) const {
@@ -172,7 +174,12 @@ const Instruction* ResidentCode::instruction_at(std::uint64_t address) {
 void ResidentCode::invalidate() {
   const std::scoped_lock lock(mutex_);
   // After a module was loaded: its image may be gone when its first kernel is launched, as that of a compressed bundle.
-  look_for_image();
+  // Code without one, as ROCr's own, is not asked for again and again.
+  constexpr unsigned most_looks = 2;
+  if (looks_at_load_ < most_looks) {
+    ++looks_at_load_;
+    look_for_image();
+  }
   for (auto& decoded : functions_) {
     const auto* memory = host_pointer<const std::uint8_t>(decoded->function->address);
     if (std::memcmp(memory, decoded->code.data(), decoded->code.size()) != 0) retired_.push_back(std::move(decoded));
