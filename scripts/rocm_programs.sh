@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Programs and libraries of AMD's that run on simulated GPUs in tests (tests/rocr/programs), from Debian; prints the folder.
 #
-#   rocm_programs.sh conformance | rocminfo | rocrand | rocblas
+#   rocm_programs.sh conformance | rocminfo | rocrand | rocblas | rocfft | rocprim
 #
 # Each package at one version, known by its content; unpacked, not installed: some ask for packages that no suite has. Fetched
 # once, into a folder beside the compiler's cache, so that clones share it. Whoever comes while another fetches, waits.
@@ -22,8 +22,10 @@ packages() {
       echo 'librocblas5 7.2.4-1~exp1 d7b0bdb3ca744edc42894c0774c0f4d2341acb42190808dc49251c0d1319b685 *librocblas.so* *gfx942* *_fallback.dat'
       echo 'libroctx64-4 7.2.4-1~exp1 a5e7dc76192e02a02dd4592762e394acfc800e2c956fb79ef7b0d01569455399 *.so*'
       ;;
+    rocfft) echo 'librocfft0 7.2.4-1~exp1 9c19c237198365ef45a21d22bf1691b10f92776f730c0146d16ff409ca15c3a4 *.so*' ;;
+    rocprim) echo 'librocprim-dev 7.2.4-1~exp1 648c0803bf8c9813a9d8cb35313b05aa0b4395e447ddffcc1d75c4abb76dcdf3 *' ;;
     *)
-      echo "rocm_programs.sh: '$name' is none of conformance, rocminfo, rocrand, rocblas" >&2
+      echo "rocm_programs.sh: '$name' is none of conformance, rocminfo, rocrand, rocblas, rocfft, rocprim" >&2
       exit 2
       ;;
   esac

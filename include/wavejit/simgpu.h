@@ -43,7 +43,8 @@ WAVEJIT_SIMGPU_API int wavejit_simgpu_open_devices(const char* target, int count
 enum wavejit_simgpu_schedule {
   WAVEJIT_SIMGPU_IN_ORDER = 0, /* wave 0 runs until it must wait for others, then wave 1, … */
   WAVEJIT_SIMGPU_REVERSE = 1,  /* the last wave first */
-  WAVEJIT_SIMGPU_RANDOM = 2    /* random wave, random number of instructions, from `seed` */
+  WAVEJIT_SIMGPU_RANDOM = 2,   /* random wave, random number of instructions, from `seed` */
+  WAVEJIT_SIMGPU_TIMED = 3     /* as the clock's figures have them, results of memory as late; `arrival` follows it */
 };
 
 /* What is checked while kernels run, a bit each. A launch in which a check found something ends with
@@ -63,9 +64,10 @@ enum wavejit_simgpu_check {
 
 /* When the results of memory instructions become visible in registers, LDS and memory. */
 enum wavejit_simgpu_arrival {
-  WAVEJIT_SIMGPU_ARRIVES_EARLY = 0,    /* at once */
-  WAVEJIT_SIMGPU_ARRIVES_LATE = 1,     /* at the s_waitcnt that covers them: what reads them before gets old data */
-  WAVEJIT_SIMGPU_ARRIVES_AT_RANDOM = 2 /* somewhere in between, from `seed` */
+  WAVEJIT_SIMGPU_ARRIVES_EARLY = 0,     /* at once */
+  WAVEJIT_SIMGPU_ARRIVES_LATE = 1,      /* at the s_waitcnt that covers them: what reads them before gets old data */
+  WAVEJIT_SIMGPU_ARRIVES_AT_RANDOM = 2, /* somewhere in between, from `seed` */
+  WAVEJIT_SIMGPU_ARRIVES_IN_TIME = 3    /* of the schedule WAVEJIT_SIMGPU_TIMED alone */
 };
 
 /* Who executes instructions of launches that are neither checked nor timed (those are always interpreted). Results are

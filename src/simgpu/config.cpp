@@ -116,6 +116,7 @@ void read_checks(Settings& settings) {
   }
   // A missing wait shows best when results come as late as they may.
   if (includes(settings.checks, Check::waits)) settings.arrival = Arrival::late;
+  if (settings.schedule == Schedule::timed) settings.arrival = Arrival::timed;
   if (const char* text = ::secure_getenv("WAVEJIT_SIM_ARRIVAL"); text != nullptr && *text != 0) {
     const std::string_view value = text;
     if (value == "early") {
@@ -256,15 +257,19 @@ Config read_config() {
       config.settings.schedule = Schedule::reverse;
     } else if (value == "random") {
       config.settings.schedule = Schedule::random;
+    } else if (value == "timed") {
+      config.settings.schedule = Schedule::timed;
     } else {
-      warn("WAVEJIT_SIM_SCHEDULE", value, "in_order, reverse or random", "in_order");
+      warn("WAVEJIT_SIM_SCHEDULE", value, "in_order, reverse, random or timed", "in_order");
     }
+    config.order_is_open = false;
   }
   read_number("WAVEJIT_SIM_SEED", 0, ~std::uint64_t{0}, "1", config.settings.seed);
   read_number("WAVEJIT_SIM_THREADS", 0, 1024, "0 (all cores)", config.settings.threads);
   read_number("WAVEJIT_SIM_INSTRUCTION_LIMIT", 1, ~std::uint64_t{0} >> 1, "2^33", config.settings.instruction_limit);
   read_checks(config.settings);
   read_ignored(config);
+  if (config.settings.checks != 0 || config.settings.arrival != Arrival::early) config.order_is_open = false;
   read_engine(config.settings);
   read_arithmetic(config.settings);
   read_clock(config);

@@ -10,10 +10,12 @@
 
 namespace wavejit::simgpu {
 
-enum class Schedule : std::int32_t { in_order = 0, reverse = 1, random = 2 };
+// `timed`: waves abreast and results late as the clock's figures have it (checks/pace.h).
+enum class Schedule : std::int32_t { in_order = 0, reverse = 1, random = 2, timed = 3 };
 
-// When results of memory instructions become visible: at issue, at the wait that covers them, or somewhere in between.
-enum class Arrival : std::int32_t { early = 0, late = 1, random = 2 };
+// When results of memory instructions become visible: at issue, at the wait that covers them, somewhere in between, or
+// when their time has come (of the schedule `timed` alone).
+enum class Arrival : std::int32_t { early = 0, late = 1, random = 2, timed = 3 };
 
 // Who executes instructions where nothing is checked and nobody keeps time: handlers one after the other, or host code
 // made from the blocks that run often.
@@ -54,6 +56,9 @@ struct Settings {
 
 struct Config {
   Settings settings;
+  // The environment says nothing of order: then kernels of others that fill LDS by DMA run as the clock has them
+  // (launch/dispatch.cpp).
+  bool order_is_open = true;
   std::string device_target;  // empty: no device named by the environment
   int device_count = 0;
   bool device_is_named = false;
@@ -64,13 +69,13 @@ struct Config {
   std::vector<Ignored> ignored;  // of what the checks find
 };
 
-// WAVEJIT_DEVICE=sim:<target>[xN], WAVEJIT_SIM_TARGET=<target>[xN], WAVEJIT_SIM_SCHEDULE=in_order|reverse|random,
-// WAVEJIT_SIM_SEED, WAVEJIT_SIM_THREADS, WAVEJIT_SIM_INSTRUCTION_LIMIT, WAVEJIT_SIM_CHECK, WAVEJIT_SIM_IGNORE, WAVEJIT_SIM_ARRIVAL,
-// WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER, WAVEJIT_SIM_MATRIX=sequential|cdna3|seeded[:<n>],
-// WAVEJIT_SIM_TRANSCENDENTALS=nearest|seeded[:<n>], WAVEJIT_SIM_CYCLES=off|on, WAVEJIT_SIM_REPORT=<file>,
-// WAVEJIT_SIM_SUMMARY=off|findings|on. A value that is not understood: one warning on stderr, default
-// kept. Where a good end would then mean nothing (checks, what they ignore, sums, transcendentals, report): one line, and the program
-// ends (exit code 2).
+// WAVEJIT_DEVICE=sim:<target>[xN], WAVEJIT_SIM_TARGET=<target>[xN], WAVEJIT_SIM_SCHEDULE=in_order|reverse|random|timed,
+// WAVEJIT_SIM_SEED, WAVEJIT_SIM_THREADS, WAVEJIT_SIM_INSTRUCTION_LIMIT, WAVEJIT_SIM_CHECK, WAVEJIT_SIM_IGNORE,
+// WAVEJIT_SIM_ARRIVAL, WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER,
+// WAVEJIT_SIM_MATRIX=sequential|cdna3|seeded[:<n>], WAVEJIT_SIM_TRANSCENDENTALS=nearest|seeded[:<n>],
+// WAVEJIT_SIM_CYCLES=off|on, WAVEJIT_SIM_REPORT=<file>, WAVEJIT_SIM_SUMMARY=off|findings|on. A value that is not
+// understood: one warning on stderr, default kept. Where a good end would then mean nothing (checks, what they ignore,
+// sums, transcendentals, report): one line, and the program ends (exit code 2).
 Config read_config();
 
 // HSA_MODEL_TOPOLOGY: the folder in which ROCr's door for models looks for the machine. Empty: not set.

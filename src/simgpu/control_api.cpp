@@ -18,6 +18,16 @@ using namespace wavejit::simgpu;
 
 namespace {
 
+// A check is one bit, here as in the C interface.
+constexpr bool is(Check check, wavejit_simgpu_check told) {
+  return static_cast<std::uint32_t>(check) == static_cast<std::uint32_t>(told);
+}
+static_assert(is(Check::waits, WAVEJIT_SIMGPU_CHECK_WAITS) && is(Check::races, WAVEJIT_SIMGPU_CHECK_RACES) &&
+              is(Check::uninitialised, WAVEJIT_SIMGPU_CHECK_UNINITIALISED) &&
+              is(Check::bounds, WAVEJIT_SIMGPU_CHECK_BOUNDS) && is(Check::hazards, WAVEJIT_SIMGPU_CHECK_HAZARDS) &&
+              is(Check::exec, WAVEJIT_SIMGPU_CHECK_EXEC) && is(Check::barriers, WAVEJIT_SIMGPU_CHECK_BARRIERS) &&
+              is(Check::uniform, WAVEJIT_SIMGPU_CHECK_UNIFORM) && all_checks == WAVEJIT_SIMGPU_CHECK_ALL);
+
 // Copies as much of a structure as the caller knows.
 template <typename Struct>
 void copy_out(Struct* to, const Struct& from) {
@@ -98,10 +108,10 @@ WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_s
     return hip_error_invalid_value;
   }
   if (has_checks && ((settings->checks & ~all_checks) != 0 || settings->arrival < WAVEJIT_SIMGPU_ARRIVES_EARLY ||
-                     settings->arrival > WAVEJIT_SIMGPU_ARRIVES_AT_RANDOM)) {
+                     settings->arrival > WAVEJIT_SIMGPU_ARRIVES_IN_TIME)) {
     return hip_error_invalid_value;
   }
-  if (settings->schedule < WAVEJIT_SIMGPU_IN_ORDER || settings->schedule > WAVEJIT_SIMGPU_RANDOM ||
+  if (settings->schedule < WAVEJIT_SIMGPU_IN_ORDER || settings->schedule > WAVEJIT_SIMGPU_TIMED ||
       settings->threads > 1024) {
     return hip_error_invalid_value;
   }

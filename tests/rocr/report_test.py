@@ -58,6 +58,10 @@ def main():
             (line,) = lines(ended, f"{report['findings']} finding")
             assert f"(races {report['findings']}) in 1 kernel" in line, line
 
+        # A program's own kernel is checked, whatever it is called.
+        ended, report = run(folder, [PROGRAM, "named", "exit"], "--check", "races")
+        assert report["findings"] >= 1, report
+
         # What nobody wants to hear of, in the kernels that are named; by its symbol or as in the source.
         for ignored, found in (("races:race*", False), ("races", False), ("all:_Z4race*", False), ("waits:race*,races:r", True)):
             ended, report = run(folder, [PROGRAM, "race", "exit"], "--check", "races", "--ignore", ignored, "--fail-on-findings")

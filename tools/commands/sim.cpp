@@ -244,7 +244,7 @@ void add_sim(CLI::App& program, Chosen& chosen) {
   command->add_option("--ignore", arguments->ignore,
                       "findings that are not said: a list of checks, each of some kernels (bounds:Cijk_*) or of all");
   command->add_option("--arrival", arguments->arrival, "when results of memory arrive: early, late, random");
-  command->add_option("--schedule", arguments->schedule, "in which order waves run: in_order, reverse, random");
+  command->add_option("--schedule", arguments->schedule, "in which order waves run: in_order, reverse, random, timed");
   command->add_flag("--cycles", arguments->cycles,
                     "predict what launches take; events and dispatch times then show simulated time");
   command->add_flag("--summary", arguments->summary, "say at the end what ran and what was found");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The files that say which GPUs there are: those that ROCr reads at its door for models, and those that programs look for
-// in place of the kernel driver's.
+// The files that say which GPUs there are: those that ROCr reads at its door for models, and those that programs look
+// for in place of the kernel driver's.
 #pragma once
 
 #include <filesystem>

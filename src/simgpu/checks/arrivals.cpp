@@ -43,6 +43,7 @@ void Arrivals::prepare(std::uint32_t checks, Arrival arrival, std::uint64_t seed
   }
   awaited_.clear();
   doubled_ = false;
+  next_arrival_ = ~std::uint64_t{0};
 }
 
 bool Arrivals::overlaps(const Operation& operation, const Registers& range) {
@@ -206,6 +207,32 @@ void Arrivals::deliver_all(Wave& wave, Queue& queue) {
   for (const auto& operation : queue) deliver(wave, *operation);
 }
 
+// Results of one queue come in order; so do their effects.
+void Arrivals::deliver_until(Wave& wave, std::uint64_t time) {
+  next_arrival_ = ~std::uint64_t{0};
+  for (Queue* queue : {&vector_queue_, &local_queue_, &scalar_queue_}) {
+    for (const auto& operation : *queue) {
+      if (operation->delivered) continue;
+      if (operation->arrives <= time) {
+        deliver(wave, *operation);
+      } else {
+        next_arrival_ = std::min(next_arrival_, operation->arrives);
+      }
+    }
+  }
+}
+
+std::uint64_t Arrivals::there_by(Counts counts) const {
+  std::uint64_t time = 0;
+  const auto all_but = [&](const Queue& queue, std::size_t newest) {
+    for (std::size_t i = 0; i + newest < queue.size(); ++i) time = std::max(time, queue[i]->arrives);
+  };
+  if (counts.vector < most_vector) all_but(vector_queue_, counts.vector);
+  if (counts.local < most_local) all_but(local_queue_, counts.local);
+  if (counts.local == 0) all_but(scalar_queue_, 0);
+  return time;
+}
+
 void Arrivals::complete(Wave& wave, Queue& queue, std::size_t index) {
   Operation& operation = *queue[index];
   deliver(wave, operation);
@@ -263,6 +290,7 @@ void Arrivals::finish(Wave& wave) {
 }
 
 void Arrivals::age(Wave& wave) {
+  if (arrival_ == Arrival::timed) return;
   for (Queue* queue : {&vector_queue_, &local_queue_, &scalar_queue_}) {
     for (const auto& operation : *queue) {
       if (now(wave) - operation->issued > longest_delay) deliver(wave, *operation);
@@ -280,7 +308,7 @@ void Arrivals::maybe_deliver(Wave& wave) {
 }
 
 void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& effects, AccessId lds_access,
-                     AccessId memory_access) {
+                     AccessId memory_access, std::uint64_t arrives) {
   const bool is_vector = effects.counts_vector;
   const bool is_scalar = effects.space == Space::scalar || effects.space == Space::scalar_buffer;
   Queue& queue = is_vector ? vector_queue_ : (is_scalar ? scalar_queue_ : local_queue_);
@@ -294,12 +322,15 @@ void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& 
   operation.effects = &effects;
   operation.exec = wave.exec();
   operation.issued = now(wave);
+  operation.arrives = arrives;
   operation.lds_access = lds_access;
   operation.memory_access = memory_access;
   operation.flat = effects.space == Space::flat;
   operation.vector_done = operation.local_done = operation.silenced = false;
   operation.delivered = true;
   bool later = arrival_ != Arrival::early && !effects.atomic && !effects.opaque;
+  // LDS takes its bytes when an instruction issues.
+  if (arrival_ == Arrival::timed && !is_vector && !is_scalar) later = false;
   if (arrival_ == Arrival::random) {
     maybe_deliver(wave);
     later = later && random_.below(4) != 0;
@@ -311,6 +342,7 @@ void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& 
     instruction.execute(wave, instruction);
   } else {
     operation.delivered = false;
+    next_arrival_ = std::min(next_arrival_, arrives);
     Snapshot& snapshot = operation.snapshot;
     snapshot.exec = wave.exec();
     snapshot.m0 = wave.m0();

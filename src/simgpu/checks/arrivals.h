@@ -31,8 +31,15 @@ class Arrivals {
   }
 
   // Executes a memory instruction, now or later, and notes that it is on its way.
+  // `arrives`: when its result is there, where time is kept.
   void issue(Wave& wave, const Instruction& instruction, const Effects& effects, AccessId lds_access,
-             AccessId memory_access);
+             AccessId memory_access, std::uint64_t arrives = 0);
+  // What is there by then becomes visible, where time is kept.
+  void pass(Wave& wave, std::uint64_t time) {
+    if (time >= next_arrival_) deliver_until(wave, time);
+  }
+  // When all is there that a wait for these counts waits for, where time is kept.
+  std::uint64_t there_by(Counts counts) const;
   // s_waitcnt.
   void wait(Wave& wave, Counts counts);
   // The end of the wave: everything arrives.
@@ -58,6 +65,7 @@ class Arrivals {
     const Effects* effects = nullptr;
     std::uint64_t exec = 0;
     std::uint64_t issued = 0;
+    std::uint64_t arrives = 0;
     AccessId lds_access = no_access;
     AccessId memory_access = no_access;
     bool flat = false;
@@ -72,6 +80,7 @@ class Arrivals {
   void report_registers(Wave& wave, const Instruction& instruction, const Effects& effects);
   bool report_range(Wave& wave, const Instruction& instruction, const Effects& effects, const Registers& range,
                     bool writes);
+  void deliver_until(Wave& wave, std::uint64_t time);
   std::unique_ptr<Operation> fresh();
   void deliver(Wave& wave, Operation& operation);
   void deliver_all(Wave& wave, Queue& queue);
@@ -88,9 +97,10 @@ class Arrivals {
   Arrival arrival_ = Arrival::early;
   Random random_{0};
   LdsShadow* lds_ = nullptr;
-  Queue vector_queue_;  // vector memory, flat included
-  Queue local_queue_;   // LDS
-  Queue scalar_queue_;  // scalar loads: any order
+  std::uint64_t next_arrival_ = ~std::uint64_t{0};  // of what is not delivered, where time is kept
+  Queue vector_queue_;                              // vector memory, flat included
+  Queue local_queue_;                               // LDS
+  Queue scalar_queue_;                              // scalar loads: any order
   RegisterSet awaited_;
   bool doubled_ = false;  // some register may await two results
   std::vector<std::unique_ptr<Operation>> spare_;

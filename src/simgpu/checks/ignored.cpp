@@ -30,9 +30,7 @@ std::optional<std::vector<Ignored>> ignored_findings(std::string_view list) {
 std::uint32_t silent_checks(std::span<const Ignored> ignored, const std::string& kernel) {
   std::uint32_t checks = 0;
   for (const Ignored& one : ignored) {
-    const auto is_named = [&](const std::string& name) {
-      return ::fnmatch(one.kernels.c_str(), name.c_str(), 0) == 0;
-    };
+    const auto is_named = [&](const std::string& name) { return ::fnmatch(one.kernels.c_str(), name.c_str(), 0) == 0; };
     if (is_named(kernel) || is_named(demangled(kernel))) checks |= one.check;
   }
   return checks;

@@ -105,6 +105,12 @@ std::uint32_t bits_looked_at(const Instruction& instruction, unsigned depth) {
 
 bool wanted(const Settings& settings) { return settings.checks != 0 || settings.arrival != Arrival::early; }
 
+std::uint32_t WorkgroupChecks::shadow_checks() const {
+  constexpr std::uint32_t of_order =
+      static_cast<std::uint32_t>(Check::races) | static_cast<std::uint32_t>(Check::waits);
+  return checks_ | (launch_->watches_order ? of_order : 0);
+}
+
 WorkgroupChecks::WorkgroupChecks() = default;
 WorkgroupChecks::~WorkgroupChecks() = default;
 
@@ -115,7 +121,9 @@ void WorkgroupChecks::prepare(Launch& launch, Workgroup& workgroup, std::uint64_
   checks_ = launch.settings.checks;
   const auto count = static_cast<unsigned>(workgroup.waves.size());
   while (waves_.size() < count) waves_.push_back(std::make_unique<WaveChecks>());
-  lds_.prepare(workgroup.waves.front()->lds_bytes, count, checks_);
+  keeps_time_ = launch.settings.arrival == Arrival::timed;
+  if (keeps_time_) pace_.prepare(*launch.target, workgroup.waves);
+  lds_.prepare(workgroup.waves.front()->lds_bytes, count, shadow_checks());
   memory_.prepare(launch, workgroup.linear_id, count);
   for (unsigned i = 0; i < count; ++i) {
     WaveChecks& wave = *waves_[i];
@@ -150,6 +158,7 @@ void WorkgroupChecks::barrier() {
     if (wave->state == WaveState::ended && ended == nullptr) ended = wave;
     if (wave->state == WaveState::at_barrier && waiting == nullptr) waiting = wave;
   }
+  if (keeps_time_) pace_.barrier(workgroup_->waves);
   lds_.barrier(oldest_local_, oldest_dma_);
   memory_.barrier(oldest_memory_);
   if (ended == nullptr || waiting == nullptr || !on(Check::barriers)) return;
@@ -160,6 +169,15 @@ void WorkgroupChecks::barrier() {
          std::format("wave {} ended without reaching this barrier{}", ended->index,
                      end == nullptr ? std::string() : ", by " + name_instruction(*end)),
          {.instruction = end, .wave = ended->index});
+}
+
+std::size_t WorkgroupChecks::next_by_time(std::span<Wave* const> ready) {
+  const std::size_t place = pace_.next(ready);
+  const std::uint64_t now = pace_.time_of(*ready[place]);
+  for (Wave* wave : workgroup_->waves) {
+    if (wave->state != WaveState::ended) waves_[wave->index]->arrivals.pass(*wave, now);
+  }
+  return place;
 }
 
 void WorkgroupChecks::check_bounds(Wave& wave, WaveChecks& checks, const Instruction& instruction,
@@ -307,7 +325,7 @@ void WorkgroupChecks::memory(Wave& wave, WaveChecks& checks, const Instruction& 
   UndefinedLanes data;
   UndefinedLanes loaded;
   const bool definedness = on(Check::uninitialised);
-  const bool shadows_lds = on(Check::races) || on(Check::waits) || on(Check::uninitialised);
+  const bool shadows_lds = (shadow_checks() & shadowing) != 0;
   const bool is_local = effects.space == Space::lds;
   const bool is_vector_memory = !is_local && effects.space != Space::none && !is_scalar_memory(effects);
   LaneAddresses device;
@@ -341,7 +359,18 @@ void WorkgroupChecks::memory(Wave& wave, WaveChecks& checks, const Instruction& 
   }
   if (definedness) checks.definedness.after_memory(wave, instruction, effects, loaded);
   if (undefined != 0) checks.definedness.after_scalar_load(instruction, effects, undefined);
-  checks.arrivals.issue(wave, instruction, effects, lds_access, memory_access);
+  const std::uint64_t arrives = keeps_time_ ? pace_.issue(wave, instruction) : 0;
+  checks.arrivals.issue(wave, instruction, effects, lds_access, memory_access, arrives);
+}
+
+bool WorkgroupChecks::waits_for_time(Wave& wave, const WaveChecks& checks, const Instruction& instruction,
+                                     Counts counts) {
+  if (!keeps_time_) return false;
+  const std::uint64_t there = checks.arrivals.there_by(counts);
+  if (there <= pace_.time_of(wave)) return false;
+  pace_.wait_until(wave, there);
+  wave.next = &instruction;
+  return true;
 }
 
 void WorkgroupChecks::step(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects) {
@@ -356,11 +385,14 @@ void WorkgroupChecks::step(Wave& wave, WaveChecks& checks, const Instruction& in
     }
   }
   if (effects.counts_vector || effects.counts_local) return memory(wave, checks, instruction, effects);
+  if (keeps_time_) pace_.issue(wave, instruction);
   switch (effects.action) {
     case Action::wait:
+      if (waits_for_time(wave, checks, instruction, effects.wait)) return;
       checks.arrivals.wait(wave, effects.wait);
       return;
     case Action::end:
+      if (waits_for_time(wave, checks, instruction, {.vector = 0, .local = 0})) return;
       checks.ended_at = &instruction;
       checks.arrivals.finish(wave);
       if (wave.state == WaveState::faulted) return;

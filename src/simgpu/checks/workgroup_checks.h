@@ -14,6 +14,7 @@
 #include "simgpu/checks/hazards.h"
 #include "simgpu/checks/lds_shadow.h"
 #include "simgpu/checks/memory_shadow.h"
+#include "simgpu/checks/pace.h"
 #include "simgpu/config.h"
 #include "simgpu/wave/wave.h"
 
@@ -43,6 +44,8 @@ class WorkgroupChecks {
   void run_slice(Wave& wave, std::int64_t instructions);
   // Everybody who still runs stands at a barrier, and passes it now.
   void barrier();
+  // Under the schedule `timed`: the place of the wave that issues next. What has arrived by then is visible.
+  std::size_t next_by_time(std::span<Wave* const> ready);
 
  private:
   struct WaveChecks {
@@ -70,11 +73,21 @@ class WorkgroupChecks {
   static void check_uniform(Wave& wave, const WaveChecks& checks, const Instruction& instruction);
 
   bool on(Check check) const { return includes(checks_, check); }
+  // What the accesses to LDS are followed for. Of a launch that is watched for its order, races and waits too.
+  static constexpr std::uint32_t shadowing = static_cast<std::uint32_t>(Check::races) |
+                                             static_cast<std::uint32_t>(Check::waits) |
+                                             static_cast<std::uint32_t>(Check::uninitialised);
+  std::uint32_t shadow_checks() const;
+  // Where time is kept: whether what the wave waits for is not there yet. It comes to this instruction again when it
+  // is.
+  bool waits_for_time(Wave& wave, const WaveChecks& checks, const Instruction& instruction, Counts counts);
 
   std::uint32_t checks_ = 0;
   Launch* launch_ = nullptr;
   Observer* observer_ = nullptr;
   Workgroup* workgroup_ = nullptr;
+  bool keeps_time_ = false;
+  Pace pace_;
   LdsShadow lds_;
   WorkgroupMemory memory_;
   std::vector<std::unique_ptr<WaveChecks>> waves_;

@@ -185,6 +185,7 @@ std::unique_ptr<Function> decode_function(std::string name, std::span<const std:
       instruction.inner = instruction.execute;
       instruction.execute = execute_indexed;
     }
+    function->fills_lds = function->fills_lds || instruction.lds || instruction.record->to_lds;
     if (instruction.record->action == Action::index_on) indexed = true;
     if (instruction.record->action == Action::index_off) indexed = false;
     function->index[offset / 4] = static_cast<std::uint32_t>(function->instructions.size() - 1);

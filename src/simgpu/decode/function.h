@@ -37,6 +37,7 @@ struct Function {
   std::map<const Instruction*, std::string> problems;
   std::span<const std::uint8_t> code;
   Disassembler* disassembler = nullptr;
+  bool fills_lds = false;  // some instruction loads from memory straight into LDS
   // Null without a line table. It counts from the code object's begin, which lies at `load_address`.
   SourceLines* lines = nullptr;
   std::uint64_t load_address = 0;

@@ -311,9 +311,9 @@ hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t handle, unsigned grid_
   if (current_context() == nullptr) return finish(hipErrorNoDevice);
   const auto function = find_function(handle);
   if (function == nullptr) return finish(hipErrorInvalidHandle);
-  return finish(launch_cooperatively(
-      function, shape_of({grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_lds_bytes), stream,
-      {.kernel_params = kernel_params}));
+  return finish(launch_cooperatively(function,
+                                     shape_of({grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_lds_bytes),
+                                     stream, {.kernel_params = kernel_params}));
 }
 hipError_t hipLaunchCooperativeKernel(const void* host_function, dim3 grid, dim3 block, void** arguments,
                                       unsigned dynamic_lds_bytes, hipStream_t stream) {
@@ -321,9 +321,9 @@ hipError_t hipLaunchCooperativeKernel(const void* host_function, dim3 grid, dim3
   if (current_context() == nullptr) return finish(hipErrorNoDevice);
   const auto function = find_any_function(host_function);
   if (!function) return finish(function.error());
-  return finish(launch_cooperatively(
-      *function, shape_of({grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, dynamic_lds_bytes), stream,
-      {.kernel_params = arguments}));
+  return finish(launch_cooperatively(*function,
+                                     shape_of({grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, dynamic_lds_bytes),
+                                     stream, {.kernel_params = arguments}));
 }
 
 hipError_t hipGraphAddKernelNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* dependencies,

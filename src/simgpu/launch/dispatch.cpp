@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "simgpu/decode/disassembler.h"
+#include "simgpu/decode/function.h"
 #include "simgpu/decode/symbol_names.h"
 #include "simgpu/device/state.h"
 #include "simgpu/launch/launch.h"
@@ -15,6 +16,7 @@
 #include "simgpu/ledger.h"
 #include "simgpu/process.h"
 #include "targets/targets.h"
+#include "timing/timing.h"
 
 namespace wavejit::simgpu {
 namespace {
@@ -85,6 +87,20 @@ Settings settings_for(const ResidentKernel& kernel) {
   return settings;
 }
 
+// Kernels written by hand may leave out what orders a wave's reads of LDS and the next load into the same bytes, since
+// on hardware the one is long over when the other arrives. Where nobody asks for an order they run in that one, and the
+// launch says when its result hung on it.
+void take_clocks_order(Launch& launch) {
+  const Config& config = Process::instance().config();
+  const bool is_open = config.order_is_open && config.clock_sample == 0 &&
+                       launch.settings.schedule == Schedule::in_order && launch.settings.arrival == Arrival::early &&
+                       launch.settings.checks == 0;
+  if (!is_open || !launch.entry->function->fills_lds || timing::find_timing(*launch.target) == nullptr) return;
+  launch.settings.schedule = Schedule::timed;
+  launch.settings.arrival = Arrival::timed;
+  launch.watches_order = true;
+}
+
 QueueError queue_error_of(int code) {
   if (code == hip_error_illegal_address) return QueueError::memory_violation;
   if (code == hip_error_invalid_image) return QueueError::code;
@@ -146,6 +162,7 @@ DispatchResult Device::dispatch(const DispatchRequest& request) {
   if (launch.entry == nullptr) {
     return refused(request, QueueError::code, std::format("no instruction at its entry {:#x}", entry));
   }
+  if (!request.kernel->is_of_runtime) take_clocks_order(launch);
   Status status = run(launch);
   const QueueError error = status.ok() ? QueueError::none : queue_error_of(status.code);
   return {.error = error, .status = std::move(status), .time = launch.time};

@@ -35,7 +35,7 @@ struct DispatchRequest {
   std::shared_ptr<const ResidentKernel> kernel;
   std::uint64_t queue = 0;  // the address of the amd_queue_t, which kernels may read
   std::uint64_t queue_bytes = 0;
-  bool cooperative = false;  // of a queue for launches whose workgroups wait for each other
+  bool cooperative = false;                  // of a queue for launches whose workgroups wait for each other
   const std::atomic<bool>* stops = nullptr;  // becomes true when its queue is destroyed: the kernel ends where it is
 };
 

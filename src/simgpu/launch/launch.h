@@ -53,6 +53,8 @@ struct Launch {
   std::array<std::uint32_t, 3> work_items{};  // of the grid: the last workgroups of a dimension may be smaller
   std::uint32_t lds_bytes = 0;
   std::uint32_t scratch_bytes_per_lane = 0;
+  // Nobody asked for checks or an order: findings about the order of LDS accesses become one line, and no error.
+  bool watches_order = false;
   bool cooperative = false;  // its workgroups wait for each other: all of them begin before any has to end
   const Instruction* entry = nullptr;
   Settings settings;

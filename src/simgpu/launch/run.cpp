@@ -3,12 +3,17 @@
 // reported.
 
 #include <algorithm>
+#include <cstdio>
 #include <format>
+#include <mutex>
+#include <set>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "simgpu/checks/memory_shadow.h"
 #include "simgpu/clock/launch_clock.h"
+#include "simgpu/decode/symbol_names.h"
 #include "simgpu/launch/launch.h"
 #include "simgpu/launch/noise.h"
 #include "simgpu/launch/refusal.h"
@@ -23,6 +28,12 @@ namespace wavejit::simgpu {
 // How matrix instructions add and what transcendental ones give.
 void apply_settings(Launch& launch, const Settings& settings) {
   launch.settings = settings;
+  // Time is kept of both or of neither.
+  if (settings.schedule == Schedule::timed) {
+    launch.settings.arrival = Arrival::timed;
+  } else if (settings.arrival == Arrival::timed) {
+    launch.settings.arrival = Arrival::early;
+  }
   if (settings.checks != 0) {
     launch.silent_checks = silent_checks(Process::instance().config().ignored, launch.kernel->name);
   }
@@ -48,6 +59,26 @@ std::string refusal(const Settings& settings, const targets::Target& target) {
   return std::format("WAVEJIT_SIM_MATRIX=cdna3 has no model of {}; sequential and seeded:<number> work there",
                      target.id);
 }
+
+namespace {
+
+// Once a kernel: what a result hung on that no barrier and no wait makes sure of.
+void say_order_matters(const Launch& launch, const std::vector<Finding>& findings) {
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  const std::scoped_lock lock(mutex);
+  constexpr std::size_t most_kernels = 1000;
+  if (said.size() >= most_kernels || !said.insert(launch.kernel->name).second) return;
+  const std::string line = std::format(
+      "wavejit simulated GPU: kernel {}: {} pairs of LDS accesses have nothing that orders them; it ran as the clock "
+      "has "
+      "its waves (WAVEJIT_SIM_SCHEDULE=timed), and its result hung on that. First: {}: {}. --check races,waits says "
+      "all\n",
+      demangled(launch.kernel->name), findings.size(), findings.front().instruction, findings.front().text);
+  static_cast<void>(std::fputs(line.c_str(), stderr));
+}
+
+}  // namespace
 
 Status run(Launch& launch) {
   const Settings& settings = launch.settings;
@@ -86,7 +117,11 @@ Status run(Launch& launch) {
     Process::instance().report(line, json);
     ledger.found(launch.kernel->name, check, line, json);
   };
-  const std::vector<Finding> findings = launch.chosen_findings();
+  std::vector<Finding> findings = launch.chosen_findings();
+  if (launch.watches_order && !findings.empty()) {
+    say_order_matters(launch, findings);
+    findings.clear();
+  }
   std::vector<std::string> lines;
   for (const Finding& finding : findings) {
     lines.push_back(finding.line());

@@ -10,8 +10,8 @@
 namespace wavejit::simgpu {
 namespace {
 
-// Where workgroups wait for each other a turn is short. Before others are thought of it is a second or two, or ends when
-// a workgroup has slept for long.
+// Where workgroups wait for each other a turn is short. Before others are thought of it is a second or two, or ends
+// when a workgroup has slept for long.
 constexpr std::int64_t short_turn = 20'000;
 constexpr std::int64_t long_turn = std::int64_t{1} << 24;
 // A workgroup that takes turns keeps its registers and LDS.

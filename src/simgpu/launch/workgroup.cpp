@@ -268,6 +268,10 @@ void WorkgroupRunner::pass_barrier() {
 
 // Whose turn it is, and for how long.
 std::int64_t WorkgroupRunner::choose_wave() {
+  if (launch_->settings.schedule == Schedule::timed) {
+    choice_ = checking_->next_by_time(ready_);
+    return 1;
+  }
   choice_ = turn_ % ready_.size();
   if (launch_->settings.schedule != Schedule::random) return long_slice;
   choice_ = random_.below(static_cast<std::uint32_t>(ready_.size()));

@@ -397,6 +397,8 @@ FunctionExtent function_around(std::span<const Symbol> symbols, std::uint64_t pl
     if (!symbol.defined || symbol.type != type_function) continue;
     if (symbol.value > place) {
       extent.end = std::min(extent.end, symbol.value);
+    } else if (symbol.value == place && symbol.bytes == 0) {
+      extent.name = symbol.name;  // assembled by hand, without a size
     } else if (place - symbol.value < symbol.bytes && symbol.value >= begin && symbol.value % 4 == 0) {
       return {
           .name = symbol.name, .first = symbol.value, .end = std::min(end, symbol.value + symbol.bytes), .named = true};

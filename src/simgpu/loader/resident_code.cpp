@@ -5,6 +5,7 @@
 #include <cstring>
 #include <format>
 #include <string_view>
+#include <utility>
 
 #include "simgpu/device/memory.h"
 
@@ -14,7 +15,6 @@ namespace {
 // ROCr's own kernels for copies and fills have an older header, amd_kernel_code_t (hsa/amd_hsa_kernel_code.h), whose
 // entry offset, registers and properties stand where the descriptor has them. What else is in it must not be read as
 // sizes or preloaded arguments.
-constexpr std::string_view hip_kernels = "__amd_rocclr_";  // those of HIP
 
 struct OldHeader {
   std::uint32_t major;
@@ -41,6 +41,18 @@ bool is_bare(const KernelDescriptor& descriptor) {
          descriptor.group_segment_fixed_size == 0 && descriptor.private_segment_fixed_size == 0;
 }
 
+// HIP compiles its own kernels into one code object, which has no others. A program's kernel may be called likewise.
+bool is_of_hip(const CodeObject& object) {
+  constexpr std::string_view prefix = "__amd_rocclr_";
+  const auto has = [&](std::string_view name) {
+    return std::ranges::any_of(object.kernels,
+                               [&](const KernelDescription& kernel) { return kernel.info.name == name; });
+  };
+  const bool no_others = std::ranges::all_of(
+      object.kernels, [&](const KernelDescription& kernel) { return kernel.info.name.starts_with(prefix); });
+  return no_others && has("__amd_rocclr_copyBuffer") && has("__amd_rocclr_fillBufferAligned");
+}
+
 // Finders go by where code objects begin: behind the last one other memory may follow.
 bool covers(const CodeObject& object, std::uint64_t place) {
   return std::ranges::any_of(object.segments, [&](const Segment& segment) {
@@ -62,14 +74,14 @@ ResidentCode::ResidentCode(std::uint64_t base, std::uint64_t bytes, Disassembler
 ResidentCode::~ResidentCode() = default;
 
 void ResidentCode::look_for_image() {
-  if (looked_for_image_ || !find_image_) return;
-  looked_for_image_ = true;
+  if (object_ || !find_image_) return;
   const std::optional<CodeImage> image = find_image_(base_);
   if (!image) return;
   auto object = read_code_object(image->bytes);
   if (!object || !covers(*object, base_ - image->load_address)) return;
   object_ = std::move(*object);
   load_address_ = image->load_address;
+  kernels_.clear();  // those that were looked at before have no names
   lines_ = SourceLines::read(image->bytes);
 }
 
@@ -84,15 +96,15 @@ std::expected<std::shared_ptr<const ResidentKernel>, std::string> ResidentCode::
   const std::scoped_lock lock(mutex_);
   const std::span<const std::byte, descriptor_bytes> now(host_pointer<const std::byte>(descriptor_address),
                                                          descriptor_bytes);
-  std::shared_ptr<const ResidentKernel>& known = kernels_[descriptor_address];
-  if (known != nullptr && std::ranges::equal(known->bytes, now)) return known;
+  const auto known = kernels_.find(descriptor_address);
+  if (known != kernels_.end() && std::ranges::equal(known->second->bytes, now)) return known->second;
 
   auto kernel = std::make_shared<ResidentKernel>();
   std::ranges::copy(now, kernel->bytes.begin());
   kernel->descriptor = read_descriptor(now);
   kernel->descriptor_address = descriptor_address;
   kernel->entry = descriptor_address + static_cast<std::uint64_t>(kernel->descriptor.entry_offset);
-  look_for_image();
+  if (!std::exchange(looked_for_image_, true)) look_for_image();
   const bool has_old_header = is_old_header(now);
   kernel->is_of_runtime = has_old_header || (!object_ && is_bare(kernel->descriptor));
   if (has_old_header) {
@@ -115,10 +127,10 @@ std::expected<std::shared_ptr<const ResidentKernel>, std::string> ResidentCode::
     const auto described =
         std::ranges::find(object_->kernels, descriptor_address - load_address_, &KernelDescription::descriptor_address);
     if (described != object_->kernels.end()) kernel->info = described->info;
-    kernel->is_of_runtime = kernel->info.name.starts_with(hip_kernels);
+    kernel->is_of_runtime = is_of_hip(*object_);
   }
-  known = std::move(kernel);
-  return known;
+  kernels_[descriptor_address] = kernel;
+  return kernel;
 }
 
 std::unique_ptr<ResidentCode::Decoded> ResidentCode::decode(std::uint64_t address) const {
@@ -161,6 +173,13 @@ const Instruction* ResidentCode::instruction_at(std::uint64_t address) {
 
 void ResidentCode::invalidate() {
   const std::scoped_lock lock(mutex_);
+  // After a module was loaded: its image may be gone when its first kernel is launched, as that of a compressed bundle.
+  // Code without one, as ROCr's own, is not asked for again and again.
+  constexpr unsigned most_looks = 2;
+  if (looks_at_load_ < most_looks) {
+    ++looks_at_load_;
+    look_for_image();
+  }
   for (auto& decoded : functions_) {
     const auto* memory = host_pointer<const std::uint8_t>(decoded->function->address);
     if (std::memcmp(memory, decoded->code.data(), decoded->code.size()) != 0) retired_.push_back(std::move(decoded));

@@ -73,6 +73,7 @@ class ResidentCode final : public Code {
 
   std::mutex mutex_;
   bool looked_for_image_ = false;
+  unsigned looks_at_load_ = 0;
   std::optional<CodeObject> object_;  // what the image says; nothing without one
   std::uint64_t load_address_ = 0;
   std::unique_ptr<SourceLines> lines_;

@@ -42,8 +42,8 @@ inline void store_device(std::uint8_t* to, T value) {
   }
 }
 
-// Sixteen bytes at a multiple of sixteen, as one access: what an aligned vector move is on hosts with AVX (Intel's manual,
-// volume 3A, 9.1.1; AMD's says the same). Written out, so that no compiler takes it apart.
+// Sixteen bytes at a multiple of sixteen, as one access: what an aligned vector move is on hosts with AVX (Intel's
+// manual, volume 3A, 9.1.1; AMD's says the same). Written out, so that no compiler takes it apart.
 using FourDwords = std::uint32_t __attribute__((vector_size(16), may_alias));
 
 [[gnu::always_inline]] inline FourDwords load_four_aligned(const std::uint8_t* from) {

@@ -155,8 +155,8 @@ void transpose_read(Wave& wave, const Instruction& instruction) {
   for (unsigned first = 0; first < wave_lanes; first += 16) {
     TransposeGroup<bits, dwords> group;
     for (unsigned lane = 0; lane < 16; ++lane) {
-      group.read(lane, resolve_lds(wave, address[first + lane] + static_cast<std::uint32_t>(instruction.offset),
-                                   dwords * 4));
+      group.read(lane,
+                 resolve_lds(wave, address[first + lane] + static_cast<std::uint32_t>(instruction.offset), dwords * 4));
     }
     group.write(wave, destination, first);
   }

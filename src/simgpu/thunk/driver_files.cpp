@@ -118,7 +118,8 @@ int xstat_of(const char* name, int version, const char* path, Info* info) {
 template <typename Entry>
 int scandir_of(const char* name, const char* path, Entry*** entries, int (*wants)(const Entry*),
                int (*compare)(const Entry**, const Entry**)) {
-  auto* const scan = next<int(const char*, Entry***, int (*)(const Entry*), int (*)(const Entry**, const Entry**))>(name);
+  auto* const scan =
+      next<int(const char*, Entry***, int (*)(const Entry*), int (*)(const Entry**, const Entry**))>(name);
   return answer(path, [&](const char* at) { return scan(at, entries, wants, compare); }, -1);
 }
 
@@ -127,25 +128,25 @@ int scandir_of(const char* name, const char* path, Entry*** entries, int (*wants
 #pragma GCC visibility push(default)
 extern "C" {
 
-#define WAVEJIT_OPEN(name)                                                                                \
-  int name(const char* path, int flags, ...) {                                                            \
-    std::va_list words;                                                                                   \
-    va_start(words, flags);                                                                               \
-    const mode_t mode = mode_of(flags, words);                                                            \
-    va_end(words);                                                                                        \
-    auto* const open = next<int(const char*, int, ...)>(#name);                                           \
-    return open_of(path, flags, [&](const char* at) { return open(at, flags, mode); });                   \
+#define WAVEJIT_OPEN(name)                                                              \
+  int name(const char* path, int flags, ...) {                                          \
+    std::va_list words;                                                                 \
+    va_start(words, flags);                                                             \
+    const mode_t mode = mode_of(flags, words);                                          \
+    va_end(words);                                                                      \
+    auto* const open = next<int(const char*, int, ...)>(#name);                         \
+    return open_of(path, flags, [&](const char* at) { return open(at, flags, mode); }); \
   }
 WAVEJIT_OPEN(open)
 WAVEJIT_OPEN(open64)
-#define WAVEJIT_OPENAT(name)                                                                              \
-  int name(int folder, const char* path, int flags, ...) {                                                \
-    std::va_list words;                                                                                   \
-    va_start(words, flags);                                                                               \
-    const mode_t mode = mode_of(flags, words);                                                            \
-    va_end(words);                                                                                        \
-    auto* const open = next<int(int, const char*, int, ...)>(#name);                                      \
-    return open_of(path, flags, [&](const char* at) { return open(folder, at, flags, mode); });           \
+#define WAVEJIT_OPENAT(name)                                                                    \
+  int name(int folder, const char* path, int flags, ...) {                                      \
+    std::va_list words;                                                                         \
+    va_start(words, flags);                                                                     \
+    const mode_t mode = mode_of(flags, words);                                                  \
+    va_end(words);                                                                              \
+    auto* const open = next<int(int, const char*, int, ...)>(#name);                            \
+    return open_of(path, flags, [&](const char* at) { return open(folder, at, flags, mode); }); \
   }
 WAVEJIT_OPENAT(openat)
 WAVEJIT_OPENAT(openat64)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The values of topology.h as the kernel driver's files say them (/sys/class/kfd/kfd/topology), one "name value" a line.
+// The values of topology.h as the kernel driver's files say them (/sys/class/kfd/kfd/topology), one "name value" a
+// line.
 #pragma once
 
 #include <cstdint>

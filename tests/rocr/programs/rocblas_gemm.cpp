@@ -21,7 +21,7 @@ namespace {
 
 // rocblas-types.h
 enum class Operation : int { none = 111, transpose = 112 };
-enum class DataType : int { f16 = 150, f32 = 151, bf16 = 168 };
+enum class DataType : int { f16 = 150, f32 = 151, f64 = 152, bf16 = 168 };
 using Create = int(void**);
 using Destroy = int(void*);
 using VersionString = int(char*, std::size_t);
@@ -58,6 +58,29 @@ struct Single {
   using Stored = float;
   static Stored store(double value) { return static_cast<float>(value); }
   static double load(Stored value) { return value; }
+};
+
+struct Double {
+  static constexpr DataType type = DataType::f64;
+  static constexpr const char* name = "fp64";
+  static constexpr double rounding = 0x1p-53, smallest = 0;
+  using Stored = double;
+  static Stored store(double value) { return value; }
+  static double load(Stored value) { return value; }
+};
+
+// What products are computed in.
+template <typename Type>
+struct Computed {
+  static constexpr DataType type = DataType::f32;
+  static constexpr double step = 0x1p-24;
+  using Scalar = float;
+};
+template <>
+struct Computed<Double> {
+  static constexpr DataType type = DataType::f64;
+  static constexpr double step = 0x1p-53;
+  using Scalar = double;
 };
 
 struct Case {
@@ -102,26 +125,27 @@ std::string name_of(const char* type, const Case& tried) {
          std::to_string(tried.alpha) + " beta " + std::to_string(tried.beta) + " gap " + std::to_string(tried.gap);
 }
 
-// The largest error, in parts of what is allowed: each of k products and sums rounds once in fp32, and the result once
-// more as it is stored.
+// The largest error, in parts of what is allowed: each of k products and sums rounds once as it is computed, and the
+// result once more as it is stored.
 template <typename Type>
 double judge(const Case& tried, const Matrix<Type>& a, const Matrix<Type>& b, const Matrix<Type>& c,
              const Matrix<Type>& d) {
   double worst = 0;
   for (int column = 0; column < d.columns; ++column) {
     for (int row = 0; row < d.rows; ++row) {
-      double sum = 0;
+      long double sum = 0;
       double size = 0;
       for (int inner = 0; inner < tried.k; ++inner) {
-        const double product = factor(a, tried.a_operation, row, inner) *
-                               (tried.b_operation == Operation::none ? b.value(inner, column) : b.value(column, inner));
+        const long double product =
+            static_cast<long double>(factor(a, tried.a_operation, row, inner)) *
+            (tried.b_operation == Operation::none ? b.value(inner, column) : b.value(column, inner));
         sum += product;
-        size += std::abs(product);
+        size += std::abs(static_cast<double>(product));
       }
       const double old = tried.beta == 0 ? 0 : double{tried.beta} * c.value(row, column);
-      const double wanted = double{tried.alpha} * sum + old;
+      const auto wanted = static_cast<double>(double{tried.alpha} * sum + old);
       const double steps = tried.k + 3;
-      const double allowed = steps * 0x1p-24 * (std::abs(double{tried.alpha}) * size + std::abs(old)) +
+      const double allowed = steps * Computed<Type>::step * (std::abs(double{tried.alpha}) * size + std::abs(old)) +
                              Type::rounding * std::abs(wanted) + Type::smallest;
       const double error = std::abs(d.value(row, column) - wanted) / allowed;
       worst = std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);
@@ -151,11 +175,13 @@ void run(const Library& library, void* handle, const Case& tried, std::mt19937& 
   const DeviceArray device_b(b.stored);
   const DeviceArray device_c(c.stored);
   const DeviceArray device_d(d.stored);
+  const typename Computed<Type>::Scalar alpha = tried.alpha;
+  const typename Computed<Type>::Scalar beta = tried.beta;
   const auto start = std::chrono::steady_clock::now();
   succeeded(library.function<GemmEx>("rocblas_gemm_ex")(
-                handle, tried.a_operation, tried.b_operation, tried.m, tried.n, tried.k, &tried.alpha, device_a.get(),
-                Type::type, a.leading, device_b.get(), Type::type, b.leading, &tried.beta, device_c.get(), Type::type,
-                c.leading, device_d.get(), Type::type, d.leading, DataType::f32, 0, 0, 0),
+                handle, tried.a_operation, tried.b_operation, tried.m, tried.n, tried.k, &alpha, device_a.get(),
+                Type::type, a.leading, device_b.get(), Type::type, b.leading, &beta, device_c.get(), Type::type,
+                c.leading, device_d.get(), Type::type, d.leading, Computed<Type>::type, 0, 0, 0),
             "rocblas_gemm_ex for " + name_of(Type::name, tried));
   succeeded(hipDeviceSynchronize(), "hipDeviceSynchronize after " + name_of(Type::name, tried));
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
@@ -203,9 +229,10 @@ int main_of(int count, char** words) {
     run<Single>(library, handle, one, random);
     run<Half>(library, handle, one, random);
     run<Bfloat16>(library, handle, one, random);
+    run<Double>(library, handle, one, random);
   }
   succeeded(library.function<Destroy>("rocblas_destroy_handle")(handle), "rocblas_destroy_handle");
-  std::printf("rocBLAS %s: %zu products\n", version.data(), 3 * chosen.size());
+  std::printf("rocBLAS %s: %zu products\n", version.data(), 4 * chosen.size());
   return 0;
 }
 

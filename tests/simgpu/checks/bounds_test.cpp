@@ -70,9 +70,8 @@ void PrintTo(const LocalCase& c, std::ostream* to) { *to << c.name; }
 class LocalBounds : public ::testing::TestWithParam<LocalCase> {};
 
 TEST_P(LocalBounds, AreThoseThatWereAskedFor) {
-  const Assembled kernel(
-      KernelSource{.body = std::string(prologue) + "s_mov_b64 s[8:9], src_shared_base\n" + GetParam().body,
-                   .lds_bytes = 1024});
+  const Assembled kernel(KernelSource{
+      .body = std::string(prologue) + "s_mov_b64 s[8:9], src_shared_base\n" + GetParam().body, .lds_bytes = 1024});
   Buffer<std::uint32_t> memory(256);
   const Checked checked = run_checked(kernel, {memory.address()}, {.checks = static_cast<unsigned>(Check::bounds)});
   if (*GetParam().text == 0) {

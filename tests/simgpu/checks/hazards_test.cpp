@@ -256,14 +256,13 @@ constexpr const char* machine_accumulating_dot = "v16 = V_DOT4C_I32_I8_e32 v9, v
 // LLVM takes the bit of op_sel_hi for a destination's half (getDstSelForwardingOperand); so these are without.
 constexpr const char* low_dot = "v_dot2_f32_f16 v16, v9, v10, v16";
 constexpr const char* machine_low_dot = "v16 = V_DOT2_F32_F16 0, v9, 0, v10, 0, v16, 0, 0, 0, 0, 0 +float";
-const Case chains[] = {
-    {"DotChain", "gfx942", low_dot, 0, low_dot, machine_low_dot, machine_low_dot},
-    {"DotChainToAnotherRegister", "gfx950", low_dot, 0, "v_dot2_f32_f16 v8, v9, v10, v16",
-     machine_low_dot, "v8 = V_DOT2_F32_F16 0, v9, 0, v10, 0, v16, 0, 0, 0, 0, 0 +float"},
-    {"DotWrittenAgain", "gfx942", low_dot, 0, "v_dot2_f32_f16 v16, v9, v10, v11", machine_low_dot,
-     "v16 = V_DOT2_F32_F16 0, v9, 0, v10, 0, v11, 0, 0, 0, 0, 0 +float"},
-    {"AccumulatingDotChain", "gfx942", accumulating_dot, 0, accumulating_dot, machine_accumulating_dot,
-     machine_accumulating_dot}};
+const Case chains[] = {{"DotChain", "gfx942", low_dot, 0, low_dot, machine_low_dot, machine_low_dot},
+                       {"DotChainToAnotherRegister", "gfx950", low_dot, 0, "v_dot2_f32_f16 v8, v9, v10, v16",
+                        machine_low_dot, "v8 = V_DOT2_F32_F16 0, v9, 0, v10, 0, v16, 0, 0, 0, 0, 0 +float"},
+                       {"DotWrittenAgain", "gfx942", low_dot, 0, "v_dot2_f32_f16 v16, v9, v10, v11", machine_low_dot,
+                        "v16 = V_DOT2_F32_F16 0, v9, 0, v10, 0, v11, 0, 0, 0, 0, 0 +float"},
+                       {"AccumulatingDotChain", "gfx942", accumulating_dot, 0, accumulating_dot,
+                        machine_accumulating_dot, machine_accumulating_dot}};
 class HazardChain : public ::testing::TestWithParam<Case> {};
 TEST_P(HazardChain, NeedsNoWaitStates) {
   EXPECT_THAT(run(GetParam(), 0).findings, IsEmpty());

@@ -145,8 +145,9 @@ INSTANTIATE_TEST_SUITE_P(
               "  ds_read_b128 v[10:13], v1",
               true},
         // The first lane's, which scalar loads see.
-        Pairs{"Scalar", "1", store_2,
-              "s_load_dwordx2 s[22:23], s[6:7], 0x0\n  s_waitcnt lgkmcnt(0)\n  v_mov_b32 v10, s22\n  v_mov_b32 v11, s23"},
+        Pairs{
+            "Scalar", "1", store_2,
+            "s_load_dwordx2 s[22:23], s[6:7], 0x0\n  s_waitcnt lgkmcnt(0)\n  v_mov_b32 v10, s22\n  v_mov_b32 v11, s23"},
         // An atomic that changes all of it, and a plain load.
         Pairs{"Swapped", "7", "global_atomic_swap_x2 v[2:3], v[10:11], off", load_2}),
     [](const auto& info) { return std::string(info.param.name); });
@@ -183,31 +184,31 @@ TEST_P(Messages, WhoSeesTheFlagSeesTheData) {
 // LLVM's AMDGPU usage document, "Memory Model gfx942": agent and system scope.
 INSTANTIATE_TEST_SUITE_P(
     Each, Messages,
-    ::testing::Values(
-        Message{"AgentScope", "global_store_dword v[2:3], v10, off", "buffer_wbl2 sc1",
-                "global_store_dword v[2:3], v10, off offset:4 sc1", "global_load_dword v15, v[2:3], off offset:4 sc1",
-                "buffer_inv sc1", "global_load_dword v16, v[2:3], off"},
-        Message{"SystemScope", "global_store_dword v[2:3], v10, off", "buffer_wbl2 sc0 sc1",
-                "global_store_dword v[2:3], v10, off offset:4 sc0 sc1",
-                "global_load_dword v15, v[2:3], off offset:4 sc0 sc1", "buffer_inv sc0 sc1",
-                "global_load_dword v16, v[2:3], off"},
-        Message{"FlatAgentScope", "flat_store_dword v[2:3], v10", "buffer_wbl2 sc1",
-                "flat_store_dword v[2:3], v10 offset:4 sc1", "flat_load_dword v15, v[2:3] offset:4 sc1",
-                "buffer_inv sc1", "flat_load_dword v16, v[2:3]"},
-        Message{"BufferAgentScope", "buffer_store_dword v10, v1, s[8:11], 0 offen", "buffer_wbl2 sc1",
-                "buffer_store_dword v10, v1, s[8:11], 0 offen offset:4 sc1",
-                "buffer_load_dword v15, v1, s[8:11], 0 offen offset:4 sc1", "buffer_inv sc1",
-                "buffer_load_dword v16, v1, s[8:11], 0 offen"},
-        Message{"ByAtomics", "global_store_dword v[2:3], v10, off", "buffer_wbl2 sc1",
-                "global_atomic_umax v[2:3], v10, off offset:4",
-                "v_mov_b32 v15, 0\n  global_atomic_add v15, v[2:3], v15, off offset:4 sc0", "buffer_inv sc1",
-                "global_load_dword v16, v[2:3], off"},
-        // Data that went to LDS by DMA is as new as what a register gets.
-        Message{"IntoLds", "global_store_dword v[2:3], v10, off", "buffer_wbl2 sc1",
-                "global_store_dword v[2:3], v10, off offset:4 sc1", "global_load_dword v15, v[2:3], off offset:4 sc1",
-                "buffer_inv sc1",
-                "s_mov_b32 m0, 0\n  s_nop 0\n  global_load_lds_dword v[2:3], off\n  s_waitcnt vmcnt(0)\n"
-                "  v_lshlrev_b32 v17, 2, v0\n  ds_read_b32 v16, v17"}),
+    ::testing::Values(Message{"AgentScope", "global_store_dword v[2:3], v10, off", "buffer_wbl2 sc1",
+                              "global_store_dword v[2:3], v10, off offset:4 sc1",
+                              "global_load_dword v15, v[2:3], off offset:4 sc1", "buffer_inv sc1",
+                              "global_load_dword v16, v[2:3], off"},
+                      Message{"SystemScope", "global_store_dword v[2:3], v10, off", "buffer_wbl2 sc0 sc1",
+                              "global_store_dword v[2:3], v10, off offset:4 sc0 sc1",
+                              "global_load_dword v15, v[2:3], off offset:4 sc0 sc1", "buffer_inv sc0 sc1",
+                              "global_load_dword v16, v[2:3], off"},
+                      Message{"FlatAgentScope", "flat_store_dword v[2:3], v10", "buffer_wbl2 sc1",
+                              "flat_store_dword v[2:3], v10 offset:4 sc1", "flat_load_dword v15, v[2:3] offset:4 sc1",
+                              "buffer_inv sc1", "flat_load_dword v16, v[2:3]"},
+                      Message{"BufferAgentScope", "buffer_store_dword v10, v1, s[8:11], 0 offen", "buffer_wbl2 sc1",
+                              "buffer_store_dword v10, v1, s[8:11], 0 offen offset:4 sc1",
+                              "buffer_load_dword v15, v1, s[8:11], 0 offen offset:4 sc1", "buffer_inv sc1",
+                              "buffer_load_dword v16, v1, s[8:11], 0 offen"},
+                      Message{"ByAtomics", "global_store_dword v[2:3], v10, off", "buffer_wbl2 sc1",
+                              "global_atomic_umax v[2:3], v10, off offset:4",
+                              "v_mov_b32 v15, 0\n  global_atomic_add v15, v[2:3], v15, off offset:4 sc0",
+                              "buffer_inv sc1", "global_load_dword v16, v[2:3], off"},
+                      // Data that went to LDS by DMA is as new as what a register gets.
+                      Message{"IntoLds", "global_store_dword v[2:3], v10, off", "buffer_wbl2 sc1",
+                              "global_store_dword v[2:3], v10, off offset:4 sc1",
+                              "global_load_dword v15, v[2:3], off offset:4 sc1", "buffer_inv sc1",
+                              "s_mov_b32 m0, 0\n  s_nop 0\n  global_load_lds_dword v[2:3], off\n  s_waitcnt vmcnt(0)\n"
+                              "  v_lshlrev_b32 v17, 2, v0\n  ds_read_b32 v16, v17"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 // Waves of one workgroup, which see each other in LDS as well.
