@@ -139,6 +139,12 @@ class Lengths(Case):
         self.close(out.numpy()[0, :3], reference.attention(wide(q[0, :3]), wide(k[0, :20]), wide(k[0, :20]))[0])
         self.close(out.numpy()[0, 3:], reference.attention(wide(q[0, 3:]), wide(k[0, 20:]), wide(k[0, 20:]))[0])
 
+    def test_a_packed_batch_without_any_key(self):
+        q, k = draw(1, 20, 2, 64), draw(1, 42, 1, 64)
+        out, lse = ENGINE.attention_forward(q, k, k, query_starts=[0, 3, 20], key_starts=[0, 0, 0], lse=True)
+        self.assertTrue((wide(out.numpy()) == 0).all())
+        self.assertTrue((lse.numpy() == -numpy.inf).all())
+
     def test_key_lengths_and_left_padding(self):
         q, k, v = draw(2, 4, 2, 64), draw(2, 30, 1, 64), draw(2, 30, 1, 64)
         k[0, :6] = v[0, :6] = k[1, 25:] = v[1, 25:] = numpy.nan

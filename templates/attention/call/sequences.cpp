@@ -115,7 +115,8 @@ families::Result<void> check_sequences(const SequenceCall& call, Extents& extent
   }
   auto queries = check_longest("max_query_length", call.max_query_length, packed_queries, call.q.sizes[1], 1);
   if (!queries) return std::unexpected(std::move(queries.error()));
-  auto keys = check_longest("max_key_length", call.max_key_length, packed_keys, call.k.sizes[1], 1);
+  // 0 as in pages: a batch without any key. Whoever forgot the field hears of it from WAVEJIT_CHECK_LENGTHS.
+  auto keys = check_longest("max_key_length", call.max_key_length, packed_keys, call.k.sizes[1], 0);
   if (!keys) return std::unexpected(std::move(keys.error()));
   extents.query_length = *queries;
   extents.key_length = *keys;
