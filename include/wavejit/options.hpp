@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// wavejit/options.hpp: the options of an engine for C++17 and later, and what is known of each. wavejit.hpp includes it.
+// wavejit/options.hpp: the options of an engine for C++17 and later, and what is known of each. wavejit.hpp includes
+// it.
 #ifndef WAVEJIT_OPTIONS_HPP
 #define WAVEJIT_OPTIONS_HPP
 

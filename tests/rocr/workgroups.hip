@@ -16,19 +16,19 @@
 
 namespace {
 
-#define CHECK(call)                                                                        \
-  do {                                                                                     \
-    if (const hipError_t status = call; status != hipSuccess) {                            \
+#define CHECK(call)                                                                     \
+  do {                                                                                  \
+    if (const hipError_t status = call; status != hipSuccess) {                         \
       std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, hipGetErrorName(status)); \
-      std::exit(1);                                                                        \
-    }                                                                                      \
+      std::exit(1);                                                                     \
+    }                                                                                   \
   } while (false)
-#define EXPECT(condition)                                                      \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
+#define EXPECT(condition)                                                          \
+  do {                                                                             \
+    if (!(condition)) {                                                            \
       std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      std::exit(1);                                                            \
-    }                                                                          \
+      std::exit(1);                                                                \
+    }                                                                              \
   } while (false)
 
 template <typename T>

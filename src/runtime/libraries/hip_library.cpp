@@ -18,8 +18,8 @@ using hip_abi::hipError_t;
 using hip_abi::hipSuccess;
 
 constexpr const char* simulated_library = "libwavejit_simgpu.so";
-// The newest first. The one structure that HIP fills for us has its version in its function's name: R0600, since ROCm 6.
-// Whatever has that function has that layout; HIP 5 lacks it and is refused.
+// The newest first. The one structure that HIP fills for us has its version in its function's name: R0600, since
+// ROCm 6. Whatever has that function has that layout; HIP 5 lacks it and is refused.
 constexpr std::array<const char*, 3> hip_libraries = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so"};
 constexpr const char* simulation_hint = "; accepted without a GPU: WAVEJIT_DEVICE=sim:<target>, for example sim:";
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Algorithms of AMD's rocPRIM that look back: each block adds up what the blocks before it have published, while they run
-// on other host threads. States of 8 and of 16 bytes; against plain C++, element by element.
+// Algorithms of AMD's rocPRIM that look back: each block adds up what the blocks before it have published, while they
+// run on other host threads. States of 8 and of 16 bytes; against plain C++, element by element.
 //
 //   rocprim_lookback <rounds>
 #include <algorithm>

@@ -174,7 +174,8 @@ std::vector<BadField> bad_fields() {
       "longest_query_none", [](Call& c) { c.max_query_length = 0; }, "max_query_length = 0; accepted: 1 to 1000");
   add_packed("longest_query_beyond", [](Call& c) { c.max_query_length = 1001; }, "max_query_length = 1001");
   add_packed("longest_key_beyond", [](Call& c) { c.max_key_length = 3001; }, "max_key_length = 3001");
-  add_packed("longest_key_negative", [](Call& c) { c.max_key_length = -1; }, "max_key_length = -1; accepted: 0 to 3000");
+  add_packed(
+      "longest_key_negative", [](Call& c) { c.max_key_length = -1; }, "max_key_length = -1; accepted: 0 to 3000");
   add_packed("q_batch", [](Call& c) { c.q.sizes[0] = c.o.sizes[0] = 2; }, "q.sizes[0] (batch) = 2; accepted: 1");
   add_packed("k_batch", [](Call& c) { c.k.sizes[0] = c.v.sizes[0] = 2; }, "k.sizes[0] (batch) = 2; accepted: 1");
   add_packed(
