@@ -125,6 +125,7 @@ TEST(Edges, APackedCallSaysHowLongItsLongestKeysAre) {
   problem.call.query_starts = problem.call.key_starts = static_cast<const std::int32_t*>(starts.data());
   problem.call.sequences = 2;
   problem.call.max_query_length = 25;
+  problem.call.max_key_length = -1;
   const auto [status, why] = answer_of([&] { engine.attention_forward(problem.call); });
   EXPECT_EQ(status, WAVEJIT_INVALID_ARGUMENT);
   EXPECT_THAT(why, HasSubstr("max_key_length"));
