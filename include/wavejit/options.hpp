@@ -34,7 +34,7 @@ struct EngineOptions {
   wavejit_engine_options to_c() const noexcept {
     wavejit_engine_options options{};
     options.size = sizeof options;
-#define WAVEJIT_OPTION(field, variable, flag, scope, shape, values, standard, help) options.field = field.c_str();
+#define WAVEJIT_OPTION(field, variable, flag, scope, shape, values, standard, help) options.field = (field).c_str();
 #include "wavejit/options.def"
 #undef WAVEJIT_OPTION
     options.on_compile = on_compile;
