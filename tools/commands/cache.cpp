@@ -11,6 +11,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/commands/commands.h"
@@ -67,7 +68,7 @@ Result<void> check_named(const Arguments& arguments, bool nothing_found) {
     return {};
   }
   const char* folder = arguments.engine.options().cache_directory;
-  if (folder == nullptr || std::filesystem::is_directory(folder, none)) return {};
+  if (std::string_view(folder).empty() || std::filesystem::is_directory(folder, none)) return {};
   if (std::filesystem::exists(folder, none)) {
     return failed(ExitCode::file,
                   fmt::format("--cache-dir {0}: it is a file; a folder is accepted, and an archive without the option: "

@@ -169,11 +169,10 @@ MaskChoice choose_mask(bool causal, bool window, std::int64_t left, std::int64_t
     choice.right = limit(right);
   }
   if (causal) choice.right = 0;
-  if (choice.left != attention::unlimited_window)
-    choice.mask = Mask::window;
-  else if (choice.right == 0)
+  const bool open_left = choice.left == attention::unlimited_window;
+  if (open_left && choice.right == 0)
     choice.mask = Mask::causal;
-  else if (choice.right != attention::unlimited_window)
+  else if (!open_left || choice.right != attention::unlimited_window)
     choice.mask = Mask::window;
   return choice;
 }
