@@ -32,7 +32,7 @@ SwizzledStream::SwizzledStream(language::Kernel& kernel, language::Lds& lds, con
       slice_(slice),
       region_(region),
       offset_(offset),
-      row_bytes_(row_bytes),
+      pitch_(row_bytes),
       threads_(threads),
       pages_(pages),
       tile_pages_(tile_pages) {}
@@ -41,10 +41,10 @@ Values SwizzledStream::fetch(Value* tile, const TilePages::Place& place) {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const auto load = [&](const language::Buffer& from, Value* offset) {
     Values loaded;
-    for (Value* lane_offset : loads_) loaded.push_back(from.load(load_bytes_, lane_offset, offset));
+    for (Value* lane_offset : loads_) loaded.push_back(from.load(width_, lane_offset, offset));
     return loaded;
   };
-  if (tile_pages_) return load(tile_pages_->rows(slice_, row_bytes_, place), kernel_.constant(0));
+  if (tile_pages_) return load(tile_pages_->rows(slice_, pitch_, place), kernel_.constant(0));
   return load(slice_.buffer, ir.CreateMul(ir.CreateMul(tile, kernel_.constant(tile_keys)), slice_.row_stride));
 }
 
@@ -64,7 +64,7 @@ SwizzledRows::SwizzledRows(language::Kernel& kernel, language::Lds& lds, const l
   const auto constant = [&](int value) { return kernel.constant(value); };
   Value* thread = kernel.thread();
   Value* lane = kernel.lane();
-  load_bytes_ = unit_bytes;
+  width_ = unit_bytes;
 
   // In: consecutive threads take consecutive units of a row. The rows that one thread handles differ by a multiple of
   // 8, so their swizzle is the same; by 4 where one wave takes rows of 16 units (write).
@@ -80,12 +80,12 @@ SwizzledRows::SwizzledRows(language::Kernel& kernel, language::Lds& lds, const l
     loads_.push_back(looks_up_each_key() ? column : ir.CreateAdd(ir.CreateMul(row, slice_.row_stride), column));
   }
   Value* swizzled = ir.CreateXor(unit, ir.CreateAnd(key, constant(units_swizzled - 1)));
-  write_ = ir.CreateAdd(ir.CreateMul(key, constant(row_bytes_)), ir.CreateMul(swizzled, constant(unit_bytes)));
+  write_ = ir.CreateAdd(ir.CreateMul(key, constant(pitch_)), ir.CreateMul(swizzled, constant(unit_bytes)));
 
   // Out: unit 2 · dim block + lane group, xor row % 8. Bits 1 and 2 of the unit go through the xor, bit 3 is plain.
   Value* fragment_row = ir.CreateAnd(lane, constant(31));
   Value* row_swizzle = ir.CreateAnd(lane, constant(units_swizzled - 1));
-  Value* row_start = ir.CreateMul(fragment_row, constant(row_bytes_));
+  Value* row_start = ir.CreateMul(fragment_row, constant(pitch_));
   for (int bits = 0; bits < units_swizzled; bits += 2) {
     Value* place = ir.CreateXor(ir.CreateXor(lane_group, row_swizzle), constant(bits));
     read_.push_back(ir.CreateAdd(row_start, ir.CreateMul(place, constant(unit_bytes))));
@@ -115,7 +115,7 @@ Values SwizzledRows::fetch_from_pages(Value* tile, Value* entries) {
     auto granule = granules.find(number);
     if (granule == granules.end()) {
       Value* place = ir.CreateAdd(of_wave, kernel_.constant(number));
-      granule = granules.emplace(number, pages_->granule(slice_, row_bytes_, tile, entries, place)).first;
+      granule = granules.emplace(number, pages_->granule(slice_, pitch_, tile, entries, place)).first;
     }
     loaded.push_back(granule->second.load(unit_bytes, loads_[static_cast<std::size_t>(i)], kernel_.constant(0)));
   }
@@ -141,7 +141,7 @@ language::Strand SwizzledRows::write(const Values& loaded) {
       // Keys below 4, and rows that are multiples of 4: the swizzle changes by xor.
       const int swizzle = rows % units_swizzled * unit_bytes;
       Value* place = swizzle == 0 ? write_ : kernel_.ir().CreateXor(write_, kernel_.constant(swizzle));
-      lds_.write(region_, loaded[static_cast<std::size_t>(i)], place, offset_ + rows * row_bytes_ + units * unit_bytes);
+      lds_.write(region_, loaded[static_cast<std::size_t>(i)], place, offset_ + rows * pitch_ + units * unit_bytes);
     });
   }
   return strand;
@@ -150,7 +150,7 @@ language::Strand SwizzledRows::write(const Values& loaded) {
 language::OperandA SwizzledRows::rows(int /*buffer*/, int row_block, int dim_block) {
   const int unit = 2 * dim_block;
   const auto swizzled = static_cast<std::size_t>(unit % units_swizzled / 2);
-  const int offset = offset_ + row_block * 32 * row_bytes_ + unit / units_swizzled * units_swizzled * unit_bytes;
+  const int offset = offset_ + row_block * 32 * pitch_ + unit / units_swizzled * units_swizzled * unit_bytes;
   return matrix_.operand_a(lds_.read(region_, unit_bytes, read_[swizzled], offset), language::KOrder::contiguous);
 }
 
@@ -173,7 +173,7 @@ SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& 
   const auto constant = [&](int value) { return kernel.constant(value); };
   Value* thread = kernel.thread();
   Value* lane = kernel.lane();
-  load_bytes_ = dims_per_thread_ * LdsPlan::element_bytes;
+  width_ = dims_per_thread_ * LdsPlan::element_bytes;
 
   // In: 16 dim groups × 16 row groups. The 16 lanes that write to LDS together are 8 dim groups, whose swizzles fill
   // all units of a row, × 2 row groups, which stand in the two halves of a unit (bit 1 of the row group, see below):
@@ -189,7 +189,7 @@ SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& 
     Value* row = ir.CreateAdd(ir.CreateMul(row_group, constant(transposed_rows_per_thread)), constant(row_of_pass));
     if (looks_up_each_key()) keys_.push_back(row);
     if (pages_) row = ir.CreateAnd(row, constant(KeyPages::granule_keys - 1));
-    Value* column = ir.CreateMul(dim_group, constant(load_bytes_));
+    Value* column = ir.CreateMul(dim_group, constant(width_));
     loads_.push_back(looks_up_each_key() ? column : ir.CreateAdd(ir.CreateMul(row, slice_.row_stride), column));
   }
   // Row group g = 4s + q stands in unit 2s + q % 2, upper half for q ≥ 2. The swizzle of the thread's first dim; the
@@ -219,18 +219,17 @@ Values SwizzledTransposed::fetch_from_pages(Value* tile, Value* entries) {
   if (looks_up_each_key()) {
     for (std::size_t i = 0; i < loads_.size(); ++i) {
       const KeyPages::KeyPlace place = pages_->place_of_key(tile, entries, keys_[i]);
-      loaded.push_back(language::load_lanes(kernel_, pages_->row(slice_, place, loads_[i]), load_bytes_));
+      loaded.push_back(language::load_lanes(kernel_, pages_->row(slice_, place, loads_[i]), width_));
     }
     return loaded;
   }
   const int waves = threads_ / kernel_.target().wave_size;
   for (int pass = 0; pass < passes(); ++pass) {
     Value* number = kernel_.ir().CreateAdd(kernel_.wave(), kernel_.constant(pass * waves));
-    const language::Buffer granule = pages_->granule(slice_, row_bytes_, tile, entries, number);
+    const language::Buffer granule = pages_->granule(slice_, pitch_, tile, entries, number);
     for (int i = 0; i < transposed_rows_per_thread; ++i)
       loaded.push_back(granule.load(
-          load_bytes_,
-          loads_[(static_cast<std::size_t>(pass) * transposed_rows_per_thread) + static_cast<std::size_t>(i)],
+          width_, loads_[(static_cast<std::size_t>(pass) * transposed_rows_per_thread) + static_cast<std::size_t>(i)],
           kernel_.constant(0)));
   }
   return loaded;

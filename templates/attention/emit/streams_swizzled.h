@@ -49,10 +49,10 @@ class SwizzledStream : public TileStream {
   Slice slice_;
   int region_;
   int offset_;
-  int row_bytes_;  // in memory
+  int pitch_;  // bytes from row to row, in memory
   int threads_;
   const std::optional<KeyPages>& pages_;
-  int load_bytes_ = 0;
+  int width_ = 0;                        // bytes of a lane's load
   std::vector<language::Value*> loads_;  // per lane, where each begins
   // Of keys that are looked up one by one: which keys of the tile these are; loads_ then are places in a row.
   std::vector<language::Value*> keys_;
@@ -79,7 +79,7 @@ class SwizzledRows final : public SwizzledStream {
   language::Values fetch_single(language::Value* tile, language::Value* entries);
   std::pair<int, int> place_of(int i) const;  // rows, units
   // Loads are runs of so many units of a row: all of them, or 8 where a row is no power of two.
-  int units() const { return row_bytes_ / 16; }
+  int units() const { return pitch_ / 16; }
   int run() const { return units() & -units(); }
   int rows_apart() const { return threads_ / run(); }
 };

@@ -2,6 +2,7 @@
 #include "templates/attention/emit/tile_walk.h"
 
 #include "codegen/language/control.h"
+#include "codegen/language/synchronize.h"
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/kernel/canon.h"
 

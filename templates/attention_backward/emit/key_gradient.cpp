@@ -282,7 +282,7 @@ class KeyGradient {
           ir.CreateBitCast(lds_.read(numbers_region_ + buffer, 16, own, first), kernel_.vector(kernel_.f32(), 4));
       for (int i = 0; i < 4; ++i)
         all = ir.CreateInsertElement(all, ir.CreateExtractElement(four, static_cast<std::uint64_t>(i)),
-                                     static_cast<std::uint64_t>(r + i));
+                                     static_cast<std::uint64_t>(r) + static_cast<std::uint64_t>(i));
     }
     return all;
   }

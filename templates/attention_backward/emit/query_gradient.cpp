@@ -147,16 +147,19 @@ class QueryGradient {
           const Values arrived(state.begin() + static_cast<std::ptrdiff_t>(in_flight_at), state.end());
           const Values ahead = advance(buffer, next, arrived);
           std::vector<Accumulator> sums;
+          sums.reserve(static_cast<std::size_t>(dim_blocks()));
           for (int block = 0; block < dim_blocks(); ++block)
             sums.push_back({state[static_cast<std::size_t>(block) + 1], matrix_.accumulator_layout()});
           attend(buffer, tile, sums);
           Values after = {next};
+          after.reserve(1 + sums.size() + ahead.size());
           for (const Accumulator& sum : sums) after.push_back(sum.value);
           after.insert(after.end(), ahead.begin(), ahead.end());
           return after;
         },
         [&](const Values& state) { return ir.CreateICmpSLT(state[0], place_.tiles); });
     std::vector<Accumulator> sums;
+    sums.reserve(static_cast<std::size_t>(dim_blocks()));
     for (int block = 0; block < dim_blocks(); ++block)
       sums.push_back({end[static_cast<std::size_t>(block) + 1], matrix_.accumulator_layout()});
     store_rows(kernel_, rows_of(offsetof(Arguments, dq), spec_.gradients_fp32 ? 4 : 2), place_.queries.row,
