@@ -175,7 +175,8 @@ wavejit_status wavejit_engine_create(const wavejit_engine_options* options, wave
 
 void wavejit_engine_destroy(wavejit_engine* engine) {
   // What it would wait for stayed behind in the parent, and what it holds of a device is the parent's to give back.
-  if (engine != nullptr && engine->is_of_parent()) static_cast<void>(engine->engine.release());
+  if (engine != nullptr && engine->is_of_parent()) [[maybe_unused]]
+    auto* const of_the_parent = engine->engine.release();
   delete engine;
 }
 

@@ -14,6 +14,7 @@
 #include "codegen/language/softmax.h"
 #include "templates/attention_forward/emit/emit.h"
 #include "templates/attention_forward/kernel/parameters.h"
+#include "templates/attention_forward/kernel/words.h"
 
 namespace wavejit::language {
 namespace {

@@ -188,12 +188,15 @@ int statx(int folder, const char* path, int flags, unsigned mask, struct statx* 
   auto* const stat = next<int(int, const char*, int, unsigned, struct statx*)>("statx");
   return answer(path, [&](const char* at) { return stat(folder, at, flags, mask, info); }, -1);
 }
+// The C library of before 2.33 names them so, and programs that were built against it call them so.
+// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming)
 int __xstat(int version, const char* path, struct stat* info) { return xstat_of("__xstat", version, path, info); }
 int __xstat64(int version, const char* path, struct stat64* info) { return xstat_of("__xstat64", version, path, info); }
 int __lxstat(int version, const char* path, struct stat* info) { return xstat_of("__lxstat", version, path, info); }
 int __lxstat64(int version, const char* path, struct stat64* info) {
   return xstat_of("__lxstat64", version, path, info);
 }
+// NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)
 
 }  // extern "C"
 #pragma GCC visibility pop

@@ -14,9 +14,6 @@
 
 namespace wavejit::attention_forward {
 
-// The symbol of the kernel: attention_forward_fp16_d128_causal_lse_128x64_gfx950.
-std::string kernel_name(const KernelSpec& spec);
-
 // Refuses what parameters.h refuses, in the same words, before any IR exists. The same spec gives the same module.
 std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const KernelSpec& spec, const targets::Target& target,
                                                                llvm::LLVMContext& context);

@@ -70,7 +70,9 @@ std::string split(const KernelSpec& spec) { return spec.split_keys == 0 ? "" : s
 std::string rows(const KernelSpec& spec) {
   return spec.rows == QueriesOf::few ? "few" : spec.rows == QueriesOf::many ? "many" : "";
 }
-std::string behind(std::string_view key, std::string value) { return value.empty() ? value : std::string(key) + value; }
+std::string behind(std::string_view key, std::string_view value) {
+  return value.empty() ? std::string() : std::string(key) + std::string(value);
+}
 
 Taken take_dtype(KernelSpec& spec, std::string_view word) {
   const auto dtype = value_in(operand_types, word);
