@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "measure.h"
-#include "simgpu/host_set.h"
-#include "simgpu/matrix/matrix.h"
-#include "simgpu/matrix/matrix_kernel.h"
+#include "simgpu/machine/matrix/matrix.h"
+#include "simgpu/machine/matrix/matrix_kernel.h"
+#include "simgpu/process/host_set.h"
 #include "wavejit/simgpu.h"
 #include "wavejit/wavejit.h"
 

@@ -5,8 +5,8 @@
 #include <expected>
 #include <string>
 
-#include "simgpu/clock/compute_unit.h"
-#include "simgpu/clock/occupancy.h"
+#include "simgpu/judges/clock/compute_unit.h"
+#include "simgpu/judges/clock/occupancy.h"
 #include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::bench {

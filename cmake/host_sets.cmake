@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # wavejit_add_host_sets(<room> <source>…): the sources once per host instruction set, each in a namespace of its own
 # (WAVEJIT_HOST_SET), as object libraries wavejit_simgpu_<room>_<set>. Their objects are left in <room>_objects.
-# Which of them runs is chosen when the program starts (src/simgpu/host_set.h); everything else is compiled once, for
+# Which of them runs is chosen when the program starts (src/simgpu/process/host_set.h); everything else is compiled once, for
 # any x86-64.
 function(wavejit_add_host_sets room)
   set(objects "")

@@ -3,8 +3,8 @@
 
 #include <format>
 
-#include "simgpu/decode/disassembler.h"
-#include "simgpu/device/rooms.h"
+#include "simgpu/machine/decode/disassembler.h"
+#include "simgpu/machine/device/rooms.h"
 
 namespace wavejit::analysis {
 

@@ -9,9 +9,9 @@
 #include <span>
 #include <string>
 
-#include "simgpu/decode/function.h"
-#include "simgpu/decode/registry.h"
-#include "simgpu/loader/loaded_code.h"
+#include "simgpu/machine/decode/function.h"
+#include "simgpu/machine/decode/registry.h"
+#include "simgpu/machine/loader/loaded_code.h"
 #include "targets/targets.h"
 
 namespace wavejit::analysis {

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "analysis/steady_state.h"
-#include "simgpu/memory/transfer.h"
-#include "simgpu/wave/wave.h"
+#include "simgpu/machine/memory/transfer.h"
+#include "simgpu/machine/wave/wave.h"
 #include "timing/lds_banks.h"
 
 namespace wavejit::analysis {

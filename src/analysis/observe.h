@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "simgpu/device/device.h"
+#include "simgpu/machine/launch/observer.h"
 #include "timing/timing.h"
 
 namespace wavejit::analysis {

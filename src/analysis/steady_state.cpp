@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "analysis/flow.h"
-#include "simgpu/matrix/matrix_kernel.h"
+#include "simgpu/machine/matrix/matrix_kernel.h"
 
 namespace wavejit::analysis {
 namespace {

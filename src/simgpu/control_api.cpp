@@ -8,11 +8,11 @@
 
 #include "include/wavejit/simgpu.h"
 #include "include/wavejit/simgpu_devices.h"
-#include "simgpu/checks/check.h"
-#include "simgpu/clock/launch_clock.h"
-#include "simgpu/device/device.h"
-#include "simgpu/device_names.h"
-#include "simgpu/process.h"
+#include "simgpu/judges/clock/launch_clock.h"
+#include "simgpu/machine/device/device.h"
+#include "simgpu/process/check.h"
+#include "simgpu/process/device_names.h"
+#include "simgpu/process/process.h"
 
 using namespace wavejit::simgpu;
 

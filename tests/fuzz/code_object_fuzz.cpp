@@ -6,7 +6,7 @@
 #include "forge.h"
 #include "runtime/kernels/code_object.h"
 #include "runtime/kernels/kernel_notes.h"
-#include "simgpu/loader/code_object.h"
+#include "simgpu/machine/loader/code_object.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using wavejit::fuzz::require;

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "forge.h"
-#include "simgpu/loader/message_pack.h"
+#include "simgpu/machine/loader/message_pack.h"
 
 namespace {
 

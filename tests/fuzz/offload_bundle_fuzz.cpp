@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "forge.h"
-#include "simgpu/device/memory.h"
-#include "simgpu/hip/offload_bundle.h"
+#include "simgpu/doors/hip/offload_bundle.h"
+#include "simgpu/machine/allocations/memory.h"
 
 namespace {
 

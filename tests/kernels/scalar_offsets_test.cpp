@@ -10,9 +10,10 @@
 #include <string>
 
 #include "kernels/statics.h"
-#include "simgpu/checks/effects.h"
-#include "simgpu/decode/function.h"
-#include "simgpu/wave/wave.h"
+#include "simgpu/judges/facts/effects.h"
+#include "simgpu/machine/decode/function.h"
+#include "simgpu/machine/launch/observer.h"
+#include "simgpu/machine/wave/wave.h"
 
 namespace wavejit::tests {
 namespace {

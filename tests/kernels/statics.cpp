@@ -9,7 +9,7 @@
 #include <format>
 #include <span>
 
-#include "simgpu/device/memory.h"
+#include "simgpu/machine/allocations/memory.h"
 #include "targets/targets.h"
 #include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/parameters.h"

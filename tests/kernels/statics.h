@@ -15,6 +15,8 @@
 #include "analysis/observe.h"
 #include "analysis/steady_state.h"
 #include "kernels/facts.h"
+#include "simgpu/machine/device/device.h"
+#include "simgpu/machine/launch/observer.h"
 
 namespace wavejit::tests {
 

@@ -93,7 +93,7 @@ Result<void> use_model(const std::filesystem::path& library, const std::string& 
   ::setenv("HSA_MODEL_TOPOLOGY", topology->c_str(), 1);
   ::setenv("HSA_MODEL_LIB", library.c_str(), 1);
   ::unsetenv("HSA_ENABLE_DTIF");
-  // Without it ROCr starts with gigabytes of memory (src/simgpu/model/start.cpp).
+  // Without it ROCr starts with gigabytes of memory (src/simgpu/doors/model/start.cpp).
   ::setenv("LD_PRELOAD", in_front(library.parent_path() / start_library, std::getenv("LD_PRELOAD")).c_str(), 1);
   // Wake-ups of its events may be lost; memory pools do without the driver's virtual-memory interface.
   ::setenv("HSA_ENABLE_INTERRUPT", "0", 1);
@@ -101,7 +101,8 @@ Result<void> use_model(const std::filesystem::path& library, const std::string& 
   return {};
 }
 
-// Programs that look for the kernel driver's files before they load ROCr find them (src/simgpu/thunk/driver_files.cpp).
+// Programs that look for the kernel driver's files before they load ROCr find them
+// (src/simgpu/doors/thunk/driver_files.cpp).
 Result<void> preload_driver_files(const std::filesystem::path& folder, const std::string& target) {
   const auto written = kept_driver_files(folder / "libdtif.so", target, cache_folder());
   if (!written) return std::unexpected(written.error());

@@ -77,7 +77,7 @@ constexpr std::array<Function, 5> functions = {{
     {"root", [](double x) { return std::sqrt(x); }},
 }};
 constexpr double documented_ulps = 1;
-constexpr double simulated_ulps = 0.51;  // src/simgpu/numerics: at most
+constexpr double simulated_ulps = 0.51;  // src/simgpu/machine/numerics: at most
 constexpr int lowest_normal = -126;
 constexpr int fraction_bits = 23;
 

@@ -11,8 +11,8 @@
 #include "assembled.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simgpu/checks/check.h"
-#include "simgpu/process.h"
+#include "simgpu/process/check.h"
+#include "simgpu/process/process.h"
 
 namespace wavejit::simgpu::testing {
 

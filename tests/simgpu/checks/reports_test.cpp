@@ -6,7 +6,8 @@
 #include <span>
 
 #include "checked.h"
-#include "simgpu/launch/launch.h"
+#include "simgpu/machine/launch/launch.h"
+#include "simgpu/machine/launch/observer.h"
 
 namespace wavejit::simgpu::testing {
 namespace {

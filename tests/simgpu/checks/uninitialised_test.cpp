@@ -142,7 +142,7 @@ const Case cases[] = {
     {"Selected",
      "v_mov_b32 v2, 7\nv_cmp_gt_u32 vcc, 63, v0\nv_cndmask_b32 v3, v20, v2, vcc\nglobal_store_dword v1, v3, s[6:7]",
      "what is stored"},
-    // The high half of v20 is 0: memory with ECC clears what a half leaves (simgpu/memory/transfer.h).
+    // The high half of v20 is 0: memory with ECC clears what a half leaves (simgpu/machine/memory/transfer.h).
     {"HalfPackedAway",
      "v_mov_b32 v2, 7\nglobal_load_short_d16 v20, v1, s[6:7]\ns_waitcnt vmcnt(0)\n"
      "v_pack_b32_f16 v3, v20, v2\nglobal_store_dword v1, v3, s[6:7]",

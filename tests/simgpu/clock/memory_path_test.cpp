@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Caches, latencies and rates of vector memory, and a launch as a whole.
-#include "simgpu/clock/memory_path.h"
+#include "simgpu/judges/clock/memory_path.h"
 
 #include <array>
 
 #include "gtest/gtest.h"
-#include "simgpu/clock/grid.h"
+#include "simgpu/judges/clock/grid.h"
 #include "targets/targets.h"
 #include "timing/timing.h"
 

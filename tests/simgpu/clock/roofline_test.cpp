@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Operations of matrix instructions.
-#include "simgpu/clock/roofline.h"
+#include "simgpu/judges/clock/roofline.h"
 
 #include <gtest/gtest.h>
 
-#include "simgpu/decode/registry.h"
-#include "simgpu/device/rooms.h"
+#include "simgpu/machine/decode/registry.h"
+#include "simgpu/machine/device/rooms.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu::clock {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which workgroups speak for a launch, and what is made of their times.
-#include "simgpu/clock/sample.h"
+#include "simgpu/judges/clock/sample.h"
 
 #include <algorithm>
 #include <iterator>
@@ -12,9 +12,9 @@
 
 #include "assembled.h"
 #include "gtest/gtest.h"
-#include "simgpu/clock/launch_clock.h"
-#include "simgpu/clock/survey.h"
-#include "simgpu/process.h"
+#include "simgpu/judges/clock/launch_clock.h"
+#include "simgpu/judges/clock/survey.h"
+#include "simgpu/process/process.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu::clock {

@@ -8,12 +8,12 @@
 #include <memory>
 #include <thread>
 
-#include "simgpu/compile/helpers.h"
-#include "simgpu/compile/library.h"
-#include "simgpu/decode/disassembler.h"
-#include "simgpu/decode/function.h"
-#include "simgpu/device/rooms.h"
-#include "simgpu/matrix/summation.h"
+#include "simgpu/machine/compile/helpers.h"
+#include "simgpu/machine/compile/library.h"
+#include "simgpu/machine/decode/disassembler.h"
+#include "simgpu/machine/decode/function.h"
+#include "simgpu/machine/device/rooms.h"
+#include "simgpu/machine/matrix/summation.h"
 #include "targets/targets.h"
 #include "tests/simgpu/compile/random_program.h"
 #include "tests/simgpu/semantics/machine.h"

@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "simgpu/wave/wave.h"
+#include "simgpu/machine/wave/wave.h"
 
 namespace wavejit::simgpu::test {
 

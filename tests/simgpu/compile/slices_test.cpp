@@ -4,10 +4,10 @@
 
 #include <memory>
 
-#include "simgpu/compile/slice.h"
-#include "simgpu/decode/disassembler.h"
-#include "simgpu/decode/function.h"
-#include "simgpu/device/rooms.h"
+#include "simgpu/machine/compile/slice.h"
+#include "simgpu/machine/decode/disassembler.h"
+#include "simgpu/machine/decode/function.h"
+#include "simgpu/machine/device/rooms.h"
 #include "targets/targets.h"
 #include "tests/simgpu/semantics/machine.h"
 

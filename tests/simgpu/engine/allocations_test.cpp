@@ -5,7 +5,7 @@
 #include "assembled.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simgpu/checks/check.h"
+#include "simgpu/process/check.h"
 
 namespace wavejit::simgpu::testing {
 namespace {

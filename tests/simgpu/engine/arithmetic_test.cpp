@@ -8,7 +8,7 @@
 #include "assembled.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simgpu/wave/wave.h"
+#include "simgpu/machine/wave/wave.h"
 
 namespace wavejit::simgpu::testing {
 namespace {

@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "gtest/gtest.h"
-#include "simgpu/process.h"
+#include "simgpu/process/process.h"
 #include "tests/simgpu/assembler/assembler.h"
 #include "tests/support/kept.h"
 #include "tests/support/scratch_directory.h"

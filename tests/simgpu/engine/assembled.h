@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "simgpu/config.h"
-#include "simgpu/device/device.h"
+#include "simgpu/machine/device/device.h"
+#include "simgpu/process/config.h"
 
 namespace wavejit::simgpu::testing {
 

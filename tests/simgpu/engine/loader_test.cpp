@@ -7,8 +7,8 @@
 #include "assembled.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simgpu/loader/code_object.h"
-#include "simgpu/loader/message_pack.h"
+#include "simgpu/machine/loader/code_object.h"
+#include "simgpu/machine/loader/message_pack.h"
 
 namespace wavejit::simgpu::testing {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Symbols as people wrote them.
 #include "gtest/gtest.h"
-#include "simgpu/decode/symbol_names.h"
+#include "simgpu/process/symbol_names.h"
 
 namespace wavejit::simgpu::testing {
 namespace {

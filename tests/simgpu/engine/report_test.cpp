@@ -6,8 +6,8 @@
 #include "assembled.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simgpu/launch/launch.h"
-#include "simgpu/process.h"
+#include "simgpu/machine/launch/launch.h"
+#include "simgpu/process/process.h"
 
 namespace wavejit::simgpu::testing {
 namespace {

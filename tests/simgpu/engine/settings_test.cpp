@@ -11,10 +11,10 @@
 #include "assembled.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simgpu/checks/check.h"
-#include "simgpu/device_names.h"
-#include "simgpu/process.h"
-#include "simgpu/queue_config.h"
+#include "simgpu/process/check.h"
+#include "simgpu/process/device_names.h"
+#include "simgpu/process/process.h"
+#include "simgpu/process/queue_config.h"
 
 namespace wavejit::simgpu::testing {
 namespace {

@@ -14,11 +14,11 @@
 #include "assembled.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simgpu/device/memory.h"
-#include "simgpu/model/memory.h"
-#include "simgpu/model/queues.h"
-#include "simgpu/queues/code_map.h"
-#include "simgpu/queues/packets.h"
+#include "simgpu/doors/model/memory.h"
+#include "simgpu/doors/model/queues.h"
+#include "simgpu/doors/queues/code_map.h"
+#include "simgpu/doors/queues/packets.h"
+#include "simgpu/machine/allocations/memory.h"
 
 namespace wavejit::simgpu::model {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The files that ROCr reads in place of the kernel driver's: read back, against the structures that the thunk hands
 // out.
-#include "simgpu/model/topology_folder.h"
+#include "simgpu/doors/model/topology_folder.h"
 
 #include <cstdint>
 #include <fstream>
@@ -13,8 +13,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simgpu/device/device.h"
-#include "simgpu/thunk/topology.h"
+#include "simgpu/doors/thunk/topology.h"
+#include "simgpu/machine/device/device.h"
 #include "targets/targets.h"
 #include "tests/support/scratch_directory.h"
 

@@ -13,11 +13,12 @@
 #include <sstream>
 
 #include "kernels/facts.h"
-#include "simgpu/checks/check.h"
-#include "simgpu/decode/instruction.h"
-#include "simgpu/device/device.h"
-#include "simgpu/device/memory.h"
-#include "simgpu/process.h"
+#include "simgpu/machine/allocations/memory.h"
+#include "simgpu/machine/device/device.h"
+#include "simgpu/machine/instruction/instruction.h"
+#include "simgpu/machine/launch/observer.h"
+#include "simgpu/process/check.h"
+#include "simgpu/process/process.h"
 #include "support/attention_reference.h"
 #include "support/judged_rows.h"
 #include "support/storage_types.h"

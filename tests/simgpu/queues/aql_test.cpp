@@ -10,10 +10,10 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ring.h"
-#include "simgpu/checks/check.h"
-#include "simgpu/loader/code_object.h"
-#include "simgpu/process.h"
-#include "simgpu/queues/code_map.h"
+#include "simgpu/doors/queues/code_map.h"
+#include "simgpu/machine/loader/code_object.h"
+#include "simgpu/process/check.h"
+#include "simgpu/process/process.h"
 
 namespace wavejit::simgpu::testing {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Code by address: descriptors read from memory, functions found with and without a code object's symbols.
-#include "simgpu/loader/resident_code.h"
+#include "simgpu/machine/loader/resident_code.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ring.h"
-#include "simgpu/decode/function.h"
+#include "simgpu/machine/decode/function.h"
 
 namespace wavejit::simgpu::testing {
 namespace {

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "gtest/gtest.h"
-#include "simgpu/loader/code_object.h"
-#include "simgpu/queues/code_map.h"
+#include "simgpu/doors/queues/code_map.h"
+#include "simgpu/machine/loader/code_object.h"
 
 namespace wavejit::simgpu::testing {
 namespace {

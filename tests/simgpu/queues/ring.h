@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "assembled.h"
-#include "simgpu/launch/dispatch.h"
-#include "simgpu/queues/aql_queue.h"
-#include "simgpu/queues/packets.h"
+#include "simgpu/doors/queues/aql_queue.h"
+#include "simgpu/doors/queues/packets.h"
+#include "simgpu/machine/device/dispatch.h"
 
 namespace wavejit::simgpu::testing {
 

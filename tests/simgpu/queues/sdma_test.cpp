@@ -7,8 +7,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sdma_words.h"
-#include "simgpu/queues/sdma_packets.h"
-#include "simgpu/queues/signals.h"
+#include "simgpu/doors/queues/sdma_packets.h"
+#include "simgpu/doors/queues/signals.h"
 
 namespace wavejit::simgpu::testing {
 namespace {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "simgpu/device/memory.h"
-#include "simgpu/queues/sdma_queue.h"
+#include "simgpu/doors/queues/sdma_queue.h"
+#include "simgpu/machine/allocations/memory.h"
 
 namespace wavejit::simgpu::testing {
 

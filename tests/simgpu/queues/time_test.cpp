@@ -5,8 +5,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ring.h"
-#include "simgpu/clock/launch_clock.h"
-#include "simgpu/queues/queue_time.h"
+#include "simgpu/doors/queues/queue_time.h"
+#include "simgpu/judges/clock/launch_clock.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu::testing {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "simgpu/matrix/matrix.h"
-#include "simgpu/vector/vector.h"
+#include "simgpu/machine/matrix/matrix.h"
+#include "simgpu/machine/vector/vector.h"
 
 namespace wavejit::simgpu::test {
 namespace {

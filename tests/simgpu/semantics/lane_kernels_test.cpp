@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Accesses of whole waves, on every host instruction set there is: what they do is said here lane by lane and word by
 // word.
-#include "simgpu/memory/lane_kernels.h"
+#include "simgpu/machine/memory/lane_kernels.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "simgpu/host_set.h"
+#include "simgpu/process/host_set.h"
 
 namespace wavejit::simgpu::test {
 namespace {

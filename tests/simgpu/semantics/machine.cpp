@@ -5,9 +5,9 @@
 
 #include <random>
 
-#include "simgpu/decode/disassembler.h"
-#include "simgpu/matrix/matrix.h"
-#include "simgpu/vector/vector.h"
+#include "simgpu/machine/decode/disassembler.h"
+#include "simgpu/machine/matrix/matrix.h"
+#include "simgpu/machine/vector/vector.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu::test {

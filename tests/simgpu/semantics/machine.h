@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "simgpu/decode/function.h"
-#include "simgpu/decode/registry.h"
-#include "simgpu/wave/wave.h"
+#include "simgpu/machine/decode/function.h"
+#include "simgpu/machine/decode/registry.h"
+#include "simgpu/machine/wave/wave.h"
 #include "tests/simgpu/assembler/assembler.h"
 
 namespace wavejit::simgpu::test {

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "simgpu/matrix/matrix.h"
-#include "simgpu/matrix/summation.h"
+#include "simgpu/machine/matrix/matrix.h"
+#include "simgpu/machine/matrix/summation.h"
 #include "tests/simgpu/semantics/machine.h"
 
 namespace wavejit::simgpu::test {

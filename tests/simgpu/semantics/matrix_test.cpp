@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Matrix instructions against a float64 product through the lane layouts of docs/isa.md and AMD's matrix instruction
 // calculator, written down here independently of the code under test.
-#include "simgpu/matrix/matrix.h"
+#include "simgpu/machine/matrix/matrix.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "simgpu/matrix/summation.h"
+#include "simgpu/machine/matrix/summation.h"
 #include "tests/simgpu/semantics/machine.h"
 
 namespace wavejit::simgpu::test {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "simgpu/decode/registry.h"
-#include "simgpu/device/rooms.h"
+#include "simgpu/machine/decode/registry.h"
+#include "simgpu/machine/device/rooms.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu::test {

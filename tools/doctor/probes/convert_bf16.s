@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// settles: docs/isa.md: v_cvt_pk_bf16_f32 rounds to nearest even; NaN and denormals as src/simgpu/vector has them
+// settles: docs/isa.md: v_cvt_pk_bf16_f32 rounds to nearest even; NaN and denormals as src/simgpu/machine/vector has them
 // risk: 1
 // targets: gfx950
 // judge: bits

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// settles: src/simgpu/numerics: the other 8-bit format
+// settles: src/simgpu/machine/numerics: the other 8-bit format
 // risk: 1
 // targets: gfx942 gfx950
 // judge: bits

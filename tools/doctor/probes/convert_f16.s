@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// settles: src/simgpu/vector: v_cvt_f16_f32 rounds as MODE says and keeps denormals
+// settles: src/simgpu/machine/vector: v_cvt_f16_f32 rounds as MODE says and keeps denormals
 // risk: 1
 // targets: gfx942 gfx950
 // judge: bits

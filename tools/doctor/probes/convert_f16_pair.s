@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// settles: src/simgpu/vector: v_cvt_pk_f16_f32 rounds to nearest even
+// settles: src/simgpu/machine/vector: v_cvt_pk_f16_f32 rounds to nearest even
 // risk: 1
 // targets: gfx950
 // judge: bits

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// settles: src/simgpu/vector: v_cvt_pkrtz_f16_f32 cuts
+// settles: src/simgpu/machine/vector: v_cvt_pkrtz_f16_f32 cuts
 // risk: 1
 // targets: gfx942 gfx950
 // judge: bits

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// settles: src/simgpu/numerics: the 8-bit format, its largest value and its NaN
+// settles: src/simgpu/machine/numerics: the 8-bit format, its largest value and its NaN
 // risk: 1
 // targets: gfx942 gfx950
 // judge: bits

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// settles: how v_mfma_f32_16x16x32_bf16 adds 32 products: groups of 8 or of 16, what is cut, denormals (src/simgpu/matrix; WAVEJIT_SIM_MATRIX chooses)
+// settles: how v_mfma_f32_16x16x32_bf16 adds 32 products: groups of 8 or of 16, what is cut, denormals (src/simgpu/machine/matrix; WAVEJIT_SIM_MATRIX chooses)
 // risk: 2
 // targets: gfx950
 // judge: sums bf16 16 8

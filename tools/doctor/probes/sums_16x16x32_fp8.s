@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// settles: operands and sums of v_mfma_f32_16x16x32_fp8_fp8 (src/simgpu/matrix)
+// settles: operands and sums of v_mfma_f32_16x16x32_fp8_fp8 (src/simgpu/machine/matrix)
 // risk: 2
 // targets: gfx942 gfx950
 // judge: bits

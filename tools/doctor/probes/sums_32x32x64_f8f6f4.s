@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// settles: src/simgpu/matrix: 8-bit operands of f8f6f4 come in two runs of 16 k
+// settles: src/simgpu/machine/matrix: 8-bit operands of f8f6f4 come in two runs of 16 k
 // risk: 2
 // targets: gfx950
 // judge: bits

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// settles: src/simgpu/numerics, v_sqrt_f32 is within 0.51 ulp (the ISA allows 1)
+// settles: src/simgpu/machine/numerics, v_sqrt_f32 is within 0.51 ulp (the ISA allows 1)
 // risk: 1
 // targets: gfx942 gfx950
 // judge: ulps root

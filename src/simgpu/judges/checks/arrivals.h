@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a wave has issued and not yet waited for, and when its results become visible.
+//
+// vmcnt and lgkmcnt count down as results arrive: vector memory in order, LDS in order, scalar loads in any order, flat
+// instructions when both counters say so (LLVM's AMDGPU backend, SIInsertWaitcnts; CDNA3 ISA, chapter 4.4). After a
+// wait an operation is over for certain only if it is over in every order in which results may have arrived.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "simgpu/judges/checks/lds_shadow.h"
+#include "simgpu/judges/facts/effects.h"
+#include "simgpu/judges/facts/register_set.h"
+#include "simgpu/machine/numerics/noise.h"
+#include "simgpu/machine/wave/wave.h"
+#include "simgpu/process/config.h"
+
+namespace wavejit::simgpu::checks {
+
+class Arrivals {
+ public:
+  void prepare(std::uint32_t checks, Arrival arrival, std::uint64_t seed, LdsShadow& lds);
+
+  // Reports registers that the instruction reads or overwrites before their results are certain to be there.
+  void check_registers(Wave& wave, const Instruction& instruction, const Effects& effects) {
+    if (awaited_.meets(effects.touched)) [[unlikely]]
+      report_registers(wave, instruction, effects);
+  }
+
+  // Executes a memory instruction, now or later, and notes that it is on its way.
+  // `arrives`: when its result is there, where time is kept.
+  void issue(Wave& wave, const Instruction& instruction, const Effects& effects, AccessId lds_access,
+             AccessId memory_access, std::uint64_t arrives = 0);
+  // What is there by then becomes visible, where time is kept.
+  void pass(Wave& wave, std::uint64_t time) {
+    if (time >= next_arrival_) deliver_until(wave, time);
+  }
+  // When all is there that a wait for these counts waits for, where time is kept.
+  std::uint64_t there_by(Counts counts) const;
+  // s_waitcnt.
+  void wait(Wave& wave, Counts counts);
+  // The end of the wave: everything arrives.
+  void finish(Wave& wave);
+  // Nothing is late for ever: called between slices.
+  void age(Wave& wave);
+
+  // The oldest accesses to LDS, or to device memory, that are not certainly over; no_access when there are none.
+  AccessId oldest_local() const;
+  AccessId oldest_dma() const;
+  AccessId oldest_memory() const;
+
+ private:
+  // Registers as they were at issue, for an instruction that runs later.
+  struct Snapshot {
+    std::uint64_t exec;
+    std::uint32_t m0;
+    std::uint32_t scalars[12];
+    alignas(64) std::uint32_t vectors[8][wave_lanes];
+  };
+  struct Operation {
+    const Instruction* instruction = nullptr;
+    const Effects* effects = nullptr;
+    std::uint64_t exec = 0;
+    std::uint64_t issued = 0;
+    std::uint64_t arrives = 0;
+    AccessId lds_access = no_access;
+    AccessId memory_access = no_access;
+    bool flat = false;
+    bool vector_done = false;
+    bool local_done = false;
+    bool delivered = true;
+    bool silenced = false;  // reported: its registers raise no further reports
+    Snapshot snapshot;      // while it is not delivered
+  };
+  using Queue = std::vector<std::unique_ptr<Operation>>;  // oldest first; never more than what the counters hold
+
+  void report_registers(Wave& wave, const Instruction& instruction, const Effects& effects);
+  bool report_range(Wave& wave, const Instruction& instruction, const Effects& effects, const Registers& range,
+                    bool writes);
+  void deliver_until(Wave& wave, std::uint64_t time);
+  std::unique_ptr<Operation> fresh();
+  void deliver(Wave& wave, Operation& operation);
+  void deliver_all(Wave& wave, Queue& queue);
+  void complete(Wave& wave, Queue& queue, std::size_t index);
+  void wait_vector(Wave& wave, unsigned count);
+  void wait_local(Wave& wave, unsigned count);
+  void note(const Operation& operation);
+  void forget(const Operation& operation);
+  void maybe_deliver(Wave& wave);
+  static bool overlaps(const Operation& operation, const Registers& range);
+  static std::uint64_t now(const Wave& wave) { return wave.executed - static_cast<std::uint64_t>(wave.budget); }
+
+  std::uint32_t checks_ = 0;
+  Arrival arrival_ = Arrival::early;
+  Random random_{0};
+  LdsShadow* lds_ = nullptr;
+  std::uint64_t next_arrival_ = ~std::uint64_t{0};  // of what is not delivered, where time is kept
+  Queue vector_queue_;                              // vector memory, flat included
+  Queue local_queue_;                               // LDS
+  Queue scalar_queue_;                              // scalar loads: any order
+  RegisterSet awaited_;
+  bool doubled_ = false;  // some register may await two results
+  std::vector<std::unique_ptr<Operation>> spare_;
+};
+
+}  // namespace wavejit::simgpu::checks

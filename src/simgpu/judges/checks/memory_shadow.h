@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What is known about each dword of device memory while a launch runs: who wrote it last and who read it last. For one
+// launch only: launches of a stream are ordered, and those of different streams are not compared.
+//
+// Nothing orders workgroups. Within a workgroup barriers do, as in LDS: an access is over for the others when it was
+// waited for before a barrier. Atomics, loads and stores of a scope among them, do not race with atomics. Two accesses
+// that overlap in bytes, at least one of them a write, with nothing that orders them, are a race.
+//
+// A dword remembers one writer and two readers, so that of three parties to a race two may be named. Pieces of a dword
+// that several parties touch: the last ones are remembered. A line of sixteen dwords that is read as a whole, as most
+// of what is read, remembers its readers once.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "simgpu/judges/checks/lds_shadow.h"
+#include "simgpu/judges/facts/addresses.h"
+#include "simgpu/judges/facts/effects.h"
+#include "simgpu/machine/launch/seats.h"
+#include "simgpu/machine/wave/wave.h"
+
+namespace wavejit::simgpu {
+struct Launch;
+struct Allocation;
+}  // namespace wavejit::simgpu
+
+namespace wavejit::simgpu::checks {
+
+// Shared by all workgroups of a launch, which may run on several threads. Everybody leaves a mark first and looks for
+// others afterwards, in one order for all threads: of two that meet, at least one sees the other. A mark is two words;
+// of two that are set at once, the instruction named may be the other one's.
+class MemoryShadow final : public SharedByJudges {
+ public:
+  using WhoBits = std::atomic<std::uint64_t>;  // WorkgroupMemory::Who; 0: nobody
+  using Place = std::atomic<std::uint32_t>;    // of the instruction; 0: unknown
+  enum Party : std::uint8_t { last, other };
+  // The last reader, and the last one before it that was another.
+  struct Readers {
+    WhoBits who[2];
+    Place place[2];
+  };
+  struct Writer {
+    WhoBits who;
+    Place place;
+  };
+  static constexpr unsigned line_bytes = 64;
+  struct Line {
+    Readers readers;                        // of all of it at once
+    std::atomic<std::uint32_t> written;     // 1: some dword has a writer
+    std::atomic<std::uint32_t> parts_read;  // 1: some dword has readers of its own
+  };
+  // Of one allocation.
+  struct Cells {
+    Line* lines;
+    Writer* writers;   // a dword each
+    Readers* readers;  // a dword each
+  };
+
+  // `several_threads`: run workgroups of the launch.
+  MemoryShadow(const Launch& launch, bool several_threads);
+  ~MemoryShadow() override;
+
+  // Nulls: memory that only this launch has, or no room.
+  Cells cells(const Allocation& allocation);
+  const Instruction* instruction(std::uint32_t place) const;
+  std::uint32_t place(const Instruction& instruction) const;
+  bool several_threads() const { return several_threads_; }
+
+ private:
+  struct Block {
+    std::atomic<std::uint8_t*> room{nullptr};
+    std::uint64_t bytes = 0;
+  };
+  const Launch& launch_;
+  bool several_threads_;
+  std::vector<Block> blocks_;  // as MemoryView::allocations
+  std::mutex mutex_;
+};
+
+// One workgroup's side of it.
+class WorkgroupMemory {
+ public:
+  void prepare(Launch& launch, std::uint64_t workgroup, unsigned waves);
+  // Records a vector memory instruction and reports its races. `runs` in device memory.
+  AccessId access(Wave& wave, const Instruction& instruction, const Effects& effects, const Runs& runs);
+  // All waves passed a barrier. Per wave, its oldest access not yet waited for.
+  void barrier(const std::vector<AccessId>& oldest);
+
+ private:
+  struct Access {
+    std::uint64_t who;
+    std::uint32_t place;
+    bool reads;
+    bool writes;
+  };
+  // Its bits: workgroup + 1, wave, number of the access in the workgroup, whether other workgroups read it as well,
+  // whether it is atomic, and the bytes.
+  struct Who {
+    std::uint64_t bits = 0;
+    std::uint32_t bytes() const { return bits & 15; }
+    bool atomic() const { return ((bits >> 4) & 1) != 0; }
+    bool several() const { return ((bits >> 5) & 1) != 0; }
+    AccessId id() const { return (bits >> 6) & ((1u << 30) - 1); }
+    unsigned wave() const { return (bits >> 36) & 15; }
+    std::uint64_t workgroup() const { return bits >> 40; }
+  };
+  struct Mark {
+    Who who;
+    std::uint32_t place = 0;
+  };
+  static constexpr AccessId most_accesses = (1u << 30) - 1;
+  static constexpr std::uint64_t most_workgroups = (1u << 24) - 2;
+
+  bool enter(const Run& run);
+  void touch(Wave& wave, const Instruction& instruction, const Access& access, const Run& run);
+  std::uint64_t read_line(Wave& wave, const Instruction& instruction, const Access& access, const Run& run,
+                          std::uint64_t offset);
+  void read_dword(Wave& wave, const Instruction& instruction, const Access& access, std::uint64_t offset,
+                  std::uint32_t bytes, unsigned lane);
+  void write_dword(Wave& wave, const Instruction& instruction, const Access& access, std::uint64_t offset,
+                   std::uint32_t bytes, unsigned lane);
+  void look_at_writer(Wave& wave, const Instruction& instruction, const Access& access, std::uint64_t offset,
+                      std::uint32_t bytes, unsigned lane) const;
+  bool races(const Access& access, Who other, std::uint32_t bytes) const;
+  static Mark look(const MemoryShadow::WhoBits& who, const MemoryShadow::Place& place);
+  // Leaves the mark that `next` makes of the one before, which it returns.
+  template <typename Next>
+  Mark leave(MemoryShadow::WhoBits& who, MemoryShadow::Place& at, std::uint32_t place, Next next) const;
+  void raise(std::atomic<std::uint32_t>& flag) const;
+  void mark_read(const Access& access, MemoryShadow::Readers& readers, std::uint32_t bytes) const;
+  Mark mark_written(const Access& access, MemoryShadow::Writer& writer, std::uint32_t bytes) const;
+  // The bytes of an earlier access that are still in danger beside those of this one, if the same wave made it.
+  std::uint32_t kept_bytes(const Access& access, Who before) const;
+  void complain(Wave& wave, const Instruction& instruction, const Access& access, const Mark& other, bool other_reads,
+                std::uint64_t address, unsigned lane) const;
+
+  Launch* launch_ = nullptr;
+  MemoryShadow* shadow_ = nullptr;
+  std::uint64_t workgroup_ = 0;  // + 1
+  AccessId last_ = 0;
+  std::vector<AccessId> safe_;  // per wave: its accesses up to here are over, and behind a barrier
+  const Allocation* allocation_ = nullptr;
+  MemoryShadow::Cells cells_{};  // of `allocation_`
+};
+
+}  // namespace wavejit::simgpu::checks

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "simgpu/judges/checks/workgroup_checks.h"
+
+#include <algorithm>
+#include <bit>
+#include <format>
+
+#include "simgpu/judges/facts/addresses.h"
+#include "simgpu/machine/allocations/defined_memory.h"
+#include "simgpu/machine/launch/finding.h"
+#include "simgpu/machine/launch/launch.h"
+#include "simgpu/machine/memory/scalar_address.h"
+#include "simgpu/machine/numerics/noise.h"
+
+namespace wavejit::simgpu::checks {
+namespace {
+
+constexpr std::uint64_t a_little = 4096;  // in front of an allocation; none ends there, as neighbours lie far apart
+
+AccessKind kind_of(const Effects& effects) {
+  if (effects.lds_dma) return AccessKind::dma;
+  if (effects.atomic) return AccessKind::atomic;
+  return effects.stores ? AccessKind::write : AccessKind::read;
+}
+
+bool is_scalar_memory(const Effects& effects) {
+  return effects.space == Space::scalar || effects.space == Space::scalar_buffer;
+}
+
+// A waterfall loop takes the first lane's value and then masks the lanes that have another one (LLVM,
+// SIInstrInfo::legalizeOperands): the value is compared with the register it came from.
+bool begins_waterfall(const Instruction& instruction) {
+  constexpr unsigned distance = 16;
+  const Instruction* next = &instruction + 1;
+  const Instruction* end = instruction.function->instructions.data() + instruction.function->instructions.size();
+  const Operand& scalar = instruction.destination[0];
+  const Operand& vector = instruction.source[0];
+  for (unsigned i = 0; i < distance && next < end; ++i, ++next) {
+    if (!next->record->compares_equal) continue;
+    const auto covers = [](const Operand& operand, const Operand& part) {
+      return operand.kind == part.kind && part.index >= operand.index && part.index < operand.index + operand.dwords;
+    };
+    const bool has_scalar = covers(next->source[0], scalar) || covers(next->source[1], scalar);
+    const bool has_vector = covers(next->source[0], vector) || covers(next->source[1], vector);
+    if (has_scalar && has_vector) return true;
+  }
+  return false;
+}
+
+std::uint32_t bits_looked_at(const Instruction& instruction, unsigned depth = 0);
+
+// Which bits of a scalar source `next` looks at, when its other source is a constant.
+std::uint32_t bits_in_window(const Instruction& next, unsigned depth) {
+  constexpr unsigned deepest = 4;
+  const auto constant = static_cast<std::uint32_t>(next.source[1].bits);
+  const unsigned width = std::min((constant >> 16) & 0x7f, 32U);  // of a field
+  const unsigned shift = constant & 31;
+  // Of a result that others shift or mask in turn.
+  const auto passed_on = [&] { return depth < deepest ? bits_looked_at(next, depth + 1) : ~0U; };
+  switch (next.record->window) {
+    case Window::above_shift: {
+      const std::uint32_t bits = passed_on();
+      const std::uint32_t sign = (bits >> (31 - shift)) != 0 ? 1U << 31 : 0;  // may fill what comes in
+      return (bits << shift) | sign;
+    }
+    case Window::below_shift:
+      return passed_on() >> shift;
+    case Window::in_mask:
+      return constant;
+    case Window::in_field:
+      return static_cast<std::uint32_t>(((std::uint64_t{1} << width) - 1) << shift);
+    case Window::one_bit:
+      return 1U << shift;
+    case Window::all:
+      break;
+  }
+  return ~0U;
+}
+
+// The bits of a scalar result that anything looks at, as far as the instructions that follow in the function say: a
+// wave's number is the first work-item's id, shifted or masked, and the bits that differ between lanes fall away.
+std::uint32_t bits_looked_at(const Instruction& instruction, unsigned depth) {
+  const Function& function = *instruction.function;
+  const FunctionEffects& effects = effects_of(function);
+  const unsigned result = instruction.destination[0].index;
+  const auto includes_result = [&](const Registers& range) {
+    return range.scalar && result >= range.first && result < range.first + unsigned{range.count};
+  };
+  std::uint32_t bits = 0;
+  for (auto at = static_cast<std::size_t>(&instruction - function.instructions.data()) + 1;
+       at < function.instructions.size() && bits != ~0U; ++at) {
+    const Instruction& next = function.instructions[at];
+    const Effects& of = effects[at];
+    if (std::any_of(of.reads.begin(), of.reads.begin() + of.read_count, includes_result)) {
+      const bool is_first = next.source_count == 2 && next.source[0].is_scalar() && next.source[0].index == result &&
+                            next.source[0].dwords == 1 && next.source[1].is_constant();
+      bits |= is_first ? bits_in_window(next, depth) : ~0U;
+    }
+    if (std::any_of(of.writes.begin(), of.writes.begin() + of.write_count, includes_result)) break;
+  }
+  return bits == 0 ? ~0U : bits;
+}
+
+}  // namespace
+
+std::uint32_t WorkgroupChecks::shadow_checks() const {
+  constexpr std::uint32_t of_order =
+      static_cast<std::uint32_t>(Check::races) | static_cast<std::uint32_t>(Check::waits);
+  return checks_ | (launch_->watches_order ? of_order : 0);
+}
+
+WorkgroupChecks::WorkgroupChecks() = default;
+WorkgroupChecks::~WorkgroupChecks() = default;
+
+void WorkgroupChecks::prepare(Launch& launch, Workgroup& workgroup, std::uint64_t seed, Observer* observer) {
+  launch_ = &launch;
+  observer_ = observer;
+  workgroup_ = &workgroup;
+  checks_ = launch.settings.checks;
+  const auto count = static_cast<unsigned>(workgroup.waves.size());
+  while (waves_.size() < count) waves_.push_back(std::make_unique<WaveChecks>());
+  keeps_time_ = launch.settings.arrival == Arrival::timed;
+  if (keeps_time_) pace_.prepare(*launch.target, workgroup.waves);
+  lds_.prepare(workgroup.waves.front()->lds_bytes, count, shadow_checks());
+  memory_.prepare(launch, workgroup.linear_id, count);
+  for (unsigned i = 0; i < count; ++i) {
+    WaveChecks& wave = *waves_[i];
+    wave.arrivals.prepare(checks_, launch.settings.arrival, mix(seed + i), lds_);
+    wave.function = nullptr;
+    wave.last_allocation = nullptr;
+    wave.data_allocation = nullptr;
+    wave.ended_at = nullptr;
+    wave.written_lanes.fill(0);
+    wave.written_lanes[0] = workgroup.waves[i]->exec();  // the work-item ids
+    if (on(Check::uninitialised)) {
+      const KernelDescriptor& descriptor = *launch.descriptor;
+      unsigned given = descriptor.user_sgprs() + (descriptor.workgroup_info() ? 1 : 0);
+      for (unsigned dimension = 0; dimension < 3; ++dimension) given += descriptor.workgroup_id(dimension) ? 1 : 0;
+      wave.definedness.prepare(*workgroup.waves[i], given);
+    }
+    if (on(Check::hazards)) wave.hazards.prepare(*launch.target);
+  }
+}
+
+void WorkgroupChecks::barrier() {
+  oldest_local_.clear();
+  oldest_dma_.clear();
+  oldest_memory_.clear();
+  const Wave* ended = nullptr;
+  Wave* waiting = nullptr;
+  for (Wave* wave : workgroup_->waves) {
+    const WaveChecks& state = *waves_[wave->index];
+    oldest_local_.push_back(state.arrivals.oldest_local());
+    oldest_dma_.push_back(state.arrivals.oldest_dma());
+    oldest_memory_.push_back(state.arrivals.oldest_memory());
+    if (wave->state == WaveState::ended && ended == nullptr) ended = wave;
+    if (wave->state == WaveState::at_barrier && waiting == nullptr) waiting = wave;
+  }
+  if (keeps_time_) pace_.barrier(workgroup_->waves);
+  lds_.barrier(oldest_local_, oldest_dma_);
+  memory_.barrier(oldest_memory_);
+  if (ended == nullptr || waiting == nullptr || !on(Check::barriers)) return;
+  const Instruction& place = *(waiting->next - 1);
+  const Instruction* end = waves_[ended->index]->ended_at;
+  if (!worth_reporting(*waiting, place, Check::barriers, end)) return;
+  report(*waiting, place, Check::barriers, -1,
+         std::format("wave {} ended without reaching this barrier{}", ended->index,
+                     end == nullptr ? std::string() : ", by " + name_instruction(*end)),
+         {.instruction = end, .wave = ended->index});
+}
+
+std::size_t WorkgroupChecks::next_by_time(std::span<Wave* const> ready) {
+  const std::size_t place = pace_.next(ready);
+  const std::uint64_t now = pace_.time_of(*ready[place]);
+  for (Wave* wave : workgroup_->waves) {
+    if (wave->state != WaveState::ended) waves_[wave->index]->arrivals.pass(*wave, now);
+  }
+  return place;
+}
+
+void WorkgroupChecks::check_bounds(Wave& wave, WaveChecks& checks, const Instruction& instruction,
+                                   const Effects& effects, const Runs& runs) {
+  std::uint64_t base = 0;
+  if (effects.space == Space::buffer) {
+    const Operand& descriptor = instruction.source[effects.address_operand + 1];
+    base = wave.sgpr[descriptor.index] | (std::uint64_t{wave.sgpr[descriptor.index + 1] & 0xffff} << 32);
+  } else if (effects.space == Space::global) {
+    const Operand& scalar = instruction.source[effects.loads && !effects.atomic ? 1 : 2];
+    if (!scalar.is_present()) return;  // nothing says which allocation was meant
+    base = wave.scalar64(scalar);
+  } else {
+    return;
+  }
+  const Allocation* allocation = checks.last_allocation;
+  if (allocation == nullptr || base - allocation->base >= allocation->bytes) {
+    allocation = launch_->find(base);
+    checks.last_allocation = allocation;
+  }
+  const auto inside = [&](const Run& run) { return allocation != nullptr && allocation->holds(run.first, run.bytes); };
+  // Where the access of a lane begins decides.
+  const auto look = [&](const Run& lane) {
+    if (allocation != nullptr && lane.first - allocation->base < allocation->bytes) return;
+    const Allocation* holder = launch_->find(lane.first);
+    if (holder == nullptr) return;  // the instruction itself reports it
+    // A base a little in front of an allocation means that one: AMD's matrix products move theirs, and add it again.
+    if (allocation == nullptr && holder->base - base < a_little) return;
+    if (!worth_reporting(wave, instruction, Check::bounds)) return;
+    report(
+        wave, instruction, Check::bounds, lane.lane,
+        std::format(
+            "{} {} bytes at {:#x}, in the allocation [{:#x}, {:#x}), from the base {:#x}, which lies {}",
+            effects.stores ? "writes" : "reads", effects.bytes, lane.first, holder->base, holder->end(), base,
+            allocation == nullptr ? "in none" : std::format("in [{:#x}, {:#x})", allocation->base, allocation->end())));
+  };
+  for (const Run& run : runs) {
+    if (!inside(run)) run.each_lane(look);
+  }
+}
+
+// Behind what the workgroup asked for. The rest of the last granule is there; beyond it the hardware reads 0 and drops.
+void WorkgroupChecks::check_local_bounds(Wave& wave, const Instruction& instruction, const Effects& effects,
+                                         const LocalAddresses& local) const {
+  const std::uint32_t asked = launch_->lds_bytes;
+  const std::uint32_t bytes = effects.lds_dma ? std::max<std::uint32_t>(effects.bytes, 4) : effects.bytes;
+  for (std::uint64_t rest = local.lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    for (unsigned element = 0; element < effects.elements; ++element) {
+      const std::uint32_t first = element == 0 ? local.first[lane] : local.second[lane];
+      if (std::uint64_t{first} + bytes <= asked) continue;
+      if (!worth_reporting(wave, instruction, Check::bounds)) return;
+      const bool writes = effects.stores || effects.lds_dma;
+      const bool exists = std::uint64_t{first} + bytes <= wave.lds_bytes;
+      const char* hardware = writes ? ": hardware drops it" : ": hardware reads 0 there";
+      return report(wave, instruction, Check::bounds, static_cast<int>(lane),
+                    std::format("{} {} bytes at LDS address {:#x}; the workgroup has {} bytes of LDS{}",
+                                writes ? "writes" : "reads", bytes, first, asked,
+                                exists ? ", and what is left of the last granule" : hardware));
+    }
+  }
+}
+
+void WorkgroupChecks::check_memory_definedness(WaveChecks& checks, const Effects& effects, const Runs& runs,
+                                               UndefinedLanes& loaded) {
+  if (effects.space == Space::scratch) return;
+  const Allocation*& allocation = checks.data_allocation;
+  const auto enter = [&](const Run& run) {
+    if (allocation != nullptr && allocation->lets_read(run.first, run.bytes)) return true;
+    const Allocation* found = launch_->memory->find_readable(run.first);
+    if (found == nullptr || !found->lets_read(run.first, run.bytes)) return false;  // not followed, or a fault
+    allocation = found;
+    return true;
+  };
+  const auto load_lane = [&](const Run& lane) {
+    const std::uint32_t undefined = undefined_bytes(allocation->defined, lane.first - allocation->base, lane.bytes);
+    if (undefined == 0) return;
+    loaded.any = true;
+    loaded.bytes[lane.lane] = static_cast<std::uint16_t>(undefined);
+  };
+  const auto touch = [&](const Run& run) {
+    if (allocation->defined == nullptr) return;
+    const std::uint64_t offset = run.first - allocation->base;
+    if (effects.loads && !all_bytes_defined(allocation->defined, offset, run.bytes)) run.each_lane(load_lane);
+    if (effects.stores && allocation->holds(run.first, run.bytes)) {
+      define_bytes(allocation->defined, offset, run.bytes);
+    }
+  };
+  for (const Run& run : runs) {
+    if (enter(run)) {
+      touch(run);
+      continue;
+    }
+    run.each_lane([&](const Run& lane) {
+      if (enter(lane)) touch(lane);
+    });
+  }
+}
+
+// By whole dwords: of one that holds something a program may want just that, and scalar instructions that take dwords
+// apart are not followed by bits.
+std::uint32_t WorkgroupChecks::undefined_scalars(const Wave& wave, const Instruction& instruction,
+                                                 const Effects& effects) const {
+  const std::uint64_t address = scalar_address(wave, instruction);
+  const Allocation* allocation = launch_->memory->find_readable(address);
+  if (allocation == nullptr || allocation->defined == nullptr) return 0;
+  std::uint32_t undefined = 0;
+  for (unsigned i = 0; 4 * i < effects.bytes && allocation->lets_read(address + (4 * i), 4); ++i) {
+    constexpr std::uint32_t all_four = 15;
+    const std::uint64_t offset = address - allocation->base + (4 * i);
+    undefined |= std::uint32_t{undefined_bytes(allocation->defined, offset, 4) == all_four} << i;
+  }
+  return undefined;
+}
+
+// Lanes speak for others only where these were given a value along with them: a compiler that lets one lane do an
+// atomic reads its result by v_readfirstlane under full EXEC, and what the others hold means nothing (LLVM,
+// AMDGPUAtomicOptimizer).
+void WorkgroupChecks::check_uniform(Wave& wave, const WaveChecks& checks, const Instruction& instruction) {
+  const Operand& source = instruction.source[0];
+  const std::uint64_t exec = wave.exec();
+  if (!source.is_vector() || exec == 0) return;
+  const std::uint32_t* values = wave.vgpr[source.index];
+  const auto first = static_cast<unsigned>(std::countr_zero(exec));
+  const auto lanes_that_differ = [&](std::uint32_t bits) {
+    std::uint64_t lanes = 0;
+    for (unsigned lane = 0; lane < wave_lanes; ++lane) {
+      lanes |= std::uint64_t{((values[lane] ^ values[first]) & bits) != 0} << lane;
+    }
+    return lanes & exec;
+  };
+  std::uint64_t different = lanes_that_differ(~0U);
+  const std::uint64_t written = checks.written_lanes[source.index];
+  if (((written >> first) & 1) != 0) different &= written;
+  if (different != 0) different &= lanes_that_differ(bits_looked_at(instruction));
+  if (different == 0 || begins_waterfall(instruction)) return;
+  if (!worth_reporting(wave, instruction, Check::uniform)) return;
+  const auto lane = static_cast<unsigned>(std::countr_zero(different));
+  report(wave, instruction, Check::uniform, static_cast<int>(lane),
+         std::format("lane {} speaks for all and holds {:#x}; lane {} holds {:#x}", first, values[first], lane,
+                     values[lane]));
+}
+
+void WorkgroupChecks::memory(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects) {
+  UndefinedLanes data;
+  UndefinedLanes loaded;
+  const bool definedness = on(Check::uninitialised);
+  const bool shadows_lds = (shadow_checks() & shadowing) != 0;
+  const bool is_local = effects.space == Space::lds;
+  const bool is_vector_memory = !is_local && effects.space != Space::none && !is_scalar_memory(effects);
+  LaneAddresses device;
+  LocalAddresses local;
+  std::uint64_t not_device = 0;
+  if (is_vector_memory) {
+    device_addresses(wave, instruction, effects, device);
+    if (effects.space == Space::flat) not_device = split_flat(device, local);
+  }
+  if (definedness) checks.definedness.before_memory(wave, instruction, effects, not_device, data);
+  AccessId lds_access = no_access;
+  AccessId memory_access = no_access;
+  if (is_vector_memory && device.lanes != 0) {
+    const Runs runs(device, effects.bytes);
+    if (on(Check::bounds)) check_bounds(wave, checks, instruction, effects, runs);
+    if (definedness) check_memory_definedness(checks, effects, runs, loaded);
+    if (on(Check::races) && (effects.loads || effects.stores)) {
+      memory_access = memory_.access(wave, instruction, effects, runs);
+    }
+  }
+  if (is_local || effects.lds_dma) local_addresses(wave, instruction, effects, local);
+  if (on(Check::bounds)) check_local_bounds(wave, instruction, effects, local);
+  const bool flat_into_lds = not_device != 0 && local.lanes != 0;
+  if (shadows_lds && (is_local || effects.lds_dma || flat_into_lds)) {
+    lds_access =
+        lds_.access(wave, instruction, effects, local, kind_of(effects), effects.lds_dma ? loaded : data, loaded);
+  }
+  std::uint32_t undefined = 0;
+  if (definedness && effects.space == Space::scalar && effects.loads) {
+    undefined = undefined_scalars(wave, instruction, effects);
+  }
+  if (definedness) checks.definedness.after_memory(wave, instruction, effects, loaded);
+  if (undefined != 0) checks.definedness.after_scalar_load(instruction, effects, undefined);
+  const std::uint64_t arrives = keeps_time_ ? pace_.issue(wave, instruction) : 0;
+  checks.arrivals.issue(wave, instruction, effects, lds_access, memory_access, arrives);
+}
+
+bool WorkgroupChecks::waits_for_time(Wave& wave, const WaveChecks& checks, const Instruction& instruction,
+                                     Counts counts) {
+  if (!keeps_time_) return false;
+  const std::uint64_t there = checks.arrivals.there_by(counts);
+  if (there <= pace_.time_of(wave)) return false;
+  pace_.wait_until(wave, there);
+  wave.next = &instruction;
+  return true;
+}
+
+void WorkgroupChecks::step(Wave& wave, WaveChecks& checks, const Instruction& instruction, const Effects& effects) {
+  checks.arrivals.check_registers(wave, instruction, effects);
+  if (on(Check::hazards)) checks.hazards.step(wave, instruction, effects);
+  if (on(Check::uniform)) {
+    const std::uint64_t lanes = effects.all_lanes ? all_lanes : wave.exec();
+    for (unsigned i = 0; i < effects.write_count; ++i) {
+      const Registers& range = effects.writes[i];
+      if (range.scalar) continue;
+      std::fill_n(checks.written_lanes.begin() + range.first, range.count, lanes);
+    }
+  }
+  if (effects.counts_vector || effects.counts_local) return memory(wave, checks, instruction, effects);
+  if (keeps_time_) pace_.issue(wave, instruction);
+  switch (effects.action) {
+    case Action::wait:
+      if (waits_for_time(wave, checks, instruction, effects.wait)) return;
+      checks.arrivals.wait(wave, effects.wait);
+      return;
+    case Action::end:
+      if (waits_for_time(wave, checks, instruction, {.vector = 0, .local = 0})) return;
+      checks.ended_at = &instruction;
+      checks.arrivals.finish(wave);
+      if (wave.state == WaveState::faulted) return;
+      break;
+    case Action::read_first_lane:
+      if (on(Check::uniform)) check_uniform(wave, checks, instruction);
+      break;
+    case Action::matrix:
+    case Action::lane_swap:
+      if (wave.exec() != all_lanes && on(Check::exec) && worth_reporting(wave, instruction, Check::exec)) {
+        report(wave, instruction, Check::exec, std::countr_one(wave.exec()),
+               std::format("works on all lanes, and EXEC is {:#x}: what the others hold takes part", wave.exec()));
+      }
+      break;
+    default:
+      break;
+  }
+  if (on(Check::uninitialised)) checks.definedness.step(wave, instruction, effects);
+  instruction.execute(wave, instruction);
+}
+
+void WorkgroupChecks::run_slice(Wave& wave, std::int64_t instructions) {
+  WaveChecks& checks = *waves_[wave.index];
+  wave.budget = instructions;
+  wave.executed += static_cast<std::uint64_t>(instructions);
+  checks.arrivals.age(wave);
+  while (wave.budget > 0) {
+    --wave.budget;
+    const Instruction& instruction = *wave.next;
+    if (instruction.function != checks.function) {
+      checks.function = instruction.function;
+      checks.effects = &effects_of(*instruction.function);
+      checks.first_instruction = instruction.function->instructions.data();
+    }
+    if (observer_ != nullptr) observer_->before(wave, instruction);
+    wave.next = &instruction + 1;
+    step(wave, checks, instruction,
+         (*checks.effects)[static_cast<std::size_t>(&instruction - checks.first_instruction)]);
+  }
+}
+
+}  // namespace wavejit::simgpu::checks

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "simgpu/judges/clock/step.h"
+
+#include <algorithm>
+#include <format>
+#include <span>
+
+#include "simgpu/judges/facts/hazard_rules.h"
+#include "simgpu/machine/wave/wave.h"
+#include "targets/targets.h"
+
+namespace wavejit::simgpu::clock {
+namespace {
+
+Unit unit_of(const Step& step) {
+  switch (step.kind) {
+    case Kind::lds_read:
+    case Kind::lds_write:
+    case Kind::lds_lanes:
+      return Unit::lds;
+    case Kind::lds_dma:
+    case Kind::load:
+    case Kind::store:
+      return Unit::memory;
+    case Kind::branch:
+      return Unit::branch;
+    case Kind::wait:
+    case Kind::barrier:
+      return Unit::internal;
+    case Kind::scalar_load:
+      return Unit::scalar;
+    case Kind::scalar:
+      return step.effects.scalar_alu ? Unit::scalar : Unit::internal;
+    default:
+      return Unit::vector;
+  }
+}
+
+int interval_of(const Step& step, const timing::Timing& timing) {
+  const timing::WaveRules& rules = timing.wave;
+  switch (step.unit) {
+    case Unit::vector:
+      return step.port_cycles;
+    case Unit::lds:
+      return rules.lds_issue.cycles();
+    case Unit::memory:
+      return rules.memory_issue.cycles();
+    default:
+      break;
+  }
+  if (step.effects.action == Action::nop) return step.effects.wait_states * rules.nop.cycles();
+  if (step.effects.action == Action::sleep) {
+    constexpr std::uint32_t count_bits = 0x7f;
+    return rules.look.cycles() + (rules.sleep.cycles() * static_cast<int>(step.instruction->immediate & count_bits));
+  }
+  return rules.look.cycles();
+}
+
+}  // namespace
+
+const timing::LdsAccess* nearest_access(const timing::Timing& timing, const Instruction& instruction,
+                                        const checks::Effects& effects) {
+  const std::string name = lds_access_name(instruction);
+  if (const timing::LdsAccess* exact = timing::find_lds_access(timing, name); exact != nullptr) return exact;
+  const int width = effects.bytes > 8 ? 128 : (effects.bytes > 4 ? 64 : 32);
+  const std::string_view head = effects.lds_dma ? "lds_dma" : (effects.stores ? "ds_write" : "ds_read");
+  const timing::LdsAccess* row = timing::find_lds_access(timing, std::format("{}_b{}", head, width));
+  return row != nullptr ? row : timing::find_lds_access(timing, std::format("{}_b32", head));
+}
+
+Step describe_step(const Instruction& instruction, const timing::Timing& timing, const targets::Target& target) {
+  Step step;
+  step.instruction = &instruction;
+  step.effects = checks::describe(instruction);
+  step.kind = kind_of(instruction);
+  step.unit = unit_of(step);
+  step.port_cycles = port_cycles(step.kind, instruction, timing.issue);
+  step.interval = interval_of(step, timing);
+  step.no_overlap = step.kind == Kind::packed;
+  if (step.kind == Kind::matrix) {
+    const int passes = static_cast<int>(checks::matrix_passes(instruction, target));
+    const int pass = timing.wave.pass.cycles();
+    step.pipe_cycles = passes * pass;
+    step.result_cycles = (passes + timing.wave.result_states.cycles()) * pass;
+    // No vector instruction runs beside one with f32 or f64 inputs.
+    if (checks::matrix_product(instruction) != checks::Product::matrix) step.port_cycles = step.pipe_cycles;
+    const Operand& c = instruction.source[2];
+    if (c.is_vector()) step.accumulator = {.first = c.index, .count = c.dwords, .scalar = false};
+  }
+  if (step.unit == Unit::lds || step.effects.lds_dma) {
+    step.access = nearest_access(timing, instruction, step.effects);
+  }
+  step.writes_scalars =
+      step.unit == Unit::vector && std::ranges::any_of(std::span(step.effects.writes).first(step.effects.write_count),
+                                                       [](const checks::Registers& range) { return range.scalar; });
+  step.ends_wave = step.effects.action == Action::end;
+  return step;
+}
+
+std::uint32_t Program::find(const Instruction& instruction) {
+  if (instruction.function != last_) {
+    last_ = instruction.function;
+    const auto [place, is_new] = first_.try_emplace(last_, static_cast<std::uint32_t>(steps_.size()));
+    last_first_ = place->second;
+    if (is_new) {
+      for (const Instruction& each : last_->instructions) steps_.push_back(describe_step(each, *timing_, *target_));
+    }
+  }
+  return last_first_ + static_cast<std::uint32_t>(&instruction - last_->instructions.data());
+}
+
+}  // namespace wavejit::simgpu::clock

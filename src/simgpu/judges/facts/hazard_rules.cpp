@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "simgpu/judges/facts/hazard_rules.h"
+
+#include <algorithm>
+#include <array>
+
+#include "simgpu/machine/matrix/matrix.h"
+#include "simgpu/machine/matrix/matrix_kernel.h"
+#include "targets/targets.h"
+
+namespace wavejit::simgpu::checks {
+namespace {
+
+constexpr std::string_view mai_valu = "LLVM checkMAIVALUHazards";
+constexpr std::string_view mai_mai = "LLVM checkMAIHazards90A";
+constexpr std::string_view valu = "LLVM checkVALUHazards";
+constexpr std::string_view matrix_result = "the result of a matrix instruction";
+
+using P = Product;
+using U = Use;
+
+constexpr std::array rules = {
+    // Matrix results.
+    HazardRule{P::matrix, U::vector_read, 3, 1, true, matrix_result, mai_valu},
+    HazardRule{P::matrix, U::memory_read, 3, 1, true, matrix_result, mai_valu},
+    HazardRule{P::matrix, U::vector_write, 3, 1, true, matrix_result, mai_valu},
+    HazardRule{P::matrix, U::memory_write, 3, 1, true, matrix_result, mai_valu},
+    HazardRule{P::matrix, U::matrix_ab, 3, 1, true, matrix_result, mai_mai},
+    HazardRule{P::matrix, U::matrix_c, 1, 1, true, matrix_result, mai_mai},
+    HazardRule{P::matrix, U::matrix_float_c, 1, 1, true, matrix_result, mai_mai},
+    HazardRule{P::matrix, U::matrix_same_c, 2, 0, false, matrix_result, mai_mai, 2},
+    HazardRule{P::matrix_f32, U::vector_read, 2, 1, false, matrix_result, mai_valu},
+    HazardRule{P::matrix_f32, U::memory_read, 2, 1, false, matrix_result, mai_valu},
+    HazardRule{P::matrix_f32, U::vector_write, 2, 1, false, matrix_result, mai_valu},
+    HazardRule{P::matrix_f32, U::memory_write, 2, 1, false, matrix_result, mai_valu},
+    HazardRule{P::matrix_f32, U::matrix_ab, 2, 1, false, matrix_result, mai_mai},
+    HazardRule{P::matrix_f32, U::matrix_float_c, 0, 1, false, matrix_result, mai_mai},
+    HazardRule{P::matrix_f32, U::matrix_same_c, 2, 0, false, matrix_result, mai_mai, 2},
+    HazardRule{P::matrix_f64_small, U::vector_read, 6, 0, false, matrix_result, mai_valu},
+    HazardRule{P::matrix_f64_small, U::memory_read, 9, 0, false, matrix_result, mai_valu},
+    HazardRule{P::matrix_f64_small, U::vector_write, 6, 0, false, matrix_result, mai_valu},
+    HazardRule{P::matrix_f64_small, U::memory_write, 6, 0, false, matrix_result, mai_valu},
+    HazardRule{P::matrix_f64_small, U::matrix_ab, 6, 0, false, matrix_result, mai_mai},
+    HazardRule{P::matrix_f64_small, U::matrix_float_c, 4, 0, false, matrix_result, mai_mai},
+    HazardRule{P::matrix_f64_small, U::matrix_same_c, 4, 0, false, matrix_result, mai_mai},
+    HazardRule{P::matrix_f64, U::vector_read, 3, 1, false, matrix_result, mai_valu},
+    HazardRule{P::matrix_f64, U::memory_read, 18, 0, false, matrix_result, mai_valu},
+    HazardRule{P::matrix_f64, U::vector_write, 11, 0, false, matrix_result, mai_valu},
+    HazardRule{P::matrix_f64, U::memory_write, 11, 0, false, matrix_result, mai_valu},
+    HazardRule{P::matrix_f64, U::matrix_ab, 3, 1, false, matrix_result, mai_mai},
+    HazardRule{P::matrix_f64, U::matrix_float_c, 1, 1, false, matrix_result, mai_mai},
+    // What the matrix pipe still reads.
+    HazardRule{P::matrix_c, U::vector_write, -1, 1, false, "C, which a matrix instruction still reads", mai_valu},
+    HazardRule{P::matrix_c, U::memory_write, -1, 1, false, "C, which a matrix instruction still reads", mai_valu},
+    HazardRule{P::store_data, U::vector_write, 2, 0, false, "the data of a wide store", "LLVM checkVALUHazardsHelper"},
+    // Vector results.
+    HazardRule{P::vector, U::matrix_ab, 2, 0, false, "the result of a vector instruction", mai_mai},
+    HazardRule{P::vector, U::matrix_c, 2, 0, false, "the result of a vector instruction", mai_mai},
+    HazardRule{P::vector, U::matrix_float_c, 2, 0, false, "the result of a vector instruction", mai_mai},
+    HazardRule{P::vector, U::dpp_read, 2, 0, false, "the result of a vector instruction", "LLVM checkDPPHazards"},
+    HazardRule{P::vector, U::lane_read, 1, 0, false, "the result of a vector instruction", valu},
+    HazardRule{P::vector, U::permlane_read, 2, 0, false, "the result of a vector instruction",
+               "LLVM checkPermlaneHazards"},
+    HazardRule{P::vector_trans, U::vector_read, 1, 0, false, "the result of a transcendental instruction", valu},
+    HazardRule{P::vector_part, U::vector_read, 1, 0, false, "a register written in part", valu},
+    HazardRule{P::vector_part, U::trans_read, 1, 0, false, "a register written in part", valu},
+    HazardRule{P::vector_dot, U::vector_read, 3, 0, false, "the result of a dot product", mai_valu},
+    HazardRule{P::vector_dot, U::memory_read, 3, 0, false, "the result of a dot product", mai_valu},
+    HazardRule{P::vector_dot, U::vector_write, 3, 0, false, "the result of a dot product", mai_valu},
+    // Scalar registers written by vector instructions.
+    HazardRule{P::scalar_by_vector, U::scalar_read_by_vector, 2, 0, false, "a scalar result of a vector instruction",
+               valu},
+    HazardRule{P::scalar_by_vector, U::scalar_read_by_memory, 5, 0, false, "a scalar result of a vector instruction",
+               "LLVM checkVMEMHazards"},
+    HazardRule{P::scalar_by_vector, U::lane_select, 4, 0, false, "a scalar result of a vector instruction",
+               "LLVM checkRWLaneHazards"},
+    HazardRule{P::scalar_by_vector, U::div_fmas, 4, 0, false, "VCC written by a vector instruction",
+               "LLVM checkDivFMasHazards"},
+    HazardRule{P::exec_by_vector, U::exec_by_matrix, 4, 0, false, "EXEC written by a vector instruction", mai_mai},
+    HazardRule{P::exec_by_vector, U::exec_by_dpp, 5, 0, false, "EXEC written by a vector instruction",
+               "LLVM checkDPPHazards"},
+    HazardRule{P::exec_by_vector, U::exec_by_lane, 4, 0, false, "EXEC written by a vector instruction", valu},
+    // LLVM asks for this one; AMD's own assembly for gfx950 writes M0 directly before an LDS DMA and has it reported.
+    HazardRule{P::m0_by_scalar, U::m0_by_memory, 1, 0, false, "M0 written by a scalar instruction",
+               "LLVM checkReadM0Hazards"},
+    HazardRule{P::mode, U::mode_read, 2, 0, false, "a hardware register written by s_setreg",
+               "LLVM checkGetRegHazards"},
+};
+
+}  // namespace
+
+std::span<const HazardRule> hazard_rules() { return rules; }
+
+Product matrix_product(const Instruction& instruction) {
+  const matrix::Shape& shape = *instruction.record->shape;
+  if (shape.a == matrix::Element::f64) return shape.m == 4 ? Product::matrix_f64_small : Product::matrix_f64;
+  return shape.a == matrix::Element::f32 ? Product::matrix_f32 : Product::matrix;
+}
+
+bool has_wide_matrix_pipe(const targets::Target& target) {
+  return std::ranges::any_of(target.matrix,
+                             [](const auto& instruction) { return instruction.m == 32 && instruction.k == 16; });
+}
+
+unsigned matrix_passes(const Instruction& instruction, const targets::Target& target) {
+  using matrix::Element;
+  const matrix::Shape& shape = *instruction.record->shape;
+  if (shape.a == Element::f64) {
+    if (shape.m == 4) return 4;
+    return has_wide_matrix_pipe(target) ? 16 : 8;
+  }
+  const bool single = shape.a == Element::f32;
+  unsigned passes = shape.m == 32 ? 8 : (shape.m == 16 ? 4 : 2);
+  if ((single || shape.blocks > 1) && shape.m != 4) passes *= 2;
+  if (shape.k >= 64 && shape.formats_in_modifiers) {
+    // Eight-bit elements on either side take twice as long as six and four bits on both.
+    constexpr unsigned first_small_format = 2;
+    if (instruction.cbsz < first_small_format || instruction.blgp < first_small_format) passes *= 2;
+  }
+  return passes;
+}
+
+}  // namespace wavejit::simgpu::checks

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The wait states that software owes the hardware between an instruction that produces something and one that uses it,
+// as data. A wait state is one instruction issued, or one of the n + 1 of s_nop n.
+//
+// Sources: LLVM 22's AMDGPU backend, whose hazard recognizer (GCNHazardRecognizer.cpp) inserts what is missing into
+// everything that this project compiles; its functions are named. tests/simgpu/checks/hazards_test.cpp asks that
+// recognizer for every rule and expects the same number. AMD's ISA documents were not at hand.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "simgpu/machine/instruction/instruction.h"
+
+namespace wavejit::targets {
+struct Target;
+}
+
+namespace wavejit::simgpu::checks {
+
+// What an instruction leaves in a register.
+enum class Product : std::uint8_t {
+  none,
+  vector,        // a vector instruction's result
+  vector_trans,  // of a transcendental one
+  vector_part,   // written to part of the register (SDWA, op_sel) or scaled on conversion
+  vector_dot,
+  matrix,            // of the matrix pipe with small inputs ("XDL")
+  matrix_f32,        // f32 inputs
+  matrix_f64_small,  // 4x4x4
+  matrix_f64,        // 16x16x4
+  matrix_c,          // not a result: C, which the matrix pipe still reads
+  store_data,        // not a result: more than 8 bytes that a store still reads
+  scalar_by_vector,  // SGPR or VCC written by a vector instruction
+  exec_by_vector,
+  m0_by_scalar,
+  mode,  // s_setreg
+  count
+};
+
+// How an instruction uses it.
+enum class Use : std::uint8_t {
+  none,
+  vector_read,
+  trans_read,
+  dot_addend,  // the addend of a dot product
+  dpp_read,
+  lane_read,  // v_readlane, v_readfirstlane: the vector register
+  permlane_read,
+  memory_read,  // address or data of memory instructions
+  vector_write,
+  memory_write,  // a load's destination
+  matrix_ab,
+  matrix_c,        // C overlaps the earlier result without being it
+  matrix_float_c,  // the same in an instruction with f32 or f64 inputs, which the small-input pipe does not wait for
+  matrix_same_c,   // C is the earlier result: accumulation
+  scalar_read_by_vector,
+  scalar_read_by_memory,
+  lane_select,
+  div_fmas,  // v_div_fmas reads VCC
+  exec_by_matrix,
+  exec_by_dpp,
+  exec_by_lane,
+  m0_by_memory,
+  mode_read,
+  count
+};
+
+struct HazardRule {
+  Product product;
+  Use use;
+  int states;  // plus `passes` times the producer's passes
+  int passes;
+  bool extra;  // plus one on targets with the wide matrix pipe, for four passes and more
+  std::string_view what;
+  std::string_view source;
+  unsigned only_passes = 0;  // where it holds for producers of so many passes alone
+};
+
+std::span<const HazardRule> hazard_rules();
+
+// The pipe that takes k = 16 of 16-bit inputs in 32x32: its results come a wait state later than its predecessor's
+// (LLVM's hazard recognizer), and float64 runs at half the rate.
+bool has_wide_matrix_pipe(const targets::Target& target);
+
+// Passes of the matrix pipe that an instruction takes (AMD's matrix instruction calculator; LLVM's scheduling model):
+// four clocks each.
+unsigned matrix_passes(const Instruction& instruction, const targets::Target& target);
+Product matrix_product(const Instruction& instruction);
+
+}  // namespace wavejit::simgpu::checks

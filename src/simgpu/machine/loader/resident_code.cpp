@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "simgpu/machine/loader/resident_code.h"
+
+#include <algorithm>
+#include <cstring>
+#include <format>
+#include <string_view>
+#include <utility>
+
+#include "simgpu/machine/allocations/memory.h"
+
+namespace wavejit::simgpu {
+namespace {
+
+// ROCr's own kernels for copies and fills have an older header, amd_kernel_code_t (hsa/amd_hsa_kernel_code.h), whose
+// entry offset, registers and properties stand where the descriptor has them. What else is in it must not be read as
+// sizes or preloaded arguments.
+
+struct OldHeader {
+  std::uint32_t major;
+  std::uint32_t minor;
+  std::uint16_t machine_kind;
+  std::uint16_t machine_major;
+  std::uint32_t machine_minor_and_stepping;
+  std::int64_t entry_offset;
+};
+constexpr std::int64_t old_header_bytes = 256;
+
+bool is_old_header(std::span<const std::byte, descriptor_bytes> bytes) {
+  OldHeader header{};
+  std::memcpy(&header, bytes.data(), sizeof header);
+  constexpr std::uint16_t amdgpu = 1;
+  return header.major == 1 && header.minor <= 2 && header.machine_kind == amdgpu && header.machine_major >= 7 &&
+         header.entry_offset == old_header_bytes;
+}
+
+// Those of ROCm 7.2 for gfx942 and later: a descriptor that says nothing of arguments, with its code right behind the
+// 256 bytes of such a header, and no code object around it.
+bool is_bare(const KernelDescriptor& descriptor) {
+  return descriptor.entry_offset == old_header_bytes && descriptor.kernarg_size == 0 &&
+         descriptor.group_segment_fixed_size == 0 && descriptor.private_segment_fixed_size == 0;
+}
+
+// HIP compiles its own kernels into one code object, which has no others. A program's kernel may be called likewise.
+bool is_of_hip(const CodeObject& object) {
+  constexpr std::string_view prefix = "__amd_rocclr_";
+  const auto has = [&](std::string_view name) {
+    return std::ranges::any_of(object.kernels,
+                               [&](const KernelDescription& kernel) { return kernel.info.name == name; });
+  };
+  const bool no_others = std::ranges::all_of(
+      object.kernels, [&](const KernelDescription& kernel) { return kernel.info.name.starts_with(prefix); });
+  return no_others && has("__amd_rocclr_copyBuffer") && has("__amd_rocclr_fillBufferAligned");
+}
+
+// Finders go by where code objects begin: behind the last one other memory may follow.
+bool covers(const CodeObject& object, std::uint64_t place) {
+  return std::ranges::any_of(object.segments, [&](const Segment& segment) {
+    constexpr std::uint64_t page = 4096;
+    return place < (segment.address + segment.memory_bytes + page - 1) / page * page;
+  });
+}
+
+}  // namespace
+
+ResidentCode::ResidentCode(std::uint64_t base, std::uint64_t bytes, Disassembler& disassembler,
+                           const Registry& registry, FindImage find_image)
+    : base_(base),
+      bytes_(bytes),
+      disassembler_(&disassembler),
+      registry_(&registry),
+      find_image_(std::move(find_image)) {}
+
+ResidentCode::~ResidentCode() = default;
+
+void ResidentCode::look_for_image() {
+  if (object_ || !find_image_) return;
+  const std::optional<CodeImage> image = find_image_(base_);
+  if (!image) return;
+  auto object = read_code_object(image->bytes);
+  if (!object || !covers(*object, base_ - image->load_address)) return;
+  object_ = std::move(*object);
+  load_address_ = image->load_address;
+  kernels_.clear();  // those that were looked at before have no names
+  lines_ = SourceLines::read(image->bytes);
+}
+
+std::expected<std::shared_ptr<const ResidentKernel>, std::string> ResidentCode::kernel_at(
+    std::uint64_t descriptor_address) {
+  const std::uint64_t offset = descriptor_address - base_;
+  if (descriptor_address < base_ || offset > bytes_ || bytes_ - offset < descriptor_bytes ||
+      descriptor_address % descriptor_bytes != 0) {
+    return std::unexpected(std::format("a kernel descriptor at {:#x}: 64 aligned bytes of executable memory are wanted",
+                                       descriptor_address));
+  }
+  const std::scoped_lock lock(mutex_);
+  const std::span<const std::byte, descriptor_bytes> now(host_pointer<const std::byte>(descriptor_address),
+                                                         descriptor_bytes);
+  const auto known = kernels_.find(descriptor_address);
+  if (known != kernels_.end() && std::ranges::equal(known->second->bytes, now)) return known->second;
+
+  auto kernel = std::make_shared<ResidentKernel>();
+  std::ranges::copy(now, kernel->bytes.begin());
+  kernel->descriptor = read_descriptor(now);
+  kernel->descriptor_address = descriptor_address;
+  kernel->entry = descriptor_address + static_cast<std::uint64_t>(kernel->descriptor.entry_offset);
+  if (!std::exchange(looked_for_image_, true)) look_for_image();
+  const bool has_old_header = is_old_header(now);
+  kernel->is_of_runtime = has_old_header || (!object_ && is_bare(kernel->descriptor));
+  if (has_old_header) {
+    kernel->descriptor.group_segment_fixed_size = 0;
+    kernel->descriptor.private_segment_fixed_size = 0;
+    kernel->descriptor.kernarg_size = 0;
+    kernel->descriptor.resource3 = 0x3f;  // no accumulation registers
+    kernel->descriptor.kernarg_preload = 0;
+  }
+  if (kernel->entry < base_ || kernel->entry - base_ >= bytes_ || kernel->entry % 4 != 0) {
+    return std::unexpected(
+        std::format("the kernel descriptor at {:#x} says that code begins at {:#x}, outside of the "
+                    "executable memory [{:#x}, {:#x})",
+                    descriptor_address, kernel->entry, base_, base_ + bytes_));
+  }
+  kernel->info.name = std::format("kernel at {:#x}", descriptor_address);
+  kernel->info.kernarg_bytes = kernel->descriptor.kernarg_size;
+  kernel->info.vgprs = kernel->descriptor.vgprs();
+  if (object_) {
+    const auto described =
+        std::ranges::find(object_->kernels, descriptor_address - load_address_, &KernelDescription::descriptor_address);
+    if (described != object_->kernels.end()) kernel->info = described->info;
+    kernel->is_of_runtime = is_of_hip(*object_);
+  }
+  kernels_[descriptor_address] = kernel;
+  return kernel;
+}
+
+std::unique_ptr<ResidentCode::Decoded> ResidentCode::decode(std::uint64_t address) const {
+  auto decoded = std::make_unique<Decoded>();
+  FunctionExtent extent{.name = std::format("code at {:#x}", address), .first = address, .end = base_ + bytes_};
+  if (object_) {
+    const std::uint64_t place = address - load_address_;
+    for (const Segment& segment : object_->segments) {
+      if (!segment.executable || place < segment.address || place - segment.address >= segment.file_bytes) continue;
+      extent = function_around(object_->symbols, place, segment.address, segment.address + segment.file_bytes);
+      extent.first += load_address_;
+      extent.end = std::min(extent.end + load_address_, base_ + bytes_);
+    }
+  }
+  const std::span<const std::uint8_t> memory(host_pointer<const std::uint8_t>(extent.first), extent.end - extent.first);
+  const std::uint64_t size =
+      extent.named ? memory.size() : reachable_bytes(memory, extent.first, *disassembler_, *registry_);
+  decoded->code.assign(memory.begin(), memory.begin() + static_cast<std::ptrdiff_t>(size));
+  decoded->function = decode_function(std::move(extent.name), decoded->code, extent.first, *disassembler_, *registry_);
+  decoded->function->lines = lines_.get();
+  decoded->function->load_address = load_address_;
+  return decoded;
+}
+
+const Instruction* ResidentCode::instruction_at(std::uint64_t address) {
+  if (address < base_ || address - base_ >= bytes_) return nullptr;
+  const std::scoped_lock lock(mutex_);
+  const auto start = [](const auto& decoded) { return decoded->function->address; };
+  const auto after = std::ranges::upper_bound(functions_, address, {}, start);
+  if (after != functions_.begin()) {
+    const Function& candidate = *(*std::prev(after))->function;
+    if (address - candidate.address < candidate.bytes) {
+      if (const Instruction* found = candidate.at(address)) return found;
+      return nullptr;
+    }
+  }
+  const auto place = functions_.insert(after, decode(address));
+  return (*place)->function->at(address);
+}
+
+void ResidentCode::invalidate() {
+  const std::scoped_lock lock(mutex_);
+  // After a module was loaded: its image may be gone when its first kernel is launched, as that of a compressed bundle.
+  // Code without one, as ROCr's own, is not asked for again and again.
+  constexpr unsigned most_looks = 2;
+  if (looks_at_load_ < most_looks) {
+    ++looks_at_load_;
+    look_for_image();
+  }
+  for (auto& decoded : functions_) {
+    const auto* memory = host_pointer<const std::uint8_t>(decoded->function->address);
+    if (std::memcmp(memory, decoded->code.data(), decoded->code.size()) != 0) retired_.push_back(std::move(decoded));
+  }
+  std::erase(functions_, nullptr);
+}
+
+}  // namespace wavejit::simgpu

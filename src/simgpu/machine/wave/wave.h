@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The state of one wave: what instruction handlers read and write.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "simgpu/machine/instruction/instruction.h"
+
+namespace wavejit::simgpu {
+
+class MemoryView;
+struct Allocation;
+struct Workgroup;
+namespace matrix {
+struct Summation;
+}
+
+// Lanes of a wave on the targets known so far (gfx9). Loops over lanes use this constant so that they vectorise.
+inline constexpr unsigned wave_lanes = 64;
+inline constexpr std::uint64_t all_lanes = ~std::uint64_t{0};
+
+enum class WaveState : std::uint8_t { ready, at_barrier, sleeping, ended, faulted };
+
+// MODE register fields (CDNA3 ISA, "MODE register"). Denormal fields: bit 0 keeps input denormals, bit 1 output
+// denormals.
+inline constexpr std::uint32_t mode_dx10_clamp = 1u << 8;
+inline constexpr std::uint32_t mode_ieee = 1u << 9;
+
+struct alignas(64) Wave {
+  std::uint32_t vgpr[512][wave_lanes];
+  std::uint32_t sgpr[sgpr_count];  // VCC, M0 and EXEC included, at their encoded numbers
+
+  const Instruction* next = nullptr;
+  // Instructions this wave may still execute before the scheduler looks again.
+  std::int64_t budget = 0;
+  std::uint32_t scc = 0;   // 0 or 1
+  std::uint32_t mode = 0;  // as s_getreg reads it
+  WaveState state = WaveState::ready;
+  std::uint8_t priority = 0;
+  bool times_matrix = false;
+  std::uint16_t index = 0;  // in its workgroup
+  std::uint32_t status_bits = 0;
+  std::uint32_t transcendentals_key = 0;  // 0: results are the nearest ones (numerics/permitted.h)
+  std::uint64_t matrix_instructions = 0;
+  std::uint64_t matrix_nanoseconds = 0;  // within them, if `times_matrix`
+  std::uint64_t executed = 0;
+
+  const matrix::Summation* summation = nullptr;  // null: k ascending, as matrix/README.md says
+
+  std::uint8_t* lds = nullptr;
+  std::uint32_t lds_bytes = 0;  // of this workgroup's allocation
+  Workgroup* workgroup = nullptr;
+  const MemoryView* memory = nullptr;
+  const Allocation* recent_allocation[4] = {};  // cache of MemoryView::find
+
+  std::uint8_t* scratch = nullptr;  // private memory, lane after lane
+  std::uint32_t scratch_bytes_per_lane = 0;
+
+  std::uint64_t exec() const { return sgpr64(sgpr_exec); }
+  void set_exec(std::uint64_t mask) { set_sgpr64(sgpr_exec, mask); }
+  std::uint64_t vcc() const { return sgpr64(sgpr_vcc); }
+  void set_vcc(std::uint64_t mask) { set_sgpr64(sgpr_vcc, mask); }
+  std::uint32_t m0() const { return sgpr[sgpr_m0]; }
+
+  std::uint64_t sgpr64(unsigned first) const {
+    return sgpr[first] | (static_cast<std::uint64_t>(sgpr[first + 1]) << 32);
+  }
+  void set_sgpr64(unsigned first, std::uint64_t value) {
+    sgpr[first] = static_cast<std::uint32_t>(value);
+    sgpr[first + 1] = static_cast<std::uint32_t>(value >> 32);
+  }
+
+  // A scalar source as 32 bits: register, read-only source or constant (no modifiers applied).
+  std::uint32_t scalar(const Operand& operand) const {
+    if (operand.is_constant()) return operand.bits;
+    if (operand.index < sgpr_count) return sgpr[operand.index];
+    return scalar_special(operand.index);
+  }
+  // A scalar source as 64 bits: integer rules for constants.
+  std::uint64_t scalar64(const Operand& operand) const {
+    if (operand.is_constant()) return operand.constant_b64();
+    if (operand.index < sgpr_count - 1) return sgpr64(operand.index);
+    return scalar_special64(operand.index);
+  }
+  void set_scalar(const Operand& operand, std::uint32_t value) {
+    if (operand.index < sgpr_count) sgpr[operand.index] = value;
+  }
+  void set_scalar64(const Operand& operand, std::uint64_t value) {
+    if (operand.index < sgpr_count - 1) set_sgpr64(operand.index, value);
+  }
+
+  // 64 lanes of a source: the register itself, the shared copies of a constant, or `scratch_lanes` filled from an
+  // SGPR. `dword` chooses among the registers of a wider operand (constants: see Operand::constant_* for 64-bit
+  // types).
+  const std::uint32_t* lanes(const Operand& operand, std::uint32_t (&scratch_lanes)[wave_lanes],
+                             unsigned dword = 0) const {
+    if (operand.is_vector()) return vgpr[operand.index + dword];
+    if (operand.lanes != nullptr) return operand.lanes;
+    const std::uint32_t value =
+        operand.index + dword < sgpr_count ? sgpr[operand.index + dword] : scalar_special(operand.index);
+    for (std::uint32_t& lane : scratch_lanes) lane = value;
+    return scratch_lanes;
+  }
+
+  unsigned round_f32() const { return mode & 3; }  // 0 nearest even, 1 +inf, 2 -inf, 3 zero
+  unsigned round_f16_f64() const { return (mode >> 2) & 3; }
+  unsigned denormal_f32() const { return (mode >> 4) & 3; }  // 3 keeps denormals, 0 flushes both ways
+  unsigned denormal_f16_f64() const { return (mode >> 6) & 3; }
+  bool dx10_clamp() const { return (mode & mode_dx10_clamp) != 0; }
+  bool ieee() const { return (mode & mode_ieee) != 0; }
+
+  // Leave the dispatch loop after this instruction (barrier, end, fault).
+  void stop(WaveState reason) {
+    state = reason;
+    executed -= static_cast<std::uint64_t>(budget);
+    budget = 0;
+  }
+
+  std::uint32_t scalar_special(unsigned source) const;
+  std::uint64_t scalar_special64(unsigned source) const;
+};
+
+// `code` is the HIP error that the launch ends with (719 hipErrorLaunchFailure; memory handlers use 700
+// hipErrorIllegalAddress). Reports what is wrong with this instruction and ends the launch. `text` says what; kernel,
+// instruction, offset, workgroup and wave are added. `lane` < 0: the whole wave.
+void fault(Wave& wave, const Instruction& instruction, const std::string& text, int lane = -1, int code = 719);
+
+// Calls `body(lane)` for the active lanes, lowest first.
+template <typename Body>
+inline void for_active_lanes(std::uint64_t exec, Body&& body) {
+  if (exec == all_lanes) {
+    for (unsigned lane = 0; lane < wave_lanes; ++lane) body(lane);
+    return;
+  }
+  for (std::uint64_t rest = exec; rest != 0; rest &= rest - 1) body(static_cast<unsigned>(std::countr_zero(rest)));
+}
+
+}  // namespace wavejit::simgpu

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the environment says of queues beneath AMD's runtime. config.cpp reads it, as everything of the environment.
+#pragma once
+
+#include <chrono>
+
+namespace wavejit::simgpu {
+
+struct QueueConfig {
+  // A queue that has waited so long says for what, once a wait; 0: never.
+  std::chrono::milliseconds patience = std::chrono::seconds(10);
+  // Packets are stamped with the simulated GPU's time (doors/queues/queue_time.h), not the host's.
+  bool simulated_time = false;
+};
+
+// WAVEJIT_SIM_QUEUE_PATIENCE=<seconds>, WAVEJIT_SIM_CYCLES=on|off. A value that is not understood: one warning on
+// stderr, default kept.
+QueueConfig read_queue_config();
+
+}  // namespace wavejit::simgpu
