@@ -57,6 +57,51 @@ TEST(Loader, ReadsKernelsAndSymbols) {
   EXPECT_EQ(code_object_processor(assemble(plain())), "gfx950");
 }
 
+// As linkers leave them of several objects, rocBLAS' products among others.
+TEST(Loader, KernelsOfEveryNoteAreFound) {
+  const KernelSource source{.body = "s_nop 0", .after = R"(
+.globl other
+.p2align 8
+.type other,@function
+other:
+  s_endpgm
+.size other, 4
+.section .rodata
+.p2align 6
+.amdhsa_kernel other
+  .amdhsa_next_free_vgpr 8
+  .amdhsa_next_free_sgpr 16
+  .amdhsa_accum_offset 8
+  .amdhsa_kernarg_size 16
+.end_amdhsa_kernel
+.amdgpu_metadata
+---
+amdhsa.version: [1, 2]
+amdhsa.target: amdgcn-amd-amdhsa--gfx950
+amdhsa.kernels:
+  - .name: other
+    .symbol: other.kd
+    .kernarg_segment_size: 16
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .wavefront_size: 64
+    .sgpr_count: 16
+    .vgpr_count: 8
+    .max_flat_workgroup_size: 64
+...
+.end_amdgpu_metadata
+.text
+)"};
+  const auto object = read_code_object(assemble(source));
+  ASSERT_TRUE(object.has_value()) << object.error();
+  ASSERT_EQ(object->kernels.size(), 2u);
+  EXPECT_EQ(object->kernels[0].info.name, "other");
+  EXPECT_EQ(object->kernels[0].info.kernarg_bytes, 16u);
+  EXPECT_EQ(object->kernels[1].info.name, "k");
+  EXPECT_NE(object->kernels[0].descriptor_address, object->kernels[1].descriptor_address);
+}
+
 TEST(Loader, GlobalsAreRelocatedAndFound) {
   const auto module = device_of("gfx950").load(assemble(plain()));
   ASSERT_TRUE(module.has_value()) << module.error().text;

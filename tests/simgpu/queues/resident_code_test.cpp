@@ -26,6 +26,9 @@ std::shared_ptr<ResidentCode> resident(const CodeInMemory& code, FindImage find 
   return *made;
 }
 
+// As code that was never a code object.
+void take_headers_away(const CodeInMemory& code) { *host_pointer<std::uint32_t>(code.base()) = 0; }
+
 TEST(ResidentCode, AFunctionWithoutSymbolEndsBehindItsLastReachableEnd) {
   const CodeInMemory code(KernelSource{.body = two_ends, .after = "  s_nop 5\n  s_nop 6\n"});
   const auto resident_code = resident(code);
@@ -63,9 +66,42 @@ TEST(ResidentCode, AnImageNamesKernelsAndDelimitsFunctions) {
   EXPECT_EQ(asked, 1);
 }
 
+// As of compressed bundles: the image was freed when it was loaded, and its place may have another one's bytes.
+TEST(ResidentCode, WhatWasLoadedNamesKernelsWhereTheImageIsGone) {
+  const KernelSource source{.body = two_ends, .after = "  s_nop 5\n"};
+  const std::vector<FindImage> finders = {
+      {},
+      [](std::uint64_t) { return std::nullopt; },
+      [](std::uint64_t address) { return CodeImage{.bytes = std::vector<std::byte>(4096), .load_address = address}; },
+      [](std::uint64_t address) {
+        return CodeImage{.bytes = assemble({.body = two_ends, .kernarg_bytes = 16}), .load_address = address};
+      }};
+  for (const FindImage& find : finders) {
+    const CodeInMemory code(source);
+    const auto resident_code = resident(code, find);
+    const auto kernel = resident_code->kernel_at(code.descriptor());
+    ASSERT_TRUE(kernel.has_value()) << kernel.error();
+    EXPECT_EQ((*kernel)->info.name, "k");
+    EXPECT_EQ((*kernel)->info.kernarg_bytes, 8U);
+    const Instruction* const first = resident_code->instruction_at(code.entry());
+    ASSERT_NE(first, nullptr);
+    EXPECT_EQ(first->function->name, "k");
+    EXPECT_EQ(first->function->bytes, 6U * 4U);
+  }
+}
+
+TEST(ResidentCode, CodeThatWasNoCodeObjectHasNoName) {
+  const CodeInMemory code(KernelSource{.body = two_ends});
+  take_headers_away(code);
+  const auto kernel = resident(code)->kernel_at(code.descriptor());
+  ASSERT_TRUE(kernel.has_value()) << kernel.error();
+  EXPECT_THAT((*kernel)->info.name, HasSubstr("kernel at 0x"));
+}
+
 TEST(ResidentCode, AnImageThatEndsBeforeIsAnotherOnes) {
   const KernelSource source{.body = two_ends};
   const CodeInMemory code(source);
+  take_headers_away(code);
   const auto resident_code = resident(code, [&](std::uint64_t) -> std::optional<CodeImage> {
     return CodeImage{.bytes = assemble(source), .load_address = code.base() - 0x100000};
   });

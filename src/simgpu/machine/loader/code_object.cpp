@@ -2,7 +2,9 @@
 #include "simgpu/machine/loader/code_object.h"
 
 #include <algorithm>
+#include <cstring>
 #include <format>
+#include <iterator>
 #include <unordered_map>
 
 #include "simgpu/machine/loader/bytes.h"
@@ -219,7 +221,9 @@ class CodeObjectReader {
     return file_.read<SectionHeader>(header_.section_headers + (index * sizeof(SectionHeader)));
   }
 
+  // Of code objects that were linked from several objects, as those of rocBLAS' products, one note each.
   Step metadata() {
+    bool found = false;
     for (const Bytes& notes : notes_) {
       for (std::uint64_t at = 0; notes.holds(at, 12);) {
         const std::uint64_t name_bytes = *notes.read<std::uint32_t>(at);
@@ -230,11 +234,15 @@ class CodeObjectReader {
         const auto name = notes.text(name_at);
         const auto content = notes.part(content_at, content_bytes);
         if (!content) return wrong("a note reaches beyond its segment");
-        if (type == note_metadata && name && *name == "AMDGPU") return read_metadata(*content);
+        if (type == note_metadata && name && *name == "AMDGPU") {
+          if (auto done = read_metadata(*content); !done) return done;
+          found = true;
+        }
         at = content_at + ((content_bytes + 3) & ~std::uint64_t{3});
       }
     }
-    return wrong("no AMDGPU metadata note");
+    if (!found) return wrong("no AMDGPU metadata note");
+    return {};
   }
 
   Step read_metadata(const Bytes& content) {
@@ -409,6 +417,28 @@ FunctionExtent function_around(std::span<const Symbol> symbols, std::uint64_t pl
 
 std::expected<CodeObject, std::string> read_code_object(std::span<const std::byte> image) {
   return CodeObjectReader(image).read();
+}
+
+// Linkers put the headers, the note and the dynamic symbols into the first segment, which begins at 0 in the file and
+// in memory. Behind it places in the file are not those in memory.
+std::vector<std::byte> code_object_in_memory(std::span<const std::byte> memory) {
+  const Bytes bytes(memory);
+  auto header = bytes.read<ElfHeader>(0);
+  constexpr std::uint8_t magic[4] = {0x7f, 'E', 'L', 'F'};
+  if (!header || !std::equal(std::begin(magic), std::end(magic), header->ident)) return {};
+  if (header->program_header_bytes != sizeof(ProgramHeader) || header->program_header_count > most_segments) return {};
+  if (!bytes.holds(header->program_headers, header->program_header_count * sizeof(ProgramHeader))) return {};
+  std::vector<std::byte> file(memory.begin(), memory.end());
+  header->section_headers = 0;
+  header->section_header_count = 0;
+  std::memcpy(file.data(), &*header, sizeof *header);
+  for (unsigned i = 0; i < header->program_header_count; ++i) {
+    const std::uint64_t at = header->program_headers + (i * sizeof(ProgramHeader));
+    ProgramHeader program = *bytes.read<ProgramHeader>(at);
+    program.offset = program.address;
+    std::memcpy(file.data() + at, &program, sizeof program);
+  }
+  return file;
 }
 
 std::string code_object_problem(std::span<const std::byte> image) {

@@ -72,6 +72,7 @@ struct KernelDescriptor {
   bool property(unsigned bit) const { return ((properties >> bit) & 1) != 0; }
   unsigned preload_dwords() const { return kernarg_preload & 0x7f; }
   unsigned preload_offset() const { return kernarg_preload >> 7; }
+  bool operator==(const KernelDescriptor&) const = default;
 };
 
 // The 64 bytes of one.
@@ -125,6 +126,9 @@ FunctionExtent function_around(std::span<const Symbol> symbols, std::uint64_t pl
 
 // The text names the field, its value and what is accepted.
 std::expected<CodeObject, std::string> read_code_object(std::span<const std::byte> image);
+// A code object as it lies in memory, from its first segment on, as a file that reads the same; empty when its headers
+// are not there. What is never loaded (local symbols, lines) is not in it.
+std::vector<std::byte> code_object_in_memory(std::span<const std::byte> memory);
 
 // Processor ("gfx950") named by an ELF code object's header; empty when `image` is not one. For choosing from a
 // bundle.

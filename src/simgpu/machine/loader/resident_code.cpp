@@ -61,6 +61,16 @@ bool covers(const CodeObject& object, std::uint64_t place) {
   });
 }
 
+// Memory that held an image may hold another one's by now: headers and notes tell them apart.
+bool is_loaded(const CodeObject& object, const CodeImage& image, std::uint64_t base,
+               std::span<const std::byte> memory) {
+  const Segment& first = object.segments.front();
+  if (image.load_address != base || first.address != 0 || first.file_offset != 0) return true;
+  constexpr std::uint64_t enough = 4096;
+  const std::uint64_t bytes = std::min<std::uint64_t>({first.file_bytes, enough, memory.size()});
+  return std::ranges::equal(std::span(image.bytes).first(bytes), memory.first(bytes));
+}
+
 }  // namespace
 
 ResidentCode::ResidentCode(std::uint64_t base, std::uint64_t bytes, Disassembler& disassembler,
@@ -74,15 +84,21 @@ ResidentCode::ResidentCode(std::uint64_t base, std::uint64_t bytes, Disassembler
 ResidentCode::~ResidentCode() = default;
 
 void ResidentCode::look_for_image() {
-  if (object_ || !find_image_) return;
-  const std::optional<CodeImage> image = find_image_(base_);
-  if (!image) return;
-  auto object = read_code_object(image->bytes);
-  if (!object || !covers(*object, base_ - image->load_address)) return;
-  object_ = std::move(*object);
-  load_address_ = image->load_address;
-  kernels_.clear();  // those that were looked at before have no names
-  lines_ = SourceLines::read(image->bytes);
+  const std::span<const std::byte> memory(host_pointer<const std::byte>(base_), bytes_);
+  if (const std::optional<CodeImage> image = find_image_ ? find_image_(base_) : std::nullopt) {
+    auto object = read_code_object(image->bytes);
+    if (object && covers(*object, base_ - image->load_address) && is_loaded(*object, *image, base_, memory)) {
+      object_ = std::move(*object);
+      load_address_ = image->load_address;
+      lines_ = SourceLines::read(image->bytes);
+      return;
+    }
+  }
+  // Images of compressed bundles are gone once they are loaded. What was loaded has its headers.
+  if (auto object = read_code_object(code_object_in_memory(memory))) {
+    object_ = std::move(*object);
+    load_address_ = base_;
+  }
 }
 
 std::expected<std::shared_ptr<const ResidentKernel>, std::string> ResidentCode::kernel_at(
@@ -126,7 +142,10 @@ std::expected<std::shared_ptr<const ResidentKernel>, std::string> ResidentCode::
   if (object_) {
     const auto described =
         std::ranges::find(object_->kernels, descriptor_address - load_address_, &KernelDescription::descriptor_address);
-    if (described != object_->kernels.end()) kernel->info = described->info;
+    // Code that changed is another kernel's.
+    if (described != object_->kernels.end() && described->descriptor == kernel->descriptor) {
+      kernel->info = described->info;
+    }
     kernel->is_of_runtime = is_of_hip(*object_);
   }
   kernels_[descriptor_address] = kernel;
@@ -173,13 +192,6 @@ const Instruction* ResidentCode::instruction_at(std::uint64_t address) {
 
 void ResidentCode::invalidate() {
   const std::scoped_lock lock(mutex_);
-  // After a module was loaded: its image may be gone when its first kernel is launched, as that of a compressed bundle.
-  // Code without one, as ROCr's own, is not asked for again and again.
-  constexpr unsigned most_looks = 2;
-  if (looks_at_load_ < most_looks) {
-    ++looks_at_load_;
-    look_for_image();
-  }
   for (auto& decoded : functions_) {
     const auto* memory = host_pointer<const std::uint8_t>(decoded->function->address);
     if (std::memcmp(memory, decoded->code.data(), decoded->code.size()) != 0) retired_.push_back(std::move(decoded));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Code that somebody else put into executable memory, as AMD's runtime does: kernels are known by the address of their
-// descriptor, functions are decoded when first reached. Names come from the code object's image, where one is found.
+// descriptor, functions are decoded when first reached. Names come from the code object's image, where one is
+// found, or from what of it was loaded.
 #pragma once
 
 #include <array>
@@ -73,7 +74,6 @@ class ResidentCode final : public Code {
 
   std::mutex mutex_;
   bool looked_for_image_ = false;
-  unsigned looks_at_load_ = 0;
   std::optional<CodeObject> object_;  // what the image says; nothing without one
   std::uint64_t load_address_ = 0;
   std::unique_ptr<SourceLines> lines_;
