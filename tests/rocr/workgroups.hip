@@ -2,6 +2,7 @@
 // Workgroups that wait for each other, on either front:
 //
 //   workgroups meet      a cooperative launch: barriers among all its workgroups, and launches that do not fit
+//   workgroups refused   the same where it is not announced: an error, and nothing ran
 //   workgroups wait      an ordinary one whose first workgroup waits for its last
 //   workgroups scan      sums of everything before, by words of 64 bits that hold a sum and its state (look-back)
 //
@@ -86,6 +87,19 @@ void test_meeting() {
                                     nullptr) == hipErrorCooperativeLaunchTooLarge);
 }
 
+void test_refusal() {
+  int announced = 1;
+  CHECK(hipDeviceGetAttribute(&announced, hipDeviceAttributeCooperativeLaunch, 0));
+  EXPECT(announced == 0);
+  int rounds = 1;
+  auto* came = zeroed<unsigned>(rounds + 1);
+  auto* missing = zeroed<unsigned>(1);
+  void* arguments[] = {&came, &missing, &rounds};
+  EXPECT(hipLaunchCooperativeKernel(reinterpret_cast<const void*>(meet), dim3(2), dim3(64), arguments, 0, nullptr) ==
+         hipErrorLaunchFailure);
+  EXPECT(copy_of(came, 1)[0] == 0);
+}
+
 __global__ void wait(unsigned* came, unsigned* seen) {
   if (threadIdx.x != 0) return;
   if (blockIdx.x == 0) {
@@ -168,12 +182,14 @@ int main(int count, char** words) {
   const char* what = count > 1 ? words[1] : "";
   if (std::strcmp(what, "meet") == 0) {
     test_meeting();
+  } else if (std::strcmp(what, "refused") == 0) {
+    test_refusal();
   } else if (std::strcmp(what, "wait") == 0) {
     test_waiting();
   } else if (std::strcmp(what, "scan") == 0) {
     test_scan();
   } else {
-    std::fputs("workgroups <meet|wait|scan>\n", stderr);
+    std::fputs("workgroups <meet|refused|wait|scan>\n", stderr);
     return 2;
   }
   return 0;

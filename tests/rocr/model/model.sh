@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # ROCr's door for models where it is not like the thunk: a fault ends the program, and wrong folders say so.
 #   model.sh fault <wavejit> <target> <hip_program>
+#   model.sh cooperative <wavejit> <target> <hip_workgroups>
 #   model.sh inputs <wavejit> <target> <rocr_agents> <libwavejit_model.so>
 set -uo pipefail
 what=$1 wavejit=$2 target=$3 program=$4
@@ -27,6 +28,11 @@ fault)
   has err "$target through ROCr's door for models: one GPU"
   has err "kernel write_far(int*)"
   has err "writes 4 bytes at"
+  ;;
+cooperative)
+  "$wavejit" sim --target "$target" --door model -- "$program" refused >"$work/out" 2>"$work/err" || fail "exit code $?"
+  has err "a cooperative launch at ROCr's door for models"
+  has err "--door thunk"
   ;;
 inputs)
   library=$5
