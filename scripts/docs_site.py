@@ -19,16 +19,18 @@ TREE = pathlib.Path(__file__).resolve().parents[1]
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 SECTION = re.compile(r"^(?:/\*|//) ---- (.+?) -{3,}")
 
-# The order of the menu. What is named nowhere stands under "Everything else".
+# The order of the menu. A page that is named nowhere must be a room's: those come last, by their folders.
 MENU = {
     "Start here": ["docs/install", "docs/start/pytorch", "docs/start/serving-engine", "docs/start/kernel-writers", "docs/start/simulated-gpu-only", "docs/variants", "docs/command-line"],
-    "Calls": ["docs/pytorch", "docs/python", "docs/serving", "docs/problem-descriptors", "docs/prebuild", "docs/environment", "docs/cache-format", "docs/remote-cache"],
-    "Bits": ["docs/invariance", "docs/invariance-cost", "docs/canonical-arithmetic", "docs/split-keys", "docs/sweep", "docs/reliability"],
-    "Speed": ["docs/timing-model", "docs/profile", "docs/tune", "bench/predicted_shapes", "bench/predicted_decode", "bench/predicted_table"],
-    "The simulated GPU": ["docs/simulated-gpu", "docs/rocm-on-any-machine", "docs/first-day-on-silicon", "docs/isa"],
+    "Calls": ["docs/pytorch", "docs/python", "docs/serving", "docs/problem-descriptors", "docs/prebuild", "docs/environment", "docs/cache-format", "docs/remote-cache",
+              "examples/serving_engine/README"],
+    "Bits": ["docs/invariance", "docs/invariance-cost", "docs/canonical-arithmetic", "docs/split-keys", "docs/sweep", "docs/fault-injection", "docs/reliability"],
+    "Speed": ["docs/timing-model", "docs/profile", "docs/tune", "bench/predicted_shapes", "bench/predicted_decode", "bench/predicted_table", "bench/static_table", "bench/README"],
+    "The simulated GPU": ["docs/simulated-gpu", "docs/rocm-on-any-machine", "examples/rocm_ci/README", "docs/first-day-on-silicon", "docs/isa"],
     "Working on it": ["CONTRIBUTING", "docs/adding-a-family", "docs/public-face", "docs/libraries", "docs/releases", "SECURITY", "CHANGELOG", "THIRD-PARTY"],
     "References": ["reference/program", "reference/python", "reference/torch", "reference/transformers", "reference/cache", "reference/c", "reference/cpp", "reference/simgpu"],
 }
+ROOMS = ("src/", "templates/", "tools/", "python/")
 
 
 def pages_of_the_tree() -> list[pathlib.Path]:
@@ -124,7 +126,10 @@ def index_of(pages: list[pathlib.Path]) -> str:
     text = ["# wavejit", "", "Attention kernels for AMD GPUs, emitted at the first call that needs them.",
             "They have run on the simulated GPU only, which is part of this project; never on silicon.", "",
             "[What it is, and the first two commands](README.md)", ""]
-    menu = {**MENU, "Everything else": sorted(name for name in there if name not in named and name != "README")}
+    others = sorted(name for name in there if name not in named and name != "README")
+    if homeless := [name for name in others if not name.startswith(ROOMS)]:
+        raise SystemExit(f"{', '.join(homeless)}: no caption of the menu has it; MENU in scripts/docs_site.py names the pages for readers")
+    menu = {**MENU, "Rooms of the source": others}
     for caption, names in menu.items():
         present = [name for name in names if name in there or name.startswith("reference/")]
         text += ["```{toctree}", f":caption: {caption}", ":maxdepth: 1", "", *present, "```", ""]
@@ -155,9 +160,17 @@ def prepare(source: pathlib.Path, program: pathlib.Path) -> None:
     (source / "index.md").write_text(index_of(pages), encoding="utf-8")
 
 
+def remove_old_pages(html: pathlib.Path, source: pathlib.Path) -> None:
+    """A page that left the tree leaves the site. Sphinx keeps it; what it makes of itself lies at the top."""
+    for page in html.rglob("*/*.html"):
+        if not (source / page.relative_to(html)).with_suffix(".md").exists():
+            page.unlink()
+
+
 def main() -> None:
     folder = pathlib.Path(sys.argv[1]).resolve()
     prepare(folder / "source", pathlib.Path(sys.argv[2]).resolve())
+    remove_old_pages(folder / "html", folder / "source")
     command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "--jobs", "2", "-c", TREE / "docs" / "site",
                "-d", folder / "doctrees", folder / "source", folder / "html"]
     if subprocess.run([str(word) for word in command], check=False).returncode != 0:

@@ -51,9 +51,15 @@ def pixels(picture: bytes) -> set[bytes]:
 class Site(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
+        cls.gone = HTML / "docs" / "a_page_that_left_the_tree.html"
+        cls.gone.parent.mkdir(parents=True, exist_ok=True)
+        cls.gone.write_text('<a href="nowhere.html">as an earlier build left it</a>', encoding="utf-8")
         made = subprocess.run([sys.executable, SCRIPT, FOLDER, PROGRAM], capture_output=True, text=True)
         if made.returncode != 0:
             raise AssertionError(made.stdout + made.stderr)
+
+    def test_what_left_the_tree_left_the_site(self):
+        self.assertFalse(self.gone.exists())
 
     def test_references_are_whole(self):
         text = {name: (HTML / "reference" / f"{name}.html").read_text(encoding="utf-8") for name in
