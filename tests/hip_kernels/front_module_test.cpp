@@ -441,6 +441,9 @@ TEST_F(Front, counts_resources_and_occupancy) {
   int blocks = 0;  // 160 KiB a compute unit hold four of 40
   EXPECT_EQ(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, big, 64, 0), hipSuccess);
   EXPECT_EQ(blocks, 4);
+  // 54,000 bytes are 27 granules of 2,048 out of 80: by bytes alone three would fit.
+  EXPECT_EQ(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, big, 64, 54000 - 40960), hipSuccess);
+  EXPECT_EQ(blocks, 2);
   EXPECT_EQ(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, bounded, 128, 0), hipSuccess);
   EXPECT_EQ(blocks, 16);  // 32 waves, two a block
   EXPECT_EQ(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, bounded, 0, 0), hipErrorInvalidValue);

@@ -115,6 +115,12 @@ TEST(Occupancy, IsLimitedByWhatRunsOutFirst) {
   EXPECT_EQ(occupancy_of(target, 32, 0, 2).limit, "waves");
 }
 
+// By bytes alone there would be room for seven.
+TEST(Occupancy, CountsLdsInTheGranulesThatItIsHandedOutIn) {
+  EXPECT_EQ(occupancy_of(*targets::find_target("gfx950"), 32, 23000, 1).workgroups, 6U);  // 24,576 of 163,840
+  EXPECT_EQ(occupancy_of(*targets::find_target("gfx942"), 32, 9300, 1).workgroups, 6U);   // 9,728 of 65,536
+}
+
 TEST(Sample, IsSpreadAndComesInPairsOfOneDie) {
   const targets::Target& target = *targets::find_target("gfx950");
   EXPECT_EQ(workgroups_of(choose_sample(0, 1, 1000, 4, target)), (std::vector<std::uint64_t>{250, 258, 750, 758}));

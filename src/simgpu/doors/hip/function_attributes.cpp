@@ -8,6 +8,7 @@
 #include "hip_abi/hip_functions.h"
 #include "simgpu/doors/hip/device_properties.h"
 #include "simgpu/doors/hip/modules.h"
+#include "targets/lds_allocation.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu::hip_front {
@@ -28,7 +29,8 @@ int workgroups_per_compute_unit(const Function& function, int block_size, std::s
   const std::size_t lds = info.static_lds_bytes + dynamic_lds_bytes;
   if (std::cmp_greater(lds, target.lds_bytes_per_workgroup)) return 0;
   if (lds == 0) return by_waves;
-  return std::min(by_waves, static_cast<int>(static_cast<std::size_t>(target.lds_bytes) / lds));
+  return std::min(
+      by_waves, target.lds_bytes / static_cast<int>(targets::lds_allocation(target, static_cast<std::uint32_t>(lds))));
 }
 
 }  // namespace wavejit::simgpu::hip_front

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "targets/lds_allocation.h"
 #include "targets/targets.h"
 
 namespace wavejit::simgpu::clock {
@@ -25,7 +26,8 @@ Occupancy occupancy_of(const targets::Target& target, unsigned vgprs, unsigned l
     occupancy.workgroups = most;
     occupancy.limit = by;
   };
-  if (lds_bytes != 0) lower(static_cast<unsigned>(target.lds_bytes) / lds_bytes, "LDS");
+  if (lds_bytes != 0)
+    lower(static_cast<unsigned>(target.lds_bytes) / targets::lds_allocation(target, lds_bytes), "LDS");
   constexpr unsigned barriers = 16;  // of a compute unit, for workgroups of more than one wave (LLVM, isa documents)
   if (waves_of_workgroup > 1) lower(barriers, "barriers");
   return occupancy;
