@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Runs every command of `./dev help` that no test runs (scripts/commands.txt), and prints what ran.
 #
-#   scripts/every_command.sh           runs them, some hours
+#   scripts/every_command.sh [filter]  runs them, some hours; or those whose words match the regular expression
 #   scripts/every_command.sh --check [<tests of ctest -N>]   whether each command has a line, and each named test is there
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -14,7 +14,14 @@ words_of_help() {
   ./dev help | sed -n '/^  [a-z]/p' | sed -E 's/^  //; s/ {2,}.*//; s/ [[<].*//' | grep -vE '^(WAVEJIT|--)' | sort -u
 }
 
+# <command> = run <words>, for each that is run here; not the lines that explain the list.
+runs() { grep -E '^[a-z].* = run ' "$list"; }
+
 if [[ ${1:-} == --check ]]; then
+  if runs | grep -F '<'; then
+    echo "FAIL: $list: that is no command"
+    failed=1
+  fi
   while IFS= read -r word; do
     grep -q "^$word = " "$list" || { echo "FAIL: $list: no line for './dev $word'"; failed=1; }
   done < <(words_of_help)
@@ -27,14 +34,21 @@ if [[ ${1:-} == --check ]]; then
   exit "$failed"
 fi
 
+filter=${1:-}
 report=build/commands.txt
-: >"$report"
+mkdir -p build
+if [[ -z $filter ]]; then : >"$report"; fi
+if ! runs | sed 's/.* = run //' | grep -E -- "$filter" >/dev/null; then
+  printf "every_command.sh: '%s' matches no command; these are run: %s\n" "$filter" "$(runs | sed 's/.* = run //' | paste -sd, | sed 's/,/, /g')" >&2
+  exit 2
+fi
 while IFS= read -r line; do
   words=${line#* = run }
   log=build/command-${line%% = *}.log
   log=${log// /-}
   begun=$SECONDS
   status=0
+  if ! grep -E -- "$filter" >/dev/null <<<"$words"; then continue; fi
   printf '[commands] ./dev %s\n' "$words"
   eval "./dev $words" >"$log" 2>&1 </dev/null || status=$?
   printf '%5d s  exit %d  ./dev %s\n' "$((SECONDS - begun))" "$status" "$words" >>"$report"
@@ -42,6 +56,6 @@ while IFS= read -r line; do
     failed=1
     tail -n 20 "$log"
   fi
-done < <(grep ' = run ' "$list")
+done < <(runs)
 cat "$report"
 exit "$failed"
