@@ -280,7 +280,8 @@ struct wavejit_call_report {
  * query_starts[b + 1] − 1 (lse [1, Hq, total, 1]); with key_starts, k and v are [1, total, Hkv, D] in the same way.
  * Either may be packed and the other dense. B is `sequences`; Sq and Sk are each sequence's own, and the longest of
  * them stands in max_query_length and max_key_length, because the host sizes the launch and never reads device memory.
- * Sequences without queries or without keys are allowed.
+ * Sequences without queries or without keys are allowed. With max_key_length = 0 none has a key, whatever k holds: O is
+ * 0 and LSE −inf.
  *
  * Keys in pages (a paged cache): with block_table, k is [pages, page size, Hkv, D] and v [pages, page size, Hkv, Dv],
  * with any strides: a page may be [keys, heads, dim] (NHD) or [heads, keys, dim] (HND), and pages of K and V may stand
@@ -323,11 +324,21 @@ struct wavejit_call_report {
  * key_lengths[b] keys; in pages key_lengths counts from key 0, too, and table_columns must reach to the last of them.
  * Masks and modifiers count keys from key 0. Results are those of the same keys without padding, bit by bit.
  *
+ * Scores: without modifiers |scale · q·k · log2 e| of visible keys stays below 2^28 = 2.7e8. Beyond it a row may get
+ * the answer of one that sees nothing, O = 0 and LSE = −inf. fp32 tells such scores apart by 32 only: no model has
+ * them.
+ *
+ * NaN and infinity in a row of q reach that row, and in a row of k the rows that see it. In a row of v they may reach
+ * every row of the sequence, whether it sees the key or not: a tile is multiplied whole, and 0 · NaN is NaN. Which rows
+ * depends on the kernel, so that nothing that is said about bits holds of them. What stands beyond a sequence's keys,
+ * in front of them (first_keys) or in other sequences reaches nothing. docs/invariance.md shows it ("hidden").
+ *
  * Modifiers, in this order, before the mask (x = scale · q·k):
  *   softcap  x ← softcap · tanh(x / softcap)
  *   bias     x ← x + bias[b, h, i, j]: dtype of q or fp32, sizes [B or 1, Hq or 1, Sq, Sk]; packed: [1, Hq or 1, total,
  *            max_key_length]. Strides multiples of 8, Sk rounded up to one readable in every row; −inf hides a
- *            key; what stands at hidden keys and in the padding does not matter
+ *            key, and a finite number never does (in bf16 and fp32 less than −2.353e38 counts as that: a row of nothing
+ *            but the least number has the mean of V); what stands at hidden keys and in the padding does not matter
  *   alibi    x ← x − slope · |j − diagonal(i)|: fp32 slopes, [B or 1, Hq, 1, 1], the Hq of one batch side by side
  *   sink     one more logit a row, which takes its share of the softmax and has no value: fp32, [1, Hq, 1, 1],
  *            contiguous. LSE includes it: a row that sees no key has LSE = sink and O = 0
@@ -340,12 +351,13 @@ struct wavejit_call_report {
  *
  * The workspace holds (Dv + 4) · 4 bytes for every row, query head and chunk: B · Sq · Hq · ceil(Sk / 1,024) ·
  * (Dv + 4) · 4, with total in place of B · Sq for packed queries, or less where only the short ones are split. Beyond
- * 256 MiB the sequences of dense queries go in rounds, so many at a time: wavejit_attention_forward_workspace says how
- * much is of use. A caller's may be smaller than that: splits = 0 then takes more rounds, and leaves keys whole that
- * fit in none; splits > 1 is refused, with both sizes. It is written and read on the stream, from the call on until the
- * stream has come to its end. Null: the engine's own, one for each stream that splits keys, kept until the engine is
- * destroyed. Then a stream may be destroyed only when its work has ended. Captured without a workspace of the caller's,
- * a call does not split. docs/split-keys.md has the reasons. */
+ * 256 MiB sequences go in rounds, so many at a time: those of dense queries, and packed ones of up to 32 rows, each
+ * with the records of the longest. wavejit_attention_forward_workspace says how much is of use. A caller's may be
+ * smaller than that: splits = 0 then takes more rounds, and leaves keys whole that fit in none, packed ones that would
+ * have gone at once, too; splits > 1 is refused, with both sizes. It is written and read on the stream, from the call
+ * on until the stream has come to its end. Null: the engine's own, one for each stream that splits keys, kept until the
+ * engine is destroyed. Then a stream may be destroyed only when its work has ended. Captured without a workspace of the
+ * caller's, a call does not split. docs/split-keys.md has the reasons. */
 struct wavejit_attention_forward_arguments {
   size_t size;
   struct wavejit_tensor q;

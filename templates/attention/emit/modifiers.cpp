@@ -3,6 +3,8 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
+#include <bit>
+#include <cstdint>
 #include <numbers>
 
 #include "templates/attention/emit/mask.h"
@@ -20,6 +22,22 @@ constexpr float log2e = std::numbers::log2e_v<float>;
 
 Value* fused(Kernel& kernel, Value* a, Value* b, Value* c) {
   return kernel.ir().CreateIntrinsic(llvm::Intrinsic::fma, {kernel.f32()}, {a, b, c});
+}
+
+// x + bias · log2 e, where that is finite for every finite bias: −∞ alone hides a key. The least numbers of bf16 and
+// f32 would not be: they become -0x1.62p127, the last that is. Against one so large no score shows, but −∞ and NaN do,
+// by the other sum. As integers, where the least negative float is the largest: a maximum of floats would cost each one
+// more instruction, which quiets NaN. fp16 has no such numbers.
+Value* with_bias(Kernel& kernel, DataType type, Value* bias, Value* x) {
+  if (type != DataType::fp16) {
+    llvm::IRBuilder<>& ir = kernel.ir();
+    const auto least = std::bit_cast<std::uint32_t>(-0x1.62p127F);
+    x = fused(kernel, bias, kernel.constant(0x1p-126F), x);
+    Value* bits = ir.CreateBitCast(bias, ir.getInt32Ty());
+    bits = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, bits, ir.getInt32(least));
+    bias = ir.CreateBitCast(bits, kernel.f32());
+  }
+  return fused(kernel, bias, kernel.constant(log2e), x);
 }
 
 Value* wide(Kernel& kernel, Value* value) { return kernel.ir().CreateZExt(value, kernel.i64()); }
@@ -153,7 +171,7 @@ void ScoreModifiers::apply(Value* tile, const Values& fetched, std::span<Accumul
       } else {
         x = ir.CreateFMul(x, queries_.scale_log2e);
       }
-      if (modifiers_.has(Modifier::bias)) x = fused(kernel_, bias_of(fetched, part, r), kernel_.constant(log2e), x);
+      if (modifiers_.has(Modifier::bias)) x = with_bias(kernel_, bias_type_, bias_of(fetched, part, r), x);
       if (modifiers_.has(Modifier::alibi)) {
         const int key = static_cast<int>(part) * layout.rows + layout.row_of_register(r);
         Value* keys = key == 0 ? distance : ir.CreateFAdd(distance, kernel_.constant(static_cast<float>(key)));
