@@ -208,7 +208,7 @@ TEST_P(MixedBatches, SplitsThatAreAskedForHaveTheSameBits) {
 }
 
 // Two million keys that a sequence may have are 2,048 records of each row and head, though hardly any is written; those
-// of the last rows stand 4 GiB behind the first. Of decode as of a mix.
+// of the last rows stand 4 GiB behind the first. Of one kernel that is asked to split as of a mix.
 TEST_P(MixedBatches, RecordsBeyondFourGiB) {
   constexpr std::int64_t longest = std::int64_t{2048} * 1024;
   const auto check_far = [&](AttentionCase which) {
@@ -223,7 +223,12 @@ TEST_P(MixedBatches, RecordsBeyondFourGiB) {
     Numbers keys(33, 3);
     keys.front() = 1030;
     keys.back() = 1100;
-    check_far(make(Storage::bf16, Numbers(33, 2), keys, {64, 4}, {128, 128}, true, 12));
+    Numbers queries(33, 1);
+    queries[1] = 40;
+    AttentionCase split = make(Storage::bf16, queries, keys, {64, 4}, {128, 128}, true, 12);
+    split.splits = 2;
+    split.engine_workspace = true;
+    check_far(split);
   }
   if (whole_lists()) {
     Numbers queries(66, 1);

@@ -101,6 +101,8 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   fill(spec, splits_.splits, memory, arguments_);
   if (first != 0) [[unlikely]]
     begin_at_sequence(arguments_.paged, problem_.shape.paged, first);
+  if (spec.shares_call()) [[unlikely]]
+    arguments_.rows.few_rows = problem_.query_length;
   plan.add(launch_of(geometry, &arguments_, argument_bytes(spec)));
   if (splits_.splits != 1) [[unlikely]]
     plan_combine(*kernels[1], arguments_.paged.all, batch, problem_.query_length, plan);
@@ -135,6 +137,12 @@ std::string AttentionCall::descriptor(Line line) const {
     // What says that it is a mix; and why nothing is split may not show in the words.
     descriptor.query_rows = static_cast<std::int64_t>(problem_.query_rows);
     if (splits_.splits == 1) descriptor.splits = 1;
+  } else if (problem_.packed_queries && splits_.splits != 1) {
+    // Where parts stand hangs on how many rows there are; without a word of them every sequence is the longest.
+    AttentionProblem even = problem_;
+    even.query_rows = std::uint64_t{problem_.batch} * problem_.query_length;
+    if (has_parts_by_sequence(even) != has_parts_by_sequence(problem_))
+      descriptor.query_rows = static_cast<std::int64_t>(problem_.query_rows);
   }
   if (line == Line::of_kernels) descriptor.scale.clear();  // no part of a kernel
   return to_text(descriptor);

@@ -11,6 +11,7 @@
 #include "templates/attention_forward/call/descriptor_words.h"
 #include "templates/attention_forward/call/mix.h"
 #include "templates/attention_forward/call/pairs.h"
+#include "templates/attention_forward/call/splits.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward {
@@ -107,12 +108,26 @@ std::vector<ProblemDescriptor> mixes_of(const ProblemDescriptor& one) {
   return mixes;
 }
 
+// What a smaller batch has where this one's parts are too many to stand side by side (splits.h).
+ProblemDescriptor alone(ProblemDescriptor one) {
+  one.batch = 1;
+  one.query_lengths.clear();
+  one.query_rows.reset();
+  one.first_keys.clear();
+  one.total_keys.reset();
+  if (!one.key_lengths.empty()) one.key_lengths.assign(1, one.key_length);
+  return one;
+}
+
 }  // namespace
 
 // Routes know the class of the query length. Whether keys are split goes one way with each length, so that the ends of
 // a class and of the keys meet both answers, if there are two.
 std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descriptor) {
   std::vector<ProblemDescriptor> each;
+  const auto take = [&](const ProblemDescriptor& one) {
+    if (std::ranges::find(each, one) == each.end()) each.push_back(one);
+  };
   const auto add = [&](std::int64_t queries, std::int64_t keys) {
     ProblemDescriptor one = descriptor;
     one.least_query_length.reset();
@@ -128,11 +143,11 @@ std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descripto
       // And so does whether query tiles go in pairs.
       for (const bool paired : {false, true}) {
         if (may_pair(one.shape)) one.paired_tiles = paired;
-        if (std::ranges::find(each, one) == each.end()) each.push_back(one);
+        take(one);
+        if (has_parts_by_sequence(problem_of(one))) take(alone(one));
       }
     }
-    for (const ProblemDescriptor& mix : mixes_of(one))
-      if (std::ranges::find(each, mix) == each.end()) each.push_back(mix);
+    for (const ProblemDescriptor& mix : mixes_of(one)) take(mix);
   };
   const std::int64_t longest = descriptor.query_length;
   for (std::int64_t first = descriptor.least_query_length.value_or(longest); first <= longest;) {

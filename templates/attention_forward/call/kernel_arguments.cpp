@@ -103,6 +103,7 @@ void begin_at_sequence(PagedArguments& arguments, bool paged, std::uint32_t sequ
   step(all.lse, all.lse_batch_stride);
   step(all.scores.bias, all.scores.bias_batch_stride);
   step(all.scores.alibi, all.scores.alibi_batch_stride);
+  step(all.sequences.query_starts, number);
   step(all.sequences.key_starts, number);
   step(all.sequences.key_lengths, number);
   if (paged) {

@@ -18,7 +18,7 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
 // Rows of vectorised pages, over what fill_arguments has made of strides.
 void set_units(Arguments& arguments, const wavejit_attention_forward_arguments& call);
 
-// Of a call whose queries are not packed: the arguments as if its sequences began with this one.
+// The arguments as if the call's sequences began with this one. Packed tensors have no batch stride.
 void begin_at_sequence(PagedArguments& arguments, bool paged, std::uint32_t sequence);
 
 // What the kernel is given that merges the parts that one of this shape leaves, with these arguments.

@@ -36,7 +36,8 @@ struct AttentionShape {
   // query_rows are then the long ones', and packed_heads and split are of the short ones'.
   bool mixed = false;
   QueryRows few_rows = QueryRows::up_to_32;  // with `mixed` only
-  // What is asked for is one of those two.
+  // What is asked for is one of those two: of a mixed shape, or the kernel of few rows alone, for packed queries in
+  // rounds (splits.h).
   QueriesOf rows = QueriesOf::all;
   bool output_fp32 = false;  // O in f32, not in the type of Q, K and V
   // Two query tiles a workgroup (pairs.h): pipelines that can.
@@ -83,8 +84,7 @@ struct AttentionShape {
   }
 };
 
-// One row a field: where it stands, and in how many bits. They follow one another in a shape's code. `rows` is none: it
-// says which of two kernels is asked for, of one shape.
+// One row a field: where it stands, and in how many bits. They follow one another in a shape's code.
 template <auto field, int bits>
 struct ShapeField {
   using Value = std::remove_cvref_t<decltype(std::declval<AttentionShape>().*field)>;
@@ -103,16 +103,18 @@ struct ShapeField {
       shape.*field = static_cast<Value>(value);
   }
 };
-using ShapeFields = std::tuple<
-    ShapeField<&AttentionShape::dtype, 2>, ShapeField<&AttentionShape::mask, 2>, ShapeField<&AttentionShape::lse, 1>,
-    ShapeField<&AttentionShape::head_dim_qk, 16>, ShapeField<&AttentionShape::head_dim_v, 16>,
-    ShapeField<&AttentionShape::modifiers, static_cast<int>(modifier_count)>, ShapeField<&AttentionShape::bias_fp32, 1>,
-    ShapeField<&AttentionShape::query_rows, 2>, ShapeField<&AttentionShape::packed_heads, 1>,
-    ShapeField<&AttentionShape::split, 1>, ShapeField<&AttentionShape::paged, 1>,
-    ShapeField<&AttentionShape::whole_tiles, 1>, ShapeField<&AttentionShape::single_keys, 1>,
-    ShapeField<&AttentionShape::first_keys, 1>, ShapeField<&AttentionShape::mixed, 1>,
-    ShapeField<&AttentionShape::few_rows, 2>, ShapeField<&AttentionShape::output_fp32, 1>,
-    ShapeField<&AttentionShape::paired_tiles, 1>, ShapeField<&AttentionShape::vectorised, 1>>;
+using ShapeFields =
+    std::tuple<ShapeField<&AttentionShape::dtype, 2>, ShapeField<&AttentionShape::mask, 2>,
+               ShapeField<&AttentionShape::lse, 1>, ShapeField<&AttentionShape::head_dim_qk, 16>,
+               ShapeField<&AttentionShape::head_dim_v, 16>,
+               ShapeField<&AttentionShape::modifiers, static_cast<int>(modifier_count)>,
+               ShapeField<&AttentionShape::bias_fp32, 1>, ShapeField<&AttentionShape::query_rows, 2>,
+               ShapeField<&AttentionShape::packed_heads, 1>, ShapeField<&AttentionShape::split, 1>,
+               ShapeField<&AttentionShape::paged, 1>, ShapeField<&AttentionShape::whole_tiles, 1>,
+               ShapeField<&AttentionShape::single_keys, 1>, ShapeField<&AttentionShape::first_keys, 1>,
+               ShapeField<&AttentionShape::mixed, 1>, ShapeField<&AttentionShape::few_rows, 2>,
+               ShapeField<&AttentionShape::output_fp32, 1>, ShapeField<&AttentionShape::paired_tiles, 1>,
+               ShapeField<&AttentionShape::vectorised, 1>, ShapeField<&AttentionShape::rows, 2>>;
 
 namespace detail {
 template <typename... Fields>

@@ -111,30 +111,44 @@ SplitPlan plan_all(const AttentionProblem& problem, const targets::Target& targe
 }
 
 // The same within a workspace: all sequences at once where it has room for them, else in rounds that are as even as
-// whole sequences allow. Records of packed queries stand by the row of the whole tensor, which only the device knows of
-// a sequence: they need room for all.
+// whole sequences allow.
 SplitPlan plan_walk(const AttentionProblem& problem, const targets::Target& target,
                     std::optional<std::int32_t> kv_splits, std::uint64_t reach) {
   SplitPlan plan = plan_all(problem, target, kv_splits, problem.query_rows);
+  if (plan.splits == 1) return plan;
   const bool has_workspace = reach != any_reach;
-  if (plan.workspace_bytes <= (has_workspace ? reach : most_workspace)) [[likely]]
+  const bool by_sequence = has_parts_by_sequence(problem);
+  if (plan.workspace_bytes <= (has_workspace ? reach : most_workspace) && !by_sequence) [[likely]]
     return plan;
-  if (plan.reason == SplitPlan::Reason::asked_by_call && has_workspace) return plan;
-  const std::uint64_t of_sequence = plan.workspace_bytes / problem.batch;
-  const std::uint64_t fitting = (has_workspace ? reach : most_workspace) / of_sequence;
-  if (!has_workspace && (problem.packed_queries || fitting == 0)) return plan;
-  if (problem.packed_queries || fitting == 0) return {.reason = Reason::beyond_workspace};
+  const bool asked_by_call = plan.reason == Reason::asked_by_call;
+  if (problem.packed_queries && !by_sequence) {
+    if (!has_workspace || asked_by_call) return plan;
+    return {.reason = Reason::beyond_workspace};
+  }
+  const std::uint64_t of_sequence = plan.workspace_bytes / problem.query_rows * problem.query_length;
+  // Who says how many splits brings what an engine would take, or all, or is told that it does not fit.
+  const bool as_an_engine = !has_workspace || (asked_by_call && reach < of_sequence * problem.batch);
+  std::uint64_t fitting = std::min<std::uint64_t>((as_an_engine ? most_workspace : reach) / of_sequence, problem.batch);
+  if (fitting == 0 && !as_an_engine) return {.reason = Reason::beyond_workspace};
+  fitting = std::max<std::uint64_t>(fitting, 1);
   AttentionProblem round = problem;
   round.batch = static_cast<std::uint32_t>(ceil_div(problem.batch, ceil_div(problem.batch, fitting)));
   round.query_rows = std::uint64_t{round.batch} * problem.query_length;
   // A device that a few sequences leave half empty wants more runs.
-  SplitPlan of_round = plan_all(round, target, kv_splits, round.query_rows);
+  SplitPlan of_round = plan_all(round, target, kv_splits, by_sequence ? problem.query_length : round.query_rows);
   if (of_round.splits == 1) return of_round;
   of_round.sequences_a_round = round.batch;
   return of_round;
 }
 
 }  // namespace
+
+bool has_parts_by_sequence(const AttentionProblem& problem) {
+  if (!problem.packed_queries || problem.query_length > longest_packed_query) return false;
+  const auto bytes = attention_combine::workspace_bytes(problem.query_rows, problem.query_heads, chunks_of(problem),
+                                                        problem.shape.head_dim_v);
+  return bytes && *bytes > most_workspace;
+}
 
 SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& target,
                       std::optional<std::int32_t> kv_splits, bool pinned, std::uint64_t reach) {
@@ -159,7 +173,12 @@ SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& ta
 
 AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const targets::Target& target) {
   if (plan.few_rows == 0) [[likely]] {
-    if (plan.splits != 1) return problem.shape.of_split_kernel();
+    if (plan.splits != 1) {
+      AttentionShape shape = problem.shape.of_split_kernel();
+      if (has_parts_by_sequence(problem)) [[unlikely]]
+        shape.rows = QueriesOf::few;
+      return shape;
+    }
     return pairs_tiles(problem, target) ? problem.shape.of_paired_kernel() : problem.shape;
   }
   const AttentionShape few = of_few_rows(problem, plan.few_rows).shape;
@@ -181,7 +200,7 @@ std::string describe_walks(const SplitPlan& plan) {
 namespace {
 
 std::string rounds_of(const SplitPlan& plan, const AttentionProblem& problem) {
-  if (plan.sequences_a_round == 0) return {};
+  if (plan.sequences_a_round == 0 || plan.sequences_a_round == problem.batch) return {};
   return " for " + std::to_string(plan.sequences_a_round) + " sequences at a time, in " +
          std::to_string(ceil_div(problem.batch, plan.sequences_a_round)) + " rounds";
 }

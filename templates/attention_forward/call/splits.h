@@ -43,6 +43,11 @@ inline constexpr std::uint64_t any_reach = ~std::uint64_t{0};
 // its plan, whose workspace is then too small. Without one it is most_workspace: what an engine allocates on its own,
 // or asks a caller for.
 inline constexpr std::uint64_t most_workspace = std::uint64_t{256} << 20;
+// Where the parts of packed queries stand. By the row of the whole tensor, which only the device knows of a sequence:
+// they need room for all at once. Where that is more than most_workspace, sequences that have few rows have the kernel
+// of few rows (row_limits.h), whose parts stand by the sequence, and go in rounds. No workspace of a caller's decides
+// it: lines of text do not tell one, and lead to the same kernels.
+bool has_parts_by_sequence(const AttentionProblem& problem);
 SplitPlan plan_splits(const AttentionProblem& problem, const targets::Target& target,
                       std::optional<std::int32_t> kv_splits, bool pinned = false, std::uint64_t reach = any_reach);
 

@@ -150,14 +150,93 @@ TEST(Splits, GoInRoundsOverALargeWorkspace) {
   }
 }
 
-// Where records stand only the device knows.
-TEST(Splits, OfPackedQueriesGoAtOnceOrNotAtAll) {
-  AttentionProblem one = decode(64, 131072);
-  one.uneven_lengths = one.packed_queries = true;
+// Who says how many splits brings what he was told of, or all.
+TEST(Splits, ThatAreAskedForFitWhatTheWorkspaceIsSaidToBe) {
+  for (const bool packed : {false, true}) {
+    AttentionProblem one = decode(256, 131072);
+    one.packed_queries = packed;
+    one.splits = 4;
+    const SplitPlan said = plan(one);
+    EXPECT_LE(said.workspace_bytes, attention_forward::most_workspace);
+    const auto within = [&](std::uint64_t reach) {
+      return attention_forward::plan_splits(one, target(), {}, false, reach);
+    };
+    EXPECT_EQ(within(said.workspace_bytes).splits, 4U);
+    EXPECT_EQ(within(said.workspace_bytes).workspace_bytes, said.workspace_bytes);
+    EXPECT_EQ(within(said.workspace_bytes - 1).workspace_bytes, said.workspace_bytes) << "refused, with this size";
+    const std::uint64_t all = said.workspace_bytes / said.sequences_a_round * 256;
+    EXPECT_EQ(within(all).workspace_bytes, all);
+  }
+}
+
+// One sequence whose parts are more than an engine takes for all: no round is smaller.
+TEST(Splits, OfOneLargeSequenceAreARound) {
+  AttentionProblem one = decode(3, 1 << 21);
+  one.query_length = 32;
+  one.query_rows = 96;
   const SplitPlan all = plan(one);
-  EXPECT_EQ(all.sequences_a_round, 0U);
-  EXPECT_EQ(attention_forward::plan_splits(one, target(), {}, false, all.workspace_bytes).splits, all.splits);
-  EXPECT_EQ(attention_forward::plan_splits(one, target(), {}, false, all.workspace_bytes - 1).splits, 1U);
+  EXPECT_EQ(all.sequences_a_round, 1U);
+  EXPECT_EQ(all.workspace_bytes, std::uint64_t{32} * 64 * 2048 * (128 + 4) * 4);
+}
+
+// Where records stand only the device knows, unless each sequence has a place of its own.
+TEST(Splits, OfPackedQueriesGoAtOnceOrByTheSequence) {
+  const std::uint64_t of_sequence = std::uint64_t{64} * 128 * (128 + 4) * 4;
+  AttentionProblem few = decode(62, 131072);
+  few.uneven_lengths = few.packed_queries = true;
+  const auto within = [](const AttentionProblem& one, std::uint64_t reach) {
+    return attention_forward::plan_splits(one, target(), {}, false, reach);
+  };
+  const auto rows_of = [](const AttentionProblem& one, const SplitPlan& plan) {
+    return attention_forward::kernel_shape(one, plan, target()).rows;
+  };
+  EXPECT_EQ(plan(few).sequences_a_round, 0U);
+  EXPECT_EQ(plan(few).workspace_bytes, 62 * of_sequence);
+  EXPECT_EQ(rows_of(few, plan(few)), attention_forward::QueriesOf::all);
+  EXPECT_EQ(within(few, 62 * of_sequence - 1).splits, 1U);
+
+  AttentionProblem many = decode(256, 131072);
+  many.uneven_lengths = many.packed_queries = true;
+  EXPECT_EQ(plan(many).sequences_a_round, 52U);
+  EXPECT_EQ(plan(many).workspace_bytes, 52 * of_sequence) << "and not 1,056 MiB";
+  EXPECT_GT(plan(many).splits, 1U);
+  // The same kernel whatever the workspace.
+  for (const std::uint64_t fitting : {256U, 255U, 7U, 1U}) {
+    const SplitPlan some = within(many, fitting * of_sequence);
+    EXPECT_LE(some.workspace_bytes, fitting * of_sequence);
+    EXPECT_GT(some.splits, 1U);
+    EXPECT_EQ(rows_of(many, some), attention_forward::QueriesOf::few);
+  }
+  EXPECT_EQ(within(many, of_sequence - 1).reason, Reason::beyond_workspace);
+  EXPECT_EQ(rows_of(many, within(many, of_sequence - 1)), attention_forward::QueriesOf::all) << "whole";
+  // Drafts, of which most are shorter than the longest: a place for each row that may be.
+  many.query_length = 4;
+  many.query_rows = 300;
+  EXPECT_EQ(plan(many).workspace_bytes, 4 * plan(many).sequences_a_round * of_sequence);
+  EXPECT_LE(plan(many).workspace_bytes, attention_forward::most_workspace);
+  // Longer ones have no such kernel.
+  many.query_length = 33;
+  many.query_rows = 256 * 33;
+  many.shape.packed_heads = false;
+  many.splits = 4;
+  EXPECT_EQ(plan(many).sequences_a_round, 0U);
+  EXPECT_EQ(plan(many).workspace_bytes, 33 * 256 * of_sequence);
+}
+
+// A batch in a line is the largest; a smaller one goes at once, by another kernel.
+TEST(Ranges, OfPackedRowsReachBothPlacesOfParts) {
+  const auto rows_of = [](const char* line) {
+    std::set<attention_forward::QueriesOf> rows;
+    const auto problems = families::parse_problems("attention_forward bf16 " + std::string(line) + " h64/8 d128");
+    for (const auto& one : *problems)
+      rows.insert(attention_forward::AttentionShape::of_code(one->shape(target(), {})->code).rows);
+    return rows;
+  };
+  using attention_forward::QueriesOf;
+  EXPECT_EQ(rows_of("b256 q1 k131072 layout=packed"), (std::set<QueriesOf>{QueriesOf::all, QueriesOf::few}));
+  EXPECT_EQ(rows_of("b256 q1 k0..131072 layout=packed"), (std::set<QueriesOf>{QueriesOf::all, QueriesOf::few}));
+  EXPECT_EQ(rows_of("b62 q1 k131072 layout=packed"), (std::set<QueriesOf>{QueriesOf::all}));
+  EXPECT_EQ(rows_of("b256 q1 k131072"), (std::set<QueriesOf>{QueriesOf::all}));
 }
 
 // Whatever the batch of the line, a call of few rows may come with another one.
