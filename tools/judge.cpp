@@ -31,7 +31,7 @@ double error_between(double exact, double result) {
 // The relative error of a weight: its rounding to the storage type, and what float32 leaves of the score below it.
 double error_of_weights(const StorageFormat& format, double score) {
   const double of_score = score_roundings * unit_roundoff(fp32_format) * (std::isfinite(score) ? score : 0);
-  return unit_roundoff(format) + of_score;
+  return unit_roundoff(format) + std::min(of_score, most_of_score);
 }
 
 // The error of the weights counts Σ p·|v|, and O is rounded once.
@@ -41,12 +41,6 @@ double allowed_of_element(const StorageFormat& weights, const StorageFormat& out
   const double of_weights = error_of_weights(weights, row.score) * row.magnitude[dim];
   const double allowed = of_weights + half_ulp(output, std::fabs(exact) + of_weights) + element_slack;
   return std::isfinite(allowed) ? allowed : 0;
-}
-
-std::string not_finite_text(const Judgement& judgement) {
-  if (judgement.not_finite_exact == 0 && judgement.not_finite_result == 0) return {};
-  return fmt::format("not finite: {} of the exact answer, {} of the result", judgement.not_finite_exact,
-                     judgement.not_finite_result);
 }
 
 }  // namespace
@@ -76,7 +70,21 @@ std::string Judgement::wrong() const {
   if (lse_beyond > 0) add(fmt::format("{} LSE rows out of bound", lse_beyond));
   if (first) add("first difference at " + first->text());
   if (rows > 0 && compared == 0 && not_finite_exact > 0) add("nothing finite was compared");
-  if (const std::string finite = not_finite_text(*this); !text.empty() && !finite.empty()) add(finite);
+  if (rows > 0 && rows == rows_beyond_limit) add("nothing was compared");
+  if (const std::string remark = remarks(); !text.empty() && !remark.empty()) add(remark);
+  return text;
+}
+
+std::string Judgement::remarks() const {
+  std::string text;
+  if (not_finite_exact != 0 || not_finite_result != 0)
+    text = fmt::format("not finite: {} of the exact answer, {} of the result", not_finite_exact, not_finite_result);
+  if (rows_beyond_limit != 0) {
+    text += fmt::format(
+        "{}{} of {} rows not compared, because they have scores of 2^28 and beyond, which are promised "
+        "no softmax (|scale * q*k * log2 e|; wavejit.h, \"Scores\")",
+        text.empty() ? "" : "; ", rows_beyond_limit, rows);
+  }
   return text;
 }
 
@@ -85,7 +93,7 @@ std::string Judgement::text() const {
       "max error {:.3g}, {:.0f} % of its bound; row RMS {:.2f} of the expected, limit {}; "
       "least cosine {:.9f}; LSE error {:.3g}",
       max_error, 100 * of_bound, rms, row_rms_limit, least_cosine, lse_error);
-  if (const std::string finite = not_finite_text(*this); !finite.empty()) text += "; " + finite;
+  if (const std::string remark = remarks(); !remark.empty()) text += "; " + remark;
   if (const std::string what = wrong(); !what.empty()) text += ": " + what;
   return text;
 }
@@ -96,6 +104,10 @@ void Judge::beyond(const Difference& difference) {
 
 void Judge::row(const RowPlace& place, const ExactRow& exact, const ResultRow& result) {
   ++judgement_.rows;
+  if (exact.largest >= score_limit) {
+    ++judgement_.rows_beyond_limit;
+    return;
+  }
   double squared_errors = 0;
   double of_output = 0;  // Σ half ulp² of the elements
   double exact_squares = 0;

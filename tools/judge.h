@@ -35,6 +35,11 @@ inline constexpr double row_rms_limit = 1.7;
 // products has been rounded 256 times; most of these errors cancel.
 inline constexpr double lse_slack = 1e-5;
 inline constexpr double score_roundings = 16;
+// Of a row's weights, however large its scores: from half on a bound would admit the 0 of a row that sees nothing.
+inline constexpr double most_of_score = 0.5;
+// Scores · log2 e that are promised a softmax, where nothing modifies them (wavejit.h, "Scores"). A row with one beyond
+// is counted and not judged.
+inline constexpr double score_limit = 0x1p28;
 
 // ---- What is compared -----------------------------------------------------------------------------------------------
 
@@ -45,6 +50,7 @@ struct ExactRow {
   double spread = 0;                  // Σ p²·|v|², |v| being the length of a key's value row
   double score = 0;                   // Σ p·|score|, as the softmax sees them, the sink among them
   double lse = 0;
+  double largest = 0;  // finite |score · log2 e| of the keys that the row sees; 0 where scores are modified
 };
 
 struct ResultRow {
@@ -81,6 +87,8 @@ struct Judgement {
   std::int64_t not_finite_exact = 0;
   std::int64_t not_finite_result = 0;
 
+  std::int64_t rows_beyond_limit = 0;  // of scores: neither compared nor passed
+
   std::int64_t elements_beyond = 0;
   std::int64_t rows_beyond = 0;  // by RMS or cosine
   std::int64_t lse_beyond = 0;
@@ -96,10 +104,13 @@ struct Judgement {
   std::optional<Difference> worst_lse;  // the LSE of `lse_of_bound`
   std::optional<Difference> first;      // that is beyond its bound, in the order of the rows
 
-  // Nothing is beyond its bound, and something was compared: what is NaN throughout shows nothing.
+  // Nothing is beyond its bound, and something was compared: what is NaN throughout shows nothing, nor do rows whose
+  // scores are all beyond their limit.
   bool passed() const;
   // What is wrong, with the first difference; empty: passed.
   std::string wrong() const;
+  // What a verdict must not leave out: numbers that are not finite, rows beyond the limit of scores. Often empty.
+  std::string remarks() const;
   // Figures in one line.
   std::string text() const;
 };

@@ -101,6 +101,22 @@ TEST_P(AttentionAdversarial, LargeLogits) {
   }
 }
 
+// Almost as large as they may be (wavejit.h, "Scores"), of either sign, so that maxima jump by as much: one key has the
+// weight of a row, and no row is as one that sees nothing.
+TEST_P(AttentionAdversarial, ScoresUpToTheirLimit) {
+  Engine engine = make_engine();
+  for (const double part : {0.99, 0.3}) {
+    SCOPED_TRACE(std::format("{} of the limit", part));
+    AttentionCase which = make_case(storage(), 1, 96, 160, 2, 1, head_dim(), true, 28);
+    const AttentionAnswer small = attention_reference(which.inputs);
+    which.inputs.scale = static_cast<float>(which.inputs.scale * part * 0x1p28 / std::ranges::max(small.largest));
+    const AttentionAnswer exact = attention_reference(which.inputs);
+    ASSERT_LT(std::ranges::max(exact.largest), 0x1p28);
+    const AttentionOutput output = check(engine, which);
+    for (const float lse : output.lse) ASSERT_TRUE(std::isfinite(lse));
+  }
+}
+
 // More queries than keys, causal: the first rows see nothing. O = 0 and LSE = −inf exactly, and no neighbour is
 // disturbed.
 TEST_P(AttentionAdversarial, RowsThatSeeNothing) {

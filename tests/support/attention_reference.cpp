@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace wavejit::tests {
 namespace {
@@ -100,6 +101,8 @@ AttentionAnswer attention_reference(const AttentionInputs& in) {
   out.magnitude.assign(out.o.size(), 0.0);
   out.spread.assign(out.lse.size(), 0.0);
   out.score.assign(out.lse.size(), 0.0);
+  out.largest.assign(out.lse.size(), 0.0);
+  const bool modified = in.softcap != 0 || !in.bias.empty() || !in.alibi.empty();
   std::vector<double> sum(dv);
   std::vector<double> magnitude(dv);
   for (int b = 0; b < in.batch; ++b) {
@@ -131,6 +134,9 @@ AttentionAnswer attention_reference(const AttentionInputs& in) {
         out.lse[at_lse] = largest + std::log(total);
         out.spread[at_lse] = squares / (total * total);
         out.score[at_lse] = scores / total;
+        for (const double x : score)
+          if (!modified && std::isfinite(x))
+            out.largest[at_lse] = std::max(out.largest[at_lse], std::fabs(x) * std::numbers::log2e);
       }
     }
   }

@@ -72,6 +72,8 @@ struct AttentionAnswer {
   std::vector<double> magnitude;
   std::vector<double> spread;  // Σ p²·|v|² / (Σ p)², as lse
   std::vector<double> score;   // Σ p·|score| / Σ p, as lse
+  // Finite |score · log2 e| of the keys that a row sees, as lse; 0 where scores are modified.
+  std::vector<double> largest;
 };
 
 // Of one row, what the softmax sees of each key: −∞ where it is hidden.

@@ -17,7 +17,8 @@ void judge_row(tools::Judge& judge, const AttentionInputs& inputs, const Attenti
              .magnitude = std::span(exact.magnitude).subspan(output, dim),
              .spread = exact.spread[lse],
              .score = exact.score[lse],
-             .lse = exact.lse[lse]},
+             .lse = exact.lse[lse],
+             .largest = exact.largest[lse]},
             result);
 }
 

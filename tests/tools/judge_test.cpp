@@ -24,13 +24,16 @@ struct Case {
   double spread = 4;
   double score = 1;
   double lse = 3;
+  double largest = 0;
   std::vector<float> result = std::vector<float>(64, 1.25F);
   std::optional<float> result_lse = 3.0F;
 
   Judgement judged(const StorageFormat& format = bf16_format, const RowPlace& place = {}) const {
     Judge judge(format);
-    judge.row(place, {.output = output, .magnitude = magnitude, .spread = spread, .score = score, .lse = lse},
-              {.output = result, .lse = result_lse});
+    judge.row(
+        place,
+        {.output = output, .magnitude = magnitude, .spread = spread, .score = score, .lse = lse, .largest = largest},
+        {.output = result, .lse = result_lse});
     return judge.judgement();
   }
 };
@@ -118,6 +121,47 @@ TEST(Judge, LseHasItsOwnBound) {
   EXPECT_EQ(one.judged().wrong(), "");
   one.result_lse = 3000.004F;
   EXPECT_NE(one.judged().wrong(), "");
+}
+
+// What fp32 leaves of large scores admits much, but not the answer of a row that sees nothing.
+TEST(Judge, LargeScoresAdmitNoRowOfZeros) {
+  for (const double score : {1e6, 1e8, 1.8e8}) {
+    Case one;
+    one.score = score;
+    one.largest = score * 1.4427;
+    one.lse = score;
+    one.result_lse.reset();
+    EXPECT_EQ(one.judged().wrong(), "") << score;
+    for (float& x : one.result) x = 0;
+    EXPECT_FALSE(one.judged().passed()) << score;
+  }
+}
+
+// Beyond their limit nothing is promised: such a row is counted, and never passes for a compared one.
+TEST(Judge, RowsBeyondTheLimitOfScoresAreCounted) {
+  Case beyond;
+  beyond.largest = score_limit;
+  for (float& x : beyond.result) x = 0;
+  beyond.result_lse = -static_cast<float>(infinity);
+  const Case good;
+  Judge judge(bf16_format);
+  for (const Case* each : {static_cast<const Case*>(&beyond), &good}) {
+    judge.row({},
+              {.output = each->output,
+               .magnitude = each->magnitude,
+               .spread = 4,
+               .score = 1,
+               .lse = each->lse,
+               .largest = each->largest},
+              {.output = each->result, .lse = each->result_lse});
+  }
+  EXPECT_EQ(judge.judgement().wrong(), "");
+  EXPECT_EQ(judge.judgement().rows_beyond_limit, 1);
+  EXPECT_EQ(judge.judgement().compared, 64);
+  EXPECT_THAT(judge.judgement().text(), HasSubstr("1 of 2 rows not compared, because they have scores of 2^28"));
+  EXPECT_THAT(beyond.judged().wrong(), HasSubstr("nothing was compared; 1 of 1 rows not compared"));
+  beyond.largest = score_limit * 0.999;
+  EXPECT_FALSE(beyond.judged().passed());
 }
 
 TEST(Judge, MinusInfinityMustBeExact) {

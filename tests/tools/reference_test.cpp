@@ -104,6 +104,23 @@ TEST_F(ExactRowsTest, WindowsAndDiagonalsHideKeys) {
   EXPECT_NEAR(attend(rules, std::vector<float>(8)).output[0], (2 + 4) / 2.0, 1e-12);
 }
 
+// What a limit is for: of the keys that a row sees, in powers of two, and only where nothing modifies scores.
+TEST_F(ExactRowsTest, TheLargestScoreThatARowSees) {
+  ScoreRules rules;
+  rules.scale = -2;
+  rules.diagonal = 1;  // row 0 sees keys 0 and 1
+  const float infinite = std::numeric_limits<float>::infinity();
+  const auto exact = attend(rules, {3, -5, 100, 7}, {0, 1});
+  EXPECT_NEAR(exact.largest[0], 10 / std::log(2.0), 1e-9);
+  EXPECT_NEAR(exact.largest[1], 200 / std::log(2.0), 1e-9);
+  EXPECT_NEAR(attend(rules, {3, infinite}).largest[0], 6 / std::log(2.0), 1e-9) << "what is infinite is no number";
+  rules.slope = 1;
+  EXPECT_EQ(attend(rules, {3, -5}).largest[0], 0);
+  rules.slope = 0;
+  bias_ = [](std::int64_t, std::int64_t) { return 1.0; };
+  EXPECT_EQ(attend(rules, {3, -5}).largest[0], 0);
+}
+
 TEST_F(ExactRowsTest, SoftcapBiasSlopeAndSink) {
   ScoreRules rules;
   rules.softcap = 2;

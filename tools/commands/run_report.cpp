@@ -43,12 +43,11 @@ std::string lse_text(const Judgement& judgement) {
   return fmt::format("max {:.3g}, {:.0f} % of its bound", judgement.lse_error, 100 * judgement.lse_of_bound);
 }
 
-// Never "passed" alone where something was not finite.
+// Never "passed" alone where something was not finite, or not compared.
 std::string verdict_text(const Judgement& judgement) {
   if (!judgement.passed()) return "FAILED: " + judgement.wrong();
-  if (judgement.not_finite_exact == 0 && judgement.not_finite_result == 0) return "passed";
-  return fmt::format("passed; not finite: {} of the exact answer, {} of the result", judgement.not_finite_exact,
-                     judgement.not_finite_result);
+  const std::string remarks = judgement.remarks();
+  return remarks.empty() ? "passed" : "passed; " + remarks;
 }
 
 // JSON knows no infinity.
@@ -67,6 +66,7 @@ nlohmann::json judgement_json(const std::optional<Judgement>& judgement) {
           {"least_row_cosine", number(judgement->least_cosine)},
           {"lse_error", number(judgement->lse_error)},
           {"lse_error_of_bound", number(judgement->lse_of_bound)},
+          {"rows_beyond_limit_of_scores", judgement->rows_beyond_limit},
           {"not_finite_exact", judgement->not_finite_exact},
           {"not_finite_result", judgement->not_finite_result}};
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <vector>
 
 #include "templates/attention/program/reference.h"
@@ -105,7 +106,7 @@ class RowBlock {
     squares_.fill(0);
     std::array<double, row_block> totals{};
     for (std::size_t r = 0; r < count_; ++r)
-      totals[r] = weigh(r, first + r, exact.lse[first + r], exact.score[first + r]);
+      totals[r] = weigh(r, first + r, exact.lse[first + r], exact.score[first + r], exact.largest[first + r]);
     sum_values();
     for (std::size_t r = 0; r < count_; ++r) {
       const bool empty = visible_[r].first == visible_[r].end;
@@ -140,8 +141,9 @@ class RowBlock {
   }
 
   // Raw scores → weights; what the row does not see weighs 0. Returns their sum, and Σ p·|score| as `mean`.
-  double weigh(std::size_t r, std::size_t index, double& lse, double& mean) {
+  double weigh(std::size_t r, std::size_t index, double& lse, double& mean, double& largest) {
     mean = 0;
+    largest = 0;
     double* scores = &scores_[r * stride_];
     const auto [first, last] = visible_[r];
     const ScoreRules& rules = head_.rules;
@@ -158,9 +160,11 @@ class RowBlock {
       if (rules.slope != 0) score -= rules.slope * std::fabs(static_cast<double>(row + rules.position - key));
       if (head_.bias) score += head_.bias(row, key);
       scores[key] = score;
+      if (const double size = std::fabs(score); size > largest && size < infinity) largest = size;
       // A NaN stays: no comparison with it is true.
       maximum = score <= maximum ? maximum : score;
     }
+    largest = rules.softcap != 0 || rules.slope != 0 || head_.bias ? 0 : largest * std::numbers::log2e;
     std::fill(scores + first_block(), scores + first, 0.0);
     std::fill(scores + last, scores + round_up(end(), key_block), 0.0);
     // Every score −∞: as good as no key.
@@ -268,6 +272,7 @@ ExactRows exact_rows(const HeadRows& head) {
   exact.lse.resize(head.rows.size());
   exact.spread.resize(head.rows.size());
   exact.score.resize(head.rows.size());
+  exact.largest.resize(head.rows.size());
   if (head.rows.empty()) return exact;
   RowBlock block(head);
   for (std::size_t row = 0; row < head.rows.size(); row += row_block) block.attend(row, exact);

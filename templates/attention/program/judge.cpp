@@ -33,7 +33,8 @@ Judgement judge(const Experiment& problem, const Reference& reference, const Row
                  .magnitude = exact.magnitude,
                  .spread = exact.spread,
                  .score = exact.score,
-                 .lse = exact.lse},
+                 .lse = exact.lse,
+                 .largest = exact.largest},
                 {.output = output, .lse = problem.lse ? std::optional(got.lse) : std::nullopt});
     }
   }

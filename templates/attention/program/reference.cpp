@@ -73,6 +73,7 @@ void attend_head(const AttentionArrays& problem, std::size_t batch, std::size_t 
   std::ranges::copy(answer.lse, &exact.lse[first_row]);
   std::ranges::copy(answer.spread, &exact.spread[first_row]);
   std::ranges::copy(answer.score, &exact.score[first_row]);
+  std::ranges::copy(answer.largest, &exact.largest[first_row]);
   for (std::size_t row = 0; row < s.queries; ++row) {
     const std::size_t to = ((batch * s.queries + row) * s.heads + head) * s.head_dim_v;
     std::copy_n(&answer.output[row * s.head_dim_v], s.head_dim_v, &exact.output[to]);
@@ -90,6 +91,7 @@ ExactAttention exact_attention(const AttentionArrays& problem) {
   exact.magnitude.resize(exact.output.size());
   exact.spread.resize(exact.lse.size());
   exact.score.resize(exact.lse.size());
+  exact.largest.resize(exact.lse.size());
   on_all_cores(s.batch * s.heads, [&](std::size_t i) { attend_head(problem, i / s.heads, i % s.heads, exact); });
   return exact;
 }
@@ -113,7 +115,8 @@ Judgement judge(const AttentionArrays& problem, const ExactAttention& exact, std
              .magnitude = std::span(exact.magnitude).subspan(at, s.head_dim_v),
              .spread = exact.spread[row],
              .score = exact.score[row],
-             .lse = exact.lse[row]},
+             .lse = exact.lse[row],
+             .largest = exact.largest[row]},
             {.output = output.subspan(at, s.head_dim_v), .lse = lse.empty() ? std::nullopt : std::optional(lse[row])});
       }
     }

@@ -40,6 +40,7 @@ struct ExactRows {
   std::vector<double> spread;     // [rows]; Σ p²·|v|² / (Σ p)²
   std::vector<double> score;      // [rows]; Σ p·|score| / Σ p
   std::vector<double> lse;        // [rows]
+  std::vector<double> largest;    // [rows]; finite |score · log2 e|, 0 where scores are modified
 };
 
 // On this thread.
@@ -70,6 +71,7 @@ struct ExactAttention {
   std::vector<double> spread;     // [B, Hq, Sq], as the next two
   std::vector<double> score;
   std::vector<double> lse;
+  std::vector<double> largest;
 };
 
 // On all cores.

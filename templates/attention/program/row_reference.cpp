@@ -99,6 +99,7 @@ void Reference::compute(std::int64_t sequence, std::int64_t kv_head, const Rows&
       row.spread = answer.spread[i];
       row.score = answer.score[i];
       row.lse = answer.lse[i];
+      row.largest = answer.largest[i];
     }
   };
   if (parallel) {

@@ -21,6 +21,7 @@ struct ReferenceRow {
   double spread = 0;
   double score = 0;
   double lse = 0;
+  double largest = 0;
 };
 
 class Reference {

@@ -188,13 +188,17 @@ class SoftmaxCall : public ArrayCall {
       const std::span<const double> judged =
           with_weights() ? std::span<const double>(wanted) : std::span<const double>();
       const auto number = static_cast<std::int64_t>(row);
-      judge.row(
-          {.sequence = number / (shape_[1] * shape_[2]),
-           .token = number % shape_[2],
-           .head = number / shape_[2] % shape_[1]},
-          {.output = judged, .magnitude = judged, .spread = spread, .score = score, .lse = exact[row].log_sum_exp},
-          {.output = with_weights() ? of_row(weights, row) : std::span<const float>(),
-           .lse = with_lse() ? std::optional(lse_[row]) : std::nullopt});
+      judge.row({.sequence = number / (shape_[1] * shape_[2]),
+                 .token = number % shape_[2],
+                 .head = number / shape_[2] % shape_[1]},
+                {.output = judged,
+                 .magnitude = judged,
+                 .spread = spread,
+                 .score = score,
+                 .lse = exact[row].log_sum_exp,
+                 .largest = exact[row].largest},
+                {.output = with_weights() ? of_row(weights, row) : std::span<const float>(),
+                 .lse = with_lse() ? std::optional(lse_[row]) : std::nullopt});
     }
     return judge.judgement();
   }

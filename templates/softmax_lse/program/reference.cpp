@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace wavejit::softmax_lse::program {
 
@@ -11,8 +12,11 @@ ExactRow exact_row(std::span<const float> scores, double scale, std::int64_t beg
   const double nothing = -std::numeric_limits<double>::infinity();
   ExactRow row = {.weights = std::vector<double>(scores.size()), .log_sum_exp = nothing};
   double greatest = nothing;
-  for (std::int64_t key = begin; key < end; ++key)
-    greatest = std::max(greatest, scale * static_cast<double>(scores[static_cast<std::size_t>(key)]));
+  for (std::int64_t key = begin; key < end; ++key) {
+    const double score = scale * static_cast<double>(scores[static_cast<std::size_t>(key)]);
+    greatest = std::max(greatest, score);
+    if (std::isfinite(score)) row.largest = std::max(row.largest, std::fabs(score) * std::numbers::log2e);
+  }
   if (greatest == nothing) return row;
   double sum = 0;
   for (std::int64_t key = begin; key < end; ++key) {

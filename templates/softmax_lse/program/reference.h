@@ -11,6 +11,7 @@ namespace wavejit::softmax_lse::program {
 struct ExactRow {
   std::vector<double> weights;
   double log_sum_exp;
+  double largest = 0;  // finite |score · log2 e|
 };
 
 // Keys begin … end − 1 are seen.
