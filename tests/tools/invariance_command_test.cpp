@@ -38,15 +38,18 @@ TEST_P(InvarianceCommand, NoBitDiffersInAnyDimension) {
   ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("no bit differs"));
   for (const char* dimension : {"alone", "permuted", "padded", "left-padding", "rechunked", "token-by-token", "splits",
-                                "pipeline", "query-tile", "page-size", "page-layout"})
+                                "pipeline", "query-tile", "page-size", "page-layout", "hidden"})
     EXPECT_THAT(outcome.out, ::testing::ContainsRegex(std::string(dimension) + " +920 +0  "));
   const std::string csv = read_text(scratch_ / "pairs.csv");
-  EXPECT_EQ(std::ranges::count(csv, '\n'), 1 + 11 * 920);
+  EXPECT_EQ(std::ranges::count(csv, '\n'), 1 + 12 * 920);
   EXPECT_THAT(csv, Not(HasSubstr("differs")));
   EXPECT_THAT(csv, HasSubstr("\"pages of 528 keys\",same"));
   EXPECT_THAT(csv, HasSubstr("\"pages of 16 keys, heads first, K and V in turn\",same"));
   EXPECT_THAT(csv, HasSubstr("\"pages of 16 keys, vectorised\",same"));
   EXPECT_THAT(csv, HasSubstr("\"pages of 528 keys, vectorised by keys, in one list\",same"));
+  for (const char* garbage : {"NaN", "infinity", "-infinity"})
+    EXPECT_THAT(csv, HasSubstr(" rows of " + std::string(garbage) + " between sequences"));
+  EXPECT_THAT(csv, HasSubstr(" between sequences, and the keys behind their windows\",same"));
   const std::string overlapped = std::string(GetParam()) == "gfx950" ? "dualwave" : "interleaved";
   for (const char* pages : {"64 keys", "128 keys", "256 keys", "1024 keys", "64 keys, heads first, in one list"})
     EXPECT_THAT(csv, HasSubstr("\"pages of " + std::string(pages) + ", " + overlapped + "\",same"));
@@ -80,6 +83,16 @@ TEST_P(InvarianceCommand, AControlIsSeen) {
   const auto repeated = run_program(scratch_, arguments, {{"WAVEJIT_CACHE_DIR", ::getenv("WAVEJIT_KEPT_KERNELS")}});
   EXPECT_EQ(repeated.code, 1) << again << repeated.err;
   EXPECT_EQ(first_line_with(repeated.err, "shifted-chunks: attention_forward"), told);
+}
+
+// A value that is not finite reaches rows that do not see it: a tile is multiplied whole.
+TEST_P(InvarianceCommand, ValuesThatAreNotFiniteReachRowsThatDoNotSeeThem) {
+  const auto outcome = invariance({"--dimension", "hidden-values", "--pairs", "4", "--csv", scratch_ / "pairs.csv"});
+  ASSERT_EQ(outcome.code, 1) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("hidden-values: attention_forward .* causal .*token [0-9]+, head "
+                                                    "[0-9]+, dim [0-9]+: .* and -?nan"));
+  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("value [0-9]+ is (NaN|-?infinity), which rows before [0-9]+ do not "
+                                                    "see"));
 }
 
 TEST_P(InvarianceCommand, NamesWhatItDoesNotKnow) {

@@ -27,6 +27,14 @@ Answer joined(std::span<const RowsOf> pieces, std::span<const Answer> answers, s
   return whole;
 }
 
+// Without the last rows.
+Answer cut(const Batch& batch, Answer answer, std::int64_t rows) {
+  const auto numbers = static_cast<std::size_t>(rows * batch.query_heads);
+  answer.o.resize(answer.o.size() - (numbers * static_cast<std::size_t>(batch.dim)));
+  answer.lse.resize(answer.lse.size() - numbers);
+  return answer;
+}
+
 std::optional<FirstDifference> first_difference(const Batch& batch, const Answer& before, const Answer& after) {
   const auto place = [&](std::size_t row_and_head) {
     const auto at = static_cast<std::int64_t>(row_and_head);
@@ -106,7 +114,8 @@ class AttentionInvariance final : public tools::Invariance {
               .descriptor = batch.descriptor(batch.sequences[sequence]),
               .change = change.text,
               .difference =
-                  first_difference(batch, (*drawn.before)[sequence], joined(change.pieces, **after, sequence))});
+                  first_difference(batch, cut(batch, (*drawn.before)[sequence], change.rows_left_out),
+                                   cut(batch, joined(change.pieces, **after, sequence), change.rows_left_out))});
       }
     }
     return {};

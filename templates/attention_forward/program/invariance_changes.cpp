@@ -196,6 +196,35 @@ std::vector<Change> by_page_layout(const Batch& batch, Draws&) {
   return with_pages(batch, all);
 }
 
+Garbage garbage_of(const Batch& batch) {
+  return static_cast<Garbage>(batch.number % static_cast<std::uint64_t>(garbage_count));
+}
+
+// What no row may see, all around: packed neighbours, rows beyond lengths, and keys behind a window.
+std::vector<Change> hidden(const Batch& batch, Draws& draws) {
+  const Garbage garbage = garbage_of(batch);
+  const std::int64_t rows = 1 + draws.below(70);
+  return {{.text = fmt::format("{} rows of {} between sequences{}", rows, to_text(garbage),
+                               batch.window_left ? ", and the keys behind their windows" : ""),
+           .pieces = all_whole(batch),
+           .way = {.keys = {.rows_between = rows, .garbage = garbage}}}};
+}
+
+// The value of a sequence's last key, which all rows but the last are hidden from.
+std::vector<Change> hidden_values(const Batch& batch, Draws&) {
+  std::vector<Change> changes;
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+    const DrawnSequence& one = batch.sequences[i];
+    if (!batch.causal || one.rows < 2 || one.keys < one.rows) continue;
+    changes.push_back({.text = fmt::format("value {} is {}, which rows before {} do not see", one.keys - 1,
+                                           to_text(garbage_of(batch)), one.rows - 1),
+                       .pieces = {whole(batch, i)},
+                       .way = {.keys = {.last_value = true, .garbage = garbage_of(batch)}},
+                       .rows_left_out = 1});
+  }
+  return changes;
+}
+
 // Chunks that begin at another key than the sequence's first. One row a call, whose window ends at its first key.
 std::vector<Change> shifted(const Batch& batch, Draws& draws) {
   std::vector<Change> changes;
@@ -230,6 +259,13 @@ const std::vector<Dimension>& all_dimensions() {
       {.told = {.name = "page-size", .changes = "keys in shuffled pages of 1 to 1,040"}, .changes = by_page_size},
       {.told = {.name = "page-layout", .changes = "heads first, K and V in turn, one list of pages, vectorised"},
        .changes = by_page_layout},
+      {.told = {.name = "hidden",
+                .changes = "what no row may see is NaN or infinite: neighbours, keys behind a window"},
+       .changes = hidden},
+      {.told = {.name = "hidden-values",
+                .changes = "control: the last value is NaN or infinite; rows that do not see it differ",
+                .control = true},
+       .changes = hidden_values},
       {.told = {.name = "shifted-chunks",
                 .changes = "control: chunks from another key than the sequence's first; bits differ",
                 .control = true},

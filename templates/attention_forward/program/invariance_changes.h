@@ -16,6 +16,7 @@ struct Change {
   std::vector<RowsOf> pieces;
   Way way = {};
   std::string pipeline = {};
+  std::int64_t rows_left_out = 0;  // the last of each sequence: they may differ
 };
 
 std::vector<RowsOf> all_whole(const Batch& batch);

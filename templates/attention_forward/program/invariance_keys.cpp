@@ -12,7 +12,13 @@
 namespace wavejit::attention_forward::program {
 namespace {
 
-constexpr std::uint16_t nan_bits = 0x7FFF;  // in both types
+// NaN is the same in both types.
+std::uint16_t bits_of(Garbage garbage, tools::HalfType type) {
+  if (garbage == Garbage::nan) return 0x7FFF;
+  const unsigned infinity = type == tools::HalfType::bf16 ? 0x7F80 : 0x7C00;
+  return static_cast<std::uint16_t>(garbage == Garbage::infinity ? infinity : infinity | 0x8000U);
+}
+
 constexpr std::array<std::int32_t, 3> no_pages = {0x7FFFFFFF, -1, 0x40000001};
 // Between K and V: what a tile reads beyond the end of one is not the other.
 constexpr std::int64_t rows_between = 64;
@@ -28,7 +34,7 @@ struct Slot {
 class Placing {
  public:
   Placing(const Batch& batch, std::span<const RowsOf> pieces, const KeyPlaces& places)
-      : batch_(batch), pieces_(pieces), places_(places) {
+      : batch_(batch), pieces_(pieces), places_(places), garbage_(bits_of(places.garbage, batch.type)) {
     for (const RowsOf& piece : pieces) {
       lengths_.push_back(keys_of(batch, piece) + places.keys_in_front);
       memory_.longest = std::max(memory_.longest, lengths_.back());
@@ -67,14 +73,15 @@ class Placing {
     }
     const std::int64_t between = pages.in_turn ? 0 : rows_between * batch_.kv_heads * batch_.dim;
     memory_.first_v = static_cast<std::size_t>(pages.in_turn ? of_outer : outer * of_outer + between);
-    memory_.elements.assign(static_cast<std::size_t>(2 * (outer * of_outer + between)), nan_bits);
+    memory_.elements.assign(static_cast<std::size_t>(2 * (outer * of_outer + between)), garbage_);
   }
 
   void packed() {
     memory_.starts = {0};
+    if (places_.rows_between > 0) take_lengths();
     for (const std::int64_t length : lengths_) {
       firsts_.push_back({.outer = 0, .row = memory_.starts.back()});
-      memory_.starts.push_back(memory_.starts.back() + static_cast<std::int32_t>(length));
+      memory_.starts.push_back(memory_.starts.back() + static_cast<std::int32_t>(length + places_.rows_between));
     }
     make(1, memory_.starts.back(), {});
   }
@@ -147,6 +154,19 @@ class Placing {
     return (row / unit * batch_.dim + dim) * unit + row % unit;
   }
 
+  // Keys before this one are hidden from all rows of a piece.
+  std::int64_t first_seen(std::size_t piece) const {
+    if (!batch_.window_left) return 0;
+    const RowsOf& rows = pieces_[piece];
+    const DrawnSequence& of = batch_.sequences[rows.sequence];
+    return std::max<std::int64_t>(of.keys - of.rows + rows.begin - *batch_.window_left, 0);
+  }
+
+  bool is_garbage(std::size_t piece, std::int64_t key, bool is_k) const {
+    if (!is_k) return places_.last_value && key == lengths_[piece] - 1;
+    return places_.rows_between > 0 && key < first_seen(piece);
+  }
+
   void fill(std::size_t piece) {
     const DrawnSequence& of = batch_.sequences[pieces_[piece].sequence];
     for (std::int64_t key = 0; key < lengths_[piece]; ++key) {
@@ -156,6 +176,7 @@ class Placing {
         const std::int64_t from = ((key - places_.keys_in_front) * batch_.kv_heads + head) * batch_.dim;
         for (const auto& [first, values, is_k] :
              {std::tuple{memory_.first_k, &of.k, true}, {memory_.first_v, &of.v, false}}) {
+          if (is_garbage(piece, key, is_k)) continue;
           auto* elements = memory_.elements.data() + first + to;
           // Zeros in front: values of hidden keys of a tile must be finite (docs/canonical-arithmetic.md).
           for (std::int64_t dim = 0; dim < batch_.dim; ++dim)
@@ -169,6 +190,7 @@ class Placing {
   const Batch& batch_;
   std::span<const RowsOf> pieces_;
   const KeyPlaces& places_;
+  std::uint16_t garbage_;
   KeyMemory memory_;
   std::vector<std::int64_t> lengths_;  // a piece
   std::vector<Slot> firsts_;           // of a piece; in pages the slot, whatever the page
@@ -177,6 +199,10 @@ class Placing {
 };
 
 }  // namespace
+
+const char* to_text(Garbage garbage) {
+  return garbage == Garbage::nan ? "NaN" : garbage == Garbage::infinity ? "infinity" : "-infinity";
+}
 
 std::string Paging::text() const {
   const char* order = layout == WAVEJIT_PAGES_VECTORISED        ? ", vectorised"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Where the keys and values of a call's pieces stand in memory: packed, dense or in pages. What is no key is NaN.
+// Where the keys and values of a call's pieces stand in memory: packed, dense or in pages. What is no key is NaN, or
+// another garbage.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,10 @@ struct Paging {
   std::string text() const;  // "pages of 16 keys, heads first"
 };
 
+enum class Garbage : std::uint8_t { nan, infinity, minus_infinity };
+inline constexpr int garbage_count = 3;
+const char* to_text(Garbage garbage);
+
 // How a call holds its pieces' keys; one of them, or packed.
 struct KeyPlaces {
   // In a dense tensor, with so many rows behind the longest.
@@ -40,6 +45,12 @@ struct KeyPlaces {
   bool left_padding = false;
   // Packed, with so many keys of zeros in front of each sequence, which a window hides: chunks then begin elsewhere.
   std::int64_t keys_in_front = 0;
+  // Packed, with garbage that no row may see: so many rows between the sequences, and the keys that a window hides from
+  // all rows of a piece. Their values stay: a tile is multiplied whole, and they must be finite.
+  std::int64_t rows_between = 0;
+  // The value of a sequence's last key, too, which reaches rows that do not see it.
+  bool last_value = false;
+  Garbage garbage = Garbage::nan;
 };
 
 // K and V in one block of memory.
