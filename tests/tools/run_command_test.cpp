@@ -127,6 +127,21 @@ TEST_F(RunCommandTest, ScaleMaskAndRepeatsInJson) {
   expect_close(scratch_, {.q = &*q, .k = &*k, .v = &*v, .scale = -0.75F});
 }
 
+// Beyond 2^28 nothing is promised (wavejit.h): the check says so, and has not passed where it compared nothing.
+TEST_F(RunCommandTest, ScoresBeyondTheirLimitAreToldAndNotCompared) {
+  const Outcome some = run(call("sim:gfx950", {"--scale", "1e7", "--check", "--json"}));
+  ASSERT_EQ(some.code, 0) << some.err << some.out;
+  const auto check = nlohmann::json::parse(some.out).at("check");
+  EXPECT_TRUE(check.at("passed").get<bool>());
+  EXPECT_GT(check.at("rows_beyond_limit_of_scores").get<int>(), 0);
+  EXPECT_LT(check.at("rows_beyond_limit_of_scores").get<int>(), 2 * 4 * 33);
+  const Outcome all = run(call("sim:gfx950", {"--scale", "1e9", "--check"}));
+  EXPECT_EQ(all.code, 1) << all.err << all.out;
+  EXPECT_THAT(all.out,
+              HasSubstr("check    FAILED: nothing was compared; 264 of 264 rows not compared, because they have "
+                        "scores of 2^28 and beyond"));
+}
+
 TEST_F(RunCommandTest, CyclesArePredictedAndDoNotChangeWithThreads) {
   const auto predicted = [&](const std::string& threads) {
     ::setenv("WAVEJIT_SIM_THREADS", threads.c_str(), 1);

@@ -73,6 +73,23 @@ class Semantics(Case):
             self.beside_torch(q, k, v, attn_mask=mask)
         self.beside_torch(q, k, v, attn_mask=draw(2, 4, 7, 48)[..., ::2])
 
+    def test_rows_of_the_least_number(self):
+        # A finite number hides nothing: such a row has the mean of value, as PyTorch has it; in float16 scores show through.
+        for dtype, of_mask in ((torch.float16, torch.float16), (torch.float16, torch.float32), (torch.bfloat16, torch.bfloat16), (torch.bfloat16, torch.float32)):
+            with self.subTest(dtype=dtype, of_mask=of_mask):
+                q, k, v = draw(1, 2, 5, 64, dtype=dtype), draw(1, 2, 16, 64, dtype=dtype), draw(1, 2, 16, 64, dtype=dtype)
+                mask = torch.zeros(5, 16, dtype=of_mask)
+                mask[1:] = torch.finfo(of_mask).min
+                mask[2, :4] = -torch.inf
+                out = wavejit.torch.scaled_dot_product_attention(q, k, v, attn_mask=mask).double()
+                exact = F.scaled_dot_product_attention(q.double(), k.double(), v.double(), attn_mask=mask.double())
+                self.assertLess(float((out - exact).abs().max()), 2e-2)
+                if of_mask is not torch.float16:
+                    mean = v.double().mean(2)
+                    self.assertLess(float((out[:, :, 1] - mean).abs().max()), 5e-3)
+                    self.assertLess(float((out[:, :, 4] - mean).abs().max()), 5e-3)
+                    self.assertLess(float((out[:, :, 2] - v[:, :, 4:].double().mean(2)).abs().max()), 5e-3)
+
     def test_a_row_that_sees_nothing_is_zero(self):
         mask = torch.ones(5, 9, dtype=torch.bool)
         mask[2] = False

@@ -200,12 +200,12 @@ Garbage garbage_of(const Batch& batch) {
   return static_cast<Garbage>(batch.number % static_cast<std::uint64_t>(garbage_count));
 }
 
-// What no row may see, all around: packed neighbours, rows beyond lengths, and keys behind a window.
+// What no row may see, all around: packed neighbours, rows beyond lengths, and keys in front of a window.
 std::vector<Change> hidden(const Batch& batch, Draws& draws) {
   const Garbage garbage = garbage_of(batch);
   const std::int64_t rows = 1 + draws.below(70);
   return {{.text = fmt::format("{} rows of {} between sequences{}", rows, to_text(garbage),
-                               batch.window_left ? ", and the keys behind their windows" : ""),
+                               batch.window_left ? ", and the keys that their windows hide" : ""),
            .pieces = all_whole(batch),
            .way = {.keys = {.rows_between = rows, .garbage = garbage}}}};
 }
@@ -260,7 +260,7 @@ const std::vector<Dimension>& all_dimensions() {
       {.told = {.name = "page-layout", .changes = "heads first, K and V in turn, one list of pages, vectorised"},
        .changes = by_page_layout},
       {.told = {.name = "hidden",
-                .changes = "what no row may see is NaN or infinite: neighbours, keys behind a window"},
+                .changes = "what no row may see is NaN or infinite: neighbours, keys in front of a window"},
        .changes = hidden},
       {.told = {.name = "hidden-values",
                 .changes = "control: the last value is NaN or infinite; rows that do not see it differ",
