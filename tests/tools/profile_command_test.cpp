@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -64,6 +65,49 @@ class ProfileCommandTest : public ::testing::Test {
     const std::vector<std::byte> bytes = simgpu::testing::assemble(source);
     write_text(scratch_ / name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     return scratch_ / name;
+  }
+
+  // One that holds by time alone: wave 1 reads LDS while wave 0 sends for the next words into the same bytes, and has
+  // 100 matrix instructions more to do when it finds those.
+  std::string held_by_time() {
+    simgpu::testing::KernelSource source;
+    source.lds_bytes = 512;
+    source.body = R"(
+  s_load_dwordx2 s[6:7], s[0:1], 0x0
+  v_readfirstlane_b32 s8, v0
+  v_lshlrev_b32 v1, 2, v0
+  v_and_b32 v2, 0xfc, v1
+  v_mov_b32 v4, 1
+  v_mov_b32 v5, 0
+  s_mov_b32 m0, 0
+  s_cmp_lg_u32 s8, 0
+  s_waitcnt lgkmcnt(0)
+  s_cbranch_scc1 .Lreads
+  global_store_dword v1, v5, s[6:7]
+  global_store_dword v1, v4, s[6:7] offset:256
+  s_waitcnt vmcnt(0)
+  global_load_lds_dword v1, s[6:7]
+  s_waitcnt vmcnt(0)
+  s_barrier
+  v_add_u32 v5, 0x100, v1
+  global_load_lds_dword v5, s[6:7]
+  s_waitcnt vmcnt(0)
+  s_endpgm
+.Lreads:
+  v_mov_b32 v6, 0
+  v_mov_b32 v7, 0
+  s_barrier
+  ds_read_b32 v3, v2
+  s_waitcnt lgkmcnt(0)
+  v_readfirstlane_b32 s9, v3
+  s_cmp_eq_u32 s9, 0
+  s_cbranch_scc1 .Lend_of_wave
+)";
+    for (int i = 0; i < 100; ++i) source.body += "v_mfma_f32_16x16x16_f16 v[8:11], v[6:7], v[6:7], v[8:11]\n";
+    source.body += ".Lend_of_wave:\n";
+    const std::vector<std::byte> bytes = simgpu::testing::assemble(source);
+    write_text(scratch_ / "held.co", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    return scratch_ / "held.co";
   }
 
   void SetUp() override { std::filesystem::create_directory(out_); }
@@ -208,6 +252,28 @@ TEST_F(ProfileCommandTest, CompareTakesTwoTargets) {
   EXPECT_EQ(told.at("a").at("target"), "gfx942");
   EXPECT_EQ(told.at("b").at("target"), "gfx950");
   EXPECT_THAT(read_text(page), HasSubstr("Predicted, not measured"));
+}
+
+TEST_F(ProfileCommandTest, KernelsOfOthersRunWithTheirWavesAbreast) {
+  std::vector<std::string> words = {"profile", held_by_time(),  "--device", "sim:gfx950",
+                                    "--set",   "workgroup=128", "--set",    "arguments=buffer:4KiB"};
+  const auto matrix_instructions = [](const Json& told) {
+    return told.at("launches")[0].at("mix").at("matrix").at("issued").get<int>();
+  };
+  EXPECT_EQ(matrix_instructions(json(words)), 0);
+  // An order that somebody asks for is kept: here wave 0 goes first.
+  words.emplace_back("--json");
+  const std::map<std::string, std::string> in_turn = {{"WAVEJIT_SIM_SCHEDULE", "random"}, {"WAVEJIT_SIM_SEED", "2"}};
+  EXPECT_EQ(matrix_instructions(Json::parse(run_program(scratch_, words, in_turn).out)), 100);
+  // A kernel that holds by more than time takes as long in any order: what waits again is counted once.
+  std::vector<std::string> other = {"profile", code_object("few.co", 8),      "--device", "sim:gfx950",
+                                    "--set",   "arguments=buffer:4KiB,i32:7", "--json"};
+  const auto cycles = [](const Outcome& outcome) {
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return Json::parse(outcome.out).at("predicted_cycles").get<std::uint64_t>();
+  };
+  EXPECT_EQ(cycles(run_program(scratch_, other)),
+            cycles(run_program(scratch_, other, {{"WAVEJIT_SIM_SCHEDULE", "reverse"}})));
 }
 
 TEST_F(ProfileCommandTest, CodeObjectsOfOthersAreComparedByTheirLaunch) {

@@ -80,7 +80,7 @@ Result<Prediction> predict(const Subject& subject, std::uint64_t timeline_cycles
       if (const std::string why = without_setting(prediction, name); !why.empty())
         return failed(ExitCode::usage, fmt::format("{} means nothing to this kernel: {}", name, why));
   } else {
-    const TimedLaunches timed(*gpu, timeline_cycles);
+    const TimedLaunches timed(*gpu, timeline_cycles, 0, TimedLaunches::Kernels::of_others);
     if (auto ran = subject.code->run(raw_engine, *gpu); !ran) return std::unexpected(ran.error());
     take(timed, prediction);
   }

@@ -5,11 +5,15 @@
 
 namespace wavejit::tools {
 
-TimedLaunches::TimedLaunches(const SimulatedGpu& gpu, std::uint64_t timeline_cycles, std::uint32_t threads)
+TimedLaunches::TimedLaunches(const SimulatedGpu& gpu, std::uint64_t timeline_cycles, std::uint32_t threads,
+                             Kernels kernels)
     : gpu_(&gpu), before_(gpu.settings()), counters_(gpu.counters()) {
   wavejit_simgpu_settings settings = before_;
   settings.sampled_only = 1;
   if (threads != 0) settings.threads = threads;
+  const bool has_no_order = settings.schedule == WAVEJIT_SIMGPU_IN_ORDER &&
+                            settings.arrival == WAVEJIT_SIMGPU_ARRIVES_EARLY && settings.checks == 0;
+  if (kernels == Kernels::of_others && has_no_order) settings.schedule = WAVEJIT_SIMGPU_TIMED;
   gpu_->set(settings);
   gpu_->set_clock(sampled_workgroups);
   gpu_->set_timeline(timeline_cycles);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <format>
+#include <utility>
 
 #include "simgpu/judges/facts/addresses.h"
 #include "simgpu/machine/allocations/defined_memory.h"
@@ -130,6 +131,7 @@ void WorkgroupChecks::prepare(Launch& launch, Workgroup& workgroup, std::uint64_
     wave.last_allocation = nullptr;
     wave.data_allocation = nullptr;
     wave.ended_at = nullptr;
+    wave.waits_at = nullptr;
     wave.written_lanes.fill(0);
     wave.written_lanes[0] = workgroup.waves[i]->exec();  // the work-item ids
     if (on(Check::uninitialised)) {
@@ -361,13 +363,13 @@ void WorkgroupChecks::memory(Wave& wave, WaveChecks& checks, const Instruction& 
   checks.arrivals.issue(wave, instruction, effects, lds_access, memory_access, arrives);
 }
 
-bool WorkgroupChecks::waits_for_time(Wave& wave, const WaveChecks& checks, const Instruction& instruction,
-                                     Counts counts) {
+bool WorkgroupChecks::waits_for_time(Wave& wave, WaveChecks& checks, const Instruction& instruction, Counts counts) {
   if (!keeps_time_) return false;
   const std::uint64_t there = checks.arrivals.there_by(counts);
   if (there <= pace_.time_of(wave)) return false;
   pace_.wait_until(wave, there);
   wave.next = &instruction;
+  checks.waits_at = &instruction;
   return true;
 }
 
@@ -425,7 +427,8 @@ void WorkgroupChecks::run_slice(Wave& wave, std::int64_t instructions) {
       checks.effects = &effects_of(*instruction.function);
       checks.first_instruction = instruction.function->instructions.data();
     }
-    if (observer_ != nullptr) observer_->before(wave, instruction);
+    const bool again = std::exchange(checks.waits_at, nullptr) == &instruction;
+    if (observer_ != nullptr && !again) observer_->before(wave, instruction);
     wave.next = &instruction + 1;
     step(wave, checks, instruction,
          (*checks.effects)[static_cast<std::size_t>(&instruction - checks.first_instruction)]);

@@ -50,6 +50,7 @@ class WorkgroupChecks final : public Judge {
     const Allocation* last_allocation = nullptr;  // of a base address
     const Allocation* data_allocation = nullptr;
     const Instruction* ended_at = nullptr;
+    const Instruction* waits_at = nullptr;  // comes to it again: what it waits for has not arrived
     // Per vector register, the lanes that the last instruction to write it gave a value; kept for `uniform`.
     std::array<std::uint64_t, 512> written_lanes{};
   };
@@ -72,7 +73,7 @@ class WorkgroupChecks final : public Judge {
   std::uint32_t shadow_checks() const;
   // Where time is kept: whether what the wave waits for is not there yet. It comes to this instruction again when it
   // is.
-  bool waits_for_time(Wave& wave, const WaveChecks& checks, const Instruction& instruction, Counts counts);
+  bool waits_for_time(Wave& wave, WaveChecks& checks, const Instruction& instruction, Counts counts);
 
   std::uint32_t checks_ = 0;
   Launch* launch_ = nullptr;

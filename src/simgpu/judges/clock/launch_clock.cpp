@@ -95,9 +95,11 @@ std::unique_ptr<LaunchClock> LaunchClock::begin(Launch& launch, std::uint64_t fi
   if (sample == 0) return nullptr;
   std::unique_ptr<LaunchClock> clock(new LaunchClock(launch, ClockLog::instance().keeps_results()));
   const timing::Timing* timing = timing::find_timing(*launch.target);
+  // The schedule `timed` checks nothing: its waves execute what they would.
+  const bool is_abreast = launch.settings.checks == 0 && launch.settings.arrival == Arrival::timed;
   if (timing == nullptr) {
     clock->refusal_ = "nothing is known about the timing of " + std::string(launch.target->id);
-  } else if (wants_judge(launch.settings)) {
+  } else if (wants_judge(launch.settings) && !is_abreast) {
     clock->refusal_ = "checks and late arrivals are on: a launch is checked or timed";
   } else if (launch.observer != nullptr) {
     clock->refusal_ = "the launch has an observer of its own";

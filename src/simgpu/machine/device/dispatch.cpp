@@ -92,9 +92,8 @@ Settings settings_for(const ResidentKernel& kernel) {
 // launch says when its result hung on it.
 void take_clocks_order(Launch& launch) {
   const Config& config = Process::instance().config();
-  const bool is_open = config.order_is_open && config.clock_sample == 0 &&
-                       launch.settings.schedule == Schedule::in_order && launch.settings.arrival == Arrival::early &&
-                       launch.settings.checks == 0;
+  const bool is_open = config.order_is_open && launch.settings.schedule == Schedule::in_order &&
+                       launch.settings.arrival == Arrival::early && launch.settings.checks == 0;
   if (!is_open || !launch.entry->function->fills_lds || timing::find_timing(*launch.target) == nullptr) return;
   launch.settings.schedule = Schedule::timed;
   launch.settings.arrival = Arrival::timed;
