@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Programs and libraries of AMD's that run on simulated GPUs in tests (tests/rocr/programs), from Debian; prints the folder.
 #
-#   rocm_programs.sh conformance | rocminfo | rocrand | rocblas | rocfft | rocprim
+#   rocm_programs.sh conformance | rocminfo | rocrand | rocblas | rocfft | rocprim | cupy
 #
 # Each package at one version, known by its content; unpacked, not installed: some ask for packages that no suite has. Fetched
 # once, into a folder beside the compiler's cache, so that clones share it. Whoever comes while another fetches, waits.
@@ -24,8 +24,13 @@ packages() {
       ;;
     rocfft) echo 'librocfft0 7.2.4-1~exp1 9c19c237198365ef45a21d22bf1691b10f92776f730c0146d16ff409ca15c3a4 *.so*' ;;
     rocprim) echo 'librocprim-dev 7.2.4-1~exp1 648c0803bf8c9813a9d8cb35313b05aa0b4395e447ddffcc1d75c4abb76dcdf3 *' ;;
+    cupy) # what CuPy asks for beside rocBLAS, rocFFT and rocPRIM
+      echo 'librocthrust-dev 7.2.4-1~exp1 400afb0f869891dd527e5b16f59fc6aeb68182a3aa3da603f4f78f0e7c9d8c70 *'
+      echo 'libhipblas3 7.2.4-1~exp1 531e590e6d8ac4ea42b4840276867beb4c3fb8b06862589e27ea9eef86129fbd *.so*'
+      echo 'libhipfft0 7.2.4-1~exp1 fb9289170ded98fc9d473929783f5adfb9a14029a5c4a9d7e68adc13d436a86d *.so*'
+      ;;
     *)
-      echo "rocm_programs.sh: '$name' is none of conformance, rocminfo, rocrand, rocblas, rocfft, rocprim" >&2
+      echo "rocm_programs.sh: '$name' is none of conformance, rocminfo, rocrand, rocblas, rocfft, rocprim, cupy" >&2
       exit 2
       ;;
   esac
