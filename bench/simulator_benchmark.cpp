@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How fast the simulated GPU executes the attention kernel on either engine: wave-instructions a second, with and
-// without matrix instructions, on one host core and on all of them; how much longer it takes under every check; and how
-// near matrix instructions come to what the host's fused multiply-adds could do.
+// without matrix instructions, on one host core and on all of them; how much longer it takes under every check, and
+// under the schedule `timed`; and how near matrix instructions come to what the host's fused multiply-adds could do.
 #include <benchmark/benchmark.h>
 #include <immintrin.h>
 
@@ -249,6 +249,33 @@ void simulated_attention(benchmark::State& state, const char* target, int head_d
   set(threads, false);
 }
 
+void keep_waves_abreast(bool abreast) {
+  wavejit_simgpu_settings settings{};
+  settings.size = sizeof settings;
+  wavejit_simgpu_get_settings(&settings);
+  settings.schedule = abreast ? WAVEJIT_SIMGPU_TIMED : WAVEJIT_SIMGPU_IN_ORDER;
+  if (wavejit_simgpu_set_settings(&settings) != 0) throw std::runtime_error("settings");
+}
+
+// The schedule `timed` beside the one in order, in turn and by processor time.
+void timed_attention(benchmark::State& state, const char* target, int head_dim) {
+  set(1, false);
+  Attention attention(target, head_dim);
+  double in_order = 0;
+  double abreast = 0;
+  for (auto _ : state) {
+    keep_waves_abreast(true);
+    const double started = processor_seconds();
+    attention.run();
+    abreast += processor_seconds() - started;
+    keep_waves_abreast(false);
+    const double again = processor_seconds();
+    attention.run();
+    in_order += processor_seconds() - again;
+  }
+  state.counters["times_longer"] = abreast / in_order;
+}
+
 // Both ways in turn and by processor time, so that what else the host does strikes both, or neither.
 void checked_attention(benchmark::State& state, const char* target, int head_dim) {
   set(1, true);
@@ -293,6 +320,10 @@ int main(int argc, char** argv) {
     for (const int head_dim : {64, 128}) {
       benchmark::RegisterBenchmark(std::string("checked_attention/") + target + "/d" + std::to_string(head_dim),
                                    checked_attention, target, head_dim)
+          ->Unit(benchmark::kMillisecond)
+          ->UseRealTime();
+      benchmark::RegisterBenchmark(std::string("timed_attention/") + target + "/d" + std::to_string(head_dim),
+                                   timed_attention, target, head_dim)
           ->Unit(benchmark::kMillisecond)
           ->UseRealTime();
     }
