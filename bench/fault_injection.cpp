@@ -49,10 +49,12 @@ Two terms are there because true results need them:
 * **w = u + 2⁻²⁰ · Σ p·\|s\|**, not u alone, and the same term for LSE: 16 roundings of float32. A score is a sum of as many products as the head has dimensions, and
   is rounded as often. Scores of a hundred (scale 3, D = 128) were seen off by 3·10⁻⁵, scores of six hundred
   (q and k 16 times as wide) by 3·10⁻⁴, which is more than half of u in fp16. Of scores of ten the term is a fiftieth of it.
+  Of a weight it is a half at most, whatever the scores: more would admit the zeros of a row that sees nothing.
 * **\|O\|² beside Σ p²·\|v\|²**. Weights of different size round independently: their errors add up as Σ p²·\|v\|² says. Keys whose scores are equal have
   equal weights with one and the same error: it moves O along with their values.
 
 What is NaN or infinite must be so on both sides. It is counted, and told beside the verdict. A result in which nothing finite was compared does not pass.
+Rows with a score of 2²⁸ and beyond (|s| · log2 e, without modifiers) are promised nothing: they are counted, told, and not compared.
 
 ## How faults are made
 
